@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The exceptions of the library. One base, so that a program can catch everything; a few kinds, so that it can tell a bad
+// file from a bad call from a failed rank. Every message says what failed, where, and how to mend it.
+#pragma once
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "config.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+/// Where a call stands. Not std::source_location: clang 14 has none over libstdc++ 12.
+struct SourceLocation {
+  const char* file = "";
+  int line = 0;
+  const char* function = "";
+  static constexpr SourceLocation current(const char* file = __builtin_FILE(), int line = __builtin_LINE(),
+                                          const char* function = __builtin_FUNCTION()) {
+    return {file, line, function};
+  }
+};
+
+/// Base of every exception that the library throws.
+class Error : public std::runtime_error {
+ public:
+  explicit Error(const std::string& what, SourceLocation where = SourceLocation::current())
+      : std::runtime_error(what), where_(where) {}
+  /// The place in the library, or in the caller, that found the fault.
+  const SourceLocation& where() const noexcept { return where_; }
+
+ private:
+  SourceLocation where_;
+};
+
+/// Extents that do not fit each other: names the operation and both shapes.
+class ShapeError : public Error { using Error::Error; };
+/// A wrong value of an option or argument.
+class ArgumentError : public Error { using Error::Error; };
+/// A collective that failed: a rank that died, differs or did not arrive; the message names it.
+class CommError : public Error { using Error::Error; };
+/// A device call that failed: names the operation and the status.
+class DeviceError : public Error { using Error::Error; };
+
+/// A file that is missing, malformed, truncated or of another kind. Carries the path and the byte offset of the fault.
+class FileError : public Error {
+ public:
+  FileError(const std::string& path, long long offset, const std::string& what,
+            SourceLocation where = SourceLocation::current())
+      : Error(path + (offset >= 0 ? " (byte " + std::to_string(offset) + "): " : ": ") + what, where),
+        path_(path), offset_(offset) {}
+  const std::string& path() const noexcept { return path_; }
+  /// Byte offset of the fault in the (uncompressed) file; -1 where the file as a whole is meant.
+  long long offset() const noexcept { return offset_; }
+
+ private:
+  std::string path_;
+  long long offset_;
+};
+
+}  // namespace skein::inline SKEIN_ABI

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of a device: Memory<Device> allocates, clears and copies; Arena<T, Device> owns one aligned, zeroed array.
+// The primary template is not defined: a device without its header is a compile error that names it.
+#pragma once
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "span.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+template <DeviceTag Device> struct Memory;
+
+template <> struct Memory<Cpu> {
+  static constexpr std::size_t alignment = 64;
+  /// Zeroed and touched, so that no page fault is left for the first step. Throws std::bad_alloc.
+  static void* allocate(std::size_t bytes, Cpu = {}) {
+    const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+    void* p = std::aligned_alloc(alignment, rounded ? rounded : alignment);
+    if (!p) throw std::bad_alloc();
+    std::memset(p, 0, rounded);
+    return p;
+  }
+  static void release(void* p, std::size_t, Cpu = {}) noexcept { std::free(p); }
+  static void clear(void* p, std::size_t bytes, Cpu = {}) { std::memset(p, 0, bytes); }
+  static void copy(void* to, const void* from, std::size_t bytes, Cpu = {}) { std::memmove(to, from, bytes); }
+};
+
+/// One array on a device, 64-byte aligned, zero at first. Moves, never copies by accident: copy() says so.
+template <class T, DeviceTag Device = Cpu> class Arena {
+ public:
+  using device = Device;
+  Arena() = default;
+  explicit Arena(std::size_t n, Device where = {})
+      : data_(n ? static_cast<T*>(Memory<Device>::allocate(n * sizeof(T), where)) : nullptr), size_(n), where_(where) {}
+  Arena(Arena&& o) noexcept : data_(std::exchange(o.data_, nullptr)), size_(std::exchange(o.size_, 0)), where_(o.where_) {}
+  Arena& operator=(Arena&& o) noexcept {
+    std::swap(data_, o.data_);
+    std::swap(size_, o.size_);
+    std::swap(where_, o.where_);
+    return *this;
+  }
+  ~Arena() { if (data_) Memory<Device>::release(data_, size_ * sizeof(T), where_); }
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  Device where() const { return where_; }
+  DeviceSpan<T, Device> span() { return {data_, size_}; }
+  DeviceSpan<const T, Device> span() const { return {data_, size_}; }
+  void clear() { if (data_) Memory<Device>::clear(data_, size_ * sizeof(T), where_); }
+  Arena copy() const {
+    Arena a(size_, where_);
+    if (size_) Memory<Device>::copy(a.data_, data_, size_ * sizeof(T), where_);
+    return a;
+  }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+  [[no_unique_address]] Device where_{};
+};
+
+}  // namespace skein::inline SKEIN_ABI

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A contiguous run of values on a device: what collectives, optimizers and copies take. Does not own.
+#pragma once
+#include <cstddef>
+#include <span>
+#include <type_traits>
+
+#include "device.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+template <class T, DeviceTag Device = Cpu> struct DeviceSpan {
+  using value_type = std::remove_const_t<T>;
+  using device = Device;
+  T* data = nullptr;
+  std::size_t size = 0;
+
+  constexpr DeviceSpan() = default;
+  constexpr DeviceSpan(T* first, std::size_t n) : data(first), size(n) {}
+  constexpr DeviceSpan(std::span<T> s) requires std::same_as<Device, Cpu> : data(s.data()), size(s.size()) {}
+  constexpr operator DeviceSpan<const T, Device>() const { return {data, size}; }
+  constexpr DeviceSpan sub(std::size_t begin, std::size_t end) const { return {data + begin, end - begin}; }
+
+  constexpr T* begin() const requires std::same_as<Device, Cpu> { return data; }
+  constexpr T* end() const requires std::same_as<Device, Cpu> { return data + size; }
+  constexpr T& operator[](std::size_t i) const requires std::same_as<Device, Cpu> { return data[i]; }
+};
+
+}  // namespace skein::inline SKEIN_ABI
