@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exceptions of the library. One base, so that a program can catch everything; a few kinds, so that it can tell a bad
-// file from a bad call from a failed rank. Every message says what failed, where, and how to mend it.
+// file from a bad call from a failed rank. Every message says what failed, where, and how to mend it. (No inherited
+// constructors: nvcc 13.0 crashes on their default arguments.)
 #pragma once
 #include <stdexcept>
 #include <string>
@@ -34,13 +35,25 @@ class Error : public std::runtime_error {
 };
 
 /// Extents that do not fit each other: names the operation and both shapes.
-class ShapeError : public Error { using Error::Error; };
+class ShapeError : public Error {
+ public:
+  explicit ShapeError(const std::string& what, SourceLocation where = SourceLocation::current()) : Error(what, where) {}
+};
 /// A wrong value of an option or argument.
-class ArgumentError : public Error { using Error::Error; };
+class ArgumentError : public Error {
+ public:
+  explicit ArgumentError(const std::string& what, SourceLocation where = SourceLocation::current()) : Error(what, where) {}
+};
 /// A collective that failed: a rank that died, differs or did not arrive; the message names it.
-class CommError : public Error { using Error::Error; };
+class CommError : public Error {
+ public:
+  explicit CommError(const std::string& what, SourceLocation where = SourceLocation::current()) : Error(what, where) {}
+};
 /// A device call that failed: names the operation and the status.
-class DeviceError : public Error { using Error::Error; };
+class DeviceError : public Error {
+ public:
+  explicit DeviceError(const std::string& what, SourceLocation where = SourceLocation::current()) : Error(what, where) {}
+};
 
 /// A file that is missing, malformed, truncated or of another kind. Carries the path and the byte offset of the fault.
 class FileError : public Error {
