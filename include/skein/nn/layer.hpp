@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a layer is. A layer is a type without state: it describes itself for an input shape by one constexpr value
+// (LayerInfo), and has pure functions over the memory that a Frame names:
+//
+//     struct Scale {                                                       // y = scale * x, one factor a channel
+//       static constexpr LayerInfo describe(Extents in);
+//       template <class In, class Frame> static void forward(Frame& f);    // In: the Shape<...> of one sample
+//       template <class In, class Frame> static void backward(Frame& f);
+//       template <class In, class Frame> static void derive(Frame& f);     // optional: packed or transposed weights
+//       template <class In, class Frame> static void prepare(Frame& f);    // optional: whatever must exist before step 1
+//     };
+//
+// It never sees a communicator, and never allocates. Offsets, position and policy are run-time values: types are
+// (layer, shape, device), so that compile time follows the number of distinct layers, not the depth.
+#pragma once
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "../core/shape.hpp"
+#include "../core/workers.hpp"
+#include "../device/device.hpp"
+#include "initializers.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+/// Why a layer refuses an input. The sentences live in nn/check.hpp.
+enum class Fault { none, wants_flat, wants_image, window_too_large, groups_do_not_divide, branches_differ, repeat_changes_shape,
+                   concat_differs, no_describe, no_forward, no_backward, own };
+
+/// One trainable array of a layer, row-major, the output index last. See row_pitch for how it is stored.
+struct ParameterInfo {
+  std::string_view name{};
+  Extents extents{};
+  Init init = Init::fan_in_uniform;
+  long fan_in = 0, fan_out = 0;
+  bool decay = true;                                ///< does weight decay apply (not to biases and norms in the field's recipes)
+};
+
+/// One array that is kept and saved but not trained: running statistics.
+struct BufferInfo {
+  std::string_view name{};
+  Extents extents{};
+  Init init = Init::zeros;
+};
+
+/// The sizes of a layer's Kronecker factors (second-order methods); 0 where it has none.
+struct KroneckerInfo {
+  long a = 0, g = 0;
+};
+
+/// All that a layer declares for one input: a pure function of the input's extents. "Scalars" are of the model's scalar type.
+struct LayerInfo {
+  Extents output{};
+  std::array<ParameterInfo, 4> parameters{};        ///< unused ones have an empty name
+  std::array<BufferInfo, 3> buffers{};
+  long saved = 0;                                   ///< scalars a sample, from forward to backward, beside x and y
+  long saved_bytes = 0;                             ///< bytes a sample, likewise (indices, masks)
+  long shared = 0;                                  ///< scalars of the whole batch, likewise (batch mean)
+  long derived = 0;                                 ///< scalars made of the parameters by derive()
+  long workspace = 0;                               ///< scalars a worker, undefined between calls
+  long flops = 0;                                   ///< of forward, a sample
+  bool saves_input = false, saves_output = false;   ///< does backward read x, y
+  bool aliases_input = false;                       ///< the output is the input's memory: forward and backward do nothing
+  bool couples_batch = false;                       ///< a sample's output depends on others (batch normalisation)
+  bool overwrites_gradients = false;                ///< backward honours context.accumulate; others only add
+  bool splits_gradients = false;                    ///< backward can share one gradient among workers: see Context::split
+  KroneckerInfo kronecker{};
+  Fault fault = Fault::none;
+
+  constexpr long parameter_count() const {          ///< logical
+    long n = 0;
+    for (const auto& p : parameters) if (!p.name.empty()) n += p.extents.count();
+    return n;
+  }
+  constexpr long stored_parameters() const {
+    long n = 0;
+    for (const auto& p : parameters) if (!p.name.empty()) n += stored_count(p.extents);
+    return n;
+  }
+  constexpr long stored_buffers() const {
+    long n = 0;
+    for (const auto& b : buffers) if (!b.name.empty()) n += stored_count(b.extents);
+    return n;
+  }
+  constexpr int entries() const {
+    int n = 0;
+    for (const auto& p : parameters) n += !p.name.empty();
+    return n;
+  }
+  constexpr int buffer_entries() const {
+    int n = 0;
+    for (const auto& b : buffers) n += !b.name.empty();
+    return n;
+  }
+};
+
+enum class Phase { training, evaluation };
+
+/// What a layer may ask about the pass that it is part of. One per worker.
+template <class Scalar, class Device> struct Context {
+  Phase phase = Phase::training;
+  bool accumulate = true;                           ///< false: the gradients hold nothing yet, an overwriting layer may store
+  bool split = false;                               ///< see split_gradients()
+  long first = 0;                                   ///< of this worker's samples, in the rank's batch
+  long total = 0;                                   ///< samples in the rank's batch
+  std::uint64_t key = 0;                            ///< of this step's random numbers
+  std::uint64_t global_first = 0;                   ///< first sample of this slice, in the global batch
+  Worker worker{};
+
+  // Filled by the executor and the policy; layers call the functions below.
+  double* exchange = nullptr;                       // (workers, exchange_size)
+  long exchange_size = 0;
+  void (*statistics_hook)(void*, double*, long) = nullptr;
+  void (*ready_hook)(void*, const Context&, long begin, long end) = nullptr;
+  void* hook = nullptr;
+
+  bool training() const { return phase == Phase::training; }
+
+  /// Sums n values over all workers of the rank, and over ranks where a policy asks for it (SyncBatchNorm). All workers
+  /// call it at the same place; all get the same sums, added in the order of the workers.
+  void reduce_statistics(double* values, long n) const {
+    if (worker.count > 1) {
+      double* mine = exchange + worker.index * exchange_size;
+      for (long i = 0; i < n; ++i) mine[i] = values[i];
+      worker.barrier();
+      for (long i = 0; i < n; ++i) {
+        double sum = 0;
+        for (int w = 0; w < worker.count; ++w) sum += exchange[w * exchange_size + i];
+        values[i] = sum;
+      }
+      worker.barrier();
+    }
+    if (statistics_hook) {
+      if (worker.index == 0) {
+        statistics_hook(hook, values, n);
+        if (worker.count > 1) for (long i = 0; i < n; ++i) exchange[i] = values[i];
+      }
+      if (worker.count > 1) {
+        worker.barrier();
+        for (long i = 0; i < n; ++i) values[i] = exchange[i];
+        worker.barrier();
+      }
+    }
+  }
+
+  /// True where the workers divide one gradient among them instead of adding up their own: a layer that declared
+  /// splits_gradients then computes, between two barriers, its share of the columns over the samples of all workers.
+  bool split_gradients() const { return split; }
+
+  /// The array of the whole batch, given this worker's slice of it.
+  template <class T> T* whole(T* slice, long pitch) const { return slice - first * pitch; }
+};
+
+/// The call frame of a layer: every piece of memory that it may touch. Per-sample arrays start at this worker's slice.
+template <class Scalar_, class Device_> struct Frame {
+  using Scalar = Scalar_;
+  using Device = Device_;
+  const Scalar* parameters = nullptr;               ///< of this layer, in the order of LayerInfo::parameters, rows padded
+  Scalar* gradients = nullptr;                      ///< the same layout; += unless overwrites_gradients and !accumulate
+  Scalar* buffers = nullptr;
+  Scalar* derived = nullptr;                        ///< written by derive(), read by the others
+  const Scalar* x = nullptr;                        ///< (batch, sample_pitch(In)); in backward only with saves_input
+  Scalar* y = nullptr;                              ///< (batch, sample_pitch(output)); in backward only with saves_output
+  const Scalar* dy = nullptr;
+  Scalar* dx = nullptr;                             ///< null: nobody wants it
+  Scalar* saved = nullptr;                          ///< (batch, LayerInfo::saved)
+  std::byte* saved_bytes = nullptr;                 ///< (batch, LayerInfo::saved_bytes)
+  Scalar* shared = nullptr;
+  Scalar* workspace = nullptr;
+  long batch = 0;                                   ///< samples in this slice
+  int ordinal = 0;                                  ///< of the layer in its network: keys random numbers
+  const Context<Scalar, Device>* context = nullptr;
+};
+
+namespace detail {
+using ProbeFrame = Frame<float, Cpu>;
+}
+
+template <class L> concept HasDescribe = requires(Extents in) { { L::describe(in) } -> std::same_as<LayerInfo>; };
+// These look at the declaration only: the body is not instantiated.
+template <class L> concept HasForward = requires(detail::ProbeFrame& f) { L::template forward<Shape<1>>(f); };
+template <class L> concept HasBackward = requires(detail::ProbeFrame& f) { L::template backward<Shape<1>>(f); };
+template <class L> concept HasDerive = requires(detail::ProbeFrame& f) { L::template derive<Shape<1>>(f); };
+template <class L> concept HasPrepare = requires(detail::ProbeFrame& f) { L::template prepare<Shape<1>>(f); };
+
+/// A leaf of a network: describes itself, runs forward and backward.
+template <class L> concept Layer = HasDescribe<L> && HasForward<L> && HasBackward<L>;
+
+}  // namespace skein::inline SKEIN_ABI::nn
+
+namespace skein::inline SKEIN_ABI {
+using nn::Init;
+using nn::LayerInfo;
+}
