@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The point where neighbours become one layer: a header that has a fused composite specialises Fusion for the pattern. The
+// rewriting itself (longest pattern first) is in nn/sequential.hpp. A composite is an ordinary layer whose parameters are
+// those of its parts, in their order: names, tables and files follow the network that the user wrote.
+#pragma once
+#include "../core/config.hpp"
+#include "../device/device.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+/// `type` is the composite that runs Layers... on Device, or void: not fused.
+template <class Device, class... Layers> struct Fusion {
+  using type = void;
+};
+
+}  // namespace skein::inline SKEIN_ABI::nn
