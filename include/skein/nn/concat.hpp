@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Concat<Branches...>: every branch gets the input; their outputs are joined along the last extent (channels). The branches
+// of an image must agree on height and width.
+#pragma once
+#include <array>
+
+#include "../ops/elementwise.hpp"
+#include "node.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+struct BranchPlace {
+  At at{};
+  Extents in{}, output{};
+  Slot slot{};
+  int channel = 0;                                  // of the joined output
+  bool kept = false;
+};
+
+template <class... Branches> struct Concat {
+  using branches = List<Branches...>;
+  static constexpr int size = sizeof...(Branches);
+  static_assert(size > 0, "a Concat needs at least one branch");
+
+  struct Layout {
+    std::array<BranchPlace, static_cast<std::size_t>(size)> children{};
+    Sizes total{};
+    long widest = 0;                                // of the scratch array for one branch's output or its input gradient
+  };
+
+  static constexpr Layout layout(Extents in) {
+    Layout r;
+    Sizes& t = r.total;
+    At at{};
+    long inner = 0;
+    int n = 0;
+    r.widest = whole_line(sample_pitch(in));
+    auto one = [&](const Sizes& s) {
+      BranchPlace& b = r.children[static_cast<std::size_t>(n)];
+      b.at = at;
+      b.in = in;
+      b.output = s.output;
+      b.kept = s.saves_output;
+      if (n == 0) {
+        t.output = s.output;
+      } else {
+        b.channel = t.output.e[t.output.rank - 1];
+        bool same = s.output.rank == t.output.rank;
+        for (int i = 0; same && i + 1 < s.output.rank; ++i) same = s.output[i] == t.output[i];
+        if (!same && t.fault == Fault::none && s.fault == Fault::none) t.fault = Fault::concat_differs;
+        t.output.e[t.output.rank - 1] += s.output.last();
+      }
+      const long pitch = sample_pitch(s.output);
+      at = at + At::after(s);
+      if (b.kept) {
+        b.slot = {at.saved, pitch};
+        at.saved += whole_line(pitch);
+      }
+      if (whole_line(pitch) > r.widest) r.widest = whole_line(pitch);
+      if (s.scratch > inner) inner = s.scratch;
+      t.absorb(s);
+      t.saves_input = t.saves_input || s.saves_input;
+      ++n;
+    };
+    const int each[] = {(one(nn::measure<Branches>(in)), 0)...};
+    (void)each;
+    t.operations += 1;                              // the join
+    t.paths += 1;
+    t.saved = at.saved;
+    t.scratch = 2 * r.widest + inner;
+    t.saves_output = false;
+    for (auto& b : r.children) b.at.scratch = 2 * r.widest;
+    return r;
+  }
+  static constexpr Sizes measure(Extents in) { return layout(in).total; }
+};
+
+template <ConcatLike L, class In> struct Node<L, In> {
+  static constexpr typename L::Layout all = L::layout(In::extents);
+  static constexpr int n = L::size;
+  using Indices = std::make_integer_sequence<int, n>;
+  template <int I> using NodeAt = Node<TypeAt<typename L::branches, I>, In>;
+  static constexpr Extents output = all.total.output;
+  static constexpr long pitch = sample_pitch(output), in = sample_pitch(In::extents);
+  static constexpr long pixels = output.count() / output.last();
+
+  template <class R> static const typename R::Scalar* forward(R& r, const At& at, const typename R::Scalar* x, typename R::Scalar* y) {
+    each([&]<int I>(std::integral_constant<int, I>) {
+      constexpr BranchPlace b = all.children[I];
+      const auto* z = NodeAt<I>::forward(r, at + b.at, x, place<I>(r, at));
+      for (long s = 0; s < r.batch; ++s)
+        ops::copy_rows<typename R::Device>(y + s * pitch + b.channel, output.last(), z + s * sample_pitch(b.output), b.output.last(), pixels, b.output.last());
+    }, Indices{});
+    return y;
+  }
+  template <class R>
+  static const typename R::Scalar* backward(R& r, const At& at, const typename R::Scalar* x, const typename R::Scalar*,
+                                            const typename R::Scalar* dy, typename R::Scalar* dx) {
+    detail::NoSplit<R> guard(r);
+    each([&]<int J>(std::integral_constant<int, J>) {
+      constexpr int I = n - 1 - J;
+      constexpr BranchPlace b = all.children[I];
+      constexpr long own = sample_pitch(b.output);
+      typename R::Scalar* part = r.temporary({at.scratch, all.widest});
+      for (long s = 0; s < r.batch; ++s)
+        ops::copy_rows<typename R::Device>(part + s * own, b.output.last(), dy + s * pitch + b.channel, output.last(), pixels, b.output.last());
+      typename R::Scalar* to = !dx ? nullptr : J == 0 ? dx : r.temporary({at.scratch + all.widest, all.widest});
+      const auto* from = NodeAt<I>::backward(r, at + b.at, x, b.kept ? place<I>(r, at) : nullptr, part, to);
+      if (dx && J > 0) ops::add<typename R::Device>(dx, dx, from, in * r.batch);
+      else if (dx && from != dx) ops::copy<typename R::Device>(dx, from, in * r.batch);
+    }, Indices{});
+    return dx;
+  }
+  template <class R> static void derive(R& r, const At& at) {
+    each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::derive(r, at + all.children[I].at); }, Indices{});
+  }
+  template <class R> static void prepare(R& r, const At& at) {
+    each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::prepare(r, at + all.children[I].at); }, Indices{});
+  }
+  template <class Visit> static constexpr void leaves(const At& at, bool, Visit&& visit) {
+    each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::leaves(at + all.children[I].at, false, visit); }, Indices{});
+  }
+
+ private:
+  template <class F, int... I> static constexpr void each(F&& f, std::integer_sequence<int, I...>) {
+    const int done[] = {(f(std::integral_constant<int, I>{}), 0)...};
+    (void)done;
+  }
+  template <int I, class R> static typename R::Scalar* place(const R& r, const At& at) {
+    constexpr BranchPlace b = all.children[I];
+    if constexpr (b.kept) return r.save({at.saved + b.slot.offset, b.slot.width});
+    else return r.temporary({at.scratch, all.widest});
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::nn

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Execution: Run is one worker's pass over the arenas; Node<L, In> runs layer L at input shape In. There is one Node for each
+// distinct pair, whatever its place; offsets come as a value (At). Containers specialise Node in their own headers.
+#pragma once
+#include "measure.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+/// One worker's pass: base pointers of the arenas and the slice of the batch that it works on.
+template <class Scalar_, class Device_> struct Run {
+  using Scalar = Scalar_;
+  using Device = Device_;
+  using FrameType = Frame<Scalar, Device>;
+  const Scalar* parameters = nullptr;
+  Scalar* gradients = nullptr;                      // this worker's
+  Scalar* split_gradients = nullptr;                // of the rank, where a layer divides one gradient among the workers
+  Scalar* buffers = nullptr;
+  Scalar* derived = nullptr;
+  Scalar* shared = nullptr;
+  Scalar* saved = nullptr;
+  std::byte* saved_bytes = nullptr;
+  Scalar* scratch = nullptr;
+  Scalar* workspace = nullptr;                      // this worker's
+  long capacity = 0;                                // samples that every per-sample array has room for
+  long batch = 0;                                   // samples of this slice
+  Context<Scalar, Device> context{};
+
+  Scalar* save(Slot s) const { return saved + s.offset * capacity + context.first * s.width; }
+  Scalar* temporary(Slot s) const { return scratch + s.offset * capacity + context.first * s.width; }
+
+  FrameType frame(const At& at, const LayerInfo& info) const {
+    FrameType f;
+    f.parameters = parameters + at.parameter;
+    f.gradients = (info.splits_gradients && context.split ? split_gradients : gradients) + at.parameter;
+    f.buffers = buffers + at.buffer;
+    f.derived = derived + at.derived;
+    f.saved = saved + at.saved * capacity + context.first * info.saved;
+    f.saved_bytes = saved_bytes + at.saved_bytes * capacity + context.first * info.saved_bytes;
+    f.shared = shared + at.shared;
+    f.workspace = workspace;
+    f.batch = batch;
+    f.ordinal = at.ordinal;
+    f.context = &context;
+    return f;
+  }
+  void ready(long begin, long end) const {
+    if (context.ready_hook) context.ready_hook(context.hook, context, begin, end);
+  }
+};
+
+/// A leaf. forward returns where the output is (an aliasing layer: its input); backward likewise for the input's gradient.
+template <class L, class In> struct Node {
+  static constexpr LayerInfo info = L::describe(In::extents);
+
+  template <class R> static const typename R::Scalar* forward(R& r, const At& at, const typename R::Scalar* x, typename R::Scalar* y) {
+    if constexpr (info.aliases_input) {
+      return x;
+    } else {
+      auto f = r.frame(at, info);
+      f.x = x;
+      f.y = y;
+      L::template forward<In>(f);
+      return y;
+    }
+  }
+  template <class R>
+  static const typename R::Scalar* backward(R& r, const At& at, const typename R::Scalar* x, const typename R::Scalar* y,
+                                            const typename R::Scalar* dy, typename R::Scalar* dx) {
+    if constexpr (info.aliases_input) {
+      return dy;
+    } else {
+      auto f = r.frame(at, info);
+      f.x = x;
+      f.y = const_cast<typename R::Scalar*>(y);
+      f.dy = dy;
+      f.dx = dx;
+      L::template backward<In>(f);
+      if constexpr (info.stored_parameters() > 0) r.ready(at.parameter, at.parameter + info.stored_parameters());
+      return dx;
+    }
+  }
+  template <class R> static void derive(R& r, const At& at) {
+    if constexpr (HasDerive<L>) {
+      auto f = r.frame(at, info);
+      L::template derive<In>(f);
+    }
+  }
+  template <class R> static void prepare(R& r, const At& at) {
+    if constexpr (HasPrepare<L>) {
+      auto f = r.frame(at, info);
+      L::template prepare<In>(f);
+    }
+  }
+  /// Calls visit(layer's info, stored parameter offset, may its gradient be split among workers) for each leaf, in order.
+  template <class Visit> static constexpr void leaves(const At& at, bool split, Visit&& visit) { visit(info, at.parameter, split && info.splits_gradients); }
+};
+
+namespace detail {
+/// Inside Residual, Concat and Repeat scratch arrays change their pitch between siblings, so that no array there is whole for
+/// all workers: layers do not split gradients there.
+template <class R> class NoSplit {
+ public:
+  explicit NoSplit(R& r) : run_(r), before_(r.context.split) { r.context.split = false; }
+  ~NoSplit() { run_.context.split = before_; }
+  NoSplit(const NoSplit&) = delete;
+  NoSplit& operator=(const NoSplit&) = delete;
+
+ private:
+  R& run_;
+  bool before_;
+};
+
+/// The Shape of an extents value that is a static member of Holder: integers, not a reference, for nvcc.
+template <class Holder, int I> using ShapeOfChild =
+    typename MakeShape<Holder::all.children[I].in.rank, Holder::all.children[I].in.e[0], Holder::all.children[I].in.e[1],
+                       Holder::all.children[I].in.e[2], Holder::all.children[I].in.e[3]>::type;
+}  // namespace detail
+
+}  // namespace skein::inline SKEIN_ABI::nn

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Residual<Body, Shortcut>: y = Body(x) + Shortcut(x); without a shortcut, y = Body(x) + x (He et al., CVPR 2016).
+#pragma once
+#include "../ops/elementwise.hpp"
+#include "identity.hpp"
+#include "node.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+template <class Body, class Shortcut = Identity> struct Residual {
+  using body = Body;
+  using shortcut = Shortcut;
+  static constexpr Sizes measure(Extents in) {
+    const Sizes b = nn::measure<Body>(in), s = nn::measure<Shortcut>(in);
+    Sizes t{.output = b.output};
+    t.absorb(b);
+    t.absorb(s);
+    t.operations += 1;                              // the sum
+    t.paths += 1;
+    t.flops += t.output.count();
+    const long out = whole_line(sample_pitch(t.output)), x = whole_line(sample_pitch(in));
+    t.saved = b.saved + s.saved + (b.saves_output ? out : 0);
+    t.scratch = (x > out ? x : out) + (b.scratch > s.scratch ? b.scratch : s.scratch);
+    t.saves_input = b.saves_input || s.saves_input;
+    if (t.fault == Fault::none && !(b.output == s.output)) t.fault = Fault::branches_differ;
+    return t;
+  }
+};
+
+template <ResidualLike L, class In> struct Node<L, In> {
+  using Body = Node<typename L::body, In>;
+  using Shortcut = Node<typename L::shortcut, In>;
+  static constexpr Sizes body = measure<typename L::body>(In::extents), shortcut = measure<typename L::shortcut>(In::extents);
+  static constexpr long out = sample_pitch(body.output), in = sample_pitch(In::extents);
+  static constexpr long slot = whole_line(out > in ? out : in);
+  static constexpr At body_at() {
+    At a{};
+    a.saved = body.saves_output ? whole_line(out) : 0;
+    a.scratch = slot;
+    return a;
+  }
+  static constexpr At shortcut_at() {
+    At a = body_at() + At::after(body);
+    a.scratch = slot;
+    return a;
+  }
+
+  template <class R> static const typename R::Scalar* forward(R& r, const At& at, const typename R::Scalar* x, typename R::Scalar* y) {
+    typename R::Scalar* other = r.temporary({at.scratch, slot});
+    const auto* a = Body::forward(r, at + body_at(), x, body.saves_output ? r.save({at.saved, out}) : y);
+    const auto* b = Shortcut::forward(r, at + shortcut_at(), x, other);
+    ops::add<typename R::Device>(y, a, b, out * r.batch);
+    return y;
+  }
+  template <class R>
+  static const typename R::Scalar* backward(R& r, const At& at, const typename R::Scalar* x, const typename R::Scalar*,
+                                            const typename R::Scalar* dy, typename R::Scalar* dx) {
+    detail::NoSplit<R> guard(r);
+    typename R::Scalar* other = dx ? r.temporary({at.scratch, slot}) : nullptr;
+    const auto* b = Shortcut::backward(r, at + shortcut_at(), x, nullptr, dy, other);        // the arena's order reversed
+    const auto* a = Body::backward(r, at + body_at(), x, body.saves_output ? r.save({at.saved, out}) : nullptr, dy, dx);
+    if (dx) ops::add<typename R::Device>(dx, a, b, in * r.batch);
+    return dx;
+  }
+  template <class R> static void derive(R& r, const At& at) {
+    Body::derive(r, at + body_at());
+    Shortcut::derive(r, at + shortcut_at());
+  }
+  template <class R> static void prepare(R& r, const At& at) {
+    Body::prepare(r, at + body_at());
+    Shortcut::prepare(r, at + shortcut_at());
+  }
+  template <class Visit> static constexpr void leaves(const At& at, bool, Visit&& visit) {
+    Body::leaves(at + body_at(), false, visit);
+    Shortcut::leaves(at + shortcut_at(), false, visit);
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::nn

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sequential<Layers...>: one layer after the other. Its layout decides, by value and once, where every edge between two
+// children lives: kept for backward, or in one of two alternating scratch arrays, or in the memory of the edge before (a
+// child that only renames the shape).
+#pragma once
+#include <array>
+#include <utility>
+
+#include "node.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+/// What a Sequential knows of its I-th child. `output` is the edge behind it, `gradient` the gradient of that edge.
+struct ChildPlace {
+  At at{};
+  Extents in{};
+  Slot output{}, gradient{};
+  int source = 0;                                   // the child that writes this edge (itself, unless it aliases); -1: the input
+  bool kept = false;                                // the edge is in the saved arena
+};
+
+template <class... Layers> struct Sequential {
+  using children = List<Layers...>;
+  static constexpr int size = sizeof...(Layers);
+  static_assert(size > 0, "a Sequential needs at least one layer");
+
+  struct Layout {
+    std::array<ChildPlace, static_cast<std::size_t>(size)> children{};
+    Sizes total{};
+    int last = 0;                                   // the child whose output is the output; -1: all alias
+    int first = 0;                                  // the first child that does not alias; size: all alias
+  };
+
+  static constexpr Layout layout(Extents in) {
+    Layout r;
+    std::array<Sizes, static_cast<std::size_t>(size)> s{};
+    {
+      int n = 0;
+      Extents x = in;
+      auto one = [&](const Sizes& child) {
+        r.children[static_cast<std::size_t>(n)].in = x;
+        s[static_cast<std::size_t>(n++)] = child;
+        x = child.output;
+      };
+      const int each[] = {(one(nn::measure<Layers>(x)), 0)...};         // a comma fold stops at 256 in clang
+      (void)each;
+    }
+    place(r, s);
+    return r;
+  }
+  static constexpr Sizes measure(Extents in) { return layout(in).total; }
+
+ private:
+  using AllSizes = std::array<Sizes, static_cast<std::size_t>(size)>;
+
+  static constexpr void place(Layout& r, const AllSizes& s) {
+    auto child = [&](int i) -> ChildPlace& { return r.children[static_cast<std::size_t>(i)]; };
+    auto size_of = [&](int i) -> const Sizes& { return s[static_cast<std::size_t>(i)]; };
+    r.first = size;
+    for (int i = 0; i < size; ++i) {
+      child(i).source = size_of(i).aliases ? (i == 0 ? -1 : child(i - 1).source) : i;
+      if (!size_of(i).aliases && r.first == size) r.first = i;
+    }
+    r.last = child(size - 1).source;
+
+    Sizes& total = r.total;
+    for (int i = 0; i < size; ++i) {                // who needs which edge in backward
+      if (size_of(i).saves_output) child(i).kept = true;
+      if (!size_of(i).saves_input) continue;
+      const int source = i == 0 ? -1 : child(i - 1).source;
+      if (source < 0) total.saves_input = true;
+      else child(source).kept = true;
+    }
+    long widest = 0;
+    for (int i = 0; i + 1 < size; ++i) {
+      const long width = whole_line(sample_pitch(size_of(i).output));
+      if (width > widest) widest = width;
+    }
+    At at{};
+    long own = 2 * widest, inner = 0;
+    for (int i = 0; i < size; ++i) {
+      ChildPlace& c = child(i);
+      const long pitch = sample_pitch(size_of(i).output);
+      c.at = at;
+      at = at + At::after(size_of(i));
+      const bool is_output = c.source == r.last;
+      if (c.source != i || is_output) {
+        c.kept = false;                             // no memory of its own
+      } else if (c.kept) {
+        c.output = {at.saved, pitch};
+        at.saved += whole_line(pitch);
+      } else {
+        c.output = {(i & 1) * widest, widest};
+      }
+      if (i + 1 < size && size_of(i).whole_gradient) {
+        c.gradient = {own, pitch};
+        own += whole_line(pitch);
+      } else {
+        c.gradient = {(i & 1) * widest, widest};
+      }
+      total.absorb(size_of(i));
+      if (size_of(i).scratch > inner) inner = size_of(i).scratch;
+    }
+    for (int i = 0; i < size; ++i) child(i).at.scratch = own;
+    total.output = size_of(size - 1).output;
+    total.saved = at.saved;
+    total.scratch = own + inner;
+    total.aliases = r.last < 0;
+    if (r.last >= 0) {
+      total.saves_output = size_of(r.last).saves_output;
+      for (int i = r.last + 1; i < size; ++i)        // an alias behind the last layer hands its saves on
+        if (size_of(i).saves_input) total.saves_output = true;
+      total.whole_gradient = size_of(r.last).whole_gradient;
+    }
+  }
+};
+
+template <SequentialLike L, class In> struct Node<L, In> {
+  static constexpr typename L::Layout all = L::layout(In::extents);
+  static constexpr int n = L::size;
+  using Indices = std::make_integer_sequence<int, n>;
+  template <int I> using NodeAt = Node<TypeAt<typename L::children, I>, detail::ShapeOfChild<Node, I>>;
+
+  template <class R> static const typename R::Scalar* forward(R& r, const At& at, const typename R::Scalar* x, typename R::Scalar* y) {
+    return forward_all(r, at, x, y, Indices{});
+  }
+  template <class R>
+  static const typename R::Scalar* backward(R& r, const At& at, const typename R::Scalar* x, const typename R::Scalar* y,
+                                            const typename R::Scalar* dy, typename R::Scalar* dx) {
+    return backward_all(r, at, x, y, dy, dx, Indices{});
+  }
+  template <class R> static void derive(R& r, const At& at) {
+    each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::derive(r, at + all.children[I].at); }, Indices{});
+  }
+  template <class R> static void prepare(R& r, const At& at) {
+    each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::prepare(r, at + all.children[I].at); }, Indices{});
+  }
+  template <class Visit> static constexpr void leaves(const At& at, bool split, Visit&& visit) {
+    each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::leaves(at + all.children[I].at, split, visit); }, Indices{});
+  }
+
+ private:
+  template <class F, int... I> static constexpr void each(F&& f, std::integer_sequence<int, I...>) {
+    const int done[] = {(f(std::integral_constant<int, I>{}), 0)...};
+    (void)done;
+  }
+  /// Where child i writes its output.
+  template <class R> static typename R::Scalar* output(const R& r, const At& at, int i, typename R::Scalar* y) {
+    const ChildPlace& c = all.children[static_cast<std::size_t>(i)];
+    if (c.source == all.last) return y;
+    const Slot s{c.output.offset + (c.kept ? at.saved : at.scratch), c.output.width};
+    return c.kept ? r.save(s) : r.temporary(s);
+  }
+  /// Edge i (the output of child i; -1: the input) as backward sees it.
+  template <class R>
+  static const typename R::Scalar* edge(const R& r, const At& at, int i, const typename R::Scalar* x, const typename R::Scalar* y) {
+    const int source = i < 0 ? -1 : all.children[static_cast<std::size_t>(i)].source;
+    return source < 0 ? x : output(r, at, source, const_cast<typename R::Scalar*>(y));
+  }
+  /// Where child i writes the gradient of its input.
+  template <class R> static typename R::Scalar* gradient(const R& r, const At& at, int i, typename R::Scalar* dx) {
+    if (i <= all.first) return dx;
+    const Slot s = all.children[static_cast<std::size_t>(i - 1)].gradient;
+    return r.temporary({s.offset + at.scratch, s.width});
+  }
+
+  template <class R, int... I>
+  static const typename R::Scalar* forward_all(R& r, const At& at, const typename R::Scalar* x, typename R::Scalar* y,
+                                               std::integer_sequence<int, I...>) {
+    const int done[] = {(x = NodeAt<I>::forward(r, at + all.children[I].at, x, output(r, at, I, y)), 0)...};
+    (void)done;
+    return x;
+  }
+  template <class R, int... I>
+  static const typename R::Scalar* backward_all(R& r, const At& at, const typename R::Scalar* x, const typename R::Scalar* y,
+                                                const typename R::Scalar* dy, typename R::Scalar* dx,
+                                                std::integer_sequence<int, I...>) {
+    const int done[] = {(dy = NodeAt<n - 1 - I>::backward(r, at + all.children[n - 1 - I].at, edge(r, at, n - 2 - I, x, y),
+                                                          edge(r, at, n - 1 - I, x, y), dy, gradient(r, at, n - 1 - I, dx)), 0)...};
+    (void)done;
+    return dy;
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::nn

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradient buckets: contiguous ranges of the gradient arena in true backward order. Backward makes gradients ready from the
+// back of the arena to its front, so a bucket is ready when the front of it is.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "program.hpp"
+
+namespace skein::inline SKEIN_ABI::plan {
+
+/// Cuts [0, end) into ranges of at least `at_least` scalars (the last one takes what is left), at boundaries of layers,
+/// from the back. `end` may lie behind the last parameter: what follows it travels with the first bucket. Calls
+/// visit(Range) for each bucket. Linear in the number of operations.
+template <class Visit> constexpr void for_each_bucket(std::span<const Operation> operations, long end, long at_least, Visit&& visit) {
+  for (int i = static_cast<int>(operations.size()) - 1; i >= 0; --i) {
+    const Operation& o = operations[static_cast<std::size_t>(i)];
+    if (o.parameters == 0) continue;
+    if (end - o.parameter >= at_least || o.parameter == 0) {
+      visit(Range{o.parameter, end});
+      end = o.parameter;
+    }
+  }
+  if (end > 0) visit(Range{0, end});                // a network without parameters: only what follows them
+}
+
+constexpr int bucket_count(std::span<const Operation> operations, long end, long at_least) {
+  int n = 0;
+  for_each_bucket(operations, end, at_least, [&](Range) { ++n; });
+  return n;
+}
+
+inline std::vector<Range> buckets(std::span<const Operation> operations, long end, long at_least) {
+  std::vector<Range> all;
+  for_each_bucket(operations, end, at_least, [&](Range r) { all.push_back(r); });
+  return all;
+}
+
+}  // namespace skein::inline SKEIN_ABI::plan

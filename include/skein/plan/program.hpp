@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// A network as plain data: its operations, tensors, parameters and buffers, in the order in which forward runs them. nn/
+// emits it by one constexpr walk; every plan (buckets, memory, schedules, cost) is an ordinary function over spans of it.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "../core/shape.hpp"
+
+namespace skein::inline SKEIN_ABI::plan {
+
+/// A short string that can live in constant expressions: "7.body.0.weight".
+struct Name {
+  char text[96] = {};
+  int length = 0;
+  constexpr void append(std::string_view s) {
+    for (char c : s) if (length < 95) text[length++] = c;
+  }
+  constexpr void append(int n) {
+    if (n >= 10) append(n / 10);
+    append(std::string_view("0123456789").substr(static_cast<std::size_t>(n % 10), 1));
+  }
+  constexpr operator std::string_view() const { return {text, static_cast<std::size_t>(length)}; }
+  friend constexpr bool operator==(const Name& a, std::string_view b) { return std::string_view(a) == b; }
+};
+
+/// A link of a path: the number or the label of a child, and its parent. Names are joined on demand.
+struct PathPart {
+  int parent = -1, index = -1;
+  std::string_view label{};
+};
+
+/// A row of the parameter table (or of the buffer table).
+struct Entry {
+  long offset = 0;                                  ///< of its first scalar in the arena
+  long stored = 0;                                  ///< scalars it occupies there, padding of rows included
+  Extents extents{};                                ///< logical
+  int init = 0;                                     ///< nn::Init
+  long fan_in = 0, fan_out = 0;
+  bool decay = true;
+  int path = -1;
+  int operation = -1;
+  std::string_view leaf{};
+};
+
+/// One layer at its place.
+struct Operation {
+  std::string_view kind{};
+  int in = -1, in2 = -1, out = -1;                  ///< tensors
+  int path = -1;
+  Extents input{}, output{};
+  long parameter = 0, parameters = 0;               ///< stored range: [parameter, parameter + parameters)
+  long logical_parameters = 0;
+  long saved = 0;                                   ///< scalars a sample kept for backward beside tensors
+  long saved_bytes = 0;
+  long flops = 0;                                   ///< forward, a sample
+  bool saves_input = false, saves_output = false;
+  long kronecker_a = 0, kronecker_g = 0;
+};
+
+/// A half-open range of stored scalars.
+struct Range {
+  long begin = 0, end = 0;
+  friend constexpr bool operator==(const Range&, const Range&) = default;
+};
+
+template <int Operations, int Entries, int Buffers, int Paths> struct Program {
+  std::array<Operation, Operations> operations{};
+  std::array<Entry, Entries> parameter_entries{};
+  std::array<Entry, Buffers> buffer_entries{};
+  std::array<PathPart, Paths> paths{};
+  std::array<long, Operations + 1> tensors{};       ///< scalars a sample; 0 is the input
+  int operation_count = 0, parameter_count = 0, buffer_count = 0, path_count = 0, tensor_count = 0;
+  long stored_parameters = 0, stored_buffers = 0;
+
+  constexpr std::span<const Operation> ops() const { return {operations.data(), static_cast<std::size_t>(operation_count)}; }
+  constexpr std::span<const Entry> parameters() const { return {parameter_entries.data(), static_cast<std::size_t>(parameter_count)}; }
+  constexpr std::span<const Entry> buffers() const { return {buffer_entries.data(), static_cast<std::size_t>(buffer_count)}; }
+
+  constexpr int path(int parent, int index, std::string_view label = {}) {
+    paths[static_cast<std::size_t>(path_count)] = {parent, index, label};
+    return path_count++;
+  }
+  constexpr int tensor(long count) {
+    tensors[static_cast<std::size_t>(tensor_count)] = count;
+    return tensor_count++;
+  }
+  /// "7." for the eighth child of the network; the root has no name.
+  constexpr void prefix(Name& n, int p) const {
+    if (p < 0 || paths[static_cast<std::size_t>(p)].parent < 0) return;
+    const PathPart& part = paths[static_cast<std::size_t>(p)];
+    prefix(n, part.parent);
+    if (part.label.empty()) n.append(part.index);
+    else n.append(part.label);
+    n.append(".");
+  }
+  constexpr Name name(const Entry& e) const {
+    Name n;
+    prefix(n, e.path);
+    n.append(e.leaf);
+    return n;
+  }
+  constexpr Name name(const Operation& o) const {
+    Name n;
+    prefix(n, o.path);
+    if (n.length > 0) --n.length;                   // without the last dot
+    n.text[n.length] = 0;
+    return n;
+  }
+};
+
+/// FNV-1a over what two ranks must have in common: shapes, offsets, names, kinds.
+class Fingerprint {
+ public:
+  constexpr Fingerprint& add(std::uint64_t v) {
+    for (int i = 0; i < 8; ++i) byte(static_cast<unsigned char>(v >> (8 * i)));
+    return *this;
+  }
+  constexpr Fingerprint& add(std::string_view s) {
+    for (char c : s) byte(static_cast<unsigned char>(c));
+    return add(s.size());
+  }
+  constexpr Fingerprint& add(const Extents& e) {
+    add(static_cast<std::uint64_t>(e.rank));
+    for (int i = 0; i < e.rank; ++i) add(static_cast<std::uint64_t>(e[i]));
+    return *this;
+  }
+  constexpr std::uint64_t value() const { return value_; }
+
+ private:
+  constexpr void byte(unsigned char b) {
+    value_ ^= b;
+    value_ *= 0x100000001b3ull;
+  }
+  std::uint64_t value_ = 0xcbf29ce484222325ull;
+};
+
+template <class Program> constexpr std::uint64_t fingerprint(const Program& p) {
+  Fingerprint f;
+  for (const Operation& o : p.ops()) f.add(o.kind).add(o.input).add(o.output);
+  for (const Entry& e : p.parameters()) f.add(p.name(e)).add(e.extents).add(static_cast<std::uint64_t>(e.offset));
+  for (const Entry& e : p.buffers()) f.add(p.name(e)).add(e.extents);
+  return f.value();
+}
+
+}  // namespace skein::inline SKEIN_ABI::plan
