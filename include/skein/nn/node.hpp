@@ -109,11 +109,6 @@ template <class R> class NoSplit {
   R& run_;
   bool before_;
 };
-
-/// The Shape of an extents value that is a static member of Holder: integers, not a reference, for nvcc.
-template <class Holder, int I> using ShapeOfChild =
-    typename MakeShape<Holder::all.children[I].in.rank, Holder::all.children[I].in.e[0], Holder::all.children[I].in.e[1],
-                       Holder::all.children[I].in.e[2], Holder::all.children[I].in.e[3]>::type;
 }  // namespace detail
 
 }  // namespace skein::inline SKEIN_ABI::nn

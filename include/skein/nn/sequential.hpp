@@ -78,6 +78,7 @@ template <class... Layers> struct Sequential {
     }
     At at{};
     long own = 2 * widest, inner = 0;
+    int turn = 0;                                   // alternates with every child that writes
     for (int i = 0; i < size; ++i) {
       ChildPlace& c = child(i);
       const long pitch = sample_pitch(size_of(i).output);
@@ -90,13 +91,14 @@ template <class... Layers> struct Sequential {
         c.output = {at.saved, pitch};
         at.saved += whole_line(pitch);
       } else {
-        c.output = {(i & 1) * widest, widest};
+        c.output = {turn * widest, widest};
       }
-      if (i + 1 < size && size_of(i).whole_gradient) {
+      if (!size_of(i).aliases) turn ^= 1;
+      if (i + 1 < size && c.source >= 0 && size_of(c.source).whole_gradient) {
         c.gradient = {own, pitch};
         own += whole_line(pitch);
       } else {
-        c.gradient = {(i & 1) * widest, widest};
+        c.gradient = {turn * widest, widest};
       }
       total.absorb(size_of(i));
       if (size_of(i).scratch > inner) inner = size_of(i).scratch;
@@ -119,7 +121,10 @@ template <SequentialLike L, class In> struct Node<L, In> {
   static constexpr typename L::Layout all = L::layout(In::extents);
   static constexpr int n = L::size;
   using Indices = std::make_integer_sequence<int, n>;
-  template <int I> using NodeAt = Node<TypeAt<typename L::children, I>, detail::ShapeOfChild<Node, I>>;
+  template <int I> using ShapeAt =                  // integers, not a reference to the extents, for nvcc
+      typename MakeShape<all.children[I].in.rank, all.children[I].in.e[0], all.children[I].in.e[1], all.children[I].in.e[2],
+                         all.children[I].in.e[3]>::type;
+  template <int I> using NodeAt = Node<TypeAt<typename L::children, I>, ShapeAt<I>>;
 
   template <class R> static const typename R::Scalar* forward(R& r, const At& at, const typename R::Scalar* x, typename R::Scalar* y) {
     return forward_all(r, at, x, y, Indices{});

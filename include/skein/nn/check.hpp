@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a wrong network gets to read: one sentence, one error. The first fault is found by value over the whole network; only
+// then is a type named whose static_assert says it, so that gcc, clang and nvcc print the sentence with the types beside it.
+#pragma once
+#include "concat.hpp"
+#include "repeat.hpp"
+#include "residual.hpp"
+#include "sequential.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+namespace check {
+
+// Each condition is a variable template over types: clang puts it on the error line, gcc in the note below.
+template <class L, class In> inline constexpr nn::Fault fault_of = nn::measure<L>(In::extents).fault;
+template <class L, class In> inline constexpr bool gets_a_flat_shape = fault_of<L, In> != nn::Fault::wants_flat;
+template <class L, class In> inline constexpr bool gets_an_image = fault_of<L, In> != nn::Fault::wants_image;
+template <class L, class In> inline constexpr bool kernel_fits_into = fault_of<L, In> != nn::Fault::window_too_large;
+template <class L, class In> inline constexpr bool groups_divide_the_channels = fault_of<L, In> != nn::Fault::groups_do_not_divide;
+template <class L, class In> inline constexpr bool accepts = fault_of<L, In> != nn::Fault::own;
+template <class Body, class Shortcut> inline constexpr bool same_shape = std::same_as<Body, Shortcut>;
+template <class L> inline constexpr bool has_describe = nn::Container<L> || nn::HasDescribe<L>;
+template <class L> inline constexpr bool has_forward = nn::Container<L> || nn::HasForward<L>;
+template <class L> inline constexpr bool has_backward = nn::Container<L> || nn::HasBackward<L>;
+
+// The names read as a sentence in the compilers' trails: layer<Linear<120>, 3>::gets<Shape<12, 12, 6>>.
+template <class Layer, int... Path> struct layer {
+  template <class Input> struct gets {
+    static_assert(has_describe<Layer>, "this layer lacks: static constexpr skein::LayerInfo describe(skein::Extents in)");
+    static_assert(has_forward<Layer>, "this layer lacks: template <class In, class Frame> static void forward(Frame& f)");
+    static_assert(has_backward<Layer>, "this layer lacks: template <class In, class Frame> static void backward(Frame& f)");
+    static_assert(gets_a_flat_shape<Layer, Input>, "this layer takes a flat shape: put Flatten before it");
+    static_assert(gets_an_image<Layer, Input>, "this layer takes an image, Shape<height, width, channels>: is a Flatten too early?");
+    static_assert(kernel_fits_into<Layer, Input>, "the kernel is larger than its padded input: use a smaller kernel or more padding");
+    static_assert(groups_divide_the_channels<Layer, Input>, "Groups<G>: G must divide the input channels and the filters");
+    static_assert(accepts<Layer, Input>, "this layer refuses its input shape: see its describe()");
+  };
+};
+template <class Body, class Shortcut> struct residual_branches {
+  template <class BodyOutput, class ShortcutOutput> struct give {
+    static_assert(same_shape<BodyOutput, ShortcutOutput>, "Residual: body and shortcut give different shapes: give the shortcut the stride and the channels of the body");
+  };
+};
+template <class... Branches> struct concat_branches {
+  template <class Input> struct get {
+    static_assert(fault_of<nn::Concat<Branches...>, Input> != nn::Fault::concat_differs, "Concat: the branches differ in height or width: only the last extent may differ");
+  };
+};
+template <class Block> struct repeated_block {
+  template <class Input, class Output> struct turns {
+    static_assert(same_shape<Input, Output>, "Repeat: the block must return the shape that it gets");
+  };
+};
+struct fits {};                                     // no fault
+
+template <class L, class In> struct OutputOf {      // integers, not a reference template parameter: nvcc 13.0 rejects that one
+  static constexpr Extents o = nn::measure<L>(In::extents).output;
+  using type = typename MakeShape<o.rank, o.e[0], o.e[1], o.e[2], o.e[3]>::type;
+};
+template <class L, class In> using Output = typename OutputOf<L, In>::type;
+
+template <class L, class In> constexpr int first_faulty_child() {
+  int n = 0, found = -1;
+  Extents x = In::extents;
+  auto one = [&]<class Child>(List<Child>*) {
+    const nn::Sizes s = nn::measure<Child>(x);
+    if (found < 0 && s.fault != nn::Fault::none) found = n;
+    x = s.output;
+    ++n;
+  };
+  [&]<class... Ls>(List<Ls...>*) {
+    const int each[] = {(one(static_cast<List<Ls>*>(nullptr)), 0)...};
+    (void)each;
+  }(static_cast<typename L::children*>(nullptr));
+  return found;
+}
+template <class L, class In> constexpr int first_faulty_branch() {
+  int n = 0, found = -1;
+  auto one = [&](nn::Fault f) {
+    if (found < 0 && f != nn::Fault::none) found = n;
+    ++n;
+  };
+  [&]<class... Ls>(List<Ls...>*) {
+    const int each[] = {(one(fault_of<Ls, In>), 0)...};
+    (void)each;
+  }(static_cast<typename L::branches*>(nullptr));
+  return found;
+}
+template <class L> struct ConcatCheck;
+template <class... Ls> struct ConcatCheck<List<Ls...>> { using type = concat_branches<Ls...>; };
+
+/// A pointer to the type that explains the first fault of L at In; to `fits` where there is none.
+template <class L, class In, int... Path> constexpr auto first_fault() {
+  if constexpr (fault_of<L, In> == nn::Fault::none) {
+    return static_cast<fits*>(nullptr);
+  } else if constexpr (nn::SequentialLike<L>) {
+    constexpr int i = first_faulty_child<L, In>();
+    return first_fault<TypeAt<typename L::children, i>, typename nn::Node<L, In>::template ShapeAt<i>, Path..., i>();
+  } else if constexpr (nn::ResidualLike<L>) {
+    if constexpr (fault_of<typename L::body, In> != nn::Fault::none) return first_fault<typename L::body, In, Path..., 0>();
+    else if constexpr (fault_of<typename L::shortcut, In> != nn::Fault::none) return first_fault<typename L::shortcut, In, Path..., 1>();
+    else return static_cast<typename residual_branches<typename L::body, typename L::shortcut>::template give<Output<typename L::body, In>, Output<typename L::shortcut, In>>*>(nullptr);
+  } else if constexpr (nn::ConcatLike<L>) {
+    constexpr int i = first_faulty_branch<L, In>();
+    if constexpr (i >= 0) return first_fault<TypeAt<typename L::branches, i>, In, Path..., i>();
+    else return static_cast<typename ConcatCheck<typename L::branches>::type::template get<In>*>(nullptr);
+  } else if constexpr (nn::RepeatLike<L>) {
+    if constexpr (fault_of<typename L::block, In> != nn::Fault::none) return first_fault<typename L::block, In, Path..., 0>();
+    else return static_cast<typename repeated_block<typename L::block>::template turns<In, Output<typename L::block, In>>*>(nullptr);
+  } else {
+    return static_cast<typename layer<L, Path...>::template gets<In>*>(nullptr);
+  }
+}
+template <class Network, class In> using FirstFault = std::remove_pointer_t<decltype(first_fault<Network, In>())>;
+
+}  // namespace check
+
+/// The ladder for one layer at one input shape: implementers call it in their own tests.
+template <class L, class In> consteval void assert_layer() { static_assert(sizeof(typename check::layer<L>::template gets<In>) > 0); }
+
+/// The same for a whole network: the first fault only.
+template <class Network, class In> consteval void assert_network() { static_assert(sizeof(check::FirstFault<Network, In>) > 0); }
+
+}  // namespace skein::inline SKEIN_ABI

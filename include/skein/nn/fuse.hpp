@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Type rewriting: Fused<Network, Device> is the network with every run of neighbours for which Fusion<Device, ...> names a
+// composite replaced by it, longest first, inside each container. Execution changes; names, tables and files do not.
+#pragma once
+#include <type_traits>
+
+#include "concat.hpp"
+#include "fusion.hpp"
+#include "repeat.hpp"
+#include "residual.hpp"
+#include "sequential.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+/// A composite together with the user's layers that it stands for.
+template <class Composite, class... Layers> struct FusedUnit : Composite {
+  static constexpr int parts = sizeof...(Layers);
+  using composite = Composite;
+  using layers = List<Layers...>;
+};
+
+namespace detail {
+template <class L, class Device> struct Rewrite;                          // of one layer or container
+
+template <class Done, class Device, class... Rest> struct FuseList;
+template <class... Done, class Device> struct FuseList<List<Done...>, Device> { using type = Sequential<Done...>; };
+
+template <class Device, class... Ls> using Composite = typename Fusion<Device, Ls...>::type;
+template <class Device, class... Ls> inline constexpr bool fuses = !std::is_void_v<Composite<Device, Ls...>>;
+
+template <class... Done, class Device, class A> struct FuseList<List<Done...>, Device, A> {
+  using type = Sequential<Done..., typename Rewrite<A, Device>::type>;
+};
+template <class... Done, class Device, class A, class B> struct FuseList<List<Done...>, Device, A, B> {
+  static constexpr auto next() {
+    if constexpr (fuses<Device, A, B>) return FuseList<List<Done..., FusedUnit<Composite<Device, A, B>, A, B>>, Device>{};
+    else return FuseList<List<Done..., typename Rewrite<A, Device>::type>, Device, B>{};
+  }
+  using type = typename decltype(next())::type;
+};
+template <class... Done, class Device, class A, class B, class C, class... Rest>
+struct FuseList<List<Done...>, Device, A, B, C, Rest...> {
+  static constexpr auto next() {
+    if constexpr (fuses<Device, A, B, C>)
+      return FuseList<List<Done..., FusedUnit<Composite<Device, A, B, C>, A, B, C>>, Device, Rest...>{};
+    else if constexpr (fuses<Device, A, B>)
+      return FuseList<List<Done..., FusedUnit<Composite<Device, A, B>, A, B>>, Device, C, Rest...>{};
+    else return FuseList<List<Done..., typename Rewrite<A, Device>::type>, Device, B, C, Rest...>{};
+  }
+  using type = typename decltype(next())::type;
+};
+
+template <class Children, class Device> struct FuseChildren;
+template <class... Ls, class Device> struct FuseChildren<List<Ls...>, Device> : FuseList<List<>, Device, Ls...> {};
+
+template <class Branches, class Device> struct FuseBranches;
+template <class... Ls, class Device> struct FuseBranches<List<Ls...>, Device> { using type = Concat<typename Rewrite<Ls, Device>::type...>; };
+
+template <class L, class Device> struct Rewrite {
+  static constexpr auto choose() {
+    if constexpr (SequentialLike<L>) return FuseChildren<typename L::children, Device>{};
+    else if constexpr (ResidualLike<L>) return std::type_identity<Residual<typename Rewrite<typename L::body, Device>::type, typename Rewrite<typename L::shortcut, Device>::type>>{};
+    else if constexpr (ConcatLike<L>) return FuseBranches<typename L::branches, Device>{};
+    else if constexpr (RepeatLike<L>) return std::type_identity<Repeat<L::repetitions, typename Rewrite<typename L::block, Device>::type>>{};
+    else return std::type_identity<L>{};
+  }
+  using type = typename decltype(choose())::type;
+};
+}  // namespace detail
+
+template <class Network, class Device> using Fused = typename detail::Rewrite<Network, Device>::type;
+
+}  // namespace skein::inline SKEIN_ABI::nn

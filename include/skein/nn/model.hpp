@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Model<Network, Input, Device, Scalar>: a network for one input shape, with its arenas: parameters, gradients, buffers, one
+// array each. What it is made of is known at compile time; what it remembers of a pass belongs to nn/pass.hpp.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "../core/random.hpp"
+#include "../device/memory.hpp"
+#include "../plan/buckets.hpp"
+#include "check.hpp"
+#include "fuse.hpp"
+#include "program.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+/// The gradient arena ends with a few scalars that travel with the first bucket: sums of loss, weight and hits of the batch.
+inline constexpr long gradient_tail = 16;
+
+template <class Network, class Input, class Device = Cpu, class Scalar_ = float> class Model {
+  static_assert(sizeof(check::FirstFault<Network, Input>) > 0);
+
+ public:
+  using network = Network;
+  using input = Input;
+  using device = Device;
+  using Scalar = Scalar_;
+  using fused = nn::Fused<Network, Device>;         ///< what is executed
+
+  /// Everything about the network that does not depend on values: constants.
+  static constexpr nn::Sizes sizes = nn::measure<Network>(Input::extents);
+  static constexpr const auto& program = nn::program<Network, Input>;
+  static constexpr Extents output_extents = sizes.output;
+  static constexpr long parameter_count = sizes.parameters;          ///< logical; the arena holds padding as well
+  static constexpr long flops = sizes.flops;                         ///< forward, a sample
+  static_assert(nn::measure<fused>(Input::extents).stored == sizes.stored, "a fused layer must have the parameters of its parts");
+
+  /// A hash of shapes, names and offsets: ranks whose models differ have different ones.
+  static constexpr std::uint64_t fingerprint = plan::fingerprint(nn::program<Network, Input>);
+
+  /// Initial values depend on the seed and on each parameter's place in the table, never on threads or ranks.
+  explicit Model(Seed seed = {}, Device where = {})
+      : parameters_(arena_size(), where), gradients_(static_cast<std::size_t>(sizes.stored + gradient_tail), where),
+        buffers_(static_cast<std::size_t>(sizes.buffers), where), seed_(seed) {
+    initialize();
+  }
+
+  /// The whole arena, padding included. Writing to it makes copies that layers derive of the weights stale: this call says so.
+  DeviceSpan<Scalar, Device> parameters() {
+    ++version_;
+    return {parameters_.data(), static_cast<std::size_t>(sizes.stored)};
+  }
+  DeviceSpan<const Scalar, Device> parameters() const { return {parameters_.data(), static_cast<std::size_t>(sizes.stored)}; }
+  DeviceSpan<Scalar, Device> gradients() { return {gradients_.data(), static_cast<std::size_t>(sizes.stored)}; }
+  DeviceSpan<const Scalar, Device> gradients() const { return {gradients_.data(), static_cast<std::size_t>(sizes.stored)}; }
+  DeviceSpan<Scalar, Device> buffers() { return buffers_.span(); }
+  DeviceSpan<const Scalar, Device> buffers() const { return buffers_.span(); }
+  /// Gradients and the tail behind them, as one array: what is all-reduced.
+  DeviceSpan<Scalar, Device> gradient_arena() { return gradients_.span(); }
+  /// A count of changes of the parameters.
+  std::uint64_t version() const { return version_; }
+  Device where() const { return parameters_.where(); }
+  Seed seed() const { return seed_; }
+
+  /// The table's row of a parameter by its name, "0.weight": checked at compile time where the name is a constant.
+  static consteval plan::Entry parameter(std::string_view name) {
+    for (const plan::Entry& e : nn::program<Network, Input>.parameters())
+      if (nn::program<Network, Input>.name(e) == name) return e;
+    throw "this model has no parameter of that name";
+  }
+
+ private:
+  static constexpr std::size_t arena_size() { return static_cast<std::size_t>(sizes.stored); }
+  void initialize() {
+    Arena<Scalar, Cpu> host;
+    Scalar* p = nullptr;
+    if constexpr (std::same_as<Device, Cpu>) {
+      p = parameters_.data();
+    } else {
+      host = Arena<Scalar, Cpu>(arena_size());
+      p = host.data();
+    }
+    fill(program.parameters(), p);
+    if constexpr (!std::same_as<Device, Cpu>) Memory<Device>::from_host(parameters_.data(), p, arena_size() * sizeof(Scalar), where());
+    const std::size_t n = buffers_.size();
+    if (n == 0) return;
+    if constexpr (std::same_as<Device, Cpu>) {
+      fill(program.buffers(), buffers_.data());
+    } else {
+      Arena<Scalar, Cpu> b(n);
+      fill(program.buffers(), b.data());
+      Memory<Device>::from_host(buffers_.data(), b.data(), n * sizeof(Scalar), where());
+    }
+  }
+  void fill(std::span<const plan::Entry> entries, Scalar* to) const {
+    const std::uint64_t key = random_key(seed_.value, 0x6d6f64656c);        // "model"
+    std::uint64_t stream = 0;
+    for (const plan::Entry& e : entries)
+      nn::initialize(to + e.offset, e.extents, static_cast<nn::Init>(e.init), e.fan_in, e.fan_out, key, stream++);
+  }
+
+  Arena<Scalar, Device> parameters_, gradients_, buffers_;
+  Seed seed_;
+  std::uint64_t version_ = 1;
+};
+
+}  // namespace skein::inline SKEIN_ABI
