@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binary cross-entropy of logits: PyTorch's BCEWithLogitsLoss (not its BCELoss: do not put a Sigmoid before it). Every
+// output is a yes-or-no question of its own; the target is the probability of yes.
+#pragma once
+#include <cmath>
+#include <vector>
+
+#include "loss.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+/// -(positive_weight t log s(x) + (1 - t) log(1 - s(x))) for s the sigmoid; averaged over samples and values. Safe for any x.
+struct BinaryCrossEntropy {
+  std::vector<float> positive_weight = {};          ///< empty: 1; one value: of all outputs; else one an output
+
+  static constexpr Target target = Target::vector;
+
+  template <class Scalar> double weight(const LossCall<Scalar, Cpu>& call) const {
+    return static_cast<double>(call.count) * static_cast<double>(call.width);
+  }
+  /// Throws ArgumentError where the number of weights fits neither one nor the outputs.
+  template <class Scalar> LossSums operator()(const LossCall<Scalar, Cpu>& call) const {
+    const long weights = static_cast<long>(positive_weight.size());
+    if (weights > 1 && weights != call.width)
+      throw ArgumentError("BinaryCrossEntropy has " + std::to_string(weights) + " positive weights for " + std::to_string(call.width) +
+                          " outputs: give it none, one, or one an output");
+    const float* w = positive_weight.data();
+    const long width = call.width;
+    return detail::vector_loss(call, [=](Scalar x, Scalar t, long i, Scalar& slope) {
+      // log s(x) = min(x, 0) - log(1 + exp(-|x|)), and s(x) of the same exponential: nothing overflows.
+      const Scalar decay = std::exp(-std::abs(x)), rest = std::log1p(decay);
+      const Scalar yes = (x < 0 ? x : Scalar(0)) - rest, no = (x < 0 ? Scalar(0) : -x) - rest;
+      const Scalar sigmoid = (x < 0 ? decay : Scalar(1)) / (1 + decay);
+      const Scalar p = weights == 0 ? Scalar(1) : static_cast<Scalar>(w[weights == 1 ? 0 : i % width]);
+      slope = (1 - t) * sigmoid - p * t * (1 - sigmoid);
+      return -(p * t * yes + (1 - t) * no);
+    });
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::nn

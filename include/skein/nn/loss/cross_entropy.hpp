@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cross-entropy of logits and class labels: PyTorch's CrossEntropyLoss. Softmax, loss and gradient are one pass over a row
+// (ops/softmax.hpp), safe for any logits. Label smoothing: Szegedy et al., CVPR 2016.
+#pragma once
+#include <vector>
+
+#include "../../ops/softmax.hpp"
+#include "loss.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+/// -sum_c a_c log softmax(output)_c, with a = (1 - s) w[label] at the label and s w[c] / classes everywhere; divided by the
+/// sum of the labels' weights.
+struct CrossEntropy {
+  float label_smoothing = 0;                        ///< s: the share of a label that is spread over all classes, in [0, 1]
+  std::vector<float> class_weights = {};            ///< w; empty: 1 for every class
+  std::optional<std::int32_t> ignore_label = {};    ///< samples with this label count nothing
+
+  static constexpr Target target = Target::label;
+
+  template <class Scalar, class Device> double weight(const LossCall<Scalar, Device>& call) const {
+    check(call.width);
+    if (class_weights.empty() && !ignore_label) return static_cast<double>(call.count);
+    check_labels(call.labels, call.count, call.width, ignore_label, call.first);
+    double sum = 0;
+    for (long i = 0; i < call.count; ++i)
+      if (!(ignore_label && call.labels[i] == *ignore_label))
+        sum += class_weights.empty() ? 1.0 : class_weights[static_cast<std::size_t>(call.labels[i])];
+    return sum;
+  }
+  /// Throws ArgumentError for a label that is no class (it names sample and label), for a number of weights that is not that
+  /// of the classes, and for a smoothing outside [0, 1].
+  template <class Scalar, class Device> LossSums operator()(const LossCall<Scalar, Device>& call) const {
+    check(call.width);
+    ops::CrossEntropyPass<Scalar> pass{call.outputs, call.output_pitch, call.width, call.labels, call.count, call.scale, call.gradient};
+    pass.smoothing = static_cast<Scalar>(label_smoothing);
+    pass.class_weights = class_weights.empty() ? nullptr : class_weights.data();
+    pass.ignores = ignore_label.has_value();
+    pass.ignored = ignore_label.value_or(0);
+    const ops::CrossEntropySums s = ops::cross_entropy(Device{}, pass);
+    if (s.wrong >= 0) check_labels(call.labels + s.wrong, 1, call.width, ignore_label, call.first + s.wrong);
+    return {s.loss, s.weight, s.correct};
+  }
+
+ private:
+  void check(long classes) const {
+    if (!class_weights.empty() && static_cast<long>(class_weights.size()) != classes)
+      throw ArgumentError("CrossEntropy has " + std::to_string(class_weights.size()) + " class weights for " + std::to_string(classes) +
+                          " outputs: give it one a class, or none");
+    if (!(label_smoothing >= 0 && label_smoothing <= 1))
+      throw ArgumentError("CrossEntropy{.label_smoothing = " + std::to_string(label_smoothing) + "}: smoothing is a share, from 0 to 1");
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::nn

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Huber loss over all elements: PyTorch's HuberLoss. Huber, "Robust estimation of a location parameter", 1964.
+#pragma once
+#include <cmath>
+
+#include "loss.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+/// d^2 / 2 while |d| <= delta, delta (|d| - delta / 2) beyond, for d = output - target; averaged over samples and values.
+struct Huber {
+  float delta = 1;                                  ///< where the parabola becomes a line; positive
+
+  static constexpr Target target = Target::vector;
+
+  template <class Scalar> double weight(const LossCall<Scalar, Cpu>& call) const {
+    return static_cast<double>(call.count) * static_cast<double>(call.width);
+  }
+  /// Throws ArgumentError for a delta that is not positive.
+  template <class Scalar> LossSums operator()(const LossCall<Scalar, Cpu>& call) const {
+    if (!(delta > 0)) throw ArgumentError("Huber{.delta = " + std::to_string(delta) + "}: delta must be positive");
+    const Scalar edge = static_cast<Scalar>(delta);
+    return detail::vector_loss(call, [edge](Scalar x, Scalar t, long, Scalar& slope) {
+      const Scalar difference = x - t, size = std::abs(difference);
+      const bool inside = size <= edge;
+      slope = inside ? difference : (difference > 0 ? edge : difference < 0 ? -edge : difference);
+      return inside ? difference * difference / 2 : edge * (size - edge / 2);
+    });
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::nn

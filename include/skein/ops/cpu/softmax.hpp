@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax, cross-entropy and gradient of a row of logits in vectors: three short passes over a row that stays in the
+// first-level cache (maximum; exponentials and their sum; gradient). Without xsimd it is the reference.
+#pragma once
+#include "../reference/softmax.hpp"
+
+#if defined(SKEIN_WITH_XSIMD)
+#include <limits>
+#include <type_traits>
+#include <xsimd/xsimd.hpp>
+
+namespace skein::inline SKEIN_ABI::ops::cpu {
+
+namespace detail {
+/// The last, partial vector of a row: lanes from `n` on read as `fill`.
+template <class Scalar, class From> SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> load_part(const From* from, long n, Scalar fill) {
+  using V = xsimd::batch<Scalar>;
+  alignas(64) Scalar lanes[V::size];
+  for (long i = 0; i < static_cast<long>(V::size); ++i) lanes[i] = i < n ? static_cast<Scalar>(from[i]) : fill;
+  return V::load_aligned(lanes);
+}
+template <class Scalar> SKEIN_ALWAYS_INLINE void store_part(Scalar* to, const xsimd::batch<Scalar>& v, long n) {
+  alignas(64) Scalar lanes[xsimd::batch<Scalar>::size];
+  v.store_aligned(lanes);
+  for (long i = 0; i < n; ++i) to[i] = lanes[i];
+}
+template <class Scalar> SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> load_ones(long n) {
+  alignas(64) Scalar lanes[xsimd::batch<Scalar>::size];
+  for (long i = 0; i < static_cast<long>(xsimd::batch<Scalar>::size); ++i) lanes[i] = i < n ? Scalar(1) : Scalar(0);
+  return xsimd::batch<Scalar>::load_aligned(lanes);
+}
+template <class Scalar> SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> load_weights(const float* from) {
+  if constexpr (std::is_same_v<Scalar, float>) return xsimd::batch<float>::load_unaligned(from);
+  else return load_part<Scalar>(from, static_cast<long>(xsimd::batch<Scalar>::size), Scalar(0));
+}
+
+/// xsimd 8 has no maximum over lanes.
+template <class Scalar> SKEIN_ALWAYS_INLINE Scalar greatest_lane(const xsimd::batch<Scalar>& v) {
+  alignas(64) Scalar lanes[xsimd::batch<Scalar>::size];
+  v.store_aligned(lanes);
+  for (std::size_t half = xsimd::batch<Scalar>::size / 2; half > 0; half /= 2)
+    for (std::size_t i = 0; i < half; ++i) lanes[i] = lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half];
+  return lanes[0];
+}
+
+/// f(first, lanes) for each vector of a row, the last one with less than all lanes.
+template <class Scalar, class Whole, class Part> SKEIN_ALWAYS_INLINE void each_vector(long n, Whole&& whole, Part&& part) {
+  constexpr long lanes = static_cast<long>(xsimd::batch<Scalar>::size);
+  long c = 0;
+  for (; c + lanes <= n; c += lanes) whole(c);
+  if (c < n) part(c, n - c);
+}
+}  // namespace detail
+
+template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyPass<Scalar>& p) {
+  using V = xsimd::batch<Scalar>;
+  using detail::each_vector, detail::load_part, detail::load_ones, detail::load_weights, detail::store_part;
+  constexpr Scalar none = -std::numeric_limits<Scalar>::infinity();
+  const long n = p.classes;
+  const Scalar share = p.smoothing / static_cast<Scalar>(n);
+  Scalar all_weights = static_cast<Scalar>(n);
+  if (p.class_weights) {
+    all_weights = 0;
+    for (long c = 0; c < n; ++c) all_weights += static_cast<Scalar>(p.class_weights[c]);
+  }
+  CrossEntropySums sums;
+  for (long r = 0; r < p.count; ++r) {
+    const Scalar* x = p.logits + r * p.pitch;
+    Scalar* g = p.gradient ? p.gradient + r * p.pitch : nullptr;
+    const std::int32_t label = p.labels[r];
+    if (p.skipped(label)) {
+      for (long c = 0; g && c < p.pitch; ++c) g[c] = 0;
+      continue;
+    }
+    if (!p.legal(label)) {
+      sums.wrong = r;
+      return sums;
+    }
+    V greatest(none);
+    each_vector<Scalar>(n, [&](long c) { greatest = xsimd::max(greatest, V::load_unaligned(x + c)); },
+                        [&](long c, long left) { greatest = xsimd::max(greatest, load_part<Scalar>(x + c, left, none)); });
+    const Scalar top = detail::greatest_lane(greatest);
+    V total_lanes(Scalar(0));
+    each_vector<Scalar>(n,
+                        [&](long c) {
+                          const V e = xsimd::exp(V::load_unaligned(x + c) - V(top));
+                          total_lanes += e;
+                          if (g) e.store_unaligned(g + c);
+                        },
+                        [&](long c, long left) {
+                          const V e = xsimd::exp(load_part<Scalar>(x + c, left, none) - V(top));
+                          total_lanes += e;
+                          if (g) store_part(g + c, e, left);
+                        });
+    const Scalar total = xsimd::hadd(total_lanes), log_total = std::log(total);
+    const Scalar weight = p.class_weights ? static_cast<Scalar>(p.class_weights[label]) : Scalar(1);
+    const Scalar hard = (1 - p.smoothing) * weight;
+    Scalar loss = hard * (log_total - (x[label] - top)), attention = hard;
+    if (share != 0) {                               // sum_c w_c (-log p_c), spread by the smoothing
+      V spread(Scalar(0));
+      const auto add = [&](V logit, V w) { spread += w * (V(log_total) - (logit - V(top))); };
+      each_vector<Scalar>(n, [&](long c) { add(V::load_unaligned(x + c), p.class_weights ? load_weights<Scalar>(p.class_weights + c) : V(Scalar(1))); },
+                          [&](long c, long left) {  // lanes beyond the row: weight 0 and a finite logit
+                            add(load_part<Scalar>(x + c, left, top), p.class_weights ? load_part<Scalar>(p.class_weights + c, left, Scalar(0))
+                                                                                      : load_ones<Scalar>(left));
+                          });
+      loss += share * xsimd::hadd(spread);
+      attention += share * all_weights;
+    }
+    if (g) {
+      const V factor(attention * p.scale / total), even(-share * p.scale);
+      const bool weighted = share != 0 && p.class_weights;
+      each_vector<Scalar>(n,
+                          [&](long c) {
+                            const V w = weighted ? load_weights<Scalar>(p.class_weights + c) : V(Scalar(1));
+                            xsimd::fma(V::load_unaligned(g + c), factor, even * w).store_unaligned(g + c);
+                          },
+                          [&](long c, long left) {
+                            const V w = weighted ? load_part<Scalar>(p.class_weights + c, left, Scalar(0)) : V(Scalar(1));
+                            store_part(g + c, xsimd::fma(load_part<Scalar>(g + c, left, Scalar(0)), factor, even * w), left);
+                          });
+      g[label] -= hard * p.scale;
+      for (long c = n; c < p.pitch; ++c) g[c] = 0;
+    }
+    if (x[label] == top) {                          // the first of equal maxima wins, as in arg-max
+      bool earlier = false;
+      for (long c = 0; c < label; ++c) earlier |= x[c] == top;
+      sums.correct += !earlier;
+    }
+    sums.loss += static_cast<double>(loss);
+    sums.weight += static_cast<double>(weight);
+  }
+  return sums;
+}
+
+}  // namespace skein::inline SKEIN_ABI::ops::cpu
+
+#else
+
+namespace skein::inline SKEIN_ABI::ops::cpu {
+using reference::cross_entropy;
+}
+
+#endif
