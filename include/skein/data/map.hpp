@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A data set whose samples are changed as they are gathered: augmentation, scaling, noise. The change is a pure function of the
+// sample, its index and the epoch, so that it does not depend on ranks, threads or batches.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "dataset.hpp"
+
+namespace skein::inline SKEIN_ABI::data {
+
+namespace detail {
+template <class Function, class Scalar> inline constexpr bool maps_sample =
+    requires(const Function& f, std::span<Scalar> sample) { f(sample); } ||
+    requires(const Function& f, std::span<Scalar> sample, std::int64_t i) { f(sample, i, i); };
+}
+
+/// `data` with `function` applied to each sample in place. See map().
+template <class Data, class Function> class Mapped {
+ public:
+  Mapped(Data data, Function function) : data_(std::move(data)), function_(std::move(function)) {
+    assert_dataset<Data>();
+    static_assert(detail::maps_sample<Function, float>,
+                  "data::map takes a function of (std::span<float> sample) or (std::span<float> sample, std::int64_t index, "
+                  "std::int64_t epoch) that is callable on a const object");
+  }
+
+  std::int64_t size() const { return static_cast<std::int64_t>(data_.size()); }
+  Extents sample_extents() const { return data_.sample_extents(); }
+  Target target() const {
+    if constexpr (HasTarget<Data>) return data_.target();
+    else return {};
+  }
+  template <class Scalar> requires(detail::maps_sample<Function, Scalar>)
+  void gather(Indices indices, Scalar* x, long pitch, std::int64_t epoch = 0) const {
+    detail::gather_from(data_, indices, x, pitch, epoch);
+    const std::size_t n = static_cast<std::size_t>(Extents(data_.sample_extents()).count());
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      const std::span<Scalar> sample(x + static_cast<long>(i) * pitch, n);
+      if constexpr (requires { function_(sample, indices[i], epoch); }) function_(sample, indices[i], epoch);
+      else function_(sample);
+    }
+  }
+  void labels(Indices indices, std::int32_t* out) const requires HasLabels<Data> { data_.labels(indices, out); }
+  template <class Scalar> void targets(Indices indices, Scalar* y, long pitch) const requires HasTargets<Data> {
+    detail::targets_from(data_, indices, y, pitch);
+  }
+
+ private:
+  Data data_;
+  Function function_;
+};
+
+/// Changes each sample in place as it is served: `function(sample)` or `function(sample, index, epoch)`, where sample is a
+/// std::span<float> over its values (generic functions serve double too). It is called from the loader's thread: const, no shared state.
+template <class Data, class Function> Mapped<Data, Function> map(Data data, Function function) {
+  return Mapped<Data, Function>(std::move(data), std::move(function));
+}
+
+}  // namespace skein::inline SKEIN_ABI::data

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Real digits where they are, drawn ones where they are not: for demonstrations that must run anywhere and say what they took.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "mnist.hpp"
+#include "synthetic_digits.hpp"
+
+namespace skein::inline SKEIN_ABI::data {
+
+/// A training and a test set, and in words where they come from.
+struct SourcedTrainTest {
+  InMemory<std::uint8_t> train, test;
+  std::string source;                                     ///< "MNIST from ../shared/data/mnist", or what was drawn instead
+  bool synthetic = false;
+};
+
+/// MNIST from `folder` or where search_folders("mnist") finds it, else synthetic digits (`samples` to train, a sixth to test; another
+/// seed draws others). Throws FileError for files that are there but malformed: those are never papered over.
+inline SourcedTrainTest mnist_or_synthetic(const std::string& folder = {}, std::int64_t samples = 60000, Seed seed = {}) {
+  if (const std::string found = find_images("mnist", folder); !found.empty()) {
+    TrainTest sets = mnist(found);
+    return {sets.train, sets.test, "MNIST from " + found, false};
+  }
+  const InMemory<std::uint8_t> all = synthetic_digits(samples + samples / 6, seed);
+  return {all.slice(0, samples), all.slice(samples, all.size()),
+          "synthetic digits, " + std::to_string(samples) + " samples (MNIST was not found; scripts/data mnist fetches it)", true};
+}
+
+}  // namespace skein::inline SKEIN_ABI::data

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who serves which positions of an epoch: pure functions of sizes, batch, ranks, rank and step. The union over the ranks of
+// step s is exactly [s * batch, min((s + 1) * batch, size)), so any number of ranks sees the same global batches.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "../core/error.hpp"
+
+namespace skein::inline SKEIN_ABI::data {
+
+/// shared: every rank can read the whole data set. local: each rank's data set is its own shard, of any size.
+enum class Partition { shared, local };
+
+/// What becomes of samples that do not fill the last batch: served as a smaller batch, or left out.
+enum class LastBatch { keep, drop };
+
+/// The samples of one rank in one step.
+struct Share {
+  std::int64_t begin = 0, end = 0;      ///< positions in the epoch's order (local: in the order of this rank's shard)
+  std::int64_t first = 0;               ///< position of the first sample among all samples of all ranks: unique in the epoch
+  long global_count = 0;                ///< samples of all ranks in this step
+  constexpr long count() const { return static_cast<long>(end - begin); }
+  friend constexpr bool operator==(const Share&, const Share&) = default;
+};
+
+/// The samples of a step: `.batch` over all ranks, or `.batch_per_rank`. One of them, never both.
+struct BatchSize {
+  long batch = 0;
+  long batch_per_rank = 0;
+
+  /// Samples of a step over all ranks. Throws ArgumentError where both, or neither, is given.
+  constexpr long global(int ranks) const {
+    if (batch < 0 || batch_per_rank < 0) throw ArgumentError("a batch size is negative: give .batch or .batch_per_rank a positive number");
+    if (batch > 0 && batch_per_rank > 0)
+      throw ArgumentError("both .batch (" + std::to_string(batch) + ", over all ranks) and .batch_per_rank (" +
+                          std::to_string(batch_per_rank) + ") are given: keep one of them");
+    if (batch == 0 && batch_per_rank == 0)
+      throw ArgumentError("no batch size is given: set .batch (samples of a step over all ranks) or .batch_per_rank");
+    return batch > 0 ? batch : batch_per_rank * ranks;
+  }
+};
+
+/// The r-th of `ranks` even parts of [0, n): sizes differ by one at most.
+constexpr std::int64_t even_part(std::int64_t n, int ranks, int r) { return n / ranks * r + n % ranks * r / ranks; }
+
+/// Steps of an epoch over a shared data set.
+constexpr std::int64_t shared_steps(std::int64_t size, long batch, LastBatch last = LastBatch::keep) {
+  return size / batch + (last == LastBatch::keep && size % batch != 0 ? 1 : 0);
+}
+
+/// What `rank` serves in `step` of a shared data set. May be empty where the last batch has fewer samples than there are ranks.
+constexpr Share shared_share(std::int64_t size, long batch, int ranks, int rank, std::int64_t step) {
+  const std::int64_t lo = step * batch, hi = size - lo < batch ? size : lo + batch, n = hi - lo;
+  const std::int64_t begin = lo + even_part(n, ranks, rank), end = lo + even_part(n, ranks, rank + 1);
+  return {begin, end, begin, static_cast<long>(n)};
+}
+
+/// Samples of a full step on one rank of Partition::local. Throws ArgumentError where a rank would have none.
+constexpr std::int64_t local_batch(long batch, int ranks, int rank) {
+  if (batch < ranks)
+    throw ArgumentError("a batch of " + std::to_string(batch) + " over " + std::to_string(ranks) +
+                        " ranks leaves ranks of Partition::local without samples: make .batch at least the number of ranks");
+  return even_part(batch, ranks, rank + 1) - even_part(batch, ranks, rank);
+}
+
+/// Steps of an epoch over shards: until the last rank has served its last sample (drop: until the first has no full batch).
+constexpr std::int64_t local_steps(std::span<const std::int64_t> sizes, long batch, LastBatch last = LastBatch::keep) {
+  const int ranks = static_cast<int>(sizes.size());
+  std::int64_t steps = last == LastBatch::keep || ranks == 0 ? 0 : INT64_MAX;
+  for (int r = 0; r < ranks; ++r) {
+    const std::int64_t own = shared_steps(sizes[r], static_cast<long>(local_batch(batch, ranks, r)), last);
+    if (last == LastBatch::keep ? own > steps : own < steps) steps = own;
+  }
+  return steps;
+}
+
+/// What `rank` serves in `step` of its own shard; empty once it has served all. `sizes` holds the shards of all ranks.
+constexpr Share local_share(std::span<const std::int64_t> sizes, long batch, int rank, std::int64_t step) {
+  const int ranks = static_cast<int>(sizes.size());
+  Share share;
+  std::int64_t before = 0;
+  for (int r = 0; r < ranks; ++r) {
+    const std::int64_t b = local_batch(batch, ranks, r);
+    const std::int64_t begin = step * b < sizes[r] ? step * b : sizes[r], end = sizes[r] - begin < b ? sizes[r] : begin + b;
+    share.global_count += static_cast<long>(end - begin);
+    if (r == rank) share.begin = begin, share.end = end, share.first = before + begin;
+    before += sizes[r];
+  }
+  return share;
+}
+
+}  // namespace skein::inline SKEIN_ABI::data

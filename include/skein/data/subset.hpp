@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chosen samples of a data set, in a chosen order, as a data set; and a random split in two. The data set is held by value:
+// in-memory sets share their samples, so that copying one is cheap.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../core/error.hpp"
+#include "dataset.hpp"
+#include "permutation.hpp"
+
+namespace skein::inline SKEIN_ABI::data {
+
+/// Samples `indices[0], indices[1], ...` of a data set.
+template <class Data> class Subset {
+ public:
+  /// Throws ArgumentError for an index outside the data set.
+  Subset(Data data, std::vector<std::int64_t> indices) : data_(std::move(data)) {
+    assert_dataset<Data>();
+    const std::int64_t size = static_cast<std::int64_t>(data_.size());
+    for (const std::int64_t i : indices)
+      if (i < 0 || i >= size)
+        throw ArgumentError("subset: index " + std::to_string(i) + " is outside a data set of " + std::to_string(size) + " samples");
+    indices_ = std::make_shared<const std::vector<std::int64_t>>(std::move(indices));
+  }
+
+  std::int64_t size() const { return static_cast<std::int64_t>(indices_->size()); }
+  Extents sample_extents() const { return data_.sample_extents(); }
+  Target target() const {
+    if constexpr (HasTarget<Data>) return data_.target();
+    else return {};
+  }
+
+  template <class Scalar> void gather(Indices indices, Scalar* x, long pitch, std::int64_t epoch = 0) const {
+    translate(indices, [&](Indices own, long done) { detail::gather_from(data_, own, x + done * pitch, pitch, epoch); });
+  }
+  void labels(Indices indices, std::int32_t* out) const requires HasLabels<Data> {
+    translate(indices, [&](Indices own, long done) { data_.labels(own, out + done); });
+  }
+  template <class Scalar> void targets(Indices indices, Scalar* y, long pitch) const requires HasTargets<Data> {
+    translate(indices, [&](Indices own, long done) { detail::targets_from(data_, own, y + done * pitch, pitch); });
+  }
+
+ private:
+  /// In pieces on the stack: nothing is allocated for a batch.
+  template <class Function> void translate(Indices indices, Function f) const {
+    std::int64_t own[256];
+    for (std::size_t done = 0; done < indices.size(); done += 256) {
+      const std::size_t n = std::min<std::size_t>(256, indices.size() - done);
+      for (std::size_t i = 0; i < n; ++i) own[i] = (*indices_)[static_cast<std::size_t>(indices[done + i])];
+      f(Indices(own, n), static_cast<long>(done));
+    }
+  }
+
+  Data data_;
+  std::shared_ptr<const std::vector<std::int64_t>> indices_;
+};
+
+/// Chosen samples of a data set, which is copied (or moved) into the result.
+template <class Data> Subset<Data> subset(Data data, std::vector<std::int64_t> indices) {
+  return Subset<Data>(std::move(data), std::move(indices));
+}
+
+/// A random split in two: `auto [train, validation] = split(set, 0.9)`. Every sample is in one of them; the seed decides.
+template <class Data> std::pair<Subset<Data>, Subset<Data>> split(const Data& data, double fraction, Seed seed = {}) {
+  if (!(fraction >= 0 && fraction <= 1)) throw ArgumentError("split: the fraction must lie between 0 and 1");
+  const std::int64_t size = static_cast<std::int64_t>(data.size());
+  const std::int64_t head = static_cast<std::int64_t>(static_cast<double>(size) * fraction + 0.5);
+  const Permutation order(size, seed, -1);
+  std::vector<std::int64_t> first, second;
+  for (std::int64_t i = 0; i < size; ++i) (i < head ? first : second).push_back(order(i));
+  return {Subset<Data>(data, std::move(first)), Subset<Data>(data, std::move(second))};
+}
+
+}  // namespace skein::inline SKEIN_ABI::data
