@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The second tree of an expression: trivially copyable, only pointers, strides and function objects, all leaves broadcast to
+// the extents of one loop. A kernel can take it by value; the Cpu evaluator walks it by advance() and reads rows by at() and
+// batch(). Who holds the memory is the user's tree (expression.hpp), which outlives it.
+#pragma once
+#include <type_traits>
+#include <utility>
+
+#include "dims.hpp"
+#include "simd.hpp"
+
+namespace skein::inline SKEIN_ABI::detail {
+
+/// How a row is read: every leaf's innermost stride is 1; or whatever it says.
+enum class Access { unit, strided };
+
+/// The strides of a leaf of rank R, broadcast to N >= R axes of the extents `to`.
+template <int N, int R> constexpr Dims<N> broadcast_strides(const Dims<R>& extents, const Dims<R>& strides) {
+  Dims<N> s;
+  for (int i = 0; i < R; ++i) s.e[N - R + i] = extents.e[i] == 1 ? 0 : strides.e[i];
+  return s;
+}
+
+/// Values in memory.
+template <class S, int N> struct BoundView {
+  using Scalar = S;
+  using Lane = S;
+  const S* data;
+  Dims<N> stride;
+
+  SKEIN_ALWAYS_INLINE constexpr void advance(int d, long n) { data += stride.e[d] * n; }
+  template <Access A> SKEIN_ALWAYS_INLINE constexpr S at(long i) const {
+    if constexpr (A == Access::unit) return data[i];
+    else return data[i * stride.e[N - 1]];
+  }
+  template <Access A> SKEIN_ALWAYS_INLINE auto batch(long i) const {
+    if constexpr (A == Access::unit) return Batch<S>::load_unaligned(data + i);
+    else return load_strided(data + i * stride.e[N - 1], stride.e[N - 1], batch_size<S>);
+  }
+  template <Access A> SKEIN_ALWAYS_INLINE auto part(long i, long k) const {
+    if constexpr (A == Access::unit) return load_part(data + i, k);
+    else return load_strided(data + i * stride.e[N - 1], stride.e[N - 1], k);
+  }
+  template <class V> SKEIN_ALWAYS_INLINE constexpr void leaves(V&& visit) { visit(*this); }
+};
+
+/// One value everywhere.
+template <class S, int N> struct BoundConstant {
+  using Scalar = S;
+  using Lane = S;
+  S value;
+  SKEIN_ALWAYS_INLINE constexpr void advance(int, long) {}
+  template <Access A> SKEIN_ALWAYS_INLINE constexpr S at(long) const { return value; }
+  template <Access A> SKEIN_ALWAYS_INLINE auto batch(long) const { return Batch<S>(value); }
+  template <Access A> SKEIN_ALWAYS_INLINE auto part(long, long) const { return Batch<S>(value); }
+  template <class V> SKEIN_ALWAYS_INLINE constexpr void leaves(V&&) {}
+};
+
+/// A function of the logical row-major index: arange, random fills.
+template <class G, int N> struct BoundGenerator {
+  using Scalar = decltype(std::declval<const G&>()(0L));
+  using Lane = void;
+  G generate;
+  long index;
+  Dims<N> stride;
+  SKEIN_ALWAYS_INLINE constexpr void advance(int d, long n) { index += stride.e[d] * n; }
+  template <Access A> SKEIN_ALWAYS_INLINE constexpr Scalar at(long i) const {
+    if constexpr (A == Access::unit) return generate(index + i);
+    else return generate(index + i * stride.e[N - 1]);
+  }
+  template <class V> SKEIN_ALWAYS_INLINE constexpr void leaves(V&& visit) { visit(*this); }
+};
+
+template <int I, class T> struct Slot { T value; };
+
+template <class F> inline constexpr bool takes_batches = requires { typename F::vectorizes; };
+template <class F, class First, class... Rest> struct LaneOf {
+  using type = std::conditional_t<takes_batches<F> && (std::is_same_v<First, Rest> && ...), First, void>;
+};
+
+/// f of its arguments, value by value. The argument I is slot I.
+template <class F, class Indices, class... Args> struct BoundMap;
+template <class F, int... I, class... Args>
+struct BoundMap<F, std::integer_sequence<int, I...>, Args...> : Slot<I, Args>... {
+  using Scalar = std::remove_cvref_t<decltype(std::declval<const F&>()(std::declval<typename Args::Scalar>()...))>;
+  using Lane = typename LaneOf<F, typename Args::Lane...>::type;
+  F f;
+
+  constexpr BoundMap(const F& function, const Args&... args) : Slot<I, Args>{args}..., f(function) {}
+  SKEIN_ALWAYS_INLINE constexpr void advance(int d, long n) { (static_cast<Slot<I, Args>&>(*this).value.advance(d, n), ...); }
+  template <Access A> SKEIN_ALWAYS_INLINE constexpr Scalar at(long i) const {
+    return f(static_cast<const Slot<I, Args>&>(*this).value.template at<A>(i)...);
+  }
+  template <Access A> SKEIN_ALWAYS_INLINE auto batch(long i) const {
+    return f(static_cast<const Slot<I, Args>&>(*this).value.template batch<A>(i)...);
+  }
+  template <Access A> SKEIN_ALWAYS_INLINE auto part(long i, long k) const {
+    return f(static_cast<const Slot<I, Args>&>(*this).value.template part<A>(i, k)...);
+  }
+  template <class V> SKEIN_ALWAYS_INLINE constexpr void leaves(V&& visit) {
+    (static_cast<Slot<I, Args>&>(*this).value.leaves(visit), ...);
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::detail

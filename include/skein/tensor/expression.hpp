@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tree that a user holds. Leaves are views of named tensors, tensors that came as rvalues (owned, so that
+// `auto e = f(x) + 1` never dangles) and constants; inner nodes apply a function object. bind() makes of it the trivially
+// copyable tree of bound.hpp. Devices, scalar types and ranks are checked here, with one sentence each.
+#pragma once
+#include <type_traits>
+#include <utility>
+
+#include "view.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+namespace detail {
+
+struct AnyDevice {};      // of a constant
+struct MixedDevices {};   // refused already
+
+template <class A, class B> struct JoinDevice { using type = MixedDevices; };
+template <class A> struct JoinDevice<A, A> { using type = A; };
+template <class A> struct JoinDevice<A, AnyDevice> { using type = A; };
+template <class A> struct JoinDevice<AnyDevice, A> { using type = A; };
+template <> struct JoinDevice<AnyDevice, AnyDevice> { using type = AnyDevice; };
+template <class... D> struct CommonDevice { using type = AnyDevice; };
+template <class D, class... Rest> struct CommonDevice<D, Rest...> {
+  using type = typename JoinDevice<D, typename CommonDevice<Rest...>::type>::type;
+};
+
+/// Named in the compiler's trail: which devices met.
+template <class... Devices> struct Operands {
+  static constexpr bool one_device = !std::is_same_v<typename CommonDevice<Devices...>::type, MixedDevices>;
+  static_assert(one_device, "tensors of different devices meet in one expression: move one of them with .to<Device>() first");
+};
+template <class A, class B> struct Scalars {
+  static constexpr bool same = std::is_same_v<A, B>;
+  static_assert(same, "tensors of different scalar types meet in one expression: convert one of them with cast<Scalar>() first");
+};
+
+template <class A, class... Rest> constexpr auto common_shape(const A& a, const Rest&... rest) {
+  if constexpr (sizeof...(Rest) == 0) return a.shape();
+  else return broadcast(a.shape(), common_shape(rest...));
+}
+
+template <class Device, class A, class... Rest> constexpr Device common_ordinal(const A& a, const Rest&... rest) {
+  if constexpr (std::is_same_v<typename A::Device, Device>) {
+    if constexpr (sizeof...(Rest) > 0 && !std::is_same_v<Device, Cpu>) {
+      if constexpr (((std::is_same_v<typename Rest::Device, Device>) || ...)) {
+        const Device other = common_ordinal<Device>(rest...);
+        if (!(a.device() == other))
+          throw ArgumentError("elementwise operation: tensors on " + std::string(Device::name) + " " +
+                              std::to_string(a.device().ordinal) + " and " + std::to_string(other.ordinal) +
+                              " meet: move one of them with .to()");
+      }
+    }
+    return a.device();
+  } else if constexpr (sizeof...(Rest) > 0) {
+    return common_ordinal<Device>(rest...);
+  } else {
+    return Device{};
+  }
+}
+
+/// One value, broadcast everywhere.
+template <class S> struct Constant {
+  using Scalar = S;
+  using Device = AnyDevice;
+  using expression_tag = void;
+  static constexpr int rank = 0;
+  static constexpr bool sound = true;
+  S value;
+  constexpr Dims<0> shape() const { return {}; }
+  constexpr AnyDevice device() const { return {}; }
+  template <int N> SKEIN_ALWAYS_INLINE constexpr BoundConstant<S, N> bind(const Dims<N>&) const { return {value}; }
+};
+
+/// g(i) at the row-major index i of the given extents.
+template <class G, int Rank, class Device_> struct Generator {
+  using Scalar = decltype(std::declval<const G&>()(0L));
+  using Device = Device_;
+  using expression_tag = void;
+  static constexpr int rank = Rank;
+  static constexpr bool sound = true;
+  G generate;
+  Dims<Rank> extents;
+  Device where{};
+  constexpr const Dims<Rank>& shape() const { return extents; }
+  constexpr Device device() const { return where; }
+  template <int N> constexpr BoundGenerator<G, N> bind(const Dims<N>&) const {
+    return {generate, 0, broadcast_strides<N>(extents, row_major(extents))};
+  }
+};
+
+/// f of its arguments, broadcast against each other; holds them.
+template <class F, class Indices, class... Args> struct MapNode;
+template <class F, int... I, class... Args>
+struct MapNode<F, std::integer_sequence<int, I...>, Args...> : Slot<I, Args>... {
+  using expression_tag = void;
+  static constexpr bool arguments_sound = (Args::sound && ...);
+  static constexpr bool sound = [] {
+    if constexpr (arguments_sound) return Operands<typename Args::Device...>::one_device;
+    else return false;
+  }();
+  using Scalar = std::remove_cvref_t<decltype(std::declval<const F&>()(std::declval<typename Args::Scalar>()...))>;
+  using Device = typename CommonDevice<typename Args::Device...>::type;
+  static constexpr int rank = [] {
+    int r = 0;
+    ((r = max_rank(r, Args::rank)), ...);
+    return r;
+  }();
+  F f;
+  Dims<rank> extents;
+
+  explicit constexpr MapNode(F function, Args... args)
+      : Slot<I, Args>{std::move(args)}..., f(std::move(function)), extents(common_shape(static_cast<const Slot<I, Args>&>(*this).value...)) {
+    if constexpr (sound && !std::is_same_v<Device, AnyDevice>) device();
+  }
+  constexpr const Dims<rank>& shape() const { return extents; }
+  constexpr Device device() const { return common_ordinal<Device>(static_cast<const Slot<I, Args>&>(*this).value...); }
+  template <int N> SKEIN_ALWAYS_INLINE constexpr auto bind(const Dims<N>& to) const {
+    return BoundMap<F, std::integer_sequence<int, I...>, decltype(std::declval<const Args&>().template bind<N>(to))...>(
+        f, static_cast<const Slot<I, Args>&>(*this).value.template bind<N>(to)...);
+  }
+};
+template <class F, class... Args> using MapOf = MapNode<F, std::make_integer_sequence<int, static_cast<int>(sizeof...(Args))>, Args...>;
+
+/// How an operand enters a tree: nodes by value, views as views of const, tensors by tensor.hpp's specialisation.
+template <class T> struct Leaf {
+  template <class U> static constexpr T make(U&& node) { return std::forward<U>(node); }
+};
+template <class S, int R, class D> struct Leaf<TensorView<S, R, D>> {
+  static constexpr TensorView<const S, R, D> make(const TensorView<S, R, D>& v) { return {v.data, v.extents, v.strides, v.where}; }
+};
+template <class S, int R, class D> struct Leaf<TensorView<const S, R, D>> {
+  static constexpr TensorView<const S, R, D> make(const TensorView<const S, R, D>& v) { return v; }
+};
+template <class T> SKEIN_ALWAYS_INLINE constexpr auto leaf(T&& operand) { return Leaf<std::remove_cvref_t<T>>::make(std::forward<T>(operand)); }
+
+template <class F, class... Args> constexpr auto make_map(F f, Args... args) { return MapOf<F, Args...>(f, std::move(args)...); }
+
+/// A node whose scalar types were refused: keeps the compiler quiet about what follows from it.
+template <class Node> struct Unsound : Node {
+  static constexpr bool sound = false;
+};
+
+}  // namespace detail
+
+/// A bare number as an operand.
+template <class T> concept Number = std::is_arithmetic_v<std::remove_cvref_t<T>>;
+/// An operand of a binary operator: an expression, or a number beside one.
+template <class A, class B> concept BinaryOperands =
+    (TensorExpression<A> && (TensorExpression<B> || Number<B>)) || (Number<A> && TensorExpression<B>);
+
+/// f applied to each value of the expressions, broadcast against each other. f must be a function object (not a lambda where
+/// nvcc compiles it); if it says `using vectorizes = void;` it is called with whole xsimd batches too.
+template <class F, TensorExpression... Args> constexpr auto map(F f, Args&&... args) {
+  return detail::make_map(f, detail::leaf(std::forward<Args>(args))...);
+}
+
+namespace detail {
+/// f(a, b) of two operands of one scalar type; a number takes the type of the tensor beside it.
+template <class F, class A, class B> SKEIN_ALWAYS_INLINE constexpr auto binary(F f, A&& a, B&& b) {
+  if constexpr (Number<B>) {
+    using S = typename std::remove_cvref_t<A>::Scalar;
+    return make_map(f, leaf(std::forward<A>(a)), Constant<S>{static_cast<S>(b)});
+  } else if constexpr (Number<A>) {
+    using S = typename std::remove_cvref_t<B>::Scalar;
+    return make_map(f, Constant<S>{static_cast<S>(a)}, leaf(std::forward<B>(b)));
+  } else {
+    using Node = decltype(make_map(f, leaf(std::forward<A>(a)), leaf(std::forward<B>(b))));
+    if constexpr (!std::remove_cvref_t<A>::sound || !std::remove_cvref_t<B>::sound ||
+                  Scalars<typename std::remove_cvref_t<A>::Scalar, typename std::remove_cvref_t<B>::Scalar>::same)
+      return make_map(f, leaf(std::forward<A>(a)), leaf(std::forward<B>(b)));
+    else
+      return Unsound<Node>{make_map(f, leaf(std::forward<A>(a)), leaf(std::forward<B>(b)))};
+  }
+}
+}  // namespace detail
+
+}  // namespace skein::inline SKEIN_ABI

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators and functions on expressions: arithmetic, comparison, logic, where, and the usual functions of one value. Each
+// builds a node; nothing is computed before assignment. The function objects take scalars and batches alike.
+#pragma once
+#include <cmath>
+
+#include "expression.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+namespace functions {
+// A function object for each operator and function: plain types, so that they can be a kernel's template arguments.
+#define SKEIN_FUNCTION_1(Name, ...)                                                   \
+  struct Name {                                                                       \
+    using vectorizes = void;                                                          \
+    template <class T> SKEIN_ALWAYS_INLINE constexpr auto operator()(const T& x) const { \
+      using std::abs, std::exp, std::expm1, std::log, std::log1p, std::sqrt, std::tanh, std::sin, std::cos, std::erf; \
+      using std::floor, std::ceil, std::pow;                                          \
+      __VA_ARGS__;                                                                    \
+    }                                                                                 \
+  };
+#define SKEIN_FUNCTION_2(Name, ...)                                                   \
+  struct Name {                                                                       \
+    using vectorizes = void;                                                          \
+    template <class T, class U> SKEIN_ALWAYS_INLINE constexpr auto operator()(const T& x, const U& y) const { \
+      using std::pow;                                                                 \
+      __VA_ARGS__;                                                                    \
+    }                                                                                 \
+  };
+
+SKEIN_FUNCTION_2(Plus, return x + y)
+SKEIN_FUNCTION_2(Minus, return x - y)
+SKEIN_FUNCTION_2(Times, return x * y)
+SKEIN_FUNCTION_2(Divides, return x / y)
+SKEIN_FUNCTION_2(Less, return x < y)
+SKEIN_FUNCTION_2(LessEqual, return x <= y)
+SKEIN_FUNCTION_2(Greater, return x > y)
+SKEIN_FUNCTION_2(GreaterEqual, return x >= y)
+SKEIN_FUNCTION_2(Equal, return x == y)
+SKEIN_FUNCTION_2(NotEqual, return x != y)
+SKEIN_FUNCTION_2(And, return T(x & y))
+SKEIN_FUNCTION_2(Or, return T(x | y))
+SKEIN_FUNCTION_2(Minimum, return detail::choose(y < x, y, x))
+SKEIN_FUNCTION_2(Maximum, return detail::choose(x < y, y, x))
+SKEIN_FUNCTION_2(Power, return T(pow(x, y)))
+
+SKEIN_FUNCTION_1(Negate, return T(-x))
+SKEIN_FUNCTION_1(Not, return T(!x))
+SKEIN_FUNCTION_1(Abs, return T(abs(x)))
+SKEIN_FUNCTION_1(Exp, return T(exp(x)))
+SKEIN_FUNCTION_1(Expm1, return T(expm1(x)))
+SKEIN_FUNCTION_1(Log, return T(log(x)))
+SKEIN_FUNCTION_1(Log1p, return T(log1p(x)))
+SKEIN_FUNCTION_1(Sqrt, return T(sqrt(x)))
+SKEIN_FUNCTION_1(Square, return T(x * x))
+SKEIN_FUNCTION_1(Sin, return T(sin(x)))
+SKEIN_FUNCTION_1(Cos, return T(cos(x)))
+SKEIN_FUNCTION_1(Tanh, return T(tanh(x)))
+SKEIN_FUNCTION_1(Erf, return T(erf(x)))
+SKEIN_FUNCTION_1(Floor, return T(floor(x)))
+SKEIN_FUNCTION_1(Ceil, return T(ceil(x)))
+SKEIN_FUNCTION_1(Sigmoid, return T(T(1) / (T(1) + exp(-x))))
+SKEIN_FUNCTION_1(Relu, return detail::choose(x < T(0), T(0), x))
+SKEIN_FUNCTION_1(Sign, return detail::choose(x > T(0), T(1), detail::choose(x < T(0), T(-1), x)))
+
+/// c ? a : b
+struct Where {
+  using vectorizes = void;
+  template <class C, class T> SKEIN_ALWAYS_INLINE constexpr T operator()(const C& c, const T& a, const T& b) const {
+    return detail::choose(c, a, b);
+  }
+};
+template <class To> struct Cast {
+  template <class T> SKEIN_ALWAYS_INLINE constexpr To operator()(const T& x) const { return static_cast<To>(x); }
+};
+#undef SKEIN_FUNCTION_1
+#undef SKEIN_FUNCTION_2
+}  // namespace functions
+
+#define SKEIN_OPERATOR(op, Function)                                                            \
+  template <class A, class B> requires BinaryOperands<A, B> constexpr auto operator op(A&& a, B&& b) { \
+    return detail::binary(functions::Function{}, std::forward<A>(a), std::forward<B>(b));       \
+  }
+SKEIN_OPERATOR(+, Plus)
+SKEIN_OPERATOR(-, Minus)
+SKEIN_OPERATOR(*, Times)
+SKEIN_OPERATOR(/, Divides)
+SKEIN_OPERATOR(<, Less)
+SKEIN_OPERATOR(<=, LessEqual)
+SKEIN_OPERATOR(>, Greater)
+SKEIN_OPERATOR(>=, GreaterEqual)
+SKEIN_OPERATOR(==, Equal)
+SKEIN_OPERATOR(!=, NotEqual)
+#undef SKEIN_OPERATOR
+
+/// Both masks; either mask. (Both sides are always evaluated.)
+template <TensorExpression A, TensorExpression B> constexpr auto operator&&(A&& a, B&& b) {
+  return detail::binary(functions::And{}, std::forward<A>(a), std::forward<B>(b));
+}
+template <TensorExpression A, TensorExpression B> constexpr auto operator||(A&& a, B&& b) {
+  return detail::binary(functions::Or{}, std::forward<A>(a), std::forward<B>(b));
+}
+
+#define SKEIN_BINARY(name, Function)                                                     \
+  template <class A, class B> requires BinaryOperands<A, B> constexpr auto name(A&& a, B&& b) { \
+    return detail::binary(functions::Function{}, std::forward<A>(a), std::forward<B>(b)); \
+  }
+/// The smaller, the larger of two values (min and max are the reductions).
+SKEIN_BINARY(minimum, Minimum)
+SKEIN_BINARY(maximum, Maximum)
+SKEIN_BINARY(pow, Power)
+#undef SKEIN_BINARY
+
+#define SKEIN_UNARY(name, Function) \
+  template <TensorExpression A> constexpr auto name(A&& a) { return map(functions::Function{}, std::forward<A>(a)); }
+SKEIN_UNARY(operator-, Negate)
+SKEIN_UNARY(operator!, Not)
+SKEIN_UNARY(abs, Abs)
+SKEIN_UNARY(exp, Exp)
+SKEIN_UNARY(expm1, Expm1)
+SKEIN_UNARY(log, Log)
+SKEIN_UNARY(log1p, Log1p)
+SKEIN_UNARY(sqrt, Sqrt)
+SKEIN_UNARY(square, Square)
+SKEIN_UNARY(sin, Sin)
+SKEIN_UNARY(cos, Cos)
+SKEIN_UNARY(tanh, Tanh)
+SKEIN_UNARY(erf, Erf)
+SKEIN_UNARY(floor, Floor)
+SKEIN_UNARY(ceil, Ceil)
+SKEIN_UNARY(sigmoid, Sigmoid)
+SKEIN_UNARY(relu, Relu)
+SKEIN_UNARY(sign, Sign)
+#undef SKEIN_UNARY
+
+/// The values as another scalar type.
+template <class To, TensorExpression A> constexpr auto cast(A&& a) { return map(functions::Cast<To>{}, std::forward<A>(a)); }
+
+/// where(a > 0, a, 0): the second where the mask holds, else the third. Numbers take the type of the tensor beside them.
+template <TensorExpression C, class A, class B> requires((TensorExpression<A> || Number<A>) && (TensorExpression<B> || Number<B>))
+constexpr auto where(C&& condition, A&& a, B&& b) {
+  static_assert(std::is_same_v<typename std::remove_cvref_t<C>::Scalar, bool>, "where takes a mask first: compare two expressions to get one");
+  using detail::Constant, detail::leaf, detail::make_map;
+  if constexpr (Number<A> && Number<B>) {
+    using S = std::common_type_t<std::remove_cvref_t<A>, std::remove_cvref_t<B>>;
+    return make_map(functions::Where{}, leaf(std::forward<C>(condition)), Constant<S>{static_cast<S>(a)}, Constant<S>{static_cast<S>(b)});
+  } else if constexpr (Number<A>) {
+    using S = typename std::remove_cvref_t<B>::Scalar;
+    return make_map(functions::Where{}, leaf(std::forward<C>(condition)), Constant<S>{static_cast<S>(a)}, leaf(std::forward<B>(b)));
+  } else if constexpr (Number<B>) {
+    using S = typename std::remove_cvref_t<A>::Scalar;
+    return make_map(functions::Where{}, leaf(std::forward<C>(condition)), leaf(std::forward<A>(a)), Constant<S>{static_cast<S>(b)});
+  } else {
+    return make_map(functions::Where{}, leaf(std::forward<C>(condition)), leaf(std::forward<A>(a)), leaf(std::forward<B>(b)));
+  }
+}
+
+}  // namespace skein::inline SKEIN_ABI

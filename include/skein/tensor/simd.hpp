@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vectors for the evaluator: xsimd batches of float and double where SKEIN_WITH_XSIMD is set, with loads and stores of a
+// part of a batch and of strided values. Everything is computed in whole batches, tails and strided rows too, so that a
+// value never depends on its position in a row. Without xsimd nothing is Batched and the evaluator's plain loops run.
+#pragma once
+#include <concepts>
+
+#include "../core/config.hpp"
+#if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD
+#include <xsimd/xsimd.hpp>
+#endif
+
+namespace skein::inline SKEIN_ABI::detail {
+
+#if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD && !defined(XSIMD_NO_SUPPORTED_ARCHITECTURE)
+
+template <class S> inline constexpr bool is_batched = std::same_as<S, float> || std::same_as<S, double>;
+template <class S> using Batch = xsimd::batch<S>;
+template <class S> inline constexpr long batch_size = static_cast<long>(xsimd::batch<S>::size);
+
+#if defined(__AVX2__) && !defined(__AVX512F__)
+alignas(64) inline constexpr int lane_mask[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
+#endif
+
+/// The first k values (0 < k < size); the other lanes are zero.
+template <class S> SKEIN_ALWAYS_INLINE Batch<S> load_part(const S* p, long k) {
+#if defined(__AVX512F__)
+  if constexpr (std::same_as<S, float>) return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << k) - 1u), p);
+  else return _mm512_maskz_loadu_pd(static_cast<__mmask8>((1u << k) - 1u), p);
+#elif defined(__AVX2__)
+  if constexpr (std::same_as<S, float>)
+    return _mm256_maskload_ps(p, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(lane_mask + 8 - k)));
+  else return _mm256_maskload_pd(p, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(lane_mask + 8 - 2 * k)));
+#else
+  alignas(64) S lanes[batch_size<S>] = {};
+  for (long j = 0; j < k; ++j) lanes[j] = p[j];
+  return Batch<S>::load_aligned(lanes);
+#endif
+}
+
+/// Writes the first k lanes, and nothing behind them.
+template <class S> SKEIN_ALWAYS_INLINE void store_part(S* p, const Batch<S>& b, long k) {
+#if defined(__AVX512F__)
+  if constexpr (std::same_as<S, float>) _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << k) - 1u), b);
+  else _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1u << k) - 1u), b);
+#elif defined(__AVX2__)
+  if constexpr (std::same_as<S, float>)
+    _mm256_maskstore_ps(p, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(lane_mask + 8 - k)), b);
+  else _mm256_maskstore_pd(p, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(lane_mask + 8 - 2 * k)), b);
+#else
+  alignas(64) S lanes[batch_size<S>];
+  b.store_aligned(lanes);
+  for (long j = 0; j < k; ++j) p[j] = lanes[j];
+#endif
+}
+
+/// k values that lie `stride` apart (0: one value in all lanes).
+template <class S> SKEIN_ALWAYS_INLINE Batch<S> load_strided(const S* p, long stride, long k) {
+  if (stride == 0) return Batch<S>(*p);
+  if (stride == 1) return k == batch_size<S> ? Batch<S>::load_unaligned(p) : load_part(p, k);
+  alignas(64) S lanes[batch_size<S>] = {};
+  for (long j = 0; j < k; ++j) lanes[j] = p[j * stride];
+  return Batch<S>::load_aligned(lanes);
+}
+
+template <class S> SKEIN_ALWAYS_INLINE void store_strided(S* p, long stride, const Batch<S>& b, long k) {
+  alignas(64) S lanes[batch_size<S>];
+  b.store_aligned(lanes);
+  for (long j = 0; j < k; ++j) p[j * stride] = lanes[j];
+}
+
+/// A mask becomes ones and zeros.
+template <class S> SKEIN_ALWAYS_INLINE Batch<S> as_batch(const Batch<S>& b) { return b; }
+template <class S> SKEIN_ALWAYS_INLINE Batch<S> as_batch(const xsimd::batch_bool<S>& b) {
+  return xsimd::select(b, Batch<S>(S(1)), Batch<S>(S(0)));
+}
+
+template <class S, class A>
+SKEIN_ALWAYS_INLINE xsimd::batch<S, A> choose(const xsimd::batch_bool<S, A>& c, const xsimd::batch<S, A>& a, const xsimd::batch<S, A>& b) {
+  return xsimd::select(c, a, b);
+}
+
+#else
+
+template <class S> inline constexpr bool is_batched = false;
+template <class S> inline constexpr long batch_size = 1;
+template <class S> struct Batch;
+template <class S> S as_batch(const S& x);                      // declared for lookup, never called
+template <class S> void store_part(S*, const Batch<S>&, long);
+template <class S> void store_strided(S*, long, const Batch<S>&, long);
+
+#endif
+
+template <class S> constexpr S choose(bool c, S a, S b) { return c ? a : b; }
+
+}  // namespace skein::inline SKEIN_ABI::detail

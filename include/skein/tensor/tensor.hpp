@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor: owns dense row-major memory on a device. It moves; copy() says that it copies. Braces hold values
+// (`Tensor<float, 2> a{{1, 2}, {3, 4}}`), extents come by name (`zeros<float>(2, 3)`, `Tensor<float, 2> a(dims(2, 3))`).
+#pragma once
+#include <array>
+#include <initializer_list>
+#include <memory>
+#include <span>
+
+#include "../device/copy.hpp"
+#include "evaluate.hpp"
+#include "functions.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+template <class Scalar, int Rank, class Device = Cpu> class Tensor;
+
+namespace detail {
+
+template <class S, int R> struct NestedList { using type = std::initializer_list<typename NestedList<S, R - 1>::type>; };
+template <class S> struct NestedList<S, 1> { using type = std::initializer_list<S>; };
+template <class S> struct NestedList<S, 0> { using type = std::initializer_list<S>; };
+
+/// Rank and extents of nested initializer lists, C arrays and std::arrays; values are copied in their order.
+template <class T> struct Nested {
+  static constexpr int rank = 0;
+  using Scalar = T;
+};
+template <class T, std::size_t N> struct Nested<T[N]> {
+  static constexpr int rank = Nested<T>::rank + 1;
+  using Scalar = typename Nested<T>::Scalar;
+};
+template <class T, std::size_t N> struct Nested<std::array<T, N>> : Nested<T[N]> {};
+
+template <int R, int Axis, class List> void list_extents(Dims<R>& e, const List& list) {
+  e.e[Axis] = static_cast<long>(std::size(list));
+  if constexpr (Axis + 1 < R)
+    if (std::size(list) > 0) list_extents<R, Axis + 1>(e, *std::begin(list));
+}
+template <int R, int Axis, class S, class List> void list_values(const Dims<R>& e, S*& to, const List& list) {
+  if (static_cast<long>(std::size(list)) != e.e[Axis])
+    throw ShapeError("Tensor: a nested list has " + std::to_string(std::size(list)) + " entries along axis " + std::to_string(Axis) +
+                     ", the first one there has " + std::to_string(e.e[Axis]) + ": lists must be rectangular");
+  if constexpr (Axis + 1 < R) for (const auto& inner : list) list_values<R, Axis + 1>(e, to, inner);
+  else for (const auto& v : list) *to++ = static_cast<S>(v);
+}
+
+}  // namespace detail
+
+/// An array of values on a device, dense and row-major, zero at first. Rank 0 holds one value.
+template <class Scalar_, int Rank, class Device_> class Tensor {
+  static_assert(std::is_arithmetic_v<Scalar_>, "a tensor holds arithmetic scalars: float, double, integers or bool");
+  static_assert(Rank >= 0, "the rank of a tensor is not negative");
+
+ public:
+  using Scalar = Scalar_;
+  using Device = Device_;
+  using View = TensorView<Scalar, Rank, Device>;
+  using ConstView = TensorView<const Scalar, Rank, Device>;
+  using expression_tag = void;
+  static constexpr int rank = Rank;
+  static constexpr bool sound = true;
+
+  /// No values; takes on the extents of the first thing that is assigned to it.
+  Tensor() : Tensor(Dims<Rank>{}) {}
+  /// Zeros. A template, so that braces are never taken for extents.
+  template <std::same_as<Dims<Rank>> D> explicit Tensor(D extents, Device where = {})
+      : memory_(checked_count(extents), where), extents_(extents) {}
+  /// Nested lists of values; throws ShapeError where they are ragged.
+  Tensor(typename detail::NestedList<Scalar, Rank>::type values, Device where = {}) requires(Rank > 0) : Tensor(list_shape(values), where) {
+    fill_list(values);
+  }
+  /// C arrays and std::arrays, nested as deep as the rank.
+  template <class A> requires(detail::Nested<A>::rank == Rank && Rank > 0) explicit Tensor(const A& values, Device where = {})
+      : Tensor(list_shape(values), where) {
+    fill_list(values);
+  }
+  /// Values in row-major order: vectors, spans. Throws ShapeError where their number differs.
+  Tensor(std::span<const Scalar> values, const Dims<Rank>& extents, Device where = {}) : Tensor(extents, where) {
+    if (static_cast<long>(values.size()) != size()) {
+      const long n = static_cast<long>(values.size());
+      detail::throw_shapes("Tensor", &n, 1, extents.e, Rank, "differ in their number of values");
+    }
+    fill(values.data());
+  }
+  explicit Tensor(std::span<const Scalar> values, Device where = {}) requires(Rank == 1)
+      : Tensor(values, Dims<1>{{static_cast<long>(values.size())}}, where) {}
+  /// Evaluates an expression.
+  template <TensorExpression E> requires(!std::same_as<std::remove_cvref_t<E>, Tensor>) Tensor(E&& e) {
+    const auto node = detail::leaf(std::forward<E>(e));
+    using Node = std::remove_cvref_t<decltype(node)>;
+    if constexpr (detail::Assignment<Scalar, Rank, Device, Node>::legal) {
+      Dims<Rank> extents = detail::padded<Rank>(node.shape(), 1);
+      if constexpr (std::is_same_v<typename Node::Device, Device>) *this = Tensor(extents, node.device());
+      else *this = Tensor(extents);
+      detail::evaluate(view(), node, nullptr);
+    }
+  }
+  template <Foreign E> Tensor(const E& e) : Tensor(ForeignExpression<E>::shape(e)) { skein::assign(view(), e); }
+
+  Tensor(const Tensor&) = delete;                               // copy() says so
+  Tensor(Tensor&& o) noexcept : memory_(std::move(o.memory_)), extents_(std::exchange(o.extents_, Dims<Rank>{})) {}
+  Tensor& operator=(Tensor&& o) noexcept {
+    std::swap(memory_, o.memory_);
+    std::swap(extents_, o.extents_);
+    return *this;
+  }
+  /// Writes values into this tensor's memory, broadcast to its extents; a tensor without values takes on the expression's.
+  Tensor& operator=(const Tensor& o) { return write(o.view()); }
+  template <class E> requires((TensorExpression<E> && !std::same_as<std::remove_cvref_t<E>, Tensor>) || Number<E> || Foreign<E>)
+  Tensor& operator=(E&& e) { return write(std::forward<E>(e)); }
+
+  Tensor copy() const {
+    Tensor t(extents_, device());
+    if (size() > 0) Memory<Device>::copy(t.data(), data(), static_cast<std::size_t>(size()) * sizeof(Scalar), device());
+    return t;
+  }
+  /// The same values on another device (or another ordinal); returns when they are there.
+  template <class To> Tensor<Scalar, Rank, To> to(To where = {}) const {
+    Tensor<Scalar, Rank, To> t(extents_, where);
+    Copy<To, Device>::run(t.data(), data(), static_cast<std::size_t>(size()) * sizeof(Scalar), where, device());
+    return t;
+  }
+
+  Scalar* data() { return memory_.data(); }
+  const Scalar* data() const { return memory_.data(); }
+  const Dims<Rank>& shape() const { return extents_; }
+  long extent(int axis) const { return extents_.e[axis]; }
+  long size() const { return memory_.data() ? extents_.count() : 0; }
+  bool empty() const { return size() == 0; }
+  Device device() const { return memory_.where(); }
+
+  View view() & { return {data(), extents_, row_major(extents_), device()}; }
+  ConstView view() const& { return {data(), extents_, row_major(extents_), device()}; }
+  operator View() & { return view(); }
+  operator ConstView() const& { return view(); }
+  std::span<Scalar> span() & requires std::same_as<Device, Cpu> { return {data(), static_cast<std::size_t>(size())}; }
+  std::span<const Scalar> span() const& requires std::same_as<Device, Cpu> { return {data(), static_cast<std::size_t>(size())}; }
+  Scalar* begin() requires std::same_as<Device, Cpu> { return data(); }
+  Scalar* end() requires std::same_as<Device, Cpu> { return data() + size(); }
+  const Scalar* begin() const requires std::same_as<Device, Cpu> { return data(); }
+  const Scalar* end() const requires std::same_as<Device, Cpu> { return data() + size(); }
+
+  // Views of a named tensor; of a temporary, tensors of their own, so that nothing dangles.
+  template <detail::SliceArgument... A> decltype(auto) operator()(A... a) & { return view()(a...); }
+  template <detail::SliceArgument... A> decltype(auto) operator()(A... a) const& { return view()(a...); }
+  template <detail::SliceArgument... A> auto operator()(A... a) && { return owned(view()(a...)); }
+  decltype(auto) operator[](long i) & { return view()[i]; }
+  decltype(auto) operator[](long i) const& { return view()[i]; }
+  auto operator[](long i) && { return owned(view()[i]); }
+  auto transpose() & { return view().transpose(); }
+  auto transpose() const& { return view().transpose(); }
+  Tensor transpose() && { return owned(view().transpose()); }
+  template <std::integral... I> auto permute(I... order) & { return view().permute(order...); }
+  template <std::integral... I> auto permute(I... order) const& { return view().permute(order...); }
+  template <std::integral... I> Tensor permute(I... order) && { return owned(view().permute(order...)); }
+  auto reverse(int axis) & { return view().reverse(axis); }
+  auto reverse(int axis) const& { return view().reverse(axis); }
+  Tensor reverse(int axis) && { return owned(view().reverse(axis)); }
+  auto diagonal() & { return view().diagonal(); }
+  auto diagonal() const& { return view().diagonal(); }
+  auto diagonal() && { return owned(view().diagonal()); }
+  template <std::integral... E> auto reshape(E... e) & { return view().reshape(e...); }
+  template <std::integral... E> auto reshape(E... e) const& { return view().reshape(e...); }
+  /// Of a temporary: the same memory under other extents, moved.
+  template <std::integral... E> auto reshape(E... e) && { return std::move(*this).reshaped(view().reshape(e...).extents); }
+  auto flatten() & { return view().flatten(); }
+  auto flatten() const& { return view().flatten(); }
+  auto flatten() && { return std::move(*this).reshaped(Dims<1>{{size()}}); }
+  Scalar item() const requires std::same_as<Device, Cpu> { return view().item(); }
+  /// A tensor of rank 0 is its value.
+  operator Scalar() const requires(Rank == 0 && std::same_as<Device, Cpu>) { return item(); }
+
+  template <int N> SKEIN_ALWAYS_INLINE detail::BoundView<Scalar, N> bind(const Dims<N>& d) const { return view().bind(d); }
+
+ private:
+  template <class, int, class> friend class Tensor;
+  Tensor(Arena<Scalar, Device>&& memory, const Dims<Rank>& extents) : memory_(std::move(memory)), extents_(extents) {}
+  template <int R> Tensor<Scalar, R, Device> reshaped(const Dims<R>& to) && { return {std::move(memory_), to}; }
+
+  template <class V> static auto owned(V&& v) {
+    if constexpr (detail::IsView<std::remove_cvref_t<V>>::value)
+      return Tensor<Scalar, std::remove_cvref_t<V>::rank, Device>(TensorView<const Scalar, std::remove_cvref_t<V>::rank, Device>(v));
+    else return Scalar(v);
+  }
+  static std::size_t checked_count(const Dims<Rank>& extents) {
+    unsigned long long n = 1;
+    for (long e : extents)
+      if (e < 0 || (e > 0 && n > (1ull << 60) / static_cast<unsigned long long>(e)))
+        throw ShapeError("Tensor: " + detail::shape_text(extents) + " is no shape: extents are not negative, and their product fits the memory");
+      else n *= static_cast<unsigned long long>(e);
+    return static_cast<std::size_t>(n);
+  }
+  template <class L> static Dims<Rank> list_shape(const L& values) {
+    Dims<Rank> e;
+    detail::list_extents<Rank, 0>(e, values);
+    return e;
+  }
+  template <class L> void fill_list(const L& values) {
+    if constexpr (std::same_as<Device, Cpu>) {
+      Scalar* to = data();
+      detail::list_values<Rank, 0>(extents_, to, values);
+    } else {
+      Tensor<Scalar, Rank, Cpu> host(extents_);
+      host.fill_list(values);
+      fill(host.data());
+    }
+  }
+  void fill(const Scalar* host) {
+    Copy<Device, Cpu>::run(data(), host, static_cast<std::size_t>(size()) * sizeof(Scalar), device(), Cpu{});
+  }
+  template <class E> Tensor& write(E&& e) {
+    if constexpr (!Number<E>)
+      if (!data()) return *this = Tensor(std::forward<E>(e));
+    skein::assign(view(), std::forward<E>(e));
+    return *this;
+  }
+
+  Arena<Scalar, Device> memory_;
+  Dims<Rank> extents_{};
+};
+
+namespace detail {
+/// A tensor that came as an rvalue: the tree keeps it; copies of the tree share it.
+template <class S, int R, class D> struct Owned {
+  using Scalar = S;
+  using Device = D;
+  using expression_tag = void;
+  static constexpr int rank = R;
+  static constexpr bool sound = true;
+  std::shared_ptr<const Tensor<S, R, D>> tensor;
+  const Dims<R>& shape() const { return tensor->shape(); }
+  D device() const { return tensor->device(); }
+  template <int N> BoundView<S, N> bind(const Dims<N>& d) const { return tensor->template bind<N>(d); }
+};
+template <class S, int R, class D> struct Leaf<Tensor<S, R, D>> {
+  static TensorView<const S, R, D> make(const Tensor<S, R, D>& t) { return t.view(); }
+  static Owned<S, R, D> make(Tensor<S, R, D>&& t) { return {std::make_shared<const Tensor<S, R, D>>(std::move(t))}; }
+  static Owned<S, R, D> make(const Tensor<S, R, D>&& t) { return {std::make_shared<const Tensor<S, R, D>>(t.copy())}; }
+};
+}  // namespace detail
+
+#define SKEIN_COMPOUND(op)                                                                                        \
+  template <class S, int R, class D, class E> requires(TensorExpression<E> || Number<E>)                          \
+  Tensor<S, R, D>& operator op##=(Tensor<S, R, D>& to, E&& e) {                                                   \
+    assign(to.view(), to op std::forward<E>(e));                                                                  \
+    return to;                                                                                                    \
+  }
+SKEIN_COMPOUND(+)
+SKEIN_COMPOUND(-)
+SKEIN_COMPOUND(*)
+SKEIN_COMPOUND(/)
+#undef SKEIN_COMPOUND
+
+template <TensorExpression E> Tensor(E&&)
+    -> Tensor<typename std::remove_cvref_t<E>::Scalar, std::remove_cvref_t<E>::rank, typename std::remove_cvref_t<E>::Device>;
+
+/// The expression as a tensor of its own.
+template <TensorExpression E> auto eval(E&& e) {
+  using T = std::remove_cvref_t<E>;
+  return Tensor<typename T::Scalar, T::rank, typename T::Device>(std::forward<E>(e));
+}
+
+}  // namespace skein::inline SKEIN_ABI
