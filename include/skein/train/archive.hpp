@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Objects to bytes and back, through types' own serialize(Archive&, unsigned): what checkpoints store beside their tensors.
+// Boost's stock archives are not used for files: a 60-byte file can make them claim gigabytes.
+#pragma once
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "in_archive.hpp"
+#include "out_archive.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+/// The bytes of an object.
+template <class T> std::vector<std::byte> to_bytes(const T& object) {
+  OutArchive archive;
+  archive & object;
+  return archive.take();
+}
+
+/// Reads an object of exactly these bytes. Throws FileError (path and offset are for its message) or VersionError.
+template <class T>
+void from_bytes(std::span<const std::byte> bytes, T& object, std::string path = "archive in memory", long long offset = 0) {
+  InArchive archive(bytes, std::move(path), offset);
+  archive & object;
+  archive.finish();
+}
+
+}  // namespace skein::inline SKEIN_ABI::train

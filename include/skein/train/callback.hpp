@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// The concept of a callback: a small value with any of the hooks below; what it lacks costs nothing. Callbacks run on every
+// rank, in the order in which they were given. AnyCallback and Callbacks hold them for a trainer.
+//
+//     void on_fit_begin(Control&)                         void on_fit_end(const History&)
+//     void on_epoch_begin(int epoch, Control&)            void on_epoch_end(EpochRecord&, Control&)
+//     void on_step_end(const StepRecord&, Control&)
+//
+// A function of (EpochRecord&, Control&) or of (EpochRecord&) is a callback too: it runs at the end of each epoch. One with a
+// serialize() keeps its state in checkpoints.
+#pragma once
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "../fwd.hpp"
+#include "archive.hpp"
+#include "control.hpp"
+#include "records.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+namespace detail {
+template <class T> concept HasFitBegin = requires(T t, Control c) { t.on_fit_begin(c); };
+template <class T> concept HasFitEnd = requires(T t, const History& h) { t.on_fit_end(h); };
+template <class T> concept HasEpochBegin = requires(T t, Control c) { t.on_epoch_begin(1, c); };
+template <class T> concept HasEpochEnd = requires(T t, EpochRecord r, Control c) { t.on_epoch_end(r, c); };
+template <class T> concept HasStepEnd = requires(T t, const StepRecord& r, Control c) { t.on_step_end(r, c); };
+template <class T> concept IsEpochFunction = std::invocable<T&, EpochRecord&, Control&> || std::invocable<T&, EpochRecord&>;
+template <class T> concept HasState = requires(T t, OutArchive& archive) { t.serialize(archive, 0u); };
+
+template <bool Copyable, bool AnyHook> struct CallbackCheck {
+  static_assert(Copyable, "a callback is a small value: give it a copy constructor, or hand it over by std::ref");
+  static_assert(!Copyable || AnyHook,
+                "a callback needs one of the hooks on_fit_begin(Control&), on_epoch_begin(int, Control&), on_step_end(const StepRecord&, "
+                "Control&), on_epoch_end(EpochRecord&, Control&), on_fit_end(const History&)");
+  static constexpr bool ok = true;
+};
+}  // namespace detail
+
+/// Has at least one hook.
+template <class T>
+concept Callback = std::copy_constructible<T> &&
+                   (detail::HasFitBegin<T> || detail::HasFitEnd<T> || detail::HasEpochBegin<T> || detail::HasEpochEnd<T> ||
+                    detail::HasStepEnd<T> || detail::IsEpochFunction<T>);
+
+/// Says in one sentence what keeps T from being a callback.
+template <class T> consteval void assert_callback() {
+  static_assert(detail::CallbackCheck<std::copy_constructible<T>, !std::copy_constructible<T> || Callback<T>>::ok);
+}
+
+/// Any callback behind one type. Owns a copy, or refers to the user's through std::ref.
+class AnyCallback {
+  template <class T> struct Unwrapped { using type = T; };
+  template <class T> struct Unwrapped<std::reference_wrapper<T>> { using type = T; };
+
+ public:
+  template <class T>
+    requires(!std::same_as<std::remove_cvref_t<T>, AnyCallback>)
+  AnyCallback(T&& callback) {
+    using Inner = typename Unwrapped<std::remove_cvref_t<T>>::type;
+    assert_callback<Inner>();
+    if constexpr (Callback<Inner>) held_ = std::make_unique<Model<std::remove_cvref_t<T>>>(std::forward<T>(callback));
+  }
+  AnyCallback(const AnyCallback& other) : held_(other.held_->copy()) {}
+  AnyCallback(AnyCallback&&) noexcept = default;
+  AnyCallback& operator=(AnyCallback other) noexcept {
+    held_.swap(other.held_);
+    return *this;
+  }
+
+  void on_fit_begin(Control& control) { held_->on_fit_begin(control); }
+  void on_fit_end(const History& history) { held_->on_fit_end(history); }
+  void on_epoch_begin(int epoch, Control& control) { held_->on_epoch_begin(epoch, control); }
+  void on_epoch_end(EpochRecord& record, Control& control) { held_->on_epoch_end(record, control); }
+  void on_step_end(const StepRecord& record, Control& control) { held_->on_step_end(record, control); }
+  /// Whether the trainer has to make step records for it (the loss of a step costs a reduction over ranks).
+  bool wants_steps() const { return held_->wants_steps(); }
+  void serialize(OutArchive& archive, unsigned) { held_->save(archive); }
+  void serialize(InArchive& archive, unsigned) { held_->load(archive); }
+
+ private:
+  struct Base {
+    virtual ~Base() = default;
+    virtual std::unique_ptr<Base> copy() const = 0;
+    virtual void on_fit_begin(Control&) = 0;
+    virtual void on_fit_end(const History&) = 0;
+    virtual void on_epoch_begin(int, Control&) = 0;
+    virtual void on_epoch_end(EpochRecord&, Control&) = 0;
+    virtual void on_step_end(const StepRecord&, Control&) = 0;
+    virtual bool wants_steps() const = 0;
+    virtual void save(OutArchive&) = 0;
+    virtual void load(InArchive&) = 0;
+  };
+  template <class T> struct Model final : Base {
+    using Inner = typename Unwrapped<T>::type;
+    explicit Model(T given) : callback(std::move(given)) {}
+    Inner& inner() { return callback; }
+    std::unique_ptr<Base> copy() const override { return std::make_unique<Model>(*this); }
+    void on_fit_begin([[maybe_unused]] Control& c) override {
+      if constexpr (detail::HasFitBegin<Inner>) inner().on_fit_begin(c);
+    }
+    void on_fit_end([[maybe_unused]] const History& h) override {
+      if constexpr (detail::HasFitEnd<Inner>) inner().on_fit_end(h);
+    }
+    void on_epoch_begin([[maybe_unused]] int epoch, [[maybe_unused]] Control& c) override {
+      if constexpr (detail::HasEpochBegin<Inner>) inner().on_epoch_begin(epoch, c);
+    }
+    void on_epoch_end([[maybe_unused]] EpochRecord& r, [[maybe_unused]] Control& c) override {
+      if constexpr (detail::HasEpochEnd<Inner>) inner().on_epoch_end(r, c);
+      else if constexpr (std::invocable<Inner&, EpochRecord&, Control&>) inner()(r, c);
+      else if constexpr (std::invocable<Inner&, EpochRecord&>) inner()(r);
+    }
+    void on_step_end([[maybe_unused]] const StepRecord& r, [[maybe_unused]] Control& c) override {
+      if constexpr (detail::HasStepEnd<Inner>) inner().on_step_end(r, c);
+    }
+    bool wants_steps() const override { return detail::HasStepEnd<Inner>; }
+    void save([[maybe_unused]] OutArchive& archive) override {
+      if constexpr (detail::HasState<Inner>) archive & inner();
+    }
+    void load([[maybe_unused]] InArchive& archive) override {
+      if constexpr (detail::HasState<Inner>) archive & inner();
+    }
+    T callback;
+  };
+  std::unique_ptr<Base> held_;
+};
+
+/// The callbacks of a trainer, in order. Each hook calls all of them, also when one asked to stop.
+class Callbacks {
+ public:
+  Callbacks() = default;
+  Callbacks(std::initializer_list<AnyCallback> all) : all_(all) {}
+  void add(AnyCallback callback) { all_.push_back(std::move(callback)); }
+  std::size_t size() const { return all_.size(); }
+  bool wants_steps() const {
+    for (const AnyCallback& callback : all_)
+      if (callback.wants_steps()) return true;
+    return false;
+  }
+
+  void on_fit_begin(Control& control) { for (auto& each : all_) each.on_fit_begin(control); }
+  void on_fit_end(const History& history) { for (auto& each : all_) each.on_fit_end(history); }
+  void on_epoch_begin(int epoch, Control& control) { for (auto& each : all_) each.on_epoch_begin(epoch, control); }
+  void on_epoch_end(EpochRecord& record, Control& control) { for (auto& each : all_) each.on_epoch_end(record, control); }
+  void on_step_end(const StepRecord& record, Control& control) { for (auto& each : all_) each.on_step_end(record, control); }
+
+  /// The states of all that have one. Another number of callbacks on loading is a FileError.
+  template <class Archive> void serialize(Archive& archive, unsigned) {
+    std::uint64_t count = all_.size();
+    archive & count;
+    if (count != all_.size())
+      archive.refuse("holds the state of " + std::to_string(count) + " callbacks, but this training has " + std::to_string(all_.size()));
+    for (AnyCallback& each : all_) archive & each;
+  }
+
+ private:
+  std::vector<AnyCallback> all_;
+};
+
+}  // namespace skein::inline SKEIN_ABI::train

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// The archive that reads, behind Boost.Serialization's interface: archive & x, archive >> x. It believes nothing: every count
+// is compared with the bytes that are left before anything is allocated, what it allocates in all is limited by the size
+// of its bytes plus a budget, nesting is limited, and every fault is a FileError with the byte where it is.
+#pragma once
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "archive_traits.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+/// Reads what OutArchive wrote, in the same order. The bytes must outlive it.
+class InArchive {
+ public:
+  using is_saving = std::false_type;
+  using is_loading = std::true_type;
+  static constexpr std::size_t usual_budget = std::size_t{64} << 20;
+
+  /// The path and the offset of the first byte are for messages.
+  explicit InArchive(std::span<const std::byte> bytes, std::string path = "archive in memory", long long offset = 0,
+                     std::size_t budget = usual_budget)
+      : bytes_(bytes), path_(std::move(path)), offset_(offset), budget_(bytes.size() + budget) {}
+
+  template <class T> InArchive& operator&(T&& value) {
+    if constexpr (detail::Named<T>) {
+      get(value.value());
+    } else {
+      static_assert(!std::is_const_v<std::remove_reference_t<T>>, "a const object cannot be read into");
+      if constexpr (!std::is_const_v<std::remove_reference_t<T>>) get(value);
+    }
+    return *this;
+  }
+  template <class T> InArchive& operator>>(T&& value) { return *this & std::forward<T>(value); }
+
+  std::size_t left() const { return bytes_.size() - next_; }
+  /// Bytes that nobody asked for are a fault: the object was another one.
+  void finish() const {
+    if (left() != 0) refuse(std::to_string(left()) + " bytes are left over: this is another object than the one that is read");
+  }
+  /// Throws a FileError for the place that was reached. For serialize functions that check what they read.
+  [[noreturn]] void refuse(const std::string& what) const { throw FileError(path_, offset_ + static_cast<long long>(next_), what); }
+
+ private:
+  template <class T> void get(T& value) {
+    constexpr detail::Kind kind = detail::kind_of<T, InArchive>();
+    static_assert(detail::TakenByArchive<T, kind>::ok);
+    using detail::Kind;
+    if constexpr (kind == Kind::Number) {
+      get_numbers(&value, 1);
+    } else if constexpr (kind == Kind::Bool) {
+      value = get_bool();
+    } else if constexpr (kind == Kind::String) {
+      value.resize(get_count(1, 1));
+      get_numbers(value.data(), value.size());
+    } else if constexpr (kind == Kind::Vector) {
+      get_vector(value);
+    } else if constexpr (kind == Kind::Array) {
+      get_elements(value.data(), value.size());
+    } else if constexpr (kind == Kind::CArray) {
+      get_elements(value, std::extent_v<T>);
+    } else if constexpr (kind == Kind::Map) {
+      get_map(value);
+    } else if constexpr (kind == Kind::Optional) {
+      value.reset();
+      if (get_bool()) get(value.emplace());
+    } else if constexpr (kind == Kind::Pair) {
+      std::apply([this](auto&... each) { (get(each), ...); }, value);
+    } else if constexpr (kind == Kind::Class) {
+      get_object(value);
+    }
+  }
+
+  template <class T> void get_object(T& object) {
+    const std::size_t start = next_;
+    std::uint32_t version = 0;
+    get(version);
+    if (version > archive_version<T>)
+      throw VersionError(path_, offset_ + static_cast<long long>(start),
+                         "an object of version " + std::to_string(version) + ", but this program knows its class up to version " +
+                             std::to_string(archive_version<T>) + ": it was written by a later program (or is another object)");
+    if (++depth_ > detail::deepest) refuse("objects are nested deeper than 64");
+    detail::call_serialize(*this, object, static_cast<unsigned>(version));
+    --depth_;
+  }
+  template <class Vector> void get_vector(Vector& value) {
+    using Element = typename Vector::value_type;
+    static_assert(detail::least_bytes<Element>() > 0, "an element of a sequence must take at least one byte");
+    const std::size_t count = get_count(detail::least_bytes<Element>(), sizeof(Element));
+    value.clear();
+    value.resize(count);
+    if constexpr (std::is_same_v<Element, bool>) for (std::size_t i = 0; i < count; ++i) value[i] = get_bool();
+    else get_elements(value.data(), count);
+  }
+  /// Keys must ascend strictly, as they were written: each map has one form.
+  template <class Map> void get_map(Map& value) {
+    using Key = typename Map::key_type;
+    using Mapped = typename Map::mapped_type;
+    constexpr std::size_t least = detail::least_bytes<Key>() + detail::least_bytes<Mapped>();
+    static_assert(least > 0, "an element of a sequence must take at least one byte");
+    const std::size_t count = get_count(least, sizeof(typename Map::value_type) + 48);  // 48: a node and its heap header
+    value.clear();
+    for (std::size_t i = 0; i < count; ++i) {
+      Key key{};
+      get(key);
+      if (!value.empty() && !value.key_comp()(value.rbegin()->first, key)) refuse("the keys of a map do not ascend");
+      get(value.emplace_hint(value.end(), std::move(key), Mapped{})->second);
+    }
+  }
+  template <class T> void get_elements(T* values, std::size_t count) {
+    if constexpr (detail::Number<T>) get_numbers(values, count);
+    else for (std::size_t i = 0; i < count; ++i) get(values[i]);
+  }
+
+  bool get_bool() {
+    unsigned char byte = 0;
+    get(byte);
+    if (byte > 1) refuse("a truth value is 0 or 1, here it is " + std::to_string(byte));
+    return byte == 1;
+  }
+  /// A count that the bytes left can hold, of elements that the budget can hold.
+  std::size_t get_count(std::size_t least, std::size_t memory) {
+    std::uint64_t count = 0;
+    get(count);
+    if (count > left() / least)
+      refuse("a count of " + std::to_string(count) + " elements needs at least " + std::to_string(least) +
+             " bytes each, but only " + std::to_string(left()) + " bytes are left");
+    if (count > (budget_ - charged_) / memory)
+      refuse("a count of " + std::to_string(count) + " elements would take more memory than an archive of " +
+             std::to_string(bytes_.size()) + " bytes may ask for");
+    charged_ += static_cast<std::size_t>(count) * memory;
+    return static_cast<std::size_t>(count);
+  }
+  template <class T> void get_numbers(T* values, std::size_t count) {
+    if (count > left() / sizeof(T))
+      refuse(std::to_string(count * sizeof(T)) + " bytes are wanted, but only " + std::to_string(left()) + " are left");
+    if (count == 0) return;
+    std::memcpy(static_cast<void*>(values), bytes_.data() + next_, count * sizeof(T));
+    next_ += count * sizeof(T);
+    if constexpr (std::endian::native == std::endian::big)
+      for (std::size_t i = 0; i < count; ++i) {
+        char* bytes = reinterpret_cast<char*>(values + i);
+        for (std::size_t j = 0; j < sizeof(T) / 2; ++j) std::swap(bytes[j], bytes[sizeof(T) - 1 - j]);
+      }
+  }
+
+  std::span<const std::byte> bytes_;
+  std::size_t next_ = 0;
+  std::string path_;
+  long long offset_;
+  std::size_t budget_, charged_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace skein::inline SKEIN_ABI::train

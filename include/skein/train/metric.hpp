@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The concept of a metric: a small value whose state is sums of doubles, so that ranks add theirs with one all-reduce. It is
+// fed with the outputs of a batch and either labels or target rows, and says its value at the end. What it divides by is one
+// of the sums.
+#pragma once
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "../core/config.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+/// A batch of rows in host memory: outputs of a network, or targets. Does not own.
+template <class Scalar> struct Rows {
+  const Scalar* data = nullptr;
+  long pitch = 0;  // from one row to the next
+  long count = 0;  // rows
+  int width = 0;   // values of a row that count
+
+  constexpr std::span<const Scalar> operator[](long row) const {
+    return {data + row * pitch, static_cast<std::size_t>(width)};
+  }
+};
+
+/// A label for each row of the outputs. Negative labels are left out (padding, or nothing known).
+using Labels = std::span<const std::int32_t>;
+
+/// The column of the greatest value, the first of equals; -1 where the row begins with NaN, so that it is never right.
+template <class Scalar> constexpr int argmax(std::span<const Scalar> row) {
+  int best = 0;
+  for (int j = 1; j < static_cast<int>(row.size()); ++j)
+    if (row[static_cast<std::size_t>(j)] > row[static_cast<std::size_t>(best)]) best = j;
+  return !row.empty() && row[static_cast<std::size_t>(best)] == row[static_cast<std::size_t>(best)] ? best : -1;
+}
+
+/// Can be fed with outputs of type Rows<float> and labels.
+template <class T> concept LabelMetric = requires(T metric, Rows<float> outputs, Labels labels) { metric.add(outputs, labels); };
+/// Can be fed with outputs and targets of type Rows<float>.
+template <class T> concept TargetMetric = requires(T metric, Rows<float> rows) { metric.add(rows, rows); };
+
+namespace detail {
+enum class MetricFault { None, Name, Add, Sums, Value, Copy };
+
+template <class T> consteval MetricFault metric_fault() {
+  if (!std::copy_constructible<T>) return MetricFault::Copy;
+  if (!requires(const T m) { { m.name() } -> std::convertible_to<std::string_view>; }) return MetricFault::Name;
+  if (!LabelMetric<T> && !TargetMetric<T>) return MetricFault::Add;
+  if (!requires(T m) { { m.sums() } -> std::convertible_to<std::span<double>>; }) return MetricFault::Sums;
+  if (!requires(const T m) { { m.value() } -> std::convertible_to<double>; }) return MetricFault::Value;
+  return MetricFault::None;
+}
+template <MetricFault Fault> struct MetricCheck {
+  static_assert(Fault != MetricFault::Copy, "a metric is a small value: give it a copy constructor");
+  static_assert(Fault != MetricFault::Name, "a metric needs a name: std::string_view name() const");
+  static_assert(Fault != MetricFault::Add,
+                "a metric must be fed: void add(Rows<Scalar> outputs, Labels labels), or with Rows<Scalar> targets, for float");
+  static_assert(Fault != MetricFault::Sums,
+                "the state of a metric must be sums that ranks can add: std::span<double> sums(), all zero at the start");
+  static_assert(Fault != MetricFault::Value, "a metric needs its result: double value() const");
+  static constexpr bool ok = true;
+};
+}  // namespace detail
+
+/// A measure of outputs: name(), add(outputs, labels or targets), sums(), value() const.
+template <class T> concept Metric = detail::metric_fault<T>() == detail::MetricFault::None;
+
+/// Says the first thing that keeps T from being a metric, in one sentence.
+template <class T> consteval void assert_metric() { static_assert(detail::MetricCheck<detail::metric_fault<T>()>::ok); }
+
+/// Back to the state before the first add.
+template <Metric T> constexpr void clear(T& metric) {
+  for (double& sum : std::span<double>(metric.sums())) sum = 0;
+}
+
+}  // namespace skein::inline SKEIN_ABI::train

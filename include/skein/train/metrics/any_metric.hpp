@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any metric behind one type, so that the options of a trainer can hold a list of them: {.metrics = {TopK{5}, std::ref(matrix)}}.
+// One indirect call a batch.
+#pragma once
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "../../core/error.hpp"
+#include "../metric.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+/// Owns a copy of the metric, or refers to the user's through std::ref. Copies have a state of their own (those of a reference share it).
+class AnyMetric {
+  template <class T> struct Unwrapped { using type = T; };
+  template <class T> struct Unwrapped<std::reference_wrapper<T>> { using type = T; };
+
+ public:
+  template <class T>
+    requires(!std::same_as<std::remove_cvref_t<T>, AnyMetric>)
+  AnyMetric(T&& metric) {
+    using Inner = typename Unwrapped<std::remove_cvref_t<T>>::type;
+    assert_metric<Inner>();
+    if constexpr (Metric<Inner>) held_ = std::make_unique<Model<std::remove_cvref_t<T>>>(std::forward<T>(metric));
+  }
+  AnyMetric(const AnyMetric& other) : held_(other.held_->copy()) {}
+  AnyMetric(AnyMetric&&) noexcept = default;
+  AnyMetric& operator=(AnyMetric other) noexcept {
+    held_.swap(other.held_);
+    return *this;
+  }
+
+  std::string_view name() const { return held_->name(); }
+  bool takes_labels() const { return held_->takes_labels(); }
+  bool takes_targets() const { return held_->takes_targets(); }
+  template <class Scalar> void add(Rows<Scalar> outputs, Labels labels) { held_->add(outputs, labels); }
+  template <class Scalar> void add(Rows<Scalar> outputs, Rows<Scalar> targets) { held_->add(outputs, targets); }
+  /// What ranks add up before value() is asked.
+  std::span<double> sums() { return held_->sums(); }
+  double value() const { return held_->value(); }
+
+ private:
+  struct Base {
+    virtual ~Base() = default;
+    virtual std::unique_ptr<Base> copy() const = 0;
+    virtual std::string_view name() const = 0;
+    virtual bool takes_labels() const = 0;
+    virtual bool takes_targets() const = 0;
+    virtual void add(Rows<float>, Labels) = 0;
+    virtual void add(Rows<double>, Labels) = 0;
+    virtual void add(Rows<float>, Rows<float>) = 0;
+    virtual void add(Rows<double>, Rows<double>) = 0;
+    virtual std::span<double> sums() = 0;
+    virtual double value() const = 0;
+  };
+  template <class T> struct Model final : Base {
+    using Inner = typename Unwrapped<T>::type;
+    explicit Model(T given) : metric(std::move(given)) {}
+    Inner& inner() { return metric; }
+    const Inner& inner() const { return metric; }
+    std::unique_ptr<Base> copy() const override { return std::make_unique<Model>(*this); }
+    std::string_view name() const override { return inner().name(); }
+    bool takes_labels() const override { return LabelMetric<Inner>; }
+    bool takes_targets() const override { return TargetMetric<Inner>; }
+    void add(Rows<float> outputs, Labels labels) override { feed(outputs, labels, "labels"); }
+    void add(Rows<double> outputs, Labels labels) override { feed(outputs, labels, "labels"); }
+    void add(Rows<float> outputs, Rows<float> targets) override { feed(outputs, targets, "target rows"); }
+    void add(Rows<double> outputs, Rows<double> targets) override { feed(outputs, targets, "target rows"); }
+    std::span<double> sums() override { return inner().sums(); }
+    double value() const override { return inner().value(); }
+
+    template <class Scalar, class Truth> void feed(Rows<Scalar> outputs, Truth truth, const char* kind) {
+      if constexpr (requires(Inner& m) { m.add(outputs, truth); }) {
+        inner().add(outputs, truth);
+      } else {
+        throw ArgumentError("metric '" + std::string(name()) + "' cannot be fed with " +
+                            (std::is_same_v<Scalar, float> ? "float" : "double") + " outputs and " + kind);
+      }
+    }
+    T metric;
+  };
+  std::unique_ptr<Base> held_;
+};
+
+}  // namespace skein::inline SKEIN_ABI::train

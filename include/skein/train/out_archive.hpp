@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The archive that writes, behind Boost.Serialization's interface: archive & x, archive << x. Little-endian, fixed widths,
+// no type names, no pointers. Numbers as their bytes; a count before strings, vectors and maps; a 32-bit version before each
+// object of a class.
+#pragma once
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "archive_traits.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+/// Collects the bytes of objects in memory. Types: numbers, enums, bool, std::string, vector, array, pair, tuple, map,
+/// optional, and classes with serialize(Archive&, unsigned).
+class OutArchive {
+ public:
+  using is_saving = std::true_type;
+  using is_loading = std::false_type;
+
+  template <class T> OutArchive& operator&(const T& value) {
+    if constexpr (detail::Named<const T>) {
+      put(value.const_value());
+    } else {
+      put(value);
+    }
+    return *this;
+  }
+  template <class T> OutArchive& operator<<(const T& value) { return *this & value; }
+
+  const std::vector<std::byte>& bytes() const { return bytes_; }
+  std::vector<std::byte> take() { return std::move(bytes_); }
+  /// For serialize functions that both archives run; while writing, what is wrong is the object.
+  [[noreturn]] void refuse(const std::string& what) const { throw ArgumentError("the object cannot be written: " + what); }
+
+ private:
+  template <class T> void put(const T& value) {
+    constexpr detail::Kind kind = detail::kind_of<T, OutArchive>();
+    static_assert(detail::TakenByArchive<T, kind>::ok);
+    using detail::Kind;
+    if constexpr (kind == Kind::Number) {
+      put_numbers(&value, 1);
+    } else if constexpr (kind == Kind::Bool) {
+      bytes_.push_back(value ? std::byte{1} : std::byte{0});
+    } else if constexpr (kind == Kind::String) {
+      put_count(value.size());
+      put_numbers(value.data(), value.size());
+    } else if constexpr (kind == Kind::Vector) {
+      using Element = typename T::value_type;
+      put_count(value.size());
+      if constexpr (std::is_same_v<Element, bool>) for (const bool each : value) put(each);
+      else put_elements(value.data(), value.size());
+    } else if constexpr (kind == Kind::Array) {
+      put_elements(value.data(), value.size());
+    } else if constexpr (kind == Kind::CArray) {
+      put_elements(value, std::extent_v<T>);
+    } else if constexpr (kind == Kind::Map) {
+      put_count(value.size());
+      for (const auto& [key, mapped] : value) put(key), put(mapped);
+    } else if constexpr (kind == Kind::Optional) {
+      put(value.has_value());
+      if (value) put(*value);
+    } else if constexpr (kind == Kind::Pair) {
+      std::apply([this](const auto&... each) { (put(each), ...); }, value);
+    } else if constexpr (kind == Kind::Class) {
+      constexpr unsigned version = archive_version<T>;
+      put(std::uint32_t{version});
+      if (++depth_ > detail::deepest) refuse("objects are nested deeper than 64");
+      detail::call_serialize(*this, const_cast<T&>(value), version);  // one function serves both archives, as in Boost
+      --depth_;
+    }
+  }
+  void put_count(std::size_t count) { put(std::uint64_t{count}); }
+  template <class T> void put_elements(const T* values, std::size_t count) {
+    static_assert(detail::least_bytes<T>() > 0, "an element of a sequence must take at least one byte");
+    if constexpr (detail::Number<T>) put_numbers(values, count);
+    else for (std::size_t i = 0; i < count; ++i) put(values[i]);
+  }
+  template <class T> void put_numbers(const T* values, std::size_t count) {
+    if (count == 0) return;
+    const std::size_t start = bytes_.size();
+    bytes_.resize(start + count * sizeof(T));
+    std::memcpy(bytes_.data() + start, values, count * sizeof(T));
+    if constexpr (std::endian::native == std::endian::big)
+      for (std::size_t i = 0; i < count; ++i)
+        for (std::size_t j = 0; j < sizeof(T) / 2; ++j)
+          std::swap(bytes_[start + i * sizeof(T) + j], bytes_[start + (i + 1) * sizeof(T) - 1 - j]);
+  }
+
+  std::vector<std::byte> bytes_;
+  int depth_ = 0;
+};
+
+}  // namespace skein::inline SKEIN_ABI::train
