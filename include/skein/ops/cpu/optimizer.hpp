@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// The optimizers' passes in vectors. What is left at the end of a range goes through the same vector code on a copy, so that
+// an element's bits do not depend on how the arena was cut among workers. Without xsimd it is the reference.
+#pragma once
+#include "../reference/optimizer.hpp"
+
+#if defined(SKEIN_WITH_XSIMD)
+#include <xsimd/xsimd.hpp>
+
+namespace skein::inline SKEIN_ABI::ops::cpu {
+
+namespace detail {
+/// The sum of the workers' gradients. Count: their number where it is 1 or 2, else 0.
+template <int Count, class Scalar> SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> gradient_sum(const UpdatePass<Scalar>& pass, long i) {
+  using V = xsimd::batch<Scalar>;
+  V sum = V::load_unaligned(pass.gradients[0] + i);
+  if constexpr (Count == 2) sum += V::load_unaligned(pass.gradients[1] + i);
+  if constexpr (Count == 0)
+    for (int w = 1; w < pass.gradient_count; ++w) sum += V::load_unaligned(pass.gradients[w] + i);
+  return sum;
+}
+
+/// Runs step(gradient, parameter, state) over the pass's range: one vector of each, by reference but for the gradient.
+template <int Count, int States, class Scalar, class Step>
+SKEIN_NOINLINE void each_vector(const UpdatePass<Scalar>& pass, Scalar* const (&arrays)[States + 1], Step step) {
+  using V = xsimd::batch<Scalar>;
+  constexpr long lanes = static_cast<long>(V::size);
+  const V scale(pass.gradient_scale);
+  const auto run = [&](const V& sum, Scalar* p, Scalar* const* arrays_at, long i) {
+    V value = V::load_unaligned(p + i), state[States + 1];
+    for (int k = 0; k < States; ++k) state[k] = V::load_unaligned(arrays_at[k] + i);
+    step(sum * scale, value, state);
+    value.store_unaligned(p + i);
+    for (int k = 0; k < States; ++k) state[k].store_unaligned(arrays_at[k] + i);
+  };
+  long i = pass.begin;
+  for (; i + lanes <= pass.end; i += lanes) run(gradient_sum<Count>(pass, i), pass.parameters, arrays, i);
+  if (i < pass.end) {
+    const long left = pass.end - i;
+    alignas(64) Scalar copies[States + 2][V::size] = {};   // parameter, gradient, state
+    Scalar* state[States + 1];
+    for (long j = 0; j < left; ++j) {
+      copies[0][j] = pass.parameters[i + j];
+      copies[1][j] = pass.gradients[0][i + j];
+      for (int w = 1; w < pass.gradient_count; ++w) copies[1][j] += pass.gradients[w][i + j];
+      for (int k = 0; k < States; ++k) copies[2 + k][j] = arrays[k][i + j];
+    }
+    for (int k = 0; k < States; ++k) state[k] = copies[2 + k];
+    run(V::load_aligned(copies[1]), copies[0], state, 0);
+    for (long j = 0; j < left; ++j) {
+      pass.parameters[i + j] = copies[0][j];
+      for (int k = 0; k < States; ++k) arrays[k][i + j] = copies[2 + k][j];
+    }
+  }
+}
+
+/// The same, with the number of gradients made a constant where it is small.
+template <int States, class Scalar, class Step>
+void each_element(const UpdatePass<Scalar>& pass, Scalar* const (&arrays)[States + 1], Step step) {
+  if (pass.gradient_count == 1) each_vector<1, States>(pass, arrays, step);
+  else if (pass.gradient_count == 2) each_vector<2, States>(pass, arrays, step);
+  else each_vector<0, States>(pass, arrays, step);
+}
+}  // namespace detail
+
+template <class Scalar> void sgd(const SgdPass<Scalar>& p) {
+  using V = xsimd::batch<Scalar>;
+  const V lr(-p.lr), decay(p.decay), momentum(p.momentum), keep(p.keep);
+  if (!p.momenta) {
+    Scalar* const none[1] = {nullptr};
+    detail::each_element<0>(p, none, [=](V g, V& value, V*) { value = xsimd::fma(lr, xsimd::fma(decay, value, g), value); });
+    return;
+  }
+  // g + momentum * m (Nesterov) or m, without a branch in the loop.
+  const V of_gradient(p.nesterov ? Scalar(1) : Scalar(0)), of_momentum(p.nesterov ? p.momentum : Scalar(1));
+  Scalar* const state[2] = {p.momenta, nullptr};
+  detail::each_element<1>(p, state, [=](V g, V& value, V* s) {
+    g = xsimd::fma(decay, value, g);
+    s[0] = xsimd::fma(momentum, s[0], keep * g);
+    value = xsimd::fma(lr, xsimd::fma(of_gradient, g, of_momentum * s[0]), value);
+  });
+}
+
+template <class Scalar> void adam(const AdamPass<Scalar>& p) {
+  using V = xsimd::batch<Scalar>;
+  const V fresh1(p.fresh1), beta2(p.beta2), fresh2(p.fresh2), epsilon(p.epsilon), decay(p.decay), shrink(p.shrink), rate(-p.rate),
+      correction(p.correction);
+  const auto moments = [=](V g, V& value, V* s) {
+    value = value * shrink;
+    g = xsimd::fma(decay, value, g);
+    s[0] = xsimd::fma(fresh1, g - s[0], s[0]);
+    s[1] = xsimd::fma(fresh2 * g, g, beta2 * s[1]);
+  };
+  const auto move = [=](V& value, V first, V second) {
+    value = xsimd::fma(rate, first / xsimd::fma(xsimd::sqrt(second), correction, epsilon), value);
+  };
+  if (p.greatest) {
+    Scalar* const state[4] = {p.first, p.second, p.greatest, nullptr};
+    detail::each_element<3>(p, state, [=](V g, V& value, V* s) {
+      moments(g, value, s);
+      s[2] = xsimd::max(s[2], s[1]);
+      move(value, s[0], s[2]);
+    });
+  } else {
+    Scalar* const state[3] = {p.first, p.second, nullptr};
+    detail::each_element<2>(p, state, [=](V g, V& value, V* s) {
+      moments(g, value, s);
+      move(value, s[0], s[1]);
+    });
+  }
+}
+
+template <class Scalar> void rms_prop(const RmsPropPass<Scalar>& p) {
+  using V = xsimd::batch<Scalar>;
+  const V lr(-p.lr), alpha(p.alpha), fresh(p.fresh), epsilon(p.epsilon), momentum(p.momentum), decay(p.decay), zero(Scalar(0));
+  const auto square = [=](V& g, V value, V& s) {
+    g = xsimd::fma(decay, value, g);
+    s = xsimd::fma(fresh * g, g, alpha * s);
+  };
+  const auto center = [=](V g, V s, V& average) {
+    average = xsimd::fma(fresh, g - average, average);
+    return xsimd::max(xsimd::fnma(average, average, s), zero);
+  };
+  if (p.average && p.momenta) {
+    Scalar* const state[4] = {p.square, p.average, p.momenta, nullptr};
+    detail::each_element<3>(p, state, [=](V g, V& value, V* s) {
+      square(g, value, s[0]);
+      s[2] = xsimd::fma(momentum, s[2], g / (xsimd::sqrt(center(g, s[0], s[1])) + epsilon));
+      value = xsimd::fma(lr, s[2], value);
+    });
+  } else if (p.average) {
+    Scalar* const state[3] = {p.square, p.average, nullptr};
+    detail::each_element<2>(p, state, [=](V g, V& value, V* s) {
+      square(g, value, s[0]);
+      value = xsimd::fma(lr, g / (xsimd::sqrt(center(g, s[0], s[1])) + epsilon), value);
+    });
+  } else if (p.momenta) {
+    Scalar* const state[3] = {p.square, p.momenta, nullptr};
+    detail::each_element<2>(p, state, [=](V g, V& value, V* s) {
+      square(g, value, s[0]);
+      s[1] = xsimd::fma(momentum, s[1], g / (xsimd::sqrt(s[0]) + epsilon));
+      value = xsimd::fma(lr, s[1], value);
+    });
+  } else {
+    Scalar* const state[2] = {p.square, nullptr};
+    detail::each_element<1>(p, state, [=](V g, V& value, V* s) {
+      square(g, value, s[0]);
+      value = xsimd::fma(lr, g / (xsimd::sqrt(s[0]) + epsilon), value);
+    });
+  }
+}
+
+/// Whole vectors are squared in the scalar type and added up in double every 64 vectors: the relative error stays below
+/// 64 epsilon whatever the length.
+template <class Scalar> double sum_of_squares(const UpdatePass<Scalar>& p) {
+  using V = xsimd::batch<Scalar>;
+  constexpr long lanes = static_cast<long>(V::size);
+  const V scale(p.gradient_scale);
+  double sum = 0;
+  long i = p.begin;
+  while (i + lanes <= p.end) {
+    V squares(Scalar(0));
+    for (int k = 0; k < 64 && i + lanes <= p.end; ++k, i += lanes) {
+      const V g = (p.gradient_count == 1 ? detail::gradient_sum<1>(p, i) : detail::gradient_sum<0>(p, i)) * scale;
+      squares = xsimd::fma(g, g, squares);
+    }
+    sum += static_cast<double>(xsimd::hadd(squares));
+  }
+  UpdatePass<Scalar> rest = p;
+  rest.begin = i;
+  return sum + reference::sum_of_squares(rest);
+}
+
+}  // namespace skein::inline SKEIN_ABI::ops::cpu
+
+#else
+
+namespace skein::inline SKEIN_ABI::ops::cpu {
+using reference::adam;
+using reference::rms_prop;
+using reference::sgd;
+using reference::sum_of_squares;
+}
+
+#endif

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adam: PyTorch's Adam. Kingma and Ba, ICLR 2015; AMSGrad: Reddi, Kale, Kumar, ICLR 2018. Weight decay is added to the
+// gradient here; AdamW takes it out of the weights.
+#pragma once
+#include <cmath>
+
+#include "optimizer.hpp"
+
+namespace skein::inline SKEIN_ABI::optim {
+
+namespace detail {
+constexpr const char* adam_state_name(int k) { return k == 0 ? "first_moment" : k == 1 ? "second_moment" : "greatest_second_moment"; }
+
+template <class Hyper> void check_adam(const char* name, const Hyper& h) {
+  demand(h.lr >= 0, name, "lr", h.lr, "the rate must not be negative");
+  demand(h.beta1 >= 0 && h.beta1 < 1, name, "beta1", h.beta1, "a running mean keeps a share from 0 up to, not including, 1");
+  demand(h.beta2 >= 0 && h.beta2 < 1, name, "beta2", h.beta2, "a running mean keeps a share from 0 up to, not including, 1");
+  demand(h.epsilon > 0, name, "epsilon", h.epsilon, "epsilon must be positive");
+  demand(h.weight_decay >= 0, name, "weight_decay", h.weight_decay, "weight decay must not be negative");
+}
+
+/// All of the pass but the weight decay.
+template <class Hyper, class Scalar, class Device>
+ops::AdamPass<Scalar> adam_pass(const Hyper& h, const UpdateCall<Scalar, Device>& call) {
+  auto pass = pass_of<ops::AdamPass<Scalar>>(call);
+  const double t = static_cast<double>(call.step);
+  pass.first = call.state[0];
+  pass.second = call.state[1];
+  pass.greatest = h.amsgrad ? call.state[2] : nullptr;
+  pass.fresh1 = static_cast<Scalar>(1 - h.beta1);
+  pass.beta2 = static_cast<Scalar>(h.beta2);
+  pass.fresh2 = static_cast<Scalar>(1 - h.beta2);
+  pass.epsilon = static_cast<Scalar>(h.epsilon);
+  pass.rate = static_cast<Scalar>(call.lr / (1 - std::pow(h.beta1, t)));
+  pass.correction = static_cast<Scalar>(1 / std::sqrt(1 - std::pow(h.beta2, t)));
+  return pass;
+}
+}  // namespace detail
+
+/// m, v: running means of the gradient and its square; p -= lr * m^ / (sqrt(v^) + epsilon), both corrected for their start.
+struct Adam {
+  float lr = 1e-3f;
+  double beta1 = 0.9, beta2 = 0.999;
+  double epsilon = 1e-8;                            ///< positive: gaps between rows hold zeros, and 0 / 0 would spoil them
+  float weight_decay = 0;                           ///< added to the gradient (L2)
+  bool amsgrad = false;                             ///< divides by the greatest v so far
+  Groups groups = {};
+
+  int state_arrays() const { return amsgrad ? 3 : 2; }
+  static constexpr const char* state_name(int k) { return detail::adam_state_name(k); }
+  /// Throws ArgumentError for values out of range.
+  void check() const { detail::check_adam("Adam", *this); }
+
+  template <class Scalar, class Device> void apply(const UpdateCall<Scalar, Device>& call) const {
+    auto pass = detail::adam_pass(*this, call);
+    pass.decay = static_cast<Scalar>(call.weight_decay);
+    ops::adam(Device{}, pass);
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::optim

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clipping by the global norm: PyTorch's clip_grad_norm_. The norm is over all parameters and, once the gradients are
+// reduced, the same on all ranks; the factor goes into UpdateCall::gradient_scale, so that no pass of its own is needed.
+// Pascanu, Mikolov, Bengio, ICML 2013.
+#pragma once
+#include <algorithm>
+#include <cmath>
+
+#include "../ops/optimizer.hpp"
+#include "optimizer.hpp"
+
+namespace skein::inline SKEIN_ABI::optim {
+
+/// Gradients whose norm exceeds max_norm are scaled down to it. 0: never.
+struct ClipNorm {
+  float max_norm = 0;
+
+  bool active() const { return max_norm > 0; }
+  /// The factor for gradients of this norm: min(1, max_norm / (norm + 1e-6)).
+  double operator()(double norm) const { return active() ? std::min(1.0, static_cast<double>(max_norm) / (norm + 1e-6)) : 1.0; }
+};
+
+/// The sum of the squares of gradient_scale times the summed gradients over [begin, end), in double. Workers call it on
+/// disjoint parts and add up; the square root of the whole is the norm.
+template <class Scalar, class Device> double sum_of_squares(const UpdateCall<Scalar, Device>& call) {
+  return ops::sum_of_squares(Device{}, detail::pass_of<ops::UpdatePass<Scalar>>(call));
+}
+
+/// The same over the ranges that are updated: frozen parameters have no part in the norm.
+template <class Scalar, class Device> double sum_of_squares(std::span<const Range> ranges, const UpdateCall<Scalar, Device>& call) {
+  double sum = 0;
+  for (const Range& range : ranges) {
+    UpdateCall<Scalar, Device> part = call;
+    part.begin = std::max(call.begin, range.begin);
+    part.end = std::min(call.end, range.end);
+    if (!range.frozen && part.begin < part.end) sum += sum_of_squares(part);
+  }
+  return sum;
+}
+
+}  // namespace skein::inline SKEIN_ABI::optim

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an optimizer is: an aggregate of hyper-parameters that says how many state arrays it keeps, and one pass over flat
+// memory. State lives in an arena that the library makes: array k has the layout of the parameter arena, zero at first.
+#pragma once
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+#include <span>
+
+#include "../device/device.hpp"
+#include "../ops/optimizer.hpp"
+#include "groups.hpp"
+
+namespace skein::inline SKEIN_ABI::optim {
+
+/// One pass over elements [begin, end) of the arena. Gaps between rows hold zero in all arrays, and must do so afterwards.
+template <class Scalar_, class Device_> struct UpdateCall {
+  using Scalar = Scalar_;
+  using Device = Device_;
+  Scalar* parameters = nullptr;
+  const Scalar* const* gradients = nullptr;         ///< `gradient_count` arrays (one a worker), to be summed
+  int gradient_count = 1;
+  Scalar gradient_scale = 1;                        ///< factor of that sum: the divisor and the clipping
+  Scalar* const* state = nullptr;                   ///< state_arrays() arrays
+  long begin = 0, end = 0;
+  std::int64_t step = 1;                            ///< 1 in the first step
+  float lr = 0;                                     ///< of this range: scheduled, and with the group's factor
+  float weight_decay = 0;                           ///< of this range
+};
+
+template <class O> concept HasRate = requires(const O& o) { { o.lr } -> std::convertible_to<float>; };
+template <class O> concept HasState = requires(const O& o) { { o.state_arrays() } -> std::convertible_to<int>; };
+template <class O> concept HasApply = requires(const O& o, const UpdateCall<float, Cpu>& call) { o.apply(call); };
+
+/// An optimizer: copyable, has a rate, says how many state arrays it keeps, and applies one pass. Optional members that the
+/// library honours: `float weight_decay`, `Groups groups`, `void check() const` (throws ArgumentError for bad values).
+template <class O> concept Optimizer = std::copyable<O> && HasRate<O> && HasState<O> && HasApply<O>;
+
+namespace detail {
+enum class OptimizerFault { none, copy, rate, state, apply };
+template <class O> consteval OptimizerFault optimizer_fault() {
+  if (!std::copyable<O>) return OptimizerFault::copy;
+  if (!HasRate<O>) return OptimizerFault::rate;
+  if (!HasState<O>) return OptimizerFault::state;
+  if (!HasApply<O>) return OptimizerFault::apply;
+  return OptimizerFault::none;
+}
+template <class O, OptimizerFault F> struct optimizer_check {
+  static_assert(F != OptimizerFault::copy, "an optimizer is a value of hyper-parameters: it must be copyable");
+  static_assert(F != OptimizerFault::rate, "an optimizer has a learning rate that schedules scale: give it a member float lr");
+  static_assert(F != OptimizerFault::state, "an optimizer says how many arrays of state it keeps: give it int state_arrays() const");
+  static_assert(F != OptimizerFault::apply, "an optimizer updates a range of the arena: give it void apply(const UpdateCall<Scalar, Device>&) const");
+};
+}  // namespace detail
+
+/// Refuses, with one sentence, a type that is no optimizer.
+template <class O> consteval void assert_optimizer() {
+  (void)sizeof(detail::optimizer_check<O, detail::optimizer_fault<O>()>);
+}
+
+/// The optimizer's weight decay; 0 where it has none.
+template <Optimizer O> float weight_decay_of(const O& o) {
+  if constexpr (requires { { o.weight_decay } -> std::convertible_to<float>; }) return o.weight_decay;
+  else return 0;
+}
+/// The optimizer's parameter groups; none where it has no member for them.
+template <Optimizer O> Groups groups_of(const O& o) {
+  if constexpr (requires { { o.groups } -> std::convertible_to<Groups>; }) return o.groups;
+  else return {};
+}
+/// Throws ArgumentError for hyper-parameters that make no sense.
+template <Optimizer O> void check(const O& o) {
+  if constexpr (requires { o.check(); }) o.check();
+}
+
+/// Updates what [call.begin, call.end) shares with each range that is not frozen. `call.lr` is the scheduled rate,
+/// `call.weight_decay` the optimizer's: the ranges' factors are applied here. Workers call it on disjoint parts.
+template <Optimizer O, class Scalar, class Device>
+void update(const O& optimizer, std::span<const Range> ranges, const UpdateCall<Scalar, Device>& call) {
+  for (const Range& range : ranges) {
+    if (range.frozen) continue;
+    UpdateCall<Scalar, Device> part = call;
+    part.begin = std::max(call.begin, range.begin);
+    part.end = std::min(call.end, range.end);
+    if (part.begin >= part.end) continue;
+    part.lr *= range.lr_factor;
+    part.weight_decay *= range.decay_factor;
+    optimizer.apply(part);
+  }
+}
+
+namespace detail {
+/// What all passes have in common, out of a call.
+template <class Pass, class Scalar, class Device> Pass pass_of(const UpdateCall<Scalar, Device>& call) {
+  Pass pass;
+  pass.parameters = call.parameters;
+  pass.gradients = call.gradients;
+  pass.gradient_count = call.gradient_count;
+  pass.gradient_scale = call.gradient_scale;
+  pass.begin = call.begin;
+  pass.end = call.end;
+  return pass;
+}
+/// Throws where a hyper-parameter is not as it must be. "Adam{.lr = -1}: the rate must not be negative".
+inline void demand(bool holds, const char* optimizer, const char* member, double value, const char* rule) {
+  if (!holds) throw ArgumentError(std::string(optimizer) + "{." + member + " = " + std::to_string(value) + "}: " + rule);
+}
+}  // namespace detail
+
+}  // namespace skein::inline SKEIN_ABI::optim

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// RMSprop: PyTorch's RMSprop. Tieleman and Hinton, "Neural networks for machine learning", lecture 6.5, 2012; centered and
+// with momentum: Graves, arXiv:1308.0850.
+#pragma once
+#include "optimizer.hpp"
+
+namespace skein::inline SKEIN_ABI::optim {
+
+/// s: running mean of the gradient's square; p -= lr * b, b = momentum * b + g / (sqrt(s) + epsilon).
+struct RmsProp {
+  float lr = 1e-2f;
+  double alpha = 0.99;                              ///< the share of s that a step keeps
+  double epsilon = 1e-8;                            ///< positive: gaps between rows hold zeros, and 0 / 0 would spoil them
+  double momentum = 0;
+  bool centered = false;                            ///< divides by the deviation: s less the square of the mean gradient
+  float weight_decay = 0;                           ///< added to the gradient (L2)
+  Groups groups = {};
+
+  int state_arrays() const { return 1 + centered + (momentum > 0); }
+  const char* state_name(int k) const { return k == 0 ? "square_average" : k == 1 && centered ? "gradient_average" : "momentum"; }
+
+  /// Throws ArgumentError for values out of range.
+  void check() const {
+    detail::demand(lr >= 0, "RmsProp", "lr", lr, "the rate must not be negative");
+    detail::demand(alpha >= 0 && alpha < 1, "RmsProp", "alpha", alpha, "a running mean keeps a share from 0 up to, not including, 1");
+    detail::demand(epsilon > 0, "RmsProp", "epsilon", epsilon, "epsilon must be positive");
+    detail::demand(momentum >= 0, "RmsProp", "momentum", momentum, "momentum must not be negative");
+    detail::demand(weight_decay >= 0, "RmsProp", "weight_decay", weight_decay, "weight decay must not be negative");
+  }
+
+  template <class Scalar, class Device> void apply(const UpdateCall<Scalar, Device>& call) const {
+    auto pass = detail::pass_of<ops::RmsPropPass<Scalar>>(call);
+    int next = 0;
+    pass.square = call.state[next++];
+    pass.average = centered ? call.state[next++] : nullptr;
+    pass.momenta = momentum > 0 ? call.state[next++] : nullptr;
+    pass.lr = static_cast<Scalar>(call.lr);
+    pass.alpha = static_cast<Scalar>(alpha);
+    pass.fresh = static_cast<Scalar>(1 - alpha);
+    pass.epsilon = static_cast<Scalar>(epsilon);
+    pass.momentum = static_cast<Scalar>(momentum);
+    pass.decay = static_cast<Scalar>(call.weight_decay);
+    ops::rms_prop(Device{}, pass);
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::optim

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stochastic gradient descent with momentum: PyTorch's SGD. Sutskever et al., "On the importance of initialization and
+// momentum in deep learning", ICML 2013 (PyTorch's form: the rate multiplies the momentum buffer).
+#pragma once
+#include "optimizer.hpp"
+
+namespace skein::inline SKEIN_ABI::optim {
+
+/// p -= lr * m, m = momentum * m + (1 - dampening) * (g + weight_decay * p); the first m is the gradient.
+struct Sgd {
+  float lr = 1e-3f;
+  double momentum = 0;
+  bool nesterov = false;                            ///< looks ahead: p -= lr * (g + momentum * m)
+  float weight_decay = 0;
+  double dampening = 0;
+  Groups groups = {};
+
+  int state_arrays() const { return momentum != 0 ? 1 : 0; }
+  static constexpr const char* state_name(int) { return "momentum"; }
+
+  void check() const {
+    detail::demand(lr >= 0, "Sgd", "lr", lr, "the rate must not be negative");
+    detail::demand(momentum >= 0, "Sgd", "momentum", momentum, "momentum must not be negative");
+    detail::demand(weight_decay >= 0, "Sgd", "weight_decay", weight_decay, "weight decay must not be negative");
+    detail::demand(!nesterov || momentum > 0, "Sgd", "momentum", momentum, "Nesterov's form needs a positive momentum");
+    detail::demand(!nesterov || dampening == 0, "Sgd", "dampening", dampening, "Nesterov's form needs a dampening of 0");
+    detail::demand(dampening == 0 || momentum != 0, "Sgd", "dampening", dampening, "dampening does nothing without momentum");
+  }
+
+  template <class Scalar, class Device> void apply(const UpdateCall<Scalar, Device>& call) const {
+    auto pass = detail::pass_of<ops::SgdPass<Scalar>>(call);
+    pass.lr = static_cast<Scalar>(call.lr);
+    pass.decay = static_cast<Scalar>(call.weight_decay);
+    if (momentum != 0) {
+      pass.momenta = call.state[0];
+      pass.momentum = static_cast<Scalar>(momentum);
+      pass.keep = call.step == 1 ? Scalar(1) : static_cast<Scalar>(1 - dampening);
+      pass.nesterov = nesterov;
+    }
+    ops::sgd(Device{}, pass);
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::optim
