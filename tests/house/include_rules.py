@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Who may know whom: greps the includes of every header and fails on an edge that docs/design.md does not list.
+
+Usage: include_rules.py <repository> | --self-test"""
+import pathlib
+import re
+import sys
+import tempfile
+
+# A folder includes itself, fwd.hpp, and what its line names.
+HOUSES = {
+    "core": "",
+    "plan": "core",
+    "device": "core",
+    "tensor": "core device",
+    "comm": "core plan device",
+    "ops": "core plan device tensor",
+    "autodiff": "core device tensor ops",
+    "nn": "core plan device tensor ops autodiff",
+    "optim": "core plan device tensor ops autodiff nn",
+    "data": "core plan device tensor",
+    "parallel": "core plan device tensor comm ops autodiff nn optim data",
+    "train": "core plan device tensor comm ops autodiff nn optim data parallel",
+}
+HOUSES = {house: set(known.split()) for house, known in HOUSES.items()}
+
+# Headers beside the houses: which back ends each may bring in. Every other include of a house is theirs.
+ROOTS = {
+    "skein.hpp": "",
+    "mpi.hpp": "mpi",
+    "cuda.hpp": "cuda",
+    "nccl.hpp": "cuda nccl",
+    "xtensor.hpp": "",
+}
+BACK_ENDS = {"mpi", "cuda", "nccl"}
+
+# A third party, by the beginning of its includes, and the doors behind which it lives ("*": anywhere but in fwd.hpp).
+DOORS = [
+    (r"fmt/", ["*"]),
+    (r"(cuda|cublas|cudnn|cusolver|cusparse|curand|cufft|nvtx|nvToolsExt|cooperative_groups)[\w/]*(\.h|\.hpp|\.cuh)?$",
+     ["*/cuda/*"]),
+    (r"(thrust|cub|cuda|nvtx3)/", ["*/cuda/*"]),
+    (r"nccl\.h", ["comm/nccl/*"]),
+    (r"mpi\.h|boost/mpi|boost/serialization/", ["comm/mpi/*"]),
+    (r"(oneapi/dnnl/)?dnnl", ["ops/cpu/*"]),
+    (r"xsimd/", ["ops/cpu/*", "tensor/*"]),
+    (r"(cblas|lapacke|lapack)\.h|mkl", ["ops/cpu/*"]),
+    (r"zlib\.h|zstd\.h", ["data/*", "tensor/npz.hpp"]),
+    (r"nlohmann/", ["train/*"]),
+    (r"xtensor/|xtl/", ["xtensor.hpp"]),
+]
+SYSTEM = re.compile(r"[a-z_0-9]+$|c?(assert|ctype|errno|float|inttypes|limits|math|stddef|stdint|stdio|stdlib|string|time)\.h$|"
+                    r"(sched|unistd|fcntl|pthread|signal|dirent|dlfcn|poll|immintrin|arm_neon)\.h$|(sys|linux|netinet|arpa)/\w+\.h$")
+REFUSED = {
+    "format": "gcc 12 has none: use fmt",
+    "mdspan": "gcc 12 has none",
+    "source_location": "clang 14 has none: use SourceLocation of core/error.hpp",
+    "dnnl.hpp": "it crashes nvcc 13.0: use the C header oneapi/dnnl/dnnl.h",
+    "oneapi/dnnl/dnnl.hpp": "it crashes nvcc 13.0: use the C header oneapi/dnnl/dnnl.h",
+    "omp.h": "the library's threads are core/workers.hpp",
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.M)
+
+
+def behind(door, path):
+    if door == "*":
+        return path != "fwd.hpp"
+    if door == "*/cuda/*":
+        return "cuda" in pathlib.PurePosixPath(path).parts[:-1]
+    return path.startswith(door[:-1]) if door.endswith("*") else path == door
+
+
+def back_end_of(path):
+    found = BACK_ENDS & set(pathlib.PurePosixPath(path).parts[:-1])
+    return found.pop() if found else None
+
+
+def check_own(root, path, target):
+    """An include of a header of this library: path and target are relative to include/skein."""
+    if not (root / target).is_file():
+        return f"includes {target}, which does not exist"
+    source_parts, target_parts = pathlib.PurePosixPath(path).parts, pathlib.PurePosixPath(target).parts
+    brought = back_end_of(target)
+    if len(target_parts) == 1:
+        if target == "fwd.hpp" or (len(source_parts) == 1 and target == "skein.hpp"):
+            return None
+        return f"includes {target}: nothing inside includes what is beside the houses"
+    if len(source_parts) == 1:
+        if path == "fwd.hpp":
+            return None if target == "core/config.hpp" else f"fwd.hpp includes {target}: it takes core/config.hpp only"
+        if path not in ROOTS:
+            return "is beside the houses, but not in ROOTS of tests/house/include_rules.py"
+        if brought and brought not in ROOTS[path].split():
+            return f"brings in the back end {brought} ({target}): that is included by its own name"
+        return None
+    house, other = source_parts[0], target_parts[0]
+    if house not in HOUSES:
+        return f"lies in the folder {house}, which is not in HOUSES of tests/house/include_rules.py"
+    if brought and brought not in source_parts[:-1]:
+        return f"includes {target}: what is in {brought}/ is known to {brought}/ folders only"
+    if other != house and other not in HOUSES[house]:
+        return f"includes {target}: {house}/ may know {', '.join(sorted(HOUSES[house])) or 'nothing else'}"
+    return None
+
+
+def check_third_party(path, name):
+    if name in REFUSED:
+        return f"includes <{name}>: {REFUSED[name]}"
+    if path == "fwd.hpp":
+        return f"includes <{name}>: fwd.hpp takes no other header"
+    if name.startswith("skein/"):
+        return f"includes <{name}>: inside the library includes are relative"
+    if SYSTEM.match(name):
+        return None
+    for begin, doors in DOORS:
+        if re.match(begin, name):
+            return None if any(behind(door, path) for door in doors) else f"includes <{name}>, which lives in {' '.join(doors)}"
+    return f"includes <{name}>, which has no door in tests/house/include_rules.py"
+
+
+def check(root):
+    """The faults of all headers below root (include/skein), as sentences."""
+    faults = []
+    for file in sorted([*root.rglob("*.hpp"), *root.rglob("*.cuh"), *root.rglob("*.h")]):
+        path = file.relative_to(root).as_posix()
+        for own, third in INCLUDE.findall(file.read_text()):
+            if own:
+                target = (file.parent / own).resolve()
+                if not target.is_relative_to(root.resolve()):
+                    fault = f'includes "{own}", which is outside the library'
+                else:
+                    fault = check_own(root, path, target.relative_to(root.resolve()).as_posix())
+            else:
+                fault = check_third_party(path, third)
+            if fault:
+                faults.append(f"include/skein/{path} {fault}")
+    return faults
+
+
+def self_test():
+    """Right headers pass; each planted wrong include is found, by its own sentence."""
+    good = {
+        "fwd.hpp": '#include "core/config.hpp"', "core/config.hpp": "", "core/error.hpp": "#include <fmt/format.h>\n#include <sched.h>",
+        "comm/concepts.hpp": '#include "../core/error.hpp"', "comm/mpi/comm.hpp": '#include <boost/mpi.hpp>\n#include "../concepts.hpp"',
+        "tensor/npz.hpp": "#include <zlib.h>\n#include <vector>", "ops/cpu/gemm.hpp": "#include <oneapi/dnnl/dnnl.h>",
+        "ops/cuda/gemm.hpp": "#include <cublasLt.h>\n#include <cuda_runtime.h>\n#include <thrust/sort.h>",
+        "nn/layer.hpp": '#include "../fwd.hpp"', "skein.hpp": '#include "comm/concepts.hpp"\n#include "nn/layer.hpp"',
+        "mpi.hpp": '#include "comm/mpi/comm.hpp"', "xtensor.hpp": "#include <xtensor/xarray.hpp>",
+    }
+    planted = [
+        ("nn/layer.hpp", '#include "../comm/concepts.hpp"', "nn/ may know"),
+        ("core/error.hpp", '#include "../nn/layer.hpp"', "core/ may know nothing else"),
+        ("nn/layer.hpp", '#include "../skein.hpp"', "nothing inside includes"),
+        ("nn/layer.hpp", '#include "../core/missing.hpp"', "does not exist"),
+        ("nn/layer.hpp", '#  include <cuda_runtime.h>', "lives in */cuda/*"),
+        ("nn/layer.hpp", "#include <thrust/sort.h>", "lives in */cuda/*"),
+        ("comm/concepts.hpp", "#include <mpi.h>", "lives in comm/mpi/*"),
+        ("comm/mpi/comm.hpp", "#include <nccl.h>", "lives in comm/nccl/*"),
+        ("comm/concepts.hpp", '#include "mpi/comm.hpp"', "known to mpi/ folders only"),
+        ("skein.hpp", '#include "comm/mpi/comm.hpp"', "brings in the back end mpi"),
+        ("nn/layer.hpp", "#include <oneapi/dnnl/dnnl.h>", "lives in ops/cpu/*"),
+        ("ops/cpu/gemm.hpp", "#include <oneapi/dnnl/dnnl.hpp>", "crashes nvcc"),
+        ("nn/layer.hpp", "#include <xsimd/xsimd.hpp>", "lives in ops/cpu/* tensor/*"),
+        ("tensor/view.hpp", "#include <zlib.h>", "lives in data/* tensor/npz.hpp"),
+        ("nn/layer.hpp", "#include <nlohmann/json.hpp>", "lives in train/*"),
+        ("tensor/npz.hpp", "#include <xtensor/xarray.hpp>", "lives in xtensor.hpp"),
+        ("core/error.hpp", "#include <format>", "use fmt"),
+        ("core/error.hpp", "#include <boost/json.hpp>", "has no door"),
+        ("core/error.hpp", "#include <skein/fwd.hpp>", "includes are relative"),
+        ("fwd.hpp", "#include <vector>", "takes no other header"),
+        ("cellar/wine.hpp", '#include "../core/error.hpp"', "not in HOUSES"),
+        ("extra.hpp", '#include "core/error.hpp"', "not in ROOTS"),
+    ]
+    wrong = []
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder) / "skein"
+
+        def write(path, text):
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text + "\n")
+
+        for path, text in good.items():
+            write(path, text)
+        wrong += [f"a right tree is refused: {fault}" for fault in check(root)]
+        for path, text, sentence in planted:
+            write(path, text)
+            found = check(root)
+            if len(found) != 1 or sentence not in found[0]:
+                wrong.append(f"planted {text} in {path}, wanted '{sentence}', found {found}")
+            write(path, good[path]) if path in good else (root / path).unlink()
+    return wrong
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        faults = self_test()
+    else:
+        faults = check(pathlib.Path(sys.argv[1]) / "include" / "skein")
+    print("\n".join(faults) if faults else "no wrong include")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Calls one compiler on one file, without linking: a header on its own (--header), a source (--source), or a wrong program
+(--wrong), which must fail with one error that says its sentence in at most 20 lines, and whose twin must compile.
+
+A wrong program begins with `// expect: <sentence>`, has its wrong lines under `#ifndef SKEIN_TWIN` and the right ones in the
+other branch. --self-test tries the runner on programs that it must refuse."""
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+MAX_LINES = 20
+
+
+class Compiler:
+    def __init__(self, path, flags, native=False):
+        self.path, self.flags, self.native = path, flags, native
+        self.nvcc = os.path.basename(path).startswith("nvcc")
+
+    def run(self, source, *more, strict=False):
+        """Compiles without linking; returns (exit status, output)."""
+        if self.nvcc:
+            with tempfile.TemporaryDirectory() as folder:
+                command = [self.path, "-std=c++20", "--expt-relaxed-constexpr", "-arch=sm_80", "-x", "cu", "-c", "-O0",
+                           "-diag-suppress=20012,20013,20014,20015", "-o", os.path.join(folder, "out.o")]
+                if self.flags:
+                    command += ["--options-file", self.flags]
+                return self._call(command + list(more) + [source])
+        command = [self.path, "-std=c++20", "-fsyntax-only", "-fdiagnostics-color=never"]
+        if self.native:
+            command += ["-march=native"]
+        if strict:
+            command += ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+        if self.flags:
+            command += ["@" + self.flags]
+        return self._call(command + list(more) + [source])
+
+    @staticmethod
+    def _call(command):
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                              stdin=subprocess.DEVNULL)
+        return done.returncode, done.stdout
+
+
+def errors_in(text):
+    return [line for line in text.splitlines() if re.search(r"(?:^|[:) ])(?:fatal )?error\b\s*(?:#\S+)?:", line)]
+
+
+def tidy(text):
+    """A compiler's output without the lines that only count ("1 error generated.") or are empty."""
+    counts = re.compile(r"^\d+ (?:error|warning)s?(?: and \d+ \w+)? generated|^\d+ errors? detected in the compilation")
+    return [line for line in text.splitlines() if line.strip() and not counts.match(line)]
+
+
+def check_wrong(compiler, path):
+    """Returns the faults of a wrong program, as sentences; none where it is as it should be."""
+    first = pathlib.Path(path).read_text().splitlines()[:1]
+    match = re.match(r"// expect: (.+)", first[0] if first else "")
+    if not match:
+        return [f"{path}: the first line must be `// expect: <sentence>`"]
+    sentence, faults = match.group(1).strip(), []
+    status, text = compiler.run(path)
+    lines, errors = tidy(text), errors_in(text)
+    if status == 0:
+        faults.append("the wrong program compiles")
+    else:
+        if len(errors) != 1:
+            faults.append(f"it prints {len(errors)} errors, not one")
+        if len(lines) > MAX_LINES:
+            faults.append(f"it prints {len(lines)} lines, more than {MAX_LINES}")
+        if sentence not in " ".join(errors):
+            faults.append(f"its error does not say: {sentence}")
+    if faults:
+        faults.append("the compiler says:\n" + "\n".join(lines[:60]))
+    status, text = compiler.run(path, "-DSKEIN_TWIN")
+    if status != 0:
+        faults.append("the twin does not compile:\n" + "\n".join(tidy(text)[:60]))
+    return faults
+
+
+def self_test(compiler):
+    """Programs that the runner must accept (no word) or refuse (the word of the fault)."""
+    right = "static_assert(true);"
+    rule = 'template <class T> struct Rule { static_assert(sizeof(T) > 99, "put Flatten before it"); };\n'
+    overloads = "\n".join(f"struct A{i} {{}}; void f(A{i});" for i in range(30)) + "\n"
+    cases = {
+        "good": ("// expect: put Flatten before it\n", rule + "Rule<int> wrong;", right, None),
+        "compiles": ("// expect: put Flatten before it\n", right, right, "the wrong program compiles"),
+        "other_sentence": ("// expect: put Flatten after it\n", rule + "Rule<int> wrong;", right, "does not say"),
+        "two_errors": ("// expect: put Flatten before it\n", rule + "Rule<int> a; Rule<char> b;", right, "2 errors"),
+        "bad_twin": ("// expect: put Flatten before it\n", rule + "Rule<int> wrong;", "nonsense;", "the twin does not compile"),
+        "long": ("// expect: no matching function\n", overloads + "void g() { f(nullptr); }", right, "more than 20"),
+        "no_sentence": ("", rule + "Rule<int> wrong;", right, "the first line must be"),
+    }
+    wrong = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (first, bad, good, fault) in cases.items():
+            path = os.path.join(folder, name + ".cpp")
+            pathlib.Path(path).write_text(f"{first}#ifndef SKEIN_TWIN\n{bad}\n#else\n{good}\n#endif\n")
+            said = "\n".join(check_wrong(compiler, path))
+            if name == "long" and compiler.nvcc:
+                continue                                                            # it lists no candidates
+            if (fault is None and said) or (fault is not None and fault not in said):
+                wrong.append(f"case {name}: wanted {fault or 'nothing'}, got: {said or 'nothing'}")
+        header = os.path.join(folder, "needs.hpp")
+        pathlib.Path(header).write_text("#pragma once\nstd::string name();\n")
+        if check_header(compiler, header) == []:
+            wrong.append("a header that includes too little was accepted")
+    return wrong
+
+
+def check_header(compiler, header):
+    with tempfile.NamedTemporaryFile("w", suffix=".cpp") as source:
+        source.write(f'#include "{header}"\n#include "{header}"\n')
+        source.flush()
+        status, text = compiler.run(source.name, strict=not compiler.nvcc)
+    return [] if status == 0 else [f"{header} does not compile on its own:\n{text}"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--compiler", required=True)
+    parser.add_argument("--flags", help="a file of compiler options, one a line")
+    parser.add_argument("--native", action="store_true", help="for the instruction set of this machine")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--header")
+    what.add_argument("--source")
+    what.add_argument("--wrong")
+    what.add_argument("--self-test", action="store_true")
+    options = parser.parse_args()
+    compiler = Compiler(options.compiler, options.flags, options.native)
+    if options.self_test:
+        faults = self_test(compiler)
+    elif options.header:
+        faults = check_header(compiler, options.header)
+    elif options.wrong:
+        faults = check_wrong(compiler, options.wrong)
+    else:
+        status, text = compiler.run(options.source)
+        faults = [] if status == 0 else [text]
+    for fault in faults:
+        print(fault)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Catch2's main for test programs whose ranks are processes. Every rank runs the same cases; the program fails when a case
+// fails on any rank, rank 0 prints the report and the others only what failed. A watchdog ends all ranks, naming the rank and the
+// case that it was in, when SKEIN_TEST_DEADLINE seconds (default 120) have passed: a lost rank never stalls the suite.
+#define CATCH_CONFIG_RUNNER
+#include <catch2/catch.hpp>
+#include <mpi.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <thread>
+
+namespace {
+
+std::mutex current_mutex;
+std::string current_case = "start";
+
+struct NameTheCase : Catch::TestEventListenerBase {
+  using TestEventListenerBase::TestEventListenerBase;
+  void testCaseStarting(const Catch::TestCaseInfo& info) override {
+    const std::lock_guard lock(current_mutex);
+    current_case = info.name;
+  }
+};
+
+/// Ends the whole job when the deadline passes before it is destroyed.
+class Watchdog {
+ public:
+  Watchdog(int rank, double seconds) : thread_([this, rank, seconds] { watch(rank, seconds); }) {}
+  ~Watchdog() {
+    {
+      const std::lock_guard lock(mutex_);
+      done_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  void watch(int rank, double seconds) {
+    std::unique_lock lock(mutex_);
+    if (wake_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return done_; })) return;
+    const std::lock_guard name_lock(current_mutex);
+    std::fprintf(stderr, "watchdog: rank %d is still in \"%s\" after %g seconds\n", rank, current_case.c_str(), seconds);
+    std::fflush(stderr);
+    MPI_Abort(MPI_COMM_WORLD, 99);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool done_ = false;
+  std::thread thread_;
+};
+
+double deadline() {
+  const char* text = std::getenv("SKEIN_TEST_DEADLINE");
+  const double seconds = text ? std::atof(text) : 0;
+  return seconds > 0 ? seconds : 120;
+}
+
+}  // namespace
+
+CATCH_REGISTER_LISTENER(NameTheCase)
+
+int main(int argc, char** argv) {
+  Catch::Session session;
+  if (const int wrong = session.applyCommandLine(argc, argv); wrong != 0) return wrong;
+  const auto& config = session.configData();
+  if (config.listTests || config.listTestNamesOnly || config.listTags || config.showHelp) return session.run();
+
+  int provided = 0;
+  if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS) return 98;
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+
+  int failed = 0;
+  {
+    const Watchdog watchdog(rank, deadline());
+    std::ostringstream quiet;
+    std::streambuf* const out = std::cout.rdbuf();
+    if (rank != 0) std::cout.rdbuf(quiet.rdbuf());
+    failed = session.run();
+    std::cout.rdbuf(out);
+    if (rank != 0 && failed != 0) std::cout << "---- rank " << rank << "\n" << quiet.str() << std::flush;
+    int any = 0;
+    MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (any != 0 && failed == 0) failed = 1;
+  }
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (!finalized) MPI_Finalize();
+  return failed;
+}
