@@ -55,6 +55,7 @@ template <int N, class B> constexpr int collapse(Loop<N>& loop, B& bound, int fi
       } else if (joins) {
         loop.extents.e[out] *= loop.extents.e[i];
       } else {
+        if (out < 1) __builtin_unreachable();
         --out;
         loop.extents.e[out] = loop.extents.e[i];
         loop.stride.e[out] = loop.stride.e[i];
@@ -74,6 +75,7 @@ template <int N, class B> constexpr int collapse(Loop<N>& loop, B& bound, int fi
 template <int N, class T, class B, class Row>
 SKEIN_ALWAYS_INLINE void for_each_row(const Loop<N>& loop, int inner, T*& to, B& bound, Row&& row) {
   const int first = N - loop.rank, last = N - 1 - inner;
+  if (first < 0) __builtin_unreachable();
   long index[N] = {};
   while (true) {
     row();

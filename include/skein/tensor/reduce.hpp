@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions: sum, mean, max, min, argmax, argmin, norm and dot, of a whole expression or along one axis. They fuse with
+// what they reduce (`sum(a * b)` stores no product) and are computed where they are written: the result of an axis is a
+// tensor, which an expression around it then owns; the whole is a number on the host.
+#pragma once
+#include "reducer.hpp"
+#include "tensor.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+struct Keep {};
+/// sum(a, 1, keep): the reduced axis stays with extent 1, so that the result broadcasts against a.
+inline constexpr Keep keep{};
+
+/// l1: sum of magnitudes; l2: Euclidean; inf: largest magnitude.
+enum class Norm { l1, l2, inf };
+
+namespace detail {
+
+template <class E> using NodeOf = std::remove_cvref_t<decltype(leaf(std::declval<E>()))>;
+/// Sums of masks count.
+template <class S> using SumResult = std::conditional_t<std::is_same_v<S, bool>, long, S>;
+template <class S> using MeanResult = std::conditional_t<std::is_floating_point_v<S>, S, double>;
+
+[[noreturn]] SKEIN_NOINLINE inline void throw_no_values(const char* operation) {
+  throw ShapeError(std::string(operation) + ": the tensor has no values");
+}
+
+template <class Op, class Result, class E> Result reduce_all(E&& e, Finish finish, const char* operation) {
+  const auto node = leaf(std::forward<E>(e));
+  using Node = std::remove_cvref_t<decltype(node)>;
+  if constexpr (Node::sound) {
+    constexpr int N = max_rank(Node::rank, 1);
+    Loop<N> loop{padded<N>(node.shape(), 1), {}};
+    if (loop.empty()) {
+      if (Op::exact) throw_no_values(operation);
+      return finish.template apply<Result>(Op::identity);
+    }
+    auto bound = node.template bind<N>(loop.extents);
+    bool first = true;
+    bound.leaves([&](auto& l) {
+      if (first) loop.stride = l.stride;                 // no target: the order of the first operand's memory
+      first = false;
+    });
+    sort_axes(loop, bound);
+    collapse(loop, bound);
+    return finish.template apply<Result>(Reducer<typename Node::Device>::template all<Op>(node.device(), loop, bound));
+  } else {
+    return Result{};
+  }
+}
+
+/// Extents and strides of the dense result, with the axis still there (stride 0).
+template <int N> constexpr Loop<N> axis_loop(const Dims<N>& extents, int axis) {
+  Loop<N> loop{extents, {}};
+  long step = 1;
+  for (int i = N - 1; i >= 0; --i)
+    if (i != axis) {
+      loop.stride.e[i] = step;
+      step *= extents.e[i];
+    }
+  return loop;
+}
+template <int R> constexpr Dims<R - 1> without_axis(const Dims<R>& extents, int axis) {
+  Dims<R - 1> d;
+  for (int i = 0, j = 0; i < R; ++i)
+    if (i != axis) d.e[j++] = extents.e[i];
+  return d;
+}
+template <class S, int R, class D> Tensor<S, R + 1, D> with_axis(Tensor<S, R, D>&& t, int axis) {
+  Dims<R + 1> d;
+  for (int i = 0, j = 0; i < R + 1; ++i) d.e[i] = i == axis ? 1 : t.shape().e[j++];
+  return std::move(t).reshape(d);
+}
+
+template <class Node> struct AxisRule {
+  static constexpr bool holds = Node::rank >= 1;
+  static_assert(holds, "a reduction along an axis takes a tensor of rank 1 or more: a number has no axis");
+};
+
+/// Runs body(node, loop, bound, axis, result) and returns the result, of one rank less.
+template <class Result, bool NeedsValues, class E, class Body> auto reduce_axis(E&& e, int axis, const char* operation, Body&& body) {
+  const auto node = leaf(std::forward<E>(e));
+  using Node = std::remove_cvref_t<decltype(node)>;
+  if constexpr (AxisRule<Node>::holds && Node::sound) {
+    constexpr int N = Node::rank;
+    const int a = checked_axis(axis, N, operation);
+    Tensor<Result, N - 1, typename Node::Device> result(without_axis(node.shape(), a), node.device());
+    if (NeedsValues && node.shape().e[a] == 0) throw_no_values(operation);
+    auto loop = axis_loop(node.shape(), a);
+    if (loop.empty()) return result;
+    auto bound = node.template bind<N>(loop.extents);
+    const int place = collapse(loop, bound, a);
+    body(node, loop, bound, place, result);
+    return result;
+  } else {
+    return Tensor<Result, max_rank(Node::rank - 1, 0), typename Node::Device>{};
+  }
+}
+template <class Op, class Result, class E> auto reduce_axis_by(E&& e, int axis, bool mean, bool root, const char* operation) {
+  return reduce_axis<Result, Op::exact>(std::forward<E>(e), axis, operation, [&](const auto& node, auto& loop, auto& bound, int a, auto& result) {
+    using Device = typename std::remove_cvref_t<decltype(node)>::Device;
+    const Finish finish{mean ? 1.0 / static_cast<double>(loop.extents.e[a]) : 1.0, root};
+    Reducer<Device>::template axis<Op>(result.data(), node.device(), loop, bound, a, finish);
+  });
+}
+template <class Better, class E> long arg_all(E&& e, const char* operation) {
+  const auto node = leaf(std::forward<E>(e));
+  using Node = std::remove_cvref_t<decltype(node)>;
+  constexpr int N = max_rank(Node::rank, 1);
+  Loop<N> loop{padded<N>(node.shape(), 1), {}};
+  loop.stride = row_major(loop.extents);
+  if (loop.empty()) throw_no_values(operation);
+  auto bound = node.template bind<N>(loop.extents);
+  collapse(loop, bound);
+  return Reducer<typename Node::Device>::template arg_all<Better>(node.device(), loop, bound);
+}
+template <class Better, class E> auto arg_axis(E&& e, int axis, const char* operation) {
+  return reduce_axis<long, true>(std::forward<E>(e), axis, operation, [&](const auto& node, auto& loop, auto& bound, int a, auto& result) {
+    using Device = typename std::remove_cvref_t<decltype(node)>::Device;
+    Reducer<Device>::template arg_axis<Better>(result.data(), node.device(), loop, bound, a);
+  });
+}
+template <class T> using ScalarOf = typename std::remove_cvref_t<T>::Scalar;
+}  // namespace detail
+
+/// The sum of all values (of a mask: how many hold). Float is added up in double.
+template <TensorExpression E> auto sum(E&& e) {
+  using S = detail::ScalarOf<E>;
+  return detail::reduce_all<detail::SumOf<S>, detail::SumResult<S>>(std::forward<E>(e), {}, "sum");
+}
+/// Sums along one axis (negative: from the back): a tensor of one rank less.
+template <TensorExpression E> auto sum(E&& e, int axis) {
+  using S = detail::ScalarOf<E>;
+  return detail::reduce_axis_by<detail::SumOf<S>, detail::SumResult<S>>(std::forward<E>(e), axis, false, false, "sum");
+}
+
+/// The mean of all values; of integers, in double.
+template <TensorExpression E> auto mean(E&& e) {
+  using S = detail::ScalarOf<E>;
+  const long n = e.shape().count();
+  if (n == 0) detail::throw_no_values("mean");
+  return detail::reduce_all<detail::SumOf<S>, detail::MeanResult<S>>(std::forward<E>(e), {1.0 / static_cast<double>(n)}, "mean");
+}
+template <TensorExpression E> auto mean(E&& e, int axis) {
+  using S = detail::ScalarOf<E>;
+  return detail::reduce_axis_by<detail::SumOf<S>, detail::MeanResult<S>>(std::forward<E>(e), axis, true, false, "mean");
+}
+
+/// The largest value; throws ShapeError where there is none. NaNs are passed over.
+template <TensorExpression E> auto max(E&& e) {
+  using S = detail::ScalarOf<E>;
+  return detail::reduce_all<detail::MaxOf<S>, S>(std::forward<E>(e), {}, "max");
+}
+template <TensorExpression E> auto max(E&& e, int axis) {
+  using S = detail::ScalarOf<E>;
+  return detail::reduce_axis_by<detail::MaxOf<S>, S>(std::forward<E>(e), axis, false, false, "max");
+}
+/// The smallest value; throws ShapeError where there is none. NaNs are passed over.
+template <TensorExpression E> auto min(E&& e) {
+  using S = detail::ScalarOf<E>;
+  return detail::reduce_all<detail::MinOf<S>, S>(std::forward<E>(e), {}, "min");
+}
+template <TensorExpression E> auto min(E&& e, int axis) {
+  using S = detail::ScalarOf<E>;
+  return detail::reduce_axis_by<detail::MinOf<S>, S>(std::forward<E>(e), axis, false, false, "min");
+}
+
+/// The row-major index of the first largest value.
+template <TensorExpression E> long argmax(E&& e) { return detail::arg_all<functions::Greater>(std::forward<E>(e), "argmax"); }
+/// Along one axis: a tensor of indices (long).
+template <TensorExpression E> auto argmax(E&& e, int axis) { return detail::arg_axis<functions::Greater>(std::forward<E>(e), axis, "argmax"); }
+/// The row-major index of the first smallest value.
+template <TensorExpression E> long argmin(E&& e) { return detail::arg_all<functions::Less>(std::forward<E>(e), "argmin"); }
+template <TensorExpression E> auto argmin(E&& e, int axis) { return detail::arg_axis<functions::Less>(std::forward<E>(e), axis, "argmin"); }
+
+/// The norm of all values as one vector.
+template <TensorExpression E> auto norm(E&& e, Norm which = Norm::l2) {
+  using S = detail::ScalarOf<E>;
+  switch (which) {
+    case Norm::l1: return detail::reduce_all<detail::SumOf<S>, S>(abs(std::forward<E>(e)), {}, "norm");
+    case Norm::inf: return detail::reduce_all<detail::MaxOf<S>, S>(abs(std::forward<E>(e)), {}, "norm");
+    default: return detail::reduce_all<detail::SumOf<S>, S>(square(std::forward<E>(e)), {1, true}, "norm");
+  }
+}
+template <TensorExpression E> auto norm(E&& e, Norm which, int axis) {
+  using S = detail::ScalarOf<E>;
+  switch (which) {
+    case Norm::l1: return detail::reduce_axis_by<detail::SumOf<S>, S>(abs(std::forward<E>(e)), axis, false, false, "norm");
+    case Norm::inf: return detail::reduce_axis_by<detail::MaxOf<S>, S>(abs(std::forward<E>(e)), axis, false, false, "norm");
+    default: return detail::reduce_axis_by<detail::SumOf<S>, S>(square(std::forward<E>(e)), axis, false, true, "norm");
+  }
+}
+
+#define SKEIN_KEEP(name)                                                        \
+  template <TensorExpression E> auto name(E&& e, int axis, Keep) {              \
+    const int a = detail::checked_axis(axis, std::remove_cvref_t<E>::rank, #name); \
+    return detail::with_axis(name(std::forward<E>(e), a), a);                   \
+  }
+SKEIN_KEEP(sum)
+SKEIN_KEEP(mean)
+SKEIN_KEEP(max)
+SKEIN_KEEP(min)
+SKEIN_KEEP(argmax)
+SKEIN_KEEP(argmin)
+#undef SKEIN_KEEP
+
+/// The inner product of two vectors of one length.
+template <TensorExpression A, TensorExpression B> auto dot(A&& a, B&& b) {
+  static_assert(std::remove_cvref_t<A>::rank == 1 && std::remove_cvref_t<B>::rank == 1, "dot takes two vectors: flatten() them first");
+  if (!(a.shape() == b.shape())) detail::throw_shapes("dot", a.shape(), b.shape(), "differ: both vectors must have one length");
+  return sum(std::forward<A>(a) * std::forward<B>(b));
+}
+
+}  // namespace skein::inline SKEIN_ABI
