@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The format of a checkpoint file, version 1. All little-endian:
+//
+//     header, 64 bytes   magic "\x89skein\r\n", u32 format version, u32 zero, u64 sections, u64 bytes of the table,
+//                        u64 XXH64 of the table, u64 size of the file, u64 zero, u64 XXH64 of the 56 bytes before
+//     table              an archive: who wrote it, then a SectionInfo a section
+//     sections           each from the next multiple of 64 on, in the order of the table, zeros in the gaps
+//
+// A tensor's section holds its logical values, row-major, without the padding of rows; an object's holds its archive. There
+// is one place for everything, so a reader checks the layout by computing it, and every bit of the file is covered by a hash
+// or must be zero.
+#pragma once
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "../core/config.hpp"
+#include "archive_traits.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+/// The format that this program writes, and the latest that it reads.
+inline constexpr std::uint32_t checkpoint_version = 1;
+
+/// What a section holds. The numbers are part of the format.
+enum class SectionType : std::uint8_t {
+  object = 0, float32 = 1, float64 = 2, int8 = 3, int16 = 4, int32 = 5, int64 = 6, uint8 = 7, uint16 = 8, uint32 = 9,
+  uint64 = 10, float16 = 11, bfloat16 = 12
+};
+
+/// Bytes of one value; 0 for a type that this program does not know.
+constexpr int value_bytes(SectionType type) {
+  constexpr int bytes[] = {1, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2};
+  const auto i = static_cast<unsigned>(type);
+  return i < sizeof bytes / sizeof *bytes ? bytes[i] : 0;
+}
+constexpr const char* type_name(SectionType type) {
+  constexpr const char* names[] = {"object", "float32", "float64", "int8",   "int16",   "int32",   "int64",
+                                   "uint8",  "uint16",  "uint32",  "uint64", "float16", "bfloat16"};
+  return value_bytes(type) > 0 ? names[static_cast<unsigned>(type)] : "an unknown type";
+}
+
+/// The section type of a scalar. Specialise it for half-precision types.
+template <class T> constexpr SectionType section_type() {
+  using enum SectionType;
+  if constexpr (std::is_same_v<T, float>) return float32;
+  else if constexpr (std::is_same_v<T, double>) return float64;
+  else {
+    static_assert(std::is_integral_v<T> && !std::is_same_v<T, bool>,
+                  "a tensor section holds float, double or integers: store anything else with add_object");
+    constexpr int log = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
+    return static_cast<SectionType>((std::is_signed_v<T> ? 3 : 7) + log);
+  }
+}
+
+/// A line of the table.
+struct SectionInfo {
+  std::string name;
+  SectionType type = SectionType::object;
+  std::vector<std::int64_t> extents;  // logical; of an object its number of bytes
+  std::uint64_t offset = 0;           // in the file
+  std::uint64_t bytes = 0;
+  std::uint64_t hash = 0;             // XXH64
+
+  template <class Archive> void serialize(Archive& archive, unsigned) {
+    archive & name & type & extents & offset & bytes & hash;
+  }
+  /// float32 (5, 5, 1, 6), for messages.
+  std::string text() const {
+    std::string text = std::string(type_name(type)) + " (";
+    for (const std::int64_t extent : extents) text += (text.back() == '(' ? "" : ", ") + std::to_string(extent);
+    return text + ")";
+  }
+};
+
+namespace detail {
+inline constexpr char checkpoint_magic[8] = {'\x89', 's', 'k', 'e', 'i', 'n', '\r', '\n'};
+inline constexpr std::uint64_t header_bytes = 64, section_alignment = 64;
+inline constexpr std::size_t longest_section_name = 512, most_extents = 8;
+
+constexpr std::uint64_t aligned(std::uint64_t offset) {
+  return (offset + section_alignment - 1) / section_alignment * section_alignment;
+}
+static_assert(std::endian::native == std::endian::little, "checkpoints are little-endian, and so far read only on such processors");
+
+/// As it stands in the file.
+struct CheckpointHeader {
+  char magic[8];
+  std::uint32_t version, zero;
+  std::uint64_t sections, table_bytes, table_hash, file_bytes, more_zero, hash;
+};
+static_assert(sizeof(CheckpointHeader) == header_bytes && std::is_trivially_copyable_v<CheckpointHeader>);
+}  // namespace detail
+
+}  // namespace skein::inline SKEIN_ABI::train

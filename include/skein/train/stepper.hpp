@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stepper: everything that one training step needs, bound together: model, loss, optimizer with its state, a policy's strand
+// and the pass. Trainer::fit is a loop around step(); a loop written by hand calls the same and is as fast.
+#pragma once
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include "../nn/pass.hpp"
+#include "../optim/state.hpp"
+#include "../parallel/policy.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+/// What may change from step to step.
+struct StepOptions {
+  double lr_factor = 1;                             ///< schedule: a factor of the optimizer's lr
+  double clip_norm = 0;                             ///< 0: no clipping
+  bool accumulate = false;                          ///< add to the gradients of the call before
+  bool update = true;                               ///< false: gradients only (all but the last call of an accumulation)
+  std::uint64_t key = 0;                            ///< of this step's random numbers
+};
+
+template <class Model, class Loss, class Optimizer, class Policy = parallel::Alone> class Stepper {
+  static_assert((optim::assert_optimizer<Optimizer>(), true));
+
+ public:
+  using Scalar = typename Model::Scalar;
+  using Device = typename Model::device;
+  using Replica = parallel::Replica<Scalar, Device>;
+  using Strand = decltype(std::declval<const Policy&>().bind(std::declval<const Replica&>()));
+
+  /// Initial weights are agreed here: all ranks make their Stepper at the same time.
+  Stepper(Model& model, Loss loss, const Optimizer& optimizer, const Policy& policy)
+      : model_(&model), loss_(std::move(loss)), optimizer_(optimizer, Model::program, model.where()), strand_(policy.bind(replica(model))) {
+    strand_.start();
+    (void)model.parameters();                       // they may have come from another rank
+  }
+
+  /// Makes memory for calls of at most `options.batch` samples of this rank, unless it is there. Keeps everything else.
+  void reserve(PassOptions options) {
+    if (options.threads <= 0) options.threads = threads();
+    if (pass_ && pass_->capacity() >= options.batch && options.execution == asked_.execution && options.block == asked_.block &&
+        options.threads == asked_.threads)
+      return;
+    asked_ = options;
+    pass_ = std::make_unique<Pass<Model, Loss>>(*model_, loss_, options);
+    const int n = pass_->workers().size();
+    gradients_.clear();
+    for (int w = 0; w < n; ++w) gradients_.push_back(pass_->gradients(w));
+    norms_.assign(static_cast<std::size_t>(n), 0);
+    find_segments();
+  }
+
+  /// One step on this rank's samples of a batch: forward, loss, backward, the policy's exchange, the optimizer. Returns the sums
+  /// over all ranks. Allocates nothing. Batch: see Pass.
+  template <class Batch> nn::LossSums step(const Batch& batch, const StepOptions& options = {}) {
+    const double nominal = accumulated_ == 0 ? Pass<Model, Loss>::nominal_weight(batch.global_count) : nominal_;
+    nominal_ = nominal;
+    const PassCall call{.scale = 1 / nominal, .accumulate = options.accumulate, .key = options.key};
+    const bool exchange = options.update && strand_.exchanges();
+    PassHooks hooks;
+    if (exchange) {
+      hooks.object = this;
+      hooks.ready = [](void* self, long begin, long end) { static_cast<Stepper*>(self)->strand_.gradient_ready(begin, end); };
+    }
+    if constexpr (requires(Strand& s, double* v, long n) { s.reduce_statistics(v, n); }) {
+      hooks.object = this;
+      hooks.statistics = [](void* self, double* values, long n) { static_cast<Stepper*>(self)->strand_.reduce_statistics(values, n); };
+    }
+    const double lr = static_cast<double>(optimizer_.optimizer().lr) * options.lr_factor;
+    if (options.update) ++step_;
+    pass_->workers().run([&](Worker& w) {
+      pass_->forward_backward(w, batch, call, hooks);
+      w.barrier();
+      if (w.index == 0) settle(exchange);
+      if (!options.update) return;
+      w.barrier();
+      optimize(w, exchange, lr, options.clip_norm);
+    });
+    accumulated_ = options.update ? 0 : accumulated_ + 1;
+    if (!options.update) return sums_;
+    (void)model_->parameters();                     // they have changed
+    if (strand_.after_step(step_)) (void)model_->parameters();
+    return sums_;
+  }
+
+  /// Forward and loss of this rank's samples, in evaluation phase. Sums are of this rank alone.
+  template <class Batch> nn::LossSums evaluate(const Batch& batch) { return pass_->evaluate(batch); }
+
+  /// Threads that a rank gets by default: the cores it may use, shared with the other ranks of this machine that use the same.
+  int threads() const {
+    const int cores = available_cores(), sharing = strand_.local_ranks();
+    if (std::getenv("SKEIN_THREADS")) return Workers::default_count();
+    const bool bound = cores < static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));          // mpirun bound this rank to its own
+    return bound && !strand_.threads_of_one_process() ? cores : std::max(1, cores / std::max(1, sharing));
+  }
+
+  Model& model() const { return *model_; }
+  Pass<Model, Loss>& pass() { return *pass_; }
+  Strand& strand() { return strand_; }
+  const Strand& strand() const { return strand_; }
+  optim::BoundOptimizer<Optimizer, Scalar, Device>& optimizer() { return optimizer_; }
+  const Loss& loss() const { return loss_; }
+  /// Optimizer steps so far.
+  std::int64_t steps() const { return step_; }
+  void set_steps(std::int64_t n) { step_ = n; }
+  /// The learning rate of the last step, and its gradient norm (0 without clipping).
+  double gradient_norm() const { return norm_; }
+
+ private:
+  struct Segment {
+    plan::Range range{};
+    bool summed = true;                             // over workers; else worker 0 has the whole gradient
+  };
+
+  static Replica replica(Model& model) {
+    Replica r;
+    r.parameters = model.parameters();
+    r.gradients = model.gradient_arena();
+    r.buffers = model.buffers();
+    r.operations = Model::program.ops();
+    r.stored = Model::sizes.stored;
+    r.fingerprint = plan::Fingerprint{}.add(Model::fingerprint).add(sizeof(Scalar)).add(Model::input::extents).value();
+    return r;
+  }
+
+  void find_segments() {
+    segments_.clear();
+    long at = 0;
+    for (const plan::Range& r : pass_->summed_ranges()) {
+      if (r.begin > at) segments_.push_back({{at, r.begin}, false});
+      segments_.push_back({r, true});
+      at = r.end;
+    }
+    if (at < Model::sizes.stored) segments_.push_back({{at, Model::sizes.stored}, false});
+  }
+
+  /// Worker 0, all workers have ended backward: gradients and sums become those of all ranks.
+  void settle(bool exchange) {
+    pass_->finish();
+    if (!exchange) {
+      sums_ = pass_->sums();
+      return;
+    }
+    strand_.finish_gradients();
+    const Scalar* tail = model_->gradient_arena().data + Model::sizes.stored;
+    sums_ = {static_cast<double>(tail[0]), static_cast<double>(tail[1]), static_cast<double>(tail[2])};
+  }
+
+  void optimize(const Worker& w, bool exchanged, double lr, double clip) {
+    optim::StepCall<Scalar> call;
+    call.step = step_;
+    call.lr = lr;
+    call.gradient_scale = sums_.weight > 0 ? strand_.gradient_factor() * nominal_ / sums_.weight : 0;
+    call.gradients = gradients_.data();
+    const auto [lo, hi] = w.slice(Model::sizes.stored, 16);
+    auto each = [&](auto&& visit) {
+      for (const Segment& s : segments_) {
+        const long begin = std::max(lo, s.range.begin), end = std::min(hi, s.range.end);
+        if (begin >= end) continue;
+        call.gradient_count = s.summed && !exchanged ? w.count : 1;
+        visit(begin, end);
+      }
+    };
+    if (clip > 0) {
+      double sum = 0;
+      each([&](long begin, long end) { sum += optimizer_.sum_of_squares(call, begin, end); });
+      norms_[static_cast<std::size_t>(w.index)] = sum;
+      w.barrier();
+      double all = 0;
+      for (double n : norms_) all += n;
+      const double norm = std::sqrt(all);
+      call.gradient_scale *= optim::ClipNorm{static_cast<float>(clip)}(norm);
+      if (w.index == 0) norm_ = norm;
+    }
+    Scalar* parameters = const_cast<Scalar*>(std::as_const(*model_).parameters().data);
+    each([&](long begin, long end) { optimizer_.update(parameters, call, begin, end); });
+  }
+
+  Model* model_;
+  Loss loss_;
+  optim::BoundOptimizer<Optimizer, Scalar, Device> optimizer_;
+  Strand strand_;
+  PassOptions asked_{};
+  std::unique_ptr<Pass<Model, Loss>> pass_;
+  std::vector<const Scalar*> gradients_;
+  std::vector<Segment> segments_;
+  std::vector<double> norms_;
+  nn::LossSums sums_{};
+  double nominal_ = 1, norm_ = 0;
+  long accumulated_ = 0;
+  std::int64_t step_ = 0;
+};
+
+}  // namespace skein::inline SKEIN_ABI::train
