@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// The typed face of every communicator of the host: checks arguments, makes an Operation of a call and hands it to the engine.
+// Values are reduced in the order of the ranks, ((x0 + x1) + x2) + ..., whatever the transport: the same bits on all ranks,
+// over threads, shared memory and the network. The caller owns every buffer; nothing is allocated after the first calls.
+#pragma once
+#include <span>
+#include <string>
+
+#include "../core/error.hpp"
+#include "operation.hpp"
+#include "request.hpp"
+#include "span_of.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+/// Derived has engine(), rank(), size(), and `reduces<T, Op>`. N is the number of ranks and B the bytes of the span below.
+template <class Derived, DeviceTag Device> class Collectives {
+ public:
+  using device = Device;
+
+  /// Returns when every rank has come here. Blocking; moves no data.
+  void barrier() { run(start_barrier_operation()); }
+
+  /// Copies root's values into every rank's span. Blocking; B bytes to each rank; deterministic.
+  template <SpanLike R> void broadcast(R&& data, int root = 0) { run(broadcast_operation(span_of<Device>(data), root)); }
+  /// The same, started: poll or wait for the request.
+  template <SpanLike R> auto start_broadcast(R&& data, int root = 0) {
+    return start(broadcast_operation(span_of<Device>(data), root));
+  }
+
+  /// Every rank's span becomes the reduction over all ranks, in place. Blocking; 2 (N - 1) / N B bytes in and out of each rank;
+  /// deterministic: the order of the ranks, whatever N's transport.
+  template <SpanLike R, class Op = Sum> void all_reduce(R&& data, Op op = {}) { run(all_reduce_operation(span_of<Device>(data), op)); }
+  /// The same, started. All ranks start their collectives in the same order. The engine works within poll and wait only.
+  template <SpanLike R, class Op = Sum> auto start_all_reduce(R&& data, Op op = {}) {
+    return start(all_reduce_operation(span_of<Device>(data), op));
+  }
+
+  /// Root's span becomes the reduction over all ranks; the others keep theirs. Blocking; deterministic.
+  template <SpanLike R, class Op = Sum> void reduce(R&& data, Op op = {}, int root = 0) {
+    Operation o = all_reduce_operation(span_of<Device>(data), op);
+    o.signature.kind = Collective::Reduce;
+    o.signature.root = checked_rank(root, "reduce");
+    run(o);
+  }
+
+  /// Rank r gets the reduction of the r-th piece: send holds N pieces of recv.size values. Blocking; (N - 1) / N of the sent
+  /// bytes leave each rank; deterministic. recv may be this rank's piece of send.
+  template <SpanLike R, SpanLike Q, class Op = Sum> void reduce_scatter(R&& send, Q&& recv, Op op = {}) {
+    run(reduce_scatter_operation(span_of<Device>(send), span_of<Device>(recv), op, {}));
+  }
+  template <SpanLike R, SpanLike Q, class Op = Sum> auto start_reduce_scatter(R&& send, Q&& recv, Op op = {}) {
+    return start(reduce_scatter_operation(span_of<Device>(send), span_of<Device>(recv), op, {}));
+  }
+  /// The same with a piece of counts[r] values for rank r.
+  template <SpanLike R, SpanLike Q, class Op = Sum>
+  void reduce_scatter_v(R&& send, std::span<const std::size_t> counts, Q&& recv, Op op = {}) {
+    run(reduce_scatter_operation(span_of<Device>(send), span_of<Device>(recv), op, counts));
+  }
+
+  /// Every rank gets the pieces of all ranks, in their order: recv holds N pieces of send.size values. Blocking; (N - 1) / N of
+  /// recv's bytes come in; deterministic. send may be this rank's piece of recv.
+  template <SpanLike R, SpanLike Q> void all_gather(R&& send, Q&& recv) {
+    run(all_gather_operation(span_of<Device>(send), span_of<Device>(recv), {}));
+  }
+  template <SpanLike R, SpanLike Q> auto start_all_gather(R&& send, Q&& recv) {
+    return start(all_gather_operation(span_of<Device>(send), span_of<Device>(recv), {}));
+  }
+  /// The same with a piece of counts[r] values from rank r.
+  template <SpanLike R, SpanLike Q> void all_gather_v(R&& send, std::span<const std::size_t> counts, Q&& recv) {
+    run(all_gather_operation(span_of<Device>(send), span_of<Device>(recv), counts));
+  }
+
+  /// Rank r's s-th piece goes to rank s's r-th place; both spans hold N equal pieces and must not overlap. Blocking;
+  /// (N - 1) / N B bytes in and out; deterministic.
+  template <SpanLike R, SpanLike Q> void all_to_all(R&& send, Q&& recv) {
+    const auto from = span_of<Device>(send);
+    const auto to = span_of<Device>(recv);
+    check_types(from, to);
+    if (from.size != to.size || from.size % ranks() != 0)
+      throw ArgumentError("all_to_all: both spans must hold one piece a rank, that is " + std::to_string(ranks()) +
+                          " equal pieces; they hold " + std::to_string(from.size) + " and " + std::to_string(to.size) + " values");
+    run(make(Collective::AllToAll, from.data, to.data, from.size / ranks()));
+  }
+
+  /// Works on started calls without waiting.
+  void progress() { engine().progress(); }
+
+ protected:
+  Derived& self() { return static_cast<Derived&>(*this); }
+  auto& engine() { return self().engine(); }
+  std::size_t ranks() { return static_cast<std::size_t>(self().size()); }
+  int checked_rank(int r, const char* call) {
+    if (r < 0 || r >= self().size())
+      throw ArgumentError(std::string(call) + ": there is no rank " + std::to_string(r) + " among " + std::to_string(ranks()));
+    return r;
+  }
+  void run(const Operation& o) { engine().run(o); }
+  auto start(const Operation& o) {
+    return Request<typename Derived::engine_type>(engine(), engine().start(o));
+  }
+
+  template <class T> static Operation make(Collective kind, const T* send, T* recv, std::size_t count) {
+    static_assert(Transportable<T>, "what travels between ranks must be trivially copyable: serialise it first");
+    Operation o;
+    o.signature = {kind, scalar_code<T>(), 0, 0, 0, sizeof(T), count, 0};
+    o.send = send;
+    o.recv = recv;
+    return o;
+  }
+  static Operation start_barrier_operation() { return {}; }
+  template <class T, class U> static void check_types(DeviceSpan<T, Device>, DeviceSpan<U, Device>) {
+    static_assert(std::is_same_v<std::remove_const_t<T>, U>, "both spans of a collective must have the same type of value, and the second be writable");
+  }
+
+ private:
+  template <class T> Operation broadcast_operation(DeviceSpan<T, Device> data, int root) {
+    Operation o = make(Collective::Broadcast, data.data, data.data, data.size);
+    o.signature.root = checked_rank(root, "broadcast");
+    return o;
+  }
+  template <class T, class Op> static void set_reduction(Operation& o, const Op& op) {
+    constexpr bool known = Derived::template reduces<T, Op>;
+    (void)sizeof(comm::reduces<known>);
+    if constexpr (known) {
+      o.signature.reduction = reduction_code<Op>();
+      o.fold = &fold<T, Op>;
+      std::memcpy(o.functor, &op, sizeof op);
+    }
+  }
+  template <class T, class Op> Operation all_reduce_operation(DeviceSpan<T, Device> data, const Op& op) {
+    Operation o = make(Collective::AllReduce, data.data, data.data, data.size);
+    set_reduction<T>(o, op);
+    return o;
+  }
+  void set_counts(Operation& o, const char* call, std::size_t whole, std::size_t part, std::span<const std::size_t> counts) {
+    if (counts.empty()) {
+      o.signature.count = part;
+      if (whole != part * ranks())
+        throw ArgumentError(std::string(call) + ": the longer span must hold " + std::to_string(ranks()) + " pieces of " +
+                            std::to_string(part) + " values; it holds " + std::to_string(whole));
+      return;
+    }
+    std::size_t sum = 0;
+    for (const std::size_t c : counts) sum += c;
+    if (counts.size() != ranks() || sum != whole || counts[static_cast<std::size_t>(self().rank())] != part)
+      throw ArgumentError(std::string(call) + ": counts must name one piece a rank that add up to the longer span; " +
+                          std::to_string(counts.size()) + " counts add up to " + std::to_string(sum) + " of " + std::to_string(whole) +
+                          " values, and this rank's span holds " + std::to_string(part));
+    o.counts = counts.data();
+    o.signature.count = sum;
+    o.signature.counts_hash = hash_bytes(counts.data(), counts.size_bytes());
+  }
+  template <class T, class U, class Op>
+  Operation reduce_scatter_operation(DeviceSpan<T, Device> send, DeviceSpan<U, Device> recv, const Op& op,
+                                     std::span<const std::size_t> counts) {
+    check_types(send, recv);
+    Operation o = make<U>(Collective::ReduceScatter, send.data, recv.data, 0);
+    set_counts(o, "reduce_scatter", send.size, recv.size, counts);
+    set_reduction<U>(o, op);
+    return o;
+  }
+  template <class T, class U>
+  Operation all_gather_operation(DeviceSpan<T, Device> send, DeviceSpan<U, Device> recv, std::span<const std::size_t> counts) {
+    check_types(send, recv);
+    Operation o = make<U>(Collective::AllGather, send.data, recv.data, 0);
+    set_counts(o, "all_gather", recv.size, send.size, counts);
+    return o;
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::comm

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a communicator is: one role concept, and one small concept a collective, so that a policy asks for what it uses and a
+// communicator offers what it has. assert_communicator says in one sentence what a type lacks.
+#pragma once
+#include <concepts>
+#include <cstddef>
+#include <string_view>
+
+#include "../device/span.hpp"
+#include "op.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+/// The role: ranks 0 to size() - 1 with memory of one device.
+template <class C> concept Communicator = requires(const C& c) {
+  typename C::device;
+  requires DeviceTag<typename C::device>;
+  { c.rank() } -> std::same_as<int>;
+  { c.size() } -> std::same_as<int>;
+  { C::name } -> std::convertible_to<std::string_view>;
+};
+
+/// The span that a collective of C takes.
+template <class C, class T> using CommSpan = DeviceSpan<T, typename C::device>;
+
+/// C reduces T with Op (NCCL: only BuiltinReduction).
+template <class C, class T, class Op> concept Reduces = Communicator<C> && C::template reduces<T, Op>;
+
+template <class C, class T = float, class Op = Sum> concept AllReduces =
+    Reduces<C, T, Op> && requires(C& c, CommSpan<C, T> s, Op op) { c.all_reduce(s, op); };
+template <class C, class T = float, class Op = Sum> concept StartsAllReduce =
+    Reduces<C, T, Op> && requires(C& c, CommSpan<C, T> s, Op op) {
+      { c.start_all_reduce(s, op).poll() } -> std::same_as<bool>;
+      c.start_all_reduce(s, op).wait();
+    };
+template <class C, class T = float, class Op = Sum> concept ReducesToRoot =
+    Reduces<C, T, Op> && requires(C& c, CommSpan<C, T> s, Op op) { c.reduce(s, op, 0); };
+template <class C, class T = float, class Op = Sum> concept ReduceScatters =
+    Reduces<C, T, Op> && requires(C& c, CommSpan<C, const T> s, CommSpan<C, T> t, Op op) { c.reduce_scatter(s, t, op); };
+template <class C, class T = float> concept Broadcasts = Communicator<C> && requires(C& c, CommSpan<C, T> s) { c.broadcast(s, 0); };
+template <class C, class T = float> concept AllGathers =
+    Communicator<C> && requires(C& c, CommSpan<C, const T> s, CommSpan<C, T> t) { c.all_gather(s, t); };
+template <class C, class T = float> concept AllToAlls =
+    Communicator<C> && requires(C& c, CommSpan<C, const T> s, CommSpan<C, T> t) { c.all_to_all(s, t); };
+template <class C, class T = float> concept Sends =
+    Communicator<C> && requires(C& c, CommSpan<C, const T> s, CommSpan<C, T> t) {
+      c.send(s, 0, 0);
+      c.recv(t, 0, 0);
+      { c.isend(s, 0, 0).poll() } -> std::same_as<bool>;
+      { c.irecv(t, 0, 0).poll() } -> std::same_as<bool>;
+    };
+template <class C> concept Synchronises = Communicator<C> && requires(C& c) { c.barrier(); };
+template <class C> concept Splits = Communicator<C> && requires(C& c) { { c.split(0, 0) } -> Communicator; };
+
+namespace comm {
+template <class C> struct communicator {
+  static_assert(Communicator<C>, "this is no communicator: it needs a type `device` (Cpu or Cuda), rank() and size() that return int, and a `name`");
+};
+template <class C, class Device> struct on_device {
+  static_assert(std::same_as<typename C::device, Device>,
+                "the communicator moves memory of another device than the model's: MpiComm and ThreadComm go with Cpu, NcclComm with Cuda");
+};
+}  // namespace comm
+
+/// Refuses at compile time, with one sentence, a type that is no communicator of the device.
+template <class C, class Device = Cpu> consteval void assert_communicator() {
+  (void)sizeof(comm::communicator<C>);
+  if constexpr (Communicator<C>) (void)sizeof(comm::on_device<C, Device>);
+}
+
+}  // namespace skein::inline SKEIN_ABI

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a communicator offers beside collectives over spans: messages between two ranks, and the convenient forms for single
+// values and strings, with which ranks agree on plans and errors. Those may allocate; the messages do not.
+#pragma once
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "collectives.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+/// As the sender in recv and irecv: whoever comes first.
+inline constexpr int any_rank = -1;
+
+namespace comm {
+
+/// Derived as for Collectives.
+template <class Derived, DeviceTag Device> class Messages : public Collectives<Derived, Device> {
+  using Base = Collectives<Derived, Device>;
+
+ public:
+  using Base::all_gather, Base::all_reduce, Base::broadcast;
+
+  /// Sends the values to one rank. Blocking until the span may be written again: short messages (up to 4 kB) do not wait for the
+  /// receiver, longer ones may. Messages of one pair and tag arrive in order. Tags are 0 to 32000.
+  template <SpanLike R> void send(R&& data, int to, int tag = 0) { isend(data, to, tag).wait(); }
+  /// The same, started.
+  template <SpanLike R> auto isend(R&& data, int to, int tag = 0) {
+    const auto s = span_of<Device>(data);
+    static_assert(Transportable<typename decltype(s)::value_type>, "what travels between ranks must be trivially copyable: serialise it first");
+    this->checked_rank(to, "send");
+    return request(this->engine().start_send(s.data, s.size * sizeof(*s.data), to, checked_tag(tag)));
+  }
+  /// Receives exactly data.size values from one rank, or from any_rank. Blocking. Returns the sender. A message of another length
+  /// is a CommError.
+  template <SpanLike R> int recv(R&& data, int from, int tag = 0) {
+    auto r = irecv(data, from, tag);
+    r.wait();
+    return r.peer();
+  }
+  /// The same, started; request.peer() is the sender once it is done.
+  template <SpanLike R> auto irecv(R&& data, int from, int tag = 0) {
+    const auto s = span_of<Device>(data);
+    static_assert(Transportable<typename decltype(s)::value_type>, "what travels between ranks must be trivially copyable: serialise it first");
+    if (from != any_rank) this->checked_rank(from, "recv");
+    return request(this->engine().start_recv(s.data, s.size * sizeof(*s.data), from, checked_tag(tag)));
+  }
+
+  /// The reduction of one value a rank. Blocking; deterministic.
+  template <class T, class Op = Sum> requires std::is_arithmetic_v<T> T all_reduce(T x, Op op = {}) {
+    this->all_reduce(DeviceSpan<T, Device>{&x, 1}, op);
+    return x;
+  }
+  /// Root's value, on every rank. Blocking.
+  template <class T> requires std::is_arithmetic_v<T> T broadcast(T x, int root = 0) {
+    this->broadcast(DeviceSpan<T, Device>{&x, 1}, root);
+    return x;
+  }
+  /// The values of all ranks. Blocking; allocates the result.
+  template <class T> requires(Transportable<T> && !SpanLike<T> && !std::is_array_v<T> && !std::is_pointer_v<T>) std::vector<T> all_gather(const T& x) {
+    std::vector<T> all(this->ranks());
+    this->all_gather(DeviceSpan<const T, Device>{&x, 1}, DeviceSpan<T, Device>{all.data(), all.size()});
+    return all;
+  }
+  /// The texts (or serialised objects) of all ranks. Blocking; allocates.
+  std::vector<std::string> all_gather(const std::string& text) {
+    const std::vector<std::size_t> counts = all_gather(text.size());
+    std::size_t sum = 0;
+    for (const std::size_t c : counts) sum += c;
+    std::string joined(sum, '\0');
+    this->all_gather_v(text, counts, joined);
+    std::vector<std::string> all;
+    for (std::size_t r = 0, at = 0; r < counts.size(); at += counts[r++]) all.push_back(joined.substr(at, counts[r]));
+    return all;
+  }
+  /// Root's text (or serialised object), on every rank. Blocking; allocates.
+  [[nodiscard]] std::string broadcast(std::string text, int root) {
+    text.resize(broadcast(text.size(), root));
+    this->broadcast(DeviceSpan<char, Device>{text.data(), text.size()}, root);
+    return text;
+  }
+
+  /// Every rank gives what it believes about `what` (a plan, a hash); where two differ, every rank throws the same CommError that
+  /// lists who believes what. Blocking; one short all_gather where all agree.
+  void assert_same(std::string_view what, const std::string& belief) {
+    const std::vector<std::uint64_t> hashes = all_gather(hash_bytes(belief.data(), belief.size()));
+    bool same = true;
+    for (const std::uint64_t h : hashes) same = same && h == hashes[0];
+    if (same) return;
+    const std::vector<std::string> all = all_gather(belief.substr(0, 400));
+    std::string text(what);
+    text += " differs between ranks: ";
+    const int n = static_cast<int>(hashes.size());
+    for (int r = 0; r < n; ++r) {
+      const auto equal = [&](int q) { return hashes[static_cast<std::size_t>(q)] == hashes[static_cast<std::size_t>(r)]; };
+      bool seen = false;
+      for (int q = 0; q < r; ++q) seen = seen || equal(q);
+      if (!seen) text += (r ? "; " : "") + ranks_text(n, equal) + ": " + all[static_cast<std::size_t>(r)];
+    }
+    throw CommError(text + ". Start every rank with the same program and options");
+  }
+  void assert_same(std::string_view what, std::uint64_t hash) { assert_same(what, "hash " + std::to_string(hash)); }
+
+ private:
+  auto request(Ticket t) { return Request<typename Derived::engine_type>(this->engine(), t); }
+  static int checked_tag(int tag) {
+    if (tag < 0 || tag > 32000) throw ArgumentError("a message's tag must be 0 to 32000; it is " + std::to_string(tag));
+    return tag;
+  }
+};
+
+}  // namespace comm
+}  // namespace skein::inline SKEIN_ABI

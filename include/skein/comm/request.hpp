@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// A started collective or message: start, poll, wait. Holds no memory of its own: engines keep their calls in rings and pools
+// that are made once, so that a training step allocates nothing.
+#pragma once
+#include <cstdint>
+#include <exception>
+#include <utility>
+
+#include "../core/config.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+namespace comm {
+/// Names a call inside its engine: a collective by its number, a message by its place in the pool.
+struct Ticket {
+  std::uint64_t number = 0;
+  std::int32_t message = -1;
+  std::int32_t peer = -1;
+};
+}  // namespace comm
+
+/// What start_all_reduce, isend and their like return. Move-only. The buffers belong to the call until it is done; a request
+/// that is destroyed before waits (while an exception passes through, it ends the communicator instead: others are told).
+template <class Engine> class [[nodiscard]] Request {
+ public:
+  Request() = default;
+  Request(Engine& engine, comm::Ticket ticket) : engine_(&engine), ticket_(ticket), uncaught_(std::uncaught_exceptions()) {}
+  Request(Request&& o) noexcept : engine_(std::exchange(o.engine_, nullptr)), ticket_(o.ticket_), uncaught_(o.uncaught_) {}
+  Request& operator=(Request&& o) noexcept {
+    std::swap(engine_, o.engine_);
+    std::swap(ticket_, o.ticket_);
+    std::swap(uncaught_, o.uncaught_);
+    return *this;
+  }
+  ~Request() {
+    if (!engine_) return;
+    try {
+      if (std::uncaught_exceptions() > uncaught_) engine_->abandon();
+      else engine_->wait(ticket_);
+    } catch (...) {                                      // the communicator has failed; its next call says so
+    }
+  }
+
+  /// Makes progress without waiting; true once the call is complete. Throws CommError where the communicator has failed.
+  bool poll() {
+    if (engine_ && engine_->test(ticket_)) engine_ = nullptr;
+    return engine_ == nullptr;
+  }
+  /// Blocks until the call is complete. Throws CommError; names who is missing when the deadline passes.
+  void wait() {
+    if (Engine* engine = std::exchange(engine_, nullptr)) engine->wait(ticket_);
+  }
+  /// No call is in flight.
+  bool done() const { return engine_ == nullptr; }
+  /// Of a complete irecv: the rank that sent.
+  int peer() const { return ticket_.peer; }
+
+ private:
+  Engine* engine_ = nullptr;
+  comm::Ticket ticket_;
+  int uncaught_ = 0;
+};
+
+}  // namespace skein::inline SKEIN_ABI

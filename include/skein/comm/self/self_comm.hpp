@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// A world of one: what a program without ranks gives to a policy. Every collective is a copy at most.
+#pragma once
+#include <deque>
+#include <utility>
+
+#include "../concepts.hpp"
+#include "../messages.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+namespace comm {
+/// Carries out every call at once; messages of the rank to itself are kept until they are received.
+class SelfEngine {
+ public:
+  void run(const Operation& o) {
+    if (o.fold) {
+      const void* from = o.send;
+      void* into = o.recv;
+      o.fold(o.functor, &into, 1, &from, 1, o.signature.count);
+    } else if (o.send != o.recv && o.signature.count != 0) {
+      std::memcpy(o.recv, o.send, o.bytes(o.signature.count));
+    }
+  }
+  Ticket start(const Operation& o) {
+    run(o);
+    return {};
+  }
+  Ticket start_send(const void* data, std::size_t bytes, int, int tag) {
+    const char* first = static_cast<const char*>(data);
+    sent_.push_back({tag, std::string(first, first + bytes)});
+    return {};
+  }
+  Ticket start_recv(void* data, std::size_t bytes, int, int tag) {
+    wanted_.push_back({++received_, tag, bytes, data});
+    return {received_, 0, 0};
+  }
+  bool test(Ticket& t) {
+    if (t.message < 0) return true;
+    for (auto w = wanted_.begin(); w != wanted_.end(); ++w) {
+      if (w->number != t.number) continue;
+      for (auto s = sent_.begin(); s != sent_.end(); ++s) {
+        if (s->first != w->tag) continue;
+        const bool fits = s->second.size() == w->bytes;
+        if (fits && w->bytes) std::memcpy(w->data, s->second.data(), w->bytes);
+        const std::size_t bytes = s->second.size(), wanted = w->bytes;
+        sent_.erase(s);
+        wanted_.erase(w);
+        if (!fits) throw CommError("recv: the message has " + std::to_string(bytes) + " bytes, the span " + std::to_string(wanted));
+        return true;
+      }
+      return false;
+    }
+    return true;
+  }
+  void wait(Ticket& t) {
+    if (!test(t)) throw CommError("recv: a world of one waits for a message that it has not sent");
+  }
+  void progress() {}
+  void abandon() {}
+
+ private:
+  struct Wanted { std::uint64_t number; int tag; std::size_t bytes; void* data; };
+  std::deque<std::pair<int, std::string>> sent_;
+  std::deque<Wanted> wanted_;
+  std::uint64_t received_ = 0;
+};
+}  // namespace comm
+
+/// A world of one rank, without threads or processes.
+class SelfComm : public comm::Messages<SelfComm, Cpu> {
+ public:
+  static constexpr std::string_view name = "SelfComm";
+  using engine_type = comm::SelfEngine;
+  template <class T, class Op> static constexpr bool reduces = Reduction<Op, T>;
+
+  int rank() const { return 0; }
+  int size() const { return 1; }
+  /// Ranks that share this machine's cores.
+  int node_size() const { return 1; }
+  /// A world of one again.
+  SelfComm split(int, int = 0) { return {}; }
+  engine_type& engine() { return engine_; }
+
+ private:
+  engine_type engine_;
+};
+
+}  // namespace skein::inline SKEIN_ABI

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ranks of a ThreadComm share: a line and a ring of posted calls for each, the mailboxes, and the failure that ends all.
+#pragma once
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "../operation.hpp"
+#include "../options.hpp"
+#include "../wait.hpp"
+#include "mailbox.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+/// The first failure of any rank: set once, seen by all teams that stem from one spawn.
+class Failure {
+ public:
+  /// True for the caller that was first.
+  bool set(int rank, const std::string& message, std::exception_ptr cause = nullptr) {
+    const std::lock_guard lock(mutex_);
+    if (state_.load(std::memory_order_relaxed) != 0) return false;
+    rank_ = rank;
+    message_ = message;
+    cause_ = cause;
+    state_.store(1, std::memory_order_seq_cst);
+    return true;
+  }
+  bool happened() const { return state_.load(std::memory_order_seq_cst) != 0; }
+  int rank() const { return rank_; }
+  const std::string& message() const { return message_; }
+  std::exception_ptr cause() const { return cause_; }
+
+ private:
+  Counter state_{0};
+  std::mutex mutex_;
+  int rank_ = -1;
+  std::string message_;
+  std::exception_ptr cause_;
+};
+
+/// One group of ranks that are threads of this process.
+struct Team {
+  static constexpr std::uint64_t ring = 64;              // calls in flight
+  enum { Posted = 0, Done = 1 };                         // the counters of a line
+
+  Team(int n, const CommOptions& o, int ranks_of_process, std::shared_ptr<Failure> f)
+      : size(n), node_size(ranks_of_process), spins(ranks_of_process <= available_cores() ? 3000 : 0), options(o), failure(std::move(f)),
+        lines(static_cast<std::size_t>(n)), posts(static_cast<std::size_t>(n) * ring), boxes(static_cast<std::size_t>(n)),
+        pools(static_cast<std::size_t>(n)) {}
+
+  Line& line(int r) { return lines[static_cast<std::size_t>(r)]; }
+  Operation& post(int r, std::uint64_t call) { return posts[static_cast<std::size_t>(r) * ring + call % ring]; }
+  void wake_everyone() {
+    for (Line& l : lines)
+      for (const Counter& c : l.counter) wake_all(c, Reach::Process);
+  }
+
+  int size, node_size, spins;
+  CommOptions options;
+  std::shared_ptr<Failure> failure;
+  std::vector<Line> lines;
+  std::vector<Operation> posts;
+  std::vector<Mailbox> boxes;
+  std::vector<MessagePool> pools;
+};
+
+}  // namespace skein::inline SKEIN_ABI::comm
