@@ -20,8 +20,9 @@ class Permutation {
   constexpr Permutation(std::int64_t size, Seed seed, std::int64_t epoch, std::uint64_t stream = 0)
       : size_(static_cast<std::uint64_t>(size)), shuffles_(size > 1) {
     while (size_ > (std::uint64_t{1} << bits_)) ++bits_;
+    if (bits_ < 10) passes_ = 16;
     const std::uint64_t key = random_key(random_key(seed.value, purpose + stream), static_cast<std::uint64_t>(epoch));
-    for (int i = 0; i < rounds; i += 2) {
+    for (int i = 0; i < keys; i += 2) {
       const Philox p = Philox::at(key, 0, static_cast<std::uint64_t>(i));
       keys_[i] = static_cast<std::uint64_t>(p.word[0]) << 32 | p.word[1];
       keys_[i + 1] = static_cast<std::uint64_t>(p.word[2]) << 32 | p.word[3];
@@ -38,7 +39,7 @@ class Permutation {
   }
 
  private:
-  static constexpr int rounds = 8;
+  static constexpr int keys = 8;
   static constexpr std::uint64_t purpose = 0x6f72646572ull;                          // "order"
 
   static constexpr std::uint64_t mix(std::uint64_t x) {
@@ -52,16 +53,17 @@ class Permutation {
     const int low_bits = bits_ / 2, high_bits = bits_ - low_bits;
     const std::uint64_t low_mask = (std::uint64_t{1} << low_bits) - 1, high_mask = (std::uint64_t{1} << high_bits) - 1;
     std::uint64_t low = x & low_mask, high = x >> low_bits;
-    for (int i = 0; i < rounds; i += 2) {
-      high ^= mix(low ^ keys_[i]) >> 20 & high_mask;
-      low ^= mix(high ^ keys_[i + 1]) >> 20 & low_mask;
+    for (int i = 0; i < passes_; ++i) {
+      const std::uint64_t turn = static_cast<std::uint64_t>(i / 4) << 40;
+      high ^= mix(low ^ keys_[i % 4] ^ turn) >> 20 & high_mask;
+      low ^= mix(high ^ keys_[i % 4 + 4] ^ turn) >> 20 & low_mask;
     }
     return high << low_bits | low;
   }
 
   std::uint64_t size_ = 0;
-  std::uint64_t keys_[rounds] = {};
-  int bits_ = 0;
+  std::uint64_t keys_[keys] = {};
+  int bits_ = 0, passes_ = 4;                             // small halves hide little a pass: they get more of them
   bool shuffles_ = false;
 };
 

@@ -84,7 +84,7 @@ class DigitPainter {
   double uniform() { return random_uniform(key_, 2 * sample_, next_++); }
   double between(double low, double high) { return low + (high - low) * uniform(); }
   /// About normal, by a sum: only additions, so that it is the same everywhere.
-  double wobble(double deviation) { return deviation * 1.7320508 * (uniform() + uniform() + uniform() + uniform() - 2) ; }
+  double wobble(double deviation) { return deviation * 1.7320508 * (uniform() + uniform() + uniform() + uniform() - 2); }
 
   /// The writer: an affine map with a slow bend, and a pen.
   void choose_hand() {
@@ -125,7 +125,8 @@ class DigitPainter {
   /// A stray stroke somewhere: a neighbouring letter, a scratch.
   void blot() {
     const Point from{between(0, 27), between(0, 27)}, to{from.x + between(-8, 8), from.y + between(-8, 8)};
-    line(from, to, between(0.5, 1.1), between(0.3, 0.8));
+    const double pen = between(0.5, 1.1), strength = between(0.3, 0.8);   // not as arguments: their order is the compiler's
+    line(from, to, pen, strength);
   }
   /// Ink within `radius` of a segment, fading over one pixel; the darkest stroke wins.
   void line(Point a, Point b, double radius, double strength) {

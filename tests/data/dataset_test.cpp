@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/data/dataset.hpp>
+
+#include <vector>
+
+#include <skein/data/from_tensors.hpp>
+#include <skein/data/map.hpp>
+#include <skein/data/moments.hpp>
+#include <skein/data/view.hpp>
+
+#include "../data/support.hpp"
+#include <catch2/catch.hpp>
+
+namespace sk = skein;
+using namespace sk::data;
+using data_test::thrown;
+
+namespace {
+/// The smallest data set of one's own: x in R, y = x squared, computed when asked for.
+struct Squares {
+  std::int64_t size() const { return 100; }
+  sk::Extents sample_extents() const { return {1, {1}}; }
+  Target target() const { return Target::vector(1); }
+  void gather(Indices indices, float* x, long pitch) const {
+    for (const auto i : indices) *x = static_cast<float>(i) / 3, x += pitch;
+  }
+  void targets(Indices indices, float* y, long pitch) const {
+    for (const auto i : indices) *y = static_cast<float>(i * i), y += pitch;
+  }
+};
+struct Unlabelled {
+  int size() const { return 3; }
+  sk::Extents sample_extents() const { return {3, {2, 2, 1}}; }
+  void gather(Indices indices, float* x, long pitch, std::int64_t epoch) const {
+    for (std::size_t i = 0; i < indices.size(); ++i)
+      for (int j = 0; j < 4; ++j) x[static_cast<long>(i) * pitch + j] = static_cast<float>(100 * epoch + 10 * indices[i] + j);
+  }
+};
+static_assert(Dataset<Squares> && Dataset<Unlabelled> && Dataset<InMemory<std::uint8_t>> && Dataset<Subset<Squares>>);
+static_assert(!Dataset<int> && !Dataset<std::vector<float>>);
+static_assert(std::is_convertible_v<const Squares&, DatasetView>);
+
+std::vector<float> gathered(DatasetView view, std::vector<std::int64_t> indices, std::int64_t epoch = 0) {
+  const long n = view.sample_extents().count();
+  std::vector<float> x(indices.size() * static_cast<std::size_t>(n));
+  view.gather(indices, x.data(), n, epoch);
+  return x;
+}
+}  // namespace
+
+TEST_CASE("a data set of one's own is seen through a view, in float and in double") {
+  assert_dataset<Squares>();
+  const Squares squares;
+  const DatasetView view = squares;
+  REQUIRE(view);
+  CHECK_FALSE(DatasetView{});
+  CHECK(view.size() == 100);
+  CHECK(view.target() == Target::vector(1));
+  const std::int64_t indices[] = {7, 2, 9};
+  float x[9], y[3];
+  view.gather(indices, x, 3);
+  view.targets(indices, y, 1);
+  CHECK(x[3] == 2.0f / 3);
+  CHECK(y[2] == 81);
+  double wide[9] = {-1, -1, -1, -1, -1, -1, -1, -1, -1};
+  view.gather(indices, wide, 3);                          // by way of float, in place
+  CHECK(wide[0] == static_cast<double>(7.0f / 3));
+  CHECK(wide[6] == static_cast<double>(3.0f));
+  CHECK(wide[8] == -1);
+  double targets[3];
+  view.targets(indices, targets, 1);
+  CHECK(targets[0] == 49);
+}
+
+TEST_CASE("a view refuses what contradicts itself") {
+  struct Liar : Squares {
+    Target said;
+    Target target() const { return said; }
+  } liar;
+  liar.said = Target::labels(3);
+  CHECK(thrown([&] { (void)DatasetView(liar); }).says("says that its targets are labels, but has no labels(data::Indices, std::int32_t*) const"));
+  liar.said = Target::vector(0);
+  CHECK(thrown([&] { (void)DatasetView(liar); }).says("gives no length"));
+  struct Shapeless : Squares {
+    sk::Extents sample_extents() const { return {}; }
+  };
+  CHECK(thrown([] { const Shapeless s; (void)DatasetView(s); }).says("one to four positive extents"));
+}
+
+TEST_CASE("epochs reach data sets that ask for them") {
+  CHECK(gathered(Unlabelled{}, {1}, 2) == std::vector<float>{210, 211, 212, 213});
+  CHECK(gathered(subset(Unlabelled{}, {2, 0}), {0, 1}, 1)[0] == 120);
+  CHECK(DatasetView(Unlabelled{}).target().kind == TargetKind::none);
+}
+
+TEST_CASE("in memory: bytes become numbers, normalised, as they are gathered") {
+  const InMemory<std::uint8_t> bytes({1, {2}}, {0, 255, 51, 102}, std::vector<std::int32_t>{1, 4});
+  CHECK(bytes.target() == Target::labels(5));
+  CHECK(gathered(bytes, {1, 0})[1] == Approx(0.4));
+  CHECK(gathered(bytes, {1, 0})[3] == Approx(1.0));
+  const auto normal = bytes.normalise(0.5, 0.25);
+  CHECK(gathered(normal, {0})[0] == Approx(-2));
+  CHECK(gathered(normal, {0})[1] == Approx(2));
+  const InMemory<float> floats({1, {1}}, {1, 2, 3});
+  CHECK(gathered(floats.normalise(2, 0.5), {0, 2}) == std::vector<float>{-2, 2});
+  CHECK(gathered(floats.normalise(2, 0.5).normalise(0, 1), {0, 2}) == std::vector<float>{1, 3});
+  CHECK_THROWS_AS(floats.normalise(0, 0), sk::ArgumentError);
+  const auto m = moments(bytes);
+  CHECK(m.mean == Approx((0 + 1 + 0.2 + 0.4) / 4));
+  CHECK(m.deviation == Approx(std::sqrt((0.16 + 0.36 + 0.04 + 0) / 4)));
+  const auto again = moments(bytes.normalise(m.mean, m.deviation));
+  CHECK(again.mean == Approx(0).margin(1e-6));
+  CHECK(again.deviation == Approx(1));
+}
+
+TEST_CASE("take, slice, subset and split share the samples") {
+  std::vector<float> x;
+  std::vector<std::int32_t> labels;
+  for (int i = 0; i < 20; ++i) x.push_back(static_cast<float>(i)), labels.push_back(i % 3);
+  const InMemory<float> all({1, {1}}, x, labels);
+  CHECK(all.take(5).size() == 5);
+  CHECK(all.take(50).size() == 20);
+  CHECK(all.slice(5, 9).take(2).size() == 2);
+  CHECK(all.slice(5, 9).stored(0) == all.stored(5));
+  CHECK(gathered(all.slice(5, 9), {3}) == std::vector<float>{8});
+  CHECK(all.slice(5, 9).label(0) == 2);
+  CHECK(thrown([&] { all.slice(5, 21); }).text == "slice: [5, 21) is not within a data set of 20 samples");
+  const auto chosen = all.slice(10, 20).subset({9, 0, 0});
+  CHECK(gathered(chosen, {0, 1, 2}) == std::vector<float>{19, 10, 10});
+  const std::int64_t first[] = {0};
+  std::int32_t label[1];
+  DatasetView(chosen).labels(first, label);
+  CHECK(label[0] == 1);
+  CHECK(thrown([&] { all.subset({20}); }).text == "subset: index 20 is outside a data set of 20 samples");
+  const auto [train, validation] = split(all, 0.75, {3});
+  CHECK(train.size() == 15);
+  CHECK(validation.size() == 5);
+  std::vector<int> seen(20, 0);
+  for (std::int64_t i = 0; i < 15; ++i) ++seen[static_cast<std::size_t>(gathered(train, {i})[0])];
+  for (std::int64_t i = 0; i < 5; ++i) ++seen[static_cast<std::size_t>(gathered(validation, {i})[0])];
+  CHECK(seen == std::vector<int>(20, 1));
+  std::vector<std::int64_t> many(1000);                   // more than one piece of the translation
+  for (std::size_t i = 0; i < many.size(); ++i) many[i] = static_cast<std::int64_t>(i % 20);
+  const auto repeated = all.subset(many);
+  std::vector<std::int64_t> every(1000);
+  for (std::size_t i = 0; i < every.size(); ++i) every[i] = static_cast<std::int64_t>(i);
+  const auto values = gathered(repeated, every);
+  for (std::size_t i = 0; i < values.size(); ++i) CHECK(values[i] == static_cast<float>(i % 20));
+}
+
+TEST_CASE("map changes samples in place, by index and epoch if it wants to") {
+  const InMemory<float> all({1, {2}}, {1, 2, 3, 4}, std::vector<std::int32_t>{0, 1});
+  const auto doubled = map(all, [](auto sample) { for (auto& v : sample) v *= 2; });
+  CHECK(gathered(doubled, {1, 0}) == std::vector<float>{6, 8, 2, 4});
+  const auto keyed = map(doubled, [](std::span<float> sample, std::int64_t index, std::int64_t epoch) {
+    sample[0] = static_cast<float>(index * 10 + epoch);
+  });
+  CHECK(gathered(keyed, {1}, 5) == std::vector<float>{15, 8});
+  CHECK(DatasetView(keyed).target() == Target::labels(2));
+  const std::int64_t one[] = {1};
+  double wide[2];
+  DatasetView(keyed).gather(one, wide, 2, 4);             // a function of floats serves double by way of float
+  CHECK(wide[0] == 14);
+  CHECK(wide[1] == 8);
+}
+
+TEST_CASE("data sets out of arrays: functions of one variable, of several, and class numbers") {
+  const auto line = from_tensors(std::vector<float>{1, 2, 3}, std::vector<float>{2, 4, 6});
+  CHECK(line.size() == 3);
+  CHECK(line.sample_extents() == sk::Extents{1, {1}});
+  CHECK(line.target() == Target::vector(1));
+  const auto exact = from_tensors(std::vector<double>{0.1}, std::vector<double>{0.2});
+  const std::int64_t zero[] = {0};
+  double x[1], y[1];
+  DatasetView(exact).gather(zero, x, 1);
+  DatasetView(exact).targets(zero, y, 1);
+  CHECK(x[0] == 0.1);                                     // double all the way
+  CHECK(y[0] == 0.2);
+  const std::vector<std::array<float, 2>> points{{1, 2}, {3, 4}};
+  const auto plane = from_tensors(points, std::vector<int>{0, 2});
+  CHECK(plane.sample_extents() == sk::Extents{1, {2}});
+  CHECK(plane.target() == Target::labels(3));
+  CHECK(gathered(plane, {1}) == std::vector<float>{3, 4});
+  const auto images = from_tensors(std::vector<std::uint8_t>(24, 255), {3, {2, 2, 3}}, std::vector<std::int64_t>{1, 0});
+  CHECK(images.size() == 2);
+  CHECK(gathered(images, {0})[11] == Approx(1));
+  CHECK(from_tensors(std::span<const float>(points[0]), sk::Extents{1, {2}}).size() == 1);
+  CHECK(thrown([] { from_tensors(std::vector<float>{1, 2, 3}, std::vector<int>{1}); }).text ==
+        "a data set in memory: 3 samples need 3 labels, 1 are given");
+  CHECK(thrown([] { from_tensors(std::vector<float>{1, 2, 3}, {1, {2}}, std::vector<int>{1}); }).says("no whole number of samples of 2 values"));
+  CHECK(thrown([] { from_tensors(std::vector<float>{1, 2}, std::vector<float>{1, 2, 3}); }).text ==
+        "from_tensors: 3 target values cannot belong to 2 samples");
+}
