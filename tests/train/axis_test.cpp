@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/train/axis.hpp>
+
+#include <catch2/catch.hpp>
+
+using skein::train::Axis;
+
+TEST_CASE("a linear axis ends at round ticks") {
+  const Axis axis = Axis::linear(0.13, 2.2, 5);
+  CHECK(axis.low == Approx(0.0));
+  CHECK(axis.high == Approx(2.5));
+  REQUIRE(axis.ticks.size() == 6);
+  CHECK(axis.ticks[1] == Approx(0.5));
+  CHECK(axis.at(1.25) == Approx(0.5));
+}
+
+TEST_CASE("one value alone still has an axis around it") {
+  const Axis axis = Axis::linear(3, 3, 5), zero = Axis::linear(0, 0, 5);
+  CHECK((axis.low < 3 && axis.high > 3 && axis.ticks.size() >= 3));
+  CHECK((zero.low < 0 && zero.high > 0));
+}
+
+TEST_CASE("epochs have whole ticks that do not crowd") {
+  CHECK(Axis::whole(1, 5, 9).ticks == std::vector<double>{1, 2, 3, 4, 5});
+  CHECK(Axis::whole(1, 30, 9).ticks == std::vector<double>{1, 5, 10, 15, 20, 25, 30});
+  CHECK(Axis::whole(1, 1, 9).ticks == std::vector<double>{1});
+  CHECK(Axis::whole(4, 300, 9).ticks.size() <= 10);
+}
+
+TEST_CASE("a logarithmic axis has powers of ten") {
+  const Axis axis = Axis::log10(1e-7, 1);
+  CHECK(axis.ticks.size() == 8);
+  CHECK(axis.at(1e-7) == Approx(0.0).margin(1e-12));
+  CHECK(axis.at(1) == Approx(1.0));
+  CHECK(Axis::log10(0.1, 10).ticks.size() == 7);  // 0.1 0.2 0.5 1 2 5 10
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/core/random.hpp>
+#include <skein/train/metrics.hpp>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <vector>
+
+using namespace skein::train;
+
+static_assert(Metric<Accuracy> && Metric<TopK> && Metric<BinaryAccuracy> && Metric<ConfusionMatrix> && Metric<MeanAbsoluteError>);
+static_assert(LabelMetric<Accuracy> && !TargetMetric<Accuracy> && TargetMetric<MeanAbsoluteError> && !LabelMetric<MeanAbsoluteError>);
+static_assert(!Metric<int>);
+
+namespace {
+const float nan_value = std::nanf("");
+// 4 samples of 3 classes, rows 4 apart: the gap holds what would win if it were looked at.
+const std::vector<float> outputs = {0.1f, 0.7f, 0.2f, 99, 0.5f, 0.5f, 0.1f, 99, 0.3f, 0.2f, 0.9f, 99, nan_value, 0, 0, 99};
+const Rows<float> rows{outputs.data(), 4, 4, 3};
+using Truth = std::vector<std::int32_t>;
+
+struct Random {
+  std::vector<float> outputs;
+  Truth labels;
+  Rows<float> rows;
+};
+Random random(std::uint64_t key, long count, int width, int levels) {
+  Random r{std::vector<float>(static_cast<std::size_t>(count * width)), Truth(static_cast<std::size_t>(count)), {}};
+  for (std::size_t i = 0; i < r.outputs.size(); ++i)  // few levels: many equal outputs
+    r.outputs[i] = static_cast<float>(skein::random_below(key, 0, i, static_cast<std::uint64_t>(levels)));
+  for (std::size_t i = 0; i < r.labels.size(); ++i)
+    r.labels[i] = static_cast<std::int32_t>(skein::random_below(key, 1, i, static_cast<std::uint64_t>(width) + 1)) - 1;
+  r.rows = {r.outputs.data(), width, count, width};
+  return r;
+}
+/// The classes by falling output, the first of equals first.
+std::vector<int> order(std::span<const float> row) {
+  std::vector<int> all(row.size());
+  std::iota(all.begin(), all.end(), 0);
+  std::stable_sort(all.begin(), all.end(), [&](int a, int b) { return row[std::size_t(a)] > row[std::size_t(b)]; });
+  return all;
+}
+}  // namespace
+
+TEST_CASE("accuracy by hand: ties go to the first, NaN is never right, negative labels are left out") {
+  Accuracy metric;
+  CHECK(std::isnan(metric.value()));
+  metric.add(rows, Truth{1, 0, 1, 0});
+  CHECK(metric.value() == 0.5);
+  metric.add(rows, Truth{1, 1, -1, -100});  // one hit of two
+  CHECK(metric.value() == 0.5);
+  CHECK(metric.sums()[0] == 3);
+  CHECK(metric.sums()[1] == 6);
+  clear(metric);
+  CHECK(std::isnan(metric.value()));
+}
+
+TEST_CASE("metrics refuse labels and targets that do not fit") {
+  Accuracy accuracy;
+  CHECK_THROWS_WITH(accuracy.add(rows, Truth{0, 0, 0, 3}),
+                    "accuracy: label 3 for outputs of 3 classes; labels run from 0, and negative ones are left out");
+  CHECK_THROWS_WITH(accuracy.add(rows, Truth{0, 0}), "accuracy: 4 outputs, but 2 labels");
+  CHECK_THROWS_WITH(TopK{0}, "top-k accuracy of k = 0: k is at least 1");
+  ConfusionMatrix matrix{4};
+  CHECK_THROWS_WITH(matrix.add(rows, Truth{0, 0, 0, 0}), "confusion matrix of 4 classes: the outputs have 3");
+  CHECK_THROWS_AS(ConfusionMatrix{0}, skein::ArgumentError);
+  MeanAbsoluteError error;
+  CHECK_THROWS_WITH(error.add(rows, Rows<float>{outputs.data(), 4, 3, 2}), "mean absolute error: outputs (4, 3), but targets (3, 2)");
+}
+
+TEST_CASE("top-k against a sort, and top-1 is the accuracy") {
+  for (const int levels : {3, 1000000}) {
+    const Random r = random(17, 500, 7, levels);
+    for (int k = 1; k <= 8; ++k) {
+      TopK metric{k};
+      metric.add(r.rows, r.labels);
+      double hits = 0, all = 0;
+      for (long i = 0; i < r.rows.count; ++i) {
+        const int label = r.labels[std::size_t(i)];
+        if (label < 0) continue;
+        const auto best = order(r.rows[i]);
+        hits += std::find(best.begin(), best.begin() + std::min(k, 7), label) != best.begin() + std::min(k, 7);
+        all += 1;
+      }
+      CHECK(metric.value() == hits / all);
+      CHECK(metric.name() == "top-" + std::to_string(k));
+      if (k == 1) {
+        Accuracy accuracy;
+        accuracy.add(r.rows, r.labels);
+        CHECK(accuracy.value() == metric.value());
+      }
+      if (k >= 7) CHECK(metric.value() == 1);
+    }
+  }
+}
+
+TEST_CASE("top-k: an output that is NaN is in no top") {
+  TopK metric{3};
+  metric.add(rows, Truth{-1, -1, -1, 0});
+  CHECK(metric.value() == 0);
+}
+
+TEST_CASE("confusion matrix against counting, and its measures by hand") {
+  const Random r = random(3, 400, 5, 4);
+  ConfusionMatrix matrix{5};
+  matrix.add(r.rows, r.labels);
+  for (int truth = 0; truth < 5; ++truth)
+    for (int as = 0; as < 5; ++as) {
+      int n = 0;
+      for (long i = 0; i < r.rows.count; ++i) n += r.labels[std::size_t(i)] == truth && order(r.rows[i])[0] == as;
+      CHECK(matrix.at(truth, as) == n);
+    }
+  Accuracy accuracy;
+  accuracy.add(r.rows, r.labels);
+  CHECK(matrix.value() == Approx(accuracy.value()));
+
+  ConfusionMatrix small{2};
+  const float yes[] = {0, 1}, no[] = {1, 0};
+  const auto add = [&](const float* output, int label, int times) {
+    for (int i = 0; i < times; ++i) small.add(Rows<float>{output, 2, 1, 2}, Truth{label});
+  };
+  CHECK(std::isnan(small.value()));
+  add(yes, 1, 6), add(no, 1, 2), add(yes, 0, 1), add(no, 0, 11);
+  CHECK(small.recall(1) == Approx(6.0 / 8));
+  CHECK(small.precision(1) == Approx(6.0 / 7));
+  CHECK(small.f1(1) == Approx(12.0 / 15));
+  CHECK(small.value() == Approx(17.0 / 20));
+  CHECK(small.text() == "true\\as      0      1  recall\n      0     11      1  91.7 %\n      1      2      6  75.0 %\n");
+}
+
+TEST_CASE("mean absolute error and binary accuracy by hand, in float and double") {
+  const float out[] = {1, -2, 99, 0.5f, 4, 99}, truth[] = {0, 0, 1, 1};
+  MeanAbsoluteError error;
+  error.add(Rows<float>{out, 3, 2, 2}, Rows<float>{truth, 2, 2, 2});
+  CHECK(error.value() == (1 + 2 + 0.5 + 3) / 4);
+  const double wide[] = {0.25}, zero[] = {0};
+  error.add(Rows<double>{wide, 1, 1, 1}, Rows<double>{zero, 1, 1, 1});
+  CHECK(error.value() == (6.5 + 0.25) / 5);
+
+  BinaryAccuracy logits, probabilities{0.5};
+  logits.add(Rows<float>{out, 3, 2, 2}, Rows<float>{truth, 2, 2, 2});
+  CHECK(logits.value() == 0.75);
+  probabilities.add(Rows<float>{out, 3, 2, 2}, Rows<float>{truth, 2, 2, 2});
+  CHECK(probabilities.value() == 0.5);
+}
+
+TEST_CASE("an own function of a sample, with labels and with targets") {
+  OwnMetric margin{"margin", [](auto output, int label) { return double(output[std::size_t(label)]) - double(output[0]); }};
+  static_assert(Metric<decltype(margin)> && LabelMetric<decltype(margin)>);
+  margin.add(rows, Truth{1, 1, 2, -1});
+  CHECK(margin.value() == Approx((0.6 + 0.0 + 0.6) / 3));
+  OwnMetric within{"within 0.1", [](std::span<const float> output, std::span<const float> target) {
+                     return std::fabs(output[0] - target[0]) < 0.1f ? 1.0 : 0.0;
+                   }};
+  static_assert(Metric<decltype(within)> && TargetMetric<decltype(within)>);
+  const float target[] = {0.15f, 0.7f, 0.35f, 0};
+  within.add(rows, Rows<float>{target, 1, 4, 1});
+  CHECK(within.value() == 0.5);
+}
+
+TEST_CASE("sums added over ranks give the value of one rank that saw all") {
+  const Random r = random(5, 301, 6, 9);
+  TopK whole{2}, first{2}, second{2};
+  whole.add(r.rows, r.labels);
+  const long cut = 100;
+  first.add(Rows<float>{r.rows.data, 6, cut, 6}, Labels(r.labels).first(cut));
+  second.add(Rows<float>{r.rows.data + cut * 6, 6, 301 - cut, 6}, Labels(r.labels).subspan(cut));
+  for (std::size_t i = 0; i < first.sums().size(); ++i) first.sums()[i] += second.sums()[i];
+  CHECK(first.value() == whole.value());
+}
+
+TEST_CASE("any metric: copies count for themselves, a reference for the user's, and it refuses the wrong food") {
+  ConfusionMatrix matrix{3};
+  std::vector<AnyMetric> all = {Accuracy{}, TopK{2}, std::ref(matrix)};
+  std::vector<AnyMetric> copies = all;
+  for (AnyMetric& metric : all) metric.add(rows, Truth{1, 0, 1, 0});
+  CHECK(all[0].value() == 0.5);
+  CHECK(std::isnan(copies[0].value()));
+  CHECK(matrix.at(1, 1) == 1);
+  CHECK(all[1].name() == "top-2");
+  CHECK((all[0].takes_labels() && !all[0].takes_targets()));
+  CHECK_THROWS_WITH(all[0].add(rows, rows), "metric 'accuracy' cannot be fed with float outputs and target rows");
+}
