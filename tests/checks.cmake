@@ -147,12 +147,14 @@ if(SKEIN_HAS_mpi)
     PASS_REGULAR_EXPRESSION "watchdog: rank 1 is still in \"hangs_on_rank_1\" after 3 seconds")
 endif()
 
-# ---- consumers, each from a clean folder
+# ---- consumers, each from a clean folder; Conan takes the system's packages at the versions that were found here
 if(NOT SKEIN_SANITIZE)
+  get_property(packages GLOBAL PROPERTY SKEIN_FOUND)
+  list(JOIN packages " " packages)
   foreach(consumer add_subdirectory fetch_content find_package conan)
     add_test(NAME consumer.${consumer} COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/consumer/run.sh" ${consumer}
              "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/run/consumer.${consumer}")
     set_tests_properties(consumer.${consumer} PROPERTIES LABELS consumer TIMEOUT 900 SKIP_RETURN_CODE 77
-      ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER};SKEIN_CHECK_MPI=${SKEIN_HAS_mpi}")
+      ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER};SKEIN_CHECK_MPI=${SKEIN_HAS_mpi};SKEIN_CHECK_PACKAGES=${packages}")
   endforeach()
 endif()

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conan 2 recipe of a header library. An option adds a requirement and never changes the package: skein's own CMake package
+(find_package(skein COMPONENTS mpi)) takes what it finds. System packages serve too, as [platform_requires] of the profile."""
+import os
+import re
+
+from conan import ConanFile
+from conan.tools.build import check_min_cppstd
+from conan.tools.cmake import CMake, CMakeToolchain, cmake_layout
+from conan.tools.files import copy, load, rmdir
+
+
+class SkeinConan(ConanFile):
+    name = "skein"
+    description = "Header-only C++20 library for training neural networks in parallel"
+    license = "Apache-2.0"
+    topics = ("neural-networks", "training", "data-parallel", "mpi", "header-only")
+    package_type = "header-library"
+    settings = "os", "arch", "compiler", "build_type"
+    options = {part: [True, False] for part in ("with_xsimd", "with_onednn", "with_zlib", "with_json", "with_mpi")}
+    default_options = {"with_xsimd": True, "with_onednn": True, "with_zlib": True, "with_json": True, "with_mpi": False}
+    exports_sources = "CMakeLists.txt", "LICENSE", "include/*", "cmake/*"
+
+    def set_version(self):
+        text = load(self, os.path.join(self.recipe_folder, "include", "skein", "core", "config.hpp"))
+        self.version = ".".join(re.findall(r"#define SKEIN_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", text))
+
+    def requirements(self):
+        self.requires("fmt/[>=9]")
+        if self.options.with_xsimd:
+            self.requires("xsimd/[>=8]")
+        if self.options.with_onednn:
+            self.requires("onednn/[>=2.6]")
+        if self.options.with_zlib:
+            self.requires("zlib/[>=1.2.11]")
+        if self.options.with_json:
+            self.requires("nlohmann_json/[>=3]")
+        if self.options.with_mpi:
+            self.requires("openmpi/[>=4]")
+            self.requires("boost/[>=1.74]")
+
+    def package_id(self):
+        self.info.clear()
+
+    def validate(self):
+        check_min_cppstd(self, 20)
+
+    def layout(self):
+        cmake_layout(self)
+
+    def generate(self):
+        toolchain = CMakeToolchain(self)
+        for part in ("TESTS", "EXAMPLES", "BENCH"):
+            toolchain.cache_variables[f"SKEIN_{part}"] = False
+        toolchain.generate()
+
+    def build(self):
+        CMake(self).configure()
+
+    def package(self):
+        CMake(self).install()
+        copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
+        rmdir(self, os.path.join(self.package_folder, "share", "doc"))
+
+    def package_info(self):
+        self.cpp_info.bindirs, self.cpp_info.libdirs = [], []
+        self.cpp_info.set_property("cmake_find_mode", "none")                # its own package, which knows the components
+        self.cpp_info.builddirs = [os.path.join("share", "cmake", "skein")]
+        if self.settings.get_safe("os") in ("Linux", "FreeBSD"):
+            self.cpp_info.system_libs = ["pthread"]

@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds a user's ten-line project in a clean folder and runs its program.
+# Usage: run.sh add_subdirectory|fetch_content|find_package|conan SOURCE WORK
+# Exit status 77 says that the tool of this way (git, conan) cannot be had here.
+set -euo pipefail
+way=$1 source=$2 work=$3
+here=$(cd "$(dirname "$0")" && pwd)
+rm -rf "$work"
+mkdir -p "$work/project"
+cp "$source/test_package/main.cpp" "$work/project/"
+export CMAKE_GENERATOR=Ninja
+unset CMAKE_BUILD_TYPE CXXFLAGS
+if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+
+# project CMAKELISTS [cmake options]: configures, builds and runs the project.
+project() {
+  cp "$1" "$work/project/CMakeLists.txt"
+  shift
+  rm -rf "$work/build"
+  cmake -S "$work/project" -B "$work/build" "$@"
+  cmake --build "$work/build"
+  "$work/build/my_training"
+}
+
+# copy_checkout FOLDER: the files of the checkout as they are now, without what git ignores.
+copy_checkout() {
+  mkdir -p "$1"
+  if git -C "$source" rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+    (cd "$source" && git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do
+      if [ -e "$file" ]; then printf '%s\0' "$file"; fi
+    done | xargs -0 cp --parents -t "$1")
+  else
+    (cd "$source" && cp -r --parents -t "$1" CMakeLists.txt cmake include LICENSE conanfile.py test_package)
+  fi
+}
+
+# refused NAME WORDS [cmake options]: find_package fails, and says why.
+refused() {
+  local name=$1 words=$2
+  shift 2
+  mkdir -p "$work/refused_$name"
+  printf 'cmake_minimum_required(VERSION 3.25)\nproject(refused CXX)\nfind_package(skein REQUIRED COMPONENTS %s)\n' "$name" \
+    >"$work/refused_$name/CMakeLists.txt"
+  if cmake -S "$work/refused_$name" -B "$work/refused_$name/build" "$@" >"$work/refused_$name/log" 2>&1; then
+    echo "find_package(skein COMPONENTS $name) was not refused"
+    exit 1
+  fi
+  if ! tr -s ' \n' '  ' <"$work/refused_$name/log" | grep -qF "$words"; then
+    echo "find_package(skein COMPONENTS $name) does not say: $words"
+    cat "$work/refused_$name/log"
+    exit 1
+  fi
+}
+
+case $way in
+  add_subdirectory)
+    project "$here/add_subdirectory/CMakeLists.txt" -DSKEIN_FOLDER="$source" ;;
+
+  fetch_content)
+    command -v git >/dev/null || { echo "no git here: apt install git"; exit 77; }
+    copy_checkout "$work/repository"
+    git -C "$work/repository" init -q -b main
+    git -C "$work/repository" add -A -f
+    git -C "$work/repository" -c user.name=test -c user.email=test@localhost -c commit.gpgsign=false commit -q -m checkout
+    project "$here/fetch_content/CMakeLists.txt" -DSKEIN_REPOSITORY="file://$work/repository" -DSKEIN_TAG=main ;;
+
+  find_package)
+    cmake -S "$source" -B "$work/skein" -DSKEIN_TESTS=OFF -DSKEIN_EXAMPLES=OFF -DSKEIN_BENCH=OFF
+    cmake --install "$work/skein" --prefix "$work/prefix" >/dev/null
+    rm -rf "$work/skein"
+    project "$source/test_package/CMakeLists.txt" -DCMAKE_PREFIX_PATH="$work/prefix"
+    refused quantum "skein has no such component" -DCMAKE_PREFIX_PATH="$work/prefix"
+    refused mpi "switched off by SKEIN_MPI=OFF" -DCMAKE_PREFIX_PATH="$work/prefix" -DSKEIN_MPI=OFF
+    if [ "${SKEIN_CHECK_MPI:-}" = TRUE ] && [ -f "$source/include/skein/mpi.hpp" ]; then
+      cp "$here/mpi_main.cpp" "$work/project/main.cpp"
+      sed 's/0\.1 REQUIRED)/0.1 REQUIRED COMPONENTS mpi)/; s/skein::skein/skein::mpi/' "$source/test_package/CMakeLists.txt" \
+        >"$work/with_mpi.txt"
+      project "$work/with_mpi.txt" -DCMAKE_PREFIX_PATH="$work/prefix"
+    fi ;;
+
+  conan)
+    python=$(command -v python3) || { echo "no python3 here: apt install python3-venv"; exit 77; }
+    venv=$(dirname "$work")/conan-venv
+    if ! [ -x "$venv/bin/conan" ]; then
+      "$python" -m venv "$venv" || { echo "no venv here: apt install python3-venv"; exit 77; }
+      "$venv/bin/pip" install -q 'conan>=2.4,<3' || { echo "pip cannot get conan here"; rm -rf "$venv"; exit 77; }
+    fi
+    export CONAN_HOME=$work/home PATH=$venv/bin:$PATH
+    conan profile detect --force >/dev/null 2>&1
+    conan remote remove '*' >/dev/null
+    {
+      sed '/^compiler.cppstd=/d; s/^compiler=.*/&\ncompiler.cppstd=20/' "$CONAN_HOME/profiles/default"
+      printf '[platform_requires]\n'
+      printf '%s\n' ${SKEIN_CHECK_PACKAGES:-}
+      printf '[conf]\ntools.cmake.cmaketoolchain:generator=Ninja\n'
+    } >"$work/profile"
+    options=()
+    for part in xsimd onednn zlib nlohmann_json; do
+      case " ${SKEIN_CHECK_PACKAGES:-}" in
+        *" $part/"*) ;;
+        *) options+=(-o "skein/*:with_${part#nlohmann_}=False") ;;
+      esac
+    done
+    copy_checkout "$work/recipe"
+    conan create "$work/recipe" --build=missing -pr:a "$work/profile" "${options[@]}"
+    conan list 'skein/*:*' ;;
+
+  *) echo "run.sh: what is '$way'?" >&2; exit 2 ;;
+esac
