@@ -31,6 +31,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
  public:
   using Scalar = typename Model::Scalar;
   using Device = typename Model::device;
+  static constexpr long Width = Model::output_extents.count(), OutputPitch = sample_pitch(Model::output_extents);
   using Replica = parallel::Replica<Scalar, Device>;
   using Strand = decltype(std::declval<const Policy&>().bind(std::declval<const Replica&>()));
 
@@ -59,6 +60,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   /// One step on this rank's samples of a batch: forward, loss, backward, the policy's exchange, the optimizer. Returns the sums
   /// over all ranks. Allocates nothing. Batch: see Pass.
   template <class Batch> nn::LossSums step(const Batch& batch, const StepOptions& options = {}) {
+    check_labels(batch);
     const double nominal = accumulated_ == 0 ? Pass<Model, Loss>::nominal_weight(batch.global_count) : nominal_;
     nominal_ = nominal;
     const PassCall call{.scale = 1 / nominal, .accumulate = options.accumulate, .key = options.key};
@@ -90,7 +92,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   }
 
   /// Forward and loss of this rank's samples, in evaluation phase. Sums are of this rank alone.
-  template <class Batch> nn::LossSums evaluate(const Batch& batch) { return pass_->evaluate(batch); }
+  template <class Batch> nn::LossSums evaluate(const Batch& batch) {
+    check_labels(batch);
+    return pass_->evaluate(batch);
+  }
 
   /// Threads that a rank gets by default: the cores it may use, shared with the other ranks of this machine that use the same.
   int threads() const {
@@ -127,6 +132,15 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     r.stored = Model::sizes.stored;
     r.fingerprint = plan::Fingerprint{}.add(Model::fingerprint).add(sizeof(Scalar)).add(Model::input::extents).value();
     return r;
+  }
+
+  /// Before the parallel region: an exception in the midst of it would leave the other workers waiting.
+  template <class Batch> void check_labels(const Batch& batch) const {
+    if constexpr (Loss::target == nn::Target::label) {
+      std::optional<std::int32_t> ignore;
+      if constexpr (requires { loss_.ignore_label; }) ignore = loss_.ignore_label;
+      if (batch.labels) nn::check_labels(batch.labels, batch.count, Width, ignore);
+    }
   }
 
   void find_segments() {

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pass: one model's forward, loss and backward over a batch, by the workers of a rank. Owns what a pass remembers
+// (activations, scratch, derived weights, the other workers' gradients), made once for the largest batch; a step allocates
+// nothing. Two executors: layer by layer over the whole batch (gradients become ready early, from the back), or depth-first
+// by blocks of samples (small networks stay in the cache; gradients are ready at the end).
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../core/error.hpp"
+#include "../core/workers.hpp"
+#include "../device/memory.hpp"
+#include "loss/loss.hpp"
+#include "model.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+enum class Execution { automatic, layer_wise, depth_first };
+
+struct PassOptions {
+  long batch = 0;                                   ///< the most samples of this rank in one call; must be given
+  Execution execution = Execution::automatic;
+  long block = 0;                                   ///< samples a block of depth_first; 0: from the cost sheet
+  int threads = 0;                                  ///< workers of this rank; 0: the cores of the affinity mask
+};
+
+/// What a policy hears while backward goes on. Called by worker 0 only.
+struct PassHooks {
+  void* object = nullptr;
+  void (*ready)(void*, long begin, long end) = nullptr;            ///< gradients [begin, end) are final; empty: a chance to poll
+  void (*statistics)(void*, double*, long) = nullptr;              ///< sums over ranks inside a layer
+};
+
+/// One call of forward_backward.
+struct PassCall {
+  double scale = 1;                                 ///< factor of the loss's gradient: 1 / (samples of the whole batch)
+  bool accumulate = false;                          ///< add to the gradients that are there
+  std::uint64_t key = 0;                            ///< of this step's random numbers
+};
+
+namespace nn {
+/// The executor by the cost sheet: depth-first pays where the parameters stay in the cache beside a block of activations, and
+/// no sample needs another.
+constexpr bool prefers_depth_first(const Sizes& s) { return !s.couples_batch && s.stored <= 16 * 1024; }
+/// Samples a block, so that what backward needs of them fits into half of a second-level cache; a multiple of 8.
+constexpr long depth_first_block(const Sizes& s, long scalar_bytes) {
+  const long sample = (s.saved + s.scratch) * scalar_bytes + s.saved_bytes + 1;
+  const long block = 256L * 1024 / sample / 8 * 8;
+  return block < 8 ? 8 : block > 1024 ? 1024 : block;
+}
+}  // namespace nn
+
+template <class Model, class Loss> class Pass {
+  static_assert((nn::assert_loss<Loss>(), true));
+
+ public:
+  using Scalar = typename Model::Scalar;
+  using Device = typename Model::device;
+  using Input = typename Model::input;
+  static constexpr nn::Sizes sizes = nn::measure<typename Model::fused>(Input::extents);
+  static constexpr long input_pitch = sample_pitch(Input::extents), output_pitch = sample_pitch(sizes.output);
+  static constexpr long width = sizes.output.count();
+
+  /// Makes all memory. Throws ArgumentError for options that the network cannot have.
+  Pass(Model& model, Loss loss, PassOptions options)
+      : model_(&model), loss_(std::move(loss)), options_(checked(options)), workers_(std::make_unique<Workers>(options_.threads)),
+        capacity_(depth_first() ? options_.block : options_.batch) {
+    const int threads = workers_->size(), sets = depth_first() ? threads : 1;
+    for (int i = 0; i < sets; ++i) sets_.emplace_back(capacity_);
+    for (int w = 1; w < threads; ++w) partial_.emplace_back(static_cast<std::size_t>(sizes.stored + gradient_tail));
+    for (int w = 0; w < threads; ++w) workspace_.emplace_back(static_cast<std::size_t>(sizes.workspace + 16));
+    outputs_ = Arena<Scalar, Device>(static_cast<std::size_t>(options_.batch * output_pitch));
+    derived_ = Arena<Scalar, Device>(static_cast<std::size_t>(sizes.derived));
+    exchange_ = Arena<double>(static_cast<std::size_t>(threads * exchange_size));
+    states_ = std::make_unique<State[]>(static_cast<std::size_t>(threads));
+    for (int w = 0; w < threads; ++w) make_run(w);
+    find_ranges();
+  }
+
+  Model& model() const { return *model_; }
+  const Loss& loss() const { return loss_; }
+  Workers& workers() { return *workers_; }
+  long capacity() const { return options_.batch; }
+  bool depth_first() const { return options_.execution == Execution::depth_first; }
+  long block() const { return capacity_; }
+  /// (batch, output_pitch): what the last forward of this rank gave.
+  const Scalar* outputs() const { return outputs_.data(); }
+  /// The gradients of worker w: worker 0's is the model's own.
+  Scalar* gradients(int w) { return w == 0 ? model_->gradient_arena().data : partial_[static_cast<std::size_t>(w - 1)].data(); }
+  /// True where the gradients of the workers are still to be added up, by reduce_workers or by the optimizer's own pass.
+  bool has_partial_gradients() const { return workers_->size() > 1 && !reduced_; }
+  /// Ranges of the parameter arena whose gradient is the sum over workers; elsewhere worker 0's alone is whole.
+  std::span<const plan::Range> summed_ranges() const { return summed_; }
+
+  // ---- one call for hand-written loops ---------------------------------------------------------------------------------
+
+  /// Forward, loss, backward. The gradients of the rank are in model().gradients() afterwards: those of the sum of losses
+  /// times call.scale. Batch: anything with x, pitch, labels or targets, target_pitch, count, first (data::Batch).
+  template <class Batch> nn::LossSums forward_backward(const Batch& batch, PassCall call) {
+    workers_->run([&](Worker& w) {
+      forward_backward(w, batch, call, PassHooks{});
+      w.barrier();
+      reduce_workers(w);
+    });
+    finish();
+    reduced_ = true;
+    return sums();
+  }
+  /// The same with the gradient of the mean loss over this batch.
+  template <class Batch> nn::LossSums forward_backward(const Batch& batch) {
+    return forward_backward(batch, PassCall{.scale = 1.0 / nominal_weight(batch.count)});
+  }
+  /// Forward and loss in evaluation phase; outputs() holds the outputs.
+  template <class Batch> nn::LossSums evaluate(const Batch& batch) {
+    workers_->run([&](Worker& w) { evaluate(w, batch); });
+    return sums();
+  }
+
+  /// What an unweighted loss divides by: samples, or samples times outputs.
+  static constexpr double nominal_weight(long samples) {
+    const double n = static_cast<double>(samples > 0 ? samples : 1);
+    return Loss::target == nn::Target::vector ? n * static_cast<double>(width) : n;
+  }
+
+  // ---- the parts, called by every worker inside one parallel region ----------------------------------------------------
+
+  /// Copies that layers derive of the weights are made anew where the weights have changed.
+  void refresh(const Worker& w) {
+    State& s = states_[static_cast<std::size_t>(w.index)];
+    if (s.derived_version == model_->version()) return;
+    if constexpr (sizes.derived > 0) {
+      s.run.context.worker = w;
+      Root::derive(s.run, nn::At{});
+      w.barrier();
+    }
+    s.derived_version = model_->version();
+  }
+
+  template <class Batch> void forward_backward(const Worker& w, const Batch& batch, const PassCall& call, const PassHooks& hooks) {
+    State& s = states_[static_cast<std::size_t>(w.index)];
+    refresh(w);
+    s.run.context.key = call.key;
+    s.run.context.worker = w;
+    s.run.context.phase = nn::Phase::training;
+    if (!call.accumulate) {
+      s.sums = {};
+      for (const plan::Range& r : cleared_) std::fill(s.run.gradients + r.begin, s.run.gradients + r.end, Scalar(0));
+    }
+    if (w.index == 0) {
+      hooks_ = hooks;
+      reported_ = sizes.stored + gradient_tail;
+      reduced_ = false;
+    }
+    s.run.context.statistics_hook = hooks.statistics;
+    s.run.context.hook = hooks.object;
+    if (depth_first()) blocks(s, w, batch, call);
+    else whole(s, w, batch, call, hooks.ready != nullptr);
+    s.progress.store(0, std::memory_order_release);
+  }
+
+  /// After every worker's forward_backward and a barrier: adds up the workers' gradients, each worker a part of the arena.
+  void reduce_workers(const Worker& w) {
+    if (w.count == 1) return;
+    for (const plan::Range& r : summed_) {
+      const auto [lo, hi] = w.slice(r.end - r.begin, 16);
+      add_partials(r.begin + lo, r.begin + hi);
+    }
+  }
+
+  /// Worker 0, after the others have arrived, before a barrier: reports what has not been reported to the policy.
+  void finish() {
+    if (hooks_.ready) {
+      advance();
+      reduced_ = true;
+    }
+    for (int w = 0; w < workers_->size(); ++w) states_[static_cast<std::size_t>(w)].progress.store(nothing_ready, std::memory_order_relaxed);
+  }
+
+  template <class Batch> void evaluate(const Worker& w, const Batch& batch) {
+    State& s = states_[static_cast<std::size_t>(w.index)];
+    refresh(w);
+    s.sums = {};
+    s.run.context.worker = w;
+    s.run.context.phase = nn::Phase::evaluation;
+    s.run.context.ready_hook = nullptr;
+    s.run.context.statistics_hook = nullptr;
+    const auto [lo, hi] = w.slice(batch.count);
+    if (!depth_first()) {
+      s.run.context.first = lo;
+      s.run.context.total = batch.count;
+      forward_loss(s, batch, lo, hi, nullptr, 1);
+      return;
+    }
+    for (long at = lo; at < hi; at += capacity_) {
+      s.run.context.first = 0;
+      s.run.context.total = std::min(capacity_, hi - at);
+      forward_loss(s, batch, at, std::min(at + capacity_, hi), nullptr, 1);
+    }
+  }
+
+  /// Sums of loss, weight and hits of this rank's last call (or accumulated calls).
+  nn::LossSums sums() const {
+    nn::LossSums all;
+    for (int w = 0; w < workers_->size(); ++w) all += states_[static_cast<std::size_t>(w)].sums;
+    return all;
+  }
+
+  /// Whatever layers want to have before step 1 for a batch of this size (primitives); call once for each size to come.
+  void prepare(long batch) {
+    workers_->run([&](Worker& w) {
+      State& s = states_[static_cast<std::size_t>(w.index)];
+      const auto [lo, hi] = w.slice(batch);
+      s.run.context.worker = w;
+      s.run.batch = hi - lo;
+      if (!depth_first()) return Root::prepare(s.run, nn::At{});
+      const long n = hi - lo, blocks = (n + capacity_ - 1) / capacity_;
+      for (long b = 0; b < blocks; ++b) {
+        s.run.batch = n * (b + 1) / blocks - n * b / blocks;
+        Root::prepare(s.run, nn::At{});
+      }
+    });
+  }
+
+  /// Bytes of everything that this pass owns, beside the model's arenas.
+  std::size_t bytes() const {
+    std::size_t n = outputs_.size() + derived_.size();
+    for (const Set& s : sets_) n += s.saved.size() + s.scratch.size() + s.input.size() + s.gradient.size();
+    for (const auto& p : partial_) n += p.size();
+    for (const auto& p : workspace_) n += p.size();
+    std::size_t b = n * sizeof(Scalar) + exchange_.size() * sizeof(double);
+    for (const Set& s : sets_) b += s.saved_bytes.size();
+    return b;
+  }
+
+ private:
+  using Root = nn::Node<typename Model::fused, Input>;
+  using Run = nn::Run<Scalar, Device>;
+  static constexpr long nothing_ready = sizes.stored + 1;
+  static constexpr long exchange_size = 4096;       // doubles a worker: sums of a normalisation layer
+
+  struct Set {                                      // activations of one rank, or of one worker (depth-first)
+    explicit Set(long n)
+        : saved(static_cast<std::size_t>(sizes.saved * n)), scratch(static_cast<std::size_t>(sizes.scratch * n)),
+          input(static_cast<std::size_t>(nn::whole_line(input_pitch) * n)), gradient(static_cast<std::size_t>(nn::whole_line(output_pitch) * n)),
+          shared(static_cast<std::size_t>(sizes.shared)), saved_bytes(static_cast<std::size_t>(sizes.saved_bytes * n)) {}
+    Arena<Scalar, Device> saved, scratch, input, gradient, shared;
+    Arena<std::byte, Device> saved_bytes;
+  };
+  struct alignas(64) State {                        // of one worker
+    Run run{};
+    Set* set = nullptr;
+    nn::LossSums sums{};
+    std::uint64_t derived_version = 0;
+    std::atomic<long> progress{nothing_ready};      // gradients at and behind this offset are final
+  };
+
+  static PassOptions checked(PassOptions o) {
+    if (o.batch <= 0) throw ArgumentError("Pass: .batch must be given: the most samples of this rank in one step");
+    if (o.execution == Execution::automatic)
+      o.execution = nn::prefers_depth_first(sizes) ? Execution::depth_first : Execution::layer_wise;
+    if (o.execution == Execution::depth_first && sizes.couples_batch)
+      throw ArgumentError("Pass: a network with batch normalisation needs the whole batch in each layer: use Execution::layer_wise");
+    if (o.block <= 0) o.block = nn::depth_first_block(sizes, sizeof(Scalar));
+    o.block = std::min(o.block, o.batch);
+    return o;
+  }
+
+  void make_run(int w) {
+    State& s = states_[static_cast<std::size_t>(w)];
+    s.set = &sets_[static_cast<std::size_t>(depth_first() ? w : 0)];
+    Run& r = s.run;
+    r.parameters = std::as_const(*model_).parameters().data;
+    r.gradients = gradients(w);
+    r.split_gradients = gradients(0);
+    r.buffers = model_->buffers().data;
+    r.derived = derived_.data();
+    r.shared = s.set->shared.data();
+    r.saved = s.set->saved.data();
+    r.saved_bytes = s.set->saved_bytes.data();
+    r.scratch = s.set->scratch.data();
+    r.workspace = workspace_[static_cast<std::size_t>(w)].data();
+    r.capacity = capacity_;
+    r.context.exchange = exchange_.data();
+    r.context.exchange_size = exchange_size;
+    r.context.split = !depth_first() && workers_->size() > 1;
+    r.context.worker.count = workers_->size();
+  }
+
+  void find_ranges() {
+    auto append = [](std::vector<plan::Range>& to, plan::Range r) {
+      if (!to.empty() && to.back().end == r.begin) to.back().end = r.end;
+      else to.push_back(r);
+    };
+    Root::leaves(nn::At{}, !depth_first() && workers_->size() > 1, [&](const nn::LayerInfo& info, long offset, bool split) {
+      const long n = info.stored_parameters();
+      if (n == 0) return;
+      if (!info.overwrites_gradients) append(cleared_, {offset, offset + n});
+      if (!split) append(summed_, {offset, offset + n});
+    });
+  }
+
+  /// This slice's input rows: the batch's own memory where its pitch is the arena's, else a copy.
+  template <class Batch> const Scalar* input(State& s, const Batch& batch, long lo, long hi) {
+    if (batch.pitch == input_pitch) return batch.x + lo * input_pitch;
+    Scalar* to = s.set->input.data() + s.run.context.first * input_pitch;
+    for (long i = 0; i < hi - lo; ++i)
+      for (long c = 0; c < Input::count; ++c) to[i * input_pitch + c] = batch.x[(lo + i) * batch.pitch + c];
+    return to;
+  }
+
+  template <class Batch> const Scalar* forward_loss(State& s, const Batch& batch, long lo, long hi, Scalar* gradient, double scale) {
+    s.run.batch = hi - lo;
+    s.run.context.global_first = static_cast<std::uint64_t>(batch.first + lo);
+    Scalar* y = outputs_.data() + lo * output_pitch;
+    const Scalar* x = input(s, batch, lo, hi);
+    const Scalar* at = Root::forward(s.run, nn::At{}, x, y);
+    if (at != y) ops::copy<Device>(y, at, (hi - lo) * output_pitch);
+    nn::LossCall<Scalar, Device> call;
+    call.outputs = y;
+    call.output_pitch = output_pitch;
+    call.width = width;
+    if constexpr (Loss::target == nn::Target::label) {
+      call.labels = batch.labels ? batch.labels + lo : nullptr;
+      if (!call.labels) return x;                   // predict: nothing to compare with
+    } else {
+      call.targets = batch.targets ? batch.targets + lo * batch.target_pitch : nullptr;
+      call.target_pitch = batch.target_pitch;
+      if (!call.targets) return x;
+    }
+    call.count = hi - lo;
+    call.scale = static_cast<Scalar>(scale);
+    call.gradient = gradient;
+    call.first = lo;
+    s.sums += loss_(call);
+    return x;
+  }
+
+  template <class Batch> void step(State& s, const Batch& batch, long lo, long hi, double scale) {
+    Scalar* dy = s.set->gradient.data() + s.run.context.first * output_pitch;
+    const Scalar* x = forward_loss(s, batch, lo, hi, dy, scale);
+    Root::backward(s.run, nn::At{}, x, outputs_.data() + lo * output_pitch, dy, nullptr);
+  }
+
+  template <class Batch> void whole(State& s, const Worker& w, const Batch& batch, const PassCall& call, bool overlap) {
+    const auto [lo, hi] = w.slice(batch.count);
+    s.run.context.first = lo;
+    s.run.context.total = batch.count;
+    s.run.context.accumulate = call.accumulate;
+    s.run.context.ready_hook = overlap ? &Pass::on_ready : nullptr;
+    hook_self(s, overlap);
+    step(s, batch, lo, hi, call.scale);
+  }
+
+  template <class Batch> void blocks(State& s, const Worker& w, const Batch& batch, const PassCall& call) {
+    const auto [lo, hi] = w.slice(batch.count);
+    const long n = hi - lo, count = n > 0 ? (n + capacity_ - 1) / capacity_ : 1;         // even blocks; one, if empty
+    s.run.context.first = 0;
+    s.run.context.ready_hook = nullptr;
+    for (long b = 0; b < count; ++b) {
+      const long from = lo + n * b / count, to = lo + n * (b + 1) / count;
+      s.run.context.total = to - from;
+      s.run.context.accumulate = call.accumulate || b > 0;
+      step(s, batch, from, to, call.scale);
+    }
+  }
+
+  // ---- what is ready --------------------------------------------------------------------------------------------------
+
+  // The context has one `hook` for statistics and ready; while a policy listens, both go through this object.
+  void hook_self(State& s, bool overlap) {
+    if (!overlap) return;
+    s.run.context.hook = this;
+    if (hooks_.statistics || s.run.context.statistics_hook) s.run.context.statistics_hook = &Pass::on_statistics;
+  }
+  static void on_statistics(void* self, double* values, long n) {
+    const PassHooks& h = static_cast<Pass*>(self)->hooks_;
+    h.statistics(h.object, values, n);
+  }
+  static void on_ready(void* self, const nn::Context<Scalar, Device>& context, long begin, long) {
+    Pass& p = *static_cast<Pass*>(self);
+    p.states_[static_cast<std::size_t>(context.worker.index)].progress.store(begin, std::memory_order_release);
+    if (context.worker.index == 0) p.advance();
+  }
+  /// Worker 0: sums over workers what all of them have finished, and tells the policy.
+  void advance() {
+    long ready = 0;
+    for (int w = 0; w < workers_->size(); ++w)
+      ready = std::max(ready, states_[static_cast<std::size_t>(w)].progress.load(std::memory_order_acquire));
+    if (ready < reported_ && ready <= sizes.stored) {
+      if (reported_ > sizes.stored) write_tail();
+      if (workers_->size() > 1)
+        for (const plan::Range& r : summed_) add_partials(std::max(r.begin, ready), std::min(r.end, reported_));
+      const long end = reported_;
+      reported_ = ready;
+      hooks_.ready(hooks_.object, ready, end);
+    } else {
+      hooks_.ready(hooks_.object, reported_, reported_);
+    }
+  }
+  void write_tail() {
+    const nn::LossSums all = sums();
+    Scalar* tail = gradients(0) + sizes.stored;
+    tail[0] = static_cast<Scalar>(all.loss);
+    tail[1] = static_cast<Scalar>(all.weight);
+    tail[2] = static_cast<Scalar>(all.correct);
+  }
+  void add_partials(long begin, long end) {
+    Scalar* to = gradients(0);
+    for (int w = 1; w < workers_->size(); ++w) {
+      const Scalar* from = gradients(w);
+      for (long i = begin; i < end; ++i) to[i] += from[i];
+    }
+  }
+
+  Model* model_;
+  Loss loss_;
+  PassOptions options_;
+  std::unique_ptr<Workers> workers_;
+  long capacity_;
+  std::vector<Set> sets_;
+  std::vector<Arena<Scalar, Device>> partial_, workspace_;
+  Arena<Scalar, Device> outputs_, derived_;
+  Arena<double> exchange_;
+  std::unique_ptr<State[]> states_;
+  std::vector<plan::Range> cleared_, summed_;       // see find_ranges
+  PassHooks hooks_{};
+  long reported_ = 0;
+  bool reduced_ = false;
+};
+
+}  // namespace skein::inline SKEIN_ABI

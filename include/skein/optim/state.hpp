@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// An optimizer bound to one model: its state arrays, laid out as the parameter arena, and its groups as ranges of the table.
+// One pass of update() over any part of the arena; workers take disjoint parts.
+#pragma once
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "../device/memory.hpp"
+#include "../plan/program.hpp"
+#include "clip.hpp"
+#include "optimizer.hpp"
+
+namespace skein::inline SKEIN_ABI::optim {
+
+/// What one step hands to the pass.
+template <class Scalar> struct StepCall {
+  std::int64_t step = 1;                            ///< from 1
+  double lr = 0;                                    ///< scheduled rate
+  double gradient_scale = 1;                        ///< the divisor and the clipping
+  const Scalar* const* gradients = nullptr;         ///< one array a worker
+  int gradient_count = 1;
+};
+
+template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
+ public:
+  /// `program`: the model's; throws ArgumentError for hyper-parameters or groups that make no sense.
+  template <class Program>
+  BoundOptimizer(const O& optimizer, const Program& program, Device where = {})
+      : optimizer_(optimizer), stored_(program.stored_parameters), arrays_(optimizer.state_arrays()),
+        state_(static_cast<std::size_t>(program.stored_parameters * arrays_), where) {
+    check(optimizer_);
+    std::vector<std::string> names;
+    std::vector<ParameterEntry> table;
+    names.reserve(program.parameters().size());
+    for (const plan::Entry& e : program.parameters()) {
+      names.emplace_back(std::string_view(program.name(e)));
+      table.push_back({names.back(), e.offset, e.offset + e.stored, e.decay});
+    }
+    ranges_ = resolve(groups_of(optimizer_), table);
+    for (int k = 0; k < arrays_; ++k) pointers_.push_back(state_.data() + k * stored_);
+  }
+
+  /// Updates what [begin, end) of the arena holds.
+  void update(Scalar* parameters, const StepCall<Scalar>& call, long begin, long end) const {
+    optim::update(optimizer_, std::span<const Range>(ranges_), make(parameters, call, begin, end));
+  }
+  /// Sum of the squares of what update() would take as gradients, over [begin, end).
+  double sum_of_squares(const StepCall<Scalar>& call, long begin, long end) const {
+    return optim::sum_of_squares(std::span<const Range>(ranges_), make(nullptr, call, begin, end));
+  }
+
+  const O& optimizer() const { return optimizer_; }
+  int arrays() const { return arrays_; }
+  /// State array k, in the layout of the parameters.
+  DeviceSpan<Scalar, Device> array(int k) { return {pointers_[static_cast<std::size_t>(k)], static_cast<std::size_t>(stored_)}; }
+  std::span<const Range> ranges() const { return ranges_; }
+
+ private:
+  UpdateCall<Scalar, Device> make(Scalar* parameters, const StepCall<Scalar>& call, long begin, long end) const {
+    UpdateCall<Scalar, Device> u;
+    u.parameters = parameters;
+    u.gradients = call.gradients;
+    u.gradient_count = call.gradient_count;
+    u.gradient_scale = static_cast<Scalar>(call.gradient_scale);
+    u.state = pointers_.data();
+    u.begin = begin;
+    u.end = end;
+    u.step = call.step;
+    u.lr = static_cast<float>(call.lr);
+    u.weight_decay = weight_decay_of(optimizer_);
+    return u;
+  }
+
+  O optimizer_;
+  long stored_;
+  int arrays_;
+  Arena<Scalar, Device> state_;
+  std::vector<Scalar*> pointers_;
+  std::vector<Range> ranges_;
+};
+
+}  // namespace skein::inline SKEIN_ABI::optim

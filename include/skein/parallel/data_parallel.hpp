@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// DataParallel<Comm>: every rank has the whole model and a part of each batch; gradients are all-reduced. Buckets go in true
+// backward order from the first step, each as soon as it is ready; they make progress at layer boundaries (an MPI library
+// moves data inside its calls), and the step waits for the rest. Li et al., "PyTorch Distributed", VLDB 2020.
+#pragma once
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../comm/concepts.hpp"
+#include "../comm/op.hpp"
+#include "../plan/buckets.hpp"
+#include "policy.hpp"
+
+namespace skein::inline SKEIN_ABI::parallel {
+
+/// What happened to the buckets of the last step, in seconds since the step's first gradient was ready.
+struct BucketTrace {
+  plan::Range range{};
+  double started = -1, done = -1;                   ///< all-reduce begun; seen complete
+};
+
+struct DataParallelOptions {
+  Reduce reduce = Reduce::Mean;
+  long bucket_bytes = 128 * 1024;                   ///< at least so much in a bucket; the first bucket is the last layers'
+  bool poll = true;                                 ///< make progress at layer boundaries while backward goes on
+};
+
+template <class Comm, class Scalar, class Device> class DataParallelStrand : public Strand {
+ public:
+  using Request = decltype(std::declval<Comm&>().start_all_reduce(std::declval<DeviceSpan<Scalar, Device>>(), Sum{}));
+
+  DataParallelStrand(Comm& comm, const DataParallelOptions& options, const Replica<Scalar, Device>& replica)
+      : comm_(&comm), options_(options), replica_(replica),
+        buckets_(plan::buckets(replica.operations, static_cast<long>(replica.gradients.size), std::max<long>(1, options.bucket_bytes / static_cast<long>(sizeof(Scalar))))),
+        requests_(buckets_.size()), traces_(buckets_.size()) {
+    for (std::size_t i = 0; i < buckets_.size(); ++i) traces_[i].range = buckets_[i];
+  }
+
+  int rank() const { return comm_->rank(); }
+  int ranks() const { return comm_->size(); }
+  int local_ranks() const {
+    if constexpr (requires { comm_->local_size(); }) return comm_->local_size();
+    else return comm_->size();
+  }
+  bool exchanges() const { return comm_->size() > 1; }
+
+  void start() {
+    if (!exchanges()) return;
+    plan::Fingerprint f;
+    f.add(replica_.fingerprint).add(static_cast<std::uint64_t>(options_.reduce)).add(buckets_.size());
+    for (const plan::Range& b : buckets_) f.add(static_cast<std::uint64_t>(b.begin)).add(static_cast<std::uint64_t>(b.end));
+    comm_->assert_same("the models of DataParallel (network, input shape, scalar, options)", f.value());
+    comm_->broadcast(replica_.parameters, 0);
+    if (replica_.buffers.size > 0) comm_->broadcast(replica_.buffers, 0);
+  }
+
+  void gradient_ready(long begin, long end) {
+    if (next_ == 0 && done_ == 0 && end > begin && !running_) {
+      running_ = true;
+      begin_ = Clock::now();
+    }
+    while (next_ < buckets_.size() && begin < end && begin <= buckets_[next_].begin) {
+      traces_[next_].started = now();
+      traces_[next_].done = -1;
+      const plan::Range b = buckets_[next_];
+      requests_[next_].emplace(comm_->start_all_reduce(replica_.gradients.sub(static_cast<std::size_t>(b.begin), static_cast<std::size_t>(b.end)), Sum{}));
+      ++next_;
+    }
+    if (options_.poll) poll();
+  }
+
+  void finish_gradients() {
+    backward_done_ = running_ ? now() : 0;
+    const auto before = Clock::now();
+    for (; done_ < next_; ++done_) {
+      if (requests_[done_]) requests_[done_]->wait();
+      requests_[done_].reset();
+      if (traces_[done_].done < 0) traces_[done_].done = now();
+    }
+    exposed_ += std::chrono::duration<double>(Clock::now() - before).count();
+    next_ = done_ = 0;
+    running_ = false;
+  }
+
+  double gradient_factor() const { return options_.reduce == Reduce::Sum ? static_cast<double>(comm_->size()) : 1.0; }
+
+  void synchronise_buffers() {
+    if (exchanges() && replica_.buffers.size > 0) comm_->all_reduce(replica_.buffers, Mean{});
+  }
+  void reduce(std::span<double> values) {
+    if (exchanges() && !values.empty()) comm_->all_reduce(DeviceSpan<double, Cpu>(values.data(), values.size()), Sum{});
+  }
+  void barrier() { if (exchanges()) comm_->barrier(); }
+  double exposed_seconds() const { return exposed_; }
+
+  std::span<const BucketTrace> trace() const { return traces_; }
+  /// When backward had ended in the last step, on the clock of trace().
+  double backward_done() const { return backward_done_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  double now() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+  /// In order: the first that is not done keeps the later ones waiting, so that all ranks see the same sequence.
+  void poll() {
+    for (std::size_t i = done_; i < next_; ++i) {
+      if (!requests_[i]) continue;
+      if (!requests_[i]->poll()) break;
+      traces_[i].done = now();
+      requests_[i].reset();
+    }
+    while (done_ < next_ && !requests_[done_]) ++done_;
+  }
+
+  Comm* comm_;
+  DataParallelOptions options_;
+  Replica<Scalar, Device> replica_;
+  std::vector<plan::Range> buckets_;
+  std::vector<std::optional<Request>> requests_;
+  std::vector<BucketTrace> traces_;
+  std::size_t next_ = 0, done_ = 0;                 // buckets begun, and of those the leading ones that are complete
+  bool running_ = false;
+  Clock::time_point begin_{};
+  double exposed_ = 0, backward_done_ = 0;
+};
+
+/// Synchronous data parallelism over a communicator, which must outlive the training.
+template <class Comm> class DataParallel {
+ public:
+  using communicator = Comm;
+  explicit DataParallel(Comm& comm, DataParallelOptions options = {}) : comm_(&comm), options_(options) {}
+
+  template <class R> DataParallelStrand<Comm, typename R::Scalar, typename R::Device> bind(const R& replica) const {
+    assert_communicator<Comm, typename R::Device>();
+    return {*comm_, options_, replica};
+  }
+  Comm& comm() const { return *comm_; }
+
+ private:
+  Comm* comm_;
+  DataParallelOptions options_;
+};
+
+}  // namespace skein::inline SKEIN_ABI::parallel

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a parallel policy is. A policy is what the user writes (a communicator and options: DataParallel{world}); bind() makes
+// of it a strand: the state that one training holds, with hooks around each step. Hooks are called by worker 0 of the rank;
+// each is a no-op in Strand, the base that a policy's own strand derives from. The strand sees arenas and the program as
+// values, so that it is compiled once for a communicator, not once for a network.
+#pragma once
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "../device/span.hpp"
+#include "../plan/program.hpp"
+
+namespace skein::inline SKEIN_ABI::parallel {
+
+/// What a policy works on: the arenas of one model and its program. The gradients are the whole arena; what lies behind
+/// `stored` are the sums of the batch (loss, weight, hits), which travel with the first bucket.
+template <class Scalar_, class Device_> struct Replica {
+  using Scalar = Scalar_;
+  using Device = Device_;
+  DeviceSpan<Scalar, Device> parameters{}, gradients{}, buffers{};
+  std::span<const plan::Operation> operations{};
+  long stored = 0;                                  ///< scalars of the parameter arena
+  std::uint64_t fingerprint = 0;                    ///< of everything that the ranks must have in common
+};
+
+/// How gradients of ranks become one: the mean over all samples, or that times the number of ranks (the sum of the ranks' means).
+enum class Reduce { Mean, Sum };
+
+/// The hooks, all no-ops: a world of one.
+struct Strand {
+  int rank() const { return 0; }
+  int ranks() const { return 1; }
+  /// Ranks on this rank's machine, and whether they are threads of one process: they share its cores.
+  int local_ranks() const { return 1; }
+  bool threads_of_one_process() const { return false; }
+  /// False: nothing is exchanged in a step; hooks below are not called, and the optimizer adds up the workers' gradients.
+  bool exchanges() const { return false; }
+  /// Initial weights; every rank refuses to start, with one message, where they differ in what must agree.
+  void start() {}
+  /// Gradients [begin, end) of the arena are final on this rank; an empty range is a chance to make progress.
+  void gradient_ready(long, long) {}
+  /// Returns when the gradients and the sums behind them are those of the step.
+  void finish_gradients() {}
+  /// The factor beside 1 / weight that the gradients get.
+  double gradient_factor() const { return 1; }
+  /// After the optimizer's step; true where it changed the parameters.
+  bool after_step(std::int64_t) { return false; }
+  /// Before buffers are read for evaluation or saving: makes those of all ranks the same.
+  void synchronise_buffers() {}
+  /// Sums over ranks (loss, metrics, requests to stop); blocking.
+  void reduce(std::span<double>) {}
+  void barrier() {}
+  /// Seconds that the step's worker 0 has waited for communication so far.
+  double exposed_seconds() const { return 0; }
+};
+
+/// A policy makes a strand for a replica.
+template <class P, class R> concept Policy = requires(const P& p, const R& r) {
+  { p.bind(r) } -> std::derived_from<Strand>;
+};
+
+/// No parallelism: the default of a Trainer without a policy.
+struct Alone {
+  template <class R> Strand bind(const R&) const { return {}; }
+};
+
+}  // namespace skein::inline SKEIN_ABI::parallel

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trainer: fit, evaluate, predict, save, load. The loop around Stepper, the same for every policy: what differs between one
+// core, threads, ranks and devices is in the types of the model and the policy.
+#pragma once
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../data/loader.hpp"
+#include "../tensor/tensor.hpp"
+#include "clock.hpp"
+#include "history.hpp"
+#include "model_file.hpp"
+#include "options.hpp"
+#include "progress.hpp"
+#include "stepper.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+template <class Model, class Loss, class Optimizer, class Policy = parallel::Alone> class Trainer {
+ public:
+  using Scalar = typename Model::Scalar;
+  using Device = typename Model::device;
+  using Stepper = train::Stepper<Model, Loss, Optimizer, Policy>;
+
+  /// With several ranks, all construct theirs at the same time: initial weights become those of rank 0, and ranks whose models
+  /// or options differ refuse to start, all with the same CommError. The model must outlive the trainer.
+  explicit Trainer(Model& model, Loss loss = {}, Optimizer optimizer = {}, Policy policy = {})
+      : policy_(std::move(policy)), stepper_(model, std::move(loss), optimizer, policy_) {}
+
+  /// Trains for options.epochs epochs and returns their history (the same on all ranks). After load() of a file that was saved
+  /// within a fit, it goes on where that one was. Throws ArgumentError for options, data and network that do not fit.
+  History fit(data::DatasetView train, const FitOptions& options) {
+    check_data(train, "training");
+    if (options.epochs < 0) throw ArgumentError("fit: .epochs is negative");
+    if (options.accumulate < 1) throw ArgumentError("fit: .accumulate must be at least 1 batch a step");
+    seed_ = options.seed.value != 0 ? options.seed : stepper_.model().seed();
+    data::Loader<Scalar> loader(train, loader_options(train, options));
+    std::unique_ptr<data::Loader<Scalar>> validation;
+    if (options.validate) {
+      check_data(options.validate, "validation");
+      validation = std::make_unique<data::Loader<Scalar>>(options.validate, evaluation_options(loader.batch()));
+    }
+    reserve(loader, validation.get(), options);
+    begin_fit(loader, options);
+    Work work(options, strand().rank());
+    history_.reserve(history_.size() + static_cast<std::size_t>(options.epochs),
+                     options.record_steps ? history_.steps().size() + static_cast<std::size_t>(options.epochs) * static_cast<std::size_t>(loader.steps()) : 0);
+    work.callbacks.on_fit_begin(work.control);
+    agree(work.control);
+    work.start = work.last = train::seconds_now();
+    for (; place_.epoch < options.epochs && !work.control.stopping(); ) {
+      work.callbacks.on_epoch_begin(static_cast<int>(place_.base + place_.epoch) + 1, work.control);
+      epoch(loader, validation.get(), options, work);
+    }
+    if (work.control.stopping() && work.control.reason().size() > 0) work.progress.line("stopped: " + std::string(work.control.reason()));
+    if (place_.step == 0) {                         // not in the middle of an epoch: the fit is over
+      place_.base += place_.epoch;
+      place_.epoch = 0;
+      place_.running = false;
+    }
+    strand().synchronise_buffers();
+    History result = std::exchange(history_, History{});
+    work.callbacks.on_fit_end(result);
+    return result;
+  }
+
+  /// Loss, accuracy and metrics over a data set, summed over all ranks, each of which evaluates its part.
+  train::Scores evaluate(data::DatasetView data, EvaluateOptions options = {}) {
+    check_data(data, "evaluated");
+    const long batch = options.batch > 0 ? options.batch : 256L * strand().ranks();
+    data::Loader<Scalar> loader(data, evaluation_options(batch));
+    stepper_.reserve({.batch = std::max(loader.capacity(), has_pass_ ? stepper_.pass().capacity() : 0L), .execution = execution_, .threads = threads_});
+    has_pass_ = true;
+    strand().synchronise_buffers();
+    return evaluate(loader, options.metrics);
+  }
+
+  /// The outputs for each row of x, (samples, outputs). This rank alone; all samples.
+  template <int Rank> Tensor<Scalar, 2, Device> predict(TensorView<const Scalar, Rank, Device> x) {
+    long values = 1;
+    for (int i = 1; i < Rank; ++i) values *= x.extent(i);
+    if (values != Model::input::count)
+      throw ShapeError("predict: a sample of x has " + std::to_string(values) + " values, the network takes " + std::to_string(Model::input::count));
+    const long n = x.extent(0);
+    reserve_for_prediction(n);
+    Tensor<Scalar, 2, Device> all(dims(n, Stepper::Width));
+    data::Batch<Scalar> batch;
+    batch.pitch = Rank == 1 ? 1 : x.strides[0];
+    for (long at = 0; at < n; at += stepper_.pass().capacity()) {
+      batch.x = x.data + at * batch.pitch;
+      batch.count = batch.global_count = std::min(stepper_.pass().capacity(), n - at);
+      batch.first = at;
+      forward(batch, all.data() + at * Stepper::Width);
+    }
+    return all;
+  }
+  template <int Rank> Tensor<Scalar, 2, Device> predict(const Tensor<Scalar, Rank, Device>& x) { return predict<Rank>(x.view()); }
+  /// The same for each sample of a data set.
+  Tensor<Scalar, 2, Device> predict(data::DatasetView data) {
+    check_samples(data, "predicted");
+    reserve_for_prediction(static_cast<long>(data.size()));
+    data::LoaderOptions o;
+    o.batch = std::max(1L, std::min(stepper_.pass().capacity(), static_cast<long>(data.size())));
+    o.shuffle = false;
+    o.prefetch = data::Prefetch::off;
+    data::Loader<Scalar> loader(data, o);
+    Tensor<Scalar, 2, Device> all(dims(static_cast<long>(data.size()), Stepper::Width));
+    for (const data::Batch<Scalar>& staged : loader.epoch(0)) {
+      data::Batch<Scalar> batch = staged;
+      batch.labels = nullptr;
+      batch.targets = nullptr;
+      forward(batch, all.data() + batch.first * Stepper::Width);
+    }
+    return all;
+  }
+
+  /// Writes model, buffers, optimizer state, step and place in the data to one file, so that load() and fit() go on with the same
+  /// bits. All ranks call it; rank 0 writes beside the old file and renames. Throws FileError (on every rank CommError).
+  void save(const std::string& path) {
+    strand().synchronise_buffers();
+    std::string failure;
+    if (strand().rank() == 0) {
+      try {
+        train::save_training(path, stepper_, place_, history_);
+      } catch (const Error& e) {
+        failure = e.what();
+      }
+    }
+    double failed[1] = {failure.empty() ? 0.0 : 1.0};
+    strand().reduce(failed);
+    if (!failure.empty()) throw FileError(path, -1, "could not be saved: " + failure);
+    if (failed[0] != 0) throw CommError("save: rank 0 could not write '" + path + "': see its message");
+  }
+  /// Reads what save() wrote; every rank reads the file itself. Throws FileError for a file of another network, optimizer or
+  /// scalar type, and for a damaged one; nothing is changed then.
+  void load(const std::string& path) {
+    train::load_training(path, stepper_, place_, history_);
+    strand().start();
+    (void)stepper_.model().parameters();
+    resumed_ = true;
+  }
+
+  /// The parts under fit: step, pass, optimizer, strand.
+  Stepper& stepper() { return stepper_; }
+  Model& model() const { return stepper_.model(); }
+
+ private:
+  struct Work {                                     // of one fit
+    Work(const FitOptions& o, int rank)
+        : callbacks(o.callbacks), metrics(o.metrics), progress(train::ProgressOptions{.rank = o.progress ? rank : 1}) {}
+    train::Callbacks callbacks;
+    std::vector<train::AnyMetric> metrics;
+    train::Control control;
+    train::Progress progress;
+    double start = 0, last = 0;                     // seconds
+    std::int64_t steps_done = 0;
+  };
+
+  auto& strand() { return stepper_.strand(); }
+
+  void check_samples(const data::DatasetView& data, const char* which) const {
+    if (!data) throw ArgumentError(std::string("the ") + which + " data set is empty: give a data set that outlives the call");
+    if (data.sample_extents().count() == Model::input::count) return;
+    std::string got;
+    for (int i = 0; i < data.sample_extents().rank; ++i) got += (i ? ", " : "") + std::to_string(data.sample_extents()[i]);
+    std::string wants;
+    for (int i = 0; i < Model::input::rank; ++i) wants += (i ? ", " : "") + std::to_string(Model::input::extents[i]);
+    throw ShapeError(std::string("the ") + which + " data set's samples are Shape<" + got + ">, the model takes Shape<" + wants + ">");
+  }
+  void check_data(const data::DatasetView& data, const char* which) const {
+    check_samples(data, which);
+    if constexpr (Loss::target == nn::Target::label) {
+      if (data.target().kind != data::TargetKind::label)
+        throw ArgumentError(std::string("the loss compares with class labels, the ") + which + " data set has none: use Mse or Huber, or give it labels");
+    } else {
+      if (data.target().kind != data::TargetKind::vector)
+        throw ArgumentError(std::string("the loss compares with target values, the ") + which + " data set has none: use CrossEntropy, or give it targets");
+      if (data.target().count != Model::sizes.output.count())
+        throw ShapeError(std::string("a target of the ") + which + " data set has " + std::to_string(data.target().count) +
+                         " values, the network gives " + std::to_string(Model::sizes.output.count()));
+    }
+  }
+
+  data::LoaderOptions loader_options(const data::DatasetView& train, const FitOptions& options) {
+    data::LoaderOptions o;
+    o.batch = options.batch;
+    o.batch_per_rank = options.batch_per_rank;
+    o.shuffle = options.shuffle;
+    o.seed = seed_;
+    o.ranks = strand().ranks();
+    o.rank = strand().rank();
+    o.partition = options.partition;
+    o.last = options.last;
+    o.prefetch = options.prefetch;
+    o.busy_threads = (options.threads > 0 ? options.threads : stepper_.threads()) * strand().local_ranks();
+    if (options.partition == data::Partition::local) {
+      std::vector<double> sizes(static_cast<std::size_t>(o.ranks), 0);
+      sizes[static_cast<std::size_t>(o.rank)] = static_cast<double>(train.size());
+      strand().reduce(sizes);
+      shard_sizes_.clear();
+      for (double s : sizes) shard_sizes_.push_back(static_cast<std::int64_t>(s));
+      o.sizes = shard_sizes_;
+    }
+    return o;
+  }
+  data::LoaderOptions evaluation_options(long batch) {
+    data::LoaderOptions o;
+    o.batch = batch;
+    o.shuffle = false;
+    o.ranks = strand().ranks();
+    o.rank = strand().rank();
+    o.prefetch = data::Prefetch::off;
+    return o;
+  }
+
+  /// All memory, and whatever layers want beforehand, for every batch size that will come.
+  void reserve(data::Loader<Scalar>& loader, data::Loader<Scalar>* validation, const FitOptions& options) {
+    threads_ = options.threads;
+    execution_ = options.execution;
+    long capacity = loader.capacity();
+    if (validation) capacity = std::max(capacity, validation->capacity());
+    stepper_.reserve({.batch = capacity, .execution = options.execution, .threads = options.threads});
+    has_pass_ = true;
+    std::vector<long> sizes;
+    for (auto* l : {&loader, validation})
+      for (std::int64_t s : {std::int64_t{0}, l ? l->steps() - 1 : 0})
+        if (l && l->steps() > 0) sizes.push_back(l->share(s).count());
+    std::sort(sizes.begin(), sizes.end());
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    for (long n : sizes) stepper_.pass().prepare(n);
+  }
+  void reserve_for_prediction(long n) {
+    if (has_pass_) return;
+    stepper_.reserve({.batch = std::clamp(n, 1L, 256L), .execution = execution_, .threads = threads_});
+    has_pass_ = true;
+  }
+
+  void begin_fit(data::Loader<Scalar>& loader, const FitOptions& options) {
+    if (!(resumed_ && place_.running)) {
+      place_.epoch = place_.step = 0;
+      place_.sums = {};
+      place_.samples = 0;
+      history_ = History{};
+    }
+    resumed_ = false;
+    place_.running = true;
+    if (place_.step > loader.steps())
+      throw ArgumentError("fit: the loaded training was at step " + std::to_string(place_.step) + " of its epoch, this data set and batch have " +
+                          std::to_string(loader.steps()) + ": go on with the same .batch and data");
+    (void)options;
+  }
+
+  void epoch(data::Loader<Scalar>& loader, data::Loader<Scalar>* validation, const FitOptions& options, Work& work) {
+    const std::int64_t number = place_.base + place_.epoch;
+    if (place_.step > 0) loader.seek({number, place_.step});
+    const double begin = train::seconds_now(), exposed = strand().exposed_seconds();
+    double factor = 1;
+    int pending = 0;                                // batches of the accumulation that have gone
+    for (const data::Batch<Scalar>& batch : loader.epoch(number)) {
+      train::StepOptions step;
+      step.lr_factor = factor = static_cast<double>(options.schedule(stepper_.steps()));
+      step.clip_norm = options.clip_norm;
+      step.accumulate = pending > 0;
+      step.update = pending + 1 == options.accumulate || batch.step + 1 == loader.steps();
+      step.key = random_key(seed_.value, 0x73746570ull + static_cast<std::uint64_t>(number * loader.steps() + batch.step));     // "step"
+      const nn::LossSums sums = stepper_.step(batch, step);
+      place_.samples += batch.global_count;
+      place_.step = batch.step + 1;
+      pending = step.update ? 0 : pending + 1;
+      ++work.steps_done;
+      if (!step.update) continue;
+      place_.sums += sums;
+      if (after_step(loader, options, work, sums, batch, factor, begin, exposed)) break;
+    }
+    if (place_.step < loader.steps()) return;       // stopped within the epoch
+    train::EpochRecord record;
+    record.epoch = static_cast<int>(number) + 1;
+    record.step = stepper_.steps();
+    record.training.loss = place_.sums.mean();
+    if constexpr (Loss::target == nn::Target::label)
+      if (place_.samples > 0) record.training.accuracy = place_.sums.correct / static_cast<double>(place_.samples);
+    record.learning_rate = static_cast<double>(stepper_.optimizer().optimizer().lr) * factor;
+    const double trained = train::seconds_now() - begin;
+    record.samples_per_second = static_cast<double>(place_.samples) / trained;
+    record.exposed_communication = (strand().exposed_seconds() - exposed) / trained;
+    if (validation) {
+      strand().synchronise_buffers();
+      record.validation = evaluate(*validation, work.metrics);
+    }
+    record.seconds = train::seconds_now() - begin;
+    place_.epoch += 1;
+    place_.step = 0;
+    place_.sums = {};
+    place_.samples = 0;
+    history_.add(record);
+    work.callbacks.on_epoch_end(history_.last(), work.control);
+    agree(work.control);
+    work.progress.epoch(history_.back(), static_cast<int>(place_.base) + options.epochs);
+  }
+
+  /// Records, callbacks, the progress line. True: stop here.
+  bool after_step(data::Loader<Scalar>& loader, const FitOptions& options, Work& work, const nn::LossSums& sums, const data::Batch<Scalar>& batch,
+                  double factor, double begin, double exposed) {
+    const bool wanted = options.record_steps || work.callbacks.wants_steps();
+    if (!wanted && !options.progress) return false;
+    const double now = train::seconds_now();
+    if (wanted) {
+      train::StepRecord record;
+      record.step = stepper_.steps();
+      record.epoch = static_cast<int>(place_.base + place_.epoch) + 1;
+      record.loss = sums.mean();
+      if constexpr (Loss::target == nn::Target::label) record.accuracy = sums.correct / std::max(1.0, static_cast<double>(batch.global_count) * options.accumulate);
+      record.learning_rate = static_cast<double>(stepper_.optimizer().optimizer().lr) * factor;
+      record.seconds = now - work.last;
+      record.samples_per_second = static_cast<double>(batch.global_count) / record.seconds;
+      record.exposed_communication = (strand().exposed_seconds() - exposed) / std::max(1e-9, now - begin);
+      if (options.record_steps) history_.add(record);
+      if (work.callbacks.wants_steps()) {
+        work.callbacks.on_step_end(record, work.control);
+        agree(work.control);
+      }
+    }
+    work.last = now;
+    if (options.progress && work.progress.due(now)) {
+      train::ProgressState state;
+      state.epoch = static_cast<int>(place_.base + place_.epoch) + 1;
+      state.epochs = static_cast<int>(place_.base) + options.epochs;
+      state.step = place_.step;
+      state.steps = loader.steps();
+      state.loss = place_.sums.mean();
+      if constexpr (Loss::target == nn::Target::label) state.accuracy = place_.sums.correct / std::max(1.0, static_cast<double>(place_.samples));
+      state.samples_per_second = static_cast<double>(place_.samples) / std::max(1e-9, now - begin);
+      if (strand().exchanges()) state.exposed_communication = (strand().exposed_seconds() - exposed) / std::max(1e-9, now - begin);
+      const std::int64_t left = (options.epochs - place_.epoch) * loader.steps() - place_.step;
+      state.seconds_left = train::seconds_left(now - work.start, work.steps_done, work.steps_done + left);
+      work.progress.update(state, now);
+    }
+    return work.control.stopping();
+  }
+
+  void agree(train::Control& control) {
+    if (!strand().exchanges()) return;
+    double stop[1] = {control.stopping() ? 1.0 : 0.0};
+    strand().reduce(stop);
+    control.agree(stop[0] > 0);
+  }
+
+  train::Scores evaluate(data::Loader<Scalar>& loader, std::vector<train::AnyMetric>& metrics) {
+    nn::LossSums sums;
+    double samples = 0;
+    for (auto& m : metrics) for (double& s : m.sums()) s = 0;
+    for (const data::Batch<Scalar>& batch : loader.epoch(0)) {
+      sums += stepper_.evaluate(batch);
+      samples += static_cast<double>(batch.count);
+      const train::Rows<Scalar> outputs{stepper_.pass().outputs(), Stepper::OutputPitch, batch.count, static_cast<int>(Stepper::Width)};
+      for (auto& m : metrics) {
+        if constexpr (Loss::target == nn::Target::label)
+          m.add(outputs, train::Labels(batch.labels, static_cast<std::size_t>(batch.count)));
+        else
+          m.add(outputs, train::Rows<Scalar>{batch.targets, batch.target_pitch, batch.count, static_cast<int>(Stepper::Width)});
+      }
+    }
+    double totals[4] = {sums.loss, sums.weight, sums.correct, samples};
+    strand().reduce(totals);
+    train::Scores scores;
+    scores.loss = totals[1] > 0 ? totals[0] / totals[1] : 0;
+    if constexpr (Loss::target == nn::Target::label) scores.accuracy = totals[3] > 0 ? totals[2] / totals[3] : 0;
+    for (auto& m : metrics) {
+      strand().reduce(m.sums());
+      scores.set(m.name(), m.value());
+    }
+    return scores;
+  }
+
+  void forward(const data::Batch<Scalar>& batch, Scalar* to) {
+    (void)stepper_.evaluate(batch);
+    const Scalar* from = stepper_.pass().outputs();
+    for (long i = 0; i < batch.count; ++i)
+      for (long c = 0; c < Stepper::Width; ++c) to[i * Stepper::Width + c] = from[i * Stepper::OutputPitch + c];
+  }
+
+  Policy policy_;
+  Stepper stepper_;
+  train::Place place_{};
+  History history_{};                               // of the fit that is going on
+  Seed seed_{};
+  std::vector<std::int64_t> shard_sizes_;
+  int threads_ = 0;
+  Execution execution_ = Execution::automatic;
+  bool has_pass_ = false, resumed_ = false;
+};
+
+}  // namespace skein::inline SKEIN_ABI
