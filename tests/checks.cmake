@@ -127,6 +127,9 @@ foreach(rule include_rules sources_registered licence_lines)
   set_tests_properties(house.${rule} house.${rule}.self_test PROPERTIES LABELS house TIMEOUT 60)
 endforeach()
 
+add_test(NAME house.bench_report.self_test COMMAND ${Python3_EXECUTABLE} "${PROJECT_SOURCE_DIR}/bench/report.py" --self-test)
+set_tests_properties(house.bench_report.self_test PROPERTIES LABELS house TIMEOUT 60)
+
 # ---- the harness for ranks: a failure on one rank fails the run, a lost rank is named
 if(SKEIN_HAS_mpi)
   add_executable(test_harness house/harness/harness_cases.cpp)
