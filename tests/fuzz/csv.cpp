@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any text given to the CSV reader: the first byte chooses the options. A whole table, or a FileError within the text.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include <skein/data/csv.hpp>
+
+#include "replay.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  using skein::data::Header;
+  skein::data::CsvOptions options;
+  options.header = data[0] % 3 == 0 ? Header::automatic : data[0] % 3 == 1 ? Header::present : Header::absent;
+  options.separator = data[0] & 4 ? ';' : data[0] & 8 ? '\t' : ',';
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  try {
+    const skein::data::Table table = skein::data::parse_csv(text, "fuzz", options);
+    if (table.columns() < 1 || table.values.size() != static_cast<std::size_t>(table.rows * table.columns())) std::abort();
+    if (table.values.size() > size) std::abort();
+    if (table.columns() >= 2) {
+      if (table.dataset(table.names[0]).size() != table.rows) std::abort();
+      (void)table.labelled(table.names[1]);
+    }
+  } catch (const skein::FileError& e) {
+    if (e.path() != "fuzz" || e.offset() > static_cast<long long>(text.size())) std::abort();
+  }
+  return 0;
+}
