@@ -14,6 +14,7 @@ set_property(GLOBAL PROPERTY SKEIN_FOUND "")
 
 # skein_report(<what> <TRUE|FALSE> <words>): one line of the summary.
 function(skein_report what in words)
+  string(REPLACE ";" "^" words "${words}")                     # the lines are a list
   set_property(GLOBAL APPEND PROPERTY SKEIN_SUMMARY "${what}|${in}|${words}")
 endfunction()
 
@@ -182,8 +183,9 @@ function(skein_print_summary)
     string(REPLACE "|" ";" parts "${line}")
     list(GET parts 0 what)
     list(GET parts 1 in)
-    list(SUBLIST parts 2 -1 words)
+    list(GET parts 2 words)
     string(STRIP "${what}" what)
+    string(REPLACE "^" ";" words "${words}")
     if(in)
       message(STATUS "  in:  ${what}")
     else()
