@@ -7,54 +7,21 @@
 #if defined(SKEIN_WITH_XSIMD)
 #include <limits>
 #include <type_traits>
-#include <xsimd/xsimd.hpp>
+
+#include "vector_part.hpp"
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
 namespace detail {
-/// The last, partial vector of a row: lanes from `n` on read as `fill`.
-template <class Scalar, class From> SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> load_part(const From* from, long n, Scalar fill) {
-  using V = xsimd::batch<Scalar>;
-  alignas(64) Scalar lanes[V::size];
-  for (long i = 0; i < static_cast<long>(V::size); ++i) lanes[i] = i < n ? static_cast<Scalar>(from[i]) : fill;
-  return V::load_aligned(lanes);
-}
-template <class Scalar> SKEIN_ALWAYS_INLINE void store_part(Scalar* to, const xsimd::batch<Scalar>& v, long n) {
-  alignas(64) Scalar lanes[xsimd::batch<Scalar>::size];
-  v.store_aligned(lanes);
-  for (long i = 0; i < n; ++i) to[i] = lanes[i];
-}
-template <class Scalar> SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> load_ones(long n) {
-  alignas(64) Scalar lanes[xsimd::batch<Scalar>::size];
-  for (long i = 0; i < static_cast<long>(xsimd::batch<Scalar>::size); ++i) lanes[i] = i < n ? Scalar(1) : Scalar(0);
-  return xsimd::batch<Scalar>::load_aligned(lanes);
-}
 template <class Scalar> SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> load_weights(const float* from) {
   if constexpr (std::is_same_v<Scalar, float>) return xsimd::batch<float>::load_unaligned(from);
   else return load_part<Scalar>(from, static_cast<long>(xsimd::batch<Scalar>::size), Scalar(0));
-}
-
-/// xsimd 8 has no maximum over lanes.
-template <class Scalar> SKEIN_ALWAYS_INLINE Scalar greatest_lane(const xsimd::batch<Scalar>& v) {
-  alignas(64) Scalar lanes[xsimd::batch<Scalar>::size];
-  v.store_aligned(lanes);
-  for (std::size_t half = xsimd::batch<Scalar>::size / 2; half > 0; half /= 2)
-    for (std::size_t i = 0; i < half; ++i) lanes[i] = lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half];
-  return lanes[0];
-}
-
-/// f(first, lanes) for each vector of a row, the last one with less than all lanes.
-template <class Scalar, class Whole, class Part> SKEIN_ALWAYS_INLINE void each_vector(long n, Whole&& whole, Part&& part) {
-  constexpr long lanes = static_cast<long>(xsimd::batch<Scalar>::size);
-  long c = 0;
-  for (; c + lanes <= n; c += lanes) whole(c);
-  if (c < n) part(c, n - c);
 }
 }  // namespace detail
 
 template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyPass<Scalar>& p) {
   using V = xsimd::batch<Scalar>;
-  using detail::each_vector, detail::load_part, detail::load_ones, detail::load_weights, detail::store_part;
+  using detail::each_vector_of, detail::load_part, detail::load_ones, detail::load_weights, detail::store_part;
   constexpr Scalar none = -std::numeric_limits<Scalar>::infinity();
   const long n = p.classes;
   const Scalar share = p.smoothing / static_cast<Scalar>(n);
@@ -77,11 +44,11 @@ template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyPass<Sc
       return sums;
     }
     V greatest(none);
-    each_vector<Scalar>(n, [&](long c) { greatest = xsimd::max(greatest, V::load_unaligned(x + c)); },
+    each_vector_of<Scalar>(n, [&](long c) { greatest = xsimd::max(greatest, V::load_unaligned(x + c)); },
                         [&](long c, long left) { greatest = xsimd::max(greatest, load_part<Scalar>(x + c, left, none)); });
     const Scalar top = detail::greatest_lane(greatest);
     V total_lanes(Scalar(0));
-    each_vector<Scalar>(n,
+    each_vector_of<Scalar>(n,
                         [&](long c) {
                           const V e = xsimd::exp(V::load_unaligned(x + c) - V(top));
                           total_lanes += e;
@@ -99,7 +66,7 @@ template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyPass<Sc
     if (share != 0) {                               // sum_c w_c (-log p_c), spread by the smoothing
       V spread(Scalar(0));
       const auto add = [&](V logit, V w) { spread += w * (V(log_total) - (logit - V(top))); };
-      each_vector<Scalar>(n, [&](long c) { add(V::load_unaligned(x + c), p.class_weights ? load_weights<Scalar>(p.class_weights + c) : V(Scalar(1))); },
+      each_vector_of<Scalar>(n, [&](long c) { add(V::load_unaligned(x + c), p.class_weights ? load_weights<Scalar>(p.class_weights + c) : V(Scalar(1))); },
                           [&](long c, long left) {  // lanes beyond the row: weight 0 and a finite logit
                             add(load_part<Scalar>(x + c, left, top), p.class_weights ? load_part<Scalar>(p.class_weights + c, left, Scalar(0))
                                                                                       : load_ones<Scalar>(left));
@@ -110,7 +77,7 @@ template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyPass<Sc
     if (g) {
       const V factor(attention * p.scale / total), even(-share * p.scale);
       const bool weighted = share != 0 && p.class_weights;
-      each_vector<Scalar>(n,
+      each_vector_of<Scalar>(n,
                           [&](long c) {
                             const V w = weighted ? load_weights<Scalar>(p.class_weights + c) : V(Scalar(1));
                             xsimd::fma(V::load_unaligned(g + c), factor, even * w).store_unaligned(g + c);

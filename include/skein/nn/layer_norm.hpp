@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layer normalisation over the last extent: each flat sample, or each position of an image, by itself. PyTorch's
+// LayerNorm(channels) on channels-last data. Ba, Kiros, Hinton, arXiv:1607.06450.
+#pragma once
+#include "../ops/normalization.hpp"
+#include "layer.hpp"
+#include "options.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+/// Options: Epsilon<N, D> (default 1/100000). The same in training and evaluation.
+template <class... Options> struct LayerNorm {
+  static constexpr double epsilon = detail::PickRatio<Epsilon, 1, 100000, Options...>::value;
+  static_assert(epsilon > 0, "LayerNorm's Epsilon must be positive");
+
+  static constexpr LayerInfo describe(Extents in) {
+    LayerInfo info;
+    const Extents channels{1, {in.last()}};
+    info.output = in;
+    info.parameters[0] = {.name = "weight", .extents = channels, .init = Init::ones, .decay = false};
+    info.parameters[1] = {.name = "bias", .extents = channels, .init = Init::zeros, .decay = false};
+    info.saved = 2 * (in.count() / in.last());      // mean and 1 / deviation of each row
+    info.workspace = 2L * in.last();
+    info.flops = 8 * in.count();
+    info.saves_input = true;
+    return info;
+  }
+
+  template <class In, class Frame> static void forward(Frame& f) {
+    constexpr long bias = row_pitch(In::extents.last());
+    ops::row_normalize(typename Frame::Device{}, shape(In::extents, f.batch), f.x, f.parameters, f.parameters + bias, epsilon, f.y, f.saved);
+  }
+  template <class In, class Frame> static void backward(Frame& f) {
+    constexpr long bias = row_pitch(In::extents.last());
+    ops::row_normalize_backward(typename Frame::Device{}, shape(In::extents, f.batch), f.x, f.dy, f.parameters, static_cast<const typename Frame::Scalar*>(f.saved),
+                                f.dx, f.gradients, f.gradients + bias, f.workspace);
+  }
+
+ private:
+  static constexpr ops::RowShape shape(const Extents& in, long batch) {
+    return {batch * (in.count() / in.last()), in.last(), in.flat() ? row_pitch(in.last()) : in.last()};
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::nn

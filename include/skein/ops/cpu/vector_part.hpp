@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The last, partial vector of a row, and a maximum over lanes, which xsimd 8 lacks. Only where xsimd is there.
+#pragma once
+#include "../../core/config.hpp"
+
+#if defined(SKEIN_WITH_XSIMD)
+#include <xsimd/xsimd.hpp>
+
+namespace skein::inline SKEIN_ABI::ops::cpu::detail {
+
+/// n values; lanes from n on read as `fill`.
+template <class Scalar, class From> SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> load_part(const From* from, long n, Scalar fill) {
+  alignas(64) Scalar lanes[xsimd::batch<Scalar>::size];
+  for (long i = 0; i < static_cast<long>(xsimd::batch<Scalar>::size); ++i) lanes[i] = i < n ? static_cast<Scalar>(from[i]) : fill;
+  return xsimd::batch<Scalar>::load_aligned(lanes);
+}
+/// Ones in the first n lanes, zeros behind.
+template <class Scalar> SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> load_ones(long n) {
+  alignas(64) Scalar lanes[xsimd::batch<Scalar>::size];
+  for (long i = 0; i < static_cast<long>(xsimd::batch<Scalar>::size); ++i) lanes[i] = i < n ? Scalar(1) : Scalar(0);
+  return xsimd::batch<Scalar>::load_aligned(lanes);
+}
+/// Writes the first n lanes.
+template <class Scalar> SKEIN_ALWAYS_INLINE void store_part(Scalar* to, const xsimd::batch<Scalar>& v, long n) {
+  alignas(64) Scalar lanes[xsimd::batch<Scalar>::size];
+  v.store_aligned(lanes);
+  for (long i = 0; i < n; ++i) to[i] = lanes[i];
+}
+template <class Scalar> SKEIN_ALWAYS_INLINE Scalar greatest_lane(const xsimd::batch<Scalar>& v) {
+  alignas(64) Scalar lanes[xsimd::batch<Scalar>::size];
+  v.store_aligned(lanes);
+  for (std::size_t half = xsimd::batch<Scalar>::size / 2; half > 0; half /= 2)
+    for (std::size_t i = 0; i < half; ++i) lanes[i] = lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half];
+  return lanes[0];
+}
+
+/// whole(first) for each vector of n values, then part(first, left) for what is left.
+template <class Scalar, class Whole, class Part> SKEIN_ALWAYS_INLINE void each_vector_of(long n, Whole&& whole, Part&& part) {
+  constexpr long lanes = static_cast<long>(xsimd::batch<Scalar>::size);
+  long c = 0;
+  for (; c + lanes <= n; c += lanes) whole(c);
+  if (c < n) part(c, n - c);
+}
+
+}  // namespace skein::inline SKEIN_ABI::ops::cpu::detail
+#endif

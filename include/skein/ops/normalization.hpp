@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Face of the normalisation passes: dispatches on the device tag. Per-column coefficients are repeated to column_period.
+#pragma once
+#include "../device/device.hpp"
+#include "cpu/normalization.hpp"
+#include "reference/normalization.hpp"
+
+namespace skein::inline SKEIN_ABI::ops {
+
+/// Sums of x and x^2 over the rows, per column, in double. scratch: column_period(width) scalars.
+template <class Scalar> void column_moments(Cpu, const Columns<Scalar>& m, double* sum, double* square, Scalar* scratch) {
+  cpu::column_moments(m, sum, square, scratch);
+}
+/// Sums of dy and dy (x - mean) over the rows, per column, in double.
+template <class Scalar>
+void column_products(Cpu, const Columns<Scalar>& m, const Scalar* dy, const Scalar* mean, double* sum, double* product) {
+  cpu::column_products(m, dy, mean, sum, product);
+}
+/// y = (x - mean) scale + shift.
+template <class Scalar>
+void column_affine(Cpu, const Columns<Scalar>& m, const Scalar* mean, const Scalar* scale, const Scalar* shift, Scalar* y) {
+  cpu::column_affine(m, mean, scale, shift, y);
+}
+/// dx = a dy + b (x - mean) + c.
+template <class Scalar>
+void column_combine(Cpu, const Columns<Scalar>& m, const Scalar* dy, const Scalar* mean, const Scalar* a, const Scalar* b, const Scalar* c, Scalar* dx) {
+  cpu::column_combine(m, dy, mean, a, b, c, dx);
+}
+/// y = (x - mean) / sqrt(variance + epsilon) weight + bias, each row by itself; saved: (rows, 2), mean and 1 / deviation.
+template <class Scalar>
+void row_normalize(Cpu, const RowShape& s, const Scalar* x, const Scalar* weight, const Scalar* bias, double epsilon, Scalar* y, Scalar* saved) {
+  cpu::row_normalize(s, x, weight, bias, epsilon, y, saved);
+}
+/// Adds to dweight and dbias; writes dx where it is not null. scratch: 2 row_pitch(n) scalars.
+template <class Scalar>
+void row_normalize_backward(Cpu, const RowShape& s, const Scalar* x, const Scalar* dy, const Scalar* weight, const Scalar* saved, Scalar* dx,
+                            Scalar* dweight, Scalar* dbias, Scalar* scratch) {
+  cpu::row_normalize_backward(s, x, dy, weight, saved, dx, dweight, dbias, scratch);
+}
+
+}  // namespace skein::inline SKEIN_ABI::ops

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dropout as a plain loop: the oracle of the tests. Element e of sample s is kept where word e mod 4 of Philox block e / 4 of
+// the stream s is not below the rate.
+#pragma once
+#include <cstdint>
+
+#include "../../core/random.hpp"
+
+namespace skein::inline SKEIN_ABI::ops {
+
+/// Rows of n values, `pitch` apart (gaps become zero); row r is sample first + r of the global batch.
+struct DropoutShape {
+  long rows = 0, n = 0, pitch = 0;
+  std::uint64_t key = 0, first = 0;
+};
+
+/// Words below it are dropped; 2^32 drops all.
+constexpr std::uint64_t dropout_threshold(double rate) { return static_cast<std::uint64_t>(rate * 4294967296.0 + 0.5); }
+
+namespace reference {
+template <class Scalar> void dropout(const DropoutShape& s, double rate, const Scalar* x, Scalar* y) {
+  const std::uint64_t threshold = dropout_threshold(rate);
+  const Scalar scale = rate < 1 ? static_cast<Scalar>(1 / (1 - rate)) : Scalar(0);
+  for (long r = 0; r < s.rows; ++r)
+    for (long e = 0; e < s.pitch; ++e) {
+      const bool kept = e < s.n && random_word(s.key, s.first + static_cast<std::uint64_t>(r), static_cast<std::uint64_t>(e)) >= threshold;
+      y[r * s.pitch + e] = kept ? x[r * s.pitch + e] * scale : Scalar(0);
+    }
+}
+}  // namespace reference
+
+}  // namespace skein::inline SKEIN_ABI::ops
