@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/train/callbacks.hpp>
+#include <skein/train/history.hpp>
+
+#include <catch2/catch.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "support/temporary_folder.hpp"
+
+namespace sk = skein;
+using namespace skein::train;
+
+namespace {
+EpochRecord epoch(int number, double validation_loss, double validation_accuracy = not_measured) {
+  EpochRecord record;
+  record.epoch = number;
+  record.training.loss = 1;
+  record.validation.loss = validation_loss;
+  record.validation.accuracy = validation_accuracy;
+  return record;
+}
+/// The epoch after which the callback stops a training of these validation losses; 0 if it does not.
+template <class T> int stops_after(T callback, std::vector<double> losses, std::string* reason = nullptr) {
+  AnyCallback any(callback);
+  Control control;
+  for (std::size_t e = 0; e < losses.size(); ++e) {
+    auto record = epoch(static_cast<int>(e) + 1, losses[e]);
+    any.on_epoch_end(record, control);
+    if (!control.stopping()) continue;
+    if (reason) *reason = control.reason();
+    return static_cast<int>(e) + 1;
+  }
+  return 0;
+}
+struct Recorder {
+  std::vector<std::string> seen;
+  void on_fit_begin(Control&) { seen.push_back("begin"); }
+  void on_epoch_begin(int epoch, Control&) { seen.push_back("epoch " + std::to_string(epoch)); }
+  void on_step_end(const StepRecord& step, Control&) { seen.push_back("step " + std::to_string(step.step)); }
+  void on_epoch_end(EpochRecord& record, Control&) { seen.push_back("end " + std::to_string(record.epoch)); }
+  void on_fit_end(const sk::History& history) { seen.push_back("fit " + std::to_string(history.size())); }
+};
+static_assert(Callback<EarlyStopping> && Callback<TimeLimit> && Callback<LearningRateLog> && Callback<Recorder> && !Callback<int>);
+double pretended_time = 0;
+}  // namespace
+
+TEST_CASE("early stopping counts epochs without improvement") {
+  std::string reason;
+  CHECK(stops_after(EarlyStopping{.patience = 2}, {1, 0.9, 0.95, 0.91, 0.5}, &reason) == 4);
+  CHECK(reason == "early stopping: no better since epoch 2");
+  CHECK(stops_after(EarlyStopping{.patience = 3}, {1, 0.9, 0.95, 0.91, 0.5, 0.6, 0.6}) == 0);
+}
+
+TEST_CASE("early stopping: a change that is too small does not count, NaN is the worst") {
+  CHECK(stops_after(EarlyStopping{.patience = 2, .least_change = 0.1}, {1, 0.95, 0.92, 0.5}) == 3);
+  CHECK(stops_after(EarlyStopping{.patience = 2, .least_change = 0.1}, {1, 0.95, 0.85, 0.8}) == 0);
+  EarlyStopping accuracy{.patience = 1, .watch = Watch::ValidationAccuracy};
+  Control control;
+  auto good = epoch(1, 1, 0.5), broken = epoch(2, not_measured, 0.4);
+  accuracy.on_epoch_end(good, control);
+  accuracy.on_epoch_end(broken, control);
+  CHECK(control.stopping());
+}
+
+TEST_CASE("watching a validation that does not exist is refused with the remedy") {
+  EpochRecord record;
+  record.epoch = 1, record.training.loss = 1;
+  Control control;
+  EarlyStopping stopping;
+  CHECK_THROWS_WITH(stopping.on_epoch_end(record, control),
+                    "a callback watches the validation, but the training has none: give fit a .validate set, or watch "
+                    "Watch::TrainingLoss");
+  stopping.watch = Watch::TrainingLoss;
+  CHECK_NOTHROW(stopping.on_epoch_end(record, control));
+}
+
+TEST_CASE("best model calls its function at each best epoch") {
+  std::vector<int> best;
+  auto callback = best_model([&](const EpochRecord& record) { best.push_back(record.epoch); });
+  Control control;
+  int number = 0;
+  for (const double accuracy : {0.5, 0.4, 0.6, 0.6, not_measured, 0.7}) {
+    auto record = epoch(++number, 1, accuracy);
+    callback.on_epoch_end(record, control);
+  }
+  CHECK(best == std::vector<int>{1, 3, 6});
+  CHECK_FALSE(control.stopping());
+}
+
+TEST_CASE("the learning-rate log keeps changes") {
+  LearningRateLog log;
+  Control control;
+  for (int s = 1; s <= 6; ++s) log.on_step_end(StepRecord{.step = s, .learning_rate = s < 4 ? 0.1 : 0.01}, control);
+  CHECK(log.rates == std::vector<std::pair<std::int64_t, double>>{{1, 0.1}, {4, 0.01}});
+  support::TemporaryFolder folder;
+  log.write_csv(folder / "rates.csv");
+  CHECK(support::read_text(folder / "rates.csv") == "step,learning_rate\n1,0.1\n4,0.01\n");
+}
+
+TEST_CASE("the time limit stops while the longest step still fits") {
+  TimeLimit limit{.seconds = 10, .now = +[] { return pretended_time; }};
+  Control control;
+  pretended_time = 1000;
+  limit.on_fit_begin(control);
+  for (const double now : {1002.0, 1003.0, 1005.5}) {
+    pretended_time = now;
+    limit.on_step_end({}, control);
+  }
+  CHECK_FALSE(control.stopping());
+  pretended_time = 1008;
+  limit.on_step_end({}, control);
+  CHECK(control.stopping());
+  CHECK(control.reason() == "time limit: after 8.0 s the next step may not end within 10.0 s");
+}
+
+TEST_CASE("the time limit by epochs does not look at steps") {
+  TimeLimit limit{.seconds = 10, .whole_epochs = true, .now = +[] { return pretended_time; }};
+  Control control;
+  pretended_time = 0;
+  limit.on_fit_begin(control);
+  EpochRecord record;
+  pretended_time = 4;
+  limit.on_epoch_end(record, control);
+  CHECK_FALSE(control.stopping());
+  pretended_time = 8;
+  limit.on_step_end({}, control);
+  CHECK_FALSE(control.stopping());
+  limit.on_epoch_end(record, control);
+  CHECK(control.stopping());
+}
+
+TEST_CASE("the first reason to stop is kept, cut where it is long; ranks agree in the end") {
+  Control control;
+  control.stop(std::string(500, 'x'));
+  control.stop("second");
+  CHECK(control.reason() == std::string(127, 'x'));
+  control.agree(false);
+  CHECK_FALSE(control.stopping());
+  control.agree(true);
+  CHECK(control.reason() == "another rank asked to stop");
+}
+
+TEST_CASE("callbacks: every hook, in order, by reference and by value; functions run at the end of epochs") {
+  Recorder recorder;
+  int calls = 0, controlled = 0;
+  Callbacks callbacks{std::ref(recorder), [&](EpochRecord& record) { record.validation.set("calls", ++calls); },
+                      [&](EpochRecord&, Control& control) { controlled++, control.stop("own"); }, EarlyStopping{}};
+  Control control;
+  sk::History history;
+  callbacks.on_fit_begin(control);
+  callbacks.on_epoch_begin(1, control);
+  callbacks.on_step_end(StepRecord{.step = 7}, control);
+  auto record = epoch(1, 1);
+  callbacks.on_epoch_end(record, control);
+  callbacks.on_fit_end(history);
+  CHECK(recorder.seen == std::vector<std::string>{"begin", "epoch 1", "step 7", "end 1", "fit 0"});
+  CHECK((calls == 1 && controlled == 1));
+  CHECK(record.validation["calls"] == 1);
+  CHECK(control.reason() == "own");
+}
+
+TEST_CASE("steps are recorded only where a callback looks at them") {
+  CHECK_FALSE(Callbacks{EarlyStopping{}}.wants_steps());
+  CHECK(Callbacks{EarlyStopping{}, TimeLimit{.seconds = 1}}.wants_steps());
+  CHECK_FALSE(Callbacks{}.wants_steps());
+}
+
+TEST_CASE("the state of callbacks survives a checkpoint") {
+  EarlyStopping before{.patience = 2};
+  LearningRateLog log;
+  Callbacks callbacks{std::ref(before), std::ref(log), [](EpochRecord&) {}};
+  Control control;
+  auto first = epoch(1, 0.5), second = epoch(2, 0.7);
+  callbacks.on_epoch_end(first, control);
+  callbacks.on_epoch_end(second, control);
+  callbacks.on_step_end(StepRecord{.step = 3, .learning_rate = 0.5}, control);
+
+  EarlyStopping after{.patience = 2};
+  LearningRateLog log_after;
+  Callbacks resumed{std::ref(after), std::ref(log_after), [](EpochRecord&) {}};
+  const auto bytes = to_bytes(callbacks);
+  from_bytes(bytes, resumed);
+  CHECK((after.best == before.best && after.best_epoch == 1));
+  CHECK(log_after.rates == log.rates);
+  auto third = epoch(3, 0.6);
+  resumed.on_epoch_end(third, control);
+  CHECK(control.stopping());
+
+  Callbacks fewer{EarlyStopping{}};
+  CHECK_THROWS_WITH(from_bytes(bytes, fewer, "f"), "f (byte 12): holds the state of 3 callbacks, but this training has 1");
+}
