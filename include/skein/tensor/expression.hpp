@@ -63,7 +63,7 @@ template <class Device, class A, class... Rest> constexpr Device common_ordinal(
 template <class S> struct Constant {
   using Scalar = S;
   using Device = AnyDevice;
-  using expression_tag = void;
+  using skein_expression = void;
   static constexpr int rank = 0;
   static constexpr bool sound = true;
   S value;
@@ -76,7 +76,7 @@ template <class S> struct Constant {
 template <class G, int Rank, class Device_> struct Generator {
   using Scalar = decltype(std::declval<const G&>()(0L));
   using Device = Device_;
-  using expression_tag = void;
+  using skein_expression = void;
   static constexpr int rank = Rank;
   static constexpr bool sound = true;
   G generate;
@@ -93,7 +93,7 @@ template <class G, int Rank, class Device_> struct Generator {
 template <class F, class Indices, class... Args> struct MapNode;
 template <class F, int... I, class... Args>
 struct MapNode<F, std::integer_sequence<int, I...>, Args...> : Slot<I, Args>... {
-  using expression_tag = void;
+  using skein_expression = void;
   static constexpr bool arguments_sound = (Args::sound && ...);
   static constexpr bool sound = [] {
     if constexpr (arguments_sound) return Operands<typename Args::Device...>::one_device;

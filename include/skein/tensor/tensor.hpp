@@ -57,7 +57,7 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
   using Device = Device_;
   using View = TensorView<Scalar, Rank, Device>;
   using ConstView = TensorView<const Scalar, Rank, Device>;
-  using expression_tag = void;
+  using skein_expression = void;
   static constexpr int rank = Rank;
   static constexpr bool sound = true;
 
@@ -96,7 +96,8 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
       detail::evaluate(view(), node, nullptr);
     }
   }
-  template <Foreign E> Tensor(const E& e) : Tensor(ForeignExpression<E>::shape(e)) { skein::assign(view(), e); }
+  /// Evaluates an expression of another library (xtensor.hpp).
+  template <Foreign E> Tensor(const E& e) : Tensor(ForeignExpression<E>::template shape_as<Rank>(e)) { skein::assign(view(), e); }
 
   Tensor(const Tensor&) = delete;                               // copy() says so
   Tensor(Tensor&& o) noexcept : memory_(std::move(o.memory_)), extents_(std::exchange(o.extents_, Dims<Rank>{})) {}
@@ -226,7 +227,7 @@ namespace detail {
 template <class S, int R, class D> struct Owned {
   using Scalar = S;
   using Device = D;
-  using expression_tag = void;
+  using skein_expression = void;
   static constexpr int rank = R;
   static constexpr bool sound = true;
   std::shared_ptr<const Tensor<S, R, D>> tensor;

@@ -16,7 +16,7 @@
 namespace skein::inline SKEIN_ABI {
 
 /// Whatever can stand in an expression: tensors, views, and what operators make of them.
-template <class T> concept TensorExpression = requires { typename std::remove_cvref_t<T>::expression_tag; };
+template <class T> concept TensorExpression = requires { typename std::remove_cvref_t<T>::skein_expression; };
 
 template <class Scalar, int Rank, class Device = Cpu> struct TensorView;
 
@@ -29,7 +29,7 @@ template <class Scalar_, int Rank, class Device_> struct TensorView {
   using Element = Scalar_;
   using Scalar = std::remove_const_t<Scalar_>;
   using Device = Device_;
-  using expression_tag = void;
+  using skein_expression = void;
   static constexpr int rank = Rank;
   static constexpr bool sound = true;
 

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// xtensor beside skein's tensors, without copies: as_xtensor() shows a tensor of the host (or a view, strides and all) as an
+// xtensor expression, from_xtensor() shows an xtensor container as a view, and any xtensor expression assigns into a tensor.
+// Not for nvcc, which cannot compile xtensor.
+#pragma once
+#include <array>
+#include <type_traits>
+#include <xtensor/xadapt.hpp>
+#include <xtensor/xexpression.hpp>
+#include <xtensor/xnoalias.hpp>
+#include <xtensor/xstrided_view.hpp>
+#include <xtensor/xtensor.hpp>
+
+#include "tensor/tensor.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+namespace detail {
+template <class S, int R> auto adapt_xtensor(const TensorView<S, R, Cpu>& v) {
+  std::array<std::size_t, static_cast<std::size_t>(R)> shape;
+  std::array<std::ptrdiff_t, static_cast<std::size_t>(R)> strides;
+  std::size_t reach = v.size() > 0 ? 1 : 0;
+  for (int i = 0; i < R; ++i) {
+    const auto u = static_cast<std::size_t>(i);
+    if (v.strides.e[i] < 0) throw ShapeError("as_xtensor: the view runs backwards along axis " + std::to_string(i) + ": copy() it first");
+    shape[u] = static_cast<std::size_t>(v.extents.e[i]);
+    strides[u] = v.extents.e[i] == 1 ? 0 : v.strides.e[i];                  // xtensor's convention: no stride where nothing is stepped over
+    if (reach > 0) reach += (shape[u] - 1) * static_cast<std::size_t>(v.strides.e[i]);
+  }
+  return xt::adapt(v.data, reach, xt::no_ownership(), shape, strides);
+}
+}  // namespace detail
+
+/// The memory of the view as an xtensor expression, which reads and writes it. Views must not run backwards.
+template <class S, int R> auto as_xtensor(const TensorView<S, R, Cpu>& v) { return detail::adapt_xtensor(v); }
+template <class S, int R> auto as_xtensor(Tensor<S, R, Cpu>& t) { return detail::adapt_xtensor(t.view()); }
+template <class S, int R> auto as_xtensor(const Tensor<S, R, Cpu>& t) { return detail::adapt_xtensor(t.view()); }
+template <class S, int R> void as_xtensor(Tensor<S, R, Cpu>&& t) = delete;   // the memory would be gone
+
+/// An xtensor container (xtensor, xtensor_fixed, an adaptor, a strided view of one) as a view of its memory.
+template <int Rank, class X> auto from_xtensor(X& x) {
+  using S = std::remove_pointer_t<decltype(x.data())>;
+  if (x.dimension() != static_cast<std::size_t>(Rank))
+    throw ShapeError("from_xtensor: the array has rank " + std::to_string(x.dimension()) + ", rank " + std::to_string(Rank) + " was asked for");
+  Dims<Rank> extents, strides;
+  for (int i = 0; i < Rank; ++i) {
+    extents.e[i] = static_cast<long>(x.shape()[static_cast<std::size_t>(i)]);
+    strides.e[i] = static_cast<long>(x.strides()[static_cast<std::size_t>(i)]);
+  }
+  return TensorView<S, Rank, Cpu>(x.data() + x.data_offset(), extents, strides);
+}
+
+/// Lets `tensor = xtensor_expression` and `Tensor<float, 2> t(xtensor_expression)` work.
+template <class E> requires std::is_base_of_v<xt::xexpression<E>, E> struct ForeignExpression<E> {
+  static constexpr int rank = [] {
+    if constexpr (requires { std::tuple_size<typename E::shape_type>::value; }) return static_cast<int>(std::tuple_size<typename E::shape_type>::value);
+    else return -1;                                                          // known at run time only
+  }();
+  /// The shape for a new tensor of the given rank.
+  template <int Rank> static Dims<Rank> shape_as(const E& e) {
+    Dims<Rank> d;
+    if (e.dimension() != static_cast<std::size_t>(Rank))
+      throw ShapeError("Tensor: an xtensor expression of rank " + std::to_string(e.dimension()) + " does not make a tensor of rank " + std::to_string(Rank));
+    for (int i = 0; i < Rank; ++i) d.e[i] = static_cast<long>(e.shape()[static_cast<std::size_t>(i)]);
+    return d;
+  }
+  template <class S, int R> static void assign(const TensorView<S, R, Cpu>& to, const E& e) {
+    bool fits = e.dimension() <= static_cast<std::size_t>(R);
+    for (std::size_t i = 0; fits && i < e.dimension(); ++i) {
+      const long have = static_cast<long>(e.shape()[i]), want = to.extents.e[static_cast<std::size_t>(R) - e.dimension() + i];
+      fits = have == want || have == 1;
+    }
+    if (!fits) {
+      std::array<long, 32> shape{};
+      for (std::size_t i = 0; i < e.dimension() && i < 32; ++i) shape[i] = static_cast<long>(e.shape()[i]);
+      detail::throw_shapes("assignment", shape.data(), static_cast<int>(e.dimension()), to.extents.e, R,
+                           "differ: the left is that of the xtensor expression, and does not broadcast to its target");
+    }
+    auto target = detail::adapt_xtensor(to);
+    target = xt::broadcast(e, target.shape());                              // through a temporary: the expression may read the target
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI
