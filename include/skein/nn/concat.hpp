@@ -117,6 +117,10 @@ template <ConcatLike L, class In> struct Node<L, In> {
   template <class R> static void prepare(R& r, const At& at) {
     each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::prepare(r, at + all.children[I].at); }, Indices{});
   }
+  template <class F, class Visit> static constexpr void units(Visit&& visit) {
+    each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::template units<F>(visit); }, Indices{});
+    visit(1, std::string_view("join"));
+  }
   template <class Visit> static constexpr void leaves(const At& at, bool, Visit&& visit) {
     each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::leaves(at + all.children[I].at, false, visit); }, Indices{});
   }

@@ -91,6 +91,11 @@ template <class L, class In> struct Node {
       L::template prepare<In>(f);
     }
   }
+  /// Calls visit(number of the user's layers, which kernel runs them) for each executed layer, in order.
+  template <class F, class Visit> static constexpr void units(Visit&& visit) {
+    if constexpr (requires { L::template kernel<In, F>(); }) visit(detail::parts_of<L>(), std::string_view(L::template kernel<In, F>()));
+    else visit(detail::parts_of<L>(), std::string_view(info.aliases_input ? "no copy" : ""));
+  }
   /// Calls visit(layer's info, stored parameter offset, may its gradient be split among workers) for each leaf, in order.
   template <class Visit> static constexpr void leaves(const At& at, bool split, Visit&& visit) { visit(info, at.parameter, split && info.splits_gradients); }
 };

@@ -74,6 +74,9 @@ template <RepeatLike L, class In> struct Node<L, In> {
     for (long k = 0; k < n; ++k) Block::derive(r, at_block(at, k));
   }
   template <class R> static void prepare(R& r, const At& at) { Block::prepare(r, at_block(at, 0)); }
+  template <class F, class Visit> static constexpr void units(Visit&& visit) {
+    for (long k = 0; k < n; ++k) Block::template units<F>(visit);
+  }
   template <class Visit> static constexpr void leaves(const At& at, bool, Visit&& visit) {
     for (long k = 0; k < n; ++k) {
       At a = at;

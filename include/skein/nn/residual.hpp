@@ -70,6 +70,11 @@ template <ResidualLike L, class In> struct Node<L, In> {
     Body::prepare(r, at + body_at());
     Shortcut::prepare(r, at + shortcut_at());
   }
+  template <class F, class Visit> static constexpr void units(Visit&& visit) {
+    Body::template units<F>(visit);
+    Shortcut::template units<F>(visit);
+    visit(1, std::string_view("sum"));
+  }
   template <class Visit> static constexpr void leaves(const At& at, bool, Visit&& visit) {
     Body::leaves(at + body_at(), false, visit);
     Shortcut::leaves(at + shortcut_at(), false, visit);

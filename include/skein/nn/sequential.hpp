@@ -140,6 +140,9 @@ template <SequentialLike L, class In> struct Node<L, In> {
   template <class R> static void prepare(R& r, const At& at) {
     each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::prepare(r, at + all.children[I].at); }, Indices{});
   }
+  template <class F, class Visit> static constexpr void units(Visit&& visit) {
+    each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::template units<F>(visit); }, Indices{});
+  }
   template <class Visit> static constexpr void leaves(const At& at, bool split, Visit&& visit) {
     each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::leaves(at + all.children[I].at, split, visit); }, Indices{});
   }

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The summary of a model as text: a row a layer with its output shape, parameters, flops, what backward keeps of it, the kernel
+// that runs it and with which neighbours it is fused; then the sums. Everything in it is a constant of the type.
+#pragma once
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model.hpp"
+#include "pass.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+namespace nn::detail {
+inline std::string text_of(const Extents& e) {
+  std::string t;
+  for (int i = 0; i < e.rank; ++i) t += (i ? " x " : "") + std::to_string(e[i]);
+  return t;
+}
+inline std::string grouped(long n) {                // 61,706
+  std::string t = std::to_string(n);
+  for (int i = static_cast<int>(t.size()) - 3; i > 0; i -= 3) t.insert(static_cast<std::size_t>(i), ",");
+  return t;
+}
+inline void pad(std::string& to, std::string_view text, std::size_t width, bool right = false) {
+  if (right && text.size() < width) to.append(width - text.size(), ' ');
+  to += text;
+  if (!right && text.size() < width) to.append(width - text.size(), ' ');
+  to += "  ";
+}
+}  // namespace nn::detail
+
+/// Bytes a sample that backward needs kept, beside the batch itself.
+template <class Model> inline constexpr long saved_bytes_per_sample =
+    nn::measure<typename Model::fused>(Model::input::extents).saved * static_cast<long>(sizeof(typename Model::Scalar)) +
+    nn::measure<typename Model::fused>(Model::input::extents).saved_bytes;
+
+/// Gradient buckets of at least so many bytes.
+template <class Model, long Bytes = 128 * 1024> inline constexpr int gradient_buckets =
+    plan::bucket_count(Model::program.ops(), Model::sizes.stored + gradient_tail, Bytes / static_cast<long>(sizeof(typename Model::Scalar)));
+
+/// The table. Lines end with a newline.
+template <class Model> std::string summary() {
+  using F = nn::Frame<typename Model::Scalar, typename Model::device>;
+  struct Unit { int parts; std::string_view kernel; };
+  std::vector<Unit> units;
+  nn::Node<typename Model::fused, typename Model::input>::template units<F>([&](int parts, std::string_view kernel) { units.push_back({parts, kernel}); });
+
+  std::string t;
+  auto row = [&](std::string_view name, std::string_view kind, std::string_view output, std::string_view parameters, std::string_view flops, std::string_view runs) {
+    nn::detail::pad(t, name, 12);
+    nn::detail::pad(t, kind, 44);
+    nn::detail::pad(t, output, 14);
+    nn::detail::pad(t, parameters, 12, true);
+    nn::detail::pad(t, flops, 14, true);
+    t += runs;
+    while (!t.empty() && t.back() == ' ') t.pop_back();
+    t += '\n';
+  };
+  row("name", "layer", "output", "parameters", "flops", "runs as");
+  row("", "input", nn::detail::text_of(Model::input::extents), "", "", "");
+  std::size_t unit = 0;
+  int part = 0;
+  for (const plan::Operation& o : Model::program.ops()) {
+    const Unit u = unit < units.size() ? units[unit] : Unit{1, {}};
+    std::string runs = part == 0 ? std::string(u.kernel) : "  with the one above";
+    if (part == 0 && u.parts > 1) runs += (runs.empty() ? "fused, " : ", fused, ") + std::to_string(u.parts) + " layers";
+    row(Model::program.name(o), o.kind.substr(0, 44), nn::detail::text_of(o.output), o.logical_parameters ? nn::detail::grouped(o.logical_parameters) : "",
+        o.flops ? nn::detail::grouped(o.flops) : "", runs);
+    if (++part >= u.parts) {
+      part = 0;
+      ++unit;
+    }
+  }
+  constexpr nn::Sizes s = nn::measure<typename Model::fused>(Model::input::extents);
+  t += nn::detail::grouped(Model::parameter_count) + " parameters (" + nn::detail::grouped(s.stored) + " stored), " +
+       nn::detail::grouped(Model::flops) + " flops forward a sample, " + nn::detail::grouped(saved_bytes_per_sample<Model>) +
+       " bytes a sample kept for backward, " + std::to_string(gradient_buckets<Model>) + " gradient buckets of 128 KiB, runs " +
+       (nn::prefers_depth_first(s) ? "depth-first in blocks of " + std::to_string(nn::depth_first_block(s, sizeof(typename Model::Scalar))) + " samples" : "layer by layer") +
+       ", on " + std::string(Model::device::name) + "\n";
+  return t;
+}
+template <class Model> std::string summary(const Model&) { return summary<Model>(); }
+
+}  // namespace skein::inline SKEIN_ABI
