@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds a user's ten-line project in a clean folder and runs its program.
-# Usage: run.sh add_subdirectory|fetch_content|find_package|conan SOURCE WORK
+# Usage: run.sh add_subdirectory|bare|fetch_content|find_package|conan SOURCE WORK
 # Exit status 77 says that the tool of this way (git, conan) cannot be had here.
 set -euo pipefail
 way=$1 source=$2 work=$3
@@ -56,6 +56,11 @@ refused() {
 case $way in
   add_subdirectory)
     project "$here/add_subdirectory/CMakeLists.txt" -DSKEIN_FOLDER="$source" ;;
+
+  bare)                                    # none of the third parties that the core can do without
+    project "$here/add_subdirectory/CMakeLists.txt" -DSKEIN_FOLDER="$source" -DSKEIN_ONEDNN=OFF -DSKEIN_MPI=OFF -DSKEIN_CUDA=OFF \
+      -DCMAKE_DISABLE_FIND_PACKAGE_xsimd=ON -DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON -DCMAKE_DISABLE_FIND_PACKAGE_xtensor=ON \
+      -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON ;;
 
   fetch_content)
     command -v git >/dev/null || { echo "no git here: apt install git"; exit 77; }
