@@ -100,7 +100,9 @@ template <class Model, class Loss> class Pass {
   /// Forward, loss, backward. The gradients of the rank are in model().gradients() afterwards: those of the sum of losses
   /// times call.scale. Batch: anything with x, pitch, labels or targets, target_pitch, count, first (data::Batch).
   template <class Batch> nn::LossSums forward_backward(const Batch& batch, PassCall call) {
+    const bool folded = reduced_;                   // the last call's partial gradients are in the model's already
     workers_->run([&](Worker& w) {
+      if (call.accumulate && folded && w.index > 0) partial_[static_cast<std::size_t>(w.index - 1)].clear();
       forward_backward(w, batch, call, PassHooks{});
       w.barrier();
       reduce_workers(w);
