@@ -12,25 +12,12 @@ inline constexpr long philox_blocks = 16;
 inline void philox_words(std::uint64_t key, std::uint64_t stream, std::uint64_t first, std::uint32_t* words) {
   constexpr long n = philox_blocks;
   alignas(64) std::uint32_t c0[n], c1[n], c2[n], c3[n];
-  for (long b = 0; b < n; ++b) {
-    const std::uint64_t low = first + static_cast<std::uint64_t>(b);
-    c0[b] = static_cast<std::uint32_t>(low);
-    c1[b] = static_cast<std::uint32_t>(low >> 32);
-    c2[b] = static_cast<std::uint32_t>(stream);
-    c3[b] = static_cast<std::uint32_t>(stream >> 32);
-  }
-  std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round) {
-    for (long b = 0; b < n; ++b) {
-      const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * c0[b], p1 = std::uint64_t{0xCD9E8D57u} * c2[b];
-      const std::uint32_t n0 = static_cast<std::uint32_t>(p1 >> 32) ^ c1[b] ^ k0, n2 = static_cast<std::uint32_t>(p0 >> 32) ^ c3[b] ^ k1;
-      c1[b] = static_cast<std::uint32_t>(p1);
-      c3[b] = static_cast<std::uint32_t>(p0);
-      c0[b] = n0;
-      c2[b] = n2;
-    }
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
+  for (long b = 0; b < n; ++b) {                    // one vector lane a block: the rounds are inside, so that nothing is stored between
+    const Philox p = Philox::at(key, stream, first + static_cast<std::uint64_t>(b));
+    c0[b] = p.word[0];
+    c1[b] = p.word[1];
+    c2[b] = p.word[2];
+    c3[b] = p.word[3];
   }
   for (long b = 0; b < n; ++b) {
     words[4 * b] = c0[b];

@@ -21,9 +21,10 @@ template <class Scalar> SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> load_weights(co
 
 template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyPass<Scalar>& p) {
   using V = xsimd::batch<Scalar>;
-  using detail::each_vector_of, detail::load_part, detail::load_ones, detail::load_weights, detail::store_part;
+  using detail::each_vector_of, detail::load_part, detail::load_ones, detail::load_weights;
   constexpr Scalar none = -std::numeric_limits<Scalar>::infinity();
   const long n = p.classes;
+  const detail::RowTail<Scalar> tail(n, p.pitch);
   const Scalar share = p.smoothing / static_cast<Scalar>(n);
   Scalar all_weights = static_cast<Scalar>(n);
   if (p.class_weights) {
@@ -45,7 +46,7 @@ template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyPass<Sc
     }
     V greatest(none);
     each_vector_of<Scalar>(n, [&](long c) { greatest = xsimd::max(greatest, V::load_unaligned(x + c)); },
-                        [&](long c, long left) { greatest = xsimd::max(greatest, load_part<Scalar>(x + c, left, none)); });
+                        [&](long c, long) { greatest = xsimd::max(greatest, tail.load(x + c, none)); });
     const Scalar top = detail::greatest_lane(greatest);
     V total_lanes(Scalar(0));
     each_vector_of<Scalar>(n,
@@ -54,10 +55,10 @@ template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyPass<Sc
                           total_lanes += e;
                           if (g) e.store_unaligned(g + c);
                         },
-                        [&](long c, long left) {
-                          const V e = xsimd::exp(load_part<Scalar>(x + c, left, none) - V(top));
+                        [&](long c, long) {
+                          const V e = xsimd::exp(tail.load(x + c, none) - V(top));
                           total_lanes += e;
-                          if (g) store_part(g + c, e, left);
+                          if (g) tail.store(g + c, e);
                         });
     const Scalar total = xsimd::hadd(total_lanes), log_total = std::log(total);
     const Scalar weight = p.class_weights ? static_cast<Scalar>(p.class_weights[label]) : Scalar(1);
@@ -68,7 +69,7 @@ template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyPass<Sc
       const auto add = [&](V logit, V w) { spread += w * (V(log_total) - (logit - V(top))); };
       each_vector_of<Scalar>(n, [&](long c) { add(V::load_unaligned(x + c), p.class_weights ? load_weights<Scalar>(p.class_weights + c) : V(Scalar(1))); },
                           [&](long c, long left) {  // lanes beyond the row: weight 0 and a finite logit
-                            add(load_part<Scalar>(x + c, left, top), p.class_weights ? load_part<Scalar>(p.class_weights + c, left, Scalar(0))
+                            add(tail.load(x + c, top), p.class_weights ? load_part<Scalar>(p.class_weights + c, left, Scalar(0))
                                                                                       : load_ones<Scalar>(left));
                           });
       loss += share * xsimd::hadd(spread);
@@ -84,7 +85,7 @@ template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyPass<Sc
                           },
                           [&](long c, long left) {
                             const V w = weighted ? load_part<Scalar>(p.class_weights + c, left, Scalar(0)) : V(Scalar(1));
-                            store_part(g + c, xsimd::fma(load_part<Scalar>(g + c, left, Scalar(0)), factor, even * w), left);
+                            tail.store(g + c, xsimd::fma(tail.load(g + c, Scalar(0)), factor, even * w));
                           });
       g[label] -= hard * p.scale;
       for (long c = n; c < p.pitch; ++c) g[c] = 0;

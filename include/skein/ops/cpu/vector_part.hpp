@@ -34,6 +34,28 @@ template <class Scalar> SKEIN_ALWAYS_INLINE Scalar greatest_lane(const xsimd::ba
   return lanes[0];
 }
 
+/// The partial vector at the end of rows of n values that lie `pitch` apart. Where the gap behind a row has room for the whole
+/// vector (its content is not looked at, and becomes zero), it is read and written in one go.
+template <class Scalar> class RowTail {
+ public:
+  using V = xsimd::batch<Scalar>;
+  RowTail(long n, long pitch)
+      : left_(n % static_cast<long>(V::size)), roomy_(n - left_ + static_cast<long>(V::size) <= pitch),
+        inside_(load_ones<Scalar>(left_) > V(Scalar(0.5))) {}
+  SKEIN_ALWAYS_INLINE V load(const Scalar* from, Scalar fill) const {
+    return roomy_ ? xsimd::select(inside_, V::load_unaligned(from), V(fill)) : load_part<Scalar>(from, left_, fill);
+  }
+  SKEIN_ALWAYS_INLINE void store(Scalar* to, const V& v) const {
+    if (roomy_) xsimd::select(inside_, v, V(Scalar(0))).store_unaligned(to);
+    else store_part(to, v, left_);
+  }
+
+ private:
+  long left_;
+  bool roomy_;
+  xsimd::batch_bool<Scalar> inside_;
+};
+
 /// whole(first) for each vector of n values, then part(first, left) for what is left.
 template <class Scalar, class Whole, class Part> SKEIN_ALWAYS_INLINE void each_vector_of(long n, Whole&& whole, Part&& part) {
   constexpr long lanes = static_cast<long>(xsimd::batch<Scalar>::size);
