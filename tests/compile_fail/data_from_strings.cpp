@@ -1,4 +1,4 @@
-// expect: data::from_tensors takes ranges of numbers or of std::array of numbers, such as std::vector<float>
+// expect: data::from_tensors takes ranges of numbers or of std::array of numbers, such as std::vector<float>, and tensors on the host
 #include <string>
 #include <vector>
 

@@ -7,6 +7,7 @@
 #include <skein/data/map.hpp>
 #include <skein/data/moments.hpp>
 #include <skein/data/view.hpp>
+#include <skein/tensor/tensor.hpp>
 
 #include "../data/support.hpp"
 #include <catch2/catch.hpp>
@@ -185,6 +186,14 @@ TEST_CASE("data sets out of arrays: functions of one variable, of several, and c
   CHECK(images.size() == 2);
   CHECK(gathered(images, {0})[11] == Approx(1));
   CHECK(from_tensors(std::span<const float>(points[0]), sk::Extents{1, {2}}).size() == 1);
+  const sk::Tensor<float, 2> table{{1, 2, 3}, {4, 5, 6}};
+  const sk::Tensor<float, 1> answers{7, 8};
+  const auto rows = from_tensors(table, answers);
+  CHECK(rows.sample_extents() == sk::Extents{1, {3}});
+  CHECK(gathered(rows, {1}) == std::vector<float>{4, 5, 6});
+  CHECK(rows.target() == Target::vector(1));
+  const auto columns = from_tensors(table.view().transpose(), std::vector<int>{0, 1, 1});
+  CHECK(gathered(columns, {2}) == std::vector<float>{3, 6});
   CHECK(thrown([] { from_tensors(std::vector<float>{1, 2, 3}, std::vector<int>{1}); }).text ==
         "a data set in memory: 3 samples need 3 labels, 1 are given");
   CHECK(thrown([] { from_tensors(std::vector<float>{1, 2, 3}, {1, {2}}, std::vector<int>{1}); }).says("no whole number of samples of 2 values"));

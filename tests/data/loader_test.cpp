@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <new>
 #include <stdexcept>
 #include <vector>
@@ -20,7 +21,18 @@ using namespace sk::data;
 using data_test::thrown;
 
 namespace {
-/// n samples of three values i, i + 0.25, i + 0.5 with label i % 7.
+std::atomic<long> allocations{0};
+}
+__attribute__((noinline)) void* operator new(std::size_t bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* p = std::malloc(bytes ? bytes : 1)) return p;
+  throw std::bad_alloc();
+}
+__attribute__((noinline)) void operator delete(void* p) noexcept { std::free(p); }
+__attribute__((noinline)) void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+
+namespace {
+/// n samples of five values i, i + 0.125, ... with label i % 7.
 InMemory<float> ramp(int n) {
   std::vector<float> x;
   std::vector<std::int32_t> labels;
@@ -61,8 +73,11 @@ TEMPLATE_TEST_CASE("batches hold the samples that the order names, padded with z
         CHECK(b.labels[i] == index % 7);
         for (int j = 0; j < 5; ++j) CHECK(b.row(i)[j] == static_cast<TestType>(static_cast<double>(index) + 0.125 * j));
         for (long j = 5; j < b.pitch; ++j) CHECK(b.row(i)[j] == 0);
+        CHECK(b.template view<2>()(i, 4) == b.row(i)[4]);
       }
       first += b.count;
+      CHECK(b.template view<2>().extents == sk::dims(b.count, 5));
+      CHECK(thrown([&] { b.template view<4>(); }).text == "batch: samples of rank 1 make a tensor of rank 2, not of 4");
     }
     CHECK(step == 4);
   }
@@ -211,6 +226,7 @@ TEST_CASE("target vectors are staged with their pitch") {
     CHECK(b.labels == nullptr);
     CHECK(b.target_length == 5);
     CHECK(b.target_pitch == 8);
+    CHECK(b.target_view()(0, 4) == b.target(0)[4]);
     for (long i = 0; i < b.count; ++i) {
       CHECK(b.target(i)[4] == 10 * b.row(i)[0] + 4);
       CHECK(b.target(i)[5] == 0);
@@ -244,8 +260,12 @@ TEST_CASE("the prefetch thread is there only where a core is spare") {
   CHECK(Loader{data, {.batch = 2, .busy_threads = sk::available_cores() - 1}}.prefetching());
 }
 
-TEST_CASE("no page fault in any step after the first epoch") {
-  const auto data = ramp(20000);
+TEST_CASE("no page fault and no allocation in any step after the first epoch") {
+  const auto data = ramp(20000).subset([] {
+    std::vector<std::int64_t> all(20000);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
+    return all;
+  }());
   const Prefetch prefetch = GENERATE(Prefetch::on, Prefetch::off);
   Loader loader{data, {.batch = 64, .prefetch = prefetch}};
   double sum = 0;
@@ -254,6 +274,7 @@ TEST_CASE("no page fault in any step after the first epoch") {
   };
   epoch(0);
   long fewest = 1000;
+  const long before_all = allocations;
   for (std::int64_t e = 1; e < 6; ++e) {
     rusage before{}, after{};
     getrusage(RUSAGE_SELF, &before);
@@ -261,6 +282,9 @@ TEST_CASE("no page fault in any step after the first epoch") {
     getrusage(RUSAGE_SELF, &after);
     fewest = std::min(fewest, after.ru_minflt - before.ru_minflt);
   }
+  const long made = allocations - before_all;
+  CHECK(before_all > 0);
+  CHECK(made == 0);
   CHECK(sum > 0);
   CHECK(fewest == 0);
 }

@@ -3,8 +3,11 @@
 // pointers into the loader's memory, valid until the next batch is asked for.
 #pragma once
 #include <cstdint>
+#include <string>
 
+#include "../core/error.hpp"
 #include "../core/shape.hpp"
+#include "../tensor/view.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
 
@@ -25,6 +28,22 @@ template <class Scalar = float> struct Batch {
 
   const Scalar* row(long i) const { return x + i * pitch; }
   const Scalar* target(long i) const { return targets + i * target_pitch; }
+
+  /// The samples as a tensor: (count, height, width, channels), (count, length), ... Throws ShapeError where Rank is not that of
+  /// the samples plus one.
+  template <int Rank> TensorView<const Scalar, Rank, Cpu> view() const {
+    if (Rank != sample.rank + 1)
+      throw ShapeError("batch: samples of rank " + std::to_string(sample.rank) + " make a tensor of rank " + std::to_string(sample.rank + 1) +
+                       ", not of " + std::to_string(Rank));
+    Dims<Rank> extents;
+    extents[0] = count;
+    for (int i = 1; i < Rank; ++i) extents[i] = sample[i - 1];
+    Dims<Rank> strides = row_major(extents);
+    strides[0] = pitch;
+    return {x, extents, strides};
+  }
+  /// The target vectors as a matrix, (count, target_length).
+  TensorView<const Scalar, 2, Cpu> target_view() const { return {targets, dims(count, target_length), dims(target_pitch, 1)}; }
 };
 
 }  // namespace skein::inline SKEIN_ABI::data

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "../tensor/view.hpp"
 #include "in_memory.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
@@ -18,28 +19,60 @@ namespace detail {
 template <class T> struct ArrayLength { static constexpr int value = 0; using number = T; };
 template <class T, std::size_t N> struct ArrayLength<std::array<T, N>> { static constexpr int value = N; using number = T; };
 
-/// A range of numbers or of std::array of numbers.
-template <class Range> concept Numbers =
-    std::ranges::input_range<Range> && std::is_arithmetic_v<typename ArrayLength<std::ranges::range_value_t<Range>>::number>;
-template <class Range> using NumberOf = typename ArrayLength<std::ranges::range_value_t<Range>>::number;
-template <class Range> inline constexpr int numbers_each = ArrayLength<std::ranges::range_value_t<Range>>::value;
+/// A range of numbers or of std::array of numbers; or a tensor or view on the host.
+template <class T> concept NumberRange =
+    std::ranges::input_range<T> && std::is_arithmetic_v<typename ArrayLength<std::ranges::range_value_t<T>>::number>;
+template <class T> inline constexpr int tensor_rank = 0;
+template <class Scalar, int Rank> inline constexpr int tensor_rank<TensorView<Scalar, Rank, Cpu>> = Rank;
+template <class Scalar, int Rank> inline constexpr int tensor_rank<Tensor<Scalar, Rank, Cpu>> = Rank;
+template <class T> concept HostTensor = tensor_rank<T> > 0 && tensor_rank<T> <= 5;
+template <class T> concept Numbers = HostTensor<T> || (NumberRange<T> && !requires { typename T::skein_expression; });
 
-template <class To, class Range> std::vector<To> flatten(const Range& range) {
+template <class T> struct NumberIn { using type = typename ArrayLength<std::ranges::range_value_t<T>>::number; };
+template <HostTensor T> struct NumberIn<T> { using type = typename T::Scalar; };
+template <class T> using NumberOf = typename NumberIn<T>::type;
+
+template <class To, class S, int Rank> void flatten_view(const TensorView<S, Rank, Cpu>& view, std::vector<To>& flat) {
+  for (long i = 0; i < view.extent(0); ++i) {
+    if constexpr (Rank == 1) flat.push_back(static_cast<To>(view.data[i * view.strides[0]]));
+    else flatten_view<To>(view[i], flat);
+  }
+}
+template <class To, class T> std::vector<To> flatten(const T& numbers) {
   std::vector<To> flat;
-  if constexpr (std::ranges::sized_range<const Range>)
-    flat.reserve(static_cast<std::size_t>(std::ranges::size(range)) * static_cast<std::size_t>(numbers_each<Range> ? numbers_each<Range> : 1));
-  for (const auto& item : range) {
-    if constexpr (numbers_each<Range> > 0) for (const auto& number : item) flat.push_back(static_cast<To>(number));
-    else flat.push_back(static_cast<To>(item));
+  if constexpr (HostTensor<T>) {
+    flat.reserve(static_cast<std::size_t>(numbers.size()));
+    if constexpr (requires { numbers.view(); }) flatten_view<To>(numbers.view(), flat);
+    else flatten_view<To>(numbers, flat);
+  } else {
+    constexpr int each = ArrayLength<std::ranges::range_value_t<T>>::value;
+    if constexpr (std::ranges::sized_range<const T>)
+      flat.reserve(static_cast<std::size_t>(std::ranges::size(numbers)) * static_cast<std::size_t>(each > 0 ? each : 1));
+    for (const auto& item : numbers) {
+      if constexpr (each > 0) for (const auto& number : item) flat.push_back(static_cast<To>(number));
+      else flat.push_back(static_cast<To>(item));
+    }
   }
   return flat;
+}
+/// The extents of one sample: all of a tensor's but the first; the length of a std::array; one for numbers.
+template <class T> Extents sample_of(const T& numbers) {
+  if constexpr (HostTensor<T>) {
+    Extents sample;
+    for (int i = 1; i < tensor_rank<T>; ++i) sample.e[sample.rank++] = static_cast<int>(numbers.extent(i));
+    if (sample.rank == 0) sample = {1, {1}};
+    return sample;
+  } else {
+    constexpr int each = ArrayLength<std::ranges::range_value_t<T>>::value;
+    return {1, {each > 0 ? each : 1}};
+  }
 }
 
 template <class X> using StoredFor = std::conditional_t<std::is_same_v<NumberOf<X>, double>, double,
                                      std::conditional_t<std::is_same_v<NumberOf<X>, std::uint8_t>, std::uint8_t, float>>;
 
 template <class X> consteval void assert_numbers() {
-  static_assert(Numbers<X>, "data::from_tensors takes ranges of numbers or of std::array of numbers, such as std::vector<float>");
+  static_assert(Numbers<X>, "data::from_tensors takes ranges of numbers or of std::array of numbers, such as std::vector<float>, and tensors on the host");
 }
 
 inline int length_of(std::size_t values, std::int64_t samples, const char* what) {
@@ -68,13 +101,11 @@ template <class X, class Y> auto from_tensors(const X& x, Extents sample, const 
   }
 }
 
-/// One sample for each item of x, which is a number (a function of one variable) or a std::array of numbers (of several); y as above.
+/// One sample for each item of x, which is a number (a function of one variable) or a std::array of numbers (of several); or for each
+/// x(i) of a tensor. y as above; it may be a tensor too.
 template <class X, class Y> requires(!std::is_same_v<Y, Extents>) auto from_tensors(const X& x, const Y& y) {
   detail::assert_numbers<X>();
-  if constexpr (detail::Numbers<X>) {
-    constexpr int each = detail::numbers_each<X> > 0 ? detail::numbers_each<X> : 1;
-    return from_tensors(x, Extents{1, {each}}, y);
-  }
+  if constexpr (detail::Numbers<X>) return from_tensors(x, detail::sample_of(x), y);
 }
 
 /// Samples without targets, for predictions.

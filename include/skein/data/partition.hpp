@@ -2,6 +2,7 @@
 // Who serves which positions of an epoch: pure functions of sizes, batch, ranks, rank and step. The union over the ranks of
 // step s is exactly [s * batch, min((s + 1) * batch, size)), so any number of ranks sees the same global batches.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -70,7 +71,7 @@ constexpr std::int64_t local_steps(std::span<const std::int64_t> sizes, long bat
   const int ranks = static_cast<int>(sizes.size());
   std::int64_t steps = last == LastBatch::keep || ranks == 0 ? 0 : INT64_MAX;
   for (int r = 0; r < ranks; ++r) {
-    const std::int64_t own = shared_steps(sizes[r], static_cast<long>(local_batch(batch, ranks, r)), last);
+    const std::int64_t own = shared_steps(sizes[static_cast<std::size_t>(r)], static_cast<long>(local_batch(batch, ranks, r)), last);
     if (last == LastBatch::keep ? own > steps : own < steps) steps = own;
   }
   return steps;
@@ -82,11 +83,11 @@ constexpr Share local_share(std::span<const std::int64_t> sizes, long batch, int
   Share share;
   std::int64_t before = 0;
   for (int r = 0; r < ranks; ++r) {
-    const std::int64_t b = local_batch(batch, ranks, r);
-    const std::int64_t begin = step * b < sizes[r] ? step * b : sizes[r], end = sizes[r] - begin < b ? sizes[r] : begin + b;
+    const std::int64_t b = local_batch(batch, ranks, r), size = sizes[static_cast<std::size_t>(r)];
+    const std::int64_t begin = step * b < size ? step * b : size, end = size - begin < b ? size : begin + b;
     share.global_count += static_cast<long>(end - begin);
     if (r == rank) share.begin = begin, share.end = end, share.first = before + begin;
-    before += sizes[r];
+    before += size;
   }
   return share;
 }
