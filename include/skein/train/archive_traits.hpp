@@ -98,17 +98,6 @@ template <class T, class Archive> consteval Kind kind_of() {
   else return Kind::Nothing;
 }
 
-template <class T, Kind Of> struct TakenByArchive {
-  static_assert(Of != Kind::Pointer,
-                "an archive takes no pointers, views or references: what they point to does not exist in the process that "
-                "reads the file; store the value itself, or an index");
-  static_assert(Of != Kind::LongDouble, "long double has another format on each processor: store a double");
-  static_assert(Of != Kind::Nothing,
-                "an archive does not know this type: give it a member template <class Archive> void serialize(Archive& archive, "
-                "unsigned version) that says archive & member for each member");
-  static constexpr bool ok = true;
-};
-
 /// The fewest bytes that a value of T takes in an archive: the bound for every count.
 template <class T> consteval std::size_t least_bytes() {
   if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) return sizeof(T);
@@ -121,13 +110,6 @@ template <class T> consteval std::size_t least_bytes() {
       return (std::size_t{0} + ... + least_bytes<std::tuple_element_t<I, T>>());
     }(std::make_index_sequence<std::tuple_size_v<T>>());
   else return 4;  // a class begins with its version
-}
-
-/// Calls T's serialize, wherever it is.
-template <class Archive, class T> void call_serialize(Archive& archive, T& object, unsigned version) {
-  if constexpr (MemberSerialize<T, Archive>) object.serialize(archive, version);
-  else if constexpr (FreeSerialize<T, Archive>) serialize(archive, object, version);
-  else BoostAccess<T>::type::serialize(archive, object, version);  // last: Boost's door claims to fit every type
 }
 
 /// Objects in objects: deeper is refused on both sides, so that no file can exhaust the stack.

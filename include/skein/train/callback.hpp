@@ -32,14 +32,6 @@ template <class T> concept HasEpochEnd = requires(T t, EpochRecord r, Control c)
 template <class T> concept HasStepEnd = requires(T t, const StepRecord& r, Control c) { t.on_step_end(r, c); };
 template <class T> concept IsEpochFunction = std::invocable<T&, EpochRecord&, Control&> || std::invocable<T&, EpochRecord&>;
 template <class T> concept HasState = requires(T t, OutArchive& archive) { t.serialize(archive, 0u); };
-
-template <bool Copyable, bool AnyHook> struct CallbackCheck {
-  static_assert(Copyable, "a callback is a small value: give it a copy constructor, or hand it over by std::ref");
-  static_assert(!Copyable || AnyHook,
-                "a callback needs one of the hooks on_fit_begin(Control&), on_epoch_begin(int, Control&), on_step_end(const StepRecord&, "
-                "Control&), on_epoch_end(EpochRecord&, Control&), on_fit_end(const History&)");
-  static constexpr bool ok = true;
-};
 }  // namespace detail
 
 /// Has at least one hook.
@@ -50,7 +42,10 @@ concept Callback = std::copy_constructible<T> &&
 
 /// Says in one sentence what keeps T from being a callback.
 template <class T> consteval void assert_callback() {
-  static_assert(detail::CallbackCheck<std::copy_constructible<T>, !std::copy_constructible<T> || Callback<T>>::ok);
+  static_assert(std::copy_constructible<T>, "a callback is a small value: give it a copy constructor, or hand it over by std::ref");
+  static_assert(!std::copy_constructible<T> || Callback<T>,
+                "a callback needs one of the hooks on_fit_begin(Control&), on_epoch_begin(int, Control&), on_step_end(const StepRecord&, "
+                "Control&), on_epoch_end(EpochRecord&, Control&), on_fit_end(const History&)");
 }
 
 /// Any callback behind one type. Owns a copy, or refers to the user's through std::ref.

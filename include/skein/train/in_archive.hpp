@@ -9,36 +9,25 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "archive_face.hpp"
 #include "archive_traits.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
 /// Reads what OutArchive wrote, in the same order. The bytes must outlive it.
-class InArchive {
+class InArchive : public detail::ArchiveFace<InArchive, false> {
  public:
-  using is_saving = std::false_type;
-  using is_loading = std::true_type;
   static constexpr std::size_t usual_budget = std::size_t{64} << 20;
 
   /// The path and the offset of the first byte are for messages.
   explicit InArchive(std::span<const std::byte> bytes, std::string path = "archive in memory", long long offset = 0,
                      std::size_t budget = usual_budget)
       : bytes_(bytes), path_(std::move(path)), offset_(offset), budget_(bytes.size() + budget) {}
-
-  template <class T> InArchive& operator&(T&& value) {
-    if constexpr (detail::Named<T>) {
-      get(value.value());
-    } else {
-      static_assert(!std::is_const_v<std::remove_reference_t<T>>, "a const object cannot be read into");
-      if constexpr (!std::is_const_v<std::remove_reference_t<T>>) get(value);
-    }
-    return *this;
-  }
-  template <class T> InArchive& operator>>(T&& value) { return *this & std::forward<T>(value); }
 
   std::size_t left() const { return bytes_.size() - next_; }
   /// Bytes that nobody asked for are a fault: the object was another one.
@@ -49,9 +38,22 @@ class InArchive {
   [[noreturn]] void refuse(const std::string& what) const { throw FileError(path_, offset_ + static_cast<long long>(next_), what); }
 
  private:
-  template <class T> void get(T& value) {
-    constexpr detail::Kind kind = detail::kind_of<T, InArchive>();
-    static_assert(detail::TakenByArchive<T, kind>::ok);
+  friend class detail::ArchiveFace<InArchive, false>;
+
+  unsigned begin_object(unsigned known) {
+    const std::size_t start = next_;
+    std::uint32_t version = 0;
+    *this & version;
+    if (version > known)
+      throw VersionError(path_, offset_ + static_cast<long long>(start),
+                         "an object of version " + std::to_string(version) + ", but this program knows its class up to version " +
+                             std::to_string(known) + ": it was written by a later program (or is another object)");
+    if (++depth_ > detail::deepest) refuse("objects are nested deeper than 64");
+    return version;
+  }
+  void end_object() { --depth_; }
+
+  template <detail::Kind kind, class T> void transfer(T& value) {
     using detail::Kind;
     if constexpr (kind == Kind::Number) {
       get_numbers(&value, 1);
@@ -70,26 +72,13 @@ class InArchive {
       get_map(value);
     } else if constexpr (kind == Kind::Optional) {
       value.reset();
-      if (get_bool()) get(value.emplace());
-    } else if constexpr (kind == Kind::Pair) {
-      std::apply([this](auto&... each) { (get(each), ...); }, value);
-    } else if constexpr (kind == Kind::Class) {
-      get_object(value);
+      if (get_bool()) *this & value.emplace();
+    } else {
+      static_assert(kind == Kind::Pair);
+      std::apply([this](auto&... each) { (*this & ... & each); }, value);
     }
   }
 
-  template <class T> void get_object(T& object) {
-    const std::size_t start = next_;
-    std::uint32_t version = 0;
-    get(version);
-    if (version > archive_version<T>)
-      throw VersionError(path_, offset_ + static_cast<long long>(start),
-                         "an object of version " + std::to_string(version) + ", but this program knows its class up to version " +
-                             std::to_string(archive_version<T>) + ": it was written by a later program (or is another object)");
-    if (++depth_ > detail::deepest) refuse("objects are nested deeper than 64");
-    detail::call_serialize(*this, object, static_cast<unsigned>(version));
-    --depth_;
-  }
   template <class Vector> void get_vector(Vector& value) {
     using Element = typename Vector::value_type;
     static_assert(detail::least_bytes<Element>() > 0, "an element of a sequence must take at least one byte");
@@ -109,26 +98,26 @@ class InArchive {
     value.clear();
     for (std::size_t i = 0; i < count; ++i) {
       Key key{};
-      get(key);
+      *this & key;
       if (!value.empty() && !value.key_comp()(value.rbegin()->first, key)) refuse("the keys of a map do not ascend");
-      get(value.emplace_hint(value.end(), std::move(key), Mapped{})->second);
+      *this & value.emplace_hint(value.end(), std::move(key), Mapped{})->second;
     }
   }
   template <class T> void get_elements(T* values, std::size_t count) {
     if constexpr (detail::Number<T>) get_numbers(values, count);
-    else for (std::size_t i = 0; i < count; ++i) get(values[i]);
+    else for (std::size_t i = 0; i < count; ++i) *this & values[i];
   }
 
   bool get_bool() {
     unsigned char byte = 0;
-    get(byte);
+    *this & byte;
     if (byte > 1) refuse("a truth value is 0 or 1, here it is " + std::to_string(byte));
     return byte == 1;
   }
   /// A count that the bytes left can hold, of elements that the budget can hold.
   std::size_t get_count(std::size_t least, std::size_t memory) {
     std::uint64_t count = 0;
-    get(count);
+    *this & count;
     if (count > left() / least)
       refuse("a count of " + std::to_string(count) + " elements needs at least " + std::to_string(least) +
              " bytes each, but only " + std::to_string(left()) + " bytes are left");

@@ -53,23 +53,23 @@ template <class T> consteval MetricFault metric_fault() {
   if (!requires(const T m) { { m.value() } -> std::convertible_to<double>; }) return MetricFault::Value;
   return MetricFault::None;
 }
-template <MetricFault Fault> struct MetricCheck {
-  static_assert(Fault != MetricFault::Copy, "a metric is a small value: give it a copy constructor");
-  static_assert(Fault != MetricFault::Name, "a metric needs a name: std::string_view name() const");
-  static_assert(Fault != MetricFault::Add,
-                "a metric must be fed: void add(Rows<Scalar> outputs, Labels labels), or with Rows<Scalar> targets, for float");
-  static_assert(Fault != MetricFault::Sums,
-                "the state of a metric must be sums that ranks can add: std::span<double> sums(), all zero at the start");
-  static_assert(Fault != MetricFault::Value, "a metric needs its result: double value() const");
-  static constexpr bool ok = true;
-};
 }  // namespace detail
 
 /// A measure of outputs: name(), add(outputs, labels or targets), sums(), value() const.
 template <class T> concept Metric = detail::metric_fault<T>() == detail::MetricFault::None;
 
 /// Says the first thing that keeps T from being a metric, in one sentence.
-template <class T> consteval void assert_metric() { static_assert(detail::MetricCheck<detail::metric_fault<T>()>::ok); }
+template <class T> consteval void assert_metric() {
+  using enum detail::MetricFault;
+  constexpr detail::MetricFault fault = detail::metric_fault<T>();
+  static_assert(fault != Copy, "a metric is a small value: give it a copy constructor");
+  static_assert(fault != Name, "a metric needs a name: std::string_view name() const");
+  static_assert(fault != Add,
+                "a metric must be fed: void add(Rows<Scalar> outputs, Labels labels), or with Rows<Scalar> targets, for float");
+  static_assert(fault != Sums,
+                "the state of a metric must be sums that ranks can add: std::span<double> sums(), all zero at the start");
+  static_assert(fault != Value, "a metric needs its result: double value() const");
+}
 
 /// Back to the state before the first add.
 template <Metric T> constexpr void clear(T& metric) {

@@ -8,39 +8,36 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "archive_face.hpp"
 #include "archive_traits.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
 /// Collects the bytes of objects in memory. Types: numbers, enums, bool, std::string, vector, array, pair, tuple, map,
 /// optional, and classes with serialize(Archive&, unsigned).
-class OutArchive {
+class OutArchive : public detail::ArchiveFace<OutArchive, true> {
  public:
-  using is_saving = std::true_type;
-  using is_loading = std::false_type;
-
-  template <class T> OutArchive& operator&(const T& value) {
-    if constexpr (detail::Named<const T>) {
-      put(value.const_value());
-    } else {
-      put(value);
-    }
-    return *this;
-  }
-  template <class T> OutArchive& operator<<(const T& value) { return *this & value; }
-
   const std::vector<std::byte>& bytes() const { return bytes_; }
   std::vector<std::byte> take() { return std::move(bytes_); }
   /// For serialize functions that both archives run; while writing, what is wrong is the object.
   [[noreturn]] void refuse(const std::string& what) const { throw ArgumentError("the object cannot be written: " + what); }
 
  private:
-  template <class T> void put(const T& value) {
-    constexpr detail::Kind kind = detail::kind_of<T, OutArchive>();
-    static_assert(detail::TakenByArchive<T, kind>::ok);
+  friend class detail::ArchiveFace<OutArchive, true>;
+
+  unsigned begin_object(unsigned version) {
+    *this & std::uint32_t{version};
+    if (++depth_ > detail::deepest) refuse("objects are nested deeper than 64");
+    return version;
+  }
+  void end_object() { --depth_; }
+
+  template <detail::Kind kind, class T> void transfer(const T& value) {
     using detail::Kind;
     if constexpr (kind == Kind::Number) {
       put_numbers(&value, 1);
@@ -50,9 +47,8 @@ class OutArchive {
       put_count(value.size());
       put_numbers(value.data(), value.size());
     } else if constexpr (kind == Kind::Vector) {
-      using Element = typename T::value_type;
       put_count(value.size());
-      if constexpr (std::is_same_v<Element, bool>) for (const bool each : value) put(each);
+      if constexpr (std::is_same_v<typename T::value_type, bool>) for (const bool each : value) *this & each;
       else put_elements(value.data(), value.size());
     } else if constexpr (kind == Kind::Array) {
       put_elements(value.data(), value.size());
@@ -60,25 +56,20 @@ class OutArchive {
       put_elements(value, std::extent_v<T>);
     } else if constexpr (kind == Kind::Map) {
       put_count(value.size());
-      for (const auto& [key, mapped] : value) put(key), put(mapped);
+      for (const auto& [key, mapped] : value) *this & key & mapped;
     } else if constexpr (kind == Kind::Optional) {
-      put(value.has_value());
-      if (value) put(*value);
-    } else if constexpr (kind == Kind::Pair) {
-      std::apply([this](const auto&... each) { (put(each), ...); }, value);
-    } else if constexpr (kind == Kind::Class) {
-      constexpr unsigned version = archive_version<T>;
-      put(std::uint32_t{version});
-      if (++depth_ > detail::deepest) refuse("objects are nested deeper than 64");
-      detail::call_serialize(*this, const_cast<T&>(value), version);  // one function serves both archives, as in Boost
-      --depth_;
+      *this & value.has_value();
+      if (value) *this & *value;
+    } else {
+      static_assert(kind == Kind::Pair);
+      std::apply([this](const auto&... each) { (*this & ... & each); }, value);
     }
   }
-  void put_count(std::size_t count) { put(std::uint64_t{count}); }
+  void put_count(std::size_t count) { *this & std::uint64_t{count}; }
   template <class T> void put_elements(const T* values, std::size_t count) {
     static_assert(detail::least_bytes<T>() > 0, "an element of a sequence must take at least one byte");
     if constexpr (detail::Number<T>) put_numbers(values, count);
-    else for (std::size_t i = 0; i < count; ++i) put(values[i]);
+    else for (std::size_t i = 0; i < count; ++i) *this & values[i];
   }
   template <class T> void put_numbers(const T* values, std::size_t count) {
     if (count == 0) return;
