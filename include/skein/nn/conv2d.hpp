@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conv2d<Filters, Kernel<K>, ...>: convolution of an image with square windows, PyTorch's semantics and default initial values.
+// The weight is stored (kernel, kernel, in_channels / groups, filters).
+#pragma once
+#include <string_view>
+
+#include "../ops/conv2d.hpp"
+#include "layer.hpp"
+#include "options.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+/// An image (h, w, c) becomes (h', w', Filters), h' = (h + 2 padding - dilation (kernel - 1) - 1) / stride + 1. Options:
+/// Kernel<K> (must be given), Stride<1>, Padding<0>, Dilation<1>, Groups<1>, NoBias, WeightInit<>, BiasInit<>. Refuses a flat
+/// input, a window larger than the padded image, and groups that do not divide channels and filters.
+template <int Filters, class... Options> struct Conv2d {
+  static constexpr int filters = Filters;
+  static constexpr int kernel_size = detail::Pick<Kernel, 0, Options...>::value;
+  static constexpr int stride = detail::Pick<Stride, 1, Options...>::value;
+  static constexpr int padding = detail::Pick<Padding, 0, Options...>::value;
+  static constexpr int dilation = detail::Pick<Dilation, 1, Options...>::value;
+  static constexpr int groups = detail::Pick<Groups, 1, Options...>::value;
+  static constexpr bool has_bias = !detail::has_option<NoBias, Options...>;
+  static_assert(Filters > 0, "Conv2d<Filters, ...>: at least one filter");
+  static_assert(kernel_size > 0, "Conv2d<Filters, Kernel<K>, ...>: give the side of the window, at least 1");
+  static_assert(stride > 0 && dilation > 0 && groups > 0 && padding >= 0,
+                "Conv2d: Stride, Dilation and Groups are at least 1, Padding at least 0");
+
+  static constexpr ops::Conv2dGeometry geometry(Extents in) {
+    const bool image = in.image();
+    return {image ? in.height() : 1, image ? in.width() : 1, in.channels(), Filters, kernel_size, stride, padding, dilation, groups};
+  }
+  static constexpr LayerInfo describe(Extents in) {
+    const ops::Conv2dGeometry g = geometry(in);
+    LayerInfo i{.output = {3, {g.out_height(), g.out_width(), Filters}}};
+    const long fan_in = g.weight_rows(), fan_out = 1L * kernel_size * kernel_size * g.group_filters();
+    i.parameters[0] = {.name = "weight", .extents = {4, {kernel_size, kernel_size, g.group_channels(), Filters}},
+                       .init = detail::PickInit<WeightInit, Init::fan_in_uniform, Options...>::value, .fan_in = fan_in, .fan_out = fan_out};
+    if (has_bias)
+      i.parameters[1] = {.name = "bias", .extents = {1, {Filters}}, .init = detail::PickInit<BiasInit, Init::fan_in_uniform, Options...>::value,
+                         .fan_in = fan_in, .fan_out = fan_out, .decay = false};
+    i.flops = g.flops();
+    i.saves_input = true;
+    i.derived = ops::cpu::conv2d_derived(g);
+    i.workspace = ops::cpu::conv2d_workspace(g);
+    i.kronecker = {fan_in + (has_bias ? 1 : 0), Filters};
+    if (!in.image()) i.fault = Fault::wants_image;
+    else if (!g.fits()) i.fault = Fault::window_too_large;
+    else if (in.channels() % groups != 0 || Filters % groups != 0) i.fault = Fault::groups_do_not_divide;
+    return i;
+  }
+
+  template <class In, class Frame> static void forward(Frame& f) { Op<In, Frame>::forward(call<In>(f)); }
+  template <class In, class Frame> static void backward(Frame& f) { Op<In, Frame>::backward(call<In>(f)); }
+  template <class In, class Frame> static void derive(Frame& f) {
+    const Worker& w = f.context->worker;
+    if (f.ordinal % w.count == w.index) Op<In, Frame>::derive(call<In>(f));        // layers are shared out among the workers
+  }
+  template <class In, class Frame> static void prepare(Frame& f) { Op<In, Frame>::prepare(f.batch); }
+  /// Which kernel runs this layer.
+  template <class In, class Frame> static constexpr std::string_view kernel() { return Op<In, Frame>::name; }
+
+ private:
+  template <class In, class Frame> using Op = ops::Conv2d<typename Frame::Device, typename Frame::Scalar, geometry(In::extents)>;
+
+  template <class In, class Frame> static ops::Conv2dCall<typename Frame::Scalar> call(Frame& f) {
+    constexpr long weight = geometry(In::extents).weight_rows() * geometry(In::extents).weight_pitch();
+    ops::Conv2dCall<typename Frame::Scalar> c;
+    c.batch = f.batch;
+    c.x = f.x;
+    c.weight = f.parameters;
+    c.bias = has_bias ? f.parameters + weight : nullptr;
+    c.y = f.y;
+    c.dy = f.dy;
+    c.dx = f.dx;
+    c.dweight = f.gradients;
+    c.dbias = has_bias && f.gradients ? f.gradients + weight : nullptr;
+    c.derived = f.derived;
+    c.workspace = f.workspace;
+    return c;
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::nn

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Face of convolution: Conv2d<Device, Scalar, Geometry> is what runs one geometry on one device. The geometry is a template
+// argument, so that the back end can choose its kernel at compile time; kernels that need no specialisation take it as a value.
+#pragma once
+#include "../device/device.hpp"
+#include "cpu/conv2d.hpp"
+#include "reference/conv2d.hpp"
+
+namespace skein::inline SKEIN_ABI::ops {
+
+/// What every back end offers for a geometry. Sizes are bounds for all back ends and scalar types: a layer declares them
+/// before it knows either.
+template <class Device, class Scalar, Conv2dGeometry G> struct Conv2d {
+  static_assert(std::same_as<Device, Cpu>, "ops::Conv2d: this device's operations are not included");
+  using Kernel = cpu::Conv2d<Scalar, G>;
+  /// Which kernel runs, for people.
+  static constexpr std::string_view name = Kernel::name;
+  /// Makes c.derived of c.weight: call it after every change of the weights.
+  static void derive(const Conv2dCall<Scalar>& c) { Kernel::derive(c); }
+  /// Whatever must exist before the first call with this batch.
+  static void prepare(long batch) { Kernel::prepare(batch); }
+  static void forward(const Conv2dCall<Scalar>& c) { Kernel::forward(c); }
+  /// Adds to dweight and dbias; writes dx where it is not null.
+  static void backward(const Conv2dCall<Scalar>& c) { Kernel::backward(c); }
+};
+
+}  // namespace skein::inline SKEIN_ABI::ops
