@@ -41,9 +41,10 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
   int rank() const { return comm_->rank(); }
   int ranks() const { return comm_->size(); }
   int local_ranks() const {
-    if constexpr (requires { comm_->local_size(); }) return comm_->local_size();
+    if constexpr (requires { comm_->node_size(); }) return comm_->node_size();
     else return comm_->size();
   }
+  bool threads_of_one_process() const { return Comm::name == "ThreadComm"; }
   bool exchanges() const { return comm_->size() > 1; }
 
   void start() {

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The policy concept: hooks are no-ops by default, and a policy of one's own needs only those that it has.
+#include <catch2/catch.hpp>
+
+#include <vector>
+
+#include <skein/data/from_tensors.hpp>
+#include <skein/nn/loss/mse.hpp>
+#include <skein/optim/sgd.hpp>
+#include <skein/parallel/policy.hpp>
+#include <skein/train/trainer.hpp>
+
+#include "../support/naive_layers.hpp"
+
+namespace sk = skein;
+using Replica = sk::parallel::Replica<float, sk::Cpu>;
+
+static_assert(sk::parallel::Policy<sk::parallel::Alone, Replica>);
+static_assert(!sk::parallel::Policy<int, Replica>);
+
+namespace {
+struct Calls { int start = 0, after = 0; };
+struct Counting {
+  Calls* calls;
+  struct Strand : sk::parallel::Strand {
+    Calls* calls = nullptr;
+    float* first = nullptr;
+    void start() { ++calls->start; }
+    bool after_step(std::int64_t step) {
+      ++calls->after;
+      if (step % 2 == 0) *first = 0;                // a policy may change weights: it says so
+      return step % 2 == 0;
+    }
+  };
+  template <class R> Strand bind(const R& replica) const {
+    Strand s;
+    s.calls = calls;
+    s.first = replica.parameters.data;
+    return s;
+  }
+};
+}  // namespace
+
+TEST_CASE("hooks of a policy are called around each step", "[parallel]") {
+  const std::vector<float> x{1, 2, 3, 4, 5, 6}, y{2, 4, 6, 8, 10, 12};
+  auto data = sk::data::from_tensors(x, y);
+  sk::Model<sk::nn::Sequential<naive::Linear<1>>, sk::Shape<1>> model{sk::Seed{1}};
+  Calls calls;
+  sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.01f}, Counting{&calls}};
+  trainer.fit(data, {.epochs = 2, .batch = 2, .progress = false});
+  CHECK(calls.start == 1);
+  CHECK(calls.after == 6);
+  CHECK(model.parameters()[0] == 0);
+}
