@@ -39,7 +39,6 @@ class ThreadComm : public comm::Messages<ThreadComm, Cpu> {
   /// A communicator of the ranks with this colour (0 or more), ordered by key, then by rank. Collective; blocking.
   ThreadComm split(int color, int key = 0) {
     if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
-    const std::pair<int, int> mine{color, key};
     struct Wish { int color, key; };
     const std::vector<Wish> wishes = all_gather(Wish{color, key});
     int leader = -1, place = 0, count = 0;
@@ -48,7 +47,7 @@ class ThreadComm : public comm::Messages<ThreadComm, Cpu> {
       if (w.color != color) continue;
       if (leader < 0) leader = r;
       ++count;
-      place += w.key < mine.second || (w.key == mine.second && r < rank());
+      place += w.key < key || (w.key == key && r < rank());
     }
     comm::Team& parent = engine_->team();
     std::shared_ptr<comm::Team> team;

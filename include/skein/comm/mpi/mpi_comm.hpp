@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that are processes of an MPI job. Start-up, splitting and messages are MPI's; collectives of ranks on one node go
+// through shared memory. boost.hpp beside this adds Boost.MPI's communicators and serialised objects.
+#pragma once
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "../concepts.hpp"
+#include "../messages.hpp"
+#include "engine.hpp"
+#include "session.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+namespace comm {
+/// How another library's communicator is made of an MPI_Comm (specialised in boost.hpp).
+template <class C> struct Bridge {};
+}  // namespace comm
+
+/// A rank among processes. Move-only. Use it from one thread, the one that initialised MPI (MPI_THREAD_FUNNELED).
+class MpiComm : public comm::Messages<MpiComm, Cpu> {
+ public:
+  static constexpr std::string_view name = "MpiComm";
+  using engine_type = comm::MpiEngine;
+  template <class T, class Op> static constexpr bool reduces = Reduction<Op, T>;
+
+  /// The world. Initialises MPI where nobody has, and finalises what it initialised; without mpirun it is a world of one. From
+  /// here on an exception that nobody catches ends all ranks with "rank r: message". Collective.
+  MpiComm(int& argc, char**& argv, const CommOptions& options = {}) : session_(std::make_unique<comm::MpiSession>()) {
+    session_->start(argc, argv);
+    engine_ = std::make_unique<engine_type>(MPI_COMM_WORLD, options);
+  }
+  /// The ranks of an existing communicator (a boost::mpi::communicator converts to it). Makes a communicator of its own, never
+  /// finalises. Collective over `existing`.
+  explicit MpiComm(MPI_Comm existing, const CommOptions& options = {}) : engine_(std::make_unique<engine_type>(existing, options)) {}
+
+  MpiComm(MpiComm&& o) noexcept : session_(std::move(o.session_)), engine_(std::move(o.engine_)), uncaught_(o.uncaught_) {}
+  MpiComm& operator=(MpiComm&& o) noexcept {
+    std::swap(session_, o.session_);
+    std::swap(engine_, o.engine_);
+    std::swap(uncaught_, o.uncaught_);
+    return *this;
+  }
+  ~MpiComm() {
+    if (!engine_) return;
+    if (session_ && session_->owns() && comm::mpi_runs()) {
+      // Others may wait for this rank for ever: MPI_Finalize would too.
+      if (std::uncaught_exceptions() > uncaught_) comm::abort_all("an exception left the scope of the world's MpiComm");
+      if (engine_->failed()) comm::abort_all("the world's MpiComm had failed");
+    }
+    engine_.reset();
+    if (session_) session_->finish();
+  }
+
+  int rank() const { return engine_->rank(); }
+  int size() const { return engine_->size(); }
+  /// Ranks on this rank's node, and this rank's place among them (which GPU, whose cores).
+  int node_size() const { return engine_->node_size(); }
+  int node_rank() const { return engine_->node_rank(); }
+  /// Collectives go through shared memory: all ranks are on one node.
+  bool shares_memory() const { return engine_->shares_memory(); }
+
+  /// Seconds until a rank that does not arrive is named.
+  void set_deadline(double seconds) { engine_->options().deadline = seconds; }
+  /// Compares kind, type and count of every collective also between nodes. On all ranks alike.
+  void set_check(bool check) { engine_->set_check(check); }
+
+  /// A communicator of the ranks with this colour (0 or more), ordered by key, then by rank. Collective; blocking.
+  MpiComm split(int color, int key = 0) {
+    if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
+    barrier();                                           // a rank that is missing is named here, not waited for inside MPI
+    MPI_Comm part = MPI_COMM_NULL;
+    comm::check_mpi(MPI_Comm_split(engine_->comm(), color, key, &part), "MPI_Comm_split");
+    MpiComm made(part, engine_->options());
+    MPI_Comm_free(&part);
+    return made;
+  }
+
+  /// Calls function(*this); an exception ends all ranks with its message, even where the program would catch it further out.
+  template <class Function> void run(Function&& function) {
+    try {
+      function(*this);
+    } catch (const std::exception& e) {
+      comm::abort_all(e.what());
+    }
+  }
+
+  /// The MPI communicator, for other libraries' calls. Not for messages with tags above 32000.
+  MPI_Comm native() const { return engine_->comm(); }
+  /// Another library's communicator over the same ranks: `boost::mpi::communicator c = world;` with comm/mpi/boost.hpp.
+  template <class C> requires requires(MPI_Comm c) { { comm::Bridge<C>::make(c) } -> std::same_as<C>; }
+  operator C() const { return comm::Bridge<C>::make(engine_->comm()); }
+
+  engine_type& engine() { return *engine_; }
+
+ private:
+  std::unique_ptr<comm::MpiSession> session_;
+  std::unique_ptr<engine_type> engine_;
+  int uncaught_ = std::uncaught_exceptions();
+};
+
+}  // namespace skein::inline SKEIN_ABI

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that all ranks of a node map: their lines, the signatures of their calls, the failure that ends all, and a ring of
+// slots for each rank through which data passes. Its name is gone as soon as all have it, so that nothing is left behind.
+#pragma once
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <string>
+#include <thread>
+
+#include "../operation.hpp"
+#include "../wait.hpp"
+#include "api.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+class Segment {
+ public:
+  static constexpr std::size_t depth = 4;                // slots of a rank's ring
+  static constexpr std::uint64_t calls = 64;             // signatures of a rank's ring
+
+  Segment() = default;
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+  ~Segment() { unmap(); }
+
+  /// Collective over ranks of one node. False, on all ranks alike, where the machine gives no shared memory.
+  bool create(MPI_Comm comm, int rank, int ranks) {
+    ranks_ = ranks;
+    slot_ = std::max<std::size_t>(std::size_t{128} << 10, static_cast<std::size_t>(ranks) * 4096);
+    lines_at_ = sizeof(Head);
+    signatures_at_ = lines_at_ + sizeof(Line) * n();
+    slots_at_ = (signatures_at_ + sizeof(Signature) * calls * n() + 4095) / 4096 * 4096;
+    bytes_ = slots_at_ + slot_ * depth * n();
+    char name[64] = "";
+    int good = 1;
+    if (rank == 0) good = make(name) ? 1 : 0;
+    MPI_Bcast(name, sizeof name, MPI_CHAR, 0, comm);
+    if (rank != 0) good = name[0] && open(name) ? 1 : 0;
+    int all = 0;
+    MPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, comm);
+    if (rank == 0 && name[0]) shm_unlink(name);
+    if (!all) unmap();
+    return all != 0;
+  }
+
+  Line& line(int r) const { return at<Line>(lines_at_)[r]; }
+  Signature& signature(int r, std::uint64_t call) const { return at<Signature>(signatures_at_)[static_cast<std::uint64_t>(r) * calls + call % calls]; }
+  char* slot(int r, std::uint64_t chunk) const { return at<char>(slots_at_) + (static_cast<std::size_t>(r) * depth + chunk % depth) * slot_; }
+  std::size_t slot_bytes() const { return slot_; }
+
+  bool failed() const { return at<Head>(0)->failed.load(std::memory_order_acquire) == 2; }
+  std::string message() const { return at<Head>(0)->message; }
+  /// The first message stays; all sleepers wake.
+  void fail(const std::string& message) const {
+    Head& head = *at<Head>(0);
+    std::uint32_t none = 0;
+    if (head.failed.compare_exchange_strong(none, 1)) {
+      std::snprintf(head.message, sizeof head.message, "%s", message.c_str());
+      head.failed.store(2, std::memory_order_seq_cst);
+    }
+    for (int i = 0; i < 1000 && !failed(); ++i) std::this_thread::yield();
+    for (int r = 0; r < ranks_; ++r)
+      for (const Counter& c : line(r).counter) wake_all(c, Reach::Machine);
+  }
+
+ private:
+  struct alignas(128) Head {
+    Counter failed{0};                                   // 1 while the message is written, 2 after
+    char message[1500] = "";
+  };
+  std::size_t n() const { return static_cast<std::size_t>(ranks_); }
+  template <class T> T* at(std::size_t offset) const { return reinterpret_cast<T*>(base_ + offset); }
+
+  bool make(char (&name)[64]) {
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      const auto now = static_cast<unsigned long long>(std::chrono::steady_clock::now().time_since_epoch().count());
+      std::snprintf(name, sizeof name, "/skein-%d-%llx-%d", static_cast<int>(getpid()), now, attempt);
+      const int file = shm_open(name, O_CREAT | O_EXCL | O_RDWR, 0600);
+      if (file < 0) continue;
+      // posix_fallocate: a full /dev/shm is found here, not by a SIGBUS later.
+      const bool good = ftruncate(file, static_cast<off_t>(bytes_)) == 0 && posix_fallocate(file, 0, static_cast<off_t>(bytes_)) == 0 && map(file);
+      ::close(file);
+      if (!good) {
+        shm_unlink(name);
+        break;
+      }
+      new (base_) Head();
+      for (int r = 0; r < ranks_; ++r) new (&line(r)) Line();
+      return true;
+    }
+    name[0] = 0;
+    return false;
+  }
+  bool open(const char* name) {
+    const int file = shm_open(name, O_RDWR, 0600);
+    if (file < 0) return false;
+    const bool good = map(file);
+    ::close(file);
+    return good;
+  }
+  bool map(int file) {
+    int flags = MAP_SHARED;
+#if defined(MAP_POPULATE)
+    flags |= MAP_POPULATE;
+#endif
+    void* p = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, flags, file, 0);
+    if (p == MAP_FAILED) return false;
+    base_ = static_cast<char*>(p);
+    return true;
+  }
+  void unmap() {
+    if (base_) munmap(base_, bytes_);
+    base_ = nullptr;
+  }
+
+  int ranks_ = 0;
+  std::size_t slot_ = 0, lines_at_ = 0, signatures_at_ = 0, slots_at_ = 0, bytes_ = 0;
+  char* base_ = nullptr;
+};
+
+}  // namespace skein::inline SKEIN_ABI::comm

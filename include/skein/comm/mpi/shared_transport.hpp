@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives between processes of one node, through the slots of a Segment: a rank copies what others need into its slot, folds
+// its slice out of all slots, copies the others' slices out; chunks follow each other through a ring, so that copying, folding
+// and waiting overlap and everything stays in the cache. A state machine: step() never waits.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "../work.hpp"
+#include "segment.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+class SharedTransport {
+ public:
+  enum { In = 0, Folded = 1, Taken = 2 };                // the counters of a line, in chunks since the start
+
+  SharedTransport(const Segment& segment, int rank, int ranks)
+      : segment_(segment), rank_(rank), ranks_(ranks), pointers_(ranks), own_(segment.line(rank)) {}
+
+  /// Makes `o` the current call. It stays alive until step() says that it is done.
+  void begin(const Operation& o, std::uint64_t call) {
+    o_ = &o;
+    call_ = call;
+    base_ += chunks_;
+    in_ = folded_ = taken_ = 0;
+    compared_ = false;
+    const Signature& s = o.signature;
+    const std::size_t slot = segment_.slot_bytes(), bytes = o.bytes(s.count);
+    const bool reduces = s.kind == Collective::AllReduce || s.kind == Collective::Reduce;
+    two_phases_ = reduces && bytes > one_phase_bytes;
+    std::size_t most = s.count;
+    per_chunk_ = slot / s.element;
+    if (s.kind == Collective::AllGather) most = o.largest_piece(ranks_);
+    if (s.kind == Collective::ReduceScatter || s.kind == Collective::AllToAll) {
+      most = o.largest_piece(ranks_);
+      sub_slot_ = slot / static_cast<std::size_t>(ranks_) / 64 * 64;
+      per_chunk_ = sub_slot_ / s.element;
+    }
+    if (two_phases_ && bytes > 4096) per_chunk_ = std::min(per_chunk_, std::max<std::size_t>(first_chunk_bytes / s.element, (s.count + 3) / 4));
+    chunks_ = most == 0 || s.kind == Collective::Barrier ? 1 : (most + per_chunk_ - 1) / per_chunk_;
+    const std::size_t grain = std::max<std::size_t>(1, 64 / s.element);
+    if (chunks_ > 1) per_chunk_ = std::min(per_chunk_, ((most + chunks_ - 1) / chunks_ + grain - 1) / grain * grain);
+    segment_.signature(rank_, call_) = s;
+  }
+  /// All chunks of the current call have passed.
+  bool done() const { return taken_ == chunks_; }
+
+  /// One piece of work of the current call; false where it lacks need().
+  bool step() {
+    need_ = {};
+    const std::uint64_t ready = two_phases_ ? folded_ : in_;
+    if (taken_ < ready && (two_phases_ ? all(Folded, base_ + taken_ + 1) : sources_in(base_ + taken_ + 1))) {
+      compare();
+      take(taken_++);
+      publish(own_, Taken, number(base_ + taken_), Reach::Machine);
+      return true;
+    }
+    if (two_phases_ && folded_ < in_ && all(In, base_ + folded_ + 1)) {
+      compare();
+      fold_slice(folded_++);
+      publish(own_, Folded, number(base_ + folded_), Reach::Machine);
+      return true;
+    }
+    if (in_ < chunks_ && (base_ + in_ < Segment::depth || all(Taken, base_ + in_ + 1 - Segment::depth))) {
+      fill(in_++);
+      publish(own_, In, number(base_ + in_), Reach::Machine);
+      return true;
+    }
+    return false;
+  }
+  /// What the oldest unfinished chunk lacks.
+  const Need& need() const { return need_; }
+  /// Whether rank r is among those that it lacks.
+  bool lacks(int r) const {
+    if (!need_.line || (r == rank_)) return false;
+    if (o_->signature.kind == Collective::Broadcast && need_.which == In && r != o_->signature.root) return false;
+    return !Need{&segment_.line(r), need_.which, need_.value}.met();
+  }
+  /// Rank r has at least begun the current call.
+  bool has_begun(int r) const { return Need{&segment_.line(r), In, number(base_ + 1)}.met(); }
+
+ private:
+  static constexpr std::size_t one_phase_bytes = 16384;  // below, one rendezvous is worth more than a second fold (measured)
+  static constexpr std::size_t first_chunk_bytes = 32768;
+
+  static std::uint32_t number(std::uint64_t chunk) { return static_cast<std::uint32_t>(chunk); }
+  bool met(int r, int which, std::uint64_t value) {
+    const Need need{&segment_.line(r), which, number(value)};
+    if (need.met()) return true;
+    if (!need_.line) need_ = need;
+    return false;
+  }
+  bool all(int which, std::uint64_t value) {
+    for (int r = 0; r < ranks_; ++r)
+      if (r != rank_ && !met(r, which, value)) return false;
+    return true;
+  }
+  bool sources_in(std::uint64_t value) {
+    if (o_->signature.kind == Collective::Broadcast) return rank_ == o_->signature.root || met(o_->signature.root, In, value);
+    return all(In, value);
+  }
+
+  // Ranks compare what they call before they touch a byte.
+  void compare() {
+    if (compared_) return;
+    compared_ = true;
+    const auto of = [&](int r) -> const Signature& { return segment_.signature(r, call_); };
+    const Signature& own = o_->signature;
+    if (own.kind == Collective::Broadcast) {
+      if (rank_ == own.root || of(own.root) == own) return;
+      const Signature both[2] = {of(own.root), own};
+      throw CommError("collective call " + std::to_string(call_) + " differs between ranks: rank " + std::to_string(own.root) + ": " +
+                      describe(both[0]) + "; rank " + std::to_string(rank_) + ": " + describe(both[1]) +
+                      ". Every rank must make the same calls in the same order");
+    }
+    for (int r = 0; r < ranks_; ++r)
+      if (!(of(r) == own)) throw CommError(mismatch_text(call_, ranks_, of));
+  }
+
+  // The part of `whole` that belongs to chunk i.
+  Piece part(Piece whole, std::uint64_t i) const {
+    const std::size_t begin = std::min(whole.count, static_cast<std::size_t>(i) * per_chunk_), end = std::min(whole.count, begin + per_chunk_);
+    return {whole.offset + begin, end - begin};
+  }
+  Piece slice(Piece chunk, int r) const { return slice_of(chunk.count, o_->signature.element, r, ranks_); }
+  char* slot(int r, std::uint64_t i) const { return segment_.slot(r, base_ + i); }
+  char* sub_slot(int r, int q, std::uint64_t i) const { return slot(r, i) + static_cast<std::size_t>(q) * sub_slot_; }
+  bool receives() const { return o_->signature.kind != Collective::Reduce || rank_ == o_->signature.root; }
+
+  void fill(std::uint64_t i) {
+    const Operation& o = *o_;
+    switch (o.signature.kind) {
+      case Collective::Barrier: break;
+      case Collective::Broadcast:
+        if (rank_ != o.signature.root) break;
+        [[fallthrough]];
+      case Collective::AllReduce:
+      case Collective::Reduce: {
+        const Piece c = part({0, o.signature.count}, i);
+        const char* from = o.from() + o.bytes(c.offset);
+        const Piece own = two_phases_ ? slice(c, rank_) : Piece{c.count, 0};
+        const std::size_t after = own.offset + own.count;
+        copy_bytes(slot(rank_, i), from, o.bytes(own.offset));
+        copy_bytes(slot(rank_, i) + o.bytes(after), from + o.bytes(after), o.bytes(c.count - after));
+        break;
+      }
+      case Collective::AllGather: {
+        const Piece c = part({0, o.piece(rank_).count}, i);
+        copy_bytes(slot(rank_, i), o.from() + o.bytes(c.offset), o.bytes(c.count));
+        break;
+      }
+      case Collective::ReduceScatter:
+      case Collective::AllToAll:
+        for (int q = 0; q < ranks_; ++q) {
+          const Piece c = part(o.piece(q), i);
+          if (q != rank_) copy_bytes(sub_slot(rank_, q, i), o.from() + o.bytes(c.offset), o.bytes(c.count));
+        }
+        break;
+    }
+  }
+
+  void fold_slice(std::uint64_t i) {
+    const Operation& o = *o_;
+    const Piece c = part({0, o.signature.count}, i), own = slice(c, rank_);
+    if (own.count == 0) return;
+    const std::size_t user = o.bytes(c.offset + own.offset), inside = o.bytes(own.offset);
+    for (int r = 0; r < ranks_; ++r) pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + user : slot(r, i) + inside;
+    pointers_.to[0] = slot(rank_, i) + inside;
+    if (receives()) pointers_.to[1] = o.into() + user;
+    o.fold(o.functor, pointers_.to.data(), receives() ? 2 : 1, pointers_.from.data(), ranks_, own.count);
+  }
+
+  void take(std::uint64_t i) {
+    const Operation& o = *o_;
+    switch (o.signature.kind) {
+      case Collective::Barrier: break;
+      case Collective::Broadcast: {
+        const Piece c = part({0, o.signature.count}, i);
+        if (rank_ != o.signature.root) copy_bytes(o.into() + o.bytes(c.offset), slot(o.signature.root, i), o.bytes(c.count));
+        break;
+      }
+      case Collective::AllReduce:
+      case Collective::Reduce: {
+        const Piece c = part({0, o.signature.count}, i);
+        if (!receives() || c.count == 0) break;
+        char* into = o.into() + o.bytes(c.offset);
+        if (!two_phases_) {
+          for (int r = 0; r < ranks_; ++r) pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + o.bytes(c.offset) : slot(r, i);
+          pointers_.to[0] = into;
+          o.fold(o.functor, pointers_.to.data(), 1, pointers_.from.data(), ranks_, c.count);
+          break;
+        }
+        for (int r = 0; r < ranks_; ++r) {
+          const Piece s = slice(c, r);
+          if (r != rank_) copy_bytes(into + o.bytes(s.offset), slot(r, i) + o.bytes(s.offset), o.bytes(s.count));
+        }
+        break;
+      }
+      case Collective::AllGather:
+        for (int r = 0; r < ranks_; ++r) {
+          const Piece c = part(o.piece(r), i), own = part({0, o.piece(r).count}, i);
+          copy_bytes(o.into() + o.bytes(c.offset), r == rank_ ? o.from() + o.bytes(own.offset) : slot(r, i), o.bytes(c.count));
+        }
+        break;
+      case Collective::ReduceScatter: {
+        const Piece c = part(o.piece(rank_), i), own = part({0, o.piece(rank_).count}, i);
+        for (int r = 0; r < ranks_; ++r)
+          pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + o.bytes(c.offset) : sub_slot(r, rank_, i);
+        pointers_.to[0] = o.into() + o.bytes(own.offset);
+        if (c.count) o.fold(o.functor, pointers_.to.data(), 1, pointers_.from.data(), ranks_, c.count);
+        break;
+      }
+      case Collective::AllToAll:
+        for (int r = 0; r < ranks_; ++r) {
+          const Piece c = part(o.piece(r), i), own = part(o.piece(rank_), i);
+          copy_bytes(o.into() + o.bytes(c.offset), r == rank_ ? o.from() + o.bytes(own.offset) : sub_slot(r, rank_, i), o.bytes(c.count));
+        }
+        break;
+    }
+  }
+
+  const Segment& segment_;
+  int rank_, ranks_;
+  Pointers pointers_;
+  Line& own_;
+  const Operation* o_ = nullptr;
+  std::uint64_t call_ = 0, base_ = 0, chunks_ = 0, in_ = 0, folded_ = 0, taken_ = 0;
+  std::size_t per_chunk_ = 0, sub_slot_ = 0;
+  bool two_phases_ = false, compared_ = false;
+  Need need_;
+};
+
+}  // namespace skein::inline SKEIN_ABI::comm
