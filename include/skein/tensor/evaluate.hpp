@@ -55,7 +55,7 @@ template <> struct Evaluator<Cpu> {
   }
 };
 
-/// What an assignment refuses to compile, one sentence each, the first fault only.
+/// What an assignment refuses to compile: the first fault only.
 template <class S, int R, class D, class Node> struct Assignment {
   static constexpr bool sound = Node::sound;
   static constexpr bool device = !sound || std::is_same_v<typename Node::Device, D> || std::is_same_v<typename Node::Device, AnyDevice>;
@@ -63,12 +63,24 @@ template <class S, int R, class D, class Node> struct Assignment {
   static constexpr bool writes = !sound || !device || !rank || !std::is_const_v<S>;
   static constexpr bool scalar = !sound || !device || !rank || !writes || std::is_same_v<typename Node::Scalar, S> ||
                                  std::is_same_v<typename Node::Scalar, bool>;
-  static_assert(device, "an expression is assigned to a tensor of another device: move it with .to<Device>() first");
-  static_assert(rank, "an expression of higher rank does not broadcast to its target: reduce, slice or reshape it first");
-  static_assert(writes, "the target of an assignment is a view of const values: take the view of a tensor that is not const");
-  static_assert(scalar, "an expression is assigned to a tensor of another scalar type: convert it with cast<Scalar>() first");
   static constexpr bool legal = sound && device && rank && writes && scalar;
 };
+template <class Rule> constexpr void assert_assignment() {
+  static_assert(Rule::device, "an expression is assigned to a tensor of another device: move it with .to<Device>() first");
+  static_assert(Rule::rank, "an expression of higher rank does not broadcast to its target: reduce, slice or reshape it first");
+  static_assert(Rule::writes, "the target of an assignment is a view of const values: take the view of a tensor that is not const");
+  static_assert(Rule::scalar, "an expression is assigned to a tensor of another scalar type: convert it with cast<Scalar>() first");
+}
+/// Is `view of S, rank R on D = E` legal? Asked at the user's entry points, so that the trail of an error stays short.
+template <class S, int R, class D, class E> constexpr bool may_assign() {
+  if constexpr (TensorExpression<E>) {
+    using Rule = Assignment<S, R, D, decltype(leaf(std::declval<E>()))>;
+    if constexpr (!Rule::legal) assert_assignment<Rule>();
+    return Rule::legal;
+  } else {
+    return true;
+  }
+}
 
 template <int N, int R> constexpr Dims<N> padded(const Dims<R>& d, long fill) {
   Dims<N> out;
@@ -120,8 +132,7 @@ template <class S, int R, class D, class E> SKEIN_ALWAYS_INLINE void assign_to(c
   if constexpr (Number<E>) {
     evaluate(to, Constant<std::remove_const_t<S>>{static_cast<std::remove_const_t<S>>(e)}, worker);
   } else {
-    const auto node = leaf(std::forward<E>(e));
-    if constexpr (Assignment<S, R, D, std::remove_cvref_t<decltype(node)>>::legal) evaluate(to, node, worker);
+    evaluate(to, leaf(std::forward<E>(e)), worker);
   }
 }
 
@@ -136,11 +147,11 @@ template <class E> concept Foreign = requires { ForeignExpression<std::remove_cv
 /// both shapes. Refuses at compile time: another device, another scalar type, a higher rank, a view of const.
 template <class S, int R, class D, class E> void assign(const TensorView<S, R, D>& to, E&& expression) {
   if constexpr (Foreign<E>) ForeignExpression<std::remove_cvref_t<E>>::assign(to, expression);
-  else detail::assign_to(to, std::forward<E>(expression), nullptr);
+  else if constexpr (detail::may_assign<S, R, D, E>()) detail::assign_to(to, std::forward<E>(expression), nullptr);
 }
 /// The same by all workers of a set: each writes its slice of the outermost axis. No barrier at the end.
 template <class S, int R, class D, class E> void assign(const TensorView<S, R, D>& to, E&& expression, const Worker& worker) {
-  detail::assign_to(to, std::forward<E>(expression), &worker);
+  if constexpr (detail::may_assign<S, R, D, E>()) detail::assign_to(to, std::forward<E>(expression), &worker);
 }
 
 namespace detail {

@@ -25,16 +25,6 @@ template <class D, class... Rest> struct CommonDevice<D, Rest...> {
   using type = typename JoinDevice<D, typename CommonDevice<Rest...>::type>::type;
 };
 
-/// Named in the compiler's trail: which devices met.
-template <class... Devices> struct Operands {
-  static constexpr bool one_device = !std::is_same_v<typename CommonDevice<Devices...>::type, MixedDevices>;
-  static_assert(one_device, "tensors of different devices meet in one expression: move one of them with .to<Device>() first");
-};
-template <class A, class B> struct Scalars {
-  static constexpr bool same = std::is_same_v<A, B>;
-  static_assert(same, "tensors of different scalar types meet in one expression: convert one of them with cast<Scalar>() first");
-};
-
 template <class A, class... Rest> constexpr auto common_shape(const A& a, const Rest&... rest) {
   if constexpr (sizeof...(Rest) == 0) return a.shape();
   else return broadcast(a.shape(), common_shape(rest...));
@@ -94,11 +84,7 @@ template <class F, class Indices, class... Args> struct MapNode;
 template <class F, int... I, class... Args>
 struct MapNode<F, std::integer_sequence<int, I...>, Args...> : Slot<I, Args>... {
   using skein_expression = void;
-  static constexpr bool arguments_sound = (Args::sound && ...);
-  static constexpr bool sound = [] {
-    if constexpr (arguments_sound) return Operands<typename Args::Device...>::one_device;
-    else return false;
-  }();
+  static constexpr bool sound = (Args::sound && ...);
   using Scalar = std::remove_cvref_t<decltype(std::declval<const F&>()(std::declval<typename Args::Scalar>()...))>;
   using Device = typename CommonDevice<typename Args::Device...>::type;
   static constexpr int rank = [] {
@@ -136,10 +122,45 @@ template <class T> SKEIN_ALWAYS_INLINE constexpr auto leaf(T&& operand) { return
 
 template <class F, class... Args> constexpr auto make_map(F f, Args... args) { return MapOf<F, Args...>(f, std::move(args)...); }
 
-/// A node whose scalar types were refused: keeps the compiler quiet about what follows from it.
+/// What stands for an expression that was refused: keeps the compiler quiet about all that follows from it.
 template <class Node> struct Unsound : Node {
   static constexpr bool sound = false;
 };
+
+/// Facts about the operands of one node; the refusals are functions, since clang takes a class whose static_assert failed for
+/// incomplete and says so in a second error.
+template <class... Nodes> struct OperandFacts {
+  static constexpr bool sound = (Nodes::sound && ...);
+  static constexpr bool one_device = !sound || !std::is_same_v<typename CommonDevice<typename Nodes::Device...>::type, MixedDevices>;
+};
+template <class A, class B> inline constexpr bool same_scalars = !A::sound || !B::sound || std::is_same_v<typename A::Scalar, typename B::Scalar>;
+
+template <class... Nodes> constexpr void assert_one_device() {
+  static_assert(OperandFacts<Nodes...>::one_device, "tensors of different devices meet in one expression: move one of them with .to<Device>() first");
+}
+template <class A, class B> constexpr void assert_same_scalars() {
+  static_assert(same_scalars<A, B>, "tensors of different scalar types meet in one expression: convert one of them with cast<Scalar>() first");
+}
+
+template <class F, class A, class... Rest> constexpr auto checked_map(F f, A a, Rest... rest) {
+  if constexpr (!OperandFacts<A, Rest...>::one_device) {
+    assert_one_device<A, Rest...>();
+    return Unsound<A>{std::move(a)};
+  } else {
+    return make_map(f, std::move(a), std::move(rest)...);
+  }
+}
+template <class F, class A, class B> constexpr auto checked_pair(F f, A a, B b) {
+  if constexpr (!OperandFacts<A, B>::one_device) {
+    assert_one_device<A, B>();
+    return Unsound<A>{std::move(a)};
+  } else if constexpr (!same_scalars<A, B>) {
+    assert_same_scalars<A, B>();
+    return Unsound<A>{std::move(a)};
+  } else {
+    return make_map(f, std::move(a), std::move(b));
+  }
+}
 
 }  // namespace detail
 
@@ -152,26 +173,14 @@ template <class A, class B> concept BinaryOperands =
 /// f applied to each value of the expressions, broadcast against each other. f must be a function object (not a lambda where
 /// nvcc compiles it); if it says `using vectorizes = void;` it is called with whole xsimd batches too.
 template <class F, TensorExpression... Args> constexpr auto map(F f, Args&&... args) {
-  return detail::make_map(f, detail::leaf(std::forward<Args>(args))...);
+  return detail::checked_map(f, detail::leaf(std::forward<Args>(args))...);
 }
 
 namespace detail {
-/// f(a, b) of two operands of one scalar type; a number takes the type of the tensor beside it.
-template <class F, class A, class B> SKEIN_ALWAYS_INLINE constexpr auto binary(F f, A&& a, B&& b) {
-  if constexpr (Number<B>) {
-    using S = typename std::remove_cvref_t<A>::Scalar;
-    return make_map(f, leaf(std::forward<A>(a)), Constant<S>{static_cast<S>(b)});
-  } else if constexpr (Number<A>) {
-    using S = typename std::remove_cvref_t<B>::Scalar;
-    return make_map(f, Constant<S>{static_cast<S>(a)}, leaf(std::forward<B>(b)));
-  } else {
-    using Node = decltype(make_map(f, leaf(std::forward<A>(a)), leaf(std::forward<B>(b))));
-    if constexpr (!std::remove_cvref_t<A>::sound || !std::remove_cvref_t<B>::sound ||
-                  Scalars<typename std::remove_cvref_t<A>::Scalar, typename std::remove_cvref_t<B>::Scalar>::same)
-      return make_map(f, leaf(std::forward<A>(a)), leaf(std::forward<B>(b)));
-    else
-      return Unsound<Node>{make_map(f, leaf(std::forward<A>(a)), leaf(std::forward<B>(b)))};
-  }
+/// An operand beside one of type Other: a number takes the scalar type of the tensor beside it.
+template <class Other, class T> SKEIN_ALWAYS_INLINE constexpr auto operand(T&& x) {
+  if constexpr (Number<T>) return Constant<typename std::remove_cvref_t<Other>::Scalar>{static_cast<typename std::remove_cvref_t<Other>::Scalar>(x)};
+  else return leaf(std::forward<T>(x));
 }
 }  // namespace detail
 

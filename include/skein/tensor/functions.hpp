@@ -79,7 +79,7 @@ template <class To> struct Cast {
 
 #define SKEIN_OPERATOR(op, Function)                                                            \
   template <class A, class B> requires BinaryOperands<A, B> constexpr auto operator op(A&& a, B&& b) { \
-    return detail::binary(functions::Function{}, std::forward<A>(a), std::forward<B>(b));       \
+    return detail::checked_pair(functions::Function{}, detail::operand<B>(std::forward<A>(a)), detail::operand<A>(std::forward<B>(b))); \
   }
 SKEIN_OPERATOR(+, Plus)
 SKEIN_OPERATOR(-, Minus)
@@ -95,15 +95,15 @@ SKEIN_OPERATOR(!=, NotEqual)
 
 /// Both masks; either mask. (Both sides are always evaluated.)
 template <TensorExpression A, TensorExpression B> constexpr auto operator&&(A&& a, B&& b) {
-  return detail::binary(functions::And{}, std::forward<A>(a), std::forward<B>(b));
+  return detail::checked_pair(functions::And{}, detail::operand<B>(std::forward<A>(a)), detail::operand<A>(std::forward<B>(b)));
 }
 template <TensorExpression A, TensorExpression B> constexpr auto operator||(A&& a, B&& b) {
-  return detail::binary(functions::Or{}, std::forward<A>(a), std::forward<B>(b));
+  return detail::checked_pair(functions::Or{}, detail::operand<B>(std::forward<A>(a)), detail::operand<A>(std::forward<B>(b)));
 }
 
 #define SKEIN_BINARY(name, Function)                                                     \
   template <class A, class B> requires BinaryOperands<A, B> constexpr auto name(A&& a, B&& b) { \
-    return detail::binary(functions::Function{}, std::forward<A>(a), std::forward<B>(b)); \
+    return detail::checked_pair(functions::Function{}, detail::operand<B>(std::forward<A>(a)), detail::operand<A>(std::forward<B>(b))); \
   }
 /// The smaller, the larger of two values (min and max are the reductions).
 SKEIN_BINARY(minimum, Minimum)
@@ -136,22 +136,39 @@ SKEIN_UNARY(sign, Sign)
 /// The values as another scalar type.
 template <class To, TensorExpression A> constexpr auto cast(A&& a) { return map(functions::Cast<To>{}, std::forward<A>(a)); }
 
+namespace detail {
+template <class Mask> constexpr void assert_mask() {
+  static_assert(std::is_same_v<typename Mask::Scalar, bool>, "where takes a mask first: compare two expressions to get one");
+}
+template <class C, class A, class B> constexpr auto choice(C condition, A a, B b) {
+  if constexpr (!same_scalars<A, B>) {
+    assert_same_scalars<A, B>();
+    return Unsound<A>{std::move(a)};
+  } else {
+    return checked_map(functions::Where{}, std::move(condition), std::move(a), std::move(b));
+  }
+}
+}  // namespace detail
+
 /// where(a > 0, a, 0): the second where the mask holds, else the third. Numbers take the type of the tensor beside them.
 template <TensorExpression C, class A, class B> requires((TensorExpression<A> || Number<A>) && (TensorExpression<B> || Number<B>))
 constexpr auto where(C&& condition, A&& a, B&& b) {
-  static_assert(std::is_same_v<typename std::remove_cvref_t<C>::Scalar, bool>, "where takes a mask first: compare two expressions to get one");
-  using detail::Constant, detail::leaf, detail::make_map;
-  if constexpr (Number<A> && Number<B>) {
+  using detail::Constant, detail::leaf;
+  using CheckedMask = std::remove_cvref_t<C>;
+  if constexpr (CheckedMask::sound && !std::is_same_v<typename CheckedMask::Scalar, bool>) {
+    detail::assert_mask<CheckedMask>();
+    return detail::Unsound<decltype(leaf(std::forward<C>(condition)))>{leaf(std::forward<C>(condition))};
+  } else if constexpr (Number<A> && Number<B>) {
     using S = std::common_type_t<std::remove_cvref_t<A>, std::remove_cvref_t<B>>;
-    return make_map(functions::Where{}, leaf(std::forward<C>(condition)), Constant<S>{static_cast<S>(a)}, Constant<S>{static_cast<S>(b)});
+    return detail::choice(leaf(std::forward<C>(condition)), Constant<S>{static_cast<S>(a)}, Constant<S>{static_cast<S>(b)});
   } else if constexpr (Number<A>) {
     using S = typename std::remove_cvref_t<B>::Scalar;
-    return make_map(functions::Where{}, leaf(std::forward<C>(condition)), Constant<S>{static_cast<S>(a)}, leaf(std::forward<B>(b)));
+    return detail::choice(leaf(std::forward<C>(condition)), Constant<S>{static_cast<S>(a)}, leaf(std::forward<B>(b)));
   } else if constexpr (Number<B>) {
     using S = typename std::remove_cvref_t<A>::Scalar;
-    return make_map(functions::Where{}, leaf(std::forward<C>(condition)), leaf(std::forward<A>(a)), Constant<S>{static_cast<S>(b)});
+    return detail::choice(leaf(std::forward<C>(condition)), leaf(std::forward<A>(a)), Constant<S>{static_cast<S>(b)});
   } else {
-    return make_map(functions::Where{}, leaf(std::forward<C>(condition)), leaf(std::forward<A>(a)), leaf(std::forward<B>(b)));
+    return detail::choice(leaf(std::forward<C>(condition)), leaf(std::forward<A>(a)), leaf(std::forward<B>(b)));
   }
 }
 

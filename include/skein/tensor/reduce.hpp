@@ -29,25 +29,21 @@ template <class S> using MeanResult = std::conditional_t<std::is_floating_point_
 template <class Op, class Result, class E> Result reduce_all(E&& e, Finish finish, const char* operation) {
   const auto node = leaf(std::forward<E>(e));
   using Node = std::remove_cvref_t<decltype(node)>;
-  if constexpr (Node::sound) {
-    constexpr int N = max_rank(Node::rank, 1);
-    Loop<N> loop{padded<N>(node.shape(), 1), {}};
-    if (loop.empty()) {
-      if (Op::exact) throw_no_values(operation);
-      return finish.template apply<Result>(Op::identity);
-    }
-    auto bound = node.template bind<N>(loop.extents);
-    bool first = true;
-    bound.leaves([&](auto& l) {
-      if (first) loop.stride = l.stride;                 // no target: the order of the first operand's memory
-      first = false;
-    });
-    sort_axes(loop, bound);
-    collapse(loop, bound);
-    return finish.template apply<Result>(Reducer<typename Node::Device>::template all<Op>(node.device(), loop, bound));
-  } else {
-    return Result{};
+  constexpr int N = max_rank(Node::rank, 1);
+  Loop<N> loop{padded<N>(node.shape(), 1), {}};
+  if (loop.empty()) {
+    if (Op::exact) throw_no_values(operation);
+    return finish.template apply<Result>(Op::identity);
   }
+  auto bound = node.template bind<N>(loop.extents);
+  bool first = true;
+  bound.leaves([&](auto& l) {
+    if (first) loop.stride = l.stride;                   // no target: the order of the first operand's memory
+    first = false;
+  });
+  sort_axes(loop, bound);
+  collapse(loop, bound);
+  return finish.template apply<Result>(Reducer<typename Node::Device>::template all<Op>(node.device(), loop, bound));
 }
 
 /// Extents and strides of the dense result, with the axis still there (stride 0).
@@ -73,16 +69,15 @@ template <class S, int R, class D> Tensor<S, R + 1, D> with_axis(Tensor<S, R, D>
   return std::move(t).reshape(d);
 }
 
-template <class Node> struct AxisRule {
-  static constexpr bool holds = Node::rank >= 1;
-  static_assert(holds, "a reduction along an axis takes a tensor of rank 1 or more: a number has no axis");
-};
+template <class Node> constexpr void assert_axis() {
+  static_assert(Node::rank >= 1, "a reduction along an axis takes a tensor of rank 1 or more: a number has no axis");
+}
 
 /// Runs body(node, loop, bound, axis, result) and returns the result, of one rank less.
 template <class Result, bool NeedsValues, class E, class Body> auto reduce_axis(E&& e, int axis, const char* operation, Body&& body) {
   const auto node = leaf(std::forward<E>(e));
   using Node = std::remove_cvref_t<decltype(node)>;
-  if constexpr (AxisRule<Node>::holds && Node::sound) {
+  if constexpr (Node::rank >= 1) {
     constexpr int N = Node::rank;
     const int a = checked_axis(axis, N, operation);
     Tensor<Result, N - 1, typename Node::Device> result(without_axis(node.shape(), a), node.device());
@@ -94,7 +89,8 @@ template <class Result, bool NeedsValues, class E, class Body> auto reduce_axis(
     body(node, loop, bound, place, result);
     return result;
   } else {
-    return Tensor<Result, max_rank(Node::rank - 1, 0), typename Node::Device>{};
+    assert_axis<Node>();
+    return Tensor<Result, 0, typename Node::Device>{};
   }
 }
 template <class Op, class Result, class E> auto reduce_axis_by(E&& e, int axis, bool mean, bool root, const char* operation) {

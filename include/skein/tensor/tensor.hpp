@@ -87,9 +87,9 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
       : Tensor(values, Dims<1>{{static_cast<long>(values.size())}}, where) {}
   /// Evaluates an expression.
   template <TensorExpression E> requires(!std::same_as<std::remove_cvref_t<E>, Tensor>) Tensor(E&& e) {
-    const auto node = detail::leaf(std::forward<E>(e));
-    using Node = std::remove_cvref_t<decltype(node)>;
-    if constexpr (detail::Assignment<Scalar, Rank, Device, Node>::legal) {
+    if constexpr (detail::may_assign<Scalar, Rank, Device, E>()) {
+      const auto node = detail::leaf(std::forward<E>(e));
+      using Node = std::remove_cvref_t<decltype(node)>;
       Dims<Rank> extents = detail::padded<Rank>(node.shape(), 1);
       if constexpr (std::is_same_v<typename Node::Device, Device>) *this = Tensor(extents, node.device());
       else *this = Tensor(extents);
@@ -109,7 +109,10 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
   /// Writes values into this tensor's memory, broadcast to its extents; a tensor without values takes on the expression's.
   Tensor& operator=(const Tensor& o) { return write(o.view()); }
   template <class E> requires((TensorExpression<E> && !std::same_as<std::remove_cvref_t<E>, Tensor>) || Number<E> || Foreign<E>)
-  Tensor& operator=(E&& e) { return write(std::forward<E>(e)); }
+  Tensor& operator=(E&& e) {
+    if constexpr (detail::may_assign<Scalar, Rank, Device, E>()) write(std::forward<E>(e));
+    return *this;
+  }
 
   Tensor copy() const {
     Tensor t(extents_, device());

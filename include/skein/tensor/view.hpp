@@ -154,9 +154,12 @@ template <class Scalar_, int Rank, class Device_> struct TensorView {
   }
   constexpr TensorView& operator=(const TensorView&) & = default;
   /// a(...) = e writes values.
-  template <class E> const TensorView& operator=(E&& e) && { return assign(std::forward<E>(e)); }
+  template <class E> const TensorView& operator=(E&& e) && {
+    skein::assign(*this, std::forward<E>(e));
+    return *this;
+  }
   template <class E> TensorView& operator=(E&&) & {
-    static_assert(sizeof(E) == 0, "a named view is re-seated by =, as a span is: write view.assign(expression)");
+    static_assert(!sizeof(E*), "a named view is re-seated by =, as a span is: write view.assign(expression)");
     return *this;
   }
 
