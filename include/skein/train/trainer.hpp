@@ -43,7 +43,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
       validation = std::make_unique<data::Loader<Scalar>>(options.validate, evaluation_options(loader.batch()));
     }
     reserve(loader, validation.get(), options);
-    begin_fit(loader, options);
+    begin_fit(loader);
     Work work(options, strand().rank());
     history_.reserve(history_.size() + static_cast<std::size_t>(options.epochs),
                      options.record_steps ? history_.steps().size() + static_cast<std::size_t>(options.epochs) * static_cast<std::size_t>(loader.steps()) : 0);
@@ -55,11 +55,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
       epoch(loader, validation.get(), options, work);
     }
     if (work.control.stopping() && work.control.reason().size() > 0) work.progress.line("stopped: " + std::string(work.control.reason()));
-    if (place_.step == 0) {                         // not in the middle of an epoch: the fit is over
-      place_.base += place_.epoch;
-      place_.epoch = 0;
-      place_.running = false;
-    }
+    place_.running = place_.epoch < options.epochs; // stopped: load() and fit() go on
     strand().synchronise_buffers();
     History result = std::exchange(history_, History{});
     work.callbacks.on_fit_end(result);
@@ -237,8 +233,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     has_pass_ = true;
   }
 
-  void begin_fit(data::Loader<Scalar>& loader, const FitOptions& options) {
-    if (!(resumed_ && place_.running)) {
+  void begin_fit(data::Loader<Scalar>& loader) {
+    if (!(resumed_ && place_.running)) {            // a fit of its own, whose epochs count on from the last
+      place_.base += place_.epoch + (place_.step > 0 ? 1 : 0);
       place_.epoch = place_.step = 0;
       place_.sums = {};
       place_.samples = 0;
@@ -249,7 +246,6 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     if (place_.step > loader.steps())
       throw ArgumentError("fit: the loaded training was at step " + std::to_string(place_.step) + " of its epoch, this data set and batch have " +
                           std::to_string(loader.steps()) + ": go on with the same .batch and data");
-    (void)options;
   }
 
   void epoch(data::Loader<Scalar>& loader, data::Loader<Scalar>* validation, const FitOptions& options, Work& work) {

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// LeNet-5 on MNIST, data-parallel: the same program alone, under `mpirun -n N` as N processes, and with --threads-as-ranks N as
+// N threads of one process. The global batch is the same, and so is the loss curve (to rounding).
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <string>
+
+#include <skein/mpi.hpp>
+#include <skein/skein.hpp>
+namespace sk = skein;
+
+struct LeNet : sk::nn::Sequential<
+    sk::nn::Conv2d<6, sk::Kernel<5>, sk::Padding<2>>, sk::nn::Relu, sk::nn::MaxPool2d<2>,      // (14, 14, 6)
+    sk::nn::Conv2d<16, sk::Kernel<5>>,                sk::nn::Relu, sk::nn::MaxPool2d<2>,      // (5, 5, 16)
+    sk::nn::Flatten, sk::nn::Linear<120>, sk::nn::Relu, sk::nn::Linear<84>, sk::nn::Relu, sk::nn::Linear<10>> {};
+
+struct Options {
+  std::string data, save, history;
+  int epochs = 5, threads_as_ranks = 0;
+  long batch = 128;
+  float lr = 0.05f;
+};
+
+template <class Comm> void run(Comm& world, const Options& o) {
+  const auto digits = sk::data::mnist_or_synthetic(o.data);
+  sk::Model<LeNet, sk::Shape<28, 28, 1>, sk::Cpu> model{sk::Seed{42}};
+  static_assert(decltype(model)::parameter_count == 61'706);
+  if (world.rank() == 0) std::printf("%d ranks (%s), data: %s\n%s", world.size(), std::string(Comm::name).c_str(), digits.source.c_str(), sk::summary(model).c_str());
+
+  sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = o.lr, .momentum = 0.9f}, sk::parallel::DataParallel{world}};
+  const sk::History history = trainer.fit(digits.train, {.epochs = o.epochs, .batch = o.batch, .validate = digits.test});
+  if (!o.save.empty()) trainer.save(o.save);
+  if (world.rank() != 0) return;
+  if (!o.history.empty()) history.write_svg(o.history + ".svg"), history.write_csv(o.history + ".csv");
+  std::printf("test accuracy %.2f %% after %d epochs of %s on %d ranks, global batch %ld, in %.1f s\n", 100 * history.back().validation.accuracy,
+              o.epochs, digits.source.c_str(), world.size(), o.batch, history.seconds());
+}
+
+int main(int argc, char** argv) {
+  Options o;
+  CLI::App app{"LeNet-5 on MNIST, data-parallel over MPI processes or threads"};
+  app.add_option("--data", o.data, "folder of the MNIST files; default: looked for");
+  app.add_option("--epochs", o.epochs)->capture_default_str();
+  app.add_option("--batch", o.batch, "samples of a step, over all ranks")->capture_default_str();
+  app.add_option("--lr", o.lr)->capture_default_str();
+  app.add_option("--threads-as-ranks", o.threads_as_ranks, "ranks are so many threads of this process");
+  app.add_option("--save", o.save, "write the trained model to this file");
+  app.add_option("--history", o.history, "write the curves to this name .svg and .csv");
+  CLI11_PARSE(app, argc, argv);
+  if (o.threads_as_ranks > 0) {
+    sk::spawn(o.threads_as_ranks, [&](sk::ThreadComm& world) { run(world, o); });
+  } else {
+    sk::MpiComm world{argc, argv};
+    run(world, o);
+  }
+}

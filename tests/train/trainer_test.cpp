@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trainer: fit, evaluate, predict, save and load, and what it says of data, networks and options that do not fit.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include <skein/data/from_tensors.hpp>
+#include <skein/nn/dropout.hpp>
+#include <skein/nn/loss/cross_entropy.hpp>
+#include <skein/nn/loss/mse.hpp>
+#include <skein/optim/adam.hpp>
+#include <skein/optim/sgd.hpp>
+#include <skein/train/callbacks.hpp>
+#include <skein/train/metrics.hpp>
+#include <skein/train/trainer.hpp>
+
+#include "../support/naive_layers.hpp"
+#include "../support/temporary_folder.hpp"
+
+namespace sk = skein;
+namespace nn = skein::nn;
+
+namespace {
+
+using Net = nn::Sequential<naive::Linear<12>, naive::Tanh, nn::Dropout<sk::Rate<1, 4>>, naive::Linear<3>>;
+using Model = sk::Model<Net, sk::Shape<4>>;
+
+struct Points {
+  std::vector<float> x = std::vector<float>(203 * 4);
+  std::vector<std::int32_t> labels = std::vector<std::int32_t>(203);
+  Points() {
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(7, 0, i) - 0.5f;
+    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = x[4 * i] + x[4 * i + 1] > 0 ? 1 : x[4 * i + 2] > 0 ? 2 : 0;
+  }
+  auto set() const { return sk::data::from_tensors(x, sk::Extents{1, {4}}, labels); }
+};
+
+auto trainer_of(Model& model) { return sk::Trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}}; }
+std::vector<float> weights(const Model& m) { return {m.parameters().begin(), m.parameters().end()}; }
+
+}  // namespace
+
+TEST_CASE("fit learns, and its history says how", "[train]") {
+  Points points;
+  const auto data = points.set();
+  Model model{sk::Seed{3}};
+  auto trainer = trainer_of(model);
+  const sk::History history = trainer.fit(data, {.epochs = 30, .batch = 16, .validate = data, .record_steps = true, .progress = false});
+  REQUIRE(history.size() == 30);
+  CHECK(history.steps().size() == 30 * 13);
+  CHECK(history.back().step == 30 * 13);
+  CHECK(history.back().training.loss < 0.5 * history.epochs().front().training.loss);
+  CHECK(history.back().validation.accuracy > 0.9);
+  CHECK(history.back().epoch == 30);
+
+  const auto scores = trainer.evaluate(data, {.metrics = {sk::train::Accuracy{}}});
+  CHECK(scores.loss == Approx(history.back().validation.loss).epsilon(1e-6));
+  CHECK(scores["accuracy"] == Approx(scores.accuracy));
+
+  const auto outputs = trainer.predict(data);
+  REQUIRE(outputs.extent(0) == 203);
+  REQUIRE(outputs.extent(1) == 3);
+  int right = 0;
+  for (long i = 0; i < 203; ++i) {
+    const float* row = outputs.data() + 3 * i;
+    right += (row[0] >= row[1] && row[0] >= row[2] ? 0 : row[1] >= row[2] ? 1 : 2) == points.labels[static_cast<std::size_t>(i)];
+  }
+  CHECK(right / 203.0 == Approx(scores.accuracy));
+
+  sk::Tensor<float, 2> x(points.x, sk::dims(203, 4));
+  const auto same = trainer.predict(x);
+  for (long i = 0; i < same.size(); ++i) REQUIRE(same.data()[i] == outputs.data()[i]);
+}
+
+TEST_CASE("threads and executors do not change the curve, dropout included", "[train]") {
+  Points points;
+  const auto data = points.set();
+  std::vector<std::vector<double>> curves;
+  for (int threads : {1, 3})
+    for (auto execution : {sk::Execution::layer_wise, sk::Execution::depth_first}) {
+      Model model{sk::Seed{3}};
+      auto trainer = trainer_of(model);
+      curves.push_back(trainer.fit(data, {.epochs = 2, .batch = 32, .record_steps = true, .progress = false, .execution = execution, .threads = threads}).losses());
+    }
+  for (const auto& c : curves)
+    for (std::size_t i = 0; i < c.size(); ++i) CHECK(c[i] == Approx(curves[0][i]).epsilon(1e-4));
+}
+
+TEST_CASE("a second fit goes on, a schedule and the seed have an effect", "[train]") {
+  Points points;
+  const auto data = points.set();
+  auto run = [&](sk::FitOptions options, int fits = 1) {
+    Model model{sk::Seed{3}};
+    auto trainer = trainer_of(model);
+    options.progress = false;
+    options.threads = 1;
+    sk::History h;
+    for (int i = 0; i < fits; ++i) h = trainer.fit(data, options);
+    CHECK(h.back().epoch == options.epochs * fits);
+    return weights(model);
+  };
+  CHECK(run({.epochs = 1, .batch = 16}, 4) == run({.epochs = 4, .batch = 16}));
+  CHECK(run({.epochs = 1, .batch = 16, .schedule = sk::optim::constant(0)}) == weights(Model{sk::Seed{3}}));
+  CHECK(run({.epochs = 1, .batch = 16, .seed = sk::Seed{1}}) != run({.epochs = 1, .batch = 16, .seed = sk::Seed{2}}));
+  CHECK(run({.epochs = 1, .batch = 16, .shuffle = false}) != run({.epochs = 1, .batch = 16}));
+  CHECK(run({.epochs = 1, .batch = 16, .last = sk::data::LastBatch::drop}) != run({.epochs = 1, .batch = 16}));
+}
+
+TEST_CASE("a training that was saved in the middle of an epoch goes on with the same bits", "[train]") {
+  Points points;
+  const auto data = points.set();
+  const support::TemporaryFolder folder;
+  const std::string path = (folder / "training.skein");
+  const sk::FitOptions options{.epochs = 4, .batch = 16, .validate = data, .schedule = sk::optim::cosine(52), .record_steps = true, .progress = false, .threads = 1};
+
+  Model whole{sk::Seed{3}};
+  auto reference = trainer_of(whole);
+  const sk::History expected = reference.fit(data, options);
+
+  for (const std::int64_t stop : {5, 13, 30}) {
+    Model first{sk::Seed{3}};
+    auto trainer = trainer_of(first);
+    sk::FitOptions cut = options;
+    struct StopAt {
+      std::int64_t step;
+      void on_step_end(const sk::train::StepRecord& r, sk::train::Control& c) { if (r.step == step) c.stop("enough"); }
+    };
+    cut.callbacks = {StopAt{stop}};
+    trainer.fit(data, cut);
+    CHECK(trainer.stepper().steps() == stop);
+    trainer.save(path);
+
+    Model second{sk::Seed{77}};
+    auto resumed = trainer_of(second);
+    resumed.load(path);
+    sk::FitOptions rest = options;
+    rest.seed = sk::Seed{3};                        // the seed of the data is an option of the fit: the first model's by default
+    const sk::History h = resumed.fit(data, rest);
+    CHECK(weights(second) == weights(whole));
+    CHECK(h.back().training.loss == expected.back().training.loss);
+    CHECK(h.back().validation.loss == expected.back().validation.loss);
+  }
+}
+
+TEST_CASE("a file of another network is refused, and changes nothing", "[train]") {
+  const support::TemporaryFolder folder;
+  const std::string path = (folder / "other.skein");
+  sk::Model<nn::Sequential<naive::Linear<11>, naive::Tanh, nn::Dropout<>, naive::Linear<3>>, sk::Shape<4>> other{sk::Seed{3}};
+  sk::Trainer writer{other, nn::CrossEntropy{}, sk::optim::Adam{}};
+  writer.save(path);
+  Model model{sk::Seed{3}};
+  auto trainer = trainer_of(model);
+  const auto before = weights(model);
+  CHECK_THROWS_WITH(trainer.load(path), Catch::Contains("parameters/0.weight"));
+  CHECK(weights(model) == before);
+  CHECK_THROWS_AS(trainer.load((folder / "nothing")), sk::FileError);
+  CHECK_THROWS_AS(trainer.save("/nowhere/at/all"), sk::FileError);
+}
+
+TEST_CASE("what does not fit is said in a sentence", "[train]") {
+  Points points;
+  const auto data = points.set();
+  Model model{sk::Seed{3}};
+  auto trainer = trainer_of(model);
+  const sk::FitOptions quiet{.batch = 16, .progress = false};
+
+  const auto wide = sk::data::from_tensors(points.x, sk::Extents{1, {203}}, std::vector<std::int32_t>(4));
+  CHECK_THROWS_WITH(trainer.fit(wide, quiet), Catch::Contains("samples are Shape<203>, the model takes Shape<4>"));
+  const auto vectors = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, std::vector<float>(609));
+  CHECK_THROWS_WITH(trainer.fit(vectors, quiet), Catch::Contains("compares with class labels"));
+  auto labels = points.labels;
+  labels[200] = 3;
+  const auto wrong = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, labels);
+  CHECK_THROWS_WITH(trainer.fit(wrong, quiet), Catch::Contains("has the label 3") && Catch::Contains("3 outputs"));
+  CHECK_THROWS_WITH(trainer.fit(data, {.progress = false}), Catch::Contains("no batch size"));
+  CHECK_THROWS_WITH(trainer.fit(data, {.batch = 4, .batch_per_rank = 4, .progress = false}), Catch::Contains("keep one of them"));
+  CHECK_THROWS_WITH(trainer.fit({}, quiet), Catch::Contains("training data set is empty"));
+  CHECK_THROWS_WITH(trainer.fit(data, {.batch = 4, .accumulate = 0, .progress = false}), Catch::Contains(".accumulate"));
+
+  sk::Trainer regression{model, nn::Mse{}, sk::optim::Sgd{}};
+  CHECK_THROWS_WITH(regression.fit(data, quiet), Catch::Contains("compares with target values"));
+  const auto narrow = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, std::vector<float>(203));
+  CHECK_THROWS_WITH(regression.fit(narrow, quiet), Catch::Contains("has 1 values, the network gives 3"));
+}
