@@ -71,8 +71,9 @@ template <class T> Extents sample_of(const T& numbers) {
 template <class X> using StoredFor = std::conditional_t<std::is_same_v<NumberOf<X>, double>, double,
                                      std::conditional_t<std::is_same_v<NumberOf<X>, std::uint8_t>, std::uint8_t, float>>;
 
+template <class X> inline constexpr bool takes = Numbers<X>;  // a value, so that no compiler explains the concept at length
 template <class X> consteval void assert_numbers() {
-  static_assert(Numbers<X>, "data::from_tensors takes ranges of numbers or of std::array of numbers, such as std::vector<float>, and tensors on the host");
+  static_assert(takes<X>, "data::from_tensors takes ranges of numbers or of std::array of numbers, such as std::vector<float>, and tensors on the host");
 }
 
 inline int length_of(std::size_t values, std::int64_t samples, const char* what) {
