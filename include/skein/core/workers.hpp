@@ -108,8 +108,10 @@ class Workers {
     start_.arrive_and_wait();
     work(0);
     start_.arrive_and_wait();
+    std::exception_ptr first;                                // the others are dropped: they must not reach a later region
     for (std::exception_ptr& e : errors_)
-      if (e) std::rethrow_exception(std::exchange(e, nullptr));
+      if (auto error = std::exchange(e, nullptr); error && !first) first = error;
+    if (first) std::rethrow_exception(first);
   }
 
   static int default_count() {

@@ -132,7 +132,8 @@ template <class S, int R, class D, class E> SKEIN_ALWAYS_INLINE void assign_to(c
   if constexpr (Number<E>) {
     evaluate(to, Constant<std::remove_const_t<S>>{static_cast<std::remove_const_t<S>>(e)}, worker);
   } else {
-    evaluate(to, leaf(std::forward<E>(e)), worker);
+    if constexpr (requires { e.view(); }) evaluate(to, std::as_const(e).view(), worker);
+    else evaluate(to, e, worker);
   }
 }
 

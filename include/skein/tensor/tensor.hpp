@@ -136,6 +136,7 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
 
   View view() & { return {data(), extents_, row_major(extents_), device()}; }
   ConstView view() const& { return {data(), extents_, row_major(extents_), device()}; }
+  ConstView view() const&& = delete;                         // of a temporary: its memory would be gone
   operator View() & { return view(); }
   operator ConstView() const& { return view(); }
   std::span<Scalar> span() & requires std::same_as<Device, Cpu> { return {data(), static_cast<std::size_t>(size())}; }

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/core/error.hpp>
+
+#include <string>
+
+#include <catch2/catch.hpp>
+
+namespace sk = skein;
+
+namespace {
+template <class E> [[noreturn]] void fail() { throw E("what failed: how to mend it"); }
+}  // namespace
+
+TEMPLATE_TEST_CASE("every kind is an Error with its message and place", "", sk::ShapeError, sk::ArgumentError, sk::CommError, sk::DeviceError) {
+  try {
+    fail<TestType>();
+  } catch (const sk::Error& e) {
+    CHECK(std::string(e.what()) == "what failed: how to mend it");
+    CHECK(std::string(e.where().file).find("error_test.cpp") != std::string::npos);
+    CHECK(e.where().line == 11);
+    CHECK(std::string(e.where().function).find("fail") == 0);
+    return;
+  }
+  FAIL("not caught as an Error");
+}
+
+TEST_CASE("a FileError names path, byte and reason") {
+  const sk::FileError at("data/x.idx", 16, "ends within its header");
+  CHECK(std::string(at.what()) == "data/x.idx (byte 16): ends within its header");
+  CHECK(at.path() == "data/x.idx");
+  CHECK(at.offset() == 16);
+  const sk::FileError whole("x", -1, "cannot be opened");
+  CHECK(std::string(whole.what()) == "x: cannot be opened");
+  CHECK_THROWS_AS(throw whole, std::runtime_error);
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/device/copy.hpp>
+#include <skein/device/memory.hpp>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+namespace sk = skein;
+
+TEST_CASE("an arena is aligned, zero, and moves") {
+  static_assert(!std::is_copy_constructible_v<sk::Arena<float>>);
+  for (std::size_t n : {1u, 15u, 1000u}) {
+    sk::Arena<float> a(n);
+    CHECK(a.size() == n);
+    CHECK(reinterpret_cast<std::uintptr_t>(a.data()) % 64 == 0);
+    for (float x : a.span()) CHECK(x == 0);
+    a.data()[n - 1] = 3;
+    const float* was = a.data();
+    sk::Arena<float> b(std::move(a));
+    CHECK(b.data() == was);
+    CHECK(a.data() == nullptr);
+    CHECK(a.size() == 0);
+    sk::Arena<float> c = b.copy();
+    CHECK(c.data() != b.data());
+    CHECK(c.data()[n - 1] == 3);
+    b.clear();
+    CHECK(b.data()[n - 1] == 0);
+    CHECK(c.data()[n - 1] == 3);
+    b = std::move(c);
+    CHECK(b.data()[n - 1] == 3);
+  }
+  CHECK(sk::Arena<float>().data() == nullptr);
+  CHECK(sk::Arena<float>(0).data() == nullptr);
+}
+
+TEST_CASE("copies between arrays of the host move bytes, overlapping or none") {
+  std::vector<int> v{1, 2, 3, 4, 5}, w(5);
+  sk::Copy<sk::Cpu, sk::Cpu>::run(w.data(), v.data(), 5 * sizeof(int));
+  CHECK(w == v);
+  sk::Copy<sk::Cpu, sk::Cpu>::run(v.data() + 1, v.data(), 4 * sizeof(int));
+  CHECK(v == std::vector<int>{1, 1, 2, 3, 4});
+  sk::Copy<sk::Cpu, sk::Cpu>::run(nullptr, nullptr, 0);
+}
