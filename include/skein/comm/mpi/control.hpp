@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,6 +19,16 @@ class Control {
   static constexpr int tag = 32200;
 
   Control(MPI_Comm comm, int rank, int ranks) : comm_(comm), rank_(rank), ranks_(ranks), notes_(static_cast<std::size_t>(ranks)) {}
+
+  Control(const Control&) = delete;
+  Control& operator=(const Control&) = delete;
+  ~Control() {
+    for (std::unique_ptr<Outgoing>& o : sent_) {
+      int left = 0;
+      if (mpi_runs()) MPI_Test(&o->request, &left, MPI_STATUS_IGNORE);
+      if (!left) (void)o.release();
+    }
+  }
 
   /// Answers questions with what this rank waits for; throws the verdict of another rank.
   void serve(std::uint64_t call, const std::string& waits_for) {
@@ -60,18 +71,23 @@ class Control {
     for (int q = 0; q < ranks_; ++q)
       if (q != rank_) f(q);
   }
-  // Short enough for every MPI to buffer it: the receiver need not be there.
-  void send(Kind kind, std::uint64_t call, const std::string& text, int to) {
+  // Never waited for: who is asked may be gone. What has not left when this ends stays allocated, since MPI may still read it.
+  struct Outgoing {
     Note note;
-    note.kind = kind;
-    note.call = call;
-    std::snprintf(note.text, sizeof note.text, "%s", text.c_str());
-    MPI_Send(&note, sizeof note, MPI_BYTE, to, tag, comm_);
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+  void send(Kind kind, std::uint64_t call, const std::string& text, int to) {
+    std::unique_ptr<Outgoing>& o = sent_.emplace_back(std::make_unique<Outgoing>());
+    o->note.kind = kind;
+    o->note.call = call;
+    std::snprintf(o->note.text, sizeof o->note.text, "%s", text.c_str());
+    MPI_Isend(&o->note, sizeof o->note, MPI_BYTE, to, tag, comm_, &o->request);
   }
 
   MPI_Comm comm_;
   int rank_, ranks_;
   std::vector<Note> notes_;
+  std::vector<std::unique_ptr<Outgoing>> sent_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm

@@ -118,6 +118,10 @@ class MpiEngine {
     else plain_->begin(current(), head_);
   }
   bool step() {
+    const bool moved = transfers_->progress();
+    return collective_step() || moved;
+  }
+  bool collective_step() {
     if (head_ == tail_) return false;
     if (size_ == 1) {
       alone(current());
