@@ -5,7 +5,7 @@
 
 #include <skein/optim/clip.hpp>
 
-#include "support/close.hpp"
+#include "support/apart.hpp"
 
 using namespace skein;
 

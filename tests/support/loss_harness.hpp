@@ -8,7 +8,7 @@
 #include <skein/core/shape.hpp>
 #include <skein/nn/loss/loss.hpp>
 
-#include "close.hpp"
+#include "apart.hpp"
 
 namespace test {
 

@@ -10,7 +10,7 @@
 #include <skein/core/shape.hpp>
 #include <skein/optim/optimizer.hpp>
 
-#include "close.hpp"
+#include "apart.hpp"
 
 namespace test {
 
