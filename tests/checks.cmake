@@ -9,7 +9,6 @@ if(SKEIN_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     message(FATAL_ERROR "SKEIN_FUZZ needs -DCMAKE_CXX_COMPILER=clang++: gcc has no libFuzzer")
   endif()
-  enable_testing()
   set(seconds 2)
   if(SKEIN_EXHAUSTIVE)
     set(seconds 60)
@@ -86,9 +85,9 @@ foreach(header IN LISTS headers)
   endforeach()
 endforeach()
 
-# ---- every example, with the compiler that does not build it
+# ---- every example and fuzz target, with the compiler that does not build it
 file(GLOB examples CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
-     "${PROJECT_SOURCE_DIR}/examples/*.cpp" "${PROJECT_SOURCE_DIR}/examples/experiments/*.cpp")
+     "${PROJECT_SOURCE_DIR}/examples/*.cpp" "${PROJECT_SOURCE_DIR}/examples/experiments/*.cpp" "fuzz/*.cpp")
 set(other CLANGXX)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   set(other GXX)
