@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Single-precision matrix product by oneDNN's sgemm, on the calling thread alone. oneDNN's teams are OpenMP's; the library has
+// workers of its own, so each of them tells OpenMP once that it wants no team. Only where SKEIN_WITH_ONEDNN is set.
+#pragma once
+#include "../../core/config.hpp"
+
+#if defined(SKEIN_WITH_ONEDNN) && SKEIN_WITH_ONEDNN
+#include <oneapi/dnnl/dnnl.h>
+
+#include "../../core/error.hpp"
+#include "../transpose.hpp"
+
+// Weak: an oneDNN without OpenMP brings no such function.
+extern "C" void omp_set_num_threads(int) __attribute__((weak));
+
+namespace skein::inline SKEIN_ABI::ops::cpu {
+
+/// Once a thread, before it calls oneDNN: no OpenMP team.
+inline void onednn_on_this_thread_alone() {
+  static thread_local bool told = false;
+  if (told) return;
+  if (omp_set_num_threads) omp_set_num_threads(1);
+  told = true;
+}
+
+/// C = alpha op(A) op(B) + beta C in float; see ops/gemm.hpp.
+inline void sgemm(Transpose ta, Transpose tb, long m, long n, long k, float alpha, const float* A, long lda, const float* B, long ldb,
+                  float beta, float* C, long ldc) {
+  onednn_on_this_thread_alone();
+  const dnnl_status_t status = dnnl_sgemm(ta == Transpose::yes ? 'T' : 'N', tb == Transpose::yes ? 'T' : 'N', m, n, k, alpha, A, lda, B, ldb,
+                                          beta, C, ldc);
+  if (status != dnnl_success) throw DeviceError("gemm: oneDNN's sgemm refuses the call (status " + std::to_string(static_cast<int>(status)) + ")");
+}
+
+}  // namespace skein::inline SKEIN_ABI::ops::cpu
+#endif
