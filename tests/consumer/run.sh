@@ -77,11 +77,13 @@ case $way in
     project "$source/test_package/CMakeLists.txt" -DCMAKE_PREFIX_PATH="$work/prefix"
     refused quantum "skein has no such component" -DCMAKE_PREFIX_PATH="$work/prefix"
     refused mpi "switched off by SKEIN_MPI=OFF" -DCMAKE_PREFIX_PATH="$work/prefix" -DSKEIN_MPI=OFF
-    if [ "${SKEIN_CHECK_MPI:-}" = TRUE ] && [ -f "$source/include/skein/mpi.hpp" ]; then
+    if [ "${SKEIN_CHECK_MPI:-}" = TRUE ] && [ -f "$source/include/skein/skein.hpp" ]; then
       cp "$here/mpi_main.cpp" "$work/project/main.cpp"
       sed 's/0\.1 REQUIRED)/0.1 REQUIRED COMPONENTS mpi)/; s/skein::skein/skein::mpi/' "$source/test_package/CMakeLists.txt" \
         >"$work/with_mpi.txt"
       project "$work/with_mpi.txt" -DCMAKE_PREFIX_PATH="$work/prefix"
+      [ "$(id -u)" -ne 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+      mpirun --oversubscribe --bind-to none -n 2 "$work/build/my_training"
     fi ;;
 
   conan)
