@@ -1,4 +1,5 @@
 // expect: data::from_tensors takes ranges of numbers or of std::array of numbers, such as std::vector<float>, and tensors on the host
+// SPDX-License-Identifier: Apache-2.0
 #include <string>
 #include <vector>
 
