@@ -1,4 +1,5 @@
 // expect: a Loader stages samples as float or double
+// SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
 #include <skein/data/from_tensors.hpp>
