@@ -1,4 +1,5 @@
 // expect: data::map takes a function of (std::span<float> sample) or (std::span<float> sample, std::int64_t index, std::int64_t epoch) that is callable on a const object
+// SPDX-License-Identifier: Apache-2.0
 #include <span>
 #include <vector>
 
