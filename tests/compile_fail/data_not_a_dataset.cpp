@@ -1,4 +1,5 @@
 // expect: this is no data set: it lacks sample_extents() const, the Extents of one sample; vectors and spans become one by data::from_tensors(x, y)
+// SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
 #include <skein/data/from_tensors.hpp>
