@@ -1,4 +1,5 @@
 // expect: this is no data set: it lacks gather(data::Indices, float* x, long pitch) const, which copies samples into rows of the caller
+// SPDX-License-Identifier: Apache-2.0
 #include <skein/data/loader.hpp>
 
 struct Mine {
