@@ -1,4 +1,5 @@
 // expect: this is no data set: it lacks size() const, the number of samples
+// SPDX-License-Identifier: Apache-2.0
 #include <skein/data/dataset.hpp>
 
 struct Mine {
