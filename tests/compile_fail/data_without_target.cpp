@@ -1,4 +1,5 @@
 // expect: this data set has labels or targets but no target() const: let it return data::Target::labels(classes) or data::Target::vector(length)
+// SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 
 #include <skein/data/dataset.hpp>
