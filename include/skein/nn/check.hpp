@@ -46,6 +46,9 @@ template <class... Branches> struct concat_branches {
     static_assert(fault_of<nn::Concat<Branches...>, Input> != nn::Fault::concat_differs, "Concat: the branches differ in height or width: only the last extent may differ");
   };
 };
+template <class Repeat> struct repeat {
+  static_assert(std::is_void_v<Repeat>, "Repeat<N, Block>: N must be at least 1");
+};
 template <class Block> struct repeated_block {
   template <class Input, class Output> struct turns {
     static_assert(same_shape<Input, Output>, "Repeat: the block must return the shape that it gets");
@@ -105,7 +108,8 @@ template <class L, class In, int... Path> constexpr auto first_fault() {
     if constexpr (i >= 0) return first_fault<TypeAt<typename L::branches, i>, In, Path..., i>();
     else return static_cast<typename ConcatCheck<typename L::branches>::type::template get<In>*>(nullptr);
   } else if constexpr (nn::RepeatLike<L>) {
-    if constexpr (fault_of<typename L::block, In> != nn::Fault::none) return first_fault<typename L::block, In, Path..., 0>();
+    if constexpr (fault_of<L, In> == nn::Fault::repeats_nothing) return static_cast<repeat<L>*>(nullptr);
+    else if constexpr (fault_of<typename L::block, In> != nn::Fault::none) return first_fault<typename L::block, In, Path..., 0>();
     else return static_cast<typename repeated_block<typename L::block>::template turns<In, Output<typename L::block, In>>*>(nullptr);
   } else {
     return static_cast<typename layer<L, Path...>::template gets<In>*>(nullptr);

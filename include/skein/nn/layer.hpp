@@ -27,7 +27,7 @@
 namespace skein::inline SKEIN_ABI::nn {
 
 /// Why a layer refuses an input. The sentences live in nn/check.hpp.
-enum class Fault { none, wants_flat, wants_image, window_too_large, groups_do_not_divide, branches_differ, repeat_changes_shape,
+enum class Fault { none, wants_flat, wants_image, window_too_large, groups_do_not_divide, branches_differ, repeat_changes_shape, repeats_nothing,
                    concat_differs, no_describe, no_forward, no_backward, own };
 
 /// One trainable array of a layer, row-major, the output index last. See row_pitch for how it is stored.

@@ -79,7 +79,7 @@ template <class L> constexpr Sizes measure(Extents in) {
     s.fault = !HasForward<L> ? Fault::no_forward : !HasBackward<L> ? Fault::no_backward : i.fault;
     return s;
   } else {
-    return {.output = in, .fault = Fault::no_describe};
+    return {.output = in, .operations = 1, .fault = Fault::no_describe};
   }
 }
 

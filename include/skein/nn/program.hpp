@@ -135,7 +135,9 @@ template <class L, class P> constexpr int emit(P& p, int path, int x, Extents& i
     for (int k = 0; k < L::repetitions; ++k) x = emit<typename L::block>(p, p.path(path, k), x, in);
     return x;
   } else {
-    return detail::emit_leaf(p, path, x, in, L::describe(in), detail::kind_of<L>());
+    LayerInfo info{.output = in};                   // a layer without describe() has been refused already: nothing shall cascade
+    if constexpr (HasDescribe<L>) info = L::describe(in);
+    return detail::emit_leaf(p, path, x, in, info, detail::kind_of<L>());
   }
 }
 

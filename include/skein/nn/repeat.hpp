@@ -7,28 +7,29 @@
 namespace skein::inline SKEIN_ABI::nn {
 
 template <int N, class Block> struct Repeat {
-  static_assert(N > 0, "Repeat<N, Block>: N must be at least 1");
   using block = Block;
-  static constexpr int repetitions = N;
+  static constexpr int repetitions = N > 0 ? N : 1;
   static constexpr Sizes measure(Extents in) {
+    constexpr int n = repetitions;
     const Sizes b = nn::measure<Block>(in);
     Sizes t = b;
-    t.parameters *= N;
-    t.stored *= N;
-    t.buffers *= N;
-    t.derived *= N;
-    t.shared *= N;
-    t.saved_bytes *= N;
-    t.flops *= N;
-    t.operations *= N;
-    t.entries *= N;
-    t.buffer_entries *= N;
-    t.paths *= N;
+    t.parameters *= n;
+    t.stored *= n;
+    t.buffers *= n;
+    t.derived *= n;
+    t.shared *= n;
+    t.saved_bytes *= n;
+    t.flops *= n;
+    t.operations *= n;
+    t.entries *= n;
+    t.buffer_entries *= n;
+    t.paths *= n;
     const long edge = whole_line(sample_pitch(in));
-    t.saved = N * b.saved + (N - 1) * edge;
+    t.saved = n * b.saved + (n - 1) * edge;
     t.scratch = 2 * edge + b.scratch;
     t.aliases = t.whole_gradient = false;
     if (t.fault == Fault::none && (b.aliases || !(b.output == in))) t.fault = Fault::repeat_changes_shape;
+    if (N < 1) t.fault = Fault::repeats_nothing;
     return t;
   }
 };
