@@ -48,8 +48,8 @@ struct Everything {
   Inner inner;
   std::vector<Inner> many;
   template <class Archive> void serialize(Archive& ar, unsigned) {
-    ar & flag & c & i8 & u16 & l & ull & f & d & colour & text & numbers & bits & nested & array & plain & pair & tuple & map & full &
-        empty & inner & many;
+    ar& flag& c& i8& u16& l& ull& f& d& colour& text& numbers& bits& nested& array& plain& pair& tuple& map& full& empty& inner&
+        many;
   }
   bool operator==(const Everything& o) const {
     return to_bytes(*this) == to_bytes(o) && text == o.text && numbers == o.numbers && bits == o.bits && nested == o.nested &&
@@ -191,7 +191,8 @@ TEST_CASE("hostile counts are refused before anything is allocated, with the byt
   CHECK(fault<std::vector<user::Inner>>(huge) != "");
   CHECK(fault<std::map<int, user::Inner>>(huge) != "");
   CHECK(fault<std::vector<bool>>(huge) != "");
-  CHECK(fault<std::vector<std::vector<std::string>>>(raw({1, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255})) != "");
+  CHECK(fault<std::vector<std::vector<std::string>>>(raw({1, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255})) !=
+        "");
 }
 
 namespace {
@@ -209,11 +210,19 @@ TEST_CASE("few bytes cannot claim much memory") {
         "f (byte 108): a count of 1000 elements would take more memory than an archive of 4008 bytes may ask for");
 }
 
+TEST_CASE("what no reader would take is not written") {
+  CHECK_NOTHROW(to_bytes(std::vector<Bulky>(64)));
+  CHECK_THROWS_WITH(to_bytes(std::vector<Bulky>(65)),
+                    "the object cannot be written: its 268 bytes stand for 68157440 bytes of memory, more than readers allow "
+                    "(64 MiB beyond the bytes): store large data as tensor sections");
+}
+
 TEST_CASE("truth values, leftovers, keys out of order") {
   CHECK(fault<bool>(raw({2})) == "f (byte 101): a truth value is 0 or 1, here it is 2");
   CHECK(fault<std::optional<char>>(raw({3, 1})) != "");
   CHECK(fault<char>(raw({1, 2, 3})) == "f (byte 101): 2 bytes are left over: this is another object than the one that is read");
-  CHECK(fault<std::map<char, char>>(raw({2, 0, 0, 0, 0, 0, 0, 0, 'b', 1, 'b', 2})) == "f (byte 111): the keys of a map do not ascend");
+  CHECK(fault<std::map<char, char>>(raw({2, 0, 0, 0, 0, 0, 0, 0, 'b', 1, 'b', 2})) ==
+        "f (byte 111): the keys of a map do not ascend");
 }
 
 TEST_CASE("versions: an earlier one is handed to serialize, a later one is a VersionError") {
@@ -223,9 +232,10 @@ TEST_CASE("versions: an earlier one is handed to serialize, a later one is a Ver
   user::Earlier earlier;
   const auto bytes = to_bytes(user::Later{});
   CHECK_THROWS_AS(from_bytes(bytes, earlier), sk::train::VersionError);
-  CHECK_THROWS_WITH(from_bytes(bytes, earlier, "f", 0),
-                    "f (byte 0): an object of version 3, but this program knows its class up to version 0: it was written by a later "
-                    "program (or is another object)");
+  CHECK_THROWS_WITH(
+      from_bytes(bytes, earlier, "f", 0),
+      "f (byte 0): an object of version 3, but this program knows its class up to version 0: it was written by a later "
+      "program (or is another object)");
 }
 
 TEST_CASE("objects nested too deeply are refused on both sides, not a stack that overflows") {

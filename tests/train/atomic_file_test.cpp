@@ -94,7 +94,8 @@ TEST_CASE("an input file reads whole blocks or throws with the byte") {
   char block[5] = {};
   file.read_at(6, block, 4);
   CHECK(std::string(block) == "6789");
-  CHECK_THROWS_WITH(file.read_at(6, block, 5), (folder / "x") + " (byte 10): 5 bytes are wanted from byte 6, but the file ends here");
+  CHECK_THROWS_WITH(file.read_at(6, block, 5),
+                    (folder / "x") + " (byte 10): 5 bytes are wanted from byte 6, but the file ends here");
   CHECK_THROWS_AS(file.read_at(-1, block, 1), sk::FileError);
   CHECK_THROWS_AS(file.read_at(11, block, 0), sk::FileError);
   std::filesystem::resize_file(folder / "x", 3);

@@ -42,7 +42,8 @@ struct Recorder {
   void on_epoch_end(EpochRecord& record, Control&) { seen.push_back("end " + std::to_string(record.epoch)); }
   void on_fit_end(const sk::History& history) { seen.push_back("fit " + std::to_string(history.size())); }
 };
-static_assert(Callback<EarlyStopping> && Callback<TimeLimit> && Callback<LearningRateLog> && Callback<Recorder> && !Callback<int>);
+static_assert(Callback<EarlyStopping> && Callback<TimeLimit> && Callback<LearningRateLog> && Callback<Recorder> &&
+              !Callback<int>);
 double pretended_time = 0;
 }  // namespace
 

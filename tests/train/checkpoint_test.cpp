@@ -203,8 +203,9 @@ TEST_CASE("missing, unknown and unfitting sections are named") {
   CHECK_THROWS_WITH(reader.read("bias", std::span(f)),
                     "f: has no section 'bias'; it has: parameters/0.weight, optimizer/moment, counters, loader");
   CHECK_THROWS_WITH(reader.read("parameters/0.weight", sk::Extents{2, {5, 3}}, f.data(), 3),
-                    "f (byte " + at + "): section 'parameters/0.weight' holds float32 (3, 5), but here it must be float32 (5, 3): the "
-                    "file was saved from another network or scalar type");
+                    "f (byte " + at +
+                        "): section 'parameters/0.weight' holds float32 (3, 5), but here it must be float32 (5, 3): the "
+                        "file was saved from another network or scalar type");
   std::vector<double> d(15);
   CHECK_THROWS_AS(reader.read("parameters/0.weight", weight_extents, d.data(), 5), sk::FileError);
   CHECK_THROWS_WITH(reader.read("parameters/0.weight", weight_extents, f.data(), 4),
@@ -214,9 +215,10 @@ TEST_CASE("missing, unknown and unfitting sections are named") {
   CHECK_THROWS_AS(reader.read_object("counters", wrong), sk::FileError);
   CHECK_THROWS_AS(reader.read_object("loader", wrong), sk::FileError);  // bytes are left over
   reader.read("parameters/0.weight", weight_extents, f.data(), 5);
-  CHECK_THROWS_WITH(reader.finish(),
-                    "f: 3 section(s) of the file have no place here: 'optimizer/moment', 'counters', 'loader'; the file was saved from "
-                    "another model or optimizer");
+  CHECK_THROWS_WITH(
+      reader.finish(),
+      "f: 3 section(s) of the file have no place here: 'optimizer/moment', 'counters', 'loader'; the file was saved from "
+      "another model or optimizer");
 }
 
 TEST_CASE("the writer refuses names that no reader could tell apart") {

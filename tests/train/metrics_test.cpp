@@ -12,7 +12,8 @@
 using namespace skein::train;
 
 static_assert(Metric<Accuracy> && Metric<TopK> && Metric<BinaryAccuracy> && Metric<ConfusionMatrix> && Metric<MeanAbsoluteError>);
-static_assert(LabelMetric<Accuracy> && !TargetMetric<Accuracy> && TargetMetric<MeanAbsoluteError> && !LabelMetric<MeanAbsoluteError>);
+static_assert(LabelMetric<Accuracy> && !TargetMetric<Accuracy> && TargetMetric<MeanAbsoluteError> &&
+              !LabelMetric<MeanAbsoluteError>);
 static_assert(!Metric<int>);
 
 namespace {
@@ -68,7 +69,8 @@ TEST_CASE("metrics refuse labels and targets that do not fit") {
   CHECK_THROWS_WITH(matrix.add(rows, Truth{0, 0, 0, 0}), "confusion matrix of 4 classes: the outputs have 3");
   CHECK_THROWS_AS(ConfusionMatrix{0}, skein::ArgumentError);
   MeanAbsoluteError error;
-  CHECK_THROWS_WITH(error.add(rows, Rows<float>{outputs.data(), 4, 3, 2}), "mean absolute error: outputs (4, 3), but targets (3, 2)");
+  CHECK_THROWS_WITH(error.add(rows, Rows<float>{outputs.data(), 4, 3, 2}),
+                    "mean absolute error: outputs (4, 3), but targets (3, 2)");
 }
 
 TEST_CASE("top-k against a sort, and top-1 is the accuracy") {

@@ -76,8 +76,9 @@ TEST_CASE("the line of an epoch's end") {
   record.exposed_communication = 0.05;
   text.clear();
   append_epoch(text, record, 5);
-  CHECK(text == "epoch 2/5   loss 0.25  accuracy 90.00 %  validation  loss 0.125  accuracy 98.93 %  top-5 0.999  1.50M samples/s  "
-                "exposed communication 5.0 %  3.14 s");
+  CHECK(text ==
+        "epoch 2/5   loss 0.25  accuracy 90.00 %  validation  loss 0.125  accuracy 98.93 %  top-5 0.999  1.50M samples/s  "
+        "exposed communication 5.0 %  3.14 s");
 }
 
 TEST_CASE("durations and rates are short") {

@@ -25,9 +25,10 @@ template <class Archive, bool Saving> class ArchiveFace {
                     "an archive takes no pointers, views or references: what they point to does not exist in the process that "
                     "reads the file; store the value itself, or an index");
       static_assert(kind != Kind::LongDouble, "long double has another format on each processor: store a double");
-      static_assert(kind != Kind::Nothing,
-                    "an archive does not know this type: give it a member template <class Archive> void serialize(Archive& archive, "
-                    "unsigned version) that says archive & member for each member");
+      static_assert(
+          kind != Kind::Nothing,
+          "an archive does not know this type: give it a member template <class Archive> void serialize(Archive& archive, "
+          "unsigned version) that says archive & member for each member");
       static_assert(Saving || !std::is_const_v<std::remove_reference_t<T>>, "a const object cannot be read into");
       if constexpr (kind == Kind::Class) {
         Value& object = const_cast<Value&>(value);  // one function serves both archives, as in Boost

@@ -41,7 +41,8 @@ template <class T> struct BoostAccess { using type = boost::serialization::acces
 
 template <class T> consteval unsigned class_version() {
   if constexpr (requires { { T::archive_version } -> std::convertible_to<unsigned>; }) return T::archive_version;
-  else if constexpr (Complete<boost::serialization::version<T>>) return static_cast<unsigned>(boost::serialization::version<T>::value);
+  else if constexpr (Complete<boost::serialization::version<T>>)
+    return static_cast<unsigned>(boost::serialization::version<T>::value);
   else return 0;
 }
 }  // namespace detail
@@ -93,7 +94,8 @@ template <class T, class Archive> consteval Kind kind_of() {
   else if constexpr (IsMap<T>::value) return Kind::Map;
   else if constexpr (IsOptional<T>::value) return Kind::Optional;
   else if constexpr (IsPair<T>::value) return Kind::Pair;
-  else if constexpr (std::is_class_v<T> && (MemberSerialize<T, Archive> || FreeSerialize<T, Archive> || FriendSerialize<T, Archive>))
+  else if constexpr (std::is_class_v<T> &&
+                     (MemberSerialize<T, Archive> || FreeSerialize<T, Archive> || FriendSerialize<T, Archive>))
     return Kind::Class;
   else return Kind::Nothing;
 }
@@ -111,6 +113,13 @@ template <class T> consteval std::size_t least_bytes() {
     }(std::make_index_sequence<std::tuple_size_v<T>>());
   else return 4;  // a class begins with its version
 }
+
+/// The memory that an element of a sequence takes; of a map with its node and the heap's header.
+template <class Sequence> consteval std::size_t element_memory() {
+  return sizeof(typename Sequence::value_type) + (IsMap<Sequence>::value ? 48 : 0);
+}
+/// What an archive may take in memory beyond the number of its bytes: checked on both sides, so that what was written is read.
+inline constexpr std::size_t memory_budget = std::size_t{64} << 20;
 
 /// Objects in objects: deeper is refused on both sides, so that no file can exhaust the stack.
 inline constexpr int deepest = 64;

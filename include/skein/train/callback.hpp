@@ -42,10 +42,12 @@ concept Callback = std::copy_constructible<T> &&
 
 /// Says in one sentence what keeps T from being a callback.
 template <class T> consteval void assert_callback() {
-  static_assert(std::copy_constructible<T>, "a callback is a small value: give it a copy constructor, or hand it over by std::ref");
-  static_assert(!std::copy_constructible<T> || Callback<T>,
-                "a callback needs one of the hooks on_fit_begin(Control&), on_epoch_begin(int, Control&), on_step_end(const StepRecord&, "
-                "Control&), on_epoch_end(EpochRecord&, Control&), on_fit_end(const History&)");
+  static_assert(std::copy_constructible<T>,
+                "a callback is a small value: give it a copy constructor, or hand it over by std::ref");
+  static_assert(
+      !std::copy_constructible<T> || Callback<T>,
+      "a callback needs one of the hooks on_fit_begin(Control&), on_epoch_begin(int, Control&), on_step_end(const StepRecord&, "
+      "Control&), on_epoch_end(EpochRecord&, Control&), on_fit_end(const History&)");
 }
 
 /// Any callback behind one type. Owns a copy, or refers to the user's through std::ref.
@@ -149,7 +151,8 @@ class Callbacks {
     std::uint64_t count = all_.size();
     archive & count;
     if (count != all_.size())
-      archive.refuse("holds the state of " + std::to_string(count) + " callbacks, but this training has " + std::to_string(all_.size()));
+      archive.refuse("holds the state of " + std::to_string(count) + " callbacks, but this training has " +
+                     std::to_string(all_.size()));
     for (AnyCallback& each : all_) archive & each;
   }
 

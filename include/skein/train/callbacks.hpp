@@ -56,7 +56,8 @@ struct EarlyStopping {
   int best_epoch = 0;
 };
 
-/// Calls a function at the end of every epoch that is the best so far: best_model([&](const EpochRecord&) { trainer.save("best"); }).
+/// Calls a function at the end of every epoch that is the best so far: best_model([&](const EpochRecord&) { trainer.save("best");
+/// }).
 template <class Function> struct BestModel {
   Function function;
   Watch watch = Watch::ValidationAccuracy;

@@ -62,7 +62,8 @@ class CheckpointReader {
   template <class T> void read_object(std::string_view name, T& object) {
     const std::size_t at = find(name);
     const SectionInfo& info = table_.sections[at];
-    if (info.type != SectionType::object) fail(info.offset, "section '" + info.name + "' holds " + info.text() + ", not an object");
+    if (info.type != SectionType::object)
+      fail(info.offset, "section '" + info.name + "' holds " + info.text() + ", not an object");
     std::vector<std::byte> bytes(info.bytes);
     read_values(info, bytes.data(), info.bytes, info.bytes);
     from_bytes(bytes, object, path(), static_cast<long long>(info.offset));
@@ -99,14 +100,17 @@ class CheckpointReader {
     detail::CheckpointHeader header;
     char magic[sizeof header.magic] = {};
     file_.read_at(0, magic, size < sizeof magic ? size : sizeof magic);
-    if (std::memcmp(magic, detail::checkpoint_magic, sizeof magic) != 0) fail(0, "is no skein checkpoint: another file begins like this");
+    if (std::memcmp(magic, detail::checkpoint_magic, sizeof magic) != 0)
+      fail(0, "is no skein checkpoint: another file begins like this");
     if (size < sizeof header) fail(size, "was cut: it ends within its header");
     file_.read_at(0, &header, sizeof header);
     if (header.version > checkpoint_version)
-      throw VersionError(path(), 8, "has checkpoint format " + std::to_string(header.version) + ", but this program knows up to " +
-                                        std::to_string(checkpoint_version) + ": take a later skein");
+      throw VersionError(path(), 8,
+                         "has checkpoint format " + std::to_string(header.version) + ", but this program knows up to " +
+                             std::to_string(checkpoint_version) + ": take a later skein");
     if (header.hash != hash64(&header, sizeof header - 8)) fail(0, "the header is damaged: its hash does not fit");
-    if (header.version == 0 || header.zero != 0 || header.more_zero != 0) fail(8, "the header holds fields that format 1 does not have");
+    if (header.version == 0 || header.zero != 0 || header.more_zero != 0)
+      fail(8, "the header holds fields that format 1 does not have");
     if (header.file_bytes != size)
       fail(size, "has " + std::to_string(size) + " bytes, but " + std::to_string(header.file_bytes) + " were written: it was " +
                      (size < header.file_bytes ? "cut" : "appended to"));
@@ -117,10 +121,12 @@ class CheckpointReader {
   void read_table(const detail::CheckpointHeader& header) {
     std::vector<std::byte> bytes(header.table_bytes);
     file_.read_at(sizeof header, bytes.data(), bytes.size());
-    if (header.table_hash != hash64(bytes.data(), bytes.size())) fail(sizeof header, "the table is damaged: its hash does not fit");
+    if (header.table_hash != hash64(bytes.data(), bytes.size()))
+      fail(sizeof header, "the table is damaged: its hash does not fit");
     from_bytes(bytes, table_, path(), sizeof header);
     if (header.sections != table_.sections.size())
-      fail(16, "the header counts " + std::to_string(header.sections) + " sections, the table " + std::to_string(table_.sections.size()));
+      fail(16, "the header counts " + std::to_string(header.sections) + " sections, the table " +
+                   std::to_string(table_.sections.size()));
     table_bytes_ = header.table_bytes;
   }
 
@@ -132,16 +138,19 @@ class CheckpointReader {
     for (std::size_t i = 0; i < table_.sections.size(); ++i) {
       const SectionInfo& info = table_.sections[i];
       if (info.name.empty() || info.name.size() > detail::longest_section_name || !by_name_.emplace(info.name, i).second)
-        fail(detail::header_bytes, "section " + std::to_string(i) + " of the table has no name, too long a name, or another's name");
+        fail(detail::header_bytes,
+             "section " + std::to_string(i) + " of the table has no name, too long a name, or another's name");
       if (value_bytes(info.type) == 0) fail(detail::header_bytes, "section '" + info.name + "' holds values of an unknown type");
       if (info.offset != offset || info.offset > size || info.bytes > size - info.offset)
-        fail(detail::header_bytes, "section '" + info.name + "' is not where it must be: " + std::to_string(info.bytes) + " bytes at byte " +
-                                       std::to_string(info.offset));
+        fail(detail::header_bytes, "section '" + info.name + "' is not where it must be: " + std::to_string(info.bytes) +
+                                       " bytes at byte " + std::to_string(info.offset));
       if (info.extents.size() > detail::most_extents || bytes_of(info) != info.bytes)
-        fail(detail::header_bytes, "section '" + info.name + "' is said to hold " + info.text() + " in " + std::to_string(info.bytes) + " bytes");
+        fail(detail::header_bytes,
+             "section '" + info.name + "' is said to hold " + info.text() + " in " + std::to_string(info.bytes) + " bytes");
       offset = detail::aligned(info.offset + info.bytes);
     }
-    if (offset != size) fail(size, "the sections of the table end at byte " + std::to_string(offset) + ", not where the file ends");
+    if (offset != size)
+      fail(size, "the sections of the table end at byte " + std::to_string(offset) + ", not where the file ends");
   }
   /// ~0 where the product does not fit.
   static std::uint64_t bytes_of(const SectionInfo& info) {

@@ -47,7 +47,8 @@ class CheckpointWriter {
       throw ArgumentError("checkpoint section '" + std::string(name) + "': rows of " + std::to_string(extents.last()) +
                           " values cannot be " + std::to_string(pitch) + " apart");
     const auto row = static_cast<std::uint64_t>(extents.last()) * sizeof(T);
-    Entry& entry = make(name, section_type<T>(), {extents.e, extents.e + extents.rank}, static_cast<std::uint64_t>(extents.count()) * sizeof(T));
+    Entry& entry = make(name, section_type<T>(), {extents.e, extents.e + extents.rank},
+                        static_cast<std::uint64_t>(extents.count()) * sizeof(T));
     entry.data = reinterpret_cast<const std::byte*>(data);
     entry.row_bytes = row;
     entry.pitch_bytes = static_cast<std::uint64_t>(pitch) * sizeof(T);
@@ -69,7 +70,8 @@ class CheckpointWriter {
 
   std::size_t size() const { return entries_.size(); }
 
-  /// Writes the file; after it has returned, it is on the disk under its name. Throws FileError, and then the old file is as it was.
+  /// Writes the file; after it has returned, it is on the disk under its name. Throws FileError, and then the old file is as it
+  /// was.
   void commit(const std::string& path) {
     AtomicFile file(path);
     write(file);

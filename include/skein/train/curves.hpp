@@ -200,7 +200,8 @@ inline std::string draw_curves(std::span<const EpochRecord> epochs, std::span<co
     const int first = from_zero ? epochs.front().epoch - 1 : epochs.front().epoch;
     const Axis x = Axis::whole(first, epochs.back().epoch, 9);
     const bool wide = least > 0 && greatest > 30 * least;
-    const Axis y = wide ? Axis::log10(least / 1.2, greatest * 1.2) : Axis::linear(least > 0 && least < greatest / 3 ? 0 : least, greatest, 5);
+    const Axis y = wide ? Axis::log10(least / 1.2, greatest * 1.2)
+                        : Axis::linear(least > 0 && least < greatest / 3 ? 0 : least, greatest, 5);
     left.draw(wide ? "loss (logarithmic)" : "loss", losses, x, y, false, false);
   }
   if (!detail::range_of(accuracies, least, greatest)) {

@@ -22,11 +22,9 @@ namespace skein::inline SKEIN_ABI::train {
 /// Reads what OutArchive wrote, in the same order. The bytes must outlive it.
 class InArchive : public detail::ArchiveFace<InArchive, false> {
  public:
-  static constexpr std::size_t usual_budget = std::size_t{64} << 20;
-
   /// The path and the offset of the first byte are for messages.
   explicit InArchive(std::span<const std::byte> bytes, std::string path = "archive in memory", long long offset = 0,
-                     std::size_t budget = usual_budget)
+                     std::size_t budget = detail::memory_budget)
       : bytes_(bytes), path_(std::move(path)), offset_(offset), budget_(bytes.size() + budget) {}
 
   std::size_t left() const { return bytes_.size() - next_; }
@@ -35,7 +33,9 @@ class InArchive : public detail::ArchiveFace<InArchive, false> {
     if (left() != 0) refuse(std::to_string(left()) + " bytes are left over: this is another object than the one that is read");
   }
   /// Throws a FileError for the place that was reached. For serialize functions that check what they read.
-  [[noreturn]] void refuse(const std::string& what) const { throw FileError(path_, offset_ + static_cast<long long>(next_), what); }
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw FileError(path_, offset_ + static_cast<long long>(next_), what);
+  }
 
  private:
   friend class detail::ArchiveFace<InArchive, false>;
@@ -82,7 +82,7 @@ class InArchive : public detail::ArchiveFace<InArchive, false> {
   template <class Vector> void get_vector(Vector& value) {
     using Element = typename Vector::value_type;
     static_assert(detail::least_bytes<Element>() > 0, "an element of a sequence must take at least one byte");
-    const std::size_t count = get_count(detail::least_bytes<Element>(), sizeof(Element));
+    const std::size_t count = get_count(detail::least_bytes<Element>(), detail::element_memory<Vector>());
     value.clear();
     value.resize(count);
     if constexpr (std::is_same_v<Element, bool>) for (std::size_t i = 0; i < count; ++i) value[i] = get_bool();
@@ -94,7 +94,7 @@ class InArchive : public detail::ArchiveFace<InArchive, false> {
     using Mapped = typename Map::mapped_type;
     constexpr std::size_t least = detail::least_bytes<Key>() + detail::least_bytes<Mapped>();
     static_assert(least > 0, "an element of a sequence must take at least one byte");
-    const std::size_t count = get_count(least, sizeof(typename Map::value_type) + 48);  // 48: a node and its heap header
+    const std::size_t count = get_count(least, detail::element_memory<Map>());
     value.clear();
     for (std::size_t i = 0; i < count; ++i) {
       Key key{};

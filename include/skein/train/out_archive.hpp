@@ -22,8 +22,15 @@ namespace skein::inline SKEIN_ABI::train {
 /// optional, and classes with serialize(Archive&, unsigned).
 class OutArchive : public detail::ArchiveFace<OutArchive, true> {
  public:
-  const std::vector<std::byte>& bytes() const { return bytes_; }
-  std::vector<std::byte> take() { return std::move(bytes_); }
+  /// The bytes so far, which leave the archive. Throws ArgumentError where no reader would take them: an archive is for small
+  /// objects, and a few bytes that stand for much memory are what a hostile file looks like.
+  std::vector<std::byte> take() {
+    if (charged_ > bytes_.size() && charged_ - bytes_.size() > detail::memory_budget)
+      refuse("its " + std::to_string(bytes_.size()) + " bytes stand for " + std::to_string(charged_) +
+             " bytes of memory, more than readers allow (64 MiB beyond the bytes): store large data as tensor sections");
+    charged_ = 0;
+    return std::move(bytes_);
+  }
   /// For serialize functions that both archives run; while writing, what is wrong is the object.
   [[noreturn]] void refuse(const std::string& what) const { throw ArgumentError("the object cannot be written: " + what); }
 
@@ -44,10 +51,10 @@ class OutArchive : public detail::ArchiveFace<OutArchive, true> {
     } else if constexpr (kind == Kind::Bool) {
       bytes_.push_back(value ? std::byte{1} : std::byte{0});
     } else if constexpr (kind == Kind::String) {
-      put_count(value.size());
+      put_count(value.size(), 1);
       put_numbers(value.data(), value.size());
     } else if constexpr (kind == Kind::Vector) {
-      put_count(value.size());
+      put_count(value.size(), detail::element_memory<T>());
       if constexpr (std::is_same_v<typename T::value_type, bool>) for (const bool each : value) *this & each;
       else put_elements(value.data(), value.size());
     } else if constexpr (kind == Kind::Array) {
@@ -55,7 +62,7 @@ class OutArchive : public detail::ArchiveFace<OutArchive, true> {
     } else if constexpr (kind == Kind::CArray) {
       put_elements(value, std::extent_v<T>);
     } else if constexpr (kind == Kind::Map) {
-      put_count(value.size());
+      put_count(value.size(), detail::element_memory<T>());
       for (const auto& [key, mapped] : value) *this & key & mapped;
     } else if constexpr (kind == Kind::Optional) {
       *this & value.has_value();
@@ -65,7 +72,10 @@ class OutArchive : public detail::ArchiveFace<OutArchive, true> {
       std::apply([this](const auto&... each) { (*this & ... & each); }, value);
     }
   }
-  void put_count(std::size_t count) { *this & std::uint64_t{count}; }
+  void put_count(std::size_t count, std::size_t memory) {
+    *this & std::uint64_t{count};
+    charged_ += count * memory;
+  }
   template <class T> void put_elements(const T* values, std::size_t count) {
     static_assert(detail::least_bytes<T>() > 0, "an element of a sequence must take at least one byte");
     if constexpr (detail::Number<T>) put_numbers(values, count);
@@ -83,6 +93,7 @@ class OutArchive : public detail::ArchiveFace<OutArchive, true> {
   }
 
   std::vector<std::byte> bytes_;
+  std::size_t charged_ = 0;
   int depth_ = 0;
 };
 

@@ -89,7 +89,8 @@ inline void append_progress(std::string& text, const ProgressState& state, int c
   detail::append_scores(text, state.loss, state.accuracy);
   detail::append_pace(text, state.samples_per_second, state.exposed_communication);
   if (state.seconds_left == state.seconds_left) detail::append_duration(text += "  ", state.seconds_left), text += " left";
-  if (columns > 0 && text.size() - start > static_cast<std::size_t>(columns)) text.resize(start + static_cast<std::size_t>(columns));
+  if (columns > 0 && text.size() - start > static_cast<std::size_t>(columns))
+    text.resize(start + static_cast<std::size_t>(columns));
 }
 
 /// Appends the line that stays after an epoch.
@@ -106,7 +107,8 @@ inline void append_epoch(std::string& text, const EpochRecord& epoch, int epochs
       append_digits(text, epoch.validation.metric_value(i), 4);
     }
   }
-  detail::append_pace(text, epoch.samples_per_second, epoch.exposed_communication > 0 ? epoch.exposed_communication : not_measured);
+  detail::append_pace(text, epoch.samples_per_second,
+                      epoch.exposed_communication > 0 ? epoch.exposed_communication : not_measured);
   append_fixed(text += "  ", epoch.seconds, epoch.seconds < 10 ? 2 : 1);
   text += " s";
 }

@@ -83,7 +83,8 @@ inline constexpr std::size_t longest_section_name = 512, most_extents = 8;
 constexpr std::uint64_t aligned(std::uint64_t offset) {
   return (offset + section_alignment - 1) / section_alignment * section_alignment;
 }
-static_assert(std::endian::native == std::endian::little, "checkpoints are little-endian, and so far read only on such processors");
+static_assert(std::endian::native == std::endian::little,
+              "checkpoints are little-endian, and so far read only on such processors");
 
 /// As it stands in the file.
 struct CheckpointHeader {

@@ -30,12 +30,14 @@ inline void check_label(int label, int width, const char* metric) {
 }
 inline void check_labels(long rows, std::size_t labels, const char* metric) {
   if (static_cast<std::size_t>(rows) != labels)
-    throw ArgumentError(std::string(metric) + ": " + std::to_string(rows) + " outputs, but " + std::to_string(labels) + " labels");
+    throw ArgumentError(std::string(metric) + ": " + std::to_string(rows) + " outputs, but " + std::to_string(labels) +
+                        " labels");
 }
 template <class A, class B> void check_targets(const Rows<A>& outputs, const Rows<B>& targets, const char* metric) {
   if (outputs.count != targets.count || outputs.width != targets.width)
-    throw ArgumentError(std::string(metric) + ": outputs (" + std::to_string(outputs.count) + ", " + std::to_string(outputs.width) +
-                        "), but targets (" + std::to_string(targets.count) + ", " + std::to_string(targets.width) + ")");
+    throw ArgumentError(std::string(metric) + ": outputs (" + std::to_string(outputs.count) + ", " +
+                        std::to_string(outputs.width) + "), but targets (" + std::to_string(targets.count) + ", " +
+                        std::to_string(targets.width) + ")");
 }
 }  // namespace detail
 

@@ -16,7 +16,8 @@
 
 namespace skein::inline SKEIN_ABI::train {
 
-/// Owns a copy of the metric, or refers to the user's through std::ref. Copies have a state of their own (those of a reference share it).
+/// Owns a copy of the metric, or refers to the user's through std::ref. Copies have a state of their own (those of a reference
+/// share it).
 class AnyMetric {
   template <class T> struct Unwrapped { using type = T; };
   template <class T> struct Unwrapped<std::reference_wrapper<T>> { using type = T; };
