@@ -116,6 +116,19 @@ TEST_CASE("all ranks together serve what one rank serves, in the same global bat
   }
 }
 
+TEST_CASE("no batch has more samples than the staging memory holds, whatever is left for the last one") {
+  const auto data = ramp(40);                             // 5 ranks: rank 2 has more of 7 samples than of 8
+  for (int ranks = 1; ranks <= 9; ++ranks)
+    for (long batch = 1; batch <= 23; ++batch)
+      for (std::int64_t size = 1; size <= 40; size += 3) {
+        const auto some = data.take(size);
+        for (int r = 0; r < ranks; ++r) {
+          Loader loader{some, {.batch = batch, .shuffle = false, .ranks = ranks, .rank = r, .prefetch = Prefetch::off}};
+          for (std::int64_t s = 0; s < loader.steps(); ++s) REQUIRE(loader.share(s).count() <= loader.capacity());
+        }
+      }
+}
+
 TEST_CASE("order: shuffled by seed and epoch, or as it stands") {
   const auto data = ramp(64);
   Loader loader{data, {.batch = 10, .seed = {1}}}, plain{data, {.batch = 10, .shuffle = false}};

@@ -63,8 +63,8 @@ template <class Scalar = float> class Loader {
     batch_ = BatchSize{options.batch, options.batch_per_rank}.global(options.ranks);
     const bool local = options_.partition == Partition::local;
     steps_ = local ? local_steps(sizes_, batch_, options_.last) : shared_steps(data_.size(), batch_, options_.last);
-    capacity_ = static_cast<long>(local ? local_batch(batch_, options_.ranks, options_.rank)
-                                        : even_part(batch_, options_.ranks, options_.rank + 1) - even_part(batch_, options_.ranks, options_.rank));
+    // Rounded up: the parts of a smaller last batch may fall to other ranks than those of a full one.
+    capacity_ = local ? static_cast<long>(local_batch(batch_, options_.ranks, options_.rank)) : (batch_ + options_.ranks - 1) / options_.ranks;
     if (capacity_ > data_.size()) capacity_ = static_cast<long>(data_.size());
     capacity_ = std::max<long>(capacity_, 1);
     prefetching_ = options_.prefetch == Prefetch::on || (options_.prefetch == Prefetch::automatic && available_cores() > options_.busy_threads);
