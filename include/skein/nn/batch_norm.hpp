@@ -38,7 +38,7 @@ template <class... Options> struct BatchNorm {
   template <class In, class Frame> static void forward(Frame& f) {
     using Scalar = typename Frame::Scalar;
     using Device = typename Frame::Device;
-    constexpr long columns = width(In::extents), period = ops::column_period(columns);
+    constexpr long columns = width(In::extents), period = ops::column_period(columns), channels = In::extents.last();
     const auto& context = *f.context;
     const long rows = f.batch * rows_a_sample(In::extents);
     Scalar *mean = f.workspace, *scale = mean + period, *shift = scale + period;
@@ -50,14 +50,14 @@ template <class... Options> struct BatchNorm {
       reduce(context, sums, 2 * columns + 1);
       const double n = sums[2 * columns] > 0 ? sums[2 * columns] : 1;
       for (long c = 0; c < columns; ++c) {
-        const double average = sums[c] / n, square = sums[columns + c] / n - average * average, variance = square > 0 ? square : 0;
-        const double inverse = 1 / std::sqrt(variance + epsilon);
-        set(f, c, In::extents.last(), average, inverse, mean, scale, shift);
-        if (context.worker.index == 0 && c < In::extents.last()) {
+        const double average = c < channels ? sums[c] / n : 0, square = sums[columns + c] / n - average * average;
+        const double variance = square <= 0 ? 0 : square, inverse = 1 / std::sqrt(variance + epsilon);      // a NaN stays one
+        set(f, c, channels, average, inverse, mean, scale, shift);
+        if (context.worker.index == 0 && c < channels) {
           f.shared[c] = static_cast<Scalar>(average);
-          f.shared[In::extents.last() + c] = static_cast<Scalar>(inverse);
+          f.shared[channels + c] = static_cast<Scalar>(inverse);
           Scalar* running = f.buffers;
-          Scalar* running_variance = running + row_pitch(In::extents.last());
+          Scalar* running_variance = running + row_pitch(channels);
           running[c] = static_cast<Scalar>((1 - momentum) * static_cast<double>(running[c]) + momentum * average);
           running_variance[c] = static_cast<Scalar>((1 - momentum) * static_cast<double>(running_variance[c]) +
                                                     momentum * variance * (n > 1 ? n / (n - 1) : 1));
@@ -66,10 +66,10 @@ template <class... Options> struct BatchNorm {
       context.worker.barrier();                     // backward of any worker reads what worker 0 wrote
     } else {
       const Scalar* running = f.buffers;
-      const Scalar* running_variance = running + row_pitch(In::extents.last());
+      const Scalar* running_variance = running + row_pitch(channels);
       for (long c = 0; c < columns; ++c) {
-        const bool real = c < In::extents.last();
-        set(f, c, In::extents.last(), real ? static_cast<double>(running[c]) : 0,
+        const bool real = c < channels;
+        set(f, c, channels, real ? static_cast<double>(running[c]) : 0,
             real ? 1 / std::sqrt(static_cast<double>(running_variance[c]) + epsilon) : 0, mean, scale, shift);
       }
     }
@@ -77,6 +77,7 @@ template <class... Options> struct BatchNorm {
     repeat(scale, columns, period);
     repeat(shift, columns, period);
     ops::column_affine(Device{}, x, mean, scale, shift, f.y);
+    clear_gaps(f.y, rows, channels, columns);
   }
 
   template <class In, class Frame> static void backward(Frame& f) {
@@ -116,6 +117,7 @@ template <class... Options> struct BatchNorm {
     repeat(b, columns, period);
     repeat(constant, columns, period);
     ops::column_combine(Device{}, x, f.dy, mean, a, b, constant, f.dx);
+    clear_gaps(f.dx, rows, channels, columns);
   }
 
  private:
@@ -123,6 +125,11 @@ template <class... Options> struct BatchNorm {
   static constexpr long width(const Extents& in) { return in.flat() ? row_pitch(in.last()) : in.last(); }
   static constexpr long rows_a_sample(const Extents& in) { return in.count() / in.last(); }
 
+  /// Whatever stood in the gaps behind x: what is written is zeros.
+  template <class Scalar> static void clear_gaps(Scalar* to, long rows, long channels, long columns) {
+    for (long r = 0; channels < columns && r < rows; ++r)
+      for (long c = channels; c < columns; ++c) to[r * columns + c] = 0;
+  }
   template <class Scalar> static void repeat(Scalar* values, long columns, long period) {
     for (long i = columns; i < period; ++i) values[i] = values[i - columns];
   }
