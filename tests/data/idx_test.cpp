@@ -54,6 +54,8 @@ TEST_CASE("IDX headers that lie are refused before anything is allocated") {
   CHECK(fault_of(idx_bytes(7, {1}, {1})).text == "x.idx (byte 2): has type code 7, which IDX does not know");
   CHECK(fault_of(idx_bytes(8, {}, {1})).text == "x.idx (byte 3): has 0 extents: 1 to 8 are understood");
   CHECK(fault_of({0, 1, 8, 1, 0, 0, 0, 1, 5}).text == "x.idx (byte 0): is no IDX file: it must begin with two zero bytes");
+  CHECK(thrown([] { read_idx(small, "x.idx", 11); }).text == "x.idx (byte 4): holds 12 bytes, more than the limit of 11: give read_idx a larger one");
+  CHECK(read_idx(small, "x.idx", 12).count() == 12);
   Bytes longer = small;
   longer.push_back(0);
   const Thrown t = fault_of(longer);

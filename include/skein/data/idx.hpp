@@ -53,8 +53,11 @@ struct Idx {
   }
 };
 
+/// The most bytes that an IDX file may unpack to, unless the caller says otherwise: a compressed file can hold a thousand times its size.
+inline constexpr std::uint64_t idx_limit = std::uint64_t{1} << 32;
+
 /// Reads an IDX file from a source. Throws FileError for whatever is not exactly one; allocates no more than is really there.
-inline Idx read_idx(ByteSource& source) {
+inline Idx read_idx(ByteSource& source, std::uint64_t limit = idx_limit) {
   unsigned char magic[4];
   source.read_all(magic, 4, "the IDX header");
   if (magic[0] != 0 || magic[1] != 0) source.fail(0, "is no IDX file: it must begin with two zero bytes");
@@ -73,21 +76,23 @@ inline Idx read_idx(ByteSource& source) {
     bytes *= extent;
     idx.extents.push_back(static_cast<std::int64_t>(extent));
   }
+  if (bytes > limit && bytes <= source.most())
+    source.fail(4, "holds " + std::to_string(bytes) + " bytes, more than the limit of " + std::to_string(limit) + ": give read_idx a larger one");
   idx.bytes = source.take(bytes, "the values of the IDX file");
   source.expect_end("the values of the IDX file");
   return idx;
 }
 
 /// Reads a file, plain or gzip.
-inline Idx read_idx(const std::string& path) {
+inline Idx read_idx(const std::string& path, std::uint64_t limit = idx_limit) {
   ByteSource source(path);
-  return read_idx(source);
+  return read_idx(source, limit);
 }
 
 /// Reads bytes in memory; `name` stands for the path in messages.
-inline Idx read_idx(std::span<const unsigned char> bytes, const std::string& name = "memory") {
+inline Idx read_idx(std::span<const unsigned char> bytes, const std::string& name = "memory", std::uint64_t limit = idx_limit) {
   ByteSource source(bytes, name);
-  return read_idx(source);
+  return read_idx(source, limit);
 }
 
 /// A data set out of an IDX file of unsigned bytes, (n, height, width), (n, height, width, channels) or (n, length), and one of n
