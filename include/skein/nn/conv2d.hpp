@@ -41,8 +41,8 @@ template <int Filters, class... Options> struct Conv2d {
                          .fan_in = fan_in, .fan_out = fan_out, .decay = false};
     i.flops = g.flops();
     i.saves_input = true;
-    i.derived = ops::cpu::conv2d_derived(g);
-    i.workspace = ops::cpu::conv2d_workspace(g);
+    i.derived = ops::conv2d_derived(g);
+    i.workspace = ops::conv2d_workspace(g);
     i.kronecker = {fan_in + (has_bias ? 1 : 0), Filters};
     if (!in.image()) i.fault = Fault::wants_image;
     else if (!g.fits()) i.fault = Fault::window_too_large;
@@ -60,9 +60,7 @@ template <int Filters, class... Options> struct Conv2d {
   /// Which kernel runs this layer.
   template <class In, class Frame> static constexpr std::string_view kernel() { return Op<In, Frame>::name; }
 
- private:
-  template <class In, class Frame> using Op = ops::Conv2d<typename Frame::Device, typename Frame::Scalar, geometry(In::extents)>;
-
+  /// The layer's memory as the operation wants it.
   template <class In, class Frame> static ops::Conv2dCall<typename Frame::Scalar> call(Frame& f) {
     constexpr long weight = geometry(In::extents).weight_rows() * geometry(In::extents).weight_pitch();
     ops::Conv2dCall<typename Frame::Scalar> c;
@@ -79,6 +77,9 @@ template <int Filters, class... Options> struct Conv2d {
     c.workspace = f.workspace;
     return c;
   }
+
+ private:
+  template <class In, class Frame> using Op = ops::Conv2d<typename Frame::Device, typename Frame::Scalar, geometry(In::extents)>;
 };
 
 }  // namespace skein::inline SKEIN_ABI::nn

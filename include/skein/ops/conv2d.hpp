@@ -2,14 +2,20 @@
 // Face of convolution: Conv2d<Device, Scalar, Geometry> is what runs one geometry on one device. The geometry is a template
 // argument, so that the back end can choose its kernel at compile time; kernels that need no specialisation take it as a value.
 #pragma once
+#include <concepts>
+#include <string_view>
+
 #include "../device/device.hpp"
 #include "cpu/conv2d.hpp"
 #include "reference/conv2d.hpp"
 
 namespace skein::inline SKEIN_ABI::ops {
 
-/// What every back end offers for a geometry. Sizes are bounds for all back ends and scalar types: a layer declares them
-/// before it knows either.
+/// Bounds, for all scalar types, of the scalars that derive() makes and of a worker's workspace.
+constexpr long conv2d_derived(const Conv2dGeometry& g) { return cpu::conv2d_derived({g}); }
+constexpr long conv2d_workspace(const Conv2dGeometry& g) { return cpu::conv2d_workspace({g}); }
+
+/// What every back end offers for a geometry.
 template <class Device, class Scalar, Conv2dGeometry G> struct Conv2d {
   static_assert(std::same_as<Device, Cpu>, "ops::Conv2d: this device's operations are not included");
   using Kernel = cpu::Conv2d<Scalar, G>;

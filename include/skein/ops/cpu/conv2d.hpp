@@ -1,24 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the kernel of a convolution on the processor.
+// Chooses the kernel of a convolution on the processor: direct ones for few channels, oneDNN for the rest in float, plain loops
+// where there is neither.
 #pragma once
 #include <string_view>
 
-#include "../reference/conv2d.hpp"
+#include "conv2d_onednn.hpp"
+#include "direct_conv2d.hpp"
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
-/// Scalars of derived weights and of workspace that a geometry may need, whichever kernel runs.
-constexpr long conv2d_derived(const Conv2dGeometry&) { return 0; }
-constexpr long conv2d_workspace(const Conv2dGeometry&) { return 0; }
+/// Do direct kernels run this convolution (with what is fused to it)?
+constexpr bool runs_direct(const ConvReluPoolGeometry& g) {
+#if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD
+  return takes_direct(g);
+#else
+  return takes_direct(g) && false;
+#endif
+}
+/// Scalars of derived weights and of workspace.
+constexpr long conv2d_derived(const ConvReluPoolGeometry& g) {
+  return runs_direct(g) ? DirectPlan{g}.derived() : onednn_derived(g.conv);
+}
+constexpr long conv2d_workspace(const ConvReluPoolGeometry& g) {
+  return runs_direct(g) ? DirectPlan{g}.workspace() : onednn_workspace(g.conv);
+}
+
+template <class Scalar> struct ReferenceConv2d {
+  static void forward(const Conv2dGeometry& g, const Conv2dCall<Scalar>& c) { reference::conv2d_forward(g, c); }
+  static void backward(const Conv2dGeometry& g, const Conv2dCall<Scalar>& c) {
+    if (c.dx) reference::conv2d_backward_data(g, c);
+    reference::conv2d_backward_weights(g, c);
+  }
+};
 
 template <class Scalar, Conv2dGeometry G> struct Conv2d {
-  static constexpr std::string_view name = "reference";
-  static void derive(const Conv2dCall<Scalar>&) {}
-  static void prepare(long) {}
-  static void forward(const Conv2dCall<Scalar>& c) { reference::conv2d_forward(G, c); }
+  static constexpr bool direct = runs_direct({G});
+  static constexpr bool onednn = !direct && onednn_takes<Scalar>;
+  static constexpr auto name_of() {
+    if constexpr (direct) return DirectConv2d<Scalar, DirectPlan{{G}}>::name;
+    else return std::string_view(onednn ? "oneDNN" : "reference");
+  }
+  static constexpr std::string_view name = name_of();
+
+  static void derive(const Conv2dCall<Scalar>& c) {
+    if constexpr (direct) DirectConv2d<Scalar, DirectPlan{{G}}>::derive(c);
+    else if constexpr (onednn) onednn_conv2d_derive(G, c);
+  }
+  static void prepare(long batch) {
+    if constexpr (onednn) onednn_conv2d_prepare(G, batch);
+  }
+  static void forward(const Conv2dCall<Scalar>& c) {
+    if constexpr (direct) DirectConv2d<Scalar, DirectPlan{{G}}>::forward(c, nullptr);
+    else if constexpr (onednn) onednn_conv2d_forward(G, c);
+    else ReferenceConv2d<Scalar>::forward(G, c);
+  }
   static void backward(const Conv2dCall<Scalar>& c) {
-    if (c.dx) reference::conv2d_backward_data(G, c);
-    reference::conv2d_backward_weights(G, c);
+    if constexpr (direct) DirectConv2d<Scalar, DirectPlan{{G}}>::backward(c, nullptr);
+    else if constexpr (onednn) onednn_conv2d_backward(G, c);
+    else ReferenceConv2d<Scalar>::backward(G, c);
   }
 };
 

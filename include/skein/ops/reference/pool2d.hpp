@@ -65,13 +65,16 @@ template <class Scalar> void max_pool2d_forward(const Pool2dGeometry& g, long ba
   });
 }
 
-template <class Scalar> void max_pool2d_backward(const Pool2dGeometry& g, long batch, const Scalar* dy, const Winner* winners, Scalar* dx) {
+/// rectified: null, or the outputs behind a ReLU: those that are not positive hand nothing back.
+template <class Scalar>
+void max_pool2d_backward(const Pool2dGeometry& g, long batch, const Scalar* dy, const Winner* winners, Scalar* dx,
+                         const Scalar* rectified = nullptr) {
   for (long i = 0; i < batch * g.in_count(); ++i) dx[i] = 0;
   detail::each_output(g, batch, [&](long in, long out, int row, int column) {
     detail::each_pixel(g, row, column, [&](long pixel, int place) {
       Scalar* to = dx + in + pixel;
       for (int c = 0; c < g.channels; ++c)
-        if (winners[out + c] == place) to[c] += dy[out + c];
+        if (winners[out + c] == place && (!rectified || rectified[out + c] > 0)) to[c] += dy[out + c];
     });
   });
 }

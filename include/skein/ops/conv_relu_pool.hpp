@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Face of the convolution fused with ReLU and max-pooling: dispatches on the device tag, as ops::Conv2d does.
+#pragma once
+#include "../device/device.hpp"
+#include "cpu/conv_relu_pool.hpp"
+
+namespace skein::inline SKEIN_ABI::ops {
+
+/// See ops::Conv2d. `saved` and `winners` go from forward to backward; c.y is read in backward where there is ReLU.
+template <class Device, class Scalar, ConvReluPoolGeometry G> struct ConvReluPool {
+  static_assert(std::same_as<Device, Cpu>, "ops::ConvReluPool: this device's operations are not included");
+  using Kernel = cpu::ConvReluPool<Scalar, G>;
+  static constexpr std::string_view name = Kernel::name;
+  static void derive(const Conv2dCall<Scalar>& c) { Kernel::derive(c); }
+  static void prepare(long batch) { Kernel::prepare(batch); }
+  static void forward(const Conv2dCall<Scalar>& c, Scalar* saved, Winner* winners) { Kernel::forward(c, saved, winners); }
+  static void backward(const Conv2dCall<Scalar>& c, Scalar* saved, const Winner* winners) { Kernel::backward(c, saved, winners); }
+};
+
+}  // namespace skein::inline SKEIN_ABI::ops

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// A convolution together with the ReLU and the max-pooling behind it, on the processor: one direct kernel where the channels
+// are few; else the convolution alone, its output in memory of the layer, and one pass for ReLU and pooling.
+#pragma once
+#include "conv2d.hpp"
+#include "pool2d.hpp"
+
+namespace skein::inline SKEIN_ABI::ops::cpu {
+
+/// Per sample, kept from forward to backward: scalars and bytes.
+constexpr long conv_relu_pool_saved(const ConvReluPoolGeometry& g) { return runs_direct(g) ? 0 : g.conv.out_count(); }
+constexpr long conv_relu_pool_saved_bytes(const ConvReluPoolGeometry& g) {
+  return runs_direct(g) ? DirectPlan{g}.winner_bytes() : g.pooled() ? g.out_count() : 0;
+}
+
+template <class Scalar, ConvReluPoolGeometry G> struct ConvReluPool {
+  using Conv = Conv2d<Scalar, G.conv>;
+  static constexpr bool direct = runs_direct(G);
+  static constexpr auto name_of() {
+    if constexpr (direct) return DirectConv2d<Scalar, DirectPlan{G}>::name;
+    else if constexpr (Conv::onednn) return std::string_view(G.pooled() ? "oneDNN, then ReLU and pooling in one pass" : "oneDNN, then ReLU in place");
+    else return std::string_view("reference");
+  }
+  static constexpr std::string_view name = name_of();
+
+  static void derive(const Conv2dCall<Scalar>& c) {
+    if constexpr (direct) DirectConv2d<Scalar, DirectPlan{G}>::derive(c);
+    else Conv::derive(c);
+  }
+  static void prepare(long batch) {
+    if constexpr (!direct) Conv::prepare(batch);
+  }
+  /// saved: (batch, conv_relu_pool_saved); winners: (batch, conv_relu_pool_saved_bytes).
+  static void forward(const Conv2dCall<Scalar>& c, [[maybe_unused]] Scalar* saved, Winner* winners) {
+    if constexpr (direct) {
+      DirectConv2d<Scalar, DirectPlan{G}>::forward(c, winners);
+    } else if constexpr (G.pooled()) {
+      Conv2dCall<Scalar> conv = c;
+      conv.y = saved;
+      Conv::forward(conv);
+      max_pool2d_forward(G.pool(), c.batch, saved, c.y, winners);
+      if (G.relu) rectify(c.y, c.batch * G.out_count());
+    } else {
+      Conv::forward(c);
+      if (G.relu) rectify(c.y, c.batch * G.out_count());
+    }
+  }
+  static void backward(const Conv2dCall<Scalar>& c, [[maybe_unused]] Scalar* saved, const Winner* winners) {
+    if constexpr (direct) {
+      DirectConv2d<Scalar, DirectPlan{G}>::backward(c, winners);
+    } else {
+      Conv2dCall<Scalar> conv = c;
+      conv.dy = saved;
+      if constexpr (G.pooled()) {
+        max_pool2d_backward(G.pool(), c.batch, c.dy, winners, saved, G.relu ? c.y : nullptr);
+      } else {
+        for (long i = 0; i < c.batch * G.out_count(); ++i) saved[i] = c.y[i] > 0 ? c.dy[i] : Scalar(0);
+      }
+      Conv::backward(conv);
+    }
+  }
+
+ private:
+  static void rectify(Scalar* y, long n) {
+    for (long i = 0; i < n; ++i) y[i] = y[i] < 0 ? Scalar(0) : y[i];
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::ops::cpu

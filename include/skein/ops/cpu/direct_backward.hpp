@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Backward passes of a direct convolution: they loop over the outputs *behind* the pooling. After a 2 x 2 maximum three quarters
+// of the convolution's gradient are zero; the winner's place says which patch of the input an output saw, so that
+//     weights:  gradient[filter][patch] += g * x[patch]          (a row of a patch is contiguous in NHWC)
+//     data:     dx[patch] += sum over the filters that won at this place of g * weight[filter][patch]
+// and an output that ReLU has switched off costs nothing. Without pooling each output's place is its own.
+#pragma once
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "direct_plan.hpp"
+#include "vector.hpp"
+
+#if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD
+
+namespace skein::inline SKEIN_ABI::ops::cpu {
+
+/// ByChannel: winners lie in a plane for each filter (P.winner_plane()), else by pixel.
+template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
+  static constexpr int filters = P.conv().filters, kernel = P.conv().kernel;
+  static constexpr int lanes = best_lanes<Scalar>(P.row_values()), vectors = (P.row_values() + lanes - 1) / lanes;
+  static constexpr int rows = P.g.out_height(), columns = P.g.out_width();
+  static constexpr long pixels = P.g.pixels(), pitch = P.row_values_pitch();
+  static constexpr long filter_pitch = kernel * pitch;
+  using V = Vector<Scalar, lanes>;
+
+  /// (filters, kernel, row_values_pitch): what both gradients use; the gaps are zero.
+  static void flip(const Scalar* weight, Scalar* to) {
+    for (int f = 0; f < filters; ++f)
+      for (int ky = 0; ky < kernel; ++ky)
+        for (int k = 0; k < pitch; ++k)
+          to[f * filter_pitch + ky * pitch + k] =
+              k < P.row_values() ? weight[(1L * ky * P.row_values() + k) * P.conv().weight_pitch() + f] : Scalar(0);
+  }
+
+  /// winners: (batch, P.winner_bytes()), null where nothing pools. c.y is read where there is ReLU.
+  static void run(const Conv2dCall<Scalar>& c, const Scalar* flipped, const Winner* winners) {
+    constexpr int group = P.group();
+    Scalar* images = c.workspace;
+    Scalar* masked = c.workspace + P.masked_at();
+    Scalar* dweight = c.workspace + P.dweight_at();
+    std::memset(images, 0, group * P.padded_image() * sizeof(Scalar));
+    std::memset(dweight, 0, P.flipped() * sizeof(Scalar));
+    Scalar bias[repeats * filters] = {};
+    for (long n = 0; n < c.batch; n += group) {
+      const int count = static_cast<int>(c.batch - n < group ? c.batch - n : group);
+      const Scalar* g = P.g.relu ? masked : c.dy + n * P.g.out_count();
+      for (int i = 0; i < count; ++i) {
+        take(c.x + (n + i) * P.conv().in_count(), images + i * P.padded_image());
+        if (P.g.relu) mask(c.y + (n + i) * P.g.out_count(), c.dy + (n + i) * P.g.out_count(), masked + i * P.masked());
+        if (c.dbias) add_pixels(g + i * g_pitch, bias);
+      }
+      const Winner* places = winners ? winners + n * P.winner_bytes() : nullptr;
+      each_pass([&]<int R, int W>(Size<R>, Size<W>, int row, int v) { weights<R, W>(images, g, places, count, row, v, dweight); });
+      if (c.dx)
+        for (int i = 0; i < count; ++i)
+          data(g + i * g_pitch, places + i * P.winner_bytes(), flipped, c.workspace, c.dx + (n + i) * P.conv().in_count());
+    }
+    for (int f = 0; f < filters; ++f) {
+      for (int r = 0; c.dbias && r < repeats; ++r) c.dbias[f] += bias[r * filters + f];
+      for (int ky = 0; ky < kernel; ++ky)
+        for (int k = 0; k < P.row_values(); ++k)
+          c.dweight[(1L * ky * P.row_values() + k) * P.conv().weight_pitch() + f] += dweight[f * filter_pitch + ky * pitch + k];
+    }
+  }
+
+ private:
+  template <int N> struct Size {};
+  static constexpr long g_pitch = P.g.relu ? P.masked() : P.g.out_count();
+  static constexpr long pixel_step = 1L * P.g.pool_stride * P.conv().stride * P.conv().channels;
+  static constexpr long row_step = 1L * P.g.pool_stride * P.conv().stride * P.padded_row();
+  static constexpr long origin = -1L * P.g.pool_padding * P.conv().stride * (P.padded_row() + P.conv().channels);
+
+  /// Offset of the patch that the winner at a place of the window saw.
+  static constexpr std::array<int, 256> offsets() {
+    std::array<int, 256> o{};
+    for (int q = 0; q < P.windows(); ++q)
+      o[static_cast<std::size_t>(q)] =
+          static_cast<int>(P.conv().stride * (q / P.g.pool_kernel * P.padded_row() + q % P.g.pool_kernel * P.conv().channels));
+    return o;
+  }
+  static constexpr std::array<int, 256> offset = offsets();
+
+  // A patch of kernel rows by `vectors` vectors, in parts that fit into the registers.
+  static constexpr int vector_parts = (vectors + accumulators - 1) / accumulators;
+  static constexpr int part_vectors = (vectors + vector_parts - 1) / vector_parts, last_vectors = vectors - (vector_parts - 1) * part_vectors;
+  static constexpr int most_rows = accumulators / part_vectors < kernel ? accumulators / part_vectors : kernel;
+  static constexpr int row_parts = (kernel + most_rows - 1) / most_rows;
+  static constexpr int part_rows = (kernel + row_parts - 1) / row_parts, last_rows = kernel - (row_parts - 1) * part_rows;
+
+  template <class Pass> static SKEIN_ALWAYS_INLINE void each_pass(Pass&& pass) {
+    for (int r = 0; r < row_parts - 1; ++r) {
+      for (int v = 0; v < vector_parts - 1; ++v) pass(Size<part_rows>{}, Size<part_vectors>{}, r * part_rows, v * part_vectors);
+      pass(Size<part_rows>{}, Size<last_vectors>{}, r * part_rows, (vector_parts - 1) * part_vectors);
+    }
+    for (int v = 0; v < vector_parts - 1; ++v) pass(Size<last_rows>{}, Size<part_vectors>{}, kernel - last_rows, v * part_vectors);
+    pass(Size<last_rows>{}, Size<last_vectors>{}, kernel - last_rows, (vector_parts - 1) * part_vectors);
+  }
+
+  static void take(const Scalar* x, Scalar* to) {
+    constexpr long n = 1L * P.conv().width * P.conv().channels;
+    if constexpr (P.conv().padding == 0) {
+      std::memcpy(to, x, P.conv().in_count() * sizeof(Scalar));
+    } else {
+      to += P.conv().padding * (P.padded_row() + P.conv().channels);
+      for (int r = 0; r < P.conv().height; ++r) std::memcpy(to + r * P.padded_row(), x + r * n, n * sizeof(Scalar));
+    }
+  }
+  static SKEIN_NOINLINE void mask(const Scalar* y, const Scalar* dy, Scalar* to) {
+    constexpr int wide = widest_lanes<Scalar>;
+    using W = Vector<Scalar, wide>;
+    long i = 0;
+    for (; i + wide <= P.g.out_count(); i += wide) {
+      const W zero(Scalar(0));
+      store_to(to + i, xsimd::select(load_from<W>(y + i) > zero, load_from<W>(dy + i), zero));
+    }
+    for (; i < P.g.out_count(); ++i) to[i] = y[i] > 0 ? dy[i] : Scalar(0);
+  }
+
+  /// Sums over the pixels, `repeats` pixels side by side.
+  static constexpr int repeats = filters < 64 ? 64 / filters : 1;
+  static SKEIN_NOINLINE void add_pixels(const Scalar* g, Scalar* sums) {
+    constexpr long width = repeats * filters, n = pixels * filters;
+    for (long i = 0; i < n / width; ++i)
+      for (long k = 0; k < width; ++k) sums[k] += g[i * width + k];
+    constexpr long tail = n % width;
+    for (long k = 0; k < tail; ++k) sums[k] += g[n - tail + k];
+  }
+
+  static SKEIN_ALWAYS_INLINE long place([[maybe_unused]] const Winner* winners, [[maybe_unused]] int f, [[maybe_unused]] long pixel) {
+    if constexpr (!P.g.pooled()) return 0;
+    else return offset[ByChannel ? winners[f * P.winner_plane() + pixel] : winners[pixel * filters + f]];
+  }
+
+  template <int R, int W>
+  static SKEIN_NOINLINE void weights(const Scalar* images, const Scalar* g, const Winner* winners, int count, int row, int v, Scalar* dweight) {
+    constexpr int sets = R * W >= 8 ? 1 : R * W >= 4 ? 2 : accumulators >= 24 ? 4 : 2;          // enough independent sums
+    const Scalar* first = images + origin + row * P.padded_row() + v * lanes;
+    for (int f = 0; f < filters; ++f) {
+      Scalar* to = dweight + f * filter_pitch + row * pitch + v * lanes;
+      V sum[sets][R * W];
+#pragma GCC unroll 32
+      for (int i = 0; i < R * W; ++i) {
+        sum[0][i] = load_from<V>(to + i / W * pitch + i % W * lanes);
+#pragma GCC unroll 4
+        for (int s = 1; s < sets; ++s) sum[s][i] = V(Scalar(0));
+      }
+      for (int n = 0; n < count; ++n) {
+        const Scalar* gradient = g + n * g_pitch + f;
+        const Winner* places = winners + n * P.winner_bytes();
+        const Scalar* image = first + n * P.padded_image();
+        for (int r = 0; r < rows; ++r) {
+          int column = 0;
+          for (; column + sets <= columns; column += sets) {
+#pragma GCC unroll 4
+            for (int s = 0; s < sets; ++s) {
+              const long pixel = 1L * r * columns + column + s;
+              add<R, W>(sum[s], gradient[pixel * filters], image + r * row_step + (column + s) * pixel_step + place(places, f, pixel));
+            }
+          }
+          for (; sets > 1 && column < columns; ++column) {
+            const long pixel = 1L * r * columns + column;
+            add<R, W>(sum[0], gradient[pixel * filters], image + r * row_step + column * pixel_step + place(places, f, pixel));
+          }
+        }
+      }
+#pragma GCC unroll 32
+      for (int i = 0; i < R * W; ++i) {
+#pragma GCC unroll 4
+        for (int s = 1; s < sets; ++s) sum[0][i] += sum[s][i];
+        store_to(to + i / W * pitch + i % W * lanes, sum[0][i]);
+      }
+    }
+  }
+  template <int R, int W> static SKEIN_ALWAYS_INLINE void add(V (&sum)[R * W], Scalar gradient, const Scalar* x) {
+    const V g(gradient);
+#pragma GCC unroll 32
+    for (int i = 0; i < R * W; ++i) sum[i] = xsimd::fma(g, load_from<V>(x + i / W * P.padded_row() + i % W * lanes), sum[i]);
+  }
+
+  /// dx of one image.
+  static void data(const Scalar* g, const Winner* winners, const Scalar* flipped, Scalar* workspace, Scalar* dx) {
+    Scalar* padded = workspace + P.dx_at();
+    std::memset(padded, 0, P.padded_image() * sizeof(Scalar));
+    const Winner* alive = winners;
+    if constexpr (!P.g.pooled() && P.g.relu) {
+      Winner* bytes = reinterpret_cast<Winner*>(workspace + P.alive_at());
+      for (long i = 0; i < P.g.out_count(); ++i) bytes[i] = g[i] != 0 ? Winner(0) : no_winner;
+      alive = bytes;
+    }
+    each_pass([&]<int R, int W>(Size<R>, Size<W>, int row, int v) {
+      Scalar* to = padded + origin + row * P.padded_row() + v * lanes;
+      const Scalar* w = flipped + row * pitch + v * lanes;
+      if constexpr (ByChannel) by_channel<R, W>(g, alive, w, to);
+      else by_pixel<R, W>(g, alive, w, to);
+    });
+    constexpr long n = 1L * P.conv().width * P.conv().channels;
+    const Scalar* from = padded + P.conv().padding * (P.padded_row() + P.conv().channels);
+    for (int r = 0; r < P.conv().height; ++r) std::memcpy(dx + r * n, from + r * P.padded_row(), n * sizeof(Scalar));
+  }
+  template <int R, int W> static SKEIN_NOINLINE void by_channel(const Scalar* g, const Winner* winners, const Scalar* w, Scalar* dx) {
+    for (int f = 0; f < filters; ++f) {
+      V weight[R * W];
+#pragma GCC unroll 32
+      for (int i = 0; i < R * W; ++i) weight[i] = load_from<V>(w + f * filter_pitch + i / W * pitch + i % W * lanes);
+      for (int r = 0; r < rows; ++r)
+        for (int column = 0; column < columns; ++column) {
+          const long pixel = 1L * r * columns + column;
+          const V gradient(g[pixel * filters + f]);
+          Scalar* to = dx + r * row_step + column * pixel_step + place(winners, f, pixel);
+#pragma GCC unroll 32
+          for (int i = 0; i < R * W; ++i) {
+            Scalar* at = to + i / W * P.padded_row() + i % W * lanes;
+            store_to(at, xsimd::fma(gradient, weight[i], load_from<V>(at)));
+          }
+        }
+    }
+  }
+
+  static constexpr int words = (filters + 7) / 8;
+  static constexpr bool all_alive = !P.g.pooled() && !P.g.relu;
+  /// Eight winners as bytes of a word; behind the last filter, bytes that are no place.
+  static SKEIN_ALWAYS_INLINE std::uint64_t eight(const Winner* from, int word) {
+    std::uint64_t bytes = ~std::uint64_t(0);
+    if (filters % 8 != 0 && word == words - 1) std::memcpy(&bytes, from + 8 * word, filters % 8 == 0 ? 8 : filters % 8);
+    else std::memcpy(&bytes, from + 8 * word, 8);
+    return bytes;
+  }
+  /// The high bit of each byte of `bytes` that equals `value` (little-endian order of filters).
+  static SKEIN_ALWAYS_INLINE std::uint64_t equal_bytes(std::uint64_t bytes, int value) {
+    constexpr std::uint64_t low = 0x7f7f7f7f7f7f7f7fu;
+    const std::uint64_t x = bytes ^ (0x0101010101010101u * static_cast<std::uint64_t>(value));
+    return ~(((x & low) + low) | x | low);
+  }
+  template <int R, int W> static SKEIN_NOINLINE void by_pixel(const Scalar* g, const Winner* winners, const Scalar* w, Scalar* dx) {
+    for (int r = 0; r < rows; ++r)
+      for (int column = 0; column < columns; ++column, g += filters, winners += filters) {
+        Scalar* to = dx + r * row_step + column * pixel_step;
+        for (int q = 0; q < P.windows(); ++q) {
+          std::uint64_t hit[words], any = 0;
+          for (int i = 0; !all_alive && i < words; ++i) any |= hit[i] = equal_bytes(eight(winners, i), q);
+          if (!all_alive && any == 0) continue;
+          V sum[R * W];
+#pragma GCC unroll 32
+          for (int i = 0; i < R * W; ++i) sum[i] = V(Scalar(0));
+          if constexpr (all_alive) {
+            for (int f = 0; f < filters; ++f) add_filter<R, W>(sum, g[f], w + f * filter_pitch);
+          } else {
+            for (int i = 0; i < words; ++i)
+              for (std::uint64_t left = hit[i]; left != 0; left &= left - 1) {
+                const int f = 8 * i + std::countr_zero(left) / 8;
+                add_filter<R, W>(sum, g[f], w + f * filter_pitch);
+              }
+          }
+          Scalar* patch = to + offset[static_cast<std::size_t>(q)];
+#pragma GCC unroll 32
+          for (int i = 0; i < R * W; ++i) {
+            Scalar* at = patch + i / W * P.padded_row() + i % W * lanes;
+            store_to(at, load_from<V>(at) + sum[i]);
+          }
+        }
+      }
+  }
+  template <int R, int W> static SKEIN_ALWAYS_INLINE void add_filter(V (&sum)[R * W], Scalar gradient, const Scalar* w) {
+    const V g(gradient);
+#pragma GCC unroll 32
+    for (int i = 0; i < R * W; ++i) sum[i] = xsimd::fma(g, load_from<V>(w + i / W * pitch + i % W * lanes), sum[i]);
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::ops::cpu
+#endif

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Direct convolution of few channels, alone or fused with the ReLU and the max-pooling behind it: chooses between vectors over
+// the filters and over the width, by how full the vectors are.
+#pragma once
+#include <string_view>
+
+#include "direct_backward.hpp"
+#include "direct_filters.hpp"
+#include "direct_width.hpp"
+
+namespace skein::inline SKEIN_ABI::ops::cpu {
+
+/// Can direct kernels take this convolution at all?
+constexpr bool takes_direct(const ConvReluPoolGeometry& g) {
+  const Conv2dGeometry& c = g.conv;
+  const bool filters = c.filters > 4 && c.filters <= 128, width = c.channels <= 8;
+  return c.groups == 1 && c.dilation == 1 && c.padding < c.kernel && c.kernel <= 7 && c.filters <= 128 && c.channels <= 128 &&
+         (filters || width) && g.pool_kernel <= largest_max_pool && g.pool_kernel >= g.pool_stride;
+}
+
+#if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD
+template <class Scalar, DirectPlan P> struct DirectConv2d {
+ private:
+  /// Share of the lanes that do work.
+  static constexpr double full(int n) {
+    const int l = best_lanes<Scalar>(n);
+    return static_cast<double>(n) / ((n + l - 1) / l * l);
+  }
+  using Filters = DirectFilters<Scalar, P>;
+  using Width = DirectWidth<Scalar, P>;
+
+ public:
+  static constexpr bool over_width =
+      P.conv().channels <= 8 && (P.conv().filters <= 4 || full(P.line()) > 1.15 * full(P.conv().filters));
+  static constexpr bool by_channel = over_width && P.g.pooled() && P.whole_windows();
+  using Backward = DirectBackward<Scalar, P, by_channel>;
+
+  static constexpr std::string_view name = P.g.pooled() ? (P.g.relu ? (over_width ? "direct over the width, with ReLU and pooling" : "direct over the filters, with ReLU and pooling")
+                                                                    : (over_width ? "direct over the width, with pooling" : "direct over the filters, with pooling"))
+                                         : P.g.relu ? (over_width ? "direct over the width, with ReLU" : "direct over the filters, with ReLU")
+                                                    : (over_width ? "direct over the width" : "direct over the filters");
+
+  static void derive(const Conv2dCall<Scalar>& c) {
+    Scalar* bias = c.derived + P.bias_at();
+    for (long f = 0; f < P.padded_filters(); ++f) bias[f] = c.bias && f < P.conv().filters ? c.bias[f] : Scalar(0);
+    if constexpr (over_width) Width::pack(c.weight, c.derived + P.packed_at());
+    Backward::flip(c.weight, c.derived + P.flipped_at());
+  }
+  /// winners: (batch, P.winner_bytes()), written where there is pooling.
+  static void forward(const Conv2dCall<Scalar>& c, Winner* winners) {
+    const Scalar* bias = c.derived + P.bias_at();
+    if constexpr (over_width) Width::clear(c.workspace);
+    else Filters::clear(c.workspace);
+    for (long n = 0; n < c.batch; ++n) {
+      const Scalar* x = c.x + n * P.conv().in_count();
+      Scalar* y = c.y + n * P.g.out_count();
+      Winner* places = winners + n * P.winner_bytes();
+      if constexpr (over_width) Width::image(x, c.derived + P.packed_at(), bias, y, places, c.workspace);
+      else Filters::image(x, c.weight, bias, y, places, c.workspace);
+    }
+  }
+  static void backward(const Conv2dCall<Scalar>& c, const Winner* winners) { Backward::run(c, c.derived + P.flipped_at(), winners); }
+};
+#else
+template <class Scalar, DirectPlan P> struct DirectConv2d;              // never named: runs_direct says no
+#endif
+
+}  // namespace skein::inline SKEIN_ABI::ops::cpu

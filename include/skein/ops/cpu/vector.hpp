@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vectors of a chosen number of lanes for kernels with compile-time blocking: names over xsimd batches, and the choice of the
+// lanes that waste least on a row of n values. Only where xsimd is there.
+#pragma once
+#include "../../core/config.hpp"
+
+#if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD
+#include <xsimd/xsimd.hpp>
+
+namespace skein::inline SKEIN_ABI::ops::cpu {
+
+template <class Scalar, int Lanes> using Vector = xsimd::make_sized_batch_t<Scalar, Lanes>;
+
+/// Lanes of the widest vector.
+template <class Scalar> inline constexpr int widest_lanes = static_cast<int>(xsimd::batch<Scalar>::size);
+
+/// Accumulators that fit beside a few operands into the registers.
+#if defined(__AVX512F__) || defined(__aarch64__)
+inline constexpr int accumulators = 26;
+#else
+inline constexpr int accumulators = 12;
+#endif
+
+/// Lanes for rows of n values: the least time of whole vectors, then the widest. 128-bit operations cost what 256-bit ones do.
+template <class Scalar> constexpr int best_lanes(int n) {
+  const int wide = widest_lanes<Scalar>, half = wide * static_cast<int>(sizeof(Scalar)) > 32 ? wide / 2 : wide;
+  return half < wide && (n + half - 1) / half * half < (n + wide - 1) / wide * wide ? half : wide;
+}
+
+template <class V, class Scalar> SKEIN_ALWAYS_INLINE V load_from(const Scalar* p) { return V::load_unaligned(p); }
+template <class V, class Scalar> SKEIN_ALWAYS_INLINE void store_to(Scalar* p, const V& v) { v.store_unaligned(p); }
+
+/// Keeps a loaded value in its register: else the compiler loads it anew for each use.
+template <class V> SKEIN_ALWAYS_INLINE void keep([[maybe_unused]] V& v) {
+#if defined(__AVX512F__)
+  asm("" : "+v"(v.data));
+#elif defined(__AVX__)
+  asm("" : "+x"(v.data));
+#endif
+}
+
+}  // namespace skein::inline SKEIN_ABI::ops::cpu
+#endif
