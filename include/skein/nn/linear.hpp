@@ -2,7 +2,7 @@
 // Linear: y = x W + b on flat samples. The weight is stored (in, out), so that outputs are contiguous; PyTorch stores the
 // transposed one. Default initial values are PyTorch's: uniform within 1 / sqrt(in), weight and bias alike.
 #pragma once
-#include "../ops/gemm.hpp"
+#include "../ops/dense.hpp"
 #include "layer.hpp"
 #include "options.hpp"
 
@@ -24,36 +24,56 @@ template <int N, class... Options> struct Linear {
                             .fan_in = k, .fan_out = N, .decay = false};
     info.flops = 2L * k * N;
     info.saves_input = true;
+    info.derived = ops::dense_derived(k, N);
     info.overwrites_gradients = true;
+    info.splits_gradients = splits(k);
     info.kronecker = {k + (has_bias ? 1L : 0L), N};
     info.fault = in.flat() ? Fault::none : Fault::wants_flat;
     return info;
   }
 
-  template <class In, class Frame> static void forward(Frame& f) {
-    using Scalar = typename Frame::Scalar;
-    constexpr long k = In::count, xp = sample_pitch(In::extents), p = row_pitch(N);
-    if constexpr (has_bias)
-      for (long b = 0; b < f.batch; ++b)
-        for (long j = 0; j < N; ++j) f.y[b * p + j] = f.parameters[k * p + j];
-    ops::gemm<typename Frame::Device>(ops::Transpose::no, ops::Transpose::no, f.batch, N, k, Scalar(1), f.x, xp, f.parameters, p,
-                                      has_bias ? Scalar(1) : Scalar(0), f.y, p);
-  }
+  template <class In, class Frame> static void forward(Frame& f) { forward_with<In, ops::Keep>(f); }
+
   template <class In, class Frame> static void backward(Frame& f) {
-    using Scalar = typename Frame::Scalar;
-    constexpr long k = In::count, xp = sample_pitch(In::extents), p = row_pitch(N);
-    const Scalar before = f.context->accumulate ? Scalar(1) : Scalar(0);
-    ops::gemm<typename Frame::Device>(ops::Transpose::yes, ops::Transpose::no, k, N, f.batch, Scalar(1), f.x, xp, f.dy, p, before, f.gradients, p);
-    if constexpr (has_bias) {
-      Scalar* db = f.gradients + k * p;
-      if (before == 0)
-        for (long j = 0; j < N; ++j) db[j] = 0;
-      for (long b = 0; b < f.batch; ++b)
-        for (long j = 0; j < N; ++j) db[j] += f.dy[b * p + j];
-    }
-    if (f.dx)
-      ops::gemm<typename Frame::Device>(ops::Transpose::no, ops::Transpose::yes, f.batch, k, N, Scalar(1), f.dy, p, f.parameters, p, Scalar(0), f.dx, xp);
+    if (f.dx) Kernels<In, Frame>::input_gradient(f.batch, f.dy, f.parameters, f.derived, f.dx);
+    parameter_gradients<In>(f, f.dy, row_pitch(N), has_bias);
   }
+
+  /// The transposed copy that backward reads; each worker a part.
+  template <class In, class Frame> static void derive(Frame& f) {
+    if constexpr (ops::dense_derived(static_cast<int>(In::count), N) > 0) {
+      const auto [lo, hi] = f.context->worker.slice(N, 8);
+      Kernels<In, Frame>::derive(lo, hi, f.parameters, f.derived);
+    }
+  }
+  template <class In, class Frame> static constexpr std::string_view kernel() { return Kernels<In, Frame>::kernel(); }
+
+  template <class In, class Frame> using Kernels = ops::Dense<typename Frame::Device, typename Frame::Scalar, static_cast<int>(In::count), N>;
+  template <class In> static constexpr long bias_at = In::count * row_pitch(N);
+
+  template <class In, class Finish, class Frame> static void forward_with(Frame& f) {
+    Kernels<In, Frame>::template forward<Finish>(f.batch, f.x, f.parameters, f.derived, has_bias ? f.parameters + bias_at<In> : nullptr, f.y);
+  }
+  /// Of the weight, and of the bias where `sums_bias`. dy: (batch, dy_pitch), of this worker's slice.
+  template <class In, class Frame> static void parameter_gradients(Frame& f, const typename Frame::Scalar* dy, long dy_pitch, bool sums_bias) {
+    const auto& context = *f.context;
+    ops::DenseGradients<typename Frame::Scalar> g{.batch = f.batch, .x = f.x, .dy = dy, .dw = f.gradients, .accumulate = context.accumulate};
+    if (sums_bias) g.db = f.gradients + bias_at<In>;
+    if constexpr (splits(static_cast<int>(In::count))) {
+      if (context.split_gradients()) {              // all samples, a part of the columns
+        g.batch = context.total;
+        g.x = context.whole(f.x, row_pitch(In::count));
+        g.dy = context.whole(dy, dy_pitch);
+        context.worker.barrier();
+        Kernels<In, Frame>::gradients(g, {context.worker.index, context.worker.count});
+        context.worker.barrier();
+        return;
+      }
+    }
+    Kernels<In, Frame>::gradients(g);
+  }
+  /// Summing the workers' gradients of a large weight would cost more than the two barriers.
+  static constexpr bool splits(int in) { return 1L * in * N >= 64 * 1024 && N > 4; }
 };
 
 }  // namespace skein::inline SKEIN_ABI::nn

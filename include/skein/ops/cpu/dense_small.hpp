@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = x W + b and its gradients for weights that stay in the caches, by products with compile-time columns. The gradient of the
+// input goes over a transposed copy of the weight, made once for each change of the weights: all three are the same kernel.
+#pragma once
+#include "column_sums.hpp"
+#include "transpose.hpp"
+
+#if defined(SKEIN_WITH_XSIMD)
+
+namespace skein::inline SKEIN_ABI::ops::cpu {
+
+template <class Scalar, int In, int Out> struct DenseSmall {
+  static constexpr long x_pitch = row_pitch(In), pitch = row_pitch(Out);
+
+  template <class Finish>
+  static void forward(long batch, const Scalar* x, const Scalar* w, const Scalar*, const Scalar* bias, Scalar* y) {
+    small_product<Out, false, false, Finish>(Product<Scalar>{.m = batch, .k = In, .a = x, .lda = x_pitch, .b = w, .ldb = pitch, .c = y,
+                                                             .ldc = pitch, .start = bias});
+  }
+  static void input_gradient(long batch, const Scalar* dy, const Scalar* w, const Scalar* turned, Scalar* dx) {
+    if constexpr (In > 4) {
+      small_product<In, false, false>(Product<Scalar>{.m = batch, .k = Out, .a = dy, .lda = pitch, .b = turned, .ldb = x_pitch, .c = dx,
+                                                      .ldc = x_pitch});
+    } else {
+      dots(batch, dy, w, dx);
+    }
+  }
+  static void gradients(const DenseGradients<Scalar>& g, Share share = {}) {
+    small_product<Out, true, true>(Product<Scalar>{.m = In, .k = g.batch, .a = g.x, .lda = x_pitch, .b = g.dy, .ldb = pitch, .c = g.dw,
+                                                   .ldc = pitch, .start = g.accumulate ? g.dw : nullptr, .start_pitch = pitch}, share);
+    if (g.db) column_sums<Out>(ColumnSums<Scalar>{.rows = g.batch, .pitch = pitch, .dy = g.dy, .sums = g.db, .accumulate = g.accumulate}, share);
+  }
+  /// Columns [begin, end) of the weight become rows of the copy.
+  static void derive(long begin, long end, const Scalar* w, Scalar* turned) {
+    if constexpr (In > 4) transpose(long(In), begin, end, w, pitch, turned, x_pitch);
+  }
+
+ private:
+  /// Few inputs: their rows are not padded, so each gradient is a dot product.
+  static void dots(long batch, const Scalar* dy, const Scalar* w, Scalar* dx) {
+    constexpr int lanes = ColumnPlan<Scalar, Out>::half, vectors = (Out + lanes - 1) / lanes;
+    using V = Vector<Scalar, lanes>;
+    for (long b = 0; b < batch; ++b) {
+      V sum[In];
+      for (int i = 0; i < In; ++i) sum[i] = V(Scalar(0));
+      for (int j = 0; j < vectors; ++j) {
+        V d = V::load_unaligned(dy + b * pitch + j * lanes);
+        if (j == vectors - 1 && Out % lanes != 0) d = xsimd::select(detail::first_lanes<V>(Out - j * lanes), d, V(Scalar(0)));
+        for (int i = 0; i < In; ++i) sum[i] = xsimd::fma(d, V::load_unaligned(w + i * pitch + j * lanes), sum[i]);
+      }
+      for (int i = 0; i < In; ++i) dx[b * x_pitch + i] = xsimd::hadd(sum[i]);
+    }
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::ops::cpu
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = x W + b with one to four outputs: dot products over the inputs. The weight is used as a transposed, padded copy, so that
+// its rows are vectors; its gradient is summed in registers while the samples go by.
+#pragma once
+#include "dense_small.hpp"
+
+#if defined(SKEIN_WITH_XSIMD)
+
+namespace skein::inline SKEIN_ABI::ops::cpu {
+
+template <class Scalar, int In, int Out> struct DenseThin {
+  static_assert(Out <= 4 && In > 4);
+  static constexpr long x_pitch = row_pitch(In), pitch = row_pitch(Out);
+  static constexpr int lanes = x_pitch % widest_lanes<Scalar> == 0 ? widest_lanes<Scalar> : ColumnPlan<Scalar, In>::half;
+  static constexpr int vectors = (In + lanes - 1) / lanes, block = Out == 1 ? 8 : 4;
+  using V = Vector<Scalar, lanes>;
+
+  template <class Finish>
+  static void forward(long batch, const Scalar* x, const Scalar*, const Scalar* turned, const Scalar* bias, Scalar* y) {
+    for (long b = 0; b < batch; ++b) {
+      V sum[Out];
+      for (int n = 0; n < Out; ++n) sum[n] = V(Scalar(0));
+      for (int j = 0; j < vectors; ++j) {
+        const V v = input(x + b * x_pitch, j);
+        for (int n = 0; n < Out; ++n) sum[n] = xsimd::fma(v, V::load_unaligned(turned + n * x_pitch + j * lanes), sum[n]);
+      }
+      for (int n = 0; n < Out; ++n) y[b * pitch + n] = Finish{}(xsimd::hadd(sum[n]) + (bias ? bias[n] : Scalar(0)));
+    }
+  }
+  static void input_gradient(long batch, const Scalar* dy, const Scalar*, const Scalar* turned, Scalar* dx) {
+    for (long b = 0; b < batch; ++b)
+      for (int j = 0; j < vectors; ++j) {
+        V sum = V(dy[b * pitch]) * V::load_unaligned(turned + j * lanes);
+        for (int n = 1; n < Out; ++n) sum = xsimd::fma(V(dy[b * pitch + n]), V::load_unaligned(turned + n * x_pitch + j * lanes), sum);
+        sum.store_unaligned(dx + b * x_pitch + j * lanes);
+      }
+  }
+  static void gradients(const DenseGradients<Scalar>& g, Share = {}) {
+    constexpr int blocks = (vectors + block - 1) / block, last = vectors - (blocks - 1) * block;
+    for (int q = 0; q + 1 < blocks; ++q) columns<block>(g, q * block);
+    columns<last>(g, (blocks - 1) * block);
+    if (!g.db) return;
+    Scalar sum[Out] = {};
+    for (long b = 0; b < g.batch; ++b)
+      for (int n = 0; n < Out; ++n) sum[n] += g.dy[b * pitch + n];
+    for (int n = 0; n < Out; ++n) g.db[n] = g.accumulate ? g.db[n] + sum[n] : sum[n];
+  }
+  /// Outputs [begin, end).
+  static void derive(long begin, long end, const Scalar* w, Scalar* turned) {
+    for (long n = begin; n < end; ++n) {
+      for (long i = 0; i < In; ++i) turned[n * x_pitch + i] = w[i * pitch + n];
+      for (long i = In; i < x_pitch; ++i) turned[n * x_pitch + i] = 0;
+    }
+  }
+
+ private:
+  /// Vector j of a row; zeros behind the last input.
+  static SKEIN_ALWAYS_INLINE V input(const Scalar* row, int j) {
+    const V v = V::load_unaligned(row + j * lanes);
+    if (In % lanes != 0 && j == vectors - 1) return xsimd::select(detail::first_lanes<V>(In - j * lanes), v, V(Scalar(0)));
+    return v;
+  }
+  /// The gradients of Count vectors of inputs.
+  template <int Count> static void columns(const DenseGradients<Scalar>& g, int first) {
+    V sum[Out][Count];
+    for (int n = 0; n < Out; ++n)
+      for (int j = 0; j < Count; ++j) sum[n][j] = V(Scalar(0));
+    for (long b = 0; b < g.batch; ++b)
+#pragma GCC unroll 16
+      for (int j = 0; j < Count; ++j) {
+        const V v = V::load_unaligned(g.x + b * x_pitch + (first + j) * lanes);
+#pragma GCC unroll 4
+        for (int n = 0; n < Out; ++n) sum[n][j] = xsimd::fma(V(g.dy[b * pitch + n]), v, sum[n][j]);
+      }
+    alignas(64) Scalar values[lanes];
+#pragma GCC unroll 16
+    for (int j = 0; j < Count; ++j)
+#pragma GCC unroll 4
+      for (int n = 0; n < Out; ++n) {
+        sum[n][j].store_aligned(values);
+        const int at = (first + j) * lanes, end = In - at < lanes ? In - at : lanes;
+        for (int i = 0; i < end; ++i) {
+          Scalar& to = g.dw[(at + i) * pitch + n];
+          to = g.accumulate ? to + values[i] : values[i];
+        }
+      }
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::ops::cpu
+#endif

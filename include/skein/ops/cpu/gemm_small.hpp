@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products whose number of columns is known at compile time, for matrices that stay in the caches: C is cut into panels
+// of a few vectors, each as wide as the registers allow. Rows of B and C are padded (row_pitch), so that whole vectors may be
+// read and written behind the last column.
+#pragma once
+#include "tile.hpp"
+
+#if defined(SKEIN_WITH_XSIMD)
+#include <utility>
+
+namespace skein::inline SKEIN_ABI::ops::cpu {
+
+/// How N columns are cut: `panels` of `lanes` lanes, of which the first `wider` are one vector wider than the others; and a
+/// last one of half the lanes, where that saves work. A few columns that end in half a vector take half vectors throughout.
+template <class Scalar, int N> struct ColumnPlan {
+  static_assert(row_pitch(N) >= 8, "rows of up to four values are not padded: see thin.hpp");
+  static constexpr int widest = widest_lanes<Scalar>, half = widest * static_cast<int>(sizeof(Scalar)) > 32 ? widest / 2 : widest;
+  static constexpr bool odd = N % widest > 0 && N % widest <= half;            // an odd number of half vectors
+  static constexpr int lanes = row_pitch(N) % widest != 0 || (odd && N <= 10 * half) ? half : widest;
+  static constexpr bool narrow_tail = half < lanes && odd;
+  static constexpr int vectors = narrow_tail ? N / lanes : (N + lanes - 1) / lanes;
+  static constexpr int panels = (vectors + detail::widest_tile - 1) / detail::widest_tile;
+  static constexpr int base = panels > 0 ? vectors / panels : 0, wider = panels > 0 ? vectors % panels : 0;
+  static constexpr int all = panels + (narrow_tail ? 1 : 0);
+  static constexpr bool ragged = N % (narrow_tail ? half : lanes) != 0;
+  using V = Vector<Scalar, lanes>;
+  using Tail = Vector<Scalar, half>;
+
+  static constexpr int width(int panel) { return base + (panel < wider ? 1 : 0); }
+  static constexpr int first(int panel) { return (panel * base + (panel < wider ? panel : wider)) * lanes; }
+};
+
+/// C = op(A) B + start over N columns. Turned: A is stored (k, m). Masked: what C holds behind its last column stays zero
+/// whatever B holds there.
+template <int N, bool Turned, bool Masked, class Finish = Keep, class Scalar>
+SKEIN_ALWAYS_INLINE void small_product(const Product<Scalar>& product, Share share = {}) {
+  using Plan = ColumnPlan<Scalar, N>;
+  [&]<int... I>(std::integer_sequence<int, I...>) {
+    auto one = [&]<int Index>(std::integral_constant<int, Index>) {
+      if (!share.has(Index, Plan::all)) return;
+      Product<Scalar> p = product.columns(Plan::first(Index));
+      constexpr bool last = Index + 1 == Plan::all, masked = Masked && last && Plan::ragged;
+      p.left = N - Plan::first(Index);
+      if constexpr (Index < Plan::panels) {
+        p.left -= (Plan::width(Index) - 1) * Plan::lanes;
+        panel<typename Plan::V, Plan::width(Index), Turned, masked, Finish>(p);
+      } else {
+        panel<typename Plan::Tail, 1, Turned, masked, Finish>(p);
+      }
+    };
+    const int each[] = {(one(std::integral_constant<int, I>{}), 0)...};
+    (void)each;
+  }(std::make_integer_sequence<int, Plan::all>{});
+}
+
+}  // namespace skein::inline SKEIN_ABI::ops::cpu
+#endif

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The innermost part of the small matrix products: a tile of C stays in registers while k runs. Shared by all layers: sizes of
+// the tile are template arguments, sizes of the matrices are not. Goto and van de Geijn, ACM TOMS 2008, without packing.
+#pragma once
+#include "../dense_types.hpp"
+#include "vector.hpp"
+
+#if defined(SKEIN_WITH_XSIMD)
+
+namespace skein::inline SKEIN_ABI::ops::cpu {
+
+/// The operands of C = op(A) B + start. A is (m, k), stored transposed where the tile says so; rows of `start` are
+/// start_pitch apart: 0 repeats a row (a bias); null: zeros. `left`: lanes of the last vector that a masked tile stores, zeros
+/// go to the others.
+template <class Scalar> struct Product {
+  long m = 0, k = 0;
+  const Scalar* a = nullptr;
+  long lda = 0;
+  const Scalar* b = nullptr;
+  long ldb = 0;
+  Scalar* c = nullptr;
+  long ldc = 0;
+  const Scalar* start = nullptr;
+  long start_pitch = 0;
+  int left = 0;
+
+  SKEIN_ALWAYS_INLINE Product columns(long j) const {
+    Product p = *this;
+    p.b += j;
+    p.c += j;
+    if (p.start) p.start += j;
+    return p;
+  }
+};
+
+namespace detail {
+template <class V> SKEIN_ALWAYS_INLINE auto first_lanes(int n) {
+  using Scalar = typename V::value_type;
+  alignas(64) static constexpr Scalar index[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  return V::load_aligned(index) < V(static_cast<Scalar>(n));
+}
+
+/// Rows x Columns vectors of C, from row i.
+template <class V, int Rows, int Columns, bool Turned, bool Masked, class Finish, class Scalar>
+SKEIN_ALWAYS_INLINE void tile(const Product<Scalar>& p, long i) {
+  constexpr int lanes = static_cast<int>(V::size);
+  V sum[Rows][Columns];
+  if (p.start) {
+    const Scalar* start = p.start + i * p.start_pitch;
+#pragma GCC unroll 16
+    for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 16
+      for (int j = 0; j < Columns; ++j) sum[r][j] = V::load_unaligned(start + r * p.start_pitch + j * lanes);
+  } else {
+#pragma GCC unroll 16
+    for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 16
+      for (int j = 0; j < Columns; ++j) sum[r][j] = V(Scalar(0));
+  }
+  const Scalar *a = p.a + (Turned ? i : i * p.lda), *b = p.b;
+  const long lda = p.lda, ldb = p.ldb;
+#pragma GCC unroll 2
+  for (long k = p.k; k > 0; --k) {
+    V row[Columns];
+#pragma GCC unroll 16
+    for (int j = 0; j < Columns; ++j) {
+      row[j] = V::load_unaligned(b + j * lanes);
+      keep(row[j]);
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < Rows; ++r) {
+      const V factor(Turned ? a[r] : a[r * lda]);
+#pragma GCC unroll 16
+      for (int j = 0; j < Columns; ++j) sum[r][j] = xsimd::fma(factor, row[j], sum[r][j]);
+    }
+    a += Turned ? lda : 1;
+    b += ldb;
+  }
+  Scalar* c = p.c + i * p.ldc;
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 16
+    for (int j = 0; j < Columns; ++j) {
+      V v = Finish{}(sum[r][j]);
+      if (Masked && j == Columns - 1) v = xsimd::select(first_lanes<V>(p.left), v, V(Scalar(0)));
+      v.store_unaligned(c + r * p.ldc + j * lanes);
+    }
+}
+
+/// Rows of a tile that is `columns` vectors wide, by the number of registers.
+constexpr int tile_rows(int columns) {
+  if (accumulators > 16) return columns >= 5 ? 5 : columns == 4 ? 6 : columns == 3 ? 8 : 12;
+  return columns >= 3 ? 4 : columns == 2 ? 6 : 8;
+}
+inline constexpr int widest_tile = accumulators > 16 ? 5 : 3;
+}  // namespace detail
+
+/// All rows of a panel of C that is Columns vectors wide.
+template <class V, int Columns, bool Turned, bool Masked, class Finish, class Scalar> SKEIN_NOINLINE void panel(const Product<Scalar>& p) {
+  constexpr int rows = detail::tile_rows(Columns);
+  long i = 0;
+  for (; i + rows <= p.m; i += rows) detail::tile<V, rows, Columns, Turned, Masked, Finish>(p, i);
+  if constexpr (rows > 4)
+    for (; i + 4 <= p.m; i += 4) detail::tile<V, 4, Columns, Turned, Masked, Finish>(p, i);
+  if (i + 2 <= p.m) {
+    detail::tile<V, 2, Columns, Turned, Masked, Finish>(p, i);
+    i += 2;
+  }
+  if (i < p.m) detail::tile<V, 1, Columns, Turned, Masked, Finish>(p, i);
+}
+
+}  // namespace skein::inline SKEIN_ABI::ops::cpu
+#endif

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Face of y = x W + b with sizes known at compile time, and of its gradients: dispatches on the device tag, and on the host by
+// size, so that a tiny layer costs no more than its arithmetic.
+#pragma once
+#include <type_traits>
+
+#include "cpu/dense_small.hpp"
+#include "cpu/dense_thin.hpp"
+#include "gemm.hpp"
+#include "reference/dense.hpp"
+
+namespace skein::inline SKEIN_ABI::ops {
+
+namespace detail {
+template <class Scalar, int In, int Out, DenseKernel kernel> struct DenseOf { using type = reference::Dense<Scalar, In, Out>; };
+template <class Scalar, int In, int Out> struct DenseOf<Scalar, In, Out, DenseKernel::library> {
+  using type = reference::Dense<Scalar, In, Out, Gemm<Cpu>>;
+};
+#if defined(SKEIN_WITH_XSIMD)
+template <class Scalar, int In, int Out> struct DenseOf<Scalar, In, Out, DenseKernel::small> { using type = cpu::DenseSmall<Scalar, In, Out>; };
+template <class Scalar, int In, int Out> struct DenseOf<Scalar, In, Out, DenseKernel::thin_input> { using type = cpu::DenseSmall<Scalar, In, Out>; };
+template <class Scalar, int In, int Out> struct DenseOf<Scalar, In, Out, DenseKernel::thin_output> { using type = cpu::DenseThin<Scalar, In, Out>; };
+#endif
+}  // namespace detail
+
+/// x is (batch, row_pitch(In)), y (batch, row_pitch(Out)), w (In, row_pitch(Out)), bias row_pitch(Out) or null. Gaps of x and dy
+/// may hold anything; those of w and bias are zero, and those of their gradients stay so. `turned` is what derive() wrote,
+/// dense_derived(In, Out) scalars. Static functions only:
+///
+///     forward<Finish>(batch, x, w, turned, bias, y)          y = Finish{}(x w + bias); Finish takes vectors and scalars
+///     input_gradient(batch, dy, w, turned, dx)
+///     gradients(DenseGradients, Share)                        of w and bias, or of this share of their columns
+///     derive(begin, end, w, turned)                           for outputs [begin, end)
+template <class Device, class Scalar, int In, int Out> struct Dense {
+  static_assert(std::is_same_v<Device, Cpu>, "ops::Dense: this device's operations are not included");
+};
+template <class Scalar, int In, int Out> struct Dense<Cpu, Scalar, In, Out> : detail::DenseOf<Scalar, In, Out, dense_kernel(In, Out)>::type {
+  static constexpr std::string_view kernel() {
+    switch (dense_kernel(In, Out)) {
+      case DenseKernel::plain: return "plain loops";
+      case DenseKernel::thin_input:
+      case DenseKernel::small: return "own, small";
+      case DenseKernel::thin_output: return "own, dot products";
+      case DenseKernel::library: break;
+    }
+#if defined(SKEIN_WITH_ONEDNN) && SKEIN_WITH_ONEDNN
+    if (std::is_same_v<Scalar, float>) return "oneDNN";
+#endif
+    return "reference";
+  }
+};
+
+/// g = chain(dy, y) over `rows` rows of N values, and sums (+)= the sums of its columns (null: no sums). In place where g is dy.
+template <class Device, int N, class Chain, class Scalar>
+void chain_and_sum(long rows, const Scalar* dy, const Scalar* y, Scalar* g, Scalar* sums, bool accumulate) {
+  static_assert(std::is_same_v<Device, Cpu>, "ops::chain_and_sum: this device's operations are not included");
+  constexpr long pitch = row_pitch(N);
+#if defined(SKEIN_WITH_XSIMD)
+  if constexpr (N > 4) return cpu::column_sums<N, Chain>(cpu::ColumnSums<Scalar>{.rows = rows, .pitch = pitch, .dy = dy, .y = y, .g = g, .sums = sums, .accumulate = accumulate});
+#endif
+  if (sums && !accumulate)
+    for (long j = 0; j < N; ++j) sums[j] = 0;
+  for (long r = 0; r < rows; ++r)
+    for (long j = 0; j < N; ++j) {
+      const Scalar v = Chain{}(dy[r * pitch + j], y[r * pitch + j]);
+      g[r * pitch + j] = v;
+      if (sums) sums[j] += v;
+    }
+}
+
+}  // namespace skein::inline SKEIN_ABI::ops

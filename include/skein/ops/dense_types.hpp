@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the back ends of ops/dense.hpp share: the arguments of a backward pass and the choice of the kernels by size.
+#pragma once
+#include <string_view>
+
+#include "../core/shape.hpp"
+
+namespace skein::inline SKEIN_ABI::ops {
+
+/// What is done to a value of y before it is stored: nothing.
+struct Keep {
+  template <class V> SKEIN_ALWAYS_INLINE V operator()(const V& v) const { return v; }
+};
+
+/// One backward pass of y = x W + b over `batch` samples. Rows are row_pitch apart; dw and db are stored like the parameters.
+template <class Scalar> struct DenseGradients {
+  long batch = 0;
+  const Scalar* x = nullptr;
+  const Scalar* dy = nullptr;
+  Scalar* dw = nullptr;
+  Scalar* db = nullptr;                             ///< null: no bias, or its sums are made elsewhere
+  bool accumulate = false;                          ///< add to what dw and db hold
+};
+
+/// Who computes which columns of a weight's gradient: worker `index` of `count`.
+struct Share {
+  int index = 0, count = 1;
+  constexpr bool has(int part, int parts) const { return count == 1 || part * count / parts == index; }
+};
+
+enum class DenseKernel { plain, thin_input, thin_output, small, library };
+
+/// The kernels for an (in, out) weight. Own ones while the weight stays in the second-level cache, a library behind that.
+constexpr DenseKernel dense_kernel(int in, int out) {
+#if defined(SKEIN_WITH_XSIMD)
+#if defined(SKEIN_WITH_ONEDNN) && SKEIN_WITH_ONEDNN
+  constexpr long most = 128 * 1024;
+#else
+  constexpr long most = 1L << 40;
+#endif
+  if (in <= 4 && out <= 4) return DenseKernel::plain;
+  if (out <= 4) return DenseKernel::thin_output;
+  if (in <= 4) return DenseKernel::thin_input;
+  return 1L * in * out <= most ? DenseKernel::small : DenseKernel::library;
+#else
+  return 1L * in * out <= 256 ? DenseKernel::plain : DenseKernel::library;
+#endif
+}
+
+/// Scalars of the transposed copy that the kernels want of an (in, out) weight: (out, row_pitch(in)), or none.
+constexpr long dense_derived(int in, int out) {
+  const DenseKernel kernel = dense_kernel(in, out);
+  return kernel == DenseKernel::thin_output || kernel == DenseKernel::small ? out * row_pitch(in) : 0;
+}
+
+}  // namespace skein::inline SKEIN_ABI::ops
