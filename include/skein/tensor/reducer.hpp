@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a device reduces an expression, without storing it first: Reducer<Device> is the point that a device specialises (here
-// Cpu). Sums are kept in batches over at most 1024 values a lane and added up in double, so that the error does not grow
+// Cpu). Sums are kept in batches over at most 128 values a lane and added up in double, so that the error does not grow
 // with the length. The functions that users call are in reduce.hpp.
 #pragma once
 #include <cmath>
@@ -59,7 +59,7 @@ template <class Device> struct Reducer;
 template <> struct Reducer<Cpu> {
   template <class B> static constexpr bool batches = !std::is_void_v<typename B::Lane> && std::is_same_v<typename B::Lane, typename B::Scalar> &&
                                                      is_batched<typename B::Scalar>;
-  static constexpr long rows_a_chunk = 1024;
+  static constexpr long rows_a_chunk = 128;
 
   /// Everything into one value.
   template <class Op, int N, class B> static typename Op::Total all(Cpu, const Loop<N>& loop, B bound) {

@@ -264,7 +264,10 @@ template <TensorExpression E> Tensor(E&&)
 /// The expression as a tensor of its own.
 template <TensorExpression E> auto eval(E&& e) {
   using T = std::remove_cvref_t<E>;
-  return Tensor<typename T::Scalar, T::rank, typename T::Device>(std::forward<E>(e));
+  using Result = Tensor<typename T::Scalar, T::rank, typename T::Device>;
+  if constexpr (!std::same_as<T, Result>) return Result(std::forward<E>(e));
+  else if constexpr (std::is_lvalue_reference_v<E> || std::is_const_v<E>) return e.copy();
+  else return Result(std::move(e));
 }
 
 }  // namespace skein::inline SKEIN_ABI

@@ -158,7 +158,7 @@ template <class Scalar_, int Rank, class Device_> struct TensorView {
     skein::assign(*this, std::forward<E>(e));
     return *this;
   }
-  template <class E> TensorView& operator=(E&&) & {
+  template <class E> requires(!std::convertible_to<E, TensorView>) TensorView& operator=(E&&) & {
     static_assert(!sizeof(E*), "a named view is re-seated by =, as a span is: write view.assign(expression)");
     return *this;
   }

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/tensor/functions.hpp>
+
+#include <cmath>
+
+#include <catch2/catch.hpp>
+#include "support.hpp"
+
+using namespace tensor_test;
+using support::close;
+using support::Roundings;
+
+namespace {
+// An expression against a plain loop, over lengths that end within a vector and rows with gaps.
+template <class S, class Fused, class Plain>
+void compare(const char* name, double low, double high, Roundings c, Fused fused, Plain plain) {
+  for (long n : {1L, 3L, 7L, 16L, 33L, 130L}) {
+    const auto a = values<S>(sk::dims(n), 1, low, high), b = values<S>(sk::dims(n), 2, low, high);
+    const sk::Tensor<S, 1> r(fused(a, b));
+    const auto wide = values<S>(sk::dims(3, n + 5), 3, low, high);
+    const sk::Tensor<S, 2> rows(fused(wide(sk::all, sk::range(0, n)), b));
+    for (long i = 0; i < n; ++i) {
+      INFO(name << " of " << a(i) << ", " << b(i) << ": " << r(i) << " against " << plain(a(i), b(i)));
+      CHECK(close(r(i), static_cast<S>(plain(a(i), b(i))), c, 1e-3));
+      for (long k = 0; k < 3; ++k) CHECK(close(rows(k, i), static_cast<S>(plain(wide(k, i), b(i))), c, 1e-3));
+    }
+  }
+}
+}  // namespace
+
+#define COMPARE(low, high, roundings, expression, loop)                                       \
+  compare<TestType>(#expression, low, high, Roundings::roundings, [](const auto& a, const auto& b) { \
+    static_cast<void>(b);                                                                     \
+    return expression;                                                                        \
+  }, [](TestType x, TestType y) { static_cast<void>(x), static_cast<void>(y); return loop; })
+
+TEMPLATE_TEST_CASE("every operator and function equals a plain loop", "", float, double) {
+  COMPARE(-2, 2, arithmetic, a + b, x + y);
+  COMPARE(-2, 2, arithmetic, a - b, x - y);
+  COMPARE(-2, 2, arithmetic, a * b, x * y);
+  COMPARE(0.5, 2, arithmetic, a / b, x / y);
+  COMPARE(-2, 2, exact, -a, -x);
+  COMPARE(-2, 2, arithmetic, 2 - a * 3 + 0.5, 2 - x * 3 + TestType(0.5));
+  COMPARE(-2, 2, exact, minimum(a, b), std::min(x, y));
+  COMPARE(-2, 2, exact, maximum(a, 0.25), std::max(x, TestType(0.25)));
+  COMPARE(-2, 2, exact, abs(a), std::abs(x));
+  COMPARE(-5, 5, function, exp(a), std::exp(x));
+  COMPARE(-1, 1, function, expm1(a), std::expm1(x));
+  COMPARE(0.1, 9, function, log(a), std::log(x));
+  COMPARE(-0.5, 3, function, log1p(a), std::log1p(x));
+  COMPARE(0, 9, arithmetic, sqrt(a), std::sqrt(x));
+  COMPARE(-2, 2, arithmetic, square(a), x * x);
+  COMPARE(-3, 3, function, sin(a), std::sin(x));
+  COMPARE(-3, 3, function, cos(a), std::cos(x));
+  COMPARE(-3, 3, function, tanh(a), std::tanh(x));
+  COMPARE(-3, 3, sum, erf(a), std::erf(x));                        // xsimd's is within 34 roundings
+  COMPARE(-9, 9, function, sigmoid(a), 1 / (1 + std::exp(-x)));
+  COMPARE(0.1, 3, function, pow(a, b), std::pow(x, y));
+  COMPARE(-3, 3, exact, floor(a), std::floor(x));
+  COMPARE(-3, 3, exact, ceil(a), std::ceil(x));
+  COMPARE(-2, 2, exact, relu(a), x > 0 ? x : 0);
+  COMPARE(-2, 2, exact, sign(a), TestType((x > 0) - (x < 0)));
+  COMPARE(-2, 2, exact, where(a > b, a, b), std::max(x, y));
+  COMPARE(-2, 2, exact, where(a <= 0 || b >= 1, 1.f, a), (x <= 0 || y >= 1 ? 1 : x));
+  COMPARE(-2, 2, exact, where(a < 0 && b != 0, a, -1), (x < 0 && y != 0 ? x : -1));
+  COMPARE(-2, 2, exact, where(!(a == a), a, b), y);
+  COMPARE(-2, 2, exact, sk::cast<TestType>(a > b) * 2, TestType(x > y ? 2 : 0));
+  COMPARE(-2, 2, function, relu(a * b + b) / (abs(a) + 1), std::max(TestType(0), x * y + y) / (std::abs(x) + 1));
+}
+
+TEST_CASE("a value does not depend on its place in a row") {
+  const auto a = values<float>(sk::dims(67), 4, -4, 4);
+  const sk::Tensor<float, 1> whole(tanh(a) * exp(a));
+  for (long begin : {1L, 5L, 17L, 50L}) {
+    const sk::Tensor<float, 1> part(tanh(a(sk::range(begin))) * exp(a(sk::range(begin))));
+    CHECK(std::equal(part.begin(), part.end(), whole.begin() + begin));
+  }
+  const sk::Tensor<float, 1> strided(exp(a(sk::range(0, 67, 3))));
+  const sk::Tensor<float, 1> dense(exp(a));
+  for (long i = 0; i < strided.size(); ++i) CHECK(strided(i) == dense(3 * i));
+}
+
+TEST_CASE("not-a-number goes through relu and sign") {
+  sk::Tensor<float, 1> a{NAN, -1, 2}, r = relu(a), s = sign(a);
+  CHECK(std::isnan(r(0)));
+  CHECK(std::isnan(s(0)));
+  CHECK(r(1) == 0);
+}
+
+TEST_CASE("integers, masks and casts are computed as in plain loops") {
+  const sk::Tensor<int, 1> a{7, -7, 3}, b{2, 2, -4};
+  CHECK(list(a / b) == std::vector<int>{3, -3, 0});
+  CHECK(list(a * b - 1) == std::vector<int>{13, -15, -13});
+  CHECK(list(sk::cast<double>(a) / 2) == std::vector<double>{3.5, -3.5, 1.5});
+  const sk::Tensor<bool, 1> mask(a > b);
+  CHECK(list(mask) == std::vector<bool>{true, false, true});
+  const sk::Tensor<float, 1> x{1, 2, 3};
+  const sk::Tensor<float, 1> chosen(where(mask, x, 0));
+  CHECK(list(chosen) == std::vector<float>{1, 0, 3});
+  sk::Tensor<float, 1> ones(sk::dims(3));
+  ones = x > 1;                                               // a mask is ones and zeros
+  CHECK(list(ones) == std::vector<float>{0, 1, 1});
+}
+
+namespace {
+struct Swish {
+  template <class T> T operator()(T x) const { return x / (T(1) + std::exp(-x)); }
+};
+struct Cube {
+  using vectorizes = void;
+  template <class T> T operator()(const T& x) const { return x * x * x; }
+};
+}  // namespace
+
+TEST_CASE("function objects of the user run value by value, or by batches where they say so") {
+  const auto a = values<float>(sk::dims(37), 5);
+  const sk::Tensor<float, 1> swish(sk::map(Swish{}, a)), cube(sk::map(Cube{}, a) + 1);
+  for (long i = 0; i < 37; ++i) {
+    CHECK(close(swish(i), Swish{}(a(i))));
+    CHECK(close(cube(i), a(i) * a(i) * a(i) + 1));
+  }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/tensor/npz.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <catch2/catch.hpp>
+#include "../support/temporary_folder.hpp"
+#include "support.hpp"
+
+using namespace tensor_test;
+
+namespace {
+using Bytes = std::vector<unsigned char>;
+
+Bytes archive(sk::NpzMethod method) {
+  const support::TemporaryFolder folder;
+  const std::string path = folder / "a.npz";
+  sk::NpzWriter out(path, method);
+  out.add("w", sk::ones<float>(20, 30));
+  out.add("labels", sk::arange(7));
+  out.close();
+  std::ifstream in(path, std::ios::binary);
+  return Bytes(std::istreambuf_iterator<char>(in), {});
+}
+void put(Bytes& b, std::size_t at, std::uint32_t n) {
+  for (int i = 0; i < 4; ++i, n >>= 8) b[at + static_cast<std::size_t>(i)] = static_cast<unsigned char>(n & 0xff);
+}
+/// Where the directory begins.
+std::size_t directory(const Bytes& b) { return b[b.size() - 6] | b[b.size() - 5] << 8 | static_cast<std::size_t>(b[b.size() - 4]) << 16; }
+std::string fault(Bytes b) {
+  return text_of([&] {
+    const sk::NpzFile f(std::move(b), "x.npz");
+    f.get<float, 2>("w");
+  });
+}
+}  // namespace
+
+TEST_CASE("tensors come back from a .npz file, stored and deflated") {
+  for (auto method : {sk::NpzMethod::stored, sk::NpzMethod::deflated}) {
+    const sk::NpzFile f(archive(method), "x.npz");
+    CHECK(f.names() == std::vector<std::string>{"w", "labels"});
+    CHECK(f.contains("w"));
+    CHECK_FALSE(f.contains("b"));
+    CHECK(list(f.get<float, 2>("w")) == std::vector<float>(600, 1.f));
+    CHECK(list(f.get<int, 1>("labels")) == list(sk::arange(7)));
+    CHECK(text_of([&] { f.get<float, 2>("b"); }) == "x.npz: has no array 'b'");
+    CHECK(text_of([&] { f.get<double, 2>("w"); }).find("x.npz[w] (byte 0): holds values of type f4, f8 was asked for") == 0);
+  }
+  CHECK(archive(sk::NpzMethod::deflated).size() < archive(sk::NpzMethod::stored).size() / 2);
+  CHECK(archive(sk::NpzMethod::stored) == archive(sk::NpzMethod::stored));        // files do not depend on the clock
+}
+
+TEST_CASE("archives that lie are refused before anything is allocated") {
+  const Bytes stored = archive(sk::NpzMethod::stored), deflated = archive(sk::NpzMethod::deflated);
+  CHECK(fault({}).find("is no .npz file, or cut off") != std::string::npos);
+  CHECK(fault(Bytes(stored.begin(), stored.end() - 1)).find("is no .npz file, or cut off") != std::string::npos);
+  Bytes b = deflated;
+  put(b, directory(b) + 24, 0xfffffff0u);
+  CHECK(fault(b).find("claims 4294967280 bytes: deflate cannot pack that into") != std::string::npos);
+  b = deflated;
+  put(b, directory(b) + 24, 3000);
+  CHECK(fault(b).find("is damaged, or not as long as the directory says") != std::string::npos);
+  b = stored;
+  put(b, directory(b) + 20, 0x7fffffff);
+  put(b, directory(b) + 24, 0x7fffffff);
+  CHECK(fault(b).find("is claimed to be longer than the file") != std::string::npos);
+  b = stored;
+  put(b, directory(b) + 42, 0x7fffffff);
+  CHECK(fault(b).find("is claimed to be where it cannot be") != std::string::npos);
+  b = stored;
+  b[300] ^= 1;
+  CHECK(fault(b).find("the array 'w' is damaged: its checksum differs") != std::string::npos);
+  b = stored;
+  put(b, b.size() - 6, 0x7fffffff);
+  CHECK(fault(b).find("the zip directory is claimed to be where it cannot be") != std::string::npos);
+  b = stored;
+  b[directory(b) + 10] = 12;
+  CHECK(fault(b).find("is packed by method 12: stored and deflated are read") != std::string::npos);
+}
+
+TEST_CASE("cut and flipped archives do no more than throw a FileError") {
+  for (auto method : {sk::NpzMethod::stored, sk::NpzMethod::deflated}) {
+    const Bytes good = archive(method);
+    int refused = 0;
+    for (std::size_t n = 0; n < good.size(); n += good.size() / 150)
+      CHECK_THROWS_AS(sk::NpzFile(Bytes(good.begin(), good.begin() + static_cast<long>(n)), "x.npz"), sk::FileError);
+    for (std::uint64_t trial = 0; trial < 1500; ++trial) {
+      Bytes bytes = good;
+      for (std::uint64_t k = 0; k < 1 + trial % 4; ++k) {
+        const auto at = sk::random_below(2, trial, k, 8 * bytes.size());
+        bytes[at / 8] = static_cast<unsigned char>(bytes[at / 8] ^ 1u << at % 8);
+      }
+      try {
+        const sk::NpzFile f(std::move(bytes), "x.npz");
+        for (const std::string& name : f.names()) CHECK(f.get<float, 2>(name, sk::NpyTypes::convert).size() <= 600);
+      } catch (const sk::FileError&) {
+        ++refused;
+      }
+    }
+    CHECK(refused > 1000);
+  }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/tensor/print.hpp>
+
+#include <sstream>
+
+#include <catch2/catch.hpp>
+#include "support.hpp"
+
+using namespace tensor_test;
+
+TEST_CASE("tensors, views and expressions print alike") {
+  const sk::Tensor<float, 2> a{{1, 2.5}, {-3, 4}};
+  CHECK(sk::to_text(a) == "[[1, 2.5],\n [-3, 4]]");
+  CHECK(sk::to_text(a.transpose()) == "[[1, -3],\n [2.5, 4]]");
+  CHECK(sk::to_text(a(0) * 2) == "[2, 5]");
+  CHECK(sk::to_text(a > 2) == "[[false, true],\n [false, true]]");
+  std::ostringstream out;
+  out << a(1) << sk::Tensor<int, 3>{{{1}, {2}}, {{3}, {4}}};
+  CHECK(out.str() == "[-3, 4][[[1],\n  [2]],\n\n [[3],\n  [4]]]");
+  CHECK(fmt::format("{:.2f}", a(1)) == "[-3.00, 4.00]");
+  CHECK(fmt::format("{}", a) == sk::to_text(a));
+}
+
+TEST_CASE("long axes are shortened to their ends") {
+  CHECK(sk::to_text(sk::arange(9)) == "[0, 1, 2, ..., 6, 7, 8]");
+  CHECK(sk::to_text(sk::arange(8)) == "[0, 1, 2, 3, 4, 5, 6, 7]");
+  CHECK(sk::to_text(sk::zeros<int>(0)) == "[]");
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/tensor/reduce.hpp>
+
+#include <cmath>
+
+#include <catch2/catch.hpp>
+#include "support.hpp"
+
+using namespace tensor_test;
+using sk::all;
+using sk::range;
+
+TEMPLATE_TEST_CASE("reductions along each axis equal plain loops, in any layout", "", float, double) {
+  using S = TestType;
+  for (long inner : {1L, 3L, 16L, 70L, 200L}) {
+    const auto dense = values<S>(sk::dims(5, 7, inner), 1);
+    const auto memory = values<S>(sk::dims(inner, 9, 5), 2);
+    const auto other = memory(all, range(0, 7)).transpose();              // (5, 7, inner), the first axis is dense
+    const auto check = [&](const auto& a) {
+      for (int axis = 0; axis < 3; ++axis) {
+        const auto sums = sum(a, axis), means = mean(a, axis), highs = max(a, axis), lows = min(a, axis), squares = norm(a, sk::Norm::l2, axis);
+        const auto where_high = argmax(a, axis), where_low = argmin(a, axis - 3);
+        const long e[3] = {5, 7, inner};
+        const int p = axis == 0 ? 1 : 0, q = axis == 2 ? 1 : 2;
+        REQUIRE(sums.shape() == sk::dims(e[p], e[q]));
+        for (long i = 0; i < e[p]; ++i)
+          for (long j = 0; j < e[q]; ++j) {
+            double total = 0, square = 0;
+            S high = -100, low = 100;
+            long at_high = 0, at_low = 0;
+            for (long k = 0; k < e[axis]; ++k) {
+              const S x = axis == 0 ? a(k, i, j) : axis == 1 ? a(i, k, j) : a(i, j, k);
+              total += x;
+              square += static_cast<double>(x) * x;
+              if (x > high) high = x, at_high = k;
+              if (x < low) low = x, at_low = k;
+            }
+            REQUIRE(support::close(sums(i, j), static_cast<S>(total), support::Roundings::sum, 10));
+            REQUIRE(support::close(means(i, j), static_cast<S>(total / static_cast<double>(e[axis])), support::Roundings::sum, 1));
+            REQUIRE(support::close(squares(i, j), static_cast<S>(std::sqrt(square)), support::Roundings::sum));
+            REQUIRE(highs(i, j) == high);
+            REQUIRE(lows(i, j) == low);
+            REQUIRE(where_high(i, j) == at_high);
+            REQUIRE(where_low(i, j) == at_low);
+          }
+      }
+      double total = 0;
+      for (S x : list(a)) total += x;
+      CHECK(support::close(sum(a), static_cast<S>(total), support::Roundings::sum, 100));
+      const auto flat = list(a);
+      CHECK(argmax(a) == std::max_element(flat.begin(), flat.end()) - flat.begin());
+      CHECK(max(a) == *std::max_element(flat.begin(), flat.end()));
+      CHECK(min(a) == *std::min_element(flat.begin(), flat.end()));
+    };
+    check(dense.view());
+    check(other);
+  }
+}
+
+TEST_CASE("reductions fuse with what they reduce, and nest in expressions") {
+  const sk::Tensor<float, 2> a{{1, 2, 3}, {4, 5, 6}};
+  CHECK(sum(a * a - 1) == 85);
+  CHECK(mean(a) == 3.5f);
+  CHECK(sum(a > 2) == 4);
+  static_assert(std::is_same_v<decltype(sum(a > 2)), long>);
+  CHECK(list(sum(a > 2, 1)) == std::vector<long>{1, 3});
+  const sk::Tensor<float, 2> centred(a - mean(a, 1, sk::keep));
+  CHECK(list(centred) == std::vector<float>{-1, 0, 1, -1, 0, 1});
+  const sk::Tensor<float, 2> share(a / sum(a, 0));                      // the sums are computed first, and owned by the tree
+  CHECK(share(1, 0) == 0.8f);
+  CHECK(norm(a, sk::Norm::l1) == 21);
+  CHECK(norm(-a, sk::Norm::inf) == 6);
+  CHECK(support::close(norm(a), std::sqrt(91.f)));
+  CHECK(dot(a(0), a(1)) == 32);
+  CHECK(sum(sum(sum(a, 0), 0)) == 21);
+  CHECK(list(argmax(a, 1, sk::keep)) == std::vector<long>{2, 2});
+  CHECK(argmin(sk::Tensor<int, 1>{3, 1, 1}) == 1);                       // the first of equals
+  CHECK(max(sk::Tensor<int, 1>{-3, -1}) == -1);
+  CHECK(mean(sk::Tensor<int, 1>{1, 2}) == 1.5);
+}
+
+TEST_CASE("a float sum does not lose what is small") {
+  constexpr long n = 5'000'000;
+  sk::Tensor<float, 1> a(sk::dims(n));
+  a = 0.1f;
+  CHECK(support::close(sum(a), static_cast<float>(n * static_cast<double>(0.1f)), support::Roundings::sum));
+  CHECK(support::close(sum(a.reshape(n / 5, 5), 0)(3), static_cast<float>(n / 5 * static_cast<double>(0.1f)), support::Roundings::sum));
+}
+
+TEST_CASE("nothing sums to zero, and has no largest value") {
+  const sk::Tensor<float, 2> none(sk::dims(0, 3));
+  CHECK(sum(none) == 0);
+  CHECK(list(sum(none, 0)) == std::vector<float>{0, 0, 0});
+  CHECK(sum(none, 1).shape() == sk::dims(0));
+  CHECK(text_of([&] { max(none); }) == "max: the tensor has no values");
+  CHECK(text_of([&] { mean(none); }) == "mean: the tensor has no values");
+  CHECK(text_of([&] { argmin(none, 0); }) == "argmin: the tensor has no values");
+}
+
+TEST_CASE("axes and lengths that do not fit say so") {
+  const sk::Tensor<float, 2> a{{1, 2, 3}, {4, 5, 6}};
+  CHECK(text_of([&] { sum(a, 2); }) == "sum: axis 2 of a tensor of rank 2: axes go from -2 to 1");
+  CHECK(text_of([&] { dot(a(0), sk::Tensor<float, 1>{1}); }) == "dot: shapes (3) and (1) differ: both vectors must have one length");
+}
