@@ -33,8 +33,8 @@ template <class Scalar = float> struct Batch {
   /// the samples plus one.
   template <int Rank> TensorView<const Scalar, Rank, Cpu> view() const {
     if (Rank != sample.rank + 1)
-      throw ShapeError("batch: samples of rank " + std::to_string(sample.rank) + " make a tensor of rank " + std::to_string(sample.rank + 1) +
-                       ", not of " + std::to_string(Rank));
+      throw ShapeError("batch: samples of rank " + std::to_string(sample.rank) + " make a tensor of rank " +
+                       std::to_string(sample.rank + 1) + ", not of " + std::to_string(Rank));
     Dims<Rank> extents;
     extents[0] = count;
     for (int i = 1; i < Rank; ++i) extents[i] = sample[i - 1];

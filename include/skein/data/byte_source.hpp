@@ -41,7 +41,8 @@ class ByteSource {
     begin();
   }
   /// Reads bytes in memory, which must outlive the source.
-  ByteSource(std::span<const unsigned char> bytes, std::string name) : path_(std::move(name)), stored_size_(bytes.size()), memory_(bytes) {
+  ByteSource(std::span<const unsigned char> bytes, std::string name)
+      : path_(std::move(name)), stored_size_(bytes.size()), memory_(bytes) {
     begin();
   }
   ByteSource(const ByteSource&) = delete;
@@ -79,16 +80,19 @@ class ByteSource {
   void read_all(void* to, std::size_t n, const char* what) {
     const std::int64_t from = offset_;
     const std::size_t got = read(to, n);
-    if (got < n) fail(offset_, std::string("ends within ") + what + ": " + std::to_string(n) + " bytes from byte " + std::to_string(from) +
-                                   " on are needed, " + std::to_string(got) + " are there");
+    if (got < n)
+      fail(offset_, std::string("ends within ") + what + ": " + std::to_string(n) + " bytes from byte " + std::to_string(from) +
+                        " on are needed, " + std::to_string(got) + " are there");
   }
   /// Exactly n bytes in a vector that grows with what is really there: a header that lies cannot make it large.
   std::vector<unsigned char> take(std::uint64_t n, const char* what) {
-    if (n > most()) fail(offset_, std::string("cannot hold ") + what + ": the header asks for " + std::to_string(n) + " bytes, the file has " +
-                                      std::to_string(stored_size_) + (gzip_ ? " compressed" : ""));
+    if (n > most())
+      fail(offset_, std::string("cannot hold ") + what + ": the header asks for " + std::to_string(n) + " bytes, the file has " +
+                        std::to_string(stored_size_) + (gzip_ ? " compressed" : ""));
     std::vector<unsigned char> bytes;
     while (bytes.size() < n) {
-      const std::size_t done = bytes.size(), next = static_cast<std::size_t>(std::min<std::uint64_t>(n, gzip_ ? std::max<std::size_t>(2 * done, first_piece) : n));
+      const std::size_t done = bytes.size(), next = static_cast<std::size_t>(std::min<std::uint64_t>(
+                                                 n, gzip_ ? std::max<std::size_t>(2 * done, first_piece) : n));
       bytes.resize(next);
       read_all(bytes.data() + done, next - done, what);
     }
@@ -110,7 +114,8 @@ class ByteSource {
   void expect_end(const char* after) {
     unsigned char extra;
     const std::int64_t at = offset_;
-    if (read(&extra, 1) != 0) fail(at, std::string("goes on after ") + after + ": the header and the length of the file disagree");
+    if (read(&extra, 1) != 0)
+      fail(at, std::string("goes on after ") + after + ": the header and the length of the file disagree");
   }
   [[noreturn]] void fail(std::int64_t offset, const std::string& what) const { throw FileError(path_, offset, what); }
 
@@ -128,7 +133,9 @@ class ByteSource {
     if (inflateInit2(&stream_, 15 + 16) != Z_OK) fail(0, "zlib could not start: out of memory");
     gzip_ = true;
 #else
-    fail(0, "is compressed with gzip, and this program is built without zlib: run gunzip on it, or install zlib1g-dev and build again");
+    fail(0,
+         "is compressed with gzip, and this program is built without zlib: run gunzip on it, or install zlib1g-dev and build "
+         "again");
 #endif
   }
   /// The next stored bytes into window_; empty at the end.

@@ -59,8 +59,9 @@ struct Table {
     for (std::int64_t r = 0; r < rows; ++r) {
       const double v = at(r, t);
       if (!(v >= 0 && v <= 2147483646.0) || v != std::floor(v))
-        throw FileError(path, -1, "column \"" + names[static_cast<std::size_t>(t)] + "\" has " + std::to_string(v) + " in data row " +
-                                      std::to_string(r + 1) + ": a class number 0, 1, 2, ... is wanted");
+        throw FileError(path, -1,
+                        "column \"" + names[static_cast<std::size_t>(t)] + "\" has " + std::to_string(v) + " in data row " +
+                            std::to_string(r + 1) + ": a class number 0, 1, 2, ... is wanted");
       labels.push_back(static_cast<std::int32_t>(v));
     }
     return InMemory<float>(sample(), others(t), std::move(labels));
@@ -87,7 +88,8 @@ class CsvParser {
  public:
   CsvParser(std::string_view text, const std::string& path, char separator) : text_(text), path_(path), separator_(separator) {
     if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;
-    if (separator == '"' || separator == '\n' || separator == '\r') throw ArgumentError("a CSV separator cannot be a quote or a line end");
+    if (separator == '"' || separator == '\n' || separator == '\r')
+      throw ArgumentError("a CSV separator cannot be a quote or a line end");
   }
   std::int64_t line() const { return line_; }
   std::size_t field_start() const { return start_; }
@@ -173,19 +175,25 @@ inline Table parse_csv(std::string_view text, const std::string& path, const Csv
       const bool number = detail::parse_number(field, value);
       if (!number && bad_at == 0 && bad.empty()) bad = detail::shown(field), bad_at = parser.field_start();
       if (top) first.push_back(field);
-      else if (!number) parser.fail(line, parser.field_start(), "column " + std::to_string(count + 1) + " is " + detail::shown(field) + ", not a number");
-      else if (count == columns) parser.fail(line, parser.field_start(), "has more than the " + std::to_string(columns) + " fields of the first line");
+      else if (!number)
+        parser.fail(line, parser.field_start(),
+                    "column " + std::to_string(count + 1) + " is " + detail::shown(field) + ", not a number");
+      else if (count == columns)
+        parser.fail(line, parser.field_start(), "has more than the " + std::to_string(columns) + " fields of the first line");
       table.values.push_back(value);
     }
     if (top) {
       columns = count;
       const bool named = options.header == Header::present || (options.header == Header::automatic && !bad.empty());
-      if (!named && !bad.empty()) parser.fail(line, bad_at, bad + " is not a number, and the options say that there is no header");
+      if (!named && !bad.empty())
+        parser.fail(line, bad_at, bad + " is not a number, and the options say that there is no header");
       if (named) table.values.resize(row_begin);
       else table.rows = 1;
       for (std::size_t i = 0; i < columns; ++i) table.names.push_back(named ? first[i] : std::to_string(i));
     } else {
-      if (count < columns) parser.fail(line, parser.field_start(), "has " + std::to_string(count) + " fields, the first line has " + std::to_string(columns));
+      if (count < columns)
+        parser.fail(line, parser.field_start(),
+                    "has " + std::to_string(count) + " fields, the first line has " + std::to_string(columns));
       ++table.rows;
     }
   }

@@ -73,12 +73,15 @@ template <class X> using StoredFor = std::conditional_t<std::is_same_v<NumberOf<
 
 template <class X> inline constexpr bool takes = Numbers<X>;  // a value, so that no compiler explains the concept at length
 template <class X> consteval void assert_numbers() {
-  static_assert(takes<X>, "data::from_tensors takes ranges of numbers or of std::array of numbers, such as std::vector<float>, and tensors on the host");
+  static_assert(takes<X>,
+                "data::from_tensors takes ranges of numbers or of std::array of numbers, such as std::vector<float>, and tensors "
+                "on the host");
 }
 
 inline int length_of(std::size_t values, std::int64_t samples, const char* what) {
   if (samples == 0 || values % static_cast<std::size_t>(samples) != 0)
-    throw ShapeError(std::string("from_tensors: ") + std::to_string(values) + " " + what + " cannot belong to " + std::to_string(samples) + " samples");
+    throw ShapeError(std::string("from_tensors: ") + std::to_string(values) + " " + what + " cannot belong to " +
+                     std::to_string(samples) + " samples");
   return static_cast<int>(values / static_cast<std::size_t>(samples));
 }
 }  // namespace detail
@@ -96,14 +99,15 @@ template <class X, class Y> auto from_tensors(const X& x, Extents sample, const 
     } else {
       auto targets = detail::flatten<typename InMemory<Stored>::Real>(y);
       const long count = sample.count();
-      const int length = detail::length_of(targets.size(), count > 0 ? static_cast<std::int64_t>(samples.size()) / count : 0, "target values");
+      const int length =
+          detail::length_of(targets.size(), count > 0 ? static_cast<std::int64_t>(samples.size()) / count : 0, "target values");
       return InMemory<Stored>(sample, std::move(samples), std::move(targets), length);
     }
   }
 }
 
-/// One sample for each item of x, which is a number (a function of one variable) or a std::array of numbers (of several); or for each
-/// x(i) of a tensor. y as above; it may be a tensor too.
+/// One sample for each item of x, which is a number (a function of one variable) or a std::array of numbers (of several); or for
+/// each x(i) of a tensor. y as above; it may be a tensor too.
 template <class X, class Y> requires(!std::is_same_v<Y, Extents>) auto from_tensors(const X& x, const Y& y) {
   detail::assert_numbers<X>();
   if constexpr (detail::Numbers<X>) return from_tensors(x, detail::sample_of(x), y);

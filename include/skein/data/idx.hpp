@@ -53,7 +53,8 @@ struct Idx {
   }
 };
 
-/// The most bytes that an IDX file may unpack to, unless the caller says otherwise: a compressed file can hold a thousand times its size.
+/// The most bytes that an IDX file may unpack to, unless the caller says otherwise: a compressed file can hold a thousand times
+/// its size.
 inline constexpr std::uint64_t idx_limit = std::uint64_t{1} << 32;
 
 /// Reads an IDX file from a source. Throws FileError for whatever is not exactly one; allocates no more than is really there.
@@ -71,13 +72,16 @@ inline Idx read_idx(ByteSource& source, std::uint64_t limit = idx_limit) {
     unsigned char e[4];
     source.read_all(e, 4, "the extents of the IDX header");
     const std::uint64_t extent = std::uint64_t{e[0]} << 24 | std::uint64_t{e[1]} << 16 | std::uint64_t{e[2]} << 8 | e[3];
-    if (extent > 0x7fffffffull) source.fail(4 + 4 * i, "extent " + std::to_string(i) + " is " + std::to_string(extent) + ": too large for IDX");
-    if (extent != 0 && bytes > (std::uint64_t{1} << 62) / extent) source.fail(4 + 4 * i, "its extents multiply to more than any file can hold");
+    if (extent > 0x7fffffffull)
+      source.fail(4 + 4 * i, "extent " + std::to_string(i) + " is " + std::to_string(extent) + ": too large for IDX");
+    if (extent != 0 && bytes > (std::uint64_t{1} << 62) / extent)
+      source.fail(4 + 4 * i, "its extents multiply to more than any file can hold");
     bytes *= extent;
     idx.extents.push_back(static_cast<std::int64_t>(extent));
   }
   if (bytes > limit && bytes <= source.most())
-    source.fail(4, "holds " + std::to_string(bytes) + " bytes, more than the limit of " + std::to_string(limit) + ": give read_idx a larger one");
+    source.fail(4, "holds " + std::to_string(bytes) + " bytes, more than the limit of " + std::to_string(limit) +
+                       ": give read_idx a larger one");
   idx.bytes = source.take(bytes, "the values of the IDX file");
   source.expect_end("the values of the IDX file");
   return idx;
@@ -104,18 +108,21 @@ inline InMemory<std::uint8_t> read_idx_images(const std::string& images_path, co
   if (labels.type != IdxType::uint8 || labels.extents.size() != 1)
     throw FileError(labels_path, 2, "holds no labels: unsigned bytes with one extent are wanted");
   if (labels.extents[0] != images.extents[0])
-    throw FileError(labels_path, 4, "has " + std::to_string(labels.extents[0]) + " labels for the " + std::to_string(images.extents[0]) +
-                                        " images of " + images_path);
+    throw FileError(labels_path, 4,
+                    "has " + std::to_string(labels.extents[0]) + " labels for the " + std::to_string(images.extents[0]) +
+                        " images of " + images_path);
   Extents sample;
   for (std::size_t i = 1; i < images.extents.size(); ++i) {
-    if (images.extents[i] == 0) throw FileError(images_path, static_cast<long long>(4 + 4 * i), "has an extent of zero: its images have no pixels");
+    if (images.extents[i] == 0)
+      throw FileError(images_path, static_cast<long long>(4 + 4 * i), "has an extent of zero: its images have no pixels");
     sample.e[sample.rank++] = static_cast<int>(images.extents[i]);
   }
   if (sample.rank == 2) sample.e[sample.rank++] = 1;
   std::vector<std::int32_t> numbers(labels.bytes.begin(), labels.bytes.end());
   for (std::size_t i = 0; classes > 0 && i < numbers.size(); ++i)
     if (numbers[i] >= classes)
-      throw FileError(labels_path, static_cast<long long>(8 + i), "label " + std::to_string(numbers[i]) + " is not below " + std::to_string(classes));
+      throw FileError(labels_path, static_cast<long long>(8 + i),
+                      "label " + std::to_string(numbers[i]) + " is not below " + std::to_string(classes));
   return InMemory<std::uint8_t>(sample, std::move(images.bytes), std::move(numbers), classes);
 }
 

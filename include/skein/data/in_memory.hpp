@@ -104,7 +104,8 @@ template <class Stored = float> class InMemory {
     std::vector<Real> targets;
   };
 
-  InMemory(Extents sample, std::vector<Stored> samples, std::vector<std::int32_t> labels, std::vector<Real> targets, Target target)
+  InMemory(Extents sample, std::vector<Stored> samples, std::vector<std::int32_t> labels, std::vector<Real> targets,
+           Target target)
       : sample_(sample), target_(target) {
     if (sample.rank < 1 || sample.rank > 4 || sample.count() <= 0)
       throw ShapeError("a data set in memory: the extents of a sample must be one to four positive numbers");
@@ -115,10 +116,12 @@ template <class Stored = float> class InMemory {
                        std::to_string(count_) + " values");
     const std::size_t given = target.kind == TargetKind::label ? labels.size() : targets.size();
     const std::int64_t each = target.kind == TargetKind::vector ? target.count : 1;
-    if (target.kind == TargetKind::vector && each < 1) throw ShapeError("a data set in memory: the length of a target must be positive");
+    if (target.kind == TargetKind::vector && each < 1)
+      throw ShapeError("a data set in memory: the length of a target must be positive");
     if (target.kind != TargetKind::none && static_cast<std::int64_t>(given) != size_ * each)
       throw ShapeError("a data set in memory: " + std::to_string(size_) + " samples need " + std::to_string(size_ * each) +
-                       (target.kind == TargetKind::label ? " labels" : " target values") + ", " + std::to_string(given) + " are given");
+                       (target.kind == TargetKind::label ? " labels" : " target values") + ", " + std::to_string(given) +
+                       " are given");
     storage_ = std::make_shared<const Storage>(Storage{std::move(samples), std::move(labels), std::move(targets)});
   }
 

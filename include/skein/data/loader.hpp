@@ -64,10 +64,12 @@ template <class Scalar = float> class Loader {
     const bool local = options_.partition == Partition::local;
     steps_ = local ? local_steps(sizes_, batch_, options_.last) : shared_steps(data_.size(), batch_, options_.last);
     // Rounded up: the parts of a smaller last batch may fall to other ranks than those of a full one.
-    capacity_ = local ? static_cast<long>(local_batch(batch_, options_.ranks, options_.rank)) : (batch_ + options_.ranks - 1) / options_.ranks;
+    capacity_ = local ? static_cast<long>(local_batch(batch_, options_.ranks, options_.rank))
+                      : (batch_ + options_.ranks - 1) / options_.ranks;
     if (capacity_ > data_.size()) capacity_ = static_cast<long>(data_.size());
     capacity_ = std::max<long>(capacity_, 1);
-    prefetching_ = options_.prefetch == Prefetch::on || (options_.prefetch == Prefetch::automatic && available_cores() > options_.busy_threads);
+    prefetching_ = options_.prefetch == Prefetch::on ||
+                   (options_.prefetch == Prefetch::automatic && available_cores() > options_.busy_threads);
     slots_.reserve(slots);
     for (int i = 0; i < (prefetching_ ? slots : 1); ++i) slots_.emplace_back(data_, capacity_);
     if (prefetching_) thread_ = std::thread([this] { serve(); });
@@ -97,8 +99,9 @@ template <class Scalar = float> class Loader {
   /// The next `epoch(at.epoch)` begins at `at.step`; other epochs at 0. Throws ArgumentError for a step that is not there.
   void seek(Position at) {
     if (at.epoch < 0 || at.step < 0 || at.step > steps_)
-      throw ArgumentError("loader: step " + std::to_string(at.step) + " of epoch " + std::to_string(at.epoch) + " is not within " +
-                          std::to_string(steps_) + " steps an epoch: the position belongs to another data set, batch or number of ranks");
+      throw ArgumentError("loader: step " + std::to_string(at.step) + " of epoch " + std::to_string(at.epoch) +
+                          " is not within " + std::to_string(steps_) +
+                          " steps an epoch: the position belongs to another data set, batch or number of ranks");
     position_ = at.step == steps_ && steps_ > 0 ? Position{at.epoch + 1, 0} : at;
     pending_ = position_;
   }
@@ -125,7 +128,8 @@ template <class Scalar = float> class Loader {
 
      private:
       friend class Epoch;
-      Iterator(Loader* loader, std::int64_t epoch, std::int64_t step, std::int64_t end) : loader_(loader), epoch_(epoch), step_(step), end_(end) {
+      Iterator(Loader* loader, std::int64_t epoch, std::int64_t step, std::int64_t end)
+          : loader_(loader), epoch_(epoch), step_(step), end_(end) {
         if (step >= end) return;
         loader_->begin(epoch, step);
         batch_ = &loader_->take(epoch, step);
@@ -168,7 +172,8 @@ template <class Scalar = float> class Loader {
 
   struct Slot {
     Slot(const DatasetView& data, long capacity)
-        : x(static_cast<std::size_t>(capacity * sample_pitch(data.sample_extents()))), indices(static_cast<std::size_t>(capacity)) {
+        : x(static_cast<std::size_t>(capacity * sample_pitch(data.sample_extents()))),
+          indices(static_cast<std::size_t>(capacity)) {
       batch.sample = data.sample_extents();
       batch.pitch = sample_pitch(batch.sample);
       batch.x = x.data();
@@ -199,10 +204,12 @@ template <class Scalar = float> class Loader {
       throw ArgumentError("loader: .sizes belongs to Partition::local; a shared data set has one size");
     if (o.partition == Partition::shared) return;
     if (static_cast<int>(sizes_.size()) != o.ranks)
-      throw ArgumentError("loader: Partition::local needs .sizes of all " + std::to_string(o.ranks) + " ranks, " + std::to_string(sizes_.size()) + " are given");
+      throw ArgumentError("loader: Partition::local needs .sizes of all " + std::to_string(o.ranks) + " ranks, " +
+                          std::to_string(sizes_.size()) + " are given");
     if (sizes_[static_cast<std::size_t>(o.rank)] != data_.size())
-      throw ArgumentError("loader: .sizes says that rank " + std::to_string(o.rank) + " has " + std::to_string(sizes_[static_cast<std::size_t>(o.rank)]) +
-                          " samples, its data set has " + std::to_string(data_.size()));
+      throw ArgumentError("loader: .sizes says that rank " + std::to_string(o.rank) + " has " +
+                          std::to_string(sizes_[static_cast<std::size_t>(o.rank)]) + " samples, its data set has " +
+                          std::to_string(data_.size()));
   }
 
   /// Fills a slot with this rank's part of a step.

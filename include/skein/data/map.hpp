@@ -53,7 +53,8 @@ template <class Data, class Function> class Mapped {
 };
 
 /// Changes each sample in place as it is served: `function(sample)` or `function(sample, index, epoch)`, where sample is a
-/// std::span<float> over its values (generic functions serve double too). It is called from the loader's thread: const, no shared state.
+/// std::span<float> over its values (generic functions serve double too). It is called from the loader's thread: const, no shared
+/// state.
 template <class Data, class Function> Mapped<Data, Function> map(Data data, Function function) {
   return Mapped<Data, Function>(std::move(data), std::move(function));
 }

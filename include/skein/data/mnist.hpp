@@ -41,15 +41,16 @@ inline bool holds_images(const std::string& folder) {
 inline TrainTest read_folder(const std::string& folder, double mean, double deviation) {
   std::string files[4];
   for (int i = 0; i < 4; ++i) files[i] = idx_file(folder, idx_stems[i]);
-  TrainTest sets{read_idx_images(files[0], files[1], 10).normalise(mean, deviation), read_idx_images(files[2], files[3], 10).normalise(mean, deviation)};
+  TrainTest sets{read_idx_images(files[0], files[1], 10).normalise(mean, deviation),
+                 read_idx_images(files[2], files[3], 10).normalise(mean, deviation)};
   if (sets.train.sample_extents() != Extents{3, {28, 28, 1}}) throw FileError(files[0], 8, "its images are not 28 by 28");
   if (sets.test.sample_extents() != Extents{3, {28, 28, 1}}) throw FileError(files[2], 8, "its images are not 28 by 28");
   return sets;
 }
 }  // namespace detail
 
-/// Where a data set `name` ("mnist") is looked for, in this order: `folder` if it is given, $SKEIN_DATA/name, ../shared/data/name,
-/// data/name.
+/// Where a data set `name` ("mnist") is looked for, in this order: `folder` if it is given, $SKEIN_DATA/name,
+/// ../shared/data/name, data/name.
 inline std::vector<std::string> search_folders(const std::string& name, const std::string& folder = {}) {
   std::vector<std::string> folders;
   if (!folder.empty()) folders.push_back(folder);
@@ -73,8 +74,8 @@ inline TrainTest load_images(const std::string& name, const std::string& folder,
   std::string looked;
   for (const std::string& f : search_folders(name, folder)) looked += (looked.empty() ? "" : ", ") + f;
   throw FileError(folder.empty() ? name : folder, -1,
-                  "the four files " + std::string(idx_stems[0]) + "[.gz], ... are not there. Looked in: " + looked + ". To get them: scripts/data " +
-                      name + ", or set SKEIN_DATA to the folder that holds " + name + "/");
+                  "the four files " + std::string(idx_stems[0]) + "[.gz], ... are not there. Looked in: " + looked +
+                      ". To get them: scripts/data " + name + ", or set SKEIN_DATA to the folder that holds " + name + "/");
 }
 }  // namespace detail
 
@@ -83,6 +84,8 @@ inline TrainTest load_images(const std::string& name, const std::string& folder,
 inline TrainTest mnist(const std::string& folder = {}) { return detail::load_images("mnist", folder, 0.1307, 0.3081); }
 
 /// Fashion-MNIST, in the same format; normalised with 0.2860 and 0.3530.
-inline TrainTest fashion_mnist(const std::string& folder = {}) { return detail::load_images("fashion-mnist", folder, 0.2860, 0.3530); }
+inline TrainTest fashion_mnist(const std::string& folder = {}) {
+  return detail::load_images("fashion-mnist", folder, 0.2860, 0.3530);
+}
 
 }  // namespace skein::inline SKEIN_ABI::data

@@ -16,8 +16,8 @@ struct SourcedTrainTest {
   bool synthetic = false;
 };
 
-/// MNIST from `folder` or where search_folders("mnist") finds it, else synthetic digits (`samples` to train, a sixth to test; another
-/// seed draws others). Throws FileError for files that are there but malformed: those are never papered over.
+/// MNIST from `folder` or where search_folders("mnist") finds it, else synthetic digits (`samples` to train, a sixth to test;
+/// another seed draws others). Throws FileError for files that are there but malformed: those are never papered over.
 inline SourcedTrainTest mnist_or_synthetic(const std::string& folder = {}, std::int64_t samples = 60000, Seed seed = {}) {
   if (const std::string found = find_images("mnist", folder); !found.empty()) {
     TrainTest sets = mnist(found);

@@ -33,7 +33,8 @@ struct BatchSize {
 
   /// Samples of a step over all ranks. Throws ArgumentError where both, or neither, is given.
   constexpr long global(int ranks) const {
-    if (batch < 0 || batch_per_rank < 0) throw ArgumentError("a batch size is negative: give .batch or .batch_per_rank a positive number");
+    if (batch < 0 || batch_per_rank < 0)
+      throw ArgumentError("a batch size is negative: give .batch or .batch_per_rank a positive number");
     if (batch > 0 && batch_per_rank > 0)
       throw ArgumentError("both .batch (" + std::to_string(batch) + ", over all ranks) and .batch_per_rank (" +
                           std::to_string(batch_per_rank) + ") are given: keep one of them");
@@ -71,7 +72,8 @@ constexpr std::int64_t local_steps(std::span<const std::int64_t> sizes, long bat
   const int ranks = static_cast<int>(sizes.size());
   std::int64_t steps = last == LastBatch::keep || ranks == 0 ? 0 : INT64_MAX;
   for (int r = 0; r < ranks; ++r) {
-    const std::int64_t own = shared_steps(sizes[static_cast<std::size_t>(r)], static_cast<long>(local_batch(batch, ranks, r)), last);
+    const std::int64_t own =
+        shared_steps(sizes[static_cast<std::size_t>(r)], static_cast<long>(local_batch(batch, ranks, r)), last);
     if (last == LastBatch::keep ? own > steps : own < steps) steps = own;
   }
   return steps;

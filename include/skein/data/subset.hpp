@@ -24,7 +24,8 @@ template <class Data> class Subset {
     const std::int64_t size = static_cast<std::int64_t>(data_.size());
     for (const std::int64_t i : indices)
       if (i < 0 || i >= size)
-        throw ArgumentError("subset: index " + std::to_string(i) + " is outside a data set of " + std::to_string(size) + " samples");
+        throw ArgumentError("subset: index " + std::to_string(i) + " is outside a data set of " + std::to_string(size) +
+                            " samples");
     indices_ = std::make_shared<const std::vector<std::int64_t>>(std::move(indices));
   }
 
