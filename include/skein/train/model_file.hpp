@@ -2,10 +2,13 @@
 // What a training is on disk: a checkpoint with a section for each parameter, buffer and optimizer array, by the names of the
 // model's table (logical values, so that padding is no part of the format), and the place in the data.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "../nn/loss/loss.hpp"

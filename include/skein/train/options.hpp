@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "../core/random.hpp"
+#include "../data/loader.hpp"
 #include "../data/partition.hpp"
 #include "../data/view.hpp"
 #include "../nn/pass.hpp"

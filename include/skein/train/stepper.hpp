@@ -172,10 +172,11 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     call.lr = lr;
     call.gradient_scale = sums_.weight > 0 ? strand_.gradient_factor() * nominal_ / sums_.weight : 0;
     call.gradients = gradients_.data();
-    const auto [lo, hi] = w.slice(Model::sizes.stored, 16);
+    const auto slice = w.slice(Model::sizes.stored, 16);
+    const long lo = slice.first, hi = slice.second;  // not a structured binding: clang 14 does not capture those
     auto each = [&](auto&& visit) {
       for (const Segment& s : segments_) {
-        const long begin = std::max(lo, s.range.begin), end = std::min(hi, s.range.end);
+        const long begin = std::max(part.first, s.range.begin), end = std::min(part.second, s.range.end);
         if (begin >= end) continue;
         call.gradient_count = s.summed && !exchanged ? w.count : 1;
         visit(begin, end);
