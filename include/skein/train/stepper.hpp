@@ -176,7 +176,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     const long lo = slice.first, hi = slice.second;  // not a structured binding: clang 14 does not capture those
     auto each = [&](auto&& visit) {
       for (const Segment& s : segments_) {
-        const long begin = std::max(part.first, s.range.begin), end = std::min(part.second, s.range.end);
+        const long begin = std::max(lo, s.range.begin), end = std::min(hi, s.range.end);
         if (begin >= end) continue;
         call.gradient_count = s.summed && !exchanged ? w.count : 1;
         visit(begin, end);
