@@ -27,13 +27,13 @@ struct Mean {
 /// The largest value of any rank; a NaN of any rank wins.
 struct Max {
   static constexpr std::string_view name = "Max";
-  template <class T> constexpr T operator()(T a, T b) const { return (b > a) | (b != b) ? b : a; }
+  template <class T> constexpr T operator()(T a, T b) const { return ((b > a) | (b != b)) ? b : a; }
 };
 
 /// The smallest value of any rank; a NaN of any rank wins.
 struct Min {
   static constexpr std::string_view name = "Min";
-  template <class T> constexpr T operator()(T a, T b) const { return (b < a) | (b != b) ? b : a; }
+  template <class T> constexpr T operator()(T a, T b) const { return ((b < a) | (b != b)) ? b : a; }
 };
 
 /// One of Sum, Mean, Max, Min: what every communicator can do, on every device.

@@ -150,8 +150,8 @@ template <ScheduleFunction A, ScheduleFunction B> schedules::Then<A, B> then(A f
 class Schedule {
  public:
   Schedule() : Schedule(constant(1)) {}
-  template <ScheduleFunction F>
-    requires(!std::same_as<F, Schedule>)
+  template <class F>
+    requires(!std::same_as<F, Schedule>) && ScheduleFunction<F>          // in this order: the concept asks for a copy of F
   Schedule(F function) {
     static_assert(sizeof(F) <= sizeof(storage_) && std::is_trivially_copyable_v<F>,
                   "a schedule is a small trivially copyable function of the step (at most 256 bytes): keep large tables outside and capture a pointer");

@@ -134,9 +134,11 @@ template <class Comm> class DataParallel {
   explicit DataParallel(Comm& comm, DataParallelOptions options = {}) : comm_(&comm), options_(options) {}
 
   template <class R> DataParallelStrand<Comm, typename R::Scalar, typename R::Device> bind(const R& replica) const {
-    assert_communicator<Comm, typename R::Device>();
     return {*comm_, options_, replica};
   }
+  /// Does the communicator move this device's memory; and the sentence where it does not.
+  template <class Device> static constexpr bool fits = Communicator<Comm> && std::same_as<typename Comm::device, Device>;
+  template <class Device> struct Fits : comm::on_device<Comm, Device> {};
   Comm& comm() const { return *comm_; }
 
  private:

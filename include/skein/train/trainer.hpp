@@ -18,11 +18,38 @@
 
 namespace skein::inline SKEIN_ABI {
 
+namespace train::detail {
+/// The parts of a trainer, looked at by value: the first that does not fit is named by one static_assert, and nothing else
+/// of the trainer is instantiated.
+enum class Part { none, loss, optimizer, policy };
+template <class Loss, class Optimizer, class Policy, class Device> consteval Part first_unfit() {
+  if (!nn::Loss<Loss>) return Part::loss;
+  if (!optim::Optimizer<Optimizer>) return Part::optimizer;
+  if constexpr (requires { Policy::template fits<Device>; })
+    if (!Policy::template fits<Device>) return Part::policy;
+  return Part::none;
+}
+struct NoStepper {
+  template <class... Any> explicit NoStepper(Any&&...) {}
+};
+template <Part P, class Loss, class Optimizer, class Policy, class Device> constexpr auto sentence() {
+  if constexpr (P == Part::loss) return static_cast<nn::detail::loss_check<Loss, nn::detail::loss_fault<Loss>()>*>(nullptr);
+  else if constexpr (P == Part::optimizer) return static_cast<optim::detail::optimizer_check<Optimizer, optim::detail::optimizer_fault<Optimizer>()>*>(nullptr);
+  else if constexpr (P == Part::policy) return static_cast<typename Policy::template Fits<Device>*>(nullptr);
+  else return static_cast<NoStepper*>(nullptr);
+}
+template <bool Fits, class... Ts> struct StepperOf { using type = NoStepper; };
+template <class... Ts> struct StepperOf<true, Ts...> { using type = Stepper<Ts...>; };
+}  // namespace train::detail
+
 template <class Model, class Loss, class Optimizer, class Policy = parallel::Alone> class Trainer {
+  static constexpr train::detail::Part unfit = train::detail::first_unfit<Loss, Optimizer, Policy, typename Model::device>();
+  static_assert(sizeof(*train::detail::sentence<unfit, Loss, Optimizer, Policy, typename Model::device>()) > 0);
+
  public:
   using Scalar = typename Model::Scalar;
   using Device = typename Model::device;
-  using Stepper = train::Stepper<Model, Loss, Optimizer, Policy>;
+  using Stepper = typename train::detail::StepperOf<unfit == train::detail::Part::none, Model, Loss, Optimizer, Policy>::type;
 
   /// With several ranks, all construct theirs at the same time: initial weights become those of rank 0, and ranks whose models
   /// or options differ refuse to start, all with the same CommError. The model must outlive the trainer.
