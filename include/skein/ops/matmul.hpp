@@ -65,7 +65,7 @@ template <class S, class D> void mm_into(const TensorView<S, 2, D>& c, const Ten
   if (k == 0) return assign(c, S(0));
   const detail::GemmOperand<S, D> left(a), right(b);
   const long pitch = m == 1 ? n : c.strides[0];
-  ops::gemm<S, D>(left.transposed, right.transposed, m, n, k, S(1), left.data, left.pitch, right.data, right.pitch, S(0), c.data, pitch);
+  ops::gemm<D>(left.transposed, right.transposed, m, n, k, S(1), left.data, left.pitch, right.data, right.pitch, S(0), c.data, pitch);
 }
 
 /// The product of two matrices, (m, k) and (k, n): a tensor (m, n). Throws ShapeError with both shapes.
