@@ -15,8 +15,23 @@ struct Pointers {
   std::vector<void*> to;
 };
 
+/// memmove for buffers that are the same or do not overlap. Not the library's: glibc 2.36 takes `rep movsb` for middling sizes,
+/// which some processors do at 2 GB/s where plain vector moves reach 30.
 inline void copy_bytes(void* to, const void* from, std::size_t n) {
-  if (n != 0 && to != from) std::memmove(to, from, n);
+  if (n == 0 || to == from) return;
+  char* t = static_cast<char*>(to);
+  const char* f = static_cast<const char*>(from);
+#if defined(__GNUC__) || defined(__clang__)
+  typedef char Vector __attribute__((vector_size(32), aligned(1), may_alias));
+  for (; n >= 128; n -= 128, t += 128, f += 128) {
+    const Vector *x = reinterpret_cast<const Vector*>(f);
+    Vector* y = reinterpret_cast<Vector*>(t);
+    const Vector a = x[0], b = x[1], c = x[2], d = x[3];
+    y[0] = a, y[1] = b, y[2] = c, y[3] = d;
+    asm volatile("" ::: "memory");                       // else the compiler makes a memcpy of the loop
+  }
+#endif
+  std::memcpy(t, f, n);
 }
 
 /// `post(r)` is rank r's Operation. Reductions: each rank folds its slice of all buffers and writes it to all that want it.

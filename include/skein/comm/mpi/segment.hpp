@@ -22,8 +22,7 @@ namespace skein::inline SKEIN_ABI::comm {
 
 class Segment {
  public:
-  static constexpr std::size_t depth = 4;                // slots of a rank's ring
-  static constexpr std::uint64_t calls = 64;             // signatures of a rank's ring
+  static constexpr std::uint64_t calls = 64;             // signatures of a rank's ring: more than its slots
 
   Segment() = default;
   Segment(const Segment&) = delete;
@@ -34,10 +33,13 @@ class Segment {
   bool create(MPI_Comm comm, int rank, int ranks) {
     ranks_ = ranks;
     slot_ = std::max<std::size_t>(std::size_t{128} << 10, static_cast<std::size_t>(ranks) * 4096);
+    // A ring longer than the second-level cache: a slot that comes round again has left the reader's cache, and is written at
+    // the speed of the third level instead of being fetched back line by line (two to four times slower, measured).
+    depth_ = std::clamp<std::size_t>((std::size_t{16} << 20) / (slot_ * n()), 4, 32);
     lines_at_ = sizeof(Head);
     signatures_at_ = lines_at_ + sizeof(Line) * n();
     slots_at_ = (signatures_at_ + sizeof(Signature) * calls * n() + 4095) / 4096 * 4096;
-    bytes_ = slots_at_ + slot_ * depth * n();
+    bytes_ = slots_at_ + slot_ * depth_ * n();
     char name[64] = "";
     int good = 1;
     if (rank == 0) good = make(name) ? 1 : 0;
@@ -52,8 +54,9 @@ class Segment {
 
   Line& line(int r) const { return at<Line>(lines_at_)[r]; }
   Signature& signature(int r, std::uint64_t call) const { return at<Signature>(signatures_at_)[static_cast<std::uint64_t>(r) * calls + call % calls]; }
-  char* slot(int r, std::uint64_t chunk) const { return at<char>(slots_at_) + (static_cast<std::size_t>(r) * depth + chunk % depth) * slot_; }
+  char* slot(int r, std::uint64_t chunk) const { return at<char>(slots_at_) + (static_cast<std::size_t>(r) * depth_ + chunk % depth_) * slot_; }
   std::size_t slot_bytes() const { return slot_; }
+  std::size_t depth() const { return depth_; }
 
   bool failed() const { return at<Head>(0)->failed.load(std::memory_order_acquire) == 2; }
   std::string message() const { return at<Head>(0)->message; }
@@ -121,7 +124,7 @@ class Segment {
   }
 
   int ranks_ = 0;
-  std::size_t slot_ = 0, lines_at_ = 0, signatures_at_ = 0, slots_at_ = 0, bytes_ = 0;
+  std::size_t slot_ = 0, depth_ = 4, lines_at_ = 0, signatures_at_ = 0, slots_at_ = 0, bytes_ = 0;
   char* base_ = nullptr;
 };
 

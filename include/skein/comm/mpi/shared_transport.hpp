@@ -38,7 +38,6 @@ class SharedTransport {
       sub_slot_ = slot / static_cast<std::size_t>(ranks_) / 64 * 64;
       per_chunk_ = sub_slot_ / s.element;
     }
-    if (two_phases_ && bytes > 4096) per_chunk_ = std::min(per_chunk_, std::max<std::size_t>(first_chunk_bytes / s.element, (s.count + 3) / 4));
     chunks_ = most == 0 || s.kind == Collective::Barrier ? 1 : (most + per_chunk_ - 1) / per_chunk_;
     const std::size_t grain = std::max<std::size_t>(1, 64 / s.element);
     if (chunks_ > 1) per_chunk_ = std::min(per_chunk_, ((most + chunks_ - 1) / chunks_ + grain - 1) / grain * grain);
@@ -63,7 +62,7 @@ class SharedTransport {
       publish(own_, Folded, number(base_ + folded_), Reach::Machine);
       return true;
     }
-    if (in_ < chunks_ && (base_ + in_ < Segment::depth || all(Taken, base_ + in_ + 1 - Segment::depth))) {
+    if (in_ < chunks_ && (base_ + in_ < segment_.depth() || all(Taken, base_ + in_ + 1 - segment_.depth()))) {
       fill(in_++);
       publish(own_, In, number(base_ + in_), Reach::Machine);
       return true;
@@ -82,8 +81,7 @@ class SharedTransport {
   bool has_begun(int r) const { return Need{&segment_.line(r), In, number(base_ + 1)}.met(); }
 
  private:
-  static constexpr std::size_t one_phase_bytes = 16384;  // below, one rendezvous is worth more than a second fold (measured)
-  static constexpr std::size_t first_chunk_bytes = 32768;
+  static constexpr std::size_t one_phase_bytes = 1024;   // below, one rendezvous is worth more than a second fold (measured)
 
   static std::uint32_t number(std::uint64_t chunk) { return static_cast<std::uint32_t>(chunk); }
   bool met(int r, int which, std::uint64_t value) {
