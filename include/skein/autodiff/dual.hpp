@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dual numbers: a value and its derivative, carried through arithmetic and the usual functions, so that a function written once
+// gives both. Over scalars and over vectors alike. (Forward-mode differentiation: Clifford 1873; Griewank and Walther, 2008.)
+#pragma once
+#include <cmath>
+#include <type_traits>
+
+#include "../tensor/simd.hpp"
+
+namespace skein::inline SKEIN_ABI::autodiff {
+
+namespace detail {
+/// The scalar of T: vectors name theirs.
+template <class T> struct ScalarOf { using type = typename T::value_type; };
+template <class T> requires std::is_arithmetic_v<T> struct ScalarOf<T> { using type = T; };
+}  // namespace detail
+
+/// value + slope e with e^2 = 0. T: float, double, or a vector of them. Plain numbers mix in as constants; functions are found
+/// by their arguments: write exp(x), not std::exp(x). Branch with where(x < 0, a, b): a vector's lanes differ.
+template <class T> struct Dual {
+  using Scalar = typename detail::ScalarOf<T>::type;
+  T value{}, slope{};
+
+  constexpr Dual() = default;
+  constexpr Dual(const T& v, const T& s) : value(v), slope(s) {}
+  /// A constant.
+  constexpr explicit Dual(const T& v) requires(!std::is_arithmetic_v<T>) : value(v), slope(T(0)) {}
+  template <class Number> requires std::is_arithmetic_v<Number>
+  constexpr Dual(Number n) : value(T(static_cast<Scalar>(n))), slope(T(0)) {}
+
+  constexpr Dual operator-() const { return {-value, -slope}; }
+  constexpr Dual operator+() const { return *this; }
+  friend constexpr Dual operator+(const Dual& a, const Dual& b) { return {a.value + b.value, a.slope + b.slope}; }
+  friend constexpr Dual operator-(const Dual& a, const Dual& b) { return {a.value - b.value, a.slope - b.slope}; }
+  friend constexpr Dual operator*(const Dual& a, const Dual& b) { return {a.value * b.value, a.slope * b.value + a.value * b.slope}; }
+  friend constexpr Dual operator/(const Dual& a, const Dual& b) {
+    const T quotient = a.value / b.value;
+    return {quotient, (a.slope - quotient * b.slope) / b.value};
+  }
+  constexpr Dual& operator+=(const Dual& b) { return *this = *this + b; }
+  constexpr Dual& operator-=(const Dual& b) { return *this = *this - b; }
+  constexpr Dual& operator*=(const Dual& b) { return *this = *this * b; }
+  constexpr Dual& operator/=(const Dual& b) { return *this = *this / b; }
+
+  // Comparisons look at the values: a bool, or a mask of lanes.
+  friend constexpr auto operator<(const Dual& a, const Dual& b) { return a.value < b.value; }
+  friend constexpr auto operator<=(const Dual& a, const Dual& b) { return a.value <= b.value; }
+  friend constexpr auto operator>(const Dual& a, const Dual& b) { return a.value > b.value; }
+  friend constexpr auto operator>=(const Dual& a, const Dual& b) { return a.value >= b.value; }
+  friend constexpr auto operator==(const Dual& a, const Dual& b) { return a.value == b.value; }
+  friend constexpr auto operator!=(const Dual& a, const Dual& b) { return a.value != b.value; }
+
+  /// condition ? a : b, lane by lane.
+  template <class Condition> friend constexpr Dual where(const Condition& condition, const Dual& a, const Dual& b) {
+    return {choose_one(condition, a.value, b.value), choose_one(condition, a.slope, b.slope)};
+  }
+  friend constexpr Dual max(const Dual& a, const Dual& b) { return where(a < b, b, a); }
+  friend constexpr Dual min(const Dual& a, const Dual& b) { return where(b < a, b, a); }
+  friend constexpr Dual abs(const Dual& x) { return where(x < Dual(0), -x, x); }
+
+  friend constexpr Dual exp(const Dual& x) {
+    using std::exp;
+    const T e = exp(x.value);
+    return {e, x.slope * e};
+  }
+  friend constexpr Dual expm1(const Dual& x) {
+    using std::expm1;
+    const T e = expm1(x.value);
+    return {e, x.slope * (e + T(1))};
+  }
+  friend constexpr Dual log(const Dual& x) {
+    using std::log;
+    return {log(x.value), x.slope / x.value};
+  }
+  friend constexpr Dual log1p(const Dual& x) {
+    using std::log1p;
+    return {log1p(x.value), x.slope / (T(1) + x.value)};
+  }
+  friend constexpr Dual sqrt(const Dual& x) {
+    using std::sqrt;
+    const T root = sqrt(x.value);
+    return {root, x.slope * T(Scalar(0.5)) / root};
+  }
+  friend constexpr Dual sin(const Dual& x) {
+    using std::cos, std::sin;
+    return {sin(x.value), x.slope * cos(x.value)};
+  }
+  friend constexpr Dual cos(const Dual& x) {
+    using std::cos, std::sin;
+    return {cos(x.value), -x.slope * sin(x.value)};
+  }
+  friend constexpr Dual atan(const Dual& x) {
+    using std::atan;
+    return {atan(x.value), x.slope / (T(1) + x.value * x.value)};
+  }
+  friend constexpr Dual sinh(const Dual& x) {
+    using std::cosh, std::sinh;
+    return {sinh(x.value), x.slope * cosh(x.value)};
+  }
+  friend constexpr Dual cosh(const Dual& x) {
+    using std::cosh, std::sinh;
+    return {cosh(x.value), x.slope * sinh(x.value)};
+  }
+  friend constexpr Dual tanh(const Dual& x) {
+    using std::tanh;
+    const T t = tanh(x.value);
+    return {t, x.slope * (T(1) - t * t)};
+  }
+  friend constexpr Dual erf(const Dual& x) {
+    using std::erf, std::exp;
+    return {erf(x.value), x.slope * T(Scalar(1.1283791670955126)) * exp(-x.value * x.value)};       // 2 / sqrt(pi)
+  }
+  /// x^p with a constant p.
+  template <class Number> requires std::is_arithmetic_v<Number> friend constexpr Dual pow(const Dual& x, Number p) {
+    using std::pow;
+    const T exponent(static_cast<Scalar>(p)), less = pow(x.value, exponent - T(1));
+    return {less * x.value, x.slope * exponent * less};
+  }
+  /// x^p for positive x.
+  friend constexpr Dual pow(const Dual& x, const Dual& p) { return exp(p * log(x)); }
+
+ private:
+  template <class Condition, class V> static constexpr V choose_one(const Condition& c, const V& a, const V& b) {
+    return skein::detail::choose(c, a, b);
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::autodiff
+
+namespace skein::inline SKEIN_ABI {
+using autodiff::Dual;
+}

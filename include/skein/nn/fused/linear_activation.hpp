@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// LinearActivation: Linear and an activation that knows its derivative from its output (Relu, LeakyRelu, Sigmoid, Tanh, own ones)
+// as one layer. The activation is applied while the product is still in registers; backward makes the gradient in front of it in
+// the pass that sums the bias gradient.
+#pragma once
+#include "../elementwise.hpp"
+#include "../fusion.hpp"
+#include "../linear.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+template <class Product, class Activation> struct LinearActivation;
+
+/// Parameters are those of the Linear. Keeps its input, its output, and the gradient between product and activation.
+template <int N, class... Options, class Activation> struct LinearActivation<Linear<N, Options...>, Activation> {
+  using Base = Linear<N, Options...>;
+  using Function = typename Activation::function;
+
+  static constexpr LayerInfo describe(Extents in) {
+    LayerInfo info = Base::describe(in);
+    info.saved = row_pitch(N);
+    info.flops += N;
+    info.saves_output = true;
+    return info;
+  }
+  template <class In, class Frame> static void forward(Frame& f) { Base::template forward_with<In, detail::Value<Function>>(f); }
+
+  template <class In, class Frame> static void backward(Frame& f) {
+    const bool split = f.context->split_gradients() && Base::splits(static_cast<int>(In::count));
+    auto* sums = Base::has_bias && !split ? f.gradients + Base::template bias_at<In> : nullptr;
+    ops::chain_and_sum<typename Frame::Device, N, detail::Chain<Function>>(f.batch, f.dy, f.y, f.saved, sums, f.context->accumulate);
+    if (f.dx) Base::template Kernels<In, Frame>::input_gradient(f.batch, f.saved, f.parameters, f.derived, f.dx);
+    Base::template parameter_gradients<In>(f, f.saved, row_pitch(N), Base::has_bias && split);
+  }
+  template <class In, class Frame> static void derive(Frame& f) { Base::template derive<In>(f); }
+  template <class In, class Frame> static constexpr std::string_view kernel() { return Base::template kernel<In, Frame>(); }
+};
+
+template <int N, class... Options, ElementwiseLayer Activation> requires KnowsSlopeAtOutput<typename Activation::function>
+struct Fusion<Cpu, Linear<N, Options...>, Activation> {
+  using type = LinearActivation<Linear<N, Options...>, Activation>;
+};
+
+}  // namespace skein::inline SKEIN_ABI::nn

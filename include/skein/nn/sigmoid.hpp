@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sigmoid: the logistic function.
+#pragma once
+#include "elementwise.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+struct SigmoidFunction {
+  template <class T> constexpr T operator()(const T& x) const { return T(1) / (T(1) + exp(-x)); }
+  template <class T> static constexpr T slope_at_output(const T& y) { return y * (T(1) - y); }
+};
+
+/// y = 1 / (1 + exp(-x)).
+struct Sigmoid : Elementwise<SigmoidFunction> {};
+
+}  // namespace skein::inline SKEIN_ABI::nn
