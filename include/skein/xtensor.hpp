@@ -19,15 +19,13 @@ namespace detail {
 template <class S, int R> auto adapt_xtensor(const TensorView<S, R, Cpu>& v) {
   std::array<std::size_t, static_cast<std::size_t>(R)> shape;
   std::array<std::ptrdiff_t, static_cast<std::size_t>(R)> strides;
-  std::size_t reach = v.size() > 0 ? 1 : 0;
   for (int i = 0; i < R; ++i) {
     const auto u = static_cast<std::size_t>(i);
     if (v.strides.e[i] < 0) throw ShapeError("as_xtensor: the view runs backwards along axis " + std::to_string(i) + ": copy() it first");
     shape[u] = static_cast<std::size_t>(v.extents.e[i]);
     strides[u] = v.extents.e[i] == 1 ? 0 : v.strides.e[i];                  // xtensor's convention: no stride where nothing is stepped over
-    if (reach > 0) reach += (shape[u] - 1) * static_cast<std::size_t>(v.strides.e[i]);
   }
-  return xt::adapt(v.data, reach, xt::no_ownership(), shape, strides);
+  return xt::adapt(v.data, static_cast<std::size_t>(v.size()), xt::no_ownership(), shape, strides);
 }
 }  // namespace detail
 
@@ -50,7 +48,8 @@ template <int Rank, class X> auto from_xtensor(X& x) {
   return TensorView<S, Rank, Cpu>(x.data() + x.data_offset(), extents, strides);
 }
 
-/// Lets `tensor = xtensor_expression` and `Tensor<float, 2> t(xtensor_expression)` work.
+/// Lets `tensor = xtensor_expression` and `Tensor<float, 2> t(xtensor_expression)` work. A new tensor is written directly; an
+/// assignment goes through a temporary, since nobody knows what the expression reads: xt::noalias(as_xtensor(t)) = e does not.
 template <class E> requires std::is_base_of_v<xt::xexpression<E>, E> struct ForeignExpression<E> {
   static constexpr int rank = [] {
     if constexpr (requires { std::tuple_size<typename E::shape_type>::value; }) return static_cast<int>(std::tuple_size<typename E::shape_type>::value);
@@ -64,6 +63,10 @@ template <class E> requires std::is_base_of_v<xt::xexpression<E>, E> struct Fore
     for (int i = 0; i < Rank; ++i) d.e[i] = static_cast<long>(e.shape()[static_cast<std::size_t>(i)]);
     return d;
   }
+  template <class S, int R> static void fill(const TensorView<S, R, Cpu>& to, const E& e) {
+    auto target = detail::adapt_xtensor(to);
+    xt::noalias(target) = e;
+  }
   template <class S, int R> static void assign(const TensorView<S, R, Cpu>& to, const E& e) {
     bool fits = e.dimension() <= static_cast<std::size_t>(R);
     for (std::size_t i = 0; fits && i < e.dimension(); ++i) {
@@ -76,8 +79,10 @@ template <class E> requires std::is_base_of_v<xt::xexpression<E>, E> struct Fore
       detail::throw_shapes("assignment", shape.data(), static_cast<int>(e.dimension()), to.extents.e, R,
                            "differ: the left is that of the xtensor expression, and does not broadcast to its target");
     }
-    auto target = detail::adapt_xtensor(to);
-    target = xt::broadcast(e, target.shape());                              // through a temporary: the expression may read the target
+    Tensor<std::remove_const_t<S>, R, Cpu> temporary(to.extents);           // the expression may read the target, in any order
+    auto target = detail::adapt_xtensor(temporary.view());
+    xt::noalias(target) = xt::broadcast(e, target.shape());
+    skein::assign(to, temporary);
   }
 };
 

@@ -9,7 +9,7 @@
 using namespace tensor_test;
 
 TEST_CASE("tensors, views and expressions print alike") {
-  const sk::Tensor<float, 2> a{{1, 2.5}, {-3, 4}};
+  sk::Tensor<float, 2> a{{1, 2.5}, {-3, 4}};
   CHECK(sk::to_text(a) == "[[1, 2.5],\n [-3, 4]]");
   CHECK(sk::to_text(a.transpose()) == "[[1, -3],\n [2.5, 4]]");
   CHECK(sk::to_text(a(0) * 2) == "[2, 5]");

@@ -140,7 +140,7 @@ template <class S, int R, class D, class E> SKEIN_ALWAYS_INLINE void assign_to(c
 }  // namespace detail
 
 /// A type of another library that can be written into a tensor of the host; specialised by its header (xtensor.hpp) with
-/// a constant rank, shape_as<Rank>(e) and assign(view, e).
+/// a constant rank, shape_as<Rank>(e), fill(fresh view, e) and assign(view, e).
 template <class E> struct ForeignExpression {};
 template <class E> concept Foreign = requires { ForeignExpression<std::remove_cvref_t<E>>::rank; };
 

@@ -55,12 +55,13 @@ template <TensorExpression E> std::string to_text(E&& e, std::string_view format
   using S = typename T::Scalar;
   if constexpr (detail::IsView<T>::value) {
     return detail::text_of(TensorView<const S, T::rank, Cpu>(e), format);
+  } else if constexpr (requires { e.view(); }) {
+    return detail::text_of(std::as_const(e).view(), format);
   } else {
     const Tensor<S, T::rank, Cpu> whole(std::forward<E>(e));
     return detail::text_of(whole.view(), format);
   }
 }
-template <class S, int R> std::string to_text(const Tensor<S, R, Cpu>& t, std::string_view format = "") { return detail::text_of(t.view(), format); }
 
 template <TensorExpression E> std::ostream& operator<<(std::ostream& out, const E& e) { return out << to_text(e); }
 
@@ -74,6 +75,8 @@ template <class E> requires skein::TensorExpression<E> struct fmt::formatter<E> 
     return it;
   }
   template <class Context> auto format(const E& e, Context& context) const {
-    return fmt::format_to(context.out(), "{}", skein::to_text(e, format_));
+    auto out = context.out();
+    for (char c : skein::to_text(e, format_)) *out++ = c;
+    return out;
   }
 };

@@ -97,7 +97,7 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
     }
   }
   /// Evaluates an expression of another library (xtensor.hpp).
-  template <Foreign E> Tensor(const E& e) : Tensor(ForeignExpression<E>::template shape_as<Rank>(e)) { skein::assign(view(), e); }
+  template <Foreign E> Tensor(const E& e) : Tensor(ForeignExpression<E>::template shape_as<Rank>(e)) { ForeignExpression<E>::fill(view(), e); }
 
   Tensor(const Tensor&) = delete;                               // copy() says so
   Tensor(Tensor&& o) noexcept : memory_(std::move(o.memory_)), extents_(std::exchange(o.extents_, Dims<Rank>{})) {}

@@ -42,6 +42,9 @@ template <class Scalar_, int Rank, class Device_> struct TensorView {
   constexpr TensorView(Scalar_* first, const Dims<Rank>& extents_of, const Dims<Rank>& strides_of, Device place = {})
       : data(first), extents(extents_of), strides(strides_of), where(place) {}
   constexpr TensorView(const TensorView&) = default;
+  /// A view of const values out of one that may write them.
+  template <class Other> requires(!std::is_same_v<Other, Scalar_> && std::is_same_v<const Other, Scalar_>)
+  constexpr TensorView(const TensorView<Other, Rank, Device_>& v) : data(v.data), extents(v.extents), strides(v.strides), where(v.where) {}
 
   constexpr const Dims<Rank>& shape() const { return extents; }
   constexpr long extent(int axis) const { return extents.e[axis]; }
@@ -56,10 +59,6 @@ template <class Scalar_, int Rank, class Device_> struct TensorView {
     }
     return true;
   }
-  constexpr operator TensorView<const Scalar_, Rank, Device_>() const requires(!std::is_const_v<Scalar_>) {
-    return {data, extents, strides, where};
-  }
-
   /// All axes given as integers: the value (Cpu only, checked by assert). Else a view; missing axes are taken whole.
   template <detail::SliceArgument... A> constexpr decltype(auto) operator()(A... a) const {
     static_assert(detail::consumed_axes<A...> <= Rank, "more indices than the tensor has axes");
