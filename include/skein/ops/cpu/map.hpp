@@ -8,30 +8,28 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
-template <class Function, class Scalar> void map(Function f, long n, const Scalar* x, Scalar* y) {
+namespace detail {
+/// out(i) = f(arrays(i)...) over n values.
+template <class Function, class Scalar, class... Arrays> SKEIN_ALWAYS_INLINE void each_value(Function f, long n, Scalar* out, Arrays... arrays) {
+  long i = 0;
+#if defined(SKEIN_WITH_XSIMD)
   if constexpr (skein::detail::is_batched<Scalar>) {
     using V = skein::detail::Batch<Scalar>;
     constexpr long lanes = skein::detail::batch_size<Scalar>;
-    long i = 0;
 #pragma GCC unroll 2
-    for (; i + lanes <= n; i += lanes) f(V::load_unaligned(x + i)).store_unaligned(y + i);
-    if (i < n) skein::detail::store_part(y + i, f(skein::detail::load_part(x + i, n - i)), n - i);
-  } else {
-    for (long i = 0; i < n; ++i) y[i] = f(x[i]);
+    for (; i + lanes <= n; i += lanes) f(V::load_unaligned(arrays + i)...).store_unaligned(out + i);
+    if (i < n) skein::detail::store_part(out + i, f(skein::detail::load_part(arrays + i, n - i)...), n - i);
+    return;
   }
+#endif
+  for (; i < n; ++i) out[i] = f(arrays[i]...);
 }
+}  // namespace detail
+
+template <class Function, class Scalar> void map(Function f, long n, const Scalar* x, Scalar* y) { detail::each_value(f, n, y, x); }
 
 template <class Function, class Scalar> void zip(Function f, long n, const Scalar* a, const Scalar* b, Scalar* y) {
-  if constexpr (skein::detail::is_batched<Scalar>) {
-    using V = skein::detail::Batch<Scalar>;
-    constexpr long lanes = skein::detail::batch_size<Scalar>;
-    long i = 0;
-#pragma GCC unroll 2
-    for (; i + lanes <= n; i += lanes) f(V::load_unaligned(a + i), V::load_unaligned(b + i)).store_unaligned(y + i);
-    if (i < n) skein::detail::store_part(y + i, f(skein::detail::load_part(a + i, n - i), skein::detail::load_part(b + i, n - i)), n - i);
-  } else {
-    for (long i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
-  }
+  detail::each_value(f, n, y, a, b);
 }
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
