@@ -126,8 +126,9 @@ foreach(rule include_rules sources_registered licence_lines)
   set_tests_properties(house.${rule} house.${rule}.self_test PROPERTIES LABELS house TIMEOUT 60)
 endforeach()
 
+add_test(NAME house.discover.self_test COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/support/discover.py" --self-test)
 add_test(NAME house.bench_report.self_test COMMAND ${Python3_EXECUTABLE} "${PROJECT_SOURCE_DIR}/bench/report.py" --self-test)
-set_tests_properties(house.bench_report.self_test PROPERTIES LABELS house TIMEOUT 60)
+set_tests_properties(house.discover.self_test house.bench_report.self_test PROPERTIES LABELS house TIMEOUT 60)
 
 # ---- the harness for ranks: a failure on one rank fails the run, a lost rank is named
 if(SKEIN_HAS_mpi)
