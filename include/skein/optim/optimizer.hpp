@@ -49,13 +49,14 @@ template <class O, OptimizerFault F> struct optimizer_check {
   static_assert(F != OptimizerFault::copy, "an optimizer is a value of hyper-parameters: it must be copyable");
   static_assert(F != OptimizerFault::rate, "an optimizer has a learning rate that schedules scale: give it a member float lr");
   static_assert(F != OptimizerFault::state, "an optimizer says how many arrays of state it keeps: give it int state_arrays() const");
-  static_assert(F != OptimizerFault::apply, "an optimizer updates a range of the arena: give it void apply(const UpdateCall<Scalar, Device>&) const");
+  static_assert(F != OptimizerFault::apply,
+                "an optimizer updates a range of the arena: give it void apply(const UpdateCall<Scalar, Device>&) const");
 };
 }  // namespace detail
 
-/// Refuses, with one sentence, a type that is no optimizer.
-template <class O> consteval void assert_optimizer() {
-  (void)sizeof(detail::optimizer_check<O, detail::optimizer_fault<O>()>);
+/// Refuses, with one sentence, a type that is no optimizer. (Not consteval: clang would add an error of its own.)
+template <class O> constexpr void assert_optimizer() {
+  static_assert(sizeof(detail::optimizer_check<O, detail::optimizer_fault<O>()>) > 0);
 }
 
 /// The optimizer's weight decay; 0 where it has none.

@@ -83,14 +83,15 @@ template <class L> consteval LossFault loss_fault() {
 template <class L, LossFault F> struct loss_check {
   static_assert(F != LossFault::copy, "a loss is a value: it must be copyable");
   static_assert(F != LossFault::target, "a loss says what it compares with: give it static constexpr nn::Target target");
-  static_assert(F != LossFault::call, "a loss is called with a LossCall and returns LossSums: give it LossSums operator()(const LossCall<Scalar, Cpu>&) const");
+  static_assert(F != LossFault::call,
+                "a loss is called with a LossCall and returns LossSums: give it LossSums operator()(const LossCall<Scalar, Cpu>&) const");
   static_assert(F != LossFault::weight, "a loss knows its divisor: give it double weight(const LossCall<Scalar, Cpu>&) const");
 };
 }  // namespace detail
 
-/// Refuses, with one sentence, a type that is no loss.
-template <class L> consteval void assert_loss() {
-  (void)sizeof(detail::loss_check<L, detail::loss_fault<L>()>);
+/// Refuses, with one sentence, a type that is no loss. (Not consteval: clang would add an error of its own.)
+template <class L> constexpr void assert_loss() {
+  static_assert(sizeof(detail::loss_check<L, detail::loss_fault<L>()>) > 0);
 }
 
 namespace detail {
