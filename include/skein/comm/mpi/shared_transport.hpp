@@ -81,7 +81,7 @@ class SharedTransport {
   bool has_begun(int r) const { return Need{&segment_.line(r), In, number(base_ + 1)}.met(); }
 
  private:
-  static constexpr std::size_t one_phase_bytes = 1024;   // below, one rendezvous is worth more than a second fold (measured)
+  static constexpr std::size_t one_phase_bytes = 16384;  // below, one rendezvous is worth more than a second fold (measured)
 
   static std::uint32_t number(std::uint64_t chunk) { return static_cast<std::uint32_t>(chunk); }
   bool met(int r, int which, std::uint64_t value) {

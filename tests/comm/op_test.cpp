@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "skein/comm/op.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "skein/comm/operation.hpp"
+
+namespace sk = skein;
+struct Larger {
+  float operator()(float a, float b) const { return a > b ? a : b; }
+};
+static_assert(sk::BuiltinReduction<sk::Mean> && !sk::BuiltinReduction<Larger>);
+static_assert(sk::UserReduction<Larger, float> && !sk::UserReduction<Larger, std::string> && !sk::UserReduction<sk::Sum, float>);
+static_assert(sk::Reduction<sk::Sum, double> && !sk::Reduction<sk::Sum, bool> && !sk::Reduction<int, float>);
+
+TEST_CASE("a NaN of any rank wins in Max and Min") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  CHECK(std::isnan(sk::Max{}(nan, 1.0f)));
+  CHECK(std::isnan(sk::Max{}(1.0f, nan)));
+  CHECK(std::isnan(sk::Min{}(nan, 1.0f)));
+  CHECK(std::isnan(sk::Min{}(1.0f, nan)));
+}
+
+TEST_CASE("a fold of any length and any number of sources and targets equals the loop") {
+  for (const std::size_t n : {0u, 1u, 63u, 64u, 65u, 1000u})
+    for (const int sources : {1, 2, 3, 5}) {
+      std::vector<std::vector<float>> data(static_cast<std::size_t>(sources), std::vector<float>(n));
+      std::vector<float> wanted(n), out(n, -1.0f);
+      for (std::size_t i = 0; i < n; ++i) {
+        for (int r = 0; r < sources; ++r) {
+          float& x = data[static_cast<std::size_t>(r)][i] = 0.1f * static_cast<float>(r + 1) + static_cast<float>(i);
+          wanted[i] = r ? wanted[i] + x : x;
+        }
+      }
+      std::vector<const void*> from;
+      for (auto& d : data) from.push_back(d.data());
+      void* to[2] = {out.data(), data.back().data()};    // one target is a source
+      sk::comm::fold<float, sk::Sum>("", to, 2, from.data(), sources, n);
+      CHECK(out == wanted);
+      CHECK(data.back() == wanted);
+    }
+}
+
+TEST_CASE("slices cover everything once and begin on cache lines") {
+  for (const std::size_t n : {0u, 1u, 15u, 16u, 100u, 12345u})
+    for (const int ranks : {1, 2, 3, 7}) {
+      std::size_t at = 0;
+      for (int r = 0; r < ranks; ++r) {
+        const sk::comm::Piece p = sk::comm::slice_of(n, 4, r, ranks);
+        CHECK(p.offset == at);
+        if (p.count) CHECK(p.offset % 16 == 0);
+        at += p.count;
+      }
+      CHECK(at == n);
+    }
+}

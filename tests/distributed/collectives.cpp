@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every collective over real processes, through shared memory and through messages, against its serial twin, bit for bit.
+// Run under mpirun on 1, 2, 3, 4 and 7 ranks with the main of tests/support/mpi_main.cpp; every rank runs every case.
+#include <catch2/catch.hpp>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "../support/collectives.hpp"
+#include "skein/mpi.hpp"
+
+namespace sk = skein;
+using namespace std::chrono_literals;
+using Catch::Matchers::Contains;
+using Catch::Matchers::Equals;
+
+static_assert(sk::Communicator<sk::MpiComm> && sk::AllReduces<sk::MpiComm> && sk::StartsAllReduce<sk::MpiComm>);
+static_assert(sk::ReducesToRoot<sk::MpiComm> && sk::ReduceScatters<sk::MpiComm> && sk::Broadcasts<sk::MpiComm>);
+static_assert(sk::AllGathers<sk::MpiComm> && sk::AllToAlls<sk::MpiComm> && sk::Sends<sk::MpiComm> && sk::Splits<sk::MpiComm>);
+
+namespace {
+sk::CommOptions options(bool shared_memory, double deadline = 60, bool check = false) {
+  sk::CommOptions o;
+  o.shared_memory = shared_memory;
+  o.deadline = deadline;
+  o.check = check;
+  o.message = 8192;                                      // so that the tests see messages in pieces
+  return o;
+}
+template <class F> std::string thrown(F&& f) {
+  try {
+    f();
+  } catch (const sk::CommError& e) {
+    return e.what();
+  }
+  return "";
+}
+}  // namespace
+
+TEST_CASE("every collective equals its serial twin between processes") {
+  const bool shared = GENERATE(true, false), check = GENERATE(false, true);
+  sk::MpiComm world{MPI_COMM_WORLD, options(shared, 60, check)};
+  CHECK(world.shares_memory() == (shared && world.size() > 1));
+  CHECK_NOTHROW(collectives::everything(world, shared ? 150000 : 20000));
+}
+
+TEST_CASE("a rank that does not arrive within the deadline is named on every rank") {
+  const bool shared = GENERATE(true, false);
+  sk::MpiComm world{MPI_COMM_WORLD, options(shared, 0.4)};
+  if (world.size() == 1) return;
+  MPI_Barrier(MPI_COMM_WORLD);
+  std::vector<float> data(5000);
+  const std::string text = thrown([&] {
+    world.barrier();
+    if (world.rank() == 1) std::this_thread::sleep_for(3s);
+    world.all_reduce(data);
+  });
+  // The rank that came late finds the verdict of the others.
+  CHECK_THAT(text, Equals("all_reduce(Sum) of 5000 float (call 1): rank 1 did not arrive within 0.4 s"));
+  CHECK_THAT(thrown([&] { world.barrier(); }), Equals(text));
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST_CASE("calls that differ are named on every rank") {
+  const bool shared = GENERATE(true, false);
+  sk::MpiComm world{MPI_COMM_WORLD, options(shared, 20, true)};
+  if (world.size() < 2) return;
+  std::vector<float> data(world.rank() == 1 ? 7 : 8);
+  const std::string text = thrown([&] { world.all_reduce(data); });
+  CHECK_THAT(text, Contains("collective call 0 differs between ranks: rank") && Contains(": all_reduce(Sum) of 8 float; rank 1: all_reduce(Sum) of 7 float"));
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST_CASE("a message of another length is refused") {
+  sk::MpiComm world{MPI_COMM_WORLD, options(true, 20)};
+  std::vector<int> three(3), two(2), four(4);
+  auto a = world.isend(three, world.rank(), 1), b = world.isend(three, world.rank(), 2);
+  CHECK_THAT(thrown([&] { world.recv(two, world.rank(), 1); }), Contains("longer than the receiver's span of 8 bytes"));
+  sk::MpiComm other{MPI_COMM_WORLD, options(true, 20)};
+  auto c = other.isend(three, other.rank(), 2);
+  CHECK_THAT(thrown([&] { other.recv(four, other.rank(), 2); }), Contains("the message has 12 bytes, the receiver's span 16"));
+}
+
+TEST_CASE("the same bits over threads, shared memory and messages") {
+  sk::MpiComm near{MPI_COMM_WORLD, options(true)}, far{MPI_COMM_WORLD, options(false)};
+  std::vector<float> a = collectives::values<float>(near.rank(), 40000), b = a, c;
+  near.all_reduce(a, sk::Mean{});
+  far.all_reduce(b, sk::Mean{});
+  sk::spawn(near.size(), [&](sk::ThreadComm& threads) {
+    std::vector<float> mine = collectives::values<float>(threads.rank(), 40000);
+    threads.all_reduce(mine, sk::Mean{});
+    if (threads.rank() == 0) c = mine;
+  });
+  CHECK(collectives::same_bits(a, b));
+  CHECK(collectives::same_bits(a, c));
+}
+
+TEST_CASE("a started all_reduce moves while a rank waits for a message") {
+  const bool shared = GENERATE(true, false);
+  sk::MpiComm world{MPI_COMM_WORLD, options(shared, 30)};
+  if (world.size() < 2) return;
+  std::vector<float> data(300000, 1.0f);
+  int token = 0;
+  auto request = world.start_all_reduce(data);
+  if (world.rank() == 0) {
+    request.wait();
+    for (int r = 1; r < world.size(); ++r) world.send(std::span<int>(&token, 1), r);
+  } else {
+    world.recv(std::span<int>(&token, 1), 0);            // comes only once rank 0 has its sums
+    CHECK(request.poll());
+  }
+  CHECK(data[299999] == static_cast<float>(world.size()));
+}
