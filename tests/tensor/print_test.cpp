@@ -17,8 +17,11 @@ TEST_CASE("tensors, views and expressions print alike") {
   std::ostringstream out;
   out << a(1) << sk::Tensor<int, 3>{{{1}, {2}}, {{3}, {4}}};
   CHECK(out.str() == "[-3, 4][[[1],\n  [2]],\n\n [[3],\n  [4]]]");
-  CHECK(fmt::format("{:.2f}", a(1)) == "[-3.00, 4.00]");
-  CHECK(fmt::format("{}", a) == sk::to_text(a));
+  CHECK(sk::to_text(a(1), ".2f") == "[-3.00, 4.00]");
+  CHECK(sk::to_text(sk::arange(3), "3") == "[  0,   1,   2]");
+  CHECK(sk::to_text(a(0) / 3) == "[0.33333334, 0.8333333]");
+  CHECK(text_of([&] { sk::to_text(a, "s"); }) == "to_text: 's' is no format of these values");
+  CHECK(text_of([&] { sk::to_text(a, "*n"); }).find("is no format") != std::string::npos);
 }
 
 TEST_CASE("long axes are shortened to their ends") {

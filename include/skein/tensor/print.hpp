@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of tensors of the host: to_text(), operator<< and a fmt formatter (`{}`, `{:.3f}`: the format of each value). Long axes
-// are shortened to their ends. Kept apart, so that the core includes neither fmt nor a stream.
+// Text of tensors of the host: to_text() and operator<<. Long axes are shortened to their ends. Kept apart, so that the core
+// includes no stream; without fmt, which nvcc cannot compile in C++20 (format.hpp has its formatter).
 #pragma once
-#include <fmt/format.h>
-
-#include <iosfwd>
+#include <charconv>
+#include <cstdio>
 #include <ostream>
 #include <string>
+#include <string_view>
 
 #include "tensor.hpp"
 
@@ -35,6 +35,34 @@ template <class S, class Write> void print_axes(std::string& out, const S* data,
   out += ']';
 }
 
+/// One value: the shortest text that reads back as the same, or by a format such as ".3f" or "8.2e".
+template <class S> void print_value(std::string& out, S x, std::string_view format) {
+  char text[512] = "";
+  if constexpr (std::is_same_v<S, bool>) {
+    out += x ? "true" : "false";
+  } else if (format.empty()) {
+    out.append(text, std::to_chars(text, text + sizeof text, x).ptr);
+  } else {
+    const bool spoken = format.back() >= 'A';                     // ends in a conversion
+    std::string f = "%" + std::string(spoken ? format.substr(0, format.size() - 1) : format);
+    for (char c : f.substr(1))
+      if ((c < '0' || c > '9') && std::string_view(".+- #").find(c) == std::string_view::npos)
+        throw ArgumentError("to_text: '" + std::string(format) + "' is no format of a number: .3f, 8.2e and 5 are");
+    const char kind = spoken ? format.back() : std::is_floating_point_v<S> ? 'g' : 'd';
+    if (std::string_view(std::is_floating_point_v<S> ? "fFeEgGa" : "dxX").find(kind) == std::string_view::npos)
+      throw ArgumentError("to_text: '" + std::string(format) + "' is no format of these values");
+    if constexpr (std::is_floating_point_v<S>) {
+      f += kind;
+      std::snprintf(text, sizeof text, f.c_str(), static_cast<double>(x));
+    } else {
+      f += "ll";
+      f += kind;
+      std::snprintf(text, sizeof text, f.c_str(), static_cast<long long>(x));
+    }
+    out += text;
+  }
+}
+
 template <class S, int R> std::string text_of(const TensorView<S, R, Cpu>& v, std::string_view format) {
   static_assert(R <= 8, "printing goes up to rank 8");
   Dims<8> e, s;
@@ -42,13 +70,13 @@ template <class S, int R> std::string text_of(const TensorView<S, R, Cpu>& v, st
     e.e[i] = v.extents.e[i];
     s.e[i] = v.strides.e[i];
   }
-  std::string out, one = "{:" + std::string(format) + "}";
-  print_axes(out, v.data, e, s, 0, R, [&](std::string& to, const auto& x) { fmt::format_to(std::back_inserter(to), fmt::runtime(one), x); });
+  std::string out;
+  print_axes(out, v.data, e, s, 0, R, [&](std::string& to, const auto& x) { print_value(to, x, format); });
   return out;
 }
 }  // namespace detail
 
-/// [[1, 2],\n [3, 4]]; `format` is fmt's, for each value ("{:.3f}" without braces and colon).
+/// [[1, 2],\n [3, 4]]; `format`, for each value, is fmt's or printf's without its frame: ".3f".
 template <TensorExpression E> std::string to_text(E&& e, std::string_view format = "") {
   using T = std::remove_cvref_t<E>;
   static_assert(std::is_same_v<typename T::Device, Cpu>, "a tensor is printed on the host: move it with .to<Cpu>() first");
@@ -66,17 +94,3 @@ template <TensorExpression E> std::string to_text(E&& e, std::string_view format
 template <TensorExpression E> std::ostream& operator<<(std::ostream& out, const E& e) { return out << to_text(e); }
 
 }  // namespace skein::inline SKEIN_ABI
-
-template <class E> requires skein::TensorExpression<E> struct fmt::formatter<E> {
-  std::string format_;
-  constexpr auto parse(fmt::format_parse_context& context) {
-    auto it = context.begin();
-    for (; it != context.end() && *it != '}'; ++it) format_ += *it;
-    return it;
-  }
-  template <class Context> auto format(const E& e, Context& context) const {
-    auto out = context.out();
-    for (char c : skein::to_text(e, format_)) *out++ = c;
-    return out;
-  }
-};

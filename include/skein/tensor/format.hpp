@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// A fmt formatter for tensors, views and expressions of the host: fmt::format("{}", a), fmt::format("{:.3f}", a * 2).
+// Empty under nvcc, which cannot compile fmt 9 in C++20: use to_text() of print.hpp there.
+#pragma once
+#include "print.hpp"
+
+#ifndef __CUDACC__
+#include <fmt/format.h>
+
+template <class E> requires skein::TensorExpression<E> struct fmt::formatter<E> {
+  std::string format_;
+  constexpr auto parse(fmt::format_parse_context& context) {
+    auto it = context.begin();
+    for (; it != context.end() && *it != '}'; ++it) format_ += *it;
+    return it;
+  }
+  template <class Context> auto format(const E& e, Context& context) const {
+    auto out = context.out();
+    for (char c : skein::to_text(e, format_)) *out++ = c;
+    return out;
+  }
+};
+#endif
