@@ -40,6 +40,17 @@ struct Points {
 auto trainer_of(Model& model) { return sk::Trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}}; }
 std::vector<float> weights(const Model& m) { return {m.parameters().begin(), m.parameters().end()}; }
 
+/// Counts epochs, stops at the second; its state goes into checkpoints.
+struct Counter {
+  int* seen;
+  int epochs = 0;
+  void on_epoch_end(sk::train::EpochRecord& r, sk::train::Control& c) {
+    *seen = ++epochs;
+    if (r.epoch == 2) c.stop("half of it");
+  }
+  template <class Archive> void serialize(Archive& archive, unsigned) { archive & epochs; }
+};
+
 }  // namespace
 
 TEST_CASE("fit learns, and its history says how", "[train]") {
@@ -142,6 +153,23 @@ TEST_CASE("a training that was saved in the middle of an epoch goes on with the 
     CHECK(h.back().training.loss == expected.back().training.loss);
     CHECK(h.back().validation.loss == expected.back().validation.loss);
   }
+}
+
+TEST_CASE("callbacks go on where they were", "[train]") {
+  Points points;
+  const auto data = points.set();
+  const support::TemporaryFolder folder;
+  int seen = 0;
+  Model model{sk::Seed{3}};
+  auto trainer = trainer_of(model);
+  sk::FitOptions options{.epochs = 4, .batch = 16, .callbacks = {Counter{&seen}}, .progress = false};
+  trainer.fit(data, options);
+  CHECK(seen == 2);
+  trainer.save(folder / "half");
+  auto resumed = trainer_of(model);
+  resumed.load(folder / "half");
+  CHECK(resumed.fit(data, options).size() == 4);
+  CHECK(seen == 4);
 }
 
 TEST_CASE("a file of another network is refused, and changes nothing", "[train]") {

@@ -3,6 +3,7 @@
 // that runs it and with which neighbours it is fused; then the sums. Everything in it is a constant of the type.
 #pragma once
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -17,6 +18,22 @@ namespace nn::detail {
 inline std::string text_of(const Extents& e) {
   std::string t;
   for (int i = 0; i < e.rank; ++i) t += (i ? " x " : "") + std::to_string(e[i]);
+  return t;
+}
+/// "Conv2d<6, Kernel<5> >" without the namespaces of the arguments.
+inline std::string kind_text(std::string_view kind) {
+  std::string t;
+  for (std::size_t i = 0; i < kind.size();) {
+    std::size_t word = i;
+    while (word < kind.size() && (std::isalnum(static_cast<unsigned char>(kind[word])) || kind[word] == '_')) ++word;
+    if (word > i && kind.substr(word, 2) == "::") {
+      i = word + 2;
+      continue;
+    }
+    if (word == i) ++word;
+    t += kind.substr(i, word - i);
+    i = word;
+  }
   return t;
 }
 inline std::string grouped(long n) {                // 61,706
@@ -67,7 +84,7 @@ template <class Model> std::string summary() {
     const Unit u = unit < units.size() ? units[unit] : Unit{1, {}};
     std::string runs = part == 0 ? std::string(u.kernel) : "  with the one above";
     if (part == 0 && u.parts > 1) runs += (runs.empty() ? "fused, " : ", fused, ") + std::to_string(u.parts) + " layers";
-    row(Model::program.name(o), o.kind.substr(0, 44), nn::detail::text_of(o.output), o.logical_parameters ? nn::detail::grouped(o.logical_parameters) : "",
+    row(Model::program.name(o), std::string_view(nn::detail::kind_text(o.kind)).substr(0, 44), nn::detail::text_of(o.output), o.logical_parameters ? nn::detail::grouped(o.logical_parameters) : "",
         o.flops ? nn::detail::grouped(o.flops) : "", runs);
     if (++part >= u.parts) {
       part = 0;

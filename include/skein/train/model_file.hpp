@@ -47,7 +47,7 @@ template <class Stepper, class Visit> void for_each_array(Stepper& stepper, Visi
 }
 }  // namespace detail
 
-template <class Stepper> void save_training(const std::string& path, Stepper& stepper, const Place& place, const History& history) {
+template <class Stepper> void save_training(const std::string& path, Stepper& stepper, const Place& place, const History& history, const std::string& callbacks) {
   CheckpointWriter writer;
   detail::for_each_array(stepper, [&](const std::string& name, const plan::Entry& e, const auto* data) {
     writer.add(name, e.extents, data, row_pitch(e.extents.last()));
@@ -56,10 +56,11 @@ template <class Stepper> void save_training(const std::string& path, Stepper& st
   writer.add_object("steps", steps);
   writer.add_object("place", place);
   writer.add_object("history", history);
+  writer.add_object("callbacks", callbacks);        // bytes: what they are is known to the fit that has them
   writer.commit(path);
 }
 
-template <class Stepper> void load_training(const std::string& path, Stepper& stepper, Place& place, History& history) {
+template <class Stepper> void load_training(const std::string& path, Stepper& stepper, Place& place, History& history, std::string& callbacks) {
   CheckpointReader reader{path};                    // every hash is checked before anything is changed
   std::int64_t steps = 0;
   Place at;
@@ -67,6 +68,8 @@ template <class Stepper> void load_training(const std::string& path, Stepper& st
   reader.read_object("steps", steps);
   reader.read_object("place", at);
   reader.read_object("history", past);
+  std::string states;
+  reader.read_object("callbacks", states);
   // First into memory of our own, so that a file of another network changes nothing.
   using Scalar = typename std::remove_cvref_t<decltype(stepper.model())>::Scalar;
   std::vector<std::unique_ptr<Scalar[]>> staged;
@@ -83,6 +86,7 @@ template <class Stepper> void load_training(const std::string& path, Stepper& st
   stepper.set_steps(steps);
   place = at;
   history = past;
+  callbacks = states;
 }
 
 }  // namespace skein::inline SKEIN_ABI::train

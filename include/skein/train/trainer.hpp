@@ -9,6 +9,7 @@
 
 #include "../data/loader.hpp"
 #include "../tensor/tensor.hpp"
+#include "archive.hpp"
 #include "clock.hpp"
 #include "history.hpp"
 #include "model_file.hpp"
@@ -32,11 +33,11 @@ template <class Loss, class Optimizer, class Policy, class Device> consteval Par
 struct NoStepper {
   template <class... Any> explicit NoStepper(Any&&...) {}
 };
-template <Part P, class Loss, class Optimizer, class Policy, class Device> constexpr auto sentence() {
-  if constexpr (P == Part::loss) return static_cast<nn::detail::loss_check<Loss, nn::detail::loss_fault<Loss>()>*>(nullptr);
-  else if constexpr (P == Part::optimizer) return static_cast<optim::detail::optimizer_check<Optimizer, optim::detail::optimizer_fault<Optimizer>()>*>(nullptr);
-  else if constexpr (P == Part::policy) return static_cast<typename Policy::template Fits<Device>*>(nullptr);
-  else return static_cast<NoStepper*>(nullptr);
+template <Part P, class Loss, class Optimizer, class Policy, class Device> constexpr bool say() {
+  if constexpr (P == Part::loss) nn::assert_loss<Loss>();
+  else if constexpr (P == Part::optimizer) optim::assert_optimizer<Optimizer>();
+  else if constexpr (P == Part::policy) return sizeof(typename Policy::template Fits<Device>) > 0;
+  return true;
 }
 template <bool Fits, class... Ts> struct StepperOf { using type = NoStepper; };
 template <class... Ts> struct StepperOf<true, Ts...> { using type = Stepper<Ts...>; };
@@ -44,7 +45,7 @@ template <class... Ts> struct StepperOf<true, Ts...> { using type = Stepper<Ts..
 
 template <class Model, class Loss, class Optimizer, class Policy = parallel::Alone> class Trainer {
   static constexpr train::detail::Part unfit = train::detail::first_unfit<Loss, Optimizer, Policy, typename Model::device>();
-  static_assert(sizeof(*train::detail::sentence<unfit, Loss, Optimizer, Policy, typename Model::device>()) > 0);
+  static_assert(train::detail::say<unfit, Loss, Optimizer, Policy, typename Model::device>());
 
  public:
   using Scalar = typename Model::Scalar;
@@ -72,6 +73,11 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     reserve(loader, validation.get(), options);
     begin_fit(loader);
     Work work(options, strand().rank());
+    if (!callback_state_.empty() && continues_ && work.callbacks.size() > 0)
+      train::from_bytes(std::as_bytes(std::span(callback_state_)), work.callbacks, "the callbacks of the loaded training");
+    callback_state_.clear();
+    callbacks_ = &work.callbacks;
+    const Forget forget{callbacks_};
     history_.reserve(history_.size() + static_cast<std::size_t>(options.epochs),
                      options.record_steps ? history_.steps().size() + static_cast<std::size_t>(options.epochs) * static_cast<std::size_t>(loader.steps()) : 0);
     work.callbacks.on_fit_begin(work.control);
@@ -83,8 +89,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     }
     if (work.control.stopping() && work.control.reason().size() > 0) work.progress.line("stopped: " + std::string(work.control.reason()));
     place_.running = place_.epoch < options.epochs; // stopped: load() and fit() go on
+    if (place_.running) keep_callbacks();           // for a save() after the stop
     strand().synchronise_buffers();
-    History result = std::exchange(history_, History{});
+    History result = place_.running ? history_ : std::exchange(history_, History{});       // a stopped fit may be saved and go on
     work.callbacks.on_fit_end(result);
     return result;
   }
@@ -146,7 +153,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     std::string failure;
     if (strand().rank() == 0) {
       try {
-        train::save_training(path, stepper_, place_, history_);
+        if (callbacks_) keep_callbacks();
+        train::save_training(path, stepper_, place_, history_, callback_state_);
       } catch (const Error& e) {
         failure = e.what();
       }
@@ -159,7 +167,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   /// Reads what save() wrote; every rank reads the file itself. Throws FileError for a file of another network, optimizer or
   /// scalar type, and for a damaged one; nothing is changed then.
   void load(const std::string& path) {
-    train::load_training(path, stepper_, place_, history_);
+    train::load_training(path, stepper_, place_, history_, callback_state_);
     strand().start();
     (void)stepper_.model().parameters();
     resumed_ = true;
@@ -179,6 +187,11 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     train::Progress progress;
     double start = 0, last = 0;                     // seconds
     std::int64_t steps_done = 0;
+  };
+
+  struct Forget {                                   // callbacks live as long as their fit
+    train::Callbacks*& callbacks;
+    ~Forget() { callbacks = nullptr; }
   };
 
   auto& strand() { return stepper_.strand(); }
@@ -260,8 +273,13 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     has_pass_ = true;
   }
 
+  void keep_callbacks() {
+    const std::vector<std::byte> bytes = train::to_bytes(*callbacks_);
+    callback_state_.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
   void begin_fit(data::Loader<Scalar>& loader) {
-    if (!(resumed_ && place_.running)) {            // a fit of its own, whose epochs count on from the last
+    continues_ = resumed_ && place_.running;
+    if (!continues_) {                              // a fit of its own, whose epochs count on from the last
       place_.base += place_.epoch + (place_.step > 0 ? 1 : 0);
       place_.epoch = place_.step = 0;
       place_.sums = {};
@@ -412,7 +430,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   std::vector<std::int64_t> shard_sizes_;
   int threads_ = 0;
   Execution execution_ = Execution::automatic;
-  bool has_pass_ = false, resumed_ = false;
+  train::Callbacks* callbacks_ = nullptr;           // of the fit that is going on
+  std::string callback_state_;                      // of a loaded training, until its fit begins
+  bool has_pass_ = false, resumed_ = false, continues_ = false;
 };
 
 }  // namespace skein::inline SKEIN_ABI
