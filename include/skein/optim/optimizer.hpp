@@ -37,26 +37,20 @@ template <class O> concept HasApply = requires(const O& o, const UpdateCall<floa
 template <class O> concept Optimizer = std::copyable<O> && HasRate<O> && HasState<O> && HasApply<O>;
 
 namespace detail {
-enum class OptimizerFault { none, copy, rate, state, apply };
-template <class O> consteval OptimizerFault optimizer_fault() {
-  if (!std::copyable<O>) return OptimizerFault::copy;
-  if (!HasRate<O>) return OptimizerFault::rate;
-  if (!HasState<O>) return OptimizerFault::state;
-  if (!HasApply<O>) return OptimizerFault::apply;
-  return OptimizerFault::none;
+template <class O> inline constexpr bool is_an_optimizer = false;
 }
-template <class O, OptimizerFault F> struct optimizer_check {
-  static_assert(F != OptimizerFault::copy, "an optimizer is a value of hyper-parameters: it must be copyable");
-  static_assert(F != OptimizerFault::rate, "an optimizer has a learning rate that schedules scale: give it a member float lr");
-  static_assert(F != OptimizerFault::state, "an optimizer says how many arrays of state it keeps: give it int state_arrays() const");
-  static_assert(F != OptimizerFault::apply,
-                "an optimizer updates a range of the arena: give it void apply(const UpdateCall<Scalar, Device>&) const");
-};
-}  // namespace detail
 
-/// Refuses, with one sentence, a type that is no optimizer. (Not consteval: clang would add an error of its own.)
-template <class O> constexpr void assert_optimizer() {
-  static_assert(sizeof(detail::optimizer_check<O, detail::optimizer_fault<O>()>) > 0);
+/// Refuses, with one sentence, a type that is no optimizer. (The sentences are here and not in a type: clang would add an error.)
+template <class O> consteval void assert_optimizer() {
+  if constexpr (!std::copyable<O>)
+    static_assert(detail::is_an_optimizer<O>, "an optimizer is a value of hyper-parameters: it must be copyable");
+  else if constexpr (!HasRate<O>)
+    static_assert(detail::is_an_optimizer<O>, "an optimizer has a learning rate that schedules scale: give it a member float lr");
+  else if constexpr (!HasState<O>)
+    static_assert(detail::is_an_optimizer<O>, "an optimizer says how many arrays of state it keeps: give it int state_arrays() const");
+  else if constexpr (!HasApply<O>)
+    static_assert(detail::is_an_optimizer<O>,
+                  "an optimizer updates a range of the arena: give it void apply(const UpdateCall<Scalar, Device>&) const");
 }
 
 /// The optimizer's weight decay; 0 where it has none.

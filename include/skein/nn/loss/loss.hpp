@@ -72,26 +72,20 @@ template <class L> concept HasLossWeight = requires(const L& loss, const LossCal
 template <class L> concept Loss = std::copyable<L> && HasTarget<L> && HasLossCall<L> && HasLossWeight<L>;
 
 namespace detail {
-enum class LossFault { none, copy, target, call, weight };
-template <class L> consteval LossFault loss_fault() {
-  if (!std::copyable<L>) return LossFault::copy;
-  if (!HasTarget<L>) return LossFault::target;
-  if (!HasLossCall<L>) return LossFault::call;
-  if (!HasLossWeight<L>) return LossFault::weight;
-  return LossFault::none;
+template <class L> inline constexpr bool is_a_loss = false;
 }
-template <class L, LossFault F> struct loss_check {
-  static_assert(F != LossFault::copy, "a loss is a value: it must be copyable");
-  static_assert(F != LossFault::target, "a loss says what it compares with: give it static constexpr nn::Target target");
-  static_assert(F != LossFault::call,
-                "a loss is called with a LossCall and returns LossSums: give it LossSums operator()(const LossCall<Scalar, Cpu>&) const");
-  static_assert(F != LossFault::weight, "a loss knows its divisor: give it double weight(const LossCall<Scalar, Cpu>&) const");
-};
-}  // namespace detail
 
-/// Refuses, with one sentence, a type that is no loss. (Not consteval: clang would add an error of its own.)
-template <class L> constexpr void assert_loss() {
-  static_assert(sizeof(detail::loss_check<L, detail::loss_fault<L>()>) > 0);
+/// Refuses, with one sentence, a type that is no loss. (The sentences are here and not in a type: clang would add an error.)
+template <class L> consteval void assert_loss() {
+  if constexpr (!std::copyable<L>)
+    static_assert(detail::is_a_loss<L>, "a loss is a value: it must be copyable");
+  else if constexpr (!HasTarget<L>)
+    static_assert(detail::is_a_loss<L>, "a loss says what it compares with: give it static constexpr nn::Target target");
+  else if constexpr (!HasLossCall<L>)
+    static_assert(detail::is_a_loss<L>,
+                  "a loss is called with a LossCall and returns LossSums: give it LossSums operator()(const LossCall<Scalar, Cpu>&) const");
+  else if constexpr (!HasLossWeight<L>)
+    static_assert(detail::is_a_loss<L>, "a loss knows its divisor: give it double weight(const LossCall<Scalar, Cpu>&) const");
 }
 
 namespace detail {
