@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // LeNet-5 on MNIST, data-parallel: the same program alone, under `mpirun -n N` as N processes, and with --threads-as-ranks N as
 // N threads of one process. The global batch is the same, and so is the loss curve (to rounding).
+// ctest: --epochs 1
+// ctest on 2 ranks: --epochs 1
+// ctest: --epochs 1 --threads-as-ranks 2
+// ctest expects: test accuracy 9[5-9]
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
