@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest expects: the same after the journey: true
 // Tensors: made of lists, computed with in one fused pass an assignment, moved between devices.
 #include <skein/skein.hpp>
 #include <skein/tensor/print.hpp>
