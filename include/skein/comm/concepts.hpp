@@ -53,19 +53,17 @@ template <class C> concept Synchronises = Communicator<C> && requires(C& c) { c.
 template <class C> concept Splits = Communicator<C> && requires(C& c) { { c.split(0, 0) } -> Communicator; };
 
 namespace comm {
-template <class C> struct communicator {
-  static_assert(Communicator<C>, "this is no communicator: it needs a type `device` (Cpu or Cuda), rank() and size() that return int, and a `name`");
-};
-template <class C, class Device> struct on_device {
-  static_assert(std::same_as<typename C::device, Device>,
-                "the communicator moves memory of another device than the model's: MpiComm and ThreadComm go with Cpu, NcclComm with Cuda");
-};
+template <class C> inline constexpr bool is_a_communicator = Communicator<C>;
+template <class C, class Device> inline constexpr bool works_on = std::same_as<typename C::device, Device>;
 }  // namespace comm
 
 /// Refuses at compile time, with one sentence, a type that is no communicator of the device.
 template <class C, class Device = Cpu> consteval void assert_communicator() {
-  (void)sizeof(comm::communicator<C>);
-  if constexpr (Communicator<C>) (void)sizeof(comm::on_device<C, Device>);
+  if constexpr (!Communicator<C>)
+    static_assert(comm::is_a_communicator<C>, "this is no communicator: it needs a type `device` (Cpu or Cuda), rank() and size() that return int, and a `name`");
+  else
+    static_assert(comm::works_on<C, Device>,
+                  "the communicator moves memory of another device than the model's: MpiComm and ThreadComm go with Cpu, NcclComm with Cuda");
 }
 
 }  // namespace skein::inline SKEIN_ABI

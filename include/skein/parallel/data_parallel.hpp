@@ -138,7 +138,7 @@ template <class Comm> class DataParallel {
   }
   /// Does the communicator move this device's memory; and the sentence where it does not.
   template <class Device> static constexpr bool fits = Communicator<Comm> && std::same_as<typename Comm::device, Device>;
-  template <class Device> struct Fits : comm::on_device<Comm, Device> {};
+  template <class Device> static consteval void assert_fits() { assert_communicator<Comm, Device>(); }
   Comm& comm() const { return *comm_; }
 
  private:

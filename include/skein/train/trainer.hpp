@@ -36,7 +36,7 @@ struct NoStepper {
 template <Part P, class Loss, class Optimizer, class Policy, class Device> constexpr bool say() {
   if constexpr (P == Part::loss) nn::assert_loss<Loss>();
   else if constexpr (P == Part::optimizer) optim::assert_optimizer<Optimizer>();
-  else if constexpr (P == Part::policy) return sizeof(typename Policy::template Fits<Device>) > 0;
+  else if constexpr (P == Part::policy) Policy::template assert_fits<Device>();
   return true;
 }
 template <bool Fits, class... Ts> struct StepperOf { using type = NoStepper; };
