@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// A training step as a candidate: one network, a batch that stays, the library's own Stepper. The same weights and samples go to
+// the peer as raw files; a time is accepted only after the losses of the first steps agree to 1e-4.
+#pragma once
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "networks.hpp"
+#include "peer.hpp"
+#include "report.hpp"
+
+namespace bench {
+
+/// A folder for what goes to the peer, gone at the end.
+class Exchange {
+ public:
+  Exchange() {
+    std::string name = (std::filesystem::temp_directory_path() / "skein-bench-XXXXXX").string();
+    if (!mkdtemp(name.data())) throw std::runtime_error("no temporary folder");
+    path_ = name;
+  }
+  Exchange(const Exchange&) = delete;
+  ~Exchange() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  std::string file(const char* name) const { return path_ + "/" + name; }
+  template <class T> void write(const char* name, const T* values, std::size_t n) const {
+    std::ofstream(file(name), std::ios::binary).write(reinterpret_cast<const char*>(values), static_cast<std::streamsize>(n * sizeof(T)));
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// The parameters of a model without the gaps, in the order of the table.
+template <class Model> std::vector<float> logical(const Model& model) {
+  std::vector<float> v;
+  for (const auto& e : Model::program.parameters()) {
+    const long width = e.extents.last(), pitch = sk::row_pitch(width);
+    for (long r = 0; r < e.extents.count() / width; ++r) {
+      const float* row = model.parameters().data + e.offset + r * pitch;
+      v.insert(v.end(), row, row + width);
+    }
+  }
+  return v;
+}
+
+/// Samples that look like data: digits where the shape is theirs, else waves and noise.
+template <class Network, class Loss> struct Samples {
+  using Model = ModelOf<Network>;
+  static constexpr long values = Model::input::count, pitch = sk::sample_pitch(Model::input::extents), outputs = Model::output_extents.count();
+  static constexpr bool labelled = Loss::target == nn::Target::label;
+  long count;
+  std::vector<float> x, targets;                    // dense
+  std::vector<std::int32_t> labels;
+  sk::Arena<float> staged, staged_targets;
+
+  explicit Samples(long n) : count(n), x(static_cast<std::size_t>(n * values)), targets(labelled ? 0 : static_cast<std::size_t>(n * outputs)), labels(labelled ? static_cast<std::size_t>(n) : 0),
+                             staged(static_cast<std::size_t>(n * pitch)), staged_targets(static_cast<std::size_t>(n * sk::row_pitch(outputs))) {
+    if (values == 784) {
+      const auto digits = sk::data::synthetic_digits(n, sk::Seed{3}).normalise(0.1307, 0.3081);
+      std::vector<std::int64_t> all(static_cast<std::size_t>(n));
+      for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
+      digits.gather(all, x.data(), values);
+      if (labelled) digits.labels(all, labels.data());
+    } else {
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = 2 * sk::random_uniform(5, 1, i) - 1;
+      for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(sk::random_uniform(5, 2, i) * static_cast<float>(outputs)) % static_cast<std::int32_t>(outputs);
+    }
+    for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = std::sin(3 * x[i / static_cast<std::size_t>(outputs) * static_cast<std::size_t>(values)]);
+    for (long i = 0; i < n; ++i) {
+      std::copy_n(x.data() + i * values, values, staged.data() + i * pitch);
+      if (!labelled) std::copy_n(targets.data() + i * outputs, outputs, staged_targets.data() + i * sk::row_pitch(outputs));
+    }
+  }
+  /// Samples [lo, hi) of `global` that a step takes over all ranks.
+  sk::data::Batch<float> batch(long lo, long hi, long global) const {
+    sk::data::Batch<float> b;
+    b.x = staged.data() + lo * pitch;
+    b.pitch = pitch;
+    b.sample = Model::input::extents;
+    if (labelled) b.labels = labels.data() + lo;
+    else b.targets = staged_targets.data() + lo * sk::row_pitch(outputs), b.target_pitch = sk::row_pitch(outputs), b.target_length = static_cast<int>(outputs);
+    b.count = hi - lo;
+    b.global_count = global;
+    b.first = lo;
+    return b;
+  }
+};
+
+/// One rank's training on its part of the samples. While it is timed, the rate is a thousandth: weights stay as they are.
+template <class Network, class Loss, class Policy = sk::parallel::Alone> class Training {
+ public:
+  using Model = ModelOf<Network>;
+  using Stepper = sk::train::Stepper<Model, Loss, sk::optim::Sgd, Policy>;
+
+  Training(const Samples<Network, Loss>& samples, sk::optim::Sgd sgd, int threads, Policy policy = {}, int rank = 0, int ranks = 1)
+      : sgd_(sgd), threads_(threads), policy_(std::move(policy)),
+        batch_(samples.batch(samples.count * rank / ranks, samples.count * (rank + 1) / ranks, samples.count)) {
+    reset();
+  }
+  void reset() {
+    stepper_.reset();
+    model_ = std::make_unique<Model>(sk::Seed{7});
+    stepper_ = std::make_unique<Stepper>(*model_, Loss{}, sgd_, policy_);
+    stepper_->reserve({.batch = batch_.count, .threads = threads_});
+    stepper_->pass().prepare(batch_.count);
+  }
+  double step(double factor = 1e-3) { return stepper_->step(batch_, {.lr_factor = factor}).mean(); }
+  Slice run(long n) {
+    step();
+    return timed(n, [&] { step(); });
+  }
+  std::vector<double> losses(int k) {
+    reset();
+    std::vector<double> v;
+    for (int i = 0; i < k; ++i) v.push_back(step(1));
+    return v;
+  }
+  const Model& model() const { return *model_; }
+
+ private:
+  sk::optim::Sgd sgd_;
+  int threads_;
+  Policy policy_;
+  sk::data::Batch<float> batch_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Stepper> stepper_;
+};
+
+/// What bench/peer/training.py is told; the files lie in the exchange.
+template <class Network, class Loss> std::vector<std::string> hand_over(const Exchange& e, const Samples<Network, Loss>& s, const ModelOf<Network>& model, const sk::optim::Sgd& sgd) {
+  const std::vector<float> weights = logical(model);
+  e.write("weights", weights.data(), weights.size());
+  e.write("x", s.x.data(), s.x.size());
+  if (s.labelled) e.write("labels", s.labels.data(), s.labels.size());
+  else e.write("targets", s.targets.data(), s.targets.size());
+  return {"--folder", e.path(), "--network", Network::words, "--batch", std::to_string(s.count), "--lr", std::to_string(sgd.lr), "--momentum", std::to_string(sgd.momentum)};
+}
+
+/// Empty where both curves are the same to 1e-4.
+inline std::string difference(const std::vector<double>& ours, const std::vector<double>& theirs) {
+  char text[96];
+  for (std::size_t i = 0; i < ours.size(); ++i)
+    if (i >= theirs.size() || !(std::fabs(ours[i] - theirs[i]) <= 1e-4 * std::fabs(theirs[i]))) {
+      std::snprintf(text, sizeof text, "losses differ in step %zu: %.7g, the peer has %.7g", i + 1, ours[i], i < theirs.size() ? theirs[i] : NAN);
+      return text;
+    }
+  return {};
+}
+
+/// Fills a line with two candidates' figures, after losses and A/A; false where the results are wrong.
+inline bool against(Line& l, const Candidate& ours, Peer* peer, const std::string& wrong, bool quick) {
+  const Plan plan = between(quick);
+  if (!wrong.empty()) l.accepted = false, l.add(wrong);
+  if (const std::string reason = void_reason(ours, within(quick)); !reason.empty()) l.accepted = false, l.add(reason);
+  const Comparison c = peer ? compare(ours, [&](long n) { return peer->run(n); }, plan) : alone(ours, within(quick));
+  l.ours = 1e3 * c.a;
+  l.add("least " + number(1e3 * c.least_a) + (peer ? " against " + number(1e3 * c.least_b) + ", CPU time ratio " + number(c.cpu_ratio) : ""));
+  if (peer) {
+    l.peer = 1e3 * c.b;
+    l.peer_name = "PyTorch, " + peer->name();
+    l.ratio = c.ratio;
+  }
+  return wrong.empty();
+}
+
+/// A step of a network on so many threads against the peer's best.
+template <class Network, class Loss> bool measure_step(Report& report, Line l, long batch, sk::optim::Sgd sgd, double rate) {
+  const Samples<Network, Loss> samples(batch);
+  Training<Network, Loss> ours(samples, sgd, l.threads);
+  const Exchange exchange;
+  const bool images = ModelOf<Network>::input::rank == 3;
+  const auto peer = best_peer("training.py", hand_over(exchange, samples, ours.model(), sgd), variants(l.threads, images, report.quick()), report.quick());
+  const std::string wrong = peer ? difference(ours.losses(20), peer->losses(20)) : "";
+  l.floor = 1e3 * step_flops<Network>(batch) / (rate * l.threads);
+  const bool right = against(l, [&](long n) { return ours.run(n); }, peer.get(), wrong, report.quick());
+  report.add(l);
+  return right;
+}
+
+}  // namespace bench
