@@ -111,12 +111,12 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
   static SKEIN_NOINLINE void mask(const Scalar* y, const Scalar* dy, Scalar* to) {
     constexpr int wide = widest_lanes<Scalar>;
     using W = Vector<Scalar, wide>;
-    long i = 0;
-    for (; i + wide <= P.g.out_count(); i += wide) {
+    constexpr long n = P.g.out_count(), whole = n / wide * wide;
+    for (long i = 0; i < whole; i += wide) {
       const W zero(Scalar(0));
       store_to(to + i, xsimd::select(load_from<W>(y + i) > zero, load_from<W>(dy + i), zero));
     }
-    for (; i < P.g.out_count(); ++i) to[i] = y[i] > 0 ? dy[i] : Scalar(0);
+    for (long i = whole; i < n; ++i) to[i] = y[i] > 0 ? dy[i] : Scalar(0);
   }
 
   /// Sums over the pixels, `repeats` pixels side by side.

@@ -83,7 +83,6 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
       const Scalar* w = weight + first;
       for (int ky = 0; ky < P.conv().kernel; ++ky) {
         const Scalar* from = x + ky * P.padded_row();
-#pragma GCC unroll 2
         for (int k = 0; k < P.row_values(); ++k, w += P.conv().weight_pitch()) {
           V taps[C];
 #pragma GCC unroll 16
