@@ -94,8 +94,10 @@ template <int A, int B> constexpr void check_fits(const Dims<A>& from, const Dim
   if (!fits) throw_shapes("assignment", from, to, "differ: the left is that of the expression, and does not broadcast to its target");
 }
 
+template <class S, int R, class D, class Node> void through_temporary(const TensorView<S, R, D>& to, const Node& node);
+
 template <class S, int R, class D, class Node>
-void evaluate(const TensorView<S, R, D>& to, const Node& node, const Worker* worker) {
+SKEIN_ALWAYS_INLINE void evaluate(const TensorView<S, R, D>& to, const Node& node, const Worker* worker) {
   check_fits(node.shape(), to.extents);
   if constexpr (!std::is_same_v<D, Cpu> && !std::is_same_v<typename Node::Device, AnyDevice>)
     if (!(node.device() == to.where)) throw ArgumentError("assignment: the expression is on another ordinal of the device than its target: move it with .to()");
@@ -108,10 +110,7 @@ void evaluate(const TensorView<S, R, D>& to, const Node& node, const Worker* wor
   if (spoiled) {
     if (worker && worker->count > 1)
       throw ArgumentError("assignment: several workers write into memory that the expression reads in another order: assign to a tensor of its own");
-    Arena<S, D> memory(static_cast<std::size_t>(to.size()), to.where);
-    const TensorView<S, R, D> temporary{memory.data(), to.extents, row_major(to.extents), to.where};
-    evaluate(temporary, node, nullptr);
-    evaluate(to, TensorView<const S, R, D>(temporary), nullptr);
+    through_temporary(to, node);
     return;
   }
   sort_axes(loop, bound);
@@ -126,6 +125,14 @@ void evaluate(const TensorView<S, R, D>& to, const Node& node, const Worker* wor
     loop.extents.e[outer] = end - begin;
   }
   Evaluator<D>::assign(data, to.where, loop, bound);
+}
+
+/// Out of line, so that the common path of an assignment stays short.
+template <class S, int R, class D, class Node> SKEIN_NOINLINE void through_temporary(const TensorView<S, R, D>& to, const Node& node) {
+  Arena<S, D> memory(static_cast<std::size_t>(to.size()), to.where);
+  const TensorView<S, R, D> temporary{memory.data(), to.extents, row_major(to.extents), to.where};
+  evaluate(temporary, node, nullptr);
+  evaluate(to, TensorView<const S, R, D>(temporary), nullptr);
 }
 
 template <class S, int R, class D, class E> SKEIN_ALWAYS_INLINE void assign_to(const TensorView<S, R, D>& to, E&& e, const Worker* worker) {

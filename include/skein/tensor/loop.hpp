@@ -95,7 +95,7 @@ SKEIN_ALWAYS_INLINE void for_each_row(const Loop<N>& loop, int inner, T*& to, B&
 /// The bytes that a strided array touches: [low, high).
 template <int N> struct Footprint {
   const char *low, *high;
-  template <class S> static constexpr Footprint of(const S* data, const Dims<N>& stride, const Dims<N>& extents) {
+  template <class S> static SKEIN_ALWAYS_INLINE constexpr Footprint of(const S* data, const Dims<N>& stride, const Dims<N>& extents) {
     long lo = 0, hi = 0;
     for (int i = 0; i < N; ++i) {
       const long reach = stride.e[i] * (extents.e[i] - 1);
@@ -106,7 +106,7 @@ template <int N> struct Footprint {
 };
 
 /// Does writing the target spoil what a leaf still has to read? Not where they are the same values in the same order.
-template <int N, class S, class Leaf> bool spoils(const S* to, const Loop<N>& loop, const Leaf& leaf) {
+template <int N, class S, class Leaf> SKEIN_ALWAYS_INLINE bool spoils(const S* to, const Loop<N>& loop, const Leaf& leaf) {
   if constexpr (requires { leaf.data; }) {
     bool same = static_cast<const void*>(to) == static_cast<const void*>(leaf.data) && sizeof(S) == sizeof(typename Leaf::Scalar);
     for (int i = 0; i < N; ++i) same = same && (loop.extents.e[i] == 1 || loop.stride.e[i] == leaf.stride.e[i]);

@@ -215,9 +215,10 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
   void fill(const Scalar* host) {
     Copy<Device, Cpu>::run(data(), host, static_cast<std::size_t>(size()) * sizeof(Scalar), device(), Cpu{});
   }
-  template <class E> Tensor& write(E&& e) {
+  template <class E> SKEIN_NOINLINE Tensor& adopt(E&& e) { return *this = Tensor(std::forward<E>(e)); }
+  template <class E> SKEIN_ALWAYS_INLINE Tensor& write(E&& e) {
     if constexpr (!Number<E>)
-      if (!data()) return *this = Tensor(std::forward<E>(e));
+      if (!data()) return adopt(std::forward<E>(e));
     skein::assign(view(), std::forward<E>(e));
     return *this;
   }
