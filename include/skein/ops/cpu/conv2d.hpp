@@ -44,19 +44,19 @@ template <class Scalar, Conv2dGeometry G> struct Conv2d {
 
   static void derive(const Conv2dCall<Scalar>& c) {
     if constexpr (direct) DirectConv2d<Scalar, DirectPlan{{G}}>::derive(c);
-    else if constexpr (onednn) onednn_conv2d_derive(G, c);
+    else if constexpr (onednn) onednn_conv2d<G>().derive(c);
   }
   static void prepare(long batch) {
-    if constexpr (onednn) onednn_conv2d_prepare(G, batch);
+    if constexpr (onednn) onednn_conv2d<G>().prepare(batch);
   }
   static void forward(const Conv2dCall<Scalar>& c) {
     if constexpr (direct) DirectConv2d<Scalar, DirectPlan{{G}}>::forward(c, nullptr);
-    else if constexpr (onednn) onednn_conv2d_forward(G, c);
+    else if constexpr (onednn) onednn_conv2d<G>().forward(c);
     else ReferenceConv2d<Scalar>::forward(G, c);
   }
   static void backward(const Conv2dCall<Scalar>& c) {
     if constexpr (direct) DirectConv2d<Scalar, DirectPlan{{G}}>::backward(c, nullptr);
-    else if constexpr (onednn) onednn_conv2d_backward(G, c);
+    else if constexpr (onednn) onednn_conv2d<G>().backward(c);
     else ReferenceConv2d<Scalar>::backward(G, c);
   }
 };
