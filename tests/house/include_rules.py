@@ -42,7 +42,7 @@ DOORS = [
      ["*/cuda/*"]),
     (r"(thrust|cub|cuda|nvtx3)/", ["*/cuda/*"]),
     (r"nccl\.h", ["comm/nccl/*"]),
-    (r"mpi\.h|boost/mpi|boost/serialization/", ["comm/mpi/*"]),
+    (r"mpi\.h|boost/(mpi|serialization/|archive/)", ["comm/mpi/*"]),
     (r"(oneapi/dnnl/)?dnnl", ["ops/cpu/*"]),
     (r"xsimd/", ["ops/cpu/*", "tensor/*"]),
     (r"(cblas|lapacke|lapack)\.h|mkl", ["ops/cpu/*"]),
