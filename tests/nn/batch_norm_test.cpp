@@ -19,7 +19,8 @@ template <class Harness> void set_parameters(Harness& h) {
   h.set_parameter(0, [](long i) { return 1 + 0.3 * support::wave(i, 0.5); });
   h.set_parameter(1, [](long i) { return support::wave(i, 0.8); });
 }
-template <class Harness> std::vector<double> logical(Harness&, const support::Guarded<typename Harness::Scalar>& a, long count, long pitch) {
+template <class Harness>
+std::vector<double> logical(Harness&, const support::Guarded<typename Harness::Scalar>& a, long count, long pitch) {
   std::vector<double> values;
   for (long b = 0; b < a.size() / pitch; ++b)
     for (long i = 0; i < count; ++i) values.push_back(static_cast<double>(a[b * pitch + i]));
@@ -37,10 +38,11 @@ template <class Harness> std::vector<double> buffer(Harness& h, int p, long chan
 }
 
 // Two steps of training, then evaluation: as make_norm_loss_optim.py does.
-template <class In, class Scalar>
-void follows(long batch, int workers, const std::vector<double>& y, const std::vector<double>& dx, const std::vector<double>& dweight, const std::vector<double>& dbias,
-             const std::vector<double>& mean, const std::vector<double>& variance, const std::vector<double>& eval_y, const std::vector<double>& eval_dx,
-             const std::vector<double>& eval_dweight) {
+template <class In, class Scalar> void follows(long batch, int workers, const std::vector<double>& y,
+                                               const std::vector<double>& dx, const std::vector<double>& dweight,
+                                               const std::vector<double>& dbias, const std::vector<double>& mean,
+                                               const std::vector<double>& variance, const std::vector<double>& eval_y,
+                                               const std::vector<double>& eval_dx, const std::vector<double>& eval_dweight) {
   LayerHarness<Fixture, In, Scalar> h(batch, workers);
   set_parameters(h);
   h.set_dy([](long b, long i) { return support::wave(b * In::count + i, 1.3); });
@@ -82,14 +84,18 @@ TEST_CASE("BatchNorm says what it needs", "[nn]") {
 
 TEST_CASE("BatchNorm follows PyTorch: two steps, running statistics, evaluation; by any number of workers", "[nn]") {
   for (const int workers : {1, 2, 3}) {
-    follows<Shape<5>, double>(7, workers, fixtures::bn_flat_y, fixtures::bn_flat_dx, fixtures::bn_flat_dweight, fixtures::bn_flat_dbias, fixtures::bn_flat_mean,
-                              fixtures::bn_flat_var, fixtures::bn_flat_eval_y, fixtures::bn_flat_eval_dx, fixtures::bn_flat_eval_dweight);
-    follows<Shape<5>, float>(7, workers, fixtures::bn_flat_y, fixtures::bn_flat_dx, fixtures::bn_flat_dweight, fixtures::bn_flat_dbias, fixtures::bn_flat_mean,
-                             fixtures::bn_flat_var, fixtures::bn_flat_eval_y, fixtures::bn_flat_eval_dx, fixtures::bn_flat_eval_dweight);
-    follows<Shape<2, 3, 3>, double>(3, workers, fixtures::bn_image_y, fixtures::bn_image_dx, fixtures::bn_image_dweight, fixtures::bn_image_dbias, fixtures::bn_image_mean,
-                                    fixtures::bn_image_var, fixtures::bn_image_eval_y, fixtures::bn_image_eval_dx, fixtures::bn_image_eval_dweight);
-    follows<Shape<2, 3, 3>, float>(3, workers, fixtures::bn_image_y, fixtures::bn_image_dx, fixtures::bn_image_dweight, fixtures::bn_image_dbias, fixtures::bn_image_mean,
-                                   fixtures::bn_image_var, fixtures::bn_image_eval_y, fixtures::bn_image_eval_dx, fixtures::bn_image_eval_dweight);
+    follows<Shape<5>, double>(7, workers, fixtures::bn_flat_y, fixtures::bn_flat_dx, fixtures::bn_flat_dweight,
+                              fixtures::bn_flat_dbias, fixtures::bn_flat_mean, fixtures::bn_flat_var, fixtures::bn_flat_eval_y,
+                              fixtures::bn_flat_eval_dx, fixtures::bn_flat_eval_dweight);
+    follows<Shape<5>, float>(7, workers, fixtures::bn_flat_y, fixtures::bn_flat_dx, fixtures::bn_flat_dweight,
+                             fixtures::bn_flat_dbias, fixtures::bn_flat_mean, fixtures::bn_flat_var, fixtures::bn_flat_eval_y,
+                             fixtures::bn_flat_eval_dx, fixtures::bn_flat_eval_dweight);
+    follows<Shape<2, 3, 3>, double>(3, workers, fixtures::bn_image_y, fixtures::bn_image_dx, fixtures::bn_image_dweight,
+                                    fixtures::bn_image_dbias, fixtures::bn_image_mean, fixtures::bn_image_var,
+                                    fixtures::bn_image_eval_y, fixtures::bn_image_eval_dx, fixtures::bn_image_eval_dweight);
+    follows<Shape<2, 3, 3>, float>(3, workers, fixtures::bn_image_y, fixtures::bn_image_dx, fixtures::bn_image_dweight,
+                                   fixtures::bn_image_dbias, fixtures::bn_image_mean, fixtures::bn_image_var,
+                                   fixtures::bn_image_eval_y, fixtures::bn_image_eval_dx, fixtures::bn_image_eval_dweight);
   }
 }
 

@@ -13,8 +13,9 @@ using skein::nn::LayerNorm;
 using support::LayerHarness;
 
 namespace {
-template <class In, class Scalar>
-void follows(long batch, int workers, const std::vector<double>& y, const std::vector<double>& dx, const std::vector<double>& dweight, const std::vector<double>& dbias) {
+template <class In, class Scalar> void follows(long batch, int workers, const std::vector<double>& y,
+                                               const std::vector<double>& dx, const std::vector<double>& dweight,
+                                               const std::vector<double>& dbias) {
   LayerHarness<LayerNorm<skein::Epsilon<1, 1000>>, In, Scalar> h(batch, workers);
   h.set_parameter(0, [](long i) { return 1 + 0.3 * support::wave(i, 0.5); });
   h.set_parameter(1, [](long i) { return support::wave(i, 0.8); });
@@ -51,10 +52,14 @@ TEST_CASE("LayerNorm says what it needs", "[nn]") {
 
 TEST_CASE("LayerNorm over the last extent agrees with PyTorch", "[nn]") {
   for (const int workers : {1, 3}) {
-    follows<Shape<21>, double>(4, workers, fixtures::ln_flat_y, fixtures::ln_flat_dx, fixtures::ln_flat_dweight, fixtures::ln_flat_dbias);
-    follows<Shape<21>, float>(4, workers, fixtures::ln_flat_y, fixtures::ln_flat_dx, fixtures::ln_flat_dweight, fixtures::ln_flat_dbias);
-    follows<Shape<2, 3, 5>, double>(2, workers, fixtures::ln_image_y, fixtures::ln_image_dx, fixtures::ln_image_dweight, fixtures::ln_image_dbias);
-    follows<Shape<2, 3, 5>, float>(2, workers, fixtures::ln_image_y, fixtures::ln_image_dx, fixtures::ln_image_dweight, fixtures::ln_image_dbias);
+    follows<Shape<21>, double>(4, workers, fixtures::ln_flat_y, fixtures::ln_flat_dx, fixtures::ln_flat_dweight,
+                               fixtures::ln_flat_dbias);
+    follows<Shape<21>, float>(4, workers, fixtures::ln_flat_y, fixtures::ln_flat_dx, fixtures::ln_flat_dweight,
+                              fixtures::ln_flat_dbias);
+    follows<Shape<2, 3, 5>, double>(2, workers, fixtures::ln_image_y, fixtures::ln_image_dx, fixtures::ln_image_dweight,
+                                    fixtures::ln_image_dbias);
+    follows<Shape<2, 3, 5>, float>(2, workers, fixtures::ln_image_y, fixtures::ln_image_dx, fixtures::ln_image_dweight,
+                                   fixtures::ln_image_dbias);
   }
 }
 

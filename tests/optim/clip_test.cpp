@@ -23,7 +23,8 @@ TEST_CASE("The sum of squares is that of the scaled sum over workers, for any ra
     std::vector<std::vector<float>> gradients(static_cast<std::size_t>(workers));
     std::vector<const float*> pointers;
     for (int w = 0; w < workers; ++w) {
-      for (const double v : test::wave(n, 0.3 + w, 0.1, 10)) gradients[static_cast<std::size_t>(w)].push_back(static_cast<float>(v));
+      for (const double v : test::wave(n, 0.3 + w, 0.1, 10))
+        gradients[static_cast<std::size_t>(w)].push_back(static_cast<float>(v));
       pointers.push_back(gradients[static_cast<std::size_t>(w)].data());
     }
     optim::UpdateCall<float, Cpu> call;
@@ -44,7 +45,8 @@ TEST_CASE("The sum of squares is that of the scaled sum over workers, for any ra
     call.begin = 0;
     call.end = n;
     const optim::Range ranges[] = {{0, 1000}, {1000, 4000, 1, 1, true}, {4000, n}};
-    const double with_frozen = optim::sum_of_squares(call), without = optim::sum_of_squares(std::span<const optim::Range>(ranges), call);
+    const double with_frozen = optim::sum_of_squares(call),
+                 without = optim::sum_of_squares(std::span<const optim::Range>(ranges), call);
     call.begin = 1000;
     call.end = 4000;
     CHECK(without == Approx(with_frozen - optim::sum_of_squares(call)).epsilon(1e-6));

@@ -47,9 +47,11 @@ TEST_CASE("Rules become sorted ranges; neighbours that are alike are one", "[opt
 }
 
 TEST_CASE("A rule that matches nothing, or that is negative, is refused with names", "[optim]") {
-  CHECK_THROWS_WITH(resolve(frozen("features.*"), table),
-                    "rule 0 of .groups (\"features.*\") matches no parameter; there are 0.weight, 0.bias, head.weight, head.bias");
-  CHECK_THROWS_WITH(resolve({frozen("0.*"), learning_rate("*", -1.0f)}, table), "rule 1 of .groups (\"*\") has a negative factor");
+  CHECK_THROWS_WITH(
+      resolve(frozen("features.*"), table),
+      "rule 0 of .groups (\"features.*\") matches no parameter; there are 0.weight, 0.bias, head.weight, head.bias");
+  CHECK_THROWS_WITH(resolve({frozen("0.*"), learning_rate("*", -1.0f)}, table),
+                    "rule 1 of .groups (\"*\") has a negative factor");
   const std::vector<ParameterEntry> weights{table[0]};
   CHECK_NOTHROW(resolve(no_decay_on_biases_and_norms(), weights));
 }

@@ -22,16 +22,19 @@ TEST_CASE("RmsProp follows PyTorch's trajectory", "[optim]") {
   test::matches_trajectory(RmsProp{.lr = 0.01f}, fixtures::rms_prop_1, fixtures::rms_prop_100);
   test::matches_trajectory(RmsProp{.lr = 0.01f, .alpha = 0.9, .epsilon = 1e-3, .momentum = 0.5}, fixtures::rms_prop_momentum_1,
                            fixtures::rms_prop_momentum_100);
-  test::matches_trajectory(RmsProp{.lr = 0.01f, .centered = true}, fixtures::rms_prop_centered_1, fixtures::rms_prop_centered_100);
-  test::matches_trajectory(RmsProp{.lr = 0.01f, .alpha = 0.9, .epsilon = 1e-3, .momentum = 0.5, .centered = true, .weight_decay = 0.1f},
-                           fixtures::rms_prop_all_1, fixtures::rms_prop_all_100);
+  test::matches_trajectory(RmsProp{.lr = 0.01f, .centered = true}, fixtures::rms_prop_centered_1,
+                           fixtures::rms_prop_centered_100);
+  test::matches_trajectory(
+      RmsProp{.lr = 0.01f, .alpha = 0.9, .epsilon = 1e-3, .momentum = 0.5, .centered = true, .weight_decay = 0.1f},
+      fixtures::rms_prop_all_1, fixtures::rms_prop_all_100);
 }
 
 TEST_CASE("RmsProp's pass keeps gaps, adds up workers, and does not depend on how the arena is cut", "[optim]") {
   test::keeps_the_laws(RmsProp{.lr = 0.01f, .weight_decay = 0.1f});
   test::keeps_the_laws(RmsProp{.lr = 0.01f, .momentum = 0.5, .weight_decay = 0.1f});
   test::keeps_the_laws(RmsProp{.lr = 0.01f, .alpha = 0.9, .epsilon = 1e-3, .centered = true, .weight_decay = 0.1f});
-  test::keeps_the_laws(RmsProp{.lr = 0.01f, .alpha = 0.9, .epsilon = 1e-3, .momentum = 0.5, .centered = true, .weight_decay = 0.1f});
+  test::keeps_the_laws(
+      RmsProp{.lr = 0.01f, .alpha = 0.9, .epsilon = 1e-3, .momentum = 0.5, .centered = true, .weight_decay = 0.1f});
 }
 
 TEST_CASE("RmsProp's vectors and plain loops agree in each of its forms", "[optim]") {
@@ -55,9 +58,11 @@ TEST_CASE("RmsProp's vectors and plain loops agree in each of its forms", "[opti
     pass.momentum = 0.5f;
     pass.decay = 0.01f;
     for (int step = 0; step < 5; ++step) {
-      pass.parameters = p.data(), pass.square = s.data(), pass.average = form & 1 ? a.data() : nullptr, pass.momenta = form & 2 ? m.data() : nullptr;
+      pass.parameters = p.data(), pass.square = s.data(), pass.average = form & 1 ? a.data() : nullptr,
+      pass.momenta = form & 2 ? m.data() : nullptr;
       skein::ops::rms_prop(skein::Cpu{}, pass);
-      pass.parameters = p2.data(), pass.square = s2.data(), pass.average = form & 1 ? a2.data() : nullptr, pass.momenta = form & 2 ? m2.data() : nullptr;
+      pass.parameters = p2.data(), pass.square = s2.data(), pass.average = form & 1 ? a2.data() : nullptr,
+      pass.momenta = form & 2 ? m2.data() : nullptr;
       skein::ops::reference::rms_prop(pass);
     }
     CHECK(test::first_apart<float>(p, p2, 256) == -1);

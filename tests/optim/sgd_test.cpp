@@ -19,8 +19,10 @@ TEST_CASE("Sgd follows PyTorch's trajectory", "[optim]") {
   test::matches_trajectory(Sgd{.lr = 0.05f}, fixtures::sgd_1, fixtures::sgd_100);
   test::matches_trajectory(Sgd{.lr = 0.05f, .weight_decay = 0.1f}, fixtures::sgd_decay_1, fixtures::sgd_decay_100);
   test::matches_trajectory(Sgd{.lr = 0.05f, .momentum = 0.9f}, fixtures::sgd_momentum_1, fixtures::sgd_momentum_100);
-  test::matches_trajectory(Sgd{.lr = 0.05f, .momentum = 0.9f, .nesterov = true}, fixtures::sgd_nesterov_1, fixtures::sgd_nesterov_100);
-  test::matches_trajectory(Sgd{.lr = 0.05f, .momentum = 0.8f, .weight_decay = 0.1f, .dampening = 0.3f}, fixtures::sgd_all_1, fixtures::sgd_all_100);
+  test::matches_trajectory(Sgd{.lr = 0.05f, .momentum = 0.9f, .nesterov = true}, fixtures::sgd_nesterov_1,
+                           fixtures::sgd_nesterov_100);
+  test::matches_trajectory(Sgd{.lr = 0.05f, .momentum = 0.8f, .weight_decay = 0.1f, .dampening = 0.3f}, fixtures::sgd_all_1,
+                           fixtures::sgd_all_100);
 }
 
 TEST_CASE("Sgd's pass keeps gaps, adds up workers, and does not depend on how the arena is cut", "[optim]") {
@@ -59,7 +61,8 @@ TEST_CASE("Each option of Sgd changes the result", "[optim]") {
 TEST_CASE("Sgd refuses what makes no sense", "[optim]") {
   CHECK_THROWS_WITH(Sgd{.lr = -1}.check(), "Sgd{.lr = -1.000000}: the rate must not be negative");
   CHECK_THROWS_WITH((Sgd{.nesterov = true}.check()), Catch::Contains("Nesterov's form needs a positive momentum"));
-  CHECK_THROWS_WITH((Sgd{.momentum = 0.9, .nesterov = true, .dampening = 0.1}.check()), Catch::Contains("needs a dampening of 0"));
+  CHECK_THROWS_WITH((Sgd{.momentum = 0.9, .nesterov = true, .dampening = 0.1}.check()),
+                    Catch::Contains("needs a dampening of 0"));
   CHECK_THROWS_WITH((Sgd{.dampening = 0.1}.check()), Catch::Contains("dampening does nothing without momentum"));
   CHECK_THROWS_WITH((Sgd{.momentum = -0.5}.check()), Catch::Contains("momentum must not be negative"));
   CHECK_THROWS_WITH((Sgd{.weight_decay = -0.5f}.check()), Catch::Contains("weight decay must not be negative"));

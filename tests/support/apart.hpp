@@ -14,7 +14,8 @@ template <class Scalar> bool close(double a, double b, double c = 16, double mag
 }
 
 /// The index of the first pair that is not close, or -1; -2 where the lengths differ.
-template <class Scalar, class A, class B> long first_apart(const std::vector<A>& a, const std::vector<B>& b, double c = 16, double magnitude = 1) {
+template <class Scalar, class A, class B>
+long first_apart(const std::vector<A>& a, const std::vector<B>& b, double c = 16, double magnitude = 1) {
   if (a.size() != b.size()) return -2;
   for (std::size_t i = 0; i < a.size(); ++i)
     if (!close<Scalar>(static_cast<double>(a[i]), static_cast<double>(b[i]), c, magnitude)) return static_cast<long>(i);

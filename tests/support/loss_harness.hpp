@@ -30,7 +30,8 @@ template <class Scalar> struct LossRows {
     for (long r = 0; r < count; ++r)
       for (long c = 0; c < width; ++c) {
         x[static_cast<std::size_t>(r * pitch + c)] = static_cast<Scalar>(outputs[static_cast<std::size_t>(r * width + c)]);
-        if (!targets.empty()) t[static_cast<std::size_t>(r * pitch + c)] = static_cast<Scalar>(targets[static_cast<std::size_t>(r * width + c)]);
+        if (!targets.empty())
+          t[static_cast<std::size_t>(r * pitch + c)] = static_cast<Scalar>(targets[static_cast<std::size_t>(r * width + c)]);
       }
     const auto call = [&](long lo, long hi) {
       skein::nn::LossCall<Scalar, skein::Cpu> k;
@@ -62,7 +63,8 @@ template <class Scalar> struct LossRows {
 };
 
 /// The fixture's mean and its gradient, in both scalar types; the same sums in one call, in three, and without a gradient.
-template <class Loss> void matches_fixture(const Loss& loss, const LossRows<double>& rows, const std::vector<double>& value, const std::vector<double>& gradient) {
+template <class Loss> void matches_fixture(const Loss& loss, const LossRows<double>& rows, const std::vector<double>& value,
+                                           const std::vector<double>& gradient) {
   const auto exact = rows(loss);
   CHECK(close<double>(exact.sums.mean(), value.at(0), 32));
   CHECK(first_apart<double>(exact.gradient, gradient, 64) == -1);

@@ -28,14 +28,17 @@ template <class Scalar, class Optimizer> class OptimizerRun {
   }
   static std::size_t at(long i) { return static_cast<std::size_t>(i < 21 ? i : i + 11); }
 
-  /// Step t (from 1) on the fixture's gradients; `cuts`: where the arena is divided; `workers`: over how many gradients they are spread.
+  /// Step t (from 1) on the fixture's gradients; `cuts`: where the arena is divided; `workers`: over how many gradients they are
+  /// spread.
   void step(std::int64_t t, std::vector<long> cuts = {}, int workers = 1, double scale = 1) {
-    const std::vector<double> g = wave(21, 0.1 * static_cast<double>(t), 0.2, 0.5), more = wave(3, 0.3 * static_cast<double>(t), 0.1);
+    const std::vector<double> g = wave(21, 0.1 * static_cast<double>(t), 0.2, 0.5),
+                              more = wave(3, 0.3 * static_cast<double>(t), 0.1);
     std::vector<std::vector<Scalar>> gradients(static_cast<std::size_t>(workers), std::vector<Scalar>(stored, Scalar(0)));
     for (long i = 0; i < logical; ++i)            // exact halves and quarters, so that the sum does not round
       for (int w = 0; w < workers; ++w)
         gradients[static_cast<std::size_t>(w)][at(i)] =
-            static_cast<Scalar>(i < 21 ? g[static_cast<std::size_t>(i)] : more[static_cast<std::size_t>(i - 21)]) / static_cast<Scalar>(workers);
+            static_cast<Scalar>(i < 21 ? g[static_cast<std::size_t>(i)] : more[static_cast<std::size_t>(i - 21)]) /
+            static_cast<Scalar>(workers);
     std::vector<const Scalar*> from;
     for (const auto& one : gradients) from.push_back(one.data());
     std::vector<Scalar*> to;
@@ -75,7 +78,8 @@ template <class Scalar, class Optimizer> class OptimizerRun {
 };
 
 /// PyTorch's parameters after one step and after a hundred, on the same gradients.
-template <class Optimizer> void matches_trajectory(const Optimizer& optimizer, const std::vector<double>& one, const std::vector<double>& hundred) {
+template <class Optimizer>
+void matches_trajectory(const Optimizer& optimizer, const std::vector<double>& one, const std::vector<double>& hundred) {
   OptimizerRun<float, Optimizer> run(optimizer);
   run.step(1);
   const std::vector<double> first = run.first21();

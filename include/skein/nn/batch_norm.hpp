@@ -134,8 +134,8 @@ template <class... Options> struct BatchNorm {
     for (long i = columns; i < period; ++i) values[i] = values[i - columns];
   }
   /// y = (x - mean) scale + shift; what rounding took from the mean goes into the shift.
-  template <class Frame, class Scalar>
-  static void set(const Frame& f, long c, long channels, double average, double inverse, Scalar* mean, Scalar* scale, Scalar* shift) {
+  template <class Frame, class Scalar> static void set(const Frame& f, long c, long channels, double average, double inverse,
+                                                       Scalar* mean, Scalar* scale, Scalar* shift) {
     const double weight = c < channels ? static_cast<double>(f.parameters[c]) : 0;
     const double bias = c < channels ? static_cast<double>(f.parameters[row_pitch(channels) + c]) : 0;
     mean[c] = static_cast<Scalar>(average);

@@ -26,7 +26,8 @@ template <class... Options> struct Dropout {
   }
 
  private:
-  template <class In, class Frame> static void apply(const Frame& f, const typename Frame::Scalar* from, typename Frame::Scalar* to) {
+  template <class In, class Frame>
+  static void apply(const Frame& f, const typename Frame::Scalar* from, typename Frame::Scalar* to) {
     const auto& context = *f.context;
     ops::DropoutShape shape;
     shape.rows = f.batch;

@@ -28,12 +28,14 @@ template <class... Options> struct LayerNorm {
 
   template <class In, class Frame> static void forward(Frame& f) {
     constexpr long bias = row_pitch(In::extents.last());
-    ops::row_normalize(typename Frame::Device{}, shape(In::extents, f.batch), f.x, f.parameters, f.parameters + bias, epsilon, f.y, f.saved);
+    ops::row_normalize(typename Frame::Device{}, shape(In::extents, f.batch), f.x, f.parameters, f.parameters + bias, epsilon,
+                       f.y, f.saved);
   }
   template <class In, class Frame> static void backward(Frame& f) {
     constexpr long bias = row_pitch(In::extents.last());
-    ops::row_normalize_backward(typename Frame::Device{}, shape(In::extents, f.batch), f.x, f.dy, f.parameters, static_cast<const typename Frame::Scalar*>(f.saved),
-                                f.dx, f.gradients, f.gradients + bias, f.workspace);
+    ops::row_normalize_backward(typename Frame::Device{}, shape(In::extents, f.batch), f.x, f.dy, f.parameters,
+                                static_cast<const typename Frame::Scalar*>(f.saved), f.dx, f.gradients, f.gradients + bias,
+                                f.workspace);
   }
 
  private:

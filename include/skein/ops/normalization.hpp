@@ -22,19 +22,19 @@ void column_affine(Cpu, const Columns<Scalar>& m, const Scalar* mean, const Scal
   cpu::column_affine(m, mean, scale, shift, y);
 }
 /// dx = a dy + b (x - mean) + c.
-template <class Scalar>
-void column_combine(Cpu, const Columns<Scalar>& m, const Scalar* dy, const Scalar* mean, const Scalar* a, const Scalar* b, const Scalar* c, Scalar* dx) {
+template <class Scalar> void column_combine(Cpu, const Columns<Scalar>& m, const Scalar* dy, const Scalar* mean, const Scalar* a,
+                                            const Scalar* b, const Scalar* c, Scalar* dx) {
   cpu::column_combine(m, dy, mean, a, b, c, dx);
 }
 /// y = (x - mean) / sqrt(variance + epsilon) weight + bias, each row by itself; saved: (rows, 2), mean and 1 / deviation.
-template <class Scalar>
-void row_normalize(Cpu, const RowShape& s, const Scalar* x, const Scalar* weight, const Scalar* bias, double epsilon, Scalar* y, Scalar* saved) {
+template <class Scalar> void row_normalize(Cpu, const RowShape& s, const Scalar* x, const Scalar* weight, const Scalar* bias,
+                                           double epsilon, Scalar* y, Scalar* saved) {
   cpu::row_normalize(s, x, weight, bias, epsilon, y, saved);
 }
 /// Adds to dweight and dbias; writes dx where it is not null. scratch: 2 row_pitch(n) scalars.
-template <class Scalar>
-void row_normalize_backward(Cpu, const RowShape& s, const Scalar* x, const Scalar* dy, const Scalar* weight, const Scalar* saved, Scalar* dx,
-                            Scalar* dweight, Scalar* dbias, Scalar* scratch) {
+template <class Scalar> void row_normalize_backward(Cpu, const RowShape& s, const Scalar* x, const Scalar* dy,
+                                                    const Scalar* weight, const Scalar* saved, Scalar* dx, Scalar* dweight,
+                                                    Scalar* dbias, Scalar* scratch) {
   cpu::row_normalize_backward(s, x, dy, weight, saved, dx, dweight, dbias, scratch);
 }
 

@@ -9,7 +9,9 @@
 namespace skein::inline SKEIN_ABI::optim {
 
 namespace detail {
-constexpr const char* adam_state_name(int k) { return k == 0 ? "first_moment" : k == 1 ? "second_moment" : "greatest_second_moment"; }
+constexpr const char* adam_state_name(int k) {
+  return k == 0 ? "first_moment" : k == 1 ? "second_moment" : "greatest_second_moment";
+}
 
 template <class Hyper> void check_adam(const char* name, const Hyper& h) {
   demand(h.lr >= 0, name, "lr", h.lr, "the rate must not be negative");

@@ -27,7 +27,8 @@ template <class Scalar, class Device> double sum_of_squares(const UpdateCall<Sca
 }
 
 /// The same over the ranges that are updated: frozen parameters have no part in the norm.
-template <class Scalar, class Device> double sum_of_squares(std::span<const Range> ranges, const UpdateCall<Scalar, Device>& call) {
+template <class Scalar, class Device>
+double sum_of_squares(std::span<const Range> ranges, const UpdateCall<Scalar, Device>& call) {
   double sum = 0;
   for (const Range& range : ranges) {
     UpdateCall<Scalar, Device> part = call;

@@ -54,7 +54,9 @@ inline GroupRule no_decay_on_biases_and_norms() {
 /// The rate of the parameters whose name matches, as a factor of the optimizer's.
 inline GroupRule learning_rate(std::string pattern, float factor) { return {.pattern = std::move(pattern), .lr_factor = factor}; }
 /// The weight decay of the parameters whose name matches, as a factor of the optimizer's.
-inline GroupRule weight_decay(std::string pattern, float factor) { return {.pattern = std::move(pattern), .decay_factor = factor}; }
+inline GroupRule weight_decay(std::string pattern, float factor) {
+  return {.pattern = std::move(pattern), .decay_factor = factor};
+}
 /// Parameters whose name matches are not updated.
 inline GroupRule frozen(std::string pattern) { return {.pattern = std::move(pattern), .freeze = true}; }
 /// Takes back a `frozen` before it for the names that match.
@@ -114,8 +116,8 @@ inline std::vector<Range> resolve(const Groups& groups, std::span<const Paramete
     if (!used[r] && !rule.may_match_nothing) {
       std::string names;
       for (std::size_t i = 0; i < table.size() && i < 8; ++i) names += (i ? ", " : "") + std::string(table[i].name);
-      throw ArgumentError("rule " + std::to_string(r) + " of .groups (\"" + rule.pattern + "\") matches no parameter; there are " +
-                          names + (table.size() > 8 ? ", ..." : ""));
+      throw ArgumentError("rule " + std::to_string(r) + " of .groups (\"" + rule.pattern +
+                          "\") matches no parameter; there are " + names + (table.size() > 8 ? ", ..." : ""));
     }
   }
   std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });

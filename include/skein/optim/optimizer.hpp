@@ -47,7 +47,8 @@ template <class O> consteval void assert_optimizer() {
   else if constexpr (!HasRate<O>)
     static_assert(detail::is_an_optimizer<O>, "an optimizer has a learning rate that schedules scale: give it a member float lr");
   else if constexpr (!HasState<O>)
-    static_assert(detail::is_an_optimizer<O>, "an optimizer says how many arrays of state it keeps: give it int state_arrays() const");
+    static_assert(detail::is_an_optimizer<O>,
+                  "an optimizer says how many arrays of state it keeps: give it int state_arrays() const");
   else if constexpr (!HasApply<O>)
     static_assert(detail::is_an_optimizer<O>,
                   "an optimizer updates a range of the arena: give it void apply(const UpdateCall<Scalar, Device>&) const");

@@ -22,7 +22,8 @@ struct RmsProp {
   /// Throws ArgumentError for values out of range.
   void check() const {
     detail::demand(lr >= 0, "RmsProp", "lr", lr, "the rate must not be negative");
-    detail::demand(alpha >= 0 && alpha < 1, "RmsProp", "alpha", alpha, "a running mean keeps a share from 0 up to, not including, 1");
+    detail::demand(alpha >= 0 && alpha < 1, "RmsProp", "alpha", alpha,
+                   "a running mean keeps a share from 0 up to, not including, 1");
     detail::demand(epsilon > 0, "RmsProp", "epsilon", epsilon, "epsilon must be positive");
     detail::demand(momentum >= 0, "RmsProp", "momentum", momentum, "momentum must not be negative");
     detail::demand(weight_decay >= 0, "RmsProp", "weight_decay", weight_decay, "weight decay must not be negative");

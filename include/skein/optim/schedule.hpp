@@ -105,8 +105,8 @@ inline schedules::Step step(std::int64_t every, double gamma = 0.1) {
 inline schedules::MultiStep multi_step(std::initializer_list<std::int64_t> milestones, double gamma = 0.1) {
   schedules::MultiStep s;
   if (milestones.size() > s.milestones.size())
-    throw ArgumentError("multi_step has " + std::to_string(milestones.size()) + " milestones; it takes at most " + std::to_string(s.milestones.size()) +
-                        ": multiply two of them");
+    throw ArgumentError("multi_step has " + std::to_string(milestones.size()) + " milestones; it takes at most " +
+                        std::to_string(s.milestones.size()) + ": multiply two of them");
   std::copy(milestones.begin(), milestones.end(), s.milestones.begin());
   s.count = static_cast<int>(milestones.size());
   s.gamma = gamma;
@@ -153,10 +153,11 @@ class Schedule {
   template <class F>
     requires(!std::same_as<F, Schedule>) && ScheduleFunction<F>          // in this order: the concept asks for a copy of F
   Schedule(F function) {
-    static_assert(sizeof(F) <= sizeof(storage_) && std::is_trivially_copyable_v<F>,
-                  "a schedule is a small trivially copyable function of the step (at most 256 bytes): keep large tables outside and capture a pointer");
-    new (storage_) F(function);
-    call_ = [](const void* f, std::int64_t step) { return static_cast<float>((*static_cast<const F*>(f))(step)); };
+      static_assert(sizeof(F) <= sizeof(storage_) && std::is_trivially_copyable_v<F>,
+                    "a schedule is a small trivially copyable function of the step (at most 256 bytes): keep large tables "
+                    "outside and capture a pointer");
+      new (storage_) F(function);
+      call_ = [](const void* f, std::int64_t step) { return static_cast<float>((*static_cast<const F*>(f))(step)); };
   }
   /// The factor of lr in this step; 0 is the first.
   float operator()(std::int64_t step) const { return call_(storage_, step); }

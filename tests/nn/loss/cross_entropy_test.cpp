@@ -24,7 +24,8 @@ double naive(const LossRows<double>& rows, double smoothing) {
     const double* x = rows.outputs.data() + r * rows.width;
     for (long c = 0; c < rows.width; ++c) total += std::exp(x[c]);
     for (long c = 0; c < rows.width; ++c) {
-      const double a = (c == rows.labels[static_cast<std::size_t>(r)] ? 1 - smoothing : 0) + smoothing / static_cast<double>(rows.width);
+      const double a =
+          (c == rows.labels[static_cast<std::size_t>(r)] ? 1 - smoothing : 0) + smoothing / static_cast<double>(rows.width);
       sum += a * (std::log(total) - x[c]);
     }
   }
@@ -44,13 +45,14 @@ TEST_CASE("CrossEntropy with each option agrees with PyTorch", "[loss]") {
   test::matches_fixture(CrossEntropy{.label_smoothing = 0.1}, all, fixtures::ce_smooth_value, fixtures::ce_smooth_gradient);
   test::matches_fixture(CrossEntropy{.class_weights = weights}, all, fixtures::ce_weights_value, fixtures::ce_weights_gradient);
   test::matches_fixture(CrossEntropy{.ignore_label = -1}, some, fixtures::ce_ignore_value, fixtures::ce_ignore_gradient);
-  test::matches_fixture(CrossEntropy{.label_smoothing = 0.2, .class_weights = weights, .ignore_label = -1}, some, fixtures::ce_all_value,
-                        fixtures::ce_all_gradient);
+  test::matches_fixture(CrossEntropy{.label_smoothing = 0.2, .class_weights = weights, .ignore_label = -1}, some,
+                        fixtures::ce_all_value, fixtures::ce_all_gradient);
 }
 
 TEST_CASE("CrossEntropy's gradient is that of its loss, over widths around those of vectors", "[loss]") {
   for (const long width : {1L, 2L, 4L, 7L, 8L, 9L, 15L, 16L, 17L, 33L}) {
-    LossRows<double> rows{3, width, test::wave(3 * width, 1.3, 0.2, 2), {}, {0, static_cast<int>(width / 2), static_cast<int>(width - 1)}};
+    LossRows<double> rows{
+        3, width, test::wave(3 * width, 1.3, 0.2, 2), {}, {0, static_cast<int>(width / 2), static_cast<int>(width - 1)}};
     test::matches_differences(CrossEntropy{}, rows);
     test::matches_differences(CrossEntropy{.label_smoothing = 0.3}, rows);
     for (const double smoothing : {0.0, 0.25}) {
@@ -64,7 +66,8 @@ TEST_CASE("CrossEntropy's gradient is that of its loss, over widths around those
 TEST_CASE("CrossEntropy's vectors and plain loops agree", "[loss]") {
   for (const long width : {3L, 8L, 10L, 16L, 31L, 100L}) {
     const long pitch = skein::row_pitch(width), count = 9;
-    std::vector<float> x(static_cast<std::size_t>(count * pitch)), fast(x.size(), 7), slow(x.size(), 7), w(static_cast<std::size_t>(width), 0.5f);
+    std::vector<float> x(static_cast<std::size_t>(count * pitch)), fast(x.size(), 7), slow(x.size(), 7),
+        w(static_cast<std::size_t>(width), 0.5f);
     std::vector<std::int32_t> labels;
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(4 * std::sin(0.37 * static_cast<double>(i)));
     for (long r = 0; r < count; ++r) labels.push_back(r == 4 ? -7 : static_cast<int>(r * 5 % width));
@@ -111,12 +114,14 @@ TEST_CASE("CrossEntropy leaves ignored samples out of loss, divisor, hits and gr
 
 TEST_CASE("CrossEntropy says what is wrong with labels and options", "[loss]") {
   CHECK_THROWS_WITH(some(CrossEntropy{}, 1.0),
-                    "sample 2 has the label -1; the network has 5 outputs, so labels are 0 to 4: mend the labels, or name the one to leave out with .ignore_label");
+                    "sample 2 has the label -1; the network has 5 outputs, so labels are 0 to 4: mend the labels, or name the "
+                    "one to leave out with .ignore_label");
   LossRows<double> wrong = some;
   wrong.labels[5] = 5;
   CHECK_THROWS_WITH(wrong(CrossEntropy{.ignore_label = -1}),
                     "sample 5 has the label 5; the network has 5 outputs, so labels are 0 to 4 (or -1, which is ignored)");
   CHECK_THROWS_AS(wrong(CrossEntropy{.ignore_label = -1}, 1.0, 3), skein::ArgumentError);
-  CHECK_THROWS_WITH(all(CrossEntropy{.class_weights = {1, 2}}), "CrossEntropy has 2 class weights for 5 outputs: give it one a class, or none");
+  CHECK_THROWS_WITH(all(CrossEntropy{.class_weights = {1, 2}}),
+                    "CrossEntropy has 2 class weights for 5 outputs: give it one a class, or none");
   CHECK_THROWS_WITH(all(CrossEntropy{.label_smoothing = 1.5}), Catch::Contains("smoothing is a share, from 0 to 1"));
 }

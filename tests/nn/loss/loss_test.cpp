@@ -39,7 +39,8 @@ TEST_CASE("Sums of slices add up, and divide at the end", "[loss]") {
 TEST_CASE("check_labels names the first wrong label with its place in the batch", "[loss]") {
   const std::int32_t labels[] = {0, 9, 10, -2};
   CHECK_NOTHROW(nn::check_labels(labels, 2, 10));
-  CHECK_THROWS_WITH(nn::check_labels(labels, 4, 10, {}, 100), Catch::Contains("sample 102 has the label 10; the network has 10 outputs"));
+  CHECK_THROWS_WITH(nn::check_labels(labels, 4, 10, {}, 100),
+                    Catch::Contains("sample 102 has the label 10; the network has 10 outputs"));
   CHECK_THROWS_WITH(nn::check_labels(labels + 3, 1, 10, -1), Catch::Contains("or -1, which is ignored"));
   CHECK_NOTHROW(nn::check_labels(labels + 3, 1, 10, -2));
 }

@@ -23,7 +23,8 @@ TEST_CASE("Mse of rows with a gap and of rows without sum the same", "[loss]") {
   for (const long width : {1L, 4L, 5L, 16L, 20L}) {
     const LossRows<double> rows{7, width, test::wave(7 * width, 0.7), test::wave(7 * width, 0.9), {}};
     double sum = 0;
-    for (std::size_t i = 0; i < rows.outputs.size(); ++i) sum += (rows.outputs[i] - rows.targets[i]) * (rows.outputs[i] - rows.targets[i]);
+    for (std::size_t i = 0; i < rows.outputs.size(); ++i)
+      sum += (rows.outputs[i] - rows.targets[i]) * (rows.outputs[i] - rows.targets[i]);
     CHECK(test::close<double>(rows(Mse{}).sums.loss, sum));
     test::matches_differences(Mse{}, rows);
   }

@@ -29,7 +29,8 @@ TEST_CASE("Nll of log-probabilities agrees with PyTorch, with weights and an ign
   skein::nn::assert_loss<Nll>();
   STATIC_REQUIRE(Nll::target == skein::nn::Target::label);
   test::matches_fixture(Nll{}, all, fixtures::nll_value, fixtures::nll_gradient);
-  test::matches_fixture(Nll{.class_weights = weights, .ignore_label = -1}, some, fixtures::nll_all_value, fixtures::nll_all_gradient);
+  test::matches_fixture(Nll{.class_weights = weights, .ignore_label = -1}, some, fixtures::nll_all_value,
+                        fixtures::nll_all_gradient);
   test::matches_differences(Nll{.class_weights = weights}, all);
 }
 

@@ -22,8 +22,8 @@ struct BinaryCrossEntropy {
   template <class Scalar> LossSums operator()(const LossCall<Scalar, Cpu>& call) const {
     const long weights = static_cast<long>(positive_weight.size());
     if (weights > 1 && weights != call.width)
-      throw ArgumentError("BinaryCrossEntropy has " + std::to_string(weights) + " positive weights for " + std::to_string(call.width) +
-                          " outputs: give it none, one, or one an output");
+      throw ArgumentError("BinaryCrossEntropy has " + std::to_string(weights) + " positive weights for " +
+                          std::to_string(call.width) + " outputs: give it none, one, or one an output");
     const float* w = positive_weight.data();
     const long width = call.width;
     return detail::vector_loss(call, [=](Scalar x, Scalar t, long i, Scalar& slope) {

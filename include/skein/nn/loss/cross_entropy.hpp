@@ -32,7 +32,8 @@ struct CrossEntropy {
   /// of the classes, and for a smoothing outside [0, 1].
   template <class Scalar, class Device> LossSums operator()(const LossCall<Scalar, Device>& call) const {
     check(call.width);
-    ops::CrossEntropyPass<Scalar> pass{call.outputs, call.output_pitch, call.width, call.labels, call.count, call.scale, call.gradient};
+    ops::CrossEntropyPass<Scalar> pass{call.outputs, call.output_pitch, call.width,   call.labels,
+                                       call.count,   call.scale,        call.gradient};
     pass.smoothing = static_cast<Scalar>(label_smoothing);
     pass.class_weights = class_weights.empty() ? nullptr : class_weights.data();
     pass.ignores = ignore_label.has_value();
@@ -45,10 +46,11 @@ struct CrossEntropy {
  private:
   void check(long classes) const {
     if (!class_weights.empty() && static_cast<long>(class_weights.size()) != classes)
-      throw ArgumentError("CrossEntropy has " + std::to_string(class_weights.size()) + " class weights for " + std::to_string(classes) +
-                          " outputs: give it one a class, or none");
+      throw ArgumentError("CrossEntropy has " + std::to_string(class_weights.size()) + " class weights for " +
+                          std::to_string(classes) + " outputs: give it one a class, or none");
     if (!(label_smoothing >= 0 && label_smoothing <= 1))
-      throw ArgumentError("CrossEntropy{.label_smoothing = " + std::to_string(label_smoothing) + "}: smoothing is a share, from 0 to 1");
+      throw ArgumentError("CrossEntropy{.label_smoothing = " + std::to_string(label_smoothing) +
+                          "}: smoothing is a share, from 0 to 1");
   }
 };
 

@@ -49,7 +49,8 @@ struct LossSums {
 };
 
 /// Throws ArgumentError for the first label that is no class: a fit checks a batch before its parallel region.
-inline void check_labels(const std::int32_t* labels, long count, long classes, std::optional<std::int32_t> ignore = {}, long first = 0) {
+inline void check_labels(const std::int32_t* labels, long count, long classes, std::optional<std::int32_t> ignore = {},
+                         long first = 0) {
   for (long i = 0; i < count; ++i)
     if ((labels[i] < 0 || labels[i] >= classes) && !(ignore && labels[i] == *ignore))
       throw ArgumentError("sample " + std::to_string(first + i) + " has the label " + std::to_string(labels[i]) +
@@ -82,8 +83,9 @@ template <class L> consteval void assert_loss() {
   else if constexpr (!HasTarget<L>)
     static_assert(detail::is_a_loss<L>, "a loss says what it compares with: give it static constexpr nn::Target target");
   else if constexpr (!HasLossCall<L>)
-    static_assert(detail::is_a_loss<L>,
-                  "a loss is called with a LossCall and returns LossSums: give it LossSums operator()(const LossCall<Scalar, Cpu>&) const");
+    static_assert(
+        detail::is_a_loss<L>,
+        "a loss is called with a LossCall and returns LossSums: give it LossSums operator()(const LossCall<Scalar, Cpu>&) const");
   else if constexpr (!HasLossWeight<L>)
     static_assert(detail::is_a_loss<L>, "a loss knows its divisor: give it double weight(const LossCall<Scalar, Cpu>&) const");
 }
@@ -92,7 +94,8 @@ namespace detail {
 /// Elementwise losses: f(output, target, slope) returns the loss and sets its derivative. The mean is over all elements.
 template <class Scalar, class Function> LossSums vector_loss(const LossCall<Scalar, Cpu>& call, Function&& f) {
   long rows = call.count, columns = call.width, pitch = call.output_pitch, target_pitch = call.target_pitch;
-  if (pitch == columns && target_pitch == columns) columns *= rows, rows = rows > 0 ? 1 : 0, pitch = columns, target_pitch = columns;
+  if (pitch == columns && target_pitch == columns)
+    columns *= rows, rows = rows > 0 ? 1 : 0, pitch = columns, target_pitch = columns;
   double sums[4] = {0, 0, 0, 0};                    // four, so that one addition need not wait for the other
   for (long r = 0; r < rows; ++r) {
     const Scalar* x = call.outputs + r * pitch;

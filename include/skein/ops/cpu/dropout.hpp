@@ -12,7 +12,7 @@ inline constexpr long philox_blocks = 16;
 inline void philox_words(std::uint64_t key, std::uint64_t stream, std::uint64_t first, std::uint32_t* words) {
   constexpr long n = philox_blocks;
   alignas(64) std::uint32_t c0[n], c1[n], c2[n], c3[n];
-  for (long b = 0; b < n; ++b) {                    // one vector lane a block: the rounds are inside, so that nothing is stored between
+  for (long b = 0; b < n; ++b) {  // one vector lane a block: the rounds are inside, so that nothing is stored between
     const Philox p = Philox::at(key, stream, first + static_cast<std::uint64_t>(b));
     c0[b] = p.word[0];
     c1[b] = p.word[1];

@@ -85,7 +85,8 @@ template <class Scalar> void column_moments(const Columns<Scalar>& m, double* su
   }
 }
 
-template <class Scalar> void column_products(const Columns<Scalar>& m, const Scalar* dy, const Scalar* mean, double* sum, double* product) {
+template <class Scalar>
+void column_products(const Columns<Scalar>& m, const Scalar* dy, const Scalar* mean, double* sum, double* product) {
   using V = xsimd::batch<Scalar>;
   for (long c = 0; c < m.width; ++c) sum[c] = product[c] = 0;
   const Scalar* x = m.x;
@@ -97,11 +98,13 @@ template <class Scalar> void column_products(const Columns<Scalar>& m, const Sca
                               },
                               [=](long i, long c) {
                                 sum[c] += static_cast<double>(dy[i]);
-                                product[c] += static_cast<double>(dy[i]) * (static_cast<double>(x[i]) - static_cast<double>(mean[c]));
+                                product[c] +=
+                                    static_cast<double>(dy[i]) * (static_cast<double>(x[i]) - static_cast<double>(mean[c]));
                               });
 }
 
-template <class Scalar> void column_affine(const Columns<Scalar>& m, const Scalar* mean, const Scalar* scale, const Scalar* shift, Scalar* y) {
+template <class Scalar>
+void column_affine(const Columns<Scalar>& m, const Scalar* mean, const Scalar* scale, const Scalar* shift, Scalar* y) {
   using V = xsimd::batch<Scalar>;
   const Scalar* x = m.x;
   detail::column_map<Scalar>(m.rows, m.width,
@@ -112,8 +115,8 @@ template <class Scalar> void column_affine(const Columns<Scalar>& m, const Scala
                              [=](long i, long c) { y[i] = (x[i] - mean[c]) * scale[c] + shift[c]; });
 }
 
-template <class Scalar>
-void column_combine(const Columns<Scalar>& m, const Scalar* dy, const Scalar* mean, const Scalar* a, const Scalar* b, const Scalar* c, Scalar* dx) {
+template <class Scalar> void column_combine(const Columns<Scalar>& m, const Scalar* dy, const Scalar* mean, const Scalar* a,
+                                            const Scalar* b, const Scalar* c, Scalar* dx) {
   using V = xsimd::batch<Scalar>;
   const Scalar* x = m.x;
   detail::column_map<Scalar>(m.rows, m.width,
@@ -125,8 +128,8 @@ void column_combine(const Columns<Scalar>& m, const Scalar* dy, const Scalar* me
                              [=](long i, long k) { dx[i] = a[k] * dy[i] + b[k] * (x[i] - mean[k]) + c[k]; });
 }
 
-template <class Scalar>
-void row_normalize(const RowShape& s, const Scalar* x, const Scalar* weight, const Scalar* bias, double epsilon, Scalar* y, Scalar* saved) {
+template <class Scalar> void row_normalize(const RowShape& s, const Scalar* x, const Scalar* weight, const Scalar* bias,
+                                           double epsilon, Scalar* y, Scalar* saved) {
   using V = xsimd::batch<Scalar>;
   using detail::each_vector_of, detail::load_ones, detail::load_part, detail::store_part;
   const Scalar one_of_n = Scalar(1) / static_cast<Scalar>(s.n);
@@ -163,9 +166,9 @@ void row_normalize(const RowShape& s, const Scalar* x, const Scalar* weight, con
 }
 
 /// The gradients of weight and bias are gathered over 64 rows before they are added, so that long sums keep their digits.
-template <class Scalar>
-void row_normalize_backward(const RowShape& s, const Scalar* x, const Scalar* dy, const Scalar* weight, const Scalar* saved, Scalar* dx,
-                            Scalar* dweight, Scalar* dbias, Scalar* scratch) {
+template <class Scalar> void row_normalize_backward(const RowShape& s, const Scalar* x, const Scalar* dy, const Scalar* weight,
+                                                    const Scalar* saved, Scalar* dx, Scalar* dweight, Scalar* dbias,
+                                                    Scalar* scratch) {
   using V = xsimd::batch<Scalar>;
   constexpr long lanes = static_cast<long>(V::size);
   Scalar* weights = scratch;
@@ -199,7 +202,8 @@ void row_normalize_backward(const RowShape& s, const Scalar* x, const Scalar* dy
       const Scalar average = sum * one_of_n, along = product * one_of_n;
       Scalar* out = dx + r * s.pitch;
       for (c = 0; c + lanes <= s.n; c += lanes) {
-        const V hat = (V::load_unaligned(in + c) - V(mean)) * V(inverse), scaled = V::load_unaligned(g + c) * V::load_unaligned(weight + c);
+        const V hat = (V::load_unaligned(in + c) - V(mean)) * V(inverse),
+                scaled = V::load_unaligned(g + c) * V::load_unaligned(weight + c);
         (V(inverse) * (scaled - V(average) - hat * V(along))).store_unaligned(out + c);
       }
       for (; c < s.n; ++c) out[c] = inverse * (g[c] * weight[c] - average - (in[c] - mean) * inverse * along);
@@ -224,9 +228,8 @@ using reference::row_normalize;
 template <class Scalar> void column_moments(const Columns<Scalar>& m, double* sum, double* square, Scalar*) {
   reference::column_moments(m, sum, square);
 }
-template <class Scalar>
-void row_normalize_backward(const RowShape& s, const Scalar* x, const Scalar* dy, const Scalar* weight, const Scalar* saved, Scalar* dx,
-                            Scalar* dweight, Scalar* dbias, Scalar*) {
+template <class Scalar> void row_normalize_backward(const RowShape& s, const Scalar* x, const Scalar* dy, const Scalar* weight,
+                                                    const Scalar* saved, Scalar* dx, Scalar* dweight, Scalar* dbias, Scalar*) {
   reference::row_normalize_backward(s, x, dy, weight, saved, dx, dweight, dbias);
 }
 }  // namespace skein::inline SKEIN_ABI::ops::cpu

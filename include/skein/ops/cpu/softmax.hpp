@@ -67,11 +67,15 @@ template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyPass<Sc
     if (share != 0) {                               // sum_c w_c (-log p_c), spread by the smoothing
       V spread(Scalar(0));
       const auto add = [&](V logit, V w) { spread += w * (V(log_total) - (logit - V(top))); };
-      each_vector_of<Scalar>(n, [&](long c) { add(V::load_unaligned(x + c), p.class_weights ? load_weights<Scalar>(p.class_weights + c) : V(Scalar(1))); },
-                          [&](long c, long left) {  // lanes beyond the row: weight 0 and a finite logit
-                            add(tail.load(x + c, top), p.class_weights ? load_part<Scalar>(p.class_weights + c, left, Scalar(0))
-                                                                                      : load_ones<Scalar>(left));
-                          });
+      each_vector_of<Scalar>(
+          n,
+          [&](long c) {
+            add(V::load_unaligned(x + c), p.class_weights ? load_weights<Scalar>(p.class_weights + c) : V(Scalar(1)));
+          },
+          [&](long c, long left) {  // lanes beyond the row: weight 0 and a finite logit
+            add(tail.load(x + c, top),
+                p.class_weights ? load_part<Scalar>(p.class_weights + c, left, Scalar(0)) : load_ones<Scalar>(left));
+          });
       loss += share * xsimd::hadd(spread);
       attention += share * all_weights;
     }

@@ -23,7 +23,8 @@ template <class Scalar> void dropout(const DropoutShape& s, double rate, const S
   const Scalar scale = rate < 1 ? static_cast<Scalar>(1 / (1 - rate)) : Scalar(0);
   for (long r = 0; r < s.rows; ++r)
     for (long e = 0; e < s.pitch; ++e) {
-      const bool kept = e < s.n && random_word(s.key, s.first + static_cast<std::uint64_t>(r), static_cast<std::uint64_t>(e)) >= threshold;
+      const bool kept =
+          e < s.n && random_word(s.key, s.first + static_cast<std::uint64_t>(r), static_cast<std::uint64_t>(e)) >= threshold;
       y[r * s.pitch + e] = kept ? x[r * s.pitch + e] * scale : Scalar(0);
     }
 }

@@ -40,7 +40,8 @@ template <class Scalar> void column_moments(const Columns<Scalar>& m, double* su
 }
 
 /// sum[c] = sum of dy, product[c] = sum of dy (x - mean).
-template <class Scalar> void column_products(const Columns<Scalar>& m, const Scalar* dy, const Scalar* mean, double* sum, double* product) {
+template <class Scalar>
+void column_products(const Columns<Scalar>& m, const Scalar* dy, const Scalar* mean, double* sum, double* product) {
   for (long c = 0; c < m.width; ++c) sum[c] = product[c] = 0;
   for (long r = 0; r < m.rows; ++r)
     for (long c = 0; c < m.width; ++c) {
@@ -51,22 +52,23 @@ template <class Scalar> void column_products(const Columns<Scalar>& m, const Sca
 }
 
 /// y = (x - mean) scale + shift.
-template <class Scalar> void column_affine(const Columns<Scalar>& m, const Scalar* mean, const Scalar* scale, const Scalar* shift, Scalar* y) {
+template <class Scalar>
+void column_affine(const Columns<Scalar>& m, const Scalar* mean, const Scalar* scale, const Scalar* shift, Scalar* y) {
   for (long r = 0; r < m.rows; ++r)
     for (long c = 0; c < m.width; ++c) y[r * m.width + c] = (m.x[r * m.width + c] - mean[c]) * scale[c] + shift[c];
 }
 
 /// dx = a dy + b (x - mean) + c.
-template <class Scalar>
-void column_combine(const Columns<Scalar>& m, const Scalar* dy, const Scalar* mean, const Scalar* a, const Scalar* b, const Scalar* c, Scalar* dx) {
+template <class Scalar> void column_combine(const Columns<Scalar>& m, const Scalar* dy, const Scalar* mean, const Scalar* a,
+                                            const Scalar* b, const Scalar* c, Scalar* dx) {
   for (long r = 0; r < m.rows; ++r)
     for (long j = 0; j < m.width; ++j)
       dx[r * m.width + j] = a[j] * dy[r * m.width + j] + b[j] * (m.x[r * m.width + j] - mean[j]) + c[j];
 }
 
 /// y = (x - mean) / sqrt(variance + epsilon) weight + bias, each row by itself; saved: (rows, 2), mean and 1 / deviation.
-template <class Scalar>
-void row_normalize(const RowShape& s, const Scalar* x, const Scalar* weight, const Scalar* bias, double epsilon, Scalar* y, Scalar* saved) {
+template <class Scalar> void row_normalize(const RowShape& s, const Scalar* x, const Scalar* weight, const Scalar* bias,
+                                           double epsilon, Scalar* y, Scalar* saved) {
   for (long r = 0; r < s.rows; ++r) {
     const Scalar* in = x + r * s.pitch;
     Scalar* out = y + r * s.pitch;
@@ -84,9 +86,8 @@ void row_normalize(const RowShape& s, const Scalar* x, const Scalar* weight, con
 }
 
 /// Adds to dweight and dbias, and writes dx where it is not null.
-template <class Scalar>
-void row_normalize_backward(const RowShape& s, const Scalar* x, const Scalar* dy, const Scalar* weight, const Scalar* saved, Scalar* dx,
-                            Scalar* dweight, Scalar* dbias) {
+template <class Scalar> void row_normalize_backward(const RowShape& s, const Scalar* x, const Scalar* dy, const Scalar* weight,
+                                                    const Scalar* saved, Scalar* dx, Scalar* dweight, Scalar* dbias) {
   for (long r = 0; r < s.rows; ++r) {
     const Scalar* in = x + r * s.pitch;
     const Scalar* g = dy + r * s.pitch;
@@ -100,8 +101,10 @@ void row_normalize_backward(const RowShape& s, const Scalar* x, const Scalar* dy
       product += static_cast<double>(g[c] * weight[c] * hat);
     }
     if (!dx) continue;
-    const Scalar average = static_cast<Scalar>(sum / static_cast<double>(s.n)), along = static_cast<Scalar>(product / static_cast<double>(s.n));
-    for (long c = 0; c < s.n; ++c) dx[r * s.pitch + c] = inverse * (g[c] * weight[c] - average - (in[c] - mean) * inverse * along);
+    const Scalar average = static_cast<Scalar>(sum / static_cast<double>(s.n)),
+                 along = static_cast<Scalar>(product / static_cast<double>(s.n));
+    for (long c = 0; c < s.n; ++c)
+      dx[r * s.pitch + c] = inverse * (g[c] * weight[c] - average - (in[c] - mean) * inverse * along);
     for (long c = s.n; c < s.pitch; ++c) dx[r * s.pitch + c] = 0;
   }
 }

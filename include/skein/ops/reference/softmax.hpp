@@ -22,7 +22,9 @@ template <class Scalar> struct CrossEntropyPass {
   std::int32_t ignored = 0;                         ///< the label that counts nothing, where `ignores`
 
   bool skipped(std::int32_t label) const { return ignores && label == ignored; }
-  bool legal(std::int32_t label) const { return static_cast<std::uint64_t>(static_cast<std::int64_t>(label)) < static_cast<std::uint64_t>(classes); }
+  bool legal(std::int32_t label) const {
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(label)) < static_cast<std::uint64_t>(classes);
+  }
 };
 
 /// `wrong` is the first row whose label is no class, or -1; the pass stops there.
