@@ -25,9 +25,11 @@ struct PeerVariant {
   int threads = 1;
   bool active = false;                              ///< OpenMP threads spin while they wait
   bool channels_last = false, compile = false;
+  std::string option{};                             ///< one more of the script
 
   std::string name() const {
-    return std::to_string(threads) + " OMP" + (threads > 1 ? active ? " active" : " passive" : "") + (channels_last ? ", channels-last" : "") + (compile ? ", torch.compile" : "");
+    return std::to_string(threads) + " OMP" + (threads > 1 ? active ? " active" : " passive" : "") + (channels_last ? ", channels-last" : "") + (compile ? ", torch.compile" : "") +
+           (option.empty() ? "" : ", " + option.substr(2));
   }
 };
 
@@ -46,6 +48,7 @@ class Peer {
     arguments.insert(arguments.begin(), {std::getenv("SKEIN_PEER_PYTHON"), SKEIN_SOURCE_DIR "/bench/peer/" + script});
     if (v.channels_last) arguments.push_back("--channels-last");
     if (v.compile) arguments.push_back("--compile");
+    if (!v.option.empty()) arguments.push_back(v.option);
     child_ = fork();
     if (child_ < 0) throw std::runtime_error("peer: cannot fork");
     if (child_ == 0) {
@@ -150,9 +153,9 @@ inline std::vector<PeerVariant> variants(int threads, bool images, bool quick) {
     for (bool active : {false, true}) {
       if (t == 1 && active) continue;
       for (bool last : {true, false})
-        if (last ? images : !(quick && images)) v.push_back({t, active, last, false});
+        if (last ? images : !(quick && images)) v.push_back({t, active, last, false, {}});
     }
-  if (!quick) v.push_back({threads, false, images, true});
+  if (!quick) v.push_back({threads, false, images, true, {}});
   return v;
 }
 

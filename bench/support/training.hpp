@@ -173,12 +173,13 @@ inline bool against(Line& l, const Candidate& ours, Peer* peer, const std::strin
 }
 
 /// A step of a network on so many threads against the peer's best.
-template <class Network, class Loss> bool measure_step(Report& report, Line l, long batch, sk::optim::Sgd sgd, double rate) {
+template <class Network, class Loss> bool measure_step(Report& report, Line l, long batch, sk::optim::Sgd sgd, double rate, bool with_peer = true) {
   const Samples<Network, Loss> samples(batch);
   Training<Network, Loss> ours(samples, sgd, l.threads);
   const Exchange exchange;
   const bool images = ModelOf<Network>::input::rank == 3;
-  const auto peer = best_peer("training.py", hand_over(exchange, samples, ours.model(), sgd), variants(l.threads, images, report.quick()), report.quick());
+  std::unique_ptr<Peer> peer;
+  if (with_peer) peer = best_peer("training.py", hand_over(exchange, samples, ours.model(), sgd), variants(l.threads, images, report.quick()), report.quick());
   const std::string wrong = peer ? difference(ours.losses(20), peer->losses(20)) : "";
   l.floor = 1e3 * step_flops<Network>(batch) / (rate * l.threads);
   const bool right = against(l, [&](long n) { return ours.run(n); }, peer.get(), wrong, report.quick());
