@@ -141,7 +141,7 @@ template <class Model, class Loss> class Pass {
     s.derived_version = model_->version();
   }
 
-  template <class Batch> void forward_backward(const Worker& w, const Batch& batch, const PassCall& call, const PassHooks& hooks) {
+  template <class Batch> SKEIN_NOINLINE void forward_backward(const Worker& w, const Batch& batch, const PassCall& call, const PassHooks& hooks) {
     State& s = states_[static_cast<std::size_t>(w.index)];
     refresh(w);
     s.run.context.key = call.key;
@@ -313,7 +313,8 @@ template <class Model, class Loss> class Pass {
     return to;
   }
 
-  template <class Batch> const Scalar* forward_loss(State& s, const Batch& batch, long lo, long hi, Scalar* gradient, double scale) {
+  // Not inlined: the tree of layers is compiled once, not for each executor and phase.
+  template <class Batch> SKEIN_NOINLINE const Scalar* forward_loss(State& s, const Batch& batch, long lo, long hi, Scalar* gradient, double scale) {
     s.run.batch = hi - lo;
     s.run.context.global_first = static_cast<std::uint64_t>(batch.first + lo);
     Scalar* y = outputs_.data() + lo * output_pitch;
@@ -340,7 +341,7 @@ template <class Model, class Loss> class Pass {
     return x;
   }
 
-  template <class Batch> void step(State& s, const Batch& batch, long lo, long hi, double scale) {
+  template <class Batch> SKEIN_NOINLINE void step(State& s, const Batch& batch, long lo, long hi, double scale) {
     Scalar* dy = s.set->gradient.data() + s.run.context.first * output_pitch;
     const Scalar* x = forward_loss(s, batch, lo, hi, dy, scale);
     Root::backward(s.run, nn::At{}, x, outputs_.data() + lo * output_pitch, dy, nullptr);
