@@ -11,6 +11,7 @@ using Model = sk::Model<Mlp, sk::Shape<28, 28, 1>>;
 using Pass = sk::Pass<Model, sk::nn::CrossEntropy>;
 using Optimizer = sk::optim::BoundOptimizer<sk::optim::Sgd, float, sk::Cpu>;
 
+// [quote train]
 void train(sk::ThreadComm& world, Pass& pass, Optimizer& optimizer, sk::data::Loader<>& loader, int epoch, std::int64_t& step) {
   Model& model = pass.model();
   for (const sk::data::Batch<>& batch : loader.epoch(epoch)) {
@@ -22,6 +23,7 @@ void train(sk::ThreadComm& world, Pass& pass, Optimizer& optimizer, sk::data::Lo
       std::printf("epoch %d [%5ld/%ld]  loss %.4f\n", epoch, static_cast<long>(batch.first), static_cast<long>(loader.dataset().size()), sums.mean());
   }
 }
+// [end]
 
 double test(sk::ThreadComm& world, Pass& pass, sk::data::Loader<>& loader) {
   sk::nn::LossSums sums;

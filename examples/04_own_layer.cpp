@@ -7,6 +7,7 @@
 #include <skein/skein.hpp>
 namespace sk = skein;
 
+// [quote layer]
 /// y = scale * x, with one trained factor a feature.
 struct Scale {
   static constexpr sk::LayerInfo describe(sk::Extents in) {
@@ -26,6 +27,7 @@ struct Scale {
       }
   }
 };
+// [end]
 
 /// x / (1 + exp(-x)) (Ramachandran, Zoph, Le, 2017).
 struct Swish {

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// What docs/guide quotes of parallel and train. A region stands between [quote name] and [end].
+#include <catch2/catch.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <skein/skein.hpp>
+
+#include "../support/temporary_folder.hpp"
+
+namespace sk = skein;
+
+struct GuideDigits : sk::nn::Sequential<sk::nn::Flatten, sk::nn::Linear<32>, sk::nn::Relu, sk::nn::Linear<10>> {};
+using DigitsModel = sk::Model<GuideDigits, sk::Shape<28, 28, 1>>;
+
+// [quote own_policy]
+struct Freeze {                                                    // puts some of the weights back after every step
+  long count;
+  struct Strand : sk::parallel::Strand {
+    float* weights = nullptr;
+    std::vector<float> kept;
+    bool after_step(std::int64_t) {
+      for (std::size_t i = 0; i < kept.size(); ++i) weights[i] = kept[i];
+      return true;                                                 // they have changed: what is derived of them is made anew
+    }
+  };
+  template <class R> Strand bind(const R& replica) const {
+    Strand s;
+    s.weights = replica.parameters.data;
+    s.kept.assign(s.weights, s.weights + count);
+    return s;
+  }
+};
+// [end]
+
+TEST_CASE("guide: data parallelism", "[guide]") {
+  const auto data = sk::data::synthetic_digits(600, sk::Seed{1});
+  std::vector<double> curves[2];
+  std::vector<sk::parallel::BucketTrace> buckets;
+  // [quote data_parallel]
+  sk::spawn(2, [&](sk::ThreadComm& world) {
+    DigitsModel model{sk::Seed{1}};
+    sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f},
+                        sk::parallel::DataParallel{world, {.bucket_bytes = 2048}}};
+    const sk::History history = trainer.fit(data, {.epochs = 1, .batch = 100, .record_steps = true, .threads = 1});
+    if (world.rank() != 0) return;
+    curves[0] = history.losses();
+    for (const sk::parallel::BucketTrace& b : trainer.stepper().strand().trace()) buckets.push_back(b);    // of the last step
+  });
+  // [end]
+  CHECK(buckets.size() == 2);
+  DigitsModel model{sk::Seed{1}};
+  sk::Trainer alone{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}};
+  curves[1] = alone.fit(data, {.epochs = 1, .batch = 100, .record_steps = true, .progress = false}).losses();
+  REQUIRE(curves[0].size() == 6);
+  for (std::size_t i = 0; i < 6; ++i) CHECK(curves[0][i] == Approx(curves[1][i]).epsilon(1e-5));
+
+  DigitsModel other{sk::Seed{1}};
+  const float first = std::as_const(other).parameters()[0], last = std::as_const(other).parameters()[10000];
+  sk::Trainer frozen{other, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}, Freeze{100}};
+  frozen.fit(data, {.epochs = 1, .batch = 100, .progress = false});
+  CHECK(std::as_const(other).parameters()[0] == first);
+  CHECK(std::as_const(other).parameters()[10000] != last);
+}
+
+TEST_CASE("guide: fit, callbacks, metrics, files", "[guide]") {
+  const support::TemporaryFolder folder;
+  const auto all = sk::data::synthetic_digits(1200, sk::Seed{1});
+  const auto train = all.slice(0, 1000), test = all.slice(1000, 1200);
+  DigitsModel model{sk::Seed{1}};
+  sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Adam{.lr = 2e-3f}};
+  // [quote fit]
+  sk::train::ConfusionMatrix matrix{10};
+  const sk::History history = trainer.fit(train, {
+      .epochs = 20, .batch = 50, .validate = test,
+      .metrics = {sk::train::TopK{3}, std::ref(matrix)},
+      .callbacks = {sk::train::EarlyStopping{.patience = 3},
+                    sk::train::best_model([&](const sk::train::EpochRecord&) { trainer.save(folder / "best.skein"); }),
+                    [](const sk::train::EpochRecord& epoch) { if (epoch.training.loss > 10) throw sk::Error("it diverges"); }},
+      .progress = false});
+  history.write_csv(folder / "curves.csv");
+  history.write_svg(folder / "curves.svg");
+  // [end]
+  CHECK(history.best().validation.accuracy > 0.3);
+  CHECK(matrix.text().size() > 100);
+
+  // [quote files]
+  DigitsModel fresh{sk::Seed{2}};
+  sk::Trainer loaded{fresh, sk::nn::CrossEntropy{}, sk::optim::Adam{.lr = 2e-3f}};
+  loaded.load(folder / "best.skein");                              // of another network or optimizer: a FileError that says so
+  const sk::train::Scores scores = loaded.evaluate(test);
+  const sk::Tensor<float, 2> logits = loaded.predict(test);        // (200, 10)
+  // [end]
+  CHECK(scores.accuracy == Approx(history.best().validation.accuracy));
+  CHECK(logits.extent(0) == 200);
+}
