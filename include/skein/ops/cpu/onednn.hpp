@@ -145,7 +145,7 @@ class Primitive {
   }
   Primitive(const Primitive&) = delete;
   ~Primitive() {
-    for (const dnnl_exec_arg_t& a : arguments_) dnnl_memory_destroy(a.memory);
+    for (std::size_t i = 0; i < pointers_.size(); ++i) dnnl_memory_destroy(arguments_[i].memory);
     dnnl_primitive_destroy(p_);
   }
   void run(std::initializer_list<const void*> pointers) {
@@ -153,15 +153,16 @@ class Primitive {
     std::size_t i = 0;
     for (const void* p : pointers) point(i++, const_cast<void*>(p));
     point(i, t.scratchpad.data());
-    check(dnnl_primitive_execute(p_, t.stream, static_cast<int>(arguments_.size()), arguments_.data()), "running a primitive");
+    check(dnnl_primitive_execute(p_, t.stream, static_cast<int>(pointers_.size()), arguments_), "running a primitive");
     check(dnnl_stream_wait(t.stream), "waiting");
   }
 
  private:
   void add(const Argument& a) {
-    dnnl_exec_arg_t e{a.index, nullptr};
+    if (pointers_.size() == most) throw DeviceError("oneDNN: a primitive takes more arguments than Primitive::most");
+    dnnl_exec_arg_t& e = arguments_[pointers_.size()];
+    e.arg = a.index;
     check(dnnl_memory_create(&e.memory, a.layout, engine(), DNNL_MEMORY_NONE), "making memory");
-    arguments_.push_back(e);
     pointers_.push_back(nullptr);
   }
   void point(std::size_t i, void* p) {
@@ -170,7 +171,8 @@ class Primitive {
     pointers_[i] = p;
   }
   dnnl_primitive_t p_ = nullptr;
-  std::vector<dnnl_exec_arg_t> arguments_;
+  static constexpr std::size_t most = 12;
+  dnnl_exec_arg_t arguments_[most] = {};    // no std::vector: nvcc 13.0 crashes on one of a C struct without a name
   std::vector<void*> pointers_;
 };
 
