@@ -102,7 +102,7 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
       for (int p = 0; p < N; ++p)
 #pragma GCC unroll 16
         for (int v = 0; v < C; ++v) {
-          if (P.g.relu && !P.g.pooled()) sum[p][v] = xsimd::select(sum[p][v] < V(Scalar(0)), V(Scalar(0)), sum[p][v]);
+          if (P.g.relu && !P.g.pooled()) sum[p][v] = xsimd::max(V(Scalar(0)), sum[p][v]);       // NaN stays
           store_to(to + p * pitch + first + v * lanes, sum[p][v]);
         }
     }

@@ -44,7 +44,7 @@ template <class Scalar, DirectPlan P, int Pitch> struct PoolRows {
         }
         if (P.g.relu) {
           place = xsimd::select(best <= V(Scalar(0)), V(static_cast<Scalar>(no_winner)), place);
-          best = xsimd::select(best < V(Scalar(0)), V(Scalar(0)), best);
+          best = xsimd::max(V(Scalar(0)), best);                     // a NaN stays
         }
         const long at = 1L * column * channels + c;
         put(y + at, winners + at, best, place, channels - c);
@@ -54,17 +54,17 @@ template <class Scalar, DirectPlan P, int Pitch> struct PoolRows {
 
  private:
   static SKEIN_ALWAYS_INLINE void put(Scalar* y, Winner* winners, const V& best, const V& place, int left) {
-    alignas(64) Scalar places[lanes];
-    place.store_aligned(places);
     if (channels % lanes == 0 || left >= lanes) {
       store_to(y, best);
-      for (int i = 0; i < lanes; ++i) winners[i] = static_cast<Winner>(places[i]);
+      store_bytes<lanes>(winners, place);
     } else {
       alignas(64) Scalar values[lanes];
+      Winner places[lanes];
       best.store_aligned(values);
+      store_bytes<lanes>(places, place);
       constexpr int tail = channels % lanes;
       std::memcpy(y, values, tail * sizeof(Scalar));
-      for (int i = 0; i < tail; ++i) winners[i] = static_cast<Winner>(places[i]);
+      std::memcpy(winners, places, tail);
     }
   }
 };

@@ -104,6 +104,7 @@ template <class Scalar, DirectPlan P> struct DirectWidth {
           for (int ky = 0; ky < kernel; ++ky, from += row_pitch) {
 #pragma GCC unroll 16
             for (int kx = 0; kx < kernel; ++kx, w += together) {
+              forget(from);
               V weight[together];
 #pragma GCC unroll 16
               for (int f = 0; f < together; ++f) weight[f] = V(w[f]);
@@ -130,16 +131,13 @@ template <class Scalar, DirectPlan P> struct DirectWidth {
 #pragma GCC unroll 16
       for (int q = 1; q < places; ++q) {
         const auto wins = sum[q] > best;
-        best = xsimd::select(wins, sum[q], best);
+        best = xsimd::max(sum[q], best);            // the second where one is not a number
         place = xsimd::select(wins, V(static_cast<Scalar>(q)), place);
       }
       if (P.g.relu) place = xsimd::select(best <= zero, V(static_cast<Scalar>(no_winner)), place);
-      alignas(64) Scalar out[lanes];
-      place.store_aligned(out);
-      if (f < filters)
-        for (int i = 0; i < lanes; ++i) winners[f * P.winner_plane() + j + i] = static_cast<Winner>(out[i]);
+      if (f < filters) store_bytes<lanes>(winners + f * P.winner_plane() + j, place);
     }
-    if (P.g.relu && (by_channel || !P.g.pooled())) best = xsimd::select(best < zero, zero, best);
+    if (P.g.relu && (by_channel || !P.g.pooled())) best = xsimd::max(zero, best);
     store_to(values + f * line_pitch + j, best);
   }
 };

@@ -39,5 +39,30 @@ template <class V> SKEIN_ALWAYS_INLINE void keep([[maybe_unused]] V& v) {
 #endif
 }
 
+/// Lanes that hold small whole numbers, as bytes. (Compilers make scalar code of this loop where lanes are floating-point.)
+template <int Lanes, class V> SKEIN_ALWAYS_INLINE void store_bytes(unsigned char* to, const V& v) {
+  using Scalar = typename V::value_type;
+#if defined(__AVX512F__)
+  if constexpr (sizeof(Scalar) == 4 && Lanes == 16) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(_mm512_cvttps_epi32(v.data)));
+    return;
+  }
+#endif
+#if defined(__AVX2__)
+  if constexpr (sizeof(Scalar) == 4 && Lanes == 8) {
+    const __m256i wide = _mm256_cvttps_epi32(v.data);
+    const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(words, words));
+    return;
+  }
+#endif
+  alignas(64) Scalar lanes[Lanes];
+  v.store_aligned(lanes);
+  for (int i = 0; i < Lanes; ++i) to[i] = static_cast<unsigned char>(static_cast<int>(lanes[i]));
+}
+
+/// Hides where a pointer came from: else the compiler keeps what it loaded for one tap for the next ones, and spills.
+template <class T> SKEIN_ALWAYS_INLINE void forget(T*& p) { asm("" : "+r"(p)); }
+
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
 #endif
