@@ -44,19 +44,25 @@ void check(bool right) {
 
 struct Report {
   FILE* json = nullptr;
-  void line(const char* metric, const char* peer_name, const char* unit, double ours, double peer, Interval r, double must, double hope, bool holds) const {
+  void line(const char* metric, const char* peer_name, const char* unit, double ours, double peer, Interval r, double must,
+            double hope, bool holds) const {
     if (!json) return;
     std::fprintf(json,
-                 "{\"bench\": \"shared_memory\", \"metric\": \"%s\", \"ours\": %.4g, \"peer\": %.4g, \"peer_name\": \"%s\", \"unit\": \"%s\", "
-                 "\"ratio\": %.4g, \"low\": %.4g, \"high\": %.4g, \"floor\": null, \"of_floor\": null, \"must\": %g, \"hope\": %g, \"holds\": %s, "
+                 "{\"bench\": \"shared_memory\", \"metric\": \"%s\", \"ours\": %.4g, \"peer\": %.4g, \"peer_name\": \"%s\", "
+                 "\"unit\": \"%s\", "
+                 "\"ratio\": %.4g, \"low\": %.4g, \"high\": %.4g, \"floor\": null, \"of_floor\": null, \"must\": %g, \"hope\": "
+                 "%g, \"holds\": %s, "
                  "\"threads\": 2, \"isa\": \"\", \"note\": \"%d ranks\"}\n",
                  metric, ours, peer, peer_name, unit, r.median, r.low, r.high, must, hope, holds ? "true" : "false", 2);
   }
 };
 
 void processes(sk::MpiComm& world, int rounds, const Report& report) {
-  if (world.rank() == 0) std::printf("between processes        ours us   GB/s   Open MPI us   ratio (95 %%)          best/best  must 0.50, hope 0.30\n");
-  for (const std::size_t bytes : {std::size_t{40000}, std::size_t{64} << 10, std::size_t{256} << 10, std::size_t{1} << 20, std::size_t{4} << 20, std::size_t{16} << 20}) {
+  if (world.rank() == 0)
+    std::printf(
+        "between processes        ours us   GB/s   Open MPI us   ratio (95 %%)          best/best  must 0.50, hope 0.30\n");
+  for (const std::size_t bytes : {std::size_t{40000}, std::size_t{64} << 10, std::size_t{256} << 10, std::size_t{1} << 20,
+                                  std::size_t{4} << 20, std::size_t{16} << 20}) {
     std::vector<float> a(bytes / 4, static_cast<float>(world.rank() + 1)), b(a);
     world.all_reduce(a);
     MPI_Allreduce(MPI_IN_PLACE, b.data(), static_cast<int>(b.size()), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
@@ -84,9 +90,10 @@ void processes(sk::MpiComm& world, int rounds, const Report& report) {
     }
     if (world.rank() != 0) continue;
     const Interval r = bootstrap(ratios);
-    std::printf("  %9zu bytes   %12.2f %6.1f %13.2f   %.2f [%.2f, %.2f]      %.2f\n", bytes, best[0] * 1e6, static_cast<double>(bytes) / best[0] / 1e9, best[1] * 1e6,
-                r.median, r.low, r.high, best[0] / best[1]);
-    report.line(("processes " + std::to_string(bytes) + " bytes").c_str(), "Open MPI", "us", best[0] * 1e6, best[1] * 1e6, r, 0.5, 0.3, r.high <= 0.5);
+    std::printf("  %9zu bytes   %12.2f %6.1f %13.2f   %.2f [%.2f, %.2f]      %.2f\n", bytes, best[0] * 1e6,
+                static_cast<double>(bytes) / best[0] / 1e9, best[1] * 1e6, r.median, r.low, r.high, best[0] / best[1]);
+    report.line(("processes " + std::to_string(bytes) + " bytes").c_str(), "Open MPI", "us", best[0] * 1e6, best[1] * 1e6, r, 0.5,
+                0.3, r.high <= 0.5);
   }
 }
 
@@ -114,8 +121,11 @@ void threads(int rounds, const Report& report) {
       std::sort(times.begin(), times.end());
       const double best = times[0], rate = static_cast<double>(bytes) / best / 1e9;
       std::printf("  %9zu bytes   %12.2f %6.1f %11.2f\n", bytes, best * 1e6, rate, times[times.size() / 2] * 1e6);
-      if (bytes == 40000) report.line("threads 40 kB", "must 2 us", "us", best * 1e6, 2, {best * 5e5, best * 5e5, best * 5e5}, 1, 1, best <= 2e-6);
-      if (bytes == 4000000) report.line("threads 4 MB", "must 20 GB/s", "us", best * 1e6, 200, {best / 2e-4, best / 2e-4, best / 2e-4}, 1, 1, rate >= 20);
+      if (bytes == 40000)
+        report.line("threads 40 kB", "must 2 us", "us", best * 1e6, 2, {best * 5e5, best * 5e5, best * 5e5}, 1, 1, best <= 2e-6);
+      if (bytes == 4000000)
+        report.line("threads 4 MB", "must 20 GB/s", "us", best * 1e6, 200, {best / 2e-4, best / 2e-4, best / 2e-4}, 1, 1,
+                    rate >= 20);
     });
   }
 }

@@ -68,7 +68,8 @@ TEST_CASE("calls that differ are named on every rank") {
   if (world.size() < 2) return;
   std::vector<float> data(world.rank() == 1 ? 7 : 8);
   const std::string text = thrown([&] { world.all_reduce(data); });
-  CHECK_THAT(text, Contains("collective call 0 differs between ranks: rank") && Contains(": all_reduce(Sum) of 8 float; rank 1: all_reduce(Sum) of 7 float"));
+  CHECK_THAT(text, Contains("collective call 0 differs between ranks: rank") &&
+                       Contains(": all_reduce(Sum) of 8 float; rank 1: all_reduce(Sum) of 7 float"));
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -77,9 +78,11 @@ TEST_CASE("a message of another length is refused") {
   std::vector<int> two(2), four(4);
   sk::MpiComm one{MPI_COMM_SELF, options(true, 20)}, another{MPI_COMM_SELF, options(true, 20)};
   one.send(three, 0, 1);
-  CHECK_THAT(thrown([&] { one.recv(two, 0, 1); }), Equals("recv from rank 0 (tag 1): the message is longer than the receiver's span of 8 bytes"));
+  CHECK_THAT(thrown([&] { one.recv(two, 0, 1); }),
+             Equals("recv from rank 0 (tag 1): the message is longer than the receiver's span of 8 bytes"));
   another.send(three, 0, 2);
-  CHECK_THAT(thrown([&] { another.recv(four, 0, 2); }), Equals("recv from rank 0 (tag 2): the message has 12 bytes, the receiver's span 16"));
+  CHECK_THAT(thrown([&] { another.recv(four, 0, 2); }),
+             Equals("recv from rank 0 (tag 2): the message has 12 bytes, the receiver's span 16"));
 }
 
 TEST_CASE("the same bits over threads, shared memory and messages") {

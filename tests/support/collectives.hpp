@@ -23,7 +23,8 @@ inline void require(bool holds, const std::string& what) {
 
 /// Irregular values whose sum depends on the order of the ranks.
 template <class T> T value(int rank, std::size_t i) {
-  const auto x = static_cast<double>((static_cast<unsigned>(rank + 1) * 2654435761u + static_cast<unsigned>(i) * 40503u) % 10007u);
+  const auto x =
+      static_cast<double>((static_cast<unsigned>(rank + 1) * 2654435761u + static_cast<unsigned>(i) * 40503u) % 10007u);
   if constexpr (std::is_floating_point_v<T>) return static_cast<T>((x - 5000.0) * 0.37 + 1.0 / (x + 3.0));
   else return static_cast<T>(static_cast<long>(x) % 11);
 }
@@ -50,13 +51,16 @@ template <class T, class Op> std::vector<T> reduced(int ranks, std::size_t n, co
     for (std::size_t i = 0; i < n; ++i) sum[i] = op(sum[i], next[i]);
   }
   if constexpr (std::is_same_v<Op, sk::Mean>)
-    for (T& x : sum) x = std::is_floating_point_v<T> ? static_cast<T>(x * (T(1) / static_cast<T>(ranks))) : static_cast<T>(x / static_cast<T>(ranks));
+    for (T& x : sum)
+      x = std::is_floating_point_v<T> ? static_cast<T>(x * (T(1) / static_cast<T>(ranks)))
+                                      : static_cast<T>(x / static_cast<T>(ranks));
   return sum;
 }
 
 template <class T, class Comm, class Op> void reductions(Comm& world, std::size_t n, const Op& op) {
   const int ranks = world.size(), me = world.rank();
-  const std::string at = " of " + std::to_string(n) + " values of " + std::to_string(sizeof(T)) + " bytes on " + std::to_string(ranks) + " ranks";
+  const std::string at =
+      " of " + std::to_string(n) + " values of " + std::to_string(sizeof(T)) + " bytes on " + std::to_string(ranks) + " ranks";
   const std::vector<T> wanted = reduced<T>(ranks, n, op);
 
   std::vector<T> data = values<T>(me, n);
@@ -73,7 +77,8 @@ template <class T, class Comm, class Op> void reductions(Comm& world, std::size_
   const std::vector<T> all = reduced<T>(ranks, whole, op);
   std::vector<T> send = values<T>(me, whole), part(n);
   world.reduce_scatter(send, part, op);
-  require(same_bits(part, std::vector<T>(all.begin() + static_cast<long>(n) * me, all.begin() + static_cast<long>(n) * (me + 1))), "reduce_scatter" + at);
+  require(same_bits(part, std::vector<T>(all.begin() + static_cast<long>(n) * me, all.begin() + static_cast<long>(n) * (me + 1))),
+          "reduce_scatter" + at);
   require(same_bits(send, values<T>(me, whole)), "reduce_scatter changed what it sends" + at);
 
   std::vector<std::size_t> counts;
@@ -87,13 +92,15 @@ template <class T, class Comm, class Op> void reductions(Comm& world, std::size_
   part.assign(counts[static_cast<std::size_t>(me)], T{});
   send = values<T>(me, sum);
   world.reduce_scatter_v(send, counts, part, op);
-  require(same_bits(part, std::vector<T>(uneven.begin() + static_cast<long>(before), uneven.begin() + static_cast<long>(before + part.size()))),
+  require(same_bits(part, std::vector<T>(uneven.begin() + static_cast<long>(before),
+                                         uneven.begin() + static_cast<long>(before + part.size()))),
           "reduce_scatter_v" + at);
 
   // several in flight, waited for in another order than started, polled in between
   std::array<std::vector<T>, 5> flying;
   for (auto& f : flying) f = values<T>(me, n);
-  auto a = world.start_all_reduce(flying[0], op), b = world.start_all_reduce(flying[1], op), c = world.start_all_reduce(flying[2], op);
+  auto a = world.start_all_reduce(flying[0], op), b = world.start_all_reduce(flying[1], op),
+       c = world.start_all_reduce(flying[2], op);
   auto d = world.start_broadcast(flying[3], ranks - 1), e = world.start_all_reduce(flying[4], op);
   e.wait();
   while (!c.poll()) {}
@@ -106,7 +113,8 @@ template <class T, class Comm, class Op> void reductions(Comm& world, std::size_
 
 template <class T, class Comm> void movements(Comm& world, std::size_t n) {
   const int ranks = world.size(), me = world.rank();
-  const std::string at = " of " + std::to_string(n) + " values of " + std::to_string(sizeof(T)) + " bytes on " + std::to_string(ranks) + " ranks";
+  const std::string at =
+      " of " + std::to_string(n) + " values of " + std::to_string(sizeof(T)) + " bytes on " + std::to_string(ranks) + " ranks";
   for (int root = 0; root < ranks; ++root) {
     std::vector<T> data = values<T>(me, n);
     world.broadcast(data, root);
@@ -153,7 +161,8 @@ template <class Comm> void conveniences(Comm& world) {
   require(world.all_reduce(1.5 * me, sk::Max{}) == 1.5 * (ranks - 1), "all_reduce of one double");
   require(world.broadcast(me * 10, ranks - 1) == (ranks - 1) * 10, "broadcast of one int");
   const std::vector<std::string> texts = world.all_gather("rank " + std::string(static_cast<std::size_t>(me), 'x'));
-  for (int r = 0; r < ranks; ++r) require(texts[static_cast<std::size_t>(r)] == "rank " + std::string(static_cast<std::size_t>(r), 'x'), "all_gather of texts");
+  for (int r = 0; r < ranks; ++r)
+    require(texts[static_cast<std::size_t>(r)] == "rank " + std::string(static_cast<std::size_t>(r), 'x'), "all_gather of texts");
   require(world.broadcast(std::string(me == 0 ? "from the root" : ""), 0) == "from the root", "broadcast of a text");
   struct Pair { int a; double b; };
   const std::vector<Pair> pairs = world.all_gather(Pair{me, 0.5 * me});
@@ -163,7 +172,8 @@ template <class Comm> void conveniences(Comm& world) {
   // short messages do not wait for their receiver; whoever comes first is received from any_rank
   int token = me, got = -1;
   world.send(std::span<int>(&token, 1), (me + 1) % ranks, 9);
-  require(world.recv(std::span<int>(&got, 1), sk::any_rank, 9) == (me + ranks - 1) % ranks && got == (me + ranks - 1) % ranks, "a token round the ring");
+  require(world.recv(std::span<int>(&got, 1), sk::any_rank, 9) == (me + ranks - 1) % ranks && got == (me + ranks - 1) % ranks,
+          "a token round the ring");
 
   world.assert_same("the plan", "equal on all");
   std::string said;
@@ -174,7 +184,11 @@ template <class Comm> void conveniences(Comm& world) {
   }
   const std::string wanted = ranks == 1 ? "" : "the plan of the step differs between ranks: ";
   require(said.substr(0, wanted.size()) == wanted && (ranks == 1) == said.empty(), "assert_same says: " + said);
-  if (ranks == 3) require(said == "the plan of the step differs between ranks: ranks 0, 1: ResNet; rank 2: LeNet. Start every rank with the same program and options", said);
+  if (ranks == 3)
+    require(said ==
+                "the plan of the step differs between ranks: ranks 0, 1: ResNet; rank 2: LeNet. Start every rank with the same "
+                "program and options",
+            said);
 }
 
 template <class Comm> void splits(Comm& world) {

@@ -30,7 +30,9 @@ template <class Derived, DeviceTag Device> class Collectives {
 
   /// Every rank's span becomes the reduction over all ranks, in place. Blocking; 2 (N - 1) / N B bytes in and out of each rank;
   /// deterministic: the order of the ranks, whatever N's transport.
-  template <SpanLike R, class Op = Sum> void all_reduce(R&& data, Op op = {}) { run(all_reduce_operation(span_of<Device>(data), op)); }
+  template <SpanLike R, class Op = Sum> void all_reduce(R&& data, Op op = {}) {
+    run(all_reduce_operation(span_of<Device>(data), op));
+  }
   /// The same, started. All ranks start their collectives in the same order. The engine works within poll and wait only.
   template <SpanLike R, class Op = Sum> auto start_all_reduce(R&& data, Op op = {}) {
     return start(all_reduce_operation(span_of<Device>(data), op));
@@ -79,7 +81,8 @@ template <class Derived, DeviceTag Device> class Collectives {
     check_types(from, to);
     if (from.size != to.size || from.size % ranks() != 0)
       throw ArgumentError("all_to_all: both spans must hold one piece a rank, that is " + std::to_string(ranks()) +
-                          " equal pieces; they hold " + std::to_string(from.size) + " and " + std::to_string(to.size) + " values");
+                          " equal pieces; they hold " + std::to_string(from.size) + " and " + std::to_string(to.size) +
+                          " values");
     run(make(Collective::AllToAll, from.data, to.data, from.size / ranks()));
   }
 
@@ -110,7 +113,8 @@ template <class Derived, DeviceTag Device> class Collectives {
   }
   static Operation start_barrier_operation() { return {}; }
   template <class T, class U> static void check_types(DeviceSpan<T, Device>, DeviceSpan<U, Device>) {
-    static_assert(std::is_same_v<std::remove_const_t<T>, U>, "both spans of a collective must have the same type of value, and the second be writable");
+    static_assert(std::is_same_v<std::remove_const_t<T>, U>,
+                  "both spans of a collective must have the same type of value, and the second be writable");
   }
 
  private:
@@ -145,8 +149,8 @@ template <class Derived, DeviceTag Device> class Collectives {
     for (const std::size_t c : counts) sum += c;
     if (counts.size() != ranks() || sum != whole || counts[static_cast<std::size_t>(self().rank())] != part)
       throw ArgumentError(std::string(call) + ": counts must name one piece a rank that add up to the longer span; " +
-                          std::to_string(counts.size()) + " counts add up to " + std::to_string(sum) + " of " + std::to_string(whole) +
-                          " values, and this rank's span holds " + std::to_string(part));
+                          std::to_string(counts.size()) + " counts add up to " + std::to_string(sum) + " of " +
+                          std::to_string(whole) + " values, and this rank's span holds " + std::to_string(part));
     o.counts = counts.data();
     o.signature.count = sum;
     o.signature.counts_hash = hash_bytes(counts.data(), counts.size_bytes());

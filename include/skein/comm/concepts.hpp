@@ -37,7 +37,10 @@ template <class C, class T = float, class Op = Sum> concept ReducesToRoot =
     Reduces<C, T, Op> && requires(C& c, CommSpan<C, T> s, Op op) { c.reduce(s, op, 0); };
 template <class C, class T = float, class Op = Sum> concept ReduceScatters =
     Reduces<C, T, Op> && requires(C& c, CommSpan<C, const T> s, CommSpan<C, T> t, Op op) { c.reduce_scatter(s, t, op); };
-template <class C, class T = float> concept Broadcasts = Communicator<C> && requires(C& c, CommSpan<C, T> s) { c.broadcast(s, 0); };
+template <class C, class T = float>
+concept Broadcasts = Communicator<C> && requires(C& c, CommSpan<C, T> s) {
+  c.broadcast(s, 0);
+};
 template <class C, class T = float> concept AllGathers =
     Communicator<C> && requires(C& c, CommSpan<C, const T> s, CommSpan<C, T> t) { c.all_gather(s, t); };
 template <class C, class T = float> concept AllToAlls =
@@ -60,10 +63,13 @@ template <class C, class Device> inline constexpr bool works_on = std::same_as<t
 /// Refuses at compile time, with one sentence, a type that is no communicator of the device.
 template <class C, class Device = Cpu> consteval void assert_communicator() {
   if constexpr (!Communicator<C>)
-    static_assert(comm::is_a_communicator<C>, "this is no communicator: it needs a type `device` (Cpu or Cuda), rank() and size() that return int, and a `name`");
+    static_assert(
+        comm::is_a_communicator<C>,
+        "this is no communicator: it needs a type `device` (Cpu or Cuda), rank() and size() that return int, and a `name`");
   else
     static_assert(comm::works_on<C, Device>,
-                  "the communicator moves memory of another device than the model's: MpiComm and ThreadComm go with Cpu, NcclComm with Cuda");
+                  "the communicator moves memory of another device than the model's: MpiComm and ThreadComm go with Cpu, "
+                  "NcclComm with Cuda");
 }
 
 }  // namespace skein::inline SKEIN_ABI

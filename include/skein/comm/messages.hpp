@@ -29,7 +29,8 @@ template <class Derived, DeviceTag Device> class Messages : public Collectives<D
   /// The same, started.
   template <SpanLike R> auto isend(R&& data, int to, int tag = 0) {
     const auto s = span_of<Device>(data);
-    static_assert(Transportable<typename decltype(s)::value_type>, "what travels between ranks must be trivially copyable: serialise it first");
+    static_assert(Transportable<typename decltype(s)::value_type>,
+                  "what travels between ranks must be trivially copyable: serialise it first");
     this->checked_rank(to, "send");
     return request(this->engine().start_send(s.data, s.size * sizeof(*s.data), to, checked_tag(tag)));
   }
@@ -43,7 +44,8 @@ template <class Derived, DeviceTag Device> class Messages : public Collectives<D
   /// The same, started; request.peer() is the sender once it is done.
   template <SpanLike R> auto irecv(R&& data, int from, int tag = 0) {
     const auto s = span_of<Device>(data);
-    static_assert(Transportable<typename decltype(s)::value_type>, "what travels between ranks must be trivially copyable: serialise it first");
+    static_assert(Transportable<typename decltype(s)::value_type>,
+                  "what travels between ranks must be trivially copyable: serialise it first");
     if (from != any_rank) this->checked_rank(from, "recv");
     return request(this->engine().start_recv(s.data, s.size * sizeof(*s.data), from, checked_tag(tag)));
   }
@@ -59,7 +61,9 @@ template <class Derived, DeviceTag Device> class Messages : public Collectives<D
     return x;
   }
   /// The values of all ranks. Blocking; allocates the result.
-  template <class T> requires(Transportable<T> && !SpanLike<T> && !std::is_array_v<T> && !std::is_pointer_v<T>) std::vector<T> all_gather(const T& x) {
+  template <class T>
+  requires(Transportable<T> && !SpanLike<T> && !std::is_array_v<T> &&
+           !std::is_pointer_v<T>) std::vector<T> all_gather(const T& x) {
     std::vector<T> all(this->ranks());
     this->all_gather(DeviceSpan<const T, Device>{&x, 1}, DeviceSpan<T, Device>{all.data(), all.size()});
     return all;

@@ -26,13 +26,21 @@ template <class T> constexpr std::uint8_t scalar_code() {
   if constexpr (std::is_same_v<T, float>) return 1;
   else if constexpr (std::is_same_v<T, double>) return 2;
   else if constexpr (std::is_integral_v<T> && sizeof(T) <= 8)
-    return static_cast<std::uint8_t>((sizeof(T) == 1 ? 3 : sizeof(T) == 2 ? 5 : sizeof(T) == 4 ? 7 : 9) + (std::is_unsigned_v<T> ? 1 : 0));
+    return static_cast<std::uint8_t>((sizeof(T) == 1   ? 3
+                                      : sizeof(T) == 2 ? 5
+                                      : sizeof(T) == 4 ? 7
+                                                       : 9) +
+                                     (std::is_unsigned_v<T> ? 1 : 0));
   else return 0;
 }
 
 /// An index into reduction_names.
 template <class Op> constexpr std::uint8_t reduction_code() {
-  return std::is_same_v<Op, Sum> ? 1 : std::is_same_v<Op, Mean> ? 2 : std::is_same_v<Op, Max> ? 3 : std::is_same_v<Op, Min> ? 4 : 5;
+  return std::is_same_v<Op, Sum>    ? 1
+         : std::is_same_v<Op, Mean> ? 2
+         : std::is_same_v<Op, Max>  ? 3
+         : std::is_same_v<Op, Min>  ? 4
+                                    : 5;
 }
 
 /// What all ranks must agree on in one call.

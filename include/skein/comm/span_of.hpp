@@ -20,9 +20,10 @@ template <class R> struct DeviceOf { using type = Cpu; };
 template <class R> requires requires { typename R::device; } struct DeviceOf<R> { using type = typename R::device; };
 
 template <class Device, class R> struct span_on {
-  static_assert(std::is_same_v<Device, typename DeviceOf<R>::type>,
-                "this communicator moves memory of another device: take the communicator of the span's device (NcclComm for Cuda), "
-                "or copy the values with .to<>() first");
+  static_assert(
+      std::is_same_v<Device, typename DeviceOf<R>::type>,
+      "this communicator moves memory of another device: take the communicator of the span's device (NcclComm for Cuda), "
+      "or copy the values with .to<>() first");
 };
 
 /// The range as a span on the communicator's device.
@@ -31,13 +32,15 @@ template <class Device, SpanLike R> constexpr auto span_of(R&& range) {
   if constexpr (IsDeviceSpan<std::remove_cvref_t<R>>::value) {
     return DeviceSpan<std::remove_pointer_t<decltype(range.data)>, Device>{range.data, range.size};
   } else {
-    return DeviceSpan<std::remove_pointer_t<decltype(range.data())>, Device>{range.data(), static_cast<std::size_t>(range.size())};
+    return DeviceSpan<std::remove_pointer_t<decltype(range.data())>, Device>{range.data(),
+                                                                             static_cast<std::size_t>(range.size())};
   }
 }
 
 template <bool Known> struct reduces {
-  static_assert(Known, "this communicator cannot reduce this type with this operation: take sk::Sum, Mean, Max or Min of a scalar, or, "
-                       "where the communicator allows it, a small function object T(T, T)");
+  static_assert(Known,
+                "this communicator cannot reduce this type with this operation: take sk::Sum, Mean, Max or Min of a scalar, or, "
+                "where the communicator allows it, a small function object T(T, T)");
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm

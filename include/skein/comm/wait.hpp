@@ -48,17 +48,18 @@ struct Need {
 inline void sleep_while(const Counter& word, std::uint32_t seen, [[maybe_unused]] Reach reach, std::chrono::nanoseconds limit) {
 #if defined(__linux__)
   const timespec t{static_cast<time_t>(limit.count() / 1000000000), static_cast<long>(limit.count() % 1000000000)};
-  syscall(SYS_futex, reinterpret_cast<const std::uint32_t*>(&word), reach == Reach::Process ? FUTEX_WAIT_PRIVATE : FUTEX_WAIT, seen, &t,
-          nullptr, 0);
+  syscall(SYS_futex, reinterpret_cast<const std::uint32_t*>(&word), reach == Reach::Process ? FUTEX_WAIT_PRIVATE : FUTEX_WAIT,
+          seen, &t, nullptr, 0);
 #else
-  if (word.load(std::memory_order_acquire) == seen) std::this_thread::sleep_for(limit < std::chrono::microseconds(100) ? limit : std::chrono::microseconds(100));
+  if (word.load(std::memory_order_acquire) == seen)
+    std::this_thread::sleep_for(limit < std::chrono::microseconds(100) ? limit : std::chrono::microseconds(100));
 #endif
 }
 
 inline void wake_all([[maybe_unused]] const Counter& word, [[maybe_unused]] Reach reach) {
 #if defined(__linux__)
-  syscall(SYS_futex, reinterpret_cast<const std::uint32_t*>(&word), reach == Reach::Process ? FUTEX_WAKE_PRIVATE : FUTEX_WAKE, 0x7fffffff,
-          nullptr, nullptr, 0);
+  syscall(SYS_futex, reinterpret_cast<const std::uint32_t*>(&word), reach == Reach::Process ? FUTEX_WAKE_PRIVATE : FUTEX_WAKE,
+          0x7fffffff, nullptr, nullptr, 0);
 #endif
 }
 
@@ -88,7 +89,9 @@ class Patience {
   void start() {
     if (!running_) since_ = std::chrono::steady_clock::now(), running_ = true;
   }
-  double waited() const { return running_ ? std::chrono::duration<double>(std::chrono::steady_clock::now() - since_).count() : 0.0; }
+  double waited() const {
+    return running_ ? std::chrono::duration<double>(std::chrono::steady_clock::now() - since_).count() : 0.0;
+  }
   bool over() const { return running_ && waited() >= seconds_; }
   double limit() const { return seconds_; }
   /// How long one sleep may be: short enough to see failures, and never beyond the deadline by much.

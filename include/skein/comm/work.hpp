@@ -73,7 +73,8 @@ template <class PostOf> void work_direct(int rank, int ranks, PostOf&& post, Poi
       break;
     case Collective::AllToAll:
       for (int r = 0; r < ranks; ++r)
-        copy_bytes(own.into() + own.bytes(own.piece(r).offset), post(r).from() + own.bytes(own.piece(rank).offset), own.bytes(own.signature.count));
+        copy_bytes(own.into() + own.bytes(own.piece(r).offset), post(r).from() + own.bytes(own.piece(rank).offset),
+                   own.bytes(own.signature.count));
       break;
   }
 }

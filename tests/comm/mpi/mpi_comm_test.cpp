@@ -25,9 +25,11 @@ sk::MpiComm make_world() {
 /// Runs a hidden case of this program on two ranks, in a clean environment; its output and exit status.
 std::pair<std::string, int> run_job(const std::string& test) {
   const std::string command =
-      "program=$(readlink -f /proc/" + std::to_string(getpid()) + "/exe); env -i PATH=\"$PATH\" HOME=\"$HOME\" OMPI_ALLOW_RUN_AS_ROOT=1 "
+      "program=$(readlink -f /proc/" + std::to_string(getpid()) +
+      "/exe); env -i PATH=\"$PATH\" HOME=\"$HOME\" OMPI_ALLOW_RUN_AS_ROOT=1 "
       "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none LD_LIBRARY_PATH=\"$LD_LIBRARY_PATH\" "
-      "timeout 60 mpirun --oversubscribe -n 2 \"$program\" '" + test + "' 2>&1 < /dev/null";
+      "timeout 60 mpirun --oversubscribe -n 2 \"$program\" '" +
+      test + "' 2>&1 < /dev/null";
   FILE* pipe = popen(command.c_str(), "r");
   REQUIRE(pipe);
   std::string text;

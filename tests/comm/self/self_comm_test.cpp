@@ -6,7 +6,8 @@
 #include "../../support/collectives.hpp"
 
 namespace sk = skein;
-static_assert(sk::AllReduces<sk::SelfComm> && sk::StartsAllReduce<sk::SelfComm> && sk::Sends<sk::SelfComm> && sk::Splits<sk::SelfComm>);
+static_assert(sk::AllReduces<sk::SelfComm> && sk::StartsAllReduce<sk::SelfComm> && sk::Sends<sk::SelfComm> &&
+              sk::Splits<sk::SelfComm>);
 
 TEST_CASE("a world of one does what larger worlds do") {
   sk::SelfComm world;

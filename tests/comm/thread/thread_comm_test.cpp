@@ -17,7 +17,8 @@ using Catch::Matchers::Equals;
 
 static_assert(sk::Communicator<sk::ThreadComm> && sk::AllReduces<sk::ThreadComm> && sk::StartsAllReduce<sk::ThreadComm>);
 static_assert(sk::ReducesToRoot<sk::ThreadComm> && sk::ReduceScatters<sk::ThreadComm> && sk::Broadcasts<sk::ThreadComm>);
-static_assert(sk::AllGathers<sk::ThreadComm> && sk::AllToAlls<sk::ThreadComm> && sk::Sends<sk::ThreadComm> && sk::Splits<sk::ThreadComm>);
+static_assert(sk::AllGathers<sk::ThreadComm> && sk::AllToAlls<sk::ThreadComm> && sk::Sends<sk::ThreadComm> &&
+              sk::Splits<sk::ThreadComm>);
 static_assert(!sk::AllReduces<sk::ThreadComm, std::string>);
 
 namespace {
@@ -109,17 +110,26 @@ TEST_CASE("a rank that has returned is named at once") {
 }
 
 TEST_CASE("calls that differ are named before memory is touched") {
-  CHECK_THAT(thrown(3, [](sk::ThreadComm& world) {
-    std::vector<float> data(world.rank() == 1 ? 7 : 8);
-    world.all_reduce(data);
-  }), Contains("collective call 0 differs between ranks: ranks 0, 2: all_reduce(Sum) of 8 float; rank 1: all_reduce(Sum) of 7 float"));
-  CHECK_THAT(thrown(2, [](sk::ThreadComm& world) {
-    std::vector<float> data(8);
-    std::vector<double> other(8);
-    world.barrier();
-    if (world.rank() == 0) world.all_reduce(data, sk::Max{});
-    else world.broadcast(other, 1);
-  }), Contains("collective call 1 differs between ranks: rank 0: all_reduce(Max) of 8 float; rank 1: broadcast of 8 double from rank 1"));
+  CHECK_THAT(
+      thrown(3,
+             [](sk::ThreadComm& world) {
+               std::vector<float> data(world.rank() == 1 ? 7 : 8);
+               world.all_reduce(data);
+             }),
+      Contains(
+          "collective call 0 differs between ranks: ranks 0, 2: all_reduce(Sum) of 8 float; rank 1: all_reduce(Sum) of 7 float"));
+  CHECK_THAT(thrown(2,
+                    [](sk::ThreadComm& world) {
+                      std::vector<float> data(8);
+                      std::vector<double> other(8);
+                      world.barrier();
+                      if (world.rank() == 0)
+                        world.all_reduce(data, sk::Max{});
+                      else
+                        world.broadcast(other, 1);
+                    }),
+             Contains("collective call 1 differs between ranks: rank 0: all_reduce(Max) of 8 float; rank 1: broadcast of 8 "
+                      "double from rank 1"));
 }
 
 TEST_CASE("wrong arguments say what was wanted") {
@@ -133,7 +143,9 @@ TEST_CASE("wrong arguments say what was wanted") {
       }
       return std::string();
     };
-    collectives::require(text([&] { world.all_gather(a, b); }) == "all_gather: the longer span must hold 2 pieces of 3 values; it holds 5", "all_gather");
+    collectives::require(
+        text([&] { world.all_gather(a, b); }) == "all_gather: the longer span must hold 2 pieces of 3 values; it holds 5",
+        "all_gather");
     collectives::require(text([&] { world.broadcast(a, 2); }) == "broadcast: there is no rank 2 among 2", "broadcast");
     collectives::require(text([&] { world.send(a, 0, -1); }) == "a message's tag must be 0 to 32000; it is -1", "send");
     collectives::require(text([&] { (void)world.split(-1); }) == "split: a colour is 0 or more; it is -1", "split");
@@ -183,7 +195,10 @@ TEST_CASE("the harness notices a wrong result") {
   struct Broken {
     float operator()(float a, float) const { return a; }
   };
-  CHECK_FALSE(collectives::same_bits(collectives::reduced<float>(3, 10, sk::Sum{}), collectives::reduced<float>(3, 10, Broken{})));
-  CHECK_FALSE(collectives::same_bits(collectives::reduced<float>(3, 10, collectives::Weighted{2}), collectives::reduced<float>(3, 10, collectives::Weighted{3})));
-  CHECK_THAT(thrown(2, [](sk::ThreadComm& world) { collectives::require(world.rank() == 0, "wrong on rank 1"); }), Equals("rank 1 failed: wrong on rank 1"));
+  CHECK_FALSE(
+      collectives::same_bits(collectives::reduced<float>(3, 10, sk::Sum{}), collectives::reduced<float>(3, 10, Broken{})));
+  CHECK_FALSE(collectives::same_bits(collectives::reduced<float>(3, 10, collectives::Weighted{2}),
+                                     collectives::reduced<float>(3, 10, collectives::Weighted{3})));
+  CHECK_THAT(thrown(2, [](sk::ThreadComm& world) { collectives::require(world.rank() == 0, "wrong on rank 1"); }),
+             Equals("rank 1 failed: wrong on rank 1"));
 }

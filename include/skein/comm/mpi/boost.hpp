@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Boost.MPI beside MpiComm: its communicators convert both ways, and objects with Boost.Serialization's serialize() travel over
-// any communicator of the host. A header of its own, since Boost.MPI costs 2.5 s of compile time. The archives are Boost's: for our
-// own ranks only, never for files of others.
+// any communicator of the host. A header of its own, since Boost.MPI costs 2.5 s of compile time. The archives are Boost's: for
+// our own ranks only, never for files of others.
 #pragma once
 #include <boost/archive/binary_iarchive.hpp>
 #include <boost/archive/binary_oarchive.hpp>

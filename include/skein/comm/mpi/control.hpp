@@ -18,7 +18,8 @@ class Control {
  public:
   static constexpr int tag = 32200;
 
-  Control(MPI_Comm comm, int rank, int ranks) : comm_(comm), rank_(rank), ranks_(ranks), notes_(static_cast<std::size_t>(ranks)) {}
+  Control(MPI_Comm comm, int rank, int ranks)
+      : comm_(comm), rank_(rank), ranks_(ranks), notes_(static_cast<std::size_t>(ranks)) {}
 
   Control(const Control&) = delete;
   Control& operator=(const Control&) = delete;

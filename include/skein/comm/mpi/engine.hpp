@@ -181,7 +181,8 @@ class MpiEngine {
       guarded([&] { moved = step(); finished = done(); });
       if (finished) return;
       if (moved) continue;
-      const bool memory = !message && transfers_->active() == 0 && head_ < tail_ && through_memory(current()) && shared_->need().line;
+      const bool memory =
+          !message && transfers_->active() == 0 && head_ < tail_ && through_memory(current()) && shared_->need().line;
       if (memory) {
         if (wait_for(shared_->need(), turns == 0 ? spins_ : 0, Reach::Machine, patience.nap())) continue;
         turns = 1;
@@ -220,8 +221,9 @@ class MpiEngine {
       bool any = false;
       for (int r = 0; r < size_; ++r) any = any || missing(r);
       if (!any) return;
-      text += ranks_text(size_, missing) + (any_absent ? " did not arrive" + within
-                                                       : " arrived but made no progress" + within + ": what is started has to be polled or waited for");
+      text += ranks_text(size_, missing) +
+              (any_absent ? " did not arrive" + within
+                          : " arrived but made no progress" + within + ": what is started has to be polled or waited for");
       fail(text);
     } else {
       ask_who_is_missing(text, within, patience.limit());

@@ -33,7 +33,8 @@ class MpiComm : public comm::Messages<MpiComm, Cpu> {
   }
   /// The ranks of an existing communicator (a boost::mpi::communicator converts to it). Makes a communicator of its own, never
   /// finalises. Collective over `existing`.
-  explicit MpiComm(MPI_Comm existing, const CommOptions& options = {}) : engine_(std::make_unique<engine_type>(existing, options)) {}
+  explicit MpiComm(MPI_Comm existing, const CommOptions& options = {})
+      : engine_(std::make_unique<engine_type>(existing, options)) {}
 
   MpiComm(MpiComm&& o) noexcept : session_(std::move(o.session_)), engine_(std::move(o.engine_)), uncaught_(o.uncaught_) {}
   MpiComm& operator=(MpiComm&& o) noexcept {

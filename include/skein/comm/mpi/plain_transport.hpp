@@ -29,10 +29,12 @@ class PlainTransport {
     piece_ = 0;
     phase_ = check_ ? Compare : Exchange;
     const Signature& s = o.signature;
-    const std::size_t limit = std::max<std::size_t>(s.element, o.fold ? std::min<std::size_t>(message_, std::size_t{8} << 20) : message_);
+    const std::size_t limit =
+        std::max<std::size_t>(s.element, o.fold ? std::min<std::size_t>(message_, std::size_t{8} << 20) : message_);
     std::size_t most = s.count;
     per_piece_ = std::max<std::size_t>(1, limit / s.element);
-    if (s.kind == Collective::AllGather || s.kind == Collective::AllToAll || s.kind == Collective::ReduceScatter) most = o.largest_piece(ranks_);
+    if (s.kind == Collective::AllGather || s.kind == Collective::AllToAll || s.kind == Collective::ReduceScatter)
+      most = o.largest_piece(ranks_);
     if (s.kind == Collective::ReduceScatter) per_piece_ = std::max<std::size_t>(1, per_piece_ / static_cast<std::size_t>(ranks_));
     whole_ = o.bytes(s.count) <= 8192;
     pieces_ = most == 0 || s.kind == Collective::Barrier ? 1 : (most + per_piece_ - 1) / per_piece_;
@@ -80,7 +82,8 @@ class PlainTransport {
   void compared() {
     for (const Signature& s : signatures_)
       if (!(s == o_->signature))
-        throw CommError(mismatch_text(call_, ranks_, [&](int r) -> const Signature& { return signatures_[static_cast<std::size_t>(r)]; }));
+        throw CommError(
+            mismatch_text(call_, ranks_, [&](int r) -> const Signature& { return signatures_[static_cast<std::size_t>(r)]; }));
   }
 
   Piece part(Piece whole) const {
@@ -110,7 +113,8 @@ class PlainTransport {
       case Collective::Broadcast: {
         const Piece c = part({0, o.signature.count});
         requests_.emplace_back();
-        check_mpi(MPI_Ibcast(o.into() + o.bytes(c.offset), static_cast<int>(o.bytes(c.count)), MPI_BYTE, o.signature.root, comm_, &requests_.back()),
+        check_mpi(MPI_Ibcast(o.into() + o.bytes(c.offset), static_cast<int>(o.bytes(c.count)), MPI_BYTE, o.signature.root, comm_,
+                             &requests_.back()),
                   "broadcast");
         break;
       }
@@ -128,8 +132,12 @@ class PlainTransport {
         break;
       }
       case Collective::AllToAll:
-        others([&](int q) { if (const Piece c = part(o.piece(q)); c.count) recv(o.into() + o.bytes(c.offset), o.bytes(c.count), q); });
-        others([&](int q) { if (const Piece c = part(o.piece(q)); c.count) send(o.from() + o.bytes(c.offset), o.bytes(c.count), q); });
+        others([&](int q) {
+          if (const Piece c = part(o.piece(q)); c.count) recv(o.into() + o.bytes(c.offset), o.bytes(c.count), q);
+        });
+        others([&](int q) {
+          if (const Piece c = part(o.piece(q)); c.count) send(o.from() + o.bytes(c.offset), o.bytes(c.count), q);
+        });
         copy_bytes(o.into() + o.bytes(part(o.piece(rank_)).offset), o.from() + o.bytes(part(o.piece(rank_)).offset),
                    o.bytes(part(o.piece(rank_)).count));
         break;
@@ -152,11 +160,15 @@ class PlainTransport {
     const std::size_t bytes = o.bytes(own.count);
     for (int r = 0; r < ranks_; ++r)
       pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + o.bytes(own.offset) : scratch(r, bytes);
-    char* result = receives() ? o.into() + (scatters ? o.bytes(part({0, o.piece(rank_).count}).offset) : o.bytes(own.offset)) : scratch(ranks_, bytes);
+    char* result = receives() ? o.into() + (scatters ? o.bytes(part({0, o.piece(rank_).count}).offset) : o.bytes(own.offset))
+                              : scratch(ranks_, bytes);
     pointers_.to[0] = result;
     if (own.count) o.fold(o.functor, pointers_.to.data(), 1, pointers_.from.data(), ranks_, own.count);
     if (scatters || whole_) return;
-    if (receives()) others([&](int q) { if (const Piece c = slice(q); c.count) recv(o.into() + o.bytes(c.offset), o.bytes(c.count), q); });
+    if (receives())
+      others([&](int q) {
+        if (const Piece c = slice(q); c.count) recv(o.into() + o.bytes(c.offset), o.bytes(c.count), q);
+      });
     if (own.count == 0) return;
     if (o.signature.kind == Collective::AllReduce) others([&](int q) { send(result, bytes, q); });
     else if (!receives()) send(result, bytes, o.signature.root);

@@ -53,8 +53,12 @@ class Segment {
   }
 
   Line& line(int r) const { return at<Line>(lines_at_)[r]; }
-  Signature& signature(int r, std::uint64_t call) const { return at<Signature>(signatures_at_)[static_cast<std::uint64_t>(r) * calls + call % calls]; }
-  char* slot(int r, std::uint64_t chunk) const { return at<char>(slots_at_) + (static_cast<std::size_t>(r) * depth_ + chunk % depth_) * slot_; }
+  Signature& signature(int r, std::uint64_t call) const {
+    return at<Signature>(signatures_at_)[static_cast<std::uint64_t>(r) * calls + call % calls];
+  }
+  char* slot(int r, std::uint64_t chunk) const {
+    return at<char>(slots_at_) + (static_cast<std::size_t>(r) * depth_ + chunk % depth_) * slot_;
+  }
   std::size_t slot_bytes() const { return slot_; }
   std::size_t depth() const { return depth_; }
 
@@ -88,7 +92,8 @@ class Segment {
       const int file = shm_open(name, O_CREAT | O_EXCL | O_RDWR, 0600);
       if (file < 0) continue;
       // posix_fallocate: a full /dev/shm is found here, not by a SIGBUS later.
-      const bool good = ftruncate(file, static_cast<off_t>(bytes_)) == 0 && posix_fallocate(file, 0, static_cast<off_t>(bytes_)) == 0 && map(file);
+      const bool good = ftruncate(file, static_cast<off_t>(bytes_)) == 0 &&
+                        posix_fallocate(file, 0, static_cast<off_t>(bytes_)) == 0 && map(file);
       ::close(file);
       if (!good) {
         shm_unlink(name);

@@ -50,7 +50,8 @@ class MpiSession {
     MPI_Initialized(&initialised);
     if (!initialised) {
       check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
-      if (provided < MPI_THREAD_FUNNELED) abort_all("this MPI lets no program have threads (MPI_THREAD_FUNNELED): take another MPI");
+      if (provided < MPI_THREAD_FUNNELED)
+        abort_all("this MPI lets no program have threads (MPI_THREAD_FUNNELED): take another MPI");
       owns_ = true;
     }
     std::set_terminate(&terminate_all);

@@ -109,8 +109,8 @@ class SharedTransport {
     if (own.kind == Collective::Broadcast) {
       if (rank_ == own.root || of(own.root) == own) return;
       const Signature both[2] = {of(own.root), own};
-      throw CommError("collective call " + std::to_string(call_) + " differs between ranks: rank " + std::to_string(own.root) + ": " +
-                      describe(both[0]) + "; rank " + std::to_string(rank_) + ": " + describe(both[1]) +
+      throw CommError("collective call " + std::to_string(call_) + " differs between ranks: rank " + std::to_string(own.root) +
+                      ": " + describe(both[0]) + "; rank " + std::to_string(rank_) + ": " + describe(both[1]) +
                       ". Every rank must make the same calls in the same order");
     }
     for (int r = 0; r < ranks_; ++r)
@@ -119,7 +119,8 @@ class SharedTransport {
 
   // The part of `whole` that belongs to chunk i.
   Piece part(Piece whole, std::uint64_t i) const {
-    const std::size_t begin = std::min(whole.count, static_cast<std::size_t>(i) * per_chunk_), end = std::min(whole.count, begin + per_chunk_);
+    const std::size_t begin = std::min(whole.count, static_cast<std::size_t>(i) * per_chunk_),
+                      end = std::min(whole.count, begin + per_chunk_);
     return {whole.offset + begin, end - begin};
   }
   Piece slice(Piece chunk, int r) const { return slice_of(chunk.count, o_->signature.element, r, ranks_); }
@@ -164,7 +165,8 @@ class SharedTransport {
     const Piece c = part({0, o.signature.count}, i), own = slice(c, rank_);
     if (own.count == 0) return;
     const std::size_t user = o.bytes(c.offset + own.offset), inside = o.bytes(own.offset);
-    for (int r = 0; r < ranks_; ++r) pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + user : slot(r, i) + inside;
+    for (int r = 0; r < ranks_; ++r)
+      pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + user : slot(r, i) + inside;
     pointers_.to[0] = slot(rank_, i) + inside;
     if (receives()) pointers_.to[1] = o.into() + user;
     o.fold(o.functor, pointers_.to.data(), receives() ? 2 : 1, pointers_.from.data(), ranks_, own.count);
@@ -185,7 +187,8 @@ class SharedTransport {
         if (!receives() || c.count == 0) break;
         char* into = o.into() + o.bytes(c.offset);
         if (!two_phases_) {
-          for (int r = 0; r < ranks_; ++r) pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + o.bytes(c.offset) : slot(r, i);
+          for (int r = 0; r < ranks_; ++r)
+            pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + o.bytes(c.offset) : slot(r, i);
           pointers_.to[0] = into;
           o.fold(o.functor, pointers_.to.data(), 1, pointers_.from.data(), ranks_, c.count);
           break;
@@ -213,7 +216,8 @@ class SharedTransport {
       case Collective::AllToAll:
         for (int r = 0; r < ranks_; ++r) {
           const Piece c = part(o.piece(r), i), own = part(o.piece(rank_), i);
-          copy_bytes(o.into() + o.bytes(c.offset), r == rank_ ? o.from() + o.bytes(own.offset) : sub_slot(r, rank_, i), o.bytes(c.count));
+          copy_bytes(o.into() + o.bytes(c.offset), r == rank_ ? o.from() + o.bytes(own.offset) : sub_slot(r, rank_, i),
+                     o.bytes(c.count));
         }
         break;
     }

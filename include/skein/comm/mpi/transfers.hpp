@@ -19,7 +19,8 @@ class Transfers {
     while (i < pool_.size() && pool_[i].active) ++i;
     if (i == pool_.size()) pool_.emplace_back();
     Transfer& t = pool_[i];
-    t = {true, false, sends, static_cast<char*>(data), bytes, 0, 0, peer < 0 ? MPI_ANY_SOURCE : peer, tag, MPI_SUCCESS, MPI_REQUEST_NULL};
+    t = {true, false,       sends,           static_cast<char*>(data), bytes, 0, 0, peer < 0 ? MPI_ANY_SOURCE : peer,
+         tag,  MPI_SUCCESS, MPI_REQUEST_NULL};
     next_piece(t);
     ++active_;
     return {0, static_cast<std::int32_t>(i), peer};
@@ -37,7 +38,8 @@ class Transfers {
       throw CommError(describe(t) + ": the message is longer than the receiver's span of " + std::to_string(t.bytes) + " bytes");
     check_mpi(t.result, t.sends ? "send" : "recv");
     if (t.done != t.bytes)
-      throw CommError(describe(t) + ": the message has " + std::to_string(t.done) + " bytes, the receiver's span " + std::to_string(t.bytes));
+      throw CommError(describe(t) + ": the message has " + std::to_string(t.done) + " bytes, the receiver's span " +
+                      std::to_string(t.bytes));
     return true;
   }
   /// Sends and posts the next pieces of long messages, so that a rank that waits for one thing does not hold up another.
@@ -61,8 +63,8 @@ class Transfers {
     MPI_Request request = MPI_REQUEST_NULL;
   };
   static std::string describe(const Transfer& t) {
-    return std::string(t.sends ? "send to " : "recv from ") + (t.peer < 0 ? "any rank" : "rank " + std::to_string(t.peer)) + " (tag " +
-           std::to_string(t.tag) + ")";
+    return std::string(t.sends ? "send to " : "recv from ") + (t.peer < 0 ? "any rank" : "rank " + std::to_string(t.peer)) +
+           " (tag " + std::to_string(t.tag) + ")";
   }
   // True where a piece has arrived or left.
   bool advance(Transfer& t) {

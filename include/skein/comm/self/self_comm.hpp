@@ -46,7 +46,8 @@ class SelfEngine {
         const std::size_t bytes = s->second.size(), wanted = w->bytes;
         sent_.erase(s);
         wanted_.erase(w);
-        if (!fits) throw CommError("recv: the message has " + std::to_string(bytes) + " bytes, the span " + std::to_string(wanted));
+        if (!fits)
+          throw CommError("recv: the message has " + std::to_string(bytes) + " bytes, the span " + std::to_string(wanted));
         return true;
       }
       return false;

@@ -46,12 +46,15 @@ class ThreadEngine {
     else wait_for_message(t);
   }
 
-  Ticket start_send(const void* data, std::size_t bytes, int to, int tag) { return put(true, const_cast<void*>(data), bytes, to, to, tag); }
+  Ticket start_send(const void* data, std::size_t bytes, int to, int tag) {
+    return put(true, const_cast<void*>(data), bytes, to, to, tag);
+  }
   Ticket start_recv(void* data, std::size_t bytes, int from, int tag) { return put(false, data, bytes, from, rank_, tag); }
 
   /// An exception passes through while a call is in flight: nobody may touch this rank's buffers once this returns.
   void abandon() {
-    team_->failure->set(rank_, "rank " + std::to_string(rank_) + " failed: an exception left a collective or message that had been started");
+    team_->failure->set(
+        rank_, "rank " + std::to_string(rank_) + " failed: an exception left a collective or message that had been started");
     quiesce();
   }
   /// This rank makes no further call: whoever waits for it, or will, is told at once.
@@ -129,9 +132,10 @@ class ThreadEngine {
       const bool gone = peer >= 0 && peer != rank_ && team_->line(peer).gone.load(std::memory_order_seq_cst) != 0;
       if (!late && !gone) return;
       if (message->state.load(std::memory_order_seq_cst) != Message::Pending) return;
-      fail(std::string(message->sends ? "send to " : "recv from ") + (peer < 0 ? "any rank" : "rank " + std::to_string(peer)) + " (tag " +
-           std::to_string(message->tag) + ") on rank " + std::to_string(rank_) + ": " +
-           (gone ? "that rank has returned and makes no further call" : "no counterpart within " + seconds_text(patience.limit())));
+      fail(std::string(message->sends ? "send to " : "recv from ") + (peer < 0 ? "any rank" : "rank " + std::to_string(peer)) +
+           " (tag " + std::to_string(message->tag) + ") on rank " + std::to_string(rank_) + ": " +
+           (gone ? "that rank has returned and makes no further call"
+                 : "no counterpart within " + seconds_text(patience.limit())));
     }
     const auto missing = [&](int r) { return !Need{&team_->line(r), need_.which, need_.value}.met(); };
     const auto gone = [&](int r) { return team_->line(r).gone.load(std::memory_order_seq_cst) != 0 && missing(r); };
@@ -141,7 +145,8 @@ class ThreadEngine {
     const std::uint64_t call = head_ < worked_ ? head_ : worked_;
     std::string text = describe(team_->post(rank_, call).signature) + " (call " + std::to_string(call) + "): ";
     if (any_gone) text += ranks_text(team_->size, gone) + " returned and will not arrive";
-    else if (need_.which == Team::Posted) text += ranks_text(team_->size, missing) + " did not arrive within " + seconds_text(patience.limit());
+    else if (need_.which == Team::Posted)
+      text += ranks_text(team_->size, missing) + " did not arrive within " + seconds_text(patience.limit());
     else text += ranks_text(team_->size, missing) + " arrived but made no progress within " + seconds_text(patience.limit()) +
                  ": what is started has to be polled or waited for";
     if (need_.met()) return;
@@ -197,13 +202,15 @@ class ThreadEngine {
     m.state.store(Message::Free, std::memory_order_release);
     if (state == Message::WrongSize)
       throw CommError(std::string(sends ? "send" : "recv") + " on rank " + std::to_string(rank_) + ": the message has " +
-                      std::to_string(sends ? bytes : other) + " bytes, the receiver's span " + std::to_string(sends ? other : bytes));
+                      std::to_string(sends ? bytes : other) + " bytes, the receiver's span " +
+                      std::to_string(sends ? other : bytes));
     return true;
   }
   void wait_for_message(Ticket& t) {
     Patience patience(team_->options.deadline);
     Message& m = team_->pools[static_cast<std::size_t>(rank_)][t.message];
-    for (int i = 0; i < team_->spins && m.state.load(std::memory_order_acquire) == Message::Pending; ++i) skein::detail::cpu_relax();
+    for (int i = 0; i < team_->spins && m.state.load(std::memory_order_acquire) == Message::Pending; ++i)
+      skein::detail::cpu_relax();
     while (!test(t)) {
       m.sleep(head_ < tail_ ? std::chrono::nanoseconds(200000) : patience.nap());
       check(patience, &m);

@@ -46,8 +46,14 @@ struct Team {
   enum { Posted = 0, Done = 1 };                         // the counters of a line
 
   Team(int n, const CommOptions& o, int ranks_of_process, std::shared_ptr<Failure> f)
-      : size(n), node_size(ranks_of_process), spins(ranks_of_process <= available_cores() ? 3000 : 0), options(o), failure(std::move(f)),
-        lines(static_cast<std::size_t>(n)), posts(static_cast<std::size_t>(n) * ring), boxes(static_cast<std::size_t>(n)),
+      : size(n),
+        node_size(ranks_of_process),
+        spins(ranks_of_process <= available_cores() ? 3000 : 0),
+        options(o),
+        failure(std::move(f)),
+        lines(static_cast<std::size_t>(n)),
+        posts(static_cast<std::size_t>(n) * ring),
+        boxes(static_cast<std::size_t>(n)),
         pools(static_cast<std::size_t>(n)) {}
 
   Line& line(int r) { return lines[static_cast<std::size_t>(r)]; }

@@ -54,7 +54,8 @@ class ThreadComm : public comm::Messages<ThreadComm, Cpu> {
     if (leader == rank()) team = std::make_shared<comm::Team>(count, parent.options, parent.node_size, parent.failure);
     // The leader's pointer is read between the two collectives: it stays where it is that long.
     const auto teams = all_gather(reinterpret_cast<std::uintptr_t>(&team));
-    const std::shared_ptr<comm::Team> chosen = *reinterpret_cast<const std::shared_ptr<comm::Team>*>(teams[static_cast<std::size_t>(leader)]);
+    const std::shared_ptr<comm::Team> chosen =
+        *reinterpret_cast<const std::shared_ptr<comm::Team>*>(teams[static_cast<std::size_t>(leader)]);
     barrier();
     return ThreadComm(chosen, place);
   }
