@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What benches in Python share: arguments, flags of the library, and lines of a report with the same keys as report.hpp's."""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def arguments(description):
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--compiler", default=os.environ.get("CXX", "g++"))
+    parser.add_argument("--flags", metavar="FILE", help="a response file with the include folders and definitions of the library")
+    return parser
+
+
+def library(mpi=False):
+    """(flags for compiling, flags for linking) of skein with what is installed here; scripts/setup bench installs all of it."""
+    compiling, linking = ["-I" + str(ROOT / "include")], ["-lfmt", "-pthread"]
+
+    def there(header):
+        return subprocess.run(["g++", "-x", "c++", "-fsyntax-only", "-"], input=f"#include <{header}>\n", text=True,
+                              stderr=subprocess.DEVNULL).returncode == 0
+    for header, definition, flag in (("xsimd/xsimd.hpp", "XSIMD", None), ("oneapi/dnnl/dnnl.h", "ONEDNN", "-ldnnl"),
+                                     ("zlib.h", "ZLIB", "-lz"), ("nlohmann/json.hpp", "JSON", None)):
+        if there(header):
+            compiling.append(f"-DSKEIN_WITH_{definition}=1")
+            linking += [flag] if flag else []
+    if mpi:
+        for kind, flags in (("compile", compiling), ("link", linking)):
+            flags += subprocess.run(["mpicxx", f"--showme:{kind}"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+        linking += ["-lboost_mpi", "-lboost_serialization"]
+    return compiling, linking
+
+
+def number(value):
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+class Report:
+    def __init__(self, bench, options):
+        self.bench, self.json, self.lines, self.before = bench, options.json, [], os.getloadavg()[0]
+        print(f"this machine: load {self.before:.2f}" + ("; quick" if options.quick else ""))
+
+    def add(self, metric, ours, unit, must=None, hope=None, note=""):
+        """One figure that must not be above a bound."""
+        verdict = {name: None if bound is None or ours is None else ours <= bound for name, bound in (("must", must), ("hope", hope))}
+        said = "".join(f", {name} <= {bound:g} {'yes' if verdict[name] else 'NO'}" for name, bound in (("must", must), ("hope", hope))
+                       if verdict[name] is not None)
+        print(f"  {metric}: {number(ours)} {unit}{said}" + (f"  [{note}]" if note else ""), flush=True)
+        self.lines.append({"bench": self.bench, "metric": metric, "ours": ours, "peer": None, "peer_name": None, "unit": unit, "ratio": None,
+                           "low": None, "high": None, "floor": None, "of_floor": None, "must": must, "hope": hope, "holds": verdict["must"],
+                           "threads": None, "isa": None, "note": note})
+        return verdict["must"] is not False
+
+    def finish(self):
+        after = os.getloadavg()[0]
+        print(f"load {self.before:.2f} before, {after:.2f} after")
+        if self.json:
+            with open(self.json, "a") as out:
+                for line in self.lines:
+                    line["note"] += ("; " if line["note"] else "") + f"load {self.before:.2f} to {after:.2f}"
+                    out.write(json.dumps(line) + "\n")
