@@ -5,52 +5,77 @@
 #include "../reference/optimizer.hpp"
 
 #if defined(SKEIN_WITH_XSIMD)
+#include <type_traits>
 #include <xsimd/xsimd.hpp>
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
 namespace detail {
-/// The sum of the workers' gradients. Count: their number where it is 1 or 2, else 0.
-template <int Count, class Scalar> SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> gradient_sum(const UpdatePass<Scalar>& pass, long i) {
+/// a / b. In 16 lanes of float the divider is the bottleneck of Adam's pass (a root and a quotient a vector): there, the 14-bit
+/// reciprocal and one Newton step on the quotient, right to the last bit or two.
+template <class Scalar>
+SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> quotient(const xsimd::batch<Scalar>& a, const xsimd::batch<Scalar>& b) {
   using V = xsimd::batch<Scalar>;
-  V sum = V::load_unaligned(pass.gradients[0] + i);
-  if constexpr (Count == 2) sum += V::load_unaligned(pass.gradients[1] + i);
+  if constexpr (std::is_same_v<Scalar, float> && V::size == 16) {
+    const V reciprocal = xsimd::reciprocal(b), guess = a * reciprocal;
+    return xsimd::fma(guess, V(1.0f) - b * reciprocal, guess);
+  } else {
+    return a / b;
+  }
+}
+
+/// The sum of the workers' gradients. Count: their number where it is 1 or 2, else 0.
+template <int Count, class Scalar> SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> gradient_sum(const Scalar* first,
+                                                                                         const Scalar* second,
+                                                                                         const UpdatePass<Scalar>& pass, long i) {
+  using V = xsimd::batch<Scalar>;
+  V sum = V::load_unaligned(first + i);
+  if constexpr (Count == 2) sum += V::load_unaligned(second + i);
   if constexpr (Count == 0)
     for (int w = 1; w < pass.gradient_count; ++w) sum += V::load_unaligned(pass.gradients[w] + i);
   return sum;
 }
 
-/// Runs step(gradient, parameter, state) over the pass's range: one vector of each, by reference but for the gradient.
+/// One vector: step(gradient, parameter, state), all but the gradient by reference.
+template <int States, class Scalar, class Step>
+SKEIN_ALWAYS_INLINE void update_vector(const Step& step, const xsimd::batch<Scalar>& gradient, Scalar* p,
+                                       Scalar* const (&arrays)[States + 1], long i) {
+  using V = xsimd::batch<Scalar>;
+  V value = V::load_unaligned(p + i), state[States + 1];
+  for (int k = 0; k < States; ++k) state[k] = V::load_unaligned(arrays[k] + i);
+  step(gradient, value, state);
+  value.store_unaligned(p + i);
+  for (int k = 0; k < States; ++k) state[k].store_unaligned(arrays[k] + i);
+}
+
+/// Runs the step over the pass's range. Pointers are copied first: the stores of the loop may not alias the copies.
 template <int Count, int States, class Scalar, class Step>
-SKEIN_NOINLINE void each_vector(const UpdatePass<Scalar>& pass, Scalar* const (&arrays)[States + 1], Step step) {
+SKEIN_NOINLINE void each_vector(const UpdatePass<Scalar>& pass, Scalar* const (&arrays)[States + 1], const Step step) {
   using V = xsimd::batch<Scalar>;
   constexpr long lanes = static_cast<long>(V::size);
   const V scale(pass.gradient_scale);
-  const auto run = [&](const V& sum, Scalar* p, Scalar* const* arrays_at, long i) {
-    V value = V::load_unaligned(p + i), state[States + 1];
-    for (int k = 0; k < States; ++k) state[k] = V::load_unaligned(arrays_at[k] + i);
-    step(sum * scale, value, state);
-    value.store_unaligned(p + i);
-    for (int k = 0; k < States; ++k) state[k].store_unaligned(arrays_at[k] + i);
-  };
+  Scalar *const p = pass.parameters, *state[States + 1] = {};
+  for (int k = 0; k < States; ++k) state[k] = arrays[k];
+  const Scalar *const first = pass.gradients[0], *const second = Count == 2 ? pass.gradients[1] : nullptr;
+  const long end = pass.end;
   long i = pass.begin;
-  for (; i + lanes <= pass.end; i += lanes) run(gradient_sum<Count>(pass, i), pass.parameters, arrays, i);
-  if (i < pass.end) {
-    const long left = pass.end - i;
-    alignas(64) Scalar copies[States + 2][V::size] = {};   // parameter, gradient, state
-    Scalar* state[States + 1];
-    for (long j = 0; j < left; ++j) {
-      copies[0][j] = pass.parameters[i + j];
-      copies[1][j] = pass.gradients[0][i + j];
-      for (int w = 1; w < pass.gradient_count; ++w) copies[1][j] += pass.gradients[w][i + j];
-      for (int k = 0; k < States; ++k) copies[2 + k][j] = arrays[k][i + j];
-    }
-    for (int k = 0; k < States; ++k) state[k] = copies[2 + k];
-    run(V::load_aligned(copies[1]), copies[0], state, 0);
-    for (long j = 0; j < left; ++j) {
-      pass.parameters[i + j] = copies[0][j];
-      for (int k = 0; k < States; ++k) arrays[k][i + j] = copies[2 + k][j];
-    }
+  for (; i + lanes <= end; i += lanes)
+    update_vector<States>(step, gradient_sum<Count>(first, second, pass, i) * scale, p, state, i);
+  if (i == end) return;
+  const long left = end - i;
+  alignas(64) Scalar copies[States + 2][V::size] = {};   // parameter, gradient, state
+  Scalar* copied[States + 1] = {};
+  for (int k = 0; k < States; ++k) copied[k] = copies[2 + k];
+  for (long j = 0; j < left; ++j) {
+    copies[0][j] = p[i + j];
+    copies[1][j] = first[i + j];
+    for (int w = 1; w < pass.gradient_count; ++w) copies[1][j] += pass.gradients[w][i + j];
+    for (int k = 0; k < States; ++k) copied[k][j] = state[k][i + j];
+  }
+  update_vector<States>(step, V::load_aligned(copies[1]) * scale, copies[0], copied, 0);
+  for (long j = 0; j < left; ++j) {
+    p[i + j] = copies[0][j];
+    for (int k = 0; k < States; ++k) state[k][i + j] = copied[k][j];
   }
 }
 
@@ -85,26 +110,33 @@ template <class Scalar> void adam(const AdamPass<Scalar>& p) {
   using V = xsimd::batch<Scalar>;
   const V fresh1(p.fresh1), beta2(p.beta2), fresh2(p.fresh2), epsilon(p.epsilon), decay(p.decay), shrink(p.shrink), rate(-p.rate),
       correction(p.correction);
-  const auto moments = [=](V g, V& value, V* s) {
-    value = value * shrink;
-    g = xsimd::fma(decay, value, g);
+  const auto moments = [=](V g, V* s) {
     s[0] = xsimd::fma(fresh1, g - s[0], s[0]);
     s[1] = xsimd::fma(fresh2 * g, g, beta2 * s[1]);
   };
   const auto move = [=](V& value, V first, V second) {
-    value = xsimd::fma(rate, first / xsimd::fma(xsimd::sqrt(second), correction, epsilon), value);
+    value = xsimd::fma(rate, detail::quotient<Scalar>(first, xsimd::fma(xsimd::sqrt(second), correction, epsilon)), value);
   };
   if (p.greatest) {
     Scalar* const state[4] = {p.first, p.second, p.greatest, nullptr};
     detail::each_element<3>(p, state, [=](V g, V& value, V* s) {
-      moments(g, value, s);
+      value = value * shrink;
+      moments(xsimd::fma(decay, value, g), s);
       s[2] = xsimd::max(s[2], s[1]);
       move(value, s[0], s[2]);
     });
-  } else {
-    Scalar* const state[3] = {p.first, p.second, nullptr};
+    return;
+  }
+  Scalar* const state[3] = {p.first, p.second, nullptr};
+  if (p.decay != 0 || p.shrink != 1) {
     detail::each_element<2>(p, state, [=](V g, V& value, V* s) {
-      moments(g, value, s);
+      value = value * shrink;
+      moments(xsimd::fma(decay, value, g), s);
+      move(value, s[0], s[1]);
+    });
+  } else {                                          // every operation counts: without the two of the weight decay
+    detail::each_element<2>(p, state, [=](V g, V& value, V* s) {
+      moments(g, s);
       move(value, s[0], s[1]);
     });
   }
@@ -161,7 +193,7 @@ template <class Scalar> double sum_of_squares(const UpdatePass<Scalar>& p) {
   while (i + lanes <= p.end) {
     V squares(Scalar(0));
     for (int k = 0; k < 64 && i + lanes <= p.end; ++k, i += lanes) {
-      const V g = (p.gradient_count == 1 ? detail::gradient_sum<1>(p, i) : detail::gradient_sum<0>(p, i)) * scale;
+      const V g = detail::gradient_sum<0, Scalar>(p.gradients[0], nullptr, p, i) * scale;
       squares = xsimd::fma(g, g, squares);
     }
     sum += static_cast<double>(xsimd::hadd(squares));
