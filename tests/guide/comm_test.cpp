@@ -13,7 +13,7 @@ struct Furthest {                                                  // the value 
   float operator()(float a, float b) const { return a * a >= b * b ? a : b; }
 };
 
-TEST_CASE("guide: collectives and messages", "[guide]") {
+TEST_CASE("collectives and messages", "[guide]") {
   std::vector<float> sums(3), tokens(3), extremes(3);
   std::vector<int> parts(3);
   // [quote collectives]

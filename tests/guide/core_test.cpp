@@ -21,7 +21,7 @@ static_assert(sk::sample_pitch({3, {5, 5, 16}}) == 400 && sk::sample_pitch({1, {
 struct GuideMlp : sk::nn::Sequential<sk::nn::Flatten, sk::nn::Linear<32>, sk::nn::Relu, sk::nn::Linear<10>> {};
 // [end]
 
-TEST_CASE("guide: errors, random numbers, workers", "[guide]") {
+TEST_CASE("errors, random numbers, workers", "[guide]") {
   const sk::Tensor<float, 1> a{1, 2, 3}, b{1, 2, 3, 4};
   std::string what;
   // [quote errors]
@@ -54,7 +54,7 @@ TEST_CASE("guide: errors, random numbers, workers", "[guide]") {
   CHECK(total == 499'500);
 }
 
-TEST_CASE("guide: arenas and spans", "[guide]") {
+TEST_CASE("arenas and spans", "[guide]") {
   // [quote arena]
   sk::Arena<float> arena(1000);                                    // zero, aligned to 64 bytes, moves only
   const sk::DeviceSpan<float> head = arena.span().sub(0, 10);      // owns nothing
@@ -65,7 +65,7 @@ TEST_CASE("guide: arenas and spans", "[guide]") {
   CHECK(other.data()[4] == 0);
 }
 
-TEST_CASE("guide: a network as data", "[guide]") {
+TEST_CASE("a network as data", "[guide]") {
   // [quote plan]
   using Model = sk::Model<GuideMlp, sk::Shape<28, 28, 1>>;
   constexpr sk::plan::Entry weight = Model::parameter("1.weight");       // an unknown name does not compile
@@ -79,7 +79,7 @@ TEST_CASE("guide: a network as data", "[guide]") {
   CHECK(order[0].begin == order[1].end);
 }
 
-TEST_CASE("guide: dual numbers", "[guide]") {
+TEST_CASE("dual numbers", "[guide]") {
   // [quote dual]
   const auto swish = [](auto x) { return x / (1.0 + exp(-x)); };
   const sk::Dual<double> y = swish(sk::Dual<double>(2.0, 1.0));    // at 2, with dx/dx = 1

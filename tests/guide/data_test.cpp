@@ -38,7 +38,7 @@ struct Noise {                                                     // keyed by (
 };
 // [end]
 
-TEST_CASE("guide: sets and loaders", "[guide]") {
+TEST_CASE("sets and loaders", "[guide]") {
   // [quote sets]
   const auto digits = sk::data::synthetic_digits(600, sk::Seed{1});               // (28, 28, 1), labels 0 to 9
   const auto [train, validation] = sk::data::split(digits, 0.9, sk::Seed{2});

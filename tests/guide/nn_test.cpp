@@ -36,7 +36,7 @@ struct SignSgd {
 // [end]
 static_assert(sk::optim::Optimizer<SignSgd>);
 
-TEST_CASE("guide: a pass by hand, and an optimizer on it", "[guide]") {
+TEST_CASE("a pass by hand, and an optimizer on it", "[guide]") {
   const auto digits = sk::data::from_tensors(std::vector<float>(64 * 5, 0.5f), sk::Extents{3, {8, 8, 1}}, std::vector<std::int32_t>{1, 2, 3, 4, 5});
   sk::data::Loader<> loader{digits, {.batch = 5}};
   // [quote pass]
@@ -54,7 +54,7 @@ TEST_CASE("guide: a pass by hand, and an optimizer on it", "[guide]") {
   CHECK_THAT(table, Catch::Contains("3,698 parameters"));
 }
 
-TEST_CASE("guide: optimizers, groups, schedules", "[guide]") {
+TEST_CASE("optimizers, groups, schedules", "[guide]") {
   // [quote groups]
   const sk::optim::AdamW optimizer{.lr = 1e-3f, .weight_decay = 0.05f,
                                    .groups = {sk::optim::no_decay_on_biases_and_norms(), sk::optim::frozen("0.*"),

@@ -10,7 +10,7 @@
 
 namespace sk = skein;
 
-TEST_CASE("guide: tensors and expressions", "[guide]") {
+TEST_CASE("tensors and expressions", "[guide]") {
   // [quote make]
   sk::Tensor<float, 2> a{{1, 2, 3}, {4, 5, 6}};                    // braces hold values
   sk::Tensor<float, 2> z = sk::zeros<float>(2, 3);                 // extents come by name
@@ -40,7 +40,7 @@ TEST_CASE("guide: tensors and expressions", "[guide]") {
   CHECK(turned(2, 1) == 6);
 }
 
-TEST_CASE("guide: files of NumPy", "[guide]") {
+TEST_CASE("files of NumPy", "[guide]") {
   const support::TemporaryFolder folder;
   const sk::Tensor<float, 2> a{{1, 2, 3}, {4, 5, 6}};
   // [quote files]
@@ -55,7 +55,7 @@ TEST_CASE("guide: files of NumPy", "[guide]") {
   CHECK(c(1, 2) == 6);
 }
 
-TEST_CASE("guide: matrix products", "[guide]") {
+TEST_CASE("matrix products", "[guide]") {
   const sk::Tensor<float, 2> a{{1, 2}, {3, 4}, {5, 6}};
   // [quote products]
   sk::Tensor<float, 2> square = mm(a.transpose(), a);        // (2, 3) (3, 2); the transpose is not copied

@@ -35,7 +35,7 @@ struct Freeze {                                                    // puts some 
 };
 // [end]
 
-TEST_CASE("guide: data parallelism", "[guide]") {
+TEST_CASE("data parallelism", "[guide]") {
   const auto data = sk::data::synthetic_digits(600, sk::Seed{1});
   std::vector<double> curves[2];
   std::vector<sk::parallel::BucketTrace> buckets;
@@ -65,7 +65,7 @@ TEST_CASE("guide: data parallelism", "[guide]") {
   CHECK(std::as_const(other).parameters()[10000] != last);
 }
 
-TEST_CASE("guide: fit, callbacks, metrics, files", "[guide]") {
+TEST_CASE("fit, callbacks, metrics, files", "[guide]") {
   const support::TemporaryFolder folder;
   const auto all = sk::data::synthetic_digits(1200, sk::Seed{1});
   const auto train = all.slice(0, 1000), test = all.slice(1000, 1200);
