@@ -14,6 +14,7 @@ TEST_CASE("data-parallel training over processes agrees with the serial run", "[
   cases::sums(world);
   cases::broadcasts(world);
   cases::local_shards(world);
+  cases::keeps_buffers_together(world);
   cases::refuses_other_models(world);
 }
 

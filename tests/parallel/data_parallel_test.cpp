@@ -22,6 +22,7 @@ TEST_CASE("accumulation agrees with larger batches", "[parallel]") { at_every_si
 TEST_CASE("Reduce::Sum multiplies the step by the ranks", "[parallel]") { at_every_size([](auto& w) { cases::sums(w); }); }
 TEST_CASE("weights start as those of rank 0", "[parallel]") { at_every_size([](auto& w) { cases::broadcasts(w); }); }
 TEST_CASE("shards of other sizes on each rank", "[parallel]") { at_every_size([](auto& w) { cases::local_shards(w); }); }
+TEST_CASE("buffers are the same on all ranks", "[parallel]") { at_every_size([](auto& w) { cases::keeps_buffers_together(w); }); }
 TEST_CASE("ranks whose models differ refuse to start", "[parallel]") { at_every_size([](auto& w) { cases::refuses_other_models(w); }); }
 
 TEST_CASE("the first bucket is complete before backward ends, but not without polling", "[parallel]") {

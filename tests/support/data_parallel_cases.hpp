@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <skein/data/from_tensors.hpp>
+#include <skein/nn/batch_norm.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/loss/mse.hpp>
 #include <skein/optim/adam.hpp>
@@ -62,6 +63,13 @@ inline void require_same(const Result& a, const Result& b, double tolerance) {
   for (std::size_t i = 0; i < a.losses.size(); ++i) RANK_CHECK(a.losses[i] == Approx(b.losses[i]).epsilon(tolerance));
   for (std::size_t i = 0; i < a.parameters.size(); ++i) RANK_CHECK(a.parameters[i] == Approx(b.parameters[i]).margin(tolerance));
   RANK_CHECK(a.validation == Approx(b.validation).epsilon(tolerance));
+}
+
+/// Every rank has the same bits.
+template <class Comm, class Span> void same_on_all_ranks(Comm& world, Span values) {
+  std::vector<double> mine(values.begin(), values.end()), first = mine;
+  world.broadcast(sk::DeviceSpan<double>(first.data(), first.size()), 0);
+  RANK_CHECK(first == mine);
 }
 
 /// The same curve as the serial run: uneven batches, several executors, buckets of one layer and of all, polling or not.
@@ -140,6 +148,19 @@ template <class Comm> void refuses_other_models(Comm& world) {
   }
   RANK_CHECK(message.find("models of DataParallel") != std::string::npos);
   for (const std::string& m : world.all_gather(message)) RANK_CHECK(m == message);
+}
+
+/// Running statistics are each rank's own while it trains, and one for all when they are read: for evaluation, at the end.
+template <class Comm> void keeps_buffers_together(Comm& world) {
+  Points points;
+  auto data = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.labels);
+  sk::Model<nn::Sequential<naive::Linear<7>, nn::BatchNorm<>, naive::Tanh, naive::Linear<3>>, sk::Shape<4>, sk::Cpu, double> model{sk::Seed{3}};
+  sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}, DataParallel{world}};
+  const auto history = trainer.fit(data, {.epochs = 2, .batch = 21, .validate = data, .progress = false, .threads = 1});
+  same_on_all_ranks(world, model.buffers());
+  same_on_all_ranks(world, std::as_const(model).parameters());
+  RANK_CHECK(model.buffers()[0] != 0);
+  RANK_CHECK(trainer.evaluate(data).loss == Approx(history.back().validation.loss).epsilon(1e-9));
 }
 
 /// A network deep enough that the first bucket can be complete before backward ends. Returns, for the last step, whether it was.
