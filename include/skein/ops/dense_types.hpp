@@ -47,10 +47,14 @@ constexpr DenseKernel dense_kernel(int in, int out) {
 #endif
 }
 
+/// A weight so small that backward transposes it whenever it wants to: nothing is kept, and nothing done where nobody wants dx.
+constexpr bool turns_on_the_fly(int in, int out) { return dense_kernel(in, out) == DenseKernel::small && out * row_pitch(in) <= 256; }
+
 /// Scalars of the transposed copy that the kernels want of an (in, out) weight: (out, row_pitch(in)), or none.
 constexpr long dense_derived(int in, int out) {
   const DenseKernel kernel = dense_kernel(in, out);
-  return kernel == DenseKernel::thin_output || kernel == DenseKernel::small ? out * row_pitch(in) : 0;
+  if (kernel != DenseKernel::thin_output && kernel != DenseKernel::small) return 0;
+  return turns_on_the_fly(in, out) ? 0 : out * row_pitch(in);
 }
 
 }  // namespace skein::inline SKEIN_ABI::ops

@@ -17,7 +17,15 @@ template <class Scalar, int In, int Out> struct DenseSmall {
     small_product<Out, false, false, Finish>(Product<Scalar>{.m = batch, .k = In, .a = x, .lda = x_pitch, .b = w, .ldb = pitch, .c = y,
                                                              .ldc = pitch, .start = bias});
   }
-  static void input_gradient(long batch, const Scalar* dy, const Scalar* w, const Scalar* turned, Scalar* dx) {
+  static void input_gradient(long batch, const Scalar* dy, const Scalar* w, [[maybe_unused]] const Scalar* turned, Scalar* dx) {
+    if constexpr (turns_on_the_fly(In, Out)) {
+      alignas(64) Scalar here[Out * x_pitch];
+      transpose(long(In), 0, long(Out), w, pitch, here, x_pitch);
+      if constexpr (x_pitch > In)                   // the gap too: it is read, if in vain
+        for (long j = 0; j < Out; ++j)
+          for (long i = In; i < x_pitch; ++i) here[j * x_pitch + i] = 0;
+      turned = here;
+    }
     if constexpr (In > 4) {
       small_product<In, false, false>(Product<Scalar>{.m = batch, .k = Out, .a = dy, .lda = pitch, .b = turned, .ldb = x_pitch, .c = dx,
                                                       .ldc = x_pitch});
