@@ -15,43 +15,9 @@
 #include "../device/memory.hpp"
 #include "loss/loss.hpp"
 #include "model.hpp"
+#include "pass_options.hpp"
 
 namespace skein::inline SKEIN_ABI {
-
-enum class Execution { automatic, layer_wise, depth_first };
-
-struct PassOptions {
-  long batch = 0;                                   ///< the most samples of this rank in one call; must be given
-  Execution execution = Execution::automatic;
-  long block = 0;                                   ///< samples a block of depth_first; 0: from the cost sheet
-  int threads = 0;                                  ///< workers of this rank; 0: the cores of the affinity mask
-};
-
-/// What a policy hears while backward goes on. Called by worker 0 only.
-struct PassHooks {
-  void* object = nullptr;
-  void (*ready)(void*, long begin, long end) = nullptr;            ///< gradients [begin, end) are final; empty: a chance to poll
-  void (*statistics)(void*, double*, long) = nullptr;              ///< sums over ranks inside a layer
-};
-
-/// One call of forward_backward.
-struct PassCall {
-  double scale = 1;                                 ///< factor of the loss's gradient: 1 / (samples of the whole batch)
-  bool accumulate = false;                          ///< add to the gradients that are there
-  std::uint64_t key = 0;                            ///< of this step's random numbers
-};
-
-namespace nn {
-/// The executor by the cost sheet: depth-first pays where the parameters stay in the cache beside a block of activations, and
-/// no sample needs another.
-constexpr bool prefers_depth_first(const Sizes& s) { return !s.couples_batch && s.stored <= 16 * 1024; }
-/// Samples a block, so that what backward needs of them fits into half of a second-level cache; a multiple of 8.
-constexpr long depth_first_block(const Sizes& s, long scalar_bytes) {
-  const long sample = (s.saved + s.scratch) * scalar_bytes + s.saved_bytes + 1;
-  const long block = 256L * 1024 / sample / 8 * 8;
-  return block < 8 ? 8 : block > 1024 ? 1024 : block;
-}
-}  // namespace nn
 
 template <class Model, class Loss> class Pass {
   static_assert((nn::assert_loss<Loss>(), true));

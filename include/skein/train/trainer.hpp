@@ -11,37 +11,15 @@
 #include "../tensor/tensor.hpp"
 #include "archive.hpp"
 #include "clock.hpp"
+#include "data_check.hpp"
 #include "history.hpp"
 #include "model_file.hpp"
 #include "options.hpp"
+#include "parts.hpp"
 #include "progress.hpp"
 #include "stepper.hpp"
 
 namespace skein::inline SKEIN_ABI {
-
-namespace train::detail {
-/// The parts of a trainer, looked at by value: the first that does not fit is named by one static_assert, and nothing else
-/// of the trainer is instantiated.
-enum class Part { none, loss, optimizer, policy };
-template <class Loss, class Optimizer, class Policy, class Device> consteval Part first_unfit() {
-  if (!nn::Loss<Loss>) return Part::loss;
-  if (!optim::Optimizer<Optimizer>) return Part::optimizer;
-  if constexpr (requires { Policy::template fits<Device>; })
-    if (!Policy::template fits<Device>) return Part::policy;
-  return Part::none;
-}
-struct NoStepper {
-  template <class... Any> explicit NoStepper(Any&&...) {}
-};
-template <Part P, class Loss, class Optimizer, class Policy, class Device> constexpr bool say() {
-  if constexpr (P == Part::loss) nn::assert_loss<Loss>();
-  else if constexpr (P == Part::optimizer) optim::assert_optimizer<Optimizer>();
-  else if constexpr (P == Part::policy) Policy::template assert_fits<Device>();
-  return true;
-}
-template <bool Fits, class... Ts> struct StepperOf { using type = NoStepper; };
-template <class... Ts> struct StepperOf<true, Ts...> { using type = Stepper<Ts...>; };
-}  // namespace train::detail
 
 template <class Model, class Loss, class Optimizer, class Policy = parallel::Alone> class Trainer {
   static constexpr train::detail::Part unfit = train::detail::first_unfit<Loss, Optimizer, Policy, typename Model::device>();
@@ -60,14 +38,14 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   /// Trains for options.epochs epochs and returns their history (the same on all ranks). After load() of a file that was saved
   /// within a fit, it goes on where that one was. Throws ArgumentError for options, data and network that do not fit.
   History fit(data::DatasetView train, const FitOptions& options) {
-    check_data(train, "training");
+    train::check_data<Model, Loss>(train, "training");
     if (options.epochs < 0) throw ArgumentError("fit: .epochs is negative");
     if (options.accumulate < 1) throw ArgumentError("fit: .accumulate must be at least 1 batch a step");
     seed_ = options.seed.value != 0 ? options.seed : stepper_.model().seed();
     data::Loader<Scalar> loader(train, loader_options(train, options));
     std::unique_ptr<data::Loader<Scalar>> validation;
     if (options.validate) {
-      check_data(options.validate, "validation");
+      train::check_data<Model, Loss>(options.validate, "validation");
       validation = std::make_unique<data::Loader<Scalar>>(options.validate, evaluation_options(loader.batch()));
     }
     reserve(loader, validation.get(), options);
@@ -98,7 +76,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
 
   /// Loss, accuracy and metrics over a data set, summed over all ranks, each of which evaluates its part.
   train::Scores evaluate(data::DatasetView data, EvaluateOptions options = {}) {
-    check_data(data, "evaluated");
+    train::check_data<Model, Loss>(data, "evaluated");
     const long batch = options.batch > 0 ? options.batch : 256L * strand().ranks();
     data::Loader<Scalar> loader(data, evaluation_options(batch));
     stepper_.reserve({.batch = std::max(loader.capacity(), has_pass_ ? stepper_.pass().capacity() : 0L), .execution = execution_, .threads = threads_});
@@ -129,7 +107,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   template <int Rank> Tensor<Scalar, 2, Device> predict(const Tensor<Scalar, Rank, Device>& x) { return predict<Rank>(x.view()); }
   /// The same for each sample of a data set.
   Tensor<Scalar, 2, Device> predict(data::DatasetView data) {
-    check_samples(data, "predicted");
+    train::check_samples<Model>(data, "predicted");
     reserve_for_prediction(static_cast<long>(data.size()));
     data::LoaderOptions o;
     o.batch = std::max(1L, std::min(stepper_.pass().capacity(), static_cast<long>(data.size())));
@@ -195,29 +173,6 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   };
 
   auto& strand() { return stepper_.strand(); }
-
-  void check_samples(const data::DatasetView& data, const char* which) const {
-    if (!data) throw ArgumentError(std::string("the ") + which + " data set is empty: give a data set that outlives the call");
-    if (data.sample_extents().count() == Model::input::count) return;
-    std::string got;
-    for (int i = 0; i < data.sample_extents().rank; ++i) got += (i ? ", " : "") + std::to_string(data.sample_extents()[i]);
-    std::string wants;
-    for (int i = 0; i < Model::input::rank; ++i) wants += (i ? ", " : "") + std::to_string(Model::input::extents[i]);
-    throw ShapeError(std::string("the ") + which + " data set's samples are Shape<" + got + ">, the model takes Shape<" + wants + ">");
-  }
-  void check_data(const data::DatasetView& data, const char* which) const {
-    check_samples(data, which);
-    if constexpr (Loss::target == nn::Target::label) {
-      if (data.target().kind != data::TargetKind::label)
-        throw ArgumentError(std::string("the loss compares with class labels, the ") + which + " data set has none: use Mse or Huber, or give it labels");
-    } else {
-      if (data.target().kind != data::TargetKind::vector)
-        throw ArgumentError(std::string("the loss compares with target values, the ") + which + " data set has none: use CrossEntropy, or give it targets");
-      if (data.target().count != Model::sizes.output.count())
-        throw ShapeError(std::string("a target of the ") + which + " data set has " + std::to_string(data.target().count) +
-                         " values, the network gives " + std::to_string(Model::sizes.output.count()));
-    }
-  }
 
   data::LoaderOptions loader_options(const data::DatasetView& train, const FitOptions& options) {
     data::LoaderOptions o;

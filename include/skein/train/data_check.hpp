@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does a data set fit the network and the loss: shapes, labels or target vectors. What does not is an exception that says which
+// data set, what it has and what is wanted.
+#pragma once
+#include <string>
+
+#include "../core/error.hpp"
+#include "../data/view.hpp"
+#include "../nn/loss/loss.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+namespace detail {
+inline std::string shape_text(const Extents& e) {
+  std::string text = "Shape<";
+  for (int i = 0; i < e.rank; ++i) text += (i ? ", " : "") + std::to_string(e[i]);
+  return text + ">";
+}
+}  // namespace detail
+
+/// `which`: "training", for the message. A sample may have other extents than the model's input, but not another count.
+template <class Model> void check_samples(const data::DatasetView& data, const char* which) {
+  if (!data) throw ArgumentError(std::string("the ") + which + " data set is empty: give a data set that outlives the call");
+  if (data.sample_extents().count() != Model::input::count)
+    throw ShapeError(std::string("the ") + which + " data set's samples are " + detail::shape_text(data.sample_extents()) + ", the model takes " +
+                     detail::shape_text(Model::input::extents));
+}
+
+template <class Model, class Loss> void check_data(const data::DatasetView& data, const char* which) {
+  check_samples<Model>(data, which);
+  const std::string set = std::string("the ") + which + " data set";
+  if constexpr (Loss::target == nn::Target::label) {
+    if (data.target().kind != data::TargetKind::label)
+      throw ArgumentError("the loss compares with class labels, " + set + " has none: use Mse or Huber, or give it labels");
+  } else {
+    if (data.target().kind != data::TargetKind::vector)
+      throw ArgumentError("the loss compares with target values, " + set + " has none: use CrossEntropy, or give it targets");
+    if (data.target().count != Model::sizes.output.count())
+      throw ShapeError("a target of " + set + " has " + std::to_string(data.target().count) + " values, the network gives " +
+                       std::to_string(Model::sizes.output.count()));
+  }
+}
+
+}  // namespace skein::inline SKEIN_ABI::train

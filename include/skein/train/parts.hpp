@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Do a trainer's parts fit: the loss, the optimizer, the policy's communicator on the model's device. Found by value; the
+// first that does not is named by one static_assert, and nothing else of the trainer is instantiated.
+#pragma once
+#include "stepper.hpp"
+
+namespace skein::inline SKEIN_ABI::train::detail {
+
+enum class Part { none, loss, optimizer, policy };
+template <class Loss, class Optimizer, class Policy, class Device> consteval Part first_unfit() {
+  if (!nn::Loss<Loss>) return Part::loss;
+  if (!optim::Optimizer<Optimizer>) return Part::optimizer;
+  if constexpr (requires { Policy::template fits<Device>; })
+    if (!Policy::template fits<Device>) return Part::policy;
+  return Part::none;
+}
+struct NoStepper {
+  template <class... Any> explicit NoStepper(Any&&...) {}
+};
+template <Part P, class Loss, class Optimizer, class Policy, class Device> constexpr bool say() {
+  if constexpr (P == Part::loss) nn::assert_loss<Loss>();
+  else if constexpr (P == Part::optimizer) optim::assert_optimizer<Optimizer>();
+  else if constexpr (P == Part::policy) Policy::template assert_fits<Device>();
+  return true;
+}
+template <bool Fits, class... Ts> struct StepperOf { using type = NoStepper; };
+template <class... Ts> struct StepperOf<true, Ts...> { using type = Stepper<Ts...>; };
+
+}  // namespace skein::inline SKEIN_ABI::train::detail
