@@ -9,20 +9,24 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
-/// Do direct kernels run this convolution (with what is fused to it)?
-constexpr bool runs_direct(const ConvReluPoolGeometry& g) {
+/// Do direct kernels run this convolution (with what is fused to it) in Scalar? Behind a pooling always, where they can; else
+/// where they beat oneDNN or oneDNN does not take the type.
+template <class Scalar> constexpr bool runs_direct(const ConvReluPoolGeometry& g) {
 #if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD
-  return takes_direct(g);
+  const bool few = g.conv.channels <= 8 || (g.conv.stride == 1 && g.conv.channels <= 32 && g.conv.filters <= 32);
+  return takes_direct(g) && (g.pooled() || few || !onednn_takes<Scalar>);
 #else
   return takes_direct(g) && false;
 #endif
 }
-/// Scalars of derived weights and of workspace.
+/// Scalars of derived weights and of workspace, for any scalar type.
 constexpr long conv2d_derived(const ConvReluPoolGeometry& g) {
-  return runs_direct(g) ? DirectPlan{g}.derived() : onednn_derived(g.conv);
+  const long direct = takes_direct(g) ? DirectPlan{g}.derived() : 0, onednn = runs_direct<float>(g) ? 0 : onednn_derived(g.conv);
+  return direct > onednn ? direct : onednn;
 }
 constexpr long conv2d_workspace(const ConvReluPoolGeometry& g) {
-  return runs_direct(g) ? DirectPlan{g}.workspace() : onednn_workspace(g.conv);
+  const long direct = takes_direct(g) ? DirectPlan{g}.workspace() : 0, onednn = runs_direct<float>(g) ? 0 : onednn_workspace(g.conv);
+  return direct > onednn ? direct : onednn;
 }
 
 template <class Scalar> struct ReferenceConv2d {
@@ -34,7 +38,7 @@ template <class Scalar> struct ReferenceConv2d {
 };
 
 template <class Scalar, Conv2dGeometry G> struct Conv2d {
-  static constexpr bool direct = runs_direct({G});
+  static constexpr bool direct = runs_direct<Scalar>({G});
   static constexpr bool onednn = !direct && onednn_takes<Scalar>;
   static constexpr auto name_of() {
     if constexpr (direct) return DirectConv2d<Scalar, DirectPlan{{G}}>::name;

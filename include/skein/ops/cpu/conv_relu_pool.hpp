@@ -8,14 +8,14 @@
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
 /// Per sample, kept from forward to backward: scalars and bytes.
-constexpr long conv_relu_pool_saved(const ConvReluPoolGeometry& g) { return runs_direct(g) ? 0 : g.conv.out_count(); }
+constexpr long conv_relu_pool_saved(const ConvReluPoolGeometry& g) { return runs_direct<float>(g) ? 0 : g.conv.out_count(); }
 constexpr long conv_relu_pool_saved_bytes(const ConvReluPoolGeometry& g) {
-  return runs_direct(g) ? DirectPlan{g}.winner_bytes() : g.pooled() ? g.out_count() : 0;
+  return runs_direct<float>(g) ? DirectPlan{g}.winner_bytes() : g.pooled() ? g.out_count() : 0;
 }
 
 template <class Scalar, ConvReluPoolGeometry G> struct ConvReluPool {
   using Conv = Conv2d<Scalar, G.conv>;
-  static constexpr bool direct = runs_direct(G);
+  static constexpr bool direct = runs_direct<Scalar>(G);
   static constexpr auto name_of() {
     if constexpr (direct) return DirectConv2d<Scalar, DirectPlan{G}>::name;
     else if constexpr (Conv::onednn) return std::string_view(G.pooled() ? "oneDNN, then ReLU and pooling in one pass" : "oneDNN, then ReLU in place");

@@ -10,8 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "direct_plan.hpp"
-#include "vector.hpp"
+#include "dense_backward.hpp"
 
 #if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD
 
@@ -26,8 +25,12 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
   static constexpr long filter_pitch = kernel * pitch;
   using V = Vector<Scalar, lanes>;
 
-  /// (filters, kernel, row_values_pitch): what both gradients use; the gaps are zero.
+  using Dense = DenseWeights<Scalar, P>;
+  using Turned = DenseData<Scalar, P>;
+
+  /// (filters, kernel, row_values_pitch): what both gradients use; the gaps are zero. Or turned, where dx is a convolution.
   static void flip(const Scalar* weight, Scalar* to) {
+    if constexpr (Turned::possible) return Turned::turn(weight, to);
     for (int f = 0; f < filters; ++f)
       for (int ky = 0; ky < kernel; ++ky)
         for (int k = 0; k < pitch; ++k)
@@ -44,6 +47,8 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
     std::memset(images, 0, group * P.padded_image() * sizeof(Scalar));
     std::memset(dweight, 0, P.flipped() * sizeof(Scalar));
     Scalar bias[repeats * filters] = {};
+    [[maybe_unused]] Scalar* zeros = c.workspace + P.zeros_at();
+    if constexpr (Turned::possible) std::memset(zeros, 0, (round16(P.conv().channels) + 16) * sizeof(Scalar));
     for (long n = 0; n < c.batch; n += group) {
       const int count = static_cast<int>(c.batch - n < group ? c.batch - n : group);
       const Scalar* g = P.g.relu ? masked : c.dy + n * P.g.out_count();
@@ -53,13 +58,24 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
         if (c.dbias) add_pixels(g + i * g_pitch, bias);
       }
       const Winner* places = winners ? winners + n * P.winner_bytes() : nullptr;
-      each_pass([&]<int R, int W>(Size<R>, Size<W>, int row, int v) { weights<R, W>(images, g, places, count, row, v, dweight); });
-      if (c.dx)
+      if constexpr (Dense::possible) {
+        for (int i = 0; i < count; ++i) Dense::add(images + i * P.padded_image(), g + i * g_pitch, c.dweight);
+      } else {
+        each_pass([&]<int R, int W>(Size<R>, Size<W>, int row, int v) { weights<R, W>(images, g, places, count, row, v, dweight); });
+      }
+      if constexpr (Turned::possible) {
+        if (!c.dx) continue;
+        if (n == 0) Turned::Forward::clear(c.workspace + P.turned_at());
+        for (int i = 0; i < count; ++i)
+          Turned::image(g + i * g_pitch, flipped, zeros, c.dx + (n + i) * P.conv().in_count(), c.workspace + P.turned_at());
+      } else if (c.dx) {
         for (int i = 0; i < count; ++i)
           data(g + i * g_pitch, places + i * P.winner_bytes(), flipped, c.workspace, c.dx + (n + i) * P.conv().in_count());
+      }
     }
     for (int f = 0; f < filters; ++f) {
       for (int r = 0; c.dbias && r < repeats; ++r) c.dbias[f] += bias[r * filters + f];
+      if constexpr (Dense::possible) continue;
       for (int ky = 0; ky < kernel; ++ky)
         for (int k = 0; k < P.row_values(); ++k)
           c.dweight[(1L * ky * P.row_values() + k) * P.conv().weight_pitch() + f] += dweight[f * filter_pitch + ky * pitch + k];

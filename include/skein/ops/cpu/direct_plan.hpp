@@ -64,6 +64,16 @@ struct DirectPlan {
     return conv().channels * rows * phases() * phase_width();
   }
 
+  /// The convolution that makes dx of dy, where it is one: stride 1, nothing pooled.
+  constexpr bool turns() const {
+    return !g.pooled() && conv().stride == 1 && conv().padding < conv().kernel && conv().channels <= 128 && conv().filters <= 128;
+  }
+  constexpr DirectPlan turned() const {
+    const Conv2dGeometry& c = conv();
+    if (!turns()) return {};
+    return {{{c.out_height(), c.out_width(), c.filters, c.channels, c.kernel, 1, c.kernel - 1 - c.padding}}};
+  }
+
   // Derived weights.
   constexpr long padded_filters() const { return round16(conv().filters) + 16; }
   constexpr long bias_at() const { return 0; }
@@ -71,7 +81,11 @@ struct DirectPlan {
   constexpr long packed() const { return conv().channels <= 8 ? round16((conv().filters + 26) * taps()) : 0; }
   constexpr long flipped_at() const { return packed_at() + packed(); }                              // (filters, kernel, row_values_pitch)
   constexpr long flipped() const { return conv().filters * conv().kernel * row_values_pitch(); }
-  constexpr long derived() const { return flipped_at() + flipped(); }
+  constexpr long flipped_or_turned() const {
+    const long turned = turns() ? 1L * conv().kernel * conv().kernel * conv().filters * row_pitch(conv().channels) : 0;
+    return round16(turned > flipped() ? turned : flipped());
+  }
+  constexpr long derived() const { return flipped_at() + flipped_or_turned(); }
 
   // Workspace. Forward and backward use it in turn.
   constexpr long rows_pitch() const { return round16(conv().filters) ; }                            // a pixel of `rows`
@@ -92,8 +106,10 @@ struct DirectPlan {
   constexpr long masked_at() const { return group() * padded_image(); }
   constexpr long dweight_at() const { return masked_at() + group() * masked(); }
   constexpr long dx_at() const { return dweight_at() + flipped(); }
-  constexpr long alive_at() const { return dx_at() + padded_image(); }                              // bytes, where nothing pools
-  constexpr long backward_workspace() const { return alive_at() + round16(g.out_count() + 16); }
+  constexpr long turned_at() const { return dx_at(); }                                              // the turned convolution's own
+  constexpr long zeros_at() const { return dx_at() + (turns() ? turned().padded_image() + turned().rows() : 0); }
+  constexpr long alive_at() const { return zeros_at() > dx_at() + padded_image() ? zeros_at() : dx_at() + padded_image(); }                              // bytes, where nothing pools
+  constexpr long backward_workspace() const { return alive_at() + round16(g.out_count() + 16) + round16(conv().channels) + 16; }
   constexpr long workspace() const {
     return forward_workspace() > backward_workspace() ? forward_workspace() : backward_workspace();
   }

@@ -37,7 +37,7 @@ template <class Scalar, DirectPlan P, int Pitch> struct PoolRows {
               first = false;
               continue;
             }
-            const auto wins = (value > best) | (value != value);
+            const auto wins = (value > best) | ~(value == value);         // xsimd's != is false for NaN on AVX-512
             best = xsimd::select(wins, value, best);
             place = xsimd::select(wins, here, place);
           }

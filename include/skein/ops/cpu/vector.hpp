@@ -61,6 +61,26 @@ template <int Lanes, class V> SKEIN_ALWAYS_INLINE void store_bytes(unsigned char
   for (int i = 0; i < Lanes; ++i) to[i] = static_cast<unsigned char>(static_cast<int>(lanes[i]));
 }
 
+/// Bytes as lanes.
+template <class V, int Lanes> SKEIN_ALWAYS_INLINE V load_bytes(const unsigned char* from) {
+  using Scalar = typename V::value_type;
+#if defined(__AVX512F__)
+  if constexpr (sizeof(Scalar) == 4 && Lanes == 16)
+    return V(_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)))));
+  else
+#endif
+#if defined(__AVX2__)
+  if constexpr (sizeof(Scalar) == 4 && Lanes == 8)
+    return V(_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)))));
+  else
+#endif
+  {
+    alignas(64) Scalar lanes[Lanes];
+    for (int i = 0; i < Lanes; ++i) lanes[i] = static_cast<Scalar>(from[i]);
+    return V::load_aligned(lanes);
+  }
+}
+
 /// Hides where a pointer came from: else the compiler keeps what it loaded for one tap for the next ones, and spills.
 template <class T> SKEIN_ALWAYS_INLINE void forget(T*& p) { asm("" : "+r"(p)); }
 
