@@ -2,6 +2,8 @@
 // How much faster are two ranks of one core each than one: LeNet, global batch 128, over MPI processes and over threads of one
 // process? Efficiency: time of one rank over twice the time of two. (A paper in PyTorch: 0.92.)
 // ranks: 2
+#include <skein/mpi.hpp>
+
 #include "support/ranks.hpp"
 
 namespace {

@@ -2,6 +2,8 @@
 // What does it cost to synchronise in every step instead of never: two workers, the tutorial's 1-80-80-40-1, 500 samples each,
 // over MPI processes and over threads of one process? (The tutorial: 3.75 times.)
 // ranks: 2
+#include <skein/mpi.hpp>
+
 #include "support/ranks.hpp"
 
 namespace {
