@@ -17,20 +17,18 @@ template <class Scalar, int In, int Out> struct DenseSmall {
     small_product<Out, false, false, Finish>(Product<Scalar>{.m = batch, .k = In, .a = x, .lda = x_pitch, .b = w, .ldb = pitch, .c = y,
                                                              .ldc = pitch, .start = bias});
   }
-  static void input_gradient(long batch, const Scalar* dy, const Scalar* w, [[maybe_unused]] const Scalar* turned, Scalar* dx) {
-    if constexpr (turns_on_the_fly(In, Out)) {
+  static void input_gradient(long batch, const Scalar* dy, const Scalar* w, const Scalar* turned, Scalar* dx) {
+    if constexpr (In <= 4) {
+      dots(batch, dy, w, dx);
+    } else if constexpr (turns_on_the_fly(In, Out)) {
       alignas(64) Scalar here[Out * x_pitch];
-      transpose(long(In), 0, long(Out), w, pitch, here, x_pitch);
       if constexpr (x_pitch > In)                   // the gap too: it is read, if in vain
         for (long j = 0; j < Out; ++j)
           for (long i = In; i < x_pitch; ++i) here[j * x_pitch + i] = 0;
-      turned = here;
-    }
-    if constexpr (In > 4) {
-      small_product<In, false, false>(Product<Scalar>{.m = batch, .k = Out, .a = dy, .lda = pitch, .b = turned, .ldb = x_pitch, .c = dx,
-                                                      .ldc = x_pitch});
+      transpose(long(In), 0, long(Out), w, pitch, here, x_pitch);
+      times_turned(batch, dy, here, dx);
     } else {
-      dots(batch, dy, w, dx);
+      times_turned(batch, dy, turned, dx);
     }
   }
   static void gradients(const DenseGradients<Scalar>& g, Share share = {}) {
@@ -44,6 +42,10 @@ template <class Scalar, int In, int Out> struct DenseSmall {
   }
 
  private:
+  static void times_turned(long batch, const Scalar* dy, const Scalar* turned, Scalar* dx) {
+    small_product<In, false, false>(
+        Product<Scalar>{.m = batch, .k = Out, .a = dy, .lda = pitch, .b = turned, .ldb = x_pitch, .c = dx, .ldc = x_pitch});
+  }
   /// Few inputs: their rows are not padded, so each gradient is a dot product.
   static void dots(long batch, const Scalar* dy, const Scalar* w, Scalar* dx) {
     constexpr int lanes = ColumnPlan<Scalar, Out>::half, vectors = (Out + lanes - 1) / lanes;
