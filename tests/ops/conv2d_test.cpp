@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution by oneDNN against plain loops, with geometries at run time; the choice between the kernels.
+#include <catch2/catch.hpp>
+
+#include <skein/ops/conv2d.hpp>
+
+#include "support/conv_cases.hpp"
+
+using namespace skein;
+using ops::Conv2dGeometry;
+using support::apart;
+using support::doubles;
+using support::Guarded;
+using support::scattered;
+
+namespace {
+template <Conv2dGeometry G, class Scalar> constexpr std::string_view kernel = ops::Conv2d<Cpu, Scalar, G>::name;
+}
+
+TEST_CASE("a convolution says which kernel runs it") {
+  constexpr Conv2dGeometry few{14, 14, 6, 16, 5}, many{14, 14, 200, 200, 3, 1, 1}, grouped{14, 14, 6, 6, 3, 1, 1, 1, 3};
+#if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD
+  CHECK(kernel<few, float> == "direct over the filters");
+  CHECK(kernel<few, double> == "direct over the filters");
+#else
+  CHECK(kernel<few, double> == "reference");
+#endif
+#if defined(SKEIN_WITH_ONEDNN) && SKEIN_WITH_ONEDNN
+  CHECK(kernel<many, float> == "oneDNN");
+  CHECK(kernel<grouped, float> == "oneDNN");
+#else
+  CHECK(kernel<many, float> == "reference");
+#endif
+  CHECK(kernel<many, double> == "reference");
+  CHECK(kernel<grouped, double> == "reference");
+}
+
+#if defined(SKEIN_WITH_ONEDNN) && SKEIN_WITH_ONEDNN
+namespace {
+void onednn_follows(const Conv2dGeometry& g, std::initializer_list<long> batches, bool has_bias) {
+  INFO(g.height << " x " << g.width << " x " << g.channels << " to " << g.filters << ", kernel " << g.kernel << ", stride " << g.stride
+                << ", padding " << g.padding << ", dilation " << g.dilation << ", groups " << g.groups << (has_bias ? "" : ", no bias"));
+  ops::cpu::OneDnnConv2d conv(g);
+  const long rows = g.weight_rows(), pitch = g.weight_pitch();
+  Guarded<float> weight(rows * pitch), bias(pitch), derived(ops::cpu::onednn_derived(g)), workspace(ops::cpu::onednn_workspace(g));
+  for (long i = 0; i < rows * pitch; ++i) weight[i] = i % pitch < g.filters ? static_cast<float>(scattered(i, 3)) : 0;
+  for (long i = 0; i < g.filters; ++i) bias[i] = static_cast<float>(scattered(i, 4));
+  for (long batch : batches) {
+    INFO("batch " << batch);
+    Guarded<float> x(batch * g.in_count()), y(batch * g.out_count()), dy(batch * g.out_count()), dx(batch * g.in_count());
+    Guarded<float> dweight(rows * pitch), dbias(pitch);
+    for (long i = 0; i < x.size(); ++i) x[i] = static_cast<float>(scattered(i, 1));
+    for (long i = 0; i < dy.size(); ++i) dy[i] = static_cast<float>(scattered(i, 2));
+    dweight[0] = 1;                                 // added to
+    ops::Conv2dCall<float> c{batch, x.data(), weight.data(), has_bias ? bias.data() : nullptr, y.data(), dy.data(), dx.data(),
+                             dweight.data(), has_bias ? dbias.data() : nullptr, derived.data(), workspace.data()};
+    conv.prepare(batch);
+    conv.derive(c);
+    conv.forward(c);
+    conv.backward(c);
+
+    auto x2 = doubles(x), w2 = doubles(weight), b2 = doubles(bias), dy2 = doubles(dy);
+    std::vector<double> y2(dy2.size()), dx2(x2.size()), dw2(w2.size()), db2(b2.size());
+    dw2[0] = 1;
+    const ops::Conv2dCall<double> d{batch, x2.data(), w2.data(), has_bias ? b2.data() : nullptr, y2.data(), dy2.data(), dx2.data(),
+                                    dw2.data(), has_bias ? db2.data() : nullptr, nullptr, nullptr};
+    ops::reference::conv2d_forward(g, d);
+    ops::reference::conv2d_backward_data(g, d);
+    ops::reference::conv2d_backward_weights(g, d);
+    CHECK(apart(doubles(y), y2) < 2e-6);
+    CHECK(apart(doubles(dx), dx2) < 2e-6);
+    CHECK(apart(doubles(dweight), dw2) < 2e-6);     // gaps too: they stay zero
+    CHECK(apart(doubles(dbias), db2) < 2e-6);
+    CHECK((y.intact() && dx.intact() && dweight.intact() && dbias.intact() && derived.intact() && workspace.intact()));
+    const auto before = doubles(dweight);
+    c.dx = nullptr;
+    dx.fill(5);
+    conv.backward(c);
+    CHECK(std::all_of(dx.begin(), dx.end(), [](float v) { return v == 5; }));
+    CHECK(apart(doubles(dbias), [&] { for (double& v : db2) v *= 2; return db2; }()) < 2e-6);
+  }
+}
+}  // namespace
+
+TEST_CASE("oneDNN's convolution is the plain one") {
+  onednn_follows({9, 8, 3, 16, 3, 1, 1}, {0, 1, 3}, true);
+  onednn_follows({8, 7, 16, 32, 3, 2, 1}, {2}, false);
+  onednn_follows({6, 6, 40, 130, 3, 1, 1}, {1, 2}, true);
+  onednn_follows({5, 5, 64, 64, 1, 1, 0}, {3}, false);
+  onednn_follows({11, 12, 5, 7, 4, 3, 2}, {2}, true);
+  onednn_follows({12, 12, 6, 10, 3, 1, 4, 3}, {2}, true);
+  onednn_follows({13, 10, 1, 6, 5, 1, 2}, {2}, true);
+  onednn_follows({8, 8, 6, 9, 3, 1, 1, 1, 3}, {2}, true);
+  onednn_follows({8, 8, 32, 32, 3, 1, 1, 1, 2}, {2}, true);
+  onednn_follows({9, 9, 20, 20, 3, 2, 1, 1, 20}, {2}, true);
+  onednn_follows({15, 15, 3, 8, 11, 4, 2}, {2}, true);
+}
+#endif
