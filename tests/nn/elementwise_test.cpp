@@ -46,7 +46,8 @@ template <class L, class In, class S> void twin(double (*f)(double), long batch,
     for (long i = 0; i < In::count; ++i) {
       const double x = static_cast<double>(h.x_at(b, i)), e = 1e-5, slope = (f(x + e) - f(x - e)) / (2 * e);
       wrong += !support::close(h.y_at(b, i), static_cast<S>(f(x)), support::Roundings::sum, 1);
-      wrong += !(std::abs(static_cast<double>(h.dx_at(b, i)) - slope * static_cast<double>(h.dy_at(b, i))) < (std::is_same_v<S, float> ? 4e-6 : 1e-9));
+      wrong += !(std::abs(static_cast<double>(h.dx_at(b, i)) - slope * static_cast<double>(h.dy_at(b, i))) <
+                 (std::is_same_v<S, float> ? 4e-6 : 1e-9));
     }
   INFO("batch " << batch << " workers " << workers);
   CHECK(wrong == 0);
@@ -84,8 +85,8 @@ TEST_CASE("Elementwise: the built-in activations", "[elementwise]") {
   twins<nn::Gelu>(gelu);
   twins<GeluTanh>(gelu_tanh);
 }
-TEMPLATE_TEST_CASE("Elementwise: gradients are those of finite differences", "[elementwise]", nn::Relu, nn::LeakyRelu<>, nn::Sigmoid, nn::Tanh,
-                   nn::Gelu, GeluTanh, nn::Elementwise<Swish>) {
+TEMPLATE_TEST_CASE("Elementwise: gradients are those of finite differences", "[elementwise]", nn::Relu, nn::LeakyRelu<>,
+                   nn::Sigmoid, nn::Tanh, nn::Gelu, GeluTanh, nn::Elementwise<Swish>) {
   LayerHarness<TestType, sk::Shape<17>> h(3);
   h.check_gradients();
 }

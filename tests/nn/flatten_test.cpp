@@ -17,7 +17,8 @@ static_assert(!nn::Flatten::describe({3, {8, 8, 8}}).aliases_input, "512 values 
 static_assert(nn::Flatten::describe({1, {105}}).aliases_input);
 static_assert(nn::Flatten::describe({3, {3, 5, 7}}).output == sk::Extents{1, {105}});
 
-TEMPLATE_TEST_CASE("Flatten: values keep their order", "[flatten]", (sk::Shape<5, 5, 16>), (sk::Shape<3, 5, 7>), (sk::Shape<1, 1, 3>)) {
+TEMPLATE_TEST_CASE("Flatten: values keep their order", "[flatten]", (sk::Shape<5, 5, 16>), (sk::Shape<3, 5, 7>),
+                   (sk::Shape<1, 1, 3>)) {
   for (long batch : {0L, 1L, 5L}) {
     support::LayerHarness<nn::Flatten, TestType> h(batch, 2);
     h.forward();

@@ -21,14 +21,21 @@ static_assert(nn::Linear<10>::describe({1, {84}}).fault == nn::Fault::none);
 static_assert(nn::Linear<10>::describe({3, {5, 5, 16}}).fault == nn::Fault::wants_flat);
 static_assert(nn::Linear<10>::describe({3, {5, 5, 16}}).output == sk::Extents{1, {10}}, "a fault still returns legal extents");
 static_assert(nn::Linear<10>::describe({1, {84}}).parameters[1].init == sk::Init::fan_in_uniform);
-static_assert(nn::Linear<10>::describe({1, {84}}).parameters[1].fan_in == 84 && !nn::Linear<10>::describe({1, {84}}).parameters[1].decay);
-static_assert(nn::Linear<10, sk::WeightInit<sk::Init::zeros>, sk::BiasInit<sk::Init::ones>>::describe({1, {84}}).parameters[0].init == sk::Init::zeros);
-static_assert(nn::Linear<10, sk::WeightInit<sk::Init::zeros>, sk::BiasInit<sk::Init::ones>>::describe({1, {84}}).parameters[1].init == sk::Init::ones);
+static_assert(nn::Linear<10>::describe({1, {84}}).parameters[1].fan_in == 84 &&
+              !nn::Linear<10>::describe({1, {84}}).parameters[1].decay);
+static_assert(
+    nn::Linear<10, sk::WeightInit<sk::Init::zeros>, sk::BiasInit<sk::Init::ones>>::describe({1, {84}}).parameters[0].init ==
+    sk::Init::zeros);
+static_assert(
+    nn::Linear<10, sk::WeightInit<sk::Init::zeros>, sk::BiasInit<sk::Init::ones>>::describe({1, {84}}).parameters[1].init ==
+    sk::Init::ones);
 static_assert(nn::Linear<512>::describe({1, {512}}).splits_gradients && !nn::Linear<80>::describe({1, {80}}).splits_gradients);
 
 namespace {
 
-template <class S> bool near(S a, double b, double terms) { return support::close(a, static_cast<S>(b), support::Roundings::arithmetic, terms); }
+template <class S> bool near(S a, double b, double terms) {
+  return support::close(a, static_cast<S>(b), support::Roundings::arithmetic, terms);
+}
 
 /// Values and gradients against four loops.
 template <int In, int Out, class S> void twin(long batch, int workers) {
@@ -50,11 +57,13 @@ template <int In, int Out, class S> void twin(long batch, int workers) {
     }
     for (long i = 0; i < In; ++i) {
       double dx = 0;
-      for (long j = 0; j < Out; ++j) dx += static_cast<double>(h.dy_at(b, j)) * static_cast<double>(h.parameter_at(0, i * Out + j));
+      for (long j = 0; j < Out; ++j)
+        dx += static_cast<double>(h.dy_at(b, j)) * static_cast<double>(h.parameter_at(0, i * Out + j));
       wrong += !near(h.dx_at(b, i), dx, Out);
     }
   }
-  for (long i = 0; i < In * Out; ++i) wrong += !near(h.gradient_at(0, i), dw[static_cast<std::size_t>(i)], static_cast<double>(batch));
+  for (long i = 0; i < In * Out; ++i)
+    wrong += !near(h.gradient_at(0, i), dw[static_cast<std::size_t>(i)], static_cast<double>(batch));
   for (long j = 0; j < Out; ++j) wrong += !near(h.gradient_at(1, j), db[static_cast<std::size_t>(j)], static_cast<double>(batch));
   INFO("in " << In << " out " << Out << " batch " << batch << " workers " << workers);
   CHECK(wrong == 0);

@@ -16,7 +16,8 @@ namespace sk = skein;
 TEST_CASE("transpose: any sizes, a part of the rows", "[gemm]") {
   for (long rows : {1L, 7L, 8L, 17L, 40L})
     for (long columns : {1L, 8L, 19L, 33L}) {
-      std::vector<float> from(static_cast<std::size_t>(rows * (columns + 2))), to(static_cast<std::size_t>((rows + 5) * columns), -1.0f);
+      std::vector<float> from(static_cast<std::size_t>(rows * (columns + 2))),
+          to(static_cast<std::size_t>((rows + 5) * columns), -1.0f);
       for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i);
       const long cut = columns / 3;
       sk::ops::cpu::transpose(rows, 0, cut, from.data(), columns + 2, to.data(), rows + 5);
@@ -24,7 +25,8 @@ TEST_CASE("transpose: any sizes, a part of the rows", "[gemm]") {
       long wrong = 0;
       for (long j = 0; j < columns; ++j)
         for (long i = 0; i < rows + 5; ++i)
-          wrong += to[static_cast<std::size_t>(j * (rows + 5) + i)] != (i < rows ? from[static_cast<std::size_t>(i * (columns + 2) + j)] : -1.0f);
+          wrong += to[static_cast<std::size_t>(j * (rows + 5) + i)] !=
+                   (i < rows ? from[static_cast<std::size_t>(i * (columns + 2) + j)] : -1.0f);
       INFO(rows << " x " << columns);
       CHECK(wrong == 0);
     }
@@ -70,7 +72,8 @@ template <class S, int N> void check() {
         const auto b = filled<S>(k, N, pitch, 1.1, turned ? nan : S(0));        // gradients may have anything in their gaps
         const auto start = filled<S>(1, N, pitch, 0.4, S(0));
         auto c = filled<S>(m, N, pitch, 0.2, S(0)), d = filled<S>(m, N, pitch, 0.2, S(0));
-        cpu::Product<S> p{.m = m, .k = k, .a = a.data(), .lda = a_pitch, .b = b.data(), .ldb = pitch, .c = c.data(), .ldc = pitch};
+        cpu::Product<S> p{
+            .m = m, .k = k, .a = a.data(), .lda = a_pitch, .b = b.data(), .ldb = pitch, .c = c.data(), .ldc = pitch};
         if (turned) {                               // accumulates, by three workers
           p.start = p.c;
           p.start_pitch = pitch;
@@ -86,10 +89,16 @@ template <class S, int N> void check() {
         for (long i = 0; i < m; ++i)
           for (long j = 0; j < N; ++j) {
             double sum = 0;
-            for (long q = 0; q < k; ++q) sum += static_cast<double>(a.data()[turned ? q * a_pitch + i : i * a_pitch + q]) * static_cast<double>(b.data()[q * pitch + j]);
-            const auto near = [&](S x, double want) { return support::close(x, static_cast<S>(want), support::Roundings::arithmetic, 10); };
+            for (long q = 0; q < k; ++q)
+              sum += static_cast<double>(a.data()[turned ? q * a_pitch + i : i * a_pitch + q]) *
+                     static_cast<double>(b.data()[q * pitch + j]);
+            const auto near = [&](S x, double want) {
+              return support::close(x, static_cast<S>(want), support::Roundings::arithmetic, 10);
+            };
             if (turned) wrong += !near(c.data()[i * pitch + j], sum + std::sin(0.2 * static_cast<double>(i * N + j + 1)));
-            else wrong += !near(c.data()[i * pitch + j], 0.5 * (sum + static_cast<double>(start.data()[j]))) + !near(d.data()[i * pitch + j], sum);
+            else
+              wrong += !near(c.data()[i * pitch + j], 0.5 * (sum + static_cast<double>(start.data()[j]))) +
+                       !near(d.data()[i * pitch + j], sum);
           }
         if (turned)
           for (long i = 0; i < m; ++i)
@@ -100,7 +109,8 @@ template <class S, int N> void check() {
   const auto dy = filled<S>(9, N, pitch, 0.9, nan);
   auto sums = filled<S>(1, N, pitch, 0.1, S(0));
   for (int w = 0; w < 2; ++w)
-    cpu::column_sums<N>(cpu::ColumnSums<S>{.rows = 9, .pitch = pitch, .dy = dy.data(), .sums = sums.data(), .accumulate = true}, {w, 2});
+    cpu::column_sums<N>(cpu::ColumnSums<S>{.rows = 9, .pitch = pitch, .dy = dy.data(), .sums = sums.data(), .accumulate = true},
+                        {w, 2});
   for (long j = 0; j < pitch; ++j) {
     double want = j < N ? std::sin(0.1 * static_cast<double>(j + 1)) : 0;
     for (long i = 0; j < N && i < 9; ++i) want += static_cast<double>(dy.data()[i * pitch + j]);

@@ -36,8 +36,8 @@ template <class S, class Gemm> long wrong_values(Gemm gemm, Sizes s, bool ta, bo
   Matrix<S> c(m, n, 0.3);
   const Matrix<S> before = c;
   if (beta == S(0)) std::fill(c.values.begin(), c.values.end(), std::numeric_limits<S>::quiet_NaN());      // must not be read
-  gemm(ta ? Transpose::yes : Transpose::no, tb ? Transpose::yes : Transpose::no, m, n, k, alpha, a.values.data(), a.pitch, b.values.data(),
-       b.pitch, beta, c.values.data(), c.pitch);
+  gemm(ta ? Transpose::yes : Transpose::no, tb ? Transpose::yes : Transpose::no, m, n, k, alpha, a.values.data(), a.pitch,
+       b.values.data(), b.pitch, beta, c.values.data(), c.pitch);
   long wrong = 0;
   for (long i = 0; i < m; ++i)
     for (long j = 0; j < c.pitch; ++j) {
@@ -46,8 +46,10 @@ template <class S, class Gemm> long wrong_values(Gemm gemm, Sizes s, bool ta, bo
         continue;
       }
       double sum = 0;
-      for (long p = 0; p < k; ++p) sum += static_cast<double>(ta ? a.at(p, i) : a.at(i, p)) * static_cast<double>(tb ? b.at(j, p) : b.at(p, j));
-      const double want = static_cast<double>(alpha) * sum + (beta == S(0) ? 0.0 : static_cast<double>(beta) * static_cast<double>(before.at(i, j)));
+      for (long p = 0; p < k; ++p)
+        sum += static_cast<double>(ta ? a.at(p, i) : a.at(i, p)) * static_cast<double>(tb ? b.at(j, p) : b.at(p, j));
+      const double want = static_cast<double>(alpha) * sum +
+                          (beta == S(0) ? 0.0 : static_cast<double>(beta) * static_cast<double>(before.at(i, j)));
       wrong += !support::close(c.at(i, j), static_cast<S>(want), support::Roundings::arithmetic, static_cast<double>(k + 1));
     }
   return wrong;
@@ -63,7 +65,8 @@ template <class S> struct Reference {
 template <class S, class Gemm> void check(Sizes s, S alpha = S(1), S beta = S(0)) {
   for (bool ta : {false, true})
     for (bool tb : {false, true}) {
-      INFO("m, n, k " << s[0] << ", " << s[1] << ", " << s[2] << " A^T " << ta << " B^T " << tb << " alpha " << alpha << " beta " << beta);
+      INFO("m, n, k " << s[0] << ", " << s[1] << ", " << s[2] << " A^T " << ta << " B^T " << tb << " alpha " << alpha << " beta "
+                      << beta);
       REQUIRE(wrong_values<S>(Gemm{}, s, ta, tb, alpha, beta) == 0);
     }
 }

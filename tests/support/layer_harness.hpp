@@ -64,10 +64,20 @@ template <class L, class In, class Scalar_ = double> class LayerHarness {
 
   /// `split`: Context::split_gradients(), for layers that declare splits_gradients; the sums over workers are made here.
   explicit LayerHarness(long samples, int workers = 1, bool split = false)
-      : batch(samples), parameters(info.stored_parameters()), buffers(info.stored_buffers()), derived(info.derived),
-        x(samples * in_pitch), y(samples * out_pitch), dy(samples * out_pitch), dx(samples * in_pitch), saved(samples * info.saved),
-        shared(info.shared), saved_bytes(samples * info.saved_bytes), team_(std::make_unique<sk::Workers>(workers)),
-        exchange_(static_cast<std::size_t>(workers) * exchange_size), split_(split && info.splits_gradients && workers > 1) {
+      : batch(samples),
+        parameters(info.stored_parameters()),
+        buffers(info.stored_buffers()),
+        derived(info.derived),
+        x(samples * in_pitch),
+        y(samples * out_pitch),
+        dy(samples * out_pitch),
+        dx(samples * in_pitch),
+        saved(samples * info.saved),
+        shared(info.shared),
+        saved_bytes(samples * info.saved_bytes),
+        team_(std::make_unique<sk::Workers>(workers)),
+        exchange_(static_cast<std::size_t>(workers) * exchange_size),
+        split_(split && info.splits_gradients && workers > 1) {
     for (int w = 0; w < workers; ++w) gradients_.emplace_back(info.stored_parameters());
     for (int w = 0; w < workers; ++w) workspace_.emplace_back(info.workspace);
     initialize(11);
@@ -111,7 +121,8 @@ template <class L, class In, class Scalar_ = double> class LayerHarness {
     long at = 0, stream = 0;
     for (const auto& p : info.parameters) {
       if (p.name.empty()) continue;
-      sk::nn::initialize(parameters.data() + at, p.extents, p.init, p.fan_in, p.fan_out, seed, static_cast<std::uint64_t>(stream++));
+      sk::nn::initialize(parameters.data() + at, p.extents, p.init, p.fan_in, p.fan_out, seed,
+                         static_cast<std::uint64_t>(stream++));
       at += sk::stored_count(p.extents);
     }
     at = 0;

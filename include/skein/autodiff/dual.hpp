@@ -32,7 +32,9 @@ template <class T> struct Dual {
   constexpr Dual operator+() const { return *this; }
   friend constexpr Dual operator+(const Dual& a, const Dual& b) { return {a.value + b.value, a.slope + b.slope}; }
   friend constexpr Dual operator-(const Dual& a, const Dual& b) { return {a.value - b.value, a.slope - b.slope}; }
-  friend constexpr Dual operator*(const Dual& a, const Dual& b) { return {a.value * b.value, a.slope * b.value + a.value * b.slope}; }
+  friend constexpr Dual operator*(const Dual& a, const Dual& b) {
+    return {a.value * b.value, a.slope * b.value + a.value * b.slope};
+  }
   friend constexpr Dual operator/(const Dual& a, const Dual& b) {
     const T quotient = a.value / b.value;
     return {quotient, (a.slope - quotient * b.slope) / b.value};

@@ -15,12 +15,16 @@
 namespace skein::inline SKEIN_ABI::nn {
 
 /// A function object for Elementwise: empty, and callable with a Dual.
-template <class F> concept ElementwiseFunction = std::is_empty_v<F> && std::default_initializable<F> && requires(const F f, Dual<float> x) {
+template <class F>
+concept ElementwiseFunction = std::is_empty_v<F> && std::default_initializable<F> && requires(const F f, Dual<float> x) {
   { f(x) } -> std::convertible_to<Dual<float>>;
 };
 
 /// One that knows its derivative from its output: template <class T> static constexpr T slope_at_output(T y).
-template <class F> concept KnowsSlopeAtOutput = requires(Dual<float> y) { { F::slope_at_output(y) } -> std::convertible_to<Dual<float>>; };
+template <class F>
+concept KnowsSlopeAtOutput = requires(Dual<float> y) {
+  { F::slope_at_output(y) } -> std::convertible_to<Dual<float>>;
+};
 
 namespace detail {
 /// f(x).
@@ -35,8 +39,11 @@ template <class F> struct Chain {
   }
 };
 template <class F> constexpr bool assert_function() {
-  static_assert(std::is_empty_v<F>, "Elementwise<F>: F must be an empty function object; parameters go into its template arguments");
-  static_assert(ElementwiseFunction<F>, "Elementwise<F>: F lacks: template <class T> constexpr T operator()(T x) const, with exp(x) for std::exp(x) and where(x < 0, a, b) for ?:");
+  static_assert(std::is_empty_v<F>,
+                "Elementwise<F>: F must be an empty function object; parameters go into its template arguments");
+  static_assert(ElementwiseFunction<F>,
+                "Elementwise<F>: F lacks: template <class T> constexpr T operator()(T x) const, with exp(x) for std::exp(x) and "
+                "where(x < 0, a, b) for ?:");
   return true;
 }
 }  // namespace detail
@@ -63,6 +70,7 @@ template <class F> struct Elementwise {
 };
 
 /// An Elementwise or what derives from it.
-template <class L> concept ElementwiseLayer = requires { typename L::function; } && std::derived_from<L, Elementwise<typename L::function>>;
+template <class L>
+concept ElementwiseLayer = requires { typename L::function; } && std::derived_from<L, Elementwise<typename L::function>>;
 
 }  // namespace skein::inline SKEIN_ABI::nn

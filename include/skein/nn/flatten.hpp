@@ -17,7 +17,8 @@ struct Flatten {
     ops::copy_rows<typename Frame::Device>(f.y, row_pitch(In::count), f.x, sample_pitch(In::extents), f.batch, In::count);
   }
   template <class In, class Frame> static void backward(Frame& f) {
-    if (f.dx) ops::copy_rows<typename Frame::Device>(f.dx, sample_pitch(In::extents), f.dy, row_pitch(In::count), f.batch, In::count);
+    if (f.dx)
+      ops::copy_rows<typename Frame::Device>(f.dx, sample_pitch(In::extents), f.dy, row_pitch(In::count), f.batch, In::count);
   }
 };
 

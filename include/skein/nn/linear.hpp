@@ -17,11 +17,18 @@ template <int N, class... Options> struct Linear {
     const int k = static_cast<int>(in.count());
     LayerInfo info;
     info.output = {1, {N}};
-    info.parameters[0] = {.name = "weight", .extents = {2, {k, N}}, .init = detail::PickInit<WeightInit, Init::fan_in_uniform, Options...>::value,
-                          .fan_in = k, .fan_out = N};
+    info.parameters[0] = {.name = "weight",
+                          .extents = {2, {k, N}},
+                          .init = detail::PickInit<WeightInit, Init::fan_in_uniform, Options...>::value,
+                          .fan_in = k,
+                          .fan_out = N};
     if (has_bias)
-      info.parameters[1] = {.name = "bias", .extents = {1, {N}}, .init = detail::PickInit<BiasInit, Init::fan_in_uniform, Options...>::value,
-                            .fan_in = k, .fan_out = N, .decay = false};
+      info.parameters[1] = {.name = "bias",
+                            .extents = {1, {N}},
+                            .init = detail::PickInit<BiasInit, Init::fan_in_uniform, Options...>::value,
+                            .fan_in = k,
+                            .fan_out = N,
+                            .decay = false};
     info.flops = 2L * k * N;
     info.saves_input = true;
     info.derived = ops::dense_derived(k, N);
@@ -48,16 +55,20 @@ template <int N, class... Options> struct Linear {
   }
   template <class In, class Frame> static constexpr std::string_view kernel() { return Kernels<In, Frame>::kernel(); }
 
-  template <class In, class Frame> using Kernels = ops::Dense<typename Frame::Device, typename Frame::Scalar, static_cast<int>(In::count), N>;
+  template <class In, class Frame> using Kernels =
+      ops::Dense<typename Frame::Device, typename Frame::Scalar, static_cast<int>(In::count), N>;
   template <class In> static constexpr long bias_at = In::count * row_pitch(N);
 
   template <class In, class Finish, class Frame> static void forward_with(Frame& f) {
-    Kernels<In, Frame>::template forward<Finish>(f.batch, f.x, f.parameters, f.derived, has_bias ? f.parameters + bias_at<In> : nullptr, f.y);
+    Kernels<In, Frame>::template forward<Finish>(f.batch, f.x, f.parameters, f.derived,
+                                                 has_bias ? f.parameters + bias_at<In> : nullptr, f.y);
   }
   /// Of the weight, and of the bias where `sums_bias`. dy: (batch, dy_pitch), of this worker's slice.
-  template <class In, class Frame> static void parameter_gradients(Frame& f, const typename Frame::Scalar* dy, long dy_pitch, bool sums_bias) {
+  template <class In, class Frame>
+  static void parameter_gradients(Frame& f, const typename Frame::Scalar* dy, long dy_pitch, bool sums_bias) {
     const auto& context = *f.context;
-    ops::DenseGradients<typename Frame::Scalar> g{.batch = f.batch, .x = f.x, .dy = dy, .dw = f.gradients, .accumulate = context.accumulate};
+    ops::DenseGradients<typename Frame::Scalar> g{
+        .batch = f.batch, .x = f.x, .dy = dy, .dw = f.gradients, .accumulate = context.accumulate};
     if (sums_bias) g.db = f.gradients + bias_at<In>;
     if constexpr (splits(static_cast<int>(In::count))) {
       if (context.split_gradients()) {              // all samples, a part of the columns

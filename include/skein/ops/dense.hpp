@@ -17,9 +17,15 @@ template <class Scalar, int In, int Out> struct DenseOf<Scalar, In, Out, DenseKe
   using type = reference::Dense<Scalar, In, Out, Gemm<Cpu>>;
 };
 #if defined(SKEIN_WITH_XSIMD)
-template <class Scalar, int In, int Out> struct DenseOf<Scalar, In, Out, DenseKernel::small> { using type = cpu::DenseSmall<Scalar, In, Out>; };
-template <class Scalar, int In, int Out> struct DenseOf<Scalar, In, Out, DenseKernel::thin_input> { using type = cpu::DenseSmall<Scalar, In, Out>; };
-template <class Scalar, int In, int Out> struct DenseOf<Scalar, In, Out, DenseKernel::thin_output> { using type = cpu::DenseThin<Scalar, In, Out>; };
+template <class Scalar, int In, int Out> struct DenseOf<Scalar, In, Out, DenseKernel::small> {
+  using type = cpu::DenseSmall<Scalar, In, Out>;
+};
+template <class Scalar, int In, int Out> struct DenseOf<Scalar, In, Out, DenseKernel::thin_input> {
+  using type = cpu::DenseSmall<Scalar, In, Out>;
+};
+template <class Scalar, int In, int Out> struct DenseOf<Scalar, In, Out, DenseKernel::thin_output> {
+  using type = cpu::DenseThin<Scalar, In, Out>;
+};
 #endif
 }  // namespace detail
 
@@ -34,7 +40,8 @@ template <class Scalar, int In, int Out> struct DenseOf<Scalar, In, Out, DenseKe
 template <class Device, class Scalar, int In, int Out> struct Dense {
   static_assert(std::is_same_v<Device, Cpu>, "ops::Dense: this device's operations are not included");
 };
-template <class Scalar, int In, int Out> struct Dense<Cpu, Scalar, In, Out> : detail::DenseOf<Scalar, In, Out, dense_kernel(In, Out)>::type {
+template <class Scalar, int In, int Out> struct Dense<Cpu, Scalar, In, Out>
+    : detail::DenseOf<Scalar, In, Out, dense_kernel(In, Out)>::type {
   static constexpr std::string_view kernel() {
     switch (dense_kernel(In, Out)) {
       case DenseKernel::plain: return "plain loops";
@@ -56,7 +63,9 @@ void chain_and_sum(long rows, const Scalar* dy, const Scalar* y, Scalar* g, Scal
   static_assert(std::is_same_v<Device, Cpu>, "ops::chain_and_sum: this device's operations are not included");
   constexpr long pitch = row_pitch(N);
 #if defined(SKEIN_WITH_XSIMD)
-  if constexpr (N > 4) return cpu::column_sums<N, Chain>(cpu::ColumnSums<Scalar>{.rows = rows, .pitch = pitch, .dy = dy, .y = y, .g = g, .sums = sums, .accumulate = accumulate});
+  if constexpr (N > 4)
+    return cpu::column_sums<N, Chain>(
+        cpu::ColumnSums<Scalar>{.rows = rows, .pitch = pitch, .dy = dy, .y = y, .g = g, .sums = sums, .accumulate = accumulate});
 #endif
   if (sums && !accumulate)
     for (long j = 0; j < N; ++j) sums[j] = 0;

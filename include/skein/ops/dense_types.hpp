@@ -48,7 +48,9 @@ constexpr DenseKernel dense_kernel(int in, int out) {
 }
 
 /// A weight so small that backward transposes it whenever it wants to: nothing is kept, and nothing done where nobody wants dx.
-constexpr bool turns_on_the_fly(int in, int out) { return dense_kernel(in, out) == DenseKernel::small && out * row_pitch(in) <= 256; }
+constexpr bool turns_on_the_fly(int in, int out) {
+  return dense_kernel(in, out) == DenseKernel::small && out * row_pitch(in) <= 256;
+}
 
 /// Scalars of the transposed copy that the kernels want of an (in, out) weight: (out, row_pitch(in)), or none.
 constexpr long dense_derived(int in, int out) {

@@ -21,8 +21,9 @@ namespace {
 
 template <class A, class B> using Unit = nn::FusedUnit<nn::LinearActivation<A, B>, A, B>;
 using Net = nn::Fused<nn::Sequential<nn::Linear<8>, nn::Relu, nn::Linear<4>, nn::Gelu, nn::Linear<2>, nn::Tanh>, sk::Cpu>;
-static_assert(std::is_same_v<Net, nn::Sequential<Unit<nn::Linear<8>, nn::Relu>, nn::Linear<4>, nn::Gelu, Unit<nn::Linear<2>, nn::Tanh>>>,
-              "Gelu does not know its slope from its output");
+static_assert(
+    std::is_same_v<Net, nn::Sequential<Unit<nn::Linear<8>, nn::Relu>, nn::Linear<4>, nn::Gelu, Unit<nn::Linear<2>, nn::Tanh>>>,
+    "Gelu does not know its slope from its output");
 
 /// One composite beside its two parts, with the same weights.
 template <int In, class L, class A, class S> void beside(long batch, int workers) {

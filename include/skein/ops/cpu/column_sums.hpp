@@ -23,7 +23,8 @@ template <class Scalar> struct ColumnSums {
 };
 
 namespace detail {
-template <class V, int Columns, bool Masked, class Chain, class Scalar> SKEIN_NOINLINE void sum_panel(const ColumnSums<Scalar>& p) {
+template <class V, int Columns, bool Masked, class Chain, class Scalar>
+SKEIN_NOINLINE void sum_panel(const ColumnSums<Scalar>& p) {
   constexpr int lanes = static_cast<int>(V::size);
   V sum[Columns];
 #pragma GCC unroll 16
@@ -51,7 +52,8 @@ template <class V, int Columns, bool Masked, class Chain, class Scalar> SKEIN_NO
 
 /// sums(j) (+)= sum over rows of dy(r, j), N columns; with a chain of g(r, j) = chain(dy, y), which is stored. Gaps of the sums
 /// stay zero.
-template <int N, class Chain = NoChain, class Scalar> SKEIN_ALWAYS_INLINE void column_sums(const ColumnSums<Scalar>& all, Share share = {}) {
+template <int N, class Chain = NoChain, class Scalar>
+SKEIN_ALWAYS_INLINE void column_sums(const ColumnSums<Scalar>& all, Share share = {}) {
   constexpr int lanes = row_pitch(N) % widest_lanes<Scalar> == 0 ? widest_lanes<Scalar> : ColumnPlan<Scalar, N>::half;
   constexpr int vectors = (N + lanes - 1) / lanes, panels = (vectors + 7) / 8;
   using V = Vector<Scalar, lanes>;
@@ -67,7 +69,8 @@ template <int N, class Chain = NoChain, class Scalar> SKEIN_ALWAYS_INLINE void c
   };
   for (int i = 0; i + 1 < panels; ++i)
     if (share.has(i, panels)) detail::sum_panel<V, 8, false, Chain>(part(8 * i));
-  if (share.has(panels - 1, panels)) detail::sum_panel<V, vectors - 8 * (panels - 1), N % lanes != 0, Chain>(part(8 * (panels - 1)));
+  if (share.has(panels - 1, panels))
+    detail::sum_panel<V, vectors - 8 * (panels - 1), N % lanes != 0, Chain>(part(8 * (panels - 1)));
 }
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu

@@ -14,8 +14,8 @@ template <class Scalar, int In, int Out> struct DenseSmall {
 
   template <class Finish>
   static void forward(long batch, const Scalar* x, const Scalar* w, const Scalar*, const Scalar* bias, Scalar* y) {
-    small_product<Out, false, false, Finish>(Product<Scalar>{.m = batch, .k = In, .a = x, .lda = x_pitch, .b = w, .ldb = pitch, .c = y,
-                                                             .ldc = pitch, .start = bias});
+    small_product<Out, false, false, Finish>(
+        Product<Scalar>{.m = batch, .k = In, .a = x, .lda = x_pitch, .b = w, .ldb = pitch, .c = y, .ldc = pitch, .start = bias});
   }
   static void input_gradient(long batch, const Scalar* dy, const Scalar* w, const Scalar* turned, Scalar* dx) {
     if constexpr (In <= 4) {
@@ -32,9 +32,12 @@ template <class Scalar, int In, int Out> struct DenseSmall {
     }
   }
   static void gradients(const DenseGradients<Scalar>& g, Share share = {}) {
-    small_product<Out, true, true>(Product<Scalar>{.m = In, .k = g.batch, .a = g.x, .lda = x_pitch, .b = g.dy, .ldb = pitch, .c = g.dw,
-                                                   .ldc = pitch, .start = g.accumulate ? g.dw : nullptr, .start_pitch = pitch}, share);
-    if (g.db) column_sums<Out>(ColumnSums<Scalar>{.rows = g.batch, .pitch = pitch, .dy = g.dy, .sums = g.db, .accumulate = g.accumulate}, share);
+    Product<Scalar> p{.m = In, .k = g.batch, .a = g.x, .lda = x_pitch, .b = g.dy, .ldb = pitch, .c = g.dw, .ldc = pitch};
+    p.start = g.accumulate ? g.dw : nullptr;
+    p.start_pitch = pitch;
+    small_product<Out, true, true>(p, share);
+    ColumnSums<Scalar> sums{.rows = g.batch, .pitch = pitch, .dy = g.dy, .sums = g.db, .accumulate = g.accumulate};
+    if (g.db) column_sums<Out>(sums, share);
   }
   /// Columns [begin, end) of the weight become rows of the copy.
   static void derive(long begin, long end, const Scalar* w, Scalar* turned) {

@@ -31,7 +31,8 @@ template <class Scalar, int In, int Out> struct DenseThin {
     for (long b = 0; b < batch; ++b)
       for (int j = 0; j < vectors; ++j) {
         V sum = V(dy[b * pitch]) * V::load_unaligned(turned + j * lanes);
-        for (int n = 1; n < Out; ++n) sum = xsimd::fma(V(dy[b * pitch + n]), V::load_unaligned(turned + n * x_pitch + j * lanes), sum);
+        for (int n = 1; n < Out; ++n)
+          sum = xsimd::fma(V(dy[b * pitch + n]), V::load_unaligned(turned + n * x_pitch + j * lanes), sum);
         sum.store_unaligned(dx + b * x_pitch + j * lanes);
       }
   }

@@ -24,12 +24,13 @@ inline void onednn_on_this_thread_alone() {
 }
 
 /// C = alpha op(A) op(B) + beta C in float; see ops/gemm.hpp.
-inline void sgemm(Transpose ta, Transpose tb, long m, long n, long k, float alpha, const float* A, long lda, const float* B, long ldb,
-                  float beta, float* C, long ldc) {
+inline void sgemm(Transpose ta, Transpose tb, long m, long n, long k, float alpha, const float* A, long lda, const float* B,
+                  long ldb, float beta, float* C, long ldc) {
   onednn_on_this_thread_alone();
-  const dnnl_status_t status = dnnl_sgemm(ta == Transpose::yes ? 'T' : 'N', tb == Transpose::yes ? 'T' : 'N', m, n, k, alpha, A, lda, B, ldb,
-                                          beta, C, ldc);
-  if (status != dnnl_success) throw DeviceError("gemm: oneDNN's sgemm refuses the call (status " + std::to_string(static_cast<int>(status)) + ")");
+  const dnnl_status_t status = dnnl_sgemm(ta == Transpose::yes ? 'T' : 'N', tb == Transpose::yes ? 'T' : 'N', m, n, k, alpha, A,
+                                          lda, B, ldb, beta, C, ldc);
+  if (status != dnnl_success)
+    throw DeviceError("gemm: oneDNN's sgemm refuses the call (status " + std::to_string(static_cast<int>(status)) + ")");
 }
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu

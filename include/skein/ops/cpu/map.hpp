@@ -10,7 +10,8 @@ namespace skein::inline SKEIN_ABI::ops::cpu {
 
 namespace detail {
 /// out(i) = f(arrays(i)...) over n values.
-template <class Function, class Scalar, class... Arrays> SKEIN_ALWAYS_INLINE void each_value(Function f, long n, Scalar* out, Arrays... arrays) {
+template <class Function, class Scalar, class... Arrays>
+SKEIN_ALWAYS_INLINE void each_value(Function f, long n, Scalar* out, Arrays... arrays) {
   long i = 0;
 #if defined(SKEIN_WITH_XSIMD)
   if constexpr (skein::detail::is_batched<Scalar>) {
@@ -26,7 +27,9 @@ template <class Function, class Scalar, class... Arrays> SKEIN_ALWAYS_INLINE voi
 }
 }  // namespace detail
 
-template <class Function, class Scalar> void map(Function f, long n, const Scalar* x, Scalar* y) { detail::each_value(f, n, y, x); }
+template <class Function, class Scalar> void map(Function f, long n, const Scalar* x, Scalar* y) {
+  detail::each_value(f, n, y, x);
+}
 
 template <class Function, class Scalar> void zip(Function f, long n, const Scalar* a, const Scalar* b, Scalar* y) {
   detail::each_value(f, n, y, a, b);

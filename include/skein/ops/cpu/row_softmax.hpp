@@ -36,7 +36,8 @@ template <bool Log, class Scalar> void row_softmax(long rows, long n, long pitch
   }
 }
 
-template <bool Log, class Scalar> void row_softmax_backward(long rows, long n, long pitch, const Scalar* y, const Scalar* dy, Scalar* dx) {
+template <bool Log, class Scalar>
+void row_softmax_backward(long rows, long n, long pitch, const Scalar* y, const Scalar* dy, Scalar* dx) {
   using V = xsimd::batch<Scalar>;
   using detail::each_vector_of;
   const detail::RowTail<Scalar> tail(n, pitch);
@@ -47,8 +48,9 @@ template <bool Log, class Scalar> void row_softmax_backward(long rows, long n, l
                            [&](long c, long) { add(tail.load(dy + c, Scalar(0)), tail.load(y + c, Scalar(0))); });
     const V sum(xsimd::hadd(lanes));
     const auto gradient = [&](const V& d, const V& v) { return Log ? d - xsimd::exp(v) * sum : v * (d - sum); };
-    each_vector_of<Scalar>(n, [&](long c) { gradient(V::load_unaligned(dy + c), V::load_unaligned(y + c)).store_unaligned(dx + c); },
-                           [&](long c, long) { tail.store(dx + c, gradient(tail.load(dy + c, Scalar(0)), tail.load(y + c, Scalar(0)))); });
+    each_vector_of<Scalar>(
+        n, [&](long c) { gradient(V::load_unaligned(dy + c), V::load_unaligned(y + c)).store_unaligned(dx + c); },
+        [&](long c, long) { tail.store(dx + c, gradient(tail.load(dy + c, Scalar(0)), tail.load(y + c, Scalar(0)))); });
   }
 }
 

@@ -96,7 +96,8 @@ inline constexpr int widest_tile = accumulators > 16 ? 5 : 3;
 }  // namespace detail
 
 /// All rows of a panel of C that is Columns vectors wide.
-template <class V, int Columns, bool Turned, bool Masked, class Finish, class Scalar> SKEIN_NOINLINE void panel(const Product<Scalar>& p) {
+template <class V, int Columns, bool Turned, bool Masked, class Finish, class Scalar>
+SKEIN_NOINLINE void panel(const Product<Scalar>& p) {
   constexpr int rows = detail::tile_rows(Columns);
   long i = 0;
   for (; i + rows <= p.m; i += rows) detail::tile<V, rows, Columns, Turned, Masked, Finish>(p, i);

@@ -16,7 +16,8 @@ template <class Scalar, int In, int Out, class Gemm = PlainGemm> struct Dense {
   static constexpr long x_pitch = row_pitch(In), pitch = row_pitch(Out);
 
   /// Adds the bias (where there is one) and applies Finish in the pass behind the product.
-  template <class Finish> static void forward(long batch, const Scalar* x, const Scalar* w, const Scalar*, const Scalar* bias, Scalar* y) {
+  template <class Finish>
+  static void forward(long batch, const Scalar* x, const Scalar* w, const Scalar*, const Scalar* bias, Scalar* y) {
     Gemm::run(Transpose::no, Transpose::no, batch, long(Out), long(In), Scalar(1), x, x_pitch, w, pitch, Scalar(0), y, pitch);
     for (long b = 0; b < batch; ++b)
       for (long j = 0; j < Out; ++j) y[b * pitch + j] = Finish{}(bias ? y[b * pitch + j] + bias[j] : y[b * pitch + j]);

@@ -11,8 +11,8 @@ namespace detail {
 inline constexpr long gemm_k = 64, gemm_n = 128;    // a block of B
 
 /// C(rows 1 or 2, n) += a B, for up to four steps of k; a(r, s) at a[4 r + s], zeros behind the last step.
-template <int Rows, class Scalar>
-inline void gemm_steps(const Scalar* a, const Scalar* __restrict b, long pitch, long steps, Scalar* __restrict c, long ldc, long n) {
+template <int Rows, class Scalar> inline void gemm_steps(const Scalar* a, const Scalar* __restrict b, long pitch, long steps,
+                                                         Scalar* __restrict c, long ldc, long n) {
   const Scalar* __restrict b1 = steps > 1 ? b + pitch : b;
   const Scalar* __restrict b2 = steps > 2 ? b + 2 * pitch : b;
   const Scalar* __restrict b3 = steps > 3 ? b + 3 * pitch : b;

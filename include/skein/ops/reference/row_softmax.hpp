@@ -21,7 +21,8 @@ template <bool Log, class Scalar> void row_softmax(long rows, long n, long pitch
   }
 }
 
-template <bool Log, class Scalar> void row_softmax_backward(long rows, long n, long pitch, const Scalar* y, const Scalar* dy, Scalar* dx) {
+template <bool Log, class Scalar>
+void row_softmax_backward(long rows, long n, long pitch, const Scalar* y, const Scalar* dy, Scalar* dx) {
   for (long r = 0; r < rows; ++r, y += pitch, dy += pitch, dx += pitch) {
     Scalar sum = 0;
     for (long c = 0; c < n; ++c) sum += Log ? dy[c] : dy[c] * y[c];
