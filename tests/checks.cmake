@@ -141,6 +141,10 @@ endforeach()
 add_test(NAME house.discover.self_test COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/support/discover.py" --self-test)
 add_test(NAME house.bench_report.self_test COMMAND ${Python3_EXECUTABLE} "${PROJECT_SOURCE_DIR}/bench/report.py" --self-test)
 set_tests_properties(house.discover.self_test house.bench_report.self_test PROPERTIES LABELS house TIMEOUT 60)
+if(SKEIN_CHECK_GXX AND NOT SKEIN_SANITIZE)                    # counted, so the same on every machine
+  add_test(NAME bench.overhead COMMAND ${Python3_EXECUTABLE} "${PROJECT_SOURCE_DIR}/bench/overhead.py" --compiler ${SKEIN_CHECK_GXX} --check)
+  set_tests_properties(bench.overhead PROPERTIES LABELS house TIMEOUT 300 SKIP_RETURN_CODE 77)
+endif()
 
 # ---- the harness for ranks: a failure on one rank fails the run, a lost rank is named
 if(SKEIN_HAS_mpi)

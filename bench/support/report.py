@@ -14,7 +14,6 @@ def arguments(description):
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--compiler", default=os.environ.get("CXX", "g++"))
-    parser.add_argument("--flags", metavar="FILE", help="a response file with the include folders and definitions of the library")
     return parser
 
 
