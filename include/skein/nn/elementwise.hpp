@@ -29,19 +29,23 @@ concept KnowsSlopeAtOutput = requires(Dual<float> y) {
 namespace detail {
 /// f(x).
 template <class F> struct Value {
-  template <class V> SKEIN_ALWAYS_INLINE constexpr V operator()(const V& x) const { return F{}(Dual<V>(x, V(0))).value; }
+  template <class V> SKEIN_ALWAYS_INLINE constexpr V operator()(const V& x) const {
+    if constexpr (ElementwiseFunction<F>) return F{}(Dual<V>(x, V(0))).value;
+    else return x;                                  // refused already: no second error
+  }
 };
 /// dy f'(x): beside it stands x, or y where f knows its slope at the output.
 template <class F> struct Chain {
   template <class V> SKEIN_ALWAYS_INLINE constexpr V operator()(const V& dy, const V& at) const {
     if constexpr (KnowsSlopeAtOutput<F>) return dy * F::slope_at_output(Dual<V>(at, V(0))).value;
-    else return dy * F{}(Dual<V>(at, V(1))).slope;
+    else if constexpr (ElementwiseFunction<F>) return dy * F{}(Dual<V>(at, V(1))).slope;
+    else return at;
   }
 };
 template <class F> constexpr bool assert_function() {
   static_assert(std::is_empty_v<F>,
                 "Elementwise<F>: F must be an empty function object; parameters go into its template arguments");
-  static_assert(ElementwiseFunction<F>,
+  static_assert(!std::is_empty_v<F> || ElementwiseFunction<F>,
                 "Elementwise<F>: F lacks: template <class T> constexpr T operator()(T x) const, with exp(x) for std::exp(x) and "
                 "where(x < 0, a, b) for ?:");
   return true;
