@@ -96,26 +96,28 @@ template <class Scalar, class Function> LossSums vector_loss(const LossCall<Scal
   long rows = call.count, columns = call.width, pitch = call.output_pitch, target_pitch = call.target_pitch;
   if (pitch == columns && target_pitch == columns)
     columns *= rows, rows = rows > 0 ? 1 : 0, pitch = columns, target_pitch = columns;
-  double sums[4] = {0, 0, 0, 0};                    // four, so that one addition need not wait for the other
+  constexpr long block = 8;                         // so many at a time: the compiler makes vectors of it
+  double sums[block] = {};
   for (long r = 0; r < rows; ++r) {
     const Scalar* x = call.outputs + r * pitch;
     const Scalar* t = call.targets + r * target_pitch;
-    if (call.gradient) {
-      Scalar* g = call.gradient + r * pitch;
-      for (long i = 0; i < columns; ++i) {
-        Scalar slope;
-        sums[i & 3] += static_cast<double>(f(x[i], t[i], i, slope));
-        g[i] = slope * call.scale;
-      }
-      for (long i = columns; i < pitch; ++i) g[i] = 0;
-    } else {
-      for (long i = 0; i < columns; ++i) {
-        Scalar slope;
-        sums[i & 3] += static_cast<double>(f(x[i], t[i], i, slope));
-      }
+    Scalar* g = call.gradient ? call.gradient + r * pitch : nullptr;
+    long i = 0;
+    for (; i + block <= columns; i += block) {
+      Scalar loss[block], slope[block];
+      for (long k = 0; k < block; ++k) loss[k] = f(x[i + k], t[i + k], i + k, slope[k]);
+      if (g) for (long k = 0; k < block; ++k) g[i + k] = slope[k] * call.scale;
+      for (long k = 0; k < block; ++k) sums[k] += static_cast<double>(loss[k]);
     }
+    for (; i < columns; ++i) {
+      Scalar slope;
+      sums[i % block] += static_cast<double>(f(x[i], t[i], i, slope));
+      if (g) g[i] = slope * call.scale;
+    }
+    if (g) for (; i < pitch; ++i) g[i] = 0;
   }
-  return {sums[0] + sums[1] + sums[2] + sums[3], static_cast<double>(call.count) * static_cast<double>(call.width), 0};
+  for (long k = 1; k < block; ++k) sums[0] += sums[k];
+  return {sums[0], static_cast<double>(call.count) * static_cast<double>(call.width), 0};
 }
 }  // namespace detail
 
