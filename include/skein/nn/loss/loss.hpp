@@ -96,7 +96,7 @@ template <class Scalar, class Function> LossSums vector_loss(const LossCall<Scal
   long rows = call.count, columns = call.width, pitch = call.output_pitch, target_pitch = call.target_pitch;
   if (pitch == columns && target_pitch == columns)
     columns *= rows, rows = rows > 0 ? 1 : 0, pitch = columns, target_pitch = columns;
-  constexpr long block = 8;                         // so many at a time: the compiler makes vectors of it
+  constexpr long block = 16;                        // so many at a time: the compiler makes vectors of it
   double sums[block] = {};
   for (long r = 0; r < rows; ++r) {
     const Scalar* x = call.outputs + r * pitch;
