@@ -15,8 +15,10 @@ using support::matches_pytorch;
 TEST_CASE("Conv2d describes itself") {
   constexpr LayerInfo i = nn::Conv2d<6, Kernel<5>, Padding<2>>::describe({3, {28, 28, 1}});
   static_assert(i.output == Extents{3, {28, 28, 6}});
-  static_assert(i.parameters[0].extents == Extents{4, {5, 5, 1, 6}} && i.parameters[0].fan_in == 25 && i.parameters[0].fan_out == 150);
-  static_assert(i.parameters[1].extents == Extents{1, {6}} && !i.parameters[1].decay && i.parameters[1].init == Init::fan_in_uniform);
+  static_assert(i.parameters[0].extents == Extents{4, {5, 5, 1, 6}} && i.parameters[0].fan_in == 25 &&
+                i.parameters[0].fan_out == 150);
+  static_assert(i.parameters[1].extents == Extents{1, {6}} && !i.parameters[1].decay &&
+                i.parameters[1].init == Init::fan_in_uniform);
   static_assert(i.parameter_count() == 156 && i.stored_parameters() == 208 && i.flops == 2 * 28 * 28 * 150);
   static_assert(i.saves_input && !i.saves_output && i.fault == nn::Fault::none && i.kronecker.a == 26 && i.kronecker.g == 6);
   using Strided = nn::Conv2d<32, Kernel<3>, Stride<2>, Padding<1>, NoBias, WeightInit<Init::kaiming_normal>>;
@@ -63,10 +65,14 @@ TEST_CASE("Conv2d: the gradient is the derivative") {
 }
 TEST_CASE("Conv2d agrees with PyTorch") {
   using namespace fixtures;
-  matches_pytorch<nn::Conv2d<5, Kernel<3>, Stride<2>, Padding<1>>, Shape<7, 6, 3>>(conv_strided_y, conv_strided_dx, conv_strided_dweight, conv_strided_dbias);
-  matches_pytorch<nn::Conv2d<4, Kernel<3>, Padding<2>, Dilation<2>>, Shape<9, 8, 2>>(conv_dilated_y, conv_dilated_dx, conv_dilated_dweight, conv_dilated_dbias);
-  matches_pytorch<nn::Conv2d<6, Kernel<3>, Groups<2>>, Shape<6, 5, 4>>(conv_grouped_y, conv_grouped_dx, conv_grouped_dweight, conv_grouped_dbias);
-  matches_pytorch<nn::Conv2d<8, Kernel<5>, NoBias>, Shape<6, 7, 6>>(conv_without_bias_y, conv_without_bias_dx, conv_without_bias_dweight);
+  matches_pytorch<nn::Conv2d<5, Kernel<3>, Stride<2>, Padding<1>>, Shape<7, 6, 3>>(conv_strided_y, conv_strided_dx,
+                                                                                   conv_strided_dweight, conv_strided_dbias);
+  matches_pytorch<nn::Conv2d<4, Kernel<3>, Padding<2>, Dilation<2>>, Shape<9, 8, 2>>(conv_dilated_y, conv_dilated_dx,
+                                                                                     conv_dilated_dweight, conv_dilated_dbias);
+  matches_pytorch<nn::Conv2d<6, Kernel<3>, Groups<2>>, Shape<6, 5, 4>>(conv_grouped_y, conv_grouped_dx, conv_grouped_dweight,
+                                                                       conv_grouped_dbias);
+  matches_pytorch<nn::Conv2d<8, Kernel<5>, NoBias>, Shape<6, 7, 6>>(conv_without_bias_y, conv_without_bias_dx,
+                                                                    conv_without_bias_dweight);
   matches_pytorch<nn::Conv2d<6, Kernel<1>>, Shape<4, 5, 12>>(conv_1x1_y, conv_1x1_dx, conv_1x1_dweight, conv_1x1_dbias);
 }
 TEST_CASE("Conv2d: a shifted image gives a shifted output") {

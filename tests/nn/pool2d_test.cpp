@@ -44,7 +44,8 @@ TEST_CASE("pooling agrees with PyTorch") {
 
 namespace {
 template <class Scalar> void max_pool_follows(const ops::Pool2dGeometry& g, long batch) {
-  INFO(g.height << " x " << g.width << " x " << g.channels << ", window " << g.kernel << ", stride " << g.stride << ", batch " << batch);
+  INFO(g.height << " x " << g.width << " x " << g.channels << ", window " << g.kernel << ", stride " << g.stride << ", batch "
+                << batch);
   support::Guarded<Scalar> x(batch * g.in_count()), y(batch * g.out_count()), dy(batch * g.out_count()), dx(batch * g.in_count());
   support::Guarded<ops::Winner> winners(batch * g.out_count());
   std::vector<Scalar> y2(y.begin(), y.end()), dx2(dx.begin(), dx.end());

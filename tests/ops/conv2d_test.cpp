@@ -18,7 +18,7 @@ template <Conv2dGeometry G, class Scalar> constexpr std::string_view kernel = op
 }
 
 TEST_CASE("a convolution says which kernel runs it") {
-  constexpr Conv2dGeometry few{14, 14, 6, 16, 5}, many{14, 14, 200, 200, 3, 1, 1}, grouped{14, 14, 6, 6, 3, 1, 1, 1, 3};
+  constexpr Conv2dGeometry few{14, 14, 6, 16, 5}, many{14, 14, 200, 600, 3, 1, 1}, grouped{14, 14, 6, 6, 3, 1, 1, 1, 3};
 #if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD
   CHECK(kernel<few, float> == "direct over the filters");
   CHECK(kernel<few, double> == "direct over the filters");
@@ -38,11 +38,13 @@ TEST_CASE("a convolution says which kernel runs it") {
 #if defined(SKEIN_WITH_ONEDNN) && SKEIN_WITH_ONEDNN
 namespace {
 void onednn_follows(const Conv2dGeometry& g, std::initializer_list<long> batches, bool has_bias) {
-  INFO(g.height << " x " << g.width << " x " << g.channels << " to " << g.filters << ", kernel " << g.kernel << ", stride " << g.stride
-                << ", padding " << g.padding << ", dilation " << g.dilation << ", groups " << g.groups << (has_bias ? "" : ", no bias"));
+  INFO(g.height << " x " << g.width << " x " << g.channels << " to " << g.filters << ", kernel " << g.kernel << ", stride "
+                << g.stride << ", padding " << g.padding << ", dilation " << g.dilation << ", groups " << g.groups
+                << (has_bias ? "" : ", no bias"));
   ops::cpu::OneDnnConv2d conv(g);
   const long rows = g.weight_rows(), pitch = g.weight_pitch();
-  Guarded<float> weight(rows * pitch), bias(pitch), derived(ops::cpu::onednn_derived(g)), workspace(ops::cpu::onednn_workspace(g));
+  Guarded<float> weight(rows * pitch), bias(pitch), derived(ops::cpu::onednn_derived(g)),
+      workspace(ops::cpu::onednn_workspace(g));
   for (long i = 0; i < rows * pitch; ++i) weight[i] = i % pitch < g.filters ? static_cast<float>(scattered(i, 3)) : 0;
   for (long i = 0; i < g.filters; ++i) bias[i] = static_cast<float>(scattered(i, 4));
   for (long batch : batches) {
@@ -62,8 +64,9 @@ void onednn_follows(const Conv2dGeometry& g, std::initializer_list<long> batches
     auto x2 = doubles(x), w2 = doubles(weight), b2 = doubles(bias), dy2 = doubles(dy);
     std::vector<double> y2(dy2.size()), dx2(x2.size()), dw2(w2.size()), db2(b2.size());
     dw2[0] = 1;
-    const ops::Conv2dCall<double> d{batch, x2.data(), w2.data(), has_bias ? b2.data() : nullptr, y2.data(), dy2.data(), dx2.data(),
-                                    dw2.data(), has_bias ? db2.data() : nullptr, nullptr, nullptr};
+    const ops::Conv2dCall<double> d{batch,      x2.data(),  w2.data(),  has_bias ? b2.data() : nullptr,  y2.data(),
+                                    dy2.data(), dx2.data(), dw2.data(), has_bias ? db2.data() : nullptr, nullptr,
+                                    nullptr};
     ops::reference::conv2d_forward(g, d);
     ops::reference::conv2d_backward_data(g, d);
     ops::reference::conv2d_backward_weights(g, d);

@@ -50,7 +50,8 @@ struct ConvChain {                                  ///< what plain loops make o
 template <class H> ConvChain naive_chain(H& h, const sk::ops::ConvReluPoolGeometry& g, bool has_bias) {
   namespace reference = sk::ops::reference;
   std::vector<double> x = doubles(h.x), parameters = doubles(h.parameters), dy = doubles(h.dy);
-  const std::size_t weights = static_cast<std::size_t>(g.conv.weight_rows() * g.conv.weight_pitch()), n = static_cast<std::size_t>(h.batch);
+  const std::size_t weights = static_cast<std::size_t>(g.conv.weight_rows() * g.conv.weight_pitch()),
+                    n = static_cast<std::size_t>(h.batch);
   std::vector<double> conv(n * static_cast<std::size_t>(g.conv.out_count())), dconv(conv.size());
   ConvChain r{std::vector<double>(dy.size()), std::vector<double>(x.size()), std::vector<double>(weights),
               std::vector<double>(static_cast<std::size_t>(g.conv.weight_pitch()))};
@@ -88,7 +89,8 @@ template <class H> std::vector<double> logical(const H&, const std::vector<doubl
 template <class L, class Convolution, class In, class Scalar>
 void follows_the_loops(const sk::ops::ConvReluPoolGeometry& g, long batch, bool exact = false, int workers = 1) {
   using H = LayerHarness<L, In, Scalar>;
-  INFO("kernel: " << std::string(L::template kernel<In, typename H::FrameType>()) << ", batch " << batch << (exact ? ", integers" : ""));
+  INFO("kernel: " << std::string(L::template kernel<In, typename H::FrameType>()) << ", batch " << batch
+                  << (exact ? ", integers" : ""));
   H h(batch, workers);
   if (exact) {
     h.set_x([](long b, long i) { return (b * 7 + i * 13 / 5) % 4 - 1.0; });
@@ -108,7 +110,7 @@ void follows_the_loops(const sk::ops::ConvReluPoolGeometry& g, long batch, bool 
   if constexpr (Convolution::has_bias) CHECK(apart(gradient_of(h, 1), logical(h, r.dbias, Convolution::filters)) <= tolerance);
   CHECK(h.intact());
   CHECK(h.worst_gap() == 0);
-  const auto dweight = gradient_of(h, 0);           // the first layer: nobody wants dx; and gradients that were there are added to
+  const auto dweight = gradient_of(h, 0);  // the first layer: nobody wants dx; and gradients that were there are added to
   h.backward(false, true);
   for (std::size_t i = 0; i < dweight.size(); ++i)
     if (std::abs(gradient_of(h, 0)[i] - 2 * dweight[i]) > 1e-3 * (1 + std::abs(dweight[i]))) FAIL("gradients are not added to");
@@ -133,7 +135,8 @@ template <class Convolution, bool Rectifies, class Pool, class In> void composit
 
 /// Values of a PyTorch fixture.
 template <class L, class In> void matches_pytorch(const std::vector<double>& y, const std::vector<double>& dx,
-                                                  const std::vector<double>& dweight = {}, const std::vector<double>& dbias = {}) {
+                                                  const std::vector<double>& dweight = {},
+                                                  const std::vector<double>& dbias = {}) {
   const auto run = [&]<class Scalar>(Scalar, double tolerance) {
     LayerHarness<L, In, Scalar> h(2);
     scatter(h);

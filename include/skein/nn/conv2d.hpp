@@ -28,17 +28,25 @@ template <int Filters, class... Options> struct Conv2d {
 
   static constexpr ops::Conv2dGeometry geometry(Extents in) {
     const bool image = in.image();
-    return {image ? in.height() : 1, image ? in.width() : 1, in.channels(), Filters, kernel_size, stride, padding, dilation, groups};
+    return {
+        image ? in.height() : 1, image ? in.width() : 1, in.channels(), Filters, kernel_size, stride, padding, dilation, groups};
   }
   static constexpr LayerInfo describe(Extents in) {
     const ops::Conv2dGeometry g = geometry(in);
     LayerInfo i{.output = {3, {g.out_height(), g.out_width(), Filters}}};
     const long fan_in = g.weight_rows(), fan_out = 1L * kernel_size * kernel_size * g.group_filters();
-    i.parameters[0] = {.name = "weight", .extents = {4, {kernel_size, kernel_size, g.group_channels(), Filters}},
-                       .init = detail::PickInit<WeightInit, Init::fan_in_uniform, Options...>::value, .fan_in = fan_in, .fan_out = fan_out};
+    i.parameters[0] = {.name = "weight",
+                       .extents = {4, {kernel_size, kernel_size, g.group_channels(), Filters}},
+                       .init = detail::PickInit<WeightInit, Init::fan_in_uniform, Options...>::value,
+                       .fan_in = fan_in,
+                       .fan_out = fan_out};
     if (has_bias)
-      i.parameters[1] = {.name = "bias", .extents = {1, {Filters}}, .init = detail::PickInit<BiasInit, Init::fan_in_uniform, Options...>::value,
-                         .fan_in = fan_in, .fan_out = fan_out, .decay = false};
+      i.parameters[1] = {.name = "bias",
+                         .extents = {1, {Filters}},
+                         .init = detail::PickInit<BiasInit, Init::fan_in_uniform, Options...>::value,
+                         .fan_in = fan_in,
+                         .fan_out = fan_out,
+                         .decay = false};
     i.flops = g.flops();
     i.saves_input = true;
     i.derived = ops::conv2d_derived(g);

@@ -20,7 +20,9 @@ struct GlobalAvgPool {
   }
   template <class In, class Frame> static void backward(Frame& f) {
     constexpr long channels = In::extents.channels();
-    if (f.dx) ops::global_average_backward(typename Frame::Device{}, In::count / channels, channels, f.batch, f.dy, row_pitch(channels), f.dx);
+    if (f.dx)
+      ops::global_average_backward(typename Frame::Device{}, In::count / channels, channels, f.batch, f.dy, row_pitch(channels),
+                                   f.dx);
   }
 };
 

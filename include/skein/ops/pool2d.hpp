@@ -8,7 +8,8 @@
 namespace skein::inline SKEIN_ABI::ops {
 
 /// The maximum of each window and its place in the window (the first of equals; a NaN wins): winners is (batch, out_count).
-template <class Scalar> void max_pool2d_forward(Cpu, const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y, Winner* winners) {
+template <class Scalar>
+void max_pool2d_forward(Cpu, const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y, Winner* winners) {
   cpu::max_pool2d_forward(g, batch, x, y, winners);
 }
 /// Writes all of dx: each winner gets the gradients of the windows that it won.

@@ -17,7 +17,8 @@ using support::matches_pytorch;
 
 namespace {
 template <class... Ls> using Type = typename nn::Fusion<Cpu, Ls...>::type;
-template <class L, class In, class Scalar = float> constexpr std::string_view kernel = L::template kernel<In, nn::Frame<Scalar, Cpu>>();
+template <class L, class In, class Scalar = float>
+constexpr std::string_view kernel = L::template kernel<In, nn::Frame<Scalar, Cpu>>();
 using First = nn::Conv2d<6, Kernel<5>, Padding<2>>;
 using Second = nn::Conv2d<16, Kernel<5>>;
 }  // namespace
@@ -39,7 +40,8 @@ TEST_CASE("Convolution, ReLU and max-pooling become one layer, in either order")
 TEST_CASE("No network of few channels falls back silently") {
   CHECK(std::string(kernel<ConvReluPool<First, true, MaxPool2d<2>>, Shape<28, 28, 1>>).find("direct over the width") == 0);
   CHECK(std::string(kernel<ConvReluPool<Second, true, MaxPool2d<2>>, Shape<14, 14, 6>>).find("direct over the filters") == 0);
-  CHECK(std::string(kernel<ConvReluPool<nn::Conv2d<5, Kernel<3>, Stride<2>>, true, MaxPool2d<3, Stride<2>>>, Shape<27, 31, 5>>).find("direct") == 0);
+  CHECK(std::string(kernel<ConvReluPool<nn::Conv2d<5, Kernel<3>, Stride<2>>, true, MaxPool2d<3, Stride<2>>>, Shape<27, 31, 5>>)
+            .find("direct") == 0);
   CHECK(std::string(kernel<ConvReluPool<nn::Conv2d<7, Kernel<4>>, true, NoPool>, Shape<19, 23, 3>>).find("direct") == 0);
 }
 #endif
@@ -63,21 +65,31 @@ TEST_CASE("Conv2d, MaxPool2d without ReLU; Conv2d, Relu without pooling") {
   composite_follows<nn::Conv2d<16, Kernel<3>, Padding<1>>, true, NoPool, Shape<8, 9, 16>>();
   composite_follows<nn::Conv2d<3, Kernel<5>>, true, NoPool, Shape<12, 37, 1>>();
 }
+TEST_CASE("Conv2d, Relu, MaxPool2d of many channels: float and double may take other kernels") {
+  composite_follows<nn::Conv2d<12, Kernel<3>>, true, MaxPool2d<2>, Shape<6, 7, 70>>();
+  composite_follows<nn::Conv2d<48, Kernel<1>>, true, NoPool, Shape<5, 3, 40>>();
+}
 TEST_CASE("Conv2d, Relu, MaxPool2d where no direct kernel fits") {
   composite_follows<nn::Conv2d<8, Kernel<3>, Dilation<2>>, true, MaxPool2d<2>, Shape<12, 11, 4>>();
   composite_follows<nn::Conv2d<8, Kernel<3>, Groups<4>, Padding<1>>, true, NoPool, Shape<7, 6, 4>>();
   composite_follows<nn::Conv2d<6, Kernel<3>, Groups<2>>, true, MaxPool2d<2, Stride<3>>, Shape<9, 10, 4>>();
 }
 TEST_CASE("Conv2d, Relu, MaxPool2d: the gradient is the derivative") {
-  LayerHarness<ConvReluPool<nn::Conv2d<6, Kernel<3>, Padding<1>>, true, MaxPool2d<2>>, Shape<8, 10, 1>>(2).check_gradients(1e-6, 150, 1e-7);
-  LayerHarness<ConvReluPool<nn::Conv2d<8, Kernel<3>>, true, MaxPool2d<3, Stride<2>>>, Shape<9, 9, 4>>(2).check_gradients(1e-6, 150, 1e-7);
-  LayerHarness<ConvReluPool<nn::Conv2d<5, Kernel<3>, Stride<2>>, true, NoPool>, Shape<9, 9, 4>>(2).check_gradients(1e-6, 150, 1e-7);
+  LayerHarness<ConvReluPool<nn::Conv2d<6, Kernel<3>, Padding<1>>, true, MaxPool2d<2>>, Shape<8, 10, 1>>(2).check_gradients(
+      1e-6, 150, 1e-7);
+  LayerHarness<ConvReluPool<nn::Conv2d<8, Kernel<3>>, true, MaxPool2d<3, Stride<2>>>, Shape<9, 9, 4>>(2).check_gradients(
+      1e-6, 150, 1e-7);
+  LayerHarness<ConvReluPool<nn::Conv2d<5, Kernel<3>, Stride<2>>, true, NoPool>, Shape<9, 9, 4>>(2).check_gradients(1e-6, 150,
+                                                                                                                   1e-7);
 }
 TEST_CASE("Conv2d, Relu, MaxPool2d agree with PyTorch") {
   using namespace fixtures;
-  matches_pytorch<ConvReluPool<nn::Conv2d<6, Kernel<3>, Padding<1>>, true, NoPool>, Shape<6, 5, 4>>(conv_relu_y, conv_relu_dx, conv_relu_dweight, conv_relu_dbias);
-  matches_pytorch<ConvReluPool<First, true, MaxPool2d<2>>, Shape<10, 8, 1>>(conv_relu_pool_y, conv_relu_pool_dx, conv_relu_pool_dweight, conv_relu_pool_dbias);
-  matches_pytorch<ConvReluPool<nn::Conv2d<8, Kernel<3>>, true, MaxPool2d<3, Stride<2>, Padding<1>>>, Shape<9, 9, 5>>(conv_pool_relu_y, conv_pool_relu_dx, conv_pool_relu_dweight, conv_pool_relu_dbias);
+  matches_pytorch<ConvReluPool<nn::Conv2d<6, Kernel<3>, Padding<1>>, true, NoPool>, Shape<6, 5, 4>>(
+      conv_relu_y, conv_relu_dx, conv_relu_dweight, conv_relu_dbias);
+  matches_pytorch<ConvReluPool<First, true, MaxPool2d<2>>, Shape<10, 8, 1>>(conv_relu_pool_y, conv_relu_pool_dx,
+                                                                            conv_relu_pool_dweight, conv_relu_pool_dbias);
+  matches_pytorch<ConvReluPool<nn::Conv2d<8, Kernel<3>>, true, MaxPool2d<3, Stride<2>, Padding<1>>>, Shape<9, 9, 5>>(
+      conv_pool_relu_y, conv_pool_relu_dx, conv_pool_relu_dweight, conv_pool_relu_dbias);
 }
 TEST_CASE("A NaN in the weights is seen in the output") {
   LayerHarness<ConvReluPool<First, true, MaxPool2d<2>>, Shape<28, 28, 1>, float> a(1);

@@ -21,13 +21,14 @@ namespace {
 using None = nn::Identity;                          // between two layers it keeps them apart
 template <class... Ls> using Net = nn::Sequential<Ls...>;
 
-using Lenet = Net<Conv2d<6, Kernel<5>, Padding<2>>, Relu, MaxPool2d<2>, Conv2d<16, Kernel<5>>, Relu, MaxPool2d<2>, nn::Flatten, nn::Linear<10>>;
-using PlainLenet = Net<Conv2d<6, Kernel<5>, Padding<2>>, None, Relu, None, MaxPool2d<2>, Conv2d<16, Kernel<5>>, None, Relu, None, MaxPool2d<2>,
-                       nn::Flatten, nn::Linear<10>>;
+using Lenet = Net<Conv2d<6, Kernel<5>, Padding<2>>, Relu, MaxPool2d<2>, Conv2d<16, Kernel<5>>, Relu, MaxPool2d<2>, nn::Flatten,
+                  nn::Linear<10>>;
+using PlainLenet = Net<Conv2d<6, Kernel<5>, Padding<2>>, None, Relu, None, MaxPool2d<2>, Conv2d<16, Kernel<5>>, None, Relu, None,
+                       MaxPool2d<2>, nn::Flatten, nn::Linear<10>>;
 using Odd = Net<Conv2d<5, Kernel<3>, Stride<2>>, Relu, MaxPool2d<3, Stride<2>>, Conv2d<12, Kernel<3>, Padding<1>>, Relu,
                 Conv2d<9, Kernel<1>>, MaxPool2d<2>, nn::GlobalAvgPool>;
-using PlainOdd = Net<Conv2d<5, Kernel<3>, Stride<2>>, None, Relu, None, MaxPool2d<3, Stride<2>>, Conv2d<12, Kernel<3>, Padding<1>>, None, Relu,
-                     Conv2d<9, Kernel<1>>, None, MaxPool2d<2>, nn::GlobalAvgPool>;
+using PlainOdd = Net<Conv2d<5, Kernel<3>, Stride<2>>, None, Relu, None, MaxPool2d<3, Stride<2>>,
+                     Conv2d<12, Kernel<3>, Padding<1>>, None, Relu, Conv2d<9, Kernel<1>>, None, MaxPool2d<2>, nn::GlobalAvgPool>;
 
 struct Batch {
   const float* x = nullptr;

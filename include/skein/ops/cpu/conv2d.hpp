@@ -9,12 +9,13 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
-/// Do direct kernels run this convolution (with what is fused to it) in Scalar? Behind a pooling always, where they can; else
-/// where they beat oneDNN or oneDNN does not take the type.
+/// Do direct kernels run this convolution (with what is fused to it) in Scalar? Where oneDNN does not take the type,
+/// always; else where they are faster: with a pooling behind, or few channels.
 template <class Scalar> constexpr bool runs_direct(const ConvReluPoolGeometry& g) {
 #if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD
   const bool few = g.conv.channels <= 8 || (g.conv.stride == 1 && g.conv.channels <= 32 && g.conv.filters <= 32);
-  return takes_direct(g) && (g.pooled() || few || !onednn_takes<Scalar>);
+  const bool pooled = g.pooled() && g.conv.channels <= 64 && g.conv.filters <= 128;
+  return takes_direct(g) && (pooled || few || !onednn_takes<Scalar>);
 #else
   return takes_direct(g) && false;
 #endif
@@ -25,7 +26,8 @@ constexpr long conv2d_derived(const ConvReluPoolGeometry& g) {
   return direct > onednn ? direct : onednn;
 }
 constexpr long conv2d_workspace(const ConvReluPoolGeometry& g) {
-  const long direct = takes_direct(g) ? DirectPlan{g}.workspace() : 0, onednn = runs_direct<float>(g) ? 0 : onednn_workspace(g.conv);
+  const long direct = takes_direct(g) ? DirectPlan{g}.workspace() : 0,
+             onednn = runs_direct<float>(g) ? 0 : onednn_workspace(g.conv);
   return direct > onednn ? direct : onednn;
 }
 

@@ -31,7 +31,12 @@ template <class Scalar> inline constexpr bool onednn_takes = std::is_same_v<Scal
 class OneDnnConv2d {
  public:
   explicit OneDnnConv2d(const Conv2dGeometry& g)
-      : g_(g), plain_(weights(true)), forward_(plain_), data_(plain_), gradient_(plain_), zeros_(static_cast<std::size_t>(g.weight_pitch())) {
+      : g_(g),
+        plain_(weights(true)),
+        forward_(plain_),
+        data_(plain_),
+        gradient_(plain_),
+        zeros_(static_cast<std::size_t>(g.weight_pitch())) {
     onednn::Thread::here();
     choose_layouts();
     if (!(forward_ == plain_)) to_forward_ = onednn::make_reorder(plain_, forward_);
@@ -95,12 +100,13 @@ class OneDnnConv2d {
     onednn::Attributes a;
     dnnl_primitive_desc_t p = nullptr;
 #if DNNL_VERSION_MAJOR >= 3
-    dnnl_convolution_forward_primitive_desc_create(&p, onednn::engine(), dnnl_forward_training, dnnl_convolution_direct, x.get(), w.get(),
-                                                   b.get(), y.get(), d.stride, d.dilation, d.padding, d.padding_after, a.get());
+    dnnl_convolution_forward_primitive_desc_create(&p, onednn::engine(), dnnl_forward_training, dnnl_convolution_direct, x.get(),
+                                                   w.get(), b.get(), y.get(), d.stride, d.dilation, d.padding, d.padding_after,
+                                                   a.get());
 #else
     dnnl_convolution_desc_t c;
-    if (dnnl_dilated_convolution_forward_desc_init(&c, dnnl_forward_training, dnnl_convolution_direct, x.get(), w.get(), b.get(), y.get(), d.stride,
-                                                   d.dilation, d.padding, d.padding_after) == dnnl_success)
+    if (dnnl_dilated_convolution_forward_desc_init(&c, dnnl_forward_training, dnnl_convolution_direct, x.get(), w.get(), b.get(),
+                                                   y.get(), d.stride, d.dilation, d.padding, d.padding_after) == dnnl_success)
       dnnl_primitive_desc_create(&p, &c, a.get(), onednn::engine(), nullptr);
 #endif
     return Plan(p);
@@ -111,12 +117,12 @@ class OneDnnConv2d {
     onednn::Attributes a;
     dnnl_primitive_desc_t p = nullptr;
 #if DNNL_VERSION_MAJOR >= 3
-    dnnl_convolution_backward_data_primitive_desc_create(&p, onednn::engine(), dnnl_convolution_direct, x.get(), w.get(), y.get(), d.stride,
-                                                         d.dilation, d.padding, d.padding_after, hint.get(), a.get());
+    dnnl_convolution_backward_data_primitive_desc_create(&p, onednn::engine(), dnnl_convolution_direct, x.get(), w.get(), y.get(),
+                                                         d.stride, d.dilation, d.padding, d.padding_after, hint.get(), a.get());
 #else
     dnnl_convolution_desc_t c;
-    if (dnnl_dilated_convolution_backward_data_desc_init(&c, dnnl_convolution_direct, x.get(), w.get(), y.get(), d.stride, d.dilation, d.padding,
-                                                         d.padding_after) == dnnl_success)
+    if (dnnl_dilated_convolution_backward_data_desc_init(&c, dnnl_convolution_direct, x.get(), w.get(), y.get(), d.stride,
+                                                         d.dilation, d.padding, d.padding_after) == dnnl_success)
       dnnl_primitive_desc_create(&p, &c, a.get(), onednn::engine(), hint.get());
 #endif
     return Plan(p);
@@ -127,12 +133,13 @@ class OneDnnConv2d {
     onednn::Attributes a;
     dnnl_primitive_desc_t p = nullptr;
 #if DNNL_VERSION_MAJOR >= 3
-    dnnl_convolution_backward_weights_primitive_desc_create(&p, onednn::engine(), dnnl_convolution_direct, x.get(), w.get(), b.get(), y.get(),
-                                                            d.stride, d.dilation, d.padding, d.padding_after, hint.get(), a.get());
+    dnnl_convolution_backward_weights_primitive_desc_create(&p, onednn::engine(), dnnl_convolution_direct, x.get(), w.get(),
+                                                            b.get(), y.get(), d.stride, d.dilation, d.padding, d.padding_after,
+                                                            hint.get(), a.get());
 #else
     dnnl_convolution_desc_t c;
-    if (dnnl_dilated_convolution_backward_weights_desc_init(&c, dnnl_convolution_direct, x.get(), w.get(), b.get(), y.get(), d.stride, d.dilation,
-                                                            d.padding, d.padding_after) == dnnl_success)
+    if (dnnl_dilated_convolution_backward_weights_desc_init(&c, dnnl_convolution_direct, x.get(), w.get(), b.get(), y.get(),
+                                                            d.stride, d.dilation, d.padding, d.padding_after) == dnnl_success)
       dnnl_primitive_desc_create(&p, &c, a.get(), onednn::engine(), hint.get());
 #endif
     return Plan(p);
@@ -156,16 +163,20 @@ class OneDnnConv2d {
     for (auto& p : made_)
       if (p.batch == batch) return p;
     const Description x = input(batch), y = output(batch), b = bias();
-    const Plan f = checked(plan_forward(batch, forward_)), d = checked(plan_data(batch, data_, f)), w = checked(plan_weights(batch, gradient_, f));
+    const Plan f = checked(plan_forward(batch, forward_)), d = checked(plan_data(batch, data_, f)),
+               w = checked(plan_weights(batch, gradient_, f));
     Primitives p;
     p.batch = batch;
     using Arguments = std::initializer_list<onednn::Argument>;
     p.forward = std::make_unique<onednn::Primitive>(
-        f, Arguments{{DNNL_ARG_SRC, x.get()}, {DNNL_ARG_WEIGHTS, forward_.get()}, {DNNL_ARG_BIAS, b.get()}, {DNNL_ARG_DST, y.get()}});
+        f, Arguments{
+               {DNNL_ARG_SRC, x.get()}, {DNNL_ARG_WEIGHTS, forward_.get()}, {DNNL_ARG_BIAS, b.get()}, {DNNL_ARG_DST, y.get()}});
     p.data = std::make_unique<onednn::Primitive>(
         d, Arguments{{DNNL_ARG_DIFF_DST, y.get()}, {DNNL_ARG_WEIGHTS, data_.get()}, {DNNL_ARG_DIFF_SRC, x.get()}});
-    p.weights = std::make_unique<onednn::Primitive>(
-        w, Arguments{{DNNL_ARG_SRC, x.get()}, {DNNL_ARG_DIFF_DST, y.get()}, {DNNL_ARG_DIFF_WEIGHTS, gradient_.get()}, {DNNL_ARG_DIFF_BIAS, b.get()}});
+    p.weights = std::make_unique<onednn::Primitive>(w, Arguments{{DNNL_ARG_SRC, x.get()},
+                                                                 {DNNL_ARG_DIFF_DST, y.get()},
+                                                                 {DNNL_ARG_DIFF_WEIGHTS, gradient_.get()},
+                                                                 {DNNL_ARG_DIFF_BIAS, b.get()}});
     made_.push_back(std::move(p));
     return made_.back();
   }

@@ -7,10 +7,10 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
-/// Per sample, kept from forward to backward: scalars and bytes.
+/// Per sample, kept from forward to backward: scalars and bytes, enough for any scalar type.
 constexpr long conv_relu_pool_saved(const ConvReluPoolGeometry& g) { return runs_direct<float>(g) ? 0 : g.conv.out_count(); }
 constexpr long conv_relu_pool_saved_bytes(const ConvReluPoolGeometry& g) {
-  return runs_direct<float>(g) ? DirectPlan{g}.winner_bytes() : g.pooled() ? g.out_count() : 0;
+  return !g.pooled() ? 0 : takes_direct(g) ? DirectPlan{g}.winner_bytes() : g.out_count();
 }
 
 template <class Scalar, ConvReluPoolGeometry G> struct ConvReluPool {
@@ -18,7 +18,8 @@ template <class Scalar, ConvReluPoolGeometry G> struct ConvReluPool {
   static constexpr bool direct = runs_direct<Scalar>(G);
   static constexpr auto name_of() {
     if constexpr (direct) return DirectConv2d<Scalar, DirectPlan{G}>::name;
-    else if constexpr (Conv::onednn) return std::string_view(G.pooled() ? "oneDNN, then ReLU and pooling in one pass" : "oneDNN, then ReLU in place");
+    else if constexpr (Conv::onednn)
+      return std::string_view(G.pooled() ? "oneDNN, then ReLU and pooling in one pass" : "oneDNN, then ReLU in place");
     else return std::string_view("reference");
   }
   static constexpr std::string_view name = name_of();
@@ -30,7 +31,7 @@ template <class Scalar, ConvReluPoolGeometry G> struct ConvReluPool {
   static void prepare(long batch) {
     if constexpr (!direct) Conv::prepare(batch);
   }
-  /// saved: (batch, conv_relu_pool_saved); winners: (batch, conv_relu_pool_saved_bytes).
+  /// saved: (batch, conv_relu_pool_saved); winners: (batch, conv_relu_pool_saved_bytes), filled from the front.
   static void forward(const Conv2dCall<Scalar>& c, [[maybe_unused]] Scalar* saved, Winner* winners) {
     if constexpr (direct) {
       DirectConv2d<Scalar, DirectPlan{G}>::forward(c, winners);

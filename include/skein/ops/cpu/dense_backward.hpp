@@ -34,7 +34,8 @@ template <class Scalar, DirectPlan P> struct DenseWeights {
   static constexpr int most = accumulators / chunk < 16 ? accumulators / chunk : 16;
   static constexpr int blocks = (P.row_values() + most - 1) / most, values = (P.row_values() + blocks - 1) / blocks;
 
-  template <int N> static SKEIN_NOINLINE void block(const Scalar* image, const Scalar* g, int ky, int k, int row, int end, Scalar* to) {
+  template <int N>
+  static SKEIN_NOINLINE void block(const Scalar* image, const Scalar* g, int ky, int k, int row, int end, Scalar* to) {
     to += (1L * ky * P.row_values() + k) * P.conv().weight_pitch();
     V sum[N][chunk];
 #pragma GCC unroll 16
@@ -79,7 +80,8 @@ template <class Scalar, DirectPlan P> struct DenseData {
     for (int t = 0; t < k * k; ++t)
       for (int f = 0; f < filters; ++f)
         for (int c = 0; c < channels; ++c)
-          to[(1L * t * filters + f) * row_pitch(channels) + c] = weight[(1L * (k * k - 1 - t) * channels + c) * P.conv().weight_pitch() + f];
+          to[(1L * t * filters + f) * row_pitch(channels) + c] =
+              weight[(1L * (k * k - 1 - t) * channels + c) * P.conv().weight_pitch() + f];
   }
   /// zeros: as many as there are channels, in whole vectors.
   static void image(const Scalar* g, const Scalar* turned, const Scalar* zeros, Scalar* dx, Scalar* workspace) {

@@ -61,7 +61,8 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
       if constexpr (Dense::possible) {
         for (int i = 0; i < count; ++i) Dense::add(images + i * P.padded_image(), g + i * g_pitch, c.dweight);
       } else {
-        each_pass([&]<int R, int W>(Size<R>, Size<W>, int row, int v) { weights<R, W>(images, g, places, count, row, v, dweight); });
+        each_pass(
+            [&]<int R, int W>(Size<R>, Size<W>, int row, int v) { weights<R, W>(images, g, places, count, row, v, dweight); });
       }
       if constexpr (Turned::possible) {
         if (!c.dx) continue;
@@ -101,7 +102,8 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
 
   // A patch of kernel rows by `vectors` vectors, in parts that fit into the registers.
   static constexpr int vector_parts = (vectors + accumulators - 1) / accumulators;
-  static constexpr int part_vectors = (vectors + vector_parts - 1) / vector_parts, last_vectors = vectors - (vector_parts - 1) * part_vectors;
+  static constexpr int part_vectors = (vectors + vector_parts - 1) / vector_parts,
+                       last_vectors = vectors - (vector_parts - 1) * part_vectors;
   static constexpr int most_rows = accumulators / part_vectors < kernel ? accumulators / part_vectors : kernel;
   static constexpr int row_parts = (kernel + most_rows - 1) / most_rows;
   static constexpr int part_rows = (kernel + row_parts - 1) / row_parts, last_rows = kernel - (row_parts - 1) * part_rows;
@@ -111,7 +113,8 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
       for (int v = 0; v < vector_parts - 1; ++v) pass(Size<part_rows>{}, Size<part_vectors>{}, r * part_rows, v * part_vectors);
       pass(Size<part_rows>{}, Size<last_vectors>{}, r * part_rows, (vector_parts - 1) * part_vectors);
     }
-    for (int v = 0; v < vector_parts - 1; ++v) pass(Size<last_rows>{}, Size<part_vectors>{}, kernel - last_rows, v * part_vectors);
+    for (int v = 0; v < vector_parts - 1; ++v)
+      pass(Size<last_rows>{}, Size<part_vectors>{}, kernel - last_rows, v * part_vectors);
     pass(Size<last_rows>{}, Size<last_vectors>{}, kernel - last_rows, (vector_parts - 1) * part_vectors);
   }
 
@@ -145,13 +148,14 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
     for (long k = 0; k < tail; ++k) sums[k] += g[n - tail + k];
   }
 
-  static SKEIN_ALWAYS_INLINE long place([[maybe_unused]] const Winner* winners, [[maybe_unused]] int f, [[maybe_unused]] long pixel) {
+  static SKEIN_ALWAYS_INLINE long place([[maybe_unused]] const Winner* winners, [[maybe_unused]] int f,
+                                        [[maybe_unused]] long pixel) {
     if constexpr (!P.g.pooled()) return 0;
     else return offset[ByChannel ? winners[f * P.winner_plane() + pixel] : winners[pixel * filters + f]];
   }
 
-  template <int R, int W>
-  static SKEIN_NOINLINE void weights(const Scalar* images, const Scalar* g, const Winner* winners, int count, int row, int v, Scalar* dweight) {
+  template <int R, int W> static SKEIN_NOINLINE void weights(const Scalar* images, const Scalar* g, const Winner* winners,
+                                                             int count, int row, int v, Scalar* dweight) {
     constexpr int sets = R * W >= 8 ? 1 : R * W >= 4 ? 2 : accumulators >= 24 ? 4 : 2;          // enough independent sums
     const Scalar* first = images + origin + row * P.padded_row() + v * lanes;
     for (int f = 0; f < filters; ++f) {
@@ -173,7 +177,8 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
 #pragma GCC unroll 4
             for (int s = 0; s < sets; ++s) {
               const long pixel = 1L * r * columns + column + s;
-              add<R, W>(sum[s], gradient[pixel * filters], image + r * row_step + (column + s) * pixel_step + place(places, f, pixel));
+              add<R, W>(sum[s], gradient[pixel * filters],
+                        image + r * row_step + (column + s) * pixel_step + place(places, f, pixel));
             }
           }
           for (; sets > 1 && column < columns; ++column) {
@@ -216,7 +221,8 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
     const Scalar* from = padded + P.conv().padding * (P.padded_row() + P.conv().channels);
     for (int r = 0; r < P.conv().height; ++r) std::memcpy(dx + r * n, from + r * P.padded_row(), n * sizeof(Scalar));
   }
-  template <int R, int W> static SKEIN_NOINLINE void by_channel(const Scalar* g, const Winner* winners, const Scalar* w, Scalar* dx) {
+  template <int R, int W>
+  static SKEIN_NOINLINE void by_channel(const Scalar* g, const Winner* winners, const Scalar* w, Scalar* dx) {
     for (int f = 0; f < filters; ++f) {
       V weight[R * W];
 #pragma GCC unroll 32
@@ -250,7 +256,8 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
     const std::uint64_t x = bytes ^ (0x0101010101010101u * static_cast<std::uint64_t>(value));
     return ~(((x & low) + low) | x | low);
   }
-  template <int R, int W> static SKEIN_NOINLINE void by_pixel(const Scalar* g, const Winner* winners, const Scalar* w, Scalar* dx) {
+  template <int R, int W>
+  static SKEIN_NOINLINE void by_pixel(const Scalar* g, const Winner* winners, const Scalar* w, Scalar* dx) {
     for (int r = 0; r < rows; ++r)
       for (int column = 0; column < columns; ++column, g += filters, winners += filters) {
         Scalar* to = dx + r * row_step + column * pixel_step;

@@ -13,12 +13,21 @@ namespace skein::inline SKEIN_ABI::ops::cpu {
 /// Can direct kernels take this convolution at all?
 constexpr bool takes_direct(const ConvReluPoolGeometry& g) {
   const Conv2dGeometry& c = g.conv;
-  const bool filters = c.filters > 4 && c.filters <= 128, width = c.channels <= 8;
-  return c.groups == 1 && c.dilation == 1 && c.padding < c.kernel && c.kernel <= 7 && c.filters <= 128 && c.channels <= 128 &&
-         (filters || width) && g.pool_kernel <= largest_max_pool && g.pool_kernel >= g.pool_stride;
+  return c.groups == 1 && c.dilation == 1 && c.padding < c.kernel && c.kernel <= 7 && c.filters <= 512 && c.channels <= 512 &&
+         (c.filters > 4 || c.channels <= 8) && g.pool_kernel <= largest_max_pool && g.pool_kernel >= g.pool_stride;
 }
 
 #if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD
+namespace detail {
+constexpr std::string_view direct_name(bool width, bool relu, bool pooled) {
+  if (pooled && relu)
+    return width ? "direct over the width, with ReLU and pooling" : "direct over the filters, with ReLU and pooling";
+  if (pooled) return width ? "direct over the width, with pooling" : "direct over the filters, with pooling";
+  if (relu) return width ? "direct over the width, with ReLU" : "direct over the filters, with ReLU";
+  return width ? "direct over the width" : "direct over the filters";
+}
+}  // namespace detail
+
 template <class Scalar, DirectPlan P> struct DirectConv2d {
  private:
   /// Share of the lanes that do work.
@@ -35,10 +44,7 @@ template <class Scalar, DirectPlan P> struct DirectConv2d {
   static constexpr bool by_channel = over_width && P.g.pooled() && P.whole_windows();
   using Backward = DirectBackward<Scalar, P, by_channel>;
 
-  static constexpr std::string_view name = P.g.pooled() ? (P.g.relu ? (over_width ? "direct over the width, with ReLU and pooling" : "direct over the filters, with ReLU and pooling")
-                                                                    : (over_width ? "direct over the width, with pooling" : "direct over the filters, with pooling"))
-                                         : P.g.relu ? (over_width ? "direct over the width, with ReLU" : "direct over the filters, with ReLU")
-                                                    : (over_width ? "direct over the width" : "direct over the filters");
+  static constexpr std::string_view name = detail::direct_name(over_width, P.g.relu, P.g.pooled());
 
   static void derive(const Conv2dCall<Scalar>& c) {
     Scalar* bias = c.derived + P.bias_at();
@@ -59,7 +65,9 @@ template <class Scalar, DirectPlan P> struct DirectConv2d {
       else Filters::image(x, c.weight, bias, y, places, c.workspace);
     }
   }
-  static void backward(const Conv2dCall<Scalar>& c, const Winner* winners) { Backward::run(c, c.derived + P.flipped_at(), winners); }
+  static void backward(const Conv2dCall<Scalar>& c, const Winner* winners) {
+    Backward::run(c, c.derived + P.flipped_at(), winners);
+  }
 };
 #else
 template <class Scalar, DirectPlan P> struct DirectConv2d;              // never named: runs_direct says no

@@ -14,7 +14,7 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
   static constexpr int filters = P.conv().filters, lanes = best_lanes<Scalar>(filters);
   static constexpr int vectors = (filters + lanes - 1) / lanes, pitch = vectors * lanes;
   static constexpr int columns = P.conv().out_width(), rows = P.conv().out_height();
-  static constexpr int step = P.conv().stride * P.conv().channels;               // values from one pixel's patch to the next one's
+  static constexpr int step = P.conv().stride * P.conv().channels;  // values from one pixel's patch to the next one's
   using V = Vector<Scalar, lanes>;
 
   /// x: one image; y: (pixels, filters); winners: likewise, where there is pooling.

@@ -66,7 +66,7 @@ struct DirectPlan {
 
   /// The convolution that makes dx of dy, where it is one: stride 1, nothing pooled.
   constexpr bool turns() const {
-    return !g.pooled() && conv().stride == 1 && conv().padding < conv().kernel && conv().channels <= 128 && conv().filters <= 128;
+    return !g.pooled() && conv().stride == 1 && conv().padding < conv().kernel && conv().channels <= 512 && conv().filters <= 512;
   }
   constexpr DirectPlan turned() const {
     const Conv2dGeometry& c = conv();
@@ -79,7 +79,7 @@ struct DirectPlan {
   constexpr long bias_at() const { return 0; }
   constexpr long packed_at() const { return padded_filters(); }                                     // for vectors over the width
   constexpr long packed() const { return conv().channels <= 8 ? round16((conv().filters + 26) * taps()) : 0; }
-  constexpr long flipped_at() const { return packed_at() + packed(); }                              // (filters, kernel, row_values_pitch)
+  constexpr long flipped_at() const { return packed_at() + packed(); }  // (filters, kernel, row_values_pitch)
   constexpr long flipped() const { return conv().filters * conv().kernel * row_values_pitch(); }
   constexpr long flipped_or_turned() const {
     const long turned = turns() ? 1L * conv().kernel * conv().kernel * conv().filters * row_pitch(conv().channels) : 0;
@@ -106,9 +106,11 @@ struct DirectPlan {
   constexpr long masked_at() const { return group() * padded_image(); }
   constexpr long dweight_at() const { return masked_at() + group() * masked(); }
   constexpr long dx_at() const { return dweight_at() + flipped(); }
-  constexpr long turned_at() const { return dx_at(); }                                              // the turned convolution's own
+  constexpr long turned_at() const { return dx_at(); }  // the turned convolution's own
   constexpr long zeros_at() const { return dx_at() + (turns() ? turned().padded_image() + turned().rows() : 0); }
-  constexpr long alive_at() const { return zeros_at() > dx_at() + padded_image() ? zeros_at() : dx_at() + padded_image(); }                              // bytes, where nothing pools
+  constexpr long alive_at() const {
+    return zeros_at() > dx_at() + padded_image() ? zeros_at() : dx_at() + padded_image();
+  }  // bytes, where nothing pools
   constexpr long backward_workspace() const { return alive_at() + round16(g.out_count() + 16) + round16(conv().channels) + 16; }
   constexpr long workspace() const {
     return forward_workspace() > backward_workspace() ? forward_workspace() : backward_workspace();

@@ -90,7 +90,8 @@ template <class Scalar, DirectPlan P> struct DirectWidth {
   }
 
   /// One row of outputs, as `filters` lines of values; winners: plane of filter f at f * winner_plane().
-  static SKEIN_NOINLINE void lines(const Scalar* planes, const Scalar* packed, const Scalar* bias, Scalar* values, Winner* winners) {
+  static SKEIN_NOINLINE void lines(const Scalar* planes, const Scalar* packed, const Scalar* bias, Scalar* values,
+                                   Winner* winners) {
     for (int j = 0; j < line; j += lanes)
       for (int b = 0; b < blocks; ++b) {
         V sum[together][places];

@@ -18,7 +18,8 @@ SKEIN_ALWAYS_INLINE void interleave8(const float* from, long pitch, float* to, l
 #pragma GCC unroll 8
   for (int i = 0; i < 4; ++i) {                     // halves of lines i and i + 4 side by side: no crossing of lanes is left
     a[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from + i * pitch)), _mm_loadu_ps(from + (i + 4) * pitch), 1);
-    a[i + 4] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from + i * pitch + 4)), _mm_loadu_ps(from + (i + 4) * pitch + 4), 1);
+    a[i + 4] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from + i * pitch + 4)),
+                                    _mm_loadu_ps(from + (i + 4) * pitch + 4), 1);
   }
 #pragma GCC unroll 2
   for (int h = 0; h < 8; h += 4) {

@@ -15,7 +15,8 @@
 namespace skein::inline SKEIN_ABI::ops::cpu::onednn {
 
 inline void check(dnnl_status_t status, const char* what) {
-  if (status != dnnl_success) throw DeviceError(std::string("oneDNN: ") + what + " failed (status " + std::to_string(static_cast<int>(status)) + ")");
+  if (status != dnnl_success)
+    throw DeviceError(std::string("oneDNN: ") + what + " failed (status " + std::to_string(static_cast<int>(status)) + ")");
 }
 
 /// The processor as oneDNN's engine: one for the process, never destroyed.
@@ -181,7 +182,8 @@ inline std::unique_ptr<Primitive> make_reorder(const Description& from, const De
   Attributes attributes;
   dnnl_primitive_desc_t p = nullptr;
   check(dnnl_reorder_primitive_desc_create(&p, from.get(), engine(), to.get(), engine(), attributes.get()), "planning a copy");
-  return std::make_unique<Primitive>(Plan(p), std::initializer_list<Argument>{{DNNL_ARG_FROM, from.get()}, {DNNL_ARG_TO, to.get()}});
+  return std::make_unique<Primitive>(Plan(p),
+                                     std::initializer_list<Argument>{{DNNL_ARG_FROM, from.get()}, {DNNL_ARG_TO, to.get()}});
 }
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu::onednn

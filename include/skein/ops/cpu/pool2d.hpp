@@ -45,7 +45,8 @@ template <class Scalar> void max_of(const Pool2dGeometry& g, const Window& w, co
 }
 }  // namespace detail
 
-template <class Scalar> void max_pool2d_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y, Winner* winners) {
+template <class Scalar>
+void max_pool2d_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y, Winner* winners) {
   constexpr int lanes = widest_lanes<Scalar>;
   using V = Vector<Scalar, lanes>;
   detail::each_window<Scalar>(g, batch, [&](const detail::Window& w, long in, long out) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two-dimensional convolution (a cross-correlation, as the field has it) as plain loops over NHWC images: the oracle of the
-// tests, and what runs where no other kernel takes a geometry. Geometry and memory of a call are described here for all back ends.
+// tests, and what runs where no other kernel takes a geometry. Geometry and memory of a call are described here for all back
+// ends.
 #pragma once
 #include "../../core/shape.hpp"
 

@@ -50,7 +50,8 @@ template <class Visit> void each_output(const Pool2dGeometry& g, long batch, Vis
 }  // namespace detail
 
 /// winners: (batch, out_count).
-template <class Scalar> void max_pool2d_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y, Winner* winners) {
+template <class Scalar>
+void max_pool2d_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y, Winner* winners) {
   detail::each_output(g, batch, [&](long in, long out, int row, int column) {
     bool first = true;
     detail::each_pixel(g, row, column, [&](long pixel, int place) {
