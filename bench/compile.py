@@ -38,7 +38,8 @@ class Compiler:
         """(seconds, megabytes): the least of the runs."""
         best = None
         for _ in range(self.runs):
-            child = subprocess.Popen([self.command, "-std=c++20", "-O3", "-march=native", "-w", *flags, str(source), "-o", str(target)])
+            child = subprocess.Popen([self.command, "-std=c++20", "-O3", "-march=native", "-w", *flags, str(source), "-o",
+                                      str(target)])
             _, status, usage = os.wait4(child.pid, 0)
             if status != 0:
                 sys.exit(f"compile: {self.command} does not compile {source}")
@@ -94,11 +95,13 @@ def main():
         compiler.compile(umbrella, nothing, compiling + linking + ["-s"])
         environment = dict(os.environ, SKEIN_THREADS="2")
         runs = 10 if options.quick else 40
-        lines.add("process start to the end of the first LeNet step", 1e3 * least_seconds([str(program)], runs, environment), "ms", 50, 15,
-                  f"without MPI, the process's end included; an empty program: {1e3 * least_seconds([str(nothing)], runs, environment):.1f} ms")
+        first, empty = (1e3 * least_seconds([str(p)], runs, environment) for p in (program, nothing))
+        lines.add("process start to the end of the first LeNet step", first, "ms", 50, 15,
+                  f"without MPI, the process's end included; an empty program: {empty:.1f} ms")
         lines.add("size of that program", program.stat().st_size / 1e6, "MB", 1, 0.3, "stripped, dynamically linked")
-        subprocess.run([options.compiler, "-s", str(folder / "example.o"), "-o", str(folder / "example"), *link_mpi], check=True)
-        lines.add("size of 03_mnist_data_parallel", (folder / "example").stat().st_size / 1e6, "MB", 1, 0.3, "stripped, dynamically linked")
+        example = folder / "example"
+        subprocess.run([options.compiler, "-s", str(folder / "example.o"), "-o", str(example), *link_mpi], check=True)
+        lines.add("size of 03_mnist_data_parallel", example.stat().st_size / 1e6, "MB", 1, 0.3, "stripped, dynamically linked")
     lines.finish()
     return 0
 

@@ -8,7 +8,8 @@ using namespace bench;
 bool relu_of(Report& report, Line l, long n) {
   sk::Tensor<float, 1> u(sk::dims(n)), v(sk::dims(n)), w(sk::dims(n)), result(sk::dims(n));
   for (auto [t, stream] : {std::pair{&u, 1}, std::pair{&v, 2}, std::pair{&w, 3}})
-    for (long i = 0; i < n; ++i) t->data()[i] = 2 * sk::random_uniform(9, static_cast<std::uint64_t>(stream), static_cast<std::uint64_t>(i)) - 1;
+    for (long i = 0; i < n; ++i)
+      t->data()[i] = 2 * sk::random_uniform(9, static_cast<std::uint64_t>(stream), static_cast<std::uint64_t>(i)) - 1;
   auto assign = [&] {
     result = relu(u * v + w);
     asm volatile("" ::"r"(result.data()) : "memory");

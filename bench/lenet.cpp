@@ -11,7 +11,9 @@ constexpr int most_epochs = 12;
 
 struct StopAt {
   double accuracy;
-  void on_epoch_end(const sk::train::EpochRecord& e, sk::train::Control& c) const { if (e.validation.accuracy >= accuracy) c.stop("enough"); }
+  void on_epoch_end(const sk::train::EpochRecord& e, sk::train::Control& c) const {
+    if (e.validation.accuracy >= accuracy) c.stop("enough");
+  }
 };
 
 /// The same images, initial weights and order of samples on both sides; evaluated after every epoch.
@@ -33,7 +35,8 @@ bool mnist(Report& report) {
     for (std::int64_t i = 0; i < digits.train.size(); ++i) order.push_back(permutation(i));
     exchange.write(("order" + std::to_string(e)).c_str(), order.data(), order.size());
   }
-  const auto peer = best_peer("training.py", hand_over(exchange, samples, model, sgd), variants(2, true, report.quick()), report.quick());
+  const auto peer =
+      best_peer("training.py", hand_over(exchange, samples, model, sgd), variants(2, true, report.quick()), report.quick());
 
   const auto train = digits.train.normalise(0.1307, 0.3081), test = digits.test.normalise(0.1307, 0.3081);
   double epochs = 0, accuracy = 0, peer_epochs = 0, peer_accuracy = 0;
@@ -42,7 +45,9 @@ bool mnist(Report& report) {
     ModelOf<LeNet> fresh{sk::Seed{7}};
     sk::Trainer trainer{fresh, Loss{}, sgd};
     const double start = clock_seconds(CLOCK_MONOTONIC);
-    const auto history = trainer.fit(train, {.epochs = most_epochs, .batch = 128, .validate = test, .callbacks = {StopAt{0.98}}, .progress = false, .threads = 2});
+    const auto history = trainer.fit(
+        train,
+        {.epochs = most_epochs, .batch = 128, .validate = test, .callbacks = {StopAt{0.98}}, .progress = false, .threads = 2});
     ours.push_back(clock_seconds(CLOCK_MONOTONIC) - start);
     epochs = static_cast<double>(history.size());
     accuracy = history.back().validation.accuracy;
@@ -52,7 +57,8 @@ bool mnist(Report& report) {
     theirs.push_back(seconds);
     ratios.push_back(ours.back() / seconds);
   }
-  Line l{.metric = "MNIST to 98 % test accuracy", .ours = median(ours), .unit = "s", .must = {0.35}, .hope = {0.22}, .threads = 2};
+  Line l{
+      .metric = "MNIST to 98 % test accuracy", .ours = median(ours), .unit = "s", .must = {0.35}, .hope = {0.22}, .threads = 2};
   l.add(digits.source + ": " + number(epochs) + " epochs, " + number(100 * accuracy) + " %");
   if (peer) {
     l.peer = median(theirs);
@@ -69,7 +75,8 @@ template <class Network> bool other(Report& report, const char* name, double rat
   report.say(std::string(name) + ":\n" + sk::summary<ModelOf<Network>>());
   bool right = true;
   for (int threads : {1, 2})
-    right &= measure_step<Network, Loss>(report, {.metric = std::string("step of ") + name + ", batch 128", .threads = threads}, 128, sgd, rate, !report.quick());
+    right &= measure_step<Network, Loss>(report, {.metric = std::string("step of ") + name + ", batch 128", .threads = threads},
+                                         128, sgd, rate, !report.quick());
   return right;
 }
 }  // namespace
@@ -78,8 +85,10 @@ int main(int argc, char** argv) {
   Report report("lenet", options(argc, argv));
   const double rate = gemm_rate(report.quick());
   report.say("a core's sgemm: " + number(1e-9 * rate) + " GFLOP/s\n" + sk::summary<ModelOf<LeNet>>());
-  bool right = measure_step<LeNet, Loss>(report, {.metric = "step, batch 128", .must = {0.30}, .hope = {0.20}, .threads = 1}, 128, sgd, rate);
-  right &= measure_step<LeNet, Loss>(report, {.metric = "step, batch 128", .must = {0.28}, .hope = {0.17}, .threads = 2}, 128, sgd, rate);
+  bool right = measure_step<LeNet, Loss>(report, {.metric = "step, batch 128", .must = {0.30}, .hope = {0.20}, .threads = 1}, 128,
+                                         sgd, rate);
+  right &= measure_step<LeNet, Loss>(report, {.metric = "step, batch 128", .must = {0.28}, .hope = {0.17}, .threads = 2}, 128,
+                                     sgd, rate);
   right &= mnist(report);
   right &= other<OddWidths>(report, "odd widths", rate);
   right &= other<Strided>(report, "stride 2", rate);

@@ -6,10 +6,12 @@ namespace {
 using namespace bench;
 
 /// LeNet without padding: 44,426 parameters.
-struct SmallLeNet : nn::Sequential<nn::Conv2d<6, sk::Kernel<5>>, nn::Relu, nn::MaxPool2d<2>, nn::Conv2d<16, sk::Kernel<5>>, nn::Relu, nn::MaxPool2d<2>, nn::Flatten,
-                                   nn::Linear<120>, nn::Relu, nn::Linear<84>, nn::Relu, nn::Linear<10>> {
+struct SmallLeNet
+    : nn::Sequential<nn::Conv2d<6, sk::Kernel<5>>, nn::Relu, nn::MaxPool2d<2>, nn::Conv2d<16, sk::Kernel<5>>, nn::Relu,
+                     nn::MaxPool2d<2>, nn::Flatten, nn::Linear<120>, nn::Relu, nn::Linear<84>, nn::Relu, nn::Linear<10>> {
   using input = sk::Shape<28, 28, 1>;
-  static constexpr const char* words = "28,28,1 conv:6:5:1:0 relu pool:2 conv:16:5:1:0 relu pool:2 flatten linear:120 relu linear:84 relu linear:10";
+  static constexpr const char* words =
+      "28,28,1 conv:6:5:1:0 relu pool:2 conv:16:5:1:0 relu pool:2 flatten linear:120 relu linear:84 relu linear:10";
 };
 
 template <class Network> bool adam(Report& report, Line l) {
@@ -19,7 +21,7 @@ template <class Network> bool adam(Report& report, Line l) {
   const Exchange exchange;
   const std::vector<float> weights = logical(model);
   exchange.write("weights", weights.data(), weights.size());
-  exchange.write("gradients", weights.data(), weights.size());       // any numbers will do: here each weight is its own gradient
+  exchange.write("gradients", weights.data(), weights.size());  // any numbers will do: here each weight is its own gradient
   const sk::Arena<float> gradient = [&] {
     sk::Arena<float> g(static_cast<std::size_t>(stored));
     std::copy_n(model.parameters().data, stored, g.data());
@@ -29,7 +31,9 @@ template <class Network> bool adam(Report& report, Line l) {
   sk::optim::BoundOptimizer<sk::optim::Adam, float, sk::Cpu> optimizer{sk::optim::Adam{.lr = 1e-3f}, Model::program};
   std::int64_t step = 0;
   float rate = 1e-3f;
-  auto update = [&] { optimizer.update(model.parameters().data, {.step = ++step, .lr = rate, .gradients = gradients}, 0, stored); };
+  auto update = [&] {
+    optimizer.update(model.parameters().data, {.step = ++step, .lr = rate, .gradients = gradients}, 0, stored);
+  };
 
   for (int i = 0; i < 5; ++i) update();
   const std::vector<float> after = logical(model);
@@ -40,7 +44,8 @@ template <class Network> bool adam(Report& report, Line l) {
                               {{.threads = 1, .option = "--lists"}, {.threads = 1, .option = "--flat"}}, report.quick());
   std::string wrong;
   if (peer)
-    if (const double d = std::stod(peer->ask("check 5")); !(d <= 1e-4)) wrong = "parameters differ by " + number(d) + " after 5 steps";
+    if (const double d = std::stod(peer->ask("check 5")); !(d <= 1e-4))
+      wrong = "parameters differ by " + number(d) + " after 5 steps";
   const long bytes = 28 * Model::parameter_count;
   l.floor = 1e3 * static_cast<double>(bytes) / bandwidth(bytes, report.quick());
   const bool right = against(l, candidate(update), peer.get(), wrong, report.quick());

@@ -14,14 +14,20 @@ constexpr sk::optim::Sgd sgd{.lr = 0.05f, .momentum = 0.9};
 /// Work 0: the whole batch on rank 0, while rank 1 waits in a barrier; work 1: half the batch each; work 2: losses of both.
 template <class Comm> auto works(Comm& comm, std::string* wrong) {
   const auto samples = std::make_shared<Samples<LeNet, Loss>>(128);
-  const auto two = std::make_shared<Training<LeNet, Loss, sk::parallel::DataParallel<Comm>>>(*samples, sgd, 1, sk::parallel::DataParallel{comm}, comm.rank(), 2);
+  const auto two = std::make_shared<Training<LeNet, Loss, sk::parallel::DataParallel<Comm>>>(
+      *samples, sgd, 1, sk::parallel::DataParallel{comm}, comm.rank(), 2);
   std::shared_ptr<Training<LeNet, Loss>> one;
   const std::vector<double> losses = two->losses(20);
   if (comm.rank() == 0) {
     one = std::make_shared<Training<LeNet, Loss>>(*samples, sgd, 1);
     if (wrong) *wrong = difference(losses, one->losses(20));
   }
-  return std::vector<typename Ranks<Comm>::Work>{[samples, one](long n) { while (one && n-- > 0) one->step(); }, [samples, two](long n) { while (n-- > 0) two->step(); }};
+  return std::vector<typename Ranks<Comm>::Work>{[samples, one](long n) {
+                                                   while (one && n-- > 0) one->step();
+                                                 },
+                                                 [samples, two](long n) {
+                                                   while (n-- > 0) two->step();
+                                                 }};
 }
 
 template <class Comm> void measure(Report& report, Ranks<Comm>& ranks, Line l, const std::string& wrong) {
@@ -46,13 +52,21 @@ int main(int argc, char** argv) {
   if (world.rank() == 0) report = std::make_unique<Report>("rank_scaling", o);
   std::string wrong;
   bool right = true;
-  lead(world, [&](sk::MpiComm& c) { return works(c, c.rank() == 0 ? &wrong : nullptr); }, [&](auto& ranks) {
-    measure(*report, ranks, {.metric = "LeNet, global batch 128, 2 MPI processes", .must = {0.93, {}, true}, .hope = {0.96, {}, true}}, wrong);
-    right &= wrong.empty();
-    lead_threads([&](sk::ThreadComm& c) { return works(c, c.rank() == 0 ? &wrong : nullptr); }, [&](auto& threads) {
-      measure(*report, threads, {.metric = "LeNet, global batch 128, 2 threads", .must = {0.93, {}, true}, .hope = {0.96, {}, true}}, wrong);
-      right &= wrong.empty();
-    });
-  });
+  lead(
+      world, [&](sk::MpiComm& c) { return works(c, c.rank() == 0 ? &wrong : nullptr); },
+      [&](auto& ranks) {
+        measure(*report, ranks,
+                {.metric = "LeNet, global batch 128, 2 MPI processes", .must = {0.93, {}, true}, .hope = {0.96, {}, true}},
+                wrong);
+        right &= wrong.empty();
+        lead_threads([&](sk::ThreadComm& c) { return works(c, c.rank() == 0 ? &wrong : nullptr); },
+                     [&](auto& threads) {
+                       measure(
+                           *report, threads,
+                           {.metric = "LeNet, global batch 128, 2 threads", .must = {0.93, {}, true}, .hope = {0.96, {}, true}},
+                           wrong);
+                       right &= wrong.empty();
+                     });
+      });
   return report ? report->finish(right) : 0;
 }

@@ -15,23 +15,29 @@ template <class Comm> void check(Comm& comm, std::vector<float>& data) {
   std::fill(data.begin(), data.end(), static_cast<float>(comm.rank() + 1));
   comm.all_reduce(data);
   if (data.front() != 3 || data.back() != 3) throw std::runtime_error("shared_memory: the sum is wrong");
-  std::fill(data.begin(), data.end(), 0.0f);         // sums of zeros stay what they are, however often
+  std::fill(data.begin(), data.end(), 0.0f);  // sums of zeros stay what they are, however often
 }
 template <class Comm> std::vector<typename Ranks<Comm>::Work> works(Comm& comm, const std::vector<long>& sizes) {
   std::vector<typename Ranks<Comm>::Work> all;
   for (const long bytes : sizes) {
     const Floats data = std::make_shared<std::vector<float>>(static_cast<std::size_t>(bytes / 4));
     check(comm, *data);
-    all.push_back([&comm, data](long n) { while (n-- > 0) comm.all_reduce(*data); });
+    all.push_back([&comm, data](long n) {
+      while (n-- > 0) comm.all_reduce(*data);
+    });
     if constexpr (Comm::name == "MpiComm")
-      all.push_back([data](long n) { while (n-- > 0) MPI_Allreduce(MPI_IN_PLACE, data->data(), static_cast<int>(data->size()), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); });
+      all.push_back([data](long n) {
+        while (n-- > 0)
+          MPI_Allreduce(MPI_IN_PLACE, data->data(), static_cast<int>(data->size()), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+      });
   }
   return all;
 }
 std::string size_in_words(long bytes) {
   const bool binary = bytes % 1024 == 0;
   const long kilo = binary ? 1024 : 1000;
-  return bytes < kilo * kilo ? std::to_string(bytes / kilo) + (binary ? " KiB" : " kB") : std::to_string(bytes / kilo / kilo) + (binary ? " MiB" : " MB");
+  return bytes < kilo * kilo ? std::to_string(bytes / kilo) + (binary ? " KiB" : " kB")
+                             : std::to_string(bytes / kilo / kilo) + (binary ? " MiB" : " MB");
 }
 
 void processes(Report& report, Ranks<sk::MpiComm>& ranks, const std::vector<long>& sizes, Plan plan) {
@@ -44,7 +50,8 @@ void processes(Report& report, Ranks<sk::MpiComm>& ranks, const std::vector<long
     l.ours = 1e6 * c.a;
     l.peer = 1e6 * c.b;
     l.ratio = c.ratio;
-    l.add(number(1e-9 * static_cast<double>(sizes[i]) / c.a) + " GB/s; least " + number(1e6 * c.least_a) + " against " + number(1e6 * c.least_b));
+    l.add(number(1e-9 * static_cast<double>(sizes[i]) / c.a) + " GB/s; least " + number(1e6 * c.least_a) + " against " +
+          number(1e6 * c.least_b));
     report.add(l);
   }
 }
@@ -66,11 +73,15 @@ int main(int argc, char** argv) {
   if (world.size() != 2) return world.rank() == 0 ? (std::puts("shared_memory: start it on 2 ranks (scripts/bench does)"), 2) : 2;
   std::unique_ptr<Report> report;
   if (world.rank() == 0) report = std::make_unique<Report>("shared_memory", o);
-  const std::vector<long> between{40000, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20}, within_one{40000, 400000, 4000000, 16000000};
+  const std::vector<long> between{40000, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20},
+      within_one{40000, 400000, 4000000, 16000000};
   const Plan plan{0.003, o.quick ? 40 : 100};
-  lead(world, [&](sk::MpiComm& c) { return works(c, between); }, [&](auto& ranks) {
-    processes(*report, ranks, between, plan);
-    lead_threads([&](sk::ThreadComm& c) { return works(c, within_one); }, [&](auto& team) { threads(*report, team, within_one, plan); });
-  });
+  lead(
+      world, [&](sk::MpiComm& c) { return works(c, between); },
+      [&](auto& ranks) {
+        processes(*report, ranks, between, plan);
+        lead_threads([&](sk::ThreadComm& c) { return works(c, within_one); },
+                     [&](auto& team) { threads(*report, team, within_one, plan); });
+      });
   return report ? report->finish() : 0;
 }

@@ -13,7 +13,9 @@ struct Watch {
   Counts* first;
   Counts* last;
   int from;
-  void on_step_end(const sk::train::StepRecord& s, sk::train::Control&) const { if (s.step == from) *first = Counts::now(); }
+  void on_step_end(const sk::train::StepRecord& s, sk::train::Control&) const {
+    if (s.step == from) *first = Counts::now();
+  }
   void on_epoch_end(const sk::train::EpochRecord&, sk::train::Control&) const { *last = Counts::now(); }
 };
 
@@ -34,9 +36,11 @@ template <class Network, class Policy> void fit(const Policy& policy, int thread
 }
 
 void say(Report& report, const std::string& what, int threads, const Counts& c) {
-  for (const auto& [name, count] : {std::pair{"page faults", c.faults}, std::pair{"allocations", c.allocations}, std::pair{"primitives made", c.primitives}}) {
+  for (const auto& [name, count] : {std::pair{"page faults", c.faults}, std::pair{"allocations", c.allocations},
+                                    std::pair{"primitives made", c.primitives}}) {
     Line l{.metric = what + ": " + name, .ours = static_cast<double>(count), .unit = "", .must = {0.0}, .threads = threads};
-    if (std::string(name) == "allocations" && count > 0) l.add("of these " + number(static_cast<double>(c.inside_onednn)) + " inside oneDNN");
+    if (std::string(name) == "allocations" && count > 0)
+      l.add("of these " + number(static_cast<double>(c.inside_onednn)) + " inside oneDNN");
     report.add(l);
   }
 }
@@ -57,7 +61,7 @@ int main(int argc, char** argv) {
     alone<Strided>(report, "stride 2", threads);
   }
   Counts first[2], last[2];
-  sk::spawn(2, [&](sk::ThreadComm& world) {       // from the second step: a rank may be behind the other at the end of the first
+  sk::spawn(2, [&](sk::ThreadComm& world) {  // from the second step: a rank may be behind the other at the end of the first
     fit<LeNet>(sk::parallel::DataParallel{world}, 1, {&first[world.rank()], &last[world.rank()], 2});
   });
   say(report, "LeNet, 2 ranks that are threads", 0, last[0] - first[0]);

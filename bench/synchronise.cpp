@@ -14,9 +14,15 @@ constexpr sk::optim::Sgd sgd{.lr = 0.01f};
 /// Work 0: steps that synchronise; work 1: steps that never do.
 template <class Comm> auto works(Comm& comm) {
   const auto samples = std::make_shared<Samples<FunctionFit, Loss>>(1000);
-  const auto every = std::make_shared<Training<FunctionFit, Loss, sk::parallel::DataParallel<Comm>>>(*samples, sgd, 1, sk::parallel::DataParallel{comm}, comm.rank(), 2);
+  const auto every = std::make_shared<Training<FunctionFit, Loss, sk::parallel::DataParallel<Comm>>>(
+      *samples, sgd, 1, sk::parallel::DataParallel{comm}, comm.rank(), 2);
   const auto never = std::make_shared<Training<FunctionFit, Loss>>(*samples, sgd, 1, sk::parallel::Alone{}, comm.rank(), 2);
-  return std::vector<typename Ranks<Comm>::Work>{[samples, every](long n) { while (n-- > 0) every->step(); }, [samples, never](long n) { while (n-- > 0) never->step(); }};
+  return std::vector<typename Ranks<Comm>::Work>{[samples, every](long n) {
+                                                   while (n-- > 0) every->step();
+                                                 },
+                                                 [samples, never](long n) {
+                                                   while (n-- > 0) never->step();
+                                                 }};
 }
 
 template <class Comm> void measure(Report& report, Ranks<Comm>& ranks, Line l) {
@@ -38,11 +44,15 @@ int main(int argc, char** argv) {
   if (world.size() != 2) return world.rank() == 0 ? (std::puts("synchronise: start it on 2 ranks (scripts/bench does)"), 2) : 2;
   std::unique_ptr<Report> report;
   if (world.rank() == 0) report = std::make_unique<Report>("synchronise", o);
-  lead(world, [](sk::MpiComm& c) { return works(c); }, [&](auto& ranks) {
-    measure(*report, ranks, {.metric = "every step against never, MPI processes", .must = {1.10}, .hope = {1.05}});
-    lead_threads([](sk::ThreadComm& c) { return works(c); }, [&](auto& threads) {
-      measure(*report, threads, {.metric = "every step against never, threads", .must = {1.02}, .hope = {1.005}});
-    });
-  });
+  lead(
+      world, [](sk::MpiComm& c) { return works(c); },
+      [&](auto& ranks) {
+        measure(*report, ranks, {.metric = "every step against never, MPI processes", .must = {1.10}, .hope = {1.05}});
+        lead_threads([](sk::ThreadComm& c) { return works(c); },
+                     [&](auto& threads) {
+                       measure(*report, threads,
+                               {.metric = "every step against never, threads", .must = {1.02}, .hope = {1.005}});
+                     });
+      });
   return report ? report->finish() : 0;
 }

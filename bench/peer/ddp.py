@@ -23,10 +23,12 @@ cores = sorted(os.sched_getaffinity(0))
 child = None
 if rank == 0:
     more = ["--bind"] if bind else []
-    child = subprocess.Popen([sys.executable, __file__, *sys.argv[1:], *more], env=dict(os.environ, SKEIN_PEER_RANK="1"), stdin=subprocess.PIPE, text=True)
+    child = subprocess.Popen([sys.executable, __file__, *sys.argv[1:], *more], env=dict(os.environ, SKEIN_PEER_RANK="1"),
+                             stdin=subprocess.PIPE, text=True)
 if bind and len(cores) > 1:
     os.sched_setaffinity(0, {cores[rank]})
-dist.init_process_group("gloo", init_method=f"file://{o.folder}/gloo.{os.getpid() if rank == 0 else os.getppid()}", rank=rank, world_size=2)
+meeting = f"file://{o.folder}/gloo.{os.getpid() if rank == 0 else os.getppid()}"
+dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=2)
 
 
 class Shared(training.Training):

@@ -38,7 +38,8 @@ class Adam:
         self.reset()
 
     def reset(self):
-        weights, gradients = (split(network.read(os.path.join(o.folder, name), "float32"), self.shapes) for name in ("weights", "gradients"))
+        weights, gradients = (split(network.read(os.path.join(o.folder, name), "float32"), self.shapes)
+                              for name in ("weights", "gradients"))
         self.parameters = [torch.nn.Parameter(w) for w in weights]
         for p, g in zip(self.parameters, gradients):
             p.grad = g

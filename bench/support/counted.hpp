@@ -18,7 +18,7 @@
 
 namespace bench {
 inline std::atomic<long> allocations{0}, inside_onednn{0}, primitives{0};
-inline thread_local int onednn_depth = 0;           // calls of oneDNN that this thread is in
+inline thread_local int onednn_depth = 0;  // calls of oneDNN that this thread is in
 
 inline void count_allocation() {
   ++allocations;
@@ -32,7 +32,9 @@ struct Counts {
     getrusage(RUSAGE_SELF, &u);
     return {u.ru_minflt + u.ru_majflt, bench::allocations.load(), bench::inside_onednn.load(), bench::primitives.load()};
   }
-  friend Counts operator-(const Counts& a, const Counts& b) { return {a.faults - b.faults, a.allocations - b.allocations, a.inside_onednn - b.inside_onednn, a.primitives - b.primitives}; }
+  friend Counts operator-(const Counts& a, const Counts& b) {
+    return {a.faults - b.faults, a.allocations - b.allocations, a.inside_onednn - b.inside_onednn, a.primitives - b.primitives};
+  }
 };
 
 /// Reads in the program's own pages, so that code which runs for the first time is not counted as a fault.
@@ -51,7 +53,9 @@ void* malloc(std::size_t n) noexcept { return bench::count_allocation(), __libc_
 void* calloc(std::size_t n, std::size_t size) noexcept { return bench::count_allocation(), __libc_calloc(n, size); }
 void* realloc(void* p, std::size_t n) noexcept { return bench::count_allocation(), __libc_realloc(p, n); }
 void* memalign(std::size_t alignment, std::size_t n) noexcept { return bench::count_allocation(), __libc_memalign(alignment, n); }
-void* aligned_alloc(std::size_t alignment, std::size_t n) noexcept { return bench::count_allocation(), __libc_memalign(alignment, n); }
+void* aligned_alloc(std::size_t alignment, std::size_t n) noexcept {
+  return bench::count_allocation(), __libc_memalign(alignment, n);
+}
 int posix_memalign(void** to, std::size_t alignment, std::size_t n) noexcept {
   bench::count_allocation();
   *to = __libc_memalign(alignment, n);
@@ -65,15 +69,16 @@ dnnl_status_t dnnl_primitive_create(dnnl_primitive_t* primitive, const_dnnl_prim
   ++bench::primitives;
   return real(primitive, description);
 }
-dnnl_status_t dnnl_primitive_execute(const_dnnl_primitive_t primitive, dnnl_stream_t stream, int n, const dnnl_exec_arg_t* arguments) {
+dnnl_status_t dnnl_primitive_execute(const_dnnl_primitive_t primitive, dnnl_stream_t stream, int n,
+                                     const dnnl_exec_arg_t* arguments) {
   BENCH_REAL(dnnl_primitive_execute);
   ++bench::onednn_depth;
   const dnnl_status_t status = real(primitive, stream, n, arguments);
   --bench::onednn_depth;
   return status;
 }
-dnnl_status_t dnnl_sgemm(char ta, char tb, dnnl_dim_t m, dnnl_dim_t n, dnnl_dim_t k, float alpha, const float* a, dnnl_dim_t lda, const float* b, dnnl_dim_t ldb,
-                         float beta, float* c, dnnl_dim_t ldc) {
+dnnl_status_t dnnl_sgemm(char ta, char tb, dnnl_dim_t m, dnnl_dim_t n, dnnl_dim_t k, float alpha, const float* a, dnnl_dim_t lda,
+                         const float* b, dnnl_dim_t ldb, float beta, float* c, dnnl_dim_t ldc) {
   BENCH_REAL(dnnl_sgemm);
   ++bench::onednn_depth;
   const dnnl_status_t status = real(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);

@@ -31,7 +31,11 @@ inline std::string instruction_set() {
   std::snprintf(isa, sizeof isa, "0x%x", static_cast<unsigned>(dnnl_get_effective_cpu_isa()));
   const std::string code = isa;
   text += ", oneDNN " + std::to_string(dnnl_version()->major) + "." + std::to_string(dnnl_version()->minor) + " says " +
-          (code == "0x7" ? "avx2" : code == "0x27" ? "avx512_core" : code == "0x67" ? "avx512_core_vnni" : code == "0xe7" ? "avx512_core_bf16" : code);
+          (code == "0x7"    ? "avx2"
+           : code == "0x27" ? "avx512_core"
+           : code == "0x67" ? "avx512_core_vnni"
+           : code == "0xe7" ? "avx512_core_bf16"
+                            : code);
 #endif
   return text + ", g++ " __VERSION__ " -O3 -march=native";
 }
@@ -45,8 +49,10 @@ inline double load() {
 inline void bind_to(int core) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (core >= 0) CPU_SET(core, &set);
-  else for (int i = 0; i < CPU_SETSIZE; ++i) CPU_SET(i, &set);
+  if (core >= 0)
+    CPU_SET(core, &set);
+  else
+    for (int i = 0; i < CPU_SETSIZE; ++i) CPU_SET(i, &set);
   sched_setaffinity(0, sizeof set, &set);
 }
 
@@ -56,7 +62,10 @@ inline double gemm_rate(bool quick) {
   skein::Arena<float> a(n * n), b(n * n), c(n * n);
   std::fill_n(a.data(), n * n, 0.5f);
   std::fill_n(b.data(), n * n, 0.25f);
-  auto product = [&] { skein::ops::gemm<skein::Cpu>(skein::ops::Transpose::no, skein::ops::Transpose::no, n, n, n, 1.f, a.data(), n, b.data(), n, 0.f, c.data(), n); };
+  auto product = [&] {
+    skein::ops::gemm<skein::Cpu>(skein::ops::Transpose::no, skein::ops::Transpose::no, n, n, n, 1.f, a.data(), n, b.data(), n,
+                                 0.f, c.data(), n);
+  };
   product();
   double least = 1e9;
   for (int i = 0; i < (quick ? 60 : 300); ++i) least = std::min(least, timed(1, product).wall);

@@ -7,10 +7,12 @@ namespace bench {
 namespace sk = skein;
 namespace nn = skein::nn;
 
-struct LeNet : nn::Sequential<nn::Conv2d<6, sk::Kernel<5>, sk::Padding<2>>, nn::Relu, nn::MaxPool2d<2>, nn::Conv2d<16, sk::Kernel<5>>, nn::Relu, nn::MaxPool2d<2>,
-                              nn::Flatten, nn::Linear<120>, nn::Relu, nn::Linear<84>, nn::Relu, nn::Linear<10>> {
+struct LeNet : nn::Sequential<nn::Conv2d<6, sk::Kernel<5>, sk::Padding<2>>, nn::Relu, nn::MaxPool2d<2>,
+                              nn::Conv2d<16, sk::Kernel<5>>, nn::Relu, nn::MaxPool2d<2>, nn::Flatten, nn::Linear<120>, nn::Relu,
+                              nn::Linear<84>, nn::Relu, nn::Linear<10>> {
   using input = sk::Shape<28, 28, 1>;
-  static constexpr const char* words = "28,28,1 conv:6:5:1:2 relu pool:2 conv:16:5:1:0 relu pool:2 flatten linear:120 relu linear:84 relu linear:10";
+  static constexpr const char* words =
+      "28,28,1 conv:6:5:1:2 relu pool:2 conv:16:5:1:0 relu pool:2 flatten linear:120 relu linear:84 relu linear:10";
 };
 /// The tutorial's regression.
 struct FunctionFit : nn::Sequential<nn::Linear<80>, nn::Relu, nn::Linear<80>, nn::Relu, nn::Linear<40>, nn::Relu, nn::Linear<1>> {
@@ -23,20 +25,25 @@ struct Mlp : nn::Sequential<nn::Linear<512>, nn::Relu, nn::Linear<512>, nn::Relu
 };
 
 // ---- not LeNet: what no kernel was written for by name
-struct OddWidths : nn::Sequential<nn::Conv2d<7, sk::Kernel<3>, sk::Padding<1>>, nn::Relu, nn::MaxPool2d<2>, nn::Conv2d<19, sk::Kernel<3>, sk::Padding<1>>, nn::Relu,
-                                  nn::MaxPool2d<2>, nn::Flatten, nn::Linear<75>, nn::Relu, nn::Linear<11>> {
+struct OddWidths : nn::Sequential<nn::Conv2d<7, sk::Kernel<3>, sk::Padding<1>>, nn::Relu, nn::MaxPool2d<2>,
+                                  nn::Conv2d<19, sk::Kernel<3>, sk::Padding<1>>, nn::Relu, nn::MaxPool2d<2>, nn::Flatten,
+                                  nn::Linear<75>, nn::Relu, nn::Linear<11>> {
   using input = sk::Shape<27, 27, 1>;
-  static constexpr const char* words = "27,27,1 conv:7:3:1:1 relu pool:2 conv:19:3:1:1 relu pool:2 flatten linear:75 relu linear:11";
+  static constexpr const char* words =
+      "27,27,1 conv:7:3:1:1 relu pool:2 conv:19:3:1:1 relu pool:2 flatten linear:75 relu linear:11";
 };
-struct Strided : nn::Sequential<nn::Conv2d<12, sk::Kernel<3>, sk::Stride<2>, sk::Padding<1>>, nn::Relu, nn::Conv2d<24, sk::Kernel<3>, sk::Stride<2>, sk::Padding<1>>, nn::Relu,
+struct Strided : nn::Sequential<nn::Conv2d<12, sk::Kernel<3>, sk::Stride<2>, sk::Padding<1>>, nn::Relu,
+                                nn::Conv2d<24, sk::Kernel<3>, sk::Stride<2>, sk::Padding<1>>, nn::Relu,
                                 nn::Conv2d<32, sk::Kernel<3>>, nn::Relu, nn::Flatten, nn::Linear<10>> {
   using input = sk::Shape<32, 32, 3>;
   static constexpr const char* words = "32,32,3 conv:12:3:2:1 relu conv:24:3:2:1 relu conv:32:3:1:0 relu flatten linear:10";
 };
-struct FiveChannels : nn::Sequential<nn::Conv2d<10, sk::Kernel<5>>, nn::Relu, nn::MaxPool2d<3>, nn::Conv2d<20, sk::Kernel<3>>, nn::Relu, nn::MaxPool2d<3, sk::Stride<2>>,
-                                     nn::Flatten, nn::Linear<33>, nn::Relu, nn::Linear<5>> {
+struct FiveChannels
+    : nn::Sequential<nn::Conv2d<10, sk::Kernel<5>>, nn::Relu, nn::MaxPool2d<3>, nn::Conv2d<20, sk::Kernel<3>>, nn::Relu,
+                     nn::MaxPool2d<3, sk::Stride<2>>, nn::Flatten, nn::Linear<33>, nn::Relu, nn::Linear<5>> {
   using input = sk::Shape<31, 31, 5>;
-  static constexpr const char* words = "31,31,5 conv:10:5:1:0 relu pool:3 conv:20:3:1:0 relu pool:3:2 flatten linear:33 relu linear:5";
+  static constexpr const char* words =
+      "31,31,5 conv:10:5:1:0 relu pool:3 conv:20:3:1:0 relu pool:3:2 flatten linear:33 relu linear:5";
 };
 
 template <class Network> using ModelOf = sk::Model<Network, typename Network::input>;

@@ -19,7 +19,9 @@ int main(int argc, char** argv) {
   stepper.reserve({.batch = 8, .threads = 1});
   sk::Arena<float> x(8 * sk::row_pitch(8)), targets(8 * sk::row_pitch(8));
   for (int i = 0; i < 8; ++i)
-    for (int j = 0; j < 8; ++j) x.data()[i * sk::row_pitch(8) + j] = static_cast<float>((3 * i + 5 * j) % 7) - 3, targets.data()[i * sk::row_pitch(8) + j] = static_cast<float>(i == j);
+    for (int j = 0; j < 8; ++j)
+      x.data()[i * sk::row_pitch(8) + j] = static_cast<float>((3 * i + 5 * j) % 7) - 3,
+                                      targets.data()[i * sk::row_pitch(8) + j] = static_cast<float>(i == j);
   sk::data::Batch<float> batch;
   batch.x = x.data();
   batch.pitch = sk::row_pitch(8);

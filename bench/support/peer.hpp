@@ -3,9 +3,10 @@
 // (SIGSTOP, its whole process group) while we run, so that threads that wait actively cost us nothing. It gets its best: the
 // variants of threads, waiting and memory layout are tried, the fastest is compared with; its malloc is always tuned.
 #pragma once
-#include <csignal>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <csignal>
 
 #include <cstdlib>
 #include <iostream>
@@ -23,12 +24,13 @@ namespace bench {
 /// What may be tried of the peer.
 struct PeerVariant {
   int threads = 1;
-  bool active = false;                              ///< OpenMP threads spin while they wait
+  bool active = false;  ///< OpenMP threads spin while they wait
   bool channels_last = false, compile = false;
-  std::string option{};                             ///< one more of the script
+  std::string option{};  ///< one more of the script
 
   std::string name() const {
-    return std::to_string(threads) + " OMP" + (threads > 1 ? active ? " active" : " passive" : "") + (channels_last ? ", channels-last" : "") + (compile ? ", torch.compile" : "") +
+    return std::to_string(threads) + " OMP" + (threads > 1 ? active ? " active" : " passive" : "") +
+           (channels_last ? ", channels-last" : "") + (compile ? ", torch.compile" : "") +
            (option.empty() ? "" : ", " + option.substr(2));
   }
 };
@@ -53,14 +55,19 @@ class Peer {
     if (child_ < 0) throw std::runtime_error("peer: cannot fork");
     if (child_ == 0) {
       setpgid(0, 0);
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // a child that stands still would outlive us for ever
       bind_to(-1);
       dup2(to[0], 0);
       dup2(from[1], 1);
       for (int f : {to[0], to[1], from[0], from[1]}) close(f);
       const std::string threads = std::to_string(v.threads);
-      for (const auto& [name, value] : std::vector<std::pair<const char*, std::string>>{
-               {"OMP_NUM_THREADS", threads}, {"MKL_NUM_THREADS", threads}, {"OMP_WAIT_POLICY", v.active ? "active" : "passive"},
-               {"MALLOC_MMAP_THRESHOLD_", "1073741824"}, {"MALLOC_TRIM_THRESHOLD_", "2147483648"}, {"MALLOC_TOP_PAD_", "268435456"}})
+      for (const auto& [name, value] :
+           std::vector<std::pair<const char*, std::string>>{{"OMP_NUM_THREADS", threads},
+                                                            {"MKL_NUM_THREADS", threads},
+                                                            {"OMP_WAIT_POLICY", v.active ? "active" : "passive"},
+                                                            {"MALLOC_MMAP_THRESHOLD_", "1073741824"},
+                                                            {"MALLOC_TRIM_THRESHOLD_", "2147483648"},
+                                                            {"MALLOC_TOP_PAD_", "268435456"}})
         setenv(name, value.c_str(), 1);
       if (const char* path = std::getenv("SKEIN_PEER_LD_LIBRARY_PATH")) setenv("LD_LIBRARY_PATH", path, 1);
       std::vector<char*> argv;
@@ -124,7 +131,8 @@ class Peer {
 };
 
 /// The fastest of the variants, or nothing where there is no peer.
-inline std::unique_ptr<Peer> best_peer(const std::string& script, const std::vector<std::string>& arguments, const std::vector<PeerVariant>& variants, bool quick) {
+inline std::unique_ptr<Peer> best_peer(const std::string& script, const std::vector<std::string>& arguments,
+                                       const std::vector<PeerVariant>& variants, bool quick) {
   std::unique_ptr<Peer> best;
   double least = 1e9;
   if (!Peer::available()) {
@@ -139,9 +147,7 @@ inline std::unique_ptr<Peer> best_peer(const std::string& script, const std::vec
       for (int i = 0; i < (quick ? 12 : 40); ++i) t = std::min(t, peer->run(n).wall / static_cast<double>(n));
       std::cout << "  peer with " << v.name() << ": " << 1e3 * t << " ms at best" << std::endl;
       if (t < least) least = t, best = std::move(peer);
-    } catch (const std::exception& e) {
-      std::cout << "  peer with " << v.name() << " left out: " << e.what() << std::endl;
-    }
+    } catch (const std::exception& e) { std::cout << "  peer with " << v.name() << " left out: " << e.what() << std::endl; }
   }
   return best;
 }

@@ -82,11 +82,11 @@ template <class Comm> class Ranks {
   Comm* comm_;
   std::vector<Work> works_;
   int seen_ = 0;
-  inline static std::atomic<int> turn_{0};          // of ranks that are threads; one pair at a time
+  inline static std::atomic<int> turn_{0};  // of ranks that are threads; one pair at a time
   inline static long shared_[2] = {0, 0};
 
  public:
-  static void begin() { turn_ = 0; }                // before a new pair of threads
+  static void begin() { turn_ = 0; }  // before a new pair of threads
 };
 
 /// Rank 0 measures while the others serve. `make(comm)` gives each rank its works; `measure(ranks)` runs on rank 0.

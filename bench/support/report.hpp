@@ -31,7 +31,7 @@ struct Line {
   Goal must{}, hope{};
   int threads = 0;
   std::string note{};
-  bool accepted = true;                             ///< false: no verdict; the note says why
+  bool accepted = true;  ///< false: no verdict; the note says why
 
   void add(const std::string& words) { note += (note.empty() ? "" : "; ") + words; }
   std::optional<double> of_floor() const {
@@ -58,8 +58,10 @@ struct Options {
 inline Options options(int argc, char** argv) {
   Options o;
   for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--quick") == 0) o.quick = true;
-    else if (std::strcmp(argv[i], "--json") == 0 && i + 1 < argc) o.json = argv[++i];
+    if (std::strcmp(argv[i], "--quick") == 0)
+      o.quick = true;
+    else if (std::strcmp(argv[i], "--json") == 0 && i + 1 < argc)
+      o.json = argv[++i];
     else {
       std::cerr << argv[0] << ": takes --quick and --json FILE, not '" << argv[i] << "'\n";
       std::exit(2);
@@ -82,7 +84,8 @@ inline std::string in_words(const Goal& g) {
 class Report {
  public:
   Report(std::string bench, Options o) : bench_(std::move(bench)), options_(std::move(o)), before_(load()) {
-    std::cout << "this machine: " << instruction_set() << "; load " << number(before_) << (options_.quick ? "; quick" : "") << "\n";
+    std::cout << "this machine: " << instruction_set() << "; load " << number(before_) << (options_.quick ? "; quick" : "")
+              << "\n";
   }
   Report(const Report&) = delete;
 
@@ -90,14 +93,17 @@ class Report {
   bool quick() const { return options_.quick; }
   /// Prints the figure at once; it goes to the file at the end.
   void add(Line l) {
-    std::cout << "  " << l.metric << (l.threads ? ", " + std::to_string(l.threads) + (l.threads == 1 ? " thread" : " threads") : "") << ": ";
+    std::cout << "  " << l.metric
+              << (l.threads ? ", " + std::to_string(l.threads) + (l.threads == 1 ? " thread" : " threads") : "") << ": ";
     if (l.ours) std::cout << number(*l.ours) << " " << l.unit;
     if (l.peer) std::cout << ", " << l.peer_name << " " << number(*l.peer) << " " << l.unit;
-    if (l.ratio) std::cout << ": " << number(l.ratio->median) << " (" << number(l.ratio->low) << " to " << number(l.ratio->high) << ")";
+    if (l.ratio)
+      std::cout << ": " << number(l.ratio->median) << " (" << number(l.ratio->low) << " to " << number(l.ratio->high) << ")";
     if (l.of_floor()) std::cout << ", " << number(*l.of_floor()) << " of the floor";
     for (const auto& [name, goal] : {std::pair{"must", l.must}, std::pair{"hope", l.hope}})
       if (const std::string words = in_words(goal); !words.empty())
-        std::cout << ", " << name << (goal.at_least ? " >= " : " <= ") << words << (l.reaches(goal) ? *l.reaches(goal) ? " yes" : " NO" : " ?");
+        std::cout << ", " << name << (goal.at_least ? " >= " : " <= ") << words
+                  << (l.reaches(goal) ? *l.reaches(goal) ? " yes" : " NO" : " ?");
     std::cout << (l.note.empty() ? "" : "  [" + l.note + "]") << std::endl;
     lines_.push_back(std::move(l));
   }
@@ -137,11 +143,14 @@ class Report {
     std::optional<double> ratio, low, high;
     if (l.ratio) ratio = l.ratio->median, low = l.ratio->low, high = l.ratio->high;
     const std::optional<bool> holds = l.reaches(l.must);
-    out << "{\"bench\": " << quoted(bench_) << ", \"metric\": " << quoted(l.metric) << ", \"ours\": " << value(l.ours) << ", \"peer\": " << value(l.peer)
-        << ", \"peer_name\": " << (l.peer_name.empty() ? "null" : quoted(l.peer_name)) << ", \"unit\": " << quoted(l.unit) << ", \"ratio\": " << value(ratio)
-        << ", \"low\": " << value(low) << ", \"high\": " << value(high) << ", \"floor\": " << value(l.floor) << ", \"of_floor\": " << value(l.of_floor())
-        << ", \"must\": " << value(l.must) << ", \"hope\": " << value(l.hope) << ", \"holds\": " << (holds ? *holds ? "true" : "false" : "null")
-        << ", \"threads\": " << (l.threads ? std::to_string(l.threads) : "null") << ", \"isa\": " << quoted(instruction_set()) << ", \"note\": " << quoted(l.note) << "}\n";
+    out << "{\"bench\": " << quoted(bench_) << ", \"metric\": " << quoted(l.metric) << ", \"ours\": " << value(l.ours)
+        << ", \"peer\": " << value(l.peer) << ", \"peer_name\": " << (l.peer_name.empty() ? "null" : quoted(l.peer_name))
+        << ", \"unit\": " << quoted(l.unit) << ", \"ratio\": " << value(ratio) << ", \"low\": " << value(low)
+        << ", \"high\": " << value(high) << ", \"floor\": " << value(l.floor) << ", \"of_floor\": " << value(l.of_floor())
+        << ", \"must\": " << value(l.must) << ", \"hope\": " << value(l.hope)
+        << ", \"holds\": " << (holds ? *holds ? "true" : "false" : "null")
+        << ", \"threads\": " << (l.threads ? std::to_string(l.threads) : "null") << ", \"isa\": " << quoted(instruction_set())
+        << ", \"note\": " << quoted(l.note) << "}\n";
   }
 
   std::string bench_;

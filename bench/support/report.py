@@ -47,14 +47,14 @@ class Report:
 
     def add(self, metric, ours, unit, must=None, hope=None, note=""):
         """One figure that must not be above a bound."""
-        verdict = {name: None if bound is None or ours is None else ours <= bound for name, bound in (("must", must), ("hope", hope))}
-        said = "".join(f", {name} <= {bound:g} {'yes' if verdict[name] else 'NO'}" for name, bound in (("must", must), ("hope", hope))
-                       if verdict[name] is not None)
+        goals = {name: bound for name, bound in (("must", must), ("hope", hope)) if bound is not None}
+        said = "".join(f", {name} <= {bound:g} {'yes' if ours <= bound else 'NO'}" for name, bound in goals.items())
+        holds = ours <= must if must is not None else None
         print(f"  {metric}: {number(ours)} {unit}{said}" + (f"  [{note}]" if note else ""), flush=True)
-        self.lines.append({"bench": self.bench, "metric": metric, "ours": ours, "peer": None, "peer_name": None, "unit": unit, "ratio": None,
-                           "low": None, "high": None, "floor": None, "of_floor": None, "must": must, "hope": hope, "holds": verdict["must"],
-                           "threads": None, "isa": None, "note": note})
-        return verdict["must"] is not False
+        self.lines.append({"bench": self.bench, "metric": metric, "ours": ours, "peer": None, "peer_name": None, "unit": unit,
+                           "ratio": None, "low": None, "high": None, "floor": None, "of_floor": None, "must": must, "hope": hope,
+                           "holds": holds, "threads": None, "isa": None, "note": note})
+        return holds is not False
 
     def finish(self):
         after = os.getloadavg()[0]

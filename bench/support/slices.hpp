@@ -42,8 +42,8 @@ template <class F> Candidate candidate(F f) {
 }
 
 struct Plan {
-  double slice = 0.003;                             ///< seconds
-  int rounds = 100;                                 ///< each is A B B A
+  double slice = 0.003;  ///< seconds
+  int rounds = 100;      ///< each is A B B A
 };
 /// In one process; against a child process, whose phases are longer.
 inline Plan within(bool quick) { return {quick ? 0.002 : 0.003, quick ? 40 : 150}; }
@@ -63,7 +63,7 @@ inline long count_for(const Candidate& c, double slice) {
 
 /// Seconds a call are medians; `least_` are minima.
 struct Comparison {
-  Interval ratio{};                                 ///< of A over B, wall time
+  Interval ratio{};  ///< of A over B, wall time
   double cpu_ratio = 0, a = 0, b = 0, least_a = 0, least_b = 0;
 };
 

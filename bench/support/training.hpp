@@ -31,7 +31,8 @@ class Exchange {
   }
   std::string file(const char* name) const { return path_ + "/" + name; }
   template <class T> void write(const char* name, const T* values, std::size_t n) const {
-    std::ofstream(file(name), std::ios::binary).write(reinterpret_cast<const char*>(values), static_cast<std::streamsize>(n * sizeof(T)));
+    std::ofstream(file(name), std::ios::binary)
+        .write(reinterpret_cast<const char*>(values), static_cast<std::streamsize>(n * sizeof(T)));
   }
   const std::string& path() const { return path_; }
 
@@ -55,15 +56,21 @@ template <class Model> std::vector<float> logical(const Model& model) {
 /// Samples that look like data: digits where the shape is theirs, else waves and noise.
 template <class Network, class Loss> struct Samples {
   using Model = ModelOf<Network>;
-  static constexpr long values = Model::input::count, pitch = sk::sample_pitch(Model::input::extents), outputs = Model::output_extents.count();
+  static constexpr long values = Model::input::count, pitch = sk::sample_pitch(Model::input::extents),
+                        outputs = Model::output_extents.count();
   static constexpr bool labelled = Loss::target == nn::Target::label;
   long count;
-  std::vector<float> x, targets;                    // dense
+  std::vector<float> x, targets;  // dense
   std::vector<std::int32_t> labels;
   sk::Arena<float> staged, staged_targets;
 
-  explicit Samples(long n) : count(n), x(static_cast<std::size_t>(n * values)), targets(labelled ? 0 : static_cast<std::size_t>(n * outputs)), labels(labelled ? static_cast<std::size_t>(n) : 0),
-                             staged(static_cast<std::size_t>(n * pitch)), staged_targets(static_cast<std::size_t>(n * sk::row_pitch(outputs))) {
+  explicit Samples(long n)
+      : count(n),
+        x(static_cast<std::size_t>(n * values)),
+        targets(labelled ? 0 : static_cast<std::size_t>(n * outputs)),
+        labels(labelled ? static_cast<std::size_t>(n) : 0),
+        staged(static_cast<std::size_t>(n * pitch)),
+        staged_targets(static_cast<std::size_t>(n * sk::row_pitch(outputs))) {
     if (values == 784) {
       const auto digits = sk::data::synthetic_digits(n, sk::Seed{3}).normalise(0.1307, 0.3081);
       std::vector<std::int64_t> all(static_cast<std::size_t>(n));
@@ -72,9 +79,12 @@ template <class Network, class Loss> struct Samples {
       if (labelled) digits.labels(all, labels.data());
     } else {
       for (std::size_t i = 0; i < x.size(); ++i) x[i] = 2 * sk::random_uniform(5, 1, i) - 1;
-      for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(sk::random_uniform(5, 2, i) * static_cast<float>(outputs)) % static_cast<std::int32_t>(outputs);
+      for (std::size_t i = 0; i < labels.size(); ++i)
+        labels[i] = static_cast<std::int32_t>(sk::random_uniform(5, 2, i) * static_cast<float>(outputs)) %
+                    static_cast<std::int32_t>(outputs);
     }
-    for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = std::sin(3 * x[i / static_cast<std::size_t>(outputs) * static_cast<std::size_t>(values)]);
+    for (std::size_t i = 0; i < targets.size(); ++i)
+      targets[i] = std::sin(3 * x[i / static_cast<std::size_t>(outputs) * static_cast<std::size_t>(values)]);
     for (long i = 0; i < n; ++i) {
       std::copy_n(x.data() + i * values, values, staged.data() + i * pitch);
       if (!labelled) std::copy_n(targets.data() + i * outputs, outputs, staged_targets.data() + i * sk::row_pitch(outputs));
@@ -86,8 +96,11 @@ template <class Network, class Loss> struct Samples {
     b.x = staged.data() + lo * pitch;
     b.pitch = pitch;
     b.sample = Model::input::extents;
-    if (labelled) b.labels = labels.data() + lo;
-    else b.targets = staged_targets.data() + lo * sk::row_pitch(outputs), b.target_pitch = sk::row_pitch(outputs), b.target_length = static_cast<int>(outputs);
+    if (labelled)
+      b.labels = labels.data() + lo;
+    else
+      b.targets = staged_targets.data() + lo * sk::row_pitch(outputs), b.target_pitch = sk::row_pitch(outputs),
+      b.target_length = static_cast<int>(outputs);
     b.count = hi - lo;
     b.global_count = global;
     b.first = lo;
@@ -101,8 +114,11 @@ template <class Network, class Loss, class Policy = sk::parallel::Alone> class T
   using Model = ModelOf<Network>;
   using Stepper = sk::train::Stepper<Model, Loss, sk::optim::Sgd, Policy>;
 
-  Training(const Samples<Network, Loss>& samples, sk::optim::Sgd sgd, int threads, Policy policy = {}, int rank = 0, int ranks = 1)
-      : sgd_(sgd), threads_(threads), policy_(std::move(policy)),
+  Training(const Samples<Network, Loss>& samples, sk::optim::Sgd sgd, int threads, Policy policy = {}, int rank = 0,
+           int ranks = 1)
+      : sgd_(sgd),
+        threads_(threads),
+        policy_(std::move(policy)),
         batch_(samples.batch(samples.count * rank / ranks, samples.count * (rank + 1) / ranks, samples.count)) {
     reset();
   }
@@ -136,13 +152,21 @@ template <class Network, class Loss, class Policy = sk::parallel::Alone> class T
 };
 
 /// What bench/peer/training.py is told; the files lie in the exchange.
-template <class Network, class Loss> std::vector<std::string> hand_over(const Exchange& e, const Samples<Network, Loss>& s, const ModelOf<Network>& model, const sk::optim::Sgd& sgd) {
+template <class Network, class Loss> std::vector<std::string> hand_over(const Exchange& e, const Samples<Network, Loss>& s,
+                                                                        const ModelOf<Network>& model,
+                                                                        const sk::optim::Sgd& sgd) {
   const std::vector<float> weights = logical(model);
   e.write("weights", weights.data(), weights.size());
   e.write("x", s.x.data(), s.x.size());
-  if (s.labelled) e.write("labels", s.labels.data(), s.labels.size());
-  else e.write("targets", s.targets.data(), s.targets.size());
-  return {"--folder", e.path(), "--network", Network::words, "--batch", std::to_string(s.count), "--lr", std::to_string(sgd.lr), "--momentum", std::to_string(sgd.momentum)};
+  if (s.labelled)
+    e.write("labels", s.labels.data(), s.labels.size());
+  else
+    e.write("targets", s.targets.data(), s.targets.size());
+  return {"--folder",   e.path(),
+          "--network",  Network::words,
+          "--batch",    std::to_string(s.count),
+          "--lr",       std::to_string(sgd.lr),
+          "--momentum", std::to_string(sgd.momentum)};
 }
 
 /// Empty where both curves are the same to 1e-4.
@@ -150,7 +174,8 @@ inline std::string difference(const std::vector<double>& ours, const std::vector
   char text[96];
   for (std::size_t i = 0; i < ours.size(); ++i)
     if (i >= theirs.size() || !(std::fabs(ours[i] - theirs[i]) <= 1e-4 * std::fabs(theirs[i]))) {
-      std::snprintf(text, sizeof text, "losses differ in step %zu: %.7g, the peer has %.7g", i + 1, ours[i], i < theirs.size() ? theirs[i] : NAN);
+      std::snprintf(text, sizeof text, "losses differ in step %zu: %.7g, the peer has %.7g", i + 1, ours[i],
+                    i < theirs.size() ? theirs[i] : NAN);
       return text;
     }
   return {};
@@ -161,9 +186,12 @@ inline bool against(Line& l, const Candidate& ours, Peer* peer, const std::strin
   const Plan plan = between(quick);
   if (!wrong.empty()) l.accepted = false, l.add(wrong);
   if (const std::string reason = void_reason(ours, within(quick)); !reason.empty()) l.accepted = false, l.add(reason);
-  const Comparison c = peer ? compare(ours, [&](long n) { return peer->run(n); }, plan) : alone(ours, within(quick));
+  const Comparison c = peer ? compare(
+                                  ours, [&](long n) { return peer->run(n); }, plan)
+                            : alone(ours, within(quick));
   l.ours = 1e3 * c.a;
-  l.add("least " + number(1e3 * c.least_a) + (peer ? " against " + number(1e3 * c.least_b) + ", CPU time ratio " + number(c.cpu_ratio) : ""));
+  l.add("least " + number(1e3 * c.least_a) +
+        (peer ? " against " + number(1e3 * c.least_b) + ", CPU time ratio " + number(c.cpu_ratio) : ""));
   if (peer) {
     l.peer = 1e3 * c.b;
     l.peer_name = "PyTorch, " + peer->name();
@@ -173,16 +201,20 @@ inline bool against(Line& l, const Candidate& ours, Peer* peer, const std::strin
 }
 
 /// A step of a network on so many threads against the peer's best.
-template <class Network, class Loss> bool measure_step(Report& report, Line l, long batch, sk::optim::Sgd sgd, double rate, bool with_peer = true) {
+template <class Network, class Loss>
+bool measure_step(Report& report, Line l, long batch, sk::optim::Sgd sgd, double rate, bool with_peer = true) {
   const Samples<Network, Loss> samples(batch);
   Training<Network, Loss> ours(samples, sgd, l.threads);
   const Exchange exchange;
   const bool images = ModelOf<Network>::input::rank == 3;
   std::unique_ptr<Peer> peer;
-  if (with_peer) peer = best_peer("training.py", hand_over(exchange, samples, ours.model(), sgd), variants(l.threads, images, report.quick()), report.quick());
+  if (with_peer)
+    peer = best_peer("training.py", hand_over(exchange, samples, ours.model(), sgd), variants(l.threads, images, report.quick()),
+                     report.quick());
   const std::string wrong = peer ? difference(ours.losses(20), peer->losses(20)) : "";
   l.floor = 1e3 * step_flops<Network>(batch) / (rate * l.threads);
-  const bool right = against(l, [&](long n) { return ours.run(n); }, peer.get(), wrong, report.quick());
+  const bool right = against(
+      l, [&](long n) { return ours.run(n); }, peer.get(), wrong, report.quick());
   report.add(l);
   return right;
 }
