@@ -32,6 +32,7 @@ template <int N, class... Options> struct Linear {
     info.flops = 2L * k * N;
     info.saves_input = true;
     info.derived = ops::dense_derived(k, N);
+    info.workspace = ops::dense_workspace(k, N);
     info.overwrites_gradients = true;
     info.splits_gradients = splits(k);
     info.kronecker = {k + (has_bias ? 1L : 0L), N};
@@ -42,7 +43,7 @@ template <int N, class... Options> struct Linear {
   template <class In, class Frame> static void forward(Frame& f) { forward_with<In, ops::Keep>(f); }
 
   template <class In, class Frame> static void backward(Frame& f) {
-    if (f.dx) Kernels<In, Frame>::input_gradient(f.batch, f.dy, f.parameters, f.derived, f.dx);
+    if (f.dx) Kernels<In, Frame>::input_gradient(f.batch, f.dy, f.parameters, f.derived, f.workspace, f.dx);
     parameter_gradients<In>(f, f.dy, row_pitch(N), has_bias);
   }
 

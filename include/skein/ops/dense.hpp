@@ -12,21 +12,23 @@
 namespace skein::inline SKEIN_ABI::ops {
 
 namespace detail {
-template <class Scalar, int In, int Out, DenseKernel kernel> struct DenseOf { using type = reference::Dense<Scalar, In, Out>; };
-template <class Scalar, int In, int Out> struct DenseOf<Scalar, In, Out, DenseKernel::library> {
-  using type = reference::Dense<Scalar, In, Out, Gemm<Cpu>>;
-};
-#if defined(SKEIN_WITH_XSIMD)
-template <class Scalar, int In, int Out> struct DenseOf<Scalar, In, Out, DenseKernel::small> {
-  using type = cpu::DenseSmall<Scalar, In, Out>;
-};
-template <class Scalar, int In, int Out> struct DenseOf<Scalar, In, Out, DenseKernel::thin_input> {
-  using type = cpu::DenseSmall<Scalar, In, Out>;
-};
-template <class Scalar, int In, int Out> struct DenseOf<Scalar, In, Out, DenseKernel::thin_output> {
-  using type = cpu::DenseThin<Scalar, In, Out>;
-};
+/// Is there a library's matrix product for this scalar?
+#if defined(SKEIN_WITH_ONEDNN) && SKEIN_WITH_ONEDNN
+template <class Scalar> inline constexpr bool has_library = std::is_same_v<Scalar, float>;
+#else
+template <class Scalar> inline constexpr bool has_library = false;
 #endif
+
+template <class Scalar, int In, int Out> constexpr auto choose_dense() {
+  constexpr DenseKernel kernel = dense_kernel(In, Out);
+  if constexpr (kernel == DenseKernel::large && has_library<Scalar>)
+    return std::type_identity<reference::Dense<Scalar, In, Out, Gemm<Cpu>>>{};
+#if defined(SKEIN_WITH_XSIMD)
+  else if constexpr (kernel == DenseKernel::thin_output) return std::type_identity<cpu::DenseThin<Scalar, In, Out>>{};
+  else if constexpr (kernel != DenseKernel::plain) return std::type_identity<cpu::DenseSmall<Scalar, In, Out>>{};
+#endif
+  else return std::type_identity<reference::Dense<Scalar, In, Out>>{};
+}
 }  // namespace detail
 
 /// x is (batch, row_pitch(In)), y (batch, row_pitch(Out)), w (In, row_pitch(Out)), bias row_pitch(Out) or null. Gaps of x and dy
@@ -34,26 +36,28 @@ template <class Scalar, int In, int Out> struct DenseOf<Scalar, In, Out, DenseKe
 /// dense_derived(In, Out) scalars. Static functions only:
 ///
 ///     forward<Finish>(batch, x, w, turned, bias, y)          y = Finish{}(x w + bias); Finish takes vectors and scalars
-///     input_gradient(batch, dy, w, turned, dx)
+///     input_gradient(batch, dy, w, turned, workspace, dx)     workspace: dense_workspace(In, Out) scalars
 ///     gradients(DenseGradients, Share)                        of w and bias, or of this share of their columns
 ///     derive(begin, end, w, turned)                           for outputs [begin, end)
 template <class Device, class Scalar, int In, int Out> struct Dense {
   static_assert(std::is_same_v<Device, Cpu>, "ops::Dense: this device's operations are not included");
 };
-template <class Scalar, int In, int Out> struct Dense<Cpu, Scalar, In, Out>
-    : detail::DenseOf<Scalar, In, Out, dense_kernel(In, Out)>::type {
+template <class Scalar, int In, int Out>
+struct Dense<Cpu, Scalar, In, Out> : decltype(detail::choose_dense<Scalar, In, Out>())::type {
   static constexpr std::string_view kernel() {
     switch (dense_kernel(In, Out)) {
       case DenseKernel::plain: return "plain loops";
       case DenseKernel::thin_input:
       case DenseKernel::small: return "own, small";
       case DenseKernel::thin_output: return "own, dot products";
-      case DenseKernel::library: break;
+      case DenseKernel::large: break;
     }
-#if defined(SKEIN_WITH_ONEDNN) && SKEIN_WITH_ONEDNN
-    if (std::is_same_v<Scalar, float>) return "oneDNN";
-#endif
+    if (detail::has_library<Scalar>) return "oneDNN";
+#if defined(SKEIN_WITH_XSIMD)
+    return "own, panels";
+#else
     return "reference";
+#endif
   }
 };
 

@@ -28,22 +28,18 @@ struct Share {
   constexpr bool has(int part, int parts) const { return count == 1 || part * count / parts == index; }
 };
 
-enum class DenseKernel { plain, thin_input, thin_output, small, library };
+enum class DenseKernel { plain, thin_input, thin_output, small, large };
 
-/// The kernels for an (in, out) weight. Own ones while the weight stays in the second-level cache, a library behind that.
+/// The kernels for an (in, out) weight. `large`: it does not stay in the second-level cache; a library's product where there is
+/// one for the scalar, else own panels.
 constexpr DenseKernel dense_kernel(int in, int out) {
 #if defined(SKEIN_WITH_XSIMD)
-#if defined(SKEIN_WITH_ONEDNN) && SKEIN_WITH_ONEDNN
-  constexpr long most = 128 * 1024;
-#else
-  constexpr long most = 1L << 40;
-#endif
   if (in <= 4 && out <= 4) return DenseKernel::plain;
   if (out <= 4) return DenseKernel::thin_output;
   if (in <= 4) return DenseKernel::thin_input;
-  return 1L * in * out <= most ? DenseKernel::small : DenseKernel::library;
+  return 1L * in * out <= 128 * 1024 ? DenseKernel::small : DenseKernel::large;
 #else
-  return 1L * in * out <= 256 ? DenseKernel::plain : DenseKernel::library;
+  return 1L * in * out <= 256 ? DenseKernel::plain : DenseKernel::large;
 #endif
 }
 
@@ -58,5 +54,8 @@ constexpr long dense_derived(int in, int out) {
   if (kernel != DenseKernel::thin_output && kernel != DenseKernel::small) return 0;
   return turns_on_the_fly(in, out) ? 0 : out * row_pitch(in);
 }
+
+/// Scalars of scratch memory that the gradient of the input wants: a transposed panel, made anew in each call.
+constexpr long dense_workspace(int in, int out) { return dense_kernel(in, out) == DenseKernel::large ? 128L * out : 0; }
 
 }  // namespace skein::inline SKEIN_ABI::ops

@@ -30,7 +30,7 @@ template <int N, class... Options, class Activation> struct LinearActivation<Lin
     auto* sums = Base::has_bias && !split ? f.gradients + Base::template bias_at<In> : nullptr;
     ops::chain_and_sum<typename Frame::Device, N, detail::Chain<Function>>(f.batch, f.dy, f.y, f.saved, sums,
                                                                            f.context->accumulate);
-    if (f.dx) Base::template Kernels<In, Frame>::input_gradient(f.batch, f.saved, f.parameters, f.derived, f.dx);
+    if (f.dx) Base::template Kernels<In, Frame>::input_gradient(f.batch, f.saved, f.parameters, f.derived, f.workspace, f.dx);
     Base::template parameter_gradients<In>(f, f.saved, row_pitch(N), Base::has_bias && split);
   }
   template <class In, class Frame> static void derive(Frame& f) { Base::template derive<In>(f); }

@@ -17,8 +17,10 @@ template <class Scalar, int In, int Out> struct DenseSmall {
     small_product<Out, false, false, Finish>(
         Product<Scalar>{.m = batch, .k = In, .a = x, .lda = x_pitch, .b = w, .ldb = pitch, .c = y, .ldc = pitch, .start = bias});
   }
-  static void input_gradient(long batch, const Scalar* dy, const Scalar* w, const Scalar* turned, Scalar* dx) {
-    if constexpr (In <= 4) {
+  static void input_gradient(long batch, const Scalar* dy, const Scalar* w, const Scalar* turned, Scalar* workspace, Scalar* dx) {
+    if constexpr (dense_kernel(In, Out) == DenseKernel::large) {
+      by_panels(batch, dy, w, workspace, dx, std::make_integer_sequence<int, ColumnPlan<Scalar, In>::all>{});
+    } else if constexpr (In <= 4) {
       dots(batch, dy, w, dx);
     } else if constexpr (turns_on_the_fly(In, Out)) {
       alignas(64) Scalar here[Out * x_pitch];
@@ -41,13 +43,33 @@ template <class Scalar, int In, int Out> struct DenseSmall {
   }
   /// Columns [begin, end) of the weight become rows of the copy.
   static void derive(long begin, long end, const Scalar* w, Scalar* turned) {
-    if constexpr (In > 4) transpose(long(In), begin, end, w, pitch, turned, x_pitch);
+    if constexpr (dense_derived(In, Out) > 0) transpose(long(In), begin, end, w, pitch, turned, x_pitch);
   }
 
  private:
   static void times_turned(long batch, const Scalar* dy, const Scalar* turned, Scalar* dx) {
     small_product<In, false, false>(
         Product<Scalar>{.m = batch, .k = Out, .a = dy, .lda = pitch, .b = turned, .ldb = x_pitch, .c = dx, .ldc = x_pitch});
+  }
+  /// A large weight: each panel of its transposed copy is made, in the second-level cache, just before it is used.
+  template <int... I> static void by_panels(long batch, const Scalar* dy, const Scalar* w, Scalar* workspace, Scalar* dx,
+                                            std::integer_sequence<int, I...>) {
+    using Plan = ColumnPlan<Scalar, In>;
+    auto one = [&]<class V, int Width>(V, std::integral_constant<int, Width>, long first) {
+      constexpr long columns = Width * static_cast<long>(V::size);
+      static_assert(columns <= 128);
+      transpose(first + columns < In ? columns : In - first, 0, long(Out), w + first * pitch, pitch, workspace, columns);
+      panel<V, Width, false, false, Keep>(Product<Scalar>{
+          .m = batch, .k = Out, .a = dy, .lda = pitch, .b = workspace, .ldb = columns, .c = dx + first, .ldc = x_pitch});
+    };
+    auto choose = [&]<int Index>(std::integral_constant<int, Index>) {
+      if constexpr (Index < Plan::panels)
+        one(typename Plan::V{}, std::integral_constant<int, Plan::width(Index)>{}, Plan::first(Index));
+      else
+        one(typename Plan::Tail{}, std::integral_constant<int, 1>{}, Plan::first(Index));
+    };
+    const int each[] = {(choose(std::integral_constant<int, I>{}), 0)...};
+    (void)each;
   }
   /// Few inputs: their rows are not padded, so each gradient is a dot product.
   static void dots(long batch, const Scalar* dy, const Scalar* w, Scalar* dx) {

@@ -27,7 +27,7 @@ template <class Scalar, int In, int Out> struct DenseThin {
       for (int n = 0; n < Out; ++n) y[b * pitch + n] = Finish{}(xsimd::hadd(sum[n]) + (bias ? bias[n] : Scalar(0)));
     }
   }
-  static void input_gradient(long batch, const Scalar* dy, const Scalar*, const Scalar* turned, Scalar* dx) {
+  static void input_gradient(long batch, const Scalar* dy, const Scalar*, const Scalar* turned, Scalar*, Scalar* dx) {
     for (long b = 0; b < batch; ++b)
       for (int j = 0; j < vectors; ++j) {
         V sum = V(dy[b * pitch]) * V::load_unaligned(turned + j * lanes);

@@ -22,7 +22,7 @@ template <class Scalar, int In, int Out, class Gemm = PlainGemm> struct Dense {
     for (long b = 0; b < batch; ++b)
       for (long j = 0; j < Out; ++j) y[b * pitch + j] = Finish{}(bias ? y[b * pitch + j] + bias[j] : y[b * pitch + j]);
   }
-  static void input_gradient(long batch, const Scalar* dy, const Scalar* w, const Scalar*, Scalar* dx) {
+  static void input_gradient(long batch, const Scalar* dy, const Scalar* w, const Scalar*, Scalar*, Scalar* dx) {
     Gemm::run(Transpose::no, Transpose::yes, batch, long(In), long(Out), Scalar(1), dy, pitch, w, pitch, Scalar(0), dx, x_pitch);
   }
   static void gradients(const DenseGradients<Scalar>& g, Share share = {}) {
