@@ -22,7 +22,7 @@ def number(value):
         return value
     if float(value).is_integer() and abs(value) < 1e7:
         return f"{int(value):,}"
-    return f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def row(line):

@@ -46,7 +46,10 @@ struct Line {
       const double worst = ratio ? (g.at_least ? ratio->low : ratio->high) : *ours;
       verdict = g.at_least ? worst >= *g.bound : worst <= *g.bound;
     }
-    if (g.of_floor && of_floor()) verdict = verdict.value_or(false) || *of_floor() <= *g.of_floor;
+    if (g.of_floor && of_floor()) {
+      if (*of_floor() <= *g.of_floor) verdict = true;
+      else if (!g.bound) verdict = false;
+    }
     return verdict;
   }
 };
