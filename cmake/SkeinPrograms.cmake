@@ -23,7 +23,7 @@ function(skein_private target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     target_compile_options(${target} PRIVATE -Wno-restrict -Wno-array-bounds     # gcc 12 is wrong about std::string
-                           -Wno-maybe-uninitialized -Wno-uninitialized)                                          # (PR 105651) and about its own intrinsics
+                           -Wno-maybe-uninitialized -Wno-uninitialized)    # (PR 105651) and about its own intrinsics
   endif()
   target_compile_definitions(${target} PRIVATE SKEIN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   if(SKEIN_NATIVE)
