@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The summary of LeNet: its constants, and a row for each layer that the user wrote.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <string>
+
+#include <skein/nn/conv2d.hpp>
+#include <skein/nn/flatten.hpp>
+#include <skein/nn/fused/conv_relu_pool.hpp>
+#include <skein/nn/fused/linear_activation.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/max_pool2d.hpp>
+#include <skein/nn/relu.hpp>
+#include <skein/nn/summary.hpp>
+
+namespace sk = skein;
+namespace nn = skein::nn;
+
+namespace {
+
+using LeNet = nn::Sequential<nn::Conv2d<6, sk::Kernel<5>, sk::Padding<2>>, nn::Relu, nn::MaxPool2d<2>, nn::Conv2d<16, sk::Kernel<5>>, nn::Relu,
+                             nn::MaxPool2d<2>, nn::Flatten, nn::Linear<120>, nn::Relu, nn::Linear<84>, nn::Relu, nn::Linear<10>>;
+using Model = sk::Model<LeNet, sk::Shape<28, 28, 1>>;
+static_assert(Model::parameter_count == 61'706);
+static_assert(Model::sizes.stored >= Model::parameter_count);
+static_assert(sk::gradient_buckets<Model, 1> == 5);                 // a layer each
+static_assert(sk::gradient_buckets<Model, 1 << 30> == 1);
+static_assert(sk::saved_bytes_per_sample<Model> > 0);
+static_assert(sk::saved_bytes_per_sample<sk::Model<LeNet, sk::Shape<28, 28, 1>, sk::Cpu, double>> > sk::saved_bytes_per_sample<Model>);
+
+/// The line that begins with this name.
+std::string row(const std::string& text, const std::string& name) {
+  const std::size_t at = text.find("\n" + name + " ");
+  return at == text.npos ? "" : text.substr(at + 1, text.find('\n', at + 1) - at - 1);
+}
+
+}  // namespace
+
+TEST_CASE("the summary has a row a layer and the sums", "[nn]") {
+  const std::string text = sk::summary<Model>();
+  CAPTURE(text);
+  CHECK(std::count(text.begin(), text.end(), '\n') == 2 + 12 + 1);  // headings, the input, the layers, the sums
+  CHECK_THAT(row(text, "0"), Catch::Contains("Conv2d<6") && Catch::Contains("28 x 28 x 6") && Catch::Contains("156"));
+  CHECK_THAT(row(text, "3"), Catch::Contains("10 x 10 x 16") && Catch::Contains("2,416"));
+  CHECK_THAT(row(text, "7"), Catch::Contains("Linear<120>") && Catch::Contains("48,120"));
+  CHECK_THAT(row(text, "11"), Catch::Contains("Linear<10>") && Catch::Contains("850"));
+  CHECK_THAT(row(text, "0"), Catch::Contains("fused, 3 layers"));
+  CHECK_THAT(row(text, "1"), Catch::Contains("with the one above"));
+  CHECK_THAT(text, Catch::Contains("\n61,706 parameters ("));
+  CHECK(text.find("skein::") == text.npos);
+  CHECK(sk::summary(Model{}) == text);
+}
