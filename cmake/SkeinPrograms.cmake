@@ -25,6 +25,9 @@ function(skein_private target)
     target_compile_options(${target} PRIVATE -Wno-restrict -Wno-array-bounds     # gcc 12 is wrong about std::string
                            -Wno-maybe-uninitialized -Wno-uninitialized)    # (PR 105651) and about its own intrinsics
   endif()
+  # Kernels are written in vectors, so -O3 brings them nothing (measured: LeNet and the function fit, within 1 %) and costs a
+  # fifth of the compile time.
+  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU,Clang>>:-O2>)
   target_compile_definitions(${target} PRIVATE SKEIN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   if(SKEIN_NATIVE)
     target_compile_options(${target} PRIVATE -march=native)

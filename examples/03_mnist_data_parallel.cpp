@@ -5,9 +5,10 @@
 // ctest on 2 ranks: --epochs 1
 // ctest: --epochs 1 --threads-as-ranks 2
 // ctest expects: test accuracy 9[5-9]
-#include <CLI/CLI.hpp>
+#include <getopt.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include <skein/mpi.hpp>
@@ -41,17 +42,30 @@ template <class Comm> void run(Comm& world, const Options& o) {
               o.epochs, digits.source.c_str(), world.size(), o.batch, history.seconds());
 }
 
-int main(int argc, char** argv) {
+// By hand, since a parser of options costs more to compile than the training.
+Options parse(int argc, char** argv) {
+  const option names[] = {{"data", 1, nullptr, 'd'}, {"epochs", 1, nullptr, 'e'}, {"batch", 1, nullptr, 'b'}, {"lr", 1, nullptr, 'l'},
+                          {"threads-as-ranks", 1, nullptr, 't'}, {"save", 1, nullptr, 's'}, {"history", 1, nullptr, 'h'}, {}};
   Options o;
-  CLI::App app{"LeNet-5 on MNIST, data-parallel over MPI processes or threads"};
-  app.add_option("--data", o.data, "folder of the MNIST files; default: looked for");
-  app.add_option("--epochs", o.epochs)->capture_default_str();
-  app.add_option("--batch", o.batch, "samples of a step, over all ranks")->capture_default_str();
-  app.add_option("--lr", o.lr)->capture_default_str();
-  app.add_option("--threads-as-ranks", o.threads_as_ranks, "ranks are so many threads of this process");
-  app.add_option("--save", o.save, "write the trained model to this file");
-  app.add_option("--history", o.history, "write the curves to this name .svg and .csv");
-  CLI11_PARSE(app, argc, argv);
+  for (int c; (c = getopt_long(argc, argv, "", names, nullptr)) != -1;) {
+    if (c == 'd') o.data = optarg;
+    else if (c == 'e') o.epochs = std::atoi(optarg);
+    else if (c == 'b') o.batch = std::atol(optarg);
+    else if (c == 'l') o.lr = static_cast<float>(std::atof(optarg));
+    else if (c == 't') o.threads_as_ranks = std::atoi(optarg);
+    else if (c == 's') o.save = optarg;
+    else if (c == 'h') o.history = optarg;
+    else std::exit(2);
+  }
+  if (o.epochs < 1 || o.batch < 1 || optind < argc) {
+    std::fprintf(stderr, "usage: %s [--data FOLDER] [--epochs N] [--batch SAMPLES] [--lr RATE] [--threads-as-ranks N] [--save FILE] [--history NAME]\n", argv[0]);
+    std::exit(2);
+  }
+  return o;
+}
+
+int main(int argc, char** argv) {
+  const Options o = parse(argc, argv);
   if (o.threads_as_ranks > 0) {
     sk::spawn(o.threads_as_ranks, [&](sk::ThreadComm& world) { run(world, o); });
   } else {

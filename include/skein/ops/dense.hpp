@@ -12,16 +12,22 @@
 namespace skein::inline SKEIN_ABI::ops {
 
 namespace detail {
-/// Is there a library's matrix product for this scalar?
+/// Does a library's matrix product run an (In, Out) layer? Up to two million weights own panels are as fast, and unlike oneDNN's
+/// sgemm they allocate nothing in a step.
 #if defined(SKEIN_WITH_ONEDNN) && SKEIN_WITH_ONEDNN
-template <class Scalar> inline constexpr bool has_library = std::is_same_v<Scalar, float>;
+#if defined(SKEIN_WITH_XSIMD)
+inline constexpr long library_from = 2L * 1024 * 1024;
 #else
-template <class Scalar> inline constexpr bool has_library = false;
+inline constexpr long library_from = 0;
+#endif
+template <class Scalar, int In, int Out> inline constexpr bool by_library = std::is_same_v<Scalar, float> && 1L * In * Out >= library_from;
+#else
+template <class Scalar, int In, int Out> inline constexpr bool by_library = false;
 #endif
 
 template <class Scalar, int In, int Out> constexpr auto choose_dense() {
   constexpr DenseKernel kernel = dense_kernel(In, Out);
-  if constexpr (kernel == DenseKernel::large && has_library<Scalar>)
+  if constexpr (kernel == DenseKernel::large && by_library<Scalar, In, Out>)
     return std::type_identity<reference::Dense<Scalar, In, Out, Gemm<Cpu>>>{};
 #if defined(SKEIN_WITH_XSIMD)
   else if constexpr (kernel == DenseKernel::thin_output) return std::type_identity<cpu::DenseThin<Scalar, In, Out>>{};
@@ -52,7 +58,7 @@ struct Dense<Cpu, Scalar, In, Out> : decltype(detail::choose_dense<Scalar, In, O
       case DenseKernel::thin_output: return "own, dot products";
       case DenseKernel::large: break;
     }
-    if (detail::has_library<Scalar>) return "oneDNN";
+    if (detail::by_library<Scalar, In, Out>) return "oneDNN";
 #if defined(SKEIN_WITH_XSIMD)
     return "own, panels";
 #else

@@ -60,6 +60,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
                      options.record_steps ? history_.steps().size() + static_cast<std::size_t>(options.epochs) * static_cast<std::size_t>(loader.steps()) : 0);
     work.callbacks.on_fit_begin(work.control);
     agree(work.control);
+    double wanted[1] = {work.callbacks.wants_steps() ? 1.0 : 0.0};           // by any rank: all must agree after each step then
+    strand().reduce(wanted);
+    work.steps_wanted = wanted[0] > 0;
     work.start = work.last = train::seconds_now();
     for (; place_.epoch < options.epochs && !work.control.stopping(); ) {
       work.callbacks.on_epoch_begin(static_cast<int>(place_.base + place_.epoch) + 1, work.control);
@@ -165,6 +168,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     train::Progress progress;
     double start = 0, last = 0;                     // seconds
     std::int64_t steps_done = 0;
+    bool steps_wanted = false;
   };
 
   struct Forget {                                   // callbacks live as long as their fit
@@ -299,7 +303,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   /// Records, callbacks, the progress line. True: stop here.
   bool after_step(data::Loader<Scalar>& loader, const FitOptions& options, Work& work, const nn::LossSums& sums, const data::Batch<Scalar>& batch,
                   double factor, double begin, double exposed) {
-    const bool wanted = options.record_steps || work.callbacks.wants_steps();
+    const bool wanted = options.record_steps || work.steps_wanted;
     if (!wanted && !options.progress) return false;
     const double now = train::seconds_now();
     if (wanted) {
@@ -313,7 +317,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
       record.samples_per_second = static_cast<double>(batch.global_count) / record.seconds;
       record.exposed_communication = (strand().exposed_seconds() - exposed) / std::max(1e-9, now - begin);
       if (options.record_steps) history_.add(record);
-      if (work.callbacks.wants_steps()) {
+      if (work.steps_wanted) {
         work.callbacks.on_step_end(record, work.control);
         agree(work.control);
       }
