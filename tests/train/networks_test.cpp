@@ -125,8 +125,8 @@ template <class Model> void check_gradients(const Model& model, const Expected& 
     const std::size_t p = k / 3;
     // A bias before BatchNorm has a gradient of zero, to rounding: what cancels in it is of the size of the other gradients.
     const double scale = std::max(expected.norms[p], 0.01 * largest);
-  constexpr double small = 1e-3;                    // a lesser loss is a difference of logits that are 10,000 times as great
-                      << projections[k] - expected.projections[k] << ", norm " << expected.norms[p]);
+    INFO("parameter " << p << ", vector " << k % 3 + 1 << ": " << projections[k] << " for " << expected.projections[k]
+                      << ", apart by " << projections[k] - expected.projections[k] << ", norm " << expected.norms[p]);
     CHECK(apart(projections[k], expected.projections[k], scale) <= tolerance);
     CHECK(apart(std::sqrt(squares[p]), expected.norms[p], scale) <= tolerance);
   }
@@ -137,7 +137,7 @@ void follows(const Optimizer& optimizer, long count, int threads, const Expected
   using Model = sk::Model<Net, Input, sk::Cpu, Scalar>;
   constexpr bool exact = std::is_same_v<Scalar, double>;
   constexpr double first = exact ? 1e-10 : 1e-5, later = exact ? 1e-8 : 1e-4;
-  constexpr double small = 1e-3;                    // below it a loss is the difference of logits that are 10,000 times as great
+  constexpr double small = 1e-3;                    // a lesser loss is a difference of logits that are 10,000 times as great
   INFO((exact ? "double, " : "float, ") << "threads: " << threads);
   Model model;
   set_parameters(model);
