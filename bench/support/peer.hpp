@@ -19,6 +19,10 @@
 
 #include "machine.hpp"
 
+#ifndef SKEIN_SOURCE_DIR
+#define SKEIN_SOURCE_DIR "."                         // compiled by hand: run it from the root of the repository
+#endif
+
 namespace bench {
 
 /// What may be tried of the peer.
