@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long does a step of two processes of one core each take, against PyTorch's DistributedDataParallel over gloo: the
-// tutorial's 1-80-80-40-1 with 500 samples each, LeNet with 64 each? ranks: 2
+// tutorial's 1-80-80-40-1 with 500 samples each, LeNet with 64 each?
+// ranks: 2
 #include <skein/mpi.hpp>
 
 #include "support/ranks.hpp"

@@ -37,7 +37,7 @@ inline std::string instruction_set() {
            : code == "0xe7" ? "avx512_core_bf16"
                             : code);
 #endif
-  return text + ", g++ " __VERSION__ " -O3 -march=native";
+  return text + ", g++ " __VERSION__ " -O2 -march=native";
 }
 
 inline double load() {
