@@ -51,13 +51,10 @@ template <class Model, class Loss> class Pass {
   Workers& workers() { return *workers_; }
   long capacity() const { return options_.batch; }
   bool depth_first() const { return options_.execution == Execution::depth_first; }
-  long block() const { return capacity_; }
   /// (batch, output_pitch): what the last forward of this rank gave.
   const Scalar* outputs() const { return outputs_.data(); }
   /// The gradients of worker w: worker 0's is the model's own.
   Scalar* gradients(int w) { return w == 0 ? model_->gradient_arena().data : partial_[static_cast<std::size_t>(w - 1)].data(); }
-  /// True where the gradients of the workers are still to be added up, by reduce_workers or by the optimizer's own pass.
-  bool has_partial_gradients() const { return workers_->size() > 1 && !reduced_; }
   /// Ranges of the parameter arena whose gradient is the sum over workers; elsewhere worker 0's alone is whole.
   std::span<const plan::Range> summed_ranges() const { return summed_; }
 
@@ -190,17 +187,6 @@ template <class Model, class Loss> class Pass {
         Root::prepare(s.run, nn::At{});
       }
     });
-  }
-
-  /// Bytes of everything that this pass owns, beside the model's arenas.
-  std::size_t bytes() const {
-    std::size_t n = outputs_.size() + derived_.size();
-    for (const Set& s : sets_) n += s.saved.size() + s.scratch.size() + s.input.size() + s.gradient.size();
-    for (const auto& p : partial_) n += p.size();
-    for (const auto& p : workspace_) n += p.size();
-    std::size_t b = n * sizeof(Scalar) + exchange_.size() * sizeof(double);
-    for (const Set& s : sets_) b += s.saved_bytes.size();
-    return b;
   }
 
  private:
@@ -342,7 +328,7 @@ template <class Model, class Loss> class Pass {
   void hook_self(State& s, bool overlap) {
     if (!overlap) return;
     s.run.context.hook = this;
-    if (hooks_.statistics || s.run.context.statistics_hook) s.run.context.statistics_hook = &Pass::on_statistics;
+    if (s.run.context.statistics_hook) s.run.context.statistics_hook = &Pass::on_statistics;
   }
   static void on_statistics(void* self, double* values, long n) {
     const PassHooks& h = static_cast<Pass*>(self)->hooks_;

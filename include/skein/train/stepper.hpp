@@ -106,7 +106,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   }
 
   Model& model() const { return *model_; }
+  /// After reserve().
   Pass<Model, Loss>& pass() { return *pass_; }
+  bool reserved() const { return pass_ != nullptr; }
   Strand& strand() { return strand_; }
   const Strand& strand() const { return strand_; }
   optim::BoundOptimizer<Optimizer, Scalar, Device>& optimizer() { return optimizer_; }
@@ -114,7 +116,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   /// Optimizer steps so far.
   std::int64_t steps() const { return step_; }
   void set_steps(std::int64_t n) { step_ = n; }
-  /// The learning rate of the last step, and its gradient norm (0 without clipping).
+  /// The gradient norm of the last step that was clipped; 0 before.
   double gradient_norm() const { return norm_; }
 
  private:

@@ -82,8 +82,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     train::check_data<Model, Loss>(data, "evaluated");
     const long batch = options.batch > 0 ? options.batch : 256L * strand().ranks();
     data::Loader<Scalar> loader(data, evaluation_options(batch));
-    stepper_.reserve({.batch = std::max(loader.capacity(), has_pass_ ? stepper_.pass().capacity() : 0L), .execution = execution_, .threads = threads_});
-    has_pass_ = true;
+    stepper_.reserve({.batch = std::max(loader.capacity(), stepper_.reserved() ? stepper_.pass().capacity() : 0L), .execution = execution_, .threads = threads_});
     strand().synchronise_buffers();
     return evaluate(loader, options.metrics);
   }
@@ -217,7 +216,6 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     long capacity = loader.capacity();
     if (validation) capacity = std::max(capacity, validation->capacity());
     stepper_.reserve({.batch = capacity, .execution = options.execution, .threads = options.threads});
-    has_pass_ = true;
     std::vector<long> sizes;
     for (auto* l : {&loader, validation})
       for (std::int64_t s : {std::int64_t{0}, l ? l->steps() - 1 : 0})
@@ -227,9 +225,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     for (long n : sizes) stepper_.pass().prepare(n);
   }
   void reserve_for_prediction(long n) {
-    if (has_pass_) return;
+    if (stepper_.reserved()) return;
     stepper_.reserve({.batch = std::clamp(n, 1L, 256L), .execution = execution_, .threads = threads_});
-    has_pass_ = true;
   }
 
   void keep_callbacks() {
@@ -391,7 +388,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   Execution execution_ = Execution::automatic;
   train::Callbacks* callbacks_ = nullptr;           // of the fit that is going on
   std::string callback_state_;                      // of a loaded training, until its fit begins
-  bool has_pass_ = false, resumed_ = false, continues_ = false;
+  bool resumed_ = false, continues_ = false;
 };
 
 }  // namespace skein::inline SKEIN_ABI
