@@ -24,3 +24,10 @@
 #define SKEIN_ALWAYS_INLINE inline
 #define SKEIN_NOINLINE
 #endif
+
+// A function that kernels call and that cannot be constexpr; constexpr ones need no mark (nvcc's --expt-relaxed-constexpr).
+#if defined(__CUDACC__)
+#define SKEIN_HOST_DEVICE __host__ __device__
+#else
+#define SKEIN_HOST_DEVICE
+#endif

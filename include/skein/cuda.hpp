@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// The second device: tensors, operations, layers, optimizers and trainings on sk::Cuda. Includes skein.hpp; compile with nvcc as
+// C++20 (the target skein::cuda says how). With NCCL: skein/nccl.hpp.
+#pragma once
+#include "skein.hpp"
+
+#include "device/cuda/launch.hpp"
+#include "device/cuda/memory.hpp"
+#include "device/cuda/pinned.hpp"

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// The library's own kernels are function objects over an index, run by Thrust and CUB: for_each, for_each_row and reduce_into. The
+// execution policy is a parameter, so the same function objects run on the host with Thrust's OpenMP or sequential system: that is
+// how they are tested where there is no GPU. Function objects hold plain values and pointers; their call operators are constexpr
+// or SKEIN_HOST_DEVICE.
+#pragma once
+#include <thrust/for_each.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/system/cpp/execution_policy.h>
+#include <thrust/transform_reduce.h>
+
+#include "workspace.hpp"
+
+#if defined(__CUDACC__)
+#include <cub/device/device_reduce.cuh>
+#include <thrust/system/cuda/execution_policy.h>
+#elif defined(SKEIN_CUDA_ON_HOST)
+// Only for tests: a CUDA runtime whose device is the host stands behind the API. It opens its memory while a kernel runs.
+extern "C" void skein_kernel_begins();
+extern "C" void skein_kernel_ends();
+#else
+#error "skein/cuda.hpp holds kernels: compile this file with nvcc (name it .cu, or set its LANGUAGE to CUDA)"
+#endif
+
+namespace skein::inline SKEIN_ABI::cuda {
+
+#if defined(__CUDACC__)
+/// The execution policy of the calling thread's stream; calls do not wait.
+inline auto policy() { return thrust::cuda::par_nosync.on(stream()); }
+namespace detail {
+struct KernelScope {};
+}  // namespace detail
+#else
+inline auto policy() { return thrust::cpp::par; }
+namespace detail {
+struct KernelScope {
+  KernelScope() { skein_kernel_begins(); }
+  ~KernelScope() { skein_kernel_ends(); }
+  KernelScope(const KernelScope&) = delete;
+};
+}  // namespace detail
+#endif
+
+/// f(i) for each i in [0, n), in any order, at the same time.
+template <class Policy, class Function> void for_each(const Policy& policy, long n, Function f) {
+  if (n <= 0) return;
+  [[maybe_unused]] const detail::KernelScope running;
+  thrust::for_each_n(policy, thrust::counting_iterator<long>(0), n, f);
+}
+template <class Function> void for_each(long n, Function f) { for_each(policy(), n, f); }
+
+/// The lanes that share a row: 32 of a warp on a GPU, one on the host. Reductions give every lane the result.
+template <int Count> struct Lanes {
+  static constexpr int count = Count;
+  int index = 0;
+
+#if defined(__CUDACC__)
+  template <class T, class Op> __device__ T reduce(T value, Op op) const {
+    for (int offset = Count / 2; offset > 0; offset /= 2) value = op(value, shuffle(value, offset));
+    return value;
+  }
+
+ private:
+  /// Trivially copyable values of any size, word by word.
+  template <class T> __device__ static T shuffle(const T& value, int mask) {
+    constexpr int words = (sizeof(T) + 3) / 4;
+    union Bits {
+      T value;
+      unsigned word[words];
+      __device__ Bits() {}
+    } in, out;
+    in.value = value;
+    for (int i = 0; i < words; ++i) out.word[i] = __shfl_xor_sync(0xffffffffu, in.word[i], mask);
+    return out.value;
+  }
+#endif
+};
+/// One lane: the host's.
+template <> struct Lanes<1> {
+  static constexpr int count = 1;
+  static constexpr int index = 0;
+  template <class T, class Op> constexpr T reduce(T value, Op) const { return value; }
+};
+
+namespace detail {
+template <class Function> struct OneLane {
+  Function f;
+  constexpr void operator()(long row) const { f(row, Lanes<1>{}); }
+};
+#if defined(__CUDACC__)
+template <class Function> __global__ void each_row(long rows, Function f) {
+  const long row = (blockIdx.x * static_cast<long>(blockDim.x) + threadIdx.x) / 32;
+  if (row < rows) f(row, Lanes<32>{static_cast<int>(threadIdx.x % 32)});
+}
+#endif
+}  // namespace detail
+
+/// f(row, lanes) for each row in [0, rows): lanes.index goes through the row in steps of lanes.count.
+template <class Policy, class Function> void for_each_row(const Policy& policy, long rows, Function f) {
+  for_each(policy, rows, detail::OneLane<Function>{f});
+}
+template <class Function> void for_each_row(long rows, Function f) {
+#if defined(__CUDACC__)
+  if (rows <= 0) return;
+  constexpr int block = 128;
+  detail::each_row<<<static_cast<unsigned>((rows * 32 + block - 1) / block), block, 0, stream()>>>(rows, f);
+  check(cudaGetLastError(), "kernel launch", [&] { return "over " + std::to_string(rows) + " rows"; });
+#else
+  for_each_row(policy(), rows, f);
+#endif
+}
+
+/// *out = op over f(0), f(1), ... f(n - 1) and `initial`: the same bits in every run. `out` is the device's; nothing waits.
+template <class T, class Function, class Op> void reduce_into(T* out, long n, Function f, Op op, T initial) {
+#if defined(__CUDACC__)
+  const thrust::counting_iterator<long> first(0);
+  std::size_t bytes = 0;
+  check(cub::DeviceReduce::TransformReduce(nullptr, bytes, first, out, n, op, f, initial, stream()), "cub::DeviceReduce");
+  void* scratch = workspace().get(bytes ? bytes : 1);
+  check(cub::DeviceReduce::TransformReduce(scratch, bytes, first, out, n, op, f, initial, stream()), "cub::DeviceReduce");
+#else
+  const detail::KernelScope running;
+  *out = thrust::transform_reduce(thrust::cpp::par, thrust::counting_iterator<long>(0), thrust::counting_iterator<long>(n), f, initial, op);
+#endif
+}
+
+}  // namespace skein::inline SKEIN_ABI::cuda
