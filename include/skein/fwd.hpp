@@ -10,6 +10,8 @@ template <int... Extent> struct Shape;
 struct Seed;
 struct Cpu;
 struct Cuda;
+struct bf16;
+struct fp16;
 template <class Scalar, int Rank, class Device> class Tensor;
 template <class Scalar, int Rank, class Device> struct TensorView;
 class SelfComm;

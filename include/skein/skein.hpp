@@ -6,6 +6,7 @@
 #include "comm/thread/spawn.hpp"
 #include "core/config.hpp"
 #include "core/error.hpp"
+#include "core/half.hpp"
 #include "core/random.hpp"
 #include "core/shape.hpp"
 #include "core/workers.hpp"
