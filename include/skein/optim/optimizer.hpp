@@ -21,6 +21,7 @@ template <class Scalar_, class Device_> struct UpdateCall {
   const Scalar* const* gradients = nullptr;         ///< `gradient_count` arrays (one a worker), to be summed
   int gradient_count = 1;
   Scalar gradient_scale = 1;                        ///< factor of that sum: the divisor and the clipping
+  const ops::StepScale* scale = nullptr;            ///< one more factor, in the device's memory; null: none
   Scalar* const* state = nullptr;                   ///< state_arrays() arrays
   long begin = 0, end = 0;
   std::int64_t step = 1;                            ///< 1 in the first step
@@ -93,6 +94,7 @@ template <class Pass, class Scalar, class Device> Pass pass_of(const UpdateCall<
   pass.gradients = call.gradients;
   pass.gradient_count = call.gradient_count;
   pass.gradient_scale = call.gradient_scale;
+  pass.scale = call.scale;
   pass.begin = call.begin;
   pass.end = call.end;
   return pass;

@@ -18,6 +18,7 @@ template <class Scalar> struct StepCall {
   std::int64_t step = 1;                            ///< from 1
   double lr = 0;                                    ///< scheduled rate
   double gradient_scale = 1;                        ///< the divisor and the clipping
+  const ops::StepScale* scale = nullptr;            ///< one more factor, in the device's memory; null: none
   const Scalar* const* gradients = nullptr;         ///< one array a worker
   int gradient_count = 1;
 };
@@ -63,6 +64,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
     u.gradients = call.gradients;
     u.gradient_count = call.gradient_count;
     u.gradient_scale = static_cast<Scalar>(call.gradient_scale);
+    u.scale = call.scale;
     u.state = pointers_.data();
     u.begin = begin;
     u.end = end;

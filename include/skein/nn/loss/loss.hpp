@@ -11,6 +11,7 @@
 
 #include "../../core/error.hpp"
 #include "../../device/device.hpp"
+#include "../../ops/step_values.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -31,6 +32,9 @@ template <class Scalar_, class Device_> struct LossCall {
   Scalar scale = 1;                                 ///< factor of the gradient: 1 / the weight of the whole batch
   Scalar* gradient = nullptr;                       ///< (count, width), pitch and gaps as the outputs; null: not wanted
   long first = 0;                                   ///< number of the first sample, for messages
+  const float* table = nullptr;                     ///< the device's copy of the loss's table(); null: the loss reads its own
+  double* sums = nullptr;                           ///< not null: loss, weight and hits are added there, and the call returns nothing
+  const ops::StepValues* values = nullptr;          ///< not null: the gradient is also multiplied by its loss_scale
 };
 
 /// What a call returns. The mean loss is the sum of `loss` over the sum of `weight`, over all workers and ranks.

@@ -4,7 +4,7 @@
 #pragma once
 #include <cmath>
 
-#include "../../core/config.hpp"
+#include "../step_scale.hpp"
 
 namespace skein::inline SKEIN_ABI::ops {
 
@@ -14,6 +14,7 @@ template <class Scalar> struct UpdatePass {
   const Scalar* const* gradients = nullptr;         ///< one array a worker, to be summed
   int gradient_count = 0;
   Scalar gradient_scale = 1;                        ///< factor of the sum: the divisor and the clipping
+  const StepScale* scale = nullptr;                 ///< one more factor, in the device's memory, and whether to skip; null: none
   long begin = 0, end = 0;
 };
 
