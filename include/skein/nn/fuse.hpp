@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Type rewriting: Fused<Network, Device> is the network with every run of neighbours for which Fusion<Device, ...> names a
-// composite replaced by it, longest first, inside each container. Execution changes; names, tables and files do not.
+// composite replaced by it, longest first, inside each container; a single layer too, where a device runs it in another form.
+// Execution changes; names, tables and files do not.
 #pragma once
 #include <type_traits>
 
@@ -62,6 +63,7 @@ template <class L, class Device> struct Rewrite {
     else if constexpr (ResidualLike<L>) return std::type_identity<Residual<typename Rewrite<typename L::body, Device>::type, typename Rewrite<typename L::shortcut, Device>::type>>{};
     else if constexpr (ConcatLike<L>) return FuseBranches<typename L::branches, Device>{};
     else if constexpr (RepeatLike<L>) return std::type_identity<Repeat<L::repetitions, typename Rewrite<typename L::block, Device>::type>>{};
+    else if constexpr (fuses<Device, L>) return std::type_identity<FusedUnit<Composite<Device, L>, L>>{};      // another form of one layer
     else return std::type_identity<L>{};
   }
   using type = typename decltype(choose())::type;
