@@ -22,6 +22,7 @@
 #include "../core/shape.hpp"
 #include "../core/workers.hpp"
 #include "../device/device.hpp"
+#include "../ops/step_values.hpp"
 #include "initializers.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
@@ -108,6 +109,7 @@ template <class Scalar, class Device> struct Context {
   long total = 0;                                   ///< samples in the rank's batch
   std::uint64_t key = 0;                            ///< of this step's random numbers
   std::uint64_t global_first = 0;                   ///< first sample of this slice, in the global batch
+  const ops::StepValues* values = nullptr;          ///< not null: key and global_first are there, in the device's memory
   Worker worker{};
 
   // Filled by the executor and the policy; layers call the functions below.

@@ -9,6 +9,7 @@
 #include <thrust/system/cpp/execution_policy.h>
 #include <thrust/transform_reduce.h>
 
+#include "arguments.hpp"
 #include "workspace.hpp"
 
 #if defined(__CUDACC__)
@@ -41,9 +42,9 @@ struct KernelScope {
 }  // namespace detail
 #endif
 
-/// f(i) for each i in [0, n), in any order, at the same time.
+/// f(i) for each i in [0, n), in any order, at the same time. Nothing is launched while a captured step is replayed.
 template <class Policy, class Function> void for_each(const Policy& policy, long n, Function f) {
-  if (n <= 0) return;
+  if (n <= 0 || replaying()) return;
   [[maybe_unused]] const detail::KernelScope running;
   thrust::for_each_n(policy, thrust::counting_iterator<long>(0), n, f);
 }
@@ -101,7 +102,7 @@ template <class Policy, class Function> void for_each_row(const Policy& policy, 
 }
 template <class Function> void for_each_row(long rows, Function f) {
 #if defined(__CUDACC__)
-  if (rows <= 0) return;
+  if (rows <= 0 || replaying()) return;
   constexpr int block = 128;
   detail::each_row<<<static_cast<unsigned>((rows * 32 + block - 1) / block), block, 0, stream()>>>(rows, f);
   check(cudaGetLastError(), "kernel launch", [&] { return "over " + std::to_string(rows) + " rows"; });
@@ -112,6 +113,7 @@ template <class Function> void for_each_row(long rows, Function f) {
 
 /// *out = op over f(0), f(1), ... f(n - 1) and `initial`: the same bits in every run. `out` is the device's; nothing waits.
 template <class T, class Function, class Op> void reduce_into(T* out, long n, Function f, Op op, T initial) {
+  if (replaying()) return;
 #if defined(__CUDACC__)
   const thrust::counting_iterator<long> first(0);
   std::size_t bytes = 0;
