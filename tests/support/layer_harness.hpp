@@ -5,18 +5,25 @@
 //
 //     support::LayerHarness<nn::Linear<10>, sk::Shape<84>, double> h(5);          // batch 5, one worker
 //     h.forward();  h.backward();  h.y_at(3, 9);  h.check_gradients();
+//
+// With sk::Cuda as the fourth argument (in a .cu file that includes skein/cuda.hpp) the arrays of the test stay on the host: each
+// run copies all of them to the device, canaries included, and back. There is one worker then, as in a training on a device.
 #pragma once
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <limits>
+#include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <skein/core/random.hpp>
 #include <skein/core/workers.hpp>
-#include <skein/device/memory.hpp>
+#include <skein/device/copy.hpp>
 #include <skein/nn/layer.hpp>
 
 namespace support {
@@ -37,14 +44,18 @@ template <class T> class Guarded {
   T* begin() { return data(); }
   T* end() { return data() + n_; }
   void fill(T value) { std::fill(begin(), end(), value); }
+  /// With the canaries.
+  T* whole() { return memory_.data(); }
+  std::size_t whole_size() const { return memory_.size(); }
   bool intact() const {
     for (long i = 0; i < margin; ++i)
       if (memory_.data()[i] != canary(i) || memory_.data()[margin + n_ + i] != canary(i)) return false;
     return true;
   }
 
- private:
   static constexpr long margin = 64;                // whole cache lines: what is between is aligned to 64 bytes
+
+ private:
   static T canary(long i) { return static_cast<T>(17 + i % 50); }
   long n_;
   sk::Arena<T> memory_;
@@ -53,11 +64,44 @@ template <class T> class Guarded {
 /// Deterministic values in (-1, 1): the same on every machine, and by the same formula in Python where a fixture needs them.
 inline double wave(long i, double step, double phase = 0) { return std::sin(step * static_cast<double>(i + 1) + phase); }
 
-template <class L, class In, class Scalar_ = double> class LayerHarness {
+/// Where a run finds the arrays of a test: on the host, the arrays themselves.
+template <class Device> class Elsewhere {
+ public:
+  template <class T> T* of(Guarded<T>& a) { return a.data(); }
+  void back() {}
+};
+/// On a device with memory of its own: copies, made at the first use in a run and brought back at its end.
+template <class Device> requires(!std::same_as<Device, sk::Cpu>) class Elsewhere<Device> {
+ public:
+  template <class T> T* of(Guarded<T>& a) {
+    Twin& t = twins_[a.whole()];
+    if (t.bytes == 0) {
+      t.bytes = a.whole_size() * sizeof(T);
+      t.there = sk::Arena<std::byte, Device>(t.bytes);
+      sk::Copy<Device, sk::Cpu>::run(t.there.data(), a.whole(), t.bytes);
+    }
+    return reinterpret_cast<T*>(t.there.data()) + Guarded<T>::margin;
+  }
+  void back() {
+    for (auto& [here, t] : twins_) sk::Copy<sk::Cpu, Device>::run(here, t.there.data(), t.bytes);
+    twins_.clear();
+  }
+
+ private:
+  struct Twin {
+    sk::Arena<std::byte, Device> there;
+    std::size_t bytes = 0;
+  };
+  std::map<void*, Twin> twins_;
+};
+
+template <class L, class In, class Scalar_ = double, class Device_ = sk::Cpu> class LayerHarness {
  public:
   using Scalar = Scalar_;
-  using FrameType = sk::nn::Frame<Scalar, sk::Cpu>;
-  using ContextType = sk::nn::Context<Scalar, sk::Cpu>;
+  using Device = Device_;
+  using FrameType = sk::nn::Frame<Scalar, Device>;
+  using ContextType = sk::nn::Context<Scalar, Device>;
+  static constexpr bool on_host = std::same_as<Device, sk::Cpu>;
   static constexpr sk::LayerInfo info = L::describe(In::extents);
   static constexpr long in_count = In::count, in_pitch = sk::sample_pitch(In::extents);
   static constexpr long out_count = info.output.count(), out_pitch = sk::sample_pitch(info.output);
@@ -75,9 +119,11 @@ template <class L, class In, class Scalar_ = double> class LayerHarness {
         saved(samples * info.saved),
         shared(info.shared),
         saved_bytes(samples * info.saved_bytes),
+        values_(sizeof(sk::ops::StepValues)),
         team_(std::make_unique<sk::Workers>(workers)),
         exchange_(static_cast<std::size_t>(workers) * exchange_size),
         split_(split && info.splits_gradients && workers > 1) {
+    if (!on_host) REQUIRE(workers == 1);
     for (int w = 0; w < workers; ++w) gradients_.emplace_back(info.stored_parameters());
     for (int w = 0; w < workers; ++w) workspace_.emplace_back(info.workspace);
     initialize(11);
@@ -146,9 +192,9 @@ template <class L, class In, class Scalar_ = double> class LayerHarness {
       if constexpr (sk::nn::HasPrepare<L>) L::template prepare<In>(f);
       if constexpr (sk::nn::HasDerive<L>) L::template derive<In>(f);
       w.barrier();
-      if constexpr (info.aliases_input) std::copy_n(f.x, f.batch * in_pitch, f.y);
-      else L::template forward<In>(f);
+      if constexpr (!info.aliases_input) L::template forward<In>(f);
     });
+    if constexpr (info.aliases_input) std::copy_n(x.data(), batch * in_pitch, y.data());
   }
 
   /// After forward. The gradients start at zero unless `accumulate`; an overwriting layer gets garbage instead.
@@ -167,14 +213,12 @@ template <class L, class In, class Scalar_ = double> class LayerHarness {
       c.accumulate = accumulate || !stores;
       f.x = info.saves_input ? f.x : nullptr;
       f.y = info.saves_output ? f.y : nullptr;
-      f.dy = dy.data() + c.first * out_pitch;
-      f.dx = wants_dx ? dx.data() + c.first * in_pitch : nullptr;
-      if constexpr (info.aliases_input) {
-        if (wants_dx) std::copy_n(f.dy, f.batch * in_pitch, f.dx);
-      } else {
-        L::template backward<In>(f);
-      }
+      f.dy = there_.of(dy) + c.first * out_pitch;
+      f.dx = wants_dx ? there_.of(dx) + c.first * in_pitch : nullptr;
+      if constexpr (!info.aliases_input) L::template backward<In>(f);
     });
+    if constexpr (info.aliases_input)
+      if (wants_dx) std::copy_n(dy.data(), batch * in_pitch, dx.data());
     if (!split_)
       for (std::size_t w = 1; w < gradients_.size(); ++w)
         for (long i = 0; i < gradients_[0].size(); ++i) gradients_[0][i] += gradients_[w][i];
@@ -245,7 +289,17 @@ template <class L, class In, class Scalar_ = double> class LayerHarness {
     for (long b = 0; pitch > 0 && b < to.size() / pitch; ++b)
       for (long i = 0; i < count; ++i) to[b * pitch + i] = static_cast<Scalar>(f(b, i));
   }
-  template <class F> void run(F f) { team_->run(f); }
+  template <class F> void run(F f) {
+    if constexpr (on_host) {
+      team_->run(f);
+    } else {
+      const sk::ops::StepValues now{context.key, context.global_first, 1.0};
+      std::memcpy(values_.data(), &now, sizeof now);
+      sk::Worker alone;
+      f(alone);
+      there_.back();
+    }
+  }
 
   FrameType frame(const sk::Worker& w, ContextType& c) {
     const auto [lo, hi] = w.slice(batch);
@@ -257,17 +311,18 @@ template <class L, class In, class Scalar_ = double> class LayerHarness {
     c.split = split_;
     c.exchange = exchange_.data();
     c.exchange_size = exchange_size;
+    if (!on_host) c.values = reinterpret_cast<const sk::ops::StepValues*>(there_.of(values_));
     FrameType f;
-    f.parameters = parameters.data();
-    f.gradients = gradients_[static_cast<std::size_t>(split_ ? 0 : w.index)].data();
-    f.buffers = buffers.data();
-    f.derived = derived.data();
-    f.x = x.data() + lo * in_pitch;
-    f.y = y.data() + lo * out_pitch;
-    f.saved = saved.data() + lo * info.saved;
-    f.saved_bytes = saved_bytes.data() + lo * info.saved_bytes;
-    f.shared = shared.data();
-    f.workspace = workspace_[static_cast<std::size_t>(w.index)].data();
+    f.parameters = there_.of(parameters);
+    f.gradients = there_.of(gradients_[static_cast<std::size_t>(split_ ? 0 : w.index)]);
+    f.buffers = there_.of(buffers);
+    f.derived = there_.of(derived);
+    f.x = there_.of(x) + lo * in_pitch;
+    f.y = there_.of(y) + lo * out_pitch;
+    f.saved = there_.of(saved) + lo * info.saved;
+    f.saved_bytes = there_.of(saved_bytes) + lo * info.saved_bytes;
+    f.shared = there_.of(shared);
+    f.workspace = there_.of(workspace_[static_cast<std::size_t>(w.index)]);
     f.batch = hi - lo;
     f.ordinal = 3;
     f.context = &c;
@@ -284,6 +339,8 @@ template <class L, class In, class Scalar_ = double> class LayerHarness {
   }
 
   std::vector<Guarded<Scalar>> gradients_, workspace_;
+  Elsewhere<Device> there_;
+  Guarded<std::byte> values_;                       // a StepValues
   std::unique_ptr<sk::Workers> team_;
   std::vector<double> exchange_;
   bool split_;
