@@ -100,6 +100,9 @@ struct LayerInfo {
 
 enum class Phase { training, evaluation };
 
+/// How float products may be made: as they are, or by matrix units that round their operands to 10 bits of mantissa (TF32).
+enum class Math { full, tf32 };
+
 /// What a layer may ask about the pass that it is part of. One per worker.
 template <class Scalar, class Device> struct Context {
   Phase phase = Phase::training;
@@ -110,6 +113,7 @@ template <class Scalar, class Device> struct Context {
   std::uint64_t key = 0;                            ///< of this step's random numbers
   std::uint64_t global_first = 0;                   ///< first sample of this slice, in the global batch
   const ops::StepValues* values = nullptr;          ///< not null: key and global_first are there, in the device's memory
+  Math math = Math::full;                           ///< of the precision's compute type; back ends without TF32 ignore it
   Worker worker{};
 
   // Filled by the executor and the policy; layers call the functions below.
@@ -156,18 +160,28 @@ template <class Scalar, class Device> struct Context {
   template <class T> T* whole(T* slice, long pitch) const { return slice - first * pitch; }
 };
 
-/// The call frame of a layer: every piece of memory that it may touch. Per-sample arrays start at this worker's slice.
-template <class Scalar_, class Device_> struct Frame {
+namespace detail {
+/// What a frame has beside the rest where activations are stored in another type than the parameters.
+template <class Scalar, class Activation> struct CastWeights {
+  const Activation* weights = nullptr;              ///< the layer's parameters in the activations' type: same layout, made anew after each change
+};
+template <class Scalar> struct CastWeights<Scalar, Scalar> {};
+}  // namespace detail
+
+/// The call frame of a layer: every piece of memory that it may touch. Per-sample arrays start at this worker's slice. Activation
+/// is another type than Scalar for layers only that say computes_in: the others get their samples as Scalar.
+template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Frame : detail::CastWeights<Scalar_, Activation_> {
   using Scalar = Scalar_;
   using Device = Device_;
+  using Activation = Activation_;
   const Scalar* parameters = nullptr;               ///< of this layer, in the order of LayerInfo::parameters, rows padded
   Scalar* gradients = nullptr;                      ///< the same layout; += unless overwrites_gradients and !accumulate
   Scalar* buffers = nullptr;
   Scalar* derived = nullptr;                        ///< written by derive(), read by the others
-  const Scalar* x = nullptr;                        ///< (batch, sample_pitch(In)); in backward only with saves_input
-  Scalar* y = nullptr;                              ///< (batch, sample_pitch(output)); in backward only with saves_output
-  const Scalar* dy = nullptr;
-  Scalar* dx = nullptr;                             ///< null: nobody wants it
+  const Activation* x = nullptr;                    ///< (batch, sample_pitch(In)); in backward only with saves_input
+  Activation* y = nullptr;                          ///< (batch, sample_pitch(output)); in backward only with saves_output
+  const Activation* dy = nullptr;
+  Activation* dx = nullptr;                         ///< null: nobody wants it
   Scalar* saved = nullptr;                          ///< (batch, LayerInfo::saved)
   std::byte* saved_bytes = nullptr;                 ///< (batch, LayerInfo::saved_bytes)
   Scalar* shared = nullptr;
@@ -187,6 +201,17 @@ template <class L> concept HasForward = requires(detail::ProbeFrame& f) { L::tem
 template <class L> concept HasBackward = requires(detail::ProbeFrame& f) { L::template backward<Shape<1>>(f); };
 template <class L> concept HasDerive = requires(detail::ProbeFrame& f) { L::template derive<Shape<1>>(f); };
 template <class L> concept HasPrepare = requires(detail::ProbeFrame& f) { L::template prepare<Shape<1>>(f); };
+
+namespace detail {
+template <class L, class Device, class Activation> consteval bool says_computes_in() {
+  if constexpr (requires { L::template computes_in<Device, Activation>; }) return L::template computes_in<Device, Activation>;
+  else return false;
+}
+}  // namespace detail
+/// Does L (a layer, a fused unit) run on samples that are stored in this type, another than its parameters'? It says so by
+///     template <class Device, class Activation> static constexpr bool computes_in = ...;
+/// and then gets a Frame<Scalar, Device, Activation>. A layer that does not gets its samples converted, and runs as ever.
+template <class L, class Device, class Activation> inline constexpr bool computes_in = detail::says_computes_in<L, Device, Activation>();
 
 /// A leaf of a network: describes itself, runs forward and backward.
 template <class L> concept Layer = HasDescribe<L> && HasForward<L> && HasBackward<L>;
