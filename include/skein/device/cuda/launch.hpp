@@ -42,6 +42,9 @@ struct KernelScope {
 }  // namespace detail
 #endif
 
+/// Is it the device's own policy? Others are of the host: tests run the same function objects by them.
+template <class Policy> inline constexpr bool is_own_policy = std::is_same_v<Policy, decltype(policy())>;
+
 /// f(i) for each i in [0, n), in any order, at the same time. Nothing is launched while a captured step is replayed.
 template <class Policy, class Function> void for_each(const Policy& policy, long n, Function f) {
   if (n <= 0 || replaying()) return;
@@ -97,9 +100,6 @@ template <class Function> __global__ void each_row(long rows, Function f) {
 }  // namespace detail
 
 /// f(row, lanes) for each row in [0, rows): lanes.index goes through the row in steps of lanes.count.
-template <class Policy, class Function> void for_each_row(const Policy& policy, long rows, Function f) {
-  for_each(policy, rows, detail::OneLane<Function>{f});
-}
 template <class Function> void for_each_row(long rows, Function f) {
 #if defined(__CUDACC__)
   if (rows <= 0 || replaying()) return;
@@ -107,23 +107,34 @@ template <class Function> void for_each_row(long rows, Function f) {
   detail::each_row<<<static_cast<unsigned>((rows * 32 + block - 1) / block), block, 0, stream()>>>(rows, f);
   check(cudaGetLastError(), "kernel launch", [&] { return "over " + std::to_string(rows) + " rows"; });
 #else
-  for_each_row(policy(), rows, f);
+  for_each(policy(), rows, detail::OneLane<Function>{f});
 #endif
 }
+template <class Policy, class Function> void for_each_row(const Policy& policy, long rows, Function f) {
+  if constexpr (is_own_policy<Policy>) for_each_row(rows, f);
+  else for_each(policy, rows, detail::OneLane<Function>{f});
+}
 
-/// *out = op over f(0), f(1), ... f(n - 1) and `initial`: the same bits in every run. `out` is the device's; nothing waits.
-template <class T, class Function, class Op> void reduce_into(T* out, long n, Function f, Op op, T initial) {
+/// *out = op over f(0), f(1), ... f(n - 1) and `initial`: the same bits in every run. `out` is the device's; nothing waits. op is
+/// associative and commutative but for rounding.
+template <class Policy, class T, class Function, class Op>
+void reduce_into(const Policy& policy, T* out, long n, Function f, Op op, T initial) {
   if (replaying()) return;
-#if defined(__CUDACC__)
   const thrust::counting_iterator<long> first(0);
-  std::size_t bytes = 0;
-  check(cub::DeviceReduce::TransformReduce(nullptr, bytes, first, out, n, op, f, initial, stream()), "cub::DeviceReduce");
-  void* scratch = workspace().get(bytes ? bytes : 1);
-  check(cub::DeviceReduce::TransformReduce(scratch, bytes, first, out, n, op, f, initial, stream()), "cub::DeviceReduce");
-#else
-  const detail::KernelScope running;
-  *out = thrust::transform_reduce(thrust::cpp::par, thrust::counting_iterator<long>(0), thrust::counting_iterator<long>(n), f, initial, op);
+#if defined(__CUDACC__)
+  if constexpr (is_own_policy<Policy>) {
+    std::size_t bytes = 0;
+    check(cub::DeviceReduce::TransformReduce(nullptr, bytes, first, out, n, op, f, initial, stream()), "cub::DeviceReduce");
+    void* scratch = workspace().get(bytes ? bytes : 1);
+    check(cub::DeviceReduce::TransformReduce(scratch, bytes, first, out, n, op, f, initial, stream()), "cub::DeviceReduce");
+    return;
+  }
 #endif
+  const detail::KernelScope running;
+  *out = thrust::transform_reduce(policy, first, first + n, f, initial, op);
+}
+template <class T, class Function, class Op> void reduce_into(T* out, long n, Function f, Op op, T initial) {
+  reduce_into(policy(), out, n, f, op, initial);
 }
 
 }  // namespace skein::inline SKEIN_ABI::cuda
