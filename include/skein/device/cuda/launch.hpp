@@ -16,9 +16,9 @@
 #include <cub/device/device_reduce.cuh>
 #include <thrust/system/cuda/execution_policy.h>
 #elif defined(SKEIN_CUDA_ON_HOST)
-// Only for tests: a CUDA runtime whose device is the host stands behind the API. It opens its memory while a kernel runs.
-extern "C" void skein_kernel_begins();
-extern "C" void skein_kernel_ends();
+// Only for tests: a CUDA runtime whose device is the host stands behind the API. It gets a launch as a closure, which it runs when
+// the stream comes to it (with the device's memory open to the host), or keeps in a graph. Returns a cudaError_t.
+extern "C" int skein_kernel_launch(cudaStream_t stream, void (*run)(void*), void* copy, void (*destroy)(void*));
 #else
 #error "skein/cuda.hpp holds kernels: compile this file with nvcc (name it .cu, or set its LANGUAGE to CUDA)"
 #endif
@@ -28,28 +28,41 @@ namespace skein::inline SKEIN_ABI::cuda {
 #if defined(__CUDACC__)
 /// The execution policy of the calling thread's stream; calls do not wait.
 inline auto policy() { return thrust::cuda::par_nosync.on(stream()); }
-namespace detail {
-struct KernelScope {};
-}  // namespace detail
 #else
-inline auto policy() { return thrust::cpp::par; }
 namespace detail {
-struct KernelScope {
-  KernelScope() { skein_kernel_begins(); }
-  ~KernelScope() { skein_kernel_ends(); }
-  KernelScope(const KernelScope&) = delete;
-};
+/// The calling thread's stream, where that is the host's: Thrust runs in closures that the stream is given.
+struct StreamPolicy {};
+template <class Function> void submit(Function f) {
+  const auto run = [](void* p) { (*static_cast<Function*>(p))(); };
+  const auto destroy = [](void* p) { delete static_cast<Function*>(p); };
+  check(static_cast<cudaError_t>(skein_kernel_launch(stream(), run, new Function(std::move(f)), destroy)), "kernel launch");
+}
 }  // namespace detail
+inline auto policy() { return detail::StreamPolicy{}; }
 #endif
 
 /// Is it the device's own policy? Others are of the host: tests run the same function objects by them.
 template <class Policy> inline constexpr bool is_own_policy = std::is_same_v<Policy, decltype(policy())>;
 
+/// f(policy) for algorithms of Thrust over memory of the device (sort, scan, fill), in the order of the calling thread's stream. f is
+/// a function object; nothing waits, so what an algorithm returns is of no use there. Nothing runs while a step is replayed.
+template <class Function> void with_policy(Function f) {
+  if (replaying()) return;
+#if defined(__CUDACC__)
+  f(policy());
+#else
+  detail::submit([f] { Function(f)(thrust::cpp::par); });
+#endif
+}
+
 /// f(i) for each i in [0, n), in any order, at the same time. Nothing is launched while a captured step is replayed.
 template <class Policy, class Function> void for_each(const Policy& policy, long n, Function f) {
   if (n <= 0 || replaying()) return;
-  [[maybe_unused]] const detail::KernelScope running;
-  thrust::for_each_n(policy, thrust::counting_iterator<long>(0), n, f);
+#if !defined(__CUDACC__)
+  if constexpr (is_own_policy<Policy>) return detail::submit([=] { for_each(thrust::cpp::par, n, f); });
+  else
+#endif
+    thrust::for_each_n(policy, thrust::counting_iterator<long>(0), n, f);
 }
 template <class Function> void for_each(long n, Function f) { for_each(policy(), n, f); }
 
@@ -121,17 +134,18 @@ template <class Policy, class T, class Function, class Op>
 void reduce_into(const Policy& policy, T* out, long n, Function f, Op op, T initial) {
   if (replaying()) return;
   const thrust::counting_iterator<long> first(0);
-#if defined(__CUDACC__)
   if constexpr (is_own_policy<Policy>) {
+#if defined(__CUDACC__)
     std::size_t bytes = 0;
     check(cub::DeviceReduce::TransformReduce(nullptr, bytes, first, out, n, op, f, initial, stream()), "cub::DeviceReduce");
     void* scratch = workspace().get(bytes ? bytes : 1);
     check(cub::DeviceReduce::TransformReduce(scratch, bytes, first, out, n, op, f, initial, stream()), "cub::DeviceReduce");
-    return;
-  }
+#else
+    detail::submit([=] { *out = thrust::transform_reduce(thrust::cpp::par, first, first + n, f, initial, op); });
 #endif
-  const detail::KernelScope running;
-  *out = thrust::transform_reduce(policy, first, first + n, f, initial, op);
+  } else {
+    *out = thrust::transform_reduce(policy, first, first + n, f, initial, op);
+  }
 }
 template <class T, class Function, class Op> void reduce_into(T* out, long n, Function f, Op op, T initial) {
   reduce_into(policy(), out, n, f, op, initial);
