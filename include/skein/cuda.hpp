@@ -7,3 +7,8 @@
 #include "device/cuda/launch.hpp"
 #include "device/cuda/memory.hpp"
 #include "device/cuda/pinned.hpp"
+#include "ops/cuda/dropout.hpp"
+#include "ops/cuda/elementwise.hpp"
+#include "ops/cuda/map.hpp"
+#include "ops/cuda/row_normalize.hpp"
+#include "ops/cuda/step_scale.hpp"

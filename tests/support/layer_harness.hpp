@@ -311,7 +311,10 @@ template <class L, class In, class Scalar_ = double, class Device_ = sk::Cpu> cl
     c.split = split_;
     c.exchange = exchange_.data();
     c.exchange_size = exchange_size;
-    if (!on_host) c.values = reinterpret_cast<const sk::ops::StepValues*>(there_.of(values_));
+    if (!on_host) {
+      c.values = reinterpret_cast<const sk::ops::StepValues*>(there_.of(values_));
+      c.global_first = 0;                           // as in an executor: it counts from the values' then
+    }
     FrameType f;
     f.parameters = there_.of(parameters);
     f.gradients = there_.of(gradients_[static_cast<std::size_t>(split_ ? 0 : w.index)]);

@@ -83,13 +83,15 @@ template <ConcatLike L, class In> struct Node<L, In> {
   static constexpr Extents output = all.total.output;
   static constexpr long pitch = sample_pitch(output), in = sample_pitch(In::extents);
   static constexpr long pixels = output.count() / output.last();
+  // Images are dense and flat samples padded: either way the rows of a whole batch lie evenly apart.
+  static constexpr long row_of(const Extents& e) { return e.flat() ? sample_pitch(e) : e.last(); }
+  static constexpr long row = output.flat() ? pitch : output.last();
 
   template <class R> static const typename R::Scalar* forward(R& r, const At& at, const typename R::Scalar* x, typename R::Scalar* y) {
     each([&]<int I>(std::integral_constant<int, I>) {
       constexpr BranchPlace b = all.children[I];
       const auto* z = NodeAt<I>::forward(r, at + b.at, x, place<I>(r, at));
-      for (long s = 0; s < r.batch; ++s)
-        ops::copy_rows<typename R::Device>(y + s * pitch + b.channel, output.last(), z + s * sample_pitch(b.output), b.output.last(), pixels, b.output.last());
+      ops::copy_rows<typename R::Device>(y + b.channel, row, z, row_of(b.output), r.batch * pixels, b.output.last());
     }, Indices{});
     return y;
   }
@@ -100,10 +102,8 @@ template <ConcatLike L, class In> struct Node<L, In> {
     each([&]<int J>(std::integral_constant<int, J>) {
       constexpr int I = n - 1 - J;
       constexpr BranchPlace b = all.children[I];
-      constexpr long own = sample_pitch(b.output);
       typename R::Scalar* part = r.temporary({at.scratch, all.widest});
-      for (long s = 0; s < r.batch; ++s)
-        ops::copy_rows<typename R::Device>(part + s * own, b.output.last(), dy + s * pitch + b.channel, output.last(), pixels, b.output.last());
+      ops::copy_rows<typename R::Device>(part, row_of(b.output), dy + b.channel, row, r.batch * pixels, b.output.last());
       typename R::Scalar* to = !dx ? nullptr : J == 0 ? dx : r.temporary({at.scratch + all.widest, all.widest});
       const auto* from = NodeAt<I>::backward(r, at + b.at, x, b.kept ? place<I>(r, at) : nullptr, part, to);
       if (dx && J > 0) ops::add<typename R::Device>(dx, dx, from, in * r.batch);

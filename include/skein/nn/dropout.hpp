@@ -3,6 +3,7 @@
 // the identity. Srivastava et al., JMLR 2014. The mask is a pure function of (step's key, layer, global sample, element): the
 // same on any number of workers and ranks; backward makes it again instead of keeping it.
 #pragma once
+#include "../core/half.hpp"
 #include "../ops/dropout.hpp"
 #include "layer.hpp"
 #include "options.hpp"
@@ -13,6 +14,9 @@ namespace skein::inline SKEIN_ABI::nn {
 template <class... Options> struct Dropout {
   static constexpr double rate = detail::PickRatio<Rate, 1, 2, Options...>::value;
   static_assert(rate >= 0 && rate <= 1, "Dropout's Rate is a share: from 0 to 1");
+
+  /// Samples of any type on a GPU: the arithmetic is float's.
+  template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda> && is_half<Activation>;
 
   static constexpr LayerInfo describe(Extents in) {
     LayerInfo info;
@@ -26,14 +30,15 @@ template <class... Options> struct Dropout {
   }
 
  private:
-  template <class In, class Frame>
-  static void apply(const Frame& f, const typename Frame::Scalar* from, typename Frame::Scalar* to) {
+  template <class In, class Frame, class Value> static void apply(const Frame& f, const Value* from, Value* to) {
     const auto& context = *f.context;
     ops::DropoutShape shape;
     shape.rows = f.batch;
     shape.n = In::count;
     shape.pitch = sample_pitch(In::extents);
-    shape.key = random_key(context.key, 0x64726f70ull + static_cast<std::uint64_t>(f.ordinal));   // "drop"
+    shape.values = context.values;
+    shape.purpose = 0x64726f70ull + static_cast<std::uint64_t>(f.ordinal);                        // "drop"
+    shape.key = random_key(context.key, shape.purpose);
     shape.first = context.global_first;
     ops::dropout(typename Frame::Device{}, shape, context.training() ? rate : 0.0, from, to);
   }

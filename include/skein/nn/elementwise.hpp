@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "../autodiff/dual.hpp"
+#include "../core/half.hpp"
 #include "../ops/map.hpp"
 #include "layer.hpp"
 
@@ -58,6 +59,9 @@ template <class F> struct Elementwise {
   using function = F;
   static constexpr bool reads_output = KnowsSlopeAtOutput<F>;
 
+  /// Samples of any type on a GPU: F runs on floats.
+  template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda> && is_half<Activation>;
+
   static constexpr LayerInfo describe(Extents in) {
     return {.output = in, .flops = in.count(), .saves_input = !reads_output, .saves_output = reads_output};
   }
@@ -67,7 +71,7 @@ template <class F> struct Elementwise {
   }
   template <class In, class Frame> static void backward(Frame& f) {
     if (!f.dx) return;
-    const typename Frame::Scalar* at = reads_output ? f.y : f.x;
+    const typename Frame::Activation* at = reads_output ? f.y : f.x;
     ops::zip<typename Frame::Device>(detail::Chain<F>{}, f.batch * sample_pitch(In::extents), f.dy, at, f.dx);
   }
   template <class In, class Frame> static constexpr std::string_view kernel() { return "one fused loop"; }

@@ -2,6 +2,7 @@
 // Layer normalisation over the last extent: each flat sample, or each position of an image, by itself. PyTorch's
 // LayerNorm(channels) on channels-last data. Ba, Kiros, Hinton, arXiv:1607.06450.
 #pragma once
+#include "../core/half.hpp"
 #include "../ops/normalization.hpp"
 #include "layer.hpp"
 #include "options.hpp"
@@ -12,6 +13,9 @@ namespace skein::inline SKEIN_ABI::nn {
 template <class... Options> struct LayerNorm {
   static constexpr double epsilon = detail::PickRatio<Epsilon, 1, 100000, Options...>::value;
   static_assert(epsilon > 0, "LayerNorm's Epsilon must be positive");
+
+  /// Samples of any type on a GPU; mean and deviation are float's.
+  template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda> && is_half<Activation>;
 
   static constexpr LayerInfo describe(Extents in) {
     LayerInfo info;
@@ -36,6 +40,9 @@ template <class... Options> struct LayerNorm {
     ops::row_normalize_backward(typename Frame::Device{}, shape(In::extents, f.batch), f.x, f.dy, f.parameters,
                                 static_cast<const typename Frame::Scalar*>(f.saved), f.dx, f.gradients, f.gradients + bias,
                                 f.workspace);
+  }
+  template <class In, class Frame> static void prepare(Frame& f) {
+    ops::row_normalize_prepare<typename Frame::Device, typename Frame::Scalar>(shape(In::extents, f.batch));
   }
 
  private:

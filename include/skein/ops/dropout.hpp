@@ -7,9 +7,18 @@
 
 namespace skein::inline SKEIN_ABI::ops {
 
+/// Dropout of one device; a device without its header is a compile error that names this.
+template <class Device> struct DropoutKernels;
+
+template <> struct DropoutKernels<Cpu> {
+  template <class Scalar> static void run(const DropoutShape& shape, double rate, const Scalar* x, Scalar* y) {
+    cpu::dropout(shape, rate, x, y);
+  }
+};
+
 /// y = x / (1 - rate) where the mask keeps, else 0; forward and backward alike. x and y may be the same array. Rate 0 copies.
-template <class Scalar> void dropout(Cpu, const DropoutShape& shape, double rate, const Scalar* x, Scalar* y) {
-  cpu::dropout(shape, rate, x, y);
+template <class Device, class Scalar> void dropout(Device, const DropoutShape& shape, double rate, const Scalar* x, Scalar* y) {
+  DropoutKernels<Device>::run(shape, rate, x, y);
 }
 
 }  // namespace skein::inline SKEIN_ABI::ops

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few passes over plain arrays that containers need: sums and copies. Arrays may be the same; they do not partly overlap.
+// The few passes over plain arrays that containers need: sums, copies, fills. Arrays may be the same; they do not partly overlap.
 #pragma once
 #include <cstring>
 
@@ -7,24 +7,42 @@
 
 namespace skein::inline SKEIN_ABI::ops {
 
+/// The passes of one device; a device without its header is a compile error that names this.
+template <class Device> struct ElementwiseKernels;
+
+template <> struct ElementwiseKernels<Cpu> {
+  template <class Scalar> static void add(Scalar* y, const Scalar* a, const Scalar* b, long n) {
+    for (long i = 0; i < n; ++i) y[i] = static_cast<Scalar>(a[i] + b[i]);
+  }
+  template <class Scalar> static void copy(Scalar* y, const Scalar* x, long n) {
+    std::memmove(y, x, static_cast<std::size_t>(n) * sizeof(Scalar));
+  }
+  template <class Scalar> static void copy_rows(Scalar* y, long y_pitch, const Scalar* x, long x_pitch, long rows, long columns) {
+    for (long r = 0; r < rows; ++r)
+      for (long c = 0; c < columns; ++c) y[r * y_pitch + c] = x[r * x_pitch + c];
+  }
+  template <class Scalar> static void fill(Scalar* y, Scalar value, long n) {
+    for (long i = 0; i < n; ++i) y[i] = value;
+  }
+};
+
 /// y = a + b over n values.
 template <class Device, class Scalar> void add(Scalar* y, const Scalar* a, const Scalar* b, long n) {
-  static_assert(std::same_as<Device, Cpu>, "ops::add: this device's operations are not included");
-  for (long i = 0; i < n; ++i) y[i] = a[i] + b[i];
+  ElementwiseKernels<Device>::add(y, a, b, n);
 }
 
 /// y = x over n values; nothing where they are the same array.
 template <class Device, class Scalar> void copy(Scalar* y, const Scalar* x, long n) {
-  static_assert(std::same_as<Device, Cpu>, "ops::copy: this device's operations are not included");
-  if (y != x && n > 0) std::memmove(y, x, static_cast<std::size_t>(n) * sizeof(Scalar));
+  if (y != x && n > 0) ElementwiseKernels<Device>::copy(y, x, n);
 }
 
-/// Copies `rows` rows of `columns` values between arrays with other row pitches.
+/// Copies `rows` rows of `columns` values between arrays with other row pitches. What lies between the rows is left as it is.
 template <class Device, class Scalar>
 void copy_rows(Scalar* y, long y_pitch, const Scalar* x, long x_pitch, long rows, long columns) {
-  static_assert(std::same_as<Device, Cpu>, "ops::copy_rows: this device's operations are not included");
-  for (long r = 0; r < rows; ++r)
-    for (long c = 0; c < columns; ++c) y[r * y_pitch + c] = x[r * x_pitch + c];
+  ElementwiseKernels<Device>::copy_rows(y, y_pitch, x, x_pitch, rows, columns);
 }
+
+/// y = value over n values.
+template <class Device, class Scalar> void fill(Scalar* y, Scalar value, long n) { ElementwiseKernels<Device>::fill(y, value, n); }
 
 }  // namespace skein::inline SKEIN_ABI::ops

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layer normalisation on the GPU. Forward and the gradient of x: one warp a row. The gradients of weight and bias: sums over columns
+// in two passes, parts of the rows first, in the same order in every run.
+#pragma once
+#include <algorithm>
+#include <cmath>
+
+#include "../../device/cuda/launch.hpp"
+#include "../normalization.hpp"
+#include "pack.hpp"
+
+namespace skein::inline SKEIN_ABI::ops {
+
+namespace cuda {
+struct Plus {
+  template <class T> constexpr T operator()(const T& a, const T& b) const { return a + b; }
+};
+
+template <class Scalar, class Value> struct RowNormalize {
+  RowShape s;
+  const Value* x;
+  const Scalar *weight, *bias;
+  double epsilon;
+  Value* y;
+  Scalar* saved;
+  template <class Lanes> constexpr void operator()(long row, Lanes lanes) const {
+    const Value* in = x + row * s.pitch;
+    Value* out = y + row * s.pitch;
+    const Scalar one_of_n = Scalar(1) / static_cast<Scalar>(s.n);
+    Scalar total = 0, squares = 0;
+    for (long c = lanes.index; c < s.n; c += lanes.count) total += static_cast<Scalar>(in[c]);
+    const Scalar mean = lanes.reduce(total, Plus{}) * one_of_n;
+    for (long c = lanes.index; c < s.n; c += lanes.count) {
+      const Scalar d = static_cast<Scalar>(in[c]) - mean;
+      squares += d * d;
+    }
+    const Scalar inverse = static_cast<Scalar>(1 / std::sqrt(static_cast<double>(lanes.reduce(squares, Plus{}) * one_of_n) + epsilon));
+    for (long c = lanes.index; c < s.pitch; c += lanes.count)
+      out[c] = static_cast<Value>(c < s.n ? (static_cast<Scalar>(in[c]) - mean) * inverse * weight[c] + bias[c] : Scalar(0));
+    if (lanes.index == 0) {
+      saved[2 * row] = mean;
+      saved[2 * row + 1] = inverse;
+    }
+  }
+};
+
+template <class Scalar, class Value> struct RowNormalizeBackward {
+  RowShape s;
+  const Value *x, *dy;
+  const Scalar *weight, *saved;
+  Value* dx;
+  template <class Lanes> constexpr void operator()(long row, Lanes lanes) const {
+    const Value* in = x + row * s.pitch;
+    const Value* g = dy + row * s.pitch;
+    Value* out = dx + row * s.pitch;
+    const Scalar mean = saved[2 * row], inverse = saved[2 * row + 1], one_of_n = Scalar(1) / static_cast<Scalar>(s.n);
+    Scalar sum = 0, product = 0;
+    for (long c = lanes.index; c < s.n; c += lanes.count) {
+      const Scalar scaled = static_cast<Scalar>(g[c]) * weight[c];
+      sum += scaled;
+      product += scaled * ((static_cast<Scalar>(in[c]) - mean) * inverse);
+    }
+    const Scalar average = lanes.reduce(sum, Plus{}) * one_of_n, along = lanes.reduce(product, Plus{}) * one_of_n;
+    for (long c = lanes.index; c < s.pitch; c += lanes.count) {
+      Scalar d = 0;
+      if (c < s.n) d = inverse * (static_cast<Scalar>(g[c]) * weight[c] - average - (static_cast<Scalar>(in[c]) - mean) * inverse * along);
+      out[c] = static_cast<Value>(d);
+    }
+  }
+};
+
+/// Part p of the rows, column c: sums of dy times the normalised x, and of dy. Index p n + c.
+template <class Scalar, class Value> struct NormalizeColumns {
+  RowShape s;
+  const Value *x, *dy;
+  const Scalar* saved;
+  long rows_a_part;
+  Scalar* partial;                                  // (parts, 2, n)
+  constexpr void operator()(long index) const {
+    const long part = quotient(index, s.n), c = index - part * s.n;
+    const long begin = part * rows_a_part, end = begin + rows_a_part < s.rows ? begin + rows_a_part : s.rows;
+    Scalar product = 0, sum = 0;
+    for (long r = begin; r < end; ++r) {
+      const Scalar g = static_cast<Scalar>(dy[r * s.pitch + c]);
+      product += g * ((static_cast<Scalar>(x[r * s.pitch + c]) - saved[2 * r]) * saved[2 * r + 1]);
+      sum += g;
+    }
+    partial[2 * part * s.n + c] = product;
+    partial[(2 * part + 1) * s.n + c] = sum;
+  }
+};
+
+/// Adds up the parts of value i of (2, n): dweight, then dbias.
+template <class Scalar> struct AddColumnParts {
+  long n, parts;
+  const Scalar* partial;
+  Scalar *dweight, *dbias;
+  constexpr void operator()(long i) const {
+    Scalar sum = 0;
+    for (long p = 0; p < parts; ++p) sum += partial[2 * p * n + i];
+    if (i < n) dweight[i] += sum;
+    else dbias[i - n] += sum;
+  }
+};
+
+/// Rows that one thread adds up: enough threads to fill a GPU, at most 256 parts.
+constexpr long rows_a_part(const RowShape& s) {
+  const long least = (s.rows + 255) / 256, wanted = s.rows * s.n / 65536;
+  return std::max({least, std::min(wanted, 256L), 1L});
+}
+constexpr long parts_of(const RowShape& s) { return (s.rows + rows_a_part(s) - 1) / rows_a_part(s); }
+}  // namespace cuda
+
+template <> struct RowNormalizeKernels<Cuda> {
+  template <class Scalar, class Value> static void forward(const RowShape& s, const Value* x, const Scalar* weight, const Scalar* bias, double epsilon,
+                                                           Value* y, Scalar* saved) {
+    skein::cuda::for_each_row(s.rows, cuda::RowNormalize<Scalar, Value>{s, x, weight, bias, epsilon, y, saved});
+  }
+  template <class Scalar, class Value> static void backward(const RowShape& s, const Value* x, const Value* dy, const Scalar* weight,
+                                                            const Scalar* saved, Value* dx, Scalar* dweight, Scalar* dbias, Scalar*) {
+    if (s.rows <= 0) return;
+    const long rows = cuda::rows_a_part(s), parts = cuda::parts_of(s);
+    Scalar* partial = static_cast<Scalar*>(skein::cuda::workspace().get(bytes(s, sizeof(Scalar))));
+    skein::cuda::for_each(parts * s.n, cuda::NormalizeColumns<Scalar, Value>{s, x, dy, saved, rows, partial});
+    skein::cuda::for_each(2 * s.n, cuda::AddColumnParts<Scalar>{s.n, parts, partial, dweight, dbias});
+    if (dx) skein::cuda::for_each_row(s.rows, cuda::RowNormalizeBackward<Scalar, Value>{s, x, dy, weight, saved, dx});
+  }
+  static void prepare(const RowShape& s, std::size_t size) {
+    if (s.rows > 0) skein::cuda::workspace().reserve(bytes(s, size));
+  }
+
+ private:
+  static std::size_t bytes(const RowShape& s, std::size_t size) { return static_cast<std::size_t>(2 * cuda::parts_of(s) * s.n) * size; }
+};
+
+}  // namespace skein::inline SKEIN_ABI::ops
