@@ -87,6 +87,28 @@ TEST_CASE("a float sum does not lose what is small") {
   CHECK(support::close(sum(a.reshape(n / 5, 5), 0)(3), static_cast<float>(n / 5 * static_cast<double>(0.1f)), support::Roundings::sum));
 }
 
+TEMPLATE_TEST_CASE("extremes pass over NaNs, wherever they stand", "", float, double) {
+  using S = TestType;
+  const S none = std::numeric_limits<S>::quiet_NaN();
+  for (long n : {1L, 3L, 20L, 300L})
+    for (long at : {0L, 1L, n - 1}) {
+      if (at >= n || n < 2) continue;
+      sk::Tensor<S, 2> a(sk::dims(n, 3));
+      a = sk::arange(S(3 * n)).reshape(n, 3);
+      a(at, 0) = none;
+      const sk::Tensor<S, 2> turned = a.transpose();
+      const S high = static_cast<S>(3 * (n - 1 - (at == n - 1))), low = at == 0 ? S(3) : S(0);
+      CHECK(max(a(all, 0)) == high);
+      CHECK(min(turned(0)) == low);
+      CHECK(max(a, 0)(0) == high);
+      CHECK(min(turned, 1)(0) == low);
+      CHECK(argmax(a(all, 0)) == n - 1 - (at == n - 1));
+      CHECK(argmin(turned, 1)(0) == (at == 0));
+      CHECK(argmin(a, 0)(0) == (at == 0));
+    }
+  CHECK(argmax(sk::Tensor<S, 1>{none, none}) == 0);
+}
+
 TEST_CASE("nothing sums to zero, and has no largest value") {
   const sk::Tensor<float, 2> none(sk::dims(0, 3));
   CHECK(sum(none) == 0);

@@ -55,8 +55,9 @@ constexpr float random_uniform(std::uint64_t key, std::uint64_t stream, std::uin
   return uniform_from(random_word(key, stream, i));
 }
 
-/// The i-th standard normal of the stream (Box and Muller, in double, so that all compilers agree to the last bits).
-inline float random_normal(std::uint64_t key, std::uint64_t stream, std::uint64_t i) {
+/// The i-th standard normal of the stream (Box and Muller, in double, so that all compilers and devices agree to the last bits;
+/// a GPU's log and cos may differ by an ulp of double, which shows in one float of some hundred million).
+SKEIN_HOST_DEVICE inline float random_normal(std::uint64_t key, std::uint64_t stream, std::uint64_t i) {
   const Philox p = Philox::at(key, stream, i / 2);
   const int half = static_cast<int>(i % 2) * 2;
   const double u = (static_cast<double>(p.word[half]) + 0.5) * 0x1p-32, v = static_cast<double>(p.word[half + 1]) * 0x1p-32;

@@ -63,7 +63,7 @@ template <class S> struct UniformAt {
 template <class S> struct NormalAt {
   std::uint64_t key, stream;
   S mean, deviation;
-  S operator()(long i) const { return mean + deviation * static_cast<S>(random_normal(key, stream, static_cast<std::uint64_t>(i))); }
+  SKEIN_HOST_DEVICE S operator()(long i) const { return mean + deviation * static_cast<S>(random_normal(key, stream, static_cast<std::uint64_t>(i))); }
 };
 }  // namespace functions
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions: sum, mean, max, min, argmax, argmin, norm and dot, of a whole expression or along one axis. They fuse with
 // what they reduce (`sum(a * b)` stores no product) and are computed where they are written: the result of an axis is a
-// tensor, which an expression around it then owns; the whole is a number on the host.
+// tensor, which an expression around it then owns; the whole is a number on the host, for which a GPU is waited.
 #pragma once
 #include "reducer.hpp"
 #include "tensor.hpp"
@@ -162,7 +162,7 @@ template <TensorExpression E> auto min(E&& e, int axis) {
   return detail::reduce_axis_by<detail::MinOf<S>, S>(std::forward<E>(e), axis, false, false, "min");
 }
 
-/// The row-major index of the first largest value.
+/// The row-major index of the first largest value. NaNs are passed over; where all are, the first.
 template <TensorExpression E> long argmax(E&& e) { return detail::arg_all<functions::Greater>(std::forward<E>(e), "argmax"); }
 /// Along one axis: a tensor of indices (long).
 template <TensorExpression E> auto argmax(E&& e, int axis) { return detail::arg_axis<functions::Greater>(std::forward<E>(e), axis, "argmax"); }

@@ -100,11 +100,11 @@ template <> struct Reducer<Cpu> {
     }
   }
 
-  /// The first index at which `better(value, best)` holds against all before it, along a row.
+  /// The first index at which `better(value, best)` holds against all before it, along a row. NaNs are passed over.
   template <class Better, class B> static void arg_row(const B bound, long n, long first, bool& any, typename B::Scalar& best, long& where) {
     for (long i = 0; i < n; ++i) {
       const auto v = bound.template at<Access::strided>(i);
-      if (!any || Better{}(v, best)) {
+      if (!any || Better{}(v, best) || (best != best && v == v)) {
         any = true;
         best = v;
         where = first + i;
@@ -136,6 +136,11 @@ template <> struct Reducer<Cpu> {
   }
 
  private:
+  /// The first batch of a chain: of extremes without its NaNs, which would stay in their lanes.
+  template <class Op, class V> static SKEIN_ALWAYS_INLINE V begin(const V& v) {
+    if constexpr (Op::exact) return typename Op::Combine{}(V(Op::identity), v);
+    else return v;
+  }
   template <class Op, Access A, class B> static SKEIN_ALWAYS_INLINE typename Op::Total row(const B bound, long n) {
     using S = typename B::Scalar;
     using Total = typename Op::Total;
@@ -150,8 +155,8 @@ template <> struct Reducer<Cpu> {
       long i = 0;
       while (n - i >= 4 * W) {
         const long end = i + (n - i < rows_a_chunk * 4 * W ? (n - i) / (4 * W) * (4 * W) : rows_a_chunk * 4 * W);
-        auto a = bound.template batch<A>(i), b = bound.template batch<A>(i + W);
-        auto c = bound.template batch<A>(i + 2 * W), d = bound.template batch<A>(i + 3 * W);
+        auto a = begin<Op>(bound.template batch<A>(i)), b = begin<Op>(bound.template batch<A>(i + W));
+        auto c = begin<Op>(bound.template batch<A>(i + 2 * W)), d = begin<Op>(bound.template batch<A>(i + 3 * W));
         for (i += 4 * W; i < end; i += 4 * W) {
           a = combine(a, bound.template batch<A>(i));
           b = combine(b, bound.template batch<A>(i + W));
@@ -162,7 +167,7 @@ template <> struct Reducer<Cpu> {
         add(W);
       }
       if (n - i >= W) {
-        auto a = bound.template batch<A>(i);
+        auto a = begin<Op>(bound.template batch<A>(i));
         for (i += W; i + W <= n; i += W) a = combine(a, bound.template batch<A>(i));
         a.store_aligned(lanes);
         add(W);
@@ -197,8 +202,8 @@ template <> struct Reducer<Cpu> {
       long i = 0;
       for (; i + 4 * W <= n; i += 4 * W)
         strip(i, 4 * W, [&](B& walk, long count, Total* totals) {
-          auto a = walk.template batch<A>(i), b = walk.template batch<A>(i + W);
-          auto c = walk.template batch<A>(i + 2 * W), d = walk.template batch<A>(i + 3 * W);
+          auto a = begin<Op>(walk.template batch<A>(i)), b = begin<Op>(walk.template batch<A>(i + W));
+          auto c = begin<Op>(walk.template batch<A>(i + 2 * W)), d = begin<Op>(walk.template batch<A>(i + 3 * W));
           walk.advance(N - 2, 1);
           for (long r = 1; r < count; ++r, walk.advance(N - 2, 1)) {
             a = combine(a, walk.template batch<A>(i));
@@ -216,7 +221,7 @@ template <> struct Reducer<Cpu> {
         const long k = n - i < W ? n - i : W;
         const auto read = [&](const B& walk) { return k == W ? walk.template batch<A>(i) : walk.template part<A>(i, k); };
         strip(i, k, [&](B& walk, long count, Total* totals) {
-          auto a = read(walk);
+          auto a = begin<Op>(read(walk));
           walk.advance(N - 2, 1);
           for (long r = 1; r < count; ++r, walk.advance(N - 2, 1)) a = combine(a, read(walk));
           a.store_aligned(lanes);
