@@ -11,8 +11,10 @@
 
 namespace skein::inline SKEIN_ABI::data {
 
-/// The samples of one rank in one step. `count` may be 0 on a rank that has none left; the step is still taken by all ranks.
-template <class Scalar = float> struct Batch {
+/// The samples of one rank in one step, in memory of Device (a Loader's: the host's). `count` may be 0 on a rank that has none left;
+/// the step is still taken by all ranks.
+template <class Scalar = float, class Device = Cpu> struct Batch {
+  using device = Device;
   const Scalar* x = nullptr;                              ///< sample i at x + i * pitch; gaps are zero
   long pitch = 0;                                         ///< sample_pitch(sample)
   Extents sample{};                                       ///< extents of one sample
@@ -25,13 +27,14 @@ template <class Scalar = float> struct Batch {
   long global_count = 0;                                  ///< samples of this step over all ranks
   std::int64_t first = 0;                                 ///< position of sample 0 in the epoch, over all ranks: keys dropout
   std::int64_t epoch = 0, step = 0;
+  int held = 0;                                           ///< so many more batches may be asked for before these samples are overwritten
 
   const Scalar* row(long i) const { return x + i * pitch; }
   const Scalar* target(long i) const { return targets + i * target_pitch; }
 
   /// The samples as a tensor: (count, height, width, channels), (count, length), ... Throws ShapeError where Rank is not that of
   /// the samples plus one.
-  template <int Rank> TensorView<const Scalar, Rank, Cpu> view() const {
+  template <int Rank> TensorView<const Scalar, Rank, Device> view() const {
     if (Rank != sample.rank + 1)
       throw ShapeError("batch: samples of rank " + std::to_string(sample.rank) + " make a tensor of rank " +
                        std::to_string(sample.rank + 1) + ", not of " + std::to_string(Rank));
@@ -43,7 +46,7 @@ template <class Scalar = float> struct Batch {
     return {x, extents, strides};
   }
   /// The target vectors as a matrix, (count, target_length).
-  TensorView<const Scalar, 2, Cpu> target_view() const { return {targets, dims(count, target_length), dims(target_pitch, 1)}; }
+  TensorView<const Scalar, 2, Device> target_view() const { return {targets, dims(count, target_length), dims(target_pitch, 1)}; }
 };
 
 }  // namespace skein::inline SKEIN_ABI::data

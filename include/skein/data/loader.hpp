@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "../core/workers.hpp"
-#include "../device/memory.hpp"
 #include "batch.hpp"
+#include "host_memory.hpp"
 #include "partition.hpp"
 #include "permutation.hpp"
 #include "view.hpp"
@@ -41,6 +41,8 @@ struct LoaderOptions {
   LastBatch last = LastBatch::keep;
   Prefetch prefetch = Prefetch::automatic;
   int busy_threads = 1;                                   ///< threads that compute meanwhile (all ranks' on these cores)
+  HostMemory memory{};                                    ///< what the batches are staged in
+  int held = 0;                                           ///< so many batches stay as they are while later ones are asked for
 };
 
 /// A place between two steps: the next batch is that of `step` in `epoch`. What a checkpoint keeps.
@@ -70,8 +72,9 @@ template <class Scalar = float> class Loader {
     capacity_ = std::max<long>(capacity_, 1);
     prefetching_ = options_.prefetch == Prefetch::on ||
                    (options_.prefetch == Prefetch::automatic && available_cores() > options_.busy_threads);
-    slots_.reserve(slots);
-    for (int i = 0; i < (prefetching_ ? slots : 1); ++i) slots_.emplace_back(data_, capacity_);
+    const int count = (prefetching_ ? slots : 1) + options_.held;
+    slots_.reserve(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i) slots_.emplace_back(data_, capacity_, options_);
     if (prefetching_) thread_ = std::thread([this] { serve(); });
   }
   Loader(const Loader&) = delete;
@@ -171,26 +174,27 @@ template <class Scalar = float> class Loader {
   static constexpr int slots = 3;                         // one in use, two ahead: the thread is woken every other step
 
   struct Slot {
-    Slot(const DatasetView& data, long capacity)
-        : x(static_cast<std::size_t>(capacity * sample_pitch(data.sample_extents()))),
+    Slot(const DatasetView& data, long capacity, const LoaderOptions& options)
+        : x(static_cast<std::size_t>(capacity * sample_pitch(data.sample_extents())), options.memory),
           indices(static_cast<std::size_t>(capacity)) {
       batch.sample = data.sample_extents();
       batch.pitch = sample_pitch(batch.sample);
       batch.x = x.data();
       batch.indices = indices.data();
+      batch.held = options.held;
       if (data.target().kind == TargetKind::label) {
-        labels = Arena<std::int32_t>(static_cast<std::size_t>(capacity));
+        labels = HostArray<std::int32_t>(static_cast<std::size_t>(capacity), options.memory);
         batch.labels = labels.data();
       } else if (data.target().kind == TargetKind::vector) {
         batch.target_length = data.target().count;
         batch.target_pitch = row_pitch(batch.target_length);
-        targets = Arena<Scalar>(static_cast<std::size_t>(capacity * batch.target_pitch));
+        targets = HostArray<Scalar>(static_cast<std::size_t>(capacity * batch.target_pitch), options.memory);
         batch.targets = targets.data();
       }
     }
-    Arena<Scalar> x, targets;
-    Arena<std::int32_t> labels;
-    Arena<std::int64_t> indices;
+    HostArray<Scalar> x, targets;
+    HostArray<std::int32_t> labels;
+    HostArray<std::int64_t> indices;
     Batch<Scalar> batch;
   };
 
@@ -238,6 +242,7 @@ template <class Scalar = float> class Loader {
     ready_.wait(lock, [&] { return !filling_; });
     order_ = order(epoch);
     epoch_ = epoch;
+    shift_ = last_ + 1 - step;                            // the slots go round over epochs too: what is held stays held
     filled_ = taken_ = step;
     error_ = nullptr;
     active_ = true;
@@ -247,10 +252,11 @@ template <class Scalar = float> class Loader {
 
   const Batch<Scalar>& take(std::int64_t epoch, std::int64_t step) {
     const auto start = std::chrono::steady_clock::now();
-    Slot& slot = slots_[prefetching_ ? static_cast<std::size_t>(step % slots) : 0];
+    Slot& slot = slot_of(step);
     std::unique_lock lock(mutex_);
     if (!active_ || epoch_ != epoch || taken_ > step)
       throw ArgumentError("loader: two loops over epochs of one loader are mixed: finish one before the next begins");
+    last_ = shift_ + step;
     if (!prefetching_) {
       stage(slot, epoch, step);
     } else {
@@ -274,6 +280,7 @@ template <class Scalar = float> class Loader {
     std::lock_guard lock(mutex_);
     active_ = false;
   }
+  Slot& slot_of(std::int64_t step) { return slots_[static_cast<std::size_t>((shift_ + step) % static_cast<std::int64_t>(slots_.size()))]; }
 
   /// The prefetch thread: fills free slots in order, sleeps otherwise.
   void serve() {
@@ -286,7 +293,7 @@ template <class Scalar = float> class Loader {
       lock.unlock();
       std::exception_ptr error;
       try {
-        stage(slots_[static_cast<std::size_t>(step % slots)], epoch_, step);
+        stage(slot_of(step), epoch_, step);
       } catch (...) {
         error = std::current_exception();
       }
@@ -313,6 +320,7 @@ template <class Scalar = float> class Loader {
   std::condition_variable work_, ready_;
   Permutation order_{0};
   std::int64_t epoch_ = 0, filled_ = 0, taken_ = 0;
+  std::int64_t shift_ = 0, last_ = -1;                    // step s is in slot (shift_ + s); the last that was served, counted so
   bool active_ = false, filling_ = false, stop_ = false;
   std::exception_ptr error_;
   std::thread thread_;

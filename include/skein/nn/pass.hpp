@@ -2,7 +2,8 @@
 // Pass: one model's forward, loss and backward over a batch, by the workers of a rank. Owns what a pass remembers
 // (activations, scratch, derived weights, the other workers' gradients), made once for the largest batch; a step allocates
 // nothing. Two executors: layer by layer over the whole batch (gradients become ready early, from the back), or depth-first
-// by blocks of samples (small networks stay in the cache; gradients are ready at the end).
+// by blocks of samples (small networks stay in the host's cache; gradients are ready at the end). A device of its own runs layer by
+// layer, given its work by one host thread that waits for nothing; only sums() does.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -13,9 +14,12 @@
 #include "../core/error.hpp"
 #include "../core/workers.hpp"
 #include "../device/memory.hpp"
+#include "../ops/elementwise.hpp"
+#include "../ops/step_scale.hpp"
 #include "loss/loss.hpp"
 #include "model.hpp"
 #include "pass_options.hpp"
+#include "step_memory.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -32,14 +36,15 @@ template <class Model, class Loss> class Pass {
 
   /// Makes all memory. Throws ArgumentError for options that the network cannot have.
   Pass(Model& model, Loss loss, PassOptions options)
-      : model_(&model), loss_(std::move(loss)), options_(checked(options)), workers_(std::make_unique<Workers>(options_.threads)),
-        capacity_(depth_first() ? options_.block : options_.batch) {
+      : model_(&model), loss_(std::move(loss)), options_(checked(options)), memory_(model.where()),
+        workers_(std::make_unique<Workers>(on_host<Device> ? options_.threads : 1)), capacity_(depth_first() ? options_.block : options_.batch) {
+    const Device where = model.where();
     const int threads = workers_->size(), sets = depth_first() ? threads : 1;
-    for (int i = 0; i < sets; ++i) sets_.emplace_back(capacity_);
-    for (int w = 1; w < threads; ++w) partial_.emplace_back(static_cast<std::size_t>(sizes.stored + gradient_tail));
-    for (int w = 0; w < threads; ++w) workspace_.emplace_back(static_cast<std::size_t>(sizes.workspace + 16));
-    outputs_ = Arena<Scalar, Device>(static_cast<std::size_t>(options_.batch * output_pitch));
-    derived_ = Arena<Scalar, Device>(static_cast<std::size_t>(sizes.derived));
+    for (int i = 0; i < sets; ++i) sets_.emplace_back(capacity_, where);
+    for (int w = 1; w < threads; ++w) partial_.emplace_back(static_cast<std::size_t>(sizes.stored + gradient_tail), where);
+    for (int w = 0; w < threads; ++w) workspace_.emplace_back(static_cast<std::size_t>(sizes.workspace + 16), where);
+    outputs_ = Arena<Scalar, Device>(static_cast<std::size_t>(options_.batch * output_pitch), where);
+    derived_ = Arena<Scalar, Device>(static_cast<std::size_t>(sizes.derived), where);
     exchange_ = Arena<double>(static_cast<std::size_t>(threads * exchange_size));
     states_ = std::make_unique<State[]>(static_cast<std::size_t>(threads));
     for (int w = 0; w < threads; ++w) make_run(w);
@@ -63,6 +68,8 @@ template <class Model, class Loss> class Pass {
   /// Forward, loss, backward. The gradients of the rank are in model().gradients() afterwards: those of the sum of losses
   /// times call.scale. Batch: anything with x, pitch, labels or targets, target_pitch, count, first (data::Batch).
   template <class Batch> nn::LossSums forward_backward(const Batch& batch, PassCall call) {
+    [[maybe_unused]] const auto here = memory_.enter();
+    begin(batch, call);
     const bool folded = reduced_;                   // the last call's partial gradients are in the model's already
     workers_->run([&](Worker& w) {
       if (call.accumulate && folded && w.index > 0) partial_[static_cast<std::size_t>(w.index - 1)].clear();
@@ -80,6 +87,8 @@ template <class Model, class Loss> class Pass {
   }
   /// Forward and loss in evaluation phase; outputs() holds the outputs.
   template <class Batch> nn::LossSums evaluate(const Batch& batch) {
+    [[maybe_unused]] const auto here = memory_.enter();
+    begin(batch, {});
     workers_->run([&](Worker& w) { evaluate(w, batch); });
     return sums();
   }
@@ -88,6 +97,13 @@ template <class Model, class Loss> class Pass {
   static constexpr double nominal_weight(long samples) {
     const double n = static_cast<double>(samples > 0 ? samples : 1);
     return Loss::target == nn::Target::vector ? n * static_cast<double>(width) : n;
+  }
+
+  /// What the device reads of a step, beside the batch. The calling thread has entered memory().
+  nn::StepMemory<Device>& memory() { return memory_; }
+  /// Before the parts: the numbers of the step go to the device. Does not wait.
+  template <class Batch> void begin(const Batch& batch, const PassCall& call) {
+    if constexpr (!on_host<Device>) memory_.begin({.key = call.key, .global_first = static_cast<std::uint64_t>(batch.first)});
   }
 
   // ---- the parts, called by every worker inside one parallel region ----------------------------------------------------
@@ -110,9 +126,12 @@ template <class Model, class Loss> class Pass {
     s.run.context.key = call.key;
     s.run.context.worker = w;
     s.run.context.phase = nn::Phase::training;
+    if constexpr (!on_host<Device>) s.run.context.values = memory_.values();
     if (!call.accumulate) {
       s.sums = {};
-      for (const plan::Range& r : cleared_) std::fill(s.run.gradients + r.begin, s.run.gradients + r.end, Scalar(0));
+      memory_.clear_sums();
+      for (const plan::Range& r : cleared_)
+        Memory<Device>::clear(s.run.gradients + r.begin, static_cast<std::size_t>(r.end - r.begin) * sizeof(Scalar), model_->where());
     }
     if (w.index == 0) {
       hooks_ = hooks;
@@ -144,10 +163,15 @@ template <class Model, class Loss> class Pass {
     for (int w = 0; w < workers_->size(); ++w) states_[static_cast<std::size_t>(w)].progress.store(nothing_ready, std::memory_order_relaxed);
   }
 
-  template <class Batch> void evaluate(const Worker& w, const Batch& batch) {
+  /// The sums are those of this batch, or with `accumulate` those of the last calls too.
+  template <class Batch> void evaluate(const Worker& w, const Batch& batch, bool accumulate = false) {
     State& s = states_[static_cast<std::size_t>(w.index)];
     refresh(w);
-    s.sums = {};
+    if (!accumulate) {
+      s.sums = {};
+      memory_.clear_sums();
+    }
+    if constexpr (!on_host<Device>) s.run.context.values = memory_.values();
     s.run.context.worker = w;
     s.run.context.phase = nn::Phase::evaluation;
     s.run.context.ready_hook = nullptr;
@@ -166,15 +190,17 @@ template <class Model, class Loss> class Pass {
     }
   }
 
-  /// Sums of loss, weight and hits of this rank's last call (or accumulated calls).
+  /// Sums of loss, weight and hits of this rank's last call (or accumulated calls). Waits for a device that has them.
   nn::LossSums sums() const {
     nn::LossSums all;
+    if constexpr (!on_host<Device>) return memory_.read_sums();
     for (int w = 0; w < workers_->size(); ++w) all += states_[static_cast<std::size_t>(w)].sums;
     return all;
   }
 
   /// Whatever layers want to have before step 1 for a batch of this size (primitives); call once for each size to come.
   void prepare(long batch) {
+    [[maybe_unused]] const auto here = memory_.enter();
     workers_->run([&](Worker& w) {
       State& s = states_[static_cast<std::size_t>(w.index)];
       const auto [lo, hi] = w.slice(batch);
@@ -196,10 +222,11 @@ template <class Model, class Loss> class Pass {
   static constexpr long exchange_size = 4096;       // doubles a worker: sums of a normalisation layer
 
   struct Set {                                      // activations of one rank, or of one worker (depth-first)
-    explicit Set(long n)
-        : saved(static_cast<std::size_t>(sizes.saved * n)), scratch(static_cast<std::size_t>(sizes.scratch * n)),
-          input(static_cast<std::size_t>(nn::whole_line(input_pitch) * n)), gradient(static_cast<std::size_t>(nn::whole_line(output_pitch) * n)),
-          shared(static_cast<std::size_t>(sizes.shared)), saved_bytes(static_cast<std::size_t>(sizes.saved_bytes * n)) {}
+    Set(long n, Device where)
+        : saved(static_cast<std::size_t>(sizes.saved * n), where), scratch(static_cast<std::size_t>(sizes.scratch * n), where),
+          input(static_cast<std::size_t>(nn::whole_line(input_pitch) * n), where),
+          gradient(static_cast<std::size_t>(nn::whole_line(output_pitch) * n), where),
+          shared(static_cast<std::size_t>(sizes.shared), where), saved_bytes(static_cast<std::size_t>(sizes.saved_bytes * n), where) {}
     Arena<Scalar, Device> saved, scratch, input, gradient, shared;
     Arena<std::byte, Device> saved_bytes;
   };
@@ -213,6 +240,10 @@ template <class Model, class Loss> class Pass {
 
   static PassOptions checked(PassOptions o) {
     if (o.batch <= 0) throw ArgumentError("Pass: .batch must be given: the most samples of this rank in one step");
+    if (!on_host<Device> && o.execution == Execution::depth_first)
+      throw ArgumentError("Pass: depth-first blocks keep samples in the host's cache; on " + std::string(Device::name) +
+                          " a network runs layer by layer: leave .execution as it is");
+    if (!on_host<Device>) o.execution = Execution::layer_wise;
     if (o.execution == Execution::automatic)
       o.execution = nn::prefers_depth_first(sizes) ? Execution::depth_first : Execution::layer_wise;
     if (o.execution == Execution::depth_first && sizes.couples_batch)
@@ -260,15 +291,16 @@ template <class Model, class Loss> class Pass {
   template <class Batch> const Scalar* input(State& s, const Batch& batch, long lo, long hi) {
     if (batch.pitch == input_pitch) return batch.x + lo * input_pitch;
     Scalar* to = s.set->input.data() + s.run.context.first * input_pitch;
-    for (long i = 0; i < hi - lo; ++i)
-      for (long c = 0; c < Input::count; ++c) to[i * input_pitch + c] = batch.x[(lo + i) * batch.pitch + c];
+    ops::copy_rows<Device>(to, input_pitch, batch.x + lo * batch.pitch, batch.pitch, hi - lo, static_cast<long>(Input::count));
     return to;
   }
 
   // Not inlined: the tree of layers is compiled once, not for each executor and phase.
   template <class Batch> SKEIN_NOINLINE const Scalar* forward_loss(State& s, const Batch& batch, long lo, long hi, Scalar* gradient, double scale) {
+    static_assert(std::same_as<DeviceOf<Batch>, Device>,
+                  "Pass: the batch must be in the memory of the model's device: train::Stepper brings it there");
     s.run.batch = hi - lo;
-    s.run.context.global_first = static_cast<std::uint64_t>(batch.first + lo);
+    s.run.context.global_first = static_cast<std::uint64_t>((on_host<Device> ? batch.first : 0) + lo);    // else in values()
     Scalar* y = outputs_.data() + lo * output_pitch;
     const Scalar* x = input(s, batch, lo, hi);
     const Scalar* at = Root::forward(s.run, nn::At{}, x, y);
@@ -289,6 +321,10 @@ template <class Model, class Loss> class Pass {
     call.scale = static_cast<Scalar>(scale);
     call.gradient = gradient;
     call.first = lo;
+    if constexpr (!on_host<Device>) {
+      call.sums = memory_.sums();
+      call.values = memory_.values();
+    }
     s.sums += loss_(call);
     return x;
   }
@@ -356,6 +392,7 @@ template <class Model, class Loss> class Pass {
     }
   }
   void write_tail() {
+    if constexpr (!on_host<Device>) return ops::write_sums<Device>(memory_.sums(), gradients(0) + sizes.stored);
     const nn::LossSums all = sums();
     Scalar* tail = gradients(0) + sizes.stored;
     tail[0] = static_cast<Scalar>(all.loss);
@@ -363,6 +400,7 @@ template <class Model, class Loss> class Pass {
     tail[2] = static_cast<Scalar>(all.correct);
   }
   void add_partials(long begin, long end) {
+    if constexpr (!on_host<Device>) return;         // one worker
     Scalar* to = gradients(0);
     for (int w = 1; w < workers_->size(); ++w) {
       const Scalar* from = gradients(w);
@@ -373,6 +411,7 @@ template <class Model, class Loss> class Pass {
   Model* model_;
   Loss loss_;
   PassOptions options_;
+  nn::StepMemory<Device> memory_;
   std::unique_ptr<Workers> workers_;
   long capacity_;
   std::vector<Set> sets_;

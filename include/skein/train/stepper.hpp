@@ -13,6 +13,7 @@
 #include "../nn/pass.hpp"
 #include "../optim/state.hpp"
 #include "../parallel/policy.hpp"
+#include "step_device.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
@@ -23,6 +24,7 @@ struct StepOptions {
   bool accumulate = false;                          ///< add to the gradients of the call before
   bool update = true;                               ///< false: gradients only (all but the last call of an accumulation)
   std::uint64_t key = 0;                            ///< of this step's random numbers
+  bool graph = true;                                ///< may the step be captured and replayed, where the device has such
 };
 
 template <class Model, class Loss, class Optimizer, class Policy = parallel::Alone> class Stepper {
@@ -34,10 +36,13 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   static constexpr long Width = Model::output_extents.count(), OutputPitch = sample_pitch(Model::output_extents);
   using Replica = parallel::Replica<Scalar, Device>;
   using Strand = decltype(std::declval<const Policy&>().bind(std::declval<const Replica&>()));
+  /// nn::LossSums, or (on a device of its own) what becomes those when somebody asks, who waits then.
+  using Sums = typename StepDevice<Scalar, Device>::Sums;
 
   /// Initial weights are agreed here: all ranks make their Stepper at the same time.
   Stepper(Model& model, Loss loss, const Optimizer& optimizer, const Policy& policy)
-      : model_(&model), loss_(std::move(loss)), optimizer_(optimizer, Model::program, model.where()), strand_(policy.bind(replica(model))) {
+      : model_(&model), loss_(std::move(loss)), optimizer_(optimizer, Model::program, model.where()), strand_(policy.bind(replica(model))),
+        device_(model.where()) {
     strand_.start();
     (void)model.parameters();                       // they may have come from another rank
   }
@@ -49,7 +54,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
         options.threads == asked_.threads)
       return;
     asked_ = options;
+    device_.forget();
     pass_ = std::make_unique<Pass<Model, Loss>>(*model_, loss_, options);
+    device_.reserve(options.batch * Pass<Model, Loss>::input_pitch, Loss::target == nn::Target::label ? options.batch : 0,
+                    Loss::target == nn::Target::vector ? options.batch * std::max(row_pitch(Width), OutputPitch) : 0);
     const int n = pass_->workers().size();
     gradients_.clear();
     for (int w = 0; w < n; ++w) gradients_.push_back(pass_->gradients(w));
@@ -58,9 +66,11 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   }
 
   /// One step on this rank's samples of a batch: forward, loss, backward, the policy's exchange, the optimizer. Returns the sums
-  /// over all ranks. Allocates nothing. Batch: see Pass.
-  template <class Batch> nn::LossSums step(const Batch& batch, const StepOptions& options = {}) {
-    check_labels(batch);
+  /// over all ranks. Allocates nothing, and waits for no device. Batch: see Pass; in the host's memory, or the device's.
+  template <class Batch> Sums step(const Batch& given, const StepOptions& options = {}) {
+    check_labels(given);
+    [[maybe_unused]] const auto here = pass_->memory().enter();
+    const auto& batch = device_.stage(given);
     const double nominal = accumulated_ == 0 ? Pass<Model, Loss>::nominal_weight(batch.global_count) : nominal_;
     nominal_ = nominal;
     const PassCall call{.scale = 1 / nominal, .accumulate = options.accumulate, .key = options.key};
@@ -76,26 +86,48 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     }
     const double lr = static_cast<double>(optimizer_.optimizer().lr) * options.lr_factor;
     if (options.update) ++step_;
-    pass_->workers().run([&](Worker& w) {
-      pass_->forward_backward(w, batch, call, hooks);
-      w.barrier();
-      if (w.index == 0) settle(exchange);
-      if (!options.update) return;
-      w.barrier();
-      optimize(w, exchange, lr, options.clip_norm);
-    });
+    device_.run(
+        pass_->memory(), options.graph && capturable(exchange),
+        [&] { return kind(batch, call, nominal, options); },
+        [&] { pass_->begin(batch, call); },
+        [&] {
+          pass_->workers().run([&](Worker& w) {
+            pass_->forward_backward(w, batch, call, hooks);
+            w.barrier();
+            if (w.index == 0) settle(exchange);
+            if (!options.update) return;
+            w.barrier();
+            optimize(w, exchange, lr, options.clip_norm);
+          });
+        },
+        [&] { if (options.update) optimize(Worker{}, exchange, lr, options.clip_norm); });
+    device_.finish();
     accumulated_ = options.update ? 0 : accumulated_ + 1;
-    if (!options.update) return sums_;
+    if (!options.update) return result(false);
+    if constexpr (on_host<Device>) device_.add(sums_);
     (void)model_->parameters();                     // they have changed
     if (strand_.after_step(step_)) (void)model_->parameters();
-    return sums_;
+    return result(exchange);
   }
 
-  /// Forward and loss of this rank's samples, in evaluation phase. Sums are of this rank alone.
-  template <class Batch> nn::LossSums evaluate(const Batch& batch) {
-    check_labels(batch);
-    return pass_->evaluate(batch);
+  /// Forward and loss of this rank's samples, in evaluation phase. Sums are of this rank alone: of this batch, or with `accumulate`
+  /// of those before it too.
+  template <class Batch> Sums evaluate(const Batch& given, bool accumulate = false) {
+    check_labels(given);
+    [[maybe_unused]] const auto here = pass_->memory().enter();
+    const auto& batch = device_.stage(given);
+    pass_->begin(batch, {});
+    pass_->workers().run([&](Worker& w) { pass_->evaluate(w, batch, accumulate); });
+    device_.finish();
+    if constexpr (on_host<Device>) sums_ = pass_->sums();
+    return result(false);
   }
+
+  /// Sums of all updates since set_totals(), over all ranks. Waits for a device that has them.
+  nn::LossSums totals() const { return device_.totals(); }
+  void set_totals(const nn::LossSums& sums) { device_.set_totals(sums); }
+  /// The part that is the device's: how the step is launched.
+  const StepDevice<Scalar, Device>& device() const { return device_; }
 
   /// Threads that a rank gets by default: the cores it may use, shared with the other ranks of this machine that use the same.
   int threads() const {
@@ -116,8 +148,11 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   /// Optimizer steps so far.
   std::int64_t steps() const { return step_; }
   void set_steps(std::int64_t n) { step_ = n; }
-  /// The gradient norm of the last step that was clipped; 0 before.
-  double gradient_norm() const { return norm_; }
+  /// The gradient norm of the last step that was clipped; 0 before. Waits for a device that has it.
+  double gradient_norm() const {
+    if constexpr (on_host<Device>) return norm_;
+    else return step_ > 0 ? device_.read_scale().norm : 0;
+  }
 
  private:
   struct Segment {
@@ -136,9 +171,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     return r;
   }
 
-  /// Before the parallel region: an exception in the midst of it would leave the other workers waiting.
+  /// Before the parallel region: an exception in the midst of it would leave the other workers waiting. Labels that are on a device
+  /// already are their owner's care.
   template <class Batch> void check_labels(const Batch& batch) const {
-    if constexpr (Loss::target == nn::Target::label) {
+    if constexpr (Loss::target == nn::Target::label && std::same_as<DeviceOf<Batch>, Cpu>) {
       std::optional<std::int32_t> ignore;
       if constexpr (requires { loss_.ignore_label; }) ignore = loss_.ignore_label;
       if (batch.labels) nn::check_labels(batch.labels, batch.count, Width, ignore);
@@ -159,16 +195,51 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   /// Worker 0, all workers have ended backward: gradients and sums become those of all ranks.
   void settle(bool exchange) {
     pass_->finish();
+    if (exchange) strand_.finish_gradients();
+    if constexpr (!on_host<Device>) return;         // the sums stay there
     if (!exchange) {
       sums_ = pass_->sums();
       return;
     }
-    strand_.finish_gradients();
     const Scalar* tail = model_->gradient_arena().data + Model::sizes.stored;
     sums_ = {static_cast<double>(tail[0]), static_cast<double>(tail[1]), static_cast<double>(tail[2])};
   }
 
+  /// All that a captured step bakes in.
+  template <class Batch> StepKind kind(const Batch& batch, const PassCall& call, double nominal, const StepOptions& options) const {
+    return {batch.x, batch.labels, batch.targets, batch.pitch, batch.target_pitch, batch.count, nominal, options.clip_norm,
+            strand_.gradient_factor(), call.accumulate, options.update};
+  }
+  /// Collectives within a step must be such that the device's stream can keep them: their strand says `capturable`.
+  bool capturable(bool exchange) {
+    if constexpr (on_host<Device>) return false;
+    else if constexpr (requires { Strand::capturable; }) return !exchange || Strand::capturable;
+    else return !exchange;
+  }
+  Sums result([[maybe_unused]] bool exchanged) {
+    if constexpr (on_host<Device>) return sums_;
+    else return exchanged ? device_.result(nullptr, tail()) : device_.result(pass_->memory().sums(), nullptr);
+  }
+  Scalar* tail() { return model_->gradient_arena().data + Model::sizes.stored; }
+
   void optimize(const Worker& w, bool exchanged, double lr, double clip) {
+    if constexpr (!on_host<Device>) return optimize_there(exchanged, lr, clip);
+    else optimize_here(w, exchanged, lr, clip);
+  }
+  /// Where the sums are known to the device alone: it makes the factor, and the pass reads that.
+  void optimize_there(bool exchanged, double lr, double clip) {
+    [[maybe_unused]] const auto arguments = device_.arguments(pass_->memory());
+    optim::StepCall<Scalar> call;
+    call.step = step_;
+    call.lr = lr;
+    call.gradients = gradients_.data();
+    if (clip > 0) optimizer_.sum_of_squares(call, 0, Model::sizes.stored, device_.squares());
+    device_.settle(exchanged ? nullptr : pass_->memory().sums(), tail(),
+                   {.nominal = strand_.gradient_factor() * nominal_, .squares = clip > 0 ? device_.squares() : nullptr, .clip_norm = clip});
+    call.scale = device_.scale();
+    optimizer_.update(const_cast<Scalar*>(std::as_const(*model_).parameters().data), call, 0, Model::sizes.stored);
+  }
+  void optimize_here(const Worker& w, bool exchanged, double lr, double clip) {
     optim::StepCall<Scalar> call;
     call.step = step_;
     call.lr = lr;
@@ -203,6 +274,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   Loss loss_;
   optim::BoundOptimizer<Optimizer, Scalar, Device> optimizer_;
   Strand strand_;
+  StepDevice<Scalar, Device> device_;
   PassOptions asked_{};
   std::unique_ptr<Pass<Model, Loss>> pass_;
   std::vector<const Scalar*> gradients_;

@@ -30,8 +30,11 @@ class Workspace {
     return memory_.data();
   }
   std::size_t size() const { return memory_.size(); }
+  /// Where it is now: what was captured with another address is void.
+  const void* data() const { return memory_.data(); }
   /// From now on (while a step is captured, say) growing is an error.
   void seal(bool sealed = true) { sealed_ = sealed; }
+  bool sealed() const { return sealed_; }
 
  private:
   Arena<std::byte, Cuda> memory_;

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers of a step and its sums in the memory of a GPU. The numbers stand at the front of the block of the step's arguments,
+// so that one asynchronous copy brings both (device/cuda/arguments.hpp).
+#pragma once
+#include "../../device/cuda/arguments.hpp"
+#include "../../device/cuda/workspace.hpp"
+#include "../step_memory.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+template <> class StepMemory<Cuda> {
+ public:
+  explicit StepMemory(Cuda where = {}) : where_(where), arguments_(1024, where), sums_(4, where) {}
+
+  using Here = cuda::UseDevice;
+  Here enter() const { return Here(where_); }
+
+  /// Writes and, unless the step is captured or replayed, uploads. Does not wait.
+  void begin(const ops::StepValues& values) {
+    arguments_.begin();
+    values_ = arguments_.put(values);
+    if (!held_) upload();
+  }
+  const ops::StepValues* values() const { return values_; }
+  double* sums() { return sums_.data(); }
+  void clear_sums() { sums_.clear(); }
+  /// Blocks: the sums as they are when all that the stream was given is done.
+  LossSums read_sums() const {
+    double s[3];
+    Memory<Cuda>::to_host(s, sums_.data(), sizeof s, where_);
+    return {s[0], s[1], s[2]};
+  }
+
+  /// While it lives, begin() does not upload: more arguments come, and upload() is called when they are complete.
+  class Hold {
+   public:
+    explicit Hold(StepMemory& m) : memory_(m) { memory_.held_ = true; }
+    ~Hold() { memory_.held_ = false; }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    StepMemory& memory_;
+  };
+  void upload() { arguments_.upload(cuda::stream(where_)); }
+  cuda::Arguments& arguments() { return arguments_; }
+  Cuda where() const { return where_; }
+  /// Of the libraries, on the calling thread: what the layers' prepare() has reserved.
+  long workspace_bytes() const {
+    const auto here = enter();
+    return static_cast<long>(cuda::workspace().size());
+  }
+
+ private:
+  Cuda where_;
+  cuda::Arguments arguments_;
+  Arena<double, Cuda> sums_;
+  const ops::StepValues* values_ = nullptr;
+  bool held_ = false;
+};
+
+}  // namespace skein::inline SKEIN_ABI::nn

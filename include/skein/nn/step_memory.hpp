@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a pass keeps where its device reads it: the numbers of the step (ops::StepValues) and the sums of loss, weight and hits.
+// Where the host works itself there is nothing to keep: it hands both over as values. Specialised by device.
+#pragma once
+#include "../device/device.hpp"
+#include "../ops/step_values.hpp"
+#include "loss/loss.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+template <class Device> class StepMemory;
+
+template <> class StepMemory<Cpu> {
+ public:
+  explicit StepMemory(Cpu = {}) {}
+  /// The device's calls go to this one while the result lives.
+  struct Here {};
+  static constexpr Here enter() { return {}; }
+  /// Writes the numbers of the step that begins; the device has them when what follows runs there.
+  static constexpr void begin(const ops::StepValues&) {}
+  static constexpr const ops::StepValues* values() { return nullptr; }
+  static constexpr double* sums() { return nullptr; }
+  static constexpr void clear_sums() {}
+  static constexpr long workspace_bytes() { return 0; }
+};
+
+}  // namespace skein::inline SKEIN_ABI::nn

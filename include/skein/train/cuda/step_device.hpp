@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// A training step on a GPU: staged batches, the step as one CUDA graph for each kind of step (captured after one that was launched
+// kernel by kernel, then replayed with new arguments), and sums that the host fetches when it wants them.
+#pragma once
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../device/cuda/graph.hpp"
+#include "../../nn/cuda/step_memory.hpp"
+#include "../../ops/step_scale.hpp"
+#include "../step_device.hpp"
+#include "staging.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+namespace detail {
+/// The end of a step in one kernel: sums to the epoch's totals, the factor of the gradients.
+template <class Scalar> struct SettleStep {
+  ops::WriteSums<Scalar> write{};                   // sums of this rank alone: to the tail first
+  ops::AddTail<double> add_sums{};
+  ops::AddTail<Scalar> add_tail{};
+  ops::StepScaleCall<Scalar> scale{};
+  SKEIN_HOST_DEVICE void operator()(long) const {
+    for (long i = 0; i < 3; ++i) {
+      if (write.sums) write(i);
+      if (add_sums.tail) add_sums(i);
+      else add_tail(i);
+    }
+    scale(0);
+  }
+};
+
+/// What device memory of a step the host may ask for later.
+template <class Scalar> struct FetchSums {
+  const double* sums = nullptr;                     // of this rank, or
+  const Scalar* tail = nullptr;                     // of all ranks
+  std::uint64_t step = 0;
+};
+}  // namespace detail
+
+template <class Scalar> class StepDevice<Scalar, Cuda> {
+ public:
+  /// The sums of a step that may still run: whoever asks for them waits. Ask before the next step, which overwrites them.
+  class Sums {
+   public:
+    Sums() = default;
+    operator nn::LossSums() const { return device_ ? device_->fetch(from_) : nn::LossSums{}; }
+    /// Waits. Mean loss of the step.
+    double mean() const { return nn::LossSums(*this).mean(); }
+
+   private:
+    friend class StepDevice;
+    Sums(const StepDevice* device, detail::FetchSums<Scalar> from) : device_(device), from_(from) {}
+    const StepDevice* device_ = nullptr;
+    detail::FetchSums<Scalar> from_{};
+  };
+  static constexpr int held = Staging<Scalar>::held;
+  static data::HostMemory host_memory() { return Staging<Scalar>::host_memory(); }
+
+  explicit StepDevice(Cuda where) : where_(where), staging_(where), totals_(4, where), squares_(1, where), scale_(1, where) {}
+
+  void reserve(long scalars, long labels, long targets) {
+    if (staging_.reserve(scalars, labels, targets)) forget();
+  }
+  template <class Batch> decltype(auto) stage(const Batch& batch) {
+    ++step_;
+    staged_ = std::same_as<DeviceOf<Batch>, Cpu>;
+    if constexpr (std::same_as<DeviceOf<Batch>, Cuda>) {
+      return static_cast<const Batch&>(batch);
+    } else {
+      reserve(batch.count * batch.pitch, batch.labels ? batch.count : 0, batch.targets ? batch.count * batch.target_pitch : 0);
+      return staging_.stage(batch);
+    }
+  }
+  void finish() { if (staged_) staging_.finish(); }
+
+  template <class Kind, class Begin, class All, class Host>
+  void run(nn::StepMemory<Cuda>& memory, bool wanted, Kind&& kind, Begin&& begin, All&& all, Host&& host) {
+    mode_ = cuda::ArgumentMode::count;
+    counted_ = 0;
+    if (!wanted) {
+      begin();
+      return all();
+    }
+    if (!captured_.empty() && cuda::workspace().data() != workspace_) forget();      // it has grown: graphs know the old one
+    Captured* c = find(kind());
+    if (!c || c->refused || !c->seen) {
+      begin();
+      all();
+      if (c) c->seen = true, c->bytes = counted_;
+      return;
+    }
+    const nn::StepMemory<Cuda>::Hold held(memory);
+    if (!c->graph) {
+      if (memory.arguments().reserve(c->bytes, where_)) forget_all_but(*c);
+      begin();
+      mode_ = cuda::ArgumentMode::capture;
+      try {
+        c->graph = cuda::Graph::capture(all);
+        workspace_ = cuda::workspace().data();
+      } catch (const DeviceError& e) {              // a layer that waits for the device, say: from now on as before
+        c->refused = true;
+        note_ = std::string("steps are launched kernel by kernel, since they cannot be captured: ") + e.what();
+        mode_ = cuda::ArgumentMode::count;
+        memory.upload();
+        return all();
+      }
+    } else {
+      begin();
+      mode_ = cuda::ArgumentMode::replay;
+      host();
+    }
+    memory.upload();
+    c->graph.launch();
+    ++replays_;
+  }
+  /// Around the optimizer: its arguments go into the block of the captured step, or are counted for one.
+  auto arguments(nn::StepMemory<Cuda>& memory) { return Scope(*this, memory.arguments()); }
+  /// Graphs are void: memory has moved.
+  void forget() { captured_.clear(); }
+
+  // ---- the end of a step, for the Stepper ------------------------------------------------------------------------------
+  const ops::StepScale* scale() const { return scale_.data(); }
+  /// Where the sum of the squares of the gradients belongs.
+  double* squares() { return squares_.data(); }
+  /// `sums`: of this rank alone, or null where the tail has those of all ranks. Makes scale().
+  void settle(const double* sums, Scalar* tail, ops::StepScaleCall<Scalar> call) {
+    call.tail = tail;
+    call.scale = scale_.data();
+    detail::SettleStep<Scalar> end;
+    if (sums) end.write = {sums, tail}, end.add_sums = {sums, totals_.data()};
+    end.add_tail = {tail, totals_.data()};
+    end.scale = call;
+    ops::StepKernels<Cuda>::run(1, end);
+  }
+  Sums result(const double* sums, const Scalar* tail) const { return Sums(this, {sums, tail, step_}); }
+  /// Blocks: what the last update was made with.
+  ops::StepScale read_scale() const {
+    ops::StepScale s;
+    Memory<Cuda>::to_host(&s, scale_.data(), sizeof s, where_);
+    return s;
+  }
+
+  /// Blocks: sums of all updates since set_totals().
+  nn::LossSums totals() const {
+    double t[3];
+    Memory<Cuda>::to_host(t, totals_.data(), sizeof t, where_);
+    return {t[0], t[1], t[2]};
+  }
+  void set_totals(const nn::LossSums& s) {
+    const double t[3] = {s.loss, s.weight, s.correct};
+    Memory<Cuda>::from_host(totals_.data(), t, sizeof t, where_);
+  }
+
+  const std::string& note() const { return note_; }
+  void set_note(std::string note) { note_ = std::move(note); }
+  /// Graphs that are there, and how often one was launched.
+  std::size_t graphs() const {
+    std::size_t n = 0;
+    for (const auto& c : captured_) n += static_cast<bool>(c->graph);
+    return n;
+  }
+  long replays() const { return replays_; }
+
+ private:
+  static constexpr std::size_t most_kinds = 32;     // more are not steps that come again
+  struct Captured {
+    StepKind kind{};
+    bool seen = false, refused = false;
+    std::size_t bytes = 0;                          // of the block of arguments
+    cuda::Graph graph;
+  };
+  class Scope {
+   public:
+    Scope(StepDevice& d, cuda::Arguments& block) : device_(d), inner_(block, d.mode_) {}
+    ~Scope() { device_.counted_ = inner_.counted(); }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    StepDevice& device_;
+    cuda::ArgumentScope inner_;
+  };
+
+  Captured* find(const StepKind& kind) {
+    for (const auto& c : captured_)
+      if (c->kind == kind) return c.get();
+    if (captured_.size() == most_kinds) return nullptr;
+    captured_.push_back(std::make_unique<Captured>());
+    captured_.back()->kind = kind;
+    return captured_.back().get();
+  }
+  /// The block of arguments has moved: other graphs read the old one.
+  void forget_all_but(const Captured& one) {
+    for (auto& c : captured_)
+      if (c.get() != &one) c->graph = {};
+  }
+  nn::LossSums fetch(const detail::FetchSums<Scalar>& from) const {
+    if (from.step != step_) throw ArgumentError("the sums of a step were asked for after the next one: convert them to nn::LossSums before");
+    if (from.sums) {
+      double s[3];
+      Memory<Cuda>::to_host(s, from.sums, sizeof s, where_);
+      return {s[0], s[1], s[2]};
+    }
+    Scalar s[3];
+    Memory<Cuda>::to_host(s, from.tail, sizeof s, where_);
+    return {static_cast<double>(s[0]), static_cast<double>(s[1]), static_cast<double>(s[2])};
+  }
+
+  Cuda where_;
+  Staging<Scalar> staging_;
+  Arena<double, Cuda> totals_, squares_;
+  Arena<ops::StepScale, Cuda> scale_;
+  std::vector<std::unique_ptr<Captured>> captured_;
+  const void* workspace_ = nullptr;
+  cuda::ArgumentMode mode_ = cuda::ArgumentMode::count;
+  std::size_t counted_ = 0;
+  std::uint64_t step_ = 0;
+  long replays_ = 0;
+  bool staged_ = false;
+  std::string note_;
+};
+
+}  // namespace skein::inline SKEIN_ABI::train

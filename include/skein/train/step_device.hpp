@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a training step does otherwise on a device of its own: the batch is brought there, the step may be captured once and
+// replayed, and its sums stay there until somebody wants them. Where the host computes itself there is nothing of that: every
+// function here is empty and costs nothing. Specialised by device.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "../data/batch.hpp"
+#include "../data/host_memory.hpp"
+#include "../nn/step_memory.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+/// What one captured step was captured with: another of these is another step.
+struct StepKind {
+  const void *x = nullptr, *labels = nullptr, *targets = nullptr;
+  long pitch = 0, target_pitch = 0, count = 0;
+  double nominal = 1, clip = 0, gradient_factor = 1;
+  bool accumulate = false, update = true;
+  friend bool operator==(const StepKind&, const StepKind&) = default;
+};
+
+template <class Scalar, class Device> class StepDevice;
+
+template <class Scalar> class StepDevice<Scalar, Cpu> {
+ public:
+  /// What a step returns.
+  using Sums = nn::LossSums;
+  /// So many batches must stay as they are while later ones are asked for; and in what memory they are best.
+  static constexpr int held = 0;
+  static constexpr data::HostMemory host_memory() { return {}; }
+
+  explicit StepDevice(Cpu = {}) {}
+  /// Room for the batches of one call, in scalars and labels.
+  static constexpr void reserve(long, long, long) {}
+  /// The batch where the device reads it; valid until finish().
+  template <class Batch> static const Batch& stage(const Batch& batch) { return batch; }
+  static constexpr void finish() {}
+  /// kind(): the StepKind; begin(), all(): the step; host(): what of all() writes arguments for a captured step.
+  template <class Kind, class Begin, class All, class Host>
+  void run(nn::StepMemory<Cpu>&, bool, Kind&&, Begin&&, All&& all, Host&&) { all(); }
+  /// Around the part of a step whose kernels have arguments that change.
+  struct Arguments {};
+  static constexpr Arguments arguments(nn::StepMemory<Cpu>&) { return {}; }
+  static constexpr void forget() {}
+
+  void add(const nn::LossSums& sums) { totals_ += sums; }
+  nn::LossSums totals() const { return totals_; }
+  void set_totals(const nn::LossSums& sums) { totals_ = sums; }
+  /// Why steps are not captured, in one line; empty where there is nothing to say.
+  static constexpr std::string_view note() { return {}; }
+
+ private:
+  nn::LossSums totals_{};
+};
+
+}  // namespace skein::inline SKEIN_ABI::train
