@@ -43,7 +43,7 @@ template <int N, class... Options> struct Linear {
   template <class In, class Frame> static void forward(Frame& f) { forward_with<In, ops::Keep>(f); }
 
   template <class In, class Frame> static void backward(Frame& f) {
-    if (f.dx) Kernels<In, Frame>::input_gradient(f.batch, f.dy, f.parameters, f.derived, f.workspace, f.dx);
+    input_gradient<In>(f, f.dy);
     parameter_gradients<In>(f, f.dy, row_pitch(N), has_bias);
   }
 
@@ -54,21 +54,43 @@ template <int N, class... Options> struct Linear {
       Kernels<In, Frame>::derive(lo, hi, f.parameters, f.derived);
     }
   }
+  template <class In, class Frame> static void prepare(Frame& f) { prepare_with<In, ops::Keep>(f, has_bias); }
   template <class In, class Frame> static constexpr std::string_view kernel() { return Kernels<In, Frame>::kernel(); }
+  template <class Device, class Activation> static constexpr bool computes_in = ops::dense_computes_in<Device, Activation>;
+
+  // ---- the parts, for composites
 
   template <class In, class Frame> using Kernels =
       ops::Dense<typename Frame::Device, typename Frame::Scalar, static_cast<int>(In::count), N>;
   template <class In> static constexpr long bias_at = In::count * row_pitch(N);
 
+  template <class In, class Frame> static Kernels<In, Frame> kernels(const Frame& f) {
+    return Kernels<In, Frame>(ops::DenseOptions{.tf32 = f.context && f.context->math == Math::tf32});
+  }
+  /// What the products read: the weight and the bias behind it, in the type of the samples.
+  template <class Frame> static const typename Frame::Activation* weights(const Frame& f) {
+    if constexpr (std::is_same_v<typename Frame::Activation, typename Frame::Scalar>) return f.parameters;
+    else return f.weights;
+  }
+  template <class In, class Frame> static const typename Frame::Activation* bias(const Frame& f) {
+    return has_bias ? weights(f) + bias_at<In> : nullptr;
+  }
   template <class In, class Finish, class Frame> static void forward_with(Frame& f) {
-    Kernels<In, Frame>::template forward<Finish>(f.batch, f.x, f.parameters, f.derived,
-                                                 has_bias ? f.parameters + bias_at<In> : nullptr, f.y);
+    kernels<In>(f).template forward<Finish>(f.batch, f.x, weights(f), f.derived, bias<In>(f), f.y);
+  }
+  template <class In, class Finish, class Frame> static void prepare_with(Frame& f, bool sums_bias) {
+    auto* db = sums_bias ? f.gradients + bias_at<In> : nullptr;
+    kernels<In>(f).template prepare<Finish>(f.batch, weights(f), bias<In>(f), f.gradients, db);
+  }
+  /// f.dx where somebody wants it. dy: (batch, row_pitch(N)).
+  template <class In, class Frame> static void input_gradient(Frame& f, const typename Frame::Activation* dy) {
+    if (f.dx) kernels<In>(f).input_gradient(f.batch, dy, weights(f), f.derived, f.workspace, f.dx);
   }
   /// Of the weight, and of the bias where `sums_bias`. dy: (batch, dy_pitch), of this worker's slice.
   template <class In, class Frame>
-  static void parameter_gradients(Frame& f, const typename Frame::Scalar* dy, long dy_pitch, bool sums_bias) {
+  static void parameter_gradients(Frame& f, const typename Frame::Activation* dy, long dy_pitch, bool sums_bias) {
     const auto& context = *f.context;
-    ops::DenseGradients<typename Frame::Scalar> g{
+    ops::DenseGradients<typename Frame::Scalar, typename Frame::Activation> g{
         .batch = f.batch, .x = f.x, .dy = dy, .dw = f.gradients, .accumulate = context.accumulate};
     if (sums_bias) g.db = f.gradients + bias_at<In>;
     if constexpr (splits(static_cast<int>(In::count))) {
@@ -77,12 +99,12 @@ template <int N, class... Options> struct Linear {
         g.x = context.whole(f.x, row_pitch(In::count));
         g.dy = context.whole(dy, dy_pitch);
         context.worker.barrier();
-        Kernels<In, Frame>::gradients(g, {context.worker.index, context.worker.count});
+        kernels<In>(f).gradients(g, {context.worker.index, context.worker.count});
         context.worker.barrier();
         return;
       }
     }
-    Kernels<In, Frame>::gradients(g);
+    kernels<In>(f).gradients(g);
   }
   /// Summing the workers' gradients of a large weight would cost more than the two barriers.
   static constexpr bool splits(int in) { return 1L * in * N >= 64 * 1024 && N > 4; }

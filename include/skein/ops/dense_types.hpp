@@ -9,14 +9,20 @@ namespace skein::inline SKEIN_ABI::ops {
 
 /// What is done to a value of y before it is stored: nothing.
 struct Keep {
-  template <class V> SKEIN_ALWAYS_INLINE V operator()(const V& v) const { return v; }
+  template <class V> SKEIN_ALWAYS_INLINE constexpr V operator()(const V& v) const { return v; }
 };
 
-/// One backward pass of y = x W + b over `batch` samples. Rows are row_pitch apart; dw and db are stored like the parameters.
-template <class Scalar> struct DenseGradients {
+/// What a caller allows beyond the arithmetic of its types. Devices that cannot, do not.
+struct DenseOptions {
+  bool tf32 = false;                                ///< floats may be rounded to TF32 on their way into matrix units
+};
+
+/// One backward pass of y = x W + b over `batch` samples. Rows are row_pitch apart; dw and db are stored like the parameters. Sample is
+/// the type of x and dy: that of the parameters, or one of 16 bits where a device multiplies such into Scalar.
+template <class Scalar, class Sample = Scalar> struct DenseGradients {
   long batch = 0;
-  const Scalar* x = nullptr;
-  const Scalar* dy = nullptr;
+  const Sample* x = nullptr;
+  const Sample* dy = nullptr;
   Scalar* dw = nullptr;
   Scalar* db = nullptr;                             ///< null: no bias, or its sums are made elsewhere
   bool accumulate = false;                          ///< add to what dw and db hold

@@ -11,10 +11,10 @@
 
 namespace skein::inline SKEIN_ABI::ops {
 
-namespace detail {
-template <class Device> struct Gemm;                // a device without its header is a compile error that names it
+/// The product on one device; a device without its header is a compile error that names this.
+template <class Device> struct GemmKernels;
 
-template <> struct Gemm<Cpu> {
+template <> struct GemmKernels<Cpu> {
   template <class Scalar> static void run(Transpose ta, Transpose tb, long m, long n, long k, Scalar alpha, const Scalar* A,
                                           long lda, const Scalar* B, long ldb, Scalar beta, Scalar* C, long ldc) {
 #if defined(SKEIN_WITH_ONEDNN) && SKEIN_WITH_ONEDNN
@@ -24,13 +24,12 @@ template <> struct Gemm<Cpu> {
     reference::gemm(ta, tb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
   }
 };
-}  // namespace detail
 
 /// C = alpha op(A) op(B) + beta C: op(A) is (m, k), op(B) is (k, n), C is (m, n); rows lie lda, ldb, ldc scalars apart, those of
-/// the arrays as they are stored. With beta 0, C is not read. C must not overlap A or B. Runs on the calling thread.
+/// the arrays as they are stored. With beta 0, C is not read. C must not overlap A or B. Runs on the calling thread, or on its stream.
 template <class Device, class Scalar> void gemm(Transpose a, Transpose b, long m, long n, long k, Scalar alpha, const Scalar* A,
                                                 long lda, const Scalar* B, long ldb, Scalar beta, Scalar* C, long ldc) {
-  if (m > 0 && n > 0) detail::Gemm<Device>::run(a, b, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+  if (m > 0 && n > 0) GemmKernels<Device>::run(a, b, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
 }
 
 }  // namespace skein::inline SKEIN_ABI::ops

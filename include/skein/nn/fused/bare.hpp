@@ -24,6 +24,7 @@ template <class L> struct Bare {
   template <class In, class Frame> requires HasPrepare<L> static void prepare(Frame& f) { L::template prepare<In>(f); }
   template <class In, class Frame> requires requires { L::template kernel<In, Frame>(); }
   static constexpr std::string_view kernel() { return L::template kernel<In, Frame>(); }
+  template <class Device, class Activation> static constexpr bool computes_in = nn::computes_in<L, Device, Activation>;
 };
 
 }  // namespace skein::inline SKEIN_ABI::nn

@@ -28,13 +28,15 @@ template <int N, class... Options, class Activation> struct LinearActivation<Lin
   template <class In, class Frame> static void backward(Frame& f) {
     const bool split = f.context->split_gradients() && Base::splits(static_cast<int>(In::count));
     auto* sums = Base::has_bias && !split ? f.gradients + Base::template bias_at<In> : nullptr;
-    ops::chain_and_sum<typename Frame::Device, N, detail::Chain<Function>>(f.batch, f.dy, f.y, f.saved, sums,
-                                                                           f.context->accumulate);
-    if (f.dx) Base::template Kernels<In, Frame>::input_gradient(f.batch, f.saved, f.parameters, f.derived, f.workspace, f.dx);
-    Base::template parameter_gradients<In>(f, f.saved, row_pitch(N), Base::has_bias && split);
+    auto* between = reinterpret_cast<typename Frame::Activation*>(f.saved);        // of the samples' type, which is not wider
+    ops::chain_and_sum<typename Frame::Device, N, detail::Chain<Function>>(f.batch, f.dy, f.y, between, sums, f.context->accumulate);
+    Base::template input_gradient<In>(f, between);
+    Base::template parameter_gradients<In>(f, between, row_pitch(N), Base::has_bias && split);
   }
   template <class In, class Frame> static void derive(Frame& f) { Base::template derive<In>(f); }
+  template <class In, class Frame> static void prepare(Frame& f) { Base::template prepare_with<In, detail::Value<Function>>(f, false); }
   template <class In, class Frame> static constexpr std::string_view kernel() { return Base::template kernel<In, Frame>(); }
+  template <class Device, class Sample> static constexpr bool computes_in = Base::template computes_in<Device, Sample>;
 };
 
 template <int N, class... Options, ElementwiseLayer Activation> requires KnowsSlopeAtOutput<typename Activation::function>

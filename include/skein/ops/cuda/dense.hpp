@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = x W + b and its gradients on the GPU: products by cuBLASLt, which adds the bias, applies ReLU or GELU and sums the gradient of
+// the bias in the product's kernel where it can; what it cannot is one own kernel behind it. Samples and weights may be bf16 or fp16:
+// sums are float's then, and so are the gradients of the weights.
+#pragma once
+#include <type_traits>
+
+#include "../../device/cuda/launch.hpp"
+#include "../dense.hpp"
+#include "cublas.hpp"
+#include "gemm.hpp"
+
+namespace skein::inline SKEIN_ABI::ops {
+
+template <class Sample> inline constexpr bool dense_computes_in<Cuda, Sample> = is_half<Sample>;
+
+namespace cublas {
+/// The activations that a product's kernel knows. Specialise activation_of for a Finish that computes just that function; `gelu` is
+/// the form with tanh.
+enum class Activation { other, keep, relu, gelu };
+template <class Finish> inline constexpr Activation activation_of = Activation::other;
+template <> inline constexpr Activation activation_of<Keep> = Activation::keep;
+
+constexpr Epilogue epilogue_of(Activation a, bool bias) {
+  switch (a) {
+    case Activation::relu: return bias ? Epilogue::relu_bias : Epilogue::relu;
+    case Activation::gelu: return bias ? Epilogue::gelu_bias : Epilogue::gelu;
+    case Activation::keep: return bias ? Epilogue::bias : Epilogue::none;
+    case Activation::other: break;
+  }
+  return Epilogue::none;
+}
+}  // namespace cublas
+
+namespace kernel {
+/// What a kernel computes with.
+template <class Sample> using Wide = std::conditional_t<is_half<Sample>, float, Sample>;
+
+/// y = Finish(from + bias) over rows of N values.
+template <int N, class Finish, class Sample> struct FinishRows {
+  const Sample* from;
+  const Sample* bias;
+  Sample* y;
+  constexpr void operator()(long i) const {
+    const long row = i / N, column = i - row * N, at = row * row_pitch(N) + column;
+    Wide<Sample> v = static_cast<Wide<Sample>>(from[at]);
+    if (bias) v += static_cast<Wide<Sample>>(bias[column]);
+    y[at] = static_cast<Sample>(Finish{}(v));
+  }
+};
+
+/// The gradient in front of an activation: g = chain(dy, y), stored; and as it is.
+template <class Chain, class Sample> struct Chained {
+  const Sample* dy;
+  const Sample* y;
+  Sample* g;
+  constexpr Wide<Sample> operator()(long at) const {
+    const Wide<Sample> v = Chain{}(static_cast<Wide<Sample>>(dy[at]), static_cast<Wide<Sample>>(y[at]));
+    g[at] = static_cast<Sample>(v);
+    return v;
+  }
+};
+template <class Sample> struct AsItIs {
+  const Sample* dy;
+  constexpr Wide<Sample> operator()(long at) const { return static_cast<Wide<Sample>>(dy[at]); }
+};
+/// The same for every value of rows of N, where nobody wants sums.
+template <int N, class Value> struct EachValue {
+  Value value;
+  constexpr void operator()(long i) const { value(i / N * row_pitch(N) + i % N); }
+};
+
+template <class Sum> struct Plus {
+  constexpr Sum operator()(Sum a, Sum b) const { return a + b; }
+};
+
+/// The lanes of a warp go down one column: a few rows, all in one kernel.
+template <int N, class Value, class Sum, class Scalar> struct WholeColumn {
+  Value value;
+  long rows;
+  Scalar* sums;
+  bool accumulate;
+  template <class Lanes> SKEIN_HOST_DEVICE void operator()(long j, Lanes lanes) const {
+    Sum sum = 0;
+    for (long r = lanes.index; r < rows; r += Lanes::count) sum += value(r * row_pitch(N) + j);
+    sum = lanes.reduce(sum, Plus<Sum>{});
+    if (lanes.index == 0) sums[j] = static_cast<Scalar>(accumulate ? static_cast<Sum>(sums[j]) + sum : sum);
+  }
+};
+/// Many rows: neighbouring threads take neighbouring columns of a block of rows.
+template <int N, class Value, class Sum> struct ColumnPart {
+  Value value;
+  long rows, blocks;
+  Sum* partial;                                     // (blocks, N)
+  constexpr void operator()(long i) const {
+    const long b = i / N, j = i - b * N, end = rows * (b + 1) / blocks;
+    Sum sum = 0;
+    for (long r = rows * b / blocks; r < end; ++r) sum += value(r * row_pitch(N) + j);
+    partial[i] = sum;
+  }
+};
+template <int N, class Sum, class Scalar> struct ColumnWhole {
+  const Sum* partial;
+  long blocks;
+  Scalar* sums;
+  bool accumulate;
+  template <class Lanes> SKEIN_HOST_DEVICE void operator()(long j, Lanes lanes) const {
+    Sum sum = 0;
+    for (long b = lanes.index; b < blocks; b += Lanes::count) sum += partial[b * N + j];
+    sum = lanes.reduce(sum, Plus<Sum>{});
+    if (lanes.index == 0) sums[j] = static_cast<Scalar>(accumulate ? static_cast<Sum>(sums[j]) + sum : sum);
+  }
+};
+}  // namespace kernel
+
+/// The cut of a sum over rows of N values: a function of the shape alone, so that the bits are the same in every run.
+struct RowBlocks {
+  long blocks = 1;                                  ///< 1: one kernel does it all
+  constexpr RowBlocks(long rows, long n) {
+    if (rows * n <= 64 * 1024) return;              // the second kernel would cost more than the strided reads
+    const long most = (rows + 31) / 32, wanted = (1L << 17) / n;
+    blocks = most < wanted ? most : wanted;
+    blocks = blocks < 2 ? 2 : blocks > 1024 ? 1024 : blocks;
+  }
+};
+template <class Sample> constexpr std::size_t chain_workspace(long rows, long n) {
+  const long blocks = RowBlocks(rows, n).blocks;
+  return blocks == 1 ? 0 : static_cast<std::size_t>(blocks * n) * sizeof(kernel::Wide<Sample>);
+}
+
+template <> struct ChainKernels<Cuda> {
+  template <int N, class Chain, class Sample, class Scalar>
+  static void chain_and_sum(long rows, const Sample* dy, const Sample* y, Sample* g, Scalar* sums, bool accumulate) {
+    const kernel::Chained<Chain, Sample> value{dy, y, g};
+    if (sums) return column_sums<N, Sample>(rows, value, sums, accumulate);
+    skein::cuda::for_each(rows * N, kernel::EachValue<N, kernel::Chained<Chain, Sample>>{value});
+  }
+  /// sums (+)= the sums over rows of value(r * row_pitch(N) + j).
+  template <int N, class Sample, class Value, class Scalar> static void column_sums(long rows, Value value, Scalar* sums, bool accumulate) {
+    using Sum = kernel::Wide<Sample>;
+    const long blocks = RowBlocks(rows, N).blocks;
+    if (blocks == 1) return skein::cuda::for_each_row(long(N), kernel::WholeColumn<N, Value, Sum, Scalar>{value, rows, sums, accumulate});
+    auto* partial = static_cast<Sum*>(skein::cuda::workspace().get(chain_workspace<Sample>(rows, N)));
+    skein::cuda::for_each(blocks * N, kernel::ColumnPart<N, Value, Sum>{value, rows, blocks, partial});
+    skein::cuda::for_each_row(long(N), kernel::ColumnWhole<N, Sum, Scalar>{partial, blocks, sums, accumulate});
+  }
+};
+
+/// Scalar is the type of the weights' gradients; Sample that of x, w, bias, y and dy: Scalar itself, or bf16 or fp16 beside float.
+template <class Scalar, int In, int Out> struct Dense<Cuda, Scalar, In, Out> {
+  static constexpr long x_pitch = row_pitch(In), pitch = row_pitch(Out);
+  DenseOptions options;
+
+  constexpr explicit Dense(DenseOptions o = {}) : options(o) {}
+  static constexpr std::string_view kernel() { return "cuBLASLt"; }
+
+  template <class Finish, class Sample>
+  void forward(long batch, const Sample* x, const Sample* w, const void*, const Sample* bias, Sample* y) const {
+    if (batch <= 0) return;
+    cublas::Product p = output(batch, x, w, y);
+    if (with_epilogue<Sample>(p, cublas::epilogue_of(cublas::activation_of<Finish>, bias), bias) && cublas::multiply(p)) return;
+    p = output(batch, x, w, y);
+    cublas::multiply(p);
+    if (bias || cublas::activation_of<Finish> != cublas::Activation::keep) finish<Finish>(batch, y, bias, y);
+  }
+  /// The same, and `before` is what went into Finish: (batch, row_pitch(Out)).
+  template <class Finish, class Sample>
+  void forward_keeping(long batch, const Sample* x, const Sample* w, const Sample* bias, Sample* before, Sample* y) const {
+    if (batch <= 0) return;
+    if constexpr (keeps<Finish, Sample>) {
+      cublas::Product p = output(batch, x, w, y);
+      p.aux = before;
+      if (with_epilogue<Sample>(p, keeping(bias), bias) && cublas::multiply(p)) return;
+    }
+    forward<Keep>(batch, x, w, nullptr, bias, before);
+    finish<Finish>(batch, before, static_cast<const Sample*>(nullptr), y);
+  }
+  template <class Sample> void input_gradient(long batch, const Sample* dy, const Sample* w, const void*, void*, Sample* dx) const {
+    if (batch > 0) cublas::multiply(input(batch, dy, w, dx));
+  }
+  template <class Sample> void gradients(const DenseGradients<Scalar, Sample>& g, Share = {}) const {
+    if (g.batch <= 0) {
+      if (g.accumulate) return;
+      skein::cuda::for_each(1L * In * Out, kernel::ScaleRows<Scalar>{g.dw, Out, pitch, Scalar(0)});
+      if (g.db) skein::cuda::for_each(long(Out), kernel::ScaleRows<Scalar>{g.db, Out, pitch, Scalar(0)});
+      return;
+    }
+    cublas::Product p = weight(g.batch, g.x, g.dy, g.dw, g.accumulate);
+    if (g.db && !g.accumulate && with_epilogue<Sample>(p, cublas::Epilogue::sums, g.db) && cublas::multiply(p)) return;
+    p = weight(g.batch, g.x, g.dy, g.dw, g.accumulate);
+    cublas::multiply(p);
+    if (g.db) ChainKernels<Cuda>::column_sums<Out, Sample>(g.batch, kernel::AsItIs<Sample>{g.dy}, g.db, g.accumulate);
+  }
+  static void derive(long, long, const void*, void*) {}
+
+  /// The plans and the workspace of all that may follow with this batch; pointers as in the calls. db null: its sums come by
+  /// chain_and_sum.
+  template <class Finish, class Sample> void prepare(long batch, const Sample* w, const Sample* bias, Scalar* dw, Scalar* db) const {
+    if (batch <= 0) return;
+    Sample* const none = nullptr;
+    cublas::Product p = output(batch, none, w, none);
+    if (!with_epilogue<Sample>(p, cublas::epilogue_of(cublas::activation_of<Finish>, bias), bias) || !cublas::prepare(p))
+      cublas::prepare(output(batch, none, w, none));
+    if constexpr (keeps<Finish, Sample>) {
+      p = output(batch, none, w, none);
+      if (with_epilogue<Sample>(p, keeping(bias), bias)) cublas::prepare(p);
+    }
+    cublas::prepare(input(batch, none, w, none));
+    cublas::prepare(weight(batch, none, none, dw, true));
+    p = weight(batch, none, none, dw, false);
+    if (db && with_epilogue<Sample>(p, cublas::Epilogue::sums, db)) cublas::prepare(p);
+    skein::cuda::workspace().reserve(chain_workspace<Sample>(batch, Out));
+  }
+
+ private:
+  static_assert(std::is_floating_point_v<Scalar>);
+
+  template <class Finish, class Sample> static constexpr bool keeps =
+      cublas::activation_of<Finish> == cublas::Activation::gelu && pitch % 8 == 0 && !std::is_same_v<Sample, double>;
+  static cublas::Epilogue keeping(const void* bias) { return bias ? cublas::Epilogue::gelu_aux_bias : cublas::Epilogue::gelu_aux; }
+
+  /// Puts an epilogue on the product; false: there is none for doubles, or for a vector that is not 16-byte aligned.
+  template <class Sample> static bool with_epilogue(cublas::Product& p, cublas::Epilogue epilogue, const void* vector) {
+    if (epilogue == cublas::Epilogue::none || std::is_same_v<Sample, double> || cublas::detail::alignment(vector) < 16) return false;
+    p.epilogue = epilogue;
+    p.vector = const_cast<void*>(vector);
+    return true;
+  }
+  template <class Sample> cublas::Product of(cudaDataType_t result) const {
+    static_assert(std::is_same_v<Sample, Scalar> || (is_half<Sample> && std::is_same_v<Scalar, float>));
+    cublas::Product p;
+    p.type = cublas::type_of<Sample>;
+    p.result = result;
+    p.tf32 = options.tf32 && std::is_same_v<Sample, float>;
+    return p;
+  }
+  template <class Sample> cublas::Product output(long batch, const Sample* x, const Sample* w, Sample* y) const {
+    cublas::Product p = of<Sample>(cublas::type_of<Sample>);
+    p.m = batch, p.n = Out, p.k = In;
+    p.a = x, p.b = w, p.d = y;
+    p.lda = x_pitch, p.ldb = p.ldd = pitch;
+    return p;
+  }
+  template <class Sample> cublas::Product input(long batch, const Sample* dy, const Sample* w, Sample* dx) const {
+    cublas::Product p = of<Sample>(cublas::type_of<Sample>);
+    p.tb = Transpose::yes;
+    p.m = batch, p.n = In, p.k = Out;
+    p.a = dy, p.b = w, p.d = dx;
+    p.lda = p.ldb = pitch, p.ldd = x_pitch;
+    return p;
+  }
+  template <class Sample> cublas::Product weight(long batch, const Sample* x, const Sample* dy, Scalar* dw, bool accumulate) const {
+    cublas::Product p = of<Sample>(cublas::type_of<Scalar>);
+    p.ta = Transpose::yes;
+    p.m = In, p.n = Out, p.k = batch;
+    p.a = x, p.b = dy, p.d = dw;
+    p.lda = x_pitch, p.ldb = p.ldd = pitch;
+    p.beta = accumulate ? 1 : 0;
+    return p;
+  }
+  template <class Finish, class Sample> static void finish(long batch, const Sample* from, const Sample* bias, Sample* y) {
+    skein::cuda::for_each(batch * Out, kernel::FinishRows<Out, Finish, Sample>{from, bias, y});
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::ops
