@@ -2,9 +2,8 @@
 // What a training is on disk: a checkpoint with a section for each parameter, buffer and optimizer array, by the names of the
 // model's table (logical values, so that padding is no part of the format), and the place in the data.
 #pragma once
-#include <algorithm>
 #include <cstdint>
-#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -15,6 +14,7 @@
 #include "../plan/program.hpp"
 #include "checkpoint.hpp"
 #include "history.hpp"
+#include "host_copy.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
@@ -31,26 +31,29 @@ struct Place {
 };
 
 namespace detail {
-/// Calls visit(section name, entry, base pointer) for each array of the training.
-template <class Stepper, class Visit> void for_each_array(Stepper& stepper, Visit&& visit) {
+/// Calls visit(arena, prefix of the section names, entries) for each array of the training: on the model's device.
+template <class Stepper, class Visit> void for_each_arena(Stepper& stepper, Visit&& visit) {
   auto& model = stepper.model();
   using Model = std::remove_cvref_t<decltype(model)>;
-  auto* parameters = const_cast<typename Model::Scalar*>(std::as_const(model).parameters().data);
-  for (const plan::Entry& e : Model::program.parameters())
-    visit("parameters/" + std::string(std::string_view(Model::program.name(e))), e, parameters + e.offset);
-  for (const plan::Entry& e : Model::program.buffers())
-    visit("buffers/" + std::string(std::string_view(Model::program.name(e))), e, model.buffers().data + e.offset);
+  using Scalar = typename Model::Scalar;
+  const auto parameters = std::as_const(model).parameters();
+  visit(DeviceSpan<Scalar, typename Model::device>(const_cast<Scalar*>(parameters.data), parameters.size), std::string("parameters/"), Model::program.parameters());
+  visit(model.buffers(), std::string("buffers/"), Model::program.buffers());
   for (int k = 0; k < stepper.optimizer().arrays(); ++k)
-    for (const plan::Entry& e : Model::program.parameters())
-      visit("optimizer/" + std::to_string(k) + "/" + std::string(std::string_view(Model::program.name(e))), e,
-            stepper.optimizer().array(k).data + e.offset);
+    visit(stepper.optimizer().array(k), "optimizer/" + std::to_string(k) + "/", Model::program.parameters());
 }
 }  // namespace detail
 
 template <class Stepper> void save_training(const std::string& path, Stepper& stepper, const Place& place, const History& history, const std::string& callbacks) {
+  using Model = std::remove_cvref_t<decltype(stepper.model())>;
+  using Scalar = typename Model::Scalar;
   CheckpointWriter writer;
-  detail::for_each_array(stepper, [&](const std::string& name, const plan::Entry& e, const auto* data) {
-    writer.add(name, e.extents, data, row_pitch(e.extents.last()));
+  std::vector<HostCopy<Scalar, typename Model::device>> copies(2 + static_cast<std::size_t>(stepper.optimizer().arrays()));
+  auto copy = copies.begin();
+  detail::for_each_arena(stepper, [&](auto arena, const std::string& prefix, std::span<const plan::Entry> entries) {
+    const Scalar* data = (copy++)->read(arena.data, arena.size, stepper.model().where());
+    for (const plan::Entry& e : entries)
+      writer.add(prefix + std::string(std::string_view(Model::program.name(e))), e.extents, data + e.offset, row_pitch(e.extents.last()));
   });
   const std::int64_t steps = stepper.steps();
   writer.add_object("steps", steps);
@@ -70,17 +73,19 @@ template <class Stepper> void load_training(const std::string& path, Stepper& st
   reader.read_object("history", past);
   std::string states;
   reader.read_object("callbacks", states);
-  // First into memory of our own, so that a file of another network changes nothing.
-  using Scalar = typename std::remove_cvref_t<decltype(stepper.model())>::Scalar;
-  std::vector<std::unique_ptr<Scalar[]>> staged;
-  detail::for_each_array(stepper, [&](const std::string& name, const plan::Entry& e, const Scalar*) {
-    staged.push_back(std::make_unique<Scalar[]>(static_cast<std::size_t>(e.stored)));
-    reader.read(name, e.extents, staged.back().get(), row_pitch(e.extents.last()));
+  // First into memory of our own, so that a file of another network changes nothing. Gaps stay zero.
+  using Model = std::remove_cvref_t<decltype(stepper.model())>;
+  using Scalar = typename Model::Scalar;
+  std::vector<Arena<Scalar>> staged;
+  detail::for_each_arena(stepper, [&](auto arena, const std::string& prefix, std::span<const plan::Entry> entries) {
+    staged.emplace_back(arena.size);
+    for (const plan::Entry& e : entries)
+      reader.read(prefix + std::string(std::string_view(Model::program.name(e))), e.extents, staged.back().data() + e.offset, row_pitch(e.extents.last()));
   });
   reader.finish();
-  std::size_t next = 0;
-  detail::for_each_array(stepper, [&](const std::string&, const plan::Entry& e, Scalar* data) {
-    std::copy_n(staged[next++].get(), e.stored, data);
+  auto next = staged.begin();
+  detail::for_each_arena(stepper, [&](auto arena, const std::string&, std::span<const plan::Entry>) {
+    HostCopy<Scalar, typename Model::device>::write(arena.data, (next++)->data(), arena.size, stepper.model().where());
   });
   (void)stepper.model().parameters();
   stepper.set_steps(steps);

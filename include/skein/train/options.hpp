@@ -34,6 +34,7 @@ struct FitOptions {
   Execution execution = Execution::automatic;
   int threads = 0;                                  ///< workers of this rank; 0: its cores
   data::Prefetch prefetch = data::Prefetch::automatic;
+  bool graph = true;                                ///< a step may become one captured graph, on a device that has such
 };
 
 /// Of Trainer::evaluate.

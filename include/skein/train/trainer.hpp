@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trainer: fit, evaluate, predict, save, load. The loop around Stepper, the same for every policy: what differs between one
-// core, threads, ranks and devices is in the types of the model and the policy.
+// core, threads, ranks and devices is in the types of the model and the policy. It waits for a device only where a record, a
+// callback or a progress line wants a number.
 #pragma once
 #include <algorithm>
 #include <string>
@@ -13,6 +14,7 @@
 #include "clock.hpp"
 #include "data_check.hpp"
 #include "history.hpp"
+#include "host_copy.hpp"
 #include "model_file.hpp"
 #include "options.hpp"
 #include "parts.hpp"
@@ -95,8 +97,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
       throw ShapeError("predict: a sample of x has " + std::to_string(values) + " values, the network takes " + std::to_string(Model::input::count));
     const long n = x.extent(0);
     reserve_for_prediction(n);
-    Tensor<Scalar, 2, Device> all(dims(n, Stepper::Width));
-    data::Batch<Scalar> batch;
+    Tensor<Scalar, 2, Device> all(dims(n, Stepper::Width), model().where());
+    data::Batch<Scalar, Device> batch;
     batch.pitch = Rank == 1 ? 1 : x.strides[0];
     for (long at = 0; at < n; at += stepper_.pass().capacity()) {
       batch.x = x.data + at * batch.pitch;
@@ -111,12 +113,12 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   Tensor<Scalar, 2, Device> predict(data::DatasetView data) {
     train::check_samples<Model>(data, "predicted");
     reserve_for_prediction(static_cast<long>(data.size()));
-    data::LoaderOptions o;
+    data::LoaderOptions o = memory_options();
     o.batch = std::max(1L, std::min(stepper_.pass().capacity(), static_cast<long>(data.size())));
     o.shuffle = false;
     o.prefetch = data::Prefetch::off;
     data::Loader<Scalar> loader(data, o);
-    Tensor<Scalar, 2, Device> all(dims(static_cast<long>(data.size()), Stepper::Width));
+    Tensor<Scalar, 2, Device> all(dims(static_cast<long>(data.size()), Stepper::Width), model().where());
     for (const data::Batch<Scalar>& staged : loader.epoch(0)) {
       data::Batch<Scalar> batch = staged;
       batch.labels = nullptr;
@@ -134,6 +136,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     if (strand().rank() == 0) {
       try {
         if (callbacks_) keep_callbacks();
+        if (fitting_) place_.sums = stepper_.totals();
         train::save_training(path, stepper_, place_, history_, callback_state_);
       } catch (const Error& e) {
         failure = e.what();
@@ -150,6 +153,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     train::load_training(path, stepper_, place_, history_, callback_state_);
     strand().start();
     (void)stepper_.model().parameters();
+    fitting_ = false;
     resumed_ = true;
   }
 
@@ -177,8 +181,15 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
 
   auto& strand() { return stepper_.strand(); }
 
-  data::LoaderOptions loader_options(const data::DatasetView& train, const FitOptions& options) {
+  /// Batches are staged where the device likes to fetch them, and stay as long as it may take.
+  static data::LoaderOptions memory_options() {
     data::LoaderOptions o;
+    o.memory = train::StepDevice<Scalar, Device>::host_memory();
+    o.held = train::StepDevice<Scalar, Device>::held;
+    return o;
+  }
+  data::LoaderOptions loader_options(const data::DatasetView& train, const FitOptions& options) {
+    data::LoaderOptions o = memory_options();
     o.batch = options.batch;
     o.batch_per_rank = options.batch_per_rank;
     o.shuffle = options.shuffle;
@@ -200,7 +211,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     return o;
   }
   data::LoaderOptions evaluation_options(long batch) {
-    data::LoaderOptions o;
+    data::LoaderOptions o = memory_options();
     o.batch = batch;
     o.shuffle = false;
     o.ranks = strand().ranks();
@@ -255,6 +266,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     const double begin = train::seconds_now(), exposed = strand().exposed_seconds();
     double factor = 1;
     int pending = 0;                                // batches of the accumulation that have gone
+    stepper_.set_totals(place_.sums);
+    fitting_ = true;
     for (const data::Batch<Scalar>& batch : loader.epoch(number)) {
       train::StepOptions step;
       step.lr_factor = factor = static_cast<double>(options.schedule(stepper_.steps()));
@@ -262,15 +275,18 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
       step.accumulate = pending > 0;
       step.update = pending + 1 == options.accumulate || batch.step + 1 == loader.steps();
       step.key = random_key(seed_.value, 0x73746570ull + static_cast<std::uint64_t>(number * loader.steps() + batch.step));     // "step"
-      const nn::LossSums sums = stepper_.step(batch, step);
+      step.graph = options.graph;
+      const typename Stepper::Sums sums = stepper_.step(batch, step);
       place_.samples += batch.global_count;
       place_.step = batch.step + 1;
       pending = step.update ? 0 : pending + 1;
       ++work.steps_done;
       if (!step.update) continue;
-      place_.sums += sums;
       if (after_step(loader, options, work, sums, batch, factor, begin, exposed)) break;
     }
+    place_.sums = stepper_.totals();
+    fitting_ = false;
+    say_note(work);
     if (place_.step < loader.steps()) return;       // stopped within the epoch
     train::EpochRecord record;
     record.epoch = static_cast<int>(number) + 1;
@@ -298,12 +314,13 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   }
 
   /// Records, callbacks, the progress line. True: stop here.
-  bool after_step(data::Loader<Scalar>& loader, const FitOptions& options, Work& work, const nn::LossSums& sums, const data::Batch<Scalar>& batch,
+  bool after_step(data::Loader<Scalar>& loader, const FitOptions& options, Work& work, const typename Stepper::Sums& step_sums, const data::Batch<Scalar>& batch,
                   double factor, double begin, double exposed) {
     const bool wanted = options.record_steps || work.steps_wanted;
     if (!wanted && !options.progress) return false;
-    const double now = train::seconds_now();
     if (wanted) {
+      const nn::LossSums sums = step_sums;          // a device is waited for here
+      const double now = train::seconds_now();
       train::StepRecord record;
       record.step = stepper_.steps();
       record.epoch = static_cast<int>(place_.base + place_.epoch) + 1;
@@ -318,9 +335,11 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
         work.callbacks.on_step_end(record, work.control);
         agree(work.control);
       }
+      work.last = now;
     }
-    work.last = now;
+    const double now = wanted ? work.last : train::seconds_now();
     if (options.progress && work.progress.due(now)) {
+      place_.sums = stepper_.totals();
       train::ProgressState state;
       state.epoch = static_cast<int>(place_.base + place_.epoch) + 1;
       state.epochs = static_cast<int>(place_.base) + options.epochs;
@@ -345,13 +364,18 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   }
 
   train::Scores evaluate(data::Loader<Scalar>& loader, std::vector<train::AnyMetric>& metrics) {
-    nn::LossSums sums;
+    typename Stepper::Sums pending{};
     double samples = 0;
+    bool more = false;
+    train::HostCopy<Scalar, Device> host;
     for (auto& m : metrics) for (double& s : m.sums()) s = 0;
     for (const data::Batch<Scalar>& batch : loader.epoch(0)) {
-      sums += stepper_.evaluate(batch);
+      pending = stepper_.evaluate(batch, more);
+      more = true;
       samples += static_cast<double>(batch.count);
-      const train::Rows<Scalar> outputs{stepper_.pass().outputs(), Stepper::OutputPitch, batch.count, static_cast<int>(Stepper::Width)};
+      if (metrics.empty()) continue;
+      const train::Rows<Scalar> outputs{host.read(stepper_.pass().outputs(), static_cast<std::size_t>(batch.count * Stepper::OutputPitch), model().where()),
+                                        Stepper::OutputPitch, batch.count, static_cast<int>(Stepper::Width)};
       for (auto& m : metrics) {
         if constexpr (Loss::target == nn::Target::label)
           m.add(outputs, train::Labels(batch.labels, static_cast<std::size_t>(batch.count)));
@@ -359,6 +383,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
           m.add(outputs, train::Rows<Scalar>{batch.targets, batch.target_pitch, batch.count, static_cast<int>(Stepper::Width)});
       }
     }
+    const nn::LossSums sums = pending;
     double totals[4] = {sums.loss, sums.weight, sums.correct, samples};
     strand().reduce(totals);
     train::Scores scores;
@@ -371,11 +396,14 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     return scores;
   }
 
-  void forward(const data::Batch<Scalar>& batch, Scalar* to) {
+  template <class Batch> void forward(const Batch& batch, Scalar* to) {
     (void)stepper_.evaluate(batch);
-    const Scalar* from = stepper_.pass().outputs();
-    for (long i = 0; i < batch.count; ++i)
-      for (long c = 0; c < Stepper::Width; ++c) to[i * Stepper::Width + c] = from[i * Stepper::OutputPitch + c];
+    [[maybe_unused]] const auto here = stepper_.pass().memory().enter();
+    ops::copy_rows<Device>(to, Stepper::Width, stepper_.pass().outputs(), Stepper::OutputPitch, batch.count, Stepper::Width);
+  }
+  /// Once: why a step is not what it could be.
+  void say_note(Work& work) {
+    if (const std::string_view note = stepper_.device().note(); !note.empty() && !std::exchange(noted_, true)) work.progress.line(std::string(note));
   }
 
   Policy policy_;
@@ -389,6 +417,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   train::Callbacks* callbacks_ = nullptr;           // of the fit that is going on
   std::string callback_state_;                      // of a loaded training, until its fit begins
   bool resumed_ = false, continues_ = false;
+  bool fitting_ = false;                            // within an epoch: its sums are the stepper's
+  bool noted_ = false;
 };
 
 }  // namespace skein::inline SKEIN_ABI
