@@ -4,6 +4,7 @@
 #pragma once
 #include "skein.hpp"
 
+#include "device/cuda/graph.hpp"
 #include "device/cuda/launch.hpp"
 #include "device/cuda/memory.hpp"
 #include "device/cuda/pinned.hpp"
@@ -12,3 +13,8 @@
 #include "ops/cuda/map.hpp"
 #include "ops/cuda/row_normalize.hpp"
 #include "ops/cuda/step_scale.hpp"
+#include "nn/cuda/step_memory.hpp"
+#include "train/cuda/step_device.hpp"
+#include "ops/cuda/label_loss.hpp"
+#include "ops/cuda/softmax.hpp"
+#include "ops/cuda/vector_loss.hpp"

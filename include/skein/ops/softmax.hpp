@@ -7,10 +7,17 @@
 
 namespace skein::inline SKEIN_ABI::ops {
 
+/// The pass on one device; a device without its header is a compile error that names this.
+template <class Device> struct CrossEntropyKernels;
+
+template <> struct CrossEntropyKernels<Cpu> {
+  template <class Scalar> static CrossEntropySums run(const CrossEntropyPass<Scalar>& pass) { return cpu::cross_entropy(pass); }
+};
+
 /// Sums of loss, weight and hits over the rows, and the gradient where `pass.gradient` is not null. Subtracts each row's
-/// maximum, so no logit overflows.
-template <class Scalar> CrossEntropySums cross_entropy(Cpu, const CrossEntropyPass<Scalar>& pass) {
-  return cpu::cross_entropy(pass);
+/// maximum, so no logit overflows. A device adds the sums to pass.sums, and the call returns nothing without waiting.
+template <class Device, class Scalar> CrossEntropySums cross_entropy(Device, const CrossEntropyPass<Scalar>& pass) {
+  return CrossEntropyKernels<Device>::run(pass);
 }
 
 }  // namespace skein::inline SKEIN_ABI::ops

@@ -9,32 +9,36 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
+/// One element of BinaryCrossEntropy.
+template <class Scalar> struct BinaryCrossEntropyElement {
+  const float* positive_weight = nullptr;           ///< null: 1
+  long period = 1;                                  ///< weights: 1, or the width
+  constexpr Scalar operator()(Scalar x, Scalar t, long i, Scalar& slope) const {
+    // log s(x) = min(x, 0) - log(1 + exp(-|x|)), and s(x) of the same exponential: nothing overflows.
+    const Scalar decay = std::exp(-std::abs(x)), rest = std::log1p(decay);
+    const Scalar yes = (x < 0 ? x : Scalar(0)) - rest, no = (x < 0 ? Scalar(0) : -x) - rest;
+    const Scalar sigmoid = (x < 0 ? decay : Scalar(1)) / (1 + decay);
+    const Scalar p = !positive_weight ? Scalar(1) : static_cast<Scalar>(positive_weight[period == 1 ? 0 : i % period]);
+    slope = (1 - t) * sigmoid - p * t * (1 - sigmoid);
+    return -(p * t * yes + (1 - t) * no);
+  }
+};
+
 /// -(positive_weight t log s(x) + (1 - t) log(1 - s(x))) for s the sigmoid; averaged over samples and values. Safe for any x.
 struct BinaryCrossEntropy {
   std::vector<float> positive_weight = {};          ///< empty: 1; one value: of all outputs; else one an output
 
   static constexpr Target target = Target::vector;
+  std::span<const float> table() const { return positive_weight; }
 
-  template <class Scalar> double weight(const LossCall<Scalar, Cpu>& call) const {
-    return static_cast<double>(call.count) * static_cast<double>(call.width);
-  }
+  template <class Scalar, class Device> double weight(const LossCall<Scalar, Device>& call) const { return element_weight(call); }
   /// Throws ArgumentError where the number of weights fits neither one nor the outputs.
-  template <class Scalar> LossSums operator()(const LossCall<Scalar, Cpu>& call) const {
+  template <class Scalar, class Device> LossSums operator()(const LossCall<Scalar, Device>& call) const {
     const long weights = static_cast<long>(positive_weight.size());
     if (weights > 1 && weights != call.width)
       throw ArgumentError("BinaryCrossEntropy has " + std::to_string(weights) + " positive weights for " +
                           std::to_string(call.width) + " outputs: give it none, one, or one an output");
-    const float* w = positive_weight.data();
-    const long width = call.width;
-    return detail::vector_loss(call, [=](Scalar x, Scalar t, long i, Scalar& slope) {
-      // log s(x) = min(x, 0) - log(1 + exp(-|x|)), and s(x) of the same exponential: nothing overflows.
-      const Scalar decay = std::exp(-std::abs(x)), rest = std::log1p(decay);
-      const Scalar yes = (x < 0 ? x : Scalar(0)) - rest, no = (x < 0 ? Scalar(0) : -x) - rest;
-      const Scalar sigmoid = (x < 0 ? decay : Scalar(1)) / (1 + decay);
-      const Scalar p = weights == 0 ? Scalar(1) : static_cast<Scalar>(w[weights == 1 ? 0 : i % width]);
-      slope = (1 - t) * sigmoid - p * t * (1 - sigmoid);
-      return -(p * t * yes + (1 - t) * no);
-    });
+    return vector_loss(call, BinaryCrossEntropyElement<Scalar>{table_of(call, table()), weights > 1 ? weights : 1});
   }
 };
 

@@ -18,7 +18,10 @@ struct CrossEntropy {
 
   static constexpr Target target = Target::label;
 
-  template <class Scalar, class Device> double weight(const LossCall<Scalar, Device>& call) const {
+  std::span<const float> table() const { return class_weights; }
+
+  /// Of labels on the host.
+  template <class Scalar> double weight(const LossCall<Scalar, Cpu>& call) const {
     check(call.width);
     if (class_weights.empty() && !ignore_label) return static_cast<double>(call.count);
     check_labels(call.labels, call.count, call.width, ignore_label, call.first);
@@ -35,9 +38,11 @@ struct CrossEntropy {
     ops::CrossEntropyPass<Scalar> pass{call.outputs, call.output_pitch, call.width,   call.labels,
                                        call.count,   call.scale,        call.gradient};
     pass.smoothing = static_cast<Scalar>(label_smoothing);
-    pass.class_weights = class_weights.empty() ? nullptr : class_weights.data();
+    pass.class_weights = table_of(call, table());
     pass.ignores = ignore_label.has_value();
     pass.ignored = ignore_label.value_or(0);
+    pass.sums = call.sums;
+    pass.values = call.values;
     const ops::CrossEntropySums s = ops::cross_entropy(Device{}, pass);
     if (s.wrong >= 0) check_labels(call.labels + s.wrong, 1, call.width, ignore_label, call.first + s.wrong);
     return {s.loss, s.weight, s.correct};

@@ -7,25 +7,28 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
+/// One element of Huber.
+template <class Scalar> struct HuberDifference {
+  Scalar edge;
+  constexpr Scalar operator()(Scalar x, Scalar t, long, Scalar& slope) const {
+    const Scalar difference = x - t, size = std::abs(difference);
+    const bool inside = size <= edge;
+    slope = inside ? difference : (difference > 0 ? edge : difference < 0 ? -edge : difference);
+    return inside ? difference * difference / 2 : edge * (size - edge / 2);
+  }
+};
+
 /// d^2 / 2 while |d| <= delta, delta (|d| - delta / 2) beyond, for d = output - target; averaged over samples and values.
 struct Huber {
   double delta = 1;                                 ///< where the parabola becomes a line; positive
 
   static constexpr Target target = Target::vector;
 
-  template <class Scalar> double weight(const LossCall<Scalar, Cpu>& call) const {
-    return static_cast<double>(call.count) * static_cast<double>(call.width);
-  }
+  template <class Scalar, class Device> double weight(const LossCall<Scalar, Device>& call) const { return element_weight(call); }
   /// Throws ArgumentError for a delta that is not positive.
-  template <class Scalar> LossSums operator()(const LossCall<Scalar, Cpu>& call) const {
+  template <class Scalar, class Device> LossSums operator()(const LossCall<Scalar, Device>& call) const {
     if (!(delta > 0)) throw ArgumentError("Huber{.delta = " + std::to_string(delta) + "}: delta must be positive");
-    const Scalar edge = static_cast<Scalar>(delta);
-    return detail::vector_loss(call, [edge](Scalar x, Scalar t, long, Scalar& slope) {
-      const Scalar difference = x - t, size = std::abs(difference);
-      const bool inside = size <= edge;
-      slope = inside ? difference : (difference > 0 ? edge : difference < 0 ? -edge : difference);
-      return inside ? difference * difference / 2 : edge * (size - edge / 2);
-    });
+    return vector_loss(call, HuberDifference<Scalar>{static_cast<Scalar>(delta)});
   }
 };
 

@@ -6,12 +6,14 @@
 #include <concepts>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 
 #include "../../core/error.hpp"
-#include "../../device/device.hpp"
-#include "../../ops/step_values.hpp"
+#include "../../device/copy.hpp"
+#include "../../ops/label_loss.hpp"
+#include "../../ops/vector_loss.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -94,35 +96,79 @@ template <class L> consteval void assert_loss() {
     static_assert(detail::is_a_loss<L>, "a loss knows its divisor: give it double weight(const LossCall<Scalar, Cpu>&) const");
 }
 
-namespace detail {
-/// Elementwise losses: f(output, target, slope) returns the loss and sets its derivative. The mean is over all elements.
-template <class Scalar, class Function> LossSums vector_loss(const LossCall<Scalar, Cpu>& call, Function&& f) {
-  long rows = call.count, columns = call.width, pitch = call.output_pitch, target_pitch = call.target_pitch;
-  if (pitch == columns && target_pitch == columns)
-    columns *= rows, rows = rows > 0 ? 1 : 0, pitch = columns, target_pitch = columns;
-  constexpr long block = 16;                        // so many at a time: the compiler makes vectors of it
-  double sums[block] = {};
-  for (long r = 0; r < rows; ++r) {
-    const Scalar* x = call.outputs + r * pitch;
-    const Scalar* t = call.targets + r * target_pitch;
-    Scalar* g = call.gradient ? call.gradient + r * pitch : nullptr;
-    long i = 0;
-    for (; i + block <= columns; i += block) {
-      Scalar loss[block], slope[block];
-      for (long k = 0; k < block; ++k) loss[k] = f(x[i + k], t[i + k], i + k, slope[k]);
-      if (g) for (long k = 0; k < block; ++k) g[i + k] = slope[k] * call.scale;
-      for (long k = 0; k < block; ++k) sums[k] += static_cast<double>(loss[k]);
+/// Numbers that a loss wants where the outputs are (class weights): std::span<const float> table() const.
+template <class L> concept HasLossTable = requires(const L& loss) {
+  { loss.table() } -> std::convertible_to<std::span<const float>>;
+};
+
+/// The device's copy of a loss's table, made once; who runs the loss keeps one and sets LossCall::table. Nothing on the Cpu.
+template <class Loss, class Device> class LossTable {
+ public:
+  explicit LossTable(const Loss& loss, Device where = {}) {
+    if constexpr (HasLossTable<Loss>) {
+      const std::span<const float> table = loss.table();
+      copy_ = Arena<float, Device>(table.size(), where);
+      Copy<Device, Cpu>::run(copy_.data(), table.data(), table.size_bytes(), where);
     }
-    for (; i < columns; ++i) {
-      Scalar slope;
-      sums[i % block] += static_cast<double>(f(x[i], t[i], i, slope));
-      if (g) g[i] = slope * call.scale;
-    }
-    if (g) for (; i < pitch; ++i) g[i] = 0;
   }
-  for (long k = 1; k < block; ++k) sums[0] += sums[k];
-  return {sums[0], static_cast<double>(call.count) * static_cast<double>(call.width), 0};
+  const float* data() const { return copy_.data(); }
+
+ private:
+  Arena<float, Device> copy_;
+};
+template <class Loss> class LossTable<Loss, Cpu> {
+ public:
+  explicit LossTable(const Loss&, Cpu = {}) {}
+  static constexpr const float* data() { return nullptr; }
+};
+
+/// Where a loss finds its table: the device's copy, else (on the Cpu) its own; null where it is empty. Throws ArgumentError where a
+/// device has no copy.
+template <class Scalar, class Device> const float* table_of(const LossCall<Scalar, Device>& call, std::span<const float> table) {
+  if (table.empty()) return nullptr;
+  if constexpr (!std::same_as<Device, Cpu>) {
+    if (!call.table) throw ArgumentError("a loss has weights that are on the host, the outputs are not: set LossCall::table to a LossTable's data()");
+  }
+  return call.table ? call.table : table.data();
 }
-}  // namespace detail
+
+/// A loss that is a mean over samples and values (Target::vector): f(output, target, i, slope) returns an element's loss and sets its
+/// derivative; i modulo the width is the column. Runs where the memory is: see ops/vector_loss.hpp for how f is written.
+template <class Scalar, class Device, class Function> LossSums vector_loss(const LossCall<Scalar, Device>& call, const Function& f) {
+  const double sum = ops::vector_loss<Device>(
+      ops::VectorLossPass<Scalar>{call.outputs, call.output_pitch, call.width, call.targets, call.target_pitch, call.count, call.scale, call.gradient,
+                                  call.sums, call.values},
+      f);
+  if (call.sums) return {};
+  return {sum, static_cast<double>(call.count) * static_cast<double>(call.width), 0};
+}
+/// The divisor of such a loss.
+template <class Scalar, class Device> double element_weight(const LossCall<Scalar, Device>& call) {
+  return static_cast<double>(call.count) * static_cast<double>(call.width);
+}
+
+/// What a loss with Target::label says of the labels.
+struct LabelOptions {
+  const float* class_weights = nullptr;             ///< factors of the labels' losses, where the outputs are; null: 1 for each
+  std::optional<std::int32_t> ignore = {};          ///< samples with this label count nothing
+};
+
+/// A loss that is a mean over samples by their labels: f(row) returns a row's loss and sets its slopes: see ops/label_loss.hpp. Throws
+/// ArgumentError for a label that is no class; on a device the loss becomes not a number then: Trainer looks before.
+template <class Scalar, class Device, class Function>
+LossSums label_loss(const LossCall<Scalar, Device>& call, const Function& f, const LabelOptions& options = {}) {
+  ops::CrossEntropyPass<Scalar> pass{call.outputs, call.output_pitch, call.width, call.labels, call.count, call.scale, call.gradient};
+  pass.class_weights = options.class_weights;
+  pass.ignores = options.ignore.has_value();
+  pass.ignored = options.ignore.value_or(0);
+  pass.sums = call.sums;
+  pass.values = call.values;
+  const ops::CrossEntropySums s = ops::label_loss<Device>(pass, f);
+  if (s.wrong >= 0) check_labels(call.labels + s.wrong, 1, call.width, options.ignore, call.first + s.wrong);
+  return {s.loss, s.weight, s.correct};
+}
+
+/// Makes what a loss wants on the device before the first step.
+template <class Device> void prepare_loss() { ops::VectorLossKernels<Device>::prepare(); }
 
 }  // namespace skein::inline SKEIN_ABI::nn

@@ -5,19 +5,22 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
+/// One element of Mse.
+struct SquaredDifference {
+  template <class Scalar> constexpr Scalar operator()(Scalar x, Scalar t, long, Scalar& slope) const {
+    const Scalar difference = x - t;
+    slope = 2 * difference;
+    return difference * difference;
+  }
+};
+
 /// (output - target)^2, averaged over samples and values.
 struct Mse {
   static constexpr Target target = Target::vector;
 
-  template <class Scalar> double weight(const LossCall<Scalar, Cpu>& call) const {
-    return static_cast<double>(call.count) * static_cast<double>(call.width);
-  }
-  template <class Scalar> LossSums operator()(const LossCall<Scalar, Cpu>& call) const {
-    return detail::vector_loss(call, [](Scalar x, Scalar t, long, Scalar& slope) {
-      const Scalar difference = x - t;
-      slope = 2 * difference;
-      return difference * difference;
-    });
+  template <class Scalar, class Device> double weight(const LossCall<Scalar, Device>& call) const { return element_weight(call); }
+  template <class Scalar, class Device> LossSums operator()(const LossCall<Scalar, Device>& call) const {
+    return vector_loss(call, SquaredDifference{});
   }
 };
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "../../core/config.hpp"
+#include "../step_values.hpp"
 
 namespace skein::inline SKEIN_ABI::ops {
 
@@ -20,9 +20,11 @@ template <class Scalar> struct CrossEntropyPass {
   const float* class_weights = nullptr;             ///< (classes); null: 1 for each
   bool ignores = false;
   std::int32_t ignored = 0;                         ///< the label that counts nothing, where `ignores`
+  double* sums = nullptr;                           ///< a device's: loss, weight and hits are added there
+  const StepValues* values = nullptr;               ///< a device's: the gradient is also multiplied by its loss_scale
 
-  bool skipped(std::int32_t label) const { return ignores && label == ignored; }
-  bool legal(std::int32_t label) const {
+  constexpr bool skipped(std::int32_t label) const { return ignores && label == ignored; }
+  constexpr bool legal(std::int32_t label) const {
     return static_cast<std::uint64_t>(static_cast<std::int64_t>(label)) < static_cast<std::uint64_t>(classes);
   }
 };
