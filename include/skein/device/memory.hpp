@@ -16,6 +16,8 @@ template <DeviceTag Device> struct Memory;
 
 template <> struct Memory<Cpu> {
   static constexpr std::size_t alignment = 64;
+  /// Makes it the device that this thread's calls go to.
+  static void make_current(Cpu) {}
   /// Zeroed and touched, so that no page fault is left for the first step. Throws std::bad_alloc.
   static void* allocate(std::size_t bytes, Cpu = {}) {
     const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;

@@ -53,6 +53,15 @@ template <class T> auto as_operand(const T& t) {
   else return t.view();
 }
 template <class T> concept StoredTensor = IsView<T>::value || requires(const T& t) { t.view(); };
+
+/// Operands of one call lie on one ordinal of their device, which becomes the current one.
+template <class D> void check_ordinals(const char* operation, D a, D b) {
+  if constexpr (!std::is_same_v<D, Cpu>)
+    if (!(a == b))
+      throw ArgumentError(std::string(operation) + ": tensors on " + std::string(D::name) + " " + std::to_string(a.ordinal) + " and " +
+                          std::to_string(b.ordinal) + " meet: move one of them with .to()");
+  Memory<D>::make_current(a);
+}
 }  // namespace detail
 
 /// c = a b, matrices with extents (m, k), (k, n) and (m, n); c must not overlap a or b, and its rows must be dense.
@@ -60,6 +69,8 @@ template <class S, class D> void mm_into(const TensorView<S, 2, D>& c, const Ten
   if (a.extents[1] != b.extents[0]) detail::throw_shapes("mm", a.extents, b.extents, "do not multiply: the columns of the first must be the rows of the second");
   if (c.extents[0] != a.extents[0] || c.extents[1] != b.extents[1] || (c.strides[1] != 1 && c.extents[1] != 1))
     detail::throw_shapes("mm", dims(a.extents[0], b.extents[1]), c.extents, "differ: the first is that of the product, the second its target, with dense rows");
+  detail::check_ordinals("mm", a.where, b.where);
+  detail::check_ordinals("mm", c.where, a.where);
   const long m = a.extents[0], n = b.extents[1], k = a.extents[1];
   if (m == 0 || n == 0) return;
   if (k == 0) return assign(c, S(0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of the host from and to NumPy's .npy files. A malformed file is a FileError with path, byte offset and reason;
+// Tensors from and to NumPy's .npy files: read into the host's memory, written from any device through it. A malformed file is a FileError with path, byte offset and reason;
 // nothing is allocated that the file does not hold.
 #pragma once
 #include <algorithm>
@@ -124,12 +124,13 @@ template <class Scalar, int Rank> Tensor<Scalar, Rank, Cpu> load_npy(const std::
   return detail::npy_tensor<Scalar, Rank>(h, types, path, 0, [&](unsigned char* to, std::size_t n) { detail::read_bytes(file.get(), to, n, path); });
 }
 
-/// Writes a tensor, a view or an expression of the host as a .npy file of version 1.0.
+/// Writes a tensor, a view or an expression as a .npy file of version 1.0; of another device, through a copy on the host.
 template <TensorExpression E> void save_npy(const std::string& path, const E& e) {
   using T = std::remove_cvref_t<E>;
   using S = typename T::Scalar;
-  static_assert(std::is_same_v<typename T::Device, Cpu>, "a tensor is saved from the host: move it with .to<Cpu>() first");
-  if constexpr (detail::IsView<T>::value) {
+  if constexpr (!std::is_same_v<typename T::Device, Cpu>) {
+    save_npy(path, to_host(e));
+  } else if constexpr (detail::IsView<T>::value) {
     if (!e.contiguous()) return save_npy(path, eval(e));
     const detail::File file = detail::open_file(path, "wb");
     const std::string header = detail::npy_header_of(TensorView<const S, T::rank, Cpu>(e));

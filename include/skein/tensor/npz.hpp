@@ -188,11 +188,14 @@ class NpzWriter {
 
   template <TensorExpression E> void add(const std::string& name, const E& e) {
     using T = std::remove_cvref_t<E>;
-    static_assert(std::is_same_v<typename T::Device, Cpu>, "a tensor is saved from the host: move it with .to<Cpu>() first");
-    const auto whole = eval(TensorView<const typename T::Scalar, T::rank, Cpu>(as_view(e)));
-    std::string bytes = detail::npy_header_of(whole.view());
-    bytes.append(reinterpret_cast<const char*>(whole.data()), static_cast<std::size_t>(whole.size()) * sizeof(typename T::Scalar));
-    put(name + ".npy", bytes);
+    if constexpr (!std::is_same_v<typename T::Device, Cpu>) {
+      add(name, to_host(e));
+    } else {
+      const auto whole = eval(TensorView<const typename T::Scalar, T::rank, Cpu>(as_view(e)));
+      std::string bytes = detail::npy_header_of(whole.view());
+      bytes.append(reinterpret_cast<const char*>(whole.data()), static_cast<std::size_t>(whole.size()) * sizeof(typename T::Scalar));
+      put(name + ".npy", bytes);
+    }
   }
 
   void close() {

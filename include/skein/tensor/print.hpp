@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of tensors of the host: to_text() and operator<<. Long axes are shortened to their ends. Kept apart, so that the core
+// Text of tensors: to_text() and operator<<; those of another device are copied to the host first. Long axes are shortened to their ends. Kept apart, so that the core
 // includes no stream; without fmt, which nvcc cannot compile in C++20 (format.hpp has its formatter).
 #pragma once
 #include <charconv>
@@ -79,9 +79,10 @@ template <class S, int R> std::string text_of(const TensorView<S, R, Cpu>& v, st
 /// [[1, 2],\n [3, 4]]; `format`, for each value, is fmt's or printf's without its frame: ".3f".
 template <TensorExpression E> std::string to_text(E&& e, std::string_view format = "") {
   using T = std::remove_cvref_t<E>;
-  static_assert(std::is_same_v<typename T::Device, Cpu>, "a tensor is printed on the host: move it with .to<Cpu>() first");
   using S = typename T::Scalar;
-  if constexpr (detail::IsView<T>::value) {
+  if constexpr (!std::is_same_v<typename T::Device, Cpu>) {
+    return to_text(to_host(e), format);
+  } else if constexpr (detail::IsView<T>::value) {
     return detail::text_of(TensorView<const S, T::rank, Cpu>(e), format);
   } else if constexpr (requires { e.view(); }) {
     return detail::text_of(std::as_const(e).view(), format);

@@ -174,6 +174,8 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
   auto flatten() const& { return view().flatten(); }
   auto flatten() && { return std::move(*this).reshaped(Dims<1>{{size()}}); }
   Scalar item() const requires std::same_as<Device, Cpu> { return view().item(); }
+  /// The one value of a tensor of any device, copied to the host: waits for it.
+  Scalar value() const { return view().value(); }
   /// A tensor of rank 0 is its value.
   operator Scalar() const requires(Rank == 0 && std::same_as<Device, Cpu>) { return item(); }
 
@@ -269,6 +271,14 @@ template <TensorExpression E> auto eval(E&& e) {
   if constexpr (!std::same_as<T, Result>) return Result(std::forward<E>(e));
   else if constexpr (std::is_lvalue_reference_v<E> || std::is_const_v<E>) return e.copy();
   else return Result(std::move(e));
+}
+
+/// The values on the host: an expression of the host as it is, of another device evaluated there and copied; waits for it.
+template <TensorExpression E> decltype(auto) to_host(E&& e) {
+  using T = std::remove_cvref_t<E>;
+  if constexpr (std::same_as<typename T::Device, Cpu> || std::same_as<typename T::Device, detail::AnyDevice>) return std::forward<E>(e);
+  else if constexpr (requires { e.template to<Cpu>(); }) return e.template to<Cpu>();
+  else return eval(e).template to<Cpu>();
 }
 
 }  // namespace skein::inline SKEIN_ABI

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "../device/device.hpp"
+#include "../device/copy.hpp"
 #include "../fwd.hpp"
 #include "bound.hpp"
 #include "dims.hpp"
@@ -84,6 +84,13 @@ template <class Scalar_, int Rank, class Device_> struct TensorView {
   constexpr Scalar item() const requires std::same_as<Device, Cpu> {
     if (size() != 1) throw ShapeError("item: the tensor has shape " + detail::shape_text(extents) + ", not one value");
     return *data;
+  }
+  /// The same from any device: copies it to the host, and waits for that.
+  Scalar value() const {
+    if (size() != 1) throw ShapeError("value: the tensor has shape " + detail::shape_text(extents) + ", not one value");
+    Scalar x;
+    Copy<Cpu, Device>::run(&x, data, sizeof x, Cpu{}, where);
+    return x;
   }
 
   /// The axes in reverse order; a matrix transposed.

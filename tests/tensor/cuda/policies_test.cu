@@ -4,6 +4,7 @@
 #include <skein/tensor/create.hpp>
 #include <skein/tensor/cuda/evaluator.hpp>
 #include <skein/tensor/cuda/reducer.hpp>
+#include <skein/tensor/cuda/sorter.hpp>
 #include <skein/tensor/reduce.hpp>
 
 #if defined(_OPENMP)
@@ -209,5 +210,23 @@ TEST_CASE("random fills by every policy are the Cpu's") {
     const auto window = a(sk::all, range(1, 20)).transpose();
     assign_by(policy, window, sk::uniform<float>(sk::Seed{6}, window.shape()));
     CHECK(list(window) == list(sk::uniform<float>(sk::Seed{6}, window.shape())));
+  });
+}
+
+TEMPLATE_TEST_CASE("every policy sorts as the Cpu does", "", float, int) {
+  using S = TestType;
+  by_each_policy([](const auto& policy) {
+    const auto check = [&](auto before, const sk::Tensor<S, 1>& sorted, const sk::Tensor<long, 1>& order, const sk::Tensor<S, 1>& v) {
+      using Before = decltype(before);
+      auto values = v.copy(), keys = v.copy();
+      sk::Tensor<long, 1> indices(v.shape());
+      sk::cuda::SortValues<S, Before>{values.data(), v.size(), before}(policy);
+      sk::cuda::SortIndices<S, Before>{indices.data(), keys.data(), v.size(), before}(policy);
+      CHECK(list(values) == list(sorted));
+      CHECK(list(indices) == list(order));
+    };
+    const auto v = values<S>(sk::dims(5003), 1, -50, 50);
+    check(sk::functions::Before<sk::Order::ascending>{}, sk::sort(v), sk::argsort(v), v);
+    check(sk::functions::Before<sk::Order::descending>{}, sk::sort<sk::Order::descending>(v), sk::argsort<sk::Order::descending>(v), v);
   });
 }

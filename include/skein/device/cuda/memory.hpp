@@ -26,6 +26,7 @@ inline void keep_freed_memory(Cuda device) {
 
 template <> struct Memory<Cuda> {
   static constexpr std::size_t alignment = 256;
+  static void make_current(Cuda where) { cuda::use(where); }
   /// Zeroed, in the order of the calling thread's stream. Throws DeviceError.
   static void* allocate(std::size_t bytes, Cuda where = {}) {
     cudaStream_t on = cuda::stream(where);

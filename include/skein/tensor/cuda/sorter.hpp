@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sorting on a GPU, by Thrust's stable merge sort. Thrust takes scratch memory from the driver for the call.
+#pragma once
+#include <thrust/sequence.h>
+#include <thrust/sort.h>
+
+#include "../../device/cuda/launch.hpp"
+#include "../sort.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+namespace cuda {
+/// Called with an execution policy.
+template <class S, class Before> struct SortValues {
+  S* data;
+  long count;
+  Before before;
+  template <class Policy> void operator()(const Policy& policy) const { thrust::stable_sort(policy, data, data + count, before); }
+};
+template <class S, class Before> struct SortIndices {
+  long* index;
+  S* keys;
+  long count;
+  Before before;
+  template <class Policy> void operator()(const Policy& policy) const {
+    thrust::sequence(policy, index, index + count);
+    thrust::stable_sort_by_key(policy, keys, keys + count, index, before);
+  }
+};
+}  // namespace cuda
+
+namespace detail {
+template <> struct Sorter<Cuda> {
+  template <class S, class Before> static void values(S* data, long n, Cuda where, Before before) {
+    cuda::use(where);
+    cuda::with_policy(cuda::SortValues<S, Before>{data, n, before});
+  }
+  template <class S, class Before> static void indices(long* index, S* keys, long n, Cuda where, Before before) {
+    cuda::use(where);
+    cuda::with_policy(cuda::SortIndices<S, Before>{index, keys, n, before});
+  }
+};
+}  // namespace detail
+
+}  // namespace skein::inline SKEIN_ABI
