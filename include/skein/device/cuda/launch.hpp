@@ -51,7 +51,7 @@ template <class Function> void with_policy(Function f) {
 #if defined(__CUDACC__)
   f(policy());
 #else
-  detail::submit([f] { Function(f)(thrust::cpp::par); });
+  detail::submit([f]() mutable { f(thrust::cpp::par); });
 #endif
 }
 
