@@ -15,10 +15,15 @@ namespace skein::inline SKEIN_ABI::ops {
 constexpr long conv2d_derived(const Conv2dGeometry& g) { return cpu::conv2d_derived({g}); }
 constexpr long conv2d_workspace(const Conv2dGeometry& g) { return cpu::conv2d_workspace({g}); }
 
-/// What every back end offers for a geometry.
+/// What every back end offers for a geometry: each device specialises it.
 template <class Device, class Scalar, Conv2dGeometry G> struct Conv2d {
-  static_assert(std::same_as<Device, Cpu>, "ops::Conv2d: this device's operations are not included");
+  static_assert(!std::same_as<Device, Device>, "ops::Conv2d: this device's operations are not included");
+};
+
+template <class Scalar, Conv2dGeometry G> struct Conv2d<Cpu, Scalar, G> {
   using Kernel = cpu::Conv2d<Scalar, G>;
+  /// Scalars that derive() makes and scalars of a worker's workspace.
+  static constexpr long derived = conv2d_derived(G), workspace = conv2d_workspace(G);
   /// Which kernel runs, for people.
   static constexpr std::string_view name = Kernel::name;
   /// Makes c.derived of c.weight: call it after every change of the weights.

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// A convolution of one geometry and batch by cuDNN: descriptors, and for each direction the algorithm that its heuristics put first
+// among the deterministic ones. Products and gradients by the classic calls; bias and ReLU behind the product by the graph
+// interface. Chosen once, kept by thread, device, geometry, batch, type and math.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "cudnn_graph.hpp"
+
+namespace skein::inline SKEIN_ABI::ops::cudnn {
+
+/// Details of a failed call: "of 32 x 28 x 28 x 1 to 28 x 28 x 6, kernel 5, stride 1, padding 2, dilation 1, groups 1".
+struct Said {
+  Conv2dGeometry g;
+  long batch;
+  std::string operator()() const {
+    const auto number = [](int n) { return std::to_string(n); };
+    return "of " + shape({batch, g.height, g.width, g.channels}) + " to " + shape({g.out_height(), g.out_width(), g.filters}) + ", kernel " +
+           number(g.kernel) + ", stride " + number(g.stride) + ", padding " + number(g.padding) + ", dilation " + number(g.dilation) + ", groups " +
+           number(g.groups);
+  }
+};
+
+class Convolution {
+ public:
+  Convolution(const Conv2dGeometry& g, long batch, cudnnDataType_t type, Math math) : g_(g), batch_(batch), type_(type), math_(math) {
+    const int n = static_cast<int>(batch);
+    const cudnnDataType_t compute = type == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+    check(cudnnSetTensor4dDescriptor(x_.get(), CUDNN_TENSOR_NHWC, type, n, g.channels, g.height, g.width), "cudnnSetTensor4dDescriptor", said());
+    check(cudnnSetTensor4dDescriptor(y_.get(), CUDNN_TENSOR_NHWC, type, n, g.filters, g.out_height(), g.out_width()), "cudnnSetTensor4dDescriptor", said());
+    check(cudnnSetFilter4dDescriptor(filter_.get(), type, CUDNN_TENSOR_NHWC, g.filters, g.group_channels(), g.kernel, g.kernel),
+          "cudnnSetFilter4dDescriptor", said());
+    const cudnnMathType_t wish = type == CUDNN_DATA_FLOAT && math == Math::full ? CUDNN_FMA_MATH
+                                 : type == CUDNN_DATA_DOUBLE                    ? CUDNN_DEFAULT_MATH
+                                                                                : CUDNN_TENSOR_OP_MATH;
+    for (const ConvolutionDescriptor* c : {&forward_conv_, &data_conv_, &filter_conv_}) {
+      check(cudnnSetConvolution2dDescriptor(c->get(), g.padding, g.padding, g.stride, g.stride, g.dilation, g.dilation, CUDNN_CROSS_CORRELATION, compute),
+            "cudnnSetConvolution2dDescriptor", said());
+      check(cudnnSetConvolutionGroupCount(c->get(), g.groups), "cudnnSetConvolutionGroupCount", said());
+      check(cudnnSetConvolutionMathType(c->get(), wish), "cudnnSetConvolutionMathType", said());
+    }
+    const cudnnHandle_t h = handle();
+    forward_ = choose<cudnnConvolutionFwdAlgoPerf_t>(
+        forward_conv_,
+        [&](int most, int* n, auto* list) { return cudnnGetConvolutionForwardAlgorithm_v7(h, x_.get(), filter_.get(), forward_conv_.get(), y_.get(), most, n, list); },
+        [&](auto algorithm, std::size_t* bytes) {
+          return cudnnGetConvolutionForwardWorkspaceSize(h, x_.get(), filter_.get(), forward_conv_.get(), y_.get(), algorithm, bytes);
+        });
+    data_ = choose<cudnnConvolutionBwdDataAlgoPerf_t>(
+        data_conv_,
+        [&](int most, int* n, auto* list) { return cudnnGetConvolutionBackwardDataAlgorithm_v7(h, filter_.get(), y_.get(), data_conv_.get(), x_.get(), most, n, list); },
+        [&](auto algorithm, std::size_t* bytes) {
+          return cudnnGetConvolutionBackwardDataWorkspaceSize(h, filter_.get(), y_.get(), data_conv_.get(), x_.get(), algorithm, bytes);
+        });
+    filter_gradient_ = choose<cudnnConvolutionBwdFilterAlgoPerf_t>(
+        filter_conv_,
+        [&](int most, int* n, auto* list) { return cudnnGetConvolutionBackwardFilterAlgorithm_v7(h, x_.get(), y_.get(), filter_conv_.get(), filter_.get(), most, n, list); },
+        [&](auto algorithm, std::size_t* bytes) {
+          return cudnnGetConvolutionBackwardFilterWorkspaceSize(h, x_.get(), y_.get(), filter_conv_.get(), filter_.get(), algorithm, bytes);
+        });
+  }
+
+  bool is(const Conv2dGeometry& g, long batch, cudnnDataType_t type, Math math) const {
+    return batch == batch_ && type == type_ && math == math_ && g == g_;
+  }
+  /// Does cuDNN do this direction? Where not, plain kernels must.
+  bool has_forward() const { return forward_.found; }
+  bool has_input_gradient() const { return data_.found; }
+  bool has_filter_gradient() const { return filter_gradient_.found; }
+
+  /// The plan of a product with bias and ReLU behind it, sought at the first question; null: there is none.
+  const FusedConvolution* fused(bool bias, bool rectifies) {
+    Fused& f = fused_[2 * bias + rectifies];
+    if (!f.asked) f = {true, FusedConvolution::find(g_, batch_, type_, math_, bias, rectifies)};
+    return f.plan ? &*f.plan : nullptr;
+  }
+  std::size_t forward_workspace() const { return forward_.bytes; }
+  std::size_t input_gradient_workspace() const { return data_.bytes; }
+  std::size_t filter_gradient_workspace() const { return filter_gradient_.bytes; }
+
+  void forward(const void* x, const void* filters, void* y, void* scratch) const {
+    check(cudnnConvolutionForward(handle(), one.as(type_), x_.get(), x, filter_.get(), filters, forward_conv_.get(), forward_.algorithm, scratch,
+                                  forward_.bytes, zero.as(type_), y_.get(), y),
+          "cudnnConvolutionForward", said());
+  }
+  void input_gradient(const void* filters, const void* dy, void* dx, void* scratch) const {
+    check(cudnnConvolutionBackwardData(handle(), one.as(type_), filter_.get(), filters, y_.get(), dy, data_conv_.get(), data_.algorithm, scratch,
+                                       data_.bytes, zero.as(type_), x_.get(), dx),
+          "cudnnConvolutionBackwardData", said());
+  }
+  /// dfilters is overwritten.
+  void filter_gradient(const void* x, const void* dy, void* dfilters, void* scratch) const {
+    check(cudnnConvolutionBackwardFilter(handle(), one.as(type_), x_.get(), x, y_.get(), dy, filter_conv_.get(), filter_gradient_.algorithm, scratch,
+                                         filter_gradient_.bytes, zero.as(type_), filter_.get(), dfilters),
+          "cudnnConvolutionBackwardFilter", said());
+  }
+
+ private:
+  template <class Algorithm> struct Choice {
+    Algorithm algorithm{};
+    std::size_t bytes = 0;
+    bool found = false;
+  };
+  struct Fused {
+    bool asked = false;
+    std::optional<FusedConvolution> plan;
+  };
+
+  Said said() const { return {g_, batch_}; }
+
+  /// list(): the heuristics' order. The first that is deterministic, in the math asked for, and that names a workspace.
+  template <class Performance, class ListOf, class BytesOf>
+  Choice<decltype(Performance::algo)> choose(const ConvolutionDescriptor& convolution, ListOf list, BytesOf bytes) const {
+    Performance found[16];
+    int count = 0;
+    const cudnnStatus_t status = list(16, &count, found);
+    if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return {};
+    check(status, "cuDNN's choice of an algorithm", said());
+    for (int i = 0; i < count; ++i) {
+      if (found[i].status != CUDNN_STATUS_SUCCESS || found[i].determinism != CUDNN_DETERMINISTIC) continue;
+      // A heuristic's answer holds for its own math type; full float stays without TF32 whatever it says.
+      const bool strict = type_ == CUDNN_DATA_FLOAT && math_ == Math::full;
+      check(cudnnSetConvolutionMathType(convolution.get(), strict ? CUDNN_FMA_MATH : found[i].mathType), "cudnnSetConvolutionMathType", said());
+      std::size_t wants = 0;
+      if (bytes(found[i].algo, &wants) == CUDNN_STATUS_SUCCESS) return {found[i].algo, wants, true};
+    }
+    return {};
+  }
+
+  Conv2dGeometry g_;
+  long batch_;
+  cudnnDataType_t type_;
+  Math math_;
+  TensorDescriptor x_, y_;
+  FilterDescriptor filter_;
+  ConvolutionDescriptor forward_conv_, data_conv_, filter_conv_;
+  Choice<cudnnConvolutionFwdAlgo_t> forward_;
+  Choice<cudnnConvolutionBwdDataAlgo_t> data_;
+  Choice<cudnnConvolutionBwdFilterAlgo_t> filter_gradient_;
+  Fused fused_[4];
+};
+
+/// The calling thread's convolution on the current device; made (which takes milliseconds, and must not happen while a step is
+/// captured) at the first call.
+inline Convolution& convolution(const Conv2dGeometry& g, long batch, cudnnDataType_t type, Math math) {
+  thread_local std::array<std::vector<std::unique_ptr<Convolution>>, skein::cuda::detail::most_devices> all;
+  auto& mine = all[skein::cuda::detail::index_of(skein::cuda::current_device())];
+  for (const auto& c : mine)
+    if (c->is(g, batch, type, math)) return *c;
+  return *mine.emplace_back(std::make_unique<Convolution>(g, batch, type, math));
+}
+
+}  // namespace skein::inline SKEIN_ABI::ops::cudnn

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Own kernels of convolution on the GPU, as function objects. First those that go with cuDNN's: the copy of the weight as cuDNN
+// wants it, the way back for its gradient, bias and ReLU behind the product. Then a whole convolution in plain loops, which reads
+// the weight as it is stored: what runs where cuDNN has no deterministic kernel (it has none for NHWC images of doubles).
+// Value: the type of images; Parameter: of weights and gradients; sums are taken in Sum.
+#pragma once
+#include <type_traits>
+
+#include "../../device/cuda/launch.hpp"
+#include "../reference/conv2d.hpp"
+#include "column_sums.hpp"
+
+namespace skein::inline SKEIN_ABI::ops::kernel {
+
+template <class Value> using SumOf = std::conditional_t<std::is_same_v<Value, double>, double, float>;
+
+// ---- beside cuDNN
+
+/// Our weight is (kernel, kernel, channels / groups, filters), rows padded; cuDNN's (filters, kernel, kernel, channels / groups),
+/// dense. The bias goes behind it, so that it has cuDNN's type and alignment.
+template <class Value, class Parameter> struct DeriveFilters {
+  const Parameter* weight;
+  const Parameter* bias;                            // null: none
+  Value* to;
+  long rows, filters, pitch, bias_at;
+  constexpr void operator()(long i) const {
+    if (i < rows * filters) {
+      const long f = i / rows, r = i - f * rows;
+      to[i] = static_cast<Value>(weight[r * pitch + f]);
+    } else {
+      const long f = i - rows * filters;
+      to[bias_at + f] = static_cast<Value>(bias[f]);
+    }
+  }
+};
+
+/// dweight += the gradient in cuDNN's order.
+template <class Value, class Parameter> struct AddFilterGradient {
+  const Value* from;                                // (filters, rows)
+  Parameter* to;                                    // (rows, pitch)
+  long rows, filters, pitch;
+  constexpr void operator()(long i) const {
+    const long r = i / filters, f = i - r * filters;
+    to[r * pitch + f] += static_cast<Parameter>(from[f * rows + r]);
+  }
+};
+
+/// y = relu(y + bias), in place; either may be missing.
+template <class Value, class Parameter> struct BiasRelu {
+  Value* y;
+  const Parameter* bias;
+  long filters;
+  bool rectifies;
+  constexpr void operator()(long i) const {
+    SumOf<Value> v = static_cast<SumOf<Value>>(y[i]);
+    if (bias) v += static_cast<SumOf<Value>>(bias[i % filters]);
+    if (rectifies && v < 0) v = 0;                  // a NaN stays one
+    y[i] = static_cast<Value>(v);
+  }
+};
+
+/// One pass behind a ReLU: the gradient in front of it, and its sum for each filter.
+template <class Value> struct RectifiedGradient {
+  const Value* dy;
+  const Value* y;                                   // null: no ReLU, nothing is written
+  Value* dz;
+  constexpr void operator()(long i, long, TwoSums& sums) const {
+    Value g = dy[i];
+    if (y) {
+      if (!(static_cast<SumOf<Value>>(y[i]) > 0)) g = static_cast<Value>(0.0f);
+      dz[i] = g;
+    }
+    sums.first += static_cast<double>(g);
+  }
+};
+template <class Parameter> struct AddBiasGradient {
+  Parameter* dbias;                                 // null: nobody wants it
+  constexpr void operator()(long c, const TwoSums& sums) const {
+    if (dbias) dbias[c] += static_cast<Parameter>(sums.first);
+  }
+};
+
+// ---- in plain loops
+
+template <class Value, class Parameter> struct PlainForward {
+  Conv2dGeometry g;
+  const Value* x;
+  const Parameter* weight;
+  const Parameter* bias;
+  Value* y;
+  bool rectifies;
+  constexpr void operator()(long i) const {
+    const int out_width = g.out_width(), out_height = g.out_height(), in = g.group_channels();
+    const int f = static_cast<int>(i % g.filters), group = f / g.group_filters();
+    const long pixel = i / g.filters;
+    const int column = static_cast<int>(pixel % out_width), row = static_cast<int>(pixel / out_width % out_height);
+    const Value* image = x + pixel / out_width / out_height * g.in_count() + group * in;
+    SumOf<Value> sum = bias ? static_cast<SumOf<Value>>(bias[f]) : SumOf<Value>(0);
+    for (int ky = 0; ky < g.kernel; ++ky) {
+      const int iy = row * g.stride + ky * g.dilation - g.padding;
+      if (iy < 0 || iy >= g.height) continue;
+      for (int kx = 0; kx < g.kernel; ++kx) {
+        const int ix = column * g.stride + kx * g.dilation - g.padding;
+        if (ix < 0 || ix >= g.width) continue;
+        const Value* from = image + (1L * iy * g.width + ix) * g.channels;
+        const Parameter* w = weight + (1L * ky * g.kernel + kx) * in * g.weight_pitch() + f;
+        for (int c = 0; c < in; ++c) sum += static_cast<SumOf<Value>>(from[c]) * static_cast<SumOf<Value>>(w[c * g.weight_pitch()]);
+      }
+    }
+    if (rectifies && sum < 0) sum = 0;
+    y[i] = static_cast<Value>(sum);
+  }
+};
+
+/// One input value: the outputs whose windows it lies in.
+template <class Value, class Parameter> struct PlainInputGradient {
+  Conv2dGeometry g;
+  const Value* dy;
+  const Parameter* weight;
+  Value* dx;
+  constexpr void operator()(long i) const {
+    const int out_width = g.out_width(), out_height = g.out_height(), in = g.group_channels(), out = g.group_filters();
+    const int c = static_cast<int>(i % g.channels), group = c / in;
+    const long pixel = i / g.channels;
+    const int ix = static_cast<int>(pixel % g.width), iy = static_cast<int>(pixel / g.width % g.height);
+    const Value* image = dy + pixel / g.width / g.height * g.out_count() + group * out;
+    SumOf<Value> sum = 0;
+    for (int ky = 0; ky < g.kernel; ++ky) {
+      const int top = iy + g.padding - ky * g.dilation;
+      if (top < 0 || top % g.stride != 0 || top / g.stride >= out_height) continue;
+      for (int kx = 0; kx < g.kernel; ++kx) {
+        const int left = ix + g.padding - kx * g.dilation;
+        if (left < 0 || left % g.stride != 0 || left / g.stride >= out_width) continue;
+        const Value* from = image + (1L * (top / g.stride) * out_width + left / g.stride) * g.filters;
+        const Parameter* w = weight + ((1L * ky * g.kernel + kx) * in + (c - group * in)) * g.weight_pitch() + group * out;
+        for (int f = 0; f < out; ++f) sum += static_cast<SumOf<Value>>(from[f]) * static_cast<SumOf<Value>>(w[f]);
+      }
+    }
+    dx[i] = static_cast<Value>(sum);
+  }
+};
+
+/// One weight: the lanes share the output pixels of the batch.
+template <class Value, class Parameter> struct PlainFilterGradient {
+  Conv2dGeometry g;
+  long batch;
+  const Value* x;
+  const Value* dy;
+  Parameter* dweight;
+  struct Plus {
+    constexpr SumOf<Value> operator()(SumOf<Value> a, SumOf<Value> b) const { return a + b; }
+  };
+  template <class Lanes> SKEIN_HOST_DEVICE void operator()(long i, Lanes lanes) const {
+    const int out_width = g.out_width(), out_height = g.out_height(), in = g.group_channels();
+    const int f = static_cast<int>(i % g.filters), group = f / g.group_filters();
+    const long r = i / g.filters;
+    const int c = static_cast<int>(r % in), kx = static_cast<int>(r / in % g.kernel), ky = static_cast<int>(r / in / g.kernel);
+    const long pixels = batch * out_height * out_width;
+    SumOf<Value> sum = 0;
+    for (long p = lanes.index; p < pixels; p += Lanes::count) {
+      const int column = static_cast<int>(p % out_width), row = static_cast<int>(p / out_width % out_height);
+      const int iy = row * g.stride + ky * g.dilation - g.padding, ix = column * g.stride + kx * g.dilation - g.padding;
+      if (iy < 0 || iy >= g.height || ix < 0 || ix >= g.width) continue;
+      const long n = p / out_width / out_height;
+      sum += static_cast<SumOf<Value>>(x[n * g.in_count() + (1L * iy * g.width + ix) * g.channels + group * in + c]) *
+             static_cast<SumOf<Value>>(dy[p * g.filters + f]);
+    }
+    sum = lanes.reduce(sum, Plus{});
+    if (lanes.index == 0) dweight[r * g.weight_pitch() + f] += static_cast<Parameter>(sum);
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::ops::kernel

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The door to cuDNN 9: one handle a thread and device, which follows the thread's stream; descriptors that destroy themselves;
+// every status looked at, with cuDNN's own explanation in the exception.
+#pragma once
+#include <cudnn.h>
+
+#include <string>
+
+#include "../../core/half.hpp"
+#include "../../device/cuda/stream.hpp"
+
+namespace skein::inline SKEIN_ABI::ops::cudnn {
+
+/// Throws DeviceError unless `status` is success: "cudnnConvolutionForward of 32 x 28 x 28 x 1 ... on Cuda 0: <cuDNN's words>".
+template <class Details = skein::cuda::NoDetails>
+void check(cudnnStatus_t status, const char* operation, Details&& details = {}, SourceLocation where = SourceLocation::current()) {
+  if (status == CUDNN_STATUS_SUCCESS) [[likely]]
+    return;
+  char words[1024] = "";
+  cudnnGetLastErrorString(words, sizeof words);
+  const char* hint = "";
+  if (status == CUDNN_STATUS_NOT_INITIALIZED) hint = "does the driver fit this CUDA toolkit? nvidia-smi shows its version";
+  if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) hint = "this version of cuDNN has no kernel for it on this GPU";
+  skein::cuda::fail(operation, details(), cudnnGetErrorString(status), *words ? words : "cuDNN refuses", hint, where);
+}
+
+/// cuDNN's name of a scalar type.
+template <class Scalar> inline constexpr cudnnDataType_t type_of = CUDNN_DATA_FLOAT;
+template <> inline constexpr cudnnDataType_t type_of<double> = CUDNN_DATA_DOUBLE;
+template <> inline constexpr cudnnDataType_t type_of<bf16> = CUDNN_DATA_BFLOAT16;
+template <> inline constexpr cudnnDataType_t type_of<fp16> = CUDNN_DATA_HALF;
+
+/// The blend factors of a call are doubles for doubles, floats for all else.
+struct Factor {
+  float single;
+  double twice;
+  explicit constexpr Factor(double value) : single(static_cast<float>(value)), twice(value) {}
+  const void* as(cudnnDataType_t type) const { return type == CUDNN_DATA_DOUBLE ? static_cast<const void*>(&twice) : &single; }
+};
+inline constexpr Factor one{1}, zero{0};
+
+/// May products of floats be taken in TensorFloat-32 (10 bits of mantissa, on tensor cores)?
+enum class Math { full, tf32 };
+
+/// Owns one descriptor of the classic interface.
+template <class Raw, cudnnStatus_t (*Create)(Raw*), cudnnStatus_t (*Destroy)(Raw)> class Descriptor {
+ public:
+  Descriptor() { check(Create(&raw_), "cuDNN's creation of a descriptor"); }
+  ~Descriptor() { (void)Destroy(raw_); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  Raw get() const { return raw_; }
+
+ private:
+  Raw raw_{};
+};
+using TensorDescriptor = Descriptor<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor>;
+using FilterDescriptor = Descriptor<cudnnFilterDescriptor_t, cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor>;
+using ConvolutionDescriptor =
+    Descriptor<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor, cudnnDestroyConvolutionDescriptor>;
+
+namespace detail {
+/// One thread's handle of one device.
+struct Handle {
+  cudnnHandle_t raw = nullptr;
+  cudaStream_t stream = nullptr;
+  Handle() { check(cudnnCreate(&raw), "cudnnCreate"); }
+  ~Handle() { (void)cudnnDestroy(raw); }
+  Handle(const Handle&) = delete;
+};
+}  // namespace detail
+
+/// The calling thread's handle of the current device, set to the thread's stream.
+inline cudnnHandle_t handle() {
+  thread_local std::array<std::unique_ptr<detail::Handle>, skein::cuda::detail::most_devices> all;
+  const Cuda device = skein::cuda::current_device();
+  std::unique_ptr<detail::Handle>& mine = all[skein::cuda::detail::index_of(device)];
+  if (!mine) mine = std::make_unique<detail::Handle>();
+  if (cudaStream_t stream = skein::cuda::stream(device); stream != mine->stream) {
+    check(cudnnSetStream(mine->raw, stream), "cudnnSetStream");
+    mine->stream = stream;
+  }
+  return mine->raw;
+}
+
+/// "32 x 28 x 28 x 6".
+inline std::string shape(std::initializer_list<long> extents) {
+  std::string s;
+  for (long e : extents) s += (s.empty() ? "" : " x ") + std::to_string(e);
+  return s;
+}
+
+}  // namespace skein::inline SKEIN_ABI::ops::cudnn

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuDNN's graph interface, as far as one fusion needs it: y = relu(convolution(x, filters) + bias), bias and ReLU each optional, in
+// one kernel. A plan is built once (engines are asked for, filtered, tried) and run with three or four pointers.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "../reference/conv2d.hpp"
+#include "cudnn.hpp"
+
+namespace skein::inline SKEIN_ABI::ops::cudnn {
+
+/// A descriptor of the graph interface.
+class Backend {
+ public:
+  explicit Backend(cudnnBackendDescriptorType_t type) { check(cudnnBackendCreateDescriptor(type, &raw_), "cudnnBackendCreateDescriptor"); }
+  Backend(Backend&& o) noexcept : raw_(std::exchange(o.raw_, nullptr)) {}
+  Backend& operator=(Backend&& o) noexcept {
+    std::swap(raw_, o.raw_);
+    return *this;
+  }
+  ~Backend() { if (raw_) (void)cudnnBackendDestroyDescriptor(raw_); }
+  cudnnBackendDescriptor_t get() const { return raw_; }
+
+  template <class T> Backend& set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T* values, std::int64_t count) {
+    check(cudnnBackendSetAttribute(raw_, name, type, count, values), "cudnnBackendSetAttribute", [&] { return "number " + std::to_string(name); });
+    return *this;
+  }
+  template <class T> Backend& set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T& value) { return set(name, type, &value, 1); }
+  Backend& set(cudnnBackendAttributeName_t name, const Backend& value) { return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, &value.raw_, 1); }
+  /// False where cuDNN does not support what the descriptor says; any other fault throws.
+  bool finalize() {
+    const cudnnStatus_t status = cudnnBackendFinalize(raw_);
+    if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return false;
+    check(status, "cudnnBackendFinalize");
+    return true;
+  }
+
+ private:
+  cudnnBackendDescriptor_t raw_ = nullptr;
+};
+
+/// One plan: geometry, batch, types and what is fused are fixed.
+class FusedConvolution {
+ public:
+  /// Nothing where no engine of this cuDNN, on this GPU, takes it deterministically and in the precision asked for.
+  static std::optional<FusedConvolution> find(const Conv2dGeometry& g, long batch, cudnnDataType_t type, Math math, bool bias, bool rectifies) {
+    if (type == CUDNN_DATA_DOUBLE) return std::nullopt;
+    FusedConvolution found(g, batch, type, bias, rectifies);
+    for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
+      if (found.choose(mode, type, math)) return found;
+    return std::nullopt;
+  }
+
+  std::size_t workspace() const { return workspace_; }
+
+  /// All pointers 16-byte aligned; scratch: workspace() bytes. `bias` is null where none was asked for.
+  void run(const void* x, const void* filters, const void* bias, void* y, void* scratch) const {
+    void* pointers[] = {const_cast<void*>(x), const_cast<void*>(filters), y, const_cast<void*>(bias)};
+    const std::int64_t ids[] = {x_id, filter_id, y_id, bias_id}, count = has_bias_ ? 4 : 3;
+    Backend pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+    pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, pointers, count)
+        .set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, ids, count)
+        .set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, &scratch, 1);
+    if (!pack.finalize()) throw DeviceError("cuDNN refuses the pointers of a fused convolution");
+    check(cudnnBackendExecute(handle(), plan_->get(), pack.get()), "cudnnBackendExecute");
+  }
+
+ private:
+  static constexpr std::int64_t x_id = 1, filter_id = 2, bias_id = 3, y_id = 4, product_id = 5, sum_id = 6;
+
+  FusedConvolution(const Conv2dGeometry& g, long batch, cudnnDataType_t type, bool bias, bool rectifies)
+      : has_bias_(bias), graph_(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR) {
+    const std::int64_t n = batch, k = g.filters, h = g.out_height(), w = g.out_width();
+    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+    const Backend x = image(x_id, type, n, g.channels, g.height, g.width), y = image(y_id, type, n, k, h, w);
+    const Backend filter = image(filter_id, type, k, g.group_channels(), g.kernel, g.kernel);
+    const bool stops = !bias && !rectifies;
+    const Backend product = image(product_id, compute, n, k, h, w, !stops), sum = image(sum_id, compute, n, k, h, w, true);
+
+    const std::int64_t padding[] = {g.padding, g.padding}, stride[] = {g.stride, g.stride}, dilation[] = {g.dilation, g.dilation}, dimensions = 2;
+    Backend convolution(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+    convolution.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, dimensions)
+        .set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, compute)
+        .set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, CUDNN_CROSS_CORRELATION)
+        .set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, padding, 2)
+        .set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, padding, 2)
+        .set(CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, dilation, 2)
+        .set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, stride, 2);
+    require(convolution);
+    const float one = 1, zero = 0;
+    Backend forward(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
+    forward.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, convolution)
+        .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, x)
+        .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, filter)
+        .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, stops ? y : product)
+        .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_TYPE_FLOAT, one)
+        .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_TYPE_FLOAT, zero);
+    require(forward);
+    std::vector<Backend> operations;
+    operations.push_back(std::move(forward));
+    if (bias) {
+      const Backend b = image(bias_id, type, 1, k, 1, 1);
+      operations.push_back(pointwise(CUDNN_POINTWISE_ADD, product, &b, rectifies ? sum : y));
+    }
+    if (rectifies) operations.push_back(pointwise(CUDNN_POINTWISE_RELU_FWD, bias ? sum : product, nullptr, y));
+    std::vector<cudnnBackendDescriptor_t> list;
+    for (const Backend& o : operations) list.push_back(o.get());
+    const cudnnHandle_t own = handle();
+    graph_.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, list.data(), static_cast<std::int64_t>(list.size()))
+        .set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, own);
+    supported_ = graph_.finalize();
+  }
+
+  /// Channels last: extents are said in cuDNN's order, strides tell where they lie.
+  static Backend image(std::int64_t id, cudnnDataType_t type, std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w, bool virtually = false) {
+    const std::int64_t extents[] = {n, c, h, w}, strides[] = {h * w * c, 1, w * c, c}, alignment = 16;
+    Backend t(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+    t.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, id)
+        .set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type)
+        .set(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, extents, 4)
+        .set(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, strides, 4)
+        .set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, alignment)
+        .set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, virtually);
+    require(t);
+    return t;
+  }
+  static Backend pointwise(cudnnPointwiseMode_t mode, const Backend& x, const Backend* b, const Backend& y) {
+    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+    Backend what(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+    what.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode).set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, compute);
+    require(what);
+    Backend operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, what).set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
+    if (b) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *b);
+    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
+    require(operation);
+    return operation;
+  }
+  static void require(Backend& b) {
+    if (!b.finalize()) throw DeviceError("cuDNN does not take a part of a fused convolution");
+  }
+
+  /// The first of the heuristic's engines that is deterministic, keeps the precision, and makes a plan.
+  bool choose(cudnnBackendHeurMode_t mode, cudnnDataType_t type, Math math) {
+    if (!supported_) return false;
+    Backend heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph_).set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
+    if (!heuristic.finalize()) return false;
+    std::int64_t count = 0;
+    check(cudnnBackendGetAttribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count, nullptr),
+          "cudnnBackendGetAttribute (how many engines)");
+    std::vector<Backend> configurations;
+    std::vector<cudnnBackendDescriptor_t> list;
+    for (std::int64_t i = 0; i < count; ++i) {
+      configurations.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+      list.push_back(configurations.back().get());
+    }
+    if (count == 0) return false;
+    check(cudnnBackendGetAttribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count, list.data()),
+          "cudnnBackendGetAttribute (engines)");
+    for (std::int64_t i = 0; i < count; ++i) {
+      const Backend& configuration = configurations[static_cast<std::size_t>(i)];
+      if (!fits(configuration, type, math)) continue;
+      const cudnnHandle_t own = handle();
+      Backend plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+      plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, own).set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+      if (cudnnBackendFinalize(plan.get()) != CUDNN_STATUS_SUCCESS) continue;           // engines may fail to compile: the next one
+      std::int64_t bytes = 0, got = 0;
+      check(cudnnBackendGetAttribute(plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &got, &bytes),
+            "cudnnBackendGetAttribute (workspace)");
+      workspace_ = static_cast<std::size_t>(bytes);
+      plan_ = std::move(plan);
+      return true;
+    }
+    return false;
+  }
+  static bool fits(const Backend& configuration, cudnnDataType_t type, Math math) {
+    Backend engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+    cudnnBackendDescriptor_t raw = engine.get();
+    std::int64_t count = 0;
+    check(cudnnBackendGetAttribute(configuration.get(), CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &raw),
+          "cudnnBackendGetAttribute (engine)");
+    cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
+    count = 0;
+    check(cudnnBackendGetAttribute(engine.get(), CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, notes),
+          "cudnnBackendGetAttribute (notes)");
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (notes[i] == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) return false;
+      if (type == CUDNN_DATA_FLOAT && notes[i] == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) return false;
+      if (type == CUDNN_DATA_FLOAT && math == Math::full && notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE) return false;
+    }
+    return true;
+  }
+
+  bool has_bias_ = false, supported_ = false;
+  Backend graph_;
+  std::optional<Backend> plan_;
+  std::size_t workspace_ = 0;
+};
+
+}  // namespace skein::inline SKEIN_ABI::ops::cudnn
