@@ -20,7 +20,12 @@ namespace skein::inline SKEIN_ABI::cuda {
 template <class T> struct Argument {
   T value{};
   const T* at = nullptr;
-  SKEIN_HOST_DEVICE const T& operator()() const { return at ? *at : value; }
+  /// By value: the address of a kernel's parameter would move all of it to local memory.
+  SKEIN_HOST_DEVICE T operator()() const {
+    T x = value;
+    if (at) x = *at;
+    return x;
+  }
 };
 
 /// A block of device memory and a ring of page-locked copies of it: put() in the same order before every step, then upload().

@@ -84,7 +84,7 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
       begin();
       return all();
     }
-    if (!captured_.empty() && cuda::workspace().data() != workspace_) forget();      // it has grown: graphs know the old one
+    if (workspace_ && cuda::workspace().data() != workspace_) forget();               // it has grown: graphs know the old one
     Captured* c = find(kind());
     if (!c || c->refused || !c->seen) {
       begin();
@@ -119,7 +119,10 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
   /// Around the optimizer: its arguments go into the block of the captured step, or are counted for one.
   auto arguments(nn::StepMemory<Cuda>& memory) { return Scope(*this, memory.arguments()); }
   /// Graphs are void: memory has moved.
-  void forget() { captured_.clear(); }
+  void forget() {
+    captured_.clear();
+    workspace_ = nullptr;
+  }
 
   // ---- the end of a step, for the Stepper ------------------------------------------------------------------------------
   const ops::StepScale* scale() const { return scale_.data(); }
