@@ -20,4 +20,7 @@
 #include "ops/cuda/softmax.hpp"
 #include "ops/cuda/step_scale.hpp"
 #include "ops/cuda/vector_loss.hpp"
+#include "tensor/cuda/evaluator.hpp"
+#include "tensor/cuda/reducer.hpp"
+#include "tensor/cuda/sorter.hpp"
 #include "train/cuda/step_device.hpp"

@@ -68,6 +68,7 @@
 #include "tensor/npz.hpp"
 #include "tensor/print.hpp"
 #include "tensor/reduce.hpp"
+#include "tensor/sort.hpp"
 #include "tensor/tensor.hpp"
 #include "train/callbacks.hpp"
 #include "train/history.hpp"
