@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linear and its composites on the GPU beside the Cpu, alone and in a network; what the rewriting makes of them.
+#include <skein/nn/cuda/linear.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <skein/device/cuda/memory.hpp>
+#include <skein/nn/leaky_relu.hpp>
+#include <skein/nn/model.hpp>
+#include <skein/nn/sequential.hpp>
+#include <skein/nn/sigmoid.hpp>
+#include <skein/nn/tanh.hpp>
+#include <skein/ops/cuda/map.hpp>
+
+#include "../../support/device_harness.hpp"
+
+namespace sk = skein;
+namespace nn = skein::nn;
+using support::agree;
+using TanhGelu = nn::BasicGelu<nn::TanhForm>;
+
+namespace {
+
+using Net = nn::Sequential<nn::Linear<80>, nn::Relu, nn::Linear<40>, TanhGelu, nn::Linear<20>, nn::Gelu, nn::Linear<10>>;
+using Rewritten = nn::Fused<Net, sk::Cuda>;
+template <class A> using Bare = nn::FusedUnit<nn::Bare<A>, A>;
+static_assert(std::is_same_v<sk::TypeAt<Rewritten::children, 0>,
+                             nn::FusedUnit<nn::Bare<nn::LinearActivation<nn::Linear<80>, nn::Relu>>, nn::Linear<80>, nn::Relu>>);
+static_assert(std::is_same_v<sk::TypeAt<Rewritten::children, 1>, nn::FusedUnit<nn::LinearGelu<nn::Linear<40>, TanhGelu>, nn::Linear<40>, TanhGelu>>);
+static_assert(std::is_same_v<sk::TypeAt<Rewritten::children, 2>, Bare<nn::Linear<20>>>, "the exact GELU is not the library's");
+static_assert(std::is_same_v<sk::TypeAt<Rewritten::children, 4>, Bare<nn::Linear<10>>>);
+
+constexpr nn::Sizes sizes = nn::measure<Rewritten>({1, {300}});
+static_assert(sizes.derived == 0 && sizes.workspace == 0 && sizes.stored == nn::measure<Net>({1, {300}}).stored);
+static_assert(sizes.operations == nn::measure<Net>({1, {300}}).operations);
+static_assert(!nn::Bare<nn::Linear<512>>::describe({1, {512}}).splits_gradients);
+static_assert(nn::computes_in<Bare<nn::Linear<10>>, sk::Cuda, sk::bf16> && !nn::computes_in<nn::Linear<10>, sk::Cpu, sk::bf16>);
+static_assert(nn::computes_in<sk::TypeAt<Rewritten::children, 0>, sk::Cuda, sk::fp16>);
+
+/// The composite on the device beside the composite, or the two parts, on the Cpu.
+template <class L, class A, class In, class Scalar> void both(const support::AgreeOptions& o) {
+  agree<nn::LinearActivation<L, A>, nn::Bare<nn::LinearActivation<L, A>>, In, Scalar>(o);
+}
+template <int In, class L, class A> void composites() {
+  for (long batch : {0L, 1L, 7L, 129L})
+    for (bool accumulate : {false, true}) both<L, A, sk::Shape<In>, float>({.batch = batch, .accumulate = accumulate});
+  both<L, A, sk::Shape<In>, float>({.batch = 7, .wants_dx = false});
+  both<L, A, sk::Shape<In>, double>({.batch = 5, .accumulate = true});
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("Linear on Cuda agrees with the Cpu", "[linear]", float, double) {
+  for (long batch : {0L, 1L, 5L, 128L})
+    for (bool accumulate : {false, true}) {
+      agree<nn::Linear<1>, sk::Shape<1>, TestType>({.batch = batch, .accumulate = accumulate});
+      agree<nn::Linear<10>, sk::Shape<84>, TestType>({.batch = batch, .accumulate = accumulate});
+      agree<nn::Linear<3, sk::NoBias>, sk::Shape<17>, TestType>({.batch = batch, .accumulate = accumulate});
+    }
+  agree<nn::Linear<84>, sk::Shape<120>, TestType>({.batch = 13, .wants_dx = false});
+  agree<nn::Linear<512>, sk::Shape<513>, TestType>({.batch = 6, .accumulate = true});
+}
+TEST_CASE("Linear with an activation on Cuda agrees with the Cpu", "[linear]") {
+  composites<17, nn::Linear<10>, nn::Relu>();
+  composites<1, nn::Linear<80>, nn::Relu>();
+  composites<40, nn::Linear<1>, nn::Sigmoid>();
+  composites<2, nn::Linear<3, sk::NoBias>, nn::Tanh>();
+  composites<84, nn::Linear<120, sk::NoBias>, nn::LeakyRelu<>>();
+}
+
+namespace {
+/// The GELU composite beside a Linear and a Gelu on the Cpu.
+template <int In, class L> void gelu(long batch, bool accumulate) {
+  using Middle = sk::Shape<L::describe({1, {In}}).output.e[0]>;
+  support::LayerHarness<L, sk::Shape<In>, float> first(batch);
+  support::LayerHarness<TanhGelu, Middle, float> second(batch);
+  support::LayerHarness<nn::LinearGelu<L, TanhGelu>, sk::Shape<In>, float, sk::Cuda> one(batch);
+  for (int turn = 0; turn < (accumulate ? 2 : 1); ++turn) {
+    one.forward();
+    first.forward();
+    second.set_x([&](long b, long i) { return first.y_at(b, i); });
+    second.forward();
+    one.backward(true, turn == 1);
+    second.backward();
+    first.set_dy([&](long b, long i) { return second.dx_at(b, i); });
+    first.backward(true, turn == 1);
+  }
+  const auto same = [](float a, float b) { return support::close(a, b, support::Roundings::function, 8); };
+  long wrong = 0;
+  for (long b = 0; b < batch; ++b) {
+    for (long j = 0; j < Middle::count; ++j) wrong += !same(one.y_at(b, j), second.y_at(b, j));
+    for (long i = 0; i < In; ++i) wrong += !same(one.dx_at(b, i), first.dx_at(b, i));
+  }
+  for (long i = 0; i < one.gradients().size(); ++i) wrong += !same(one.gradients()[i], first.gradients()[i]);
+  INFO("in " << In << " out " << Middle::count << " batch " << batch << " accumulate " << accumulate);
+  CHECK(wrong == 0);
+  CHECK(one.worst_gap() == 0);
+  CHECK(one.intact());
+}
+}  // namespace
+
+TEST_CASE("Linear and the tanh form of GELU on Cuda agree with their parts", "[linear]") {
+  for (long batch : {0L, 1L, 9L, 70L})
+    for (bool accumulate : {false, true}) {
+      gelu<17, nn::Linear<40>>(batch, accumulate);
+      gelu<20, nn::Linear<10, sk::NoBias>>(batch, accumulate);
+      gelu<20, nn::Linear<3>>(batch, accumulate);                                  // too narrow for the library's epilogue
+    }
+}
+
+TEST_CASE("Linear on Cuda: gradients are those of finite differences", "[linear]") {
+  support::LayerHarness<nn::Bare<nn::Linear<7>>, sk::Shape<17>, double, sk::Cuda> h(3);
+  h.check_gradients(1e-6, 25);
+  support::LayerHarness<nn::Bare<nn::LinearActivation<nn::Linear<6>, nn::Tanh>>, sk::Shape<5>, double, sk::Cuda> fused(2);
+  fused.check_gradients(1e-6, 25);
+}
+
+TEST_CASE("Linear on Cuda: a number that is none is seen behind ReLU", "[linear]") {
+  support::LayerHarness<nn::Bare<nn::LinearActivation<nn::Linear<8>, nn::Relu>>, sk::Shape<8>, float, sk::Cuda> h(1);
+  h.set_parameter(0, [](long) { return std::nan(""); });
+  h.forward();
+  CHECK(std::isnan(h.y_at(0, 3)));
+}
+
+TEST_CASE("Linear on Cuda: the summary's kernel", "[linear]") {
+  using Frame = nn::Frame<float, sk::Cuda>;
+  CHECK(Bare<nn::Linear<10>>::kernel<sk::Shape<84>, Frame>() == "cuBLASLt");
+}
