@@ -75,7 +75,11 @@ template <> struct Copy<Cpu, Cuda> {
 template <> struct Copy<Cuda, Cuda> {
   static void run(void* to, const void* from, std::size_t bytes, Cuda there = {}, Cuda here = {}) {
     if (!bytes) return;
+    cudaStream_t made = cuda::stream(there);
+    cuda::Event ready;                              // the target was made and cleared in the order of the other stream
+    ready.record(made);
     cudaStream_t on = cuda::stream(here);
+    ready.hold(on);
     cuda::check(cudaMemcpyPeerAsync(to, there.ordinal, from, here.ordinal, bytes, on), "cudaMemcpyPeerAsync", cuda::Bytes{bytes});
     cuda::check(cudaStreamSynchronize(on), "cudaStreamSynchronize");
   }
