@@ -62,9 +62,10 @@ struct Operation {
   std::function<void()> run;
   unsigned devices = 0;
   const char* name = "";
+  bool blocks = false;                               // it may wait for other streams: never run on the caller's thread
 };
-/// Gives the stream an operation: it is run at once (or by the stream's own thread where SKEIN_PRETEND_STREAMS=async), or becomes a node
-/// of a graph where the stream captures. Returns what the runtime would.
+/// Gives the stream an operation. It is run at once where the stream has nothing to do; behind what blocks (a collective), and always
+/// where SKEIN_PRETEND_STREAMS=async, the stream's own thread runs it; where the stream captures it becomes a node of a graph.
 cudaError_t submit(cudaStream_t stream, Operation operation);
 int device_of(cudaStream_t stream);
 bool capturing(cudaStream_t stream);

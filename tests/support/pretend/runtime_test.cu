@@ -59,6 +59,7 @@ TEST_CASE("pretend: memory of the device is closed to the host, new memory is Na
   CHECK(std::isnan(host[0]));
   CHECK(dies([&] {
     sk::cuda::for_each(9, AddIndex{x, 1e36f});
+    cudaDeviceSynchronize();
     cudaFree(x);
   }));
   REQUIRE(cudaFree(x) == cudaSuccess);
@@ -84,7 +85,7 @@ TEST_CASE("pretend: devices are apart") {
   if (sk::cuda::device_count() < 2) return;
   float* x = device_floats(4);
   sk::cuda::use(sk::Cuda{1});
-  CHECK(dies([&] { sk::cuda::for_each(4, AddIndex{x, 1}); }));
+  CHECK(dies([&] { sk::cuda::for_each(4, AddIndex{x, 1}), cudaDeviceSynchronize(); }));
   CHECK(cudaMemset(x, 0, 4) == cudaErrorInvalidValue);
   sk::cuda::use(sk::Cuda{0});
   CHECK(cudaSetDevice(99) == cudaErrorInvalidDevice);

@@ -18,7 +18,7 @@ long allocations(int device);
 
 /// cudaErrorStreamCaptureUnsupported where a capture forbids this thread calls that may synchronise (and breaks that capture), else 0.
 cudaError_t unsafe_call();
-/// Blocks until all streams are done.
+/// Blocks until all streams of the current device are done.
 void drain_all();
 
 struct Node {
@@ -47,7 +47,7 @@ struct CUstream_st {
   int priority = 0;
   std::shared_ptr<pretend::Capture> capture;
   std::set<std::size_t> tail;                        // the nodes that the next one follows
-  // asynchronous streams only
+  // what the stream's own thread does
   std::mutex lock;
   std::condition_variable changed;
   std::deque<pretend::Operation> queue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, events, capture and graphs of the pretend runtime. A stream does at once what it is given, or, with
-// SKEIN_PRETEND_STREAMS=async, on a thread of its own, late, so that a missing wait shows. Capture follows the rules of the real
+// Streams, events, capture and graphs of the pretend runtime. A stream does at once what it is given; collectives, and what follows
+// them, on a thread of its own; with SKEIN_PRETEND_STREAMS=async everything there, and late, so that a missing wait shows. Capture follows the rules of the real
 // one: what may synchronise is refused and breaks the capture.
 #include <algorithm>
 #include <chrono>
@@ -71,7 +71,7 @@ void work(CUstream_st* stream) {
     Operation operation = std::move(stream->queue.front());
     stream->queue.pop_front();
     hold.unlock();
-    std::this_thread::sleep_for(std::chrono::microseconds(delay() % 64));
+    if (asynchronous()) std::this_thread::sleep_for(std::chrono::microseconds(delay() % 64));
     execute(operation);
     operation = {};
     hold.lock();
@@ -81,7 +81,6 @@ void work(CUstream_st* stream) {
 }
 
 void drain_stream(CUstream_st* stream) {
-  if (!asynchronous()) return;
   std::unique_lock hold(stream->lock);
   const unsigned long wanted = stream->given;
   stream->changed.wait(hold, [&] { return stream->done >= wanted; });
@@ -145,16 +144,17 @@ cudaError_t submit(cudaStream_t handle, Operation operation) {
           return cudaErrorStreamCaptureImplicit;
         }
   }
-  if (!asynchronous()) {
-    execute(operation);
-    return cudaSuccess;
-  }
-  if (is_default(handle)) {                          // it waits for the others of its device; here for all
+  if (is_default(handle)) {                          // it waits for the others of its device
     drain_all();
     execute(operation);
     return cudaSuccess;
   }
-  const std::lock_guard hold(stream->lock);
+  std::unique_lock hold(stream->lock);
+  if (!asynchronous() && !operation.blocks && stream->given == stream->done) {
+    hold.unlock();
+    execute(operation);
+    return cudaSuccess;
+  }
   if (!stream->worker.joinable()) stream->worker = std::thread(work, stream);
   stream->queue.push_back(std::move(operation));
   ++stream->given;
@@ -174,11 +174,11 @@ void drain(cudaStream_t handle) {
   if (CUstream_st* stream = find(handle)) drain_stream(stream);
 }
 void drain_all() {
-  if (!asynchronous()) return;
   std::vector<CUstream_st*> all;
   {
     const std::lock_guard hold(shared().lock);
-    all.assign(shared().streams.begin(), shared().streams.end());
+    for (CUstream_st* stream : shared().streams)
+      if (stream->device == current_device()) all.push_back(stream);
   }
   for (CUstream_st* stream : all) drain_stream(stream);
 }
@@ -362,11 +362,12 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned
   }
   auto reached = event->reached;
   hold.unlock();
+  if (*reached) return note(cudaSuccess);
   return note(submit(handle, {[reached] {
                                 std::unique_lock lock(shared().event_lock);
                                 shared().event_reached.wait(lock, [&] { return reached->load(); });
                               },
-                              0, "event wait"}));
+                              0, "event wait", true}));
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   {
@@ -481,7 +482,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   return note(submit(stream, {[graph = exec->recorded] {
                                 for (const Node& node : graph->nodes) execute(node.operation);
                               },
-                              0, "graph"}));
+                              0, "graph", std::any_of(exec->recorded->nodes.begin(), exec->recorded->nodes.end(), [](const Node& n) { return n.operation.blocks; })}));
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t) { return note(exec ? cudaSuccess : cudaErrorInvalidValue); }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
