@@ -36,7 +36,7 @@ template <class Model, class Loss> class Pass {
 
   /// Makes all memory. Throws ArgumentError for options that the network cannot have.
   Pass(Model& model, Loss loss, PassOptions options)
-      : model_(&model), loss_(std::move(loss)), options_(checked(options)), memory_(model.where()),
+      : model_(&model), loss_(std::move(loss)), options_(checked(options)), memory_(model.where()), table_(loss_, model.where()),
         workers_(std::make_unique<Workers>(on_host<Device> ? options_.threads : 1)), capacity_(depth_first() ? options_.block : options_.batch) {
     const Device where = model.where();
     const int threads = workers_->size(), sets = depth_first() ? threads : 1;
@@ -201,6 +201,7 @@ template <class Model, class Loss> class Pass {
   /// Whatever layers want to have before step 1 for a batch of this size (primitives); call once for each size to come.
   void prepare(long batch) {
     [[maybe_unused]] const auto here = memory_.enter();
+    nn::prepare_loss<Device>();
     workers_->run([&](Worker& w) {
       State& s = states_[static_cast<std::size_t>(w.index)];
       const auto [lo, hi] = w.slice(batch);
@@ -322,6 +323,7 @@ template <class Model, class Loss> class Pass {
     call.gradient = gradient;
     call.first = lo;
     if constexpr (!on_host<Device>) {
+      call.table = table_.data();
       call.sums = memory_.sums();
       call.values = memory_.values();
     }
@@ -412,6 +414,7 @@ template <class Model, class Loss> class Pass {
   Loss loss_;
   PassOptions options_;
   nn::StepMemory<Device> memory_;
+  [[no_unique_address]] nn::LossTable<Loss, Device> table_;
   std::unique_ptr<Workers> workers_;
   long capacity_;
   std::vector<Set> sets_;
