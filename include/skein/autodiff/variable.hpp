@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Variable: a tensor that remembers how it was made, for free-form code: y = sum(exp(x) * w); y.backward(); x.gradient(). Layers and
+// losses of a training do not use it: they know their derivatives at compile time. It is for experiments, for losses that are made up
+// on the way, and inside layers of one's own (tests/autodiff/variable_test.cpp has one).
+#pragma once
+#include "../ops/matmul.hpp"
+#include "../tensor/create.hpp"
+#include "dual.hpp"
+#include "tape.hpp"
+
+namespace skein::inline SKEIN_ABI::autodiff {
+
+/// Copies share the value and the gradient, as handles. Not thread-safe. Every operation computes its value at once and keeps what its
+/// derivative wants until the last Variable that depends on it is gone.
+template <class Scalar_, int Rank, class Device_ = Cpu> class Variable {
+ public:
+  using Scalar = Scalar_;
+  using Device = Device_;
+  using Values = Tensor<Scalar, Rank, Device>;
+  static constexpr int rank = Rank;
+
+  /// A leaf, whose gradient is kept; constant(values) makes one that wants none.
+  explicit Variable(Values values, bool wants_gradient = true) : node_(std::make_shared<Node>()) {
+    node_->value = std::move(values);
+    node_->wants_gradient = wants_gradient;
+  }
+
+  const Values& value() const { return node_->value; }
+  /// The value of a leaf, to be changed in place (a step of descent). Throws ArgumentError for a result: what was computed from it would not follow.
+  Values& leaf() {
+    if (!node_->leaf()) throw ArgumentError("Variable::leaf: this is the result of an operation: only leaves can be changed; take detach()");
+    return node_->value;
+  }
+  const Dims<Rank>& shape() const { return node_->value.shape(); }
+  bool requires_gradient() const { return node_->wants_gradient; }
+  /// Has backward() reached it?
+  bool has_gradient() const { return node_->has_gradient; }
+  /// Of a leaf, after backward(): the sum over all calls since zero_gradient(). Throws ArgumentError where there is none.
+  const Values& gradient() const {
+    if (!node_->has_gradient)
+      throw ArgumentError(node_->wants_gradient ? "Variable::gradient: no backward() has reached this variable yet (results do not keep theirs)"
+                                                : "Variable::gradient: this is a constant: it has no gradient");
+    return node_->gradient;
+  }
+  void zero_gradient() { node_->clear_gradient(); }
+  /// The same values, without a history.
+  Variable detach() const { return Variable(node_->value.copy(), false); }
+
+  /// Gradients of this number with respect to all leaves that it was made of are added to theirs.
+  void backward() const {
+    static_assert(Rank == 0, "backward() starts at a number: take sum() or mean() first, or give backward(seed) one value for each element");
+    if constexpr (Rank == 0) backward(full(Dims<0>{}, Scalar(1), node_->value.device()));
+  }
+  /// The same from any shape: of sum(seed * *this).
+  void backward(const Values& seed) const {
+    if (!node_->wants_gradient) throw ArgumentError("Variable::backward: nothing that this was made of wants a gradient");
+    if (seed.shape() != shape()) skein::detail::throw_shapes("backward", seed.shape(), shape(), "differ: the seed has the shape of the variable");
+    node_->clear_gradient();
+    node_->add(seed);
+    detail::run_backward(node_);
+    if (!node_->leaf()) node_->clear_gradient();
+  }
+
+  // For operations, also of your own: a result of these values, whose gradient hand_on(g) adds to the inputs by accumulate().
+  template <class HandOn, class... Inputs> static Variable result(Values values, HandOn hand_on, const Inputs&... inputs) {
+    Variable y(std::move(values), (inputs.requires_gradient() || ...));
+    if (!y.node_->wants_gradient) return y;
+    y.node_->hand_on = std::move(hand_on);
+    ((inputs.requires_gradient() ? y.node_->inputs.push_back(inputs.node()) : void()), ...);
+    return y;
+  }
+  /// Adds an expression of this shape to the gradient, where one is wanted.
+  template <class E> void accumulate(E&& e) const { node_->add(std::forward<E>(e)); }
+  /// Adds the gradient of what this was broadcast to.
+  template <int N> void accumulate_sum(Tensor<Scalar, N, Device> g) const {
+    if (node_->wants_gradient) node_->add(detail::sum_to<Rank>(std::move(g), shape()));
+  }
+  std::shared_ptr<detail::TapeNode> node() const { return node_; }
+
+ private:
+  using Node = detail::ValueNode<Scalar, Rank, Device>;
+  std::shared_ptr<Node> node_;
+};
+
+template <class S, int R, class D> Variable(Tensor<S, R, D>) -> Variable<S, R, D>;
+template <class S, int R, class D> Variable(Tensor<S, R, D>, bool) -> Variable<S, R, D>;
+
+/// A Variable that wants no gradient.
+template <class S, int R, class D> Variable<S, R, D> constant(Tensor<S, R, D> values) { return Variable<S, R, D>(std::move(values), false); }
+
+namespace detail {
+template <class T> struct IsVariable : std::false_type {};
+template <class S, int R, class D> struct IsVariable<Variable<S, R, D>> : std::true_type {};
+
+/// f and its derivative, out of one function object that takes dual numbers.
+template <class F> struct ValueOf {
+  using vectorizes = void;
+  template <class V> constexpr V operator()(const V& x) const { return F{}(Dual<V>(x, V(0))).value; }
+};
+template <class F> struct SlopeOf {
+  using vectorizes = void;
+  template <class V> constexpr V operator()(const V& x) const { return F{}(Dual<V>(x, V(1))).slope; }
+};
+}  // namespace detail
+
+template <class T> concept AnyVariable = detail::IsVariable<std::remove_cvref_t<T>>::value;
+
+/// y = F(x), value by value; F is a function object that takes dual numbers (write exp(x), where(c, a, b); see nn::Elementwise).
+template <class F, AnyVariable X> X apply(F, const X& x) {
+  return X::result(eval(map(detail::ValueOf<F>{}, x.value())),
+                   [x](const typename X::Values& g) { x.accumulate(g * map(detail::SlopeOf<F>{}, x.value())); }, x);
+}
+
+namespace detail {
+#define SKEIN_DUAL_FUNCTION(Name, ...) \
+  struct Name {                        \
+    template <class T> constexpr T operator()(const T& x) const { return __VA_ARGS__; } \
+  };
+SKEIN_DUAL_FUNCTION(Exp, exp(x))
+SKEIN_DUAL_FUNCTION(Log, log(x))
+SKEIN_DUAL_FUNCTION(Sqrt, sqrt(x))
+SKEIN_DUAL_FUNCTION(Sin, sin(x))
+SKEIN_DUAL_FUNCTION(Cos, cos(x))
+SKEIN_DUAL_FUNCTION(Tanh, tanh(x))
+SKEIN_DUAL_FUNCTION(Erf, erf(x))
+SKEIN_DUAL_FUNCTION(Abs, abs(x))
+SKEIN_DUAL_FUNCTION(Square, x* x)
+SKEIN_DUAL_FUNCTION(Sigmoid, T(1) / (T(1) + exp(-x)))
+SKEIN_DUAL_FUNCTION(Relu, where(x < T(0), T(0), x))
+#undef SKEIN_DUAL_FUNCTION
+}  // namespace detail
+
+#define SKEIN_UNARY(name, Function) \
+  template <AnyVariable X> X name(const X& x) { return apply(detail::Function{}, x); }
+SKEIN_UNARY(exp, Exp)
+SKEIN_UNARY(log, Log)
+SKEIN_UNARY(sqrt, Sqrt)
+SKEIN_UNARY(sin, Sin)
+SKEIN_UNARY(cos, Cos)
+SKEIN_UNARY(tanh, Tanh)
+SKEIN_UNARY(erf, Erf)
+SKEIN_UNARY(abs, Abs)
+SKEIN_UNARY(square, Square)
+SKEIN_UNARY(sigmoid, Sigmoid)
+SKEIN_UNARY(relu, Relu)
+#undef SKEIN_UNARY
+
+template <AnyVariable X> X operator-(const X& x) {
+  return X::result(eval(-x.value()), [x](const typename X::Values& g) { x.accumulate(-g); }, x);
+}
+
+namespace detail {
+template <class A, class B> using Broadcast = Variable<typename A::Scalar, (A::rank > B::rank ? A::rank : B::rank), typename A::Device>;
+template <class V> using GradientOf = typename V::Values;
+}  // namespace detail
+
+// Two variables, broadcast against each other; or a variable and a number.
+#define SKEIN_BINARY(op, of_a, of_b)                                                                                          \
+  template <class S, int A, int B, class D> auto operator op(const Variable<S, A, D>& a, const Variable<S, B, D>& b) {        \
+    using Y = detail::Broadcast<Variable<S, A, D>, Variable<S, B, D>>;                                                        \
+    return Y::result(eval(a.value() op b.value()), [a, b](const typename Y::Values& g) {                                      \
+      if (a.requires_gradient()) a.accumulate_sum(typename Y::Values(of_a));                                                  \
+      if (b.requires_gradient()) b.accumulate_sum(typename Y::Values(of_b));                                                  \
+    }, a, b);                                                                                                                 \
+  }
+SKEIN_BINARY(+, g + 0, g + 0)
+SKEIN_BINARY(-, g + 0, -g)
+SKEIN_BINARY(*, g * b.value(), g * a.value())
+SKEIN_BINARY(/, g / b.value(), -g * a.value() / (b.value() * b.value()))
+#undef SKEIN_BINARY
+
+#define SKEIN_WITH_NUMBER(op, of_left, of_right)                                                                 \
+  template <AnyVariable X, Number N> X operator op(const X& x, N n) {                                            \
+    const auto c = static_cast<typename X::Scalar>(n);                                                           \
+    return X::result(eval(x.value() op c), [x, c](const typename X::Values& g) { (void)c; x.accumulate(of_left); }, x); \
+  }                                                                                                              \
+  template <AnyVariable X, Number N> X operator op(N n, const X& x) {                                            \
+    const auto c = static_cast<typename X::Scalar>(n);                                                           \
+    return X::result(eval(c op x.value()), [x, c](const typename X::Values& g) { (void)c; x.accumulate(of_right); }, x); \
+  }
+SKEIN_WITH_NUMBER(+, g, g)
+SKEIN_WITH_NUMBER(-, g, -g)
+SKEIN_WITH_NUMBER(*, g * c, g * c)
+SKEIN_WITH_NUMBER(/, g / c, -g * c / (x.value() * x.value()))
+#undef SKEIN_WITH_NUMBER
+
+/// x^p with a constant p.
+template <AnyVariable X, Number N> X pow(const X& x, N p) {
+  const auto c = static_cast<typename X::Scalar>(p);
+  return X::result(eval(skein::pow(x.value(), c)),
+                   [x, c](const typename X::Values& g) { x.accumulate(g * c * skein::pow(x.value(), c - 1)); }, x);
+}
+
+/// The sum of all values: a number.
+template <class S, int R, class D> Variable<S, 0, D> sum(const Variable<S, R, D>& x) {
+  using Y = Variable<S, 0, D>;
+  return Y::result(full(Dims<0>{}, static_cast<S>(skein::sum(x.value())), x.value().device()), [x](const typename Y::Values& g) {
+    typename Variable<S, R, D>::Values spread(x.shape(), x.value().device());
+    assign(spread.view(), g);
+    x.accumulate(spread);
+  }, x);
+}
+/// The mean of all values: a number.
+template <class S, int R, class D> Variable<S, 0, D> mean(const Variable<S, R, D>& x) {
+  return sum(x) * (S(1) / static_cast<S>(std::max<long>(1, x.shape().count())));
+}
+/// Sums along one axis, which stays with extent 1, so that the result broadcasts against x.
+template <class S, int R, class D> Variable<S, R, D> sum(const Variable<S, R, D>& x, int axis) {
+  using Y = Variable<S, R, D>;
+  return Y::result(Tensor<S, R, D>(skein::sum(x.value(), axis, keep)), [x](const typename Y::Values& g) {
+    typename Y::Values spread(x.shape(), x.value().device());
+    assign(spread.view(), g);
+    x.accumulate(spread);
+  }, x);
+}
+
+/// The product of two matrices.
+template <class S, class D> Variable<S, 2, D> mm(const Variable<S, 2, D>& a, const Variable<S, 2, D>& b) {
+  using Y = Variable<S, 2, D>;
+  return Y::result(skein::mm(a.value(), b.value()), [a, b](const typename Y::Values& g) {
+    if (a.requires_gradient()) a.accumulate(skein::mm(g, b.value().transpose()));
+    if (b.requires_gradient()) b.accumulate(skein::mm(a.value().transpose(), g));
+  }, a, b);
+}
+/// A matrix times a vector.
+template <class S, class D> Variable<S, 1, D> mv(const Variable<S, 2, D>& a, const Variable<S, 1, D>& x) {
+  using Y = Variable<S, 1, D>;
+  return Y::result(Tensor<S, 1, D>(skein::mv(a.value(), x.value())), [a, x](const typename Y::Values& g) {
+    if (a.requires_gradient()) a.accumulate(g.view().reshape(g.size(), 1L) * x.value());
+    if (x.requires_gradient()) x.accumulate(skein::sum(a.value() * g.view().reshape(g.size(), 1L), 0));
+  }, a, x);
+}
+/// The inner product of two vectors.
+template <class S, class D> Variable<S, 0, D> dot(const Variable<S, 1, D>& a, const Variable<S, 1, D>& b) { return sum(a * b); }
+
+template <class S, class D> Variable<S, 2, D> transpose(const Variable<S, 2, D>& x) {
+  using Y = Variable<S, 2, D>;
+  return Y::result(Tensor<S, 2, D>(x.value().transpose()), [x](const typename Y::Values& g) { x.accumulate(g.transpose()); }, x);
+}
+/// The same values under other extents.
+template <class S, int R, class D, std::integral... E> auto reshape(const Variable<S, R, D>& x, E... extents) {
+  using Y = Variable<S, static_cast<int>(sizeof...(E)), D>;
+  return Y::result(Tensor<S, static_cast<int>(sizeof...(E)), D>(x.value().view().reshape(static_cast<long>(extents)...)),
+                   [x](const typename Y::Values& g) { x.accumulate(g.view().reshape(x.shape())); }, x);
+}
+
+/// log softmax over each row; no value overflows.
+template <class S, class D> Variable<S, 2, D> log_softmax(const Variable<S, 2, D>& x) {
+  const Variable<S, 2, D> shifted = x - constant(Tensor<S, 2, D>(skein::max(x.value(), 1, keep)));
+  return shifted - log(sum(exp(shifted), 1));
+}
+
+}  // namespace skein::inline SKEIN_ABI::autodiff
