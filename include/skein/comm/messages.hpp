@@ -16,13 +16,90 @@ inline constexpr int any_rank = -1;
 
 namespace comm {
 
-/// Derived as for Collectives.
-template <class Derived, DeviceTag Device> class Messages : public Collectives<Derived, Device> {
+/// What ranks agree on: single values, texts, plans; values of the host on every device. Derived as for Collectives; a communicator of
+/// another device than Cpu has control(), a communicator of the host over the same ranks.
+template <class Derived, DeviceTag Device> class Agreements : public Collectives<Derived, Device> {
   using Base = Collectives<Derived, Device>;
 
  public:
   using Base::all_gather, Base::all_reduce, Base::broadcast;
 
+  /// The reduction of one value a rank. Blocking; deterministic.
+  template <class T, class Op = Sum> requires std::is_arithmetic_v<T> T all_reduce(T x, Op op = {}) {
+    host().all_reduce(DeviceSpan<T, Cpu>{&x, 1}, op);
+    return x;
+  }
+  /// Root's value, on every rank. Blocking.
+  template <class T> requires std::is_arithmetic_v<T> T broadcast(T x, int root = 0) {
+    host().broadcast(DeviceSpan<T, Cpu>{&x, 1}, root);
+    return x;
+  }
+  /// The values of all ranks. Blocking; allocates the result.
+  template <class T>
+  requires(Transportable<T> && !SpanLike<T> && !std::is_array_v<T> &&
+           !std::is_pointer_v<T>) std::vector<T> all_gather(const T& x) {
+    std::vector<T> all(this->ranks());
+    host().all_gather(DeviceSpan<const T, Cpu>{&x, 1}, DeviceSpan<T, Cpu>{all.data(), all.size()});
+    return all;
+  }
+  /// The texts (or serialised objects) of all ranks. Blocking; allocates.
+  std::vector<std::string> all_gather(const std::string& text) {
+    const std::vector<std::size_t> counts = all_gather(text.size());
+    std::size_t sum = 0;
+    for (const std::size_t c : counts) sum += c;
+    std::string joined(sum, '\0');
+    host().all_gather_v(text, counts, joined);
+    std::vector<std::string> all;
+    for (std::size_t r = 0, at = 0; r < counts.size(); at += counts[r++]) all.push_back(joined.substr(at, counts[r]));
+    return all;
+  }
+  /// Root's text (or serialised object), on every rank. Blocking; allocates.
+  [[nodiscard]] std::string broadcast(std::string text, int root) {
+    text.resize(broadcast(text.size(), root));
+    host().broadcast(DeviceSpan<char, Cpu>{text.data(), text.size()}, root);
+    return text;
+  }
+
+  /// Every rank gives what it believes about `what` (a plan, a hash); where two differ, every rank throws the same CommError that
+  /// lists who believes what. Blocking; one short all_gather where all agree.
+  void assert_same(std::string_view what, const std::string& belief) {
+    const std::vector<std::uint64_t> hashes = all_gather(hash_bytes(belief.data(), belief.size()));
+    bool same = true;
+    for (const std::uint64_t h : hashes) same = same && h == hashes[0];
+    if (same) return;
+    const std::vector<std::string> all = all_gather(belief.substr(0, 400));
+    std::string text(what);
+    text += " differs between ranks: ";
+    const int n = static_cast<int>(hashes.size());
+    for (int r = 0; r < n; ++r) {
+      const auto equal = [&](int q) { return hashes[static_cast<std::size_t>(q)] == hashes[static_cast<std::size_t>(r)]; };
+      bool seen = false;
+      for (int q = 0; q < r; ++q) seen = seen || equal(q);
+      if (!seen) text += (r ? "; " : "") + ranks_text(n, equal) + ": " + all[static_cast<std::size_t>(r)];
+    }
+    throw CommError(text + ". Start every rank with the same program and options");
+  }
+  void assert_same(std::string_view what, std::uint64_t hash) { assert_same(what, "hash " + std::to_string(hash)); }
+
+  /// Spans of the host, where the communicator moves memory of another device. Blocking.
+  template <class T, class Op = Sum> requires(!std::same_as<Device, Cpu>) void all_reduce(DeviceSpan<T, Cpu> data, Op op = {}) {
+    host().all_reduce(data, op);
+  }
+  template <class T> requires(!std::same_as<Device, Cpu>) void broadcast(DeviceSpan<T, Cpu> data, int root = 0) { host().broadcast(data, root); }
+  template <class T, class U> requires(!std::same_as<Device, Cpu>) void all_gather(DeviceSpan<T, Cpu> send, DeviceSpan<U, Cpu> recv) {
+    host().all_gather(send, recv);
+  }
+
+ protected:
+  auto& host() {
+    if constexpr (std::same_as<Device, Cpu>) return this->self();
+    else return this->self().control();
+  }
+};
+
+/// Agreements, and messages between two ranks. Derived as for Agreements.
+template <class Derived, DeviceTag Device> class Messages : public Agreements<Derived, Device> {
+ public:
   /// Sends the values to one rank. Blocking until the span may be written again: short messages (up to 4 kB) do not wait for the
   /// receiver, longer ones may. Messages of one pair and tag arrive in order. Tags are 0 to 32000.
   template <SpanLike R> void send(R&& data, int to, int tag = 0) { isend(data, to, tag).wait(); }
@@ -49,63 +126,6 @@ template <class Derived, DeviceTag Device> class Messages : public Collectives<D
     if (from != any_rank) this->checked_rank(from, "recv");
     return request(this->engine().start_recv(s.data, s.size * sizeof(*s.data), from, checked_tag(tag)));
   }
-
-  /// The reduction of one value a rank. Blocking; deterministic.
-  template <class T, class Op = Sum> requires std::is_arithmetic_v<T> T all_reduce(T x, Op op = {}) {
-    this->all_reduce(DeviceSpan<T, Device>{&x, 1}, op);
-    return x;
-  }
-  /// Root's value, on every rank. Blocking.
-  template <class T> requires std::is_arithmetic_v<T> T broadcast(T x, int root = 0) {
-    this->broadcast(DeviceSpan<T, Device>{&x, 1}, root);
-    return x;
-  }
-  /// The values of all ranks. Blocking; allocates the result.
-  template <class T>
-  requires(Transportable<T> && !SpanLike<T> && !std::is_array_v<T> &&
-           !std::is_pointer_v<T>) std::vector<T> all_gather(const T& x) {
-    std::vector<T> all(this->ranks());
-    this->all_gather(DeviceSpan<const T, Device>{&x, 1}, DeviceSpan<T, Device>{all.data(), all.size()});
-    return all;
-  }
-  /// The texts (or serialised objects) of all ranks. Blocking; allocates.
-  std::vector<std::string> all_gather(const std::string& text) {
-    const std::vector<std::size_t> counts = all_gather(text.size());
-    std::size_t sum = 0;
-    for (const std::size_t c : counts) sum += c;
-    std::string joined(sum, '\0');
-    this->all_gather_v(text, counts, joined);
-    std::vector<std::string> all;
-    for (std::size_t r = 0, at = 0; r < counts.size(); at += counts[r++]) all.push_back(joined.substr(at, counts[r]));
-    return all;
-  }
-  /// Root's text (or serialised object), on every rank. Blocking; allocates.
-  [[nodiscard]] std::string broadcast(std::string text, int root) {
-    text.resize(broadcast(text.size(), root));
-    this->broadcast(DeviceSpan<char, Device>{text.data(), text.size()}, root);
-    return text;
-  }
-
-  /// Every rank gives what it believes about `what` (a plan, a hash); where two differ, every rank throws the same CommError that
-  /// lists who believes what. Blocking; one short all_gather where all agree.
-  void assert_same(std::string_view what, const std::string& belief) {
-    const std::vector<std::uint64_t> hashes = all_gather(hash_bytes(belief.data(), belief.size()));
-    bool same = true;
-    for (const std::uint64_t h : hashes) same = same && h == hashes[0];
-    if (same) return;
-    const std::vector<std::string> all = all_gather(belief.substr(0, 400));
-    std::string text(what);
-    text += " differs between ranks: ";
-    const int n = static_cast<int>(hashes.size());
-    for (int r = 0; r < n; ++r) {
-      const auto equal = [&](int q) { return hashes[static_cast<std::size_t>(q)] == hashes[static_cast<std::size_t>(r)]; };
-      bool seen = false;
-      for (int q = 0; q < r; ++q) seen = seen || equal(q);
-      if (!seen) text += (r ? "; " : "") + ranks_text(n, equal) + ": " + all[static_cast<std::size_t>(r)];
-    }
-    throw CommError(text + ". Start every rank with the same program and options");
-  }
-  void assert_same(std::string_view what, std::uint64_t hash) { assert_same(what, "hash " + std::to_string(hash)); }
 
  private:
   auto request(Ticket t) { return Request<typename Derived::engine_type>(this->engine(), t); }

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// A communicator of the host over a hub: what ranks say to each other beside what their GPUs do (plans, sums of a few numbers,
+// barriers), without MPI. Everything goes through rank 0, N times the bytes: for control values, not for gradients.
+#pragma once
+#include "../concepts.hpp"
+#include "../messages.hpp"
+#include "../options.hpp"
+#include "../work.hpp"
+#include "environment.hpp"
+#include "file.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+namespace comm {
+/// Carries out every call at once: all ranks' bytes come from the hub, and each does its own share.
+class HubEngine {
+ public:
+  HubEngine(std::shared_ptr<hub::Client> client, std::uint32_t group, int rank, int size)
+      : client_(std::move(client)), group_(group), rank_(rank), size_(size), pointers_(size) {}
+
+  hub::Client& client() { return *client_; }
+  const std::shared_ptr<hub::Client>& shared_client() const { return client_; }
+  std::uint32_t group() const { return group_; }
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  /// Of the last call: the same number on every member, and on no other call's.
+  std::uint64_t ticket() const { return ticket_; }
+
+  void run(const Operation& o) {
+    std::string mine(reinterpret_cast<const char*>(&o.signature), sizeof o.signature);
+    if (sends(o)) mine.append(o.from(), sent_bytes(o));
+    const std::uint64_t call = calls_++;
+    const std::string answer = client_->exchange(group_, call, std::move(mine));
+    std::string_view rest = answer;
+    const std::string_view ticket = hub::take_part(rest);
+    if (ticket.size() != sizeof ticket_) throw CommError("the hub's answer is cut off");
+    std::memcpy(&ticket_, ticket.data(), sizeof ticket_);
+    std::vector<Operation> posts(static_cast<std::size_t>(size_), o);
+    bool same = true;
+    for (Operation& p : posts) {
+      const std::string_view part = hub::take_part(rest);
+      if (part.size() < sizeof p.signature) throw CommError("the hub's answer is cut off");
+      std::memcpy(&p.signature, part.data(), sizeof p.signature);
+      same = same && p.signature == o.signature;
+      p.send = part.data() + sizeof p.signature;
+    }
+    if (!same) {
+      const std::string text = mismatch_text(call, size_, [&](int r) { return posts[static_cast<std::size_t>(r)].signature; });
+      client_->fail(text);
+      client_->check();
+    }
+    work(o, posts);
+  }
+  Ticket start(const Operation& o) {
+    run(o);
+    return {};
+  }
+  bool test(Ticket&) { return true; }
+  void wait(Ticket&) {}
+  void progress() { client_->check(); }
+  void abandon() {}
+
+ private:
+  bool sends(const Operation& o) const { return o.signature.kind != Collective::Broadcast || o.signature.root == rank_; }
+  std::size_t sent_bytes(const Operation& o) const {
+    const Signature& s = o.signature;
+    switch (s.kind) {
+      case Collective::Barrier: return 0;
+      case Collective::ReduceScatter: return o.bytes(o.counts ? s.count : s.count * static_cast<std::size_t>(size_));
+      case Collective::AllToAll: return o.bytes(s.count * static_cast<std::size_t>(size_));
+      case Collective::AllGather: return o.bytes(o.piece(rank_).count);
+      default: return o.bytes(s.count);
+    }
+  }
+  // work_direct writes slices into all ranks' buffers; here each rank has all the bytes and makes the whole of its own.
+  void work(const Operation& o, const std::vector<Operation>& posts) {
+    const Signature& s = o.signature;
+    if (s.kind == Collective::AllReduce || (s.kind == Collective::Reduce && s.root == rank_)) {
+      // The parts of an answer lie at any address: aligned copies.
+      std::vector<std::vector<std::max_align_t>> aligned(posts.size());
+      for (std::size_t r = 0; r < posts.size(); ++r) {
+        aligned[r].resize(o.bytes(s.count) / sizeof(std::max_align_t) + 1);
+        std::memcpy(aligned[r].data(), posts[r].send, o.bytes(s.count));
+        pointers_.from[r] = aligned[r].data();
+      }
+      pointers_.to[0] = o.recv;
+      if (s.count) o.fold(o.functor, pointers_.to.data(), 1, pointers_.from.data(), size_, s.count);
+    } else if (s.kind == Collective::ReduceScatter) {
+      const Piece own = o.piece(rank_);
+      std::vector<std::vector<std::max_align_t>> aligned(posts.size());
+      for (std::size_t r = 0; r < posts.size(); ++r) {
+        aligned[r].resize(o.bytes(own.count) / sizeof(std::max_align_t) + 1);
+        std::memcpy(aligned[r].data(), posts[r].from() + o.bytes(own.offset), o.bytes(own.count));
+        pointers_.from[r] = aligned[r].data();
+      }
+      pointers_.to[0] = o.recv;
+      if (own.count) o.fold(o.functor, pointers_.to.data(), 1, pointers_.from.data(), size_, own.count);
+    } else if (s.kind != Collective::Reduce) {
+      work_direct(rank_, size_, [&](int r) -> const Operation& { return posts[static_cast<std::size_t>(r)]; }, pointers_);
+    }
+  }
+
+  std::shared_ptr<hub::Client> client_;
+  std::uint32_t group_;
+  int rank_, size_;
+  Pointers pointers_;
+  std::uint64_t calls_ = 0, ticket_ = 0;
+};
+}  // namespace comm
+
+/// How ranks meet without MPI, and how long they wait for each other.
+struct MeetOptions {
+  /// Seconds until a rank that does not arrive is named (environment: SKEIN_DEADLINE).
+  double deadline = CommOptions::environment("SKEIN_DEADLINE", 600.0);
+  /// A name that the ranks of this job have in common and those of others have not; may be empty.
+  std::string job{};
+};
+
+/// Ranks that meet at an address or through a file. Collectives of the host, for control values; no messages between two ranks.
+/// Move-only; used from one thread. A rank that dies, or does not arrive, ends all with a CommError that names it.
+class HubComm : public comm::Agreements<HubComm, Cpu> {
+ public:
+  static constexpr std::string_view name = "HubComm";
+  using engine_type = comm::HubEngine;
+  template <class T, class Op> static constexpr bool reduces = Reduction<Op, T>;
+
+  /// All ranks give the address of rank 0, "host:port". Collective.
+  static HubComm from_address(const std::string& address, int rank, int size, const MeetOptions& options = {}) {
+    return HubComm(comm::hub::meet_at(address, place(rank, size, options)));
+  }
+  /// All ranks give the path of a file that none has yet, in a folder that all see. Collective.
+  static HubComm from_file(const std::string& path, int rank, int size, const MeetOptions& options = {}) {
+    return HubComm(comm::hub::meet_in_file(path, place(rank, size, options)));
+  }
+  /// By MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE, or by Slurm's variables. Collective.
+  static HubComm from_environment(MeetOptions options = {}, const plan::Lookup& lookup = plan::process_environment()) {
+    const comm::hub::Meeting m = comm::hub::meeting_of(lookup);
+    options.job += m.job;
+    if (m.size == 1) return HubComm(comm::hub::serve_at(comm::hub::Listener({"localhost", 0}), place(0, 1, options), "localhost"));
+    return HubComm(comm::hub::meet_at(m.address.text(), place(m.rank, m.size, options)));
+  }
+  /// The ranks of another communicator of the host, which carries the address only. Collective.
+  template <class Comm> static HubComm over(Comm& world, double deadline) { return HubComm(comm::hub::meet_over(world, deadline)); }
+
+  HubComm(HubComm&&) = default;
+  HubComm& operator=(HubComm&&) = default;
+  ~HubComm() {
+    if (engine_ && std::uncaught_exceptions() > uncaught_ && !engine_->client().failed())
+      engine_->client().fail("rank " + std::to_string(engine_->client().rank()) + " failed: an exception left the scope of its communicator");
+  }
+
+  int rank() const { return engine_->rank(); }
+  int size() const { return engine_->size(); }
+  void set_deadline(double seconds) { engine_->client().set_deadline(seconds); }
+  /// Ends all ranks with a message.
+  void fail(const std::string& message) { engine_->client().fail(message); }
+
+  /// A communicator of the ranks with this colour (0 or more), ordered by key, then by rank. Collective; blocking.
+  HubComm split(int color, int key = 0) {
+    if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
+    struct Wish { int color, key, rank; };
+    const std::vector<Wish> wishes = this->all_gather(Wish{color, key, engine_->client().rank()});
+    const std::uint64_t ticket = engine_->ticket();
+    std::vector<Wish> mine;
+    int colours_before = 0;
+    std::vector<int> seen;
+    for (const Wish& w : wishes) {
+      if (w.color == color) mine.push_back(w);
+      if (w.color < color && std::find(seen.begin(), seen.end(), w.color) == seen.end()) {
+        seen.push_back(w.color);
+        ++colours_before;
+      }
+    }
+    std::stable_sort(mine.begin(), mine.end(), [](const Wish& a, const Wish& b) { return a.key < b.key; });
+    std::vector<int> members;
+    int rank = 0;
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      members.push_back(mine[i].rank);
+      if (mine[i].rank == engine_->client().rank()) rank = static_cast<int>(i);
+    }
+    // A group's number: of the call that made it, and of the colour's place; 1024 colours at most.
+    const auto group = static_cast<std::uint32_t>((ticket % (1u << 22)) * 1024 + static_cast<std::uint64_t>(colours_before % 1024));
+    engine_->client().open(group, members);
+    return HubComm(engine_->shared_client(), group, rank, static_cast<int>(members.size()));
+  }
+
+  engine_type& engine() { return *engine_; }
+
+ private:
+  explicit HubComm(std::unique_ptr<comm::hub::Client> client) {
+    const int rank = client->rank(), size = client->size();
+    engine_ = std::make_unique<engine_type>(std::shared_ptr<comm::hub::Client>(std::move(client)), 0, rank, size);
+  }
+  HubComm(std::shared_ptr<comm::hub::Client> client, std::uint32_t group, int rank, int size)
+      : engine_(std::make_unique<engine_type>(std::move(client), group, rank, size)) {}
+  static comm::hub::Place place(int rank, int size, const MeetOptions& o) { return {rank, size, comm::hub::key_of(o.job), o.deadline}; }
+
+  std::unique_ptr<engine_type> engine_;
+  int uncaught_ = std::uncaught_exceptions();
+};
+
+}  // namespace skein::inline SKEIN_ABI

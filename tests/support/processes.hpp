@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that are real processes, without MPI: forks of the test program, each of which hands a line of text back. A child that
+// does not end within its time is killed and says so.
+#pragma once
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <poll.h>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+namespace support {
+
+struct Child {
+  pid_t pid = -1;
+  int from = -1;
+};
+
+/// What is `say(rank)` in a process of its own; an exception's text otherwise.
+inline Child start_process(const std::function<std::string()>& say) {
+  int ends[2];
+  if (::pipe(ends) != 0) return {};
+  std::fflush(stdout);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::close(ends[0]);
+    std::string text;
+    try {
+      text = say();
+    } catch (const std::exception& e) {
+      text = e.what();
+    }
+    (void)!::write(ends[1], text.data(), text.size());
+    ::_exit(0);                                     // no destructors of the parent's objects
+  }
+  ::close(ends[1]);
+  return {pid, ends[0]};
+}
+
+/// Its line, and its end. "killed" where it took longer.
+inline std::string wait_for(Child c, double seconds = 30) {
+  std::string text;
+  while (true) {
+    pollfd p{c.from, POLLIN, 0};
+    if (::poll(&p, 1, static_cast<int>(1000 * seconds)) <= 0) {
+      ::kill(c.pid, SIGKILL);
+      text = "killed";
+      break;
+    }
+    char some[4096];
+    const ssize_t n = ::read(c.from, some, sizeof some);
+    if (n <= 0) break;
+    text.append(some, static_cast<std::size_t>(n));
+  }
+  ::close(c.from);
+  ::waitpid(c.pid, nullptr, 0);
+  return text;
+}
+
+/// What each of n ranks says.
+inline std::vector<std::string> run_processes(int n, const std::function<std::string(int)>& say, double seconds = 30) {
+  std::vector<Child> children;
+  for (int r = 0; r < n; ++r) children.push_back(start_process([&] { return say(r); }));
+  std::vector<std::string> texts;
+  for (const Child& c : children) texts.push_back(wait_for(c, seconds));
+  return texts;
+}
+
+}  // namespace support
