@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of the pretend devices: an arena each, closed to the host (mprotect) but while something runs on the device. New memory is
 // full of NaNs; a guard behind each allocation finds who writes too far.
+#include <atomic>
 #include <sys/mman.h>
 
 #include <cstdio>
@@ -272,24 +273,39 @@ cudaError_t set(void* to, int value, std::size_t bytes, cudaStream_t stream, boo
   if (bytes == 0) return note(cudaSuccess);
   if (!on_device(to, bytes, device_of(stream), "cudaMemset")) return note(cudaErrorInvalidValue);
   const cudaError_t status = submit(stream, {[=] { std::memset(to, value, bytes); }, bit(device_of(stream)), "memset"});
-  if (blocking) drain(stream);
+  if (blocking) {
+    count_wait();
+    drain(stream);
+  }
   return note(status);
 }
 
 }  // namespace
 
+namespace pretend {
+namespace {
+std::atomic<long> allocations_made{0};
+}
+void count_allocation() { ++allocations_made; }
+}  // namespace pretend
+
 extern "C" {
 
+long skein_pretend_allocations() { return allocations_made; }
+
 cudaError_t cudaMalloc(void** p, size_t bytes) {
+  count_allocation();
   if (const cudaError_t status = unsafe_call()) return note(status);
   return note(allocate(p, bytes, current_device()));
 }
 cudaError_t cudaFree(void* p) {
+  count_wait();
   if (const cudaError_t status = unsafe_call()) return note(status);
   drain_all();
   return note(release(p));
 }
 cudaError_t cudaMallocAsync(void** p, size_t bytes, cudaStream_t stream) {
+  count_allocation();
   if (capturing(stream)) return note(cudaErrorStreamCaptureUnsupported);
   if (const cudaError_t status = device_status(device_of(stream))) return note(status);
   return note(allocate(p, bytes, device_of(stream)));
@@ -302,6 +318,7 @@ cudaError_t cudaFreeAsync(void* p, cudaStream_t stream) {
 }
 cudaError_t cudaMallocHost(void** p, size_t bytes) { return cudaHostAlloc(p, bytes, 0); }
 cudaError_t cudaHostAlloc(void** p, size_t bytes, unsigned) {
+  count_allocation();
   if (const cudaError_t status = unsafe_call()) return note(status);
   if (!p) return note(cudaErrorInvalidValue);
   *p = bytes ? std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096) : nullptr;

@@ -71,8 +71,16 @@ int device_of(cudaStream_t stream);
 bool capturing(cudaStream_t stream);
 /// Blocks until the stream has done all that it was given.
 void drain(cudaStream_t stream);
+/// Counts for skein_pretend_allocations() and skein_pretend_waits().
+void count_allocation();
+void count_wait();
 
 }  // namespace pretend
+
+/// Calls so far, of all threads, that made memory (of devices, page-locked), and that blocked the host until something was done: for
+/// tests of what must do neither.
+extern "C" long skein_pretend_allocations();
+extern "C" long skein_pretend_waits();
 
 /// A launch of a kernel: run(copy) now or in a graph, destroy(copy) at the end. include/skein/device/cuda/launch.hpp calls it.
 extern "C" int skein_kernel_launch(cudaStream_t stream, void (*run)(void*), void* copy, void (*destroy)(void*));

@@ -2,6 +2,7 @@
 // Streams, events, capture and graphs of the pretend runtime. A stream does at once what it is given; collectives, and what follows
 // them, on a thread of its own; with SKEIN_PRETEND_STREAMS=async everything there, and late, so that a missing wait shows. Capture follows the rules of the real
 // one: what may synchronise is refused and breaks the capture.
+#include <atomic>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -187,7 +188,16 @@ void drain_all() {
 
 using namespace pretend;
 
+namespace pretend {
+namespace {
+std::atomic<long> waits_made{0};
+}
+void count_wait() { ++waits_made; }
+}  // namespace pretend
+
 extern "C" {
+
+long skein_pretend_waits() { return waits_made; }
 
 int skein_kernel_launch(cudaStream_t stream, void (*run)(void*), void* copy, void (*destroy)(void*)) {
   std::shared_ptr<void> held(copy, destroy);
@@ -233,6 +243,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return note(cudaSuccess);
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
+  count_wait();
   CUstream_st* stream = find(handle);
   if (!stream) return note(cudaErrorInvalidResourceHandle);
   if (stream->capture) {
@@ -282,6 +293,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
   return note(submit(stream, {[=] { function(data); }, 0, "host function"}));
 }
 cudaError_t cudaDeviceSynchronize() {
+  count_wait();
   Shared& s = shared();
   {
     const std::lock_guard hold(s.lock);
@@ -380,6 +392,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   return note(device_status(event->device));
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  count_wait();
   {
     const std::lock_guard hold(shared().lock);
     if (!shared().events.count(event)) return note(cudaErrorInvalidResourceHandle);
