@@ -24,3 +24,4 @@
 #include "tensor/cuda/reducer.hpp"
 #include "tensor/cuda/sorter.hpp"
 #include "train/cuda/step_device.hpp"
+#include "ops/cuda/optimizer.hpp"

@@ -48,6 +48,7 @@ struct Adam {
   bool amsgrad = false;                             ///< divides by the greatest v so far
   Groups groups = {};
 
+  static constexpr bool takes_ranges = true;
   int state_arrays() const { return amsgrad ? 3 : 2; }
   static constexpr const char* state_name(int k) { return detail::adam_state_name(k); }
   /// Throws ArgumentError for values out of range.

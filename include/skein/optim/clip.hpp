@@ -22,16 +22,15 @@ struct ClipNorm {
 
 /// The sum of the squares of gradient_scale times the summed gradients over [begin, end), in double. Workers call it on
 /// disjoint parts and add up; the square root of the whole is the norm.
-template <class Scalar, class Device> double sum_of_squares(const UpdateCall<Scalar, Device>& call) {
-  return ops::sum_of_squares(Device{}, detail::pass_of<ops::UpdatePass<Scalar>>(call));
+template <class Scalar> double sum_of_squares(const UpdateCall<Scalar, Cpu>& call) {
+  return ops::sum_of_squares(Cpu{}, detail::pass_of<ops::UpdatePass<Scalar>>(call));
 }
 
 /// The same over the ranges that are updated: frozen parameters have no part in the norm.
-template <class Scalar, class Device>
-double sum_of_squares(std::span<const Range> ranges, const UpdateCall<Scalar, Device>& call) {
+template <class Scalar> double sum_of_squares(std::span<const Range> ranges, const UpdateCall<Scalar, Cpu>& call) {
   double sum = 0;
   for (const Range& range : ranges) {
-    UpdateCall<Scalar, Device> part = call;
+    UpdateCall<Scalar, Cpu> part = call;
     part.begin = std::max(call.begin, range.begin);
     part.end = std::min(call.end, range.end);
     if (!range.frozen && part.begin < part.end) sum += sum_of_squares(part);

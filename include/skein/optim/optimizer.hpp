@@ -22,6 +22,8 @@ template <class Scalar_, class Device_> struct UpdateCall {
   int gradient_count = 1;
   Scalar gradient_scale = 1;                        ///< factor of that sum: the divisor and the clipping
   const ops::StepScale* scale = nullptr;            ///< one more factor, in the device's memory; null: none
+  const ops::RangeFactors* ranges = nullptr;        ///< in the device's memory, for optimizers that say takes_ranges; null: one range
+  int range_count = 0;
   Scalar* const* state = nullptr;                   ///< state_arrays() arrays
   long begin = 0, end = 0;
   std::int64_t step = 1;                            ///< 1 in the first step
@@ -70,10 +72,18 @@ template <Optimizer O> void check(const O& o) {
   if constexpr (requires { o.check(); }) o.check();
 }
 
+/// Does O hand UpdateCall::ranges on to a pass of ops, so that one launch on a device serves all its parameter groups? It says so by
+/// `static constexpr bool takes_ranges = true`; without it (an optimizer with kernels of its own) apply() is called range by range.
+template <class O, class Device> consteval bool takes_ranges() {
+  if constexpr (requires { O::takes_ranges; }) return O::takes_ranges && ops::OptimizerKernels<Device>::takes_ranges;
+  else return false;
+}
+
 /// Updates what [call.begin, call.end) shares with each range that is not frozen. `call.lr` is the scheduled rate,
 /// `call.weight_decay` the optimizer's: the ranges' factors are applied here. Workers call it on disjoint parts.
 template <Optimizer O, class Scalar, class Device>
 void update(const O& optimizer, std::span<const Range> ranges, const UpdateCall<Scalar, Device>& call) {
+  if (takes_ranges<O, Device>() && call.ranges) return optimizer.apply(call);
   for (const Range& range : ranges) {
     if (range.frozen) continue;
     UpdateCall<Scalar, Device> part = call;
@@ -95,6 +105,8 @@ template <class Pass, class Scalar, class Device> Pass pass_of(const UpdateCall<
   pass.gradient_count = call.gradient_count;
   pass.gradient_scale = call.gradient_scale;
   pass.scale = call.scale;
+  pass.ranges = call.ranges;
+  pass.range_count = call.range_count;
   pass.begin = call.begin;
   pass.end = call.end;
   return pass;

@@ -16,6 +16,7 @@ struct RmsProp {
   float weight_decay = 0;                           ///< added to the gradient (L2)
   Groups groups = {};
 
+  static constexpr bool takes_ranges = true;
   int state_arrays() const { return 1 + centered + (momentum > 0); }
   const char* state_name(int k) const { return k == 0 ? "square_average" : k == 1 && centered ? "gradient_average" : "momentum"; }
 

@@ -15,6 +15,7 @@ struct Sgd {
   double dampening = 0;
   Groups groups = {};
 
+  static constexpr bool takes_ranges = true;
   int state_arrays() const { return momentum != 0 ? 1 : 0; }
   static constexpr const char* state_name(int) { return "momentum"; }
 

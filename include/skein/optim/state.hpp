@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "../device/memory.hpp"
+#include "../device/copy.hpp"
 #include "../plan/program.hpp"
 #include "clip.hpp"
 #include "optimizer.hpp"
@@ -29,7 +29,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
   template <class Program>
   BoundOptimizer(const O& optimizer, const Program& program, Device where = {})
       : optimizer_(optimizer), stored_(program.stored_parameters), arrays_(optimizer.state_arrays()),
-        state_(static_cast<std::size_t>(program.stored_parameters * arrays_), where) {
+        state_(static_cast<std::size_t>(pitch() * arrays_), where) {
     check(optimizer_);
     std::vector<std::string> names;
     std::vector<ParameterEntry> table;
@@ -39,16 +39,24 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
       table.push_back({names.back(), e.offset, e.offset + e.stored, e.decay});
     }
     ranges_ = resolve(groups_of(optimizer_), table);
-    for (int k = 0; k < arrays_; ++k) pointers_.push_back(state_.data() + k * stored_);
+    for (int k = 0; k < arrays_; ++k) pointers_.push_back(state_.data() + k * pitch());
+    make_factors(where);
   }
 
   /// Updates what [begin, end) of the arena holds.
   void update(Scalar* parameters, const StepCall<Scalar>& call, long begin, long end) const {
-    optim::update(optimizer_, std::span<const Range>(ranges_), make(parameters, call, begin, end));
+    UpdateCall<Scalar, Device> u = make(parameters, call, begin, end);
+    if constexpr (!takes_ranges<O, Device>()) u.ranges = nullptr;
+    optim::update(optimizer_, std::span<const Range>(ranges_), u);
   }
   /// Sum of the squares of what update() would take as gradients, over [begin, end).
-  double sum_of_squares(const StepCall<Scalar>& call, long begin, long end) const {
+  double sum_of_squares(const StepCall<Scalar>& call, long begin, long end) const requires std::same_as<Device, Cpu> {
     return optim::sum_of_squares(std::span<const Range>(ranges_), make(nullptr, call, begin, end));
+  }
+  /// The same to where the device's memory is, without waiting; call.scale has no part in it.
+  void sum_of_squares(const StepCall<Scalar>& call, long begin, long end, double* into) const {
+    if constexpr (std::same_as<Device, Cpu>) *into = sum_of_squares(call, begin, end);
+    else ops::sum_of_squares(Device{}, detail::pass_of<ops::UpdatePass<Scalar>>(make(nullptr, call, begin, end)), into);
   }
 
   const O& optimizer() const { return optimizer_; }
@@ -58,6 +66,18 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
   std::span<const Range> ranges() const { return ranges_; }
 
  private:
+  /// State arrays begin on whole lines.
+  long pitch() const { return (stored_ + 15) / 16 * 16; }
+  /// The ranges where the kernels are, unless one rate and decay serve all.
+  void make_factors(Device where) {
+    if constexpr (ops::OptimizerKernels<Device>::takes_ranges) {
+      if (ranges_.size() == 1 && !ranges_[0].frozen) return;
+      std::vector<ops::RangeFactors> table;
+      for (const Range& r : ranges_) table.push_back({r.begin, r.end, r.lr_factor, r.decay_factor, r.frozen});
+      factors_ = Arena<ops::RangeFactors, Device>(table.size(), where);
+      Copy<Device, Cpu>::run(factors_.data(), table.data(), table.size() * sizeof(ops::RangeFactors), where);
+    }
+  }
   UpdateCall<Scalar, Device> make(Scalar* parameters, const StepCall<Scalar>& call, long begin, long end) const {
     UpdateCall<Scalar, Device> u;
     u.parameters = parameters;
@@ -65,6 +85,8 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
     u.gradient_count = call.gradient_count;
     u.gradient_scale = static_cast<Scalar>(call.gradient_scale);
     u.scale = call.scale;
+    u.ranges = factors_.data();
+    u.range_count = static_cast<int>(factors_.size());
     u.state = pointers_.data();
     u.begin = begin;
     u.end = end;
@@ -80,6 +102,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
   Arena<Scalar, Device> state_;
   std::vector<Scalar*> pointers_;
   std::vector<Range> ranges_;
+  Arena<ops::RangeFactors, Device> factors_;        // of devices whose passes take ranges
 };
 
 }  // namespace skein::inline SKEIN_ABI::optim

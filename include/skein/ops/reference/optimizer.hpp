@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimizers' passes over flat memory as plain loops: the oracle of the tests, and what runs without xsimd. Each reads
-// the gradients of all workers, adds them up, and updates parameters and state in one pass; PyTorch's formulas.
+// The optimizers' passes over flat memory: what each does to one element, PyTorch's formulas, written once for every device, and plain
+// loops around that: the oracle of the tests, and what runs without xsimd. A pass reads the gradients of all workers, adds them up,
+// and updates parameters and state at once.
 #pragma once
 #include <cmath>
 
@@ -8,13 +9,23 @@
 
 namespace skein::inline SKEIN_ABI::ops {
 
+/// A part of the arena whose rate and weight decay are multiplied by factors of its own.
+struct RangeFactors {
+  long begin = 0, end = 0;
+  float lr_factor = 1, decay_factor = 1;
+  int frozen = 0;
+};
+
 /// What every pass reads and writes: elements [begin, end) of arrays of the same layout. Gaps hold zero, and keep it.
-template <class Scalar> struct UpdatePass {
+template <class Scalar_> struct UpdatePass {
+  using Scalar = Scalar_;
   Scalar* parameters = nullptr;
   const Scalar* const* gradients = nullptr;         ///< one array a worker, to be summed
   int gradient_count = 0;
   Scalar gradient_scale = 1;                        ///< factor of the sum: the divisor and the clipping
   const StepScale* scale = nullptr;                 ///< one more factor, in the device's memory, and whether to skip; null: none
+  const RangeFactors* ranges = nullptr;             ///< in a device's memory, sorted: elements outside of them, and frozen ones, stay; null: one
+  int range_count = 0;
   long begin = 0, end = 0;
 };
 
@@ -23,6 +34,23 @@ template <class Scalar> struct SgdPass : UpdatePass<Scalar> {
   Scalar* momenta = nullptr;                        ///< null: no momentum, p -= lr * g
   Scalar lr = 0, momentum = 0, keep = 1, decay = 0;
   bool nesterov = false;
+
+  static constexpr int arrays = 1;
+  constexpr Scalar* array(int) const { return momenta; }
+  /// One element: its scaled gradient, itself, its state (by array(); those that are null are not looked at).
+  constexpr void element(Scalar g, Scalar& value, Scalar* state) const {
+    g += decay * value;
+    if (momenta) {
+      state[0] = momentum * state[0] + keep * g;
+      g = nesterov ? g + momentum * state[0] : state[0];
+    }
+    value -= lr * g;
+  }
+  /// The same pass for a range with factors of its own.
+  constexpr void rescale(Scalar lr_factor, Scalar decay_factor) {
+    lr *= lr_factor;
+    decay *= decay_factor;
+  }
 };
 
 /// p *= shrink; g = scale * sum + decay * p; m, v: running means of g and g^2; p -= rate * m / (sqrt(v) * correction + epsilon).
@@ -34,6 +62,23 @@ template <class Scalar> struct AdamPass : UpdatePass<Scalar> {
   Scalar epsilon = 0, decay = 0, shrink = 1;
   Scalar rate = 0;                                  ///< lr / (1 - beta1^step)
   Scalar correction = 1;                            ///< 1 / sqrt(1 - beta2^step)
+
+  static constexpr int arrays = 3;
+  constexpr Scalar* array(int k) const { return k == 0 ? first : k == 1 ? second : greatest; }
+  constexpr void element(Scalar g, Scalar& value, Scalar* state) const {
+    value *= shrink;
+    g += decay * value;
+    state[0] += fresh1 * (g - state[0]);
+    state[1] = beta2 * state[1] + fresh2 * g * g;
+    Scalar v = state[1];
+    if (greatest) v = state[2] = state[2] > v ? state[2] : v;
+    value -= rate * state[0] / (std::sqrt(v) * correction + epsilon);
+  }
+  constexpr void rescale(Scalar lr_factor, Scalar decay_factor) {
+    rate *= lr_factor;
+    decay *= decay_factor;
+    shrink = 1 - (1 - shrink) * lr_factor * decay_factor;
+  }
 };
 
 /// g = scale * sum + decay * p; s: running mean of g^2 (less the square of a, the running mean of g, where centered);
@@ -43,6 +88,24 @@ template <class Scalar> struct RmsPropPass : UpdatePass<Scalar> {
   Scalar* average = nullptr;                        ///< null: not centered
   Scalar* momenta = nullptr;                        ///< null: no momentum
   Scalar lr = 0, alpha = 0, fresh = 1, epsilon = 0, momentum = 0, decay = 0;   // fresh: 1 - alpha
+
+  static constexpr int arrays = 3;
+  constexpr Scalar* array(int k) const { return k == 0 ? square : k == 1 ? average : momenta; }
+  constexpr void element(Scalar g, Scalar& value, Scalar* state) const {
+    g += decay * value;
+    Scalar s = state[0] = alpha * state[0] + fresh * g * g;
+    if (average) {
+      state[1] += fresh * (g - state[1]);
+      s -= state[1] * state[1];
+    }
+    Scalar d = g / (std::sqrt(s > 0 ? s : Scalar(0)) + epsilon);
+    if (momenta) d = state[2] = momentum * state[2] + d;
+    value -= lr * d;
+  }
+  constexpr void rescale(Scalar lr_factor, Scalar decay_factor) {
+    lr *= lr_factor;
+    decay *= decay_factor;
+  }
 };
 
 namespace reference {
@@ -52,41 +115,21 @@ template <class Scalar> Scalar summed(const UpdatePass<Scalar>& p, long i) {
   return g * p.gradient_scale;
 }
 
-template <class Scalar> void sgd(const SgdPass<Scalar>& p) {
+/// Any pass: element after element.
+template <class Pass> void update(const Pass& p) {
+  using Scalar = typename Pass::Scalar;
   for (long i = p.begin; i < p.end; ++i) {
-    Scalar g = summed<Scalar>(p, i) + p.decay * p.parameters[i];
-    if (p.momenta) {
-      p.momenta[i] = p.momentum * p.momenta[i] + p.keep * g;
-      g = p.nesterov ? g + p.momentum * p.momenta[i] : p.momenta[i];
-    }
-    p.parameters[i] -= p.lr * g;
+    Scalar state[Pass::arrays] = {};
+    for (int k = 0; k < Pass::arrays; ++k)
+      if (p.array(k)) state[k] = p.array(k)[i];
+    p.element(summed<Scalar>(p, i), p.parameters[i], state);
+    for (int k = 0; k < Pass::arrays; ++k)
+      if (p.array(k)) p.array(k)[i] = state[k];
   }
 }
-
-template <class Scalar> void adam(const AdamPass<Scalar>& p) {
-  for (long i = p.begin; i < p.end; ++i) {
-    const Scalar value = p.parameters[i] * p.shrink, g = summed<Scalar>(p, i) + p.decay * value;
-    p.first[i] += p.fresh1 * (g - p.first[i]);
-    p.second[i] = p.beta2 * p.second[i] + p.fresh2 * g * g;
-    Scalar v = p.second[i];
-    if (p.greatest) v = p.greatest[i] = p.greatest[i] > v ? p.greatest[i] : v;
-    p.parameters[i] = value - p.rate * p.first[i] / (std::sqrt(v) * p.correction + p.epsilon);
-  }
-}
-
-template <class Scalar> void rms_prop(const RmsPropPass<Scalar>& p) {
-  for (long i = p.begin; i < p.end; ++i) {
-    const Scalar g = summed<Scalar>(p, i) + p.decay * p.parameters[i];
-    Scalar s = p.square[i] = p.alpha * p.square[i] + p.fresh * g * g;
-    if (p.average) {
-      p.average[i] += p.fresh * (g - p.average[i]);
-      s -= p.average[i] * p.average[i];
-    }
-    Scalar d = g / (std::sqrt(s > 0 ? s : Scalar(0)) + p.epsilon);
-    if (p.momenta) d = p.momenta[i] = p.momentum * p.momenta[i] + d;
-    p.parameters[i] -= p.lr * d;
-  }
-}
+template <class Scalar> void sgd(const SgdPass<Scalar>& p) { update(p); }
+template <class Scalar> void adam(const AdamPass<Scalar>& p) { update(p); }
+template <class Scalar> void rms_prop(const RmsPropPass<Scalar>& p) { update(p); }
 
 template <class Scalar> double sum_of_squares(const UpdatePass<Scalar>& p) {
   double sum = 0;
