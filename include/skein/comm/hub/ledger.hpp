@@ -182,7 +182,8 @@ class Ledger {
   }
   void leave(int rank) {
     left_[index(rank)] = true;
-    for (auto& [id, g] : groups_) {
+    for (auto& entry : groups_) {
+      const Group& g = entry.second;                     // not a structured binding: clang 14 does not capture those
       if (std::find(g.members.begin(), g.members.end(), rank) == g.members.end()) continue;
       for (const auto& [number, e] : g.exchanges)
         if (!e.came[place(g, rank)])
