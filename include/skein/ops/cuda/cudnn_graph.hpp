@@ -28,7 +28,8 @@ class Backend {
     return *this;
   }
   template <class T> Backend& set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T& value) { return set(name, type, &value, 1); }
-  Backend& set(cudnnBackendAttributeName_t name, const Backend& value) { return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, &value.raw_, 1); }
+  /// Another descriptor, finalised, which must live as long as this one is used.
+  Backend& part(cudnnBackendAttributeName_t name, cudnnBackendDescriptor_t other) { return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, &other, 1); }
   /// False where cuDNN does not support what the descriptor says; any other fault throws.
   bool finalize() {
     const cudnnStatus_t status = cudnnBackendFinalize(raw_);
@@ -64,57 +65,61 @@ class FusedConvolution {
         .set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, ids, count)
         .set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, &scratch, 1);
     if (!pack.finalize()) throw DeviceError("cuDNN refuses the pointers of a fused convolution");
-    check(cudnnBackendExecute(handle(), plan_->get(), pack.get()), "cudnnBackendExecute");
+    check(cudnnBackendExecute(handle(), plan_, pack.get()), "cudnnBackendExecute");
   }
 
  private:
   static constexpr std::int64_t x_id = 1, filter_id = 2, bias_id = 3, y_id = 4, product_id = 5, sum_id = 6;
+  static constexpr cudnnDataType_t compute = CUDNN_DATA_FLOAT;
 
-  FusedConvolution(const Conv2dGeometry& g, long batch, cudnnDataType_t type, bool bias, bool rectifies)
-      : has_bias_(bias), graph_(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR) {
+  FusedConvolution(const Conv2dGeometry& g, long batch, cudnnDataType_t type, bool bias, bool rectifies) : has_bias_(bias) {
     const std::int64_t n = batch, k = g.filters, h = g.out_height(), w = g.out_width();
-    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
-    const Backend x = image(x_id, type, n, g.channels, g.height, g.width), y = image(y_id, type, n, k, h, w);
-    const Backend filter = image(filter_id, type, k, g.group_channels(), g.kernel, g.kernel);
-    const bool stops = !bias && !rectifies;
-    const Backend product = image(product_id, compute, n, k, h, w, !stops), sum = image(sum_id, compute, n, k, h, w, true);
+    const auto x = image(x_id, type, n, g.channels, g.height, g.width), y = image(y_id, type, n, k, h, w);
+    const auto filter = image(filter_id, type, k, g.group_channels(), g.kernel, g.kernel);
 
     const std::int64_t padding[] = {g.padding, g.padding}, stride[] = {g.stride, g.stride}, dilation[] = {g.dilation, g.dilation}, dimensions = 2;
-    Backend convolution(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
-    convolution.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, dimensions)
+    Backend window(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+    window.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, dimensions)
         .set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, compute)
         .set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, CUDNN_CROSS_CORRELATION)
         .set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, padding, 2)
         .set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, padding, 2)
         .set(CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, dilation, 2)
         .set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, stride, 2);
-    require(convolution);
+    auto result = bias || rectifies ? image(product_id, compute, n, k, h, w, true) : y;
     const float one = 1, zero = 0;
     Backend forward(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
-    forward.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, convolution)
-        .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, x)
-        .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, filter)
-        .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, stops ? y : product)
+    forward.part(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, keep(std::move(window)))
+        .part(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, x)
+        .part(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, filter)
+        .part(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, result)
         .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_TYPE_FLOAT, one)
         .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_TYPE_FLOAT, zero);
-    require(forward);
-    std::vector<Backend> operations;
-    operations.push_back(std::move(forward));
+    std::vector<cudnnBackendDescriptor_t> operations{keep(std::move(forward))};
     if (bias) {
-      const Backend b = image(bias_id, type, 1, k, 1, 1);
-      operations.push_back(pointwise(CUDNN_POINTWISE_ADD, product, &b, rectifies ? sum : y));
+      const auto sum = rectifies ? image(sum_id, compute, n, k, h, w, true) : y;
+      operations.push_back(pointwise(CUDNN_POINTWISE_ADD, result, image(bias_id, type, 1, k, 1, 1), sum));
+      result = sum;
     }
-    if (rectifies) operations.push_back(pointwise(CUDNN_POINTWISE_RELU_FWD, bias ? sum : product, nullptr, y));
-    std::vector<cudnnBackendDescriptor_t> list;
-    for (const Backend& o : operations) list.push_back(o.get());
+    if (rectifies) operations.push_back(pointwise(CUDNN_POINTWISE_RELU_FWD, result, nullptr, y));
     const cudnnHandle_t own = handle();
-    graph_.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, list.data(), static_cast<std::int64_t>(list.size()))
+    Backend graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, operations.data(), static_cast<std::int64_t>(operations.size()))
         .set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, own);
-    supported_ = graph_.finalize();
+    if (graph.finalize()) graph_ = keep_final(std::move(graph));
   }
 
+  /// Descriptors refer to each other: all live as long as the plan.
+  cudnnBackendDescriptor_t keep(Backend&& b) {
+    if (!b.finalize()) throw DeviceError("cuDNN does not take a part of a fused convolution");
+    return keep_final(std::move(b));
+  }
+  cudnnBackendDescriptor_t keep_final(Backend&& b) {
+    parts_.push_back(std::move(b));
+    return parts_.back().get();
+  }
   /// Channels last: extents are said in cuDNN's order, strides tell where they lie.
-  static Backend image(std::int64_t id, cudnnDataType_t type, std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w, bool virtually = false) {
+  cudnnBackendDescriptor_t image(std::int64_t id, cudnnDataType_t type, std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w, bool virtually = false) {
     const std::int64_t extents[] = {n, c, h, w}, strides[] = {h * w * c, 1, w * c, c}, alignment = 16;
     Backend t(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
     t.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, id)
@@ -123,30 +128,23 @@ class FusedConvolution {
         .set(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, strides, 4)
         .set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, alignment)
         .set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, virtually);
-    require(t);
-    return t;
+    return keep(std::move(t));
   }
-  static Backend pointwise(cudnnPointwiseMode_t mode, const Backend& x, const Backend* b, const Backend& y) {
-    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+  cudnnBackendDescriptor_t pointwise(cudnnPointwiseMode_t mode, cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t b, cudnnBackendDescriptor_t y) {
     Backend what(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
     what.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode).set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, compute);
-    require(what);
     Backend operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, what).set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
-    if (b) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *b);
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
-    require(operation);
-    return operation;
-  }
-  static void require(Backend& b) {
-    if (!b.finalize()) throw DeviceError("cuDNN does not take a part of a fused convolution");
+    operation.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, keep(std::move(what))).part(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
+    if (b) operation.part(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, b);
+    operation.part(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
+    return keep(std::move(operation));
   }
 
   /// The first of the heuristic's engines that is deterministic, keeps the precision, and makes a plan.
   bool choose(cudnnBackendHeurMode_t mode, cudnnDataType_t type, Math math) {
-    if (!supported_) return false;
+    if (!graph_) return false;
     Backend heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-    heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph_).set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
+    heuristic.part(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph_).set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
     if (!heuristic.finalize()) return false;
     std::int64_t count = 0;
     check(cudnnBackendGetAttribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count, nullptr),
@@ -161,17 +159,19 @@ class FusedConvolution {
     check(cudnnBackendGetAttribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count, list.data()),
           "cudnnBackendGetAttribute (engines)");
     for (std::int64_t i = 0; i < count; ++i) {
-      const Backend& configuration = configurations[static_cast<std::size_t>(i)];
+      Backend& configuration = configurations[static_cast<std::size_t>(i)];
       if (!fits(configuration, type, math)) continue;
       const cudnnHandle_t own = handle();
       Backend plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-      plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, own).set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+      plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, own).part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration.get());
       if (cudnnBackendFinalize(plan.get()) != CUDNN_STATUS_SUCCESS) continue;           // engines may fail to compile: the next one
       std::int64_t bytes = 0, got = 0;
       check(cudnnBackendGetAttribute(plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &got, &bytes),
             "cudnnBackendGetAttribute (workspace)");
       workspace_ = static_cast<std::size_t>(bytes);
-      plan_ = std::move(plan);
+      keep_final(std::move(heuristic));
+      keep_final(std::move(configuration));
+      plan_ = keep_final(std::move(plan));
       return true;
     }
     return false;
@@ -194,9 +194,9 @@ class FusedConvolution {
     return true;
   }
 
-  bool has_bias_ = false, supported_ = false;
-  Backend graph_;
-  std::optional<Backend> plan_;
+  bool has_bias_ = false;
+  std::vector<Backend> parts_;
+  cudnnBackendDescriptor_t graph_ = nullptr, plan_ = nullptr;            // of parts_
   std::size_t workspace_ = 0;
 };
 
