@@ -68,8 +68,8 @@ template <class C, class Device = Cpu> consteval void assert_communicator() {
         "this is no communicator: it needs a type `device` (Cpu or Cuda), rank() and size() that return int, and a `name`");
   else
     static_assert(comm::works_on<C, Device>,
-                  "the communicator moves memory of another device than the model's: MpiComm and ThreadComm go with Cpu, "
-                  "NcclComm with Cuda");
+                  "the communicator moves memory of another device than the model's: MpiComm and ThreadComm go with Cpu; for Cuda "
+                  "take NcclComm, or Staged<MpiComm>, which copies through the host");
 }
 
 }  // namespace skein::inline SKEIN_ABI

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "../core/config.hpp"
+#include "../core/half.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -41,7 +41,8 @@ template <class Op> concept BuiltinReduction =
     std::same_as<Op, Sum> || std::same_as<Op, Mean> || std::same_as<Op, Max> || std::same_as<Op, Min>;
 
 /// A scalar that every communicator reduces.
-template <class T> concept BuiltinScalar = std::is_arithmetic_v<T> && !std::same_as<T, bool> && !std::same_as<T, long double>;
+template <class T> concept BuiltinScalar =
+    (std::is_arithmetic_v<T> && !std::same_as<T, bool> && !std::same_as<T, long double>) || is_half<T>;
 
 /// What can be sent between ranks as its bytes.
 template <class T> concept Transportable = std::is_trivially_copyable_v<T>;

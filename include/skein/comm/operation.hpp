@@ -18,7 +18,8 @@ enum class Collective : std::uint8_t { Barrier, Broadcast, AllReduce, Reduce, Re
 inline constexpr std::string_view collective_names[] = {"barrier",        "broadcast",  "all_reduce", "reduce",
                                                         "reduce_scatter", "all_gather", "all_to_all"};
 inline constexpr std::string_view scalar_names[] = {"bytes", "float",  "double", "int8",  "uint8", "int16",
-                                                    "uint16", "int32", "uint32", "int64", "uint64"};
+                                                    "uint16", "int32", "uint32", "int64", "uint64", "bf16",
+                                                    "fp16"};
 inline constexpr std::string_view reduction_names[] = {"", "Sum", "Mean", "Max", "Min", "a user's function"};
 
 /// An index into scalar_names.
@@ -31,6 +32,8 @@ template <class T> constexpr std::uint8_t scalar_code() {
                                       : sizeof(T) == 4 ? 7
                                                        : 9) +
                                      (std::is_unsigned_v<T> ? 1 : 0));
+  else if constexpr (std::is_same_v<T, bf16>) return 11;
+  else if constexpr (std::is_same_v<T, fp16>) return 12;
   else return 0;
 }
 

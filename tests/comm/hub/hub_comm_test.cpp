@@ -347,6 +347,9 @@ TEST_CASE("the meeting place by the environment") {
                          {"SLURM_JOB_NODELIST", "gpu[03-04]"}, {"SLURM_JOB_ID", "4711"}});
   CHECK(slurm.address.text() == "gpu03:" + std::to_string(20000 + 4711 * 4));
   CHECK(of({{"RANK", "0"}, {"WORLD_SIZE", "1"}}).size == 1);
+  const auto mpirun = of({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                          {"OMPI_MCA_ess_base_jobid", "4242"}, {"TMPDIR", "/scratch"}});
+  CHECK_THAT(mpirun.file, Catch::Matchers::StartsWith("/scratch/skein-"));
   const auto refused = [&](Variables v) -> std::string {
     try {
       (void)of(std::move(v));
@@ -357,5 +360,7 @@ TEST_CASE("the meeting place by the environment") {
   };
   CHECK_THAT(refused({}), Contains("does not say rank and size"));
   CHECK_THAT(refused({{"RANK", "0"}, {"WORLD_SIZE", "2"}}), Contains("nothing says where rank 0 is: set MASTER_ADDR and MASTER_PORT"));
+  CHECK_THAT(refused({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                      {"OMPI_MCA_ess_base_jobid", "4242"}}), Contains("4 ranks of Open MPI, but nothing says where rank 0 is"));
   CHECK_THAT(refused({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}}), Contains("MASTER_PORT is ''"));
 }

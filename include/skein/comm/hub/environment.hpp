@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the ranks of a job meet, by what its launcher says: MASTER_ADDR and MASTER_PORT (torchrun, or set by hand), or the nodes
-// of a Slurm job. A pure function of the environment.
+// Where the ranks of a job meet, by what its launcher says: MASTER_ADDR and MASTER_PORT (torchrun, or set by hand), the nodes of a
+// Slurm job, or one machine whose launcher names the job. A pure function of the environment.
 #pragma once
-#include "rendezvous.hpp"
+#include "file.hpp"
 
 namespace skein::inline SKEIN_ABI::comm::hub {
 
 struct Meeting {
   Address address{};
+  std::string file{};                                    ///< in place of the address: all ranks are on this machine
   int rank = 0, size = 1;
   std::string job{};                                     ///< its name, which all ranks have in common
 };
@@ -37,11 +38,20 @@ inline Meeting meeting_of(const plan::Lookup& lookup = plan::process_environment
     m.address = {plan::first_host(nodes), 20000 + (job % 10000 * 4 + step % 4) % 40000};
     return m;
   }
-  if (m.size == 1) {
-    m.address = {"localhost", 0};
+  if (m.size == 1) return m;
+  if (e.local_size == m.size && m.job.find_first_not_of('/') != std::string::npos) {
+    m.file = text("TMPDIR");
+    if (m.file.empty()) m.file = "/tmp";
+    m.file += "/skein-" + std::to_string(::getuid()) + "-" + std::to_string(key_of(m.job));
     return m;
   }
   throw ArgumentError("from_environment: " + std::to_string(m.size) + " ranks of " + e.launcher + ", but nothing says where rank 0 is: set MASTER_ADDR and MASTER_PORT");
+}
+
+/// Collective; blocking.
+inline std::unique_ptr<Client> meet(const Meeting& m, const Place& place) {
+  if (m.size == 1) return serve_at(Listener({"localhost", 0}), place, "localhost");
+  return m.file.empty() ? meet_at(m.address.text(), place) : meet_in_file(m.file, place);
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm::hub

@@ -7,7 +7,6 @@
 #include "../options.hpp"
 #include "../work.hpp"
 #include "environment.hpp"
-#include "file.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -132,12 +131,12 @@ class HubComm : public comm::Agreements<HubComm, Cpu> {
   static HubComm from_file(const std::string& path, int rank, int size, const MeetOptions& options = {}) {
     return HubComm(comm::hub::meet_in_file(path, place(rank, size, options)));
   }
-  /// By MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE, or by Slurm's variables. Collective.
+  /// By MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE, by Slurm's variables, or, where all ranks are on one machine, by the job's
+  /// name alone (mpirun without MPI). Collective.
   static HubComm from_environment(MeetOptions options = {}, const plan::Lookup& lookup = plan::process_environment()) {
     const comm::hub::Meeting m = comm::hub::meeting_of(lookup);
     options.job += m.job;
-    if (m.size == 1) return HubComm(comm::hub::serve_at(comm::hub::Listener({"localhost", 0}), place(0, 1, options), "localhost"));
-    return HubComm(comm::hub::meet_at(m.address.text(), place(m.rank, m.size, options)));
+    return HubComm(comm::hub::meet(m, place(m.rank, m.size, options)));
   }
   /// The ranks of another communicator of the host, which carries the address only. Collective.
   template <class Comm> static HubComm over(Comm& world, double deadline) { return HubComm(comm::hub::meet_over(world, deadline)); }

@@ -209,7 +209,7 @@ inline std::unique_ptr<Client> meet_at(const std::string& address, const Place& 
 /// Over a communicator of the host. Ranks that are threads of one process get pairs of sockets; others a port of rank 0.
 template <class Comm> std::unique_ptr<Client> meet_over(Comm& world, double deadline) {
   const auto n = static_cast<std::size_t>(world.size());
-  if constexpr (requires { requires Comm::one_process; }) {
+  if constexpr (requires { requires Comm::one_process(); }) {
     std::vector<Descriptor> hubs, own;
     std::vector<int> numbers(n, -1);
     if (world.rank() == 0)

@@ -14,9 +14,9 @@ namespace skein::inline SKEIN_ABI::comm::hub {
 
 class CallWatch {
  public:
-  /// The next call has been given to the device. Returns its number, from 0.
-  std::uint64_t start(const Signature& what, double now) {
-    calls_.push_back({started_, what, now});
+  /// The next call has been given to the device. Returns its number, from 0. `name` in place of the signature's text, where it has one.
+  std::uint64_t start(const Signature& what, double now, const char* name = nullptr) {
+    calls_.push_back({started_, what, now, name});
     return started_++;
   }
   /// The oldest call is done: completions come in order. The time of the next begins now, since it waited for its turn.
@@ -39,10 +39,10 @@ class CallWatch {
   std::optional<Overdue> overdue(double now, double limit) {
     if (calls_.empty() || asked_ || failed() || now - calls_.front().since < limit) return std::nullopt;
     asked_ = true;
-    return Overdue{calls_.front().number, describe(calls_.front().what)};
+    return Overdue{calls_.front().number, text(calls_.front())};
   }
   /// What to tell who asks where this rank is; empty where nothing runs.
-  std::string waits_in() const { return calls_.empty() ? "" : describe(calls_.front().what) + " (call " + std::to_string(calls_.front().number) + ")"; }
+  std::string waits_in() const { return calls_.empty() ? "" : text(calls_.front()) + " (call " + std::to_string(calls_.front().number) + ")"; }
 
   /// The verdict. True for the first: abort now.
   bool fail(const std::string& message) {
@@ -59,7 +59,9 @@ class CallWatch {
     std::uint64_t number;
     Signature what;
     double since;
+    const char* name;
   };
+  static std::string text(const Call& c) { return c.name ? c.name : describe(c.what); }
   std::deque<Call> calls_;
   std::uint64_t started_ = 0;
   bool asked_ = false;

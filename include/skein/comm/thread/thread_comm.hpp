@@ -16,7 +16,8 @@ namespace skein::inline SKEIN_ABI {
 class ThreadComm : public comm::Messages<ThreadComm, Cpu> {
  public:
   static constexpr std::string_view name = "ThreadComm";
-  static constexpr bool one_process = true;              ///< ranks are threads of one process: they share its cores
+  /// Ranks are threads of one process: they share its cores.
+  static constexpr bool one_process() { return true; }
   using engine_type = comm::ThreadEngine;
   template <class T, class Op> static constexpr bool reduces = Reduction<Op, T>;
 
