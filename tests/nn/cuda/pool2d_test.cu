@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+
+#include <skein/device/cuda/memory.hpp>
+#include <skein/nn/avg_pool2d.hpp>
+#include <skein/nn/global_avg_pool.hpp>
+#include <skein/nn/max_pool2d.hpp>
+#include <skein/ops/cuda/pool2d.hpp>
+
+#include "support/device_harness.hpp"
+
+using namespace skein;
+using support::agree;
+using support::Roundings;
+
+namespace {
+template <class L, class In> void agrees(Roundings roundings = Roundings::arithmetic) {
+  for (const long batch : {0L, 1L, 3L, 8L}) {
+    agree<L, In, float>({.batch = batch, .roundings = roundings});
+    agree<L, In, double>({.batch = batch, .roundings = roundings});
+  }
+  agree<L, In, float>({.batch = 2, .wants_dx = false});
+}
+}  // namespace
+
+TEST_CASE("max-pooling on Cuda is that of the Cpu, bit for bit", "[cuda]") {
+  agrees<nn::MaxPool2d<2>, Shape<6, 8, 5>>(Roundings::exact);
+  agrees<nn::MaxPool2d<3, Stride<2>, Padding<1>>, Shape<7, 9, 16>>(Roundings::exact);
+  agrees<nn::MaxPool2d<3, Stride<1>>, Shape<7, 6, 3>>(Roundings::exact);
+  agrees<nn::MaxPool2d<2, Stride<3>, Padding<1>>, Shape<9, 7, 1>>(Roundings::exact);
+  agrees<nn::MaxPool2d<15, Padding<7>, Stride<4>>, Shape<17, 15, 2>>(Roundings::exact);
+}
+TEST_CASE("averages on Cuda are those of the Cpu", "[cuda]") {
+  agrees<nn::AvgPool2d<2>, Shape<6, 7, 3>>();
+  agrees<nn::AvgPool2d<3, Stride<2>, Padding<1>>, Shape<7, 8, 17>>();
+  agrees<nn::AvgPool2d<3, Stride<1>, Padding<1>>, Shape<5, 4, 2>>();
+  agrees<nn::GlobalAvgPool, Shape<5, 4, 6>>();
+  agrees<nn::GlobalAvgPool, Shape<1, 1, 3>>();
+  agrees<nn::GlobalAvgPool, Shape<7, 7, 33>>();
+}
+TEST_CASE("max-pooling on Cuda: the first of equal values gets the gradient, a NaN wins", "[cuda]") {
+  support::LayerHarness<nn::MaxPool2d<2>, Shape<2, 2, 17>, float, Cuda> h(1);
+  h.set_x([](long, long) { return 3.0; });
+  h.set_dy([](long, long i) { return static_cast<double>(i); });
+  h.forward();
+  h.backward();
+  for (long c = 0; c < 17; ++c) {
+    CHECK(h.dx_at(0, c) == static_cast<float>(c));
+    CHECK(h.dx_at(0, 17 + c) + h.dx_at(0, 34 + c) + h.dx_at(0, 51 + c) == 0);
+  }
+  h.x_at(0, 17 + 4) = h.nan();
+  h.forward();
+  CHECK(std::isnan(h.y_at(0, 4)));
+  CHECK(h.y_at(0, 5) == 3);
+}
