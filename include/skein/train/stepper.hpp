@@ -233,9 +233,13 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     call.step = step_;
     call.lr = lr;
     call.gradients = gradients_.data();
-    if (clip > 0) optimizer_.sum_of_squares(call, 0, Model::sizes.stored, device_.squares());
-    device_.settle(exchanged ? nullptr : pass_->memory().sums(), tail(),
-                   {.nominal = strand_.gradient_factor() * nominal_, .squares = clip > 0 ? device_.squares() : nullptr, .clip_norm = clip});
+    ops::StepScaleCall<Scalar> scale{.nominal = strand_.gradient_factor() * nominal_};
+    if (const optim::ClipNorm norm{static_cast<float>(clip)}; norm.active()) {
+      optimizer_.sum_of_squares(call, 0, Model::sizes.stored, device_.squares());
+      scale.squares = device_.squares();
+      scale.clip_norm = static_cast<double>(norm.max_norm);
+    }
+    device_.settle(exchanged ? nullptr : pass_->memory().sums(), tail(), scale);
     call.scale = device_.scale();
     optimizer_.update(const_cast<Scalar*>(std::as_const(*model_).parameters().data), call, 0, Model::sizes.stored);
   }

@@ -54,7 +54,7 @@ class Arguments {
   void begin() {
     next_ = (next_ + 1) % ring;
     Slot& s = slots_[next_];
-    if (s.pending) s.copied.synchronize();
+    if (s.pending && !s.copied.done()) s.copied.synchronize();
     s.pending = false;
     used_ = 0;
   }
