@@ -18,7 +18,7 @@ class SelfComm;
 class ThreadComm;
 class MpiComm;
 class History;
-template <class Network, class Input, class Device, class Scalar> class Model;
+template <class Network, class Input, class Device, class Precision> class Model;
 template <class Model, class Loss, class Optimizer, class Policy> class Trainer;
 
 }  // namespace skein::inline SKEIN_ABI

@@ -53,8 +53,8 @@ template <class... Branches> struct Concat {
       const long pitch = sample_pitch(s.output);
       at = at + At::after(s);
       if (b.kept) {
-        b.slot = {at.saved, pitch};
-        at.saved += whole_line(pitch);
+        b.slot = {at.kept, pitch};
+        at.kept += whole_line(pitch);
       }
       if (whole_line(pitch) > r.widest) r.widest = whole_line(pitch);
       if (s.scratch > inner) inner = s.scratch;
@@ -66,7 +66,7 @@ template <class... Branches> struct Concat {
     (void)each;
     t.operations += 1;                              // the join
     t.paths += 1;
-    t.saved = at.saved;
+    t.kept = at.kept;
     t.scratch = 2 * r.widest + inner;
     t.saves_output = false;
     for (auto& b : r.children) b.at.scratch = 2 * r.widest;
@@ -87,7 +87,7 @@ template <ConcatLike L, class In> struct Node<L, In> {
   static constexpr long row_of(const Extents& e) { return e.flat() ? sample_pitch(e) : e.last(); }
   static constexpr long row = output.flat() ? pitch : output.last();
 
-  template <class R> static const typename R::Scalar* forward(R& r, const At& at, const typename R::Scalar* x, typename R::Scalar* y) {
+  template <class R> static const typename R::Activation* forward(R& r, const At& at, const typename R::Activation* x, typename R::Activation* y) {
     each([&]<int I>(std::integral_constant<int, I>) {
       constexpr BranchPlace b = all.children[I];
       const auto* z = NodeAt<I>::forward(r, at + b.at, x, place<I>(r, at));
@@ -96,15 +96,15 @@ template <ConcatLike L, class In> struct Node<L, In> {
     return y;
   }
   template <class R>
-  static const typename R::Scalar* backward(R& r, const At& at, const typename R::Scalar* x, const typename R::Scalar*,
-                                            const typename R::Scalar* dy, typename R::Scalar* dx) {
+  static const typename R::Activation* backward(R& r, const At& at, const typename R::Activation* x, const typename R::Activation*,
+                                            const typename R::Activation* dy, typename R::Activation* dx) {
     detail::NoSplit<R> guard(r);
     each([&]<int J>(std::integral_constant<int, J>) {
       constexpr int I = n - 1 - J;
       constexpr BranchPlace b = all.children[I];
-      typename R::Scalar* part = r.temporary({at.scratch, all.widest});
+      typename R::Activation* part = r.temporary({at.scratch, all.widest});
       ops::copy_rows<typename R::Device>(part, row_of(b.output), dy + b.channel, row, r.batch * pixels, b.output.last());
-      typename R::Scalar* to = !dx ? nullptr : J == 0 ? dx : r.temporary({at.scratch + all.widest, all.widest});
+      typename R::Activation* to = !dx ? nullptr : J == 0 ? dx : r.temporary({at.scratch + all.widest, all.widest});
       const auto* from = NodeAt<I>::backward(r, at + b.at, x, b.kept ? place<I>(r, at) : nullptr, part, to);
       if (dx && J > 0) ops::add<typename R::Device>(dx, dx, from, in * r.batch);
       else if (dx && from != dx) ops::copy<typename R::Device>(dx, from, in * r.batch);
@@ -124,15 +124,20 @@ template <ConcatLike L, class In> struct Node<L, In> {
   template <class Visit> static constexpr void leaves(const At& at, bool, Visit&& visit) {
     each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::leaves(at + all.children[I].at, false, visit); }, Indices{});
   }
+  template <class R> static constexpr Staging staging() {
+    Staging s;
+    each([&]<int I>(std::integral_constant<int, I>) { s += NodeAt<I>::template staging<R>(); }, Indices{});
+    return s;
+  }
 
  private:
   template <class F, int... I> static constexpr void each(F&& f, std::integer_sequence<int, I...>) {
     const int done[] = {(f(std::integral_constant<int, I>{}), 0)...};
     (void)done;
   }
-  template <int I, class R> static typename R::Scalar* place(const R& r, const At& at) {
+  template <int I, class R> static typename R::Activation* place(const R& r, const At& at) {
     constexpr BranchPlace b = all.children[I];
-    if constexpr (b.kept) return r.save({at.saved + b.slot.offset, b.slot.width});
+    if constexpr (b.kept) return r.save({at.kept + b.slot.offset, b.slot.width});
     else return r.temporary({at.scratch, all.widest});
   }
 };

@@ -58,6 +58,7 @@ struct LayerInfo {
   std::array<ParameterInfo, 4> parameters{};        ///< unused ones have an empty name
   std::array<BufferInfo, 3> buffers{};
   long saved = 0;                                   ///< scalars a sample, from forward to backward, beside x and y
+  bool saved_by_backward = false;                   ///< `saved` is written and read by backward alone
   long saved_bytes = 0;                             ///< bytes a sample, likewise (indices, masks)
   long shared = 0;                                  ///< scalars of the whole batch, likewise (batch mean)
   long derived = 0;                                 ///< scalars made of the parameters by derive()

@@ -14,7 +14,8 @@ struct Sizes {
   Extents output{};
   long parameters = 0;                              ///< logical
   long stored = 0, buffers = 0, derived = 0, shared = 0;         // scalars
-  long saved = 0, scratch = 0;                      // scalars a sample, sums of whole lines
+  long kept = 0, scratch = 0;                       // edges, activations a sample: kept for backward, or reused; sums of whole lines
+  long saved = 0, passing = 0;                      // layers' own blocks, scalars a sample: until backward, or within it
   long saved_bytes = 0;                             // a sample
   long workspace = 0;                               // scalars a worker
   long flops = 0;
@@ -30,6 +31,8 @@ struct Sizes {
     buffers += s.buffers;
     derived += s.derived;
     shared += s.shared;
+    saved += s.saved;
+    passing += s.passing;
     saved_bytes += s.saved_bytes;
     flops += s.flops;
     operations += s.operations;
@@ -64,7 +67,7 @@ template <class L> constexpr Sizes measure(Extents in) {
     Sizes s{.output = i.output, .parameters = i.parameter_count(), .stored = i.stored_parameters(), .buffers = i.stored_buffers()};
     s.derived = whole_line(i.derived);
     s.shared = whole_line(i.shared);
-    s.saved = whole_line(i.saved);
+    (i.saved_by_backward ? s.passing : s.saved) = whole_line(i.saved);
     s.saved_bytes = whole_line_bytes(i.saved_bytes);
     s.workspace = i.workspace;
     s.flops = i.flops;
@@ -85,18 +88,20 @@ template <class L> constexpr Sizes measure(Extents in) {
 
 /// The run-time position of a node in the arenas.
 struct At {
-  long parameter = 0, buffer = 0, derived = 0, shared = 0, saved = 0, saved_bytes = 0, scratch = 0;
+  long parameter = 0, buffer = 0, derived = 0, shared = 0, kept = 0, saved = 0, passing = 0, saved_bytes = 0, scratch = 0;
   int ordinal = 0;
 
   friend constexpr At operator+(const At& a, const At& b) {
     return {a.parameter + b.parameter, a.buffer + b.buffer, a.derived + b.derived, a.shared + b.shared,
-            a.saved + b.saved, a.saved_bytes + b.saved_bytes, a.scratch + b.scratch, a.ordinal + b.ordinal};
+            a.kept + b.kept, a.saved + b.saved, a.passing + b.passing, a.saved_bytes + b.saved_bytes, a.scratch + b.scratch, a.ordinal + b.ordinal};
   }
-  /// Where the next sibling starts, but for `saved` edges and scratch, which the container places.
-  static constexpr At after(const Sizes& s) { return {s.stored, s.buffers, s.derived, s.shared, s.saved, s.saved_bytes, 0, s.operations}; }
+  /// Where the next sibling starts, but for the edges between siblings and scratch, which the container places.
+  static constexpr At after(const Sizes& s) {
+    return {s.stored, s.buffers, s.derived, s.shared, s.kept, s.saved, s.passing, s.saved_bytes, 0, s.operations};
+  }
 };
 
-/// A per-sample array in the saved or the scratch arena. `width` is what one sample takes there: a worker's slice begins at
+/// An edge: a per-sample array of activations in the kept or the scratch arena. `width` is what one sample takes there: a worker's slice begins at
 /// first * width, so that workers never meet even where edges of other pitches reuse the array.
 struct Slot {
   long offset = 0, width = 0;

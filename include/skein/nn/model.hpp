@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Model<Network, Input, Device, Scalar>: a network for one input shape, with its arenas: parameters, gradients, buffers, one
+// Model<Network, Input, Device, Precision>: a network for one input shape, with its arenas: parameters, gradients, buffers, one
 // array each. What it is made of is known at compile time; what it remembers of a pass belongs to nn/pass.hpp.
 #pragma once
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "../plan/buckets.hpp"
 #include "check.hpp"
 #include "fuse.hpp"
+#include "precision.hpp"
 #include "program.hpp"
 
 namespace skein::inline SKEIN_ABI {
@@ -17,14 +18,20 @@ namespace skein::inline SKEIN_ABI {
 /// The gradient arena ends with a few scalars that travel with the first bucket: sums of loss, weight and hits of the batch.
 inline constexpr long gradient_tail = 16;
 
-template <class Network, class Input, class Device = Cpu, class Scalar_ = float> class Model {
+/// Precision_: float or double for everything (float as it comes), or a Precision (nn/precision.hpp).
+template <class Network, class Input, class Device = Cpu, class Precision_ = float> class Model {
   static_assert(sizeof(check::FirstFault<Network, Input>) > 0);
 
  public:
   using network = Network;
   using input = Input;
   using device = Device;
-  using Scalar = Scalar_;
+  using precision = typename detail::PrecisionOf<Precision_>::type;
+  static_assert(detail::has_its_units<precision, Device>, "precision::tf32 is a mode of a GPU's matrix units: on the Cpu use precision::fp32");
+  using Scalar = typename precision::master;        ///< of parameters, gradients, buffers, optimizer state, files
+  using Activation = typename precision::activation;                 ///< of what flows between layers, and its gradients
+  /// May gradients of activations be too small for their type, so that the loss is scaled up: 16-bit ones.
+  static constexpr bool scales_loss = is_half<Activation>;
   using fused = nn::Fused<Network, Device>;         ///< what is executed
 
   /// Everything about the network that does not depend on values: constants.

@@ -2,39 +2,44 @@
 // Execution: Run is one worker's pass over the arenas; Node<L, In> runs layer L at input shape In. There is one Node for each
 // distinct pair, whatever its place; offsets come as a value (At). Containers specialise Node in their own headers.
 #pragma once
-#include "measure.hpp"
+#include "staged.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
-/// One worker's pass: base pointers of the arenas and the slice of the batch that it works on.
-template <class Scalar_, class Device_> struct Run {
+/// One worker's pass: base pointers of the arenas and the slice of the batch that it works on. Edges between layers are Activation,
+/// all else is Scalar.
+template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run : detail::CastWeights<Scalar_, Activation_> {
   using Scalar = Scalar_;
   using Device = Device_;
-  using FrameType = Frame<Scalar, Device>;
+  using Activation = Activation_;
   const Scalar* parameters = nullptr;
   Scalar* gradients = nullptr;                      // this worker's
   Scalar* split_gradients = nullptr;                // of the rank, where a layer divides one gradient among the workers
   Scalar* buffers = nullptr;
   Scalar* derived = nullptr;
   Scalar* shared = nullptr;
-  Scalar* saved = nullptr;
+  Activation* kept = nullptr;
+  Scalar *saved = nullptr, *passing = nullptr;
   std::byte* saved_bytes = nullptr;
-  Scalar* scratch = nullptr;
+  Activation* scratch = nullptr;
   Scalar* workspace = nullptr;                      // this worker's
+  Scalar* staging = nullptr;                        // this worker's, see nn/staged.hpp
   long capacity = 0;                                // samples that every per-sample array has room for
   long batch = 0;                                   // samples of this slice
   Context<Scalar, Device> context{};
 
-  Scalar* save(Slot s) const { return saved + s.offset * capacity + context.first * s.width; }
-  Scalar* temporary(Slot s) const { return scratch + s.offset * capacity + context.first * s.width; }
+  Activation* save(Slot s) const { return kept + s.offset * capacity + context.first * s.width; }
+  Activation* temporary(Slot s) const { return scratch + s.offset * capacity + context.first * s.width; }
 
-  FrameType frame(const At& at, const LayerInfo& info) const {
-    FrameType f;
+  /// A leaf's frame, but for its samples. F: Frame<Scalar, Device>, or with Activation for a leaf that takes it.
+  template <class F> F frame(const At& at, const LayerInfo& info) const {
+    F f;
     f.parameters = parameters + at.parameter;
+    if constexpr (!std::same_as<typename F::Activation, Scalar>) f.weights = this->weights + at.parameter;
     f.gradients = (info.splits_gradients && context.split ? split_gradients : gradients) + at.parameter;
     f.buffers = buffers + at.buffer;
     f.derived = derived + at.derived;
-    f.saved = saved + at.saved * capacity + context.first * info.saved;
+    f.saved = (info.saved_by_backward ? passing + at.passing * capacity : saved + at.saved * capacity) + context.first * info.saved;
     f.saved_bytes = saved_bytes + at.saved_bytes * capacity + context.first * info.saved_bytes;
     f.shared = shared + at.shared;
     f.workspace = workspace;
@@ -52,11 +57,15 @@ template <class Scalar_, class Device_> struct Run {
 template <class L, class In> struct Node {
   static constexpr LayerInfo info = L::describe(In::extents);
 
-  template <class R> static const typename R::Scalar* forward(R& r, const At& at, const typename R::Scalar* x, typename R::Scalar* y) {
+  template <class R>
+  static const typename R::Activation* forward(R& r, const At& at, const typename R::Activation* x, typename R::Activation* y) {
     if constexpr (info.aliases_input) {
       return x;
+    } else if constexpr (!takes<R>) {
+      Staged<L, In>::forward(r, at, x, y);
+      return y;
     } else {
-      auto f = r.frame(at, info);
+      auto f = r.template frame<LeafFrame<L, R>>(at, info);
       f.x = x;
       f.y = y;
       L::template forward<In>(f);
@@ -64,40 +73,58 @@ template <class L, class In> struct Node {
     }
   }
   template <class R>
-  static const typename R::Scalar* backward(R& r, const At& at, const typename R::Scalar* x, const typename R::Scalar* y,
-                                            const typename R::Scalar* dy, typename R::Scalar* dx) {
+  static const typename R::Activation* backward(R& r, const At& at, const typename R::Activation* x, const typename R::Activation* y,
+                                                const typename R::Activation* dy, typename R::Activation* dx) {
     if constexpr (info.aliases_input) {
       return dy;
     } else {
-      auto f = r.frame(at, info);
-      f.x = x;
-      f.y = const_cast<typename R::Scalar*>(y);
-      f.dy = dy;
-      f.dx = dx;
-      L::template backward<In>(f);
+      if constexpr (!takes<R>) {
+        Staged<L, In>::backward(r, at, x, y, dy, dx);
+      } else {
+        auto f = r.template frame<LeafFrame<L, R>>(at, info);
+        f.x = x;
+        f.y = const_cast<typename R::Activation*>(y);
+        f.dy = dy;
+        f.dx = dx;
+        L::template backward<In>(f);
+      }
       if constexpr (info.stored_parameters() > 0) r.ready(at.parameter, at.parameter + info.stored_parameters());
       return dx;
     }
   }
   template <class R> static void derive(R& r, const At& at) {
     if constexpr (HasDerive<L>) {
-      auto f = r.frame(at, info);
+      auto f = r.template frame<LeafFrame<L, R>>(at, info);
       L::template derive<In>(f);
     }
   }
   template <class R> static void prepare(R& r, const At& at) {
     if constexpr (HasPrepare<L>) {
-      auto f = r.frame(at, info);
-      L::template prepare<In>(f);
+      if constexpr (!takes<R>) {
+        Staged<L, In>::prepare(r, at);
+      } else {
+        auto f = r.template frame<LeafFrame<L, R>>(at, info);
+        L::template prepare<In>(f);
+      }
     }
   }
   /// Calls visit(number of the user's layers, which kernel runs them) for each executed layer, in order.
   template <class F, class Visit> static constexpr void units(Visit&& visit) {
-    if constexpr (requires { L::template kernel<In, F>(); }) visit(detail::parts_of<L>(), std::string_view(L::template kernel<In, F>()));
+    if constexpr (requires { L::template kernel<In, LeafFrame<L, F>>(); })
+      visit(detail::parts_of<L>(), std::string_view(L::template kernel<In, LeafFrame<L, F>>()));
     else visit(detail::parts_of<L>(), std::string_view(info.aliases_input ? "no copy" : ""));
   }
   /// Calls visit(layer's info, stored parameter offset, may its gradient be split among workers) for each leaf, in order.
   template <class Visit> static constexpr void leaves(const At& at, bool split, Visit&& visit) { visit(info, at.parameter, split && info.splits_gradients); }
+  /// What running this subtree on other activations than its scalars takes.
+  template <class R> static constexpr Staging staging() {
+    if constexpr (info.aliases_input) return {};
+    else if constexpr (takes<R>) return {.reads_weights = info.stored_parameters() > 0, .passes = info.saved_by_backward};
+    else return Staged<L, In>::template needs<typename R::Device>();
+  }
+
+ private:
+  template <class R> static constexpr bool takes = std::same_as<typename LeafFrame<L, R>::Activation, typename R::Activation>;
 };
 
 namespace detail {

@@ -28,6 +28,7 @@ template <class Model, class Loss> class Pass {
 
  public:
   using Scalar = typename Model::Scalar;
+  using Activation = typename Model::Activation;
   using Device = typename Model::device;
   using Input = typename Model::input;
   static constexpr nn::Sizes sizes = nn::measure<typename Model::fused>(Input::extents);
@@ -45,6 +46,11 @@ template <class Model, class Loss> class Pass {
     for (int w = 0; w < threads; ++w) workspace_.emplace_back(static_cast<std::size_t>(sizes.workspace + 16), where);
     outputs_ = Arena<Scalar, Device>(static_cast<std::size_t>(options_.batch * output_pitch), where);
     derived_ = Arena<Scalar, Device>(static_cast<std::size_t>(sizes.derived), where);
+    if constexpr (mixed) {
+      const long slice = depth_first() ? capacity_ : (capacity_ + threads - 1) / threads;
+      for (int w = 0; w < threads; ++w) converted_.staging.emplace_back(static_cast<std::size_t>(staging.total(slice)), where);
+      if constexpr (staging.reads_weights) converted_.weights = Arena<Activation, Device>(static_cast<std::size_t>(sizes.stored), where);
+    }
     exchange_ = Arena<double>(static_cast<std::size_t>(threads * exchange_size));
     states_ = std::make_unique<State[]>(static_cast<std::size_t>(threads));
     for (int w = 0; w < threads; ++w) make_run(w);
@@ -62,6 +68,15 @@ template <class Model, class Loss> class Pass {
   Scalar* gradients(int w) { return w == 0 ? model_->gradient_arena().data : partial_[static_cast<std::size_t>(w - 1)].data(); }
   /// Ranges of the parameter arena whose gradient is the sum over workers; elsewhere worker 0's alone is whole.
   std::span<const plan::Range> summed_ranges() const { return summed_; }
+
+  /// Bytes of the arenas that grow with the batch: activations, their gradients, what layers keep of them.
+  std::size_t activation_bytes() const {
+    std::size_t n = outputs_.size() * sizeof(Scalar);
+    for (const Set& s : sets_)
+      n += (s.kept.size() + s.scratch.size() + s.input.size() + s.gradient.size() + s.wide.output.size()) * sizeof(Activation) +
+           (s.saved.size() + s.shared.size() + s.wide.gradient.size()) * sizeof(Scalar) + s.saved_bytes.size();
+    return n;
+  }
 
   // ---- one call for hand-written loops ---------------------------------------------------------------------------------
 
@@ -103,7 +118,7 @@ template <class Model, class Loss> class Pass {
   nn::StepMemory<Device>& memory() { return memory_; }
   /// Before the parts: the numbers of the step go to the device. Does not wait.
   template <class Batch> void begin(const Batch& batch, const PassCall& call) {
-    if constexpr (!on_host<Device>) memory_.begin({.key = call.key, .global_first = static_cast<std::uint64_t>(batch.first)});
+    if constexpr (!on_host<Device>) memory_.begin({.key = call.key, .global_first = static_cast<std::uint64_t>(batch.first), .loss_scale = call.loss_scale});
   }
 
   // ---- the parts, called by every worker inside one parallel region ----------------------------------------------------
@@ -112,6 +127,11 @@ template <class Model, class Loss> class Pass {
   void refresh(const Worker& w) {
     State& s = states_[static_cast<std::size_t>(w.index)];
     if (s.derived_version == model_->version()) return;
+    if constexpr (staging.reads_weights) {
+      const auto [lo, hi] = w.slice(sizes.stored, 32);
+      ops::convert<Device>(converted_.weights.data() + lo, s.run.parameters + lo, hi - lo);
+      if constexpr (sizes.derived == 0) w.barrier();
+    }
     if constexpr (sizes.derived > 0) {
       s.run.context.worker = w;
       Root::derive(s.run, nn::At{});
@@ -122,6 +142,7 @@ template <class Model, class Loss> class Pass {
 
   template <class Batch> SKEIN_NOINLINE void forward_backward(const Worker& w, const Batch& batch, const PassCall& call, const PassHooks& hooks) {
     State& s = states_[static_cast<std::size_t>(w.index)];
+    if constexpr (staging.reads_weights && !on_host<Device>) s.derived_version = 0;   // a captured step must have it, whenever it was captured
     refresh(w);
     s.run.context.key = call.key;
     s.run.context.worker = w;
@@ -218,19 +239,43 @@ template <class Model, class Loss> class Pass {
 
  private:
   using Root = nn::Node<typename Model::fused, Input>;
-  using Run = nn::Run<Scalar, Device>;
+  using Run = nn::Run<Scalar, Device, Activation>;
+  static constexpr bool mixed = Model::precision::mixed;             // activations have a type of their own
+  static constexpr nn::Staging find_staging() {
+    if constexpr (mixed) return Root::template staging<Run>();
+    else return {};
+  }
+  static constexpr nn::Staging staging = find_staging();
+  static constexpr long passing = !mixed || staging.passes ? sizes.passing : 0;
   static constexpr long nothing_ready = sizes.stored + 1;
   static constexpr long exchange_size = 4096;       // doubles a worker: sums of a normalisation layer
 
+  struct Outputs {                                  // where the loss and the network speak different types
+    Outputs(long n, Device where) : output(static_cast<std::size_t>(output_pitch * n), where), gradient(output.size(), where) {}
+    Arena<Activation, Device> output;
+    Arena<Scalar, Device> gradient;
+  };
+  struct SameOutputs {
+    SameOutputs(long, Device) {}
+    static constexpr std::span<Scalar> output{}, gradient{};
+  };
   struct Set {                                      // activations of one rank, or of one worker (depth-first)
     Set(long n, Device where)
-        : saved(static_cast<std::size_t>(sizes.saved * n), where), scratch(static_cast<std::size_t>(sizes.scratch * n), where),
+        : kept(static_cast<std::size_t>(sizes.kept * n), where), scratch(static_cast<std::size_t>(sizes.scratch * n), where),
           input(static_cast<std::size_t>(nn::whole_line(input_pitch) * n), where),
           gradient(static_cast<std::size_t>(nn::whole_line(output_pitch) * n), where),
-          shared(static_cast<std::size_t>(sizes.shared), where), saved_bytes(static_cast<std::size_t>(sizes.saved_bytes * n), where) {}
-    Arena<Scalar, Device> saved, scratch, input, gradient, shared;
+          saved(static_cast<std::size_t>((sizes.saved + passing) * n), where), shared(static_cast<std::size_t>(sizes.shared), where),
+          saved_bytes(static_cast<std::size_t>(sizes.saved_bytes * n), where), wide(n, where) {}
+    Arena<Activation, Device> kept, scratch, input, gradient;
+    Arena<Scalar, Device> saved, shared;
     Arena<std::byte, Device> saved_bytes;
+    [[no_unique_address]] std::conditional_t<mixed, Outputs, SameOutputs> wide;
   };
+  struct Converted {
+    std::vector<Arena<Scalar, Device>> staging;     // a worker each
+    Arena<Activation, Device> weights;              // the parameters, for layers that compute in the activations' type
+  };
+  struct Nothing {};
   struct alignas(64) State {                        // of one worker
     Run run{};
     Set* set = nullptr;
@@ -249,7 +294,7 @@ template <class Model, class Loss> class Pass {
       o.execution = nn::prefers_depth_first(sizes) ? Execution::depth_first : Execution::layer_wise;
     if (o.execution == Execution::depth_first && sizes.couples_batch)
       throw ArgumentError("Pass: a network with batch normalisation needs the whole batch in each layer: use Execution::layer_wise");
-    if (o.block <= 0) o.block = nn::depth_first_block(sizes, sizeof(Scalar));
+    if (o.block <= 0) o.block = nn::depth_first_block(sizes, sizeof(Scalar), sizeof(Activation));
     o.block = std::min(o.block, o.batch);
     return o;
   }
@@ -264,23 +309,33 @@ template <class Model, class Loss> class Pass {
     r.buffers = model_->buffers().data;
     r.derived = derived_.data();
     r.shared = s.set->shared.data();
+    r.kept = s.set->kept.data();
     r.saved = s.set->saved.data();
+    r.passing = r.saved + sizes.saved * capacity_;
     r.saved_bytes = s.set->saved_bytes.data();
     r.scratch = s.set->scratch.data();
     r.workspace = workspace_[static_cast<std::size_t>(w)].data();
+    if constexpr (mixed) {
+      r.staging = converted_.staging[static_cast<std::size_t>(w)].data();
+      r.weights = converted_.weights.data();
+    }
     r.capacity = capacity_;
     r.context.exchange = exchange_.data();
     r.context.exchange_size = exchange_size;
-    r.context.split = !depth_first() && workers_->size() > 1;
+    r.context.split = divides_gradients();
+    r.context.math = Model::precision::math;
     r.context.worker.count = workers_->size();
   }
+
+  /// Layers that divide a gradient among the workers read the samples of all: not where each converts its own.
+  bool divides_gradients() const { return !mixed && !depth_first() && workers_->size() > 1; }
 
   void find_ranges() {
     auto append = [](std::vector<plan::Range>& to, plan::Range r) {
       if (!to.empty() && to.back().end == r.begin) to.back().end = r.end;
       else to.push_back(r);
     };
-    Root::leaves(nn::At{}, !depth_first() && workers_->size() > 1, [&](const nn::LayerInfo& info, long offset, bool split) {
+    Root::leaves(nn::At{}, divides_gradients(), [&](const nn::LayerInfo& info, long offset, bool split) {
       const long n = info.stored_parameters();
       if (n == 0) return;
       if (!info.overwrites_gradients) append(cleared_, {offset, offset + n});
@@ -288,24 +343,38 @@ template <class Model, class Loss> class Pass {
     });
   }
 
-  /// This slice's input rows: the batch's own memory where its pitch is the arena's, else a copy.
-  template <class Batch> const Scalar* input(State& s, const Batch& batch, long lo, long hi) {
-    if (batch.pitch == input_pitch) return batch.x + lo * input_pitch;
-    Scalar* to = s.set->input.data() + s.run.context.first * input_pitch;
-    ops::copy_rows<Device>(to, input_pitch, batch.x + lo * batch.pitch, batch.pitch, hi - lo, static_cast<long>(Input::count));
+  /// This slice's input rows: the batch's own memory where its pitch and type are the arena's, else a copy.
+  template <class Batch> const Activation* input(State& s, const Batch& batch, long lo, long hi) {
+    if constexpr (!mixed)
+      if (batch.pitch == input_pitch) return batch.x + lo * input_pitch;
+    Activation* to = s.set->input.data() + s.run.context.first * input_pitch;
+    const Scalar* from = batch.x + lo * batch.pitch;
+    if constexpr (mixed) ops::convert_rows<Device>(to, input_pitch, from, batch.pitch, hi - lo, static_cast<long>(Input::count));
+    else ops::copy_rows<Device>(to, input_pitch, from, batch.pitch, hi - lo, static_cast<long>(Input::count));
     return to;
+  }
+  /// Where the network writes the outputs of a slice: what the loss reads, or what is converted to that.
+  Activation* network_output(State& s, long lo) {
+    if constexpr (mixed) return s.set->wide.output.data() + s.run.context.first * output_pitch;
+    else return outputs_.data() + lo * output_pitch;
+  }
+  Scalar* loss_gradient(State& s) {
+    if constexpr (mixed) return s.set->wide.gradient.data() + s.run.context.first * output_pitch;
+    else return s.set->gradient.data() + s.run.context.first * output_pitch;
   }
 
   // Not inlined: the tree of layers is compiled once, not for each executor and phase.
-  template <class Batch> SKEIN_NOINLINE const Scalar* forward_loss(State& s, const Batch& batch, long lo, long hi, Scalar* gradient, double scale) {
+  template <class Batch> SKEIN_NOINLINE const Activation* forward_loss(State& s, const Batch& batch, long lo, long hi, Scalar* gradient, double scale) {
     static_assert(std::same_as<DeviceOf<Batch>, Device>,
                   "Pass: the batch must be in the memory of the model's device: train::Stepper brings it there");
     s.run.batch = hi - lo;
     s.run.context.global_first = static_cast<std::uint64_t>((on_host<Device> ? batch.first : 0) + lo);    // else in values()
     Scalar* y = outputs_.data() + lo * output_pitch;
-    const Scalar* x = input(s, batch, lo, hi);
-    const Scalar* at = Root::forward(s.run, nn::At{}, x, y);
-    if (at != y) ops::copy<Device>(y, at, (hi - lo) * output_pitch);
+    const Activation* x = input(s, batch, lo, hi);
+    Activation* out = network_output(s, lo);
+    const Activation* at = Root::forward(s.run, nn::At{}, x, out);
+    if (at != out) ops::copy<Device>(out, at, (hi - lo) * output_pitch);
+    if constexpr (mixed) ops::convert<Device>(y, out, (hi - lo) * output_pitch);
     nn::LossCall<Scalar, Device> call;
     call.outputs = y;
     call.output_pitch = output_pitch;
@@ -332,9 +401,16 @@ template <class Model, class Loss> class Pass {
   }
 
   template <class Batch> SKEIN_NOINLINE void step(State& s, const Batch& batch, long lo, long hi, double scale) {
-    Scalar* dy = s.set->gradient.data() + s.run.context.first * output_pitch;
-    const Scalar* x = forward_loss(s, batch, lo, hi, dy, scale);
-    Root::backward(s.run, nn::At{}, x, outputs_.data() + lo * output_pitch, dy, nullptr);
+    Activation* dy = s.set->gradient.data() + s.run.context.first * output_pitch;
+    const Activation* x = forward_loss(s, batch, lo, hi, loss_gradient(s), scale);
+    if constexpr (mixed) ops::convert<Device>(dy, loss_gradient(s), (hi - lo) * output_pitch);
+    Root::backward(s.run, nn::At{}, x, network_output(s, lo), dy, nullptr);
+  }
+
+  /// Where the device reads the loss scale itself, it is among its values.
+  static double gradient_scale(const PassCall& call) {
+    if constexpr (Model::scales_loss && on_host<Device>) return call.scale * call.loss_scale;
+    else return call.scale;
   }
 
   template <class Batch> void whole(State& s, const Worker& w, const Batch& batch, const PassCall& call, bool overlap) {
@@ -344,7 +420,7 @@ template <class Model, class Loss> class Pass {
     s.run.context.accumulate = call.accumulate;
     s.run.context.ready_hook = overlap ? &Pass::on_ready : nullptr;
     hook_self(s, overlap);
-    step(s, batch, lo, hi, call.scale);
+    step(s, batch, lo, hi, gradient_scale(call));
   }
 
   template <class Batch> void blocks(State& s, const Worker& w, const Batch& batch, const PassCall& call) {
@@ -356,7 +432,7 @@ template <class Model, class Loss> class Pass {
       const long from = lo + n * b / count, to = lo + n * (b + 1) / count;
       s.run.context.total = to - from;
       s.run.context.accumulate = call.accumulate || b > 0;
-      step(s, batch, from, to, call.scale);
+      step(s, batch, from, to, gradient_scale(call));
     }
   }
 
@@ -420,6 +496,7 @@ template <class Model, class Loss> class Pass {
   std::vector<Set> sets_;
   std::vector<Arena<Scalar, Device>> partial_, workspace_;
   Arena<Scalar, Device> outputs_, derived_;
+  [[no_unique_address]] std::conditional_t<mixed, Converted, Nothing> converted_;
   Arena<double> exchange_;
   std::unique_ptr<State[]> states_;
   std::vector<plan::Range> cleared_, summed_;       // see find_ranges

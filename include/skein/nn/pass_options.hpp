@@ -26,6 +26,7 @@ struct PassHooks {
 /// One call of forward_backward.
 struct PassCall {
   double scale = 1;                                 ///< factor of the loss's gradient: 1 / (samples of the whole batch)
+  double loss_scale = 1;                            ///< another, of a model that scales its loss
   bool accumulate = false;                          ///< add to the gradients that are there
   std::uint64_t key = 0;                            ///< of this step's random numbers
 };
@@ -35,8 +36,8 @@ namespace nn {
 /// no sample needs another.
 constexpr bool prefers_depth_first(const Sizes& s) { return !s.couples_batch && s.stored <= 16 * 1024; }
 /// Samples a block, so that what backward needs of them fits into half of a second-level cache; a multiple of 8.
-constexpr long depth_first_block(const Sizes& s, long scalar_bytes) {
-  const long sample = (s.saved + s.scratch) * scalar_bytes + s.saved_bytes + 1;
+constexpr long depth_first_block(const Sizes& s, long scalar_bytes, long activation_bytes) {
+  const long sample = (s.kept + s.scratch) * activation_bytes + (s.saved + s.passing) * scalar_bytes + s.saved_bytes + 1;
   const long block = 256L * 1024 / sample / 8 * 8;
   return block < 8 ? 8 : block > 1024 ? 1024 : block;
 }

@@ -18,6 +18,8 @@ template <int N, class Block> struct Repeat {
     t.buffers *= n;
     t.derived *= n;
     t.shared *= n;
+    t.saved *= n;
+    t.passing *= n;
     t.saved_bytes *= n;
     t.flops *= n;
     t.operations *= n;
@@ -25,7 +27,7 @@ template <int N, class Block> struct Repeat {
     t.buffer_entries *= n;
     t.paths *= n;
     const long edge = whole_line(sample_pitch(in));
-    t.saved = n * b.saved + (n - 1) * edge;
+    t.kept = n * b.kept + (n - 1) * edge;
     t.scratch = 2 * edge + b.scratch;
     t.aliases = t.whole_gradient = false;
     if (t.fault == Fault::none && (b.aliases || !(b.output == in))) t.fault = Fault::repeat_changes_shape;
@@ -39,7 +41,7 @@ template <RepeatLike L, class In> struct Node<L, In> {
   static constexpr int n = L::repetitions;
   static constexpr Sizes block = measure<typename L::block>(In::extents);
   static constexpr long pitch = sample_pitch(In::extents), edge_line = whole_line(pitch);
-  static constexpr long stride = block.saved + edge_line;               // [block 0][edge 0][block 1] ...
+  static constexpr long stride = block.kept + edge_line;               // [block 0][edge 0][block 1] ...
 
   static At at_block(const At& at, long k) {
     At a = at;
@@ -47,26 +49,28 @@ template <RepeatLike L, class In> struct Node<L, In> {
     a.buffer += k * block.buffers;
     a.derived += k * block.derived;
     a.shared += k * block.shared;
-    a.saved += k * stride;
+    a.kept += k * stride;
+    a.saved += k * block.saved;
+    a.passing += k * block.passing;
     a.saved_bytes += k * block.saved_bytes;
     a.scratch += 2 * edge_line;
     a.ordinal += static_cast<int>(k) * block.operations;
     return a;
   }
-  template <class R> static typename R::Scalar* edge(const R& r, const At& at, long k) {
-    return r.save({at.saved + k * stride + block.saved, pitch});
+  template <class R> static typename R::Activation* edge(const R& r, const At& at, long k) {
+    return r.save({at.kept + k * stride + block.kept, pitch});
   }
 
-  template <class R> static const typename R::Scalar* forward(R& r, const At& at, const typename R::Scalar* x, typename R::Scalar* y) {
+  template <class R> static const typename R::Activation* forward(R& r, const At& at, const typename R::Activation* x, typename R::Activation* y) {
     for (long k = 0; k < n; ++k) x = Block::forward(r, at_block(at, k), x, k + 1 == n ? y : edge(r, at, k));
     return x;
   }
   template <class R>
-  static const typename R::Scalar* backward(R& r, const At& at, const typename R::Scalar* x, const typename R::Scalar* y,
-                                            const typename R::Scalar* dy, typename R::Scalar* dx) {
+  static const typename R::Activation* backward(R& r, const At& at, const typename R::Activation* x, const typename R::Activation* y,
+                                            const typename R::Activation* dy, typename R::Activation* dx) {
     detail::NoSplit<R> guard(r);
     for (long k = n - 1; k >= 0; --k) {
-      typename R::Scalar* to = k == 0 ? dx : r.temporary({at.scratch + (k & 1) * edge_line, edge_line});
+      typename R::Activation* to = k == 0 ? dx : r.temporary({at.scratch + (k & 1) * edge_line, edge_line});
       dy = Block::backward(r, at_block(at, k), k == 0 ? x : edge(r, at, k - 1), k + 1 == n ? y : edge(r, at, k), dy, to);
     }
     return dy;
@@ -85,6 +89,7 @@ template <RepeatLike L, class In> struct Node<L, In> {
       Block::leaves(a, false, visit);
     }
   }
+  template <class R> static constexpr Staging staging() { return Block::template staging<R>(); }
 };
 
 }  // namespace skein::inline SKEIN_ABI::nn

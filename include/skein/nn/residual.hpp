@@ -19,7 +19,7 @@ template <class Body, class Shortcut = Identity> struct Residual {
     t.paths += 1;
     t.flops += t.output.count();
     const long out = whole_line(sample_pitch(t.output)), x = whole_line(sample_pitch(in));
-    t.saved = b.saved + s.saved + (b.saves_output ? out : 0);
+    t.kept = b.kept + s.kept + (b.saves_output ? out : 0);
     t.scratch = (x > out ? x : out) + (b.scratch > s.scratch ? b.scratch : s.scratch);
     t.saves_input = b.saves_input || s.saves_input;
     if (t.fault == Fault::none && !(b.output == s.output)) t.fault = Fault::branches_differ;
@@ -35,7 +35,7 @@ template <ResidualLike L, class In> struct Node<L, In> {
   static constexpr long slot = whole_line(out > in ? out : in);
   static constexpr At body_at() {
     At a{};
-    a.saved = body.saves_output ? whole_line(out) : 0;
+    a.kept = body.saves_output ? whole_line(out) : 0;
     a.scratch = slot;
     return a;
   }
@@ -45,20 +45,20 @@ template <ResidualLike L, class In> struct Node<L, In> {
     return a;
   }
 
-  template <class R> static const typename R::Scalar* forward(R& r, const At& at, const typename R::Scalar* x, typename R::Scalar* y) {
-    typename R::Scalar* other = r.temporary({at.scratch, slot});
-    const auto* a = Body::forward(r, at + body_at(), x, body.saves_output ? r.save({at.saved, out}) : y);
+  template <class R> static const typename R::Activation* forward(R& r, const At& at, const typename R::Activation* x, typename R::Activation* y) {
+    typename R::Activation* other = r.temporary({at.scratch, slot});
+    const auto* a = Body::forward(r, at + body_at(), x, body.saves_output ? r.save({at.kept, out}) : y);
     const auto* b = Shortcut::forward(r, at + shortcut_at(), x, other);
     ops::add<typename R::Device>(y, a, b, out * r.batch);
     return y;
   }
   template <class R>
-  static const typename R::Scalar* backward(R& r, const At& at, const typename R::Scalar* x, const typename R::Scalar*,
-                                            const typename R::Scalar* dy, typename R::Scalar* dx) {
+  static const typename R::Activation* backward(R& r, const At& at, const typename R::Activation* x, const typename R::Activation*,
+                                            const typename R::Activation* dy, typename R::Activation* dx) {
     detail::NoSplit<R> guard(r);
-    typename R::Scalar* other = dx ? r.temporary({at.scratch, slot}) : nullptr;
+    typename R::Activation* other = dx ? r.temporary({at.scratch, slot}) : nullptr;
     const auto* b = Shortcut::backward(r, at + shortcut_at(), x, nullptr, dy, other);        // the arena's order reversed
-    const auto* a = Body::backward(r, at + body_at(), x, body.saves_output ? r.save({at.saved, out}) : nullptr, dy, dx);
+    const auto* a = Body::backward(r, at + body_at(), x, body.saves_output ? r.save({at.kept, out}) : nullptr, dy, dx);
     if (dx) ops::add<typename R::Device>(dx, a, b, in * r.batch);
     return dx;
   }
@@ -78,6 +78,10 @@ template <ResidualLike L, class In> struct Node<L, In> {
   template <class Visit> static constexpr void leaves(const At& at, bool, Visit&& visit) {
     Body::leaves(at + body_at(), false, visit);
     Shortcut::leaves(at + shortcut_at(), false, visit);
+  }
+  template <class R> static constexpr Staging staging() {
+    Staging s = Body::template staging<R>();
+    return s += Shortcut::template staging<R>();
   }
 };
 

@@ -16,7 +16,7 @@ struct ChildPlace {
   Extents in{};
   Slot output{}, gradient{};
   int source = 0;                                   // the child that writes this edge (itself, unless it aliases); -1: the input
-  bool kept = false;                                // the edge is in the saved arena
+  bool kept = false;                                // the edge is in the kept arena
 };
 
 template <class... Layers> struct Sequential {
@@ -88,8 +88,8 @@ template <class... Layers> struct Sequential {
       if (c.source != i || is_output) {
         c.kept = false;                             // no memory of its own
       } else if (c.kept) {
-        c.output = {at.saved, pitch};
-        at.saved += whole_line(pitch);
+        c.output = {at.kept, pitch};
+        at.kept += whole_line(pitch);
       } else {
         c.output = {turn * widest, widest};
       }
@@ -105,7 +105,7 @@ template <class... Layers> struct Sequential {
     }
     for (int i = 0; i < size; ++i) child(i).at.scratch = own;
     total.output = size_of(size - 1).output;
-    total.saved = at.saved;
+    total.kept = at.kept;
     total.scratch = own + inner;
     total.aliases = r.last < 0;
     if (r.last >= 0) {
@@ -126,12 +126,12 @@ template <SequentialLike L, class In> struct Node<L, In> {
                          all.children[I].in.e[3]>::type;
   template <int I> using NodeAt = Node<TypeAt<typename L::children, I>, ShapeAt<I>>;
 
-  template <class R> static const typename R::Scalar* forward(R& r, const At& at, const typename R::Scalar* x, typename R::Scalar* y) {
+  template <class R> static const typename R::Activation* forward(R& r, const At& at, const typename R::Activation* x, typename R::Activation* y) {
     return forward_all(r, at, x, y, Indices{});
   }
   template <class R>
-  static const typename R::Scalar* backward(R& r, const At& at, const typename R::Scalar* x, const typename R::Scalar* y,
-                                            const typename R::Scalar* dy, typename R::Scalar* dx) {
+  static const typename R::Activation* backward(R& r, const At& at, const typename R::Activation* x, const typename R::Activation* y,
+                                            const typename R::Activation* dy, typename R::Activation* dx) {
     return backward_all(r, at, x, y, dy, dx, Indices{});
   }
   template <class R> static void derive(R& r, const At& at) {
@@ -146,6 +146,11 @@ template <SequentialLike L, class In> struct Node<L, In> {
   template <class Visit> static constexpr void leaves(const At& at, bool split, Visit&& visit) {
     each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::leaves(at + all.children[I].at, split, visit); }, Indices{});
   }
+  template <class R> static constexpr Staging staging() {
+    Staging s;
+    each([&]<int I>(std::integral_constant<int, I>) { s += NodeAt<I>::template staging<R>(); }, Indices{});
+    return s;
+  }
 
  private:
   template <class F, int... I> static constexpr void each(F&& f, std::integer_sequence<int, I...>) {
@@ -153,35 +158,35 @@ template <SequentialLike L, class In> struct Node<L, In> {
     (void)done;
   }
   /// Where child i writes its output.
-  template <class R> static typename R::Scalar* output(const R& r, const At& at, int i, typename R::Scalar* y) {
+  template <class R> static typename R::Activation* output(const R& r, const At& at, int i, typename R::Activation* y) {
     const ChildPlace& c = all.children[static_cast<std::size_t>(i)];
     if (c.source == all.last) return y;
-    const Slot s{c.output.offset + (c.kept ? at.saved : at.scratch), c.output.width};
+    const Slot s{c.output.offset + (c.kept ? at.kept : at.scratch), c.output.width};
     return c.kept ? r.save(s) : r.temporary(s);
   }
   /// Edge i (the output of child i; -1: the input) as backward sees it.
   template <class R>
-  static const typename R::Scalar* edge(const R& r, const At& at, int i, const typename R::Scalar* x, const typename R::Scalar* y) {
+  static const typename R::Activation* edge(const R& r, const At& at, int i, const typename R::Activation* x, const typename R::Activation* y) {
     const int source = i < 0 ? -1 : all.children[static_cast<std::size_t>(i)].source;
-    return source < 0 ? x : output(r, at, source, const_cast<typename R::Scalar*>(y));
+    return source < 0 ? x : output(r, at, source, const_cast<typename R::Activation*>(y));
   }
   /// Where child i writes the gradient of its input.
-  template <class R> static typename R::Scalar* gradient(const R& r, const At& at, int i, typename R::Scalar* dx) {
+  template <class R> static typename R::Activation* gradient(const R& r, const At& at, int i, typename R::Activation* dx) {
     if (i <= all.first) return dx;
     const Slot s = all.children[static_cast<std::size_t>(i - 1)].gradient;
     return r.temporary({s.offset + at.scratch, s.width});
   }
 
   template <class R, int... I>
-  static const typename R::Scalar* forward_all(R& r, const At& at, const typename R::Scalar* x, typename R::Scalar* y,
+  static const typename R::Activation* forward_all(R& r, const At& at, const typename R::Activation* x, typename R::Activation* y,
                                                std::integer_sequence<int, I...>) {
     const int done[] = {(x = NodeAt<I>::forward(r, at + all.children[I].at, x, output(r, at, I, y)), 0)...};
     (void)done;
     return x;
   }
   template <class R, int... I>
-  static const typename R::Scalar* backward_all(R& r, const At& at, const typename R::Scalar* x, const typename R::Scalar* y,
-                                                const typename R::Scalar* dy, typename R::Scalar* dx,
+  static const typename R::Activation* backward_all(R& r, const At& at, const typename R::Activation* x, const typename R::Activation* y,
+                                                const typename R::Activation* dy, typename R::Activation* dx,
                                                 std::integer_sequence<int, I...>) {
     const int done[] = {(dy = NodeAt<n - 1 - I>::backward(r, at + all.children[n - 1 - I].at, edge(r, at, n - 2 - I, x, y),
                                                           edge(r, at, n - 1 - I, x, y), dy, gradient(r, at, n - 1 - I, dx)), 0)...};

@@ -47,10 +47,17 @@ inline void pad(std::string& to, std::string_view text, std::size_t width, bool 
   if (!right && text.size() < width) to.append(width - text.size(), ' ');
   to += "  ";
 }
+/// Nothing for a model of one scalar, as most are.
+template <class P> std::string precision_text() {
+  using skein::detail::scalar_name;
+  if (!P::mixed && P::math == Math::full) return {};
+  return ", computes in " + std::string(scalar_name<typename P::compute>()) + " with weights and sums in " + std::string(scalar_name<typename P::master>());
+}
 }  // namespace nn::detail
 
 /// Bytes a sample that backward needs kept, beside the batch itself.
 template <class Model> inline constexpr long saved_bytes_per_sample =
+    nn::measure<typename Model::fused>(Model::input::extents).kept * static_cast<long>(sizeof(typename Model::Activation)) +
     nn::measure<typename Model::fused>(Model::input::extents).saved * static_cast<long>(sizeof(typename Model::Scalar)) +
     nn::measure<typename Model::fused>(Model::input::extents).saved_bytes;
 
@@ -60,7 +67,7 @@ template <class Model, long Bytes = 128 * 1024> inline constexpr int gradient_bu
 
 /// The table. Lines end with a newline.
 template <class Model> std::string summary() {
-  using F = nn::Frame<typename Model::Scalar, typename Model::device>;
+  using F = nn::Frame<typename Model::Scalar, typename Model::device, typename Model::Activation>;
   struct Unit { int parts; std::string_view kernel; };
   std::vector<Unit> units;
   nn::Node<typename Model::fused, typename Model::input>::template units<F>([&](int parts, std::string_view kernel) { units.push_back({parts, kernel}); });
@@ -95,8 +102,8 @@ template <class Model> std::string summary() {
   t += nn::detail::grouped(Model::parameter_count) + " parameters (" + nn::detail::grouped(s.stored) + " stored), " +
        nn::detail::grouped(Model::flops) + " flops forward a sample, " + nn::detail::grouped(saved_bytes_per_sample<Model>) +
        " bytes a sample kept for backward, " + std::to_string(gradient_buckets<Model>) + " gradient buckets of 128 KiB, runs " +
-       (nn::prefers_depth_first(s) ? "depth-first in blocks of " + std::to_string(nn::depth_first_block(s, sizeof(typename Model::Scalar))) + " samples" : "layer by layer") +
-       ", on " + std::string(Model::device::name) + "\n";
+       (nn::prefers_depth_first(s) ? "depth-first in blocks of " + std::to_string(nn::depth_first_block(s, sizeof(typename Model::Scalar), sizeof(typename Model::Activation))) + " samples" : "layer by layer") +
+       ", on " + std::string(Model::device::name) + nn::detail::precision_text<typename Model::precision>() + "\n";
   return t;
 }
 template <class Model> std::string summary(const Model&) { return summary<Model>(); }

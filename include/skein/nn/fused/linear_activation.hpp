@@ -18,7 +18,8 @@ template <int N, class... Options, class Activation> struct LinearActivation<Lin
 
   static constexpr LayerInfo describe(Extents in) {
     LayerInfo info = Base::describe(in);
-    info.saved = row_pitch(N);
+    info.saved = row_pitch(N);                      // the gradient before the activation
+    info.saved_by_backward = true;
     info.flops += N;
     info.saves_output = true;
     return info;
