@@ -25,3 +25,4 @@
 #include "tensor/cuda/sorter.hpp"
 #include "train/cuda/step_device.hpp"
 #include "ops/cuda/optimizer.hpp"
+#include "nn/cuda/layer_norm.hpp"

@@ -23,7 +23,7 @@ struct ClipNorm {
 /// The sum of the squares of gradient_scale times the summed gradients over [begin, end), in double. Workers call it on
 /// disjoint parts and add up; the square root of the whole is the norm.
 template <class Scalar> double sum_of_squares(const UpdateCall<Scalar, Cpu>& call) {
-  return ops::sum_of_squares(Cpu{}, detail::pass_of<ops::UpdatePass<Scalar>>(call));
+  return ops::sum_of_squares(Cpu{}, pass_of<ops::UpdatePass<Scalar>>(call));
 }
 
 /// The same over the ranges that are updated: frozen parameters have no part in the norm.

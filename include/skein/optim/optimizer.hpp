@@ -96,8 +96,7 @@ void update(const O& optimizer, std::span<const Range> ranges, const UpdateCall<
   }
 }
 
-namespace detail {
-/// What all passes have in common, out of a call.
+/// What all passes of ops have in common, out of a call: auto pass = pass_of<ops::SgdPass<Scalar>>(call).
 template <class Pass, class Scalar, class Device> Pass pass_of(const UpdateCall<Scalar, Device>& call) {
   Pass pass;
   pass.parameters = call.parameters;
@@ -111,6 +110,8 @@ template <class Pass, class Scalar, class Device> Pass pass_of(const UpdateCall<
   pass.end = call.end;
   return pass;
 }
+
+namespace detail {
 /// Throws where a hyper-parameter is not as it must be. "Adam{.lr = -1}: the rate must not be negative".
 inline void demand(bool holds, const char* optimizer, const char* member, double value, const char* rule) {
   if (!holds) throw ArgumentError(std::string(optimizer) + "{." + member + " = " + std::to_string(value) + "}: " + rule);

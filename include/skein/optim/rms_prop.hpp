@@ -31,7 +31,7 @@ struct RmsProp {
   }
 
   template <class Scalar, class Device> void apply(const UpdateCall<Scalar, Device>& call) const {
-    auto pass = detail::pass_of<ops::RmsPropPass<Scalar>>(call);
+    auto pass = pass_of<ops::RmsPropPass<Scalar>>(call);
     int next = 0;
     pass.square = call.state[next++];
     pass.average = centered ? call.state[next++] : nullptr;

@@ -29,7 +29,7 @@ struct Sgd {
   }
 
   template <class Scalar, class Device> void apply(const UpdateCall<Scalar, Device>& call) const {
-    auto pass = detail::pass_of<ops::SgdPass<Scalar>>(call);
+    auto pass = pass_of<ops::SgdPass<Scalar>>(call);
     pass.lr = static_cast<Scalar>(call.lr);
     pass.decay = static_cast<Scalar>(call.weight_decay);
     if (momentum != 0) {

@@ -56,7 +56,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
   /// The same to where the device's memory is, without waiting; call.scale has no part in it.
   void sum_of_squares(const StepCall<Scalar>& call, long begin, long end, double* into) const {
     if constexpr (std::same_as<Device, Cpu>) *into = sum_of_squares(call, begin, end);
-    else ops::sum_of_squares(Device{}, detail::pass_of<ops::UpdatePass<Scalar>>(make(nullptr, call, begin, end)), into);
+    else ops::sum_of_squares(Device{}, pass_of<ops::UpdatePass<Scalar>>(make(nullptr, call, begin, end)), into);
   }
 
   const O& optimizer() const { return optimizer_; }
