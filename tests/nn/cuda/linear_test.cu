@@ -13,6 +13,7 @@
 #include <skein/ops/cuda/map.hpp>
 
 #include "../../support/device_harness.hpp"
+#include "../../support/on_device.hpp"
 
 namespace sk = skein;
 namespace nn = skein::nn;
@@ -125,6 +126,58 @@ TEMPLATE_TEST_CASE("Linear on Cuda: a number that is none is seen", "[linear]", 
   else if (!seen) WARN("the library's ReLU turns NaN into 0");
   h.backward();
   CHECK(std::isnan(h.dx_at(0, 3)));
+}
+
+namespace {
+/// A layer on samples of 16 bits, whose parameters and gradients are floats, beside the same in float on the Cpu.
+template <class OnCpu, class L, class Half> void in_half(long batch) {
+  using In = sk::Shape<24>;
+  support::LayerHarness<OnCpu, In, float> here(batch);
+  const auto rounded = [](support::Guarded<float>& a) {
+    for (float& v : a) v = static_cast<float>(Half(v));
+  };
+  rounded(here.parameters), rounded(here.x), rounded(here.dy);
+  here.forward();
+  here.backward();
+
+  const auto cast = [](const support::Guarded<float>& a) {
+    std::vector<Half> h;
+    for (long i = 0; i < a.size(); ++i) h.push_back(Half(a[i]));
+    return h;
+  };
+  constexpr sk::LayerInfo info = L::describe(In::extents);
+  support::OnDevice<float> parameters({here.parameters.begin(), here.parameters.end()}), gradients(info.stored_parameters(), 0.0f);
+  support::OnDevice<float> saved(batch * info.saved, 0.0f);
+  support::OnDevice<Half> weights(cast(here.parameters)), x(cast(here.x)), dy(cast(here.dy)), y(here.y.size(), Half(0.0f)), dx(here.dx.size(), Half(0.0f));
+  nn::Context<float, sk::Cuda> context;
+  context.accumulate = false;
+  nn::Frame<float, sk::Cuda, Half> f;
+  f.parameters = parameters.data(), f.weights = weights.data(), f.gradients = gradients.data(), f.saved = saved.data();
+  f.x = x.data(), f.y = y.data(), f.dy = dy.data(), f.dx = dx.data(), f.batch = batch, f.context = &context;
+  L::template prepare<In>(f);
+  L::template forward<In>(f);
+  L::template backward<In>(f);
+
+  const double unit = sizeof(Half) == 2 && std::is_same_v<Half, sk::bf16> ? 0x1p-7 : 0x1p-10;
+  const auto far = [&](float a, float b) { return !(std::abs(a - b) <= 4 * unit * (1 + std::abs(b))); };
+  const auto got_y = y.values(), got_dx = dx.values();
+  const auto got = gradients.values();
+  long wrong = 0;
+  for (long b = 0; b < batch; ++b) {
+    for (long j = 0; j < here.out_count; ++j) wrong += far(got_y[static_cast<std::size_t>(b * here.out_pitch + j)], here.y_at(b, j));
+    for (long i = 0; i < here.in_count; ++i) wrong += far(got_dx[static_cast<std::size_t>(b * here.in_pitch + i)], here.dx_at(b, i));
+  }
+  for (long i = 0; i < here.gradients().size(); ++i) wrong += far(got[static_cast<std::size_t>(i)], here.gradients()[i]);
+  CHECK(wrong == 0);
+}
+}  // namespace
+
+TEMPLATE_TEST_CASE("Linear on Cuda: samples of 16 bits, float gradients", "[linear][half]", sk::bf16, sk::fp16) {
+  using Line = nn::Linear<10>;
+  in_half<Line, nn::Bare<Line>, TestType>(9);
+  in_half<nn::LinearActivation<Line, nn::Relu>, nn::Bare<nn::LinearActivation<Line, nn::Relu>>, TestType>(9);
+  in_half<nn::LinearActivation<Line, nn::Tanh>, nn::Bare<nn::LinearActivation<Line, nn::Tanh>>, TestType>(9);
+  STATIC_REQUIRE(nn::computes_in<nn::LinearGelu<Line, TanhGelu>, sk::Cuda, TestType>);
 }
 
 TEST_CASE("Linear on Cuda: the summary's kernel", "[linear]") {

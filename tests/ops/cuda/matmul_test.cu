@@ -7,7 +7,6 @@
 #include "../../support/close.hpp"
 
 namespace sk = skein;
-using sk::all;
 using sk::range;
 
 namespace {
@@ -35,9 +34,9 @@ TEMPLATE_TEST_CASE("mm on Cuda equals mm on the Cpu for dense, transposed, cut o
   check([](const auto& x, const auto& y) { return mm(x, y); });
   check([](const auto& x, const auto& y) { return mm(y.transpose(), x.transpose()); });
   check([](const auto& x, const auto& y) { return mm(x(range(0, 7), range(0, 13)), y(range(0, 13), range(3, 30))); });
-  check([](const auto& x, const auto& y) { return mm(y(all, range(0, 20)).transpose(), x(range(5, 9)).transpose()); });
+  check([](const auto& x, const auto& y) { return mm(y(sk::all, range(0, 20)).transpose(), x(range(5, 9)).transpose()); });
   check([](const auto& x, const auto& y) { return mm(x(range(0, 40, 2), range(0, 60, 3)), y(range(0, 20), range(0, 50, 7))); });
-  check([](const auto& x, const auto& y) { return mm(x(range(0, 1)), y(all, range(0, 1))); });
+  check([](const auto& x, const auto& y) { return mm(x(range(0, 1)), y(sk::all, range(0, 1))); });
   check([](const auto& x, const auto& y) { return mm(x + S(1), y * S(2)); });
 }
 TEST_CASE("mm on Cuda: nothing to sum, and what does not fit", "[matmul]") {
