@@ -46,7 +46,7 @@ template <class Model, class Loss> struct Data {
   }
 };
 
-template <class Scalar, class Device> std::vector<Scalar> values(sk::DeviceSpan<Scalar, Device> span, Device where) {
+template <class Scalar, class Device> std::vector<std::remove_const_t<Scalar>> values(sk::DeviceSpan<Scalar, Device> span, Device where) {
   std::vector<std::remove_const_t<Scalar>> v(span.size);
   sk::Copy<sk::Cpu, Device>::run(v.data(), span.data, span.size * sizeof(Scalar), sk::Cpu{}, where);
   return v;

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trainer whose model is on a GPU: the same History, predictions and files as on the Cpu.
+#include <catch2/catch.hpp>
+
+#include <string>
+
+#include <skein/cuda.hpp>
+#include <skein/train/metrics.hpp>
+
+#include "support/temporary_folder.hpp"
+#include "train/cuda/step_twins.hpp"
+
+namespace sk = skein;
+namespace nn = skein::nn;
+namespace optim = skein::optim;
+
+namespace {
+using Net = nn::Sequential<nn::Linear<24>, nn::Relu, nn::Dropout<sk::Rate<1, 5>>, nn::Linear<6>>;
+using In = sk::Shape<13>;
+template <class Device, class Scalar = float> using Model = sk::Model<Net, In, Device, Scalar>;
+
+/// Points in six heaps.
+struct Heaps {
+  std::vector<float> x;
+  std::vector<std::int32_t> labels;
+  explicit Heaps(long n) {
+    for (long i = 0; i < n; ++i) {
+      labels.push_back(static_cast<std::int32_t>(sk::random_uniform(5, 1, static_cast<std::uint64_t>(i)) * 6));
+      for (long c = 0; c < 13; ++c)
+        x.push_back(static_cast<float>(sk::random_uniform(5, 2, static_cast<std::uint64_t>(13 * i + c)) - 0.5 + (c % 6 == labels.back() ? 1.0 : 0.0)));
+    }
+  }
+  auto set() const { return sk::data::from_tensors(x, sk::Extents{1, {13}}, labels); }
+};
+
+template <class M> auto trainer_of(M& model) { return sk::Trainer{model, nn::CrossEntropy{}, optim::Adam{.lr = 0.01f}}; }
+template <class M> std::vector<typename M::Scalar> weights(const M& m) {
+  const auto v = twins::values(m.parameters(), m.where());
+  return {v.begin(), v.end()};
+}
+
+/// Stops the fit at the end of an epoch.
+struct StopAt {
+  int epoch;
+  void on_epoch_end(sk::train::EpochRecord& r, sk::train::Control& c) {
+    if (r.epoch == epoch) c.stop("as asked");
+  }
+};
+}  // namespace
+
+TEMPLATE_TEST_CASE("a fit on a GPU has the history of the Cpu", "[train][cuda]", float, double) {
+  const Heaps heaps(203);
+  const auto data = heaps.set();
+  const double tolerance = sizeof(TestType) == 4 ? 1e-4 : 1e-11;
+  const sk::FitOptions options{.epochs = 4, .batch = 16, .validate = data, .schedule = sk::optim::cosine(60), .clip_norm = 2,
+                               .metrics = {sk::train::Accuracy{}, sk::train::TopK{2}}, .progress = false};
+  Model<sk::Cpu, TestType> here{sk::Seed{3}};
+  auto trainer = trainer_of(here);
+  const sk::History h = trainer.fit(data, options);
+  CHECK(h.back().validation.accuracy > 0.8);
+
+  auto compare = [&](sk::FitOptions o) {
+    Model<sk::Cuda, TestType> there{sk::Seed{3}};
+    auto on_gpu = trainer_of(there);
+    const sk::History g = on_gpu.fit(data, o);
+    REQUIRE(g.size() == h.size());
+    for (std::size_t e = 0; e < h.size(); ++e) {
+      CHECK(g.epochs()[e].training.loss == Approx(h.epochs()[e].training.loss).epsilon(tolerance));
+      CHECK(g.epochs()[e].training.accuracy == Approx(h.epochs()[e].training.accuracy).margin(0.006));
+      CHECK(g.epochs()[e].validation.loss == Approx(h.epochs()[e].validation.loss).epsilon(tolerance));
+      CHECK(g.epochs()[e].validation["accuracy"] == Approx(h.epochs()[e].validation["accuracy"]).margin(0.006));
+      CHECK(g.epochs()[e].validation["top-2"] == Approx(h.epochs()[e].validation["top-2"]).margin(0.006));
+      CHECK(g.epochs()[e].step == h.epochs()[e].step);
+    }
+    CHECK(twins::apart(weights(here), weights(there)) < 10 * tolerance);
+    if (o.record_steps) CHECK(g.steps().size() == 4 * 13);
+    return weights(there);
+  };
+  const auto replayed = compare(options);
+  sk::FitOptions other = options;
+  other.graph = false;
+  other.record_steps = true;
+  CHECK(compare(other) == replayed);
+  other.prefetch = sk::data::Prefetch::on;
+  CHECK(compare(other) == replayed);
+}
+
+TEST_CASE("accumulated batches on a GPU", "[train][cuda]") {
+  const Heaps heaps(90);
+  const auto data = heaps.set();
+  const sk::FitOptions options{.epochs = 5, .batch = 16, .accumulate = 2, .progress = false};
+  Model<sk::Cpu, double> here{sk::Seed{3}};
+  Model<sk::Cuda, double> there{sk::Seed{3}};
+  auto a = trainer_of(here);
+  auto b = trainer_of(there);
+  const sk::History h = a.fit(data, options), g = b.fit(data, options);
+  CHECK(g.back().training.loss == Approx(h.back().training.loss).epsilon(1e-11));
+  CHECK(twins::apart(weights(here), weights(there)) < 1e-10);
+}
+
+TEST_CASE("predictions stay on the model's GPU", "[train][cuda]") {
+  const Heaps heaps(70);
+  const auto data = heaps.set();
+  Model<sk::Cpu> here{sk::Seed{3}};
+  Model<sk::Cuda> there{sk::Seed{3}};
+  auto a = trainer_of(here);
+  auto b = trainer_of(there);
+  const sk::Tensor<float, 2> x(heaps.x, sk::dims(70, 13));
+  const auto wanted = a.predict(x);
+  const sk::Tensor<float, 2, sk::Cuda> of_tensor = b.predict(x.to<sk::Cuda>()), of_data = b.predict(data);
+  const auto got = of_tensor.to<sk::Cpu>(), same = of_data.to<sk::Cpu>();
+  REQUIRE(got.size() == wanted.size());
+  for (long i = 0; i < got.size(); ++i) {
+    CHECK(got.data()[i] == Approx(wanted.data()[i]).margin(1e-5));
+    REQUIRE(got.data()[i] == same.data()[i]);
+  }
+  const auto scores = b.evaluate(data, {.batch = 32}), wants = a.evaluate(data, {.batch = 32});
+  CHECK(scores.loss == Approx(wants.loss).epsilon(1e-5));
+  CHECK(scores.accuracy == Approx(wants.accuracy));
+}
+
+TEST_CASE("files of a GPU's training are those of the Cpu's", "[train][cuda]") {
+  const support::TemporaryFolder folder;
+  const Heaps heaps(64);
+  const auto data = heaps.set();
+  Model<sk::Cpu> here{sk::Seed{3}};
+  Model<sk::Cuda> there{sk::Seed{3}};
+  auto a = trainer_of(here);
+  auto b = trainer_of(there);
+  a.save(folder / "cpu");
+  b.save(folder / "cuda");
+  CHECK(support::read_file(folder / "cpu") == support::read_file(folder / "cuda"));
+
+  (void)b.fit(data, {.epochs = 2, .batch = 16, .progress = false});
+  b.save(folder / "trained");
+  a.load(folder / "trained");                       // onto the Cpu ...
+  CHECK(weights(here) == weights(there));
+  a.save(folder / "copied");
+  CHECK(support::read_file(folder / "copied") == support::read_file(folder / "trained"));
+  Model<sk::Cuda> third{sk::Seed{9}};
+  auto c = trainer_of(third);
+  c.load(folder / "copied");                        // ... and back
+  CHECK(weights(third) == weights(there));
+  CHECK(c.stepper().steps() == 8);
+  (void)b.fit(data, {.epochs = 1, .batch = 16, .progress = false});
+  (void)c.fit(data, {.epochs = 1, .batch = 16, .seed = there.seed(), .progress = false});
+  CHECK(weights(third) == weights(there));          // the optimizer's state went along
+}
+
+TEST_CASE("a training that was stopped goes on with the same bits on a GPU", "[train][cuda]") {
+  const support::TemporaryFolder folder;
+  const Heaps heaps(64);
+  const auto data = heaps.set();
+  Model<sk::Cuda> whole{sk::Seed{3}}, first{sk::Seed{3}}, second{sk::Seed{3}};
+  auto a = trainer_of(whole);
+  auto b = trainer_of(first);
+  auto c = trainer_of(second);
+  const sk::History h = a.fit(data, {.epochs = 4, .batch = 16, .progress = false});
+  sk::FitOptions stopped{.epochs = 4, .batch = 16, .progress = false};
+  stopped.callbacks.add(StopAt{2});
+  (void)b.fit(data, stopped);
+  b.save(folder / "half");
+  c.load(folder / "half");
+  const sk::History g = c.fit(data, {.epochs = 4, .batch = 16, .progress = false});
+  REQUIRE(g.size() == 4);
+  CHECK(g.back().training.loss == h.back().training.loss);
+  CHECK(weights(second) == weights(whole));
+}
+
+TEST_CASE("a trainer on another GPU than the first", "[train][cuda]") {
+  if (sk::cuda::device_count() < 2) {
+    WARN("one GPU: nothing to choose");
+    return;
+  }
+  const Heaps heaps(64);
+  const auto data = heaps.set();
+  Model<sk::Cuda> first{sk::Seed{3}}, second{sk::Seed{3}, sk::Cuda{1}};
+  auto a = trainer_of(first);
+  auto b = trainer_of(second);
+  const sk::FitOptions options{.epochs = 2, .batch = 16, .validate = data, .progress = false};
+  const sk::History h = a.fit(data, options), g = b.fit(data, options);
+  CHECK(h.losses() == g.losses());
+  CHECK(weights(first) == weights(second));
+  CHECK(b.predict(data).device().ordinal == 1);
+}
+
+TEST_CASE("depth-first blocks are the host's", "[train][cuda]") {
+  const Heaps heaps(20);
+  const auto data = heaps.set();
+  Model<sk::Cuda> model{sk::Seed{3}};
+  auto trainer = trainer_of(model);
+  CHECK_THROWS_WITH(trainer.fit(data, {.epochs = 1, .batch = 4, .progress = false, .execution = sk::Execution::depth_first}),
+                    Catch::Contains("on Cuda a network runs layer by layer"));
+}
