@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine of one NcclComm rank: collectives on a stream of their own, between events of the caller's stream, so that they run
+// beside what the caller goes on to compute. The hub's client watches what runs: NCCL's own errors and calls that take longer than
+// the deadline end all ranks, with the rank named, and ncclCommAbort ends what waits on the device. The host blocks nowhere but
+// in the start, where 64 calls are in flight, and at the end.
+#pragma once
+#include <array>
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "../../device/cuda/stream.hpp"
+#include "../hub/hub_comm.hpp"
+#include "../hub/watch.hpp"
+#include "../request.hpp"
+#include "status.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+/// Options of NcclComm.
+struct NcclOptions {
+  /// Seconds until a rank that does not arrive is named, and all others' calls are aborted (environment: SKEIN_DEADLINE).
+  double deadline = CommOptions::environment("SKEIN_DEADLINE", 600.0);
+  /// Compare kind, type and count of every collective before it is given to NCCL, which hangs where they differ: the host waits for
+  /// the others in each call (environment: SKEIN_CHECK=1).
+  bool check = CommOptions::environment("SKEIN_CHECK", 0.0) != 0.0;
+  /// false: NCCL launches from a thread of its own, and a start or launch that hangs is aborted at the deadline. true: it launches
+  /// from the calling thread, which costs less time a call.
+  bool blocking = false;
+  /// A name that the ranks of this job have in common and those of others have not; for ranks that meet without MPI.
+  std::string job{};
+};
+
+namespace comm {
+
+class NcclEngine final : public hub::Watched {
+  using Lock = std::unique_lock<std::timed_mutex>;
+
+ public:
+  static constexpr std::uint64_t ring = 64;              // calls in flight
+
+  /// Collective over the control's ranks, each of which has a device of its own.
+  NcclEngine(HubComm& control, Cuda device, const NcclOptions& options) : NcclEngine(control, device, options, nullptr, 0, 0) {}
+  /// The ranks of a colour of `parent`; `control` is the part's already.
+  NcclEngine(HubComm& control, NcclEngine& parent, int color, int key) : NcclEngine(control, parent.device_, parent.options_, &parent, color, key) {}
+  NcclEngine(const NcclEngine&) = delete;
+  NcclEngine& operator=(const NcclEngine&) = delete;
+  ~NcclEngine() override {
+    if (!failed()) drain();
+    client_->remove(this);
+    const Lock lock(mutex_);
+    if (!comm_) return;
+    if (!watch_.failed() && finalize()) (void)ncclCommDestroy(comm_);
+    else (void)ncclCommAbort(comm_);
+    comm_ = nullptr;
+  }
+
+  Cuda device() const { return device_; }
+  ncclComm_t native() const { return comm_; }
+  cudaStream_t stream() const { return stream_.get(); }
+  bool failed() const { return client_->failed(); }
+  void check_alive() const { client_->check(); }
+
+  void run(const Operation& o) {
+    Ticket t = start(o);
+    wait(t);
+  }
+  Ticket start(const Operation& o) {
+    if (options_.check) compare(o.signature);
+    return launch(o.signature, [&] { call(o); });
+  }
+  Ticket start_send(const void* data, std::size_t bytes, int to, int) {
+    return launch(message(bytes, to), [&] { check_nccl(ncclSend(data, bytes, ncclUint8, to, comm_, stream_.get()), "ncclSend"); }, "a message to another rank");
+  }
+  Ticket start_recv(void* data, std::size_t bytes, int from, int) {
+    if (from < 0) throw ArgumentError("recv: NCCL receives from a rank that is named; any_rank is for communicators of the host");
+    Ticket t = launch(message(bytes, from), [&] { check_nccl(ncclRecv(data, bytes, ncclUint8, from, comm_, stream_.get()), "ncclRecv"); }, "a message from another rank");
+    t.peer = from;
+    return t;
+  }
+  /// What the calling thread's stream was given so far counts as one call: a replayed step.
+  void watch_stream(const char* name) {
+    client_->check();
+    const std::uint64_t number = tail_;
+    Slot& s = next_slot(false);
+    {
+      const Lock lock(mutex_);
+      s.end.record(cuda::stream(device_));
+      s.captured = false;
+      s.recorded = true;
+      s.watched = watch_.start({}, hub::now(), name);
+      push_running(number);
+    }
+    client_->poke();
+  }
+
+  /// Started calls become one launch at the end of the scope.
+  void begin_group() {
+    client_->check();
+    if (grouped_++ > 0) return;
+    group_first_ = tail_;
+    check_nccl(ncclGroupStart(), "ncclGroupStart");
+  }
+  void end_group() {
+    if (--grouped_ > 0) return;
+    try {
+      Lock lock(mutex_);
+      const ncclResult_t status = ncclGroupEnd();
+      settle(lock, status, "ncclGroupEnd", {});
+    } catch (const Error& e) {
+      tell(e);
+      client_->check();
+      throw;
+    }
+    for (; group_first_ < tail_; ++group_first_) finish_launch(slot(group_first_));
+  }
+  /// An exception left the group.
+  void drop_group() noexcept {
+    if (--grouped_ == 0) (void)ncclGroupEnd();
+  }
+
+  void progress() { client_->check(); }
+  bool test(Ticket& t) {
+    client_->check();
+    if (reused(t)) return true;
+    Slot& s = slot(t.number - 1);
+    if (capturing() || !s.recorded) return false;        // nothing runs yet
+    return s.captured || s.end.done();
+  }
+  void wait(Ticket& t) {
+    client_->check();
+    if (reused(t)) return;
+    if (grouped_ > 0 && t.number > group_first_) throw ArgumentError("a call of a group is waited for once the group has ended");
+    slot(t.number - 1).end.hold(cuda::stream(device_));
+  }
+  void abandon() {}                                      // the communicator's destructor tells the others
+
+  // ---- of the client's thread
+  std::uint64_t started() override {
+    const Lock lock(mutex_, std::chrono::milliseconds(100));
+    return watch_.started();
+  }
+  std::uint32_t group() const override { return group_; }
+  bool tick() override {
+    static thread_local const bool relaxed = [] {        // another thread's capture is no reason to refuse an event query
+      cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+      return cudaThreadExchangeStreamCaptureMode(&mode) == cudaSuccess;
+    }();
+    (void)relaxed;
+    std::string wrong;
+    {
+      const Lock lock(mutex_, std::try_to_lock);
+      if (!lock) return true;
+      if (watch_.failed() || !comm_) return false;
+      try {
+        finish_done();
+        if (!watch_.running()) return false;
+        ncclResult_t state = ncclSuccess;
+        const ncclResult_t asked = ncclCommGetAsyncError(comm_, &state);
+        if (asked != ncclSuccess) state = asked;
+        if (state != ncclSuccess && state != ncclInProgress) wrong = nccl_text(state, "NCCL", watch_.waits_in(), comm_);
+        else if (const auto late = watch_.overdue(hub::now(), client_->deadline())) client_->report_overdue(group_, late->call, client_->deadline(), late->what);
+      } catch (const Error& e) {
+        wrong = e.what();
+      }
+    }
+    if (wrong.empty()) return true;
+    client_->fail("rank " + std::to_string(rank_) + ": " + wrong);
+    return false;
+  }
+  void abort(const std::string& verdict) override {
+    const Lock lock(mutex_, std::chrono::seconds(1));    // a call that hangs inside NCCL holds it: abort frees that call
+    if (!watch_.fail(verdict) || !comm_) return;
+    (void)ncclCommAbort(comm_);
+    comm_ = nullptr;
+  }
+
+ private:
+  struct Slot {
+    cuda::Event begin, end;
+    std::uint64_t watched = 0;                           // its number in the watch
+    bool recorded = false, captured = true;              // captured: nothing of it runs
+  };
+
+  NcclEngine(HubComm& control, Cuda device, const NcclOptions& options, NcclEngine* parent, int color, int key)
+      : options_(options), device_((cuda::use(device), device)), client_(control.engine().shared_client()), control_(&control),
+        group_(control.engine().group()), rank_(control.rank()), size_(control.size()) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = options.blocking ? 1 : 0;
+    try {
+      Lock lock(mutex_);
+      ncclResult_t status = ncclSuccess;
+      const char* call = parent ? "ncclCommSplit" : "ncclCommInitRankConfig";
+      if (parent) {
+        // The parent first: until it is ready, NCCL has not written the part's handle.
+        Lock of_parent(parent->mutex_);
+        parent->alive(of_parent);
+        status = ncclCommSplit(parent->comm_, color, key, &comm_, &config);
+        parent->settle(of_parent, status, call, {}, true);
+      } else {
+        ncclUniqueId id{};
+        if (rank_ == 0) check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
+        control.broadcast(DeviceSpan<char, Cpu>(id.internal, sizeof id.internal), 0);
+        status = ncclCommInitRankConfig(&comm_, size_, id, rank_, &config);
+      }
+      settle(lock, status, call, "rank " + std::to_string(rank_) + " of " + std::to_string(size_), true);
+    } catch (const Error& e) {
+      if (comm_) (void)ncclCommAbort(comm_);
+      comm_ = nullptr;
+      tell(e);
+      throw;
+    }
+    client_->add(this);
+  }
+
+  Slot& slot(std::uint64_t call) { return slots_[call % ring]; }
+  bool reused(const Ticket& t) const { return t.number == 0 || t.number + ring <= tail_; }
+  bool capturing() const {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    cuda::check(cudaStreamIsCapturing(cuda::stream(device_), &status), "cudaStreamIsCapturing");
+    return status != cudaStreamCaptureStatusNone;
+  }
+  static Signature message(std::size_t bytes, int peer) { return {Collective::AllToAll, 4, 0, 0, peer, 1, bytes, 0}; }
+  /// What goes wrong on this rank ends all.
+  void tell(const Error& e) {
+    if (!client_->failed()) client_->fail("rank " + std::to_string(rank_) + ": " + e.what());
+  }
+  void alive(Lock& lock) {
+    if (comm_ && !client_->failed()) return;
+    lock.unlock();
+    client_->check();
+    throw CommError("this communicator has been aborted");
+  }
+
+  // ---- under the lock
+  void push_running(std::uint64_t call) { running_[running_tail_++ % running_.size()] = static_cast<std::uint8_t>(call % ring); }
+  void finish_done() {
+    while (watch_.running()) {
+      Slot& s = slots_[running_[running_head_ % running_.size()]];
+      if (!s.recorded || !s.end.done()) return;
+      ++running_head_;
+      watch_.finish_oldest(hub::now());
+    }
+  }
+  /// Until NCCL has done in the background what it was asked for. Lets the watching thread in between.
+  void settle(Lock& lock, ncclResult_t status, const char* call, const std::string& details, bool starting = false) {
+    const double end = hub::now() + client_->deadline();
+    check_nccl(status, call, details);
+    for (int turn = 0;; ++turn) {
+      alive(lock);
+      ncclResult_t state = ncclSuccess;
+      check_nccl(ncclCommGetAsyncError(comm_, &state), "ncclCommGetAsyncError", call);
+      if (state == ncclSuccess) return;
+      if (state != ncclInProgress) throw CommError(nccl_text(state, call, details, comm_));
+      if (starting && hub::now() > end)
+        throw CommError(std::string(call) + " (" + details + ") did not end within " + seconds_text(client_->deadline()) +
+                        ": all ranks have arrived, so look at the GPUs and the network between them");
+      lock.unlock();
+      if (turn < 1000) std::this_thread::yield();
+      else std::this_thread::sleep_for(std::chrono::microseconds(50));
+      lock.lock();
+    }
+  }
+  bool finalize() {
+    if (ncclResult_t status = ncclCommFinalize(comm_); status != ncclSuccess && status != ncclInProgress) return false;
+    const double end = hub::now() + client_->deadline();
+    while (true) {
+      ncclResult_t state = ncclSuccess;
+      if (ncclCommGetAsyncError(comm_, &state) != ncclSuccess) return false;
+      if (state != ncclInProgress) return state == ncclSuccess;
+      if (client_->failed() || hub::now() > end) return false;
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  }
+
+  /// Until nothing runs, or the communicator has failed.
+  void drain() noexcept {
+    try {
+      while (!client_->failed()) {
+        {
+          const Lock lock(mutex_);
+          finish_done();
+          if (!watch_.running()) return;
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+      }
+    } catch (const Error& e) {                           // the device has failed
+      tell(e);
+    }
+  }
+  /// The next slot, once what it held is done. While a stream captures, the watching thread alone may ask events.
+  Slot& next_slot(bool captured) {
+    Slot& s = slot(tail_);
+    while (!s.captured) {
+      client_->check();
+      {
+        const Lock lock(mutex_);
+        if (!captured) finish_done();
+        if (watch_.oldest() > s.watched) break;
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    ++tail_;
+    return s;
+  }
+  template <class Call> Ticket launch(const Signature& what, Call&& give, const char* name = nullptr) {
+    client_->check();
+    if (grouped_ > 0 && tail_ - group_first_ >= ring - 1) throw ArgumentError("a group of NCCL calls may hold " + std::to_string(ring - 1));
+    const bool captured = capturing();
+    const std::uint64_t number = tail_;
+    Slot& s = next_slot(captured);
+    try {
+      s.begin.record(cuda::stream(device_));
+      s.begin.hold(stream_.get());
+      Lock lock(mutex_);
+      alive(lock);
+      s.captured = captured;
+      s.recorded = false;
+      if (!captured) {
+        s.watched = watch_.start(what, hub::now(), name);
+        push_running(number);
+      }
+      give();
+      if (grouped_ > 0) return {number + 1, -1, -1};
+      settle(lock, ncclSuccess, name ? name : "a launch", name ? "" : describe(what));
+    } catch (const Error& e) {
+      tell(e);
+      client_->check();
+      throw;
+    }
+    finish_launch(s);
+    return {number + 1, -1, -1};
+  }
+  void finish_launch(Slot& s) {
+    {
+      const Lock lock(mutex_);
+      s.end.record(stream_.get());
+      s.recorded = true;
+    }
+    if (!s.captured) client_->poke();
+  }
+
+  /// Several calls of NCCL as one.
+  template <class Calls> void together(Calls&& calls) {
+    check_nccl(ncclGroupStart(), "ncclGroupStart");
+    try {
+      calls();
+    } catch (...) {
+      (void)ncclGroupEnd();
+      throw;
+    }
+    check_nccl(ncclGroupEnd(), "ncclGroupEnd");
+  }
+  void call(const Operation& o) {
+    const Signature& s = o.signature;
+    const cudaStream_t on = stream_.get();
+    const auto text = [&](ncclResult_t status, const char* name) { check_nccl(status, name, status == ncclSuccess || status == ncclInProgress ? "" : describe(s)); };
+    if (s.count == 0) return;                            // nobody has anything
+    switch (s.kind) {
+      case Collective::Barrier: return;                  // of the host
+      case Collective::Broadcast: return text(ncclBroadcast(o.send, o.recv, o.bytes(s.count), ncclUint8, s.root, comm_, on), "ncclBroadcast");
+      case Collective::AllReduce: return text(ncclAllReduce(o.send, o.recv, s.count, nccl_type(s.scalar), nccl_reduction(s.reduction), comm_, on), "ncclAllReduce");
+      case Collective::Reduce: return text(ncclReduce(o.send, o.recv, s.count, nccl_type(s.scalar), nccl_reduction(s.reduction), s.root, comm_, on), "ncclReduce");
+      case Collective::ReduceScatter:
+        if (!o.counts) return text(ncclReduceScatter(o.send, o.recv, s.count, nccl_type(s.scalar), nccl_reduction(s.reduction), comm_, on), "ncclReduceScatter");
+        return together([&] {
+          for (int r = 0; r < size_; ++r)
+            if (const Piece p = o.piece(r); p.count)
+              text(ncclReduce(o.from() + o.bytes(p.offset), o.recv, p.count, nccl_type(s.scalar), nccl_reduction(s.reduction), r, comm_, on), "ncclReduce");
+        });
+      case Collective::AllGather:
+        if (!o.counts) return text(ncclAllGather(o.send, o.recv, o.bytes(s.count), ncclUint8, comm_, on), "ncclAllGather");
+        return together([&] {
+          for (int r = 0; r < size_; ++r)
+            if (const Piece p = o.piece(r); p.count) text(ncclBroadcast(o.send, o.into() + o.bytes(p.offset), o.bytes(p.count), ncclUint8, r, comm_, on), "ncclBroadcast");
+        });
+      case Collective::AllToAll:
+        return together([&] {
+          for (int r = 0; r < size_; ++r) {
+            const Piece p = o.piece(r);
+            text(ncclSend(o.from() + o.bytes(p.offset), o.bytes(p.count), ncclUint8, r, comm_, on), "ncclSend");
+            text(ncclRecv(o.into() + o.bytes(p.offset), o.bytes(p.count), ncclUint8, r, comm_, on), "ncclRecv");
+          }
+        });
+    }
+  }
+  /// SKEIN_CHECK: on the host, before NCCL sees it.
+  void compare(const Signature& mine) {
+    if (capturing()) return;
+    std::vector<Signature> all(static_cast<std::size_t>(size_));
+    control_->all_gather(DeviceSpan<const Signature, Cpu>(&mine, 1), DeviceSpan<Signature, Cpu>(all.data(), all.size()));
+    for (const Signature& s : all)
+      if (!(s == mine)) {
+        client_->fail(mismatch_text(tail_, size_, [&](int r) { return all[static_cast<std::size_t>(r)]; }));
+        client_->check();
+      }
+  }
+
+  NcclOptions options_;
+  Cuda device_;
+  std::shared_ptr<hub::Client> client_;
+  HubComm* control_;
+  std::uint32_t group_;
+  int rank_, size_;
+  cuda::Stream stream_;
+  std::array<Slot, ring> slots_;
+  std::uint64_t tail_ = 0, group_first_ = 0;             // calls of this rank, captured ones among them; the first of the open group
+  int grouped_ = 0;
+  std::timed_mutex mutex_;                               // of what follows
+  ncclComm_t comm_ = nullptr;
+  hub::CallWatch watch_;
+  std::array<std::uint8_t, 128> running_{};              // slots of the watch's calls, a ring
+  std::uint64_t running_head_ = 0, running_tail_ = 0;
+};
+
+}  // namespace comm
+}  // namespace skein::inline SKEIN_ABI

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks with a GPU each. Collectives of GPU memory are NCCL's; what ranks say to each other on the host (sums of a few numbers,
+// plans, barriers, who is missing) goes over the hub, through which they also met: over MPI, between threads, at an address, in a
+// file, or by what the launcher says.
+#pragma once
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+/// A rank with a GPU. Move-only; used from one thread, whose calls go to that GPU from here on. The collectives of GPU memory do not
+/// block the host: what the caller's stream was given before comes before them, and what it is given after wait() (or after a
+/// blocking form) comes behind; beside that they run on a stream of their own. Sums are deterministic on one set of ranks and
+/// devices, but not in the order of the ranks. No functions of one's own: NCCL knows Sum, Mean, Max and Min.
+class NcclComm : public comm::Messages<NcclComm, Cuda> {
+ public:
+  static constexpr std::string_view name = "NcclComm";
+  using engine_type = comm::NcclEngine;
+  template <class T, class Op> static constexpr bool reduces = BuiltinReduction<Op> && comm::NcclScalar<T>;
+  /// Its calls may be part of a CUDA graph. All ranks must capture, and replay, alike.
+  static constexpr bool capturable = true;
+
+  /// By what the launcher says (torchrun, Slurm, mpirun on one machine; alone without one), each rank on the GPU of its local rank.
+  NcclComm(int&, char**&, const NcclOptions& options = {}) : NcclComm(from_environment(options)) {}
+  /// The ranks of a communicator of the host (MpiComm, ThreadComm), which carries the meeting place only. Collective over it.
+  template <class Host> requires(Communicator<Host> && std::same_as<typename Host::device, Cpu> && !std::same_as<Host, HubComm>)
+  explicit NcclComm(Host& world, Cuda device, const NcclOptions& options = {})
+      : NcclComm(HubComm::over(world, options.deadline), device, options) {
+    one_process_ = [] {
+      if constexpr (requires { Host::one_process(); }) return Host::one_process();
+      else return false;
+    }();
+  }
+  template <class Host> requires(Communicator<Host> && std::same_as<typename Host::device, Cpu> && !std::same_as<Host, HubComm>)
+  explicit NcclComm(Host& world, const NcclOptions& options = {}) : NcclComm(world, device_on_node(world), options) {}
+  /// The ranks of a hub, which becomes this communicator's. Collective.
+  NcclComm(HubComm control, Cuda device, const NcclOptions& options = {}) : control_(std::make_unique<HubComm>(std::move(control))) {
+    cuda::use(device);
+    look_at_devices(device);
+    engine_ = std::make_unique<engine_type>(*control_, device, options);
+  }
+
+  /// All ranks give the address of rank 0, "host:port". Collective.
+  static NcclComm from_address(const std::string& address, int rank, int size, const NcclOptions& options = {}) {
+    return NcclComm(HubComm::from_address(address, rank, size, meet(options)), own_device(), options);
+  }
+  /// All ranks give the path of a file that none has yet, in a folder that all see. Collective.
+  static NcclComm from_file(const std::string& path, int rank, int size, const NcclOptions& options = {}) {
+    return NcclComm(HubComm::from_file(path, rank, size, meet(options)), own_device(), options);
+  }
+  /// By MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE (torchrun sets them), or by Slurm's variables. Collective.
+  static NcclComm from_environment(const NcclOptions& options = {}) {
+    return NcclComm(HubComm::from_environment(meet(options)), own_device(), options);
+  }
+
+  NcclComm(NcclComm&& o) noexcept
+      : control_(std::move(o.control_)), engine_(std::move(o.engine_)), node_size_(o.node_size_), one_process_(o.one_process_), uncaught_(o.uncaught_) {}
+  NcclComm& operator=(NcclComm&& o) noexcept {
+    std::swap(control_, o.control_);
+    std::swap(engine_, o.engine_);
+    std::swap(node_size_, o.node_size_);
+    std::swap(one_process_, o.one_process_);
+    std::swap(uncaught_, o.uncaught_);
+    return *this;
+  }
+  ~NcclComm() {
+    if (engine_ && std::uncaught_exceptions() > uncaught_ && !engine_->failed())
+      fail("rank " + std::to_string(rank()) + " failed: an exception left the scope of its NcclComm");
+    engine_.reset();
+  }
+
+  int rank() const { return control_->rank(); }
+  int size() const { return control_->size(); }
+  /// This rank's GPU.
+  Cuda device() const { return engine_->device(); }
+  /// Ranks on this rank's machine, and whether they are threads of this process.
+  int node_size() const { return node_size_; }
+  bool one_process() const { return one_process_; }
+
+  /// Returns when every rank's host has come here. Blocking; says nothing of what GPUs have done.
+  void barrier() { control_->barrier(); }
+  /// A communicator of the ranks with this colour (0 or more), ordered by key, then by rank. Collective; blocking.
+  NcclComm split(int color, int key = 0) { return NcclComm(*this, color, key); }
+
+  /// What the scope's started calls have in common is one launch, at the end of the scope; messages that cross must be in one.
+  class Group {
+   public:
+    explicit Group(engine_type& engine) : engine_(&engine), uncaught_(std::uncaught_exceptions()) { engine.begin_group(); }
+    Group(const Group&) = delete;
+    Group& operator=(const Group&) = delete;
+    ~Group() noexcept(false) {
+      if (!engine_) return;
+      if (std::uncaught_exceptions() > uncaught_) engine_->drop_group();
+      else engine_->end_group();
+    }
+    /// Ends it before the scope does: then requests may be waited for.
+    void end() { std::exchange(engine_, nullptr)->end_group(); }
+
+   private:
+    engine_type* engine_;
+    int uncaught_;
+  };
+  Group group() { return Group(*engine_); }
+
+  /// Throws CommError where the communicator has failed: after one has waited for the device, and before one trusts what it made.
+  void check() const { engine_->check_alive(); }
+  /// The calling thread's stream as it is now counts as one call: who replays a captured step has its deadline watched so.
+  void replayed() { engine_->watch_stream("a replayed step"); }
+  /// Ends all ranks with a message.
+  void fail(const std::string& message) { control_->fail(message); }
+  /// Seconds until a rank that does not arrive is named.
+  void set_deadline(double seconds) { control_->set_deadline(seconds); }
+
+  /// The communicator of the host over the same ranks: spans of the host go there.
+  HubComm& control() { return *control_; }
+  /// NCCL's own, for other libraries' calls, and the stream of this one's.
+  ncclComm_t native() const { return engine_->native(); }
+  cudaStream_t stream() const { return engine_->stream(); }
+  engine_type& engine() { return *engine_; }
+
+ private:
+  NcclComm(NcclComm& parent, int color, int key)
+      : control_(std::make_unique<HubComm>(parent.control_->split(color, key))),
+        engine_(std::make_unique<engine_type>(*control_, *parent.engine_, color, key)), node_size_(parent.node_size_), one_process_(parent.one_process_) {}
+
+  static MeetOptions meet(const NcclOptions& o) {
+    MeetOptions m;
+    m.deadline = o.deadline;
+    m.job = o.job;
+    return m;
+  }
+  static Cuda own_device() { return Cuda{plan::resolve_device(plan::launch_environment(), cuda::device_count())}; }
+  template <class Host> static Cuda device_on_node(Host& world) {
+    if constexpr (requires { world.node_rank(); }) return Cuda{plan::device_of(world.node_rank(), cuda::device_count())};
+    else return Cuda{plan::device_of(world.rank(), cuda::device_count())};
+  }
+
+  /// Two ranks on one GPU hang inside NCCL: they are told here. Counts who shares this machine.
+  void look_at_devices(Cuda device) {
+    struct Seat {
+      std::uint64_t machine = 0;
+      char bus[24] = "";
+    } mine;
+    std::string machine;
+    std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), machine);
+    char host[256] = "";
+    (void)::gethostname(host, sizeof host - 1);
+    mine.machine = comm::hub::key_of(machine + host);
+    cuda::check(cudaDeviceGetPCIBusId(mine.bus, sizeof mine.bus, device.ordinal), "cudaDeviceGetPCIBusId");
+    const std::vector<Seat> all = all_gather(mine);
+    node_size_ = 0;
+    for (int r = 0; r < size(); ++r) {
+      const Seat& a = all[static_cast<std::size_t>(r)];
+      node_size_ += a.machine == mine.machine;
+      for (int q = 0; q < r; ++q)
+        if (const Seat& b = all[static_cast<std::size_t>(q)]; a.machine == b.machine && std::string(a.bus) == b.bus)
+          throw CommError("ranks " + std::to_string(q) + " and " + std::to_string(r) + " both drive the GPU " + a.bus +
+                          " of one machine, and NCCL takes one rank a GPU: start fewer ranks, or take Staged<MpiComm>");
+    }
+  }
+
+  std::unique_ptr<HubComm> control_;
+  std::unique_ptr<engine_type> engine_;
+  int node_size_ = 1;
+  bool one_process_ = false;
+  int uncaught_ = std::uncaught_exceptions();
+};
+
+}  // namespace skein::inline SKEIN_ABI
