@@ -27,7 +27,7 @@ template <class S, int R> bool near(const sk::Tensor<S, R>& a, const sk::Tensor<
 }
 }  // namespace
 
-TEMPLATE_TEST_CASE("whole reductions of a device's tensors bring their number to the host", "", float, double, int) {
+TEMPLATE_TEST_CASE("whole reductions of a device's tensors bring their number to the host", "", float, int) {
   using S = TestType;
   for (long n : {1L, 5L, 1000L, 70001L}) {
     const auto a = values<S>(sk::dims(n), 1, -9, 9);
@@ -42,7 +42,7 @@ TEMPLATE_TEST_CASE("whole reductions of a device's tensors bring their number to
     CHECK(near(mean(x), mean(a), 9));
     CHECK(near(dot(x, x), dot(a, a), 81. * static_cast<double>(n)));
     if constexpr (std::is_floating_point_v<S>)
-      for (sk::Norm which : {sk::Norm::l1, sk::Norm::l2, sk::Norm::inf}) CHECK(near(norm(x, which), norm(a, which), 1));
+      CHECK(near(norm(x), norm(a), 1));
     CHECK(sum(x) == sum(x));
   }
 }

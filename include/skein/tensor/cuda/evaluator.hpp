@@ -11,9 +11,9 @@ namespace skein::inline SKEIN_ABI {
 
 namespace detail {
 
-/// W values of a row at a time; the rest of a row one by one.
-template <int W, class S, int N, class B> struct AssignPacks {
-  Groups<W, N> groups;
+/// A group of values: W at once, or one with any strides. One function object for both: half the kernels to compile.
+template <int W, class S, int N, class B> struct AssignGroup {
+  Groups<N> groups;                    // of W values or of one
   S* to;
   B bound;
 
@@ -22,28 +22,18 @@ template <int W, class S, int N, class B> struct AssignPacks {
     B b = bound;
     long i = groups.enter(g, target, b);
     const long n = groups.loop.extents.e[N - 1];
-    if (i + W <= n) {
-      const auto values = b.template pack<W>(i);
-      Pack<S, W> out;
-      for (int j = 0; j < W; ++j) out.value[j] = static_cast<S>(values.value[j]);
-      *as_pack<W>(target + i) = out;
+    if (W > 1 && groups.width == W) {
+      if (i + W <= n) {
+        const auto values = b.template pack<W>(i);
+        Pack<S, W> out;
+        for (int j = 0; j < W; ++j) out.value[j] = static_cast<S>(values.value[j]);
+        *as_pack<W>(target + i) = out;
+      } else {
+        for (; i < n; ++i) target[i] = static_cast<S>(b.template at<Access::strided>(i));
+      }
     } else {
-      for (; i < n; ++i) target[i] = static_cast<S>(b.template at<Access::strided>(i));
+      target[i * groups.loop.stride.e[N - 1]] = static_cast<S>(b.template at<Access::strided>(i));
     }
-  }
-};
-
-/// One value at a time, any strides.
-template <class S, int N, class B> struct AssignValues {
-  Groups<1, N> groups;
-  S* to;
-  B bound;
-
-  constexpr void operator()(long g) const {
-    S* target = to;
-    B b = bound;
-    const long i = groups.enter(g, target, b);
-    target[i * groups.loop.stride.e[N - 1]] = static_cast<S>(b.template at<Access::strided>(i));
   }
 };
 
@@ -54,13 +44,8 @@ namespace cuda {
 template <class Policy, class S, int N, class B> void assign(const Policy& policy, S* to, const skein::detail::Loop<N>& loop, B bound) {
   namespace in = skein::detail;
   constexpr int W = in::pack_size<S, B>;
-  if constexpr (W > 1) {
-    if (loop.stride.e[N - 1] == 1 && in::packs_fit<W>(to, loop.stride, loop) && in::leaves_fit<W>(loop, bound)) {
-      const in::AssignPacks<W, S, N, B> kernel{in::Groups<W, N>(loop), to, bound};
-      return for_each(policy, kernel.groups.count(), kernel);
-    }
-  }
-  const in::AssignValues<S, N, B> kernel{in::Groups<1, N>(loop), to, bound};
+  const bool packed = W > 1 && loop.stride.e[N - 1] == 1 && in::packs_fit<W>(to, loop.stride, loop) && in::leaves_fit<W>(loop, bound);
+  const in::AssignGroup<W, S, N, B> kernel{in::Groups<N>(loop, packed ? W : 1), to, bound};
   for_each(policy, kernel.groups.count(), kernel);
 }
 }  // namespace cuda

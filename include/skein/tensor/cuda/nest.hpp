@@ -8,13 +8,15 @@
 
 namespace skein::inline SKEIN_ABI::detail {
 
-/// A nest whose rows are cut into groups of W values (the last one of a row may be shorter): group g of all.
-template <int W, int N> struct Groups {
+/// A nest whose rows are cut into groups of `width` values (the last one of a row may be shorter): group g of all.
+template <int N> struct Groups {
   Loop<N> loop;
+  int width = 1;
   long in_row = 1;                     // groups in a row
   bool narrow = false;                 // all indices fit 32 bits
 
-  constexpr explicit Groups(const Loop<N>& nest) : loop(nest), in_row((nest.extents.e[N - 1] + W - 1) / W) {
+  constexpr explicit Groups(const Loop<N>& nest, int values = 1)
+      : loop(nest), width(values), in_row((nest.extents.e[N - 1] + values - 1) / values) {
     narrow = count() < (1L << 31);
   }
   constexpr long count() const {
@@ -27,9 +29,9 @@ template <int W, int N> struct Groups {
   }
   /// Moves the target and all leaves to the row of group g; returns its first index in the row.
   template <class T, class B> constexpr long enter(long g, T*& to, B& bound) const {
-    if (loop.rank == 1) return g * W;
+    if (loop.rank == 1) return g * width;
     long row = divide(g, in_row);
-    const long first = (g - row * in_row) * W;
+    const long first = (g - row * in_row) * width;
     for (int d = N - 2; d >= 0; --d) {
       if (d < N - loop.rank) break;
       const long rest = divide(row, loop.extents.e[d]), index = row - rest * loop.extents.e[d];

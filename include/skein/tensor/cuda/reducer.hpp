@@ -41,9 +41,9 @@ template <class Better, class S> struct ArgFold {
   static constexpr long result(const Total& best) { return best.index; }
 };
 
-/// The total of group g: W values of a row, or one, whose index is g.
+/// The total of group g: W values of a row; or one, whose index is g.
 template <int W, class Fold, int N, class B> struct FoldGroup {
-  Groups<W, N> groups;
+  Groups<N> groups;
   B bound;
 
   SKEIN_HOST_DEVICE typename Fold::Total operator()(long g) const {
@@ -53,23 +53,22 @@ template <int W, class Fold, int N, class B> struct FoldGroup {
     const long n = groups.loop.extents.e[N - 1];
     typename Fold::Total total = Fold::none();
     if constexpr (W > 1) {
-      if (i + W <= n) {
+      if (groups.width == W && i + W <= n) {
         const auto values = b.template pack<W>(i);
         for (int j = 0; j < W; ++j) total = Fold::add(total, values.value[j], 0);
         return total;
       }
-      for (; i < n; ++i) total = Fold::add(total, b.template at<Access::strided>(i), 0);
-      return total;
-    } else {
-      return Fold::add(total, b.template at<Access::strided>(i), g);
     }
+    const long end = i + groups.width < n ? i + groups.width : n;
+    for (; i < end; ++i) total = Fold::add(total, b.template at<Access::strided>(i), g);
+    return total;
   }
 };
 
 /// Part `job / outputs` of the axis (the innermost) of output `job % outputs`.
 template <class Fold, class R, int N, class B> struct FoldPart {
   Fold fold;
-  Groups<1, N> outputs;                                    // the nest without the axis, which is N - 1 of the leaves
+  Groups<N> outputs;                                       // the nest without the axis, which is N - 1 of the leaves
   R* to;
   typename Fold::Total* parts;                             // null: one part, straight into the target
   B bound;
@@ -92,7 +91,7 @@ template <class Fold, class R, int N, class B> struct FoldPart {
 /// The parts of one output, joined.
 template <class Fold, class R, int N> struct JoinParts {
   Fold fold;
-  Groups<1, N> outputs;
+  Groups<N> outputs;
   R* to;
   const typename Fold::Total* parts;
   long count, chunks;
@@ -132,25 +131,20 @@ typename Fold::Total fold_all(const Policy& policy, skein::detail::Loop<N> loop,
   namespace in = skein::detail;
   loop.stride = {};
   using Total = typename Fold::Total;
-  constexpr int W = in::pack_size<char, B> < 4 ? in::pack_size<char, B> : 4;
-  const auto run = [&](const auto& kernel) {
-    if constexpr (is_own_policy<Policy>) {
-      const Cuda device = current_device();
-      Arena<Total, Cuda> there(1, device);
-      reduce_into(policy, there.data(), kernel.groups.count(), kernel, fold, Fold::none());
-      Total total;
-      Memory<Cuda>::to_host(&total, there.data(), sizeof total, device);
-      return total;
-    } else {
-      Total total = Fold::none();
-      reduce_into(policy, &total, kernel.groups.count(), kernel, fold, Fold::none());
-      return total;
-    }
-  };
-  if constexpr (W > 1 && !std::is_class_v<Total>) {      // indices count by values
-    if (in::leaves_fit<W>(loop, bound)) return run(in::FoldGroup<W, Fold, N, B>{in::Groups<W, N>(loop), bound});
+  constexpr bool indices = std::is_class_v<Total>;       // count by values, so that there is one in a group
+  constexpr int W = indices ? 1 : in::pack_size<char, B> < 4 ? in::pack_size<char, B> : 4;
+  const bool packed = W > 1 && in::leaves_fit<W>(loop, bound);
+  const in::FoldGroup<W, Fold, N, B> kernel{in::Groups<N>(loop, packed ? W : 1), bound};
+  Total total = Fold::none();
+  if constexpr (is_own_policy<Policy>) {
+    const Cuda device = current_device();
+    Arena<Total, Cuda> there(1, device);
+    reduce_into(policy, there.data(), kernel.groups.count(), kernel, fold, total);
+    Memory<Cuda>::to_host(&total, there.data(), sizeof total, device);
+  } else {
+    reduce_into(policy, &total, kernel.groups.count(), kernel, fold, Fold::none());
   }
-  return run(in::FoldGroup<1, Fold, N, B>{in::Groups<1, N>(loop), bound});
+  return total;
 }
 
 /// The innermost axis folded into the target, whose strides the other axes of the nest have; does not wait.
@@ -160,7 +154,7 @@ void fold_axis(const Policy& policy, R* to, skein::detail::Loop<N> loop, B bound
   constexpr long threads_wanted = 1 << 15, least_chunk = 16;
   const long length = loop.extents.e[N - 1];
   loop.extents.e[N - 1] = 1;
-  const in::Groups<1, N> outputs(loop);
+  const in::Groups<N> outputs(loop);
   const long count = outputs.count(), lanes = by_warp ? 32 : 1;
   const long wanted = (threads_wanted + count * lanes - 1) / (count * lanes), most = (length + lanes * least_chunk - 1) / (lanes * least_chunk);
   const long chunks_wanted = wanted < most ? wanted : most > 0 ? most : 1;
