@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loss scaling: gradients of activations that are stored in 16 bits may be too small for their type (fp16 ends at 2^-24), so that
+// the loss, and with it every gradient, is multiplied by a scale, which the optimizer's factor takes out again. The scale is as
+// large as it can be: a step whose gradients overflow is skipped and the scale is lowered; after many good ones it is raised.
+// A state machine without memory of anything else: pure, the same on every rank that is told the same. Micikevicius et al., "Mixed
+// precision training", ICLR 2018; defaults of PyTorch's GradScaler.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "../core/error.hpp"
+
+namespace skein::inline SKEIN_ABI::optim {
+
+/// How the loss is scaled. The default is dynamic.
+struct LossScaling {
+  double initial = 65536;
+  double growth = 2;                                ///< factor after `interval` good steps in a row
+  double backoff = 0.5;                             ///< factor after an overflow
+  std::int64_t interval = 2000;                     ///< 0: the scale stays as it is
+  double least = 1, greatest = 16777216;            ///< the scale stays within; beyond 2^24 fp16 gains nothing
+
+  static constexpr LossScaling dynamic() { return {}; }
+  /// The same scale always; steps that overflow are skipped all the same.
+  static constexpr LossScaling fixed(double scale) {
+    LossScaling s{.initial = scale, .growth = 1, .backoff = 1, .interval = 0};
+    if (s.least > scale) s.least = scale;
+    if (s.greatest < scale) s.greatest = scale;
+    return s;
+  }
+  /// No scale, and nobody looks for overflows: bf16, whose range is float's.
+  static constexpr LossScaling none() { return fixed(1); }
+  constexpr bool active() const { return initial != 1 || interval > 0; }
+  friend constexpr bool operator==(const LossScaling&, const LossScaling&) = default;
+
+  /// Throws ArgumentError for values that cannot scale.
+  void check() const {
+    demand(least > 0 && least <= initial && initial <= greatest, "initial", initial, "the scale is positive, from .least to .greatest");
+    demand(growth >= 1, "growth", growth, "good steps raise the scale: at least 1");
+    demand(backoff > 0 && backoff <= 1, "backoff", backoff, "overflows lower the scale: above 0, at most 1");
+    demand(interval >= 0, "interval", static_cast<double>(interval), "a number of steps; 0 keeps the scale");
+  }
+
+ private:
+  static void demand(bool holds, const char* member, double value, const char* rule) {
+    if (!holds) throw ArgumentError("LossScaling{." + std::string(member) + " = " + std::to_string(value) + "}: " + rule);
+  }
+};
+
+/// The scale as it moves from step to step.
+class LossScaler {
+ public:
+  constexpr explicit LossScaler(const LossScaling& options = LossScaling::none()) : options_(options), scale_(options.initial) {}
+
+  constexpr const LossScaling& options() const { return options_; }
+  constexpr bool active() const { return options_.active(); }
+  constexpr double scale() const { return scale_; }
+  /// Good steps since the scale last moved, and steps that were skipped so far.
+  constexpr std::int64_t good_steps() const { return good_; }
+  constexpr std::int64_t skipped() const { return skipped_; }
+
+  /// After a step: did its gradients overflow? Returns whether the step counts.
+  constexpr bool update(bool overflow) {
+    if (overflow) {
+      ++skipped_;
+      good_ = 0;
+      scale_ = scale_ * options_.backoff < options_.least ? options_.least : scale_ * options_.backoff;
+      return false;
+    }
+    if (options_.interval > 0 && ++good_ == options_.interval) {
+      good_ = 0;
+      scale_ = scale_ * options_.growth > options_.greatest ? options_.greatest : scale_ * options_.growth;
+    }
+    return true;
+  }
+
+  /// The state, not the options: a training that goes on may be given others.
+  template <class Archive> void serialize(Archive& archive, unsigned) { archive & scale_ & good_ & skipped_; }
+
+ private:
+  LossScaling options_;
+  double scale_;
+  std::int64_t good_ = 0, skipped_ = 0;
+};
+
+}  // namespace skein::inline SKEIN_ABI::optim

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/optim/loss_scaler.hpp>
+
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+namespace sk = skein;
+using sk::optim::LossScaler, sk::optim::LossScaling;
+
+namespace {
+constexpr LossScaler after(LossScaler s, int good, int bad) {
+  for (int i = 0; i < good; ++i) s.update(false);
+  for (int i = 0; i < bad; ++i) s.update(true);
+  return s;
+}
+std::string said(const LossScaling& s) {
+  try {
+    s.check();
+  } catch (const sk::ArgumentError& e) {
+    return e.what();
+  }
+  return "";
+}
+}  // namespace
+
+TEST_CASE("the scale grows after an interval of good steps and falls with an overflow", "[optim]") {
+  // GradScaler(): 2^16, doubled after 2000 steps without an overflow, halved by one.
+  constexpr LossScaler fresh{LossScaling::dynamic()};
+  static_assert(fresh.scale() == 65536 && fresh.active());
+  static_assert(after(fresh, 1999, 0).scale() == 65536 && after(fresh, 2000, 0).scale() == 131072);
+  static_assert(after(fresh, 0, 1).scale() == 32768 && after(fresh, 0, 3).scale() == 8192);
+  static_assert(after(after(fresh, 1999, 1), 1999, 0).scale() == 32768);       // an overflow starts the count anew
+  static_assert(after(after(fresh, 1999, 1), 2000, 0).scale() == 65536);
+  static_assert(after(fresh, 2001, 0).good_steps() == 1 && after(fresh, 5, 2).skipped() == 2);
+  LossScaler s = fresh;
+  CHECK(s.update(false));
+  CHECK_FALSE(s.update(true));
+}
+
+TEST_CASE("the scale stays within its bounds", "[optim]") {
+  constexpr LossScaler s{LossScaling{.initial = 8, .growth = 3, .interval = 1, .least = 2, .greatest = 100}};
+  static_assert(after(s, 2, 0).scale() == 72 && after(s, 3, 0).scale() == 100 && after(s, 9, 0).scale() == 100);
+  static_assert(after(s, 0, 2).scale() == 2 && after(s, 0, 9).scale() == 2);
+  SUCCEED();
+}
+
+TEST_CASE("a fixed scale never moves, and none is none", "[optim]") {
+  constexpr LossScaler fixed{LossScaling::fixed(1024)}, small{LossScaling::fixed(0.25)}, none{LossScaling::none()};
+  static_assert(after(fixed, 5000, 3).scale() == 1024 && fixed.active() && after(fixed, 0, 3).skipped() == 3);
+  static_assert(after(small, 10, 10).scale() == 0.25);
+  static_assert(none.scale() == 1 && !none.active() && !LossScaler{}.active());
+  CHECK(said(LossScaling::fixed(1e9)).empty());
+  CHECK(said(LossScaling::none()).empty());
+  CHECK(said({}).empty());
+}
+
+TEST_CASE("a scaling that cannot work is refused", "[optim]") {
+  CHECK(said({.initial = 0}) == "LossScaling{.initial = 0.000000}: the scale is positive, from .least to .greatest");
+  CHECK(said({.initial = 2, .least = 4}).find(".initial") != std::string::npos);
+  CHECK(said({.growth = 0.5}).find("good steps raise the scale") != std::string::npos);
+  CHECK(said({.backoff = 2}).find("overflows lower the scale") != std::string::npos);
+  CHECK(said({.backoff = 0}).find("overflows lower the scale") != std::string::npos);
+  CHECK(said({.interval = -1}).find("0 keeps the scale") != std::string::npos);
+}
