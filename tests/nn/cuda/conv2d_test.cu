@@ -7,7 +7,14 @@
 
 #include "support/device_harness.hpp"
 
-using namespace skein;
+namespace nn = skein::nn;
+using skein::Shape;
+using skein::Dilation;
+using skein::Groups;
+using skein::Kernel;
+using skein::NoBias;
+using skein::Padding;
+using skein::Stride;
 using support::agree;
 
 namespace {

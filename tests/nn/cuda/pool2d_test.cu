@@ -9,7 +9,11 @@
 
 #include "support/device_harness.hpp"
 
-using namespace skein;
+namespace nn = skein::nn;
+using skein::Cuda;
+using skein::Shape;
+using skein::Padding;
+using skein::Stride;
 using support::agree;
 using support::Roundings;
 

@@ -7,7 +7,9 @@
 
 #include "support/device_harness.hpp"
 
-using namespace skein;
+namespace nn = skein::nn;
+using skein::Cuda;
+using skein::Shape;
 using support::agree;
 
 namespace {

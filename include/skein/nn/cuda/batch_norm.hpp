@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// BatchNorm on the GPU: without the host's workspace, or with the Relu behind it in the same passes over the batch.
+#pragma once
+#include "../../ops/cuda/batch_norm.hpp"
+#include "../batch_norm.hpp"
+#include "../fused/bare.hpp"
+#include "../relu.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+/// BatchNorm and Relu as one layer: backward reads the output to know what passed.
+template <class Norm> struct RectifiedBatchNorm {
+  static constexpr LayerInfo describe(Extents in) {
+    LayerInfo info = Norm::describe(in);
+    info.workspace = 0;
+    info.saves_output = true;
+    info.flops += in.count();
+    return info;
+  }
+  template <class Device, class Activation> static constexpr bool computes_in = nn::computes_in<Norm, Device, Activation>;
+
+  template <class In, class Frame> static void forward(Frame& f) {
+    Kernels<Frame>::template forward<In::extents.last(), Norm::width(In::extents)>(Norm::template call<In, true>(f), *f.context);
+  }
+  template <class In, class Frame> static void backward(Frame& f) {
+    Kernels<Frame>::template backward<In::extents.last(), Norm::width(In::extents)>(Norm::template call<In, true>(f), *f.context);
+  }
+  template <class In, class Frame> static void prepare(Frame& f) {
+    Kernels<Frame>::template prepare<In::extents.last(), Norm::width(In::extents)>(Norm::template call<In, true>(f));
+  }
+
+ private:
+  template <class Frame> using Kernels = ops::BatchNormKernels<typename Frame::Device>;
+};
+
+template <class... Os> struct Fusion<Cuda, BatchNorm<Os...>> { using type = Bare<BatchNorm<Os...>>; };
+template <class... Os> struct Fusion<Cuda, BatchNorm<Os...>, Relu> { using type = RectifiedBatchNorm<BatchNorm<Os...>>; };
+
+}  // namespace skein::inline SKEIN_ABI::nn

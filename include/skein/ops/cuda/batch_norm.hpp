@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batch normalisation on the GPU. Training on images, alone: cuDNN's spatial kernels (persistent where they keep nothing from forward
+// to backward). With a ReLU behind, with statistics over ranks, on padded rows, on doubles, and in evaluation: own kernels. Both leave
+// the batch's mean and 1 / deviation, so either may run backward.
+#pragma once
+#include "../batch_norm.hpp"
+#include "batch_norm_kernels.hpp"
+#include "cudnn.hpp"
+
+namespace skein::inline SKEIN_ABI::ops {
+
+namespace cudnn {
+
+/// Descriptors and workspaces of one call's size; made in microseconds.
+class BatchNorm {
+ public:
+  BatchNorm(long samples, long pixels, int channels, cudnnDataType_t type) : type_(type), samples_(samples), pixels_(pixels), channels_(channels) {
+    const cudnnHandle_t h = handle();
+    check(cudnnSetTensor4dDescriptor(x_.get(), CUDNN_TENSOR_NHWC, type, static_cast<int>(samples), channels, static_cast<int>(pixels), 1),
+          "cudnnSetTensor4dDescriptor", said());
+    check(cudnnSetTensor4dDescriptor(parameters_.get(), CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, 1, channels, 1, 1), "cudnnSetTensor4dDescriptor", said());
+    for (const cudnnBatchNormMode_t mode : {CUDNN_BATCHNORM_SPATIAL_PERSISTENT, CUDNN_BATCHNORM_SPATIAL}) {
+      std::size_t kept = 0;
+      mode_ = mode;
+      const cudnnStatus_t status[] = {
+          cudnnGetBatchNormalizationTrainingExReserveSpaceSize(h, mode, ops, nullptr, x_.get(), &kept),
+          cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(h, mode, ops, x_.get(), x_.get(), x_.get(), parameters_.get(), nullptr, &forward_),
+          cudnnGetBatchNormalizationBackwardExWorkspaceSize(h, mode, ops, x_.get(), x_.get(), x_.get(), nullptr, x_.get(), parameters_.get(), nullptr, &backward_)};
+      found_ = kept == 0;
+      for (const cudnnStatus_t s : status) found_ = found_ && s == CUDNN_STATUS_SUCCESS;
+      if (found_) break;
+    }
+  }
+  bool found() const { return found_; }
+  std::size_t forward_workspace() const { return forward_; }
+  std::size_t backward_workspace() const { return backward_; }
+
+  template <class Value> void forward(const BatchNormCall<Value, float>& f, void* scratch) const {
+    check(cudnnBatchNormalizationForwardTrainingEx(handle(), mode_, ops, one.as(type_), zero.as(type_), x_.get(), f.x, nullptr, nullptr, x_.get(), f.y,
+                                                   parameters_.get(), f.weight, f.bias, f.momentum, f.running_mean, f.running_variance, f.epsilon, f.mean,
+                                                   f.inverse, nullptr, scratch, forward_, nullptr, 0),
+          "cudnnBatchNormalizationForwardTrainingEx", said());
+  }
+  /// dweight and dbias are overwritten.
+  template <class Value> void backward(const BatchNormCall<Value, float>& f, float* dweight, float* dbias, void* scratch) const {
+    check(cudnnBatchNormalizationBackwardEx(handle(), mode_, ops, one.as(type_), zero.as(type_), one.as(type_), zero.as(type_), x_.get(), f.x, nullptr,
+                                            nullptr, x_.get(), f.dy, nullptr, nullptr, x_.get(), f.dx, parameters_.get(), f.weight, nullptr, dweight, dbias,
+                                            f.epsilon, f.mean, f.inverse, nullptr, scratch, backward_, nullptr, 0),
+          "cudnnBatchNormalizationBackwardEx", said());
+  }
+
+ private:
+  static constexpr cudnnBatchNormOps_t ops = CUDNN_BATCHNORM_OPS_BN;
+  struct Said {
+    long samples, pixels;
+    int channels;
+    std::string operator()() const { return "of " + shape({samples, pixels, channels}); }
+  };
+  Said said() const { return {samples_, pixels_, channels_}; }
+
+  cudnnDataType_t type_;
+  long samples_, pixels_;
+  int channels_;
+  TensorDescriptor x_, parameters_;
+  cudnnBatchNormMode_t mode_ = CUDNN_BATCHNORM_SPATIAL;
+  std::size_t forward_ = 0, backward_ = 0;
+  bool found_ = false;
+};
+
+}  // namespace cudnn
+
+template <> struct BatchNormKernels<Cuda> {
+  template <int Channels, long Columns, class Value, class Parameter> static void prepare(const BatchNormCall<Value, Parameter>& f) {
+    if (f.rows() <= 0) return;
+    std::size_t most = Scratch<Parameter>(f.rows(), Columns).total;
+    if constexpr (cudnn_takes<Channels, Columns, Value, Parameter>)
+      if (by_cudnn<Channels>(f)) {
+        const cudnn::BatchNorm own(f.samples, f.pixels, Channels, cudnn::type_of<Value>);
+        most = std::max({most, own.forward_workspace(), aligned(2 * Channels * sizeof(float)) + own.backward_workspace()});
+      }
+    skein::cuda::workspace().reserve(most);
+  }
+
+  template <int Channels, long Columns, class Value, class Parameter, class Context>
+  static void forward(const BatchNormCall<Value, Parameter>& f, const Context& context) {
+    if constexpr (cudnn_takes<Channels, Columns, Value, Parameter>)
+      if (f.training && !context.statistics_hook && by_cudnn<Channels>(f)) {
+        const cudnn::BatchNorm own(f.samples, f.pixels, Channels, cudnn::type_of<Value>);
+        if (own.found()) return own.forward(f, skein::cuda::workspace().get(own.forward_workspace()));
+      }
+    const Scratch<Parameter> s(f.rows(), Columns);
+    auto* base = static_cast<std::byte*>(skein::cuda::workspace().get(s.total));
+    const auto to = s.coefficients(base, Columns);
+    const kernel::Statistics<Value, Parameter> statistics{f, to, Channels, f.rows()};
+    if (!f.training) {
+      skein::cuda::for_each(Columns, statistics);
+    } else if (context.statistics_hook) {
+      auto* sums = reinterpret_cast<double*>(base + s.sums);
+      column_sums(f.rows(), Columns, base, kernel::Moments<Value>{f.x}, kernel::StoreSums{sums, Channels, Columns, f.rows()});
+      context.reduce_statistics(sums, 2 * Columns + 1);
+      skein::cuda::for_each(Columns, kernel::FromSums<kernel::Statistics<Value, Parameter>>{sums, Columns, statistics});
+    } else {
+      column_sums(f.rows(), Columns, base, kernel::Moments<Value>{f.x}, statistics);
+    }
+    skein::cuda::for_each(f.rows() * Columns, kernel::Normalize<Value, Parameter>{f, to, Channels, Columns});
+  }
+
+  template <int Channels, long Columns, class Value, class Parameter, class Context>
+  static void backward(const BatchNormCall<Value, Parameter>& f, const Context& context) {
+    if constexpr (cudnn_takes<Channels, Columns, Value, Parameter>)
+      if (f.training && !context.statistics_hook && f.dx && by_cudnn<Channels>(f)) {
+        const cudnn::BatchNorm own(f.samples, f.pixels, Channels, cudnn::type_of<Value>);
+        constexpr std::size_t parameters = aligned(2 * Channels * sizeof(float));
+        if (own.found()) {
+          auto* base = static_cast<std::byte*>(skein::cuda::workspace().get(parameters + own.backward_workspace()));
+          auto* dweight = reinterpret_cast<float*>(base);
+          own.backward(f, dweight, dweight + Channels, base + parameters);
+          return skein::cuda::for_each(Channels, kernel::AddParameterGradients<float>{dweight, dweight + Channels, f.dweight, f.dbias});
+        }
+      }
+    const Scratch<Parameter> s(f.rows(), Columns);
+    auto* base = static_cast<std::byte*>(skein::cuda::workspace().get(s.total));
+    const auto to = s.coefficients(base, Columns);
+    const kernel::Products<Value, Parameter> products{f, Channels};
+    kernel::Slopes<Value, Parameter> slopes{f, to, Channels, f.rows(), true, f.dx != nullptr};
+    if (f.training && f.dx && context.statistics_hook) {
+      auto* sums = reinterpret_cast<double*>(base + s.sums);
+      slopes.makes = false;
+      column_sums(f.rows(), Columns, base, products,
+                  kernel::SlopesAndSums<Value, Parameter>{slopes, {sums, Channels, Columns, f.rows()}});
+      context.reduce_statistics(sums, 2 * Columns + 1);
+      slopes.adds = false;
+      slopes.makes = true;
+      skein::cuda::for_each(Columns, kernel::FromSums<kernel::Slopes<Value, Parameter>>{sums, Columns, slopes});
+    } else {
+      column_sums(f.rows(), Columns, base, products, slopes);
+    }
+    if (f.dx) skein::cuda::for_each(f.rows() * Columns, kernel::InputGradient<Value, Parameter>{f, to, Channels, Columns});
+  }
+
+ private:
+  static constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+  /// Images in float and the 16-bit types; flat samples may be padded, and have one pixel.
+  template <int Channels, long Columns, class Value, class Parameter>
+  static constexpr bool cudnn_takes = Channels == Columns && std::is_same_v<Parameter, float>;
+  template <int Channels, class Call> static bool by_cudnn(const Call& f) {
+    return f.rows() > 1 && f.pixels > 1 && !f.rectifies && f.rows() * Channels < (1L << 31);
+  }
+
+  /// Own kernels' scratch memory: blocks of column sums, sums over ranks, coefficients.
+  template <class Parameter> struct Scratch {
+    std::size_t sums, parameters, total;
+    constexpr Scratch(long rows, long columns)
+        : sums(aligned(column_sums_bytes(rows, columns))), parameters(sums + aligned(static_cast<std::size_t>(2 * columns + 1) * sizeof(double))),
+          total(parameters + static_cast<std::size_t>(3 * columns) * sizeof(Parameter)) {}
+    kernel::Coefficients<Parameter> coefficients(std::byte* base, long columns) const {
+      auto* first = reinterpret_cast<Parameter*>(base + parameters);
+      return {first, first + columns, first + 2 * columns};
+    }
+  };
+};
+
+}  // namespace skein::inline SKEIN_ABI::ops

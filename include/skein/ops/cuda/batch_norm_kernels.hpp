@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Own kernels of batch normalisation on the GPU: sums over columns in double, coefficients of a channel, one pass over the batch.
+// What cuDNN does not do: statistics over several ranks, padded rows, a ReLU behind in float, evaluation, doubles.
+#pragma once
+#include <type_traits>
+
+#include "../batch_norm_types.hpp"
+#include "column_sums.hpp"
+
+namespace skein::inline SKEIN_ABI::ops::kernel {
+
+/// Sums of x and x^2.
+template <class Value> struct Moments {
+  const Value* x;
+  constexpr void operator()(long i, long, TwoSums& sums) const {
+    const double v = static_cast<double>(x[i]);
+    sums.first += v;
+    sums.second += v * v;
+  }
+};
+
+/// Sums of dy and dy (x - mean), of what a ReLU let pass.
+template <class Value, class Parameter> struct Products {
+  BatchNormCall<Value, Parameter> f;
+  long channels;
+  constexpr void operator()(long i, long c, TwoSums& sums) const {
+    if (c >= channels || (f.rectifies && !(static_cast<Parameter>(f.y[i]) > 0))) return;
+    const double g = static_cast<double>(f.dy[i]);
+    sums.first += g;
+    sums.second += g * (static_cast<double>(f.x[i]) - static_cast<double>((f.training ? f.mean : f.running_mean)[c]));
+  }
+};
+
+/// The sums as reduce_statistics takes them: firsts, seconds, number of rows. Gaps are zeros.
+struct StoreSums {
+  double* sums;
+  long channels, columns, rows;
+  constexpr void operator()(long c, const TwoSums& s) const {
+    sums[c] = c < channels ? s.first : 0;
+    sums[columns + c] = c < channels ? s.second : 0;
+    if (c == 0) sums[2 * columns] = static_cast<double>(rows);
+  }
+};
+/// finish(c, sums, rows) of what came back.
+template <class Finish> struct FromSums {
+  const double* sums;
+  long columns;
+  Finish finish;
+  constexpr void operator()(long c) const { finish.of(c, {sums[c], sums[columns + c]}, sums[2 * columns]); }
+};
+
+/// Three numbers a column: where a pass over the batch finds them.
+template <class Parameter> struct Coefficients {
+  Parameter *mean, *scale, *shift;
+};
+
+/// The statistics of a batch, the running ones, and y = (x - mean) scale + shift; what rounding took from the mean goes into the shift.
+template <class Value, class Parameter> struct Statistics {
+  BatchNormCall<Value, Parameter> f;
+  Coefficients<Parameter> to;
+  long channels, rows;
+  SKEIN_HOST_DEVICE void operator()(long c, const TwoSums& s) const { of(c, s, static_cast<double>(rows)); }
+  /// A batch's.
+  SKEIN_HOST_DEVICE void of(long c, const TwoSums& s, double rows_of_all) const {
+    if (c >= channels) return gap(c);
+    const double n = rows_of_all > 0 ? rows_of_all : 1, average = s.first / n, square = s.second / n - average * average;
+    const double variance = square <= 0 ? 0 : square, inverse = 1 / sqrt(variance + f.epsilon);         // a NaN stays one
+    set(c, average, inverse);
+    f.mean[c] = static_cast<Parameter>(average);
+    f.inverse[c] = static_cast<Parameter>(inverse);
+    f.running_mean[c] = static_cast<Parameter>((1 - f.momentum) * static_cast<double>(f.running_mean[c]) + f.momentum * average);
+    f.running_variance[c] = static_cast<Parameter>((1 - f.momentum) * static_cast<double>(f.running_variance[c]) +
+                                                   f.momentum * variance * (n > 1 ? n / (n - 1) : 1));
+  }
+  /// The running ones.
+  SKEIN_HOST_DEVICE void operator()(long c) const {
+    if (c >= channels) return gap(c);
+    set(c, static_cast<double>(f.running_mean[c]), 1 / sqrt(static_cast<double>(f.running_variance[c]) + f.epsilon));
+  }
+
+ private:
+  constexpr void gap(long c) const { to.mean[c] = to.scale[c] = to.shift[c] = 0; }
+  constexpr void set(long c, double average, double inverse) const {
+    const double weight = static_cast<double>(f.weight[c]);
+    to.mean[c] = static_cast<Parameter>(average);
+    to.scale[c] = static_cast<Parameter>(inverse * weight);
+    to.shift[c] = static_cast<Parameter>(static_cast<double>(f.bias[c]) + (static_cast<double>(to.mean[c]) - average) * inverse * weight);
+  }
+};
+
+/// y = (x - mean) scale + shift, rectified where asked for; gaps zero.
+template <class Value, class Parameter> struct Normalize {
+  BatchNormCall<Value, Parameter> f;
+  Coefficients<Parameter> of;
+  long channels, columns;
+  constexpr void operator()(long i) const {
+    const long c = i <= 0xffffffffL ? static_cast<long>(static_cast<unsigned>(i) % static_cast<unsigned>(columns)) : i % columns;
+    Parameter y = 0;
+    if (c < channels) {
+      y = (static_cast<Parameter>(f.x[i]) - of.mean[c]) * of.scale[c] + of.shift[c];
+      if (f.rectifies && y < 0) y = 0;              // a NaN stays one
+    }
+    f.y[i] = static_cast<Value>(y);
+  }
+};
+
+/// Gradients of weight and bias, and dx = scale dy + slope (x - mean) + shift.
+template <class Value, class Parameter> struct Slopes {
+  BatchNormCall<Value, Parameter> f;
+  Coefficients<Parameter> to;                       // mean holds the slope here
+  long channels, rows;
+  bool adds, makes;                                 // the gradients; the coefficients
+  SKEIN_HOST_DEVICE void operator()(long c, const TwoSums& s) const { of(c, s, static_cast<double>(rows)); }
+  SKEIN_HOST_DEVICE void of(long c, const TwoSums& s, double rows_of_all) const {
+    if (c >= channels) return gap(c);
+    const double inverse = f.training ? static_cast<double>(f.inverse[c]) : 1 / sqrt(static_cast<double>(f.running_variance[c]) + f.epsilon);
+    if (adds) {
+      f.dweight[c] += static_cast<Parameter>(s.second * inverse);
+      f.dbias[c] += static_cast<Parameter>(s.first);
+    }
+    if (!makes) return;
+    const double n = rows_of_all > 0 ? rows_of_all : 1, scale = inverse * static_cast<double>(f.weight[c]);
+    to.scale[c] = static_cast<Parameter>(scale);
+    to.mean[c] = static_cast<Parameter>(f.training ? -scale * inverse * inverse * s.second / n : 0);    // running statistics do not follow x
+    to.shift[c] = static_cast<Parameter>(f.training ? -scale * s.first / n : 0);
+  }
+
+ private:
+  constexpr void gap(long c) const {
+    if (makes) to.mean[c] = to.scale[c] = to.shift[c] = 0;
+  }
+};
+/// Both of what a rank does with its own sums before they are added up.
+template <class Value, class Parameter> struct SlopesAndSums {
+  Slopes<Value, Parameter> slopes;
+  StoreSums store;
+  SKEIN_HOST_DEVICE void operator()(long c, const TwoSums& s) const {
+    slopes(c, s);
+    store(c, s);
+  }
+};
+
+template <class Value, class Parameter> struct InputGradient {
+  BatchNormCall<Value, Parameter> f;
+  Coefficients<Parameter> of;
+  long channels, columns;
+  constexpr void operator()(long i) const {
+    const long c = i <= 0xffffffffL ? static_cast<long>(static_cast<unsigned>(i) % static_cast<unsigned>(columns)) : i % columns;
+    Parameter d = 0;
+    if (c < channels) {
+      const Parameter g = f.rectifies && !(static_cast<Parameter>(f.y[i]) > 0) ? Parameter(0) : static_cast<Parameter>(f.dy[i]);
+      const Parameter mean = (f.training ? f.mean : f.running_mean)[c];
+      d = of.scale[c] * g + of.mean[c] * (static_cast<Parameter>(f.x[i]) - mean) + of.shift[c];
+    }
+    f.dx[i] = static_cast<Value>(d);
+  }
+};
+
+/// What cuDNN made of the gradients of weight and bias, added to those that were there.
+template <class Parameter> struct AddParameterGradients {
+  const Parameter *weight, *bias;
+  Parameter *dweight, *dbias;
+  constexpr void operator()(long c) const {
+    dweight[c] += weight[c];
+    dbias[c] += bias[c];
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::ops::kernel

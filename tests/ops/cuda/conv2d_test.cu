@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution on Cuda below the layer: 16-bit images, plans, workspaces, capture, refusals. What layers do is in tests/nn/cuda.
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include <skein/core/half.hpp>
+#include <skein/device/cuda/memory.hpp>
+#include <skein/ops/cuda/conv2d.hpp>
+
+namespace sk = skein;
+namespace ops = skein::ops;
+using ops::Conv2dGeometry;
+using sk::Cuda;
+
+namespace {
+
+template <class T> class OnDevice {
+ public:
+  explicit OnDevice(const std::vector<T>& from) : there_(from.size()) { sk::Copy<Cuda, sk::Cpu>::run(there_.data(), from.data(), from.size() * sizeof(T)); }
+  T* data() { return there_.data(); }
+  std::vector<T> read() const {
+    std::vector<T> to(there_.size());
+    sk::Copy<sk::Cpu, Cuda>::run(to.data(), there_.data(), to.size() * sizeof(T));
+    return to;
+  }
+
+ private:
+  sk::Arena<T, Cuda> there_;
+};
+
+/// Eighths in [-1, 1]: exact in every type.
+double eighths(long i, long salt) { return static_cast<double>((i * 7 + salt * 5 + i / 3) % 17 - 8) / 8; }
+template <class T> std::vector<T> values(long n, long salt) {
+  std::vector<T> v;
+  for (long i = 0; i < n; ++i) v.push_back(static_cast<T>(eighths(i, salt)));
+  return v;
+}
+template <class T> std::vector<T> rows(long n, long logical, long pitch, long salt) {
+  std::vector<T> v(static_cast<std::size_t>(n * pitch), T(0));
+  for (long r = 0; r < n; ++r)
+    for (long c = 0; c < logical; ++c) v[static_cast<std::size_t>(r * pitch + c)] = static_cast<T>(eighths(r * logical + c, salt));
+  return v;
+}
+template <class T> double apart(const std::vector<T>& a, const std::vector<double>& b) {
+  REQUIRE(a.size() == b.size());
+  double worst = 0, largest = 1e-30;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double d = std::abs(static_cast<double>(a[i]) - b[i]);
+    worst = std::isnan(d) ? 1e300 : std::max(worst, d);
+    largest = std::max(largest, std::abs(b[i]));
+  }
+  return worst / largest;
+}
+
+/// Images in Value, weights in float; beside plain loops in double.
+template <class Value, class Parameter> void follows(const Conv2dGeometry& g, long batch, bool bias, bool rectifies, double tolerance) {
+  INFO("batch " << batch << (bias ? ", bias" : "") << (rectifies ? ", ReLU" : ""));
+  const long pitch = g.weight_pitch();
+  OnDevice<Value> x(values<Value>(batch * g.in_count(), 1)), dy(values<Value>(batch * g.out_count(), 2)), y(values<Value>(batch * g.out_count(), 9)),
+      dx(values<Value>(batch * g.in_count(), 9)), derived(values<Value>(ops::conv2d_device_derived(g), 9));
+  OnDevice<Parameter> weight(rows<Parameter>(g.weight_rows(), g.filters, pitch, 3)), b(rows<Parameter>(1, g.filters, pitch, 4)),
+      dweight(rows<Parameter>(g.weight_rows(), g.filters, pitch, 5)), db(rows<Parameter>(1, g.filters, pitch, 6));
+  ops::DeviceConv2dCall<Value, Parameter> c{batch, x.data(), weight.data(), bias ? b.data() : nullptr, y.data(), dy.data(), dx.data(), dweight.data(),
+                                            bias ? db.data() : nullptr, derived.data()};
+  c.rectifies = rectifies;
+  using Op = ops::DeviceConv2d<Value, Parameter>;
+  Op::prepare(g, batch, bias, rectifies, c.math);
+  sk::cuda::workspace().seal();                     // from here nothing grows
+  Op::derive(g, c);
+  Op::forward(g, c);
+  Op::backward(g, c);
+  sk::cuda::workspace().seal(false);
+
+  std::vector<double> x2 = values<double>(batch * g.in_count(), 1), dy2 = values<double>(batch * g.out_count(), 2), y2(dy2.size()), dx2(x2.size());
+  std::vector<double> w2 = rows<double>(g.weight_rows(), g.filters, pitch, 3), b2 = rows<double>(1, g.filters, pitch, 4),
+                      dw2 = rows<double>(g.weight_rows(), g.filters, pitch, 5), db2 = rows<double>(1, g.filters, pitch, 6);
+  const ops::Conv2dCall<double> d{batch,      x2.data(),  w2.data(),  bias ? b2.data() : nullptr,  y2.data(),
+                                  dy2.data(), dx2.data(), dw2.data(), bias ? db2.data() : nullptr, nullptr, nullptr};
+  ops::reference::conv2d_forward(g, d);
+  if (rectifies)
+    for (std::size_t i = 0; i < y2.size(); ++i)
+      if (y2[i] <= 0) y2[i] = dy2[i] = 0;
+  ops::reference::conv2d_backward_data(g, d);
+  ops::reference::conv2d_backward_weights(g, d);
+  CHECK(apart(y.read(), y2) <= tolerance);
+  CHECK(apart(dx.read(), dx2) <= tolerance);
+  CHECK(apart(dweight.read(), dw2) <= tolerance);   // gaps too: they stay zero
+  if (bias) CHECK(apart(db.read(), db2) <= tolerance);
+}
+}  // namespace
+
+TEST_CASE("convolution on Cuda in every type, with bias and ReLU, within the prepared workspace", "[cuda]") {
+  for (const Conv2dGeometry& g : {Conv2dGeometry{9, 8, 3, 16, 3, 1, 1}, Conv2dGeometry{7, 6, 8, 5, 3, 2, 0, 1, 1}, Conv2dGeometry{6, 7, 6, 9, 3, 1, 2, 2, 3},
+                                  Conv2dGeometry{5, 4, 7, 33, 1}})
+    for (const bool bias : {false, true})
+      for (const bool rectifies : {false, true}) {
+        follows<float, float>(g, 3, bias, rectifies, 1e-5);
+        follows<double, double>(g, 2, bias, rectifies, 1e-14);
+        follows<sk::bf16, float>(g, 3, bias, rectifies, 5e-3);
+        follows<sk::fp16, float>(g, 1, bias, rectifies, 7e-4);
+      }
+}
+
+TEST_CASE("convolution on Cuda follows other chunks of a batch without a plan made before", "[cuda]") {
+  const Conv2dGeometry g{6, 6, 4, 8, 3, 1, 1};
+  OnDevice<float> x(values<float>(4 * g.in_count(), 1)), y(values<float>(4 * g.out_count(), 9)), weight(rows<float>(g.weight_rows(), 8, 8, 3)),
+      bias(rows<float>(1, 8, 8, 4)), derived(values<float>(ops::conv2d_device_derived(g), 9));
+  ops::DeviceConv2dCall<float, float> c{4, x.data(), weight.data(), bias.data(), y.data()};
+  c.derived = derived.data();
+  using Op = ops::DeviceConv2d<float, float>;
+  Op::derive(g, c);
+  Op::forward(g, c);
+  const auto whole = y.read();
+  OnDevice<float> again(values<float>(4 * g.out_count(), 9));
+  for (long n = 0; n < 4; n += n == 0 ? 1 : 3) {
+    c.batch = n == 0 ? 1 : 3;
+    c.x = x.data() + n * g.in_count();
+    c.y = again.data() + n * g.out_count();
+    Op::forward(g, c);
+  }
+  const std::vector<float> parts = again.read();     // a GPU may take another algorithm for another batch: not the same bits
+  CHECK(apart(parts, {whole.begin(), whole.end()}) < 1e-5);
+}
+
+TEST_CASE("a workspace that was not prepared is refused with its size once the plan is sealed", "[cuda]") {
+  const Conv2dGeometry g{40, 40, 16, 64, 5, 1, 2};
+  OnDevice<float> x(values<float>(2 * g.in_count(), 1)), dy(values<float>(2 * g.out_count(), 2)), y(values<float>(2 * g.out_count(), 2)),
+      weight(rows<float>(g.weight_rows(), 64, g.weight_pitch(), 3)), dweight(rows<float>(g.weight_rows(), 64, g.weight_pitch(), 3)),
+      derived(values<float>(ops::conv2d_device_derived(g), 9));
+  ops::DeviceConv2dCall<float, float> c{2, x.data(), weight.data(), nullptr, y.data(), dy.data(), nullptr, dweight.data()};
+  c.derived = derived.data();
+  c.rectifies = true;
+  sk::cuda::workspace().seal();
+  CHECK_THROWS_WITH((ops::DeviceConv2d<float, float>::backward(g, c)), Catch::Contains("its prepare() must say what it takes"));
+  sk::cuda::workspace().seal(false);
+}
+
+TEST_CASE("what cuDNN refuses is said with the shapes", "[cuda]") {
+  const Conv2dGeometry g{4, 4, 3, 8, 3};
+  CHECK_THROWS_WITH(ops::cudnn::Convolution(g, -2, CUDNN_DATA_FLOAT, ops::cudnn::Math::full),
+                    Catch::Contains("cudnnSetTensor4dDescriptor of -2 x 4 x 4 x 3 to 2 x 2 x 8, kernel 3, stride 1, padding 0") && Catch::Contains("on Cuda 0") &&
+                        Catch::Contains("CUDNN_STATUS_BAD_PARAM"));
+}
+
+TEST_CASE("algorithms are deterministic, plans are kept, and TF32 is asked for", "[cuda]") {
+  const Conv2dGeometry g{8, 8, 8, 8, 3, 1, 1};
+  ops::cudnn::Convolution& full = ops::cudnn::convolution(g, 4, CUDNN_DATA_FLOAT, ops::cudnn::Math::full);
+  CHECK(&ops::cudnn::convolution(g, 4, CUDNN_DATA_FLOAT, ops::cudnn::Math::full) == &full);
+  CHECK(&ops::cudnn::convolution(g, 4, CUDNN_DATA_FLOAT, ops::cudnn::Math::tf32) != &full);
+  CHECK(&ops::cudnn::convolution(g, 3, CUDNN_DATA_FLOAT, ops::cudnn::Math::full) != &full);
+  CHECK((full.has_forward() && full.has_input_gradient() && full.has_filter_gradient()));
+  CHECK(full.fused(true, true) == full.fused(true, true));
+}
