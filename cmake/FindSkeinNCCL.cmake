@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# NCCL, by its header and its library (it has no CMake config): in the CUDA toolkit, the system, or below NCCL_ROOT, which may be
-# the folder nvidia/nccl of a Python environment. Makes skein_nccl::nccl.
+# NCCL, by its header and its library (it has no CMake config): in the CUDA toolkit, the system, below NCCL_ROOT, or in the folder
+# nvidia/nccl of a Python environment, as PyTorch installs it. Makes skein_nccl::nccl.
+skein_python_packages(skein_python_folders)
+list(TRANSFORM skein_python_folders APPEND "/nvidia/nccl" OUTPUT_VARIABLE skein_nccl_python)
 set(skein_nccl_hints "${NCCL_ROOT}" "$ENV{NCCL_ROOT}" "$ENV{NCCL_HOME}" "${CUDAToolkit_LIBRARY_ROOT}" "${CUDAToolkit_TARGET_DIR}")
-find_path(SkeinNCCL_INCLUDE_DIR nccl.h HINTS ${skein_nccl_hints} ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES include)
+find_path(SkeinNCCL_INCLUDE_DIR nccl.h HINTS ${skein_nccl_hints} ${CUDAToolkit_INCLUDE_DIRS} PATHS ${skein_nccl_python}
+          PATH_SUFFIXES include)
 find_library(SkeinNCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${skein_nccl_hints} ${CUDAToolkit_LIBRARY_DIR}
-             PATH_SUFFIXES lib lib64)
+             PATHS ${skein_nccl_python} PATH_SUFFIXES lib lib64)
 mark_as_advanced(SkeinNCCL_INCLUDE_DIR SkeinNCCL_LIBRARY)
 
 set(SkeinNCCL_VERSION "")

@@ -9,5 +9,6 @@ configure_package_config_file(cmake/skeinConfig.cmake.in "${PROJECT_BINARY_DIR}/
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/skeinConfigVersion.cmake"
   COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/skeinConfig.cmake" "${PROJECT_BINARY_DIR}/skeinConfigVersion.cmake"
-  cmake/SkeinThirdParty.cmake cmake/FindSkeinOneDNN.cmake cmake/FindSkeinNCCL.cmake DESTINATION "${skein_package_dir}")
+  cmake/SkeinThirdParty.cmake cmake/FindSkeinOneDNN.cmake cmake/FindSkeinNCCL.cmake
+  cmake/FindSkeinCuDNN.cmake DESTINATION "${skein_package_dir}")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/skein")
