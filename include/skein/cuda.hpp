@@ -22,6 +22,7 @@
 #include "ops/cuda/row_normalize.hpp"
 #include "ops/cuda/row_softmax.hpp"
 #include "ops/cuda/softmax.hpp"
+#include "ops/cuda/spmv.hpp"
 #include "ops/cuda/step_scale.hpp"
 #include "ops/cuda/vector_loss.hpp"
 #include "tensor/cuda/evaluator.hpp"
