@@ -167,6 +167,9 @@ inline cublasComputeType_t compute_type(const Product& p) {
   return p.type == CUDA_R_32F && p.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
+/// Says the status that the library does not do what was asked? Which of the two it is, differs between its versions.
+inline bool refused(cublasStatus_t status) { return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE; }
+
 /// A stored row-major (rows, columns) array as the library sees it.
 inline void describe(Layout& to, cudaDataType_t type, long rows, long columns, long pitch, const Product& p) {
   check(cublasLtMatrixLayoutCreate(&to.raw, type, static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows), pitch),
@@ -208,10 +211,8 @@ SKEIN_NOINLINE inline Plan Library::make(const Product& p) const {
   int found = 0;
   const cublasStatus_t status =
       cublasLtMatmulAlgoGetHeuristic(handle, plan.operation.raw, plan.a.raw, plan.b.raw, plan.d.raw, plan.d.raw, preference.raw, 1, &best, &found);
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && found == 0)) {
-    if (p.epilogue == Epilogue::none) check(CUBLAS_STATUS_NOT_SUPPORTED, "cublasLtMatmulAlgoGetHeuristic", details);
-    return plan;                                    // not with this epilogue: the caller has another way
-  }
+  if (p.epilogue != Epilogue::none && (refused(status) || found == 0)) return plan;          // the caller has another way
+  if (status == CUBLAS_STATUS_SUCCESS && found == 0) check(CUBLAS_STATUS_NOT_SUPPORTED, "cublasLtMatmulAlgoGetHeuristic", details);
   check(status, "cublasLtMatmulAlgoGetHeuristic", details);
   check(best.state, "cublasLtMatmulAlgoGetHeuristic", details);
   plan.algorithm = best.algo;
@@ -243,9 +244,11 @@ inline bool multiply(const Product& p) {
   const bool is_double = p.type == CUDA_R_64F;
   const void* alpha = is_double ? static_cast<const void*>(twice) : single;
   const void* beta = is_double ? static_cast<const void*>(twice + 1) : single + 1;
-  check(cublasLtMatmul(library.handle, plan.operation.raw, alpha, p.b, plan.a.raw, p.a, plan.b.raw, beta, p.d, plan.d.raw, p.d, plan.d.raw, &plan.algorithm,
-                       skein::cuda::workspace().get(plan.workspace), plan.workspace, skein::cuda::stream()),
-        "cublasLtMatmul", [&] { return p.text(); });
+  const cublasStatus_t status =
+      cublasLtMatmul(library.handle, plan.operation.raw, alpha, p.b, plan.a.raw, p.a, plan.b.raw, beta, p.d, plan.d.raw, p.d, plan.d.raw, &plan.algorithm,
+                     skein::cuda::workspace().get(plan.workspace), plan.workspace, skein::cuda::stream());
+  if (p.epilogue != Epilogue::none && detail::refused(status)) return plan.usable = false;
+  check(status, "cublasLtMatmul", [&] { return p.text(); });
   return true;
 }
 
