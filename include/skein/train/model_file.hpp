@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../nn/loss/loss.hpp"
+#include "../optim/loss_scaler.hpp"
 #include "../plan/program.hpp"
 #include "checkpoint.hpp"
 #include "history.hpp"
@@ -57,6 +58,7 @@ template <class Stepper> void save_training(const std::string& path, Stepper& st
   });
   const std::int64_t steps = stepper.steps();
   writer.add_object("steps", steps);
+  if constexpr (Model::scales_loss) writer.add_object("loss_scaler", stepper.loss_scaler());
   writer.add_object("place", place);
   writer.add_object("history", history);
   writer.add_object("callbacks", callbacks);        // bytes: what they are is known to the fit that has them
@@ -73,6 +75,9 @@ template <class Stepper> void load_training(const std::string& path, Stepper& st
   reader.read_object("history", past);
   std::string states;
   reader.read_object("callbacks", states);
+  optim::LossScaler scaler;                         // of a 16-bit training; the weights are the same in any precision
+  if constexpr (requires { stepper.loss_scaler(); }) scaler = stepper.loss_scaler();
+  if (reader.contains("loss_scaler")) reader.read_object("loss_scaler", scaler);
   // First into memory of our own, so that a file of another network changes nothing. Gaps stay zero.
   using Model = std::remove_cvref_t<decltype(stepper.model())>;
   using Scalar = typename Model::Scalar;
@@ -89,6 +94,7 @@ template <class Stepper> void load_training(const std::string& path, Stepper& st
   });
   (void)stepper.model().parameters();
   stepper.set_steps(steps);
+  if constexpr (Model::scales_loss) stepper.loss_scaler() = scaler;
   place = at;
   history = past;
   callbacks = states;

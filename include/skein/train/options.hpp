@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What users set for a training: aggregates without templates, written as {.epochs = 5, .batch = 128, .validate = test}.
 #pragma once
+#include <optional>
 #include <vector>
 
 #include "../core/random.hpp"
@@ -8,6 +9,7 @@
 #include "../data/partition.hpp"
 #include "../data/view.hpp"
 #include "../nn/pass.hpp"
+#include "../optim/loss_scaler.hpp"
 #include "../optim/schedule.hpp"
 #include "callback.hpp"
 #include "metrics/any_metric.hpp"
@@ -34,6 +36,7 @@ struct FitOptions {
   Execution execution = Execution::automatic;
   int threads = 0;                                  ///< workers of this rank; 0: its cores
   data::Prefetch prefetch = data::Prefetch::automatic;
+  std::optional<optim::LossScaling> loss_scaling{}; ///< of a model with 16-bit activations; empty: dynamic for fp16, none for bf16
   bool graph = true;                                ///< a step may become one captured graph, on a device that has such
 };
 

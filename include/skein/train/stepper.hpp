@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "../nn/pass.hpp"
+#include "../ops/cpu/finite.hpp"
+#include "../optim/loss_scaler.hpp"
 #include "../optim/state.hpp"
 #include "../parallel/policy.hpp"
 #include "step_device.hpp"
@@ -66,14 +68,17 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   }
 
   /// One step on this rank's samples of a batch: forward, loss, backward, the policy's exchange, the optimizer. Returns the sums
-  /// over all ranks. Allocates nothing, and waits for no device. Batch: see Pass; in the host's memory, or the device's.
+  /// over all ranks. Allocates nothing, and waits for no device (but where the loss is scaled: whether the step before counts). A step
+  /// whose gradients overflow leaves parameters, state and steps() as they were. Batch: see Pass; in the host's memory, or the
+  /// device's.
   template <class Batch> Sums step(const Batch& given, const StepOptions& options = {}) {
     check_labels(given);
     [[maybe_unused]] const auto here = pass_->memory().enter();
     const auto& batch = device_.stage(given);
     const double nominal = accumulated_ == 0 ? Pass<Model, Loss>::nominal_weight(batch.global_count) : nominal_;
     nominal_ = nominal;
-    const PassCall call{.scale = 1 / nominal, .accumulate = options.accumulate, .key = options.key};
+    settle_scale();
+    const PassCall call{.scale = 1 / nominal, .loss_scale = scaler_.scale(), .accumulate = options.accumulate, .key = options.key};
     const bool exchange = options.update && strand_.exchanges();
     PassHooks hooks;
     if (exchange) {
@@ -105,6 +110,13 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     accumulated_ = options.update ? 0 : accumulated_ + 1;
     if (!options.update) return result(false);
     if constexpr (on_host<Device>) device_.add(sums_);
+    if constexpr (Model::scales_loss) {
+      unsettled_ = scaler_.active();
+      if (on_host<Device> && overflowed_) {         // on all ranks
+        settle_scale();
+        return result(exchange);
+      }
+    }
     (void)model_->parameters();                     // they have changed
     if (strand_.after_step(step_)) (void)model_->parameters();
     return result(exchange);
@@ -145,9 +157,26 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   const Strand& strand() const { return strand_; }
   optim::BoundOptimizer<Optimizer, Scalar, Device>& optimizer() { return optimizer_; }
   const Loss& loss() const { return loss_; }
-  /// Optimizer steps so far.
-  std::int64_t steps() const { return step_; }
+  /// Optimizer steps so far, without those that were skipped. Waits for a device where the loss is scaled.
+  std::int64_t steps() const {
+    settle_scale();
+    return step_;
+  }
   void set_steps(std::int64_t n) { step_ = n; }
+  /// How the loss is scaled: dynamically for fp16, not at all for bf16, as they come. Throws ArgumentError for values that cannot
+  /// scale.
+  void set_loss_scaling(const optim::LossScaling& scaling) requires Model::scales_loss {
+    scaling.check();
+    settle_scale();
+    if (scaling == scaler_.options()) return;
+    scaler_ = optim::LossScaler(scaling);
+    device_.forget();                               // a captured step looks for overflows, or does not
+  }
+  /// The scale as it stands. Waits for a device.
+  optim::LossScaler& loss_scaler() requires Model::scales_loss {
+    settle_scale();
+    return scaler_;
+  }
   /// The gradient norm of the last step that was clipped; 0 before. Waits for a device that has it.
   double gradient_norm() const {
     if constexpr (on_host<Device>) return norm_;
@@ -167,7 +196,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     r.buffers = model.buffers();
     r.operations = Model::program.ops();
     r.stored = Model::sizes.stored;
-    r.fingerprint = plan::Fingerprint{}.add(Model::fingerprint).add(sizeof(Scalar)).add(Model::input::extents).value();
+    plan::Fingerprint f;
+    f.add(Model::fingerprint).add(sizeof(Scalar)).add(Model::input::extents);
+    if (Model::precision::mixed) f.add(skein::detail::scalar_name<typename Model::precision::compute>());
+    r.fingerprint = f.value();
     return r;
   }
 
@@ -196,13 +228,14 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   void settle(bool exchange) {
     pass_->finish();
     if (exchange) strand_.finish_gradients();
-    if constexpr (!on_host<Device>) return;         // the sums stay there
-    if (!exchange) {
-      sums_ = pass_->sums();
-      return;
+    if constexpr (on_host<Device>) {                // else they stay where they are
+      if (!exchange) {
+        sums_ = pass_->sums();
+      } else {
+        const Scalar* sum = tail();
+        sums_ = {static_cast<double>(sum[0]), static_cast<double>(sum[1]), static_cast<double>(sum[2])};
+      }
     }
-    const Scalar* tail = model_->gradient_arena().data + Model::sizes.stored;
-    sums_ = {static_cast<double>(tail[0]), static_cast<double>(tail[1]), static_cast<double>(tail[2])};
   }
 
   /// All that a captured step bakes in.
@@ -234,8 +267,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     call.lr = lr;
     call.gradients = gradients_.data();
     ops::StepScaleCall<Scalar> scale{.nominal = strand_.gradient_factor() * nominal_};
-    if (const optim::ClipNorm norm{static_cast<float>(clip)}; norm.active()) {
-      optimizer_.sum_of_squares(call, 0, Model::sizes.stored, device_.squares());
+    if constexpr (Model::scales_loss) scale.values = pass_->memory().values();
+    if (const optim::ClipNorm norm{static_cast<float>(clip)}; norm.active() || scaler_.active()) {
+      optimizer_.sum_of_squares(call, 0, Model::sizes.stored, device_.squares());      // not finite where a gradient is not
       scale.squares = device_.squares();
       scale.clip_norm = static_cast<double>(norm.max_norm);
     }
@@ -259,6 +293,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
         visit(begin, end);
       }
     };
+    if constexpr (Model::scales_loss) {
+      call.gradient_scale /= scaler_.scale();
+      if (scaler_.active() && overflows(w, call, exchanged, each)) return;
+    }
     if (clip > 0) {
       double sum = 0;
       each([&](long begin, long end) { sum += optimizer_.sum_of_squares(call, begin, end); });
@@ -274,6 +312,36 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     each([&](long begin, long end) { optimizer_.update(parameters, call, begin, end); });
   }
 
+  /// Every worker: is any gradient of the step not finite. After an exchange all ranks see the same gradients, hence the same answer;
+  /// without one they agree.
+  template <class Each> bool overflows(const Worker& w, optim::StepCall<Scalar>& call, bool exchanged, const Each& each) {
+    bool finite = true;
+    each([&](long begin, long end) { finite = finite && ops::cpu::all_finite(call.gradients, call.gradient_count, begin, end); });
+    norms_[static_cast<std::size_t>(w.index)] = finite ? 0 : 1;
+    w.barrier();
+    if (w.index == 0) {
+      double bad[1] = {0};
+      for (double n : norms_) bad[0] += n;
+      if (!exchanged) strand_.reduce(bad);
+      overflowed_ = bad[0] > 0;
+    }
+    w.barrier();
+    return overflowed_;
+  }
+  /// Takes note of whether the last step counts: the scale and the steps follow.
+  void settle_scale() const {
+    if constexpr (Model::scales_loss) {
+      if (!unsettled_) return;
+      unsettled_ = false;
+      if constexpr (!on_host<Device>) overflowed_ = device_.read_scale().skip != 0;
+      if (!scaler_.update(overflowed_)) --step_;
+      overflowed_ = false;
+    }
+  }
+  static constexpr optim::LossScaling usual_scaling() {
+    return std::same_as<typename Model::Activation, fp16> ? optim::LossScaling::dynamic() : optim::LossScaling::none();
+  }
+
   Model* model_;
   Loss loss_;
   optim::BoundOptimizer<Optimizer, Scalar, Device> optimizer_;
@@ -287,7 +355,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   nn::LossSums sums_{};
   double nominal_ = 1, norm_ = 0;
   long accumulated_ = 0;
-  std::int64_t step_ = 0;
+  mutable std::int64_t step_ = 0;
+  mutable optim::LossScaler scaler_{usual_scaling()};
+  mutable bool overflowed_ = false, unsettled_ = false;              // of the last step; has scaler_ not heard of it yet
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

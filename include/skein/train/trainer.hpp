@@ -43,6 +43,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     train::check_data<Model, Loss>(train, "training");
     if (options.epochs < 0) throw ArgumentError("fit: .epochs is negative");
     if (options.accumulate < 1) throw ArgumentError("fit: .accumulate must be at least 1 batch a step");
+    if (options.loss_scaling) {
+      if constexpr (Model::scales_loss) stepper_.set_loss_scaling(*options.loss_scaling);
+      else throw ArgumentError("fit: .loss_scaling is for models whose activations are stored in 16 bits, as those of precision::fp16: leave it out");
+    }
     seed_ = options.seed.value != 0 ? options.seed : stepper_.model().seed();
     data::Loader<Scalar> loader(train, loader_options(train, options));
     std::unique_ptr<data::Loader<Scalar>> validation;
