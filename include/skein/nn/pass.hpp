@@ -213,10 +213,13 @@ template <class Model, class Loss> class Pass {
 
   /// Sums of loss, weight and hits of this rank's last call (or accumulated calls). Waits for a device that has them.
   nn::LossSums sums() const {
-    nn::LossSums all;
-    if constexpr (!on_host<Device>) return memory_.read_sums();
-    for (int w = 0; w < workers_->size(); ++w) all += states_[static_cast<std::size_t>(w)].sums;
-    return all;
+    if constexpr (on_host<Device>) {
+      nn::LossSums all;
+      for (int w = 0; w < workers_->size(); ++w) all += states_[static_cast<std::size_t>(w)].sums;
+      return all;
+    } else {
+      return memory_.read_sums();
+    }
   }
 
   /// Whatever layers want to have before step 1 for a batch of this size (primitives); call once for each size to come.
@@ -470,19 +473,23 @@ template <class Model, class Loss> class Pass {
     }
   }
   void write_tail() {
-    if constexpr (!on_host<Device>) return ops::write_sums<Device>(memory_.sums(), gradients(0) + sizes.stored);
-    const nn::LossSums all = sums();
     Scalar* tail = gradients(0) + sizes.stored;
-    tail[0] = static_cast<Scalar>(all.loss);
-    tail[1] = static_cast<Scalar>(all.weight);
-    tail[2] = static_cast<Scalar>(all.correct);
+    if constexpr (on_host<Device>) {
+      const nn::LossSums all = sums();
+      tail[0] = static_cast<Scalar>(all.loss);
+      tail[1] = static_cast<Scalar>(all.weight);
+      tail[2] = static_cast<Scalar>(all.correct);
+    } else {
+      ops::write_sums<Device>(memory_.sums(), tail);
+    }
   }
   void add_partials(long begin, long end) {
-    if constexpr (!on_host<Device>) return;         // one worker
-    Scalar* to = gradients(0);
-    for (int w = 1; w < workers_->size(); ++w) {
-      const Scalar* from = gradients(w);
-      for (long i = begin; i < end; ++i) to[i] += from[i];
+    if constexpr (on_host<Device>) {                // a device has one worker
+      Scalar* to = gradients(0);
+      for (int w = 1; w < workers_->size(); ++w) {
+        const Scalar* from = gradients(w);
+        for (long i = begin; i < end; ++i) to[i] += from[i];
+      }
     }
   }
 

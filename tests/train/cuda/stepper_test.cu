@@ -17,7 +17,9 @@ namespace {
 using Mlp = nn::Sequential<nn::Linear<24>, nn::Relu, nn::Linear<17>, nn::Tanh, nn::Linear<5>>;
 using In = sk::Shape<13>;
 using WithDropout = nn::Sequential<nn::Linear<32>, nn::Relu, nn::Dropout<sk::Rate<1, 4>>, nn::LayerNorm<>, nn::Linear<5>>;
+}  // namespace
 
+namespace stepper_test {
 /// A layer of the user's that waits for its device: no step with it can be captured.
 struct Waits {
   static constexpr sk::LayerInfo describe(sk::Extents in) { return {.output = in}; }
@@ -29,7 +31,7 @@ struct Waits {
     if (f.dx) sk::ops::copy<typename Frame::Device>(f.dx, f.dy, f.batch * sk::sample_pitch(I::extents));
   }
 };
-}  // namespace
+}  // namespace stepper_test
 
 TEST_CASE("steps on a GPU are those of the Cpu, launched and replayed", "[train][cuda]") {
   twins::agree<Mlp, In>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f, .momentum = 0.9});
@@ -63,7 +65,7 @@ TEST_CASE("a step runs on the model's GPU, whichever is current", "[train][cuda]
 }
 
 TEST_CASE("a step that cannot be captured goes on kernel by kernel, and says why", "[train][cuda]") {
-  using Net = nn::Sequential<nn::Linear<8>, Waits, nn::Linear<5>>;
+  using Net = nn::Sequential<nn::Linear<8>, stepper_test::Waits, nn::Linear<5>>;
   const auto here = twins::run<Net, In, double, sk::Cpu>(nn::Mse{}, optim::Sgd{.lr = 0.1f}, {});
   const auto there = twins::run<Net, In, double, sk::Cuda>(nn::Mse{}, optim::Sgd{.lr = 0.1f}, {});
   CHECK(twins::apart(here.losses, there.losses) < 1e-12);
