@@ -90,6 +90,11 @@ if(SKEIN_HAS_cuda AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT SKEIN_SANITIZ
     endif()
     set(CMAKE_CUDA_FLAGS_RELEASE "-DNDEBUG" CACHE STRING "Flags of nvcc in Release builds")    # each target says its -O
     enable_language(CUDA)
+    add_custom_target(skein_cuda_programs)                   # what scripts/test --cuda builds
+    add_executable(skein_on_gpu "${PROJECT_SOURCE_DIR}/tests/support/on_gpu.cpp")    # starts a program where there is a GPU
+    target_link_libraries(skein_on_gpu PRIVATE CUDA::cudart)
+    target_compile_features(skein_on_gpu PRIVATE cxx_std_20)
+    add_dependencies(skein_cuda_programs skein_on_gpu)
   endif()
 endif()
 
@@ -130,16 +135,6 @@ function(skein_on_host_sources result)
     list(APPEND made "${wrapper}")
   endforeach()
   set(${result} "${made}" PARENT_SCOPE)
-endfunction()
-
-# skein_on_gpu(<result>): the start of a command that is run where there is a GPU, and skipped (77) where there is none.
-function(skein_on_gpu result)
-  if(NOT TARGET skein_on_gpu)
-    add_executable(skein_on_gpu "${PROJECT_SOURCE_DIR}/tests/support/on_gpu.cpp")
-    target_link_libraries(skein_on_gpu PRIVATE CUDA::cudart)
-    target_compile_features(skein_on_gpu PRIVATE cxx_std_20)
-  endif()
-  set(${result} $<TARGET_FILE:skein_on_gpu> PARENT_SCOPE)
 endfunction()
 
 # skein_mpirun(<result> <ranks>): the command that starts that many ranks on this machine, however few cores it has.
@@ -206,12 +201,12 @@ function(skein_add_cuda_example prefix folder source result)
     skein_private_cuda(${target} -O2)
     skein_link_what_it_includes(${target} absent "${source}")
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${folder}/cuda")
+    add_dependencies(skein_cuda_programs ${target})
     if(SKEIN_TESTS)
-      skein_on_gpu(start)
-      skein_test_program(${target} ${prefix}.${name}.cuda "gpu" "${start}" "${source}")
+      skein_test_program(${target} ${prefix}.${name}.cuda gpu "$<TARGET_FILE:skein_on_gpu>" "${source}")
     endif()
   endif()
-  if(SKEIN_TESTS)
+  if(SKEIN_TESTS AND NOT SKEIN_CUDA_ONLY)
     set(target ${prefix}_${name}_on_host)
     skein_on_host_sources(wrapper "${source}")
     add_executable(${target} ${wrapper})

@@ -51,18 +51,32 @@ function(skein_python_packages result)
   set(${result} "${folders}" PARENT_SCOPE)
 endfunction()
 
+# skein_take_from_vendor(<target> <header> <definitions>...): an interface target of headers below SKEIN_VENDOR, where scripts/vendor has
+# put them; for what is not installed here.
+function(skein_take_from_vendor target header)
+  if(TARGET ${target} OR "${SKEIN_VENDOR}" STREQUAL "" OR NOT EXISTS "${SKEIN_VENDOR}/include/${header}")
+    return()
+  endif()
+  add_library(${target} INTERFACE IMPORTED GLOBAL)
+  target_include_directories(${target} SYSTEM INTERFACE "${SKEIN_VENDOR}/include")
+  target_compile_definitions(${target} INTERFACE ${ARGN})
+  message(STATUS "${header} from ${SKEIN_VENDOR}")
+endfunction()
+
 # skein_link_core(<target>): threads and fmt, which the core needs; xsimd, oneDNN, zlib and JSON, which it takes where they are.
 function(skein_link_core target)
   set(THREADS_PREFER_PTHREAD_FLAG ON)
   find_package(Threads REQUIRED)
   find_package(fmt 9 QUIET)
+  skein_take_from_vendor(fmt::fmt fmt/format.h FMT_HEADER_ONLY=1)
   if(NOT TARGET fmt::fmt)
-    message(FATAL_ERROR "skein needs fmt 9 or newer: apt install libfmt-dev (or set fmt_ROOT to where it is)")
+    message(FATAL_ERROR "skein needs fmt 9 or newer: apt install libfmt-dev (or set fmt_ROOT to where it is, or carry the folder of scripts/vendor along)")
   endif()
   target_link_libraries(${target} INTERFACE Threads::Threads fmt::fmt)
   skein_found(fmt "${fmt_VERSION}")
 
   find_package(xsimd 8 QUIET)
+  skein_take_from_vendor(xsimd xsimd/xsimd.hpp)
   if(TARGET xsimd)
     # Its headers only: the target of Debian's package links xtl, which it does not look for and skein does not use.
     get_target_property(folders xsimd INTERFACE_INCLUDE_DIRECTORIES)
@@ -97,6 +111,7 @@ function(skein_link_core target)
   endif()
 
   find_package(nlohmann_json 3 QUIET)
+  skein_take_from_vendor(nlohmann_json::nlohmann_json nlohmann/json.hpp)
   if(TARGET nlohmann_json::nlohmann_json)
     target_link_libraries(${target} INTERFACE nlohmann_json::nlohmann_json)
     target_compile_definitions(${target} INTERFACE SKEIN_WITH_JSON=1)

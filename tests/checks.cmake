@@ -85,6 +85,33 @@ foreach(header IN LISTS headers)
   endforeach()
 endforeach()
 
+# ---- every header of the device on its own, by nvcc (its device side; what is beside the houses the whole way)
+if(SKEIN_HAS_cuda AND SKEIN_CHECK_NVCC)
+  add_library(skein_cuda_flags OBJECT EXCLUDE_FROM_ALL support/main.cpp)
+  target_link_libraries(skein_cuda_flags PRIVATE skein::cuda)
+  if(SKEIN_HAS_nccl)
+    target_link_libraries(skein_cuda_flags PRIVATE skein::nccl)
+  endif()
+  set(cuda_flags_file "${PROJECT_BINARY_DIR}/flags_cuda.rsp")
+  set(folders "$<REMOVE_DUPLICATES:$<FILTER:$<TARGET_PROPERTY:skein_cuda_flags,INCLUDE_DIRECTORIES>,EXCLUDE,^(/usr/include)?$>>")
+  set(definitions "$<REMOVE_DUPLICATES:$<TARGET_PROPERTY:skein_cuda_flags,COMPILE_DEFINITIONS>>")
+  file(GENERATE OUTPUT "${cuda_flags_file}" CONTENT
+       "-diag-suppress=1675,2189,554\n-I$<JOIN:${folders},\n-I>\n$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},\n-D>\n>" TARGET skein_cuda_flags)
+  foreach(header IN LISTS headers)
+    if(NOT header MATCHES "/cuda/|/nccl/|skein/cuda.hpp|skein/nccl.hpp")
+      continue()
+    endif()
+    skein_cuda_absent(absent "${PROJECT_SOURCE_DIR}/include/${header}")
+    if(absent)
+      continue()
+    endif()
+    add_test(NAME "header.nvcc.${header}"
+             COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/support/compile.py" --flags "${cuda_flags_file}"
+                     --compiler ${SKEIN_CHECK_NVCC} --header ${header})
+    set_tests_properties("header.nvcc.${header}" PROPERTIES LABELS "compile;cuda" TIMEOUT 300)
+  endforeach()
+endif()
+
 # ---- every example and fuzz target, with the compiler that does not build it
 file(GLOB examples CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
      "${PROJECT_SOURCE_DIR}/examples/*.cpp" "${PROJECT_SOURCE_DIR}/examples/experiments/*.cpp" "fuzz/*.cpp")

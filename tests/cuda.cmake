@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+# The tests of the second device. The .cu files below tests/<house>/cuda/ are one program of nvcc, test_cuda, which skips with a count
+# where there is no GPU, and one of the host's compiler, test_on_host, on the pretend runtime (support/pretend), which runs everywhere.
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS *_test.cu)
+list(APPEND registered ${sources})
+if(NOT SKEIN_HAS_cuda)
+  return()
+endif()
+
+set(on_host "")
+set(left_out "")
+foreach(source IN LISTS sources)
+  skein_cuda_absent(absent "${source}")
+  if(absent)
+    list(APPEND left_out "${source}")
+  else()
+    list(APPEND on_host "${source}")
+  endif()
+endforeach()
+set(on_gpu ${on_host})
+list(FILTER on_gpu EXCLUDE REGEX "/support/pretend/")
+if(left_out)
+  list(LENGTH left_out count)
+  skein_report("${count} of the CUDA tests" FALSE "they need NCCL or cuDNN")
+endif()
+
+if(SKEIN_OWN_CUDA)
+  add_executable(test_cuda ${on_gpu} support/cuda_main.cpp)
+  skein_private_cuda(test_cuda -O1)
+  target_link_libraries(test_cuda PRIVATE Catch2::Catch2)
+  target_include_directories(test_cuda PRIVATE "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/tests/support")
+  add_test(NAME cuda COMMAND test_cuda)
+  set_tests_properties(cuda PROPERTIES LABELS gpu TIMEOUT 1800 SKIP_RETURN_CODE 77 ENVIRONMENT "SKEIN_DATA=${SKEIN_DATA_DIR}")
+  add_dependencies(skein_cuda_programs test_cuda)
+endif()
+if(SKEIN_CUDA_ONLY)
+  return()
+endif()
+
+find_package(OpenMP QUIET COMPONENTS CXX)
+skein_add_test_main(skein_test_on_host_main support/main.cpp)
+target_link_libraries(skein_test_on_host_main PUBLIC skein_on_host)
+if(TARGET OpenMP::OpenMP_CXX)                                  # Thrust's OpenMP system runs kernels in tensor/cuda
+  target_link_libraries(skein_test_on_host_main PUBLIC OpenMP::OpenMP_CXX)
+endif()
+skein_on_host_sources(wrappers ${on_host})
+skein_add_test_binary(test_on_host skein_test_on_host_main ${wrappers})
+target_link_libraries(test_on_host PRIVATE skein_on_host)
+set(target test_on_host)
+set(house on_host)
+set(labels "unit;cuda")
+configure_file(support/discover.cmake.in ${target}_discover.cmake.in @ONLY)
+file(GENERATE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${target}_discover.cmake"
+     INPUT "${CMAKE_CURRENT_BINARY_DIR}/${target}_discover.cmake.in")
+set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${CMAKE_CURRENT_BINARY_DIR}/${target}_discover.cmake")
+add_test(NAME on_host.asynchronous COMMAND test_on_host)       # all in one process, each stream on its own thread, and late
+set_tests_properties(on_host.asynchronous PROPERTIES LABELS "unit;cuda" TIMEOUT 900 PROCESSORS 2
+  ENVIRONMENT "SKEIN_PRETEND_STREAMS=async;SKEIN_DATA=${SKEIN_DATA_DIR}")
