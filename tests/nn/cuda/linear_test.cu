@@ -46,7 +46,6 @@ template <int In, class L, class A> void composites() {
   for (long batch : {0L, 1L, 7L, 129L})
     for (bool accumulate : {false, true}) both<L, A, sk::Shape<In>, float>({.batch = batch, .accumulate = accumulate});
   both<L, A, sk::Shape<In>, float>({.batch = 7, .wants_dx = false});
-  both<L, A, sk::Shape<In>, double>({.batch = 5, .accumulate = true});
 }
 
 }  // namespace
@@ -63,6 +62,7 @@ TEMPLATE_TEST_CASE("Linear on Cuda agrees with the Cpu", "[linear]", float, doub
 }
 TEST_CASE("Linear with an activation on Cuda agrees with the Cpu", "[linear]") {
   composites<17, nn::Linear<10>, nn::Relu>();
+  both<nn::Linear<10>, nn::Relu, sk::Shape<17>, double>({.batch = 5, .accumulate = true});
   composites<1, nn::Linear<80>, nn::Relu>();
   composites<40, nn::Linear<1>, nn::Sigmoid>();
   composites<2, nn::Linear<3, sk::NoBias>, nn::Tanh>();
@@ -176,7 +176,6 @@ TEMPLATE_TEST_CASE("Linear on Cuda: samples of 16 bits, float gradients", "[line
   using Line = nn::Linear<10>;
   in_half<Line, nn::Bare<Line>, TestType>(9);
   in_half<nn::LinearActivation<Line, nn::Relu>, nn::Bare<nn::LinearActivation<Line, nn::Relu>>, TestType>(9);
-  in_half<nn::LinearActivation<Line, nn::Tanh>, nn::Bare<nn::LinearActivation<Line, nn::Tanh>>, TestType>(9);
   STATIC_REQUIRE(nn::computes_in<nn::LinearGelu<Line, TanhGelu>, sk::Cuda, TestType>);
 }
 

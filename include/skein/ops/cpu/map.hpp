@@ -20,8 +20,7 @@ SKEIN_ALWAYS_INLINE void each_value(Function f, long n, Scalar* out, Arrays... a
 #pragma GCC unroll 2
     for (; i + lanes <= n; i += lanes) f(V::load_unaligned(arrays + i)...).store_unaligned(out + i);
     if (i < n) skein::detail::store_part(out + i, f(skein::detail::load_part(arrays + i, n - i)...), n - i);
-    return;
-  }
+  } else
 #endif
   for (; i < n; ++i) out[i] = f(arrays[i]...);
 }
