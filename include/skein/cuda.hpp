@@ -31,3 +31,4 @@
 #include "train/cuda/step_device.hpp"
 #include "ops/cuda/optimizer.hpp"
 #include "nn/cuda/layer_norm.hpp"
+#include "ops/cuda/transpose.hpp"
