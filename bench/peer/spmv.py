@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's product of a sparse CSR matrix (float values) with a vector. "run N": answers seconds of wall and processor time. "check":
+the largest difference from ours, over the largest value."""
+import argparse
+import os
+import sys
+import time
+import warnings
+
+import torch
+
+import network
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--folder", required=True)
+parser.add_argument("--rows", type=int, required=True)
+parser.add_argument("--int32", action="store_true")
+parser.add_argument("--dense", action="store_true")
+o = parser.parse_args()
+torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+torch.set_grad_enabled(False)
+warnings.filterwarnings("ignore")
+
+offsets, indices = (network.read(os.path.join(o.folder, name), "int32") for name in ("offsets", "indices"))
+x, expected = (network.read(os.path.join(o.folder, name), "float32") for name in ("x", "expected"))
+if not o.int32:
+    offsets, indices = offsets.to(torch.int64), indices.to(torch.int64)
+matrix = torch.sparse_csr_tensor(offsets, indices, torch.ones(indices.numel()), size=(o.rows, x.numel()))
+if o.dense:
+    matrix = matrix.to_dense()
+
+
+def call():
+    return matrix @ x
+
+
+def run(n):
+    call()
+    wall, cpu = time.perf_counter(), time.process_time()
+    for _ in range(n):
+        call()
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+call()
+print("ready", flush=True)
+for line in sys.stdin:
+    what, *values = line.split()
+    answer = run(int(values[0])) if what == "run" else [((call() - expected).abs().max() / expected.abs().max()).item()]
+    print(*(repr(a) for a in answer), flush=True)
