@@ -80,9 +80,11 @@ struct Plan {
   int ordinal = 0;
 };
 
-template <class Net, class Input, class Scalar, class Device, class Loss, class Optimizer>
-Trace<Scalar> run(const Loss& loss, const Optimizer& optimizer, const Plan& plan, Device where = {}) {
-  using Model = sk::Model<Net, Input, Device, Scalar>;
+/// Precision: a scalar, or a Precision.
+template <class Net, class Input, class Precision, class Device, class Loss, class Optimizer>
+auto run(const Loss& loss, const Optimizer& optimizer, const Plan& plan, Device where = {}) {
+  using Model = sk::Model<Net, Input, Device, Precision>;
+  using Scalar = typename Model::Scalar;
   Model model{sk::Seed{3}, where};
   const Data<Model, Loss> data(5 * plan.batch);
   sk::train::Stepper stepper{model, loss, optimizer, sk::parallel::Alone{}};
