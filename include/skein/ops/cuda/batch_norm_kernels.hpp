@@ -2,6 +2,7 @@
 // Own kernels of batch normalisation on the GPU: sums over columns in double, coefficients of a channel, one pass over the batch.
 // What cuDNN does not do: statistics over several ranks, padded rows, a ReLU behind in float, evaluation, doubles.
 #pragma once
+#include <cmath>
 #include <type_traits>
 
 #include "../batch_norm_types.hpp"
@@ -64,7 +65,7 @@ template <class Value, class Parameter> struct Statistics {
   SKEIN_HOST_DEVICE void of(long c, const TwoSums& s, double rows_of_all) const {
     if (c >= channels) return gap(c);
     const double n = rows_of_all > 0 ? rows_of_all : 1, average = s.first / n, square = s.second / n - average * average;
-    const double variance = square <= 0 ? 0 : square, inverse = 1 / sqrt(variance + f.epsilon);         // a NaN stays one
+    const double variance = square <= 0 ? 0 : square, inverse = 1 / std::sqrt(variance + f.epsilon);         // a NaN stays one
     set(c, average, inverse);
     f.mean[c] = static_cast<Parameter>(average);
     f.inverse[c] = static_cast<Parameter>(inverse);
@@ -75,7 +76,7 @@ template <class Value, class Parameter> struct Statistics {
   /// The running ones.
   SKEIN_HOST_DEVICE void operator()(long c) const {
     if (c >= channels) return gap(c);
-    set(c, static_cast<double>(f.running_mean[c]), 1 / sqrt(static_cast<double>(f.running_variance[c]) + f.epsilon));
+    set(c, static_cast<double>(f.running_mean[c]), 1 / std::sqrt(static_cast<double>(f.running_variance[c]) + f.epsilon));
   }
 
  private:
@@ -113,7 +114,7 @@ template <class Value, class Parameter> struct Slopes {
   SKEIN_HOST_DEVICE void operator()(long c, const TwoSums& s) const { of(c, s, static_cast<double>(rows)); }
   SKEIN_HOST_DEVICE void of(long c, const TwoSums& s, double rows_of_all) const {
     if (c >= channels) return gap(c);
-    const double inverse = f.training ? static_cast<double>(f.inverse[c]) : 1 / sqrt(static_cast<double>(f.running_variance[c]) + f.epsilon);
+    const double inverse = f.training ? static_cast<double>(f.inverse[c]) : 1 / std::sqrt(static_cast<double>(f.running_variance[c]) + f.epsilon);
     if (adds) {
       f.dweight[c] += static_cast<Parameter>(s.second * inverse);
       f.dbias[c] += static_cast<Parameter>(s.first);
