@@ -43,6 +43,12 @@ template <class T> struct OnDevice {
   }
 };
 
+struct Scale {
+  float* x;
+  float by;
+  SKEIN_HOST_DEVICE void operator()(long i) const { x[i] *= by; }
+};
+
 /// Values whose sums are exact in any order, so that NCCL's order does not matter.
 template <class T> std::vector<T> values(int rank, std::size_t n) {
   std::vector<T> v(n);
@@ -69,16 +75,16 @@ template <class T> bool near(const std::vector<T>& a, const std::vector<T>& b) {
 template <class T, class Op> void reductions(sk::NcclComm& world, std::size_t n, Op op) {
   const int ranks = world.size(), me = world.rank();
   const std::string at = " of " + std::to_string(n) + " values of " + std::to_string(sizeof(T)) + " bytes on " + std::to_string(ranks) + " ranks";
-  OnDevice<T> data(values<T>(me, n), world.device());
+  OnDevice<T> data(values<T>(me, n), world.where());
   world.all_reduce(data.span(), op);
   require(near(data.get(), reduced<T>(ranks, n, op)), "all_reduce" + at);
   for (int root = 0; root < ranks; ++root) {
-    OnDevice<T> mine(values<T>(me, n), world.device());
+    OnDevice<T> mine(values<T>(me, n), world.where());
     world.reduce(mine.span(), op, root);
     require(near(mine.get(), me == root ? reduced<T>(ranks, n, op) : values<T>(me, n)), "reduce" + at);
   }
   const std::size_t whole = n * static_cast<std::size_t>(ranks);
-  OnDevice<T> send(values<T>(me, whole), world.device()), part(std::vector<T>(n), world.device());
+  OnDevice<T> send(values<T>(me, whole), world.where()), part(std::vector<T>(n), world.where());
   world.reduce_scatter(send.span(), part.span(), op);
   const std::vector<T> all = reduced<T>(ranks, whole, op);
   const auto from = all.begin() + static_cast<long>(n) * me;
@@ -90,7 +96,7 @@ template <class T, class Op> void reductions(sk::NcclComm& world, std::size_t n,
     counts.push_back(r % 3 == 1 ? 0 : n + static_cast<std::size_t>(r));
     sum += counts.back();
   }
-  OnDevice<T> uneven(values<T>(me, sum), world.device()), own(std::vector<T>(counts[static_cast<std::size_t>(me)]), world.device());
+  OnDevice<T> uneven(values<T>(me, sum), world.where()), own(std::vector<T>(counts[static_cast<std::size_t>(me)]), world.where());
   world.reduce_scatter_v(uneven.span(), counts, own.span(), op);
   const std::vector<T> wanted = reduced<T>(ranks, sum, op);
   require(near(own.get(), std::vector<T>(wanted.begin() + static_cast<long>(before), wanted.begin() + static_cast<long>(before + counts[static_cast<std::size_t>(me)]))),
@@ -101,14 +107,14 @@ template <class T> void movements(sk::NcclComm& world, std::size_t n) {
   const int ranks = world.size(), me = world.rank();
   const std::string at = " of " + std::to_string(n) + " values on " + std::to_string(ranks) + " ranks";
   for (int root = 0; root < ranks; ++root) {
-    OnDevice<T> data(values<T>(me, n), world.device());
+    OnDevice<T> data(values<T>(me, n), world.where());
     world.broadcast(data.span(), root);
     require(data.get() == values<T>(root, n), "broadcast" + at);
   }
   std::vector<T> wanted;
   for (int r = 0; r < ranks; ++r)
     for (const T x : values<T>(r, n)) wanted.push_back(x);
-  OnDevice<T> mine(values<T>(me, n), world.device()), all(std::vector<T>(wanted.size()), world.device());
+  OnDevice<T> mine(values<T>(me, n), world.where()), all(std::vector<T>(wanted.size()), world.where());
   world.all_gather(mine.span(), all.span());
   require(all.get() == wanted, "all_gather" + at);
 
@@ -118,7 +124,7 @@ template <class T> void movements(sk::NcclComm& world, std::size_t n) {
     counts.push_back(r % 3 == 1 ? 0 : n + static_cast<std::size_t>(r));
     for (const T x : values<T>(r, counts.back())) wanted.push_back(x);
   }
-  OnDevice<T> piece(values<T>(me, counts[static_cast<std::size_t>(me)]), world.device()), joined(std::vector<T>(wanted.size()), world.device());
+  OnDevice<T> piece(values<T>(me, counts[static_cast<std::size_t>(me)]), world.where()), joined(std::vector<T>(wanted.size()), world.where());
   world.all_gather_v(piece.span(), counts, joined.span());
   require(joined.get() == wanted, "all_gather_v" + at);
 
@@ -128,12 +134,12 @@ template <class T> void movements(sk::NcclComm& world, std::size_t n) {
     for (const T x : values<T>(me * 100 + r, n)) send.push_back(x);
     for (const T x : values<T>(r * 100 + me, n)) wanted.push_back(x);
   }
-  OnDevice<T> out(send, world.device()), in(std::vector<T>(send.size()), world.device());
+  OnDevice<T> out(send, world.where()), in(std::vector<T>(send.size()), world.where());
   world.all_to_all(out.span(), in.span());
   require(in.get() == wanted, "all_to_all" + at);
 
   const int to = (me + 1) % ranks, from = (me + ranks - 1) % ranks;
-  OnDevice<T> token(values<T>(me, n), world.device()), came(std::vector<T>(n), world.device());
+  OnDevice<T> token(values<T>(me, n), world.where()), came(std::vector<T>(n), world.where());
   {
     auto group = world.group();                     // messages that cross
     auto sent = world.isend(token.span(), to);
@@ -198,30 +204,32 @@ TEST_CASE("every collective of NcclComm equals its serial twin") {
   const bool blocking = GENERATE(false, true);
   sk::NcclOptions options = within(60);
   options.blocking = blocking;
-  CHECK(thrown(devices, [&](sk::NcclComm& world) {
-    require(world.size() == devices && world.device().ordinal == world.rank() && world.node_size() == devices && world.one_process(), "place");
+  const std::string said = thrown(devices, [&](sk::NcclComm& world) {
+    require(world.size() == devices && world.where().ordinal == world.rank() && world.node_size() == devices && world.one_process(), "place");
     everything(world);
-  }, options).empty());
+  }, options);
+  CHECK(said.empty());
 }
 
 TEST_CASE("chosen devices, and devices that are not there") {
   if (!has(3)) return;
   std::atomic<int> sum{0};
   sk::spawn(sk::LocalDevices{2, 0}, [&](sk::NcclComm& world) {
-    sum += world.device().ordinal * (world.rank() + 1);
-    require(sk::cuda::current_device() == world.device(), "the rank's thread works on its device");
+    sum += world.where().ordinal * (world.rank() + 1);
+    require(sk::cuda::current_device() == world.where(), "the rank's thread works on its device");
   });
   CHECK(sum == 2);
-  CHECK_THROWS_AS(sk::spawn(sk::LocalDevices{99}, [](sk::NcclComm&) {}), sk::ArgumentError);
+  const auto nothing = [](sk::NcclComm&) {};
+  CHECK_THROWS_AS(sk::spawn(sk::LocalDevices{99}, nothing), sk::ArgumentError);
 }
 
 TEST_CASE("several calls are in flight beside the caller's stream, which waits where it is told to") {
   if (!has(2)) return;
-  CHECK(thrown(2, [](sk::NcclComm& world) {
+  const std::string said = thrown(2, [](sk::NcclComm& world) {
     std::vector<OnDevice<float>> buckets;
-    for (int i = 0; i < 5; ++i) buckets.emplace_back(values<float>(world.rank(), 500), world.device());
+    for (int i = 0; i < 5; ++i) buckets.emplace_back(values<float>(world.rank(), 500), world.where());
     for (int round = 0; round < 40; ++round) {      // more calls than the ring holds
-      std::vector<decltype(world.start_all_reduce(buckets[0].span()))> flying;
+      std::vector<sk::Request<sk::comm::NcclEngine>> flying;
       for (auto& b : buckets) flying.push_back(world.start_all_reduce(b.span(), sk::Mean{}));
       while (!flying[4].poll()) std::this_thread::yield();
       for (auto& f : flying) f.wait();
@@ -229,32 +237,28 @@ TEST_CASE("several calls are in flight beside the caller's stream, which waits w
     }
     for (auto& b : buckets) require(near(b.get(), reduced<float>(2, 500, sk::Mean{})), "after forty means");
     // One thread's kernels before and behind the call, without the host waiting in between.
-    OnDevice<float> x(std::vector<float>(1000, 1.0f), world.device());
-    struct Scale {
-      float* x;
-      float by;
-      SKEIN_HOST_DEVICE void operator()(long i) const { x[i] *= by; }
-    };
+    OnDevice<float> x(std::vector<float>(1000, 1.0f), world.where());
     sk::cuda::for_each(1000, Scale{x.span().data, 3.0f});
     auto request = world.start_all_reduce(x.span());
     request.wait();
     sk::cuda::for_each(1000, Scale{x.span().data, 0.5f});
     require(x.get() == std::vector<float>(1000, 3.0f), "before and behind");
-  }).empty());
+  });
+  CHECK(said.empty());
 }
 
 TEST_CASE("a rank that does not come to a collective is named on every rank, and what waits on a device is aborted") {
   if (!has(3)) return;
   std::atomic<int> told{0};
   const std::string text = thrown(3, [&](sk::NcclComm& world) {
-    OnDevice<float> data(values<float>(world.rank(), 5000), world.device());
+    OnDevice<float> data(values<float>(world.rank(), 5000), world.where());
     world.all_reduce(data.span());
     (void)data.get();
     world.barrier();
     const auto slow = [&] {
       if (world.rank() == 1) std::this_thread::sleep_for(2s);
       world.all_reduce(data.span());
-      sk::cuda::synchronize(world.device());        // the host waits for a call that never ends
+      sk::cuda::synchronize(world.where());        // the host waits for a call that never ends
       world.check();
     };
     try {
@@ -278,9 +282,9 @@ TEST_CASE("an exception of one rank ends the others' calls on the device at once
   const auto before = std::chrono::steady_clock::now();
   const std::string text = thrown(2, [](sk::NcclComm& world) {
     if (world.rank() == 1) throw sk::ArgumentError("no data on this rank");
-    OnDevice<float> data(values<float>(0, 100), world.device());
+    OnDevice<float> data(values<float>(0, 100), world.where());
     world.all_reduce(data.span());
-    sk::cuda::synchronize(world.device());
+    sk::cuda::synchronize(world.where());
     world.check();
   }, within(60));
   CHECK_THAT(text, Equals("rank 1 failed: no data on this rank"));
@@ -289,43 +293,46 @@ TEST_CASE("an exception of one rank ends the others' calls on the device at once
 
 TEST_CASE("a rank that has returned is named by those who wait for it") {
   if (!has(2)) return;
-  CHECK_THAT(thrown(2, [](sk::NcclComm& world) {
+  const std::string said = thrown(2, [](sk::NcclComm& world) {
     if (world.rank() == 1) return;
     world.barrier();
-  }, within(30)), Equals("barrier (call 2): rank 1 returned and will not arrive"));
+  }, within(30));
+  CHECK_THAT(said, Equals("barrier (call 2): rank 1 returned and will not arrive"));
 }
 
 TEST_CASE("parts of a communicator, and parts of parts") {
   if (!has(4)) return;
-  CHECK(thrown(4, [](sk::NcclComm& world) {
+  const std::string said = thrown(4, [](sk::NcclComm& world) {
     sk::NcclComm half = world.split(world.rank() % 2, -world.rank());
-    require(half.size() == 2 && half.rank() == 1 - world.rank() / 2 && half.device() == world.device(), "split places a rank wrongly");
-    OnDevice<float> data(std::vector<float>(100, static_cast<float>(world.rank())), world.device());
+    require(half.size() == 2 && half.rank() == 1 - world.rank() / 2 && half.where() == world.where(), "split places a rank wrongly");
+    OnDevice<float> data(std::vector<float>(100, static_cast<float>(world.rank())), world.where());
     half.all_reduce(data.span());
     require(data.get() == std::vector<float>(100, world.rank() % 2 ? 4.0f : 2.0f), "all_reduce in a part");
     sk::NcclComm alone = half.split(half.rank());
     alone.all_reduce(data.span());
     require(alone.size() == 1 && data.get()[0] == (world.rank() % 2 ? 4.0f : 2.0f), "a part of one");
     world.barrier();
-  }, within(60)).empty());
+  }, within(60));
+  CHECK(said.empty());
 }
 
 TEST_CASE("calls that differ are named where they are compared") {
   if (!has(2)) return;
   sk::NcclOptions options = within(30);
   options.check = true;
-  CHECK_THAT(thrown(2, [](sk::NcclComm& world) {
-    OnDevice<float> data(values<float>(world.rank(), 8), world.device());
+  const std::string said = thrown(2, [](sk::NcclComm& world) {
+    OnDevice<float> data(values<float>(world.rank(), 8), world.where());
     world.all_reduce(data.span().sub(0, world.rank() == 1 ? 7 : 8));
-  }, options), Contains("differs between ranks: rank 0: all_reduce(Sum) of 8 float; rank 1: all_reduce(Sum) of 7 float"));
+  }, options);
+  CHECK_THAT(said, Contains("differs between ranks: rank 0: all_reduce(Sum) of 8 float; rank 1: all_reduce(Sum) of 7 float"));
 }
 
 TEST_CASE("collectives are part of a captured step, and replays are watched") {
   if (!has(2)) return;
-  CHECK(thrown(2, [](sk::NcclComm& world) {
-    OnDevice<float> data(std::vector<float>(64, 1.0f), world.device());
+  const std::string said = thrown(2, [](sk::NcclComm& world) {
+    OnDevice<float> data(std::vector<float>(64, 1.0f), world.where());
     world.all_reduce(data.span());                  // connections are made before a capture
-    sk::cuda::synchronize(world.device());
+    sk::cuda::synchronize(world.where());
     const sk::cuda::Graph step = sk::cuda::Graph::capture([&] {
       auto a = world.start_all_reduce(data.span().sub(0, 32));
       auto b = world.start_all_reduce(data.span().sub(32, 64), sk::Mean{});
@@ -342,18 +349,20 @@ TEST_CASE("collectives are part of a captured step, and replays are watched") {
     for (std::size_t i = 0; i < 32; ++i) wanted[i] = 16.0f;
     require(data.get() == wanted, "three replays");
     world.barrier();
-  }, within(60)).empty());
-  CHECK_THAT(thrown(2, [](sk::NcclComm& world) {
-    OnDevice<float> data(std::vector<float>(64, 1.0f), world.device());
+  }, within(60));
+  CHECK(said.empty());
+  const std::string late = thrown(2, [](sk::NcclComm& world) {
+    OnDevice<float> data(std::vector<float>(64, 1.0f), world.where());
     world.all_reduce(data.span());
-    sk::cuda::synchronize(world.device());
+    sk::cuda::synchronize(world.where());
     const sk::cuda::Graph step = sk::cuda::Graph::capture([&] { world.all_reduce(data.span()); });
     if (world.rank() == 1) std::this_thread::sleep_for(1500ms);
     step.launch();
     world.replayed();
-    sk::cuda::synchronize(world.device());
+    sk::cuda::synchronize(world.where());
     world.check();
-  }, within(0.3)), Equals("a replayed step (call 1): rank 1 did not arrive within 0.3 s"));
+  }, within(0.3));
+  CHECK_THAT(late, Equals("a replayed step (call 1): rank 1 did not arrive within 0.3 s"));
 }
 
 TEST_CASE("two ranks on one device are refused before NCCL hangs on them") {

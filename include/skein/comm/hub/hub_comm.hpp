@@ -11,6 +11,11 @@
 namespace skein::inline SKEIN_ABI {
 
 namespace comm {
+/// A rank's wish in a split.
+struct Wish {
+  int color = 0, key = 0, rank = 0;
+};
+
 /// Carries out every call at once: all ranks' bytes come from the hub, and each does its own share.
 class HubEngine {
  public:
@@ -157,20 +162,19 @@ class HubComm : public comm::Agreements<HubComm, Cpu> {
   /// A communicator of the ranks with this colour (0 or more), ordered by key, then by rank. Collective; blocking.
   HubComm split(int color, int key = 0) {
     if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
-    struct Wish { int color, key, rank; };
-    const std::vector<Wish> wishes = this->all_gather(Wish{color, key, engine_->client().rank()});
+    const std::vector<comm::Wish> wishes = this->all_gather(comm::Wish{color, key, engine_->client().rank()});
     const std::uint64_t ticket = engine_->ticket();
-    std::vector<Wish> mine;
+    std::vector<comm::Wish> mine;
     int colours_before = 0;
     std::vector<int> seen;
-    for (const Wish& w : wishes) {
+    for (const comm::Wish& w : wishes) {
       if (w.color == color) mine.push_back(w);
       if (w.color < color && std::find(seen.begin(), seen.end(), w.color) == seen.end()) {
         seen.push_back(w.color);
         ++colours_before;
       }
     }
-    std::stable_sort(mine.begin(), mine.end(), [](const Wish& a, const Wish& b) { return a.key < b.key; });
+    std::stable_sort(mine.begin(), mine.end(), [](const comm::Wish& a, const comm::Wish& b) { return a.key < b.key; });
     std::vector<int> members;
     int rank = 0;
     for (std::size_t i = 0; i < mine.size(); ++i) {

@@ -13,6 +13,14 @@
 
 namespace skein::inline SKEIN_ABI {
 
+namespace comm {
+/// Which GPU of which machine.
+struct Seat {
+  std::uint64_t machine = 0;
+  char bus[24] = "";
+};
+}  // namespace comm
+
 /// A rank with a GPU. Move-only; used from one thread, whose calls go to that GPU from here on. The collectives of GPU memory do not
 /// block the host: what the caller's stream was given before comes before them, and what it is given after wait() (or after a
 /// blocking form) comes behind; beside that they run on a stream of their own. Sums are deterministic on one set of ranks and
@@ -77,7 +85,7 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
   int rank() const { return control_->rank(); }
   int size() const { return control_->size(); }
   /// This rank's GPU.
-  Cuda device() const { return engine_->device(); }
+  Cuda where() const { return engine_->device(); }
   /// Ranks on this rank's machine, and whether they are threads of this process.
   int node_size() const { return node_size_; }
   bool one_process() const { return one_process_; }
@@ -142,23 +150,20 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
 
   /// Two ranks on one GPU hang inside NCCL: they are told here. Counts who shares this machine.
   void look_at_devices(Cuda device) {
-    struct Seat {
-      std::uint64_t machine = 0;
-      char bus[24] = "";
-    } mine;
+    comm::Seat mine;
     std::string machine;
     std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), machine);
     char host[256] = "";
     (void)::gethostname(host, sizeof host - 1);
     mine.machine = comm::hub::key_of(machine + host);
     cuda::check(cudaDeviceGetPCIBusId(mine.bus, sizeof mine.bus, device.ordinal), "cudaDeviceGetPCIBusId");
-    const std::vector<Seat> all = all_gather(mine);
+    const std::vector<comm::Seat> all = all_gather(mine);
     node_size_ = 0;
     for (int r = 0; r < size(); ++r) {
-      const Seat& a = all[static_cast<std::size_t>(r)];
+      const comm::Seat& a = all[static_cast<std::size_t>(r)];
       node_size_ += a.machine == mine.machine;
       for (int q = 0; q < r; ++q)
-        if (const Seat& b = all[static_cast<std::size_t>(q)]; a.machine == b.machine && std::string(a.bus) == b.bus)
+        if (const comm::Seat& b = all[static_cast<std::size_t>(q)]; a.machine == b.machine && std::string(a.bus) == b.bus)
           throw CommError("ranks " + std::to_string(q) + " and " + std::to_string(r) + " both drive the GPU " + a.bus +
                           " of one machine, and NCCL takes one rank a GPU: start fewer ranks, or take Staged<MpiComm>");
     }

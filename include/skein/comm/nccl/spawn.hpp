@@ -6,7 +6,7 @@
 
 namespace skein::inline SKEIN_ABI {
 
-/// Runs function(NcclComm&) on a rank for each of the devices; world.device() is the rank's. The calling thread is rank 0. An
+/// Runs function(NcclComm&) on a rank for each of the devices; world.where() is the rank's. The calling thread is rank 0. An
 /// exception of one rank ends all, as spawn(n, function) has it. Throws ArgumentError where a device is not visible.
 template <class Function> requires std::invocable<Function&, NcclComm&>
 void spawn(const LocalDevices& devices, Function&& function, const NcclOptions& options = {}) {
