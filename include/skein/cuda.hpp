@@ -12,6 +12,7 @@
 #include "nn/cuda/conv2d.hpp"
 #include "nn/cuda/linear.hpp"
 #include "nn/cuda/step_memory.hpp"
+#include "ops/cuda/convert.hpp"
 #include "ops/cuda/dense.hpp"
 #include "ops/cuda/dropout.hpp"
 #include "ops/cuda/elementwise.hpp"
