@@ -13,7 +13,7 @@
 
 #include "../core/error.hpp"
 #include "../core/workers.hpp"
-#include "../device/memory.hpp"
+#include "../device/copy.hpp"
 #include "../ops/elementwise.hpp"
 #include "../ops/step_scale.hpp"
 #include "loss/loss.hpp"
@@ -81,9 +81,11 @@ template <class Model, class Loss> class Pass {
   // ---- one call for hand-written loops ---------------------------------------------------------------------------------
 
   /// Forward, loss, backward. The gradients of the rank are in model().gradients() afterwards: those of the sum of losses
-  /// times call.scale. Batch: anything with x, pitch, labels or targets, target_pitch, count, first (data::Batch).
-  template <class Batch> nn::LossSums forward_backward(const Batch& batch, PassCall call) {
+  /// times call.scale. Batch: anything with x, pitch, labels or targets, target_pitch, count, first (data::Batch), in memory of the
+  /// host or of the model's device. Waits for a device (train::Stepper does not).
+  template <class Batch> nn::LossSums forward_backward(const Batch& given, PassCall call) {
     [[maybe_unused]] const auto here = memory_.enter();
+    const auto& batch = bring(given);
     begin(batch, call);
     const bool folded = reduced_;                   // the last call's partial gradients are in the model's already
     workers_->run([&](Worker& w) {
@@ -101,8 +103,9 @@ template <class Model, class Loss> class Pass {
     return forward_backward(batch, PassCall{.scale = 1.0 / nominal_weight(batch.count)});
   }
   /// Forward and loss in evaluation phase; outputs() holds the outputs.
-  template <class Batch> nn::LossSums evaluate(const Batch& batch) {
+  template <class Batch> nn::LossSums evaluate(const Batch& given) {
     [[maybe_unused]] const auto here = memory_.enter();
+    const auto& batch = bring(given);
     begin(batch, {});
     workers_->run([&](Worker& w) { evaluate(w, batch); });
     return sums();
@@ -143,6 +146,8 @@ template <class Model, class Loss> class Pass {
   template <class Batch> SKEIN_NOINLINE void forward_backward(const Worker& w, const Batch& batch, const PassCall& call, const PassHooks& hooks) {
     State& s = states_[static_cast<std::size_t>(w.index)];
     if constexpr (staging.reads_weights && !on_host<Device>) s.derived_version = 0;   // a captured step must have it, whenever it was captured
+    if constexpr (!on_host<Device>)                 // what is captured here makes derived weights anew in every replay
+      if (!call.accumulate) s.derived_version = 0;
     refresh(w);
     s.run.context.key = call.key;
     s.run.context.worker = w;
@@ -366,10 +371,43 @@ template <class Model, class Loss> class Pass {
     else return s.set->gradient.data() + s.run.context.first * output_pitch;
   }
 
+  /// What a batch of the host becomes on a device.
+  struct There {
+    using device = Device;
+    const Scalar* x = nullptr;
+    long pitch = 0;
+    const std::int32_t* labels = nullptr;
+    const Scalar* targets = nullptr;
+    long target_pitch = 0, count = 0;
+    std::int64_t first = 0;
+  };
+  template <class T> const T* brought(Arena<T, Device>& to, const T* from, long n) {
+    if (!from || n <= 0) return from ? to.data() : nullptr;
+    if (static_cast<long>(to.size()) < n) to = Arena<T, Device>(static_cast<std::size_t>(n), model_->where());
+    Copy<Device, Cpu>::run(to.data(), from, static_cast<std::size_t>(n) * sizeof(T), model_->where());
+    return to.data();
+  }
+  /// The batch where the model is: itself, or a copy.
+  template <class Batch> decltype(auto) bring(const Batch& batch) {
+    if constexpr (std::same_as<DeviceOf<Batch>, Device>) {
+      return static_cast<const Batch&>(batch);
+    } else {
+      There there;
+      there.pitch = batch.pitch;
+      there.target_pitch = batch.target_pitch;
+      there.count = batch.count;
+      there.first = batch.first;
+      there.x = brought(brought_x_, batch.x, batch.count * batch.pitch);
+      there.labels = brought(brought_labels_, batch.labels, batch.count);
+      there.targets = brought(brought_targets_, batch.targets, batch.count * batch.target_pitch);
+      return there;
+    }
+  }
+
   // Not inlined: the tree of layers is compiled once, not for each executor and phase.
   template <class Batch> SKEIN_NOINLINE const Activation* forward_loss(State& s, const Batch& batch, long lo, long hi, Scalar* gradient, double scale) {
     static_assert(std::same_as<DeviceOf<Batch>, Device>,
-                  "Pass: the batch must be in the memory of the model's device: train::Stepper brings it there");
+                  "Pass: the parts take a batch in the memory of the model's device");
     s.run.batch = hi - lo;
     s.run.context.global_first = static_cast<std::uint64_t>((on_host<Device> ? batch.first : 0) + lo);    // else in values()
     Scalar* y = outputs_.data() + lo * output_pitch;
@@ -503,6 +541,8 @@ template <class Model, class Loss> class Pass {
   std::vector<Set> sets_;
   std::vector<Arena<Scalar, Device>> partial_, workspace_;
   Arena<Scalar, Device> outputs_, derived_;
+  Arena<Scalar, Device> brought_x_, brought_targets_;       // see bring()
+  Arena<std::int32_t, Device> brought_labels_;
   [[no_unique_address]] std::conditional_t<mixed, Converted, Nothing> converted_;
   Arena<double> exchange_;
   std::unique_ptr<State[]> states_;

@@ -65,7 +65,7 @@ template <class Scalar> double apart(const std::vector<Scalar>& a, const std::ve
 
 /// What a training of some steps left.
 template <class Scalar> struct Trace {
-  std::vector<double> losses, weights, hits;
+  std::vector<double> losses, weights, hits, evaluations;
   std::vector<Scalar> parameters, buffers, state;
   sk::nn::LossSums totals;
   long replays = 0, graphs = 0;
@@ -78,6 +78,7 @@ struct Plan {
   double clip = 0;
   bool graph = true;
   int ordinal = 0;
+  bool evaluates = false;                           ///< between the steps, in a larger batch
 };
 
 /// Precision: a scalar, or a Precision.
@@ -104,6 +105,7 @@ auto run(const Loss& loss, const Optimizer& optimizer, const Plan& plan, Device 
     o.graph = plan.graph;
     const long begin = s % 5 * plan.batch, count = s % 5 == 4 ? plan.last : plan.batch;
     const sk::nn::LossSums sums = stepper.step(data.batch(begin, begin + count), o);
+    if (plan.evaluates && s % 3 == 1) t.evaluations.push_back(sk::nn::LossSums(stepper.evaluate(data.batch(0, plan.batch))).mean());
     t.losses.push_back(sums.mean());
     t.weights.push_back(sums.weight);
     t.hits.push_back(sums.correct);
@@ -132,6 +134,7 @@ void agree(const Loss& loss, const Optimizer& optimizer, Plan plan = {}, double 
   plan.graph = true;
   const auto replayed = run<Net, Input, Scalar, sk::Cuda>(loss, optimizer, plan, sk::Cuda{plan.ordinal});
   CHECK(apart(here.losses, launched.losses) < tolerance);
+  CHECK(apart(here.evaluations, launched.evaluations) < tolerance);
   CHECK(here.weights == launched.weights);
   CHECK(here.hits == launched.hits);
   CHECK(apart(here.parameters, launched.parameters) < tolerance);
@@ -144,6 +147,7 @@ void agree(const Loss& loss, const Optimizer& optimizer, Plan plan = {}, double 
   INFO(replayed.note);
   CHECK(replayed.replays > plan.steps / 3);
   CHECK(replayed.losses == launched.losses);
+  CHECK(replayed.evaluations == launched.evaluations);
   CHECK(replayed.parameters == launched.parameters);
   CHECK(replayed.buffers == launched.buffers);
   CHECK(replayed.state == launched.state);
