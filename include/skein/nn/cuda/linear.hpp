@@ -30,8 +30,8 @@ template <int N, class... Options, class Activation> struct LinearGelu<Linear<N,
   }
   template <class In, class Frame> static void forward(Frame& f) {
     auto* before = reinterpret_cast<typename Frame::Activation*>(f.saved);
-    Base::template kernels<In>(f).template forward_keeping<detail::Value<Function>>(f.batch, f.x, Base::weights(f), Base::template bias<In>(f), before,
-                                                                                    f.y);
+    const auto dense = Base::template kernels<In>(f);
+    dense.template forward_keeping<detail::Value<Function>>(f.batch, f.x, Base::weights(f), Base::template bias<In>(f), before, f.y);
   }
   template <class In, class Frame> static void backward(Frame& f) {
     auto* sums = Base::has_bias ? f.gradients + Base::template bias_at<In> : nullptr;

@@ -7,8 +7,9 @@
 
 #include "../../device/cuda/launch.hpp"
 #include "../dense.hpp"
-#include "cublas.hpp"
+#include "chain.hpp"
 #include "gemm.hpp"
+#include "product.hpp"
 
 namespace skein::inline SKEIN_ABI::ops {
 
@@ -33,9 +34,6 @@ constexpr Epilogue epilogue_of(Activation a, bool bias) {
 }  // namespace cublas
 
 namespace kernel {
-/// What a kernel computes with.
-template <class Sample> using Wide = std::conditional_t<is_half<Sample>, float, Sample>;
-
 /// y = Finish(from + bias) over rows of N values.
 template <int N, class Finish, class Sample> struct FinishRows {
   const Sample* from;
@@ -49,102 +47,7 @@ template <int N, class Finish, class Sample> struct FinishRows {
   }
 };
 
-/// The gradient in front of an activation: g = chain(dy, y), stored; and as it is.
-template <class Chain, class Sample> struct Chained {
-  const Sample* dy;
-  const Sample* y;
-  Sample* g;
-  constexpr Wide<Sample> operator()(long at) const {
-    const Wide<Sample> v = Chain{}(static_cast<Wide<Sample>>(dy[at]), static_cast<Wide<Sample>>(y[at]));
-    g[at] = static_cast<Sample>(v);
-    return v;
-  }
-};
-template <class Sample> struct AsItIs {
-  const Sample* dy;
-  constexpr Wide<Sample> operator()(long at) const { return static_cast<Wide<Sample>>(dy[at]); }
-};
-/// The same for every value of rows of N, where nobody wants sums.
-template <int N, class Value> struct EachValue {
-  Value value;
-  constexpr void operator()(long i) const { value(i / N * row_pitch(N) + i % N); }
-};
-
-template <class Sum> struct Plus {
-  constexpr Sum operator()(Sum a, Sum b) const { return a + b; }
-};
-
-/// The lanes of a warp go down one column: a few rows, all in one kernel.
-template <int N, class Value, class Sum, class Scalar> struct WholeColumn {
-  Value value;
-  long rows;
-  Scalar* sums;
-  bool accumulate;
-  template <class Lanes> SKEIN_HOST_DEVICE void operator()(long j, Lanes lanes) const {
-    Sum sum = 0;
-    for (long r = lanes.index; r < rows; r += Lanes::count) sum += value(r * row_pitch(N) + j);
-    sum = lanes.reduce(sum, Plus<Sum>{});
-    if (lanes.index == 0) sums[j] = static_cast<Scalar>(accumulate ? static_cast<Sum>(sums[j]) + sum : sum);
-  }
-};
-/// Many rows: neighbouring threads take neighbouring columns of a block of rows.
-template <int N, class Value, class Sum> struct ColumnPart {
-  Value value;
-  long rows, blocks;
-  Sum* partial;                                     // (blocks, N)
-  constexpr void operator()(long i) const {
-    const long b = i / N, j = i - b * N, end = rows * (b + 1) / blocks;
-    Sum sum = 0;
-    for (long r = rows * b / blocks; r < end; ++r) sum += value(r * row_pitch(N) + j);
-    partial[i] = sum;
-  }
-};
-template <int N, class Sum, class Scalar> struct ColumnWhole {
-  const Sum* partial;
-  long blocks;
-  Scalar* sums;
-  bool accumulate;
-  template <class Lanes> SKEIN_HOST_DEVICE void operator()(long j, Lanes lanes) const {
-    Sum sum = 0;
-    for (long b = lanes.index; b < blocks; b += Lanes::count) sum += partial[b * N + j];
-    sum = lanes.reduce(sum, Plus<Sum>{});
-    if (lanes.index == 0) sums[j] = static_cast<Scalar>(accumulate ? static_cast<Sum>(sums[j]) + sum : sum);
-  }
-};
 }  // namespace kernel
-
-/// The cut of a sum over rows of N values: a function of the shape alone, so that the bits are the same in every run.
-struct RowBlocks {
-  long blocks = 1;                                  ///< 1: one kernel does it all
-  constexpr RowBlocks(long rows, long n) {
-    if (rows * n <= 64 * 1024) return;              // the second kernel would cost more than the strided reads
-    const long most = (rows + 31) / 32, wanted = (1L << 17) / n;
-    blocks = most < wanted ? most : wanted;
-    blocks = blocks < 2 ? 2 : blocks > 1024 ? 1024 : blocks;
-  }
-};
-template <class Sample> constexpr std::size_t chain_workspace(long rows, long n) {
-  const long blocks = RowBlocks(rows, n).blocks;
-  return blocks == 1 ? 0 : static_cast<std::size_t>(blocks * n) * sizeof(kernel::Wide<Sample>);
-}
-
-template <> struct ChainKernels<Cuda> {
-  template <int N, class Chain, class Sample, class Scalar>
-  static void chain_and_sum(long rows, const Sample* dy, const Sample* y, Sample* g, Scalar* sums, bool accumulate) {
-    const kernel::Chained<Chain, Sample> value{dy, y, g};
-    if (sums) return column_sums<N, Sample>(rows, value, sums, accumulate);
-    skein::cuda::for_each(rows * N, kernel::EachValue<N, kernel::Chained<Chain, Sample>>{value});
-  }
-  /// sums (+)= the sums over rows of value(r * row_pitch(N) + j).
-  template <int N, class Sample, class Value, class Scalar> static void column_sums(long rows, Value value, Scalar* sums, bool accumulate) {
-    using Sum = kernel::Wide<Sample>;
-    const long blocks = RowBlocks(rows, N).blocks;
-    if (blocks == 1) return skein::cuda::for_each_row(long(N), kernel::WholeColumn<N, Value, Sum, Scalar>{value, rows, sums, accumulate});
-    auto* partial = static_cast<Sum*>(skein::cuda::workspace().get(chain_workspace<Sample>(rows, N)));
-    skein::cuda::for_each(blocks * N, kernel::ColumnPart<N, Value, Sum>{value, rows, blocks, partial});
-    skein::cuda::for_each_row(long(N), kernel::ColumnWhole<N, Sum, Scalar>{partial, blocks, sums, accumulate});
-  }
-};
 
 /// Scalar is the type of the weights' gradients; Sample that of x, w, bias, y and dy: Scalar itself, or bf16 or fp16 beside float.
 template <class Scalar, int In, int Out> struct Dense<Cuda, Scalar, In, Out> {

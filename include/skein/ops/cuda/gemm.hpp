@@ -3,7 +3,7 @@
 #pragma once
 #include "../../device/cuda/launch.hpp"
 #include "../gemm.hpp"
-#include "cublas.hpp"
+#include "product.hpp"
 
 namespace skein::inline SKEIN_ABI::ops {
 

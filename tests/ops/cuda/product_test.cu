@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door to cuBLASLt: plans are made once, an epilogue that the library lacks is said and not thrown, errors name the shapes.
+// Products by cuBLASLt: plans are made once, an epilogue that the library lacks is said and not thrown, errors name the shapes.
 #include <skein/ops/cuda/dense.hpp>
 
 #include <catch2/catch.hpp>
