@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// 16-bit samples on a GPU: trainings beside the Cpu's, launched and replayed; layers with kernels of their own and layers that run on
+// converted blocks; overflows; TF32 as a mode.
+#include <catch2/catch.hpp>
+
+#include "train/cuda/step_twins.hpp"
+
+namespace sk = skein;
+namespace nn = skein::nn;
+namespace optim = skein::optim;
+
+namespace precision_test {
+/// A user's layer, which knows nothing of 16 bits: y = x / 2.
+struct Half {
+  static constexpr sk::LayerInfo describe(sk::Extents in) { return {.output = in}; }
+  struct Function {
+    template <class T> constexpr T operator()(const T& x) const { return x * T(0.5f); }
+  };
+  template <class In, class Frame> static void forward(Frame& f) {
+    static_assert(std::same_as<typename Frame::Activation, float>);
+    sk::ops::map<typename Frame::Device>(Function{}, f.batch * sk::sample_pitch(In::extents), f.x, f.y);
+  }
+  template <class In, class Frame> static void backward(Frame& f) {
+    if (f.dx) sk::ops::map<typename Frame::Device>(Function{}, f.batch * sk::sample_pitch(In::extents), f.dy, f.dx);
+  }
+};
+}  // namespace precision_test
+
+namespace {
+using Mlp = nn::Sequential<nn::Linear<24>, nn::Tanh, nn::Linear<17>, nn::Sigmoid, nn::Linear<5>>;
+using Mixed = nn::Sequential<nn::Linear<24>, nn::Gelu, precision_test::Half, nn::LayerNorm<>, nn::Residual<nn::Linear<24>>, nn::Linear<5>>;
+using Images = nn::Sequential<nn::Conv2d<8, sk::Kernel<3>>, nn::BatchNorm<>, nn::Tanh, nn::AvgPool2d<2>, nn::Flatten, nn::Linear<5>>;
+
+/// The Cpu stores in the same type and multiplies in float; the GPU rounds the weights too: twenty steps stay as near as that.
+template <class Net, class Input, class P, class Loss, class Optimizer>
+void agrees(const Loss& loss, const Optimizer& optimizer, twins::Plan plan = {}, double tolerance = 0.02) {
+  const auto wide = twins::run<Net, Input, float, sk::Cpu>(loss, optimizer, plan);
+  const auto here = twins::run<Net, Input, P, sk::Cpu>(loss, optimizer, plan);
+  plan.graph = false;
+  const auto launched = twins::run<Net, Input, P, sk::Cuda>(loss, optimizer, plan, sk::Cuda{});
+  plan.graph = true;
+  const auto replayed = twins::run<Net, Input, P, sk::Cuda>(loss, optimizer, plan, sk::Cuda{});
+  CHECK(twins::apart(here.losses, launched.losses) < tolerance);
+  CHECK(twins::apart(here.parameters, launched.parameters) < tolerance);
+  if (std::same_as<P, sk::precision::bf16>) CHECK(twins::apart(wide.losses, launched.losses) < 2 * tolerance);      // fp16 skips the first steps
+  CHECK(launched.losses != wide.losses);            // it was another precision
+  INFO(replayed.note);
+  CHECK(replayed.replays > plan.steps / 3);
+  CHECK(replayed.losses == launched.losses);
+  CHECK(replayed.parameters == launched.parameters);
+  CHECK(replayed.state == launched.state);
+}
+}  // namespace
+
+TEST_CASE("linear and elementwise layers compute in 16 bits on a GPU", "[nn][cuda]") {
+  STATIC_REQUIRE(nn::computes_in<nn::Linear<3>, sk::Cuda, sk::bf16>);
+  STATIC_REQUIRE(!nn::computes_in<nn::Linear<3>, sk::Cpu, sk::bf16>);
+  agrees<Mlp, sk::Shape<13>, sk::precision::bf16>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f, .momentum = 0.9});
+  agrees<Mlp, sk::Shape<13>, sk::precision::fp16>(nn::CrossEntropy{}, optim::Adam{.lr = 0.01f});
+  agrees<Mlp, sk::Shape<13>, sk::precision::bf16>(nn::Mse{}, optim::Sgd{.lr = 0.1f}, {.steps = 60, .accumulate = 3});
+}
+
+TEST_CASE("a layer that knows nothing of 16 bits runs between those that do", "[nn][cuda]") {
+  agrees<Mixed, sk::Shape<13>, sk::precision::bf16>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.05f}, {}, 0.04);
+  agrees<Mixed, sk::Shape<13>, sk::precision::fp16>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.05f});
+}
+
+TEST_CASE("convolutions, normalisation and pooling compute in 16 bits on a GPU", "[nn][cuda]") {
+  agrees<Images, sk::Shape<8, 8, 3>, sk::precision::bf16>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.05f}, {}, 0.06);
+  agrees<Images, sk::Shape<8, 8, 3>, sk::precision::fp16>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.05f});
+}
+
+TEST_CASE("a GPU's step that overflows is skipped, and the scale falls", "[train][cuda]") {
+  using Model = sk::Model<Mlp, sk::Shape<13>, sk::Cuda, sk::precision::fp16>;
+  for (bool graph : {false, true}) {
+    Model model{sk::Seed{3}};
+    twins::Data<Model, nn::Mse> good(12), bad(12);
+    bad.y[0] = 1e8f;
+    sk::train::Stepper stepper{model, nn::Mse{}, optim::Adam{.lr = 0.01f}, sk::parallel::Alone{}};
+    stepper.reserve({.batch = 6, .threads = 1});
+    stepper.pass().prepare(6);
+    stepper.set_loss_scaling({.initial = 1024, .interval = 5});
+    sk::train::StepOptions o;
+    o.graph = graph;
+    for (int i = 0; i < 4; ++i) stepper.step(good.batch(0, 6), o);
+    CHECK(stepper.steps() == 4);
+    CHECK(stepper.loss_scaler().scale() == 1024);
+    const auto before = twins::values(model.parameters(), model.where()), moments = twins::values(stepper.optimizer().array(0), model.where());
+    stepper.step(bad.batch(0, 6), o);
+    CHECK(twins::values(model.parameters(), model.where()) == before);
+    CHECK(twins::values(stepper.optimizer().array(0), model.where()) == moments);
+    CHECK(stepper.steps() == 4);
+    CHECK(stepper.loss_scaler().scale() == 512);
+    CHECK(stepper.loss_scaler().skipped() == 1);
+    for (int i = 0; i < 5; ++i) stepper.step(good.batch(0, 6), o);
+    CHECK(stepper.steps() == 9);
+    CHECK(stepper.loss_scaler().scale() == 1024);
+    CHECK(twins::values(model.parameters(), model.where()) != before);
+    if (graph) CHECK(stepper.device().replays() > 3);
+  }
+}
+
+TEST_CASE("TF32 is a mode of the products alone", "[nn][cuda]") {
+  using Model = sk::Model<Mlp, sk::Shape<13>, sk::Cuda, sk::precision::tf32>;
+  STATIC_REQUIRE(std::same_as<Model::Activation, float>);
+  const auto wide = twins::run<Mlp, sk::Shape<13>, float, sk::Cuda>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f}, twins::Plan{});
+  const auto tf32 = twins::run<Mlp, sk::Shape<13>, sk::precision::tf32, sk::Cuda>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f}, twins::Plan{});
+  CHECK(twins::apart(wide.losses, tf32.losses) < 2e-3);
+  CHECK(wide.losses != tf32.losses);                // 10 bits of mantissa
+}
