@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <string>
+#include <vector>
 
 #include <skein/skein.hpp>
 
@@ -65,4 +66,32 @@ TEST_CASE("matrix products", "[guide]") {
   // [end]
   CHECK(square(0, 1) == 44);
   CHECK(y(2) == -1);
+}
+
+TEST_CASE("sparse matrices", "[guide]") {
+  const std::vector<int> from{0, 0, 1, 2}, to{1, 2, 2, 0};
+  const std::vector<float> weight{1, 2, 3, 4};
+  const sk::Tensor<float, 1> x{1, 10, 100};
+  // [quote sparse]
+  const auto a = sk::Csr<float>::from_triples(3, 3, from, to, weight);     // in any order; duplicates are summed
+  const auto links = sk::Csr<void>::from_triples(3, 3, from, to);          // a pattern: every entry is one
+  const sk::Tensor<float, 1> y = mv(a, x);
+  const sk::Tensor<float, 1> counts = mv(links.transpose(), sk::ones<float>(3));
+  sk::Tensor<float, 1> target = sk::zeros<float>(3);
+  sk::Workers workers(2);
+  workers.run([&](sk::Worker& w) { mv_into(target.view(), links, x, w); });        // each writes its share of the rows
+  // [end]
+  CHECK(y(0) == 210);
+  CHECK(counts(2) == 2);
+  CHECK(target(0) == 110);
+}
+
+TEST_CASE("sorting", "[guide]") {
+  const sk::Tensor<float, 1> v{3, 9, 1, 7};
+  // [quote sort]
+  const sk::Tensor<float, 1> rising = sort(v);
+  const sk::Tensor<long, 1> best = sk::argsort<sk::Order::descending>(v)(sk::range(0, 2));  // where the two largest are
+  // [end]
+  CHECK(rising(0) == 1);
+  CHECK(best(1) == 3);
 }

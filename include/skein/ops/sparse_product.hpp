@@ -8,10 +8,14 @@
 namespace skein::inline SKEIN_ABI {
 
 namespace detail {
-template <class M, class X> constexpr void assert_sparse_product() {
-  static_assert(std::is_same_v<typename M::Device, typename X::Device>, "a sparse and a dense operand on different devices: move one of them with .to<Device>() first");
-  static_assert(M::pattern || std::is_same_v<typename M::Scalar, typename X::Scalar>,
-                "a sparse and a dense operand of different scalar types: convert the dense one with cast<Scalar>() first");
+template <class M, class X> struct SparseProductRule {
+  static constexpr bool devices = std::is_same_v<typename M::Device, typename X::Device>;
+  static constexpr bool scalars = !devices || M::pattern || std::is_same_v<typename M::Scalar, typename X::Scalar>;
+  static constexpr bool legal = devices && scalars;
+};
+template <class Rule> constexpr void assert_sparse_product() {
+  static_assert(Rule::devices, "a sparse matrix and a dense operand on different devices: move one of them with .to<Device>() first");
+  static_assert(Rule::scalars, "a sparse matrix and a dense operand of different scalar types: convert the dense one with cast<Scalar>() first");
 }
 template <int R> void check_sparse_shapes(const char* operation, const Dims<2>& a, const Dims<R>& x) {
   if (a.e[1] != x.e[0])
@@ -23,7 +27,7 @@ template <int R> void check_sparse_shapes(const char* operation, const Dims<2>& 
 /// y = a x: a is (m, k), x (k), y (m), x and y dense. `worker`: each worker of a set writes its share of the rows; no barrier.
 template <class M, class D, class I, class S, class X>
 void mv_into(const TensorView<S, 1, D>& y, const Csr<M, D, I>& a, const X& x, const Worker& worker = {}) {
-  detail::assert_sparse_product<Csr<M, D, I>, X>();
+  detail::assert_sparse_product<detail::SparseProductRule<Csr<M, D, I>, X>>();
   const auto from = detail::as_operand(x);
   detail::check_sparse_shapes("mv", a.shape(), from.shape());
   if (y.extents[0] != a.rows() || !y.contiguous() || !from.contiguous())
@@ -36,8 +40,11 @@ void mv_into(const TensorView<S, 1, D>& y, const Csr<M, D, I>& a, const X& x, co
 /// A sparse matrix (m, k) times a vector (k): a vector (m). Throws ShapeError with both shapes.
 template <class M, class D, class I, TensorExpression X> Tensor<typename X::Scalar, 1, D> mv(const Csr<M, D, I>& a, const X& x) {
   static_assert(X::rank == 1, "mv takes a matrix and a vector: mm takes two matrices");
-  detail::assert_sparse_product<Csr<M, D, I>, X>();
-  if constexpr (!detail::StoredTensor<X>) {
+  using Rule = detail::SparseProductRule<Csr<M, D, I>, X>;
+  if constexpr (!Rule::legal) {
+    detail::assert_sparse_product<Rule>();
+    return {};
+  } else if constexpr (!detail::StoredTensor<X>) {
     return mv(a, eval(x));
   } else {
     if (const auto from = detail::as_operand(x); !from.contiguous()) return mv(a, eval(from));
@@ -50,7 +57,7 @@ template <class M, class D, class I, TensorExpression X> Tensor<typename X::Scal
 /// c = a b: a is (m, k), b (k, n), c (m, n), the rows of b and c dense. `worker`: as in mv_into.
 template <class M, class D, class I, class S, class B>
 void mm_into(const TensorView<S, 2, D>& c, const Csr<M, D, I>& a, const B& b, const Worker& worker = {}) {
-  detail::assert_sparse_product<Csr<M, D, I>, B>();
+  detail::assert_sparse_product<detail::SparseProductRule<Csr<M, D, I>, B>>();
   const auto from = detail::as_operand(b);
   detail::check_sparse_shapes("mm", a.shape(), from.shape());
   const long n = from.extents[1];
@@ -65,8 +72,11 @@ void mm_into(const TensorView<S, 2, D>& c, const Csr<M, D, I>& a, const B& b, co
 /// A sparse matrix (m, k) times a dense one (k, n): a dense matrix (m, n).
 template <class M, class D, class I, TensorExpression B> Tensor<typename B::Scalar, 2, D> mm(const Csr<M, D, I>& a, const B& b) {
   static_assert(B::rank == 2, "mm takes two matrices: mv takes a matrix and a vector, reshape() makes a matrix of a vector");
-  detail::assert_sparse_product<Csr<M, D, I>, B>();
-  if constexpr (!detail::StoredTensor<B>) {
+  using Rule = detail::SparseProductRule<Csr<M, D, I>, B>;
+  if constexpr (!Rule::legal) {
+    detail::assert_sparse_product<Rule>();
+    return {};
+  } else if constexpr (!detail::StoredTensor<B>) {
     return mm(a, eval(b));
   } else {
     const auto from = detail::as_operand(b);

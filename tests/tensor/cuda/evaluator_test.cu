@@ -37,6 +37,20 @@ TEST_CASE("tensors are made on a device and come back") {
   CHECK(a.to<sk::Cpu>().device() == sk::Cpu{});
 }
 
+TEST_CASE("a small program on a device") {
+  // [quote device]
+  const sk::Tensor<float, 2> host{{1, 2, 3}, {4, 5, 6}};
+  const sk::Tensor<float, 2, sk::Cuda> a = host.to<sk::Cuda>();                  // on GPU 0; .to(sk::Cuda{1}): on the second
+  const auto noise = sk::normal<float>(sk::Seed{1}, a.shape(), 0.f, 1.f, 0, sk::Cuda{});
+  const sk::Tensor<float, 2, sk::Cuda> b = where(a > 2, a * 0.5f, noise);         // one kernel
+  const sk::Tensor<float, 2> back = b.to<sk::Cpu>();
+  const float corner = b(1)(sk::range(2, 3)).value();                              // one value: waits for the GPU
+  // [end]
+  CHECK(back(1, 2) == 3);
+  CHECK(corner == 3);
+  CHECK(back(0, 0) == sk::eval(sk::normal<float>(sk::Seed{1}, sk::dims(2, 3)))(0, 0));
+}
+
 TEST_CASE("random fills on a device have the Cpu's values") {
   const sk::Tensor<float, 2, sk::Cuda> u = sk::uniform<float>(sk::Seed{5}, sk::dims(11, 13), -1.f, 3.f, 0, sk::Cuda{});
   CHECK(values_of(u) == list(sk::uniform<float>(sk::Seed{5}, sk::dims(11, 13), -1, 3)));
