@@ -110,6 +110,7 @@ TEST_CASE("nested sequences, residuals, branches and repeats have the gradient o
   check_gradient<nn::Sequential<nn::Sequential<Linear<6>, Tanh>, nn::Sequential<nn::Sequential<Linear<3>>, Tanh>>, sk::Shape<4>>();
   check_gradient<nn::Sequential<Linear<6>, nn::Residual<nn::Sequential<Linear<6>, Tanh>>, Linear<2>>, sk::Shape<4>>();
   check_gradient<nn::Sequential<nn::Residual<nn::Sequential<Tanh, Linear<5>>, Linear<5>>, Tanh, Linear<2>>, sk::Shape<4>>();
+  check_gradient<nn::Sequential<nn::Residual<nn::Sequential<Linear<5>, Tanh>, nn::Sequential<Linear<5>, Tanh>>, Linear<2>>, sk::Shape<4>>();
   check_gradient<nn::Sequential<Linear<6>, nn::Concat<Linear<3>, nn::Sequential<Linear<9>, Tanh>, Tanh, nn::Identity>, Tanh, Linear<2>>, sk::Shape<4>>();
   check_gradient<nn::Sequential<Linear<6>, nn::Repeat<3, nn::Residual<nn::Sequential<Linear<7>, Tanh, Linear<6>>>>, Linear<2>>, sk::Shape<4>>();
   check_gradient<nn::Sequential<nn::Repeat<4, nn::Sequential<Linear<4>, Tanh>>, nn::Repeat<1, Linear<4>>>, sk::Shape<4>>();

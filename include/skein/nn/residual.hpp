@@ -19,7 +19,7 @@ template <class Body, class Shortcut = Identity> struct Residual {
     t.paths += 1;
     t.flops += t.output.count();
     const long out = whole_line(sample_pitch(t.output)), x = whole_line(sample_pitch(in));
-    t.kept = b.kept + s.kept + (b.saves_output ? out : 0);
+    t.kept = b.kept + s.kept + (b.saves_output ? out : 0) + (s.saves_output ? out : 0);
     t.scratch = (x > out ? x : out) + (b.scratch > s.scratch ? b.scratch : s.scratch);
     t.saves_input = b.saves_input || s.saves_input;
     if (t.fault == Fault::none && !(b.output == s.output)) t.fault = Fault::branches_differ;
@@ -33,9 +33,11 @@ template <ResidualLike L, class In> struct Node<L, In> {
   static constexpr Sizes body = measure<typename L::body>(In::extents), shortcut = measure<typename L::shortcut>(In::extents);
   static constexpr long out = sample_pitch(body.output), in = sample_pitch(In::extents);
   static constexpr long slot = whole_line(out > in ? out : in);
+  // Kept, where backward reads them: the body's output, the shortcut's output, then what is inside of them.
+  static constexpr long shortcut_output = body.saves_output ? whole_line(out) : 0;
   static constexpr At body_at() {
     At a{};
-    a.kept = body.saves_output ? whole_line(out) : 0;
+    a.kept = shortcut_output + (shortcut.saves_output ? whole_line(out) : 0);
     a.scratch = slot;
     return a;
   }
@@ -48,7 +50,7 @@ template <ResidualLike L, class In> struct Node<L, In> {
   template <class R> static const typename R::Activation* forward(R& r, const At& at, const typename R::Activation* x, typename R::Activation* y) {
     typename R::Activation* other = r.temporary({at.scratch, slot});
     const auto* a = Body::forward(r, at + body_at(), x, body.saves_output ? r.save({at.kept, out}) : y);
-    const auto* b = Shortcut::forward(r, at + shortcut_at(), x, other);
+    const auto* b = Shortcut::forward(r, at + shortcut_at(), x, shortcut.saves_output ? r.save({at.kept + shortcut_output, out}) : other);
     ops::add<typename R::Device>(y, a, b, out * r.batch);
     return y;
   }
@@ -57,7 +59,8 @@ template <ResidualLike L, class In> struct Node<L, In> {
                                             const typename R::Activation* dy, typename R::Activation* dx) {
     detail::NoSplit<R> guard(r);
     typename R::Activation* other = dx ? r.temporary({at.scratch, slot}) : nullptr;
-    const auto* b = Shortcut::backward(r, at + shortcut_at(), x, nullptr, dy, other);        // the arena's order reversed
+    const auto* kept = shortcut.saves_output ? r.save({at.kept + shortcut_output, out}) : nullptr;
+    const auto* b = Shortcut::backward(r, at + shortcut_at(), x, kept, dy, other);           // the arena's order reversed
     const auto* a = Body::backward(r, at + body_at(), x, body.saves_output ? r.save({at.kept, out}) : nullptr, dy, dx);
     if (dx) ops::add<typename R::Device>(dx, a, b, in * r.batch);
     return dx;
