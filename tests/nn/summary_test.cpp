@@ -10,6 +10,7 @@
 #include <skein/nn/fused/conv_relu_pool.hpp>
 #include <skein/nn/fused/linear_activation.hpp>
 #include <skein/nn/linear.hpp>
+#include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/max_pool2d.hpp>
 #include <skein/nn/relu.hpp>
 #include <skein/nn/summary.hpp>
@@ -50,4 +51,17 @@ TEST_CASE("the summary has a row a layer and the sums", "[nn]") {
   CHECK_THAT(text, Catch::Contains("\n61,706 parameters ("));
   CHECK(text.find("skein::") == text.npos);
   CHECK(sk::summary(Model{}) == text);
+}
+
+TEST_CASE("the summary of a pass says what memory it holds", "[nn]") {
+  Model model;
+  sk::Pass pass{model, nn::CrossEntropy{}, {.batch = 32, .threads = 2}};
+  const sk::MemoryPlan m = pass.memory_plan();
+  CHECK(m.parameters == Model::sizes.stored * sizeof(float));
+  CHECK(m.gradients == 2 * (Model::sizes.stored + sk::gradient_tail) * sizeof(float));
+  CHECK(m.activations > 0);
+  CHECK(m.libraries == 0);
+  const std::string text = sk::summary(pass), table = sk::summary(model);
+  CHECK(text.substr(0, table.size()) == table);
+  CHECK_THAT(text.substr(table.size()), Catch::StartsWith("memory for 32 samples on Cpu: parameters " + std::to_string((m.parameters + 1023) / 1024) + " KiB, gradients "));
 }

@@ -78,6 +78,20 @@ template <class Model, class Loss> class Pass {
     return n;
   }
 
+  /// All that the model and this pass hold. After prepare(): with what the layers have reserved.
+  MemoryPlan memory_plan() const {
+    MemoryPlan m;
+    m.parameters = static_cast<std::size_t>(sizes.stored) * sizeof(Scalar);
+    m.gradients = static_cast<std::size_t>(sizes.stored + gradient_tail) * sizeof(Scalar) * (1 + partial_.size());
+    m.buffers = static_cast<std::size_t>(sizes.buffers) * sizeof(Scalar);
+    m.derived = derived_.size() * sizeof(Scalar);
+    if constexpr (staging.reads_weights) m.derived += converted_.weights.size() * sizeof(Activation);
+    m.activations = activation_bytes();
+    for (const auto& w : workspace_) m.workspace += w.size() * sizeof(Scalar);
+    m.libraries = static_cast<std::size_t>(memory_.workspace_bytes());
+    return m;
+  }
+
   // ---- one call for hand-written loops ---------------------------------------------------------------------------------
 
   /// Forward, loss, backward. The gradients of the rank are in model().gradients() afterwards: those of the sum of losses

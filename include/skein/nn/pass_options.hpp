@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a Pass is asked for, and the rule that chooses its executor from the cost sheet.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 #include "measure.hpp"
@@ -14,6 +15,15 @@ struct PassOptions {
   Execution execution = Execution::automatic;
   long block = 0;                                   ///< samples a block of depth_first; 0: from the cost sheet
   int threads = 0;                                  ///< workers of this rank; 0: the cores of the affinity mask
+};
+
+/// Bytes that a pass and its model hold on their device, the optimizer's state apart.
+struct MemoryPlan {
+  std::size_t parameters = 0, gradients = 0;        ///< of all workers
+  std::size_t buffers = 0, derived = 0;
+  std::size_t activations = 0;                      ///< grows with the batch
+  std::size_t workspace = 0;                        ///< of the layers' own kernels
+  std::size_t libraries = 0;                        ///< of the device's libraries: one for all that a thread does there
 };
 
 /// What a policy hears while backward goes on. Called by worker 0 only.

@@ -102,10 +102,29 @@ template <class Model> std::string summary() {
   t += nn::detail::grouped(Model::parameter_count) + " parameters (" + nn::detail::grouped(s.stored) + " stored), " +
        nn::detail::grouped(Model::flops) + " flops forward a sample, " + nn::detail::grouped(saved_bytes_per_sample<Model>) +
        " bytes a sample kept for backward, " + std::to_string(gradient_buckets<Model>) + " gradient buckets of 128 KiB, runs " +
-       (nn::prefers_depth_first(s) ? "depth-first in blocks of " + std::to_string(nn::depth_first_block(s, sizeof(typename Model::Scalar), sizeof(typename Model::Activation))) + " samples" : "layer by layer") +
+       (on_host<typename Model::device> && nn::prefers_depth_first(s) ? "depth-first in blocks of " + std::to_string(nn::depth_first_block(s, sizeof(typename Model::Scalar), sizeof(typename Model::Activation))) + " samples" : "layer by layer") +
        ", on " + std::string(Model::device::name) + nn::detail::precision_text<typename Model::precision>() + "\n";
   return t;
 }
 template <class Model> std::string summary(const Model&) { return summary<Model>(); }
+
+/// The table, and one line of what a pass has made: "memory for 128 samples on Cuda 0: ...".
+template <class Model, class Loss> std::string summary(Pass<Model, Loss>& pass) {
+  const MemoryPlan m = pass.memory_plan();
+  std::string t = summary<Model>() + "memory for " + std::to_string(pass.capacity()) + " samples on " + std::string(Model::device::name) +
+                  (on_host<typename Model::device> ? "" : " " + std::to_string(pass.model().where().ordinal)) + ": ";
+  auto item = [&, first = true](const char* what, std::size_t bytes) mutable {
+    if (bytes == 0) return;
+    t += (std::exchange(first, false) ? "" : ", ") + std::string(what) + " " + nn::detail::grouped(static_cast<long>((bytes + 1023) / 1024)) + " KiB";
+  };
+  item("parameters", m.parameters);
+  item("gradients", m.gradients);
+  item("buffers", m.buffers);
+  item("copies of weights", m.derived);
+  item("activations", m.activations);
+  item("workspace of layers", m.workspace);
+  item("workspace of libraries", m.libraries);
+  return t + "\n";
+}
 
 }  // namespace skein::inline SKEIN_ABI

@@ -92,3 +92,14 @@ TEST_CASE("a loop by hand on a GPU", "[nn][cuda]") {
   };
   CHECK(twins::apart(train(here), train(there)) < 1e-10);
 }
+
+TEST_CASE("the summary of a pass on a GPU names its kernels and its memory", "[nn][cuda]") {
+  sk::Model<Net, In, sk::Cuda> model{sk::Seed{4}};
+  sk::Pass pass{model, nn::CrossEntropy{}, {.batch = 7}};
+  pass.prepare(7);
+  const std::string text = sk::summary(pass);
+  CAPTURE(text);
+  CHECK_THAT(text, Catch::Contains("cuDNN") && Catch::Contains("cuBLASLt"));
+  CHECK_THAT(text, Catch::Contains("runs layer by layer, on Cuda") && Catch::Contains("memory for 7 samples on Cuda 0: parameters "));
+  CHECK_THAT(text, Catch::Contains("workspace of libraries"));
+}
