@@ -12,7 +12,8 @@ namespace nn = skein::nn;
 namespace sk = skein;
 
 namespace {
-/// A user's: log cosh(output - target), each column with a factor of its own.
+// [quote own_loss]
+/// log cosh(output - target), each column with a factor of its own.
 struct LogCosh {
   static constexpr nn::Target target = nn::Target::vector;
   struct Element {
@@ -29,6 +30,7 @@ struct LogCosh {
     return nn::vector_loss(call, Element{call.width});
   }
 };
+// [end]
 static_assert(nn::Loss<LogCosh>);
 }  // namespace
 

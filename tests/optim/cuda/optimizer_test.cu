@@ -99,7 +99,8 @@ template <class Scalar, class O> void agrees_with_groups(O optimizer) {
   agrees<Scalar>(optimizer, true);
 }
 
-/// A user's: the sign of the gradient, written once.
+// [quote own_pass]
+/// The sign of the gradient.
 struct SignDescent {
   float lr = 0.01f, weight_decay = 0;
   optim::Groups groups = {};
@@ -118,6 +119,7 @@ struct SignDescent {
     ops::update(Device{}, pass);
   }
 };
+// [end]
 /// The same, called range by range.
 struct SignByRange : SignDescent {
   static constexpr bool takes_ranges = false;
