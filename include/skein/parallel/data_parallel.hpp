@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../comm/concepts.hpp"
+#include "../core/error.hpp"
 #include "../comm/op.hpp"
 #include "../plan/buckets.hpp"
 #include "policy.hpp"
@@ -29,6 +30,11 @@ struct DataParallelOptions {
 
 template <class Comm, class Scalar, class Device> class DataParallelStrand : public Strand {
  public:
+  /// A device may keep the step's exchange and repeat it (a CUDA graph).
+  static constexpr bool capturable = [] {
+    if constexpr (requires { Comm::capturable; }) return Comm::capturable;
+    else return false;
+  }();
   using Request = decltype(std::declval<Comm&>().start_all_reduce(std::declval<DeviceSpan<Scalar, Device>>(), Sum{}));
 
   DataParallelStrand(Comm& comm, const DataParallelOptions& options, const Replica<Scalar, Device>& replica)
@@ -44,10 +50,17 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
     if constexpr (requires { comm_->node_size(); }) return comm_->node_size();
     else return comm_->size();
   }
-  bool threads_of_one_process() const { return Comm::name == "ThreadComm"; }
+  bool threads_of_one_process() const {
+    if constexpr (requires { comm_->one_process(); }) return comm_->one_process();
+    else return false;
+  }
   bool exchanges() const { return comm_->size() > 1; }
 
   void start() {
+    if constexpr (requires { comm_->where() == replica_.where; })
+      if (!(comm_->where() == replica_.where))
+        throw ArgumentError("DataParallel: the model is on " + std::string(Device::name) + " " + std::to_string(replica_.where.ordinal) + ", this rank's communicator on " +
+                            std::string(Device::name) + " " + std::to_string(comm_->where().ordinal) + ": make the model with {seed, world.where()}");
     if (!exchanges()) return;
     plan::Fingerprint f;
     f.add(replica_.fingerprint).add(static_cast<std::uint64_t>(options_.reduce)).add(buckets_.size());
@@ -95,6 +108,12 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
   }
   void barrier() { if (exchanges()) comm_->barrier(); }
   double exposed_seconds() const { return exposed_; }
+  void check() const {
+    if constexpr (requires { comm_->check(); }) comm_->check();
+  }
+  void replayed() {
+    if constexpr (requires { comm_->replayed(); }) comm_->replayed();
+  }
 
   std::span<const BucketTrace> trace() const { return traces_; }
   /// When backward had ended in the last step, on the clock of trace().

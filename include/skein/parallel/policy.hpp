@@ -22,6 +22,7 @@ template <class Scalar_, class Device_> struct Replica {
   DeviceSpan<Scalar, Device> parameters{}, gradients{}, buffers{};
   std::span<const plan::Operation> operations{};
   long stored = 0;                                  ///< scalars of the parameter arena
+  Device where{};                                   ///< which of the devices
   std::uint64_t fingerprint = 0;                    ///< of everything that the ranks must have in common
 };
 
@@ -52,6 +53,10 @@ struct Strand {
   /// Sums over ranks (loss, metrics, requests to stop); blocking.
   void reduce(std::span<double>) {}
   void barrier() {}
+  /// Throws where the exchange has failed: after one has waited for a device, before one trusts what it made.
+  void check() const {}
+  /// A step that was captured, its exchange with it, has been launched once more.
+  void replayed() {}
   /// Seconds that the step's worker 0 has waited for communication so far.
   double exposed_seconds() const { return 0; }
 };

@@ -91,6 +91,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     }
     const double lr = static_cast<double>(optimizer_.optimizer().lr) * options.lr_factor;
     if (options.update) ++step_;
+    [[maybe_unused]] const long replays = replays_of(device_);
     device_.run(
         pass_->memory(), options.graph && capturable(exchange),
         [&] { return kind(batch, call, nominal, options); },
@@ -107,6 +108,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
         },
         [&] { if (options.update) optimize(Worker{}, exchange, lr, options.clip_norm); });
     device_.finish();
+    if (exchange && replays_of(device_) != replays) strand_.replayed();
     accumulated_ = options.update ? 0 : accumulated_ + 1;
     if (!options.update) return result(false);
     if constexpr (on_host<Device>) device_.add(sums_);
@@ -136,7 +138,11 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   }
 
   /// Sums of all updates since set_totals(), over all ranks. Waits for a device that has them.
-  nn::LossSums totals() const { return device_.totals(); }
+  nn::LossSums totals() const {
+    const nn::LossSums sums = device_.totals();
+    strand_.check();
+    return sums;
+  }
   void set_totals(const nn::LossSums& sums) { device_.set_totals(sums); }
   /// The part that is the device's: how the step is launched.
   const StepDevice<Scalar, Device>& device() const { return device_; }
@@ -196,6 +202,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     r.buffers = model.buffers();
     r.operations = Model::program.ops();
     r.stored = Model::sizes.stored;
+    r.where = model.where();
     plan::Fingerprint f;
     f.add(Model::fingerprint).add(sizeof(Scalar)).add(Model::input::extents);
     if (Model::precision::mixed) f.add(skein::detail::scalar_name<typename Model::precision::compute>());
@@ -242,6 +249,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   template <class Batch> StepKind kind(const Batch& batch, const PassCall& call, double nominal, const StepOptions& options) const {
     return {batch.x, batch.labels, batch.targets, batch.pitch, batch.target_pitch, batch.count, nominal, options.clip_norm,
             strand_.gradient_factor(), call.accumulate, options.update};
+  }
+  template <class D> static long replays_of(const D& device) {
+    if constexpr (requires { device.replays(); }) return device.replays();
+    else return 0;
   }
   /// Collectives within a step must be such that the device's stream can keep them: their strand says `capturable`.
   bool capturable(bool exchange) {

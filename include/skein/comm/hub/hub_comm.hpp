@@ -11,6 +11,11 @@
 namespace skein::inline SKEIN_ABI {
 
 namespace comm {
+/// Aligned memory for values of any type. (Not std::max_align_t: nvcc 13.0 crashes on its destructor.)
+struct alignas(16) Block {
+  unsigned char bytes[16];
+};
+
 /// A rank's wish in a split.
 struct Wish {
   int color = 0, key = 0, rank = 0;
@@ -81,9 +86,9 @@ class HubEngine {
     const Signature& s = o.signature;
     if (s.kind == Collective::AllReduce || (s.kind == Collective::Reduce && s.root == rank_)) {
       // The parts of an answer lie at any address: aligned copies.
-      std::vector<std::vector<std::max_align_t>> aligned(posts.size());
+      std::vector<std::vector<Block>> aligned(posts.size());
       for (std::size_t r = 0; r < posts.size(); ++r) {
-        aligned[r].resize(o.bytes(s.count) / sizeof(std::max_align_t) + 1);
+        aligned[r].resize(o.bytes(s.count) / sizeof(Block) + 1);
         std::memcpy(aligned[r].data(), posts[r].send, o.bytes(s.count));
         pointers_.from[r] = aligned[r].data();
       }
@@ -91,9 +96,9 @@ class HubEngine {
       if (s.count) o.fold(o.functor, pointers_.to.data(), 1, pointers_.from.data(), size_, s.count);
     } else if (s.kind == Collective::ReduceScatter) {
       const Piece own = o.piece(rank_);
-      std::vector<std::vector<std::max_align_t>> aligned(posts.size());
+      std::vector<std::vector<Block>> aligned(posts.size());
       for (std::size_t r = 0; r < posts.size(); ++r) {
-        aligned[r].resize(o.bytes(own.count) / sizeof(std::max_align_t) + 1);
+        aligned[r].resize(o.bytes(own.count) / sizeof(Block) + 1);
         std::memcpy(aligned[r].data(), posts[r].from() + o.bytes(own.offset), o.bytes(own.count));
         pointers_.from[r] = aligned[r].data();
       }

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data-parallel training on several devices of one process, a rank each: the curve and the weights of the serial run on the Cpu.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <skein/nccl.hpp>
+
+#include "support/rank_check.hpp"
+
+namespace sk = skein;
+namespace nn = skein::nn;
+using Catch::Matchers::Contains;
+
+namespace {
+using Net = nn::Sequential<nn::Linear<17>, nn::Relu, nn::Linear<9>, nn::Tanh, nn::Linear<3>>;
+
+/// 103 samples: no batch size or number of ranks divides it.
+struct Points {
+  std::vector<float> x = std::vector<float>(103 * 4), y = std::vector<float>(103 * 3);
+  Points() {
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(sk::random_uniform(7, 0, i)) - 0.5f;
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = std::sin(3 * x[i % 100] + x[(i * 7) % 200]);
+  }
+};
+
+struct Result {
+  std::vector<double> losses;
+  std::vector<float> parameters;
+  double validation = 0;
+  long replays = 0;
+};
+
+template <class Device, class Policy> Result train(Device where, const Policy& policy, sk::FitOptions options, int seed = 3) {
+  Points points;
+  auto data = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.y);
+  sk::Model<Net, sk::Shape<4>, Device> model{sk::Seed{static_cast<std::uint64_t>(seed)}, where};
+  sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.1f, .momentum = 0.9f}, policy};
+  options.record_steps = true;
+  options.progress = false;
+  options.validate = data;
+  options.seed = sk::Seed{11};
+  const sk::History history = trainer.fit(data, options);
+  Result r;
+  r.losses = history.losses();
+  r.validation = history.back().validation.loss;
+  r.parameters.resize(std::as_const(model).parameters().size);
+  sk::Copy<sk::Cpu, Device>::run(r.parameters.data(), std::as_const(model).parameters().data, r.parameters.size() * sizeof(float), sk::Cpu{}, where);
+  if constexpr (requires { trainer.stepper().device().replays(); }) r.replays = trainer.stepper().device().replays();
+  return r;
+}
+
+void require_same(const Result& a, const Result& b, double tolerance) {
+  RANK_CHECK(a.losses.size() == b.losses.size());
+  for (std::size_t i = 0; i < a.losses.size(); ++i) RANK_CHECK(std::abs(a.losses[i] - b.losses[i]) < tolerance);
+  for (std::size_t i = 0; i < a.parameters.size(); ++i) RANK_CHECK(std::abs(static_cast<double>(a.parameters[i]) - static_cast<double>(b.parameters[i])) < tolerance);
+  RANK_CHECK(std::abs(a.validation - b.validation) < tolerance);
+}
+std::string on_devices(int n, void (*f)(sk::NcclComm&), double deadline = 120) {
+  std::vector<int> some;
+  for (int d = 0; d < n; ++d) some.push_back(d);
+  sk::NcclOptions options;
+  options.deadline = deadline;
+  try {
+    sk::spawn(sk::LocalDevices(some), f, options);
+  } catch (const sk::Error& e) {
+    return e.what();
+  }
+  return "";
+}
+const sk::FitOptions short_fit{.epochs = 4, .batch = 20, .threads = 1};
+
+void same_as_serial(sk::NcclComm& world) {
+  const Result serial = train(sk::Cpu{}, sk::parallel::Alone{}, short_fit);
+  for (const long bucket : {1L, 1L << 20}) {
+    const Result r = train(world.where(), sk::parallel::DataParallel{world, {.bucket_bytes = bucket}}, short_fit, 3 + world.rank());        // weights are those of rank 0
+    require_same(r, serial, 2e-5);
+    RANK_CHECK(r.replays > 0);                      // the exchange is part of the captured step
+    double sum[1] = {0};
+    for (const float p : r.parameters) sum[0] += static_cast<double>(p);
+    const std::vector<double> all = world.all_gather(sum[0]);
+    for (const double s : all) RANK_CHECK(s == sum[0]);
+  }
+  sk::FitOptions accumulated = short_fit;
+  accumulated.batch = 10;
+  accumulated.accumulate = 2;
+  require_same(train(world.where(), sk::parallel::DataParallel{world}, accumulated), train(sk::Cpu{}, sk::parallel::Alone{}, accumulated), 2e-5);
+}
+void on_another_device(sk::NcclComm& world) {
+  sk::Model<Net, sk::Shape<4>, sk::Cuda> model{sk::Seed{3}};        // on device 0, whatever the rank
+  sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{}, sk::parallel::DataParallel{world}};
+}
+}  // namespace
+
+TEST_CASE("data-parallel training on devices of one process agrees with the serial run on the Cpu") {
+  const int devices = GENERATE(1, 2, 4);
+  if (sk::cuda::device_count() < devices) {
+    WARN("needs " << devices << " devices");
+    return;
+  }
+  CHECK(on_devices(devices, same_as_serial) == "");
+}
+
+TEST_CASE("a model on another device than its rank's communicator is refused") {
+  if (sk::cuda::device_count() < 2) return;
+  const std::string text = on_devices(2, on_another_device);
+  CHECK_THAT(text, Contains("the model is on Cuda 0, this rank's communicator on Cuda 1: make the model with {seed, world.where()}"));
+}
