@@ -219,10 +219,11 @@ TEST_CASE("chain_and_sum on Cuda", "[dense]") {
       chained<10, float, float>(count, accumulate, false, 0);
     }
   STATIC_REQUIRE(ops::RowBlocks(128, 10).blocks == 1);
-  STATIC_REQUIRE(ops::RowBlocks(3000, 40).blocks > 1);
-  chained<40, float, float>(3000, true, true, 2);
-  chained<40, sk::fp16, float>(3000, false, true, 0);
-  chained<40, double, double>(3000, true, true, 1);
+  STATIC_REQUIRE(ops::RowBlocks(1000, 80).blocks == 1);
+  STATIC_REQUIRE(ops::RowBlocks(7001, 40).blocks > 1);
+  chained<40, float, float>(7001, true, true, 2);
+  chained<40, sk::fp16, float>(7001, false, true, 0);
+  chained<40, double, double>(7001, true, true, 1);
 }
 
 TEST_CASE("Dense on Cuda: the same bits twice", "[dense]") {

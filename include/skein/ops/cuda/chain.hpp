@@ -14,41 +14,59 @@ namespace kernel {
 /// What a kernel computes with.
 template <class Sample> using Wide = std::conditional_t<is_half<Sample>, float, Sample>;
 
-/// The gradient in front of an activation: g = chain(dy, y), stored; and as it is.
+/// The gradient in front of an activation: g = chain(dy, y), which is kept.
 template <class Chain, class Sample> struct Chained {
   const Sample* dy;
   const Sample* y;
   Sample* g;
-  constexpr Wide<Sample> operator()(long at) const {
-    const Wide<Sample> v = Chain{}(static_cast<Wide<Sample>>(dy[at]), static_cast<Wide<Sample>>(y[at]));
-    g[at] = static_cast<Sample>(v);
-    return v;
-  }
+  constexpr Wide<Sample> make(long at) const { return Chain{}(static_cast<Wide<Sample>>(dy[at]), static_cast<Wide<Sample>>(y[at])); }
+  constexpr void keep(long at, Wide<Sample> v) const { g[at] = static_cast<Sample>(v); }
 };
+/// The gradient as it is.
 template <class Sample> struct AsItIs {
   const Sample* dy;
-  constexpr Wide<Sample> operator()(long at) const { return static_cast<Wide<Sample>>(dy[at]); }
+  constexpr Wide<Sample> make(long at) const { return static_cast<Wide<Sample>>(dy[at]); }
+  constexpr void keep(long, Wide<Sample>) const {}
 };
-/// The same for every value of rows of N, where nobody wants sums.
+/// Every value of rows of N, where nobody wants sums.
 template <int N, class Value> struct EachValue {
   Value value;
-  constexpr void operator()(long i) const { value(i / N * row_pitch(N) + i % N); }
+  constexpr void operator()(long i) const {
+    const long at = i / N * row_pitch(N) + i % N;
+    value.keep(at, value.make(at));
+  }
 };
 
 template <class Sum> struct Plus {
   constexpr Sum operator()(Sum a, Sum b) const { return a + b; }
 };
 
-/// The lanes of a warp go down one column: a few rows, all in one kernel.
+/// The sum down column j over rows begin, begin + step, ... before end. Eight rows are under way at a time: g may be dy or y, so a
+/// compiler would not load a row before the one above is stored.
+template <int N, class Sum, class Value> constexpr Sum sum_down(const Value& value, long j, long begin, long end, long step) {
+  constexpr int ahead = 8;
+  Sum sum = 0;
+  for (long r = begin; r < end; r += ahead * step) {
+    Sum v[ahead] = {};
+    for (int k = 0; k < ahead; ++k)
+      if (r + k * step < end) v[k] = value.make((r + k * step) * row_pitch(N) + j);
+    for (int k = 0; k < ahead; ++k)
+      if (r + k * step < end) {
+        value.keep((r + k * step) * row_pitch(N) + j, v[k]);
+        sum += v[k];
+      }
+  }
+  return sum;
+}
+
+/// The lanes of a warp go down one column: all in one kernel.
 template <int N, class Value, class Sum, class Scalar> struct WholeColumn {
   Value value;
   long rows;
   Scalar* sums;
   bool accumulate;
   template <class Lanes> SKEIN_HOST_DEVICE void operator()(long j, Lanes lanes) const {
-    Sum sum = 0;
-    for (long r = lanes.index; r < rows; r += Lanes::count) sum += value(r * row_pitch(N) + j);
-    sum = lanes.reduce(sum, Plus<Sum>{});
+    const Sum sum = lanes.reduce(sum_down<N, Sum>(value, j, lanes.index, rows, Lanes::count), Plus<Sum>{});
     if (lanes.index == 0) sums[j] = static_cast<Scalar>(accumulate ? static_cast<Sum>(sums[j]) + sum : sum);
   }
 };
@@ -58,10 +76,8 @@ template <int N, class Value, class Sum> struct ColumnPart {
   long rows, blocks;
   Sum* partial;                                     // (blocks, N)
   constexpr void operator()(long i) const {
-    const long b = i / N, j = i - b * N, end = rows * (b + 1) / blocks;
-    Sum sum = 0;
-    for (long r = rows * b / blocks; r < end; ++r) sum += value(r * row_pitch(N) + j);
-    partial[i] = sum;
+    const long b = i / N;
+    partial[i] = sum_down<N, Sum>(value, i - b * N, rows * b / blocks, rows * (b + 1) / blocks, 1);
   }
 };
 template <int N, class Sum, class Scalar> struct ColumnWhole {
@@ -82,7 +98,7 @@ template <int N, class Sum, class Scalar> struct ColumnWhole {
 struct RowBlocks {
   long blocks = 1;                                  ///< 1: one kernel does it all
   constexpr RowBlocks(long rows, long n) {
-    if (rows * n <= 64 * 1024) return;              // the second kernel would cost more than the strided reads
+    if (rows * n <= 256 * 1024) return;             // the second kernel would cost more than the strided reads
     const long most = (rows + 31) / 32, wanted = (1L << 17) / n;
     blocks = most < wanted ? most : wanted;
     blocks = blocks < 2 ? 2 : blocks > 1024 ? 1024 : blocks;
