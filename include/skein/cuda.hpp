@@ -4,6 +4,7 @@
 #pragma once
 #include "skein.hpp"
 
+#include "comm/cuda/staged.hpp"
 #include "device/cuda/graph.hpp"
 #include "device/cuda/launch.hpp"
 #include "device/cuda/memory.hpp"
@@ -33,3 +34,4 @@
 #include "ops/cuda/optimizer.hpp"
 #include "nn/cuda/layer_norm.hpp"
 #include "ops/cuda/transpose.hpp"
+#include "ops/cuda/for_each.hpp"
