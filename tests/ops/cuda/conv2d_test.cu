@@ -1,32 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution on Cuda below the layer: 16-bit images, plans, workspaces, capture, refusals. What layers do is in tests/nn/cuda.
 #include <catch2/catch.hpp>
+
+#include <cmath>
 #include <vector>
 
 #include <skein/core/half.hpp>
 #include <skein/device/cuda/memory.hpp>
 #include <skein/ops/cuda/conv2d.hpp>
 
+#include "support/on_device.hpp"
+
 namespace sk = skein;
 namespace ops = skein::ops;
 using ops::Conv2dGeometry;
-using sk::Cuda;
 
 namespace {
 
-template <class T> class OnDevice {
- public:
-  explicit OnDevice(const std::vector<T>& from) : there_(from.size()) { sk::Copy<Cuda, sk::Cpu>::run(there_.data(), from.data(), from.size() * sizeof(T)); }
-  T* data() { return there_.data(); }
-  std::vector<T> read() const {
-    std::vector<T> to(there_.size());
-    sk::Copy<sk::Cpu, Cuda>::run(to.data(), there_.data(), to.size() * sizeof(T));
-    return to;
-  }
-
- private:
-  sk::Arena<T, Cuda> there_;
-};
+using support::OnDevice;
 
 /// Eighths in [-1, 1]: exact in every type.
 double eighths(long i, long salt) { return static_cast<double>((i * 7 + salt * 5 + i / 3) % 17 - 8) / 8; }
@@ -82,10 +73,10 @@ template <class Value, class Parameter> void follows(const Conv2dGeometry& g, lo
       if (y2[i] <= 0) y2[i] = dy2[i] = 0;
   ops::reference::conv2d_backward_data(g, d);
   ops::reference::conv2d_backward_weights(g, d);
-  CHECK(apart(y.read(), y2) <= tolerance);
-  CHECK(apart(dx.read(), dx2) <= tolerance);
-  CHECK(apart(dweight.read(), dw2) <= tolerance);   // gaps too: they stay zero
-  if (bias) CHECK(apart(db.read(), db2) <= tolerance);
+  CHECK(apart(y.values(), y2) <= tolerance);
+  CHECK(apart(dx.values(), dx2) <= tolerance);
+  CHECK(apart(dweight.values(), dw2) <= tolerance);   // gaps too: they stay zero
+  if (bias) CHECK(apart(db.values(), db2) <= tolerance);
 }
 }  // namespace
 
@@ -110,7 +101,7 @@ TEST_CASE("convolution on Cuda follows other chunks of a batch without a plan ma
   using Op = ops::DeviceConv2d<float, float>;
   Op::derive(g, c);
   Op::forward(g, c);
-  const auto whole = y.read();
+  const auto whole = y.values();
   OnDevice<float> again(values<float>(4 * g.out_count(), 9));
   for (long n = 0; n < 4; n += n == 0 ? 1 : 3) {
     c.batch = n == 0 ? 1 : 3;
@@ -118,7 +109,7 @@ TEST_CASE("convolution on Cuda follows other chunks of a batch without a plan ma
     c.y = again.data() + n * g.out_count();
     Op::forward(g, c);
   }
-  const std::vector<float> parts = again.read();     // a GPU may take another algorithm for another batch: not the same bits
+  const std::vector<float> parts = again.values();     // a GPU may take another algorithm for another batch: not the same bits
   CHECK(apart(parts, {whole.begin(), whole.end()}) < 1e-5);
 }
 

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <vector>
+
+#include <skein/device/cuda/memory.hpp>
+#include <skein/ops/cuda/column_sums.hpp>
+
+#include "support/on_device.hpp"
+
+namespace sk = skein;
+namespace ops = skein::ops;
+
+namespace {
+struct ValuesAndSquares {
+  const float* x;
+  constexpr void operator()(long i, long, ops::TwoSums& sums) const {
+    sums.first += static_cast<double>(x[i]);
+    sums.second += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  }
+};
+struct Keep {
+  double* to;
+  long width;
+  constexpr void operator()(long c, const ops::TwoSums& s) const { to[c] = s.first, to[width + c] = s.second; }
+};
+}  // namespace
+
+TEST_CASE("blocks of rows cover a matrix, by its shape alone", "[cuda]") {
+  for (const long rows : {0L, 1L, 15L, 16L, 17L, 1000L, 100000L, 5000000L})
+    for (const long width : {1L, 3L, 64L, 2048L, 200000L}) {
+      const long blocks = ops::column_blocks(rows, width);
+      CHECK((blocks >= 1 && blocks <= 1024));
+      CHECK((blocks == 1 || rows / blocks >= 8));
+      CHECK(ops::column_sums_bytes(rows, width) == static_cast<std::size_t>(blocks * width) * 16);
+    }
+}
+
+TEST_CASE("column sums are those of a loop in double, and the same in every run", "[cuda]") {
+  for (const long rows : {0L, 1L, 7L, 40L, 333L, 5000L})
+    for (const long width : {1L, 3L, 32L, 100L}) {
+      INFO(rows << " x " << width);
+      std::vector<float> x(static_cast<std::size_t>(rows * width));
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(std::sin(0.37 * static_cast<double>(i)) + 1.5);
+      std::vector<double> sums(static_cast<std::size_t>(2 * width));
+      for (long i = 0; i < rows * width; ++i) {
+        const double v = static_cast<double>(x[static_cast<std::size_t>(i)]);
+        sums[static_cast<std::size_t>(i % width)] += v;
+        sums[static_cast<std::size_t>(width + i % width)] += v * v;
+      }
+      support::OnDevice<float> there(x);
+      support::OnDevice<double> out(std::vector<double>(sums.size(), NAN)), again(std::vector<double>(sums.size(), NAN));
+      for (auto* to : {&out, &again})
+        ops::column_sums(rows, width, sk::cuda::workspace().get(ops::column_sums_bytes(rows, width)), ValuesAndSquares{there.data()}, Keep{to->data(), width});
+      const std::vector<double> result = out.values();
+      for (std::size_t i = 0; i < sums.size(); ++i) CHECK(result[i] == Approx(sums[i]).epsilon(1e-13));
+      CHECK(again.values() == result);
+    }
+}
