@@ -1,0 +1,16 @@
+// expect: Master is float or double: the step of an optimizer is lost in 16-bit weights
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/nn/linear.hpp>
+#include <skein/nn/model.hpp>
+
+namespace sk = skein;
+#ifdef SKEIN_TWIN
+using P = sk::Precision<sk::bf16, float, float>;
+#else
+using P = sk::Precision<sk::bf16, float, sk::bf16>;
+#endif
+
+int main() {
+  sk::Model<sk::nn::Sequential<sk::nn::Linear<3>>, sk::Shape<4>, sk::Cpu, P> model;
+  return model.parameter_count == 15 ? 0 : 1;
+}
