@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions on a GPU, without storing what is reduced. All values: CUB, over packs of 16 bytes where the layout allows. Along an
+// Reductions on a GPU, without storing what is reduced. All values: each of many threads folds its share, in packs of 16 bytes where
+// the layout allows, and CUB joins what they have (so that CUB's kernels are compiled once a type, not once an expression). Along an
 // axis: a warp a row where the axis is dense, a thread an output elsewhere, and long axes of few outputs in parts that a second
 // kernel joins. The order of additions depends on extents and layout alone: the same bits in every run. A whole reduction brings its
 // number to the host and waits for it.
@@ -15,10 +16,11 @@ namespace detail {
 /// What is kept of values, and how: by a sum, maximum or minimum.
 template <class Op, class S, class R> struct TotalFold {
   using Total = typename Op::Total;
+  using Join = typename Op::Combine;
   Finish finish{};
   static constexpr Total none() { return Op::identity; }
   static constexpr Total add(Total total, S value, long) { return typename Op::Combine{}(total, static_cast<Total>(value)); }
-  constexpr Total operator()(const Total& a, const Total& b) const { return typename Op::Combine{}(a, b); }
+  constexpr Total operator()(const Total& a, const Total& b) const { return Join{}(a, b); }
   constexpr R result(Total total) const { return finish.template apply<R>(total); }
 };
 /// By the place of the best value: the first of equals; NaNs only where there is nothing else.
@@ -27,6 +29,7 @@ template <class Better, class S> struct ArgFold {
     S value;
     long index;                                            // -1: none yet
   };
+  using Join = ArgFold;
   static constexpr Total none() { return {S(0), -1}; }
   static constexpr Total add(Total best, S value, long index) { return ArgFold{}(best, Total{value, index}); }
   constexpr Total operator()(const Total& a, const Total& b) const {
@@ -41,28 +44,36 @@ template <class Better, class S> struct ArgFold {
   static constexpr long result(const Total& best) { return best.index; }
 };
 
-/// The total of group g: W values of a row; or one, whose index is g.
-template <int W, class Fold, int N, class B> struct FoldGroup {
+/// The total of every `threads`-th group: of W values of a row each; or of one, whose index is the group's.
+template <int W, class Fold, int N, class B> struct FoldShare {
   Groups<N> groups;
   B bound;
+  typename Fold::Total* totals;
+  long count, threads;
 
-  SKEIN_HOST_DEVICE typename Fold::Total operator()(long g) const {
-    const char* nowhere = nullptr;
-    B b = bound;
-    long i = groups.enter(g, nowhere, b);
-    const long n = groups.loop.extents.e[N - 1];
+  SKEIN_HOST_DEVICE void operator()(long thread) const {
     typename Fold::Total total = Fold::none();
-    if constexpr (W > 1) {
-      if (groups.width == W && i + W <= n) {
-        const auto values = b.template pack<W>(i);
-        for (int j = 0; j < W; ++j) total = Fold::add(total, values.value[j], 0);
-        return total;
+    for (long g = thread; g < count; g += threads) {
+      const char* nowhere = nullptr;
+      B b = bound;
+      long i = groups.enter(g, nowhere, b);
+      const long n = groups.loop.extents.e[N - 1], end = i + groups.width < n ? i + groups.width : n;
+      if constexpr (W > 1) {
+        if (groups.width == W && i + W <= n) {
+          const auto values = b.template pack<W>(i);
+          for (int j = 0; j < W; ++j) total = Fold::add(total, values.value[j], 0);
+          continue;
+        }
       }
+      for (; i < end; ++i) total = Fold::add(total, b.template at<Access::strided>(i), g);
     }
-    const long end = i + groups.width < n ? i + groups.width : n;
-    for (; i < end; ++i) total = Fold::add(total, b.template at<Access::strided>(i), g);
-    return total;
+    totals[thread] = total;
   }
+};
+/// The i-th of an array.
+template <class T> struct ValueAt {
+  const T* data;
+  constexpr T operator()(long i) const { return data[i]; }
 };
 
 /// Part `job / outputs` of the axis (the innermost) of output `job % outputs`.
@@ -127,22 +138,30 @@ template <class Policy, class T> struct Scratch {
 
 /// All values of a nest folded into one, on the host when it returns. A value's index is its place in the nest.
 template <class Fold, class Policy, int N, class B>
-typename Fold::Total fold_all(const Policy& policy, skein::detail::Loop<N> loop, B bound, Fold fold = {}) {
+typename Fold::Total fold_all(const Policy& policy, skein::detail::Loop<N> loop, B bound) {
   namespace in = skein::detail;
   loop.stride = {};
   using Total = typename Fold::Total;
   constexpr bool indices = std::is_class_v<Total>;       // count by values, so that there is one in a group
   constexpr int W = indices ? 1 : in::pack_size<char, B> < 4 ? in::pack_size<char, B> : 4;
+  constexpr long most_threads = 1 << 17;
   const bool packed = W > 1 && in::leaves_fit<W>(loop, bound);
-  const in::FoldGroup<W, Fold, N, B> kernel{in::Groups<N>(loop, packed ? W : 1), bound};
-  Total total = Fold::none();
+  const in::Groups<N> groups(loop, packed ? W : 1);
+  const long count = groups.count(), threads = count < most_threads ? count : most_threads;
+  const auto run = [&](Total* totals) {
+    for_each(policy, threads, in::FoldShare<W, Fold, N, B>{groups, bound, totals, count, threads});
+    reduce_into(policy, totals + threads, threads, in::ValueAt<Total>{totals}, typename Fold::Join{}, Fold::none());
+  };
+  Total total;
   if constexpr (is_own_policy<Policy>) {
     const Cuda device = current_device();
-    Arena<Total, Cuda> there(1, device);
-    reduce_into(policy, there.data(), kernel.groups.count(), kernel, fold, total);
-    Memory<Cuda>::to_host(&total, there.data(), sizeof total, device);
+    Arena<Total, Cuda> totals(static_cast<std::size_t>(threads + 1), device);
+    run(totals.data());
+    Memory<Cuda>::to_host(&total, totals.data() + threads, sizeof total, device);
   } else {
-    reduce_into(policy, &total, kernel.groups.count(), kernel, fold, Fold::none());
+    Arena<Total, Cpu> totals(static_cast<std::size_t>(threads + 1));
+    run(totals.data());
+    total = totals.data()[threads];
   }
   return total;
 }
