@@ -5,7 +5,7 @@
 #pragma once
 #include <cmath>
 
-#include "../device/device.hpp"
+#include "for_each.hpp"
 #include "step_values.hpp"
 
 namespace skein::inline SKEIN_ABI::ops {
@@ -55,24 +55,15 @@ template <class Scalar> struct AddTail {
   SKEIN_HOST_DEVICE void operator()(long i) const { totals[i] += static_cast<double>(tail[i]); }
 };
 
-/// Runs f(0) ... f(n - 1) where the device's memory is; specialised by device.
-template <class Device> struct StepKernels;
-
-template <> struct StepKernels<Cpu> {
-  template <class Function> static void run(long n, Function f) {
-    for (long i = 0; i < n; ++i) f(i);
-  }
-};
-
 /// Makes *call.scale. Nothing waits.
-template <class Device, class Scalar> void step_scale(const StepScaleCall<Scalar>& call) { StepKernels<Device>::run(1, call); }
+template <class Device, class Scalar> void step_scale(const StepScaleCall<Scalar>& call) { for_each<Device>(1, call); }
 /// tail[0..2] = sums[0..2].
 template <class Device, class Scalar> void write_sums(const double* sums, Scalar* tail) {
-  StepKernels<Device>::run(3, WriteSums<Scalar>{sums, tail});
+  for_each<Device>(3, WriteSums<Scalar>{sums, tail});
 }
 /// totals[0..2] += tail[0..2].
 template <class Device, class Scalar> void add_tail(const Scalar* tail, double* totals) {
-  StepKernels<Device>::run(3, AddTail<Scalar>{tail, totals});
+  for_each<Device>(3, AddTail<Scalar>{tail, totals});
 }
 
 }  // namespace skein::inline SKEIN_ABI::ops

@@ -136,7 +136,7 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
     if (sums) end.write = {sums, tail}, end.add_sums = {sums, totals_.data()};
     end.add_tail = {tail, totals_.data()};
     end.scale = call;
-    ops::StepKernels<Cuda>::run(1, end);
+    ops::for_each<Cuda>(1, end);
   }
   Sums result(const double* sums, const Scalar* tail) const { return Sums(this, {sums, tail, step_}); }
   /// Blocks: what the last update was made with.
