@@ -41,21 +41,25 @@ template <class Sum> struct Plus {
   constexpr Sum operator()(Sum a, Sum b) const { return a + b; }
 };
 
-/// The sum down column j over rows begin, begin + step, ... before end. Eight rows are under way at a time: g may be dy or y, so a
+/// Adds rows r, r + step, ... of column j to the sum, Ahead at a time, while there are so many before `end`.
+template <int N, int Ahead, class Sum, class Value> constexpr void add_rows(const Value& value, long j, long& r, long end, long step, Sum& sum) {
+  for (; r + (Ahead - 1) * step < end; r += Ahead * step) {
+    Sum v[Ahead] = {};
+    for (int k = 0; k < Ahead; ++k) v[k] = value.make((r + k * step) * row_pitch(N) + j);
+    for (int k = 0; k < Ahead; ++k) {
+      value.keep((r + k * step) * row_pitch(N) + j, v[k]);
+      sum += v[k];
+    }
+  }
+}
+/// The sum down column j over rows begin, begin + step, ... before end. Several rows are under way at a time: g may be dy or y, so a
 /// compiler would not load a row before the one above is stored.
 template <int N, class Sum, class Value> constexpr Sum sum_down(const Value& value, long j, long begin, long end, long step) {
-  constexpr int ahead = 8;
   Sum sum = 0;
-  for (long r = begin; r < end; r += ahead * step) {
-    Sum v[ahead] = {};
-    for (int k = 0; k < ahead; ++k)
-      if (r + k * step < end) v[k] = value.make((r + k * step) * row_pitch(N) + j);
-    for (int k = 0; k < ahead; ++k)
-      if (r + k * step < end) {
-        value.keep((r + k * step) * row_pitch(N) + j, v[k]);
-        sum += v[k];
-      }
-  }
+  long r = begin;
+  add_rows<N, 8>(value, j, r, end, step, sum);
+  add_rows<N, 4>(value, j, r, end, step, sum);
+  add_rows<N, 1>(value, j, r, end, step, sum);
   return sum;
 }
 
