@@ -6,9 +6,13 @@
 
 namespace skein::inline SKEIN_ABI::ops {
 
-/// See ops::Conv2d. `saved` and `winners` go from forward to backward; c.y is read in backward where there is ReLU.
+/// See ops::Conv2d. `saved` and `winners` go from forward to backward; c.y is read in backward where there is ReLU. Devices that
+/// run it as one kernel specialise it.
 template <class Device, class Scalar, ConvReluPoolGeometry G> struct ConvReluPool {
-  static_assert(std::same_as<Device, Cpu>, "ops::ConvReluPool: this device's operations are not included");
+  static_assert(!std::same_as<Device, Device>, "ops::ConvReluPool: this device's operations are not included");
+};
+
+template <class Scalar, ConvReluPoolGeometry G> struct ConvReluPool<Cpu, Scalar, G> {
   using Kernel = cpu::ConvReluPool<Scalar, G>;
   static constexpr std::string_view name = Kernel::name;
   static void derive(const Conv2dCall<Scalar>& c) { Kernel::derive(c); }
