@@ -3,6 +3,8 @@
 # where there is no GPU, and one of the host's compiler, test_on_host, on the pretend runtime (support/pretend), which runs everywhere.
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS *_test.cu)
 list(APPEND registered ${sources})
+file(GLOB ranks_on_host CONFIGURE_DEPENDS distributed/cuda/*.cu)
+list(APPEND registered ${ranks_on_host})
 if(NOT SKEIN_HAS_cuda)
   return()
 endif()
@@ -56,3 +58,24 @@ set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${CMAKE_CURRENT_BINAR
 add_test(NAME on_host.asynchronous COMMAND test_on_host)       # all in one process, each stream on its own thread, and late
 set_tests_properties(on_host.asynchronous PROPERTIES LABELS "unit;cuda" TIMEOUT 900 PROCESSORS 2
   ENVIRONMENT "SKEIN_PRETEND_STREAMS=async;SKEIN_DATA=${SKEIN_DATA_DIR}")
+
+# ---- real ranks on the pretend runtime, each process with devices of its own
+if(SKEIN_HAS_mpi)
+  skein_add_test_main(skein_test_on_host_mpi_main support/mpi_main.cpp)
+  target_link_libraries(skein_test_on_host_mpi_main PUBLIC skein_on_host skein::mpi)
+  if(TARGET OpenMP::OpenMP_CXX)
+    target_link_libraries(skein_test_on_host_mpi_main PUBLIC OpenMP::OpenMP_CXX)
+  endif()
+  skein_on_host_sources(wrappers ${ranks_on_host})
+  skein_add_test_binary(test_distributed_on_host skein_test_on_host_mpi_main ${wrappers})
+  target_link_libraries(test_distributed_on_host PRIVATE skein_on_host skein::mpi)
+  foreach(source IN LISTS ranks_on_host)
+    get_filename_component(name "${source}" NAME_WE)
+    foreach(ranks 1 2 3)
+      skein_mpirun(start ${ranks})
+      add_test(NAME distributed.on_host.${name}.${ranks} COMMAND ${start} $<TARGET_FILE:test_distributed_on_host> -\# "[#${name}]")
+      set_tests_properties(distributed.on_host.${name}.${ranks} PROPERTIES LABELS "unit;mpi;cuda" TIMEOUT 400 PROCESSORS ${ranks}
+        ENVIRONMENT "SKEIN_DATA=${SKEIN_DATA_DIR};SKEIN_TEST_DEADLINE=300")
+    endforeach()
+  endforeach()
+endif()
