@@ -40,17 +40,7 @@ template <class Compute, class Accumulate, class Master> consteval PrecisionFaul
 
 /// Products in Compute (float, double, sk::tf32, sk::bf16, sk::fp16), sums in Accumulate, weights in Master (float or double, the same
 /// type: gradients are summed where the weights are). Refuses, with one sentence, what would lose the weights' or the sums' bits.
-template <class Compute, class Accumulate = float, class Master = float> struct Precision {
- private:
-  static constexpr detail::PrecisionFault fault = detail::precision_fault<Compute, Accumulate, Master>();
-  using F = detail::PrecisionFault;
-  static_assert(fault != F::compute, "Precision<Compute, Accumulate, Master>: Compute is float, double, sk::tf32, sk::bf16 or sk::fp16");
-  static_assert(fault != F::accumulate, "Precision<Compute, Accumulate, Master>: Accumulate is float or double: sums of 16-bit numbers stop growing at 256 or 2048");
-  static_assert(fault != F::master, "Precision<Compute, Accumulate, Master>: Master is float or double: the step of an optimizer is lost in 16-bit weights");
-  static_assert(fault != F::narrow_master, "Precision<Compute, Accumulate, Master>: the master weights are narrower than what is computed of them: make Master at least Compute");
-  static_assert(fault != F::narrow_accumulate, "Precision<Compute, Accumulate, Master>: the sums are narrower than their products: make Accumulate at least Compute");
-  static_assert(fault != F::apart, "Precision<Compute, Accumulate, Master>: gradients are summed where the master weights are: Accumulate must be Master");
-
+template <class Compute, class Accumulate = float, class Master = float> class Precision {
  public:
   using compute = Compute;
   using accumulate = Accumulate;
@@ -60,6 +50,17 @@ template <class Compute, class Accumulate = float, class Master = float> struct 
   static constexpr nn::Math math = std::same_as<Compute, tf32> ? nn::Math::tf32 : nn::Math::full;
   /// Are activations stored in another type than the weights.
   static constexpr bool mixed = !std::same_as<activation, Master>;
+
+ private:
+  static constexpr detail::PrecisionFault fault = detail::precision_fault<Compute, Accumulate, Master>();
+  using F = detail::PrecisionFault;
+  // At the end: clang knows no member behind the first assertion that fails.
+  static_assert(fault != F::compute, "Precision<Compute, Accumulate, Master>: Compute is float, double, sk::tf32, sk::bf16 or sk::fp16");
+  static_assert(fault != F::accumulate, "Precision<Compute, Accumulate, Master>: Accumulate is float or double: sums of 16-bit numbers stop growing at 256 or 2048");
+  static_assert(fault != F::master, "Precision<Compute, Accumulate, Master>: Master is float or double: the step of an optimizer is lost in 16-bit weights");
+  static_assert(fault != F::narrow_master, "Precision<Compute, Accumulate, Master>: the master weights are narrower than what is computed of them: make Master at least Compute");
+  static_assert(fault != F::narrow_accumulate, "Precision<Compute, Accumulate, Master>: the sums are narrower than their products: make Accumulate at least Compute");
+  static_assert(fault != F::apart, "Precision<Compute, Accumulate, Master>: gradients are summed where the master weights are: Accumulate must be Master");
 };
 
 /// The usual ones.
@@ -75,7 +76,9 @@ namespace detail {
 template <class X> struct PrecisionOf { using type = Precision<X, X, X>; };
 template <class C, class A, class M> struct PrecisionOf<Precision<C, A, M>> { using type = Precision<C, A, M>; };
 
-template <class P, class Device> inline constexpr bool has_its_units = !std::same_as<typename P::compute, tf32> || !std::same_as<Device, Cpu>;
+// Does the device have what the type names. (Specialised, so that a Precision that is at fault itself is not looked into.)
+template <class P, class Device> inline constexpr bool has_its_units = true;
+template <class A, class M> inline constexpr bool has_its_units<Precision<tf32, A, M>, Cpu> = false;
 
 template <class T> constexpr std::string_view scalar_name() {
   return std::same_as<T, bf16> ? "bf16" : std::same_as<T, fp16> ? "fp16" : std::same_as<T, tf32> ? "tf32" : std::same_as<T, float> ? "fp32" : "fp64";
