@@ -7,7 +7,7 @@
 namespace sk = skein;
 
 struct Mlp : sk::nn::Sequential<sk::nn::Flatten, sk::nn::Linear<128>, sk::nn::Relu, sk::nn::Linear<10>> {};
-using Model = sk::Model<Mlp, sk::Shape<28, 28, 1>>;
+using Model = sk::Model<Mlp, sk::Shape<28, 28, 1>, sk::Cpu>;
 using Pass = sk::Pass<Model, sk::nn::CrossEntropy>;
 using Optimizer = sk::optim::BoundOptimizer<sk::optim::Sgd, float, sk::Cpu>;
 
@@ -29,10 +29,9 @@ double test(sk::ThreadComm& world, Pass& pass, sk::data::Loader<>& loader) {
   sk::nn::LossSums sums;
   double samples = 0;
   for (const sk::data::Batch<>& batch : loader.epoch(0)) sums += pass.evaluate(batch), samples += static_cast<double>(batch.count);
-  double totals[] = {sums.loss, sums.correct, samples};
-  world.all_reduce(sk::DeviceSpan<double>(totals, 3), sk::Sum{});
-  if (world.rank() == 0) std::printf("test: accuracy %.2f %%, average loss %.4f\n", 100 * totals[1] / totals[2], totals[0] / totals[2]);
-  return totals[1] / totals[2];
+  const double loss = world.all_reduce(sums.loss), correct = world.all_reduce(sums.correct), all = world.all_reduce(samples);
+  if (world.rank() == 0) std::printf("test: accuracy %.2f %%, average loss %.4f\n", 100 * correct / all, loss / all);
+  return correct / all;
 }
 
 int main() {
@@ -41,7 +40,7 @@ int main() {
     const auto digits = sk::data::mnist_or_synthetic();
     Model model{sk::Seed{1}};                                                       // the same on every rank
     Pass pass{model, sk::nn::CrossEntropy{}, {.batch = 64, .threads = 1}};
-    Optimizer optimizer{sk::optim::Sgd{.lr = 0.1f, .momentum = 0.9f}, Model::program};
+    Optimizer optimizer{sk::optim::Sgd{.lr = 0.1f, .momentum = 0.9f}, Model::program, model.where()};
     sk::data::Loader<> training{digits.train, {.batch = 128, .ranks = world.size(), .rank = world.rank()}};
     sk::data::Loader<> testing{digits.test, {.batch = 128, .shuffle = false, .ranks = world.size(), .rank = world.rank()}};
     std::int64_t step = 0;

@@ -23,12 +23,13 @@ struct LeNet : sk::nn::Sequential<
 struct Options {
   std::string data, save, history;
   int epochs = 5, threads_as_ranks = 0;
-  long batch = 128;
+  long batch = 128, samples = 0;                       // 0: all
   float lr = 0.05f;
 };
 
 template <class Comm> void run(Comm& world, const Options& o) {
-  const auto digits = sk::data::mnist_or_synthetic(o.data);
+  auto digits = sk::data::mnist_or_synthetic(o.data);
+  if (o.samples > 0) digits.train = digits.train.slice(0, o.samples), digits.test = digits.test.slice(0, o.samples / 6);
   sk::Model<LeNet, sk::Shape<28, 28, 1>, sk::Cpu> model{sk::Seed{42}};
   static_assert(decltype(model)::parameter_count == 61'706);
   if (world.rank() == 0) std::printf("%d ranks (%s), data: %s\n%s", world.size(), std::string(Comm::name).c_str(), digits.source.c_str(), sk::summary(model).c_str());
@@ -45,7 +46,7 @@ template <class Comm> void run(Comm& world, const Options& o) {
 // By hand, since a parser of options costs more to compile than the training.
 Options parse(int argc, char** argv) {
   const option names[] = {{"data", 1, nullptr, 'd'}, {"epochs", 1, nullptr, 'e'}, {"batch", 1, nullptr, 'b'}, {"lr", 1, nullptr, 'l'},
-                          {"threads-as-ranks", 1, nullptr, 't'}, {"save", 1, nullptr, 's'}, {"history", 1, nullptr, 'h'}, {}};
+                          {"threads-as-ranks", 1, nullptr, 't'}, {"samples", 1, nullptr, 'n'}, {"save", 1, nullptr, 's'}, {"history", 1, nullptr, 'h'}, {}};
   Options o;
   for (int c; (c = getopt_long(argc, argv, "", names, nullptr)) != -1;) {
     if (c == 'd') o.data = optarg;
@@ -53,12 +54,13 @@ Options parse(int argc, char** argv) {
     else if (c == 'b') o.batch = std::atol(optarg);
     else if (c == 'l') o.lr = static_cast<float>(std::atof(optarg));
     else if (c == 't') o.threads_as_ranks = std::atoi(optarg);
+    else if (c == 'n') o.samples = std::atol(optarg);
     else if (c == 's') o.save = optarg;
     else if (c == 'h') o.history = optarg;
     else std::exit(2);
   }
   if (o.epochs < 1 || o.batch < 1 || optind < argc) {
-    std::fprintf(stderr, "usage: %s [--data FOLDER] [--epochs N] [--batch SAMPLES] [--lr RATE] [--threads-as-ranks N] [--save FILE] [--history NAME]\n", argv[0]);
+    std::fprintf(stderr, "usage: %s [--data FOLDER] [--epochs N] [--batch SAMPLES] [--lr RATE] [--threads-as-ranks N] [--samples N] [--save FILE] [--history NAME]\n", argv[0]);
     std::exit(2);
   }
   return o;
