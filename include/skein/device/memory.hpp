@@ -16,6 +16,8 @@ template <DeviceTag Device> struct Memory;
 
 template <> struct Memory<Cpu> {
   static constexpr std::size_t alignment = 64;
+  /// The device of this kind that the calling thread's calls go to.
+  static constexpr Cpu here() { return {}; }
   /// Makes it the device that this thread's calls go to.
   static void make_current(Cpu) {}
   /// Zeroed and touched, so that no page fault is left for the first step. Throws std::bad_alloc.

@@ -46,7 +46,8 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
   static constexpr std::uint64_t fingerprint = plan::fingerprint(nn::program<Network, Input>);
 
   /// Initial values depend on the seed and on each parameter's place in the table, never on threads or ranks.
-  explicit Model(Seed seed = {}, Device where = {})
+  /// Without `where` it is made on the device that is current: a rank's own GPU.
+  explicit Model(Seed seed = {}, Device where = Memory<Device>::here())
       : parameters_(arena_size(), where), gradients_(static_cast<std::size_t>(sizes.stored + gradient_tail), where),
         buffers_(static_cast<std::size_t>(sizes.buffers), where), seed_(seed) {
     initialize();

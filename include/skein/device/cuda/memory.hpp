@@ -26,6 +26,8 @@ inline void keep_freed_memory(Cuda device) {
 
 template <> struct Memory<Cuda> {
   static constexpr std::size_t alignment = 256;
+  /// The GPU that is current: a rank's own where a communicator has chosen it.
+  static Cuda here() { return cuda::current_device(); }
   static void make_current(Cuda where) { cuda::use(where); }
   /// Zeroed, in the order of the calling thread's stream. Throws DeviceError.
   static void* allocate(std::size_t bytes, Cuda where = {}) {
