@@ -54,6 +54,20 @@ TEST_CASE("a pass by hand, and an optimizer on it", "[guide]") {
   CHECK_THAT(table, Catch::Contains("3,698 parameters"));
 }
 
+TEST_CASE("a model with 16-bit activations", "[guide]") {
+  const auto digits = sk::data::from_tensors(std::vector<float>(64 * 5, 0.5f), sk::Extents{3, {8, 8, 1}}, std::vector<std::int32_t>{1, 2, 3, 4, 5});
+  // [quote precision]
+  sk::Model<GuideModel::network, GuideModel::input, sk::Cpu, sk::precision::bf16> model{sk::Seed{1}};
+  sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Adam{}};
+  trainer.fit(digits, {.epochs = 2, .batch = 5, .progress = false});
+  const float weight = model.parameters()[0];        // parameters, gradients, state and files are float
+  // [end]
+  CHECK(std::isfinite(weight));
+  CHECK(trainer.stepper().steps() == 2);
+  STATIC_REQUIRE(std::same_as<decltype(model)::Activation, sk::bf16>);
+  STATIC_REQUIRE(2 * sk::saved_bytes_per_sample<decltype(model)> <= sk::saved_bytes_per_sample<GuideModel> + 1024);
+}
+
 TEST_CASE("optimizers, groups, schedules", "[guide]") {
   // [quote groups]
   const sk::optim::AdamW optimizer{.lr = 1e-3f, .weight_decay = 0.05f,
