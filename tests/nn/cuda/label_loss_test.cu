@@ -16,7 +16,7 @@ namespace nn = skein::nn;
 namespace sk = skein;
 namespace ops = skein::ops;
 
-namespace {
+namespace label_loss_test {
 /// A user's: the multi-class hinge.
 struct Hinge {
   static constexpr nn::Target target = nn::Target::label;
@@ -69,7 +69,8 @@ template <class Row> void lanes_agree(Row row, support::LossData<double> d) {
   for (std::size_t i = 0; i < one.size(); ++i) wrong += !support::close<double>(one[i], many[i], support::Roundings::sum, 1);
   CHECK(wrong == 0);
 }
-}  // namespace
+}  // namespace label_loss_test
+using namespace label_loss_test;
 
 TEMPLATE_TEST_CASE("Losses of labels on the GPU agree with the Cpu", "[nn][cuda]", float, double) {
   support::loss_agrees_everywhere<TestType>([](long) { return nn::CrossEntropy{}; });

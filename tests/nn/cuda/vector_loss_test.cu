@@ -11,7 +11,7 @@
 namespace nn = skein::nn;
 namespace sk = skein;
 
-namespace {
+namespace vector_loss_test {
 // [quote own_loss]
 /// log cosh(output - target), each column with a factor of its own.
 struct LogCosh {
@@ -32,7 +32,8 @@ struct LogCosh {
 };
 // [end]
 static_assert(nn::Loss<LogCosh>);
-}  // namespace
+}  // namespace vector_loss_test
+using namespace vector_loss_test;
 
 TEMPLATE_TEST_CASE("Losses over elements on the GPU agree with the Cpu", "[nn][cuda]", float, double) {
   nn::prepare_loss<sk::Cuda>();

@@ -25,7 +25,7 @@ namespace ops = skein::ops;
 namespace optim = skein::optim;
 using support::DeviceArray, support::Roundings;
 
-namespace {
+namespace device_optimizer_test {
 /// Rows with gaps, and a last layer whose rows are not whole vectors.
 using Net = nn::Sequential<nn::Linear<21>, nn::Linear<3>, nn::Linear<1>>;
 constexpr auto& program = nn::program<Net, sk::Shape<5>>;
@@ -124,7 +124,8 @@ struct SignDescent {
 struct SignByRange : SignDescent {
   static constexpr bool takes_ranges = false;
 };
-}  // namespace
+}  // namespace device_optimizer_test
+using namespace device_optimizer_test;
 
 TEMPLATE_TEST_CASE("Optimizers on the GPU agree with the Cpu over twenty steps, whatever the groups", "[optim][cuda]", float, double) {
   agrees_with_groups<TestType>(optim::Sgd{.lr = 0.05f});
