@@ -95,7 +95,7 @@ template <class Value, class Parameter> struct Normalize {
   Coefficients<Parameter> of;
   long channels, columns;
   constexpr void operator()(long i) const {
-    const long c = i <= 0xffffffffL ? static_cast<long>(static_cast<unsigned>(i) % static_cast<unsigned>(columns)) : i % columns;
+    const long c = column_of(i, columns);
     Parameter y = 0;
     if (c < channels) {
       y = (static_cast<Parameter>(f.x[i]) - of.mean[c]) * of.scale[c] + of.shift[c];
@@ -146,7 +146,7 @@ template <class Value, class Parameter> struct InputGradient {
   Coefficients<Parameter> of;
   long channels, columns;
   constexpr void operator()(long i) const {
-    const long c = i <= 0xffffffffL ? static_cast<long>(static_cast<unsigned>(i) % static_cast<unsigned>(columns)) : i % columns;
+    const long c = column_of(i, columns);
     Parameter d = 0;
     if (c < channels) {
       const Parameter g = f.rectifies && !(static_cast<Parameter>(f.y[i]) > 0) ? Parameter(0) : static_cast<Parameter>(f.dy[i]);

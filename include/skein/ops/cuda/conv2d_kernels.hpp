@@ -53,7 +53,7 @@ template <class Value, class Parameter> struct BiasRelu {
   bool rectifies;
   constexpr void operator()(long i) const {
     SumOf<Value> v = static_cast<SumOf<Value>>(y[i]);
-    if (bias) v += static_cast<SumOf<Value>>(bias[i % filters]);
+    if (bias) v += static_cast<SumOf<Value>>(bias[column_of(i, filters)]);
     if (rectifies && v < 0) v = 0;                  // a NaN stays one
     y[i] = static_cast<Value>(v);
   }
