@@ -145,7 +145,7 @@ class FusedConvolution {
     if (!graph_) return false;
     Backend heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
     heuristic.part(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph_).set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
-    if (!heuristic.finalize()) return false;
+    if (cudnnBackendFinalize(heuristic.get()) != CUDNN_STATUS_SUCCESS) return false;    // this mode has no answer
     std::int64_t count = 0;
     check(cudnnBackendGetAttribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count, nullptr),
           "cudnnBackendGetAttribute (how many engines)");
