@@ -32,6 +32,9 @@ template <int N> struct Groups {
     if (loop.rank == 1) return g * width;
     long row = divide(g, in_row);
     const long first = (g - row * in_row) * width;
+#if defined(__CUDACC__)
+#pragma unroll                                                     // else the strides go through local memory
+#endif
     for (int d = N - 2; d >= 0; --d) {
       if (d < N - loop.rank) break;
       const long rest = divide(row, loop.extents.e[d]), index = row - rest * loop.extents.e[d];
