@@ -28,18 +28,18 @@ template <class Scalar> void columns_agree(long rows, long width) {
   std::vector<double> s1(w, 9), q1(w, 9), s2(w, 9), q2(w, 9);
   std::vector<Scalar> scratch(static_cast<std::size_t>(period)), y1(x.size(), 9), y2 = y1;
   const double size = static_cast<double>(rows) * 16;
-  ops::column_moments(Cpu{}, m, s1.data(), q1.data(), scratch.data());
+  ops::cpu::column_moments(m, s1.data(), q1.data(), scratch.data());
   ops::reference::column_moments(m, s2.data(), q2.data());
   CHECK(test::first_apart<Scalar>(s1, s2, 8, size) == -1);
   CHECK(test::first_apart<Scalar>(q1, q2, 8, size) == -1);
-  ops::column_products(Cpu{}, m, dy.data(), mean.data(), s1.data(), q1.data());
+  ops::cpu::column_products(m, dy.data(), mean.data(), s1.data(), q1.data());
   ops::reference::column_products(m, dy.data(), mean.data(), s2.data(), q2.data());
   CHECK(test::first_apart<Scalar>(s1, s2, 8, size) == -1);
   CHECK(test::first_apart<Scalar>(q1, q2, 8, size) == -1);
-  ops::column_affine(Cpu{}, m, mean.data(), a.data(), b.data(), y1.data());
+  ops::cpu::column_affine(m, mean.data(), a.data(), b.data(), y1.data());
   ops::reference::column_affine(m, mean.data(), a.data(), b.data(), y2.data());
   CHECK(test::first_apart<Scalar>(y1, y2, 8, 4) == -1);
-  ops::column_combine(Cpu{}, m, dy.data(), mean.data(), a.data(), b.data(), c.data(), y1.data());
+  ops::cpu::column_combine(m, dy.data(), mean.data(), a.data(), b.data(), c.data(), y1.data());
   ops::reference::column_combine(m, dy.data(), mean.data(), a.data(), b.data(), c.data(), y2.data());
   CHECK(test::first_apart<Scalar>(y1, y2, 8, 4) == -1);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Face of the normalisation passes: dispatches on the device tag. Per-column coefficients are repeated to column_period.
+// Face of layer normalisation: dispatches on the device tag. (Batch normalisation: batch_norm.hpp.)
 #pragma once
 #include <cstddef>
 
@@ -9,25 +9,6 @@
 
 namespace skein::inline SKEIN_ABI::ops {
 
-/// Sums of x and x^2 over the rows, per column, in double. scratch: column_period(width) scalars.
-template <class Scalar> void column_moments(Cpu, const Columns<Scalar>& m, double* sum, double* square, Scalar* scratch) {
-  cpu::column_moments(m, sum, square, scratch);
-}
-/// Sums of dy and dy (x - mean) over the rows, per column, in double.
-template <class Scalar>
-void column_products(Cpu, const Columns<Scalar>& m, const Scalar* dy, const Scalar* mean, double* sum, double* product) {
-  cpu::column_products(m, dy, mean, sum, product);
-}
-/// y = (x - mean) scale + shift.
-template <class Scalar>
-void column_affine(Cpu, const Columns<Scalar>& m, const Scalar* mean, const Scalar* scale, const Scalar* shift, Scalar* y) {
-  cpu::column_affine(m, mean, scale, shift, y);
-}
-/// dx = a dy + b (x - mean) + c.
-template <class Scalar> void column_combine(Cpu, const Columns<Scalar>& m, const Scalar* dy, const Scalar* mean, const Scalar* a,
-                                            const Scalar* b, const Scalar* c, Scalar* dx) {
-  cpu::column_combine(m, dy, mean, a, b, c, dx);
-}
 /// Layer normalisation of one device; a device without its header is a compile error that names this.
 template <class Device> struct RowNormalizeKernels;
 

@@ -55,6 +55,7 @@ template <class Scalar, class Body, class Rest> SKEIN_ALWAYS_INLINE void column_
 }
 }  // namespace detail
 
+/// Sums of x and x^2 over the rows, per column, in double. guess: column_period(width) scalars of scratch.
 template <class Scalar> void column_moments(const Columns<Scalar>& m, double* sum, double* square, Scalar* guess) {
   using V = xsimd::batch<Scalar>;
   const long period = column_period(m.width), sample = std::min(m.rows, 8L);
@@ -85,6 +86,7 @@ template <class Scalar> void column_moments(const Columns<Scalar>& m, double* su
   }
 }
 
+/// Sums of dy and dy (x - mean) over the rows, per column, in double. Coefficients of columns are repeated to column_period.
 template <class Scalar>
 void column_products(const Columns<Scalar>& m, const Scalar* dy, const Scalar* mean, double* sum, double* product) {
   using V = xsimd::batch<Scalar>;
@@ -103,6 +105,7 @@ void column_products(const Columns<Scalar>& m, const Scalar* dy, const Scalar* m
                               });
 }
 
+/// y = (x - mean) scale + shift.
 template <class Scalar>
 void column_affine(const Columns<Scalar>& m, const Scalar* mean, const Scalar* scale, const Scalar* shift, Scalar* y) {
   using V = xsimd::batch<Scalar>;
@@ -115,6 +118,7 @@ void column_affine(const Columns<Scalar>& m, const Scalar* mean, const Scalar* s
                              [=](long i, long c) { y[i] = (x[i] - mean[c]) * scale[c] + shift[c]; });
 }
 
+/// dx = a dy + b (x - mean) + c.
 template <class Scalar> void column_combine(const Columns<Scalar>& m, const Scalar* dy, const Scalar* mean, const Scalar* a,
                                             const Scalar* b, const Scalar* c, Scalar* dx) {
   using V = xsimd::batch<Scalar>;
