@@ -118,6 +118,7 @@ function(skein_private_cuda target optimization)
   if(SKEIN_HAS_nccl)
     target_link_libraries(${target} PRIVATE skein::nccl)
   endif()
+  set_target_properties(${target} PROPERTIES CUDA_RUNTIME_LIBRARY Shared)    # the one that the libraries use
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:${optimization}>)
   target_compile_definitions(${target} PRIVATE SKEIN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   if(SKEIN_CCACHE)
