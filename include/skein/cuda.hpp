@@ -9,8 +9,6 @@
 #include "device/cuda/launch.hpp"
 #include "device/cuda/memory.hpp"
 #include "device/cuda/pinned.hpp"
-#include "nn/cuda/batch_norm.hpp"
-#include "nn/cuda/conv2d.hpp"
 #include "nn/cuda/layer_norm.hpp"
 #include "nn/cuda/linear.hpp"
 #include "nn/cuda/step_memory.hpp"
@@ -25,7 +23,6 @@
 #include "ops/cuda/optimizer.hpp"
 #include "ops/cuda/pool2d.hpp"
 #include "ops/cuda/row_normalize.hpp"
-#include "ops/cuda/row_softmax.hpp"
 #include "ops/cuda/softmax.hpp"
 #include "ops/cuda/spmv.hpp"
 #include "ops/cuda/step_scale.hpp"
@@ -35,3 +32,10 @@
 #include "tensor/cuda/reducer.hpp"
 #include "tensor/cuda/sorter.hpp"
 #include "train/cuda/step_device.hpp"
+
+// Without cuDNN: no convolution, batch normalisation and softmax layers on GPUs; all else is there.
+#if __has_include(<cudnn.h>)
+#include "nn/cuda/batch_norm.hpp"
+#include "nn/cuda/conv2d.hpp"
+#include "ops/cuda/row_softmax.hpp"
+#endif
