@@ -2,7 +2,9 @@
 // 02_own_training_loop.cpp on the GPUs of this machine: device, communicator and who runs (all GPUs, not two threads) are other words.
 // A batch of the host is brought to the model's GPU by the pass. Each step waits for its sums here: trainings are faster by Trainer::fit,
 // or by train::Stepper, which do not.
+// ctest: 6000
 #include <cstdio>
+#include <cstdlib>
 
 #include <skein/nccl.hpp>
 namespace sk = skein;
@@ -35,10 +37,12 @@ double test(sk::NcclComm& world, Pass& pass, sk::data::Loader<>& loader) {
   return correct / all;
 }
 
-int main() {
+int main(int argc, char** argv) {
+  const long samples = argc > 1 ? std::atol(argv[1]) : 60000;                        // fewer where no GPU runs it
   double accuracy = 0;
   sk::spawn(sk::LocalDevices{}, [&](sk::NcclComm& world) {
-    const auto digits = sk::data::mnist_or_synthetic();
+    auto digits = sk::data::mnist_or_synthetic();
+    digits.train = digits.train.slice(0, samples), digits.test = digits.test.slice(0, samples / 6);
     Model model{sk::Seed{1}};                                                       // the same on every rank
     Pass pass{model, sk::nn::CrossEntropy{}, {.batch = 64, .threads = 1}};
     Optimizer optimizer{sk::optim::Sgd{.lr = 0.1f, .momentum = 0.9f}, Model::program, model.where()};
