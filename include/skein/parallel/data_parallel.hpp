@@ -79,7 +79,7 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
       traces_[next_].started = now();
       traces_[next_].done = -1;
       const plan::Range b = buckets_[next_];
-      requests_[next_].emplace(comm_->start_all_reduce(replica_.gradients.sub(static_cast<std::size_t>(b.begin), static_cast<std::size_t>(b.end)), Sum{}));
+      (void)requests_[next_].emplace(comm_->start_all_reduce(replica_.gradients.sub(static_cast<std::size_t>(b.begin), static_cast<std::size_t>(b.end)), Sum{}));
       ++next_;
     }
     if (options_.poll) poll();
