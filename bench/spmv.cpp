@@ -57,10 +57,10 @@ int main(int argc, char** argv) {
         std::cerr << "spmv: results differ by " << d << '\n';
         return 1;
       }
-    const std::string on = threads == 1 ? ", 1 thread" : ", 2 threads";
-    right &= product(report, {.metric = "pattern, 32 bits" + on, .must = {0.30}, .threads = threads}, pattern, peer.get(), x, 4);
-    right &= product(report, {.metric = "pattern, 16 bits" + on, .must = {0.30}, .threads = threads}, narrow, peer.get(), x, 2);
-    right &= product(report, {.metric = "with values" + on, .must = {1.0}, .threads = threads}, a, peer.get(), x, 8);
+    const Goal must = threads == 2 ? Goal{0.30} : Goal{};
+    right &= product(report, {.metric = "pattern, 32 bits", .must = must, .threads = threads}, pattern, peer.get(), x, 4);
+    right &= product(report, {.metric = "pattern, 16 bits", .must = must, .threads = threads}, narrow, peer.get(), x, 2);
+    right &= product(report, {.metric = "with values", .threads = threads}, a, peer.get(), x, 8);
   }
   return report.finish(right);
 }
