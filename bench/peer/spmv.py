@@ -16,7 +16,6 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--folder", required=True)
 parser.add_argument("--rows", type=int, required=True)
 parser.add_argument("--int32", action="store_true")
-parser.add_argument("--dense", action="store_true")
 o = parser.parse_args()
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 torch.set_grad_enabled(False)
@@ -27,8 +26,6 @@ x, expected = (network.read(os.path.join(o.folder, name), "float32") for name in
 if not o.int32:
     offsets, indices = offsets.to(torch.int64), indices.to(torch.int64)
 matrix = torch.sparse_csr_tensor(offsets, indices, torch.ones(indices.numel()), size=(o.rows, x.numel()))
-if o.dense:
-    matrix = matrix.to_dense()
 
 
 def call():
