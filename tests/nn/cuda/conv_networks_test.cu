@@ -23,7 +23,6 @@ using ResNet = nn::Sequential<nn::Conv2d<6, Kernel<3>, Padding<1>, NoBias>, nn::
 
 TEST_CASE("LeNet trains alike on both devices", "[cuda]") {
   twins::agree<LeNet, Shape<12, 12, 1>>(nn::CrossEntropy{}, skein::optim::Sgd{.lr = 0.05, .momentum = 0.9});
-  twins::agree<LeNet, Shape<12, 12, 1>, double>(nn::CrossEntropy{}, skein::optim::Adam{.lr = 0.002});
 }
 TEST_CASE("a residual network with batch normalisation trains alike on both devices", "[cuda]") {
   twins::agree<ResNet, Shape<10, 10, 3>>(nn::Nll{}, skein::optim::Sgd{.lr = 0.05, .momentum = 0.9}, {}, 2e-3);
