@@ -194,6 +194,13 @@ if(SKEIN_HAS_mpi)
     PASS_REGULAR_EXPRESSION "watchdog: rank 1 is still in \"hangs_on_rank_1\" after 3 seconds")
 endif()
 
+# ---- a machine without packages
+if(NOT SKEIN_SANITIZE)
+  add_test(NAME consumer.vendor COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/consumer/vendor.sh" "${PROJECT_SOURCE_DIR}"
+           "${PROJECT_BINARY_DIR}/run/consumer.vendor")
+  set_tests_properties(consumer.vendor PROPERTIES LABELS consumer TIMEOUT 600 SKIP_RETURN_CODE 77 ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER}")
+endif()
+
 # ---- consumers, each from a clean folder; Conan takes the system's packages at the versions that were found here
 if(NOT SKEIN_SANITIZE)
   get_property(packages GLOBAL PROPERTY SKEIN_FOUND)
