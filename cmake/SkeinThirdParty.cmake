@@ -197,7 +197,7 @@ function(skein_link_component target component)
     # The suppressed warnings: pragmas for g++ in the host's loops, and what the constexpr code of layers makes nvcc say.
     target_compile_options(${target} INTERFACE
       $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20> $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>
-      $<$<COMPILE_LANGUAGE:CUDA>:-diag-suppress=1675,2189,554>)
+      $<$<COMPILE_LANGUAGE:CUDA>:-diag-suppress=1675,2189,554,128>)
     target_link_libraries(${target} INTERFACE CUDA::cudart)
     foreach(part cublasLt cusparse)
       if(TARGET CUDA::${part})

@@ -133,7 +133,7 @@ fi
 
 # ---- benches
 if [ $has_gpu -eq 0 ]; then
-  echo "bench --cuda: there is no GPU here: ${names[*]} were compiled and linked, nothing was measured"
+  echo "bench --cuda: there is no GPU here: ${names[*]}: compiled and linked, nothing was measured"
   exit 77
 fi
 results=$root/build/cuda-bench.jsonl
