@@ -18,7 +18,14 @@ struct StepKind {
   long pitch = 0, target_pitch = 0, count = 0;
   double nominal = 1, clip = 0, gradient_factor = 1;
   bool accumulate = false, update = true;
+  long global_count = 0;
   friend bool operator==(const StepKind&, const StepKind&) = default;
+  /// Alike for all ranks, whose shares of a batch may differ: they must launch, capture and replay at the same steps.
+  bool alike(const StepKind& o) const {
+    StepKind same = o;
+    same.count = count;
+    return *this == same;
+  }
 };
 
 template <class Scalar, class Device> class StepDevice;

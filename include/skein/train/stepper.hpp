@@ -92,6 +92,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     const double lr = static_cast<double>(optimizer_.optimizer().lr) * options.lr_factor;
     if (options.update) ++step_;
     [[maybe_unused]] const long replays = replays_of(device_);
+    if constexpr (!on_host<Device>)
+      if (options.graph && !capturable(exchange) && device_.note().empty())
+        device_.set_note("steps are launched kernel by kernel, since the policy's communication cannot be captured");
     device_.run(
         pass_->memory(), options.graph && capturable(exchange),
         [&] { return kind(batch, call, nominal, options); },
@@ -248,7 +251,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   /// All that a captured step bakes in.
   template <class Batch> StepKind kind(const Batch& batch, const PassCall& call, double nominal, const StepOptions& options) const {
     return {batch.x, batch.labels, batch.targets, batch.pitch, batch.target_pitch, batch.count, nominal, options.clip_norm,
-            strand_.gradient_factor(), call.accumulate, options.update};
+            strand_.gradient_factor(), call.accumulate, options.update, static_cast<long>(batch.global_count)};
   }
   template <class D> static long replays_of(const D& device) {
     if constexpr (requires { device.replays(); }) return device.replays();

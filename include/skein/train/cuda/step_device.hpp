@@ -2,6 +2,7 @@
 // A training step on a GPU: staged batches, the step as one CUDA graph for each kind of step (captured after one that was launched
 // kernel by kernel, then replayed with new arguments), and sums that the host fetches when it wants them.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -84,9 +85,12 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
       begin();
       return all();
     }
-    if (workspace_ && cuda::workspace().data() != workspace_) forget();               // it has grown: graphs know the old one
+    if (workspace_ && cuda::workspace().data() != workspace_) {                         // it has grown: graphs know the old one
+      for (auto& c : captured_) c->graph = {};
+      workspace_ = nullptr;
+    }
     Captured* c = find(kind());
-    if (!c || c->refused || !c->seen) {
+    if (!c || c->refused || !warm(*c)) {
       begin();
       all();
       if (c) c->seen = true, c->bytes = counted_;
@@ -194,6 +198,15 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
     captured_.push_back(std::make_unique<Captured>());
     captured_.back()->kind = kind;
     return captured_.back().get();
+  }
+  /// Was such a step launched before, if not of this rank's share of samples? Ranks must answer alike.
+  bool warm(Captured& one) {
+    for (const auto& c : captured_) {
+      if (!c->seen || !c->kind.alike(one.kind)) continue;
+      one.seen = true;
+      one.bytes = std::max(one.bytes, c->bytes);
+    }
+    return one.seen;
   }
   /// The block of arguments has moved: other graphs read the old one.
   void forget_all_but(const Captured& one) {
