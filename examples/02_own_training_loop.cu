@@ -2,7 +2,7 @@
 // 02_own_training_loop.cpp on the GPUs of this machine: device, communicator and who runs (all GPUs, not two threads) are other words.
 // A batch of the host is brought to the model's GPU by the pass. Each step waits for its sums here: trainings are faster by Trainer::fit,
 // or by train::Stepper, which do not.
-// ctest: 6000
+// ctest: 12000
 #include <cstdio>
 #include <cstdlib>
 
