@@ -89,7 +89,7 @@ void same_as_serial(sk::NcclComm& world) {
   require_same(train(world.where(), sk::parallel::DataParallel{world}, accumulated), train(sk::Cpu{}, sk::parallel::Alone{}, accumulated), 2e-5);
 }
 void on_another_device(sk::NcclComm& world) {
-  sk::Model<Net, sk::Shape<4>, sk::Cuda> model{sk::Seed{3}};        // on device 0, whatever the rank
+  sk::Model<Net, sk::Shape<4>, sk::Cuda> model{sk::Seed{3}, sk::Cuda{0}};        // whatever the rank
   sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{}, sk::parallel::DataParallel{world}};
 }
 }  // namespace
