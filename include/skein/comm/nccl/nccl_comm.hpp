@@ -34,7 +34,7 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
   static constexpr bool capturable = true;
 
   /// By what the launcher says (torchrun, Slurm, mpirun on one machine; alone without one), each rank on the GPU of its local rank.
-  NcclComm(int&, char**&, const NcclOptions& options = {}) : NcclComm(from_environment(options)) {}
+  NcclComm(int&, char**&, const NcclOptions& options = {}) : NcclComm(from_launcher(options)) {}
   /// The ranks of a communicator of the host (MpiComm, ThreadComm), which carries the meeting place only. Collective over it.
   template <class Host> requires(Communicator<Host> && std::same_as<typename Host::device, Cpu> && !std::same_as<Host, HubComm>)
   explicit NcclComm(Host& world, Cuda device, const NcclOptions& options = {})
@@ -64,6 +64,16 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
   /// By MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE (torchrun sets them), or by Slurm's variables. Collective.
   static NcclComm from_environment(const NcclOptions& options = {}) {
     return NcclComm(HubComm::from_environment(meet(options)), own_device(), options);
+  }
+
+  /// The same, and a world of one where nothing has launched this process.
+  static NcclComm from_launcher(const NcclOptions& options = {}) {
+    const plan::LaunchEnvironment e = plan::launch_environment(plan::process_environment());
+    if (e.rank >= 0 || e.size >= 0) return from_environment(options);
+    const plan::Lookup alone = [](std::string_view name) -> std::optional<std::string> {
+      return name == "RANK" ? std::optional<std::string>("0") : name == "WORLD_SIZE" ? std::optional<std::string>("1") : std::nullopt;
+    };
+    return NcclComm(HubComm::from_environment(meet(options), alone), cuda::current_device(), options);
   }
 
   NcclComm(NcclComm&& o) noexcept
