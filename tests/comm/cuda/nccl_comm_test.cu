@@ -223,6 +223,32 @@ TEST_CASE("chosen devices, and devices that are not there") {
   CHECK_THROWS_AS(sk::spawn(sk::LocalDevices{99}, nothing), sk::ArgumentError);
 }
 
+TEST_CASE("several processes with several devices each are one world") {
+  if (!has(4)) return;
+  std::atomic<int> ranks{0};
+  sk::spawn(2, [&](sk::ThreadComm& processes) {                // stand for processes: what they say to each other is the same
+    const auto check = [&](sk::NcclComm& world) {
+      OnDevice<float> x(values<float>(world.rank(), 100), world.where());
+      world.all_reduce(x.span());
+      require(x.get() == reduced<float>(world.size(), 100, sk::Sum{}), "the sum over all devices");
+      ranks += 1 + world.rank() + 100 * world.where().ordinal;
+    };
+    const int p = processes.rank();
+    sk::spawn(processes, p == 0 ? sk::LocalDevices{3} : sk::LocalDevices{0, 1}, [&](sk::NcclComm& world) {
+      require(world.size() == 3 && world.where().ordinal == (world.rank() == 0 ? 3 : world.rank() - 1), "the order of the processes");
+      check(world);
+    }, within(60));
+    sk::plan::LaunchEnvironment environment;
+    environment.local_rank = p;
+    environment.local_size = 2;
+    sk::spawn_blocks(processes, [&](sk::NcclComm& world) {
+      require(world.size() == 4 && world.where().ordinal == world.rank(), "blocks of two");
+      check(world);
+    }, within(60), environment);
+  });
+  CHECK(ranks == 6 + 400 + 10 + 600);
+}
+
 TEST_CASE("several calls are in flight beside the caller's stream, which waits where it is told to") {
   if (!has(2)) return;
   const std::string said = thrown(2, [](sk::NcclComm& world) {
