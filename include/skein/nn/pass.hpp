@@ -13,9 +13,10 @@
 
 #include "../core/error.hpp"
 #include "../core/workers.hpp"
-#include "../device/copy.hpp"
 #include "../ops/elementwise.hpp"
 #include "../ops/step_scale.hpp"
+#include "activations.hpp"
+#include "brought_batch.hpp"
 #include "loss/loss.hpp"
 #include "model.hpp"
 #include "pass_options.hpp"
@@ -37,11 +38,12 @@ template <class Model, class Loss> class Pass {
 
   /// Makes all memory. Throws ArgumentError for options that the network cannot have.
   Pass(Model& model, Loss loss, PassOptions options)
-      : model_(&model), loss_(std::move(loss)), options_(checked(options)), memory_(model.where()), table_(loss_, model.where()),
-        workers_(std::make_unique<Workers>(on_host<Device> ? options_.threads : 1)), capacity_(depth_first() ? options_.block : options_.batch) {
+      : model_(&model), loss_(std::move(loss)), options_(nn::settled<Device>(options, sizes, sizeof(Scalar), sizeof(Activation))), memory_(model.where()), table_(loss_, model.where()),
+        workers_(std::make_unique<Workers>(on_host<Device> ? options_.threads : 1)), capacity_(depth_first() ? options_.block : options_.batch),
+        bring_(model.where()) {
     const Device where = model.where();
     const int threads = workers_->size(), sets = depth_first() ? threads : 1;
-    for (int i = 0; i < sets; ++i) sets_.emplace_back(capacity_, where);
+    for (int i = 0; i < sets; ++i) sets_.emplace_back(nn::ActivationSizes{sizes, passing, input_pitch, output_pitch}, capacity_, where);
     for (int w = 1; w < threads; ++w) partial_.emplace_back(static_cast<std::size_t>(sizes.stored + gradient_tail), where);
     for (int w = 0; w < threads; ++w) workspace_.emplace_back(static_cast<std::size_t>(sizes.workspace + 16), where);
     outputs_ = Arena<Scalar, Device>(static_cast<std::size_t>(options_.batch * output_pitch), where);
@@ -72,9 +74,7 @@ template <class Model, class Loss> class Pass {
   /// Bytes of the arenas that grow with the batch: activations, their gradients, what layers keep of them.
   std::size_t activation_bytes() const {
     std::size_t n = outputs_.size() * sizeof(Scalar);
-    for (const Set& s : sets_)
-      n += (s.kept.size() + s.scratch.size() + s.input.size() + s.gradient.size() + s.wide.output.size()) * sizeof(Activation) +
-           (s.saved.size() + s.shared.size() + s.wide.gradient.size()) * sizeof(Scalar) + s.saved_bytes.size();
+    for (const Set& s : sets_) n += s.bytes();
     return n;
   }
 
@@ -99,7 +99,7 @@ template <class Model, class Loss> class Pass {
   /// host or of the model's device. Waits for a device (train::Stepper does not).
   template <class Batch> nn::LossSums forward_backward(const Batch& given, PassCall call) {
     [[maybe_unused]] const auto here = memory_.enter();
-    const auto& batch = bring(given);
+    const auto& batch = bring_(given);
     begin(batch, call);
     const bool folded = reduced_;                   // the last call's partial gradients are in the model's already
     workers_->run([&](Worker& w) {
@@ -119,7 +119,7 @@ template <class Model, class Loss> class Pass {
   /// Forward and loss in evaluation phase; outputs() holds the outputs.
   template <class Batch> nn::LossSums evaluate(const Batch& given) {
     [[maybe_unused]] const auto here = memory_.enter();
-    const auto& batch = bring(given);
+    const auto& batch = bring_(given);
     begin(batch, {});
     workers_->run([&](Worker& w) { evaluate(w, batch); });
     return sums();
@@ -272,27 +272,7 @@ template <class Model, class Loss> class Pass {
   static constexpr long nothing_ready = sizes.stored + 1;
   static constexpr long exchange_size = 4096;       // doubles a worker: sums of a normalisation layer
 
-  struct Outputs {                                  // where the loss and the network speak different types
-    Outputs(long n, Device where) : output(static_cast<std::size_t>(output_pitch * n), where), gradient(output.size(), where) {}
-    Arena<Activation, Device> output;
-    Arena<Scalar, Device> gradient;
-  };
-  struct SameOutputs {
-    SameOutputs(long, Device) {}
-    static constexpr std::span<Scalar> output{}, gradient{};
-  };
-  struct Set {                                      // activations of one rank, or of one worker (depth-first)
-    Set(long n, Device where)
-        : kept(static_cast<std::size_t>(sizes.kept * n), where), scratch(static_cast<std::size_t>(sizes.scratch * n), where),
-          input(static_cast<std::size_t>(nn::whole_line(input_pitch) * n), where),
-          gradient(static_cast<std::size_t>(nn::whole_line(output_pitch) * n), where),
-          saved(static_cast<std::size_t>((sizes.saved + passing) * n), where), shared(static_cast<std::size_t>(sizes.shared), where),
-          saved_bytes(static_cast<std::size_t>(sizes.saved_bytes * n), where), wide(n, where) {}
-    Arena<Activation, Device> kept, scratch, input, gradient;
-    Arena<Scalar, Device> saved, shared;
-    Arena<std::byte, Device> saved_bytes;
-    [[no_unique_address]] std::conditional_t<mixed, Outputs, SameOutputs> wide;
-  };
+  using Set = nn::Activations<Scalar, Activation, Device>;
   struct Converted {
     std::vector<Arena<Scalar, Device>> staging;     // a worker each
     Arena<Activation, Device> weights;              // the parameters, for layers that compute in the activations' type
@@ -305,21 +285,6 @@ template <class Model, class Loss> class Pass {
     std::uint64_t derived_version = 0;
     std::atomic<long> progress{nothing_ready};      // gradients at and behind this offset are final
   };
-
-  static PassOptions checked(PassOptions o) {
-    if (o.batch <= 0) throw ArgumentError("Pass: .batch must be given: the most samples of this rank in one step");
-    if (!on_host<Device> && o.execution == Execution::depth_first)
-      throw ArgumentError("Pass: depth-first blocks keep samples in the host's cache; on " + std::string(Device::name) +
-                          " a network runs layer by layer: leave .execution as it is");
-    if (!on_host<Device>) o.execution = Execution::layer_wise;
-    if (o.execution == Execution::automatic)
-      o.execution = nn::prefers_depth_first(sizes) ? Execution::depth_first : Execution::layer_wise;
-    if (o.execution == Execution::depth_first && sizes.couples_batch)
-      throw ArgumentError("Pass: a network with batch normalisation needs the whole batch in each layer: use Execution::layer_wise");
-    if (o.block <= 0) o.block = nn::depth_first_block(sizes, sizeof(Scalar), sizeof(Activation));
-    o.block = std::min(o.block, o.batch);
-    return o;
-  }
 
   void make_run(int w) {
     State& s = states_[static_cast<std::size_t>(w)];
@@ -383,39 +348,6 @@ template <class Model, class Loss> class Pass {
   Scalar* loss_gradient(State& s) {
     if constexpr (mixed) return s.set->wide.gradient.data() + s.run.context.first * output_pitch;
     else return s.set->gradient.data() + s.run.context.first * output_pitch;
-  }
-
-  /// What a batch of the host becomes on a device.
-  struct There {
-    using device = Device;
-    const Scalar* x = nullptr;
-    long pitch = 0;
-    const std::int32_t* labels = nullptr;
-    const Scalar* targets = nullptr;
-    long target_pitch = 0, count = 0;
-    std::int64_t first = 0;
-  };
-  template <class T> const T* brought(Arena<T, Device>& to, const T* from, long n) {
-    if (!from || n <= 0) return from ? to.data() : nullptr;
-    if (static_cast<long>(to.size()) < n) to = Arena<T, Device>(static_cast<std::size_t>(n), model_->where());
-    Copy<Device, Cpu>::run(to.data(), from, static_cast<std::size_t>(n) * sizeof(T), model_->where());
-    return to.data();
-  }
-  /// The batch where the model is: itself, or a copy.
-  template <class Batch> decltype(auto) bring(const Batch& batch) {
-    if constexpr (std::same_as<DeviceOf<Batch>, Device>) {
-      return static_cast<const Batch&>(batch);
-    } else {
-      There there;
-      there.pitch = batch.pitch;
-      there.target_pitch = batch.target_pitch;
-      there.count = batch.count;
-      there.first = batch.first;
-      there.x = brought(brought_x_, batch.x, batch.count * batch.pitch);
-      there.labels = brought(brought_labels_, batch.labels, batch.count);
-      there.targets = brought(brought_targets_, batch.targets, batch.count * batch.target_pitch);
-      return there;
-    }
   }
 
   // Not inlined: the tree of layers is compiled once, not for each executor and phase.
@@ -555,8 +487,7 @@ template <class Model, class Loss> class Pass {
   std::vector<Set> sets_;
   std::vector<Arena<Scalar, Device>> partial_, workspace_;
   Arena<Scalar, Device> outputs_, derived_;
-  Arena<Scalar, Device> brought_x_, brought_targets_;       // see bring()
-  Arena<std::int32_t, Device> brought_labels_;
+  nn::BroughtBatch<Scalar, Device> bring_;
   [[no_unique_address]] std::conditional_t<mixed, Converted, Nothing> converted_;
   Arena<double> exchange_;
   std::unique_ptr<State[]> states_;

@@ -3,7 +3,10 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
+#include "../core/error.hpp"
+#include "../device/device.hpp"
 #include "measure.hpp"
 
 namespace skein::inline SKEIN_ABI {
@@ -50,6 +53,21 @@ constexpr long depth_first_block(const Sizes& s, long scalar_bytes, long activat
   const long sample = (s.kept + s.scratch) * activation_bytes + (s.saved + s.passing) * scalar_bytes + s.saved_bytes + 1;
   const long block = 256L * 1024 / sample / 8 * 8;
   return block < 8 ? 8 : block > 1024 ? 1024 : block;
+}
+
+/// The options with what they leave open. Throws ArgumentError for those that a network of these sizes, or this device, cannot have.
+template <class Device> PassOptions settled(PassOptions o, const Sizes& sizes, long scalar_bytes, long activation_bytes) {
+  if (o.batch <= 0) throw ArgumentError("Pass: .batch must be given: the most samples of this rank in one step");
+  if (!on_host<Device> && o.execution == Execution::depth_first)
+    throw ArgumentError("Pass: depth-first blocks keep samples in the host's cache; on " + std::string(Device::name) +
+                        " a network runs layer by layer: leave .execution as it is");
+  if (!on_host<Device>) o.execution = Execution::layer_wise;
+  if (o.execution == Execution::automatic) o.execution = prefers_depth_first(sizes) ? Execution::depth_first : Execution::layer_wise;
+  if (o.execution == Execution::depth_first && sizes.couples_batch)
+    throw ArgumentError("Pass: a network with batch normalisation needs the whole batch in each layer: use Execution::layer_wise");
+  if (o.block <= 0) o.block = depth_first_block(sizes, scalar_bytes, activation_bytes);
+  if (o.block > o.batch) o.block = o.batch;
+  return o;
 }
 }  // namespace nn
 
