@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// 06_pagerank.cpp with a column for a GPU: the same versions, another device.
+// ctest: --nodes 600 --iterations 60
+// ctest expects: all versions agree
+#include <cstdio>
+
+#include <CLI/CLI.hpp>
+#include <skein/cuda.hpp>
+
+#include "support/pagerank_flags.hpp"
+#include "support/pagerank_program.hpp"
+
+int main(int argc, char** argv) {
+  return experiments::pagerank_main(argc, argv, experiments::run_pagerank<skein::Cpu, skein::Cuda>);
+}
