@@ -1,0 +1,18 @@
+// expect: this compressor is not linear, so it cannot be given to an all-reduce
+// SPDX-License-Identifier: Apache-2.0
+#include <vector>
+
+#include "skein/comm/compress/exchange.hpp"
+#include "skein/comm/compress/int8_wire.hpp"
+#include "skein/comm/self/self_comm.hpp"
+
+int main() {
+  skein::SelfComm world;
+  std::vector<float> gradients(1000);
+  skein::comm::Int8Wire<> int8;
+#ifdef SKEIN_TWIN
+  skein::comm::compressed_all_gather(world, int8, gradients);
+#else
+  skein::comm::compressed_all_reduce(world, int8, gradients);
+#endif
+}
