@@ -14,9 +14,10 @@
 namespace skein::inline SKEIN_ABI {
 
 namespace comm {
-/// Which GPU of which machine.
+/// Which GPU of which machine, driven by which process under which ordinal.
 struct Seat {
   std::uint64_t machine = 0;
+  std::int64_t process = 0, ordinal = 0;
   char bus[24] = "";
 };
 }  // namespace comm
@@ -166,17 +167,36 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
     char host[256] = "";
     (void)::gethostname(host, sizeof host - 1);
     mine.machine = comm::hub::key_of(machine + host);
+    mine.process = ::getpid();
+    mine.ordinal = device.ordinal;
     cuda::check(cudaDeviceGetPCIBusId(mine.bus, sizeof mine.bus, device.ordinal), "cudaDeviceGetPCIBusId");
     const std::vector<comm::Seat> all = all_gather(mine);
     node_size_ = 0;
     for (int r = 0; r < size(); ++r) {
       const comm::Seat& a = all[static_cast<std::size_t>(r)];
       node_size_ += a.machine == mine.machine;
+      if (a.machine == mine.machine && a.process == mine.process) share_memory(device, Cuda{static_cast<int>(a.ordinal)});
       for (int q = 0; q < r; ++q)
         if (const comm::Seat& b = all[static_cast<std::size_t>(q)]; a.machine == b.machine && std::string(a.bus) == b.bus)
           throw CommError("ranks " + std::to_string(q) + " and " + std::to_string(r) + " both drive the GPU " + a.bus +
                           " of one machine, and NCCL takes one rank a GPU: start fewer ranks, or take Staged<MpiComm>");
     }
+  }
+
+  /// NCCL reads the arrays of other GPUs of one process where they lie. Those of a memory pool are open to their own GPU alone, whatever
+  /// cudaDeviceEnablePeerAccess says, until the pool is opened.
+  static void share_memory(Cuda device, Cuda with) {
+    int possible = 0;
+    if (with == device) return;
+    if (cudaDeviceCanAccessPeer(&possible, with.ordinal, device.ordinal) != cudaSuccess) (void)cudaGetLastError();
+    if (!possible) return;                               // NCCL goes another way then
+    cudaMemPool_t pool{};
+    cuda::check(cudaDeviceGetDefaultMemPool(&pool, device.ordinal), "cudaDeviceGetDefaultMemPool");
+    cudaMemAccessDesc access{};
+    access.location.type = cudaMemLocationTypeDevice;
+    access.location.id = with.ordinal;
+    access.flags = cudaMemAccessFlagsProtReadWrite;
+    cuda::check(cudaMemPoolSetAccess(pool, &access, 1), "cudaMemPoolSetAccess", [&] { return "for Cuda " + std::to_string(with.ordinal); });
   }
 
   std::unique_ptr<HubComm> control_;

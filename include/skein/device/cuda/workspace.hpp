@@ -43,6 +43,7 @@ class Workspace {
 
 /// The calling thread's workspace of the current device.
 inline Workspace& workspace() {
+  (void)detail::thread_streams();                   // made before, gone after: at the thread's end, memory is released in their order
   thread_local std::array<std::unique_ptr<Workspace>, detail::most_devices> all;
   const Cuda device = current_device();
   std::unique_ptr<Workspace>& mine = all[detail::index_of(device)];
