@@ -143,6 +143,7 @@ class NcclEngine final : public hub::Watched {
   }
   std::uint32_t group() const override { return group_; }
   bool tick() override {
+    (void)cudaSetDevice(device_.ordinal);                // else the first question makes a context on GPU 0, in every process
     static thread_local const bool relaxed = [] {        // another thread's capture is no reason to refuse an event query
       cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
       return cudaThreadExchangeStreamCaptureMode(&mode) == cudaSuccess;
