@@ -15,6 +15,20 @@ template <class Function> void at_every_size(Function function) {
     CHECK_NOTHROW(sk::spawn(n, function, {.deadline = 120}));
   }
 }
+
+/// Two ranks in name: writes down what is exchanged.
+struct Noted {
+  struct Request {
+    void wait() {}
+    bool poll() { return true; }
+  };
+  std::vector<std::size_t> sizes;
+  int size() const { return 2; }
+  Request start_all_reduce(sk::DeviceSpan<float> values, sk::Sum) {
+    sizes.push_back(values.size);
+    return {};
+  }
+};
 }  // namespace
 
 TEST_CASE("data-parallel training agrees with the serial run", "[parallel]") { at_every_size([](auto& w) { cases::agrees_with_serial(w); }); }
@@ -36,4 +50,24 @@ TEST_CASE("the first bucket is complete before backward ends, but not without po
 TEST_CASE("a world of one needs no communicator's help", "[parallel]") {
   sk::SelfComm self;
   cases::agrees_with_serial(self);
+}
+
+TEST_CASE("a step that was broken off and begins anew exchanges all its gradients", "[parallel]") {
+  Noted world;
+  std::vector<float> gradients(16 + 32 + 4);
+  std::vector<sk::plan::Operation> layers(2);
+  layers[0].parameters = 16;
+  layers[1].parameter = 16;
+  layers[1].parameters = 32;
+  sk::parallel::Replica<float, sk::Cpu> replica;
+  replica.gradients = {gradients.data(), gradients.size()};
+  replica.operations = layers;
+  sk::parallel::DataParallelStrand<Noted, float, sk::Cpu> strand(world, {.bucket_bytes = 64, .poll = false}, replica);
+  strand.gradient_ready(16, 52);                    // then something is thrown
+  strand.gradient_ready(16, 52);
+  strand.gradient_ready(0, 16);
+  strand.finish_gradients();
+  strand.gradient_ready(0, 52);
+  strand.finish_gradients();
+  CHECK(world.sizes == std::vector<std::size_t>{36, 36, 16, 36, 16});
 }

@@ -71,6 +71,7 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
   }
 
   void gradient_ready(long begin, long end) {
+    if (next_ > 0 && begin < end && end == static_cast<long>(replica_.gradients.size)) start_over();
     if (next_ == 0 && done_ == 0 && end > begin && !running_) {
       running_ = true;
       begin_ = Clock::now();
@@ -122,6 +123,13 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
  private:
   using Clock = std::chrono::steady_clock;
   double now() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+  /// The first gradients of a step, and buckets are under way: a step was broken off (its capture was refused, say) and begins anew.
+  void start_over() {
+    for (auto& r : requests_) r.reset();
+    next_ = done_ = 0;
+    running_ = false;
+  }
 
   /// In order: the first that is not done keeps the later ones waiting, so that all ranks see the same sequence.
   void poll() {
