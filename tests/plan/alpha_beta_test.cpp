@@ -17,7 +17,7 @@ static_assert(recursive_doubling_seconds(Network{.near = {1, 0.5}}, 9, 10) == 5 
 
 TEST_CASE("closed forms equal the play of the tables where pieces are equal") {
   for (int ranks = 1; ranks <= 24; ++ranks) {
-    const long count = 2L * 5 * 7 * 9 * 11 * 13 * 16 * 17 * 19 * 23;     // divisible by all that the pieces ask for
+    const long count = 2L * 5 * 7 * 9 * 11 * 13 * 16 * 17 * 19 * 23;  // divisible by all that the pieces ask for
     const double bytes = 4.0 * static_cast<double>(count);
     for (const Network& n : {flat, cluster(4), cluster(8), cluster(3)}) {
       INFO(ranks << " ranks, nodes of " << n.node);
@@ -25,14 +25,18 @@ TEST_CASE("closed forms equal the play of the tables where pieces are equal") {
       const int node = n.node ? n.node : ranks;
       CHECK(hierarchical_seconds(n, ranks, bytes) == Approx(played_seconds(HierarchicalAllReduce{ranks, count, node}, n, 4)));
       const double doubling = played_seconds(RecursiveDoubling{ranks, count}, n, 4);
-      if ((ranks & (ranks - 1)) == 0 && (n.node & (n.node - 1)) == 0) CHECK(recursive_doubling_seconds(n, ranks, bytes) == Approx(doubling));
-      else CHECK(recursive_doubling_seconds(n, ranks, bytes) >= doubling * (1 - 1e-12));
+      if ((ranks & (ranks - 1)) == 0 && (n.node & (n.node - 1)) == 0)
+        CHECK(recursive_doubling_seconds(n, ranks, bytes) == Approx(doubling));
+      else
+        CHECK(recursive_doubling_seconds(n, ranks, bytes) >= doubling * (1 - 1e-12));
       for (int columns = 1; columns <= ranks; ++columns)
         if (ranks % columns == 0) {
           INFO(columns << " columns");
           const double torus = played_seconds(TorusAllReduce{ranks, count, columns}, n, 4);
-          if (n.node == 0 || n.node % columns == 0) CHECK(torus_seconds(n, ranks, bytes, columns) == Approx(torus));
-          else CHECK(torus_seconds(n, ranks, bytes, columns) >= torus * (1 - 1e-12));
+          if (n.node == 0 || n.node % columns == 0)
+            CHECK(torus_seconds(n, ranks, bytes, columns) == Approx(torus));
+          else
+            CHECK(torus_seconds(n, ranks, bytes, columns) >= torus * (1 - 1e-12));
         }
     }
   }
@@ -44,12 +48,14 @@ TEST_CASE("closed forms equal the play of the tables up to 4,096 ranks") {
   for (const Network& n : {flat, cluster(8)})
     for (int ranks = 64; ranks <= 4096; ranks *= 4) {
       INFO(ranks << " ranks, nodes of " << n.node);
-      if (ranks <= 1024 || n.node) CHECK(ring_seconds(n, ranks, bytes) == Approx(played_seconds(RingAllReduce{ranks, count}, n, 4)));
+      if (ranks <= 1024 || n.node)
+        CHECK(ring_seconds(n, ranks, bytes) == Approx(played_seconds(RingAllReduce{ranks, count}, n, 4)));
       CHECK(recursive_doubling_seconds(n, ranks, bytes) == Approx(played_seconds(RecursiveDoubling{ranks, count}, n, 4)));
       const int columns = torus_columns(n, ranks);
       CHECK(columns == (n.node ? 8 : square_columns(ranks)));
       CHECK(torus_seconds(n, ranks, bytes, columns) == Approx(played_seconds(TorusAllReduce{ranks, count, columns}, n, 4)));
-      if (n.node) CHECK(hierarchical_seconds(n, ranks, bytes) == Approx(played_seconds(HierarchicalAllReduce{ranks, count, n.node}, n, 4)));
+      if (n.node)
+        CHECK(hierarchical_seconds(n, ranks, bytes) == Approx(played_seconds(HierarchicalAllReduce{ranks, count, n.node}, n, 4)));
     }
 }
 

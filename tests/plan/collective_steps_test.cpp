@@ -6,7 +6,8 @@
 using namespace skein::plan;
 
 // Provable by the compiler.
-static_assert(check(RingAllReduce{4, 8}).sound() && check(RingAllReduce{4, 8}).most_messages == 6 && check(RingAllReduce{4, 8}).most_values == 12);
+static_assert(check(RingAllReduce{4, 8}).sound() && check(RingAllReduce{4, 8}).most_messages == 6 &&
+              check(RingAllReduce{4, 8}).most_values == 12);
 static_assert(check(RecursiveDoubling{5, 3}).sound());
 static_assert(check(TorusAllReduce{6, 12, 3}).sound() && check(TorusAllReduce{6, 12, 3}).most_messages == 2 * 2 + 2 * 1);
 static_assert(check(HierarchicalAllReduce{6, 6, 4}).sound());
@@ -20,7 +21,7 @@ TEST_CASE("every all-reduce table is sound, with the messages and values of its 
       const CollectiveReport ring = check(RingAllReduce{ranks, count}), doubling = check(RecursiveDoubling{ranks, count});
       REQUIRE(ring.sound());
       REQUIRE(doubling.sound());
-      CHECK(ring.values == 2 * (n - 1) * count);                         // whether or not N divides n
+      CHECK(ring.values == 2 * (n - 1) * count);  // whether or not N divides n
       if (count >= n) CHECK(ring.messages == n * 2 * (n - 1));
       if (count > 0) {
         int log = 0;

@@ -13,7 +13,8 @@ std::vector<MessageTime> times(Level level, double noise, std::uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<double> normal(0, noise);
   std::vector<MessageTime> all;
-  for (double bytes = 8; bytes < 5e7; bytes *= 1.5) all.push_back({bytes, (level.alpha + level.beta * bytes) * std::exp(normal(random))});
+  for (double bytes = 8; bytes < 5e7; bytes *= 1.5)
+    all.push_back({bytes, (level.alpha + level.beta * bytes) * std::exp(normal(random))});
   return all;
 }
 }  // namespace
@@ -39,7 +40,7 @@ TEST_CASE("times that are far off change nothing much") {
     std::vector<MessageTime> t = times({3e-6, 2e-10}, 0.03, seed);
     std::mt19937 random(seed);
     for (std::size_t i = 0; i < t.size(); ++i)
-      if (random() % 6 == 0) t[i].seconds *= 10;             // another job ran
+      if (random() % 6 == 0) t[i].seconds *= 10;  // another job ran
     const LevelFit fit = fit_level(t);
     CHECK(fit.left_out > 0);
     CHECK(fit.level.alpha == Approx(3e-6).epsilon(0.1));

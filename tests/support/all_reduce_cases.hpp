@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-reduces by tables on any communicator with messages: results against comm.all_reduce, traffic against the tables. Failures throw, since
-// ranks may be threads.
+// All-reduces by tables on any communicator with messages: results against comm.all_reduce, traffic against the tables. Failures
+// throw, since ranks may be threads.
 #pragma once
 #include <skein/comm/algorithms/all_reduce.hpp>
 #include <skein/plan/collective_check.hpp>
@@ -20,7 +20,8 @@ template <class T> std::vector<T> values(int rank, std::size_t n) {
   return v;
 }
 
-/// `run(data)` must leave what comm.all_reduce leaves but for roundings, the same bits on all ranks and in a second run, and send what the table says.
+/// `run(data)` must leave what comm.all_reduce leaves but for roundings, the same bits on all ranks and in a second run, and send
+/// what the table says.
 template <class T, class Comm, class Op, class Table, class Run>
 void one(Comm& world, std::size_t n, Op op, const Table& table, const std::string& what, Run&& run) {
   std::vector<T> a = values<T>(world.rank(), n), b = a, c = a;
@@ -29,25 +30,29 @@ void one(Comm& world, std::size_t n, Op op, const Table& table, const std::strin
   run(c);
   const double bound = static_cast<double>(std::numeric_limits<T>::epsilon()) * world.size() * 3 * (world.size() + 1);
   for (std::size_t i = 0; i < n; ++i)
-    require(std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])) <= bound, what + ": a value differs from all_reduce's");
+    require(std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])) <= bound,
+            what + ": a value differs from all_reduce's");
   require(collectives::same_bits(b, c), what + ": other bits in a second run");
   std::vector<T> first = b;
   if (n) world.broadcast(first, 0);
   require(collectives::same_bits(b, first), what + ": other bits than rank 0");
   const sk::plan::SentByRank sent = sk::plan::sent_by(table, world.rank());
-  require(traffic.messages == sent.messages && traffic.bytes == sent.values * static_cast<long>(sizeof(T)), what + ": other traffic than the plan's");
+  require(traffic.messages == sent.messages && traffic.bytes == sent.values * static_cast<long>(sizeof(T)),
+          what + ": other traffic than the plan's");
 }
 
 template <class T, class Comm, class Op> void all(Comm& world, std::size_t n, Op op) {
   const int ranks = world.size();
   const long count = static_cast<long>(n);
   const std::string of = " of " + std::to_string(n) + " values over " + std::to_string(ranks) + " ranks";
-  one<T>(world, n, op, sk::plan::RingAllReduce{ranks, count}, "ring" + of, [&](auto& d) { return sk::comm::ring_all_reduce(world, d, op); });
+  one<T>(world, n, op, sk::plan::RingAllReduce{ranks, count}, "ring" + of,
+         [&](auto& d) { return sk::comm::ring_all_reduce(world, d, op); });
   one<T>(world, n, op, sk::plan::RecursiveDoubling{ranks, count}, "recursive doubling" + of,
          [&](auto& d) { return sk::comm::recursive_doubling_all_reduce(world, d, op); });
   for (int columns = 1; columns <= ranks; ++columns)
     if (ranks % columns == 0)
-      one<T>(world, n, op, sk::plan::TorusAllReduce{ranks, count, columns}, "torus of " + std::to_string(columns) + " columns" + of,
+      one<T>(world, n, op, sk::plan::TorusAllReduce{ranks, count, columns},
+             "torus of " + std::to_string(columns) + " columns" + of,
              [&](auto& d) { return sk::comm::torus_all_reduce(world, d, columns, op); });
   for (const int node : {1, 2, 3, ranks, ranks + 1})
     one<T>(world, n, op, sk::plan::HierarchicalAllReduce{ranks, count, node}, "hierarchy of " + std::to_string(node) + of,
@@ -92,8 +97,8 @@ template <class Comm> void chooses(Comm& world) {
     std::vector<float> a = values<float>(world.rank(), n), b = a;
     world.all_reduce(a);
     const sk::comm::Traffic t = sk::comm::all_reduce_on(world, b, network);
-    const sk::plan::SentByRank sent =
-        sk::plan::with_table(choice, world.size(), static_cast<long>(n), [&](const auto& table) { return sk::plan::sent_by(table, world.rank()); });
+    const sk::plan::SentByRank sent = sk::plan::with_table(
+        choice, world.size(), static_cast<long>(n), [&](const auto& table) { return sk::plan::sent_by(table, world.rank()); });
     require(t == sk::comm::Traffic{sent.messages, sent.values * 4}, "the algorithm chosen by size");
     for (std::size_t i = 0; i < n; ++i) require(std::abs(a[i] - b[i]) < 1e-4f, "a value of the algorithm chosen by size");
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compressed sums over the ranks of any communicator: against the sum of what each rank decodes, and bytes against the plan. Failures throw.
+// Compressed sums over the ranks of any communicator: against the sum of what each rank decodes, and bytes against the plan.
+// Failures throw.
 #pragma once
 #include <skein/comm/algorithms/all_reduce.hpp>
 #include <skein/comm/compress/error_feedback.hpp>
@@ -29,7 +30,8 @@ template <class Comm> void same_everywhere(Comm& world, const std::vector<float>
   require(collectives::same_bits(v, first), what + ": other bits than rank 0");
 }
 
-/// Not linear: the gathered sum is the sum of what each rank's values decode to, to the bit; a ring of wires sends what the plan says.
+/// Not linear: the gathered sum is the sum of what each rank's values decode to, to the bit; a ring of wires sends what the plan
+/// says.
 template <class C, class Comm> void gathered(Comm& world, C compressor, std::size_t n) {
   const int ranks = world.size();
   std::vector<float> expected(n);
@@ -48,11 +50,13 @@ template <class C, class Comm> void gathered(Comm& world, C compressor, std::siz
   C second = compressor;
   std::vector<float> w = values(world.rank(), n);
   sk::comm::Traffic traffic;
-  sk::comm::compressed_all_gather(second, std::span<float>(w), ranks, sk::Mean{}, [&](std::span<const Element> own, std::span<Element> all) {
-    std::copy(own.begin(), own.end(), all.begin() + static_cast<std::ptrdiff_t>(own.size()) * world.rank());
-    std::vector<Element> staging;
-    traffic = sk::comm::run_table(world, all, sk::plan::RingAllGather{ranks, static_cast<long>(all.size())}, sk::comm::NoReduction{}, staging);
-  });
+  sk::comm::compressed_all_gather(
+      second, std::span<float>(w), ranks, sk::Mean{}, [&](std::span<const Element> own, std::span<Element> all) {
+        std::copy(own.begin(), own.end(), all.begin() + static_cast<std::ptrdiff_t>(own.size()) * world.rank());
+        std::vector<Element> staging;
+        traffic = sk::comm::run_table(world, all, sk::plan::RingAllGather{ranks, static_cast<long>(all.size())},
+                                      sk::comm::NoReduction{}, staging);
+      });
   for (std::size_t i = 0; i < n; ++i)
     require(std::abs(w[i] - expected[i] / static_cast<float>(ranks)) <= 1e-6f, std::string(C::name) + ": gathered mean");
   const long bytes = static_cast<long>(sk::comm::wire_bytes(compressor, n));
@@ -81,7 +85,8 @@ template <class C, class Comm> void reduced(Comm& world, C compressor, std::size
     traffic.bytes += t.bytes;
   });
   for (int round = 0; round < C::rounds; ++round) {
-    const sk::plan::SentByRank sent = sk::plan::sent_by(sk::plan::RingAllReduce{ranks, static_cast<long>(compressor.elements(n, round))}, world.rank());
+    const sk::plan::SentByRank sent =
+        sk::plan::sent_by(sk::plan::RingAllReduce{ranks, static_cast<long>(compressor.elements(n, round))}, world.rank());
     planned += sent.values * static_cast<long>(sizeof(typename C::Element));
     messages += sent.messages;
   }
@@ -89,7 +94,8 @@ template <class C, class Comm> void reduced(Comm& world, C compressor, std::size
   if (world.all_reduce(traffic.bytes) != 2 * (ranks - 1) * static_cast<long>(sk::comm::wire_bytes(compressor, n)))
     require(false, std::string(C::name) + ": bytes of all ranks");
   for (std::size_t i = 0; i < n; ++i)
-    require(std::abs(v[i] - sum[i]) <= bound && std::abs(w[i] - sum[i]) <= bound, std::string(C::name) + ": a value is far from the sum");
+    require(std::abs(v[i] - sum[i]) <= bound && std::abs(w[i] - sum[i]) <= bound,
+            std::string(C::name) + ": a value is far from the sum");
 }
 
 /// Over steps: the sum of what all ranks have got, plus all residuals, is the sum of all inputs.
@@ -100,15 +106,18 @@ template <class C, class Comm> void feedback(Comm& world, C compressor, double b
   for (int step = 0; step < 10; ++step) {
     std::vector<float> v = values(world.rank() + 10 * step, n);
     for (std::size_t i = 0; i < n; ++i) inputs[i] += v[i];
-    if constexpr (C::linear) sk::comm::compressed_all_reduce(world, own, v);
-    else sk::comm::compressed_all_gather(world, own, v);
+    if constexpr (C::linear)
+      sk::comm::compressed_all_reduce(world, own, v);
+    else
+      sk::comm::compressed_all_gather(world, own, v);
     for (std::size_t i = 0; i < n; ++i) said[i] += v[i];
   }
   std::vector<double> kept(own.residual().begin(), own.residual().end());
   world.all_reduce(inputs);
   world.all_reduce(kept);
   for (std::size_t i = 0; i < n; ++i)
-    require(std::abs(said[i] + kept[i] - inputs[i]) <= bound, std::string(C::name) + ": said and kept do not add up to what came in");
+    require(std::abs(said[i] + kept[i] - inputs[i]) <= bound,
+            std::string(C::name) + ": said and kept do not add up to what came in");
 }
 
 template <class Comm> void everything(Comm& world) {
@@ -119,7 +128,7 @@ template <class Comm> void everything(Comm& world) {
   reduced(world, sk::comm::HalfWire<float>{}, 1000, 1e-5f);
   reduced(world, sk::comm::HalfWire<sk::bf16>{}, 1000, ranks * ranks * 0x1p-8f);
   reduced(world, sk::comm::HalfWire<sk::fp16>{}, 1000, ranks * ranks * 0x1p-11f);
-  reduced(world, sk::comm::PowerSgd<3>{1, 24}, 960, 2e-4f);          // sines of one frequency in a matrix have rank 2
+  reduced(world, sk::comm::PowerSgd<3>{1, 24}, 960, 2e-4f);  // sines of one frequency in a matrix have rank 2
   feedback(world, sk::comm::Int8Wire<64>{}, 1e-4);
   feedback(world, sk::comm::TopK<10>{}, 1e-4);
   feedback(world, sk::comm::PowerSgd<2>{1}, 1e-3);

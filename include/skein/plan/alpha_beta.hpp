@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an all-reduce costs where a message of b bytes takes alpha + beta b seconds, with one such pair inside a node and one between nodes: closed
-// forms, a play of the table itself (their check, and the answer where they are bounds only), and the cheapest algorithm for a size.
-// The model: Hockney, Parallel Computing 1994. A rank sends and receives one message at a time, both at once (full duplex); messages do
-// not share links. Where they do (many ranks behind one cable), the far beta must be that of a share.
+// What an all-reduce costs where a message of b bytes takes alpha + beta b seconds, with one such pair inside a node and one
+// between nodes: closed forms, a play of the table itself (their check, and the answer where they are bounds only), and the
+// cheapest algorithm for a size. The model: Hockney, Parallel Computing 1994. A rank sends and receives one message at a time,
+// both at once (full duplex); messages do not share links. Where they do (many ranks behind one cable), the far beta must be that
+// of a share.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -30,7 +31,8 @@ struct Network {
 enum class AllReduceAlgorithm { ring, recursive_doubling, torus, hierarchical };
 
 constexpr std::string_view name_of(AllReduceAlgorithm a) {
-  constexpr std::string_view names[] = {RingAllReduce::name, RecursiveDoubling::name, TorusAllReduce::name, HierarchicalAllReduce::name};
+  constexpr std::string_view names[] = {RingAllReduce::name, RecursiveDoubling::name, TorusAllReduce::name,
+                                        HierarchicalAllReduce::name};
   return names[static_cast<int>(a)];
 }
 
@@ -72,8 +74,9 @@ constexpr double ring_seconds(const Network& n, int ranks, double bytes) {
   return detail::ring_seconds(detail::one_node(n, ranks) ? n.near : n.far, n.gamma, ranks, bytes);
 }
 
-/// log2 N (alpha + beta B + gamma B), near where a round's partners are all of one node; with what is over a power of two one round more,
-/// and one without the sum. Exact for powers of two; else every round counts as far where there are several nodes, which is a bound.
+/// log2 N (alpha + beta B + gamma B), near where a round's partners are all of one node; with what is over a power of two one
+/// round more, and one without the sum. Exact for powers of two; else every round counts as far where there are several nodes,
+/// which is a bound.
 constexpr double recursive_doubling_seconds(const Network& n, int ranks, double bytes) {
   const RecursiveDoubling table{ranks, 1};
   double seconds = 0;
@@ -96,17 +99,19 @@ constexpr double torus_seconds(const Network& n, int ranks, double bytes, int co
 /// 2 (node - 1) (alpha + beta B) inside a node, and a ring between the leaders; the nodes are the network's.
 constexpr double hierarchical_seconds(const Network& n, int ranks, double bytes) {
   const HierarchicalAllReduce table{ranks, 1, n.node > 0 ? n.node : ranks};
-  return table.inside() * (2 * n.near.seconds(bytes) + n.gamma * bytes) + detail::ring_seconds(n.far, n.gamma, table.nodes(), bytes);
+  return table.inside() * (2 * n.near.seconds(bytes) + n.gamma * bytes) +
+         detail::ring_seconds(n.far, n.gamma, table.nodes(), bytes);
 }
 
 /// An algorithm with its numbers, and what it is predicted to take.
 struct AllReduceChoice {
   AllReduceAlgorithm algorithm = AllReduceAlgorithm::ring;
-  int columns = 1, node = 1;                        ///< of a torus; of a hierarchy
+  int columns = 1, node = 1;  ///< of a torus; of a hierarchy
   double seconds = 0;
 };
 
-/// The number of columns that a torus gets on this network: the ranks of a node where they divide the ranks, else nearly the root.
+/// The number of columns that a torus gets on this network: the ranks of a node where they divide the ranks, else nearly the
+/// root.
 constexpr int torus_columns(const Network& n, int ranks) {
   return n.node > 0 && n.node < ranks && ranks % n.node == 0 ? n.node : square_columns(ranks);
 }
@@ -127,10 +132,14 @@ constexpr AllReduceChoice cheapest_all_reduce(const Network& n, int ranks, doubl
 /// Calls use(table) with the choice's table for `count` values, and returns what it returns.
 template <class Use> constexpr decltype(auto) with_table(const AllReduceChoice& choice, int ranks, long count, Use&& use) {
   switch (choice.algorithm) {
-    case AllReduceAlgorithm::recursive_doubling: return use(RecursiveDoubling{ranks, count});
-    case AllReduceAlgorithm::torus: return use(TorusAllReduce{ranks, count, choice.columns});
-    case AllReduceAlgorithm::hierarchical: return use(HierarchicalAllReduce{ranks, count, choice.node});
-    case AllReduceAlgorithm::ring: break;
+    case AllReduceAlgorithm::recursive_doubling:
+      return use(RecursiveDoubling{ranks, count});
+    case AllReduceAlgorithm::torus:
+      return use(TorusAllReduce{ranks, count, choice.columns});
+    case AllReduceAlgorithm::hierarchical:
+      return use(HierarchicalAllReduce{ranks, count, choice.node});
+    case AllReduceAlgorithm::ring:
+      break;
   }
   return use(RingAllReduce{ranks, count});
 }

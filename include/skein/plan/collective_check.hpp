@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The proof of an all-reduce's table: plays it with the contributions of every rank to every value. Finds messages that nobody expects,
-// contributions that are missing or counted twice, and counts messages and values sent. Usable in static_assert.
+// The proof of an all-reduce's table: plays it with the contributions of every rank to every value. Finds messages that nobody
+// expects, contributions that are missing or counted twice, and counts messages and values sent. Usable in static_assert.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -13,11 +13,16 @@ enum class CollectiveFault { none, no_such_range, unmatched, missing, twice };
 
 constexpr std::string_view sentence_of(CollectiveFault f) {
   switch (f) {
-    case CollectiveFault::none: return "every rank ends with the contributions of all ranks, each once";
-    case CollectiveFault::no_such_range: return "a step names a rank or a range that does not exist";
-    case CollectiveFault::unmatched: return "a message is sent that its receiver does not expect in that step, or awaited that nobody sends";
-    case CollectiveFault::missing: return "a rank ends without the contribution of another";
-    case CollectiveFault::twice: return "a rank ends with a contribution counted twice";
+    case CollectiveFault::none:
+      return "every rank ends with the contributions of all ranks, each once";
+    case CollectiveFault::no_such_range:
+      return "a step names a rank or a range that does not exist";
+    case CollectiveFault::unmatched:
+      return "a message is sent that its receiver does not expect in that step, or awaited that nobody sends";
+    case CollectiveFault::missing:
+      return "a rank ends without the contribution of another";
+    case CollectiveFault::twice:
+      return "a rank ends with a contribution counted twice";
   }
   return {};
 }
@@ -25,9 +30,9 @@ constexpr std::string_view sentence_of(CollectiveFault f) {
 /// What check() found.
 struct CollectiveReport {
   CollectiveFault fault = CollectiveFault::none;
-  int rank = -1, step = -1;                         ///< the first place that is at fault; step -1: the result
-  long messages = 0, values = 0;                    ///< sent by all ranks together
-  long most_messages = 0, most_values = 0;          ///< sent by the rank that sends most
+  int rank = -1, step = -1;                 ///< the first place that is at fault; step -1: the result
+  long messages = 0, values = 0;            ///< sent by all ranks together
+  long most_messages = 0, most_values = 0;  ///< sent by the rank that sends most
 
   constexpr bool sound() const { return fault == CollectiveFault::none; }
 };
@@ -55,9 +60,12 @@ template <class T> constexpr bool in_table(const T& t, int rank, int peer, Range
 class Contributions {
  public:
   constexpr Contributions(int ranks, long count)
-      : ranks_(ranks), count_(count), times_(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(count) * static_cast<std::size_t>(ranks), 0) {}
+      : ranks_(ranks),
+        count_(count),
+        times_(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(count) * static_cast<std::size_t>(ranks), 0) {}
   constexpr int& of(int rank, long value, int source) {
-    return times_[(static_cast<std::size_t>(rank) * static_cast<std::size_t>(count_) + static_cast<std::size_t>(value)) * static_cast<std::size_t>(ranks_) +
+    return times_[(static_cast<std::size_t>(rank) * static_cast<std::size_t>(count_) + static_cast<std::size_t>(value)) *
+                      static_cast<std::size_t>(ranks_) +
                   static_cast<std::size_t>(source)];
   }
 
@@ -105,7 +113,8 @@ template <CollectiveTable T> constexpr CollectiveReport check(const T& table) {
     if (sent.values > report.most_values) report.most_values = sent.values;
     for (long i = 0; i < table.count; ++i)
       for (int q = 0; q < table.ranks; ++q)
-        if (const int times = now.of(r, i, q); times != 1) return fault(times == 0 ? CollectiveFault::missing : CollectiveFault::twice, r, -1);
+        if (const int times = now.of(r, i, q); times != 1)
+          return fault(times == 0 ? CollectiveFault::missing : CollectiveFault::twice, r, -1);
   }
   return report;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-reduce algorithms as tables: who sends which range to whom in which step. A table is a small value with a pure constexpr function
-// of (rank, step), so that 4,096 ranks need no memory; comm/algorithms/table_run.hpp executes one, plan/collective_check.hpp proves one,
-// plan/alpha_beta.hpp says what one costs. In a step a rank sends at most one message and receives at most one.
+// All-reduce algorithms as tables: who sends which range to whom in which step. A table is a small value with a pure constexpr
+// function of (rank, step), so that 4,096 ranks need no memory; comm/algorithms/table_run.hpp executes one,
+// plan/collective_check.hpp proves one, plan/alpha_beta.hpp says what one costs. In a step a rank sends at most one message and
+// receives at most one.
 //
-// Ring: Patarasuk and Yuan, J. Parallel Distrib. Comput. 2009. Recursive doubling: Thakur, Rabenseifner, Gropp, IJHPCA 2005. Torus: Mikami et
-// al., arXiv 1811.05233 (2018). N is the number of ranks and n the number of values below.
+// Ring: Patarasuk and Yuan, J. Parallel Distrib. Comput. 2009. Recursive doubling: Thakur, Rabenseifner, Gropp, IJHPCA 2005.
+// Torus: Mikami et al., arXiv 1811.05233 (2018). N is the number of ranks and n the number of values below.
 #pragma once
 #include <concepts>
 #include <string_view>
@@ -13,17 +14,19 @@
 
 namespace skein::inline SKEIN_ABI::plan {
 
-/// What one rank does in one step: both halves may be absent (rank -1). What is sent is read before anything that comes is written.
+/// What one rank does in one step: both halves may be absent (rank -1). What is sent is read before anything that comes is
+/// written.
 struct CollectiveStep {
   int to = -1;
   Range send{};
   int from = -1;
   Range receive{};
-  bool adds = false;                                ///< what comes is reduced into the range; else it replaces it
+  bool adds = false;  ///< what comes is reduced into the range; else it replaces it
 };
 
 /// ranks, count (values on each rank), steps(), and at(rank, step).
-template <class T> concept CollectiveTable = requires(const T& t) {
+template <class T>
+concept CollectiveTable = requires(const T& t) {
   { T::name } -> std::convertible_to<std::string_view>;
   { t.ranks } -> std::convertible_to<int>;
   { t.count } -> std::convertible_to<long>;
@@ -62,7 +65,8 @@ constexpr int floor_log2(int n) {
 }
 }  // namespace detail
 
-/// Reduce-scatter, then all-gather, over a ring: 2 (N - 1) messages and 2 (N - 1) / N n values leave each rank. The least that can leave it.
+/// Reduce-scatter, then all-gather, over a ring: 2 (N - 1) messages and 2 (N - 1) / N n values leave each rank. The least that
+/// can leave it.
 struct RingAllReduce {
   static constexpr std::string_view name = "ring";
   int ranks = 1;
@@ -86,8 +90,8 @@ struct RingAllGather {
   }
 };
 
-/// Everything, exchanged with the rank at distance 1, 2, 4, ...: log2 N messages of n values. Where N is no power of two, the 2 e first
-/// ranks (e: what is over) become e before and 2 e after, for one message more each way. For short messages.
+/// Everything, exchanged with the rank at distance 1, 2, 4, ...: log2 N messages of n values. Where N is no power of two, the 2 e
+/// first ranks (e: what is over) become e before and 2 e after, for one message more each way. For short messages.
 struct RecursiveDoubling {
   static constexpr std::string_view name = "recursive doubling";
   int ranks = 1;
@@ -108,12 +112,14 @@ struct RecursiveDoubling {
   }
 
  private:
-  static constexpr CollectiveStep made(int to, int from, Range all, bool adds) { return detail::without_empty({to, all, from, all, adds}); }
+  static constexpr CollectiveStep made(int to, int from, Range all, bool adds) {
+    return detail::without_empty({to, all, from, all, adds});
+  }
 };
 
-/// Ranks as rows of `columns`: reduce-scatter along the row, a ring all-reduce of the piece along the column, all-gather along the row.
-/// 2 (columns - 1) + 2 (rows - 1) messages and 2 (N - 1) / N n values leave each rank. `columns` divides `ranks`; with columns the ranks of
-/// a node, only 1 / columns of the values leave the node, over all its ranks at once.
+/// Ranks as rows of `columns`: reduce-scatter along the row, a ring all-reduce of the piece along the column, all-gather along
+/// the row. 2 (columns - 1) + 2 (rows - 1) messages and 2 (N - 1) / N n values leave each rank. `columns` divides `ranks`; with
+/// columns the ranks of a node, only 1 / columns of the values leave the node, over all its ranks at once.
 struct TorusAllReduce {
   static constexpr std::string_view name = "torus";
   int ranks = 1;
@@ -126,14 +132,16 @@ struct TorusAllReduce {
     const int x = rank % columns, y = rank / columns, scatter = columns - 1, down = 2 * (rows() - 1);
     const auto at_place = [&](int c, int r) { return detail::wrapped(r, rows()) * columns + detail::wrapped(c, columns); };
     if (step >= scatter && step < scatter + down)
-      return detail::ring_all_reduce_step(piece_of({0, count}, (x + 1) % columns, columns), rows(), y, step - scatter, at_place(x, y + 1),
-                                          at_place(x, y - 1));
-    return detail::ring_all_reduce_step({0, count}, columns, x, step < scatter ? step : step - down, at_place(x + 1, y), at_place(x - 1, y));
+      return detail::ring_all_reduce_step(piece_of({0, count}, (x + 1) % columns, columns), rows(), y, step - scatter,
+                                          at_place(x, y + 1), at_place(x, y - 1));
+    return detail::ring_all_reduce_step({0, count}, columns, x, step < scatter ? step : step - down, at_place(x + 1, y),
+                                        at_place(x - 1, y));
   }
 };
 
-/// Ranks in nodes of `node` (the last may have fewer): everything to the node's first rank, a ring between those, and back. A rank
-/// beside them sends one message, a leader 2 (nodes - 1) + node - 1. For a network that is slower than the node by far, and few nodes.
+/// Ranks in nodes of `node` (the last may have fewer): everything to the node's first rank, a ring between those, and back. A
+/// rank beside them sends one message, a leader 2 (nodes - 1) + node - 1. For a network that is slower than the node by far, and
+/// few nodes.
 struct HierarchicalAllReduce {
   static constexpr std::string_view name = "hierarchical";
   int ranks = 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Alpha and beta from measured (bytes, seconds) pairs: least squares of the relative error, so that small and large messages count alike,
-// against outliers: first least absolute errors (by reweighting), then without what is far from them, then least squares of the rest.
+// Alpha and beta from measured (bytes, seconds) pairs: least squares of the relative error, so that small and large messages
+// count alike, against outliers: first least absolute errors (by reweighting), then without what is far from them, then least
+// squares of the rest.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -20,8 +21,8 @@ struct MessageTime {
 /// What fit_level found.
 struct LevelFit {
   Level level{};
-  double median_error = 0;                          ///< median of |predicted - measured| / measured over all that was given
-  int left_out = 0;                                 ///< outliers
+  double median_error = 0;  ///< median of |predicted - measured| / measured over all that was given
+  int left_out = 0;         ///< outliers
 };
 
 /// Median of |predicted / measured - 1|.
@@ -58,22 +59,24 @@ inline Level weighted_fit(std::span<const MessageTime> times, std::span<const do
 }
 }  // namespace detail
 
-/// Fits seconds = alpha + beta bytes, neither below 0. Throws ArgumentError where there are not two different sizes or a time is not
-/// positive. Up to about a third of the times may be far off.
+/// Fits seconds = alpha + beta bytes, neither below 0. Throws ArgumentError where there are not two different sizes or a time is
+/// not positive. Up to about a third of the times may be far off.
 inline LevelFit fit_level(std::span<const MessageTime> times) {
   bool differ = false;
   for (const MessageTime& t : times) {
     if (!(t.seconds > 0) || !std::isfinite(t.seconds) || !(t.bytes >= 0) || !std::isfinite(t.bytes))
-      throw ArgumentError("fit_level: a time must be positive and a size not negative; there is one of " + std::to_string(t.bytes) + " bytes in " +
-                          std::to_string(t.seconds) + " s");
+      throw ArgumentError("fit_level: a time must be positive and a size not negative; there is one of " +
+                          std::to_string(t.bytes) + " bytes in " + std::to_string(t.seconds) + " s");
     differ = differ || t.bytes != times[0].bytes;
   }
   if (!differ) throw ArgumentError("fit_level: two different sizes at least; alpha and beta cannot be told apart otherwise");
   std::vector<double> weights(times.size());
   for (std::size_t i = 0; i < times.size(); ++i) weights[i] = 1 / (times[i].seconds * times[i].seconds);
   LevelFit fit{detail::weighted_fit(times, weights), 0, 0};
-  const auto error = [&](std::size_t i) { return std::abs(fit.level.alpha + fit.level.beta * times[i].bytes - times[i].seconds) / times[i].seconds; };
-  for (int turn = 0; turn < 60; ++turn) {           // least absolute relative errors
+  const auto error = [&](std::size_t i) {
+    return std::abs(fit.level.alpha + fit.level.beta * times[i].bytes - times[i].seconds) / times[i].seconds;
+  };
+  for (int turn = 0; turn < 60; ++turn) {  // least absolute relative errors
     for (std::size_t i = 0; i < times.size(); ++i)
       weights[i] = 1 / (times[i].seconds * times[i].seconds * std::max(error(i), 1e-9));
     fit.level = detail::weighted_fit(times, weights);

@@ -12,11 +12,13 @@ namespace cases = all_reduce_cases;
 
 TEST_CASE("all-reduces by tables equal the communicator's, and send what the tables say, over threads") {
   const int ranks = GENERATE(1, 2, 3, 4, 6, 7, 8);
-  CHECK_NOTHROW(sk::spawn(ranks, [](sk::ThreadComm& world) {
-    cases::everything(world, 4097);
-    cases::overlaps(world);
-    cases::chooses(world);
-  }, {.deadline = 60}));
+  CHECK_NOTHROW(sk::spawn(ranks,
+                          [](sk::ThreadComm& world) {
+                            cases::everything(world, 4097);
+                            cases::overlaps(world);
+                            cases::chooses(world);
+                          },
+                          {.deadline = 60}));
 }
 
 TEST_CASE("all-reduces by tables in a world of one") {
@@ -39,16 +41,18 @@ TEST_CASE("tables that do not fit are refused") {
     const auto text = [](auto&& f) {
       try {
         f();
-      } catch (const sk::ArgumentError& e) {
-        return std::string(e.what());
-      }
+      } catch (const sk::ArgumentError& e) { return std::string(e.what()); }
       return std::string();
     };
     collectives::require(text([&] { sk::comm::torus_all_reduce(world, v, 3); }) ==
-                             "torus_all_reduce: the columns must divide the ranks; there are 3 columns and 4 ranks", "columns");
-    collectives::require(text([&] { sk::comm::hierarchical_all_reduce(world, v, 0); }) == "hierarchical_all_reduce: a node has a rank at least; it has 0",
+                             "torus_all_reduce: the columns must divide the ranks; there are 3 columns and 4 ranks",
+                         "columns");
+    collectives::require(text([&] { sk::comm::hierarchical_all_reduce(world, v, 0); }) ==
+                             "hierarchical_all_reduce: a node has a rank at least; it has 0",
                          "node");
-    collectives::require(text([&] { sk::comm::run_table(world, std::span<float>(v), sk::plan::RingAllReduce{4, 9}, sk::Sum{}, staging); }) ==
-                             "ring: the table is of 4 ranks and 9 values; there are 4 ranks, and the span holds 8", "table");
+    collectives::require(text([&] {
+                           sk::comm::run_table(world, std::span<float>(v), sk::plan::RingAllReduce{4, 9}, sk::Sum{}, staging);
+                         }) == "ring: the table is of 4 ranks and 9 values; there are 4 ranks, and the span holds 8",
+                         "table");
   });
 }

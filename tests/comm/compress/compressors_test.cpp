@@ -38,7 +38,8 @@ template <class C> std::vector<float> round_trip(C&& c, std::vector<float> v) {
   return v;
 }
 double norm(const std::vector<float>& v) {
-  return std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0, std::plus<>(), [](float a, float b) { return double(a) * double(b); }));
+  return std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0, std::plus<>(),
+                                      [](float a, float b) { return double(a) * double(b); }));
 }
 std::vector<float> minus(std::vector<float> a, const std::vector<float>& b) {
   for (std::size_t i = 0; i < a.size(); ++i) a[i] -= b[i];
@@ -48,7 +49,8 @@ std::vector<float> minus(std::vector<float> a, const std::vector<float>& b) {
 
 TEST_CASE("16-bit wires are within half a unit in the last place, and exact where they can be") {
   const std::vector<float> v = normals(5000, 1, 10);
-  const std::vector<float> b = round_trip(HalfWire<sk::bf16>{}, v), h = round_trip(HalfWire<sk::fp16>{}, v), f = round_trip(HalfWire<float>{}, v);
+  const std::vector<float> b = round_trip(HalfWire<sk::bf16>{}, v), h = round_trip(HalfWire<sk::fp16>{}, v),
+                           f = round_trip(HalfWire<float>{}, v);
   bool rounds = false;
   for (std::size_t i = 0; i < v.size(); ++i) {
     CHECK(std::abs(b[i] - v[i]) <= std::abs(v[i]) * 0x1p-8f);
@@ -64,7 +66,7 @@ TEST_CASE("16-bit wires are within half a unit in the last place, and exact wher
 TEST_CASE("8-bit values are within half a scale of their block") {
   for (const std::size_t n : {1ul, 63ul, 64ul, 65ul, 1000ul}) {
     std::vector<float> v = normals(n, 2);
-    for (std::size_t i = 0; i < n; ++i) v[i] *= i < 64 ? 1e-3f : 1e3f;         // blocks of other sizes do not disturb each other
+    for (std::size_t i = 0; i < n; ++i) v[i] *= i < 64 ? 1e-3f : 1e3f;  // blocks of other sizes do not disturb each other
     const std::vector<float> d = round_trip(Int8Wire<64>{}, v);
     for (std::size_t at = 0; at < n; at += 64) {
       float largest = 0;
@@ -105,23 +107,24 @@ TEST_CASE("PowerSGD gives back what has its rank, and comes near to the best app
   for (std::size_t i = 0; i < rows; ++i)
     for (std::size_t j = 0; j < columns; ++j) m[i * columns + j] = 3 * a[2 * i] * b[2 * j] + a[2 * i + 1] * b[2 * j + 1];
   CHECK(norm(minus(m, round_trip(PowerSgd<2>(7, rows), m))) < 1e-5 * norm(m));
-  CHECK(norm(minus(m, round_trip(PowerSgd<3>(7, rows), m))) < 1e-4 * norm(m));        // one column too many is no harm
+  CHECK(norm(minus(m, round_trip(PowerSgd<3>(7, rows), m))) < 1e-4 * norm(m));  // one column too many is no harm
   PowerSgd<1> one(7, rows);
   double first = 0, last = 0;
-  for (int step = 0; step < 20; ++step) {                                             // a power iteration a call
+  for (int step = 0; step < 20; ++step) {  // a power iteration a call
     const double error = norm(minus(m, round_trip(one, m)));
     if (step == 0) first = error;
     last = error;
   }
   CHECK(last < first);
   CHECK(last < 0.7 * norm(m));
-  CHECK(norm(minus(m, round_trip(one, m))) == Approx(last).epsilon(1e-3));            // converged
+  CHECK(norm(minus(m, round_trip(one, m))) == Approx(last).epsilon(1e-3));  // converged
   CHECK(wire_bytes(PowerSgd<2>(7, rows), m.size()) == 4 * 2 * (rows + columns));
   CHECK(round_trip(PowerSgd<2>(), std::vector<float>(10)) == std::vector<float>(10));
   CHECK(round_trip(PowerSgd<2>(), {}).empty());
   std::vector<float> other(5);
-  CHECK_THROWS_WITH(compress_in_place(one, other), Catch::Contains("one object serves one range of values; it has had 600 values, and gets 5"));
-  for (const std::size_t n : {1ul, 2ul, 5ul, 17ul, 1001ul}) {                         // ragged ends
+  CHECK_THROWS_WITH(compress_in_place(one, other),
+                    Catch::Contains("one object serves one range of values; it has had 600 values, and gets 5"));
+  for (const std::size_t n : {1ul, 2ul, 5ul, 17ul, 1001ul}) {  // ragged ends
     const std::vector<float> v(n, 2.0f);
     const PowerSgd<1> shape;
     CHECK(shape.rows(n) * shape.columns(n) >= n);
@@ -178,7 +181,7 @@ template <class C> void feedback_law(C compressor, double bound, bool needs_feed
     error_without += std::pow(said_without[i] - inputs[i], 2);
     size += std::pow(inputs[i], 2);
   }
-  CHECK(error < 0.5 * error_without);                                // its effect
+  CHECK(error < 0.5 * error_without);  // its effect
   if (needs_feedback) CHECK(error < 0.1 * size);
   with.reset();
   CHECK(std::all_of(with.residual().begin(), with.residual().end(), [](float x) { return x == 0; }));

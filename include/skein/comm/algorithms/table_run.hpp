@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interpreter of the tables in plan/collective_steps.hpp: executes one rank's steps by isend and irecv, over any communicator of the
-// host that has them. Knows no algorithm. Result: the same bits on all ranks and in every run, in the table's order of additions, which is not the order
-// of the ranks that comm.all_reduce keeps.
+// The interpreter of the tables in plan/collective_steps.hpp: executes one rank's steps by isend and irecv, over any communicator
+// of the host that has them. Knows no algorithm. Result: the same bits on all ranks and in every run, in the table's order of
+// additions, which is not the order of the ranks that comm.all_reduce keeps.
 #pragma once
 #include <span>
 #include <string>
@@ -28,29 +28,36 @@ namespace detail {
 template <class C, class T, class Op> inline constexpr bool runs_tables = false;
 template <class C, class T, class Op> consteval void assert_runs_tables() {
   if constexpr (!Sends<C, T>)
-    static_assert(runs_tables<C, T, Op>, "an all-reduce by a table sends messages: the communicator needs send, recv, isend and irecv with tags");
+    static_assert(runs_tables<C, T, Op>,
+                  "an all-reduce by a table sends messages: the communicator needs send, recv, isend and irecv with tags");
   else if constexpr (!std::same_as<typename C::device, Cpu>)
-    static_assert(runs_tables<C, T, Op>, "an all-reduce by a table adds on the host: for memory of a GPU take the communicator's own all_reduce");
+    static_assert(runs_tables<C, T, Op>,
+                  "an all-reduce by a table adds on the host: for memory of a GPU take the communicator's own all_reduce");
   else if constexpr (!std::same_as<Op, NoReduction> && !Reduces<C, T, Op>)
-    static_assert(runs_tables<C, T, Op>, "this communicator cannot reduce this type with this operation: take sk::Sum, Mean, Max or Min of a scalar, or "
-                                         "a small function object T(T, T) that commutes");
+    static_assert(runs_tables<C, T, Op>,
+                  "this communicator cannot reduce this type with this operation: take sk::Sum, Mean, Max or Min of a scalar, or "
+                  "a small function object T(T, T) that commutes");
 }
 }  // namespace detail
 
-/// A table at work on one rank: started when it is made, moved on by poll(), ended by wait(). Buffer and communicator stay the caller's and
-/// must outlive it. `staging` keeps the largest message that is added; it grows here and nowhere else, so that a second run allocates nothing.
-/// A function object of the user's must commute. Throws ArgumentError where table and call do not fit, CommError as the communicator does.
+/// A table at work on one rank: started when it is made, moved on by poll(), ended by wait(). Buffer and communicator stay the
+/// caller's and must outlive it. `staging` keeps the largest message that is added; it grows here and nowhere else, so that a
+/// second run allocates nothing. A function object of the user's must commute. Throws ArgumentError where table and call do not
+/// fit, CommError as the communicator does.
 template <class Comm, class T, plan::CollectiveTable Table, class Op = Sum> class TableRun {
  public:
   TableRun(Comm& comm, std::span<T> data, const Table& table, Op op, std::vector<T>& staging, int tag = 0)
       : comm_(&comm), data_(data), table_(table), op_(op), staging_(&staging), tag_(tag) {
     detail::assert_runs_tables<Comm, T, Op>();
     if (table.ranks != comm.size() || table.count != static_cast<long>(data.size()))
-      throw ArgumentError(std::string(Table::name) + ": the table is of " + std::to_string(table.ranks) + " ranks and " + std::to_string(table.count) +
-                          " values; there are " + std::to_string(comm.size()) + " ranks, and the span holds " + std::to_string(data.size()));
+      throw ArgumentError(std::string(Table::name) + ": the table is of " + std::to_string(table.ranks) + " ranks and " +
+                          std::to_string(table.count) + " values; there are " + std::to_string(comm.size()) +
+                          " ranks, and the span holds " + std::to_string(data.size()));
     std::size_t most = 0;
     for (int s = 0; s < table_.steps(); ++s)
-      if (const plan::CollectiveStep step = table_.at(comm.rank(), s); step.adds && step.from >= 0 && size_of(step.receive) > most) most = size_of(step.receive);
+      if (const plan::CollectiveStep step = table_.at(comm.rank(), s);
+          step.adds && step.from >= 0 && size_of(step.receive) > most)
+        most = size_of(step.receive);
     if (staging.size() < most) staging.resize(most);
     begin_step();
   }
@@ -83,14 +90,17 @@ template <class Comm, class T, plan::CollectiveTable Table, class Op = Sum> clas
   void begin_step() {
     while (step_ < table_.steps()) {
       now_ = table_.at(comm_->rank(), step_);
-      if (now_.from >= 0) received_ = comm_->irecv(now_.adds ? std::span<T>(*staging_).first(size_of(now_.receive)) : part(now_.receive), now_.from, tag_);
+      // (void): nvcc takes a request that is assigned for one that is dropped.
+      if (now_.from >= 0)
+        (void)(received_ = comm_->irecv(now_.adds ? std::span<T>(*staging_).first(size_of(now_.receive)) : part(now_.receive),
+                                        now_.from, tag_));
       if (now_.to >= 0) {
-        sent_ = comm_->isend(std::span<const T>(part(now_.send)), now_.to, tag_);
+        (void)(sent_ = comm_->isend(std::span<const T>(part(now_.send)), now_.to, tag_));
         ++traffic_.messages;
         traffic_.bytes += static_cast<long>(size_of(now_.send) * sizeof(T));
       }
       if (now_.from >= 0 || now_.to >= 0) return;
-      ++step_;                                      // this rank has nothing to do
+      ++step_;  // this rank has nothing to do
     }
     finish();
   }
@@ -103,7 +113,12 @@ template <class Comm, class T, plan::CollectiveTable Table, class Op = Sum> clas
   void add() {
     if constexpr (!std::same_as<Op, NoReduction>) {
       using Folded = std::conditional_t<std::same_as<Op, Mean>, Sum, Op>;
-      const Folded functor = [&] { if constexpr (std::same_as<Op, Mean>) return Sum{}; else return op_; }();
+      const Folded functor = [&] {
+        if constexpr (std::same_as<Op, Mean>)
+          return Sum{};
+        else
+          return op_;
+      }();
       const std::span<T> own = part(now_.receive);
       const bool first = comm_->rank() < now_.from;
       const void* from[] = {first ? own.data() : staging_->data(), first ? staging_->data() : own.data()};

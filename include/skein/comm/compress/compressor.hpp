@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a compressor is: a type that writes n floats as fewer bytes and reads them back, says how many bytes that are, and whether it is linear:
-// whether values that were encoded apart can be added as they are. What is not linear cannot be given to an all-reduce: its sums mean
-// nothing; it travels by an all-gather, and each rank decodes and adds (compress/exchange.hpp).
+// What a compressor is: a type that writes n floats as fewer bytes and reads them back, says how many bytes that are, and whether
+// it is linear: whether values that were encoded apart can be added as they are. What is not linear cannot be given to an
+// all-reduce: its sums mean nothing; it travels by an all-gather, and each rank decodes and adds (compress/exchange.hpp).
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -12,8 +12,10 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
-/// name, linear, rounds (messages of the compressor that depend on each other: 1, or 2 for PowerSgd), Element (what the wire is made of).
-template <class C> concept NamesItsWire = requires {
+/// name, linear, rounds (messages of the compressor that depend on each other: 1, or 2 for PowerSgd), Element (what the wire is
+/// made of).
+template <class C>
+concept NamesItsWire = requires {
   { C::name } -> std::convertible_to<std::string_view>;
   { C::linear } -> std::convertible_to<bool>;
   { C::rounds } -> std::convertible_to<int>;
@@ -21,20 +23,28 @@ template <class C> concept NamesItsWire = requires {
   requires Transportable<typename C::Element>;
 };
 /// How many elements n values are on the wire, in a round; before anything is encoded.
-template <class C> concept CountsItsWire = requires(const C& c, std::size_t n, int round) {
+template <class C>
+concept CountsItsWire = requires(const C& c, std::size_t n, int round) {
   { c.elements(n, round) } -> std::same_as<std::size_t>;
 };
 /// encode(values, wire, round) writes exactly elements(n, round) elements; decode(wire, values) reads those of the last round.
-template <class C> concept Encodes = requires(C& c, std::span<const float> values, std::span<typename C::Element> wire, int round) {
+template <class C>
+concept Encodes = requires(C& c, std::span<const float> values, std::span<typename C::Element> wire, int round) {
   c.encode(values, wire, round);
 };
-template <class C> concept Decodes = requires(C& c, std::span<const typename C::Element> wire, std::span<float> values) { c.decode(wire, values); };
+template <class C>
+concept Decodes = requires(C& c, std::span<const typename C::Element> wire, std::span<float> values) {
+  c.decode(wire, values);
+};
 
-/// A compressor. One with several rounds also has take(wire, round): what all ranks have made of a round's wire, before the next begins.
-template <class C> concept Compressor = NamesItsWire<C> && CountsItsWire<C> && Encodes<C> && Decodes<C>;
+/// A compressor. One with several rounds also has take(wire, round): what all ranks have made of a round's wire, before the next
+/// begins.
+template <class C>
+concept Compressor = NamesItsWire<C> && CountsItsWire<C> && Encodes<C> && Decodes<C>;
 
 /// Encoded values may be added on the wire.
-template <class C> concept LinearCompressor = Compressor<C> && bool(C::linear) && BuiltinScalar<typename C::Element>;
+template <class C>
+concept LinearCompressor = Compressor<C> && bool(C::linear) && BuiltinScalar<typename C::Element>;
 
 namespace detail {
 template <class C> inline constexpr bool is_a_compressor = false;
@@ -44,21 +54,27 @@ template <class C> inline constexpr bool is_linear = false;
 /// Refuses at compile time, with one sentence, a type that is no compressor.
 template <class C> consteval void assert_compressor() {
   if constexpr (!NamesItsWire<C>)
-    static_assert(detail::is_a_compressor<C>, "a compressor says what it is: it needs a static name, linear, rounds, and a trivially copyable type Element");
+    static_assert(detail::is_a_compressor<C>,
+                  "a compressor says what it is: it needs a static name, linear, rounds, and a trivially copyable type Element");
   else if constexpr (!CountsItsWire<C>)
-    static_assert(detail::is_a_compressor<C>, "a compressor says how long its wire is: it needs std::size_t elements(std::size_t n, int round) const");
+    static_assert(detail::is_a_compressor<C>,
+                  "a compressor says how long its wire is: it needs std::size_t elements(std::size_t n, int round) const");
   else if constexpr (!Encodes<C>)
-    static_assert(detail::is_a_compressor<C>, "a compressor writes its wire: it needs encode(std::span<const float>, std::span<Element>, int round)");
+    static_assert(detail::is_a_compressor<C>,
+                  "a compressor writes its wire: it needs encode(std::span<const float>, std::span<Element>, int round)");
   else if constexpr (!Decodes<C>)
-    static_assert(detail::is_a_compressor<C>, "a compressor reads its wire: it needs decode(std::span<const Element>, std::span<float>)");
+    static_assert(detail::is_a_compressor<C>,
+                  "a compressor reads its wire: it needs decode(std::span<const Element>, std::span<float>)");
 }
 
 /// Refuses also what is not linear.
 template <class C> consteval void assert_linear_compressor() {
   assert_compressor<C>();
   if constexpr (Compressor<C> && !LinearCompressor<C>)
-    static_assert(detail::is_linear<C>, "this compressor is not linear, so it cannot be given to an all-reduce: sums of what it writes mean nothing. Take "
-                                        "compressed_all_gather, or a linear one (HalfWire<bf16>, HalfWire<fp16>, PowerSgd)");
+    static_assert(
+        detail::is_linear<C>,
+        "this compressor is not linear, so it cannot be given to an all-reduce: sums of what it writes mean nothing. Take "
+        "compressed_all_gather, or a linear one (HalfWire<bf16>, HalfWire<fp16>, PowerSgd)");
 }
 
 /// Bytes that n values are on the wire, over all rounds. constexpr where the compressor is.

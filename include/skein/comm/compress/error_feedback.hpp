@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Error feedback: what a compressor has left out is added to the next values. So the sum of all that was decoded, plus what is kept, equals the
-// sum of all inputs. Seide et al., Interspeech 2014; Karimireddy et al., ICML 2019.
+// Error feedback: what a compressor has left out is added to the next values. So the sum of all that was decoded, plus what is
+// kept, equals the sum of all inputs. Seide et al., Interspeech 2014; Karimireddy et al., ICML 2019.
 #pragma once
 #include <utility>
 #include <vector>
@@ -9,8 +9,9 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
-/// A compressor around another: the same wire, with a residual of n floats. One object for one range of values. What ranks add on a 16-bit
-/// wire is rounded once more, which no rank sees and no residual keeps. A NaN or infinity stays in the residual: reset() forgets it.
+/// A compressor around another: the same wire, with a residual of n floats. One object for one range of values. What ranks add on
+/// a 16-bit wire is rounded once more, which no rank sees and no residual keeps. A NaN or infinity stays in the residual: reset()
+/// forgets it.
 template <class C> class ErrorFeedback {
  public:
   static constexpr std::string_view name = C::name;
@@ -29,10 +30,11 @@ template <class C> class ErrorFeedback {
     }
     compressor_.encode(std::span<const float>(residual_), wire, round);
     if (round + 1 < rounds) return;
-    compressor_.decode(std::span<const Element>(wire), std::span<float>(decoded_));      // what this rank alone has said
+    compressor_.decode(std::span<const Element>(wire), std::span<float>(decoded_));  // what this rank alone has said
     for (std::size_t i = 0; i < residual_.size(); ++i) residual_[i] -= decoded_[i];
   }
-  void take(std::span<const Element> wire, int round) requires requires(C& c) { c.take(wire, round); } { compressor_.take(wire, round); }
+  void take(std::span<const Element> wire, int round) requires requires(C& c) { c.take(wire, round); }
+  { compressor_.take(wire, round); }
   void decode(std::span<const Element> wire, std::span<float> values) { compressor_.decode(wire, values); }
 
   /// What has not been said yet.

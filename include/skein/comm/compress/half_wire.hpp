@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values as 16-bit floats on the wire: half the bytes, and linear. An all-reduce adds in float and rounds after each addition, so the error
-// of a sum grows with the ranks; scale gradients for fp16, whose largest value is 65504.
+// Values as 16-bit floats on the wire: half the bytes, and linear. An all-reduce adds in float and rounds after each addition, so
+// the error of a sum grows with the ranks; scale gradients for fp16, whose largest value is 65504.
 #pragma once
 #include "../../core/half.hpp"
 #include "compressor.hpp"

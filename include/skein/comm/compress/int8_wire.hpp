@@ -10,8 +10,9 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
-/// Blocks of Block values: a float (the largest magnitude / 127), then the rounded multiples of it. n + 4 ceil(n / Block) bytes. The error of a
-/// value is at most half a scale. A block with a NaN or an infinity comes back as NaN, so that an overflow is seen.
+/// Blocks of Block values: a float (the largest magnitude / 127), then the rounded multiples of it. n + 4 ceil(n / Block) bytes.
+/// The error of a value is at most half a scale. A block with a NaN or an infinity comes back as NaN, so that an overflow is
+/// seen.
 template <int Block = 256> struct Int8Wire {
   static_assert(Block >= 1, "Int8Wire<Block>: a block has a value at least");
   static constexpr std::string_view name = "int8";
@@ -43,7 +44,8 @@ template <int Block = 256> struct Int8Wire {
       float scale;
       std::memcpy(&scale, in, sizeof scale);
       in += sizeof scale;
-      for (float& x : values.subspan(at, count(values.size(), at))) x = scale * static_cast<float>(static_cast<std::int8_t>(*in++));
+      for (float& x : values.subspan(at, count(values.size(), at)))
+        x = scale * static_cast<float>(static_cast<std::int8_t>(*in++));
     }
   }
 
@@ -51,7 +53,10 @@ template <int Block = 256> struct Int8Wire {
   static std::size_t count(std::size_t n, std::size_t at) { return n - at < Block ? n - at : Block; }
   /// The nearest integer of -127 to 127; a block of the smallest numbers, whose inverse is infinite, is zero times its scale.
   static std::int8_t whole(float multiple) {
-    return multiple >= 127 ? std::int8_t{127} : multiple <= -127 ? std::int8_t{-127} : multiple == multiple ? static_cast<std::int8_t>(std::lrint(multiple)) : std::int8_t{0};
+    return multiple >= 127        ? std::int8_t{127}
+           : multiple <= -127     ? std::int8_t{-127}
+           : multiple == multiple ? static_cast<std::int8_t>(std::lrint(multiple))
+                                  : std::int8_t{0};
   }
 };
 

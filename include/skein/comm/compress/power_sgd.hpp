@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A matrix of values as two thin ones: PowerSGD, Vogels, Karimireddy, Jaggi, NeurIPS 2019. Linear in each of its two rounds: P = M Q is added over the
-// ranks and made orthonormal, then Q = M' P is added; the result is P Q'. Q is kept for the next call (one power iteration a step), so
-// that what changes slowly is found better and better. Wants error feedback.
+// A matrix of values as two thin ones: PowerSGD, Vogels, Karimireddy, Jaggi, NeurIPS 2019. Linear in each of its two rounds: P =
+// M Q is added over the ranks and made orthonormal, then Q = M' P is added; the result is P Q'. Q is kept for the next call (one
+// power iteration a step), so that what changes slowly is found better and better. Wants error feedback.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -14,8 +14,9 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
-/// n values as a matrix of nearly square shape (or of the rows that it is made with), its end filled with zeros; 4 Rank (rows + columns) bytes.
-/// All ranks make it with the same seed. One object for one range of values, since it keeps Q. Allocates in the first call.
+/// n values as a matrix of nearly square shape (or of the rows that it is made with), its end filled with zeros; 4 Rank (rows +
+/// columns) bytes. All ranks make it with the same seed. One object for one range of values, since it keeps Q. Allocates in the
+/// first call.
 template <int Rank> class PowerSgd {
  public:
   static_assert(Rank >= 1, "PowerSgd<Rank>: the rank of the approximation is 1 or more");
@@ -75,8 +76,8 @@ template <int Rank> class PowerSgd {
     const std::size_t size = elements(n, 1);
     if (q_.size() == size && count_ == n) return;
     if (count_ != 0)
-      throw ArgumentError("PowerSgd: one object serves one range of values; it has had " + std::to_string(count_) + " values, and gets " +
-                          std::to_string(n));
+      throw ArgumentError("PowerSgd: one object serves one range of values; it has had " + std::to_string(count_) +
+                          " values, and gets " + std::to_string(n));
     count_ = n;
     q_.resize(size);
     p_.assign(elements(n, 0), 0.0f);
@@ -86,18 +87,22 @@ template <int Rank> class PowerSgd {
   static void orthonormalise(std::vector<float>& m) {
     const auto dot = [&](int a, int b) {
       double sum = 0;
-      for (std::size_t i = 0; i < m.size(); i += Rank) sum += static_cast<double>(m[i + static_cast<std::size_t>(a)]) * static_cast<double>(m[i + static_cast<std::size_t>(b)]);
+      for (std::size_t i = 0; i < m.size(); i += Rank)
+        sum += static_cast<double>(m[i + static_cast<std::size_t>(a)]) * static_cast<double>(m[i + static_cast<std::size_t>(b)]);
       return sum;
     };
     for (int k = 0; k < Rank; ++k) {
       const double before = dot(k, k);
-      for (int turn = 0; turn < 2; ++turn)               // twice is enough (Kahan)
+      for (int turn = 0; turn < 2; ++turn)  // twice is enough (Kahan)
         for (int j = 0; j < k; ++j) {
           const double along = dot(j, k);
           for (std::size_t i = 0; i < m.size(); i += Rank)
-            m[i + static_cast<std::size_t>(k)] -= static_cast<float>(along * static_cast<double>(m[i + static_cast<std::size_t>(j)]));
+            m[i + static_cast<std::size_t>(k)] -=
+                static_cast<float>(along * static_cast<double>(m[i + static_cast<std::size_t>(j)]));
         }
-      const double left = dot(k, k), factor = left > 1e-10 * before && left > 1e-60 ? 1 / std::sqrt(left) : left == left ? 0 : left;
+      const double left = dot(k, k), factor = left > 1e-10 * before && left > 1e-60 ? 1 / std::sqrt(left)
+                                              : left == left                        ? 0
+                                                                                    : left;
       for (std::size_t i = 0; i < m.size(); i += Rank)
         m[i + static_cast<std::size_t>(k)] = static_cast<float>(static_cast<double>(m[i + static_cast<std::size_t>(k)]) * factor);
     }

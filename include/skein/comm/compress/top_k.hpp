@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest values only, with their places: Aji and Heafield, EMNLP 2017. Not linear: ranks send different places. Wants error feedback.
+// The largest values only, with their places: Aji and Heafield, EMNLP 2017. Not linear: ranks send different places. Wants error
+// feedback.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -12,8 +13,8 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
-/// One of Of values (rounded up) travels, as place and value: 8 ceil(n / Of) bytes. Of equal magnitudes those in front; a NaN is largest.
-/// Up to 2^32 - 1 values.
+/// One of Of values (rounded up) travels, as place and value: 8 ceil(n / Of) bytes. Of equal magnitudes those in front; a NaN is
+/// largest. Up to 2^32 - 1 values.
 template <int Of> struct TopK {
   static_assert(Of >= 1, "TopK<Of>: one of Of values travels");
   static constexpr std::string_view name = "top-k";
@@ -26,13 +27,15 @@ template <int Of> struct TopK {
 
   constexpr std::size_t elements(std::size_t n, int = 0) const { return (n + Of - 1) / Of; }
   void encode(std::span<const float> values, std::span<Element> wire, int = 0) {
-    if (values.size() > 0xffffffffu) throw ArgumentError("TopK: at most 2^32 - 1 values at a time; there are " + std::to_string(values.size()));
+    if (values.size() > 0xffffffffu)
+      throw ArgumentError("TopK: at most 2^32 - 1 values at a time; there are " + std::to_string(values.size()));
     order_.resize(values.size());
     for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = static_cast<std::uint32_t>(i);
     const auto size = [&](std::uint32_t i) { return values[i] == values[i] ? std::abs(values[i]) : INFINITY; };
     const auto k = order_.begin() + static_cast<std::ptrdiff_t>(elements(values.size()));
     if (k != order_.end())
-      std::nth_element(order_.begin(), k, order_.end(), [&](std::uint32_t a, std::uint32_t b) { return size(a) != size(b) ? size(a) > size(b) : a < b; });
+      std::nth_element(order_.begin(), k, order_.end(),
+                       [&](std::uint32_t a, std::uint32_t b) { return size(a) != size(b) ? size(a) > size(b) : a < b; });
     std::sort(order_.begin(), k);
     for (std::size_t i = 0; i < elements(values.size()); ++i) wire[i] = {order_[i], values[order_[i]]};
   }
@@ -41,7 +44,8 @@ template <int Of> struct TopK {
     std::fill(values.begin(), values.end(), 0.0f);
     for (const Element& e : wire) {
       if (e.place >= values.size())
-        throw CommError("TopK: place " + std::to_string(e.place) + " of " + std::to_string(values.size()) + " values has come: the wire is damaged");
+        throw CommError("TopK: place " + std::to_string(e.place) + " of " + std::to_string(values.size()) +
+                        " values has come: the wire is damaged");
       values[e.place] = e.value;
     }
   }
