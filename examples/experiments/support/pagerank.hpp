@@ -133,6 +133,22 @@ template <class Device> struct DenseScaled {
   void operator()(const sk::Worker& w, const float* x, const float*, float* y) { detail::dense_rows(w, matrix, x, y); }
 };
 
+namespace detail {
+/// The ranks out of what the nodes have received, and what each sends next. (Not within the class: nvcc takes no private kernels.)
+struct Update {
+  const float *y, *share, *leaked;
+  float *x, *sent;
+  long first;
+  float damping, base, each;
+  constexpr void operator()(long i) const {
+    const long k = first + i;
+    const float rank = damping * (y[k] + (leaked ? *leaked * each : 0.f)) + base;
+    x[k] = rank;
+    sent[k] = rank * share[k];
+  }
+};
+}  // namespace detail
+
 /// Ranks, and iterations on them. `Version` is one of the above.
 template <class Device, class Version> class PageRank {
  public:
@@ -157,8 +173,8 @@ template <class Device, class Version> class PageRank {
           w.barrier();
         }
         const auto [low, high] = w.slice(nodes_, 16);
-        sk::ops::for_each<Device>(high - low, Update{y_.data(), share_.data(), any_dangling_ ? leaked_.data() : nullptr, x_.data(), sent_.data(), low, damping_,
-                                                     (1 - damping_) / static_cast<float>(nodes_), 1 / static_cast<float>(nodes_)});
+        sk::ops::for_each<Device>(high - low, detail::Update{y_.data(), share_.data(), any_dangling_ ? leaked_.data() : nullptr, x_.data(), sent_.data(), low, damping_,
+                                                             (1 - damping_) / static_cast<float>(nodes_), 1 / static_cast<float>(nodes_)});
         w.barrier();
       }
     });
@@ -167,18 +183,6 @@ template <class Device, class Version> class PageRank {
   sk::Tensor<float, 1> ranks() const { return x_.to(sk::Cpu{}); }
 
  private:
-  struct Update {
-    const float *y, *share, *leaked;
-    float *x, *sent;
-    long first;
-    float damping, base, each;
-    constexpr void operator()(long i) const {
-      const long k = first + i;
-      const float rank = damping * (y[k] + (leaked ? *leaked * each : 0.f)) + base;
-      x[k] = rank;
-      sent[k] = rank * share[k];
-    }
-  };
   sk::TensorView<const float, 2, Device> row(const sk::Tensor<float, 1, Device>& v) const {
     return {v.data(), sk::dims(1L, nodes_), sk::dims(nodes_, 1L), v.device()};
   }
