@@ -73,8 +73,25 @@ template <class Comm> void everything(Comm& world, std::size_t large) {
   if (ranks <= 77) require(t.messages == 2 * (ranks - 1), "the ring sends 2 (N - 1) messages a rank");
 }
 
+/// x -> a x + b; the functor is "first the one, then the other", which does not commute.
+struct Affine {
+  long a, b;
+};
+struct Then {
+  Affine operator()(Affine f, Affine g) const { return {f.a * g.a, g.a * f.b + g.b}; }
+};
+/// Recursive doubling reduces neighbours: an operation need not commute.
+template <class Comm> void keeps_order(Comm& world) {
+  std::vector<Affine> f(3, Affine{2 + world.rank() % 2, 1 - world.rank()}), g = f;
+  world.all_reduce(f, Then{});
+  sk::comm::recursive_doubling_all_reduce(world, g, Then{});
+  for (std::size_t i = 0; i < 3; ++i)
+    require(f[i].a == g[i].a && f[i].b == g[i].b, "recursive doubling in the order of the ranks");
+}
+
 /// Started, polled, with a collective of the communicator in between, and a second run at once with another tag.
 template <class Comm> void overlaps(Comm& world) {
+  keeps_order(world);
   const long n = 5000;
   std::vector<float> a = values<float>(world.rank(), n), b = a, c = a, staging, more;
   world.all_reduce(c);

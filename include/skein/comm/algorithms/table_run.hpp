@@ -42,8 +42,8 @@ template <class C, class T, class Op> consteval void assert_runs_tables() {
 
 /// A table at work on one rank: started when it is made, moved on by poll(), ended by wait(). Buffer and communicator stay the
 /// caller's and must outlive it. `staging` keeps the largest message that is added; it grows here and nowhere else, so that a
-/// second run allocates nothing. A function object of the user's must commute. Throws ArgumentError where table and call do not
-/// fit, CommError as the communicator does.
+/// second run allocates nothing. A function object of the user's must commute, but for RecursiveDoubling, which keeps the order
+/// of the ranks. Throws ArgumentError where table and call do not fit, CommError as the communicator does.
 template <class Comm, class T, plan::CollectiveTable Table, class Op = Sum> class TableRun {
  public:
   TableRun(Comm& comm, std::span<T> data, const Table& table, Op op, std::vector<T>& staging, int tag = 0)
@@ -109,7 +109,7 @@ template <class Comm, class T, plan::CollectiveTable Table, class Op = Sum> clas
     ++step_;
     begin_step();
   }
-  /// The lower rank's values come first, so that both partners of an exchange compute the same.
+  /// The lower rank's values come first, so that both partners of an exchange compute the same, and in the order of the ranks.
   void add() {
     if constexpr (!std::same_as<Op, NoReduction>) {
       using Folded = std::conditional_t<std::same_as<Op, Mean>, Sum, Op>;
