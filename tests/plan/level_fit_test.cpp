@@ -48,6 +48,18 @@ TEST_CASE("times that are far off change nothing much") {
   }
 }
 
+TEST_CASE("times that are far too short change nothing much, though their relative errors are the largest") {
+  for (std::uint32_t seed = 0; seed < 20; ++seed) {
+    std::vector<MessageTime> t = times({3e-6, 2e-10}, 0.03, seed);
+    t[5].seconds /= 10;
+    t[30].seconds /= 10;
+    const LevelFit fit = fit_level(t);
+    CHECK(fit.left_out >= 2);
+    CHECK(fit.level.alpha == Approx(3e-6).epsilon(0.1));
+    CHECK(fit.level.beta == Approx(2e-10).epsilon(0.1));
+  }
+}
+
 TEST_CASE("half of the sizes predict the other half") {
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
     std::vector<MessageTime> half, other;
