@@ -28,11 +28,7 @@ endif()
 
 if(SKEIN_OWN_CUDA)
   add_executable(test_cuda ${on_gpu} support/cuda_main.cpp)
-  if(SKEIN_CUDA_ONLY)                                          # they will run
-    skein_private_cuda(test_cuda -O1)
-  else()                                                       # they are compiled and linked, which takes half the time so
-    skein_private_cuda(test_cuda -O0 -Xcicc=-O1 -Xptxas=-O1)    # (with =: CMake drops options that come twice)
-  endif()
+  skein_private_cuda(test_cuda -O1)
   target_link_libraries(test_cuda PRIVATE Catch2::Catch2)
   target_include_directories(test_cuda PRIVATE "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/tests/support")
   add_test(NAME cuda COMMAND test_cuda)

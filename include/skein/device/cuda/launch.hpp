@@ -7,6 +7,7 @@
 #include <thrust/for_each.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/system/cpp/execution_policy.h>
+#include <thrust/system_error.h>
 #include <thrust/transform_reduce.h>
 
 #include "arguments.hpp"
@@ -55,6 +56,14 @@ template <class Function> void with_policy(Function f) {
 #endif
 }
 
+namespace detail {
+/// Thrust says what went wrong in an exception of its own: one kind for all of the library's.
+[[noreturn]] SKEIN_NOINLINE inline void fail_launch(const thrust::system_error& e, long n) {
+  (void)cudaGetLastError();
+  fail("kernel launch", "over " + std::to_string(n) + " indices", "thrust::system_error", e.what(), hint_for(static_cast<cudaError_t>(e.code().value())));
+}
+}  // namespace detail
+
 /// f(i) for each i in [0, n), in any order, at the same time. Nothing is launched while a captured step is replayed.
 template <class Policy, class Function> void for_each(const Policy& policy, long n, Function f) {
   if (n <= 0 || replaying()) return;
@@ -62,7 +71,11 @@ template <class Policy, class Function> void for_each(const Policy& policy, long
   if constexpr (is_own_policy<Policy>) return detail::submit([=] { for_each(thrust::cpp::par, n, f); });
   else
 #endif
-    thrust::for_each_n(policy, thrust::counting_iterator<long>(0), n, f);
+    try {
+      thrust::for_each_n(policy, thrust::counting_iterator<long>(0), n, f);
+    } catch (const thrust::system_error& e) {
+      detail::fail_launch(e, n);
+    }
 }
 template <class Function> void for_each(long n, Function f) { for_each(policy(), n, f); }
 
