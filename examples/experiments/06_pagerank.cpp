@@ -4,10 +4,6 @@
 // ctest: --nodes 600 --iterations 60
 // ctest: --nodes 300 --p 0 --iterations 30 --start ones --threads 1
 // ctest expects: all versions agree
-#include <cstdio>
-
-#include <CLI/CLI.hpp>
-
 #include "support/pagerank_flags.hpp"
 #include "support/pagerank_program.hpp"
 

@@ -2,9 +2,6 @@
 // 06_pagerank.cpp with a column for a GPU: the same versions, another device.
 // ctest: --nodes 600 --iterations 60
 // ctest expects: all versions agree
-#include <cstdio>
-
-#include <CLI/CLI.hpp>
 #include <skein/cuda.hpp>
 
 #include "support/pagerank_flags.hpp"

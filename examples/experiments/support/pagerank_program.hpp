@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program of experiment 06, for the devices that it is compiled for: a column of the table each. Its caller includes CLI11.
+// The program of experiment 06, for the devices that it is compiled for: a column of the table each.
 #pragma once
 #include <chrono>
 #include <cstdio>
