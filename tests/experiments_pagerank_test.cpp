@@ -24,8 +24,7 @@ std::string fault(const std::string& text) {
   return "no fault";
 }
 
-template <class Version>
-sk::Tensor<float, 1> ranks_by(const ex::Links& links, long iterations, int threads = 2, float start = 0) {
+template <class Version> sk::Tensor<float, 1> ranks_by(const ex::Links& links, long iterations, int threads = 2, float start = 0) {
   ex::PageRank<sk::Cpu, Version> p(links, 0.85, start);
   sk::Workers workers(threads);
   p.iterate(workers, iterations);
@@ -134,8 +133,7 @@ TEST_CASE("experiments: PageRank of published graphs is NetworkX's", "[experimen
     CHECK(g.nodes() == graph.nodes);
     const ex::Links links(g);
     CHECK(links.in.entries() == graph.edges);
-    const sk::Tensor<float, 1> sparse = ranks_by<ex::Sparse<sk::Cpu>>(links, 120),
-                               messages = ranks_by<ex::Messages<sk::Cpu>>(links, 120);
+    const sk::Tensor<float, 1> sparse = ranks_by<ex::Sparse<sk::Cpu>>(links, 120), messages = ranks_by<ex::Messages<sk::Cpu>>(links, 120);
     CHECK(error(g, sparse, graph.greatest) < 1e-5);
     CHECK(error(g, messages, graph.greatest) < 1e-5);
     CHECK(ex::apart(sparse, messages) < 1e-5);

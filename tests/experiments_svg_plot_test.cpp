@@ -63,8 +63,7 @@ SvgPlot lines() {
 
 TEST_CASE("experiments: the checker of XML finds faults", "[experiments]") {
   CHECK(fault("<a><b x=\"1\"/>t &amp; u</a>\n").empty());
-  for (const char* wrong : {"<a><b></a>", "<a>&</a>", "<a>", "<a></a></a>", "<a>1 > 2</a>", "<a x=\"<\"/>", "t<a/>"})
-    CHECK(!fault(wrong).empty());
+  for (const char* wrong : {"<a><b></a>", "<a>&</a>", "<a>", "<a></a></a>", "<a>1 > 2</a>", "<a x=\"<\"/>", "t<a/>"}) CHECK(!fault(wrong).empty());
 }
 
 TEST_CASE("experiments: a plot of lines is well-formed, its points are where the axes say", "[experiments]") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of free-form expressions by the tape (autodiff::Variable), beside the chain rule written out by hand, and beside
-// finite differences. Prints a table and fails where the three disagree. ctest expects: all gradients agree
+// Gradients of free-form expressions by the tape (autodiff::Variable), beside the chain rule written out by hand, and beside finite
+// differences. Prints a table and fails where the three disagree.
+// ctest expects: all gradients agree
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -18,8 +19,7 @@ namespace {
 double worst = 0;
 
 /// One row: f(x) by the tape, `by_hand(x)` as its gradient, and differences of f in the middle.
-template <int Rank, class F>
-void row(const char* text, const Tensor<double, Rank>& at, F f, const Tensor<double, Rank>& by_hand) {
+template <int Rank, class F> void row(const char* text, const Tensor<double, Rank>& at, F f, const Tensor<double, Rank>& by_hand) {
   Variable<double, Rank> x(at.copy());
   const auto y = f(x);
   y.backward();
@@ -54,13 +54,12 @@ int main() {
   row("x . x / sqrt(x . x)", x, [](auto v) { return dot(v, v) / sqrt(dot(v, v)); }, Tensor<double, 1>(x / std::sqrt(sum(x * x))));
 
   // Two layers: sum((tanh(x W1) W2)^2).
-  const Tensor<double, 2> in(sk::normal<double>(sk::Seed{1}, sk::dims(5, 3))),
-      w1(sk::normal<double>(sk::Seed{2}, sk::dims(3, 4))), w2(sk::normal<double>(sk::Seed{3}, sk::dims(4, 2)));
+  const Tensor<double, 2> in(sk::normal<double>(sk::Seed{1}, sk::dims(5, 3))), w1(sk::normal<double>(sk::Seed{2}, sk::dims(3, 4))),
+      w2(sk::normal<double>(sk::Seed{3}, sk::dims(4, 2)));
   const Tensor<double, 2> hidden(tanh(mm(in, w1))), out = mm(hidden, w2);                                 // (5, 4), (5, 2)
   const Tensor<double, 2> back(mm(Tensor<double, 2>(2.0 * out), w2.transpose()) * (1.0 - hidden * hidden));
-  row(
-      "sum((tanh(X w) W2)^2), by w", w1,
-      [&](auto w) { return sum(square(mm(tanh(mm(constant(in.copy()), w)), constant(w2.copy())))); }, mm(in.transpose(), back));
+  row("sum((tanh(X w) W2)^2), by w", w1, [&](auto w) { return sum(square(mm(tanh(mm(constant(in.copy()), w)), constant(w2.copy())))); },
+      mm(in.transpose(), back));
   row("the same, by X", in, [&](auto v) { return sum(square(mm(tanh(mm(v, constant(w1.copy()))), constant(w2.copy())))); },
       mm(back, w1.transpose()));
 

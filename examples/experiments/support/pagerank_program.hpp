@@ -23,9 +23,8 @@ struct PageRankOptions {
 };
 
 /// A version on one device: seconds of all iterations, and how far its ranks are from the first version's.
-template <class Device, template <class> class Version> void measure(const Links& links, const PageRankOptions& o,
-                                                                     std::optional<sk::Tensor<float, 1>>& reference,
-                                                                     std::string& cells, double& worst) {
+template <class Device, template <class> class Version>
+void measure(const Links& links, const PageRankOptions& o, std::optional<sk::Tensor<float, 1>>& reference, std::string& cells, double& worst) {
   PageRank<Device, Version<Device>> ranks(links, o.damping, o.start == "ones" ? 1.f : 0.f);
   const bool host = std::is_same_v<Device, sk::Cpu>;
   sk::Workers workers(host ? o.threads : 1);
@@ -60,8 +59,8 @@ template <class... Devices> int run_pagerank(const PageRankOptions& o) {
   long dangling = 0;
   for (const float d : links.dangling) dangling += d > 0;
   std::printf("%s: %ld nodes, %ld edges, %ld of the nodes dangling; %d iterations, damping %g, %d threads\n",
-              o.graph.empty() ? "random graph" : o.graph.c_str(), links.nodes(), links.in.entries(), dangling, o.iterations,
-              o.damping, o.threads > 0 ? o.threads : sk::Workers::default_count());
+              o.graph.empty() ? "random graph" : o.graph.c_str(), links.nodes(), links.in.entries(), dangling, o.iterations, o.damping,
+              o.threads > 0 ? o.threads : sk::Workers::default_count());
   // The tutorial's figures are of its own graph: they stand beside ours only there.
   const bool same = o.graph.empty() && o.nodes == 10'000 && o.p == 0.05 && o.iterations == 200;
   const auto theirs = [&](const char* seconds) { return same ? seconds : "-"; };
@@ -72,8 +71,7 @@ template <class... Devices> int run_pagerank(const PageRankOptions& o) {
   std::optional<sk::Tensor<float, 1>> reference;
   double worst = 0;
   row<Messages, Devices...>("messages, node by node", theirs("8.78"), theirs("2.14"), links, o, reference, worst);
-  if (links.nodes() <= 65'536)
-    row<NarrowSparse, Devices...>("sparse, 16-bit columns", theirs("26.4"), theirs("8.01"), links, o, reference, worst);
+  if (links.nodes() <= 65'536) row<NarrowSparse, Devices...>("sparse, 16-bit columns", theirs("26.4"), theirs("8.01"), links, o, reference, worst);
   row<WideSparse, Devices...>("sparse, 32-bit columns", theirs("26.4"), theirs("8.01"), links, o, reference, worst);
   if (links.nodes() <= o.dense_limit) {
     row<DenseProduct, Devices...>("dense, full product", theirs("6.99"), theirs("0.072"), links, o, reference, worst);
@@ -89,8 +87,7 @@ template <class... Devices> int run_pagerank(const PageRankOptions& o) {
     std::printf("ranks are in %s\n", o.out.c_str());
   }
   const bool agree = worst <= 1e-5;
-  std::printf("%s (L2-normalised, largest difference %.1e of the largest rank)\n",
-              agree ? "all versions agree" : "versions DIFFER", worst);
+  std::printf("%s (L2-normalised, largest difference %.1e of the largest rank)\n", agree ? "all versions agree" : "versions DIFFER", worst);
   return agree ? 0 : 1;
 }
 
