@@ -13,6 +13,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "../../device/cuda/arguments.hpp"
 #include "../../device/cuda/workspace.hpp"
 #include "../transpose.hpp"
 #include "cublas.hpp"
