@@ -15,6 +15,7 @@ template <class Loss, class Optimizer, class Policy, class Device> consteval Par
   return Part::none;
 }
 struct NoStepper {
+  using Sums = nn::LossSums;                        // named in the trainer's declarations
   template <class... Any> explicit NoStepper(Any&&...) {}
 };
 template <Part P, class Loss, class Optimizer, class Policy, class Device> constexpr bool say() {
