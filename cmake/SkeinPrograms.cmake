@@ -127,7 +127,7 @@ function(skein_private_cuda target optimization)
   if(SKEIN_CUDA_ONLY OR NOT SKEIN_TESTS)
     set(options ${optimization})
   else()
-    set(options -O0 -Xcicc=-O1 -Xptxas=-O1)                  # with =: CMake drops options that come twice
+    set(options -O0 -Xcicc=-O1 -Xptxas=-O0)                  # with =: CMake drops options that come twice
   endif()
   target_link_libraries(${target} PRIVATE skein::cuda)
   if(SKEIN_HAS_nccl)

@@ -58,7 +58,7 @@ set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${CMAKE_CURRENT_BINAR
 # All in one process, each stream on its own thread, and late. Not Staged, whose host polls all the time, nor the runtime's own tests, which
 # fork: the child has no such threads.
 add_test(NAME on_host.asynchronous COMMAND test_on_host -\# "~[#staged_test]~[#runtime_test]")
-set_tests_properties(on_host.asynchronous PROPERTIES LABELS "unit;cuda" TIMEOUT 900 PROCESSORS 2
+set_tests_properties(on_host.asynchronous PROPERTIES LABELS "unit;cuda" TIMEOUT 900
   ENVIRONMENT "SKEIN_PRETEND_STREAMS=async;SKEIN_DATA=${SKEIN_DATA_DIR}")
 
 # ---- real ranks on the pretend runtime, each process with devices of its own
