@@ -4,12 +4,11 @@
 torch.compile (--compile). "run N": answers seconds of wall and processor time. "check": the largest difference from ours."""
 import argparse
 import os
-import sys
-import time
 
 import torch
 
 import network
+import timing
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--folder", required=True)
@@ -35,18 +34,5 @@ def in_place():
 function = in_place if o.in_place else torch.compile(lambda a, b, c: torch.relu(a * b + c)) if o.compile else plain
 call = (lambda: function(u, v, w)) if o.compile else function
 
-
-def run(n):
-    call()
-    wall, cpu = time.perf_counter(), time.process_time()
-    for _ in range(n):
-        call()
-    return time.perf_counter() - wall, time.process_time() - cpu
-
-
 call()
-print("ready", flush=True)
-for line in sys.stdin:
-    what, *values = line.split()
-    answer = run(int(values[0])) if what == "run" else [(call() - expected).abs().max().item()]
-    print(*(repr(a) for a in answer), flush=True)
+timing.serve(lambda n: timing.repeated(call, n), lambda: [(call() - expected).abs().max().item()])

@@ -5,13 +5,12 @@ answers seconds of wall and processor time. "check K": the largest difference of
 one, over the largest."""
 import argparse
 import os
-import sys
-import time
 import warnings
 
 import torch
 
 import network
+import timing
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--folder", required=True)
@@ -52,9 +51,12 @@ state = iterate(uniform, 2)
 def run(k):
     global state
     state = iterate(state, 1)
-    wall, cpu = time.perf_counter(), time.process_time()
-    state = iterate(state, k)
-    return time.perf_counter() - wall, time.process_time() - cpu
+
+    def go_on():
+        global state
+        state = iterate(state, k)
+
+    return timing.timed(go_on)
 
 
 def check(k):
@@ -63,8 +65,4 @@ def check(k):
     return [((theirs - ours).abs().max() / theirs.max()).item()]
 
 
-print("ready", flush=True)
-for line in sys.stdin:
-    what, *numbers = line.split()
-    answer = run(int(numbers[0])) if what == "run" else check(int(numbers[0]))
-    print(*(repr(a) for a in answer), flush=True)
+timing.serve(run, check)

@@ -6,6 +6,8 @@ import sys
 
 import torch
 
+import events
+
 precision = next((a[2:] for a in sys.argv if a in ("--fp32", "--tf32", "--bf16")), "fp32")
 words = [a for a in sys.argv[1:] if not a.startswith("--")]
 torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
@@ -39,18 +41,4 @@ else:
             torch.ops.aten.convolution_backward(dy, x, w, None, [stride] * 2, [padding] * 2, [1, 1], False, [0, 0], 1, [True, True, False])
 
 
-def run(count):
-    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    begin.record()
-    for _ in range(count):
-        call()
-    end.record()
-    end.synchronize()
-    return 1e-3 * begin.elapsed_time(end)
-
-
-run(20)
-print("ready", flush=True)
-for line in sys.stdin:
-    seconds = run(int(line.split()[1]))
-    print(repr(seconds), repr(seconds), flush=True)
+events.serve(call, 20)

@@ -7,6 +7,8 @@ import sys
 import torch
 from torch import nn
 
+import events
+
 batch = int(sys.argv[sys.argv.index("--batch") + 1])
 graphs = "--graphs" in sys.argv
 torch.backends.cudnn.benchmark = True
@@ -67,18 +69,4 @@ if graphs:
     call = graph.replay
 
 
-def run(count):
-    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    begin.record()
-    for _ in range(count):
-        call()
-    end.record()
-    end.synchronize()
-    return 1e-3 * begin.elapsed_time(end)
-
-
-run(5)
-print("ready", flush=True)
-for line in sys.stdin:
-    seconds = run(int(line.split()[1]))
-    print(repr(seconds), repr(seconds), flush=True)
+events.serve(call, 5)

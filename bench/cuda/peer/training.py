@@ -7,6 +7,8 @@ import sys
 
 import torch
 
+import events
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "peer"))
 import network  # noqa: E402
 import training  # noqa: E402
@@ -61,13 +63,7 @@ class OnGpu(training.Training):
             self.prepare()
         call = self.graph.replay if self.graph else (lambda: self.step(self.x, self.y))
         call()
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        for _ in range(n):
-            call()
-        end.record()
-        end.synchronize()
-        seconds = 1e-3 * begin.elapsed_time(end)
+        seconds = events.seconds_of(call, n)
         return seconds, seconds
 
     def losses(self, k):

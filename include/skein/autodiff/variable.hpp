@@ -191,14 +191,20 @@ template <AnyVariable X, Number N> X pow(const X& x, N p) {
                    [x, c](const typename X::Values& g) { x.accumulate(g * c * skein::pow(x.value(), c - 1)); }, x);
 }
 
+namespace detail {
+/// The gradient of a sum: each value gets that of the sum it went into.
+template <AnyVariable X, class Gradient> void accumulate_spread(const X& x, const Gradient& g) {
+  typename X::Values spread(x.shape(), x.value().device());
+  assign(spread.view(), g);
+  x.accumulate(spread);
+}
+}  // namespace detail
+
 /// The sum of all values: a number.
 template <class S, int R, class D> Variable<S, 0, D> sum(const Variable<S, R, D>& x) {
   using Y = Variable<S, 0, D>;
-  return Y::result(full(Dims<0>{}, static_cast<S>(skein::sum(x.value())), x.value().device()), [x](const typename Y::Values& g) {
-    typename Variable<S, R, D>::Values spread(x.shape(), x.value().device());
-    assign(spread.view(), g);
-    x.accumulate(spread);
-  }, x);
+  return Y::result(full(Dims<0>{}, static_cast<S>(skein::sum(x.value())), x.value().device()),
+                   [x](const typename Y::Values& g) { detail::accumulate_spread(x, g); }, x);
 }
 /// The mean of all values: a number.
 template <class S, int R, class D> Variable<S, 0, D> mean(const Variable<S, R, D>& x) {
@@ -207,11 +213,7 @@ template <class S, int R, class D> Variable<S, 0, D> mean(const Variable<S, R, D
 /// Sums along one axis, which stays with extent 1, so that the result broadcasts against x.
 template <class S, int R, class D> Variable<S, R, D> sum(const Variable<S, R, D>& x, int axis) {
   using Y = Variable<S, R, D>;
-  return Y::result(Tensor<S, R, D>(skein::sum(x.value(), axis, keep)), [x](const typename Y::Values& g) {
-    typename Y::Values spread(x.shape(), x.value().device());
-    assign(spread.view(), g);
-    x.accumulate(spread);
-  }, x);
+  return Y::result(Tensor<S, R, D>(skein::sum(x.value(), axis, keep)), [x](const typename Y::Values& g) { detail::accumulate_spread(x, g); }, x);
 }
 
 /// The product of two matrices.

@@ -159,9 +159,8 @@ template <class Model, class Loss> class Pass {
 
   template <class Batch> SKEIN_NOINLINE void forward_backward(const Worker& w, const Batch& batch, const PassCall& call, const PassHooks& hooks) {
     State& s = states_[static_cast<std::size_t>(w.index)];
-    if constexpr (staging.reads_weights && !on_host<Device>) s.derived_version = 0;   // a captured step must have it, whenever it was captured
-    if constexpr (!on_host<Device>)                 // what is captured here makes derived weights anew in every replay
-      if (!call.accumulate) s.derived_version = 0;
+    if constexpr (!on_host<Device>)                 // what is captured here makes copies of the weights anew in every replay
+      if (staging.reads_weights || !call.accumulate) s.derived_version = 0;
     refresh(w);
     s.run.context.key = call.key;
     s.run.context.worker = w;

@@ -8,6 +8,7 @@
 #include <skein/ops/cuda/pool2d.hpp>
 
 #include "support/device_harness.hpp"
+#include "support/pool_cases.hpp"
 
 namespace nn = skein::nn;
 using skein::Cuda;
@@ -42,18 +43,4 @@ TEST_CASE("averages on Cuda are those of the Cpu", "[cuda]") {
   agrees<nn::GlobalAvgPool, Shape<1, 1, 3>>();
   agrees<nn::GlobalAvgPool, Shape<7, 7, 33>>();
 }
-TEST_CASE("max-pooling on Cuda: the first of equal values gets the gradient, a NaN wins", "[cuda]") {
-  support::LayerHarness<nn::MaxPool2d<2>, Shape<2, 2, 17>, float, Cuda> h(1);
-  h.set_x([](long, long) { return 3.0; });
-  h.set_dy([](long, long i) { return static_cast<double>(i); });
-  h.forward();
-  h.backward();
-  for (long c = 0; c < 17; ++c) {
-    CHECK(h.dx_at(0, c) == static_cast<float>(c));
-    CHECK(h.dx_at(0, 17 + c) + h.dx_at(0, 34 + c) + h.dx_at(0, 51 + c) == 0);
-  }
-  h.x_at(0, 17 + 4) = h.nan();
-  h.forward();
-  CHECK(std::isnan(h.y_at(0, 4)));
-  CHECK(h.y_at(0, 5) == 3);
-}
+TEST_CASE("max-pooling on Cuda: the first of equal values gets the gradient, a NaN wins", "[cuda]") { support::check_max_pool_choice<Cuda>(); }
