@@ -21,7 +21,7 @@ struct Freeze {                                                    // puts some 
   struct Strand : sk::parallel::Strand {
     float* weights = nullptr;
     std::vector<float> kept;
-    bool after_step(std::int64_t) {
+    bool after_step(const sk::parallel::StepDone&) {
       for (std::size_t i = 0; i < kept.size(); ++i) weights[i] = kept[i];
       return true;                                                 // they have changed: what is derived of them is made anew
     }

@@ -19,17 +19,27 @@ static_assert(sk::parallel::Policy<sk::parallel::Alone, Replica>);
 static_assert(!sk::parallel::Policy<int, Replica>);
 
 namespace {
-struct Calls { int start = 0, after = 0; };
+struct Calls { int start = 0, after = 0, before = 0, epochs = 0, finish = 0; long samples = 0; };
 struct Counting {
   Calls* calls;
   struct Strand : sk::parallel::Strand {
     Calls* calls = nullptr;
     float* first = nullptr;
     void start() { ++calls->start; }
-    bool after_step(std::int64_t step) {
+    void epoch_begins(std::int64_t epoch) { CHECK(epoch == calls->epochs++); }
+    bool before_step(std::int64_t step) {
+      CHECK(step == ++calls->before);
+      return false;
+    }
+    bool finish() {
+      ++calls->finish;
+      return false;
+    }
+    bool after_step(const sk::parallel::StepDone& done) {
       ++calls->after;
-      if (step % 2 == 0) *first = 0;                // a policy may change weights: it says so
-      return step % 2 == 0;
+      calls->samples += done.samples;
+      if (done.step % 2 == 0) *first = 0;                // a policy may change weights: it says so
+      return done.step % 2 == 0;
     }
   };
   template <class R> Strand bind(const R& replica) const {
@@ -49,6 +59,10 @@ TEST_CASE("hooks of a policy are called around each step", "[parallel]") {
   sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.01f}, Counting{&calls}};
   trainer.fit(data, {.epochs = 2, .batch = 2, .progress = false});
   CHECK(calls.start == 1);
+  CHECK(calls.before == 6);
   CHECK(calls.after == 6);
+  CHECK(calls.samples == 12);
+  CHECK(calls.epochs == 2);
+  CHECK(calls.finish == 1);
   CHECK(model.parameters()[0] == 0);
 }

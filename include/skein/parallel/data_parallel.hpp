@@ -13,6 +13,7 @@
 #include "../comm/op.hpp"
 #include "../plan/buckets.hpp"
 #include "policy.hpp"
+#include "strand_option.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 
@@ -54,14 +55,14 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
     if constexpr (requires { comm_->one_process(); }) return comm_->one_process();
     else return false;
   }
-  bool exchanges() const { return comm_->size() > 1; }
+  bool exchanges() const { return several(); }
 
   void start() {
     if constexpr (requires { comm_->where() == replica_.where; })
       if (!(comm_->where() == replica_.where))
         throw ArgumentError("DataParallel: the model is on " + std::string(Device::name) + " " + std::to_string(replica_.where.ordinal) + ", this rank's communicator on " +
                             std::string(Device::name) + " " + std::to_string(comm_->where().ordinal) + ": make the model with {seed, world.where()}");
-    if (!exchanges()) return;
+    if (!several()) return;
     plan::Fingerprint f;
     f.add(replica_.fingerprint).add(static_cast<std::uint64_t>(options_.reduce)).add(buckets_.size());
     for (const plan::Range& b : buckets_) f.add(static_cast<std::uint64_t>(b.begin)).add(static_cast<std::uint64_t>(b.end));
@@ -102,12 +103,12 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
   double gradient_factor() const { return options_.reduce == Reduce::Sum ? static_cast<double>(comm_->size()) : 1.0; }
 
   void synchronise_buffers() {
-    if (exchanges() && replica_.buffers.size > 0) comm_->all_reduce(replica_.buffers, Mean{});
+    if (several() && replica_.buffers.size > 0) comm_->all_reduce(replica_.buffers, Mean{});
   }
   void reduce(std::span<double> values) {
-    if (exchanges() && !values.empty()) comm_->all_reduce(DeviceSpan<double, Cpu>(values.data(), values.size()), Sum{});
+    if (several() && !values.empty()) comm_->all_reduce(DeviceSpan<double, Cpu>(values.data(), values.size()), Sum{});
   }
-  void barrier() { if (exchanges()) comm_->barrier(); }
+  void barrier() { if (several()) comm_->barrier(); }
   double exposed_seconds() const { return exposed_; }
   void check() const {
     if constexpr (requires { comm_->check(); }) comm_->check();
@@ -119,6 +120,13 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
   std::span<const BucketTrace> trace() const { return traces_; }
   /// When backward had ended in the last step, on the clock of trace().
   double backward_done() const { return backward_done_; }
+
+ protected:                                         // what an option around this strand works with
+  bool several() const { return comm_->size() > 1; }
+  Comm& comm() const { return *comm_; }
+  const DataParallelOptions& options() const { return options_; }
+  const Replica<Scalar, Device>& replica() const { return replica_; }
+  void add_exposed(double seconds) { exposed_ += seconds; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -154,14 +162,18 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
   double exposed_ = 0, backward_done_ = 0;
 };
 
-/// Synchronous data parallelism over a communicator, which must outlive the training.
-template <class Comm> class DataParallel {
+/// Data parallelism over a communicator, which must outlive the training. Options are types that change one thing each (SyncEvery<4>,
+/// Wire<...>, Sharded<1>, ...): without them it is synchronous SGD by all-reduce in 32 bits.
+template <class Comm, class... Options> class DataParallel {
+  static_assert(assert_options<Options...>());
+
  public:
   using communicator = Comm;
   explicit DataParallel(Comm& comm, DataParallelOptions options = {}) : comm_(&comm), options_(options) {}
 
-  template <class R> DataParallelStrand<Comm, typename R::Scalar, typename R::Device> bind(const R& replica) const {
-    return {*comm_, options_, replica};
+  template <class R> auto bind(const R& replica) const {
+    using Base = DataParallelStrand<Comm, typename R::Scalar, typename R::Device>;
+    return WithOptions<Base, Options...>(*comm_, options_, replica);
   }
   /// Does the communicator move this device's memory; and the sentence where it does not.
   template <class Device> static constexpr bool fits = Communicator<Comm> && std::same_as<typename Comm::device, Device>;
@@ -172,5 +184,12 @@ template <class Comm> class DataParallel {
   Comm* comm_;
   DataParallelOptions options_;
 };
+template <class Comm> DataParallel(Comm&) -> DataParallel<Comm>;
+template <class Comm> DataParallel(Comm&, DataParallelOptions) -> DataParallel<Comm>;
+
+/// data_parallel<SyncEvery<4>>(world, {.bucket_bytes = 65536}): the options by type, the communicator's type by what is given.
+template <class... Options, class Comm> DataParallel<Comm, Options...> data_parallel(Comm& comm, DataParallelOptions options = {}) {
+  return DataParallel<Comm, Options...>(comm, options);
+}
 
 }  // namespace skein::inline SKEIN_ABI::parallel

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "../device/span.hpp"
 #include "../plan/program.hpp"
@@ -20,6 +21,7 @@ template <class Scalar_, class Device_> struct Replica {
   using Scalar = Scalar_;
   using Device = Device_;
   DeviceSpan<Scalar, Device> parameters{}, gradients{}, buffers{};
+  std::vector<DeviceSpan<Scalar, Device>> state{};  ///< the optimizer's arrays, laid out as the parameters
   std::span<const plan::Operation> operations{};
   long stored = 0;                                  ///< scalars of the parameter arena
   Device where{};                                   ///< which of the devices
@@ -29,14 +31,31 @@ template <class Scalar_, class Device_> struct Replica {
 /// How gradients of ranks become one: the mean over all samples, or that times the number of ranks (the sum of the ranks' means).
 enum class Reduce { Mean, Sum };
 
-/// The hooks, all no-ops: a world of one.
+/// What a step has been, as after_step hears it.
+struct StepDone {
+  std::int64_t step = 0;                            ///< optimizer steps so far, this one included
+  long samples = 0;                                 ///< of this rank
+};
+
+/// The hooks, all no-ops: a world of one. A strand may also have `template <class Archive> void serialize(Archive&, unsigned)`: what
+/// it keeps is saved with the training (rank 0's) and loaded with it.
 struct Strand {
+  /// True: the sums that a step returns are this rank's alone, and the trainer adds up an epoch's over the ranks at its end.
+  static constexpr bool local_sums = false;
   int rank() const { return 0; }
   int ranks() const { return 1; }
   /// Ranks on this rank's machine, and whether they are threads of one process: they share its cores.
   int local_ranks() const { return 1; }
   bool threads_of_one_process() const { return false; }
-  /// False: nothing is exchanged in a step; hooks below are not called, and the optimizer adds up the workers' gradients.
+  /// A rank that serves does not train: serve() returns when the others' fit has ended.
+  bool serves() const { return false; }
+  void serve() {}
+  /// Before the first step of an epoch, counted from 0.
+  void epoch_begins(std::int64_t) {}
+  /// Before the step of that number (from 1); true where it changed the parameters.
+  bool before_step(std::int64_t) { return false; }
+  /// Asked once a step, after before_step. False: no gradients are exchanged in this one; the two hooks below are not called, and
+  /// the optimizer adds up the workers' gradients.
   bool exchanges() const { return false; }
   /// Initial weights; every rank refuses to start, with one message, where they differ in what must agree.
   void start() {}
@@ -47,7 +66,11 @@ struct Strand {
   /// The factor beside 1 / weight that the gradients get.
   double gradient_factor() const { return 1; }
   /// After the optimizer's step; true where it changed the parameters.
-  bool after_step(std::int64_t) { return false; }
+  bool after_step(const StepDone&) { return false; }
+  /// The part of the `stored` parameters that this rank's optimizer updates.
+  plan::Range owned(long stored) const { return {0, stored}; }
+  /// After the last step of a fit: what is under way comes to its end; true where it changed the parameters.
+  bool finish() { return false; }
   /// Before buffers are read for evaluation or saving: makes those of all ranks the same.
   void synchronise_buffers() {}
   /// Sums over ranks (loss, metrics, requests to stop); blocking.

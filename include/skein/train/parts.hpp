@@ -26,5 +26,9 @@ template <Part P, class Loss, class Optimizer, class Policy, class Device> const
 }
 template <bool Fits, class... Ts> struct StepperOf { using type = NoStepper; };
 template <class... Ts> struct StepperOf<true, Ts...> { using type = Stepper<Ts...>; };
+/// A policy may bring a stepper of its own.
+template <class M, class L, class O, class Policy>
+  requires requires { typename Policy::template Stepper<M, L, O>; }
+struct StepperOf<true, M, L, O, Policy> { using type = typename Policy::template Stepper<M, L, O>; };
 
 }  // namespace skein::inline SKEIN_ABI::train::detail

@@ -17,7 +17,7 @@ struct StepKind {
   const void *x = nullptr, *labels = nullptr, *targets = nullptr;
   long pitch = 0, target_pitch = 0, count = 0;
   double nominal = 1, clip = 0, gradient_factor = 1;
-  bool accumulate = false, update = true;
+  bool accumulate = false, update = true, exchange = false;
   long global_count = 0;
   friend bool operator==(const StepKind&, const StepKind&) = default;
   /// Alike for all ranks, whose shares of a batch may differ: they must launch, capture and replay at the same steps.

@@ -43,8 +43,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
 
   /// Initial weights are agreed here: all ranks make their Stepper at the same time.
   Stepper(Model& model, Loss loss, const Optimizer& optimizer, const Policy& policy)
-      : model_(&model), loss_(std::move(loss)), optimizer_(optimizer, Model::program, model.where()), strand_(policy.bind(replica(model))),
-        device_(model.where()) {
+      : model_(&model), loss_(std::move(loss)), optimizer_(optimizer, Model::program, model.where()),
+        strand_(policy.bind(replica(model, optimizer_))), device_(model.where()) {
     strand_.start();
     (void)model.parameters();                       // they may have come from another rank
   }
@@ -79,6 +79,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     nominal_ = nominal;
     settle_scale();
     const PassCall call{.scale = 1 / nominal, .loss_scale = scaler_.scale(), .accumulate = options.accumulate, .key = options.key};
+    if (options.update && strand_.before_step(step_ + 1)) (void)model_->parameters();
     const bool exchange = options.update && strand_.exchanges();
     PassHooks hooks;
     if (exchange) {
@@ -97,7 +98,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
         device_.set_note("steps are launched kernel by kernel, since the policy's communication cannot be captured");
     device_.run(
         pass_->memory(), options.graph && capturable(exchange),
-        [&] { return kind(batch, call, nominal, options); },
+        [&] { return kind(batch, call, nominal, exchange, options); },
         [&] { pass_->begin(batch, call); },
         [&] {
           pass_->workers().run([&](Worker& w) {
@@ -123,7 +124,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
       }
     }
     (void)model_->parameters();                     // they have changed
-    if (strand_.after_step(step_)) (void)model_->parameters();
+    if (strand_.after_step({step_, static_cast<long>(batch.count)})) (void)model_->parameters();
     return result(exchange);
   }
 
@@ -198,11 +199,12 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     bool summed = true;                             // over workers; else worker 0 has the whole gradient
   };
 
-  static Replica replica(Model& model) {
+  static Replica replica(Model& model, optim::BoundOptimizer<Optimizer, Scalar, Device>& optimizer) {
     Replica r;
     r.parameters = model.parameters();
     r.gradients = model.gradient_arena();
     r.buffers = model.buffers();
+    for (int k = 0; k < optimizer.arrays(); ++k) r.state.push_back(optimizer.array(k));
     r.operations = Model::program.ops();
     r.stored = Model::sizes.stored;
     r.where = model.where();
@@ -239,19 +241,20 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     pass_->finish();
     if (exchange) strand_.finish_gradients();
     if constexpr (on_host<Device>) {                // else they stay where they are
-      if (!exchange) {
-        sums_ = pass_->sums();
-      } else {
+      if (!exchange || Strand::local_sums) sums_ = pass_->sums();
+      weight_ = sums_.weight;
+      if (exchange) {
         const Scalar* sum = tail();
-        sums_ = {static_cast<double>(sum[0]), static_cast<double>(sum[1]), static_cast<double>(sum[2])};
+        weight_ = static_cast<double>(sum[1]);
+        if (!Strand::local_sums) sums_ = {static_cast<double>(sum[0]), weight_, static_cast<double>(sum[2])};
       }
     }
   }
 
   /// All that a captured step bakes in.
-  template <class Batch> StepKind kind(const Batch& batch, const PassCall& call, double nominal, const StepOptions& options) const {
+  template <class Batch> StepKind kind(const Batch& batch, const PassCall& call, double nominal, bool exchange, const StepOptions& options) const {
     return {batch.x, batch.labels, batch.targets, batch.pitch, batch.target_pitch, batch.count, nominal, options.clip_norm,
-            strand_.gradient_factor(), call.accumulate, options.update, static_cast<long>(batch.global_count)};
+            strand_.gradient_factor(), call.accumulate, options.update, exchange, static_cast<long>(batch.global_count)};
   }
   template <class D> static long replays_of(const D& device) {
     if constexpr (requires { device.replays(); }) return device.replays();
@@ -265,7 +268,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   }
   Sums result([[maybe_unused]] bool exchanged) {
     if constexpr (on_host<Device>) return sums_;
-    else return exchanged ? device_.result(nullptr, tail()) : device_.result(pass_->memory().sums(), nullptr);
+    else return exchanged && !Strand::local_sums ? device_.result(nullptr, tail()) : device_.result(pass_->memory().sums(), nullptr);
   }
   Scalar* tail() { return model_->gradient_arena().data + Model::sizes.stored; }
 
@@ -287,7 +290,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
       scale.squares = device_.squares();
       scale.clip_norm = static_cast<double>(norm.max_norm);
     }
-    device_.settle(exchanged ? nullptr : pass_->memory().sums(), tail(), scale);
+    device_.settle(exchanged && !Strand::local_sums ? nullptr : pass_->memory().sums(), exchanged, tail(), scale);
     call.scale = device_.scale();
     optimizer_.update(const_cast<Scalar*>(std::as_const(*model_).parameters().data), call, 0, Model::sizes.stored);
   }
@@ -295,7 +298,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     optim::StepCall<Scalar> call;
     call.step = step_;
     call.lr = lr;
-    call.gradient_scale = sums_.weight > 0 ? strand_.gradient_factor() * nominal_ / sums_.weight : 0;
+    call.gradient_scale = weight_ > 0 ? strand_.gradient_factor() * nominal_ / weight_ : 0;
     call.gradients = gradients_.data();
     const auto slice = w.slice(Model::sizes.stored, 16);
     const long lo = slice.first, hi = slice.second;  // not a structured binding: clang 14 does not capture those
@@ -367,7 +370,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   std::vector<Segment> segments_;
   std::vector<double> norms_;
   nn::LossSums sums_{};
-  double nominal_ = 1, norm_ = 0;
+  double nominal_ = 1, weight_ = 0, norm_ = 0;      // weight_: of all samples whose gradients the step has
   long accumulated_ = 0;
   mutable std::int64_t step_ = 0;
   mutable optim::LossScaler scaler_{usual_scaling()};

@@ -56,6 +56,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     }
     reserve(loader, validation.get(), options);
     begin_fit(loader);
+    if (strand().serves()) return serve();
     Work work(options, strand().rank());
     if (!callback_state_.empty() && continues_ && work.callbacks.size() > 0)
       train::from_bytes(std::as_bytes(std::span(callback_state_)), work.callbacks, "the callbacks of the loaded training");
@@ -77,6 +78,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     if (work.control.stopping() && work.control.reason().size() > 0) work.progress.line("stopped: " + std::string(work.control.reason()));
     place_.running = place_.epoch < options.epochs; // stopped: load() and fit() go on
     if (place_.running) keep_callbacks();           // for a save() after the stop
+    if (strand().finish()) (void)model().parameters();
     strand().synchronise_buffers();
     History result = place_.running ? history_ : std::exchange(history_, History{});       // a stopped fit may be saved and go on
     work.callbacks.on_fit_end(result);
@@ -272,6 +274,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     int pending = 0;                                // batches of the accumulation that have gone
     stepper_.set_totals(place_.sums);
     fitting_ = true;
+    strand().epoch_begins(number);
     for (const data::Batch<Scalar>& batch : loader.epoch(number)) {
       train::StepOptions step;
       step.lr_factor = factor = static_cast<double>(options.schedule(stepper_.steps()));
@@ -292,6 +295,11 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     fitting_ = false;
     say_note(work);
     if (place_.step < loader.steps()) return;       // stopped within the epoch
+    if constexpr (Stepper::Strand::local_sums) {
+      double all[3] = {place_.sums.loss, place_.sums.weight, place_.sums.correct};
+      strand().reduce(all);
+      place_.sums = {all[0], all[1], all[2]};
+    }
     train::EpochRecord record;
     record.epoch = static_cast<int>(number) + 1;
     record.step = stepper_.steps();
@@ -352,7 +360,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
       state.loss = place_.sums.mean();
       if constexpr (Loss::target == nn::Target::label) state.accuracy = place_.sums.correct / std::max(1.0, static_cast<double>(place_.samples));
       state.samples_per_second = static_cast<double>(place_.samples) / std::max(1e-9, now - begin);
-      if (strand().exchanges()) state.exposed_communication = (strand().exposed_seconds() - exposed) / std::max(1e-9, now - begin);
+      if (strand().ranks() > 1) state.exposed_communication = (strand().exposed_seconds() - exposed) / std::max(1e-9, now - begin);
       const std::int64_t left = (options.epochs - place_.epoch) * loader.steps() - place_.step;
       state.seconds_left = train::seconds_left(now - work.start, work.steps_done, work.steps_done + left);
       work.progress.update(state, now);
@@ -360,8 +368,16 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     return work.control.stopping();
   }
 
+  /// Of a rank that serves: its history is empty.
+  History serve() {
+    strand().serve();
+    if (strand().finish()) (void)model().parameters();
+    place_.running = false;
+    return {};
+  }
+
   void agree(train::Control& control) {
-    if (!strand().exchanges()) return;
+    if (strand().ranks() <= 1) return;
     double stop[1] = {control.stopping() ? 1.0 : 0.0};
     strand().reduce(stop);
     control.agree(stop[0] > 0);

@@ -132,12 +132,14 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
   const ops::StepScale* scale() const { return scale_.data(); }
   /// Where the sum of the squares of the gradients belongs.
   double* squares() { return squares_.data(); }
-  /// `sums`: of this rank alone, or null where the tail has those of all ranks. Makes scale().
-  void settle(const double* sums, Scalar* tail, ops::StepScaleCall<Scalar> call) {
+  /// `sums`: of this rank alone, for the totals; null where those take the tail's, which has the sums over all ranks if `exchanged`.
+  /// Makes scale().
+  void settle(const double* sums, bool exchanged, Scalar* tail, ops::StepScaleCall<Scalar> call) {
     call.tail = tail;
     call.scale = scale_.data();
     detail::SettleStep<Scalar> end;
-    if (sums) end.write = {sums, tail}, end.add_sums = {sums, totals_.data()};
+    if (sums && !exchanged) end.write = {sums, tail};
+    if (sums) end.add_sums = {sums, totals_.data()};
     end.add_tail = {tail, totals_.data()};
     end.scale = call;
     ops::for_each<Cuda>(1, end);
