@@ -196,7 +196,7 @@ class ThreadEngine {
     Message& m = team_->pools[static_cast<std::size_t>(rank_)][t.message];
     const std::uint32_t state = m.state.load(std::memory_order_acquire);
     if (state == Message::Pending) return false;
-    t.peer = m.peer;
+    t.peer = m.sends ? m.peer : m.sender;
     const std::size_t bytes = m.bytes, other = m.other_bytes;
     const bool sends = m.sends;
     m.state.store(Message::Free, std::memory_order_release);

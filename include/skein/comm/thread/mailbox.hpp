@@ -17,7 +17,8 @@ struct Message {
   static constexpr std::size_t eager = 4096;
 
   Counter state{Free}, sleepers{0};
-  int owner = 0, peer = 0, tag = 0, box = 0;             // peer: the sender that a receive wants (-1: any), then had
+  int owner = 0, peer = 0, tag = 0, box = 0;             // peer: the receiver, or the sender that is wanted (-1: any)
+  int sender = -1;                                       // of a receive that is complete; not `peer`, which its waiting owner reads
   bool linked = false, sends = false, kept = false;      // linked: in its box, under the box's lock
   const char* from = nullptr;
   char* to = nullptr;
@@ -113,7 +114,7 @@ class Mailbox {
     if (fits && s.bytes) std::memcpy(r.to, s.from, s.bytes);
     s.other_bytes = r.bytes;
     r.other_bytes = s.bytes;
-    r.peer = s.owner;
+    r.sender = s.owner;
     r.finish(fits ? Message::Done : Message::WrongSize);
     s.finish(s.kept ? Message::Free : fits ? Message::Done : Message::WrongSize);
   }
