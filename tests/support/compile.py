@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Calls one compiler on one file, without linking: a header on its own (--header), a source (--source), or a wrong program
+"""Calls one compiler on one file, without linking: a header on its own (--header; several: one after the other in one source), a source (--source), or a wrong program
 (--wrong), which must fail with one error that says its sentence in at most 20 lines, and whose twin must compile.
 
 A wrong program begins with `// expect: <sentence>`, has its wrong lines under `#ifndef SKEIN_TWIN` and the right ones in the
@@ -113,13 +113,14 @@ def self_test(compiler):
     return wrong
 
 
-def check_header(compiler, header):
-    """A header on its own, included twice. What is beside the houses (skein.hpp) brings everything, and goes the whole way."""
+def check_header(compiler, *headers):
+    """A header on its own, or several together, included twice. What is beside the houses (skein.hpp) brings everything, and goes the
+    whole way."""
     with tempfile.NamedTemporaryFile("w", suffix=".cpp") as source:
-        source.write(f'#include "{header}"\n#include "{header}"\n')
+        source.write("".join(f'#include "{header}"\n' for header in headers + headers))
         source.flush()
-        status, text = compiler.run(source.name, strict=True, whole=header.count("/") < 2)
-    return [] if status == 0 else [f"{header} does not compile on its own:\n{text}"]
+        status, text = compiler.run(source.name, strict=True, whole=any(header.count("/") < 2 for header in headers))
+    return [] if status == 0 else [f"{' '.join(headers)}: does not compile on its own:\n{text}"]
 
 
 def main():
@@ -128,7 +129,7 @@ def main():
     parser.add_argument("--flags", help="a file of compiler options, one a line")
     parser.add_argument("--native", action="store_true", help="for the instruction set of this machine")
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--header")
+    what.add_argument("--header", nargs="+")
     what.add_argument("--source")
     what.add_argument("--wrong")
     what.add_argument("--self-test", action="store_true")
@@ -137,7 +138,7 @@ def main():
     if options.self_test:
         faults = self_test(compiler)
     elif options.header:
-        faults = check_header(compiler, options.header)
+        faults = check_header(compiler, *options.header)
     elif options.wrong:
         faults = check_wrong(compiler, options.wrong)
     else:
