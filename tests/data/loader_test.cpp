@@ -269,6 +269,8 @@ TEST_CASE("options that contradict each other are refused in a sentence") {
         "loader: Partition::local needs .sizes of all 3 ranks, 2 are given");
   CHECK(says({.batch = 4, .ranks = 2, .rank = 1, .partition = Partition::local, .sizes = sizes}) ==
         "loader: .sizes says that rank 1 has 5 samples, its data set has 10");
+  CHECK(says({.batch = 4, .ranks = 2, .shards = 1}) == "loader: 1 virtual shards are too few for 2 ranks: each rank holds at least one");
+  CHECK(says({.batch = 4, .shards = 2, .partition = Partition::local}).find("use Partition::shared") != std::string::npos);
   CHECK(thrown([] { Loader<float> loader{DatasetView{}, LoaderOptions{.batch = 1}}; }).says("give it a data set"));
   CHECK(thrown([] { const auto none = ramp(0); Loader loader{none, {.batch = 1}}; }).text == "loader: the data set has no samples");
   Loader loader{data, {.batch = 2, .prefetch = Prefetch::off}};

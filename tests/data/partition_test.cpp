@@ -50,6 +50,26 @@ TEST_CASE("shared: every sample once an epoch, in the same global batches, over 
   }
 }
 
+TEST_CASE("virtual shards: a rank serves whole ones, which the batch alone cuts out") {
+  for (std::int64_t size : {1, 7, 40, 103})
+    for (long batch : {1L, 8L, 10L, 64L})
+      for (int shards : {1, 5, 8})
+        for (int ranks = 1; ranks <= shards; ++ranks)
+          for (std::int64_t s = 0; s < shared_steps(size, batch); ++s) {
+            std::int64_t next = s * batch;
+            for (int r = 0; r < ranks; ++r) {
+              const sk::plan::VirtualShards v = sk::plan::virtual_shards(shards, ranks, r);
+              const Share share = shared_share(size, batch, v, s);
+              REQUIRE((share.begin == next && share.first == next));
+              REQUIRE(share.begin == shared_share(size, batch, shards, v.begin, s).begin);      // as if each shard were a rank
+              REQUIRE(share.end == shared_share(size, batch, shards, v.end - 1, s).end);
+              REQUIRE(share.count() <= shards_capacity(batch, v));
+              next = share.end;
+            }
+            REQUIRE(next == std::min<std::int64_t>(size, (s + 1) * batch));
+          }
+}
+
 TEST_CASE("local: every rank serves its shard once, in as many steps as the longest needs") {
   for (std::uint64_t i = 0; i < 2000; ++i) {
     const int ranks = static_cast<int>(1 + sk::random_below(6, i, 0, 8));

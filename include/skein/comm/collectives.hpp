@@ -59,6 +59,11 @@ template <class Derived, DeviceTag Device> class Collectives {
   void reduce_scatter_v(R&& send, std::span<const std::size_t> counts, Q&& recv, Op op = {}) {
     run(reduce_scatter_operation(span_of<Device>(send), span_of<Device>(recv), op, counts));
   }
+  /// The same, started; counts must stay where they are until it is done.
+  template <SpanLike R, SpanLike Q, class Op = Sum>
+  auto start_reduce_scatter_v(R&& send, std::span<const std::size_t> counts, Q&& recv, Op op = {}) {
+    return start(reduce_scatter_operation(span_of<Device>(send), span_of<Device>(recv), op, counts));
+  }
 
   /// Every rank gets the pieces of all ranks, in their order: recv holds N pieces of send.size values. Blocking; (N - 1) / N of
   /// recv's bytes come in; deterministic. send may be this rank's piece of recv.

@@ -36,6 +36,7 @@ struct LoaderOptions {
   bool shuffle = true;                                    ///< false: in the order of the data set
   Seed seed{};                                            ///< with the epoch, the key of the order
   int ranks = 1, rank = 0;
+  int shards = 0;                                         ///< not 0: a batch is cut into so many virtual shards, of which a rank has whole ones
   Partition partition = Partition::shared;
   std::span<const std::int64_t> sizes{};                  ///< Partition::local: the shard sizes of all ranks (copied)
   LastBatch last = LastBatch::keep;
@@ -66,8 +67,9 @@ template <class Scalar = float> class Loader {
     const bool local = options_.partition == Partition::local;
     steps_ = local ? local_steps(sizes_, batch_, options_.last) : shared_steps(data_.size(), batch_, options_.last);
     // Rounded up: the parts of a smaller last batch may fall to other ranks than those of a full one.
-    capacity_ = local ? static_cast<long>(local_batch(batch_, options_.ranks, options_.rank))
-                      : (batch_ + options_.ranks - 1) / options_.ranks;
+    capacity_ = local            ? static_cast<long>(local_batch(batch_, options_.ranks, options_.rank))
+                : options_.shards ? shards_capacity(batch_, shards())
+                                  : (batch_ + options_.ranks - 1) / options_.ranks;
     if (capacity_ > data_.size()) capacity_ = static_cast<long>(data_.size());
     capacity_ = std::max<long>(capacity_, 1);
     prefetching_ = options_.prefetch == Prefetch::on ||
@@ -160,8 +162,9 @@ template <class Scalar = float> class Loader {
 
   /// What this rank serves in a step: for executors that stage parts of a batch themselves, in their own threads.
   Share share(std::int64_t step) const {
-    return options_.partition == Partition::local ? local_share(sizes_, batch_, options_.rank, step)
-                                                  : shared_share(data_.size(), batch_, options_.ranks, options_.rank, step);
+    if (options_.partition == Partition::local) return local_share(sizes_, batch_, options_.rank, step);
+    if (options_.shards) return shared_share(data_.size(), batch_, shards(), step);
+    return shared_share(data_.size(), batch_, options_.ranks, options_.rank, step);
   }
   /// The order of an epoch.
   Permutation order(std::int64_t e) const {
@@ -198,11 +201,17 @@ template <class Scalar = float> class Loader {
     Batch<Scalar> batch;
   };
 
+  plan::VirtualShards shards() const { return plan::virtual_shards(options_.shards, options_.ranks, options_.rank); }
+
   void check() const {
     const LoaderOptions& o = options_;
     if (!data_) throw ArgumentError("loader: the data set is empty: give it a data set");
     if (o.ranks < 1 || o.rank < 0 || o.rank >= o.ranks)
       throw ArgumentError("loader: rank " + std::to_string(o.rank) + " is not one of " + std::to_string(o.ranks));
+    if (o.shards != 0 && o.partition == Partition::local)
+      throw ArgumentError("loader: virtual shards are cut out of global batches: with Partition::local each rank has batches of its own; use Partition::shared");
+    if (o.shards != 0 && o.shards < o.ranks)
+      throw ArgumentError("loader: " + std::to_string(o.shards) + " virtual shards are too few for " + std::to_string(o.ranks) + " ranks: each rank holds at least one");
     if (o.partition == Partition::shared && data_.size() == 0) throw ArgumentError("loader: the data set has no samples");
     if (o.partition == Partition::shared && !sizes_.empty())
       throw ArgumentError("loader: .sizes belongs to Partition::local; a shared data set has one size");

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "../core/error.hpp"
+#include "../plan/virtual_shards.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
 
@@ -57,6 +58,17 @@ constexpr Share shared_share(std::int64_t size, long batch, int ranks, int rank,
   const std::int64_t lo = step * batch, hi = size - lo < batch ? size : lo + batch, n = hi - lo;
   const std::int64_t begin = lo + even_part(n, ranks, rank), end = lo + even_part(n, ranks, rank + 1);
   return {begin, end, begin, static_cast<long>(n)};
+}
+
+/// What the rank that holds these virtual shards serves in `step`: they are cut out of each global batch by its size alone.
+constexpr Share shared_share(std::int64_t size, long batch, const plan::VirtualShards& shards, std::int64_t step) {
+  const std::int64_t lo = step * batch, hi = size - lo < batch ? size : lo + batch, n = hi - lo;
+  const std::int64_t begin = lo + plan::shard_begin(n, shards.total, shards.begin), end = lo + plan::shard_begin(n, shards.total, shards.end);
+  return {begin, end, begin, static_cast<long>(n)};
+}
+/// The most samples that such a rank serves in a step.
+constexpr long shards_capacity(long batch, const plan::VirtualShards& shards) {
+  return (batch * shards.count() + shards.total - 1) / shards.total;
 }
 
 /// Samples of a full step on one rank of Partition::local. Throws ArgumentError where a rank would have none.

@@ -44,7 +44,9 @@ template <class Model, class Loss> class Pass {
     const Device where = model.where();
     const int threads = workers_->size(), sets = depth_first() ? threads : 1;
     for (int i = 0; i < sets; ++i) sets_.emplace_back(nn::ActivationSizes{sizes, passing, input_pitch, output_pitch}, capacity_, where);
-    for (int w = 1; w < threads; ++w) partial_.emplace_back(static_cast<std::size_t>(sizes.stored + gradient_tail), where);
+    subtrees_ = plan::subtrees(options_.shards);
+    for (int w = 1; w < (options_.shards ? options_.shards.count() : threads); ++w)
+      partial_.emplace_back(static_cast<std::size_t>(sizes.stored + gradient_tail), where);
     for (int w = 0; w < threads; ++w) workspace_.emplace_back(static_cast<std::size_t>(sizes.workspace + 16), where);
     outputs_ = Arena<Scalar, Device>(static_cast<std::size_t>(options_.batch * output_pitch), where);
     derived_ = Arena<Scalar, Device>(static_cast<std::size_t>(sizes.derived), where);
@@ -66,7 +68,7 @@ template <class Model, class Loss> class Pass {
   bool depth_first() const { return options_.execution == Execution::depth_first; }
   /// (batch, output_pitch): what the last forward of this rank gave.
   const Scalar* outputs() const { return outputs_.data(); }
-  /// The gradients of worker w: worker 0's is the model's own.
+  /// The gradients of worker w: worker 0's is the model's own. With virtual shards: of this rank's shard w.
   Scalar* gradients(int w) { return w == 0 ? model_->gradient_arena().data : partial_[static_cast<std::size_t>(w - 1)].data(); }
   /// Ranges of the parameter arena whose gradient is the sum over workers; elsewhere worker 0's alone is whole.
   std::span<const plan::Range> summed_ranges() const { return summed_; }
@@ -98,6 +100,7 @@ template <class Model, class Loss> class Pass {
   /// times call.scale. Batch: anything with x, pitch, labels or targets, target_pitch, count, first (data::Batch), in memory of the
   /// host or of the model's device. Waits for a device (train::Stepper does not).
   template <class Batch> nn::LossSums forward_backward(const Batch& given, PassCall call) {
+    if (options_.shards) throw ArgumentError("Pass: the gradients of virtual shards are summed by train::Stepper");
     [[maybe_unused]] const auto here = memory_.enter();
     const auto& batch = bring_(given);
     begin(batch, call);
@@ -169,8 +172,7 @@ template <class Model, class Loss> class Pass {
     if (!call.accumulate) {
       s.sums = {};
       memory_.clear_sums();
-      for (const plan::Range& r : cleared_)
-        Memory<Device>::clear(s.run.gradients + r.begin, static_cast<std::size_t>(r.end - r.begin) * sizeof(Scalar), model_->where());
+      if (!options_.shards) clear_gradients(s);
     }
     if (w.index == 0) {
       hooks_ = hooks;
@@ -179,7 +181,8 @@ template <class Model, class Loss> class Pass {
     }
     s.run.context.statistics_hook = hooks.statistics;
     s.run.context.hook = hooks.object;
-    if (depth_first()) blocks(s, w, batch, call);
+    if (options_.shards) shards(s, w, batch, call);
+    else if (depth_first()) blocks(s, w.slice(batch.count), batch, call);
     else whole(s, w, batch, call, hooks.ready != nullptr);
     s.progress.store(0, std::memory_order_release);
   }
@@ -191,6 +194,28 @@ template <class Model, class Loss> class Pass {
       const auto [lo, hi] = w.slice(r.end - r.begin, 16);
       add_partials(r.begin + lo, r.begin + hi);
     }
+  }
+
+  /// The same for virtual shards: each subtree of the summation tree that this rank has whole becomes one array, in the place of its
+  /// first shard. What lies behind the gradients (the sums of the batch) goes the same way.
+  void sum_shards(const Worker& w) {
+    const auto slice = w.slice(sizes.stored + gradient_tail, 16);
+    for (const plan::TreeNode& node : subtrees_) {
+      if (node.leaf()) continue;
+      Scalar* const to = gradients(node.begin - options_.shards.begin);
+      for (long at = slice.first; at < slice.second; at += tree_block) {
+        const long n = std::min(tree_block, slice.second - at);
+        Scalar scratch[tree_levels * tree_block];
+        const Scalar* from = sum_tree(node, at, n, scratch);
+        for (long i = 0; i < n; ++i) to[at + i] = from[i];
+      }
+    }
+  }
+  /// The arrays that sum_shards leaves to be exchanged, in the order of plan::subtrees.
+  std::vector<Scalar*> subtree_sums() {
+    std::vector<Scalar*> all;
+    for (const plan::TreeNode& node : subtrees_) all.push_back(gradients(node.begin - options_.shards.begin));
+    return all;
   }
 
   /// Worker 0, after the others have arrived, before a barrier: reports what has not been reported to the policy.
@@ -250,11 +275,8 @@ template <class Model, class Loss> class Pass {
       s.run.context.worker = w;
       s.run.batch = hi - lo;
       if (!depth_first()) return Root::prepare(s.run, nn::At{});
-      const long n = hi - lo, blocks = (n + capacity_ - 1) / capacity_;
-      for (long b = 0; b < blocks; ++b) {
-        s.run.batch = n * (b + 1) / blocks - n * b / blocks;
-        Root::prepare(s.run, nn::At{});
-      }
+      if (!options_.shards) return prepare_blocks(s, hi - lo);
+      for (long n : {batch / options_.shards.count(), batch / options_.shards.count() + 1}) prepare_blocks(s, n);
     });
   }
 
@@ -270,6 +292,7 @@ template <class Model, class Loss> class Pass {
   static constexpr long passing = !mixed || staging.passes ? sizes.passing : 0;
   static constexpr long nothing_ready = sizes.stored + 1;
   static constexpr long exchange_size = 4096;       // doubles a worker: sums of a normalisation layer
+  static constexpr long tree_block = 512, tree_levels = 12;          // of sum_shards
 
   using Set = nn::Activations<Scalar, Activation, Device>;
   struct Converted {
@@ -290,7 +313,7 @@ template <class Model, class Loss> class Pass {
     s.set = &sets_[static_cast<std::size_t>(depth_first() ? w : 0)];
     Run& r = s.run;
     r.parameters = std::as_const(*model_).parameters().data;
-    r.gradients = gradients(w);
+    r.gradients = gradients(options_.shards ? 0 : w);
     r.split_gradients = gradients(0);
     r.buffers = model_->buffers().data;
     r.derived = derived_.data();
@@ -409,8 +432,48 @@ template <class Model, class Loss> class Pass {
     step(s, batch, lo, hi, gradient_scale(call));
   }
 
-  template <class Batch> void blocks(State& s, const Worker& w, const Batch& batch, const PassCall& call) {
-    const auto [lo, hi] = w.slice(batch.count);
+  void clear_gradients(State& s) {
+    for (const plan::Range& r : cleared_)
+      Memory<Device>::clear(s.run.gradients + r.begin, static_cast<std::size_t>(r.end - r.begin) * sizeof(Scalar), model_->where());
+  }
+  void prepare_blocks(State& s, long n) {
+    const long count = (n + capacity_ - 1) / capacity_;
+    for (long b = 0; b < count; ++b) {
+      s.run.batch = n * (b + 1) / count - n * b / count;
+      Root::prepare(s.run, nn::At{});
+    }
+  }
+
+  /// Each shard by one worker, whichever: its gradients and sums do not depend on that.
+  template <class Batch> void shards(State& s, const Worker& w, const Batch& batch, const PassCall& call) {
+    const plan::VirtualShards& v = options_.shards;
+    const auto at = [&](int shard) { return static_cast<long>(plan::shard_begin(call.global_count, v.total, shard)); };
+    const auto [lo, hi] = w.slice(v.count());
+    for (int i = static_cast<int>(lo); i < static_cast<int>(hi); ++i) {
+      Scalar* const g = s.run.gradients = gradients(i);
+      Scalar* const tail = g + sizes.stored;
+      s.sums = {};
+      if (!call.accumulate) {
+        clear_gradients(s);
+        for (int k = 0; k < 3; ++k) tail[k] = 0;
+      }
+      blocks(s, std::pair<long, long>(at(v.begin + i) - at(v.begin), at(v.begin + i + 1) - at(v.begin)), batch, call);
+      tail[0] += static_cast<Scalar>(s.sums.loss);
+      tail[1] += static_cast<Scalar>(s.sums.weight);
+      tail[2] += static_cast<Scalar>(s.sums.correct);
+    }
+  }
+  /// Scalars [at, at + n) of a subtree's sum: the leaf's own, or in scratch.
+  const Scalar* sum_tree(const plan::TreeNode& node, long at, long n, Scalar* scratch) {
+    if (node.leaf()) return gradients(node.begin - options_.shards.begin) + at;
+    const Scalar* left = sum_tree({node.begin, node.middle()}, at, n, scratch);
+    const Scalar* right = sum_tree({node.middle(), node.end}, at, n, scratch + tree_block);
+    for (long i = 0; i < n; ++i) scratch[i] = left[i] + right[i];
+    return scratch;
+  }
+
+  template <class Batch> void blocks(State& s, std::pair<long, long> slice, const Batch& batch, const PassCall& call) {
+    const long lo = slice.first, hi = slice.second;
     const long n = hi - lo, count = n > 0 ? (n + capacity_ - 1) / capacity_ : 1;         // even blocks; one, if empty
     s.run.context.first = 0;
     s.run.context.ready_hook = nullptr;
@@ -430,9 +493,11 @@ template <class Model, class Loss> class Pass {
     s.run.context.hook = this;
     if (s.run.context.statistics_hook) s.run.context.statistics_hook = &Pass::on_statistics;
   }
+  // All workers stand in a barrier: what is ready is begun now, so that every rank makes its calls in the same order.
   static void on_statistics(void* self, double* values, long n) {
-    const PassHooks& h = static_cast<Pass*>(self)->hooks_;
-    h.statistics(h.object, values, n);
+    Pass& p = *static_cast<Pass*>(self);
+    if (p.workers_->size() > 1) p.advance();
+    p.hooks_.statistics(p.hooks_.object, values, n);
   }
   static void on_ready(void* self, const nn::Context<Scalar, Device>& context, long begin, long) {
     Pass& p = *static_cast<Pass*>(self);
@@ -491,6 +556,7 @@ template <class Model, class Loss> class Pass {
   Arena<double> exchange_;
   std::unique_ptr<State[]> states_;
   std::vector<plan::Range> cleared_, summed_;       // see find_ranges
+  std::vector<plan::TreeNode> subtrees_;            // of the virtual shards
   PassHooks hooks_{};
   long reported_ = 0;
   bool reduced_ = false;

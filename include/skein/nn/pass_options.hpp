@@ -7,6 +7,7 @@
 
 #include "../core/error.hpp"
 #include "../device/device.hpp"
+#include "../plan/virtual_shards.hpp"
 #include "measure.hpp"
 
 namespace skein::inline SKEIN_ABI {
@@ -18,6 +19,7 @@ struct PassOptions {
   Execution execution = Execution::automatic;
   long block = 0;                                   ///< samples a block of depth_first; 0: from the cost sheet
   int threads = 0;                                  ///< workers of this rank; 0: the cores of the affinity mask
+  plan::VirtualShards shards{};                     ///< this rank's, of a batch in virtual shards: each has gradients of its own, and is one worker's
 };
 
 /// Bytes that a pass and its model hold on their device, the optimizer's state apart.
@@ -42,6 +44,7 @@ struct PassCall {
   double loss_scale = 1;                            ///< another, of a model that scales its loss
   bool accumulate = false;                          ///< add to the gradients that are there
   std::uint64_t key = 0;                            ///< of this step's random numbers
+  long global_count = 0;                            ///< samples of the whole batch: virtual shards are cut out of that
 };
 
 namespace nn {
@@ -61,6 +64,16 @@ template <class Device> PassOptions settled(PassOptions o, const Sizes& sizes, l
   if (!on_host<Device> && o.execution == Execution::depth_first)
     throw ArgumentError("Pass: depth-first blocks keep samples in the host's cache; on " + std::string(Device::name) +
                         " a network runs layer by layer: leave .execution as it is");
+  if (o.shards) {                                   // each by itself, as blocks: of the cost sheet's size, or whole
+    if (!on_host<Device>) throw ArgumentError("Pass: virtual shards are for the host: on " + std::string(Device::name) + " leave .shards empty");
+    if (sizes.couples_batch) throw ArgumentError("Pass: a network with batch normalisation has statistics of the whole batch, which virtual shards do not share");
+    const long shard = (o.batch + o.shards.count() - 1) / o.shards.count();
+    if (o.execution == Execution::layer_wise || (o.execution == Execution::automatic && !prefers_depth_first(sizes))) o.block = shard;
+    else if (o.block <= 0) o.block = depth_first_block(sizes, scalar_bytes, activation_bytes);
+    if (o.block > shard) o.block = shard;
+    o.execution = Execution::depth_first;
+    return o;
+  }
   if (!on_host<Device>) o.execution = Execution::layer_wise;
   if (o.execution == Execution::automatic) o.execution = prefers_depth_first(sizes) ? Execution::depth_first : Execution::layer_wise;
   if (o.execution == Execution::depth_first && sizes.couples_batch)
