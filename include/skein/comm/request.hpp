@@ -2,8 +2,10 @@
 // A started collective or message: start, poll, wait. Holds no memory of its own: engines keep their calls in rings and pools
 // that are made once, so that a training step allocates nothing.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <exception>
+#include <thread>
 #include <utility>
 
 #include "../core/config.hpp"
@@ -49,6 +51,21 @@ template <class Engine> class [[nodiscard]] Request {
   /// Blocks until the call is complete. Throws CommError; names who is missing when the deadline passes.
   void wait() {
     if (Engine* engine = std::exchange(engine_, nullptr)) engine->wait(ticket_);
+  }
+  /// Waits for a message, at most so long; true once it is complete. Throws CommError where the communicator has failed; that nobody
+  /// comes is for the caller to see.
+  bool wait_for(std::chrono::nanoseconds limit) {
+    if (!engine_) return true;
+    if constexpr (requires { engine_->wait_some(ticket_, limit); }) {
+      if (engine_->wait_some(ticket_, limit)) engine_ = nullptr;
+    } else {
+      const auto end = std::chrono::steady_clock::now() + limit;
+      for (int turn = 0; !poll() && std::chrono::steady_clock::now() < end; ++turn) {
+        if (turn < 200) std::this_thread::yield();
+        else std::this_thread::sleep_for(std::chrono::microseconds(turn < 2000 ? 20 : 200));
+      }
+    }
+    return engine_ == nullptr;
   }
   /// No call is in flight.
   bool done() const { return engine_ == nullptr; }

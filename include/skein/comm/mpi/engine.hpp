@@ -92,6 +92,14 @@ class MpiEngine {
     else wait_until([&] { return transfers_->test(t); }, &t);
   }
   void abandon() { failed_ = true; }
+  /// Ends all ranks with a message.
+  [[noreturn]] void fail(const std::string& message) {
+    if (!failed_ && segment_in_use()) segment_.fail(message);
+    else if (!failed_ && size_ > 1 && !verdict_received_) control_->tell_all(message);
+    failed_ = true;
+    message_ = segment_in_use() && segment_.failed() ? segment_.message() : message;
+    throw CommError(message_);
+  }
 
  private:
   void look_at_node() {
@@ -146,13 +154,6 @@ class MpiEngine {
     } catch (const CommError& e) {
       fail(e.what());
     }
-  }
-  [[noreturn]] void fail(const std::string& message) {
-    if (!failed_ && segment_in_use()) segment_.fail(message);
-    else if (!failed_ && size_ > 1 && !verdict_received_) control_->tell_all(message);
-    failed_ = true;
-    message_ = segment_in_use() && segment_.failed() ? segment_.message() : message;
-    throw CommError(message_);
   }
   bool segment_in_use() const { return shared_.has_value(); }
   void look_for_failure() {

@@ -46,6 +46,15 @@ class ThreadEngine {
     else wait_for_message(t);
   }
 
+  /// Waits for a message, at most so long; true once it is complete. No deadline: whoever calls this knows better whom it misses.
+  bool wait_some(Ticket& t, std::chrono::nanoseconds limit) {
+    Message& m = team_->pools[static_cast<std::size_t>(rank_)][t.message];
+    for (int i = 0; i < team_->spins && m.state.load(std::memory_order_acquire) == Message::Pending; ++i) skein::detail::cpu_relax();
+    if (test(t)) return true;
+    m.sleep(limit);
+    return test(t);
+  }
+
   Ticket start_send(const void* data, std::size_t bytes, int to, int tag) {
     return put(true, const_cast<void*>(data), bytes, to, to, tag);
   }
