@@ -8,11 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "../comm/concepts.hpp"
-#include "../core/error.hpp"
-#include "../comm/op.hpp"
 #include "../plan/buckets.hpp"
-#include "policy.hpp"
+#include "comm_strand.hpp"
 #include "strand_option.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
@@ -29,8 +26,12 @@ struct DataParallelOptions {
   bool poll = true;                                 ///< make progress at layer boundaries while backward goes on
 };
 
-template <class Comm, class Scalar, class Device> class DataParallelStrand : public Strand {
+template <class Comm, class Scalar, class Device> class DataParallelStrand : public CommStrand<Comm, Scalar, Device> {
+  using Base = CommStrand<Comm, Scalar, Device>;
+
  public:
+  /// It has gradients to exchange: of the policies in a Compose, one at most.
+  static constexpr bool exchanges_gradients = true;
   /// A device may keep the step's exchange and repeat it (a CUDA graph).
   static constexpr bool capturable = [] {
     if constexpr (requires { Comm::capturable; }) return Comm::capturable;
@@ -39,40 +40,27 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
   using Request = decltype(std::declval<Comm&>().start_all_reduce(std::declval<DeviceSpan<Scalar, Device>>(), Sum{}));
 
   DataParallelStrand(Comm& comm, const DataParallelOptions& options, const Replica<Scalar, Device>& replica)
-      : comm_(&comm), options_(options), replica_(replica),
+      : Base(comm, replica), options_(options),
         buckets_(plan::buckets(replica.operations, static_cast<long>(replica.gradients.size), std::max<long>(1, options.bucket_bytes / static_cast<long>(sizeof(Scalar))))),
         requests_(buckets_.size()), traces_(buckets_.size()) {
     for (std::size_t i = 0; i < buckets_.size(); ++i) traces_[i].range = buckets_[i];
   }
 
-  int rank() const { return comm_->rank(); }
-  int ranks() const { return comm_->size(); }
-  int local_ranks() const {
-    if constexpr (requires { comm_->node_size(); }) return comm_->node_size();
-    else return comm_->size();
-  }
-  bool threads_of_one_process() const {
-    if constexpr (requires { comm_->one_process(); }) return comm_->one_process();
-    else return false;
-  }
+  using Base::comm;
   bool exchanges() const { return several(); }
 
   void start() {
-    if constexpr (requires { comm_->where() == replica_.where; })
-      if (!(comm_->where() == replica_.where))
-        throw ArgumentError("DataParallel: the model is on " + std::string(Device::name) + " " + std::to_string(replica_.where.ordinal) + ", this rank's communicator on " +
-                            std::string(Device::name) + " " + std::to_string(comm_->where().ordinal) + ": make the model with {seed, world.where()}");
+    this->check_place("DataParallel");
     if (!several()) return;
     plan::Fingerprint f;
-    f.add(replica_.fingerprint).add(static_cast<std::uint64_t>(options_.reduce)).add(buckets_.size());
+    f.add(replica().fingerprint).add(static_cast<std::uint64_t>(options_.reduce)).add(buckets_.size());
     for (const plan::Range& b : buckets_) f.add(static_cast<std::uint64_t>(b.begin)).add(static_cast<std::uint64_t>(b.end));
-    comm_->assert_same("the models of DataParallel (network, input shape, scalar, options)", f.value());
-    comm_->broadcast(replica_.parameters, 0);
-    if (replica_.buffers.size > 0) comm_->broadcast(replica_.buffers, 0);
+    comm().assert_same("the models of DataParallel (network, input shape, scalar, options)", f.value());
+    this->share_weights();
   }
 
   void gradient_ready(long begin, long end) {
-    if (next_ > 0 && begin < end && end == static_cast<long>(replica_.gradients.size)) start_over();
+    if (next_ > 0 && begin < end && end == static_cast<long>(replica().gradients.size)) start_over();
     if (next_ == 0 && done_ == 0 && end > begin && !running_) {
       running_ = true;
       begin_ = Clock::now();
@@ -81,7 +69,7 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
       traces_[next_].started = now();
       traces_[next_].done = -1;
       const plan::Range b = buckets_[next_];
-      (void)requests_[next_].emplace(comm_->start_all_reduce(replica_.gradients.sub(static_cast<std::size_t>(b.begin), static_cast<std::size_t>(b.end)), Sum{}));
+      (void)requests_[next_].emplace(comm().start_all_reduce(replica().gradients.sub(static_cast<std::size_t>(b.begin), static_cast<std::size_t>(b.end)), Sum{}));
       ++next_;
     }
     if (options_.poll) poll();
@@ -95,26 +83,15 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
       requests_[done_].reset();
       if (traces_[done_].done < 0) traces_[done_].done = now();
     }
-    exposed_ += std::chrono::duration<double>(Clock::now() - before).count();
+    add_exposed(std::chrono::duration<double>(Clock::now() - before).count());
     next_ = done_ = 0;
     running_ = false;
   }
 
-  double gradient_factor() const { return options_.reduce == Reduce::Sum ? static_cast<double>(comm_->size()) : 1.0; }
+  double gradient_factor() const { return options_.reduce == Reduce::Sum ? static_cast<double>(comm().size()) : 1.0; }
 
-  void synchronise_buffers() {
-    if (several() && replica_.buffers.size > 0) comm_->all_reduce(replica_.buffers, Mean{});
-  }
-  void reduce(std::span<double> values) {
-    if (several() && !values.empty()) comm_->all_reduce(DeviceSpan<double, Cpu>(values.data(), values.size()), Sum{});
-  }
-  void barrier() { if (several()) comm_->barrier(); }
-  double exposed_seconds() const { return exposed_; }
-  void check() const {
-    if constexpr (requires { comm_->check(); }) comm_->check();
-  }
   void replayed() {
-    if constexpr (requires { comm_->replayed(); }) comm_->replayed();
+    if constexpr (requires { comm().replayed(); }) comm().replayed();
   }
 
   std::span<const BucketTrace> trace() const { return traces_; }
@@ -122,11 +99,8 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
   double backward_done() const { return backward_done_; }
 
  protected:                                         // what an option around this strand works with
-  bool several() const { return comm_->size() > 1; }
-  Comm& comm() const { return *comm_; }
+  using Base::several, Base::replica, Base::add_exposed;
   const DataParallelOptions& options() const { return options_; }
-  const Replica<Scalar, Device>& replica() const { return replica_; }
-  void add_exposed(double seconds) { exposed_ += seconds; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -150,16 +124,14 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
     while (done_ < next_ && !requests_[done_]) ++done_;
   }
 
-  Comm* comm_;
   DataParallelOptions options_;
-  Replica<Scalar, Device> replica_;
   std::vector<plan::Range> buckets_;
   std::vector<std::optional<Request>> requests_;
   std::vector<BucketTrace> traces_;
   std::size_t next_ = 0, done_ = 0;                 // buckets begun, and of those the leading ones that are complete
   bool running_ = false;
   Clock::time_point begin_{};
-  double exposed_ = 0, backward_done_ = 0;
+  double backward_done_ = 0;
 };
 
 /// Data parallelism over a communicator, which must outlive the training. Options are types that change one thing each (SyncEvery<4>,
@@ -174,6 +146,14 @@ template <class Comm, class... Options> class DataParallel {
   template <class R> auto bind(const R& replica) const {
     using Base = DataParallelStrand<Comm, typename R::Scalar, typename R::Device>;
     return WithOptions<Base, Options...>(*comm_, options_, replica);
+  }
+  /// The part of `stored` parameters that this rank updates, where an option (Sharded) says so.
+  plan::Range owned(long stored) const {
+    plan::Range own{0, stored};
+    ([&] {
+      if constexpr (requires { Options::owned(stored, 1, 0); }) own = Options::owned(stored, comm_->size(), comm_->rank());
+    }(), ...);
+    return own;
   }
   /// Does the communicator move this device's memory; and the sentence where it does not.
   template <class Device> static constexpr bool fits = Communicator<Comm> && std::same_as<typename Comm::device, Device>;

@@ -52,6 +52,8 @@ struct Strand {
   void serve() {}
   /// Before the first step of an epoch, counted from 0.
   void epoch_begins(std::int64_t) {}
+  /// After its last step, before the validation; true where it changed the parameters.
+  bool epoch_ends(std::int64_t) { return false; }
   /// Before the step of that number (from 1); true where it changed the parameters.
   bool before_step(std::int64_t) { return false; }
   /// Asked once a step, after before_step. False: no gradients are exchanged in this one; the two hooks below are not called, and

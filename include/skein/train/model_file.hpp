@@ -62,6 +62,10 @@ template <class Stepper> void save_training(const std::string& path, Stepper& st
   writer.add_object("place", place);
   writer.add_object("history", history);
   writer.add_object("callbacks", callbacks);        // bytes: what they are is known to the fit that has them
+  if constexpr (requires(OutArchive& a) { stepper.strand().serialize(a, 0u); }) {
+    const std::vector<std::byte> bytes = to_bytes(stepper.strand());
+    writer.add_object("policy", std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  }
   writer.commit(path);
 }
 
@@ -75,6 +79,8 @@ template <class Stepper> void load_training(const std::string& path, Stepper& st
   reader.read_object("history", past);
   std::string states;
   reader.read_object("callbacks", states);
+  std::string policy;                               // of a training by another policy: left alone
+  if (reader.contains("policy")) reader.read_object("policy", policy);
   optim::LossScaler scaler;                         // of a 16-bit training; the weights are the same in any precision
   if constexpr (requires { stepper.loss_scaler(); }) scaler = stepper.loss_scaler();
   if (reader.contains("loss_scaler")) reader.read_object("loss_scaler", scaler);
@@ -88,6 +94,8 @@ template <class Stepper> void load_training(const std::string& path, Stepper& st
       reader.read(prefix + std::string(std::string_view(Model::program.name(e))), e.extents, staged.back().data() + e.offset, row_pitch(e.extents.last()));
   });
   reader.finish();
+  if constexpr (requires(InArchive& a) { stepper.strand().serialize(a, 0u); })
+    if (!policy.empty()) from_bytes(std::as_bytes(std::span(policy)), stepper.strand(), path, 0);
   auto next = staged.begin();
   detail::for_each_arena(stepper, [&](auto arena, const std::string&, std::span<const plan::Entry>) {
     HostCopy<Scalar, typename Model::device>::write(arena.data, (next++)->data(), arena.size, stepper.model().where());

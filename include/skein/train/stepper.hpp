@@ -77,6 +77,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     const auto& batch = device_.stage(given);
     const double nominal = accumulated_ == 0 ? Pass<Model, Loss>::nominal_weight(batch.global_count) : nominal_;
     nominal_ = nominal;
+    samples_ = (accumulated_ == 0 ? 0 : samples_) + static_cast<long>(batch.count);
     settle_scale();
     const PassCall call{.scale = 1 / nominal, .loss_scale = scaler_.scale(), .accumulate = options.accumulate, .key = options.key};
     if (options.update && strand_.before_step(step_ + 1)) (void)model_->parameters();
@@ -124,7 +125,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
       }
     }
     (void)model_->parameters();                     // they have changed
-    if (strand_.after_step({step_, static_cast<long>(batch.count)})) (void)model_->parameters();
+    if (strand_.after_step({step_, samples_})) (void)model_->parameters();
     return result(exchange);
   }
 
@@ -371,7 +372,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   std::vector<double> norms_;
   nn::LossSums sums_{};
   double nominal_ = 1, weight_ = 0, norm_ = 0;      // weight_: of all samples whose gradients the step has
-  long accumulated_ = 0;
+  long accumulated_ = 0, samples_ = 0;              // calls of this step before this one; samples of all of them
   mutable std::int64_t step_ = 0;
   mutable optim::LossScaler scaler_{usual_scaling()};
   mutable bool overflowed_ = false, unsettled_ = false;              // of the last step; has scaler_ not heard of it yet

@@ -139,11 +139,13 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   void save(const std::string& path) {
     strand().synchronise_buffers();
     std::string failure;
+    train::Place place = place_;
+    if (fitting_) place.sums = stepper_.totals();
+    if constexpr (Stepper::Strand::local_sums) place.sums = over_ranks(place.sums);
     if (strand().rank() == 0) {
       try {
         if (callbacks_) keep_callbacks();
-        if (fitting_) place_.sums = stepper_.totals();
-        train::save_training(path, stepper_, place_, history_, callback_state_);
+        train::save_training(path, stepper_, place, history_, callback_state_);
       } catch (const Error& e) {
         failure = e.what();
       }
@@ -159,6 +161,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     train::load_training(path, stepper_, place_, history_, callback_state_);
     strand().start();
     (void)stepper_.model().parameters();
+    if (Stepper::Strand::local_sums && strand().rank() != 0) place_.sums = {};             // those in the file are of all ranks
     fitting_ = false;
     resumed_ = true;
   }
@@ -295,11 +298,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     fitting_ = false;
     say_note(work);
     if (place_.step < loader.steps()) return;       // stopped within the epoch
-    if constexpr (Stepper::Strand::local_sums) {
-      double all[3] = {place_.sums.loss, place_.sums.weight, place_.sums.correct};
-      strand().reduce(all);
-      place_.sums = {all[0], all[1], all[2]};
-    }
+    if (strand().epoch_ends(number)) (void)model().parameters();
+    if constexpr (Stepper::Strand::local_sums) place_.sums = over_ranks(place_.sums);
     train::EpochRecord record;
     record.epoch = static_cast<int>(number) + 1;
     record.step = stepper_.steps();
@@ -337,7 +337,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
       record.step = stepper_.steps();
       record.epoch = static_cast<int>(place_.base + place_.epoch) + 1;
       record.loss = sums.mean();
-      if constexpr (Loss::target == nn::Target::label) record.accuracy = sums.correct / std::max(1.0, static_cast<double>(batch.global_count) * options.accumulate);
+      if constexpr (Loss::target == nn::Target::label) record.accuracy = sums.correct / std::max(1.0, static_cast<double>(counted(batch)) * options.accumulate);
       record.learning_rate = static_cast<double>(stepper_.optimizer().optimizer().lr) * factor;
       record.seconds = now - work.last;
       record.samples_per_second = static_cast<double>(batch.global_count) / record.seconds;
@@ -366,6 +366,14 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
       work.progress.update(state, now);
     }
     return work.control.stopping();
+  }
+
+  /// The samples that the sums of a step are about.
+  static long counted(const data::Batch<Scalar>& batch) { return static_cast<long>(Stepper::Strand::local_sums ? batch.count : batch.global_count); }
+  nn::LossSums over_ranks(const nn::LossSums& own) {
+    double all[3] = {own.loss, own.weight, own.correct};
+    strand().reduce(all);
+    return {all[0], all[1], all[2]};
   }
 
   /// Of a rank that serves: its history is empty.
