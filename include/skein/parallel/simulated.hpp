@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any policy, as it is, with times for what its ranks compute: around a policy over SimComm, the clock goes on by the forward pass before
+// a step, by the layers' shares of the backward pass as their gradients become ready, and by the optimizer after it. What the policy
+// sends, when, and what it waits for is its own code.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../core/error.hpp"
+#include "policy.hpp"
+
+namespace skein::inline SKEIN_ABI::parallel {
+
+/// Seconds that a rank computes in a step.
+struct ComputeTimes {
+  double forward = 0, backward = 0, update = 0;
+  constexpr double step() const { return forward + backward + update; }
+};
+
+/// A measured step in its parts: backward twice as long as forward (two products for one), the update 2 % of it.
+constexpr ComputeTimes compute_times(double step_seconds) { return {0.98 / 3 * step_seconds, 1.96 / 3 * step_seconds, 0.02 * step_seconds}; }
+
+namespace detail {
+/// How much of the backward pass has been done once gradients from `front` on are there: by flops.
+class BackwardShares {
+ public:
+  explicit BackwardShares(std::span<const plan::Operation> operations) {
+    double all = 0, done = 0;
+    for (const plan::Operation& o : operations) all += static_cast<double>(o.flops);
+    for (std::size_t i = operations.size(); i-- > 0;) {
+      done += static_cast<double>(operations[i].flops);
+      if (operations[i].parameters > 0) fronts_.push_back({operations[i].parameter, all > 0 ? done / all : 1.0});
+    }
+  }
+  double at(long front) const {
+    double share = 0;
+    for (const Front& f : fronts_)
+      if (f.front >= front) share = f.share;
+    return front <= 0 ? 1.0 : share;
+  }
+
+ private:
+  struct Front {
+    long front;
+    double share;
+  };
+  std::vector<Front> fronts_;                       // from the back
+};
+}  // namespace detail
+
+/// The inner policy's strand, whose hooks let the clock go on.
+template <class World, class Inner> class SimulatedStrand : public Inner {
+ public:
+  SimulatedStrand(Inner&& inner, World& world, const ComputeTimes& times, std::span<const plan::Operation> operations)
+      : Inner(std::move(inner)), world_(&world), times_(times), shares_(operations) {}
+
+  bool before_step(std::int64_t step) {
+    const bool changed = Inner::before_step(step);
+    world_->compute(times_.forward);
+    done_ = 0;
+    return changed;
+  }
+  void gradient_ready(long begin, long end) {
+    if (begin < end) backward_to(shares_.at(begin));
+    Inner::gradient_ready(begin, end);
+  }
+  void finish_gradients() {
+    backward_to(1);
+    Inner::finish_gradients();
+  }
+  bool after_step(const StepDone& done) {
+    backward_to(1);
+    world_->compute(times_.update);
+    return Inner::after_step(done);
+  }
+  /// Simulated seconds that this rank has waited.
+  double exposed_seconds() const { return world_->so_far().waited; }
+
+ private:
+  void backward_to(double share) {
+    if (share <= done_) return;
+    world_->compute((share - done_) * times_.backward);
+    done_ = share;
+  }
+
+  World* world_;
+  ComputeTimes times_;
+  detail::BackwardShares shares_;
+  double done_ = 0;                                 // of the backward pass
+};
+
+/// The policy and the times. World: SimComm, or what has its compute(seconds).
+template <class World, class Policy> class Simulated : public Policy {
+ public:
+  Simulated(Policy policy, World& world, const ComputeTimes& times) : Policy(std::move(policy)), world_(&world), times_(times) {
+    for (const double s : {times.forward, times.backward, times.update})
+      if (!(s >= 0)) throw ArgumentError("simulated: times to compute are 0 or more; one is " + std::to_string(s));
+  }
+  template <class R> auto bind(const R& replica) const {
+    using Inner = decltype(Policy::bind(replica));
+    return SimulatedStrand<World, Inner>(Policy::bind(replica), *world_, times_, replica.operations);
+  }
+
+ private:
+  World* world_;
+  ComputeTimes times_;
+};
+
+/// simulated(DataParallel{world}, world, compute_times(2e-3)): a policy for a Trainer on a SimComm.
+template <class World, class Policy> Simulated<World, Policy> simulated(Policy policy, World& world, const ComputeTimes& times) {
+  return {std::move(policy), world, times};
+}
+
+}  // namespace skein::inline SKEIN_ABI::parallel

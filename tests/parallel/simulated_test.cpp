@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real policy code over a simulated network: the bits of real ranks, and times that can be computed by hand.
+#include <skein/parallel/simulated.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <vector>
+
+#include <skein/comm/sim/sim_comm.hpp>
+#include <skein/comm/thread/spawn.hpp>
+#include <skein/data/from_tensors.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/mse.hpp>
+#include <skein/nn/model.hpp>
+#include <skein/nn/relu.hpp>
+#include <skein/nn/sequential.hpp>
+#include <skein/optim/sgd.hpp>
+#include <skein/parallel/data_parallel.hpp>
+#include <skein/train/trainer.hpp>
+
+namespace sk = skein;
+using namespace sk::parallel;
+
+namespace {
+using Model = sk::Model<sk::nn::Sequential<sk::nn::Linear<32>, sk::nn::Relu, sk::nn::Linear<32>, sk::nn::Relu, sk::nn::Linear<32>, sk::nn::Relu,
+                                            sk::nn::Linear<1>>, sk::Shape<1>>;
+constexpr int steps = 6;
+
+auto wave() {
+  std::vector<float> x(96), y(96);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i) / 24 - 2, y[i] = std::sin(x[i]);
+  return sk::data::from_tensors(x, y);
+}
+/// Two epochs of three steps; losses of all steps.
+template <class Policy> std::vector<double> train(const Policy& policy) {
+  auto data = wave();
+  Model model{sk::Seed{3}};
+  sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.05f}, policy};
+  return trainer.fit(data, {.epochs = 2, .batch = 32, .record_steps = true, .progress = false, .execution = sk::Execution::layer_wise, .threads = 1}).losses();
+}
+}  // namespace
+
+TEST_CASE("a simulated training has the losses of a real one, bit for bit", "[simulated]") {
+  for (const int ranks : {1, 3}) {
+    std::vector<double> real, simulated;
+    sk::spawn(ranks, [&](sk::ThreadComm& world) {
+      const auto losses = train(DataParallel{world, {.bucket_bytes = 256}});
+      if (world.rank() == 0) real = losses;
+    });
+    const sk::SimReport report = sk::simulate(ranks, {}, [&](sk::SimComm& world) {
+      const auto losses = train(sk::parallel::simulated(DataParallel{world, {.bucket_bytes = 256}}, world, {1e-3, 2e-3, 1e-4}));
+      if (world.rank() == 0) simulated = losses;
+    });
+    REQUIRE(real.size() == steps);
+    CHECK(simulated == real);
+    CHECK(report.ranks[0].compute == Approx(steps * 3.1e-3));
+    CHECK((report.seconds() > steps * 3.1e-3 + 1e-6) == (ranks > 1));
+    CHECK(report.seconds() < steps * 3.1e-3 + 1e-3);             // messages of microseconds
+  }
+}
+
+TEST_CASE("a step on the clock: compute, the ring, and what of it is hidden behind the backward pass", "[simulated]") {
+  const ComputeTimes times{0.5, 1, 0.25};
+  const double beta = 1e-4;
+  const auto seconds = [&](long bucket_bytes, double slow) {
+    return sk::simulate(2, {.network = {{0, beta}, {0, beta}, 0, 0}, .algorithm = sk::plan::AllReduceAlgorithm::ring, .slow = {1, slow}}, [&](sk::SimComm& world) {
+             train(sk::parallel::simulated(DataParallel{world, {.bucket_bytes = bucket_bytes}}, world, times));
+           }).seconds();
+  };
+  const double bytes = 4.0 * static_cast<double>(Model::sizes.stored + sk::gradient_tail), sync = beta * bytes;      // 2 messages of half
+  // Before the first step ranks compare what they are and share the weights, of about the bytes of a step's gradients.
+  const double whole = seconds(1 << 20, 1) / steps, cut = seconds(256, 1) / steps;
+  CHECK(whole == Approx(times.step() + sync).epsilon(0.15));
+  CHECK(whole > times.step() + sync);
+  CHECK(whole - cut > 0.3 * sync);                  // the last layers' buckets travel while the first layers compute
+  CHECK(cut > times.step());
+  // One rank that is three times as slow makes all wait.
+  CHECK(seconds(1 << 20, 3) / steps == Approx(3 * times.step() + sync).epsilon(0.15));
+}
+
+TEST_CASE("the backward pass goes by the flops of its layers, from the back", "[simulated]") {
+  const sk::parallel::detail::BackwardShares shares(Model::program.ops());
+  const double all = 32 + 2 * 32 * 32 + 32;
+  const long second = Model::parameter("2.weight").offset, last = Model::parameter("6.weight").offset;
+  CHECK(shares.at(Model::sizes.stored) == 0);
+  CHECK(shares.at(last) == Approx(32 / all).epsilon(0.1));
+  CHECK(shares.at(second) == Approx(1 - 32 / all).epsilon(0.1));
+  CHECK(shares.at(0) == 1);
+  CHECK(compute_times(3).step() == Approx(3));
+  CHECK_THROWS_WITH(sk::simulate(1, {}, [](sk::SimComm& world) { (void)sk::parallel::simulated(Alone{}, world, {-1, 0, 0}); }),
+                    Catch::Contains("times to compute are 0 or more"));
+}
