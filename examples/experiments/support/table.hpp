@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// A table for people: the first column to the left, the others to the right, each as wide as its widest cell. And cells: numbers with as many
+// digits as one reads, seconds, the interval of a ratio.
+//
+//     Table table{{"gradients every", "seconds", "the tutorial's"}};
+//     table.row({"2 epochs", cell(1.83), "183"});
+//     std::fputs(table.text().c_str(), stdout);
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace experiments {
+
+/// Three significant digits, whole numbers from 1000 on; "-" for what is not a number.
+inline std::string cell(double v) {
+  char text[40];
+  if (!std::isfinite(v)) return "-";
+  std::snprintf(text, sizeof text, std::fabs(v) >= 1000 && std::fabs(v) < 1e12 ? "%.0f" : "%.3g", v);
+  return text;
+}
+/// "1.02 (0.99 - 1.05)".
+inline std::string cell(double median, double low, double high) {
+  char text[80];
+  std::snprintf(text, sizeof text, "%.3f (%.3f - %.3f)", median, low, high);
+  return text;
+}
+struct MeanAndDeviation {
+  double mean = 0, deviation = 0;                      // of the sample: n - 1
+};
+inline MeanAndDeviation mean_and_deviation(const std::vector<double>& values) {
+  MeanAndDeviation m;
+  for (const double v : values) m.mean += v / static_cast<double>(values.size());
+  for (const double v : values) m.deviation += (v - m.mean) * (v - m.mean);
+  m.deviation = values.size() > 1 ? std::sqrt(m.deviation / static_cast<double>(values.size() - 1)) : 0;
+  return m;
+}
+/// The mean of what several seeds gave, and how far they scatter: "0.041 +- 0.002".
+inline std::string cell(const std::vector<double>& values) {
+  if (values.empty()) return "-";
+  const MeanAndDeviation m = mean_and_deviation(values);
+  return values.size() == 1 ? cell(m.mean) : cell(m.mean) + " +- " + cell(m.deviation);
+}
+
+class Table {
+ public:
+  explicit Table(std::vector<std::string> heads) { rows_.push_back(std::move(heads)); }
+  /// Cells that are missing are empty; those beyond the heads have none.
+  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  std::string text() const {
+    std::vector<std::size_t> wide;
+    for (const auto& cells : rows_)
+      for (std::size_t i = 0; i < cells.size(); ++i) {
+        if (i == wide.size()) wide.push_back(0);
+        wide[i] = std::max(wide[i], cells[i].size());
+      }
+    std::string all;
+    for (const auto& cells : rows_) {
+      std::string line;
+      for (std::size_t i = 0; i < cells.size(); ++i) {
+        const std::string space(wide[i] - cells[i].size(), ' ');
+        line += i == 0 ? cells[i] + space : "  " + space + cells[i];
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      all += line + "\n";
+    }
+    return all;
+  }
+  void print() const {
+    std::fputs(text().c_str(), stdout);
+    std::fflush(stdout);
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace experiments
