@@ -79,14 +79,35 @@ TEST_CASE("a step on the clock: compute, the ring, and what of it is hidden behi
   CHECK(seconds(1 << 20, 3) / steps == Approx(3 * times.step() + sync).epsilon(0.15));
 }
 
+TEST_CASE("the cost of a step is that of the policy on the clock", "[simulated]") {
+  for (const long bucket_bytes : {256L, 5000L, 1L << 20})
+    for (const int ranks : {2, 4}) {
+      const sk::plan::Network network{{1e-2, 1e-5}, {1e-2, 1e-5}, 0, 1e-6};
+      const auto run = [&](int epochs) {
+        return sk::simulate(ranks, {.network = network}, [&](sk::SimComm& world) {
+                 auto data = wave();
+                 Model model{sk::Seed{3}};
+                 sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.05f},
+                                     sk::parallel::simulated(DataParallel{world, {.bucket_bytes = bucket_bytes}}, world, {0.5, 1, 0.25})};
+                 trainer.fit(data, {.epochs = epochs, .batch = 32, .progress = false, .execution = sk::Execution::layer_wise, .threads = 1});
+               }).seconds();
+      };
+      const sk::plan::StepWork work{Model::program.ops(), Model::sizes.stored + sk::gradient_tail, 4, {0.5, 1, 0.25}, bucket_bytes};
+      const sk::plan::StepCost cost = sk::plan::step_cost(work, network, ranks);
+      INFO(ranks << " ranks, " << cost.buckets << " buckets");
+      const double epoch = run(3) - run(2);         // three steps, and the sum of a stop's votes
+      CHECK(epoch / 3 == Approx(cost.seconds()).epsilon(0.02));
+    }
+}
+
 TEST_CASE("the backward pass goes by the flops of its layers, from the back", "[simulated]") {
-  const sk::parallel::detail::BackwardShares shares(Model::program.ops());
+  const auto share = [](long front) { return sk::plan::backward_share(Model::program.ops(), front); };
   const double all = 32 + 2 * 32 * 32 + 32;
   const long second = Model::parameter("2.weight").offset, last = Model::parameter("6.weight").offset;
-  CHECK(shares.at(Model::sizes.stored) == 0);
-  CHECK(shares.at(last) == Approx(32 / all).epsilon(0.1));
-  CHECK(shares.at(second) == Approx(1 - 32 / all).epsilon(0.1));
-  CHECK(shares.at(0) == 1);
+  CHECK(share(Model::sizes.stored) == 0);
+  CHECK(share(last) == Approx(32 / all).epsilon(0.1));
+  CHECK(share(second) == Approx(1 - 32 / all).epsilon(0.1));
+  CHECK(share(0) == 1);
   CHECK(compute_times(3).step() == Approx(3));
   CHECK_THROWS_WITH(sk::simulate(1, {}, [](sk::SimComm& world) { (void)sk::parallel::simulated(Alone{}, world, {-1, 0, 0}); }),
                     Catch::Contains("times to compute are 0 or more"));

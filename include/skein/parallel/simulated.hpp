@@ -5,55 +5,20 @@
 #pragma once
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "../core/error.hpp"
+#include "../plan/step_cost.hpp"
 #include "policy.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-/// Seconds that a rank computes in a step.
-struct ComputeTimes {
-  double forward = 0, backward = 0, update = 0;
-  constexpr double step() const { return forward + backward + update; }
-};
-
-/// A measured step in its parts: backward twice as long as forward (two products for one), the update 2 % of it.
-constexpr ComputeTimes compute_times(double step_seconds) { return {0.98 / 3 * step_seconds, 1.96 / 3 * step_seconds, 0.02 * step_seconds}; }
-
-namespace detail {
-/// How much of the backward pass has been done once gradients from `front` on are there: by flops.
-class BackwardShares {
- public:
-  explicit BackwardShares(std::span<const plan::Operation> operations) {
-    double all = 0, done = 0;
-    for (const plan::Operation& o : operations) all += static_cast<double>(o.flops);
-    for (std::size_t i = operations.size(); i-- > 0;) {
-      done += static_cast<double>(operations[i].flops);
-      if (operations[i].parameters > 0) fronts_.push_back({operations[i].parameter, all > 0 ? done / all : 1.0});
-    }
-  }
-  double at(long front) const {
-    double share = 0;
-    for (const Front& f : fronts_)
-      if (f.front >= front) share = f.share;
-    return front <= 0 ? 1.0 : share;
-  }
-
- private:
-  struct Front {
-    long front;
-    double share;
-  };
-  std::vector<Front> fronts_;                       // from the back
-};
-}  // namespace detail
+using plan::ComputeTimes, plan::compute_times;
 
 /// The inner policy's strand, whose hooks let the clock go on.
 template <class World, class Inner> class SimulatedStrand : public Inner {
  public:
   SimulatedStrand(Inner&& inner, World& world, const ComputeTimes& times, std::span<const plan::Operation> operations)
-      : Inner(std::move(inner)), world_(&world), times_(times), shares_(operations) {}
+      : Inner(std::move(inner)), world_(&world), times_(times), operations_(operations) {}
 
   bool before_step(std::int64_t step) {
     const bool changed = Inner::before_step(step);
@@ -62,7 +27,7 @@ template <class World, class Inner> class SimulatedStrand : public Inner {
     return changed;
   }
   void gradient_ready(long begin, long end) {
-    if (begin < end) backward_to(shares_.at(begin));
+    if (begin < end) backward_to(plan::backward_share(operations_, begin));
     Inner::gradient_ready(begin, end);
   }
   void finish_gradients() {
@@ -86,7 +51,7 @@ template <class World, class Inner> class SimulatedStrand : public Inner {
 
   World* world_;
   ComputeTimes times_;
-  detail::BackwardShares shares_;
+  std::span<const plan::Operation> operations_;
   double done_ = 0;                                 // of the backward pass
 };
 
