@@ -39,8 +39,20 @@ template <class C> class ErrorFeedback {
 
   /// What has not been said yet.
   std::span<const float> residual() const { return residual_; }
+  /// Goes on with what was saved.
+  void set_residual(std::span<const float> residual) {
+    residual_.assign(residual.begin(), residual.end());
+    decoded_.resize(residual_.size());
+  }
   void reset() { residual_.assign(residual_.size(), 0.0f); }
   C& compressor() { return compressor_; }
+
+  static ErrorFeedback for_matrix(std::uint64_t seed, std::size_t rows) requires requires { C::for_matrix(seed, rows); }
+  { return ErrorFeedback(C::for_matrix(seed, rows)); }
+  std::span<const float> memory() const requires requires(const C& c) { c.memory(); }
+  { return compressor_.memory(); }
+  void remember(std::span<const float> kept, std::size_t n) requires requires(C& c) { c.remember(kept, n); }
+  { compressor_.remember(kept, n); }
 
  private:
   C compressor_;

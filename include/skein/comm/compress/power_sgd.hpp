@@ -27,6 +27,9 @@ template <int Rank> class PowerSgd {
 
   constexpr explicit PowerSgd(std::uint64_t seed = 0, std::size_t rows = 0) : seed_(seed), rows_(rows) {}
 
+  /// The compressor of a matrix of so many rows.
+  static PowerSgd for_matrix(std::uint64_t seed, std::size_t rows) { return PowerSgd(seed, rows); }
+
   constexpr std::size_t rows(std::size_t n) const {
     if (rows_) return rows_;
     std::size_t r = 1;
@@ -64,6 +67,17 @@ template <int Rank> class PowerSgd {
       for (int k = 0; k < Rank; ++k) sum += p[k] * q[k];
       values[i] = sum;
     }
+  }
+
+  /// Q, which a training saves: empty before the first call.
+  std::span<const float> memory() const { return q_; }
+  /// Goes on with a Q that was saved, of n values.
+  void remember(std::span<const float> q, std::size_t n) {
+    begin(n);
+    if (q.size() != q_.size())
+      throw ArgumentError("PowerSgd: what it remembers of " + std::to_string(n) + " values are " + std::to_string(q_.size()) +
+                          "; it gets " + std::to_string(q.size()));
+    q_.assign(q.begin(), q.end());
   }
 
  private:

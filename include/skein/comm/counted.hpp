@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counted<Comm>: a communicator that counts what goes through another, at the one place that every call passes. So a plan's bytes
+// are compared with those of a real training, whatever the policy believes about itself.
+#pragma once
+#include <string>
+#include <utility>
+
+#include "concepts.hpp"
+#include "counts.hpp"
+#include "messages.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+namespace comm {
+/// An engine in front of an engine.
+template <class Engine> class CountingEngine {
+ public:
+  explicit CountingEngine(Engine& engine) : engine_(&engine) {}
+  void run(const Operation& o) {
+    count(o);
+    engine_->run(o);
+  }
+  Ticket start(const Operation& o) {
+    count(o);
+    return engine_->start(o);
+  }
+  Ticket start_send(const void* data, std::size_t bytes, int to, int tag) {
+    ++counts_.messages;
+    counts_.bytes += static_cast<long>(bytes);
+    return engine_->start_send(data, bytes, to, tag);
+  }
+  Ticket start_recv(void* data, std::size_t bytes, int from, int tag) { return engine_->start_recv(data, bytes, from, tag); }
+  bool test(Ticket& t) { return engine_->test(t); }
+  void wait(Ticket& t) { engine_->wait(t); }
+  void progress() { engine_->progress(); }
+  void abandon() { engine_->abandon(); }
+  const Counts& counts() const { return counts_; }
+
+ private:
+  void count(const Operation& o) {
+    ++counts_.collectives;
+    counts_.payload += static_cast<long>(o.bytes(o.signature.count));
+  }
+  Engine* engine_;
+  Counts counts_;
+};
+}  // namespace comm
+
+/// Counts what this rank gives to `inner`, which must outlive it. Costs an addition a call.
+template <class Inner> class Counted : public comm::Messages<Counted<Inner>, typename Inner::device> {
+ public:
+  static constexpr std::string_view name = Inner::name;
+  using engine_type = comm::CountingEngine<typename Inner::engine_type>;
+  template <class T, class Op> static constexpr bool reduces = Inner::template reduces<T, Op>;
+
+  explicit Counted(Inner& inner) : inner_(&inner), engine_(inner.engine()) {}
+  int rank() const { return inner_->rank(); }
+  int size() const { return inner_->size(); }
+  int node_size() const { return inner_->node_size(); }
+  bool one_process() const {
+    if constexpr (requires { inner_->one_process(); }) return inner_->one_process();
+    else return false;
+  }
+  /// Since it was made.
+  const comm::Counts& counts() const { return engine_.counts(); }
+  engine_type& engine() { return engine_; }
+
+ private:
+  Inner* inner_;
+  engine_type engine_;
+};
+
+}  // namespace skein::inline SKEIN_ABI
