@@ -24,7 +24,8 @@ namespace ex = experiments;
 
 namespace {
 
-struct FunctionFit : sk::nn::Sequential<sk::nn::Linear<80>, sk::nn::Relu, sk::nn::Linear<80>, sk::nn::Relu, sk::nn::Linear<40>, sk::nn::Relu, sk::nn::Linear<1>> {};
+struct FunctionFit : sk::nn::Sequential<sk::nn::Linear<80>, sk::nn::Relu, sk::nn::Linear<80>, sk::nn::Relu, sk::nn::Linear<40>, sk::nn::Relu,
+                                        sk::nn::Linear<1>> {};
 using Model = sk::Model<FunctionFit, sk::Shape<1>, sk::Cpu>;
 
 struct Options {
@@ -41,7 +42,8 @@ template <class Comm> struct Team {
   Model model{sk::Seed{1}};
   sk::Trainer<Model, sk::nn::Mse, sk::optim::Sgd, sk::parallel::DataParallel<Comm>> trainer;
 
-  explicit Team(Comm ranks) : group(std::move(ranks)), trainer(model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.005f}, sk::parallel::DataParallel{group}) {}
+  explicit Team(Comm ranks)
+      : group(std::move(ranks)), trainer(model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.005f}, sk::parallel::DataParallel{group}) {}
 };
 
 /// What came of so many ranks. Seconds are of an epoch, one of each round and direction.
@@ -70,22 +72,26 @@ int say(const Options& o, const std::vector<Trial>& trials, const std::string& k
   const int cores = sk::available_cores();
   const Trial& one = trials.front();
   ex::Results results("processes_and_cores", {.json = o.json});
-  std::printf("%ld samples, batch %ld %s, %d cores, ranks are %s; the tutorial's ratios are of a cloud node and of a container on four cores\n", o.samples, o.batch,
-              o.same_batch ? "over all" : "a process", cores, kind.c_str());
-  ex::Table table{{"processes", "threads each", "s an epoch", "10,000 epochs", "over one process", "cloud node", "container", "loss: first epoch", "last"}};
-  ex::SvgPlot plot{.title = "Time of a training over the time of one process", .x_label = "processes on " + std::to_string(cores) + " cores", .y_label = "ratio", .from_zero = true};
+  std::printf("%ld samples, batch %ld %s, %d cores, ranks are %s; the tutorial's ratios: a cloud node, a container on four cores\n", o.samples,
+              o.batch, o.same_batch ? "over all" : "a process", cores, kind.c_str());
+  ex::Table table{{"processes", "threads each", "s an epoch", "10,000 epochs", "over one process", "cloud node", "container", "first loss", "last"}};
+  ex::SvgPlot plot{.title = "Time of a training over the time of one process",
+                   .x_label = "processes on " + std::to_string(cores) + " cores",
+                   .y_label = "ratio",
+                   .from_zero = true};
   plot.series = {{.name = "measured"}, {.name = "tutorial, cloud node"}, {.name = "tutorial, container"}};
   for (const Trial& t : trials) {
     const ex::Interval ratio = bench::bootstrap(t.over(one));
     const double node = of_cloud_node(t.ranks) / 1403, container = of_container(t.ranks) / 1151;
-    table.row({std::to_string(t.ranks), std::to_string(t.threads), ex::cell(t.seconds()), ex::cell(1e4 * t.seconds()) + " s", ex::cell(ratio.median, ratio.low, ratio.high), ex::cell(node),
-               ex::cell(container), ex::cell(t.first), ex::cell(t.last)});
+    table.row({std::to_string(t.ranks), std::to_string(t.threads), ex::cell(t.seconds()), ex::cell(1e4 * t.seconds()) + " s",
+               ex::cell(ratio.median, ratio.low, ratio.high), ex::cell(node), ex::cell(container), ex::cell(t.first), ex::cell(t.last)});
     plot.categories.push_back(std::to_string(t.ranks));
     plot.series[0].y.push_back(ratio.median), plot.series[0].error.push_back((ratio.high - ratio.low) / 2);
     plot.series[1].y.push_back(node);
     plot.series[2].y.push_back(container);
     if (t.ranks == 1) continue;
-    ex::Line line{.metric = std::to_string(t.ranks) + " " + kind + ", an epoch", .ours = 1e3 * t.seconds(), .peer = 1e3 * one.seconds(), .peer_name = "one process", .ratio = ratio};
+    ex::Line line{.metric = std::to_string(t.ranks) + " " + kind + ", an epoch", .ours = 1e3 * t.seconds(), .peer = 1e3 * one.seconds(),
+                  .peer_name = "one process", .ratio = ratio};
     line.must.bound = t.ranks <= cores ? 1.05 : t.ranks <= 2 * cores ? 1.25 : 1.5;
     line.add("the tutorial's ratio: " + ex::cell(node));
     results.add(line);
@@ -112,7 +118,8 @@ template <class Comm> int run(Comm& world, const Options& o) {
   std::vector<Trial> trials;
   std::vector<std::unique_ptr<Team<Comm>>> teams;
   for (const int ranks : o.processes) {
-    if (ranks > world.size()) throw sk::ArgumentError(std::to_string(ranks) + " processes are wanted, " + std::to_string(world.size()) + " were started");
+    if (ranks > world.size())
+      throw sk::ArgumentError(std::to_string(ranks) + " processes are wanted, " + std::to_string(world.size()) + " were started");
     Comm group = world.split(world.rank() < ranks ? 0 : 1);
     teams.push_back(world.rank() < ranks ? std::make_unique<Team<Comm>>(std::move(group)) : nullptr);
     trials.push_back({.ranks = ranks, .threads = o.threads > 0 ? o.threads : std::max(1, sk::available_cores() / ranks)});
@@ -138,7 +145,8 @@ template <class Comm> int run(Comm& world, const Options& o) {
     double sum = 0;
     const auto weights = team->model.parameters();
     for (std::size_t i = 0; i < weights.size; ++i) sum += static_cast<double>(weights.data[i]);
-    if (!(team->group.all_reduce(sum, sk::Min{}) == team->group.all_reduce(sum, sk::Max{}))) throw sk::Error("10_processes_and_cores: the weights of the ranks differ");
+    if (!(team->group.all_reduce(sum, sk::Min{}) == team->group.all_reduce(sum, sk::Max{})))
+      throw sk::Error("10_processes_and_cores: the weights of the ranks differ");
   }
   world.barrier();
   int status = 0;
@@ -154,14 +162,15 @@ template <class Comm> int run(Comm& world, const Options& o) {
 int main(int argc, char** argv) {
   Options o;
   CLI::App app{"1, 2, 4, 8 processes on the same cores"};
-  app.add_option("--processes", o.processes, "how many, the first is compared with")->delimiter(',')->check(CLI::Range(1, 1024))->capture_default_str();
-  app.add_option("--threads-as-ranks", o.threads_as_ranks, "so many threads of this process; 0: the processes of mpirun")->check(CLI::Range(0, 256))->capture_default_str();
-  app.add_option("--threads", o.threads, "workers of a rank; 0: its share of the cores")->check(CLI::Range(0, 1024))->capture_default_str();
+  const CLI::Range count(1, 100'000), none_or_more(0, 1024);
+  app.add_option("--processes", o.processes, "how many, the first is compared with")->delimiter(',')->check(count)->capture_default_str();
+  app.add_option("--threads-as-ranks", o.threads_as_ranks, "so many threads of this process; 0: the processes of mpirun")->check(none_or_more);
+  app.add_option("--threads", o.threads, "workers of a rank; 0: its share of the cores")->check(none_or_more)->capture_default_str();
   app.add_option("--samples", o.samples, "of the regression")->check(CLI::Range(1L, 100'000'000L))->capture_default_str();
   app.add_option("--batch", o.batch, "samples of a process in a step")->check(CLI::Range(1L, 1'000'000L))->capture_default_str();
   app.add_flag("--same-batch", o.same_batch, "the batch is of all processes together: as many steps with 8 as with 1");
-  app.add_option("--epochs", o.epochs, "of one turn")->check(CLI::Range(1, 100'000))->capture_default_str();
-  app.add_option("--rounds", o.rounds, "each has two turns of every number of processes")->check(CLI::Range(1, 100'000))->capture_default_str();
+  app.add_option("--epochs", o.epochs, "of one turn")->check(count)->capture_default_str();
+  app.add_option("--rounds", o.rounds, "each has two turns of every number of processes")->check(count)->capture_default_str();
   app.add_option("--svg", o.svg, "draws NAME.svg");
   app.add_option("--json", o.json, "adds the figures to this file");
   CLI11_PARSE(app, argc, argv);
