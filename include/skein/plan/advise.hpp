@@ -165,7 +165,7 @@ inline std::string Advice::text() const {
     t += "The shortest epoch is that of " + std::to_string(best.ranks) + " ranks: " + seconds_in_words(best.epoch) + said(", %.3g times as fast as one, at an efficiency of %.2f.\n", best.speedup, best.efficiency);
     if (thrifty.ranks != best.ranks)
       t += "At an efficiency of 0.8 and more it is " + std::to_string(thrifty.ranks) + (thrifty.ranks == 1 ? " rank: " : " ranks: ") + seconds_in_words(thrifty.epoch) + " an epoch.\n";
-    t += "There, buckets of " + bytes_in_words(static_cast<double>(bucket_bytes)) + said(" (%d of them) and the %s all-reduce are best: {.bucket_bytes = %ld}.\n", buckets,
+    t += said("On %d ranks buckets of ", best.ranks) + bytes_in_words(static_cast<double>(bucket_bytes)) + said(" (%d of them) and the %s all-reduce are best: {.bucket_bytes = %ld}.\n", buckets,
          std::string(name_of(algorithm.algorithm)).c_str(), bucket_bytes);
     if (period > 1)
       t += said("Exchanging every %d steps would hold the waiting below a tenth of the time, but replicas drift apart in between: compare SyncEvery<%d> with ModelAverage<%d>.\n", period, period, period);
