@@ -20,6 +20,7 @@ template <class S> inline constexpr bool has_gradients = [] {
 }();
 template <int N> inline constexpr bool at_most_one = N <= 1;
 template <int N> inline constexpr bool several_policies = N >= 1;
+template <class... S> inline constexpr bool keep_whole_replicas = ((S::virtual_shards == 0 && !S::sharded) && ...);
 
 /// The groups of a level, as the ranks of the widest communicator see them: for each rank, who leads its group and how large that is.
 struct GroupSeat { int leader = 0, size = 1; };
@@ -47,6 +48,7 @@ inline std::string group_fault(const std::vector<GroupSeat>& inner, const std::v
 }  // namespace detail
 
 template <class... Strands> class ComposedStrand : public Strand {
+  static_assert(detail::keep_whole_replicas<Strands...>, "Compose: Sharded and Reproducible fix what every rank has after each step, so that they go with no other policy");
   static constexpr std::size_t count = sizeof...(Strands);
   /// The one whose gradients are exchanged, or count.
   static constexpr std::size_t with_gradients = [] {

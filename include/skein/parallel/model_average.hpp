@@ -106,14 +106,13 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
     return arrive(changed);
   }
   bool finish() {
-    bool changed = false;
+    const double keep = options_.at_end ? std::exchange(options_.keep, 0) : options_.keep;
+    bool changed = settle_all();
+    if (!options_.at_end) return changed;
     for (Fragment& f : fragments_)
-      if (f.request) changed = settle(f) || changed;
-    if (!works() || !options_.at_end) return changed;
-    for (Fragment& f : fragments_)
-      if (f.averaged < step_) changed = begin(f) || changed;
-    for (Fragment& f : fragments_)
-      if (f.request) changed = settle(f) || changed;
+      if (works() && f.averaged < step_) changed = begin(f) || changed;
+    changed = settle_all() || changed;
+    options_.keep = keep;
     anchored_ = false;                              // the parameters may be given other values before the next fit
     return changed;
   }
@@ -165,7 +164,10 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
   }
   /// Without a delay what was begun comes to its end at once.
   bool arrive(bool changed) {
-    if (options_.delay > 0) return changed;
+    return options_.delay > 0 ? changed : settle_all() || changed;
+  }
+  bool settle_all() {
+    bool changed = false;
     for (Fragment& f : fragments_)
       if (f.request) changed = settle(f) || changed;
     return changed;

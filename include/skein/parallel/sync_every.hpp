@@ -45,9 +45,9 @@ template <class Inner> class Sometimes : public Inner {
 
 /// Gradients are exchanged in the steps N, 2 N, 3 N, ...
 template <int N> struct SyncEvery {
-  static_assert(detail::is_a_period<N>, "SyncEvery<N>: a period is 1 step or more; for gradients that are never exchanged take ModelAverage alone");
   static constexpr OptionKind kind = OptionKind::when;
   template <class Inner> class Around : public detail::Sometimes<Inner> {
+    static_assert(detail::is_a_period<N>, "SyncEvery<N>: a period is 1 step or more; for gradients that are never exchanged take ModelAverage alone");
     using Base = detail::Sometimes<Inner>;
 
    public:
@@ -61,9 +61,9 @@ template <int N> struct SyncEvery {
 
 /// Gradients are exchanged in all steps of every N-th epoch, the first of them the N-th.
 template <int N> struct SyncEveryEpochs {
-  static_assert(detail::is_a_period<N>, "SyncEveryEpochs<N>: a period is 1 epoch or more; for gradients that are never exchanged take ModelAverage alone");
   static constexpr OptionKind kind = OptionKind::when;
   template <class Inner> class Around : public detail::Sometimes<Inner> {
+    static_assert(detail::is_a_period<N>, "SyncEveryEpochs<N>: a period is 1 epoch or more; for gradients that are never exchanged take ModelAverage alone");
     using Base = detail::Sometimes<Inner>;
 
    public:
@@ -78,9 +78,9 @@ template <int N> struct SyncEveryEpochs {
 /// Gradients are exchanged in the first N steps and then no more: the first phase of post-local SGD (Lin et al., "Don't Use Large
 /// Mini-Batches, Use Local SGD", ICLR 2020). post_local_sgd has the second with it.
 template <int N> struct SyncFirst {
-  static_assert(detail::is_a_count<N>, "SyncFirst<N>: there cannot be less than 0 steps");
   static constexpr OptionKind kind = OptionKind::when;
   template <class Inner> class Around : public detail::Sometimes<Inner> {
+    static_assert(detail::is_a_count<N>, "SyncFirst<N>: there cannot be less than 0 steps");
     using Base = detail::Sometimes<Inner>;
 
    public:

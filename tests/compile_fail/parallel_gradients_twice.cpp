@@ -1,0 +1,19 @@
+// expect: Compose: two of the policies exchange gradients, so they would be added up twice: keep one DataParallel
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/comm/self/self_comm.hpp>
+#include <skein/parallel/compose.hpp>
+#include <skein/parallel/data_parallel.hpp>
+#include <skein/parallel/model_average.hpp>
+
+namespace sk = skein;
+
+int main() {
+  sk::SelfComm world;
+  const sk::parallel::Replica<float, sk::Cpu> replica;
+#ifndef SKEIN_TWIN
+  const sk::parallel::Compose policy{sk::parallel::DataParallel{world}, sk::parallel::DataParallel{world}};
+#else
+  const sk::parallel::Compose policy{sk::parallel::DataParallel{world}, sk::parallel::model_average<4>(world)};
+#endif
+  (void)policy.bind(replica);
+}

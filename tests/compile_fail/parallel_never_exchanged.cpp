@@ -1,0 +1,18 @@
+// expect: SyncEvery<N>: a period is 1 step or more; for gradients that are never exchanged take ModelAverage alone
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/comm/self/self_comm.hpp>
+#include <skein/parallel/data_parallel.hpp>
+#include <skein/parallel/sync_every.hpp>
+
+namespace sk = skein;
+
+int main() {
+  sk::SelfComm world;
+  const sk::parallel::Replica<float, sk::Cpu> replica;
+#ifndef SKEIN_TWIN
+  const auto policy = sk::parallel::data_parallel<sk::parallel::SyncEvery<0>>(world);
+#else
+  const auto policy = sk::parallel::data_parallel<sk::parallel::SyncEvery<1>>(world);
+#endif
+  (void)policy.bind(replica);
+}

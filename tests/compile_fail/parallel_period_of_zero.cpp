@@ -1,0 +1,14 @@
+// expect: ModelAverage<Period>: a period is 1 step (or epoch) or more
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/comm/self/self_comm.hpp>
+#include <skein/parallel/model_average.hpp>
+
+namespace sk = skein;
+
+#ifndef SKEIN_TWIN
+using Policy = sk::parallel::ModelAverage<0, sk::SelfComm>;
+#else
+using Policy = sk::parallel::ModelAverage<1, sk::SelfComm>;
+#endif
+
+void f(sk::SelfComm& world) { Policy policy{world}; }

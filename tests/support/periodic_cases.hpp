@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// What policies that synchronise now and then must do on any communicator of the host: written once, run over threads and over MPI.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <skein/parallel/compose.hpp>
+#include <skein/parallel/model_average.hpp>
+#include <skein/parallel/post_local_sgd.hpp>
+#include <skein/parallel/sync_every.hpp>
+
+#include "data_parallel_cases.hpp"
+
+namespace periodic_cases {
+
+namespace sk = skein;
+namespace cases = data_parallel_cases;
+using namespace sk::parallel;
+using Values = std::vector<double>;
+
+/// 96 samples in batches of 24: 4 steps an epoch, the same number of samples on 1, 2, 3 and 4 ranks.
+struct Even : cases::Points {
+  Even() {
+    x.resize(96 * 4), y.resize(96 * 3);
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = std::sin(3 * x[i / 3 * 4 + i % 3] + x[i / 3 * 4 + 3]);
+  }
+};
+
+/// What one rank has after each step (at), after the fit, and what the epochs were.
+struct Trace {
+  std::vector<Values> at;
+  Values last, momentum, epochs;
+  sk::History history;
+};
+
+template <class Optimizer = sk::optim::Sgd> struct Job {
+  Optimizer optimizer{.lr = 0.1f};
+  int epochs = 1;
+  long batch = 24;
+  bool steps = true;
+};
+
+template <class Policy, class Optimizer = sk::optim::Sgd> Trace train(const Policy& policy, const Job<Optimizer>& job = {}) {
+  Even points;
+  auto data = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.y);
+  cases::Model model{sk::Seed{3}};
+  sk::Trainer trainer{model, cases::nn::Mse{}, job.optimizer, policy};
+  Trace t;
+  struct Watch {
+    Trace* trace;
+    cases::Model* model;
+    void on_step_end(const sk::train::StepRecord&, sk::train::Control&) {
+      const auto p = std::as_const(*model).parameters();
+      trace->at.emplace_back(p.begin(), p.end());
+    }
+  };
+  sk::FitOptions options{.epochs = job.epochs, .batch = job.batch, .validate = data, .seed = sk::Seed{11}, .progress = false, .threads = 1};
+  if (job.steps) options.callbacks.add(Watch{&t, &model});
+  t.history = trainer.fit(data, options);
+  const auto p = std::as_const(model).parameters();
+  t.last.assign(p.begin(), p.end());
+  if (trainer.stepper().optimizer().arrays() > 0) {
+    const auto m = trainer.stepper().optimizer().array(0);
+    t.momentum.assign(m.begin(), m.end());
+  }
+  for (const auto& e : t.history.epochs()) t.epochs.push_back(e.training.loss);
+  return t;
+}
+
+inline bool near(const Values& a, const Values& b, double tolerance = 1e-12) {
+  bool same = a.size() == b.size() && !a.empty();
+  for (std::size_t i = 0; same && i < a.size(); ++i) same = std::fabs(a[i] - b[i]) <= tolerance;
+  return same;
+}
+/// Every rank has these bits.
+template <class Comm> bool alike(Comm& world, const Values& mine) {
+  Values first = mine;
+  world.broadcast(sk::DeviceSpan<double>(first.data(), first.size()), 0);
+  return world.all_reduce(first == mine ? 0 : 1) == 0;
+}
+template <class Comm> Values mean(Comm& world, Values mine) {
+  world.all_reduce(sk::DeviceSpan<double>(mine.data(), mine.size()), sk::Mean{});
+  return mine;
+}
+
+/// An average after every step of plain SGD is DataParallel, with batches that leave ranks more or fewer samples, or none; so is an
+/// exchange of gradients in every step. With a momentum too, where its state is averaged and the ranks have equal parts.
+template <class Comm> void is_data_parallel(Comm& world) {
+  for (const long batch : {10L, 24L}) {             // of 96: the last has 6 samples
+    const Job<> job{.epochs = 2, .batch = batch};
+    const Trace all = train(DataParallel{world}, job);
+    for (const Trace& t : {train(model_average<1>(world), job), train(data_parallel<SyncEvery<1>>(world), job), train(data_parallel<SyncEveryEpochs<1>>(world), job),
+                           train(model_average<1>(world, {.fragments = 3}), job), train(model_average<3>(world, {.warm_up = 1000}), job)}) {
+      RANK_CHECK(near(t.last, all.last));
+      RANK_CHECK(near(t.epochs, all.epochs));
+      RANK_CHECK(near({t.history.back().validation.loss}, {all.history.back().validation.loss}));
+    }
+  }
+  if (24 % world.size() != 0) return;
+  const Job<> momentum{.optimizer = {.lr = 0.1f, .momentum = 0.9}, .epochs = 2};
+  const Trace all = train(DataParallel{world}, momentum), averaged = train(model_average<1>(world, {.state = true}), momentum);
+  RANK_CHECK(near(averaged.last, all.last));
+  RANK_CHECK(near(averaged.momentum, all.momentum));
+  RANK_CHECK(alike(world, averaged.momentum));
+  const Trace later = train(model_average<2>(world, {.state = true}), momentum), own = train(model_average<2>(world), momentum);
+  RANK_CHECK(near(later.last, all.last) == (world.size() == 1));
+  RANK_CHECK(near(own.momentum, later.momentum) == (world.size() == 1));
+  RANK_CHECK(alike(world, own.last));
+}
+
+/// Gradients every third step: replicas go their own ways in between, each by its own gradients, and are one at the end.
+template <class Comm> void drifts(Comm& world) {
+  const bool one = world.size() == 1;
+  const Trace t = train(data_parallel<SyncEvery<3>>(world), Job<>{.epochs = 2}), own = train(model_average<1000>(world, {.at_end = false}), Job<>{.epochs = 2});
+  RANK_CHECK(t.at.size() == 8);
+  RANK_CHECK(near(t.at[1], own.at[1]));             // two steps by itself
+  RANK_CHECK(near(t.at[2], own.at[2]) == one);      // the third with everybody's gradients
+  RANK_CHECK(alike(world, t.at[1]) == one);
+  RANK_CHECK(alike(world, t.at[2]) == one);         // whose steps were the same, but not where they began
+  RANK_CHECK(near(t.last, mean(world, t.at[7])));
+  RANK_CHECK(alike(world, t.last));
+  Values step(t.last.size()), mine(t.last.size());
+  for (std::size_t i = 0; i < step.size(); ++i) step[i] = t.at[2][i] - t.at[1][i], mine[i] = own.at[2][i] - own.at[1][i];
+  if (24 % world.size() == 0) RANK_CHECK(near(step, mean(world, mine)));
+  // By epochs: the second is the first that exchanges.
+  const Trace e = train(data_parallel<SyncEveryEpochs<2>>(world), Job<>{.epochs = 2});
+  RANK_CHECK(near(e.at[3], own.at[3]));
+  RANK_CHECK(near(e.at[4], own.at[4]) == one);
+  RANK_CHECK(!near(e.last, t.last) || one);
+}
+
+/// The mean is by samples; unless all are to be alike.
+template <class Comm> void weighs(Comm& world) {
+  cases::Points points;
+  const int r = world.rank(), n = 5 + 3 * r;
+  std::vector<float> x(points.x.begin() + 20 * r, points.x.begin() + 20 * r + 4 * n), y(points.y.begin(), points.y.begin() + 3 * n);
+  auto shard = sk::data::from_tensors(x, sk::Extents{1, {4}}, y);
+  const auto run = [&](const auto& policy, sk::data::Partition partition) {
+    cases::Model model{sk::Seed{3}};
+    sk::Trainer trainer{model, cases::nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}, policy};
+    trainer.fit(shard, {.epochs = 1, .batch_per_rank = 4, .shuffle = false, .partition = partition, .progress = false, .threads = 1});
+    const auto p = std::as_const(model).parameters();
+    return Values(p.begin(), p.end());
+  };
+  Values own = run(Alone{}, sk::data::Partition::shared), weighted = own;
+  for (double& v : weighted) v *= n;
+  weighted = mean(world, weighted);
+  const double samples = world.all_reduce(static_cast<double>(n), sk::Mean{});
+  for (double& v : weighted) v /= samples;
+  const bool one = world.size() == 1;
+  const Values by_samples = run(model_average<1000>(world), sk::data::Partition::local), alike = run(model_average<1000>(world, {.weighted = false}), sk::data::Partition::local);
+  RANK_CHECK(near(by_samples, weighted));
+  RANK_CHECK(near(alike, mean(world, own)));
+  RANK_CHECK(near(by_samples, alike) == one);
+}
+
+/// Averages at their steps and epochs; warm-up; what another policy does first.
+template <class Comm> void averages_on_time(Comm& world) {
+  const bool one = world.size() == 1;
+  const Job<> job{.epochs = 2};
+  const Trace t = train(model_average<3>(world), job);
+  for (std::size_t s = 0; s < 8; ++s) RANK_CHECK(alike(world, t.at[s]) == (one || s % 3 == 2));
+  RANK_CHECK(alike(world, t.last));
+  RANK_CHECK(!alike(world, train(model_average<3>(world, {.at_end = false}), job).last) || one);
+  const Trace warm = train(model_average<4>(world, {.warm_up = 2}), job);
+  for (std::size_t s = 0; s < 8; ++s) RANK_CHECK(alike(world, warm.at[s]) == (one || s < 2 || s % 4 == 3));
+  const Trace epochs = train(model_average<2, Every::epoch>(world), job);
+  for (std::size_t s = 0; s < 8; ++s) RANK_CHECK(alike(world, epochs.at[s]) == one);       // the average comes after the step's callback
+  RANK_CHECK(near(epochs.last, mean(world, epochs.at[7]), one ? 1e-12 : 1e-2));
+  RANK_CHECK(alike(world, {epochs.history.back().validation.loss}));
+  // Post-local SGD: DataParallel, then averages.
+  const Job<> momentum{.optimizer = {.lr = 0.1f, .momentum = 0.9}, .epochs = 2};
+  const Trace all = train(DataParallel{world}, momentum), post = train(post_local_sgd<4, 2>(world), momentum);
+  for (std::size_t s = 0; s < 8; ++s) {
+    RANK_CHECK(near(post.at[s], all.at[s]) == (one || s < 4));
+    RANK_CHECK(alike(world, post.at[s]) == (one || s < 4 || s % 2 == 1));
+  }
+  // Gradients every third step and models every fourth, as the tutorial has it.
+  const Trace both = train(Compose{data_parallel<SyncEvery<3>>(world), model_average<4>(world)}, job);
+  const Trace gradients = train(data_parallel<SyncEvery<3>>(world), job);
+  RANK_CHECK(near(both.at[2], gradients.at[2]));
+  RANK_CHECK(near(both.at[3], gradients.at[3]) == one);
+  for (std::size_t s = 0; s < 8; ++s) RANK_CHECK(alike(world, both.at[s]) == (one || s % 4 == 3));
+}
+
+/// A part of the parameters at a time, and parts that travel while training goes on.
+template <class Comm> void streams(Comm& world) {
+  if (world.size() == 1) return;
+  const Job<> job{.epochs = 3};
+  const Trace t = train(model_average<6>(world, {.fragments = 3}), job);
+  const std::size_t size = t.last.size(), lines = (size + 15) / 16;
+  const auto part = [&](const Values& v, std::size_t f) {
+    return Values(v.begin() + static_cast<long>(std::min(size, 16 * (lines * f / 3))), v.begin() + static_cast<long>(std::min(size, 16 * (lines * (f + 1) / 3))));
+  };
+  for (std::size_t s = 0; s < 12; ++s)
+    for (std::size_t f = 0; f < 3; ++f) RANK_CHECK(alike(world, part(t.at[s], f)) == ((s + 1 + 6 - 2 * f) % 6 == 0));
+  RANK_CHECK(alike(world, t.last));
+  // Sent after step 4 as it was then, there after step 6.
+  const Trace late = train(model_average<4>(world, {.delay = 2}), job), own = train(model_average<1000>(world), job);
+  RANK_CHECK(near(late.at[4], own.at[4]));
+  if (24 % world.size() == 0) RANK_CHECK(near(late.at[5], mean(world, own.at[3])));
+  RANK_CHECK(alike(world, late.last));
+  const Trace kept = train(model_average<4>(world, {.delay = 2, .keep = 0.25}), job);
+  Values expected = late.at[5];
+  for (std::size_t i = 0; i < size; ++i) expected[i] = 0.75 * expected[i] + 0.25 * own.at[5][i];
+  RANK_CHECK(near(kept.at[5], expected));
+}
+
+/// The way to the mean as a gradient of another optimizer.
+template <class Comm> void steps_outward(Comm& world) {
+  const Job<> job{.epochs = 1};
+  const Trace plain = train(model_average<2>(world), job), none = train(diloco<2>(world, {}, sk::optim::Sgd{.lr = 1}), job);
+  RANK_CHECK(near(none.last, plain.last));    // the rate of 1 leads to the mean
+  const Trace outer = train(diloco<2>(world), job);
+  cases::Model begin{sk::Seed{3}};
+  Values anchor(std::as_const(begin).parameters().begin(), std::as_const(begin).parameters().end()), expected = anchor, momentum(anchor.size());
+  for (std::size_t i = 0; i < anchor.size(); ++i) {
+    momentum[i] = anchor[i] - plain.at[1][i];
+    expected[i] -= double(0.7f) * (momentum[i] + 0.9 * momentum[i]);
+  }
+  RANK_CHECK(near(outer.at[1], expected));
+  RANK_CHECK(alike(world, outer.last));
+  RANK_CHECK(!near(outer.last, expected));
+  const Trace streamed = train(diloco<4>(world, {.fragments = 2, .delay = 1, .keep = 0.5}), Job<>{.epochs = 4});
+  RANK_CHECK(alike(world, streamed.last));
+  RANK_CHECK(streamed.epochs.back() < streamed.epochs.front());
+}
+
+/// A period for each level; groups that do not nest are refused, with one message.
+template <class Comm> void has_levels(Comm& world) {
+  if (world.size() != 4) return;
+  Comm node = world.split(world.rank() / 2);
+  const Trace t = train(Compose{model_average<1>(node), model_average<3>(world)}, Job<>{.epochs = 2});
+  for (std::size_t s = 0; s < 8; ++s) {
+    RANK_CHECK(alike(node, t.at[s]));
+    RANK_CHECK(alike(world, t.at[s]) == (s % 3 == 2));
+  }
+  RANK_CHECK(alike(world, t.last));
+  RANK_CHECK(near(train(Compose{model_average<2>(node), model_average<1>(world)}).last, train(DataParallel{world}).last));
+
+  Comm across = world.split(world.rank() == 0 || world.rank() == 3 ? 0 : 1), columns = world.split(world.rank() % 2);
+  const auto refusal = [&](const auto& policy) {
+    std::string message;
+    try {
+      cases::Model model{sk::Seed{3}};
+      sk::Trainer trainer{model, cases::nn::Mse{}, sk::optim::Sgd{}, policy};
+    } catch (const sk::CommError& e) {
+      message = e.what();
+    }
+    for (const std::string& m : world.all_gather(message)) RANK_CHECK(m == message);
+    return message;
+  };
+  RANK_CHECK(refusal(Compose{model_average<2>(node), model_average<2>(across), model_average<1>(world)}).find("Compose: groups overlap wrongly: ranks 0 and 1 share a group of 2") !=
+             std::string::npos);
+  RANK_CHECK(refusal(Compose{model_average<2>(node), model_average<1>(columns)}).find("of the widest communicator's 2 ranks") != std::string::npos);
+  RANK_CHECK(refusal(Compose{model_average<2>(node), model_average<1>(world)}).empty());
+}
+
+/// Ranks that disagree on the options do not start.
+template <class Comm> void refuses_other_options(Comm& world) {
+  if (world.size() == 1) return;
+  std::string message;
+  try {
+    cases::Model model{sk::Seed{3}};
+    sk::Trainer trainer{model, cases::nn::Mse{}, sk::optim::Sgd{}, model_average<4>(world, {.state = world.rank() == 0})};
+  } catch (const sk::CommError& e) {
+    message = e.what();
+  }
+  RANK_CHECK(message.find("the models of ModelAverage") != std::string::npos);
+  for (const std::string& m : world.all_gather(message)) RANK_CHECK(m == message);
+}
+
+/// All of them learn what DataParallel learns.
+template <class Comm> void learns(Comm& world) {
+  const Job<sk::optim::Sgd> job{.optimizer = {.lr = 0.2f}, .epochs = 60, .batch = 24, .steps = false};
+  const double first = train(DataParallel{world}, Job<>{.steps = false}).epochs.front();
+  const auto reaches = [&](const auto& policy) { return train(policy, job).history.back().validation.loss < 0.2 * first; };
+  RANK_CHECK(reaches(DataParallel{world}));
+  RANK_CHECK(reaches(data_parallel<SyncEvery<3>>(world)));
+  RANK_CHECK(reaches(model_average<4>(world)));
+  RANK_CHECK(reaches(diloco<4>(world)));
+  RANK_CHECK(reaches(Compose{data_parallel<SyncEvery<3>>(world), model_average<4>(world)}));
+}
+
+}  // namespace periodic_cases
