@@ -211,6 +211,15 @@ template <class Model, class Loss> class Pass {
       }
     }
   }
+  /// The sums of loss, weight and hits of this rank's shards, in their last call or accumulated calls.
+  nn::LossSums shard_sums() {
+    nn::LossSums all;
+    for (int i = 0; i < options_.shards.count(); ++i) {
+      const Scalar* tail = gradients(i) + sizes.stored;
+      all += {static_cast<double>(tail[0]), static_cast<double>(tail[1]), static_cast<double>(tail[2])};
+    }
+    return all;
+  }
   /// The arrays that sum_shards leaves to be exchanged, in the order of plan::subtrees.
   std::vector<Scalar*> subtree_sums() {
     std::vector<Scalar*> all;

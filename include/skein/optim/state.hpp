@@ -28,7 +28,11 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
   /// `program`: the model's; throws ArgumentError for hyper-parameters or groups that make no sense.
   template <class Program>
   BoundOptimizer(const O& optimizer, const Program& program, Device where = {})
-      : optimizer_(optimizer), stored_(program.stored_parameters), arrays_(optimizer.state_arrays()),
+      : BoundOptimizer(optimizer, program, where, plan::Range{0, program.stored_parameters}) {}
+  /// With state of a part of the parameters alone: nothing else of them is ever updated.
+  template <class Program>
+  BoundOptimizer(const O& optimizer, const Program& program, Device where, plan::Range owned)
+      : optimizer_(optimizer), stored_(program.stored_parameters), owned_(owned), arrays_(optimizer.state_arrays()),
         state_(static_cast<std::size_t>(pitch() * arrays_), where) {
     check(optimizer_);
     std::vector<std::string> names;
@@ -39,11 +43,11 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
       table.push_back({names.back(), e.offset, e.offset + e.stored, e.decay});
     }
     ranges_ = resolve(groups_of(optimizer_), table);
-    for (int k = 0; k < arrays_; ++k) pointers_.push_back(state_.data() + k * pitch());
+    for (int k = 0; k < arrays_; ++k) pointers_.push_back(state_.data() + k * pitch() - owned_.begin);
     make_factors(where);
   }
 
-  /// Updates what [begin, end) of the arena holds.
+  /// Updates what [begin, end) of the arena holds: within owned().
   void update(Scalar* parameters, const StepCall<Scalar>& call, long begin, long end) const {
     UpdateCall<Scalar, Device> u = make(parameters, call, begin, end);
     if constexpr (!takes_ranges<O, Device>()) u.ranges = nullptr;
@@ -61,13 +65,20 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
 
   const O& optimizer() const { return optimizer_; }
   int arrays() const { return arrays_; }
-  /// State array k, in the layout of the parameters.
-  DeviceSpan<Scalar, Device> array(int k) { return {pointers_[static_cast<std::size_t>(k)], static_cast<std::size_t>(stored_)}; }
+  /// The part of the arena whose state is here; and is that all of it.
+  plan::Range owned() const { return owned_; }
+  bool whole() const { return owned_.begin == 0 && owned_.end == stored_; }
+  /// State array k, in the layout of the parameters: of what is owned.
+  DeviceSpan<Scalar, Device> array(int k) {
+    return {pointers_[static_cast<std::size_t>(k)] + owned_.begin, static_cast<std::size_t>(owned_.end - owned_.begin)};
+  }
+  /// Bytes of all arrays.
+  std::size_t state_bytes() const { return state_.size() * sizeof(Scalar); }
   std::span<const Range> ranges() const { return ranges_; }
 
  private:
   /// State arrays begin on whole lines.
-  long pitch() const { return (stored_ + 15) / 16 * 16; }
+  long pitch() const { return (owned_.end - owned_.begin + 15) / 16 * 16; }
   /// The ranges where the kernels are, unless one rate and decay serve all.
   void make_factors(Device where) {
     if constexpr (ops::OptimizerKernels<Device>::takes_ranges) {
@@ -98,6 +109,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
 
   O optimizer_;
   long stored_;
+  plan::Range owned_;
   int arrays_;
   Arena<Scalar, Device> state_;
   std::vector<Scalar*> pointers_;

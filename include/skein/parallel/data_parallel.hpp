@@ -150,9 +150,7 @@ template <class Comm, class... Options> class DataParallel {
   /// The part of `stored` parameters that this rank updates, where an option (Sharded) says so.
   plan::Range owned(long stored) const {
     plan::Range own{0, stored};
-    ([&] {
-      if constexpr (requires { Options::owned(stored, 1, 0); }) own = Options::owned(stored, comm_->size(), comm_->rank());
-    }(), ...);
+    ((own = owned_by<Options>(own)), ...);
     return own;
   }
   /// Does the communicator move this device's memory; and the sentence where it does not.
@@ -161,6 +159,11 @@ template <class Comm, class... Options> class DataParallel {
   Comm& comm() const { return *comm_; }
 
  private:
+  template <class Option> plan::Range owned_by(plan::Range otherwise) const {
+    if constexpr (requires { Option::owned(otherwise.end, 1, 0); }) return Option::owned(otherwise.end, comm_->size(), comm_->rank());
+    else return otherwise;
+  }
+
   Comm* comm_;
   DataParallelOptions options_;
 };

@@ -22,7 +22,11 @@ enum class OptionKind {
 };
 
 namespace detail {
-enum class OptionFault { none, twice, reproducible, sharded_when };
+enum class OptionFault { none, twice, reproducible, sharded_when, sharded_exchange };
+template <class O> consteval bool scatters_gradients() {
+  if constexpr (requires { O::scatters_gradients; }) return O::scatters_gradients;
+  else return false;
+}
 
 /// Kinds that cannot go together.
 constexpr OptionFault clash(OptionKind a, OptionKind b) {
@@ -34,6 +38,8 @@ constexpr OptionFault clash(OptionKind a, OptionKind b) {
 }
 template <class... Options> consteval OptionFault first_clash() {
   constexpr std::array<OptionKind, sizeof...(Options)> kinds{Options::kind...};
+  for (const OptionKind k : kinds)
+    if ((scatters_gradients<Options>() || ...) && (k == OptionKind::wire || k == OptionKind::algorithm)) return OptionFault::sharded_exchange;
   for (std::size_t i = 0; i < kinds.size(); ++i)
     for (std::size_t j = i + 1; j < kinds.size(); ++j)
       if (const OptionFault f = clash(kinds[i], kinds[j]); f != OptionFault::none) return f;
@@ -62,6 +68,9 @@ template <class... Options> consteval bool assert_options() {
     else if constexpr (fault == detail::OptionFault::sharded_when)
       static_assert(detail::fits_together<Options...>,
                     "Sharded keeps one set of weights for all ranks, which steps without an exchange would pull apart: take SyncEvery or Sharded");
+    else if constexpr (fault == detail::OptionFault::sharded_exchange)
+      static_assert(detail::fits_together<Options...>,
+                    "Sharded<2> sums gradients by a reduce-scatter of its own: Wire and Algorithm are of an all-reduce, take Sharded<1> with them");
   }
   return true;
 }

@@ -36,4 +36,10 @@ inline std::vector<Range> buckets(std::span<const Operation> operations, long en
   return all;
 }
 
+/// The r-th of `ranks` even parts of [0, n), in whole cache lines of 16 scalars but for the last; parts may be empty.
+constexpr Range even_range(long n, int ranks, int r) {
+  const long lines = (n + 15) / 16, begin = lines * r / ranks * 16, end = lines * (r + 1) / ranks * 16;
+  return {begin < n ? begin : n, end < n ? end : n};
+}
+
 }  // namespace skein::inline SKEIN_ABI::plan

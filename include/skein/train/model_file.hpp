@@ -32,7 +32,7 @@ struct Place {
 };
 
 namespace detail {
-/// Calls visit(arena, prefix of the section names, entries) for each array of the training: on the model's device.
+/// Calls visit(arena, prefix of the section names, entries) for each array of the model: on the model's device.
 template <class Stepper, class Visit> void for_each_arena(Stepper& stepper, Visit&& visit) {
   auto& model = stepper.model();
   using Model = std::remove_cvref_t<decltype(model)>;
@@ -40,9 +40,9 @@ template <class Stepper, class Visit> void for_each_arena(Stepper& stepper, Visi
   const auto parameters = std::as_const(model).parameters();
   visit(DeviceSpan<Scalar, typename Model::device>(const_cast<Scalar*>(parameters.data), parameters.size), std::string("parameters/"), Model::program.parameters());
   visit(model.buffers(), std::string("buffers/"), Model::program.buffers());
-  for (int k = 0; k < stepper.optimizer().arrays(); ++k)
-    visit(stepper.optimizer().array(k), "optimizer/" + std::to_string(k) + "/", Model::program.parameters());
 }
+/// The names of the sections of an optimizer's array.
+inline std::string state_prefix(int k) { return "optimizer/" + std::to_string(k) + "/"; }
 }  // namespace detail
 
 template <class Stepper> void save_training(const std::string& path, Stepper& stepper, const Place& place, const History& history, const std::string& callbacks) {
@@ -51,11 +51,13 @@ template <class Stepper> void save_training(const std::string& path, Stepper& st
   CheckpointWriter writer;
   std::vector<HostCopy<Scalar, typename Model::device>> copies(2 + static_cast<std::size_t>(stepper.optimizer().arrays()));
   auto copy = copies.begin();
-  detail::for_each_arena(stepper, [&](auto arena, const std::string& prefix, std::span<const plan::Entry> entries) {
+  const auto add = [&](auto arena, const std::string& prefix, std::span<const plan::Entry> entries) {
     const Scalar* data = (copy++)->read(arena.data, arena.size, stepper.model().where());
     for (const plan::Entry& e : entries)
       writer.add(prefix + std::string(std::string_view(Model::program.name(e))), e.extents, data + e.offset, row_pitch(e.extents.last()));
-  });
+  };
+  detail::for_each_arena(stepper, add);
+  for (int k = 0; k < stepper.optimizer().arrays(); ++k) add(stepper.state(k), detail::state_prefix(k), Model::program.parameters());
   const std::int64_t steps = stepper.steps();
   writer.add_object("steps", steps);
   if constexpr (Model::scales_loss) writer.add_object("loss_scaler", stepper.loss_scaler());
@@ -88,11 +90,14 @@ template <class Stepper> void load_training(const std::string& path, Stepper& st
   using Model = std::remove_cvref_t<decltype(stepper.model())>;
   using Scalar = typename Model::Scalar;
   std::vector<Arena<Scalar>> staged;
-  detail::for_each_arena(stepper, [&](auto arena, const std::string& prefix, std::span<const plan::Entry> entries) {
-    staged.emplace_back(arena.size);
+  const auto stage = [&](std::size_t size, const std::string& prefix, std::span<const plan::Entry> entries) {
+    staged.emplace_back(size);
     for (const plan::Entry& e : entries)
       reader.read(prefix + std::string(std::string_view(Model::program.name(e))), e.extents, staged.back().data() + e.offset, row_pitch(e.extents.last()));
-  });
+  };
+  detail::for_each_arena(stepper, [&](auto arena, const std::string& prefix, std::span<const plan::Entry> entries) { stage(arena.size, prefix, entries); });
+  for (int k = 0; k < stepper.optimizer().arrays(); ++k)
+    stage(static_cast<std::size_t>(Model::sizes.stored), detail::state_prefix(k), Model::program.parameters());
   reader.finish();
   if constexpr (requires(InArchive& a) { stepper.strand().serialize(a, 0u); })
     if (!policy.empty()) from_bytes(std::as_bytes(std::span(policy)), stepper.strand(), path, 0);
@@ -100,6 +105,7 @@ template <class Stepper> void load_training(const std::string& path, Stepper& st
   detail::for_each_arena(stepper, [&](auto arena, const std::string&, std::span<const plan::Entry>) {
     HostCopy<Scalar, typename Model::device>::write(arena.data, (next++)->data(), arena.size, stepper.model().where());
   });
+  for (int k = 0; k < stepper.optimizer().arrays(); ++k) stepper.set_state(k, (next++)->data());
   (void)stepper.model().parameters();
   stepper.set_steps(steps);
   if constexpr (Model::scales_loss) stepper.loss_scaler() = scaler;

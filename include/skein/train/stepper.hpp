@@ -10,6 +10,7 @@
 
 #include <unistd.h>
 
+#include "../device/copy.hpp"
 #include "../nn/pass.hpp"
 #include "../ops/cpu/finite.hpp"
 #include "../optim/loss_scaler.hpp"
@@ -41,9 +42,17 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   /// nn::LossSums, or (on a device of its own) what becomes those when somebody asks, who waits then.
   using Sums = typename StepDevice<Scalar, Device>::Sums;
 
+  /// Virtual shards of a policy that has such; 0: none.
+  static constexpr int virtual_shards = Strand::virtual_shards;
+  static_assert(virtual_shards == 0 || on_host<Device>, "Reproducible is for the host: kernels and libraries of a GPU do not promise the same bits");
+  static_assert(virtual_shards == 0 || !Model::sizes.couples_batch,
+                "Reproducible: a virtual shard is a batch of its own, and batch normalisation would take its statistics from that: use LayerNorm in its place, or "
+                "DataParallel without Reproducible");
+  static_assert(!Strand::sharded || on_host<Device>, "Sharded is for the host so far: on a GPU use DataParallel without it");
+
   /// Initial weights are agreed here: all ranks make their Stepper at the same time.
   Stepper(Model& model, Loss loss, const Optimizer& optimizer, const Policy& policy)
-      : model_(&model), loss_(std::move(loss)), optimizer_(optimizer, Model::program, model.where()),
+      : model_(&model), loss_(std::move(loss)), optimizer_(optimizer, Model::program, model.where(), owned(policy)),
         strand_(policy.bind(replica(model, optimizer_))), device_(model.where()) {
     strand_.start();
     (void)model.parameters();                       // they may have come from another rank
@@ -52,6 +61,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   /// Makes memory for calls of at most `options.batch` samples of this rank, unless it is there. Keeps everything else.
   void reserve(PassOptions options) {
     if (options.threads <= 0) options.threads = threads();
+    if constexpr (virtual_shards > 0) options.shards = plan::virtual_shards(virtual_shards, strand_.ranks(), strand_.rank());
     if (pass_ && pass_->capacity() >= options.batch && options.execution == asked_.execution && options.block == asked_.block &&
         options.threads == asked_.threads)
       return;
@@ -62,9 +72,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
                     Loss::target == nn::Target::vector ? options.batch * std::max(row_pitch(Width), OutputPitch) : 0);
     const int n = pass_->workers().size();
     gradients_.clear();
-    for (int w = 0; w < n; ++w) gradients_.push_back(pass_->gradients(w));
-    norms_.assign(static_cast<std::size_t>(n), 0);
+    for (int w = 0; w < (virtual_shards > 0 ? 1 : n); ++w) gradients_.push_back(pass_->gradients(w));
+    norms_.assign(static_cast<std::size_t>(virtual_shards > 0 ? std::max(n, norm_pieces) : n), 0);
     find_segments();
+    if constexpr (virtual_shards > 0) strand_.set_partial_sums(pass_->subtree_sums());
   }
 
   /// One step on this rank's samples of a batch: forward, loss, backward, the policy's exchange, the optimizer. Returns the sums
@@ -73,17 +84,19 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   /// device's.
   template <class Batch> Sums step(const Batch& given, const StepOptions& options = {}) {
     check_labels(given);
+    if constexpr (virtual_shards > 0) check_share(given);
     [[maybe_unused]] const auto here = pass_->memory().enter();
     const auto& batch = device_.stage(given);
     const double nominal = accumulated_ == 0 ? Pass<Model, Loss>::nominal_weight(batch.global_count) : nominal_;
     nominal_ = nominal;
     samples_ = (accumulated_ == 0 ? 0 : samples_) + static_cast<long>(batch.count);
     settle_scale();
-    const PassCall call{.scale = 1 / nominal, .loss_scale = scaler_.scale(), .accumulate = options.accumulate, .key = options.key};
-    if (options.update && strand_.before_step(step_ + 1)) (void)model_->parameters();
+    const PassCall call{.scale = 1 / nominal, .loss_scale = scaler_.scale(), .accumulate = options.accumulate, .key = options.key,
+                        .global_count = static_cast<long>(batch.global_count)};
+    if (accumulated_ == 0 && strand_.before_step(step_ + 1)) (void)model_->parameters();             // of an accumulation, its first batch
     const bool exchange = options.update && strand_.exchanges();
     PassHooks hooks;
-    if (exchange) {
+    if (exchange && virtual_shards == 0) {          // else there is nothing to exchange before the shards are summed
       hooks.object = this;
       hooks.ready = [](void* self, long begin, long end) { static_cast<Stepper*>(self)->strand_.gradient_ready(begin, end); };
     }
@@ -105,7 +118,11 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
           pass_->workers().run([&](Worker& w) {
             pass_->forward_backward(w, batch, call, hooks);
             w.barrier();
-            if (w.index == 0) settle(exchange);
+            if constexpr (virtual_shards > 0) {
+              if (options.update) pass_->sum_shards(w);
+              w.barrier();
+            }
+            if (w.index == 0) settle(exchange, options.update);
             if (!options.update) return;
             w.barrier();
             optimize(w, exchange, lr, options.clip_norm);
@@ -125,7 +142,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
       }
     }
     (void)model_->parameters();                     // they have changed
-    if (strand_.after_step({step_, samples_})) (void)model_->parameters();
+    if (strand_.after_step({step_, samples_, nominal})) (void)model_->parameters();
     return result(exchange);
   }
 
@@ -140,6 +157,18 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     device_.finish();
     if constexpr (on_host<Device>) sums_ = pass_->sums();
     return result(false);
+  }
+
+  /// On a rank that serves: an update of part of the parameters by what lies in the gradient arena there. `lr_factor`: the schedule's.
+  void apply(const parallel::ServedUpdate& update, double lr_factor = 1) requires on_host<Device> {
+    const Scalar* gradients = model_->gradient_arena().data;
+    optim::StepCall<Scalar> call;
+    call.step = update.update;
+    call.lr = static_cast<double>(optimizer_.optimizer().lr) * lr_factor;
+    call.gradient_scale = update.scale;
+    call.gradients = &gradients;
+    optimizer_.update(const_cast<Scalar*>(std::as_const(*model_).parameters().data), call, update.range.begin, update.range.end);
+    (void)model_->parameters();
   }
 
   /// Sums of all updates since set_totals(), over all ranks. Waits for a device that has them.
@@ -167,6 +196,31 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   Strand& strand() { return strand_; }
   const Strand& strand() const { return strand_; }
   optim::BoundOptimizer<Optimizer, Scalar, Device>& optimizer() { return optimizer_; }
+
+  /// The optimizer's array k, whole, in the layout of the parameters. Where ranks have parts of it, all call gather_state() before,
+  /// rank 0 has it then until drop_state().
+  DeviceSpan<Scalar, Device> state(int k) {
+    if constexpr (Strand::sharded)
+      if (!gathered_.empty()) return gathered_[static_cast<std::size_t>(k)].span();
+    return optimizer_.array(k);
+  }
+  void gather_state() {
+    if constexpr (Strand::sharded) {
+      gathered_.clear();
+      const bool apart = Strand::updates_elsewhere || !optimizer_.whole();
+      for (int k = 0; apart && k < optimizer_.arrays(); ++k) {
+        Arena<Scalar, Device> all(static_cast<std::size_t>(Model::sizes.stored), model_->where());
+        strand_.gather(optimizer_.array(k), all.span());
+        if (strand_.rank() == 0) gathered_.push_back(std::move(all));
+      }
+    }
+  }
+  void drop_state() { gathered_.clear(); }
+  /// Sets the optimizer's array k from a whole one of the host: what is owned of it.
+  void set_state(int k, const Scalar* values) {
+    const auto array = optimizer_.array(k);
+    Copy<Device, Cpu>::run(array.data, values + optimizer_.owned().begin, array.size * sizeof(Scalar), model_->where(), Cpu{});
+  }
   const Loss& loss() const { return loss_; }
   /// Optimizer steps so far, without those that were skipped. Waits for a device where the loss is scaled.
   std::int64_t steps() const {
@@ -200,13 +254,19 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     bool summed = true;                             // over workers; else worker 0 has the whole gradient
   };
 
+  /// What of the parameters this rank updates, and has the optimizer's state of.
+  static plan::Range owned(const Policy& policy) {
+    if constexpr (requires { policy.owned(Model::sizes.stored); }) return policy.owned(Model::sizes.stored);
+    else return {0, Model::sizes.stored};
+  }
   static Replica replica(Model& model, optim::BoundOptimizer<Optimizer, Scalar, Device>& optimizer) {
     Replica r;
     r.parameters = model.parameters();
     r.gradients = model.gradient_arena();
     r.buffers = model.buffers();
-    for (int k = 0; k < optimizer.arrays(); ++k) r.state.push_back(optimizer.array(k));
+    for (int k = 0; optimizer.whole() && k < optimizer.arrays(); ++k) r.state.push_back(optimizer.array(k));
     r.operations = Model::program.ops();
+    r.entries = Model::program.parameters();
     r.stored = Model::sizes.stored;
     r.where = model.where();
     plan::Fingerprint f;
@@ -226,8 +286,21 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     }
   }
 
+  /// A rank's samples are those of its virtual shards, which the size of the whole batch gives.
+  template <class Batch> void check_share(const Batch& batch) const {
+    const plan::VirtualShards s = plan::virtual_shards(virtual_shards, strand_.ranks(), strand_.rank());
+    const long n = static_cast<long>(batch.global_count), share = static_cast<long>(plan::shard_begin(n, s.total, s.end) - plan::shard_begin(n, s.total, s.begin));
+    if (batch.count != share)
+      throw ArgumentError("Reproducible: of a batch of " + std::to_string(n) + " this rank's virtual shards have " + std::to_string(share) + " samples, it is given " +
+                          std::to_string(batch.count) + ": give data::Loader .shards = " + std::to_string(virtual_shards));
+  }
+
   void find_segments() {
     segments_.clear();
+    if constexpr (virtual_shards > 0) {
+      segments_.push_back({{0, Model::sizes.stored}, false});
+      return;
+    }
     long at = 0;
     for (const plan::Range& r : pass_->summed_ranges()) {
       if (r.begin > at) segments_.push_back({{at, r.begin}, false});
@@ -238,10 +311,14 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   }
 
   /// Worker 0, all workers have ended backward: gradients and sums become those of all ranks.
-  void settle(bool exchange) {
+  void settle(bool exchange, [[maybe_unused]] bool update) {
     pass_->finish();
     if (exchange) strand_.finish_gradients();
-    if constexpr (on_host<Device>) {                // else they stay where they are
+    if constexpr (virtual_shards > 0) {
+      const Scalar* sum = tail();                   // summed as the gradients are, with or without other ranks
+      sums_ = update ? nn::LossSums{static_cast<double>(sum[0]), static_cast<double>(sum[1]), static_cast<double>(sum[2])} : pass_->shard_sums();
+      weight_ = sums_.weight;
+    } else if constexpr (on_host<Device>) {         // else they stay where they are
       if (!exchange || Strand::local_sums) sums_ = pass_->sums();
       weight_ = sums_.weight;
       if (exchange) {
@@ -301,8 +378,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     call.lr = lr;
     call.gradient_scale = weight_ > 0 ? strand_.gradient_factor() * nominal_ / weight_ : 0;
     call.gradients = gradients_.data();
-    const auto slice = w.slice(Model::sizes.stored, 16);
-    const long lo = slice.first, hi = slice.second;  // not a structured binding: clang 14 does not capture those
+    const plan::Range own = strand_.owned(Model::sizes.stored);
+    const auto slice = w.slice(own.end - own.begin, 16);
+    const long lo = own.begin + slice.first, hi = own.begin + slice.second;  // not a structured binding: clang 14 does not capture those
     auto each = [&](auto&& visit) {
       for (const Segment& s : segments_) {
         const long begin = std::max(lo, s.range.begin), end = std::min(hi, s.range.end);
@@ -316,12 +394,18 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
       if (scaler_.active() && overflows(w, call, exchanged, each)) return;
     }
     if (clip > 0) {
-      double sum = 0;
-      each([&](long begin, long end) { sum += optimizer_.sum_of_squares(call, begin, end); });
-      norms_[static_cast<std::size_t>(w.index)] = sum;
+      if constexpr (virtual_shards > 0) {           // in pieces of the arena, whoever computes them
+        for (auto [p, last] = w.slice(norm_pieces); p < last; ++p)
+          norms_[static_cast<std::size_t>(p)] = optimizer_.sum_of_squares(call, piece(p), piece(p + 1));
+      } else {
+        double sum = 0;
+        each([&](long begin, long end) { sum += optimizer_.sum_of_squares(call, begin, end); });
+        norms_[static_cast<std::size_t>(w.index)] = sum;
+      }
       w.barrier();
       double all = 0;
       for (double n : norms_) all += n;
+      if constexpr (Strand::sharded) all = over_ranks(w, all);
       const double norm = std::sqrt(all);
       call.gradient_scale *= optim::ClipNorm{static_cast<float>(clip)}(norm);
       if (w.index == 0) norm_ = norm;
@@ -329,6 +413,18 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     Scalar* parameters = const_cast<Scalar*>(std::as_const(*model_).parameters().data);
     each([&](long begin, long end) { optimizer_.update(parameters, call, begin, end); });
   }
+
+  /// Every worker: a sum over the parts that the ranks own.
+  double over_ranks(const Worker& w, double own) {
+    if (w.index == 0) {
+      shared_norm_ = own;
+      strand_.reduce(std::span<double>(&shared_norm_, 1));
+    }
+    w.barrier();
+    return shared_norm_;
+  }
+  static constexpr long piece(long p) { return (Model::sizes.stored + 15) / 16 * p / norm_pieces * 16 < Model::sizes.stored
+                                                   ? (Model::sizes.stored + 15) / 16 * p / norm_pieces * 16 : Model::sizes.stored; }
 
   /// Every worker: is any gradient of the step not finite. After an exchange all ranks see the same gradients, hence the same answer;
   /// without one they agree.
@@ -340,7 +436,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     if (w.index == 0) {
       double bad[1] = {0};
       for (double n : norms_) bad[0] += n;
-      if (!exchanged) strand_.reduce(bad);
+      if (!exchanged || Strand::sharded) strand_.reduce(bad);
       overflowed_ = bad[0] > 0;
     }
     w.barrier();
@@ -360,6 +456,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     return std::same_as<typename Model::Activation, fp16> ? optim::LossScaling::dynamic() : optim::LossScaling::none();
   }
 
+  static constexpr int norm_pieces = 64;            // of virtual shards: the norm must not depend on who adds it up
+
   Model* model_;
   Loss loss_;
   optim::BoundOptimizer<Optimizer, Scalar, Device> optimizer_;
@@ -369,9 +467,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   std::unique_ptr<Pass<Model, Loss>> pass_;
   std::vector<const Scalar*> gradients_;
   std::vector<Segment> segments_;
+  std::vector<Arena<Scalar, Device>> gathered_;     // the whole state of a sharded optimizer, while it is saved
   std::vector<double> norms_;
   nn::LossSums sums_{};
-  double nominal_ = 1, weight_ = 0, norm_ = 0;      // weight_: of all samples whose gradients the step has
+  double nominal_ = 1, weight_ = 0, norm_ = 0, shared_norm_ = 0;      // weight_: of all samples whose gradients the step has
   long accumulated_ = 0, samples_ = 0;              // calls of this step before this one; samples of all of them
   mutable std::int64_t step_ = 0;
   mutable optim::LossScaler scaler_{usual_scaling()};

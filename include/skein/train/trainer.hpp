@@ -47,6 +47,12 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
       if constexpr (Model::scales_loss) stepper_.set_loss_scaling(*options.loss_scaling);
       else throw ArgumentError("fit: .loss_scaling is for models whose activations are stored in 16 bits, as those of precision::fp16: leave it out");
     }
+    if constexpr (Stepper::Strand::updates_elsewhere) {
+      if (options.clip_norm > 0) throw ArgumentError("fit: .clip_norm needs the gradients of all ranks at once, which a parameter server does not wait for: leave it out");
+      if constexpr (Model::scales_loss)
+        if (stepper_.loss_scaler().active()) throw ArgumentError("fit: a parameter server does not know the loss scale of 16-bit models: take .loss_scaling = none");
+    }
+    if (strand().serves()) return serve(options);
     seed_ = options.seed.value != 0 ? options.seed : stepper_.model().seed();
     data::Loader<Scalar> loader(train, loader_options(train, options));
     std::unique_ptr<data::Loader<Scalar>> validation;
@@ -56,7 +62,6 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     }
     reserve(loader, validation.get(), options);
     begin_fit(loader);
-    if (strand().serves()) return serve();
     Work work(options, strand().rank());
     if (!callback_state_.empty() && continues_ && work.callbacks.size() > 0)
       train::from_bytes(std::as_bytes(std::span(callback_state_)), work.callbacks, "the callbacks of the loaded training");
@@ -88,6 +93,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   /// Loss, accuracy and metrics over a data set, summed over all ranks, each of which evaluates its part.
   train::Scores evaluate(data::DatasetView data, EvaluateOptions options = {}) {
     train::check_data<Model, Loss>(data, "evaluated");
+    if (strand().serves()) return {};               // the others' affair
     const long batch = options.batch > 0 ? options.batch : 256L * strand().ranks();
     data::Loader<Scalar> loader(data, evaluation_options(batch));
     stepper_.reserve({.batch = std::max(loader.capacity(), stepper_.reserved() ? stepper_.pass().capacity() : 0L), .execution = execution_, .threads = threads_});
@@ -138,6 +144,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   /// bits. All ranks call it; rank 0 writes beside the old file and renames. Throws FileError (on every rank CommError).
   void save(const std::string& path) {
     strand().synchronise_buffers();
+    stepper_.gather_state();
+    if constexpr (requires { strand().before_save(); }) strand().before_save();
     std::string failure;
     train::Place place = place_;
     if (fitting_) place.sums = stepper_.totals();
@@ -150,6 +158,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
         failure = e.what();
       }
     }
+    stepper_.drop_state();
     double failed[1] = {failure.empty() ? 0.0 : 1.0};
     strand().reduce(failed);
     if (!failure.empty()) throw FileError(path, -1, "could not be saved: " + failure);
@@ -190,6 +199,21 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
 
   auto& strand() { return stepper_.strand(); }
 
+  /// The parts of a batch, this rank's, and whether it has that part's outputs: the ranks of a pipeline have one part together, and its
+  /// last stage the outputs.
+  int parts() {
+    if constexpr (requires { strand().shards(); }) return strand().shards();
+    else return strand().ranks();
+  }
+  int part() {
+    if constexpr (requires { strand().shard(); }) return strand().shard();
+    else return strand().rank();
+  }
+  bool scores() {
+    if constexpr (requires { strand().scores(); }) return strand().scores();
+    else return true;
+  }
+
   /// Batches are staged where the device likes to fetch them, and stay as long as it may take.
   static data::LoaderOptions memory_options() {
     data::LoaderOptions o;
@@ -203,15 +227,16 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     o.batch_per_rank = options.batch_per_rank;
     o.shuffle = options.shuffle;
     o.seed = seed_;
-    o.ranks = strand().ranks();
-    o.rank = strand().rank();
+    o.ranks = parts();
+    o.rank = part();
+    o.shards = Stepper::virtual_shards;
     o.partition = options.partition;
     o.last = options.last;
     o.prefetch = options.prefetch;
     o.busy_threads = (options.threads > 0 ? options.threads : stepper_.threads()) * strand().local_ranks();
     if (options.partition == data::Partition::local) {
       std::vector<double> sizes(static_cast<std::size_t>(o.ranks), 0);
-      sizes[static_cast<std::size_t>(o.rank)] = static_cast<double>(train.size());
+      if (scores()) sizes[static_cast<std::size_t>(o.rank)] = static_cast<double>(train.size());
       strand().reduce(sizes);
       shard_sizes_.clear();
       for (double s : sizes) shard_sizes_.push_back(static_cast<std::int64_t>(s));
@@ -223,8 +248,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     data::LoaderOptions o = memory_options();
     o.batch = batch;
     o.shuffle = false;
-    o.ranks = strand().ranks();
-    o.rank = strand().rank();
+    o.ranks = parts();
+    o.rank = part();
     o.prefetch = data::Prefetch::off;
     return o;
   }
@@ -370,6 +395,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
 
   /// The samples that the sums of a step are about.
   static long counted(const data::Batch<Scalar>& batch) { return static_cast<long>(Stepper::Strand::local_sums ? batch.count : batch.global_count); }
+
   nn::LossSums over_ranks(const nn::LossSums& own) {
     double all[3] = {own.loss, own.weight, own.correct};
     strand().reduce(all);
@@ -377,8 +403,20 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   }
 
   /// Of a rank that serves: its history is empty.
-  History serve() {
-    strand().serve();
+  History serve([[maybe_unused]] const FitOptions& options) {
+    if constexpr (Stepper::Strand::updates_elsewhere) {
+      struct Context {
+        Stepper* stepper;
+        const FitOptions* options;
+      } context{&stepper_, &options};
+      strand().serve({&context,
+                      [](void* object, const parallel::ServedUpdate& u) {
+                        const Context& c = *static_cast<Context*>(object);
+                        c.stepper->apply(u, static_cast<double>(c.options->schedule(u.step - 1)));
+                      },
+                      stepper_.optimizer().arrays(),
+                      [](void* object, int k) -> void* { return static_cast<Context*>(object)->stepper->optimizer().array(k).data; }});
+    }
     if (strand().finish()) (void)model().parameters();
     place_.running = false;
     return {};
@@ -413,15 +451,19 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     }
     const nn::LossSums sums = pending;
     double totals[4] = {sums.loss, sums.weight, sums.correct, samples};
+    if (!scores())
+      for (double& t : totals) t = 0;
     strand().reduce(totals);
-    train::Scores scores;
-    scores.loss = totals[1] > 0 ? totals[0] / totals[1] : 0;
-    if constexpr (Loss::target == nn::Target::label) scores.accuracy = totals[3] > 0 ? totals[2] / totals[3] : 0;
+    train::Scores found;
+    found.loss = totals[1] > 0 ? totals[0] / totals[1] : 0;
+    if constexpr (Loss::target == nn::Target::label) found.accuracy = totals[3] > 0 ? totals[2] / totals[3] : 0;
     for (auto& m : metrics) {
+      if (!scores())
+        for (double& t : m.sums()) t = 0;
       strand().reduce(m.sums());
-      scores.set(m.name(), m.value());
+      found.set(m.name(), m.value());
     }
-    return scores;
+    return found;
   }
 
   template <class Batch> void forward(const Batch& batch, Scalar* to) {

@@ -1,0 +1,28 @@
+// expect: Reproducible: a virtual shard is a batch of its own, and batch normalisation would take its statistics from that
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/comm/self/self_comm.hpp>
+#include <skein/nn/batch_norm.hpp>
+#include <skein/nn/layer_norm.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/mse.hpp>
+#include <skein/nn/sequential.hpp>
+#include <skein/optim/sgd.hpp>
+#include <skein/parallel/data_parallel.hpp>
+#include <skein/parallel/reproducible.hpp>
+#include <skein/train/stepper.hpp>
+
+namespace sk = skein;
+
+#ifdef SKEIN_TWIN
+using Norm = sk::nn::LayerNorm<>;
+#else
+using Norm = sk::nn::BatchNorm<>;
+#endif
+using Model = sk::Model<sk::nn::Sequential<sk::nn::Linear<4>, Norm, sk::nn::Linear<1>>, sk::Shape<1>>;
+using Policy = sk::parallel::DataParallel<sk::SelfComm, sk::parallel::Reproducible<8>>;
+
+int main() {
+  sk::SelfComm world;
+  Model model;
+  sk::train::Stepper<Model, sk::nn::Mse, sk::optim::Sgd, Policy> stepper{model, {}, {}, Policy{world}};
+}

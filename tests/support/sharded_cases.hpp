@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Sharded must do on any communicator of the host.
+#pragma once
+#include <skein/nn/flatten.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/relu.hpp>
+#include <skein/nn/sequential.hpp>
+#include <skein/parallel/sharded.hpp>
+
+#include "shard_cases.hpp"
+#include "temporary_folder.hpp"
+
+namespace sharded_cases {
+
+namespace sk = skein;
+namespace nn = skein::nn;
+using sk::parallel::data_parallel, sk::parallel::Sharded;
+using Net = nn::Sequential<nn::Flatten, nn::Linear<37>, nn::Relu, nn::Linear<20>, nn::Relu, nn::Linear<3>>;
+using Model = sk::Model<Net, sk::Shape<6, 6, 1>>;
+inline constexpr sk::optim::Adam adam{.lr = 0.01f};
+
+template <class Policy> auto train(const Policy& policy, double clip = 0) {
+  return shard_cases::train<Net>(policy, {.epochs = 2, .batch = 19, .clip_norm = clip, .threads = 1 + policy.comm().rank() % 2}, adam);
+}
+
+/// The weights of DataParallel, as bits: sums are in the order of the ranks either way. Clipped, but for the rounding of the norm.
+template <class Comm> void agrees_with_data_parallel(Comm& world) {
+  const auto whole = train(sk::parallel::DataParallel{world}), clipped = train(sk::parallel::DataParallel{world}, 0.05);
+  RANK_CHECK(clipped.parameters != whole.parameters);
+  for (long bucket : {1L, 1L << 20}) {
+    RANK_CHECK(train(data_parallel<Sharded<1>>(world, {.bucket_bytes = bucket})) == train(sk::parallel::DataParallel{world, {.bucket_bytes = bucket}}));
+    RANK_CHECK(train(data_parallel<Sharded<2>>(world, {.bucket_bytes = bucket})) == train(sk::parallel::DataParallel{world, {.bucket_bytes = bucket}}));
+  }
+  shard_cases::require_close(train(data_parallel<Sharded<1>>(world), 0.05), clipped, 1e-6);
+  shard_cases::require_close(train(data_parallel<Sharded<2>>(world, {.poll = false}), 0.05), clipped, 1e-6);
+}
+
+template <class Policy> struct Training {
+  using Trainer = sk::Trainer<Model, nn::CrossEntropy, sk::optim::Adam, Policy>;
+  explicit Training(const Policy& policy) : trainer(model, {}, adam, policy) {}
+  void epoch() { trainer.fit(sk::data::from_tensors(images.x, sk::Extents{3, {6, 6, 1}}, images.labels), {.batch = 19, .seed = sk::Seed{2}, .progress = false, .threads = 1}); }
+  shard_cases::Images images;
+  Model model{sk::Seed{3}};
+  Trainer trainer;
+};
+
+/// The bytes of the optimizer's state: of all ranks together those of one whole, of each its part.
+template <class Comm> void state_is_a_part(Comm& world) {
+  Training part(data_parallel<Sharded<1>>(world));
+  auto& optimizer = part.trainer.stepper().optimizer();
+  const std::size_t whole = 2 * Model::sizes.stored * sizeof(float), line = 2 * 16 * sizeof(float), ranks = static_cast<std::size_t>(world.size());
+  RANK_CHECK(optimizer.state_bytes() <= whole / ranks + line);
+  RANK_CHECK(world.all_reduce(static_cast<double>(optimizer.state_bytes())) >= static_cast<double>(whole));
+}
+
+/// A checkpoint is whole: of a sharded run it goes on in one that is not, and the other way round.
+template <class Comm> void checkpoints_are_whole(Comm& world, const std::string& path) {
+  Training whole(sk::parallel::DataParallel{world});
+  Training one(data_parallel<Sharded<1>>(world));
+  whole.epoch();
+  one.epoch();
+  one.trainer.save(path + ".sharded");
+  whole.trainer.save(path + ".whole");
+  Training from_sharded(sk::parallel::DataParallel{world});
+  Training from_whole(data_parallel<Sharded<2>>(world));
+  from_sharded.trainer.load(path + ".sharded");
+  from_whole.trainer.load(path + ".whole");
+  whole.epoch();
+  from_sharded.epoch();
+  from_whole.epoch();
+  const std::vector<float> expected(whole.model.parameters().begin(), whole.model.parameters().end());
+  for (Model* m : {&from_sharded.model, &from_whole.model}) RANK_CHECK(std::vector<float>(m->parameters().begin(), m->parameters().end()) == expected);
+}
+
+}  // namespace sharded_cases

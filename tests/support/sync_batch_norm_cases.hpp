@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What SyncBatchNorm must do on any communicator of the host.
+#pragma once
+#include <skein/nn/batch_norm.hpp>
+#include <skein/nn/conv2d.hpp>
+#include <skein/nn/flatten.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/relu.hpp>
+#include <skein/nn/sequential.hpp>
+#include <skein/parallel/sync_batch_norm.hpp>
+
+#include "shard_cases.hpp"
+
+namespace sync_batch_norm_cases {
+
+namespace sk = skein;
+namespace nn = skein::nn;
+using Net = nn::Sequential<nn::Conv2d<5, sk::Kernel<3>>, nn::BatchNorm<>, nn::Relu, nn::Flatten, nn::Linear<12>, nn::BatchNorm<>, nn::Relu, nn::Linear<3>>;
+
+template <class Policy> auto train(const Policy& policy, int threads) {
+  return shard_cases::train<Net, double>(policy, {.epochs = 2, .batch = 20, .threads = threads});         // the last batch has one sample: ranks without any
+}
+
+/// Weights, losses and running statistics are those of one rank with the whole batches.
+template <class Comm> void agrees_with_one_rank(Comm& world, int threads) {
+  shard_cases::require_close(train(sk::parallel::data_parallel<sk::parallel::SyncBatchNorm>(world, {.bucket_bytes = 1}), threads), train(sk::parallel::Alone{}, 1), 1e-9);
+}
+
+}  // namespace sync_batch_norm_cases
