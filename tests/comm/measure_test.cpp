@@ -25,18 +25,21 @@ template <class Comm> void same_everywhere(Comm& world, const comm::MeasuredNetw
 
 TEST_CASE("a measured network is finite, and the same on all ranks", "[comm]") {
   const int ranks = GENERATE(2, 4);
-  CHECK_NOTHROW(sk::spawn(ranks, [](sk::ThreadComm& world) {
-    for (const int node : {0, 1, 2}) {
-      comm::MeasureOptions options = quick;
-      options.node = node;
-      const comm::MeasuredNetwork network = comm::measure_network(world, options);
-      for (const double x : network.values()) RANK_CHECK(std::isfinite(x) && x >= 0);
-      for (const sk::plan::Level& level : {network.network.near, network.network.far, network.own}) RANK_CHECK(level.seconds(1 << 20) > 0);
-      RANK_CHECK(network.network.node == (node > 0 && node < world.size() ? node : 0));
-      RANK_CHECK(network.network.gamma > 0);
-      same_everywhere(world, network);
-    }
-  }, {.deadline = 60}));
+  CHECK_NOTHROW(sk::spawn(ranks,
+                          [](sk::ThreadComm& world) {
+                            for (const int node : {0, 1, 2}) {
+                              comm::MeasureOptions options = quick;
+                              options.node = node;
+                              const comm::MeasuredNetwork network = comm::measure_network(world, options);
+                              for (const double x : network.values()) RANK_CHECK(std::isfinite(x) && x >= 0);
+                              for (const sk::plan::Level& level : {network.network.near, network.network.far, network.own})
+                                RANK_CHECK(level.seconds(1 << 20) > 0);
+                              RANK_CHECK(network.network.node == (node > 0 && node < world.size() ? node : 0));
+                              RANK_CHECK(network.network.gamma > 0);
+                              same_everywhere(world, network);
+                            }
+                          },
+                          {.deadline = 60}));
   sk::SelfComm self;
   CHECK(comm::measure_network(self) == comm::MeasuredNetwork{});
 }
@@ -51,22 +54,24 @@ TEST_CASE("a network is measured once, and found in a file", "[comm]") {
     CHECK_FALSE(cache.find("ThreadComm 3 ranks, 1 a node", found));
     cache.add("ThreadComm 3 ranks, 1 a node", known);
     REQUIRE(cache.find("ThreadComm 3 ranks, 1 a node", found));
-    CHECK(found == known);                          // to the bit
-    std::ofstream(path, std::ios::app) << "ThreadComm 3 ranks, 1 a node = 1 2 nonsense\n\n";                 // no entry
+    CHECK(found == known);                                                                    // to the bit
+    std::ofstream(path, std::ios::app) << "ThreadComm 3 ranks, 1 a node = 1 2 nonsense\n\n";  // no entry
     REQUIRE(cache.find("ThreadComm 3 ranks, 1 a node", found));
     CHECK(found == known);
   }
   setenv("SKEIN_NETWORK", path.c_str(), 1);
-  CHECK_NOTHROW(sk::spawn(3, [&](sk::ThreadComm& world) {
-    comm::MeasureOptions options = quick;
-    options.node = 1;
-    RANK_CHECK(comm::measured_network(world, options) == known);                                           // from the file
-    options.node = 3;
-    const comm::MeasuredNetwork first = comm::measured_network(world, options);
-    same_everywhere(world, first);
-    RANK_CHECK(comm::measured_network(world, options) == first);                                           // a second measurement would differ
-    comm::MeasuredNetwork kept;
-    RANK_CHECK(comm::NetworkCache(path).find("ThreadComm 3 ranks, 3 a node", kept) && kept == first);
-  }, {.deadline = 60}));
+  CHECK_NOTHROW(sk::spawn(3,
+                          [&](sk::ThreadComm& world) {
+                            comm::MeasureOptions options = quick;
+                            options.node = 1;
+                            RANK_CHECK(comm::measured_network(world, options) == known);  // from the file
+                            options.node = 3;
+                            const comm::MeasuredNetwork first = comm::measured_network(world, options);
+                            same_everywhere(world, first);
+                            RANK_CHECK(comm::measured_network(world, options) == first);  // a second measurement would differ
+                            comm::MeasuredNetwork kept;
+                            RANK_CHECK(comm::NetworkCache(path).find("ThreadComm 3 ranks, 3 a node", kept) && kept == first);
+                          },
+                          {.deadline = 60}));
   unsetenv("SKEIN_NETWORK");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a communicator of two levels must do, whatever its levels are: against the sums of all ranks' integers, which no order changes,
-// and the serial twin node by node, to the bit. Failures throw.
+// What a communicator of two levels must do, whatever its levels are: against the sums of all ranks' integers, which no order
+// changes, and the serial twin node by node, to the bit. Failures throw.
 #pragma once
 #include <catch2/catch.hpp>
 
@@ -51,17 +51,17 @@ template <class World> void everything(World& world) {
     for (int r = 0; r < ranks; ++r) expected.insert(expected.end(), n, r);
     RANK_CHECK(all == expected);
   }
-  const std::vector<std::string> texts = world.all_gather(std::string(static_cast<std::size_t>(me), 'x') + "|");         // pieces of several lengths
-  for (int r = 0; r < ranks; ++r) RANK_CHECK(texts[static_cast<std::size_t>(r)] == std::string(static_cast<std::size_t>(r), 'x') + "|");
+  const std::vector<std::string> texts =
+      world.all_gather(std::string(static_cast<std::size_t>(me), 'x') + "|");  // pieces of several lengths
+  for (int r = 0; r < ranks; ++r)
+    RANK_CHECK(texts[static_cast<std::size_t>(r)] == std::string(static_cast<std::size_t>(r), 'x') + "|");
   world.barrier();
   world.assert_same("a number", 7);
   if (ranks > 1) {
     std::string what;
     try {
       world.assert_same("a number", static_cast<std::uint64_t>(me));
-    } catch (const sk::CommError& e) {
-      what = e.what();
-    }
+    } catch (const sk::CommError& e) { what = e.what(); }
     RANK_CHECK(what.find("a number differs between ranks: rank 0: hash 0; rank 1: hash 1") == 0);
   }
   // More calls at once than a level's ring has room for, of several kinds, polled at other times on each rank.
@@ -69,8 +69,10 @@ template <class World> void everything(World& world) {
   {
     std::vector<decltype(world.start_all_reduce(data[0], sk::Sum{}))> requests;
     for (std::size_t i = 0; i < data.size(); ++i) {
-      if (i % 3 == 2) requests.push_back(world.start_broadcast(data[i], static_cast<int>(i) % ranks));
-      else requests.push_back(world.start_all_reduce(data[i], sk::Sum{}));
+      if (i % 3 == 2)
+        requests.push_back(world.start_broadcast(data[i], static_cast<int>(i) % ranks));
+      else
+        requests.push_back(world.start_all_reduce(data[i], sk::Sum{}));
       if (static_cast<int>(i) % (me + 2) == 0) (void)requests[i / 2].poll();
     }
     for (auto& r : requests) r.wait();
@@ -90,11 +92,9 @@ template <class World> void split_worlds(World& world) {
       std::string what;
       try {
         sk::Hierarchical levels{world, node};
-      } catch (const sk::ArgumentError& e) {
-        what = e.what();
-      }
-      RANK_CHECK(what.find("Hierarchical: all nodes must have as many ranks; nodes of " + std::to_string(node) + " ranks do not divide " +
-                           std::to_string(world.size())) != std::string::npos);
+      } catch (const sk::ArgumentError& e) { what = e.what(); }
+      RANK_CHECK(what.find("Hierarchical: all nodes must have as many ranks; nodes of " + std::to_string(node) +
+                           " ranks do not divide " + std::to_string(world.size())) != std::string::npos);
     }
   }
 }

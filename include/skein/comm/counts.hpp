@@ -18,7 +18,9 @@ struct Counts {
   friend constexpr Counts operator-(const Counts& a, const Counts& b) {
     return {a.collectives - b.collectives, a.payload - b.payload, a.messages - b.messages, a.bytes - b.bytes};
   }
-  friend constexpr Counts operator*(long n, const Counts& c) { return {n * c.collectives, n * c.payload, n * c.messages, n * c.bytes}; }
+  friend constexpr Counts operator*(long n, const Counts& c) {
+    return {n * c.collectives, n * c.payload, n * c.messages, n * c.bytes};
+  }
   friend constexpr bool operator==(const Counts&, const Counts&) = default;
 };
 

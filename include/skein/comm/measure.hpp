@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The alpha-beta model of a communicator, measured: messages to and fro between two ranks of a node and two of different nodes, and
-// the communicator's own all-reduce. A minute of a cluster's time is a second here; a cache keeps it for the next start.
+// The alpha-beta model of a communicator, measured: messages to and fro between two ranks of a node and two of different nodes,
+// and the communicator's own all-reduce. A minute of a cluster's time is a second here; a cache keeps it for the next start.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -27,7 +27,8 @@ struct MeasuredNetwork {
   plan::Level own{};
   friend bool operator==(const MeasuredNetwork& a, const MeasuredNetwork& b) { return a.values() == b.values(); }
   std::array<double, 8> values() const {
-    return {network.near.alpha, network.near.beta, network.far.alpha, network.far.beta, static_cast<double>(network.node), network.gamma, own.alpha, own.beta};
+    return {network.near.alpha, network.near.beta, network.far.alpha, network.far.beta, static_cast<double>(network.node),
+            network.gamma,      own.alpha,         own.beta};
   }
   static MeasuredNetwork of(const std::array<double, 8>& v) {
     return {{{v[0], v[1]}, {v[2], v[3]}, static_cast<int>(v[4]), v[5]}, {v[6], v[7]}};
@@ -40,8 +41,8 @@ struct MeasureOptions {
   int node = 0;                                            ///< ranks of a node, in order; 0: as the communicator says
 };
 
-/// Times of messages from rank a to rank b: half of a way there and back, the smallest of `repeats`. Collective: all ranks get rank
-/// a's times. Blocking; allocates.
+/// Times of messages from rank a to rank b: half of a way there and back, the smallest of `repeats`. Collective: all ranks get
+/// rank a's times. Blocking; allocates.
 template <class Comm> std::vector<plan::MessageTime> message_times(Comm& comm, int a, int b, const MeasureOptions& options = {}) {
   std::vector<plan::MessageTime> times;
   for (const long bytes : options.bytes) {
@@ -149,13 +150,14 @@ class NetworkCache {
   std::string path_;
 };
 
-/// What this process has measured of such a communicator, or the file SKEIN_NETWORK has (rank 0's counts), or measure_network, which
-/// is then kept in both. Collective; all ranks get the same.
+/// What this process has measured of such a communicator, or the file SKEIN_NETWORK has (rank 0's counts), or measure_network,
+/// which is then kept in both. Collective; all ranks get the same.
 template <class Comm> MeasuredNetwork measured_network(Comm& comm, const MeasureOptions& options = {}) {
   static std::mutex mutex;
   static std::map<std::string, MeasuredNetwork> kept;
   std::string key = std::string(Comm::name) + " " + std::to_string(comm.size()) + " ranks";
-  if constexpr (requires { comm.node_size(); }) key += ", " + std::to_string(options.node > 0 ? options.node : comm.node_size()) + " a node";
+  if constexpr (requires { comm.node_size(); })
+    key += ", " + std::to_string(options.node > 0 ? options.node : comm.node_size()) + " a node";
   const char* file = std::getenv("SKEIN_NETWORK");
   const bool in_file = file && *file;
   std::array<double, 9> values{};

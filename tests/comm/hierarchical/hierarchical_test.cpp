@@ -35,10 +35,9 @@ TEST_CASE("nodes of other sizes are refused by every rank", "[comm]") {
     std::string what;
     try {
       sk::Hierarchical<sk::ThreadComm, sk::ThreadComm> both{inside, inside.rank() == 0 ? &leaders : nullptr};
-    } catch (const sk::ArgumentError& e) {
-      what = e.what();
-    }
-    RANK_CHECK(what.find("its nodes have other numbers of ranks than this one, which has " + std::to_string(inside.size())) != std::string::npos);
+    } catch (const sk::ArgumentError& e) { what = e.what(); }
+    RANK_CHECK(what.find("its nodes have other numbers of ranks than this one, which has " + std::to_string(inside.size())) !=
+               std::string::npos);
   };
   CHECK_NOTHROW(sk::spawn(3, refused, {.deadline = 60}));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine of Hierarchical: a collective is up to three collectives of the levels, in the node, between nodes, and in the node
-// again. Several are in flight at once; each level sees them in their order, since going up and coming down have a communicator each.
+// again. Several are in flight at once; each level sees them in their order, since going up and coming down have a communicator
+// each.
 #pragma once
 #include <array>
 #include <optional>
@@ -24,7 +25,8 @@ struct Levels {
 template <class Inside, class Between> class HierarchicalEngine {
  public:
   /// Engines of the node (two, over the same ranks) and between nodes (nullptr where this rank is no leader).
-  HierarchicalEngine(Levels levels, Inside& up, Between* between, Inside& down) : levels_(levels), up_(&up), between_(between), down_(&down) {}
+  HierarchicalEngine(Levels levels, Inside& up, Between* between, Inside& down)
+      : levels_(levels), up_(&up), between_(between), down_(&down) {}
   HierarchicalEngine(const HierarchicalEngine&) = delete;
   HierarchicalEngine& operator=(const HierarchicalEngine&) = delete;
 
@@ -75,21 +77,28 @@ template <class Inside, class Between> class HierarchicalEngine {
         if (levels_.outside()) c.stages[1] = o;
         c.stages[2] = o;
         break;
-      case Collective::Broadcast: plan_broadcast(c, o); break;
-      case Collective::AllReduce: plan_all_reduce(c, o); break;
-      case Collective::AllGather: plan_all_gather(c, o); break;
-      default: throw ArgumentError("Hierarchical: there is no " + std::string(collective_names[static_cast<int>(o.signature.kind)]));
+      case Collective::Broadcast:
+        plan_broadcast(c, o);
+        break;
+      case Collective::AllReduce:
+        plan_all_reduce(c, o);
+        break;
+      case Collective::AllGather:
+        plan_all_gather(c, o);
+        break;
+      default:
+        throw ArgumentError("Hierarchical: there is no " + std::string(collective_names[static_cast<int>(o.signature.kind)]));
     }
   }
   void plan_broadcast(Call& c, const Operation& o) {
     const int node = o.signature.root / levels_.places, place = o.signature.root % levels_.places;
-    if (levels_.leaders && place != 0 && levels_.node == node) c.stages[0] = with_root(o, place);       // to the leader first
+    if (levels_.leaders && place != 0 && levels_.node == node) c.stages[0] = with_root(o, place);  // to the leader first
     const int carrier = levels_.leaders ? 0 : place;
     if (levels_.place == carrier) c.stages[1] = with_root(o, node);
     c.stages[2] = with_root(o, carrier);
   }
-  /// Leaders: all to the first of the node, sums between those, and back. Else each rank sums a slice of the node's values, and that
-  /// with the same slice of other nodes.
+  /// Leaders: all to the first of the node, sums between those, and back. Else each rank sums a slice of the node's values, and
+  /// that with the same slice of other nodes.
   void plan_all_reduce(Call& c, const Operation& o) {
     Operation all = o;
     all.signature.kind = Collective::AllReduce;
@@ -109,7 +118,8 @@ template <class Inside, class Between> class HierarchicalEngine {
       return;
     }
     c.counts.resize(static_cast<std::size_t>(levels_.places));
-    for (int r = 0; r < levels_.places; ++r) c.counts[static_cast<std::size_t>(r)] = slice_of(o.signature.count, o.signature.element, r, levels_.places).count;
+    for (int r = 0; r < levels_.places; ++r)
+      c.counts[static_cast<std::size_t>(r)] = slice_of(o.signature.count, o.signature.element, r, levels_.places).count;
     const Piece own = slice_of(o.signature.count, o.signature.element, levels_.place, levels_.places);
     char* at = o.into() + o.bytes(own.offset);
     Operation scatter = pieces(all, Collective::ReduceScatter, c.counts, o.signature.count);
@@ -197,9 +207,11 @@ template <class Inside, class Between> class HierarchicalEngine {
     while (true) {
       advance();
       if (head_ >= number) return;
-      Call& c = calls_[head_ % ring];               // the first may always begin its stages
-      if (c.stage == 1) between_->wait(c.ticket);
-      else (c.stage == 0 ? up_ : down_)->wait(c.ticket);
+      Call& c = calls_[head_ % ring];  // the first may always begin its stages
+      if (c.stage == 1)
+        between_->wait(c.ticket);
+      else
+        (c.stage == 0 ? up_ : down_)->wait(c.ticket);
       c.going = false;
       ++c.stage;
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hierarchical<Inner, Outer>: a communicator made of two: one of a node's ranks and one between nodes. An all-reduce is a
 // reduce-scatter in the node, all-reduces of the slices between nodes, each by another rank, and an all-gather in the node: only
-// 1 / places of the bytes leaves a rank's node (Mikami et al., arXiv 1811.05233). With leaders only place 0 of a node talks to other
-// nodes: threads of processes need no MPI of their own.
+// 1 / places of the bytes leaves a rank's node (Mikami et al., arXiv 1811.05233). With leaders only place 0 of a node talks to
+// other nodes: threads of processes need no MPI of their own.
 #pragma once
 #include <memory>
 #include <string>
@@ -16,10 +16,10 @@
 namespace skein::inline SKEIN_ABI {
 
 /// Ranks are those of node 0, then those of node 1, ...: all nodes have as many. Has barrier, broadcast, all_reduce and
-/// all_gather, with the started forms; no messages, and no other collective. Sums add within each node in the order of its ranks, then
-/// nodes in their order: the same bits on all ranks and in every run, but other ones than a flat communicator's. An all-reduce of B
-/// bytes takes 2 (p - 1) / p B in and out of each rank in its node of p, and 2 (n - 1) / n B / p between n nodes (of leaders: B to a
-/// leader from each rank, 2 (n - 1) / n B between leaders).
+/// all_gather, with the started forms; no messages, and no other collective. Sums add within each node in the order of its ranks,
+/// then nodes in their order: the same bits on all ranks and in every run, but other ones than a flat communicator's. An
+/// all-reduce of B bytes takes 2 (p - 1) / p B in and out of each rank in its node of p, and 2 (n - 1) / n B / p between n nodes
+/// (of leaders: B to a leader from each rank, 2 (n - 1) / n B between leaders).
 template <class Inner, class Outer = Inner> class Hierarchical : public comm::Agreements<Hierarchical<Inner, Outer>, Cpu> {
   static_assert(std::same_as<typename Inner::device, Cpu> && std::same_as<typename Outer::device, Cpu>,
                 "Hierarchical goes with communicators of the host: NCCL knows its levels by itself");
@@ -27,10 +27,10 @@ template <class Inner, class Outer = Inner> class Hierarchical : public comm::Ag
  public:
   static constexpr std::string_view name = "Hierarchical";
   using engine_type = comm::HierarchicalEngine<typename Inner::engine_type, typename Outer::engine_type>;
-  template <class T, class Op> static constexpr bool reduces = Inner::template reduces<T, Op> && Outer::template reduces<T, Op>;
+  template <class T, class Op> static constexpr bool reduces = Inner::template reduces<T, Op>&& Outer::template reduces<T, Op>;
 
-  /// Splits a world into nodes of so many consecutive ranks; 0: what the world says of its nodes. Collective. Throws ArgumentError
-  /// on every rank where the nodes would not be equal.
+  /// Splits a world into nodes of so many consecutive ranks; 0: what the world says of its nodes. Collective. Throws
+  /// ArgumentError on every rank where the nodes would not be equal.
   explicit Hierarchical(Inner& world, int node = 0) requires(std::same_as<Inner, Outer>) {
     const int ranks = world.size();
     if (node == 0)
@@ -42,19 +42,21 @@ template <class Inner, class Outer = Inner> class Hierarchical : public comm::Ag
           const std::vector<int> places = world.all_gather(world.node_rank());
           for (int r = 0; r < ranks; ++r)
             if (places[static_cast<std::size_t>(r)] != r % node)
-              refuse("rank " + std::to_string(r) + " is place " + std::to_string(places[static_cast<std::size_t>(r)]) + " of its node: start the ranks node by node (mpirun --map-by slot)");
+              refuse("rank " + std::to_string(r) + " is place " + std::to_string(places[static_cast<std::size_t>(r)]) +
+                     " of its node: start the ranks node by node (mpirun --map-by slot)");
         }
         if (node > ranks) node = ranks;
       }
-    if (node < 1 || ranks % node != 0) refuse("nodes of " + std::to_string(node) + " ranks do not divide " + std::to_string(ranks));
+    if (node < 1 || ranks % node != 0)
+      refuse("nodes of " + std::to_string(node) + " ranks do not divide " + std::to_string(ranks));
     const int rank = world.rank();
     up_ = std::make_unique<Inner>(world.split(rank / node));
     down_ = std::make_unique<Inner>(world.split(rank / node));
     between_ = std::make_unique<Outer>(world.split(rank % node));
     set({rank / node, ranks / node, rank % node, node, false}, between_.get());
   }
-  /// Of the communicator of this node's ranks and, on its rank 0, the one between the nodes' rank 0 (nullptr on the others; it must
-  /// outlive this). Collective over both.
+  /// Of the communicator of this node's ranks and, on its rank 0, the one between the nodes' rank 0 (nullptr on the others; it
+  /// must outlive this). Collective over both.
   Hierarchical(Inner& node, Outer* leaders) {
     int said[3] = {leaders ? leaders->rank() : 0, leaders ? leaders->size() : 0, 1};
     if (node.rank() == 0 && leaders)
@@ -78,12 +80,15 @@ template <class Inner, class Outer = Inner> class Hierarchical : public comm::Ag
   template <class... Any> void reduce_scatter(Any&&...) = delete;
   template <class... Any> void start_reduce_scatter(Any&&...) = delete;
   template <class... Any> void reduce_scatter_v(Any&&...) = delete;
+  template <class... Any> void start_reduce_scatter_v(Any&&...) = delete;
   template <class... Any> void all_to_all(Any&&...) = delete;
 
   engine_type& engine() { return *engine_; }
 
  private:
-  [[noreturn]] static void refuse(const std::string& why) { throw ArgumentError("Hierarchical: all nodes must have as many ranks; " + why); }
+  [[noreturn]] static void refuse(const std::string& why) {
+    throw ArgumentError("Hierarchical: all nodes must have as many ranks; " + why);
+  }
   void set(comm::Levels levels, Outer* between) {
     engine_ = std::make_unique<engine_type>(levels, up_->engine(), between ? &between->engine() : nullptr, down_->engine());
   }

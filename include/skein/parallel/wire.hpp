@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wire<Compressor>: an option of DataParallel: in what form gradients travel. data_parallel<Wire<comm::HalfWire<bf16>>>(world)
+// sends half the bytes; what is not linear (Int8Wire, TopK) is gathered instead of added. Xu et al., "Compressed communication
+// for distributed deep learning", 2020, has the survey.
+#pragma once
+#include "exchange_strand.hpp"
+
+namespace skein::inline SKEIN_ABI::parallel {
+
+/// Gradients are encoded by the compressor before they travel. Each bucket (PowerSgd: each matrix) has one of its own, which sees
+/// the logical values only. comm::ErrorFeedback<C> keeps what was left out: TopK and PowerSgd need it to converge. Its residuals
+/// are saved with the training.
+template <class Compressor> struct Wire {
+  static constexpr OptionKind kind = OptionKind::wire;
+  static_assert((comm::assert_compressor<Compressor>(), true));
+  template <class Inner> using Around = ExchangeStrand<Inner, Compressor, typename detail::AlgorithmOf<Inner>::type>;
+};
+
+}  // namespace skein::inline SKEIN_ABI::parallel

@@ -1,0 +1,18 @@
+// expect: Algorithm<A>: A names an all-reduce: Ring, RecursiveDoubling, Torus<Columns>, Nodes<Node>, BySize, or a type with table(ranks, count)
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/comm/self/self_comm.hpp>
+#include <skein/parallel/algorithm.hpp>
+
+namespace sk = skein;
+
+struct Star {
+  static constexpr std::string_view name = "star";
+#ifdef SKEIN_TWIN
+  sk::plan::HierarchicalAllReduce table(int ranks, long count) const { return {ranks, count, ranks}; }
+#endif
+};
+
+int main() {
+  sk::SelfComm world;
+  (void)sk::parallel::data_parallel<sk::parallel::Algorithm<Star>>(world);
+}
