@@ -170,7 +170,7 @@ int main(int argc, char** argv) {
   app.add_option("--batch", o.batch, "samples of a process in a step")->check(CLI::Range(1L, 1'000'000L))->capture_default_str();
   app.add_flag("--same-batch", o.same_batch, "the batch is of all processes together: as many steps with 8 as with 1");
   app.add_option("--epochs", o.epochs, "of one turn")->check(count)->capture_default_str();
-  app.add_option("--rounds", o.rounds, "each has two turns of every number of processes")->check(count)->capture_default_str();
+  app.add_option("--rounds", o.rounds, "each has two turns of every number of processes")->check(count)->take_last()->capture_default_str();
   app.add_option("--svg", o.svg, "draws NAME.svg");
   app.add_option("--json", o.json, "adds the figures to this file");
   CLI11_PARSE(app, argc, argv);

@@ -3,20 +3,28 @@
 // 0.85) whose gradients are summed, not averaged, over R equal shards, so that the step grows with R. Each rank sees its shard alone and says
 // a line; rank 0 prints the time of the epochs, and with --record FILE the speed-up and efficiency against the run of one rank in that file.
 //     for n in 1 2 4; do mpirun -n $n 11_mnist_over_mpi --network lenet --record times.csv; done
+// With --processes 1,2,4 one start of 4 ranks measures all three, in turns (1 2 4 4 2 1) in which the ranks without a part sleep: the ratios
+// are of neighbours in time then.
+//     mpirun --oversubscribe --bind-to none -n 4 11_mnist_over_mpi --network lenet --processes 1,2,4 --svg speed_up
 // ctest: --threads-as-ranks 1 --samples 6000 --record times.csv
 // ctest: --threads-as-ranks 2 --samples 6000 --network lenet
 // ctest on 2 ranks: --samples 6000
 // ctest on 2 ranks: --samples 6000 --network lenet
+// ctest: --threads-as-ranks 2 --samples 3000 --processes 1,2 --rounds 1 --svg speed_up
 // ctest expects: all ranks have the same weights
 #include <cstdio>
 #include <exception>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <skein/mpi.hpp>
 #include <skein/skein.hpp>
+
+#include "support/results.hpp"
 namespace sk = skein;
+namespace ex = experiments;
 
 namespace {
 
@@ -27,8 +35,9 @@ struct LeNet : sk::nn::Sequential<
     sk::nn::Flatten, sk::nn::Linear<120>, sk::nn::Relu, sk::nn::Linear<84>, sk::nn::Relu, sk::nn::Linear<10>> {};
 
 struct Options {
-  std::string network = "logistic", data, record;
-  int epochs = 1, threads = 1, threads_as_ranks = 0;
+  std::string network = "logistic", data, record, json, svg;
+  std::vector<int> processes;
+  int epochs = 1, threads = 1, threads_as_ranks = 0, rounds = 5;
   long batch = 128, samples = 0;                       // a rank's batch; 0: all samples
 };
 
@@ -43,10 +52,11 @@ double seconds_of_one(const std::string& file, const std::string& settings) {
 
 template <class Comm> void report(Comm& world, const Options& o, const std::string& source, double seconds) {
   const int ranks = world.size();
-  std::printf("%s on %s: %d ranks (%s), %d epochs, batch %ld a rank, %.2f s\n", o.network.c_str(), source.c_str(), ranks, std::string(Comm::name).c_str(), o.epochs, o.batch, seconds);
+  std::printf("%s on %s: %d ranks (%s), %d epochs, batch %ld a rank, %.2f s\n", o.network.c_str(), source.c_str(), ranks,
+              std::string(Comm::name).c_str(), o.epochs, o.batch, seconds);
   if (!o.record.empty()) {
-    const std::string settings = o.network + " " + std::string(Comm::name) + " x" + std::to_string(o.threads) + " " + std::to_string(o.epochs) + " epochs of " + std::to_string(o.samples) +
-                                 " by " + std::to_string(o.batch);
+    const std::string settings = o.network + " " + std::string(Comm::name) + " x" + std::to_string(o.threads) + " " +
+                                 std::to_string(o.epochs) + " epochs of " + std::to_string(o.samples) + " by " + std::to_string(o.batch);
     std::ofstream out(o.record, std::ios::app);
     if (!(out << settings << ',' << ranks << ',' << seconds << std::endl)) throw sk::FileError(o.record, -1, "cannot be written");
     if (const double one = seconds_of_one(o.record, settings); one > 0)
@@ -54,37 +64,133 @@ template <class Comm> void report(Comm& world, const Options& o, const std::stri
     else
       std::printf("no run of one rank with these settings in %s: no speed-up\n", o.record.c_str());
   }
-  if (o.network == "logistic") std::printf("the paper's seconds on 1, 2, 4 cores: 240.6, 130.6, 81.5 (efficiency 0.92, 0.74); test accuracy 91.4 %% after an epoch\n");
+  if (o.network == "logistic")
+    std::printf("the paper's seconds on 1, 2, 4 cores: 240.6, 130.6, 81.5 (efficiency 0.92, 0.74); test accuracy 91.4 %% after an epoch\n");
 }
 
-template <class Network, class Comm, class Optimizer> void train(Comm& world, const Options& o, const Optimizer& optimizer, sk::parallel::DataParallelOptions how) {
-  auto digits = sk::data::mnist_or_synthetic(o.data);
-  if (o.samples > 0) digits.train = digits.train.take(o.samples), digits.test = digits.test.take(o.samples / 6);
+/// Seconds of the epochs of a training from its start on these ranks. `say`: rank 0 prints a line a rank.
+template <class Network, class Comm, class Optimizer>
+double train(Comm& world, const Options& o, const sk::data::SourcedTrainTest& digits, const Optimizer& optimizer,
+             sk::parallel::DataParallelOptions how, bool say) {
   const auto shard = digits.train.slice(sk::data::even_part(digits.train.size(), world.size(), world.rank()),
                                         sk::data::even_part(digits.train.size(), world.size(), world.rank() + 1));
   sk::Model<Network, sk::Shape<28, 28, 1>, sk::Cpu> model{sk::Seed{42}};
   double seconds = 0;
   {
     sk::Trainer trainer{model, sk::nn::CrossEntropy{}, optimizer, sk::parallel::DataParallel{world, how}};
-    seconds = trainer.fit(shard, {.epochs = o.epochs, .batch_per_rank = o.batch, .partition = sk::data::Partition::local, .progress = false, .threads = o.threads}).seconds();
+    const sk::FitOptions fit{.epochs = o.epochs, .batch_per_rank = o.batch, .partition = sk::data::Partition::local, .progress = false,
+                             .threads = o.threads};
+    seconds = trainer.fit(shard, fit).seconds();
   }
   // Each rank for itself: its shard, and the whole test set.
   sk::Trainer alone{model, sk::nn::CrossEntropy{}, optimizer};
-  const auto own = alone.evaluate(shard), test = alone.evaluate(digits.test);
-  char line[160];
-  std::snprintf(line, sizeof line, "rank %d: train loss %.4f, train accuracy %.2f %%, test loss %.4f, test accuracy %.2f %%", world.rank(), own.loss, 100 * own.accuracy, test.loss,
-                100 * test.accuracy);
-  for (const std::string& text : world.all_gather(std::string(line)))
-    if (world.rank() == 0) std::printf("%s\n", text.c_str());
-  if (world.rank() == 0) report(world, o, digits.source, seconds);
+  const auto test = alone.evaluate(digits.test);
+  if (say) {
+    const auto own = alone.evaluate(shard);
+    char line[160];
+    std::snprintf(line, sizeof line, "rank %d: train loss %.4f, train accuracy %.2f %%, test loss %.4f, test accuracy %.2f %%", world.rank(),
+                  own.loss, 100 * own.accuracy, test.loss, 100 * test.accuracy);
+    for (const std::string& text : world.all_gather(std::string(line)))
+      if (world.rank() == 0) std::printf("%s\n", text.c_str());
+  }
   const double least = world.all_reduce(test.loss, sk::Min{}), greatest = world.all_reduce(test.loss, sk::Max{});
-  if (!(least == greatest)) throw sk::Error("11_mnist_over_mpi: test losses from " + std::to_string(least) + " to " + std::to_string(greatest) + ": the ranks' weights differ");
-  if (world.rank() == 0) std::printf("all ranks have the same weights\n");
+  if (!(least == greatest))
+    throw sk::Error("11_mnist_over_mpi: test losses from " + std::to_string(least) + " to " + std::to_string(greatest) +
+                    ": the ranks' weights differ");
+  return seconds;
+}
+
+template <class Comm> double train(Comm& world, const Options& o, const sk::data::SourcedTrainTest& digits, bool say) {
+  if (o.network == "lenet")
+    return train<LeNet>(world, o, digits, sk::optim::Sgd{.lr = 1e-3f, .momentum = 0.85f}, {.reduce = sk::parallel::Reduce::Sum}, say);
+  return train<Logistic>(world, o, digits, sk::optim::Adam{.lr = 1e-3f}, {}, say);
+}
+
+/// So many ranks, and the seconds of their turns, two of each round.
+template <class Comm> struct Trial {
+  int ranks;
+  Comm group;
+  std::vector<double> there{}, back{};
+
+  /// Of each round, against the ranks of the first trial.
+  std::vector<double> efficiency(const Trial& one) const {
+    std::vector<double> e;
+    for (std::size_t i = 0; i < there.size(); ++i) e.push_back((one.there[i] + one.back[i]) / (there[i] + back[i]) * one.ranks / ranks);
+    return e;
+  }
+  double seconds() const {
+    std::vector<double> all = there;
+    all.insert(all.end(), back.begin(), back.end());
+    return bench::median(all);
+  }
+};
+
+/// All numbers of ranks in turns.
+template <class Comm> void turns(Comm& world, const Options& o, const sk::data::SourcedTrainTest& digits) {
+  std::vector<Trial<Comm>> trials;
+  for (const int ranks : o.processes) {
+    if (ranks > world.size())
+      throw sk::ArgumentError(std::to_string(ranks) + " processes are wanted, " + std::to_string(world.size()) + " were started");
+    trials.push_back({ranks, world.split(world.rank() < ranks ? 0 : 1)});
+  }
+  const auto turn = [&](Trial<Comm>& t, std::vector<double>& seconds, bool say) {
+    world.barrier();
+    if (world.rank() >= t.ranks) return;
+    if (say && world.rank() == 0) std::printf("-- %s, %d ranks\n", o.network.c_str(), t.ranks);
+    seconds.push_back(train(t.group, o, digits, say));
+  };
+  std::vector<double> first;                           // files are read, memory is touched
+  for (Trial<Comm>& t : trials) turn(t, first, true);
+  for (int round = 0; round < o.rounds; ++round) {
+    for (Trial<Comm>& t : trials) turn(t, t.there, false);
+    for (std::size_t i = trials.size(); i-- > 0;) turn(trials[i], trials[i].back, false);
+  }
+  world.barrier();
+  if (world.rank() != 0) return;
+  const Trial<Comm>& one = trials.front();
+  const std::string kind = Comm::name == "MpiComm" ? "processes" : "threads";
+  const int cores = sk::available_cores();
+  const auto paper = [](int ranks) { return ranks == 1 ? 1.0 : ranks == 2 ? 0.92 : ranks == 4 ? 0.74 : NAN; };
+  std::printf("%s on %s: %d epochs, batch %ld a rank, %d cores\n", o.network.c_str(), digits.source.c_str(), o.epochs, o.batch, cores);
+  ex::Results results("mnist_over_mpi", {.json = o.json});
+  ex::Table table{{kind, "seconds", "speed-up", "efficiency", "the paper's"}};
+  ex::SvgPlot plot{.title = "Speed-up, " + o.network, .x_label = kind + " on " + std::to_string(cores) + " cores", .y_label = "speed-up",
+                   .from_zero = true};
+  plot.series = {{.name = "measured"}, {.name = "the paper's"}, {.name = "linear", .marks = false, .dashed = true}};
+  for (const Trial<Comm>& t : trials) {
+    const ex::Interval e = bench::bootstrap(t.efficiency(one));
+    const double speed_up = e.median * t.ranks / one.ranks;
+    table.row({std::to_string(t.ranks), ex::cell(t.seconds()), ex::cell(speed_up), ex::cell(e.median, e.low, e.high), ex::cell(paper(t.ranks))});
+    for (auto& s : plot.series) s.x.push_back(t.ranks);
+    plot.series[0].y.push_back(speed_up), plot.series[0].error.push_back((e.high - e.low) / 2 * t.ranks / one.ranks);
+    plot.series[1].y.push_back(paper(t.ranks) * t.ranks);
+    plot.series[2].y.push_back(t.ranks);
+    if (t.ranks == one.ranks) continue;
+    ex::Line line{.metric = o.network + ", " + std::to_string(t.ranks) + " " + kind, .ours = t.seconds(), .peer = one.seconds(),
+                  .peer_name = std::to_string(one.ranks) + " rank", .unit = "s", .ratio = e};
+    if (t.ranks == 2 && cores > 1) line.must = {0.93, {}, true};
+    line.add("the ratio is the efficiency; speed-up " + ex::cell(speed_up) + "; the paper's efficiency " + ex::cell(paper(t.ranks)));
+    if (t.ranks > cores) line.add(std::to_string(t.ranks) + " share " + std::to_string(cores) + " cores");
+    results.add(line);
+  }
+  table.print();
+  if (!o.svg.empty()) {
+    plot.write(o.svg + ".svg");
+    std::printf("drawn: %s.svg\n", o.svg.c_str());
+  }
+  results.finish();
 }
 
 template <class Comm> void run(Comm& world, const Options& o) {
-  if (o.network == "lenet") train<LeNet>(world, o, sk::optim::Sgd{.lr = 1e-3f, .momentum = 0.85f}, {.reduce = sk::parallel::Reduce::Sum});
-  else train<Logistic>(world, o, sk::optim::Adam{.lr = 1e-3f}, {});
+  auto digits = sk::data::mnist_or_synthetic(o.data);
+  if (o.samples > 0) digits.train = digits.train.take(o.samples), digits.test = digits.test.take(o.samples / 6);
+  if (o.processes.empty()) {
+    const double seconds = train(world, o, digits, true);
+    if (world.rank() == 0) report(world, o, digits.source, seconds);
+  } else {
+    turns(world, o, digits);
+  }
+  if (world.rank() == 0) std::printf("all ranks have the same weights\n");
 }
 
 }  // namespace
@@ -95,9 +201,13 @@ int main(int argc, char** argv) {
   app.add_option("--network", o.network, "logistic or lenet")->check(CLI::IsMember({"logistic", "lenet"}))->capture_default_str();
   app.add_option("--epochs", o.epochs, "how many")->check(CLI::Range(1, 100'000))->capture_default_str();
   app.add_option("--batch", o.batch, "samples of a rank in a step")->check(CLI::Range(1L, 1'000'000L))->capture_default_str();
-  app.add_option("--samples", o.samples, "take only so many; 0: all")->check(CLI::Range(0L, 1'000'000'000L))->capture_default_str();
+  app.add_option("--samples", o.samples, "take only so many; 0: all")->check(CLI::Range(0L, 1'000'000'000L))->take_last()->capture_default_str();
   app.add_option("--threads", o.threads, "workers of a rank")->check(CLI::Range(1, 1024))->capture_default_str();
-  app.add_option("--threads-as-ranks", o.threads_as_ranks, "so many threads of this process; 0: the processes of mpirun")->check(CLI::Range(0, 256))->capture_default_str();
+  app.add_option("--threads-as-ranks", o.threads_as_ranks, "so many threads of this process; 0: the processes of mpirun")->check(CLI::Range(0, 256));
+  app.add_option("--processes", o.processes, "measures these numbers of ranks in turns")->delimiter(',')->check(CLI::Range(1, 1024));
+  app.add_option("--rounds", o.rounds, "of these measurements")->check(CLI::Range(1, 10'000))->take_last()->capture_default_str();
+  app.add_option("--svg", o.svg, "draws their speed-up in NAME.svg");
+  app.add_option("--json", o.json, "adds their figures to this file");
   app.add_option("--data", o.data, "folder of MNIST");
   app.add_option("--record", o.record, "adds the time to this file, reads the time of one rank there");
   CLI11_PARSE(app, argc, argv);
