@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// ParameterServer over threads; tests/distributed has the same over processes.
+#include "../support/parameter_server_cases.hpp"
+
+#include <thread>
+
+#include <skein/comm/thread/spawn.hpp>
+
+#include "../support/temporary_folder.hpp"
+
+namespace cases = parameter_server_cases;
+namespace sk = skein;
+using sk::parallel::LateRate, sk::parallel::Staleness, sk::parallel::unbounded;
+
+namespace {
+constexpr bool shards_cover(long stored, int servers) {
+  long at = 0;
+  for (int s = 0; s < servers; ++s) {
+    const sk::plan::Range r = sk::parallel::server_shard(stored, s, servers);
+    if (r.begin != at || r.end < r.begin || (r.end % 16 != 0 && r.end != stored)) return false;
+    at = r.end;
+  }
+  return at == stored;
+}
+static_assert(shards_cover(61706, 1) && shards_cover(61706, 4) && shards_cover(1, 3) && shards_cover(160, 7));
+static_assert(sk::parallel::server_shard(160, 1, 4).begin == 32);
+
+void at(std::initializer_list<int> sizes, void (*function)(sk::ThreadComm&)) {
+  for (int n : sizes) {
+    INFO(n << " ranks");
+    CHECK_NOTHROW(sk::spawn(n, function, {.deadline = 60}));
+  }
+}
+/// The message that ends a program of these ranks.
+template <class Function> std::string failure(int ranks, Function function, double deadline = 60) {
+  try {
+    sk::spawn(ranks, function, {.deadline = deadline});
+  } catch (const sk::CommError& e) {
+    return e.what();
+  }
+  return "";
+}
+}  // namespace
+
+TEST_CASE("a parameter server without staleness gives the bits of DataParallel", "[parallel]") {
+  at({2, 3, 5}, [](sk::ThreadComm& w) { cases::equals_data_parallel(w, {.epochs = 2, .batch = 10}); });
+  at({4}, [](sk::ThreadComm& w) {
+    cases::equals_data_parallel(w, {.epochs = 2, .batch = 10, .accumulate = 2, .schedule = sk::optim::linear(0.1, 1, 8)});
+  });
+}
+
+TEST_CASE("asynchronous training: late gradients, a bound or none", "[parallel]") {
+  at({2, 4}, [](sk::ThreadComm& w) {
+    cases::trains<Staleness<unbounded>>(w, LateRate::constant);
+    cases::trains<Staleness<2>>(w, LateRate::divided);
+  });
+}
+
+TEST_CASE("how far workers run ahead of a slow one is the bound", "[parallel]") {
+  double ahead[3] = {0, 0, 0};
+  sk::spawn(3, [&](sk::ThreadComm& w) {
+    const double zero = cases::ahead_of_a_slow_one<Staleness<0>>(w), two = cases::ahead_of_a_slow_one<Staleness<2>>(w), any = cases::ahead_of_a_slow_one<Staleness<unbounded>>(w);
+    if (w.rank() == 0) ahead[0] = zero, ahead[1] = two, ahead[2] = any;
+  }, {.deadline = 60});
+  CHECK(ahead[0] == 0);
+  CHECK(ahead[1] == 2);
+  CHECK(ahead[2] > 4);
+}
+
+TEST_CASE("a parameter server's training is saved and goes on", "[parallel]") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder / "served";
+  CHECK_NOTHROW(sk::spawn(3, [&](sk::ThreadComm& w) { cases::saves_and_loads(w, path); }, {.deadline = 60}));
+  CHECK_NOTHROW(sk::spawn(4, [&](sk::ThreadComm& w) { cases::saves_and_loads(w, path); }, {.deadline = 60}));
+}
+
+TEST_CASE("the step of a late gradient is divided by the updates that it missed", "[parallel]") {
+  using Message = sk::parallel::detail::ServerMessage;
+  for (LateRate rate : {LateRate::constant, LateRate::divided}) {
+    std::vector<double> scales;
+    sk::spawn(3, [&](sk::ThreadComm& world) {
+      std::vector<float> parameters(16), gradients(16);
+      if (world.rank() == 2) {
+        sk::parallel::Replica<float, sk::Cpu> replica;
+        replica.parameters = {parameters.data(), 16};
+        replica.gradients = {gradients.data(), 16};
+        replica.stored = 16;
+        std::int64_t version = 10;
+        const sk::parallel::Updates note{&scales, [](void* object, const sk::parallel::ServedUpdate& u) { static_cast<std::vector<double>*>(object)->push_back(u.scale); }};
+        const auto report = sk::parallel::Serving<sk::ThreadComm, float, unbounded>(world, replica, {.rate = rate}, 2, {0, 16}).run(note, version);
+        RANK_CHECK(version == 14);
+        RANK_CHECK(report.max_staleness == 3);
+        RANK_CHECK(report.mean_staleness == 0.75);
+        return;
+      }
+      const auto push = [&](std::int64_t step, std::int64_t version) {
+        Message m{Message::Push, world.rank(), step, version, 2, 8};
+        world.send(sk::DeviceSpan<const Message>(&m, 1), 2, Message::tag);
+        world.send(gradients, 2, Message::values_tag);
+        sk::parallel::detail::ServerReply reply;
+        world.recv(sk::DeviceSpan<sk::parallel::detail::ServerReply>(&reply, 1), 2, Message::reply_tag);
+        world.recv(parameters, 2, Message::reply_values_tag);
+        return reply.version;
+      };
+      int turn = 0;
+      if (world.rank() == 0) {
+        std::int64_t version = 10;
+        for (int step = 1; step <= 3; ++step) version = push(step, version);
+        world.send(sk::DeviceSpan<int>(&turn, 1), 1, 7);
+      } else {
+        world.recv(sk::DeviceSpan<int>(&turn, 1), 0, 7);
+        RANK_CHECK(push(1, 10) == 14);
+      }
+      Message done{Message::Done, world.rank()};
+      world.send(sk::DeviceSpan<const Message>(&done, 1), 2, Message::tag);
+    }, {.deadline = 60});
+    CHECK(scales == std::vector<double>{0.25, 0.25, 0.25, rate == LateRate::constant ? 0.25 : 0.25 / 3});
+  }
+}
+
+TEST_CASE("who is missing at a parameter server is named", "[parallel]") {
+  const auto hang = [](sk::ThreadComm& world) {
+    cases::Training served{sk::parallel::parameter_server<Staleness<1>>(world), sk::optim::Sgd{}};
+    if (world.rank() == 1) {                        // is there, but never trains
+      std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+      return;
+    }
+    if (world.rank() == 2) {                        // a server
+      const sk::parallel::Updates note{nullptr, [](void*, const sk::parallel::ServedUpdate&) {}};
+      served.strand().serve(note);
+    }
+    auto& stepper = served.trainer.stepper();
+    stepper.reserve({.batch = 2, .threads = 1});
+    sk::data::Batch<double> batch;
+    std::vector<double> x(32), y(32);
+    batch.x = x.data(), batch.targets = y.data();
+    batch.pitch = 4, batch.target_pitch = 4;
+    batch.count = batch.global_count = 2;
+    for (int step = 0; step < 9; ++step) (void)stepper.step(batch);
+  };
+  const std::string message = failure(3, hang, 0.4);
+  INFO(message);
+  CHECK(message.find("rank 1 did not arrive within 0.4 s") != std::string::npos);
+}
+
+TEST_CASE("a parameter server refuses what cannot work, on all ranks", "[parallel]") {
+  const auto with = [](int servers, double clip) {
+    return [=](sk::ThreadComm& world) {
+      cases::Training served{sk::parallel::ParameterServer{world, {.servers = servers}}, sk::optim::Sgd{}};
+      (void)served.fit({.batch = 10, .clip_norm = clip});
+    };
+  };
+  CHECK(failure(2, with(2, 0)).find("at least one rank that trains") != std::string::npos);
+  CHECK(failure(2, with(0, 0)).find("at least one server") != std::string::npos);
+  CHECK(failure(2, with(1, 1)).find(".clip_norm") != std::string::npos);
+  const auto differ = [](sk::ThreadComm& world) {
+    if (world.rank() == 0) cases::Training{sk::parallel::parameter_server<Staleness<1>>(world), sk::optim::Sgd{}};
+    else cases::Training{sk::parallel::parameter_server<Staleness<2>>(world), sk::optim::Sgd{}};
+  };
+  CHECK(failure(3, differ).find("models of ParameterServer") != std::string::npos);
+}

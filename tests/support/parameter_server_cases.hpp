@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ParameterServer must do on any communicator of the host with at least two ranks: written once, run over threads and over MPI.
+#pragma once
+#include <cstdio>
+#include <string>
+
+#include <skein/optim/schedule.hpp>
+#include <skein/parallel/parameter_server.hpp>
+#include <skein/parallel/slowed.hpp>
+
+#include "data_parallel_cases.hpp"
+
+namespace parameter_server_cases {
+
+namespace sk = skein;
+namespace nn = skein::nn;
+namespace cases = data_parallel_cases;
+using cases::Model, cases::Points;
+using sk::parallel::LateRate, sk::parallel::ParameterServerOptions, sk::parallel::Staleness, sk::parallel::unbounded;
+
+template <class Policy, class Optimizer> struct Training {
+  Points points;
+  decltype(sk::data::from_tensors(std::declval<std::vector<float>&>(), sk::Extents{}, std::declval<std::vector<float>&>())) data;
+  Model model{sk::Seed{3}};
+  sk::Trainer<Model, nn::Mse, Optimizer, Policy> trainer;
+  Training(const Policy& policy, const Optimizer& optimizer) : data(sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.y)), trainer(model, nn::Mse{}, optimizer, policy) {}
+  sk::History fit(sk::FitOptions options) {
+    options.progress = false;
+    options.seed = sk::Seed{11};
+    options.threads = 1;
+    return trainer.fit(data, options);
+  }
+  std::vector<double> parameters() const { return {std::as_const(model).parameters().begin(), std::as_const(model).parameters().end()}; }
+  auto& strand() { return trainer.stepper().strand(); }
+};
+
+/// Staleness<0> gives the bits of DataParallel over the workers, to each rank: uneven batches, accumulation, a schedule, any number of servers.
+template <class Comm> void equals_data_parallel(Comm& world, const sk::FitOptions& options) {
+  using sk::optim::Adam;
+  const Adam adam{.lr = 0.01f};
+  for (int servers = 1; servers < world.size() && servers <= 2; ++servers) {
+    Training served{sk::parallel::parameter_server<Staleness<0>>(world, {.servers = servers}), adam};
+    RANK_CHECK(served.strand().ranks() == world.size() - servers);
+    auto o = options;
+    o.validate = served.data;
+    const sk::History history = served.fit(o);
+    const bool serves = world.rank() >= world.size() - servers;
+    RANK_CHECK(serves == (history.epochs().size() == 0));
+
+    Comm part = world.split(serves ? 1 : 0);
+    std::vector<double> expected;
+    if (!serves) {
+      Training replicated{sk::parallel::DataParallel{part}, adam};
+      const sk::History other = replicated.fit(o);
+      expected = replicated.parameters();
+      RANK_CHECK(history.back().validation.loss == other.back().validation.loss);
+      RANK_CHECK(history.back().training.loss == Approx(other.back().training.loss).epsilon(1e-12));
+      RANK_CHECK(served.trainer.evaluate(served.data).loss == replicated.trainer.evaluate(served.data).loss);
+    } else {
+      RANK_CHECK(std::isnan(served.trainer.evaluate(served.data).loss));        // empty
+    }
+    expected.resize(served.parameters().size());
+    world.broadcast(sk::DeviceSpan<double>(expected.data(), expected.size()), 0);
+    RANK_CHECK(served.parameters() == expected);
+    RANK_CHECK(served.strand().report().updates > 0);
+    RANK_CHECK(served.strand().report().max_staleness == 0);
+    RANK_CHECK(served.strand().report().max_ahead == 0);
+    // The optimizer's state is where the updates are made, and nowhere else.
+    double bytes[2] = {static_cast<double>(served.trainer.stepper().optimizer().state_bytes()), serves ? 0.0 : 1.0};
+    if (!serves) RANK_CHECK(bytes[0] == 0);
+    world.all_reduce(sk::DeviceSpan<double>(bytes, 2), sk::Sum{});
+    RANK_CHECK(bytes[0] <= 2 * sizeof(double) * static_cast<double>(served.parameters().size() + 32));
+  }
+}
+
+/// Without a bound, and with one: every gradient is an update, the loss falls, and all ranks end with the same weights.
+template <class Bound, class Comm> void trains(Comm& world, LateRate rate) {
+  Training served{sk::parallel::parameter_server<Bound>(world, {.servers = 1, .rate = rate}), sk::optim::Sgd{.lr = 0.05f}};
+  const sk::History history = served.fit({.epochs = 8, .batch = 12, .validate = served.data});
+  cases::same_on_all_ranks(world, std::as_const(served.model).parameters());
+  const auto& report = served.strand().report();
+  const int workers = world.size() - 1;
+  const double steps = 8 * 9;
+  RANK_CHECK(report.updates <= steps * workers);
+  RANK_CHECK(report.updates >= steps * std::min(workers, 7));           // the last batch of 7 samples leaves some without
+  RANK_CHECK(report.max_ahead <= static_cast<double>(Bound::bound));
+  const double loss = served.trainer.evaluate(served.data).loss;
+  if (world.rank() == workers) return;
+  RANK_CHECK(history.back().training.loss < history.epochs()[0].training.loss);
+  RANK_CHECK(history.back().validation.loss == Approx(loss).epsilon(1e-12));
+}
+
+/// One worker is slow: how far the others run ahead is what the bound says.
+template <class Bound, class Comm> double ahead_of_a_slow_one(Comm& world) {
+  using sk::parallel::Slowed;
+  Training served{Slowed{sk::parallel::parameter_server<Bound>(world), {.rank = 1, .seconds = 0.02}}, sk::optim::Sgd{.lr = 0.01f}};
+  (void)served.fit({.epochs = 1, .batch = 10});
+  return served.strand().report().max_ahead;
+}
+
+/// A training that is saved and goes on has the bits of one that never stopped; the state comes from the servers.
+template <class Comm> void saves_and_loads(Comm& world, const std::string& path) {
+  const sk::optim::Adam adam{.lr = 0.01f};
+  const auto policy = sk::parallel::parameter_server<Staleness<0>>(world, {.servers = std::min(2, world.size() - 1)});
+  Training whole{policy, adam};
+  (void)whole.fit({.epochs = 2, .batch = 10});
+  Training first{policy, adam};
+  (void)first.fit({.epochs = 1, .batch = 10});
+  first.trainer.save(path);
+  world.barrier();
+  Training second{policy, adam};
+  second.trainer.load(path);
+  (void)second.fit({.epochs = 1, .batch = 10});
+  RANK_CHECK(second.parameters() == whole.parameters());
+  // Within a fit, while the servers serve.
+  Training saved{policy, adam};
+  auto o = sk::FitOptions{.epochs = 2, .batch = 10};
+  auto saving = o;
+  saving.callbacks = sk::train::Callbacks{[&](sk::train::EpochRecord& record) { if (record.epoch == 1) saved.trainer.save(path); }};
+  (void)saved.fit(saving);
+  world.barrier();
+  Training third{policy, adam};
+  third.trainer.load(path);
+  (void)third.fit(o);
+  RANK_CHECK(third.parameters() == whole.parameters());
+  world.barrier();
+  if (world.rank() == 0) std::remove(path.c_str());
+}
+
+}  // namespace parameter_server_cases
