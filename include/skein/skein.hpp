@@ -77,6 +77,7 @@
 #include "parallel/data_parallel.hpp"
 #include "parallel/model_average.hpp"
 #include "parallel/parameter_server.hpp"
+#include "parallel/pipeline.hpp"
 #include "parallel/policy.hpp"
 #include "parallel/post_local_sgd.hpp"
 #include "parallel/slowed.hpp"

@@ -8,6 +8,8 @@
 //       template <class In, class Frame> static void backward(Frame& f);
 //       template <class In, class Frame> static void derive(Frame& f);     // optional: packed or transposed weights
 //       template <class In, class Frame> static void prepare(Frame& f);    // optional: whatever must exist before step 1
+//       template <class In, class Frame> static void backward_input(Frame& f);           // optional, the two together: backward in two
+//       template <class In, class Frame> static void backward_parameters(Frame& f);      // halves, of which a pipeline delays the second
 //     };
 //
 // It never sees a communicator, and never allocates. Offsets, position and policy are run-time values: types are
@@ -201,6 +203,12 @@ template <class L> concept HasDescribe = requires(Extents in) { { L::describe(in
 template <class L> concept HasForward = requires(detail::ProbeFrame& f) { L::template forward<Shape<1>>(f); };
 template <class L> concept HasBackward = requires(detail::ProbeFrame& f) { L::template backward<Shape<1>>(f); };
 template <class L> concept HasDerive = requires(detail::ProbeFrame& f) { L::template derive<Shape<1>>(f); };
+/// backward_input, later backward_parameters, with the same frame but for dx, make what backward makes. Samples that the second reads beside
+/// x, y and dy are in `saved`. The first may add to gradients too (a bias); context.accumulate is that of each call.
+template <class L> concept HasBackwardHalves = requires(detail::ProbeFrame& f) {
+  L::template backward_input<Shape<1>>(f);
+  L::template backward_parameters<Shape<1>>(f);
+};
 template <class L> concept HasPrepare = requires(detail::ProbeFrame& f) { L::template prepare<Shape<1>>(f); };
 
 namespace detail {

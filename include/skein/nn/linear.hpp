@@ -47,6 +47,9 @@ template <int N, class... Options> struct Linear {
     parameter_gradients<In>(f, f.dy, row_pitch(N), has_bias);
   }
 
+  template <class In, class Frame> static void backward_input(Frame& f) { input_gradient<In>(f, f.dy); }
+  template <class In, class Frame> static void backward_parameters(Frame& f) { parameter_gradients<In>(f, f.dy, row_pitch(N), has_bias); }
+
   /// The transposed copy that backward reads; each worker a part.
   template <class In, class Frame> static void derive(Frame& f) {
     if constexpr (ops::dense_derived(static_cast<int>(In::count), N) > 0) {

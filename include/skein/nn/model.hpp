@@ -18,6 +18,11 @@ namespace skein::inline SKEIN_ABI {
 /// The gradient arena ends with a few scalars that travel with the first bucket: sums of loss, weight and hits of the batch.
 inline constexpr long gradient_tail = 16;
 
+/// Where a network stands in a larger one, whose initial values it has: the numbers of its first parameter and buffer in that one's tables.
+struct ModelPart {
+  int parameter = 0, buffer = 0;
+};
+
 /// Precision_: float or double for everything (float as it comes), or a Precision (nn/precision.hpp).
 template <class Network, class Input, class Device = Cpu, class Precision_ = float> class Model {
   static_assert(sizeof(check::FirstFault<Network, Input>) > 0);
@@ -47,10 +52,10 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
 
   /// Initial values depend on the seed and on each parameter's place in the table, never on threads or ranks.
   /// Without `where` it is made on the device that is current: a rank's own GPU.
-  explicit Model(Seed seed = {}, Device where = Memory<Device>::here())
+  explicit Model(Seed seed = {}, Device where = Memory<Device>::here(), ModelPart part = {})
       : parameters_(arena_size(), where), gradients_(static_cast<std::size_t>(sizes.stored + gradient_tail), where),
         buffers_(static_cast<std::size_t>(sizes.buffers), where), seed_(seed) {
-    initialize();
+    initialize(part);
   }
 
   /// The whole arena, padding included. Writing to it makes copies that layers derive of the weights stale: this call says so.
@@ -79,7 +84,7 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
 
  private:
   static constexpr std::size_t arena_size() { return static_cast<std::size_t>(sizes.stored); }
-  void initialize() {
+  void initialize(ModelPart part) {
     Arena<Scalar, Cpu> host;
     Scalar* p = nullptr;
     if constexpr (std::same_as<Device, Cpu>) {
@@ -88,21 +93,21 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
       host = Arena<Scalar, Cpu>(arena_size());
       p = host.data();
     }
-    fill(program.parameters(), p);
+    fill(program.parameters(), p, part.parameter);
     if constexpr (!std::same_as<Device, Cpu>) Memory<Device>::from_host(parameters_.data(), p, arena_size() * sizeof(Scalar), where());
     const std::size_t n = buffers_.size();
     if (n == 0) return;
     if constexpr (std::same_as<Device, Cpu>) {
-      fill(program.buffers(), buffers_.data());
+      fill(program.buffers(), buffers_.data(), part.buffer);
     } else {
       Arena<Scalar, Cpu> b(n);
-      fill(program.buffers(), b.data());
+      fill(program.buffers(), b.data(), part.buffer);
       Memory<Device>::from_host(buffers_.data(), b.data(), n * sizeof(Scalar), where());
     }
   }
-  void fill(std::span<const plan::Entry> entries, Scalar* to) const {
+  void fill(std::span<const plan::Entry> entries, Scalar* to, int first) const {
     const std::uint64_t key = random_key(seed_.value, 0x6d6f64656c);        // "model"
-    std::uint64_t stream = 0;
+    std::uint64_t stream = static_cast<std::uint64_t>(first);
     for (const plan::Entry& e : entries)
       nn::initialize(to + e.offset, e.extents, static_cast<nn::Init>(e.init), e.fan_in, e.fan_out, key, stream++);
   }

@@ -53,6 +53,9 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run 
   }
 };
 
+/// A run that may leave the parameters' gradients of a layer for later: see StageRun.
+template <class R> concept Defers = requires(R& r, const typename R::Activation* dy) { { r.defers(dy, true) } -> std::same_as<bool>; };
+
 /// A leaf. forward returns where the output is (an aliasing layer: its input); backward likewise for the input's gradient.
 template <class L, class In> struct Node {
   static constexpr LayerInfo info = L::describe(In::extents);
@@ -86,11 +89,27 @@ template <class L, class In> struct Node {
         f.y = const_cast<typename R::Activation*>(y);
         f.dy = dy;
         f.dx = dx;
+        if constexpr (Defers<R> && HasBackwardHalves<L>) {
+          if (r.defers(dy, info.saved_by_backward)) {
+            L::template backward_input<In>(f);
+            r.defer(&Node::template backward_parameters<R>, at, x, y, dy);
+            return dx;
+          }
+        }
         L::template backward<In>(f);
       }
       if constexpr (info.stored_parameters() > 0) r.ready(at.parameter, at.parameter + info.stored_parameters());
       return dx;
     }
+  }
+  /// The half that a backward before has left for later.
+  template <class R>
+  static void backward_parameters(R& r, const At& at, const typename R::Activation* x, const typename R::Activation* y, const typename R::Activation* dy) {
+    auto f = r.template frame<LeafFrame<L, R>>(at, info);
+    f.x = x;
+    f.y = const_cast<typename R::Activation*>(y);
+    f.dy = dy;
+    L::template backward_parameters<In>(f);
   }
   template <class R> static void derive(R& r, const At& at) {
     if constexpr (HasDerive<L>) {

@@ -27,17 +27,27 @@ template <int N, class... Options, class Activation> struct LinearActivation<Lin
   template <class In, class Frame> static void forward(Frame& f) { Base::template forward_with<In, detail::Value<Function>>(f); }
 
   template <class In, class Frame> static void backward(Frame& f) {
-    const bool split = f.context->split_gradients() && Base::splits(static_cast<int>(In::count));
-    auto* sums = Base::has_bias && !split ? f.gradients + Base::template bias_at<In> : nullptr;
-    auto* between = reinterpret_cast<typename Frame::Activation*>(f.saved);        // of the samples' type, which is not wider
-    ops::chain_and_sum<typename Frame::Device, N, detail::Chain<Function>>(f.batch, f.dy, f.y, between, sums, f.context->accumulate);
-    Base::template input_gradient<In>(f, between);
-    Base::template parameter_gradients<In>(f, between, row_pitch(N), Base::has_bias && split);
+    backward_input<In>(f);
+    backward_parameters<In>(f);
+  }
+  /// Sums the bias gradient on its way, unless that is divided among the workers.
+  template <class In, class Frame> static void backward_input(Frame& f) {
+    auto* sums = Base::has_bias && !split<In>(f) ? f.gradients + Base::template bias_at<In> : nullptr;
+    ops::chain_and_sum<typename Frame::Device, N, detail::Chain<Function>>(f.batch, f.dy, f.y, between(f), sums, f.context->accumulate);
+    Base::template input_gradient<In>(f, between(f));
+  }
+  template <class In, class Frame> static void backward_parameters(Frame& f) {
+    Base::template parameter_gradients<In>(f, between(f), row_pitch(N), Base::has_bias && split<In>(f));
   }
   template <class In, class Frame> static void derive(Frame& f) { Base::template derive<In>(f); }
   template <class In, class Frame> static void prepare(Frame& f) { Base::template prepare_with<In, detail::Value<Function>>(f, false); }
   template <class In, class Frame> static constexpr std::string_view kernel() { return Base::template kernel<In, Frame>(); }
   template <class Device, class Sample> static constexpr bool computes_in = Base::template computes_in<Device, Sample>;
+
+ private:
+  template <class In, class Frame> static bool split(const Frame& f) { return f.context->split_gradients() && Base::splits(static_cast<int>(In::count)); }
+  /// The gradient between product and activation: of the samples' type, which is not wider.
+  template <class Frame> static auto* between(Frame& f) { return reinterpret_cast<typename Frame::Activation*>(f.saved); }
 };
 
 template <int N, class... Options, ElementwiseLayer Activation> requires KnowsSlopeAtOutput<typename Activation::function>

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pipeline over threads, and driven by one thread; tests/distributed has the same over processes.
+#include "../support/pipeline_cases.hpp"
+
+#include <skein/comm/self/self_comm.hpp>
+#include <skein/comm/thread/spawn.hpp>
+
+namespace cases = pipeline_cases;
+namespace sk = skein;
+using S = sk::parallel::PipelineSchedule;
+
+namespace {
+template <class Function> void on(int ranks, Function function) {
+  INFO(ranks << " ranks");
+  CHECK_NOTHROW(sk::spawn(ranks, function, {.deadline = 120}));
+}
+}  // namespace
+
+TEST_CASE("synchronous pipelines give the bits of the serial run", "[parallel]") {
+  on(4, [](auto& w) { cases::agrees_with_serial(w, {S::unpipelined, S::gpipe, S::one_f_one_b, S::zero_bubble}); });
+  on(2, [](auto& w) { cases::agrees_with_serial(w, {S::interleaved}); });
+}
+TEST_CASE("one thread drives all stages", "[parallel]") {
+  sk::SelfComm self;
+  cases::agrees_with_serial(self, {S::unpipelined, S::gpipe, S::one_f_one_b, S::zero_bubble, S::interleaved});
+  cases::holds_its_own_stages(self);
+  cases::pipedream_is_delayed(self);
+  cases::ties(self);
+  cases::trains(self);
+}
+TEST_CASE("a stage never allocates its neighbours' weights", "[parallel]") { on(4, [](auto& w) { cases::holds_its_own_stages(w); }); }
+TEST_CASE("a pipeline follows its table and nothing else", "[parallel]") { on(4, [](auto& w) { cases::follows_the_table(w); }); }
+TEST_CASE("PipeDream reads the weights that it has stashed", "[parallel]") { on(4, [](auto& w) { cases::pipedream_is_delayed(w); }); }
+TEST_CASE("pipelines beside each other", "[parallel]") { on(8, [](auto& w) { cases::replicates(w); }); }
+TEST_CASE("tied weights across stages", "[parallel]") { on(4, [](auto& w) { cases::ties(w); }); }
+TEST_CASE("a Trainer over a pipeline", "[parallel]") {
+  on(2, [](auto& w) { cases::trains(w); });
+  on(4, [](auto& w) { cases::trains(w); });
+}
+TEST_CASE("ranks and stages that do not go together are refused", "[parallel]") {
+  on(3, [](auto& world) {
+    try {
+      cases::Pipeline pipeline{world};
+      RANK_CHECK(!"refused");
+    } catch (const sk::ArgumentError& e) {
+      RANK_CHECK(std::string(e.what()).find("4 stages over 3 ranks") != std::string::npos);
+    }
+  });
+}

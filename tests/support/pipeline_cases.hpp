@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Pipeline must do on any communicator of the host: written once, run over threads and over MPI. The serial run is one Model of the
+// whole network whose gradients are accumulated over the same micro-batches.
+#pragma once
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <vector>
+
+#include <skein/data/from_tensors.hpp>
+#include <skein/nn/batch_norm.hpp>
+#include <skein/nn/dropout.hpp>
+#include <skein/nn/fused/linear_activation.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/cross_entropy.hpp>
+#include <skein/nn/relu.hpp>
+#include <skein/nn/tanh.hpp>
+#include <skein/optim/sgd.hpp>
+#include <skein/parallel/pipeline.hpp>
+#include <skein/train/trainer.hpp>
+
+#include "rank_check.hpp"
+
+namespace pipeline_cases {
+
+namespace sk = skein;
+namespace nn = skein::nn;
+namespace plan = skein::plan;
+using sk::parallel::PipelineOptions, sk::parallel::PipelineSchedule;
+
+// Everything that could go wrong between stages: random numbers by layer, statistics of a micro-batch, a layer whose backward has no halves,
+// a stage that begins with what is not Linear.
+using S0 = nn::Sequential<nn::Linear<16>, nn::Relu, nn::Dropout<>>;
+using S1 = nn::Sequential<nn::Linear<16>, nn::BatchNorm<>>;
+using S2 = nn::Sequential<nn::Tanh, nn::Linear<16>, nn::Relu>;
+using S3 = nn::Linear<3>;
+using Pipeline = sk::parallel::Pipeline<S0, S1, S2, S3>;
+using Input = sk::Shape<12>;
+using Whole = sk::Model<Pipeline::network, Input, sk::Cpu>;
+using Staged = sk::parallel::StagedModel<Pipeline, Input>;
+using Optimizer = sk::optim::Sgd;
+using Stepper = sk::parallel::PipelineStepper<Staged, nn::CrossEntropy, Optimizer>;
+inline const Optimizer optimizer{.lr = 0.05f, .momentum = 0.9f, .weight_decay = 1e-3f};
+
+struct Points {
+  std::vector<float> x = std::vector<float>(120 * 12);
+  std::vector<std::int32_t> labels = std::vector<std::int32_t>(120);
+  Points() {
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(7, 0, i) - 0.5f;
+    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = x[12 * i] + x[12 * i + 1] > 0 ? 1 : x[12 * i + 2] > 0 ? 2 : 0;
+  }
+  sk::data::Batch<float> batch(long first, long count) const {
+    sk::data::Batch<float> b;
+    b.x = x.data() + first * 12;
+    b.pitch = 12;
+    b.labels = labels.data() + first;
+    b.count = b.global_count = count;
+    b.first = first;
+    return b;
+  }
+};
+
+struct Result {
+  std::vector<float> parameters, buffers;
+  std::vector<double> losses;
+};
+
+/// Four steps of up to `batch` samples each; micro-batches of `micro`.
+inline Result serial(long batch, long micro) {
+  const Points points;
+  Whole model{sk::Seed{5}};
+  sk::train::Stepper<Whole, nn::CrossEntropy, Optimizer> stepper(model, {}, optimizer, {});
+  stepper.reserve({.batch = micro, .execution = sk::Execution::layer_wise, .threads = 1});
+  Result r;
+  for (int step = 0; step < 4; ++step) {
+    const long first = step * 27, end = first + batch;
+    for (long at = first; at < end; at += micro) {
+      const auto sums =
+          stepper.step(points.batch(at, std::min(micro, end - at)),
+                       {.accumulate = at > first, .update = at + micro >= end, .key = 77u + static_cast<unsigned>(step)});
+      if (at + micro >= end) r.losses.push_back(sums.mean());
+    }
+  }
+  r.parameters.assign(model.parameters().begin(), model.parameters().end());
+  r.buffers.assign(model.buffers().begin(), model.buffers().end());
+  return r;
+}
+
+template <class Then> void pipelined(const Pipeline& pipeline, long batch, int threads, Then&& then) {
+  const Points points;
+  Staged model = pipeline.model<Input>(sk::Seed{5});
+  Stepper stepper(model, {}, optimizer, pipeline);
+  stepper.reserve({.batch = batch, .threads = threads});
+  std::vector<double> losses;
+  for (int step = 0; step < 4; ++step) {
+    const int parts = stepper.strand().shards(), part = stepper.strand().shard();
+    const long first = batch * part / parts, end = batch * (part + 1) / parts;
+    auto b = points.batch(step * 27 + first, end - first);
+    b.global_count = batch;
+    losses.push_back(stepper.step(b, sk::parallel::PipelineStepOptions{.key = 77u + static_cast<unsigned>(step)}).mean());
+  }
+  then(model, stepper, losses);
+}
+
+inline void require_stages(Staged& model, const Result& expected, double tolerance = 0) {
+  for (int s = 0; s < Pipeline::stage_count; ++s) {
+    const auto mine = model.parameters(s);
+    if (mine.size == 0) continue;
+    const float* whole = expected.parameters.data() + Staged::range(s).begin;
+    for (std::size_t i = 0; i < mine.size; ++i) RANK_CHECK(tolerance == 0 ? mine[i] == whole[i] : std::abs(mine[i] - whole[i]) <= tolerance);
+    if (s == 1) RANK_CHECK(tolerance > 0 || std::equal(model.buffers(s).begin(), model.buffers(s).end(), expected.buffers.begin()));
+  }
+}
+
+/// Synchronous schedules give the bits of the serial run: even and ragged micro-batches, fewer than stages, one.
+template <class Comm> void agrees_with_serial(Comm& world, std::initializer_list<PipelineSchedule> schedules) {
+  for (const auto& [batch, micros] : {std::pair{36L, 4}, std::pair{37L, 6}, std::pair{27L, 2}, std::pair{13L, 1}}) {
+    const Result expected = serial(batch, (batch + micros - 1) / micros);
+    for (PipelineSchedule schedule : schedules) {
+      const Pipeline pipeline{world, {.schedule = schedule, .micro_batches = micros}};
+      pipelined(pipeline, batch, 1, [&](Staged& model, Stepper&, const std::vector<double>& losses) {
+        require_stages(model, expected);
+        RANK_CHECK(losses == expected.losses);
+      });
+    }
+  }
+  const Result expected = serial(36, 9);            // the workers' gradients are sums of another order
+  pipelined(Pipeline{world, {.schedule = *schedules.begin()}}, 36, 2,
+            [&](Staged& model, Stepper&, const std::vector<double>&) { require_stages(model, expected, 1e-5); });
+}
+
+/// A stage's arenas are those of its own layers; together they are the whole.
+template <class Comm> void holds_its_own_stages(Comm& world) {
+  const Pipeline pipeline{world, {.schedule = PipelineSchedule::interleaved}};
+  Staged model = pipeline.model<Input>(sk::Seed{5});
+  Whole whole{sk::Seed{5}};
+  const std::size_t all = 2 * whole.parameters().size * sizeof(float);
+  std::size_t held = 0;
+  for (int s = 0; s < Pipeline::stage_count; ++s) {
+    held += model.parameters(s).size;
+    RANK_CHECK(std::equal(model.parameters(s).begin(), model.parameters(s).end(), whole.parameters().begin() + Staged::range(s).begin));
+  }
+  RANK_CHECK(model.bytes() == 2 * held * sizeof(float));
+  RANK_CHECK(world.size() == 1 ? model.bytes() == all : model.bytes() < all);
+  double sum[1] = {static_cast<double>(held)};
+  world.all_reduce(sk::DeviceSpan<double>(sum, 1));
+  RANK_CHECK(sum[0] == static_cast<double>(whole.parameters().size));
+}
+
+/// What ran is the table; another order of entries is another trace, with the same sums in another order, or is refused.
+template <class Comm> void follows_the_table(Comm& world) {
+  const auto trace_is_the_table = [&](const Pipeline& pipeline, int micros, const Result& expected, double tolerance) {
+    pipelined(pipeline, 36, 1, [&](Staged& model, Stepper& stepper, const std::vector<double>&) {
+      std::vector<plan::Step> ran;
+      for (const auto& e : stepper.strand().trace()) {
+        RANK_CHECK(e.end >= e.begin);
+        ran.push_back(e.step);
+      }
+      RANK_CHECK(ran == pipeline.schedule(micros).order[static_cast<std::size_t>(world.rank())]);
+      require_stages(model, expected, tolerance);
+    });
+  };
+  const Result expected = serial(36, 9);
+  const auto backwards = [](int ranks, int, int micros) {                    // GPipe whose gradients come in the other order
+    plan::Schedule s = plan::gpipe(ranks, micros);
+    for (auto& order : s.order) std::reverse(order.begin() + micros, order.begin() + 2 * micros);
+    return s;
+  };
+  trace_is_the_table(Pipeline{world, {.schedule = PipelineSchedule::gpipe}}, 4, expected, 0);
+  trace_is_the_table(Pipeline{world, {.table = backwards}}, 4, expected, 1e-4);
+  const auto refused = [&](auto&& spoil) {
+    const Pipeline pipeline{world, {.table = [&](int ranks, int, int micros) {
+                              plan::Schedule s = plan::one_f_one_b(ranks, micros);
+                              spoil(s);
+                              return s;
+                            }}};
+    try {
+      pipelined(pipeline, 36, 1, [](auto&&...) {});
+    } catch (const sk::ArgumentError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  RANK_CHECK(refused([](plan::Schedule& s) { std::swap(s.order[1].front(), s.order[1].back()); }).find("deadlock") != std::string::npos);
+  RANK_CHECK(refused([](plan::Schedule& s) { s.order[2].pop_back(); }).find("missing") != std::string::npos);
+  RANK_CHECK(refused([](plan::Schedule& s) { s.micros = 3; }).find("micro") != std::string::npos);
+}
+
+/// The bits of a serial run in which each micro-batch's gradient is made with the weights that the first stage had at its forward.
+template <class Comm> void pipedream_is_delayed(Comm& world) {
+  const int micros = 7;
+  const long size = 5;
+  const Points points;
+  Whole model{sk::Seed{5}};
+  sk::Pass<Whole, nn::CrossEntropy> pass(model, {}, {.batch = size, .execution = sk::Execution::layer_wise, .threads = 1});
+  sk::optim::BoundOptimizer<Optimizer, float, sk::Cpu> bound(optimizer, Whole::program);
+  std::int64_t steps = 0;
+  const plan::Schedule table = plan::pipedream(Pipeline::stage_count, micros);
+  for (int step = 0; step < 4; ++step) {
+    std::vector<std::vector<float>> versions{{model.parameters().begin(), model.parameters().end()}};
+    // Forwards and backwards of the serial run come in the order of the first stage; the statistics of normalisation do too.
+    for (int m = 0; m < micros; ++m) {
+      std::size_t read = 0;
+      for (const plan::Step& s : table.order[0]) {
+        if (s.task == plan::Task::update) ++read;
+        if (s == plan::Step{plan::Task::forward, 0, m}) break;
+      }
+      std::copy(versions[read].begin(), versions[read].end(), model.parameters().begin());
+      pass.forward_backward(points.batch(step * 27 + m * size, size), {.scale = 1.0 / size, .key = 77u + static_cast<unsigned>(step)});
+      std::copy(versions.back().begin(), versions.back().end(), model.parameters().begin());
+      sk::optim::StepCall<float> call;
+      call.step = ++steps;
+      call.lr = 0.05f;
+      const float* gradients = model.gradients().data;
+      call.gradients = &gradients;
+      bound.update(model.parameters().data, call, 0, Whole::sizes.stored);
+      versions.emplace_back(model.parameters().begin(), model.parameters().end());
+    }
+  }
+  Result expected;
+  expected.parameters.assign(model.parameters().begin(), model.parameters().end());
+  expected.buffers.assign(model.buffers().begin(), model.buffers().end());
+  std::vector<float> vertical;
+  for (const bool sync : {true, false}) {
+    const Pipeline pipeline{world, {.schedule = PipelineSchedule::pipedream, .micro_batches = micros, .vertical_sync = sync}};
+    pipelined(pipeline, micros * size, 1, [&](Staged& staged, Stepper& stepper, const std::vector<double>&) {
+      RANK_CHECK(stepper.steps() == 4 * micros);
+      std::vector<float> all;
+      for (int s = 0; s < Pipeline::stage_count; ++s) all.insert(all.end(), staged.parameters(s).begin(), staged.parameters(s).end());
+      if (sync) {
+        require_stages(staged, expected);
+        vertical = all;
+      } else if (staged.holds(1)) {
+        RANK_CHECK(all != vertical);                // the later stages' forwards have seen newer weights
+      }
+      const auto& program = stepper.program(micros);
+      for (int s = 0; s < Pipeline::stage_count; ++s)
+        RANK_CHECK(!staged.holds(s) || program.kept[static_cast<std::size_t>(s)] == (sync ? 3 : 3 - s));
+    });
+  }
+}
+
+/// Pipelines beside each other, each with half of the batch, agree with one (whose normalisation sees other micro-batches: the weights
+/// before it only, and not to the bit).
+template <class Comm> void replicates(Comm& world) {
+  const int replicas = world.size() / Pipeline::stage_count;
+  for (PipelineSchedule schedule : {PipelineSchedule::one_f_one_b, PipelineSchedule::zero_bubble}) {
+    const Pipeline pipeline{world, {.schedule = schedule, .micro_batches = 3, .replicas = replicas}};
+    const Result expected = serial(36, 36 / (3 * replicas));
+    pipelined(pipeline, 36, 1, [&](Staged& model, Stepper&, const std::vector<double>& losses) {
+      require_stages(model, expected, 2e-6);
+      for (std::size_t i = 0; i < losses.size(); ++i) RANK_CHECK(losses[i] == Approx(expected.losses[i]).epsilon(1e-5));
+    });
+  }
+}
+
+/// Tied weights: as if the two gradients were summed in a serial run.
+template <class Comm> void ties(Comm& world) {
+  const char *first = "3.weight", *second = "6.weight";
+  const Points points;
+  Whole model{sk::Seed{5}};
+  constexpr plan::Entry a = Whole::parameter("3.weight"), b = Whole::parameter("6.weight");
+  const auto span = model.parameters();
+  std::copy_n(span.begin() + a.offset, a.stored, span.begin() + b.offset);
+  sk::Pass<Whole, nn::CrossEntropy> pass(model, {}, {.batch = 9, .execution = sk::Execution::layer_wise, .threads = 1});
+  sk::optim::BoundOptimizer<Optimizer, float, sk::Cpu> bound(optimizer, Whole::program);
+  for (int step = 0; step < 4; ++step) {
+    for (int m = 0; m < 4; ++m)
+      pass.forward_backward(points.batch(step * 27 + 9 * m, 9),
+                            {.scale = 1.0 / 9, .accumulate = m > 0, .key = 77u + static_cast<unsigned>(step)});
+    float* g = model.gradients().data;
+    for (long i = 0; i < a.stored; ++i) g[a.offset + i] = g[b.offset + i] = g[a.offset + i] + g[b.offset + i];
+    sk::optim::StepCall<float> call;
+    call.step = step + 1;
+    call.lr = 0.05f;
+    call.gradient_scale = 9.0 / 36;
+    const float* gradients = g;
+    call.gradients = &gradients;
+    bound.update(model.parameters().data, call, 0, Whole::sizes.stored);
+  }
+  Result expected;
+  expected.parameters.assign(model.parameters().begin(), model.parameters().end());
+  expected.buffers.assign(model.buffers().begin(), model.buffers().end());
+  PipelineOptions options;
+  options.tied = {{first, second}};
+  pipelined(Pipeline{world, options}, 36, 1, [&](Staged& staged, Stepper&, const std::vector<double>&) { require_stages(staged, expected); });
+  options.tied = {{first, "0.weight"}};
+  try {
+    pipelined(Pipeline{world, options}, 36, 1, [](auto&&...) {});
+    RANK_CHECK(!"different shapes are refused");
+  } catch (const sk::ArgumentError& e) {
+    RANK_CHECK(std::string(e.what()).find("different shapes") != std::string::npos);
+  }
+}
+
+/// The Trainer over a pipeline: fit, validation, evaluate, predict, clipping; as the serial Trainer that accumulates.
+template <class Comm> void trains(Comm& world) {
+  using A = nn::Sequential<nn::Linear<24>, nn::Relu>;
+  using B = nn::Sequential<nn::Linear<3>>;
+  using Two = sk::parallel::Pipeline<A, B>;
+  const Points points;
+  auto data = sk::data::from_tensors(points.x, sk::Extents{1, {12}}, points.labels);
+  const Optimizer sgd{.lr = 0.5f, .momentum = 0.5f};
+  sk::FitOptions options{.epochs = 4,
+                         .batch = 11,
+                         .validate = data,
+                         .accumulate = 3,
+                         .clip_norm = 0.4,
+                         .progress = false,
+                         .execution = sk::Execution::layer_wise,
+                         .threads = 1};
+  sk::Model<Two::network, Input, sk::Cpu> model{sk::Seed{9}};
+  sk::Trainer serial{model, nn::CrossEntropy{}, sgd};
+  const auto expected = serial.fit(data, options);
+  const auto outputs = serial.predict(data);
+
+  const Two pipeline{world, {.micro_batch = 11, .replicas = world.size() > 1 ? world.size() / 2 : 1}};
+  auto staged = pipeline.template model<Input>(sk::Seed{9});
+  sk::Trainer trainer{staged, nn::CrossEntropy{}, sgd, pipeline};
+  options.batch = 33;
+  options.accumulate = 1;
+  options.execution = sk::Execution::automatic;
+  const auto history = trainer.fit(data, options);
+  for (int e = 0; e < 4; ++e) {
+    const auto &mine = history.epochs()[static_cast<std::size_t>(e)], &theirs = expected.epochs()[static_cast<std::size_t>(e)];
+    RANK_CHECK(mine.training.loss == Approx(theirs.training.loss).epsilon(1e-5));
+    RANK_CHECK(mine.training.accuracy == Approx(theirs.training.accuracy));
+    RANK_CHECK(mine.validation.loss == Approx(theirs.validation.loss).epsilon(1e-5));
+    RANK_CHECK(mine.validation.accuracy == Approx(theirs.validation.accuracy));
+  }
+  RANK_CHECK(history.back().validation.loss < history.epochs().front().validation.loss);
+  RANK_CHECK(trainer.evaluate(data, {.batch = 50}).loss == Approx(serial.evaluate(data).loss).epsilon(1e-5));
+  const auto predicted = trainer.predict(data);     // on every rank
+  for (long i = 0; i < 120 * 3; ++i) RANK_CHECK(predicted.data()[i] == Approx(outputs.data()[i]).margin(1e-4));
+}
+
+}  // namespace pipeline_cases
