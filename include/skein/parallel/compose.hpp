@@ -123,6 +123,12 @@ template <class... Strands> class ComposedStrand : public Strand {
   /// The I-th policy's strand.
   template <std::size_t I> auto& part() { return std::get<I>(strands_); }
 
+  /// Before a training is saved, on all ranks.
+  void before_save() {
+    each([](auto& s, std::size_t) {
+      if constexpr (requires { s.before_save(); }) s.before_save();
+    });
+  }
   template <class Archive> void serialize(Archive& archive, unsigned) {
     each([&](auto& s, std::size_t) {
       if constexpr (requires { s.serialize(archive, 0u); }) archive & s;
