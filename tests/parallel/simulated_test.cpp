@@ -23,8 +23,9 @@ namespace sk = skein;
 using namespace sk::parallel;
 
 namespace {
-using Model = sk::Model<sk::nn::Sequential<sk::nn::Linear<32>, sk::nn::Relu, sk::nn::Linear<32>, sk::nn::Relu, sk::nn::Linear<32>, sk::nn::Relu,
-                                            sk::nn::Linear<1>>, sk::Shape<1>>;
+using Model = sk::Model<sk::nn::Sequential<sk::nn::Linear<32>, sk::nn::Relu, sk::nn::Linear<32>, sk::nn::Relu, sk::nn::Linear<32>,
+                                           sk::nn::Relu, sk::nn::Linear<1>>,
+                        sk::Shape<1>>;
 constexpr int steps = 6;
 
 auto wave() {
@@ -37,7 +38,14 @@ template <class Policy> std::vector<double> train(const Policy& policy) {
   auto data = wave();
   Model model{sk::Seed{3}};
   sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.05f}, policy};
-  return trainer.fit(data, {.epochs = 2, .batch = 32, .record_steps = true, .progress = false, .execution = sk::Execution::layer_wise, .threads = 1}).losses();
+  return trainer
+      .fit(data, {.epochs = 2,
+                  .batch = 32,
+                  .record_steps = true,
+                  .progress = false,
+                  .execution = sk::Execution::layer_wise,
+                  .threads = 1})
+      .losses();
 }
 }  // namespace
 
@@ -56,7 +64,7 @@ TEST_CASE("a simulated training has the losses of a real one, bit for bit", "[si
     CHECK(simulated == real);
     CHECK(report.ranks[0].compute == Approx(steps * 3.1e-3));
     CHECK((report.seconds() > steps * 3.1e-3 + 1e-6) == (ranks > 1));
-    CHECK(report.seconds() < steps * 3.1e-3 + 1e-3);             // messages of microseconds
+    CHECK(report.seconds() < steps * 3.1e-3 + 1e-3);  // messages of microseconds
   }
 }
 
@@ -64,16 +72,20 @@ TEST_CASE("a step on the clock: compute, the ring, and what of it is hidden behi
   const ComputeTimes times{0.5, 1, 0.25};
   const double beta = 1e-4;
   const auto seconds = [&](long bucket_bytes, double slow) {
-    return sk::simulate(2, {.network = {{0, beta}, {0, beta}, 0, 0}, .algorithm = sk::plan::AllReduceAlgorithm::ring, .slow = {1, slow}}, [&](sk::SimComm& world) {
-             train(sk::parallel::simulated(DataParallel{world, {.bucket_bytes = bucket_bytes}}, world, times));
-           }).seconds();
+    return sk::simulate(
+               2, {.network = {{0, beta}, {0, beta}, 0, 0}, .algorithm = sk::plan::AllReduceAlgorithm::ring, .slow = {1, slow}},
+               [&](sk::SimComm& world) {
+                 train(sk::parallel::simulated(DataParallel{world, {.bucket_bytes = bucket_bytes}}, world, times));
+               })
+        .seconds();
   };
-  const double bytes = 4.0 * static_cast<double>(Model::sizes.stored + sk::gradient_tail), sync = beta * bytes;      // 2 messages of half
+  const double bytes = 4.0 * static_cast<double>(Model::sizes.stored + sk::gradient_tail),
+               sync = beta * bytes;  // 2 messages of half
   // Before the first step ranks compare what they are and share the weights, of about the bytes of a step's gradients.
   const double whole = seconds(1 << 20, 1) / steps, cut = seconds(256, 1) / steps;
   CHECK(whole == Approx(times.step() + sync).epsilon(0.15));
   CHECK(whole > times.step() + sync);
-  CHECK(whole - cut > 0.3 * sync);                  // the last layers' buckets travel while the first layers compute
+  CHECK(whole - cut > 0.3 * sync);  // the last layers' buckets travel while the first layers compute
   CHECK(cut > times.step());
   // One rank that is three times as slow makes all wait.
   CHECK(seconds(1 << 20, 3) / steps == Approx(3 * times.step() + sync).epsilon(0.15));
@@ -84,18 +96,26 @@ TEST_CASE("the cost of a step is that of the policy on the clock", "[simulated]"
     for (const int ranks : {2, 4}) {
       const sk::plan::Network network{{1e-2, 1e-5}, {1e-2, 1e-5}, 0, 1e-6};
       const auto run = [&](int epochs) {
-        return sk::simulate(ranks, {.network = network}, [&](sk::SimComm& world) {
-                 auto data = wave();
-                 Model model{sk::Seed{3}};
-                 sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.05f},
-                                     sk::parallel::simulated(DataParallel{world, {.bucket_bytes = bucket_bytes}}, world, {0.5, 1, 0.25})};
-                 trainer.fit(data, {.epochs = epochs, .batch = 32, .progress = false, .execution = sk::Execution::layer_wise, .threads = 1});
-               }).seconds();
+        return sk::simulate(ranks, {.network = network},
+                            [&](sk::SimComm& world) {
+                              auto data = wave();
+                              Model model{sk::Seed{3}};
+                              sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.05f},
+                                                  sk::parallel::simulated(DataParallel{world, {.bucket_bytes = bucket_bytes}},
+                                                                          world, {0.5, 1, 0.25})};
+                              trainer.fit(data, {.epochs = epochs,
+                                                 .batch = 32,
+                                                 .progress = false,
+                                                 .execution = sk::Execution::layer_wise,
+                                                 .threads = 1});
+                            })
+            .seconds();
       };
-      const sk::plan::StepWork work{Model::program.ops(), Model::sizes.stored + sk::gradient_tail, 4, {0.5, 1, 0.25}, bucket_bytes};
+      const sk::plan::StepWork work{
+          Model::program.ops(), Model::sizes.stored + sk::gradient_tail, 4, {0.5, 1, 0.25}, bucket_bytes};
       const sk::plan::StepCost cost = sk::plan::step_cost(work, network, ranks);
       INFO(ranks << " ranks, " << cost.buckets << " buckets");
-      const double epoch = run(3) - run(2);         // three steps, and the sum of a stop's votes
+      const double epoch = run(3) - run(2);  // three steps, and the sum of a stop's votes
       CHECK(epoch / 3 == Approx(cost.seconds()).epsilon(0.02));
     }
 }
@@ -109,6 +129,9 @@ TEST_CASE("the backward pass goes by the flops of its layers, from the back", "[
   CHECK(share(second) == Approx(1 - 32 / all).epsilon(0.1));
   CHECK(share(0) == 1);
   CHECK(compute_times(3).step() == Approx(3));
-  CHECK_THROWS_WITH(sk::simulate(1, {}, [](sk::SimComm& world) { (void)sk::parallel::simulated(Alone{}, world, {-1, 0, 0}); }),
+  CHECK_THROWS_WITH(sk::simulate(1, {},
+                                 [](sk::SimComm& world) {
+                                   (void)sk::parallel::simulated(Alone{}, world, {-1, 0, 0});
+                                 }),
                     Catch::Contains("times to compute are 0 or more"));
 }

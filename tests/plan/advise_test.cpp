@@ -19,23 +19,31 @@ constexpr Operation layers[] = {layer(0), layer(1000), Operation{}, layer(2000),
 constexpr Network flat(double alpha, double beta) { return {{alpha, beta}, {alpha, beta}, 0, 0}; }
 constexpr StepWork work(long bucket_bytes, bool overlap) { return {layers, 4000, 4, {1, 2, 0.5}, bucket_bytes, overlap}; }
 Job job(double alpha, double beta) {
-  return {.operations = layers, .scalars = 4000, .step_seconds = 1e-3, .samples = 60000, .batch = 100, .network = flat(alpha, beta), .most_ranks = 64};
+  return {.operations = layers,
+          .scalars = 4000,
+          .step_seconds = 1e-3,
+          .samples = 60000,
+          .batch = 100,
+          .network = flat(alpha, beta),
+          .most_ranks = 64};
 }
 }  // namespace
 
 // By hand. On two ranks a ring sends 2 messages of half: a bucket of 4,000 bytes takes 0.4 s, one of 16,000 takes 1.6 s.
-static_assert(backward_share(layers, 4000) == 0 && backward_share(layers, 3000) == 0.25 && backward_share(layers, 1) == 0.75 && backward_share(layers, 0) == 1);
-static_assert(step_cost(work(16000, true), flat(0, 1e-4), 2, 0).exposed > 1.5999 && step_cost(work(16000, true), flat(0, 1e-4), 2, 0).exposed < 1.6001);
+static_assert(backward_share(layers, 4000) == 0 && backward_share(layers, 3000) == 0.25 && backward_share(layers, 1) == 0.75 &&
+              backward_share(layers, 0) == 1);
+static_assert(step_cost(work(16000, true), flat(0, 1e-4), 2, 0).exposed > 1.5999 &&
+              step_cost(work(16000, true), flat(0, 1e-4), 2, 0).exposed < 1.6001);
 static_assert(step_cost(work(4000, true), flat(0, 1e-4), 2, 0).buckets == 4);
 static_assert(step_cost(work(4000, true), flat(0, 1e-4), 1, 0).seconds() == 3.5);
 
 TEST_CASE("buckets hide behind the backward pass of the layers before them", "[advise]") {
-  const StepCost hidden = step_cost(work(4000, true), flat(0, 1e-4), 2, 0);       // ready at 1.5, 2, 2.5, 3
+  const StepCost hidden = step_cost(work(4000, true), flat(0, 1e-4), 2, 0);  // ready at 1.5, 2, 2.5, 3
   CHECK(hidden.exposed == Approx(0.4));
   CHECK(hidden.sync == Approx(1.6));
   CHECK(hidden.seconds() == Approx(3.9));
   CHECK(step_cost(work(4000, false), flat(0, 1e-4), 2, 0).exposed == Approx(1.6));
-  const StepCost full = step_cost(work(4000, true), flat(0, 2e-4), 2, 0);         // 0.8 s each: the links are never free
+  const StepCost full = step_cost(work(4000, true), flat(0, 2e-4), 2, 0);  // 0.8 s each: the links are never free
   CHECK(full.exposed == Approx(1.5 + 3.2 - 3));
   CHECK(all_reduce_seconds(flat(1, 0), 8, 64, static_cast<int>(AllReduceAlgorithm::ring)) == 14);
   CHECK(all_reduce_seconds(flat(1, 0), 8, 64) == 3);
@@ -46,7 +54,8 @@ TEST_CASE("trainings on clocks: the slowest rank and the period", "[advise]") {
   CHECK(seconds_of({.ranks = 8, .steps = 10, .compute = 2, .exposed = 0.5, .period = 5}) == Approx(21));
   CHECK(seconds_of({.ranks = 8, .steps = 10, .compute = 2, .exposed = 0.5, .period = 0, .slow = {3}}) == Approx(60));
   // The last of many is later than the last of few; between rare exchanges it evens out.
-  const double few = seconds_of({.ranks = 2, .steps = 100, .jitter = 0.1}), many = seconds_of({.ranks = 512, .steps = 100, .jitter = 0.1}),
+  const double few = seconds_of({.ranks = 2, .steps = 100, .jitter = 0.1}),
+               many = seconds_of({.ranks = 512, .steps = 100, .jitter = 0.1}),
                rare = seconds_of({.ranks = 512, .steps = 100, .period = 50, .jitter = 0.1});
   CHECK(few > 101);
   CHECK(many > 1.15 * few);
@@ -73,13 +82,14 @@ TEST_CASE("the best number of ranks, buckets and periods", "[advise]") {
   CHECK(fast.best.ranks == 64);
   CHECK(fast.thrifty.ranks == 64);
   CHECK(fast.period == 1);
-  CHECK_THAT(fast.text(), Contains("The shortest epoch is that of 64 ranks") && Contains("Exchange in every step") && Contains("(simulated)"));
+  CHECK_THAT(fast.text(),
+             Contains("The shortest epoch is that of 64 ranks") && Contains("Exchange in every step") && Contains("(simulated)"));
 
-  const Advice slow = advise(job(1, 1e-3));         // a second a message
+  const Advice slow = advise(job(1, 1e-3));  // a second a message
   CHECK(slow.best.ranks == 1);
   CHECK_THAT(slow.text(), Contains("No number of ranks up to 64 is faster than one"));
 
-  Job between = job(0, 1e-6 / 16);                  // a bucket of all takes a step's time; of a layer a quarter of it
+  Job between = job(0, 1e-6 / 16);  // a bucket of all takes a step's time; of a layer a quarter of it
   const Advice some = advise(between);
   CHECK(some.best.ranks > 2);
   CHECK(some.best.efficiency < 0.99);
@@ -95,7 +105,7 @@ TEST_CASE("the best number of ranks, buckets and periods", "[advise]") {
   CHECK(rare.best.exposed / (rare.period - 1) > 0.1 * (1e-3 + rare.best.exposed / (rare.period - 1)));
 
   Job few = job(1e-8, 0);
-  few.samples = 1000;                               // ten batches: more ranks have nothing to do
+  few.samples = 1000;  // ten batches: more ranks have nothing to do
   CHECK(advise(few).table.back().ranks == 10);
 }
 

@@ -11,7 +11,9 @@ namespace {
 constexpr Level wire{2, 0.5};
 /// Leaves of all ranks, from equal or given times of arrival. Values of one byte.
 template <class Table> std::vector<double> played(const Table& table, std::vector<double> ready) {
-  play_from(table, ready, [](int, int, long values, int) { return wire.alpha + wire.beta * static_cast<double>(values); }, [](long) { return 0.0; });
+  play_from(
+      table, ready, [](int, int, long values, int) { return wire.alpha + wire.beta * static_cast<double>(values); },
+      [](long) { return 0.0; });
   return ready;
 }
 template <class Table> double longest(const Table& table) {
@@ -19,7 +21,8 @@ template <class Table> double longest(const Table& table) {
   return *std::max_element(left.begin(), left.end());
 }
 /// What each rank ends with where values are sets of ranks.
-template <class Table> std::vector<std::vector<unsigned long>> ends(const Table& table, const std::vector<std::vector<unsigned long>>& begin) {
+template <class Table>
+std::vector<std::vector<unsigned long>> ends(const Table& table, const std::vector<std::vector<unsigned long>>& begin) {
   std::vector<std::vector<unsigned long>> now = begin;
   for (int s = 0; s < table.steps(); ++s) {
     const auto before = now;
@@ -35,7 +38,7 @@ template <class Table> std::vector<std::vector<unsigned long>> ends(const Table&
       for (long i = step.receive.begin; i < step.receive.end; ++i) {
         unsigned long& mine = now[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)];
         const unsigned long theirs = before[static_cast<std::size_t>(step.from)][static_cast<std::size_t>(i)];
-        if (step.adds) REQUIRE((mine & theirs) == 0);              // nobody counts twice
+        if (step.adds) REQUIRE((mine & theirs) == 0);  // nobody counts twice
         mine = step.adds ? mine | theirs : theirs;
       }
     }
@@ -73,7 +76,8 @@ TEST_CASE("the ring's halves and the exchange of pairs: who has what, and closed
     const RingReduceScatter scatter{ranks, 3L * ranks};
     const auto pieces = ends(scatter, own(scatter));
     for (int r = 0; r < ranks; ++r)
-      for (long i = 3L * r; i < 3L * (r + 1); ++i) CHECK(pieces[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)] == (1ul << ranks) - 1);
+      for (long i = 3L * r; i < 3L * (r + 1); ++i)
+        CHECK(pieces[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)] == (1ul << ranks) - 1);
     CHECK(longest(scatter) == (ranks - 1) * (2 + 1.5));
     CHECK(longest(RingAllGather{ranks, 3L * ranks}) == (ranks - 1) * (2 + 1.5));
     const PairwiseExchange pairs{ranks, 3L * ranks};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any policy, as it is, with times for what its ranks compute: around a policy over SimComm, the clock goes on by the forward pass before
-// a step, by the layers' shares of the backward pass as their gradients become ready, and by the optimizer after it. What the policy
-// sends, when, and what it waits for is its own code.
+// Any policy, as it is, with times for what its ranks compute: around a policy over SimComm, the clock goes on by the forward
+// pass before a step, by the layers' shares of the backward pass as their gradients become ready, and by the optimizer after it.
+// What the policy sends, when, and what it waits for is its own code.
 #pragma once
 #include <string>
 #include <utility>
@@ -40,7 +40,12 @@ template <class World, class Inner> class SimulatedStrand : public Inner {
     return Inner::after_step(done);
   }
   /// Simulated seconds that this rank has waited.
-  double exposed_seconds() const { return world_->so_far().waited; }
+  double exposed_seconds() const {
+    if constexpr (requires { world_->so_far(); })
+      return world_->so_far().waited;
+    else
+      return Inner::exposed_seconds();
+  }
 
  private:
   void backward_to(double share) {
@@ -52,10 +57,10 @@ template <class World, class Inner> class SimulatedStrand : public Inner {
   World* world_;
   ComputeTimes times_;
   std::span<const plan::Operation> operations_;
-  double done_ = 0;                                 // of the backward pass
+  double done_ = 0;  // of the backward pass
 };
 
-/// The policy and the times. World: SimComm, or what has its compute(seconds).
+/// The policy and the times. World: SimComm; or what has its compute(seconds), as Delayed, where a rank that computes sleeps.
 template <class World, class Policy> class Simulated : public Policy {
  public:
   Simulated(Policy policy, World& world, const ComputeTimes& times) : Policy(std::move(policy)), world_(&world), times_(times) {
@@ -72,7 +77,8 @@ template <class World, class Policy> class Simulated : public Policy {
   ComputeTimes times_;
 };
 
-/// simulated(DataParallel{world}, world, compute_times(2e-3)): a policy for a Trainer on a SimComm.
+/// simulated(DataParallel{world}, world, compute_times(2e-3)): a policy for a Trainer on a SimComm. Times are of an optimizer
+/// step, however many samples and calls it has.
 template <class World, class Policy> Simulated<World, Policy> simulated(Policy policy, World& world, const ComputeTimes& times) {
   return {std::move(policy), world, times};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice for a job before it runs: does it pay to train on R ranks, how many are best, in what buckets, how often, and as which pipeline
-// where the network does not fit on one rank. From a measured time to compute, a network's alpha and beta (measured, or what a vendor
-// says), and the model's program; every figure is a prediction of the model in step_cost.hpp, and text() says so.
+// Advice for a job before it runs: does it pay to train on R ranks, how many are best, in what buckets, how often, and as which
+// pipeline where the network does not fit on one rank. From a measured time to compute, a network's alpha and beta (measured, or
+// what a vendor says), and the model's program; every figure is a prediction of the model in step_cost.hpp, and text() says so.
 //
 // The criterion is that of the synchronous-SGD literature: an epoch of N samples takes N / B * T_comp alone, and
 // N / (R B) * (T_comp + T_sync) on R ranks with B samples each.
@@ -18,16 +18,16 @@ namespace skein::inline SKEIN_ABI::plan {
 
 /// What one asks about.
 struct Job {
-  std::span<const Operation> operations{};          ///< Model::program.ops()
-  long scalars = 0;                                 ///< of the gradients: Model::sizes.stored
+  std::span<const Operation> operations{};  ///< Model::program.ops()
+  long scalars = 0;                         ///< of the gradients: Model::sizes.stored
   double scalar_bytes = 4;
-  double step_seconds = 0;                          ///< T_comp: measured, of one rank with `batch` samples
-  long samples = 0;                                 ///< N: of an epoch
-  long batch = 0;                                   ///< B: of a rank
+  double step_seconds = 0;  ///< T_comp: measured, of one rank with `batch` samples
+  long samples = 0;         ///< N: of an epoch
+  long batch = 0;           ///< B: of a rank
   Network network{};
   int most_ranks = 64;
-  bool overlap = true;                              ///< gradients travel while backward goes on
-  int micros = 8;                                   ///< micro-batches, were it a pipeline
+  bool overlap = true;  ///< gradients travel while backward goes on
+  int micros = 8;       ///< micro-batches, were it a pipeline
 };
 
 /// A number of ranks and what it brings.
@@ -35,18 +35,18 @@ struct RankForecast {
   int ranks = 1;
   double sync = 0, exposed = 0, step = 0, epoch = 0;
   double speedup = 1, efficiency = 1;
-  bool pays = false;                                ///< N / (R B) (T_comp + T_sync) < N / B T_comp
+  bool pays = false;  ///< N / (R B) (T_comp + T_sync) < N / B T_comp
 };
 
 struct Advice {
   Job job{};
-  std::vector<RankForecast> table{};                ///< 1, 2, 3, 4, 6, 8, 12, ... ranks
-  RankForecast best{}, thrifty{};                   ///< the shortest epoch; the most ranks at an efficiency of 0.8 and more
-  long bucket_bytes = 0;                            ///< at the best number of ranks
+  std::vector<RankForecast> table{};  ///< 1, 2, 3, 4, 6, 8, 12, ... ranks
+  RankForecast best{}, thrifty{};     ///< the shortest epoch; the most ranks at an efficiency of 0.8 and more
+  long bucket_bytes = 0;              ///< at the best number of ranks
   int buckets = 0;
-  AllReduceChoice algorithm{};                      ///< of all gradients at once
-  int period = 1;                                   ///< steps between exchanges that would hold them below a tenth of the time
-  std::string schedule{};                           ///< of a pipeline over up to four ranks
+  AllReduceChoice algorithm{};  ///< of all gradients at once
+  int period = 1;               ///< steps between exchanges that would hold them below a tenth of the time
+  std::string schedule{};       ///< of a pipeline over up to four ranks
   int stages = 1;
   double bubble = 0, gpipe_bubble = 0;
   int live = 0, gpipe_live = 0;
@@ -74,7 +74,8 @@ inline std::string bytes_in_words(double b) {
   return b >= 1024 ? said("%.3g KiB", b / 1024) : said("%.0f bytes", b);
 }
 inline StepCost cost_of(const Job& j, int ranks, long bucket_bytes) {
-  return step_cost({j.operations, j.scalars, j.scalar_bytes, compute_times(j.step_seconds), bucket_bytes, j.overlap}, j.network, ranks);
+  return step_cost({j.operations, j.scalars, j.scalar_bytes, compute_times(j.step_seconds), bucket_bytes, j.overlap}, j.network,
+                   ranks);
 }
 /// The bucket size of the shortest step: powers of two, and all at once; the larger of two that cost the same.
 inline long best_bucket(const Job& j, int ranks) {
@@ -102,9 +103,13 @@ inline RankForecast forecast(const Job& j, int ranks) {
 
 /// Throws ArgumentError where the job says too little.
 inline Advice advise(const Job& job) {
-  if (!(job.step_seconds > 0)) throw ArgumentError("advise: .step_seconds is the measured time of a step on one rank; it is " + std::to_string(job.step_seconds));
-  if (job.batch < 1 || job.samples < 1) throw ArgumentError("advise: .batch (of a rank) and .samples (of an epoch) are 1 or more");
-  if (job.scalars < 1 || job.operations.empty()) throw ArgumentError("advise: .operations are Model::program.ops(), .scalars is Model::sizes.stored");
+  if (!(job.step_seconds > 0))
+    throw ArgumentError("advise: .step_seconds is the measured time of a step on one rank; it is " +
+                        std::to_string(job.step_seconds));
+  if (job.batch < 1 || job.samples < 1)
+    throw ArgumentError("advise: .batch (of a rank) and .samples (of an epoch) are 1 or more");
+  if (job.scalars < 1 || job.operations.empty())
+    throw ArgumentError("advise: .operations are Model::program.ops(), .scalars is Model::sizes.stored");
   if (job.most_ranks < 1 || job.micros < 1) throw ArgumentError("advise: .most_ranks and .micros are 1 or more");
   Advice a;
   a.job = job;
@@ -136,7 +141,8 @@ inline Advice advise(const Job& job) {
     a.gpipe_bubble = gpipe_report.bubble;
     a.gpipe_live = gpipe_report.live_activations;
     double shortest = HUGE_VAL;
-    for (const Schedule& s : {one_f_one_b(a.stages, job.micros), gpipe(a.stages, job.micros), zero_bubble(a.stages, job.micros)}) {
+    for (const Schedule& s :
+         {one_f_one_b(a.stages, job.micros), gpipe(a.stages, job.micros), zero_bubble(a.stages, job.micros)}) {
       const ScheduleReport r = check(s);
       if (r.length > shortest * (1 + 1e-9) || (r.length > shortest * (1 - 1e-9) && r.live_activations >= a.live)) continue;
       shortest = r.length;
@@ -150,35 +156,51 @@ inline Advice advise(const Job& job) {
 
 inline std::string Advice::text() const {
   using namespace detail;
-  const double n = static_cast<double>(job.samples), b = static_cast<double>(job.batch), bytes = static_cast<double>(job.scalars) * job.scalar_bytes;
+  const double n = static_cast<double>(job.samples), b = static_cast<double>(job.batch),
+               bytes = static_cast<double>(job.scalars) * job.scalar_bytes;
   const RankForecast* two = table.size() > 1 ? &table[1] : nullptr;
   std::string t = "What follows is predicted from a measured step and a model of the network (simulated), not measured.\n";
-  t += "A rank computes " + seconds_in_words(job.step_seconds) + " a step of " + std::to_string(job.batch) + " samples; the gradients are " + bytes_in_words(bytes) + ".\n";
+  t += "A rank computes " + seconds_in_words(job.step_seconds) + " a step of " + std::to_string(job.batch) +
+       " samples; the gradients are " + bytes_in_words(bytes) + ".\n";
   t += "Alone an epoch takes N/B T_comp = " + seconds_in_words(n / b * job.step_seconds) + ".\n";
   if (two)
-    t += said("On %d ranks it takes N/(R B) (T_comp + T_sync) = ", two->ranks) + seconds_in_words(two->epoch) + ": the gradients travel for " + seconds_in_words(two->sync) + " a step, of which " +
-         seconds_in_words(two->exposed) + (two->pays ? " are waited for. It pays, since T_sync / T_comp = " : " are waited for. It does not pay: T_sync / T_comp = ") +
+    t += said("On %d ranks it takes N/(R B) (T_comp + T_sync) = ", two->ranks) + seconds_in_words(two->epoch) +
+         ": the gradients travel for " + seconds_in_words(two->sync) + " a step, of which " + seconds_in_words(two->exposed) +
+         (two->pays ? " are waited for. It pays, since T_sync / T_comp = "
+                    : " are waited for. It does not pay: T_sync / T_comp = ") +
          said("%.3g is %s R - 1 = %d.\n", two->exposed / job.step_seconds, two->pays ? "below" : "not below", two->ranks - 1);
   if (best.ranks == 1)
-    t += "No number of ranks up to " + std::to_string(table.back().ranks) + " is faster than one: use larger batches, or a faster network.\n";
+    t += "No number of ranks up to " + std::to_string(table.back().ranks) +
+         " is faster than one: use larger batches, or a faster network.\n";
   else {
-    t += "The shortest epoch is that of " + std::to_string(best.ranks) + " ranks: " + seconds_in_words(best.epoch) + said(", %.3g times as fast as one, at an efficiency of %.2f.\n", best.speedup, best.efficiency);
+    t += "The shortest epoch is that of " + std::to_string(best.ranks) + " ranks: " + seconds_in_words(best.epoch) +
+         said(", %.3g times as fast as one, at an efficiency of %.2f.\n", best.speedup, best.efficiency);
     if (thrifty.ranks != best.ranks)
-      t += "At an efficiency of 0.8 and more it is " + std::to_string(thrifty.ranks) + (thrifty.ranks == 1 ? " rank: " : " ranks: ") + seconds_in_words(thrifty.epoch) + " an epoch.\n";
-    t += said("On %d ranks buckets of ", best.ranks) + bytes_in_words(static_cast<double>(bucket_bytes)) + said(" (%d of them) and the %s all-reduce are best: {.bucket_bytes = %ld}.\n", buckets,
-         std::string(name_of(algorithm.algorithm)).c_str(), bucket_bytes);
+      t += "At an efficiency of 0.8 and more it is " + std::to_string(thrifty.ranks) +
+           (thrifty.ranks == 1 ? " rank: " : " ranks: ") + seconds_in_words(thrifty.epoch) + " an epoch.\n";
+    t += said("On %d ranks buckets of ", best.ranks) + bytes_in_words(static_cast<double>(bucket_bytes)) +
+         said(" (%d of them) and the %s all-reduce are best: {.bucket_bytes = %ld}.\n", buckets,
+              std::string(name_of(algorithm.algorithm)).c_str(), bucket_bytes);
     if (period > 1)
-      t += said("Exchanging every %d steps would hold the waiting below a tenth of the time, but replicas drift apart in between: compare SyncEvery<%d> with ModelAverage<%d>.\n", period, period, period);
+      t += said(
+          "Exchanging every %d steps would hold the waiting below a tenth of the time, but replicas drift apart in between: "
+          "compare SyncEvery<%d> with ModelAverage<%d>.\n",
+          period, period, period);
     else
       t += "Exchange in every step: the waiting is below a tenth of the time.\n";
   }
   if (stages > 1)
-    t += said("Should the network not fit on one rank: of the pipelines over %d ranks with %d micro-batches, %s is shortest, idle for %.0f %% of the time (GPipe: %.0f %%), and keeps %d micro-batches at a time (GPipe: %d).\n",
-              stages, job.micros, schedule.c_str(), 100 * bubble, 100 * gpipe_bubble, live, gpipe_live);
+    t += said(
+        "Should the network not fit on one rank: of the pipelines over %d ranks with %d micro-batches, %s is shortest, idle for "
+        "%.0f %% of the time (GPipe: %.0f %%), and keeps %d micro-batches at a time (GPipe: %d).\n",
+        stages, job.micros, schedule.c_str(), 100 * bubble, 100 * gpipe_bubble, live, gpipe_live);
   t += "  ranks   T_sync a step     waited for   epoch          speed-up  efficiency  pays\n";
   for (const RankForecast& f : table)
-    t += said("  %5d   %-15s   %-10s   %-12s   %8.2f  %10.2f  %s\n", f.ranks, seconds_in_words(f.sync).c_str(), seconds_in_words(f.exposed).c_str(), seconds_in_words(f.epoch).c_str(), f.speedup,
-              f.efficiency, f.ranks == 1 ? "" : f.pays ? "yes" : "no");
+    t += said("  %5d   %-15s   %-10s   %-12s   %8.2f  %10.2f  %s\n", f.ranks, seconds_in_words(f.sync).c_str(),
+              seconds_in_words(f.exposed).c_str(), seconds_in_words(f.epoch).c_str(), f.speedup, f.efficiency,
+              f.ranks == 1 ? ""
+              : f.pays     ? "yes"
+                           : "no");
   return t;
 }
 

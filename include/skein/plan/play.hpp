@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of collectives on clocks: each rank comes to the collective at its own time, and the play says when it leaves. The tables of
-// the collectives beside all-reduce that a simulated communicator needs are here too. Pure functions without a thread: 4,096 ranks are
-// a vector of 4,096 times.
+// Tables of collectives on clocks: each rank comes to the collective at its own time, and the play says when it leaves. The
+// tables of the collectives beside all-reduce that a simulated communicator needs are here too. Pure functions without a thread:
+// 4,096 ranks are a vector of 4,096 times.
 #pragma once
 #include <vector>
 
@@ -53,7 +53,8 @@ struct RingReduceScatter {
   }
 };
 
-/// In step s to the rank s + 1 behind, from the one s + 1 before. count: values of the whole buffer, N pieces. N - 1 messages a rank.
+/// In step s to the rank s + 1 behind, from the one s + 1 before. count: values of the whole buffer, N pieces. N - 1 messages a
+/// rank.
 struct PairwiseExchange {
   static constexpr std::string_view name = "pairwise exchange";
   int ranks = 1;
@@ -79,9 +80,9 @@ struct DisseminationBarrier {
   }
 };
 
-/// Plays a table: `ready` are the times at which the ranks come, and become those at which they leave. A message begins when both its
-/// ranks are there and takes seconds(from, to, values, step); what is added takes sum(values) more; a step of a rank ends with the later
-/// of its two messages. For equal times of arrival this is played_seconds(). Work: ranks * steps.
+/// Plays a table: `ready` are the times at which the ranks come, and become those at which they leave. A message begins when both
+/// its ranks are there and takes seconds(from, to, values, step); what is added takes sum(values) more; a step of a rank ends
+/// with the later of its two messages. For equal times of arrival this is played_seconds(). Work: ranks * steps.
 template <CollectiveTable T, class Seconds, class Sum>
 constexpr void play_from(const T& table, std::vector<double>& ready, Seconds&& seconds, Sum&& sum) {
   std::vector<double> next = ready;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step of data parallelism takes, as a pure function: backward goes from the last layer to the first, a bucket leaves once it is
-// ready, buckets follow each other over the links, the step waits for the last one. It is what DataParallel does over SimComm, without
-// threads: a test holds the two together. And whole trainings of thousands of ranks, with slow ones and jitter, on a vector of clocks.
+// What a step of data parallelism takes, as a pure function: backward goes from the last layer to the first, a bucket leaves once
+// it is ready, buckets follow each other over the links, the step waits for the last one. It is what DataParallel does over
+// SimComm, without threads: a test holds the two together. And whole trainings of thousands of ranks, with slow ones and jitter,
+// on a vector of clocks.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -32,16 +33,18 @@ struct ComputeTimes {
   constexpr double step() const { return forward + backward + update; }
 };
 /// A measured step in its parts: backward twice as long as forward (two products for one), the update 2 % of it.
-constexpr ComputeTimes compute_times(double step_seconds) { return {0.98 / 3 * step_seconds, 1.96 / 3 * step_seconds, 0.02 * step_seconds}; }
+constexpr ComputeTimes compute_times(double step_seconds) {
+  return {0.98 / 3 * step_seconds, 1.96 / 3 * step_seconds, 0.02 * step_seconds};
+}
 
 /// What a step works on.
 struct StepWork {
-  std::span<const Operation> operations{};          ///< Model::program.ops()
-  long scalars = 0;                                 ///< of the gradient arena
+  std::span<const Operation> operations{};  ///< Model::program.ops()
+  long scalars = 0;                         ///< of the gradient arena
   double scalar_bytes = 4;
   ComputeTimes compute{};
   long bucket_bytes = 128 * 1024;
-  bool overlap = true;                              ///< false: gradients are ready at the end, as in a network that runs depth-first
+  bool overlap = true;  ///< false: gradients are ready at the end, as in a network that runs depth-first
 };
 
 /// What it takes. sync: of all buckets one after the other; exposed: what of it the step waits for.
@@ -54,11 +57,16 @@ struct StepCost {
 /// Seconds of an all-reduce by the given algorithm, or by the cheapest.
 constexpr double all_reduce_seconds(const Network& n, int ranks, double bytes, int algorithm = -1) {
   switch (algorithm) {
-    case static_cast<int>(AllReduceAlgorithm::ring): return ring_seconds(n, ranks, bytes);
-    case static_cast<int>(AllReduceAlgorithm::recursive_doubling): return recursive_doubling_seconds(n, ranks, bytes);
-    case static_cast<int>(AllReduceAlgorithm::torus): return torus_seconds(n, ranks, bytes, torus_columns(n, ranks));
-    case static_cast<int>(AllReduceAlgorithm::hierarchical): return hierarchical_seconds(n, ranks, bytes);
-    default: return cheapest_all_reduce(n, ranks, bytes).seconds;
+    case static_cast<int>(AllReduceAlgorithm::ring):
+      return ring_seconds(n, ranks, bytes);
+    case static_cast<int>(AllReduceAlgorithm::recursive_doubling):
+      return recursive_doubling_seconds(n, ranks, bytes);
+    case static_cast<int>(AllReduceAlgorithm::torus):
+      return torus_seconds(n, ranks, bytes, torus_columns(n, ranks));
+    case static_cast<int>(AllReduceAlgorithm::hierarchical):
+      return hierarchical_seconds(n, ranks, bytes);
+    default:
+      return cheapest_all_reduce(n, ranks, bytes).seconds;
   }
 }
 
@@ -67,15 +75,19 @@ constexpr StepCost step_cost(const StepWork& work, const Network& network, int r
   StepCost cost;
   cost.compute = work.compute.step();
   const double backward_ends = work.compute.forward + work.compute.backward;
-  double free = 0;                                  // the links
+  double free = 0;  // the links
   if (ranks > 1)
-    for_each_bucket(work.operations, work.scalars, std::max(1L, static_cast<long>(static_cast<double>(work.bucket_bytes) / work.scalar_bytes)), [&](Range b) {
-      const double ready = work.overlap ? work.compute.forward + backward_share(work.operations, b.begin) * work.compute.backward : backward_ends;
-      const double seconds = all_reduce_seconds(network, ranks, work.scalar_bytes * static_cast<double>(b.end - b.begin), algorithm);
-      free = std::max(free, ready) + seconds;
-      cost.sync += seconds;
-      ++cost.buckets;
-    });
+    for_each_bucket(work.operations, work.scalars,
+                    std::max(1L, static_cast<long>(static_cast<double>(work.bucket_bytes) / work.scalar_bytes)), [&](Range b) {
+                      const double ready =
+                          work.overlap ? work.compute.forward + backward_share(work.operations, b.begin) * work.compute.backward
+                                       : backward_ends;
+                      const double seconds =
+                          all_reduce_seconds(network, ranks, work.scalar_bytes * static_cast<double>(b.end - b.begin), algorithm);
+                      free = std::max(free, ready) + seconds;
+                      cost.sync += seconds;
+                      ++cost.buckets;
+                    });
   cost.exposed = std::max(0.0, free - backward_ends);
   return cost;
 }
@@ -84,21 +96,22 @@ constexpr StepCost step_cost(const StepWork& work, const Network& network, int r
 struct TrainingOnClocks {
   int ranks = 1;
   long steps = 1;
-  double compute = 1, exposed = 0;                  ///< of a step; what an exchange adds once all are there
-  long period = 1;                                  ///< steps between exchanges; 0: never
-  double jitter = 0;                                ///< each step of a rank takes exp(jitter * normal) times as long
-  std::vector<double> slow{};                       ///< factors of the first ranks; 1 for the others
+  double compute = 1, exposed = 0;  ///< of a step; what an exchange adds once all are there
+  long period = 1;                  ///< steps between exchanges; 0: never
+  double jitter = 0;                ///< each step of a rank takes exp(jitter * normal) times as long
+  std::vector<double> slow{};       ///< factors of the first ranks; 1 for the others
   Seed seed{1};
 };
 /// Seconds until the last rank has ended. An exchange waits for the last rank; a late one delays all. Simulated.
 inline double seconds_of(const TrainingOnClocks& t) {
   std::vector<double> clock(static_cast<std::size_t>(t.ranks), 0.0);
-  const std::uint64_t key = random_key(t.seed.value, 0x636c6f63ull);      // "cloc"
+  const std::uint64_t key = random_key(t.seed.value, 0x636c6f63ull);  // "cloc"
   for (long s = 1; s <= t.steps; ++s) {
     double last = 0;
     for (std::size_t r = 0; r < clock.size(); ++r) {
-      const double factor = (r < t.slow.size() ? t.slow[r] : 1.0) *
-                            (t.jitter > 0 ? std::exp(t.jitter * static_cast<double>(random_normal(key, r, static_cast<std::uint64_t>(s)))) : 1.0);
+      const double factor =
+          (r < t.slow.size() ? t.slow[r] : 1.0) *
+          (t.jitter > 0 ? std::exp(t.jitter * static_cast<double>(random_normal(key, r, static_cast<std::uint64_t>(s)))) : 1.0);
       clock[r] += t.compute * factor;
       last = std::max(last, clock[r]);
     }

@@ -47,7 +47,8 @@ TEST_CASE("a delayed world gives the results of the one behind it", "[delayed]")
       world.barrier();
       collectives::require(x[3] == ranks && all.back() == ranks, "collectives");
       if (world.rank() != 0) world.send(x, 0, world.rank());
-      for (int r = 1; world.rank() == 0 && r < ranks; ++r) collectives::require(world.recv(x, sk::any_rank, r) == r, "the sender");
+      for (int r = 1; world.rank() == 0 && r < ranks; ++r)
+        collectives::require(world.recv(x, sk::any_rank, r) == r, "the sender");
     }));
   }
 }
@@ -62,11 +63,13 @@ TEST_CASE("nothing is there before its time, and what is started travels while o
     auto first = world.start_all_reduce(x);
     (void)first.poll();
     world.compute(0.03);
-    world.barrier();                                // the second over the same links
+    world.barrier();  // the second over the same links
     collectives::require(passed() >= 0.04, "the barrier's own time");
     collectives::require(first.poll(), "done in the meantime");
-    if (world.rank() == 0) world.send(x, 1);
-    else world.recv(x, 0);
+    if (world.rank() == 0)
+      world.send(x, 1);
+    else
+      world.recv(x, 0);
     collectives::require(passed() >= 0.06, "the message's time");
   });
 }
@@ -74,9 +77,10 @@ TEST_CASE("nothing is there before its time, and what is started travels while o
 TEST_CASE("a dilated run takes no less than the simulator says; bench/simulator.cpp has the other side", "[delayed]") {
   const sk::plan::Network links{{2e-3, 1e-7}, {4e-3, 2e-7}, 2, 0};
   for (const int ranks : {2, 4}) {
-    const double simulated = sk::simulate(ranks, {.network = links}, [](sk::SimComm& world) { program(world); }).seconds(), real = dilated(ranks, links);
+    const double simulated = sk::simulate(ranks, {.network = links}, [](sk::SimComm&world) { program(world); }).seconds(),
+                 real = dilated(ranks, links);
     INFO(ranks << " ranks: simulated " << simulated << " s, real " << real << " s");
     CHECK(real >= simulated * 0.999);
-    CHECK(real <= simulated * 3 + 0.5);             // other jobs may take the cores
+    CHECK(real <= simulated * 3 + 0.5);  // other jobs may take the cores
   }
 }

@@ -16,8 +16,10 @@ using namespace sk::plan;
 using Catch::Matchers::Contains;
 using Catch::Matchers::Equals;
 
-static_assert(sk::AllReduces<sk::SimComm> && sk::StartsAllReduce<sk::SimComm> && sk::ReducesToRoot<sk::SimComm> && sk::ReduceScatters<sk::SimComm>);
-static_assert(sk::Broadcasts<sk::SimComm> && sk::AllGathers<sk::SimComm> && sk::AllToAlls<sk::SimComm> && sk::Sends<sk::SimComm> && sk::Splits<sk::SimComm>);
+static_assert(sk::AllReduces<sk::SimComm> && sk::StartsAllReduce<sk::SimComm> && sk::ReducesToRoot<sk::SimComm> &&
+              sk::ReduceScatters<sk::SimComm>);
+static_assert(sk::Broadcasts<sk::SimComm> && sk::AllGathers<sk::SimComm> && sk::AllToAlls<sk::SimComm> &&
+              sk::Sends<sk::SimComm> && sk::Splits<sk::SimComm>);
 
 namespace {
 constexpr Network flat{.near = {2e-6, 1e-9}, .far = {9, 9}, .gamma = 1e-10};
@@ -26,9 +28,7 @@ constexpr Network cluster(int node) { return {.near = {1e-6, 1e-10}, .far = {2e-
 template <class F> std::string thrown(int ranks, F&& f) {
   try {
     sk::simulate(ranks, {}, f);
-  } catch (const sk::CommError& e) {
-    return e.what();
-  }
+  } catch (const sk::CommError& e) { return e.what(); }
   return "";
 }
 double second(sk::SimComm& world) { return world.now(); }
@@ -44,11 +44,11 @@ TEST_CASE("a message comes alpha + beta bytes after it was sent, and its receive
     std::vector<char> data(10);
     if (world.rank() == 0) {
       world.compute(4);
-      world.send(data, 1);                          // within the node: 1 + 5
-      world.send(data, 2);                          // to the other: 100 + 70, once the first has left
+      world.send(data, 1);  // within the node: 1 + 5
+      world.send(data, 2);  // to the other: 100 + 70, once the first has left
       collectives::require(second(world) == 4 + 6 + 170, "the sender's clock");
     } else {
-      world.compute(world.rank() == 1 ? 20 : 1);    // it came before rank 1 asked for it
+      world.compute(world.rank() == 1 ? 20 : 1);  // it came before rank 1 asked for it
       world.recv(data, 0);
       collectives::require(second(world) == (world.rank() == 1 ? 20 : 180), "the receiver's clock");
     }
@@ -67,7 +67,7 @@ TEST_CASE("whoever comes first by the clock is received first from any rank") {
       int value = world.rank();
       const std::span<int> one(&value, 1);
       if (world.rank() != 0) {
-        world.compute(world.rank() == 3 ? 4.5 : 1);           // 3; 2 or 9; 4.5
+        world.compute(world.rank() == 3 ? 4.5 : 1);  // 3; 2 or 9; 4.5
         world.send(one, 0, 7);
         return;
       }
@@ -98,7 +98,8 @@ TEST_CASE("a poll is true once the clock has come to it, and polling lets the cl
 }
 
 TEST_CASE("an all-reduce takes the seconds of its closed form, and counts the messages of its table") {
-  for (const auto algorithm : {AllReduceAlgorithm::ring, AllReduceAlgorithm::recursive_doubling, AllReduceAlgorithm::torus, AllReduceAlgorithm::hierarchical})
+  for (const auto algorithm : {AllReduceAlgorithm::ring, AllReduceAlgorithm::recursive_doubling, AllReduceAlgorithm::torus,
+                               AllReduceAlgorithm::hierarchical})
     for (const Network& network : {flat, cluster(4)}) {
       const int ranks = 16;
       const std::size_t count = 16 * 48;
@@ -110,17 +111,18 @@ TEST_CASE("an all-reduce takes the seconds of its closed form, and counts the me
       });
       INFO(name_of(algorithm) << ", nodes of " << network.node);
       const int columns = torus_columns(network, ranks);
-      const double closed[] = {ring_seconds(network, ranks, bytes), recursive_doubling_seconds(network, ranks, bytes), torus_seconds(network, ranks, bytes, columns),
-                               hierarchical_seconds(network, ranks, bytes)};
+      const double closed[] = {ring_seconds(network, ranks, bytes), recursive_doubling_seconds(network, ranks, bytes),
+                               torus_seconds(network, ranks, bytes, columns), hierarchical_seconds(network, ranks, bytes)};
       CHECK(r.seconds() == Approx(closed[static_cast<int>(algorithm)]).epsilon(1e-12));
-      with_table({algorithm, columns, network.node ? network.node : ranks, 0}, ranks, static_cast<long>(count), [&](const auto& table) {
-        for (int q = 0; q < ranks; ++q) {
-          const SentByRank sent = sent_by(table, q);
-          CHECK(r.ranks[static_cast<std::size_t>(q)].messages == sent.messages);
-          CHECK(r.ranks[static_cast<std::size_t>(q)].bytes == 4 * sent.values);
-        }
-        return 0;
-      });
+      with_table({algorithm, columns, network.node ? network.node : ranks, 0}, ranks, static_cast<long>(count),
+                 [&](const auto& table) {
+                   for (int q = 0; q < ranks; ++q) {
+                     const SentByRank sent = sent_by(table, q);
+                     CHECK(r.ranks[static_cast<std::size_t>(q)].messages == sent.messages);
+                     CHECK(r.ranks[static_cast<std::size_t>(q)].bytes == 4 * sent.values);
+                   }
+                   return 0;
+                 });
     }
 }
 
@@ -144,25 +146,31 @@ TEST_CASE("the algorithms of comm/algorithms run over simulated messages: their 
     CHECK(r.ranks[q].messages == messages);
     CHECK(r.ranks[q].bytes == bytes);
   }
-  Network no_sum = flat;                            // the sums of these are made by the caller's thread
+  Network no_sum = flat;  // the sums of these are made by the caller's thread
   no_sum.gamma = 0;
   const auto seconds = [&](auto&& f) { return sk::simulate(8, {.network = no_sum}, f).seconds(); };
-  CHECK(seconds([](sk::SimComm& w) { sk::comm::ring_all_reduce(w, std::vector<float>(800)); }) == Approx(ring_seconds(no_sum, 8, 3200)));
-  CHECK(seconds([](sk::SimComm& w) { sk::comm::recursive_doubling_all_reduce(w, std::vector<float>(800)); }) == Approx(recursive_doubling_seconds(no_sum, 8, 3200)));
-  CHECK(seconds([](sk::SimComm& w) { sk::comm::torus_all_reduce(w, std::vector<float>(800), 4); }) == Approx(torus_seconds(no_sum, 8, 3200, 4)));
-  CHECK(seconds([](sk::SimComm& w) { sk::comm::hierarchical_all_reduce(w, std::vector<float>(800), 8); }) == Approx(hierarchical_seconds(no_sum, 8, 3200)));
+  CHECK(seconds([](sk::SimComm& w) { sk::comm::ring_all_reduce(w, std::vector<float>(800)); }) ==
+        Approx(ring_seconds(no_sum, 8, 3200)));
+  CHECK(seconds([](sk::SimComm& w) { sk::comm::recursive_doubling_all_reduce(w, std::vector<float>(800)); }) ==
+        Approx(recursive_doubling_seconds(no_sum, 8, 3200)));
+  CHECK(seconds([](sk::SimComm& w) { sk::comm::torus_all_reduce(w, std::vector<float>(800), 4); }) ==
+        Approx(torus_seconds(no_sum, 8, 3200, 4)));
+  CHECK(seconds([](sk::SimComm& w) { sk::comm::hierarchical_all_reduce(w, std::vector<float>(800), 8); }) ==
+        Approx(hierarchical_seconds(no_sum, 8, 3200)));
 }
 
 TEST_CASE("a collective waits for the slowest rank, and what is started goes on while one computes") {
   const auto run = [](bool overlap) {
-    return sk::simulate(4, {.network = {{0, 0.125}, {0, 0.125}, 0, 0}, .algorithm = AllReduceAlgorithm::ring, .slow = {1, 2}}, [&](sk::SimComm& world) {
-             std::vector<float> x(16);              // 64 bytes: 6 messages of 16, 2 s each
-             world.compute(5);
-             auto request = world.start_all_reduce(x);
-             if (!overlap) request.wait();
-             world.compute(10);
-             request.wait();
-           }).seconds();
+    return sk::simulate(4, {.network = {{0, 0.125}, {0, 0.125}, 0, 0}, .algorithm = AllReduceAlgorithm::ring, .slow = {1, 2}},
+                        [&](sk::SimComm& world) {
+                          std::vector<float> x(16);  // 64 bytes: 6 messages of 16, 2 s each
+                          world.compute(5);
+                          auto request = world.start_all_reduce(x);
+                          if (!overlap) request.wait();
+                          world.compute(10);
+                          request.wait();
+                        })
+        .seconds();
   };
   CHECK(run(false) == 10 + 12 + 20);
   CHECK(run(true) == 30);
@@ -171,15 +179,16 @@ TEST_CASE("a collective waits for the slowest rank, and what is started goes on 
 TEST_CASE("the same seed gives the same times, another seed others; without jitter there is none") {
   const auto times = [](std::uint64_t seed, double jitter) {
     std::vector<double> clocks;
-    const sk::SimReport r = sk::simulate(5, {.network = cluster(2), .jitter = jitter, .seed = sk::Seed{seed}}, [](sk::SimComm& world) {
-      std::vector<double> x(100);
-      for (int i = 0; i < 3; ++i) {
-        world.compute(1e-4);
-        world.all_reduce(x);
-        if (world.rank() == 0) world.send(x, 4);
-        if (world.rank() == 4) world.recv(x, sk::any_rank);
-      }
-    });
+    const sk::SimReport r =
+        sk::simulate(5, {.network = cluster(2), .jitter = jitter, .seed = sk::Seed{seed}}, [](sk::SimComm& world) {
+          std::vector<double> x(100);
+          for (int i = 0; i < 3; ++i) {
+            world.compute(1e-4);
+            world.all_reduce(x);
+            if (world.rank() == 0) world.send(x, 4);
+            if (world.rank() == 4) world.recv(x, sk::any_rank);
+          }
+        });
     for (const sk::SimRank& rank : r.ranks) clocks.push_back(rank.clock);
     return clocks;
   };
@@ -193,11 +202,13 @@ TEST_CASE("parts of a simulated world have their own links") {
     collectives::require(world.node_size() == 3, "the ranks of a node");
     const double begin = second(world);
     sk::SimComm node = world.split(world.rank() / 3), across = world.split(world.rank() % 3, -world.rank());
-    collectives::require(node.size() == 3 && across.size() == 2 && across.rank() == 1 - world.rank() / 3 && across.node_size() == 1, "sizes and places");
+    collectives::require(
+        node.size() == 3 && across.size() == 2 && across.rank() == 1 - world.rank() / 3 && across.node_size() == 1,
+        "sizes and places");
     const double split = second(world);
     collectives::require(split > begin, "a split is a collective");
     std::vector<float> x(300, 1.0f);
-    world.compute(1 - split);                       // all at the same time
+    world.compute(1 - split);  // all at the same time
     node.all_reduce(x);
     collectives::require(x[0] == 3 && std::abs(second(world) - 1 - ring_seconds(cluster(0), 3, 1200)) < 1e-12, "within the node");
     world.compute(2 - second(world));
@@ -219,24 +230,37 @@ TEST_CASE("time that a thread really computes can count") {
 }
 
 TEST_CASE("what cannot end is named") {
-  CHECK_THAT(thrown(3, [](sk::SimComm& world) {
-    int x = 0;
-    if (world.rank() == 0) world.recv(std::span<int>(&x, 1), 1, 4);
-    if (world.rank() == 1) world.barrier();
-  }), Equals("the simulation stands still: rank 0 waits for a message from rank 1 (tag 4); rank 1 waits in barrier (call 0); rank 2 has returned"));
-  CHECK_THAT(thrown(2, [](sk::SimComm& world) {
-    std::vector<float> x(world.rank() ? 3 : 4);
-    world.all_reduce(x);
-  }), Contains("collective call 0 differs between ranks: rank 0: all_reduce(Sum) of 4 float; rank 1: all_reduce(Sum) of 3 float"));
-  CHECK_THAT(thrown(3, [](sk::SimComm& world) {
-    if (world.rank() == 1) throw sk::ShapeError("the third layer does not fit");
-    world.barrier();
-  }), Equals("rank 1 failed: the third layer does not fit"));
-  CHECK_THAT(thrown(2, [](sk::SimComm& world) {
-    std::vector<int> x(3);
-    if (world.rank() == 0) world.send(std::span<int>(x.data(), 2), 1);
-    else world.recv(x, 0);
-  }), Contains("the message has 8 bytes, the receiver's span 12"));
+  CHECK_THAT(thrown(3,
+                    [](sk::SimComm& world) {
+                      int x = 0;
+                      if (world.rank() == 0) world.recv(std::span<int>(&x, 1), 1, 4);
+                      if (world.rank() == 1) world.barrier();
+                    }),
+             Equals("the simulation stands still: rank 0 waits for a message from rank 1 (tag 4); rank 1 waits in barrier (call "
+                    "0); rank 2 has returned"));
+  CHECK_THAT(
+      thrown(2,
+             [](sk::SimComm& world) {
+               std::vector<float> x(world.rank() ? 3 : 4);
+               world.all_reduce(x);
+             }),
+      Contains(
+          "collective call 0 differs between ranks: rank 0: all_reduce(Sum) of 4 float; rank 1: all_reduce(Sum) of 3 float"));
+  CHECK_THAT(thrown(3,
+                    [](sk::SimComm& world) {
+                      if (world.rank() == 1) throw sk::ShapeError("the third layer does not fit");
+                      world.barrier();
+                    }),
+             Equals("rank 1 failed: the third layer does not fit"));
+  CHECK_THAT(thrown(2,
+                    [](sk::SimComm& world) {
+                      std::vector<int> x(3);
+                      if (world.rank() == 0)
+                        world.send(std::span<int>(x.data(), 2), 1);
+                      else
+                        world.recv(x, 0);
+                    }),
+             Contains("the message has 8 bytes, the receiver's span 12"));
   CHECK_THROWS_WITH(sk::simulate(0, {}, [](sk::SimComm&) {}), "simulate: there must be at least one rank; asked for 0");
   CHECK_THROWS_WITH(sk::simulate(1, {.slow = {0}}, [](sk::SimComm&) {}), Contains(".slow are factors"));
 }

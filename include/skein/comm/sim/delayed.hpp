@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A real communicator with a slow network in front of it: ranks are threads, clocks are the machine's, and every message and collective
-// is complete no earlier than its alpha and beta allow. For trying policies over a network that one does not have, and for validating
-// the simulator: what SimComm predicts of a program, this measures.
+// A real communicator with a slow network in front of it: ranks are threads, clocks are the machine's, and every message and
+// collective is complete no earlier than its alpha and beta allow. For trying policies over a network that one does not have, and
+// for validating the simulator: what SimComm predicts of a program, this measures.
 #pragma once
 #include <chrono>
 #include <deque>
@@ -13,14 +13,15 @@
 #include <tuple>
 #include <utility>
 
-#include "../../plan/step_cost.hpp"
 #include "../concepts.hpp"
 #include "../messages.hpp"
+#include "tables.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
 /// The slow network, shared by the ranks of one spawn: make it before, and a Delayed of each rank's communicator with it. With
-/// `collective` > 0 every collective takes that many seconds; else an all-reduce takes what the cheapest algorithm would.
+/// `collective` > 0 every collective takes that many seconds; else what its table takes on these links, once the last rank has
+/// come.
 class SlowNetwork {
  public:
   using Clock = std::chrono::steady_clock;
@@ -31,8 +32,8 @@ class SlowNetwork {
     const plan::Level& level = links_.between(from, to);
     return level.alpha + level.beta * bytes;
   }
-  double collective_seconds(int ranks, double bytes) const {
-    return collective_ > 0 ? collective_ : ranks <= 1 ? 0 : plan::all_reduce_seconds(links_, ranks, bytes);
+  double collective_seconds(int ranks, const comm::Operation& o) const {
+    return collective_ > 0 ? collective_ : ranks <= 1 ? 0 : comm::seconds_of(o, ranks, links_);
   }
 
   /// A message has departed; when the oldest of these two ranks and tag did.
@@ -78,7 +79,8 @@ namespace comm {
 template <class Inner> class DelayedEngine {
  public:
   using Clock = SlowNetwork::Clock;
-  DelayedEngine(Inner& inner, SlowNetwork& network, int rank, int ranks) : inner_(&inner), network_(&network), rank_(rank), ranks_(ranks) {}
+  DelayedEngine(Inner& inner, SlowNetwork& network, int rank, int ranks)
+      : inner_(&inner), network_(&network), rank_(rank), ranks_(ranks) {}
 
   void run(const Operation& o) {
     Ticket t = start(o);
@@ -87,7 +89,7 @@ template <class Inner> class DelayedEngine {
   Ticket start(const Operation& o) {
     const std::uint64_t call = calls_++;
     network_->entered(call, Clock::now());
-    return keep({Kind::collective, inner_->start(o), call, 0, 0, network_->collective_seconds(ranks_, static_cast<double>(o.bytes(o.signature.count)))});
+    return keep({Kind::collective, inner_->start(o), call, 0, 0, network_->collective_seconds(ranks_, o)});
   }
   Ticket start_send(const void* data, std::size_t bytes, int to, int tag) {
     const double seconds = network_->message_seconds(rank_, to, static_cast<double>(bytes));
@@ -139,15 +141,17 @@ template <class Inner> class DelayedEngine {
     Clock::time_point due{};
     bool known = false, inner_done = false;
   };
-  static Clock::duration in(double seconds) { return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)); }
+  static Clock::duration in(double seconds) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  }
   Ticket keep(Pending p) {
     const std::uint64_t number = ++numbers_;
     const int peer = p.inner.peer;
     pending_.emplace(number, p);
     return {number, 0, peer};
   }
-  /// The values are there: from now on only time is missing. Collectives follow each other over the links, in their order: those before
-  /// this one are complete too.
+  /// The values are there: from now on only time is missing. Collectives follow each other over the links, in their order: those
+  /// before this one are complete too.
   void arrived(Pending& p) {
     if (p.kind == Kind::collective)
       for (auto& entry : pending_) {
@@ -181,15 +185,16 @@ template <class Inner> class DelayedEngine {
 };
 }  // namespace comm
 
-/// The communicator of one rank, over that network. Both must outlive it. Use it in the inner one's place: a call that goes past it is
-/// not delayed. Not split.
+/// The communicator of one rank, over that network. Both must outlive it. Use it in the inner one's place: a call that goes past
+/// it is not delayed. Not split.
 template <Communicator Inner> class Delayed : public comm::Messages<Delayed<Inner>, Cpu> {
  public:
   static constexpr std::string_view name = "Delayed";
   using engine_type = comm::DelayedEngine<typename Inner::engine_type>;
   template <class T, class Op> static constexpr bool reduces = Inner::template reduces<T, Op>;
 
-  Delayed(Inner& inner, SlowNetwork& network) : inner_(&inner), engine_(std::make_unique<engine_type>(inner.engine(), network, inner.rank(), inner.size())) {}
+  Delayed(Inner& inner, SlowNetwork& network)
+      : inner_(&inner), engine_(std::make_unique<engine_type>(inner.engine(), network, inner.rank(), inner.size())) {}
 
   int rank() const { return inner_->rank(); }
   int size() const { return inner_->size(); }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A communicator whose network is a clock. Ranks run the real code of every policy, with real gradients, one at a time in this process;
-// what is made up is the time alone: of messages by alpha and beta of the level between two ranks, of collectives by the play of their
-// tables, of computing by compute(seconds), by a thread's processor time, or by parallel::simulated around a policy.
+// A communicator whose network is a clock. Ranks run the real code of every policy, with real gradients, one at a time in this
+// process; what is made up is the time alone: of messages by alpha and beta of the level between two ranks, of collectives by the
+// play of their tables, of computing by compute(seconds), by a thread's processor time, or by parallel::simulated around a
+// policy.
 #pragma once
 #include <exception>
 #include <thread>
@@ -18,21 +19,29 @@ namespace comm {
 class SimEngine {
  public:
   SimEngine(std::shared_ptr<SimWorld> world, std::shared_ptr<SimGroup> group, int place)
-      : world_(std::move(world)), group_(std::move(group)), place_(place), rank_(group_->members[static_cast<std::size_t>(place)]) {}
+      : world_(std::move(world)),
+        group_(std::move(group)),
+        place_(place),
+        rank_(group_->members[static_cast<std::size_t>(place)]) {}
 
   void run(const Operation& o) {
     Ticket t = start(o);
     wait(t);
   }
   Ticket start(const Operation& o) { return world_->start(rank_, *group_, place_, calls_++, o); }
-  Ticket start_send(const void* data, std::size_t bytes, int to, int tag) { return world_->send(rank_, *group_, data, bytes, to, tag); }
-  Ticket start_recv(void* data, std::size_t bytes, int from, int tag) { return world_->receive(rank_, *group_, data, bytes, from, tag); }
+  Ticket start_send(const void* data, std::size_t bytes, int to, int tag) {
+    return world_->send(rank_, *group_, data, bytes, to, tag);
+  }
+  Ticket start_recv(void* data, std::size_t bytes, int from, int tag) {
+    return world_->receive(rank_, *group_, data, bytes, from, tag);
+  }
   bool test(Ticket& t) { return world_->test(rank_, *group_, place_, t); }
   void wait(Ticket& t) { world_->wait(rank_, *group_, place_, t); }
   void progress() { world_->progress(rank_); }
   /// Requests that an exception leaves behind: the simulation ends with it.
   void abandon() {
-    world_->failure().set(rank_, "rank " + std::to_string(rank_) + " failed: an exception left a collective or message that had been started");
+    world_->failure().set(
+        rank_, "rank " + std::to_string(rank_) + " failed: an exception left a collective or message that had been started");
     world_->wake();
   }
 
@@ -41,7 +50,9 @@ class SimEngine {
   const SimGroup& group() const { return *group_; }
   int place() const { return place_; }
   int rank() const { return rank_; }
-  std::shared_ptr<SimGroup> part(std::uint64_t split, int color, const std::vector<int>& members) { return world_->group(group_->id, split, color, members); }
+  std::shared_ptr<SimGroup> part(std::uint64_t split, int color, const std::vector<int>& members) {
+    return world_->group(group_->id, split, color, members);
+  }
   std::shared_ptr<SimWorld> shared() const { return world_; }
   std::uint64_t next_split() { return splits_++; }
 
@@ -53,9 +64,9 @@ class SimEngine {
 };
 }  // namespace comm
 
-/// A rank of a simulated world, made by simulate(). Collectives give the bits that ThreadComm's give (values meet in the order of the
-/// ranks); their time and messages are those of the table. What is started moves on its own while the rank computes; a send is complete
-/// when it has left, a rank sends one message at a time and receives one at a time, both at once.
+/// A rank of a simulated world, made by simulate(). Collectives give the bits that ThreadComm's give (values meet in the order of
+/// the ranks); their time and messages are those of the table. What is started moves on its own while the rank computes; a send
+/// is complete when it has left, a rank sends one message at a time and receives one at a time, both at once.
 class SimComm : public comm::Messages<SimComm, Cpu> {
  public:
   static constexpr std::string_view name = "SimComm";
@@ -85,7 +96,9 @@ class SimComm : public comm::Messages<SimComm, Cpu> {
   /// A communicator of the ranks with this colour (0 or more), ordered by key, then by rank. Collective; blocking.
   SimComm split(int color, int key = 0) {
     if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
-    struct Wish { int color, key, rank; };
+    struct Wish {
+      int color, key, rank;
+    };
     std::vector<Wish> wishes = all_gather(Wish{color, key, engine_->rank()});
     std::stable_sort(wishes.begin(), wishes.end(), [](const Wish& a, const Wish& b) { return a.key < b.key; });
     std::vector<int> members;
@@ -104,13 +117,16 @@ class SimComm : public comm::Messages<SimComm, Cpu> {
   std::unique_ptr<engine_type> engine_;
 };
 
-/// Runs function(SimComm&) on n simulated ranks and says how long that took by their clocks. One rank runs at a time, in the order of the
-/// clocks: the result is the same in every run. Ranks that wait for each other in a circle are an error at once. Exceptions: as spawn.
+/// Runs function(SimComm&) on n simulated ranks and says how long that took by their clocks. One rank runs at a time, in the
+/// order of the clocks: the result is the same in every run. Ranks that wait for each other in a circle are an error at once.
+/// Exceptions: as spawn.
 template <class Function> SimReport simulate(int n, const SimOptions& options, Function&& function) {
   if (n < 1) throw ArgumentError("simulate: there must be at least one rank; asked for " + std::to_string(n));
-  if (options.jitter < 0 || options.measured < 0 || !(options.poll > 0)) throw ArgumentError("simulate: .jitter and .measured are 0 or more, and a poll takes time");
+  if (options.jitter < 0 || options.measured < 0 || !(options.poll > 0))
+    throw ArgumentError("simulate: .jitter and .measured are 0 or more, and a poll takes time");
   for (const double s : options.slow)
-    if (!(s > 0)) throw ArgumentError("simulate: .slow are factors of the time to compute, more than 0; one is " + std::to_string(s));
+    if (!(s > 0))
+      throw ArgumentError("simulate: .slow are factors of the time to compute, more than 0; one is " + std::to_string(s));
   const auto failure = std::make_shared<comm::Failure>();
   const auto world = std::make_shared<comm::SimWorld>(n, options, failure);
   const auto serve = [&](int rank) {
@@ -134,7 +150,7 @@ template <class Function> SimReport simulate(int n, const SimOptions& options, F
   try {
     for (int r = 1; r < n; ++r) threads.emplace_back(serve, r);
     serve(0);
-  } catch (const std::exception& e) {               // a thread that could not be started
+  } catch (const std::exception& e) {  // a thread that could not be started
     failure->set(0, std::string("simulate: ") + e.what(), std::current_exception());
     world->wake();
   }
@@ -143,9 +159,7 @@ template <class Function> SimReport simulate(int n, const SimOptions& options, F
   if (!failure->cause()) throw CommError(failure->message());
   try {
     std::rethrow_exception(failure->cause());
-  } catch (...) {
-    std::throw_with_nested(CommError(failure->message()));
-  }
+  } catch (...) { std::throw_with_nested(CommError(failure->message())); }
 }
 
 }  // namespace skein::inline SKEIN_ABI

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks of a simulation share: clocks, letters, collectives, and the turn. Ranks are threads of which one runs at a time: where
-// what a rank sees depends on what others do, the one whose clock is behind goes first. So a simulation is a discrete-event one, gives the
-// same times and the same bits in every run, and whoever comes first in a recv from any rank comes first by the clock.
+// What the ranks of a simulation share: clocks, letters, collectives, and the turn. Ranks are threads of which one runs at a
+// time: where what a rank sees depends on what others do, the one whose clock is behind goes first. So a simulation is a
+// discrete-event one, gives the same times and the same bits in every run, and whoever comes first in a recv from any rank comes
+// first by the clock.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -15,11 +16,11 @@
 
 #include "../../core/error.hpp"
 #include "../../plan/collective_check.hpp"
-#include "../../plan/play.hpp"
 #include "../request.hpp"
 #include "../thread/team.hpp"
 #include "../work.hpp"
 #include "options.hpp"
+#include "tables.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
 
@@ -38,13 +39,13 @@ struct SimGroup {
   std::uint64_t id = 0;
   std::vector<int> members{};
   std::deque<SimCall> calls{};
-  std::uint64_t first = 0;                          // the number of calls.front()
+  std::uint64_t first = 0;  // the number of calls.front()
 };
 
 /// A message under way or not yet wanted.
 struct SimLetter {
   std::uint64_t group = 0;
-  int from = 0, tag = 0;                            // a rank of the world
+  int from = 0, tag = 0;  // a rank of the world
   double departed = 0, takes = 0;
   std::vector<char> data{};
 };
@@ -63,8 +64,10 @@ struct SimReceive {
 class SimWorld {
  public:
   SimWorld(int n, SimOptions options, std::shared_ptr<Failure> failure)
-      : options_(std::move(options)), failure_(std::move(failure)), ranks_(static_cast<std::size_t>(n)),
-        key_(random_key(options_.seed.value, 0x73696d75ull)) {          // "simu"
+      : options_(std::move(options)),
+        failure_(std::move(failure)),
+        ranks_(static_cast<std::size_t>(n)),
+        key_(random_key(options_.seed.value, 0x73696d75ull)) {  // "simu"
     auto all = std::make_shared<SimGroup>();
     for (int r = 0; r < n; ++r) all->members.push_back(r);
     groups_[{0, 0, 0}] = all;
@@ -145,8 +148,13 @@ class SimWorld {
     enter(rank);
     Rank& me = of(rank);
     const int there = group.members[static_cast<std::size_t>(to)];
-    SimLetter letter{group.id, rank, tag, std::max(me.at.clock, me.send_free), takes(rank, there, static_cast<double>(bytes)) *
-                     jitter(ranks_.size() + static_cast<std::uint64_t>(rank), me.draws++), {}};
+    SimLetter letter{
+        group.id,
+        rank,
+        tag,
+        std::max(me.at.clock, me.send_free),
+        takes(rank, there, static_cast<double>(bytes)) * jitter(ranks_.size() + static_cast<std::uint64_t>(rank), me.draws++),
+        {}};
     const char* first = static_cast<const char*>(data);
     letter.data.assign(first, first + bytes);
     me.send_free = letter.departed + letter.takes;
@@ -163,7 +171,8 @@ class SimWorld {
     enter(rank);
     Rank& me = of(rank);
     const std::uint64_t number = ++me.numbers;
-    me.receives[number] = {group.id, from < 0 ? -1 : group.members[static_cast<std::size_t>(from)], tag, data, bytes, 0, false, 0, -1};
+    me.receives[number] = {group.id, from < 0 ? -1 : group.members[static_cast<std::size_t>(from)], tag, data, bytes, 0, false, 0,
+                           -1};
     match(rank);
     leave(rank);
     return {number, 0, from};
@@ -195,7 +204,7 @@ class SimWorld {
     Rank& me = of(rank);
     bool fixed = true;
     double due = completion(me, group, place, t, fixed);
-    if (!fixed) {                                   // others may have their say up to this time
+    if (!fixed) {  // others may have their say up to this time
       turn(rank, me.at.clock);
       due = completion(me, group, place, t, fixed);
     }
@@ -228,7 +237,7 @@ class SimWorld {
       turn(rank, std::max(due, me.at.clock));
       me.waits = nullptr;
       advance(me, me.key);
-      me.granted = true;                            // all that could come before this time has come
+      me.granted = true;  // all that could come before this time has come
     }
     me.granted = false;
     finish(rank, group, t);
@@ -249,7 +258,7 @@ class SimWorld {
     SimRank at{};
     double key = 0, send_free = 0, receive_free = 0, collective_free = 0, processor = 0;
     bool gone = false, granted = false;
-    unsigned polls = 0;                             // without success, one after the other
+    unsigned polls = 0;  // without success, one after the other
     std::uint64_t numbers = 0, draws = 0;
     std::map<std::uint64_t, double> sends{};
     std::map<std::uint64_t, SimReceive> receives{};
@@ -294,13 +303,15 @@ class SimWorld {
   }
   double takes(int from, int to, double bytes) const {
     const plan::Level& level = options_.network.between(from, to);
-    return level.alpha + level.beta * bytes;        // an empty message takes alpha
+    return level.alpha + level.beta * bytes;  // an empty message takes alpha
   }
 
   int least() const {
     int best = -1;
     for (std::size_t r = 0; r < ranks_.size(); ++r)
-      if (!ranks_[r].gone && ranks_[r].key < sim_never && (best < 0 || ranks_[r].key < ranks_[static_cast<std::size_t>(best)].key)) best = static_cast<int>(r);
+      if (!ranks_[r].gone && ranks_[r].key < sim_never &&
+          (best < 0 || ranks_[r].key < ranks_[static_cast<std::size_t>(best)].key))
+        best = static_cast<int>(r);
     return best;
   }
   void give(int next) {
@@ -333,20 +344,23 @@ class SimWorld {
     for (int r = 0; r < size(); ++r) {
       Rank& me = of(r);
       text += (r ? "; rank " : " rank ") + std::to_string(r);
-      if (me.gone) text += " has returned";
+      if (me.gone)
+        text += " has returned";
       else if (me.waits && me.waits->message < 0)
         text += " waits in " + describe(post_of(me).signature) + " (call " + std::to_string(me.waits->number - 1) + ")";
       else if (me.waits) {
         const auto receive = me.receives.find(me.waits->number);
         if (receive == me.receives.end()) continue;
-        text += " waits for a message from " + (receive->second.from < 0 ? std::string("any rank") : "rank " + std::to_string(receive->second.from)) + " (tag " +
+        text += " waits for a message from " +
+                (receive->second.from < 0 ? std::string("any rank") : "rank " + std::to_string(receive->second.from)) + " (tag " +
                 std::to_string(receive->second.tag) + ")";
       }
     }
     return text;
   }
   const Operation& post_of(Rank& me) {
-    return me.waits_in->calls[static_cast<std::size_t>(me.waits->number - 1 - me.waits_in->first)].posts[static_cast<std::size_t>(me.waits_at)];
+    return me.waits_in->calls[static_cast<std::size_t>(me.waits->number - 1 - me.waits_in->first)]
+        .posts[static_cast<std::size_t>(me.waits_at)];
   }
 
   /// When what the ticket names is complete, never where that is not known; fixed: nothing that another rank does can change it.
@@ -371,7 +385,9 @@ class SimWorld {
     return letter == me.letters.end() ? sim_never : due_of(me, *letter);
   }
   static double due_of(const Rank& me, const SimLetter& l) { return std::max(l.departed, me.receive_free) + l.takes; }
-  static bool fits(const SimReceive& r, const SimLetter& l) { return l.group == r.group && l.tag == r.tag && (r.from < 0 || r.from == l.from); }
+  static bool fits(const SimReceive& r, const SimLetter& l) {
+    return l.group == r.group && l.tag == r.tag && (r.from < 0 || r.from == l.from);
+  }
   std::deque<SimLetter>::iterator earliest(Rank& me, const SimReceive& r) {
     auto best = me.letters.end();
     for (auto l = me.letters.begin(); l != me.letters.end(); ++l)
@@ -390,8 +406,10 @@ class SimWorld {
         break;
       }
     }
-    if (me.waits && me.key == sim_never) renew_key(me);
-    else if (me.waits) me.key = std::min(me.key, std::max(me.at.clock, key_of(me)));
+    if (me.waits && me.key == sim_never)
+      renew_key(me);
+    else if (me.waits)
+      me.key = std::min(me.key, std::max(me.at.clock, key_of(me)));
   }
   void take(Rank& me, SimReceive& r, std::deque<SimLetter>::iterator l) {
     r.matched = true;
@@ -432,8 +450,8 @@ class SimWorld {
     for (std::size_t p = 0; p < group.members.size(); ++p)
       if (group.members[p] == r.peer) t.peer = static_cast<int>(p);
     if (r.came != r.bytes)
-      throw CommError("recv on rank " + std::to_string(rank) + ": the message has " + std::to_string(r.came) + " bytes, the receiver's span " +
-                      std::to_string(r.bytes));
+      throw CommError("recv on rank " + std::to_string(rank) + ": the message has " + std::to_string(r.came) +
+                      " bytes, the receiver's span " + std::to_string(r.bytes));
   }
 
   // ---- a collective, once all have come
@@ -441,10 +459,13 @@ class SimWorld {
     const int n = static_cast<int>(group.members.size());
     const auto post = [&](int r) -> const Operation& { return call.posts[static_cast<std::size_t>(r)]; };
     for (int r = 1; r < n; ++r)
-      if (!(post(r).signature == post(0).signature)) fail(group.members[0], mismatch_text(number, n, [&](int q) { return post(q).signature; }));
+      if (!(post(r).signature == post(0).signature))
+        fail(group.members[0], mismatch_text(number, n, [&](int q) { return post(q).signature; }));
     Pointers pointers(n);
     for (int r = 0; r < n; ++r) work_direct(r, n, post, pointers);
-    for (int r = 0; r < n; ++r) call.entered[static_cast<std::size_t>(r)] = std::max(call.entered[static_cast<std::size_t>(r)], member(group, r).collective_free);
+    for (int r = 0; r < n; ++r)
+      call.entered[static_cast<std::size_t>(r)] =
+          std::max(call.entered[static_cast<std::size_t>(r)], member(group, r).collective_free);
     call.left = call.entered;
     play(group, call);
     call.done = true;
@@ -460,19 +481,9 @@ class SimWorld {
   Rank& member(const SimGroup& group, int place) { return of(group.members[static_cast<std::size_t>(place)]); }
 
   void play(SimGroup& group, SimCall& call) {
-    const int n = static_cast<int>(group.members.size());
-    const Signature& s = call.posts[0].signature;
-    const long count = static_cast<long>(s.count), whole = call.posts[0].counts ? count : count * n;
-    switch (s.kind) {
-      case Collective::Barrier: return play(group, call, plan::DisseminationBarrier{n, 0});
-      case Collective::Broadcast: return play(group, call, plan::BinomialBroadcast{n, count, s.root});
-      case Collective::Reduce: return play(group, call, plan::BinomialReduce{n, count, s.root});
-      case Collective::ReduceScatter: return play(group, call, plan::RingReduceScatter{n, whole});
-      case Collective::AllGather: return play(group, call, plan::RingAllGather{n, whole});
-      case Collective::AllToAll: return play(group, call, plan::PairwiseExchange{n, whole});
-      case Collective::AllReduce:
-        return plan::with_table(choice(group, static_cast<double>(s.count * s.element)), n, count, [&](const auto& table) { play(group, call, table); });
-    }
+    const Operation& o = call.posts[0];
+    with_table_of(o, static_cast<int>(group.members.size()), choice(group, static_cast<double>(o.bytes(o.signature.count))),
+                  [&](const auto& table) { play(group, call, table); });
   }
   template <class Table> void play(SimGroup& group, SimCall& call, const Table& table) {
     const double element = static_cast<double>(call.posts[0].signature.element);

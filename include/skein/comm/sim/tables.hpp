@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which table a collective is played by: what a simulated and a delayed network have in common.
+#pragma once
+#include <algorithm>
+#include <vector>
+
+#include "../../plan/play.hpp"
+#include "../operation.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+/// Calls use(table) with the table of a collective on n ranks; `choice` is that of an all-reduce.
+template <class Use> void with_table_of(const Operation& o, int n, const plan::AllReduceChoice& choice, Use&& use) {
+  const Signature& s = o.signature;
+  const long count = static_cast<long>(s.count), whole = o.counts ? count : count * n;
+  switch (s.kind) {
+    case Collective::Barrier:
+      return use(plan::DisseminationBarrier{n, 0});
+    case Collective::Broadcast:
+      return use(plan::BinomialBroadcast{n, count, s.root});
+    case Collective::Reduce:
+      return use(plan::BinomialReduce{n, count, s.root});
+    case Collective::ReduceScatter:
+      return use(plan::RingReduceScatter{n, whole});
+    case Collective::AllGather:
+      return use(plan::RingAllGather{n, whole});
+    case Collective::AllToAll:
+      return use(plan::PairwiseExchange{n, whole});
+    case Collective::AllReduce:
+      break;
+  }
+  plan::with_table(choice, n, count, [&](const auto& table) { use(table); });
+}
+
+/// Seconds until the last of n ranks is through, where all come at once; an all-reduce by the cheapest algorithm.
+inline double seconds_of(const Operation& o, int n, const plan::Network& network) {
+  const double element = static_cast<double>(o.signature.element);
+  std::vector<double> clock(static_cast<std::size_t>(n), 0.0);
+  with_table_of(o, n, plan::cheapest_all_reduce(network, n, static_cast<double>(o.bytes(o.signature.count))),
+                [&](const auto& table) {
+                  plan::play_from(
+                      table, clock,
+                      [&](int from, int to, long values, int) {
+                        const plan::Level& level = network.between(from, to);
+                        return level.alpha + level.beta * element * static_cast<double>(values);
+                      },
+                      [&](long values) { return network.gamma * element * static_cast<double>(values); });
+                });
+  return *std::max_element(clock.begin(), clock.end());
+}
+
+}  // namespace skein::inline SKEIN_ABI::comm
