@@ -34,6 +34,21 @@ TEST_CASE("every order is a permutation, for every size") {
   CHECK(huge(std::int64_t{1} << 60) < huge.size());
 }
 
+TEST_CASE("many positions at a time are those one by one") {
+  for (const std::int64_t size : {1, 2, 31, 33, 100, 129, 1000, 4097, 80000})
+    for (const std::int64_t first : {std::int64_t{0}, size / 3, size / 2}) {
+      for (std::int64_t n : {std::int64_t{0}, std::int64_t{1}, std::int64_t{31}, std::int64_t{32}, std::int64_t{33}, std::int64_t{500}, size}) {
+        n = std::min(n, size - first);
+        std::vector<std::int64_t> at_once(static_cast<std::size_t>(n + 1), -7), one_by_one = at_once;
+        for (const Permutation& p : {Permutation(size, {5}, 2), Permutation(size)}) {
+          p.fill(first, n, at_once.data());
+          for (std::int64_t i = 0; i < n; ++i) one_by_one[static_cast<std::size_t>(i)] = p(first + i);
+          REQUIRE(at_once == one_by_one);
+        }
+      }
+    }
+}
+
 TEST_CASE("the order is a pure function of seed, epoch and stream, and each of them matters") {
   const auto base = order_of(Permutation(1000, {1}, 0));
   CHECK(base == order_of(Permutation(1000, {1}, 0)));

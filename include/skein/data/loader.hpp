@@ -229,7 +229,7 @@ template <class Scalar = float> class Loader {
   void stage(Slot& slot, std::int64_t epoch, std::int64_t step) {
     const Share part = share(step);
     const long n = part.count();
-    for (long i = 0; i < n; ++i) slot.indices.data()[i] = order_(part.begin + i);
+    order_.fill(part.begin, n, slot.indices.data());
     const Indices indices(slot.indices.data(), static_cast<std::size_t>(n));
     Batch<Scalar>& b = slot.batch;
     if (n > 0) {

@@ -38,7 +38,34 @@ class Permutation {
     return static_cast<std::int64_t>(x);
   }
 
+  /// to[i] = (*this)(first + i) for i in [0, n), many at a time: where walks differ in length, those that have arrived make room for new ones,
+  /// without a branch. (A third of the time of one by one, which is a tenth of a step of the function fit.)
+  constexpr void fill(std::int64_t first, std::int64_t n, std::int64_t* to) const {
+    std::int64_t next = 0;
+    if (shuffles_ && n >= 2 * lanes) {
+      std::uint64_t x[lanes] = {};
+      std::int64_t where[lanes] = {};
+      for (; next < lanes; ++next) x[next] = static_cast<std::uint64_t>(first + next), where[next] = next;
+      while (next + lanes <= n) {
+        network(x);
+        for (int l = 0; l < lanes; ++l) {
+          const bool arrived = x[l] < size_;
+          to[where[l]] = static_cast<std::int64_t>(x[l]);
+          x[l] = arrived ? static_cast<std::uint64_t>(first + next) : x[l];
+          where[l] = arrived ? next : where[l];
+          next += arrived;
+        }
+      }
+      for (int l = 0; l < lanes; ++l) {
+        do x[l] = network(x[l]); while (x[l] >= size_);
+        to[where[l]] = static_cast<std::int64_t>(x[l]);
+      }
+    }
+    for (; next < n; ++next) to[next] = (*this)(first + next);
+  }
+
  private:
+  static constexpr int lanes = 16;
   static constexpr int keys = 8;
   static constexpr std::uint64_t purpose = 0x6f72646572ull;                          // "order"
 
@@ -59,6 +86,20 @@ class Permutation {
       low ^= mix(high ^ keys_[i % 4 + 4] ^ turn) >> 20 & low_mask;
     }
     return high << low_bits | low;
+  }
+
+  /// The same of several: each instruction of the chain works on all of them.
+  constexpr void network(std::uint64_t (&x)[lanes]) const {
+    const int low_bits = bits_ / 2, high_bits = bits_ - low_bits;
+    const std::uint64_t low_mask = (std::uint64_t{1} << low_bits) - 1, high_mask = (std::uint64_t{1} << high_bits) - 1;
+    std::uint64_t low[lanes] = {}, high[lanes] = {};
+    for (int l = 0; l < lanes; ++l) low[l] = x[l] & low_mask, high[l] = x[l] >> low_bits;
+    for (int i = 0; i < passes_; ++i) {
+      const std::uint64_t turn = static_cast<std::uint64_t>(i / 4) << 40, first = keys_[i % 4] ^ turn, second = keys_[i % 4 + 4] ^ turn;
+      for (int l = 0; l < lanes; ++l) high[l] ^= mix(low[l] ^ first) >> 20 & high_mask;
+      for (int l = 0; l < lanes; ++l) low[l] ^= mix(high[l] ^ second) >> 20 & low_mask;
+    }
+    for (int l = 0; l < lanes; ++l) x[l] = high[l] << low_bits | low[l];
   }
 
   std::uint64_t size_ = 0;
