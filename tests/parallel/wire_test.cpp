@@ -24,3 +24,17 @@ TEST_CASE("trainings through a wire", "[parallel]") {
     cases::trains<sk::parallel::Wire<sk::comm::ErrorFeedback<sk::comm::PowerSgd<2>>>>(world, folder / "power");
   }, {.deadline = 60}));
 }
+
+TEST_CASE("by size: the communicator's own all-reduce where it is cheaper, else the cheapest table", "[parallel]") {
+  using sk::parallel::BySize;
+  const sk::plan::Network network{.near = {1e-6, 1e-9}, .far = {1e-5, 1e-8}, .node = 4};
+  const BySize slow{{network, {1e-3, 1e-6}}}, quick{{network, {1e-9, 1e-15}}};
+  for (const double bytes : {4e2, 4e4, 4e7}) {
+    CHECK_FALSE(slow.own(16, bytes));
+    CHECK(quick.own(16, bytes));
+  }
+  CHECK(slow.table(16, 100).choice.algorithm == sk::plan::AllReduceAlgorithm::recursive_doubling);
+  CHECK(slow.table(16, 10000000).choice.algorithm == sk::plan::AllReduceAlgorithm::torus);
+  CHECK_THROWS_WITH(sk::parallel::Torus<4>{}.check(6), Catch::Contains("Algorithm<Torus<4>>: the columns must divide the ranks; there are 6 ranks"));
+  CHECK_NOTHROW(sk::parallel::Torus<3>{}.check(6));
+}

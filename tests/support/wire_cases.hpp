@@ -116,6 +116,8 @@ template <class... Options, class World> void exchanges(World& world, double tol
     }
     const comm::Counts given = counted.counts() - before;
     RANK_CHECK(given == steps * strand.planned());
+    if constexpr (std::same_as<typename StrandOf<Comm, Options...>::algorithm_type, Ring>)
+      RANK_CHECK((alone || given.messages == 2 * (world.size() - 1) * static_cast<long>(strand.trace().size())));
     RANK_CHECK(given == strand.counts());
     RANK_CHECK((alone || given.payload + given.bytes > 0));
     for (std::size_t i = 0; i < got.size(); ++i)
