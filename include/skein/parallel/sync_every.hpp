@@ -13,10 +13,11 @@ namespace skein::inline SKEIN_ABI::parallel {
 namespace detail {
 template <int N> inline constexpr bool is_a_period = N >= 1;
 template <int N> inline constexpr bool is_a_count = N >= 0;
+}  // namespace detail
 
-/// A strand whose gradients are exchanged in some steps only. The losses of its steps are each rank's own. At the end of a fit replicas
-/// that have drifted become their mean, buffers with them.
-template <class Inner> class Sometimes : public Inner {
+/// The base of such options: gradients are exchanged in the steps for which exchange_now(true) was said last. The losses of steps are each
+/// rank's own. At the end of a fit replicas that have drifted become their mean.
+template <class Inner> class ExchangesSometimes : public Inner {
  public:
   static constexpr bool local_sums = true;
   using Inner::Inner;
@@ -41,14 +42,13 @@ template <class Inner> class Sometimes : public Inner {
  private:
   bool now_ = true, drifted_ = false;
 };
-}  // namespace detail
 
 /// Gradients are exchanged in the steps N, 2 N, 3 N, ...
 template <int N> struct SyncEvery {
   static constexpr OptionKind kind = OptionKind::when;
-  template <class Inner> class Around : public detail::Sometimes<Inner> {
+  template <class Inner> class Around : public ExchangesSometimes<Inner> {
     static_assert(detail::is_a_period<N>, "SyncEvery<N>: a period is 1 step or more; for gradients that are never exchanged take ModelAverage alone");
-    using Base = detail::Sometimes<Inner>;
+    using Base = ExchangesSometimes<Inner>;
 
    public:
     using Base::Base;
@@ -62,9 +62,9 @@ template <int N> struct SyncEvery {
 /// Gradients are exchanged in all steps of every N-th epoch, the first of them the N-th.
 template <int N> struct SyncEveryEpochs {
   static constexpr OptionKind kind = OptionKind::when;
-  template <class Inner> class Around : public detail::Sometimes<Inner> {
+  template <class Inner> class Around : public ExchangesSometimes<Inner> {
     static_assert(detail::is_a_period<N>, "SyncEveryEpochs<N>: a period is 1 epoch or more; for gradients that are never exchanged take ModelAverage alone");
-    using Base = detail::Sometimes<Inner>;
+    using Base = ExchangesSometimes<Inner>;
 
    public:
     using Base::Base;
@@ -79,9 +79,9 @@ template <int N> struct SyncEveryEpochs {
 /// Mini-Batches, Use Local SGD", ICLR 2020). post_local_sgd has the second with it.
 template <int N> struct SyncFirst {
   static constexpr OptionKind kind = OptionKind::when;
-  template <class Inner> class Around : public detail::Sometimes<Inner> {
+  template <class Inner> class Around : public ExchangesSometimes<Inner> {
     static_assert(detail::is_a_count<N>, "SyncFirst<N>: there cannot be less than 0 steps");
-    using Base = detail::Sometimes<Inner>;
+    using Base = ExchangesSometimes<Inner>;
 
    public:
     using Base::Base;
