@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plots of the experiments: well-formed XML, points, bars and error bars where the axes say, and what is refused.
+// The plots of the experiments: well-formed XML, points, bars and error bars where the axes say, and what is refused. Their tables.
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../examples/experiments/support/svg_plot.hpp"
+#include "../examples/experiments/support/table.hpp"
 
 namespace {
 using experiments::SvgPlot;
@@ -126,4 +127,20 @@ TEST_CASE("experiments: a plot without values is empty axes; lengths that differ
   CHECK_THROWS_AS(plot.svg(), skein::ShapeError);
   CHECK_THROWS_WITH(plot.svg(), Catch::Contains("plot \"t\": series \"s\" has 1 values and 0 errors for 2 places"));
   CHECK_THROWS_AS(lines().write("/nowhere/plot.svg"), skein::FileError);
+}
+
+TEST_CASE("experiments: columns of a table are as wide as their widest cell", "[experiments]") {
+  experiments::Table table{{"n", "seconds", "over one"}};
+  table.row({"1", experiments::cell(0.12345), "1"});
+  table.row({"never", experiments::cell(1320), experiments::cell(1.5, 1.25, 1.75)});
+  table.row({"-"});
+  CHECK(table.text() ==
+        "n      seconds               over one\n"
+        "1        0.123                      1\n"
+        "never     1320  1.500 (1.250 - 1.750)\n"
+        "-\n");
+  CHECK(experiments::cell(std::nan("")) == "-");
+  CHECK(experiments::cell(std::vector<double>{1, 2, 3}) == "2 +- 1");
+  CHECK(experiments::cell(std::vector<double>{0.5}) == "0.5");
+  CHECK(experiments::cell(std::vector<double>{}) == "-");
 }
