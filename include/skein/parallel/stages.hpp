@@ -45,12 +45,13 @@ template <class... Ls> struct Costs<List<Ls...>> {
 /// The first child of each stage (and the end), so that the most costly stage costs least, and then that least travels.
 template <int N, class C> constexpr std::array<int, static_cast<std::size_t>(N) + 1> cut(const C& c) {
   struct Best {
-    long most = -1, crossing = 0;
+    bool there = false;
+    long most = 0, crossing = 0;
     int from = 0;
   };
   constexpr int n = C::size;
   std::array<std::array<Best, static_cast<std::size_t>(n) + 1>, static_cast<std::size_t>(N) + 1> best{};
-  best[0][0].most = 0;
+  best[0][0].there = true;
   for (int stage = 1; stage <= N; ++stage)
     for (int end = stage; end <= n; ++end) {
       Best& b = best[static_cast<std::size_t>(stage)][static_cast<std::size_t>(end)];
@@ -58,11 +59,11 @@ template <int N, class C> constexpr std::array<int, static_cast<std::size_t>(N) 
       for (int from = end - 1; from >= stage - 1; --from) {
         cost += c.flops[static_cast<std::size_t>(from)];
         const Best& before = best[static_cast<std::size_t>(stage) - 1][static_cast<std::size_t>(from)];
-        if (before.most < 0) continue;
+        if (!before.there) continue;
         const long most = cost > before.most ? cost : before.most,
                    crossing = before.crossing + (end < n ? c.crossing[static_cast<std::size_t>(end) - 1] : 0);
-        if (b.most >= 0 && (most > b.most || (most == b.most && crossing >= b.crossing))) continue;
-        b = {most, crossing, from};
+        if (b.there && (most > b.most || (most == b.most && crossing >= b.crossing))) continue;
+        b = {true, most, crossing, from};
       }
     }
   std::array<int, static_cast<std::size_t>(N) + 1> cuts{};

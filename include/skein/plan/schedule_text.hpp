@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A picture of a pipeline's timeline as text: a line a rank, a column a unit of time. F, B, I, W: forward, backward, input gradient, weight
+// gradient of that micro-batch; U: update; where a rank has several stages, a letter says which. A longer step goes on with dashes.
+#pragma once
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "timeline.hpp"
+
+namespace skein::inline SKEIN_ABI::plan {
+
+/// `unit`: of time in a column; 0: a hundredth of the length, or 1 where that is more.
+inline std::string schedule_text(const Timeline& t, double unit = 0) {
+  if (unit <= 0) unit = std::max(1.0, t.length() / 100);
+  std::size_t width = 2;
+  const auto word = [&](const Step& s) {
+    std::string w(1, "FBIWU"[static_cast<int>(s.task)]);
+    if (s.task != Task::update) w += std::to_string(s.micro);
+    if (t.stages > t.ranks) w += static_cast<char>('a' + s.stage / t.ranks % 26);
+    return w;
+  };
+  for (const TimedStep& s : t.steps) width = std::max(width, word(s.step).size());
+  std::string text;
+  for (int r = 0; r < t.ranks; ++r) {
+    std::vector<std::string> cells;
+    const auto set = [&](double at, const std::string& w) {
+      const auto c = static_cast<std::size_t>(std::max(0L, std::lround(at / unit)));
+      if (cells.size() <= c) cells.resize(c + 1, ".");
+      cells[c] = w;
+    };
+    for (const TimedStep& s : t.steps) {
+      if (s.rank != r || (s.end <= s.begin && s.step.task == Task::update)) continue;
+      for (double at = s.begin + unit; at < s.end - unit / 2; at += unit) set(at, "-");
+      set(s.begin, word(s.step));
+    }
+    text += "rank " + std::to_string(r) + " |";
+    for (const std::string& c : cells) text += " " + c + std::string(width - std::min(width, c.size()), c == "-" ? '-' : ' ');
+    while (text.back() == ' ') text.pop_back();
+    text += "\n";
+  }
+  return text;
+}
+
+/// Of a table, with steps of these lengths (forward 1, backward 2).
+inline std::string schedule_text(const Schedule& s, const TaskLengths& lengths = {}) { return schedule_text(timeline_of(s, lengths), 1); }
+
+}  // namespace skein::inline SKEIN_ABI::plan
