@@ -75,6 +75,7 @@
 #include "parallel/comm_strand.hpp"
 #include "parallel/compose.hpp"
 #include "parallel/data_parallel.hpp"
+#include "parallel/gossip.hpp"
 #include "parallel/model_average.hpp"
 #include "parallel/parameter_server.hpp"
 #include "parallel/pipeline.hpp"

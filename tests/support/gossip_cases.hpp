@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Gossip must do on any communicator of the host: written once, run over threads and over MPI.
+#pragma once
+#include <skein/parallel/gossip.hpp>
+#include <skein/parallel/slowed.hpp>
+
+#include "data_parallel_cases.hpp"
+
+namespace gossip_cases {
+
+namespace sk = skein;
+namespace cases = data_parallel_cases;
+using sk::parallel::Staleness;
+
+/// One step by hand: rank r's weights are r, r * r; afterwards the mean over it and its neighbours; at the end that of all.
+template <class Comm> void averages_with_neighbours(Comm& world) {
+  const int n = world.size(), r = world.rank();
+  std::vector<double> weights(2), expected(2);
+  sk::parallel::Replica<double, sk::Cpu> replica;
+  replica.parameters = {weights.data(), 2};
+  replica.stored = 2;
+  sk::parallel::GossipStrand<Comm, double, 0> strand(world, replica);
+  strand.start();
+  const auto value = [&](int rank, std::size_t i) { return i == 0 ? static_cast<double>(rank) : static_cast<double>(rank * rank); };
+  for (std::size_t i = 0; i < 2; ++i) weights[i] = value(r, i);
+  const bool changed = strand.after_step({1, 1});
+  RANK_CHECK(changed == (n > 1));
+  const int left = (r + n - 1) % n, right = (r + 1) % n;
+  for (std::size_t i = 0; i < 2; ++i) expected[i] = n == 1 ? value(r, i) : n == 2 ? (value(0, i) + value(1, i)) / 2 : (value(left, i) + value(r, i) + value(right, i)) / 3;
+  for (std::size_t i = 0; i < 2; ++i) RANK_CHECK(weights[i] == Approx(expected[i]).epsilon(1e-14));
+  for (int step = 2; step < 5; ++step) (void)strand.after_step({step, 1});
+  (void)strand.finish();
+  double mean[2] = {0, 0};
+  for (int q = 0; q < n; ++q) mean[0] += value(q, 0) / n, mean[1] += value(q, 1) / n;
+  for (std::size_t i = 0; i < 2; ++i) RANK_CHECK(weights[i] == Approx(mean[i]).epsilon(1e-13));
+}
+
+template <class Policy> cases::Result train(const Policy& policy, sk::FitOptions options) {
+  cases::Points points;
+  auto data = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.y);
+  cases::Model model{sk::Seed{3}};
+  sk::Trainer trainer{model, skein::nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}, policy};
+  options.progress = false;
+  options.threads = 1;
+  const sk::History history = trainer.fit(data, options);
+  cases::Result r{history.losses(), {}, 0};
+  r.parameters.assign(std::as_const(model).parameters().begin(), std::as_const(model).parameters().end());
+  cases::same_on_all_ranks(policy.comm(), std::as_const(model).parameters());
+  return r;
+}
+
+/// On at most three ranks every rank is a neighbour of every other: with plain SGD and equal shares it is DataParallel.
+template <class Comm> void equals_data_parallel(Comm& world) {
+  const sk::FitOptions options{.epochs = 3, .batch_per_rank = 6, .last = sk::data::LastBatch::drop};
+  const cases::Result ours = train(sk::parallel::Gossip{world}, options), other = train(sk::parallel::DataParallel{world}, options);
+  RANK_CHECK(ours.losses.size() == 3);
+  RANK_CHECK(ours.losses.back() < ours.losses.front());
+  if (world.size() <= 3) cases::require_same(ours, other, 1e-12);
+  else RANK_CHECK(ours.parameters != other.parameters);
+}
+
+/// How far a rank runs ahead of a neighbour that is slow.
+template <class Bound, class Comm> double ahead_of_a_slow_one(Comm& world) {
+  cases::Points points;
+  auto data = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.y);
+  cases::Model model{sk::Seed{3}};
+  sk::Trainer trainer{model, skein::nn::Mse{}, sk::optim::Sgd{.lr = 0.05f}, sk::parallel::Slowed{sk::parallel::gossip<Bound>(world), {.rank = 1, .seconds = 0.02}}};
+  (void)trainer.fit(data, {.epochs = 1, .batch = 10, .progress = false, .threads = 1});
+  cases::same_on_all_ranks(world, std::as_const(model).parameters());
+  return static_cast<double>(world.all_reduce(trainer.stepper().strand().max_ahead(), sk::Max{}));
+}
+
+}  // namespace gossip_cases
