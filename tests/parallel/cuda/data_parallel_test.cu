@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <skein/nccl.hpp>
+#include <skein/parallel/model_average.hpp>
 
 #include "support/rank_check.hpp"
 
@@ -88,6 +89,13 @@ void same_as_serial(sk::NcclComm& world) {
   accumulated.accumulate = 2;
   require_same(train(world.where(), sk::parallel::DataParallel{world}, accumulated), train(sk::Cpu{}, sk::parallel::Alone{}, accumulated), 2e-5);
 }
+/// An average after every step, of the momenta too, is data parallelism; an outer rate of 1 leads to the mean. Losses of steps are each rank's.
+void averages(sk::NcclComm& world) {
+  const Result serial = train(sk::Cpu{}, sk::parallel::Alone{}, short_fit);
+  Result r = train(world.where(), sk::parallel::diloco<1>(world, {.state = true, .fragments = 2}, sk::optim::Sgd{.lr = 1}), short_fit, 3 + world.rank());
+  r.losses = serial.losses;
+  require_same(r, serial, 2e-5);
+}
 void on_another_device(sk::NcclComm& world) {
   sk::Model<Net, sk::Shape<4>, sk::Cuda> model{sk::Seed{3}, sk::Cuda{0}};        // whatever the rank
   sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{}, sk::parallel::DataParallel{world}};
@@ -101,6 +109,7 @@ TEST_CASE("data-parallel training on devices of one process agrees with the seri
     return;
   }
   CHECK(on_devices(devices, same_as_serial) == "");
+  CHECK(on_devices(devices, averages) == "");
 }
 
 TEST_CASE("a model on another device than its rank's communicator is refused") {
