@@ -9,9 +9,18 @@
 #include <skein/comm/compress/exchange.hpp>
 #include <skein/comm/compress/half_wire.hpp>
 #include <skein/comm/compress/top_k.hpp>
+#include <skein/comm/counted.hpp>
+#include <skein/comm/hierarchical/hierarchical.hpp>
 #include <skein/comm/thread/spawn.hpp>
+#include <skein/data/from_tensors.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/mse.hpp>
+#include <skein/optim/sgd.hpp>
+#include <skein/parallel/algorithm.hpp>
+#include <skein/parallel/wire.hpp>
 #include <skein/plan/collective_check.hpp>
 #include <skein/plan/level_fit.hpp>
+#include <skein/train/trainer.hpp>
 
 namespace sk = skein;
 
@@ -66,4 +75,52 @@ TEST_CASE("algorithms and compression", "[guide]") {
   CHECK(bytes == std::vector<long>(4, 6000));
   for (const float x : halves) CHECK(x == Approx(0.4).epsilon(0.01));
   for (const float x : kept) CHECK(x == Approx(0.1).epsilon(0.01));
+}
+
+TEST_CASE("levels, and a network that is measured", "[guide]") {
+  std::vector<float> sums(8);
+  std::vector<double> alphas(4, -1);
+  // [quote hierarchical]
+  sk::spawn(8, [&](sk::ThreadComm& world) {
+    sk::Hierarchical levels{world, 4};                                                // two nodes of four ranks; {world}: as MPI says
+    std::vector<float> values(1000, 1.0f);
+    levels.all_reduce(values, sk::Sum{});                                             // a quarter of the bytes leaves a rank's node
+    sums[static_cast<std::size_t>(world.rank())] = values[999];                       // not quoted
+  });
+  // [end]
+  // [quote measured]
+  sk::spawn(4, [&](sk::ThreadComm& world) {
+    const sk::comm::MeasuredNetwork network = sk::comm::measured_network(world);      // once a process; SKEIN_NETWORK=FILE keeps it
+    const double ring = ring_seconds(network.network, world.size(), 1e6), own = network.own.seconds(1e6);
+    alphas[static_cast<std::size_t>(world.rank())] = ring > 0 && own > 0 ? 1 : 0;     // not quoted
+  });
+  // [end]
+  CHECK(sums == std::vector<float>(8, 8.0f));
+  CHECK(alphas == std::vector<double>(4, 1.0));
+}
+
+TEST_CASE("a training whose gradients travel in 16 bits round a ring", "[guide]") {
+  const auto data = sk::data::from_tensors(std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7}, sk::Extents{1, {1}}, std::vector<float>{1, 3, 5, 7, 9, 11, 13, 15});
+  std::vector<double> losses(4);
+  sk::comm::Counts planned, counted;
+  // [quote wire]
+  using namespace sk::parallel;
+  using Half = Wire<sk::comm::HalfWire<sk::bf16>>;
+  sk::spawn(4, [&](sk::ThreadComm& threads) {
+    sk::Counted world{threads};                                                       // counts what goes through another
+    sk::Model<sk::nn::Sequential<sk::nn::Linear<1>>, sk::Shape<1>> model{sk::Seed{1}};
+    sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.03f}, data_parallel<Half, Algorithm<Ring>>(world)};
+    const sk::comm::Counts before = world.counts();
+    const sk::History history = trainer.fit(data, {.epochs = 100, .batch = 8, .progress = false, .threads = 1});
+    if (world.rank() == 0) {                                                          // not quoted
+      planned = 100 * trainer.stepper().strand().planned();                           // not quoted
+      counted = world.counts() - before;                                              // not quoted
+    }                                                                                 // not quoted
+    losses[static_cast<std::size_t>(world.rank())] = history.back().training.loss;    // not quoted
+    // trainer.stepper().strand().planned(): collectives, messages and bytes of a step, equal to what was counted
+  });
+  // [end]
+  for (const double loss : losses) CHECK(loss < 0.2);
+  CHECK(planned.messages == counted.messages);
+  CHECK(planned.bytes == counted.bytes);
 }
