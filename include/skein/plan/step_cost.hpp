@@ -92,6 +92,12 @@ constexpr StepCost step_cost(const StepWork& work, const Network& network, int r
   return cost;
 }
 
+/// Gradients pushed by `workers` to `servers` that hold equal parts, and weights pulled: each server takes and gives one message
+/// at a time, so that its links are what everybody waits for. 2 W (alpha + beta B / S) for W workers of S <= W servers.
+constexpr double server_seconds(const Level& level, int workers, int servers, double bytes) {
+  return 2.0 * (workers > servers ? workers : servers) * (level.alpha + level.beta * bytes / servers);
+}
+
 /// A training of many ranks on clocks.
 struct TrainingOnClocks {
   int ranks = 1;

@@ -10,6 +10,7 @@
 #include "../../support/collectives.hpp"
 #include "skein/comm/algorithms/all_reduce.hpp"
 #include "skein/comm/thread/spawn.hpp"
+#include "skein/plan/step_cost.hpp"
 
 namespace sk = skein;
 using namespace sk::plan;
@@ -195,6 +196,30 @@ TEST_CASE("the same seed gives the same times, another seed others; without jitt
   CHECK(times(1, 0.1) == times(1, 0.1));
   CHECK(times(1, 0.1) != times(2, 0.1));
   CHECK(times(1, 0) == times(2, 0));
+}
+
+TEST_CASE("servers are what their workers wait for: pushes and pulls take their closed form") {
+  const Level level{1e-3, 1e-6};
+  for (const int servers : {1, 2, 4}) {
+    const int workers = 8;
+    const double simulated = sk::simulate(servers + workers, {.network = {level, level, 0, 0}}, [&](sk::SimComm& world) {
+                               std::vector<char> part(static_cast<std::size_t>(8000 / servers));
+                               if (world.rank() < servers) {
+                                 std::vector<int> who(static_cast<std::size_t>(workers));
+                                 for (int& w : who) w = world.recv(part, sk::any_rank);
+                                 std::vector<decltype(world.isend(part, 0))> sent;
+                                 for (const int w : who) sent.push_back(world.isend(part, w));
+                                 for (auto& s : sent) s.wait();
+                                 return;
+                               }
+                               std::vector<decltype(world.isend(part, 0))> sent;
+                               for (int s = 0; s < servers; ++s) sent.push_back(world.isend(part, (world.rank() + s) % servers));
+                               for (auto& s : sent) s.wait();
+                               for (int s = 0; s < servers; ++s) world.recv(part, (world.rank() + s) % servers);
+                             }).seconds();
+    INFO(servers << " servers");
+    CHECK(simulated == Approx(server_seconds(level, workers, servers, 8000)).epsilon(servers == 1 ? 1e-9 : 0.2));
+  }
 }
 
 TEST_CASE("parts of a simulated world have their own links") {
