@@ -16,7 +16,8 @@ namespace reproducible_cases {
 
 namespace sk = skein;
 namespace nn = skein::nn;
-using Net = nn::Sequential<nn::Conv2d<5, sk::Kernel<3>>, nn::Relu, nn::MaxPool2d<2>, nn::Flatten, nn::Linear<20>, nn::Relu, nn::Dropout<sk::Rate<1, 4>>, nn::Linear<3>>;
+using Net = nn::Sequential<nn::Conv2d<5, sk::Kernel<3>>, nn::Relu, nn::MaxPool2d<2>, nn::Flatten, nn::Linear<20>, nn::Relu,
+                           nn::Dropout<sk::Rate<1, 4>>, nn::Linear<3>>;
 using Model = sk::Model<Net, sk::Shape<6, 6, 1>>;
 /// In double a norm that is added up in another order shows in the weights.
 using Wide = nn::Sequential<nn::Flatten, nn::Linear<20>, nn::Relu, nn::Linear<3>>;
@@ -32,10 +33,9 @@ template <class Policy> auto clipped(const Policy& policy, int threads) {
 
 /// Every rank throws the same sentence.
 template <class Comm> void refuses_more_ranks(Comm& world) {
-  Model model{sk::Seed{1}};
   std::string message;
   try {
-    sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{}, sk::parallel::data_parallel<sk::parallel::Reproducible<5>>(world)};
+    sk::parallel::data_parallel<sk::parallel::Reproducible<5>>(world).bind(sk::parallel::Replica<float, sk::Cpu>{}).start();
   } catch (const sk::ArgumentError& e) {
     message = e.what();
   }

@@ -15,15 +15,18 @@ namespace sync_batch_norm_cases {
 
 namespace sk = skein;
 namespace nn = skein::nn;
-using Net = nn::Sequential<nn::Conv2d<5, sk::Kernel<3>>, nn::BatchNorm<>, nn::Relu, nn::Flatten, nn::Linear<12>, nn::BatchNorm<>, nn::Relu, nn::Linear<3>>;
+using Net = nn::Sequential<nn::Conv2d<5, sk::Kernel<3>>, nn::BatchNorm<>, nn::Relu, nn::Flatten, nn::Linear<12>,
+                           nn::BatchNorm<>, nn::Relu, nn::Linear<3>>;
 
 template <class Policy> auto train(const Policy& policy, int threads) {
-  return shard_cases::train<Net, double>(policy, {.epochs = 2, .batch = 20, .threads = threads});         // the last batch has one sample: ranks without any
+  // The last batch has one sample: ranks without any.
+  return shard_cases::train<Net, double>(policy, {.epochs = 2, .batch = 20, .threads = threads});
 }
 
 /// Weights, losses and running statistics are those of one rank with the whole batches.
 template <class Comm> void agrees_with_one_rank(Comm& world, int threads) {
-  shard_cases::require_close(train(sk::parallel::data_parallel<sk::parallel::SyncBatchNorm>(world, {.bucket_bytes = 1}), threads), train(sk::parallel::Alone{}, 1), 1e-9);
+  const auto all = train(sk::parallel::data_parallel<sk::parallel::SyncBatchNorm>(world, {.bucket_bytes = 1}), threads);
+  shard_cases::require_close(all, train(sk::parallel::Alone{}, 1), 1e-9);
 }
 
 }  // namespace sync_batch_norm_cases

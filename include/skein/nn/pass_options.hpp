@@ -66,7 +66,8 @@ template <class Device> PassOptions settled(PassOptions o, const Sizes& sizes, l
                         " a network runs layer by layer: leave .execution as it is");
   if (o.shards) {                                   // each by itself, as blocks: of the cost sheet's size, or whole
     if (!on_host<Device>) throw ArgumentError("Pass: virtual shards are for the host: on " + std::string(Device::name) + " leave .shards empty");
-    if (sizes.couples_batch) throw ArgumentError("Pass: a network with batch normalisation has statistics of the whole batch, which virtual shards do not share");
+    if (sizes.couples_batch)
+      throw ArgumentError("Pass: a network with batch normalisation has statistics of the whole batch, which virtual shards do not share");
     const long shard = (o.batch + o.shards.count() - 1) / o.shards.count();
     if (o.execution == Execution::layer_wise || (o.execution == Execution::automatic && !prefers_depth_first(sizes))) o.block = shard;
     else if (o.block <= 0) o.block = depth_first_block(sizes, scalar_bytes, activation_bytes);

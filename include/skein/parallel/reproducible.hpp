@@ -46,7 +46,8 @@ template <int V> struct Reproducible {
     void start() {
       if (this->ranks() > V)
         throw ArgumentError("Reproducible<" + std::to_string(V) + ">: " + std::to_string(this->ranks()) + " ranks have " + std::to_string(V) +
-                            " virtual shards to share: start at most " + std::to_string(V) + ", or take Reproducible<" + std::to_string(this->ranks()) + "> or more");
+                            " virtual shards to share: start at most " + std::to_string(V) + ", or take Reproducible<" +
+                            std::to_string(this->ranks()) + "> or more");
       Inner::start();
     }
     void gradient_ready(long, long) {}

@@ -68,7 +68,8 @@ template <class Inner> class ScattersGradients : public OwnsPart<Inner> {
   using Device = typename Inner::device;
 
  public:
-  template <class Options> ScattersGradients(Comm& comm, const Options& options, const Replica<Scalar, Device>& replica) : Base(comm, options, replica) {
+  template <class Options>
+  ScattersGradients(Comm& comm, const Options& options, const Replica<Scalar, Device>& replica) : Base(comm, options, replica) {
     for (const auto& b : this->trace()) {
       Job job{{b.range.begin, std::min(b.range.end, replica.stored)}, {}, {}, {}};
       for (int r = 0; r < comm.size(); ++r) job.counts.push_back(common(job.range, plan::even_range(replica.stored, comm.size(), r)).size());
@@ -83,9 +84,11 @@ template <class Inner> class ScattersGradients : public OwnsPart<Inner> {
     while (next_ < jobs_.size() && begin < end && begin <= jobs_[next_].range.begin) {
       Job& job = jobs_[next_];
       if (next_ == 0) (void)sums_.emplace(this->comm().start_all_reduce(all.sub(static_cast<std::size_t>(this->replica().stored), all.size), Sum{}));
-      if (job.range.begin < job.range.end)
-        (void)job.request.emplace(this->comm().start_reduce_scatter_v(all.sub(static_cast<std::size_t>(job.range.begin), static_cast<std::size_t>(job.range.end)),
-                                                                      std::span<const std::size_t>(job.counts), all.sub(job.own.begin, job.own.end), Sum{}));
+      if (job.range.begin < job.range.end) {
+        const auto bucket = all.sub(static_cast<std::size_t>(job.range.begin), static_cast<std::size_t>(job.range.end));
+        const std::span<const std::size_t> counts(job.counts);
+        (void)job.request.emplace(this->comm().start_reduce_scatter_v(bucket, counts, all.sub(job.own.begin, job.own.end), Sum{}));
+      }
       ++next_;
     }
     if (this->options().poll) poll();
