@@ -46,8 +46,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   static constexpr int virtual_shards = Strand::virtual_shards;
   static_assert(virtual_shards == 0 || on_host<Device>, "Reproducible is for the host: kernels and libraries of a GPU do not promise the same bits");
   static_assert(virtual_shards == 0 || !Model::sizes.couples_batch,
-                "Reproducible: a virtual shard is a batch of its own, and batch normalisation would take its statistics from that: use LayerNorm in its place, or "
-                "DataParallel without Reproducible");
+                "Reproducible: a virtual shard is a batch of its own, and batch normalisation would take its statistics from that: use LayerNorm "
+                "in its place, or DataParallel without Reproducible");
   static_assert(!Strand::sharded || on_host<Device>, "Sharded is for the host so far: on a GPU use DataParallel without it");
 
   /// Initial weights are agreed here: all ranks make their Stepper at the same time.
@@ -289,10 +289,11 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   /// A rank's samples are those of its virtual shards, which the size of the whole batch gives.
   template <class Batch> void check_share(const Batch& batch) const {
     const plan::VirtualShards s = plan::virtual_shards(virtual_shards, strand_.ranks(), strand_.rank());
-    const long n = static_cast<long>(batch.global_count), share = static_cast<long>(plan::shard_begin(n, s.total, s.end) - plan::shard_begin(n, s.total, s.begin));
+    const long n = static_cast<long>(batch.global_count);
+    const auto share = plan::shard_begin(n, s.total, s.end) - plan::shard_begin(n, s.total, s.begin);
     if (batch.count != share)
-      throw ArgumentError("Reproducible: of a batch of " + std::to_string(n) + " this rank's virtual shards have " + std::to_string(share) + " samples, it is given " +
-                          std::to_string(batch.count) + ": give data::Loader .shards = " + std::to_string(virtual_shards));
+      throw ArgumentError("Reproducible: of a batch of " + std::to_string(n) + " this rank's virtual shards have " + std::to_string(share) +
+                          " samples, it is given " + std::to_string(batch.count) + ": give data::Loader .shards = " + std::to_string(virtual_shards));
   }
 
   void find_segments() {
@@ -423,8 +424,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     w.barrier();
     return shared_norm_;
   }
-  static constexpr long piece(long p) { return (Model::sizes.stored + 15) / 16 * p / norm_pieces * 16 < Model::sizes.stored
-                                                   ? (Model::sizes.stored + 15) / 16 * p / norm_pieces * 16 : Model::sizes.stored; }
+  static constexpr long piece(long p) { return plan::even_range(Model::sizes.stored, norm_pieces, static_cast<int>(p)).begin; }
 
   /// Every worker: is any gradient of the step not finite. After an exchange all ranks see the same gradients, hence the same answer;
   /// without one they agree.
