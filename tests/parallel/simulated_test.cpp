@@ -120,6 +120,25 @@ TEST_CASE("the cost of a step is that of the policy on the clock", "[simulated]"
     }
 }
 
+TEST_CASE("virtual workers: 16 ranks of this process, each with a model and gradients of its own", "[simulated]") {
+  auto data = wave();
+  double seconds = 0, waited = 0;
+  // [quote virtual_workers]
+  const sk::plan::Network network{.near = {2e-6, 5e-11}, .far = {1e-5, 1e-10}, .node = 8};  // seconds a message, and a byte
+  const sk::SimReport report = sk::simulate(16, {.network = network, .slow = {1.5}, .jitter = 0.05}, [&](sk::SimComm& world) {
+    Model model{sk::Seed{3}};                                      // rank 0 takes half as long again to compute
+    const auto policy = sk::parallel::simulated(DataParallel{world}, world, sk::parallel::compute_times(1e-3));
+    sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.05f}, policy};
+    trainer.fit(data, {.epochs = 2, .batch = 32, .progress = false, .threads = 1});
+    if (world.rank() == 0) seconds = world.now();
+  });
+  waited = report.ranks[1].waited;  // and text(): "simulated: 16 ranks, 0.0102 s; of a rank ..."
+  // [end]
+  CHECK(seconds > 6 * 1.5e-3 * 0.9);
+  CHECK(waited > 6 * 0.5e-3 * 0.8);
+  CHECK_THAT(report.text(), Catch::Contains("simulated: 16 ranks"));
+}
+
 TEST_CASE("the backward pass goes by the flops of its layers, from the back", "[simulated]") {
   const auto share = [](long front) { return sk::plan::backward_share(Model::program.ops(), front); };
   const double all = 32 + 2 * 32 * 32 + 32;

@@ -120,6 +120,22 @@ TEST_CASE("the schedule of a pipeline is the shortest, and of those the one that
   CHECK_THAT(a.text(), Contains("zero bubble is shortest") && Contains("GPipe: 27 %"));
 }
 
+TEST_CASE("advice as one asks for it", "[advise]") {
+  // [quote advise]
+  const Advice advice =
+      advise({.operations = layers,  // Model::program.ops()
+              .scalars = 4000,       // Model::sizes.stored
+              .step_seconds = 1e-3,  // measured, on one rank, with a batch of
+              .samples = 60000,
+              .batch = 100,
+              .network = {.near = {2e-6, 2e-9}, .far = {2e-5, 1e-8}, .node = 4},  // or comm::measured_network(world).network
+              .most_ranks = 64});
+  const std::string sentences =
+      advice.text();  // "... The shortest epoch is that of 64 ranks: 14.5 ms, 41.4 times as fast as one, ..."
+  // [end]
+  CHECK_THAT(sentences, Contains("The shortest epoch is that of 64 ranks: 14.5 ms, 41.4 times as fast as one"));
+}
+
 TEST_CASE("a job that says too little is refused", "[advise]") {
   CHECK_THROWS_WITH(advise({}), Contains(".step_seconds is the measured time of a step"));
   CHECK_THROWS_WITH(advise({.step_seconds = 1}), Contains(".batch (of a rank) and .samples"));
