@@ -36,8 +36,27 @@ template <class World, class Inner> class SimulatedStrand : public Inner {
   }
   bool after_step(const StepDone& done) {
     backward_to(1);
-    world_->compute(times_.update);
+    if constexpr (!Inner::updates_elsewhere) world_->compute(times_.update);
     return Inner::after_step(done);
+  }
+  /// On a server an update takes its shard's share of the time.
+  void serve(const Updates& update) {
+    struct Context {
+      SimulatedStrand* self;
+      const Updates* update;
+    } context{this, &update};
+    Inner::serve({&context,
+                  [](void* object, const ServedUpdate& u) {
+                    const Context& c = *static_cast<Context*>(object);
+                    const double share = static_cast<double>(u.range.end - u.range.begin) / static_cast<double>(c.self->replica().stored);
+                    c.self->world_->compute(share * c.self->times_.update);
+                    (*c.update)(u);
+                  },
+                  update.arrays,
+                  [](void* object, int k) {
+                    const Updates& u = *static_cast<Context*>(object)->update;
+                    return u.state(u.object, k);
+                  }});
   }
   /// Simulated seconds that this rank has waited.
   double exposed_seconds() const {

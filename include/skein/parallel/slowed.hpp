@@ -10,11 +10,12 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-/// Which rank sleeps, how long, before every how many of its steps.
+/// Which rank sleeps, how long, before every how many of its steps. Sleeping in place of computing, ranks can outnumber the cores.
 struct SlowWorker {
   int rank = 0;
   double seconds = 0.01;
   int every = 1;
+  double others = 0;                                ///< what the others sleep before each step: the pace of all
 };
 
 template <class Inner> class SlowedStrand : public Inner {
@@ -24,8 +25,8 @@ template <class Inner> class SlowedStrand : public Inner {
   /// It sleeps once it has its weights: they are old when its gradients leave.
   bool before_step(std::int64_t step) {
     const bool changed = Inner::before_step(step);
-    if (!this->serves() && this->rank() == slow_.rank && slow_.every > 0 && step % slow_.every == 0)
-      std::this_thread::sleep_for(std::chrono::duration<double>(slow_.seconds));
+    const bool slow = this->rank() == slow_.rank && slow_.every > 0 && step % slow_.every == 0;
+    if (const double seconds = slow ? slow_.seconds : slow_.others; seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
     return changed;
   }
 

@@ -159,16 +159,18 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     return result(false);
   }
 
-  /// On a rank that serves: an update of part of the parameters by what lies in the gradient arena there. `lr_factor`: the schedule's.
-  void apply(const parallel::ServedUpdate& update, double lr_factor = 1) requires on_host<Device> {
-    const Scalar* gradients = model_->gradient_arena().data;
-    optim::StepCall<Scalar> call;
-    call.step = update.update;
-    call.lr = static_cast<double>(optimizer_.optimizer().lr) * lr_factor;
-    call.gradient_scale = update.scale;
-    call.gradients = &gradients;
-    optimizer_.update(const_cast<Scalar*>(std::as_const(*model_).parameters().data), call, update.range.begin, update.range.end);
-    (void)model_->parameters();
+  /// On a rank that serves, in place of steps: returns when those that train have finished. factor(step) is the schedule's, from 0.
+  template <class Factor> void serve(const Factor& factor) requires on_host<Device> {
+    struct Context {
+      Stepper* stepper;
+      const Factor* factor;
+    } context{this, &factor};
+    strand_.serve({&context,
+                   [](void* object, const parallel::ServedUpdate& u) {
+                     const Context& c = *static_cast<Context*>(object);
+                     c.stepper->apply(u, static_cast<double>((*c.factor)(u.step - 1)));
+                   },
+                   optimizer_.arrays(), [](void* object, int k) -> void* { return static_cast<Context*>(object)->stepper->optimizer_.array(k).data; }});
   }
 
   /// Sums of all updates since set_totals(), over all ranks. Waits for a device that has them.
@@ -249,6 +251,18 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   }
 
  private:
+  /// An update of part of the parameters by what lies in the gradient arena there.
+  void apply(const parallel::ServedUpdate& update, double lr_factor) {
+    const Scalar* gradients = model_->gradient_arena().data;
+    optim::StepCall<Scalar> call;
+    call.step = update.update;
+    call.lr = static_cast<double>(optimizer_.optimizer().lr) * lr_factor;
+    call.gradient_scale = update.scale;
+    call.gradients = &gradients;
+    optimizer_.update(const_cast<Scalar*>(std::as_const(*model_).parameters().data), call, update.range.begin, update.range.end);
+    (void)model_->parameters();
+  }
+
   struct Segment {
     plan::Range range{};
     bool summed = true;                             // over workers; else worker 0 has the whole gradient

@@ -404,19 +404,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
 
   /// Of a rank that serves: its history is empty.
   History serve([[maybe_unused]] const FitOptions& options) {
-    if constexpr (Stepper::Strand::updates_elsewhere) {
-      struct Context {
-        Stepper* stepper;
-        const FitOptions* options;
-      } context{&stepper_, &options};
-      strand().serve({&context,
-                      [](void* object, const parallel::ServedUpdate& u) {
-                        const Context& c = *static_cast<Context*>(object);
-                        c.stepper->apply(u, static_cast<double>(c.options->schedule(u.step - 1)));
-                      },
-                      stepper_.optimizer().arrays(),
-                      [](void* object, int k) -> void* { return static_cast<Context*>(object)->stepper->optimizer().array(k).data; }});
-    }
+    if constexpr (Stepper::Strand::updates_elsewhere) stepper_.serve(options.schedule);
     if (strand().finish()) (void)model().parameters();
     place_.running = false;
     return {};

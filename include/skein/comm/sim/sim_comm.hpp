@@ -4,6 +4,7 @@
 // play of their tables, of computing by compute(seconds), by a thread's processor time, or by parallel::simulated around a
 // policy.
 #pragma once
+#include <chrono>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -37,6 +38,13 @@ class SimEngine {
   }
   bool test(Ticket& t) { return world_->test(rank_, *group_, place_, t); }
   void wait(Ticket& t) { world_->wait(rank_, *group_, place_, t); }
+  /// A simulated wait ends when the message comes, or with an error at once where all ranks wait; what is shorter than a millisecond is
+  /// a look.
+  bool wait_some(Ticket& t, std::chrono::nanoseconds limit) {
+    if (limit < std::chrono::milliseconds(1)) return test(t);
+    wait(t);
+    return true;
+  }
   void progress() { world_->progress(rank_); }
   /// Requests that an exception leaves behind: the simulation ends with it.
   void abandon() {
