@@ -5,6 +5,7 @@
 #include "../support/temporary_folder.hpp"
 #include "../support/wire_cases.hpp"
 
+#include <skein/comm/hierarchical/hierarchical.hpp>
 #include <skein/comm/thread/spawn.hpp>
 
 namespace sk = skein;
@@ -14,6 +15,13 @@ TEST_CASE("gradients through every wire and algorithm, with the bytes of the pla
   const int ranks = GENERATE(1, 2, 3, 4, 7);
   CHECK_NOTHROW(sk::spawn(ranks, [](sk::ThreadComm& world) { cases::wires(world); }, {.deadline = 60}));
   CHECK_NOTHROW(sk::spawn(ranks, [](sk::ThreadComm& world) { cases::algorithms(world); }, {.deadline = 60}));
+}
+
+TEST_CASE("gradients over two levels", "[parallel]") {
+  CHECK_NOTHROW(sk::spawn(6, [](sk::ThreadComm& world) {
+    sk::Hierarchical levels{world, 3};
+    cases::exchanges<cases::Half>(levels, 0.02);
+  }, {.deadline = 60}));
 }
 
 TEST_CASE("trainings through a wire", "[parallel]") {
