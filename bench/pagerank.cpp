@@ -81,6 +81,8 @@ int main(int argc, char** argv) {
   bool right = true;
   using Narrow = ex::Sparse<sk::Cpu, std::uint16_t>;
   right &= version<Narrow>(report, "pattern, 16 bits", links, exchange, 2 * edges, Goal{0.15}, Goal{0.30}, Goal{0.20}, dense.get(), csr.get());
+  right &= version<ex::Sliced<sk::Cpu>>(report, "pattern, in tiles", links, exchange, 2 * edges, Goal{0.15}, Goal{0.30}, Goal{0.20},
+                                        dense.get(), csr.get());
   right &= version<ex::Sparse<sk::Cpu>>(report, "pattern, 32 bits", links, exchange, 4 * edges, {}, Goal{0.30}, Goal{0.20}, dense.get(), csr.get());
   right &= version<ex::DenseScaled<sk::Cpu>>(report, "dense, scaled once", links, exchange, 4 * cells, Goal{1.05}, {}, {}, dense.get(), csr.get());
   right &= version<ex::DenseProduct<sk::Cpu>>(report, "dense, full product", links, exchange, 8 * cells, Goal{}, {}, {}, dense.get(), csr.get());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long does a sparse matrix times a vector take, a graph of 10,000 nodes and 5 M edges as PageRank has it: as a pattern, with 16-bit
 // columns, and with values?
-#include <skein/ops/sparse_product.hpp>
+#include <skein/ops/sliced_product.hpp>
 
 #include "support/training.hpp"
 
@@ -23,7 +23,7 @@ sk::Csr<float> graph(long nodes) {
 template <class Matrix> bool product(Report& report, Line l, const Matrix& a, Peer* peer, const sk::Tensor<float, 1>& x, double bytes) {
   sk::Tensor<float, 1> y(sk::dims(a.rows()));
   sk::Workers workers(l.threads);
-  auto multiply = [&] { workers.run([&](sk::Worker& w) { mv_into(y.view(), a, x, w); }); };
+  auto multiply = [&] { workers.run([&](sk::Worker& w) { mv_into(y.view(), a, x.view(), w); }); };
   l.floor = 1e3 * bytes * static_cast<double>(a.entries()) /
             (l.threads * bandwidth(static_cast<long>(bytes) * a.entries(), report.quick()));
   const bool right = against(l, candidate(multiply), peer, "", report.quick());
@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
   const sk::Csr<float> a = graph(nodes);
   const sk::Csr<void> pattern = a.without_values();
   const auto narrow = pattern.with_index<std::uint16_t>();
+  const sk::SlicedPattern sliced(pattern);
   const sk::Tensor<float, 1> x = sk::uniform<float>(sk::Seed{2}, sk::dims(nodes));
   const sk::Tensor<float, 1> expected = mv(a, x);
   const Exchange exchange;
@@ -60,6 +61,7 @@ int main(int argc, char** argv) {
     const Goal must = threads == 2 ? Goal{0.30} : Goal{};
     right &= product(report, {.metric = "pattern, 32 bits", .must = must, .threads = threads}, pattern, peer.get(), x, 4);
     right &= product(report, {.metric = "pattern, 16 bits", .must = must, .threads = threads}, narrow, peer.get(), x, 2);
+    right &= product(report, {.metric = "pattern, tiles", .must = must, .threads = threads}, sliced, peer.get(), x, 2);
     right &= product(report, {.metric = "with values", .threads = threads}, a, peer.get(), x, 8);
   }
   return report.finish(right);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <skein/ops/for_each.hpp>
+#include <skein/ops/sliced_product.hpp>
 #include <skein/ops/sparse_product.hpp>
 #include <skein/tensor/create.hpp>
 
@@ -87,6 +88,15 @@ template <class Device, class Index = std::int32_t> struct Sparse {
 
   explicit Sparse(const Links& links, Device where = {}) : in(links.in.with_index<Index>().to(where)) {}
   void operator()(const sk::Worker& w, const float*, const float* sent, float* y) { sk::ops::spmv(in.view(), sent, y, w); }
+};
+
+/// The same, laid out for products on the host: tiles of 16 rows by 31 columns.
+template <class Device> struct Sliced;
+template <> struct Sliced<sk::Cpu> {
+  sk::SlicedPattern in;
+
+  explicit Sliced(const Links& links, sk::Cpu = {}) : in(links.in) {}
+  void operator()(const sk::Worker& w, const float*, const float* sent, float* y) { sk::ops::spmv(in, sent, y, w); }
 };
 
 namespace detail {
