@@ -48,6 +48,7 @@ struct Options {
 };
 
 /// SyncEveryEpochs<N> with the N of a row, so that one training is compiled for all of them; 0: never.
+// [quote option]
 struct SyncEveryChosen {
   static inline thread_local int epochs = 1;
   static constexpr OptionKind kind = OptionKind::when;
@@ -63,6 +64,7 @@ struct SyncEveryChosen {
     }
   };
 };
+// [end]
 
 /// One training. What was not reached is NaN.
 struct Outcome {
@@ -107,13 +109,14 @@ struct Row {
   }
 };
 std::vector<Row> rows() {
-  return {{"epoch", 1, 330, 0.039, 4000, 1320}, {"2 epochs", 2, 183, 0.05, 6000, 1098}, {"4 epochs", 4, 136, 0.04, 6000, 816}, {"10 epochs", 10, 99, 0.025, 7000, 693},
-          {"never", 0, 88, 0.03, 8000, 704}};
+  return {{"epoch", 1, 330, 0.039, 4000, 1320}, {"2 epochs", 2, 183, 0.05, 6000, 1098}, {"4 epochs", 4, 136, 0.04, 6000, 816},
+          {"10 epochs", 10, 99, 0.025, 7000, 693}, {"never", 0, 88, 0.03, 8000, 704}};
 }
 
 /// Gradients every so many epochs and models every 200, as the tutorial composes them.
 template <class Comm> Outcome train(Comm& world, const Options& o, int every, int seed, int epochs) {
-  const long first = sk::data::even_part(o.samples, world.size(), world.rank()), last = sk::data::even_part(o.samples, world.size(), world.rank() + 1);
+  const long first = sk::data::even_part(o.samples, world.size(), world.rank());
+  const long last = sk::data::even_part(o.samples, world.size(), world.rank() + 1);
   std::vector<float> x, y;
   for (long i = first; i < last; ++i) {
     x.push_back(20 * sk::random_uniform(static_cast<std::uint64_t>(seed), 1, static_cast<std::uint64_t>(i)));
@@ -122,7 +125,10 @@ template <class Comm> Outcome train(Comm& world, const Options& o, int every, in
   const auto shard = sk::data::from_tensors(x, y);
   Model model{sk::Seed{static_cast<std::uint64_t>(seed)}};
   SyncEveryChosen::epochs = every;
-  sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = o.lr}, Compose{data_parallel<SyncEveryChosen>(world), model_average<200, Every::epoch>(world)}};
+  // [quote compose]
+  const Compose policy{data_parallel<SyncEveryChosen>(world), model_average<200, Every::epoch>(world)};
+  sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = o.lr}, policy};
+  // [end]
   Outcome out;
   out.loss.reserve(static_cast<std::size_t>(epochs));
   sk::FitOptions how{.epochs = epochs, .batch_per_rank = o.batch, .partition = sk::data::Partition::local, .progress = false, .threads = o.threads};
@@ -135,7 +141,8 @@ template <class Comm> Outcome train(Comm& world, const Options& o, int every, in
   world.all_reduce(sk::DeviceSpan<double>(sums, 2), sk::Sum{});
   out.averaged = sums[0] / sums[1];
   for (const float w : model.parameters()) weights += static_cast<double>(w);
-  if (!(world.all_reduce(weights, sk::Min{}) == world.all_reduce(weights, sk::Max{}))) throw sk::Error("09_how_often_to_synchronise: the weights of the ranks differ");
+  if (!(world.all_reduce(weights, sk::Min{}) == world.all_reduce(weights, sk::Max{})))
+    throw sk::Error("09_how_often_to_synchronise: the weights of the ranks differ");
   return out;
 }
 
@@ -163,9 +170,11 @@ double floor_seconds(const Options& o, double epochs) {
 }
 
 int say(const std::vector<Row>& table, const Options& o) {
-  std::printf("%ld samples on %d ranks that are %s, batch %ld a rank, rate %g, %d cores, %d seeds; in parentheses the tutorial's, on four cores\n", o.samples, o.ranks,
+  std::printf("%ld samples on %d ranks that are %s, batch %ld a rank, rate %g, %d cores, %d seeds; in parentheses the tutorial's, on four cores\n",
+              o.samples, o.ranks,
               o.processes ? "processes" : "threads", o.batch, static_cast<double>(o.lr), sk::available_cores(), o.seeds);
-  ex::Table t{{"gradients every", "s / 1000 epochs", "epochs to " + ex::cell(o.target), "seconds", "at the grain of " + std::to_string(o.grain), "seconds", "loss then",
+  ex::Table t{{"gradients every", "s / 1000 epochs", "epochs to " + ex::cell(o.target), "seconds", "at the grain of " + std::to_string(o.grain),
+               "seconds", "loss then",
                "of the averaged model", "floor", "slowed: s / 1000 epochs", "seconds"}};
   ex::Results results("how_often", {.json = o.json});
   ex::SvgPlot losses{.title = "Mean loss over all samples", .x_label = "epoch", .y_label = "loss", .log_y = true};
@@ -177,9 +186,11 @@ int say(const std::vector<Row>& table, const Options& o) {
     for (const Outcome& s : r.seeds) after.push_back(s.loss.back());
     const auto reached = ex::mean_and_deviation(r.of(&Outcome::reached)), seconds = ex::mean_and_deviation(r.of(&Outcome::reached_seconds));
     const double slowed = r.slow_per_thousand * reached.mean / 1000;
-    t.row({r.name, ex::cell(r.per_thousand()) + " (" + ex::cell(r.tutorial_per_thousand) + ")", ex::cell(r.of(&Outcome::reached)), ex::cell(r.of(&Outcome::reached_seconds)),
-           ex::cell(r.of(&Outcome::grain)) + " (" + ex::cell(r.tutorial_epochs) + ")", ex::cell(r.of(&Outcome::grain_seconds)) + " (" + ex::cell(r.tutorial_seconds) + ")",
-           ex::cell(after) + " (" + ex::cell(r.tutorial_loss) + ")", ex::cell(r.of(&Outcome::averaged)), ex::cell(floor_seconds(o, reached.mean)), ex::cell(r.slow_per_thousand), ex::cell(slowed)});
+    t.row({r.name, ex::cell(r.per_thousand()) + " (" + ex::cell(r.tutorial_per_thousand) + ")", ex::cell(r.of(&Outcome::reached)),
+           ex::cell(r.of(&Outcome::reached_seconds)), ex::cell(r.of(&Outcome::grain)) + " (" + ex::cell(r.tutorial_epochs) + ")",
+           ex::cell(r.of(&Outcome::grain_seconds)) + " (" + ex::cell(r.tutorial_seconds) + ")",
+           ex::cell(after) + " (" + ex::cell(r.tutorial_loss) + ")", ex::cell(r.of(&Outcome::averaged)), ex::cell(floor_seconds(o, reached.mean)),
+           ex::cell(r.slow_per_thousand), ex::cell(slowed)});
     if (!best || seconds.mean < ex::mean_and_deviation(best->of(&Outcome::reached_seconds)).mean) best = &r;
     ex::SvgSeries curve{.name = r.every > 0 ? std::string("every ") + r.name : r.name, .marks = false};
     const std::vector<double>& loss = r.seeds.front().loss;
@@ -194,16 +205,19 @@ int say(const std::vector<Row>& table, const Options& o) {
   t.print();
   for (const Row& r : table) {
     const auto reached = ex::mean_and_deviation(r.of(&Outcome::reached)), seconds = ex::mean_and_deviation(r.of(&Outcome::reached_seconds));
-    ex::Line line{.metric = (r.every > 0 ? std::string("gradients every ") : std::string("gradients ")) + r.name + ", to a loss of " + ex::cell(o.target), .ours = seconds.mean, .unit = "s",
+    const std::string how = std::string(r.every > 0 ? "gradients every " : "gradients ") + r.name;
+    ex::Line line{.metric = how + ", to a loss of " + ex::cell(o.target), .ours = seconds.mean, .unit = "s",
                   .floor = floor_seconds(o, reached.mean), .threads = o.ranks * o.threads};
     if (&r == best && std::isfinite(seconds.mean)) line.must.of_floor = 1.4;
     line.accepted = std::isfinite(seconds.mean);
-    line.add(line.accepted ? ex::cell(reached.mean) + " epochs, deviation " + ex::cell(seconds.deviation) + " s; the tutorial's " + ex::cell(r.tutorial_seconds) + " s"
+    line.add(line.accepted ? ex::cell(reached.mean) + " epochs, deviation " + ex::cell(seconds.deviation) + " s; the tutorial's " +
+                                 ex::cell(r.tutorial_seconds) + " s"
                            : "not every seed reached it in " + std::to_string(o.epochs) + " epochs");
     results.add(line);
   }
   if (std::isfinite(table.back().slow_per_thousand))
-    std::printf("slowed: %g us a message, %g Gbit a second between the ranks, injected; seconds are those of the measured epochs\n", o.latency, o.bandwidth);
+    std::printf("slowed: %g us a message, %g Gbit a second between the ranks, injected; seconds are those of the measured epochs\n", o.latency,
+        o.bandwidth);
   if (!o.svg.empty()) {
     losses.write(o.svg + "_loss.svg");
     times.write(o.svg + "_seconds.svg");
@@ -229,7 +243,9 @@ int main(int argc, char** argv) {
   app.add_option("--batch", o.batch, "samples of a rank in a step")->check(CLI::Range(1L, 1'000'000L))->capture_default_str();
   app.add_option("--lr", o.lr, "rate")->capture_default_str();
   app.add_option("--threads", o.threads, "workers of a rank")->check(CLI::Range(1, 1024))->capture_default_str();
-  app.add_option("--slow-epochs", o.slow_epochs, "times 20 epochs of each row over the slow network; 0: none")->check(CLI::Range(0, 1'000'000))->capture_default_str();
+  app.add_option("--slow-epochs", o.slow_epochs, "times 20 epochs of each row over the slow network; 0: none")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
   app.add_option("--latency", o.latency, "of the slow network, in microseconds")->check(CLI::Range(0.0, 1e6))->capture_default_str();
   app.add_option("--bandwidth", o.bandwidth, "of the slow network, in Gbit a second")->check(CLI::Range(1e-6, 1e6))->capture_default_str();
   app.add_option("--svg", o.svg, "draws NAME_loss.svg and NAME_seconds.svg");

@@ -54,8 +54,11 @@ TEST_CASE("a training with an outer optimizer goes on with the same bits", "[par
     const auto run = [&](bool from_file) {
       cases::Even points;
       auto data = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.y);
-      cases::cases::Model model{sk::Seed{3}};
+      using Model = cases::cases::Model;
+      // [quote diloco]
+      Model model{sk::Seed{3}};
       sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}, sk::parallel::diloco<4>(world)};
+      // [end]
       sk::FitOptions options{.epochs = 4, .batch = 24, .progress = false, .threads = 1};
       if (from_file) trainer.load(path);
       else options.callbacks.add([&](sk::train::EpochRecord& r) { if (r.epoch == 2) trainer.save(path); });

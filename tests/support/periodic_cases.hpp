@@ -90,7 +90,8 @@ template <class Comm> void is_data_parallel(Comm& world) {
   for (const long batch : {10L, 24L}) {             // of 96: the last has 6 samples
     const Job<> job{.epochs = 2, .batch = batch};
     const Trace all = train(DataParallel{world}, job);
-    for (const Trace& t : {train(model_average<1>(world), job), train(data_parallel<SyncEvery<1>>(world), job), train(data_parallel<SyncEveryEpochs<1>>(world), job),
+    for (const Trace& t : {train(model_average<1>(world), job), train(data_parallel<SyncEvery<1>>(world), job),
+        train(data_parallel<SyncEveryEpochs<1>>(world), job),
                            train(model_average<1>(world, {.fragments = 3}), job), train(model_average<3>(world, {.warm_up = 1000}), job)}) {
       RANK_CHECK(near(t.last, all.last));
       RANK_CHECK(near(t.epochs, all.epochs));
@@ -112,7 +113,8 @@ template <class Comm> void is_data_parallel(Comm& world) {
 /// Gradients every third step: replicas go their own ways in between, each by its own gradients, and are one at the end.
 template <class Comm> void drifts(Comm& world) {
   const bool one = world.size() == 1;
-  const Trace t = train(data_parallel<SyncEvery<3>>(world), Job<>{.epochs = 2}), own = train(model_average<1000>(world, {.at_end = false}), Job<>{.epochs = 2});
+  const Trace t = train(data_parallel<SyncEvery<3>>(world), Job<>{.epochs = 2});
+  const Trace own = train(model_average<1000>(world, {.at_end = false}), Job<>{.epochs = 2});
   RANK_CHECK(t.at.size() == 8);
   RANK_CHECK(near(t.at[1], own.at[1]));             // two steps by itself
   RANK_CHECK(near(t.at[2], own.at[2]) == one);      // the third with everybody's gradients
@@ -123,6 +125,9 @@ template <class Comm> void drifts(Comm& world) {
   Values step(t.last.size()), mine(t.last.size());
   for (std::size_t i = 0; i < step.size(); ++i) step[i] = t.at[2][i] - t.at[1][i], mine[i] = own.at[2][i] - own.at[1][i];
   if (24 % world.size() == 0) RANK_CHECK(near(step, mean(world, mine)));
+  const Trace sums = train(data_parallel<SyncEvery<3>>(world, {.reduce = Reduce::Sum}));
+  RANK_CHECK(near(sums.at[1], own.at[1]));          // steps of its own are what they are
+  RANK_CHECK(near(sums.at[2], t.at[2]) == one);
   // By epochs: the second is the first that exchanges.
   const Trace e = train(data_parallel<SyncEveryEpochs<2>>(world), Job<>{.epochs = 2});
   RANK_CHECK(near(e.at[3], own.at[3]));
@@ -149,7 +154,8 @@ template <class Comm> void weighs(Comm& world) {
   const double samples = world.all_reduce(static_cast<double>(n), sk::Mean{});
   for (double& v : weighted) v /= samples;
   const bool one = world.size() == 1;
-  const Values by_samples = run(model_average<1000>(world), sk::data::Partition::local), alike = run(model_average<1000>(world, {.weighted = false}), sk::data::Partition::local);
+  const Values by_samples = run(model_average<1000>(world), sk::data::Partition::local);
+  const Values alike = run(model_average<1000>(world, {.weighted = false}), sk::data::Partition::local);
   RANK_CHECK(near(by_samples, weighted));
   RANK_CHECK(near(alike, mean(world, own)));
   RANK_CHECK(near(by_samples, alike) == one);
@@ -191,7 +197,8 @@ template <class Comm> void streams(Comm& world) {
   const Trace t = train(model_average<6>(world, {.fragments = 3}), job);
   const std::size_t size = t.last.size(), lines = (size + 15) / 16;
   const auto part = [&](const Values& v, std::size_t f) {
-    return Values(v.begin() + static_cast<long>(std::min(size, 16 * (lines * f / 3))), v.begin() + static_cast<long>(std::min(size, 16 * (lines * (f + 1) / 3))));
+    const auto at = [&](std::size_t i) { return v.begin() + static_cast<long>(std::min(size, 16 * (lines * i / 3))); };
+    return Values(at(f), at(f + 1));
   };
   for (std::size_t s = 0; s < 12; ++s)
     for (std::size_t f = 0; f < 3; ++f) RANK_CHECK(alike(world, part(t.at[s], f)) == ((s + 1 + 6 - 2 * f) % 6 == 0));
@@ -251,8 +258,8 @@ template <class Comm> void has_levels(Comm& world) {
     for (const std::string& m : world.all_gather(message)) RANK_CHECK(m == message);
     return message;
   };
-  RANK_CHECK(refusal(Compose{model_average<2>(node), model_average<2>(across), model_average<1>(world)}).find("Compose: groups overlap wrongly: ranks 0 and 1 share a group of 2") !=
-             std::string::npos);
+  const std::string text = refusal(Compose{model_average<2>(node), model_average<2>(across), model_average<1>(world)});
+  RANK_CHECK(text.find("Compose: groups overlap wrongly: ranks 0 and 1 share a group of 2") != std::string::npos);
   RANK_CHECK(refusal(Compose{model_average<2>(node), model_average<1>(columns)}).find("of the widest communicator's 2 ranks") != std::string::npos);
   RANK_CHECK(refusal(Compose{model_average<2>(node), model_average<1>(world)}).empty());
 }
@@ -280,6 +287,7 @@ template <class Comm> void learns(Comm& world) {
   RANK_CHECK(reaches(data_parallel<SyncEvery<3>>(world)));
   RANK_CHECK(reaches(model_average<4>(world)));
   RANK_CHECK(reaches(diloco<4>(world)));
+  RANK_CHECK(reaches(post_local_sgd<4, 2>(world)));
   RANK_CHECK(reaches(Compose{data_parallel<SyncEvery<3>>(world), model_average<4>(world)}));
 }
 

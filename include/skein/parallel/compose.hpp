@@ -20,7 +20,7 @@ template <class S> inline constexpr bool has_gradients = [] {
 }();
 template <int N> inline constexpr bool at_most_one = N <= 1;
 template <int N> inline constexpr bool several_policies = N >= 1;
-template <class... S> inline constexpr bool keep_whole_replicas = ((S::virtual_shards == 0 && !S::sharded) && ...);
+template <class... S> inline constexpr bool keep_whole_replicas = ((S::virtual_shards == 0 && !S::sharded && !S::updates_elsewhere) && ...);
 
 /// The groups of a level, as the ranks of the widest communicator see them: for each rank, who leads its group and how large that is.
 struct GroupSeat { int leader = 0, size = 1; };
@@ -36,7 +36,8 @@ inline std::string group_fault(const std::vector<GroupSeat>& inner, const std::v
       const bool same = inner[static_cast<std::size_t>(q)].leader == seat.leader;
       members += same;
       if (same && !outer.empty() && outer[static_cast<std::size_t>(q)].leader != outer[static_cast<std::size_t>(r)].leader)
-        return "ranks " + std::to_string(std::min(q, r)) + " and " + std::to_string(std::max(q, r)) + " share a group of " + std::to_string(seat.size) +
+        return "ranks " + std::to_string(std::min(q, r)) + " and " + std::to_string(std::max(q, r)) + " share a group of " +
+               std::to_string(seat.size) +
                ", but not the wider group of " + std::to_string(outer[static_cast<std::size_t>(r)].size);
     }
     if (members != seat.size)
@@ -48,7 +49,8 @@ inline std::string group_fault(const std::vector<GroupSeat>& inner, const std::v
 }  // namespace detail
 
 template <class... Strands> class ComposedStrand : public Strand {
-  static_assert(detail::keep_whole_replicas<Strands...>, "Compose: Sharded and Reproducible fix what every rank has after each step, so that they go with no other policy");
+  static_assert(detail::keep_whole_replicas<Strands...>,
+      "Compose: Sharded, Reproducible and ParameterServer fix what every rank has after each step, so that they go with no other policy");
   static constexpr std::size_t count = sizeof...(Strands);
   /// The one whose gradients are exchanged, or count.
   static constexpr std::size_t with_gradients = [] {
@@ -111,7 +113,9 @@ template <class... Strands> class ComposedStrand : public Strand {
     if constexpr (any_gradients) return gradients().gradient_factor();
     else return 1;
   }
-  void reduce_statistics(double* values, long n) requires requires(Gradients& g) { g.reduce_statistics(values, n); } { gradients().reduce_statistics(values, n); }
+  void reduce_statistics(double* values, long n) requires requires(Gradients& g) { g.reduce_statistics(values, n); } {
+    gradients().reduce_statistics(values, n);
+  }
   void replayed() { if constexpr (any_gradients) gradients().replayed(); }
 
   void synchronise_buffers() { on_widest([](auto& s) { s.synchronise_buffers(); }); }
@@ -175,7 +179,8 @@ template <class... Strands> class ComposedStrand : public Strand {
     for (std::size_t i = 0; i < levels.size(); ++i) {
       const std::string fault = detail::group_fault(levels[i].seats, i + 1 < levels.size() ? levels[i + 1].seats : std::vector<detail::GroupSeat>{});
       if (!fault.empty())
-        throw CommError("Compose: groups overlap wrongly: " + fault + "; each group must lie within one of every wider policy's: split the world by rank / size");
+        throw CommError("Compose: groups overlap wrongly: " + fault +
+                        "; each group must lie within one of every wider policy's: split the world by rank / size");
     }
   }
 

@@ -47,7 +47,8 @@ template <class Scalar, class Device> void add_scaled(Scalar* to, const Scalar* 
 }
 }  // namespace detail
 
-template <int Period, Every Unit, class Outer, class Comm, class Scalar, class Device> class ModelAverageStrand : public CommStrand<Comm, Scalar, Device> {
+template <int Period, Every Unit, class Outer, class Comm, class Scalar, class Device>
+class ModelAverageStrand : public CommStrand<Comm, Scalar, Device> {
   using Base = CommStrand<Comm, Scalar, Device>;
   using Base::replica, Base::several;
 
@@ -126,7 +127,8 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
       arrays.resize(1 + outer_state_.size());
       for (std::size_t k = 0; k < arrays.size(); ++k) {
         arrays[k].resize(anchor_.size());
-        Copy<Cpu, Device>::run(arrays[k].data(), (k == 0 ? anchor_ : outer_state_[k - 1]).data(), anchor_.size() * sizeof(Scalar), {}, replica().where);
+        const Arena<Scalar, Device>& from = k == 0 ? anchor_ : outer_state_[k - 1];
+        Copy<Cpu, Device>::run(arrays[k].data(), from.data(), from.size() * sizeof(Scalar), {}, replica().where);
       }
     }
     std::int64_t outer_steps = outer_steps_;
@@ -138,7 +140,7 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
       for (const auto& a : arrays) fits = fits && a.size() == anchor_.size();
       if (!fits) archive.refuse("the file was saved from a training with another outer optimizer");
       for (std::size_t k = 0; k < arrays.size(); ++k)
-        Copy<Device, Cpu>::run((k == 0 ? anchor_ : outer_state_[k - 1]).data(), arrays[k].data(), anchor_.size() * sizeof(Scalar), replica().where, {});
+        Copy<Device, Cpu>::run((k == 0 ? anchor_ : outer_state_[k - 1]).data(), arrays[k].data(), arrays[k].size() * sizeof(Scalar), replica().where);
       outer_steps_ = outer_steps;
       loaded_ = anchored;
     }
@@ -178,7 +180,8 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
     demand(options_.fragments >= 1, ".fragments is at least 1");
     demand(options_.first >= 0 && options_.warm_up >= 0, ".first and .warm_up are numbers of steps: 0 or more");
     demand(options_.delay >= 0, ".delay is a number of steps: 0 or more");
-    demand(Unit == Every::epoch || options_.delay < Period || options_.delay == 0, ".delay must be shorter than the period: a part would not have arrived before it is sent again");
+    demand(Unit == Every::epoch || options_.delay < Period || options_.delay == 0,
+        ".delay must be shorter than the period: a part would not have arrived before it is sent again");
     demand(options_.keep >= 0 && options_.keep < 1, ".keep is a share: at least 0, less than 1");
     if constexpr (has_outer) optim::check(outer_);
   }
@@ -305,14 +308,16 @@ template <int Period, class Comm, Every Unit = Every::step, class Outer = PlainA
 };
 
 /// model_average<4>(world): after every fourth step; model_average<2, Every::epoch>(world): after every second epoch.
-template <int Period, Every Unit = Every::step, class Comm> ModelAverage<Period, Comm, Unit> model_average(Comm& comm, ModelAverageOptions options = {}) {
+template <int Period, Every Unit = Every::step, class Comm>
+ModelAverage<Period, Comm, Unit> model_average(Comm& comm, ModelAverageOptions options = {}) {
   return ModelAverage<Period, Comm, Unit>(comm, options);
 }
 
 /// diloco<500>(world): ranks train by themselves, and the way from where they began to their mean is the gradient of an outer optimizer:
 /// Nesterov's momentum of 0.9 and a rate of 0.7, unless another is given. Streaming: {.fragments = 4, .delay = 5, .keep = 0.5}.
 template <int Period, Every Unit = Every::step, class Comm, optim::Optimizer Outer = optim::Sgd>
-ModelAverage<Period, Comm, Unit, Outer> diloco(Comm& comm, ModelAverageOptions options = {}, Outer outer = {.lr = 0.7f, .momentum = 0.9, .nesterov = true}) {
+ModelAverage<Period, Comm, Unit, Outer> diloco(Comm& comm, ModelAverageOptions options = {},
+                                                Outer outer = {.lr = 0.7f, .momentum = 0.9, .nesterov = true}) {
   return ModelAverage<Period, Comm, Unit, Outer>(comm, options, outer);
 }
 

@@ -11,7 +11,8 @@ namespace skein::inline SKEIN_ABI::parallel {
 
 /// Post-local SGD: gradients of all ranks in the first steps, then each rank trains by itself and models are
 /// averaged every Period steps: post_local_sgd<500, 8>(world).
-template <int FirstSteps, int Period, class Comm> auto post_local_sgd(Comm& comm, ModelAverageOptions average = {}, DataParallelOptions gradients = {}) {
+template <int FirstSteps, int Period, class Comm>
+auto post_local_sgd(Comm& comm, ModelAverageOptions average = {}, DataParallelOptions gradients = {}) {
   average.first = FirstSteps;
   return Compose{data_parallel<SyncFirst<FirstSteps>>(comm, gradients), model_average<Period>(comm, average)};
 }

@@ -22,6 +22,8 @@ template <class Inner> class ExchangesSometimes : public Inner {
   static constexpr bool local_sums = true;
   using Inner::Inner;
   bool exchanges() const { return now_ && Inner::exchanges(); }
+  /// Reduce::Sum makes steps of all ranks' gradients that many times as large; those of its own are what they are.
+  double gradient_factor() const { return now_ ? Inner::gradient_factor() : 1; }
   bool after_step(const StepDone& done) {
     drifted_ = drifted_ || !now_;
     return Inner::after_step(done);
@@ -63,7 +65,8 @@ template <int N> struct SyncEvery {
 template <int N> struct SyncEveryEpochs {
   static constexpr OptionKind kind = OptionKind::when;
   template <class Inner> class Around : public ExchangesSometimes<Inner> {
-    static_assert(detail::is_a_period<N>, "SyncEveryEpochs<N>: a period is 1 epoch or more; for gradients that are never exchanged take ModelAverage alone");
+    static_assert(detail::is_a_period<N>,
+        "SyncEveryEpochs<N>: a period is 1 epoch or more; for gradients that are never exchanged take ModelAverage alone");
     using Base = ExchangesSometimes<Inner>;
 
    public:
