@@ -89,6 +89,7 @@
 #include "parallel/strand_option.hpp"
 #include "parallel/sync_every.hpp"
 #include "parallel/wire.hpp"
+#include "plan/advise.hpp"
 #include "plan/schedule_svg.hpp"
 #include "plan/schedule_text.hpp"
 #include "tensor/create.hpp"
