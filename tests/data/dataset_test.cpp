@@ -170,6 +170,13 @@ TEST_CASE("data sets out of arrays: functions of one variable, of several, and c
   CHECK(line.size() == 3);
   CHECK(line.sample_extents() == sk::Extents{1, {1}});
   CHECK(line.target() == Target::vector(1));
+  const std::int64_t last_first[] = {1, 0};
+  float values[4] = {-1, -1, -1, -1}, answers_of[4] = {-1, -1, -1, -1};
+  const auto part = line.slice(1, 3);
+  DatasetView(part).gather(last_first, values, 2);
+  DatasetView(part).targets(last_first, answers_of, 3);
+  CHECK((values[0] == 3 && values[1] == -1 && values[2] == 2 && values[3] == -1));
+  CHECK((answers_of[0] == 6 && answers_of[1] == -1 && answers_of[2] == -1 && answers_of[3] == 4));
   const auto exact = from_tensors(std::vector<double>{0.1}, std::vector<double>{0.2});
   const std::int64_t zero[] = {0};
   double x[1], y[1];

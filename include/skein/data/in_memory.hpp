@@ -78,6 +78,14 @@ template <class Stored = float> class InMemory {
     const Scalar scale = static_cast<Scalar>(1 / (unit * deviation_)), shift = static_cast<Scalar>(-mean_ / deviation_);
     const bool plain = unit == 1 && mean_ == 0 && deviation_ == 1;
     const std::size_t n = indices.size();
+    if (count_ == 1) {                                    // functions of one variable: no loop within the loop
+      const Stored* from = storage_->samples.data() + begin_;
+      for (std::size_t i = 0; i < n; ++i) {
+        const Scalar value = static_cast<Scalar>(from[indices[i]]);
+        x[static_cast<long>(i) * pitch] = plain ? value : value * scale + shift;
+      }
+      return;
+    }
     for (std::size_t i = 0; i < n; ++i) {
       if (i + 2 < n) fetch_ahead(stored(indices[i + 2]));
       const Stored* from = stored(indices[i]);
@@ -91,6 +99,11 @@ template <class Stored = float> class InMemory {
   }
   template <class Scalar> requires std::is_floating_point_v<Scalar>
   void targets(Indices indices, Scalar* y, long pitch) const {
+    if (target_.count == 1) {
+      const Real* from = storage_->targets.data() + begin_;
+      for (std::size_t i = 0; i < indices.size(); ++i) y[static_cast<long>(i) * pitch] = static_cast<Scalar>(from[indices[i]]);
+      return;
+    }
     for (std::size_t i = 0; i < indices.size(); ++i) {
       const Real* from = storage_->targets.data() + (begin_ + indices[i]) * target_.count;
       for (int j = 0; j < target_.count; ++j) y[static_cast<long>(i) * pitch + j] = static_cast<Scalar>(from[j]);
