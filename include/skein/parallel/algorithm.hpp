@@ -48,8 +48,8 @@ struct BySize {
   bool own(int ranks, double bytes) const {
     return network.own.seconds(bytes) <= plan::cheapest_all_reduce(network.network, ranks, bytes).seconds;
   }
-  plan::ChosenAllReduce table(int ranks, long count) const {
-    return {ranks, count, plan::cheapest_all_reduce(network.network, ranks, 4.0 * static_cast<double>(count))};
+  plan::ChosenAllReduce table(int ranks, long count, double bytes_of_a_value = 4) const {
+    return {ranks, count, plan::cheapest_all_reduce(network.network, ranks, bytes_of_a_value * static_cast<double>(count))};
   }
 };
 

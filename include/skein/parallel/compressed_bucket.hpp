@@ -3,6 +3,7 @@
 // last parameter), as one run of values or as the matrices that the parameters are, each with a compressor of its own, since
 // compressors remember. Pure: exchanges nothing.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -56,8 +57,10 @@ template <class C, class Scalar> class CompressedBucket {
   /// The gradients' logical values, encoded for round 0.
   std::span<Element> encode(const Scalar* gradients) {
     std::size_t at = 0;
-    for (const plan::Range& r : runs_)
-      for (long i = r.begin; i < r.end; ++i) values_[at++] = static_cast<float>(gradients[i]);
+    for (const plan::Range& r : runs_) {
+      std::copy(gradients + r.begin, gradients + r.end, values_.begin() + static_cast<std::ptrdiff_t>(at));
+      at += static_cast<std::size_t>(r.end - r.begin);
+    }
     return encode_round(0);
   }
   /// What the ranks have made of the wire of round 0; returns that of round 1. Of compressors with two rounds.
@@ -86,15 +89,19 @@ template <class C, class Scalar> class CompressedBucket {
       u.compressor.decode(part, to);
     }
     at = 0;
-    for (const plan::Range& r : runs_)
-      for (long i = r.begin; i < r.end; ++i, ++at)
-        gradients[i] = adds ? gradients[i] + static_cast<Scalar>(values_[at]) : static_cast<Scalar>(values_[at]);
+    for (const plan::Range& r : runs_) {
+      const float* from = values_.data() + at;
+      at += static_cast<std::size_t>(r.end - r.begin);
+      if (!adds) std::copy(from, from + (r.end - r.begin), gradients + r.begin);
+      else
+        for (long i = r.begin; i < r.end; ++i) gradients[i] += static_cast<Scalar>(*from++);
+    }
   }
 
   /// What a compressor has left out, per value; empty without error feedback, and before the first step.
-  static constexpr bool keeps_residual = requires(C & c) { c.residual(); };
+  static constexpr bool keeps_residual = requires(C& c) { c.residual(); };
   /// What it has learnt (PowerSgd's Q): the same on all ranks.
-  static constexpr bool remembers = requires(C & c) { c.memory(); };
+  static constexpr bool remembers = requires(C& c) { c.memory(); };
 
   std::size_t values() const { return values_.size(); }
   void append_residual(std::vector<float>& to) const {

@@ -21,6 +21,12 @@ struct OwnAllReduce {
 /// An algorithm has a table for ranks and values, or says own(ranks, bytes): the communicator's all-reduce serves better.
 template <class A> inline constexpr bool by_table = requires(const A& a) { a.table(2, 1L); };
 
+/// Its table for n values of T. One that chooses by size has a third argument, the bytes of a value.
+template <class T, class A> auto table_of(const A& algorithm, int ranks, std::size_t n) {
+  if constexpr (requires { algorithm.table(2, 1L, 4.0); }) return algorithm.table(ranks, static_cast<long>(n), sizeof(T));
+  else return algorithm.table(ranks, static_cast<long>(n));
+}
+
 template <class A> bool takes_own(const A& algorithm, int ranks, double bytes) {
   if constexpr (!by_table<A>)
     return true;
@@ -35,7 +41,7 @@ template <class T, class A> comm::Counts planned_sum(const A& algorithm, int ran
   const long bytes = static_cast<long>(n * sizeof(T));
   if (takes_own(algorithm, ranks, static_cast<double>(bytes))) return {.collectives = 1, .payload = bytes};
   if constexpr (by_table<A>) {
-    const plan::SentByRank sent = plan::sent_by(algorithm.table(ranks, static_cast<long>(n)), rank);
+    const plan::SentByRank sent = plan::sent_by(table_of<T>(algorithm, ranks, n), rank);
     return {.messages = sent.messages, .bytes = sent.values * static_cast<long>(sizeof(T))};
   }
   return {};
@@ -52,7 +58,7 @@ template <class Comm, class T, class A> class RunningSum {
     }
     if constexpr (by_table<A>) {
       counts_ = &counts;
-      table_.emplace(comm, values, algorithm.table(comm.size(), static_cast<long>(values.size())), Sum{}, staging_, tag);
+      table_.emplace(comm, values, table_of<T>(algorithm, comm.size(), values.size()), Sum{}, staging_, tag);
     }
   }
   bool poll() {

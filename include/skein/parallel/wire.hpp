@@ -9,7 +9,9 @@ namespace skein::inline SKEIN_ABI::parallel {
 
 /// Gradients are encoded by the compressor before they travel. Each bucket (PowerSgd: each matrix) has one of its own, which sees
 /// the logical values only. comm::ErrorFeedback<C> keeps what was left out: TopK and PowerSgd need it to converge. Its residuals
-/// are saved with the training.
+/// are saved with the training. Under a loss scale (models of 16 bits) residuals have the scale of their step, and a step that is
+/// skipped for an overflow loses what it sent. Blocking where DataParallel is; bytes: planned() of the strand; the same bits on
+/// all ranks.
 template <class Compressor> struct Wire {
   static constexpr OptionKind kind = OptionKind::wire;
   static_assert((comm::assert_compressor<Compressor>(), true));

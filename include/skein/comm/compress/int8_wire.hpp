@@ -2,6 +2,7 @@
 // Values as 8-bit integers with one scale a block: a quarter of the bytes. Not linear: ranks have different scales.
 // After Dettmers, 8-bit approximations for parallelism in deep learning, ICLR 2016 (here with even steps).
 #pragma once
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -24,18 +25,23 @@ template <int Block = 256> struct Int8Wire {
   void encode(std::span<const float> values, std::span<Element> wire, int = 0) const {
     Element* out = wire.data();
     for (std::size_t at = 0; at < values.size(); at += Block) {
-      const std::span<const float> block = values.subspan(at, count(values.size(), at));
-      float largest = 0;
-      bool finite = true;
-      for (const float x : block) {
-        largest = std::abs(x) > largest ? std::abs(x) : largest;
-        finite = finite && std::isfinite(x);
+      const std::size_t n = count(values.size(), at);
+      float block[Block] = {};
+      std::memcpy(block, values.data() + at, n * sizeof(float));
+      std::uint32_t largest_bits = 0;  // magnitudes have the order of their bits; what is not finite comes last
+      for (int i = 0; i < Block; ++i) {
+        const std::uint32_t bits = std::bit_cast<std::uint32_t>(block[i]) & 0x7fffffffu;
+        largest_bits = bits > largest_bits ? bits : largest_bits;
       }
-      const float scale = finite ? largest / 127 : NAN;
-      const float inverse = finite && scale > 0 ? 127 / largest : 0;
+      const float largest = std::bit_cast<float>(largest_bits);
+      const bool finite = largest_bits < 0x7f800000u;
+      const float scale = finite ? largest / 127 : NAN, inverse = finite && 127 / largest < INFINITY ? 127 / largest : 0;
       std::memcpy(out, &scale, sizeof scale);
       out += sizeof scale;
-      for (const float x : block) *out++ = static_cast<Element>(finite ? whole(x * inverse) : 0);
+      Element whole[Block];
+      for (int i = 0; i < Block; ++i) whole[i] = finite ? rounded(block[i] * inverse) : Element{0};
+      std::memcpy(out, whole, n);
+      out += n;
     }
   }
   void decode(std::span<const Element> wire, std::span<float> values) const {
@@ -51,12 +57,10 @@ template <int Block = 256> struct Int8Wire {
 
  private:
   static std::size_t count(std::size_t n, std::size_t at) { return n - at < Block ? n - at : Block; }
-  /// The nearest integer of -127 to 127; a block of the smallest numbers, whose inverse is infinite, is zero times its scale.
-  static std::int8_t whole(float multiple) {
-    return multiple >= 127        ? std::int8_t{127}
-           : multiple <= -127     ? std::int8_t{-127}
-           : multiple == multiple ? static_cast<std::int8_t>(std::lrint(multiple))
-                                  : std::int8_t{0};
+  /// The nearest integer of -127 to 127, as a byte: adding and taking 1.5 * 2^23 leaves no fraction.
+  static Element rounded(float multiple) {
+    const float low = multiple < -127 ? -127 : multiple, within = low > 127 ? 127 : low;
+    return static_cast<Element>(static_cast<std::int32_t>((within + 12582912.0f) - 12582912.0f));
   }
 };
 
