@@ -39,6 +39,7 @@ template <class Optimizer = sk::optim::Sgd> struct Job {
   int epochs = 1;
   long batch = 24;
   bool steps = true;
+  int accumulate = 1;
 };
 
 template <class Policy, class Optimizer = sk::optim::Sgd> Trace train(const Policy& policy, const Job<Optimizer>& job = {}) {
@@ -55,7 +56,8 @@ template <class Policy, class Optimizer = sk::optim::Sgd> Trace train(const Poli
       trace->at.emplace_back(p.begin(), p.end());
     }
   };
-  sk::FitOptions options{.epochs = job.epochs, .batch = job.batch, .validate = data, .seed = sk::Seed{11}, .progress = false, .threads = 1};
+  sk::FitOptions options{.epochs = job.epochs, .batch = job.batch, .validate = data, .seed = sk::Seed{11}, .accumulate = job.accumulate,
+                         .progress = false, .threads = 1};
   if (job.steps) options.callbacks.add(Watch{&t, &model});
   t.history = trainer.fit(data, options);
   const auto p = std::as_const(model).parameters();
@@ -98,6 +100,8 @@ template <class Comm> void is_data_parallel(Comm& world) {
       RANK_CHECK(near({t.history.back().validation.loss}, {all.history.back().validation.loss}));
     }
   }
+  const Job<> accumulated{.epochs = 2, .batch = 10, .accumulate = 3};       // a step of 30 samples, and one of 6: the samples of all its batches count
+  RANK_CHECK(near(train(model_average<1>(world), accumulated).last, train(DataParallel{world}, accumulated).last));
   if (24 % world.size() != 0) return;
   const Job<> momentum{.optimizer = {.lr = 0.1f, .momentum = 0.9}, .epochs = 2};
   const Trace all = train(DataParallel{world}, momentum), averaged = train(model_average<1>(world, {.state = true}), momentum);

@@ -49,8 +49,6 @@ inline std::string group_fault(const std::vector<GroupSeat>& inner, const std::v
 }  // namespace detail
 
 template <class... Strands> class ComposedStrand : public Strand {
-  static_assert(detail::keep_whole_replicas<Strands...>,
-      "Compose: Sharded, Reproducible and ParameterServer fix what every rank has after each step, so that they go with no other policy");
   static constexpr std::size_t count = sizeof...(Strands);
   /// The one whose gradients are exchanged, or count.
   static constexpr std::size_t with_gradients = [] {
@@ -198,6 +196,8 @@ template <class... Policies> class Compose {
 
   template <class R> auto bind(const R& replica) const {
     using Composed = ComposedStrand<decltype(std::declval<const Policies&>().bind(replica))...>;
+    static_assert(detail::keep_whole_replicas<decltype(std::declval<const Policies&>().bind(replica))...>,
+                  "Compose: Sharded, Reproducible and ParameterServer fix what every rank has after each step, so that they go with no other policy");
     static_assert(detail::at_most_one<(0 + ... + int(detail::has_gradients<decltype(std::declval<const Policies&>().bind(replica))>))>,
                   "Compose: two of the policies exchange gradients, so they would be added up twice: keep one DataParallel");
     return std::apply([&](const auto&... p) { return Composed(replica, p...); }, policies_);

@@ -1,0 +1,20 @@
+// expect: Compose: Sharded, Reproducible and ParameterServer fix what every rank has after each step, so that they go with no other policy
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/comm/self/self_comm.hpp>
+#include <skein/parallel/compose.hpp>
+#include <skein/parallel/data_parallel.hpp>
+#include <skein/parallel/model_average.hpp>
+#include <skein/parallel/sharded.hpp>
+
+namespace sk = skein;
+
+int main() {
+  sk::SelfComm world;
+  const sk::parallel::Replica<float, sk::Cpu> replica;
+#ifndef SKEIN_TWIN
+  const sk::parallel::Compose policy{sk::parallel::data_parallel<sk::parallel::Sharded<1>>(world), sk::parallel::model_average<4>(world)};
+#else
+  const sk::parallel::Compose policy{sk::parallel::data_parallel<>(world), sk::parallel::model_average<4>(world)};
+#endif
+  (void)policy.bind(replica);
+}
