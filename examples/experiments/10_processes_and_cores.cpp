@@ -3,8 +3,7 @@
 // every step) on 1, 2, 4 and 8 ranks of the same machine, each with its share of the cores. One start for all: ranks that have no part in a
 // trial sleep, and trials take turns (1 2 4 8 8 4 2 1), so that ratios are of neighbours in time.
 //     mpirun --oversubscribe --bind-to none -n 8 10_processes_and_cores --svg processes
-// ctest: --threads-as-ranks 4 --processes 1,2,4 --samples 4000 --batch 500 --rounds 2
-// ctest on 2 ranks: --processes 1,2 --samples 4000 --batch 500 --rounds 2 --svg processes
+// ctest on 4 ranks: --processes 1,2,4 --samples 4000 --batch 500 --rounds 2 --svg processes
 // ctest on 2 ranks: --processes 1,2 --samples 4000 --batch 500 --rounds 2 --same-batch
 // ctest expects: all ranks have the same weights
 #include <cmath>
@@ -30,19 +29,19 @@ using Model = sk::Model<FunctionFit, sk::Shape<1>, sk::Cpu>;
 
 struct Options {
   std::vector<int> processes{1, 2, 4, 8};
-  int threads_as_ranks = 0, threads = 0, epochs = 1, rounds = 30;
+  int threads = 0, epochs = 1, rounds = 30;
   long samples = 80'000, batch = 1000;
   bool same_batch = false;
   std::string json, svg;
 };
 
 /// The training of so many ranks; made and run by those alone.
-template <class Comm> struct Team {
-  Comm group;
+struct Team {
+  sk::MpiComm group;
   Model model{sk::Seed{1}};
-  sk::Trainer<Model, sk::nn::Mse, sk::optim::Sgd, sk::parallel::DataParallel<Comm>> trainer;
+  sk::Trainer<Model, sk::nn::Mse, sk::optim::Sgd, sk::parallel::DataParallel<sk::MpiComm>> trainer;
 
-  explicit Team(Comm ranks)
+  explicit Team(sk::MpiComm ranks)
       : group(std::move(ranks)), trainer(model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.005f}, sk::parallel::DataParallel{group}) {}
 };
 
@@ -68,12 +67,12 @@ struct Trial {
 double of_cloud_node(int ranks) { return ranks == 1 ? 1403 : ranks == 2 ? 1748 : ranks == 4 ? 3003 : ranks == 8 ? 4801 : NAN; }
 double of_container(int ranks) { return ranks == 1 ? 1151 : ranks == 2 ? 1064 : ranks == 4 ? 1274 : ranks == 8 ? 1282 : NAN; }
 
-int say(const Options& o, const std::vector<Trial>& trials, const std::string& kind) {
+int say(const Options& o, const std::vector<Trial>& trials) {
   const int cores = sk::available_cores();
   const Trial& one = trials.front();
   ex::Results results("processes_and_cores", {.json = o.json});
-  std::printf("%ld samples, batch %ld %s, %d cores, ranks are %s; the tutorial's ratios: a cloud node, a container on four cores\n", o.samples,
-              o.batch, o.same_batch ? "over all" : "a process", cores, kind.c_str());
+  std::printf("%ld samples, batch %ld %s, %d cores; the tutorial's ratios: a cloud node, a container on four cores\n", o.samples, o.batch,
+              o.same_batch ? "over all" : "a process", cores);
   ex::Table table{{"processes", "threads each", "s an epoch", "10,000 epochs", "over one process", "cloud node", "container", "first loss", "last"}};
   ex::SvgPlot plot{.title = "Time of a training over the time of one process",
                    .x_label = "processes on " + std::to_string(cores) + " cores",
@@ -90,7 +89,7 @@ int say(const Options& o, const std::vector<Trial>& trials, const std::string& k
     plot.series[1].y.push_back(node);
     plot.series[2].y.push_back(container);
     if (t.ranks == 1) continue;
-    ex::Line line{.metric = std::to_string(t.ranks) + " " + kind + ", an epoch", .ours = 1e3 * t.seconds(), .peer = 1e3 * one.seconds(),
+    ex::Line line{.metric = std::to_string(t.ranks) + " processes, an epoch", .ours = 1e3 * t.seconds(), .peer = 1e3 * one.seconds(),
                   .peer_name = "one process", .ratio = ratio};
     line.must.bound = t.ranks <= cores ? 1.05 : t.ranks <= 2 * cores ? 1.25 : 1.5;
     line.add("the tutorial's ratio: " + ex::cell(node));
@@ -108,7 +107,7 @@ int say(const Options& o, const std::vector<Trial>& trials, const std::string& k
   return results.finish();
 }
 
-template <class Comm> int run(Comm& world, const Options& o) {
+int run(sk::MpiComm& world, const Options& o) {
   std::vector<float> x, y;
   for (long i = 0; i < o.samples; ++i) {
     x.push_back(20 * sk::random_uniform(1, 1, static_cast<std::uint64_t>(i)));
@@ -116,12 +115,12 @@ template <class Comm> int run(Comm& world, const Options& o) {
   }
   const auto samples = sk::data::from_tensors(x, y);
   std::vector<Trial> trials;
-  std::vector<std::unique_ptr<Team<Comm>>> teams;
+  std::vector<std::unique_ptr<Team>> teams;
   for (const int ranks : o.processes) {
     if (ranks > world.size())
-      throw sk::ArgumentError(std::to_string(ranks) + " processes are wanted, " + std::to_string(world.size()) + " were started");
-    Comm group = world.split(world.rank() < ranks ? 0 : 1);
-    teams.push_back(world.rank() < ranks ? std::make_unique<Team<Comm>>(std::move(group)) : nullptr);
+      throw sk::ArgumentError(std::to_string(ranks) + " processes are wanted, mpirun started " + std::to_string(world.size()));
+    sk::MpiComm group = world.split(world.rank() < ranks ? 0 : 1);
+    teams.push_back(world.rank() < ranks ? std::make_unique<Team>(std::move(group)) : nullptr);
     trials.push_back({.ranks = ranks, .threads = o.threads > 0 ? o.threads : std::max(1, sk::available_cores() / ranks)});
   }
   const auto train = [&](std::size_t i, std::vector<double>& seconds) {
@@ -151,7 +150,7 @@ template <class Comm> int run(Comm& world, const Options& o) {
   world.barrier();
   int status = 0;
   if (world.rank() == 0) {
-    status = say(o, trials, Comm::name == "MpiComm" ? "processes" : "threads");
+    status = say(o, trials);
     std::printf("all ranks have the same weights\n");
   }
   return status;
@@ -164,7 +163,6 @@ int main(int argc, char** argv) {
   CLI::App app{"1, 2, 4, 8 processes on the same cores"};
   const CLI::Range count(1, 100'000), none_or_more(0, 1024);
   app.add_option("--processes", o.processes, "how many, the first is compared with")->delimiter(',')->check(count)->capture_default_str();
-  app.add_option("--threads-as-ranks", o.threads_as_ranks, "so many threads of this process; 0: the processes of mpirun")->check(none_or_more);
   app.add_option("--threads", o.threads, "workers of a rank; 0: its share of the cores")->check(none_or_more)->capture_default_str();
   app.add_option("--samples", o.samples, "of the regression")->check(CLI::Range(1L, 100'000'000L))->capture_default_str();
   app.add_option("--batch", o.batch, "samples of a process in a step")->check(CLI::Range(1L, 1'000'000L))->capture_default_str();
@@ -176,14 +174,8 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   try {
     int status = 0;
-    if (o.threads_as_ranks > 0) {
-      sk::spawn(o.threads_as_ranks, [&](sk::ThreadComm& world) {
-        if (const int s = run(world, o); s != 0) status = s;
-      });
-    } else {
-      sk::MpiComm world{argc, argv};
-      world.run([&](sk::MpiComm& w) { status = run(w, o); });
-    }
+    sk::MpiComm world{argc, argv};
+    world.run([&](sk::MpiComm& w) { status = run(w, o); });
     return status;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "10_processes_and_cores: %s\n", e.what());
