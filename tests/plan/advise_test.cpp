@@ -117,6 +117,12 @@ TEST_CASE("the schedule of a pipeline is the shortest, and of those the one that
   CHECK(a.gpipe_bubble == Approx(3.0 / 11));
   CHECK(a.live == 4);
   CHECK(a.gpipe_live == 8);
+  Job more = job(1e-6, 1e-9);
+  more.micros = 32;
+  CHECK(advise(more).bubble < a.bubble / 2);
+  Job half = job(1e-6, 1e-9);
+  half.scalar_bytes = 2;
+  CHECK(advise(half).best.sync < a.best.sync);
   CHECK_THAT(a.text(), Contains("zero bubble is shortest") && Contains("GPipe: 27 %"));
 }
 

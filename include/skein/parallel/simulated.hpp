@@ -48,7 +48,8 @@ template <class World, class Inner> class SimulatedStrand : public Inner {
     Inner::serve({&context,
                   [](void* object, const ServedUpdate& u) {
                     const Context& c = *static_cast<Context*>(object);
-                    const double share = static_cast<double>(u.range.end - u.range.begin) / static_cast<double>(c.self->replica().stored);
+                    const double share =
+                        static_cast<double>(u.range.end - u.range.begin) / static_cast<double>(c.self->replica().stored);
                     c.self->world_->compute(share * c.self->times_.update);
                     (*c.update)(u);
                   },
@@ -79,8 +80,16 @@ template <class World, class Inner> class SimulatedStrand : public Inner {
   double done_ = 0;  // of the backward pass
 };
 
+namespace detail {
+template <class World> inline constexpr bool has_a_clock = requires(World& w) { w.compute(1.0); };
+}  // namespace detail
+
 /// The policy and the times. World: SimComm; or what has its compute(seconds), as Delayed, where a rank that computes sleeps.
 template <class World, class Policy> class Simulated : public Policy {
+  static_assert(
+      detail::has_a_clock<World>,
+      "simulated(policy, world, times): the world has no compute(seconds): take a SimComm, or a Delayed around the communicator");
+
  public:
   Simulated(Policy policy, World& world, const ComputeTimes& times) : Policy(std::move(policy)), world_(&world), times_(times) {
     for (const double s : {times.forward, times.backward, times.update})

@@ -98,6 +98,23 @@ TEST_CASE("a poll is true once the clock has come to it, and polling lets the cl
   });
 }
 
+TEST_CASE("what a poll takes is an option") {
+  const auto report = sk::simulate(2, {.network = {{1, 0}, {1, 0}, 0, 0}, .poll = 0.125}, [](sk::SimComm& world) {
+    int x = 0;
+    const std::span<int> one(&x, 1);
+    if (world.rank() == 1) {
+      world.compute(3);
+      world.send(one, 0);
+      return;
+    }
+    auto request = world.irecv(one, 1);
+    for (int i = 0; i < 3; ++i) collectives::require(!request.poll(), "it comes at 4");
+    collectives::require(second(world) == 7 * 0.125, "1, 2 and 4 of them: who looks in vain looks less often");
+    request.wait();
+  });
+  CHECK(report.ranks[0].clock == 4);
+}
+
 TEST_CASE("an all-reduce takes the seconds of its closed form, and counts the messages of its table") {
   for (const auto algorithm : {AllReduceAlgorithm::ring, AllReduceAlgorithm::recursive_doubling, AllReduceAlgorithm::torus,
                                AllReduceAlgorithm::hierarchical})

@@ -1,0 +1,15 @@
+// expect: the world has no compute(seconds): take a SimComm, or a Delayed around the communicator
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/parallel/simulated.hpp>
+
+namespace sk = skein;
+
+struct World {
+#ifdef SKEIN_TWIN
+  void compute(double) {}
+#endif
+};
+
+using Policy = sk::parallel::Simulated<World, sk::parallel::Alone>;
+
+Policy f(World& world) { return {sk::parallel::Alone{}, world, {}}; }
