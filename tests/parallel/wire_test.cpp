@@ -30,6 +30,9 @@ TEST_CASE("trainings through a wire", "[parallel]") {
   CHECK_NOTHROW(sk::spawn(ranks, [&](sk::ThreadComm& world) {
     cases::trains<sk::parallel::Wire<sk::comm::ErrorFeedback<sk::comm::TopK<8>>>>(world, folder / "top");
     cases::trains<sk::parallel::Wire<sk::comm::ErrorFeedback<sk::comm::PowerSgd<2>>>>(world, folder / "power");
+    // What another wire has kept is left alone.
+    RANK_CHECK(cases::fit(sk::parallel::data_parallel<sk::parallel::Wire<sk::comm::ErrorFeedback<sk::comm::TopK<8>>>>(world), 1, {}, folder / "power").losses[0] > 0);
+    world.barrier();
   }, {.deadline = 60}));
 }
 

@@ -131,6 +131,10 @@ template <class... Strands> class ComposedStrand : public Strand {
       if constexpr (requires { s.before_save(); }) s.before_save();
     });
   }
+  /// What serialize() saves is this policy's alone.
+  std::string saved_as() const {
+    return std::apply([](const auto&... s) { return ((kind_of(s) + ";") + ...); }, strands_);
+  }
   template <class Archive> void serialize(Archive& archive, unsigned) {
     each([&](auto& s, std::size_t) {
       if constexpr (requires { s.serialize(archive, 0u); }) archive & s;
@@ -138,6 +142,10 @@ template <class... Strands> class ComposedStrand : public Strand {
   }
 
  private:
+  template <class S> static std::string kind_of(const S& s) {
+    if constexpr (requires { s.saved_as(); }) return s.saved_as();
+    else return {};
+  }
   auto& gradients() requires(any_gradients) { return std::get<with_gradients>(strands_); }
   const auto& gradients() const requires(any_gradients) { return std::get<with_gradients>(strands_); }
 

@@ -145,6 +145,12 @@ template <class Inner, class Compressor, class Chosen> class ExchangeStrand : pu
         this->comm().all_gather(own, kept_.residuals);
       }
   }
+  /// What serialize() saves is of this wire alone.
+  static std::string saved_as() {
+    std::string kind = "Wire<" + std::string(Compressor::name) + ">";
+    if constexpr (requires { Inner::saved_as(); }) kind += "," + Inner::saved_as();
+    return kind;
+  }
   /// Residuals of all ranks and what compressors have learnt. A training that goes on with another number of ranks gives each its
   /// part of the residuals' sum.
   template <class Archive>

@@ -121,6 +121,8 @@ class ModelAverageStrand : public CommStrand<Comm, Scalar, Device> {
   /// How often a part has become the mean so far.
   std::int64_t averages() const { return averages_; }
 
+  /// What serialize() saves is of this policy.
+  static std::string saved_as() { return "ModelAverage"; }
   template <class Archive> void serialize(Archive& archive, unsigned) {
     std::vector<std::vector<Scalar>> arrays;
     if constexpr (has_outer) {

@@ -118,6 +118,8 @@ template <class Comm, class Scalar, int Bound> class ParameterServerStrand : pub
   const ServerReport& report() const { return report_; }
   plan::Range shard(int s) const { return shards_[static_cast<std::size_t>(s)]; }
 
+  /// What serialize() saves is of this policy.
+  static std::string saved_as() { return "ParameterServer"; }
   template <class Archive> void serialize(Archive& a, unsigned) { a & version_; }
 
  private:

@@ -57,7 +57,8 @@ struct Updates {
 };
 
 /// The hooks, all no-ops: a world of one. A strand may also have `template <class Archive> void serialize(Archive&, unsigned)`: what
-/// it keeps is saved with the training (rank 0's) and loaded with it.
+/// it keeps is saved with the training (rank 0's) and loaded with it, where saved_as(), a text, is the same; and before_save(), which all
+/// ranks call before rank 0 writes.
 struct Strand {
   /// True: the sums that a step returns are this rank's alone, and the trainer adds up an epoch's over the ranks at its end.
   static constexpr bool local_sums = false;

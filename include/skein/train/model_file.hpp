@@ -41,6 +41,11 @@ template <class Stepper, class Visit> void for_each_arena(Stepper& stepper, Visi
   visit(DeviceSpan<Scalar, typename Model::device>(const_cast<Scalar*>(parameters.data), parameters.size), std::string("parameters/"), Model::program.parameters());
   visit(model.buffers(), std::string("buffers/"), Model::program.buffers());
 }
+/// Whose bytes the section "policy" has.
+template <class Strand> std::string policy_kind(const Strand& strand) {
+  if constexpr (requires { strand.saved_as(); }) return strand.saved_as();
+  else return {};
+}
 /// The names of the sections of an optimizer's array.
 inline std::string state_prefix(int k) { return "optimizer/" + std::to_string(k) + "/"; }
 }  // namespace detail
@@ -66,6 +71,7 @@ template <class Stepper> void save_training(const std::string& path, Stepper& st
   writer.add_object("callbacks", callbacks);        // bytes: what they are is known to the fit that has them
   if constexpr (requires(OutArchive& a) { stepper.strand().serialize(a, 0u); }) {
     const std::vector<std::byte> bytes = to_bytes(stepper.strand());
+    writer.add_object("policy_kind", detail::policy_kind(stepper.strand()));
     writer.add_object("policy", std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   }
   writer.commit(path);
@@ -81,8 +87,9 @@ template <class Stepper> void load_training(const std::string& path, Stepper& st
   reader.read_object("history", past);
   std::string states;
   reader.read_object("callbacks", states);
-  std::string policy;                               // of a training by another policy: left alone
+  std::string policy, kind;                         // of a training by another policy: left alone
   if (reader.contains("policy")) reader.read_object("policy", policy);
+  if (reader.contains("policy_kind")) reader.read_object("policy_kind", kind);
   optim::LossScaler scaler;                         // of a 16-bit training; the weights are the same in any precision
   if constexpr (requires { stepper.loss_scaler(); }) scaler = stepper.loss_scaler();
   if (reader.contains("loss_scaler")) reader.read_object("loss_scaler", scaler);
@@ -100,7 +107,7 @@ template <class Stepper> void load_training(const std::string& path, Stepper& st
     stage(static_cast<std::size_t>(Model::sizes.stored), detail::state_prefix(k), Model::program.parameters());
   reader.finish();
   if constexpr (requires(InArchive& a) { stepper.strand().serialize(a, 0u); })
-    if (!policy.empty()) from_bytes(std::as_bytes(std::span(policy)), stepper.strand(), path, 0);
+    if (!policy.empty() && kind == detail::policy_kind(stepper.strand())) from_bytes(std::as_bytes(std::span(policy)), stepper.strand(), path, 0);
   auto next = staged.begin();
   detail::for_each_arena(stepper, [&](auto arena, const std::string&, std::span<const plan::Entry>) {
     HostCopy<Scalar, typename Model::device>::write(arena.data, (next++)->data(), arena.size, stepper.model().where());
