@@ -105,6 +105,7 @@ TEST_CASE("experiments: every version of PageRank gives NetworkX's ranks, dangli
     close(ranks_by<ex::Messages<sk::Cpu>>(links, 150, threads));
     close(ranks_by<ex::Sparse<sk::Cpu, std::uint16_t>>(links, 150, threads));
     close(ranks_by<ex::Sparse<sk::Cpu>>(links, 150, threads));
+    close(ranks_by<ex::Sliced<sk::Cpu>>(links, 150, threads));
     close(ranks_by<ex::DenseProduct<sk::Cpu>>(links, 150, threads));
     close(ranks_by<ex::DenseScaled<sk::Cpu>>(links, 150, threads));
   }
