@@ -20,6 +20,10 @@ template <class... Ss> class Pipeline {
   template <class Comm> explicit Pipeline(Comm& world, const PipelineOptions& options = {})
       : team_(std::make_shared<PipelineTeam>(pipeline_link(world), options, stage_count)) {}
 
+  /// Over a link that pipeline_link(world) has made: for what is compiled once for several communicators.
+  explicit Pipeline(std::shared_ptr<PipelineLink> link, const PipelineOptions& options = {})
+      : team_(std::make_shared<PipelineTeam>(std::move(link), options, stage_count)) {}
+
   /// Does this process have the stage.
   bool holds(int stage) const { return team_->holds(stage); }
   const std::shared_ptr<PipelineTeam>& team() const { return team_; }
@@ -42,6 +46,7 @@ template <class... Ss> class Pipeline {
 template <class... Ss> class Pipeline<Stages<Ss...>> : public Pipeline<Ss...> {
  public:
   template <class Comm> explicit Pipeline(Comm& world, const PipelineOptions& options = {}) : Pipeline<Ss...>(world, options) {}
+  explicit Pipeline(std::shared_ptr<PipelineLink> link, const PipelineOptions& options = {}) : Pipeline<Ss...>(std::move(link), options) {}
 };
 
 }  // namespace skein::inline SKEIN_ABI::parallel

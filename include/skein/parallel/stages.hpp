@@ -26,13 +26,15 @@ template <class L> requires requires { typename L::layers; } struct LayersOf<L> 
 template <class Children> struct Costs;
 template <class... Ls> struct Costs<List<Ls...>> {
   static constexpr int size = sizeof...(Ls);
-  std::array<long, sizeof...(Ls)> flops{}, crossing{};                    // of each child; scalars a sample behind it
+  std::array<long, sizeof...(Ls)> flops{}, crossing{};                    // of each child, forward and backward; scalars a sample behind it
 
   static constexpr Costs at(Extents in) {
     Costs c;
     std::size_t n = 0;
+    bool wanted = false;                            // the gradient of a child's input: not before the first parameters, nor of them
     auto one = [&](const nn::Sizes& s) {
-      c.flops[n] = s.flops;
+      c.flops[n] = s.flops * (wanted ? 3 : s.stored > 0 ? 2 : 1);
+      wanted = wanted || s.stored > 0;
       c.crossing[n++] = s.output.count();
       in = s.output;
     };
@@ -97,7 +99,7 @@ template <class Network, class Input, int N> struct Balanced {
 /// The network of all stages.
 template <class... Ss> using whole_network = typename detail::Joined<typename detail::ChildrenOf<Ss>::type...>::type;
 
-/// N stages of a Sequential, cut at compile time where the floating-point work of the most costly stage is least: Stages<S0, ... SN-1>.
+/// N stages of a Sequential, cut at compile time where the floating-point work of the most costly stage, forward and backward, is least: Stages<S0, ... SN-1>.
 template <class Network, class Input, int N> using balanced_stages = typename detail::Balanced<Network, Input, N>::type;
 
 }  // namespace skein::inline SKEIN_ABI::parallel

@@ -61,7 +61,7 @@ inline std::vector<Step> steps_of(const Schedule& s, const PipelineProgramOption
     order = s.order[static_cast<std::size_t>(o.first_rank)];
   } else {                                          // as they would run at the same time, one thread after the other
     std::vector<TimedStep> timed;
-    (void)play(s, {}, [&](const TimedStep& t) {
+    (void)play(s, TaskLengths{}, [&](const TimedStep& t) {
       if (t.rank >= o.first_rank && t.rank < o.last_rank) timed.push_back(t);
     });
     std::stable_sort(timed.begin(), timed.end(), [](const TimedStep& a, const TimedStep& b) { return a.begin < b.begin; });
@@ -76,7 +76,7 @@ inline std::vector<Step> steps_of(const Schedule& s, const PipelineProgramOption
 /// The lines of one process. Throws ArgumentError for a table that is not sound (with its sentence), and for one whose synchronous
 /// updates are not the last steps of a rank.
 inline PipelineProgram pipeline_program(const Schedule& s, const PipelineProgramOptions& o) {
-  if (const ScheduleReport r = play(s, {}, [](const TimedStep&) {}); !r.sound())
+  if (const ScheduleReport r = play(s, TaskLengths{}, [](const TimedStep&) {}); !r.sound())
     throw ArgumentError("pipeline: rank " + std::to_string(r.rank) + ", " + std::string(name_of(r.at.task)) + " of stage " +
                         std::to_string(r.at.stage) + ", micro-batch " + std::to_string(r.at.micro) + ": " +
                         std::string(sentence_of(r.fault)));

@@ -21,6 +21,17 @@ struct TaskLengths {
   }
 };
 
+/// Lengths of each stage's own: measured ones, say.
+struct StageLengths {
+  std::vector<TaskLengths> stages{};
+  double message = 0;
+};
+
+namespace detail {
+constexpr double length_of(const TaskLengths& lengths, const Step& s) { return lengths.of(s.task); }
+constexpr double length_of(const StageLengths& lengths, const Step& s) { return lengths.stages[static_cast<std::size_t>(s.stage)].of(s.task); }
+}  // namespace detail
+
 enum class ScheduleFault { none, wrong_rank, no_such_task, twice, missing, deadlock };
 
 constexpr std::string_view sentence_of(ScheduleFault f) {
@@ -108,7 +119,8 @@ constexpr ScheduleReport check_complete(const Schedule& s) {
       if (!whole && weight == 0) return fault(ScheduleFault::missing, r, {Task::weight_gradient, stage, m});
       updates += count(Task::update, stage, m);
     }
-    if (s.synchronous ? updates != 1 : updates != s.micros) return fault(ScheduleFault::missing, s.rank_of(stage), {Task::update, stage, s.micros - 1});
+    if (s.synchronous ? updates != 1 : updates != s.micros)
+      return fault(ScheduleFault::missing, s.rank_of(stage), {Task::update, stage, s.micros - 1});
   }
   return {};
 }
@@ -117,7 +129,7 @@ constexpr ScheduleReport check_complete(const Schedule& s) {
 /// Plays the table: each rank takes its steps in order, each as soon as what it needs is there. Calls visit(TimedStep) for each step in
 /// the order in which they are played (by rank within a round). Forward of a stage needs that of the stage before; a gradient needs the stage's
 /// forward and the gradient of the stage behind it; an update of a synchronous schedule needs all gradients of its stage.
-template <class Visit> constexpr ScheduleReport play(const Schedule& s, const TaskLengths& lengths, Visit&& visit) {
+template <class Lengths, class Visit> constexpr ScheduleReport play(const Schedule& s, const Lengths& lengths, Visit&& visit) {
   if (ScheduleReport incomplete = detail::check_complete(s); !incomplete.sound()) return incomplete;
   detail::Played played(s);
   std::vector<std::size_t> next(static_cast<std::size_t>(s.ranks), 0);
@@ -154,7 +166,7 @@ template <class Visit> constexpr ScheduleReport play(const Schedule& s, const Ta
         }
         if (ready < 0) break;
         double& at = free[static_cast<std::size_t>(r)];
-        const double begin = ready > at ? ready : at, end = begin + lengths.of(step.task);
+        const double begin = ready > at ? ready : at, end = begin + detail::length_of(lengths, step);
         played.end(step.task, step.stage, step.micro) = end;
         at = end;
         busy += end - begin;

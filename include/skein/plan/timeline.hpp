@@ -36,7 +36,7 @@ struct Timeline {
 };
 
 /// A table played with these lengths; empty where it is not sound.
-inline Timeline timeline_of(const Schedule& s, const TaskLengths& lengths = {}) {
+template <class Lengths = TaskLengths> Timeline timeline_of(const Schedule& s, const Lengths& lengths = {}) {
   Timeline t{std::string(s.kind), s.ranks, s.stages, {}};
   if (!play(s, lengths, [&](const TimedStep& step) { t.steps.push_back(step); }).sound()) t.steps.clear();
   return t;

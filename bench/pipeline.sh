@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Experiment 12: an MLP and LeNet in 2 and 4 stages on two processes, every schedule in turns with one core that does it all. Goals: the MLP in 2
+# stages under 1F1B >= 1.55 times one core (the bubble of 8 micro-batches allows 1.78), its schedules within 8 % of their tables. Draws
+# build/pipeline_*.svg. Takes --quick and --json FILE; anything else goes to the program.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. bench/support/experiment.sh
+. scripts/ranks.sh                                              # may run as root, and says so to mpirun
+experiment_begin 12_pipeline "$@"
+[ $quick -eq 1 ] && rest=(--rounds 15 "${rest[@]}")
+mpirun --oversubscribe --bind-to none -n 2 "$program" --svg build/pipeline --epochs 2 "${json_flags[@]}" "${rest[@]}"

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pipelines: an MLP 784-512-512-10 and LeNet in 2 and 4 stages, each schedule (also unpipelined) against one core that does it all, on the same
+// batches in turns. Beside the measured step: what the table says for the measured lengths of its tasks. With --svg NAME, pictures of both on one
+// axis. Four stages on two ranks are interleaved; on four ranks of two cores they only show that they run.
+//     mpirun --bind-to core -n 2 12_pipeline --svg pipeline
+// ctest: --threads-as-ranks 2 --network mlp --batch 64 --rounds 2 --samples 600 --svg pipeline
+// ctest on 2 ranks: --network lenet --batch 32 --rounds 2 --samples 600 --epochs 1
+// ctest expects: every synchronous schedule has the losses of one core
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <skein/mpi.hpp>
+#include <skein/skein.hpp>
+
+#include "support/results.hpp"
+namespace sk = skein;
+namespace nn = skein::nn;
+namespace plan = skein::plan;
+namespace ex = experiments;
+using Schedule = sk::parallel::PipelineSchedule;
+
+namespace {
+
+using Mlp = nn::Sequential<nn::Linear<512>, nn::Relu, nn::Linear<512>, nn::Relu, nn::Linear<10>>;
+using LeNet =
+    nn::Sequential<nn::Conv2d<6, sk::Kernel<5>, sk::Padding<2>>, nn::Relu, nn::MaxPool2d<2>, nn::Conv2d<16, sk::Kernel<5>>,
+                   nn::Relu, nn::MaxPool2d<2>, nn::Flatten, nn::Linear<120>, nn::Relu, nn::Linear<84>, nn::Relu, nn::Linear<10>>;
+// By hand where the cost sheet has fewer layers than stages: the second product behind its own activation.
+using MlpFour = sk::parallel::Stages<nn::Sequential<nn::Linear<512>>, nn::Sequential<nn::Relu, nn::Linear<512>>,
+                                     nn::Sequential<nn::Relu>, nn::Sequential<nn::Linear<10>>>;
+
+struct Options {
+  std::vector<std::string> networks{"mlp", "lenet"};
+  std::vector<int> stages{2, 4};
+  int threads_as_ranks = 0, micro_batches = 8, rounds = 40, steps = 5, epochs = 0;
+  long batch = 256, samples = 12'000;
+  std::string data, json, svg;
+};
+
+struct Kind {
+  Schedule schedule;
+  const char* name;
+};
+constexpr Kind kinds[] = {{Schedule::unpipelined, "unpipelined"}, {Schedule::gpipe, "GPipe"},          {Schedule::one_f_one_b, "1F1B"},
+                          {Schedule::interleaved, "interleaved"}, {Schedule::zero_bubble, "zero bubble"}, {Schedule::pipedream, "PipeDream"}};
+
+/// The ranks, whatever communicator they have: a network's pipelines are compiled once.
+struct World {
+  int rank = 0, size = 1;
+  std::function<void()> barrier{};
+  std::function<std::vector<std::string>(const std::string&)> gather{};
+  std::function<std::shared_ptr<sk::parallel::PipelineLink>()> link{};
+};
+
+/// What came of one schedule. Seconds are of a step, one of each round; events of this rank.
+struct Outcome {
+  Kind kind{};
+  plan::Schedule table{};
+  std::vector<double> seconds{};
+  std::vector<plan::TimedStep> events{}, last{};       // of all steps that were timed; of the last one
+  double slots = 0, bytes = 0;
+};
+struct Outcomes {
+  std::string network{}, source{}, learnt{};
+  int stages = 0;
+  std::vector<double> one_core{};
+  std::vector<Outcome> of{};
+  bool right = true;
+};
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+template <class Pipeline, class Input> struct Trial {
+  using Model = sk::parallel::StagedModel<Pipeline, Input>;
+  Pipeline pipeline;
+  Model model;
+  sk::parallel::PipelineStepper<Model, nn::CrossEntropy, sk::optim::Sgd> stepper;
+  Trial(World& world, Schedule schedule, int micro_batches, const sk::optim::Sgd& sgd)
+      : pipeline(world.link(), {.schedule = schedule, .micro_batches = micro_batches}),
+        model(pipeline, sk::Seed{3}),
+        stepper(model, {}, sgd, pipeline) {}
+};
+
+template <class Pipeline, class Input> Outcomes measure(World& world, const Options& o) {
+  Outcomes out;
+  out.stages = Pipeline::stage_count;
+  auto digits = sk::data::mnist_or_synthetic(o.data);
+  digits.train = digits.train.take(o.samples);
+  out.source = digits.source;
+  sk::data::Loader<float> loader(digits.train, {.batch = o.batch, .seed = sk::Seed{1}});
+  const auto epoch = loader.epoch(0);
+  const sk::data::Batch<float> batch = *epoch.begin();
+  const sk::optim::Sgd sgd{.lr = 0.02f, .momentum = 0.9f};
+
+  using Whole = sk::Model<typename Pipeline::network, Input, sk::Cpu>;
+  Whole whole{sk::Seed{3}};
+  sk::train::Stepper<Whole, nn::CrossEntropy, sk::optim::Sgd> one(whole, {}, sgd, {});
+  one.reserve({.batch = o.batch, .threads = 1});
+  std::vector<std::unique_ptr<Trial<Pipeline, Input>>> trials;
+  for (const Kind& k : kinds) {
+    if ((world.size == out.stages) == (k.schedule == Schedule::interleaved)) continue;
+    trials.push_back(std::make_unique<Trial<Pipeline, Input>>(world, k.schedule, o.micro_batches, sgd));
+    trials.back()->stepper.reserve({.batch = o.batch, .threads = 1});
+    out.of.push_back({.kind = k, .table = trials.back()->pipeline.schedule(o.micro_batches)});
+  }
+  // Right before fast: the losses of five steps.
+  std::vector<double> losses;
+  for (int i = 0; i < 5; ++i) losses.push_back(one.step(batch).mean());
+  for (std::size_t t = 0; t < trials.size(); ++t)
+    for (int i = 0; i < 5; ++i) {
+      const double loss = trials[t]->stepper.step(batch).mean(), expected = losses[static_cast<std::size_t>(i)];
+      if (out.of[t].kind.schedule == Schedule::pipedream || std::abs(loss - expected) <= 1e-4 * std::abs(expected)) continue;
+      out.right = false;
+      std::printf("%s: step %d has the loss %.6f, one core %.6f\n", out.of[t].kind.name, i, loss, expected);
+    }
+  for (int round = 0; round < o.rounds; ++round) {
+    world.barrier();
+    const double begin = now();
+    if (world.rank == 0)
+      for (int i = 0; i < o.steps; ++i) one.step(batch);
+    out.one_core.push_back((now() - begin) / o.steps);
+    for (std::size_t t = 0; t < trials.size(); ++t) {
+      Outcome& of = out.of[t];
+      world.barrier();
+      const double from = now();
+      for (int i = 0; i < o.steps; ++i) {
+        trials[t]->stepper.step(batch);
+        of.last.clear();
+        for (const auto& e : trials[t]->stepper.strand().trace()) of.last.push_back({e.step, world.rank, e.begin, e.end});
+        of.events.insert(of.events.end(), of.last.begin(), of.last.end());
+      }
+      world.barrier();
+      of.seconds.push_back((now() - from) / o.steps);
+    }
+  }
+  for (std::size_t t = 0; t < trials.size(); ++t)
+    out.of[t].slots = trials[t]->stepper.slots(), out.of[t].bytes = static_cast<double>(trials[t]->stepper.activation_bytes());
+  if constexpr (Pipeline::stage_count == 2 && Input::rank == 3) {
+    if (o.epochs > 0 && !trials.empty()) {              // LeNet, and it learns
+      auto& last = *trials.back();
+      const Pipeline pipeline{world.link(), last.pipeline.team()->options};
+      auto model = pipeline.template model<Input>(sk::Seed{5});
+      sk::Trainer trainer{model, nn::CrossEntropy{}, sgd, pipeline};
+      const sk::History h = trainer.fit(digits.train, {.epochs = o.epochs, .batch = 64, .progress = false, .threads = 1});
+      char line[160];
+      std::snprintf(line, sizeof line, "%d epochs of %s: training loss %.4f, test accuracy %.2f %%", o.epochs,
+                    out.of.back().kind.name, h.back().training.loss, 100 * trainer.evaluate(digits.test).accuracy);
+      out.learnt = line;
+    }
+  }
+  return out;
+}
+
+/// All ranks' steps.
+std::vector<plan::TimedStep> gathered(World& world, const std::vector<plan::TimedStep>& mine) {
+  std::vector<plan::TimedStep> all;
+  for (const std::string& bytes : world.gather(std::string(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(plan::TimedStep)))) {
+    const std::size_t n = all.size();
+    all.resize(n + bytes.size() / sizeof(plan::TimedStep));
+    if (!bytes.empty()) std::memcpy(static_cast<void*>(all.data() + n), bytes.data(), bytes.size());
+  }
+  return all;
+}
+double greatest(World& world, double mine) {
+  for (const std::string& other : world.gather(std::to_string(mine))) mine = std::max(mine, std::atof(other.c_str()));
+  return mine;
+}
+
+/// The median length of each task of each stage.
+plan::StageLengths medians(const std::vector<plan::TimedStep>& events, int stages) {
+  plan::StageLengths lengths;
+  for (int s = 0; s < stages; ++s) {
+    std::vector<double> of[5];
+    for (const plan::TimedStep& e : events)
+      if (e.step.stage == s) of[static_cast<int>(e.step.task)].push_back(e.end - e.begin);
+    const auto median = [&](plan::Task t) { return of[static_cast<int>(t)].empty() ? 0 : bench::median(of[static_cast<int>(t)]); };
+    const bool halves = !of[static_cast<int>(plan::Task::input_gradient)].empty();
+    lengths.stages.push_back({.forward = median(plan::Task::forward),
+                              .input_gradient = median(halves ? plan::Task::input_gradient : plan::Task::backward),
+                              .weight_gradient = halves ? median(plan::Task::weight_gradient) : 0,
+                              .update = median(plan::Task::update)});
+  }
+  return lengths;
+}
+
+void report(World& world, const Options& o, Outcomes& out, ex::Results* results) {
+  ex::Table table{{"schedule", "ms a step", "least", "times one core", "the table's ms", "over the table", "bubble of the table",
+                   "measured", "kept", "MB kept"}};
+  std::vector<plan::Timeline> pictures;
+  const double serial = bench::median(out.one_core);
+  if (world.rank == 0)
+    std::printf("%s, %d stages on %d ranks, batch %ld in %d micro-batches, %s; one core: %.3f ms a step, least %.3f\n",
+                out.network.c_str(), out.stages, world.size, o.batch, o.micro_batches, out.source.c_str(), 1e3 * serial,
+                1e3 * bench::minimum(out.one_core));
+  const bool goals = sk::available_cores() >= world.size && out.network == "mlp" && out.stages == 2;
+  for (Outcome& t : out.of) {
+    const std::vector<plan::TimedStep> all = gathered(world, t.events), last = gathered(world, t.last);
+    const double slots = greatest(world, t.slots), bytes = greatest(world, t.bytes);
+    if (world.rank != 0) continue;
+    const std::string name = t.kind.name;
+    plan::Timeline says = plan::timeline_of(t.table, medians(all, out.stages)),
+                   was = plan::from_zero({name + ", measured", t.table.ranks, out.stages, last});
+    says.title = name + ", as the table says with the measured lengths";
+    std::vector<double> ratio, against;
+    for (std::size_t i = 0; i < t.seconds.size(); ++i)
+      ratio.push_back(out.one_core[i] / t.seconds[i]), against.push_back(t.seconds[i] / says.length());
+    const ex::Interval speedup = bench::bootstrap(ratio), over = bench::bootstrap(against);
+    const double ms = 1e3 * bench::median(t.seconds);
+    table.row({name, ex::cell(ms), ex::cell(1e3 * bench::minimum(t.seconds)), ex::cell(speedup.median, speedup.low, speedup.high),
+               ex::cell(1e3 * says.length()), ex::cell(over.median, over.low, over.high), ex::cell(100 * says.bubble()) + " %",
+               ex::cell(100 * was.bubble()) + " %", ex::cell(slots), ex::cell(1e-6 * bytes)});
+    const std::string what = out.network + ", " + std::to_string(out.stages) + " stages, " + name;
+    ex::Line line{.metric = what, .ours = ms, .peer = 1e3 * serial, .peer_name = "one core", .ratio = speedup, .threads = 1};
+    if (goals && t.kind.schedule == Schedule::one_f_one_b) line.must = {.bound = 1.55, .at_least = true};
+    line.add("the ratio is the speed-up");
+    results->add(line);
+    ex::Line beside{.metric = what + ", over its table", .ours = ms, .peer = 1e3 * says.length(), .peer_name = "table", .ratio = over, .threads = 1};
+    if (goals && t.kind.schedule != Schedule::unpipelined) beside.must = {.bound = 1.08};
+    results->add(beside);
+    pictures.push_back(says);
+    pictures.push_back(was);
+  }
+  if (world.rank != 0) return;
+  table.print();
+  for (std::size_t i = 1; i < pictures.size(); i += 2)
+    if (pictures.size() == 2 || pictures[i].title.starts_with("1F1B"))
+      std::printf("%s", plan::schedule_text(pictures[i], pictures[i].length() / 40).c_str());
+  if (!out.learnt.empty()) std::printf("%s\n", out.learnt.c_str());
+  if (o.svg.empty()) return;
+  for (plan::Timeline& t : pictures)
+    for (plan::TimedStep& s : t.steps) s.begin *= 1e3, s.end *= 1e3;
+  const std::string file = o.svg + "_" + out.network + "_" + std::to_string(out.stages) + ".svg";
+  std::ofstream(file) << plan::schedule_svg(pictures, {.unit = "ms"});
+  std::printf("drawn: %s\n", file.c_str());
+}
+
+Outcomes measure(World& world, const Options& o, const std::string& network, int stages) {
+  using sk::parallel::balanced_stages, sk::parallel::Pipeline;
+  using Image = sk::Shape<28, 28, 1>;
+  if (network == "mlp" && stages == 2) return measure<Pipeline<balanced_stages<Mlp, sk::Shape<784>, 2>>, sk::Shape<784>>(world, o);
+  if (network == "mlp") return measure<Pipeline<MlpFour>, sk::Shape<784>>(world, o);
+  if (stages == 2) return measure<Pipeline<balanced_stages<LeNet, Image, 2>>, Image>(world, o);
+  return measure<Pipeline<balanced_stages<LeNet, Image, 4>>, Image>(world, o);
+}
+
+int run(World& world, const Options& o) {
+  std::unique_ptr<ex::Results> results;
+  if (world.rank == 0) results = std::make_unique<ex::Results>("pipeline", bench::Options{.json = o.json});
+  bool right = true;
+  for (const std::string& network : o.networks)
+    for (const int stages : o.stages) {
+      if (stages % world.size != 0) {
+        if (world.rank == 0) std::printf("%s in %d stages: not over %d ranks\n", network.c_str(), stages, world.size);
+        continue;
+      }
+      Outcomes out = measure(world, o, network, stages);
+      out.network = network;
+      report(world, o, out, results.get());
+      right = right && out.right;
+    }
+  if (world.rank != 0) return 0;
+  if (right) std::printf("every synchronous schedule has the losses of one core\n");
+  return results->finish(right);
+}
+
+template <class Comm> World of(Comm& comm) {
+  return {comm.rank(), comm.size(), [&] { comm.barrier(); }, [&](const std::string& mine) { return comm.all_gather(mine); },
+          [&] { return std::shared_ptr<sk::parallel::PipelineLink>(sk::parallel::pipeline_link(comm)); }};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options o;
+  CLI::App app{"An MLP and LeNet as pipelines, every schedule"};
+  const CLI::Range count(1, 100'000), none_or_more(0, 100'000);
+  app.add_option("--network", o.networks, "mlp, lenet")->delimiter(',')->check(CLI::IsMember({"mlp", "lenet"}))->capture_default_str();
+  app.add_option("--stages", o.stages, "2, 4")->delimiter(',')->check(CLI::IsMember({2, 4}))->capture_default_str();
+  app.add_option("--threads-as-ranks", o.threads_as_ranks, "so many threads of this process; 0: the processes of mpirun")->check(none_or_more);
+  app.add_option("--micro-batches", o.micro_batches, "of a batch")->check(count)->capture_default_str();
+  app.add_option("--batch", o.batch, "samples of a step")->check(CLI::Range(1L, 1'000'000L))->capture_default_str();
+  app.add_option("--samples", o.samples, "of the data set")->check(CLI::Range(1L, 1'000'000'000L))->capture_default_str();
+  app.add_option("--rounds", o.rounds, "each has a turn of every schedule")->check(count)->take_last()->capture_default_str();
+  app.add_option("--steps", o.steps, "of a turn")->check(count)->capture_default_str();
+  app.add_option("--epochs", o.epochs, "of a training of LeNet in 2 stages afterwards")->check(none_or_more)->capture_default_str();
+  app.add_option("--data", o.data, "folder of MNIST");
+  app.add_option("--svg", o.svg, "draws NAME_NETWORK_STAGES.svg");
+  app.add_option("--json", o.json, "adds the figures to this file");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    int status = 0;
+    if (o.threads_as_ranks > 0) {
+      sk::spawn(o.threads_as_ranks, [&](sk::ThreadComm& comm) {
+        World world = of(comm);
+        if (const int s = run(world, o); s != 0) status = s;
+      });
+    } else {
+      sk::MpiComm world{argc, argv};
+      world.run([&](sk::MpiComm& comm) {
+        World all = of(comm);
+        status = run(all, o);
+      });
+    }
+    return status;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "12_pipeline: %s\n", e.what());
+    return 2;
+  }
+}
