@@ -80,7 +80,9 @@ inline double bandwidth(long bytes, bool quick) {
   const float *x = a.data(), *y = b.data(), *z = c.data();
   float* to = d.data();
   auto sweep = [&] {
+#if !defined(__clang__)
 #pragma GCC ivdep
+#endif
     for (long i = 0; i < n; ++i) to[i] = x[i] + y[i] + z[i];
     asm volatile("" ::"r"(to) : "memory");
   };
