@@ -31,9 +31,44 @@ TEST_CASE("trainings through a wire", "[parallel]") {
     cases::trains<sk::parallel::Wire<sk::comm::ErrorFeedback<sk::comm::TopK<8>>>>(world, folder / "top");
     cases::trains<sk::parallel::Wire<sk::comm::ErrorFeedback<sk::comm::PowerSgd<2>>>>(world, folder / "power");
     // What another wire has kept is left alone.
-    RANK_CHECK(cases::fit(sk::parallel::data_parallel<sk::parallel::Wire<sk::comm::ErrorFeedback<sk::comm::TopK<8>>>>(world), 1, {}, folder / "power").losses[0] > 0);
+    const auto top = sk::parallel::data_parallel<sk::parallel::Wire<sk::comm::ErrorFeedback<sk::comm::TopK<8>>>>(world);
+    RANK_CHECK(cases::fit(top, 1, {}, folder / "power").losses[0] > 0);
     world.barrier();
   }, {.deadline = 60}));
+}
+
+TEST_CASE("on another number of ranks residuals are shared out", "[parallel]") {
+  using Counted = sk::Counted<sk::ThreadComm>;
+  using Strand = cases::StrandOf<Counted, sk::parallel::Wire<sk::comm::ErrorFeedback<sk::comm::TopK<4>>>>;
+  std::vector<std::byte> saved;
+  std::vector<float> before, after;
+  const auto total = [](sk::ThreadComm& world, const Strand& strand, std::vector<float>& to) {
+    std::vector<float> sum = strand.residual();
+    world.all_reduce(sum, sk::Sum{});
+    if (world.rank() == 0) to = sum;
+  };
+  CHECK_NOTHROW(sk::spawn(3, [&](sk::ThreadComm& world) {
+    Counted counted{world};
+    cases::Arena arena;
+    Strand strand(counted, sk::parallel::DataParallelOptions{}, arena.replica());
+    strand.start();
+    arena.fill(world.rank(), 0, 0);
+    cases::step(strand, arena);
+    strand.before_save();
+    if (world.rank() == 0) saved = sk::train::to_bytes(strand);
+    total(world, strand, before);
+  }, {.deadline = 60}));
+  CHECK_NOTHROW(sk::spawn(2, [&](sk::ThreadComm& world) {
+    Counted counted{world};
+    cases::Arena arena;
+    Strand strand(counted, sk::parallel::DataParallelOptions{}, arena.replica());
+    strand.start();
+    sk::train::from_bytes(std::span<const std::byte>(saved), strand);
+    total(world, strand, after);
+  }, {.deadline = 60}));
+  REQUIRE(before.size() == after.size());
+  CHECK(*std::max_element(before.begin(), before.end()) > 0.1f);
+  for (std::size_t i = 0; i < before.size(); ++i) CHECK(before[i] == Approx(after[i]).margin(1e-5));
 }
 
 TEST_CASE("by size: the communicator's own all-reduce where it is cheaper, else the cheapest table", "[parallel]") {
