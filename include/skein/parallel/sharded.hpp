@@ -51,6 +51,10 @@ template <class Inner> class OwnsPart : public Inner {
     return true;
   }
 
+  /// Sums over the ranks, of numbers in the device's memory.
+  void reduce_there(DeviceSpan<double, Device> values) {
+    if (this->several()) this->comm().all_reduce(values, Sum{});
+  }
   /// An array of which every rank has its part becomes whole on all. Blocking.
   void gather(DeviceSpan<Scalar, Device> own, DeviceSpan<Scalar, Device> whole) {
     this->comm().all_gather_v(own, std::span<const std::size_t>(counts_), whole);

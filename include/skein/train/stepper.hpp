@@ -48,7 +48,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   static_assert(virtual_shards == 0 || !Model::sizes.couples_batch,
                 "Reproducible: a virtual shard is a batch of its own, and batch normalisation would take its statistics from that: use LayerNorm "
                 "in its place, or DataParallel without Reproducible");
-  static_assert(!Strand::sharded || on_host<Device>, "Sharded is for the host so far: on a GPU use DataParallel without it");
+  static_assert(!Strand::updates_elsewhere || on_host<Device>, "ParameterServer is for the host: a server updates weights in the host's memory");
 
   /// Initial weights are agreed here: all ranks make their Stepper at the same time.
   Stepper(Model& model, Loss loss, const Optimizer& optimizer, const Policy& policy)
@@ -376,16 +376,18 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     call.step = step_;
     call.lr = lr;
     call.gradients = gradients_.data();
+    const plan::Range own = strand_.owned(Model::sizes.stored);
     ops::StepScaleCall<Scalar> scale{.nominal = strand_.gradient_factor() * nominal_};
     if constexpr (Model::scales_loss) scale.values = pass_->memory().values();
     if (const optim::ClipNorm norm{static_cast<float>(clip)}; norm.active() || scaler_.active()) {
-      optimizer_.sum_of_squares(call, 0, Model::sizes.stored, device_.squares());      // not finite where a gradient is not
+      optimizer_.sum_of_squares(call, own.begin, own.end, device_.squares());          // not finite where a gradient is not
+      if constexpr (Strand::sharded) strand_.reduce_there(DeviceSpan<double, Device>(device_.squares(), 1));
       scale.squares = device_.squares();
       scale.clip_norm = static_cast<double>(norm.max_norm);
     }
     device_.settle(exchanged && !Strand::local_sums ? nullptr : pass_->memory().sums(), exchanged, tail(), scale);
     call.scale = device_.scale();
-    optimizer_.update(const_cast<Scalar*>(std::as_const(*model_).parameters().data), call, 0, Model::sizes.stored);
+    optimizer_.update(const_cast<Scalar*>(std::as_const(*model_).parameters().data), call, own.begin, own.end);
   }
   void optimize_here(const Worker& w, bool exchanged, double lr, double clip) {
     optim::StepCall<Scalar> call;

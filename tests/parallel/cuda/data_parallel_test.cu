@@ -8,6 +8,8 @@
 
 #include <skein/nccl.hpp>
 #include <skein/parallel/model_average.hpp>
+#include <skein/parallel/sharded.hpp>
+#include <skein/parallel/sync_batch_norm.hpp>
 
 #include "support/rank_check.hpp"
 
@@ -17,6 +19,8 @@ using Catch::Matchers::Contains;
 
 namespace {
 using Net = nn::Sequential<nn::Linear<17>, nn::Relu, nn::Linear<9>, nn::Tanh, nn::Linear<3>>;
+/// A network whose samples depend on each other.
+using Coupled = nn::Sequential<nn::Linear<17>, nn::BatchNorm<>, nn::Relu, nn::Linear<3>>;
 
 /// 103 samples: no batch size or number of ranks divides it.
 struct Points {
@@ -34,10 +38,10 @@ struct Result {
   long replays = 0;
 };
 
-template <class Device, class Policy> Result train(Device where, const Policy& policy, sk::FitOptions options, int seed = 3) {
+template <class Network = Net, class Device, class Policy> Result train(Device where, const Policy& policy, sk::FitOptions options, int seed = 3) {
   Points points;
   auto data = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.y);
-  sk::Model<Net, sk::Shape<4>, Device> model{sk::Seed{static_cast<std::uint64_t>(seed)}, where};
+  sk::Model<Network, sk::Shape<4>, Device> model{sk::Seed{static_cast<std::uint64_t>(seed)}, where};
   sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.1f, .momentum = 0.9f}, policy};
   options.record_steps = true;
   options.progress = false;
@@ -96,6 +100,14 @@ void averages(sk::NcclComm& world) {
   r.losses = serial.losses;
   require_same(r, serial, 2e-5);
 }
+/// Statistics of all ranks, the optimizer's state in parts, gradients scattered, a norm over the parts: the serial run all the same.
+void in_parts(sk::NcclComm& world) {
+  sk::FitOptions clipped = short_fit;
+  clipped.clip_norm = 0.05;
+  using sk::parallel::Sharded, sk::parallel::SyncBatchNorm;
+  const auto policy = sk::parallel::data_parallel<Sharded<2>, SyncBatchNorm>(world, {.bucket_bytes = 1});
+  require_same(train<Coupled>(world.where(), policy, clipped), train<Coupled>(sk::Cpu{}, sk::parallel::Alone{}, clipped), 2e-5);
+}
 void on_another_device(sk::NcclComm& world) {
   sk::Model<Net, sk::Shape<4>, sk::Cuda> model{sk::Seed{3}, sk::Cuda{0}};        // whatever the rank
   sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{}, sk::parallel::DataParallel{world}};
@@ -110,6 +122,7 @@ TEST_CASE("data-parallel training on devices of one process agrees with the seri
   }
   CHECK(on_devices(devices, same_as_serial) == "");
   CHECK(on_devices(devices, averages) == "");
+  CHECK(on_devices(devices, in_parts) == "");
 }
 
 TEST_CASE("a model on another device than its rank's communicator is refused") {
