@@ -20,6 +20,7 @@
 #include <skein/train/trainer.hpp>
 
 #include "rank_check.hpp"
+#include "temporary_folder.hpp"
 
 namespace pipeline_cases {
 
@@ -332,6 +333,22 @@ template <class Comm> void trains(Comm& world) {
   RANK_CHECK(trainer.evaluate(data, {.batch = 50}).loss == Approx(serial.evaluate(data).loss).epsilon(1e-5));
   const auto predicted = trainer.predict(data);     // on every rank
   for (long i = 0; i < 120 * 3; ++i) RANK_CHECK(predicted.data()[i] == Approx(outputs.data()[i]).margin(1e-4));
+
+  // A file is that of the whole network: from the pipeline into one model, and back into a pipeline, which goes on with the same bits.
+  const support::TemporaryFolder folder;
+  const std::string path = world.broadcast(folder / "pipeline", 0);
+  trainer.save(path);
+  serial.load(path);
+  for (int s = 0; s < 2; ++s) {
+    const auto mine = staged.parameters(s);
+    RANK_CHECK(std::equal(mine.begin(), mine.end(), model.parameters().begin() + decltype(staged)::range(s).begin));
+  }
+  auto other = pipeline.template model<Input>(sk::Seed{10});
+  sk::Trainer resumed{other, nn::CrossEntropy{}, sgd, pipeline};
+  resumed.load(path);
+  options.seed = sk::Seed{4};
+  RANK_CHECK(trainer.fit(data, options).back().training.loss == resumed.fit(data, options).back().training.loss);
+  for (int s = 0; s < 2; ++s) RANK_CHECK(std::equal(other.parameters(s).begin(), other.parameters(s).end(), staged.parameters(s).begin()));
 }
 
 }  // namespace pipeline_cases

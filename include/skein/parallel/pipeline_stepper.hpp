@@ -166,6 +166,48 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
   };
   Note device() const { return {}; }
 
+  // ---- files: those of the whole network in one model ----------------------------------------------------------------
+
+  /// All ranks: brings the stages' parameters, buffers and optimizer state together on rank 0, until drop_state().
+  void gather_state() {
+    if (team_->replica > 0) return;
+    if (team_->process == 0) make_whole();
+    for (std::size_t a = 0; a < static_cast<std::size_t>(2 + optimizer().arrays()); ++a)
+      for (int s = 0; s < Model::stages; ++s) {
+        const int from = team_->process_of(s);
+        const plan::Range r = a == 1 ? Model::buffer_range(s) : Model::range(s);
+        if (r.begin == r.end || (team_->process != 0 && from != team_->process)) continue;
+        const std::size_t bytes = static_cast<std::size_t>(r.end - r.begin) * sizeof(Scalar);
+        if (from == 0) {
+          if (team_->process == 0) std::memcpy(whole_[a].data() + r.begin, mine(a, s), bytes);
+        } else if (team_->process == 0) {
+          team_->line->receive(0, whole_[a].data() + r.begin, bytes, from, file_tag);
+          team_->line->wait(0);
+        } else {
+          team_->line->send(0, mine(a, s), bytes, 0, file_tag);
+          team_->line->wait(0);
+        }
+      }
+  }
+  void drop_state() { whole_.clear(); }
+  DeviceSpan<Scalar> whole_parameters() { return make_whole()[0].span(); }
+  DeviceSpan<Scalar> whole_buffers() { return make_whole()[1].span(); }
+  DeviceSpan<Scalar> state(int k) { return whole_[static_cast<std::size_t>(2 + k)].span(); }
+  void set_state(int k, const Scalar* whole) {
+    for (Held& h : held_)
+      std::memcpy(mine(static_cast<std::size_t>(2 + k), h.stage), whole + Model::range(h.stage).begin,
+                  static_cast<std::size_t>(h.stored) * sizeof(Scalar));
+  }
+  /// After whole_parameters() and whole_buffers() were written: each stage takes its own.
+  void scatter() {
+    for (Held& h : held_) {
+      std::memcpy(mine(0, h.stage), whole_[0].data() + Model::range(h.stage).begin, static_cast<std::size_t>(h.stored) * sizeof(Scalar));
+      const plan::Range b = Model::buffer_range(h.stage);
+      if (b.end > b.begin) std::memcpy(mine(1, h.stage), whole_[1].data() + b.begin, static_cast<std::size_t>(b.end - b.begin) * sizeof(Scalar));
+    }
+    drop_state();
+  }
+
   /// Bytes of what grows with the micro-batches in flight, and micro-batches that this process has memory for.
   long activation_bytes() const {
     long n = 0;
@@ -206,6 +248,19 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
   static constexpr long tail_bytes = 3 * sizeof(double);
   static_assert(tail_bytes <= gradient_tail * static_cast<long>(sizeof(Scalar)));
 
+  std::vector<Arena<Scalar>>& make_whole() {
+    if (whole_.empty()) {
+      whole_.emplace_back(static_cast<std::size_t>(Model::sizes.stored));
+      whole_.emplace_back(static_cast<std::size_t>(Model::sizes.buffers));
+      for (int k = 0; k < optimizer().arrays(); ++k) whole_.emplace_back(static_cast<std::size_t>(Model::sizes.stored));
+    }
+    return whole_;
+  }
+  /// This process's part of array a: parameters, buffers, then the optimizer's.
+  Scalar* mine(std::size_t a, int stage) {
+    if (a == 0) return model_->parameters(stage).data;
+    return a == 1 ? model_->buffers(stage).data : held(stage).optimizer->array(static_cast<int>(a) - 2).data;
+  }
   Held& held(int stage) {
     for (Held& h : held_)
       if (h.stage == stage) return h;
@@ -231,6 +286,7 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
   }
 
   void start() {
+    team_->line->reserve(1);
     if (strand_.ranks() == 1) return tie_weights();
     plan::Fingerprint f;
     const PipelineOptions& o = team_->options;
@@ -298,7 +354,7 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
       requests += 4 * h.slots;
     }
     tied_requests_ = requests;
-    team_->line->reserve(requests + 2 * static_cast<int>(tied_.size()));
+    team_->line->reserve(std::max(1, requests + 2 * static_cast<int>(tied_.size())));
   }
 
   // ---- the interpreter -----------------------------------------------------------------------------------------------
@@ -470,7 +526,7 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
 
   // ---- tied parameters -----------------------------------------------------------------------------------------------
 
-  static constexpr int first_tied_tag = 31000;
+  static constexpr int first_tied_tag = 31000, file_tag = 31999;
   void find_tied() {
     for (const TiedParameters& t : team_->options.tied) {
       Tied tied;
@@ -549,6 +605,7 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
   std::vector<Tied> tied_;
   std::vector<std::pair<bool, std::unique_ptr<plan::PipelineProgram>>> programs_;
   std::vector<Sums> micro_sums_;
+  std::vector<Arena<Scalar>> whole_;                // while a file is written or read
   Arena<Scalar> outputs_;
   nn::StepMemory<Device> memory_{};
   Sums carried_{}, all_sums_{}, evaluated_{}, totals_{};                  // carried_: of the batches that are accumulated

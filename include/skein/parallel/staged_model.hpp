@@ -63,6 +63,14 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
     });
     return r;
   }
+  /// The same of the buffers.
+  static constexpr plan::Range buffer_range(int stage) {
+    plan::Range r;
+    each([&]<int I>(std::integral_constant<int, I>) {
+      if (I == stage) r = {place<I>().buffer, place<I>().buffer + nn::measure<StageNet<I>>(StageInput<I>::extents).buffers};
+    });
+    return r;
+  }
   /// The arena of a stage that this process holds; empty for another.
   DeviceSpan<Scalar, Device> parameters(int stage) {
     DeviceSpan<Scalar, Device> s;

@@ -37,9 +37,14 @@ template <class Stepper, class Visit> void for_each_arena(Stepper& stepper, Visi
   auto& model = stepper.model();
   using Model = std::remove_cvref_t<decltype(model)>;
   using Scalar = typename Model::Scalar;
-  const auto parameters = std::as_const(model).parameters();
-  visit(DeviceSpan<Scalar, typename Model::device>(const_cast<Scalar*>(parameters.data), parameters.size), std::string("parameters/"), Model::program.parameters());
-  visit(model.buffers(), std::string("buffers/"), Model::program.buffers());
+  if constexpr (requires { stepper.whole_parameters(); }) {               // of a model in parts: brought together, or to be scattered
+    visit(stepper.whole_parameters(), std::string("parameters/"), Model::program.parameters());
+    visit(stepper.whole_buffers(), std::string("buffers/"), Model::program.buffers());
+  } else {
+    const auto parameters = std::as_const(model).parameters();
+    visit(DeviceSpan<Scalar, typename Model::device>(const_cast<Scalar*>(parameters.data), parameters.size), std::string("parameters/"), Model::program.parameters());
+    visit(model.buffers(), std::string("buffers/"), Model::program.buffers());
+  }
 }
 /// Whose bytes the section "policy" has.
 template <class Strand> std::string policy_kind(const Strand& strand) {
@@ -113,6 +118,7 @@ template <class Stepper> void load_training(const std::string& path, Stepper& st
     HostCopy<Scalar, typename Model::device>::write(arena.data, (next++)->data(), arena.size, stepper.model().where());
   });
   for (int k = 0; k < stepper.optimizer().arrays(); ++k) stepper.set_state(k, (next++)->data());
+  if constexpr (requires { stepper.scatter(); }) stepper.scatter();
   (void)stepper.model().parameters();
   stepper.set_steps(steps);
   if constexpr (Model::scales_loss) stepper.loss_scaler() = scaler;
