@@ -23,7 +23,8 @@ TEST_CASE("gossip waits for a slow neighbour as far as the bound says", "[parall
     INFO(n << " ranks");
     double ahead[3] = {-1, -1, -1};
     CHECK_NOTHROW(sk::spawn(n, [&](sk::ThreadComm& w) {
-      const double zero = cases::ahead_of_a_slow_one<Staleness<0>>(w), two = cases::ahead_of_a_slow_one<Staleness<2>>(w), any = cases::ahead_of_a_slow_one<Staleness<unbounded>>(w);
+      const double zero = cases::ahead_of_a_slow_one<Staleness<0>>(w), two = cases::ahead_of_a_slow_one<Staleness<2>>(w),
+                   any = cases::ahead_of_a_slow_one<Staleness<unbounded>>(w);
       if (w.rank() == 0) ahead[0] = zero, ahead[1] = two, ahead[2] = any;
     }, {.deadline = 60}));
     CHECK(ahead[0] == 0);

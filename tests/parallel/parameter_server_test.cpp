@@ -59,7 +59,8 @@ TEST_CASE("asynchronous training: late gradients, a bound or none", "[parallel]"
 TEST_CASE("how far workers run ahead of a slow one is the bound", "[parallel]") {
   double ahead[3] = {0, 0, 0};
   sk::spawn(3, [&](sk::ThreadComm& w) {
-    const double zero = cases::ahead_of_a_slow_one<Staleness<0>>(w), two = cases::ahead_of_a_slow_one<Staleness<2>>(w), any = cases::ahead_of_a_slow_one<Staleness<unbounded>>(w);
+    const double zero = cases::ahead_of_a_slow_one<Staleness<0>>(w), two = cases::ahead_of_a_slow_one<Staleness<2>>(w),
+                 any = cases::ahead_of_a_slow_one<Staleness<unbounded>>(w);
     if (w.rank() == 0) ahead[0] = zero, ahead[1] = two, ahead[2] = any;
   }, {.deadline = 60});
   CHECK(ahead[0] == 0);
@@ -86,7 +87,8 @@ TEST_CASE("the step of a late gradient is divided by the updates that it missed"
         replica.gradients = {gradients.data(), 16};
         replica.stored = 16;
         std::int64_t version = 10;
-        const sk::parallel::Updates note{&scales, [](void* object, const sk::parallel::ServedUpdate& u) { static_cast<std::vector<double>*>(object)->push_back(u.scale); }};
+        const auto keep = [](void* object, const sk::parallel::ServedUpdate& u) { static_cast<std::vector<double>*>(object)->push_back(u.scale); };
+        const sk::parallel::Updates note{&scales, keep};
         const auto report = sk::parallel::Serving<sk::ThreadComm, float, unbounded>(world, replica, {.rate = rate}, 2, {0, 16}).run(note, version);
         RANK_CHECK(version == 14);
         RANK_CHECK(report.max_staleness == 3);

@@ -26,7 +26,8 @@ template <class Comm> void averages_with_neighbours(Comm& world) {
   const bool changed = strand.after_step({1, 1});
   RANK_CHECK(changed == (n > 1));
   const int left = (r + n - 1) % n, right = (r + 1) % n;
-  for (std::size_t i = 0; i < 2; ++i) expected[i] = n == 1 ? value(r, i) : n == 2 ? (value(0, i) + value(1, i)) / 2 : (value(left, i) + value(r, i) + value(right, i)) / 3;
+  for (std::size_t i = 0; i < 2; ++i)
+    expected[i] = n == 1 ? value(r, i) : n == 2 ? (value(0, i) + value(1, i)) / 2 : (value(left, i) + value(r, i) + value(right, i)) / 3;
   for (std::size_t i = 0; i < 2; ++i) RANK_CHECK(weights[i] == Approx(expected[i]).epsilon(1e-14));
   for (int step = 2; step < 5; ++step) (void)strand.after_step({step, 1});
   (void)strand.finish();
@@ -64,7 +65,8 @@ template <class Bound, class Comm> double ahead_of_a_slow_one(Comm& world) {
   cases::Points points;
   auto data = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.y);
   cases::Model model{sk::Seed{3}};
-  sk::Trainer trainer{model, skein::nn::Mse{}, sk::optim::Sgd{.lr = 0.05f}, sk::parallel::Slowed{sk::parallel::gossip<Bound>(world), {.rank = 1, .seconds = 0.02}}};
+  const sk::parallel::Slowed policy{sk::parallel::gossip<Bound>(world), {.rank = 1, .seconds = 0.02}};
+  sk::Trainer trainer{model, skein::nn::Mse{}, sk::optim::Sgd{.lr = 0.05f}, policy};
   (void)trainer.fit(data, {.epochs = 1, .batch = 10, .progress = false, .threads = 1});
   cases::same_on_all_ranks(world, std::as_const(model).parameters());
   return static_cast<double>(world.all_reduce(trainer.stepper().strand().max_ahead(), sk::Max{}));

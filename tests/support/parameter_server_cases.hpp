@@ -23,7 +23,8 @@ template <class Policy, class Optimizer> struct Training {
   decltype(sk::data::from_tensors(std::declval<std::vector<float>&>(), sk::Extents{}, std::declval<std::vector<float>&>())) data;
   Model model{sk::Seed{3}};
   sk::Trainer<Model, nn::Mse, Optimizer, Policy> trainer;
-  Training(const Policy& policy, const Optimizer& optimizer) : data(sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.y)), trainer(model, nn::Mse{}, optimizer, policy) {}
+  Training(const Policy& policy, const Optimizer& optimizer)
+      : data(sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.y)), trainer(model, nn::Mse{}, optimizer, policy) {}
   sk::History fit(sk::FitOptions options) {
     options.progress = false;
     options.seed = sk::Seed{11};

@@ -20,7 +20,8 @@ template <class Comm, class Scalar, int Bound> class ParameterServerStrand : pub
   static constexpr bool local_sums = true, updates_elsewhere = true, sharded = true, exchanges_gradients = true;
   using Group = decltype(std::declval<Comm&>().split(0, 0));
 
-  ParameterServerStrand(Comm& world, const ParameterServerOptions& options, const Replica<Scalar, Cpu>& replica) : Base(world, replica), options_(options) {
+  ParameterServerStrand(Comm& world, const ParameterServerOptions& options, const Replica<Scalar, Cpu>& replica)
+      : Base(world, replica), options_(options) {
     if (options.servers < 1 || options.servers >= world.size())
       throw ArgumentError("ParameterServer: .servers = " + std::to_string(options.servers) + " of " + std::to_string(world.size()) +
                           " ranks: there must be at least one server, and at least one rank that trains");
@@ -41,7 +42,8 @@ template <class Comm, class Scalar, int Bound> class ParameterServerStrand : pub
 
   void start() {
     plan::Fingerprint f;
-    f.add(this->replica().fingerprint).add(static_cast<std::uint64_t>(Bound)).add(static_cast<std::uint64_t>(options_.servers)).add(static_cast<std::uint64_t>(options_.rate));
+    f.add(this->replica().fingerprint).add(static_cast<std::uint64_t>(Bound)).add(static_cast<std::uint64_t>(options_.servers));
+    f.add(static_cast<std::uint64_t>(options_.rate));
     comm().assert_same("the models of ParameterServer (network, input shape, scalar, optimizer, options)", f.value());
     this->share_weights();
     if (!group_) group_.emplace(comm().split(serves() ? 1 : 0, comm().rank()));
@@ -84,7 +86,8 @@ template <class Comm, class Scalar, int Bound> class ParameterServerStrand : pub
     }
     for (int s = 0; s < options_.servers; ++s) comm().broadcast(part(this->replica().parameters, s), server(s));
     if (this->replica().buffers.size > 0) comm().broadcast(this->replica().buffers, 0);
-    double all[7] = {report_.updates, report_.mean_staleness, report_.max_staleness, report_.max_ahead, report_.busy, report_.seconds, static_cast<double>(version_)};
+    double all[7] = {report_.updates, report_.mean_staleness, report_.max_staleness, report_.max_ahead, report_.busy, report_.seconds,
+                     static_cast<double>(version_)};
     comm().broadcast(DeviceSpan<double>(all, 7), server(0));
     report_ = {all[0], all[1], all[2], all[3], all[4], all[5]};
     version_ = static_cast<std::int64_t>(all[6]);
@@ -129,7 +132,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerStrand : pub
   static std::size_t at(int s) { return 2 * static_cast<std::size_t>(s); }
   int server(int s) const { return ranks() + s; }
   template <class T> DeviceSpan<T> part(DeviceSpan<T> all, int s) const {
-    return all.sub(static_cast<std::size_t>(shards_[static_cast<std::size_t>(s)].begin), static_cast<std::size_t>(shards_[static_cast<std::size_t>(s)].end));
+    return detail::piece(all, shard(s));
   }
   void say(int s, const Message& m) { (void)sends_[at(s)].emplace(comm().isend(DeviceSpan<const Message>(&m, 1), server(s), Message::tag)); }
   /// What was sent has been read.
@@ -149,14 +152,16 @@ template <class Comm, class Scalar, int Bound> class ParameterServerStrand : pub
     awaited_ = false;
     const auto before = std::chrono::steady_clock::now();
     for (int s = 0; s < options_.servers; ++s) {
-      (void)receives_[at(s)].emplace(comm().irecv(DeviceSpan<detail::ServerReply>(&replies_[static_cast<std::size_t>(s)], 1), server(s), Message::reply_tag));
+      detail::ServerReply& reply = replies_[static_cast<std::size_t>(s)];
+      (void)receives_[at(s)].emplace(comm().irecv(DeviceSpan<detail::ServerReply>(&reply, 1), server(s), Message::reply_tag));
       (void)receives_[at(s) + 1].emplace(comm().irecv(part(this->replica().parameters, s), server(s), Message::reply_values_tag));
     }
     // The servers know which worker is late: their deadline passes first.
     const double limit = 1.25 * deadline_of(comm()) + 0.25;
     for (std::size_t i = 0; i < receives_.size(); ++i) {
       await(comm(), *receives_[i], limit, [&] {
-        return "ParameterServer: no weights came to rank " + std::to_string(comm().rank()) + ": rank " + std::to_string(server(static_cast<int>(i / 2))) + ", a server, did not answer";
+        return "ParameterServer: no weights came to rank " + std::to_string(comm().rank()) + ": rank " +
+               std::to_string(server(static_cast<int>(i / 2))) + ", a server, did not answer";
       });
       receives_[i].reset();
     }
@@ -190,8 +195,11 @@ template <class Comm, class Bound = Staleness<unbounded>> class ParameterServer 
     const int s = comm_->rank() - (comm_->size() - options_.servers);
     return options_.servers < 1 || s < 0 || s >= options_.servers ? plan::Range{0, 0} : server_shard(stored, s, options_.servers);
   }
-  template <class R> auto bind(const R& replica) const { return ParameterServerStrand<Comm, typename R::Scalar, Bound::bound>(*comm_, options_, replica); }
-  template <class Device> static constexpr bool fits = std::same_as<Device, Cpu> && Communicator<Comm> && Sends<Comm> && Splits<Comm> && AllReduces<Comm>;
+  template <class R> auto bind(const R& replica) const {
+    return ParameterServerStrand<Comm, typename R::Scalar, Bound::bound>(*comm_, options_, replica);
+  }
+  template <class Device>
+  static constexpr bool fits = std::same_as<Device, Cpu> && Communicator<Comm> && Sends<Comm> && Splits<Comm> && AllReduces<Comm>;
   template <class Device> static consteval void assert_fits() {
     static_assert(std::same_as<Device, Cpu>, "ParameterServer keeps weights and optimizer on servers of the host: its models are on the Cpu");
     assert_communicator<Comm, Device>();
@@ -207,7 +215,8 @@ template <class Comm> ParameterServer(Comm&) -> ParameterServer<Comm>;
 template <class Comm> ParameterServer(Comm&, ParameterServerOptions) -> ParameterServer<Comm>;
 
 /// parameter_server<Staleness<4>>(world, {.servers = 2}): the bound by type, the communicator's type by what is given.
-template <class Bound = Staleness<unbounded>, class Comm> ParameterServer<Comm, Bound> parameter_server(Comm& comm, ParameterServerOptions options = {}) {
+template <class Bound = Staleness<unbounded>, class Comm>
+ParameterServer<Comm, Bound> parameter_server(Comm& comm, ParameterServerOptions options = {}) {
   return ParameterServer<Comm, Bound>(comm, options);
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "../device/span.hpp"
 #include "../plan/buckets.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
@@ -15,7 +16,8 @@ inline constexpr int unbounded = std::numeric_limits<int>::max();
 /// How many steps the fastest worker may run ahead of the slowest (stale synchronous parallel: Ho et al., NIPS 2013). 0: all workers'
 /// gradients of a step are one update, which is synchronous SGD.
 template <int Steps> struct Staleness {
-  static_assert(Steps >= 0, "Staleness<S> is the number of steps that the fastest worker may run ahead: 0 (synchronous) or more, or sk::parallel::unbounded");
+  static_assert(Steps >= 0,
+                "Staleness<S> is the number of steps that the fastest worker may run ahead: 0 (synchronous) or more, or sk::parallel::unbounded");
   static constexpr int bound = Steps;
 };
 
@@ -44,6 +46,9 @@ struct ServerReport {
 };
 
 namespace detail {
+template <class T> DeviceSpan<T> piece(DeviceSpan<T> all, const plan::Range& r) {
+  return all.sub(static_cast<std::size_t>(r.begin), static_cast<std::size_t>(r.end));
+}
 struct ServerMessage {
   enum Kind : std::int32_t { Push, Pull, State, Done };
   static constexpr int tag = 31900, values_tag = 31901, reply_tag = 31902, reply_values_tag = 31903;

@@ -18,7 +18,8 @@ namespace skein::inline SKEIN_ABI::parallel {
 template <class Comm, class Scalar, int Bound> class Serving {
  public:
   Serving(Comm& comm, const Replica<Scalar, Cpu>& replica, const ParameterServerOptions& options, int workers, plan::Range shard)
-      : comm_(&comm), replica_(&replica), options_(options), shard_(shard), workers_(static_cast<std::size_t>(workers)), deadline_(deadline_of(comm)) {
+      : comm_(&comm), replica_(&replica), options_(options), shard_(shard), workers_(static_cast<std::size_t>(workers)),
+        deadline_(deadline_of(comm)) {
     for (Worker& w : workers_) w.copy.resize(count());
   }
 
@@ -65,8 +66,8 @@ template <class Comm, class Scalar, int Bound> class Serving {
   static double seconds(Clock::time_point a, Clock::time_point b) { return std::chrono::duration<double>(b - a).count(); }
   std::size_t count() const { return static_cast<std::size_t>(shard_.end - shard_.begin); }
   template <class T> static DeviceSpan<T> one(T& x) { return {&x, 1}; }
-  DeviceSpan<Scalar> gradients() const { return replica_->gradients.sub(static_cast<std::size_t>(shard_.begin), static_cast<std::size_t>(shard_.end)); }
-  DeviceSpan<Scalar> weights() const { return replica_->parameters.sub(static_cast<std::size_t>(shard_.begin), static_cast<std::size_t>(shard_.end)); }
+  DeviceSpan<Scalar> gradients() const { return detail::piece(replica_->gradients, shard_); }
+  DeviceSpan<Scalar> weights() const { return detail::piece(replica_->parameters, shard_); }
 
   void next(Message& m) {
     auto request = comm_->irecv(one(m), any_rank, Message::tag);
@@ -96,9 +97,11 @@ template <class Comm, class Scalar, int Bound> class Serving {
     switch (m.kind) {
       case Message::Push: push(w, m); break;
       case Message::Pull: reply(w); break;
-      case Message::State:                          // one array after the other, each time somebody saves
-        comm_->send(DeviceSpan<const Scalar>(static_cast<const Scalar*>(update_->state(update_->object, array_++ % update_->arrays)), count()), m.worker, Message::reply_values_tag);
+      case Message::State: {                        // one array after the other, each time somebody saves
+        const void* array = update_->state(update_->object, array_++ % update_->arrays);
+        comm_->send(DeviceSpan<const Scalar>(static_cast<const Scalar*>(array), count()), m.worker, Message::reply_values_tag);
         break;
+      }
       case Message::Done:
         w.done = true;
         --open_;

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+// Synchronous against asynchronous SGD when one worker is slow, and servers against a ring. LeNet on MNIST over threads or processes; a worker
+// sleeps in each step in place of a machine of its own, so that workers may outnumber cores, and one of them sleeps several times as long. Each
+// policy trains for the same seconds: gradients a second, accuracy then, how stale gradients were. Then, simulated, the same policies on more
+// workers over a network: from how many on the link of one server, two, four is full, and what a ring does there.
+// ctest: --workers 2 --seconds 0.15 --seeds 1 --step 2 --samples 2000 --simulate 4 --svg servers --target 0
+// ctest on 3 ranks: --processes --workers 2 --seconds 0.15 --seeds 1 --step 2 --samples 2000 --simulate 0 --target 0
+// ctest expects: every policy reached
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <skein/comm/sim/sim_comm.hpp>
+#include <skein/comm/thread/spawn.hpp>
+#include <skein/data/loader.hpp>
+#include <skein/data/mnist_or_synthetic.hpp>
+#include <skein/mpi.hpp>
+#include <skein/nn/conv2d.hpp>
+#include <skein/nn/flatten.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/cross_entropy.hpp>
+#include <skein/nn/max_pool2d.hpp>
+#include <skein/nn/relu.hpp>
+#include <skein/optim/sgd.hpp>
+#include <skein/parallel/data_parallel.hpp>
+#include <skein/parallel/gossip.hpp>
+#include <skein/parallel/parameter_server.hpp>
+#include <skein/parallel/simulated.hpp>
+#include <skein/parallel/slowed.hpp>
+#include <skein/train/trainer.hpp>
+
+#include "support/results.hpp"
+namespace sk = skein;
+namespace ex = experiments;
+using namespace sk::parallel;
+
+namespace {
+
+struct LeNet : sk::nn::Sequential<
+    sk::nn::Conv2d<6, sk::Kernel<5>, sk::Padding<2>>, sk::nn::Relu, sk::nn::MaxPool2d<2>,
+    sk::nn::Conv2d<16, sk::Kernel<5>>,                sk::nn::Relu, sk::nn::MaxPool2d<2>,
+    sk::nn::Flatten, sk::nn::Linear<120>, sk::nn::Relu, sk::nn::Linear<84>, sk::nn::Relu, sk::nn::Linear<10>> {};
+using Model = sk::Model<LeNet, sk::Shape<28, 28, 1>, sk::Cpu>;
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  int workers = 4, seeds = 3, simulate = 64;
+  long samples = 12'000, batch = 16;
+  double seconds = 4, step = 8, slow = 5, target = 0.9;    // step: milliseconds that a worker sleeps; slow: times as long
+  double compute = 2.5, latency = 20, bandwidth = 10;      // of the simulation: ms of a step, us, Gbit/s
+  float lr = 0.02f;
+  bool processes = false;
+  std::string data, json, svg;
+};
+double since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
+
+struct Outcome {
+  double per_second = 0, accuracy = 0;                     // gradients of all workers
+  ServerReport server{};
+};
+
+/// What a policy of this experiment is: which ranks it takes, whether all its ranks make the same number of steps, and whether gradients are
+/// averaged over the workers, whose rate is theirs together then.
+struct Kind {
+  int servers = 0;
+  bool lockstep = false, averages = true;
+};
+
+template <class Comm, class Policy>
+Outcome train(Comm& world, const Policy& policy, const Kind& kind, const Options& o, bool slow, int seed, const sk::data::SourcedTrainTest& digits) {
+  const int workers = world.size() - kind.servers;
+  Model model{sk::Seed{static_cast<std::uint64_t>(seed)}};
+  const sk::optim::Sgd sgd{.lr = o.lr * static_cast<float>(kind.averages ? workers : 1)};
+  const SlowWorker pace{.rank = 1, .seconds = 1e-3 * o.step * (slow ? o.slow : 1), .others = 1e-3 * o.step};
+  sk::train::Stepper stepper{model, sk::nn::CrossEntropy{}, sgd, Slowed{policy, pace}};
+  auto& strand = stepper.strand();
+  double steps = 0;
+  if (!strand.serves()) stepper.reserve({.batch = o.batch, .threads = 1});
+  world.barrier();
+  const auto begin = Clock::now();
+  if constexpr (std::remove_reference_t<decltype(strand)>::updates_elsewhere) {
+    if (strand.serves()) stepper.serve([](std::int64_t) { return 1.0; });
+  }
+  if (!strand.serves()) {
+    const long n = static_cast<long>(digits.train.size());
+    const auto shard = digits.train.slice(sk::data::even_part(n, workers, strand.rank()), sk::data::even_part(n, workers, strand.rank() + 1));
+    const sk::data::LoaderOptions how{.batch = o.batch, .seed = model.seed(), .last = sk::data::LastBatch::drop, .prefetch = sk::data::Prefetch::off};
+    sk::data::Loader<float> loader(shard, how);
+    const auto over = [&] {
+      double late[1] = {since(begin) >= o.seconds ? 1.0 : 0.0};
+      if (kind.lockstep) strand.reduce(late);
+      return late[0] > 0;
+    };
+    bool ended = false;
+    for (std::int64_t epoch = 0; !ended; ++epoch)
+      for (const auto& batch : loader.epoch(epoch)) {
+        if ((ended = over())) break;
+        (void)stepper.step(batch);
+        ++steps;
+      }
+  }
+  const double own = since(begin);
+  if (strand.finish()) (void)model.parameters();           // before anything else that servers take part in: they serve until then
+  const double seconds = world.all_reduce(strand.serves() ? 0 : own, sk::Max{});
+  Outcome out{world.all_reduce(steps, sk::Sum{}) / seconds, 0, {}};
+  if constexpr (requires { strand.report(); }) out.server = strand.report();
+  sk::Trainer alone{model, sk::nn::CrossEntropy{}, sgd};
+  if (world.rank() == 0) out.accuracy = alone.evaluate(digits.test).accuracy;
+  return out;
+}
+
+struct Row {
+  std::string name;
+  Kind kind;
+  std::vector<Outcome> even{}, one_slow{};
+  static std::vector<double> of(const std::vector<Outcome>& all, double Outcome::*member) {
+    std::vector<double> v;
+    for (const Outcome& x : all) v.push_back(x.*member);
+    return v;
+  }
+};
+
+/// Every policy, on as many of the ranks as it takes.
+template <class Comm> std::vector<Row> measure(Comm& world, const Options& o, const sk::data::SourcedTrainTest& digits) {
+  std::vector<Row> rows;
+  const auto row = [&](const char* name, Kind kind, const auto& make) {
+    if (o.workers + kind.servers > world.size()) return;
+    const bool takes_part = world.rank() < o.workers + kind.servers;
+    Comm part = world.split(takes_part ? 0 : 1);
+    Row r{name, kind};
+    for (int seed = 1; takes_part && seed <= o.seeds; ++seed) {
+      r.even.push_back(train(part, make(part), kind, o, false, seed, digits));
+      r.one_slow.push_back(train(part, make(part), kind, o, true, seed, digits));
+    }
+    world.barrier();
+    rows.push_back(std::move(r));
+  };
+  row("all-reduce (synchronous)", {0, true}, [](Comm& c) { return DataParallel{c}; });
+  row("gossip on a ring", {0}, [](Comm& c) { return gossip(c); });
+  row("gossip, neighbours 8 late", {0}, [](Comm& c) { return gossip<Staleness<8>>(c); });
+  row("server, synchronous", {1}, [](Comm& c) { return parameter_server<Staleness<0>>(c); });
+  row("server, 8 ahead", {1, false, false}, [](Comm& c) { return parameter_server<Staleness<8>>(c); });
+  row("server, no bound", {1, false, false}, [](Comm& c) { return parameter_server(c); });
+  row("server, rate by staleness", {1, false, false}, [](Comm& c) { return parameter_server(c, {.rate = LateRate::divided}); });
+  row("2 servers, no bound", {2, false, false}, [](Comm& c) { return parameter_server(c, {.servers = 2}); });
+  return rows;
+}
+
+void say(const std::vector<Row>& rows, const Options& o, const std::string& source, ex::Results& results) {
+  std::printf("LeNet on %s: %d workers that are %s, batch %ld a worker, %g s a training, %d seeds; cores: %d\n", source.c_str(), o.workers,
+              o.processes ? "processes" : "threads", o.batch, o.seconds, o.seeds, sk::available_cores());
+  std::printf("a step takes %g ms and more, that of worker 1, where it is slow, %g ms\n", o.step, o.step * o.slow);
+  ex::Table t{{"policy", "gradients / s", "accuracy", "one slow: gradients / s", "of even", "accuracy",
+               "staleness, mean", "most", "ahead at most", "server busy"}};
+  ex::SvgPlot plot{.title = "Gradients a second, one worker of " + std::to_string(o.workers) + " slow", .x_label = "policy",
+                   .y_label = "gradients a second"};
+  plot.series = {{.name = "all alike"}, {.name = "one " + ex::cell(o.slow) + " times slower"}};
+  plot.width = 1100;
+  bool reached = !rows.empty();
+  for (const Row& r : rows) {
+    const auto even = Row::of(r.even, &Outcome::per_second), slow = Row::of(r.one_slow, &Outcome::per_second);
+    const auto accuracy = Row::of(r.even, &Outcome::accuracy), then = Row::of(r.one_slow, &Outcome::accuracy);
+    const double share = ex::mean_and_deviation(slow).mean / ex::mean_and_deviation(even).mean;
+    const ServerReport& s = r.one_slow.back().server;
+    const bool serves = r.kind.servers > 0;
+    std::vector<std::string> cells{r.name, ex::cell(even), ex::cell(accuracy), ex::cell(slow), ex::cell(share), ex::cell(then)};
+    if (serves)
+      for (const double v : {s.mean_staleness, s.max_staleness, s.max_ahead, s.seconds > 0 ? s.busy / s.seconds : 0}) cells.push_back(ex::cell(v));
+    t.row(cells);
+    reached = reached && ex::mean_and_deviation(accuracy).mean >= o.target && ex::mean_and_deviation(then).mean >= o.target;
+    plot.categories.push_back(r.name);
+    plot.series[0].y.push_back(ex::mean_and_deviation(even).mean), plot.series[0].error.push_back(ex::mean_and_deviation(even).deviation);
+    plot.series[1].y.push_back(ex::mean_and_deviation(slow).mean), plot.series[1].error.push_back(ex::mean_and_deviation(slow).deviation);
+    ex::Line line{.metric = r.name + ": gradients a second that one slow worker leaves", .ours = share, .unit = "of all alike", .threads = o.workers};
+    line.add("accuracy " + ex::cell(ex::mean_and_deviation(accuracy).mean) + ", with the slow one " + ex::cell(ex::mean_and_deviation(then).mean));
+    results.add(line);
+  }
+  t.print();
+  if (!o.svg.empty()) plot.write(o.svg + "_slow.svg"), std::printf("drawn: %s_slow.svg\n", o.svg.c_str());
+  std::printf(reached ? "every policy reached an accuracy of %g\n" : "not every policy reached an accuracy of %g\n", o.target);
+}
+
+/// Simulated seconds of a step: the policy's own code, LeNet's gradients, a network of one level.
+template <class Make> double step_on_a_network(int workers, int servers, const Options& o, const Make& make) {
+  constexpr int steps = 12;
+  const sk::plan::Level link{1e-6 * o.latency, 8e-9 / o.bandwidth};
+  double most = 0;
+  (void)sk::simulate(workers + servers, {.network = {link, link, 0, 0}, .algorithm = sk::plan::AllReduceAlgorithm::ring}, [&](sk::SimComm& world) {
+    Model model{sk::Seed{1}};
+    const auto policy = simulated(make(world), world, sk::parallel::compute_times(1e-3 * o.compute));
+    sk::train::Stepper stepper{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.01f}, policy};
+    auto& strand = stepper.strand();
+    if constexpr (std::remove_reference_t<decltype(strand)>::updates_elsewhere) {
+      if (strand.serves()) stepper.serve([](std::int64_t) { return 1.0; });
+    }
+    if (!strand.serves()) {
+      stepper.reserve({.batch = 1, .threads = 1});
+      const std::vector<float> x(static_cast<std::size_t>(Model::input::count), 0.5f);
+      const std::vector<std::int32_t> labels(1, 3);
+      sk::data::Batch<float> batch;
+      batch.x = x.data(), batch.labels = labels.data();
+      batch.pitch = 784;
+      batch.count = batch.global_count = 1;
+      strand.barrier();
+      const double begin = world.now();
+      for (int s = 0; s < steps; ++s) (void)stepper.step(batch);
+      most = std::max(most, (world.now() - begin) / steps);          // one rank runs at a time
+    }
+    (void)strand.finish();
+  });
+  return most;
+}
+
+void simulate(const Options& o, ex::Results& results) {
+  const double bytes = 4.0 * static_cast<double>(Model::sizes.stored), alpha = 1e-6 * o.latency, beta = 8e-9 / o.bandwidth;
+  std::printf("\nsimulated: LeNet steps of %g ms, %.0f kB of weights, links of %g us and %g Gbit/s; how much of the workers' time is training\n",
+              o.compute, bytes / 1000, o.latency, o.bandwidth);
+  ex::Table t{{"workers", "1 server, synchronous", "1 server", "2 servers", "4 servers", "ring all-reduce"}};
+  ex::SvgPlot plot{.title = "Simulated: servers against a ring", .x_label = "workers", .y_label = "share of the workers' time that is training",
+                   .log_x = true, .from_zero = true};
+  for (const char* name : {"1 server, synchronous", "1 server", "2 servers", "4 servers", "ring all-reduce"}) plot.series.push_back({.name = name});
+  const double alone = 1e-3 * o.compute;
+  std::vector<double> seconds, first;
+  for (int w = 1; w <= o.simulate; w *= 2) {
+    seconds = {step_on_a_network(w, 1, o, [](sk::SimComm& c) { return parameter_server<Staleness<0>>(c); })};
+    for (int k : {1, 2, 4}) seconds.push_back(step_on_a_network(w, k, o, [k](sk::SimComm& c) { return parameter_server(c, {.servers = k}); }));
+    seconds.push_back(step_on_a_network(w, 0, o, [](sk::SimComm& c) { return DataParallel{c, {.bucket_bytes = 1 << 24}}; }));
+    if (w == 1) first = seconds;
+    std::vector<std::string> cells{std::to_string(w)};
+    for (std::size_t i = 0; i < seconds.size(); ++i) {
+      cells.push_back(ex::cell(alone / seconds[i]));
+      plot.series[i].x.push_back(w), plot.series[i].y.push_back(alone / seconds[i]);
+    }
+    t.row(cells);
+  }
+  t.print();
+  // A server receives a gradient and what announces it in so long; each worker sends one in the time of its step.
+  for (std::size_t i = 1; i <= 3; ++i) {
+    const int k = 1 << (i - 1);
+    const double busy = 2 * alpha + beta * bytes / k;
+    std::printf("simulated: %s: a link is full from %.1f workers on (a shard's gradient takes %.3g ms, the step of a lone worker %.3g ms)\n",
+                plot.series[i].name.c_str(), first[i] / busy, 1e3 * busy, 1e3 * first[i]);
+  }
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    ex::Line line{.metric = plot.series[i].name + ", " + ex::cell(plot.series[i].x.back()) + " workers: training", .ours = alone / seconds[i],
+                  .unit = "of the workers' time", .threads = 1};
+    line.add("simulated");
+    results.add(line);
+  }
+  if (!o.svg.empty()) plot.write(o.svg + "_simulated.svg"), std::printf("drawn: %s_simulated.svg\n", o.svg.c_str());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options o;
+  CLI::App app{"Synchronous against asynchronous SGD with one slow worker; servers against a ring"};
+  app.add_option("--workers", o.workers, "ranks that train; one or two more serve")->check(CLI::Range(2, 256))->capture_default_str();
+  app.add_flag("--processes", o.processes, "ranks are the processes of mpirun: start workers + 2 (workers + 1: no row of two servers)");
+  app.add_option("--seconds", o.seconds, "of each training")->check(CLI::Range(0.01, 1e5))->capture_default_str();
+  app.add_option("--seeds", o.seeds, "trainings of each row")->check(CLI::Range(1, 100))->capture_default_str();
+  app.add_option("--step", o.step, "ms that a worker sleeps in a step")->check(CLI::Range(0.0, 1e5))->capture_default_str();
+  app.add_option("--slow", o.slow, "times as long sleeps the slow worker")->check(CLI::Range(1.0, 1e4))->capture_default_str();
+  app.add_option("--samples", o.samples, "take only so many; 0: all")->check(CLI::Range(0L, 1'000'000'000L))->capture_default_str();
+  app.add_option("--batch", o.batch, "samples of a worker in a step")->check(CLI::Range(1L, 1'000'000L))->capture_default_str();
+  app.add_option("--lr", o.lr, "rate of one worker's gradient")->capture_default_str();
+  app.add_option("--target", o.target, "the test accuracy to reach")->capture_default_str();
+  app.add_option("--simulate", o.simulate, "up to so many workers on a simulated network; 0: none")->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  app.add_option("--compute", o.compute, "simulated ms of a step")->check(CLI::Range(1e-6, 1e6))->capture_default_str();
+  app.add_option("--latency", o.latency, "simulated microseconds of a message")->check(CLI::Range(0.0, 1e6))->capture_default_str();
+  app.add_option("--bandwidth", o.bandwidth, "simulated Gbit a second")->check(CLI::Range(1e-6, 1e6))->capture_default_str();
+  app.add_option("--data", o.data, "folder of MNIST");
+  app.add_option("--svg", o.svg, "draws NAME_slow.svg and NAME_simulated.svg");
+  app.add_option("--json", o.json, "adds the figures to this file");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    auto digits = sk::data::mnist_or_synthetic(o.data);
+    if (o.samples > 0) digits.train = digits.train.take(o.samples), digits.test = digits.test.take(o.samples / 6);
+    std::vector<Row> rows;
+    const auto end = [&] {
+      ex::Results results("parameter_server", {.json = o.json});
+      say(rows, o, digits.source, results);
+      if (o.simulate > 0) simulate(o, results);
+      return results.finish();
+    };
+    if (!o.processes) {
+      sk::spawn(o.workers + 2, [&](sk::ThreadComm& world) {
+        auto found = measure(world, o, digits);
+        if (world.rank() == 0) rows = std::move(found);
+      });
+      return end();
+    }
+    int status = 0;
+    sk::MpiComm processes{argc, argv};
+    processes.run([&](sk::MpiComm& world) {
+      rows = measure(world, o, digits);
+      if (world.rank() == 0) status = end();
+    });
+    return status;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "13_parameter_server: %s\n", e.what());
+    return 2;
+  }
+}
