@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reproducible, Sharded and SyncBatchNorm over processes, at every number of ranks that this program is started with.
 #include "../support/reproducible_cases.hpp"
-#include "../support/sharded_cases.hpp"
 #include "../support/sync_batch_norm_cases.hpp"
 
 #include <skein/mpi.hpp>
+#include <skein/parallel/sharded.hpp>
 
 namespace sk = skein;
 
@@ -16,15 +16,8 @@ TEST_CASE("weights over processes have the bits of one rank over threads", "[dis
   CHECK(here == one);
 }
 
-TEST_CASE("statistics over processes: as one rank with the whole batch", "[distributed]") {
+TEST_CASE("statistics over processes, with sharded state and scattered gradients: as one rank with the whole batch", "[distributed]") {
   sk::MpiComm world{MPI_COMM_WORLD};
-  sync_batch_norm_cases::agrees_with_one_rank(world, 1);
-}
-
-TEST_CASE("sharded training over processes has the weights of DataParallel", "[distributed]") {
-  sk::MpiComm world{MPI_COMM_WORLD};
-  sharded_cases::agrees_with_data_parallel(world);
-  sharded_cases::state_is_a_part(world);
-  const support::TemporaryFolder folder;
-  sharded_cases::checkpoints_are_whole(world, world.broadcast(folder / "training", 0));
+  const auto policy = sk::parallel::data_parallel<sk::parallel::Sharded<2>, sk::parallel::SyncBatchNorm>(world, {.bucket_bytes = 1});
+  shard_cases::require_close(sync_batch_norm_cases::train(policy, 1), sync_batch_norm_cases::train(sk::parallel::Alone{}, 1), 1e-9);
 }

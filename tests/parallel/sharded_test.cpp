@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sharded over threads; tests/distributed/shards.cpp has the same over processes.
+// Sharded over threads; tests/distributed/shards.cpp trains so over processes.
 #include "../support/sharded_cases.hpp"
 
 #include <skein/comm/thread/spawn.hpp>
