@@ -4,7 +4,9 @@
 
 #include <thread>
 
+#include <skein/comm/sim/sim_comm.hpp>
 #include <skein/comm/thread/spawn.hpp>
+#include <skein/parallel/simulated.hpp>
 
 #include "../support/temporary_folder.hpp"
 
@@ -30,6 +32,16 @@ void at(std::initializer_list<int> sizes, void (*function)(sk::ThreadComm&)) {
     INFO(n << " ranks");
     CHECK_NOTHROW(sk::spawn(n, function, {.deadline = 60}));
   }
+}
+/// A loop by hand over a batch of two samples.
+template <class Stepper> void nine_steps(Stepper& stepper) {
+  stepper.reserve({.batch = 2, .threads = 1});
+  const std::vector<double> x(8, 0.1), y(6, 0.2);
+  sk::data::Batch<double> batch;
+  batch.x = x.data(), batch.targets = y.data();
+  batch.pitch = 4, batch.target_pitch = 3;
+  batch.count = batch.global_count = 2;
+  for (int step = 0; step < 9; ++step) (void)stepper.step(batch);
 }
 /// The message that ends a program of these ranks.
 template <class Function> std::string failure(int ranks, Function function, double deadline = 60) {
@@ -66,6 +78,59 @@ TEST_CASE("how far workers run ahead of a slow one is the bound", "[parallel]") 
   CHECK(ahead[0] == 0);
   CHECK(ahead[1] == 2);
   CHECK(ahead[2] > 4);
+}
+
+TEST_CASE("three workers and a server", "[parallel]") {
+  const cases::Points points;
+  const auto data = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.y);
+  using Model = cases::Model;
+  sk::History history;
+  sk::parallel::ServerReport report;
+  // [quote parameter_server]
+  sk::spawn(4, [&](sk::ThreadComm& world) {                        // ranks 0 to 2 train; rank 3 has the weights
+    Model model{sk::Seed{3}};
+    sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Adam{.lr = 0.01f},
+                        sk::parallel::parameter_server<sk::parallel::Staleness<4>>(world, {.rate = sk::parallel::LateRate::divided})};
+    const sk::History own = trainer.fit(data, {.epochs = 2, .batch = 12, .progress = false, .threads = 1});
+    if (world.rank() != 0) return;                                 // on rank 3 it served until the others had ended
+    history = own;
+    report = trainer.stepper().strand().report();                  // updates, staleness, how busy the server was
+  });
+  // [end]
+  CHECK(history.size() == 2);
+  CHECK(report.updates == 2 * 9 * 3);
+  CHECK(report.max_ahead <= 4);
+  CHECK(report.mean_staleness > 0);
+}
+
+TEST_CASE("a parameter server on a simulated network: the same bits, and a fast worker does not wait", "[parallel]") {
+  const sk::FitOptions options{.epochs = 1, .batch = 12};
+  std::vector<double> here, there;
+  sk::spawn(3, [&](sk::ThreadComm& w) {
+    cases::Training served{sk::parallel::parameter_server<Staleness<0>>(w), sk::optim::Sgd{.lr = 0.05f}};
+    (void)served.fit(options);
+    if (w.rank() == 0) here = served.parameters();
+  }, {.deadline = 60});
+  double waited = 0;
+  const sk::SimOptions slow{.network = {{1e-6, 1e-10}, {1e-6, 1e-10}, 0, 0}, .slow = {1, 4}};
+  const sk::parallel::ComputeTimes times = sk::parallel::compute_times(1e-3);
+  const auto report = sk::simulate(3, slow, [&](sk::SimComm& w) {
+    cases::Training served{sk::parallel::simulated(sk::parallel::parameter_server<Staleness<0>>(w), w, times), sk::optim::Sgd{.lr = 0.05f}};
+    (void)served.fit(options);
+    if (w.rank() == 0) there = served.parameters();
+  });
+  CHECK(here == there);
+  CHECK(report.ranks[0].waited > 9 * 2.9e-3);        // rank 1 takes four times as long, and each step waits for it
+  (void)sk::simulate(3, slow, [&](sk::SimComm& w) {
+    cases::Training served{sk::parallel::simulated(sk::parallel::parameter_server(w), w, times), sk::optim::Sgd{.lr = 0.05f}};
+    auto& stepper = served.trainer.stepper();
+    if (served.strand().serves()) stepper.serve([](std::int64_t) { return 1.0; });
+    else nine_steps(stepper);
+    if (w.rank() == 0) waited = w.so_far().waited;
+    (void)served.strand().finish();
+  });
+  CHECK(waited > 0);
+  CHECK(waited < 1e-3);
 }
 
 TEST_CASE("a parameter server's training is saved and goes on", "[parallel]") {
@@ -131,14 +196,7 @@ TEST_CASE("who is missing at a parameter server is named", "[parallel]") {
       const sk::parallel::Updates note{nullptr, [](void*, const sk::parallel::ServedUpdate&) {}};
       served.strand().serve(note);
     }
-    auto& stepper = served.trainer.stepper();
-    stepper.reserve({.batch = 2, .threads = 1});
-    sk::data::Batch<double> batch;
-    std::vector<double> x(32), y(32);
-    batch.x = x.data(), batch.targets = y.data();
-    batch.pitch = 4, batch.target_pitch = 4;
-    batch.count = batch.global_count = 2;
-    for (int step = 0; step < 9; ++step) (void)stepper.step(batch);
+    nine_steps(served.trainer.stepper());
   };
   const std::string message = failure(3, hang, 0.4);
   INFO(message);
