@@ -37,6 +37,29 @@ TEST_CASE("a Trainer over a pipeline", "[parallel]") {
   on(2, [](auto& w) { cases::trains(w); });
   on(4, [](auto& w) { cases::trains(w); });
 }
+TEST_CASE("a pipeline as a user writes it", "[parallel]") {
+  using cases::First, cases::Second;
+  namespace nn = sk::nn;
+  const cases::Points points;
+  auto data = sk::data::from_tensors(points.x, sk::Extents{1, {12}}, points.labels);
+  double loss[2];
+  std::size_t held[2], lines = 0;
+  // [quote pipeline]
+  sk::spawn(2, [&](sk::ThreadComm& world) {
+    const sk::parallel::Pipeline<First, Second> pipeline{world, {.schedule = S::zero_bubble, .micro_batches = 8}};
+    auto model = pipeline.model<sk::Shape<12>>(sk::Seed{1});         // this rank's stage, and no other
+    sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.5f}, pipeline};
+    const sk::History history = trainer.fit(data, {.epochs = 4, .batch = 40, .progress = false, .threads = 1});
+    loss[world.rank()] = history.back().training.loss;               // the same on both
+    held[world.rank()] = model.bytes();
+    if (world.rank() == 0) lines = trainer.stepper().strand().trace().size();      // of the last step, with times
+  });
+  // [end]
+  CHECK(loss[0] == loss[1]);
+  CHECK(loss[0] < 1);
+  CHECK(held[0] != held[1]);
+  CHECK(lines == 8 * 3 + 1);
+}
 TEST_CASE("ranks and stages that do not go together are refused", "[parallel]") {
   on(3, [](auto& world) {
     try {

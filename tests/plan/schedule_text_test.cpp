@@ -7,7 +7,12 @@
 using namespace skein::plan;
 
 TEST_CASE("a schedule as text", "[plan]") {
-  CHECK(schedule_text(one_f_one_b(2, 3)) ==
+  // [quote text]
+  const std::string picture = schedule_text(one_f_one_b(2, 3));      // a forward takes 1, a backward 2
+  // rank 0 | F0 F1 .  .  B0 -- F2 B1 -- .  B2 --
+  // rank 1 | .  F0 B0 -- F1 B1 -- F2 B2 --
+  // [end]
+  CHECK(picture ==
         "rank 0 | F0 F1 .  .  B0 -- F2 B1 -- .  B2 --\n"
         "rank 1 | .  F0 B0 -- F1 B1 -- F2 B2 --\n");
   CHECK(schedule_text(zero_bubble(2, 2)) ==

@@ -43,6 +43,9 @@ using Optimizer = sk::optim::Sgd;
 using Stepper = sk::parallel::PipelineStepper<Staged, nn::CrossEntropy, Optimizer>;
 inline const Optimizer optimizer{.lr = 0.05f, .momentum = 0.9f, .weight_decay = 1e-3f};
 
+using First = nn::Sequential<nn::Linear<24>, nn::Relu>;
+using Second = nn::Sequential<nn::Linear<3>>;
+
 struct Points {
   std::vector<float> x = std::vector<float>(120 * 12);
   std::vector<std::int32_t> labels = std::vector<std::int32_t>(120);
@@ -296,9 +299,7 @@ template <class Comm> void ties(Comm& world) {
 
 /// The Trainer over a pipeline: fit, validation, evaluate, predict, clipping; as the serial Trainer that accumulates.
 template <class Comm> void trains(Comm& world) {
-  using A = nn::Sequential<nn::Linear<24>, nn::Relu>;
-  using B = nn::Sequential<nn::Linear<3>>;
-  using Two = sk::parallel::Pipeline<A, B>;
+  using Two = sk::parallel::Pipeline<First, Second>;
   const Points points;
   auto data = sk::data::from_tensors(points.x, sk::Extents{1, {12}}, points.labels);
   const Optimizer sgd{.lr = 0.5f, .momentum = 0.5f};

@@ -99,7 +99,8 @@ template <class Network, class Input, int N> struct Balanced {
 /// The network of all stages.
 template <class... Ss> using whole_network = typename detail::Joined<typename detail::ChildrenOf<Ss>::type...>::type;
 
-/// N stages of a Sequential, cut at compile time where the floating-point work of the most costly stage, forward and backward, is least: Stages<S0, ... SN-1>.
+/// N stages of a Sequential, cut at compile time where the floating-point work of the most costly stage, forward and backward, is
+/// least: Stages<S0, ... SN-1>.
 template <class Network, class Input, int N> using balanced_stages = typename detail::Balanced<Network, Input, N>::type;
 
 }  // namespace skein::inline SKEIN_ABI::parallel
