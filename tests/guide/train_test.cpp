@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <skein/parallel.hpp>
 #include <skein/skein.hpp>
 
 #include "../support/temporary_folder.hpp"

@@ -28,6 +28,7 @@ HOUSES = {house: set(known.split()) for house, known in HOUSES.items()}
 # Headers beside the houses: which back ends each may bring in. Every other include of a house is theirs.
 ROOTS = {
     "skein.hpp": "",
+    "parallel.hpp": "",
     "mpi.hpp": "mpi",
     "cuda.hpp": "cuda",
     "nccl.hpp": "cuda nccl",
