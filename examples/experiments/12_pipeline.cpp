@@ -19,6 +19,7 @@
 
 #include <CLI/CLI.hpp>
 #include <skein/mpi.hpp>
+#include <skein/parallel.hpp>
 #include <skein/skein.hpp>
 
 #include "support/results.hpp"
