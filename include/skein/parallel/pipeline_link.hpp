@@ -58,10 +58,10 @@ template <class Comm> class PipelineLinkOver final : public PipelineLink {
   }
   void reserve(int n) override { requests_.resize(static_cast<std::size_t>(n)); }
   void send(int request, const void* data, std::size_t bytes, int to, int tag) override {
-    at(request) = comm_.isend(DeviceSpan<const std::byte>(static_cast<const std::byte*>(data), bytes), to, tag);
+    (void)(at(request) = comm_.isend(DeviceSpan<const std::byte>(static_cast<const std::byte*>(data), bytes), to, tag));
   }
   void receive(int request, void* data, std::size_t bytes, int from, int tag) override {
-    at(request) = comm_.irecv(Bytes(static_cast<std::byte*>(data), bytes), from, tag);
+    (void)(at(request) = comm_.irecv(Bytes(static_cast<std::byte*>(data), bytes), from, tag));
   }
   void wait(int request) override { at(request).wait(); }
   void progress() override {
