@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// ParameterServer over processes, at every number of ranks that this program is started with: the cases of the threads' tests.
+// ParameterServer and Gossip over processes, at every number of ranks that this program is started with: the cases of the threads' tests.
+#include "../support/gossip_cases.hpp"
 #include "../support/parameter_server_cases.hpp"
 
 #include <skein/mpi.hpp>
 
-namespace cases = parameter_server_cases;
 namespace sk = skein;
 using sk::parallel::LateRate, sk::parallel::Staleness, sk::parallel::unbounded;
 
 TEST_CASE("a parameter server over processes", "[distributed]") {
+  namespace cases = parameter_server_cases;
   sk::MpiComm world{MPI_COMM_WORLD};
   if (world.size() == 1) return;                    // nobody would train
   cases::equals_data_parallel(world, {.epochs = 2, .batch = 10});
@@ -16,6 +17,16 @@ TEST_CASE("a parameter server over processes", "[distributed]") {
   cases::trains<Staleness<2>>(world, LateRate::divided);
   cases::saves_and_loads(world, "parameter_server_" + std::to_string(world.size()) + ".saved");
   if (world.size() < 3) return;
+  CHECK(cases::ahead_of_a_slow_one<Staleness<2>>(world) == 2);
+  CHECK(cases::ahead_of_a_slow_one<Staleness<unbounded>>(world) > 2);
+}
+
+TEST_CASE("gossip over processes", "[distributed]") {
+  namespace cases = gossip_cases;
+  sk::MpiComm world{MPI_COMM_WORLD};
+  cases::averages_with_neighbours(world);
+  cases::equals_data_parallel(world);
+  if (world.size() == 1) return;
   CHECK(cases::ahead_of_a_slow_one<Staleness<2>>(world) == 2);
   CHECK(cases::ahead_of_a_slow_one<Staleness<unbounded>>(world) > 2);
 }

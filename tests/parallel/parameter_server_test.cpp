@@ -69,15 +69,13 @@ TEST_CASE("asynchronous training: late gradients, a bound or none", "[parallel]"
 }
 
 TEST_CASE("how far workers run ahead of a slow one is the bound", "[parallel]") {
-  double ahead[3] = {0, 0, 0};
+  double ahead[2] = {0, 0};
   sk::spawn(3, [&](sk::ThreadComm& w) {
-    const double zero = cases::ahead_of_a_slow_one<Staleness<0>>(w), two = cases::ahead_of_a_slow_one<Staleness<2>>(w),
-                 any = cases::ahead_of_a_slow_one<Staleness<unbounded>>(w);
-    if (w.rank() == 0) ahead[0] = zero, ahead[1] = two, ahead[2] = any;
+    const double two = cases::ahead_of_a_slow_one<Staleness<2>>(w), any = cases::ahead_of_a_slow_one<Staleness<unbounded>>(w);
+    if (w.rank() == 0) ahead[0] = two, ahead[1] = any;
   }, {.deadline = 60});
-  CHECK(ahead[0] == 0);
-  CHECK(ahead[1] == 2);
-  CHECK(ahead[2] > 4);
+  CHECK(ahead[0] == 2);
+  CHECK(ahead[1] > 4);
 }
 
 TEST_CASE("three workers and a server", "[parallel]") {

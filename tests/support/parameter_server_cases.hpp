@@ -76,7 +76,9 @@ template <class Comm> void equals_data_parallel(Comm& world, const sk::FitOption
 
 /// Without a bound, and with one: every gradient is an update, the loss falls, and all ranks end with the same weights.
 template <class Bound, class Comm> void trains(Comm& world, LateRate rate) {
-  Training served{sk::parallel::parameter_server<Bound>(world, {.servers = 1, .rate = rate}), sk::optim::Sgd{.lr = 0.05f}};
+  // Nobody is slow: the type is that of the next case.
+  const sk::parallel::Slowed policy{sk::parallel::parameter_server<Bound>(world, {.servers = 1, .rate = rate}), {.seconds = 0}};
+  Training served{policy, sk::optim::Sgd{.lr = 0.05f}};
   const sk::History history = served.fit({.epochs = 8, .batch = 12, .validate = served.data});
   cases::same_on_all_ranks(world, std::as_const(served.model).parameters());
   const auto& report = served.strand().report();
@@ -93,8 +95,7 @@ template <class Bound, class Comm> void trains(Comm& world, LateRate rate) {
 
 /// One worker is slow: how far the others run ahead is what the bound says.
 template <class Bound, class Comm> double ahead_of_a_slow_one(Comm& world) {
-  using sk::parallel::Slowed;
-  Training served{Slowed{sk::parallel::parameter_server<Bound>(world), {.rank = 1, .seconds = 0.02}}, sk::optim::Sgd{.lr = 0.01f}};
+  Training served{sk::parallel::Slowed{sk::parallel::parameter_server<Bound>(world), {.rank = 1, .seconds = 0.02}}, sk::optim::Sgd{.lr = 0.01f}};
   (void)served.fit({.epochs = 1, .batch = 10});
   return served.strand().report().max_ahead;
 }
