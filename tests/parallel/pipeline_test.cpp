@@ -2,7 +2,6 @@
 // Pipeline over threads, and driven by one thread; tests/distributed has the same over processes.
 #include "../support/pipeline_cases.hpp"
 
-#include <skein/comm/self/self_comm.hpp>
 #include <skein/comm/thread/spawn.hpp>
 
 namespace cases = pipeline_cases;
@@ -31,7 +30,10 @@ TEST_CASE("one thread drives all stages", "[parallel]") {
 TEST_CASE("a stage never allocates its neighbours' weights", "[parallel]") { on(4, [](auto& w) { cases::holds_its_own_stages(w); }); }
 TEST_CASE("a pipeline follows its table and nothing else", "[parallel]") { on(4, [](auto& w) { cases::follows_the_table(w); }); }
 TEST_CASE("PipeDream reads the weights that it has stashed", "[parallel]") { on(4, [](auto& w) { cases::pipedream_is_delayed(w); }); }
-TEST_CASE("pipelines beside each other", "[parallel]") { on(8, [](auto& w) { cases::replicates(w); }); }
+TEST_CASE("pipelines beside each other", "[parallel]") {
+  on(8, [](auto& w) { cases::replicates(w); });
+  on(8, [](auto& w) { cases::replicates_pipedream(w); });
+}
 TEST_CASE("tied weights across stages", "[parallel]") { on(4, [](auto& w) { cases::ties(w); }); }
 TEST_CASE("a Trainer over a pipeline", "[parallel]") {
   on(2, [](auto& w) { cases::trains(w); });

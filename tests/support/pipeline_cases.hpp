@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include <skein/comm/self/self_comm.hpp>
 #include <skein/data/from_tensors.hpp>
 #include <skein/nn/batch_norm.hpp>
 #include <skein/nn/dropout.hpp>
@@ -256,6 +257,36 @@ template <class Comm> void replicates(Comm& world) {
       for (std::size_t i = 0; i < losses.size(); ++i) RANK_CHECK(losses[i] == Approx(expected.losses[i]).epsilon(1e-5));
     });
   }
+}
+
+/// PipeDream's pipelines beside each other step together: given the same samples, they are one of them, to the bit.
+template <class Comm> void replicates_pipedream(Comm& world) {
+  const Points points;
+  const int replicas = world.size() / Pipeline::stage_count;
+  Result expected;
+  const auto run = [&](const Pipeline& pipeline, int parts, auto&& then) {
+    Staged model = pipeline.model<Input>(sk::Seed{5});
+    Stepper stepper(model, {}, optimizer, pipeline);
+    stepper.reserve({.batch = 20, .threads = 1});
+    auto batch = points.batch(0, 20);
+    batch.global_count = 20 * parts;
+    double loss = 0;
+    for (int step = 0; step < 3; ++step) loss = stepper.step(batch).mean();
+    then(model, loss);
+  };
+  PipelineOptions options{.schedule = PipelineSchedule::pipedream, .micro_batches = 5};
+  sk::SelfComm self;
+  run(Pipeline{self, options}, 1, [&](Staged& model, double loss) {
+    expected.losses = {loss};
+    for (int s = 0; s < Pipeline::stage_count; ++s)
+      expected.parameters.insert(expected.parameters.end(), model.parameters(s).begin(), model.parameters(s).end());
+    expected.buffers.assign(model.buffers(1).begin(), model.buffers(1).end());
+  });
+  options.replicas = replicas;
+  run(Pipeline{world, options}, replicas, [&](Staged& model, double loss) {
+    require_stages(model, expected);
+    RANK_CHECK(loss == Approx(expected.losses[0]).epsilon(1e-6));
+  });
 }
 
 /// Tied weights: as if the two gradients were summed in a serial run.

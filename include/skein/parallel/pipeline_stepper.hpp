@@ -82,7 +82,16 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
   template <class Batch, class Options> Sums step(const Batch& batch, const Options& options) {
     check_labels(batch);
     const long size = micro_size(batch.global_count);
-    const plan::PipelineProgram& program = program_for(micros(batch.count, size), false);
+    const plan::PipelineProgram* found = &program_for(micros(batch.count, size), false);
+    if (team_->data && !found->synchronous) {       // PipeDream's pipelines meet after each micro-batch: all have as many
+      const int replicas = team_->options.replicas;
+      const long most = (static_cast<long>(batch.global_count) + replicas - 1) / replicas;
+      if (batch.count > most)
+        throw ArgumentError("Pipeline: PipeDream over several pipelines wants even parts of a batch: one has " +
+                            std::to_string(batch.count) + " of " + std::to_string(batch.global_count) + " samples");
+      found = &program_for(micros(most, size), false);
+    }
+    const plan::PipelineProgram& program = *found;
     const bool together = program.synchronous;
     if (!together && (options.accumulate || !options.update || options.clip_norm > 0))
       throw ArgumentError(
@@ -99,7 +108,7 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
     call.clip = options.clip_norm;
     if (!call.accumulate) carried_ = {};
     run(program, batch, call);
-    for (const Sums& s : micro_sums_) carried_ += s;                      // in the order of the micro-batches
+    for (const Sums& s : together ? micro_sums_ : micro_all_) carried_ += s;                 // in the order of the micro-batches
     Sums sums = call.update && together ? all_sums_ : carried_;
     accumulated_ = call.update ? 0 : accumulated_ + 1;
     if (call.update) {
@@ -333,6 +342,7 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
       make_memory();
     }
     micro_sums_.reserve(at(n));
+    micro_all_.reserve(at(n));
     strand_.events.reserve(p.lines.size());
     return p;
   }
@@ -371,6 +381,7 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
 
   template <class Batch> void run(const plan::PipelineProgram& p, const Batch& batch, const Call& call) {
     micro_sums_.assign(at(p.micros), {});
+    micro_all_.assign(at(p.micros), {});
     strand_.events.clear();
     for (Held& h : held_) h.fresh = h.fresh_parameters = !call.accumulate;
     bool ready = false;                             // gradients have been made those of the step
@@ -398,7 +409,7 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
           if (stage == 0) m.x = batch.x + micro * call.size * batch.pitch, m.pitch = batch.pitch;
           if (batch.labels) m.labels = batch.labels + micro * call.size;
           if (batch.targets) m.targets = batch.targets + micro * call.size * batch.target_pitch, m.target_pitch = batch.target_pitch;
-          const double nominal = p.synchronous ? nominal_ : nominal_weight(m.count);
+          const double nominal = p.synchronous ? nominal_ : nominal_weight(call.size);
           h.pass->forward({.slot = line.slot, .phase = call.phase, .scale = 1 / nominal, .key = call.key, .kept = line.weights}, m);
           event.end = clock();
           hand_on(p, h, line, m.count);
@@ -442,7 +453,9 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
             } else {
               if (line.keeps >= 0) h.pass->keep(line.keeps);
               h.pass->reduce_workers();
-              update(h, call, micro_sums_[at(micro)].weight, nominal_weight(samples(micro)), step_ + 1 + micro);
+              const Sums all = over_pipelines(h, micro_sums_[at(micro)]);
+              micro_all_[at(micro)] = all;
+              update(h, call, all.weight, nominal_weight(call.size), step_ + 1 + micro);
             }
           }
           event.end = clock();
@@ -479,22 +492,12 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
 
   /// Before the first update of a synchronous step: gradients and sums become those of all workers, pipelines and tied twins.
   void settle(const Call& call) {
-    all_sums_ = carried_;
-    for (const Sums& s : micro_sums_) all_sums_ += s;
+    Sums sums = carried_;
+    for (const Sums& s : micro_sums_) sums += s;
+    all_sums_ = sums;
     for (Held& h : held_) {
       h.pass->reduce_workers();
-      if (!team_->data) continue;
-      const auto g = h.pass->gradients();
-      Scalar* tail = g.data + h.stored;
-      tail[0] = static_cast<Scalar>(all_sums_.loss), tail[1] = static_cast<Scalar>(all_sums_.weight),
-      tail[2] = static_cast<Scalar>(all_sums_.correct);
-      const double before = clock();
-      team_->data->sum(g);
-      strand_.waited += clock() - before;
-    }
-    if (team_->data) {
-      const Scalar* tail = held_.front().pass->gradients().data + held_.front().stored;
-      all_sums_ = {static_cast<double>(tail[0]), static_cast<double>(tail[1]), static_cast<double>(tail[2])};
+      all_sums_ = over_pipelines(h, sums);
     }
     exchange_tied();
     clip_factor_ = 1;
@@ -504,6 +507,19 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
     if (team_->processes > 1) team_->line->sum(DeviceSpan<double>(sum, 1));
     norm_ = std::sqrt(sum[0]);
     clip_factor_ = static_cast<double>(optim::ClipNorm{static_cast<float>(call.clip)}(norm_));
+  }
+  /// The gradients of a stage, and the sums behind them, over the pipelines beside each other.
+  Sums over_pipelines(Held& h, const Sums& sums) {
+    if (!team_->data) return sums;
+    const auto g = h.pass->gradients();
+    Scalar* tail = g.data + h.stored;
+    tail[0] = static_cast<Scalar>(sums.loss);
+    tail[1] = static_cast<Scalar>(sums.weight);
+    tail[2] = static_cast<Scalar>(sums.correct);
+    const double before = clock();
+    team_->data->sum(g);
+    strand_.waited += clock() - before;
+    return {static_cast<double>(tail[0]), static_cast<double>(tail[1]), static_cast<double>(tail[2])};
   }
   optim::StepCall<Scalar> step_call(Held& h, const Call& call, double weight, double nominal, std::int64_t step) {
     optim::StepCall<Scalar> c;
@@ -604,7 +620,7 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
   std::vector<Held> held_;
   std::vector<Tied> tied_;
   std::vector<std::pair<bool, std::unique_ptr<plan::PipelineProgram>>> programs_;
-  std::vector<Sums> micro_sums_;
+  std::vector<Sums> micro_sums_, micro_all_;        // of this pipeline; of all, as PipeDream's updates learn them
   std::vector<Arena<Scalar>> whole_;                // while a file is written or read
   Arena<Scalar> outputs_;
   nn::StepMemory<Device> memory_{};

@@ -72,8 +72,6 @@ class PipelineTeam {
       throw ArgumentError("Pipeline: " + std::to_string(stages) + " stages over " + std::to_string(ranks) +
                           " ranks: give as many ranks as stages (times .replicas)" +
                           (stages % ranks == 0 ? ", or PipelineSchedule::interleaved" : ""));
-    if (o.schedule == PipelineSchedule::pipedream && !o.table && o.replicas > 1 )
-      throw ArgumentError("Pipeline: PipeDream's ranks step without waiting for each other, so its pipelines cannot be replicated: .replicas = 1");
     replica = world->rank() / processes;
     process = world->rank() % processes;
     first_rank = processes > 1 ? process : 0;
