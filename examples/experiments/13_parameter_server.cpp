@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Synchronous against asynchronous SGD when one worker is slow, and servers against a ring. LeNet on MNIST over threads or processes; a worker
-// sleeps in each step in place of a machine of its own, so that workers may outnumber cores, and one of them sleeps several times as long. Each
-// policy trains for the same seconds: gradients a second, accuracy then, how stale gradients were. Then, simulated, the same policies on more
-// workers over a network: from how many on the link of one server, two, four is full, and what a ring does there.
+// sleeps in each step in place of a machine of its own, so that workers may outnumber cores; one of them sleeps several times as long, or in each
+// step another. Every policy trains for the same seconds: gradients a second, accuracy then, how stale gradients were. Then, simulated, the same
+// policies on more workers over a network: from how many on the link of one server, two, four is full, and what a ring does there.
 // ctest: --workers 2 --seconds 0.15 --seeds 1 --step 2 --samples 2000 --simulate 4 --svg servers --target 0
 // ctest on 3 ranks: --processes --workers 2 --seconds 0.15 --seeds 1 --step 2 --samples 2000 --simulate 0 --target 0
 // ctest expects: every policy reached
@@ -69,12 +69,16 @@ struct Kind {
   bool lockstep = false, averages = true;
 };
 
+/// Nobody, worker 1 in every step, or in each step another one.
+enum class Slow { nobody, one, turns };
+
 template <class Comm, class Policy>
-Outcome train(Comm& world, const Policy& policy, const Kind& kind, const Options& o, bool slow, int seed, const sk::data::SourcedTrainTest& digits) {
+Outcome train(Comm& world, const Policy& policy, const Kind& kind, const Options& o, Slow slow, int seed, const sk::data::SourcedTrainTest& digits) {
   const int workers = world.size() - kind.servers;
   Model model{sk::Seed{static_cast<std::uint64_t>(seed)}};
   const sk::optim::Sgd sgd{.lr = o.lr * static_cast<float>(kind.averages ? workers : 1)};
-  const SlowWorker pace{.rank = 1, .seconds = 1e-3 * o.step * (slow ? o.slow : 1), .others = 1e-3 * o.step};
+  const SlowWorker pace{.rank = slow == Slow::turns ? each_in_turn : 1, .seconds = 1e-3 * o.step * (slow == Slow::nobody ? 1 : o.slow),
+                        .every = slow == Slow::turns ? workers : 1, .others = 1e-3 * o.step};
   sk::train::Stepper stepper{model, sk::nn::CrossEntropy{}, sgd, Slowed{policy, pace}};
   auto& strand = stepper.strand();
   double steps = 0;
@@ -115,7 +119,7 @@ Outcome train(Comm& world, const Policy& policy, const Kind& kind, const Options
 struct Row {
   std::string name;
   Kind kind;
-  std::vector<Outcome> even{}, one_slow{};
+  std::vector<Outcome> even{}, one_slow{}, in_turn{};
   static std::vector<double> of(const std::vector<Outcome>& all, double Outcome::*member) {
     std::vector<double> v;
     for (const Outcome& x : all) v.push_back(x.*member);
@@ -132,8 +136,9 @@ template <class Comm> std::vector<Row> measure(Comm& world, const Options& o, co
     Comm part = world.split(takes_part ? 0 : 1);
     Row r{name, kind};
     for (int seed = 1; takes_part && seed <= o.seeds; ++seed) {
-      r.even.push_back(train(part, make(part), kind, o, false, seed, digits));
-      r.one_slow.push_back(train(part, make(part), kind, o, true, seed, digits));
+      r.even.push_back(train(part, make(part), kind, o, Slow::nobody, seed, digits));
+      r.one_slow.push_back(train(part, make(part), kind, o, Slow::one, seed, digits));
+      r.in_turn.push_back(train(part, make(part), kind, o, Slow::turns, seed, digits));
     }
     world.barrier();
     rows.push_back(std::move(r));
@@ -152,35 +157,40 @@ template <class Comm> std::vector<Row> measure(Comm& world, const Options& o, co
 void say(const std::vector<Row>& rows, const Options& o, const std::string& source, ex::Results& results) {
   std::printf("LeNet on %s: %d workers that are %s, batch %ld a worker, %g s a training, %d seeds; cores: %d\n", source.c_str(), o.workers,
               o.processes ? "processes" : "threads", o.batch, o.seconds, o.seeds, sk::available_cores());
-  std::printf("a step takes %g ms and more, that of worker 1, where it is slow, %g ms\n", o.step, o.step * o.slow);
-  ex::Table t{{"policy", "gradients / s", "accuracy", "one slow: gradients / s", "of even", "accuracy",
-               "staleness, mean", "most", "ahead at most", "server busy"}};
-  ex::SvgPlot plot{.title = "Gradients a second, one worker of " + std::to_string(o.workers) + " slow", .x_label = "policy",
+  std::printf("a step takes %g ms and more, where worker 1 is slow, or each in turn, %g ms\n", o.step, o.step * o.slow);
+  ex::Table t{{"policy", "gradients / s", "accuracy", "one slow: / s", "of even", "accuracy", "staleness, mean", "most", "ahead at most",
+               "server busy", "in turn: / s", "of even", "accuracy"}};
+  ex::SvgPlot plot{.title = "Gradients a second of " + std::to_string(o.workers) + " workers", .x_label = "policy",
                    .y_label = "gradients a second"};
-  plot.series = {{.name = "all alike"}, {.name = "one " + ex::cell(o.slow) + " times slower"}};
+  plot.series = {{.name = "all alike"}, {.name = "one " + ex::cell(o.slow) + " times slower"}, {.name = "each in turn"}};
   plot.width = 1100;
   bool reached = !rows.empty();
   for (const Row& r : rows) {
     const auto even = Row::of(r.even, &Outcome::per_second), slow = Row::of(r.one_slow, &Outcome::per_second);
     const auto accuracy = Row::of(r.even, &Outcome::accuracy), then = Row::of(r.one_slow, &Outcome::accuracy);
-    const double share = ex::mean_and_deviation(slow).mean / ex::mean_and_deviation(even).mean;
+    const auto turns = Row::of(r.in_turn, &Outcome::per_second), later = Row::of(r.in_turn, &Outcome::accuracy);
+    const double all = ex::mean_and_deviation(even).mean, share = ex::mean_and_deviation(slow).mean / all;
+    const double in_turn = ex::mean_and_deviation(turns).mean / all;
     const ServerReport& s = r.one_slow.back().server;
     const bool serves = r.kind.servers > 0;
     std::vector<std::string> cells{r.name, ex::cell(even), ex::cell(accuracy), ex::cell(slow), ex::cell(share), ex::cell(then)};
-    if (serves)
-      for (const double v : {s.mean_staleness, s.max_staleness, s.max_ahead, s.seconds > 0 ? s.busy / s.seconds : 0}) cells.push_back(ex::cell(v));
+    for (const double v : {s.mean_staleness, s.max_staleness, s.max_ahead, s.seconds > 0 ? s.busy / s.seconds : 0})
+      cells.push_back(serves ? ex::cell(v) : "");
+    for (const std::string& c : {ex::cell(turns), ex::cell(in_turn), ex::cell(later)}) cells.push_back(c);
     t.row(cells);
-    reached = reached && ex::mean_and_deviation(accuracy).mean >= o.target && ex::mean_and_deviation(then).mean >= o.target;
+    reached = reached && ex::mean_and_deviation(accuracy).mean >= o.target;
     plot.categories.push_back(r.name);
     plot.series[0].y.push_back(ex::mean_and_deviation(even).mean), plot.series[0].error.push_back(ex::mean_and_deviation(even).deviation);
     plot.series[1].y.push_back(ex::mean_and_deviation(slow).mean), plot.series[1].error.push_back(ex::mean_and_deviation(slow).deviation);
+    plot.series[2].y.push_back(ex::mean_and_deviation(turns).mean), plot.series[2].error.push_back(ex::mean_and_deviation(turns).deviation);
     ex::Line line{.metric = r.name + ": gradients a second that one slow worker leaves", .ours = share, .unit = "of all alike", .threads = o.workers};
-    line.add("accuracy " + ex::cell(ex::mean_and_deviation(accuracy).mean) + ", with the slow one " + ex::cell(ex::mean_and_deviation(then).mean));
+    line.add("accuracy " + ex::cell(ex::mean_and_deviation(accuracy).mean) + ", with the slow one " + ex::cell(ex::mean_and_deviation(then).mean) +
+             "; where each is slow in turn " + ex::cell(in_turn) + " of the gradients");
     results.add(line);
   }
   t.print();
   if (!o.svg.empty()) plot.write(o.svg + "_slow.svg"), std::printf("drawn: %s_slow.svg\n", o.svg.c_str());
-  std::printf(reached ? "every policy reached an accuracy of %g\n" : "not every policy reached an accuracy of %g\n", o.target);
+  std::printf("%s policy reached an accuracy of %g with workers that are alike\n", reached ? "every" : "not each", o.target);
 }
 
 /// Simulated seconds of a step: the policy's own code, LeNet's gradients, a network of one level.
@@ -224,11 +234,13 @@ void simulate(const Options& o, ex::Results& results) {
   for (const char* name : {"1 server, synchronous", "1 server", "2 servers", "4 servers", "ring all-reduce"}) plot.series.push_back({.name = name});
   const double alone = 1e-3 * o.compute;
   std::vector<double> seconds, first;
+  int half = 0;
   for (int w = 1; w <= o.simulate; w *= 2) {
     seconds = {step_on_a_network(w, 1, o, [](sk::SimComm& c) { return parameter_server<Staleness<0>>(c); })};
     for (int k : {1, 2, 4}) seconds.push_back(step_on_a_network(w, k, o, [k](sk::SimComm& c) { return parameter_server(c, {.servers = k}); }));
     seconds.push_back(step_on_a_network(w, 0, o, [](sk::SimComm& c) { return DataParallel{c, {.bucket_bytes = 1 << 24}}; }));
     if (w == 1) first = seconds;
+    if (alone / seconds[0] > 0.5) half = w;
     std::vector<std::string> cells{std::to_string(w)};
     for (std::size_t i = 0; i < seconds.size(); ++i) {
       cells.push_back(ex::cell(alone / seconds[i]));
@@ -244,6 +256,7 @@ void simulate(const Options& o, ex::Results& results) {
     std::printf("simulated: %s: a link is full from %.1f workers on (a shard's gradient takes %.3g ms, the step of a lone worker %.3g ms)\n",
                 plot.series[i].name.c_str(), first[i] / busy, 1e3 * busy, 1e3 * first[i]);
   }
+  std::printf("simulated: one synchronous server: up to %d workers train more than half of the time; a text claims it best up to 32 to 50 nodes\n", half);
   for (std::size_t i = 0; i < seconds.size(); ++i) {
     ex::Line line{.metric = plot.series[i].name + ", " + ex::cell(plot.series[i].x.back()) + " workers: training", .ours = alone / seconds[i],
                   .unit = "of the workers' time", .threads = 1};

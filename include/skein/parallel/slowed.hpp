@@ -10,6 +10,9 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
+/// As the slow worker: each in turn, rank r before its steps that are -r modulo .every.
+inline constexpr int each_in_turn = -1;
+
 /// Which rank sleeps, how long, before every how many of its steps. Sleeping in place of computing, ranks can outnumber the cores.
 struct SlowWorker {
   int rank = 0;
@@ -25,7 +28,8 @@ template <class Inner> class SlowedStrand : public Inner {
   /// It sleeps once it has its weights: they are old when its gradients leave.
   bool before_step(std::int64_t step) {
     const bool changed = Inner::before_step(step);
-    const bool slow = this->rank() == slow_.rank && slow_.every > 0 && step % slow_.every == 0;
+    const bool turns = slow_.rank == each_in_turn;
+    const bool slow = slow_.every > 0 && (turns || this->rank() == slow_.rank) && (step + (turns ? this->rank() : 0)) % slow_.every == 0;
     if (const double seconds = slow ? slow_.seconds : slow_.others; seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
     return changed;
   }
