@@ -2,7 +2,9 @@
 // Pipeline over threads, and driven by one thread; tests/distributed has the same over processes.
 #include "../support/pipeline_cases.hpp"
 
+#include <skein/comm/sim/sim_comm.hpp>
 #include <skein/comm/thread/spawn.hpp>
+#include <skein/plan/timeline.hpp>
 
 namespace cases = pipeline_cases;
 namespace sk = skein;
@@ -38,6 +40,35 @@ TEST_CASE("tied weights across stages", "[parallel]") { on(4, [](auto& w) { case
 TEST_CASE("a Trainer over a pipeline", "[parallel]") {
   on(2, [](auto& w) { cases::trains(w); });
   on(4, [](auto& w) { cases::trains(w); });
+}
+TEST_CASE("on a simulated clock a pipeline's trace is its table, played", "[parallel]") {
+  namespace plan = sk::plan;
+  plan::StageLengths lengths{{{1.0, 1.5, 0.5, 0.1}, {2.0, 1.0, 1.5, 0.2}, {1.5, 2.5, 1.0, 0.1}, {0.5, 1.0, 0.5, 0.3}}, 0};
+  for (S schedule : {S::unpipelined, S::gpipe, S::one_f_one_b, S::zero_bubble, S::pipedream, S::interleaved}) {
+    const int ranks = schedule == S::interleaved ? 2 : 4;
+    // In the others messages meet on a rank, which the simulated network carries one after the other, the table at once.
+    lengths.message = schedule == S::unpipelined || schedule == S::gpipe ? 0.25 : 0;
+    const plan::Network network{.near = {lengths.message, 0}, .far = {lengths.message, 0}, .node = 8};
+    sk::simulate(ranks, {.network = network}, [&](sk::SimComm& world) {
+      const cases::Pipeline pipeline{world, {.schedule = schedule, .micro_batches = 6, .lengths = lengths}};
+      cases::Staged model = pipeline.model<cases::Input>(sk::Seed{5});
+      cases::Stepper stepper(model, {}, cases::optimizer, pipeline);
+      stepper.reserve({.batch = 36, .threads = 1});
+      const double begin = world.all_reduce(world.now(), sk::Max{});
+      world.compute(begin + 10 - world.now());       // all begin at the same time
+      const double start = world.now();
+      stepper.step(cases::Points{}.batch(0, 36));
+      std::size_t n = 0;
+      for (const plan::TimedStep& t : plan::timeline_of(pipeline.schedule(6), lengths).steps) {
+        if (t.rank != world.rank()) continue;
+        const auto& ran = stepper.strand().trace()[n++];
+        RANK_CHECK(ran.step == t.step);
+        RANK_CHECK(ran.begin - start == Approx(t.begin).margin(1e-9));
+        RANK_CHECK(ran.end - start == Approx(t.end).margin(1e-9));
+      }
+      RANK_CHECK(n == stepper.strand().trace().size());
+    });
+  }
 }
 TEST_CASE("a pipeline as a user writes it", "[parallel]") {
   using cases::First, cases::Second;

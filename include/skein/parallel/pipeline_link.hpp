@@ -2,6 +2,7 @@
 // PipelineLink: the few calls that a pipeline makes of its communicator, behind one interface: its messages are large and few, so that the
 // pipeline of a network is compiled once, not once for each communicator.
 #pragma once
+#include <chrono>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "../comm/concepts.hpp"
 #include "../comm/op.hpp"
+#include "../core/error.hpp"
 #include "../device/span.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
@@ -27,6 +29,10 @@ class PipelineLink {
   virtual void receive(int request, void* data, std::size_t bytes, int from, int tag) = 0;
   virtual void wait(int request) = 0;               ///< returns at once where nothing is under way
   virtual void progress() = 0;
+  /// The clock of the ranks, in seconds: a simulated one's own, else the machine's.
+  virtual double now() = 0;
+  /// So much time passes on it. Throws ArgumentError where the communicator has no compute(seconds).
+  virtual void compute(double seconds) = 0;
 
   virtual void sum(DeviceSpan<float> values) = 0;
   virtual void sum(DeviceSpan<double> values) = 0;
@@ -66,6 +72,14 @@ template <class Comm> class PipelineLinkOver final : public PipelineLink {
   void wait(int request) override { at(request).wait(); }
   void progress() override {
     if constexpr (requires { comm_.progress(); }) comm_.progress();
+  }
+  double now() override {
+    if constexpr (requires { comm_.now(); }) return comm_.now();
+    else return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+  void compute([[maybe_unused]] double seconds) override {
+    if constexpr (requires { comm_.compute(seconds); }) comm_.compute(seconds);
+    else throw ArgumentError("Pipeline: .lengths are for a world whose time passes by compute(seconds), such as SimComm or Delayed");
   }
   void sum(DeviceSpan<float> values) override { comm_.all_reduce(values, Sum{}); }
   void sum(DeviceSpan<double> values) override { comm_.all_reduce(values, Sum{}); }

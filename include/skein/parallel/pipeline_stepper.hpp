@@ -5,7 +5,6 @@
 #pragma once
 #include <unistd.h>
 
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -369,7 +368,13 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
 
   // ---- the interpreter -----------------------------------------------------------------------------------------------
 
-  static double clock() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+  double clock() const { return team_->line->now(); }
+  /// Where time is simulated, the task's passes here.
+  void pass_time(const plan::Step& s) {
+    if (team_->options.lengths.stages.empty()) return;
+    team_->line->compute(plan::detail::length_of(team_->options.lengths, s));
+    team_->line->progress();                        // ranks whose clocks are behind go first: what they send comes before
+  }
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   static int request(const Held& h, int slot, Request kind) { return h.requests + 4 * slot + kind; }
   int tag(int stage, bool back, int micro, const plan::PipelineProgram& p) const { return (2 * stage + back) * p.micros + micro; }
@@ -411,6 +416,7 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
           if (batch.targets) m.targets = batch.targets + micro * call.size * batch.target_pitch, m.target_pitch = batch.target_pitch;
           const double nominal = p.synchronous ? nominal_ : nominal_weight(call.size);
           h.pass->forward({.slot = line.slot, .phase = call.phase, .scale = 1 / nominal, .key = call.key, .kept = line.weights}, m);
+          pass_time(line.step);
           event.end = clock();
           hand_on(p, h, line, m.count);
           if (stage + 1 == Model::stages) {
@@ -435,6 +441,7 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
           const bool add = !std::exchange(h.fresh, !p.synchronous);
           if (line.step.task == plan::Task::backward) h.pass->backward(line.slot, add);
           else h.pass->backward_input(line.slot, add);
+          pass_time(line.step);
           event.end = clock();
           hand_back(p, h, line, count);
           break;
@@ -442,6 +449,7 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
         case plan::Task::weight_gradient:
           event.begin = clock();
           h.pass->backward_parameters(line.slot, !std::exchange(h.fresh_parameters, !p.synchronous));
+          pass_time(line.step);
           event.end = clock();
           break;
         case plan::Task::update:
@@ -458,6 +466,7 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
               update(h, call, all.weight, nominal_weight(call.size), step_ + 1 + micro);
             }
           }
+          pass_time(line.step);
           event.end = clock();
           break;
       }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "../core/error.hpp"
-#include "../plan/schedule.hpp"
+#include "../plan/schedule_check.hpp"
 #include "pipeline_link.hpp"
 #include "policy.hpp"
 
@@ -32,11 +32,13 @@ struct PipelineOptions {
   bool vertical_sync = true;                        ///< PipeDream: a micro-batch reads the same version of the weights in every stage
   int devices = 0;                                  ///< world of one rank: the schedule's ranks, all driven by this thread; 0: one a stage
   std::vector<TiedParameters> tied{};
+  /// Over SimComm, or Delayed: each task of a stage takes so long there.
+  plan::StageLengths lengths{};
   /// A table of one's own instead of .schedule.
   std::function<plan::Schedule(int ranks, int stages, int micro_batches)> table{};
 };
 
-/// A step of the table as it ran: seconds of the machine's steady clock.
+/// A step of the table as it ran: seconds of the machine's steady clock, or of a simulated one.
 struct PipelineEvent {
   plan::Step step{};
   double begin = 0, end = 0;
@@ -66,6 +68,8 @@ class PipelineTeam {
     if (o.replicas < 1 || size % o.replicas != 0)
       throw ArgumentError("Pipeline: " + std::to_string(size) +
                           " ranks cannot be divided into .replicas = " + std::to_string(o.replicas) + " pipelines");
+    if (!o.lengths.stages.empty() && static_cast<int>(o.lengths.stages.size()) != stage_count)
+      throw ArgumentError("Pipeline: .lengths has " + std::to_string(o.lengths.stages.size()) + " stages of " + std::to_string(stage_count));
     processes = size / o.replicas;
     ranks = processes > 1 ? processes : o.devices > 0 ? o.devices : stages;
     if (stages % ranks != 0 || (ranks != stages && o.schedule != PipelineSchedule::interleaved && !o.table))
