@@ -3,6 +3,7 @@
 // batches in turns. Beside the measured step: what the table says for the measured lengths of its tasks. With --svg NAME, pictures of both on one
 // axis. Four stages on two ranks are interleaved; on four ranks of two cores they only show that they run.
 //     mpirun --bind-to core -n 2 12_pipeline --svg pipeline
+//     12_pipeline --threads-as-ranks 4 --stages 4 --network mlp --dilate 5 --rounds 3 --steps 1
 // ctest: --threads-as-ranks 2 --network mlp --batch 64 --rounds 2 --samples 600 --svg pipeline
 // ctest on 2 ranks: --network lenet --batch 32 --rounds 2 --samples 600 --epochs 1
 // ctest expects: every synchronous schedule has the losses of one core
@@ -15,9 +16,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <skein/comm/sim/delayed.hpp>
 #include <skein/mpi.hpp>
 #include <skein/parallel.hpp>
 #include <skein/skein.hpp>
@@ -44,6 +47,7 @@ struct Options {
   std::vector<int> stages{2, 4};
   int threads_as_ranks = 0, micro_batches = 8, rounds = 40, steps = 5, epochs = 0;
   long batch = 256, samples = 12'000;
+  double dilate = 0;                                   // milliseconds
   std::string data, json, svg;
 };
 
@@ -85,10 +89,8 @@ template <class Pipeline, class Input> struct Trial {
   Pipeline pipeline;
   Model model;
   sk::parallel::PipelineStepper<Model, nn::CrossEntropy, sk::optim::Sgd> stepper;
-  Trial(World& world, Schedule schedule, int micro_batches, const sk::optim::Sgd& sgd)
-      : pipeline(world.link(), {.schedule = schedule, .micro_batches = micro_batches}),
-        model(pipeline, sk::Seed{3}),
-        stepper(model, {}, sgd, pipeline) {}
+  Trial(World& world, const sk::parallel::PipelineOptions& options, const sk::optim::Sgd& sgd)
+      : pipeline(world.link(), options), model(pipeline, sk::Seed{3}), stepper(model, {}, sgd, pipeline) {}
 };
 
 template <class Pipeline, class Input> Outcomes measure(World& world, const Options& o) {
@@ -109,7 +111,10 @@ template <class Pipeline, class Input> Outcomes measure(World& world, const Opti
   std::vector<std::unique_ptr<Trial<Pipeline, Input>>> trials;
   for (const Kind& k : kinds) {
     if ((world.size == out.stages) == (k.schedule == Schedule::interleaved)) continue;
-    trials.push_back(std::make_unique<Trial<Pipeline, Input>>(world, k.schedule, o.micro_batches, sgd));
+    sk::parallel::PipelineOptions options{.schedule = k.schedule, .micro_batches = o.micro_batches};
+    const double length = 1e-3 * o.dilate;
+    if (length > 0) options.lengths.stages.assign(static_cast<std::size_t>(out.stages), {length, length, length});
+    trials.push_back(std::make_unique<Trial<Pipeline, Input>>(world, options, sgd));
     trials.back()->stepper.reserve({.batch = o.batch, .threads = 1});
     out.of.push_back({.kind = k, .table = trials.back()->pipeline.schedule(o.micro_batches)});
   }
@@ -127,7 +132,10 @@ template <class Pipeline, class Input> Outcomes measure(World& world, const Opti
     world.barrier();
     const double begin = now();
     if (world.rank == 0)
-      for (int i = 0; i < o.steps; ++i) one.step(batch);
+      for (int i = 0; i < o.steps; ++i) {
+        one.step(batch);
+        if (o.dilate > 0) std::this_thread::sleep_for(std::chrono::duration<double>(3e-3 * o.dilate * out.stages * o.micro_batches));
+      }
     out.one_core.push_back((now() - begin) / o.steps);
     for (std::size_t t = 0; t < trials.size(); ++t) {
       Outcome& of = out.of[t];
@@ -202,7 +210,7 @@ void report(World& world, const Options& o, Outcomes& out, ex::Results* results)
     std::printf("%s, %d stages on %d ranks, batch %ld in %d micro-batches, %s; one core: %.3f ms a step, least %.3f\n",
                 out.network.c_str(), out.stages, world.size, o.batch, o.micro_batches, out.source.c_str(), 1e3 * serial,
                 1e3 * bench::minimum(out.one_core));
-  const bool goals = sk::available_cores() >= world.size && out.network == "mlp" && out.stages == 2;
+  const bool goals = o.dilate > 0 || (sk::available_cores() >= world.size && out.network == "mlp" && out.stages == 2);
   for (Outcome& t : out.of) {
     const std::vector<plan::TimedStep> all = gathered(world, t.events), last = gathered(world, t.last);
     const double slots = greatest(world, t.slots), bytes = greatest(world, t.bytes);
@@ -219,13 +227,13 @@ void report(World& world, const Options& o, Outcomes& out, ex::Results* results)
     table.row({name, ex::cell(ms), ex::cell(1e3 * bench::minimum(t.seconds)), ex::cell(speedup.median, speedup.low, speedup.high),
                ex::cell(1e3 * says.length()), ex::cell(over.median, over.low, over.high), ex::cell(100 * says.bubble()) + " %",
                ex::cell(100 * was.bubble()) + " %", ex::cell(slots), ex::cell(1e-6 * bytes)});
-    const std::string what = out.network + ", " + std::to_string(out.stages) + " stages, " + name;
+    const std::string what = out.network + ", " + std::to_string(out.stages) + " stages, " + name + (o.dilate > 0 ? ", dilated" : "");
     ex::Line line{.metric = what, .ours = ms, .peer = 1e3 * serial, .peer_name = "one core", .ratio = speedup, .threads = 1};
-    if (goals && t.kind.schedule == Schedule::one_f_one_b) line.must = {.bound = 1.55, .at_least = true};
+    if (goals && o.dilate <= 0 && t.kind.schedule == Schedule::one_f_one_b) line.must = {.bound = 1.55, .at_least = true};
     line.add("the ratio is the speed-up");
     results->add(line);
     ex::Line beside{.metric = what + ", over its table", .ours = ms, .peer = 1e3 * says.length(), .peer_name = "table", .ratio = over, .threads = 1};
-    if (goals && t.kind.schedule != Schedule::unpipelined) beside.must = {.bound = 1.08};
+    if (goals) beside.must = {.bound = 1.08};
     results->add(beside);
     pictures.push_back(says);
     pictures.push_back(was);
@@ -293,6 +301,8 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", o.rounds, "each has a turn of every schedule")->check(count)->take_last()->capture_default_str();
   app.add_option("--steps", o.steps, "of a turn")->check(count)->capture_default_str();
   app.add_option("--epochs", o.epochs, "of a training of LeNet in 2 stages afterwards")->check(none_or_more)->capture_default_str();
+  app.add_option("--dilate", o.dilate, "threads as ranks, more than cores: forward and each half of backward sleep so many milliseconds")
+      ->check(CLI::Range(0.0, 1000.0));
   app.add_option("--data", o.data, "folder of MNIST");
   app.add_option("--svg", o.svg, "draws NAME_NETWORK_STAGES.svg");
   app.add_option("--json", o.json, "adds the figures to this file");
@@ -300,8 +310,11 @@ int main(int argc, char** argv) {
   try {
     int status = 0;
     if (o.threads_as_ranks > 0) {
+      sk::SlowNetwork network({.near = {1e-4, 1e-10}, .far = {1e-4, 1e-10}, .node = 1});         // of dilated runs
       sk::spawn(o.threads_as_ranks, [&](sk::ThreadComm& comm) {
+        sk::Delayed<sk::ThreadComm> delayed{comm, network};
         World world = of(comm);
+        if (o.dilate > 0) world.link = of(delayed).link;
         if (const int s = run(world, o); s != 0) status = s;
       });
     } else {

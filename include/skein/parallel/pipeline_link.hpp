@@ -86,8 +86,9 @@ template <class Comm> class PipelineLinkOver final : public PipelineLink {
   void broadcast(void* data, std::size_t bytes, int root) override { comm_.broadcast(Bytes(static_cast<std::byte*>(data), bytes), root); }
   void barrier() override { comm_.barrier(); }
   void assert_same(std::string_view what, std::uint64_t hash) override { comm_.assert_same(what, hash); }
-  std::unique_ptr<PipelineLink> split(int color, int key) override {
-    return std::make_unique<PipelineLinkOver<C>>(comm_.split(color, key));
+  std::unique_ptr<PipelineLink> split([[maybe_unused]] int color, [[maybe_unused]] int key) override {
+    if constexpr (requires { { comm_.split(color, key) } -> std::same_as<C>; }) return std::make_unique<PipelineLinkOver<C>>(comm_.split(color, key));
+    else throw ArgumentError("Pipeline: .replicas want a communicator that can be split; this one cannot");
   }
 
  private:

@@ -24,7 +24,6 @@ template <class Program> struct StageTable {
 /// Pipeline: Pipeline<Stages...>; the rest as for Model. Made from the pipeline, which knows which stages this process has.
 template <class Pipeline, class Input, class Device = Cpu, class Precision_ = float> class StagedModel {
  public:
-  using pipeline = Pipeline;
   using network = typename Pipeline::network;
   static_assert(sizeof(check::FirstFault<network, Input>) > 0);
   using input = Input;
