@@ -49,9 +49,9 @@ using Clock = std::chrono::steady_clock;
 struct Options {
   int workers = 4, seeds = 3, simulate = 64;
   long samples = 12'000, batch = 16;
-  double seconds = 4, step = 8, slow = 5, target = 0.9;    // step: milliseconds that a worker sleeps; slow: times as long
+  double seconds = 6, step = 8, slow = 5, target = 0.9;    // step: milliseconds that a worker sleeps; slow: times as long
   double compute = 2.5, latency = 20, bandwidth = 10;      // of the simulation: ms of a step, us, Gbit/s
-  float lr = 0.02f;
+  float lr = 0.03f;
   bool processes = false;
   std::string data, json, svg;
 };
@@ -256,7 +256,7 @@ void simulate(const Options& o, ex::Results& results) {
     std::printf("simulated: %s: a link is full from %.1f workers on (a shard's gradient takes %.3g ms, the step of a lone worker %.3g ms)\n",
                 plot.series[i].name.c_str(), first[i] / busy, 1e3 * busy, 1e3 * first[i]);
   }
-  std::printf("simulated: one synchronous server: up to %d workers train more than half of the time; a text claims it best up to 32 to 50 nodes\n", half);
+  std::printf("simulated: one synchronous server: up to %d workers train over half of the time; a text claims it best up to 32 to 50 nodes\n", half);
   for (std::size_t i = 0; i < seconds.size(); ++i) {
     ex::Line line{.metric = plot.series[i].name + ", " + ex::cell(plot.series[i].x.back()) + " workers: training", .ours = alone / seconds[i],
                   .unit = "of the workers' time", .threads = 1};
