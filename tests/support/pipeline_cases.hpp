@@ -15,6 +15,7 @@
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/relu.hpp>
+#include <skein/nn/residual.hpp>
 #include <skein/nn/tanh.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/parallel/pipeline.hpp>
@@ -31,10 +32,10 @@ namespace plan = skein::plan;
 using sk::parallel::PipelineOptions, sk::parallel::PipelineSchedule;
 
 // Everything that could go wrong between stages: random numbers by layer, statistics of a micro-batch, a layer whose backward has no halves,
-// a stage that begins with what is not Linear.
+// a stage that begins with what is not Linear, a skip connection.
 using S0 = nn::Sequential<nn::Linear<16>, nn::Relu, nn::Dropout<>>;
 using S1 = nn::Sequential<nn::Linear<16>, nn::BatchNorm<>>;
-using S2 = nn::Sequential<nn::Tanh, nn::Linear<16>, nn::Relu>;
+using S2 = nn::Sequential<nn::Tanh, nn::Residual<nn::Sequential<nn::Linear<16>, nn::Relu>>, nn::Relu>;
 using S3 = nn::Linear<3>;
 using Pipeline = sk::parallel::Pipeline<S0, S1, S2, S3>;
 using Input = sk::Shape<12>;
@@ -291,10 +292,10 @@ template <class Comm> void replicates_pipedream(Comm& world) {
 
 /// Tied weights: as if the two gradients were summed in a serial run.
 template <class Comm> void ties(Comm& world) {
-  const char *first = "3.weight", *second = "6.weight";
+  const char *first = "3.weight", *second = "6.body.0.weight";
   const Points points;
   Whole model{sk::Seed{5}};
-  constexpr plan::Entry a = Whole::parameter("3.weight"), b = Whole::parameter("6.weight");
+  constexpr plan::Entry a = Whole::parameter("3.weight"), b = Whole::parameter("6.body.0.weight");
   const auto span = model.parameters();
   std::copy_n(span.begin() + a.offset, a.stored, span.begin() + b.offset);
   sk::Pass<Whole, nn::CrossEntropy> pass(model, {}, {.batch = 9, .execution = sk::Execution::layer_wise, .threads = 1});
