@@ -55,9 +55,9 @@ template <class Function> std::string failure(int ranks, Function function, doub
 }  // namespace
 
 TEST_CASE("a parameter server without staleness gives the bits of DataParallel", "[parallel]") {
-  at({2, 3, 5}, [](sk::ThreadComm& w) { cases::equals_data_parallel(w, {.epochs = 2, .batch = 10}); });
+  at({2, 3, 5}, [](sk::ThreadComm& w) { cases::equals_data_parallel(w, {.epochs = 1, .batch = 10}); });
   at({4}, [](sk::ThreadComm& w) {
-    cases::equals_data_parallel(w, {.epochs = 2, .batch = 10, .accumulate = 2, .schedule = sk::optim::linear(0.1, 1, 8)});
+    cases::equals_data_parallel(w, {.epochs = 1, .batch = 10, .accumulate = 2, .schedule = sk::optim::linear(0.1, 1, 8)});
   });
 }
 

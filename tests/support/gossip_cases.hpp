@@ -44,6 +44,7 @@ template <class Policy> cases::Result train(const Policy& policy, sk::FitOptions
   options.progress = false;
   options.threads = 1;
   const sk::History history = trainer.fit(data, options);
+  (void)trainer.fit(data, options);
   cases::Result r{history.losses(), {}, 0};
   r.parameters.assign(std::as_const(model).parameters().begin(), std::as_const(model).parameters().end());
   cases::same_on_all_ranks(policy.comm(), std::as_const(model).parameters());

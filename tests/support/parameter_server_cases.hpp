@@ -35,7 +35,8 @@ template <class Policy, class Optimizer> struct Training {
   auto& strand() { return trainer.stepper().strand(); }
 };
 
-/// Staleness<0> gives the bits of DataParallel over the workers, to each rank: uneven batches, accumulation, a schedule, any number of servers.
+/// Staleness<0> gives the bits of DataParallel over the workers, to each rank: uneven batches, accumulation, a schedule, any number of servers,
+/// one fit after the other.
 template <class Comm> void equals_data_parallel(Comm& world, const sk::FitOptions& options) {
   using sk::optim::Adam;
   const Adam adam{.lr = 0.01f};
@@ -44,6 +45,7 @@ template <class Comm> void equals_data_parallel(Comm& world, const sk::FitOption
     RANK_CHECK(served.strand().ranks() == world.size() - servers);
     auto o = options;
     o.validate = served.data;
+    (void)served.fit(options);
     const sk::History history = served.fit(o);
     const bool serves = world.rank() >= world.size() - servers;
     RANK_CHECK(serves == (history.epochs().size() == 0));
@@ -52,6 +54,7 @@ template <class Comm> void equals_data_parallel(Comm& world, const sk::FitOption
     std::vector<double> expected;
     if (!serves) {
       Training replicated{sk::parallel::DataParallel{part}, adam};
+      (void)replicated.fit(options);
       const sk::History other = replicated.fit(o);
       expected = replicated.parameters();
       RANK_CHECK(history.back().validation.loss == other.back().validation.loss);
