@@ -11,4 +11,4 @@ experiment_begin 12_pipeline "$@"
 [ $quick -eq 1 ] && rest=(--rounds 15 "${rest[@]}")
 # Tasks that sleep: four ranks on two cores, and nothing but the table decides how long a step takes.
 "$program" --threads-as-ranks 4 --stages 4 --network mlp --batch 64 --dilate 5 --rounds 4 --steps 1 --svg build/pipeline_dilated "${json_flags[@]}"
-mpirun --oversubscribe --bind-to none -n 2 "$program" --svg build/pipeline --epochs 2 "${json_flags[@]}" "${rest[@]}"
+mpirun --oversubscribe --bind-to none -n 2 "$program" --svg build/pipeline --epochs 2 --samples 60000 "${json_flags[@]}" "${rest[@]}"
