@@ -6,7 +6,6 @@
 #pragma once
 #include <condition_variable>
 #include <deque>
-#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,48 +17,11 @@
 #include "../../plan/collective_check.hpp"
 #include "../request.hpp"
 #include "../thread/team.hpp"
-#include "../work.hpp"
+#include "group.hpp"
 #include "options.hpp"
 #include "tables.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
-
-inline constexpr double sim_never = std::numeric_limits<double>::infinity();
-
-/// A collective of a group: complete once all its ranks have come.
-struct SimCall {
-  std::vector<Operation> posts;
-  std::vector<double> entered, left;
-  int arrived = 0, taken = 0;
-  bool done = false;
-};
-
-/// Ranks that are one communicator: members are ranks of the whole world.
-struct SimGroup {
-  std::uint64_t id = 0;
-  std::vector<int> members{};
-  std::deque<SimCall> calls{};
-  std::uint64_t first = 0;  // the number of calls.front()
-};
-
-/// A message under way or not yet wanted.
-struct SimLetter {
-  std::uint64_t group = 0;
-  int from = 0, tag = 0;  // a rank of the world
-  double departed = 0, takes = 0;
-  std::vector<char> data{};
-};
-
-/// A receive that is started.
-struct SimReceive {
-  std::uint64_t group = 0;
-  int from = -1, tag = 0;
-  void* to = nullptr;
-  std::size_t bytes = 0, came = 0;
-  bool matched = false;
-  double due = 0;
-  int peer = -1;
-};
 
 class SimWorld {
  public:
