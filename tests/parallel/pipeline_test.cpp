@@ -24,6 +24,12 @@ TEST_CASE("synchronous pipelines give the bits of the serial run", "[parallel]")
 TEST_CASE("one thread drives all stages", "[parallel]") {
   sk::SelfComm self;
   cases::agrees_with_serial(self, {S::unpipelined, S::gpipe, S::one_f_one_b, S::zero_bubble, S::interleaved});
+  const cases::Result expected = cases::serial(36, 9);               // the table of two ranks, two stages each
+  cases::pipelined(cases::Pipeline{self, {.schedule = S::interleaved, .devices = 2}}, 36, 1,
+                   [&](cases::Staged& model, cases::Stepper& stepper, const std::vector<double>&) {
+                     cases::require_stages(model, expected);
+                     CHECK(stepper.program(4).lines.size() == 4 * (4 + 4 + 1));
+                   });
   cases::holds_its_own_stages(self);
   cases::pipedream_is_delayed(self);
   cases::ties(self);
