@@ -2,11 +2,13 @@
 // Synchronous against asynchronous SGD when one worker is slow, and servers against a ring. LeNet on MNIST over threads or processes; a worker
 // sleeps in each step in place of a machine of its own, so that workers may outnumber cores; one of them sleeps several times as long, or in each
 // step another. Every policy trains for the same seconds: gradients a second, accuracy then, how stale gradients were. Then, simulated, the same
-// policies on more workers over a network: from how many on the link of one server, two, four is full, and what a ring does there.
+// policies with the slow worker, beside what was measured, and on more workers over a network: from how many on the link of one server, two,
+// four is full, and what a ring does there.
 // ctest: --workers 2 --seconds 0.15 --seeds 1 --step 2 --samples 2000 --simulate 4 --svg servers --target 0
 // ctest on 3 ranks: --processes --workers 2 --seconds 0.15 --seeds 1 --step 2 --samples 2000 --simulate 0 --target 0
 // ctest expects: every policy reached
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -120,6 +122,7 @@ struct Row {
   std::string name;
   Kind kind;
   std::vector<Outcome> even{}, one_slow{}, in_turn{};
+  double simulated = NAN;                                  // gradients a second that one slow worker leaves
   static std::vector<double> of(const std::vector<Outcome>& all, double Outcome::*member) {
     std::vector<double> v;
     for (const Outcome& x : all) v.push_back(x.*member);
@@ -127,10 +130,22 @@ struct Row {
   }
 };
 
+/// Calls f(name, kind, function that makes the policy of a communicator).
+template <class F> void each_policy(const F& f) {
+  f("all-reduce (synchronous)", Kind{0, true}, [](auto& c) { return DataParallel{c}; });
+  f("gossip on a ring", Kind{0}, [](auto& c) { return gossip(c); });
+  f("gossip, neighbours 8 late", Kind{0}, [](auto& c) { return gossip<Staleness<8>>(c); });
+  f("server, synchronous", Kind{1}, [](auto& c) { return parameter_server<Staleness<0>>(c); });
+  f("server, 8 ahead", Kind{1, false, false}, [](auto& c) { return parameter_server<Staleness<8>>(c); });
+  f("server, no bound", Kind{1, false, false}, [](auto& c) { return parameter_server(c); });
+  f("server, rate by staleness", Kind{1, false, false}, [](auto& c) { return parameter_server(c, {.rate = LateRate::divided}); });
+  f("2 servers, no bound", Kind{2, false, false}, [](auto& c) { return parameter_server(c, {.servers = 2}); });
+}
+
 /// Every policy, on as many of the ranks as it takes.
 template <class Comm> std::vector<Row> measure(Comm& world, const Options& o, const sk::data::SourcedTrainTest& digits) {
   std::vector<Row> rows;
-  const auto row = [&](const char* name, Kind kind, const auto& make) {
+  each_policy([&](const char* name, Kind kind, const auto& make) {
     if (o.workers + kind.servers > world.size()) return;
     const bool takes_part = world.rank() < o.workers + kind.servers;
     Comm part = world.split(takes_part ? 0 : 1);
@@ -142,15 +157,7 @@ template <class Comm> std::vector<Row> measure(Comm& world, const Options& o, co
     }
     world.barrier();
     rows.push_back(std::move(r));
-  };
-  row("all-reduce (synchronous)", {0, true}, [](Comm& c) { return DataParallel{c}; });
-  row("gossip on a ring", {0}, [](Comm& c) { return gossip(c); });
-  row("gossip, neighbours 8 late", {0}, [](Comm& c) { return gossip<Staleness<8>>(c); });
-  row("server, synchronous", {1}, [](Comm& c) { return parameter_server<Staleness<0>>(c); });
-  row("server, 8 ahead", {1, false, false}, [](Comm& c) { return parameter_server<Staleness<8>>(c); });
-  row("server, no bound", {1, false, false}, [](Comm& c) { return parameter_server(c); });
-  row("server, rate by staleness", {1, false, false}, [](Comm& c) { return parameter_server(c, {.rate = LateRate::divided}); });
-  row("2 servers, no bound", {2, false, false}, [](Comm& c) { return parameter_server(c, {.servers = 2}); });
+  });
   return rows;
 }
 
@@ -158,12 +165,12 @@ void say(const std::vector<Row>& rows, const Options& o, const std::string& sour
   std::printf("LeNet on %s: %d workers that are %s, batch %ld a worker, %g s a training, %d seeds; cores: %d\n", source.c_str(), o.workers,
               o.processes ? "processes" : "threads", o.batch, o.seconds, o.seeds, sk::available_cores());
   std::printf("a step takes %g ms and more, where worker 1 is slow, or each in turn, %g ms\n", o.step, o.step * o.slow);
-  ex::Table t{{"policy", "gradients / s", "accuracy", "one slow: / s", "of even", "accuracy", "staleness, mean", "most", "ahead at most",
-               "server busy", "in turn: / s", "of even", "accuracy"}};
+  ex::Table t{{"policy", "gradients / s", "accuracy", "one slow: / s", "of even", "simulated", "accuracy", "staleness, mean", "most",
+               "ahead at most", "server busy", "in turn: / s", "of even", "accuracy"}};
   ex::SvgPlot plot{.title = "Gradients a second of " + std::to_string(o.workers) + " workers", .x_label = "policy",
                    .y_label = "gradients a second"};
   plot.series = {{.name = "all alike"}, {.name = "one " + ex::cell(o.slow) + " times slower"}, {.name = "each in turn"}};
-  plot.width = 1100;
+  plot.width = 1400;
   bool reached = !rows.empty();
   for (const Row& r : rows) {
     const auto even = Row::of(r.even, &Outcome::per_second), slow = Row::of(r.one_slow, &Outcome::per_second);
@@ -173,7 +180,8 @@ void say(const std::vector<Row>& rows, const Options& o, const std::string& sour
     const double in_turn = ex::mean_and_deviation(turns).mean / all;
     const ServerReport& s = r.one_slow.back().server;
     const bool serves = r.kind.servers > 0;
-    std::vector<std::string> cells{r.name, ex::cell(even), ex::cell(accuracy), ex::cell(slow), ex::cell(share), ex::cell(then)};
+    std::vector<std::string> cells{r.name, ex::cell(even), ex::cell(accuracy), ex::cell(slow), ex::cell(share), ex::cell(r.simulated)};
+    cells.push_back(ex::cell(then));
     for (const double v : {s.mean_staleness, s.max_staleness, s.max_ahead, s.seconds > 0 ? s.busy / s.seconds : 0})
       cells.push_back(serves ? ex::cell(v) : "");
     for (const std::string& c : {ex::cell(turns), ex::cell(in_turn), ex::cell(later)}) cells.push_back(c);
@@ -185,7 +193,7 @@ void say(const std::vector<Row>& rows, const Options& o, const std::string& sour
     plot.series[2].y.push_back(ex::mean_and_deviation(turns).mean), plot.series[2].error.push_back(ex::mean_and_deviation(turns).deviation);
     ex::Line line{.metric = r.name + ": gradients a second that one slow worker leaves", .ours = share, .unit = "of all alike", .threads = o.workers};
     line.add("accuracy " + ex::cell(ex::mean_and_deviation(accuracy).mean) + ", with the slow one " + ex::cell(ex::mean_and_deviation(then).mean) +
-             "; where each is slow in turn " + ex::cell(in_turn) + " of the gradients");
+             "; where each is slow in turn " + ex::cell(in_turn) + " of the gradients; simulated: the slow one leaves " + ex::cell(r.simulated));
     results.add(line);
   }
   t.print();
@@ -193,14 +201,12 @@ void say(const std::vector<Row>& rows, const Options& o, const std::string& sour
   std::printf("%s policy reached an accuracy of %g with workers that are alike\n", reached ? "every" : "not each", o.target);
 }
 
-/// Simulated seconds of a step: the policy's own code, LeNet's gradients, a network of one level.
-template <class Make> double step_on_a_network(int workers, int servers, const Options& o, const Make& make) {
-  constexpr int steps = 12;
-  const sk::plan::Level link{1e-6 * o.latency, 8e-9 / o.bandwidth};
-  double most = 0;
-  (void)sk::simulate(workers + servers, {.network = {link, link, 0, 0}, .algorithm = sk::plan::AllReduceAlgorithm::ring}, [&](sk::SimComm& world) {
+/// Runs loop(stepper, world) on every worker of a simulated network; servers serve.
+template <class Make, class Loop>
+void on_a_network(int ranks, const sk::SimOptions& network, double step_seconds, const Make& make, const Loop& loop) {
+  (void)sk::simulate(ranks, network, [&](sk::SimComm& world) {
     Model model{sk::Seed{1}};
-    const auto policy = simulated(make(world), world, sk::parallel::compute_times(1e-3 * o.compute));
+    const auto policy = simulated(make(world), world, sk::parallel::compute_times(step_seconds));
     sk::train::Stepper stepper{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.01f}, policy};
     auto& strand = stepper.strand();
     if constexpr (std::remove_reference_t<decltype(strand)>::updates_elsewhere) {
@@ -212,16 +218,51 @@ template <class Make> double step_on_a_network(int workers, int servers, const O
       const std::vector<std::int32_t> labels(1, 3);
       sk::data::Batch<float> batch;
       batch.x = x.data(), batch.labels = labels.data();
-      batch.pitch = 784;
+      batch.pitch = Model::input::count;
       batch.count = batch.global_count = 1;
       strand.barrier();
-      const double begin = world.now();
-      for (int s = 0; s < steps; ++s) (void)stepper.step(batch);
-      most = std::max(most, (world.now() - begin) / steps);          // one rank runs at a time
+      loop([&] { (void)stepper.step(batch); }, strand, world);
     }
     (void)strand.finish();
   });
+}
+
+/// Simulated seconds of a step: the policy's own code, LeNet's gradients, a network of one level.
+template <class Make> double step_on_a_network(int workers, int servers, const Options& o, const Make& make) {
+  constexpr int steps = 12;
+  const sk::plan::Level link{1e-6 * o.latency, 8e-9 / o.bandwidth};
+  double most = 0;
+  const sk::SimOptions network{.network = {link, link, 0, 0}, .algorithm = sk::plan::AllReduceAlgorithm::ring};
+  on_a_network(workers + servers, network, 1e-3 * o.compute, make, [&](const auto& step, auto&, sk::SimComm& world) {
+    const double begin = world.now();
+    for (int s = 0; s < steps; ++s) step();
+    most = std::max(most, (world.now() - begin) / steps);  // one rank runs at a time
+  });
   return most;
+}
+
+/// What the simulator says of one slow worker: the gradients of a second that it leaves, where a step takes what the measured one took.
+void simulate_the_slow_one(std::vector<Row>& rows, const Options& o) {
+  std::size_t at = 0;
+  each_policy([&](const char* name, Kind kind, const auto& make) {
+    if (at == rows.size() || rows[at].name != name) return;
+    Row& row = rows[at++];
+    const double even = o.workers / ex::mean_and_deviation(Row::of(row.even, &Outcome::per_second)).mean;
+    double gradients[2] = {0, 0};
+    const double slow = 1 + 1e-3 * o.step * (o.slow - 1) / even, seconds = 30 * slow * even;
+    for (int i : {0, 1})
+      on_a_network(o.workers + kind.servers, {.slow = {1, i == 0 ? 1 : slow}}, even, make, [&](const auto& step, auto& strand, sk::SimComm& world) {
+        const double end = world.now() + seconds;
+        while (true) {
+          double over[1] = {world.now() >= end ? 1.0 : 0.0};
+          if (kind.lockstep) strand.reduce(over);
+          if (over[0] > 0) break;
+          step();
+          ++gradients[i];
+        }
+      });
+    row.simulated = gradients[1] / gradients[0];
+  });
 }
 
 void simulate(const Options& o, ex::Results& results) {
@@ -296,6 +337,7 @@ int main(int argc, char** argv) {
     std::vector<Row> rows;
     const auto end = [&] {
       ex::Results results("parameter_server", {.json = o.json});
+      if (o.simulate > 0) simulate_the_slow_one(rows, o);
       say(rows, o, digits.source, results);
       if (o.simulate > 0) simulate(o, results);
       return results.finish();
