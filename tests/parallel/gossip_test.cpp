@@ -43,14 +43,14 @@ TEST_CASE("a neighbour that does not arrive is named", "[parallel]") {
       replica.stored = static_cast<long>(weights.size());
       sk::parallel::GossipStrand<sk::ThreadComm, double, 1> strand(world, replica);
       strand.start();
-      if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+      if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1500));
       else
         for (int step = 1; step < 5; ++step) (void)strand.after_step({step, 1});
-    }, {.deadline = 0.3});
+    }, {.deadline = 0.6});
   } catch (const sk::CommError& e) {
     message = e.what();
   }
   INFO(message);
   CHECK(message.find("Gossip") != std::string::npos);
-  CHECK(message.find("rank 1 did not arrive within 0.3 s") != std::string::npos);
+  CHECK(message.find("rank 1 did not arrive within 0.6 s") != std::string::npos);
 }
