@@ -57,6 +57,7 @@ template <class O> concept StrandOption = requires { { O::kind } -> std::convert
 
 /// Refuses, with one sentence, what is no option and options that contradict each other.
 template <class... Options> consteval bool assert_options() {
+  (void)(sizeof(Options) + ... + std::size_t{0});  // an option that refuses its own arguments does so here, in few lines
   if constexpr (!(StrandOption<Options> && ...)) {
     static_assert(detail::fits_together<Options...>, "the options of DataParallel are types such as SyncEvery<4>, Wire<...>, Sharded<1>: one of these is none");
   } else if constexpr (sizeof...(Options) > 1) {
