@@ -45,6 +45,28 @@ TEST_CASE("every collective equals its serial twin between processes") {
   CHECK_NOTHROW(collectives::everything(world, shared ? 150000 : 20000));
 }
 
+TEST_CASE("a long message leaves while its sender waits in a collective") {
+  const bool shared = GENERATE(true, false);
+  sk::CommOptions whole = options(shared, 20);
+  whole.message = std::size_t{1} << 28;                  // one piece: MPI itself moves it, inside its calls
+  sk::MpiComm world{MPI_COMM_WORLD, whole};
+  const int n = world.size(), next = (world.rank() + 1) % n;
+  std::vector<float> out(400000, static_cast<float>(world.rank())), in(out.size());
+  if (world.rank() % 2 == 0 && n > 1) {                  // even ranks come to the barrier first, their messages not yet gone
+    auto sent = world.isend(out, next, 5);
+    auto came = world.irecv(in, (world.rank() + n - 1) % n, 5);
+    CHECK_NOTHROW(world.barrier());
+    sent.wait();
+    came.wait();
+  } else if (n > 1) {
+    auto sent = world.isend(out, next, 5);
+    CHECK_NOTHROW(world.recv(in, (world.rank() + n - 1) % n, 5));
+    sent.wait();
+    CHECK_NOTHROW(world.barrier());
+  }
+  if (n > 1) CHECK(in.back() == static_cast<float>((world.rank() + n - 1) % n));
+}
+
 TEST_CASE("a rank that does not arrive within the deadline is named on every rank") {
   const bool shared = GENERATE(true, false);
   sk::MpiComm world{MPI_COMM_WORLD, options(shared, 0.4)};

@@ -42,12 +42,13 @@ class Transfers {
                       std::to_string(t.bytes));
     return true;
   }
-  /// Sends and posts the next pieces of long messages, so that a rank that waits for one thing does not hold up another.
+  /// Moves all that is under way, so that a rank that waits for one thing does not hold up another: an MPI library moves a message inside
+  /// its calls only, and what waits in shared memory makes none.
   bool progress() {
     bool moved = false;
     if (active_ == 0) return false;
     for (Transfer& t : pool_)
-      if (t.active && !t.complete && t.bytes > message_) moved = advance(t) || moved;
+      if (t.active && !t.complete) moved = advance(t) || moved;
     return moved;
   }
   /// Transfers that are not complete.
