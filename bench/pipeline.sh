@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Experiment 12: an MLP and LeNet in 2 and 4 stages on two processes, every schedule in turns with one core that does it all. Goals: the MLP in 2
+# Experiment 12: an MLP and LeNet in 2 and 4 stages on two ranks, threads and then processes, every schedule in turns with one core that does it all. Goals: the MLP in 2
 # stages under 1F1B >= 1.55 times one core (the bubble of 8 micro-batches allows 1.78), its schedules within 8 % of their tables. Draws
 # build/pipeline_*.svg. Takes --quick and --json FILE; anything else goes to the program.
 set -euo pipefail
@@ -11,4 +11,5 @@ experiment_begin 12_pipeline "$@"
 [ $quick -eq 1 ] && rest=(--rounds 15 "${rest[@]}")
 # Tasks that sleep: four ranks on two cores, and nothing but the table decides how long a step takes.
 "$program" --threads-as-ranks 4 --stages 4 --network mlp --batch 64 --dilate 5 --rounds 4 --steps 1 --svg build/pipeline_dilated "${json_flags[@]}"
+"$program" --threads-as-ranks 2 --svg build/pipeline_threads "${json_flags[@]}" "${rest[@]}"
 mpirun --oversubscribe --bind-to none -n 2 "$program" --svg build/pipeline --epochs 2 --samples 60000 "${json_flags[@]}" "${rest[@]}"
