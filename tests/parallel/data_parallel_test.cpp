@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DataParallel over threads at 1, 2, 3, 4 and 7 ranks; tests/distributed has the same over processes.
+#include "../support/at_every_size.hpp"
 #include "../support/data_parallel_cases.hpp"
 
 #include <skein/comm/self/self_comm.hpp>
@@ -8,14 +9,9 @@
 namespace cases = data_parallel_cases;
 namespace sk = skein;
 
-namespace {
-template <class Function> void at_every_size(Function function) {
-  for (int n : {1, 2, 3, 4, 7}) {
-    INFO(n << " ranks");
-    CHECK_NOTHROW(sk::spawn(n, function, {.deadline = 120}));
-  }
-}
+using support::at_every_size;
 
+namespace {
 /// Two ranks in name: writes down what is exchanged.
 struct Noted {
   struct Request {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Periodic synchronisation and averages of models over threads at 1, 2, 3, 4 and 7 ranks; tests/distributed has the same over processes.
+#include "../support/at_every_size.hpp"
 #include "../support/periodic_cases.hpp"
 
 #include <skein/comm/self/self_comm.hpp>
@@ -10,14 +11,7 @@
 namespace cases = periodic_cases;
 namespace sk = skein;
 
-namespace {
-template <class Function> void at_every_size(Function function) {
-  for (int n : {1, 2, 3, 4, 7}) {
-    INFO(n << " ranks");
-    CHECK_NOTHROW(sk::spawn(n, function, {.deadline = 120}));
-  }
-}
-}  // namespace
+using support::at_every_size;
 
 TEST_CASE("an average after every step of plain SGD is DataParallel", "[parallel]") { at_every_size([](auto& w) { cases::is_data_parallel(w); }); }
 TEST_CASE("between exchanges each rank steps with its own gradients", "[parallel]") { at_every_size([](auto& w) { cases::drifts(w); }); }

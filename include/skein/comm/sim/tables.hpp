@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "../../plan/play.hpp"
+#include "../../plan/collective_tables.hpp"
 #include "../operation.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {

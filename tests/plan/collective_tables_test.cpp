@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <skein/plan/play.hpp>
+#include <skein/plan/collective_tables.hpp>
 
 #include <catch2/catch.hpp>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of collectives on clocks: each rank comes to the collective at its own time, and the play says when it leaves. The
-// tables of the collectives beside all-reduce that a simulated communicator needs are here too. Pure functions without a thread:
-// 4,096 ranks are a vector of 4,096 times.
+// Tables of the collectives beside all-reduce, as a simulated communicator needs them: broadcast, reduce, reduce-scatter, exchange and
+// barrier. plan/alpha_beta.hpp plays them on clocks.
 #pragma once
 #include <vector>
 
@@ -79,33 +78,5 @@ struct DisseminationBarrier {
     return {(rank + reach) % ranks, {}, detail::wrapped(rank - reach, ranks), {}, false};
   }
 };
-
-/// Plays a table: `ready` are the times at which the ranks come, and become those at which they leave. A message begins when both
-/// its ranks are there and takes seconds(from, to, values, step); what is added takes sum(values) more; a step of a rank ends
-/// with the later of its two messages. For equal times of arrival this is played_seconds(). Work: ranks * steps.
-template <CollectiveTable T, class Seconds, class Sum>
-constexpr void play_from(const T& table, std::vector<double>& ready, Seconds&& seconds, Sum&& sum) {
-  std::vector<double> next = ready;
-  const auto at = [](int r) { return static_cast<std::size_t>(r); };
-  for (int s = 0; s < table.steps(); ++s) {
-    for (int r = 0; r < table.ranks; ++r) {
-      const CollectiveStep step = table.at(r, s);
-      double end = ready[at(r)];
-      if (step.to >= 0) {
-        const double begin = ready[at(r)] > ready[at(step.to)] ? ready[at(r)] : ready[at(step.to)];
-        const double sent = begin + seconds(r, step.to, step.send.end - step.send.begin, s);
-        if (sent > end) end = sent;
-      }
-      if (step.from >= 0) {
-        const double begin = ready[at(r)] > ready[at(step.from)] ? ready[at(r)] : ready[at(step.from)];
-        const long values = step.receive.end - step.receive.begin;
-        const double came = begin + seconds(step.from, r, values, s) + (step.adds ? sum(values) : 0.0);
-        if (came > end) end = came;
-      }
-      next[at(r)] = end;
-    }
-    ready.swap(next);
-  }
-}
 
 }  // namespace skein::inline SKEIN_ABI::plan
