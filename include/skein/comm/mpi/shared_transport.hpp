@@ -16,8 +16,9 @@ class SharedTransport {
  public:
   enum { In = 0, Folded = 1, Taken = 2 };                // the counters of a line, in chunks since the start
 
-  SharedTransport(const Segment& segment, int rank, int ranks)
-      : segment_(segment), rank_(rank), ranks_(ranks), pointers_(ranks), own_(segment.line(rank)) {}
+  /// `chunks`: as many have passed through the segment before (tests begin where the 32-bit counters of the lines wrap).
+  SharedTransport(const Segment& segment, int rank, int ranks, std::uint64_t chunks = 0)
+      : segment_(segment), rank_(rank), ranks_(ranks), pointers_(ranks), own_(segment.line(rank)), base_(chunks) {}
 
   /// Makes `o` the current call. It stays alive until step() says that it is done.
   void begin(const Operation& o, std::uint64_t call) {
@@ -42,6 +43,9 @@ class SharedTransport {
     const std::size_t grain = std::max<std::size_t>(1, 64 / s.element);
     if (chunks_ > 1) per_chunk_ = std::min(per_chunk_, ((most + chunks_ - 1) / chunks_ + grain - 1) / grain * grain);
     segment_.signature(rank_, call_) = s;
+    // A call that folds nothing brings the counter along, before its In is seen: counters are compared by their difference, and one that stayed
+    // behind by 2^31 chunks would count as ahead.
+    if (!two_phases_) own_.counter[Folded].store(number(base_ + chunks_), std::memory_order_relaxed);
   }
   /// All chunks of the current call have passed.
   bool done() const { return taken_ == chunks_; }
@@ -228,7 +232,7 @@ class SharedTransport {
   Pointers pointers_;
   Line& own_;
   const Operation* o_ = nullptr;
-  std::uint64_t call_ = 0, base_ = 0, chunks_ = 0, in_ = 0, folded_ = 0, taken_ = 0;
+  std::uint64_t call_ = 0, base_, chunks_ = 0, in_ = 0, folded_ = 0, taken_ = 0;
   std::size_t per_chunk_ = 0, sub_slot_ = 0;
   bool two_phases_ = false, compared_ = false;
   Need need_;

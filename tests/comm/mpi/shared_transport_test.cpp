@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shared-memory transport as a state machine: the transports of all ranks in one process, stepped in an order of the test's own.
+#include "skein/comm/mpi/shared_transport.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <memory>
+#include <vector>
+
+#include "skein/comm/fold.hpp"
+
+namespace sk = skein;
+using sk::comm::Collective, sk::comm::Operation, sk::comm::SharedTransport;
+
+namespace {
+constexpr int ranks = 3;
+
+Operation barrier() { return {}; }
+Operation sum(std::vector<float>& data) {
+  Operation o;
+  o.signature = {Collective::AllReduce, 1, 1, 0, 0, sizeof(float), data.size(), 0};
+  o.send = o.recv = data.data();
+  o.fold = &sk::comm::fold<float, sk::Sum>;
+  return o;
+}
+
+/// The ranks of one segment, all of them here.
+struct Ranks {
+  explicit Ranks(std::uint64_t chunks) {
+    REQUIRE(segment.create(MPI_COMM_SELF, 0, ranks));
+    for (int r = 0; r < ranks; ++r) transports.emplace_back(std::make_unique<SharedTransport>(segment, r, ranks, chunks));
+  }
+  void set(int which, std::uint64_t chunks) {
+    for (int r = 0; r < ranks; ++r) segment.line(r).counter[which] = static_cast<std::uint32_t>(chunks);
+  }
+  bool step(int r) { return !transports[static_cast<std::size_t>(r)]->done() && transports[static_cast<std::size_t>(r)]->step(); }
+  /// One call of all ranks, in which rank 2 does all that it can before each step of another.
+  void run(std::vector<Operation>& calls) {
+    for (int r = 0; r < ranks; ++r) transports[static_cast<std::size_t>(r)]->begin(calls[static_cast<std::size_t>(r)], call);
+    ++call;
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (int r = 0; r < ranks; ++r) {
+        while (step(2)) moved = true;
+        moved = step(r) || moved;
+      }
+    }
+    for (const auto& t : transports) REQUIRE(t->done());
+  }
+  sk::comm::Segment segment;
+  std::vector<std::unique_ptr<SharedTransport>> transports;
+  std::uint64_t call = 0;
+};
+
+void check_sums(Ranks& all) {
+  std::vector<std::vector<float>> data;
+  for (int r = 0; r < ranks; ++r) data.emplace_back(100000, static_cast<float>(r + 1));
+  std::vector<Operation> calls;
+  for (std::vector<float>& d : data) calls.push_back(sum(d));
+  all.run(calls);
+  for (const std::vector<float>& d : data) CHECK(d == std::vector<float>(100000, 6.0f));
+}
+}  // namespace
+
+TEST_CASE("a counter that long stood still is not taken for one that is ahead") {
+  const std::uint64_t before = GENERATE(1000u, std::uint64_t{1} << 30, (std::uint64_t{1} << 31) - 256, (std::uint64_t{1} << 31) + 16,
+                                        std::uint64_t{3} << 30, (std::uint64_t{1} << 32) - 256, std::uint64_t{1} << 32,
+                                        (std::uint64_t{1} << 32) + (std::uint64_t{1} << 31) + 16);
+  Ranks all(before);                                     // so many chunks of barriers have passed, and none was folded
+  all.set(SharedTransport::In, before);
+  all.set(SharedTransport::Taken, before);
+  std::vector<Operation> barriers(ranks, barrier());
+  all.run(barriers);
+  check_sums(all);
+}
+
+TEST_CASE("calls pass while all counters wrap") {
+  const std::uint64_t before = (std::uint64_t{1} << 32) - 6;
+  Ranks all(before);
+  for (const int which : {SharedTransport::In, SharedTransport::Folded, SharedTransport::Taken}) all.set(which, before);
+  std::vector<Operation> barriers(ranks, barrier());
+  for (int i = 0; i < 10; ++i) {
+    check_sums(all);
+    all.run(barriers);
+  }
+}
