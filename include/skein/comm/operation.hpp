@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -55,8 +56,15 @@ struct Signature {
   friend bool operator==(const Signature&, const Signature&) = default;
 };
 
+/// Its codes are of this library: a signature that another process sent may hold anything.
+inline bool is_known(const Signature& s) {
+  return static_cast<std::size_t>(s.kind) < std::size(collective_names) && s.scalar < std::size(scalar_names) &&
+         s.reduction < std::size(reduction_names);
+}
+
 /// "all_reduce(Sum) of 512 float".
 inline std::string describe(const Signature& s) {
+  if (!is_known(s)) return "a call that this library does not know";
   std::string text(collective_names[static_cast<int>(s.kind)]);
   if (s.reduction) text += "(" + std::string(reduction_names[s.reduction]) + ")";
   if (s.kind == Collective::Barrier) return text;

@@ -6,7 +6,10 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <fstream>
+#include <functional>
+#include <limits>
 #include <map>
 #include <string>
 #include <thread>
@@ -363,4 +366,79 @@ TEST_CASE("the meeting place by the environment") {
   CHECK_THAT(refused({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
                       {"OMPI_MCA_ess_base_jobid", "4242"}}), Contains("4 ranks of Open MPI, but nothing says where rank 0 is"));
   CHECK_THAT(refused({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}}), Contains("MASTER_PORT is ''"));
+}
+
+namespace {
+/// Takes rank 2's place at the hub, and answers the first call with the right signature and `payload` bytes of values.
+support::Child impostor(int port, sk::comm::Signature signature, std::size_t payload) {
+  return support::start_process([port, signature, payload]() -> std::string {
+    const std::unique_ptr<hub::Client> client = hub::meet_at(at(port), {2, 3, hub::key_of("a job"), 10});
+    std::string bytes(sizeof signature, '\0');
+    std::memcpy(bytes.data(), &signature, sizeof signature);
+    (void)client->exchange(0, 0, bytes + std::string(payload, 'x'));
+    (void)client->exchange(0, 1, bytes);                  // stays until the others have decided
+    return "fine";
+  });
+}
+/// What ranks 0 and 1 say when the impostor's values have this many bytes.
+std::vector<std::string> met_by(sk::comm::Signature signature, std::size_t payload, const std::function<void(sk::HubComm&)>& call) {
+  const int port = free_port();
+  const support::Child stranger = impostor(port, signature, payload);
+  const auto said = support::run_processes(2, [&](int r) -> std::string {
+    sk::HubComm world = sk::HubComm::from_address(at(port), r, 3, within(10, "a job"));
+    return call(world), "used them";
+  });
+  (void)support::wait_for(stranger);
+  return said;
+}
+}  // namespace
+
+TEST_CASE("a rank whose values are fewer or more bytes than its call says is named, and nothing of it is used") {
+  using sk::comm::Collective, sk::comm::Signature;
+  const std::size_t bytes = GENERATE(0, 5, 3999, 4001, 100000);
+  const Signature sum{Collective::AllReduce, 1, 1, 0, 0, 4, 1000, 0}, to_root{Collective::Reduce, 1, 1, 0, 0, 4, 1000, 0};
+  const Signature gather{Collective::AllGather, 1, 0, 0, 0, 4, 1000, 0}, from_2{Collective::Broadcast, 1, 0, 0, 2, 4, 1000, 0};
+  const std::string end = " (call 0): rank 2 gave " + std::to_string(bytes) + " bytes of values, and its call has 4000: it is no rank of this program";
+  std::vector<float> v(1000), all(3000);
+  for (const std::string& s : met_by(sum, bytes, [&](sk::HubComm& w) { w.all_reduce(v); })) CHECK_THAT(s, Equals("all_reduce(Sum) of 1000 float" + end));
+  for (const std::string& s : met_by(to_root, bytes, [&](sk::HubComm& w) { w.reduce(v); })) CHECK_THAT(s, Equals("reduce(Sum) of 1000 float to rank 0" + end));
+  for (const std::string& s : met_by(gather, bytes, [&](sk::HubComm& w) { w.all_gather(v, all); })) CHECK_THAT(s, Equals("all_gather of 1000 float" + end));
+  for (const std::string& s : met_by(from_2, bytes, [&](sk::HubComm& w) { w.broadcast(v, 2); })) CHECK_THAT(s, Equals("broadcast of 1000 float from rank 2" + end));
+}
+
+TEST_CASE("values that come with the call of another rank are refused: a broadcast's root alone gives some") {
+  const sk::comm::Signature from_0{sk::comm::Collective::Broadcast, 1, 0, 0, 0, 4, 1000, 0};
+  std::vector<float> v(1000);
+  for (const std::string& s : met_by(from_0, 12, [&](sk::HubComm& w) { w.broadcast(v, 0); }))
+    CHECK_THAT(s, Equals("broadcast of 1000 float from rank 0 (call 0): rank 2 gave 12 bytes of values, and its call has 0: it is no rank of this program"));
+}
+
+TEST_CASE("a call that no rank of this library makes is refused by a sentence") {
+  sk::comm::Signature strange{static_cast<sk::comm::Collective>(200), 255, 255, 0, 0, 4, 1000, 0};
+  std::vector<float> v(1000);
+  for (const std::string& s : met_by(strange, 4000, [&](sk::HubComm& w) { w.all_reduce(v); })) CHECK_THAT(s, Contains("rank 2: a call that this library does not know"));
+}
+
+TEST_CASE("a rank may wait without an end: a deadline that is infinite") {
+  CHECK_NOTHROW(sk::spawn(2, [](sk::ThreadComm& threads) {
+    sk::HubComm world = sk::HubComm::over(threads, 30);
+    world.set_deadline(std::numeric_limits<double>::infinity());
+    if (world.all_reduce(1) != 2) throw std::runtime_error("a wrong sum");
+  }));
+}
+
+TEST_CASE("a rank whose frame the hub cannot read is told so, as the others are") {
+  const int port = free_port();
+  const support::Child strange = support::start_process([port]() -> std::string {
+    const std::unique_ptr<hub::Client> client = hub::meet_at(at(port), {1, 2, hub::key_of("a job"), 10});
+    return client->exchange(77, 0, "of a group that nobody opened"), "an answer";
+  });
+  const double before = hub::now();
+  const auto said = support::run_processes(1, [&](int) -> std::string {
+    sk::HubComm world = sk::HubComm::from_address(at(port), 0, 2, within(10, "a job"));
+    return world.barrier(), "met";
+  });
+  CHECK_THAT(said[0], Equals("the hub cannot understand rank 1: the hub knows no group 77"));
+  CHECK_THAT(support::wait_for(strange), Equals(said[0]));
+  CHECK(hub::now() - before < 8);
 }

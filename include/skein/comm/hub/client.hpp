@@ -60,7 +60,7 @@ class Client {
   std::string exchange(std::uint32_t group, std::uint64_t number, std::string payload) {
     std::unique_lock lock(mutex_);
     check(lock);
-    const double limit = deadline_.load();
+    const double limit = std::min(1e8, deadline_.load());  // of an infinite deadline: three years, which a frame can carry
     waits_in_ = describe_exchange(payload) + " (call " + std::to_string(number) + ")";
     waited_ = {group, number};
     answer_.reset();
@@ -84,7 +84,7 @@ class Client {
     send({Kind::Open, group, 0, 0, std::string(reinterpret_cast<const char*>(members.data()), members.size() * sizeof(int))});
   }
   /// A call on the device has taken too long: the hub finds out who is missing, and tells all.
-  void report_overdue(std::uint32_t group, std::uint64_t call, double limit, const std::string& what) { send({Kind::Overdue, group, call, limit, what}); }
+  void report_overdue(std::uint32_t group, std::uint64_t call, double limit, const std::string& what) { send({Kind::Overdue, group, call, std::min(1e8, limit), what}); }
   /// Ends all ranks with a message.
   void fail(const std::string& message) {
     send({Kind::Fail, 0, 0, 0, message.substr(0, 4000)});

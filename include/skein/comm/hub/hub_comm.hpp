@@ -37,7 +37,7 @@ class HubEngine {
 
   void run(const Operation& o) {
     std::string mine(reinterpret_cast<const char*>(&o.signature), sizeof o.signature);
-    if (sends(o)) mine.append(o.from(), sent_bytes(o));
+    if (sends(o, rank_)) mine.append(o.from(), sent_bytes(o, rank_));
     const std::uint64_t call = calls_++;
     const std::string answer = client_->exchange(group_, call, std::move(mine));
     std::string_view rest = answer;
@@ -45,19 +45,19 @@ class HubEngine {
     if (ticket.size() != sizeof ticket_) throw CommError("the hub's answer is cut off");
     std::memcpy(&ticket_, ticket.data(), sizeof ticket_);
     std::vector<Operation> posts(static_cast<std::size_t>(size_), o);
+    std::vector<std::size_t> values(posts.size());       // bytes behind each rank's signature
     bool same = true;
-    for (Operation& p : posts) {
+    for (std::size_t r = 0; r < posts.size(); ++r) {
+      Operation& p = posts[r];
       const std::string_view part = hub::take_part(rest);
       if (part.size() < sizeof p.signature) throw CommError("the hub's answer is cut off");
       std::memcpy(&p.signature, part.data(), sizeof p.signature);
       same = same && p.signature == o.signature;
       p.send = part.data() + sizeof p.signature;
+      values[r] = part.size() - sizeof p.signature;
     }
-    if (!same) {
-      const std::string text = mismatch_text(call, size_, [&](int r) { return posts[static_cast<std::size_t>(r)].signature; });
-      client_->fail(text);
-      client_->check();
-    }
+    if (!same) end_all(mismatch_text(call, size_, [&](int r) { return posts[static_cast<std::size_t>(r)].signature; }));
+    check_values(o, call, values);
     work(o, posts);
   }
   Ticket start(const Operation& o) {
@@ -70,14 +70,29 @@ class HubEngine {
   void abandon() {}
 
  private:
-  bool sends(const Operation& o) const { return o.signature.kind != Collective::Broadcast || o.signature.root == rank_; }
-  std::size_t sent_bytes(const Operation& o) const {
+  [[noreturn]] void end_all(const std::string& text) {
+    client_->fail(text);
+    client_->check();
+    throw CommError(text);
+  }
+  // Whoever knows the port can be a rank: what came is as long as the call says before a byte of it is used.
+  void check_values(const Operation& o, std::uint64_t call, const std::vector<std::size_t>& values) {
+    for (int r = 0; r < size_; ++r) {
+      const std::size_t bytes = values[static_cast<std::size_t>(r)], wanted = sends(o, r) ? sent_bytes(o, r) : 0;
+      if (bytes != wanted)
+        end_all(describe(o.signature) + " (call " + std::to_string(call) + "): rank " + std::to_string(r) + " gave " + std::to_string(bytes) +
+                " bytes of values, and its call has " + std::to_string(wanted) + ": it is no rank of this program");
+    }
+  }
+  static bool sends(const Operation& o, int rank) { return o.signature.kind != Collective::Broadcast || o.signature.root == rank; }
+  /// Bytes of values that this rank gives to the call.
+  std::size_t sent_bytes(const Operation& o, int rank) const {
     const Signature& s = o.signature;
     switch (s.kind) {
       case Collective::Barrier: return 0;
       case Collective::ReduceScatter: return o.bytes(o.counts ? s.count : s.count * static_cast<std::size_t>(size_));
       case Collective::AllToAll: return o.bytes(s.count * static_cast<std::size_t>(size_));
-      case Collective::AllGather: return o.bytes(o.piece(rank_).count);
+      case Collective::AllGather: return o.bytes(o.piece(rank).count);
       default: return o.bytes(s.count);
     }
   }

@@ -21,9 +21,7 @@ inline std::string describe_exchange(std::string_view payload) {
   Signature s;
   if (payload.size() < sizeof s) return "an exchange";
   std::memcpy(&s, payload.data(), sizeof s);
-  if (static_cast<int>(s.kind) > static_cast<int>(Collective::AllToAll) || s.scalar >= std::size(scalar_names) || s.reduction >= std::size(reduction_names))
-    return "an exchange";
-  return describe(s);
+  return is_known(s) ? describe(s) : "an exchange";
 }
 
 class Ledger {

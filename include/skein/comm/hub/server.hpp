@@ -85,10 +85,12 @@ class Server {
       while (std::optional<Frame> f = p.reader.next()) ledger_.take(rank, std::move(*f), now());
     } catch (const Error& e) {
       ledger_.take(rank, {Kind::Fail, 0, 0, 0, "the hub cannot understand rank " + std::to_string(rank) + ": " + e.what()}, now());
+      deliver();                                         // this rank hears it too, before its connection is closed
       ended = true;
     }
     if (!ended) return;
     p.open = false;
+    p.fd = Descriptor();
     ledger_.lost(rank);
   }
   void deliver() {
