@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of a GPU: cudaMallocAsync on the device's pool, which keeps what is freed, so that the second allocation of a size costs
 // no call of the driver. Allocation and release are ordered by the calling thread's stream: an array is used and released on the
-// thread (or behind an event of it) that made it. Copies to and from the host block; those within a device do not.
+// thread (or behind an event of it) that made it. Copies to and from the host block; those within a device do not. The device that is
+// current stays so: arrays of other devices are released wherever their owner's life ends.
 #pragma once
 #include <cstdint>
 #include <mutex>
@@ -31,6 +32,7 @@ template <> struct Memory<Cuda> {
   static void make_current(Cuda where) { cuda::use(where); }
   /// Zeroed, in the order of the calling thread's stream. Throws DeviceError.
   static void* allocate(std::size_t bytes, Cuda where = {}) {
+    const cuda::UseDevice there(where);
     cudaStream_t on = cuda::stream(where);
     cuda::detail::keep_freed_memory(where);
     void* p = nullptr;
@@ -40,20 +42,26 @@ template <> struct Memory<Cuda> {
   }
   static void release(void* p, std::size_t, Cuda where = {}) noexcept {
     try {
+      const cuda::UseDevice there(where);
       (void)cudaFreeAsync(p, cuda::stream(where));
     } catch (const Error&) {                        // a device that has failed: its memory is gone with it
     }
   }
   static void clear(void* p, std::size_t bytes, Cuda where = {}) {
-    if (bytes) cuda::check(cudaMemsetAsync(p, 0, bytes, cuda::stream(where)), "cudaMemsetAsync", cuda::Bytes{bytes});
+    if (!bytes) return;
+    const cuda::UseDevice there(where);
+    cuda::check(cudaMemsetAsync(p, 0, bytes, cuda::stream(where)), "cudaMemsetAsync", cuda::Bytes{bytes});
   }
   /// Within the device, in stream order. The ranges do not overlap.
   static void copy(void* to, const void* from, std::size_t bytes, Cuda where = {}) {
-    if (bytes) cuda::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, cuda::stream(where)), "cudaMemcpyAsync", cuda::Bytes{bytes});
+    if (!bytes) return;
+    const cuda::UseDevice there(where);
+    cuda::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, cuda::stream(where)), "cudaMemcpyAsync", cuda::Bytes{bytes});
   }
   /// From the host, blocking: `from` may be changed when it returns.
   static void from_host(void* to, const void* from, std::size_t bytes, Cuda where = {}) {
     if (!bytes) return;
+    const cuda::UseDevice there(where);
     cudaStream_t on = cuda::stream(where);
     cuda::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, on), "cudaMemcpyAsync (host to device)", cuda::Bytes{bytes});
     cuda::check(cudaStreamSynchronize(on), "cudaStreamSynchronize");
@@ -61,6 +69,7 @@ template <> struct Memory<Cuda> {
   /// To the host, blocking, behind all that the calling thread's stream was given before.
   static void to_host(void* to, const void* from, std::size_t bytes, Cuda where = {}) {
     if (!bytes) return;
+    const cuda::UseDevice there(where);
     cudaStream_t on = cuda::stream(where);
     cuda::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, on), "cudaMemcpyAsync (device to host)", cuda::Bytes{bytes});
     cuda::check(cudaStreamSynchronize(on), "cudaStreamSynchronize");
@@ -77,6 +86,7 @@ template <> struct Copy<Cpu, Cuda> {
 template <> struct Copy<Cuda, Cuda> {
   static void run(void* to, const void* from, std::size_t bytes, Cuda there = {}, Cuda here = {}) {
     if (!bytes) return;
+    const cuda::UseDevice first(there);
     cudaStream_t made = cuda::stream(there);
     cuda::Event ready;                              // the target was made and cleared in the order of the other stream
     ready.record(made);

@@ -77,11 +77,14 @@ inline Cuda current_device() {
   return Cuda{ordinal};
 }
 
-/// Makes a device current for a scope.
+/// Makes a device current for a scope. Two questions and no more where it is already.
 class UseDevice {
  public:
   explicit UseDevice(Cuda device) : before_(current_device()) { use(device); }
-  ~UseDevice() { (void)cudaSetDevice(before_.ordinal); }
+  ~UseDevice() {
+    int now = -1;
+    if (cudaGetDevice(&now) != cudaSuccess || now != before_.ordinal) (void)cudaSetDevice(before_.ordinal);
+  }
   UseDevice(const UseDevice&) = delete;
   UseDevice& operator=(const UseDevice&) = delete;
 

@@ -101,8 +101,11 @@ inline cudaStream_t stream(Cuda device) {
 /// The calling thread's stream of the current device.
 inline cudaStream_t stream() { return stream(current_device()); }
 
-/// Blocks until the calling thread's stream of `device` is done.
-inline void synchronize(Cuda device) { check(cudaStreamSynchronize(stream(device)), "cudaStreamSynchronize"); }
+/// Blocks until the calling thread's stream of `device` is done. The device that is current stays so.
+inline void synchronize(Cuda device) {
+  const UseDevice there(device);
+  check(cudaStreamSynchronize(stream(device)), "cudaStreamSynchronize");
+}
 
 /// Makes `replacement` the calling thread's stream of its device for a scope.
 class StreamScope {

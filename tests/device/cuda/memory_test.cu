@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of GPUs: whatever is made, copied or released on one device, the device that is current stays so.
+#include <skein/device/cuda/memory.hpp>
+#include <skein/device/memory.hpp>
+
+#include <catch2/catch.hpp>
+#include <memory>
+#include <vector>
+
+namespace sk = skein;
+
+TEST_CASE("memory of another GPU leaves the current one current") {
+  if (sk::cuda::device_count() < 2) {
+    WARN("skipped: it takes 2 GPUs");
+    return;
+  }
+  const sk::cuda::UseDevice scope(sk::Cuda{1});
+  const auto current = [] { return sk::cuda::current_device().ordinal; };
+  const std::vector<float> host(64, 2.5f);
+  std::vector<float> back(64);
+  constexpr std::size_t bytes = 64 * sizeof(float);
+  using Memory = sk::Memory<sk::Cuda>;
+
+  void* there = Memory::allocate(bytes, sk::Cuda{0});
+  CHECK(current() == 1);
+  Memory::from_host(there, host.data(), bytes, sk::Cuda{0});
+  CHECK(current() == 1);
+  void* here = Memory::allocate(bytes, sk::Cuda{1});
+  sk::Copy<sk::Cuda, sk::Cuda>::run(here, there, bytes, sk::Cuda{1}, sk::Cuda{0});
+  CHECK(current() == 1);
+  void* beside = Memory::allocate(bytes, sk::Cuda{0});
+  Memory::copy(beside, there, bytes, sk::Cuda{0});
+  CHECK(current() == 1);
+  Memory::clear(there, bytes, sk::Cuda{0});
+  CHECK(current() == 1);
+  sk::cuda::synchronize(sk::Cuda{0});
+  CHECK(current() == 1);
+  Memory::to_host(back.data(), beside, bytes, sk::Cuda{0});
+  CHECK(current() == 1);
+  CHECK(back == host);
+  Memory::to_host(back.data(), here, bytes, sk::Cuda{1});
+  CHECK(back == host);
+  Memory::release(there, bytes, sk::Cuda{0});
+  CHECK(current() == 1);
+  Memory::release(beside, bytes, sk::Cuda{0});
+  Memory::release(here, bytes, sk::Cuda{1});
+}
+
+TEST_CASE("an array of another GPU whose life ends here does not send the next array there") {
+  if (sk::cuda::device_count() < 2) {
+    WARN("skipped: it takes 2 GPUs");
+    return;
+  }
+  auto other = std::make_unique<sk::Arena<float, sk::Cuda>>(16, sk::Cuda{1});
+  const sk::cuda::UseDevice scope(sk::Cuda{0});
+  other.reset();
+  const sk::Arena<float, sk::Cuda> next(16, sk::Memory<sk::Cuda>::here());
+  CHECK(next.where().ordinal == 0);
+}
