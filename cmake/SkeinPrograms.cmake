@@ -100,7 +100,7 @@ if(SKEIN_HAS_cuda AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT SKEIN_SANITIZ
     set(CMAKE_CUDA_FLAGS_RELEASE "-DNDEBUG" CACHE STRING "Flags of nvcc in Release builds")    # each target says its -O
     enable_language(CUDA)
     add_custom_target(skein_cuda_programs)                   # what scripts/test --cuda builds
-    add_executable(skein_on_gpu "${PROJECT_SOURCE_DIR}/tests/support/on_gpu.cpp")    # starts a program where there is a GPU
+    add_executable(skein_on_gpu "${PROJECT_SOURCE_DIR}/tests/support/on_gpu.cpp")    # starts a program where there are GPUs enough
     target_link_libraries(skein_on_gpu PRIVATE CUDA::cudart)
     target_compile_features(skein_on_gpu PRIVATE cxx_std_20)
     add_dependencies(skein_cuda_programs skein_on_gpu)
@@ -161,8 +161,8 @@ function(skein_mpirun result ranks)
 endfunction()
 
 # skein_add_folder_of_programs(<prefix> <folder>...): each .cpp file is a program <prefix>_<name>. A comment line in it says how
-# the test suite runs it: "// ctest: --epochs 1", "// ctest on 2 ranks: --epochs 1", "// ctest expects: accuracy 9[0-9]". A .cu file
-# is the device's version: <prefix>_<name>_cuda by nvcc, which runs where there is a GPU, and <prefix>_<name>_on_host on the pretend
+# the test suite runs it: "// ctest: --epochs 1", "// ctest on 2 ranks: --epochs 1", "// ctest expects: accuracy 9[0-9]" (of the runs
+# above it that expect nothing yet, or of all). "// ctest needs 2 GPUs: 0 1" is skipped where there are fewer. A .cu file is the device's version: <prefix>_<name>_cuda by nvcc, which runs where there is a GPU, and <prefix>_<name>_on_host on the pretend
 # runtime of the tests, which runs everywhere.
 function(skein_add_folder_of_programs prefix)
   set(skipped "")
@@ -258,24 +258,34 @@ endfunction()
 
 # skein_test_program(<target> <name> <labels> <start> <source>): the runs that the source asks for; <start> goes before the program.
 function(skein_test_program target name labels before source)
-  file(STRINGS "${source}" expects REGEX "^// ctest expects: ")
-  string(REGEX REPLACE "^// ctest expects: " "" expects "${expects}")
-  file(STRINGS "${source}" runs REGEX "^// ctest( on [0-9]+ ranks)?:")
-  if("${runs}" MATCHES "^// ctest: not run$")
+  file(STRINGS "${source}" lines REGEX "^// ctest")
+  if("${lines}" MATCHES "// ctest: not run")
     return()
   endif()
-  if(NOT runs)
-    set(runs "// ctest:")
-  endif()
+  set(tests "")                                              # of which no line has said yet what it expects
   set(index 0)
-  foreach(run IN LISTS runs)
-    set(start ${before})
-    set(ranks 1)
-    if(run MATCHES "on ([0-9]+) ranks:")
-      set(ranks ${CMAKE_MATCH_1})
-      skein_mpirun(start ${ranks})
+  if(NOT "${lines}" MATCHES "// ctest( on [0-9]+ ranks| needs [0-9]+ GPUs)?:")
+    list(PREPEND lines "// ctest:")
+  endif()
+  foreach(line IN LISTS lines)
+    if(line MATCHES "^// ctest expects: (.*)$")
+      if(tests)
+        set_tests_properties(${tests} PROPERTIES PASS_REGULAR_EXPRESSION "${CMAKE_MATCH_1}")
+      endif()
+      set(tests "")
+      continue()
     endif()
-    string(REGEX REPLACE "^[^:]*: *" "" arguments "${run}")
+    set(start ${before})
+    if(line MATCHES " on ([0-9]+) ranks:")
+      skein_mpirun(start ${CMAKE_MATCH_1})
+    elseif("${labels}" STREQUAL "gpu")
+      set(gpus 1)
+      if(line MATCHES " needs ([0-9]+) GPUs:")
+        set(gpus ${CMAKE_MATCH_1})
+      endif()
+      list(APPEND start ${gpus})
+    endif()
+    string(REGEX REPLACE "^[^:]*: *" "" arguments "${line}")
     separate_arguments(arguments UNIX_COMMAND "${arguments}")
     set(test ${name})
     if(index GREATER 0)
@@ -287,8 +297,6 @@ function(skein_test_program target name labels before source)
     add_test(NAME ${test} COMMAND ${start} $<TARGET_FILE:${target}> ${arguments} WORKING_DIRECTORY "${folder}")
     set_tests_properties(${test} PROPERTIES LABELS "${labels}" TIMEOUT 600 PROCESSORS 2 SKIP_RETURN_CODE 77
       ENVIRONMENT "SKEIN_DATA=${SKEIN_DATA_DIR}")
-    if(expects)
-      set_tests_properties(${test} PROPERTIES PASS_REGULAR_EXPRESSION "${expects}")
-    endif()
+    list(APPEND tests ${test})
   endforeach()
 endfunction()

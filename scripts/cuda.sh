@@ -82,7 +82,7 @@ machine() {
 json_text() { sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/\t/ /g' | awk 'NR > 1 { printf "\\n" } { printf "%s", $0 }'; }
 
 has_gpu=1
-"$build/skein_on_gpu" "$(command -v true)" >/dev/null 2>&1 || has_gpu=0
+"$build/skein_on_gpu" 1 "$(command -v true)" >/dev/null 2>&1 || has_gpu=0
 
 if [ "$what" = test ]; then
   report=$root/build/cuda-report
