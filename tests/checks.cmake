@@ -182,7 +182,8 @@ endforeach()
 
 add_test(NAME house.discover.self_test COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/support/discover.py" --self-test)
 add_test(NAME house.bench_report.self_test COMMAND ${Python3_EXECUTABLE} "${PROJECT_SOURCE_DIR}/bench/report.py" --self-test)
-set_tests_properties(house.discover.self_test house.bench_report.self_test PROPERTIES LABELS house TIMEOUT 60)
+add_test(NAME house.cuda_script COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/house/cuda_script.py" "${PROJECT_SOURCE_DIR}")
+set_tests_properties(house.discover.self_test house.bench_report.self_test house.cuda_script PROPERTIES LABELS house TIMEOUT 60)
 if(SKEIN_CHECK_GXX AND NOT SKEIN_SANITIZE)                    # counted, so the same on every machine
   add_test(NAME bench.overhead COMMAND ${Python3_EXECUTABLE} "${PROJECT_SOURCE_DIR}/bench/overhead.py" --compiler ${SKEIN_CHECK_GXX} --check)
   set_tests_properties(bench.overhead PROPERTIES LABELS house TIMEOUT 300 SKIP_RETURN_CODE 77)

@@ -11,6 +11,9 @@
 #include <skein/device/cuda/launch.hpp>
 #include <vector>
 
+#include "lasting_error.hpp"
+#include "pretend.hpp"
+
 namespace sk = skein;
 
 namespace {
@@ -65,6 +68,17 @@ TEST_CASE("pretend: memory of the device is closed to the host, new memory is Na
   REQUIRE(cudaFree(x) == cudaSuccess);
   CHECK(cudaFree(x) == cudaErrorInvalidValue);
   (void)cudaGetLastError();
+}
+
+TEST_CASE("pretend: what a call refuses is forgotten, an illegal address lasts") {
+  float host[8] = {};
+  CHECK(cudaMemset(host, 0, 4) == cudaErrorInvalidValue);
+  CHECK(lasting_error() == cudaSuccess);
+  CHECK(cudaGetLastError() == cudaSuccess);
+  CHECK(dies([] {
+    pretend::fail_device(pretend::current_device(), cudaErrorIllegalAddress);
+    if (lasting_error() == cudaErrorIllegalAddress) std::abort();
+  }));
 }
 
 TEST_CASE("pretend: copies look at both sides") {

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/cuda.sh without a GPU: a build folder of shell scripts stands for the programs. One passes, one fails, one hangs and one breaks its
+device; each has a line of results as soon as it ends, and what has passed is not run again.
+Usage: cuda_script.py ROOT"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+PROGRAM = """#!/usr/bin/env bash
+case "$*" in *--list-tags*) printf '  1  [#good_test]\\n  1  [#gemm_test]\\n  1  [#bad_test]\\n  1  [#slow_test]\\n  1  [#broken_test]\\n'; exit 0 ;; esac
+echo "$*" >>"$(dirname "$0")/started"
+case "$*" in
+  *slow*) sleep 30 ;;
+  *broken*) echo 'stopped in test case 2, "x": the device answers everything with cudaErrorIllegalAddress'; exit 70 ;;
+  *bad*) echo 'test cases:  2 | 1 passed | 1 failed'; exit 1 ;;
+  *) echo 'All tests passed (11 assertions in 3 test cases)' ;;
+esac
+"""
+
+
+def executable(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        build, out = folder / "build", folder / "out"
+        executable(build / "tests/test_cuda", PROGRAM)
+        executable(build / "skein_on_gpu", '#!/bin/sh\nshift\nexec "$@"\n')
+        environment = dict(os.environ, OUT=str(out), SKEIN_CUDA_BUILD=str(build))
+
+        def run(*arguments):
+            return subprocess.run([str(root / "scripts/cuda.sh"), *arguments], env=environment, capture_output=True, text=True, timeout=50)
+
+        def results():
+            file = out / "cuda-results.txt"
+            return [line.split(" ", 4) for line in file.read_text().splitlines()] if file.exists() else []
+
+        began = time.monotonic()
+        first = run("test", "--limit", "2")
+        assert time.monotonic() - began < 20, "a program that hangs was not cut"
+        assert first.returncode != 0, first.stdout + first.stderr
+        found = {line[1]: line for line in results() if line[0] == "test"}
+        assert set(found) == {"good_test", "gemm_test", "bad_test", "slow_test", "broken_test"}, found
+        assert found["good_test"][2] == "0" and "3 test cases" in found["good_test"][4], found
+        assert found["bad_test"][2] == "1" and found["bad_test"][4] == "test cases: 2 | 1 passed | 1 failed", found
+        assert found["slow_test"][2] == "124" and found["slow_test"][4] == "cut after 2 s", found
+        assert found["broken_test"][2] == "70" and "cudaErrorIllegalAddress" in found["broken_test"][4], found
+        assert results()[-1][1] == "slow_test", "results are not written in the order in which programs end"
+        report = json.loads((out / "cuda-report.json").read_text())
+        assert report["status"] == "failed" and report["test_cuda"].startswith("2 passed (6 test cases), 3 FAILED"), report
+        assert "cut after 2 s" in (out / "cuda-report.md").read_text()
+
+        started = (build / "tests/started").read_text()
+        again = run("test", "--limit", "2")
+        more = (build / "tests/started").read_text()[len(started):]
+        assert "good_test" not in more and "gemm_test" not in more, "what has passed was run again:\n" + more
+        assert "bad_test" in more and "2 passed before" in again.stdout, again.stdout
+
+        count = len(results())
+        over = run("test", "--within", "0", "bad_test")
+        assert results()[count:] and "not run" in results()[-1][4], over.stdout
+
+        chosen = run("test", "good_test")
+        assert "1 passed before" in chosen.stdout, chosen.stdout
+        executable(build / "skein_on_gpu", "#!/bin/sh\nexit 77\n")
+        none = run("test")
+        assert none.returncode == 77 and "no GPU" in none.stdout, none.stdout
+        wrong = run("tests")
+        assert wrong.returncode == 2 and "what is 'tests'" in wrong.stderr, wrong.stderr
+    print("scripts/cuda.sh: results as they come, limits, what has passed is kept")
+
+
+if __name__ == "__main__":
+    main()
