@@ -4,7 +4,8 @@
 
 A block of C++ or CMake has a line `<!-- quote: PATH#REGION -->` before it and equals that region, which stands in PATH between
 `// [quote REGION]` and `// [end]`; without `#REGION` it is the whole file, but for its licence line. Common indentation is left
-out, and so are expectations of the tests: lines that begin with CHECK or REQUIRE, or end with `// not quoted`.
+out, and so are expectations of the tests: lines that begin with CHECK or REQUIRE, or end with `// not quoted`, and what
+turns clang-format off and on.
 
 Usage: doc_snippets.py <repository> | --update <repository> | --self-test"""
 import pathlib
@@ -38,7 +39,7 @@ def quoted(root, path, region):
             closed = False
         elif re.fullmatch(r"\s*(//|#) \[end\]", line):
             closed = True
-        elif found and not closed and not re.match(r"\s*(CHECK|REQUIRE)|.*// not quoted$", line):
+        elif found and not closed and not re.match(r"\s*(CHECK|REQUIRE|// clang-format o(n|ff)$)|.*// not quoted$", line):
             inside.append(line)
     if found != 1:
         raise ValueError(f"quotes {path}#{region}: there are {found} regions of that name")
