@@ -43,6 +43,7 @@
 #include "nn/loss/huber.hpp"
 #include "nn/loss/mse.hpp"
 #include "nn/loss/nll.hpp"
+#include "nn/loss/own_loss.hpp"
 #include "nn/max_pool2d.hpp"
 #include "nn/model.hpp"
 #include "nn/pass.hpp"

@@ -7,6 +7,8 @@
 
 #include <skein/skein.hpp>
 
+#include "../support/own_losses.hpp"
+
 namespace sk = skein;
 
 // [quote network]
@@ -66,6 +68,19 @@ TEST_CASE("a model with 16-bit activations", "[guide]") {
   CHECK(trainer.stepper().steps() == 2);
   STATIC_REQUIRE(std::same_as<decltype(model)::Activation, sk::bf16>);
   STATIC_REQUIRE(2 * sk::saved_bytes_per_sample<decltype(model)> <= sk::saved_bytes_per_sample<GuideModel> + 1024);
+}
+
+TEST_CASE("a loss out of its formula", "[guide]") {
+  using own_losses::Focal;
+  const auto digits = sk::data::from_tensors(std::vector<float>(64 * 5, 0.5f), sk::Extents{3, {8, 8, 1}}, std::vector<std::int32_t>{1, 1, 1, 4, 5});
+  GuideModel model{sk::Seed{1}};
+  const std::vector<float> weights(10, 2.0f);
+  // [quote own_loss]
+  const sk::nn::OwnLoss focal{Focal{.gamma = 2}, {.class_weights = weights}};
+  sk::Trainer trainer{model, focal, sk::optim::Adam{.lr = 0.01f}};
+  // [end]
+  const std::vector<double> losses = trainer.fit(digits, {.epochs = 5, .batch = 5, .progress = false}).losses();
+  CHECK(losses.back() < losses.front());
 }
 
 TEST_CASE("optimizers, groups, schedules", "[guide]") {

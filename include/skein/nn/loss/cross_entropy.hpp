@@ -24,12 +24,7 @@ struct CrossEntropy {
   template <class Scalar> double weight(const LossCall<Scalar, Cpu>& call) const {
     check(call.width);
     if (class_weights.empty() && !ignore_label) return static_cast<double>(call.count);
-    check_labels(call.labels, call.count, call.width, ignore_label, call.first);
-    double sum = 0;
-    for (long i = 0; i < call.count; ++i)
-      if (!(ignore_label && call.labels[i] == *ignore_label))
-        sum += class_weights.empty() ? 1.0 : class_weights[static_cast<std::size_t>(call.labels[i])];
-    return sum;
+    return label_weight("CrossEntropy", call, class_weights, ignore_label);
   }
   /// Throws ArgumentError for a label that is no class (it names sample and label), for a number of weights that is not that
   /// of the classes, and for a smoothing outside [0, 1].
@@ -50,9 +45,7 @@ struct CrossEntropy {
 
  private:
   void check(long classes) const {
-    if (!class_weights.empty() && static_cast<long>(class_weights.size()) != classes)
-      throw ArgumentError("CrossEntropy has " + std::to_string(class_weights.size()) + " class weights for " +
-                          std::to_string(classes) + " outputs: give it one a class, or none");
+    check_class_weights("CrossEntropy", class_weights, classes);
     if (!(label_smoothing >= 0 && label_smoothing <= 1))
       throw ArgumentError("CrossEntropy{.label_smoothing = " + std::to_string(label_smoothing) +
                           "}: smoothing is a share, from 0 to 1");

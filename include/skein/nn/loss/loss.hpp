@@ -168,6 +168,23 @@ LossSums label_loss(const LossCall<Scalar, Device>& call, const Function& f, con
   return {s.loss, s.weight, s.correct};
 }
 
+/// Throws ArgumentError where a loss's weights of classes are not one for each of the network's outputs; none fit any network.
+inline void check_class_weights(const char* loss, std::span<const float> weights, long classes) {
+  if (!weights.empty() && static_cast<long>(weights.size()) != classes)
+    throw ArgumentError(std::string(loss) + " has " + std::to_string(weights.size()) + " class weights for " + std::to_string(classes) +
+                        " outputs: give it one a class, or none");
+}
+/// The divisor of a loss of labels, which are on the host: the sum of their classes' weights. Throws as the loss itself does.
+template <class Scalar>
+double label_weight(const char* loss, const LossCall<Scalar, Cpu>& call, std::span<const float> weights, std::optional<std::int32_t> ignore) {
+  check_class_weights(loss, weights, call.width);
+  check_labels(call.labels, call.count, call.width, ignore, call.first);
+  double sum = 0;
+  for (long i = 0; i < call.count; ++i)
+    if (!(ignore && call.labels[i] == *ignore)) sum += weights.empty() ? 1.0 : weights[static_cast<std::size_t>(call.labels[i])];
+  return sum;
+}
+
 /// Makes what a loss wants on the device before the first step.
 template <class Device> void prepare_loss() { ops::VectorLossKernels<Device>::prepare(); }
 

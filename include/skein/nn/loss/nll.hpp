@@ -29,25 +29,12 @@ struct Nll {
 
   /// Of labels on the host.
   template <class Scalar> double weight(const LossCall<Scalar, Cpu>& call) const {
-    check(call.width);
-    check_labels(call.labels, call.count, call.width, ignore_label, call.first);
-    double sum = 0;
-    for (long i = 0; i < call.count; ++i)
-      if (!(ignore_label && call.labels[i] == *ignore_label))
-        sum += class_weights.empty() ? 1.0 : class_weights[static_cast<std::size_t>(call.labels[i])];
-    return sum;
+    return label_weight("Nll", call, class_weights, ignore_label);
   }
   /// Throws ArgumentError for a label that is no class, and for a number of weights that is not that of the classes.
   template <class Scalar, class Device> LossSums operator()(const LossCall<Scalar, Device>& call) const {
-    check(call.width);
+    check_class_weights("Nll", class_weights, call.width);
     return label_loss(call, NegativeAtLabel{}, {.class_weights = table_of(call, table()), .ignore = ignore_label});
-  }
-
- private:
-  void check(long classes) const {
-    if (!class_weights.empty() && static_cast<long>(class_weights.size()) != classes)
-      throw ArgumentError("Nll has " + std::to_string(class_weights.size()) + " class weights for " + std::to_string(classes) +
-                          " outputs: give it one a class, or none");
   }
 };
 

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// OwnLoss: a loss of the user's out of its forward formula alone. The derivative is formed at compile time, by dual numbers; labels,
+// weights of classes, the divisor and the device are the library's.
+//
+//     struct Focal {                                              // Lin et al., "Focal loss for dense object detection", 2017
+//       float gamma = 2;
+//       constexpr auto operator()(const auto& row) const {
+//         const auto log_p = row.log_probability();
+//         return -pow(-expm1(log_p), gamma) * log_p;
+//       }
+//     };
+//     Trainer trainer{model, nn::OwnLoss{Focal{.gamma = 2}}, optim::Adam{}};
+#pragma once
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "formula.hpp"
+#include "loss.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+/// What an OwnLoss of rows does with labels.
+struct OwnLossOptions {
+  std::vector<float> class_weights = {};            ///< empty: 1 for every class
+  std::optional<std::int32_t> ignore_label = {};    ///< samples with this label count nothing
+};
+
+/// The mean of a formula. f(output, target) is an element's loss, averaged over samples and values (Target::vector); f(row) is a row's
+/// loss for its label, weighted by the label's class and divided by the sum of those weights (Target::label). Written as a type of
+/// namespace scope it runs on a GPU too; a lambda is for the Cpu.
+template <class Formula> class OwnLoss {
+  static_assert((assert_formula<Formula>(), true));
+
+ public:
+  static constexpr Target target = RowFormula<Formula> ? Target::label : Target::vector;
+  Formula formula;
+  OwnLossOptions options;
+
+  /// Throws ArgumentError for a formula that asks its row for too much.
+  explicit OwnLoss(Formula f) : formula(f) { check(formula); }
+  OwnLoss(Formula f, OwnLossOptions o) : formula(f), options(std::move(o)) {
+    check(formula);
+    static_assert(target == Target::label, "OwnLoss: weights of classes and ignored labels belong to a formula of a row; one of an "
+                                           "element has targets, and weighs them itself");
+  }
+
+  std::span<const float> table() const { return options.class_weights; }
+
+  /// The divisor: of labels, which are on the host then, or the number of elements.
+  template <class Scalar, class Device> double weight(const LossCall<Scalar, Device>& call) const {
+    if constexpr (target == Target::vector) return element_weight(call);
+    else return label_weight("OwnLoss", call, options.class_weights, options.ignore_label);
+  }
+  /// Throws ArgumentError for a label that is no class, and for a number of weights that is not that of the classes.
+  template <class Scalar, class Device> LossSums operator()(const LossCall<Scalar, Device>& call) const {
+    if constexpr (RowFormula<Formula>) {
+      check_class_weights("OwnLoss", options.class_weights, call.width);
+      return label_loss(call, detail::FormulaOfRow<Formula>{formula},
+                        {.class_weights = table_of(call, table()), .ignore = options.ignore_label});
+    } else if constexpr (ElementFormula<Formula>) {
+      return vector_loss(call, detail::FormulaElement<Formula>{formula});
+    } else {
+      return {};                                    // refused already: no second error
+    }
+  }
+
+ private:
+  static void check(const Formula& f) {
+    if constexpr (RowFormula<Formula>)
+      if (!detail::fits_row(f))
+        throw ArgumentError("OwnLoss: the formula asks its row for more than 8 reductions, or for one within a term of sum(): keep what "
+                            "the row returns in a variable, and use it there");
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::nn
