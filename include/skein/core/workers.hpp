@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The threads of a rank: one persistent set, one parallel region a step, barriers that spin briefly and then sleep on a
-// futex (std::atomic::wait), so that ranks which share a core crawl forward instead of standing.
+// futex (std::atomic::wait), so that ranks which share a core crawl forward instead of standing. A worker that throws takes the
+// others with it.
 #pragma once
 #include <sched.h>
 
@@ -8,11 +9,15 @@
 #include <cstdlib>
 #include <exception>
 #include <memory>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "config.hpp"
+#include "denormals.hpp"
+#include "error.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -32,29 +37,55 @@ inline void cpu_relax() {
 #endif
 }
 
-/// A barrier for `count` threads. Spins for `spins` turns before it sleeps: 0 where threads outnumber cores.
+/// What unwinds a worker whose barrier is cancelled. Not a std::exception: nobody is meant to catch it but Workers.
+struct RegionCancelled {};
+[[noreturn, gnu::cold, gnu::noinline]] inline void throw_cancelled() { throw RegionCancelled{}; }
+
+/// A barrier for `count` threads, which can be cancelled: those that wait and those that come later leave by RegionCancelled. A meeting
+/// to which all have come is one for all, so that what they do next (have I made my copy of the weights?) does not differ between them.
+/// Spins for `spins` turns before it sleeps: 0 where threads outnumber cores.
 class SpinBarrier {
  public:
   explicit SpinBarrier(int count, int spins) : count_(count), spins_(spins) {}
 
   void arrive_and_wait() {
     const unsigned phase = phase_.load(std::memory_order_relaxed);
+    if (phase & cancelled) throw_cancelled();
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == count_) {
       arrived_.store(0, std::memory_order_relaxed);
-      phase_.fetch_add(1, std::memory_order_seq_cst);
+      phase_.fetch_add(next, std::memory_order_seq_cst);
       if (sleepers_.load(std::memory_order_seq_cst) != 0) phase_.notify_all();
       return;
     }
-    for (int i = 0; i < spins_; ++i) {
-      if (phase_.load(std::memory_order_acquire) != phase) return;
-      cpu_relax();
-    }
-    sleepers_.fetch_add(1, std::memory_order_seq_cst);
-    while (phase_.load(std::memory_order_seq_cst) == phase) phase_.wait(phase, std::memory_order_seq_cst);
-    sleepers_.fetch_sub(1, std::memory_order_relaxed);
+    if (wait_after(phase) == (phase | cancelled)) throw_cancelled();
+  }
+  /// From any thread, also one that is not counted.
+  void cancel() {
+    phase_.fetch_or(cancelled, std::memory_order_seq_cst);
+    phase_.notify_all();
+  }
+  /// As new, for threads that are not in it: somebody else's barrier says that they are not.
+  void reset() {
+    arrived_.store(0, std::memory_order_relaxed);
+    phase_.store(0, std::memory_order_relaxed);
   }
 
  private:
+  static constexpr unsigned cancelled = 1, next = 2;                 // the lowest bit of phase_; a phase
+
+  /// The value that comes after `phase`.
+  unsigned wait_after(unsigned phase) {
+    for (int i = 0; i < spins_; ++i) {
+      if (const unsigned now = phase_.load(std::memory_order_acquire); now != phase) return now;
+      cpu_relax();
+    }
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    unsigned now = phase_.load(std::memory_order_seq_cst);
+    for (; now == phase; now = phase_.load(std::memory_order_seq_cst)) phase_.wait(phase, std::memory_order_seq_cst);
+    sleepers_.fetch_sub(1, std::memory_order_relaxed);
+    return now;
+  }
+
   int count_, spins_;
   alignas(64) std::atomic<int> arrived_{0};
   alignas(64) std::atomic<unsigned> phase_{0};
@@ -67,7 +98,8 @@ struct Worker {
   int index = 0, count = 1;
   detail::SpinBarrier* shared_barrier = nullptr;
 
-  /// Waits until every worker of the set has come here.
+  /// Waits until every worker of the set has come here. Does not return where a worker of the region has thrown: it unwinds then, to
+  /// the end of the region.
   void barrier() const {
     if (count > 1) shared_barrier->arrive_and_wait();
   }
@@ -81,24 +113,32 @@ struct Worker {
 /// A persistent set of threads. The calling thread is worker 0; `run` is one parallel region. Not copyable, not re-entrant.
 class Workers {
  public:
-  /// n threads; 0: as many as the affinity mask has cores, or SKEIN_THREADS where that is set.
-  explicit Workers(int n = 0) : count_(n > 0 ? n : default_count()), barrier_(count_, spins_for(count_)), start_(count_, spins_for(count_)) {
-    for (int i = 1; i < count_; ++i) threads_.emplace_back([this, i] { serve(i); });
+  /// n threads; 0: as many as the affinity mask has cores, or SKEIN_THREADS where that is set. Denormals: within regions, on all
+  /// workers; the calling thread has its own mode again after each. Throws Error where the system does not start a thread.
+  explicit Workers(int n = 0, Denormals denormals = Denormals::flush)
+      : count_(n > 0 ? n : default_count()), denormals_(denormals), barrier_(count_, spins_for(count_)), start_(count_, spins_for(count_)) {
+    threads_.reserve(static_cast<std::size_t>(count_ - 1));
+    try {
+      for (int i = 1; i < count_; ++i) threads_.emplace_back([this, i] { serve(i); });
+    } catch (const std::system_error& e) {
+      stop();
+      throw Error("Workers: of " + std::to_string(count_) + " threads the system does not start number " + std::to_string(threads_.size() + 1) + " (" +
+                  e.what() + "): ask for fewer (.threads, SKEIN_THREADS), or raise the limit (ulimit -u)");
+    }
   }
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
-  ~Workers() {
-    call_ = nullptr;
-    if (count_ > 1) start_.arrive_and_wait();
-    for (std::thread& t : threads_) t.join();
-  }
+  ~Workers() { stop(); }
 
   int size() const { return count_; }
+  Denormals denormals() const { return denormals_; }
 
-  /// Runs f(Worker&) on every worker and returns when all have returned. An exception of any is rethrown here (the lowest
-  /// index wins); a function that throws between two of its barriers leaves the others waiting, so throw before or after.
+  /// Runs f(Worker&) on every worker and returns when all have returned. An exception of any worker ends the region for all: who waits
+  /// in a barrier, or comes to one later, leaves f by an exception of the library's own. The first in time is rethrown here, and the
+  /// next region is as if nothing had been.
   template <class Function> void run(Function&& f) {
     if (count_ == 1) {
+      const DenormalScope scope(denormals_);
       Worker w;
       f(w);
       return;
@@ -108,10 +148,7 @@ class Workers {
     start_.arrive_and_wait();
     work(0);
     start_.arrive_and_wait();
-    std::exception_ptr first;                                // the others are dropped: they must not reach a later region
-    for (std::exception_ptr& e : errors_)
-      if (auto error = std::exchange(e, nullptr); error && !first) first = error;
-    if (first) std::rethrow_exception(first);
+    if (failed_.load(std::memory_order_relaxed)) rethrow();
   }
 
   static int default_count() {
@@ -123,27 +160,44 @@ class Workers {
   static int spins_for(int count) { return count <= available_cores() ? 4000 : 0; }
 
   void serve(int index) {
-    while (true) {
-      start_.arrive_and_wait();
-      if (!call_) return;
-      work(index);
-      start_.arrive_and_wait();
+    try {
+      while (true) {
+        start_.arrive_and_wait();
+        work(index);
+        start_.arrive_and_wait();
+      }
+    } catch (const detail::RegionCancelled&) {      // stop()
     }
   }
   void work(int index) {
     Worker w{index, count_, &barrier_};
+    const DenormalScope scope(denormals_);
     try {
       call_(object_, w);
+    } catch (const detail::RegionCancelled&) {
     } catch (...) {
-      errors_[index] = std::current_exception();
+      if (!failed_.exchange(true)) first_ = std::current_exception();
+      barrier_.cancel();
     }
+  }
+  /// After the region: nobody is in its barrier.
+  [[noreturn, gnu::cold, gnu::noinline]] void rethrow() {
+    barrier_.reset();
+    failed_ = false;
+    std::rethrow_exception(std::exchange(first_, nullptr));
+  }
+  void stop() {
+    start_.cancel();
+    for (std::thread& t : threads_) t.join();
   }
 
   int count_;
+  Denormals denormals_;
   detail::SpinBarrier barrier_, start_;
   void* object_ = nullptr;
   void (*call_)(void*, Worker&) = nullptr;
-  std::vector<std::exception_ptr> errors_ = std::vector<std::exception_ptr>(static_cast<std::size_t>(count_));
+  std::atomic<bool> failed_{false};
+  std::exception_ptr first_;                        // what whoever set failed_ has thrown
   std::vector<std::thread> threads_;
 };
 

@@ -39,7 +39,7 @@ template <class Model, class Loss> class Pass {
   /// Makes all memory. Throws ArgumentError for options that the network cannot have.
   Pass(Model& model, Loss loss, PassOptions options)
       : model_(&model), loss_(std::move(loss)), options_(nn::settled<Device>(options, sizes, sizeof(Scalar), sizeof(Activation))), memory_(model.where()), table_(loss_, model.where()),
-        workers_(std::make_unique<Workers>(on_host<Device> ? options_.threads : 1)), capacity_(depth_first() ? options_.block : options_.batch),
+        workers_(std::make_unique<Workers>(on_host<Device> ? options_.threads : 1, options_.denormals)), capacity_(depth_first() ? options_.block : options_.batch),
         bring_(model.where()) {
     const Device where = model.where();
     const int threads = workers_->size(), sets = depth_first() ? threads : 1;
@@ -105,7 +105,7 @@ template <class Model, class Loss> class Pass {
     const auto& batch = bring_(given);
     begin(batch, call);
     const bool folded = reduced_;                   // the last call's partial gradients are in the model's already
-    workers_->run([&](Worker& w) {
+    run([&](Worker& w) {
       if (call.accumulate && folded && w.index > 0) partial_[static_cast<std::size_t>(w.index - 1)].clear();
       forward_backward(w, batch, call, PassHooks{});
       w.barrier();
@@ -124,7 +124,7 @@ template <class Model, class Loss> class Pass {
     [[maybe_unused]] const auto here = memory_.enter();
     const auto& batch = bring_(given);
     begin(batch, {});
-    workers_->run([&](Worker& w) { evaluate(w, batch); });
+    run([&](Worker& w) { evaluate(w, batch); });
     return sums();
   }
 
@@ -139,6 +139,16 @@ template <class Model, class Loss> class Pass {
   /// Before the parts: the numbers of the step go to the device. Does not wait.
   template <class Batch> void begin(const Batch& batch, const PassCall& call) {
     if constexpr (!on_host<Device>) memory_.begin({.key = call.key, .global_first = static_cast<std::uint64_t>(batch.first), .loss_scale = call.loss_scale});
+  }
+
+  /// One parallel region, in which every worker calls the parts. After an exception of any worker the next region begins afresh.
+  template <class Function> void run(Function&& f) {
+    try {
+      workers_->run(f);
+    } catch (...) {
+      forget_progress();
+      throw;
+    }
   }
 
   // ---- the parts, called by every worker inside one parallel region ----------------------------------------------------
@@ -233,7 +243,7 @@ template <class Model, class Loss> class Pass {
       advance();
       reduced_ = true;
     }
-    for (int w = 0; w < workers_->size(); ++w) states_[static_cast<std::size_t>(w)].progress.store(nothing_ready, std::memory_order_relaxed);
+    forget_progress();
   }
 
   /// The sums are those of this batch, or with `accumulate` those of the last calls too.
@@ -528,6 +538,9 @@ template <class Model, class Loss> class Pass {
     } else {
       hooks_.ready(hooks_.object, reported_, reported_);
     }
+  }
+  void forget_progress() {
+    for (int w = 0; w < workers_->size(); ++w) states_[static_cast<std::size_t>(w)].progress.store(nothing_ready, std::memory_order_relaxed);
   }
   void write_tail() {
     Scalar* tail = gradients(0) + sizes.stored;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "../core/denormals.hpp"
 #include "../core/error.hpp"
 #include "../device/device.hpp"
 #include "../plan/virtual_shards.hpp"
@@ -19,6 +20,7 @@ struct PassOptions {
   Execution execution = Execution::automatic;
   long block = 0;                                   ///< samples a block of depth_first; 0: from the cost sheet
   int threads = 0;                                  ///< workers of this rank; 0: the cores of the affinity mask
+  Denormals denormals = Denormals::flush;           ///< what the workers do with numbers below the smallest normal one
   plan::VirtualShards shards{};                     ///< this rank's, of a batch in virtual shards: each has gradients of its own, and is one worker's
 };
 

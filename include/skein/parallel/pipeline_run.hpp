@@ -43,9 +43,10 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
 
   // ---- programs and memory -------------------------------------------------------------------------------------------
 
-  void reserve(long batch, int threads) {
-    if (reserved() && capacity_ >= batch && workers_->size() == threads) return;
-    if (!workers_ || workers_->size() != threads) workers_ = std::make_unique<Workers>(threads);
+  void reserve(long batch, int threads, Denormals denormals) {
+    const bool same = workers_ && workers_->size() == threads && workers_->denormals() == denormals;
+    if (same && capacity_ >= batch) return;
+    if (!same) workers_ = std::make_unique<Workers>(threads, denormals);
     capacity_ = std::max(capacity_, batch);
     outputs_ = Arena<Scalar>(static_cast<std::size_t>(capacity_ * OutputPitch));
     for (Stage& h : held.stages) h.slots = h.kept = 0;

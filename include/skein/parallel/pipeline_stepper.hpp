@@ -42,7 +42,7 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
     if (options.threads <= 0) options.threads = threads();
     if (options.execution == Execution::depth_first)
       throw ArgumentError("Pipeline: depth-first blocks cut a batch for the cache, micro-batches cut it for the ranks: leave .execution as it is");
-    run_.reserve(options.batch, options.threads);
+    run_.reserve(options.batch, options.threads, options.denormals);
   }
   bool reserved() const { return run_.reserved(); }
   /// Programs and primitives for batches of so many samples.

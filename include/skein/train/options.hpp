@@ -35,6 +35,7 @@ struct FitOptions {
   bool progress = true;                             ///< lines on the terminal, rank 0 only
   Execution execution = Execution::automatic;
   int threads = 0;                                  ///< workers of this rank; 0: its cores
+  Denormals denormals = Denormals::flush;           ///< within steps, numbers below the smallest normal one (1.2e-38 in float) are zero; or kept
   data::Prefetch prefetch = data::Prefetch::automatic;
   std::optional<optim::LossScaling> loss_scaling{}; ///< of a model with 16-bit activations; empty: dynamic for fp16, none for bf16
   bool graph = true;                                ///< a step may become one captured graph, on a device that has such

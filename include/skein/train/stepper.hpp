@@ -63,7 +63,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     if (options.threads <= 0) options.threads = threads();
     if constexpr (virtual_shards > 0) options.shards = plan::virtual_shards(virtual_shards, strand_.ranks(), strand_.rank());
     if (pass_ && pass_->capacity() >= options.batch && options.execution == asked_.execution && options.block == asked_.block &&
-        options.threads == asked_.threads)
+        options.threads == asked_.threads && options.denormals == asked_.denormals)
       return;
     asked_ = options;
     device_.forget();
@@ -115,7 +115,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
         [&] { return kind(batch, call, nominal, exchange, options); },
         [&] { pass_->begin(batch, call); },
         [&] {
-          pass_->workers().run([&](Worker& w) {
+          run(options.update, [&](Worker& w) {
             pass_->forward_backward(w, batch, call, hooks);
             w.barrier();
             if constexpr (virtual_shards > 0) {
@@ -153,7 +153,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     [[maybe_unused]] const auto here = pass_->memory().enter();
     const auto& batch = device_.stage(given);
     pass_->begin(batch, {});
-    pass_->workers().run([&](Worker& w) { pass_->evaluate(w, batch, accumulate); });
+    pass_->run([&](Worker& w) { pass_->evaluate(w, batch, accumulate); });
     device_.finish();
     if constexpr (on_host<Device>) sums_ = pass_->sums();
     return result(false);
@@ -290,8 +290,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     return r;
   }
 
-  /// Before the parallel region: an exception in the midst of it would leave the other workers waiting. Labels that are on a device
-  /// already are their owner's care.
+  /// Before the parallel region, so that nothing has been changed by a wrong batch. Labels that are on a device already are their
+  /// owner's care.
   template <class Batch> void check_labels(const Batch& batch) const {
     if constexpr (Loss::target == nn::Target::label && std::same_as<DeviceOf<Batch>, Cpu>) {
       std::optional<std::int32_t> ignore;
@@ -323,6 +323,17 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
       at = r.end;
     }
     if (at < Model::sizes.stored) segments_.push_back({{at, Model::sizes.stored}, false});
+  }
+
+  /// The region of a step. One that throws was no step: it is not counted, and an accumulation begins anew.
+  template <class Function> void run(bool update, Function&& f) {
+    try {
+      pass_->run(f);
+    } catch (...) {
+      if (update) --step_;
+      accumulated_ = 0;
+      throw;
+    }
   }
 
   /// Worker 0, all workers have ended backward: gradients and sums become those of all ranks.

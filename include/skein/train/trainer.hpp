@@ -96,7 +96,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     if (strand().serves()) return {};               // the others' affair
     const long batch = options.batch > 0 ? options.batch : 256L * strand().ranks();
     data::Loader<Scalar> loader(data, evaluation_options(batch));
-    stepper_.reserve({.batch = std::max(loader.capacity(), stepper_.reserved() ? stepper_.pass().capacity() : 0L), .execution = execution_, .threads = threads_});
+    stepper_.reserve({.batch = std::max(loader.capacity(), stepper_.reserved() ? stepper_.pass().capacity() : 0L), .execution = execution_, .threads = threads_,
+                      .denormals = denormals_});
     strand().synchronise_buffers();
     return evaluate(loader, options.metrics);
   }
@@ -258,9 +259,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   void reserve(data::Loader<Scalar>& loader, data::Loader<Scalar>* validation, const FitOptions& options) {
     threads_ = options.threads;
     execution_ = options.execution;
+    denormals_ = options.denormals;
     long capacity = loader.capacity();
     if (validation) capacity = std::max(capacity, validation->capacity());
-    stepper_.reserve({.batch = capacity, .execution = options.execution, .threads = options.threads});
+    stepper_.reserve({.batch = capacity, .execution = options.execution, .threads = options.threads, .denormals = options.denormals});
     std::vector<long> sizes;
     for (auto* l : {&loader, validation})
       for (std::int64_t s : {std::int64_t{0}, l ? l->steps() - 1 : 0})
@@ -271,7 +273,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   }
   void reserve_for_prediction(long n) {
     if (stepper_.reserved()) return;
-    stepper_.reserve({.batch = std::clamp(n, 1L, 256L), .execution = execution_, .threads = threads_});
+    stepper_.reserve({.batch = std::clamp(n, 1L, 256L), .execution = execution_, .threads = threads_, .denormals = denormals_});
   }
 
   void keep_callbacks() {
@@ -472,6 +474,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   std::vector<std::int64_t> shard_sizes_;
   int threads_ = 0;
   Execution execution_ = Execution::automatic;
+  Denormals denormals_ = Denormals::flush;
   train::Callbacks* callbacks_ = nullptr;           // of the fit that is going on
   std::string callback_state_;                      // of a loaded training, until its fit begins
   bool resumed_ = false, continues_ = false;

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a failure inside a step must do with any number of threads a rank: end the fit on every rank, with the exception that was
+// thrown first. Each of these used to leave the other threads of its rank in a barrier for ever.
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <skein/data/in_memory.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/cross_entropy.hpp>
+#include <skein/nn/relu.hpp>
+#include <skein/optim/sgd.hpp>
+#include <skein/parallel/data_parallel.hpp>
+#include <skein/train/trainer.hpp>
+
+#include "naive_layers.hpp"
+
+namespace failure_cases {
+
+namespace sk = skein;
+namespace nn = skein::nn;
+
+/// The identity, which throws forward where a value is not a number, and backward where one is huge: in the worker that has the sample.
+struct Trapped {
+  static constexpr sk::LayerInfo describe(sk::Extents in) { return {.output = in, .saves_input = true}; }
+  template <class In, class Frame> static void forward(Frame& f) {
+    for (long b = 0; b < f.batch; ++b)
+      if (std::isnan(f.x[b * sk::sample_pitch(In::extents)])) throw std::runtime_error("a layer throws forward");
+    naive::Flatten::copy<In>(f.y, f.x, f.batch, sk::sample_pitch(In::extents), sk::sample_pitch(In::extents));
+  }
+  template <class In, class Frame> static void backward(Frame& f) {
+    for (long b = 0; b < f.batch; ++b)
+      if (std::abs(f.x[b * sk::sample_pitch(In::extents)]) > 1e2f) throw std::runtime_error("a layer throws backward");
+    if (f.dx) naive::Flatten::copy<In>(f.dx, f.dy, f.batch, sk::sample_pitch(In::extents), sk::sample_pitch(In::extents));
+  }
+};
+
+/// CrossEntropy that throws where an output is large.
+struct ThrowingLoss : nn::CrossEntropy {
+  template <class Scalar, class Device> nn::LossSums operator()(const nn::LossCall<Scalar, Device>& call) const {
+    for (long b = 0; b < call.count; ++b)
+      if (std::abs(call.outputs[b * call.output_pitch]) > 1e6f) throw std::runtime_error("the loss throws");
+    return nn::CrossEntropy::operator()(call);
+  }
+};
+constexpr float forward_throws = std::numeric_limits<float>::quiet_NaN(), backward_throws = 1e4f, loss_throws = 1e10f;
+
+using Net = nn::Sequential<nn::Linear<24>, Trapped, naive::Linear<8, true>, nn::Relu, nn::Linear<4>>;
+using Model = sk::Model<Net, sk::Shape<12>>;
+
+struct Case {
+  long samples = 64, batch = 32;
+  int epochs = 2, threads = 1;
+  bool wrong_label = false;
+  float value = 0;                                  ///< of every eighth sample: one that a layer or the loss throws at
+  double sleep = 0;                                 ///< seconds, before the second epoch
+};
+
+struct Sleeper {
+  double seconds;
+  void on_epoch_begin(int epoch, sk::train::Control&) {
+    if (epoch == 2 && seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  }
+};
+
+/// One rank's fit.
+template <class Policy> void fit(const Policy& policy, const Case& c, sk::Execution execution = sk::Execution::layer_wise) {
+  std::vector<float> x(static_cast<std::size_t>(c.samples) * 12);
+  std::vector<std::int32_t> y(static_cast<std::size_t>(c.samples));
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(3, 0, i);
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = static_cast<std::int32_t>(i % 4);
+  for (std::size_t i = 7; i < y.size(); i += 8) {   // some of every rank
+    if (c.value != 0) std::fill(&x[12 * i], &x[12 * i] + 12, c.value);
+    if (c.wrong_label) y[i] = 7;
+  }
+  const auto data = sk::data::InMemory<float>({1, {12}}, std::move(x), std::move(y), 4);
+  Model model{sk::Seed{5}};
+  sk::Trainer trainer{model, ThrowingLoss{}, sk::optim::Sgd{.lr = 0.01f}, policy};
+  sk::FitOptions o{.epochs = c.epochs, .batch = c.batch, .progress = false, .execution = execution, .threads = c.threads};
+  if (c.sleep > 0) o.callbacks.add(Sleeper{c.sleep});
+  trainer.fit(data, o);
+}
+
+/// What a fit throws, its type apart; "" where it ends well.
+template <class Function> std::string thrown(Function&& f) {
+  try {
+    f();
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace failure_cases
