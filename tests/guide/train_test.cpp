@@ -2,6 +2,7 @@
 // What docs/guide quotes of parallel and train. A region stands between [quote name] and [end].
 #include <catch2/catch.hpp>
 
+#include <array>
 #include <functional>
 #include <string>
 #include <vector>
@@ -64,6 +65,26 @@ TEST_CASE("data parallelism", "[guide]") {
   frozen.fit(data, {.epochs = 1, .batch = 100, .progress = false});
   CHECK(std::as_const(other).parameters()[0] == first);
   CHECK(std::as_const(other).parameters()[10000] != last);
+}
+
+// [quote own_metric]
+/// F1 of the nines: 2 TP / (2 TP + FP + FN).
+const sk::train::OwnMetric f1{"F1 of nines",
+    [](auto output, int label) {                                   // of one sample; what it returns is added up, over ranks too
+      const bool says = sk::train::argmax(output) == 9, is = label == 9;
+      return std::array<double, 2>{double(says && is), double(says) + double(is)};
+    },
+    [](std::array<double, 2> sums) { return sums[1] > 0 ? 2 * sums[0] / sums[1] : 0; }};
+// [end]
+
+TEST_CASE("a metric of one's own", "[guide]") {
+  const auto digits = sk::data::synthetic_digits(1000, sk::Seed{1});
+  DigitsModel model{sk::Seed{1}};
+  sk::train::ConfusionMatrix matrix{10};
+  sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Adam{.lr = 5e-3f}};
+  const sk::History history = trainer.fit(digits, {.epochs = 6, .batch = 50, .validate = digits, .metrics = {f1, std::ref(matrix)}, .progress = false});
+  CHECK(history.epochs().back().validation["F1 of nines"] == Approx(matrix.f1(9)));
+  CHECK(matrix.f1(9) > 0);
 }
 
 TEST_CASE("fit, callbacks, metrics, files", "[guide]") {

@@ -163,6 +163,30 @@ TEST_CASE("an own function of a sample, with labels and with targets") {
   CHECK(within.value() == 0.5);
 }
 
+TEST_CASE("an own metric of several sums, over ranks too, and behind AnyMetric") {
+  const auto counts = [](auto output, int label) {
+    const bool says = output[1] > output[0], is = label == 1;
+    return std::array<double, 2>{says && is ? 1.0 : 0.0, says ? 1.0 : 0.0};
+  };
+  const auto precision = [](std::array<double, 2> sums) { return sums[0] / sums[1]; };
+  OwnMetric whole{"precision", counts, precision}, first = whole, second = whole;
+  CHECK(std::isnan(whole.value()));
+  const float out[] = {0, 1, 1, 0, 0, 1, 0, 1, 1, 0};             // says 1, 0, 1, 1, 0
+  const Rows<float> five{out, 2, 5, 2}, head{out, 2, 2, 2}, tail{out + 4, 2, 3, 2};
+  whole.add(five, Truth{1, 1, 0, 1, -1});
+  CHECK(whole.value() == Approx(2.0 / 3));
+  first.add(head, Truth{1, 1});
+  second.add(tail, Truth{0, 1, -1});
+  for (std::size_t i = 0; i < first.sums().size(); ++i) first.sums()[i] += second.sums()[i];
+  CHECK(first.value() == whole.value());
+  AnyMetric any{whole};
+  CHECK((any.takes_labels() && !any.takes_targets()));
+  any.add(five, Truth{1, 1, 0, 1, -1});
+  CHECK(any.value() == whole.value());
+  clear(whole);
+  CHECK(std::isnan(whole.value()));
+}
+
 TEST_CASE("sums added over ranks give the value of one rank that saw all") {
   const Random r = random(5, 301, 6, 9);
   TopK whole{2}, first{2}, second{2};
