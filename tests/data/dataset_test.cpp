@@ -207,3 +207,105 @@ TEST_CASE("data sets out of arrays: functions of one variable, of several, and c
   CHECK(thrown([] { from_tensors(std::vector<float>{1, 2}, std::vector<float>{1, 2, 3}); }).text ==
         "from_tensors: 3 target values cannot belong to 2 samples");
 }
+
+namespace {
+/// Sets that bring a sample with what belongs to it, and count how often they are asked.
+struct ReadCounts {
+  mutable long reads = 0;
+  std::int64_t size() const { return 20; }
+  sk::Extents sample_extents() const { return {1, {2}}; }
+  static void fill(std::int64_t i, std::span<float> x) { x[0] = static_cast<float>(i), x[1] = static_cast<float>(-i); }
+};
+struct ReadLabels : ReadCounts {
+  Target target() const { return Target::labels(3); }
+  void read(std::int64_t i, std::span<float> x, std::int32_t& label) const {
+    ++reads, fill(i, x), label = static_cast<std::int32_t>(i % 3);
+  }
+};
+struct ReadVectors : ReadCounts {
+  Target target() const { return Target::vector(3); }
+  void read(std::int64_t i, std::span<float> x, std::span<float> y) const {
+    ++reads, fill(i, x);
+    for (std::size_t k = 0; k < y.size(); ++k) y[k] = static_cast<float>(10 * i + static_cast<std::int64_t>(k));
+  }
+};
+struct ReadAlone : ReadCounts {
+  void read(std::int64_t i, std::span<float> x) const { ++reads, fill(i, x); }
+};
+struct WholeBatch : ReadCounts {
+  Target target() const { return Target::labels(3); }
+  void serve(Indices indices, const Destination<float>& to) const {
+    ++reads;
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      if (to.x) fill(indices[i], {to.x + static_cast<long>(i) * to.pitch, 2});
+      if (to.labels) to.labels[i] = static_cast<std::int32_t>(indices[i] % 3);
+    }
+  }
+};
+struct ReadsWithoutTarget : ReadCounts {
+  void read(std::int64_t, std::span<float>, std::int32_t&) const {}
+};
+static_assert(Dataset<ReadLabels> && Dataset<ReadVectors> && Dataset<ReadAlone> && Dataset<WholeBatch> && !Dataset<ReadsWithoutTarget>);
+static_assert(Dataset<Subset<ReadLabels>> && !HasTargets<Subset<ReadLabels>> && HasLabels<Subset<ReadLabels>> && HasTargets<Subset<ReadVectors>>);
+
+/// Samples 7, 3 and 4 by one call; gaps stay as they are.
+template <class Scalar> void serves(DatasetView view, const long& reads, long expected_reads) {
+  const std::int64_t wanted[] = {7, 3, 4};
+  Scalar x[9], y[12];
+  for (Scalar& v : x) v = 99;
+  for (Scalar& v : y) v = 99;
+  std::int32_t labels[3] = {-1, -1, -1};
+  const bool vectors = view.target().kind == TargetKind::vector, classes = view.target().kind == TargetKind::label;
+  const long before = reads;
+  view.serve(wanted, Destination<Scalar>{x, 3, classes ? labels : nullptr, vectors ? y : nullptr, 4, 0});
+  CHECK(reads - before == expected_reads);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(x[3 * i] == static_cast<Scalar>(wanted[i]));
+    CHECK(x[3 * i + 1] == static_cast<Scalar>(-wanted[i]));
+    if (std::is_same_v<Scalar, float>) CHECK(x[3 * i + 2] == 99);
+    CHECK(labels[i] == (classes ? wanted[i] % 3 : -1));
+    for (int k = 0; k < 3; ++k) CHECK(y[4 * i + k] == (vectors ? static_cast<Scalar>(10 * wanted[i] + k) : 99));
+  }
+}
+}  // namespace
+
+TEMPLATE_TEST_CASE("a set that brings samples and targets in one call is asked once a sample", "", float, double) {
+  const ReadLabels labels;
+  serves<TestType>(labels, labels.reads, 3);
+  const ReadVectors vectors;
+  serves<TestType>(vectors, vectors.reads, 3);
+  const ReadAlone alone;
+  serves<TestType>(alone, alone.reads, 3);
+  const WholeBatch whole;
+  serves<TestType>(whole, whole.reads, 1);
+  const Squares pieces;                                   // the other kind: pieces of one call
+  const std::int64_t nine[] = {9};
+  TestType x, y;
+  DatasetView(pieces).serve(nine, Destination<TestType>{&x, 1, nullptr, &y, 1, 0});
+  CHECK((x == 3 && y == 81));
+}
+
+TEST_CASE("wrappers pass the one call on, and labels can be asked for alone") {
+  const std::int64_t last_first[] = {1, 0};
+  std::int32_t labels[2];
+  const Subset<ReadLabels> chosen(ReadLabels{}, {7, 5});
+  DatasetView(chosen).labels(last_first, labels);
+  CHECK((labels[0] == 2 && labels[1] == 1));
+  chosen.labels(last_first, labels);
+  CHECK((labels[0] == 2 && labels[1] == 1));
+  float y[6];
+  DatasetView(Subset<ReadVectors>(ReadVectors{}, {7, 5})).targets(last_first, y, 3);
+  CHECK((y[0] == 50 && y[5] == 72));
+  const auto doubled = map(chosen, [](std::span<float> sample) { for (float& v : sample) v *= 2; });
+  CHECK(gathered(doubled, {0, 1}) == std::vector<float>{14, -14, 10, -10});
+  float x[4];
+  DatasetView(doubled).serve(last_first, {x, 2, labels, nullptr, 0, 0});
+  CHECK((x[0] == 10 && x[2] == 14 && labels[0] == 2));
+  double wide[4], exact[1];
+  DatasetView(doubled).serve(last_first, {wide, 2, labels, nullptr, 0, 0});
+  CHECK((wide[0] == 10 && wide[3] == -14 && labels[1] == 1));
+  const auto rounded = map(from_tensors(std::vector<double>{0.5}, std::vector<double>{0.1}), [](std::span<float> sample) { sample[0] += 1; });
+  const std::int64_t zero[] = {0};
+  DatasetView(rounded).serve(zero, {wide, 1, nullptr, exact, 1, 0});
+  CHECK((wide[0] == 1.5 && exact[0] == 0.1));             // what the function does not touch is double all the way
+}

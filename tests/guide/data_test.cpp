@@ -2,11 +2,16 @@
 // What docs/guide quotes of data. A region stands between [quote name] and [end].
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <span>
 #include <vector>
 
 #include <skein/skein.hpp>
+
+#include "../support/temporary_folder.hpp"
 
 namespace sk = skein;
 
@@ -27,6 +32,28 @@ struct Sine {
 };
 // [end]
 static_assert((sk::data::assert_dataset<Sine>(), true));
+
+// [quote from_disk]
+/// One file a sample, read when it is asked for: 784 bytes of an image, one of its class.
+struct Folder {
+  std::vector<std::filesystem::path> files;
+
+  explicit Folder(const std::filesystem::path& path) {
+    for (const auto& entry : std::filesystem::directory_iterator(path)) files.push_back(entry.path());
+    std::sort(files.begin(), files.end());                         // the same order on every rank
+  }
+  std::int64_t size() const { return static_cast<std::int64_t>(files.size()); }
+  sk::Extents sample_extents() const { return {3, {28, 28, 1}}; }
+  sk::data::Target target() const { return sk::data::Target::labels(10); }
+  void read(std::int64_t i, std::span<float> x, std::int32_t& label) const {
+    std::ifstream file(files[static_cast<std::size_t>(i)], std::ios::binary);
+    for (float& value : x) value = static_cast<float>(file.get()) / 255;
+    label = file.get();
+    if (!file) throw sk::Error(files[static_cast<std::size_t>(i)].string() + " is too short: it needs 785 bytes");
+  }
+};
+// [end]
+static_assert((sk::data::assert_dataset<Folder>(), true));
 
 // [quote noise]
 struct Noise {                                                     // keyed by (epoch, sample): the same on any number of ranks
@@ -66,4 +93,38 @@ TEST_CASE("sets and loaders", "[guide]") {
     CHECK(batch.target(3)[0] == Approx(std::sin(batch.row(3)[0])));
     break;
   }
+}
+
+struct FolderNet : sk::nn::Sequential<sk::nn::Flatten, sk::nn::Linear<16>, sk::nn::Relu, sk::nn::Linear<10>> {};
+
+TEST_CASE("a set that is read from disk on demand trains as the same set in memory, over ranks too", "[guide]") {
+  const support::TemporaryFolder folder;
+  const auto digits = sk::data::synthetic_digits(70, sk::Seed{1});
+  std::vector<std::uint8_t> bytes;
+  std::vector<std::int32_t> labels;
+  for (std::int64_t i = 0; i < digits.size(); ++i) {
+    std::ofstream file(folder / ("digit_" + std::to_string(100 + i)), std::ios::binary);
+    for (int j = 0; j < 784; ++j) bytes.push_back(digits.stored(i)[j]), file.put(static_cast<char>(bytes.back()));
+    labels.push_back(digits.label(i)), file.put(static_cast<char>(labels.back()));
+  }
+  const sk::data::InMemory<std::uint8_t> in_memory({3, {28, 28, 1}}, bytes, labels, 10);
+  const auto losses = [](const auto& set) {
+    std::vector<double> of_rank_0;
+    sk::spawn(2, [&](sk::ThreadComm& world) {
+      sk::Model<FolderNet, sk::Shape<28, 28, 1>> model{sk::Seed{1}};
+      sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}, sk::parallel::DataParallel{world}};
+      const auto history = trainer.fit(set, {.epochs = 2, .batch = 16, .validate = set, .record_steps = true, .progress = false, .threads = 1});
+      if (world.rank() == 0) of_rank_0 = history.losses();
+    });
+    return of_rank_0;
+  };
+  // [quote folder]
+  const Folder set{folder / ""};
+  const auto [train, validation] = sk::data::split(set, 0.9, sk::Seed{2});       // as any other set
+  // [end]
+  CHECK(train.size() == 63);
+  CHECK(validation.size() == 7);
+  const std::vector<double> from_disk = losses(set), from_memory = losses(in_memory);
+  REQUIRE(from_disk.size() == 10);
+  for (std::size_t i = 0; i < from_disk.size(); ++i) CHECK(from_disk[i] == Approx(from_memory[i]).epsilon(1e-5));
 }

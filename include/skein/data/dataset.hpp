@@ -7,6 +7,7 @@
 #include <cstring>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 #include "../core/shape.hpp"
 
@@ -37,12 +38,42 @@ template <class T> concept Gathers =
     requires(const T& d, Indices i, float* x, long pitch) { d.gather(i, x, pitch); } ||
     requires(const T& d, Indices i, float* x, long pitch, std::int64_t epoch) { d.gather(i, x, pitch, epoch); };
 
-/// A data set: `size()`, `sample_extents()` (of one sample, images as height, width, channels), `gather(indices, x, pitch)`,
-/// which writes sample `indices[i]` to `x + i * pitch` (the values only, never the gap behind them), and, if it has targets,
-/// `target()` with `labels(indices, out)` or `targets(indices, out, pitch)`. All of them const, and safe to call from several
-/// threads at once. Overloads for `double*` are used where they exist.
-template <class T> concept Dataset =
-    HasSize<T> && HasSampleExtents<T> && Gathers<T> && (HasTarget<T> || !(HasLabels<T> || HasTargets<T>));
+/// Brings one sample and what belongs to it in one call, from wherever it is: x has sample_extents().count() values, and beside it is a
+/// label, a target vector of target().count values, or nothing.
+template <class T> concept ReadsLabelled = requires(const T& d, std::int64_t i, std::span<float> x, std::int32_t& label) { d.read(i, x, label); };
+template <class T> concept ReadsTargets = requires(const T& d, std::int64_t i, std::span<float> x) { d.read(i, x, x); };
+template <class T> concept ReadsSamples =
+    ReadsLabelled<T> || ReadsTargets<T> || requires(const T& d, std::int64_t i, std::span<float> x) { d.read(i, x); };
+
+/// Where the samples of a batch go, and what belongs to them; null: not wanted.
+template <class Scalar> struct Destination {
+  Scalar* x = nullptr;                                    ///< sample i at x + i * pitch; the gap behind it is not touched
+  long pitch = 0;
+  std::int32_t* labels = nullptr;                         ///< only where the data set has labels
+  Scalar* targets = nullptr;                              ///< only where it has target vectors, at targets + i * target_pitch
+  long target_pitch = 0;
+  std::int64_t epoch = 0;                                 ///< keys random augmentation
+
+  /// That of the samples from `done` on.
+  constexpr Destination after(long done) const {
+    return {x ? x + done * pitch : x, pitch, labels ? labels + done : labels, targets ? targets + done * target_pitch : targets, target_pitch, epoch};
+  }
+};
+/// Brings the samples of a batch and what belongs to them in one call.
+template <class T> concept Serves = requires(const T& d, Indices i, const Destination<float>& to) { d.serve(i, to); };
+
+/// A data set: `size()`, `sample_extents()` (of one sample, images as height, width, channels), `target()` if it has targets, and one of
+/// - `gather(indices, x, pitch)`, which writes sample `indices[i]` to `x + i * pitch` (the values only, never the gap behind them), with
+///   `labels(indices, out)` or `targets(indices, out, pitch)`;
+/// - `read(index, std::span<float> x, std::int32_t& label)`, or with `std::span<float> target`: one sample, for sets that are on a disk;
+/// - `serve(indices, Destination<float>)`: a batch in one call.
+/// All of them const, and safe to call from several threads at once. Overloads for double are used where they exist.
+template <class T> concept Dataset = HasSize<T> && HasSampleExtents<T> && (Gathers<T> || ReadsSamples<T> || Serves<T>) &&
+                                     (HasTarget<T> || !(HasLabels<T> || HasTargets<T> || ReadsLabelled<T> || ReadsTargets<T>));
+
+/// Whether a data set can bring labels, or target vectors.
+template <class T> inline constexpr bool gives_labels = HasLabels<T> || ReadsLabelled<T> || (Serves<T> && !Gathers<T>);
+template <class T> inline constexpr bool gives_targets = HasTargets<T> || ReadsTargets<T> || (Serves<T> && !Gathers<T>);
 
 namespace detail {
 template <class T> inline constexpr bool is_a_dataset = false;
@@ -55,9 +86,10 @@ template <class T> consteval void assert_dataset() {
   else if constexpr (!HasSampleExtents<T>)
     static_assert(detail::is_a_dataset<T>, "this is no data set: it lacks sample_extents() const, the Extents of one sample; "
                                            "vectors and spans become one by data::from_tensors(x, y)");
-  else if constexpr (!Gathers<T>)
-    static_assert(detail::is_a_dataset<T>, "this is no data set: it lacks gather(data::Indices, float* x, long pitch) const, "
-                                           "which copies samples into rows of the caller");
+  else if constexpr (!Gathers<T> && !ReadsSamples<T> && !Serves<T>)
+    static_assert(detail::is_a_dataset<T>, "this is no data set: it lacks gather(data::Indices, float* x, long pitch) const, which copies "
+                                           "samples into rows of the caller, or read(std::int64_t index, std::span<float> x, "
+                                           "std::int32_t& label) const, which brings one");
   else if constexpr (!Dataset<T>)
     static_assert(detail::is_a_dataset<T>, "this data set has labels or targets but no target() const: let it return "
                                            "data::Target::labels(classes) or data::Target::vector(length)");
@@ -77,26 +109,83 @@ inline void widen_rows(double* x, long rows, long n, long pitch) {
   }
 }
 
-/// gather with whatever form T has: with or without epoch, in Scalar or by way of float.
+template <class T, class Scalar> void serve_from(const T& d, Indices indices, const Destination<Scalar>& to);
+
+/// Samples with whatever form T has: with or without epoch, in Scalar or by way of float.
 template <class T, class Scalar> void gather_from(const T& d, Indices indices, Scalar* x, long pitch, std::int64_t epoch) {
   if constexpr (requires { d.gather(indices, x, pitch, epoch); }) {
     d.gather(indices, x, pitch, epoch);
   } else if constexpr (requires { d.gather(indices, x, pitch); }) {
     d.gather(indices, x, pitch);
-  } else {
+  } else if constexpr (Gathers<T>) {
     const long n = Extents(d.sample_extents()).count();
     gather_from(d, indices, reinterpret_cast<float*>(x) + n, 2 * pitch, epoch);
     widen_rows(x, static_cast<long>(indices.size()), n, pitch);
+  } else {
+    serve_from(d, indices, Destination<Scalar>{.x = x, .pitch = pitch, .epoch = epoch});
   }
+}
+
+template <class T> void labels_from(const T& d, Indices indices, std::int32_t* out) {
+  if constexpr (HasLabels<T>) d.labels(indices, out);
+  else serve_from(d, indices, Destination<float>{.labels = out});
 }
 
 template <class T, class Scalar> void targets_from(const T& d, Indices indices, Scalar* y, long pitch) {
   if constexpr (requires { d.targets(indices, y, pitch); }) {
     d.targets(indices, y, pitch);
-  } else {
+  } else if constexpr (HasTargets<T>) {
     const long n = Target(d.target()).count;
     d.targets(indices, reinterpret_cast<float*>(y) + n, 2 * pitch);
     widen_rows(y, static_cast<long>(indices.size()), n, pitch);
+  } else {
+    serve_from(d, indices, Destination<Scalar>{.targets = y, .target_pitch = pitch});
+  }
+}
+
+/// One read a sample; what is not wanted goes to memory of this call.
+template <class T> void read_each(const T& d, Indices indices, const Destination<float>& to) {
+  const std::size_t n = static_cast<std::size_t>(Extents(d.sample_extents()).count());
+  std::size_t length = 0;
+  if constexpr (ReadsTargets<T>) length = static_cast<std::size_t>(Target(d.target()).count);
+  std::vector<float> unwanted((to.x ? 0 : n) + (to.targets ? 0 : length));
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    const std::span<float> x(to.x ? to.x + static_cast<long>(i) * to.pitch : unwanted.data(), n);
+    if constexpr (ReadsLabelled<T>) {
+      std::int32_t label = 0;
+      d.read(indices[i], x, label);
+      if (to.labels) to.labels[i] = label;
+    } else if constexpr (ReadsTargets<T>) {
+      float* const y = to.targets ? to.targets + static_cast<long>(i) * to.target_pitch : unwanted.data() + (to.x ? 0 : n);
+      d.read(indices[i], x, std::span<float>(y, length));
+    } else {
+      d.read(indices[i], x);
+    }
+  }
+}
+/// By way of float, in the memory of the doubles.
+template <class T> void serve_widened(const T& d, Indices indices, const Destination<double>& to) {
+  const long n = Extents(d.sample_extents()).count(), rows = static_cast<long>(indices.size());
+  long length = 0;
+  if constexpr (HasTarget<T>) length = Target(d.target()).count;
+  serve_from(d, indices, Destination<float>{to.x ? reinterpret_cast<float*>(to.x) + n : nullptr, 2 * to.pitch, to.labels,
+                                            to.targets ? reinterpret_cast<float*>(to.targets) + length : nullptr, 2 * to.target_pitch, to.epoch});
+  if (to.x) widen_rows(to.x, rows, n, to.pitch);
+  if (to.targets) widen_rows(to.targets, rows, length, to.target_pitch);
+}
+
+/// Samples and what belongs to them, in one call where T has such a one.
+template <class T, class Scalar> void serve_from(const T& d, Indices indices, const Destination<Scalar>& to) {
+  if constexpr (requires { d.serve(indices, to); }) {
+    d.serve(indices, to);
+  } else if constexpr (std::is_same_v<Scalar, double> && (ReadsSamples<T> || (Serves<T> && !Gathers<T>))) {
+    serve_widened(d, indices, to);
+  } else if constexpr (ReadsSamples<T>) {
+    read_each(d, indices, to);
+  } else {
+    if (to.x) gather_from(d, indices, to.x, to.pitch, to.epoch);
+    if constexpr (HasLabels<T>) if (to.labels) d.labels(indices, to.labels);
+    if constexpr (HasTargets<T>) if (to.targets) targets_from(d, indices, to.targets, to.target_pitch);
   }
 }
 }  // namespace detail

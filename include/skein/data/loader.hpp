@@ -232,11 +232,9 @@ template <class Scalar = float> class Loader {
     order_.fill(part.begin, n, slot.indices.data());
     const Indices indices(slot.indices.data(), static_cast<std::size_t>(n));
     Batch<Scalar>& b = slot.batch;
-    if (n > 0) {
-      data_.gather(indices, slot.x.data(), b.pitch, epoch);
-      if (b.labels) data_.labels(indices, slot.labels.data());
-      if (b.targets) data_.targets(indices, slot.targets.data(), b.target_pitch);
-    }
+    if (n > 0)
+      data_.serve(indices, Destination<Scalar>{slot.x.data(), b.pitch, b.labels ? slot.labels.data() : nullptr, b.targets ? slot.targets.data() : nullptr,
+                            b.target_pitch, epoch});
     b.count = n;
     b.global_count = part.global_count;
     b.first = part.first;

@@ -35,6 +35,19 @@ template <class Data, class Function> class Mapped {
   template <class Scalar> requires(detail::maps_sample<Function, Scalar>)
   void gather(Indices indices, Scalar* x, long pitch, std::int64_t epoch = 0) const {
     detail::gather_from(data_, indices, x, pitch, epoch);
+    change(indices, x, pitch, epoch);
+  }
+  void labels(Indices indices, std::int32_t* out) const requires gives_labels<Data> { detail::labels_from(data_, indices, out); }
+  template <class Scalar> void targets(Indices indices, Scalar* y, long pitch) const requires gives_targets<Data> {
+    detail::targets_from(data_, indices, y, pitch);
+  }
+  template <class Scalar> requires(detail::maps_sample<Function, Scalar>) void serve(Indices indices, const Destination<Scalar>& to) const {
+    detail::serve_from(data_, indices, to);
+    if (to.x) change(indices, to.x, to.pitch, to.epoch);
+  }
+
+ private:
+  template <class Scalar> void change(Indices indices, Scalar* x, long pitch, std::int64_t epoch) const {
     const std::size_t n = static_cast<std::size_t>(Extents(data_.sample_extents()).count());
     for (std::size_t i = 0; i < indices.size(); ++i) {
       const std::span<Scalar> sample(x + static_cast<long>(i) * pitch, n);
@@ -42,12 +55,7 @@ template <class Data, class Function> class Mapped {
       else function_(sample);
     }
   }
-  void labels(Indices indices, std::int32_t* out) const requires HasLabels<Data> { data_.labels(indices, out); }
-  template <class Scalar> void targets(Indices indices, Scalar* y, long pitch) const requires HasTargets<Data> {
-    detail::targets_from(data_, indices, y, pitch);
-  }
 
- private:
   Data data_;
   Function function_;
 };

@@ -39,11 +39,14 @@ template <class Data> class Subset {
   template <class Scalar> void gather(Indices indices, Scalar* x, long pitch, std::int64_t epoch = 0) const {
     translate(indices, [&](Indices own, long done) { detail::gather_from(data_, own, x + done * pitch, pitch, epoch); });
   }
-  void labels(Indices indices, std::int32_t* out) const requires HasLabels<Data> {
-    translate(indices, [&](Indices own, long done) { data_.labels(own, out + done); });
+  void labels(Indices indices, std::int32_t* out) const requires gives_labels<Data> {
+    translate(indices, [&](Indices own, long done) { detail::labels_from(data_, own, out + done); });
   }
-  template <class Scalar> void targets(Indices indices, Scalar* y, long pitch) const requires HasTargets<Data> {
+  template <class Scalar> void targets(Indices indices, Scalar* y, long pitch) const requires gives_targets<Data> {
     translate(indices, [&](Indices own, long done) { detail::targets_from(data_, own, y + done * pitch, pitch); });
+  }
+  template <class Scalar> void serve(Indices indices, const Destination<Scalar>& to) const {
+    translate(indices, [&](Indices own, long done) { detail::serve_from(data_, own, to.after(done)); });
   }
 
  private:

@@ -12,33 +12,14 @@ namespace skein::inline SKEIN_ABI::data {
 
 namespace detail {
 struct DatasetTable {
-  void (*gather_float)(const void*, Indices, float*, long, std::int64_t) = nullptr;
-  void (*gather_double)(const void*, Indices, double*, long, std::int64_t) = nullptr;
-  void (*labels)(const void*, Indices, std::int32_t*) = nullptr;
-  void (*targets_float)(const void*, Indices, float*, long) = nullptr;
-  void (*targets_double)(const void*, Indices, double*, long) = nullptr;
+  void (*serve_float)(const void*, Indices, const Destination<float>&) = nullptr;
+  void (*serve_double)(const void*, Indices, const Destination<double>&) = nullptr;
+  bool labels = false, targets = false;                   // it can bring them
 };
 
 template <class T> struct Erased {
-  template <class Scalar> static void gather(const void* d, Indices i, Scalar* x, long pitch, std::int64_t epoch) {
-    gather_from(*static_cast<const T*>(d), i, x, pitch, epoch);
-  }
-  static void labels(const void* d, Indices i, std::int32_t* out) { static_cast<const T*>(d)->labels(i, out); }
-  template <class Scalar> static void targets(const void* d, Indices i, Scalar* y, long pitch) {
-    targets_from(*static_cast<const T*>(d), i, y, pitch);
-  }
-  static constexpr DatasetTable make() {
-    DatasetTable t;
-    t.gather_float = &Erased::template gather<float>;
-    t.gather_double = &Erased::template gather<double>;
-    if constexpr (HasLabels<T>) t.labels = &Erased::labels;
-    if constexpr (HasTargets<T>) {
-      t.targets_float = &Erased::template targets<float>;
-      t.targets_double = &Erased::template targets<double>;
-    }
-    return t;
-  }
-  static constexpr DatasetTable table = make();
+  template <class Scalar> static void serve(const void* d, Indices i, const Destination<Scalar>& to) { serve_from(*static_cast<const T*>(d), i, to); }
+  static constexpr DatasetTable table{&Erased::template serve<float>, &Erased::template serve<double>, gives_labels<T>, gives_targets<T>};
 };
 }  // namespace detail
 
@@ -67,18 +48,19 @@ class DatasetView {
   Extents sample_extents() const { return sample_; }
   Target target() const { return target_; }
 
+  /// The samples of a batch and what belongs to them, in one call.
+  void serve(Indices indices, const Destination<float>& to) const { table_->serve_float(object_, indices, to); }
+  void serve(Indices indices, const Destination<double>& to) const { table_->serve_double(object_, indices, to); }
   /// Sample indices[i] to x + i * pitch; the gap behind a row is not touched. The epoch keys random augmentation.
-  void gather(Indices indices, float* x, long pitch, std::int64_t epoch = 0) const {
-    table_->gather_float(object_, indices, x, pitch, epoch);
-  }
-  void gather(Indices indices, double* x, long pitch, std::int64_t epoch = 0) const {
-    table_->gather_double(object_, indices, x, pitch, epoch);
+  template <class Scalar> void gather(Indices indices, Scalar* x, long pitch, std::int64_t epoch = 0) const {
+    serve(indices, Destination<Scalar>{.x = x, .pitch = pitch, .epoch = epoch});
   }
   /// Class numbers; only where target().kind is label.
-  void labels(Indices indices, std::int32_t* out) const { table_->labels(object_, indices, out); }
+  void labels(Indices indices, std::int32_t* out) const { serve(indices, Destination<float>{.labels = out}); }
   /// Target vectors, to y + i * pitch; only where target().kind is vector.
-  void targets(Indices indices, float* y, long pitch) const { table_->targets_float(object_, indices, y, pitch); }
-  void targets(Indices indices, double* y, long pitch) const { table_->targets_double(object_, indices, y, pitch); }
+  template <class Scalar> void targets(Indices indices, Scalar* y, long pitch) const {
+    serve(indices, Destination<Scalar>{.targets = y, .target_pitch = pitch});
+  }
 
  private:
   void check() const {
@@ -87,7 +69,7 @@ class DatasetView {
       throw ArgumentError("a data set's sample_extents() must have one to four positive extents");
     if (target_.kind == TargetKind::label && !table_->labels)
       throw ArgumentError("a data set says that its targets are labels, but has no labels(data::Indices, std::int32_t*) const");
-    if (target_.kind == TargetKind::vector && !table_->targets_float)
+    if (target_.kind == TargetKind::vector && !table_->targets)
       throw ArgumentError("a data set says that its targets are vectors, but has no targets(data::Indices, float*, long) const");
     if (target_.kind == TargetKind::vector && target_.count < 1)
       throw ArgumentError("a data set says that its targets are vectors, but gives no length: data::Target::vector(length)");
