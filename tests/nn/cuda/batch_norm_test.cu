@@ -108,3 +108,22 @@ TEST_CASE("BatchNorm's statistics on Cuda are those of all ranks where a policy 
   check(LayerHarness<Layer, Shape<5>, double, Cuda>(6), LayerHarness<Layer, Shape<5>, double, Cuda>(6));
   check(LayerHarness<Layer, Shape<3, 4, 5>, float, Cuda>(6), LayerHarness<Layer, Shape<3, 4, 5>, float, Cuda>(6));
 }
+
+TEST_CASE("where cuDNN refuses a batch norm that it has planned, own kernels run", "[cuda]") {
+  namespace cudnn = sk::ops::cudnn;
+  CHECK(cudnn::supported(CUDNN_STATUS_SUCCESS, "a call"));
+  CHECK_FALSE(cudnn::supported(CUDNN_STATUS_NOT_SUPPORTED, "a call"));
+  CHECK_FALSE(cudnn::supported(CUDNN_STATUS_NOT_SUPPORTED_LAYOUT, "a call"));
+  CHECK_THROWS_AS(cudnn::supported(CUDNN_STATUS_BAD_PARAM, "a call"), sk::DeviceError);
+
+  const cudnn::BatchNorm six(6, 15, 7, CUDNN_DATA_FLOAT), seven(7, 15, 7, CUDNN_DATA_FLOAT);
+  REQUIRE(six.has(six.forward_pass) == six.has(six.backward_pass));
+  six.refuse(six.forward_pass);                     // backward stays cuDNN's: it reads what own kernels have left
+  CHECK_FALSE(six.has(six.forward_pass));
+  CHECK(six.has(six.backward_pass) == seven.has(seven.forward_pass));
+  agree<BatchNorm<>, Shape<5, 3, 7>, float>({.batch = 6, .roundings = Roundings::sum});
+  seven.refuse(seven.backward_pass);                // and the other way round
+  agree<BatchNorm<>, Shape<5, 3, 7>, float>({.batch = 7, .accumulate = true, .roundings = Roundings::sum});
+  six.refuse(six.backward_pass);
+  agree<BatchNorm<>, Shape<5, 3, 7>, float>({.batch = 6, .accumulate = true, .roundings = Roundings::sum});
+}

@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include <skein/core/half.hpp>
@@ -132,9 +134,26 @@ TEST_CASE("a workspace that was not prepared is refused with its size once the p
   ops::DeviceConv2dCall<float, float> c{2, x.data(), weight.data(), nullptr, y.data(), dy.data(), nullptr, dweight.data()};
   c.derived = derived.data();
   c.rectifies = true;
-  sk::cuda::workspace().seal();
-  CHECK_THROWS_WITH((ops::DeviceConv2d<float, float>::backward(g, c)), Catch::Contains("its prepare() must say what it takes"));
-  sk::cuda::workspace().seal(false);
+  std::string said;                                  // of a thread of its own: the workspace of this one has grown by what ran before
+  std::thread([&] {
+    sk::cuda::workspace().seal();
+    try {
+      ops::DeviceConv2d<float, float>::backward(g, c);
+    } catch (const sk::DeviceError& e) {
+      said = e.what();
+    }
+  }).join();
+  CHECK_THAT(said, Catch::Contains("the plan has 0: its prepare() must say what it takes"));
+}
+
+TEST_CASE("images beyond 2^31 values are plain loops', since cuDNN's descriptors do not count so far", "[cuda]") {
+  const Conv2dGeometry g{256, 256, 64, 64, 3, 1, 1};
+  ops::cudnn::Convolution whole(g, 512, CUDNN_DATA_BFLOAT16, ops::cudnn::Math::full);
+  CHECK_FALSE((whole.has_forward() || whole.has_input_gradient() || whole.has_filter_gradient()));
+  CHECK(whole.fused(true, true) == nullptr);
+  CHECK(whole.forward_workspace() + whole.input_gradient_workspace() + whole.filter_gradient_workspace() == 0);
+  ops::cudnn::Convolution beyond(g, 1L << 33, CUDNN_DATA_FLOAT, ops::cudnn::Math::full);
+  CHECK_FALSE(beyond.has_forward());
 }
 
 TEST_CASE("what cuDNN refuses is said with the shapes", "[cuda]") {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch normalisation on the GPU. Training on images, alone: cuDNN's spatial kernels (persistent where they keep nothing from forward
-// to backward). With a ReLU behind, with statistics over ranks, on padded rows, on doubles, and in evaluation: own kernels. Both leave
-// the batch's mean and 1 / deviation, so either may run backward.
+// to backward). With a ReLU behind, with statistics over ranks, on padded rows, on doubles, in evaluation, and where cuDNN refuses: own
+// kernels. Both leave the batch's mean and 1 / deviation, so either may run backward.
 #pragma once
+#include <vector>
+
 #include "../batch_norm.hpp"
 #include "batch_norm_kernels.hpp"
 #include "cudnn.hpp"
@@ -31,22 +33,33 @@ class BatchNorm {
       if (found_) break;
     }
   }
-  bool found() const { return found_; }
+  enum Pass { forward_pass, backward_pass };
+
+  /// Does cuDNN do this pass? It may name workspaces and refuse the call all the same; then it is not asked again.
+  bool has(Pass pass) const {
+    if (!found_) return false;
+    for (const Refusal& r : refusals())
+      if (r == refusal(pass)) return false;
+    return true;
+  }
+  /// From now on the calling thread does without cuDNN for this pass of calls like this.
+  void refuse(Pass pass) const { refusals().push_back(refusal(pass)); }
   std::size_t forward_workspace() const { return forward_; }
   std::size_t backward_workspace() const { return backward_; }
 
-  template <class Value> void forward(const BatchNormCall<Value, float>& f, void* scratch) const {
-    check(cudnnBatchNormalizationForwardTrainingEx(handle(), mode_, ops, one.as(type_), zero.as(type_), x_.get(), f.x, nullptr, nullptr, x_.get(), f.y,
-                                                   parameters_.get(), f.weight, f.bias, f.momentum, f.running_mean, f.running_variance, f.epsilon, f.mean,
-                                                   f.inverse, nullptr, scratch, forward_, nullptr, 0),
-          "cudnnBatchNormalizationForwardTrainingEx", said());
+  /// False where cuDNN has no kernel for it: nothing has been written.
+  template <class Value> bool forward(const BatchNormCall<Value, float>& f, void* scratch) const {
+    return took(cudnnBatchNormalizationForwardTrainingEx(handle(), mode_, ops, one.as(type_), zero.as(type_), x_.get(), f.x, nullptr, nullptr, x_.get(), f.y,
+                                                         parameters_.get(), f.weight, f.bias, f.momentum, f.running_mean, f.running_variance, f.epsilon,
+                                                         f.mean, f.inverse, nullptr, scratch, forward_, nullptr, 0),
+                "cudnnBatchNormalizationForwardTrainingEx", forward_pass);
   }
-  /// dweight and dbias are overwritten.
-  template <class Value> void backward(const BatchNormCall<Value, float>& f, float* dweight, float* dbias, void* scratch) const {
-    check(cudnnBatchNormalizationBackwardEx(handle(), mode_, ops, one.as(type_), zero.as(type_), one.as(type_), zero.as(type_), x_.get(), f.x, nullptr,
-                                            nullptr, x_.get(), f.dy, nullptr, nullptr, x_.get(), f.dx, parameters_.get(), f.weight, nullptr, dweight, dbias,
-                                            f.epsilon, f.mean, f.inverse, nullptr, scratch, backward_, nullptr, 0),
-          "cudnnBatchNormalizationBackwardEx", said());
+  /// dweight and dbias are overwritten. False where cuDNN has no kernel for it: nothing has been written.
+  template <class Value> bool backward(const BatchNormCall<Value, float>& f, float* dweight, float* dbias, void* scratch) const {
+    return took(cudnnBatchNormalizationBackwardEx(handle(), mode_, ops, one.as(type_), zero.as(type_), one.as(type_), zero.as(type_), x_.get(), f.x, nullptr,
+                                                  nullptr, x_.get(), f.dy, nullptr, nullptr, x_.get(), f.dx, parameters_.get(), f.weight, nullptr, dweight,
+                                                  dbias, f.epsilon, f.mean, f.inverse, nullptr, scratch, backward_, nullptr, 0),
+                "cudnnBatchNormalizationBackwardEx", backward_pass);
   }
 
  private:
@@ -57,6 +70,25 @@ class BatchNorm {
     std::string operator()() const { return "of " + shape({samples, pixels, channels}); }
   };
   Said said() const { return {samples_, pixels_, channels_}; }
+
+  struct Refusal {
+    int device;
+    cudnnDataType_t type;
+    long samples, pixels;
+    int channels;
+    Pass pass;
+    bool operator==(const Refusal&) const = default;
+  };
+  static std::vector<Refusal>& refusals() {
+    thread_local std::vector<Refusal> all;
+    return all;
+  }
+  Refusal refusal(Pass pass) const { return {skein::cuda::current_device().ordinal, type_, samples_, pixels_, channels_, pass}; }
+  bool took(cudnnStatus_t status, const char* call, Pass pass) const {
+    if (supported(status, call, said())) return true;
+    refuse(pass);
+    return false;
+  }
 
   cudnnDataType_t type_;
   long samples_, pixels_;
@@ -86,7 +118,7 @@ template <> struct BatchNormKernels<Cuda> {
     if constexpr (cudnn_takes<Channels, Columns, Value, Parameter>)
       if (f.training && !context.statistics_hook && by_cudnn<Channels>(f)) {
         const cudnn::BatchNorm own(f.samples, f.pixels, Channels, cudnn::type_of<Value>);
-        if (own.found()) return own.forward(f, skein::cuda::workspace().get(own.forward_workspace()));
+        if (own.has(own.forward_pass) && own.forward(f, skein::cuda::workspace().get(own.forward_workspace()))) return;
       }
     const Scratch<Parameter> s(f.rows(), Columns);
     auto* base = static_cast<std::byte*>(skein::cuda::workspace().get(s.total));
@@ -111,11 +143,11 @@ template <> struct BatchNormKernels<Cuda> {
       if (f.training && !context.statistics_hook && f.dx && by_cudnn<Channels>(f)) {
         const cudnn::BatchNorm own(f.samples, f.pixels, Channels, cudnn::type_of<Value>);
         constexpr std::size_t parameters = aligned(2 * Channels * sizeof(float));
-        if (own.found()) {
+        if (own.has(own.backward_pass)) {
           auto* base = static_cast<std::byte*>(skein::cuda::workspace().get(parameters + own.backward_workspace()));
           auto* dweight = reinterpret_cast<float*>(base);
-          own.backward(f, dweight, dweight + Channels, base + parameters);
-          return skein::cuda::for_each(Channels, kernel::AddParameterGradients<float>{dweight, dweight + Channels, f.dweight, f.dbias});
+          if (own.backward(f, dweight, dweight + Channels, base + parameters))
+            return skein::cuda::for_each(Channels, kernel::AddParameterGradients<float>{dweight, dweight + Channels, f.dweight, f.dbias});
         }
       }
     const Scratch<Parameter> s(f.rows(), Columns);

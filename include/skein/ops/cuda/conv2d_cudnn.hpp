@@ -4,6 +4,7 @@
 // interface. Chosen once, kept by thread, device, geometry, batch, type and math.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "cudnn_graph.hpp"
@@ -25,12 +26,9 @@ struct Said {
 class Convolution {
  public:
   Convolution(const Conv2dGeometry& g, long batch, cudnnDataType_t type, Math math) : g_(g), batch_(batch), type_(type), math_(math) {
-    const int n = static_cast<int>(batch);
     const cudnnDataType_t compute = type == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
-    check(cudnnSetTensor4dDescriptor(x_.get(), CUDNN_TENSOR_NHWC, type, n, g.channels, g.height, g.width), "cudnnSetTensor4dDescriptor", said());
-    check(cudnnSetTensor4dDescriptor(y_.get(), CUDNN_TENSOR_NHWC, type, n, g.filters, g.out_height(), g.out_width()), "cudnnSetTensor4dDescriptor", said());
-    check(cudnnSetFilter4dDescriptor(filter_.get(), type, CUDNN_TENSOR_NHWC, g.filters, g.group_channels(), g.kernel, g.kernel),
-          "cudnnSetFilter4dDescriptor", said());
+    described_ = describe();
+    if (!described_) return;
     const cudnnMathType_t wish = type == CUDNN_DATA_FLOAT && math == Math::full ? CUDNN_FMA_MATH
                                  : type == CUDNN_DATA_DOUBLE                    ? CUDNN_DEFAULT_MATH
                                                                                 : CUDNN_TENSOR_OP_MATH;
@@ -71,6 +69,7 @@ class Convolution {
 
   /// The plan of a product with bias and ReLU behind it, sought at the first question; null: there is none.
   const FusedConvolution* fused(bool bias, bool rectifies) {
+    if (!described_) return nullptr;
     Fused& f = fused_[2 * bias + rectifies];
     if (!f.asked) f = {true, FusedConvolution::find(g_, batch_, type_, math_, bias, rectifies)};
     return f.plan ? &*f.plan : nullptr;
@@ -109,6 +108,16 @@ class Convolution {
 
   Said said() const { return {g_, batch_}; }
 
+  /// False where images or filters are larger than cuDNN's descriptors can say (2^31 values): plain loops count further.
+  bool describe() {
+    if (batch_ > std::numeric_limits<int>::max()) return false;
+    const int n = static_cast<int>(batch_);
+    return supported(cudnnSetTensor4dDescriptor(x_.get(), CUDNN_TENSOR_NHWC, type_, n, g_.channels, g_.height, g_.width), "cudnnSetTensor4dDescriptor", said()) &&
+           supported(cudnnSetTensor4dDescriptor(y_.get(), CUDNN_TENSOR_NHWC, type_, n, g_.filters, g_.out_height(), g_.out_width()), "cudnnSetTensor4dDescriptor",
+                     said()) &&
+           supported(cudnnSetFilter4dDescriptor(filter_.get(), type_, CUDNN_TENSOR_NHWC, g_.filters, g_.group_channels(), g_.kernel, g_.kernel),
+                     "cudnnSetFilter4dDescriptor", said());
+  }
   /// list(): the heuristics' order. The first that is deterministic, in the math asked for, and that names a workspace.
   template <class Performance, class ListOf, class BytesOf>
   Choice<decltype(Performance::algo)> choose(const ConvolutionDescriptor& convolution, ListOf list, BytesOf bytes) const {
@@ -132,6 +141,7 @@ class Convolution {
   long batch_;
   cudnnDataType_t type_;
   Math math_;
+  bool described_ = false;
   TensorDescriptor x_, y_;
   FilterDescriptor filter_;
   ConvolutionDescriptor forward_conv_, data_conv_, filter_conv_;

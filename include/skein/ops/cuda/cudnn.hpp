@@ -4,6 +4,8 @@
 #pragma once
 #include <cudnn.h>
 
+#include <array>
+#include <memory>
 #include <string>
 
 #include "../../core/half.hpp"
@@ -22,6 +24,14 @@ void check(cudnnStatus_t status, const char* operation, Details&& details = {}, 
   if (status == CUDNN_STATUS_NOT_INITIALIZED) hint = "does the driver fit this CUDA toolkit? nvidia-smi shows its version";
   if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) hint = "this version of cuDNN has no kernel for it on this GPU";
   skein::cuda::fail(operation, details(), cudnnGetErrorString(status), *words ? words : "cuDNN refuses", hint, where);
+}
+
+/// Whether cuDNN does what was asked: false where it has no kernel for it on this GPU. Throws as check() does for all else.
+template <class Details = skein::cuda::NoDetails>
+bool supported(cudnnStatus_t status, const char* operation, Details&& details = {}, SourceLocation where = SourceLocation::current()) {
+  if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return false;
+  check(status, operation, details, where);
+  return true;
 }
 
 /// cuDNN's name of a scalar type.
