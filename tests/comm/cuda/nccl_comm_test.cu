@@ -391,6 +391,79 @@ TEST_CASE("collectives are part of a captured step, and replays are watched") {
   CHECK_THAT(late, Equals("a replayed step (call 1): rank 1 did not arrive within 0.3 s"));
 }
 
+TEST_CASE("a graph that outlives its communicator is released by it, since NCCL waits for such without a limit") {
+  for (const int ranks : {1, 2}) {
+    if (!has(ranks)) continue;
+    std::vector<std::string> said(static_cast<std::size_t>(ranks));
+    sk::spawn(ranks, [&](sk::ThreadComm& threads) {
+      sk::cuda::Graph step, other;
+      sk::NcclComm world(threads, sk::Cuda{threads.rank()}, within(60));
+      {
+        OnDevice<float> data(std::vector<float>(64, 1.0f), world.where());
+        sk::NcclComm part = world.split(0, threads.rank());
+        part.all_reduce(data.span());
+        sk::cuda::synchronize(world.where());
+        require(part.engine().graphs() == 0, "no graph yet");
+        step = sk::cuda::Graph::capture([&] {
+          part.all_reduce(data.span());
+          part.all_reduce(data.span(), sk::Max{});
+        });
+        { const sk::cuda::Graph short_lived = sk::cuda::Graph::capture([&] { part.all_reduce(data.span()); }); }
+        other = sk::cuda::Graph::capture([&] { sk::Memory<sk::Cuda>::clear(data.arena.data(), 4, world.where()); });
+        require(part.engine().graphs() == 1, "one graph lives that knows the communicator");
+        step.launch();
+        part.replayed();
+        sk::cuda::synchronize(world.where());
+      }
+      require(!step, "the communicator has released the graph");
+      require(static_cast<bool>(other), "a graph without its calls stays");
+      try {
+        step.launch();
+      } catch (const sk::DeviceError& e) {
+        said[static_cast<std::size_t>(threads.rank())] = e.what();
+      }
+    });
+    for (const std::string& s : said) CHECK_THAT(s, Contains("the communicator that it uses has ended"));
+  }
+}
+
+TEST_CASE("a communicator that is aborted while a graph knows it does not wait for the graph's owner") {
+  if (!has(2)) return;
+  const std::string said = thrown(2, [](sk::NcclComm& world) {
+    OnDevice<float> data(std::vector<float>(64, 1.0f), world.where());
+    world.all_reduce(data.span());
+    sk::cuda::synchronize(world.where());
+    const sk::cuda::Graph step = sk::cuda::Graph::capture([&] { world.all_reduce(data.span()); });
+    if (world.rank() == 1) world.fail("enough");
+    while (true) {
+      world.check();
+      std::this_thread::sleep_for(1ms);
+    }
+  }, within(60));
+  CHECK_THAT(said, Contains("enough"));
+}
+
+TEST_CASE("a capture that cannot be released when the communicator ends is refused") {
+  if (!has(1)) return;
+  const std::string said = thrown(1, [](sk::NcclComm& world) {
+    OnDevice<float> data(std::vector<float>(64, 1.0f), world.where());
+    cudaStream_t on = sk::cuda::stream(world.where());
+    cudaGraph_t graph = nullptr;
+    sk::cuda::check(cudaStreamBeginCapture(on, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    std::string text;
+    try {
+      world.all_reduce(data.span());
+    } catch (const sk::ArgumentError& e) {
+      text = e.what();
+    }
+    sk::cuda::check(cudaStreamEndCapture(on, &graph), "cudaStreamEndCapture");
+    if (graph) (void)cudaGraphDestroy(graph);
+    require(text.find("cuda::Graph::capture") != std::string::npos, "it says what captures");
+    world.all_reduce(data.span());                  // and the communicator goes on
+  }, within(60));
+  CHECK(said.empty());
+}
+
 TEST_CASE("two ranks on one device are refused before NCCL hangs on them") {
   if (!has(1)) return;
   std::string text;

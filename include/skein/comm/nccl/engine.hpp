@@ -2,15 +2,21 @@
 // The engine of one NcclComm rank: collectives on a stream of their own, between events of the caller's stream, so that they run
 // beside what the caller goes on to compute. The hub's client watches what runs: NCCL's own errors and calls that take longer than
 // the deadline end all ranks, with the rank named, and ncclCommAbort ends what waits on the device. The host blocks nowhere but
-// in the start, where 64 calls are in flight, and at the end.
+// in the start, where 64 calls are in flight, and at the end. NCCL ends a communicator only when no CUDA graph knows it any more, and
+// waits for that without a limit: the engine releases the graphs that have captured its calls before it goes.
 #pragma once
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
-#include "../../device/cuda/stream.hpp"
+#include "../../device/cuda/graph.hpp"
 #include "../hub/hub_comm.hpp"
 #include "../hub/watch.hpp"
 #include "../request.hpp"
@@ -50,6 +56,7 @@ class NcclEngine final : public hub::Watched {
     if (!failed()) drain();
     client_->remove(this);
     const Lock lock(mutex_);
+    release_graphs();
     if (!comm_) return;
     if (!watch_.failed() && finalize()) (void)ncclCommDestroy(comm_);
     else (void)ncclCommAbort(comm_);
@@ -59,6 +66,11 @@ class NcclEngine final : public hub::Watched {
   Cuda device() const { return device_; }
   ncclComm_t native() const { return comm_; }
   cudaStream_t stream() const { return stream_.get(); }
+  /// Graphs that live and have calls of this communicator in them.
+  std::size_t graphs() {
+    const Lock lock(mutex_);
+    return static_cast<std::size_t>(std::count_if(graphs_.begin(), graphs_.end(), [](const auto& g) { return !g.expired(); }));
+  }
   bool failed() const { return client_->failed(); }
   void check_alive() const { client_->check(); }
 
@@ -173,8 +185,13 @@ class NcclEngine final : public hub::Watched {
   void abort(const std::string& verdict) override {
     const Lock lock(mutex_, std::chrono::seconds(1));    // a call that hangs inside NCCL holds it: abort frees that call
     if (!watch_.fail(verdict) || !comm_) return;
-    (void)ncclCommAbort(comm_);
-    comm_ = nullptr;
+    ncclComm_t gone = std::exchange(comm_, nullptr);
+    if (!has_captured_) return void(ncclCommAbort(gone));
+    // It returns when the graphs are gone, whose owner may be waiting for this thread.
+    std::thread([gone, device = device_] {
+      (void)cudaSetDevice(device.ordinal);
+      (void)ncclCommAbort(gone);
+    }).detach();
   }
 
  private:
@@ -235,6 +252,18 @@ class NcclEngine final : public hub::Watched {
   }
 
   // ---- under the lock
+  /// The graph that is being captured knows the communicator from now on.
+  void note_graph() {
+    const std::shared_ptr<cuda::Graph::Executable> graph = cuda::Graph::being_captured();
+    has_captured_ = true;
+    std::erase_if(graphs_, [&](const auto& g) { return g.expired() || g.lock() == graph; });
+    graphs_.push_back(graph);
+  }
+  void release_graphs() {
+    for (const auto& g : graphs_)
+      if (const auto graph = g.lock()) graph->release();
+    graphs_.clear();
+  }
   void push_running(std::uint64_t call) { running_[running_tail_++ % running_.size()] = static_cast<std::uint8_t>(call % ring); }
   void finish_done() {
     while (watch_.running()) {
@@ -309,6 +338,9 @@ class NcclEngine final : public hub::Watched {
     client_->check();
     if (grouped_ > 0 && tail_ - group_first_ >= ring - 1) throw ArgumentError("a group of NCCL calls may hold " + std::to_string(ring - 1));
     const bool captured = capturing();
+    if (captured && !cuda::Graph::being_captured())
+      throw ArgumentError("calls of NcclComm are captured by cuda::Graph::capture, whose graphs are released when the communicator ends: NCCL would "
+                          "wait for any other graph without a limit");
     const std::uint64_t number = tail_;
     Slot& s = next_slot(captured);
     try {
@@ -316,6 +348,7 @@ class NcclEngine final : public hub::Watched {
       s.begin.hold(stream_.get());
       Lock lock(mutex_);
       alive(lock);
+      if (captured) note_graph();
       s.captured = captured;
       s.recorded = false;
       if (!captured) {
@@ -413,6 +446,8 @@ class NcclEngine final : public hub::Watched {
   hub::CallWatch watch_;
   std::array<std::uint8_t, 128> running_{};              // slots of the watch's calls, a ring
   std::uint64_t running_head_ = 0, running_tail_ = 0;
+  std::vector<std::weak_ptr<cuda::Graph::Executable>> graphs_;    // that have captured calls
+  std::atomic<bool> has_captured_ = false;
 };
 
 }  // namespace comm
