@@ -18,6 +18,7 @@ rank = int(os.environ.get("SKEIN_PEER_RANK", "0"))
 bind = "--bind" in sys.argv
 sys.argv = [a for a in sys.argv if a not in ("--bind", "--free")]
 o = training.arguments()
+torch.set_flush_denormal(True)                      # as our workers do; before there are threads, which inherit it
 torch.set_num_threads(1)
 cores = sorted(os.sched_getaffinity(0))
 child = None

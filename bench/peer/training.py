@@ -93,6 +93,7 @@ def serve(training):
 
 
 if __name__ == "__main__":
+    torch.set_flush_denormal(True)                  # as our workers do; before there are threads, which inherit it
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     torch.manual_seed(1)
     serve(Training(arguments()))
