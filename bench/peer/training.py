@@ -3,7 +3,7 @@
 """PyTorch's side of training benches: the same network, weights and samples as ours, out of raw files.
 
 Reads requests from stdin, a line each: "run N" (N steps: answers seconds of wall and processor time), "losses K" (K steps from
-the weights handed over: answers the losses), "fit ACCURACY EPOCHS" (whole trainings in the order of files order0, order1, ...:
+the weights handed over: answers the losses), "age N" (N steps at the full rate: answers the last loss), "fit ACCURACY EPOCHS" (whole trainings in the order of files order0, order1, ...:
 answers seconds, epochs, accuracy). Answers "ready" when it is."""
 import argparse
 import os
@@ -55,6 +55,12 @@ class Training:
             self.step(self.x, self.y)
         return time.perf_counter() - wall, time.process_time() - cpu
 
+    def age(self, n):
+        """N steps at the full rate: momenta of weights that get no gradient any more decay. The last loss."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.o.lr
+        return [[self.step(self.x, self.y) for _ in range(n)][-1].item()]
+
     def losses(self, k):
         self.reset()
         return [self.step(self.x, self.y).item() for _ in range(k)]
@@ -85,6 +91,8 @@ def serve(training):
         what, *values = line.split()
         if what == "run":
             answer = training.run(int(values[0]))
+        elif what == "age":
+            answer = training.age(int(values[0]))
         elif what == "losses":
             answer = training.losses(int(values[0]))
         else:

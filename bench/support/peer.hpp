@@ -114,6 +114,8 @@ class Peer {
     std::istringstream(ask("run " + std::to_string(n))) >> s.wall >> s.cpu;
     return s;
   }
+  /// So many steps at the full rate, of the state as it is.
+  void age(long n) { ask("age " + std::to_string(n)); }
   /// The losses of k steps from the weights that were handed over.
   std::vector<double> losses(int k) {
     std::istringstream in(ask("losses " + std::to_string(k)));
