@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long does a step of the tutorial's regression take: 1-80-80-40-1, batch 1000, squared error, SGD; on one thread, on two? And how long do
-// its 10,000 epochs (800,000 steps) take the Trainer on two, loader and records included: extrapolated from a few, or, with --epochs 10000
-// (or fewer), that alone. (The tutorial on 1, 2, 4, 8 K80 GPUs: 934, 489, 249, 139 s.)
+// How long does a step of the tutorial's regression take: 1-80-80-40-1, batch 1000, squared error, SGD; on one thread, on two?
+// And how long do its 10,000 epochs (800,000 steps) take the Trainer on two, loader and records included: extrapolated from a
+// few, or, with --epochs 10000 (or fewer), that alone. (The tutorial on 1, 2, 4, 8 K80 GPUs: 934, 489, 249, 139 s.)
 #include "support/training.hpp"
 
 namespace {
@@ -21,12 +21,16 @@ bool whole_training(Report& report, int epochs, double rate) {
   std::vector<double> seconds;
   for (const auto& epoch : history) seconds.push_back(epoch.seconds);
   const double first = history.begin()->training.loss, last = history.back().training.loss;
-  Line l{.metric = "10,000 epochs by the Trainer", .ours = 1e4 * history.seconds() / epochs, .unit = "s", .must = {{}, 1.35},
-         .hope = {139}, .threads = 2};
+  Line l{.metric = "10,000 epochs by the Trainer",
+         .ours = 1e4 * history.seconds() / epochs,
+         .unit = "s",
+         .must = {{}, 1.35},
+         .hope = {139},
+         .threads = 2};
   l.floor = 1e4 * step_flops<FunctionFit>(batch) * (samples / batch) / (2 * rate);
   l.add(epochs == 10'000 ? "measured" : "extrapolated from " + std::to_string(epochs));
-  l.add("an epoch: median " + number(1e3 * median(seconds)) + " ms, least " + number(1e3 * minimum(seconds)) + " ms; loss " + number(first) +
-        " to " + number(last) + "; the tutorial's eight K80: 139 s");
+  l.add("an epoch: median " + number(1e3 * median(seconds)) + " ms, least " + number(1e3 * minimum(seconds)) + " ms; loss " +
+        number(first) + " to " + number(last) + "; the tutorial's eight K80: 139 s");
   report.add(l);
   return last < first;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long do 200 iterations of PageRank take on a random graph of 10,000 nodes and 5 M edges, on two cores: each of experiment 06's versions
-// against PyTorch with a dense and with a CSR matrix?
+// How long do 200 iterations of PageRank take on a random graph of 10,000 nodes and 5 M edges, on two cores: each of experiment
+// 06's versions against PyTorch with a dense and with a CSR matrix?
 #include "../examples/experiments/support/pagerank.hpp"
 #include "support/training.hpp"
 
@@ -31,9 +31,9 @@ std::string differs(const Exchange& exchange, Peer& peer, const sk::Tensor<float
 }
 
 /// One version against each of the peers, which are dense and CSR.
-template <class Version>
-bool version(Report& report, const std::string& name, const ex::Links& links, const Exchange& exchange, double bytes, std::optional<Goal> dense_must,
-             std::optional<Goal> csr_must, std::optional<Goal> csr_hope, Peer* dense, Peer* csr) {
+template <class Version> bool version(Report& report, const std::string& name, const ex::Links& links, const Exchange& exchange,
+                                      double bytes, std::optional<Goal> dense_must, std::optional<Goal> csr_must,
+                                      std::optional<Goal> csr_hope, Peer* dense, Peer* csr) {
   std::string wrong;
   {
     Iterations<Version> once(links, 2);
@@ -55,7 +55,9 @@ bool version(Report& report, const std::string& name, const ex::Links& links, co
     if (a.hope) l.hope = *a.hope;
     l.floor = 1e3 * bytes / (2 * bandwidth(static_cast<long>(bytes), report.quick()));
     right &= against(l, ours.candidate(), a.peer, wrong, report.quick());
-    if (l.ours) l.add("200 iterations " + number(1e-3 * iterations * *l.ours) + " s" + (l.peer ? " against " + number(1e-3 * iterations * *l.peer) + " s" : ""));
+    if (l.ours)
+      l.add("200 iterations " + number(1e-3 * iterations * *l.ours) + " s" +
+            (l.peer ? " against " + number(1e-3 * iterations * *l.peer) + " s" : ""));
     report.add(l);
   }
   return right;
@@ -80,12 +82,17 @@ int main(int argc, char** argv) {
   const auto dense = start({"--dense"}), csr = start({"--csr-int32", "--csr-int64", "--csr-scaled"});
   bool right = true;
   using Narrow = ex::Sparse<sk::Cpu, std::uint16_t>;
-  right &= version<Narrow>(report, "pattern, 16 bits", links, exchange, 2 * edges, Goal{0.15}, Goal{0.30}, Goal{0.20}, dense.get(), csr.get());
-  right &= version<ex::Sliced<sk::Cpu>>(report, "pattern, in tiles", links, exchange, 2 * edges, Goal{0.15}, Goal{0.30}, Goal{0.20},
+  right &= version<Narrow>(report, "pattern, 16 bits", links, exchange, 2 * edges, Goal{0.15}, Goal{0.30}, Goal{0.20},
+                           dense.get(), csr.get());
+  right &= version<ex::Sliced<sk::Cpu>>(report, "pattern, in tiles", links, exchange, 2 * edges, Goal{0.15}, Goal{0.30},
+                                        Goal{0.20}, dense.get(), csr.get());
+  right &= version<ex::Sparse<sk::Cpu>>(report, "pattern, 32 bits", links, exchange, 4 * edges, {}, Goal{0.30}, Goal{0.20},
                                         dense.get(), csr.get());
-  right &= version<ex::Sparse<sk::Cpu>>(report, "pattern, 32 bits", links, exchange, 4 * edges, {}, Goal{0.30}, Goal{0.20}, dense.get(), csr.get());
-  right &= version<ex::DenseScaled<sk::Cpu>>(report, "dense, scaled once", links, exchange, 4 * cells, Goal{1.05}, {}, {}, dense.get(), csr.get());
-  right &= version<ex::DenseProduct<sk::Cpu>>(report, "dense, full product", links, exchange, 8 * cells, Goal{}, {}, {}, dense.get(), csr.get());
-  right &= version<ex::Messages<sk::Cpu>>(report, "messages, node by node", links, exchange, 12 * edges, Goal{}, {}, {}, dense.get(), csr.get());
+  right &= version<ex::DenseScaled<sk::Cpu>>(report, "dense, scaled once", links, exchange, 4 * cells, Goal{1.05}, {}, {},
+                                             dense.get(), csr.get());
+  right &= version<ex::DenseProduct<sk::Cpu>>(report, "dense, full product", links, exchange, 8 * cells, Goal{}, {}, {},
+                                              dense.get(), csr.get());
+  right &= version<ex::Messages<sk::Cpu>>(report, "messages, node by node", links, exchange, 12 * edges, Goal{}, {}, {},
+                                          dense.get(), csr.get());
   return report.finish(right);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does every policy learn: LeNet on MNIST to its target, by ranks that are threads and by ranks that are processes? Three ranks of a
-// thread each; one of a parameter server's three serves. Without MNIST drawn digits are learned, and no goal is judged.
+// Does every policy learn: LeNet on MNIST to its target, by ranks that are threads and by ranks that are processes? Three ranks
+// of a thread each; one of a parameter server's three serves. Without MNIST drawn digits are learned, and no goal is judged.
 // ranks: 3
 #include <chrono>
 #include <functional>
@@ -69,7 +69,10 @@ template <class Comm> std::vector<Lesson> lessons(const Course& c, Comm& world) 
   };
   return {
       {"DataParallel", [&] { return c.whole(par::DataParallel{world}); }},
-      {"SyncEvery<4>, models averaged every 16", [&] { return c.whole(par::Compose{par::data_parallel<par::SyncEvery<4>>(world), par::model_average<16>(world)}); }},
+      {"SyncEvery<4>, models averaged every 16",
+       [&] {
+         return c.whole(par::Compose{par::data_parallel<par::SyncEvery<4>>(world), par::model_average<16>(world)});
+       }},
       {"models averaged every 8", [&] { return c.whole(par::model_average<8>(world, {.state = true})); }},
       {"post-local SGD", [&] { return c.whole(par::post_local_sgd<100, 8>(world)); }},
       {"DiLoCo, every 16", [&] { return c.whole(par::diloco<16>(world), outer); }},

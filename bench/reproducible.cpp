@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What do the same bits on any number of ranks cost: a step of LeNet, batch 128, of Reproducible<8> against one of DataParallel: one
-// rank of one thread and of two, and two ranks of a thread each? Timed only after their losses are found to be the same bits.
+// What do the same bits on any number of ranks cost: a step of LeNet, batch 128, of Reproducible<8> against one of DataParallel:
+// one rank of one thread and of two, and two ranks of a thread each? Timed only after their losses are found to be the same bits.
 #include <skein/mpi.hpp>
 #include <skein/parallel/reproducible.hpp>
 
@@ -33,7 +33,12 @@ std::vector<Ranks<sk::ThreadComm>::Work> works(sk::ThreadComm& comm, const std::
   const auto plain = std::make_shared<Of<>>(*samples, sgd, 1, sk::parallel::DataParallel{comm}, comm.rank(), 2);
   const bool mine = same->losses(20) == bits;
   if (comm.rank() == 0) *right = mine;
-  return {[samples, same](long n) { while (n-- > 0) same->step(); }, [samples, plain](long n) { while (n-- > 0) plain->step(); }};
+  return {[samples, same](long n) {
+            while (n-- > 0) same->step();
+          },
+          [samples, plain](long n) {
+            while (n-- > 0) plain->step();
+          }};
 }
 }  // namespace
 
@@ -46,8 +51,10 @@ int main(int argc, char** argv) {
       Of<Reproducible<8>> same(samples, sgd, threads, data_parallel<Reproducible<8>>(comm));
       Of<> plain(samples, sgd, threads, sk::parallel::DataParallel{comm});
       if (threads == 1) bits = same.losses(20);
-      report_ratio(report, [&](long n) { return same.run(n); }, [&](long n) { return plain.run(n); },
-                   {.metric = "LeNet, batch 128, 1 rank, V = 8", .must = {1.10}, .hope = {1.05}, .threads = threads}, same.losses(20) == bits);
+      report_ratio(
+          report, [&](long n) { return same.run(n); }, [&](long n) { return plain.run(n); },
+          {.metric = "LeNet, batch 128, 1 rank, V = 8", .must = {1.10}, .hope = {1.05}, .threads = threads},
+          same.losses(20) == bits);
     }
   });
   bool right = false;

@@ -150,10 +150,8 @@ template <bool Far, class Network, class Loss> Measured two_ranks(long batch, do
         for (const double n : {b, c}) nevers.push_back(n);
       }
     };
-    if constexpr (Far)
-      measure(delayed);
-    else
-      measure(world);
+    if constexpr (Far) measure(delayed);
+    else measure(world);
     const auto own = sk::comm::all_reduce_times(world, {.bytes = {4096, 16384, 65536, 262144}, .repeats = 300, .node = 0});
     if (world.rank() == 0) m.own = plan::fit_level(own).level;
   });
@@ -213,10 +211,8 @@ template <class Comm> void by_policy(Comm& world, int steps) {
 }
 double dilated(int ranks, const plan::Network& links, bool policy, int rounds, std::string& what) {
   const auto run = [&](auto& world) {
-    if (policy)
-      by_policy(world, rounds);
-    else
-      by_messages(world, rounds);
+    if (policy) by_policy(world, rounds);
+    else by_messages(world, rounds);
   };
   const double simulated = sk::simulate(ranks, {.network = links}, [&](sk::SimComm& world) { run(world); }).seconds();
   double real = 1e30;

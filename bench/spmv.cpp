@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long does a sparse matrix times a vector take, a graph of 10,000 nodes and 5 M edges as PageRank has it: as a pattern, with 16-bit
-// columns, and with values?
+// How long does a sparse matrix times a vector take, a graph of 10,000 nodes and 5 M edges as PageRank has it: as a pattern, with
+// 16-bit columns, and with values?
 #include <skein/ops/sliced_product.hpp>
 
 #include "support/training.hpp"
@@ -20,7 +20,8 @@ sk::Csr<float> graph(long nodes) {
   return sk::Csr<float>::from_triples(nodes, nodes, rows, columns, std::vector<float>(rows.size(), 1.f));
 }
 
-template <class Matrix> bool product(Report& report, Line l, const Matrix& a, Peer* peer, const sk::Tensor<float, 1>& x, double bytes) {
+template <class Matrix>
+bool product(Report& report, Line l, const Matrix& a, Peer* peer, const sk::Tensor<float, 1>& x, double bytes) {
   sk::Tensor<float, 1> y(sk::dims(a.rows()));
   sk::Workers workers(l.threads);
   auto multiply = [&] { workers.run([&](sk::Worker& w) { mv_into(y.view(), a, x.view(), w); }); };

@@ -6,13 +6,15 @@
 #include <skein/mpi.hpp>
 namespace sk = skein;
 
+// clang-format off
 using LeNet = sk::nn::Sequential<
     sk::nn::Conv2d<6, sk::Kernel<5>, sk::Padding<2>>, sk::nn::Relu, sk::nn::MaxPool2d<2>,
     sk::nn::Conv2d<16, sk::Kernel<5>>,                sk::nn::Relu, sk::nn::MaxPool2d<2>,
     sk::nn::Flatten, sk::nn::Linear<120>, sk::nn::Relu, sk::nn::Linear<84>, sk::nn::Relu, sk::nn::Linear<10>>;
+// clang-format on
 
 int main(int argc, char** argv) {
-  sk::MpiComm world{argc, argv};                       // one process without mpirun: a world of one
+  sk::MpiComm world{argc, argv};  // one process without mpirun: a world of one
   auto [train, test] = sk::data::mnist("data/mnist");
   sk::Model<LeNet, sk::Shape<28, 28, 1>, sk::Cpu> model{sk::Seed{42}};
   sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.05f, .momentum = 0.9f},

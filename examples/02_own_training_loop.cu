@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// 02_own_training_loop.cpp on the GPUs of this machine: device, communicator and who runs (all GPUs, not two threads) are other words.
-// A batch of the host is brought to the model's GPU by the pass. Each step waits for its sums here: trainings are faster by Trainer::fit,
-// or by train::Stepper, which do not.
-// ctest: 12000
+// 02_own_training_loop.cpp on the GPUs of this machine: device, communicator and who runs (all GPUs, not two threads) are other
+// words. A batch of the host is brought to the model's GPU by the pass. Each step waits for its sums here: trainings are faster
+// by Trainer::fit, or by train::Stepper, which do not. ctest: 12000
 #include <cstdio>
 #include <cstdlib>
 
@@ -18,12 +17,15 @@ using Optimizer = sk::optim::BoundOptimizer<sk::optim::Sgd, float, sk::Cuda>;
 void train(sk::NcclComm& world, Pass& pass, Optimizer& optimizer, sk::data::Loader<>& loader, int epoch, std::int64_t& step) {
   Model& model = pass.model();
   for (const sk::data::Batch<>& batch : loader.epoch(epoch)) {
-    const auto sums = pass.forward_backward(batch, {.scale = 1.0 / static_cast<double>(batch.global_count)});      // this rank's part of the mean
+    const auto sums =
+        pass.forward_backward(batch, {.scale = 1.0 / static_cast<double>(batch.global_count)});  // this rank's part of the mean
     world.all_reduce(model.gradients(), sk::Sum{});
     const float* gradients[] = {model.gradients().data};
-    optimizer.update(model.parameters().data, {.step = ++step, .lr = optimizer.optimizer().lr, .gradients = gradients}, 0, Model::sizes.stored);
+    optimizer.update(model.parameters().data, {.step = ++step, .lr = optimizer.optimizer().lr, .gradients = gradients}, 0,
+                     Model::sizes.stored);
     if (world.rank() == 0 && batch.step % 100 == 0)
-      std::printf("epoch %d [%5ld/%ld]  loss %.4f\n", epoch, static_cast<long>(batch.first), static_cast<long>(loader.dataset().size()), sums.mean());
+      std::printf("epoch %d [%5ld/%ld]  loss %.4f\n", epoch, static_cast<long>(batch.first),
+                  static_cast<long>(loader.dataset().size()), sums.mean());
   }
 }
 // [end]
@@ -31,19 +33,20 @@ void train(sk::NcclComm& world, Pass& pass, Optimizer& optimizer, sk::data::Load
 double test(sk::NcclComm& world, Pass& pass, sk::data::Loader<>& loader) {
   sk::nn::LossSums sums;
   double samples = 0;
-  for (const sk::data::Batch<>& batch : loader.epoch(0)) sums += pass.evaluate(batch), samples += static_cast<double>(batch.count);
+  for (const sk::data::Batch<>& batch : loader.epoch(0))
+    sums += pass.evaluate(batch), samples += static_cast<double>(batch.count);
   const double loss = world.all_reduce(sums.loss), correct = world.all_reduce(sums.correct), all = world.all_reduce(samples);
   if (world.rank() == 0) std::printf("test: accuracy %.2f %%, average loss %.4f\n", 100 * correct / all, loss / all);
   return correct / all;
 }
 
 int main(int argc, char** argv) {
-  const long samples = argc > 1 ? std::atol(argv[1]) : 60000;                        // fewer where no GPU runs it
+  const long samples = argc > 1 ? std::atol(argv[1]) : 60000;  // fewer where no GPU runs it
   double accuracy = 0;
   sk::spawn(sk::LocalDevices{}, [&](sk::NcclComm& world) {
     auto digits = sk::data::mnist_or_synthetic();
     digits.train = digits.train.slice(0, samples), digits.test = digits.test.slice(0, samples / 6);
-    Model model{sk::Seed{1}};                                                       // the same on every rank
+    Model model{sk::Seed{1}};  // the same on every rank
     Pass pass{model, sk::nn::CrossEntropy{}, {.batch = 64, .threads = 1}};
     Optimizer optimizer{sk::optim::Sgd{.lr = 0.1f, .momentum = 0.9f}, Model::program, model.where()};
     sk::data::Loader<> training{digits.train, {.batch = 128, .ranks = world.size(), .rank = world.rank()}};

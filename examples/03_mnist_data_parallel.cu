@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// LeNet-5 on MNIST, data-parallel on the GPUs of this process: a rank a GPU, NCCL between them. All of them, or those that are named:
-// 03_mnist_data_parallel [--epochs N] [--samples N] [GPU]...
-// ctest: --epochs 2 --samples 256 0
-// ctest expects: test accuracy [1-9][0-9.]* % after 2 epochs .* on 1 GPUs
-// ctest needs 2 GPUs: --epochs 2 --samples 256 0 1
-// ctest expects: test accuracy [1-9][0-9.]* % after 2 epochs .* on 2 GPUs
+// LeNet-5 on MNIST, data-parallel on the GPUs of this process: a rank a GPU, NCCL between them. All of them, or those that are
+// named: 03_mnist_data_parallel [--epochs N] [--samples N] [GPU]... ctest: --epochs 2 --samples 256 0 ctest expects: test
+// accuracy [1-9][0-9.]* % after 2 epochs .* on 1 GPUs ctest needs 2 GPUs: --epochs 2 --samples 256 0 1 ctest expects: test
+// accuracy [1-9][0-9.]* % after 2 epochs .* on 2 GPUs
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,10 +11,12 @@
 #include <skein/nccl.hpp>
 namespace sk = skein;
 
+// clang-format off
 struct LeNet : sk::nn::Sequential<
     sk::nn::Conv2d<6, sk::Kernel<5>, sk::Padding<2>>, sk::nn::Relu, sk::nn::MaxPool2d<2>,      // (14, 14, 6)
     sk::nn::Conv2d<16, sk::Kernel<5>>,                sk::nn::Relu, sk::nn::MaxPool2d<2>,      // (5, 5, 16)
     sk::nn::Flatten, sk::nn::Linear<120>, sk::nn::Relu, sk::nn::Linear<84>, sk::nn::Relu, sk::nn::Linear<10>> {};
+// clang-format on
 
 int main(int argc, char** argv) {
   int epochs = 5;
@@ -29,12 +29,14 @@ int main(int argc, char** argv) {
   }
   sk::spawn(gpus.empty() ? sk::LocalDevices{} : sk::LocalDevices(gpus), [&](sk::NcclComm& world) {
     const auto digits = sk::data::mnist_or_synthetic();
-    const auto train = digits.train.slice(0, std::min<long>(samples, digits.train.size())), test = digits.test.slice(0, std::min<long>(samples, digits.test.size()));
+    const auto train = digits.train.slice(0, std::min<long>(samples, digits.train.size())),
+               test = digits.test.slice(0, std::min<long>(samples, digits.test.size()));
     sk::Model<LeNet, sk::Shape<28, 28, 1>, sk::Cuda> model{sk::Seed{42}, world.where()};
-    sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.05f, .momentum = 0.9f}, sk::parallel::DataParallel{world}};
+    sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.05f, .momentum = 0.9f},
+                        sk::parallel::DataParallel{world}};
     const sk::History history = trainer.fit(train, {.epochs = epochs, .batch = 64, .validate = test});
     if (world.rank() == 0)
-      std::printf("test accuracy %.2f %% after %d epochs of %s on %d GPUs, in %.1f s\n", 100 * history.back().validation.accuracy, epochs,
-                  digits.source.c_str(), world.size(), history.seconds());
+      std::printf("test accuracy %.2f %% after %d epochs of %s on %d GPUs, in %.1f s\n", 100 * history.back().validation.accuracy,
+                  epochs, digits.source.c_str(), world.size(), history.seconds());
   });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer of one's own: a type that describes itself for an input shape, and has forward and backward over the memory it is given.
-// An elementwise one is less: a function object, whose derivative the library forms at compile time.
+// A layer of one's own: a type that describes itself for an input shape, and has forward and backward over the memory it is
+// given. An elementwise one is less: a function object, whose derivative the library forms at compile time.
 #include <cmath>
 #include <cstdio>
 
@@ -11,7 +11,8 @@ namespace sk = skein;
 /// y = scale * x, with one trained factor a feature.
 struct Scale {
   static constexpr sk::LayerInfo describe(sk::Extents in) {
-    return {.output = in, .parameters = {{{"scale", {1, {in.last()}}, sk::Init::ones}}}, .flops = in.count(), .saves_input = true};
+    return {
+        .output = in, .parameters = {{{"scale", {1, {in.last()}}, sk::Init::ones}}}, .flops = in.count(), .saves_input = true};
   }
   template <class In, class Frame> static void forward(Frame& f) {
     constexpr long features = In::extents.last(), pitch = sk::sample_pitch(In::extents);
@@ -41,12 +42,14 @@ struct Net : sk::nn::Sequential<sk::nn::Linear<32>, sk::nn::Elementwise<Swish>, 
 
 int main() {
   std::vector<float> x, y;
-  for (int i = 0; i < 2000; ++i) x.push_back(-3 + 0.003f * static_cast<float>(i)), y.push_back(std::sin(x.back()) + 0.3f * x.back());
+  for (int i = 0; i < 2000; ++i)
+    x.push_back(-3 + 0.003f * static_cast<float>(i)), y.push_back(std::sin(x.back()) + 0.3f * x.back());
   const auto data = sk::data::from_tensors(x, y);
 
   sk::Model<Net, sk::Shape<1>> model{sk::Seed{1}};
   sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Adam{.lr = 0.01f}};
   const sk::History history = trainer.fit(data, {.epochs = 30, .batch = 100, .progress = false});
-  std::printf("%smean squared error %.6f -> %.6f\n", sk::summary(model).c_str(), history.losses().front(), history.losses().back());
+  std::printf("%smean squared error %.6f -> %.6f\n", sk::summary(model).c_str(), history.losses().front(),
+              history.losses().back());
   return history.losses().back() < 0.01 ? 0 : 1;
 }

@@ -18,13 +18,12 @@ namespace {
 std::string fault(const std::string& text) {
   try {
     ex::parse_edge_list(text, "graph.txt");
-  } catch (const sk::FileError& e) {
-    return e.what();
-  }
+  } catch (const sk::FileError& e) { return e.what(); }
   return "no fault";
 }
 
-template <class Version> sk::Tensor<float, 1> ranks_by(const ex::Links& links, long iterations, int threads = 2, float start = 0) {
+template <class Version>
+sk::Tensor<float, 1> ranks_by(const ex::Links& links, long iterations, int threads = 2, float start = 0) {
   ex::PageRank<sk::Cpu, Version> p(links, 0.85, start);
   sk::Workers workers(threads);
   p.iterate(workers, iterations);
@@ -82,7 +81,7 @@ TEST_CASE("experiments: a random graph has its ring, both directions of a pair, 
     REQUIRE((e.first != e.second && e.first >= 0 && e.first < n && e.second >= 0 && e.second < n));
     one_way += edges.count({e.second, e.first}) == 0;
   }
-  CHECK(one_way <= n);                                                   // only of the ring
+  CHECK(one_way <= n);  // only of the ring
   const double pairs = n * (n - 1) / 2.0, expected = 0.05 * pairs, deviation = std::sqrt(0.05 * 0.95 * pairs);
   CHECK(std::fabs(static_cast<double>(g.edges() - n) / 2 - expected) < 5 * deviation);
   CHECK(ex::random_graph(n, 0.05, sk::Seed{3}).to == g.to);
@@ -96,7 +95,7 @@ TEST_CASE("experiments: every version of PageRank gives NetworkX's ranks, dangli
   const ex::EdgeList g = ex::parse_edge_list(fixtures::small_graph, "small");
   const ex::Links links(g);
   REQUIRE(links.any_dangling);
-  REQUIRE(links.in.entries() == g.edges() - 1);                          // one was there twice
+  REQUIRE(links.in.entries() == g.edges() - 1);  // one was there twice
   const auto close = [&](const sk::Tensor<float, 1>& r) {
     CHECK(error(g, r, fixtures::small_ranks) < 1e-6);
     CHECK(std::fabs(sum(r) - 1) < 1e-6f);
@@ -109,7 +108,7 @@ TEST_CASE("experiments: every version of PageRank gives NetworkX's ranks, dangli
     close(ranks_by<ex::DenseProduct<sk::Cpu>>(links, 150, threads));
     close(ranks_by<ex::DenseScaled<sk::Cpu>>(links, 150, threads));
   }
-  CHECK(error(g, ranks_by<ex::Sparse<sk::Cpu>>(links, 2), fixtures::small_ranks) > 1e-3);      // the iterations do something
+  CHECK(error(g, ranks_by<ex::Sparse<sk::Cpu>>(links, 2), fixtures::small_ranks) > 1e-3);  // the iterations do something
   CHECK_THROWS_WITH((ex::PageRank<sk::Cpu, ex::Sparse<sk::Cpu>>(links, 1.0)), Catch::Contains("between 0 and 1"));
 }
 
@@ -134,7 +133,8 @@ TEST_CASE("experiments: PageRank of published graphs is NetworkX's", "[experimen
     CHECK(g.nodes() == graph.nodes);
     const ex::Links links(g);
     CHECK(links.in.entries() == graph.edges);
-    const sk::Tensor<float, 1> sparse = ranks_by<ex::Sparse<sk::Cpu>>(links, 120), messages = ranks_by<ex::Messages<sk::Cpu>>(links, 120);
+    const sk::Tensor<float, 1> sparse = ranks_by<ex::Sparse<sk::Cpu>>(links, 120),
+                               messages = ranks_by<ex::Messages<sk::Cpu>>(links, 120);
     CHECK(error(g, sparse, graph.greatest) < 1e-5);
     CHECK(error(g, messages, graph.greatest) < 1e-5);
     CHECK(ex::apart(sparse, messages) < 1e-5);

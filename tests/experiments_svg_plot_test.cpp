@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plots of the experiments: well-formed XML, points, bars and error bars where the axes say, and what is refused. Their tables.
+// The plots of the experiments: well-formed XML, points, bars and error bars where the axes say, and what is refused. Their
+// tables.
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -64,7 +65,8 @@ SvgPlot lines() {
 
 TEST_CASE("experiments: the checker of XML finds faults", "[experiments]") {
   CHECK(fault("<a><b x=\"1\"/>t &amp; u</a>\n").empty());
-  for (const char* wrong : {"<a><b></a>", "<a>&</a>", "<a>", "<a></a></a>", "<a>1 > 2</a>", "<a x=\"<\"/>", "t<a/>"}) CHECK(!fault(wrong).empty());
+  for (const char* wrong : {"<a><b></a>", "<a>&</a>", "<a>", "<a></a></a>", "<a>1 > 2</a>", "<a x=\"<\"/>", "t<a/>"})
+    CHECK(!fault(wrong).empty());
 }
 
 TEST_CASE("experiments: a plot of lines is well-formed, its points are where the axes say", "[experiments]") {
@@ -79,15 +81,15 @@ TEST_CASE("experiments: a plot of lines is well-formed, its points are where the
   CHECK(plot.place_y(30) == Approx(212));
   CHECK(count(svg, "points=\"78,378 387,212 696,46\"") == 1);
   CHECK(count(svg, "<circle cx=\"387\" cy=\"212\" r=\"3\"") == 1);
-  CHECK(count(svg, "<circle") == 3);                                     // none of the second
-  CHECK(count(svg, "points=\"78,46\"") == 1);                            // interrupted by what is no number
+  CHECK(count(svg, "<circle") == 3);           // none of the second
+  CHECK(count(svg, "points=\"78,46\"") == 1);  // interrupted by what is no number
   CHECK(count(svg, "points=\"541.5,212 696,295\"") == 1);
   CHECK(count(svg, "stroke-dasharray") == 2);
   const double top = plot.place_y(40), bottom = plot.place_y(20);
   char bar[96];
   std::snprintf(bar, sizeof bar, "<line x1=\"387\" y1=\"%.2f\" x2=\"387\" y2=\"%.2f\"", bottom, top);
   CHECK(count(svg, bar) == 1);
-  CHECK(count(svg, "<line x1=\"383\"") == 2);                            // its two ends, and no other
+  CHECK(count(svg, "<line x1=\"383\"") == 2);  // its two ends, and no other
   CHECK(count(svg, "nan") == 0);
 }
 

@@ -18,7 +18,7 @@ TEST_CASE("a tensor is an xtensor expression without a copy, and is written thro
   CHECK(x(1, 2) == 6);
   x(0, 0) = 10;
   CHECK(a(0, 0) == 10);
-  const auto column = sk::as_xtensor(a(sk::all, 1));                     // strided
+  const auto column = sk::as_xtensor(a(sk::all, 1));  // strided
   CHECK(xt::sum(column)() == 7);
   CHECK(sk::as_xtensor(a.transpose())(2, 1) == 6);
   const auto& constant = a;
@@ -35,9 +35,9 @@ TEST_CASE("any xtensor expression assigns into a tensor") {
   a = x * 2 + sk::as_xtensor(a);
   CHECK(a.data() == was);
   CHECK(list(a) == std::vector<double>{11, 14, 17, 20});
-  a = xt::transpose(sk::as_xtensor(a));                                  // reads what it writes
+  a = xt::transpose(sk::as_xtensor(a));  // reads what it writes
   CHECK(list(a) == std::vector<double>{11, 17, 14, 20});
-  a = xt::xtensor<double, 1>{1, 2};                                      // broadcast
+  a = xt::xtensor<double, 1>{1, 2};  // broadcast
   CHECK(list(a) == std::vector<double>{1, 2, 1, 2});
   a.transpose().assign(x);
   CHECK(list(a) == std::vector<double>{5, 7, 6, 8});
@@ -46,8 +46,9 @@ TEST_CASE("any xtensor expression assigns into a tensor") {
   const sk::Tensor<double, 2> dynamic(xt::xarray<double>{{1, 2}});
   CHECK(dynamic.shape() == sk::dims(1, 2));
   CHECK(text_of([&] { a = xt::xtensor<double, 1>{1, 2, 3}; }).find("assignment: shapes (3) and (2, 2) differ") == 0);
-  CHECK(text_of([] { sk::Tensor<double, 2> t(xt::xarray<double>{1, 2}); }) ==
-        "Tensor: an xtensor expression of rank 1 does not make a tensor of rank 2");
+  CHECK(text_of([] {
+          sk::Tensor<double, 2> t(xt::xarray<double>{1, 2});
+        }) == "Tensor: an xtensor expression of rank 1 does not make a tensor of rank 2");
 }
 
 TEST_CASE("an xtensor container is a view without a copy") {

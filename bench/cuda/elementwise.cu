@@ -23,13 +23,16 @@ bool measure(Report& report, long n, double bandwidth) {
   }
   const std::string wrong = worst < 1e-6 ? "" : "the result is wrong by " + number(worst);
   const Exchange exchange;
-  for (const auto& [name, values] : {std::pair{"u", a.data()}, {"v", b.data()}, {"w", c.data()}, {"expected", static_cast<const float*>(expected.data())}})
+  for (const auto& [name, values] :
+       {std::pair{"u", a.data()}, {"v", b.data()}, {"w", c.data()}, {"expected", static_cast<const float*>(expected.data())}})
     exchange.write(name, values, static_cast<std::size_t>(n));
 
   const Candidate ours = gpu_candidate([&] { result = sk::maximum(u * v + w, 0.f); });
   bool right = true;
   for (const char* option : {"--plain", "--compile-it"}) {
-    Line l{.metric = "relu(u * v + w), " + number(static_cast<double>(n)) + " floats, against " + (option + 2), .must = {{}, 1 / 0.75}, .hope = {{}, 1 / 0.88}};
+    Line l{.metric = "relu(u * v + w), " + number(static_cast<double>(n)) + " floats, against " + (option + 2),
+           .must = {{}, 1 / 0.75},
+           .hope = {{}, 1 / 0.88}};
     l.floor = 1e3 * 16.0 * static_cast<double>(n) / bandwidth;
     l.add(gpu_name() + ", a copy reaches " + number(1e-9 * bandwidth) + " GB/s");
     const auto peer = gpu_peer("elementwise.py", {"--folder", exchange.path()}, {1, false, false, false, option});

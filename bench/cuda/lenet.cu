@@ -7,8 +7,9 @@ int main(int argc, char** argv) {
   need_gpu(argv[0]);
   Report report("cuda/lenet", options(argc, argv));
   const sk::optim::Sgd sgd{.lr = 0.05f, .momentum = 0.9};
-  bool right = measure_gpu_step<LeNet, nn::CrossEntropy>(report, "LeNet step, batch 128, fp32", 128, sgd, {0.40}, {0.15}, {0.90}, {0.50});
-  right &= measure_gpu_step<LeNet, nn::CrossEntropy, sk::precision::tf32>(report, "LeNet step, batch 128, tf32", 128, sgd, {0.40}, {0.15}, {0.90}, {0.50},
-                                                                          "tf32", 2e-2);
+  bool right =
+      measure_gpu_step<LeNet, nn::CrossEntropy>(report, "LeNet step, batch 128, fp32", 128, sgd, {0.40}, {0.15}, {0.90}, {0.50});
+  right &= measure_gpu_step<LeNet, nn::CrossEntropy, sk::precision::tf32>(report, "LeNet step, batch 128, tf32", 128, sgd, {0.40},
+                                                                          {0.15}, {0.90}, {0.50}, "tf32", 2e-2);
   return report.finish(right);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training step of ResNet-50 in bf16, NHWC, on a GPU (224 x 224 images, batch 64), against PyTorch under autocast, channels-last,
-// eager and with CUDA graphs. He et al., CVPR 2016, with the stride in the 3 x 3 convolution, as torchvision has it.
+// A training step of ResNet-50 in bf16, NHWC, on a GPU (224 x 224 images, batch 64), against PyTorch under autocast,
+// channels-last, eager and with CUDA graphs. He et al., CVPR 2016, with the stride in the 3 x 3 convolution, as torchvision has
+// it.
 #include "support/gpu_training.hpp"
 
 namespace {
@@ -13,13 +14,14 @@ template <int Width, int Step> struct Body
 template <int Width, int Step> struct Projection
     : nn::Sequential<nn::Conv2d<4 * Width, sk::Kernel<1>, sk::Stride<Step>, sk::NoBias>, nn::BatchNorm<>> {};
 template <int Width> struct Block : nn::Sequential<nn::Residual<Body<Width, 1>>, nn::Relu> {};
-template <int Width, int Step> struct First : nn::Sequential<nn::Residual<Body<Width, Step>, Projection<Width, Step>>, nn::Relu> {};
+template <int Width, int Step> struct First : nn::Sequential<nn::Residual<Body<Width, Step>, Projection<Width, Step>>, nn::Relu> {
+};
 
 struct ResNet50
     : nn::Sequential<nn::Conv2d<64, sk::Kernel<7>, sk::Stride<2>, sk::Padding<3>, sk::NoBias>, nn::BatchNorm<>, nn::Relu,
                      nn::MaxPool2d<3, sk::Stride<2>, sk::Padding<1>>, First<64, 1>, nn::Repeat<2, Block<64>>, First<128, 2>,
-                     nn::Repeat<3, Block<128>>, First<256, 2>, nn::Repeat<5, Block<256>>, First<512, 2>, nn::Repeat<2, Block<512>>,
-                     nn::GlobalAvgPool, nn::Linear<1000>> {
+                     nn::Repeat<3, Block<128>>, First<256, 2>, nn::Repeat<5, Block<256>>, First<512, 2>,
+                     nn::Repeat<2, Block<512>>, nn::GlobalAvgPool, nn::Linear<1000>> {
   using input = sk::Shape<224, 224, 3>;
 };
 using Loss = nn::CrossEntropy;
@@ -34,8 +36,9 @@ int main(int argc, char** argv) {
   const Samples<ResNet50, Loss> samples(batch);
   Step ours(samples, {.lr = 0.05f, .momentum = 0.9});
   const std::vector<double> curve = ours.losses(8);
-  std::string wrong;                                 // the weights of both sides differ: what is checked is that both learn
-  if (!(curve.front() > 5 && curve.front() < 10 && curve.back() < curve.front())) wrong = "the loss goes from " + number(curve.front()) + " to " + number(curve.back());
+  std::string wrong;  // the weights of both sides differ: what is checked is that both learn
+  if (!(curve.front() > 5 && curve.front() < 10 && curve.back() < curve.front()))
+    wrong = "the loss goes from " + number(curve.front()) + " to " + number(curve.back());
   ours.reset();
   const Candidate candidate = ours.candidate();
   bool right = true;

@@ -71,7 +71,9 @@ inline bool against_on_gpu(Line& l, const Candidate& ours, Peer* peer, const std
   const Plan plan = gpu_plan(quick);
   if (!wrong.empty()) l.accepted = false, l.add(wrong);
   if (const std::string reason = void_reason(ours, plan); !reason.empty()) l.accepted = false, l.add(reason);
-  const Comparison c = peer ? compare(ours, [&](long n) { return peer->run(n); }, plan) : alone(ours, plan);
+  const Comparison c = peer ? compare(
+                                  ours, [&](long n) { return peer->run(n); }, plan)
+                            : alone(ours, plan);
   l.ours = 1e3 * c.a;
   l.peer_name = "PyTorch (not at hand)";
   l.add("least " + number(1e3 * c.least_a) + (peer ? " against " + number(1e3 * c.least_b) : ""));
@@ -84,7 +86,8 @@ inline bool against_on_gpu(Line& l, const Candidate& ours, Peer* peer, const std
 }
 
 /// A peer of bench/cuda/peer, or nothing where there is none or it does not start.
-inline std::unique_ptr<Peer> gpu_peer(const std::string& script, const std::vector<std::string>& arguments, const PeerVariant& v) {
+inline std::unique_ptr<Peer> gpu_peer(const std::string& script, const std::vector<std::string>& arguments,
+                                      const PeerVariant& v) {
   if (!Peer::available()) return nullptr;
   try {
     return std::make_unique<Peer>("../cuda/peer/" + script, arguments, v);

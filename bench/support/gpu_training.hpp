@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training step on a GPU as a candidate: the batch lies on the device, the step is the library's own (one CUDA graph). The peer,
-// eager and with CUDA graphs, has the same weights and samples; a time is accepted only after the losses of the first steps agree.
+// A training step on a GPU as a candidate: the batch lies on the device, the step is the library's own (one CUDA graph). The
+// peer, eager and with CUDA graphs, has the same weights and samples; a time is accepted only after the losses of the first steps
+// agree.
 #pragma once
 #include "gpu.hpp"
 #include "training.hpp"
@@ -20,7 +21,8 @@ template <class Network, class Loss, class Precision = sk::precision::fp32> clas
     copy(targets_, samples.staged_targets.data());
     batch_.x = x_.data(), batch_.pitch = host.pitch, batch_.sample = host.sample;
     if (host.labels) batch_.labels = labels_.data();
-    if (host.targets) batch_.targets = targets_.data(), batch_.target_pitch = host.target_pitch, batch_.target_length = host.target_length;
+    if (host.targets)
+      batch_.targets = targets_.data(), batch_.target_pitch = host.target_pitch, batch_.target_length = host.target_length;
     batch_.count = host.count, batch_.global_count = host.global_count;
     reset();
   }
@@ -60,14 +62,15 @@ template <class Network, class Loss, class Precision = sk::precision::fp32> clas
 inline std::string curves_differ(const std::vector<double>& ours, const std::vector<double>& theirs, double tolerance) {
   for (std::size_t i = 0; i < ours.size(); ++i)
     if (i >= theirs.size() || !(std::fabs(ours[i] - theirs[i]) <= tolerance * std::fabs(theirs[i])))
-      return "losses differ in step " + std::to_string(i + 1) + ": " + number(ours[i]) + ", the peer has " + (i < theirs.size() ? number(theirs[i]) : "none");
+      return "losses differ in step " + std::to_string(i + 1) + ": " + number(ours[i]) + ", the peer has " +
+             (i < theirs.size() ? number(theirs[i]) : "none");
   return {};
 }
 
 /// A step against PyTorch eager and against PyTorch with CUDA graphs, each with its goal.
 template <class Network, class Loss, class Precision = sk::precision::fp32>
-bool measure_gpu_step(Report& report, const std::string& what, long batch, sk::optim::Sgd sgd, Goal eager_must, Goal eager_hope, Goal graph_must,
-                      Goal graph_hope, const std::string& precision = "fp32", double tolerance = 1e-4) {
+bool measure_gpu_step(Report& report, const std::string& what, long batch, sk::optim::Sgd sgd, Goal eager_must, Goal eager_hope,
+                      Goal graph_must, Goal graph_hope, const std::string& precision = "fp32", double tolerance = 1e-4) {
   const Samples<Network, Loss> samples(batch);
   GpuTraining<Network, Loss, Precision> ours(samples, sgd);
   const Exchange exchange;
@@ -79,7 +82,8 @@ bool measure_gpu_step(Report& report, const std::string& what, long batch, sk::o
   const Candidate candidate = ours.candidate();
   bool right = true;
   constexpr bool images = ModelOf<Network>::input::rank == 3;
-  for (const auto& [option, must, hope] : {std::tuple{std::string("--eager"), eager_must, eager_hope}, {std::string("--graphs"), graph_must, graph_hope}}) {
+  for (const auto& [option, must, hope] :
+       {std::tuple{std::string("--eager"), eager_must, eager_hope}, {std::string("--graphs"), graph_must, graph_hope}}) {
     Line l{.metric = what + ", against " + option.substr(2), .must = must, .hope = hope};
     l.add(gpu_name());
     if (const std::string words = ours.note(); !words.empty()) l.add(words);

@@ -49,8 +49,7 @@ inline double load() {
 inline void bind_to(int core) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (core >= 0)
-    CPU_SET(core, &set);
+  if (core >= 0) CPU_SET(core, &set);
   else
     for (int i = 0; i < CPU_SETSIZE; ++i) CPU_SET(i, &set);
   sched_setaffinity(0, sizeof set, &set);

@@ -20,7 +20,7 @@
 #include "machine.hpp"
 
 #ifndef SKEIN_SOURCE_DIR
-#define SKEIN_SOURCE_DIR "."                         // compiled by hand: run it from the root of the repository
+#define SKEIN_SOURCE_DIR "."  // compiled by hand: run it from the root of the repository
 #endif
 
 namespace bench {

@@ -61,10 +61,8 @@ struct Options {
 inline Options options(int argc, char** argv) {
   Options o;
   for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--quick") == 0)
-      o.quick = true;
-    else if (std::strcmp(argv[i], "--json") == 0 && i + 1 < argc)
-      o.json = argv[++i];
+    if (std::strcmp(argv[i], "--quick") == 0) o.quick = true;
+    else if (std::strcmp(argv[i], "--json") == 0 && i + 1 < argc) o.json = argv[++i];
     else {
       std::cerr << argv[0] << ": takes --quick and --json FILE, not '" << argv[i] << "'\n";
       std::exit(2);

@@ -65,11 +65,8 @@ template <class Network, class Loss> struct Samples {
   sk::Arena<float> staged, staged_targets;
 
   explicit Samples(long n)
-      : count(n),
-        x(static_cast<std::size_t>(n * values)),
-        targets(labelled ? 0 : static_cast<std::size_t>(n * outputs)),
-        labels(labelled ? static_cast<std::size_t>(n) : 0),
-        staged(static_cast<std::size_t>(n * pitch)),
+      : count(n), x(static_cast<std::size_t>(n * values)), targets(labelled ? 0 : static_cast<std::size_t>(n * outputs)),
+        labels(labelled ? static_cast<std::size_t>(n) : 0), staged(static_cast<std::size_t>(n * pitch)),
         staged_targets(static_cast<std::size_t>(n * sk::row_pitch(outputs))) {
     if (values == 784) {
       const auto digits = sk::data::synthetic_digits(n, sk::Seed{3}).normalise(0.1307, 0.3081);
@@ -96,8 +93,7 @@ template <class Network, class Loss> struct Samples {
     b.x = staged.data() + lo * pitch;
     b.pitch = pitch;
     b.sample = Model::input::extents;
-    if (labelled)
-      b.labels = labels.data() + lo;
+    if (labelled) b.labels = labels.data() + lo;
     else
       b.targets = staged_targets.data() + lo * sk::row_pitch(outputs), b.target_pitch = sk::row_pitch(outputs),
       b.target_length = static_cast<int>(outputs);
@@ -116,9 +112,7 @@ template <class Network, class Loss, class Policy = sk::parallel::Alone> class T
 
   Training(const Samples<Network, Loss>& samples, sk::optim::Sgd sgd, int threads, Policy policy = {}, int rank = 0,
            int ranks = 1)
-      : sgd_(sgd),
-        threads_(threads),
-        policy_(std::move(policy)),
+      : sgd_(sgd), threads_(threads), policy_(std::move(policy)),
         batch_(samples.batch(samples.count * rank / ranks, samples.count * (rank + 1) / ranks, samples.count)) {
     reset();
   }
@@ -161,10 +155,8 @@ template <class Network, class Loss> std::vector<std::string> hand_over(const Ex
   const std::vector<float> weights = logical(model);
   e.write("weights", weights.data(), weights.size());
   e.write("x", s.x.data(), s.x.size());
-  if (s.labelled)
-    e.write("labels", s.labels.data(), s.labels.size());
-  else
-    e.write("targets", s.targets.data(), s.targets.size());
+  if (s.labelled) e.write("labels", s.labels.data(), s.labels.size());
+  else e.write("targets", s.targets.data(), s.targets.size());
   return {"--folder",   e.path(),
           "--network",  Network::words,
           "--batch",    std::to_string(s.count),
@@ -204,10 +196,12 @@ inline bool against(Line& l, const Candidate& ours, Peer* peer, const std::strin
   return wrong.empty();
 }
 
-/// Steps at the full rate after which the momenta of weights without a gradient are denormal where those are kept: 0.9^1000 is 2e-46.
+/// Steps at the full rate after which the momenta of weights without a gradient are denormal where those are kept: 0.9^1000 is
+/// 2e-46.
 constexpr long aged_steps = 1000;
 
-/// A step of a network on so many threads against the peer's best: of a fresh state, which the goals are for, and of one that is old.
+/// A step of a network on so many threads against the peer's best: of a fresh state, which the goals are for, and of one that is
+/// old.
 template <class Network, class Loss>
 bool measure_step(Report& report, Line l, long batch, sk::optim::Sgd sgd, double rate, bool with_peer = true) {
   const Samples<Network, Loss> samples(batch);

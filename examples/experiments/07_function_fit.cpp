@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tutorial's regression: a network 1-80-80-40-1 learns sqrt(x) sin(3.14 x / 5) on [0, 20] by plain SGD, in mini-batches and with the full
-// batch. Prints losses and seconds beside the tutorial's, and draws the loss curves and the fit at 0, 0.5, ... 19.5.
-// ctest: --samples 4000 --batch 100 --epochs 60 --reach 4.4 --svg fit
-// ctest: --samples 2000 --batch 100 --epochs 4 --threads 1 --no-full
+// The tutorial's regression: a network 1-80-80-40-1 learns sqrt(x) sin(3.14 x / 5) on [0, 20] by plain SGD, in mini-batches and
+// with the full batch. Prints losses and seconds beside the tutorial's, and draws the loss curves and the fit at 0, 0.5,
+// ... 19.5. ctest: --samples 4000 --batch 100 --epochs 60 --reach 4.4 --svg fit ctest: --samples 2000 --batch 100 --epochs 4
+// --threads 1 --no-full
 #include <cmath>
 #include <cstdio>
 #include <exception>
@@ -18,7 +18,8 @@ namespace sk = skein;
 
 namespace {
 
-struct FunctionFit : sk::nn::Sequential<sk::nn::Linear<80>, sk::nn::Relu, sk::nn::Linear<80>, sk::nn::Relu, sk::nn::Linear<40>, sk::nn::Relu, sk::nn::Linear<1>> {};
+struct FunctionFit : sk::nn::Sequential<sk::nn::Linear<80>, sk::nn::Relu, sk::nn::Linear<80>, sk::nn::Relu, sk::nn::Linear<40>,
+                                        sk::nn::Relu, sk::nn::Linear<1>> {};
 using Model = sk::Model<FunctionFit, sk::Shape<1>, sk::Cpu>;
 
 double target(double x) { return std::sqrt(x) * std::sin(3.14 * x / 5); }
@@ -27,7 +28,7 @@ struct Options {
   long samples = 80'000, batch = 1000;
   int epochs = 1000, threads = 0;
   float lr = 0.005f;
-  double reach = std::numeric_limits<double>::max();    // the training loss that mini-batches must come below
+  double reach = std::numeric_limits<double>::max();  // the training loss that mini-batches must come below
   std::uint64_t seed = 1;
   bool full = true;
   std::string svg;
@@ -38,7 +39,7 @@ struct Outcome {
   std::string name{};
   sk::History history{};
   long steps = 0;
-  std::vector<double> fit{};                           // at the places of the plot
+  std::vector<double> fit{};  // at the places of the plot
 };
 
 Outcome train(const std::string& name, const Options& o, long batch, const auto& samples, const sk::Tensor<float, 2>& places) {
@@ -48,7 +49,7 @@ Outcome train(const std::string& name, const Options& o, long batch, const auto&
   out.name = name;
   out.history = trainer.fit(samples, {.epochs = o.epochs, .batch = batch, .progress = false, .threads = o.threads});
   out.steps = o.epochs * ((o.samples + batch - 1) / batch);
-  const auto y = trainer.predict(places);              // (places, 1)
+  const auto y = trainer.predict(places);  // (places, 1)
   for (long i = 0; i < places.extent(0); ++i) out.fit.push_back(static_cast<double>(y(i, 0)));
   return out;
 }
@@ -67,14 +68,16 @@ int run(const Options& o) {
   outcomes.push_back(train("mini-batches of " + std::to_string(o.batch), o, o.batch, samples, places));
   if (o.full) outcomes.push_back(train("full batch of " + std::to_string(o.samples), o, o.samples, samples, places));
 
-  std::printf("%ld samples, lr %g, %d epochs\n%-26s %9s %12s %10s %12s %16s\n", o.samples, static_cast<double>(o.lr), o.epochs, "", "steps", "loss",
-              "seconds", "us a step", "10,000 epochs");
+  std::printf("%ld samples, lr %g, %d epochs\n%-26s %9s %12s %10s %12s %16s\n", o.samples, static_cast<double>(o.lr), o.epochs,
+              "", "steps", "loss", "seconds", "us a step", "10,000 epochs");
   for (const Outcome& c : outcomes) {
     const double seconds = c.history.seconds();
     std::printf("%-26s %9ld %12.5f %10.3f %12.1f %14.1f s%s\n", c.name.c_str(), c.steps, c.history.back().training.loss, seconds,
-                1e6 * seconds / static_cast<double>(c.steps), seconds * 10'000 / o.epochs, o.epochs == 10'000 ? "" : ", extrapolated");
+                1e6 * seconds / static_cast<double>(c.steps), seconds * 10'000 / o.epochs,
+                o.epochs == 10'000 ? "" : ", extrapolated");
   }
-  if (o.samples == 80'000 && o.batch == 1000) std::printf("the tutorial's 10,000 epochs on 1, 2, 4, 8 K80 GPUs: 934, 489, 249, 139 s\n");
+  if (o.samples == 80'000 && o.batch == 1000)
+    std::printf("the tutorial's 10,000 epochs on 1, 2, 4, 8 K80 GPUs: 934, 489, 249, 139 s\n");
 
   double worst = 0;
   std::printf("%6s %10s %10s\n", "x", "target", "fit");

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between ranks, each with its result asserted: a value goes round a ring, an all-reduce, one message from rank 0 to rank 1, a
-// sum that is zero on all ranks. As processes under `mpirun -n N`, and as threads of this program (--threads N), which needs no launcher.
-// ctest: --threads 3
-// ctest on 3 ranks:
-// ctest on 2 ranks:
-// ctest expects: all as it should be
+// Messages between ranks, each with its result asserted: a value goes round a ring, an all-reduce, one message from rank 0 to
+// rank 1, a sum that is zero on all ranks. As processes under `mpirun -n N`, and as threads of this program (--threads N), which
+// needs no launcher. ctest: --threads 3 ctest on 3 ranks: ctest on 2 ranks: ctest expects: all as it should be
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -56,11 +53,12 @@ template <class Comm> void run(Comm& world) {
     expect(pair == std::vector<float>{1, -1}, "the message of rank 0");
   }
 
-  const double zero = world.all_reduce(r == n - 1 ? -(n - 1) * n / 2.0 : r + 1.0);               // 1 + 2 - 3 on three ranks
+  const double zero = world.all_reduce(r == n - 1 ? -(n - 1) * n / 2.0 : r + 1.0);  // 1 + 2 - 3 on three ranks
   expect(zero == 0, "the sum that is zero");
 
-  for (const std::string& line : world.all_gather("rank " + std::to_string(r) + ": ring " + std::to_string(static_cast<int>(passed)) + ", all-reduce " +
-                                                  std::to_string(static_cast<int>(sum[0])) + ", zero " + std::to_string(static_cast<int>(zero))))
+  for (const std::string& line :
+       world.all_gather("rank " + std::to_string(r) + ": ring " + std::to_string(static_cast<int>(passed)) + ", all-reduce " +
+                        std::to_string(static_cast<int>(sum[0])) + ", zero " + std::to_string(static_cast<int>(zero))))
     if (r == 0) std::printf("%s\n", line.c_str());
   if (r == 0) std::printf("%d ranks (%s): all as it should be\n", n, std::string(Comm::name).c_str());
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often should ranks synchronise? The tutorial's regression (1-80-80-40-1, SGD with rate 0.005, 80,000 samples in fixed shards, batches of 1000
-// a rank) with gradients averaged in every epoch, every second, fourth, tenth, never; models are averaged every 200 epochs. Time per 1000 epochs,
-// epochs and time until the mean loss over all samples is below 0.05, over several seeds; and the same times over a slow network.
-// ctest: --ranks 2 --samples 2000 --batch 100 --epochs 24 --target 4.6 --grain 4 --seeds 2 --slow-epochs 1 --svg how_often
-// ctest on 2 ranks: --processes --samples 2000 --batch 100 --epochs 8 --target 4.6 --grain 4 --seeds 1
-// ctest expects: all ranks have the same weights
+// How often should ranks synchronise? The tutorial's regression (1-80-80-40-1, SGD with rate 0.005, 80,000 samples in fixed
+// shards, batches of 1000 a rank) with gradients averaged in every epoch, every second, fourth, tenth, never; models are averaged
+// every 200 epochs. Time per 1000 epochs, epochs and time until the mean loss over all samples is below 0.05, over several seeds;
+// and the same times over a slow network. ctest: --ranks 2 --samples 2000 --batch 100 --epochs 24 --target 4.6 --grain 4 --seeds
+// 2 --slow-epochs 1 --svg how_often ctest on 2 ranks: --processes --samples 2000 --batch 100 --epochs 8 --target 4.6 --grain 4
+// --seeds 1 ctest expects: all ranks have the same weights
 #include <cmath>
 #include <cstdio>
 #include <exception>
@@ -33,8 +33,8 @@ using namespace sk::parallel;
 
 namespace {
 
-struct FunctionFit : sk::nn::Sequential<sk::nn::Linear<80>, sk::nn::Relu, sk::nn::Linear<80>, sk::nn::Relu, sk::nn::Linear<40>, sk::nn::Relu,
-                                        sk::nn::Linear<1>> {};
+struct FunctionFit : sk::nn::Sequential<sk::nn::Linear<80>, sk::nn::Relu, sk::nn::Linear<80>, sk::nn::Relu, sk::nn::Linear<40>,
+                                        sk::nn::Relu, sk::nn::Linear<1>> {};
 using Model = sk::Model<FunctionFit, sk::Shape<1>, sk::Cpu>;
 using Threads = sk::Delayed<sk::ThreadComm>;
 
@@ -42,7 +42,7 @@ struct Options {
   int ranks = 4, epochs = 20'000, grain = 1000, seeds = 5, threads = 1, slow_epochs = 20;
   bool processes = false;
   long samples = 80'000, batch = 1000;
-  double target = 0.05, latency = 50, bandwidth = 1;       // microseconds, Gbit a second
+  double target = 0.05, latency = 50, bandwidth = 1;  // microseconds, Gbit a second
   float lr = 0.005f;
   std::string json, svg;
 };
@@ -68,7 +68,7 @@ struct SyncEveryChosen {
 
 /// One training. What was not reached is NaN.
 struct Outcome {
-  std::vector<double> loss{};                              // of each epoch, over all samples
+  std::vector<double> loss{};  // of each epoch, over all samples
   double seconds = 0, reached = NAN, reached_seconds = NAN, grain = NAN, grain_seconds = NAN, averaged = NAN;
   double per_thousand() const { return 1000 * seconds / static_cast<double>(loss.size()); }
 };
@@ -109,8 +109,11 @@ struct Row {
   }
 };
 std::vector<Row> rows() {
-  return {{"epoch", 1, 330, 0.039, 4000, 1320}, {"2 epochs", 2, 183, 0.05, 6000, 1098}, {"4 epochs", 4, 136, 0.04, 6000, 816},
-          {"10 epochs", 10, 99, 0.025, 7000, 693}, {"never", 0, 88, 0.03, 8000, 704}};
+  return {{"epoch", 1, 330, 0.039, 4000, 1320},
+          {"2 epochs", 2, 183, 0.05, 6000, 1098},
+          {"4 epochs", 4, 136, 0.04, 6000, 816},
+          {"10 epochs", 10, 99, 0.025, 7000, 693},
+          {"never", 0, 88, 0.03, 8000, 704}};
 }
 
 /// Gradients every so many epochs and models every 200, as the tutorial composes them.
@@ -131,7 +134,11 @@ template <class Comm> Outcome train(Comm& world, const Options& o, int every, in
   // [end]
   Outcome out;
   out.loss.reserve(static_cast<std::size_t>(epochs));
-  sk::FitOptions how{.epochs = epochs, .batch_per_rank = o.batch, .partition = sk::data::Partition::local, .progress = false, .threads = o.threads};
+  sk::FitOptions how{.epochs = epochs,
+                     .batch_per_rank = o.batch,
+                     .partition = sk::data::Partition::local,
+                     .progress = false,
+                     .threads = o.threads};
   how.callbacks.add(Watch{&o, &out});
   world.barrier();
   trainer.fit(shard, how);
@@ -157,14 +164,15 @@ template <class Comm> void measure(std::vector<Row>& table, Comm& world, const O
 void measure_slowly(std::vector<Row>& table, Threads& slow, Options o) {
   o.target = 0;
   for (std::size_t i = 0; i < table.size(); ++i) {
-    const Outcome out = train(slow, o, table[i].every, 1, 20 * o.slow_epochs);      // 20: a multiple of all periods
+    const Outcome out = train(slow, o, table[i].every, 1, 20 * o.slow_epochs);  // 20: a multiple of all periods
     if (slow.rank() == 0) table[i].slow_per_thousand = out.per_thousand();
   }
 }
 
 /// Seconds of one core's work at the rate of its matrix product, over the cores that there are.
 double floor_seconds(const Options& o, double epochs) {
-  const double flops = static_cast<double>(3 * Model::flops - Model::program.ops()[0].flops) * static_cast<double>(o.samples) * epochs;
+  const double flops =
+      static_cast<double>(3 * Model::flops - Model::program.ops()[0].flops) * static_cast<double>(o.samples) * epochs;
   static const double rate = bench::gemm_rate(true);
   return flops / (rate * std::min(o.ranks, sk::available_cores()));
 }
@@ -173,26 +181,31 @@ int say(const std::vector<Row>& table, const Options& o) {
   // The tutorial's figures are of its own settings: they stand beside ours only there.
   const bool same = o.samples == 80'000 && o.batch == 1000 && o.ranks == 4 && o.target == 0.05;
   const auto theirs = [&](double figure) { return same ? " (" + ex::cell(figure) + ")" : std::string(); };
-  std::printf("%ld samples on %d ranks that are %s, batch %ld a rank, rate %g, %d cores, %d seeds; in parentheses the tutorial's, on four cores\n",
-              o.samples, o.ranks, o.processes ? "processes" : "threads", o.batch, static_cast<double>(o.lr), sk::available_cores(), o.seeds);
-  ex::Table t{{"gradients every", "s / 1000 epochs", "epochs to " + ex::cell(o.target), "seconds", "at the grain of " + std::to_string(o.grain),
-               "seconds", "loss then",
-               "of the averaged model", "floor", "slowed: s / 1000 epochs", "seconds"}};
+  std::printf(
+      "%ld samples on %d ranks that are %s, batch %ld a rank, rate %g, %d cores, %d seeds; in parentheses the tutorial's, on "
+      "four cores\n",
+      o.samples, o.ranks, o.processes ? "processes" : "threads", o.batch, static_cast<double>(o.lr), sk::available_cores(),
+      o.seeds);
+  ex::Table t{{"gradients every", "s / 1000 epochs", "epochs to " + ex::cell(o.target), "seconds",
+               "at the grain of " + std::to_string(o.grain), "seconds", "loss then", "of the averaged model", "floor",
+               "slowed: s / 1000 epochs", "seconds"}};
   ex::Results results("how_often", {.json = o.json});
   ex::SvgPlot losses{.title = "Mean loss over all samples", .x_label = "epoch", .y_label = "loss", .log_y = true};
-  ex::SvgPlot times{.title = "Seconds to a loss of " + ex::cell(o.target), .x_label = "gradients synchronised every", .y_label = "seconds"};
+  ex::SvgPlot times{
+      .title = "Seconds to a loss of " + ex::cell(o.target), .x_label = "gradients synchronised every", .y_label = "seconds"};
   times.series = {{.name = "measured"}, {.name = "tutorial"}, {.name = "over the slow network"}};
   const Row* best = nullptr;
   for (const Row& r : table) {
     std::vector<double> after;
     for (const Outcome& s : r.seeds) after.push_back(s.loss.back());
-    const auto reached = ex::mean_and_deviation(r.of(&Outcome::reached)), seconds = ex::mean_and_deviation(r.of(&Outcome::reached_seconds));
+    const auto reached = ex::mean_and_deviation(r.of(&Outcome::reached)),
+               seconds = ex::mean_and_deviation(r.of(&Outcome::reached_seconds));
     const double slowed = r.slow_per_thousand * reached.mean / 1000;
     t.row({r.name, ex::cell(r.per_thousand()) + theirs(r.tutorial_per_thousand), ex::cell(r.of(&Outcome::reached)),
            ex::cell(r.of(&Outcome::reached_seconds)), ex::cell(r.of(&Outcome::grain)) + theirs(r.tutorial_epochs),
-           ex::cell(r.of(&Outcome::grain_seconds)) + theirs(r.tutorial_seconds),
-           ex::cell(after) + theirs(r.tutorial_loss), ex::cell(r.of(&Outcome::averaged)), ex::cell(floor_seconds(o, reached.mean)),
-           ex::cell(r.slow_per_thousand), ex::cell(slowed)});
+           ex::cell(r.of(&Outcome::grain_seconds)) + theirs(r.tutorial_seconds), ex::cell(after) + theirs(r.tutorial_loss),
+           ex::cell(r.of(&Outcome::averaged)), ex::cell(floor_seconds(o, reached.mean)), ex::cell(r.slow_per_thousand),
+           ex::cell(slowed)});
     const bool reached_by_all = std::isfinite(seconds.mean);
     if (reached_by_all && (!best || seconds.mean < ex::mean_and_deviation(best->of(&Outcome::reached_seconds)).mean)) best = &r;
     ex::SvgSeries curve{.name = r.every > 0 ? std::string("every ") + r.name : r.name, .marks = false};
@@ -207,10 +220,14 @@ int say(const std::vector<Row>& table, const Options& o) {
   }
   t.print();
   for (const Row& r : table) {
-    const auto reached = ex::mean_and_deviation(r.of(&Outcome::reached)), seconds = ex::mean_and_deviation(r.of(&Outcome::reached_seconds));
+    const auto reached = ex::mean_and_deviation(r.of(&Outcome::reached)),
+               seconds = ex::mean_and_deviation(r.of(&Outcome::reached_seconds));
     const std::string how = std::string(r.every > 0 ? "gradients every " : "gradients ") + r.name;
-    ex::Line line{.metric = how + ", to a loss of " + ex::cell(o.target), .ours = seconds.mean, .unit = "s",
-                  .floor = floor_seconds(o, reached.mean), .threads = o.ranks * o.threads};
+    ex::Line line{.metric = how + ", to a loss of " + ex::cell(o.target),
+                  .ours = seconds.mean,
+                  .unit = "s",
+                  .floor = floor_seconds(o, reached.mean),
+                  .threads = o.ranks * o.threads};
     if (&r == best) line.must.of_floor = 1.4;
     line.accepted = std::isfinite(seconds.mean);
     line.add(line.accepted ? ex::cell(reached.mean) + " epochs, deviation " + ex::cell(seconds.deviation) + " s" +
@@ -219,8 +236,9 @@ int say(const std::vector<Row>& table, const Options& o) {
     results.add(line);
   }
   if (std::isfinite(table.back().slow_per_thousand))
-    std::printf("slowed: %g us a message, %g Gbit a second between the ranks, injected; seconds are those of the measured epochs\n", o.latency,
-        o.bandwidth);
+    std::printf(
+        "slowed: %g us a message, %g Gbit a second between the ranks, injected; seconds are those of the measured epochs\n",
+        o.latency, o.bandwidth);
   if (!o.svg.empty()) {
     losses.write(o.svg + "_loss.svg");
     times.write(o.svg + "_seconds.svg");
@@ -235,13 +253,15 @@ int say(const std::vector<Row>& table, const Options& o) {
 int main(int argc, char** argv) {
   Options o;
   CLI::App app{"How often should ranks synchronise"};
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);    // a script's, then the user's
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // a script's, then the user's
   const CLI::Range count(1, 10'000'000);
   app.add_option("--ranks", o.ranks, "threads of this process")->check(CLI::Range(1, 256))->capture_default_str();
   app.add_flag("--processes", o.processes, "ranks are the processes of mpirun");
   app.add_option("--epochs", o.epochs, "at most")->check(count)->capture_default_str();
   app.add_option("--target", o.target, "the mean loss over all samples to come below")->capture_default_str();
-  app.add_option("--grain", o.grain, "the loss is looked at every so many epochs, as the tutorial does")->check(count)->capture_default_str();
+  app.add_option("--grain", o.grain, "the loss is looked at every so many epochs, as the tutorial does")
+      ->check(count)
+      ->capture_default_str();
   app.add_option("--seeds", o.seeds, "trainings of each row")->check(CLI::Range(1, 100))->capture_default_str();
   app.add_option("--samples", o.samples, "of the regression")->check(CLI::Range(1L, 100'000'000L))->capture_default_str();
   app.add_option("--batch", o.batch, "samples of a rank in a step")->check(CLI::Range(1L, 1'000'000L))->capture_default_str();
@@ -250,8 +270,12 @@ int main(int argc, char** argv) {
   app.add_option("--slow-epochs", o.slow_epochs, "times 20 epochs of each row over the slow network; 0: none")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
-  app.add_option("--latency", o.latency, "of the slow network, in microseconds")->check(CLI::Range(0.0, 1e6))->capture_default_str();
-  app.add_option("--bandwidth", o.bandwidth, "of the slow network, in Gbit a second")->check(CLI::Range(1e-6, 1e6))->capture_default_str();
+  app.add_option("--latency", o.latency, "of the slow network, in microseconds")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  app.add_option("--bandwidth", o.bandwidth, "of the slow network, in Gbit a second")
+      ->check(CLI::Range(1e-6, 1e6))
+      ->capture_default_str();
   app.add_option("--svg", o.svg, "draws NAME_loss.svg and NAME_seconds.svg");
   app.add_option("--json", o.json, "adds the figures to this file");
   CLI11_PARSE(app, argc, argv);
@@ -267,7 +291,7 @@ int main(int argc, char** argv) {
       });
       return status;
     }
-    sk::SlowNetwork free({});                              // one type of ranks is compiled: what costs nothing costs a microsecond
+    sk::SlowNetwork free({});  // one type of ranks is compiled: what costs nothing costs a microsecond
     sk::spawn(o.ranks, [&](sk::ThreadComm& world) {
       Threads ranks(world, free);
       measure(table, ranks, o);

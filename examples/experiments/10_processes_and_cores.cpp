@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What do more processes than cores cost? The tutorial's regression (1-80-80-40-1, 80,000 samples, batch 1000 a process, gradients averaged in
-// every step) on 1, 2, 4 and 8 ranks of the same machine, each with its share of the cores. One start for all: ranks that have no part in a
-// trial sleep, and trials take turns (1 2 4 8 8 4 2 1), so that ratios are of neighbours in time.
+// What do more processes than cores cost? The tutorial's regression (1-80-80-40-1, 80,000 samples, batch 1000 a process,
+// gradients averaged in every step) on 1, 2, 4 and 8 ranks of the same machine, each with its share of the cores. One start for
+// all: ranks that have no part in a trial sleep, and trials take turns (1 2 4 8 8 4 2 1), so that ratios are of neighbours in
+// time.
 //     mpirun --oversubscribe --bind-to none -n 8 10_processes_and_cores --svg processes
 // ctest on 4 ranks: --processes 1,2,4 --samples 4000 --batch 500 --rounds 2 --svg processes
 // ctest on 2 ranks: --processes 1,2 --samples 4000 --batch 500 --rounds 2 --same-batch
@@ -23,8 +24,8 @@ namespace ex = experiments;
 
 namespace {
 
-struct FunctionFit : sk::nn::Sequential<sk::nn::Linear<80>, sk::nn::Relu, sk::nn::Linear<80>, sk::nn::Relu, sk::nn::Linear<40>, sk::nn::Relu,
-                                        sk::nn::Linear<1>> {};
+struct FunctionFit : sk::nn::Sequential<sk::nn::Linear<80>, sk::nn::Relu, sk::nn::Linear<80>, sk::nn::Relu, sk::nn::Linear<40>,
+                                        sk::nn::Relu, sk::nn::Linear<1>> {};
 using Model = sk::Model<FunctionFit, sk::Shape<1>, sk::Cpu>;
 
 struct Options {
@@ -49,9 +50,9 @@ struct Team {
 struct Trial {
   int ranks = 0, threads = 0;
   std::vector<double> there{}, back{};
-  double first = 0, last = 0;                          // training loss
+  double first = 0, last = 0;  // training loss
 
-  std::vector<double> over(const Trial& one) const {   // of each round
+  std::vector<double> over(const Trial& one) const {  // of each round
     std::vector<double> r;
     for (std::size_t i = 0; i < there.size(); ++i) r.push_back((there[i] + back[i]) / (one.there[i] + one.back[i]));
     return r;
@@ -63,7 +64,8 @@ struct Trial {
   }
 };
 
-/// The tutorial's seconds on 1, 2, 4, 8 processes, of a cloud node and of a container on a four-core machine; 0 where it has none.
+/// The tutorial's seconds on 1, 2, 4, 8 processes, of a cloud node and of a container on a four-core machine; 0 where it has
+/// none.
 double of_cloud_node(int ranks) { return ranks == 1 ? 1403 : ranks == 2 ? 1748 : ranks == 4 ? 3003 : ranks == 8 ? 4801 : NAN; }
 double of_container(int ranks) { return ranks == 1 ? 1151 : ranks == 2 ? 1064 : ranks == 4 ? 1274 : ranks == 8 ? 1282 : NAN; }
 
@@ -71,9 +73,10 @@ int say(const Options& o, const std::vector<Trial>& trials) {
   const int cores = sk::available_cores();
   const Trial& one = trials.front();
   ex::Results results("processes_and_cores", {.json = o.json});
-  std::printf("%ld samples, batch %ld %s, %d cores; the tutorial's ratios: a cloud node, a container on four cores\n", o.samples, o.batch,
-              o.same_batch ? "over all" : "a process", cores);
-  ex::Table table{{"processes", "threads each", "s an epoch", "10,000 epochs", "over one process", "cloud node", "container", "first loss", "last"}};
+  std::printf("%ld samples, batch %ld %s, %d cores; the tutorial's ratios: a cloud node, a container on four cores\n", o.samples,
+              o.batch, o.same_batch ? "over all" : "a process", cores);
+  ex::Table table{{"processes", "threads each", "s an epoch", "10,000 epochs", "over one process", "cloud node", "container",
+                   "first loss", "last"}};
   ex::SvgPlot plot{.title = "Time of a training over the time of one process",
                    .x_label = "processes on " + std::to_string(cores) + " cores",
                    .y_label = "ratio",
@@ -83,14 +86,18 @@ int say(const Options& o, const std::vector<Trial>& trials) {
     const ex::Interval ratio = bench::bootstrap(t.over(one));
     const double node = of_cloud_node(t.ranks) / 1403, container = of_container(t.ranks) / 1151;
     table.row({std::to_string(t.ranks), std::to_string(t.threads), ex::cell(t.seconds()), ex::cell(1e4 * t.seconds()) + " s",
-               ex::cell(ratio.median, ratio.low, ratio.high), ex::cell(node), ex::cell(container), ex::cell(t.first), ex::cell(t.last)});
+               ex::cell(ratio.median, ratio.low, ratio.high), ex::cell(node), ex::cell(container), ex::cell(t.first),
+               ex::cell(t.last)});
     plot.categories.push_back(std::to_string(t.ranks));
     plot.series[0].y.push_back(ratio.median), plot.series[0].error.push_back((ratio.high - ratio.low) / 2);
     plot.series[1].y.push_back(node);
     plot.series[2].y.push_back(container);
     if (t.ranks == 1) continue;
-    ex::Line line{.metric = std::to_string(t.ranks) + " processes, an epoch", .ours = 1e3 * t.seconds(), .peer = 1e3 * one.seconds(),
-                  .peer_name = "one process", .ratio = ratio};
+    ex::Line line{.metric = std::to_string(t.ranks) + " processes, an epoch",
+                  .ours = 1e3 * t.seconds(),
+                  .peer = 1e3 * one.seconds(),
+                  .peer_name = "one process",
+                  .ratio = ratio};
     line.must.bound = t.ranks <= cores ? 1.05 : t.ranks <= 2 * cores ? 1.25 : 1.5;
     line.add("the tutorial's ratio: " + ex::cell(node));
     results.add(line);
@@ -162,13 +169,21 @@ int main(int argc, char** argv) {
   Options o;
   CLI::App app{"1, 2, 4, 8 processes on the same cores"};
   const CLI::Range count(1, 100'000), none_or_more(0, 1024);
-  app.add_option("--processes", o.processes, "how many, the first is compared with")->delimiter(',')->check(count)->capture_default_str();
-  app.add_option("--threads", o.threads, "workers of a rank; 0: its share of the cores")->check(none_or_more)->capture_default_str();
+  app.add_option("--processes", o.processes, "how many, the first is compared with")
+      ->delimiter(',')
+      ->check(count)
+      ->capture_default_str();
+  app.add_option("--threads", o.threads, "workers of a rank; 0: its share of the cores")
+      ->check(none_or_more)
+      ->capture_default_str();
   app.add_option("--samples", o.samples, "of the regression")->check(CLI::Range(1L, 100'000'000L))->capture_default_str();
   app.add_option("--batch", o.batch, "samples of a process in a step")->check(CLI::Range(1L, 1'000'000L))->capture_default_str();
   app.add_flag("--same-batch", o.same_batch, "the batch is of all processes together: as many steps with 8 as with 1");
   app.add_option("--epochs", o.epochs, "of one turn")->check(count)->capture_default_str();
-  app.add_option("--rounds", o.rounds, "each has two turns of every number of processes")->check(count)->take_last()->capture_default_str();
+  app.add_option("--rounds", o.rounds, "each has two turns of every number of processes")
+      ->check(count)
+      ->take_last()
+      ->capture_default_str();
   app.add_option("--svg", o.svg, "draws NAME.svg");
   app.add_option("--json", o.json, "adds the figures to this file");
   CLI11_PARSE(app, argc, argv);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// MNIST over ranks, as two texts did it: a logistic regression with Adam (one Linear(784, 10)), and LeNet with SGD (rate 1e-3, momentum
-// 0.85) whose gradients are summed, not averaged, over R equal shards, so that the step grows with R. Each rank sees its shard alone and says
-// a line; rank 0 prints the time of the epochs, and with --record FILE the speed-up and efficiency against the run of one rank in that file.
+// MNIST over ranks, as two texts did it: a logistic regression with Adam (one Linear(784, 10)), and LeNet with SGD (rate 1e-3,
+// momentum 0.85) whose gradients are summed, not averaged, over R equal shards, so that the step grows with R. Each rank sees its
+// shard alone and says a line; rank 0 prints the time of the epochs, and with --record FILE the speed-up and efficiency against
+// the run of one rank in that file.
 //     for n in 1 2 4; do mpirun -n $n 11_mnist_over_mpi --network lenet --record times.csv; done
-// With --processes 1,2,4 one start of 4 ranks measures all three, in turns (1 2 4 4 2 1) in which the ranks without a part sleep: the ratios
-// are of neighbours in time then.
+// With --processes 1,2,4 one start of 4 ranks measures all three, in turns (1 2 4 4 2 1) in which the ranks without a part sleep:
+// the ratios are of neighbours in time then.
 //     mpirun --oversubscribe --bind-to none -n 4 11_mnist_over_mpi --network lenet --processes 1,2,4 --svg speed_up
 // ctest: --threads-as-ranks 1 --samples 6000 --record times.csv
 // ctest: --threads-as-ranks 2 --samples 6000 --network lenet
@@ -29,24 +30,29 @@ namespace ex = experiments;
 namespace {
 
 struct Logistic : sk::nn::Sequential<sk::nn::Flatten, sk::nn::Linear<10>> {};
+// clang-format off
 struct LeNet : sk::nn::Sequential<
     sk::nn::Conv2d<6, sk::Kernel<5>, sk::Padding<2>>, sk::nn::Relu, sk::nn::MaxPool2d<2>,
     sk::nn::Conv2d<16, sk::Kernel<5>>,                sk::nn::Relu, sk::nn::MaxPool2d<2>,
     sk::nn::Flatten, sk::nn::Linear<120>, sk::nn::Relu, sk::nn::Linear<84>, sk::nn::Relu, sk::nn::Linear<10>> {};
+// clang-format on
 
 struct Options {
   std::string network = "logistic", data, record, json, svg;
   std::vector<int> processes;
   int epochs = 1, threads = 1, threads_as_ranks = 0, rounds = 5;
-  long batch = 128, samples = 0;                       // a rank's batch; 0: all samples
+  long batch = 128, samples = 0;  // a rank's batch; 0: all samples
 };
 
-/// Seconds of a run of one rank with the same settings in the file, or 0. Lines are "settings,ranks,seconds"; others are passed over.
+/// Seconds of a run of one rank with the same settings in the file, or 0. Lines are "settings,ranks,seconds"; others are passed
+/// over.
 double seconds_of_one(const std::string& file, const std::string& settings) {
   std::ifstream in(file);
   double found = 0;
   for (std::string line; std::getline(in, line);)
-    if (double s = 0; line.starts_with(settings + ",1,") && std::sscanf(line.c_str() + settings.size() + 3, "%lf", &s) == 1 && s > 0) found = s;
+    if (double s = 0;
+        line.starts_with(settings + ",1,") && std::sscanf(line.c_str() + settings.size() + 3, "%lf", &s) == 1 && s > 0)
+      found = s;
   return found;
 }
 
@@ -56,16 +62,18 @@ template <class Comm> void report(Comm& world, const Options& o, const std::stri
               std::string(Comm::name).c_str(), o.epochs, o.batch, seconds);
   if (!o.record.empty()) {
     const std::string settings = o.network + " " + std::string(Comm::name) + " x" + std::to_string(o.threads) + " " +
-                                 std::to_string(o.epochs) + " epochs of " + std::to_string(o.samples) + " by " + std::to_string(o.batch);
+                                 std::to_string(o.epochs) + " epochs of " + std::to_string(o.samples) + " by " +
+                                 std::to_string(o.batch);
     std::ofstream out(o.record, std::ios::app);
     if (!(out << settings << ',' << ranks << ',' << seconds << std::endl)) throw sk::FileError(o.record, -1, "cannot be written");
     if (const double one = seconds_of_one(o.record, settings); one > 0)
       std::printf("speed-up %.2f, efficiency %.2f\n", one / seconds, one / seconds / ranks);
-    else
-      std::printf("no run of one rank with these settings in %s: no speed-up\n", o.record.c_str());
+    else std::printf("no run of one rank with these settings in %s: no speed-up\n", o.record.c_str());
   }
   if (o.network == "logistic")
-    std::printf("the paper's seconds on 1, 2, 4 cores: 240.6, 130.6, 81.5 (efficiency 0.92, 0.74); test accuracy 91.4 %% after an epoch\n");
+    std::printf(
+        "the paper's seconds on 1, 2, 4 cores: 240.6, 130.6, 81.5 (efficiency 0.92, 0.74); test accuracy 91.4 %% after an "
+        "epoch\n");
 }
 
 /// Seconds of the epochs of a training from its start on these ranks. `say`: rank 0 prints a line a rank.
@@ -78,7 +86,10 @@ double train(Comm& world, const Options& o, const sk::data::SourcedTrainTest& di
   double seconds = 0;
   {
     sk::Trainer trainer{model, sk::nn::CrossEntropy{}, optimizer, sk::parallel::DataParallel{world, how}};
-    const sk::FitOptions fit{.epochs = o.epochs, .batch_per_rank = o.batch, .partition = sk::data::Partition::local, .progress = false,
+    const sk::FitOptions fit{.epochs = o.epochs,
+                             .batch_per_rank = o.batch,
+                             .partition = sk::data::Partition::local,
+                             .progress = false,
                              .threads = o.threads};
     seconds = trainer.fit(shard, fit).seconds();
   }
@@ -88,8 +99,8 @@ double train(Comm& world, const Options& o, const sk::data::SourcedTrainTest& di
   if (say) {
     const auto own = alone.evaluate(shard);
     char line[160];
-    std::snprintf(line, sizeof line, "rank %d: train loss %.4f, train accuracy %.2f %%, test loss %.4f, test accuracy %.2f %%", world.rank(),
-                  own.loss, 100 * own.accuracy, test.loss, 100 * test.accuracy);
+    std::snprintf(line, sizeof line, "rank %d: train loss %.4f, train accuracy %.2f %%, test loss %.4f, test accuracy %.2f %%",
+                  world.rank(), own.loss, 100 * own.accuracy, test.loss, 100 * test.accuracy);
     for (const std::string& text : world.all_gather(std::string(line)))
       if (world.rank() == 0) std::printf("%s\n", text.c_str());
   }
@@ -102,7 +113,8 @@ double train(Comm& world, const Options& o, const sk::data::SourcedTrainTest& di
 
 template <class Comm> double train(Comm& world, const Options& o, const sk::data::SourcedTrainTest& digits, bool say) {
   if (o.network == "lenet")
-    return train<LeNet>(world, o, digits, sk::optim::Sgd{.lr = 1e-3f, .momentum = 0.85f}, {.reduce = sk::parallel::Reduce::Sum}, say);
+    return train<LeNet>(world, o, digits, sk::optim::Sgd{.lr = 1e-3f, .momentum = 0.85f}, {.reduce = sk::parallel::Reduce::Sum},
+                        say);
   return train<Logistic>(world, o, digits, sk::optim::Adam{.lr = 1e-3f}, {}, say);
 }
 
@@ -115,7 +127,8 @@ template <class Comm> struct Trial {
   /// Of each round, against the ranks of the first trial.
   std::vector<double> efficiency(const Trial& one) const {
     std::vector<double> e;
-    for (std::size_t i = 0; i < there.size(); ++i) e.push_back((one.there[i] + one.back[i]) / (there[i] + back[i]) * one.ranks / ranks);
+    for (std::size_t i = 0; i < there.size(); ++i)
+      e.push_back((one.there[i] + one.back[i]) / (there[i] + back[i]) * one.ranks / ranks);
     return e;
   }
   double seconds() const {
@@ -139,7 +152,7 @@ template <class Comm> void turns(Comm& world, const Options& o, const sk::data::
     if (say && world.rank() == 0) std::printf("-- %s, %d ranks\n", o.network.c_str(), t.ranks);
     seconds.push_back(train(t.group, o, digits, say));
   };
-  std::vector<double> first;                           // files are read, memory is touched
+  std::vector<double> first;  // files are read, memory is touched
   for (Trial<Comm>& t : trials) turn(t, first, true);
   for (int round = 0; round < o.rounds; ++round) {
     for (Trial<Comm>& t : trials) turn(t, t.there, false);
@@ -151,25 +164,34 @@ template <class Comm> void turns(Comm& world, const Options& o, const sk::data::
   const std::string kind = Comm::name == "MpiComm" ? "processes" : "threads";
   const int cores = sk::available_cores();
   const auto paper = [](int ranks) { return ranks == 1 ? 1.0 : ranks == 2 ? 0.92 : ranks == 4 ? 0.74 : NAN; };
-  std::printf("%s on %s: %d epochs, batch %ld a rank, %d cores\n", o.network.c_str(), digits.source.c_str(), o.epochs, o.batch, cores);
+  std::printf("%s on %s: %d epochs, batch %ld a rank, %d cores\n", o.network.c_str(), digits.source.c_str(), o.epochs, o.batch,
+              cores);
   ex::Results results("mnist_over_mpi", {.json = o.json});
   ex::Table table{{kind, "seconds", "speed-up", "efficiency", "the paper's"}};
-  ex::SvgPlot plot{.title = "Speed-up, " + o.network, .x_label = kind + " on " + std::to_string(cores) + " cores", .y_label = "speed-up",
+  ex::SvgPlot plot{.title = "Speed-up, " + o.network,
+                   .x_label = kind + " on " + std::to_string(cores) + " cores",
+                   .y_label = "speed-up",
                    .from_zero = true};
   plot.series = {{.name = "measured"}, {.name = "the paper's"}, {.name = "linear", .marks = false, .dashed = true}};
   for (const Trial<Comm>& t : trials) {
     const ex::Interval e = bench::bootstrap(t.efficiency(one));
     const double speed_up = e.median * t.ranks / one.ranks;
-    table.row({std::to_string(t.ranks), ex::cell(t.seconds()), ex::cell(speed_up), ex::cell(e.median, e.low, e.high), ex::cell(paper(t.ranks))});
+    table.row({std::to_string(t.ranks), ex::cell(t.seconds()), ex::cell(speed_up), ex::cell(e.median, e.low, e.high),
+               ex::cell(paper(t.ranks))});
     for (auto& s : plot.series) s.x.push_back(t.ranks);
     plot.series[0].y.push_back(speed_up), plot.series[0].error.push_back((e.high - e.low) / 2 * t.ranks / one.ranks);
     plot.series[1].y.push_back(paper(t.ranks) * t.ranks);
     plot.series[2].y.push_back(t.ranks);
     if (t.ranks == one.ranks) continue;
-    ex::Line line{.metric = o.network + ", " + std::to_string(t.ranks) + " " + kind, .ours = t.seconds(), .peer = one.seconds(),
-                  .peer_name = std::to_string(one.ranks) + " rank", .unit = "s", .ratio = e};
+    ex::Line line{.metric = o.network + ", " + std::to_string(t.ranks) + " " + kind,
+                  .ours = t.seconds(),
+                  .peer = one.seconds(),
+                  .peer_name = std::to_string(one.ranks) + " rank",
+                  .unit = "s",
+                  .ratio = e};
     if (t.ranks == 2 && cores > 1) line.must = {0.93, {}, true};
-    line.add("the ratio is the efficiency; speed-up " + ex::cell(speed_up) + "; the paper's efficiency " + ex::cell(paper(t.ranks)));
+    line.add("the ratio is the efficiency; speed-up " + ex::cell(speed_up) + "; the paper's efficiency " +
+             ex::cell(paper(t.ranks)));
     if (t.ranks > cores) line.add(std::to_string(t.ranks) + " share " + std::to_string(cores) + " cores");
     results.add(line);
   }
@@ -201,10 +223,16 @@ int main(int argc, char** argv) {
   app.add_option("--network", o.network, "logistic or lenet")->check(CLI::IsMember({"logistic", "lenet"}))->capture_default_str();
   app.add_option("--epochs", o.epochs, "how many")->check(CLI::Range(1, 100'000))->capture_default_str();
   app.add_option("--batch", o.batch, "samples of a rank in a step")->check(CLI::Range(1L, 1'000'000L))->capture_default_str();
-  app.add_option("--samples", o.samples, "take only so many; 0: all")->check(CLI::Range(0L, 1'000'000'000L))->take_last()->capture_default_str();
+  app.add_option("--samples", o.samples, "take only so many; 0: all")
+      ->check(CLI::Range(0L, 1'000'000'000L))
+      ->take_last()
+      ->capture_default_str();
   app.add_option("--threads", o.threads, "workers of a rank")->check(CLI::Range(1, 1024))->capture_default_str();
-  app.add_option("--threads-as-ranks", o.threads_as_ranks, "so many threads of this process; 0: the processes of mpirun")->check(CLI::Range(0, 256));
-  app.add_option("--processes", o.processes, "measures these numbers of ranks in turns")->delimiter(',')->check(CLI::Range(1, 1024));
+  app.add_option("--threads-as-ranks", o.threads_as_ranks, "so many threads of this process; 0: the processes of mpirun")
+      ->check(CLI::Range(0, 256));
+  app.add_option("--processes", o.processes, "measures these numbers of ranks in turns")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1024));
   app.add_option("--rounds", o.rounds, "of these measurements")->check(CLI::Range(1, 10'000))->take_last()->capture_default_str();
   app.add_option("--svg", o.svg, "draws their speed-up in NAME.svg");
   app.add_option("--json", o.json, "adds their figures to this file");

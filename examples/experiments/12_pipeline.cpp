@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipelines: an MLP 784-512-512-10 and LeNet in 2 and 4 stages, each schedule (also unpipelined) against one core that does it all, on the same
-// batches in turns. Beside the measured step: what the table says for the measured lengths of its tasks. With --svg NAME, pictures of both on one
-// axis. Four stages on two ranks are interleaved; on four ranks of two cores they only show that they run.
+// Pipelines: an MLP 784-512-512-10 and LeNet in 2 and 4 stages, each schedule (also unpipelined) against one core that does it
+// all, on the same batches in turns. Beside the measured step: what the table says for the measured lengths of its tasks. With
+// --svg NAME, pictures of both on one axis. Four stages on two ranks are interleaved; on four ranks of two cores they only show
+// that they run.
 //     mpirun --bind-to core -n 2 12_pipeline --svg pipeline
 //     12_pipeline --threads-as-ranks 4 --stages 4 --network mlp --dilate 5 --rounds 3 --steps 1
 // ctest: --threads-as-ranks 2 --network mlp --batch 64 --rounds 2 --samples 600 --svg pipeline
@@ -47,7 +48,7 @@ struct Options {
   std::vector<int> stages{2, 4};
   int threads_as_ranks = 0, micro_batches = 8, rounds = 40, steps = 5, epochs = 0;
   long batch = 256, samples = 12'000;
-  double dilate = 0;                                   // milliseconds
+  double dilate = 0;  // milliseconds
   std::string data, json, svg;
 };
 
@@ -55,8 +56,9 @@ struct Kind {
   Schedule schedule;
   const char* name;
 };
-constexpr Kind kinds[] = {{Schedule::unpipelined, "unpipelined"}, {Schedule::gpipe, "GPipe"},          {Schedule::one_f_one_b, "1F1B"},
-                          {Schedule::interleaved, "interleaved"}, {Schedule::zero_bubble, "zero bubble"}, {Schedule::pipedream, "PipeDream"}};
+constexpr Kind kinds[] = {{Schedule::unpipelined, "unpipelined"}, {Schedule::gpipe, "GPipe"},
+                          {Schedule::one_f_one_b, "1F1B"},        {Schedule::interleaved, "interleaved"},
+                          {Schedule::zero_bubble, "zero bubble"}, {Schedule::pipedream, "PipeDream"}};
 
 /// The ranks, whatever communicator they have: a network's pipelines are compiled once.
 struct World {
@@ -71,7 +73,7 @@ struct Outcome {
   Kind kind{};
   plan::Schedule table{};
   std::vector<double> seconds{};
-  std::vector<plan::TimedStep> events{}, last{};       // of all steps that were timed; of the last one
+  std::vector<plan::TimedStep> events{}, last{};  // of all steps that were timed; of the last one
   double slots = 0, bytes = 0;
 };
 struct Outcomes {
@@ -134,7 +136,8 @@ template <class Pipeline, class Input> Outcomes measure(World& world, const Opti
     if (world.rank == 0)
       for (int i = 0; i < o.steps; ++i) {
         one.step(batch);
-        if (o.dilate > 0) std::this_thread::sleep_for(std::chrono::duration<double>(3e-3 * o.dilate * out.stages * o.micro_batches));
+        if (o.dilate > 0)
+          std::this_thread::sleep_for(std::chrono::duration<double>(3e-3 * o.dilate * out.stages * o.micro_batches));
       }
     out.one_core.push_back((now() - begin) / o.steps);
     for (std::size_t t = 0; t < trials.size(); ++t) {
@@ -154,18 +157,20 @@ template <class Pipeline, class Input> Outcomes measure(World& world, const Opti
   for (std::size_t t = 0; t < trials.size(); ++t)
     out.of[t].slots = trials[t]->stepper.slots(), out.of[t].bytes = static_cast<double>(trials[t]->stepper.activation_bytes());
   if constexpr (Pipeline::stage_count == 2 && Input::rank == 3) {
-    for (std::size_t t = 0; o.epochs > 0 && t < trials.size(); ++t) {                           // LeNet, and it learns
+    for (std::size_t t = 0; o.epochs > 0 && t < trials.size(); ++t) {  // LeNet, and it learns
       const Kind kind = out.of[t].kind;
-      if (kind.schedule != Schedule::one_f_one_b && kind.schedule != Schedule::interleaved && kind.schedule != Schedule::pipedream) continue;
-      sk::optim::Sgd rate = sgd;                        // PipeDream steps after each micro-batch
+      if (kind.schedule != Schedule::one_f_one_b && kind.schedule != Schedule::interleaved &&
+          kind.schedule != Schedule::pipedream)
+        continue;
+      sk::optim::Sgd rate = sgd;  // PipeDream steps after each micro-batch
       if (kind.schedule == Schedule::pipedream) rate.lr /= static_cast<float>(o.micro_batches);
       const Pipeline pipeline{world.link(), {.schedule = kind.schedule, .micro_batches = o.micro_batches}};
       auto model = pipeline.template model<Input>(sk::Seed{5});
       sk::Trainer trainer{model, nn::CrossEntropy{}, rate, pipeline};
       const sk::History h = trainer.fit(digits.train, {.epochs = o.epochs, .batch = 64, .progress = false, .threads = 1});
       char line[160];
-      std::snprintf(line, sizeof line, "%d epochs of %s: training loss %.4f, test accuracy %.2f %%, %.1f s\n", o.epochs, kind.name, h.back().training.loss,
-                    100 * trainer.evaluate(digits.test).accuracy, h.seconds());
+      std::snprintf(line, sizeof line, "%d epochs of %s: training loss %.4f, test accuracy %.2f %%, %.1f s\n", o.epochs,
+                    kind.name, h.back().training.loss, 100 * trainer.evaluate(digits.test).accuracy, h.seconds());
       out.learnt += line;
     }
   }
@@ -175,7 +180,8 @@ template <class Pipeline, class Input> Outcomes measure(World& world, const Opti
 /// All ranks' steps.
 std::vector<plan::TimedStep> gathered(World& world, const std::vector<plan::TimedStep>& mine) {
   std::vector<plan::TimedStep> all;
-  for (const std::string& bytes : world.gather(std::string(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(plan::TimedStep)))) {
+  for (const std::string& bytes :
+       world.gather(std::string(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(plan::TimedStep)))) {
     const std::size_t n = all.size();
     all.resize(n + bytes.size() / sizeof(plan::TimedStep));
     if (!bytes.empty()) std::memcpy(static_cast<void*>(all.data() + n), bytes.data(), bytes.size());
@@ -194,7 +200,9 @@ plan::StageLengths medians(const std::vector<plan::TimedStep>& events, int stage
     std::vector<double> of[5];
     for (const plan::TimedStep& e : events)
       if (e.step.stage == s) of[static_cast<int>(e.step.task)].push_back(e.end - e.begin);
-    const auto median = [&](plan::Task t) { return of[static_cast<int>(t)].empty() ? 0 : bench::median(of[static_cast<int>(t)]); };
+    const auto median = [&](plan::Task t) {
+      return of[static_cast<int>(t)].empty() ? 0 : bench::median(of[static_cast<int>(t)]);
+    };
     const bool halves = !of[static_cast<int>(plan::Task::input_gradient)].empty();
     lengths.stages.push_back({.forward = median(plan::Task::forward),
                               .input_gradient = median(halves ? plan::Task::input_gradient : plan::Task::backward),
@@ -230,12 +238,18 @@ void report(World& world, const Options& o, Outcomes& out, ex::Results* results)
     table.row({name, ex::cell(ms), ex::cell(1e3 * bench::minimum(t.seconds)), ex::cell(speedup.median, speedup.low, speedup.high),
                ex::cell(1e3 * says.length()), ex::cell(over.median, over.low, over.high), ex::cell(100 * says.bubble()) + " %",
                ex::cell(100 * was.bubble()) + " %", ex::cell(slots), ex::cell(1e-6 * bytes)});
-    const std::string what = out.network + ", " + std::to_string(out.stages) + " stages, " + name + (o.dilate > 0 ? ", dilated" : "");
+    const std::string what =
+        out.network + ", " + std::to_string(out.stages) + " stages, " + name + (o.dilate > 0 ? ", dilated" : "");
     ex::Line line{.metric = what, .ours = ms, .peer = 1e3 * serial, .peer_name = "one core", .ratio = speedup, .threads = 1};
     if (goals && o.dilate <= 0 && t.kind.schedule == Schedule::one_f_one_b) line.must = {.bound = 1.55, .at_least = true};
     line.add("the ratio is the speed-up");
     results->add(line);
-    ex::Line beside{.metric = what + ", over its table", .ours = ms, .peer = 1e3 * says.length(), .peer_name = "table", .ratio = over, .threads = 1};
+    ex::Line beside{.metric = what + ", over its table",
+                    .ours = ms,
+                    .peer = 1e3 * says.length(),
+                    .peer_name = "table",
+                    .ratio = over,
+                    .threads = 1};
     if (goals) beside.must = {.bound = 1.08};
     results->add(beside);
     pictures.push_back(says);
@@ -258,7 +272,8 @@ void report(World& world, const Options& o, Outcomes& out, ex::Results* results)
 Outcomes measure(World& world, const Options& o, const std::string& network, int stages) {
   using sk::parallel::balanced_stages, sk::parallel::Pipeline;
   using Image = sk::Shape<28, 28, 1>;
-  if (network == "mlp" && stages == 2) return measure<Pipeline<balanced_stages<Mlp, sk::Shape<784>, 2>>, sk::Shape<784>>(world, o);
+  if (network == "mlp" && stages == 2)
+    return measure<Pipeline<balanced_stages<Mlp, sk::Shape<784>, 2>>, sk::Shape<784>>(world, o);
   if (network == "mlp") return measure<Pipeline<MlpFour>, sk::Shape<784>>(world, o);
   if (stages == 2) return measure<Pipeline<balanced_stages<LeNet, Image, 2>>, Image>(world, o);
   return measure<Pipeline<balanced_stages<LeNet, Image, 4>>, Image>(world, o);
@@ -295,16 +310,23 @@ int main(int argc, char** argv) {
   Options o;
   CLI::App app{"An MLP and LeNet as pipelines, every schedule"};
   const CLI::Range count(1, 100'000), none_or_more(0, 100'000);
-  app.add_option("--network", o.networks, "mlp, lenet")->delimiter(',')->check(CLI::IsMember({"mlp", "lenet"}))->capture_default_str();
+  app.add_option("--network", o.networks, "mlp, lenet")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"mlp", "lenet"}))
+      ->capture_default_str();
   app.add_option("--stages", o.stages, "2, 4")->delimiter(',')->check(CLI::IsMember({2, 4}))->capture_default_str();
-  app.add_option("--threads-as-ranks", o.threads_as_ranks, "so many threads of this process; 0: the processes of mpirun")->check(none_or_more);
+  app.add_option("--threads-as-ranks", o.threads_as_ranks, "so many threads of this process; 0: the processes of mpirun")
+      ->check(none_or_more);
   app.add_option("--micro-batches", o.micro_batches, "of a batch")->check(count)->capture_default_str();
   app.add_option("--batch", o.batch, "samples of a step")->check(CLI::Range(1L, 1'000'000L))->capture_default_str();
   app.add_option("--samples", o.samples, "of the data set")->check(CLI::Range(1L, 1'000'000'000L))->capture_default_str();
   app.add_option("--rounds", o.rounds, "each has a turn of every schedule")->check(count)->take_last()->capture_default_str();
   app.add_option("--steps", o.steps, "of a turn")->check(count)->capture_default_str();
-  app.add_option("--epochs", o.epochs, "of a training of LeNet in 2 stages afterwards")->check(none_or_more)->capture_default_str();
-  app.add_option("--dilate", o.dilate, "threads as ranks, more than cores: forward and each half of backward sleep so many milliseconds")
+  app.add_option("--epochs", o.epochs, "of a training of LeNet in 2 stages afterwards")
+      ->check(none_or_more)
+      ->capture_default_str();
+  app.add_option("--dilate", o.dilate,
+                 "threads as ranks, more than cores: forward and each half of backward sleep so many milliseconds")
       ->check(CLI::Range(0.0, 1000.0));
   app.add_option("--data", o.data, "folder of MNIST");
   app.add_option("--svg", o.svg, "draws NAME_NETWORK_STAGES.svg");
@@ -313,7 +335,7 @@ int main(int argc, char** argv) {
   try {
     int status = 0;
     if (o.threads_as_ranks > 0) {
-      sk::SlowNetwork network({.near = {1e-4, 1e-10}, .far = {1e-4, 1e-10}, .node = 1});         // of dilated runs
+      sk::SlowNetwork network({.near = {1e-4, 1e-10}, .far = {1e-4, 1e-10}, .node = 1});  // of dilated runs
       sk::spawn(o.threads_as_ranks, [&](sk::ThreadComm& comm) {
         sk::Delayed<sk::ThreadComm> delayed{comm, network};
         World world = of(comm);

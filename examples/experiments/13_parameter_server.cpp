@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Synchronous against asynchronous SGD when one worker is slow, and servers against a ring. LeNet on MNIST over threads or processes; a worker
-// sleeps in each step in place of a machine of its own, so that workers may outnumber cores; one of them sleeps several times as long, or in each
-// step another. Every policy trains for the same seconds: gradients a second, accuracy then, how stale gradients were. Then, simulated, the same
-// policies with the slow worker, beside what was measured, and on more workers over a network: from how many on the link of one server, two,
-// four is full, and what a ring does there.
-// ctest: --workers 2 --seconds 0.15 --seeds 1 --step 2 --samples 2000 --simulate 4 --svg servers --target 0
-// ctest on 3 ranks: --processes --workers 2 --seconds 0.15 --seeds 1 --step 2 --samples 2000 --simulate 0 --target 0
-// ctest expects: every policy reached
+// Synchronous against asynchronous SGD when one worker is slow, and servers against a ring. LeNet on MNIST over threads or
+// processes; a worker sleeps in each step in place of a machine of its own, so that workers may outnumber cores; one of them
+// sleeps several times as long, or in each step another. Every policy trains for the same seconds: gradients a second, accuracy
+// then, how stale gradients were. Then, simulated, the same policies with the slow worker, beside what was measured, and on more
+// workers over a network: from how many on the link of one server, two, four is full, and what a ring does there. ctest:
+// --workers 2 --seconds 0.15 --seeds 1 --step 2 --samples 2000 --simulate 4 --svg servers --target 0 ctest on 3 ranks:
+// --processes --workers 2 --seconds 0.15 --seeds 1 --step 2 --samples 2000 --simulate 0 --target 0 ctest expects: every policy
+// reached
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -41,18 +41,20 @@ using namespace sk::parallel;
 
 namespace {
 
+// clang-format off
 struct LeNet : sk::nn::Sequential<
     sk::nn::Conv2d<6, sk::Kernel<5>, sk::Padding<2>>, sk::nn::Relu, sk::nn::MaxPool2d<2>,
     sk::nn::Conv2d<16, sk::Kernel<5>>,                sk::nn::Relu, sk::nn::MaxPool2d<2>,
     sk::nn::Flatten, sk::nn::Linear<120>, sk::nn::Relu, sk::nn::Linear<84>, sk::nn::Relu, sk::nn::Linear<10>> {};
+// clang-format on
 using Model = sk::Model<LeNet, sk::Shape<28, 28, 1>, sk::Cpu>;
 using Clock = std::chrono::steady_clock;
 
 struct Options {
   int workers = 4, seeds = 3, simulate = 64;
   long samples = 12'000, batch = 16;
-  double seconds = 6, step = 8, slow = 5, target = 0.9;    // step: milliseconds that a worker sleeps; slow: times as long
-  double compute = 2.5, latency = 20, bandwidth = 10;      // of the simulation: ms of a step, us, Gbit/s
+  double seconds = 6, step = 8, slow = 5, target = 0.9;  // step: milliseconds that a worker sleeps; slow: times as long
+  double compute = 2.5, latency = 20, bandwidth = 10;    // of the simulation: ms of a step, us, Gbit/s
   float lr = 0.03f;
   bool processes = false;
   std::string data, json, svg;
@@ -60,12 +62,12 @@ struct Options {
 double since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
 
 struct Outcome {
-  double per_second = 0, accuracy = 0;                     // gradients of all workers
+  double per_second = 0, accuracy = 0;  // gradients of all workers
   ServerReport server{};
 };
 
-/// What a policy of this experiment is: which ranks it takes, whether all its ranks make the same number of steps, and whether gradients are
-/// averaged over the workers, whose rate is theirs together then.
+/// What a policy of this experiment is: which ranks it takes, whether all its ranks make the same number of steps, and whether
+/// gradients are averaged over the workers, whose rate is theirs together then.
 struct Kind {
   int servers = 0;
   bool lockstep = false, averages = true;
@@ -74,13 +76,15 @@ struct Kind {
 /// Nobody, worker 1 in every step, or in each step another one.
 enum class Slow { nobody, one, turns };
 
-template <class Comm, class Policy>
-Outcome train(Comm& world, const Policy& policy, const Kind& kind, const Options& o, Slow slow, int seed, const sk::data::SourcedTrainTest& digits) {
+template <class Comm, class Policy> Outcome train(Comm& world, const Policy& policy, const Kind& kind, const Options& o,
+                                                  Slow slow, int seed, const sk::data::SourcedTrainTest& digits) {
   const int workers = world.size() - kind.servers;
   Model model{sk::Seed{static_cast<std::uint64_t>(seed)}};
   const sk::optim::Sgd sgd{.lr = o.lr * static_cast<float>(kind.averages ? workers : 1)};
-  const SlowWorker pace{.rank = slow == Slow::turns ? each_in_turn : 1, .seconds = 1e-3 * o.step * (slow == Slow::nobody ? 1 : o.slow),
-                        .every = slow == Slow::turns ? workers : 1, .others = 1e-3 * o.step};
+  const SlowWorker pace{.rank = slow == Slow::turns ? each_in_turn : 1,
+                        .seconds = 1e-3 * o.step * (slow == Slow::nobody ? 1 : o.slow),
+                        .every = slow == Slow::turns ? workers : 1,
+                        .others = 1e-3 * o.step};
   sk::train::Stepper stepper{model, sk::nn::CrossEntropy{}, sgd, Slowed{policy, pace}};
   auto& strand = stepper.strand();
   double steps = 0;
@@ -92,8 +96,10 @@ Outcome train(Comm& world, const Policy& policy, const Kind& kind, const Options
   }
   if (!strand.serves()) {
     const long n = static_cast<long>(digits.train.size());
-    const auto shard = digits.train.slice(sk::data::even_part(n, workers, strand.rank()), sk::data::even_part(n, workers, strand.rank() + 1));
-    const sk::data::LoaderOptions how{.batch = o.batch, .seed = model.seed(), .last = sk::data::LastBatch::drop, .prefetch = sk::data::Prefetch::off};
+    const auto shard =
+        digits.train.slice(sk::data::even_part(n, workers, strand.rank()), sk::data::even_part(n, workers, strand.rank() + 1));
+    const sk::data::LoaderOptions how{
+        .batch = o.batch, .seed = model.seed(), .last = sk::data::LastBatch::drop, .prefetch = sk::data::Prefetch::off};
     sk::data::Loader<float> loader(shard, how);
     const auto over = [&] {
       double late[1] = {since(begin) >= o.seconds ? 1.0 : 0.0};
@@ -109,7 +115,7 @@ Outcome train(Comm& world, const Policy& policy, const Kind& kind, const Options
       }
   }
   const double own = since(begin);
-  if (strand.finish()) (void)model.parameters();           // before anything else that servers take part in: they serve until then
+  if (strand.finish()) (void)model.parameters();  // before anything else that servers take part in: they serve until then
   const double seconds = world.all_reduce(strand.serves() ? 0 : own, sk::Max{});
   Outcome out{world.all_reduce(steps, sk::Sum{}) / seconds, 0, {}};
   if constexpr (requires { strand.report(); }) out.server = strand.report();
@@ -122,7 +128,7 @@ struct Row {
   std::string name;
   Kind kind;
   std::vector<Outcome> even{}, one_slow{}, in_turn{};
-  double simulated = NAN;                                  // gradients a second that one slow worker leaves
+  double simulated = NAN;  // gradients a second that one slow worker leaves
   static std::vector<double> of(const std::vector<Outcome>& all, double Outcome::*member) {
     std::vector<double> v;
     for (const Outcome& x : all) v.push_back(x.*member);
@@ -162,12 +168,13 @@ template <class Comm> std::vector<Row> measure(Comm& world, const Options& o, co
 }
 
 void say(const std::vector<Row>& rows, const Options& o, const std::string& source, ex::Results& results) {
-  std::printf("LeNet on %s: %d workers that are %s, batch %ld a worker, %g s a training, %d seeds; cores: %d\n", source.c_str(), o.workers,
-              o.processes ? "processes" : "threads", o.batch, o.seconds, o.seeds, sk::available_cores());
+  std::printf("LeNet on %s: %d workers that are %s, batch %ld a worker, %g s a training, %d seeds; cores: %d\n", source.c_str(),
+              o.workers, o.processes ? "processes" : "threads", o.batch, o.seconds, o.seeds, sk::available_cores());
   std::printf("a step takes %g ms and more, where worker 1 is slow, or each in turn, %g ms\n", o.step, o.step * o.slow);
-  ex::Table t{{"policy", "gradients / s", "accuracy", "one slow: / s", "of even", "simulated", "accuracy", "staleness, mean", "most",
-               "ahead at most", "server busy", "in turn: / s", "of even", "accuracy"}};
-  ex::SvgPlot plot{.title = "Gradients a second of " + std::to_string(o.workers) + " workers", .x_label = "policy",
+  ex::Table t{{"policy", "gradients / s", "accuracy", "one slow: / s", "of even", "simulated", "accuracy", "staleness, mean",
+               "most", "ahead at most", "server busy", "in turn: / s", "of even", "accuracy"}};
+  ex::SvgPlot plot{.title = "Gradients a second of " + std::to_string(o.workers) + " workers",
+                   .x_label = "policy",
                    .y_label = "gradients a second"};
   plot.series = {{.name = "all alike"}, {.name = "one " + ex::cell(o.slow) + " times slower"}, {.name = "each in turn"}};
   plot.width = 1400;
@@ -180,7 +187,8 @@ void say(const std::vector<Row>& rows, const Options& o, const std::string& sour
     const double in_turn = ex::mean_and_deviation(turns).mean / all;
     const ServerReport& s = r.one_slow.back().server;
     const bool serves = r.kind.servers > 0;
-    std::vector<std::string> cells{r.name, ex::cell(even), ex::cell(accuracy), ex::cell(slow), ex::cell(share), ex::cell(r.simulated)};
+    std::vector<std::string> cells{r.name,         ex::cell(even),  ex::cell(accuracy),
+                                   ex::cell(slow), ex::cell(share), ex::cell(r.simulated)};
     cells.push_back(ex::cell(then));
     for (const double v : {s.mean_staleness, s.max_staleness, s.max_ahead, s.seconds > 0 ? s.busy / s.seconds : 0})
       cells.push_back(serves ? ex::cell(v) : "");
@@ -188,12 +196,19 @@ void say(const std::vector<Row>& rows, const Options& o, const std::string& sour
     t.row(cells);
     reached = reached && ex::mean_and_deviation(accuracy).mean >= o.target;
     plot.categories.push_back(r.name);
-    plot.series[0].y.push_back(ex::mean_and_deviation(even).mean), plot.series[0].error.push_back(ex::mean_and_deviation(even).deviation);
-    plot.series[1].y.push_back(ex::mean_and_deviation(slow).mean), plot.series[1].error.push_back(ex::mean_and_deviation(slow).deviation);
-    plot.series[2].y.push_back(ex::mean_and_deviation(turns).mean), plot.series[2].error.push_back(ex::mean_and_deviation(turns).deviation);
-    ex::Line line{.metric = r.name + ": gradients a second that one slow worker leaves", .ours = share, .unit = "of all alike", .threads = o.workers};
-    line.add("accuracy " + ex::cell(ex::mean_and_deviation(accuracy).mean) + ", with the slow one " + ex::cell(ex::mean_and_deviation(then).mean) +
-             "; where each is slow in turn " + ex::cell(in_turn) + " of the gradients; simulated: the slow one leaves " + ex::cell(r.simulated));
+    plot.series[0].y.push_back(ex::mean_and_deviation(even).mean),
+        plot.series[0].error.push_back(ex::mean_and_deviation(even).deviation);
+    plot.series[1].y.push_back(ex::mean_and_deviation(slow).mean),
+        plot.series[1].error.push_back(ex::mean_and_deviation(slow).deviation);
+    plot.series[2].y.push_back(ex::mean_and_deviation(turns).mean),
+        plot.series[2].error.push_back(ex::mean_and_deviation(turns).deviation);
+    ex::Line line{.metric = r.name + ": gradients a second that one slow worker leaves",
+                  .ours = share,
+                  .unit = "of all alike",
+                  .threads = o.workers};
+    line.add("accuracy " + ex::cell(ex::mean_and_deviation(accuracy).mean) + ", with the slow one " +
+             ex::cell(ex::mean_and_deviation(then).mean) + "; where each is slow in turn " + ex::cell(in_turn) +
+             " of the gradients; simulated: the slow one leaves " + ex::cell(r.simulated));
     results.add(line);
   }
   t.print();
@@ -241,7 +256,8 @@ template <class Make> double step_on_a_network(int workers, int servers, const O
   return most;
 }
 
-/// What the simulator says of one slow worker: the gradients of a second that it leaves, where a step takes what the measured one took.
+/// What the simulator says of one slow worker: the gradients of a second that it leaves, where a step takes what the measured one
+/// took.
 void simulate_the_slow_one(std::vector<Row>& rows, const Options& o) {
   std::size_t at = 0;
   each_policy([&](const char* name, Kind kind, const auto& make) {
@@ -251,34 +267,42 @@ void simulate_the_slow_one(std::vector<Row>& rows, const Options& o) {
     double gradients[2] = {0, 0};
     const double slow = 1 + 1e-3 * o.step * (o.slow - 1) / even, seconds = 30 * slow * even;
     for (int i : {0, 1})
-      on_a_network(o.workers + kind.servers, {.slow = {1, i == 0 ? 1 : slow}}, even, make, [&](const auto& step, auto& strand, sk::SimComm& world) {
-        const double end = world.now() + seconds;
-        while (true) {
-          double over[1] = {world.now() >= end ? 1.0 : 0.0};
-          if (kind.lockstep) strand.reduce(over);
-          if (over[0] > 0) break;
-          step();
-          ++gradients[i];
-        }
-      });
+      on_a_network(o.workers + kind.servers, {.slow = {1, i == 0 ? 1 : slow}}, even, make,
+                   [&](const auto& step, auto& strand, sk::SimComm& world) {
+                     const double end = world.now() + seconds;
+                     while (true) {
+                       double over[1] = {world.now() >= end ? 1.0 : 0.0};
+                       if (kind.lockstep) strand.reduce(over);
+                       if (over[0] > 0) break;
+                       step();
+                       ++gradients[i];
+                     }
+                   });
     row.simulated = gradients[1] / gradients[0];
   });
 }
 
 void simulate(const Options& o, ex::Results& results) {
   const double bytes = 4.0 * static_cast<double>(Model::sizes.stored), alpha = 1e-6 * o.latency, beta = 8e-9 / o.bandwidth;
-  std::printf("\nsimulated: LeNet steps of %g ms, %.0f kB of weights, links of %g us and %g Gbit/s; how much of the workers' time is training\n",
-              o.compute, bytes / 1000, o.latency, o.bandwidth);
+  std::printf(
+      "\nsimulated: LeNet steps of %g ms, %.0f kB of weights, links of %g us and %g Gbit/s; how much of the workers' time is "
+      "training\n",
+      o.compute, bytes / 1000, o.latency, o.bandwidth);
   ex::Table t{{"workers", "1 server, synchronous", "1 server", "2 servers", "4 servers", "ring all-reduce"}};
-  ex::SvgPlot plot{.title = "Simulated: servers against a ring", .x_label = "workers", .y_label = "share of the workers' time that is training",
-                   .log_x = true, .from_zero = true};
-  for (const char* name : {"1 server, synchronous", "1 server", "2 servers", "4 servers", "ring all-reduce"}) plot.series.push_back({.name = name});
+  ex::SvgPlot plot{.title = "Simulated: servers against a ring",
+                   .x_label = "workers",
+                   .y_label = "share of the workers' time that is training",
+                   .log_x = true,
+                   .from_zero = true};
+  for (const char* name : {"1 server, synchronous", "1 server", "2 servers", "4 servers", "ring all-reduce"})
+    plot.series.push_back({.name = name});
   const double alone = 1e-3 * o.compute;
   std::vector<double> seconds, first;
   int half = 0;
   for (int w = 1; w <= o.simulate; w *= 2) {
     seconds = {step_on_a_network(w, 1, o, [](sk::SimComm& c) { return parameter_server<Staleness<0>>(c); })};
-    for (int k : {1, 2, 4}) seconds.push_back(step_on_a_network(w, k, o, [k](sk::SimComm& c) { return parameter_server(c, {.servers = k}); }));
+    for (int k : {1, 2, 4})
+      seconds.push_back(step_on_a_network(w, k, o, [k](sk::SimComm& c) { return parameter_server(c, {.servers = k}); }));
     seconds.push_back(step_on_a_network(w, 0, o, [](sk::SimComm& c) { return DataParallel{c, {.bucket_bytes = 1 << 24}}; }));
     if (w == 1) first = seconds;
     if (alone / seconds[0] > 0.5) half = w;
@@ -294,13 +318,20 @@ void simulate(const Options& o, ex::Results& results) {
   for (std::size_t i = 1; i <= 3; ++i) {
     const int k = 1 << (i - 1);
     const double busy = 2 * alpha + beta * bytes / k;
-    std::printf("simulated: %s: a link is full from %.1f workers on (a shard's gradient takes %.3g ms, the step of a lone worker %.3g ms)\n",
-                plot.series[i].name.c_str(), first[i] / busy, 1e3 * busy, 1e3 * first[i]);
+    std::printf(
+        "simulated: %s: a link is full from %.1f workers on (a shard's gradient takes %.3g ms, the step of a lone worker %.3g "
+        "ms)\n",
+        plot.series[i].name.c_str(), first[i] / busy, 1e3 * busy, 1e3 * first[i]);
   }
-  std::printf("simulated: one synchronous server: up to %d workers train over half of the time; a text claims it best up to 32 to 50 nodes\n", half);
+  std::printf(
+      "simulated: one synchronous server: up to %d workers train over half of the time; a text claims it best up to 32 to 50 "
+      "nodes\n",
+      half);
   for (std::size_t i = 0; i < seconds.size(); ++i) {
-    ex::Line line{.metric = plot.series[i].name + ", " + ex::cell(plot.series[i].x.back()) + " workers: training", .ours = alone / seconds[i],
-                  .unit = "of the workers' time", .threads = 1};
+    ex::Line line{.metric = plot.series[i].name + ", " + ex::cell(plot.series[i].x.back()) + " workers: training",
+                  .ours = alone / seconds[i],
+                  .unit = "of the workers' time",
+                  .threads = 1};
     line.add("simulated");
     results.add(line);
   }
@@ -312,20 +343,28 @@ void simulate(const Options& o, ex::Results& results) {
 int main(int argc, char** argv) {
   Options o;
   CLI::App app{"Synchronous against asynchronous SGD with one slow worker; servers against a ring"};
-  app.add_option("--workers", o.workers, "ranks that train; one or two more serve")->check(CLI::Range(2, 256))->capture_default_str();
-  app.add_flag("--processes", o.processes, "ranks are the processes of mpirun: start workers + 2 (workers + 1: no row of two servers)");
+  app.add_option("--workers", o.workers, "ranks that train; one or two more serve")
+      ->check(CLI::Range(2, 256))
+      ->capture_default_str();
+  app.add_flag("--processes", o.processes,
+               "ranks are the processes of mpirun: start workers + 2 (workers + 1: no row of two servers)");
   app.add_option("--seconds", o.seconds, "of each training")->check(CLI::Range(0.01, 1e5))->capture_default_str();
   app.add_option("--seeds", o.seeds, "trainings of each row")->check(CLI::Range(1, 100))->capture_default_str();
   app.add_option("--step", o.step, "ms that a worker sleeps in a step")->check(CLI::Range(0.0, 1e5))->capture_default_str();
   app.add_option("--slow", o.slow, "times as long sleeps the slow worker")->check(CLI::Range(1.0, 1e4))->capture_default_str();
-  app.add_option("--samples", o.samples, "take only so many; 0: all")->check(CLI::Range(0L, 1'000'000'000L))->capture_default_str();
+  app.add_option("--samples", o.samples, "take only so many; 0: all")
+      ->check(CLI::Range(0L, 1'000'000'000L))
+      ->capture_default_str();
   app.add_option("--batch", o.batch, "samples of a worker in a step")->check(CLI::Range(1L, 1'000'000L))->capture_default_str();
   app.add_option("--lr", o.lr, "rate of one worker's gradient")->capture_default_str();
   app.add_option("--target", o.target, "the test accuracy to reach")->capture_default_str();
-  app.add_option("--simulate", o.simulate, "up to so many workers on a simulated network; 0: none")->check(CLI::Range(0, 1024))
+  app.add_option("--simulate", o.simulate, "up to so many workers on a simulated network; 0: none")
+      ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   app.add_option("--compute", o.compute, "simulated ms of a step")->check(CLI::Range(1e-6, 1e6))->capture_default_str();
-  app.add_option("--latency", o.latency, "simulated microseconds of a message")->check(CLI::Range(0.0, 1e6))->capture_default_str();
+  app.add_option("--latency", o.latency, "simulated microseconds of a message")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
   app.add_option("--bandwidth", o.bandwidth, "simulated Gbit a second")->check(CLI::Range(1e-6, 1e6))->capture_default_str();
   app.add_option("--data", o.data, "folder of MNIST");
   app.add_option("--svg", o.svg, "draws NAME_slow.svg and NAME_simulated.svg");

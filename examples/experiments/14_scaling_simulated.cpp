@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What would 1 to 4,096 ranks bring? Simulated, and beside it what can be measured here. (1) The tutorial's table of 1 to 8 GPUs, by a link that
-// its row of two GPUs gives; (2) a step of the tutorial's regression by real threads, as many as there are cores, and what the simulator says of it;
-// (3) the same step on up to 4,096 ranks: each all-reduce, jitter, rare exchanges, servers; (4) advice for this job;
-// (5) virtual workers: real gradients of many ranks in this process, loss against simulated time for several policies.
+// What would 1 to 4,096 ranks bring? Simulated, and beside it what can be measured here. (1) The tutorial's table of 1 to 8 GPUs,
+// by a link that its row of two GPUs gives; (2) a step of the tutorial's regression by real threads, as many as there are cores,
+// and what the simulator says of it; (3) the same step on up to 4,096 ranks: each all-reduce, jitter, rare exchanges, servers;
+// (4) advice for this job; (5) virtual workers: real gradients of many ranks in this process, loss against simulated time for
+// several policies.
 //     14_scaling_simulated --svg scaling --workers 16
 // ctest: --ranks 64 --rounds 5 --samples 2000 --batch 250 --workers 4 --epochs 2 --svg scaling
 // ctest expects: simulated: 4 ranks
@@ -208,8 +209,9 @@ template <class Make> Curve curve(const Options& o, double compute, std::uint64_
         const auto data = wave(std::min(o.samples, 4000L), true);
         const auto policy = make(world);
         Model model{sk::Seed{seed}};
-        sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.005f, .momentum = 0.9f},
-                            sk::parallel::simulated(policy, world, plan::compute_times(10 * compute / static_cast<double>(o.batch)))};
+        sk::Trainer trainer{
+            model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.005f, .momentum = 0.9f},
+            sk::parallel::simulated(policy, world, plan::compute_times(10 * compute / static_cast<double>(o.batch)))};
         const auto note = [&](sk::train::EpochRecord& record) {
           if (world.rank() == 0) c.seconds.push_back(world.now()), c.losses.push_back(record.training.loss);
         };
@@ -220,9 +222,11 @@ template <class Make> Curve curve(const Options& o, double compute, std::uint64_
 }
 void virtual_workers(const Options& o, double compute) {
   std::printf(
-      "\n(5) virtual workers: %d ranks of this process with real gradients, batch 10 a rank (which computes for %s), on the links\n"
+      "\n(5) virtual workers: %d ranks of this process with real gradients, batch 10 a rank (which computes for %s), on the "
+      "links\n"
       "    of (3), %.0f %% jitter; %d epochs, %d seeds\n",
-      o.workers, plan::detail::seconds_in_words(10 * compute / static_cast<double>(o.batch)).c_str(), 100 * o.jitter, o.epochs, o.seeds);
+      o.workers, plan::detail::seconds_in_words(10 * compute / static_cast<double>(o.batch)).c_str(), 100 * o.jitter, o.epochs,
+      o.seeds);
   ex::Table table{{"policy", "training loss of the last epoch", "simulated ms", "ms waiting a rank", "messages"}};
   ex::SvgPlot plot{.title = "Virtual workers: loss against simulated time",
                    .x_label = "milliseconds, simulated",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every parallel policy, and what goes with them: compressed wires, all-reduce algorithms, communicators of several levels, simulated
-// networks, advice and pictures. Beside skein.hpp, so that a program with DataParallel alone does not compile the rest.
+// Every parallel policy, and what goes with them: compressed wires, all-reduce algorithms, communicators of several levels,
+// simulated networks, advice and pictures. Beside skein.hpp, so that a program with DataParallel alone does not compile the rest.
 #pragma once
 #include "comm/algorithms/all_reduce.hpp"
 #include "comm/compress/error_feedback.hpp"

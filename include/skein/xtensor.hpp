@@ -21,9 +21,10 @@ template <class S, int R> auto adapt_xtensor(const TensorView<S, R, Cpu>& v) {
   std::array<std::ptrdiff_t, static_cast<std::size_t>(R)> strides;
   for (int i = 0; i < R; ++i) {
     const auto u = static_cast<std::size_t>(i);
-    if (v.strides.e[i] < 0) throw ShapeError("as_xtensor: the view runs backwards along axis " + std::to_string(i) + ": copy() it first");
+    if (v.strides.e[i] < 0)
+      throw ShapeError("as_xtensor: the view runs backwards along axis " + std::to_string(i) + ": copy() it first");
     shape[u] = static_cast<std::size_t>(v.extents.e[i]);
-    strides[u] = v.extents.e[i] == 1 ? 0 : v.strides.e[i];                  // xtensor's convention: no stride where nothing is stepped over
+    strides[u] = v.extents.e[i] == 1 ? 0 : v.strides.e[i];  // xtensor's convention: no stride where nothing is stepped over
   }
   return xt::adapt(v.data, static_cast<std::size_t>(v.size()), xt::no_ownership(), shape, strides);
 }
@@ -33,13 +34,14 @@ template <class S, int R> auto adapt_xtensor(const TensorView<S, R, Cpu>& v) {
 template <class S, int R> auto as_xtensor(const TensorView<S, R, Cpu>& v) { return detail::adapt_xtensor(v); }
 template <class S, int R> auto as_xtensor(Tensor<S, R, Cpu>& t) { return detail::adapt_xtensor(t.view()); }
 template <class S, int R> auto as_xtensor(const Tensor<S, R, Cpu>& t) { return detail::adapt_xtensor(t.view()); }
-template <class S, int R> void as_xtensor(Tensor<S, R, Cpu>&& t) = delete;   // the memory would be gone
+template <class S, int R> void as_xtensor(Tensor<S, R, Cpu>&& t) = delete;  // the memory would be gone
 
 /// An xtensor container (xtensor, xtensor_fixed, an adaptor, a strided view of one) as a view of its memory.
 template <int Rank, class X> auto from_xtensor(X& x) {
   using S = std::remove_pointer_t<decltype(x.data())>;
   if (x.dimension() != static_cast<std::size_t>(Rank))
-    throw ShapeError("from_xtensor: the array has rank " + std::to_string(x.dimension()) + ", rank " + std::to_string(Rank) + " was asked for");
+    throw ShapeError("from_xtensor: the array has rank " + std::to_string(x.dimension()) + ", rank " + std::to_string(Rank) +
+                     " was asked for");
   Dims<Rank> extents, strides;
   for (int i = 0; i < Rank; ++i) {
     extents.e[i] = static_cast<long>(x.shape()[static_cast<std::size_t>(i)]);
@@ -50,16 +52,20 @@ template <int Rank, class X> auto from_xtensor(X& x) {
 
 /// Lets `tensor = xtensor_expression` and `Tensor<float, 2> t(xtensor_expression)` work. A new tensor is written directly; an
 /// assignment goes through a temporary, since nobody knows what the expression reads: xt::noalias(as_xtensor(t)) = e does not.
-template <class E> requires std::is_base_of_v<xt::xexpression<E>, E> struct ForeignExpression<E> {
+template <class E>
+requires std::is_base_of_v<xt::xexpression<E>, E>
+struct ForeignExpression<E> {
   static constexpr int rank = [] {
-    if constexpr (requires { std::tuple_size<typename E::shape_type>::value; }) return static_cast<int>(std::tuple_size<typename E::shape_type>::value);
-    else return -1;                                                          // known at run time only
+    if constexpr (requires { std::tuple_size<typename E::shape_type>::value; })
+      return static_cast<int>(std::tuple_size<typename E::shape_type>::value);
+    else return -1;  // known at run time only
   }();
   /// The shape for a new tensor of the given rank.
   template <int Rank> static Dims<Rank> shape_as(const E& e) {
     Dims<Rank> d;
     if (e.dimension() != static_cast<std::size_t>(Rank))
-      throw ShapeError("Tensor: an xtensor expression of rank " + std::to_string(e.dimension()) + " does not make a tensor of rank " + std::to_string(Rank));
+      throw ShapeError("Tensor: an xtensor expression of rank " + std::to_string(e.dimension()) +
+                       " does not make a tensor of rank " + std::to_string(Rank));
     for (int i = 0; i < Rank; ++i) d.e[i] = static_cast<long>(e.shape()[static_cast<std::size_t>(i)]);
     return d;
   }
@@ -79,7 +85,7 @@ template <class E> requires std::is_base_of_v<xt::xexpression<E>, E> struct Fore
       detail::throw_shapes("assignment", shape.data(), static_cast<int>(e.dimension()), to.extents.e, R,
                            "differ: the left is that of the xtensor expression, and does not broadcast to its target");
     }
-    Tensor<std::remove_const_t<S>, R, Cpu> temporary(to.extents);           // the expression may read the target, in any order
+    Tensor<std::remove_const_t<S>, R, Cpu> temporary(to.extents);  // the expression may read the target, in any order
     auto target = detail::adapt_xtensor(temporary.view());
     xt::noalias(target) = xt::broadcast(e, target.shape());
     skein::assign(to, temporary);

@@ -27,8 +27,10 @@ struct Case {
   double from, to;
 };
 #define SKEIN_CASE(expression, from, to)                                           \
-  Case { #expression, [](double x) -> double { using namespace std; return expression; }, \
-         [](Dual<double> x) -> Dual<double> { return expression; }, from, to }
+  Case {                                                                           \
+#expression, [](double x) -> double { using namespace std; return expression; }, \
+         [](Dual<double> x) -> Dual<double> { return expression; }, from, to \
+  }
 
 const Case cases[] = {SKEIN_CASE(x + 2 * x - 1, -3, 3),
                       SKEIN_CASE(x / (1 + x * x), -3, 3),
@@ -61,7 +63,7 @@ TEST_CASE("Dual: derivatives are those of finite differences", "[dual]") {
       CHECK(support::close(y.value, c.f(x), support::Roundings::function, 1));
       CHECK(y.slope == Approx((c.f(x + e) - c.f(x - e)) / (2 * e)).epsilon(1e-8).margin(1e-8));
       CHECK(c.dual({x, 0}).slope == 0);
-      CHECK(c.dual({x, 3}).slope == Approx(3 * y.slope).epsilon(1e-14).margin(1e-14));   // one is exactly 0
+      CHECK(c.dual({x, 3}).slope == Approx(3 * y.slope).epsilon(1e-14).margin(1e-14));  // one is exactly 0
     }
 }
 

@@ -55,12 +55,14 @@ TEST_CASE("gradients of every operation equal finite differences") {
   check_gradient("broadcast over rows", values(dims(4), 6), [&](auto x) { return sum(w * x * x); });
   check_gradient("broadcast over columns", values(dims(3, 1), 6), [&](auto x) { return sum(w / x); });
   check_gradient("broadcast of a number", values(Dims<0>{}, 6), [&](auto x) { return sum(w * x + x); });
-  check_gradient("matrix times matrix, left", values(shape, 5), [&](auto x) { return sum(mm(x, square_matrix) * mm(w, square_matrix)); });
+  check_gradient("matrix times matrix, left", values(shape, 5),
+                 [&](auto x) { return sum(mm(x, square_matrix) * mm(w, square_matrix)); });
   check_gradient("matrix times matrix, right", values(dims(4, 3), 5), [&](auto x) { return sum(square(mm(w, x))); });
   check_gradient("matrix times vector", values(shape, 5), [&](auto x) { return sum(square(mv(x, v))); });
   check_gradient("matrix times vector, the vector", values(dims(4), 5), [&](auto x) { return sum(square(mv(w, x))); });
   check_gradient("inner product", values(dims(4), 5), [&](auto x) { return dot(x, v) * dot(x, x); });
-  check_gradient("transposed and reshaped", values(shape, 5), [&](auto x) { return sum(mm(transpose(x), reshape(reshape(x, 12), 3, 4))); });
+  check_gradient("transposed and reshaped", values(shape, 5),
+                 [&](auto x) { return sum(mm(transpose(x), reshape(reshape(x, 12), 3, 4))); });
   check_gradient("log softmax", values(shape, 5, -30, 30), [&](auto x) { return sum(log_softmax(x) * w); });
 }
 
@@ -75,7 +77,7 @@ TEST_CASE("the chain rule by hand") {
 TEST_CASE("a value that is used many times gets the sum; backward again adds, zero_gradient forgets") {
   Variable x(Tensor<double, 0>(Dims<0>{}));
   x.leaf() = 3.0;
-  const auto y = x * x + x * x * x;                            // 2 x + 3 x^2
+  const auto y = x * x + x * x * x;  // 2 x + 3 x^2
   y.backward();
   CHECK(x.gradient().item() == Approx(33));
   y.backward();
@@ -105,7 +107,7 @@ TEST_CASE("what has no gradient says why") {
   const auto d = y.detach();
   CHECK_FALSE(d.requires_gradient());
   const auto stopped = sum(d * x);
-  stopped.backward();                                          // d counts as a constant
+  stopped.backward();  // d counts as a constant
   for (long i = 0; i < 3; ++i) CHECK(x.gradient()(i) == Approx(d.value()(i)));
 }
 
@@ -140,7 +142,9 @@ struct Directions {
   static constexpr LayerInfo describe(Extents in) {
     return {.output = in, .parameters = {{{"weight", in, Init::fan_in_uniform, 1, 1}}}, .saves_input = true};
   }
-  template <class S> static auto formula(const Variable<S, 2>& x, const Variable<S, 1>& w) { return x * tanh(w) / sqrt(sum(x * x, 1)); }
+  template <class S> static auto formula(const Variable<S, 2>& x, const Variable<S, 1>& w) {
+    return x * tanh(w) / sqrt(sum(x * x, 1));
+  }
 
   template <class In, class Frame> static void forward(Frame& f) {
     const auto y = formula(constant(rows<In>(f.x, f.batch)), constant(weight<In>(f)));

@@ -13,20 +13,22 @@ using sk::comm::Counts;
 static_assert(2 * Counts{1, 2, 3, 4} - Counts{1, 2, 3, 4} == Counts{1, 2, 3, 4});
 
 TEST_CASE("what goes through a communicator is counted", "[comm]") {
-  CHECK_NOTHROW(sk::spawn(4, [](sk::ThreadComm& world) {
-    sk::Counted counted{world};
-    RANK_CHECK(counted.counts() == Counts{});
-    std::vector<float> values(1000, 1.0f);
-    counted.all_reduce(values, sk::Sum{});
-    RANK_CHECK(values[999] == 4);
-    RANK_CHECK(counted.counts() == Counts{1, 4000, 0, 0});
-    const sk::comm::Traffic sent = sk::comm::ring_all_reduce(counted, values);
-    RANK_CHECK(values[999] == 16);
-    RANK_CHECK(counted.counts() == Counts{1, 4000, sent.messages, sent.bytes});
-    RANK_CHECK(sent.messages == 6 && sent.bytes == 6000);
-    auto request = counted.start_broadcast(values, 2);
-    request.wait();
-    counted.barrier();
-    RANK_CHECK(counted.counts() == Counts{3, 8000, 6, 6000});
-  }, {.deadline = 60}));
+  CHECK_NOTHROW(sk::spawn(4,
+                          [](sk::ThreadComm& world) {
+                            sk::Counted counted{world};
+                            RANK_CHECK(counted.counts() == Counts{});
+                            std::vector<float> values(1000, 1.0f);
+                            counted.all_reduce(values, sk::Sum{});
+                            RANK_CHECK(values[999] == 4);
+                            RANK_CHECK(counted.counts() == Counts{1, 4000, 0, 0});
+                            const sk::comm::Traffic sent = sk::comm::ring_all_reduce(counted, values);
+                            RANK_CHECK(values[999] == 16);
+                            RANK_CHECK(counted.counts() == Counts{1, 4000, sent.messages, sent.bytes});
+                            RANK_CHECK(sent.messages == 6 && sent.bytes == 6000);
+                            auto request = counted.start_broadcast(values, 2);
+                            request.wait();
+                            counted.barrier();
+                            RANK_CHECK(counted.counts() == Counts{3, 8000, 6, 6000});
+                          },
+                          {.deadline = 60}));
 }

@@ -39,7 +39,7 @@ TEST_CASE("a fold of any length and any number of sources and targets equals the
       }
       std::vector<const void*> from;
       for (auto& d : data) from.push_back(d.data());
-      void* to[2] = {out.data(), data.back().data()};    // one target is a source
+      void* to[2] = {out.data(), data.back().data()};  // one target is a source
       sk::comm::fold<float, sk::Sum>("", to, 2, from.data(), sources, n);
       CHECK(out == wanted);
       CHECK(data.back() == wanted);

@@ -9,7 +9,9 @@
 int main() {
   const auto set = skein::data::from_tensors(std::vector<float>{1, 2}, std::vector<float>{1, 4});
 #ifdef SKEIN_TWIN
-  const auto doubled = skein::data::map(set, [](std::span<float> sample) { for (float& v : sample) v *= 2; });
+  const auto doubled = skein::data::map(set, [](std::span<float> sample) {
+    for (float& v : sample) v *= 2;
+  });
 #else
   const auto doubled = skein::data::map(set, [](float value) { return 2 * value; });
 #endif

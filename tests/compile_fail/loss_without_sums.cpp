@@ -4,7 +4,9 @@
 
 struct Mine {
   static constexpr skein::nn::Target target = skein::nn::Target::vector;
-  template <class Scalar> double weight(const skein::nn::LossCall<Scalar, skein::Cpu>& call) const { return static_cast<double>(call.count); }
+  template <class Scalar> double weight(const skein::nn::LossCall<Scalar, skein::Cpu>& call) const {
+    return static_cast<double>(call.count);
+  }
 #ifdef SKEIN_TWIN
   template <class Scalar> skein::nn::LossSums operator()(const skein::nn::LossCall<Scalar, skein::Cpu>&) const { return {}; }
 #else

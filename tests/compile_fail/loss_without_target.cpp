@@ -6,7 +6,9 @@ struct Mine {
 #ifdef SKEIN_TWIN
   static constexpr skein::nn::Target target = skein::nn::Target::vector;
 #endif
-  template <class Scalar> double weight(const skein::nn::LossCall<Scalar, skein::Cpu>& call) const { return static_cast<double>(call.count); }
+  template <class Scalar> double weight(const skein::nn::LossCall<Scalar, skein::Cpu>& call) const {
+    return static_cast<double>(call.count);
+  }
   template <class Scalar> skein::nn::LossSums operator()(const skein::nn::LossCall<Scalar, skein::Cpu>&) const { return {}; }
 };
 

@@ -5,7 +5,9 @@
 struct Mine {
   static constexpr skein::nn::Target target = skein::nn::Target::vector;
 #ifdef SKEIN_TWIN
-  template <class Scalar> double weight(const skein::nn::LossCall<Scalar, skein::Cpu>& call) const { return static_cast<double>(call.count); }
+  template <class Scalar> double weight(const skein::nn::LossCall<Scalar, skein::Cpu>& call) const {
+    return static_cast<double>(call.count);
+  }
 #endif
   template <class Scalar> skein::nn::LossSums operator()(const skein::nn::LossCall<Scalar, skein::Cpu>&) const { return {}; }
 };

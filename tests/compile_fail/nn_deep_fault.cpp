@@ -9,6 +9,7 @@
 
 namespace sk = skein;
 
+// clang-format off
 struct Net : sk::nn::Sequential<
 #ifdef SKEIN_TWIN
     sk::nn::Conv2d<4, sk::Kernel<1>>, sk::nn::Residual<sk::nn::Sequential<sk::nn::Conv2d<4, sk::Kernel<1>>, sk::nn::Repeat<2, sk::nn::Sequential<sk::nn::Conv2d<4, sk::Kernel<1>>>>>>
@@ -16,5 +17,6 @@ struct Net : sk::nn::Sequential<
     sk::nn::Conv2d<4, sk::Kernel<1>>, sk::nn::Residual<sk::nn::Sequential<sk::nn::Conv2d<4, sk::Kernel<1>>, sk::nn::Repeat<2, sk::nn::Sequential<sk::nn::Linear<4>>>>>
 #endif
     > {};
+// clang-format on
 
 int main() { sk::Model<Net, sk::Shape<28, 28, 1>> model; }

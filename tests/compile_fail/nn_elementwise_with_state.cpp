@@ -11,6 +11,4 @@ struct Scale {
   template <class T> constexpr T operator()(T x) const { return factor * x; }
 };
 
-void run(skein::nn::Frame<float, skein::Cpu>& frame) {
-  skein::nn::Elementwise<Scale>::forward<skein::Shape<7>>(frame);
-}
+void run(skein::nn::Frame<float, skein::Cpu>& frame) { skein::nn::Elementwise<Scale>::forward<skein::Shape<7>>(frame); }

@@ -7,6 +7,7 @@
 
 namespace sk = skein;
 
+// clang-format off
 struct Net : sk::nn::Sequential<
 #ifdef SKEIN_TWIN
     sk::nn::Conv2d<6, sk::Kernel<5>>, sk::nn::Flatten
@@ -14,5 +15,6 @@ struct Net : sk::nn::Sequential<
     sk::nn::Flatten, sk::nn::Conv2d<6, sk::Kernel<5>>
 #endif
     > {};
+// clang-format on
 
 int main() { sk::Model<Net, sk::Shape<28, 28, 1>> model; }

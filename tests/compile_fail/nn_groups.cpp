@@ -7,6 +7,7 @@
 
 namespace sk = skein;
 
+// clang-format off
 struct Net : sk::nn::Sequential<
 #ifdef SKEIN_TWIN
     sk::nn::Conv2d<8, sk::Kernel<1>>, sk::nn::Conv2d<8, sk::Kernel<1>, sk::Groups<4>>
@@ -14,5 +15,6 @@ struct Net : sk::nn::Sequential<
     sk::nn::Conv2d<6, sk::Kernel<1>>, sk::nn::Conv2d<8, sk::Kernel<1>, sk::Groups<4>>
 #endif
     > {};
+// clang-format on
 
 int main() { sk::Model<Net, sk::Shape<28, 28, 1>> model; }

@@ -4,8 +4,10 @@
 
 namespace sk = skein;
 
-struct Even {                                       // wants an even number of features
-  static constexpr sk::LayerInfo describe(sk::Extents in) { return {.output = in, .fault = in.last() % 2 ? sk::nn::Fault::own : sk::nn::Fault::none}; }
+struct Even {  // wants an even number of features
+  static constexpr sk::LayerInfo describe(sk::Extents in) {
+    return {.output = in, .fault = in.last() % 2 ? sk::nn::Fault::own : sk::nn::Fault::none};
+  }
   template <class In, class Frame> static void forward(Frame&) {}
   template <class In, class Frame> static void backward(Frame&) {}
 };

@@ -8,6 +8,7 @@
 
 namespace sk = skein;
 
+// clang-format off
 struct Net : sk::nn::Sequential<
 #ifdef SKEIN_TWIN
     sk::nn::Flatten, sk::nn::Linear<100>, sk::nn::Repeat<3, sk::nn::Linear<100>>
@@ -15,5 +16,6 @@ struct Net : sk::nn::Sequential<
     sk::nn::Flatten, sk::nn::Repeat<3, sk::nn::Linear<100>>
 #endif
     > {};
+// clang-format on
 
 int main() { sk::Model<Net, sk::Shape<28, 28, 1>> model; }

@@ -8,6 +8,7 @@
 
 namespace sk = skein;
 
+// clang-format off
 struct Net : sk::nn::Sequential<
 #ifdef SKEIN_TWIN
     sk::nn::Conv2d<4, sk::Kernel<1>>, sk::nn::Residual<sk::nn::Conv2d<8, sk::Kernel<1>, sk::Stride<2>>, sk::nn::Conv2d<8, sk::Kernel<1>, sk::Stride<2>>>
@@ -15,5 +16,6 @@ struct Net : sk::nn::Sequential<
     sk::nn::Conv2d<4, sk::Kernel<1>>, sk::nn::Residual<sk::nn::Conv2d<8, sk::Kernel<1>, sk::Stride<2>>>
 #endif
     > {};
+// clang-format on
 
 int main() { sk::Model<Net, sk::Shape<28, 28, 1>> model; }

@@ -8,7 +8,9 @@ struct Mine {
 #ifdef SKEIN_TWIN
   template <class Scalar, class Device> void apply(const skein::optim::UpdateCall<Scalar, Device>&) const {}
 #else
-  void step(float* parameters, const float* gradients, long n) { while (n-- > 0) *parameters++ -= lr * *gradients++; }
+  void step(float* parameters, const float* gradients, long n) {
+    while (n-- > 0) *parameters++ -= lr * *gradients++;
+  }
 #endif
 };
 

@@ -12,7 +12,8 @@ int main() {
   sk::SelfComm world;
   const sk::parallel::Replica<float, sk::Cpu> replica;
 #ifndef SKEIN_TWIN
-  const sk::parallel::Compose policy{sk::parallel::data_parallel<sk::parallel::Sharded<1>>(world), sk::parallel::model_average<4>(world)};
+  const sk::parallel::Compose policy{sk::parallel::data_parallel<sk::parallel::Sharded<1>>(world),
+                                     sk::parallel::model_average<4>(world)};
 #else
   const sk::parallel::Compose policy{sk::parallel::data_parallel<>(world), sk::parallel::model_average<4>(world)};
 #endif

@@ -9,8 +9,10 @@ void program(sk::Tensor<float, 1>& a, sk::Tensor<float, 1>& b, sk::Tensor<float,
              sk::TensorView<float, 1, sk::Cuda> gpu) {
   static_cast<void>(a), static_cast<void>(b), static_cast<void>(m), static_cast<void>(d), static_cast<void>(gpu);
 #ifndef SKEIN_TWIN
-  auto row = m(0); row = a + b;
+  auto row = m(0);
+  row = a + b;
 #else
-  auto row = m(0); row.assign(a + b);
+  auto row = m(0);
+  row.assign(a + b);
 #endif
 }

@@ -9,7 +9,8 @@ void program(sk::Tensor<float, 1>& a, sk::Tensor<float, 1>& b, sk::Tensor<float,
              sk::TensorView<float, 1, sk::Cuda> gpu) {
   static_cast<void>(a), static_cast<void>(b), static_cast<void>(m), static_cast<void>(d), static_cast<void>(gpu);
 #ifndef SKEIN_TWIN
-  const auto& c = a; c(sk::range(0, 2)) = b(sk::range(0, 2));
+  const auto& c = a;
+  c(sk::range(0, 2)) = b(sk::range(0, 2));
 #else
   a(sk::range(0, 2)) = b(sk::range(0, 2));
 #endif

@@ -10,7 +10,7 @@ struct Node {
 #else
   std::unique_ptr<int> next;
 #endif
-  template <class Archive> void serialize(Archive& archive, unsigned) { archive & next; }
+  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & next); }
 };
 
 int main() {

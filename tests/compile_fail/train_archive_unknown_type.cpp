@@ -5,7 +5,7 @@
 struct Position {
   int epoch = 0;
 #ifdef SKEIN_TWIN
-  template <class Archive> void serialize(Archive& archive, unsigned) { archive & epoch; }
+  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & epoch); }
 #endif
 };
 

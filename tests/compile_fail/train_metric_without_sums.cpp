@@ -5,7 +5,9 @@
 struct Hits {
   double state[2] = {0, 0};
   static constexpr std::string_view name() { return "hits"; }
-  template <class Scalar> void add(skein::train::Rows<Scalar> outputs, skein::train::Labels) { state[1] += double(outputs.count); }
+  template <class Scalar> void add(skein::train::Rows<Scalar> outputs, skein::train::Labels) {
+    state[1] += double(outputs.count);
+  }
 #ifdef SKEIN_TWIN
   std::span<double> sums() { return state; }
 #else

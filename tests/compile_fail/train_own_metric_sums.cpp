@@ -3,7 +3,9 @@
 #include <skein/train/metrics.hpp>
 
 int main() {
-  const auto counts = [](std::span<const float> output, int label) { return std::array<double, 2>{double(output[0]), double(label)}; };
+  const auto counts = [](std::span<const float> output, int label) {
+    return std::array<double, 2>{double(output[0]), double(label)};
+  };
 #ifdef SKEIN_TWIN
   const skein::train::OwnMetric ratio{"ratio", counts, [](std::array<double, 2> sums) { return sums[0] / sums[1]; }};
 #else

@@ -31,7 +31,7 @@ TEST_CASE("denormals are zero within a scope, and what the caller had is back af
     CHECK(half_of(smallest) == 0);
     volatile float denormal = std::numeric_limits<float>::denorm_min();
     volatile float large = 1e30f;
-    CHECK(denormal * large == 0);                   // as an operand too
+    CHECK(denormal * large == 0);  // as an operand too
     {
       const sk::DenormalScope inner(sk::Denormals::keep);
       CHECK(half_of(smallest) > 0);

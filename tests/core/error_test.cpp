@@ -11,7 +11,8 @@ namespace {
 template <class E> [[noreturn]] void fail() { throw E("what failed: how to mend it"); }
 }  // namespace
 
-TEMPLATE_TEST_CASE("every kind is an Error with its message and place", "", sk::ShapeError, sk::ArgumentError, sk::CommError, sk::DeviceError) {
+TEMPLATE_TEST_CASE("every kind is an Error with its message and place", "", sk::ShapeError, sk::ArgumentError, sk::CommError,
+                   sk::DeviceError) {
   try {
     fail<TestType>();
   } catch (const sk::Error& e) {

@@ -14,14 +14,14 @@ namespace {
 constexpr int values = 65536;
 template <class Half> constexpr int mantissa_bits = std::numeric_limits<Half>::digits - 1;
 template <class Half> constexpr int exponent_bits = 15 - mantissa_bits<Half>;
-template <class Half> constexpr int infinity_bits = ((1 << exponent_bits<Half>) - 1) << mantissa_bits<Half>;
+template <class Half> constexpr int infinity_bits = ((1 << exponent_bits<Half>)-1) << mantissa_bits<Half>;
 
 /// What the bits say, out of the definition of the format and in double: the slow, exact model.
 template <class Half> double meaning(int bits) {
   const int m = mantissa_bits<Half>, bias = (1 << (exponent_bits<Half> - 1)) - 1;
   const int exponent = (bits & 0x7fff) >> m, fraction = bits & ((1 << m) - 1);
   const double sign = bits & 0x8000 ? -1.0 : 1.0;
-  if (exponent == (1 << exponent_bits<Half>) - 1) return fraction ? std::nan("") : sign * INFINITY;
+  if (exponent == (1 << exponent_bits<Half>)-1) return fraction ? std::nan("") : sign * INFINITY;
   if (exponent == 0) return sign * std::ldexp(fraction, 1 - bias - m);
   return sign * std::ldexp((1 << m) + fraction, exponent - bias - m);
 }
@@ -31,7 +31,7 @@ template <class Half> double meaning(int bits) {
 template <class Half> int nearest(double value) {
   const int sign = std::signbit(value) ? 0x8000 : 0;
   const double a = std::fabs(value);
-  int low = 0, high = infinity_bits<Half>;          // low <= a < high
+  int low = 0, high = infinity_bits<Half>;  // low <= a < high
   const double end = 2 * meaning<Half>(high - 1) - meaning<Half>(high - 2);
   auto at = [&](int bits) { return bits == infinity_bits<Half> ? end : meaning<Half>(bits); };
   if (a >= end) return sign | high;
@@ -62,7 +62,7 @@ TEMPLATE_TEST_CASE("every 16-bit value is what the format says and comes back fr
     const float f = h;
     const double right = meaning<TestType>(b);
     if (std::isnan(right)) {
-      const int quiet = b | 1 << (mantissa_bits<TestType> - 1);                      // a signalling NaN becomes a quiet one
+      const int quiet = b | 1 << (mantissa_bits<TestType> - 1);  // a signalling NaN becomes a quiet one
       wrong += !std::isnan(f) || TestType(f).bits != quiet || !std::isnan(static_cast<float>(TestType(static_cast<double>(f))));
       ++nans;
     } else {
@@ -71,7 +71,7 @@ TEMPLATE_TEST_CASE("every 16-bit value is what the format says and comes back fr
     }
   }
   CHECK(wrong == 0);
-  CHECK(nans == 2 * ((1 << mantissa_bits<TestType>) - 1));
+  CHECK(nans == 2 * ((1 << mantissa_bits<TestType>)-1));
 }
 
 TEMPLATE_TEST_CASE("floats around every value and every midpoint round to the nearest, ties to even", "", sk::bf16, sk::fp16) {
@@ -80,13 +80,13 @@ TEMPLATE_TEST_CASE("floats around every value and every midpoint round to the ne
     const double here = meaning<TestType>(b);
     const double next = b + 1 < infinity_bits<TestType> ? meaning<TestType>(b + 1) : 2 * here - meaning<TestType>(b - 1);
     for (const double point : {here, (here + next) / 2}) {
-      const float f = static_cast<float>(point);                               // exact: bf16's smallest midpoints are floats too
+      const float f = static_cast<float>(point);  // exact: bf16's smallest midpoints are floats too
       for (const float g : {std::nextafter(f, -INFINITY), f, std::nextafter(f, INFINITY)})
         for (const float signed_value : {g, -g}) {
           if (std::isinf(g)) continue;
           wrong += TestType(signed_value).bits != nearest<TestType>(static_cast<double>(signed_value));
         }
-      for (const double g : {std::nextafter(point, -INFINITY), std::nextafter(point, INFINITY)})       // a double between two floats
+      for (const double g : {std::nextafter(point, -INFINITY), std::nextafter(point, INFINITY)})  // a double between two floats
         wrong += TestType(g).bits != nearest<TestType>(g);
     }
   }
@@ -115,7 +115,7 @@ TEMPLATE_TEST_CASE("NaN, infinity and overflow", "", sk::bf16, sk::fp16) {
   CHECK(TestType(-INFINITY).bits == (L::infinity().bits | 0x8000));
   CHECK(std::isnan(static_cast<float>(L::quiet_NaN())));
   CHECK(std::signbit(static_cast<float>(TestType(float_of(0xffc00000u)))));
-  CHECK(TestType(float_of(0x7f800001u)).bits == L::quiet_NaN().bits);           // a payload that is only low bits is not lost
+  CHECK(TestType(float_of(0x7f800001u)).bits == L::quiet_NaN().bits);  // a payload that is only low bits is not lost
   CHECK(std::isinf(static_cast<float>(TestType(1e300))));
   CHECK(TestType(-0.0f).bits == 0x8000);
   CHECK(TestType(1e-300).bits == 0);
@@ -134,9 +134,9 @@ TEST_CASE("conversions are constant expressions, out of any number") {
   static_assert(sk::fp16(0x1p-25f).bits == 0 && sk::fp16(0x1.000002p-25f).bits == 1 && sk::fp16(0x1.8p-24f).bits == 2);
   // 1 + 2^-8 is the midpoint of two bf16; a double just above it, which rounds to that float, must not be taken for a tie.
   static_assert(sk::bf16(1.00390625).bits == 0x3f80 && sk::bf16(1.00390625 + 0x1p-40).bits == 0x3f81);
-  static_assert(sk::bf16(2.0f) * sk::bf16(0.5f) == 1.0f);                        // arithmetic is float's
+  static_assert(sk::bf16(2.0f) * sk::bf16(0.5f) == 1.0f);  // arithmetic is float's
   static_assert(std::is_same_v<decltype(sk::bf16(2.0f) * sk::fp16(0.5f)), float>);
-  static_assert(!std::is_convertible_v<float, sk::bf16> && !std::is_convertible_v<float, sk::fp16>);       // rounding is said
+  static_assert(!std::is_convertible_v<float, sk::bf16> && !std::is_convertible_v<float, sk::fp16>);  // rounding is said
   static_assert(sk::is_half<sk::bf16> && sk::is_half<sk::fp16> && !sk::is_half<float>);
   SUCCEED();
 }

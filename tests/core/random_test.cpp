@@ -51,7 +51,7 @@ TEST_CASE("uniform values fill [0, 1) evenly") {
   CHECK(std::abs(sum / n - 0.5) < 5 * std::sqrt(1.0 / 12 / n));
   double chi = 0;
   for (int b : bins) chi += (b - n / 16.0) * (b - n / 16.0) / (n / 16.0);
-  CHECK(chi < 44);                                             // 15 degrees of freedom, p = 1e-4
+  CHECK(chi < 44);  // 15 degrees of freedom, p = 1e-4
 }
 
 TEST_CASE("normal values have the moments of a normal distribution") {
@@ -69,7 +69,7 @@ TEST_CASE("normal values have the moments of a normal distribution") {
   CHECK(std::abs(sum / n) < 5 / std::sqrt(n));
   CHECK(std::abs(square / n - 1) < 5 * std::sqrt(2.0 / n));
   CHECK(std::abs(fourth / n - 3) < 5 * std::sqrt(96.0 / n));
-  CHECK(std::abs(neighbours / n) < 5 / std::sqrt(n));          // both halves of a Box-Muller pair are used
+  CHECK(std::abs(neighbours / n) < 5 / std::sqrt(n));  // both halves of a Box-Muller pair are used
 }
 
 TEST_CASE("random_below reaches every value below n and no other, evenly") {

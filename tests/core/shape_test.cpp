@@ -26,7 +26,7 @@ TEST_CASE("a row's pitch is whole vectors, and never a multiple of 512") {
       CHECK(p % 16 == 0);
       CHECK(p % 512 != 0);
     }
-    CHECK(sk::row_pitch(p) == p);                              // padding a padded row changes nothing
+    CHECK(sk::row_pitch(p) == p);  // padding a padded row changes nothing
   }
   CHECK(sk::row_pitch(1) == 1);
   CHECK(sk::row_pitch(5) == 8);

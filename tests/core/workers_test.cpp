@@ -40,7 +40,7 @@ TEST_CASE("every worker runs once a region, and sees its own index") {
     sk::Workers workers(n);
     CHECK(workers.size() == n);
     std::vector<int> calls(static_cast<std::size_t>(n));
-    std::atomic<int> wrong{0};                      // Catch's reports are not for several threads
+    std::atomic<int> wrong{0};  // Catch's reports are not for several threads
     for (int region = 0; region < 50; ++region)
       workers.run([&](sk::Worker& w) {
         wrong += w.count != n;
@@ -76,9 +76,7 @@ TEST_CASE("an exception of a worker reaches the caller, and the set lives on") {
         if (w.index == thrower) throw sk::ArgumentError("worker " + std::to_string(w.index));
       });
       FAIL("nothing was thrown");
-    } catch (const sk::ArgumentError& e) {
-      CHECK(std::string(e.what()) == "worker " + std::to_string(thrower));
-    }
+    } catch (const sk::ArgumentError& e) { CHECK(std::string(e.what()) == "worker " + std::to_string(thrower)); }
   }
   std::atomic<int> total{0};
   workers.run([&](sk::Worker& w) { total += w.index; });
@@ -89,7 +87,7 @@ TEST_CASE("a worker that throws between barriers ends the region on all, and the
   for (int count : {1, 2, 4, 7}) {
     sk::Workers workers(count);
     for (int round = 0; round < 60; ++round) {
-      const int thrower = round % count, before = round % 3;         // barriers that all pass before it
+      const int thrower = round % count, before = round % 3;  // barriers that all pass before it
       std::atomic<int> past{0}, left{0};
       std::string what;
       try {
@@ -97,19 +95,17 @@ TEST_CASE("a worker that throws between barriers ends the region on all, and the
           struct Left {
             std::atomic<int>& n;
             ~Left() { ++n; }
-          } const leaves{left};                     // a worker that is unwound destroys what it has
+          } const leaves{left};  // a worker that is unwound destroys what it has
           for (int i = 0; i < before; ++i) w.barrier();
           if (w.index == thrower) {
-            if (round % 4 < 2) std::this_thread::sleep_for(std::chrono::microseconds(200));         // the others wait; or are on the way
+            if (round % 4 < 2) std::this_thread::sleep_for(std::chrono::microseconds(200));  // the others wait; or are on the way
             throw std::runtime_error("round " + std::to_string(round));
           }
           if (round % 4 == 3) std::this_thread::sleep_for(std::chrono::microseconds(200));
           for (int i = 0; i < 3; ++i) w.barrier();
           ++past;
         });
-      } catch (const std::runtime_error& e) {
-        what = e.what();
-      }
+      } catch (const std::runtime_error& e) { what = e.what(); }
       CHECK(what == "round " + std::to_string(round));
       CHECK(past == 0);
       CHECK(left == count);
@@ -137,7 +133,8 @@ TEST_CASE("a barrier to which all have come is passed by all, though one throws 
         ++past;
         if (w.index == round % count) throw std::runtime_error("behind the barrier");
         w.barrier();
-      }), std::runtime_error);
+      }),
+                      std::runtime_error);
       CHECK(past == count);
     }
   }
@@ -156,13 +153,11 @@ TEST_CASE("of several exceptions the first in time is thrown again, and those th
         }
         try {
           w.barrier();
-        } catch (...) {                             // whoever catches everything, and throws another
+        } catch (...) {  // whoever catches everything, and throws another
           throw std::runtime_error("a consequence");
         }
       });
-    } catch (const std::runtime_error& e) {
-      what = e.what();
-    }
+    } catch (const std::runtime_error& e) { what = e.what(); }
     CHECK(thrown);
     CHECK(what == "the cause");
   }
@@ -174,22 +169,21 @@ TEST_CASE("any type may be thrown, and a set may be destroyed after it") {
     CHECK_THROWS_AS(workers.run([](sk::Worker& w) {
       if (w.index + 1 == w.count) throw 42;
       w.barrier();
-    }), int);
+    }),
+                    int);
   }
 }
 
 TEST_CASE("a thread that the system does not start is an error that says so, not the end of the program") {
   const support::Child child = support::start_process([]() -> std::string {
-    rlimit memory{};                                // stacks of threads need address space
+    rlimit memory{};  // stacks of threads need address space
     ::getrlimit(RLIMIT_AS, &memory);
     memory.rlim_cur = std::min<rlim_t>(memory.rlim_max, rlim_t{2} << 30);
     if (::setrlimit(RLIMIT_AS, &memory) != 0) return "no limit";
     try {
       sk::Workers workers(5000);
       return "they all started";
-    } catch (const sk::Error& e) {
-      return e.what();
-    }
+    } catch (const sk::Error& e) { return e.what(); }
   });
   const std::string what = support::wait_for(child);
   CHECK_THAT(what, Catch::Contains("of 5000 threads the system does not start number ") && Catch::Contains("SKEIN_THREADS"));

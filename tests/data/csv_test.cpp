@@ -19,7 +19,10 @@ Thrown fault_of(const std::string& text, CsvOptions options = {}) {
 }  // namespace
 
 TEST_CASE("a table with a header, quotes, spaces, signs and both line ends") {
-  const auto t = parse_csv("\xEF\xBB\xBF" "area, \"price, in \"\"k\"\"\",rooms\r\n1.5,+2e2, -3\r\n\n\"4\", 5 ,6.25\n\n", "t.csv");
+  const auto t = parse_csv(
+      "\xEF\xBB\xBF"
+      "area, \"price, in \"\"k\"\"\",rooms\r\n1.5,+2e2, -3\r\n\n\"4\", 5 ,6.25\n\n",
+      "t.csv");
   CHECK(t.names == std::vector<std::string>{"area", "price, in \"k\"", "rooms"});
   CHECK(t.rows == 2);
   CHECK(t.values == std::vector<double>{1.5, 200, -3, 4, 5, 6.25});
@@ -32,7 +35,8 @@ TEST_CASE("the header is found, or as the options say") {
   CHECK(parse_csv("1,2\n3,4", "t").names == std::vector<std::string>{"0", "1"});
   CHECK(parse_csv("1,2\n3,4", "t", {.header = Header::present}).rows == 1);
   CHECK(parse_csv("a,2\n3,4", "t").names == std::vector<std::string>{"a", "2"});
-  CHECK(fault_of("a,2\n3,4", {.header = Header::absent}).text == "t.csv (byte 0): line 1: \"a\" is not a number, and the options say that there is no header");
+  CHECK(fault_of("a,2\n3,4", {.header = Header::absent}).text ==
+        "t.csv (byte 0): line 1: \"a\" is not a number, and the options say that there is no header");
   CHECK(parse_csv("1;2\n", "t", {.separator = ';'}).columns() == 2);
   CHECK(parse_csv("1\t2\n3\t4\n", "t", {.separator = '\t'}).values == std::vector<double>{1, 2, 3, 4});
 }
@@ -88,9 +92,7 @@ TEST_CASE("tables cut at every length and with random bytes changed never do mor
     try {
       const auto t = parse_csv(text.substr(0, n), "t");
       CHECK(t.values.size() == static_cast<std::size_t>(t.rows * t.columns()));
-    } catch (const sk::FileError& e) {
-      CHECK(e.offset() <= static_cast<long long>(n));
-    }
+    } catch (const sk::FileError& e) { CHECK(e.offset() <= static_cast<long long>(n)); }
   }
   int refused = 0;
   for (std::uint64_t trial = 0; trial < 3000; ++trial) {
@@ -99,9 +101,7 @@ TEST_CASE("tables cut at every length and with random bytes changed never do mor
     try {
       const auto t = parse_csv(changed, "t");
       CHECK(t.values.size() == static_cast<std::size_t>(t.rows * t.columns()));
-    } catch (const sk::FileError&) {
-      ++refused;
-    }
+    } catch (const sk::FileError&) { ++refused; }
   }
   CHECK(refused > 500);
 }

@@ -64,7 +64,7 @@ TEST_CASE("a data set of one's own is seen through a view, in float and in doubl
   CHECK(x[3] == 2.0f / 3);
   CHECK(y[2] == 81);
   double wide[9] = {-1, -1, -1, -1, -1, -1, -1, -1, -1};
-  view.gather(indices, wide, 3);                          // by way of float, in place
+  view.gather(indices, wide, 3);  // by way of float, in place
   CHECK(wide[0] == static_cast<double>(7.0f / 3));
   CHECK(wide[6] == static_cast<double>(3.0f));
   CHECK(wide[8] == -1);
@@ -79,13 +79,18 @@ TEST_CASE("a view refuses what contradicts itself") {
     Target target() const { return said; }
   } liar;
   liar.said = Target::labels(3);
-  CHECK(thrown([&] { (void)DatasetView(liar); }).says("says that its targets are labels, but has no labels(data::Indices, std::int32_t*) const"));
+  CHECK(thrown([&] {
+          (void)DatasetView(liar);
+        }).says("says that its targets are labels, but has no labels(data::Indices, std::int32_t*) const"));
   liar.said = Target::vector(0);
   CHECK(thrown([&] { (void)DatasetView(liar); }).says("gives no length"));
   struct Shapeless : Squares {
     sk::Extents sample_extents() const { return {}; }
   };
-  CHECK(thrown([] { const Shapeless s; (void)DatasetView(s); }).says("one to four positive extents"));
+  CHECK(thrown([] {
+          const Shapeless s;
+          (void)DatasetView(s);
+        }).says("one to four positive extents"));
 }
 
 TEST_CASE("epochs reach data sets that ask for them") {
@@ -140,7 +145,7 @@ TEST_CASE("take, slice, subset and split share the samples") {
   for (std::int64_t i = 0; i < 15; ++i) ++seen[static_cast<std::size_t>(gathered(train, {i})[0])];
   for (std::int64_t i = 0; i < 5; ++i) ++seen[static_cast<std::size_t>(gathered(validation, {i})[0])];
   CHECK(seen == std::vector<int>(20, 1));
-  std::vector<std::int64_t> many(1000);                   // more than one piece of the translation
+  std::vector<std::int64_t> many(1000);  // more than one piece of the translation
   for (std::size_t i = 0; i < many.size(); ++i) many[i] = static_cast<std::int64_t>(i % 20);
   const auto repeated = all.subset(many);
   std::vector<std::int64_t> every(1000);
@@ -151,7 +156,9 @@ TEST_CASE("take, slice, subset and split share the samples") {
 
 TEST_CASE("map changes samples in place, by index and epoch if it wants to") {
   const InMemory<float> all({1, {2}}, {1, 2, 3, 4}, std::vector<std::int32_t>{0, 1});
-  const auto doubled = map(all, [](auto sample) { for (auto& v : sample) v *= 2; });
+  const auto doubled = map(all, [](auto sample) {
+    for (auto& v : sample) v *= 2;
+  });
   CHECK(gathered(doubled, {1, 0}) == std::vector<float>{6, 8, 2, 4});
   const auto keyed = map(doubled, [](std::span<float> sample, std::int64_t index, std::int64_t epoch) {
     sample[0] = static_cast<float>(index * 10 + epoch);
@@ -160,7 +167,7 @@ TEST_CASE("map changes samples in place, by index and epoch if it wants to") {
   CHECK(DatasetView(keyed).target() == Target::labels(2));
   const std::int64_t one[] = {1};
   double wide[2];
-  DatasetView(keyed).gather(one, wide, 2, 4);             // a function of floats serves double by way of float
+  DatasetView(keyed).gather(one, wide, 2, 4);  // a function of floats serves double by way of float
   CHECK(wide[0] == 14);
   CHECK(wide[1] == 8);
 }
@@ -182,7 +189,7 @@ TEST_CASE("data sets out of arrays: functions of one variable, of several, and c
   double x[1], y[1];
   DatasetView(exact).gather(zero, x, 1);
   DatasetView(exact).targets(zero, y, 1);
-  CHECK(x[0] == 0.1);                                     // double all the way
+  CHECK(x[0] == 0.1);  // double all the way
   CHECK(y[0] == 0.2);
   const std::vector<std::array<float, 2>> points{{1, 2}, {3, 4}};
   const auto plane = from_tensors(points, std::vector<int>{0, 2});
@@ -201,11 +208,15 @@ TEST_CASE("data sets out of arrays: functions of one variable, of several, and c
   CHECK(rows.target() == Target::vector(1));
   const auto columns = from_tensors(table.view().transpose(), std::vector<int>{0, 1, 1});
   CHECK(gathered(columns, {2}) == std::vector<float>{3, 6});
-  CHECK(thrown([] { from_tensors(std::vector<float>{1, 2, 3}, std::vector<int>{1}); }).text ==
-        "a data set in memory: 3 samples need 3 labels, 1 are given");
-  CHECK(thrown([] { from_tensors(std::vector<float>{1, 2, 3}, {1, {2}}, std::vector<int>{1}); }).says("no whole number of samples of 2 values"));
-  CHECK(thrown([] { from_tensors(std::vector<float>{1, 2}, std::vector<float>{1, 2, 3}); }).text ==
-        "from_tensors: 3 target values cannot belong to 2 samples");
+  CHECK(thrown([] {
+          from_tensors(std::vector<float>{1, 2, 3}, std::vector<int>{1});
+        }).text == "a data set in memory: 3 samples need 3 labels, 1 are given");
+  CHECK(thrown([] {
+          from_tensors(std::vector<float>{1, 2, 3}, {1, {2}}, std::vector<int>{1});
+        }).says("no whole number of samples of 2 values"));
+  CHECK(thrown([] {
+          from_tensors(std::vector<float>{1, 2}, std::vector<float>{1, 2, 3});
+        }).text == "from_tensors: 3 target values cannot belong to 2 samples");
 }
 
 namespace {
@@ -245,8 +256,10 @@ struct WholeBatch : ReadCounts {
 struct ReadsWithoutTarget : ReadCounts {
   void read(std::int64_t, std::span<float>, std::int32_t&) const {}
 };
-static_assert(Dataset<ReadLabels> && Dataset<ReadVectors> && Dataset<ReadAlone> && Dataset<WholeBatch> && !Dataset<ReadsWithoutTarget>);
-static_assert(Dataset<Subset<ReadLabels>> && !HasTargets<Subset<ReadLabels>> && HasLabels<Subset<ReadLabels>> && HasTargets<Subset<ReadVectors>>);
+static_assert(Dataset<ReadLabels> && Dataset<ReadVectors> && Dataset<ReadAlone> && Dataset<WholeBatch> &&
+              !Dataset<ReadsWithoutTarget>);
+static_assert(Dataset<Subset<ReadLabels>> && !HasTargets<Subset<ReadLabels>> && HasLabels<Subset<ReadLabels>> &&
+              HasTargets<Subset<ReadVectors>>);
 
 /// Samples 7, 3 and 4 by one call; gaps stay as they are.
 template <class Scalar> void serves(DatasetView view, const long& reads, long expected_reads) {
@@ -278,7 +291,7 @@ TEMPLATE_TEST_CASE("a set that brings samples and targets in one call is asked o
   serves<TestType>(alone, alone.reads, 3);
   const WholeBatch whole;
   serves<TestType>(whole, whole.reads, 1);
-  const Squares pieces;                                   // the other kind: pieces of one call
+  const Squares pieces;  // the other kind: pieces of one call
   const std::int64_t nine[] = {9};
   TestType x, y;
   DatasetView(pieces).serve(nine, Destination<TestType>{&x, 1, nullptr, &y, 1, 0});
@@ -296,7 +309,9 @@ TEST_CASE("wrappers pass the one call on, and labels can be asked for alone") {
   float y[6];
   DatasetView(Subset<ReadVectors>(ReadVectors{}, {7, 5})).targets(last_first, y, 3);
   CHECK((y[0] == 50 && y[5] == 72));
-  const auto doubled = map(chosen, [](std::span<float> sample) { for (float& v : sample) v *= 2; });
+  const auto doubled = map(chosen, [](std::span<float> sample) {
+    for (float& v : sample) v *= 2;
+  });
   CHECK(gathered(doubled, {0, 1}) == std::vector<float>{14, -14, 10, -10});
   float x[4];
   DatasetView(doubled).serve(last_first, {x, 2, labels, nullptr, 0, 0});
@@ -304,8 +319,9 @@ TEST_CASE("wrappers pass the one call on, and labels can be asked for alone") {
   double wide[4], exact[1];
   DatasetView(doubled).serve(last_first, {wide, 2, labels, nullptr, 0, 0});
   CHECK((wide[0] == 10 && wide[3] == -14 && labels[1] == 1));
-  const auto rounded = map(from_tensors(std::vector<double>{0.5}, std::vector<double>{0.1}), [](std::span<float> sample) { sample[0] += 1; });
+  const auto rounded =
+      map(from_tensors(std::vector<double>{0.5}, std::vector<double>{0.1}), [](std::span<float> sample) { sample[0] += 1; });
   const std::int64_t zero[] = {0};
   DatasetView(rounded).serve(zero, {wide, 1, nullptr, exact, 1, 0});
-  CHECK((wide[0] == 1.5 && exact[0] == 0.1));             // what the function does not touch is double all the way
+  CHECK((wide[0] == 1.5 && exact[0] == 0.1));  // what the function does not touch is double all the way
 }

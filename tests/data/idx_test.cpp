@@ -48,13 +48,15 @@ TEST_CASE("an IDX file cut at every length is refused with path and offset") {
 
 TEST_CASE("IDX headers that lie are refused before anything is allocated") {
   CHECK(fault_of(idx_bytes(8, {0x7fffffff, 0x7fffffff, 0x7fffffff}, {})).says("multiply to more than any file can hold"));
-  CHECK(fault_of(idx_bytes(8, {0x7fffffff, 0x7fffffff}, {1})).says("cannot hold the values of the IDX file: the header asks for"));
+  CHECK(
+      fault_of(idx_bytes(8, {0x7fffffff, 0x7fffffff}, {1})).says("cannot hold the values of the IDX file: the header asks for"));
   CHECK(fault_of(idx_bytes(8, {0x80000000u}, {1})).text == "x.idx (byte 4): extent 0 is 2147483648: too large for IDX");
   CHECK(fault_of(idx_bytes(8, {0x7fffffff}, {1})).says("the header asks for 2147483647 bytes, the file has 9"));
   CHECK(fault_of(idx_bytes(7, {1}, {1})).text == "x.idx (byte 2): has type code 7, which IDX does not know");
   CHECK(fault_of(idx_bytes(8, {}, {1})).text == "x.idx (byte 3): has 0 extents: 1 to 8 are understood");
   CHECK(fault_of({0, 1, 8, 1, 0, 0, 0, 1, 5}).text == "x.idx (byte 0): is no IDX file: it must begin with two zero bytes");
-  CHECK(thrown([] { read_idx(small, "x.idx", 11); }).text == "x.idx (byte 4): holds 12 bytes, more than the limit of 11: give read_idx a larger one");
+  CHECK(thrown([] { read_idx(small, "x.idx", 11); }).text ==
+        "x.idx (byte 4): holds 12 bytes, more than the limit of 11: give read_idx a larger one");
   CHECK(read_idx(small, "x.idx", 12).count() == 12);
   Bytes longer = small;
   longer.push_back(0);
@@ -75,9 +77,7 @@ TEST_CASE("random bit flips never do more than throw a FileError") {
     try {
       const auto idx = read_idx(bytes);
       CHECK(idx.bytes.size() <= bytes.size());
-    } catch (const sk::FileError&) {
-      ++refused;
-    }
+    } catch (const sk::FileError&) { ++refused; }
   }
   CHECK(refused > 1000);
 }
@@ -92,7 +92,7 @@ TEST_CASE("gzip is told by its first bytes; whole, cut, damaged and followed by 
     CHECK((t.says("truncated") || t.says("cannot hold")));
   }
   Bytes damaged = packed;
-  damaged[damaged.size() - 6] ^= 1;                       // the checksum
+  damaged[damaged.size() - 6] ^= 1;  // the checksum
   CHECK(fault_of(damaged).says("the compressed data are damaged: incorrect data check"));
   Bytes longer = packed;
   longer.push_back('x');
@@ -108,10 +108,8 @@ TEST_CASE("gzip is told by its first bytes; whole, cut, damaged and followed by 
       flipped[i] = static_cast<unsigned char>(flipped[i] ^ 1 << bit);
       Bytes values = read_idx(small).bytes;
       try {
-        values = read_idx(flipped).bytes;                 // name, time and system in gzip's own header change nothing
-      } catch (const sk::FileError&) {
-        ++refused;
-      }
+        values = read_idx(flipped).bytes;  // name, time and system in gzip's own header change nothing
+      } catch (const sk::FileError&) { ++refused; }
       CHECK(values == read_idx(small).bytes);
     }
   CHECK(refused > 200);
@@ -119,7 +117,7 @@ TEST_CASE("gzip is told by its first bytes; whole, cut, damaged and followed by 
 
 TEST_CASE("a small compressed file cannot claim a large array") {
   CHECK(fault_of(gzipped(idx_bytes(8, {0x7fffffff}, {1, 2, 3}))).says("cannot hold the values of the IDX file"));
-  const Bytes claims = gzipped(idx_bytes(8, {40000}, Bytes(20000, 7)));       // within deflate's ratio, but not there
+  const Bytes claims = gzipped(idx_bytes(8, {40000}, Bytes(20000, 7)));  // within deflate's ratio, but not there
   CHECK(fault_of(claims).says("ends within the values of the IDX file: 40000 bytes from byte 8 on are needed, 20000 are there"));
   Bytes noise(60000);
   for (std::size_t i = 0; i < noise.size(); ++i) noise[i] = static_cast<unsigned char>(sk::random_word(3, 0, i));

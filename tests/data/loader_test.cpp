@@ -117,7 +117,7 @@ TEST_CASE("all ranks together serve what one rank serves, in the same global bat
 }
 
 TEST_CASE("no batch has more samples than the staging memory holds, whatever is left for the last one") {
-  const auto data = ramp(40);                             // 5 ranks: rank 2 has more of 7 samples than of 8
+  const auto data = ramp(40);  // 5 ranks: rank 2 has more of 7 samples than of 8
   for (int ranks = 1; ranks <= 9; ++ranks)
     for (long batch = 1; batch <= 23; ++batch)
       for (std::int64_t size = 1; size <= 40; size += 3) {
@@ -150,7 +150,8 @@ TEST_CASE("Partition::local: each rank serves its shard, all take the same numbe
   std::int64_t total = 0;
   for (int r = 0; r < 3; ++r) {
     const auto shard = ramp(static_cast<int>(sizes[r]));
-    Loader loader{shard, {.batch_per_rank = 8, .seed = {1}, .ranks = 3, .rank = r, .partition = Partition::local, .sizes = sizes}};
+    Loader loader{shard,
+                  {.batch_per_rank = 8, .seed = {1}, .ranks = 3, .rank = r, .partition = Partition::local, .sizes = sizes}};
     CHECK(loader.steps() == 5);
     CHECK(loader.batch() == 24);
     auto all = served(loader, 0);
@@ -230,12 +231,10 @@ TEST_CASE("an exception of the data set reaches the loop at its own step") {
   std::string text;
   try {
     for (const auto& b : loader.epoch(1)) seen += static_cast<std::size_t>(b.count);
-  } catch (const std::runtime_error& e) {
-    text = e.what();
-  }
+  } catch (const std::runtime_error& e) { text = e.what(); }
   CHECK(text == "sample 35 is unreadable");
   CHECK(seen == 30);
-  CHECK(served(loader, 2).size() == 50);                  // and the loader goes on
+  CHECK(served(loader, 2).size() == 50);  // and the loader goes on
 }
 
 TEST_CASE("target vectors are staged with their pitch") {
@@ -269,10 +268,14 @@ TEST_CASE("options that contradict each other are refused in a sentence") {
         "loader: Partition::local needs .sizes of all 3 ranks, 2 are given");
   CHECK(says({.batch = 4, .ranks = 2, .rank = 1, .partition = Partition::local, .sizes = sizes}) ==
         "loader: .sizes says that rank 1 has 5 samples, its data set has 10");
-  CHECK(says({.batch = 4, .ranks = 2, .shards = 1}) == "loader: 1 virtual shards are too few for 2 ranks: each rank holds at least one");
+  CHECK(says({.batch = 4, .ranks = 2, .shards = 1}) ==
+        "loader: 1 virtual shards are too few for 2 ranks: each rank holds at least one");
   CHECK(says({.batch = 4, .shards = 2, .partition = Partition::local}).find("use Partition::shared") != std::string::npos);
   CHECK(thrown([] { Loader<float> loader{DatasetView{}, LoaderOptions{.batch = 1}}; }).says("give it a data set"));
-  CHECK(thrown([] { const auto none = ramp(0); Loader loader{none, {.batch = 1}}; }).text == "loader: the data set has no samples");
+  CHECK(thrown([] {
+          const auto none = ramp(0);
+          Loader loader{none, {.batch = 1}};
+        }).text == "loader: the data set has no samples");
   Loader loader{data, {.batch = 2, .prefetch = Prefetch::off}};
   auto outer = loader.epoch(0).begin();
   auto inner = loader.epoch(1).begin();

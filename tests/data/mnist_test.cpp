@@ -21,8 +21,8 @@ struct Facts {
   std::vector<int> train_counts, test_counts;
 };
 
-void check_set(const sk::data::InMemory<std::uint8_t>& set, std::int64_t size, const std::vector<int>& first, double mean, double deviation,
-               const std::vector<int>& counts) {
+void check_set(const sk::data::InMemory<std::uint8_t>& set, std::int64_t size, const std::vector<int>& first, double mean,
+               double deviation, const std::vector<int>& counts) {
   REQUIRE(set.size() == size);
   CHECK(set.sample_extents() == sk::Extents{3, {28, 28, 1}});
   CHECK(set.target() == sk::data::Target::labels(10));
@@ -77,14 +77,26 @@ void write_set(const Folder& folder, const std::string& below, unsigned char mar
 
 TEST_CASE("MNIST is what its authors published") {
   check_facts("mnist", [] { return sk::data::mnist(); },
-              {{5, 0, 4, 1, 9, 2, 1, 3, 1, 4}, {7, 2, 1, 0, 4, 1, 4, 9, 5, 9}, 0.130660, 0.308108, 0.132515, 0.310480,
-               {5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949}, {980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009}});
+              {{5, 0, 4, 1, 9, 2, 1, 3, 1, 4},
+               {7, 2, 1, 0, 4, 1, 4, 9, 5, 9},
+               0.130660,
+               0.308108,
+               0.132515,
+               0.310480,
+               {5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949},
+               {980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009}});
 }
 
 TEST_CASE("Fashion-MNIST is what its authors published") {
   check_facts("fashion-mnist", [] { return sk::data::fashion_mnist(); },
-              {{9, 0, 0, 3, 0, 2, 7, 2, 5, 5}, {9, 2, 1, 1, 6, 1, 4, 6, 5, 7}, 0.286041, 0.353024, 0.286849, 0.352444,
-               std::vector<int>(10, 6000), std::vector<int>(10, 1000)});
+              {{9, 0, 0, 3, 0, 2, 7, 2, 5, 5},
+               {9, 2, 1, 1, 6, 1, 4, 6, 5, 7},
+               0.286041,
+               0.353024,
+               0.286849,
+               0.352444,
+               std::vector<int>(10, 6000),
+               std::vector<int>(10, 1000)});
 }
 
 TEST_CASE("the folder that is given is taken first, then SKEIN_DATA") {

@@ -31,7 +31,7 @@ TEST_CASE("shared: every sample once an epoch, in the same global batches, over 
         if (s + 1 < steps) fewest = std::min(fewest, share.count()), most = std::max(most, share.count());
         next = share.end;
       }
-      if (next != s * batch + whole) return false;        // the union of the ranks is the global batch
+      if (next != s * batch + whole) return false;  // the union of the ranks is the global batch
     }
     return next == size && (steps < 2 || most - fewest <= 1);
   };
@@ -61,7 +61,7 @@ TEST_CASE("virtual shards: a rank serves whole ones, which the batch alone cuts 
               const sk::plan::VirtualShards v = sk::plan::virtual_shards(shards, ranks, r);
               const Share share = shared_share(size, batch, v, s);
               REQUIRE((share.begin == next && share.first == next));
-              REQUIRE(share.begin == shared_share(size, batch, shards, v.begin, s).begin);      // as if each shard were a rank
+              REQUIRE(share.begin == shared_share(size, batch, shards, v.begin, s).begin);  // as if each shard were a rank
               REQUIRE(share.end == shared_share(size, batch, shards, v.end - 1, s).end);
               REQUIRE(share.count() <= shards_capacity(batch, v));
               next = share.end;
@@ -75,7 +75,8 @@ TEST_CASE("local: every rank serves its shard once, in as many steps as the long
     const int ranks = static_cast<int>(1 + sk::random_below(6, i, 0, 8));
     const long batch = static_cast<long>(ranks + static_cast<long>(sk::random_below(6, i, 1, 50)));
     std::vector<std::int64_t> sizes;
-    for (int r = 0; r < ranks; ++r) sizes.push_back(static_cast<std::int64_t>(sk::random_below(6, i, 2 + static_cast<std::uint64_t>(r), 200)));
+    for (int r = 0; r < ranks; ++r)
+      sizes.push_back(static_cast<std::int64_t>(sk::random_below(6, i, 2 + static_cast<std::uint64_t>(r), 200)));
     const std::int64_t steps = local_steps(sizes, batch);
     std::vector<std::int64_t> next(static_cast<std::size_t>(ranks), 0);
     std::vector<char> seen;
@@ -107,12 +108,15 @@ TEST_CASE("local: every rank serves its shard once, in as many steps as the long
   CHECK(local_steps(uneven, 20, LastBatch::drop) == 3);
   CHECK(local_share(uneven, 20, 1, 3) == Share{30, 35, 130, 15});
   CHECK(local_share(uneven, 20, 1, 9).count() == 0);
-  CHECK(thrown([&] { local_steps(uneven, 1); }).says("a batch of 1 over 2 ranks leaves ranks of Partition::local without samples"));
+  CHECK(
+      thrown([&] { local_steps(uneven, 1); }).says("a batch of 1 over 2 ranks leaves ranks of Partition::local without samples"));
 }
 
 TEST_CASE("a batch size is given once") {
-  CHECK(thrown([] { (void)BatchSize{}.global(2); }).text == "no batch size is given: set .batch (samples of a step over all ranks) or .batch_per_rank");
-  CHECK(thrown([] { (void)BatchSize{128, 64}.global(2); }).text ==
-        "both .batch (128, over all ranks) and .batch_per_rank (64) are given: keep one of them");
+  CHECK(thrown([] { (void)BatchSize{}.global(2); }).text ==
+        "no batch size is given: set .batch (samples of a step over all ranks) or .batch_per_rank");
+  CHECK(thrown([] {
+          (void)BatchSize{128, 64}.global(2);
+        }).text == "both .batch (128, over all ranks) and .batch_per_rank (64) are given: keep one of them");
   CHECK(thrown([] { (void)BatchSize{-1, 0}.global(2); }).says("a batch size is negative"));
 }

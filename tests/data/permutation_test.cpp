@@ -37,7 +37,8 @@ TEST_CASE("every order is a permutation, for every size") {
 TEST_CASE("many positions at a time are those one by one") {
   for (const std::int64_t size : {1, 2, 31, 33, 100, 129, 1000, 4097, 80000})
     for (const std::int64_t first : {std::int64_t{0}, size / 3, size / 2}) {
-      for (std::int64_t n : {std::int64_t{0}, std::int64_t{1}, std::int64_t{31}, std::int64_t{32}, std::int64_t{33}, std::int64_t{500}, size}) {
+      for (std::int64_t n :
+           {std::int64_t{0}, std::int64_t{1}, std::int64_t{31}, std::int64_t{32}, std::int64_t{33}, std::int64_t{500}, size}) {
         n = std::min(n, size - first);
         std::vector<std::int64_t> at_once(static_cast<std::size_t>(n + 1), -7), one_by_one = at_once;
         for (const Permutation& p : {Permutation(size, {5}, 2), Permutation(size)}) {
@@ -55,7 +56,7 @@ TEST_CASE("the order is a pure function of seed, epoch and stream, and each of t
   CHECK(base != order_of(Permutation(1000, {2}, 0)));
   CHECK(base != order_of(Permutation(1000, {1}, 1)));
   CHECK(base != order_of(Permutation(1000, {1}, 0, 1)));
-  CHECK(Permutation(60000, {42}, 0)(0) == 22287);         // never changes: saved positions depend on it
+  CHECK(Permutation(60000, {42}, 0)(0) == 22287);  // never changes: saved positions depend on it
   CHECK(Permutation(60000, {42}, 7)(59999) == 23260);
 }
 

@@ -31,10 +31,13 @@ class Folder {
   std::string write(const std::string& name, const Bytes& bytes) const {
     const std::filesystem::path file = path_ / name;
     std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(file, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     return file.string();
   }
-  std::string write(const std::string& name, const std::string& text) const { return write(name, Bytes(text.begin(), text.end())); }
+  std::string write(const std::string& name, const std::string& text) const {
+    return write(name, Bytes(text.begin(), text.end()));
+  }
 
  private:
   std::filesystem::path path_;
@@ -73,9 +76,7 @@ struct Thrown {
 template <class Function> Thrown thrown(Function f) {
   try {
     f();
-  } catch (const skein::FileError& e) {
-    return {e.what(), e.path(), e.offset()};
-  } catch (const skein::Error& e) {
+  } catch (const skein::FileError& e) { return {e.what(), e.path(), e.offset()}; } catch (const skein::Error& e) {
     return {e.what(), "", -2};
   }
   return {};

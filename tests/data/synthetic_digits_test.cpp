@@ -26,7 +26,7 @@ TEST_CASE("synthetic digits are a pure function of seed and sample") {
   CHECK(a.target() == sk::data::Target::labels(10));
   CHECK(hash_of(a.take(200)) == hash_of(b));
   CHECK(hash_of(b) != hash_of(c));
-  CHECK(hash_of(b) == 1571691068690505154ull);             // the same with every compiler and instruction set
+  CHECK(hash_of(b) == 1571691068690505154ull);  // the same with every compiler and instruction set
   for (int i = 0; i < 200; ++i) CHECK(a.label(i) == b.label(i));
 }
 

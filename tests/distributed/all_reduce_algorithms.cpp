@@ -30,8 +30,9 @@ TEST_CASE("what leaves each process is what the simulator says leaves it", "[dis
   const auto program = [](auto& ranks) {
     std::vector<double> x(1001, 1.0);
     sk::comm::Traffic sum;
-    for (const sk::comm::Traffic t : {sk::comm::ring_all_reduce(ranks, x), sk::comm::recursive_doubling_all_reduce(ranks, x),
-                                      sk::comm::torus_all_reduce(ranks, x, ranks.size()), sk::comm::hierarchical_all_reduce(ranks, x, 2)})
+    for (const sk::comm::Traffic t :
+         {sk::comm::ring_all_reduce(ranks, x), sk::comm::recursive_doubling_all_reduce(ranks, x),
+          sk::comm::torus_all_reduce(ranks, x, ranks.size()), sk::comm::hierarchical_all_reduce(ranks, x, 2)})
       sum.messages += t.messages, sum.bytes += t.bytes;
     return sum;
   };

@@ -25,15 +25,13 @@ sk::CommOptions options(bool shared_memory, double deadline = 60, bool check = f
   o.shared_memory = shared_memory;
   o.deadline = deadline;
   o.check = check;
-  o.message = 8192;                                      // so that the tests see messages in pieces
+  o.message = 8192;  // so that the tests see messages in pieces
   return o;
 }
 template <class F> std::string thrown(F&& f) {
   try {
     f();
-  } catch (const sk::CommError& e) {
-    return e.what();
-  }
+  } catch (const sk::CommError& e) { return e.what(); }
   return "";
 }
 }  // namespace
@@ -48,11 +46,11 @@ TEST_CASE("every collective equals its serial twin between processes") {
 TEST_CASE("a long message leaves while its sender waits in a collective") {
   const bool shared = GENERATE(true, false);
   sk::CommOptions whole = options(shared, 20);
-  whole.message = std::size_t{1} << 28;                  // one piece: MPI itself moves it, inside its calls
+  whole.message = std::size_t{1} << 28;  // one piece: MPI itself moves it, inside its calls
   sk::MpiComm world{MPI_COMM_WORLD, whole};
   const int n = world.size(), next = (world.rank() + 1) % n;
   std::vector<float> out(400000, static_cast<float>(world.rank())), in(out.size());
-  if (world.rank() % 2 == 0 && n > 1) {                  // even ranks come to the barrier first, their messages not yet gone
+  if (world.rank() % 2 == 0 && n > 1) {  // even ranks come to the barrier first, their messages not yet gone
     auto sent = world.isend(out, next, 5);
     auto came = world.irecv(in, (world.rank() + n - 1) % n, 5);
     CHECK_NOTHROW(world.barrier());
@@ -132,8 +130,8 @@ TEST_CASE("a started all_reduce moves while a rank waits for a message") {
     request.wait();
     for (int r = 1; r < world.size(); ++r) world.send(std::span<int>(&token, 1), r);
   } else {
-    world.recv(std::span<int>(&token, 1), 0);            // comes only once rank 0 has its sums, which want this rank's part
-    request.wait();                                      // its own sums may take another message
+    world.recv(std::span<int>(&token, 1), 0);  // comes only once rank 0 has its sums, which want this rank's part
+    request.wait();                            // its own sums may take another message
   }
   CHECK(data[299999] == static_cast<float>(world.size()));
 }

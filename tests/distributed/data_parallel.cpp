@@ -20,7 +20,7 @@ TEST_CASE("data-parallel training over processes agrees with the serial run", "[
 
 TEST_CASE("the first bucket is complete before backward ends, over processes too", "[distributed]") {
   sk::MpiComm world{MPI_COMM_WORLD};
-  if (world.size() != 2) return;                    // with more ranks than cores a rank may not run in between
+  if (world.size() != 2) return;  // with more ranks than cores a rank may not run in between
   CHECK(cases::first_bucket_overlaps(world, true));
   CHECK_FALSE(cases::first_bucket_overlaps(world, false));
 }
@@ -30,10 +30,12 @@ TEST_CASE("a rank over processes has the bits of a rank over threads", "[distrib
   const sk::FitOptions options{.epochs = 1, .batch = 10, .threads = 1};
   const cases::Result here = cases::train(sk::parallel::DataParallel{world}, options);
   cases::Result there;
-  sk::spawn(world.size(), [&](sk::ThreadComm& t) {
-    cases::Result r = cases::train(sk::parallel::DataParallel{t}, options);
-    if (t.rank() == 0) there = r;
-  }, {.deadline = 120});
+  sk::spawn(world.size(),
+            [&](sk::ThreadComm& t) {
+              cases::Result r = cases::train(sk::parallel::DataParallel{t}, options);
+              if (t.rank() == 0) there = r;
+            },
+            {.deadline = 120});
   CHECK(here.parameters == there.parameters);
   CHECK(here.losses == there.losses);
 }

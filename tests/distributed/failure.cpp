@@ -27,7 +27,8 @@ std::string of_all(bool shared, double deadline, const cases::Case& usual, const
 }
 }  // namespace
 
-TEST_CASE("what fails in a step of one process is named on the others within the deadline, with any number of threads a rank", "[distributed]") {
+TEST_CASE("what fails in a step of one process is named on the others within the deadline, with any number of threads a rank",
+          "[distributed]") {
   int size = 1, rank = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

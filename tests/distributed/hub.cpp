@@ -22,7 +22,7 @@ TEST_CASE("ranks of MPI meet at a hub, and agree there") {
   std::vector<float> a = collectives::values<float>(world.rank(), 5000), b = a;
   world.all_reduce(a, sk::Mean{});
   mpi.all_reduce(b, sk::Mean{});
-  CHECK(collectives::same_bits(a, b));              // the order of the ranks in both
+  CHECK(collectives::same_bits(a, b));  // the order of the ranks in both
   sk::HubComm half = world.split(world.rank() % 2, -world.rank());
   int sum = 0;
   for (int r = world.rank() % 2; r < world.size(); r += 2) sum += r;
@@ -41,9 +41,7 @@ TEST_CASE("a rank that does not come to the hub's call is named on every rank") 
     if (world.rank() == 1) std::this_thread::sleep_for(2s);
     try {
       world.barrier();
-    } catch (const sk::CommError& e) {
-      text = e.what();
-    }
+    } catch (const sk::CommError& e) { text = e.what(); }
   }
   CHECK(text == "barrier (call 1): rank 1 did not arrive within 0.4 s");
   mpi.barrier();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ParameterServer and Gossip over processes, at every number of ranks that this program is started with: the cases of the threads' tests.
+// ParameterServer and Gossip over processes, at every number of ranks that this program is started with: the cases of the
+// threads' tests.
 #include "../support/gossip_cases.hpp"
 #include "../support/parameter_server_cases.hpp"
 
@@ -11,7 +12,7 @@ using sk::parallel::LateRate, sk::parallel::Staleness, sk::parallel::unbounded;
 TEST_CASE("a parameter server over processes", "[distributed]") {
   namespace cases = parameter_server_cases;
   sk::MpiComm world{MPI_COMM_WORLD};
-  if (world.size() == 1) return;                    // nobody would train
+  if (world.size() == 1) return;  // nobody would train
   cases::equals_data_parallel(world, {.epochs = 2, .batch = 10});
   cases::trains<Staleness<unbounded>>(world, LateRate::constant);
   cases::trains<Staleness<2>>(world, LateRate::divided);

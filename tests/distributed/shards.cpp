@@ -12,12 +12,17 @@ TEST_CASE("weights over processes have the bits of one rank over threads", "[dis
   sk::MpiComm world{MPI_COMM_WORLD};
   const auto here = reproducible_cases::layer_wise(sk::parallel::data_parallel<sk::parallel::Reproducible<8>>(world), 1);
   auto one = here;
-  sk::spawn(1, [&](sk::ThreadComm& t) { one = reproducible_cases::layer_wise(sk::parallel::data_parallel<sk::parallel::Reproducible<8>>(t), 1); });
+  sk::spawn(1, [&](sk::ThreadComm& t) {
+    one = reproducible_cases::layer_wise(sk::parallel::data_parallel<sk::parallel::Reproducible<8>>(t), 1);
+  });
   CHECK(here == one);
 }
 
-TEST_CASE("statistics over processes, with sharded state and scattered gradients: as one rank with the whole batch", "[distributed]") {
+TEST_CASE("statistics over processes, with sharded state and scattered gradients: as one rank with the whole batch",
+          "[distributed]") {
   sk::MpiComm world{MPI_COMM_WORLD};
-  const auto policy = sk::parallel::data_parallel<sk::parallel::Sharded<2>, sk::parallel::SyncBatchNorm>(world, {.bucket_bytes = 1});
-  shard_cases::require_close(sync_batch_norm_cases::train(policy, 1), sync_batch_norm_cases::train(sk::parallel::Alone{}, 1), 1e-9);
+  const auto policy =
+      sk::parallel::data_parallel<sk::parallel::Sharded<2>, sk::parallel::SyncBatchNorm>(world, {.bucket_bytes = 1});
+  shard_cases::require_close(sync_batch_norm_cases::train(policy, 1), sync_batch_norm_cases::train(sk::parallel::Alone{}, 1),
+                             1e-9);
 }

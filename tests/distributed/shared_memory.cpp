@@ -21,8 +21,9 @@ void run(SharedTransport& transport, const Operation& o, std::uint64_t call) {
 }  // namespace
 
 TEST_CASE("sums are right after 2^31 chunks without one") {
-  const std::uint64_t before = GENERATE(1000u, (std::uint64_t{1} << 31) - 256, (std::uint64_t{1} << 31) + 16, std::uint64_t{3} << 30,
-                                        (std::uint64_t{1} << 32) - 3, (std::uint64_t{1} << 32) + (std::uint64_t{1} << 31) + 16);
+  const std::uint64_t before =
+      GENERATE(1000u, (std::uint64_t{1} << 31) - 256, (std::uint64_t{1} << 31) + 16, std::uint64_t{3} << 30,
+               (std::uint64_t{1} << 32) - 3, (std::uint64_t{1} << 32) + (std::uint64_t{1} << 31) + 16);
   int rank = 0, ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -30,7 +31,8 @@ TEST_CASE("sums are right after 2^31 chunks without one") {
   REQUIRE(segment.create(MPI_COMM_WORLD, rank, ranks));
   SharedTransport transport(segment, rank, ranks, before);
   // As `before` barriers of one chunk leave it: none of them folded.
-  for (const int which : {SharedTransport::In, SharedTransport::Taken}) segment.line(rank).counter[which] = static_cast<std::uint32_t>(before);
+  for (const int which : {SharedTransport::In, SharedTransport::Taken})
+    segment.line(rank).counter[which] = static_cast<std::uint32_t>(before);
   MPI_Barrier(MPI_COMM_WORLD);
   run(transport, Operation{}, 0);
   for (std::uint64_t call = 1; call < 10; ++call) {

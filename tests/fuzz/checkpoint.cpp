@@ -30,7 +30,7 @@ struct Everything {
   std::tuple<char, std::array<short, 3>> tuple;
   std::vector<Everything> children;
   template <class Archive> void serialize(Archive& archive, unsigned) {
-    archive & flag & text & bits & nested & map & tuple & children;
+    (archive & flag & text & bits & nested & map & tuple & children);
   }
 };
 
@@ -38,11 +38,10 @@ template <class T> void read_archive(std::span<const std::byte> bytes) {
   T object;
   try {
     st::from_bytes(bytes, object, "fuzzed");
-  } catch (const skein::FileError&) {
-    return;
-  }
+  } catch (const skein::FileError&) { return; }
   const std::vector<std::byte> again = st::to_bytes(object);  // each object has one form
-  if (again.size() != bytes.size() || (!again.empty() && std::memcmp(again.data(), bytes.data(), again.size()) != 0)) std::abort();
+  if (again.size() != bytes.size() || (!again.empty() && std::memcmp(again.data(), bytes.data(), again.size()) != 0))
+    std::abort();
 }
 
 void seal(std::vector<std::byte>& bytes) {
@@ -73,12 +72,10 @@ void read_checkpoint(std::span<const std::byte> bytes, st::Verify verify) {
           const long n = info.extents.empty() ? 1 : static_cast<long>(info.extents.back());
           if (n >= 0 && n <= 64) reader.read(info.name, std::span<float>(values, static_cast<std::size_t>(n)));
         }
-      } catch (const skein::FileError&) {
-      }
+      } catch (const skein::FileError&) {}
     }
     reader.finish();
-  } catch (const skein::FileError&) {
-  }
+  } catch (const skein::FileError&) {}
 }
 /// A small checkpoint with a section of each kind.
 std::vector<std::byte> sound_file() {
@@ -116,9 +113,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data) + 1, size - 1);
   switch (data[0] % 5) {
-    case 0: read_archive<Everything>(bytes); break;
-    case 1: read_archive<skein::History>(bytes); break;
-    case 2: read_checkpoint(bytes, st::Verify::Whole); break;
+    case 0:
+      read_archive<Everything>(bytes);
+      break;
+    case 1:
+      read_archive<skein::History>(bytes);
+      break;
+    case 2:
+      read_checkpoint(bytes, st::Verify::Whole);
+      break;
     default: {
       std::vector<std::byte> sealed = data[0] % 5 == 3 ? edited(bytes) : std::vector<std::byte>(bytes.begin(), bytes.end());
       seal(sealed);

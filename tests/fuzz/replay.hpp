@@ -33,7 +33,8 @@ int main(int argc, char** argv) {
     for (std::uint64_t c = 0; c < changes && !bytes.empty(); ++c, ++runs) {
       std::vector<std::uint8_t> changed = bytes;
       for (std::uint64_t k = 0; k <= c % 4; ++k)
-        changed[skein::random_below(c, 0, 2 * k, changed.size())] = static_cast<std::uint8_t>(skein::random_below(c, 0, 2 * k + 1, 256));
+        changed[skein::random_below(c, 0, 2 * k, changed.size())] =
+            static_cast<std::uint8_t>(skein::random_below(c, 0, 2 * k + 1, 256));
       LLVMFuzzerTestOneInput(changed.data(), changed.size());
     }
   }

@@ -9,7 +9,7 @@
 
 namespace sk = skein;
 
-struct Furthest {                                                  // the value that is furthest from zero
+struct Furthest {  // the value that is furthest from zero
   float operator()(float a, float b) const { return a * a >= b * b ? a : b; }
 };
 
@@ -17,24 +17,24 @@ TEST_CASE("collectives and messages", "[guide]") {
   std::vector<float> sums(3), tokens(3), extremes(3);
   std::vector<int> parts(3);
   // [quote collectives]
-  sk::spawn(3, [&](sk::ThreadComm& world) {                        // rank 0 is the calling thread
+  sk::spawn(3, [&](sk::ThreadComm& world) {  // rank 0 is the calling thread
     const int rank = world.rank(), next = (rank + 1) % 3, before = (rank + 2) % 3;
     std::vector<float> values(1000, static_cast<float>(rank + 1));
-    world.all_reduce(values, sk::Sum{});                           // 6 everywhere, the same bits on every rank
+    world.all_reduce(values, sk::Sum{});  // 6 everywhere, the same bits on every rank
 
     std::vector<float> token{static_cast<float>(rank)}, came(1);
-    auto sent = world.isend(token, next, 0);                       // round a ring
+    auto sent = world.isend(token, next, 0);  // round a ring
     world.recv(came, before, 0);
     sent.wait();
 
-    auto request = world.start_all_reduce(token, Furthest{});      // a functor of one's own
-    while (!request.poll()) {}                                     // compute here; it moves inside poll and wait only
+    auto request = world.start_all_reduce(token, Furthest{});  // a functor of one's own
+    while (!request.poll()) {}                                 // compute here; it moves inside poll and wait only
     sk::ThreadComm half = world.split(rank % 2);
-    const auto r = static_cast<std::size_t>(rank);                 // not quoted
-    sums[r] = values[999];                                         // not quoted
-    tokens[r] = came[0];                                           // not quoted
-    extremes[r] = token[0];                                        // not quoted
-    parts[r] = half.size();                                        // not quoted
+    const auto r = static_cast<std::size_t>(rank);  // not quoted
+    sums[r] = values[999];                          // not quoted
+    tokens[r] = came[0];                            // not quoted
+    extremes[r] = token[0];                         // not quoted
+    parts[r] = half.size();                         // not quoted
   });
   // [end]
   CHECK(sums == std::vector<float>{6, 6, 6});
@@ -47,10 +47,10 @@ TEST_CASE("collectives and messages", "[guide]") {
   try {
     sk::spawn(2, [](sk::ThreadComm& world) {
       if (world.rank() == 1) throw sk::ArgumentError("no data on this rank");
-      world.barrier();                                             // rank 0 waits for a rank that has failed
+      world.barrier();  // rank 0 waits for a rank that has failed
     });
   } catch (const sk::CommError& e) {
-    what = e.what();                                               // rank 1 failed: no data on this rank
+    what = e.what();  // rank 1 failed: no data on this rank
   }
   // [end]
   CHECK(what == "rank 1 failed: no data on this rank");

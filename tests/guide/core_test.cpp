@@ -26,16 +26,16 @@ TEST_CASE("errors, random numbers, workers", "[guide]") {
   std::string what;
   // [quote errors]
   try {
-    const sk::Tensor<float, 1> sum = a + b;                        // (3) and (4)
+    const sk::Tensor<float, 1> sum = a + b;  // (3) and (4)
   } catch (const sk::Error& e) {
-    what = e.what();                                               // what failed, both shapes, what they must be
+    what = e.what();  // what failed, both shapes, what they must be
   }
   // [end]
   CHECK_THAT(what, Catch::Contains("shapes (3) and (4) do not broadcast"));
 
   // [quote random]
-  const std::uint64_t key = sk::random_key(42, 7);                 // seed 42, purpose 7
-  const float millionth = sk::random_uniform(key, 0, 1'000'000);   // of stream 0, without the values before it
+  const std::uint64_t key = sk::random_key(42, 7);                // seed 42, purpose 7
+  const float millionth = sk::random_uniform(key, 0, 1'000'000);  // of stream 0, without the values before it
   // [end]
   CHECK(millionth == sk::random_uniform(sk::random_key(42, 7), 0, 1'000'000));
   CHECK((millionth >= 0 && millionth < 1));
@@ -45,7 +45,7 @@ TEST_CASE("errors, random numbers, workers", "[guide]") {
   std::vector<long> part(2);
   long total = 0;
   workers.run([&](sk::Worker& w) {
-    const auto [begin, end] = w.slice(1000);                       // this worker's share of [0, 1000)
+    const auto [begin, end] = w.slice(1000);  // this worker's share of [0, 1000)
     for (long i = begin; i < end; ++i) part[static_cast<std::size_t>(w.index)] += i;
     w.barrier();
     if (w.index == 0) total = part[0] + part[1];
@@ -56,8 +56,8 @@ TEST_CASE("errors, random numbers, workers", "[guide]") {
 
 TEST_CASE("arenas and spans", "[guide]") {
   // [quote arena]
-  sk::Arena<float> arena(1000);                                    // zero, aligned to 64 bytes, moves only
-  const sk::DeviceSpan<float> head = arena.span().sub(0, 10);      // owns nothing
+  sk::Arena<float> arena(1000);                                // zero, aligned to 64 bytes, moves only
+  const sk::DeviceSpan<float> head = arena.span().sub(0, 10);  // owns nothing
   head[3] = 1;
   const sk::Arena<float> other = arena.copy();
   // [end]
@@ -68,9 +68,9 @@ TEST_CASE("arenas and spans", "[guide]") {
 TEST_CASE("a network as data", "[guide]") {
   // [quote plan]
   using Model = sk::Model<GuideMlp, sk::Shape<28, 28, 1>>;
-  constexpr sk::plan::Entry weight = Model::parameter("1.weight");       // an unknown name does not compile
+  constexpr sk::plan::Entry weight = Model::parameter("1.weight");  // an unknown name does not compile
   static_assert(weight.extents == sk::Extents{2, {784, 32}} && weight.offset == 0);
-  std::vector<sk::plan::Range> order;                                    // what would be reduced first, second, ...
+  std::vector<sk::plan::Range> order;  // what would be reduced first, second, ...
   sk::plan::for_each_bucket(Model::program.ops(), Model::sizes.stored, 256, [&](sk::plan::Range r) { order.push_back(r); });
   // [end]
   REQUIRE(order.size() == 2);
@@ -82,7 +82,7 @@ TEST_CASE("a network as data", "[guide]") {
 TEST_CASE("dual numbers", "[guide]") {
   // [quote dual]
   const auto swish = [](auto x) { return x / (1.0 + exp(-x)); };
-  const sk::Dual<double> y = swish(sk::Dual<double>(2.0, 1.0));    // at 2, with dx/dx = 1
+  const sk::Dual<double> y = swish(sk::Dual<double>(2.0, 1.0));  // at 2, with dx/dx = 1
   // [end]
   const double s = 1 / (1 + std::exp(-2.0));
   CHECK(y.value == Approx(2 * s));

@@ -40,7 +40,7 @@ struct Folder {
 
   explicit Folder(const std::filesystem::path& path) {
     for (const auto& entry : std::filesystem::directory_iterator(path)) files.push_back(entry.path());
-    std::sort(files.begin(), files.end());                         // the same order on every rank
+    std::sort(files.begin(), files.end());  // the same order on every rank
   }
   std::int64_t size() const { return static_cast<std::int64_t>(files.size()); }
   sk::Extents sample_extents() const { return {3, {28, 28, 1}}; }
@@ -56,7 +56,7 @@ struct Folder {
 static_assert((sk::data::assert_dataset<Folder>(), true));
 
 // [quote noise]
-struct Noise {                                                     // keyed by (epoch, sample): the same on any number of ranks
+struct Noise {  // keyed by (epoch, sample): the same on any number of ranks
   template <class T> void operator()(std::span<T> sample, std::int64_t index, std::int64_t epoch) const {
     const std::uint64_t key = sk::random_key(1, static_cast<std::uint64_t>(epoch));
     for (std::size_t i = 0; i < sample.size(); ++i)
@@ -67,7 +67,7 @@ struct Noise {                                                     // keyed by (
 
 TEST_CASE("sets and loaders", "[guide]") {
   // [quote sets]
-  const auto digits = sk::data::synthetic_digits(600, sk::Seed{1});               // (28, 28, 1), labels 0 to 9
+  const auto digits = sk::data::synthetic_digits(600, sk::Seed{1});  // (28, 28, 1), labels 0 to 9
   const auto [train, validation] = sk::data::split(digits, 0.9, sk::Seed{2});
   const auto augmented = sk::data::map(train, Noise{});
   // [end]
@@ -77,8 +77,8 @@ TEST_CASE("sets and loaders", "[guide]") {
   long samples = 0;
   // [quote loader]
   sk::data::Loader<> loader{augmented, {.batch = 128, .seed = sk::Seed{3}, .ranks = 3, .rank = 1}};
-  for (const sk::data::Batch<>& batch : loader.epoch(0)) {         // this rank's part of each global batch
-    const auto images = batch.view<4>();                           // (count, 28, 28, 1), the loader's memory
+  for (const sk::data::Batch<>& batch : loader.epoch(0)) {  // this rank's part of each global batch
+    const auto images = batch.view<4>();                    // (count, 28, 28, 1), the loader's memory
     samples += images.extents[0];
     CHECK(batch.global_count <= 128);
   }
@@ -113,14 +113,15 @@ TEST_CASE("a set that is read from disk on demand trains as the same set in memo
     sk::spawn(2, [&](sk::ThreadComm& world) {
       sk::Model<FolderNet, sk::Shape<28, 28, 1>> model{sk::Seed{1}};
       sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}, sk::parallel::DataParallel{world}};
-      const auto history = trainer.fit(set, {.epochs = 2, .batch = 16, .validate = set, .record_steps = true, .progress = false, .threads = 1});
+      const auto history =
+          trainer.fit(set, {.epochs = 2, .batch = 16, .validate = set, .record_steps = true, .progress = false, .threads = 1});
       if (world.rank() == 0) of_rank_0 = history.losses();
     });
     return of_rank_0;
   };
   // [quote folder]
   const Folder set{folder / ""};
-  const auto [train, validation] = sk::data::split(set, 0.9, sk::Seed{2});       // as any other set
+  const auto [train, validation] = sk::data::split(set, 0.9, sk::Seed{2});  // as any other set
   // [end]
   CHECK(train.size() == 63);
   CHECK(validation.size() == 7);

@@ -13,10 +13,12 @@ namespace sk = skein;
 
 // [quote network]
 struct GuideBlock : sk::nn::Sequential<sk::nn::Conv2d<8, sk::Kernel<3>, sk::Padding<1>>, sk::nn::Relu> {};
+// clang-format off
 struct GuideNet : sk::nn::Sequential<
     sk::nn::Conv2d<8, sk::Kernel<3>, sk::Padding<1>, sk::NoBias>, sk::nn::Relu, sk::nn::MaxPool2d<2>,      // (4, 4, 8)
     sk::nn::Residual<GuideBlock>, sk::nn::Repeat<3, GuideBlock>,
     sk::nn::Flatten, sk::nn::Dropout<sk::Rate<1, 4>>, sk::nn::Linear<10>> {};
+// clang-format on
 
 using GuideModel = sk::Model<GuideNet, sk::Shape<8, 8, 1>>;
 static_assert(GuideModel::parameter_count == 72 + 4 * 584 + 1290);
@@ -30,7 +32,7 @@ struct SignSgd {
   template <class Scalar, class Device> void apply(const sk::optim::UpdateCall<Scalar, Device>& call) const {
     for (long i = call.begin; i < call.end; ++i) {
       Scalar g = 0;
-      for (int w = 0; w < call.gradient_count; ++w) g += call.gradients[w][i];          // one array a worker
+      for (int w = 0; w < call.gradient_count; ++w) g += call.gradients[w][i];  // one array a worker
       call.parameters[i] -= static_cast<Scalar>(call.lr) * static_cast<Scalar>((g > 0) - (g < 0));
     }
   }
@@ -39,13 +41,14 @@ struct SignSgd {
 static_assert(sk::optim::Optimizer<SignSgd>);
 
 TEST_CASE("a pass by hand, and an optimizer on it", "[guide]") {
-  const auto digits = sk::data::from_tensors(std::vector<float>(64 * 5, 0.5f), sk::Extents{3, {8, 8, 1}}, std::vector<std::int32_t>{1, 2, 3, 4, 5});
+  const auto digits = sk::data::from_tensors(std::vector<float>(64 * 5, 0.5f), sk::Extents{3, {8, 8, 1}},
+                                             std::vector<std::int32_t>{1, 2, 3, 4, 5});
   sk::data::Loader<> loader{digits, {.batch = 5}};
   // [quote pass]
   GuideModel model{sk::Seed{1}};
   sk::Pass pass{model, sk::nn::CrossEntropy{.label_smoothing = 0.1}, {.batch = 32, .threads = 2}};
   for (const sk::data::Batch<>& batch : loader.epoch(0)) {
-    const sk::nn::LossSums sums = pass.forward_backward(batch);    // the gradients of the mean are in model.gradients()
+    const sk::nn::LossSums sums = pass.forward_backward(batch);  // the gradients of the mean are in model.gradients()
     CHECK(sums.mean() > 0);
   }
   // [end]
@@ -57,12 +60,13 @@ TEST_CASE("a pass by hand, and an optimizer on it", "[guide]") {
 }
 
 TEST_CASE("a model with 16-bit activations", "[guide]") {
-  const auto digits = sk::data::from_tensors(std::vector<float>(64 * 5, 0.5f), sk::Extents{3, {8, 8, 1}}, std::vector<std::int32_t>{1, 2, 3, 4, 5});
+  const auto digits = sk::data::from_tensors(std::vector<float>(64 * 5, 0.5f), sk::Extents{3, {8, 8, 1}},
+                                             std::vector<std::int32_t>{1, 2, 3, 4, 5});
   // [quote precision]
   sk::Model<GuideModel::network, GuideModel::input, sk::Cpu, sk::precision::bf16> model{sk::Seed{1}};
   sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Adam{}};
   trainer.fit(digits, {.epochs = 2, .batch = 5, .progress = false});
-  const float weight = model.parameters()[0];        // parameters, gradients, state and files are float
+  const float weight = model.parameters()[0];  // parameters, gradients, state and files are float
   // [end]
   CHECK(std::isfinite(weight));
   CHECK(trainer.stepper().steps() == 2);
@@ -72,7 +76,8 @@ TEST_CASE("a model with 16-bit activations", "[guide]") {
 
 TEST_CASE("a loss out of its formula", "[guide]") {
   using own_losses::Focal;
-  const auto digits = sk::data::from_tensors(std::vector<float>(64 * 5, 0.5f), sk::Extents{3, {8, 8, 1}}, std::vector<std::int32_t>{1, 1, 1, 4, 5});
+  const auto digits = sk::data::from_tensors(std::vector<float>(64 * 5, 0.5f), sk::Extents{3, {8, 8, 1}},
+                                             std::vector<std::int32_t>{1, 1, 1, 4, 5});
   GuideModel model{sk::Seed{1}};
   const std::vector<float> weights(10, 2.0f);
   // [quote own_loss]
@@ -85,21 +90,24 @@ TEST_CASE("a loss out of its formula", "[guide]") {
 
 TEST_CASE("optimizers, groups, schedules", "[guide]") {
   // [quote groups]
-  const sk::optim::AdamW optimizer{.lr = 1e-3f, .weight_decay = 0.05f,
-                                   .groups = {sk::optim::no_decay_on_biases_and_norms(), sk::optim::frozen("0.*"),
-                                              sk::optim::learning_rate("9.*", 10)}};
+  const sk::optim::AdamW optimizer{
+      .lr = 1e-3f,
+      .weight_decay = 0.05f,
+      .groups = {sk::optim::no_decay_on_biases_and_norms(), sk::optim::frozen("0.*"), sk::optim::learning_rate("9.*", 10)}};
   // [end]
   GuideModel model{sk::Seed{1}};
   const auto before = sk::Tensor<float, 1>(std::span<const float>(model.parameters().data, 8), sk::dims(8));
-  const auto data = sk::data::from_tensors(std::vector<float>(64 * 8, 0.5f), sk::Extents{3, {8, 8, 1}}, std::vector<std::int32_t>{1, 2, 3, 4, 5, 6, 7, 8});
+  const auto data = sk::data::from_tensors(std::vector<float>(64 * 8, 0.5f), sk::Extents{3, {8, 8, 1}},
+                                           std::vector<std::int32_t>{1, 2, 3, 4, 5, 6, 7, 8});
   // [quote schedule]
-  const sk::optim::Schedule schedule = sk::optim::warmup(100) * sk::optim::cosine(10'000);     // a factor of lr for each step
+  const sk::optim::Schedule schedule = sk::optim::warmup(100) * sk::optim::cosine(10'000);  // a factor of lr for each step
   sk::Trainer trainer{model, sk::nn::CrossEntropy{}, optimizer};
   trainer.fit(data, {.epochs = 2, .batch = 4, .schedule = schedule, .clip_norm = 1.0, .progress = false});
   // [end]
   CHECK(schedule(0) == Approx(0.01));
   CHECK(schedule(99) == Approx(1).epsilon(0.01));
-  CHECK(std::vector<float>(before.begin(), before.end()) == std::vector<float>(model.parameters().data, model.parameters().data + 8));
+  CHECK(std::vector<float>(before.begin(), before.end()) ==
+        std::vector<float>(model.parameters().data, model.parameters().data + 8));
   sk::Trainer own{model, sk::nn::CrossEntropy{}, SignSgd{.lr = 0.01f}};
   const sk::History history = own.fit(data, {.epochs = 3, .batch = 8, .progress = false});
   CHECK(history.losses().back() < history.losses().front());

@@ -18,14 +18,14 @@ struct GuideDigits : sk::nn::Sequential<sk::nn::Flatten, sk::nn::Linear<32>, sk:
 using DigitsModel = sk::Model<GuideDigits, sk::Shape<28, 28, 1>>;
 
 // [quote own_policy]
-struct Freeze {                                                    // puts some of the weights back after every step
+struct Freeze {  // puts some of the weights back after every step
   long count;
   struct Strand : sk::parallel::Strand {
     float* weights = nullptr;
     std::vector<float> kept;
     bool after_step(const sk::parallel::StepDone&) {
       for (std::size_t i = 0; i < kept.size(); ++i) weights[i] = kept[i];
-      return true;                                                 // they have changed: what is derived of them is made anew
+      return true;  // they have changed: what is derived of them is made anew
     }
   };
   template <class R> Strand bind(const R& replica) const {
@@ -49,7 +49,7 @@ TEST_CASE("data parallelism", "[guide]") {
     const sk::History history = trainer.fit(data, {.epochs = 1, .batch = 100, .record_steps = true, .threads = 1});
     if (world.rank() != 0) return;
     curves[0] = history.losses();
-    for (const sk::parallel::BucketTrace& b : trainer.stepper().strand().trace()) buckets.push_back(b);    // of the last step
+    for (const sk::parallel::BucketTrace& b : trainer.stepper().strand().trace()) buckets.push_back(b);  // of the last step
   });
   // [end]
   CHECK(buckets.size() == 2);
@@ -70,11 +70,11 @@ TEST_CASE("data parallelism", "[guide]") {
 // [quote own_metric]
 /// F1 of the nines: 2 TP / (2 TP + FP + FN).
 const sk::train::OwnMetric f1{"F1 of nines",
-    [](auto output, int label) {                                   // of one sample; what it returns is added up, over ranks too
-      const bool says = sk::train::argmax(output) == 9, is = label == 9;
-      return std::array<double, 2>{double(says && is), double(says) + double(is)};
-    },
-    [](std::array<double, 2> sums) { return sums[1] > 0 ? 2 * sums[0] / sums[1] : 0; }};
+                              [](auto output, int label) {  // of one sample; what it returns is added up, over ranks too
+                                const bool says = sk::train::argmax(output) == 9, is = label == 9;
+                                return std::array<double, 2>{double(says && is), double(says) + double(is)};
+                              },
+                              [](std::array<double, 2> sums) { return sums[1] > 0 ? 2 * sums[0] / sums[1] : 0; }};
 // [end]
 
 TEST_CASE("a metric of one's own", "[guide]") {
@@ -82,7 +82,8 @@ TEST_CASE("a metric of one's own", "[guide]") {
   DigitsModel model{sk::Seed{1}};
   sk::train::ConfusionMatrix matrix{10};
   sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Adam{.lr = 5e-3f}};
-  const sk::History history = trainer.fit(digits, {.epochs = 6, .batch = 50, .validate = digits, .metrics = {f1, std::ref(matrix)}, .progress = false});
+  const sk::History history =
+      trainer.fit(digits, {.epochs = 6, .batch = 50, .validate = digits, .metrics = {f1, std::ref(matrix)}, .progress = false});
   CHECK(history.epochs().back().validation["F1 of nines"] == Approx(matrix.f1(9)));
   CHECK(matrix.f1(9) > 0);
 }
@@ -95,13 +96,17 @@ TEST_CASE("fit, callbacks, metrics, files", "[guide]") {
   sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Adam{.lr = 2e-3f}};
   // [quote fit]
   sk::train::ConfusionMatrix matrix{10};
-  const sk::History history = trainer.fit(train, {
-      .epochs = 20, .batch = 50, .validate = test,
-      .metrics = {sk::train::TopK{3}, std::ref(matrix)},
-      .callbacks = {sk::train::EarlyStopping{.patience = 3},
-                    sk::train::best_model([&](const sk::train::EpochRecord&) { trainer.save(folder / "best.skein"); }),
-                    [](const sk::train::EpochRecord& epoch) { if (epoch.training.loss > 10) throw sk::Error("it diverges"); }},
-      .progress = false});
+  const sk::History history = trainer.fit(
+      train, {.epochs = 20,
+              .batch = 50,
+              .validate = test,
+              .metrics = {sk::train::TopK{3}, std::ref(matrix)},
+              .callbacks = {sk::train::EarlyStopping{.patience = 3},
+                            sk::train::best_model([&](const sk::train::EpochRecord&) { trainer.save(folder / "best.skein"); }),
+                            [](const sk::train::EpochRecord& epoch) {
+                              if (epoch.training.loss > 10) throw sk::Error("it diverges");
+                            }},
+              .progress = false});
   history.write_csv(folder / "curves.csv");
   history.write_svg(folder / "curves.svg");
   // [end]
@@ -111,9 +116,9 @@ TEST_CASE("fit, callbacks, metrics, files", "[guide]") {
   // [quote files]
   DigitsModel fresh{sk::Seed{2}};
   sk::Trainer loaded{fresh, sk::nn::CrossEntropy{}, sk::optim::Adam{.lr = 2e-3f}};
-  loaded.load(folder / "best.skein");                              // of another network or optimizer: a FileError that says so
+  loaded.load(folder / "best.skein");  // of another network or optimizer: a FileError that says so
   const sk::train::Scores scores = loaded.evaluate(test);
-  const sk::Tensor<float, 2> logits = loaded.predict(test);        // (200, 10)
+  const sk::Tensor<float, 2> logits = loaded.predict(test);  // (200, 10)
   // [end]
   CHECK(scores.accuracy == Approx(history.best().validation.accuracy));
   CHECK(logits.extent(0) == 200);

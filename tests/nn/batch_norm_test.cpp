@@ -64,7 +64,7 @@ template <class In, class Scalar> void follows(long batch, int workers, const st
   CHECK(test::first_apart<Scalar>(logical(h, h.y, In::count, h.out_pitch), eval_y, c) == -1);
   CHECK(test::first_apart<Scalar>(logical(h, h.dx, In::count, h.in_pitch), eval_dx, c) == -1);
   CHECK(test::first_apart<Scalar>(gradient(h, 0), eval_dweight, c) == -1);
-  CHECK(test::first_apart<Scalar>(buffer(h, 0, In::extents.last()), mean, c) == -1);                 // evaluation leaves them
+  CHECK(test::first_apart<Scalar>(buffer(h, 0, In::extents.last()), mean, c) == -1);  // evaluation leaves them
   CHECK(h.worst_gap() == 0);
   CHECK(h.intact());
 }
@@ -130,7 +130,7 @@ TEST_CASE("BatchNorm keeps its digits far from zero", "[nn]") {
 }
 
 TEST_CASE("BatchNorm's statistics are those of all ranks where a policy sums them", "[nn]") {
-  struct Twin {                                     // a second rank with the same data
+  struct Twin {  // a second rank with the same data
     static void sum(void* calls, double* values, long n) {
       ++*static_cast<int*>(calls);
       for (long i = 0; i < n; ++i) values[i] *= 2;
@@ -146,7 +146,7 @@ TEST_CASE("BatchNorm's statistics are those of all ranks where a policy sums the
     h->forward();
     h->backward();
   }
-  CHECK(calls == 2);                                // forward and backward
+  CHECK(calls == 2);  // forward and backward
   for (long i = 0; i < 5; ++i) CHECK(with.y_at(3, i) == Approx(alone.y_at(3, i)));
   for (long i = 0; i < 5; ++i) CHECK(with.dx_at(3, i) == Approx(alone.dx_at(3, i)));
   CHECK(other.y_at(3, 0) != Approx(alone.y_at(3, 0)));

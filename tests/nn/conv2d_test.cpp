@@ -78,7 +78,7 @@ TEST_CASE("Conv2d agrees with PyTorch") {
 TEST_CASE("Conv2d: a shifted image gives a shifted output") {
   LayerHarness<nn::Conv2d<5, Kernel<3>>, Shape<8, 9, 2>, float> a(1), b(1);
   a.set_x([](long, long i) { return std::sin(0.37 * static_cast<double>(i)); });
-  b.set_x([](long, long i) { return std::sin(0.37 * static_cast<double>(i - 2)); });   // one pixel to the right
+  b.set_x([](long, long i) { return std::sin(0.37 * static_cast<double>(i - 2)); });  // one pixel to the right
   a.forward();
   b.forward();
   for (long row = 0; row < 6; ++row)

@@ -35,7 +35,7 @@ TEST_CASE("Dropout's mask depends on the step's key, the global sample and the l
   LayerHarness<Dropout<>, Shape<37>> one(6), three(6, 3), later(6), rank(3);
   for (auto* h : {&one, &three, &later, &rank}) h->context.key = 1;
   later.context.key = 2;
-  rank.context.global_first = 3;                    // a second rank that has samples 3 to 5
+  rank.context.global_first = 3;  // a second rank that has samples 3 to 5
   rank.set_x([](long b, long i) { return support::wave((b + 3) * 131 + i, 0.7, 0.3); });
   for (auto* h : {&one, &three, &later, &rank}) h->forward();
   long apart = 0;
@@ -45,10 +45,10 @@ TEST_CASE("Dropout's mask depends on the step's key, the global sample and the l
       if (b >= 3) CHECK(rank.y_at(b - 3, i) == one.y_at(b, i));
       apart += (later.y_at(b, i) == 0) != (one.y_at(b, i) == 0);
     }
-  CHECK(apart > 60);                                // of 222, another step's mask
+  CHECK(apart > 60);  // of 222, another step's mask
   CHECK(dropped(one) > 70);
   std::vector<double> x(37, 1), a(37), b(37);
-  for (const int ordinal : {3, 4}) {                // another layer's mask
+  for (const int ordinal : {3, 4}) {  // another layer's mask
     auto context = one.context;
     skein::nn::Frame<double, skein::Cpu> f;
     f.x = x.data();
@@ -92,5 +92,5 @@ TEST_CASE("Dropout is the identity in evaluation and at rate 0, and nothing at r
       CHECK(none.y_at(b, i) == none.x_at(b, i));
       CHECK(all.y_at(b, i) == 0);
     }
-  for (long i = 20; i < 32; ++i) CHECK(h.y_at(1, i) == 0);             // the gap behind a sample
+  for (long i = 20; i < 32; ++i) CHECK(h.y_at(1, i) == 0);  // the gap behind a sample
 }

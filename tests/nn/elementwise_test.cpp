@@ -27,7 +27,7 @@ struct Swish {
   template <class T> constexpr T operator()(T x) const { return x / (T(1) + exp(-x)); }
 };
 // [elementwise-swish]
-struct Kink {                                       // mixes plain numbers in, branches, has no slope_at_output
+struct Kink {  // mixes plain numbers in, branches, has no slope_at_output
   template <class T> constexpr T operator()(T x) const { return where(x < -1, 0.5 * x, max(x * x, 2 * x) + 1); }
 };
 using GeluTanh = nn::BasicGelu<nn::TanhForm>;
@@ -106,7 +106,7 @@ TEST_CASE("Elementwise: values at the edges", "[elementwise]") {
   CHECK(at(nn::Sigmoid{}, -1000) == 0);
   CHECK(at(nn::Tanh{}, 1000) == 1);
   CHECK(at(nn::Gelu{}, -100) == 0);
-  LayerHarness<nn::Relu, sk::Shape<3>> h(1);        // the derivative at zero is zero, as in PyTorch
+  LayerHarness<nn::Relu, sk::Shape<3>> h(1);  // the derivative at zero is zero, as in PyTorch
   h.set_x([](long, long) { return 0; });
   h.forward();
   h.backward();

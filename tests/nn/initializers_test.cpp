@@ -16,7 +16,8 @@ namespace {
 constexpr double gap = 77;
 
 /// The logical values of a stored parameter; gaps must still hold what stood there.
-template <class S = double> std::vector<S> filled(sk::Extents e, Init init, long fan_in, long fan_out, std::uint64_t stream = 0, std::uint64_t key = 5) {
+template <class S = double>
+std::vector<S> filled(sk::Extents e, Init init, long fan_in, long fan_out, std::uint64_t stream = 0, std::uint64_t key = 5) {
   std::vector<S> stored(static_cast<std::size_t>(sk::stored_count(e)), S(gap)), values;
   sk::nn::initialize(stored.data(), e, init, fan_in, fan_out, key, stream);
   const long pitch = sk::row_pitch(e.last());
@@ -40,9 +41,12 @@ Moments moments(const std::vector<double>& v) {
 }  // namespace
 
 TEST_CASE("uniform initial values keep their bound and fill it", "[nn]") {
-  const struct { Init init; double bound; } cases[] = {{Init::fan_in_uniform, 1 / std::sqrt(50.0)},
-                                                       {Init::kaiming_uniform, std::sqrt(6 / 50.0)},
-                                                       {Init::xavier_uniform, std::sqrt(6 / (50.0 + 30.0))}};
+  const struct {
+    Init init;
+    double bound;
+  } cases[] = {{Init::fan_in_uniform, 1 / std::sqrt(50.0)},
+               {Init::kaiming_uniform, std::sqrt(6 / 50.0)},
+               {Init::xavier_uniform, std::sqrt(6 / (50.0 + 30.0))}};
   for (const auto& c : cases) {
     const Moments m = moments(filled({2, {400, 70}}, c.init, 50, 30));
     CHECK(m.largest <= c.bound);
@@ -53,12 +57,15 @@ TEST_CASE("uniform initial values keep their bound and fill it", "[nn]") {
 }
 
 TEST_CASE("normal initial values have their variance", "[nn]") {
-  const struct { Init init; double variance; } cases[] = {{Init::kaiming_normal, 2 / 50.0}, {Init::xavier_normal, 2 / 80.0}, {Init::lecun_normal, 1 / 50.0}};
+  const struct {
+    Init init;
+    double variance;
+  } cases[] = {{Init::kaiming_normal, 2 / 50.0}, {Init::xavier_normal, 2 / 80.0}, {Init::lecun_normal, 1 / 50.0}};
   for (const auto& c : cases) {
     const Moments m = moments(filled({2, {400, 70}}, c.init, 50, 30));
     CHECK(std::abs(m.mean) < 0.02 * std::sqrt(c.variance));
     CHECK(m.variance == Approx(c.variance).epsilon(0.03));
-    CHECK(m.largest > 3 * std::sqrt(c.variance));   // a uniform of this variance ends at 1.73
+    CHECK(m.largest > 3 * std::sqrt(c.variance));  // a uniform of this variance ends at 1.73
   }
 }
 
@@ -68,7 +75,7 @@ TEST_CASE("constants are constant", "[nn]") {
 }
 
 TEST_CASE("initial values depend on key, stream and logical index, not on the rows", "[nn]") {
-  const auto rows = filled({2, {14, 10}}, Init::kaiming_normal, 50, 30);       // rows of 16, gaps of 6
+  const auto rows = filled({2, {14, 10}}, Init::kaiming_normal, 50, 30);  // rows of 16, gaps of 6
   CHECK(filled({1, {140}}, Init::kaiming_normal, 50, 30) == rows);
   CHECK(filled({4, {7, 2, 2, 5}}, Init::kaiming_normal, 50, 30) == rows);
   CHECK(filled({2, {14, 10}}, Init::kaiming_normal, 50, 30, 1) != rows);

@@ -109,7 +109,7 @@ TEST_CASE("Linear: small layers agree with plain loops", "[linear]") {
 }
 TEST_CASE("Linear: large layers agree with plain loops", "[linear]") {
   twins<512, 120>();
-  twin<300, 512, float>(5, 2);                      // a gradient that the workers divide
+  twin<300, 512, float>(5, 2);  // a gradient that the workers divide
   twin<300, 512, float>(5, 1);
   twin<300, 512, double>(5, 2);
   twin<512, 512, double>(2, 3);

@@ -67,7 +67,7 @@ template <class Net, class Input> void check_gradient(bool couples = false) {
       for (long c = 0; c < sk::row_pitch(e.extents.last()); ++c) {
         const std::size_t i = static_cast<std::size_t>(e.offset + row * sk::row_pitch(e.extents.last()) + c);
         if (c >= e.extents.last()) {
-          REQUIRE(g[i] == 0);                       // gaps stay zero
+          REQUIRE(g[i] == 0);  // gaps stay zero
           continue;
         }
         const double p = model.parameters()[i], h = 1e-5;
@@ -103,28 +103,41 @@ TEST_CASE("a sequence has the gradient of finite differences", "[nn]") {
 }
 TEST_CASE("renamed edges share memory and keep the gradient", "[nn]") {
   // 4 x 4 x 1 is flattened without a copy, 3 x 1 x 1 with one; identities stand at the front, in between and behind.
-  check_gradient<nn::Sequential<nn::Identity, Flatten, nn::Identity, Linear<6>, nn::Identity, Tanh, nn::Identity, Linear<5>, Tanh, nn::Identity>, sk::Shape<4, 4, 1>>();
-  check_gradient<nn::Sequential<Flatten, Linear<5>, nn::Identity, Linear<7>, nn::Identity, nn::Identity, Linear<2>>, sk::Shape<5, 1, 1>>();
+  check_gradient<nn::Sequential<nn::Identity, Flatten, nn::Identity, Linear<6>, nn::Identity, Tanh, nn::Identity, Linear<5>, Tanh,
+                                nn::Identity>,
+                 sk::Shape<4, 4, 1>>();
+  check_gradient<nn::Sequential<Flatten, Linear<5>, nn::Identity, Linear<7>, nn::Identity, nn::Identity, Linear<2>>,
+                 sk::Shape<5, 1, 1>>();
 }
 TEST_CASE("nested sequences, residuals, branches and repeats have the gradient of finite differences", "[nn]") {
-  check_gradient<nn::Sequential<nn::Sequential<Linear<6>, Tanh>, nn::Sequential<nn::Sequential<Linear<3>>, Tanh>>, sk::Shape<4>>();
+  check_gradient<nn::Sequential<nn::Sequential<Linear<6>, Tanh>, nn::Sequential<nn::Sequential<Linear<3>>, Tanh>>,
+                 sk::Shape<4>>();
   check_gradient<nn::Sequential<Linear<6>, nn::Residual<nn::Sequential<Linear<6>, Tanh>>, Linear<2>>, sk::Shape<4>>();
   check_gradient<nn::Sequential<nn::Residual<nn::Sequential<Tanh, Linear<5>>, Linear<5>>, Tanh, Linear<2>>, sk::Shape<4>>();
-  check_gradient<nn::Sequential<nn::Residual<nn::Sequential<Linear<5>, Tanh>, nn::Sequential<Linear<5>, Tanh>>, Linear<2>>, sk::Shape<4>>();
-  check_gradient<nn::Sequential<Linear<6>, nn::Concat<Linear<3>, nn::Sequential<Linear<9>, Tanh>, Tanh, nn::Identity>, Tanh, Linear<2>>, sk::Shape<4>>();
-  check_gradient<nn::Sequential<Linear<6>, nn::Repeat<3, nn::Residual<nn::Sequential<Linear<7>, Tanh, Linear<6>>>>, Linear<2>>, sk::Shape<4>>();
+  check_gradient<nn::Sequential<nn::Residual<nn::Sequential<Linear<5>, Tanh>, nn::Sequential<Linear<5>, Tanh>>, Linear<2>>,
+                 sk::Shape<4>>();
+  check_gradient<
+      nn::Sequential<Linear<6>, nn::Concat<Linear<3>, nn::Sequential<Linear<9>, Tanh>, Tanh, nn::Identity>, Tanh, Linear<2>>,
+      sk::Shape<4>>();
+  check_gradient<nn::Sequential<Linear<6>, nn::Repeat<3, nn::Residual<nn::Sequential<Linear<7>, Tanh, Linear<6>>>>, Linear<2>>,
+                 sk::Shape<4>>();
   check_gradient<nn::Sequential<nn::Repeat<4, nn::Sequential<Linear<4>, Tanh>>, nn::Repeat<1, Linear<4>>>, sk::Shape<4>>();
 }
 TEST_CASE("a gradient that workers divide among them is the same", "[nn]") {
-  check_gradient<nn::Sequential<Linear<20, true>, Tanh, nn::Identity, Linear<33, true>, Tanh, Linear<17, true>, nn::Identity>, sk::Shape<4>>();
+  check_gradient<nn::Sequential<Linear<20, true>, Tanh, nn::Identity, Linear<33, true>, Tanh, Linear<17, true>, nn::Identity>,
+                 sk::Shape<4>>();
   check_gradient<nn::Sequential<Linear<6, true>, nn::Residual<Linear<6, true>>, nn::Concat<Linear<18, true>, Linear<3, true>>,
-                                nn::Sequential<Tanh, Linear<9, true>>, nn::Repeat<2, Linear<9, true>>, Linear<2, true>>, sk::Shape<4>>();
+                                nn::Sequential<Tanh, Linear<9, true>>, nn::Repeat<2, Linear<9, true>>, Linear<2, true>>,
+                 sk::Shape<4>>();
 }
 TEST_CASE("statistics of the batch are those of all workers", "[nn]") {
-  check_gradient<nn::Sequential<Linear<6>, Centre, Tanh, nn::Residual<nn::Sequential<Linear<6>, Centre>>, Linear<2>>, sk::Shape<4>>(true);
+  check_gradient<nn::Sequential<Linear<6>, Centre, Tanh, nn::Residual<nn::Sequential<Linear<6>, Centre>>, Linear<2>>,
+                 sk::Shape<4>>(true);
 }
 TEST_CASE("a fused pair gives what its parts give", "[nn]") {
-  using Fused = Double<nn::Sequential<naive::Plain<5>, naive::Squash, nn::Repeat<2, nn::Sequential<naive::Plain<5>, naive::Squash>>, Linear<2>>, sk::Shape<4>>;
+  using Fused = Double<
+      nn::Sequential<naive::Plain<5>, naive::Squash, nn::Repeat<2, nn::Sequential<naive::Plain<5>, naive::Squash>>, Linear<2>>,
+      sk::Shape<4>>;
   using Apart = Double<nn::Sequential<Linear<5>, Tanh, nn::Repeat<2, nn::Sequential<Linear<5>, Tanh>>, Linear<2>>, sk::Shape<4>>;
   STATIC_REQUIRE(nn::measure<Fused::fused>({1, {4}}).operations == Fused::sizes.operations);
   STATIC_REQUIRE(!std::same_as<Fused::fused, Fused::network>);
@@ -164,7 +177,8 @@ TEST_CASE("gradients of parts add up to that of the whole", "[nn]") {
 }
 
 TEST_CASE("gradients are reported from the back, without gaps, each final", "[nn]") {
-  using Model = Double<nn::Sequential<Linear<5>, Tanh, nn::Repeat<2, Linear<5, true>>, nn::Residual<Linear<5>>, Linear<3>>, sk::Shape<4>>;
+  using Model =
+      Double<nn::Sequential<Linear<5>, Tanh, nn::Repeat<2, Linear<5, true>>, nn::Residual<Linear<5>>, Linear<3>>, sk::Shape<4>>;
   Model model{sk::Seed{5}};
   Data<Model> data(8);
   const auto expected = gradient(model, data.batch, {.execution = sk::Execution::layer_wise, .threads = 1});
@@ -177,13 +191,14 @@ TEST_CASE("gradients are reported from the back, without gaps, each final", "[nn
       std::vector<double> seen = std::vector<double>(static_cast<std::size_t>(Model::sizes.stored + sk::gradient_tail));
     } log{&model};
     sk::PassHooks hooks{&log, [](void* object, long begin, long end) {
-      Log& l = *static_cast<Log*>(object);
-      if (begin == end) return;
-      REQUIRE(end == l.next);
-      for (long i = begin; i < end; ++i) l.seen[static_cast<std::size_t>(i)] = l.model->gradient_arena()[static_cast<std::size_t>(i)];
-      l.next = begin;
-      ++l.reports;
-    }};
+                          Log& l = *static_cast<Log*>(object);
+                          if (begin == end) return;
+                          REQUIRE(end == l.next);
+                          for (long i = begin; i < end; ++i)
+                            l.seen[static_cast<std::size_t>(i)] = l.model->gradient_arena()[static_cast<std::size_t>(i)];
+                          l.next = begin;
+                          ++l.reports;
+                        }};
     for (int step = 0; step < 3; ++step) {
       log.next = Model::sizes.stored + sk::gradient_tail;
       log.reports = 0;
@@ -194,15 +209,16 @@ TEST_CASE("gradients are reported from the back, without gaps, each final", "[nn
         w.barrier();
       });
       REQUIRE(log.next == 0);
-      if (threads == 1) CHECK(log.reports == 5);    // a report a layer
+      if (threads == 1) CHECK(log.reports == 5);  // a report a layer
       for (std::size_t i = 0; i < expected.size(); ++i) CHECK(log.seen[i] == Approx(expected[i]).margin(1e-15));
-      CHECK(log.seen[expected.size() + 1] == 24);   // the weight of the batch travels behind the gradients
+      CHECK(log.seen[expected.size() + 1] == 24);  // the weight of the batch travels behind the gradients
     }
   }
 }
 
 TEST_CASE("a pass refuses what it cannot do", "[nn]") {
   Double<nn::Sequential<Linear<5>, Centre>, sk::Shape<4>> coupled{sk::Seed{1}};
-  CHECK_THROWS_WITH((sk::Pass{coupled, nn::Mse{}, {.batch = 4, .execution = sk::Execution::depth_first}}), Catch::Contains("use Execution::layer_wise"));
+  CHECK_THROWS_WITH((sk::Pass{coupled, nn::Mse{}, {.batch = 4, .execution = sk::Execution::depth_first}}),
+                    Catch::Contains("use Execution::layer_wise"));
   CHECK_THROWS_WITH((sk::Pass{coupled, nn::Mse{}, {}}), Catch::Contains(".batch must be given"));
 }

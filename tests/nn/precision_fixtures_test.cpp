@@ -28,7 +28,8 @@ struct Batch {
 };
 std::vector<float> wave(long n, double step, double phase, double amplitude = 1) {
   std::vector<float> v(static_cast<std::size_t>(n));
-  for (std::size_t i = 0; i < v.size(); ++i) v[i] = static_cast<float>(amplitude * std::sin(step * static_cast<double>(i + 1) + phase));
+  for (std::size_t i = 0; i < v.size(); ++i)
+    v[i] = static_cast<float>(amplitude * std::sin(step * static_cast<double>(i + 1) + phase));
   return v;
 }
 struct Result {
@@ -37,9 +38,11 @@ struct Result {
 template <class P> Result run() {
   using Model = sk::Model<nn::Sequential<nn::Linear<16>, nn::Tanh, nn::Linear<4>>, sk::Shape<6>, sk::Cpu, P>;
   Model model;
-  const std::vector<float> values[] = {wave(in * 16, 0.9, 0.2, 0.5), wave(16, 1.7, 0.5), wave(16 * out, 1.3, 0.1, 0.5), wave(out, 0.8, 0.4)};
+  const std::vector<float> values[] = {wave(in * 16, 0.9, 0.2, 0.5), wave(16, 1.7, 0.5), wave(16 * out, 1.3, 0.1, 0.5),
+                                       wave(out, 0.8, 0.4)};
   const auto each = [](const sk::plan::Entry& e, auto&& visit) {
-    for (long i = 0; i < e.extents.count(); ++i) visit(e.offset + i / e.extents.last() * sk::row_pitch(e.extents.last()) + i % e.extents.last(), i);
+    for (long i = 0; i < e.extents.count(); ++i)
+      visit(e.offset + i / e.extents.last() * sk::row_pitch(e.extents.last()) + i % e.extents.last(), i);
   };
   float* const parameters = model.parameters().data;
   const std::vector<float>* next = values;
@@ -52,12 +55,14 @@ template <class P> Result run() {
   b.x = x.data();
   b.targets = target.data();
   sk::Pass pass{model, nn::Mse{}, {.batch = batch, .threads = 1}};
-  constexpr double scale = 64;                      // a power of two: it changes a gradient only where fp16 would lose it
+  constexpr double scale = 64;  // a power of two: it changes a gradient only where fp16 would lose it
   pass.forward_backward(b, {.scale = scale / static_cast<double>(batch * out)});
   Result r;
   for (long i = 0; i < batch * out; ++i) r.outputs.push_back(static_cast<double>(pass.outputs()[i]));
   for (const sk::plan::Entry& e : Model::program.parameters())
-    each(e, [&](long at, long) { r.gradients.push_back(static_cast<double>(model.gradients()[static_cast<std::size_t>(at)]) / scale); });
+    each(e, [&](long at, long) {
+      r.gradients.push_back(static_cast<double>(model.gradients()[static_cast<std::size_t>(at)]) / scale);
+    });
   return r;
 }
 double apart(const std::vector<double>& a, const std::vector<double>& b) {

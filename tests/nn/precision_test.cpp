@@ -76,7 +76,8 @@ template <class Model> Result run(Model& model, const Data<Model>& data, sk::Pas
   pass.forward_backward(data.batch, call);
   Result r;
   for (long i = 0; i < data.batch.count; ++i)
-    for (long c = 0; c < Model::output_extents.count(); ++c) r.outputs.push_back(static_cast<double>(pass.outputs()[i * Data<Model>::out + c]));
+    for (long c = 0; c < Model::output_extents.count(); ++c)
+      r.outputs.push_back(static_cast<double>(pass.outputs()[i * Data<Model>::out + c]));
   for (auto g : model.gradients()) r.gradients.push_back(static_cast<double>(g));
   r.bytes = pass.activation_bytes();
   return r;
@@ -94,11 +95,12 @@ double apart(const std::vector<double>& a, const std::vector<double>& b) {
 
 template <class P> constexpr double unit = std::numeric_limits<typename P::activation>::epsilon();
 
-constexpr double smooth = 1, kinks = 5;             // a value that falls on the other side of a kink moves a gradient by more
+constexpr double smooth = 1, kinks = 5;  // a value that falls on the other side of a kink moves a gradient by more
 
 /// Outputs within one unit of the activations' type of those in the master type, gradients within `c` units, in the two-norm;
 /// and the same for any workers and executor.
-template <class Net, class Input, class P = sk::precision::bf16> void agrees(double c = smooth, long samples = 21, bool couples = false) {
+template <class Net, class Input, class P = sk::precision::bf16>
+void agrees(double c = smooth, long samples = 21, bool couples = false) {
   using Wide = sk::Model<Net, Input, sk::Cpu, typename P::master>;
   using Narrow = sk::Model<Net, Input, sk::Cpu, P>;
   STATIC_REQUIRE(std::same_as<typename Wide::Scalar, typename Narrow::Scalar>);
@@ -111,13 +113,13 @@ template <class Net, class Input, class P = sk::precision::bf16> void agrees(dou
   INFO(sk::detail::scalar_name<typename P::compute>() << ": " << std::string(__PRETTY_FUNCTION__).substr(0, 300));
   CHECK(apart(b.outputs, a.outputs) / unit<P> < 1);
   CHECK(apart(b.gradients, a.gradients) / unit<P> < c);
-  CHECK(apart(b.outputs, a.outputs) > 0);           // it was rounded
+  CHECK(apart(b.outputs, a.outputs) > 0);  // it was rounded
   for (int threads : {1, 2, 3})
     for (auto execution : {sk::Execution::layer_wise, sk::Execution::depth_first}) {
       if (couples && execution == sk::Execution::depth_first) continue;
       const Result other = run(narrow, same, {.execution = execution, .block = 4, .threads = threads});
       INFO(threads << " threads, " << (execution == sk::Execution::depth_first ? "depth-first" : "layer by layer"));
-      CHECK(apart(other.outputs, b.outputs) / unit<P> < 0.5);        // sums in another order round otherwise now and then
+      CHECK(apart(other.outputs, b.outputs) / unit<P> < 0.5);  // sums in another order round otherwise now and then
       CHECK(apart(other.gradients, b.gradients) / unit<P> < 0.5);
     }
 }
@@ -156,23 +158,28 @@ TEST_CASE("image layers store their samples in bf16", "[nn]") {
   using In = sk::Shape<12, 12, 3>;
   agrees<Net<nn::Conv2d<6, sk::Kernel<5>, sk::Padding<2>>, nn::Relu, nn::MaxPool2d<2>, nn::Flatten, nn::Linear<5>>, In>(kinks);
   agrees<Net<nn::Conv2d<8, sk::Kernel<3>>, nn::Tanh, nn::AvgPool2d<2>, nn::Flatten, nn::Linear<5>>, In>();
-  agrees<Net<nn::Conv2d<8, sk::Kernel<3>, sk::Stride<2>>, nn::BatchNorm<>, nn::Relu, nn::GlobalAvgPool, nn::Linear<5>>, In>(kinks, 21, true);
-  agrees<Net<nn::Conv2d<6, sk::Kernel<3>, sk::Groups<3>, sk::NoBias>, nn::Gelu, nn::MaxPool2d<3>, nn::Flatten, nn::Linear<5>>, In>(kinks);
+  agrees<Net<nn::Conv2d<8, sk::Kernel<3>, sk::Stride<2>>, nn::BatchNorm<>, nn::Relu, nn::GlobalAvgPool, nn::Linear<5>>, In>(
+      kinks, 21, true);
+  agrees<Net<nn::Conv2d<6, sk::Kernel<3>, sk::Groups<3>, sk::NoBias>, nn::Gelu, nn::MaxPool2d<3>, nn::Flatten, nn::Linear<5>>,
+         In>(kinks);
 }
 
 TEST_CASE("layers store their samples in fp16", "[nn]") {
   using P = sk::precision::fp16;
   agrees<Net<nn::Linear<33>, nn::Tanh, nn::Linear<17>, nn::LayerNorm<>, nn::Linear<5>>, sk::Shape<20>, P>();
-  agrees<Net<nn::Conv2d<6, sk::Kernel<3>>, nn::BatchNorm<>, nn::Relu, nn::MaxPool2d<2>, nn::Flatten, nn::Linear<5>>, sk::Shape<12, 12, 3>, P>(kinks, 21, true);
+  agrees<Net<nn::Conv2d<6, sk::Kernel<3>>, nn::BatchNorm<>, nn::Relu, nn::MaxPool2d<2>, nn::Flatten, nn::Linear<5>>,
+         sk::Shape<12, 12, 3>, P>(kinks, 21, true);
 }
 
 TEST_CASE("containers keep their edges in 16 bits", "[nn]") {
   using In = sk::Shape<6>;
   agrees<Net<nn::Linear<16>, nn::Residual<Net<nn::Linear<16>, nn::Tanh>>, nn::Linear<3>>, In>();
   agrees<Net<nn::Residual<Net<nn::Tanh, nn::Linear<16>>, nn::Linear<16>>, nn::Tanh, nn::Linear<3>>, In>();
-  agrees<Net<nn::Linear<6>, nn::Concat<nn::Linear<3>, Net<nn::Linear<9>, nn::Tanh>, nn::Tanh, nn::Identity>, nn::Linear<3>>, In>();
+  agrees<Net<nn::Linear<6>, nn::Concat<nn::Linear<3>, Net<nn::Linear<9>, nn::Tanh>, nn::Tanh, nn::Identity>, nn::Linear<3>>,
+         In>();
   agrees<Net<nn::Linear<16>, nn::Repeat<3, nn::Residual<Net<nn::Linear<7>, nn::Tanh, nn::Linear<16>>>>, nn::Linear<3>>, In>();
-  agrees<Net<nn::Flatten, nn::Identity, nn::Linear<6>, nn::Identity, nn::Tanh, nn::Linear<2>, nn::Identity>, sk::Shape<5, 1, 1>>();
+  agrees<Net<nn::Flatten, nn::Identity, nn::Linear<6>, nn::Identity, nn::Tanh, nn::Linear<2>, nn::Identity>,
+         sk::Shape<5, 1, 1>>();
 }
 
 TEST_CASE("float storage under double weights is another mixture", "[nn]") {
@@ -186,7 +193,7 @@ TEST_CASE("values that 16 bits hold go through unrounded", "[nn]") {
   using Nodes = Net<nn::Linear<9>, nn::Relu, nn::Linear<4>>;
   auto whole = [](auto& model) {
     std::size_t i = 0;
-    for (auto& p : model.parameters()) p = p == 0 ? 0.0f : static_cast<float>(static_cast<int>(i++ % 5) - 2);   // gaps stay zero
+    for (auto& p : model.parameters()) p = p == 0 ? 0.0f : static_cast<float>(static_cast<int>(i++ % 5) - 2);  // gaps stay zero
   };
   sk::Model<Nodes, sk::Shape<6>> wide;
   sk::Model<Nodes, sk::Shape<6>, sk::Cpu, sk::precision::bf16> bf16;
@@ -195,7 +202,8 @@ TEST_CASE("values that 16 bits hold go through unrounded", "[nn]") {
   const Data<decltype(wide)> a(3, 2);
   const Data<decltype(bf16)> b(3, 2);
   const Data<decltype(fp16)> c(3, 2);
-  const Result right = run(wide, a, {.threads = 1}), in_bf16 = run(bf16, b, {.threads = 1}), in_fp16 = run(fp16, c, {.threads = 1});
+  const Result right = run(wide, a, {.threads = 1}), in_bf16 = run(bf16, b, {.threads = 1}),
+               in_fp16 = run(fp16, c, {.threads = 1});
   CHECK(in_bf16.outputs == right.outputs);
   CHECK(in_fp16.outputs == right.outputs);
   CHECK(in_bf16.gradients == right.gradients);
@@ -203,13 +211,14 @@ TEST_CASE("values that 16 bits hold go through unrounded", "[nn]") {
 }
 
 TEST_CASE("a batch of many blocks and a worker without samples", "[nn]") {
-  // 4096 -> 48: a block is 8 samples, so 27 make three whole ones and a rest; dropout must not repeat its mask from block to block.
+  // 4096 -> 48: a block is 8 samples, so 27 make three whole ones and a rest; dropout must not repeat its mask from block to
+  // block.
   using Nodes = Net<nn::Linear<48>, nn::Dropout<sk::Rate<1, 4>>, nn::Relu, nn::Linear<3>>;
   using In = sk::Shape<4096>;
   using Staged = nn::Staged<nn::Linear<48>, In>;
   STATIC_REQUIRE(Staged::block<sk::Cpu>() < 27);
   agrees<Nodes, In>(kinks, 27);
-  agrees<Net<nn::Linear<5>, nn::Tanh, nn::Linear<3>>, sk::Shape<4>>(smooth, 2);         // two samples, three workers
+  agrees<Net<nn::Linear<5>, nn::Tanh, nn::Linear<3>>, sk::Shape<4>>(smooth, 2);  // two samples, three workers
   // Accumulating calls add to the gradients, blocks or not.
   using Narrow = sk::Model<Nodes, In, sk::Cpu, sk::precision::bf16>;
   Narrow model{sk::Seed{3}};
@@ -237,7 +246,7 @@ TEST_CASE("16-bit activations take half the memory", "[nn]") {
   const sk::PassOptions options{.execution = sk::Execution::layer_wise, .threads = 1};
   const double full = static_cast<double>(run(wide, a, options).bytes), half = static_cast<double>(run(narrow, b, options).bytes);
   INFO(full << " bytes in float, " << half << " in bf16");
-  CHECK(half / full < 0.5);                         // though the loss reads float outputs: the fused layers' own block is staged too
+  CHECK(half / full < 0.5);  // though the loss reads float outputs: the fused layers' own block is staged too
   // A layer's own block is of the master type: LayerNorm's, of a network that has it, is not halved.
   using Normal = Net<nn::Linear<32>, nn::LayerNorm<>, nn::Linear<16>>;
   STATIC_REQUIRE(sk::Model<Normal, In>::sizes.saved == sk::Model<Normal, In, sk::Cpu, sk::precision::bf16>::sizes.saved);

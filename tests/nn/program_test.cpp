@@ -16,7 +16,8 @@ namespace {
 
 template <class Net> std::vector<std::string> names() {
   std::vector<std::string> all;
-  for (const sk::plan::Entry& e : nn::program<Net, sk::Shape<4>>.parameters()) all.emplace_back(std::string_view(nn::program<Net, sk::Shape<4>>.name(e)));
+  for (const sk::plan::Entry& e : nn::program<Net, sk::Shape<4>>.parameters())
+    all.emplace_back(std::string_view(nn::program<Net, sk::Shape<4>>.name(e)));
   return all;
 }
 template <class Net> constexpr std::uint64_t hash = sk::plan::fingerprint(nn::program<Net, sk::Shape<4>>);
@@ -40,11 +41,12 @@ TEST_CASE("a Repeat has the names of its blocks written out", "[nn]") {
 
 TEST_CASE("bodies, shortcuts, branches and labels are in the names", "[nn]") {
   CHECK(names<nn::Sequential<nn::Residual<Block, Four>, nn::Concat<Four, Block>, Head>>() ==
-        std::vector<std::string>{"0.body.0.weight", "0.shortcut.weight", "1.0.weight", "1.1.0.weight", "head.0.weight", "head.0.bias"});
+        std::vector<std::string>{"0.body.0.weight", "0.shortcut.weight", "1.0.weight", "1.1.0.weight", "head.0.weight",
+                                 "head.0.bias"});
 }
 
 TEST_CASE("fingerprints differ where networks do", "[nn]") {
   STATIC_REQUIRE(hash<Spliced> != hash<nn::Sequential<Four, nn::Repeat<2, Block>, nn::Linear<2>>>);
-  STATIC_REQUIRE(hash<Block> != hash<nn::Sequential<Four>>);                   // a layer without parameters counts
+  STATIC_REQUIRE(hash<Block> != hash<nn::Sequential<Four>>);  // a layer without parameters counts
   STATIC_REQUIRE(hash<nn::Sequential<nn::Linear<4>>> != hash<nn::Sequential<Four>>);
 }

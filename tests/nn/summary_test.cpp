@@ -20,15 +20,17 @@ namespace nn = skein::nn;
 
 namespace {
 
-using LeNet = nn::Sequential<nn::Conv2d<6, sk::Kernel<5>, sk::Padding<2>>, nn::Relu, nn::MaxPool2d<2>, nn::Conv2d<16, sk::Kernel<5>>, nn::Relu,
-                             nn::MaxPool2d<2>, nn::Flatten, nn::Linear<120>, nn::Relu, nn::Linear<84>, nn::Relu, nn::Linear<10>>;
+using LeNet =
+    nn::Sequential<nn::Conv2d<6, sk::Kernel<5>, sk::Padding<2>>, nn::Relu, nn::MaxPool2d<2>, nn::Conv2d<16, sk::Kernel<5>>,
+                   nn::Relu, nn::MaxPool2d<2>, nn::Flatten, nn::Linear<120>, nn::Relu, nn::Linear<84>, nn::Relu, nn::Linear<10>>;
 using Model = sk::Model<LeNet, sk::Shape<28, 28, 1>>;
 static_assert(Model::parameter_count == 61'706);
 static_assert(Model::sizes.stored >= Model::parameter_count);
-static_assert(sk::gradient_buckets<Model, 1> == 5);                 // a layer each
+static_assert(sk::gradient_buckets<Model, 1> == 5);  // a layer each
 static_assert(sk::gradient_buckets<Model, 1 << 30> == 1);
 static_assert(sk::saved_bytes_per_sample<Model> > 0);
-static_assert(sk::saved_bytes_per_sample<sk::Model<LeNet, sk::Shape<28, 28, 1>, sk::Cpu, double>> > sk::saved_bytes_per_sample<Model>);
+static_assert(sk::saved_bytes_per_sample<sk::Model<LeNet, sk::Shape<28, 28, 1>, sk::Cpu, double>> >
+              sk::saved_bytes_per_sample<Model>);
 
 /// The line that begins with this name.
 std::string row(const std::string& text, const std::string& name) {
@@ -63,5 +65,6 @@ TEST_CASE("the summary of a pass says what memory it holds", "[nn]") {
   CHECK(m.libraries == 0);
   const std::string text = sk::summary(pass), table = sk::summary(model);
   CHECK(text.substr(0, table.size()) == table);
-  CHECK_THAT(text.substr(table.size()), Catch::StartsWith("memory for 32 samples on Cpu: parameters " + std::to_string((m.parameters + 1023) / 1024) + " KiB, gradients "));
+  CHECK_THAT(text.substr(table.size()), Catch::StartsWith("memory for 32 samples on Cpu: parameters " +
+                                                          std::to_string((m.parameters + 1023) / 1024) + " KiB, gradients "));
 }

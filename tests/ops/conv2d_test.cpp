@@ -53,9 +53,10 @@ void onednn_follows(const Conv2dGeometry& g, std::initializer_list<long> batches
     Guarded<float> dweight(rows * pitch), dbias(pitch);
     for (long i = 0; i < x.size(); ++i) x[i] = static_cast<float>(scattered(i, 1));
     for (long i = 0; i < dy.size(); ++i) dy[i] = static_cast<float>(scattered(i, 2));
-    dweight[0] = 1;                                 // added to
-    ops::Conv2dCall<float> c{batch, x.data(), weight.data(), has_bias ? bias.data() : nullptr, y.data(), dy.data(), dx.data(),
-                             dweight.data(), has_bias ? dbias.data() : nullptr, derived.data(), workspace.data()};
+    dweight[0] = 1;  // added to
+    ops::Conv2dCall<float> c{batch,           x.data(),  weight.data(),  has_bias ? bias.data() : nullptr,  y.data(),
+                             dy.data(),       dx.data(), dweight.data(), has_bias ? dbias.data() : nullptr, derived.data(),
+                             workspace.data()};
     conv.prepare(batch);
     conv.derive(c);
     conv.forward(c);
@@ -72,7 +73,7 @@ void onednn_follows(const Conv2dGeometry& g, std::initializer_list<long> batches
     ops::reference::conv2d_backward_weights(g, d);
     CHECK(apart(doubles(y), y2) < 2e-6);
     CHECK(apart(doubles(dx), dx2) < 2e-6);
-    CHECK(apart(doubles(dweight), dw2) < 2e-6);     // gaps too: they stay zero
+    CHECK(apart(doubles(dweight), dw2) < 2e-6);  // gaps too: they stay zero
     CHECK(apart(doubles(dbias), db2) < 2e-6);
     CHECK((y.intact() && dx.intact() && dweight.intact() && dbias.intact() && derived.intact() && workspace.intact()));
     const auto before = doubles(dweight);
@@ -80,7 +81,10 @@ void onednn_follows(const Conv2dGeometry& g, std::initializer_list<long> batches
     dx.fill(5);
     conv.backward(c);
     CHECK(std::all_of(dx.begin(), dx.end(), [](float v) { return v == 5; }));
-    CHECK(apart(doubles(dbias), [&] { for (double& v : db2) v *= 2; return db2; }()) < 2e-6);
+    CHECK(apart(doubles(dbias), [&] {
+            for (double& v : db2) v *= 2;
+            return db2;
+          }()) < 2e-6);
   }
 }
 }  // namespace

@@ -69,12 +69,12 @@ template <class S, int N> void check() {
       for (bool turned : {false, true}) {
         const long a_pitch = (turned ? m : k) + 1;
         const auto a = filled<S>(turned ? k : m, turned ? m : k, a_pitch, 0.7, nan);
-        const auto b = filled<S>(k, N, pitch, 1.1, turned ? nan : S(0));        // gradients may have anything in their gaps
+        const auto b = filled<S>(k, N, pitch, 1.1, turned ? nan : S(0));  // gradients may have anything in their gaps
         const auto start = filled<S>(1, N, pitch, 0.4, S(0));
         auto c = filled<S>(m, N, pitch, 0.2, S(0)), d = filled<S>(m, N, pitch, 0.2, S(0));
         cpu::Product<S> p{
             .m = m, .k = k, .a = a.data(), .lda = a_pitch, .b = b.data(), .ldb = pitch, .c = c.data(), .ldc = pitch};
-        if (turned) {                               // accumulates, by three workers
+        if (turned) {  // accumulates, by three workers
           p.start = p.c;
           p.start_pitch = pitch;
           for (int w = 0; w < 3; ++w) cpu::small_product<N, true, true>(p, {w, 3});

@@ -15,7 +15,7 @@ using sk::ops::Transpose;
 
 namespace {
 
-template <class S> struct Matrix {                  // rows padded with NaN: what reads a gap is seen
+template <class S> struct Matrix {  // rows padded with NaN: what reads a gap is seen
   long rows, columns, pitch;
   std::vector<S> values;
   Matrix(long r, long c, double step)
@@ -35,14 +35,14 @@ template <class S, class Gemm> long wrong_values(Gemm gemm, Sizes s, bool ta, bo
   const Matrix<S> a(ta ? k : m, ta ? m : k, 0.7), b(tb ? n : k, tb ? k : n, 1.1);
   Matrix<S> c(m, n, 0.3);
   const Matrix<S> before = c;
-  if (beta == S(0)) std::fill(c.values.begin(), c.values.end(), std::numeric_limits<S>::quiet_NaN());      // must not be read
+  if (beta == S(0)) std::fill(c.values.begin(), c.values.end(), std::numeric_limits<S>::quiet_NaN());  // must not be read
   gemm(ta ? Transpose::yes : Transpose::no, tb ? Transpose::yes : Transpose::no, m, n, k, alpha, a.values.data(), a.pitch,
        b.values.data(), b.pitch, beta, c.values.data(), c.pitch);
   long wrong = 0;
   for (long i = 0; i < m; ++i)
     for (long j = 0; j < c.pitch; ++j) {
       if (j >= n) {
-        wrong += !std::isnan(c.at(i, j));           // gaps of C are not written
+        wrong += !std::isnan(c.at(i, j));  // gaps of C are not written
         continue;
       }
       double sum = 0;

@@ -41,8 +41,10 @@ TEST_CASE("products with expressions, of nothing, and of what does not fit") {
   CHECK(list(mv(a * 2, a(0) + a(1))) == std::vector<float>{32, 72});
   const sk::Tensor<float, 2> none(sk::dims(2, 0));
   CHECK(list(mm(none, none.transpose())) == std::vector<float>{0, 0, 0, 0});
-  CHECK(text_of([&] { mm(a, sk::Tensor<float, 2>{{1, 2, 3}}); }) ==
-        "mm: shapes (2, 2) and (1, 3) do not multiply: the columns of the first must be the rows of the second");
-  CHECK(text_of([&] { mv(a, sk::Tensor<float, 1>{1, 2, 3}); }) ==
-        "mv: shapes (2, 2) and (3) do not multiply: the columns of the matrix must be the length of the vector");
+  CHECK(text_of([&] {
+          mm(a, sk::Tensor<float, 2>{{1, 2, 3}});
+        }) == "mm: shapes (2, 2) and (1, 3) do not multiply: the columns of the first must be the rows of the second");
+  CHECK(text_of([&] {
+          mv(a, sk::Tensor<float, 1>{1, 2, 3});
+        }) == "mv: shapes (2, 2) and (3) do not multiply: the columns of the matrix must be the length of the vector");
 }

@@ -51,7 +51,7 @@ template <class Scalar> void rows_agree(long rows, long width) {
   std::vector<Scalar> y1(x.size(), 9), y2 = y1, saved1(static_cast<std::size_t>(2 * rows)), saved2 = saved1;
   ops::row_normalize(Cpu{}, s, x.data(), weight.data(), bias.data(), 1e-5, y1.data(), saved1.data());
   ops::reference::row_normalize(s, x.data(), weight.data(), bias.data(), 1e-5, y2.data(), saved2.data());
-  double steepest = 1;                              // what a rounding of the mean is multiplied by
+  double steepest = 1;  // what a rounding of the mean is multiplied by
   for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r)
     steepest = std::max(steepest, static_cast<double>(saved2[2 * r + 1]));
   CHECK(test::first_apart<Scalar>(y1, y2, 64, steepest) == -1);
@@ -65,7 +65,7 @@ template <class Scalar> void rows_agree(long rows, long width) {
   CHECK(test::first_apart<Scalar>(y1, y2, 64) == -1);
   CHECK(test::first_apart<Scalar>(dw1, dw2, 16, size) == -1);
   CHECK(test::first_apart<Scalar>(db1, db2, 16, size) == -1);
-  const auto before = dw1;                          // without dx: only the gradients are added to
+  const auto before = dw1;  // without dx: only the gradients are added to
   ops::row_normalize_backward(Cpu{}, s, x.data(), dy.data(), weight.data(), saved2.data(), static_cast<Scalar*>(nullptr),
                               dw1.data(), db1.data(), scratch.data());
   CHECK((before != dw1) == (rows > 0));

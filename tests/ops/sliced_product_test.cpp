@@ -33,7 +33,7 @@ TEST_CASE("workers share the slices; what lies behind the vector is not touched"
   CHECK(sliced.rest().entries > 0);
   CHECK(sliced.rest().entries < a.entries() / 2);
   const auto x = values<float>(sk::dims(203), 2);
-  std::vector<float> exact(x.begin(), x.end());          // a sanitizer sees a load behind it
+  std::vector<float> exact(x.begin(), x.end());  // a sanitizer sees a load behind it
   const auto expected = mv(a, x);
   for (const int count : {1, 2, 3, 30}) {
     sk::Workers workers(count);

@@ -43,7 +43,7 @@ TEMPLATE_TEST_CASE("sparse times dense is dense times dense", "", float, double)
 
 TEST_CASE("workers share the rows of a sparse product by their entries") {
   auto m = thinned<float>(300, 200, 0.1, 1);
-  m(7).assign(1.f);                                                     // one long row
+  m(7).assign(1.f);  // one long row
   const auto a = sk::Csr<float>::from_dense(m);
   const auto x = values<float>(sk::dims(200), 2);
   const auto b = values<float>(sk::dims(200, 5), 3);

@@ -57,7 +57,8 @@ TEST_CASE("A rule that matches nothing, or that is negative, is refused with nam
 }
 
 TEST_CASE("update() applies the factors, leaves frozen ranges alone, and takes any cut", "[optim]") {
-  const Sgd sgd{.lr = 0.5f, .weight_decay = 0.25f,
+  const Sgd sgd{.lr = 0.5f,
+                .weight_decay = 0.25f,
                 .groups = {no_decay_on_biases_and_norms(), frozen("0.weight"), learning_rate("head.*", 0.5f)}};
   const std::vector<Range> ranges = resolve(groups_of(sgd), table);
   const auto run = [&](std::vector<long> cuts) {
@@ -76,10 +77,10 @@ TEST_CASE("update() applies the factors, leaves frozen ranges alone, and takes a
     return p;
   };
   const std::vector<float> p = run({0, 320});
-  CHECK(p[0] == 1.0f);                              // frozen
+  CHECK(p[0] == 1.0f);  // frozen
   CHECK(p[159] == 1.0f);
-  CHECK(p[160] == 1.0f - 0.5f * 2.0f);              // no decay
-  CHECK(p[176] == 1.0f - 0.25f * (2.0f + 0.25f));   // half the rate, decay
+  CHECK(p[160] == 1.0f - 0.5f * 2.0f);             // no decay
+  CHECK(p[176] == 1.0f - 0.25f * (2.0f + 0.25f));  // half the rate, decay
   CHECK(p[319] == 1.0f - 0.25f * 2.0f);
   CHECK(run({0, 16, 48, 170, 180, 320}) == p);
 }

@@ -18,9 +18,7 @@ constexpr LossScaler after(LossScaler s, int good, int bad) {
 std::string said(const LossScaling& s) {
   try {
     s.check();
-  } catch (const sk::ArgumentError& e) {
-    return e.what();
-  }
+  } catch (const sk::ArgumentError& e) { return e.what(); }
   return "";
 }
 }  // namespace
@@ -31,7 +29,7 @@ TEST_CASE("the scale grows after an interval of good steps and falls with an ove
   static_assert(fresh.scale() == 65536 && fresh.active());
   static_assert(after(fresh, 1999, 0).scale() == 65536 && after(fresh, 2000, 0).scale() == 131072);
   static_assert(after(fresh, 0, 1).scale() == 32768 && after(fresh, 0, 3).scale() == 8192);
-  static_assert(after(after(fresh, 1999, 1), 1999, 0).scale() == 32768);       // an overflow starts the count anew
+  static_assert(after(after(fresh, 1999, 1), 1999, 0).scale() == 32768);  // an overflow starts the count anew
   static_assert(after(after(fresh, 1999, 1), 2000, 0).scale() == 65536);
   static_assert(after(fresh, 2001, 0).good_steps() == 1 && after(fresh, 5, 2).skipped() == 2);
   LossScaler s = fresh;

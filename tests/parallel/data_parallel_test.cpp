@@ -27,13 +27,27 @@ struct Noted {
 };
 }  // namespace
 
-TEST_CASE("data-parallel training agrees with the serial run", "[parallel]") { at_every_size([](auto& w) { cases::agrees_with_serial(w); }); }
-TEST_CASE("accumulation agrees with larger batches", "[parallel]") { at_every_size([](auto& w) { cases::accumulates(w); }); }
-TEST_CASE("Reduce::Sum multiplies the step by the ranks", "[parallel]") { at_every_size([](auto& w) { cases::sums(w); }); }
-TEST_CASE("weights start as those of rank 0", "[parallel]") { at_every_size([](auto& w) { cases::broadcasts(w); }); }
-TEST_CASE("shards of other sizes on each rank", "[parallel]") { at_every_size([](auto& w) { cases::local_shards(w); }); }
-TEST_CASE("buffers are the same on all ranks", "[parallel]") { at_every_size([](auto& w) { cases::keeps_buffers_together(w); }); }
-TEST_CASE("ranks whose models differ refuse to start", "[parallel]") { at_every_size([](auto& w) { cases::refuses_other_models(w); }); }
+TEST_CASE("data-parallel training agrees with the serial run", "[parallel]") {
+  at_every_size([](auto& w) { cases::agrees_with_serial(w); });
+}
+TEST_CASE("accumulation agrees with larger batches", "[parallel]") {
+  at_every_size([](auto& w) { cases::accumulates(w); });
+}
+TEST_CASE("Reduce::Sum multiplies the step by the ranks", "[parallel]") {
+  at_every_size([](auto& w) { cases::sums(w); });
+}
+TEST_CASE("weights start as those of rank 0", "[parallel]") {
+  at_every_size([](auto& w) { cases::broadcasts(w); });
+}
+TEST_CASE("shards of other sizes on each rank", "[parallel]") {
+  at_every_size([](auto& w) { cases::local_shards(w); });
+}
+TEST_CASE("buffers are the same on all ranks", "[parallel]") {
+  at_every_size([](auto& w) { cases::keeps_buffers_together(w); });
+}
+TEST_CASE("ranks whose models differ refuse to start", "[parallel]") {
+  at_every_size([](auto& w) { cases::refuses_other_models(w); });
+}
 
 TEST_CASE("the first bucket is complete before backward ends, but not without polling", "[parallel]") {
   const auto overlap = [](sk::ThreadComm& world) {
@@ -59,7 +73,7 @@ TEST_CASE("a step that was broken off and begins anew exchanges all its gradient
   replica.gradients = {gradients.data(), gradients.size()};
   replica.operations = layers;
   sk::parallel::DataParallelStrand<Noted, float, sk::Cpu> strand(world, {.bucket_bytes = 64, .poll = false}, replica);
-  strand.gradient_ready(16, 52);                    // then something is thrown
+  strand.gradient_ready(16, 52);  // then something is thrown
   strand.gradient_ready(16, 52);
   strand.gradient_ready(0, 16);
   strand.finish_gradients();

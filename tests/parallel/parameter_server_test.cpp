@@ -47,9 +47,7 @@ template <class Stepper> void nine_steps(Stepper& stepper) {
 template <class Function> std::string failure(int ranks, Function function, double deadline = 60) {
   try {
     sk::spawn(ranks, function, {.deadline = deadline});
-  } catch (const sk::CommError& e) {
-    return e.what();
-  }
+  } catch (const sk::CommError& e) { return e.what(); }
   return "";
 }
 }  // namespace
@@ -70,10 +68,13 @@ TEST_CASE("asynchronous training: late gradients, a bound or none", "[parallel]"
 
 TEST_CASE("how far workers run ahead of a slow one is the bound", "[parallel]") {
   double ahead[2] = {0, 0};
-  sk::spawn(3, [&](sk::ThreadComm& w) {
-    const double two = cases::ahead_of_a_slow_one<Staleness<2>>(w), any = cases::ahead_of_a_slow_one<Staleness<unbounded>>(w);
-    if (w.rank() == 0) ahead[0] = two, ahead[1] = any;
-  }, {.deadline = 60});
+  sk::spawn(3,
+            [&](sk::ThreadComm& w) {
+              const double two = cases::ahead_of_a_slow_one<Staleness<2>>(w),
+                           any = cases::ahead_of_a_slow_one<Staleness<unbounded>>(w);
+              if (w.rank() == 0) ahead[0] = two, ahead[1] = any;
+            },
+            {.deadline = 60});
   CHECK(ahead[0] == 2);
   CHECK(ahead[1] > 4);
 }
@@ -85,14 +86,15 @@ TEST_CASE("three workers and a server", "[parallel]") {
   sk::History history;
   sk::parallel::ServerReport report;
   // [quote parameter_server]
-  sk::spawn(4, [&](sk::ThreadComm& world) {                        // ranks 0 to 2 train; rank 3 has the weights
+  sk::spawn(4, [&](sk::ThreadComm& world) {  // ranks 0 to 2 train; rank 3 has the weights
     Model model{sk::Seed{3}};
-    sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Adam{.lr = 0.01f},
-                        sk::parallel::parameter_server<sk::parallel::Staleness<4>>(world, {.rate = sk::parallel::LateRate::divided})};
+    sk::Trainer trainer{
+        model, sk::nn::Mse{}, sk::optim::Adam{.lr = 0.01f},
+        sk::parallel::parameter_server<sk::parallel::Staleness<4>>(world, {.rate = sk::parallel::LateRate::divided})};
     const sk::History own = trainer.fit(data, {.epochs = 2, .batch = 12, .progress = false, .threads = 1});
-    if (world.rank() != 0) return;                                 // on rank 3 it served until the others had ended
+    if (world.rank() != 0) return;  // on rank 3 it served until the others had ended
     history = own;
-    report = trainer.stepper().strand().report();                  // updates, staleness, how busy the server was
+    report = trainer.stepper().strand().report();  // updates, staleness, how busy the server was
   });
   // [end]
   CHECK(history.size() == 2);
@@ -104,21 +106,24 @@ TEST_CASE("three workers and a server", "[parallel]") {
 TEST_CASE("a parameter server on a simulated network: the same bits, and a fast worker does not wait", "[parallel]") {
   const sk::FitOptions options{.epochs = 1, .batch = 12};
   std::vector<double> here, there;
-  sk::spawn(3, [&](sk::ThreadComm& w) {
-    cases::Training served{sk::parallel::parameter_server<Staleness<0>>(w), sk::optim::Sgd{.lr = 0.05f}};
-    (void)served.fit(options);
-    if (w.rank() == 0) here = served.parameters();
-  }, {.deadline = 60});
+  sk::spawn(3,
+            [&](sk::ThreadComm& w) {
+              cases::Training served{sk::parallel::parameter_server<Staleness<0>>(w), sk::optim::Sgd{.lr = 0.05f}};
+              (void)served.fit(options);
+              if (w.rank() == 0) here = served.parameters();
+            },
+            {.deadline = 60});
   double waited = 0;
   const sk::SimOptions slow{.network = {{1e-6, 1e-10}, {1e-6, 1e-10}, 0, 0}, .slow = {1, 4}};
   const sk::parallel::ComputeTimes times = sk::parallel::compute_times(1e-3);
   const auto report = sk::simulate(3, slow, [&](sk::SimComm& w) {
-    cases::Training served{sk::parallel::simulated(sk::parallel::parameter_server<Staleness<0>>(w), w, times), sk::optim::Sgd{.lr = 0.05f}};
+    cases::Training served{sk::parallel::simulated(sk::parallel::parameter_server<Staleness<0>>(w), w, times),
+                           sk::optim::Sgd{.lr = 0.05f}};
     (void)served.fit(options);
     if (w.rank() == 0) there = served.parameters();
   });
   CHECK(here == there);
-  CHECK(report.ranks[0].waited > 9 * 2.9e-3);        // rank 1 takes four times as long, and each step waits for it
+  CHECK(report.ranks[0].waited > 9 * 2.9e-3);  // rank 1 takes four times as long, and each step waits for it
   (void)sk::simulate(3, slow, [&](sk::SimComm& w) {
     cases::Training served{sk::parallel::simulated(sk::parallel::parameter_server(w), w, times), sk::optim::Sgd{.lr = 0.05f}};
     auto& stepper = served.trainer.stepper();
@@ -142,43 +147,49 @@ TEST_CASE("the step of a late gradient is divided by the updates that it missed"
   using Message = sk::parallel::detail::ServerMessage;
   for (LateRate rate : {LateRate::constant, LateRate::divided}) {
     std::vector<double> scales;
-    sk::spawn(3, [&](sk::ThreadComm& world) {
-      std::vector<float> parameters(16), gradients(16);
-      if (world.rank() == 2) {
-        sk::parallel::Replica<float, sk::Cpu> replica;
-        replica.parameters = {parameters.data(), 16};
-        replica.gradients = {gradients.data(), 16};
-        replica.stored = 16;
-        std::int64_t version = 10;
-        const auto keep = [](void* object, const sk::parallel::ServedUpdate& u) { static_cast<std::vector<double>*>(object)->push_back(u.scale); };
-        const sk::parallel::Updates note{&scales, keep};
-        const auto report = sk::parallel::Serving<sk::ThreadComm, float, unbounded>(world, replica, {.rate = rate}, 2, {0, 16}).run(note, version);
-        RANK_CHECK(version == 14);
-        RANK_CHECK(report.max_staleness == 3);
-        RANK_CHECK(report.mean_staleness == 0.75);
-        return;
-      }
-      const auto push = [&](std::int64_t step, std::int64_t version) {
-        Message m{Message::Push, world.rank(), step, version, 2, 8};
-        world.send(sk::DeviceSpan<const Message>(&m, 1), 2, Message::tag);
-        world.send(gradients, 2, Message::values_tag);
-        sk::parallel::detail::ServerReply reply;
-        world.recv(sk::DeviceSpan<sk::parallel::detail::ServerReply>(&reply, 1), 2, Message::reply_tag);
-        world.recv(parameters, 2, Message::reply_values_tag);
-        return reply.version;
-      };
-      int turn = 0;
-      if (world.rank() == 0) {
-        std::int64_t version = 10;
-        for (int step = 1; step <= 3; ++step) version = push(step, version);
-        world.send(sk::DeviceSpan<int>(&turn, 1), 1, 7);
-      } else {
-        world.recv(sk::DeviceSpan<int>(&turn, 1), 0, 7);
-        RANK_CHECK(push(1, 10) == 14);
-      }
-      Message done{Message::Done, world.rank()};
-      world.send(sk::DeviceSpan<const Message>(&done, 1), 2, Message::tag);
-    }, {.deadline = 60});
+    sk::spawn(3,
+              [&](sk::ThreadComm& world) {
+                std::vector<float> parameters(16), gradients(16);
+                if (world.rank() == 2) {
+                  sk::parallel::Replica<float, sk::Cpu> replica;
+                  replica.parameters = {parameters.data(), 16};
+                  replica.gradients = {gradients.data(), 16};
+                  replica.stored = 16;
+                  std::int64_t version = 10;
+                  const auto keep = [](void* object, const sk::parallel::ServedUpdate& u) {
+                    static_cast<std::vector<double>*>(object)->push_back(u.scale);
+                  };
+                  const sk::parallel::Updates note{&scales, keep};
+                  const auto report =
+                      sk::parallel::Serving<sk::ThreadComm, float, unbounded>(world, replica, {.rate = rate}, 2, {0, 16})
+                          .run(note, version);
+                  RANK_CHECK(version == 14);
+                  RANK_CHECK(report.max_staleness == 3);
+                  RANK_CHECK(report.mean_staleness == 0.75);
+                  return;
+                }
+                const auto push = [&](std::int64_t step, std::int64_t version) {
+                  Message m{Message::Push, world.rank(), step, version, 2, 8};
+                  world.send(sk::DeviceSpan<const Message>(&m, 1), 2, Message::tag);
+                  world.send(gradients, 2, Message::values_tag);
+                  sk::parallel::detail::ServerReply reply;
+                  world.recv(sk::DeviceSpan<sk::parallel::detail::ServerReply>(&reply, 1), 2, Message::reply_tag);
+                  world.recv(parameters, 2, Message::reply_values_tag);
+                  return reply.version;
+                };
+                int turn = 0;
+                if (world.rank() == 0) {
+                  std::int64_t version = 10;
+                  for (int step = 1; step <= 3; ++step) version = push(step, version);
+                  world.send(sk::DeviceSpan<int>(&turn, 1), 1, 7);
+                } else {
+                  world.recv(sk::DeviceSpan<int>(&turn, 1), 0, 7);
+                  RANK_CHECK(push(1, 10) == 14);
+                }
+                Message done{Message::Done, world.rank()};
+                world.send(sk::DeviceSpan<const Message>(&done, 1), 2, Message::tag);
+              },
+              {.deadline = 60});
     CHECK(scales == std::vector<double>{0.25, 0.25, 0.25, rate == LateRate::constant ? 0.25 : 0.25 / 3});
   }
 }
@@ -186,11 +197,11 @@ TEST_CASE("the step of a late gradient is divided by the updates that it missed"
 TEST_CASE("who is missing at a parameter server is named", "[parallel]") {
   const auto hang = [](sk::ThreadComm& world) {
     cases::Training served{sk::parallel::parameter_server<Staleness<1>>(world), sk::optim::Sgd{}};
-    if (world.rank() == 1) {                        // is there, but never trains
+    if (world.rank() == 1) {  // is there, but never trains
       std::this_thread::sleep_for(std::chrono::milliseconds(1600));
       return;
     }
-    if (world.rank() == 2) {                        // a server
+    if (world.rank() == 2) {  // a server
       const sk::parallel::Updates note{nullptr, [](void*, const sk::parallel::ServedUpdate&) {}};
       served.strand().serve(note);
     }

@@ -24,7 +24,7 @@ TEST_CASE("synchronous pipelines give the bits of the serial run", "[parallel]")
 TEST_CASE("one thread drives all stages", "[parallel]") {
   sk::SelfComm self;
   cases::agrees_with_serial(self, {S::unpipelined, S::gpipe, S::one_f_one_b, S::zero_bubble, S::interleaved});
-  const cases::Result expected = cases::serial(36, 9);               // the table of two ranks, two stages each
+  const cases::Result expected = cases::serial(36, 9);  // the table of two ranks, two stages each
   cases::pipelined(cases::Pipeline{self, {.schedule = S::interleaved, .devices = 2}}, 36, 1,
                    [&](cases::Staged& model, cases::Stepper& stepper, const std::vector<double>&) {
                      cases::require_stages(model, expected);
@@ -35,14 +35,22 @@ TEST_CASE("one thread drives all stages", "[parallel]") {
   cases::ties(self);
   cases::trains(self);
 }
-TEST_CASE("a stage never allocates its neighbours' weights", "[parallel]") { on(4, [](auto& w) { cases::holds_its_own_stages(w); }); }
-TEST_CASE("a pipeline follows its table and nothing else", "[parallel]") { on(4, [](auto& w) { cases::follows_the_table(w); }); }
-TEST_CASE("PipeDream reads the weights that it has stashed", "[parallel]") { on(4, [](auto& w) { cases::pipedream_is_delayed(w); }); }
+TEST_CASE("a stage never allocates its neighbours' weights", "[parallel]") {
+  on(4, [](auto& w) { cases::holds_its_own_stages(w); });
+}
+TEST_CASE("a pipeline follows its table and nothing else", "[parallel]") {
+  on(4, [](auto& w) { cases::follows_the_table(w); });
+}
+TEST_CASE("PipeDream reads the weights that it has stashed", "[parallel]") {
+  on(4, [](auto& w) { cases::pipedream_is_delayed(w); });
+}
 TEST_CASE("pipelines beside each other", "[parallel]") {
   on(8, [](auto& w) { cases::replicates(w); });
   on(8, [](auto& w) { cases::replicates_pipedream(w); });
 }
-TEST_CASE("tied weights across stages", "[parallel]") { on(4, [](auto& w) { cases::ties(w); }); }
+TEST_CASE("tied weights across stages", "[parallel]") {
+  on(4, [](auto& w) { cases::ties(w); });
+}
 TEST_CASE("a Trainer over a pipeline", "[parallel]") {
   on(2, [](auto& w) { cases::trains(w); });
   on(4, [](auto& w) { cases::trains(w); });
@@ -61,7 +69,7 @@ TEST_CASE("on a simulated clock a pipeline's trace is its table, played", "[para
       cases::Stepper stepper(model, {}, cases::optimizer, pipeline);
       stepper.reserve({.batch = 36, .threads = 1});
       const double begin = world.all_reduce(world.now(), sk::Max{});
-      world.compute(begin + 10 - world.now());       // all begin at the same time
+      world.compute(begin + 10 - world.now());  // all begin at the same time
       const double start = world.now();
       stepper.step(cases::Points{}.batch(0, 36));
       std::size_t n = 0;
@@ -86,12 +94,12 @@ TEST_CASE("a pipeline as a user writes it", "[parallel]") {
   // [quote pipeline]
   sk::spawn(2, [&](sk::ThreadComm& world) {
     const sk::parallel::Pipeline<First, Second> pipeline{world, {.schedule = S::zero_bubble, .micro_batches = 8}};
-    auto model = pipeline.model<sk::Shape<12>>(sk::Seed{1});         // this rank's stage, and no other
+    auto model = pipeline.model<sk::Shape<12>>(sk::Seed{1});  // this rank's stage, and no other
     sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.5f}, pipeline};
     const sk::History history = trainer.fit(data, {.epochs = 4, .batch = 40, .progress = false, .threads = 1});
-    loss[world.rank()] = history.back().training.loss;               // the same on both
+    loss[world.rank()] = history.back().training.loss;  // the same on both
     held[world.rank()] = model.bytes();
-    if (world.rank() == 0) lines = trainer.stepper().strand().trace().size();      // of the last step, with times
+    if (world.rank() == 0) lines = trainer.stepper().strand().trace().size();  // of the last step, with times
   });
   // [end]
   CHECK(loss[0] == loss[1]);
@@ -104,8 +112,6 @@ TEST_CASE("ranks and stages that do not go together are refused", "[parallel]") 
     try {
       cases::Pipeline pipeline{world};
       RANK_CHECK(!"refused");
-    } catch (const sk::ArgumentError& e) {
-      RANK_CHECK(std::string(e.what()).find("4 stages over 3 ranks") != std::string::npos);
-    }
+    } catch (const sk::ArgumentError& e) { RANK_CHECK(std::string(e.what()).find("4 stages over 3 ranks") != std::string::npos); }
   });
 }

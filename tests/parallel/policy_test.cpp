@@ -19,7 +19,10 @@ static_assert(sk::parallel::Policy<sk::parallel::Alone, Replica>);
 static_assert(!sk::parallel::Policy<int, Replica>);
 
 namespace {
-struct Calls { int start = 0, after = 0, before = 0, epochs = 0, finish = 0; long samples = 0; };
+struct Calls {
+  int start = 0, after = 0, before = 0, epochs = 0, finish = 0;
+  long samples = 0;
+};
 struct Counting {
   Calls* calls;
   struct Strand : sk::parallel::Strand {
@@ -38,7 +41,7 @@ struct Counting {
     bool after_step(const sk::parallel::StepDone& done) {
       ++calls->after;
       calls->samples += done.samples;
-      if (done.step % 2 == 0) *first = 0;                // a policy may change weights: it says so
+      if (done.step % 2 == 0) *first = 0;  // a policy may change weights: it says so
       return done.step % 2 == 0;
     }
   };

@@ -16,21 +16,24 @@ template <int V, class Train> void same_bits(std::initializer_list<int> worlds, 
     for (int threads : {1, 2, 3}) {
       if (threads > 1 && ranks > 3) continue;
       INFO(ranks << " ranks of " << threads << " threads");
-      CHECK_NOTHROW(sk::spawn(ranks, [&](sk::ThreadComm& world) {
-        const auto r = train(sk::parallel::data_parallel<sk::parallel::Reproducible<V>>(world), threads);
-        if (ranks * threads == 1) first = r;
-        RANK_CHECK(r == first);
-      }, {.deadline = 120}));
+      CHECK_NOTHROW(sk::spawn(ranks,
+                              [&](sk::ThreadComm& world) {
+                                const auto r = train(sk::parallel::data_parallel<sk::parallel::Reproducible<V>>(world), threads);
+                                if (ranks * threads == 1) first = r;
+                                RANK_CHECK(r == first);
+                              },
+                              {.deadline = 120}));
     }
   shard_cases::require_close(first, alone, 2e-5);
-  CHECK(first.parameters != alone.parameters);      // another order of sums
+  CHECK(first.parameters != alone.parameters);  // another order of sums
 }
 }  // namespace
 
 TEST_CASE("the same bits on 1, 2, 3, 4 and 8 ranks, with any number of threads", "[parallel]") {
   same_bits<8>({1, 2, 3, 4, 8}, [](const auto& policy, int threads) { return cases::layer_wise(policy, threads); });
 }
-TEST_CASE("the same bits depth-first, with accumulation and clipping, of a number of shards that is no power of two", "[parallel]") {
+TEST_CASE("the same bits depth-first, with accumulation and clipping, of a number of shards that is no power of two",
+          "[parallel]") {
   same_bits<5>({1, 2, 3, 5}, [](const auto& policy, int threads) { return cases::clipped(policy, threads); });
 }
 
@@ -50,9 +53,8 @@ TEST_CASE("samples of other shards are refused", "[parallel]") {
     batch.global_count = 20;
     try {
       stepper.step(batch);
-    } catch (const sk::ArgumentError& e) {
-      message = e.what();
-    }
+    } catch (const sk::ArgumentError& e) { message = e.what(); }
   }));
-  CHECK(message.find("this rank's virtual shards have 20 samples, it is given 10: give data::Loader .shards = 8") != std::string::npos);
+  CHECK(message.find("this rank's virtual shards have 20 samples, it is given 10: give data::Loader .shards = 8") !=
+        std::string::npos);
 }

@@ -126,7 +126,7 @@ TEST_CASE("virtual workers: 16 ranks of this process, each with a model and grad
   // [quote virtual_workers]
   const sk::plan::Network network{.near = {2e-6, 5e-11}, .far = {1e-5, 1e-10}, .node = 8};  // seconds a message, and a byte
   const sk::SimReport report = sk::simulate(16, {.network = network, .slow = {1.5}, .jitter = 0.05}, [&](sk::SimComm& world) {
-    Model model{sk::Seed{3}};                                      // rank 0 takes half as long again to compute
+    Model model{sk::Seed{3}};  // rank 0 takes half as long again to compute
     const auto policy = sk::parallel::simulated(DataParallel{world}, world, sk::parallel::compute_times(1e-3));
     sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.05f}, policy};
     trainer.fit(data, {.epochs = 2, .batch = 32, .progress = false, .threads = 1});

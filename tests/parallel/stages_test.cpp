@@ -16,8 +16,9 @@ using namespace skein::parallel;
 
 using Mlp = nn::Sequential<nn::Linear<512>, nn::Relu, nn::Linear<512>, nn::Relu, nn::Linear<10>>;
 // 784 * 512 against 512 * 512 + 512 * 10: between the two large products, behind the activation that is fused with the first.
-static_assert(std::same_as<balanced_stages<Mlp, sk::Shape<784>, 2>,
-                           Stages<nn::Sequential<nn::Linear<512>, nn::Relu>, nn::Sequential<nn::Linear<512>, nn::Relu, nn::Linear<10>>>>);
+static_assert(
+    std::same_as<balanced_stages<Mlp, sk::Shape<784>, 2>,
+                 Stages<nn::Sequential<nn::Linear<512>, nn::Relu>, nn::Sequential<nn::Linear<512>, nn::Relu, nn::Linear<10>>>>);
 static_assert(std::same_as<balanced_stages<Mlp, sk::Shape<784>, 3>,
                            Stages<nn::Sequential<nn::Linear<512>, nn::Relu>, nn::Sequential<nn::Linear<512>, nn::Relu>,
                                   nn::Sequential<nn::Linear<10>>>>);

@@ -18,23 +18,28 @@ TEST_CASE("gradients through every wire and algorithm, with the bytes of the pla
 }
 
 TEST_CASE("gradients over two levels", "[parallel]") {
-  CHECK_NOTHROW(sk::spawn(6, [](sk::ThreadComm& world) {
-    sk::Hierarchical levels{world, 3};
-    cases::exchanges<cases::Half>(levels, 0.02);
-  }, {.deadline = 60}));
+  CHECK_NOTHROW(sk::spawn(6,
+                          [](sk::ThreadComm& world) {
+                            sk::Hierarchical levels{world, 3};
+                            cases::exchanges<cases::Half>(levels, 0.02);
+                          },
+                          {.deadline = 60}));
 }
 
 TEST_CASE("trainings through a wire", "[parallel]") {
   const support::TemporaryFolder folder;
   const int ranks = GENERATE(1, 3);
-  CHECK_NOTHROW(sk::spawn(ranks, [&](sk::ThreadComm& world) {
-    cases::trains<sk::parallel::Wire<sk::comm::ErrorFeedback<sk::comm::TopK<8>>>>(world, folder / "top");
-    cases::trains<sk::parallel::Wire<sk::comm::ErrorFeedback<sk::comm::PowerSgd<2>>>>(world, folder / "power");
-    // What another wire has kept is left alone.
-    const auto top = sk::parallel::data_parallel<sk::parallel::Wire<sk::comm::ErrorFeedback<sk::comm::TopK<8>>>>(world);
-    RANK_CHECK(cases::fit(top, 1, {}, folder / "power").losses[0] > 0);
-    world.barrier();
-  }, {.deadline = 60}));
+  CHECK_NOTHROW(sk::spawn(
+      ranks,
+      [&](sk::ThreadComm& world) {
+        cases::trains<sk::parallel::Wire<sk::comm::ErrorFeedback<sk::comm::TopK<8>>>>(world, folder / "top");
+        cases::trains<sk::parallel::Wire<sk::comm::ErrorFeedback<sk::comm::PowerSgd<2>>>>(world, folder / "power");
+        // What another wire has kept is left alone.
+        const auto top = sk::parallel::data_parallel<sk::parallel::Wire<sk::comm::ErrorFeedback<sk::comm::TopK<8>>>>(world);
+        RANK_CHECK(cases::fit(top, 1, {}, folder / "power").losses[0] > 0);
+        world.barrier();
+      },
+      {.deadline = 60}));
 }
 
 TEST_CASE("on another number of ranks residuals are shared out", "[parallel]") {
@@ -47,25 +52,29 @@ TEST_CASE("on another number of ranks residuals are shared out", "[parallel]") {
     world.all_reduce(sum, sk::Sum{});
     if (world.rank() == 0) to = sum;
   };
-  CHECK_NOTHROW(sk::spawn(3, [&](sk::ThreadComm& world) {
-    Counted counted{world};
-    cases::Arena arena;
-    Strand strand(counted, sk::parallel::DataParallelOptions{}, arena.replica());
-    strand.start();
-    arena.fill(world.rank(), 0, 0);
-    cases::step(strand, arena);
-    strand.before_save();
-    if (world.rank() == 0) saved = sk::train::to_bytes(strand);
-    total(world, strand, before);
-  }, {.deadline = 60}));
-  CHECK_NOTHROW(sk::spawn(2, [&](sk::ThreadComm& world) {
-    Counted counted{world};
-    cases::Arena arena;
-    Strand strand(counted, sk::parallel::DataParallelOptions{}, arena.replica());
-    strand.start();
-    sk::train::from_bytes(std::span<const std::byte>(saved), strand);
-    total(world, strand, after);
-  }, {.deadline = 60}));
+  CHECK_NOTHROW(sk::spawn(3,
+                          [&](sk::ThreadComm& world) {
+                            Counted counted{world};
+                            cases::Arena arena;
+                            Strand strand(counted, sk::parallel::DataParallelOptions{}, arena.replica());
+                            strand.start();
+                            arena.fill(world.rank(), 0, 0);
+                            cases::step(strand, arena);
+                            strand.before_save();
+                            if (world.rank() == 0) saved = sk::train::to_bytes(strand);
+                            total(world, strand, before);
+                          },
+                          {.deadline = 60}));
+  CHECK_NOTHROW(sk::spawn(2,
+                          [&](sk::ThreadComm& world) {
+                            Counted counted{world};
+                            cases::Arena arena;
+                            Strand strand(counted, sk::parallel::DataParallelOptions{}, arena.replica());
+                            strand.start();
+                            sk::train::from_bytes(std::span<const std::byte>(saved), strand);
+                            total(world, strand, after);
+                          },
+                          {.deadline = 60}));
   REQUIRE(before.size() == after.size());
   CHECK(*std::max_element(before.begin(), before.end()) > 0.1f);
   for (std::size_t i = 0; i < before.size(); ++i) CHECK(before[i] == Approx(after[i]).margin(1e-5));
@@ -81,6 +90,7 @@ TEST_CASE("by size: the communicator's own all-reduce where it is cheaper, else 
   }
   CHECK(slow.table(16, 100).choice.algorithm == sk::plan::AllReduceAlgorithm::recursive_doubling);
   CHECK(slow.table(16, 10000000).choice.algorithm == sk::plan::AllReduceAlgorithm::torus);
-  CHECK_THROWS_WITH(sk::parallel::Torus<4>{}.check(6), Catch::Contains("Algorithm<Torus<4>>: the columns must divide the ranks; there are 6 ranks"));
+  CHECK_THROWS_WITH(sk::parallel::Torus<4>{}.check(6),
+                    Catch::Contains("Algorithm<Torus<4>>: the columns must divide the ranks; there are 6 ranks"));
   CHECK_NOTHROW(sk::parallel::Torus<3>{}.check(6));
 }

@@ -27,16 +27,13 @@ TEST_CASE("closed forms equal the play of the tables where pieces are equal") {
       const double doubling = played_seconds(RecursiveDoubling{ranks, count}, n, 4);
       if ((ranks & (ranks - 1)) == 0 && (n.node & (n.node - 1)) == 0)
         CHECK(recursive_doubling_seconds(n, ranks, bytes) == Approx(doubling));
-      else
-        CHECK(recursive_doubling_seconds(n, ranks, bytes) >= doubling * (1 - 1e-12));
+      else CHECK(recursive_doubling_seconds(n, ranks, bytes) >= doubling * (1 - 1e-12));
       for (int columns = 1; columns <= ranks; ++columns)
         if (ranks % columns == 0) {
           INFO(columns << " columns");
           const double torus = played_seconds(TorusAllReduce{ranks, count, columns}, n, 4);
-          if (n.node == 0 || n.node % columns == 0)
-            CHECK(torus_seconds(n, ranks, bytes, columns) == Approx(torus));
-          else
-            CHECK(torus_seconds(n, ranks, bytes, columns) >= torus * (1 - 1e-12));
+          if (n.node == 0 || n.node % columns == 0) CHECK(torus_seconds(n, ranks, bytes, columns) == Approx(torus));
+          else CHECK(torus_seconds(n, ranks, bytes, columns) >= torus * (1 - 1e-12));
         }
     }
   }

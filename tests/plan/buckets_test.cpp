@@ -17,7 +17,9 @@ constexpr long tail = 16;
 
 /// Layers with and without parameters, sizes from 1 to 1000.
 std::vector<plan::Operation> random_program(std::uint64_t seed) {
-  const auto draw = [&, i = std::uint64_t(0)](long n) mutable { return static_cast<long>(sk::random_uniform(seed, 0, i++) * static_cast<float>(n)); };
+  const auto draw = [&, i = std::uint64_t(0)](long n) mutable {
+    return static_cast<long>(sk::random_uniform(seed, 0, i++) * static_cast<float>(n));
+  };
   auto d = draw;
   std::vector<plan::Operation> all(static_cast<std::size_t>(1 + d(40)));
   long at = 0;
@@ -30,7 +32,10 @@ std::vector<plan::Operation> random_program(std::uint64_t seed) {
 }
 long stored(const std::vector<plan::Operation>& p) { return p.back().parameter + p.back().parameters; }
 
-constexpr plan::Operation fixed[] = {{.parameter = 0, .parameters = 10}, {.parameter = 10}, {.parameter = 10, .parameters = 30}, {.parameter = 40, .parameters = 5}};
+constexpr plan::Operation fixed[] = {{.parameter = 0, .parameters = 10},
+                                     {.parameter = 10},
+                                     {.parameter = 10, .parameters = 30},
+                                     {.parameter = 40, .parameters = 5}};
 
 }  // namespace
 
@@ -38,7 +43,8 @@ TEST_CASE("buckets are constants", "[plan]") {
   STATIC_REQUIRE(plan::bucket_count(fixed, 45 + tail, 1) == 3);
   STATIC_REQUIRE(plan::bucket_count(fixed, 45 + tail, 22) == 2);
   STATIC_REQUIRE(plan::bucket_count(fixed, 45 + tail, 1000) == 1);
-  CHECK(plan::buckets(fixed, 45 + tail, 22) == std::vector<plan::Range>{{10, 61}, {0, 10}});      // 21 do not do: the next layer joins
+  CHECK(plan::buckets(fixed, 45 + tail, 22) ==
+        std::vector<plan::Range>{{10, 61}, {0, 10}});  // 21 do not do: the next layer joins
   CHECK(plan::buckets(fixed, 45 + tail, 21) == std::vector<plan::Range>{{40, 61}, {10, 40}, {0, 10}});
 }
 
@@ -51,14 +57,16 @@ TEST_CASE("buckets partition the arena from the back, at boundaries of layers", 
       const auto buckets = plan::buckets(program, end, least);
       REQUIRE(!buckets.empty());
       CHECK(static_cast<int>(buckets.size()) == plan::bucket_count(program, end, least));
-      CHECK(buckets.front().end == end);            // the tail travels with the first
+      CHECK(buckets.front().end == end);  // the tail travels with the first
       CHECK(buckets.back().begin == 0);
       for (std::size_t i = 0; i < buckets.size(); ++i) {
         const plan::Range& b = buckets[i];
         CHECK(b.begin < b.end);
         if (i > 0) CHECK(b.end == buckets[i - 1].begin);
         if (i + 1 < buckets.size()) CHECK(b.end - b.begin >= least);
-        CHECK((b.begin == 0 || std::any_of(program.begin(), program.end(), [&](const plan::Operation& o) { return o.parameters > 0 && o.parameter == b.begin; })));
+        CHECK((b.begin == 0 || std::any_of(program.begin(), program.end(), [&](const plan::Operation& o) {
+                 return o.parameters > 0 && o.parameter == b.begin;
+               })));
       }
     }
   }

@@ -18,6 +18,7 @@ TEST_CASE("a chosen algorithm is the table of that name", "[plan]") {
   };
   same({plan::AllReduceAlgorithm::ring}, plan::RingAllReduce{ranks, 20});
   same({plan::AllReduceAlgorithm::recursive_doubling}, plan::RecursiveDoubling{ranks, 20});
-  same({plan::AllReduceAlgorithm::torus, plan::square_columns(ranks)}, plan::TorusAllReduce{ranks, 20, plan::square_columns(ranks)});
+  same({plan::AllReduceAlgorithm::torus, plan::square_columns(ranks)},
+       plan::TorusAllReduce{ranks, 20, plan::square_columns(ranks)});
   same({plan::AllReduceAlgorithm::hierarchical, 1, 2}, plan::HierarchicalAllReduce{ranks, 20, 2});
 }

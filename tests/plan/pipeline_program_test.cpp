@@ -30,7 +30,7 @@ TEST_CASE("a rank's lines are its steps, with memory for what the checker says a
           CHECK(steps == s.order[static_cast<std::size_t>(rank)]);
           CHECK(slots <= r.live_activations + 2);
         }
-        CHECK(versions <= r.weight_versions);       // of micro-batches in flight, the first ones share a version
+        CHECK(versions <= r.weight_versions);  // of micro-batches in flight, the first ones share a version
         if (micros == 32) CHECK(versions == r.weight_versions);
       }
 }
@@ -51,9 +51,7 @@ TEST_CASE("tables that cannot be run are refused with a sentence", "[plan]") {
   const auto refused = [](const Schedule& s, bool vertical = true) {
     try {
       (void)pipeline_program(s, {.first_rank = 1, .last_rank = 2, .vertical_sync = vertical});
-    } catch (const ArgumentError& e) {
-      return std::string(e.what());
-    }
+    } catch (const ArgumentError& e) { return std::string(e.what()); }
     return std::string();
   };
   Schedule s = one_f_one_b(2, 3);
@@ -64,7 +62,8 @@ TEST_CASE("tables that cannot be run are refused with a sentence", "[plan]") {
   s.stages = 4;
   s.order[1].clear();
   CHECK(refused(s).find("missing") != std::string::npos);
-  // A table of two stages a rank in which one stage steps before the other's gradients: sound, but the norm of all gradients is not known then.
+  // A table of two stages a rank in which one stage steps before the other's gradients: sound, but the norm of all gradients is
+  // not known then.
   s = interleaved(2, 2, 2);
   auto& order = s.order[1];
   const auto update = std::find(order.begin(), order.end(), Step{Task::update, 3, 1});

@@ -29,9 +29,7 @@ plan::LaunchEnvironment read(Variables v) { return plan::launch_environment(in(s
 template <class F> std::string thrown(F&& f) {
   try {
     f();
-  } catch (const sk::ArgumentError& e) {
-    return e.what();
-  }
+  } catch (const sk::ArgumentError& e) { return e.what(); }
   return "";
 }
 }  // namespace
@@ -63,26 +61,90 @@ TEST_CASE("every launcher says where a process is") {
   };
   const std::vector<Case> cases = {
       {"nothing", {}, "none", -1, -1, -1, -1},
-      {"mpirun of Open MPI", {{"OMPI_COMM_WORLD_RANK", "5"}, {"OMPI_COMM_WORLD_SIZE", "8"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}},
-       "Open MPI", 5, 8, 1, 4},
+      {"mpirun of Open MPI",
+       {{"OMPI_COMM_WORLD_RANK", "5"},
+        {"OMPI_COMM_WORLD_SIZE", "8"},
+        {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+        {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}},
+       "Open MPI",
+       5,
+       8,
+       1,
+       4},
       {"Open MPI inside a Slurm allocation, which knows of one task only",
-       {{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "3"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
-        {"SLURM_LOCALID", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}, {"SLURM_NODEID", "0"}, {"SLURM_TASKS_PER_NODE", "1"}},
-       "Open MPI", 3, 4, 3, 4},
-      {"MVAPICH", {{"MV2_COMM_WORLD_RANK", "2"}, {"MV2_COMM_WORLD_SIZE", "4"}, {"MV2_COMM_WORLD_LOCAL_RANK", "0"}, {"MV2_COMM_WORLD_LOCAL_SIZE", "2"}}, "MVAPICH", 2, 4, 0, 2},
-      {"Intel MPI", {{"PMI_RANK", "7"}, {"PMI_SIZE", "8"}, {"MPI_LOCALRANKID", "3"}, {"MPI_LOCALNRANKS", "4"}}, "Intel MPI or MPICH", 7, 8, 3, 4},
+       {{"OMPI_COMM_WORLD_RANK", "3"},
+        {"OMPI_COMM_WORLD_SIZE", "4"},
+        {"OMPI_COMM_WORLD_LOCAL_RANK", "3"},
+        {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+        {"SLURM_LOCALID", "0"},
+        {"SLURM_PROCID", "0"},
+        {"SLURM_NTASKS", "1"},
+        {"SLURM_NODEID", "0"},
+        {"SLURM_TASKS_PER_NODE", "1"}},
+       "Open MPI",
+       3,
+       4,
+       3,
+       4},
+      {"MVAPICH",
+       {{"MV2_COMM_WORLD_RANK", "2"},
+        {"MV2_COMM_WORLD_SIZE", "4"},
+        {"MV2_COMM_WORLD_LOCAL_RANK", "0"},
+        {"MV2_COMM_WORLD_LOCAL_SIZE", "2"}},
+       "MVAPICH",
+       2,
+       4,
+       0,
+       2},
+      {"Intel MPI",
+       {{"PMI_RANK", "7"}, {"PMI_SIZE", "8"}, {"MPI_LOCALRANKID", "3"}, {"MPI_LOCALNRANKS", "4"}},
+       "Intel MPI or MPICH",
+       7,
+       8,
+       3,
+       4},
       {"PMI", {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"PMI_LOCAL_RANK", "1"}, {"PMI_LOCAL_SIZE", "2"}}, "PMI", 1, 2, 1, 2},
       {"PMIx without sizes", {{"PMIX_RANK", "1"}, {"PMIX_LOCAL_RANK", "1"}}, "PMIx", 1, -1, 1, -1},
-      {"torchrun", {{"RANK", "9"}, {"WORLD_SIZE", "16"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "8"}}, "torchrun", 9, 16, 1, 8},
+      {"torchrun",
+       {{"RANK", "9"}, {"WORLD_SIZE", "16"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "8"}},
+       "torchrun",
+       9,
+       16,
+       1,
+       8},
       {"RANK and WORLD_SIZE by hand", {{"RANK", "1"}, {"WORLD_SIZE", "2"}}, "RANK and WORLD_SIZE", 1, 2, -1, -1},
-      {"Slurm, uneven nodes", {{"SLURM_PROCID", "6"}, {"SLURM_LOCALID", "0"}, {"SLURM_NODEID", "3"}, {"SLURM_NTASKS", "7"}, {"SLURM_TASKS_PER_NODE", "2(x3),1"}},
-       "Slurm", 6, 7, 0, 1},
+      {"Slurm, uneven nodes",
+       {{"SLURM_PROCID", "6"},
+        {"SLURM_LOCALID", "0"},
+        {"SLURM_NODEID", "3"},
+        {"SLURM_NTASKS", "7"},
+        {"SLURM_TASKS_PER_NODE", "2(x3),1"}},
+       "Slurm",
+       6,
+       7,
+       0,
+       1},
       {"a step smaller than its allocation",
-       {{"SLURM_PROCID", "1"}, {"SLURM_LOCALID", "1"}, {"SLURM_NODEID", "0"}, {"SLURM_NTASKS", "8"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_TASKS_PER_NODE", "8"},
+       {{"SLURM_PROCID", "1"},
+        {"SLURM_LOCALID", "1"},
+        {"SLURM_NODEID", "0"},
+        {"SLURM_NTASKS", "8"},
+        {"SLURM_STEP_NUM_TASKS", "2"},
+        {"SLURM_TASKS_PER_NODE", "8"},
         {"SLURM_STEP_TASKS_PER_NODE", "2"}},
-       "Slurm", 1, 2, 1, 2},
+       "Slurm",
+       1,
+       2,
+       1,
+       2},
       {"Slurm without the list", {{"SLURM_PROCID", "1"}, {"SLURM_LOCALID", "1"}, {"SLURM_NTASKS", "2"}}, "Slurm", 1, 2, 1, -1},
-      {"an sbatch script, which is no task of a step", {{"SLURM_NTASKS", "4"}, {"SLURM_TASKS_PER_NODE", "4"}}, "none", -1, -1, -1, -1},
+      {"an sbatch script, which is no task of a step",
+       {{"SLURM_NTASKS", "4"}, {"SLURM_TASKS_PER_NODE", "4"}},
+       "none",
+       -1,
+       -1,
+       -1,
+       -1},
   };
   for (const Case& c : cases) {
     INFO(c.what);
@@ -96,16 +158,30 @@ TEST_CASE("every launcher says where a process is") {
 }
 
 TEST_CASE("what contradicts itself is refused by the names of the variables") {
-  CHECK_THAT(thrown([] { read({{"LOCAL_RANK", "4"}, {"LOCAL_WORLD_SIZE", "4"}}); }),
+  CHECK_THAT(thrown([] {
+               read({{"LOCAL_RANK", "4"}, {"LOCAL_WORLD_SIZE", "4"}});
+             }),
              Equals("placement: LOCAL_RANK is 4, but LOCAL_WORLD_SIZE is 4: ranks count from 0"));
-  CHECK_THAT(thrown([] { read({{"OMPI_COMM_WORLD_LOCAL_RANK", "one"}}); }), Equals("placement: OMPI_COMM_WORLD_LOCAL_RANK is 'one'; a number was expected"));
-  CHECK_THAT(thrown([] { read({{"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "8"}, {"RANK", "0"}, {"WORLD_SIZE", "4"}}); }),
+  CHECK_THAT(thrown([] {
+               read({{"OMPI_COMM_WORLD_LOCAL_RANK", "one"}});
+             }),
+             Equals("placement: OMPI_COMM_WORLD_LOCAL_RANK is 'one'; a number was expected"));
+  CHECK_THAT(thrown([] {
+               read({{"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "8"}, {"RANK", "0"}, {"WORLD_SIZE", "4"}});
+             }),
              Equals("placement: LOCAL_WORLD_SIZE is 8, more than WORLD_SIZE (4)"));
-  CHECK_THAT(thrown([] { read({{"SLURM_PROCID", "3"}, {"SLURM_LOCALID", "3"}, {"SLURM_NODEID", "0"}, {"SLURM_TASKS_PER_NODE", "2(x3),1"}}); }),
+  CHECK_THAT(thrown([] {
+               read({{"SLURM_PROCID", "3"}, {"SLURM_LOCALID", "3"}, {"SLURM_NODEID", "0"}, {"SLURM_TASKS_PER_NODE", "2(x3),1"}});
+             }),
              Equals("placement: SLURM_LOCALID is 3, but SLURM_TASKS_PER_NODE of this node is 2: ranks count from 0"));
-  CHECK_THAT(thrown([] { read({{"SLURM_PROCID", "3"}, {"SLURM_LOCALID", "0"}, {"SLURM_NODEID", "4"}, {"SLURM_TASKS_PER_NODE", "2(x3),1"}}); }),
+  CHECK_THAT(thrown([] {
+               read({{"SLURM_PROCID", "3"}, {"SLURM_LOCALID", "0"}, {"SLURM_NODEID", "4"}, {"SLURM_TASKS_PER_NODE", "2(x3),1"}});
+             }),
              Equals("placement: SLURM_NODEID is 4, but SLURM_TASKS_PER_NODE ('2(x3),1') names 4 nodes"));
-  CHECK_THAT(thrown([] { read({{"RANK", "2"}, {"WORLD_SIZE", "2"}}); }), Equals("placement: RANK is 2, but WORLD_SIZE is 2: ranks count from 0"));
+  CHECK_THAT(thrown([] {
+               read({{"RANK", "2"}, {"WORLD_SIZE", "2"}});
+             }),
+             Equals("placement: RANK is 2, but WORLD_SIZE is 2: ranks count from 0"));
 }
 
 TEST_CASE("Slurm's lists of tasks and of hosts") {
@@ -134,15 +210,18 @@ TEST_CASE("a rank takes its local rank modulo the devices that it sees") {
   };
   CHECK(plan::resolve_device(read({}), 4) == 0);
   CHECK(plan::resolve_device(rank(3), 8) == 3);
-  CHECK(plan::resolve_device(rank(6), 4) == 2);                                        // more ranks than GPUs: they share
-  CHECK(plan::resolve_device(rank(6, {{"CUDA_VISIBLE_DEVICES", "6"}}), 1) == 0);       // Slurm's --gpus-per-task=1
+  CHECK(plan::resolve_device(rank(6), 4) == 2);                                   // more ranks than GPUs: they share
+  CHECK(plan::resolve_device(rank(6, {{"CUDA_VISIBLE_DEVICES", "6"}}), 1) == 0);  // Slurm's --gpus-per-task=1
   CHECK(rank(0, {{"CUDA_VISIBLE_DEVICES", "GPU-8a,GPU-9b"}}).visible == 2);
-  CHECK(rank(0, {{"CUDA_VISIBLE_DEVICES", "0,-1,2"}}).visible == 1);                   // CUDA stops there
+  CHECK(rank(0, {{"CUDA_VISIBLE_DEVICES", "0,-1,2"}}).visible == 1);  // CUDA stops there
   CHECK(rank(0, {{"CUDA_VISIBLE_DEVICES", ""}}).visible == 0);
   CHECK_FALSE(rank(0).visible.has_value());
   CHECK_THAT(thrown([&] { (void)plan::resolve_device(rank(0), 0); }), Contains("sees no GPU"));
-  CHECK_THAT(thrown([&] { (void)plan::resolve_device(rank(0, {{"CUDA_VISIBLE_DEVICES", "0,1"}}), 4); }),
-             Equals("placement: CUDA_VISIBLE_DEVICES names 2 GPUs, the runtime sees 4: was it changed after the first CUDA call?"));
+  CHECK_THAT(
+      thrown([&] {
+        (void)plan::resolve_device(rank(0, {{"CUDA_VISIBLE_DEVICES", "0,1"}}), 4);
+      }),
+      Equals("placement: CUDA_VISIBLE_DEVICES names 2 GPUs, the runtime sees 4: was it changed after the first CUDA call?"));
   CHECK(plan::resolve_block(rank(3), 16) == plan::DeviceBlock{6, 8});
   CHECK(plan::resolve_block(read({}), 4) == plan::DeviceBlock{0, 4});
   CHECK(plan::resolve_block(rank(3), 2, true) == plan::DeviceBlock{0, 2});
@@ -152,9 +231,14 @@ TEST_CASE("a rank takes its local rank modulo the devices that it sees") {
 TEST_CASE("LocalDevices are all that are visible, or those that are named") {
   CHECK(sk::LocalDevices{}.resolve(3) == std::vector<int>{0, 1, 2});
   CHECK(sk::LocalDevices{2, 0}.resolve(4) == std::vector<int>{2, 0});
-  CHECK_THAT(thrown([] { sk::LocalDevices{0, 2, 0}; }), Equals("LocalDevices: GPU 0 is named twice; each rank drives one of its own"));
+  CHECK_THAT(thrown([] {
+               sk::LocalDevices{0, 2, 0};
+             }),
+             Equals("LocalDevices: GPU 0 is named twice; each rank drives one of its own"));
   CHECK_THAT(thrown([] { sk::LocalDevices{-1}; }), Contains("-1 is no ordinal of a GPU"));
-  CHECK_THAT(thrown([] { (void)sk::LocalDevices{0, 2}.resolve(2); }),
+  CHECK_THAT(thrown([] {
+               (void)sk::LocalDevices{0, 2}.resolve(2);
+             }),
              Equals("LocalDevices: GPU 2 is not visible: this process sees 2 (CUDA_VISIBLE_DEVICES says which)"));
   CHECK_THAT(thrown([] { (void)sk::LocalDevices{}.resolve(0); }), Contains("sees no GPU"));
 }

@@ -22,7 +22,8 @@ TEST_CASE("every schedule is sound, with the bubble and the memory of its formul
     for (int micros = 1; micros <= 32; ++micros) {
       INFO(ranks << " ranks, " << micros << " micro-batches");
       const double flush = static_cast<double>(ranks - 1) / (micros + ranks - 1);
-      const ScheduleReport g = check(gpipe(ranks, micros)), f = check(one_f_one_b(ranks, micros)), p = check(pipedream(ranks, micros));
+      const ScheduleReport g = check(gpipe(ranks, micros)), f = check(one_f_one_b(ranks, micros)),
+                           p = check(pipedream(ranks, micros));
       REQUIRE(g.sound());
       REQUIRE(f.sound());
       REQUIRE(p.sound());
@@ -42,14 +43,15 @@ TEST_CASE("every schedule is sound, with the bubble and the memory of its formul
       REQUIRE(z.sound());
       CHECK(z.live_activations <= ranks);
       CHECK(z.bubble <= f.bubble + 1e-12);
-      if (micros >= 2 * ranks) CHECK(z.length == Approx(3.0 * micros + ranks - 1));                       // ZB-H1's: a third of the flush
+      if (micros >= 2 * ranks) CHECK(z.length == Approx(3.0 * micros + ranks - 1));  // ZB-H1's: a third of the flush
 
       for (int chunks = 2; chunks <= 4; ++chunks) {
         INFO(chunks << " stages a rank");
         const ScheduleReport i = check(interleaved(ranks, chunks, micros));
         REQUIRE(i.sound());
         CHECK(i.messages == (ranks > 1 ? 2L * (ranks * chunks - 1) * micros : 0));
-        if (micros % ranks == 0) CHECK(i.bubble == Approx(static_cast<double>(ranks - 1) / (chunks * micros + ranks - 1)).margin(1e-12));
+        if (micros % ranks == 0)
+          CHECK(i.bubble == Approx(static_cast<double>(ranks - 1) / (chunks * micros + ranks - 1)).margin(1e-12));
       }
     }
 }
@@ -98,7 +100,7 @@ TEST_CASE("what is wrong with a table is named, with rank and step") {
     CHECK(check(s).fault == ScheduleFault::no_such_task);
   }
   SECTION("deadlock") {
-    std::swap(s.order[1].front(), s.order[1][2]);              // the gradient before its forward
+    std::swap(s.order[1].front(), s.order[1][2]);  // the gradient before its forward
     CHECK(check(s).fault == ScheduleFault::deadlock);
   }
   SECTION("an update before its gradients") {
@@ -114,5 +116,6 @@ TEST_CASE("lengths of tasks and messages lengthen a schedule as they should") {
   CHECK(check(unpipelined(2, 1), lengths).length == Approx(2 * 6 + 2 * 0.5));
   CHECK(check(gpipe(2, 4), lengths).waiting_messages >= 1);
   // A slow second stage piles up what the first one sends it.
-  CHECK(check(gpipe(2, 4), {.message = 0}).waiting_messages <= check(gpipe(2, 4), {.forward = 1, .message = 10}).waiting_messages + 1);
+  CHECK(check(gpipe(2, 4), {.message = 0}).waiting_messages <=
+        check(gpipe(2, 4), {.forward = 1, .message = 10}).waiting_messages + 1);
 }

@@ -8,7 +8,7 @@ using namespace skein::plan;
 
 TEST_CASE("a schedule as text", "[plan]") {
   // [quote text]
-  const std::string picture = schedule_text(one_f_one_b(2, 3));      // a forward takes 1, a backward 2
+  const std::string picture = schedule_text(one_f_one_b(2, 3));  // a forward takes 1, a backward 2
   // rank 0 | F0 F1 .  .  B0 -- F2 B1 -- .  B2 --
   // rank 1 | .  F0 B0 -- F1 B1 -- F2 B2 --
   // [end]
@@ -27,7 +27,7 @@ TEST_CASE("a schedule as SVG has a box for each step, and says length and bubble
   const std::string svg = schedule_svg(t, {.unit = "ms"});
   std::size_t boxes = 0;
   for (std::size_t at = svg.find("stroke-width="); at != std::string::npos; at = svg.find("stroke-width=", at + 1)) ++boxes;
-  CHECK(boxes == 16);                               // updates have no length here
+  CHECK(boxes == 16);  // updates have no length here
   CHECK(svg.find("GPipe (length 15 ms, bubble 20.0 %)") != std::string::npos);
   CHECK(svg.ends_with("</svg>\n"));
   const Timeline strange{"a < b", 1, 1, {{{Task::forward, 0, 0}, 0, 2, 3}}};

@@ -7,7 +7,8 @@
 
 namespace plan = skein::plan;
 
-static_assert(plan::virtual_shards(8, 3, 0) == plan::VirtualShards{8, 0, 2} && plan::virtual_shards(8, 3, 2) == plan::VirtualShards{8, 5, 8});
+static_assert(plan::virtual_shards(8, 3, 0) == plan::VirtualShards{8, 0, 2} &&
+              plan::virtual_shards(8, 3, 2) == plan::VirtualShards{8, 5, 8});
 static_assert(plan::TreeNode{0, 8}.middle() == 4 && plan::TreeNode{0, 5}.middle() == 4 && plan::TreeNode{2, 4}.middle() == 3);
 static_assert(!plan::VirtualShards{} && plan::shard_begin(10, 4, 3) == 7);
 

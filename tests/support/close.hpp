@@ -15,7 +15,8 @@ template <class S> bool close(S a, S b, Roundings c = Roundings::arithmetic, dou
   if (a == b) return true;
   if (std::isnan(static_cast<double>(a)) && std::isnan(static_cast<double>(b))) return true;
   const double x = static_cast<double>(a), y = static_cast<double>(b);
-  return std::abs(x - y) <= static_cast<int>(c) * static_cast<double>(std::numeric_limits<S>::epsilon()) * std::max({std::abs(x), std::abs(y), scale});
+  return std::abs(x - y) <= static_cast<int>(c) * static_cast<double>(std::numeric_limits<S>::epsilon()) *
+                                std::max({std::abs(x), std::abs(y), scale});
 }
 
 }  // namespace support

@@ -108,7 +108,8 @@ template <class T, class Comm, class Op> void reductions(Comm& world, std::size_
   b.wait();
   d.wait();
   require(a.done() && e.done() && same_bits(flying[0], wanted) && same_bits(flying[1], wanted) && same_bits(flying[2], wanted) &&
-              same_bits(flying[4], wanted) && same_bits(flying[3], values<T>(ranks - 1, n)), "started calls" + at);
+              same_bits(flying[4], wanted) && same_bits(flying[3], values<T>(ranks - 1, n)),
+          "started calls" + at);
 }
 
 template <class T, class Comm> void movements(Comm& world, std::size_t n) {
@@ -164,7 +165,10 @@ template <class Comm> void conveniences(Comm& world) {
   for (int r = 0; r < ranks; ++r)
     require(texts[static_cast<std::size_t>(r)] == "rank " + std::string(static_cast<std::size_t>(r), 'x'), "all_gather of texts");
   require(world.broadcast(std::string(me == 0 ? "from the root" : ""), 0) == "from the root", "broadcast of a text");
-  struct Pair { int a; double b; };
+  struct Pair {
+    int a;
+    double b;
+  };
   const std::vector<Pair> pairs = world.all_gather(Pair{me, 0.5 * me});
   require(pairs.back().a == ranks - 1 && pairs.back().b == 0.5 * (ranks - 1), "all_gather of a struct");
   for (int i = 0; i < 100; ++i) world.barrier();
@@ -179,9 +183,7 @@ template <class Comm> void conveniences(Comm& world) {
   std::string said;
   try {
     world.assert_same("the plan of the step", me == ranks - 1 ? "LeNet" : "ResNet");
-  } catch (const sk::CommError& e) {
-    said = e.what();
-  }
+  } catch (const sk::CommError& e) { said = e.what(); }
   const std::string wanted = ranks == 1 ? "" : "the plan of the step differs between ranks: ";
   require(said.substr(0, wanted.size()) == wanted && (ranks == 1) == said.empty(), "assert_same says: " + said);
   if (ranks == 3)
@@ -193,7 +195,7 @@ template <class Comm> void conveniences(Comm& world) {
 
 template <class Comm> void splits(Comm& world) {
   const int ranks = world.size(), me = world.rank();
-  auto half = world.split(me % 2, -me);                  // colours even and odd, in falling order
+  auto half = world.split(me % 2, -me);  // colours even and odd, in falling order
   const int members = (ranks + 1 - me % 2) / 2;
   require(half.size() == members && half.rank() == members - 1 - me / 2, "split places a rank wrongly");
   int sum = 0;

@@ -106,10 +106,8 @@ template <class C, class Comm> void feedback(Comm& world, C compressor, double b
   for (int step = 0; step < 10; ++step) {
     std::vector<float> v = values(world.rank() + 10 * step, n);
     for (std::size_t i = 0; i < n; ++i) inputs[i] += v[i];
-    if constexpr (C::linear)
-      sk::comm::compressed_all_reduce(world, own, v);
-    else
-      sk::comm::compressed_all_gather(world, own, v);
+    if constexpr (C::linear) sk::comm::compressed_all_reduce(world, own, v);
+    else sk::comm::compressed_all_gather(world, own, v);
     for (std::size_t i = 0; i < n; ++i) said[i] += v[i];
   }
   std::vector<double> kept(own.residual().begin(), own.residual().end());

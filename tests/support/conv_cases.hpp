@@ -44,8 +44,8 @@ template <class H> std::vector<double> gradient_of(const H& h, int p) {
 }
 template <class A> std::vector<double> doubles(A& a) { return {a.begin(), a.end()}; }
 
-struct ConvChain {                                  ///< what plain loops make of the inputs of a harness
-  std::vector<double> y, dx, dweight, dbias;        // dweight with padded rows
+struct ConvChain {                            ///< what plain loops make of the inputs of a harness
+  std::vector<double> y, dx, dweight, dbias;  // dweight with padded rows
 };
 template <class H> ConvChain naive_chain(H& h, const sk::ops::ConvReluPoolGeometry& g, bool has_bias) {
   namespace reference = sk::ops::reference;
@@ -63,7 +63,8 @@ template <class H> ConvChain naive_chain(H& h, const sk::ops::ConvReluPoolGeomet
   c.bias = has_bias ? parameters.data() + weights : nullptr;
   c.y = conv.data();
   reference::conv2d_forward(g.conv, c);
-  if (g.relu) for (double& v : conv) v = std::max(v, 0.0);
+  if (g.relu)
+    for (double& v : conv) v = std::max(v, 0.0);
   reference::max_pool2d_forward(g.pool(), h.batch, conv.data(), r.y.data(), winners.data());
   reference::max_pool2d_backward(g.pool(), h.batch, dy.data(), winners.data(), dconv.data());
   if (g.relu)
@@ -114,7 +115,8 @@ void follows_the_loops(const sk::ops::ConvReluPoolGeometry& g, long batch, bool 
   h.backward(false, true);
   for (std::size_t i = 0; i < dweight.size(); ++i)
     if (std::abs(gradient_of(h, 0)[i] - 2 * dweight[i]) > 1e-3 * (1 + std::abs(dweight[i]))) FAIL("gradients are not added to");
-  for (const Scalar v : h.dx) if (!std::isnan(v)) FAIL("dx was written though nobody wants it");
+  for (const Scalar v : h.dx)
+    if (!std::isnan(v)) FAIL("dx was written though nobody wants it");
 }
 
 template <class L, class Convolution, class In> void follows_the_loops_always(const sk::ops::ConvReluPoolGeometry& g) {

@@ -29,7 +29,8 @@ template <class T, class Device> std::vector<T> here(const sk::Arena<T, Device>&
 template <class To, class From, class Device> void pair() {
   const long n = 1000;
   std::vector<From> x(static_cast<std::size_t>(n));
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<From>(std::sin(static_cast<double>(i)) * std::pow(2.0, static_cast<double>(i % 40) - 25));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<From>(std::sin(static_cast<double>(i)) * std::pow(2.0, static_cast<double>(i % 40) - 25));
   const auto source = there<From, Device>(x);
   for (long at : {0L, 1L, 8L})
     for (long count : {0L, 1L, 7L, 64L, 65L, 801L}) {

@@ -43,7 +43,8 @@ struct Result {
   double validation = 0;
 };
 
-template <class Policy, class Optimizer = sk::optim::Sgd> Result train(const Policy& policy, sk::FitOptions options, Optimizer optimizer = {.lr = 0.1f, .momentum = 0.9f}, int seed = 3) {
+template <class Policy, class Optimizer = sk::optim::Sgd>
+Result train(const Policy& policy, sk::FitOptions options, Optimizer optimizer = {.lr = 0.1f, .momentum = 0.9f}, int seed = 3) {
   Points points;
   auto data = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.y);
   Model model{sk::Seed{static_cast<std::uint64_t>(seed)}};
@@ -74,12 +75,13 @@ template <class Comm, class Span> void same_on_all_ranks(Comm& world, Span value
 
 /// The same curve as the serial run: uneven batches, several executors, buckets of one layer and of all, polling or not.
 template <class Comm> void agrees_with_serial(Comm& world) {
-  const sk::FitOptions options{.epochs = 3, .batch = 10, .threads = 1};            // the last batch has 3 samples: ranks without any
+  const sk::FitOptions options{.epochs = 3, .batch = 10, .threads = 1};  // the last batch has 3 samples: ranks without any
   const Result serial = train(sk::parallel::Alone{}, options);
   RANK_CHECK(serial.losses.size() == 33);
   RANK_CHECK(serial.losses.back() < serial.losses.front());
   for (long bucket : {1L, 1L << 20})
-    for (bool poll : {true, false}) require_same(train(DataParallel{world, {.bucket_bytes = bucket, .poll = poll}}, options), serial, 1e-12);
+    for (bool poll : {true, false})
+      require_same(train(DataParallel{world, {.bucket_bytes = bucket, .poll = poll}}, options), serial, 1e-12);
   sk::FitOptions depth = options;
   depth.execution = sk::Execution::depth_first;
   require_same(train(DataParallel{world}, depth), serial, 1e-12);
@@ -87,7 +89,8 @@ template <class Comm> void agrees_with_serial(Comm& world) {
   threads.threads = 2;
   threads.execution = sk::Execution::layer_wise;
   require_same(train(DataParallel{world, {.bucket_bytes = 1}}, threads), serial, 1e-12);
-  require_same(train(DataParallel{world}, options, sk::optim::Adam{.lr = 0.01f}), train(sk::parallel::Alone{}, options, sk::optim::Adam{.lr = 0.01f}), 1e-9);
+  require_same(train(DataParallel{world}, options, sk::optim::Adam{.lr = 0.01f}),
+               train(sk::parallel::Alone{}, options, sk::optim::Adam{.lr = 0.01f}), 1e-9);
   sk::FitOptions clipped = options;
   clipped.clip_norm = 0.05;
   const Result c = train(DataParallel{world}, clipped);
@@ -104,26 +107,31 @@ template <class Comm> void accumulates(Comm& world) {
 
 /// Reduce::Sum is the mean times the number of ranks: the step of a rate that many times as large.
 template <class Comm> void sums(Comm& world) {
-  const Result summed = train(DataParallel{world, {.reduce = Reduce::Sum}}, {.epochs = 2, .batch = 10, .threads = 1}, sk::optim::Sgd{.lr = 0.01f});
-  const Result scaled = train(sk::parallel::Alone{}, {.epochs = 2, .batch = 10, .threads = 1}, sk::optim::Sgd{.lr = 0.01f * static_cast<float>(world.size())});
-  require_same(summed, scaled, 1e-6);               // the rate is a float
+  const Result summed =
+      train(DataParallel{world, {.reduce = Reduce::Sum}}, {.epochs = 2, .batch = 10, .threads = 1}, sk::optim::Sgd{.lr = 0.01f});
+  const Result scaled = train(sk::parallel::Alone{}, {.epochs = 2, .batch = 10, .threads = 1},
+                              sk::optim::Sgd{.lr = 0.01f * static_cast<float>(world.size())});
+  require_same(summed, scaled, 1e-6);  // the rate is a float
 }
 
 /// Weights are those of rank 0, whatever the others began with.
 template <class Comm> void broadcasts(Comm& world) {
   const sk::FitOptions options{.epochs = 1, .batch = 10, .threads = 1};
-  require_same(train(DataParallel{world}, options, sk::optim::Sgd{.lr = 0.1f}, 3 + world.rank()), train(sk::parallel::Alone{}, options, sk::optim::Sgd{.lr = 0.1f}), 1e-12);
+  require_same(train(DataParallel{world}, options, sk::optim::Sgd{.lr = 0.1f}, 3 + world.rank()),
+               train(sk::parallel::Alone{}, options, sk::optim::Sgd{.lr = 0.1f}), 1e-12);
 }
 
 /// Each rank has a shard of its own size: every sample once, the loss is that of all samples.
 template <class Comm> void local_shards(Comm& world) {
   Points points;
   const int r = world.rank(), n = 5 + 3 * r;
-  std::vector<float> x(points.x.begin() + 20 * r, points.x.begin() + 20 * r + 4 * n), y(points.y.begin(), points.y.begin() + 3 * n);
+  std::vector<float> x(points.x.begin() + 20 * r, points.x.begin() + 20 * r + 4 * n),
+      y(points.y.begin(), points.y.begin() + 3 * n);
   auto shard = sk::data::from_tensors(x, sk::Extents{1, {4}}, y);
   Model model{sk::Seed{3}};
   sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.0f}, DataParallel{world}};
-  const auto history = trainer.fit(shard, {.batch_per_rank = 4, .partition = sk::data::Partition::local, .progress = false, .threads = 1});
+  const auto history =
+      trainer.fit(shard, {.batch_per_rank = 4, .partition = sk::data::Partition::local, .progress = false, .threads = 1});
   Model same{sk::Seed{3}};
   sk::Trainer alone{same, nn::Mse{}, sk::optim::Sgd{.lr = 0.0f}};
   double sums[2] = {alone.evaluate(shard).loss * n, static_cast<double>(n)};
@@ -140,12 +148,12 @@ template <class Comm> void refuses_other_models(Comm& world) {
       Model model{sk::Seed{1}};
       sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{}, DataParallel{world}};
     } else {
-      sk::Model<nn::Sequential<naive::Linear<7>, naive::Tanh, naive::Linear<8>, naive::Tanh, naive::Linear<3>>, sk::Shape<4>, sk::Cpu, double> model{sk::Seed{1}};
+      sk::Model<nn::Sequential<naive::Linear<7>, naive::Tanh, naive::Linear<8>, naive::Tanh, naive::Linear<3>>, sk::Shape<4>,
+                sk::Cpu, double>
+          model{sk::Seed{1}};
       sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{}, DataParallel{world}};
     }
-  } catch (const sk::CommError& e) {
-    message = e.what();
-  }
+  } catch (const sk::CommError& e) { message = e.what(); }
   RANK_CHECK(message.find("models of DataParallel") != std::string::npos);
   for (const std::string& m : world.all_gather(message)) RANK_CHECK(m == message);
 }
@@ -154,7 +162,8 @@ template <class Comm> void refuses_other_models(Comm& world) {
 template <class Comm> void keeps_buffers_together(Comm& world) {
   Points points;
   auto data = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.labels);
-  sk::Model<nn::Sequential<naive::Linear<7>, nn::BatchNorm<>, naive::Tanh, naive::Linear<3>>, sk::Shape<4>, sk::Cpu, double> model{sk::Seed{3}};
+  sk::Model<nn::Sequential<naive::Linear<7>, nn::BatchNorm<>, naive::Tanh, naive::Linear<3>>, sk::Shape<4>, sk::Cpu, double>
+      model{sk::Seed{3}};
   sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}, DataParallel{world}};
   const auto history = trainer.fit(data, {.epochs = 2, .batch = 21, .validate = data, .progress = false, .threads = 1});
   same_on_all_ranks(world, model.buffers());
@@ -165,14 +174,20 @@ template <class Comm> void keeps_buffers_together(Comm& world) {
 
 /// A network deep enough that the first bucket can be complete before backward ends. Returns, for the last step, whether it was.
 template <class Comm> bool first_bucket_overlaps(Comm& world, bool poll) {
-  using Deep = nn::Sequential<naive::Linear<64>, naive::Tanh, naive::Linear<64>, naive::Tanh, naive::Linear<64>, naive::Tanh, naive::Linear<64>, naive::Tanh, naive::Linear<3>>;
+  using Deep = nn::Sequential<naive::Linear<64>, naive::Tanh, naive::Linear<64>, naive::Tanh, naive::Linear<64>, naive::Tanh,
+                              naive::Linear<64>, naive::Tanh, naive::Linear<3>>;
   Points points;
   auto data = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.y);
   sk::Model<Deep, sk::Shape<4>> model{sk::Seed{3}};
   sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.01f}, DataParallel{world, {.bucket_bytes = 1, .poll = poll}}};
   bool any = false;
   for (int i = 0; i < 8 && !any; ++i) {
-    trainer.fit(data, {.epochs = 1, .batch = 96, .last = sk::data::LastBatch::drop, .progress = false, .execution = sk::Execution::layer_wise, .threads = 1});
+    trainer.fit(data, {.epochs = 1,
+                       .batch = 96,
+                       .last = sk::data::LastBatch::drop,
+                       .progress = false,
+                       .execution = sk::Execution::layer_wise,
+                       .threads = 1});
     const auto& strand = trainer.stepper().strand();
     RANK_CHECK(strand.trace().size() == 5);
     for (const auto& b : strand.trace()) RANK_CHECK(b.started >= 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An array on the device for .cu tests: filled from the host, read back, with canaries behind it and where wanted off the 16 bytes
-// that kernels like.
+// An array on the device for .cu tests: filled from the host, read back, with canaries behind it and where wanted off the 16
+// bytes that kernels like.
 #pragma once
 #include <catch2/catch.hpp>
 #include <vector>
@@ -12,7 +12,8 @@ namespace support {
 template <class T> class DeviceArray {
  public:
   /// `shift`: values by which the array begins later than its memory.
-  explicit DeviceArray(const std::vector<T>& values, long shift = 0) : size_(values.size()), shift_(static_cast<std::size_t>(shift)), memory_(size_ + shift_ + margin) {
+  explicit DeviceArray(const std::vector<T>& values, long shift = 0)
+      : size_(values.size()), shift_(static_cast<std::size_t>(shift)), memory_(size_ + shift_ + margin) {
     std::vector<T> all(shift_ + size_ + margin, static_cast<T>(77.0f));
     for (std::size_t i = 0; i < size_; ++i) all[shift_ + i] = values[i];
     skein::Copy<skein::Cuda, skein::Cpu>::run(memory_.data(), all.data(), all.size() * sizeof(T));

@@ -15,15 +15,16 @@ namespace support {
 struct AgreeOptions {
   long batch = 5;
   bool wants_dx = true;
-  bool accumulate = false;                          ///< two backward passes, the second adds to the first
+  bool accumulate = false;  ///< two backward passes, the second adds to the first
   sk::nn::Phase phase = sk::nn::Phase::training;
-  std::uint64_t key = 7, global_first = 3;          ///< of random numbers
-  double terms = 0;                                 ///< magnitude of what was cancelled; 0: by the layer's sizes
+  std::uint64_t key = 7, global_first = 3;  ///< of random numbers
+  double terms = 0;                         ///< magnitude of what was cancelled; 0: by the layer's sizes
   Roundings roundings = Roundings::arithmetic;
 };
 
 namespace detail {
-template <class A, class B> long values_apart(const A& a, const B& b, long rows, long count, long pitch, Roundings r, double scale) {
+template <class A, class B>
+long values_apart(const A& a, const B& b, long rows, long count, long pitch, Roundings r, double scale) {
   using S = std::remove_cvref_t<decltype(a[0])>;
   long wrong = 0;
   for (long i = 0; i < rows; ++i)
@@ -50,7 +51,8 @@ template <class OnCpu, class OnDevice, class In, class Scalar, class Device> voi
     if (o.phase == sk::nn::Phase::evaluation) break;
     here.backward(o.wants_dx, turn == 1);
     there.backward(o.wants_dx, turn == 1);
-    if (o.wants_dx) CHECK(detail::values_apart(there.dx, here.dx, o.batch, here.in_count, here.in_pitch, o.roundings, scale) == 0);
+    if (o.wants_dx)
+      CHECK(detail::values_apart(there.dx, here.dx, o.batch, here.in_count, here.in_pitch, o.roundings, scale) == 0);
     CHECK(detail::values_apart(there.gradients(), here.gradients(), 1, here.gradients().size(), 0, o.roundings, scale) == 0);
     CHECK(there.worst_gap() == 0);
   }
@@ -59,10 +61,12 @@ template <class OnCpu, class OnDevice, class In, class Scalar, class Device> voi
 }
 
 /// The same with two forms of the layer on Cuda.
-template <class OnCpu, class OnDevice, class In, class Scalar> requires requires { In::extents; }
+template <class OnCpu, class OnDevice, class In, class Scalar>
+requires requires { In::extents; }
 void agree(const AgreeOptions& o = {}) { agree_on<OnCpu, OnDevice, In, Scalar, sk::Cuda>(o); }
 /// The same with one layer, rewritten for Cuda as in a network.
-template <class L, class In, class Scalar = float> requires requires { In::extents; }
+template <class L, class In, class Scalar = float>
+requires requires { In::extents; }
 void agree(const AgreeOptions& o = {}) { agree_on<L, sk::nn::Fused<L, sk::Cuda>, In, Scalar, sk::Cuda>(o); }
 
 }  // namespace support

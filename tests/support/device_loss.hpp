@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loss on a device beside the same loss on the Cpu: outputs, targets, labels and weights are copied there; sums, gradient and gaps must
-// agree. For .cu tests.
+// A loss on a device beside the same loss on the Cpu: outputs, targets, labels and weights are copied there; sums, gradient and
+// gaps must agree. For .cu tests.
 #pragma once
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -27,8 +27,10 @@ template <class Scalar> struct LossData {
   void fill() {
     for (long r = 0; r < count; ++r) {
       for (long c = 0; c < width; ++c) {
-        outputs[static_cast<std::size_t>(r * pitch + c)] = static_cast<Scalar>(3 * std::sin(0.7 * static_cast<double>(r * 31 + c + 1)));
-        targets[static_cast<std::size_t>(r * target_pitch + c)] = static_cast<Scalar>(0.5 + 0.5 * std::sin(1.1 * static_cast<double>(r * 17 + c)));
+        outputs[static_cast<std::size_t>(r * pitch + c)] =
+            static_cast<Scalar>(3 * std::sin(0.7 * static_cast<double>(r * 31 + c + 1)));
+        targets[static_cast<std::size_t>(r * target_pitch + c)] =
+            static_cast<Scalar>(0.5 + 0.5 * std::sin(1.1 * static_cast<double>(r * 17 + c)));
       }
       labels[static_cast<std::size_t>(r)] = static_cast<std::int32_t>((r * 7 + 3) % width);
     }
@@ -36,7 +38,8 @@ template <class Scalar> struct LossData {
 };
 
 /// One call on each device. `loss_scale` counts on the device alone, where it is in memory.
-template <class Loss, class Scalar> void loss_agrees(const Loss& loss, const LossData<Scalar>& d, bool wants_gradient = true, double loss_scale = 1) {
+template <class Loss, class Scalar>
+void loss_agrees(const Loss& loss, const LossData<Scalar>& d, bool wants_gradient = true, double loss_scale = 1) {
   std::vector<Scalar> gradient(d.outputs.size(), Scalar(9));
   sk::nn::LossCall<Scalar, sk::Cpu> here;
   here.outputs = d.outputs.data();
@@ -53,7 +56,7 @@ template <class Loss, class Scalar> void loss_agrees(const Loss& loss, const Los
   const DeviceArray<Scalar> outputs(d.outputs), targets(d.targets);
   const DeviceArray<std::int32_t> labels(d.labels);
   DeviceArray<Scalar> to(d.outputs.size(), Scalar(9));
-  DeviceArray<double> sums(std::vector<double>{100, 200, 300});     // there may be sums already
+  DeviceArray<double> sums(std::vector<double>{100, 200, 300});  // there may be sums already
   sk::Arena<sk::ops::StepValues, sk::Cuda> values(1);
   const sk::ops::StepValues now{0, 0, loss_scale};
   sk::Copy<sk::Cuda, sk::Cpu>::run(values.data(), &now, sizeof now);
@@ -82,8 +85,8 @@ template <class Loss, class Scalar> void loss_agrees(const Loss& loss, const Los
   const std::vector<Scalar> g = to.host();
   long wrong = 0;
   for (std::size_t i = 0; i < g.size(); ++i)
-    wrong += wants_gradient ? !close<Scalar>(g[i], static_cast<Scalar>(gradient[i] * static_cast<Scalar>(loss_scale)), Roundings::sum,
-                                             loss_scale / static_cast<double>(d.count))
+    wrong += wants_gradient ? !close<Scalar>(g[i], static_cast<Scalar>(gradient[i] * static_cast<Scalar>(loss_scale)),
+                                             Roundings::sum, loss_scale / static_cast<double>(d.count))
                             : g[i] != Scalar(9);
   CHECK(wrong == 0);
 }

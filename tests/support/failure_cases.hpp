@@ -26,7 +26,8 @@ namespace failure_cases {
 namespace sk = skein;
 namespace nn = skein::nn;
 
-/// The identity, which throws forward where a value is not a number, and backward where one is huge: in the worker that has the sample.
+/// The identity, which throws forward where a value is not a number, and backward where one is huge: in the worker that has the
+/// sample.
 struct Trapped {
   static constexpr sk::LayerInfo describe(sk::Extents in) { return {.output = in, .saves_input = true}; }
   template <class In, class Frame> static void forward(Frame& f) {
@@ -58,8 +59,8 @@ struct Case {
   long samples = 64, batch = 32;
   int epochs = 2, threads = 1;
   bool wrong_label = false;
-  float value = 0;                                  ///< of every eighth sample: one that a layer or the loss throws at
-  double sleep = 0;                                 ///< seconds, before the second epoch
+  float value = 0;   ///< of every eighth sample: one that a layer or the loss throws at
+  double sleep = 0;  ///< seconds, before the second epoch
 };
 
 struct Sleeper {
@@ -75,7 +76,7 @@ template <class Policy> void fit(const Policy& policy, const Case& c, sk::Execut
   std::vector<std::int32_t> y(static_cast<std::size_t>(c.samples));
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(3, 0, i);
   for (std::size_t i = 0; i < y.size(); ++i) y[i] = static_cast<std::int32_t>(i % 4);
-  for (std::size_t i = 7; i < y.size(); i += 8) {   // some of every rank
+  for (std::size_t i = 7; i < y.size(); i += 8) {  // some of every rank
     if (c.value != 0) std::fill(&x[12 * i], &x[12 * i] + 12, c.value);
     if (c.wrong_label) y[i] = 7;
   }
@@ -91,9 +92,7 @@ template <class Policy> void fit(const Policy& policy, const Case& c, sk::Execut
 template <class Function> std::string thrown(Function&& f) {
   try {
     f();
-  } catch (const std::exception& e) {
-    return e.what();
-  }
+  } catch (const std::exception& e) { return e.what(); }
   return "";
 }
 

@@ -21,13 +21,17 @@ template <class Comm> void averages_with_neighbours(Comm& world) {
   replica.stored = 2;
   sk::parallel::GossipStrand<Comm, double, 0> strand(world, replica);
   strand.start();
-  const auto value = [&](int rank, std::size_t i) { return i == 0 ? static_cast<double>(rank) : static_cast<double>(rank * rank); };
+  const auto value = [&](int rank, std::size_t i) {
+    return i == 0 ? static_cast<double>(rank) : static_cast<double>(rank * rank);
+  };
   for (std::size_t i = 0; i < 2; ++i) weights[i] = value(r, i);
   const bool changed = strand.after_step({1, 1});
   RANK_CHECK(changed == (n > 1));
   const int left = (r + n - 1) % n, right = (r + 1) % n;
   for (std::size_t i = 0; i < 2; ++i)
-    expected[i] = n == 1 ? value(r, i) : n == 2 ? (value(0, i) + value(1, i)) / 2 : (value(left, i) + value(r, i) + value(right, i)) / 3;
+    expected[i] = n == 1   ? value(r, i)
+                  : n == 2 ? (value(0, i) + value(1, i)) / 2
+                           : (value(left, i) + value(r, i) + value(right, i)) / 3;
   for (std::size_t i = 0; i < 2; ++i) RANK_CHECK(weights[i] == Approx(expected[i]).epsilon(1e-14));
   for (int step = 2; step < 5; ++step) (void)strand.after_step({step, 1});
   (void)strand.finish();
@@ -54,7 +58,8 @@ template <class Policy> cases::Result train(const Policy& policy, sk::FitOptions
 /// On at most three ranks every rank is a neighbour of every other: with plain SGD and equal shares it is DataParallel.
 template <class Comm> void equals_data_parallel(Comm& world) {
   const sk::FitOptions options{.epochs = 3, .batch_per_rank = 6, .last = sk::data::LastBatch::drop};
-  const cases::Result ours = train(sk::parallel::Gossip{world}, options), other = train(sk::parallel::DataParallel{world}, options);
+  const cases::Result ours = train(sk::parallel::Gossip{world}, options),
+                      other = train(sk::parallel::DataParallel{world}, options);
   RANK_CHECK(ours.losses.size() == 3);
   RANK_CHECK(ours.losses.back() < ours.losses.front());
   if (world.size() <= 3) cases::require_same(ours, other, 1e-12);

@@ -69,10 +69,8 @@ template <class World> void everything(World& world) {
   {
     std::vector<decltype(world.start_all_reduce(data[0], sk::Sum{}))> requests;
     for (std::size_t i = 0; i < data.size(); ++i) {
-      if (i % 3 == 2)
-        requests.push_back(world.start_broadcast(data[i], static_cast<int>(i) % ranks));
-      else
-        requests.push_back(world.start_all_reduce(data[i], sk::Sum{}));
+      if (i % 3 == 2) requests.push_back(world.start_broadcast(data[i], static_cast<int>(i) % ranks));
+      else requests.push_back(world.start_all_reduce(data[i], sk::Sum{}));
       if (static_cast<int>(i) % (me + 2) == 0) (void)requests[i / 2].poll();
     }
     for (auto& r : requests) r.wait();

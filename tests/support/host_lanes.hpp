@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A warp of threads: runs kernels over rows with several lanes on the host, by the same butterfly of exchanges that a GPU makes, so
-// that what the lanes do beside each other is tested where there is no GPU. Plain host memory; slow.
+// A warp of threads: runs kernels over rows with several lanes on the host, by the same butterfly of exchanges that a GPU makes,
+// so that what the lanes do beside each other is tested where there is no GPU. Plain host memory; slow.
 #pragma once
 #include <barrier>
 #include <cstring>

@@ -53,7 +53,7 @@ template <class T> class Guarded {
     return true;
   }
 
-  static constexpr long margin = 64;                // whole cache lines: what is between is aligned to 64 bytes
+  static constexpr long margin = 64;  // whole cache lines: what is between is aligned to 64 bytes
 
  private:
   static T canary(long i) { return static_cast<T>(17 + i % 50); }
@@ -71,7 +71,8 @@ template <class Device> class Elsewhere {
   void back() {}
 };
 /// On a device with memory of its own: copies, made at the first use in a run and brought back at its end.
-template <class Device> requires(!std::same_as<Device, sk::Cpu>) class Elsewhere<Device> {
+template <class Device>
+requires(!std::same_as<Device, sk::Cpu>) class Elsewhere<Device> {
  public:
   template <class T> T* of(Guarded<T>& a) {
     Twin& t = twins_[a.whole()];
@@ -108,21 +109,11 @@ template <class L, class In, class Scalar_ = double, class Device_ = sk::Cpu> cl
 
   /// `split`: Context::split_gradients(), for layers that declare splits_gradients; the sums over workers are made here.
   explicit LayerHarness(long samples, int workers = 1, bool split = false)
-      : batch(samples),
-        parameters(info.stored_parameters()),
-        buffers(info.stored_buffers()),
-        derived(info.derived),
-        x(samples * in_pitch),
-        y(samples * out_pitch),
-        dy(samples * out_pitch),
-        dx(samples * in_pitch),
-        saved(samples * info.saved),
-        shared(info.shared),
-        saved_bytes(samples * info.saved_bytes),
-        values_(sizeof(sk::ops::StepValues)),
-        team_(std::make_unique<sk::Workers>(workers)),
-        exchange_(static_cast<std::size_t>(workers) * exchange_size),
-        split_(split && info.splits_gradients && workers > 1) {
+      : batch(samples), parameters(info.stored_parameters()), buffers(info.stored_buffers()), derived(info.derived),
+        x(samples * in_pitch), y(samples * out_pitch), dy(samples * out_pitch), dx(samples * in_pitch),
+        saved(samples * info.saved), shared(info.shared), saved_bytes(samples * info.saved_bytes),
+        values_(sizeof(sk::ops::StepValues)), team_(std::make_unique<sk::Workers>(workers)),
+        exchange_(static_cast<std::size_t>(workers) * exchange_size), split_(split && info.splits_gradients && workers > 1) {
     if (!on_host) REQUIRE(workers == 1);
     for (int w = 0; w < workers; ++w) gradients_.emplace_back(info.stored_parameters());
     for (int w = 0; w < workers; ++w) workspace_.emplace_back(info.workspace);
@@ -136,7 +127,7 @@ template <class L, class In, class Scalar_ = double, class Device_ = sk::Cpu> cl
   long batch;
   Guarded<Scalar> parameters, buffers, derived, x, y, dy, dx, saved, shared;
   Guarded<std::byte> saved_bytes;
-  ContextType context{};                            ///< a template for the workers': set phase, key, ... here
+  ContextType context{};  ///< a template for the workers': set phase, key, ... here
 
   /// The gradient, summed over the workers, in the layout of the parameters.
   const Guarded<Scalar>& gradients() const { return gradients_[0]; }
@@ -202,10 +193,11 @@ template <class L, class In, class Scalar_ = double, class Device_ = sk::Cpu> cl
     dx.fill(nan());
     const bool stores = info.overwrites_gradients && !accumulate;
     for (std::size_t w = 0; w < gradients_.size(); ++w) {
-      if (accumulate && w == 0) continue;           // worker 0 holds the sum so far
+      if (accumulate && w == 0) continue;  // worker 0 holds the sum so far
       gradients_[w].fill(Scalar(0));
-      if (stores) for (int p = 0; p < info.entries(); ++p)
-        for (long i = 0; i < parameter_size(p); ++i) gradients_[w][parameter_index(p, i)] = Scalar(1e30);
+      if (stores)
+        for (int p = 0; p < info.entries(); ++p)
+          for (long i = 0; i < parameter_size(p); ++i) gradients_[w][parameter_index(p, i)] = Scalar(1e30);
     }
     run([&](sk::Worker& w) {
       ContextType c;
@@ -313,7 +305,7 @@ template <class L, class In, class Scalar_ = double, class Device_ = sk::Cpu> cl
     c.exchange_size = exchange_size;
     if (!on_host) {
       c.values = reinterpret_cast<const sk::ops::StepValues*>(there_.of(values_));
-      c.global_first = 0;                           // as in an executor: it counts from the values' then
+      c.global_first = 0;  // as in an executor: it counts from the values' then
     }
     FrameType f;
     f.parameters = there_.of(parameters);
@@ -343,7 +335,7 @@ template <class L, class In, class Scalar_ = double, class Device_ = sk::Cpu> cl
 
   std::vector<Guarded<Scalar>> gradients_, workspace_;
   Elsewhere<Device> there_;
-  Guarded<std::byte> values_;                       // a StepValues
+  Guarded<std::byte> values_;  // a StepValues
   std::unique_ptr<sk::Workers> team_;
   std::vector<double> exchange_;
   bool split_;

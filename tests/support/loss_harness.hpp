@@ -14,13 +14,13 @@ namespace test {
 
 template <class Scalar> struct LossRows {
   long count = 0, width = 0;
-  std::vector<double> outputs{}, targets{};         // (count, width)
-  std::vector<std::int32_t> labels{};               // (count)
+  std::vector<double> outputs{}, targets{};  // (count, width)
+  std::vector<std::int32_t> labels{};        // (count)
 
   struct Result {
     skein::nn::LossSums sums;
-    std::vector<double> gradient;                   // (count, width), of the mean loss where scaled so
-    double weight = 0;                              // what Loss::weight said beforehand
+    std::vector<double> gradient;  // (count, width), of the mean loss where scaled so
+    double weight = 0;             // what Loss::weight said beforehand
   };
 
   /// scale 0: 1 / weight, the gradient of the mean. `slices`: so many calls on parts of the rows.
@@ -56,7 +56,7 @@ template <class Scalar> struct LossRows {
       for (long c = 0; c < pitch; ++c) {
         const double v = static_cast<double>(g[static_cast<std::size_t>(r * pitch + c)]);
         if (c < width) result.gradient.push_back(v);
-        else REQUIRE(v == 0);                       // gaps
+        else REQUIRE(v == 0);  // gaps
       }
     return result;
   }

@@ -54,7 +54,8 @@ struct Samples {
 template <class Stepper> std::vector<float> everything(Stepper& s) {
   const auto& model = s.model();
   std::vector<float> all(std::as_const(model).parameters().begin(), std::as_const(model).parameters().end());
-  for (int k = 0; k < s.optimizer().arrays(); ++k) all.insert(all.end(), s.optimizer().array(k).begin(), s.optimizer().array(k).end());
+  for (int k = 0; k < s.optimizer().arrays(); ++k)
+    all.insert(all.end(), s.optimizer().array(k).begin(), s.optimizer().array(k).end());
   return all;
 }
 
@@ -65,20 +66,20 @@ template <class Policy> void skips(const Policy& policy, int rank, int ranks, in
   stepper.reserve({.batch = 12, .execution = execution, .threads = threads});
   RANK_CHECK(stepper.loss_scaler().options() == sk::optim::LossScaling::dynamic());
   stepper.set_loss_scaling({.initial = 1024, .interval = 3});
-  const Samples good, bad(11);                      // the last sample: of the last rank
+  const Samples good, bad(11);  // the last sample: of the last rank
   stepper.step(good.share(rank, ranks));
   RANK_CHECK(stepper.steps() == 1);
   RANK_CHECK(stepper.loss_scaler().scale() == 1024);
   const std::vector<float> before = everything(stepper);
   const auto sums = stepper.step(bad.share(rank, ranks));
-  RANK_CHECK(sums.weight == 12 * 8);                // the loss of the step is known all the same
+  RANK_CHECK(sums.weight == 12 * 8);  // the loss of the step is known all the same
   RANK_CHECK(stepper.steps() == 1);
   RANK_CHECK(stepper.loss_scaler().scale() == 512);
   RANK_CHECK(stepper.loss_scaler().skipped() == 1);
   RANK_CHECK(everything(stepper) == before);
   for (int i = 0; i < 3; ++i) stepper.step(good.share(rank, ranks));
   RANK_CHECK(stepper.steps() == 4);
-  RANK_CHECK(stepper.loss_scaler().scale() == 1024);                 // after three good steps
+  RANK_CHECK(stepper.loss_scaler().scale() == 1024);  // after three good steps
   RANK_CHECK(everything(stepper) != before);
 
   // The same four steps without the one that was skipped, in one rank and float: Adam's step count did not move.
@@ -90,7 +91,7 @@ template <class Policy> void skips(const Policy& policy, int rank, int ranks, in
   double worst = 0;
   for (std::size_t i = 0; i < b.size() / 3; ++i) worst = std::max(worst, std::abs(static_cast<double>(a[i] - b[i])));
   RANK_CHECK(worst > 0);
-  RANK_CHECK(worst < 2e-3);                         // four steps of 0.01 each, by gradients of 11 bits
+  RANK_CHECK(worst < 2e-3);  // four steps of 0.01 each, by gradients of 11 bits
 }
 
 template <class Comm> void all(Comm& world) {

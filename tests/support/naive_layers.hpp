@@ -17,7 +17,8 @@ template <int N, bool Split = false> struct Linear {
   static constexpr sk::LayerInfo describe(sk::Extents in) {
     const int k = static_cast<int>(in.count());
     return {.output = {1, {N}},
-            .parameters = {{{"weight", {2, {k, N}}, sk::Init::fan_in_uniform, k, N}, {"bias", {1, {N}}, sk::Init::fan_in_uniform, k, N, false}}},
+            .parameters = {{{"weight", {2, {k, N}}, sk::Init::fan_in_uniform, k, N},
+                            {"bias", {1, {N}}, sk::Init::fan_in_uniform, k, N, false}}},
             .flops = 2L * k * N,
             .saves_input = true,
             .overwrites_gradients = Split,
@@ -52,7 +53,8 @@ template <int N, bool Split = false> struct Linear {
       add<In>(f, f.x, f.dy, f.batch, 0, N, Split && !c.accumulate);
     }
   }
-  template <class In, class Frame, class T> static void add(Frame& f, const T* x, const T* dy, long n, long lo, long hi, bool clear) {
+  template <class In, class Frame, class T>
+  static void add(Frame& f, const T* x, const T* dy, long n, long lo, long hi, bool clear) {
     constexpr long k = In::count, p = sk::row_pitch(N), xp = sk::sample_pitch(In::extents);
     for (long j = lo; j < hi; ++j)
       for (long i = 0; i <= k; ++i) {
@@ -79,7 +81,9 @@ struct Flatten {
   static constexpr sk::LayerInfo describe(sk::Extents in) {
     return {.output = {1, {static_cast<int>(in.count())}}, .aliases_input = sk::sample_pitch(in) == sk::row_pitch(in.count())};
   }
-  template <class In, class Frame> static void forward(Frame& f) { copy<In>(f.y, f.x, f.batch, sk::row_pitch(In::count), sk::sample_pitch(In::extents)); }
+  template <class In, class Frame> static void forward(Frame& f) {
+    copy<In>(f.y, f.x, f.batch, sk::row_pitch(In::count), sk::sample_pitch(In::extents));
+  }
   template <class In, class Frame> static void backward(Frame& f) {
     if (f.dx) copy<In>(f.dx, f.dy, f.batch, sk::sample_pitch(In::extents), sk::row_pitch(In::count));
   }
@@ -93,7 +97,9 @@ struct Flatten {
 struct Centre {
   static constexpr sk::LayerInfo describe(sk::Extents in) { return {.output = in, .couples_batch = true}; }
   template <class In, class Frame> static void forward(Frame& f) { centre<In>(f, f.y, f.x); }
-  template <class In, class Frame> static void backward(Frame& f) { if (f.dx) centre<In>(f, f.dx, f.dy); }
+  template <class In, class Frame> static void backward(Frame& f) {
+    if (f.dx) centre<In>(f, f.dx, f.dy);
+  }
   template <class In, class Frame, class T> static void centre(Frame& f, T* to, const T* from) {
     constexpr long n = In::count, p = sk::sample_pitch(In::extents);
     std::vector<double> sums(n + 1, 0.0);
@@ -112,7 +118,7 @@ struct Squash : Tanh {};
 template <int N> struct FusedPair {
   static constexpr sk::LayerInfo describe(sk::Extents in) {
     sk::LayerInfo i = Linear<N>::describe(in);
-    i.saved = sk::row_pitch(N);                     // the masked dy
+    i.saved = sk::row_pitch(N);  // the masked dy
     i.saves_output = true;
     return i;
   }

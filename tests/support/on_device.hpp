@@ -11,7 +11,9 @@ namespace support {
 
 template <class T, class Device = skein::Cuda> class OnDevice {
  public:
-  explicit OnDevice(const std::vector<T>& host) : there_(host.size()) { skein::Copy<Device, skein::Cpu>::run(there_.data(), host.data(), host.size() * sizeof(T)); }
+  explicit OnDevice(const std::vector<T>& host) : there_(host.size()) {
+    skein::Copy<Device, skein::Cpu>::run(there_.data(), host.data(), host.size() * sizeof(T));
+  }
   /// n copies of a value.
   OnDevice(long n, T value) : OnDevice(std::vector<T>(static_cast<std::size_t>(n), value)) {}
   T* data() { return there_.data(); }

@@ -34,7 +34,7 @@ template <class Scalar, class Optimizer> class OptimizerRun {
     const std::vector<double> g = wave(21, 0.1 * static_cast<double>(t), 0.2, 0.5),
                               more = wave(3, 0.3 * static_cast<double>(t), 0.1);
     std::vector<std::vector<Scalar>> gradients(static_cast<std::size_t>(workers), std::vector<Scalar>(stored, Scalar(0)));
-    for (long i = 0; i < logical; ++i)            // exact halves and quarters, so that the sum does not round
+    for (long i = 0; i < logical; ++i)  // exact halves and quarters, so that the sum does not round
       for (int w = 0; w < workers; ++w)
         gradients[static_cast<std::size_t>(w)][at(i)] =
             static_cast<Scalar>(i < 21 ? g[static_cast<std::size_t>(i)] : more[static_cast<std::size_t>(i - 21)]) /

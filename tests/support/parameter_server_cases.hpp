@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ParameterServer must do on any communicator of the host with at least two ranks: written once, run over threads and over MPI.
+// What ParameterServer must do on any communicator of the host with at least two ranks: written once, run over threads and over
+// MPI.
 #pragma once
 #include <cstdio>
 #include <string>
@@ -31,12 +32,14 @@ template <class Policy, class Optimizer> struct Training {
     options.threads = 1;
     return trainer.fit(data, options);
   }
-  std::vector<double> parameters() const { return {std::as_const(model).parameters().begin(), std::as_const(model).parameters().end()}; }
+  std::vector<double> parameters() const {
+    return {std::as_const(model).parameters().begin(), std::as_const(model).parameters().end()};
+  }
   auto& strand() { return trainer.stepper().strand(); }
 };
 
-/// Staleness<0> gives the bits of DataParallel over the workers, to each rank: uneven batches, accumulation, a schedule, any number of servers,
-/// one fit after the other.
+/// Staleness<0> gives the bits of DataParallel over the workers, to each rank: uneven batches, accumulation, a schedule, any
+/// number of servers, one fit after the other.
 template <class Comm> void equals_data_parallel(Comm& world, const sk::FitOptions& options) {
   using sk::optim::Adam;
   const Adam adam{.lr = 0.01f};
@@ -61,7 +64,7 @@ template <class Comm> void equals_data_parallel(Comm& world, const sk::FitOption
       RANK_CHECK(history.back().training.loss == Approx(other.back().training.loss).epsilon(1e-12));
       RANK_CHECK(served.trainer.evaluate(served.data).loss == replicated.trainer.evaluate(served.data).loss);
     } else {
-      RANK_CHECK(std::isnan(served.trainer.evaluate(served.data).loss));        // empty
+      RANK_CHECK(std::isnan(served.trainer.evaluate(served.data).loss));  // empty
     }
     expected.resize(served.parameters().size());
     world.broadcast(sk::DeviceSpan<double>(expected.data(), expected.size()), 0);
@@ -88,7 +91,7 @@ template <class Bound, class Comm> void trains(Comm& world, LateRate rate) {
   const int workers = world.size() - 1;
   const double steps = 8 * 9;
   RANK_CHECK(report.updates <= steps * workers);
-  RANK_CHECK(report.updates >= steps * std::min(workers, 7));           // the last batch of 7 samples leaves some without
+  RANK_CHECK(report.updates >= steps * std::min(workers, 7));  // the last batch of 7 samples leaves some without
   RANK_CHECK(report.max_ahead <= static_cast<double>(Bound::bound));
   const double loss = served.trainer.evaluate(served.data).loss;
   if (world.rank() == workers) return;
@@ -98,7 +101,8 @@ template <class Bound, class Comm> void trains(Comm& world, LateRate rate) {
 
 /// One worker is slow: how far the others run ahead is what the bound says.
 template <class Bound, class Comm> double ahead_of_a_slow_one(Comm& world) {
-  Training served{sk::parallel::Slowed{sk::parallel::parameter_server<Bound>(world), {.rank = 1, .seconds = 0.02}}, sk::optim::Sgd{.lr = 0.01f}};
+  Training served{sk::parallel::Slowed{sk::parallel::parameter_server<Bound>(world), {.rank = 1, .seconds = 0.02}},
+                  sk::optim::Sgd{.lr = 0.01f}};
   (void)served.fit({.epochs = 1, .batch = 10});
   return served.strand().report().max_ahead;
 }
@@ -121,7 +125,9 @@ template <class Comm> void saves_and_loads(Comm& world, const std::string& path)
   Training saved{policy, adam};
   auto o = sk::FitOptions{.epochs = 2, .batch = 10};
   auto saving = o;
-  saving.callbacks = sk::train::Callbacks{[&](sk::train::EpochRecord& record) { if (record.epoch == 1) saved.trainer.save(path); }};
+  saving.callbacks = sk::train::Callbacks{[&](sk::train::EpochRecord& record) {
+    if (record.epoch == 1) saved.trainer.save(path);
+  }};
   (void)saved.fit(saving);
   world.barrier();
   Training third{policy, adam};

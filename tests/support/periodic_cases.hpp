@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What policies that synchronise now and then must do on any communicator of the host: written once, run over threads and over MPI.
+// What policies that synchronise now and then must do on any communicator of the host: written once, run over threads and over
+// MPI.
 #pragma once
 #include <string>
 #include <utility>
@@ -56,8 +57,13 @@ template <class Policy, class Optimizer = sk::optim::Sgd> Trace train(const Poli
       trace->at.emplace_back(p.begin(), p.end());
     }
   };
-  sk::FitOptions options{.epochs = job.epochs, .batch = job.batch, .validate = data, .seed = sk::Seed{11}, .accumulate = job.accumulate,
-                         .progress = false, .threads = 1};
+  sk::FitOptions options{.epochs = job.epochs,
+                         .batch = job.batch,
+                         .validate = data,
+                         .seed = sk::Seed{11},
+                         .accumulate = job.accumulate,
+                         .progress = false,
+                         .threads = 1};
   if (job.steps) options.callbacks.add(Watch{&t, &model});
   t.history = trainer.fit(data, options);
   const auto p = std::as_const(model).parameters();
@@ -86,21 +92,23 @@ template <class Comm> Values mean(Comm& world, Values mine) {
   return mine;
 }
 
-/// An average after every step of plain SGD is DataParallel, with batches that leave ranks more or fewer samples, or none; so is an
-/// exchange of gradients in every step. With a momentum too, where its state is averaged and the ranks have equal parts.
+/// An average after every step of plain SGD is DataParallel, with batches that leave ranks more or fewer samples, or none; so is
+/// an exchange of gradients in every step. With a momentum too, where its state is averaged and the ranks have equal parts.
 template <class Comm> void is_data_parallel(Comm& world) {
-  for (const long batch : {10L, 24L}) {             // of 96: the last has 6 samples
+  for (const long batch : {10L, 24L}) {  // of 96: the last has 6 samples
     const Job<> job{.epochs = 2, .batch = batch};
     const Trace all = train(DataParallel{world}, job);
-    for (const Trace& t : {train(model_average<1>(world), job), train(data_parallel<SyncEvery<1>>(world), job),
-        train(data_parallel<SyncEveryEpochs<1>>(world), job),
-                           train(model_average<1>(world, {.fragments = 3}), job), train(model_average<3>(world, {.warm_up = 1000}), job)}) {
+    for (const Trace& t :
+         {train(model_average<1>(world), job), train(data_parallel<SyncEvery<1>>(world), job),
+          train(data_parallel<SyncEveryEpochs<1>>(world), job), train(model_average<1>(world, {.fragments = 3}), job),
+          train(model_average<3>(world, {.warm_up = 1000}), job)}) {
       RANK_CHECK(near(t.last, all.last));
       RANK_CHECK(near(t.epochs, all.epochs));
       RANK_CHECK(near({t.history.back().validation.loss}, {all.history.back().validation.loss}));
     }
   }
-  const Job<> accumulated{.epochs = 2, .batch = 10, .accumulate = 3};       // a step of 30 samples, and one of 6: the samples of all its batches count
+  const Job<> accumulated{
+      .epochs = 2, .batch = 10, .accumulate = 3};  // a step of 30 samples, and one of 6: the samples of all its batches count
   RANK_CHECK(near(train(model_average<1>(world), accumulated).last, train(DataParallel{world}, accumulated).last));
   if (24 % world.size() != 0) return;
   const Job<> momentum{.optimizer = {.lr = 0.1f, .momentum = 0.9}, .epochs = 2};
@@ -120,17 +128,17 @@ template <class Comm> void drifts(Comm& world) {
   const Trace t = train(data_parallel<SyncEvery<3>>(world), Job<>{.epochs = 2});
   const Trace own = train(model_average<1000>(world, {.at_end = false}), Job<>{.epochs = 2});
   RANK_CHECK(t.at.size() == 8);
-  RANK_CHECK(near(t.at[1], own.at[1]));             // two steps by itself
-  RANK_CHECK(near(t.at[2], own.at[2]) == one);      // the third with everybody's gradients
+  RANK_CHECK(near(t.at[1], own.at[1]));         // two steps by itself
+  RANK_CHECK(near(t.at[2], own.at[2]) == one);  // the third with everybody's gradients
   RANK_CHECK(alike(world, t.at[1]) == one);
-  RANK_CHECK(alike(world, t.at[2]) == one);         // whose steps were the same, but not where they began
+  RANK_CHECK(alike(world, t.at[2]) == one);  // whose steps were the same, but not where they began
   RANK_CHECK(near(t.last, mean(world, t.at[7])));
   RANK_CHECK(alike(world, t.last));
   Values step(t.last.size()), mine(t.last.size());
   for (std::size_t i = 0; i < step.size(); ++i) step[i] = t.at[2][i] - t.at[1][i], mine[i] = own.at[2][i] - own.at[1][i];
   if (24 % world.size() == 0) RANK_CHECK(near(step, mean(world, mine)));
   const Trace sums = train(data_parallel<SyncEvery<3>>(world, {.reduce = Reduce::Sum}));
-  RANK_CHECK(near(sums.at[1], own.at[1]));          // steps of its own are what they are
+  RANK_CHECK(near(sums.at[1], own.at[1]));  // steps of its own are what they are
   RANK_CHECK(near(sums.at[2], t.at[2]) == one);
   // By epochs: the second is the first that exchanges.
   const Trace e = train(data_parallel<SyncEveryEpochs<2>>(world), Job<>{.epochs = 2});
@@ -143,12 +151,14 @@ template <class Comm> void drifts(Comm& world) {
 template <class Comm> void weighs(Comm& world) {
   cases::Points points;
   const int r = world.rank(), n = 5 + 3 * r;
-  std::vector<float> x(points.x.begin() + 20 * r, points.x.begin() + 20 * r + 4 * n), y(points.y.begin(), points.y.begin() + 3 * n);
+  std::vector<float> x(points.x.begin() + 20 * r, points.x.begin() + 20 * r + 4 * n),
+      y(points.y.begin(), points.y.begin() + 3 * n);
   auto shard = sk::data::from_tensors(x, sk::Extents{1, {4}}, y);
   const auto run = [&](const auto& policy, sk::data::Partition partition) {
     cases::Model model{sk::Seed{3}};
     sk::Trainer trainer{model, cases::nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}, policy};
-    trainer.fit(shard, {.epochs = 1, .batch_per_rank = 4, .shuffle = false, .partition = partition, .progress = false, .threads = 1});
+    trainer.fit(shard,
+                {.epochs = 1, .batch_per_rank = 4, .shuffle = false, .partition = partition, .progress = false, .threads = 1});
     const auto p = std::as_const(model).parameters();
     return Values(p.begin(), p.end());
   };
@@ -176,7 +186,8 @@ template <class Comm> void averages_on_time(Comm& world) {
   const Trace warm = train(model_average<4>(world, {.warm_up = 2}), job);
   for (std::size_t s = 0; s < 8; ++s) RANK_CHECK(alike(world, warm.at[s]) == (one || s < 2 || s % 4 == 3));
   const Trace epochs = train(model_average<2, Every::epoch>(world), job);
-  for (std::size_t s = 0; s < 8; ++s) RANK_CHECK(alike(world, epochs.at[s]) == one);       // the average comes after the step's callback
+  for (std::size_t s = 0; s < 8; ++s)
+    RANK_CHECK(alike(world, epochs.at[s]) == one);  // the average comes after the step's callback
   RANK_CHECK(near(epochs.last, mean(world, epochs.at[7]), one ? 1e-12 : 1e-2));
   RANK_CHECK(alike(world, {epochs.history.back().validation.loss}));
   // Post-local SGD: DataParallel, then averages.
@@ -222,10 +233,11 @@ template <class Comm> void streams(Comm& world) {
 template <class Comm> void steps_outward(Comm& world) {
   const Job<> job{.epochs = 1};
   const Trace plain = train(model_average<2>(world), job), none = train(diloco<2>(world, {}, sk::optim::Sgd{.lr = 1}), job);
-  RANK_CHECK(near(none.last, plain.last));    // the rate of 1 leads to the mean
+  RANK_CHECK(near(none.last, plain.last));  // the rate of 1 leads to the mean
   const Trace outer = train(diloco<2>(world), job);
   cases::Model begin{sk::Seed{3}};
-  Values anchor(std::as_const(begin).parameters().begin(), std::as_const(begin).parameters().end()), expected = anchor, momentum(anchor.size());
+  Values anchor(std::as_const(begin).parameters().begin(), std::as_const(begin).parameters().end()), expected = anchor,
+                                                                                                     momentum(anchor.size());
   for (std::size_t i = 0; i < anchor.size(); ++i) {
     momentum[i] = anchor[i] - plain.at[1][i];
     expected[i] -= double(0.7f) * (momentum[i] + 0.9 * momentum[i]);
@@ -256,15 +268,14 @@ template <class Comm> void has_levels(Comm& world) {
     try {
       cases::Model model{sk::Seed{3}};
       sk::Trainer trainer{model, cases::nn::Mse{}, sk::optim::Sgd{}, policy};
-    } catch (const sk::CommError& e) {
-      message = e.what();
-    }
+    } catch (const sk::CommError& e) { message = e.what(); }
     for (const std::string& m : world.all_gather(message)) RANK_CHECK(m == message);
     return message;
   };
   const std::string text = refusal(Compose{model_average<2>(node), model_average<2>(across), model_average<1>(world)});
   RANK_CHECK(text.find("Compose: groups overlap wrongly: ranks 0 and 1 share a group of 2") != std::string::npos);
-  RANK_CHECK(refusal(Compose{model_average<2>(node), model_average<1>(columns)}).find("of the widest communicator's 2 ranks") != std::string::npos);
+  RANK_CHECK(refusal(Compose{model_average<2>(node), model_average<1>(columns)}).find("of the widest communicator's 2 ranks") !=
+             std::string::npos);
   RANK_CHECK(refusal(Compose{model_average<2>(node), model_average<1>(world)}).empty());
 }
 
@@ -275,9 +286,7 @@ template <class Comm> void refuses_other_options(Comm& world) {
   try {
     cases::Model model{sk::Seed{3}};
     sk::Trainer trainer{model, cases::nn::Mse{}, sk::optim::Sgd{}, model_average<4>(world, {.state = world.rank() == 0})};
-  } catch (const sk::CommError& e) {
-    message = e.what();
-  }
+  } catch (const sk::CommError& e) { message = e.what(); }
   RANK_CHECK(message.find("the models of ModelAverage") != std::string::npos);
   for (const std::string& m : world.all_gather(message)) RANK_CHECK(m == message);
 }

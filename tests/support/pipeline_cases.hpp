@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Pipeline must do on any communicator of the host: written once, run over threads and over MPI. The serial run is one Model of the
-// whole network whose gradients are accumulated over the same micro-batches.
+// What a Pipeline must do on any communicator of the host: written once, run over threads and over MPI. The serial run is one
+// Model of the whole network whose gradients are accumulated over the same micro-batches.
 #pragma once
 #include <catch2/catch.hpp>
 
@@ -31,8 +31,8 @@ namespace nn = skein::nn;
 namespace plan = skein::plan;
 using sk::parallel::PipelineOptions, sk::parallel::PipelineSchedule;
 
-// Everything that could go wrong between stages: random numbers by layer, statistics of a micro-batch, a layer whose backward has no halves,
-// a stage that begins with what is not Linear, a skip connection.
+// Everything that could go wrong between stages: random numbers by layer, statistics of a micro-batch, a layer whose backward has
+// no halves, a stage that begins with what is not Linear, a skip connection.
 using S0 = nn::Sequential<nn::Linear<16>, nn::Relu, nn::Dropout<>>;
 using S1 = nn::Sequential<nn::Linear<16>, nn::BatchNorm<>>;
 using S2 = nn::Sequential<nn::Tanh, nn::Residual<nn::Sequential<nn::Linear<16>, nn::Relu>>, nn::Relu>;
@@ -113,8 +113,10 @@ inline void require_stages(Staged& model, const Result& expected, double toleran
     const auto mine = model.parameters(s);
     if (mine.size == 0) continue;
     const float* whole = expected.parameters.data() + Staged::range(s).begin;
-    for (std::size_t i = 0; i < mine.size; ++i) RANK_CHECK(tolerance == 0 ? mine[i] == whole[i] : std::abs(mine[i] - whole[i]) <= tolerance);
-    if (s == 1) RANK_CHECK(tolerance > 0 || std::equal(model.buffers(s).begin(), model.buffers(s).end(), expected.buffers.begin()));
+    for (std::size_t i = 0; i < mine.size; ++i)
+      RANK_CHECK(tolerance == 0 ? mine[i] == whole[i] : std::abs(mine[i] - whole[i]) <= tolerance);
+    if (s == 1)
+      RANK_CHECK(tolerance > 0 || std::equal(model.buffers(s).begin(), model.buffers(s).end(), expected.buffers.begin()));
   }
 }
 
@@ -130,7 +132,7 @@ template <class Comm> void agrees_with_serial(Comm& world, std::initializer_list
       });
     }
   }
-  const Result expected = serial(36, 9);            // the workers' gradients are sums of another order
+  const Result expected = serial(36, 9);  // the workers' gradients are sums of another order
   pipelined(Pipeline{world, {.schedule = *schedules.begin()}}, 36, 2,
             [&](Staged& model, Stepper&, const std::vector<double>&) { require_stages(model, expected, 1e-5); });
 }
@@ -144,7 +146,8 @@ template <class Comm> void holds_its_own_stages(Comm& world) {
   std::size_t held = 0;
   for (int s = 0; s < Pipeline::stage_count; ++s) {
     held += model.parameters(s).size;
-    RANK_CHECK(std::equal(model.parameters(s).begin(), model.parameters(s).end(), whole.parameters().begin() + Staged::range(s).begin));
+    RANK_CHECK(
+        std::equal(model.parameters(s).begin(), model.parameters(s).end(), whole.parameters().begin() + Staged::range(s).begin));
   }
   RANK_CHECK(model.bytes() == 2 * held * sizeof(float));
   RANK_CHECK(world.size() == 1 ? model.bytes() == all : model.bytes() < all);
@@ -167,7 +170,7 @@ template <class Comm> void follows_the_table(Comm& world) {
     });
   };
   const Result expected = serial(36, 9);
-  const auto backwards = [](int ranks, int, int micros) {                    // GPipe whose gradients come in the other order
+  const auto backwards = [](int ranks, int, int micros) {  // GPipe whose gradients come in the other order
     plan::Schedule s = plan::gpipe(ranks, micros);
     for (auto& order : s.order) std::reverse(order.begin() + micros, order.begin() + 2 * micros);
     return s;
@@ -182,17 +185,17 @@ template <class Comm> void follows_the_table(Comm& world) {
                             }}};
     try {
       pipelined(pipeline, 36, 1, [](auto&&...) {});
-    } catch (const sk::ArgumentError& e) {
-      return std::string(e.what());
-    }
+    } catch (const sk::ArgumentError& e) { return std::string(e.what()); }
     return std::string();
   };
-  RANK_CHECK(refused([](plan::Schedule& s) { std::swap(s.order[1].front(), s.order[1].back()); }).find("deadlock") != std::string::npos);
+  RANK_CHECK(refused([](plan::Schedule& s) { std::swap(s.order[1].front(), s.order[1].back()); }).find("deadlock") !=
+             std::string::npos);
   RANK_CHECK(refused([](plan::Schedule& s) { s.order[2].pop_back(); }).find("missing") != std::string::npos);
   RANK_CHECK(refused([](plan::Schedule& s) { s.micros = 3; }).find("micro") != std::string::npos);
 }
 
-/// The bits of a serial run in which each micro-batch's gradient is made with the weights that the first stage had at its forward.
+/// The bits of a serial run in which each micro-batch's gradient is made with the weights that the first stage had at its
+/// forward.
 template <class Comm> void pipedream_is_delayed(Comm& world) {
   const int micros = 7;
   const long size = 5;
@@ -212,7 +215,8 @@ template <class Comm> void pipedream_is_delayed(Comm& world) {
         if (s == plan::Step{plan::Task::forward, 0, m}) break;
       }
       std::copy(versions[read].begin(), versions[read].end(), model.parameters().begin());
-      pass.forward_backward(points.batch(step * 27 + m * size, size), {.scale = 1.0 / size, .key = 77u + static_cast<unsigned>(step)});
+      pass.forward_backward(points.batch(step * 27 + m * size, size),
+                            {.scale = 1.0 / size, .key = 77u + static_cast<unsigned>(step)});
       std::copy(versions.back().begin(), versions.back().end(), model.parameters().begin());
       sk::optim::StepCall<float> call;
       call.step = ++steps;
@@ -232,12 +236,13 @@ template <class Comm> void pipedream_is_delayed(Comm& world) {
     pipelined(pipeline, micros * size, 1, [&](Staged& staged, Stepper& stepper, const std::vector<double>&) {
       RANK_CHECK(stepper.steps() == 4 * micros);
       std::vector<float> all;
-      for (int s = 0; s < Pipeline::stage_count; ++s) all.insert(all.end(), staged.parameters(s).begin(), staged.parameters(s).end());
+      for (int s = 0; s < Pipeline::stage_count; ++s)
+        all.insert(all.end(), staged.parameters(s).begin(), staged.parameters(s).end());
       if (sync) {
         require_stages(staged, expected);
         vertical = all;
       } else if (staged.holds(1)) {
-        RANK_CHECK(all != vertical);                // the later stages' forwards have seen newer weights
+        RANK_CHECK(all != vertical);  // the later stages' forwards have seen newer weights
       }
       const auto& program = stepper.program(micros);
       for (int s = 0; s < Pipeline::stage_count; ++s)
@@ -246,8 +251,8 @@ template <class Comm> void pipedream_is_delayed(Comm& world) {
   }
 }
 
-/// Pipelines beside each other, each with half of the batch, agree with one (whose normalisation sees other micro-batches: the weights
-/// before it only, and not to the bit).
+/// Pipelines beside each other, each with half of the batch, agree with one (whose normalisation sees other micro-batches: the
+/// weights before it only, and not to the bit).
 template <class Comm> void replicates(Comm& world) {
   const int replicas = world.size() / Pipeline::stage_count;
   for (PipelineSchedule schedule : {PipelineSchedule::one_f_one_b, PipelineSchedule::zero_bubble}) {
@@ -319,14 +324,13 @@ template <class Comm> void ties(Comm& world) {
   expected.buffers.assign(model.buffers().begin(), model.buffers().end());
   PipelineOptions options;
   options.tied = {{first, second}};
-  pipelined(Pipeline{world, options}, 36, 1, [&](Staged& staged, Stepper&, const std::vector<double>&) { require_stages(staged, expected); });
+  pipelined(Pipeline{world, options}, 36, 1,
+            [&](Staged& staged, Stepper&, const std::vector<double>&) { require_stages(staged, expected); });
   options.tied = {{first, "0.weight"}};
   try {
     pipelined(Pipeline{world, options}, 36, 1, [](auto&&...) {});
     RANK_CHECK(!"different shapes are refused");
-  } catch (const sk::ArgumentError& e) {
-    RANK_CHECK(std::string(e.what()).find("different shapes") != std::string::npos);
-  }
+  } catch (const sk::ArgumentError& e) { RANK_CHECK(std::string(e.what()).find("different shapes") != std::string::npos); }
 }
 
 /// The Trainer over a pipeline: fit, validation, evaluate, predict, clipping; as the serial Trainer that accumulates.
@@ -364,10 +368,11 @@ template <class Comm> void trains(Comm& world) {
   }
   RANK_CHECK(history.back().validation.loss < history.epochs().front().validation.loss);
   RANK_CHECK(trainer.evaluate(data, {.batch = 50}).loss == Approx(serial.evaluate(data).loss).epsilon(1e-5));
-  const auto predicted = trainer.predict(data);     // on every rank
+  const auto predicted = trainer.predict(data);  // on every rank
   for (long i = 0; i < 120 * 3; ++i) RANK_CHECK(predicted.data()[i] == Approx(outputs.data()[i]).margin(1e-4));
 
-  // A file is that of the whole network: from the pipeline into one model, and back into a pipeline, which goes on with the same bits.
+  // A file is that of the whole network: from the pipeline into one model, and back into a pipeline, which goes on with the same
+  // bits.
   const support::TemporaryFolder folder;
   const std::string path = world.broadcast(folder / "pipeline", 0);
   trainer.save(path);
@@ -381,7 +386,8 @@ template <class Comm> void trains(Comm& world) {
   resumed.load(path);
   options.seed = sk::Seed{4};
   RANK_CHECK(trainer.fit(data, options).back().training.loss == resumed.fit(data, options).back().training.loss);
-  for (int s = 0; s < 2; ++s) RANK_CHECK(std::equal(other.parameters(s).begin(), other.parameters(s).end(), staged.parameters(s).begin()));
+  for (int s = 0; s < 2; ++s)
+    RANK_CHECK(std::equal(other.parameters(s).begin(), other.parameters(s).end(), staged.parameters(s).begin()));
 }
 
 }  // namespace pipeline_cases

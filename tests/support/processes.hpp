@@ -30,11 +30,9 @@ inline Child start_process(const std::function<std::string()>& say) {
     std::string text;
     try {
       text = say();
-    } catch (const std::exception& e) {
-      text = e.what();
-    }
+    } catch (const std::exception& e) { text = e.what(); }
     (void)!::write(ends[1], text.data(), text.size());
-    ::_exit(0);                                     // no destructors of the parent's objects
+    ::_exit(0);  // no destructors of the parent's objects
   }
   ::close(ends[1]);
   return {pid, ends[0]};

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#define RANK_CHECK(...)                                                                                                        \
-  do {                                                                                                                         \
-    if (!(__VA_ARGS__)) throw std::runtime_error(std::string(__FILE__ ":") + std::to_string(__LINE__) + ": " #__VA_ARGS__);    \
+#define RANK_CHECK(...)                                                                                                     \
+  do {                                                                                                                      \
+    if (!(__VA_ARGS__)) throw std::runtime_error(std::string(__FILE__ ":") + std::to_string(__LINE__) + ": " #__VA_ARGS__); \
   } while (0)

@@ -28,7 +28,8 @@ template <class Policy> auto layer_wise(const Policy& policy, int threads) {
 }
 /// The other executor; several batches a step; clipping.
 template <class Policy> auto clipped(const Policy& policy, int threads) {
-  return shard_cases::train<Wide, double>(policy, {.epochs = 2, .batch = 11, .accumulate = 3, .clip_norm = 0.05, .threads = threads});
+  return shard_cases::train<Wide, double>(policy,
+                                          {.epochs = 2, .batch = 11, .accumulate = 3, .clip_norm = 0.05, .threads = threads});
 }
 
 /// Every rank throws the same sentence.
@@ -36,9 +37,7 @@ template <class Comm> void refuses_more_ranks(Comm& world) {
   std::string message;
   try {
     sk::parallel::data_parallel<sk::parallel::Reproducible<5>>(world).bind(sk::parallel::Replica<float, sk::Cpu>{}).start();
-  } catch (const sk::ArgumentError& e) {
-    message = e.what();
-  }
+  } catch (const sk::ArgumentError& e) { message = e.what(); }
   RANK_CHECK(message.find("Reproducible<5>: 6 ranks have 5 virtual shards to share") != std::string::npos);
 }
 

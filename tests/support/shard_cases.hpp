@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Reproducible, Sharded and SyncBatchNorm must do on any communicator of the host: written once, run over threads and over MPI.
+// What Reproducible, Sharded and SyncBatchNorm must do on any communicator of the host: written once, run over threads and over
+// MPI.
 #pragma once
 #include <catch2/catch.hpp>
 

@@ -20,10 +20,12 @@ using Model = sk::Model<Net, sk::Shape<6, 6, 1>>;
 inline constexpr sk::optim::Adam adam{.lr = 0.01f};
 
 template <class Policy> auto train(const Policy& policy, double clip = 0) {
-  return shard_cases::train<Net>(policy, {.epochs = 2, .batch = 19, .clip_norm = clip, .threads = 1 + policy.comm().rank() % 2}, adam);
+  return shard_cases::train<Net>(policy, {.epochs = 2, .batch = 19, .clip_norm = clip, .threads = 1 + policy.comm().rank() % 2},
+                                 adam);
 }
 
-/// The weights of DataParallel, as bits: sums are in the order of the ranks either way. Clipped, but for the rounding of the norm.
+/// The weights of DataParallel, as bits: sums are in the order of the ranks either way. Clipped, but for the rounding of the
+/// norm.
 template <class Comm> void agrees_with_data_parallel(Comm& world) {
   const auto whole = train(sk::parallel::DataParallel{world}), clipped = train(sk::parallel::DataParallel{world}, 0.05);
   RANK_CHECK(clipped.parameters != whole.parameters);
@@ -51,7 +53,8 @@ template <class Policy> struct Training {
 template <class Comm> void state_is_a_part(Comm& world) {
   Training part(data_parallel<Sharded<1>>(world));
   auto& optimizer = part.trainer.stepper().optimizer();
-  const std::size_t whole = 2 * Model::sizes.stored * sizeof(float), line = 2 * 16 * sizeof(float), ranks = static_cast<std::size_t>(world.size());
+  const std::size_t whole = 2 * Model::sizes.stored * sizeof(float), line = 2 * 16 * sizeof(float),
+                    ranks = static_cast<std::size_t>(world.size());
   RANK_CHECK(optimizer.state_bytes() <= whole / ranks + line);
   RANK_CHECK(world.all_reduce(static_cast<double>(optimizer.state_bytes())) >= static_cast<double>(whole));
 }

@@ -12,7 +12,8 @@ template <class S> sk::Tensor<S, 2> thinned(long rows, long columns, double shar
   auto m = values<S>(sk::dims(rows, columns), seed);
   for (long i = 0; i < rows; ++i)
     for (long j = 0; j < columns; ++j)
-      if (i == 2 || sk::random_uniform(seed, 77, static_cast<std::uint64_t>(i * columns + j)) >= static_cast<float>(share)) m(i, j) = 0;
+      if (i == 2 || sk::random_uniform(seed, 77, static_cast<std::uint64_t>(i * columns + j)) >= static_cast<float>(share))
+        m(i, j) = 0;
   return m;
 }
 template <class S, int R> bool near(const sk::Tensor<S, R>& a, const sk::Tensor<S, R>& b, double magnitude) {

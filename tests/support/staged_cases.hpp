@@ -40,14 +40,18 @@ template <class T, class World, class Op> void staged_reductions(World& world, s
   OnDevice<T> send(values<T>(me, whole), world.where()), part(std::vector<T>(n), world.where());
   world.reduce_scatter(send.span(), part.span(), op);
   const std::vector<T> all = reduced<T>(ranks, whole, op);
-  require(same_bits(part.get(), std::vector<T>(all.begin() + static_cast<long>(n) * me, all.begin() + static_cast<long>(n) * (me + 1))), "reduce_scatter");
+  require(same_bits(part.get(),
+                    std::vector<T>(all.begin() + static_cast<long>(n) * me, all.begin() + static_cast<long>(n) * (me + 1))),
+          "reduce_scatter");
 
   // more in flight than the ring holds, waited for in another order than started
   std::vector<OnDevice<T>> flying;
   for (int i = 0; i < 5; ++i) flying.emplace_back(values<T>(me, n), world.where());
   for (int round = 0; round < 20; ++round) {
-    for (auto& f : flying) sk::Copy<sk::Cuda, sk::Cpu>::run(f.arena.data(), values<T>(me, n).data(), n * sizeof(T), world.where());
-    auto a = world.start_all_reduce(flying[0].span(), op), b = world.start_all_reduce(flying[1].span(), op), c = world.start_all_reduce(flying[2].span(), op);
+    for (auto& f : flying)
+      sk::Copy<sk::Cuda, sk::Cpu>::run(f.arena.data(), values<T>(me, n).data(), n * sizeof(T), world.where());
+    auto a = world.start_all_reduce(flying[0].span(), op), b = world.start_all_reduce(flying[1].span(), op),
+         c = world.start_all_reduce(flying[2].span(), op);
     auto d = world.start_broadcast(flying[3].span(), ranks - 1), e = world.start_all_reduce(flying[4].span(), op);
     e.wait();
     while (!c.poll()) {}
@@ -73,7 +77,8 @@ template <class T, class World> void staged_movements(World& world, std::size_t 
     counts.push_back(r % 3 == 1 ? 0 : n + static_cast<std::size_t>(r));
     for (const T x : values<T>(r, counts.back())) wanted.push_back(x);
   }
-  OnDevice<T> piece(values<T>(me, counts[static_cast<std::size_t>(me)]), world.where()), joined(std::vector<T>(wanted.size()), world.where());
+  OnDevice<T> piece(values<T>(me, counts[static_cast<std::size_t>(me)]), world.where()),
+      joined(std::vector<T>(wanted.size()), world.where());
   world.all_gather_v(piece.span(), counts, joined.span());
   require(same_bits(joined.get(), wanted), "all_gather_v");
   // a piece that is part of the whole

@@ -15,8 +15,8 @@ namespace sync_batch_norm_cases {
 
 namespace sk = skein;
 namespace nn = skein::nn;
-using Net = nn::Sequential<nn::Conv2d<5, sk::Kernel<3>>, nn::BatchNorm<>, nn::Relu, nn::Flatten, nn::Linear<12>,
-                           nn::BatchNorm<>, nn::Relu, nn::Linear<3>>;
+using Net = nn::Sequential<nn::Conv2d<5, sk::Kernel<3>>, nn::BatchNorm<>, nn::Relu, nn::Flatten, nn::Linear<12>, nn::BatchNorm<>,
+                           nn::Relu, nn::Linear<3>>;
 
 template <class Policy> auto train(const Policy& policy, int threads) {
   // The last batch has one sample: ranks without any.

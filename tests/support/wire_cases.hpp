@@ -108,10 +108,8 @@ template <class... Options, class World> void exchanges(World& world, double tol
         for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += static_cast<double>(arena.gradients[i]);
       }
       arena.fill(world.rank(), 0, gaps);
-      if (alone)
-        RANK_CHECK(!strand.exchanges());
-      else
-        step(strand, arena);
+      if (alone) RANK_CHECK(!strand.exchanges());
+      else step(strand, arena);
       for (std::size_t i = 0; i < got.size(); ++i) got[i] += static_cast<double>(arena.gradients[i]);
     }
     const comm::Counts given = counted.counts() - before;

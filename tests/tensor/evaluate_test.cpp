@@ -27,10 +27,13 @@ TEST_CASE("broadcasting follows NumPy's rule") {
   CHECK(out.shape() == sk::dims(3, 4, 5));
   for (long i = 0; i < 3; ++i)
     for (long j = 0; j < 4; ++j)
-      for (long k = 0; k < 5; ++k) CHECK(support::close(out(i, j, k), m(j, k) * b(i, 0, k) + r(k) - c(j, 0), support::Roundings::arithmetic, 8));
+      for (long k = 0; k < 5; ++k)
+        CHECK(support::close(out(i, j, k), m(j, k) * b(i, 0, k) + r(k) - c(j, 0), support::Roundings::arithmetic, 8));
   const sk::Tensor<double, 2> outer(r(all, new_axis) * r);
   CHECK(outer(3, 2) == r(3) * r(2));
-  CHECK(text_of([&] { m + sk::Tensor<double, 1>{1, 2, 3}; }) ==
+  CHECK(text_of([&] {
+          m + sk::Tensor<double, 1>{1, 2, 3};
+        }) ==
         "elementwise operation: shapes (4, 5) and (3) do not broadcast: aligned at the last extent, they must be equal or 1");
 }
 
@@ -46,14 +49,15 @@ TEST_CASE("assignments through every layout equal the naive loop") {
       for (int i = 0; i < 3; ++i) inverse[o[i]] = i;
       const long e[3] = {5, 6, step == 1 ? 19 : 9};
       const auto block = memory(range(0, e[o[0]]), range(0, e[o[1]]), range(0, e[o[2]]));
-      const auto to = block.permute(inverse[0], inverse[1], inverse[2]);        // extents 5, 6, e[2] in another order of memory
+      const auto to = block.permute(inverse[0], inverse[1], inverse[2]);  // extents 5, 6, e[2] in another order of memory
       const auto a = source(all, all, range(0, step * e[2], step)).reverse(1);
       const auto b = other(all, range(0, e[2]));
       memory = -1000;
       to.assign(a * 2 + b);
       for (long i = 0; i < 5; ++i)
         for (long j = 0; j < 6; ++j)
-          for (long k = 0; k < e[2]; ++k) REQUIRE(support::close(to(i, j, k), source(i, 5 - j, k * step) * 2 + other(j, k), support::Roundings::arithmetic, 4));
+          for (long k = 0; k < e[2]; ++k)
+            REQUIRE(support::close(to(i, j, k), source(i, 5 - j, k * step) * 2 + other(j, k), support::Roundings::arithmetic, 4));
       long untouched = 0;
       for (float x : memory) untouched += x == -1000;
       CHECK(untouched == 19 * 19 * 19 - 5 * 6 * e[2]);
@@ -90,9 +94,9 @@ TEST_CASE("a target that overlaps its source in another order goes through a tem
   sk::Tensor<float, 2> m{{1, 2, 3}, {4, 5, 6}, {7, 8, 9}};
   m = m.transpose();
   CHECK(list(m) == std::vector<float>{1, 4, 7, 2, 5, 8, 3, 6, 9});
-  m = m + m(0) + m(all, range(0, 1));                          // a row and a column of the target itself, broadcast
+  m = m + m(0) + m(all, range(0, 1));  // a row and a column of the target itself, broadcast
   CHECK(list(m) == std::vector<float>{3, 9, 15, 5, 11, 17, 7, 13, 19});
-  m = m * 2 - m;                                               // the same values in the same order: no temporary is needed
+  m = m * 2 - m;  // the same values in the same order: no temporary is needed
   CHECK(m(2, 2) == 19);
 }
 
@@ -111,8 +115,8 @@ TEST_CASE("workers write disjoint slices of one assignment") {
     CHECK(list(c) == list(flat));
     if (count > 1)
       CHECK(text_of([&] {
-        workers.run([&](sk::Worker& w) { assign(b.view(), b.reverse(0), w); });
-      }).find("assign to a tensor of its own") != std::string::npos);
+              workers.run([&](sk::Worker& w) { assign(b.view(), b.reverse(0), w); });
+            }).find("assign to a tensor of its own") != std::string::npos);
   }
 }
 

@@ -28,11 +28,17 @@ void compare(const char* name, double low, double high, Roundings c, Fused fused
 }
 }  // namespace
 
-#define COMPARE(low, high, roundings, expression, loop)                                       \
-  compare<TestType>(#expression, low, high, Roundings::roundings, [](const auto& a, const auto& b) { \
-    static_cast<void>(b);                                                                     \
-    return expression;                                                                        \
-  }, [](TestType x, TestType y) { static_cast<void>(x), static_cast<void>(y); return loop; })
+#define COMPARE(low, high, roundings, expression, loop) \
+  compare<TestType>(                                    \
+      #expression, low, high, Roundings::roundings,     \
+      [](const auto& a, const auto& b) {                \
+        static_cast<void>(b);                           \
+        return expression;                              \
+      },                                                \
+      [](TestType x, TestType y) {                      \
+        static_cast<void>(x), static_cast<void>(y);     \
+        return loop;                                    \
+      })
 
 TEMPLATE_TEST_CASE("every operator and function equals a plain loop", "", float, double) {
   COMPARE(-2, 2, arithmetic, a + b, x + y);
@@ -53,7 +59,7 @@ TEMPLATE_TEST_CASE("every operator and function equals a plain loop", "", float,
   COMPARE(-3, 3, function, sin(a), std::sin(x));
   COMPARE(-3, 3, function, cos(a), std::cos(x));
   COMPARE(-3, 3, function, tanh(a), std::tanh(x));
-  COMPARE(-3, 3, sum, erf(a), std::erf(x));                        // xsimd's is within 34 roundings
+  COMPARE(-3, 3, sum, erf(a), std::erf(x));  // xsimd's is within 34 roundings
   COMPARE(-9, 9, function, sigmoid(a), 1 / (1 + std::exp(-x)));
   COMPARE(0.1, 3, function, pow(a, b), std::pow(x, y));
   COMPARE(-3, 3, exact, floor(a), std::floor(x));
@@ -98,7 +104,7 @@ TEST_CASE("integers, masks and casts are computed as in plain loops") {
   const sk::Tensor<float, 1> chosen(where(mask, x, 0));
   CHECK(list(chosen) == std::vector<float>{1, 0, 3});
   sk::Tensor<float, 1> ones(sk::dims(3));
-  ones = x > 1;                                               // a mask is ones and zeros
+  ones = x > 1;  // a mask is ones and zeros
   CHECK(list(ones) == std::vector<float>{0, 1, 1});
 }
 

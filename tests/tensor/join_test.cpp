@@ -23,7 +23,8 @@ TEST_CASE("concatenate and slice are inverse; stack makes a new axis") {
 TEST_CASE("what does not join says why") {
   const auto a = values<float>(sk::dims(2, 3), 1);
   const auto b = values<float>(sk::dims(3, 3), 2);
-  CHECK(text_of([&] { concatenate(1, a, b); }) == "concatenate: shapes (2, 3) and (3, 3) differ off the axis along which they are joined");
+  CHECK(text_of([&] { concatenate(1, a, b); }) ==
+        "concatenate: shapes (2, 3) and (3, 3) differ off the axis along which they are joined");
   CHECK(text_of([&] { stack(0, a, b); }) == "stack: shapes (2, 3) and (3, 3) differ: stacked tensors have one shape");
   CHECK(text_of([&] { concatenate(2, a, a); }).find("concatenate: axis 2 of a tensor of rank 2") == 0);
 }

@@ -32,7 +32,9 @@ std::string dictionary(const std::string& descr, const std::string& shape, const
 template <class S, int R> sk::Tensor<S, R> parse(const Bytes& b, sk::NpyTypes types = sk::NpyTypes::exact) {
   return sk::detail::npy_from_bytes<S, R>(b, types, "x.npy", 0);
 }
-std::string fault(const Bytes& b) { return text_of([&] { parse<float, 2>(b); }); }
+std::string fault(const Bytes& b) {
+  return text_of([&] { parse<float, 2>(b); });
+}
 }  // namespace
 
 TEMPLATE_TEST_CASE("a tensor comes back from a .npy file as it was written", "", float, double, int, long, std::uint8_t, bool) {
@@ -67,22 +69,29 @@ TEST_CASE("every malformed .npy file says where and why") {
   Bytes lies = npy(dictionary("<f4", "(2, 2)"), 16);
   lies[8] = lies[9] = 0xff;
   CHECK(fault(lies).find("x.npy (byte 8): claims a .npy header of 65535 bytes, the file has") == 0);
-  CHECK(fault(npy(dictionary("<f4", "(2, 2)"), 15)).find("must hold more than 15 bytes of values for shape (2, 2) of f4, it has 15") != std::string::npos);
+  CHECK(fault(npy(dictionary("<f4", "(2, 2)"), 15))
+            .find("must hold more than 15 bytes of values for shape (2, 2) of f4, it has 15") != std::string::npos);
   CHECK(fault(npy(dictionary("<f4", "(2, 2)"), 17)).find("it has 17") != std::string::npos);
-  CHECK(fault(npy(dictionary("<f4", "(99999999999, 99999999999)"), 16)).find("must hold more than 16 bytes") != std::string::npos);
-  CHECK(fault(npy(dictionary("<f4", "(99999999999999999999, 1)"), 16)).find("has an extent that no file can hold") != std::string::npos);
-  CHECK(fault(npy(dictionary("<U8", "(2, 2)"), 16)).find("has the type '<U8': floats of 4 and 8 bytes, integers and booleans are understood") != std::string::npos);
+  CHECK(fault(npy(dictionary("<f4", "(99999999999, 99999999999)"), 16)).find("must hold more than 16 bytes") !=
+        std::string::npos);
+  CHECK(fault(npy(dictionary("<f4", "(99999999999999999999, 1)"), 16)).find("has an extent that no file can hold") !=
+        std::string::npos);
+  CHECK(fault(npy(dictionary("<U8", "(2, 2)"), 16))
+            .find("has the type '<U8': floats of 4 and 8 bytes, integers and booleans are understood") != std::string::npos);
   CHECK(fault(npy(dictionary("<f4", "(2, -2)"), 16)).find("wants an extent here") != std::string::npos);
   CHECK(fault(npy("{'descr': '<f4'}\n", 16)).find("lacks one of descr, fortran_order and shape") != std::string::npos);
   CHECK(fault(npy("{'descr': '<f4', 'descr': '<f4'}\n", 16)).find("has the entry 'descr' twice") != std::string::npos);
-  CHECK(fault(npy(dictionary("<f4", "(4,)"), 16)) == "x.npy (byte 0): holds an array of shape (4), a tensor of rank 2 was asked for");
+  CHECK(fault(npy(dictionary("<f4", "(4,)"), 16)) ==
+        "x.npy (byte 0): holds an array of shape (4), a tensor of rank 2 was asked for");
   CHECK(fault(npy(dictionary("<f8", "(2, 1)"), 16)).find("holds values of type f8, f4 was asked for") != std::string::npos);
-  CHECK(text_of([] { sk::load_npy<float, 1>("/nowhere/x.npy"); }) == "/nowhere/x.npy: cannot be opened: No such file or directory");
+  CHECK(text_of([] { sk::load_npy<float, 1>("/nowhere/x.npy"); }) ==
+        "/nowhere/x.npy: cannot be opened: No such file or directory");
 }
 
 TEST_CASE("cut and flipped .npy files do no more than throw a FileError") {
   const Bytes good = npy(dictionary("<f4", "(2, 2)"), 16);
-  for (std::size_t n = 0; n < good.size(); ++n) CHECK_THROWS_AS((parse<float, 2>(Bytes(good.begin(), good.begin() + static_cast<long>(n)))), sk::FileError);
+  for (std::size_t n = 0; n < good.size(); ++n)
+    CHECK_THROWS_AS((parse<float, 2>(Bytes(good.begin(), good.begin() + static_cast<long>(n)))), sk::FileError);
   int refused = 0;
   for (std::uint64_t trial = 0; trial < 3000; ++trial) {
     Bytes bytes = good;
@@ -91,11 +100,9 @@ TEST_CASE("cut and flipped .npy files do no more than throw a FileError") {
       bytes[at / 8] = static_cast<unsigned char>(bytes[at / 8] ^ 1u << at % 8);
     }
     try {
-      const auto parsed = parse<float, 2>(bytes);              // outside of CHECK, which would catch what it throws
+      const auto parsed = parse<float, 2>(bytes);  // outside of CHECK, which would catch what it throws
       CHECK(parsed.size() == 4);
-    } catch (const sk::FileError&) {
-      ++refused;
-    }
+    } catch (const sk::FileError&) { ++refused; }
   }
   CHECK(refused > 1500);
 }

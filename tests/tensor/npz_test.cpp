@@ -28,7 +28,9 @@ void put(Bytes& b, std::size_t at, std::uint32_t n) {
   for (int i = 0; i < 4; ++i, n >>= 8) b[at + static_cast<std::size_t>(i)] = static_cast<unsigned char>(n & 0xff);
 }
 /// Where the directory begins.
-std::size_t directory(const Bytes& b) { return b[b.size() - 6] | b[b.size() - 5] << 8 | static_cast<std::size_t>(b[b.size() - 4]) << 16; }
+std::size_t directory(const Bytes& b) {
+  return b[b.size() - 6] | b[b.size() - 5] << 8 | static_cast<std::size_t>(b[b.size() - 4]) << 16;
+}
 std::string fault(Bytes b) {
   return text_of([&] {
     const sk::NpzFile f(std::move(b), "x.npz");
@@ -49,7 +51,7 @@ TEST_CASE("tensors come back from a .npz file, stored and deflated") {
     CHECK(text_of([&] { f.get<double, 2>("w"); }).find("x.npz[w] (byte 0): holds values of type f4, f8 was asked for") == 0);
   }
   CHECK(archive(sk::NpzMethod::deflated).size() < archive(sk::NpzMethod::stored).size() / 2);
-  CHECK(archive(sk::NpzMethod::stored) == archive(sk::NpzMethod::stored));        // files do not depend on the clock
+  CHECK(archive(sk::NpzMethod::stored) == archive(sk::NpzMethod::stored));  // files do not depend on the clock
 }
 
 TEST_CASE("archives that lie are refused before anything is allocated") {
@@ -95,12 +97,10 @@ TEST_CASE("cut and flipped archives do no more than throw a FileError") {
       try {
         const sk::NpzFile f(std::move(bytes), "x.npz");
         for (const std::string& name : f.names()) {
-          const auto w = f.get<float, 2>(name, sk::NpyTypes::convert);          // outside of CHECK, which would catch what it throws
+          const auto w = f.get<float, 2>(name, sk::NpyTypes::convert);  // outside of CHECK, which would catch what it throws
           CHECK(w.size() <= 600);
         }
-      } catch (const sk::FileError&) {
-        ++refused;
-      }
+      } catch (const sk::FileError&) { ++refused; }
     }
     CHECK(refused > 1000);
   }

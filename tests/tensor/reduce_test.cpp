@@ -15,10 +15,11 @@ TEMPLATE_TEST_CASE("reductions along each axis equal plain loops, in any layout"
   for (long inner : {1L, 3L, 16L, 70L, 200L}) {
     const auto dense = values<S>(sk::dims(5, 7, inner), 1);
     const auto memory = values<S>(sk::dims(inner, 9, 5), 2);
-    const auto other = memory(all, range(0, 7)).transpose();              // (5, 7, inner), the first axis is dense
+    const auto other = memory(all, range(0, 7)).transpose();  // (5, 7, inner), the first axis is dense
     const auto check = [&](const auto& a) {
       for (int axis = 0; axis < 3; ++axis) {
-        const auto sums = sum(a, axis), means = mean(a, axis), highs = max(a, axis), lows = min(a, axis), squares = norm(a, sk::Norm::l2, axis);
+        const auto sums = sum(a, axis), means = mean(a, axis), highs = max(a, axis), lows = min(a, axis),
+                   squares = norm(a, sk::Norm::l2, axis);
         const auto where_high = argmax(a, axis), where_low = argmin(a, axis - 3);
         const long e[3] = {5, 7, inner};
         const int p = axis == 0 ? 1 : 0, q = axis == 2 ? 1 : 2;
@@ -36,7 +37,8 @@ TEMPLATE_TEST_CASE("reductions along each axis equal plain loops, in any layout"
               if (x < low) low = x, at_low = k;
             }
             REQUIRE(support::close(sums(i, j), static_cast<S>(total), support::Roundings::sum, 10));
-            REQUIRE(support::close(means(i, j), static_cast<S>(total / static_cast<double>(e[axis])), support::Roundings::sum, 1));
+            REQUIRE(
+                support::close(means(i, j), static_cast<S>(total / static_cast<double>(e[axis])), support::Roundings::sum, 1));
             REQUIRE(support::close(squares(i, j), static_cast<S>(std::sqrt(square)), support::Roundings::sum));
             REQUIRE(highs(i, j) == high);
             REQUIRE(lows(i, j) == low);
@@ -66,7 +68,7 @@ TEST_CASE("reductions fuse with what they reduce, and nest in expressions") {
   CHECK(list(sum(a > 2, 1)) == std::vector<long>{1, 3});
   const sk::Tensor<float, 2> centred(a - mean(a, 1, sk::keep));
   CHECK(list(centred) == std::vector<float>{-1, 0, 1, -1, 0, 1});
-  const sk::Tensor<float, 2> share(a / sum(a, 0));                      // the sums are computed first, and owned by the tree
+  const sk::Tensor<float, 2> share(a / sum(a, 0));  // the sums are computed first, and owned by the tree
   CHECK(share(1, 0) == 0.8f);
   CHECK(norm(a, sk::Norm::l1) == 21);
   CHECK(norm(-a, sk::Norm::inf) == 6);
@@ -74,7 +76,7 @@ TEST_CASE("reductions fuse with what they reduce, and nest in expressions") {
   CHECK(dot(a(0), a(1)) == 32);
   CHECK(sum(sum(sum(a, 0), 0)) == 21);
   CHECK(list(argmax(a, 1, sk::keep)) == std::vector<long>{2, 2});
-  CHECK(argmin(sk::Tensor<int, 1>{3, 1, 1}) == 1);                       // the first of equals
+  CHECK(argmin(sk::Tensor<int, 1>{3, 1, 1}) == 1);  // the first of equals
   CHECK(max(sk::Tensor<int, 1>{-3, -1}) == -1);
   CHECK(mean(sk::Tensor<int, 1>{1, 2}) == 1.5);
 }
@@ -84,7 +86,8 @@ TEST_CASE("a float sum does not lose what is small") {
   sk::Tensor<float, 1> a(sk::dims(n));
   a = 0.1f;
   CHECK(support::close(sum(a), static_cast<float>(n * static_cast<double>(0.1f)), support::Roundings::sum));
-  CHECK(support::close(sum(a.reshape(n / 5, 5), 0)(3), static_cast<float>(n / 5 * static_cast<double>(0.1f)), support::Roundings::sum));
+  CHECK(support::close(sum(a.reshape(n / 5, 5), 0)(3), static_cast<float>(n / 5 * static_cast<double>(0.1f)),
+                       support::Roundings::sum));
 }
 
 TEMPLATE_TEST_CASE("extremes pass over NaNs, wherever they stand", "", float, double) {
@@ -122,5 +125,6 @@ TEST_CASE("nothing sums to zero, and has no largest value") {
 TEST_CASE("axes and lengths that do not fit say so") {
   const sk::Tensor<float, 2> a{{1, 2, 3}, {4, 5, 6}};
   CHECK(text_of([&] { sum(a, 2); }) == "sum: axis 2 of a tensor of rank 2: axes go from -2 to 1");
-  CHECK(text_of([&] { dot(a(0), sk::Tensor<float, 1>{1}); }) == "dot: shapes (3) and (1) differ: both vectors must have one length");
+  CHECK(text_of([&] { dot(a(0), sk::Tensor<float, 1>{1}); }) ==
+        "dot: shapes (3) and (1) differ: both vectors must have one length");
 }

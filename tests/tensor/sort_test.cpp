@@ -21,7 +21,8 @@ TEMPLATE_TEST_CASE("sort and argsort put values in either order", "", float, dou
     std::reverse(expected.begin(), expected.end());
     CHECK(list(sk::sort<sk::Order::descending>(v)) == expected);
     const auto falling = sk::argsort<sk::Order::descending>(v);
-    for (long i = 0; i + 1 < n; ++i) REQUIRE((v(falling(i)) > v(falling(i + 1)) || (v(falling(i)) == v(falling(i + 1)) && falling(i) < falling(i + 1))));
+    for (long i = 0; i + 1 < n; ++i)
+      REQUIRE((v(falling(i)) > v(falling(i + 1)) || (v(falling(i)) == v(falling(i + 1)) && falling(i) < falling(i + 1))));
   }
 }
 

@@ -22,9 +22,11 @@ Triples triples(long rows, long columns, long n, std::uint64_t seed) {
   Triples t;
   t.dense = sk::zeros<float>(rows, columns);
   for (long k = 0; k < n; ++k) {
-    t.row.push_back(static_cast<long>(sk::random_below(seed, 1, static_cast<std::uint64_t>(k), static_cast<std::uint64_t>(rows))));
-    t.column.push_back(static_cast<long>(sk::random_below(seed, 2, static_cast<std::uint64_t>(k), static_cast<std::uint64_t>(columns))));
-    t.value.push_back(static_cast<float>(1 + k % 5));                        // sums of small integers: exact
+    t.row.push_back(
+        static_cast<long>(sk::random_below(seed, 1, static_cast<std::uint64_t>(k), static_cast<std::uint64_t>(rows))));
+    t.column.push_back(
+        static_cast<long>(sk::random_below(seed, 2, static_cast<std::uint64_t>(k), static_cast<std::uint64_t>(columns))));
+    t.value.push_back(static_cast<float>(1 + k % 5));  // sums of small integers: exact
     t.dense(t.row.back(), t.column.back()) += t.value.back();
   }
   return t;
@@ -33,7 +35,8 @@ Triples triples(long rows, long columns, long n, std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("a sparse matrix is made of triples in any order, duplicates summed") {
-  const auto a = sk::Csr<float>::from_triples(3, 4, std::vector{2, 0, 2, 0}, std::vector{1, 3, 1, 0}, std::vector{5.f, 2.f, 6.f, 1.f});
+  const auto a =
+      sk::Csr<float>::from_triples(3, 4, std::vector{2, 0, 2, 0}, std::vector{1, 3, 1, 0}, std::vector{5.f, 2.f, 6.f, 1.f});
   CHECK(a.shape() == sk::dims(3, 4));
   CHECK(a.entries() == 3);
   CHECK(list(a.offsets()) == std::vector<std::int32_t>{0, 2, 2, 3});
@@ -59,7 +62,7 @@ TEST_CASE("a sparse matrix goes to dense and back, is transposed, copied, narrow
   const auto turned = a.transpose();
   CHECK(turned.shape() == sk::dims(14, 9));
   CHECK(list(turned.to_dense()) == list(t.dense.transpose()));
-  CHECK(list(turned.transpose().indices()) == list(a.indices()));                     // so columns rise there, too
+  CHECK(list(turned.transpose().indices()) == list(a.indices()));  // so columns rise there, too
   CHECK(list(sk::Csr<float>::from_dense(t.dense * 2 - t.dense).values()) == list(a.values()));
   CHECK(list(a.without_values().transpose().to_dense()) == list(sk::cast<float>(t.dense.transpose() != 0)));
   CHECK(list(a.with_index<std::uint16_t>().to_dense()) == list(t.dense));
@@ -80,35 +83,44 @@ TEST_CASE("arrays from outside are taken as they are, after all of them were che
   using V = sk::Tensor<float, 1>;
   CHECK(list(A(2, 3, I{0, 1, 3}, I{2, 0, 1}, V{1, 2, 3}).to_dense()) == std::vector<float>{0, 0, 1, 2, 3, 0});
   CHECK(list(sk::Csr<void>(2, 3, I{0, 1, 3}, I{2, 0, 1}).to_dense()) == std::vector<float>{0, 0, 1, 1, 1, 0});
-  CHECK(text_of([] { A(3, 3, I{0, 1, 3}, I{2, 0, 1}, V{1, 2, 3}); }) == "Csr: 3 offsets for 3 rows: there is one for each, and one more");
+  CHECK(text_of([] {
+          A(3, 3, I{0, 1, 3}, I{2, 0, 1}, V{1, 2, 3});
+        }) == "Csr: 3 offsets for 3 rows: there is one for each, and one more");
   CHECK(text_of([] { A(2, 3, I{0, 1, 3}, I{2, 0, 1}, V{1, 2}); }) == "Csr: 2 values for 3 entries");
-  CHECK(text_of([] { A(2, 3, I{0, 1, 9}, I{2, 0, 1}, V{1, 2, 3}); }) ==
-        "Csr: the offsets go from 0 to 9, not from 0 to 3, the number of entries");
+  CHECK(text_of([] {
+          A(2, 3, I{0, 1, 9}, I{2, 0, 1}, V{1, 2, 3});
+        }) == "Csr: the offsets go from 0 to 9, not from 0 to 3, the number of entries");
   CHECK(text_of([] { A(2, 3, I{1, 1, 3}, I{2, 0, 1}, V{1, 2, 3}); }).find("go from 1 to 3") != std::string::npos);
   CHECK(text_of([] { A(3, 3, I{0, 5, 2, 3}, I{2, 0, 1}, V{1, 2, 3}); }) == "Csr: the offsets fall at row 1");
   CHECK(text_of([] { A(3, 3, I{0, -7, 2, 3}, I{2, 0, 1}, V{1, 2, 3}); }) == "Csr: the offsets fall at row 0");
   CHECK(text_of([] { A(2, 3, I{0, 1, 3}, I{2, 0, 3}, V{1, 2, 3}); }) == "Csr: entry 2 is in column 3 of 3");
   CHECK(text_of([] { A(2, 3, I{0, 1, 3}, I{-1, 0, 1}, V{1, 2, 3}); }) == "Csr: entry 0 is in column -1 of 3");
-  CHECK(text_of([] { A(2, 3, I{0, 1, 3}, I{2, 1, 1}, V{1, 2, 3}); }) ==
-        "Csr: entry 2 in row 1 does not stand behind its neighbour: columns rise, Csr::from_triples sorts them");
+  CHECK(text_of([] {
+          A(2, 3, I{0, 1, 3}, I{2, 1, 1}, V{1, 2, 3});
+        }) == "Csr: entry 2 in row 1 does not stand behind its neighbour: columns rise, Csr::from_triples sorts them");
   CHECK_THROWS_AS(A(2, 3, I{0, 1, 3}, I{2, 1, 1}, V{1, 2, 3}), sk::ArgumentError);
   CHECK_THROWS_AS(A(2, 3, I{0, 1, 3}, I{2, 0, 1}, V{1, 2}), sk::ShapeError);
 }
 
 TEST_CASE("triples that do not fit are named") {
   using A = sk::Csr<float>;
-  CHECK(text_of([] { A::from_triples(2, 2, std::vector{0, 2}, std::vector{0, 0}, std::vector{1.f, 1.f}); }) ==
-        "Csr::from_triples: entry 1 is in row 2 of 2");
-  CHECK(text_of([] { A::from_triples(2, 2, std::vector{0, 1}, std::vector{0, -1}, std::vector{1.f, 1.f}); }) ==
-        "Csr::from_triples: entry 1 is in column -1 of 2");
-  CHECK(text_of([] { A::from_triples(2, 2, std::vector{0u, 4294967295u}, std::vector{0, 1}, std::vector{1.f, 1.f}); }) ==
-        "Csr::from_triples: entry 1 is in row 4294967295 of 2");
-  CHECK(text_of([] { A::from_triples(2, 2, std::vector{0}, std::vector{0, 1}, std::vector{1.f}); }) ==
-        "Csr::from_triples: 1 rows, 2 columns and 1 values: there is one of each for an entry");
+  CHECK(text_of([] {
+          A::from_triples(2, 2, std::vector{0, 2}, std::vector{0, 0}, std::vector{1.f, 1.f});
+        }) == "Csr::from_triples: entry 1 is in row 2 of 2");
+  CHECK(text_of([] {
+          A::from_triples(2, 2, std::vector{0, 1}, std::vector{0, -1}, std::vector{1.f, 1.f});
+        }) == "Csr::from_triples: entry 1 is in column -1 of 2");
+  CHECK(text_of([] {
+          A::from_triples(2, 2, std::vector{0u, 4294967295u}, std::vector{0, 1}, std::vector{1.f, 1.f});
+        }) == "Csr::from_triples: entry 1 is in row 4294967295 of 2");
+  CHECK(text_of([] {
+          A::from_triples(2, 2, std::vector{0}, std::vector{0, 1}, std::vector{1.f});
+        }) == "Csr::from_triples: 1 rows, 2 columns and 1 values: there is one of each for an entry");
   CHECK(text_of([] { A::from_triples(-1, 2, std::vector<int>{}, std::vector<int>{}, std::vector<float>{}); }) ==
         "Csr::from_triples: (-1, 2) is no shape of a matrix: extents are not negative");
   CHECK(text_of([] { sk::Csr<void, sk::Cpu, std::uint16_t>::from_triples(2, 65537, std::vector<int>{}, std::vector<int>{}); }) ==
         "Csr::from_triples: 65537 columns do not fit the index type: take a wider one, Csr<..., Cpu, std::int64_t>");
-  CHECK(text_of([] { sk::Csr<void>::from_triples(2, 70000, std::vector<int>{}, std::vector<int>{}).with_index<std::uint16_t>(); })
-            .find("do not fit the index type") != std::string::npos);
+  CHECK(text_of([] {
+          sk::Csr<void>::from_triples(2, 70000, std::vector<int>{}, std::vector<int>{}).with_index<std::uint16_t>();
+        }).find("do not fit the index type") != std::string::npos);
 }

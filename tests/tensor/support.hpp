@@ -14,7 +14,8 @@ namespace tensor_test {
 namespace sk = skein;
 
 /// A tensor of reproducible values in [low, high).
-template <class S, int R> sk::Tensor<S, R> values(const sk::Dims<R>& extents, std::uint64_t seed, double low = -2, double high = 2) {
+template <class S, int R>
+sk::Tensor<S, R> values(const sk::Dims<R>& extents, std::uint64_t seed, double low = -2, double high = 2) {
   sk::Tensor<S, R> t(extents);
   std::uint64_t i = 0;
   for (S& x : t) x = static_cast<S>(low + (high - low) * static_cast<double>(sk::random_uniform(seed, 9, i++)));
@@ -30,9 +31,7 @@ template <class E> auto list(const E& e) {
 template <class Function> std::string text_of(Function&& f) {
   try {
     f();
-  } catch (const std::exception& e) {
-    return e.what();
-  }
+  } catch (const std::exception& e) { return e.what(); }
   return "nothing was thrown";
 }
 

@@ -11,8 +11,10 @@
 using namespace tensor_test;
 
 TEST_CASE("tensors move and never copy by accident; views are trivially copyable") {
-  static_assert(!std::is_copy_constructible_v<sk::Tensor<float, 2>> && std::is_nothrow_move_constructible_v<sk::Tensor<float, 2>>);
-  static_assert(std::is_trivially_copyable_v<sk::TensorView<float, 3>> && std::is_trivially_copyable_v<sk::TensorView<float, 3, sk::Cuda>>);
+  static_assert(!std::is_copy_constructible_v<sk::Tensor<float, 2>> &&
+                std::is_nothrow_move_constructible_v<sk::Tensor<float, 2>>);
+  static_assert(std::is_trivially_copyable_v<sk::TensorView<float, 3>> &&
+                std::is_trivially_copyable_v<sk::TensorView<float, 3, sk::Cuda>>);
   static_assert(std::is_convertible_v<sk::TensorView<float, 1>, sk::TensorView<const float, 1>>);
   static_assert(!std::is_convertible_v<sk::TensorView<const float, 1>, sk::TensorView<float, 1>>);
   sk::Tensor<float, 1> a{1, 2, 3};
@@ -47,9 +49,12 @@ TEMPLATE_TEST_CASE("tensors are made of lists, arrays, vectors and spans", "", f
 
 TEST_CASE("what does not make a tensor says why") {
   using T = sk::Tensor<float, 2>;
-  CHECK(text_of([] { T t{{1, 2}, {3}}; }) ==
-        "Tensor: a nested list has 1 entries along axis 1, the first one there has 2: lists must be rectangular");
-  CHECK(text_of([] { T t(std::vector<float>{1, 2, 3}, sk::dims(2, 2)); }) == "Tensor: shapes (3) and (2, 2) differ in their number of values");
+  CHECK(text_of([] {
+          T t{{1, 2}, {3}};
+        }) == "Tensor: a nested list has 1 entries along axis 1, the first one there has 2: lists must be rectangular");
+  CHECK(text_of([] {
+          T t(std::vector<float>{1, 2, 3}, sk::dims(2, 2));
+        }) == "Tensor: shapes (3) and (2, 2) differ in their number of values");
   CHECK(text_of([] { T t(sk::dims(-1, 2)); }).find("(-1, 2) is no shape") != std::string::npos);
   CHECK(text_of([] { T t(sk::dims(1L << 40, 1L << 40)); }).find("their product fits the memory") != std::string::npos);
 }
@@ -67,7 +72,9 @@ TEST_CASE("assignment writes into the memory that is there; an empty tensor take
   empty = a * 2;
   CHECK(empty.shape() == sk::dims(2, 2));
   CHECK(list(empty) == std::vector<float>{6, 6, 6, 6});
-  CHECK(text_of([&] { a = sk::Tensor<float, 1>{1, 2, 3} * 2; }) ==
+  CHECK(text_of([&] {
+          a = sk::Tensor<float, 1>{1, 2, 3} * 2;
+        }) ==
         "assignment: shapes (3) and (2, 2) differ: the left is that of the expression, and does not broadcast to its target");
   a += b;
   a -= 1;
@@ -89,14 +96,14 @@ TEST_CASE("a tensor made of an expression has its extents, scalar and device") {
 TEST_CASE("an expression owns what came as an rvalue") {
   const auto make = [](float x) { return sk::Tensor<float, 1>{x, x + 1}; };
   auto e = make(1) * 2 + make(10);
-  auto f = e + e;                                            // copies of a tree share what it owns
-  const std::vector<float> waste(1000, 7.f);                 // memory that is likely reused
+  auto f = e + e;                             // copies of a tree share what it owns
+  const std::vector<float> waste(1000, 7.f);  // memory that is likely reused
   CHECK(list(e) == std::vector<float>{12, 15});
   CHECK(list(f) == std::vector<float>{24, 30});
   const auto reshaped = make(3).reshape(2, 1);
   static_assert(std::is_same_v<decltype(reshaped), const sk::Tensor<float, 2, sk::Cpu>>);
   CHECK(list(reshaped) == std::vector<float>{3, 4});
-  auto row = sk::Tensor<float, 2>{{1, 2}, {3, 4}}(1);        // a slice of a temporary is a tensor of its own
+  auto row = sk::Tensor<float, 2>{{1, 2}, {3, 4}}(1);  // a slice of a temporary is a tensor of its own
   static_assert(std::is_same_v<decltype(row), sk::Tensor<float, 1, sk::Cpu>>);
   CHECK(list(row) == std::vector<float>{3, 4});
 }

@@ -76,7 +76,8 @@ TEST_CASE("reshape shares memory, or says why it cannot") {
   CHECK(text_of([&] { a.reshape(5, 5); }) == "reshape: shapes (4, 6) and (5, 5) differ in their number of values");
   CHECK(text_of([&] { a.reshape(-1, 5); }).find("differ in their number of values") != std::string::npos);
   CHECK(text_of([&] { a.reshape(-1, -1); }) == "reshape: only one extent may be -1");
-  CHECK(text_of([&] { a.transpose().flatten(); }).find("the view has gaps or another order, copy() it first") != std::string::npos);
+  CHECK(text_of([&] { a.transpose().flatten(); }).find("the view has gaps or another order, copy() it first") !=
+        std::string::npos);
   CHECK(a(sk::range(1, 3)).contiguous());
   CHECK_FALSE(a(all, range(0, 3)).contiguous());
 }
@@ -91,7 +92,7 @@ TEST_CASE("named views are re-seated, views of memory are made by hand") {
   const sk::TensorView<float, 2> padded{memory.data(), {3, 5}, {8, 1}};
   padded.assign(2);
   CHECK(memory[4] == 2);
-  CHECK(memory[5] == 1);                                      // gaps stay as they are
+  CHECK(memory[5] == 1);  // gaps stay as they are
   CHECK(memory[8] == 2);
   CHECK(memory[23] == 1);
   CHECK(sk::view_of(memory.data(), 4, 6)(1, 2) == 2);

@@ -22,7 +22,7 @@ enum class Colour : std::uint8_t { Red = 1, Blue = 200 };
 struct Inner {
   int a = 0;
   std::vector<std::string> names;
-  template <class Archive> void serialize(Archive& ar, const unsigned int) { ar & a & names; }
+  template <class Archive> void serialize(Archive& ar, const unsigned int) { ar& a& names; }
   bool operator==(const Inner&) const = default;
 };
 struct Everything {
@@ -71,24 +71,26 @@ struct Grown {
   static constexpr unsigned archive_version = 2;
   int kept = 0, added = 0;
   template <class Archive> void serialize(Archive& ar, unsigned version) {
-    ar & kept;
-    if (version >= 2) ar & added;
+    ar& kept;
+    if (version >= 2) ar& added;
   }
 };
 struct Later {
   static constexpr unsigned archive_version = 3;
   int kept = 5;
-  template <class Archive> void serialize(Archive& ar, unsigned) { ar & kept; }
+  template <class Archive> void serialize(Archive& ar, unsigned) { ar& kept; }
 };
 struct Earlier {
   int kept = 5;
-  template <class Archive> void serialize(Archive& ar, unsigned) { ar & kept; }
+  template <class Archive> void serialize(Archive& ar, unsigned) { ar& kept; }
 };
-struct Free { int x = 0; };
-template <class Archive> void serialize(Archive& ar, Free& free, const unsigned int) { ar & free.x; }
+struct Free {
+  int x = 0;
+};
+template <class Archive> void serialize(Archive& ar, Free& free, const unsigned int) { ar& free.x; }
 struct Tree {
   std::vector<Tree> children;
-  template <class Archive> void serialize(Archive& ar, unsigned) { ar & children; }
+  template <class Archive> void serialize(Archive& ar, unsigned) { ar& children; }
 };
 #ifdef HAS_BOOST
 class Boosted {
@@ -99,7 +101,7 @@ class Boosted {
  private:
   friend class boost::serialization::access;
   template <class Archive> void serialize(Archive& ar, const unsigned int version) {
-    ar & BOOST_SERIALIZATION_NVP(value_);
+    ar& BOOST_SERIALIZATION_NVP(value_);
     if (version < 4) value_ = -1;
   }
   int value_;
@@ -129,9 +131,7 @@ template <class T> std::string fault(const std::vector<std::byte>& bytes) {
   T object{};
   try {
     from_bytes(bytes, object, "f", 100);
-  } catch (const sk::FileError& error) {
-    return error.what();
-  }
+  } catch (const sk::FileError& error) { return error.what(); }
   return "";
 }
 }  // namespace
@@ -175,9 +175,7 @@ TEST_CASE("each bit flipped: another value or a FileError, never a crash") {
     try {
       from_bytes(flipped, object);
       REQUIRE(to_bytes(object) == flipped);  // each object has one form
-    } catch (const sk::FileError&) {
-      ++refused;
-    }
+    } catch (const sk::FileError&) { ++refused; }
   }
   CHECK(refused > 1000);
 }

@@ -62,9 +62,7 @@ std::string fault(std::span<const std::byte> bytes) {
     CheckpointReader reader{InputFile(bytes, "f")};
     State state;
     state.load(reader);
-  } catch (const sk::FileError& error) {
-    return error.what();
-  }
+  } catch (const sk::FileError& error) { return error.what(); }
   return "";
 }
 /// The hashes of header and table as they must be for the bytes: an attacker's file.
@@ -150,9 +148,7 @@ TEST_CASE("each bit flipped is found on opening") {
     bool found = false;
     try {
       CheckpointReader reader{InputFile(flipped, "f")};
-    } catch (const sk::FileError&) {
-      found = true;
-    }
+    } catch (const sk::FileError&) { found = true; }
     REQUIRE(found);
   }
 }

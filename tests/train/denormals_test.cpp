@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Momenta of weights that get no gradient any more decay into denormals, on which processors are slow. Within steps they are zero.
+// Momenta of weights that get no gradient any more decay into denormals, on which processors are slow. Within steps they are
+// zero.
 #include <skein/data/batch.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/mse.hpp>
@@ -56,7 +57,7 @@ TEST_CASE("momenta that have decayed are zero, not denormal, with any number of 
     const Aged flushed = age(1, sk::Denormals::flush, execution), kept = age(1, sk::Denormals::keep, execution);
     CHECK(flushed.denormal == 0);
     CHECK(flushed.momenta == std::vector<float>(64, 0));
-    CHECK(kept.denormal == 64);                     // rounding keeps the least denormal where it is
+    CHECK(kept.denormal == 64);  // rounding keeps the least denormal where it is
     CHECK(flushed.parameters == kept.parameters);
     for (int threads : {2, 4}) {
       CHECK(age(threads, sk::Denormals::flush, execution).denormal == 0);

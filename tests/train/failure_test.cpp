@@ -19,7 +19,11 @@ namespace {
 /// What the fit of two ranks throws, of which rank 1 differs.
 std::string of_two(cases::Case usual, cases::Case other, sk::Execution execution = sk::Execution::layer_wise) {
   return cases::thrown([&] {
-    sk::spawn(2, [&](sk::ThreadComm& world) { cases::fit(sk::parallel::DataParallel{world}, world.rank() == 1 ? other : usual, execution); }, {.deadline = 60});
+    sk::spawn(2,
+              [&](sk::ThreadComm& world) {
+                cases::fit(sk::parallel::DataParallel{world}, world.rank() == 1 ? other : usual, execution);
+              },
+              {.deadline = 60});
   });
 }
 
@@ -62,7 +66,7 @@ TEST_CASE("what fails in a step of one rank ends the fit of all, with any number
     CHECK_THAT(of_two(usual, other), Catch::Contains("rank"));
   }
   SECTION("fewer samples") {
-    other.samples = 24;                             // one step an epoch
+    other.samples = 24;  // one step an epoch
     CHECK_THAT(of_two(usual, other), Catch::Contains("rank"));
   }
   SECTION("fewer epochs") {

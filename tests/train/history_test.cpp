@@ -118,8 +118,7 @@ TEST_CASE("SVG: a gap where the loss was NaN; sentences where there is nothing; 
 
 TEST_CASE("SVG: the losses of steps are a line of at most 400 points behind the epochs") {
   sk::History history;
-  for (int s = 1; s <= 5000; ++s)
-    history.add(sk::train::StepRecord{.step = s, .epoch = 1 + (s - 1) / 1000, .loss = 1.0 / s});
+  for (int s = 1; s <= 5000; ++s) history.add(sk::train::StepRecord{.step = s, .epoch = 1 + (s - 1) / 1000, .loss = 1.0 / s});
   for (int e = 1; e <= 5; ++e) {
     auto record = epoch(e, 1.0 / e, 0.5);
     record.step = 1000 * e;

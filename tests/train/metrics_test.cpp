@@ -171,7 +171,7 @@ TEST_CASE("an own metric of several sums, over ranks too, and behind AnyMetric")
   const auto precision = [](std::array<double, 2> sums) { return sums[0] / sums[1]; };
   OwnMetric whole{"precision", counts, precision}, first = whole, second = whole;
   CHECK(std::isnan(whole.value()));
-  const float out[] = {0, 1, 1, 0, 0, 1, 0, 1, 1, 0};             // says 1, 0, 1, 1, 0
+  const float out[] = {0, 1, 1, 0, 0, 1, 0, 1, 1, 0};  // says 1, 0, 1, 1, 0
   const Rows<float> five{out, 2, 5, 2}, head{out, 2, 2, 2}, tail{out + 4, 2, 3, 2};
   whole.add(five, Truth{1, 1, 0, 1, -1});
   CHECK(whole.value() == Approx(2.0 / 3));

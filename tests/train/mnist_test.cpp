@@ -32,8 +32,9 @@ namespace nn = skein::nn;
 
 namespace {
 
-using LeNet = nn::Sequential<nn::Conv2d<6, sk::Kernel<5>, sk::Padding<2>>, nn::Relu, nn::MaxPool2d<2>, nn::Conv2d<16, sk::Kernel<5>>, nn::Relu,
-                             nn::MaxPool2d<2>, nn::Flatten, nn::Linear<120>, nn::Relu, nn::Linear<84>, nn::Relu, nn::Linear<10>>;
+using LeNet =
+    nn::Sequential<nn::Conv2d<6, sk::Kernel<5>, sk::Padding<2>>, nn::Relu, nn::MaxPool2d<2>, nn::Conv2d<16, sk::Kernel<5>>,
+                   nn::Relu, nn::MaxPool2d<2>, nn::Flatten, nn::Linear<120>, nn::Relu, nn::Linear<84>, nn::Relu, nn::Linear<10>>;
 
 struct Curve {
   std::vector<double> losses;
@@ -53,12 +54,15 @@ bool absent() {
   return true;
 }
 
-/// Rank 0's history of `epochs`, or of the first `steps` steps without validation. All else is the same for every number of ranks.
-template <class Scalar> Curve train(const sk::data::TrainTest& digits, int ranks, long batch, int epochs, std::int64_t steps = 0) {
+/// Rank 0's history of `epochs`, or of the first `steps` steps without validation. All else is the same for every number of
+/// ranks.
+template <class Scalar>
+Curve train(const sk::data::TrainTest& digits, int ranks, long batch, int epochs, std::int64_t steps = 0) {
   Curve curve;
   sk::spawn(ranks, [&](sk::ThreadComm& world) {
     sk::Model<LeNet, sk::Shape<28, 28, 1>, sk::Cpu, Scalar> model{sk::Seed{42}};
-    sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.05f, .momentum = 0.9f}, sk::parallel::DataParallel{world}};
+    sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.05f, .momentum = 0.9f},
+                        sk::parallel::DataParallel{world}};
     sk::FitOptions options{.epochs = epochs, .batch = batch, .record_steps = true, .progress = false, .threads = 1};
     if (std::is_same_v<Scalar, float>) {
       const std::int64_t epoch = (digits.train.size() + batch - 1) / batch;
@@ -84,7 +88,7 @@ double distance(const Curve& a, const Curve& b, std::size_t n) {
 /// The same curve in double on 1, 2 and 4 ranks.
 void same_curve(const sk::data::TrainTest& digits, std::int64_t steps) {
   const Curve one = train<double>(digits, 1, 128, 1, steps);
-  CHECK(one.losses[0] == Approx(std::log(10.0)).margin(0.2));       // ten classes, nothing learned yet
+  CHECK(one.losses[0] == Approx(std::log(10.0)).margin(0.2));  // ten classes, nothing learned yet
   CHECK(one.losses.back() < 0.8 * one.losses[0]);
   for (const int ranks : {2, 4}) {
     INFO(ranks << " ranks");

@@ -38,12 +38,12 @@ namespace fixture = fixtures::networks;
 
 namespace {
 
-using LeNet = nn::Sequential<nn::Conv2d<6, sk::Kernel<5>, sk::Padding<2>>, nn::Relu, nn::MaxPool2d<2>,
-                             nn::Conv2d<16, sk::Kernel<5>>, nn::Relu, nn::MaxPool2d<2>, nn::Flatten,
-                             nn::Linear<120>, nn::Relu, nn::Linear<84>, nn::Relu, nn::Linear<10>>;
+using LeNet =
+    nn::Sequential<nn::Conv2d<6, sk::Kernel<5>, sk::Padding<2>>, nn::Relu, nn::MaxPool2d<2>, nn::Conv2d<16, sk::Kernel<5>>,
+                   nn::Relu, nn::MaxPool2d<2>, nn::Flatten, nn::Linear<120>, nn::Relu, nn::Linear<84>, nn::Relu, nn::Linear<10>>;
 using Cnn = nn::Sequential<nn::Conv2d<5, sk::Kernel<3>, sk::Stride<2>, sk::Padding<1>>, nn::BatchNorm<>, nn::Relu,
-                           nn::MaxPool2d<3, sk::Stride<2>>, nn::Conv2d<8, sk::Kernel<3>>, nn::Relu, nn::AvgPool2d<2>,
-                           nn::Flatten, nn::Linear<10>>;
+                           nn::MaxPool2d<3, sk::Stride<2>>, nn::Conv2d<8, sk::Kernel<3>>, nn::Relu, nn::AvgPool2d<2>, nn::Flatten,
+                           nn::Linear<10>>;
 using Mlp = nn::Sequential<nn::Linear<32>, nn::LayerNorm<>, nn::Gelu, nn::Linear<10>>;
 
 /// What make_networks.py wrote of one network.
@@ -75,7 +75,7 @@ template <class Model> void set_parameters(Model& model) {
   using Scalar = typename Model::Scalar;
   Scalar* values = model.parameters().data;
   each_element<Model>([&](int p, const sk::plan::Entry& e, long i, long at) {
-    const double scale = e.fan_in > 0 ? 1 / std::sqrt(static_cast<double>(e.fan_in)) : 0.25;       // else a normalisation
+    const double scale = e.fan_in > 0 ? 1 / std::sqrt(static_cast<double>(e.fan_in)) : 0.25;  // else a normalisation
     const double centre = e.init == static_cast<int>(nn::Init::ones) ? 1 : 0;
     values[at] = static_cast<Scalar>(static_cast<float>(static_cast<double>(draw(i, p + 1, scale)) + centre));
   });
@@ -137,7 +137,7 @@ void follows(const Optimizer& optimizer, long count, int threads, const Expected
   using Model = sk::Model<Net, Input, sk::Cpu, Scalar>;
   constexpr bool exact = std::is_same_v<Scalar, double>;
   constexpr double first = exact ? 1e-10 : 1e-5, later = exact ? 1e-8 : 1e-4;
-  constexpr double small = 1e-3;                    // a lesser loss is a difference of logits that are 10,000 times as great
+  constexpr double small = 1e-3;  // a lesser loss is a difference of logits that are 10,000 times as great
   INFO((exact ? "double, " : "float, ") << "threads: " << threads);
   Model model;
   set_parameters(model);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trainings in 16 bits: as good as in float on real digits; scaled losses, clipping, accumulation; checkpoints, which do not depend
-// on the precision.
+// Trainings in 16 bits: as good as in float on real digits; scaled losses, clipping, accumulation; checkpoints, which do not
+// depend on the precision.
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -29,8 +29,9 @@ namespace cases = loss_scale_cases;
 
 namespace {
 
-using LeNet = nn::Sequential<nn::Conv2d<6, sk::Kernel<5>, sk::Padding<2>>, nn::Relu, nn::MaxPool2d<2>, nn::Conv2d<16, sk::Kernel<5>>, nn::Relu,
-                             nn::MaxPool2d<2>, nn::Flatten, nn::Linear<120>, nn::Relu, nn::Linear<84>, nn::Relu, nn::Linear<10>>;
+using LeNet =
+    nn::Sequential<nn::Conv2d<6, sk::Kernel<5>, sk::Padding<2>>, nn::Relu, nn::MaxPool2d<2>, nn::Conv2d<16, sk::Kernel<5>>,
+                   nn::Relu, nn::MaxPool2d<2>, nn::Flatten, nn::Linear<120>, nn::Relu, nn::Linear<84>, nn::Relu, nn::Linear<10>>;
 using Mlp = nn::Sequential<nn::Flatten, nn::Linear<64>, nn::Relu, nn::Linear<10>>;
 
 /// Test accuracy after three epochs whose rate falls to nothing, so that what is compared is where they settle.
@@ -38,12 +39,14 @@ template <class Net, class P> double accuracy(const sk::data::TrainTest& digits)
   sk::Model<Net, sk::Shape<28, 28, 1>, sk::Cpu, P> model{sk::Seed{42}};
   sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.02f, .momentum = 0.9}};
   const std::int64_t steps = 3 * ((static_cast<std::int64_t>(digits.train.size()) + 31) / 32);
-  const sk::History history = trainer.fit(digits.train, {.epochs = 3, .batch = 32, .validate = digits.test, .schedule = sk::optim::cosine(steps),
-                                                         .progress = false, .threads = 2});
+  const sk::History history = trainer.fit(
+      digits.train,
+      {.epochs = 3, .batch = 32, .validate = digits.test, .schedule = sk::optim::cosine(steps), .progress = false, .threads = 2});
   return history.back().validation.accuracy;
 }
 template <class Net> void as_good_as_float(const sk::data::TrainTest& digits) {
-  const double wide = accuracy<Net, float>(digits), bf16 = accuracy<Net, sk::precision::bf16>(digits), fp16 = accuracy<Net, sk::precision::fp16>(digits);
+  const double wide = accuracy<Net, float>(digits), bf16 = accuracy<Net, sk::precision::bf16>(digits),
+               fp16 = accuracy<Net, sk::precision::fp16>(digits);
   INFO("float " << wide << ", bf16 " << bf16 << ", fp16 " << fp16);
   CHECK(wide > 0.9);
   CHECK(bf16 > wide - 0.01);
@@ -57,7 +60,9 @@ template <class P, class Optimizer = sk::optim::Sgd> struct Training {
   explicit Training(Optimizer optimizer = {.lr = 0.1f}) : stepper(model, nn::Mse{}, optimizer, sk::parallel::Alone{}) {
     stepper.reserve({.batch = 12, .threads = 1});
   }
-  std::vector<double> weights() const { return {std::as_const(model).parameters().begin(), std::as_const(model).parameters().end()}; }
+  std::vector<double> weights() const {
+    return {std::as_const(model).parameters().begin(), std::as_const(model).parameters().end()};
+  }
 };
 double apart(const std::vector<double>& a, const std::vector<double>& b) {
   double worst = 0;
@@ -97,7 +102,7 @@ TEST_CASE("small gradients reach the weights in fp16 only where the loss is scal
   CHECK(scaled == Approx(right).epsilon(0.01));
   const double plain = moved(LossScaling::none(), sk::precision::fp16{});
   CHECK(std::abs(plain - right) > 10 * std::abs(scaled - right));
-  CHECK(moved(LossScaling::none(), sk::precision::bf16{}) == Approx(right).epsilon(0.05));       // float's range: no scale needed
+  CHECK(moved(LossScaling::none(), sk::precision::bf16{}) == Approx(right).epsilon(0.05));  // float's range: no scale needed
 }
 
 TEST_CASE("the norm is clipped after the scale is taken out, and accumulated calls have one scale", "[train]") {
@@ -112,7 +117,7 @@ TEST_CASE("the norm is clipped after the scale is taken out, and accumulated cal
     half.stepper.step(samples.share(1, 2), {.clip_norm = 0.05, .accumulate = true});
     CHECK(half.stepper.gradient_norm() == Approx(wide.stepper.gradient_norm()).epsilon(0.005));
   }
-  CHECK(wide.stepper.gradient_norm() > 0.05);       // it was clipped
+  CHECK(wide.stepper.gradient_norm() > 0.05);  // it was clipped
   CHECK(half.stepper.loss_scaler().scale() == 256 * 8);
   CHECK(half.stepper.steps() == 6);
   CHECK(apart(half.weights(), wide.weights()) < 1e-3);
@@ -137,7 +142,7 @@ TEST_CASE("a checkpoint keeps the scale, and no precision", "[train]") {
   other.stepper().reserve({.batch = 12, .threads = 1});
   other.stepper().set_loss_scaling({.initial = 8, .interval = 2});
   other.load(path);
-  CHECK(other.stepper().loss_scaler().scale() == 64);                // 64, doubled, halved
+  CHECK(other.stepper().loss_scaler().scale() == 64);  // 64, doubled, halved
   CHECK(other.stepper().loss_scaler().skipped() == 1);
   CHECK(other.stepper().loss_scaler().options().interval == 2);
   for (int i = 0; i < 3; ++i) {
@@ -147,13 +152,13 @@ TEST_CASE("a checkpoint keeps the scale, and no precision", "[train]") {
   CHECK(cases::everything(other.stepper()) == cases::everything(trainer.stepper()));
   CHECK(other.stepper().steps() == trainer.stepper().steps());
 
-  Model<float> wide;                                // the weights are float's in any precision
+  Model<float> wide;  // the weights are float's in any precision
   sk::Trainer plain{wide, nn::Mse{}, sk::optim::Adam{.lr = 0.01f}};
   plain.stepper().reserve({.batch = 12, .threads = 1});
   plain.load(path);
   CHECK(plain.stepper().steps() == 3);
   plain.save(path);
-  other.load(path);                                 // a file of a float training: the scale stays as it is
+  other.load(path);  // a file of a float training: the scale stays as it is
   CHECK(other.stepper().loss_scaler().skipped() == 1);
 }
 
@@ -162,11 +167,13 @@ TEST_CASE("what cannot be scaled is refused", "[train]") {
   const auto data = sk::data::from_tensors(samples.x, cases::In::extents, samples.y);
   Model<float> wide;
   sk::Trainer plain{wide, nn::Mse{}, sk::optim::Sgd{}};
-  CHECK_THROWS_WITH(plain.fit(data, {.batch = 4, .progress = false, .loss_scaling = sk::optim::LossScaling::dynamic()}),
-                    "fit: .loss_scaling is for models whose activations are stored in 16 bits, as those of precision::fp16: leave it out");
+  CHECK_THROWS_WITH(
+      plain.fit(data, {.batch = 4, .progress = false, .loss_scaling = sk::optim::LossScaling::dynamic()}),
+      "fit: .loss_scaling is for models whose activations are stored in 16 bits, as those of precision::fp16: leave it out");
   Model<sk::precision::fp16> half;
   sk::Trainer trainer{half, nn::Mse{}, sk::optim::Sgd{}};
-  CHECK_THROWS_AS(trainer.fit(data, {.batch = 4, .progress = false, .loss_scaling = sk::optim::LossScaling{.growth = 0}}), sk::ArgumentError);
+  CHECK_THROWS_AS(trainer.fit(data, {.batch = 4, .progress = false, .loss_scaling = sk::optim::LossScaling{.growth = 0}}),
+                  sk::ArgumentError);
   CHECK_NOTHROW(trainer.fit(data, {.batch = 4, .progress = false, .loss_scaling = sk::optim::LossScaling::fixed(128)}));
   CHECK(trainer.stepper().loss_scaler().scale() == 128);
 }

@@ -44,8 +44,9 @@ struct Capture {
 }  // namespace
 
 TEST_CASE("the line of a running epoch") {
-  CHECK(line(running()) == "epoch 2/5  [=========>          ] 234/469  loss 0.1235  accuracy 96.31 %  48.2k samples/s  "
-                           "exposed communication 3.1 %  0:12 left");
+  CHECK(line(running()) ==
+        "epoch 2/5  [=========>          ] 234/469  loss 0.1235  accuracy 96.31 %  48.2k samples/s  "
+        "exposed communication 3.1 %  0:12 left");
   ProgressState bare;
   bare.epochs = 3, bare.steps = 10, bare.loss = 2.5;
   CHECK(line(bare) == "epoch 1/3  [>                   ] 0/10  loss 2.5");
@@ -133,11 +134,15 @@ TEST_CASE("on a terminal: one line written over, its rest blanked, an epoch's li
     progress.line("saved");
     progress.update(state, 1.4);
   }
-  CHECK(capture.text() == "\repoch 1/1  step 0  loss 0.625"
-                          "\repoch 1/1  step 0  loss 0.5  "
-                          "\r" + std::string(27, ' ') + "\rsaved\n"
-                          "\repoch 1/1  step 0  loss 0.5"
-                          "\r" + std::string(27, ' ') + "\r");
+  CHECK(capture.text() ==
+        "\repoch 1/1  step 0  loss 0.625"
+        "\repoch 1/1  step 0  loss 0.5  "
+        "\r" +
+            std::string(27, ' ') +
+            "\rsaved\n"
+            "\repoch 1/1  step 0  loss 0.5"
+            "\r" +
+            std::string(27, ' ') + "\r");
 }
 
 TEST_CASE("ranks other than 0 write nothing, and nothing is due on them") {

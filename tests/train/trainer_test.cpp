@@ -48,7 +48,7 @@ struct Counter {
     *seen = ++epochs;
     if (r.epoch == 2) c.stop("half of it");
   }
-  template <class Archive> void serialize(Archive& archive, unsigned) { archive & epochs; }
+  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & epochs); }
 };
 
 }  // namespace
@@ -58,7 +58,8 @@ TEST_CASE("fit learns, and its history says how", "[train]") {
   const auto data = points.set();
   Model model{sk::Seed{3}};
   auto trainer = trainer_of(model);
-  const sk::History history = trainer.fit(data, {.epochs = 30, .batch = 16, .validate = data, .record_steps = true, .progress = false});
+  const sk::History history =
+      trainer.fit(data, {.epochs = 30, .batch = 16, .validate = data, .record_steps = true, .progress = false});
   REQUIRE(history.size() == 30);
   CHECK(history.steps().size() == 30 * 13);
   CHECK(history.back().step == 30 * 13);
@@ -93,7 +94,12 @@ TEST_CASE("threads and executors do not change the curve, dropout included", "[t
     for (auto execution : {sk::Execution::layer_wise, sk::Execution::depth_first}) {
       Model model{sk::Seed{3}};
       auto trainer = trainer_of(model);
-      curves.push_back(trainer.fit(data, {.epochs = 2, .batch = 32, .record_steps = true, .progress = false, .execution = execution, .threads = threads}).losses());
+      curves.push_back(
+          trainer
+              .fit(
+                  data,
+                  {.epochs = 2, .batch = 32, .record_steps = true, .progress = false, .execution = execution, .threads = threads})
+              .losses());
     }
   for (const auto& c : curves)
     for (std::size_t i = 0; i < c.size(); ++i) CHECK(c[i] == Approx(curves[0][i]).epsilon(1e-4));
@@ -124,7 +130,13 @@ TEST_CASE("a training that was saved in the middle of an epoch goes on with the 
   const auto data = points.set();
   const support::TemporaryFolder folder;
   const std::string path = (folder / "training.skein");
-  const sk::FitOptions options{.epochs = 4, .batch = 16, .validate = data, .schedule = sk::optim::cosine(52), .record_steps = true, .progress = false, .threads = 1};
+  const sk::FitOptions options{.epochs = 4,
+                               .batch = 16,
+                               .validate = data,
+                               .schedule = sk::optim::cosine(52),
+                               .record_steps = true,
+                               .progress = false,
+                               .threads = 1};
 
   Model whole{sk::Seed{3}};
   auto reference = trainer_of(whole);
@@ -136,7 +148,9 @@ TEST_CASE("a training that was saved in the middle of an epoch goes on with the 
     sk::FitOptions cut = options;
     struct StopAt {
       std::int64_t step;
-      void on_step_end(const sk::train::StepRecord& r, sk::train::Control& c) { if (r.step == step) c.stop("enough"); }
+      void on_step_end(const sk::train::StepRecord& r, sk::train::Control& c) {
+        if (r.step == step) c.stop("enough");
+      }
     };
     cut.callbacks = {StopAt{stop}};
     trainer.fit(data, cut);
@@ -147,7 +161,7 @@ TEST_CASE("a training that was saved in the middle of an epoch goes on with the 
     auto resumed = trainer_of(second);
     resumed.load(path);
     sk::FitOptions rest = options;
-    rest.seed = sk::Seed{3};                        // the seed of the data is an option of the fit: the first model's by default
+    rest.seed = sk::Seed{3};  // the seed of the data is an option of the fit: the first model's by default
     const sk::History h = resumed.fit(data, rest);
     CHECK(weights(second) == weights(whole));
     CHECK(h.back().training.loss == expected.back().training.loss);

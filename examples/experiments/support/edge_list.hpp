@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Directed graphs as lists of edges, for the experiments: read from a text ("from to" a line, # for comments, as SNAP publishes them, plain
-// or gzip), or drawn at random. What comes from a file is not trusted: every fault is a FileError with its line, its byte and how to mend it.
+// Directed graphs as lists of edges, for the experiments: read from a text ("from to" a line, # for comments, as SNAP publishes
+// them, plain or gzip), or drawn at random. What comes from a file is not trusted: every fault is a FileError with its line, its
+// byte and how to mend it.
 #pragma once
 #include <algorithm>
 #include <charconv>
@@ -75,7 +76,9 @@ inline EdgeList parse_edge_list(std::string_view text, const std::string& path) 
     if (found == 1) fail(begin, "has one number");
     if (found == 2) from.push_back(numbers[0]), to.push_back(numbers[1]);
   }
-  if (from.empty()) throw sk::FileError(path, 0, "line " + std::to_string(line) + ", the last: there is no edge in the file; a line is \"from to\"");
+  if (from.empty())
+    throw sk::FileError(path, 0,
+                        "line " + std::to_string(line) + ", the last: there is no edge in the file; a line is \"from to\"");
   return EdgeList::of(from, to);
 }
 
@@ -86,18 +89,20 @@ inline EdgeList read_edge_list(const std::string& path, std::uint64_t limit = st
   return parse_edge_list({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
 }
 
-/// Each pair of nodes is joined, in both directions, with probability p; and each i links to i + 1, the last to the first. Pairs are skipped
-/// by geometric steps (Batagelj and Brandes, "Efficient generation of large random networks", 2005).
+/// Each pair of nodes is joined, in both directions, with probability p; and each i links to i + 1, the last to the first. Pairs
+/// are skipped by geometric steps (Batagelj and Brandes, "Efficient generation of large random networks", 2005).
 inline EdgeList random_graph(long nodes, double p, sk::Seed seed) {
   if (nodes < 2) throw sk::ArgumentError("a random graph of " + std::to_string(nodes) + " nodes: the ring needs at least 2");
   if (!(p >= 0 && p < 1)) throw sk::ArgumentError("an edge probability of " + std::to_string(p) + ": it lies in [0, 1)");
   EdgeList g;
   for (long i = 0; i < nodes; ++i) g.names.push_back(i);
-  const auto add = [&](long i, long j) { g.from.push_back(static_cast<std::int32_t>(i)), g.to.push_back(static_cast<std::int32_t>(j)); };
+  const auto add = [&](long i, long j) {
+    g.from.push_back(static_cast<std::int32_t>(i)), g.to.push_back(static_cast<std::int32_t>(j));
+  };
   for (long i = 0; i < nodes; ++i) add(i, (i + 1) % nodes);
   if (p == 0) return g;
   const double log_q = std::log1p(-p);
-  long v = 1, w = -1;                                                   // pairs (v, w), w < v
+  long v = 1, w = -1;  // pairs (v, w), w < v
   for (std::uint64_t draw = 0; v < nodes; ++draw) {
     w += 1 + static_cast<long>(std::log1p(-static_cast<double>(sk::random_uniform(seed.value, 1, draw))) / log_q);
     while (w >= v && v < nodes) w -= v++;

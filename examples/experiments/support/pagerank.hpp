@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PageRank by power iteration, written once for every device, in four versions that differ in how a node gets what its neighbours send it:
-// messages, a sparse matrix, a dense matrix times a diagonal one, a dense matrix scaled beforehand.
+// PageRank by power iteration, written once for every device, in four versions that differ in how a node gets what its neighbours
+// send it: messages, a sparse matrix, a dense matrix times a diagonal one, a dense matrix scaled beforehand.
 //     x <- d (sum over links i -> j of x_i / out-degree_i + the ranks of nodes without links / N) + (1 - d) / N
 // (Page, Brin, Motwani and Winograd, "The PageRank citation ranking", 1999; dangling nodes as in NetworkX.)
 #pragma once
@@ -19,13 +19,14 @@ namespace experiments {
 
 /// The graph as the iteration needs it, on the host. An edge that is there twice counts once.
 struct Links {
-  sk::Csr<void> in;                        // row j: the nodes that link to j      (nodes, nodes)
-  sk::Tensor<float, 1> share;              // 1 / out-degree, 0 of a dangling node (nodes)
-  sk::Tensor<float, 1> dangling;           // 1 of a node without links, else 0    (nodes)
+  sk::Csr<void> in;               // row j: the nodes that link to j      (nodes, nodes)
+  sk::Tensor<float, 1> share;     // 1 / out-degree, 0 of a dangling node (nodes)
+  sk::Tensor<float, 1> dangling;  // 1 of a node without links, else 0    (nodes)
   bool any_dangling = false;
 
   explicit Links(const EdgeList& g)
-      : in(sk::Csr<void>::from_triples(g.nodes(), g.nodes(), g.to, g.from)), share(sk::dims(g.nodes())), dangling(sk::dims(g.nodes())) {
+      : in(sk::Csr<void>::from_triples(g.nodes(), g.nodes(), g.to, g.from)), share(sk::dims(g.nodes())),
+        dangling(sk::dims(g.nodes())) {
     for (long k = 0; k < in.entries(); ++k) share.data()[in.indices().data[k]] += 1;
     for (long i = 0; i < nodes(); ++i) {
       dangling.data()[i] = share.data()[i] > 0 ? 0.f : 1.f;
@@ -38,8 +39,8 @@ struct Links {
 
 /// Node by node: each puts its share into a mailbox of every node that it links to; then each adds up what lies in its own.
 template <class Device> struct Messages {
-  sk::Tensor<std::int32_t, 1, Device> out, slots, in;       // where a node's slots begin; the slots; where its mailboxes begin
-  sk::Tensor<float, 1, Device> mail;                        // (edges)
+  sk::Tensor<std::int32_t, 1, Device> out, slots, in;  // where a node's slots begin; the slots; where its mailboxes begin
+  sk::Tensor<float, 1, Device> mail;                   // (edges)
 
   struct Send {
     const std::int32_t *out, *slots;
@@ -57,7 +58,7 @@ template <class Device> struct Messages {
     long first;
     constexpr void operator()(long i) const {
       double total = 0;
-      for (long k = in[first + i]; k < in[first + i + 1]; ++k) total += static_cast<double>(mail[k]);
+      for (long k = in [first + i]; k < in[first + i + 1]; ++k) total += static_cast<double>(mail[k]);
       y[first + i] = static_cast<float>(total);
     }
   };
@@ -68,7 +69,8 @@ template <class Device> struct Messages {
     for (long k = 0; k < links.in.entries(); ++k) ++begin.data()[links.in.indices().data[k] + 1];
     for (long i = 0; i < n; ++i) begin.data()[i + 1] += begin.data()[i];
     std::vector<std::int32_t> next(begin.data(), begin.data() + n);
-    for (long k = 0; k < links.in.entries(); ++k) slot.data()[next[static_cast<std::size_t>(links.in.indices().data[k])]++] = static_cast<std::int32_t>(k);
+    for (long k = 0; k < links.in.entries(); ++k)
+      slot.data()[next[static_cast<std::size_t>(links.in.indices().data[k])]++] = static_cast<std::int32_t>(k);
     sk::Tensor<std::int32_t, 1> boxes(sk::dims(n + 1));
     for (long i = 0; i <= n; ++i) boxes.data()[i] = static_cast<std::int32_t>(links.in.offsets().data[i]);
     out = begin.to(where), slots = slot.to(where), in = boxes.to(where);
@@ -123,11 +125,12 @@ inline sk::Tensor<float, 2> dense_matrix(const Links& links, bool scaled) {
 
 /// Dense, with the full product in every iteration: matrix (diagonal of shares (x)), from the right.
 template <class Device> struct DenseProduct {
-  sk::Tensor<float, 2, Device> matrix, diagonal;            // (nodes, nodes) each
-  sk::Tensor<float, 1, Device> product;                     // (nodes)
+  sk::Tensor<float, 2, Device> matrix, diagonal;  // (nodes, nodes) each
+  sk::Tensor<float, 1, Device> product;           // (nodes)
 
   explicit DenseProduct(const Links& links, Device where = {})
-      : matrix(detail::dense_matrix(links, false).to(where)), diagonal(diag(links.share).to(where)), product(sk::zeros<float>(where, links.nodes())) {}
+      : matrix(detail::dense_matrix(links, false).to(where)), diagonal(diag(links.share).to(where)),
+        product(sk::zeros<float>(where, links.nodes())) {}
   void operator()(const sk::Worker& w, const float* x, const float*, float* y) {
     detail::dense_rows(w, diagonal, x, product.data());
     w.barrier();
@@ -137,14 +140,15 @@ template <class Device> struct DenseProduct {
 
 /// Dense, with the matrix scaled once.
 template <class Device> struct DenseScaled {
-  sk::Tensor<float, 2, Device> matrix;                      // (nodes, nodes)
+  sk::Tensor<float, 2, Device> matrix;  // (nodes, nodes)
 
   explicit DenseScaled(const Links& links, Device where = {}) : matrix(detail::dense_matrix(links, true).to(where)) {}
   void operator()(const sk::Worker& w, const float* x, const float*, float* y) { detail::dense_rows(w, matrix, x, y); }
 };
 
 namespace detail {
-/// The ranks out of what the nodes have received, and what each sends next. (Not within the class: nvcc takes no private kernels.)
+/// The ranks out of what the nodes have received, and what each sends next. (Not within the class: nvcc takes no private
+/// kernels.)
 struct Update {
   const float *y, *share, *leaked;
   float *x, *sent;
@@ -167,7 +171,8 @@ template <class Device, class Version> class PageRank {
       : version_(links, where), nodes_(links.nodes()), any_dangling_(links.any_dangling), damping_(static_cast<float>(damping)),
         share_(links.share.to(where)), dangling_(links.dangling.to(where)), x_(sk::dims(nodes_), where),
         sent_(sk::dims(nodes_), where), y_(sk::zeros<float>(where, nodes_)) {
-    if (!(damping > 0 && damping < 1)) throw sk::ArgumentError("a damping factor of " + std::to_string(damping) + ": it lies between 0 and 1");
+    if (!(damping > 0 && damping < 1))
+      throw sk::ArgumentError("a damping factor of " + std::to_string(damping) + ": it lies between 0 and 1");
     x_ = sk::full(sk::dims(nodes_), start != 0 ? start : 1 / static_cast<float>(nodes_), where);
     sent_ = x_ * share_;
   }
@@ -183,8 +188,10 @@ template <class Device, class Version> class PageRank {
           w.barrier();
         }
         const auto [low, high] = w.slice(nodes_, 16);
-        sk::ops::for_each<Device>(high - low, detail::Update{y_.data(), share_.data(), any_dangling_ ? leaked_.data() : nullptr, x_.data(), sent_.data(), low, damping_,
-                                                             (1 - damping_) / static_cast<float>(nodes_), 1 / static_cast<float>(nodes_)});
+        sk::ops::for_each<Device>(
+            high - low,
+            detail::Update{y_.data(), share_.data(), any_dangling_ ? leaked_.data() : nullptr, x_.data(), sent_.data(), low,
+                           damping_, (1 - damping_) / static_cast<float>(nodes_), 1 / static_cast<float>(nodes_)});
         w.barrier();
       }
     });
@@ -207,7 +214,8 @@ template <class Device, class Version> class PageRank {
 /// The largest difference of a and b, each as a vector of length one (L2), over the largest value of a.
 inline double apart(const sk::Tensor<float, 1>& a, const sk::Tensor<float, 1>& b) {
   double aa = 0, bb = 0, most = 0, difference = 0;
-  for (long i = 0; i < a.size(); ++i) aa += static_cast<double>(a(i)) * static_cast<double>(a(i)), bb += static_cast<double>(b(i)) * static_cast<double>(b(i));
+  for (long i = 0; i < a.size(); ++i)
+    aa += static_cast<double>(a(i)) * static_cast<double>(a(i)), bb += static_cast<double>(b(i)) * static_cast<double>(b(i));
   for (long i = 0; i < a.size(); ++i) {
     const double p = static_cast<double>(a(i)) / std::sqrt(aa), q = static_cast<double>(b(i)) / std::sqrt(bb);
     most = std::max(most, std::fabs(p));

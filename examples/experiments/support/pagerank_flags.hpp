@@ -62,9 +62,7 @@ inline int pagerank_main(int argc, char** argv, int (*run)(const PageRankOptions
     return run(parse_pagerank(argc, argv));
   } catch (const sk::ArgumentError& e) {
     std::fprintf(stderr, "06_pagerank: %s\nusage: %s %s\n", e.what(), argv[0], pagerank_usage());
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "06_pagerank: %s\n", e.what());
-  }
+  } catch (const std::exception& e) { std::fprintf(stderr, "06_pagerank: %s\n", e.what()); }
   return 2;
 }
 

@@ -23,9 +23,10 @@ struct PageRankOptions {
 };
 
 /// A version on one device: seconds of all iterations, and how far its ranks are from the first version's.
-template <class Device, template <class> class Version>
-void measure(const Links& links, const PageRankOptions& o, std::optional<sk::Tensor<float, 1>>& reference, std::string& cells, double& worst) {
-  if constexpr (!requires { sizeof(Version<Device>); }) {       // not for this device
+template <class Device, template <class> class Version> void measure(const Links& links, const PageRankOptions& o,
+                                                                     std::optional<sk::Tensor<float, 1>>& reference,
+                                                                     std::string& cells, double& worst) {
+  if constexpr (!requires { sizeof(Version<Device>); }) {  // not for this device
     cells += "           -         -";
   } else {
     PageRank<Device, Version<Device>> ranks(links, o.damping, o.start == "ones" ? 1.f : 0.f);
@@ -63,8 +64,8 @@ template <class... Devices> int run_pagerank(const PageRankOptions& o) {
   long dangling = 0;
   for (const float d : links.dangling) dangling += d > 0;
   std::printf("%s: %ld nodes, %ld edges, %ld of the nodes dangling; %d iterations, damping %g, %d threads\n",
-              o.graph.empty() ? "random graph" : o.graph.c_str(), links.nodes(), links.in.entries(), dangling, o.iterations, o.damping,
-              o.threads > 0 ? o.threads : sk::Workers::default_count());
+              o.graph.empty() ? "random graph" : o.graph.c_str(), links.nodes(), links.in.entries(), dangling, o.iterations,
+              o.damping, o.threads > 0 ? o.threads : sk::Workers::default_count());
   // The tutorial's figures are of its own graph: they stand beside ours only there.
   const bool same = o.graph.empty() && o.nodes == 10'000 && o.p == 0.05 && o.iterations == 200;
   const auto theirs = [&](const char* seconds) { return same ? seconds : "-"; };
@@ -75,7 +76,8 @@ template <class... Devices> int run_pagerank(const PageRankOptions& o) {
   std::optional<sk::Tensor<float, 1>> reference;
   double worst = 0;
   row<Messages, Devices...>("messages, node by node", theirs("8.78"), theirs("2.14"), links, o, reference, worst);
-  if (links.nodes() <= 65'536) row<NarrowSparse, Devices...>("sparse, 16-bit columns", theirs("26.4"), theirs("8.01"), links, o, reference, worst);
+  if (links.nodes() <= 65'536)
+    row<NarrowSparse, Devices...>("sparse, 16-bit columns", theirs("26.4"), theirs("8.01"), links, o, reference, worst);
   row<WideSparse, Devices...>("sparse, 32-bit columns", theirs("26.4"), theirs("8.01"), links, o, reference, worst);
   row<Sliced, Devices...>("sparse, in tiles", theirs("26.4"), theirs("8.01"), links, o, reference, worst);
   if (links.nodes() <= o.dense_limit) {
@@ -92,7 +94,8 @@ template <class... Devices> int run_pagerank(const PageRankOptions& o) {
     std::printf("ranks are in %s\n", o.out.c_str());
   }
   const bool agree = worst <= 1e-5;
-  std::printf("%s (L2-normalised, largest difference %.1e of the largest rank)\n", agree ? "all versions agree" : "versions DIFFER", worst);
+  std::printf("%s (L2-normalised, largest difference %.1e of the largest rank)\n",
+              agree ? "all versions agree" : "versions DIFFER", worst);
   return agree ? 0 : 1;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table for people: the first column to the left, the others to the right, each as wide as its widest cell. And cells: numbers with as many
-// digits as one reads, seconds, the interval of a ratio.
+// A table for people: the first column to the left, the others to the right, each as wide as its widest cell. And cells: numbers
+// with as many digits as one reads, seconds, the interval of a ratio.
 //
 //     Table table{{"gradients every", "seconds", "the tutorial's"}};
 //     table.row({"2 epochs", cell(1.83), "183"});
@@ -29,7 +29,7 @@ inline std::string cell(double median, double low, double high) {
   return text;
 }
 struct MeanAndDeviation {
-  double mean = 0, deviation = 0;                      // of the sample: n - 1
+  double mean = 0, deviation = 0;  // of the sample: n - 1
 };
 inline MeanAndDeviation mean_and_deviation(const std::vector<double>& values) {
   MeanAndDeviation m;

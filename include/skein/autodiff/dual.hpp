@@ -12,7 +12,11 @@ namespace skein::inline SKEIN_ABI::autodiff {
 namespace detail {
 /// The scalar of T: vectors name theirs.
 template <class T> struct ScalarOf { using type = typename T::value_type; };
-template <class T> requires std::is_arithmetic_v<T> struct ScalarOf<T> { using type = T; };
+template <class T>
+requires std::is_arithmetic_v<T>
+struct ScalarOf<T> {
+  using type = T;
+};
 }  // namespace detail
 
 /// value + slope e with e^2 = 0. T: float, double, or a vector of them. Plain numbers mix in as constants; functions are found
@@ -25,7 +29,8 @@ template <class T> struct Dual {
   constexpr Dual(const T& v, const T& s) : value(v), slope(s) {}
   /// A constant.
   constexpr explicit Dual(const T& v) requires(!std::is_arithmetic_v<T>) : value(v), slope(T(0)) {}
-  template <class Number> requires std::is_arithmetic_v<Number>
+  template <class Number>
+  requires std::is_arithmetic_v<Number>
   constexpr Dual(Number n) : value(T(static_cast<Scalar>(n))), slope(T(0)) {}
 
   constexpr Dual operator-() const { return {-value, -slope}; }
@@ -110,10 +115,12 @@ template <class T> struct Dual {
   }
   friend constexpr Dual erf(const Dual& x) {
     using std::erf, std::exp;
-    return {erf(x.value), x.slope * T(Scalar(1.1283791670955126)) * exp(-x.value * x.value)};       // 2 / sqrt(pi)
+    return {erf(x.value), x.slope * T(Scalar(1.1283791670955126)) * exp(-x.value * x.value)};  // 2 / sqrt(pi)
   }
   /// x^p with a constant p.
-  template <class Number> requires std::is_arithmetic_v<Number> friend constexpr Dual pow(const Dual& x, Number p) {
+  template <class Number>
+  requires std::is_arithmetic_v<Number>
+  friend constexpr Dual pow(const Dual& x, Number p) {
     using std::pow;
     const T exponent(static_cast<Scalar>(p)), less = pow(x.value, exponent - T(1));
     return {less * x.value, x.slope * exponent * less};

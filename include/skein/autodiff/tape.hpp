@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tape under autodiff::Variable: nodes numbered in the order in which they were made, each with the function that hands its gradient
-// on to what it was made of. Reverse mode: Linnainmaa, BIT 1976; Griewank and Walther, 2008.
+// The tape under autodiff::Variable: nodes numbered in the order in which they were made, each with the function that hands its
+// gradient on to what it was made of. Reverse mode: Linnainmaa, BIT 1976; Griewank and Walther, 2008.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -20,7 +20,7 @@ namespace skein::inline SKEIN_ABI::autodiff::detail {
 /// What all nodes have in common, whatever their rank.
 struct TapeNode {
   std::uint64_t number = next_number();
-  std::vector<std::shared_ptr<TapeNode>> inputs;    ///< those that want a gradient
+  std::vector<std::shared_ptr<TapeNode>> inputs;  ///< those that want a gradient
   bool wants_gradient = false;
 
   TapeNode() = default;
@@ -96,10 +96,10 @@ inline void run_backward(const std::shared_ptr<TapeNode>& root) {
       if (seen.insert(input.get()).second) all.push_back(input.get());
   std::sort(all.begin(), all.end(), [](const TapeNode* a, const TapeNode* b) { return a->number > b->number; });
   for (TapeNode* node : all)
-    if (node != root.get() && !node->leaf()) node->clear_gradient();                // left from an earlier call
+    if (node != root.get() && !node->leaf()) node->clear_gradient();  // left from an earlier call
   for (TapeNode* node : all) {
     node->pull();
-    if (!node->leaf() && node != root.get()) node->clear_gradient();                // only leaves keep theirs
+    if (!node->leaf() && node != root.get()) node->clear_gradient();  // only leaves keep theirs
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variable: a tensor that remembers how it was made, for free-form code: y = sum(exp(x) * w); y.backward(); x.gradient(). Layers and
-// losses of a training do not use it: they know their derivatives at compile time. It is for experiments, for losses that are made up
-// on the way, and inside layers of one's own (tests/autodiff/variable_test.cpp has one).
+// Variable: a tensor that remembers how it was made, for free-form code: y = sum(exp(x) * w); y.backward(); x.gradient(). Layers
+// and losses of a training do not use it: they know their derivatives at compile time. It is for experiments, for losses that are
+// made up on the way, and inside layers of one's own (tests/autodiff/variable_test.cpp has one).
 #pragma once
 #include "../ops/matmul.hpp"
 #include "../tensor/create.hpp"
@@ -10,8 +10,8 @@
 
 namespace skein::inline SKEIN_ABI::autodiff {
 
-/// Copies share the value and the gradient, as handles. Not thread-safe. Every operation computes its value at once and keeps what its
-/// derivative wants until the last Variable that depends on it is gone.
+/// Copies share the value and the gradient, as handles. Not thread-safe. Every operation computes its value at once and keeps
+/// what its derivative wants until the last Variable that depends on it is gone.
 template <class Scalar_, int Rank, class Device_ = Cpu> class Variable {
  public:
   using Scalar = Scalar_;
@@ -26,9 +26,11 @@ template <class Scalar_, int Rank, class Device_ = Cpu> class Variable {
   }
 
   const Values& value() const { return node_->value; }
-  /// The value of a leaf, to be changed in place (a step of descent). Throws ArgumentError for a result: what was computed from it would not follow.
+  /// The value of a leaf, to be changed in place (a step of descent). Throws ArgumentError for a result: what was computed from
+  /// it would not follow.
   Values& leaf() {
-    if (!node_->leaf()) throw ArgumentError("Variable::leaf: this is the result of an operation: only leaves can be changed; take detach()");
+    if (!node_->leaf())
+      throw ArgumentError("Variable::leaf: this is the result of an operation: only leaves can be changed; take detach()");
     return node_->value;
   }
   const Dims<Rank>& shape() const { return node_->value.shape(); }
@@ -38,8 +40,9 @@ template <class Scalar_, int Rank, class Device_ = Cpu> class Variable {
   /// Of a leaf, after backward(): the sum over all calls since zero_gradient(). Throws ArgumentError where there is none.
   const Values& gradient() const {
     if (!node_->has_gradient)
-      throw ArgumentError(node_->wants_gradient ? "Variable::gradient: no backward() has reached this variable yet (results do not keep theirs)"
-                                                : "Variable::gradient: this is a constant: it has no gradient");
+      throw ArgumentError(node_->wants_gradient
+                              ? "Variable::gradient: no backward() has reached this variable yet (results do not keep theirs)"
+                              : "Variable::gradient: this is a constant: it has no gradient");
     return node_->gradient;
   }
   void zero_gradient() { node_->clear_gradient(); }
@@ -48,13 +51,15 @@ template <class Scalar_, int Rank, class Device_ = Cpu> class Variable {
 
   /// Gradients of this number with respect to all leaves that it was made of are added to theirs.
   void backward() const {
-    static_assert(Rank == 0, "backward() starts at a number: take sum() or mean() first, or give backward(seed) one value for each element");
+    static_assert(Rank == 0,
+                  "backward() starts at a number: take sum() or mean() first, or give backward(seed) one value for each element");
     if constexpr (Rank == 0) backward(full(Dims<0>{}, Scalar(1), node_->value.device()));
   }
   /// The same from any shape: of sum(seed * *this).
   void backward(const Values& seed) const {
     if (!node_->wants_gradient) throw ArgumentError("Variable::backward: nothing that this was made of wants a gradient");
-    if (seed.shape() != shape()) skein::detail::throw_shapes("backward", seed.shape(), shape(), "differ: the seed has the shape of the variable");
+    if (seed.shape() != shape())
+      skein::detail::throw_shapes("backward", seed.shape(), shape(), "differ: the seed has the shape of the variable");
     node_->clear_gradient();
     node_->add(seed);
     detail::run_backward(node_);
@@ -86,7 +91,9 @@ template <class S, int R, class D> Variable(Tensor<S, R, D>) -> Variable<S, R, D
 template <class S, int R, class D> Variable(Tensor<S, R, D>, bool) -> Variable<S, R, D>;
 
 /// A Variable that wants no gradient.
-template <class S, int R, class D> Variable<S, R, D> constant(Tensor<S, R, D> values) { return Variable<S, R, D>(std::move(values), false); }
+template <class S, int R, class D> Variable<S, R, D> constant(Tensor<S, R, D> values) {
+  return Variable<S, R, D>(std::move(values), false);
+}
 
 namespace detail {
 template <class T> struct IsVariable : std::false_type {};
@@ -107,13 +114,14 @@ template <class T> concept AnyVariable = detail::IsVariable<std::remove_cvref_t<
 
 /// y = F(x), value by value; F is a function object that takes dual numbers (write exp(x), where(c, a, b); see nn::Elementwise).
 template <class F, AnyVariable X> X apply(F, const X& x) {
-  return X::result(eval(map(detail::ValueOf<F>{}, x.value())),
-                   [x](const typename X::Values& g) { x.accumulate(g * map(detail::SlopeOf<F>{}, x.value())); }, x);
+  return X::result(
+      eval(map(detail::ValueOf<F>{}, x.value())),
+      [x](const typename X::Values& g) { x.accumulate(g * map(detail::SlopeOf<F>{}, x.value())); }, x);
 }
 
 namespace detail {
-#define SKEIN_DUAL_FUNCTION(Name, ...) \
-  struct Name {                        \
+#define SKEIN_DUAL_FUNCTION(Name, ...)                                                  \
+  struct Name {                                                                         \
     template <class T> constexpr T operator()(const T& x) const { return __VA_ARGS__; } \
   };
 SKEIN_DUAL_FUNCTION(Exp, exp(x))
@@ -146,49 +154,67 @@ SKEIN_UNARY(relu, Relu)
 #undef SKEIN_UNARY
 
 template <AnyVariable X> X operator-(const X& x) {
-  return X::result(eval(-x.value()), [x](const typename X::Values& g) { x.accumulate(-g); }, x);
+  return X::result(
+      eval(-x.value()), [x](const typename X::Values& g) { x.accumulate(-g); }, x);
 }
 
 namespace detail {
-template <class A, class B> using Broadcast = Variable<typename A::Scalar, (A::rank > B::rank ? A::rank : B::rank), typename A::Device>;
+template <class A, class B> using Broadcast =
+    Variable<typename A::Scalar, (A::rank > B::rank ? A::rank : B::rank), typename A::Device>;
 template <class V> using GradientOf = typename V::Values;
 }  // namespace detail
 
 // Two variables, broadcast against each other; or a variable and a number.
-#define SKEIN_BINARY(op, of_a, of_b)                                                                                          \
-  template <class S, int A, int B, class D> auto operator op(const Variable<S, A, D>& a, const Variable<S, B, D>& b) {        \
-    using Y = detail::Broadcast<Variable<S, A, D>, Variable<S, B, D>>;                                                        \
-    return Y::result(eval(a.value() op b.value()), [a, b](const typename Y::Values& g) {                                      \
-      if (a.requires_gradient()) a.accumulate_sum(typename Y::Values(of_a));                                                  \
-      if (b.requires_gradient()) b.accumulate_sum(typename Y::Values(of_b));                                                  \
-    }, a, b);                                                                                                                 \
+#define SKEIN_BINARY(op, of_a, of_b)                                                                                   \
+  template <class S, int A, int B, class D> auto operator op(const Variable<S, A, D>& a, const Variable<S, B, D>& b) { \
+    using Y = detail::Broadcast<Variable<S, A, D>, Variable<S, B, D>>;                                                 \
+    return Y::result(                                                                                                  \
+        eval(a.value() op b.value()),                                                                                  \
+        [a, b](const typename Y::Values& g) {                                                                          \
+          if (a.requires_gradient()) a.accumulate_sum(typename Y::Values(of_a));                                       \
+          if (b.requires_gradient()) b.accumulate_sum(typename Y::Values(of_b));                                       \
+        },                                                                                                             \
+        a, b);                                                                                                         \
   }
 SKEIN_BINARY(+, g + 0, g + 0)
 SKEIN_BINARY(-, g + 0, -g)
-SKEIN_BINARY(*, g * b.value(), g * a.value())
-SKEIN_BINARY(/, g / b.value(), -g * a.value() / (b.value() * b.value()))
+SKEIN_BINARY(*, g* b.value(), g* a.value())
+SKEIN_BINARY(/, g / b.value(), -g* a.value() / (b.value() * b.value()))
 #undef SKEIN_BINARY
 
-#define SKEIN_WITH_NUMBER(op, of_left, of_right)                                                                 \
-  template <AnyVariable X, Number N> X operator op(const X& x, N n) {                                            \
-    const auto c = static_cast<typename X::Scalar>(n);                                                           \
-    return X::result(eval(x.value() op c), [x, c](const typename X::Values& g) { (void)c; x.accumulate(of_left); }, x); \
-  }                                                                                                              \
-  template <AnyVariable X, Number N> X operator op(N n, const X& x) {                                            \
-    const auto c = static_cast<typename X::Scalar>(n);                                                           \
-    return X::result(eval(c op x.value()), [x, c](const typename X::Values& g) { (void)c; x.accumulate(of_right); }, x); \
+#define SKEIN_WITH_NUMBER(op, of_left, of_right)                      \
+  template <AnyVariable X, Number N> X operator op(const X& x, N n) { \
+    const auto c = static_cast<typename X::Scalar>(n);                \
+    return X::result(                                                 \
+        eval(x.value() op c),                                         \
+        [x, c](const typename X::Values& g) {                         \
+          (void)c;                                                    \
+          x.accumulate(of_left);                                      \
+        },                                                            \
+        x);                                                           \
+  }                                                                   \
+  template <AnyVariable X, Number N> X operator op(N n, const X& x) { \
+    const auto c = static_cast<typename X::Scalar>(n);                \
+    return X::result(                                                 \
+        eval(c op x.value()),                                         \
+        [x, c](const typename X::Values& g) {                         \
+          (void)c;                                                    \
+          x.accumulate(of_right);                                     \
+        },                                                            \
+        x);                                                           \
   }
 SKEIN_WITH_NUMBER(+, g, g)
 SKEIN_WITH_NUMBER(-, g, -g)
-SKEIN_WITH_NUMBER(*, g * c, g * c)
-SKEIN_WITH_NUMBER(/, g / c, -g * c / (x.value() * x.value()))
+SKEIN_WITH_NUMBER(*, g* c, g* c)
+SKEIN_WITH_NUMBER(/, g / c, -g* c / (x.value() * x.value()))
 #undef SKEIN_WITH_NUMBER
 
 /// x^p with a constant p.
 template <AnyVariable X, Number N> X pow(const X& x, N p) {
   const auto c = static_cast<typename X::Scalar>(p);
-  return X::result(eval(skein::pow(x.value(), c)),
-                   [x, c](const typename X::Values& g) { x.accumulate(g * c * skein::pow(x.value(), c - 1)); }, x);
+  return X::result(
+      eval(skein::pow(x.value(), c)), [x, c](const typename X::Values& g) { x.accumulate(g * c * skein::pow(x.value(), c - 1)); },
+      x);
 }
 
 namespace detail {
@@ -203,8 +229,9 @@ template <AnyVariable X, class Gradient> void accumulate_spread(const X& x, cons
 /// The sum of all values: a number.
 template <class S, int R, class D> Variable<S, 0, D> sum(const Variable<S, R, D>& x) {
   using Y = Variable<S, 0, D>;
-  return Y::result(full(Dims<0>{}, static_cast<S>(skein::sum(x.value())), x.value().device()),
-                   [x](const typename Y::Values& g) { detail::accumulate_spread(x, g); }, x);
+  return Y::result(
+      full(Dims<0>{}, static_cast<S>(skein::sum(x.value())), x.value().device()),
+      [x](const typename Y::Values& g) { detail::accumulate_spread(x, g); }, x);
 }
 /// The mean of all values: a number.
 template <class S, int R, class D> Variable<S, 0, D> mean(const Variable<S, R, D>& x) {
@@ -213,37 +240,47 @@ template <class S, int R, class D> Variable<S, 0, D> mean(const Variable<S, R, D
 /// Sums along one axis, which stays with extent 1, so that the result broadcasts against x.
 template <class S, int R, class D> Variable<S, R, D> sum(const Variable<S, R, D>& x, int axis) {
   using Y = Variable<S, R, D>;
-  return Y::result(Tensor<S, R, D>(skein::sum(x.value(), axis, keep)), [x](const typename Y::Values& g) { detail::accumulate_spread(x, g); }, x);
+  return Y::result(
+      Tensor<S, R, D>(skein::sum(x.value(), axis, keep)), [x](const typename Y::Values& g) { detail::accumulate_spread(x, g); },
+      x);
 }
 
 /// The product of two matrices.
 template <class S, class D> Variable<S, 2, D> mm(const Variable<S, 2, D>& a, const Variable<S, 2, D>& b) {
   using Y = Variable<S, 2, D>;
-  return Y::result(skein::mm(a.value(), b.value()), [a, b](const typename Y::Values& g) {
-    if (a.requires_gradient()) a.accumulate(skein::mm(g, b.value().transpose()));
-    if (b.requires_gradient()) b.accumulate(skein::mm(a.value().transpose(), g));
-  }, a, b);
+  return Y::result(
+      skein::mm(a.value(), b.value()),
+      [a, b](const typename Y::Values& g) {
+        if (a.requires_gradient()) a.accumulate(skein::mm(g, b.value().transpose()));
+        if (b.requires_gradient()) b.accumulate(skein::mm(a.value().transpose(), g));
+      },
+      a, b);
 }
 /// A matrix times a vector.
 template <class S, class D> Variable<S, 1, D> mv(const Variable<S, 2, D>& a, const Variable<S, 1, D>& x) {
   using Y = Variable<S, 1, D>;
-  return Y::result(Tensor<S, 1, D>(skein::mv(a.value(), x.value())), [a, x](const typename Y::Values& g) {
-    if (a.requires_gradient()) a.accumulate(g.view().reshape(g.size(), 1L) * x.value());
-    if (x.requires_gradient()) x.accumulate(skein::sum(a.value() * g.view().reshape(g.size(), 1L), 0));
-  }, a, x);
+  return Y::result(
+      Tensor<S, 1, D>(skein::mv(a.value(), x.value())),
+      [a, x](const typename Y::Values& g) {
+        if (a.requires_gradient()) a.accumulate(g.view().reshape(g.size(), 1L) * x.value());
+        if (x.requires_gradient()) x.accumulate(skein::sum(a.value() * g.view().reshape(g.size(), 1L), 0));
+      },
+      a, x);
 }
 /// The inner product of two vectors.
 template <class S, class D> Variable<S, 0, D> dot(const Variable<S, 1, D>& a, const Variable<S, 1, D>& b) { return sum(a * b); }
 
 template <class S, class D> Variable<S, 2, D> transpose(const Variable<S, 2, D>& x) {
   using Y = Variable<S, 2, D>;
-  return Y::result(Tensor<S, 2, D>(x.value().transpose()), [x](const typename Y::Values& g) { x.accumulate(g.transpose()); }, x);
+  return Y::result(
+      Tensor<S, 2, D>(x.value().transpose()), [x](const typename Y::Values& g) { x.accumulate(g.transpose()); }, x);
 }
 /// The same values under other extents.
 template <class S, int R, class D, std::integral... E> auto reshape(const Variable<S, R, D>& x, E... extents) {
   using Y = Variable<S, static_cast<int>(sizeof...(E)), D>;
-  return Y::result(Tensor<S, static_cast<int>(sizeof...(E)), D>(x.value().view().reshape(static_cast<long>(extents)...)),
-                   [x](const typename Y::Values& g) { x.accumulate(g.view().reshape(x.shape())); }, x);
+  return Y::result(
+      Tensor<S, static_cast<int>(sizeof...(E)), D>(x.value().view().reshape(static_cast<long>(extents)...)),
+      [x](const typename Y::Values& g) { x.accumulate(g.view().reshape(x.shape())); }, x);
 }
 
 /// log softmax over each row; no value overflows.

@@ -104,9 +104,7 @@ template <class Derived, DeviceTag Device> class Collectives {
     return r;
   }
   void run(const Operation& o) { engine().run(o); }
-  auto start(const Operation& o) {
-    return Request<typename Derived::engine_type>(engine(), engine().start(o));
-  }
+  auto start(const Operation& o) { return Request<typename Derived::engine_type>(engine(), engine().start(o)); }
 
   template <class T> static Operation make(Collective kind, const T* send, T* recv, std::size_t count) {
     static_assert(Transportable<T>, "what travels between ranks must be trivially copyable: serialise it first");
@@ -160,9 +158,8 @@ template <class Derived, DeviceTag Device> class Collectives {
     o.signature.count = sum;
     o.signature.counts_hash = hash_bytes(counts.data(), counts.size_bytes());
   }
-  template <class T, class U, class Op>
-  Operation reduce_scatter_operation(DeviceSpan<T, Device> send, DeviceSpan<U, Device> recv, const Op& op,
-                                     std::span<const std::size_t> counts) {
+  template <class T, class U, class Op> Operation reduce_scatter_operation(DeviceSpan<T, Device> send, DeviceSpan<U, Device> recv,
+                                                                           const Op& op, std::span<const std::size_t> counts) {
     check_types(send, recv);
     Operation o = make<U>(Collective::ReduceScatter, send.data, recv.data, 0);
     set_counts(o, "reduce_scatter", send.size, recv.size, counts);

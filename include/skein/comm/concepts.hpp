@@ -26,34 +26,44 @@ template <class C, class T> using CommSpan = DeviceSpan<T, typename C::device>;
 /// C reduces T with Op (NCCL: only BuiltinReduction).
 template <class C, class T, class Op> concept Reduces = Communicator<C> && C::template reduces<T, Op>;
 
-template <class C, class T = float, class Op = Sum> concept AllReduces =
-    Reduces<C, T, Op> && requires(C& c, CommSpan<C, T> s, Op op) { c.all_reduce(s, op); };
-template <class C, class T = float, class Op = Sum> concept StartsAllReduce =
-    Reduces<C, T, Op> && requires(C& c, CommSpan<C, T> s, Op op) {
-      { c.start_all_reduce(s, op).poll() } -> std::same_as<bool>;
-      c.start_all_reduce(s, op).wait();
-    };
-template <class C, class T = float, class Op = Sum> concept ReducesToRoot =
-    Reduces<C, T, Op> && requires(C& c, CommSpan<C, T> s, Op op) { c.reduce(s, op, 0); };
-template <class C, class T = float, class Op = Sum> concept ReduceScatters =
-    Reduces<C, T, Op> && requires(C& c, CommSpan<C, const T> s, CommSpan<C, T> t, Op op) { c.reduce_scatter(s, t, op); };
-template <class C, class T = float>
-concept Broadcasts = Communicator<C> && requires(C& c, CommSpan<C, T> s) {
+template <class C, class T = float, class Op = Sum> concept AllReduces = Reduces<C, T, Op> &&
+    requires(C& c, CommSpan<C, T> s, Op op) {
+  c.all_reduce(s, op);
+};
+template <class C, class T = float, class Op = Sum> concept StartsAllReduce = Reduces<C, T, Op> &&
+    requires(C& c, CommSpan<C, T> s, Op op) {
+  { c.start_all_reduce(s, op).poll() } -> std::same_as<bool>;
+  c.start_all_reduce(s, op).wait();
+};
+template <class C, class T = float, class Op = Sum> concept ReducesToRoot = Reduces<C, T, Op> &&
+    requires(C& c, CommSpan<C, T> s, Op op) {
+  c.reduce(s, op, 0);
+};
+template <class C, class T = float, class Op = Sum> concept ReduceScatters = Reduces<C, T, Op> &&
+    requires(C& c, CommSpan<C, const T> s, CommSpan<C, T> t, Op op) {
+  c.reduce_scatter(s, t, op);
+};
+template <class C, class T = float> concept Broadcasts = Communicator<C> && requires(C& c, CommSpan<C, T> s) {
   c.broadcast(s, 0);
 };
-template <class C, class T = float> concept AllGathers =
-    Communicator<C> && requires(C& c, CommSpan<C, const T> s, CommSpan<C, T> t) { c.all_gather(s, t); };
-template <class C, class T = float> concept AllToAlls =
-    Communicator<C> && requires(C& c, CommSpan<C, const T> s, CommSpan<C, T> t) { c.all_to_all(s, t); };
-template <class C, class T = float> concept Sends =
-    Communicator<C> && requires(C& c, CommSpan<C, const T> s, CommSpan<C, T> t) {
-      c.send(s, 0, 0);
-      c.recv(t, 0, 0);
-      { c.isend(s, 0, 0).poll() } -> std::same_as<bool>;
-      { c.irecv(t, 0, 0).poll() } -> std::same_as<bool>;
-    };
+template <class C, class T = float> concept AllGathers = Communicator<C> &&
+    requires(C& c, CommSpan<C, const T> s, CommSpan<C, T> t) {
+  c.all_gather(s, t);
+};
+template <class C, class T = float> concept AllToAlls = Communicator<C> &&
+    requires(C& c, CommSpan<C, const T> s, CommSpan<C, T> t) {
+  c.all_to_all(s, t);
+};
+template <class C, class T = float> concept Sends = Communicator<C> && requires(C& c, CommSpan<C, const T> s, CommSpan<C, T> t) {
+  c.send(s, 0, 0);
+  c.recv(t, 0, 0);
+  { c.isend(s, 0, 0).poll() } -> std::same_as<bool>;
+  { c.irecv(t, 0, 0).poll() } -> std::same_as<bool>;
+};
 template <class C> concept Synchronises = Communicator<C> && requires(C& c) { c.barrier(); };
-template <class C> concept Splits = Communicator<C> && requires(C& c) { { c.split(0, 0) } -> Communicator; };
+template <class C> concept Splits = Communicator<C> && requires(C& c) {
+  { c.split(0, 0) } -> Communicator;
+};
 
 namespace comm {
 template <class C> inline constexpr bool is_a_communicator = Communicator<C>;
@@ -67,9 +77,10 @@ template <class C, class Device = Cpu> consteval void assert_communicator() {
         comm::is_a_communicator<C>,
         "this is no communicator: it needs a type `device` (Cpu or Cuda), rank() and size() that return int, and a `name`");
   else
-    static_assert(comm::works_on<C, Device>,
-                  "the communicator moves memory of another device than the model's: MpiComm and ThreadComm go with Cpu; for Cuda "
-                  "take NcclComm, or Staged<MpiComm>, which copies through the host");
+    static_assert(
+        comm::works_on<C, Device>,
+        "the communicator moves memory of another device than the model's: MpiComm and ThreadComm go with Cpu; for Cuda "
+        "take NcclComm, or Staged<MpiComm>, which copies through the host");
 }
 
 }  // namespace skein::inline SKEIN_ABI

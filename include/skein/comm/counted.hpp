@@ -58,10 +58,8 @@ template <class Inner> class Counted : public comm::Messages<Counted<Inner>, typ
   int size() const { return inner_->size(); }
   int node_size() const { return inner_->node_size(); }
   bool one_process() const {
-    if constexpr (requires { inner_->one_process(); })
-      return inner_->one_process();
-    else
-      return false;
+    if constexpr (requires { inner_->one_process(); }) return inner_->one_process();
+    else return false;
   }
   /// Since it was made.
   const comm::Counts& counts() const { return engine_.counts(); }

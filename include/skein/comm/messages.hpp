@@ -16,8 +16,8 @@ inline constexpr int any_rank = -1;
 
 namespace comm {
 
-/// What ranks agree on: single values, texts, plans; values of the host on every device. Derived as for Collectives; a communicator of
-/// another device than Cpu has control(), a communicator of the host over the same ranks.
+/// What ranks agree on: single values, texts, plans; values of the host on every device. Derived as for Collectives; a
+/// communicator of another device than Cpu has control(), a communicator of the host over the same ranks.
 template <class Derived, DeviceTag Device> class Agreements : public Collectives<Derived, Device> {
   using Base = Collectives<Derived, Device>;
 
@@ -25,12 +25,14 @@ template <class Derived, DeviceTag Device> class Agreements : public Collectives
   using Base::all_gather, Base::all_reduce, Base::broadcast;
 
   /// The reduction of one value a rank. Blocking; deterministic.
-  template <class T, class Op = Sum> requires std::is_arithmetic_v<T> T all_reduce(T x, Op op = {}) {
+  template <class T, class Op = Sum>
+  requires std::is_arithmetic_v<T> T all_reduce(T x, Op op = {}) {
     host().all_reduce(DeviceSpan<T, Cpu>{&x, 1}, op);
     return x;
   }
   /// Root's value, on every rank. Blocking.
-  template <class T> requires std::is_arithmetic_v<T> T broadcast(T x, int root = 0) {
+  template <class T>
+  requires std::is_arithmetic_v<T> T broadcast(T x, int root = 0) {
     host().broadcast(DeviceSpan<T, Cpu>{&x, 1}, root);
     return x;
   }
@@ -82,11 +84,12 @@ template <class Derived, DeviceTag Device> class Agreements : public Collectives
   void assert_same(std::string_view what, std::uint64_t hash) { assert_same(what, "hash " + std::to_string(hash)); }
 
   /// Spans of the host, where the communicator moves memory of another device. Blocking.
-  template <class T, class Op = Sum> requires(!std::same_as<Device, Cpu>) void all_reduce(DeviceSpan<T, Cpu> data, Op op = {}) {
-    host().all_reduce(data, op);
-  }
-  template <class T> requires(!std::same_as<Device, Cpu>) void broadcast(DeviceSpan<T, Cpu> data, int root = 0) { host().broadcast(data, root); }
-  template <class T, class U> requires(!std::same_as<Device, Cpu>) void all_gather(DeviceSpan<T, Cpu> send, DeviceSpan<U, Cpu> recv) {
+  template <class T, class Op = Sum>
+  requires(!std::same_as<Device, Cpu>) void all_reduce(DeviceSpan<T, Cpu> data, Op op = {}) { host().all_reduce(data, op); }
+  template <class T>
+  requires(!std::same_as<Device, Cpu>) void broadcast(DeviceSpan<T, Cpu> data, int root = 0) { host().broadcast(data, root); }
+  template <class T, class U>
+  requires(!std::same_as<Device, Cpu>) void all_gather(DeviceSpan<T, Cpu> send, DeviceSpan<U, Cpu> recv) {
     host().all_gather(send, recv);
   }
 

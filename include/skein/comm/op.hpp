@@ -41,17 +41,19 @@ template <class Op> concept BuiltinReduction =
     std::same_as<Op, Sum> || std::same_as<Op, Mean> || std::same_as<Op, Max> || std::same_as<Op, Min>;
 
 /// A scalar that every communicator reduces.
-template <class T> concept BuiltinScalar =
-    (std::is_arithmetic_v<T> && !std::same_as<T, bool> && !std::same_as<T, long double>) || is_half<T>;
+template <class T>
+concept BuiltinScalar = (std::is_arithmetic_v<T> && !std::same_as<T, bool> && !std::same_as<T, long double>) || is_half<T>;
 
 /// What can be sent between ranks as its bytes.
 template <class T> concept Transportable = std::is_trivially_copyable_v<T>;
 
 /// A function object T(T, T) of the user's, copied by its bytes (at most 32). It need not commute: values meet in the order of
 /// the ranks; it must be associative only in so far as the caller minds.
-template <class Op, class T> concept UserReduction =
-    !BuiltinReduction<Op> && Transportable<T> && std::is_trivially_copyable_v<Op> && sizeof(Op) <= 32 && alignof(Op) <= 16 &&
-    sizeof(T) <= 256 && requires(const Op& op, const T& a, const T& b) { { op(a, b) } -> std::convertible_to<T>; };
+template <class Op, class T> concept UserReduction = !BuiltinReduction<Op> && Transportable<T> &&
+                                                     std::is_trivially_copyable_v<Op> && sizeof(Op) <= 32 && alignof(Op) <= 16 &&
+                                                     sizeof(T) <= 256 && requires(const Op& op, const T& a, const T& b) {
+  { op(a, b) } -> std::convertible_to<T>;
+};
 
 /// What the communicators of the host reduce.
 template <class Op, class T> concept Reduction = (BuiltinReduction<Op> && BuiltinScalar<T>) || UserReduction<Op, T>;

@@ -18,9 +18,8 @@ enum class Collective : std::uint8_t { Barrier, Broadcast, AllReduce, Reduce, Re
 
 inline constexpr std::string_view collective_names[] = {"barrier",        "broadcast",  "all_reduce", "reduce",
                                                         "reduce_scatter", "all_gather", "all_to_all"};
-inline constexpr std::string_view scalar_names[] = {"bytes", "float",  "double", "int8",  "uint8", "int16",
-                                                    "uint16", "int32", "uint32", "int64", "uint64", "bf16",
-                                                    "fp16"};
+inline constexpr std::string_view scalar_names[] = {"bytes", "float",  "double", "int8",   "uint8", "int16", "uint16",
+                                                    "int32", "uint32", "int64",  "uint64", "bf16",  "fp16"};
 inline constexpr std::string_view reduction_names[] = {"", "Sum", "Mean", "Max", "Min", "a user's function"};
 
 /// An index into scalar_names.
@@ -85,7 +84,7 @@ struct Piece {
 /// One call: the signature, this rank's buffers (send and recv may be the same), and the loop that reduces.
 struct Operation {
   Signature signature;
-  const std::size_t* counts = nullptr;                   // v-forms: elements of each rank's piece; alive until the call is done
+  const std::size_t* counts = nullptr;  // v-forms: elements of each rank's piece; alive until the call is done
   const void* send = nullptr;
   void* recv = nullptr;
   Fold fold = nullptr;

@@ -39,7 +39,7 @@ template <class Engine> class [[nodiscard]] Request {
     try {
       if (std::uncaught_exceptions() > uncaught_) engine_->abandon();
       else engine_->wait(ticket_);
-    } catch (...) {                                      // the communicator has failed; its next call says so
+    } catch (...) {  // the communicator has failed; its next call says so
     }
   }
 
@@ -52,8 +52,8 @@ template <class Engine> class [[nodiscard]] Request {
   void wait() {
     if (Engine* engine = std::exchange(engine_, nullptr)) engine->wait(ticket_);
   }
-  /// Waits for a message, at most so long; true once it is complete. Throws CommError where the communicator has failed; that nobody
-  /// comes is for the caller to see.
+  /// Waits for a message, at most so long; true once it is complete. Throws CommError where the communicator has failed; that
+  /// nobody comes is for the caller to see.
   bool wait_for(std::chrono::nanoseconds limit) {
     if (!engine_) return true;
     if constexpr (requires { engine_->wait_some(ticket_, limit); }) {

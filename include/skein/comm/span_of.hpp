@@ -13,11 +13,17 @@ namespace skein::inline SKEIN_ABI::comm {
 template <class T> struct IsDeviceSpan : std::false_type {};
 template <class T, DeviceTag Device> struct IsDeviceSpan<DeviceSpan<T, Device>> : std::true_type {};
 
-template <class R> concept SpanLike =
-    IsDeviceSpan<std::remove_cvref_t<R>>::value || requires(R& r) { *r.data(); static_cast<std::size_t>(r.size()); };
+template <class R> concept SpanLike = IsDeviceSpan<std::remove_cvref_t<R>>::value || requires(R& r) {
+  *r.data();
+  static_cast<std::size_t>(r.size());
+};
 
 template <class R> struct DeviceOf { using type = Cpu; };
-template <class R> requires requires { typename R::device; } struct DeviceOf<R> { using type = typename R::device; };
+template <class R>
+requires requires { typename R::device; }
+struct DeviceOf<R> {
+  using type = typename R::device;
+};
 
 template <class Device, class R> struct span_on {
   static_assert(

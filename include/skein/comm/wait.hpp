@@ -32,8 +32,8 @@ inline bool reached(std::uint32_t have, std::uint32_t need) { return static_cast
 struct alignas(128) Line {
   Counter counter[3] = {};
   Counter sleepers{0};
-  Counter busy{0};                       // reading or writing others' memory just now
-  Counter gone{0};                       // will make no further call
+  Counter busy{0};  // reading or writing others' memory just now
+  Counter gone{0};  // will make no further call
 };
 
 /// "Rank's counter `which` has come to `value`."

@@ -24,11 +24,11 @@ inline void copy_bytes(void* to, const void* from, std::size_t n) {
 #if defined(__GNUC__) || defined(__clang__)
   typedef char Vector __attribute__((vector_size(32), aligned(1), may_alias));
   for (; n >= 128; n -= 128, t += 128, f += 128) {
-    const Vector *x = reinterpret_cast<const Vector*>(f);
+    const Vector* x = reinterpret_cast<const Vector*>(f);
     Vector* y = reinterpret_cast<Vector*>(t);
     const Vector a = x[0], b = x[1], c = x[2], d = x[3];
     y[0] = a, y[1] = b, y[2] = c, y[3] = d;
-    asm volatile("" ::: "memory");                       // else the compiler makes a memcpy of the loop
+    asm volatile("" ::: "memory");  // else the compiler makes a memcpy of the loop
   }
 #endif
   std::memcpy(t, f, n);
@@ -39,7 +39,8 @@ template <class PostOf> void work_direct(int rank, int ranks, PostOf&& post, Poi
   const Operation& own = post(rank);
   const auto n = static_cast<std::size_t>(ranks);
   switch (own.signature.kind) {
-    case Collective::Barrier: break;
+    case Collective::Barrier:
+      break;
     case Collective::Broadcast:
       if (rank != own.signature.root) copy_bytes(own.recv, post(own.signature.root).send, own.bytes(own.signature.count));
       break;

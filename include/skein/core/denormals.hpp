@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Denormals: numbers closer to zero than the smallest normal one (1.2e-38 in float). Processors take a hundred cycles and more for
-// an operation on one; momenta of weights that have stopped moving decay into them. A thread may treat them as zero, which is a mode
-// of its floating-point unit.
+// Denormals: numbers closer to zero than the smallest normal one (1.2e-38 in float). Processors take a hundred cycles and more
+// for an operation on one; momenta of weights that have stopped moving decay into them. A thread may treat them as zero, which is
+// a mode of its floating-point unit.
 #pragma once
 #include <cstdint>
 
@@ -16,7 +16,7 @@ namespace detail {
 /// The floating-point mode of the calling thread. x86: MXCSR; AArch64: FPCR; elsewhere there is nothing to set, and nothing is.
 struct FloatMode {
 #if defined(__SSE__)
-  static constexpr std::uint32_t flush = 0x8040;    // results (FTZ, bit 15) and operands (DAZ, bit 6)
+  static constexpr std::uint32_t flush = 0x8040;  // results (FTZ, bit 15) and operands (DAZ, bit 6)
   static std::uint32_t get() { return __builtin_ia32_stmxcsr(); }
   static void set(std::uint32_t mode) { __builtin_ia32_ldmxcsr(mode); }
 #elif defined(__aarch64__)
@@ -37,7 +37,8 @@ struct FloatMode {
 }  // namespace detail
 
 /// The calling thread's mode for as long as this lives; what it was comes back after it, after exceptions too. `keep` clears the
-/// mode where it is set, so that a result does not depend on the caller's. What arithmetic has raised meanwhile (<cfenv>) stays raised.
+/// mode where it is set, so that a result does not depend on the caller's. What arithmetic has raised meanwhile (<cfenv>) stays
+/// raised.
 class [[nodiscard]] DenormalScope {
  public:
   explicit DenormalScope(Denormals denormals) {

@@ -58,10 +58,9 @@ class DeviceError : public Error {
 /// A file that is missing, malformed, truncated or of another kind. Carries the path and the byte offset of the fault.
 class FileError : public Error {
  public:
-  FileError(const std::string& path, long long offset, const std::string& what,
-            SourceLocation where = SourceLocation::current())
-      : Error(path + (offset >= 0 ? " (byte " + std::to_string(offset) + "): " : ": ") + what, where),
-        path_(path), offset_(offset) {}
+  FileError(const std::string& path, long long offset, const std::string& what, SourceLocation where = SourceLocation::current())
+      : Error(path + (offset >= 0 ? " (byte " + std::to_string(offset) + "): " : ": ") + what, where), path_(path),
+        offset_(offset) {}
   const std::string& path() const noexcept { return path_; }
   /// Byte offset of the fault in the (uncompressed) file; -1 where the file as a whole is meant.
   long long offset() const noexcept { return offset_; }

@@ -32,7 +32,7 @@ constexpr std::uint16_t fp16_bits(float value) {
 }
 constexpr float fp16_value(std::uint16_t bits) {
   const std::uint32_t sign = (bits & 0x8000u) << 16, a = static_cast<std::uint32_t>(bits & 0x7fffu) << 13;
-  const float small = std::bit_cast<float>(a + 0x38800000u) - 0x1p-14f;       // a <= 0x7fe000 where it counts
+  const float small = std::bit_cast<float>(a + 0x38800000u) - 0x1p-14f;  // a <= 0x7fe000 where it counts
   const std::uint32_t large = a + (a >= 0x0f800000u ? 0x70000000u : 0x38000000u);
   return std::bit_cast<float>(sign | (a < 0x00800000u ? std::bit_cast<std::uint32_t>(small) : large));
 }
@@ -57,7 +57,8 @@ struct bf16 {
   std::uint16_t bits;
 
   bf16() = default;
-  template <class T> requires std::is_arithmetic_v<T>
+  template <class T>
+  requires std::is_arithmetic_v<T>
   constexpr explicit bf16(T value) : bits(detail::bf16_bits(detail::for_half(value))) {}
   static constexpr bf16 from_bits(std::uint16_t b) {
     bf16 h{};
@@ -72,7 +73,8 @@ struct fp16 {
   std::uint16_t bits;
 
   fp16() = default;
-  template <class T> requires std::is_arithmetic_v<T>
+  template <class T>
+  requires std::is_arithmetic_v<T>
   constexpr explicit fp16(T value) : bits(detail::fp16_bits(detail::for_half(value))) {}
   static constexpr fp16 from_bits(std::uint16_t b) {
     fp16 h{};
@@ -91,8 +93,8 @@ namespace detail {
 template <class Half, int Digits, int MinExponent, int MaxExponent, int Max, int Min, int Infinity, int Quiet, int Epsilon>
 struct HalfLimits {
   static constexpr bool is_specialized = true, is_signed = true, is_integer = false, is_exact = false, is_iec559 = true,
-                        has_infinity = true, has_quiet_NaN = true, has_signaling_NaN = false, is_bounded = true, is_modulo = false,
-                        traps = false, tinyness_before = false;
+                        has_infinity = true, has_quiet_NaN = true, has_signaling_NaN = false, is_bounded = true,
+                        is_modulo = false, traps = false, tinyness_before = false;
   static constexpr std::float_round_style round_style = std::round_to_nearest;
   static constexpr int radix = 2, digits = Digits, min_exponent = MinExponent, max_exponent = MaxExponent;
   static constexpr Half max() { return Half::from_bits(Max); }

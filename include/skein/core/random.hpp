@@ -24,7 +24,8 @@ struct Philox {
     std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
     for (int round = 0; round < 10; ++round) {
       const std::uint64_t p0 = 0xD2511F53ull * c0, p1 = 0xCD9E8D57ull * c2;
-      const std::uint32_t n0 = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ k0, n2 = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ k1;
+      const std::uint32_t n0 = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ k0,
+                          n2 = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ k1;
       c1 = static_cast<std::uint32_t>(p1);
       c3 = static_cast<std::uint32_t>(p0);
       c0 = n0;
@@ -38,7 +39,7 @@ struct Philox {
 
 /// A key for one purpose (a layer, an epoch, a fill) out of a seed: purposes do not share numbers.
 constexpr std::uint64_t random_key(std::uint64_t seed, std::uint64_t purpose) {
-  const Philox p = Philox::at(seed, 0x736b65696eull, purpose);                     // "skein"
+  const Philox p = Philox::at(seed, 0x736b65696eull, purpose);  // "skein"
   return static_cast<std::uint64_t>(p.word[0]) << 32 | p.word[1];
 }
 

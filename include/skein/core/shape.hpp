@@ -65,9 +65,7 @@ constexpr long stored_count(const Extents& parameter) {
 }
 
 /// A list of types, and its I-th member in constant depth.
-template <class... Ts> struct List {
-  static constexpr int size = sizeof...(Ts);
-};
+template <class... Ts> struct List { static constexpr int size = sizeof...(Ts); };
 
 namespace detail {
 template <std::size_t I, class T> struct Indexed { using type = T; };
@@ -80,7 +78,7 @@ template <class... Ts> struct IndexedOf<List<Ts...>> {
 };
 }  // namespace detail
 
-template <class L, std::size_t I>
-using TypeAt = typename decltype(detail::pick<I>(static_cast<typename detail::IndexedOf<L>::type*>(nullptr)))::type;
+template <class L, std::size_t I> using TypeAt =
+    typename decltype(detail::pick<I>(static_cast<typename detail::IndexedOf<L>::type*>(nullptr)))::type;
 
 }  // namespace skein::inline SKEIN_ABI

@@ -41,9 +41,9 @@ inline void cpu_relax() {
 struct RegionCancelled {};
 [[noreturn, gnu::cold, gnu::noinline]] inline void throw_cancelled() { throw RegionCancelled{}; }
 
-/// A barrier for `count` threads, which can be cancelled: those that wait and those that come later leave by RegionCancelled. A meeting
-/// to which all have come is one for all, so that what they do next (have I made my copy of the weights?) does not differ between them.
-/// Spins for `spins` turns before it sleeps: 0 where threads outnumber cores.
+/// A barrier for `count` threads, which can be cancelled: those that wait and those that come later leave by RegionCancelled. A
+/// meeting to which all have come is one for all, so that what they do next (have I made my copy of the weights?) does not differ
+/// between them. Spins for `spins` turns before it sleeps: 0 where threads outnumber cores.
 class SpinBarrier {
  public:
   explicit SpinBarrier(int count, int spins) : count_(count), spins_(spins) {}
@@ -71,7 +71,7 @@ class SpinBarrier {
   }
 
  private:
-  static constexpr unsigned cancelled = 1, next = 2;                 // the lowest bit of phase_; a phase
+  static constexpr unsigned cancelled = 1, next = 2;  // the lowest bit of phase_; a phase
 
   /// The value that comes after `phase`.
   unsigned wait_after(unsigned phase) {
@@ -98,8 +98,8 @@ struct Worker {
   int index = 0, count = 1;
   detail::SpinBarrier* shared_barrier = nullptr;
 
-  /// Waits until every worker of the set has come here. Does not return where a worker of the region has thrown: it unwinds then, to
-  /// the end of the region.
+  /// Waits until every worker of the set has come here. Does not return where a worker of the region has thrown: it unwinds then,
+  /// to the end of the region.
   void barrier() const {
     if (count > 1) shared_barrier->arrive_and_wait();
   }
@@ -116,14 +116,16 @@ class Workers {
   /// n threads; 0: as many as the affinity mask has cores, or SKEIN_THREADS where that is set. Denormals: within regions, on all
   /// workers; the calling thread has its own mode again after each. Throws Error where the system does not start a thread.
   explicit Workers(int n = 0, Denormals denormals = Denormals::flush)
-      : count_(n > 0 ? n : default_count()), denormals_(denormals), barrier_(count_, spins_for(count_)), start_(count_, spins_for(count_)) {
+      : count_(n > 0 ? n : default_count()), denormals_(denormals), barrier_(count_, spins_for(count_)),
+        start_(count_, spins_for(count_)) {
     threads_.reserve(static_cast<std::size_t>(count_ - 1));
     try {
       for (int i = 1; i < count_; ++i) threads_.emplace_back([this, i] { serve(i); });
     } catch (const std::system_error& e) {
       stop();
-      throw Error("Workers: of " + std::to_string(count_) + " threads the system does not start number " + std::to_string(threads_.size() + 1) + " (" +
-                  e.what() + "): ask for fewer (.threads, SKEIN_THREADS), or raise the limit (ulimit -u)");
+      throw Error("Workers: of " + std::to_string(count_) + " threads the system does not start number " +
+                  std::to_string(threads_.size() + 1) + " (" + e.what() +
+                  "): ask for fewer (.threads, SKEIN_THREADS), or raise the limit (ulimit -u)");
     }
   }
   Workers(const Workers&) = delete;
@@ -133,9 +135,9 @@ class Workers {
   int size() const { return count_; }
   Denormals denormals() const { return denormals_; }
 
-  /// Runs f(Worker&) on every worker and returns when all have returned. An exception of any worker ends the region for all: who waits
-  /// in a barrier, or comes to one later, leaves f by an exception of the library's own. The first in time is rethrown here, and the
-  /// next region is as if nothing had been.
+  /// Runs f(Worker&) on every worker and returns when all have returned. An exception of any worker ends the region for all: who
+  /// waits in a barrier, or comes to one later, leaves f by an exception of the library's own. The first in time is rethrown
+  /// here, and the next region is as if nothing had been.
   template <class Function> void run(Function&& f) {
     if (count_ == 1) {
       const DenormalScope scope(denormals_);
@@ -166,7 +168,7 @@ class Workers {
         work(index);
         start_.arrive_and_wait();
       }
-    } catch (const detail::RegionCancelled&) {      // stop()
+    } catch (const detail::RegionCancelled&) {  // stop()
     }
   }
   void work(int index) {
@@ -197,7 +199,7 @@ class Workers {
   void* object_ = nullptr;
   void (*call_)(void*, Worker&) = nullptr;
   std::atomic<bool> failed_{false};
-  std::exception_ptr first_;                        // what whoever set failed_ has thrown
+  std::exception_ptr first_;  // what whoever set failed_ has thrown
   std::vector<std::thread> threads_;
 };
 

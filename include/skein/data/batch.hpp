@@ -11,23 +11,23 @@
 
 namespace skein::inline SKEIN_ABI::data {
 
-/// The samples of one rank in one step, in memory of Device (a Loader's: the host's). `count` may be 0 on a rank that has none left;
-/// the step is still taken by all ranks.
+/// The samples of one rank in one step, in memory of Device (a Loader's: the host's). `count` may be 0 on a rank that has none
+/// left; the step is still taken by all ranks.
 template <class Scalar = float, class Device = Cpu> struct Batch {
   using device = Device;
-  const Scalar* x = nullptr;                              ///< sample i at x + i * pitch; gaps are zero
-  long pitch = 0;                                         ///< sample_pitch(sample)
-  Extents sample{};                                       ///< extents of one sample
-  const std::int32_t* labels = nullptr;                   ///< class numbers, or null
-  const Scalar* targets = nullptr;                        ///< target i at targets + i * target_pitch, or null; gaps are zero
-  long target_pitch = 0;                                  ///< row_pitch(target_length)
+  const Scalar* x = nullptr;             ///< sample i at x + i * pitch; gaps are zero
+  long pitch = 0;                        ///< sample_pitch(sample)
+  Extents sample{};                      ///< extents of one sample
+  const std::int32_t* labels = nullptr;  ///< class numbers, or null
+  const Scalar* targets = nullptr;       ///< target i at targets + i * target_pitch, or null; gaps are zero
+  long target_pitch = 0;                 ///< row_pitch(target_length)
   int target_length = 0;
-  const std::int64_t* indices = nullptr;                  ///< sample i's index in the data set
-  long count = 0;                                         ///< samples here
-  long global_count = 0;                                  ///< samples of this step over all ranks
-  std::int64_t first = 0;                                 ///< position of sample 0 in the epoch, over all ranks: keys dropout
+  const std::int64_t* indices = nullptr;  ///< sample i's index in the data set
+  long count = 0;                         ///< samples here
+  long global_count = 0;                  ///< samples of this step over all ranks
+  std::int64_t first = 0;                 ///< position of sample 0 in the epoch, over all ranks: keys dropout
   std::int64_t epoch = 0, step = 0;
-  int held = 0;                                           ///< so many more batches may be asked for before these samples are overwritten
+  int held = 0;  ///< so many more batches may be asked for before these samples are overwritten
 
   const Scalar* row(long i) const { return x + i * pitch; }
   const Scalar* target(long i) const { return targets + i * target_pitch; }

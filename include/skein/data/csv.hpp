@@ -25,14 +25,14 @@ enum class Header { automatic, present, absent };
 struct CsvOptions {
   Header header = Header::automatic;
   char separator = ',';
-  std::uint64_t limit = std::uint64_t{1} << 32;           ///< bytes of the file, uncompressed
+  std::uint64_t limit = std::uint64_t{1} << 32;  ///< bytes of the file, uncompressed
 };
 
 /// A table of numbers, row-major.
 struct Table {
   std::string path;
-  std::vector<std::string> names;                         ///< of the columns; "0", "1", ... without a header
-  std::vector<double> values;                             ///< (rows, columns)
+  std::vector<std::string> names;  ///< of the columns; "0", "1", ... without a header
+  std::vector<double> values;      ///< (rows, columns)
   std::int64_t rows = 0;
   std::int64_t columns() const { return static_cast<std::int64_t>(names.size()); }
   double at(std::int64_t row, std::int64_t column) const { return values[static_cast<std::size_t>(row * columns() + column)]; }
@@ -107,7 +107,8 @@ class CsvParser {
     start_ = at_;
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t') && text_[at_] != separator_) ++at_;
     if (at_ < text_.size() && text_[at_] == '"') quoted(field);
-    else while (at_ < text_.size() && text_[at_] != separator_ && text_[at_] != '\n' && text_[at_] != '\r') field += text_[at_++];
+    else
+      while (at_ < text_.size() && text_[at_] != separator_ && text_[at_] != '\n' && text_[at_] != '\r') field += text_[at_++];
     while (!field.empty() && (field.back() == ' ' || field.back() == '\t')) field.pop_back();
     if (at_ == text_.size()) return false;
     if (text_[at_] == separator_) return ++at_, true;
@@ -127,7 +128,10 @@ class CsvParser {
       if (at_ == text_.size()) fail(line, open, "a quote is never closed");
       const char c = text_[at_++];
       if (c == '\n') ++line_;
-      if (c != '"') { field += c; continue; }
+      if (c != '"') {
+        field += c;
+        continue;
+      }
       if (at_ == text_.size() || text_[at_] != '"') break;
       field += '"', ++at_;
     }

@@ -19,7 +19,7 @@ enum class TargetKind { none, label, vector };
 /// The targets of a data set: their kind, and the number of classes or the length of the vector.
 struct Target {
   TargetKind kind = TargetKind::none;
-  int count = 0;                                          ///< classes of a label (0: not known), length of a vector
+  int count = 0;  ///< classes of a label (0: not known), length of a vector
   static constexpr Target labels(int classes = 0) { return {TargetKind::label, classes}; }
   static constexpr Target vector(int length) { return {TargetKind::vector, length}; }
   friend constexpr bool operator==(const Target&, const Target&) = default;
@@ -28,48 +28,66 @@ struct Target {
 /// Indices of samples within a data set.
 using Indices = std::span<const std::int64_t>;
 
-template <class T> concept HasSize = requires(const T& d) { { d.size() } -> std::convertible_to<std::int64_t>; };
-template <class T> concept HasSampleExtents = requires(const T& d) { { d.sample_extents() } -> std::convertible_to<Extents>; };
-template <class T> concept HasTarget = requires(const T& d) { { d.target() } -> std::convertible_to<Target>; };
+template <class T> concept HasSize = requires(const T& d) {
+  { d.size() } -> std::convertible_to<std::int64_t>;
+};
+template <class T> concept HasSampleExtents = requires(const T& d) {
+  { d.sample_extents() } -> std::convertible_to<Extents>;
+};
+template <class T> concept HasTarget = requires(const T& d) {
+  { d.target() } -> std::convertible_to<Target>;
+};
 template <class T> concept HasLabels = requires(const T& d, Indices i, std::int32_t* out) { d.labels(i, out); };
 template <class T> concept HasTargets = requires(const T& d, Indices i, float* out, long pitch) { d.targets(i, out, pitch); };
 /// Copies samples into the caller's rows; the form with an epoch is for random augmentation, keyed by (epoch, sample).
-template <class T> concept Gathers =
-    requires(const T& d, Indices i, float* x, long pitch) { d.gather(i, x, pitch); } ||
-    requires(const T& d, Indices i, float* x, long pitch, std::int64_t epoch) { d.gather(i, x, pitch, epoch); };
+template <class T> concept Gathers = requires(const T& d, Indices i, float* x, long pitch) { d.gather(i, x, pitch); }
+|| requires(const T& d, Indices i, float* x, long pitch, std::int64_t epoch) { d.gather(i, x, pitch, epoch); };
 
-/// Brings one sample and what belongs to it in one call, from wherever it is: x has sample_extents().count() values, and beside it is a
-/// label, a target vector of target().count values, or nothing.
-template <class T> concept ReadsLabelled = requires(const T& d, std::int64_t i, std::span<float> x, std::int32_t& label) { d.read(i, x, label); };
+/// Brings one sample and what belongs to it in one call, from wherever it is: x has sample_extents().count() values, and beside
+/// it is a label, a target vector of target().count values, or nothing.
+template <class T> concept ReadsLabelled = requires(const T& d, std::int64_t i, std::span<float> x, std::int32_t& label) {
+  d.read(i, x, label);
+};
 template <class T> concept ReadsTargets = requires(const T& d, std::int64_t i, std::span<float> x) { d.read(i, x, x); };
-template <class T> concept ReadsSamples =
-    ReadsLabelled<T> || ReadsTargets<T> || requires(const T& d, std::int64_t i, std::span<float> x) { d.read(i, x); };
+template <class T> concept ReadsSamples = ReadsLabelled<T> || ReadsTargets<T> ||
+    requires(const T& d, std::int64_t i, std::span<float> x) {
+  d.read(i, x);
+};
 
 /// Where the samples of a batch go, and what belongs to them; null: not wanted.
 template <class Scalar> struct Destination {
-  Scalar* x = nullptr;                                    ///< sample i at x + i * pitch; the gap behind it is not touched
+  Scalar* x = nullptr;  ///< sample i at x + i * pitch; the gap behind it is not touched
   long pitch = 0;
-  std::int32_t* labels = nullptr;                         ///< only where the data set has labels
-  Scalar* targets = nullptr;                              ///< only where it has target vectors, at targets + i * target_pitch
+  std::int32_t* labels = nullptr;  ///< only where the data set has labels
+  Scalar* targets = nullptr;       ///< only where it has target vectors, at targets + i * target_pitch
   long target_pitch = 0;
-  std::int64_t epoch = 0;                                 ///< keys random augmentation
+  std::int64_t epoch = 0;  ///< keys random augmentation
 
   /// That of the samples from `done` on.
   constexpr Destination after(long done) const {
-    return {x ? x + done * pitch : x, pitch, labels ? labels + done : labels, targets ? targets + done * target_pitch : targets, target_pitch, epoch};
+    return {x ? x + done * pitch : x,
+            pitch,
+            labels ? labels + done : labels,
+            targets ? targets + done * target_pitch : targets,
+            target_pitch,
+            epoch};
   }
 };
 /// Brings the samples of a batch and what belongs to them in one call.
 template <class T> concept Serves = requires(const T& d, Indices i, const Destination<float>& to) { d.serve(i, to); };
 
-/// A data set: `size()`, `sample_extents()` (of one sample, images as height, width, channels), `target()` if it has targets, and one of
-/// - `gather(indices, x, pitch)`, which writes sample `indices[i]` to `x + i * pitch` (the values only, never the gap behind them), with
+/// A data set: `size()`, `sample_extents()` (of one sample, images as height, width, channels), `target()` if it has targets, and
+/// one of
+/// - `gather(indices, x, pitch)`, which writes sample `indices[i]` to `x + i * pitch` (the values only, never the gap behind
+/// them), with
 ///   `labels(indices, out)` or `targets(indices, out, pitch)`;
-/// - `read(index, std::span<float> x, std::int32_t& label)`, or with `std::span<float> target`: one sample, for sets that are on a disk;
+/// - `read(index, std::span<float> x, std::int32_t& label)`, or with `std::span<float> target`: one sample, for sets that are on
+/// a disk;
 /// - `serve(indices, Destination<float>)`: a batch in one call.
 /// All of them const, and safe to call from several threads at once. Overloads for double are used where they exist.
-template <class T> concept Dataset = HasSize<T> && HasSampleExtents<T> && (Gathers<T> || ReadsSamples<T> || Serves<T>) &&
-                                     (HasTarget<T> || !(HasLabels<T> || HasTargets<T> || ReadsLabelled<T> || ReadsTargets<T>));
+template <class T> concept Dataset = HasSize<T> && HasSampleExtents<T> &&
+    (Gathers<T> || ReadsSamples<T> || Serves<T>)&&(HasTarget<T> ||
+                                                   !(HasLabels<T> || HasTargets<T> || ReadsLabelled<T> || ReadsTargets<T>));
 
 /// Whether a data set can bring labels, or target vectors.
 template <class T> inline constexpr bool gives_labels = HasLabels<T> || ReadsLabelled<T> || (Serves<T> && !Gathers<T>);
@@ -84,15 +102,18 @@ template <class T> consteval void assert_dataset() {
   if constexpr (!HasSize<T>)
     static_assert(detail::is_a_dataset<T>, "this is no data set: it lacks size() const, the number of samples");
   else if constexpr (!HasSampleExtents<T>)
-    static_assert(detail::is_a_dataset<T>, "this is no data set: it lacks sample_extents() const, the Extents of one sample; "
-                                           "vectors and spans become one by data::from_tensors(x, y)");
+    static_assert(detail::is_a_dataset<T>,
+                  "this is no data set: it lacks sample_extents() const, the Extents of one sample; "
+                  "vectors and spans become one by data::from_tensors(x, y)");
   else if constexpr (!Gathers<T> && !ReadsSamples<T> && !Serves<T>)
-    static_assert(detail::is_a_dataset<T>, "this is no data set: it lacks gather(data::Indices, float* x, long pitch) const, which copies "
-                                           "samples into rows of the caller, or read(std::int64_t index, std::span<float> x, "
-                                           "std::int32_t& label) const, which brings one");
+    static_assert(detail::is_a_dataset<T>,
+                  "this is no data set: it lacks gather(data::Indices, float* x, long pitch) const, which copies "
+                  "samples into rows of the caller, or read(std::int64_t index, std::span<float> x, "
+                  "std::int32_t& label) const, which brings one");
   else if constexpr (!Dataset<T>)
-    static_assert(detail::is_a_dataset<T>, "this data set has labels or targets but no target() const: let it return "
-                                           "data::Target::labels(classes) or data::Target::vector(length)");
+    static_assert(detail::is_a_dataset<T>,
+                  "this data set has labels or targets but no target() const: let it return "
+                  "data::Target::labels(classes) or data::Target::vector(length)");
 }
 
 namespace detail {
@@ -168,8 +189,10 @@ template <class T> void serve_widened(const T& d, Indices indices, const Destina
   const long n = Extents(d.sample_extents()).count(), rows = static_cast<long>(indices.size());
   long length = 0;
   if constexpr (HasTarget<T>) length = Target(d.target()).count;
-  serve_from(d, indices, Destination<float>{to.x ? reinterpret_cast<float*>(to.x) + n : nullptr, 2 * to.pitch, to.labels,
-                                            to.targets ? reinterpret_cast<float*>(to.targets) + length : nullptr, 2 * to.target_pitch, to.epoch});
+  serve_from(
+      d, indices,
+      Destination<float>{to.x ? reinterpret_cast<float*>(to.x) + n : nullptr, 2 * to.pitch, to.labels,
+                         to.targets ? reinterpret_cast<float*>(to.targets) + length : nullptr, 2 * to.target_pitch, to.epoch});
   if (to.x) widen_rows(to.x, rows, n, to.pitch);
   if (to.targets) widen_rows(to.targets, rows, length, to.target_pitch);
 }
@@ -184,8 +207,10 @@ template <class T, class Scalar> void serve_from(const T& d, Indices indices, co
     read_each(d, indices, to);
   } else {
     if (to.x) gather_from(d, indices, to.x, to.pitch, to.epoch);
-    if constexpr (HasLabels<T>) if (to.labels) d.labels(indices, to.labels);
-    if constexpr (HasTargets<T>) if (to.targets) targets_from(d, indices, to.targets, to.target_pitch);
+    if constexpr (HasLabels<T>)
+      if (to.labels) d.labels(indices, to.labels);
+    if constexpr (HasTargets<T>)
+      if (to.targets) targets_from(d, indices, to.targets, to.target_pitch);
   }
 }
 }  // namespace detail

@@ -16,8 +16,14 @@
 namespace skein::inline SKEIN_ABI::data {
 
 namespace detail {
-template <class T> struct ArrayLength { static constexpr int value = 0; using number = T; };
-template <class T, std::size_t N> struct ArrayLength<std::array<T, N>> { static constexpr int value = N; using number = T; };
+template <class T> struct ArrayLength {
+  static constexpr int value = 0;
+  using number = T;
+};
+template <class T, std::size_t N> struct ArrayLength<std::array<T, N>> {
+  static constexpr int value = N;
+  using number = T;
+};
 
 /// A range of numbers or of std::array of numbers; or a tensor or view on the host.
 template <class T> concept NumberRange =
@@ -25,8 +31,9 @@ template <class T> concept NumberRange =
 template <class T> inline constexpr int tensor_rank = 0;
 template <class Scalar, int Rank> inline constexpr int tensor_rank<TensorView<Scalar, Rank, Cpu>> = Rank;
 template <class Scalar, int Rank> inline constexpr int tensor_rank<Tensor<Scalar, Rank, Cpu>> = Rank;
-template <class T> concept HostTensor = tensor_rank<T> > 0 && tensor_rank<T> <= 5;
-template <class T> concept Numbers = HostTensor<T> || (NumberRange<T> && !requires { typename T::skein_expression; });
+template <class T> concept HostTensor = tensor_rank<T> >
+0 && tensor_rank<T> <= 5;
+template <class T> concept Numbers = HostTensor<T> ||(NumberRange<T> && !requires { typename T::skein_expression; });
 
 template <class T> struct NumberIn { using type = typename ArrayLength<std::ranges::range_value_t<T>>::number; };
 template <HostTensor T> struct NumberIn<T> { using type = typename T::Scalar; };
@@ -49,7 +56,8 @@ template <class To, class T> std::vector<To> flatten(const T& numbers) {
     if constexpr (std::ranges::sized_range<const T>)
       flat.reserve(static_cast<std::size_t>(std::ranges::size(numbers)) * static_cast<std::size_t>(each > 0 ? each : 1));
     for (const auto& item : numbers) {
-      if constexpr (each > 0) for (const auto& number : item) flat.push_back(static_cast<To>(number));
+      if constexpr (each > 0)
+        for (const auto& number : item) flat.push_back(static_cast<To>(number));
       else flat.push_back(static_cast<To>(item));
     }
   }
@@ -68,8 +76,9 @@ template <class T> Extents sample_of(const T& numbers) {
   }
 }
 
-template <class X> using StoredFor = std::conditional_t<std::is_same_v<NumberOf<X>, double>, double,
-                                     std::conditional_t<std::is_same_v<NumberOf<X>, std::uint8_t>, std::uint8_t, float>>;
+template <class X> using StoredFor =
+    std::conditional_t<std::is_same_v<NumberOf<X>, double>, double,
+                       std::conditional_t<std::is_same_v<NumberOf<X>, std::uint8_t>, std::uint8_t, float>>;
 
 template <class X> inline constexpr bool takes = Numbers<X>;  // a value, so that no compiler explains the concept at length
 template <class X> consteval void assert_numbers() {
@@ -108,7 +117,8 @@ template <class X, class Y> auto from_tensors(const X& x, Extents sample, const 
 
 /// One sample for each item of x, which is a number (a function of one variable) or a std::array of numbers (of several); or for
 /// each x(i) of a tensor. y as above; it may be a tensor too.
-template <class X, class Y> requires(!std::is_same_v<Y, Extents>) auto from_tensors(const X& x, const Y& y) {
+template <class X, class Y>
+requires(!std::is_same_v<Y, Extents>) auto from_tensors(const X& x, const Y& y) {
   detail::assert_numbers<X>();
   if constexpr (detail::Numbers<X>) return from_tensors(x, detail::sample_of(x), y);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's memory that a Loader stages in. A trainer whose device copies from page-locked memory without the host waiting says so
-// here by two functions; the data house knows no device.
+// The host's memory that a Loader stages in. A trainer whose device copies from page-locked memory without the host waiting says
+// so here by two functions; the data house knows no device.
 #pragma once
 #include <cstddef>
 #include <cstring>
@@ -26,7 +26,8 @@ template <class T> class HostArray {
     data_ = static_cast<T*>(memory.allocate ? memory.allocate(bytes) : Memory<Cpu>::allocate(bytes));
     if (memory.allocate) std::memset(static_cast<void*>(data_), 0, bytes);
   }
-  HostArray(HostArray&& o) noexcept : data_(std::exchange(o.data_, nullptr)), size_(std::exchange(o.size_, 0)), memory_(o.memory_) {}
+  HostArray(HostArray&& o) noexcept
+      : data_(std::exchange(o.data_, nullptr)), size_(std::exchange(o.size_, 0)), memory_(o.memory_) {}
   HostArray& operator=(HostArray&& o) noexcept {
     std::swap(data_, o.data_);
     std::swap(size_, o.size_);

@@ -21,10 +21,16 @@ enum class IdxType : unsigned char { uint8 = 0x08, int8 = 0x09, int16 = 0x0B, in
 /// Bytes of one value; 0 for a code that is none.
 constexpr int idx_value_bytes(IdxType type) {
   switch (type) {
-    case IdxType::uint8: case IdxType::int8: return 1;
-    case IdxType::int16: return 2;
-    case IdxType::int32: case IdxType::float32: return 4;
-    case IdxType::float64: return 8;
+    case IdxType::uint8:
+    case IdxType::int8:
+      return 1;
+    case IdxType::int16:
+      return 2;
+    case IdxType::int32:
+    case IdxType::float32:
+      return 4;
+    case IdxType::float64:
+      return 8;
   }
   return 0;
 }
@@ -33,7 +39,7 @@ constexpr int idx_value_bytes(IdxType type) {
 struct Idx {
   IdxType type = IdxType::uint8;
   std::vector<std::int64_t> extents;
-  std::vector<unsigned char> bytes;                       ///< big-endian, row-major
+  std::vector<unsigned char> bytes;  ///< big-endian, row-major
 
   std::int64_t count() const { return static_cast<std::int64_t>(bytes.size()) / idx_value_bytes(type); }
   /// Value i as a number.
@@ -42,12 +48,18 @@ struct Idx {
     std::uint64_t raw = 0;
     for (int b = 0; b < width; ++b) raw = raw << 8 | bytes[static_cast<std::size_t>(i * width + b)];
     switch (type) {
-      case IdxType::uint8: return static_cast<double>(raw);
-      case IdxType::int8: return static_cast<std::int8_t>(raw);
-      case IdxType::int16: return static_cast<std::int16_t>(raw);
-      case IdxType::int32: return static_cast<std::int32_t>(raw);
-      case IdxType::float32: return std::bit_cast<float>(static_cast<std::uint32_t>(raw));
-      case IdxType::float64: return std::bit_cast<double>(raw);
+      case IdxType::uint8:
+        return static_cast<double>(raw);
+      case IdxType::int8:
+        return static_cast<std::int8_t>(raw);
+      case IdxType::int16:
+        return static_cast<std::int16_t>(raw);
+      case IdxType::int32:
+        return static_cast<std::int32_t>(raw);
+      case IdxType::float32:
+        return std::bit_cast<float>(static_cast<std::uint32_t>(raw));
+      case IdxType::float64:
+        return std::bit_cast<double>(raw);
     }
     return 0;
   }

@@ -72,13 +72,14 @@ template <class Stored = float> class InMemory {
   /// The label of sample i.
   std::int32_t label(std::int64_t i) const { return storage_->labels[static_cast<std::size_t>(begin_ + i)]; }
 
-  template <class Scalar> requires std::is_floating_point_v<Scalar>
+  template <class Scalar>
+  requires std::is_floating_point_v<Scalar>
   void gather(Indices indices, Scalar* x, long pitch) const {
     constexpr double unit = std::is_same_v<Stored, std::uint8_t> ? 255.0 : 1.0;
     const Scalar scale = static_cast<Scalar>(1 / (unit * deviation_)), shift = static_cast<Scalar>(-mean_ / deviation_);
     const bool plain = unit == 1 && mean_ == 0 && deviation_ == 1;
     const std::size_t n = indices.size();
-    if (count_ == 1) {                                    // functions of one variable: no loop within the loop
+    if (count_ == 1) {  // functions of one variable: no loop within the loop
       const Stored* from = storage_->samples.data() + begin_;
       for (std::size_t i = 0; i < n; ++i) {
         const Scalar value = static_cast<Scalar>(from[indices[i]]);
@@ -90,14 +91,17 @@ template <class Stored = float> class InMemory {
       if (i + 2 < n) fetch_ahead(stored(indices[i + 2]));
       const Stored* from = stored(indices[i]);
       Scalar* to = x + static_cast<long>(i) * pitch;
-      if (plain) for (long j = 0; j < count_; ++j) to[j] = static_cast<Scalar>(from[j]);
-      else for (long j = 0; j < count_; ++j) to[j] = static_cast<Scalar>(from[j]) * scale + shift;
+      if (plain)
+        for (long j = 0; j < count_; ++j) to[j] = static_cast<Scalar>(from[j]);
+      else
+        for (long j = 0; j < count_; ++j) to[j] = static_cast<Scalar>(from[j]) * scale + shift;
     }
   }
   void labels(Indices indices, std::int32_t* out) const {
     for (const std::int64_t i : indices) *out++ = label(i);
   }
-  template <class Scalar> requires std::is_floating_point_v<Scalar>
+  template <class Scalar>
+  requires std::is_floating_point_v<Scalar>
   void targets(Indices indices, Scalar* y, long pitch) const {
     if (target_.count == 1) {
       const Real* from = storage_->targets.data() + begin_;

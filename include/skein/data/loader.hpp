@@ -33,17 +33,17 @@ enum class Prefetch { automatic, on, off };
 struct LoaderOptions {
   long batch = 0;
   long batch_per_rank = 0;
-  bool shuffle = true;                                    ///< false: in the order of the data set
-  Seed seed{};                                            ///< with the epoch, the key of the order
+  bool shuffle = true;  ///< false: in the order of the data set
+  Seed seed{};          ///< with the epoch, the key of the order
   int ranks = 1, rank = 0;
-  int shards = 0;                                         ///< not 0: a batch is cut into so many virtual shards, of which a rank has whole ones
+  int shards = 0;  ///< not 0: a batch is cut into so many virtual shards, of which a rank has whole ones
   Partition partition = Partition::shared;
-  std::span<const std::int64_t> sizes{};                  ///< Partition::local: the shard sizes of all ranks (copied)
+  std::span<const std::int64_t> sizes{};  ///< Partition::local: the shard sizes of all ranks (copied)
   LastBatch last = LastBatch::keep;
   Prefetch prefetch = Prefetch::automatic;
-  int busy_threads = 1;                                   ///< threads that compute meanwhile (all ranks' on these cores)
-  HostMemory memory{};                                    ///< what the batches are staged in
-  int held = 0;                                           ///< so many batches stay as they are while later ones are asked for
+  int busy_threads = 1;  ///< threads that compute meanwhile (all ranks' on these cores)
+  HostMemory memory{};   ///< what the batches are staged in
+  int held = 0;          ///< so many batches stay as they are while later ones are asked for
 };
 
 /// A place between two steps: the next batch is that of `step` in `epoch`. What a checkpoint keeps.
@@ -67,7 +67,7 @@ template <class Scalar = float> class Loader {
     const bool local = options_.partition == Partition::local;
     steps_ = local ? local_steps(sizes_, batch_, options_.last) : shared_steps(data_.size(), batch_, options_.last);
     // Rounded up: the parts of a smaller last batch may fall to other ranks than those of a full one.
-    capacity_ = local            ? static_cast<long>(local_batch(batch_, options_.ranks, options_.rank))
+    capacity_ = local             ? static_cast<long>(local_batch(batch_, options_.ranks, options_.rank))
                 : options_.shards ? shards_capacity(batch_, shards())
                                   : (batch_ + options_.ranks - 1) / options_.ranks;
     if (capacity_ > data_.size()) capacity_ = static_cast<long>(data_.size());
@@ -92,9 +92,9 @@ template <class Scalar = float> class Loader {
   }
 
   const DatasetView& dataset() const { return data_; }
-  std::int64_t steps() const { return steps_; }           ///< of an epoch, the same on every rank
-  long batch() const { return batch_; }                   ///< samples of a full step over all ranks
-  long capacity() const { return capacity_; }             ///< the most samples that a batch of this rank has
+  std::int64_t steps() const { return steps_; }  ///< of an epoch, the same on every rank
+  long batch() const { return batch_; }          ///< samples of a full step over all ranks
+  long capacity() const { return capacity_; }    ///< the most samples that a batch of this rank has
   bool prefetching() const { return prefetching_; }
   /// Seconds that the user's thread has spent on batches so far: staging, or waiting for the thread that does.
   double waited() const { return waited_; }
@@ -174,7 +174,7 @@ template <class Scalar = float> class Loader {
   }
 
  private:
-  static constexpr int slots = 3;                         // one in use, two ahead: the thread is woken every other step
+  static constexpr int slots = 3;  // one in use, two ahead: the thread is woken every other step
 
   struct Slot {
     Slot(const DatasetView& data, long capacity, const LoaderOptions& options)
@@ -209,9 +209,12 @@ template <class Scalar = float> class Loader {
     if (o.ranks < 1 || o.rank < 0 || o.rank >= o.ranks)
       throw ArgumentError("loader: rank " + std::to_string(o.rank) + " is not one of " + std::to_string(o.ranks));
     if (o.shards != 0 && o.partition == Partition::local)
-      throw ArgumentError("loader: virtual shards are cut out of global batches: with Partition::local each rank has batches of its own; use Partition::shared");
+      throw ArgumentError(
+          "loader: virtual shards are cut out of global batches: with Partition::local each rank has batches of its own; use "
+          "Partition::shared");
     if (o.shards != 0 && o.shards < o.ranks)
-      throw ArgumentError("loader: " + std::to_string(o.shards) + " virtual shards are too few for " + std::to_string(o.ranks) + " ranks: each rank holds at least one");
+      throw ArgumentError("loader: " + std::to_string(o.shards) + " virtual shards are too few for " + std::to_string(o.ranks) +
+                          " ranks: each rank holds at least one");
     if (o.partition == Partition::shared && data_.size() == 0) throw ArgumentError("loader: the data set has no samples");
     if (o.partition == Partition::shared && !sizes_.empty())
       throw ArgumentError("loader: .sizes belongs to Partition::local; a shared data set has one size");
@@ -233,8 +236,8 @@ template <class Scalar = float> class Loader {
     const Indices indices(slot.indices.data(), static_cast<std::size_t>(n));
     Batch<Scalar>& b = slot.batch;
     if (n > 0)
-      data_.serve(indices, Destination<Scalar>{slot.x.data(), b.pitch, b.labels ? slot.labels.data() : nullptr, b.targets ? slot.targets.data() : nullptr,
-                            b.target_pitch, epoch});
+      data_.serve(indices, Destination<Scalar>{slot.x.data(), b.pitch, b.labels ? slot.labels.data() : nullptr,
+                                               b.targets ? slot.targets.data() : nullptr, b.target_pitch, epoch});
     b.count = n;
     b.global_count = part.global_count;
     b.first = part.first;
@@ -249,7 +252,7 @@ template <class Scalar = float> class Loader {
     ready_.wait(lock, [&] { return !filling_; });
     order_ = order(epoch);
     epoch_ = epoch;
-    shift_ = last_ + 1 - step;                            // the slots go round over epochs too: what is held stays held
+    shift_ = last_ + 1 - step;  // the slots go round over epochs too: what is held stays held
     filled_ = taken_ = step;
     error_ = nullptr;
     active_ = true;
@@ -267,7 +270,7 @@ template <class Scalar = float> class Loader {
     if (!prefetching_) {
       stage(slot, epoch, step);
     } else {
-      taken_ = step;                                      // what came before is free again
+      taken_ = step;  // what came before is free again
       if (filled_ - taken_ <= 1) {
         lock.unlock();
         work_.notify_one();
@@ -287,7 +290,9 @@ template <class Scalar = float> class Loader {
     std::lock_guard lock(mutex_);
     active_ = false;
   }
-  Slot& slot_of(std::int64_t step) { return slots_[static_cast<std::size_t>((shift_ + step) % static_cast<std::int64_t>(slots_.size()))]; }
+  Slot& slot_of(std::int64_t step) {
+    return slots_[static_cast<std::size_t>((shift_ + step) % static_cast<std::int64_t>(slots_.size()))];
+  }
 
   /// The prefetch thread: fills free slots in order, sleeps otherwise.
   void serve() {
@@ -301,9 +306,7 @@ template <class Scalar = float> class Loader {
       std::exception_ptr error;
       try {
         stage(slot_of(step), epoch_, step);
-      } catch (...) {
-        error = std::current_exception();
-      }
+      } catch (...) { error = std::current_exception(); }
       lock.lock();
       filling_ = false;
       if (error) error_ = error;
@@ -327,7 +330,7 @@ template <class Scalar = float> class Loader {
   std::condition_variable work_, ready_;
   Permutation order_{0};
   std::int64_t epoch_ = 0, filled_ = 0, taken_ = 0;
-  std::int64_t shift_ = 0, last_ = -1;                    // step s is in slot (shift_ + s); the last that was served, counted so
+  std::int64_t shift_ = 0, last_ = -1;  // step s is in slot (shift_ + s); the last that was served, counted so
   bool active_ = false, filling_ = false, stop_ = false;
   std::exception_ptr error_;
   std::thread thread_;

@@ -11,10 +11,12 @@
 namespace skein::inline SKEIN_ABI::data {
 
 namespace detail {
-template <class Function, class Scalar> inline constexpr bool maps_sample =
-    requires(const Function& f, std::span<Scalar> sample) { f(sample); } ||
-    requires(const Function& f, std::span<Scalar> sample, std::int64_t i) { f(sample, i, i); };
+template <class Function, class Scalar>
+inline constexpr bool maps_sample = requires(const Function& f, std::span<Scalar> sample) {
+  f(sample);
 }
+|| requires(const Function& f, std::span<Scalar> sample, std::int64_t i) { f(sample, i, i); };
+}  // namespace detail
 
 /// `data` with `function` applied to each sample in place. See map().
 template <class Data, class Function> class Mapped {
@@ -32,8 +34,9 @@ template <class Data, class Function> class Mapped {
     if constexpr (HasTarget<Data>) return data_.target();
     else return {};
   }
-  template <class Scalar> requires(detail::maps_sample<Function, Scalar>)
-  void gather(Indices indices, Scalar* x, long pitch, std::int64_t epoch = 0) const {
+  template <class Scalar>
+  requires(detail::maps_sample<Function, Scalar>) void gather(Indices indices, Scalar* x, long pitch,
+                                                              std::int64_t epoch = 0) const {
     detail::gather_from(data_, indices, x, pitch, epoch);
     change(indices, x, pitch, epoch);
   }
@@ -41,7 +44,8 @@ template <class Data, class Function> class Mapped {
   template <class Scalar> void targets(Indices indices, Scalar* y, long pitch) const requires gives_targets<Data> {
     detail::targets_from(data_, indices, y, pitch);
   }
-  template <class Scalar> requires(detail::maps_sample<Function, Scalar>) void serve(Indices indices, const Destination<Scalar>& to) const {
+  template <class Scalar>
+  requires(detail::maps_sample<Function, Scalar>) void serve(Indices indices, const Destination<Scalar>& to) const {
     detail::serve_from(data_, indices, to);
     if (to.x) change(indices, to.x, to.pitch, to.epoch);
   }

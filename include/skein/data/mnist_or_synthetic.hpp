@@ -12,7 +12,7 @@ namespace skein::inline SKEIN_ABI::data {
 /// A training and a test set, and in words where they come from.
 struct SourcedTrainTest {
   InMemory<std::uint8_t> train, test;
-  std::string source;                                     ///< "MNIST from ../shared/data/mnist", or what was drawn instead
+  std::string source;  ///< "MNIST from ../shared/data/mnist", or what was drawn instead
   bool synthetic = false;
 };
 

@@ -20,9 +20,9 @@ enum class LastBatch { keep, drop };
 
 /// The samples of one rank in one step.
 struct Share {
-  std::int64_t begin = 0, end = 0;      ///< positions in the epoch's order (local: in the order of this rank's shard)
-  std::int64_t first = 0;               ///< position of the first sample among all samples of all ranks: unique in the epoch
-  long global_count = 0;                ///< samples of all ranks in this step
+  std::int64_t begin = 0, end = 0;  ///< positions in the epoch's order (local: in the order of this rank's shard)
+  std::int64_t first = 0;           ///< position of the first sample among all samples of all ranks: unique in the epoch
+  long global_count = 0;            ///< samples of all ranks in this step
   constexpr long count() const { return static_cast<long>(end - begin); }
   friend constexpr bool operator==(const Share&, const Share&) = default;
 };
@@ -63,7 +63,8 @@ constexpr Share shared_share(std::int64_t size, long batch, int ranks, int rank,
 /// What the rank that holds these virtual shards serves in `step`: they are cut out of each global batch by its size alone.
 constexpr Share shared_share(std::int64_t size, long batch, const plan::VirtualShards& shards, std::int64_t step) {
   const std::int64_t lo = step * batch, hi = size - lo < batch ? size : lo + batch, n = hi - lo;
-  const std::int64_t begin = lo + plan::shard_begin(n, shards.total, shards.begin), end = lo + plan::shard_begin(n, shards.total, shards.end);
+  const std::int64_t begin = lo + plan::shard_begin(n, shards.total, shards.begin),
+                     end = lo + plan::shard_begin(n, shards.total, shards.end);
   return {begin, end, begin, static_cast<long>(n)};
 }
 /// The most samples that such a rank serves in a step.

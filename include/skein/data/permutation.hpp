@@ -34,12 +34,13 @@ class Permutation {
   constexpr std::int64_t operator()(std::int64_t position) const {
     std::uint64_t x = static_cast<std::uint64_t>(position);
     if (!shuffles_) return position;
-    do x = network(x); while (x >= size_);
+    do x = network(x);
+    while (x >= size_);
     return static_cast<std::int64_t>(x);
   }
 
-  /// to[i] = (*this)(first + i) for i in [0, n), many at a time: where walks differ in length, those that have arrived make room for new ones,
-  /// without a branch. (A third of the time of one by one, which is a tenth of a step of the function fit.)
+  /// to[i] = (*this)(first + i) for i in [0, n), many at a time: where walks differ in length, those that have arrived make room
+  /// for new ones, without a branch. (A third of the time of one by one, which is a tenth of a step of the function fit.)
   constexpr void fill(std::int64_t first, std::int64_t n, std::int64_t* to) const {
     std::int64_t next = 0;
     if (shuffles_ && n >= 2 * lanes) {
@@ -57,7 +58,8 @@ class Permutation {
         }
       }
       for (int l = 0; l < lanes; ++l) {
-        do x[l] = network(x[l]); while (x[l] >= size_);
+        do x[l] = network(x[l]);
+        while (x[l] >= size_);
         to[where[l]] = static_cast<std::int64_t>(x[l]);
       }
     }
@@ -67,7 +69,7 @@ class Permutation {
  private:
   static constexpr int lanes = 16;
   static constexpr int keys = 8;
-  static constexpr std::uint64_t purpose = 0x6f72646572ull;                          // "order"
+  static constexpr std::uint64_t purpose = 0x6f72646572ull;  // "order"
 
   static constexpr std::uint64_t mix(std::uint64_t x) {
     x *= 0x9E3779B97F4A7C15ull;
@@ -95,7 +97,8 @@ class Permutation {
     std::uint64_t low[lanes] = {}, high[lanes] = {};
     for (int l = 0; l < lanes; ++l) low[l] = x[l] & low_mask, high[l] = x[l] >> low_bits;
     for (int i = 0; i < passes_; ++i) {
-      const std::uint64_t turn = static_cast<std::uint64_t>(i / 4) << 40, first = keys_[i % 4] ^ turn, second = keys_[i % 4 + 4] ^ turn;
+      const std::uint64_t turn = static_cast<std::uint64_t>(i / 4) << 40, first = keys_[i % 4] ^ turn,
+                          second = keys_[i % 4 + 4] ^ turn;
       for (int l = 0; l < lanes; ++l) high[l] ^= mix(low[l] ^ first) >> 20 & high_mask;
       for (int l = 0; l < lanes; ++l) low[l] ^= mix(high[l] ^ second) >> 20 & low_mask;
     }
@@ -104,7 +107,7 @@ class Permutation {
 
   std::uint64_t size_ = 0;
   std::uint64_t keys_[keys] = {};
-  int bits_ = 0, passes_ = 4;                             // small halves hide little a pass: they get more of them
+  int bits_ = 0, passes_ = 4;  // small halves hide little a pass: they get more of them
   bool shuffles_ = false;
 };
 

@@ -125,7 +125,7 @@ class DigitPainter {
         line(p[i], p[i + 1], pen_, strength_);
         continue;
       }
-      const Point a = p[i > 0 ? i - 1 : 0], d = p[i + 2 < stroke.count ? i + 2 : i + 1];   // Catmull and Rom, in four pieces
+      const Point a = p[i > 0 ? i - 1 : 0], d = p[i + 2 < stroke.count ? i + 2 : i + 1];  // Catmull and Rom, in four pieces
       Point from = p[i];
       for (int k = 1; k <= 4; ++k) {
         const double t = k / 4.0;
@@ -141,7 +141,7 @@ class DigitPainter {
   /// A stray stroke somewhere: a neighbouring letter, a scratch.
   void blot() {
     const Point from{between(0, 27), between(0, 27)}, to{from.x + between(-8, 8), from.y + between(-8, 8)};
-    const double pen = between(0.5, 1.1), strength = between(0.3, 0.8);   // not as arguments: their order is the compiler's
+    const double pen = between(0.5, 1.1), strength = between(0.3, 0.8);  // not as arguments: their order is the compiler's
     line(from, to, pen, strength);
   }
   /// Ink within `radius` of a segment, fading over one pixel; the darkest stroke wins.
@@ -184,7 +184,7 @@ class DigitPainter {
 inline InMemory<std::uint8_t> synthetic_digits(std::int64_t samples, Seed seed = {}) {
   if (samples < 0) throw ArgumentError("synthetic_digits: the number of samples is negative");
   constexpr std::int64_t pixels = detail::DigitPainter::side * detail::DigitPainter::side;
-  const std::uint64_t key = random_key(seed.value, 0x646967697473ull);               // "digits"
+  const std::uint64_t key = random_key(seed.value, 0x646967697473ull);  // "digits"
   std::vector<std::uint8_t> images(static_cast<std::size_t>(samples * pixels));
   std::vector<std::int32_t> labels(static_cast<std::size_t>(samples));
   for (std::int64_t i = 0; i < samples; ++i) {

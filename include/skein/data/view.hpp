@@ -14,12 +14,15 @@ namespace detail {
 struct DatasetTable {
   void (*serve_float)(const void*, Indices, const Destination<float>&) = nullptr;
   void (*serve_double)(const void*, Indices, const Destination<double>&) = nullptr;
-  bool labels = false, targets = false;                   // it can bring them
+  bool labels = false, targets = false;  // it can bring them
 };
 
 template <class T> struct Erased {
-  template <class Scalar> static void serve(const void* d, Indices i, const Destination<Scalar>& to) { serve_from(*static_cast<const T*>(d), i, to); }
-  static constexpr DatasetTable table{&Erased::template serve<float>, &Erased::template serve<double>, gives_labels<T>, gives_targets<T>};
+  template <class Scalar> static void serve(const void* d, Indices i, const Destination<Scalar>& to) {
+    serve_from(*static_cast<const T*>(d), i, to);
+  }
+  static constexpr DatasetTable table{&Erased::template serve<float>, &Erased::template serve<double>, gives_labels<T>,
+                                      gives_targets<T>};
 };
 }  // namespace detail
 
@@ -31,7 +34,8 @@ class DatasetView {
 
   /// Takes size, extents and target as they are now. Refuses at compile time what is no data set; throws ArgumentError for a
   /// target that the type cannot give.
-  template <class T> requires(!std::is_base_of_v<DatasetView, T>) DatasetView(const T& dataset) {
+  template <class T>
+  requires(!std::is_base_of_v<DatasetView, T>) DatasetView(const T& dataset) {
     assert_dataset<T>();
     if constexpr (Dataset<T>) {
       object_ = &dataset;

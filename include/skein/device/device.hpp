@@ -27,7 +27,11 @@ template <class Device> inline constexpr bool on_host = std::same_as<Device, Cpu
 
 namespace detail {
 template <class T> struct DeviceOf { using type = Cpu; };
-template <class T> requires requires { typename T::device; } struct DeviceOf<T> { using type = typename T::device; };
+template <class T>
+requires requires { typename T::device; }
+struct DeviceOf<T> {
+  using type = typename T::device;
+};
 }  // namespace detail
 /// Where the memory is that a value of this type names: it says so (T::device), or it is the host's.
 template <class T> using DeviceOf = typename detail::DeviceOf<T>::type;

@@ -47,7 +47,9 @@ template <class T, DeviceTag Device = Cpu> class Arena {
     std::swap(where_, o.where_);
     return *this;
   }
-  ~Arena() { if (data_) Memory<Device>::release(data_, size_ * sizeof(T), where_); }
+  ~Arena() {
+    if (data_) Memory<Device>::release(data_, size_ * sizeof(T), where_);
+  }
 
   T* data() { return data_; }
   const T* data() const { return data_; }
@@ -55,7 +57,9 @@ template <class T, DeviceTag Device = Cpu> class Arena {
   Device where() const { return where_; }
   DeviceSpan<T, Device> span() { return {data_, size_}; }
   DeviceSpan<const T, Device> span() const { return {data_, size_}; }
-  void clear() { if (data_) Memory<Device>::clear(data_, size_ * sizeof(T), where_); }
+  void clear() {
+    if (data_) Memory<Device>::clear(data_, size_ * sizeof(T), where_);
+  }
   Arena copy() const {
     Arena a(size_, where_);
     if (size_) Memory<Device>::copy(a.data_, data_, size_ * sizeof(T), where_);

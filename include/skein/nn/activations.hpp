@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pass remembers of some samples from forward to backward: edges between layers and their gradients in the type in which activations are
-// stored, the layers' own blocks in the parameters' type. A pass has one for the rank, or one a worker (depth-first).
+// What a pass remembers of some samples from forward to backward: edges between layers and their gradients in the type in which
+// activations are stored, the layers' own blocks in the parameters' type. A pass has one for the rank, or one a worker
+// (depth-first).
 #pragma once
 #include <span>
 #include <type_traits>
@@ -13,13 +14,13 @@ namespace skein::inline SKEIN_ABI::nn {
 /// The numbers of one pass that its activations are made of.
 struct ActivationSizes {
   Sizes network{};
-  long passing = 0;                                 ///< scalars a sample of blocks that pass from a layer's backward to itself
+  long passing = 0;  ///< scalars a sample of blocks that pass from a layer's backward to itself
   long input_pitch = 0, output_pitch = 0;
 };
 
 template <class Scalar, class Activation, class Device> class Activations {
   static constexpr bool mixed = !std::same_as<Scalar, Activation>;
-  struct Wide {                                     // where the loss and the network speak different types
+  struct Wide {  // where the loss and the network speak different types
     Wide(std::size_t n, Device where) : output(n, where), gradient(n, where) {}
     Arena<Activation, Device> output;
     Arena<Scalar, Device> gradient;
@@ -33,9 +34,10 @@ template <class Scalar, class Activation, class Device> class Activations {
  public:
   /// For n samples.
   Activations(const ActivationSizes& s, long n, Device where)
-      : kept(count(s.network.kept * n), where), scratch(count(s.network.scratch * n), where), input(count(whole_line(s.input_pitch) * n), where),
-        gradient(count(whole_line(s.output_pitch) * n), where), saved(count((s.network.saved + s.passing) * n), where),
-        shared(count(s.network.shared), where), saved_bytes(count(s.network.saved_bytes * n), where), wide(count(s.output_pitch * n), where) {}
+      : kept(count(s.network.kept * n), where), scratch(count(s.network.scratch * n), where),
+        input(count(whole_line(s.input_pitch) * n), where), gradient(count(whole_line(s.output_pitch) * n), where),
+        saved(count((s.network.saved + s.passing) * n), where), shared(count(s.network.shared), where),
+        saved_bytes(count(s.network.saved_bytes * n), where), wide(count(s.output_pitch * n), where) {}
 
   std::size_t bytes() const {
     return (kept.size() + scratch.size() + input.size() + gradient.size() + wide.output.size()) * sizeof(Activation) +

@@ -29,7 +29,7 @@ template <int K, class... Options> struct AvgPool2d {
     else if (!g.fits()) i.fault = Fault::window_too_large;
     return i;
   }
-  template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda> && is_half<Activation>;
+  template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;
   template <class In, class Frame> static void forward(Frame& f) {
     ops::average_pool2d_forward(typename Frame::Device{}, geometry(In::extents), f.batch, f.x, f.y);
   }

@@ -26,7 +26,7 @@ template <class... Options> struct BatchNorm {
     info.parameters[1] = {.name = "bias", .extents = channels, .init = Init::zeros, .decay = false};
     info.buffers[0] = {.name = "running_mean", .extents = channels, .init = Init::zeros};
     info.buffers[1] = {.name = "running_var", .extents = channels, .init = Init::ones};
-    info.shared = 2L * in.last();                   // mean and 1 / deviation of the batch
+    info.shared = 2L * in.last();  // mean and 1 / deviation of the batch
     info.workspace = 4 * ops::column_period(width(in));
     info.flops = 4 * in.count();
     info.saves_input = true;
@@ -34,7 +34,7 @@ template <class... Options> struct BatchNorm {
     return info;
   }
 
-  template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda> && is_half<Activation>;
+  template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;
 
   template <class In, class Frame> static void forward(Frame& f) {
     Kernels<Frame>::template forward<In::extents.last(), width(In::extents)>(call<In>(f), *f.context);

@@ -16,7 +16,8 @@ template <class L, class In> inline constexpr nn::Fault fault_of = nn::measure<L
 template <class L, class In> inline constexpr bool gets_a_flat_shape = fault_of<L, In> != nn::Fault::wants_flat;
 template <class L, class In> inline constexpr bool gets_an_image = fault_of<L, In> != nn::Fault::wants_image;
 template <class L, class In> inline constexpr bool kernel_fits_into = fault_of<L, In> != nn::Fault::window_too_large;
-template <class L, class In> inline constexpr bool groups_divide_the_channels = fault_of<L, In> != nn::Fault::groups_do_not_divide;
+template <class L, class In> inline constexpr bool groups_divide_the_channels =
+    fault_of<L, In> != nn::Fault::groups_do_not_divide;
 template <class L, class In> inline constexpr bool accepts = fault_of<L, In> != nn::Fault::own;
 template <class Body, class Shortcut> inline constexpr bool same_shape = std::same_as<Body, Shortcut>;
 template <class L> inline constexpr bool has_describe = nn::Container<L> || nn::HasDescribe<L>;
@@ -30,33 +31,35 @@ template <class Layer, int... Path> struct layer {
     static_assert(has_forward<Layer>, "this layer lacks: template <class In, class Frame> static void forward(Frame& f)");
     static_assert(has_backward<Layer>, "this layer lacks: template <class In, class Frame> static void backward(Frame& f)");
     static_assert(gets_a_flat_shape<Layer, Input>, "this layer takes a flat shape: put Flatten before it");
-    static_assert(gets_an_image<Layer, Input>, "this layer takes an image, Shape<height, width, channels>: is a Flatten too early?");
-    static_assert(kernel_fits_into<Layer, Input>, "the kernel is larger than its padded input: use a smaller kernel or more padding");
+    static_assert(gets_an_image<Layer, Input>,
+                  "this layer takes an image, Shape<height, width, channels>: is a Flatten too early?");
+    static_assert(kernel_fits_into<Layer, Input>,
+                  "the kernel is larger than its padded input: use a smaller kernel or more padding");
     static_assert(groups_divide_the_channels<Layer, Input>, "Groups<G>: G must divide the input channels and the filters");
     static_assert(accepts<Layer, Input>, "this layer refuses its input shape: see its describe()");
   };
 };
 template <class Body, class Shortcut> struct residual_branches {
   template <class BodyOutput, class ShortcutOutput> struct give {
-    static_assert(same_shape<BodyOutput, ShortcutOutput>, "Residual: body and shortcut give different shapes: give the shortcut the stride and the channels of the body");
+    static_assert(same_shape<BodyOutput, ShortcutOutput>,
+                  "Residual: body and shortcut give different shapes: give the shortcut the stride and the channels of the body");
   };
 };
 template <class... Branches> struct concat_branches {
   template <class Input> struct get {
-    static_assert(fault_of<nn::Concat<Branches...>, Input> != nn::Fault::concat_differs, "Concat: the branches differ in height or width: only the last extent may differ");
+    static_assert(fault_of<nn::Concat<Branches...>, Input> != nn::Fault::concat_differs,
+                  "Concat: the branches differ in height or width: only the last extent may differ");
   };
 };
-template <class Repeat> struct repeat {
-  static_assert(std::is_void_v<Repeat>, "Repeat<N, Block>: N must be at least 1");
-};
+template <class Repeat> struct repeat { static_assert(std::is_void_v<Repeat>, "Repeat<N, Block>: N must be at least 1"); };
 template <class Block> struct repeated_block {
   template <class Input, class Output> struct turns {
     static_assert(same_shape<Input, Output>, "Repeat: the block must return the shape that it gets");
   };
 };
-struct fits {};                                     // no fault
+struct fits {};  // no fault
 
-template <class L, class In> struct OutputOf {      // integers, not a reference template parameter: nvcc 13.0 rejects that one
+template <class L, class In> struct OutputOf {  // integers, not a reference template parameter: nvcc 13.0 rejects that one
   static constexpr Extents o = nn::measure<L>(In::extents).output;
   using type = typename MakeShape<o.rank, o.e[0], o.e[1], o.e[2], o.e[3]>::type;
 };
@@ -101,16 +104,21 @@ template <class L, class In, int... Path> constexpr auto first_fault() {
     return first_fault<TypeAt<typename L::children, i>, typename nn::Node<L, In>::template ShapeAt<i>, Path..., i>();
   } else if constexpr (nn::ResidualLike<L>) {
     if constexpr (fault_of<typename L::body, In> != nn::Fault::none) return first_fault<typename L::body, In, Path..., 0>();
-    else if constexpr (fault_of<typename L::shortcut, In> != nn::Fault::none) return first_fault<typename L::shortcut, In, Path..., 1>();
-    else return static_cast<typename residual_branches<typename L::body, typename L::shortcut>::template give<Output<typename L::body, In>, Output<typename L::shortcut, In>>*>(nullptr);
+    else if constexpr (fault_of<typename L::shortcut, In> != nn::Fault::none)
+      return first_fault<typename L::shortcut, In, Path..., 1>();
+    else
+      return static_cast<typename residual_branches<typename L::body, typename L::shortcut>::template give<
+          Output<typename L::body, In>, Output<typename L::shortcut, In>>*>(nullptr);
   } else if constexpr (nn::ConcatLike<L>) {
     constexpr int i = first_faulty_branch<L, In>();
     if constexpr (i >= 0) return first_fault<TypeAt<typename L::branches, i>, In, Path..., i>();
     else return static_cast<typename ConcatCheck<typename L::branches>::type::template get<In>*>(nullptr);
   } else if constexpr (nn::RepeatLike<L>) {
     if constexpr (fault_of<L, In> == nn::Fault::repeats_nothing) return static_cast<repeat<L>*>(nullptr);
-    else if constexpr (fault_of<typename L::block, In> != nn::Fault::none) return first_fault<typename L::block, In, Path..., 0>();
-    else return static_cast<typename repeated_block<typename L::block>::template turns<In, Output<typename L::block, In>>*>(nullptr);
+    else if constexpr (fault_of<typename L::block, In> != nn::Fault::none)
+      return first_fault<typename L::block, In, Path..., 0>();
+    else
+      return static_cast<typename repeated_block<typename L::block>::template turns<In, Output<typename L::block, In>>*>(nullptr);
   } else {
     return static_cast<typename layer<L, Path...>::template gets<In>*>(nullptr);
   }
@@ -120,7 +128,9 @@ template <class Network, class In> using FirstFault = std::remove_pointer_t<decl
 }  // namespace check
 
 /// The ladder for one layer at one input shape: implementers call it in their own tests.
-template <class L, class In> consteval void assert_layer() { static_assert(sizeof(typename check::layer<L>::template gets<In>) > 0); }
+template <class L, class In> consteval void assert_layer() {
+  static_assert(sizeof(typename check::layer<L>::template gets<In>) > 0);
+}
 
 /// The same for a whole network: the first fault only.
 template <class Network, class In> consteval void assert_network() { static_assert(sizeof(check::FirstFault<Network, In>) > 0); }

@@ -13,7 +13,7 @@ struct BranchPlace {
   At at{};
   Extents in{}, output{};
   Slot slot{};
-  int channel = 0;                                  // of the joined output
+  int channel = 0;  // of the joined output
   bool kept = false;
 };
 
@@ -25,7 +25,7 @@ template <class... Branches> struct Concat {
   struct Layout {
     std::array<BranchPlace, static_cast<std::size_t>(size)> children{};
     Sizes total{};
-    long widest = 0;                                // of the scratch array for one branch's output or its input gradient
+    long widest = 0;  // of the scratch array for one branch's output or its input gradient
   };
 
   static constexpr Layout layout(Extents in) {
@@ -64,7 +64,7 @@ template <class... Branches> struct Concat {
     };
     const int each[] = {(one(nn::measure<Branches>(in)), 0)...};
     (void)each;
-    t.operations += 1;                              // the join
+    t.operations += 1;  // the join
     t.paths += 1;
     t.kept = at.kept;
     t.scratch = 2 * r.widest + inner;
@@ -87,28 +87,33 @@ template <ConcatLike L, class In> struct Node<L, In> {
   static constexpr long row_of(const Extents& e) { return e.flat() ? sample_pitch(e) : e.last(); }
   static constexpr long row = output.flat() ? pitch : output.last();
 
-  template <class R> static const typename R::Activation* forward(R& r, const At& at, const typename R::Activation* x, typename R::Activation* y) {
-    each([&]<int I>(std::integral_constant<int, I>) {
-      constexpr BranchPlace b = all.children[I];
-      const auto* z = NodeAt<I>::forward(r, at + b.at, x, place<I>(r, at));
-      ops::copy_rows<typename R::Device>(y + b.channel, row, z, row_of(b.output), r.batch * pixels, b.output.last());
-    }, Indices{});
+  template <class R>
+  static const typename R::Activation* forward(R& r, const At& at, const typename R::Activation* x, typename R::Activation* y) {
+    each(
+        [&]<int I>(std::integral_constant<int, I>) {
+          constexpr BranchPlace b = all.children[I];
+          const auto* z = NodeAt<I>::forward(r, at + b.at, x, place<I>(r, at));
+          ops::copy_rows<typename R::Device>(y + b.channel, row, z, row_of(b.output), r.batch * pixels, b.output.last());
+        },
+        Indices{});
     return y;
   }
-  template <class R>
-  static const typename R::Activation* backward(R& r, const At& at, const typename R::Activation* x, const typename R::Activation*,
-                                            const typename R::Activation* dy, typename R::Activation* dx) {
+  template <class R> static const typename R::Activation* backward(R& r, const At& at, const typename R::Activation* x,
+                                                                   const typename R::Activation*,
+                                                                   const typename R::Activation* dy, typename R::Activation* dx) {
     detail::NoSplit<R> guard(r);
-    each([&]<int J>(std::integral_constant<int, J>) {
-      constexpr int I = n - 1 - J;
-      constexpr BranchPlace b = all.children[I];
-      typename R::Activation* part = r.temporary({at.scratch, all.widest});
-      ops::copy_rows<typename R::Device>(part, row_of(b.output), dy + b.channel, row, r.batch * pixels, b.output.last());
-      typename R::Activation* to = !dx ? nullptr : J == 0 ? dx : r.temporary({at.scratch + all.widest, all.widest});
-      const auto* from = NodeAt<I>::backward(r, at + b.at, x, b.kept ? place<I>(r, at) : nullptr, part, to);
-      if (dx && J > 0) ops::add<typename R::Device>(dx, dx, from, in * r.batch);
-      else if (dx && from != dx) ops::copy<typename R::Device>(dx, from, in * r.batch);
-    }, Indices{});
+    each(
+        [&]<int J>(std::integral_constant<int, J>) {
+          constexpr int I = n - 1 - J;
+          constexpr BranchPlace b = all.children[I];
+          typename R::Activation* part = r.temporary({at.scratch, all.widest});
+          ops::copy_rows<typename R::Device>(part, row_of(b.output), dy + b.channel, row, r.batch * pixels, b.output.last());
+          typename R::Activation* to = !dx ? nullptr : J == 0 ? dx : r.temporary({at.scratch + all.widest, all.widest});
+          const auto* from = NodeAt<I>::backward(r, at + b.at, x, b.kept ? place<I>(r, at) : nullptr, part, to);
+          if (dx && J > 0) ops::add<typename R::Device>(dx, dx, from, in * r.batch);
+          else if (dx && from != dx) ops::copy<typename R::Device>(dx, from, in * r.batch);
+        },
+        Indices{});
     return dx;
   }
   template <class R> static void derive(R& r, const At& at) {

@@ -62,7 +62,7 @@ template <int Filters, class... Options> struct Conv2d {
   template <class In, class Frame> static void backward(Frame& f) { Op<In, Frame>::backward(call<In>(f)); }
   template <class In, class Frame> static void derive(Frame& f) {
     const Worker& w = f.context->worker;
-    if (f.ordinal % w.count == w.index) Op<In, Frame>::derive(call<In>(f));        // layers are shared out among the workers
+    if (f.ordinal % w.count == w.index) Op<In, Frame>::derive(call<In>(f));  // layers are shared out among the workers
   }
   template <class In, class Frame> static void prepare(Frame& f) { Op<In, Frame>::prepare(f.batch); }
   /// Which kernel runs this layer.

@@ -16,7 +16,7 @@ template <class... Options> struct Dropout {
   static_assert(rate >= 0 && rate <= 1, "Dropout's Rate is a share: from 0 to 1");
 
   /// Samples of any type on a GPU: the arithmetic is float's.
-  template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda> && is_half<Activation>;
+  template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;
 
   static constexpr LayerInfo describe(Extents in) {
     LayerInfo info;
@@ -37,7 +37,7 @@ template <class... Options> struct Dropout {
     shape.n = In::count;
     shape.pitch = sample_pitch(In::extents);
     shape.values = context.values;
-    shape.purpose = 0x64726f70ull + static_cast<std::uint64_t>(f.ordinal);                        // "drop"
+    shape.purpose = 0x64726f70ull + static_cast<std::uint64_t>(f.ordinal);  // "drop"
     shape.key = random_key(context.key, shape.purpose);
     shape.first = context.global_first;
     ops::dropout(typename Frame::Device{}, shape, context.training() ? rate : 0.0, from, to);

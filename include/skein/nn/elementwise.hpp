@@ -16,14 +16,13 @@
 namespace skein::inline SKEIN_ABI::nn {
 
 /// A function object for Elementwise: empty, and callable with a Dual.
-template <class F>
-concept ElementwiseFunction = std::is_empty_v<F> && std::default_initializable<F> && requires(const F f, Dual<float> x) {
+template <class F> concept ElementwiseFunction = std::is_empty_v<F> && std::default_initializable<F> &&
+    requires(const F f, Dual<float> x) {
   { f(x) } -> std::convertible_to<Dual<float>>;
 };
 
 /// One that knows its derivative from its output: template <class T> static constexpr T slope_at_output(T y).
-template <class F>
-concept KnowsSlopeAtOutput = requires(Dual<float> y) {
+template <class F> concept KnowsSlopeAtOutput = requires(Dual<float> y) {
   { F::slope_at_output(y) } -> std::convertible_to<Dual<float>>;
 };
 
@@ -32,7 +31,7 @@ namespace detail {
 template <class F> struct Value {
   template <class V> SKEIN_ALWAYS_INLINE constexpr V operator()(const V& x) const {
     if constexpr (ElementwiseFunction<F>) return F{}(Dual<V>(x, V(0))).value;
-    else return x;                                  // refused already: no second error
+    else return x;  // refused already: no second error
   }
 };
 /// dy f'(x): beside it stands x, or y where f knows its slope at the output.
@@ -60,7 +59,7 @@ template <class F> struct Elementwise {
   static constexpr bool reads_output = KnowsSlopeAtOutput<F>;
 
   /// Samples of any type on a GPU: F runs on floats.
-  template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda> && is_half<Activation>;
+  template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;
 
   static constexpr LayerInfo describe(Extents in) {
     return {.output = in, .flops = in.count(), .saves_input = !reads_output, .saves_output = reads_output};
@@ -78,7 +77,7 @@ template <class F> struct Elementwise {
 };
 
 /// An Elementwise or what derives from it.
-template <class L>
-concept ElementwiseLayer = requires { typename L::function; } && std::derived_from<L, Elementwise<typename L::function>>;
+template <class L> concept ElementwiseLayer = requires { typename L::function; }
+&&std::derived_from<L, Elementwise<typename L::function>>;
 
 }  // namespace skein::inline SKEIN_ABI::nn

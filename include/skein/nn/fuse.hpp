@@ -21,7 +21,7 @@ template <class Composite, class... Layers> struct FusedUnit : Composite {
 };
 
 namespace detail {
-template <class L, class Device> struct Rewrite;                          // of one layer or container
+template <class L, class Device> struct Rewrite;  // of one layer or container
 
 template <class Done, class Device, class... Rest> struct FuseList;
 template <class... Done, class Device> struct FuseList<List<Done...>, Device> { using type = Sequential<Done...>; };
@@ -55,15 +55,21 @@ template <class Children, class Device> struct FuseChildren;
 template <class... Ls, class Device> struct FuseChildren<List<Ls...>, Device> : FuseList<List<>, Device, Ls...> {};
 
 template <class Branches, class Device> struct FuseBranches;
-template <class... Ls, class Device> struct FuseBranches<List<Ls...>, Device> { using type = Concat<typename Rewrite<Ls, Device>::type...>; };
+template <class... Ls, class Device> struct FuseBranches<List<Ls...>, Device> {
+  using type = Concat<typename Rewrite<Ls, Device>::type...>;
+};
 
 template <class L, class Device> struct Rewrite {
   static constexpr auto choose() {
     if constexpr (SequentialLike<L>) return FuseChildren<typename L::children, Device>{};
-    else if constexpr (ResidualLike<L>) return std::type_identity<Residual<typename Rewrite<typename L::body, Device>::type, typename Rewrite<typename L::shortcut, Device>::type>>{};
+    else if constexpr (ResidualLike<L>)
+      return std::type_identity<
+          Residual<typename Rewrite<typename L::body, Device>::type, typename Rewrite<typename L::shortcut, Device>::type>>{};
     else if constexpr (ConcatLike<L>) return FuseBranches<typename L::branches, Device>{};
-    else if constexpr (RepeatLike<L>) return std::type_identity<Repeat<L::repetitions, typename Rewrite<typename L::block, Device>::type>>{};
-    else if constexpr (fuses<Device, L>) return std::type_identity<FusedUnit<Composite<Device, L>, L>>{};      // another form of one layer
+    else if constexpr (RepeatLike<L>)
+      return std::type_identity<Repeat<L::repetitions, typename Rewrite<typename L::block, Device>::type>>{};
+    else if constexpr (fuses<Device, L>)
+      return std::type_identity<FusedUnit<Composite<Device, L>, L>>{};  // another form of one layer
     else return std::type_identity<L>{};
   }
   using type = typename decltype(choose())::type;

@@ -9,8 +9,6 @@
 namespace skein::inline SKEIN_ABI::nn {
 
 /// `type` is the composite that runs Layers... on Device, or void: not fused.
-template <class Device, class... Layers> struct Fusion {
-  using type = void;
-};
+template <class Device, class... Layers> struct Fusion { using type = void; };
 
 }  // namespace skein::inline SKEIN_ABI::nn

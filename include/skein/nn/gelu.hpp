@@ -13,7 +13,7 @@ struct TanhForm {};
 template <class... Options> struct GeluFunction {
   template <class T> constexpr T operator()(const T& x) const {
     if constexpr (detail::has_option<TanhForm, Options...>)
-      return x * 0.5 * (T(1) + tanh(T(0.7978845608028654) * (x + T(0.044715) * x * x * x)));      // sqrt(2 / pi)
+      return x * 0.5 * (T(1) + tanh(T(0.7978845608028654) * (x + T(0.044715) * x * x * x)));  // sqrt(2 / pi)
     else return x * 0.5 * (T(1) + erf(x * 0.7071067811865476));
   }
 };

@@ -15,7 +15,7 @@ struct GlobalAvgPool {
     if (!in.image()) i.fault = Fault::wants_image;
     return i;
   }
-  template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda> && is_half<Activation>;
+  template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;
   template <class In, class Frame> static void forward(Frame& f) {
     constexpr long channels = In::extents.channels();
     ops::global_average_forward(typename Frame::Device{}, In::count / channels, channels, f.batch, f.x, f.y, row_pitch(channels));

@@ -12,7 +12,7 @@
 namespace skein::inline SKEIN_ABI::nn {
 
 enum class Init {
-  fan_in_uniform,   ///< U(-1/sqrt(fan_in), 1/sqrt(fan_in)): PyTorch's default of weight and bias
+  fan_in_uniform,  ///< U(-1/sqrt(fan_in), 1/sqrt(fan_in)): PyTorch's default of weight and bias
   zeros,
   ones,
   kaiming_uniform,  ///< U(+-sqrt(6 / fan_in)), for ReLU
@@ -23,19 +23,34 @@ enum class Init {
 };
 
 /// Fills one stored parameter (rows of extents.last() values, row_pitch apart; gaps stay as they are).
-template <class Scalar>
-void initialize(Scalar* to, const Extents& extents, Init init, long fan_in, long fan_out, std::uint64_t key, std::uint64_t stream) {
+template <class Scalar> void initialize(Scalar* to, const Extents& extents, Init init, long fan_in, long fan_out,
+                                        std::uint64_t key, std::uint64_t stream) {
   const double in = fan_in > 0 ? static_cast<double>(fan_in) : 1, out = fan_out > 0 ? static_cast<double>(fan_out) : 1;
   double constant = 0, uniform = 0, deviation = 0;
   switch (init) {
-    case Init::fan_in_uniform: uniform = 1 / std::sqrt(in); break;
-    case Init::zeros: break;
-    case Init::ones: constant = 1; break;
-    case Init::kaiming_uniform: uniform = std::sqrt(6 / in); break;
-    case Init::kaiming_normal: deviation = std::sqrt(2 / in); break;
-    case Init::xavier_uniform: uniform = std::sqrt(6 / (in + out)); break;
-    case Init::xavier_normal: deviation = std::sqrt(2 / (in + out)); break;
-    case Init::lecun_normal: deviation = std::sqrt(1 / in); break;
+    case Init::fan_in_uniform:
+      uniform = 1 / std::sqrt(in);
+      break;
+    case Init::zeros:
+      break;
+    case Init::ones:
+      constant = 1;
+      break;
+    case Init::kaiming_uniform:
+      uniform = std::sqrt(6 / in);
+      break;
+    case Init::kaiming_normal:
+      deviation = std::sqrt(2 / in);
+      break;
+    case Init::xavier_uniform:
+      uniform = std::sqrt(6 / (in + out));
+      break;
+    case Init::xavier_normal:
+      deviation = std::sqrt(2 / (in + out));
+      break;
+    case Init::lecun_normal:
+      deviation = std::sqrt(1 / in);
+      break;
   }
   const long columns = extents.last(), rows = extents.count() / columns, pitch = row_pitch(columns);
   for (long r = 0; r < rows; ++r)

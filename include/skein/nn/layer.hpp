@@ -30,8 +30,21 @@
 namespace skein::inline SKEIN_ABI::nn {
 
 /// Why a layer refuses an input. The sentences live in nn/check.hpp.
-enum class Fault { none, wants_flat, wants_image, window_too_large, groups_do_not_divide, branches_differ, repeat_changes_shape, repeats_nothing,
-                   concat_differs, no_describe, no_forward, no_backward, own };
+enum class Fault {
+  none,
+  wants_flat,
+  wants_image,
+  window_too_large,
+  groups_do_not_divide,
+  branches_differ,
+  repeat_changes_shape,
+  repeats_nothing,
+  concat_differs,
+  no_describe,
+  no_forward,
+  no_backward,
+  own
+};
 
 /// One trainable array of a layer, row-major, the output index last. See row_pitch for how it is stored.
 struct ParameterInfo {
@@ -39,7 +52,7 @@ struct ParameterInfo {
   Extents extents{};
   Init init = Init::fan_in_uniform;
   long fan_in = 0, fan_out = 0;
-  bool decay = true;                                ///< does weight decay apply (not to biases and norms in the field's recipes)
+  bool decay = true;  ///< does weight decay apply (not to biases and norms in the field's recipes)
 };
 
 /// One array that is kept and saved but not trained: running statistics.
@@ -57,36 +70,39 @@ struct KroneckerInfo {
 /// All that a layer declares for one input: a pure function of the input's extents. "Scalars" are of the model's scalar type.
 struct LayerInfo {
   Extents output{};
-  std::array<ParameterInfo, 4> parameters{};        ///< unused ones have an empty name
+  std::array<ParameterInfo, 4> parameters{};  ///< unused ones have an empty name
   std::array<BufferInfo, 3> buffers{};
-  long saved = 0;                                   ///< scalars a sample, from forward to backward, beside x and y
-  bool saved_by_backward = false;                   ///< `saved` is written and read by backward alone
-  long saved_bytes = 0;                             ///< bytes a sample, likewise (indices, masks)
-  long shared = 0;                                  ///< scalars of the whole batch, likewise (batch mean)
-  long derived = 0;                                 ///< scalars made of the parameters by derive()
-  long workspace = 0;                               ///< scalars a worker, undefined between calls
-  long flops = 0;                                   ///< of forward, a sample
-  bool saves_input = false, saves_output = false;   ///< does backward read x, y
-  bool aliases_input = false;                       ///< the output is the input's memory: forward and backward do nothing
-  bool couples_batch = false;                       ///< a sample's output depends on others (batch normalisation)
-  bool overwrites_gradients = false;                ///< backward honours context.accumulate; others only add
-  bool splits_gradients = false;                    ///< backward can share one gradient among workers: see Context::split
+  long saved = 0;                                  ///< scalars a sample, from forward to backward, beside x and y
+  bool saved_by_backward = false;                  ///< `saved` is written and read by backward alone
+  long saved_bytes = 0;                            ///< bytes a sample, likewise (indices, masks)
+  long shared = 0;                                 ///< scalars of the whole batch, likewise (batch mean)
+  long derived = 0;                                ///< scalars made of the parameters by derive()
+  long workspace = 0;                              ///< scalars a worker, undefined between calls
+  long flops = 0;                                  ///< of forward, a sample
+  bool saves_input = false, saves_output = false;  ///< does backward read x, y
+  bool aliases_input = false;                      ///< the output is the input's memory: forward and backward do nothing
+  bool couples_batch = false;                      ///< a sample's output depends on others (batch normalisation)
+  bool overwrites_gradients = false;               ///< backward honours context.accumulate; others only add
+  bool splits_gradients = false;                   ///< backward can share one gradient among workers: see Context::split
   KroneckerInfo kronecker{};
   Fault fault = Fault::none;
 
-  constexpr long parameter_count() const {          ///< logical
+  constexpr long parameter_count() const {  ///< logical
     long n = 0;
-    for (const auto& p : parameters) if (!p.name.empty()) n += p.extents.count();
+    for (const auto& p : parameters)
+      if (!p.name.empty()) n += p.extents.count();
     return n;
   }
   constexpr long stored_parameters() const {
     long n = 0;
-    for (const auto& p : parameters) if (!p.name.empty()) n += stored_count(p.extents);
+    for (const auto& p : parameters)
+      if (!p.name.empty()) n += stored_count(p.extents);
     return n;
   }
   constexpr long stored_buffers() const {
     long n = 0;
-    for (const auto& b : buffers) if (!b.name.empty()) n += stored_count(b.extents);
+    for (const auto& b : buffers)
+      if (!b.name.empty()) n += stored_count(b.extents);
     return n;
   }
   constexpr int entries() const {
@@ -109,18 +125,18 @@ enum class Math { full, tf32 };
 /// What a layer may ask about the pass that it is part of. One per worker.
 template <class Scalar, class Device> struct Context {
   Phase phase = Phase::training;
-  bool accumulate = true;                           ///< false: the gradients hold nothing yet, an overwriting layer may store
-  bool split = false;                               ///< see split_gradients()
-  long first = 0;                                   ///< of this worker's samples, in the rank's batch
-  long total = 0;                                   ///< samples in the rank's batch
-  std::uint64_t key = 0;                            ///< of this step's random numbers
-  std::uint64_t global_first = 0;                   ///< first sample of this slice, in the global batch
-  const ops::StepValues* values = nullptr;          ///< not null: key and global_first are there, in the device's memory
-  Math math = Math::full;                           ///< of the precision's compute type; back ends without TF32 ignore it
+  bool accumulate = true;                   ///< false: the gradients hold nothing yet, an overwriting layer may store
+  bool split = false;                       ///< see split_gradients()
+  long first = 0;                           ///< of this worker's samples, in the rank's batch
+  long total = 0;                           ///< samples in the rank's batch
+  std::uint64_t key = 0;                    ///< of this step's random numbers
+  std::uint64_t global_first = 0;           ///< first sample of this slice, in the global batch
+  const ops::StepValues* values = nullptr;  ///< not null: key and global_first are there, in the device's memory
+  Math math = Math::full;                   ///< of the precision's compute type; back ends without TF32 ignore it
   Worker worker{};
 
   // Filled by the executor and the policy; layers call the functions below.
-  double* exchange = nullptr;                       // (workers, exchange_size)
+  double* exchange = nullptr;  // (workers, exchange_size)
   long exchange_size = 0;
   void (*statistics_hook)(void*, double*, long) = nullptr;
   void (*ready_hook)(void*, const Context&, long begin, long end) = nullptr;
@@ -145,7 +161,8 @@ template <class Scalar, class Device> struct Context {
     if (statistics_hook) {
       if (worker.index == 0) {
         statistics_hook(hook, values, n);
-        if (worker.count > 1) for (long i = 0; i < n; ++i) exchange[i] = values[i];
+        if (worker.count > 1)
+          for (long i = 0; i < n; ++i) exchange[i] = values[i];
       }
       if (worker.count > 1) {
         worker.barrier();
@@ -166,7 +183,8 @@ template <class Scalar, class Device> struct Context {
 namespace detail {
 /// What a frame has beside the rest where activations are stored in another type than the parameters.
 template <class Scalar, class Activation> struct CastWeights {
-  const Activation* weights = nullptr;              ///< the layer's parameters in the activations' type: same layout, made anew after each change
+  const Activation* weights =
+      nullptr;  ///< the layer's parameters in the activations' type: same layout, made anew after each change
 };
 template <class Scalar> struct CastWeights<Scalar, Scalar> {};
 }  // namespace detail
@@ -177,20 +195,20 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Fram
   using Scalar = Scalar_;
   using Device = Device_;
   using Activation = Activation_;
-  const Scalar* parameters = nullptr;               ///< of this layer, in the order of LayerInfo::parameters, rows padded
-  Scalar* gradients = nullptr;                      ///< the same layout; += unless overwrites_gradients and !accumulate
+  const Scalar* parameters = nullptr;  ///< of this layer, in the order of LayerInfo::parameters, rows padded
+  Scalar* gradients = nullptr;         ///< the same layout; += unless overwrites_gradients and !accumulate
   Scalar* buffers = nullptr;
-  Scalar* derived = nullptr;                        ///< written by derive(), read by the others
-  const Activation* x = nullptr;                    ///< (batch, sample_pitch(In)); in backward only with saves_input
-  Activation* y = nullptr;                          ///< (batch, sample_pitch(output)); in backward only with saves_output
+  Scalar* derived = nullptr;      ///< written by derive(), read by the others
+  const Activation* x = nullptr;  ///< (batch, sample_pitch(In)); in backward only with saves_input
+  Activation* y = nullptr;        ///< (batch, sample_pitch(output)); in backward only with saves_output
   const Activation* dy = nullptr;
-  Activation* dx = nullptr;                         ///< null: nobody wants it
-  Scalar* saved = nullptr;                          ///< (batch, LayerInfo::saved)
-  std::byte* saved_bytes = nullptr;                 ///< (batch, LayerInfo::saved_bytes)
+  Activation* dx = nullptr;          ///< null: nobody wants it
+  Scalar* saved = nullptr;           ///< (batch, LayerInfo::saved)
+  std::byte* saved_bytes = nullptr;  ///< (batch, LayerInfo::saved_bytes)
   Scalar* shared = nullptr;
   Scalar* workspace = nullptr;
-  long batch = 0;                                   ///< samples in this slice
-  int ordinal = 0;                                  ///< of the layer in its network: keys random numbers
+  long batch = 0;   ///< samples in this slice
+  int ordinal = 0;  ///< of the layer in its network: keys random numbers
   const Context<Scalar, Device>* context = nullptr;
 };
 
@@ -198,13 +216,15 @@ namespace detail {
 using ProbeFrame = Frame<float, Cpu>;
 }
 
-template <class L> concept HasDescribe = requires(Extents in) { { L::describe(in) } -> std::same_as<LayerInfo>; };
+template <class L> concept HasDescribe = requires(Extents in) {
+  { L::describe(in) } -> std::same_as<LayerInfo>;
+};
 // These look at the declaration only: the body is not instantiated.
 template <class L> concept HasForward = requires(detail::ProbeFrame& f) { L::template forward<Shape<1>>(f); };
 template <class L> concept HasBackward = requires(detail::ProbeFrame& f) { L::template backward<Shape<1>>(f); };
 template <class L> concept HasDerive = requires(detail::ProbeFrame& f) { L::template derive<Shape<1>>(f); };
-/// backward_input, later backward_parameters, with the same frame but for dx, make what backward makes. Samples that the second reads beside
-/// x, y and dy are in `saved`. The first may add to gradients too (a bias); context.accumulate is that of each call.
+/// backward_input, later backward_parameters, with the same frame but for dx, make what backward makes. Samples that the second
+/// reads beside x, y and dy are in `saved`. The first may add to gradients too (a bias); context.accumulate is that of each call.
 template <class L> concept HasBackwardHalves = requires(detail::ProbeFrame& f) {
   L::template backward_input<Shape<1>>(f);
   L::template backward_parameters<Shape<1>>(f);
@@ -220,7 +240,8 @@ template <class L, class Device, class Activation> consteval bool says_computes_
 /// Does L (a layer, a fused unit) run on samples that are stored in this type, another than its parameters'? It says so by
 ///     template <class Device, class Activation> static constexpr bool computes_in = ...;
 /// and then gets a Frame<Scalar, Device, Activation>. A layer that does not gets its samples converted, and runs as ever.
-template <class L, class Device, class Activation> inline constexpr bool computes_in = detail::says_computes_in<L, Device, Activation>();
+template <class L, class Device, class Activation>
+inline constexpr bool computes_in = detail::says_computes_in<L, Device, Activation>();
 
 /// A leaf of a network: describes itself, runs forward and backward.
 template <class L> concept Layer = HasDescribe<L> && HasForward<L> && HasBackward<L>;
@@ -230,4 +251,4 @@ template <class L> concept Layer = HasDescribe<L> && HasForward<L> && HasBackwar
 namespace skein::inline SKEIN_ABI {
 using nn::Init;
 using nn::LayerInfo;
-}
+}  // namespace skein::inline SKEIN_ABI

@@ -15,7 +15,7 @@ template <class... Options> struct LayerNorm {
   static_assert(epsilon > 0, "LayerNorm's Epsilon must be positive");
 
   /// Samples of any type on a GPU; mean and deviation are float's.
-  template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda> && is_half<Activation>;
+  template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;
 
   static constexpr LayerInfo describe(Extents in) {
     LayerInfo info;
@@ -23,7 +23,7 @@ template <class... Options> struct LayerNorm {
     info.output = in;
     info.parameters[0] = {.name = "weight", .extents = channels, .init = Init::ones, .decay = false};
     info.parameters[1] = {.name = "bias", .extents = channels, .init = Init::zeros, .decay = false};
-    info.saved = 2 * (in.count() / in.last());      // mean and 1 / deviation of each row
+    info.saved = 2 * (in.count() / in.last());  // mean and 1 / deviation of each row
     info.workspace = 2L * in.last();
     info.flops = 8 * in.count();
     info.saves_input = true;

@@ -48,7 +48,9 @@ template <int N, class... Options> struct Linear {
   }
 
   template <class In, class Frame> static void backward_input(Frame& f) { input_gradient<In>(f, f.dy); }
-  template <class In, class Frame> static void backward_parameters(Frame& f) { parameter_gradients<In>(f, f.dy, row_pitch(N), has_bias); }
+  template <class In, class Frame> static void backward_parameters(Frame& f) {
+    parameter_gradients<In>(f, f.dy, row_pitch(N), has_bias);
+  }
 
   /// The transposed copy that backward reads; each worker a part.
   template <class In, class Frame> static void derive(Frame& f) {
@@ -65,7 +67,7 @@ template <int N, class... Options> struct Linear {
 
   template <class In, class Frame> using Kernels =
       ops::Dense<typename Frame::Device, typename Frame::Scalar, static_cast<int>(In::count), N>;
-  template <class In> static constexpr long bias_at = In::count * row_pitch(N);
+  template <class In> static constexpr long bias_at = In::count* row_pitch(N);
 
   template <class In, class Frame> static Kernels<In, Frame> kernels(const Frame& f) {
     return Kernels<In, Frame>(ops::DenseOptions{.tf32 = f.context && f.context->math == Math::tf32});
@@ -97,7 +99,7 @@ template <int N, class... Options> struct Linear {
         .batch = f.batch, .x = f.x, .dy = dy, .dw = f.gradients, .accumulate = context.accumulate};
     if (sums_bias) g.db = f.gradients + bias_at<In>;
     if constexpr (splits(static_cast<int>(In::count))) {
-      if (context.split_gradients()) {              // all samples, a part of the columns
+      if (context.split_gradients()) {  // all samples, a part of the columns
         g.batch = context.total;
         g.x = context.whole(f.x, row_pitch(In::count));
         g.dy = context.whole(dy, dy_pitch);

@@ -12,20 +12,20 @@ constexpr long whole_line_bytes(long bytes) { return (bytes + 63) / 64 * 64; }
 
 struct Sizes {
   Extents output{};
-  long parameters = 0;                              ///< logical
-  long stored = 0, buffers = 0, derived = 0, shared = 0;         // scalars
-  long kept = 0, scratch = 0;                       // edges, activations a sample: kept for backward, or reused; sums of whole lines
-  long saved = 0, passing = 0;                      // layers' own blocks, scalars a sample: until backward, or within it
-  long saved_bytes = 0;                             // a sample
-  long workspace = 0;                               // scalars a worker
+  long parameters = 0;                                    ///< logical
+  long stored = 0, buffers = 0, derived = 0, shared = 0;  // scalars
+  long kept = 0, scratch = 0;   // edges, activations a sample: kept for backward, or reused; sums of whole lines
+  long saved = 0, passing = 0;  // layers' own blocks, scalars a sample: until backward, or within it
+  long saved_bytes = 0;         // a sample
+  long workspace = 0;           // scalars a worker
   long flops = 0;
   int operations = 0, entries = 0, buffer_entries = 0, paths = 1;
   bool saves_input = false, saves_output = false;
   bool aliases = false, couples_batch = false;
-  bool whole_gradient = false;                      // backward wants dy as one array over all workers (splits_gradients)
+  bool whole_gradient = false;  // backward wants dy as one array over all workers (splits_gradients)
   Fault fault = Fault::none;
 
-  constexpr void absorb(const Sizes& s) {           // what does not depend on the order
+  constexpr void absorb(const Sizes& s) {  // what does not depend on the order
     parameters += s.parameters;
     stored += s.stored;
     buffers += s.buffers;
@@ -45,11 +45,19 @@ struct Sizes {
   }
 };
 
-template <class L> concept Container = requires(Extents in) { { L::measure(in) } -> std::same_as<Sizes>; };
+template <class L> concept Container = requires(Extents in) {
+  { L::measure(in) } -> std::same_as<Sizes>;
+};
 template <class L> concept SequentialLike = requires { typename L::children; };
-template <class L> concept ResidualLike = requires { typename L::body; typename L::shortcut; };
+template <class L> concept ResidualLike = requires {
+  typename L::body;
+  typename L::shortcut;
+};
 template <class L> concept ConcatLike = requires { typename L::branches; };
-template <class L> concept RepeatLike = requires { typename L::block; L::repetitions; };
+template <class L> concept RepeatLike = requires {
+  typename L::block;
+  L::repetitions;
+};
 
 namespace detail {
 /// How many of the user's layers a (possibly fused) layer stands for.
@@ -64,7 +72,8 @@ template <class L> constexpr Sizes measure(Extents in) {
     return L::measure(in);
   } else if constexpr (HasDescribe<L>) {
     const LayerInfo i = L::describe(in);
-    Sizes s{.output = i.output, .parameters = i.parameter_count(), .stored = i.stored_parameters(), .buffers = i.stored_buffers()};
+    Sizes s{
+        .output = i.output, .parameters = i.parameter_count(), .stored = i.stored_parameters(), .buffers = i.stored_buffers()};
     s.derived = whole_line(i.derived);
     s.shared = whole_line(i.shared);
     (i.saved_by_backward ? s.passing : s.saved) = whole_line(i.saved);
@@ -92,8 +101,9 @@ struct At {
   int ordinal = 0;
 
   friend constexpr At operator+(const At& a, const At& b) {
-    return {a.parameter + b.parameter, a.buffer + b.buffer, a.derived + b.derived, a.shared + b.shared,
-            a.kept + b.kept, a.saved + b.saved, a.passing + b.passing, a.saved_bytes + b.saved_bytes, a.scratch + b.scratch, a.ordinal + b.ordinal};
+    return {a.parameter + b.parameter, a.buffer + b.buffer,  a.derived + b.derived, a.shared + b.shared,
+            a.kept + b.kept,           a.saved + b.saved,    a.passing + b.passing, a.saved_bytes + b.saved_bytes,
+            a.scratch + b.scratch,     a.ordinal + b.ordinal};
   }
   /// Where the next sibling starts, but for the edges between siblings and scratch, which the container places.
   static constexpr At after(const Sizes& s) {
@@ -101,8 +111,8 @@ struct At {
   }
 };
 
-/// An edge: a per-sample array of activations in the kept or the scratch arena. `width` is what one sample takes there: a worker's slice begins at
-/// first * width, so that workers never meet even where edges of other pitches reuse the array.
+/// An edge: a per-sample array of activations in the kept or the scratch arena. `width` is what one sample takes there: a
+/// worker's slice begins at first * width, so that workers never meet even where edges of other pitches reuse the array.
 struct Slot {
   long offset = 0, width = 0;
 };

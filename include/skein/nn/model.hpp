@@ -18,7 +18,8 @@ namespace skein::inline SKEIN_ABI {
 /// The gradient arena ends with a few scalars that travel with the first bucket: sums of loss, weight and hits of the batch.
 inline constexpr long gradient_tail = 16;
 
-/// Where a network stands in a larger one, whose initial values it has: the numbers of its first parameter and buffer in that one's tables.
+/// Where a network stands in a larger one, whose initial values it has: the numbers of its first parameter and buffer in that
+/// one's tables.
 struct ModelPart {
   int parameter = 0, buffer = 0;
 };
@@ -32,19 +33,20 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
   using input = Input;
   using device = Device;
   using precision = typename detail::PrecisionOf<Precision_>::type;
-  static_assert(detail::has_its_units<precision, Device>, "precision::tf32 is a mode of a GPU's matrix units: on the Cpu use precision::fp32");
-  using Scalar = typename precision::master;        ///< of parameters, gradients, buffers, optimizer state, files
-  using Activation = typename precision::activation;                 ///< of what flows between layers, and its gradients
+  static_assert(detail::has_its_units<precision, Device>,
+                "precision::tf32 is a mode of a GPU's matrix units: on the Cpu use precision::fp32");
+  using Scalar = typename precision::master;          ///< of parameters, gradients, buffers, optimizer state, files
+  using Activation = typename precision::activation;  ///< of what flows between layers, and its gradients
   /// May gradients of activations be too small for their type, so that the loss is scaled up: 16-bit ones.
   static constexpr bool scales_loss = is_half<Activation>;
-  using fused = nn::Fused<Network, Device>;         ///< what is executed
+  using fused = nn::Fused<Network, Device>;  ///< what is executed
 
   /// Everything about the network that does not depend on values: constants.
   static constexpr nn::Sizes sizes = nn::measure<Network>(Input::extents);
   static constexpr const auto& program = nn::program<Network, Input>;
   static constexpr Extents output_extents = sizes.output;
-  static constexpr long parameter_count = sizes.parameters;          ///< logical; the arena holds padding as well
-  static constexpr long flops = sizes.flops;                         ///< forward, a sample
+  static constexpr long parameter_count = sizes.parameters;  ///< logical; the arena holds padding as well
+  static constexpr long flops = sizes.flops;                 ///< forward, a sample
   static_assert(nn::measure<fused>(Input::extents).stored == sizes.stored, "a fused layer must have the parameters of its parts");
 
   /// A hash of shapes, names and offsets: ranks whose models differ have different ones.
@@ -94,7 +96,8 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
       p = host.data();
     }
     fill(program.parameters(), p, part.parameter);
-    if constexpr (!std::same_as<Device, Cpu>) Memory<Device>::from_host(parameters_.data(), p, arena_size() * sizeof(Scalar), where());
+    if constexpr (!std::same_as<Device, Cpu>)
+      Memory<Device>::from_host(parameters_.data(), p, arena_size() * sizeof(Scalar), where());
     const std::size_t n = buffers_.size();
     if (n == 0) return;
     if constexpr (std::same_as<Device, Cpu>) {
@@ -106,7 +109,7 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
     }
   }
   void fill(std::span<const plan::Entry> entries, Scalar* to, int first) const {
-    const std::uint64_t key = random_key(seed_.value, 0x6d6f64656c);        // "model"
+    const std::uint64_t key = random_key(seed_.value, 0x6d6f64656c);  // "model"
     std::uint64_t stream = static_cast<std::uint64_t>(first);
     for (const plan::Entry& e : entries)
       nn::initialize(to + e.offset, e.extents, static_cast<nn::Init>(e.init), e.fan_in, e.fan_out, key, stream++);

@@ -6,15 +6,15 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
-/// One worker's pass: base pointers of the arenas and the slice of the batch that it works on. Edges between layers are Activation,
-/// all else is Scalar.
+/// One worker's pass: base pointers of the arenas and the slice of the batch that it works on. Edges between layers are
+/// Activation, all else is Scalar.
 template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run : detail::CastWeights<Scalar_, Activation_> {
   using Scalar = Scalar_;
   using Device = Device_;
   using Activation = Activation_;
   const Scalar* parameters = nullptr;
-  Scalar* gradients = nullptr;                      // this worker's
-  Scalar* split_gradients = nullptr;                // of the rank, where a layer divides one gradient among the workers
+  Scalar* gradients = nullptr;        // this worker's
+  Scalar* split_gradients = nullptr;  // of the rank, where a layer divides one gradient among the workers
   Scalar* buffers = nullptr;
   Scalar* derived = nullptr;
   Scalar* shared = nullptr;
@@ -22,10 +22,10 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run 
   Scalar *saved = nullptr, *passing = nullptr;
   std::byte* saved_bytes = nullptr;
   Activation* scratch = nullptr;
-  Scalar* workspace = nullptr;                      // this worker's
-  Scalar* staging = nullptr;                        // this worker's, see nn/staged.hpp
-  long capacity = 0;                                // samples that every per-sample array has room for
-  long batch = 0;                                   // samples of this slice
+  Scalar* workspace = nullptr;  // this worker's
+  Scalar* staging = nullptr;    // this worker's, see nn/staged.hpp
+  long capacity = 0;            // samples that every per-sample array has room for
+  long batch = 0;               // samples of this slice
   Context<Scalar, Device> context{};
 
   Activation* save(Slot s) const { return kept + s.offset * capacity + context.first * s.width; }
@@ -39,7 +39,8 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run 
     f.gradients = (info.splits_gradients && context.split ? split_gradients : gradients) + at.parameter;
     f.buffers = buffers + at.buffer;
     f.derived = derived + at.derived;
-    f.saved = (info.saved_by_backward ? passing + at.passing * capacity : saved + at.saved * capacity) + context.first * info.saved;
+    f.saved =
+        (info.saved_by_backward ? passing + at.passing * capacity : saved + at.saved * capacity) + context.first * info.saved;
     f.saved_bytes = saved_bytes + at.saved_bytes * capacity + context.first * info.saved_bytes;
     f.shared = shared + at.shared;
     f.workspace = workspace;
@@ -54,7 +55,9 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run 
 };
 
 /// A run that may leave the parameters' gradients of a layer for later: see StageRun.
-template <class R> concept Defers = requires(R& r, const typename R::Activation* dy) { { r.defers(dy, true) } -> std::same_as<bool>; };
+template <class R> concept Defers = requires(R& r, const typename R::Activation* dy) {
+  { r.defers(dy, true) } -> std::same_as<bool>;
+};
 
 /// A leaf. forward returns where the output is (an aliasing layer: its input); backward likewise for the input's gradient.
 template <class L, class In> struct Node {
@@ -75,9 +78,9 @@ template <class L, class In> struct Node {
       return y;
     }
   }
-  template <class R>
-  static const typename R::Activation* backward(R& r, const At& at, const typename R::Activation* x, const typename R::Activation* y,
-                                                const typename R::Activation* dy, typename R::Activation* dx) {
+  template <class R> static const typename R::Activation* backward(R& r, const At& at, const typename R::Activation* x,
+                                                                   const typename R::Activation* y,
+                                                                   const typename R::Activation* dy, typename R::Activation* dx) {
     if constexpr (info.aliases_input) {
       return dy;
     } else {
@@ -103,8 +106,8 @@ template <class L, class In> struct Node {
     }
   }
   /// The half that a backward before has left for later.
-  template <class R>
-  static void backward_parameters(R& r, const At& at, const typename R::Activation* x, const typename R::Activation* y, const typename R::Activation* dy) {
+  template <class R> static void backward_parameters(R& r, const At& at, const typename R::Activation* x,
+                                                     const typename R::Activation* y, const typename R::Activation* dy) {
     auto f = r.template frame<LeafFrame<L, R>>(at, info);
     f.x = x;
     f.y = const_cast<typename R::Activation*>(y);
@@ -134,7 +137,9 @@ template <class L, class In> struct Node {
     else visit(detail::parts_of<L>(), std::string_view(info.aliases_input ? "no copy" : ""));
   }
   /// Calls visit(layer's info, stored parameter offset, may its gradient be split among workers) for each leaf, in order.
-  template <class Visit> static constexpr void leaves(const At& at, bool split, Visit&& visit) { visit(info, at.parameter, split && info.splits_gradients); }
+  template <class Visit> static constexpr void leaves(const At& at, bool split, Visit&& visit) {
+    visit(info, at.parameter, split && info.splits_gradients);
+  }
   /// What running this subtree on other activations than its scalars takes.
   template <class R> static constexpr Staging staging() {
     if constexpr (info.aliases_input) return {};

@@ -2,8 +2,8 @@
 // Pass: one model's forward, loss and backward over a batch, by the workers of a rank. Owns what a pass remembers
 // (activations, scratch, derived weights, the other workers' gradients), made once for the largest batch; a step allocates
 // nothing. Two executors: layer by layer over the whole batch (gradients become ready early, from the back), or depth-first
-// by blocks of samples (small networks stay in the host's cache; gradients are ready at the end). A device of its own runs layer by
-// layer, given its work by one host thread that waits for nothing; only sums() does.
+// by blocks of samples (small networks stay in the host's cache; gradients are ready at the end). A device of its own runs layer
+// by layer, given its work by one host thread that waits for nothing; only sums() does.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -38,12 +38,14 @@ template <class Model, class Loss> class Pass {
 
   /// Makes all memory. Throws ArgumentError for options that the network cannot have.
   Pass(Model& model, Loss loss, PassOptions options)
-      : model_(&model), loss_(std::move(loss)), options_(nn::settled<Device>(options, sizes, sizeof(Scalar), sizeof(Activation))), memory_(model.where()), table_(loss_, model.where()),
-        workers_(std::make_unique<Workers>(on_host<Device> ? options_.threads : 1, options_.denormals)), capacity_(depth_first() ? options_.block : options_.batch),
-        bring_(model.where()) {
+      : model_(&model), loss_(std::move(loss)), options_(nn::settled<Device>(options, sizes, sizeof(Scalar), sizeof(Activation))),
+        memory_(model.where()), table_(loss_, model.where()),
+        workers_(std::make_unique<Workers>(on_host<Device> ? options_.threads : 1, options_.denormals)),
+        capacity_(depth_first() ? options_.block : options_.batch), bring_(model.where()) {
     const Device where = model.where();
     const int threads = workers_->size(), sets = depth_first() ? threads : 1;
-    for (int i = 0; i < sets; ++i) sets_.emplace_back(nn::ActivationSizes{sizes, passing, input_pitch, output_pitch}, capacity_, where);
+    for (int i = 0; i < sets; ++i)
+      sets_.emplace_back(nn::ActivationSizes{sizes, passing, input_pitch, output_pitch}, capacity_, where);
     subtrees_ = plan::subtrees(options_.shards);
     for (int w = 1; w < (options_.shards ? options_.shards.count() : threads); ++w)
       partial_.emplace_back(static_cast<std::size_t>(sizes.stored + gradient_tail), where);
@@ -53,7 +55,8 @@ template <class Model, class Loss> class Pass {
     if constexpr (mixed) {
       const long slice = depth_first() ? capacity_ : (capacity_ + threads - 1) / threads;
       for (int w = 0; w < threads; ++w) converted_.staging.emplace_back(static_cast<std::size_t>(staging.total(slice)), where);
-      if constexpr (staging.reads_weights) converted_.weights = Arena<Activation, Device>(static_cast<std::size_t>(sizes.stored), where);
+      if constexpr (staging.reads_weights)
+        converted_.weights = Arena<Activation, Device>(static_cast<std::size_t>(sizes.stored), where);
     }
     exchange_ = Arena<double>(static_cast<std::size_t>(threads * exchange_size));
     states_ = std::make_unique<State[]>(static_cast<std::size_t>(threads));
@@ -97,14 +100,14 @@ template <class Model, class Loss> class Pass {
   // ---- one call for hand-written loops ---------------------------------------------------------------------------------
 
   /// Forward, loss, backward. The gradients of the rank are in model().gradients() afterwards: those of the sum of losses
-  /// times call.scale. Batch: anything with x, pitch, labels or targets, target_pitch, count, first (data::Batch), in memory of the
-  /// host or of the model's device. Waits for a device (train::Stepper does not).
+  /// times call.scale. Batch: anything with x, pitch, labels or targets, target_pitch, count, first (data::Batch), in memory of
+  /// the host or of the model's device. Waits for a device (train::Stepper does not).
   template <class Batch> nn::LossSums forward_backward(const Batch& given, PassCall call) {
     if (options_.shards) throw ArgumentError("Pass: the gradients of virtual shards are summed by train::Stepper");
     [[maybe_unused]] const auto here = memory_.enter();
     const auto& batch = bring_(given);
     begin(batch, call);
-    const bool folded = reduced_;                   // the last call's partial gradients are in the model's already
+    const bool folded = reduced_;  // the last call's partial gradients are in the model's already
     run([&](Worker& w) {
       if (call.accumulate && folded && w.index > 0) partial_[static_cast<std::size_t>(w.index - 1)].clear();
       forward_backward(w, batch, call, PassHooks{});
@@ -138,7 +141,8 @@ template <class Model, class Loss> class Pass {
   nn::StepMemory<Device>& memory() { return memory_; }
   /// Before the parts: the numbers of the step go to the device. Does not wait.
   template <class Batch> void begin(const Batch& batch, const PassCall& call) {
-    if constexpr (!on_host<Device>) memory_.begin({.key = call.key, .global_first = static_cast<std::uint64_t>(batch.first), .loss_scale = call.loss_scale});
+    if constexpr (!on_host<Device>)
+      memory_.begin({.key = call.key, .global_first = static_cast<std::uint64_t>(batch.first), .loss_scale = call.loss_scale});
   }
 
   /// One parallel region, in which every worker calls the parts. After an exception of any worker the next region begins afresh.
@@ -170,9 +174,10 @@ template <class Model, class Loss> class Pass {
     s.derived_version = model_->version();
   }
 
-  template <class Batch> SKEIN_NOINLINE void forward_backward(const Worker& w, const Batch& batch, const PassCall& call, const PassHooks& hooks) {
+  template <class Batch>
+  SKEIN_NOINLINE void forward_backward(const Worker& w, const Batch& batch, const PassCall& call, const PassHooks& hooks) {
     State& s = states_[static_cast<std::size_t>(w.index)];
-    if constexpr (!on_host<Device>)                 // what is captured here makes copies of the weights anew in every replay
+    if constexpr (!on_host<Device>)  // what is captured here makes copies of the weights anew in every replay
       if (staging.reads_weights || !call.accumulate) s.derived_version = 0;
     refresh(w);
     s.run.context.key = call.key;
@@ -206,8 +211,8 @@ template <class Model, class Loss> class Pass {
     }
   }
 
-  /// The same for virtual shards: each subtree of the summation tree that this rank has whole becomes one array, in the place of its
-  /// first shard. What lies behind the gradients (the sums of the batch) goes the same way.
+  /// The same for virtual shards: each subtree of the summation tree that this rank has whole becomes one array, in the place of
+  /// its first shard. What lies behind the gradients (the sums of the batch) goes the same way.
   void sum_shards(const Worker& w) {
     const auto slice = w.slice(sizes.stored + gradient_tail, 16);
     for (const plan::TreeNode& node : subtrees_) {
@@ -302,7 +307,7 @@ template <class Model, class Loss> class Pass {
  private:
   using Root = nn::Node<typename Model::fused, Input>;
   using Run = nn::Run<Scalar, Device, Activation>;
-  static constexpr bool mixed = Model::precision::mixed;             // activations have a type of their own
+  static constexpr bool mixed = Model::precision::mixed;  // activations have a type of their own
   static constexpr nn::Staging find_staging() {
     if constexpr (mixed) return Root::template staging<Run>();
     else return {};
@@ -310,21 +315,21 @@ template <class Model, class Loss> class Pass {
   static constexpr nn::Staging staging = find_staging();
   static constexpr long passing = !mixed || staging.passes ? sizes.passing : 0;
   static constexpr long nothing_ready = sizes.stored + 1;
-  static constexpr long exchange_size = 4096;       // doubles a worker: sums of a normalisation layer
-  static constexpr long tree_block = 512, tree_levels = 12;          // of sum_shards
+  static constexpr long exchange_size = 4096;                // doubles a worker: sums of a normalisation layer
+  static constexpr long tree_block = 512, tree_levels = 12;  // of sum_shards
 
   using Set = nn::Activations<Scalar, Activation, Device>;
   struct Converted {
-    std::vector<Arena<Scalar, Device>> staging;     // a worker each
-    Arena<Activation, Device> weights;              // the parameters, for layers that compute in the activations' type
+    std::vector<Arena<Scalar, Device>> staging;  // a worker each
+    Arena<Activation, Device> weights;           // the parameters, for layers that compute in the activations' type
   };
   struct Nothing {};
-  struct alignas(64) State {                        // of one worker
+  struct alignas(64) State {  // of one worker
     Run run{};
     Set* set = nullptr;
     nn::LossSums sums{};
     std::uint64_t derived_version = 0;
-    std::atomic<long> progress{nothing_ready};      // gradients at and behind this offset are final
+    std::atomic<long> progress{nothing_ready};  // gradients at and behind this offset are final
   };
 
   void make_run(int w) {
@@ -392,11 +397,11 @@ template <class Model, class Loss> class Pass {
   }
 
   // Not inlined: the tree of layers is compiled once, not for each executor and phase.
-  template <class Batch> SKEIN_NOINLINE const Activation* forward_loss(State& s, const Batch& batch, long lo, long hi, Scalar* gradient, double scale) {
-    static_assert(std::same_as<DeviceOf<Batch>, Device>,
-                  "Pass: the parts take a batch in the memory of the model's device");
+  template <class Batch>
+  SKEIN_NOINLINE const Activation* forward_loss(State& s, const Batch& batch, long lo, long hi, Scalar* gradient, double scale) {
+    static_assert(std::same_as<DeviceOf<Batch>, Device>, "Pass: the parts take a batch in the memory of the model's device");
     s.run.batch = hi - lo;
-    s.run.context.global_first = static_cast<std::uint64_t>((on_host<Device> ? batch.first : 0) + lo);    // else in values()
+    s.run.context.global_first = static_cast<std::uint64_t>((on_host<Device> ? batch.first : 0) + lo);  // else in values()
     Scalar* y = outputs_.data() + lo * output_pitch;
     const Activation* x = input(s, batch, lo, hi);
     Activation* out = network_output(s, lo);
@@ -409,7 +414,7 @@ template <class Model, class Loss> class Pass {
     call.width = width;
     if constexpr (Loss::target == nn::Target::label) {
       call.labels = batch.labels ? batch.labels + lo : nullptr;
-      if (!call.labels) return x;                   // predict: nothing to compare with
+      if (!call.labels) return x;  // predict: nothing to compare with
     } else {
       call.targets = batch.targets ? batch.targets + lo * batch.target_pitch : nullptr;
       call.target_pitch = batch.target_pitch;
@@ -453,7 +458,8 @@ template <class Model, class Loss> class Pass {
 
   void clear_gradients(State& s) {
     for (const plan::Range& r : cleared_)
-      Memory<Device>::clear(s.run.gradients + r.begin, static_cast<std::size_t>(r.end - r.begin) * sizeof(Scalar), model_->where());
+      Memory<Device>::clear(s.run.gradients + r.begin, static_cast<std::size_t>(r.end - r.begin) * sizeof(Scalar),
+                            model_->where());
   }
   void prepare_blocks(State& s, long n) {
     const long count = (n + capacity_ - 1) / capacity_;
@@ -493,7 +499,7 @@ template <class Model, class Loss> class Pass {
 
   template <class Batch> void blocks(State& s, std::pair<long, long> slice, const Batch& batch, const PassCall& call) {
     const long lo = slice.first, hi = slice.second;
-    const long n = hi - lo, count = n > 0 ? (n + capacity_ - 1) / capacity_ : 1;         // even blocks; one, if empty
+    const long n = hi - lo, count = n > 0 ? (n + capacity_ - 1) / capacity_ : 1;  // even blocks; one, if empty
     s.run.context.first = 0;
     s.run.context.ready_hook = nullptr;
     for (long b = 0; b < count; ++b) {
@@ -540,7 +546,8 @@ template <class Model, class Loss> class Pass {
     }
   }
   void forget_progress() {
-    for (int w = 0; w < workers_->size(); ++w) states_[static_cast<std::size_t>(w)].progress.store(nothing_ready, std::memory_order_relaxed);
+    for (int w = 0; w < workers_->size(); ++w)
+      states_[static_cast<std::size_t>(w)].progress.store(nothing_ready, std::memory_order_relaxed);
   }
   void write_tail() {
     Scalar* tail = gradients(0) + sizes.stored;
@@ -554,7 +561,7 @@ template <class Model, class Loss> class Pass {
     }
   }
   void add_partials(long begin, long end) {
-    if constexpr (on_host<Device>) {                // a device has one worker
+    if constexpr (on_host<Device>) {  // a device has one worker
       Scalar* to = gradients(0);
       for (int w = 1; w < workers_->size(); ++w) {
         const Scalar* from = gradients(w);
@@ -577,8 +584,8 @@ template <class Model, class Loss> class Pass {
   [[no_unique_address]] std::conditional_t<mixed, Converted, Nothing> converted_;
   Arena<double> exchange_;
   std::unique_ptr<State[]> states_;
-  std::vector<plan::Range> cleared_, summed_;       // see find_ranges
-  std::vector<plan::TreeNode> subtrees_;            // of the virtual shards
+  std::vector<plan::Range> cleared_, summed_;  // see find_ranges
+  std::vector<plan::TreeNode> subtrees_;       // of the virtual shards
   PassHooks hooks_{};
   long reported_ = 0;
   bool reduced_ = false;

@@ -15,7 +15,8 @@
 
 namespace skein::inline SKEIN_ABI {
 
-/// A compute type only: floats whose products are made by the matrix units of a GPU, which round the operands to 10 bits of mantissa.
+/// A compute type only: floats whose products are made by the matrix units of a GPU, which round the operands to 10 bits of
+/// mantissa.
 struct tf32 {};
 
 namespace detail {
@@ -23,7 +24,11 @@ enum class PrecisionFault { none, compute, accumulate, master, narrow_accumulate
 
 /// Bits of mantissa, the hidden one too; 0: no type to compute in.
 template <class T> consteval int mantissa_bits() {
-  return std::same_as<T, double> ? 53 : std::same_as<T, float> ? 24 : std::same_as<T, tf32> || std::same_as<T, fp16> ? 11 : std::same_as<T, bf16> ? 8 : 0;
+  return std::same_as<T, double>                          ? 53
+         : std::same_as<T, float>                         ? 24
+         : std::same_as<T, tf32> || std::same_as<T, fp16> ? 11
+         : std::same_as<T, bf16>                          ? 8
+                                                          : 0;
 }
 template <class Compute, class Accumulate, class Master> consteval PrecisionFault precision_fault() {
   constexpr bool sums = std::same_as<Accumulate, float> || std::same_as<Accumulate, double>;
@@ -38,8 +43,9 @@ template <class Compute, class Accumulate, class Master> consteval PrecisionFaul
 }
 }  // namespace detail
 
-/// Products in Compute (float, double, sk::tf32, sk::bf16, sk::fp16), sums in Accumulate, weights in Master (float or double, the same
-/// type: gradients are summed where the weights are). Refuses, with one sentence, what would lose the weights' or the sums' bits.
+/// Products in Compute (float, double, sk::tf32, sk::bf16, sk::fp16), sums in Accumulate, weights in Master (float or double, the
+/// same type: gradients are summed where the weights are). Refuses, with one sentence, what would lose the weights' or the sums'
+/// bits.
 template <class Compute, class Accumulate = float, class Master = float> class Precision {
  public:
   using compute = Compute;
@@ -55,20 +61,31 @@ template <class Compute, class Accumulate = float, class Master = float> class P
   static constexpr detail::PrecisionFault fault = detail::precision_fault<Compute, Accumulate, Master>();
   using F = detail::PrecisionFault;
   // At the end: clang knows no member behind the first assertion that fails.
-  static_assert(fault != F::compute, "Precision<Compute, Accumulate, Master>: Compute is float, double, sk::tf32, sk::bf16 or sk::fp16");
-  static_assert(fault != F::accumulate, "Precision<Compute, Accumulate, Master>: Accumulate is float or double: sums of 16-bit numbers stop growing at 256 or 2048");
-  static_assert(fault != F::master, "Precision<Compute, Accumulate, Master>: Master is float or double: the step of an optimizer is lost in 16-bit weights");
-  static_assert(fault != F::narrow_master, "Precision<Compute, Accumulate, Master>: the master weights are narrower than what is computed of them: make Master at least Compute");
-  static_assert(fault != F::narrow_accumulate, "Precision<Compute, Accumulate, Master>: the sums are narrower than their products: make Accumulate at least Compute");
-  static_assert(fault != F::apart, "Precision<Compute, Accumulate, Master>: gradients are summed where the master weights are: Accumulate must be Master");
+  static_assert(fault != F::compute,
+                "Precision<Compute, Accumulate, Master>: Compute is float, double, sk::tf32, sk::bf16 or sk::fp16");
+  static_assert(fault != F::accumulate,
+                "Precision<Compute, Accumulate, Master>: Accumulate is float or double: sums of 16-bit numbers stop growing at "
+                "256 or 2048");
+  static_assert(
+      fault != F::master,
+      "Precision<Compute, Accumulate, Master>: Master is float or double: the step of an optimizer is lost in 16-bit weights");
+  static_assert(fault != F::narrow_master,
+                "Precision<Compute, Accumulate, Master>: the master weights are narrower than what is computed of them: make "
+                "Master at least Compute");
+  static_assert(
+      fault != F::narrow_accumulate,
+      "Precision<Compute, Accumulate, Master>: the sums are narrower than their products: make Accumulate at least Compute");
+  static_assert(
+      fault != F::apart,
+      "Precision<Compute, Accumulate, Master>: gradients are summed where the master weights are: Accumulate must be Master");
 };
 
 /// The usual ones.
 namespace precision {
 using fp32 = Precision<float>;
-using tf32 = Precision<skein::tf32>;                ///< on a GPU; refused on the Cpu, where it would change nothing
+using tf32 = Precision<skein::tf32>;  ///< on a GPU; refused on the Cpu, where it would change nothing
 using bf16 = Precision<skein::bf16>;
-using fp16 = Precision<skein::fp16>;                ///< needs loss scaling: see optim/loss_scaler.hpp
+using fp16 = Precision<skein::fp16>;  ///< needs loss scaling: see optim/loss_scaler.hpp
 }  // namespace precision
 
 namespace detail {
@@ -81,7 +98,11 @@ template <class P, class Device> inline constexpr bool has_its_units = true;
 template <class A, class M> inline constexpr bool has_its_units<Precision<tf32, A, M>, Cpu> = false;
 
 template <class T> constexpr std::string_view scalar_name() {
-  return std::same_as<T, bf16> ? "bf16" : std::same_as<T, fp16> ? "fp16" : std::same_as<T, tf32> ? "tf32" : std::same_as<T, float> ? "fp32" : "fp64";
+  return std::same_as<T, bf16>    ? "bf16"
+         : std::same_as<T, fp16>  ? "fp16"
+         : std::same_as<T, tf32>  ? "tf32"
+         : std::same_as<T, float> ? "fp32"
+                                  : "fp64";
 }
 }  // namespace detail
 

@@ -32,7 +32,8 @@ template <class L> constexpr std::string_view label_of() {
   else return {};
 }
 
-template <class P> constexpr int emit_leaf(P& p, int path, int x, Extents& in, const LayerInfo& i, std::string_view kind) {   // not a template of L
+template <class P>
+constexpr int emit_leaf(P& p, int path, int x, Extents& in, const LayerInfo& i, std::string_view kind) {  // not a template of L
   plan::Operation o{.kind = kind, .in = x, .path = path, .input = in, .output = i.output, .parameter = p.stored_parameters};
   o.logical_parameters = i.parameter_count();
   o.saved = i.saved;
@@ -76,7 +77,7 @@ template <class P> constexpr int emit_leaf(P& p, int path, int x, Extents& in, c
   return o.out;
 }
 template <class L, class P> constexpr int emit_child(P& p, int path, int& index, int x, Extents& in) {
-  if constexpr (RepeatLike<L> && label_of<L>().empty()) {                 // spliced: numbered as N children of the parent
+  if constexpr (RepeatLike<L> && label_of<L>().empty()) {  // spliced: numbered as N children of the parent
     for (int k = 0; k < L::repetitions; ++k) x = emit<typename L::block>(p, p.path(path, index++), x, in);
     return x;
   } else {
@@ -108,9 +109,8 @@ template <class P, class... Ls> constexpr int emit_branches(P& p, int path, int 
   (void)each;
   in = joined;
   const int out = p.tensor(in.count());
-  p.operations[static_cast<std::size_t>(p.operation_count++)] =
-      plan::Operation{.kind = "Concat", .in = first, .out = out, .path = path, .input = before, .output = in,
-                      .parameter = p.stored_parameters};
+  p.operations[static_cast<std::size_t>(p.operation_count++)] = plan::Operation{
+      .kind = "Concat", .in = first, .out = out, .path = path, .input = before, .output = in, .parameter = p.stored_parameters};
   return out;
 }
 }  // namespace detail
@@ -125,9 +125,15 @@ template <class L, class P> constexpr int emit(P& p, int path, int x, Extents& i
     const int z = emit<typename L::shortcut>(p, p.path(path, 0, "shortcut"), x, b);
     in = a;
     const int out = p.tensor(in.count());
-    p.operations[static_cast<std::size_t>(p.operation_count++)] =
-        plan::Operation{.kind = "Residual", .in = y, .in2 = z, .out = out, .path = path, .input = before, .output = in,
-                        .parameter = p.stored_parameters, .flops = in.count()};
+    p.operations[static_cast<std::size_t>(p.operation_count++)] = plan::Operation{.kind = "Residual",
+                                                                                  .in = y,
+                                                                                  .in2 = z,
+                                                                                  .out = out,
+                                                                                  .path = path,
+                                                                                  .input = before,
+                                                                                  .output = in,
+                                                                                  .parameter = p.stored_parameters,
+                                                                                  .flops = in.count()};
     return out;
   } else if constexpr (ConcatLike<L>) {
     return detail::emit_branches(p, path, x, in, static_cast<typename L::branches*>(nullptr));
@@ -135,7 +141,7 @@ template <class L, class P> constexpr int emit(P& p, int path, int x, Extents& i
     for (int k = 0; k < L::repetitions; ++k) x = emit<typename L::block>(p, p.path(path, k), x, in);
     return x;
   } else {
-    LayerInfo info{.output = in};                   // a layer without describe() has been refused already: nothing shall cascade
+    LayerInfo info{.output = in};  // a layer without describe() has been refused already: nothing shall cascade
     if constexpr (HasDescribe<L>) info = L::describe(in);
     return detail::emit_leaf(p, path, x, in, info, detail::kind_of<L>());
   }
@@ -143,7 +149,9 @@ template <class L, class P> constexpr int emit(P& p, int path, int x, Extents& i
 
 template <class Network, class Input> constexpr auto build_program() {
   constexpr Sizes s = measure<Network>(Input::extents);
-  plan::Program<s.operations, (s.entries > 0 ? s.entries : 1), (s.buffer_entries > 0 ? s.buffer_entries : 1), s.paths + s.operations> p;
+  plan::Program<s.operations, (s.entries > 0 ? s.entries : 1), (s.buffer_entries > 0 ? s.buffer_entries : 1),
+                s.paths + s.operations>
+      p;
   Extents in = Input::extents;
   emit<Network>(p, p.path(-1, 0), p.tensor(in.count()), in);
   return p;

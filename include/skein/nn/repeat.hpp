@@ -41,7 +41,7 @@ template <RepeatLike L, class In> struct Node<L, In> {
   static constexpr int n = L::repetitions;
   static constexpr Sizes block = measure<typename L::block>(In::extents);
   static constexpr long pitch = sample_pitch(In::extents), edge_line = whole_line(pitch);
-  static constexpr long stride = block.kept + edge_line;               // [block 0][edge 0][block 1] ...
+  static constexpr long stride = block.kept + edge_line;  // [block 0][edge 0][block 1] ...
 
   static At at_block(const At& at, long k) {
     At a = at;
@@ -61,13 +61,14 @@ template <RepeatLike L, class In> struct Node<L, In> {
     return r.save({at.kept + k * stride + block.kept, pitch});
   }
 
-  template <class R> static const typename R::Activation* forward(R& r, const At& at, const typename R::Activation* x, typename R::Activation* y) {
+  template <class R>
+  static const typename R::Activation* forward(R& r, const At& at, const typename R::Activation* x, typename R::Activation* y) {
     for (long k = 0; k < n; ++k) x = Block::forward(r, at_block(at, k), x, k + 1 == n ? y : edge(r, at, k));
     return x;
   }
-  template <class R>
-  static const typename R::Activation* backward(R& r, const At& at, const typename R::Activation* x, const typename R::Activation* y,
-                                            const typename R::Activation* dy, typename R::Activation* dx) {
+  template <class R> static const typename R::Activation* backward(R& r, const At& at, const typename R::Activation* x,
+                                                                   const typename R::Activation* y,
+                                                                   const typename R::Activation* dy, typename R::Activation* dx) {
     detail::NoSplit<R> guard(r);
     for (long k = n - 1; k >= 0; --k) {
       typename R::Activation* to = k == 0 ? dx : r.temporary({at.scratch + (k & 1) * edge_line, edge_line});

@@ -15,7 +15,7 @@ template <class Body, class Shortcut = Identity> struct Residual {
     Sizes t{.output = b.output};
     t.absorb(b);
     t.absorb(s);
-    t.operations += 1;                              // the sum
+    t.operations += 1;  // the sum
     t.paths += 1;
     t.flops += t.output.count();
     const long out = whole_line(sample_pitch(t.output)), x = whole_line(sample_pitch(in));
@@ -47,20 +47,22 @@ template <ResidualLike L, class In> struct Node<L, In> {
     return a;
   }
 
-  template <class R> static const typename R::Activation* forward(R& r, const At& at, const typename R::Activation* x, typename R::Activation* y) {
+  template <class R>
+  static const typename R::Activation* forward(R& r, const At& at, const typename R::Activation* x, typename R::Activation* y) {
     typename R::Activation* other = r.temporary({at.scratch, slot});
     const auto* a = Body::forward(r, at + body_at(), x, body.saves_output ? r.save({at.kept, out}) : y);
-    const auto* b = Shortcut::forward(r, at + shortcut_at(), x, shortcut.saves_output ? r.save({at.kept + shortcut_output, out}) : other);
+    const auto* b =
+        Shortcut::forward(r, at + shortcut_at(), x, shortcut.saves_output ? r.save({at.kept + shortcut_output, out}) : other);
     ops::add<typename R::Device>(y, a, b, out * r.batch);
     return y;
   }
-  template <class R>
-  static const typename R::Activation* backward(R& r, const At& at, const typename R::Activation* x, const typename R::Activation*,
-                                            const typename R::Activation* dy, typename R::Activation* dx) {
+  template <class R> static const typename R::Activation* backward(R& r, const At& at, const typename R::Activation* x,
+                                                                   const typename R::Activation*,
+                                                                   const typename R::Activation* dy, typename R::Activation* dx) {
     detail::NoSplit<R> guard(r);
     typename R::Activation* other = dx ? r.temporary({at.scratch, slot}) : nullptr;
     const auto* kept = shortcut.saves_output ? r.save({at.kept + shortcut_output, out}) : nullptr;
-    const auto* b = Shortcut::backward(r, at + shortcut_at(), x, kept, dy, other);           // the arena's order reversed
+    const auto* b = Shortcut::backward(r, at + shortcut_at(), x, kept, dy, other);  // the arena's order reversed
     const auto* a = Body::backward(r, at + body_at(), x, body.saves_output ? r.save({at.kept, out}) : nullptr, dy, dx);
     if (dx) ops::add<typename R::Device>(dx, a, b, in * r.batch);
     return dx;

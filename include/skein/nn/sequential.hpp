@@ -15,8 +15,8 @@ struct ChildPlace {
   At at{};
   Extents in{};
   Slot output{}, gradient{};
-  int source = 0;                                   // the child that writes this edge (itself, unless it aliases); -1: the input
-  bool kept = false;                                // the edge is in the kept arena
+  int source = 0;     // the child that writes this edge (itself, unless it aliases); -1: the input
+  bool kept = false;  // the edge is in the kept arena
 };
 
 template <class... Layers> struct Sequential {
@@ -27,8 +27,8 @@ template <class... Layers> struct Sequential {
   struct Layout {
     std::array<ChildPlace, static_cast<std::size_t>(size)> children{};
     Sizes total{};
-    int last = 0;                                   // the child whose output is the output; -1: all alias
-    int first = 0;                                  // the first child that does not alias; size: all alias
+    int last = 0;   // the child whose output is the output; -1: all alias
+    int first = 0;  // the first child that does not alias; size: all alias
   };
 
   static constexpr Layout layout(Extents in) {
@@ -42,7 +42,7 @@ template <class... Layers> struct Sequential {
         s[static_cast<std::size_t>(n++)] = child;
         x = child.output;
       };
-      const int each[] = {(one(nn::measure<Layers>(x)), 0)...};         // a comma fold stops at 256 in clang
+      const int each[] = {(one(nn::measure<Layers>(x)), 0)...};  // a comma fold stops at 256 in clang
       (void)each;
     }
     place(r, s);
@@ -64,7 +64,7 @@ template <class... Layers> struct Sequential {
     r.last = child(size - 1).source;
 
     Sizes& total = r.total;
-    for (int i = 0; i < size; ++i) {                // who needs which edge in backward
+    for (int i = 0; i < size; ++i) {  // who needs which edge in backward
       if (size_of(i).saves_output) child(i).kept = true;
       if (!size_of(i).saves_input) continue;
       const int source = i == 0 ? -1 : child(i - 1).source;
@@ -78,7 +78,7 @@ template <class... Layers> struct Sequential {
     }
     At at{};
     long own = 2 * widest, inner = 0;
-    int turn = 0;                                   // alternates with every child that writes
+    int turn = 0;  // alternates with every child that writes
     for (int i = 0; i < size; ++i) {
       ChildPlace& c = child(i);
       const long pitch = sample_pitch(size_of(i).output);
@@ -86,7 +86,7 @@ template <class... Layers> struct Sequential {
       at = at + At::after(size_of(i));
       const bool is_output = c.source == r.last;
       if (c.source != i || is_output) {
-        c.kept = false;                             // no memory of its own
+        c.kept = false;  // no memory of its own
       } else if (c.kept) {
         c.output = {at.kept, pitch};
         at.kept += whole_line(pitch);
@@ -110,7 +110,7 @@ template <class... Layers> struct Sequential {
     total.aliases = r.last < 0;
     if (r.last >= 0) {
       total.saves_output = size_of(r.last).saves_output;
-      for (int i = r.last + 1; i < size; ++i)        // an alias behind the last layer hands its saves on
+      for (int i = r.last + 1; i < size; ++i)  // an alias behind the last layer hands its saves on
         if (size_of(i).saves_input) total.saves_output = true;
       total.whole_gradient = size_of(r.last).whole_gradient;
     }
@@ -121,17 +121,18 @@ template <SequentialLike L, class In> struct Node<L, In> {
   static constexpr typename L::Layout all = L::layout(In::extents);
   static constexpr int n = L::size;
   using Indices = std::make_integer_sequence<int, n>;
-  template <int I> using ShapeAt =                  // integers, not a reference to the extents, for nvcc
+  template <int I> using ShapeAt =  // integers, not a reference to the extents, for nvcc
       typename MakeShape<all.children[I].in.rank, all.children[I].in.e[0], all.children[I].in.e[1], all.children[I].in.e[2],
                          all.children[I].in.e[3]>::type;
   template <int I> using NodeAt = Node<TypeAt<typename L::children, I>, ShapeAt<I>>;
 
-  template <class R> static const typename R::Activation* forward(R& r, const At& at, const typename R::Activation* x, typename R::Activation* y) {
+  template <class R>
+  static const typename R::Activation* forward(R& r, const At& at, const typename R::Activation* x, typename R::Activation* y) {
     return forward_all(r, at, x, y, Indices{});
   }
-  template <class R>
-  static const typename R::Activation* backward(R& r, const At& at, const typename R::Activation* x, const typename R::Activation* y,
-                                            const typename R::Activation* dy, typename R::Activation* dx) {
+  template <class R> static const typename R::Activation* backward(R& r, const At& at, const typename R::Activation* x,
+                                                                   const typename R::Activation* y,
+                                                                   const typename R::Activation* dy, typename R::Activation* dx) {
     return backward_all(r, at, x, y, dy, dx, Indices{});
   }
   template <class R> static void derive(R& r, const At& at) {
@@ -165,8 +166,8 @@ template <SequentialLike L, class In> struct Node<L, In> {
     return c.kept ? r.save(s) : r.temporary(s);
   }
   /// Edge i (the output of child i; -1: the input) as backward sees it.
-  template <class R>
-  static const typename R::Activation* edge(const R& r, const At& at, int i, const typename R::Activation* x, const typename R::Activation* y) {
+  template <class R> static const typename R::Activation* edge(const R& r, const At& at, int i, const typename R::Activation* x,
+                                                               const typename R::Activation* y) {
     const int source = i < 0 ? -1 : all.children[static_cast<std::size_t>(i)].source;
     return source < 0 ? x : output(r, at, source, const_cast<typename R::Activation*>(y));
   }
@@ -179,17 +180,18 @@ template <SequentialLike L, class In> struct Node<L, In> {
 
   template <class R, int... I>
   static const typename R::Activation* forward_all(R& r, const At& at, const typename R::Activation* x, typename R::Activation* y,
-                                               std::integer_sequence<int, I...>) {
+                                                   std::integer_sequence<int, I...>) {
     const int done[] = {(x = NodeAt<I>::forward(r, at + all.children[I].at, x, output(r, at, I, y)), 0)...};
     (void)done;
     return x;
   }
   template <class R, int... I>
-  static const typename R::Activation* backward_all(R& r, const At& at, const typename R::Activation* x, const typename R::Activation* y,
-                                                const typename R::Activation* dy, typename R::Activation* dx,
-                                                std::integer_sequence<int, I...>) {
+  static const typename R::Activation* backward_all(R& r, const At& at, const typename R::Activation* x,
+                                                    const typename R::Activation* y, const typename R::Activation* dy,
+                                                    typename R::Activation* dx, std::integer_sequence<int, I...>) {
     const int done[] = {(dy = NodeAt<n - 1 - I>::backward(r, at + all.children[n - 1 - I].at, edge(r, at, n - 2 - I, x, y),
-                                                          edge(r, at, n - 1 - I, x, y), dy, gradient(r, at, n - 1 - I, dx)), 0)...};
+                                                          edge(r, at, n - 1 - I, x, y), dy, gradient(r, at, n - 1 - I, dx)),
+                         0)...};
     (void)done;
     return dy;
   }

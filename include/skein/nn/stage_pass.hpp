@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// StagePass: forward and backward of a part of a network, called task by task by whoever runs a pipeline. Several micro-batches are in
-// flight, each in a slot of its own (what backward needs of it, its input, output and their gradients); backward comes whole or in two
-// halves, where the layers have them; weights of an older version may be kept for the micro-batches that have read them. Layer by layer,
-// on the host; Pass is the whole network's in one call.
+// StagePass: forward and backward of a part of a network, called task by task by whoever runs a pipeline. Several micro-batches
+// are in flight, each in a slot of its own (what backward needs of it, its input, output and their gradients); backward comes
+// whole or in two halves, where the layers have them; weights of an older version may be kept for the micro-batches that have
+// read them. Layer by layer, on the host; Pass is the whole network's in one call.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -17,7 +17,8 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
-/// The samples of one micro-batch: x is what the first stage reads, the last compares with labels or targets; null: nothing to compare with.
+/// The samples of one micro-batch: x is what the first stage reads, the last compares with labels or targets; null: nothing to
+/// compare with.
 template <class Scalar> struct MicroBatch {
   const Scalar* x = nullptr;
   long pitch = 0;
@@ -25,26 +26,26 @@ template <class Scalar> struct MicroBatch {
   const Scalar* targets = nullptr;
   long target_pitch = 0;
   long count = 0;
-  std::uint64_t first = 0;                          ///< of its samples, in the global batch's epoch: keys dropout
+  std::uint64_t first = 0;  ///< of its samples, in the global batch's epoch: keys dropout
 };
 
 /// One forward of a stage.
 struct StageCall {
   int slot = 0;
   Phase phase = Phase::training;
-  double scale = 1;                                 ///< factor of the loss's gradient
+  double scale = 1;  ///< factor of the loss's gradient
   std::uint64_t key = 0;
-  int kept = -1;                                    ///< the kept weights that it reads; -1: the model's
+  int kept = -1;  ///< the kept weights that it reads; -1: the model's
 };
 
 /// What a StagePass is made for.
 struct StageOptions {
-  long batch = 0;                                   ///< most samples of a micro-batch
-  int slots = 1;                                    ///< micro-batches in flight
-  int kept = 0;                                     ///< older versions of the weights
-  bool halves = false;                              ///< will backward come in two halves
-  bool first = true;                                ///< nobody wants the gradient of its input
-  int ordinal = 0;                                  ///< layers before it, as they are executed
+  long batch = 0;       ///< most samples of a micro-batch
+  int slots = 1;        ///< micro-batches in flight
+  int kept = 0;         ///< older versions of the weights
+  bool halves = false;  ///< will backward come in two halves
+  bool first = true;    ///< nobody wants the gradient of its input
+  int ordinal = 0;      ///< layers before it, as they are executed
 };
 
 /// A stage whatever its network: what the interpreter of a schedule sees. Rows of arrays are a pitch apart.
@@ -57,14 +58,14 @@ template <class Scalar> class AnyStage {
 
   virtual long input_pitch() const = 0;
   virtual long output_pitch() const = 0;
-  virtual Scalar* input(int slot) = 0;              ///< (batch, input_pitch), to be written before forward
-  virtual Scalar* output(int slot) = 0;             ///< (batch, output_pitch), after forward; stays until the slot's next
+  virtual Scalar* input(int slot) = 0;   ///< (batch, input_pitch), to be written before forward
+  virtual Scalar* output(int slot) = 0;  ///< (batch, output_pitch), after forward; stays until the slot's next
   /// (batch, output_pitch) and room for gradient_tail scalars: to be written before backward (the last stage does it itself).
   virtual Scalar* gradient(int slot) = 0;
-  virtual Scalar* input_gradient(int slot) = 0;     ///< (batch, input_pitch) and room likewise, after backward
+  virtual Scalar* input_gradient(int slot) = 0;  ///< (batch, input_pitch) and room likewise, after backward
 
   virtual void forward(const StageCall& call, const MicroBatch<Scalar>& batch) = 0;
-  virtual LossSums sums(int slot) const = 0;        ///< of the last stage's forward
+  virtual LossSums sums(int slot) const = 0;  ///< of the last stage's forward
   /// `accumulate`: adds to the gradients that are there.
   virtual void backward(int slot, bool accumulate) = 0;
   virtual void backward_input(int slot, bool accumulate) = 0;
@@ -74,9 +75,9 @@ template <class Scalar> class AnyStage {
   /// Copies the weights into kept ones; the slots that have read them go on with the copy.
   virtual void keep(int kept) = 0;
 
-  virtual DeviceSpan<Scalar> parameters() = 0;      ///< says that they change
-  virtual DeviceSpan<Scalar> gradients() = 0;       ///< with the tail
-  virtual long bytes() const = 0;                   ///< of what grows with micro-batches and slots
+  virtual DeviceSpan<Scalar> parameters() = 0;  ///< says that they change
+  virtual DeviceSpan<Scalar> gradients() = 0;   ///< with the tail
+  virtual long bytes() const = 0;               ///< of what grows with micro-batches and slots
 };
 
 /// The loss of a stage that is not the last.
@@ -92,7 +93,7 @@ template <class Scalar, class Device> struct StageRun : Run<Scalar, Device, Scal
     bool split;
   };
   std::vector<Deferred> deferred;
-  const Scalar* top = nullptr;                      // the gradient of the stage's output, which stays
+  const Scalar* top = nullptr;  // the gradient of the stage's output, which stays
   bool halves = false;
 
   /// A layer's dy must still be there for the second half: the layer keeps what it needs, or it is the stage's own.
@@ -116,11 +117,13 @@ template <class Model, class Loss> class StagePass final : public AnyStage<typen
   using Scalar = typename Model::Scalar;
   using Device = typename Model::device;
   using Input = typename Model::input;
-  static_assert(on_host<Device> && !Model::precision::mixed,
-                "a pipeline's stages run on the Cpu, with activations of the weights' type: give the model Cpu and float or double");
+  static_assert(
+      on_host<Device> && !Model::precision::mixed,
+      "a pipeline's stages run on the Cpu, with activations of the weights' type: give the model Cpu and float or double");
   static constexpr bool last = !std::same_as<Loss, NoLoss>;
   static constexpr Sizes sizes = measure<typename Model::fused>(Input::extents);
-  static constexpr long x_pitch = sample_pitch(Input::extents), y_pitch = sample_pitch(sizes.output), width = sizes.output.count();
+  static constexpr long x_pitch = sample_pitch(Input::extents), y_pitch = sample_pitch(sizes.output),
+                        width = sizes.output.count();
 
   StagePass(Model& model, Loss loss) : model_(&model), loss_(std::move(loss)) {}
 
@@ -170,7 +173,8 @@ template <class Model, class Loss> class StagePass final : public AnyStage<typen
     s.kept = call.kept;
     s.x = input(call.slot);
     if (batch.x && batch.pitch == x_pitch) s.x = batch.x;
-    else if (batch.x) ops::copy_rows<Device>(s.set.input.data(), x_pitch, batch.x, batch.pitch, batch.count, static_cast<long>(Input::count));
+    else if (batch.x)
+      ops::copy_rows<Device>(s.set.input.data(), x_pitch, batch.x, batch.pitch, batch.count, static_cast<long>(Input::count));
     workers_->run([&](Worker& w) { forward(w, s, call, batch); });
   }
   LossSums sums(int slot) const override {
@@ -197,8 +201,10 @@ template <class Model, class Loss> class StagePass final : public AnyStage<typen
   void keep(int kept) override {
     workers_->run([&](Worker& w) { refresh(w, slots_[0]->runs[static_cast<std::size_t>(w.index)]); });
     Kept& k = kept_[static_cast<std::size_t>(kept)];
-    Memory<Device>::copy(k.parameters.data(), std::as_const(*model_).parameters().data, static_cast<std::size_t>(sizes.stored) * sizeof(Scalar));
-    if (sizes.derived > 0) Memory<Device>::copy(k.derived.data(), derived_.data(), static_cast<std::size_t>(sizes.derived) * sizeof(Scalar));
+    Memory<Device>::copy(k.parameters.data(), std::as_const(*model_).parameters().data,
+                         static_cast<std::size_t>(sizes.stored) * sizeof(Scalar));
+    if (sizes.derived > 0)
+      Memory<Device>::copy(k.derived.data(), derived_.data(), static_cast<std::size_t>(sizes.derived) * sizeof(Scalar));
     for (auto& s : slots_)
       if (s->count >= 0 && s->kept < 0) {
         s->kept = kept;
@@ -218,7 +224,7 @@ template <class Model, class Loss> class StagePass final : public AnyStage<typen
   using Root = Node<typename Model::fused, Input>;
   using Run = StageRun<Scalar, Device>;
   static constexpr long exchange_size = 4096;
-  static constexpr Sizes without_scratch() {        // one is enough: nothing stays there
+  static constexpr Sizes without_scratch() {  // one is enough: nothing stays there
     Sizes s = sizes;
     s.scratch = 0;
     return s;
@@ -226,14 +232,15 @@ template <class Model, class Loss> class StagePass final : public AnyStage<typen
   struct Slot {
     Slot(long batch, int threads)
         : set({without_scratch(), sizes.passing, x_pitch, 0}, batch, Device{}), output(static_cast<std::size_t>(batch * y_pitch)),
-          dy(static_cast<std::size_t>(batch * y_pitch + gradient_tail)), dx(static_cast<std::size_t>(batch * x_pitch + gradient_tail)),
-          runs(static_cast<std::size_t>(threads)), sums(static_cast<std::size_t>(threads)) {}
+          dy(static_cast<std::size_t>(batch * y_pitch + gradient_tail)),
+          dx(static_cast<std::size_t>(batch * x_pitch + gradient_tail)), runs(static_cast<std::size_t>(threads)),
+          sums(static_cast<std::size_t>(threads)) {}
     Activations<Scalar, Scalar, Device> set;
     Arena<Scalar> output, dy, dx;
     std::vector<Run> runs;
     std::vector<LossSums> sums;
     const Scalar* x = nullptr;
-    long count = -1;                                // -1: nothing has been here
+    long count = -1;  // -1: nothing has been here
     int kept = -1;
   };
   struct Kept {
@@ -346,7 +353,8 @@ template <class Model, class Loss> class StagePass final : public AnyStage<typen
     r.context.accumulate = accumulate;
     r.halves = halves;
     if (!accumulate)
-      for (const plan::Range& c : cleared_) Memory<Device>::clear(r.gradients + c.begin, static_cast<std::size_t>(c.end - c.begin) * sizeof(Scalar));
+      for (const plan::Range& c : cleared_)
+        Memory<Device>::clear(r.gradients + c.begin, static_cast<std::size_t>(c.end - c.begin) * sizeof(Scalar));
     const Scalar* dy = s.dy.data() + lo * y_pitch;
     r.top = dy;
     Scalar* dx = options_.first ? nullptr : s.dx.data() + lo * x_pitch;
@@ -363,7 +371,7 @@ template <class Model, class Loss> class StagePass final : public AnyStage<typen
   std::vector<Kept> kept_;
   Arena<Scalar> derived_, scratch_;
   Arena<double> exchange_;
-  std::vector<std::uint64_t> derived_version_;      // a worker's, a cache line or more apart
+  std::vector<std::uint64_t> derived_version_;  // a worker's, a cache line or more apart
   std::vector<plan::Range> cleared_, summed_;
 };
 

@@ -18,17 +18,17 @@ inline constexpr bool runs_on = std::same_as<Scalar, Activation> ||
 }  // namespace detail
 
 /// The frame that L gets in a run (or instead of a frame): with the run's activations, or with converted ones.
-template <class L, class R>
-using LeafFrame = Frame<typename R::Scalar, typename R::Device,
-                        std::conditional_t<detail::runs_on<L, typename R::Scalar, typename R::Device, typename R::Activation>,
-                                           typename R::Activation, typename R::Scalar>>;
+template <class L, class R> using LeafFrame =
+    Frame<typename R::Scalar, typename R::Device,
+          std::conditional_t<detail::runs_on<L, typename R::Scalar, typename R::Device, typename R::Activation>,
+                             typename R::Activation, typename R::Scalar>>;
 
 /// What a subtree takes beside its Sizes where activations have a type of their own.
 struct Staging {
-  long scalars = 0;                                 ///< a worker
-  long sample_scalars = 0;                          ///< a sample of the worker's slice: layers that couple the batch
-  bool reads_weights = false;                       ///< some layer reads a copy of the parameters in the activations' type
-  bool passes = false;                              ///< some layer that is not staged has a block of its own within backward
+  long scalars = 0;            ///< a worker
+  long sample_scalars = 0;     ///< a sample of the worker's slice: layers that couple the batch
+  bool reads_weights = false;  ///< some layer reads a copy of the parameters in the activations' type
+  bool passes = false;         ///< some layer that is not staged has a block of its own within backward
 
   constexpr Staging& operator+=(const Staging& s) {
     scalars = std::max(scalars, s.scalars);
@@ -76,9 +76,8 @@ template <class L, class In> struct Staged {
     });
   }
 
-  template <class R>
-  static void backward(R& r, const At& at, const typename R::Activation* x, const typename R::Activation* y,
-                       const typename R::Activation* dy, typename R::Activation* dx) {
+  template <class R> static void backward(R& r, const At& at, const typename R::Activation* x, const typename R::Activation* y,
+                                          const typename R::Activation* dy, typename R::Activation* dx) {
     using Scalar = typename R::Scalar;
     using Device = typename R::Device;
     each_block(r, [&](long first, long room) {
@@ -117,8 +116,8 @@ template <class L, class In> struct Staged {
   }
 
  private:
-  /// call(first sample, samples that the staging memory is divided for), with the run narrowed to the block. At least once: a layer
-  /// that overwrites its gradients does so for an empty slice too, and one that couples the batch meets the other workers.
+  /// call(first sample, samples that the staging memory is divided for), with the run narrowed to the block. At least once: a
+  /// layer that overwrites its gradients does so for an empty slice too, and one that couples the batch meets the other workers.
   template <class R, class Call> static void each_block(R& r, Call&& call) {
     auto& c = r.context;
     const long n = r.batch, first = c.first, size = info.couples_batch ? n : std::min(n, block<typename R::Device>());

@@ -36,7 +36,7 @@ inline std::string kind_text(std::string_view kind) {
   }
   return t;
 }
-inline std::string grouped(long n) {                // 61,706
+inline std::string grouped(long n) {  // 61,706
   std::string t = std::to_string(n);
   for (int i = static_cast<int>(t.size()) - 3; i > 0; i -= 3) t.insert(static_cast<std::size_t>(i), ",");
   return t;
@@ -51,29 +51,37 @@ inline void pad(std::string& to, std::string_view text, std::size_t width, bool 
 template <class P> std::string precision_text() {
   using skein::detail::scalar_name;
   if (!P::mixed && P::math == Math::full) return {};
-  return ", computes in " + std::string(scalar_name<typename P::compute>()) + " with weights and sums in " + std::string(scalar_name<typename P::master>());
+  return ", computes in " + std::string(scalar_name<typename P::compute>()) + " with weights and sums in " +
+         std::string(scalar_name<typename P::master>());
 }
 }  // namespace nn::detail
 
 /// Bytes a sample that backward needs kept, beside the batch itself.
 template <class Model> inline constexpr long saved_bytes_per_sample =
-    nn::measure<typename Model::fused>(Model::input::extents).kept * static_cast<long>(sizeof(typename Model::Activation)) +
-    nn::measure<typename Model::fused>(Model::input::extents).saved * static_cast<long>(sizeof(typename Model::Scalar)) +
+    nn::measure<typename Model::fused>(Model::input::extents).kept* static_cast<long>(sizeof(typename Model::Activation)) +
+    nn::measure<typename Model::fused>(Model::input::extents).saved* static_cast<long>(sizeof(typename Model::Scalar)) +
     nn::measure<typename Model::fused>(Model::input::extents).saved_bytes;
 
 /// Gradient buckets of at least so many bytes.
-template <class Model, long Bytes = 128 * 1024> inline constexpr int gradient_buckets =
-    plan::bucket_count(Model::program.ops(), Model::sizes.stored + gradient_tail, Bytes / static_cast<long>(sizeof(typename Model::Scalar)));
+template <class Model, long Bytes = 128 * 1024>
+inline constexpr int gradient_buckets = plan::bucket_count(Model::program.ops(), Model::sizes.stored + gradient_tail,
+                                                           Bytes / static_cast<long>(sizeof(typename Model::Scalar)));
 
 /// The table. Lines end with a newline.
 template <class Model> std::string summary() {
   using F = nn::Frame<typename Model::Scalar, typename Model::device, typename Model::Activation>;
-  struct Unit { int parts; std::string_view kernel; };
+  struct Unit {
+    int parts;
+    std::string_view kernel;
+  };
   std::vector<Unit> units;
-  nn::Node<typename Model::fused, typename Model::input>::template units<F>([&](int parts, std::string_view kernel) { units.push_back({parts, kernel}); });
+  nn::Node<typename Model::fused, typename Model::input>::template units<F>([&](int parts, std::string_view kernel) {
+    units.push_back({parts, kernel});
+  });
 
   std::string t;
-  auto row = [&](std::string_view name, std::string_view kind, std::string_view output, std::string_view parameters, std::string_view flops, std::string_view runs) {
+  auto row = [&](std::string_view name, std::string_view kind, std::string_view output, std::string_view parameters,
+                 std::string_view flops, std::string_view runs) {
     nn::detail::pad(t, name, 12);
     nn::detail::pad(t, kind, 44);
     nn::detail::pad(t, output, 14);
@@ -91,8 +99,8 @@ template <class Model> std::string summary() {
     const Unit u = unit < units.size() ? units[unit] : Unit{1, {}};
     std::string runs = part == 0 ? std::string(u.kernel) : "  with the one above";
     if (part == 0 && u.parts > 1) runs += (runs.empty() ? "fused, " : ", fused, ") + std::to_string(u.parts) + " layers";
-    row(Model::program.name(o), std::string_view(nn::detail::kind_text(o.kind)).substr(0, 44), nn::detail::text_of(o.output), o.logical_parameters ? nn::detail::grouped(o.logical_parameters) : "",
-        o.flops ? nn::detail::grouped(o.flops) : "", runs);
+    row(Model::program.name(o), std::string_view(nn::detail::kind_text(o.kind)).substr(0, 44), nn::detail::text_of(o.output),
+        o.logical_parameters ? nn::detail::grouped(o.logical_parameters) : "", o.flops ? nn::detail::grouped(o.flops) : "", runs);
     if (++part >= u.parts) {
       part = 0;
       ++unit;
@@ -102,7 +110,11 @@ template <class Model> std::string summary() {
   t += nn::detail::grouped(Model::parameter_count) + " parameters (" + nn::detail::grouped(s.stored) + " stored), " +
        nn::detail::grouped(Model::flops) + " flops forward a sample, " + nn::detail::grouped(saved_bytes_per_sample<Model>) +
        " bytes a sample kept for backward, " + std::to_string(gradient_buckets<Model>) + " gradient buckets of 128 KiB, runs " +
-       (on_host<typename Model::device> && nn::prefers_depth_first(s) ? "depth-first in blocks of " + std::to_string(nn::depth_first_block(s, sizeof(typename Model::Scalar), sizeof(typename Model::Activation))) + " samples" : "layer by layer") +
+       (on_host<typename Model::device> && nn::prefers_depth_first(s)
+            ? "depth-first in blocks of " +
+                  std::to_string(nn::depth_first_block(s, sizeof(typename Model::Scalar), sizeof(typename Model::Activation))) +
+                  " samples"
+            : "layer by layer") +
        ", on " + std::string(Model::device::name) + nn::detail::precision_text<typename Model::precision>() + "\n";
   return t;
 }
@@ -111,11 +123,13 @@ template <class Model> std::string summary(const Model&) { return summary<Model>
 /// The table, and one line of what a pass has made: "memory for 128 samples on Cuda 0: ...".
 template <class Model, class Loss> std::string summary(Pass<Model, Loss>& pass) {
   const MemoryPlan m = pass.memory_plan();
-  std::string t = summary<Model>() + "memory for " + std::to_string(pass.capacity()) + " samples on " + std::string(Model::device::name) +
+  std::string t = summary<Model>() + "memory for " + std::to_string(pass.capacity()) + " samples on " +
+                  std::string(Model::device::name) +
                   (on_host<typename Model::device> ? "" : " " + std::to_string(pass.model().where().ordinal)) + ": ";
   auto item = [&, first = true](const char* what, std::size_t bytes) mutable {
     if (bytes == 0) return;
-    t += (std::exchange(first, false) ? "" : ", ") + std::string(what) + " " + nn::detail::grouped(static_cast<long>((bytes + 1023) / 1024)) + " KiB";
+    t += (std::exchange(first, false) ? "" : ", ") + std::string(what) + " " +
+         nn::detail::grouped(static_cast<long>((bytes + 1023) / 1024)) + " KiB";
   };
   item("parameters", m.parameters);
   item("gradients", m.gradients);

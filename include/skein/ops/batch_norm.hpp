@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Face of batch normalisation: BatchNormKernels<Device> runs a call on its device. Context is the pass's: a device asks it to add up
-// statistics (reduce_statistics: over workers, and over ranks where a policy says so), with memory of that device.
+// Face of batch normalisation: BatchNormKernels<Device> runs a call on its device. Context is the pass's: a device asks it to add
+// up statistics (reduce_statistics: over workers, and over ranks where a policy says so), with memory of that device.
 #pragma once
 #include <cstddef>
 
@@ -15,12 +15,15 @@ template <class Device> struct BatchNormKernels;
 
 template <> struct BatchNormKernels<Cpu> {
   /// Whatever must exist before the first call on so many samples.
-  template <int Channels, long Columns, class Value, class Parameter> static void prepare(const BatchNormCall<Value, Parameter>&) {}
-  template <int Channels, long Columns, class Scalar, class Context> static void forward(const BatchNormCall<Scalar>& c, const Context& context) {
+  template <int Channels, long Columns, class Value, class Parameter>
+  static void prepare(const BatchNormCall<Value, Parameter>&) {}
+  template <int Channels, long Columns, class Scalar, class Context>
+  static void forward(const BatchNormCall<Scalar>& c, const Context& context) {
     cpu::BatchNorm<Channels, Columns, Scalar>::forward(c, context);
   }
   /// Adds to dweight and dbias; writes dx where it is not null.
-  template <int Channels, long Columns, class Scalar, class Context> static void backward(const BatchNormCall<Scalar>& c, const Context& context) {
+  template <int Channels, long Columns, class Scalar, class Context>
+  static void backward(const BatchNormCall<Scalar>& c, const Context& context) {
     cpu::BatchNorm<Channels, Columns, Scalar>::backward(c, context);
   }
 };

@@ -21,8 +21,7 @@ template <> struct ConvertKernels<Cpu> {
       for (long k = 0; k < block; ++k) y[i + k] = static_cast<To>(x[i + k]);
     for (long k = 0; k < block && k < n - i; ++k) y[i + k] = static_cast<To>(x[i + k]);
   }
-  template <class To, class From>
-  static void rows(To* y, long y_pitch, const From* x, long x_pitch, long rows, long columns) {
+  template <class To, class From> static void rows(To* y, long y_pitch, const From* x, long x_pitch, long rows, long columns) {
     for (long r = 0; r < rows; ++r) run(y + r * y_pitch, x + r * x_pitch, columns);
   }
 };

@@ -20,7 +20,8 @@ inline constexpr long library_from = 2L * 1024 * 1024;
 #else
 inline constexpr long library_from = 0;
 #endif
-template <class Scalar, int In, int Out> inline constexpr bool by_library = std::is_same_v<Scalar, float> && 1L * In * Out >= library_from;
+template <class Scalar, int In, int Out> inline constexpr bool by_library =
+    std::is_same_v<Scalar, float> && 1L * In* Out >= library_from;
 #else
 template <class Scalar, int In, int Out> inline constexpr bool by_library = false;
 #endif
@@ -51,17 +52,21 @@ template <class Device, class Scalar, int In, int Out> struct Dense;
 /// Does the device's Dense take x, w, y and dy as Sample, with gradients of the weights in float?
 template <class Device, class Sample> inline constexpr bool dense_computes_in = false;
 
-template <class Scalar, int In, int Out>
-struct Dense<Cpu, Scalar, In, Out> : decltype(detail::choose_dense<Scalar, In, Out>())::type {
+template <class Scalar, int In, int Out> struct Dense<Cpu, Scalar, In, Out>
+    : decltype(detail::choose_dense<Scalar, In, Out>())::type {
   constexpr explicit Dense(DenseOptions = {}) {}
   template <class Finish> static void prepare(long, const Scalar*, const Scalar*, const Scalar*, const Scalar*) {}
   static constexpr std::string_view kernel() {
     switch (dense_kernel(In, Out)) {
-      case DenseKernel::plain: return "plain loops";
+      case DenseKernel::plain:
+        return "plain loops";
       case DenseKernel::thin_input:
-      case DenseKernel::small: return "own, small";
-      case DenseKernel::thin_output: return "own, dot products";
-      case DenseKernel::large: break;
+      case DenseKernel::small:
+        return "own, small";
+      case DenseKernel::thin_output:
+        return "own, dot products";
+      case DenseKernel::large:
+        break;
     }
     if (detail::by_library<Scalar, In, Out>) return "oneDNN";
 #if defined(SKEIN_WITH_XSIMD)
@@ -81,8 +86,8 @@ template <> struct ChainKernels<Cpu> {
     constexpr long pitch = row_pitch(N);
 #if defined(SKEIN_WITH_XSIMD)
     if constexpr (N > 4)
-      return cpu::column_sums<N, Chain>(
-          cpu::ColumnSums<Scalar>{.rows = rows, .pitch = pitch, .dy = dy, .y = y, .g = g, .sums = sums, .accumulate = accumulate});
+      return cpu::column_sums<N, Chain>(cpu::ColumnSums<Scalar>{
+          .rows = rows, .pitch = pitch, .dy = dy, .y = y, .g = g, .sums = sums, .accumulate = accumulate});
 #endif
     if (sums && !accumulate)
       for (long j = 0; j < N; ++j) sums[j] = 0;
@@ -95,7 +100,8 @@ template <> struct ChainKernels<Cpu> {
   }
 };
 
-/// g = chain(dy, y) over `rows` rows of N values, and sums (+)= the sums of its columns (null: no sums). In place where g is dy or y.
+/// g = chain(dy, y) over `rows` rows of N values, and sums (+)= the sums of its columns (null: no sums). In place where g is dy
+/// or y.
 template <class Device, int N, class Chain, class Sample, class Scalar>
 void chain_and_sum(long rows, const Sample* dy, const Sample* y, Sample* g, Scalar* sums, bool accumulate) {
   ChainKernels<Device>::template chain_and_sum<N, Chain>(rows, dy, y, g, sums, accumulate);

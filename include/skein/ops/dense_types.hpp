@@ -14,18 +14,18 @@ struct Keep {
 
 /// What a caller allows beyond the arithmetic of its types. Devices that cannot, do not.
 struct DenseOptions {
-  bool tf32 = false;                                ///< floats may be rounded to TF32 on their way into matrix units
+  bool tf32 = false;  ///< floats may be rounded to TF32 on their way into matrix units
 };
 
-/// One backward pass of y = x W + b over `batch` samples. Rows are row_pitch apart; dw and db are stored like the parameters. Sample is
-/// the type of x and dy: that of the parameters, or one of 16 bits where a device multiplies such into Scalar.
+/// One backward pass of y = x W + b over `batch` samples. Rows are row_pitch apart; dw and db are stored like the parameters.
+/// Sample is the type of x and dy: that of the parameters, or one of 16 bits where a device multiplies such into Scalar.
 template <class Scalar, class Sample = Scalar> struct DenseGradients {
   long batch = 0;
   const Sample* x = nullptr;
   const Sample* dy = nullptr;
   Scalar* dw = nullptr;
-  Scalar* db = nullptr;                             ///< null: no bias, or its sums are made elsewhere
-  bool accumulate = false;                          ///< add to what dw and db hold
+  Scalar* db = nullptr;     ///< null: no bias, or its sums are made elsewhere
+  bool accumulate = false;  ///< add to what dw and db hold
 };
 
 /// Who computes which columns of a weight's gradient: worker `index` of `count`.

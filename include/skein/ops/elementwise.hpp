@@ -43,6 +43,8 @@ void copy_rows(Scalar* y, long y_pitch, const Scalar* x, long x_pitch, long rows
 }
 
 /// y = value over n values.
-template <class Device, class Scalar> void fill(Scalar* y, Scalar value, long n) { ElementwiseKernels<Device>::fill(y, value, n); }
+template <class Device, class Scalar> void fill(Scalar* y, Scalar value, long n) {
+  ElementwiseKernels<Device>::fill(y, value, n);
+}
 
 }  // namespace skein::inline SKEIN_ABI::ops

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// f(i) for each index, where the device's memory is: a loop, or a kernel. For layers and passes of one's own that are written once:
+// f(i) for each index, where the device's memory is: a loop, or a kernel. For layers and passes of one's own that are written
+// once:
 //
 //     template <class Scalar> struct Scaled {                                // y = w x, a factor a column
 //       const Scalar *x, *w;

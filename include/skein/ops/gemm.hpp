@@ -18,7 +18,7 @@ template <> struct GemmKernels<Cpu> {
   template <class Scalar> static void run(Transpose ta, Transpose tb, long m, long n, long k, Scalar alpha, const Scalar* A,
                                           long lda, const Scalar* B, long ldb, Scalar beta, Scalar* C, long ldc) {
 #if defined(SKEIN_WITH_ONEDNN) && SKEIN_WITH_ONEDNN
-    if constexpr (std::is_same_v<Scalar, float>)    // below, the call costs more than the product
+    if constexpr (std::is_same_v<Scalar, float>)  // below, the call costs more than the product
       if (m * n * k > 16 * 16 * 16) return cpu::sgemm(ta, tb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
 #endif
     reference::gemm(ta, tb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
@@ -26,7 +26,8 @@ template <> struct GemmKernels<Cpu> {
 };
 
 /// C = alpha op(A) op(B) + beta C: op(A) is (m, k), op(B) is (k, n), C is (m, n); rows lie lda, ldb, ldc scalars apart, those of
-/// the arrays as they are stored. With beta 0, C is not read. C must not overlap A or B. Runs on the calling thread, or on its stream.
+/// the arrays as they are stored. With beta 0, C is not read. C must not overlap A or B. Runs on the calling thread, or on its
+/// stream.
 template <class Device, class Scalar> void gemm(Transpose a, Transpose b, long m, long n, long k, Scalar alpha, const Scalar* A,
                                                 long lda, const Scalar* B, long ldb, Scalar beta, Scalar* C, long ldc) {
   if (m > 0 && n > 0) GemmKernels<Device>::run(a, b, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);

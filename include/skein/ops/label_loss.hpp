@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses of a row of outputs and a label: the row's loss is a function object, written once for every device. On a GPU the lanes of
-// a warp share a row: each takes every row.step()-th output, from row.begin() on, and sums and maxima are made over all of them.
+// Losses of a row of outputs and a label: the row's loss is a function object, written once for every device. On a GPU the lanes
+// of a warp share a row: each takes every row.step()-th output, from row.begin() on, and sums and maxima are made over all of
+// them.
 //
 //     struct Hinge {                                                           // sum_c max(0, 1 + x_c - x_label), c not the label
 //       template <class Row> constexpr typename Row::Scalar operator()(const Row& row) const {
@@ -34,11 +35,11 @@ struct SingleLane {
 /// What a function object of a label loss gets.
 template <class Scalar_, class Lanes> struct LossRow {
   using Scalar = Scalar_;
-  const Scalar* x;                                  ///< the outputs
+  const Scalar* x;  ///< the outputs
   long width;
-  std::int32_t label;                               ///< a class: the library has looked
-  Scalar* gradient;                                 // null: not wanted
-  Scalar factor;                                    // of slopes: the label's weight and the gradient's scale
+  std::int32_t label;  ///< a class: the library has looked
+  Scalar* gradient;    // null: not wanted
+  Scalar factor;       // of slopes: the label's weight and the gradient's scale
   Lanes lanes;
 
   constexpr long begin() const { return lanes.index; }
@@ -129,9 +130,10 @@ template <> struct LabelLossKernels<Cpu> {
   }
 };
 
-/// Sums over the rows of f(row) times the label's weight, of the weights, and of the hits; the gradient where it is wanted. A device
-/// adds them to pass.sums, and the call returns nothing without waiting.
-template <class Device, class Scalar, class Function> CrossEntropySums label_loss(const CrossEntropyPass<Scalar>& pass, const Function& f) {
+/// Sums over the rows of f(row) times the label's weight, of the weights, and of the hits; the gradient where it is wanted. A
+/// device adds them to pass.sums, and the call returns nothing without waiting.
+template <class Device, class Scalar, class Function>
+CrossEntropySums label_loss(const CrossEntropyPass<Scalar>& pass, const Function& f) {
   return LabelLossKernels<Device>::run(pass, f);
 }
 

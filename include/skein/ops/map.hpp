@@ -11,7 +11,9 @@ namespace skein::inline SKEIN_ABI::ops {
 template <class Device> struct MapKernels;
 
 template <> struct MapKernels<Cpu> {
-  template <class Function, class Scalar> static void map(Function f, long n, const Scalar* x, Scalar* y) { cpu::map(f, n, x, y); }
+  template <class Function, class Scalar> static void map(Function f, long n, const Scalar* x, Scalar* y) {
+    cpu::map(f, n, x, y);
+  }
   template <class Function, class Scalar> static void zip(Function f, long n, const Scalar* a, const Scalar* b, Scalar* y) {
     cpu::zip(f, n, a, b, y);
   }

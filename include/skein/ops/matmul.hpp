@@ -9,7 +9,7 @@ namespace skein::inline SKEIN_ABI {
 
 namespace detail {
 template <class S, class D> struct GemmOperand {
-  Tensor<S, 2, D> own;                 // only where the view had strides that gemm does not take
+  Tensor<S, 2, D> own;  // only where the view had strides that gemm does not take
   const S* data = nullptr;
   long pitch = 1;
   ops::Transpose transposed = ops::Transpose::no;
@@ -58,17 +58,20 @@ template <class T> concept StoredTensor = IsView<T>::value || requires(const T& 
 template <class D> void check_ordinals(const char* operation, D a, D b) {
   if constexpr (!std::is_same_v<D, Cpu>)
     if (!(a == b))
-      throw ArgumentError(std::string(operation) + ": tensors on " + std::string(D::name) + " " + std::to_string(a.ordinal) + " and " +
-                          std::to_string(b.ordinal) + " meet: move one of them with .to()");
+      throw ArgumentError(std::string(operation) + ": tensors on " + std::string(D::name) + " " + std::to_string(a.ordinal) +
+                          " and " + std::to_string(b.ordinal) + " meet: move one of them with .to()");
   Memory<D>::make_current(a);
 }
 }  // namespace detail
 
 /// c = a b, matrices with extents (m, k), (k, n) and (m, n); c must not overlap a or b, and its rows must be dense.
-template <class S, class D> void mm_into(const TensorView<S, 2, D>& c, const TensorView<const S, 2, D>& a, const TensorView<const S, 2, D>& b) {
-  if (a.extents[1] != b.extents[0]) detail::throw_shapes("mm", a.extents, b.extents, "do not multiply: the columns of the first must be the rows of the second");
+template <class S, class D>
+void mm_into(const TensorView<S, 2, D>& c, const TensorView<const S, 2, D>& a, const TensorView<const S, 2, D>& b) {
+  if (a.extents[1] != b.extents[0])
+    detail::throw_shapes("mm", a.extents, b.extents, "do not multiply: the columns of the first must be the rows of the second");
   if (c.extents[0] != a.extents[0] || c.extents[1] != b.extents[1] || (c.strides[1] != 1 && c.extents[1] != 1))
-    detail::throw_shapes("mm", dims(a.extents[0], b.extents[1]), c.extents, "differ: the first is that of the product, the second its target, with dense rows");
+    detail::throw_shapes("mm", dims(a.extents[0], b.extents[1]), c.extents,
+                         "differ: the first is that of the product, the second its target, with dense rows");
   detail::check_ordinals("mm", a.where, b.where);
   detail::check_ordinals("mm", c.where, a.where);
   const long m = a.extents[0], n = b.extents[1], k = a.extents[1];
@@ -76,12 +79,14 @@ template <class S, class D> void mm_into(const TensorView<S, 2, D>& c, const Ten
   if (k == 0) return assign(c, S(0));
   const detail::GemmOperand<S, D> left(a), right(b);
   const long pitch = m == 1 ? n : c.strides[0];
-  ops::gemm<D>(left.transposed, right.transposed, m, n, k, S(1), left.data, left.pitch, right.data, right.pitch, S(0), c.data, pitch);
+  ops::gemm<D>(left.transposed, right.transposed, m, n, k, S(1), left.data, left.pitch, right.data, right.pitch, S(0), c.data,
+               pitch);
 }
 
 /// The product of two matrices, (m, k) and (k, n): a tensor (m, n). Throws ShapeError with both shapes.
 template <TensorExpression A, TensorExpression B> auto mm(const A& a, const B& b) {
-  static_assert(A::rank == 2 && B::rank == 2, "mm takes two matrices: mv takes a matrix and a vector, reshape() makes a matrix of a vector");
+  static_assert(A::rank == 2 && B::rank == 2,
+                "mm takes two matrices: mv takes a matrix and a vector, reshape() makes a matrix of a vector");
   using S = typename A::Scalar;
   using D = typename A::Device;
   if constexpr (!detail::StoredTensor<A>) {
@@ -100,7 +105,8 @@ template <TensorExpression A, TensorExpression B> auto mm(const A& a, const B& b
 template <TensorExpression A, TensorExpression X> auto mv(const A& a, const X& x) {
   static_assert(A::rank == 2 && X::rank == 1, "mv takes a matrix and a vector: mm takes two matrices");
   if (a.shape()[1] != x.shape()[0])
-    detail::throw_shapes("mv", a.shape(), x.shape(), "do not multiply: the columns of the matrix must be the length of the vector");
+    detail::throw_shapes("mv", a.shape(), x.shape(),
+                         "do not multiply: the columns of the matrix must be the length of the vector");
   return sum(a * x, 1);
 }
 

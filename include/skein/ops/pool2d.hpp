@@ -12,10 +12,12 @@ namespace skein::inline SKEIN_ABI::ops {
 template <class Device> struct PoolKernels;
 
 template <> struct PoolKernels<Cpu> {
-  template <class Scalar> static void max_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y, Winner* winners) {
+  template <class Scalar>
+  static void max_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y, Winner* winners) {
     cpu::max_pool2d_forward(g, batch, x, y, winners);
   }
-  template <class Scalar> static void max_backward(const Pool2dGeometry& g, long batch, const Scalar* dy, const Winner* winners, Scalar* dx) {
+  template <class Scalar>
+  static void max_backward(const Pool2dGeometry& g, long batch, const Scalar* dy, const Winner* winners, Scalar* dx) {
     cpu::max_pool2d_backward(g, batch, dy, winners, dx);
   }
   template <class Scalar> static void average_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y) {
@@ -24,10 +26,12 @@ template <> struct PoolKernels<Cpu> {
   template <class Scalar> static void average_backward(const Pool2dGeometry& g, long batch, const Scalar* dy, Scalar* dx) {
     reference::average_pool2d_backward(g, batch, dy, dx);
   }
-  template <class Scalar> static void global_forward(long pixels, long channels, long batch, const Scalar* x, Scalar* y, long y_pitch) {
+  template <class Scalar>
+  static void global_forward(long pixels, long channels, long batch, const Scalar* x, Scalar* y, long y_pitch) {
     reference::global_average_forward(pixels, channels, batch, x, y, y_pitch);
   }
-  template <class Scalar> static void global_backward(long pixels, long channels, long batch, const Scalar* dy, long dy_pitch, Scalar* dx) {
+  template <class Scalar>
+  static void global_backward(long pixels, long channels, long batch, const Scalar* dy, long dy_pitch, Scalar* dx) {
     reference::global_average_backward(pixels, channels, batch, dy, dy_pitch, dx);
   }
 };
@@ -43,10 +47,12 @@ void max_pool2d_backward(Device, const Pool2dGeometry& g, long batch, const Scal
   PoolKernels<Device>::max_backward(g, batch, dy, winners, dx);
 }
 /// The mean of each window; padding counts as zeros.
-template <class Device, class Scalar> void average_pool2d_forward(Device, const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y) {
+template <class Device, class Scalar>
+void average_pool2d_forward(Device, const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y) {
   PoolKernels<Device>::average_forward(g, batch, x, y);
 }
-template <class Device, class Scalar> void average_pool2d_backward(Device, const Pool2dGeometry& g, long batch, const Scalar* dy, Scalar* dx) {
+template <class Device, class Scalar>
+void average_pool2d_backward(Device, const Pool2dGeometry& g, long batch, const Scalar* dy, Scalar* dx) {
   PoolKernels<Device>::average_backward(g, batch, dy, dx);
 }
 /// The mean of each channel over all pixels; y is (batch, y_pitch), its gaps become zero.

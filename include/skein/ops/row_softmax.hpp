@@ -14,7 +14,8 @@ template <> struct RowSoftmaxKernels<Cpu> {
   template <bool Log, class Scalar> static void forward(long rows, long n, long pitch, const Scalar* x, Scalar* y) {
     cpu::row_softmax<Log>(rows, n, pitch, x, y);
   }
-  template <bool Log, class Scalar> static void backward(long rows, long n, long pitch, const Scalar* y, const Scalar* dy, Scalar* dx) {
+  template <bool Log, class Scalar>
+  static void backward(long rows, long n, long pitch, const Scalar* y, const Scalar* dy, Scalar* dx) {
     cpu::row_softmax_backward<Log>(rows, n, pitch, y, dy, dx);
   }
 };

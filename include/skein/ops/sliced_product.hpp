@@ -15,8 +15,8 @@ template <class S> void spmv(const SlicedPattern& a, const S* x, S* y, const Wor
 }  // namespace ops
 
 /// y = a x: a is (m, k), x (k), y (m), x and y dense, on the host. Throws ShapeError with both shapes.
-template <class S>
-void mv_into(const TensorView<S, 1, Cpu>& y, const SlicedPattern& a, const TensorView<const S, 1, Cpu>& x, const Worker& worker = {}) {
+template <class S> void mv_into(const TensorView<S, 1, Cpu>& y, const SlicedPattern& a, const TensorView<const S, 1, Cpu>& x,
+                                const Worker& worker = {}) {
   detail::check_sparse_shapes("mv", dims(a.rows(), a.columns()), x.extents);
   if (y.extents[0] != a.rows() || !y.contiguous() || !x.contiguous())
     detail::throw_shapes("mv_into", dims(a.rows()), y.shape(),

@@ -14,13 +14,16 @@ template <class M, class X> struct SparseProductRule {
   static constexpr bool legal = devices && scalars;
 };
 template <class Rule> constexpr void assert_sparse_product() {
-  static_assert(Rule::devices, "a sparse matrix and a dense operand on different devices: move one of them with .to<Device>() first");
-  static_assert(Rule::scalars, "a sparse matrix and a dense operand of different scalar types: convert the dense one with cast<Scalar>() first");
+  static_assert(Rule::devices,
+                "a sparse matrix and a dense operand on different devices: move one of them with .to<Device>() first");
+  static_assert(Rule::scalars,
+                "a sparse matrix and a dense operand of different scalar types: convert the dense one with cast<Scalar>() first");
 }
 template <int R> void check_sparse_shapes(const char* operation, const Dims<2>& a, const Dims<R>& x) {
   if (a.e[1] != x.e[0])
-    throw_shapes(operation, a, x, R == 1 ? "do not multiply: the columns of the matrix must be the length of the vector"
-                                         : "do not multiply: the columns of the first must be the rows of the second");
+    throw_shapes(operation, a, x,
+                 R == 1 ? "do not multiply: the columns of the matrix must be the length of the vector"
+                        : "do not multiply: the columns of the first must be the rows of the second");
 }
 }  // namespace detail
 
@@ -31,7 +34,8 @@ void mv_into(const TensorView<S, 1, D>& y, const Csr<M, D, I>& a, const X& x, co
   const auto from = detail::as_operand(x);
   detail::check_sparse_shapes("mv", a.shape(), from.shape());
   if (y.extents[0] != a.rows() || !y.contiguous() || !from.contiguous())
-    detail::throw_shapes("mv_into", dims(a.rows()), y.shape(), "differ, or vectors are not dense: the first is that of the product, the second its target");
+    detail::throw_shapes("mv_into", dims(a.rows()), y.shape(),
+                         "differ, or vectors are not dense: the first is that of the product, the second its target");
   detail::check_ordinals("mv", a.device(), from.where);
   detail::check_ordinals("mv", y.where, a.device());
   ops::spmv(a.view(), from.data, y.data, worker);
@@ -63,10 +67,12 @@ void mm_into(const TensorView<S, 2, D>& c, const Csr<M, D, I>& a, const B& b, co
   const long n = from.extents[1];
   const auto rows_dense = [n](const auto& v) { return n == 1 || v.strides[1] == 1; };
   if (c.extents[0] != a.rows() || c.extents[1] != n || !rows_dense(c) || !rows_dense(from))
-    detail::throw_shapes("mm_into", dims(a.rows(), n), c.shape(), "differ, or rows are not dense: the first is that of the product, the second its target");
+    detail::throw_shapes("mm_into", dims(a.rows(), n), c.shape(),
+                         "differ, or rows are not dense: the first is that of the product, the second its target");
   detail::check_ordinals("mm", a.device(), from.where);
   detail::check_ordinals("mm", c.where, a.device());
-  ops::spmm(a.view(), from.data, from.extents[0] == 1 ? n : from.strides[0], c.data, c.extents[0] == 1 ? n : c.strides[0], n, worker);
+  ops::spmm(a.view(), from.data, from.extents[0] == 1 ? n : from.strides[0], c.data, c.extents[0] == 1 ? n : c.strides[0], n,
+            worker);
 }
 
 /// A sparse matrix (m, k) times a dense one (k, n): a dense matrix (m, n).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The factor of a step's gradients where the host does not know it: made on the device of the sums over all ranks, the gradient's
-// norm and the loss scale, and read there by the optimizer's pass. Also the small passes over those sums. The faces are device-neutral;
-// where the host reads memory directly (Cpu) they are the same few lines.
+// norm and the loss scale, and read there by the optimizer's pass. Also the small passes over those sums. The faces are
+// device-neutral; where the host reads memory directly (Cpu) they are the same few lines.
 #pragma once
 #include <cmath>
 
@@ -14,16 +14,16 @@ namespace skein::inline SKEIN_ABI::ops {
 struct StepScale {
   double factor = 1;
   int skip = 0;
-  double norm = 0;                                  ///< of the scaled gradient, before it was clipped; 0 where nobody asked
+  double norm = 0;  ///< of the scaled gradient, before it was clipped; 0 where nobody asked
 };
 
 /// What the factor is made of. Pointers are the device's; `scale` is written.
 template <class Scalar> struct StepScaleCall {
-  const Scalar* tail = nullptr;                     ///< loss, weight, hits: summed over all ranks
-  double nominal = 1;                               ///< the policy's gradient factor times what the gradients were divided by
-  const StepValues* values = nullptr;               ///< its loss_scale is divided out; null: 1
-  const double* squares = nullptr;                  ///< sum of the squares of the unscaled gradients; null: no clipping, no skipping
-  double clip_norm = 0;                             ///< the greatest norm that is left alone; 0: no clipping
+  const Scalar* tail = nullptr;        ///< loss, weight, hits: summed over all ranks
+  double nominal = 1;                  ///< the policy's gradient factor times what the gradients were divided by
+  const StepValues* values = nullptr;  ///< its loss_scale is divided out; null: 1
+  const double* squares = nullptr;     ///< sum of the squares of the unscaled gradients; null: no clipping, no skipping
+  double clip_norm = 0;                ///< the greatest norm that is left alone; 0: no clipping
   StepScale* scale = nullptr;
 
   /// Not finite squares (an overflow anywhere makes them so) skip the step.
@@ -33,7 +33,7 @@ template <class Scalar> struct StepScaleCall {
     s.factor = weight > 0 ? nominal / (weight * loss_scale) : 0.0;
     if (squares) {
       const double sum = *squares;
-      s.skip = !(sum - sum == 0.0);                 // infinite, or not a number
+      s.skip = !(sum - sum == 0.0);  // infinite, or not a number
       if (!s.skip) s.norm = std::sqrt(sum) * s.factor;
       if (!s.skip && clip_norm > 0 && s.norm + 1e-6 > clip_norm) s.factor *= clip_norm / (s.norm + 1e-6);
     }

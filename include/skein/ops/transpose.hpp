@@ -19,7 +19,8 @@ template <> struct TransposeKernels<Cpu> {
 };
 
 /// to(j, i) = from(i, j) for a matrix of `rows` rows, `pitch` apart; what lies between the rows of `to` is left as it is.
-template <class Device, class Scalar> void transpose(long rows, long columns, const Scalar* from, long pitch, Scalar* to, long to_pitch) {
+template <class Device, class Scalar>
+void transpose(long rows, long columns, const Scalar* from, long pitch, Scalar* to, long to_pitch) {
   TransposeKernels<Device>::run(rows, columns, from, pitch, to, to_pitch);
 }
 

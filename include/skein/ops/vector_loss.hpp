@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses that are sums over elements: one pass over outputs and targets that gives the sum and the gradient. The element's loss is a
-// function object, written once for every device:
+// Losses that are sums over elements: one pass over outputs and targets that gives the sum and the gradient. The element's loss
+// is a function object, written once for every device:
 //
 //     struct LogCosh {
 //       template <class Scalar> constexpr Scalar operator()(Scalar x, Scalar t, long i, Scalar& slope) const {
@@ -21,10 +21,10 @@ template <class Scalar> struct VectorLossPass {
   long output_pitch = 0, width = 0;
   const Scalar* targets = nullptr;
   long target_pitch = 0, count = 0;
-  Scalar scale = 1;                                 ///< factor of the gradient
+  Scalar scale = 1;  ///< factor of the gradient
   Scalar* gradient = nullptr;
-  double* sums = nullptr;                           ///< a device's: loss and weight (the number of elements) are added there
-  const StepValues* values = nullptr;               ///< a device's: the gradient is also multiplied by its loss_scale
+  double* sums = nullptr;              ///< a device's: loss and weight (the number of elements) are added there
+  const StepValues* values = nullptr;  ///< a device's: the gradient is also multiplied by its loss_scale
 };
 
 /// The pass on one device; a device without its header is a compile error that names this.
@@ -36,7 +36,7 @@ template <> struct VectorLossKernels<Cpu> {
     long rows = p.count, columns = p.width, pitch = p.output_pitch, target_pitch = p.target_pitch;
     if (pitch == columns && target_pitch == columns)
       columns *= rows, rows = rows > 0 ? 1 : 0, pitch = columns, target_pitch = columns;
-    constexpr long block = 16;                      // so many at a time: the compiler makes vectors of it
+    constexpr long block = 16;  // so many at a time: the compiler makes vectors of it
     double sums[block] = {};
     for (long r = 0; r < rows; ++r) {
       const Scalar* x = p.outputs + r * pitch;
@@ -46,7 +46,8 @@ template <> struct VectorLossKernels<Cpu> {
       for (; i + block <= columns; i += block) {
         Scalar loss[block], slope[block];
         for (long k = 0; k < block; ++k) loss[k] = f(x[i + k], t[i + k], i + k, slope[k]);
-        if (g) for (long k = 0; k < block; ++k) g[i + k] = slope[k] * p.scale;
+        if (g)
+          for (long k = 0; k < block; ++k) g[i + k] = slope[k] * p.scale;
         for (long k = 0; k < block; ++k) sums[k] += static_cast<double>(loss[k]);
       }
       for (; i < columns; ++i) {
@@ -54,7 +55,8 @@ template <> struct VectorLossKernels<Cpu> {
         sums[i % block] += static_cast<double>(f(x[i], t[i], i, slope));
         if (g) g[i] = slope * p.scale;
       }
-      if (g) for (; i < pitch; ++i) g[i] = 0;
+      if (g)
+        for (; i < pitch; ++i) g[i] = 0;
     }
     for (long k = 1; k < block; ++k) sums[0] += sums[k];
     return sums[0];
@@ -62,8 +64,8 @@ template <> struct VectorLossKernels<Cpu> {
   static void prepare() {}
 };
 
-/// The sum over all elements of f(output, target, i, slope), which sets the derivative; i modulo the width is the column. On the Cpu
-/// it is returned; a device adds it to pass.sums, and the call returns 0 without waiting.
+/// The sum over all elements of f(output, target, i, slope), which sets the derivative; i modulo the width is the column. On the
+/// Cpu it is returned; a device adds it to pass.sums, and the call returns 0 without waiting.
 template <class Device, class Scalar, class Function> double vector_loss(const VectorLossPass<Scalar>& pass, const Function& f) {
   return VectorLossKernels<Device>::run(pass, f);
 }

@@ -43,9 +43,9 @@ ops::AdamPass<Scalar> adam_pass(const Hyper& h, const UpdateCall<Scalar, Device>
 struct Adam {
   float lr = 1e-3f;
   double beta1 = 0.9, beta2 = 0.999;
-  double epsilon = 1e-8;                            ///< positive: gaps between rows hold zeros, and 0 / 0 would spoil them
-  float weight_decay = 0;                           ///< added to the gradient (L2)
-  bool amsgrad = false;                             ///< divides by the greatest v so far
+  double epsilon = 1e-8;   ///< positive: gaps between rows hold zeros, and 0 / 0 would spoil them
+  float weight_decay = 0;  ///< added to the gradient (L2)
+  bool amsgrad = false;    ///< divides by the greatest v so far
   Groups groups = {};
 
   static constexpr bool takes_ranges = true;

@@ -10,9 +10,9 @@ namespace skein::inline SKEIN_ABI::optim {
 struct AdamW {
   float lr = 1e-3f;
   double beta1 = 0.9, beta2 = 0.999;
-  double epsilon = 1e-8;                            ///< positive: gaps between rows hold zeros, and 0 / 0 would spoil them
-  float weight_decay = 1e-2f;                       ///< times lr: the share by which the weights shrink
-  bool amsgrad = false;                             ///< divides by the greatest v so far
+  double epsilon = 1e-8;       ///< positive: gaps between rows hold zeros, and 0 / 0 would spoil them
+  float weight_decay = 1e-2f;  ///< times lr: the share by which the weights shrink
+  bool amsgrad = false;        ///< divides by the greatest v so far
   Groups groups = {};
 
   static constexpr bool takes_ranges = true;

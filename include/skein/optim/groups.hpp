@@ -29,12 +29,12 @@ struct ParameterEntry {
 
 /// Which parameters, and what becomes of them. Where several rules match, the last one that sets a property wins.
 struct GroupRule {
-  std::string pattern = "*";                                      ///< of names: `*` stands for any text, `?` for one letter
-  std::function<bool(const ParameterEntry&)> predicate = {};      ///< empty: every name that the pattern matches
-  std::optional<float> lr_factor = {};                            ///< of the optimizer's lr
-  std::optional<float> decay_factor = {};                         ///< of the optimizer's weight_decay
+  std::string pattern = "*";                                  ///< of names: `*` stands for any text, `?` for one letter
+  std::function<bool(const ParameterEntry&)> predicate = {};  ///< empty: every name that the pattern matches
+  std::optional<float> lr_factor = {};                        ///< of the optimizer's lr
+  std::optional<float> decay_factor = {};                     ///< of the optimizer's weight_decay
   std::optional<bool> freeze = {};
-  bool may_match_nothing = false;                                 ///< else a rule without a parameter is an ArgumentError
+  bool may_match_nothing = false;  ///< else a rule without a parameter is an ArgumentError
 };
 
 /// The rules of an optimizer, in order.
@@ -127,8 +127,7 @@ inline std::vector<Range> resolve(const Groups& groups, std::span<const Paramete
     if (!merged.empty() && merged.back().lr_factor == range.lr_factor && merged.back().decay_factor == range.decay_factor &&
         merged.back().frozen == range.frozen)
       merged.back().end = range.end;
-    else
-      merged.push_back(range);
+    else merged.push_back(range);
   }
   return merged;
 }

@@ -2,8 +2,8 @@
 // Loss scaling: gradients of activations that are stored in 16 bits may be too small for their type (fp16 ends at 2^-24), so that
 // the loss, and with it every gradient, is multiplied by a scale, which the optimizer's factor takes out again. The scale is as
 // large as it can be: a step whose gradients overflow is skipped and the scale is lowered; after many good ones it is raised.
-// A state machine without memory of anything else: pure, the same on every rank that is told the same. Micikevicius et al., "Mixed
-// precision training", ICLR 2018; defaults of PyTorch's GradScaler.
+// A state machine without memory of anything else: pure, the same on every rank that is told the same. Micikevicius et al.,
+// "Mixed precision training", ICLR 2018; defaults of PyTorch's GradScaler.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -15,10 +15,10 @@ namespace skein::inline SKEIN_ABI::optim {
 /// How the loss is scaled. The default is dynamic.
 struct LossScaling {
   double initial = 65536;
-  double growth = 2;                                ///< factor after `interval` good steps in a row
-  double backoff = 0.5;                             ///< factor after an overflow
-  std::int64_t interval = 2000;                     ///< 0: the scale stays as it is
-  double least = 1, greatest = 16777216;            ///< the scale stays within; beyond 2^24 fp16 gains nothing
+  double growth = 2;                      ///< factor after `interval` good steps in a row
+  double backoff = 0.5;                   ///< factor after an overflow
+  std::int64_t interval = 2000;           ///< 0: the scale stays as it is
+  double least = 1, greatest = 16777216;  ///< the scale stays within; beyond 2^24 fp16 gains nothing
 
   static constexpr LossScaling dynamic() { return {}; }
   /// The same scale always; steps that overflow are skipped all the same.
@@ -35,7 +35,8 @@ struct LossScaling {
 
   /// Throws ArgumentError for values that cannot scale.
   void check() const {
-    demand(least > 0 && least <= initial && initial <= greatest, "initial", initial, "the scale is positive, from .least to .greatest");
+    demand(least > 0 && least <= initial && initial <= greatest, "initial", initial,
+           "the scale is positive, from .least to .greatest");
     demand(growth >= 1, "growth", growth, "good steps raise the scale: at least 1");
     demand(backoff > 0 && backoff <= 1, "backoff", backoff, "overflows lower the scale: above 0, at most 1");
     demand(interval >= 0, "interval", static_cast<double>(interval), "a number of steps; 0 keeps the scale");
@@ -75,7 +76,7 @@ class LossScaler {
   }
 
   /// The state, not the options: a training that goes on may be given others.
-  template <class Archive> void serialize(Archive& archive, unsigned) { archive & scale_ & good_ & skipped_; }
+  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & scale_ & good_ & skipped_); }
 
  private:
   LossScaling options_;

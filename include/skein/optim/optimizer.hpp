@@ -18,21 +18,25 @@ template <class Scalar_, class Device_> struct UpdateCall {
   using Scalar = Scalar_;
   using Device = Device_;
   Scalar* parameters = nullptr;
-  const Scalar* const* gradients = nullptr;         ///< `gradient_count` arrays (one a worker), to be summed
+  const Scalar* const* gradients = nullptr;  ///< `gradient_count` arrays (one a worker), to be summed
   int gradient_count = 1;
-  Scalar gradient_scale = 1;                        ///< factor of that sum: the divisor and the clipping
-  const ops::StepScale* scale = nullptr;            ///< one more factor, in the device's memory; null: none
-  const ops::RangeFactors* ranges = nullptr;        ///< in the device's memory, for optimizers that say takes_ranges; null: one range
+  Scalar gradient_scale = 1;                  ///< factor of that sum: the divisor and the clipping
+  const ops::StepScale* scale = nullptr;      ///< one more factor, in the device's memory; null: none
+  const ops::RangeFactors* ranges = nullptr;  ///< in the device's memory, for optimizers that say takes_ranges; null: one range
   int range_count = 0;
-  Scalar* const* state = nullptr;                   ///< state_arrays() arrays
+  Scalar* const* state = nullptr;  ///< state_arrays() arrays
   long begin = 0, end = 0;
-  std::int64_t step = 1;                            ///< 1 in the first step
-  float lr = 0;                                     ///< of this range: scheduled, and with the group's factor
-  float weight_decay = 0;                           ///< of this range
+  std::int64_t step = 1;   ///< 1 in the first step
+  float lr = 0;            ///< of this range: scheduled, and with the group's factor
+  float weight_decay = 0;  ///< of this range
 };
 
-template <class O> concept HasRate = requires(const O& o) { { o.lr } -> std::convertible_to<float>; };
-template <class O> concept HasState = requires(const O& o) { { o.state_arrays() } -> std::convertible_to<int>; };
+template <class O> concept HasRate = requires(const O& o) {
+  { o.lr } -> std::convertible_to<float>;
+};
+template <class O> concept HasState = requires(const O& o) {
+  { o.state_arrays() } -> std::convertible_to<int>;
+};
 template <class O> concept HasApply = requires(const O& o, const UpdateCall<float, Cpu>& call) { o.apply(call); };
 
 /// An optimizer: copyable, has a rate, says how many state arrays it keeps, and applies one pass. Optional members that the
@@ -59,12 +63,18 @@ template <class O> consteval void assert_optimizer() {
 
 /// The optimizer's weight decay; 0 where it has none.
 template <Optimizer O> float weight_decay_of(const O& o) {
-  if constexpr (requires { { o.weight_decay } -> std::convertible_to<float>; }) return o.weight_decay;
+  if constexpr (requires {
+                  { o.weight_decay } -> std::convertible_to<float>;
+                })
+    return o.weight_decay;
   else return 0;
 }
 /// The optimizer's parameter groups; none where it has no member for them.
 template <Optimizer O> Groups groups_of(const O& o) {
-  if constexpr (requires { { o.groups } -> std::convertible_to<Groups>; }) return o.groups;
+  if constexpr (requires {
+                  { o.groups } -> std::convertible_to<Groups>;
+                })
+    return o.groups;
   else return {};
 }
 /// Throws ArgumentError for hyper-parameters that make no sense.
@@ -72,8 +82,9 @@ template <Optimizer O> void check(const O& o) {
   if constexpr (requires { o.check(); }) o.check();
 }
 
-/// Does O hand UpdateCall::ranges on to a pass of ops, so that one launch on a device serves all its parameter groups? It says so by
-/// `static constexpr bool takes_ranges = true`; without it (an optimizer with kernels of its own) apply() is called range by range.
+/// Does O hand UpdateCall::ranges on to a pass of ops, so that one launch on a device serves all its parameter groups? It says so
+/// by `static constexpr bool takes_ranges = true`; without it (an optimizer with kernels of its own) apply() is called range by
+/// range.
 template <class O, class Device> consteval bool takes_ranges() {
   if constexpr (requires { O::takes_ranges; }) return O::takes_ranges && ops::OptimizerKernels<Device>::takes_ranges;
   else return false;

@@ -9,11 +9,11 @@ namespace skein::inline SKEIN_ABI::optim {
 /// s: running mean of the gradient's square; p -= lr * b, b = momentum * b + g / (sqrt(s) + epsilon).
 struct RmsProp {
   float lr = 1e-2f;
-  double alpha = 0.99;                              ///< the share of s that a step keeps
-  double epsilon = 1e-8;                            ///< positive: gaps between rows hold zeros, and 0 / 0 would spoil them
+  double alpha = 0.99;    ///< the share of s that a step keeps
+  double epsilon = 1e-8;  ///< positive: gaps between rows hold zeros, and 0 / 0 would spoil them
   double momentum = 0;
-  bool centered = false;                            ///< divides by the deviation: s less the square of the mean gradient
-  float weight_decay = 0;                           ///< added to the gradient (L2)
+  bool centered = false;   ///< divides by the deviation: s less the square of the mean gradient
+  float weight_decay = 0;  ///< added to the gradient (L2)
   Groups groups = {};
 
   static constexpr bool takes_ranges = true;

@@ -90,8 +90,8 @@ inline void demand_steps(const char* name, std::int64_t steps) {
 
 /// The product of two schedules.
 template <class A, class B>
-  requires std::derived_from<A, Composable> && std::derived_from<B, Composable>
-Product<A, B> operator*(A a, B b) { return {{}, a, b}; }
+requires std::derived_from<A, Composable> && std::derived_from<B, Composable> Product<A, B>
+operator*(A a, B b) { return {{}, a, b}; }
 }  // namespace schedules
 
 /// The same factor always.
@@ -151,13 +151,13 @@ class Schedule {
  public:
   Schedule() : Schedule(constant(1)) {}
   template <class F>
-    requires(!std::same_as<F, Schedule>) && ScheduleFunction<F>          // in this order: the concept asks for a copy of F
-  Schedule(F function) {
-      static_assert(sizeof(F) <= sizeof(storage_) && std::is_trivially_copyable_v<F>,
-                    "a schedule is a small trivially copyable function of the step (at most 256 bytes): keep large tables "
-                    "outside and capture a pointer");
-      new (storage_) F(function);
-      call_ = [](const void* f, std::int64_t step) { return static_cast<float>((*static_cast<const F*>(f))(step)); };
+  requires(!std::same_as<F, Schedule>) && ScheduleFunction<F>  // in this order: the concept asks for a copy of F
+      Schedule(F function) {
+    static_assert(sizeof(F) <= sizeof(storage_) && std::is_trivially_copyable_v<F>,
+                  "a schedule is a small trivially copyable function of the step (at most 256 bytes): keep large tables "
+                  "outside and capture a pointer");
+    new (storage_) F(function);
+    call_ = [](const void* f, std::int64_t step) { return static_cast<float>((*static_cast<const F*>(f))(step)); };
   }
   /// The factor of lr in this step; 0 is the first.
   float operator()(std::int64_t step) const { return call_(storage_, step); }

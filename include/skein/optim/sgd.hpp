@@ -10,7 +10,7 @@ namespace skein::inline SKEIN_ABI::optim {
 struct Sgd {
   float lr = 1e-3f;
   double momentum = 0;
-  bool nesterov = false;                            ///< looks ahead: p -= lr * (g + momentum * m)
+  bool nesterov = false;  ///< looks ahead: p -= lr * (g + momentum * m)
   float weight_decay = 0;
   double dampening = 0;
   Groups groups = {};

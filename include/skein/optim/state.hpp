@@ -15,23 +15,21 @@ namespace skein::inline SKEIN_ABI::optim {
 
 /// What one step hands to the pass.
 template <class Scalar> struct StepCall {
-  std::int64_t step = 1;                            ///< from 1
-  double lr = 0;                                    ///< scheduled rate
-  double gradient_scale = 1;                        ///< the divisor and the clipping
-  const ops::StepScale* scale = nullptr;            ///< one more factor, in the device's memory; null: none
-  const Scalar* const* gradients = nullptr;         ///< one array a worker
+  std::int64_t step = 1;                     ///< from 1
+  double lr = 0;                             ///< scheduled rate
+  double gradient_scale = 1;                 ///< the divisor and the clipping
+  const ops::StepScale* scale = nullptr;     ///< one more factor, in the device's memory; null: none
+  const Scalar* const* gradients = nullptr;  ///< one array a worker
   int gradient_count = 1;
 };
 
 template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
  public:
   /// `program`: the model's; throws ArgumentError for hyper-parameters or groups that make no sense.
-  template <class Program>
-  BoundOptimizer(const O& optimizer, const Program& program, Device where = {})
+  template <class Program> BoundOptimizer(const O& optimizer, const Program& program, Device where = {})
       : BoundOptimizer(optimizer, program, where, plan::Range{0, program.stored_parameters}) {}
   /// With state of a part of the parameters alone: nothing else of them is ever updated.
-  template <class Program>
-  BoundOptimizer(const O& optimizer, const Program& program, Device where, plan::Range owned)
+  template <class Program> BoundOptimizer(const O& optimizer, const Program& program, Device where, plan::Range owned)
       : optimizer_(optimizer), stored_(program.stored_parameters), owned_(owned), arrays_(optimizer.state_arrays()),
         state_(static_cast<std::size_t>(pitch() * arrays_), where) {
     check(optimizer_);
@@ -114,7 +112,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
   Arena<Scalar, Device> state_;
   std::vector<Scalar*> pointers_;
   std::vector<Range> ranges_;
-  Arena<ops::RangeFactors, Device> factors_;        // of devices whose passes take ranges
+  Arena<ops::RangeFactors, Device> factors_;  // of devices whose passes take ranges
 };
 
 }  // namespace skein::inline SKEIN_ABI::optim

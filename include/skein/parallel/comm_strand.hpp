@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CommStrand: what the strands of all policies over a communicator have in common: who the ranks are, sums over them, buffers made the
-// same, and what was waited for.
+// CommStrand: what the strands of all policies over a communicator have in common: who the ranks are, sums over them, buffers
+// made the same, and what was waited for.
 #pragma once
 #include <string>
 
@@ -35,7 +35,9 @@ template <class Comm, class Scalar, class Device> class CommStrand : public Stra
   void reduce(std::span<double> values) {
     if (several() && !values.empty()) comm_->all_reduce(DeviceSpan<double, Cpu>(values.data(), values.size()), Sum{});
   }
-  void barrier() { if (several()) comm_->barrier(); }
+  void barrier() {
+    if (several()) comm_->barrier();
+  }
   double exposed_seconds() const { return exposed_; }
   void check() const {
     if constexpr (requires { comm_->check(); }) comm_->check();
@@ -51,8 +53,9 @@ template <class Comm, class Scalar, class Device> class CommStrand : public Stra
   void check_place(const char* policy) const {
     if constexpr (requires { comm_->where() == replica_.where; })
       if (!(comm_->where() == replica_.where))
-        throw ArgumentError(std::string(policy) + ": the model is on " + std::string(Device::name) + " " + std::to_string(replica_.where.ordinal) +
-                            ", this rank's communicator on " + std::string(Device::name) + " " + std::to_string(comm_->where().ordinal) +
+        throw ArgumentError(std::string(policy) + ": the model is on " + std::string(Device::name) + " " +
+                            std::to_string(replica_.where.ordinal) + ", this rank's communicator on " +
+                            std::string(Device::name) + " " + std::to_string(comm_->where().ordinal) +
                             ": make the model with {seed, world.where()}");
   }
   /// Parameters and buffers become those of rank 0.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compose<Policies...>: several policies in one training, each with its own communicator or all over one: gradients every n steps and
-// models every m; averages within a machine every 4 steps and over all machines every 16. Groups must nest, which all ranks check at start.
+// Compose<Policies...>: several policies in one training, each with its own communicator or all over one: gradients every n steps
+// and models every m; averages within a machine every 4 steps and over all machines every 16. Groups must nest, which all ranks
+// check at start.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -20,13 +21,17 @@ template <class S> inline constexpr bool has_gradients = [] {
 }();
 template <int N> inline constexpr bool at_most_one = N <= 1;
 template <int N> inline constexpr bool several_policies = N >= 1;
-template <class... S> inline constexpr bool keep_whole_replicas = ((S::virtual_shards == 0 && !S::sharded && !S::updates_elsewhere) && ...);
+template <class... S>
+inline constexpr bool keep_whole_replicas = ((S::virtual_shards == 0 && !S::sharded && !S::updates_elsewhere) && ...);
 
-/// The groups of a level, as the ranks of the widest communicator see them: for each rank, who leads its group and how large that is.
-struct GroupSeat { int leader = 0, size = 1; };
+/// The groups of a level, as the ranks of the widest communicator see them: for each rank, who leads its group and how large that
+/// is.
+struct GroupSeat {
+  int leader = 0, size = 1;
+};
 
-/// What is wrong with the groups of level `inner`; empty where each lies within one group of level `outer`, and all of it in the world.
-/// Without an outer level only the latter is asked.
+/// What is wrong with the groups of level `inner`; empty where each lies within one group of level `outer`, and all of it in the
+/// world. Without an outer level only the latter is asked.
 inline std::string group_fault(const std::vector<GroupSeat>& inner, const std::vector<GroupSeat>& outer) {
   const int n = static_cast<int>(inner.size());
   for (int r = 0; r < n; ++r) {
@@ -37,12 +42,12 @@ inline std::string group_fault(const std::vector<GroupSeat>& inner, const std::v
       members += same;
       if (same && !outer.empty() && outer[static_cast<std::size_t>(q)].leader != outer[static_cast<std::size_t>(r)].leader)
         return "ranks " + std::to_string(std::min(q, r)) + " and " + std::to_string(std::max(q, r)) + " share a group of " +
-               std::to_string(seat.size) +
-               ", but not the wider group of " + std::to_string(outer[static_cast<std::size_t>(r)].size);
+               std::to_string(seat.size) + ", but not the wider group of " +
+               std::to_string(outer[static_cast<std::size_t>(r)].size);
     }
     if (members != seat.size)
-      return "the group of " + std::to_string(seat.size) + " that rank " + std::to_string(r) + " is in has " + std::to_string(members) +
-             " of the widest communicator's " + std::to_string(n) + " ranks";
+      return "the group of " + std::to_string(seat.size) + " that rank " + std::to_string(r) + " is in has " +
+             std::to_string(members) + " of the widest communicator's " + std::to_string(n) + " ranks";
   }
   return {};
 }
@@ -58,7 +63,9 @@ template <class... Strands> class ComposedStrand : public Strand {
     return i;
   }();
   static constexpr bool any_gradients = with_gradients < count;
-  struct NoGradients : Strand { static constexpr bool capturable = true; };
+  struct NoGradients : Strand {
+    static constexpr bool capturable = true;
+  };
   using Gradients = std::tuple_element_t<with_gradients, std::tuple<Strands..., NoGradients>>;
 
  public:
@@ -69,30 +76,55 @@ template <class... Strands> class ComposedStrand : public Strand {
     else return false;
   }();
 
-  template <class R, class... Policies> ComposedStrand(const R& replica, const Policies&... policies) : strands_(policies.bind(replica)...) {
+  template <class R, class... Policies> ComposedStrand(const R& replica, const Policies&... policies)
+      : strands_(policies.bind(replica)...) {
     int widest = 0;
-    each([&](auto& s, std::size_t i) { if (s.ranks() > widest) widest = s.ranks(), widest_ = i; });
+    each([&](auto& s, std::size_t i) {
+      if (s.ranks() > widest) widest = s.ranks(), widest_ = i;
+    });
   }
 
-  int rank() const { return of_widest(0, [](const auto& s) { return s.rank(); }); }
-  int ranks() const { return of_widest(1, [](const auto& s) { return s.ranks(); }); }
-  int local_ranks() const { return of_widest(1, [](const auto& s) { return s.local_ranks(); }); }
-  bool threads_of_one_process() const { return of_widest(false, [](const auto& s) { return s.threads_of_one_process(); }); }
+  int rank() const {
+    return of_widest(0, [](const auto& s) { return s.rank(); });
+  }
+  int ranks() const {
+    return of_widest(1, [](const auto& s) { return s.ranks(); });
+  }
+  int local_ranks() const {
+    return of_widest(1, [](const auto& s) { return s.local_ranks(); });
+  }
+  bool threads_of_one_process() const {
+    return of_widest(false, [](const auto& s) { return s.threads_of_one_process(); });
+  }
 
   /// The widest first: whoever refuses does so before the others exchange anything.
   void start() {
     check_groups();
-    each([&](auto& s, std::size_t i) { if (i == widest_) s.start(); });
-    each([&](auto& s, std::size_t i) { if (i != widest_) s.start(); });
+    each([&](auto& s, std::size_t i) {
+      if (i == widest_) s.start();
+    });
+    each([&](auto& s, std::size_t i) {
+      if (i != widest_) s.start();
+    });
   }
-  void epoch_begins(std::int64_t epoch) { each([&](auto& s, std::size_t) { s.epoch_begins(epoch); }); }
-  bool epoch_ends(std::int64_t epoch) { return any([&](auto& s) { return s.epoch_ends(epoch); }); }
-  bool before_step(std::int64_t step) { return any([&](auto& s) { return s.before_step(step); }); }
-  bool after_step(const StepDone& done) { return any([&](auto& s) { return s.after_step(done); }); }
+  void epoch_begins(std::int64_t epoch) {
+    each([&](auto& s, std::size_t) { s.epoch_begins(epoch); });
+  }
+  bool epoch_ends(std::int64_t epoch) {
+    return any([&](auto& s) { return s.epoch_ends(epoch); });
+  }
+  bool before_step(std::int64_t step) {
+    return any([&](auto& s) { return s.before_step(step); });
+  }
+  bool after_step(const StepDone& done) {
+    return any([&](auto& s) { return s.after_step(done); });
+  }
   /// Averages of models first: they leave nothing to do for the policy of the gradients.
   bool finish() {
     bool changed = false;
-    each([&](auto& s, std::size_t i) { if (i != with_gradients) changed = s.finish() || changed; });
+    each([&](auto& s, std::size_t i) {
+      if (i != with_gradients) changed = s.finish() || changed;
+    });
     if constexpr (any_gradients) {
       if constexpr (requires { gradients().weights_agree(); })
         if (changed) gradients().weights_agree();
@@ -105,22 +137,37 @@ template <class... Strands> class ComposedStrand : public Strand {
     if constexpr (any_gradients) return gradients().exchanges();
     else return false;
   }
-  void gradient_ready(long begin, long end) { if constexpr (any_gradients) gradients().gradient_ready(begin, end); }
-  void finish_gradients() { if constexpr (any_gradients) gradients().finish_gradients(); }
+  void gradient_ready(long begin, long end) {
+    if constexpr (any_gradients) gradients().gradient_ready(begin, end);
+  }
+  void finish_gradients() {
+    if constexpr (any_gradients) gradients().finish_gradients();
+  }
   double gradient_factor() const {
     if constexpr (any_gradients) return gradients().gradient_factor();
     else return 1;
   }
-  void reduce_statistics(double* values, long n) requires requires(Gradients& g) { g.reduce_statistics(values, n); } {
-    gradients().reduce_statistics(values, n);
+  void reduce_statistics(double* values, long n) requires requires(Gradients& g) { g.reduce_statistics(values, n); }
+  { gradients().reduce_statistics(values, n); }
+  void replayed() {
+    if constexpr (any_gradients) gradients().replayed();
   }
-  void replayed() { if constexpr (any_gradients) gradients().replayed(); }
 
-  void synchronise_buffers() { on_widest([](auto& s) { s.synchronise_buffers(); }); }
-  void reduce(std::span<double> values) { on_widest([&](auto& s) { s.reduce(values); }); }
-  void barrier() { on_widest([](auto& s) { s.barrier(); }); }
-  void check() const { std::apply([](const auto&... s) { (s.check(), ...); }, strands_); }
-  double exposed_seconds() const { return std::apply([](const auto&... s) { return (s.exposed_seconds() + ...); }, strands_); }
+  void synchronise_buffers() {
+    on_widest([](auto& s) { s.synchronise_buffers(); });
+  }
+  void reduce(std::span<double> values) {
+    on_widest([&](auto& s) { s.reduce(values); });
+  }
+  void barrier() {
+    on_widest([](auto& s) { s.barrier(); });
+  }
+  void check() const {
+    std::apply([](const auto&... s) { (s.check(), ...); }, strands_);
+  }
+  double exposed_seconds() const {
+    return std::apply([](const auto&... s) { return (s.exposed_seconds() + ...); }, strands_);
+  }
 
   /// The I-th policy's strand.
   template <std::size_t I> auto& part() { return std::get<I>(strands_); }
@@ -137,7 +184,7 @@ template <class... Strands> class ComposedStrand : public Strand {
   }
   template <class Archive> void serialize(Archive& archive, unsigned) {
     each([&](auto& s, std::size_t) {
-      if constexpr (requires { s.serialize(archive, 0u); }) archive & s;
+      if constexpr (requires { s.serialize(archive, 0u); }) (archive & s);
     });
   }
 
@@ -150,7 +197,8 @@ template <class... Strands> class ComposedStrand : public Strand {
   const auto& gradients() const requires(any_gradients) { return std::get<with_gradients>(strands_); }
 
   template <class Visit> void each(Visit&& visit) {
-    [&]<std::size_t... I>(std::index_sequence<I...>) { (visit(std::get<I>(strands_), I), ...); }(std::make_index_sequence<count>{});
+    [&]<std::size_t... I>(std::index_sequence<I...>) { (visit(std::get<I>(strands_), I), ...); }
+    (std::make_index_sequence<count>{});
   }
   template <class Ask> bool any(Ask&& ask) {
     bool yes = false;
@@ -158,12 +206,15 @@ template <class... Strands> class ComposedStrand : public Strand {
     return yes;
   }
   template <class Visit> void on_widest(Visit&& visit) {
-    each([&](auto& s, std::size_t i) { if (i == widest_) visit(s); });
+    each([&](auto& s, std::size_t i) {
+      if (i == widest_) visit(s);
+    });
   }
   template <class T, class Ask> T of_widest(T otherwise, Ask&& ask) const {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       ((I == widest_ ? void(otherwise = ask(std::get<I>(strands_))) : void()), ...);
-    }(std::make_index_sequence<count>{});
+    }
+    (std::make_index_sequence<count>{});
     return otherwise;
   }
 
@@ -171,7 +222,10 @@ template <class... Strands> class ComposedStrand : public Strand {
   void check_groups() {
     const int me = rank(), n = ranks();
     if (n <= 1) return;
-    struct Level { int widest_group = 0; std::vector<detail::GroupSeat> seats; };
+    struct Level {
+      int widest_group = 0;
+      std::vector<detail::GroupSeat> seats;
+    };
     std::vector<Level> levels;
     each([&](auto& s, std::size_t i) {
       if (i == widest_) return;
@@ -181,9 +235,11 @@ template <class... Strands> class ComposedStrand : public Strand {
       for (const detail::GroupSeat& seat : level.seats) level.widest_group = std::max(level.widest_group, seat.size);
       levels.push_back(std::move(level));
     });
-    std::stable_sort(levels.begin(), levels.end(), [](const Level& a, const Level& b) { return a.widest_group < b.widest_group; });
+    std::stable_sort(levels.begin(), levels.end(),
+                     [](const Level& a, const Level& b) { return a.widest_group < b.widest_group; });
     for (std::size_t i = 0; i < levels.size(); ++i) {
-      const std::string fault = detail::group_fault(levels[i].seats, i + 1 < levels.size() ? levels[i + 1].seats : std::vector<detail::GroupSeat>{});
+      const std::string fault =
+          detail::group_fault(levels[i].seats, i + 1 < levels.size() ? levels[i + 1].seats : std::vector<detail::GroupSeat>{});
       if (!fault.empty())
         throw CommError("Compose: groups overlap wrongly: " + fault +
                         "; each group must lie within one of every wider policy's: split the world by rank / size");
@@ -194,10 +250,11 @@ template <class... Strands> class ComposedStrand : public Strand {
   std::size_t widest_ = 0;
 };
 
-/// Compose{data_parallel<SyncEvery<4>>(world), model_average<100>(world)}: the hooks of all policies around one training, in this order.
-/// One of them at most exchanges gradients.
+/// Compose{data_parallel<SyncEvery<4>>(world), model_average<100>(world)}: the hooks of all policies around one training, in this
+/// order. One of them at most exchanges gradients.
 template <class... Policies> class Compose {
-  static_assert(detail::several_policies<sizeof...(Policies)>, "Compose takes the policies that are to be composed: give it at least one");
+  static_assert(detail::several_policies<sizeof...(Policies)>,
+                "Compose takes the policies that are to be composed: give it at least one");
 
  public:
   explicit Compose(Policies... policies) : policies_(std::move(policies)...) {}
@@ -205,9 +262,11 @@ template <class... Policies> class Compose {
   template <class R> auto bind(const R& replica) const {
     using Composed = ComposedStrand<decltype(std::declval<const Policies&>().bind(replica))...>;
     static_assert(detail::keep_whole_replicas<decltype(std::declval<const Policies&>().bind(replica))...>,
-                  "Compose: Sharded, Reproducible and ParameterServer fix what every rank has after each step, so that they go with no other policy");
-    static_assert(detail::at_most_one<(0 + ... + int(detail::has_gradients<decltype(std::declval<const Policies&>().bind(replica))>))>,
-                  "Compose: two of the policies exchange gradients, so they would be added up twice: keep one DataParallel");
+                  "Compose: Sharded, Reproducible and ParameterServer fix what every rank has after each step, so that they go "
+                  "with no other policy");
+    static_assert(
+        detail::at_most_one<(0 + ... + int(detail::has_gradients<decltype(std::declval<const Policies&>().bind(replica))>))>,
+        "Compose: two of the policies exchange gradients, so they would be added up twice: keep one DataParallel");
     return std::apply([&](const auto&... p) { return Composed(replica, p...); }, policies_);
   }
   template <class Device> static constexpr bool fits = (Policies::template fits<Device> && ...);

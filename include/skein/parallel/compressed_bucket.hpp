@@ -26,10 +26,8 @@ template <class C, class Scalar> class CompressedBucket {
 
   /// `range` ends at the last parameter. Without entries every stored scalar counts.
   CompressedBucket(std::span<const plan::Entry> entries, plan::Range range) {
-    if (entries.empty())
-      runs_ = {range};
-    else
-      runs_ = plan::logical_runs(entries, range);
+    if (entries.empty()) runs_ = {range};
+    else runs_ = plan::logical_runs(entries, range);
     values_.resize(static_cast<std::size_t>(plan::count_of(runs_)));
     if constexpr (by_matrix<C>) {
       for (const plan::Entry& e : entries) {
@@ -68,10 +66,8 @@ template <class C, class Scalar> class CompressedBucket {
     std::size_t at = 0;
     for (Unit& u : units_) {
       const auto came = std::span<Element>(wire_).subspan(at, u.elements(0));
-      if (u.raw)
-        std::copy(came.begin(), came.end(), values_.begin() + static_cast<std::ptrdiff_t>(u.begin));
-      else if constexpr (rounds == 2)
-        u.compressor.take(std::span<const Element>(came), 0);
+      if (u.raw) std::copy(came.begin(), came.end(), values_.begin() + static_cast<std::ptrdiff_t>(u.begin));
+      else if constexpr (rounds == 2) u.compressor.take(std::span<const Element>(came), 0);
       at += came.size();
     }
     return encode_round(1);
@@ -99,9 +95,9 @@ template <class C, class Scalar> class CompressedBucket {
   }
 
   /// What a compressor has left out, per value; empty without error feedback, and before the first step.
-  static constexpr bool keeps_residual = requires(C& c) { c.residual(); };
+  static constexpr bool keeps_residual = requires(C & c) { c.residual(); };
   /// What it has learnt (PowerSgd's Q): the same on all ranks.
-  static constexpr bool remembers = requires(C& c) { c.memory(); };
+  static constexpr bool remembers = requires(C & c) { c.memory(); };
 
   std::size_t values() const { return values_.size(); }
   void append_residual(std::vector<float>& to) const {
@@ -158,8 +154,7 @@ template <class C, class Scalar> class CompressedBucket {
       const auto from = std::span<const float>(values_).subspan(u.begin, u.count);
       const auto to = std::span<Element>(wire_).subspan(at, u.elements(round));
       at += to.size();
-      if (!u.raw)
-        u.compressor.encode(from, to, round);
+      if (!u.raw) u.compressor.encode(from, to, round);
       else if constexpr (by_matrix<C>)
         if (round == 0) std::copy(from.begin(), from.end(), to.begin());
       if constexpr (keeps_residual)

@@ -17,13 +17,13 @@ namespace skein::inline SKEIN_ABI::parallel {
 /// What happened to the buckets of the last step, in seconds since the step's first gradient was ready.
 struct BucketTrace {
   plan::Range range{};
-  double started = -1, done = -1;                   ///< all-reduce begun; seen complete
+  double started = -1, done = -1;  ///< all-reduce begun; seen complete
 };
 
 struct DataParallelOptions {
   Reduce reduce = Reduce::Mean;
-  long bucket_bytes = 128 * 1024;                   ///< at least so much in a bucket; the first bucket is the last layers'
-  bool poll = true;                                 ///< make progress at layer boundaries while backward goes on
+  long bucket_bytes = 128 * 1024;  ///< at least so much in a bucket; the first bucket is the last layers'
+  bool poll = true;                ///< make progress at layer boundaries while backward goes on
 };
 
 template <class Comm, class Scalar, class Device> class DataParallelStrand : public CommStrand<Comm, Scalar, Device> {
@@ -41,7 +41,8 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
 
   DataParallelStrand(Comm& comm, const DataParallelOptions& options, const Replica<Scalar, Device>& replica)
       : Base(comm, replica), options_(options),
-        buckets_(plan::buckets(replica.operations, static_cast<long>(replica.gradients.size), std::max<long>(1, options.bucket_bytes / static_cast<long>(sizeof(Scalar))))),
+        buckets_(plan::buckets(replica.operations, static_cast<long>(replica.gradients.size),
+                               std::max<long>(1, options.bucket_bytes / static_cast<long>(sizeof(Scalar))))),
         requests_(buckets_.size()), traces_(buckets_.size()) {
     for (std::size_t i = 0; i < buckets_.size(); ++i) traces_[i].range = buckets_[i];
   }
@@ -69,7 +70,8 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
       traces_[next_].started = now();
       traces_[next_].done = -1;
       const plan::Range b = buckets_[next_];
-      (void)requests_[next_].emplace(comm().start_all_reduce(replica().gradients.sub(static_cast<std::size_t>(b.begin), static_cast<std::size_t>(b.end)), Sum{}));
+      (void)requests_[next_].emplace(comm().start_all_reduce(
+          replica().gradients.sub(static_cast<std::size_t>(b.begin), static_cast<std::size_t>(b.end)), Sum{}));
       ++next_;
     }
     if (options_.poll) poll();
@@ -98,7 +100,7 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
   /// When backward had ended in the last step, on the clock of trace().
   double backward_done() const { return backward_done_; }
 
- protected:                                         // what an option around this strand works with
+ protected:  // what an option around this strand works with
   using Base::several, Base::replica, Base::add_exposed;
   const DataParallelOptions& options() const { return options_; }
 
@@ -106,7 +108,8 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
   using Clock = std::chrono::steady_clock;
   double now() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
-  /// The first gradients of a step, and buckets are under way: a step was broken off (its capture was refused, say) and begins anew.
+  /// The first gradients of a step, and buckets are under way: a step was broken off (its capture was refused, say) and begins
+  /// anew.
   void start_over() {
     for (auto& r : requests_) r.reset();
     next_ = done_ = 0;
@@ -128,14 +131,14 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
   std::vector<plan::Range> buckets_;
   std::vector<std::optional<Request>> requests_;
   std::vector<BucketTrace> traces_;
-  std::size_t next_ = 0, done_ = 0;                 // buckets begun, and of those the leading ones that are complete
+  std::size_t next_ = 0, done_ = 0;  // buckets begun, and of those the leading ones that are complete
   bool running_ = false;
   Clock::time_point begin_{};
   double backward_done_ = 0;
 };
 
-/// Data parallelism over a communicator, which must outlive the training. Options are types that change one thing each (SyncEvery<4>,
-/// Wire<...>, Sharded<1>, ...): without them it is synchronous SGD by all-reduce in 32 bits.
+/// Data parallelism over a communicator, which must outlive the training. Options are types that change one thing each
+/// (SyncEvery<4>, Wire<...>, Sharded<1>, ...): without them it is synchronous SGD by all-reduce in 32 bits.
 template <class Comm, class... Options> class DataParallel {
   static_assert(assert_options<Options...>());
 
@@ -154,13 +157,14 @@ template <class Comm, class... Options> class DataParallel {
     return own;
   }
   /// Does the communicator move this device's memory; and the sentence where it does not.
-  template <class Device> static constexpr bool fits = Communicator<Comm> && std::same_as<typename Comm::device, Device>;
+  template <class Device> static constexpr bool fits = Communicator<Comm>&& std::same_as<typename Comm::device, Device>;
   template <class Device> static consteval void assert_fits() { assert_communicator<Comm, Device>(); }
   Comm& comm() const { return *comm_; }
 
  private:
   template <class Option> plan::Range owned_by(plan::Range otherwise) const {
-    if constexpr (requires { Option::owned(otherwise.end, 1, 0); }) return Option::owned(otherwise.end, comm_->size(), comm_->rank());
+    if constexpr (requires { Option::owned(otherwise.end, 1, 0); })
+      return Option::owned(otherwise.end, comm_->size(), comm_->rank());
     else return otherwise;
   }
 
@@ -171,7 +175,8 @@ template <class Comm> DataParallel(Comm&) -> DataParallel<Comm>;
 template <class Comm> DataParallel(Comm&, DataParallelOptions) -> DataParallel<Comm>;
 
 /// data_parallel<SyncEvery<4>>(world, {.bucket_bytes = 65536}): the options by type, the communicator's type by what is given.
-template <class... Options, class Comm> DataParallel<Comm, Options...> data_parallel(Comm& comm, DataParallelOptions options = {}) {
+template <class... Options, class Comm>
+DataParallel<Comm, Options...> data_parallel(Comm& comm, DataParallelOptions options = {}) {
   return DataParallel<Comm, Options...>(comm, options);
 }
 

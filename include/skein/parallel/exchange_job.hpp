@@ -82,10 +82,8 @@ template <class Comm, class Scalar, class C, class A> class ExchangeJob {
     for (int round = 0; round < C::rounds; ++round) {
       const std::size_t n = bucket_.elements(round);
       if (n == 0) continue;
-      if constexpr (C::linear)
-        all += planned_sum<Element>(algorithm, ranks, rank, n);
-      else
-        all += {.collectives = 1, .payload = static_cast<long>(n * sizeof(Element))};
+      if constexpr (C::linear) all += planned_sum<Element>(algorithm, ranks, rank, n);
+      else all += {.collectives = 1, .payload = static_cast<long>(n * sizeof(Element))};
     }
     return all;
   }

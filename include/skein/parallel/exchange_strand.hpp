@@ -154,8 +154,9 @@ template <class Inner, class Compressor, class Chosen> class ExchangeStrand : pu
   /// Residuals of all ranks and what compressors have learnt. A training that goes on with another number of ranks gives each its
   /// part of the residuals' sum.
   template <class Archive>
-  requires(Job::keeps_residual || Job::remembers || requires(Inner& inner, Archive& a) { inner.serialize(a, 0u); })
-  void serialize(Archive& archive, [[maybe_unused]] unsigned version) {
+  requires(Job::keeps_residual || Job::remembers || requires(Inner & inner, Archive& a) {
+    inner.serialize(a, 0u);
+  }) void serialize(Archive& archive, [[maybe_unused]] unsigned version) {
     if constexpr (requires { Inner::serialize(archive, version); }) Inner::serialize(archive, version);
     if constexpr (Archive::is_saving::value) {
       kept_.ranks = this->ranks();
@@ -163,7 +164,7 @@ template <class Inner, class Compressor, class Chosen> class ExchangeStrand : pu
       if constexpr (Job::remembers)
         for (const Job& job : jobs_) job.bucket().append_memory(kept_.memory);
     }
-    archive & kept_.ranks & kept_.residuals & kept_.memory;
+    (archive & kept_.ranks & kept_.residuals & kept_.memory);
     if constexpr (Archive::is_loading::value) restore();
     kept_ = {};
   }

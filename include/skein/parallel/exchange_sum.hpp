@@ -28,12 +28,9 @@ template <class T, class A> auto table_of(const A& algorithm, int ranks, std::si
 }
 
 template <class A> bool takes_own(const A& algorithm, int ranks, double bytes) {
-  if constexpr (!by_table<A>)
-    return true;
-  else if constexpr (requires { algorithm.own(ranks, bytes); })
-    return algorithm.own(ranks, bytes);
-  else
-    return false;
+  if constexpr (!by_table<A>) return true;
+  else if constexpr (requires { algorithm.own(ranks, bytes); }) return algorithm.own(ranks, bytes);
+  else return false;
 }
 
 /// What one rank gives to the communicator for a sum of n values of T.
@@ -77,10 +74,8 @@ template <class Comm, class T, class A> class RunningSum {
       }
   }
   bool done() const {
-    if constexpr (by_table<A>)
-      return !own_ && !table_;
-    else
-      return !own_;
+    if constexpr (by_table<A>) return !own_ && !table_;
+    else return !own_;
   }
   /// Of a step that was broken off.
   void drop() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gossip<Comm, Staleness<S>>: no server and no all-reduce: each rank steps with its own gradients and averages its weights with those of
-// its two neighbours on a ring. Lian et al., "Can Decentralized Algorithms Outperform Centralized Algorithms?", NIPS 2017.
+// Gossip<Comm, Staleness<S>>: no server and no all-reduce: each rank steps with its own gradients and averages its weights with
+// those of its two neighbours on a ring. Lian et al., "Can Decentralized Algorithms Outperform Centralized Algorithms?", NIPS
+// 2017.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -40,8 +41,8 @@ template <class Comm, class Scalar, int Bound> class GossipStrand : public CommS
     this->share_weights();
   }
 
-  /// Weights leave for the neighbours; those that have come are averaged with this rank's. Waits for a neighbour of which nothing is known
-  /// that is at most Bound steps old. With Bound 0 all ranks' weights keep their mean.
+  /// Weights leave for the neighbours; those that have come are averaged with this rank's. Waits for a neighbour of which nothing
+  /// is known that is at most Bound steps old. With Bound 0 all ranks' weights keep their mean.
   bool after_step(const StepDone&) {
     if (peers_.empty()) return false;
     const auto before = Clock::now();
@@ -91,10 +92,10 @@ template <class Comm, class Scalar, int Bound> class GossipStrand : public CommS
   static constexpr std::int64_t last = std::numeric_limits<std::int64_t>::max();
   struct Peer {
     int rank = 0;
-    std::vector<Scalar> out, in, latest;            // weights, and behind them their step
+    std::vector<Scalar> out, in, latest;  // weights, and behind them their step
     std::optional<Request> send, receive;
-    std::int64_t newest = 0, sent = 0, heard = 0;   // steps: that is to be sent; that left; of the latest that came
-    bool fresh = false;                             // latest has not been averaged yet
+    std::int64_t newest = 0, sent = 0, heard = 0;  // steps: that is to be sent; that left; of the latest that came
+    bool fresh = false;                            // latest has not been averaged yet
   };
 
   std::size_t count() const { return static_cast<std::size_t>(this->replica().stored); }
@@ -135,8 +136,8 @@ template <class Comm, class Scalar, int Bound> class GossipStrand : public CommS
       if (request && request->wait_for(more ? std::min(nap, std::chrono::nanoseconds(200000)) : nap)) continue;
       patience.start();
       if (patience.over())
-        fail_all(this->comm(), "Gossip: rank " + std::to_string(this->comm().rank()) + " waits for its neighbour: rank " + std::to_string(p.rank) +
-                                   " did not arrive within " + comm::seconds_text(patience.limit()));
+        fail_all(this->comm(), "Gossip: rank " + std::to_string(this->comm().rank()) + " waits for its neighbour: rank " +
+                                   std::to_string(p.rank) + " did not arrive within " + comm::seconds_text(patience.limit()));
     }
   }
   void average() {
@@ -163,8 +164,11 @@ template <class Comm, class Bound = Staleness<0>> class Gossip {
   using communicator = Comm;
   explicit Gossip(Comm& comm) : comm_(&comm) {}
 
-  template <class R> auto bind(const R& replica) const { return GossipStrand<Comm, typename R::Scalar, Bound::bound>(*comm_, replica); }
-  template <class Device> static constexpr bool fits = std::same_as<Device, Cpu> && Communicator<Comm> && Sends<Comm> && AllReduces<Comm>;
+  template <class R> auto bind(const R& replica) const {
+    return GossipStrand<Comm, typename R::Scalar, Bound::bound>(*comm_, replica);
+  }
+  template <class Device> static constexpr bool fits =
+      std::same_as<Device, Cpu>&& Communicator<Comm>&& Sends<Comm>&& AllReduces<Comm>;
   template <class Device> static consteval void assert_fits() {
     static_assert(std::same_as<Device, Cpu>, "Gossip averages weights on the host: its models are on the Cpu");
     assert_communicator<Comm, Device>();

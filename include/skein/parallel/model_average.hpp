@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ModelAverage<Period>: each rank trains by itself, and every so often the models of all ranks become their mean. With an outer optimizer
-// the mean is not taken as it is: the way to it is a gradient for that optimizer (DiLoCo, Douillard et al. 2023; streaming by fragments:
-// Douillard et al. 2025). McMahan et al., "Communication-Efficient Learning", AISTATS 2017; Stich, "Local SGD Converges Fast", ICLR 2019.
+// ModelAverage<Period>: each rank trains by itself, and every so often the models of all ranks become their mean. With an outer
+// optimizer the mean is not taken as it is: the way to it is a gradient for that optimizer (DiLoCo, Douillard et al. 2023;
+// streaming by fragments: Douillard et al. 2025). McMahan et al., "Communication-Efficient Learning", AISTATS 2017; Stich, "Local
+// SGD Converges Fast", ICLR 2019.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -22,14 +23,14 @@ enum class Every { step, epoch };
 struct PlainAverage {};
 
 struct ModelAverageOptions {
-  bool weighted = true;                             ///< by the samples that a rank has seen since the last average; false: all alike
-  bool state = false;                               ///< the optimizer's state too
-  std::int64_t first = 0;                           ///< nothing is averaged in so many steps: another policy keeps the ranks together
-  std::int64_t warm_up = 0;                         ///< after each of the first so many steps
-  int fragments = 1;                                ///< parts of the parameters, each with its own step of the period
-  int delay = 0;                                    ///< steps that a part may travel while training goes on
-  double keep = 0;                                  ///< share of a rank's own values that it keeps when a part arrives
-  bool at_end = true;                               ///< once more when a fit ends, so that all ranks have one model
+  bool weighted = true;      ///< by the samples that a rank has seen since the last average; false: all alike
+  bool state = false;        ///< the optimizer's state too
+  std::int64_t first = 0;    ///< nothing is averaged in so many steps: another policy keeps the ranks together
+  std::int64_t warm_up = 0;  ///< after each of the first so many steps
+  int fragments = 1;         ///< parts of the parameters, each with its own step of the period
+  int delay = 0;             ///< steps that a part may travel while training goes on
+  double keep = 0;           ///< share of a rank's own values that it keeps when a part arrives
+  bool at_end = true;        ///< once more when a fit ends, so that all ranks have one model
 };
 
 namespace detail {
@@ -37,7 +38,7 @@ template <int Period> inline constexpr bool is_a_time = Period >= 1;
 
 /// to += factor * from, over [begin, end) of arrays on any device.
 template <class Scalar, class Device> void add_scaled(Scalar* to, const Scalar* from, long count, double factor) {
-  ops::SgdPass<Scalar> pass;                        // p -= lr * g
+  ops::SgdPass<Scalar> pass;  // p -= lr * g
   pass.parameters = to;
   pass.gradients = &from;
   pass.gradient_count = 1;
@@ -47,8 +48,8 @@ template <class Scalar, class Device> void add_scaled(Scalar* to, const Scalar* 
 }
 }  // namespace detail
 
-template <int Period, Every Unit, class Outer, class Comm, class Scalar, class Device>
-class ModelAverageStrand : public CommStrand<Comm, Scalar, Device> {
+template <int Period, Every Unit, class Outer, class Comm, class Scalar, class Device> class ModelAverageStrand
+    : public CommStrand<Comm, Scalar, Device> {
   using Base = CommStrand<Comm, Scalar, Device>;
   using Base::replica, Base::several;
 
@@ -70,9 +71,12 @@ class ModelAverageStrand : public CommStrand<Comm, Scalar, Device> {
     for (Fragment& f : fragments_) f.samples = samples_, f.averaged = step_;
     if (!several()) return;
     plan::Fingerprint f;
-    f.add(replica().fingerprint).add(static_cast<std::uint64_t>(Period)).add(static_cast<std::uint64_t>(Unit)).add(fragments_.size());
-    for (const auto n : {static_cast<std::int64_t>(options_.weighted), static_cast<std::int64_t>(options_.state), options_.first, options_.warm_up,
-                         static_cast<std::int64_t>(options_.delay), static_cast<std::int64_t>(options_.at_end)})
+    f.add(replica().fingerprint)
+        .add(static_cast<std::uint64_t>(Period))
+        .add(static_cast<std::uint64_t>(Unit))
+        .add(fragments_.size());
+    for (const auto n : {static_cast<std::int64_t>(options_.weighted), static_cast<std::int64_t>(options_.state), options_.first,
+                         options_.warm_up, static_cast<std::int64_t>(options_.delay), static_cast<std::int64_t>(options_.at_end)})
       f.add(static_cast<std::uint64_t>(n));
     comm().assert_same("the models of ModelAverage (network, input shape, scalar, period, options)", f.value());
     this->share_weights();
@@ -89,7 +93,7 @@ class ModelAverageStrand : public CommStrand<Comm, Scalar, Device> {
     samples_ += done.samples;
     if (!works()) return false;
     bool changed = false;
-    for (Fragment& f : fragments_) {                // all ranks take it in the same step, whenever it arrives
+    for (Fragment& f : fragments_) {  // all ranks take it in the same step, whenever it arrives
       if (!f.request) continue;
       (void)f.request->poll();
       if (step_ >= f.begun + options_.delay) changed = settle(f) || changed;
@@ -114,7 +118,7 @@ class ModelAverageStrand : public CommStrand<Comm, Scalar, Device> {
       if (works() && f.averaged < step_) changed = begin(f) || changed;
     changed = settle_all() || changed;
     options_.keep = keep;
-    anchored_ = false;                              // the parameters may be given other values before the next fit
+    anchored_ = false;  // the parameters may be given other values before the next fit
     return changed;
   }
 
@@ -136,13 +140,14 @@ class ModelAverageStrand : public CommStrand<Comm, Scalar, Device> {
     std::int64_t outer_steps = outer_steps_;
     bool anchored = anchored_;
     const std::size_t count = arrays.size();
-    archive & anchored & outer_steps & arrays;
+    (archive & anchored & outer_steps & arrays);
     if constexpr (Archive::is_loading::value) {
       bool fits = arrays.size() == count;
       for (const auto& a : arrays) fits = fits && a.size() == anchor_.size();
       if (!fits) archive.refuse("the file was saved from a training with another outer optimizer");
       for (std::size_t k = 0; k < arrays.size(); ++k)
-        Copy<Device, Cpu>::run((k == 0 ? anchor_ : outer_state_[k - 1]).data(), arrays[k].data(), arrays[k].size() * sizeof(Scalar), replica().where);
+        Copy<Device, Cpu>::run((k == 0 ? anchor_ : outer_state_[k - 1]).data(), arrays[k].data(),
+                               arrays[k].size() * sizeof(Scalar), replica().where);
       outer_steps_ = outer_steps;
       loaded_ = anchored;
     }
@@ -151,9 +156,9 @@ class ModelAverageStrand : public CommStrand<Comm, Scalar, Device> {
  private:
   struct Fragment {
     plan::Range range{};
-    std::size_t place = 0, width = 0;               // in what travels: parameters, state arrays, 16 scalars with the weight
-    std::int64_t begun = 0, averaged = 0;           // in which step
-    std::int64_t samples = 0;                       // seen before the values that travelled last
+    std::size_t place = 0, width = 0;      // in what travels: parameters, state arrays, 16 scalars with the weight
+    std::int64_t begun = 0, averaged = 0;  // in which step
+    std::int64_t samples = 0;              // seen before the values that travelled last
     std::optional<Request> request{};
   };
 
@@ -167,9 +172,7 @@ class ModelAverageStrand : public CommStrand<Comm, Scalar, Device> {
     return changed;
   }
   /// Without a delay what was begun comes to its end at once.
-  bool arrive(bool changed) {
-    return options_.delay > 0 ? changed : settle_all() || changed;
-  }
+  bool arrive(bool changed) { return options_.delay > 0 ? changed : settle_all() || changed; }
   bool settle_all() {
     bool changed = false;
     for (Fragment& f : fragments_)
@@ -178,12 +181,14 @@ class ModelAverageStrand : public CommStrand<Comm, Scalar, Device> {
   }
 
   void check_options() const {
-    const auto demand = [](bool holds, const char* text) { if (!holds) throw ArgumentError(std::string("ModelAverage: ") + text); };
+    const auto demand = [](bool holds, const char* text) {
+      if (!holds) throw ArgumentError(std::string("ModelAverage: ") + text);
+    };
     demand(options_.fragments >= 1, ".fragments is at least 1");
     demand(options_.first >= 0 && options_.warm_up >= 0, ".first and .warm_up are numbers of steps: 0 or more");
     demand(options_.delay >= 0, ".delay is a number of steps: 0 or more");
     demand(Unit == Every::epoch || options_.delay < Period || options_.delay == 0,
-        ".delay must be shorter than the period: a part would not have arrived before it is sent again");
+           ".delay must be shorter than the period: a part would not have arrived before it is sent again");
     demand(options_.keep >= 0 && options_.keep < 1, ".keep is a share: at least 0, less than 1");
     if constexpr (has_outer) optim::check(outer_);
   }
@@ -210,19 +215,22 @@ class ModelAverageStrand : public CommStrand<Comm, Scalar, Device> {
   }
 
   Scalar* values(const Fragment& f, int array) {
-    const DeviceSpan<Scalar, Device>& span = array == 0 ? replica().parameters : replica().state[static_cast<std::size_t>(array - 1)];
+    const DeviceSpan<Scalar, Device>& span =
+        array == 0 ? replica().parameters : replica().state[static_cast<std::size_t>(array - 1)];
     return const_cast<Scalar*>(span.data) + f.range.begin;
   }
   int arrays() const { return 1 + (options_.state ? static_cast<int>(replica().state.size()) : 0); }
 
-  /// Sends this rank's values times its weight, and the weight. True where something that was still under way changed the parameters.
+  /// Sends this rank's values times its weight, and the weight. True where something that was still under way changed the
+  /// parameters.
   bool begin(Fragment& f) {
     const bool changed = f.request && settle(f);
     const long n = f.range.end - f.range.begin;
     Scalar* to = travels_.data() + f.place;
     const Scalar weight = static_cast<Scalar>(options_.weighted ? samples_ - f.samples : 1);
     Memory<Device>::clear(to, f.width * sizeof(Scalar), replica().where);
-    for (int k = 0; k < arrays(); ++k) detail::add_scaled<Scalar, Device>(to + k * n, values(f, k), n, static_cast<double>(weight));
+    for (int k = 0; k < arrays(); ++k)
+      detail::add_scaled<Scalar, Device>(to + k * n, values(f, k), n, static_cast<double>(weight));
     Copy<Device, Cpu>::run(to + f.width - 16, &weight, sizeof weight, replica().where, {});
     f.samples = samples_;
     f.begun = f.averaged = step_;
@@ -239,7 +247,7 @@ class ModelAverageStrand : public CommStrand<Comm, Scalar, Device> {
     Scalar weight = 0;
     Copy<Cpu, Device>::run(&weight, sum + f.width - 16, sizeof weight, {}, replica().where);
     this->add_exposed(std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count());
-    if (!(weight > 0)) return false;                // nobody has seen a sample
+    if (!(weight > 0)) return false;  // nobody has seen a sample
     for (int k = 1; k < arrays(); ++k) take(values(f, k), sum + k * n, n, 1 / static_cast<double>(weight));
     if constexpr (has_outer) {
       step_outward(f, sum, 1 / static_cast<double>(weight));
@@ -260,7 +268,8 @@ class ModelAverageStrand : public CommStrand<Comm, Scalar, Device> {
   /// The outer optimizer's step from the anchor, whose gradient is anchor - mean.
   void step_outward(Fragment& f, const Scalar* sum, double factor) requires(has_outer) {
     const long n = f.range.end - f.range.begin;
-    Memory<Device>::copy(way_.data() + f.range.begin, anchor_.data() + f.range.begin, static_cast<std::size_t>(n) * sizeof(Scalar), replica().where);
+    Memory<Device>::copy(way_.data() + f.range.begin, anchor_.data() + f.range.begin,
+                         static_cast<std::size_t>(n) * sizeof(Scalar), replica().where);
     detail::add_scaled<Scalar, Device>(way_.data() + f.range.begin, sum, n, -factor);
     std::vector<Scalar*> state;
     for (auto& s : outer_state_) state.push_back(s.data());
@@ -271,7 +280,7 @@ class ModelAverageStrand : public CommStrand<Comm, Scalar, Device> {
     call.state = state.data();
     call.begin = f.range.begin;
     call.end = f.range.end;
-    call.step = 1 + outer_steps_ / static_cast<std::int64_t>(fragments_.size());           // each fragment's own
+    call.step = 1 + outer_steps_ / static_cast<std::int64_t>(fragments_.size());  // each fragment's own
     call.lr = static_cast<float>(outer_.lr);
     call.weight_decay = optim::weight_decay_of(outer_);
     outer_.apply(call);
@@ -280,26 +289,28 @@ class ModelAverageStrand : public CommStrand<Comm, Scalar, Device> {
 
   ModelAverageOptions options_;
   [[no_unique_address]] Outer outer_;
-  Arena<Scalar, Device> travels_, anchor_, way_;    // anchor_: where all ranks began the period; way_: from the mean to there
+  Arena<Scalar, Device> travels_, anchor_, way_;  // anchor_: where all ranks began the period; way_: from the mean to there
   std::vector<Arena<Scalar, Device>> outer_state_;
   std::vector<Fragment> fragments_;
   std::int64_t step_ = 0, samples_ = 0, averages_ = 0, outer_steps_ = 0;
   bool anchored_ = false, loaded_ = false;
 };
 
-/// Every rank trains by itself; every Period steps (or epochs) the ranks' models become their mean. model_average<4>(world) makes one. The
-/// communicator must outlive the training. ModelAverage<1> with plain SGD is DataParallel.
+/// Every rank trains by itself; every Period steps (or epochs) the ranks' models become their mean. model_average<4>(world) makes
+/// one. The communicator must outlive the training. ModelAverage<1> with plain SGD is DataParallel.
 template <int Period, class Comm, Every Unit = Every::step, class Outer = PlainAverage> class ModelAverage {
   static_assert(detail::is_a_time<Period>, "ModelAverage<Period>: a period is 1 step (or epoch) or more");
 
  public:
   using communicator = Comm;
-  explicit ModelAverage(Comm& comm, ModelAverageOptions options = {}, Outer outer = {}) : comm_(&comm), options_(options), outer_(outer) {}
+  explicit ModelAverage(Comm& comm, ModelAverageOptions options = {}, Outer outer = {})
+      : comm_(&comm), options_(options), outer_(outer) {}
 
   template <class R> auto bind(const R& replica) const {
-    return ModelAverageStrand<Period, Unit, Outer, Comm, typename R::Scalar, typename R::Device>(*comm_, options_, outer_, replica);
+    return ModelAverageStrand<Period, Unit, Outer, Comm, typename R::Scalar, typename R::Device>(*comm_, options_, outer_,
+                                                                                                 replica);
   }
-  template <class Device> static constexpr bool fits = Communicator<Comm> && std::same_as<typename Comm::device, Device>;
+  template <class Device> static constexpr bool fits = Communicator<Comm>&& std::same_as<typename Comm::device, Device>;
   template <class Device> static consteval void assert_fits() { assert_communicator<Comm, Device>(); }
   Comm& comm() const { return *comm_; }
 
@@ -315,11 +326,12 @@ ModelAverage<Period, Comm, Unit> model_average(Comm& comm, ModelAverageOptions o
   return ModelAverage<Period, Comm, Unit>(comm, options);
 }
 
-/// diloco<500>(world): ranks train by themselves, and the way from where they began to their mean is the gradient of an outer optimizer:
-/// Nesterov's momentum of 0.9 and a rate of 0.7, unless another is given. Streaming: {.fragments = 4, .delay = 5, .keep = 0.5}.
+/// diloco<500>(world): ranks train by themselves, and the way from where they began to their mean is the gradient of an outer
+/// optimizer: Nesterov's momentum of 0.9 and a rate of 0.7, unless another is given. Streaming: {.fragments = 4, .delay = 5,
+/// .keep = 0.5}.
 template <int Period, Every Unit = Every::step, class Comm, optim::Optimizer Outer = optim::Sgd>
 ModelAverage<Period, Comm, Unit, Outer> diloco(Comm& comm, ModelAverageOptions options = {},
-                                                Outer outer = {.lr = 0.7f, .momentum = 0.9, .nesterov = true}) {
+                                               Outer outer = {.lr = 0.7f, .momentum = 0.9, .nesterov = true}) {
   return ModelAverage<Period, Comm, Unit, Outer>(comm, options, outer);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ParameterServer<Comm, Staleness<S>>: the last ranks of a communicator do not train but keep the weights and the optimizer's state, a
-// shard each; the others push the gradients of each step and pull weights, without waiting for each other as long as none runs more
-// than S steps ahead. Li et al., "Scaling Distributed Machine Learning with the Parameter Server", OSDI 2014; Ho et al., NIPS 2013.
+// ParameterServer<Comm, Staleness<S>>: the last ranks of a communicator do not train but keep the weights and the optimizer's
+// state, a shard each; the others push the gradients of each step and pull weights, without waiting for each other as long as
+// none runs more than S steps ahead. Li et al., "Scaling Distributed Machine Learning with the Parameter Server", OSDI 2014; Ho
+// et al., NIPS 2013.
 #pragma once
 #include <optional>
 #include <string>
@@ -23,7 +24,8 @@ template <class Comm, class Scalar, int Bound> class ParameterServerStrand : pub
   ParameterServerStrand(Comm& world, const ParameterServerOptions& options, const Replica<Scalar, Cpu>& replica)
       : Base(world, replica), options_(options) {
     if (options.servers < 1 || options.servers >= world.size())
-      throw ArgumentError("ParameterServer: .servers = " + std::to_string(options.servers) + " of " + std::to_string(world.size()) +
+      throw ArgumentError("ParameterServer: .servers = " + std::to_string(options.servers) + " of " +
+                          std::to_string(world.size()) +
                           " ranks: there must be at least one server, and at least one rank that trains");
     for (int s = 0; s < options.servers; ++s) shards_.push_back(server_shard(replica.stored, s, options.servers));
     sends_.resize(2 * shards_.size());
@@ -51,18 +53,22 @@ template <class Comm, class Scalar, int Bound> class ParameterServerStrand : pub
 
   void serve(const Updates& update) {
     const int s = comm().rank() - ranks();
-    report_ = Serving<Comm, Scalar, Bound>(comm(), this->replica(), options_, ranks(), shards_[static_cast<std::size_t>(s)]).run(update, version_);
+    report_ = Serving<Comm, Scalar, Bound>(comm(), this->replica(), options_, ranks(), shards_[static_cast<std::size_t>(s)])
+                  .run(update, version_);
   }
 
   /// Waits for the weights that answer the gradients of the step before.
   bool before_step(std::int64_t) { return pull(); }
   /// Gradients leave for the servers.
   bool after_step(const StepDone& done) {
-    message_ = {Message::Push, comm().rank(), done.step, version_, done.nominal,
-                static_cast<double>(this->replica().gradients[static_cast<std::size_t>(this->replica().stored) + 1])};
+    message_ = {
+        Message::Push, comm().rank(),
+        done.step,     version_,
+        done.nominal,  static_cast<double>(this->replica().gradients[static_cast<std::size_t>(this->replica().stored) + 1])};
     for (int s = 0; s < options_.servers; ++s) {
       say(s, message_);
-      (void)sends_[at(s) + 1].emplace(comm().isend(DeviceSpan<const Scalar>(part(this->replica().gradients, s)), server(s), Message::values_tag));
+      (void)sends_[at(s) + 1].emplace(
+          comm().isend(DeviceSpan<const Scalar>(part(this->replica().gradients, s)), server(s), Message::values_tag));
     }
     awaited_ = true;
     return false;
@@ -71,7 +77,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerStrand : pub
   bool epoch_ends(std::int64_t) {
     pull();
     if (Bound == 0) return true;
-    group_->barrier();                              // every worker's gradients are in the weights now
+    group_->barrier();  // every worker's gradients are in the weights now
     ask();
     return true;
   }
@@ -86,15 +92,15 @@ template <class Comm, class Scalar, int Bound> class ParameterServerStrand : pub
     }
     for (int s = 0; s < options_.servers; ++s) comm().broadcast(part(this->replica().parameters, s), server(s));
     if (this->replica().buffers.size > 0) comm().broadcast(this->replica().buffers, 0);
-    double all[7] = {report_.updates, report_.mean_staleness, report_.max_staleness, report_.max_ahead, report_.busy, report_.seconds,
-                     static_cast<double>(version_)};
+    double all[7] = {report_.updates, report_.mean_staleness, report_.max_staleness,        report_.max_ahead,
+                     report_.busy,    report_.seconds,        static_cast<double>(version_)};
     comm().broadcast(DeviceSpan<double>(all, 7), server(0));
     report_ = {all[0], all[1], all[2], all[3], all[4], all[5]};
     version_ = static_cast<std::int64_t>(all[6]);
     return true;
   }
-  /// An array of the optimizer's state as the servers have it, whole, on rank 0: within a fit, where the servers serve, and after it, where
-  /// they are called too.
+  /// An array of the optimizer's state as the servers have it, whole, on rank 0: within a fit, where the servers serve, and after
+  /// it, where they are called too.
   void gather(DeviceSpan<Scalar> own, DeviceSpan<Scalar> all) {
     if (serves()) {
       comm().recv(DeviceSpan<Message>(&message_, 1), 0, Message::tag);
@@ -115,7 +121,9 @@ template <class Comm, class Scalar, int Bound> class ParameterServerStrand : pub
   void reduce(std::span<double> values) {
     if (!serves() && ranks() > 1 && !values.empty()) group_->all_reduce(DeviceSpan<double>(values.data(), values.size()), Sum{});
   }
-  void barrier() { if (!serves() && ranks() > 1) group_->barrier(); }
+  void barrier() {
+    if (!serves() && ranks() > 1) group_->barrier();
+  }
 
   /// Of the last fit, on all ranks when it has ended.
   const ServerReport& report() const { return report_; }
@@ -123,7 +131,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerStrand : pub
 
   /// What serialize() saves is of this policy.
   static std::string saved_as() { return "ParameterServer"; }
-  template <class Archive> void serialize(Archive& a, unsigned) { a & version_; }
+  template <class Archive> void serialize(Archive& a, unsigned) { a& version_; }
 
  private:
   using Message = detail::ServerMessage;
@@ -131,10 +139,10 @@ template <class Comm, class Scalar, int Bound> class ParameterServerStrand : pub
 
   static std::size_t at(int s) { return 2 * static_cast<std::size_t>(s); }
   int server(int s) const { return ranks() + s; }
-  template <class T> DeviceSpan<T> part(DeviceSpan<T> all, int s) const {
-    return detail::piece(all, shard(s));
+  template <class T> DeviceSpan<T> part(DeviceSpan<T> all, int s) const { return detail::piece(all, shard(s)); }
+  void say(int s, const Message& m) {
+    (void)sends_[at(s)].emplace(comm().isend(DeviceSpan<const Message>(&m, 1), server(s), Message::tag));
   }
-  void say(int s, const Message& m) { (void)sends_[at(s)].emplace(comm().isend(DeviceSpan<const Message>(&m, 1), server(s), Message::tag)); }
   /// What was sent has been read.
   void settle() {
     for (auto& r : sends_)
@@ -173,18 +181,19 @@ template <class Comm, class Scalar, int Bound> class ParameterServerStrand : pub
 
   ParameterServerOptions options_;
   std::vector<plan::Range> shards_;
-  std::optional<Group> group_;                      // of those that train, and of the servers
-  std::vector<std::optional<Send>> sends_, receives_;                 // of server s: at 2 s the message, behind it the values
+  std::optional<Group> group_;                         // of those that train, and of the servers
+  std::vector<std::optional<Send>> sends_, receives_;  // of server s: at 2 s the message, behind it the values
   std::vector<detail::ServerReply> replies_;
   Message message_;
   std::int64_t version_ = 0;
-  bool awaited_ = false;                            // gradients have gone, weights have not come
+  bool awaited_ = false;  // gradients have gone, weights have not come
   ServerReport report_;
 };
 
-/// Training with servers of the weights; the communicator must outlive it. All ranks do the same: make the trainer, call fit. On a server
-/// fit serves until the others' has ended, and returns an empty history, as evaluate returns empty scores; afterwards all ranks have
-/// the final weights. `Bound` is Staleness<S>; without a bound a slow worker delays nobody before the end of an epoch. On the host.
+/// Training with servers of the weights; the communicator must outlive it. All ranks do the same: make the trainer, call fit. On
+/// a server fit serves until the others' has ended, and returns an empty history, as evaluate returns empty scores; afterwards
+/// all ranks have the final weights. `Bound` is Staleness<S>; without a bound a slow worker delays nobody before the end of an
+/// epoch. On the host.
 template <class Comm, class Bound = Staleness<unbounded>> class ParameterServer {
  public:
   using communicator = Comm;
@@ -198,12 +207,14 @@ template <class Comm, class Bound = Staleness<unbounded>> class ParameterServer 
   template <class R> auto bind(const R& replica) const {
     return ParameterServerStrand<Comm, typename R::Scalar, Bound::bound>(*comm_, options_, replica);
   }
-  template <class Device>
-  static constexpr bool fits = std::same_as<Device, Cpu> && Communicator<Comm> && Sends<Comm> && Splits<Comm> && AllReduces<Comm>;
+  template <class Device> static constexpr bool fits =
+      std::same_as<Device, Cpu>&& Communicator<Comm>&& Sends<Comm>&& Splits<Comm>&& AllReduces<Comm>;
   template <class Device> static consteval void assert_fits() {
-    static_assert(std::same_as<Device, Cpu>, "ParameterServer keeps weights and optimizer on servers of the host: its models are on the Cpu");
+    static_assert(std::same_as<Device, Cpu>,
+                  "ParameterServer keeps weights and optimizer on servers of the host: its models are on the Cpu");
     assert_communicator<Comm, Device>();
-    static_assert(fits<Device>, "ParameterServer needs a communicator with send, recv, split and all_reduce: ThreadComm or MpiComm");
+    static_assert(fits<Device>,
+                  "ParameterServer needs a communicator with send, recv, split and all_reduce: ThreadComm or MpiComm");
   }
   Comm& comm() const { return *comm_; }
 

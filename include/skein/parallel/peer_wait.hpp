@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for messages where the policy knows better than the communicator whom it misses: with the communicator's deadline, and the
-// rank's name in the error that ends all ranks.
+// Waiting for messages where the policy knows better than the communicator whom it misses: with the communicator's deadline, and
+// the rank's name in the error that ends all ranks.
 #pragma once
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipeline<Stages...>: the network is cut into stages, each on a rank (or several on one); the batch into micro-batches that follow each
-// other through them. In which order is data: a table of plan/schedule.hpp, which the stepper interprets. GPipe: Huang et al., NeurIPS 2019.
+// Pipeline<Stages...>: the network is cut into stages, each on a rank (or several on one); the batch into micro-batches that
+// follow each other through them. In which order is data: a table of plan/schedule.hpp, which the stepper interprets. GPipe:
+// Huang et al., NeurIPS 2019.
 #pragma once
 #include "pipeline_stepper.hpp"
 
@@ -14,9 +15,9 @@ template <class... Ss> class Pipeline {
   using network = whole_network<Ss...>;
   static constexpr int stage_count = sizeof...(Ss);
 
-  /// Over a communicator that outlives the training: stage s is rank s mod ranks' (with .replicas, of each pipeline; ranks of one pipeline
-  /// follow each other). In a world of one, this thread drives all stages. All ranks construct theirs at the same time. Throws
-  /// ArgumentError where ranks, stages and schedule do not go together.
+  /// Over a communicator that outlives the training: stage s is rank s mod ranks' (with .replicas, of each pipeline; ranks of one
+  /// pipeline follow each other). In a world of one, this thread drives all stages. All ranks construct theirs at the same time.
+  /// Throws ArgumentError where ranks, stages and schedule do not go together.
   template <class Comm> explicit Pipeline(Comm& world, const PipelineOptions& options = {})
       : team_(std::make_shared<PipelineTeam>(pipeline_link(world), options, stage_count)) {}
 
@@ -28,7 +29,9 @@ template <class... Ss> class Pipeline {
   bool holds(int stage) const { return team_->holds(stage); }
   const std::shared_ptr<PipelineTeam>& team() const { return team_; }
   /// The table that a batch of so many micro-batches follows.
-  plan::Schedule schedule(int micro_batches) const { return pipeline_schedule(team_->options, team_->ranks, stage_count, micro_batches); }
+  plan::Schedule schedule(int micro_batches) const {
+    return pipeline_schedule(team_->options, team_->ranks, stage_count, micro_batches);
+  }
 
   /// The model of this process's stages, with the initial weights that a Model of the whole network has with this seed.
   template <class Input, class Device = Cpu, class Precision = float> auto model(Seed seed = {}) const {
@@ -46,7 +49,8 @@ template <class... Ss> class Pipeline {
 template <class... Ss> class Pipeline<Stages<Ss...>> : public Pipeline<Ss...> {
  public:
   template <class Comm> explicit Pipeline(Comm& world, const PipelineOptions& options = {}) : Pipeline<Ss...>(world, options) {}
-  explicit Pipeline(std::shared_ptr<PipelineLink> link, const PipelineOptions& options = {}) : Pipeline<Ss...>(std::move(link), options) {}
+  explicit Pipeline(std::shared_ptr<PipelineLink> link, const PipelineOptions& options = {})
+      : Pipeline<Ss...>(std::move(link), options) {}
 };
 
 }  // namespace skein::inline SKEIN_ABI::parallel

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process holds of a pipeline: its stages, each with its pass, optimizer, slots and kept weights; the parameters that are tied over
-// stages; and, while a file is written or read, the whole network's arrays. In which order stages run is not known here (pipeline_run.hpp).
+// What a process holds of a pipeline: its stages, each with its pass, optimizer, slots and kept weights; the parameters that are
+// tied over stages; and, while a file is written or read, the whole network's arrays. In which order stages run is not known here
+// (pipeline_run.hpp).
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -27,8 +28,8 @@ template <class Scalar, class Device, class Optimizer> struct HeldStage {
   int stage = 0, slots = 0, kept = 0, first_request = 0;
   long stored = 0;
   const Scalar* gradient = nullptr;
-  bool fresh = true;                                // nothing is in the gradients yet: of backward
-  bool fresh_parameters = true;                     // of its second half
+  bool fresh = true;             // nothing is in the gradients yet: of backward
+  bool fresh_parameters = true;  // of its second half
   std::unique_ptr<nn::AnyStage<Scalar>> pass;
   std::unique_ptr<Bound> optimizer;
 };
@@ -38,13 +39,12 @@ template <class Model, class Optimizer> class PipelineHeld {
   using Scalar = typename Model::Scalar;
   using Device = typename Model::device;
   using Stage = HeldStage<Scalar, Device, Optimizer>;
-  static constexpr int first_tied_tag = 31000, file_tag = 31999;          // below: those of micro-batches
+  static constexpr int first_tied_tag = 31000, file_tag = 31999;  // below: those of micro-batches
 
   /// Initial weights are agreed here: all ranks make theirs at the same time.
-  template <class Loss>
-  PipelineHeld(Model& whole, const Loss& loss, const Optimizer& given, std::shared_ptr<PipelineTeam> place)
+  template <class Loss> PipelineHeld(Model& whole, const Loss& loss, const Optimizer& given, std::shared_ptr<PipelineTeam> place)
       : model(&whole), team(std::move(place)), strand(team) {
-    (void)typename Stage::Bound(given, Model::program);                   // groups that match nothing are told here
+    (void)typename Stage::Bound(given, Model::program);  // groups that match nothing are told here
     Optimizer part = given;
     if constexpr (requires { part.groups.rules; })
       for (auto& rule : part.groups.rules) rule.may_match_nothing = true;
@@ -154,9 +154,11 @@ template <class Model, class Optimizer> class PipelineHeld {
   /// Each stage takes its own of whole(0) and whole(1), which were written.
   void scatter() {
     for (Stage& h : stages) {
-      std::memcpy(mine(0, h.stage), whole_[0].data() + Model::range(h.stage).begin, static_cast<std::size_t>(h.stored) * sizeof(Scalar));
+      std::memcpy(mine(0, h.stage), whole_[0].data() + Model::range(h.stage).begin,
+                  static_cast<std::size_t>(h.stored) * sizeof(Scalar));
       const plan::Range b = Model::buffer_range(h.stage);
-      if (b.end > b.begin) std::memcpy(mine(1, h.stage), whole_[1].data() + b.begin, static_cast<std::size_t>(b.end - b.begin) * sizeof(Scalar));
+      if (b.end > b.begin)
+        std::memcpy(mine(1, h.stage), whole_[1].data() + b.begin, static_cast<std::size_t>(b.end - b.begin) * sizeof(Scalar));
     }
     drop();
   }
@@ -167,7 +169,7 @@ template <class Model, class Optimizer> class PipelineHeld {
   std::vector<Stage> stages;
 
  private:
-  struct Tied {                                     // one side of a pair that this process has, or both
+  struct Tied {  // one side of a pair that this process has, or both
     int stage[2] = {-1, -1};
     long offset[2] = {0, 0}, stored = 0;
     Arena<Scalar> other;
@@ -178,8 +180,13 @@ template <class Model, class Optimizer> class PipelineHeld {
     if (strand.ranks() == 1) return tie_weights();
     plan::Fingerprint f;
     const PipelineOptions& o = team->options;
-    f.add(Model::fingerprint).add(sizeof(Scalar)).add(static_cast<std::uint64_t>(o.schedule)).add(static_cast<std::uint64_t>(o.micro_batches));
-    f.add(static_cast<std::uint64_t>(o.micro_batch)).add(static_cast<std::uint64_t>(o.replicas)).add(static_cast<std::uint64_t>(o.vertical_sync));
+    f.add(Model::fingerprint)
+        .add(sizeof(Scalar))
+        .add(static_cast<std::uint64_t>(o.schedule))
+        .add(static_cast<std::uint64_t>(o.micro_batches));
+    f.add(static_cast<std::uint64_t>(o.micro_batch))
+        .add(static_cast<std::uint64_t>(o.replicas))
+        .add(static_cast<std::uint64_t>(o.vertical_sync));
     for (int s = 0; s < Model::stages; ++s) f.add(static_cast<std::uint64_t>(Model::range(s).end));
     for (const TiedParameters& t : o.tied) f.add(std::string_view(t.first)).add(std::string_view(t.second));
     team->world->assert_same("the pipelines (network, stages, input shape, scalar, options)", f.value());
@@ -222,9 +229,11 @@ template <class Model, class Optimizer> class PipelineHeld {
           tied.stored = e.stored;
           extents[k] = e.extents;
         }
-        if (tied.stage[k] < 0) throw ArgumentError("Pipeline: .tied names '" + std::string(names[k]) + "', which is no parameter of the network");
+        if (tied.stage[k] < 0)
+          throw ArgumentError("Pipeline: .tied names '" + std::string(names[k]) + "', which is no parameter of the network");
       }
-      if (!(extents[0] == extents[1])) throw ArgumentError("Pipeline: .tied: '" + t.first + "' and '" + t.second + "' have different shapes");
+      if (!(extents[0] == extents[1]))
+        throw ArgumentError("Pipeline: .tied: '" + t.first + "' and '" + t.second + "' have different shapes");
       if (team->options.schedule == PipelineSchedule::pipedream && !team->options.table)
         throw ArgumentError("Pipeline: .tied wants one update a step, of all stages: PipeDream's stages step one by one");
       tied.other = Arena<Scalar>(static_cast<std::size_t>(tied.stored));
@@ -268,7 +277,7 @@ template <class Model, class Optimizer> class PipelineHeld {
 
   std::vector<Tied> tied_;
   std::vector<Arena<Scalar>> whole_;
-  int tied_requests_ = 0;                           // the first of theirs
+  int tied_requests_ = 0;  // the first of theirs
 };
 
 }  // namespace skein::inline SKEIN_ABI::parallel::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PipelineLink: the few calls that a pipeline makes of its communicator, behind one interface: its messages are large and few, so that the
-// pipeline of a network is compiled once, not once for each communicator.
+// PipelineLink: the few calls that a pipeline makes of its communicator, behind one interface: its messages are large and few, so
+// that the pipeline of a network is compiled once, not once for each communicator.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -27,7 +27,7 @@ class PipelineLink {
   virtual void reserve(int n) = 0;
   virtual void send(int request, const void* data, std::size_t bytes, int to, int tag) = 0;
   virtual void receive(int request, void* data, std::size_t bytes, int from, int tag) = 0;
-  virtual void wait(int request) = 0;               ///< returns at once where nothing is under way
+  virtual void wait(int request) = 0;  ///< returns at once where nothing is under way
   virtual void progress() = 0;
   /// The clock of the ranks, in seconds: a simulated one's own, else the machine's.
   virtual double now() = 0;
@@ -79,15 +79,21 @@ template <class Comm> class PipelineLinkOver final : public PipelineLink {
   }
   void compute([[maybe_unused]] double seconds) override {
     if constexpr (requires { comm_.compute(seconds); }) comm_.compute(seconds);
-    else throw ArgumentError("Pipeline: .lengths are for a world whose time passes by compute(seconds), such as SimComm or Delayed");
+    else
+      throw ArgumentError("Pipeline: .lengths are for a world whose time passes by compute(seconds), such as SimComm or Delayed");
   }
   void sum(DeviceSpan<float> values) override { comm_.all_reduce(values, Sum{}); }
   void sum(DeviceSpan<double> values) override { comm_.all_reduce(values, Sum{}); }
-  void broadcast(void* data, std::size_t bytes, int root) override { comm_.broadcast(Bytes(static_cast<std::byte*>(data), bytes), root); }
+  void broadcast(void* data, std::size_t bytes, int root) override {
+    comm_.broadcast(Bytes(static_cast<std::byte*>(data), bytes), root);
+  }
   void barrier() override { comm_.barrier(); }
   void assert_same(std::string_view what, std::uint64_t hash) override { comm_.assert_same(what, hash); }
   std::unique_ptr<PipelineLink> split([[maybe_unused]] int color, [[maybe_unused]] int key) override {
-    if constexpr (requires { { comm_.split(color, key) } -> std::same_as<C>; }) return std::make_unique<PipelineLinkOver<C>>(comm_.split(color, key));
+    if constexpr (requires {
+                    { comm_.split(color, key) } -> std::same_as<C>;
+                  })
+      return std::make_unique<PipelineLinkOver<C>>(comm_.split(color, key));
     else throw ArgumentError("Pipeline: .replicas want a communicator that can be split; this one cannot");
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the lines of a pipeline's program (plan/pipeline_program.hpp) on what the process holds, in their order and in no other: forward,
-// backward, update, and the messages between them. Gradients flow back with the sums of their micro-batch behind them, so that every stage
-// knows the batch's loss and divisor without a message of its own.
+// Runs the lines of a pipeline's program (plan/pipeline_program.hpp) on what the process holds, in their order and in no other:
+// forward, backward, update, and the messages between them. Gradients flow back with the sums of their micro-batch behind them,
+// so that every stage knows the batch's loss and divisor without a message of its own.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -19,14 +19,14 @@ namespace skein::inline SKEIN_ABI::parallel::detail {
 
 /// What is done with a batch.
 struct PipelineCall {
-  long size = 1;                                    // of a micro-batch
+  long size = 1;  // of a micro-batch
   nn::Phase phase = nn::Phase::training;
   std::uint64_t key = 0;
   bool accumulate = false, update = true;
   double lr = 0, clip = 0;
-  double nominal = 1;                               // weight that the gradients are divided by as they are made
-  std::int64_t step = 0;                            // updates before
-  nn::LossSums carried{};                           // of the batches that are accumulated
+  double nominal = 1;      // weight that the gradients are divided by as they are made
+  std::int64_t step = 0;   // updates before
+  nn::LossSums carried{};  // of the batches that are accumulated
 };
 
 template <class Model, class Loss, class Optimizer> class PipelineRun {
@@ -92,7 +92,8 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
     bool more = p.halves && !halves_;
     for (const Stage& h : held.stages) more = more || p.slots[at(h.stage)] > h.slots || p.kept[at(h.stage)] > h.kept;
     if (more) {
-      for (Stage& h : held.stages) h.slots = std::max(h.slots, p.slots[at(h.stage)]), h.kept = std::max(h.kept, p.kept[at(h.stage)]);
+      for (Stage& h : held.stages)
+        h.slots = std::max(h.slots, p.slots[at(h.stage)]), h.kept = std::max(h.kept, p.kept[at(h.stage)]);
       halves_ = halves_ || p.halves;
       make_memory();
     }
@@ -122,7 +123,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
     micro_all_.assign(at(p.micros), {});
     held.strand.events.clear();
     for (Stage& h : held.stages) h.fresh = h.fresh_parameters = !call.accumulate;
-    bool ready = false;                             // gradients have been made those of the step
+    bool ready = false;  // gradients have been made those of the step
     const long count = static_cast<long>(batch.count);
     for (const plan::PipelineLine& line : p.lines) {
       Stage& h = held.of(line.step.stage);
@@ -130,9 +131,13 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
       if (line.ahead >= 0) ask(p, p.lines[at(line.ahead)], count, call);
       PipelineEvent event{line.step, 0, 0};
       switch (line.step.task) {
-        case plan::Task::forward: forward(p, h, line, batch, call, event); break;
+        case plan::Task::forward:
+          forward(p, h, line, batch, call, event);
+          break;
         case plan::Task::backward:
-        case plan::Task::input_gradient: backward(p, h, line, samples(line, count, call), event); break;
+        case plan::Task::input_gradient:
+          backward(p, h, line, samples(line, count, call), event);
+          break;
         case plan::Task::weight_gradient:
           event.begin = held.clock();
           h.pass->backward_parameters(line.slot, !std::exchange(h.fresh_parameters, !p.synchronous));
@@ -157,8 +162,8 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
         for (SlotMessage kind : {SlotMessage::output, SlotMessage::gradient_out}) held.wait(h.request(s, kind));
   }
 
-  // What the last run has left. Sums of micro-batches: of this pipeline; and of all, as PipeDream's updates learn them. Of the batch: where
-  // a synchronous one updated.
+  // What the last run has left. Sums of micro-batches: of this pipeline; and of all, as PipeDream's updates learn them. Of the
+  // batch: where a synchronous one updated.
   const std::vector<Sums>& micro_sums() const { return micro_sums_; }
   const std::vector<Sums>& micro_sums_of_all() const { return micro_all_; }
   const Sums& sums_of_all() const { return all_sums_; }
@@ -174,7 +179,9 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   static std::size_t gradient_bytes(long scalars) { return static_cast<std::size_t>(scalars) * sizeof(Scalar) + tail_bytes; }
-  static int tag(int stage, bool back, int micro, const plan::PipelineProgram& p) { return (2 * stage + back) * p.micros + micro; }
+  static int tag(int stage, bool back, int micro, const plan::PipelineProgram& p) {
+    return (2 * stage + back) * p.micros + micro;
+  }
   static long samples(const plan::PipelineLine& line, long count, const PipelineCall& call) {
     return std::clamp(count - line.step.micro * call.size, 0L, call.size);
   }
@@ -187,7 +194,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
   void ends(PipelineEvent& event) {
     if (const plan::StageLengths& lengths = held.team->options.lengths; !lengths.stages.empty()) {
       held.team->line->compute(plan::detail::length_of(lengths, event.step));
-      held.team->line->progress();                  // ranks whose clocks are behind go first: what they send comes before
+      held.team->line->progress();  // ranks whose clocks are behind go first: what they send comes before
     }
     event.end = held.clock();
   }
@@ -199,9 +206,8 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
                              static_cast<std::size_t>(samples(line, count, call) * h.pass->input_pitch()) * sizeof(Scalar),
                              held.team->process_of(h.stage - 1), tag(h.stage, false, line.step.micro, p));
   }
-  template <class Batch>
-  void forward(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line, const Batch& batch, const PipelineCall& call,
-               PipelineEvent& event) {
+  template <class Batch> void forward(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line,
+                                      const Batch& batch, const PipelineCall& call, PipelineEvent& event) {
     const int stage = line.step.stage, micro = line.step.micro;
     if (line.receives) held.wait(h.request(line.slot, SlotMessage::input));
     if (line.sends) held.wait(h.request(line.slot, SlotMessage::output));
@@ -222,13 +228,15 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
         ops::copy<Device>(outputs_.data() + micro * call.size * OutputPitch, h.pass->output(line.slot), m.count * OutputPitch);
     } else if (call.phase == nn::Phase::training && line.sends) {
       held.team->line->receive(h.request(line.slot, SlotMessage::gradient_in), h.pass->gradient(line.slot),
-                               gradient_bytes(m.count * h.pass->output_pitch()), held.team->process_of(stage + 1), tag(stage, true, micro, p));
+                               gradient_bytes(m.count * h.pass->output_pitch()), held.team->process_of(stage + 1),
+                               tag(stage, true, micro, p));
     }
   }
   void backward(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line, long count, PipelineEvent& event) {
     if (line.receives) {
       held.wait(h.request(line.slot, SlotMessage::gradient_in));
-      std::memcpy(static_cast<void*>(&micro_sums_[at(line.step.micro)]), h.pass->gradient(line.slot) + count * h.pass->output_pitch(), tail_bytes);
+      std::memcpy(static_cast<void*>(&micro_sums_[at(line.step.micro)]),
+                  h.pass->gradient(line.slot) + count * h.pass->output_pitch(), tail_bytes);
     }
     if (line.sends) held.wait(h.request(line.slot, SlotMessage::gradient_out));
     event.begin = held.clock();
@@ -242,8 +250,9 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
   void hand_on(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line, long count) {
     const long n = count * h.pass->output_pitch();
     if (line.sends)
-      held.team->line->send(h.request(line.slot, SlotMessage::output), h.pass->output(line.slot), static_cast<std::size_t>(n) * sizeof(Scalar),
-                            held.team->process_of(h.stage + 1), tag(h.stage + 1, false, line.step.micro, p));
+      held.team->line->send(h.request(line.slot, SlotMessage::output), h.pass->output(line.slot),
+                            static_cast<std::size_t>(n) * sizeof(Scalar), held.team->process_of(h.stage + 1),
+                            tag(h.stage + 1, false, line.step.micro, p));
     if (line.to >= 0) ops::copy<Device>(held.of(h.stage + 1).pass->input(line.to), h.pass->output(line.slot), n);
   }
   /// The gradient of the input, and the sums of its micro-batch, to the stage before.
@@ -252,8 +261,8 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
     if (line.sends) {
       Scalar* dx = h.pass->input_gradient(line.slot);
       std::memcpy(dx + n, &micro_sums_[at(line.step.micro)], tail_bytes);
-      held.team->line->send(h.request(line.slot, SlotMessage::gradient_out), dx, gradient_bytes(n), held.team->process_of(h.stage - 1),
-                            tag(h.stage - 1, true, line.step.micro, p));
+      held.team->line->send(h.request(line.slot, SlotMessage::gradient_out), dx, gradient_bytes(n),
+                            held.team->process_of(h.stage - 1), tag(h.stage - 1, true, line.step.micro, p));
     }
     if (line.to >= 0) ops::copy<Device>(held.of(h.stage - 1).pass->gradient(line.to), h.pass->input_gradient(line.slot), n);
   }

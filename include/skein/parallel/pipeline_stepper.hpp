@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PipelineStepper: one training step through the stages of this process, in the order of a schedule's table: what a Trainer sees of it, in
-// place of train::Stepper. pipeline_held.hpp has the stages, pipeline_run.hpp runs their lines.
+// PipelineStepper: one training step through the stages of this process, in the order of a schedule's table: what a Trainer sees
+// of it, in place of train::Stepper. pipeline_held.hpp has the stages, pipeline_run.hpp runs their lines.
 #pragma once
 #include <unistd.h>
 
@@ -41,15 +41,17 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
   void reserve(PassOptions options) {
     if (options.threads <= 0) options.threads = threads();
     if (options.execution == Execution::depth_first)
-      throw ArgumentError("Pipeline: depth-first blocks cut a batch for the cache, micro-batches cut it for the ranks: leave .execution as it is");
+      throw ArgumentError(
+          "Pipeline: depth-first blocks cut a batch for the cache, micro-batches cut it for the ranks: leave .execution as it "
+          "is");
     run_.reserve(options.batch, options.threads, options.denormals);
   }
   bool reserved() const { return run_.reserved(); }
   /// Programs and primitives for batches of so many samples.
   void prepare(long batch) { run_.prepare(batch); }
 
-  /// One step on this pipeline's samples of a batch. Returns the sums over all of them, on every rank. PipeDream makes an update for each
-  /// micro-batch; the pipeline drains at the end of the batch. All ranks of the pipeline give the same batch.
+  /// One step on this pipeline's samples of a batch. Returns the sums over all of them, on every rank. PipeDream makes an update
+  /// for each micro-batch; the pipeline drains at the end of the batch. All ranks of the pipeline give the same batch.
   template <class Batch, class Options> Sums step(const Batch& batch, const Options& options) {
     check_labels(batch);
     const long size = run_.micro_size(batch.global_count);
@@ -73,7 +75,8 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
     call.step = step_;
     call.carried = carried_;
     run_.run(program, batch, call);
-    for (const Sums& s : together ? run_.micro_sums() : run_.micro_sums_of_all()) carried_ += s;       // in the order of the micro-batches
+    for (const Sums& s : together ? run_.micro_sums() : run_.micro_sums_of_all())
+      carried_ += s;  // in the order of the micro-batches
     Sums sums = call.update && together ? run_.sums_of_all() : carried_;
     accumulated_ = call.update ? 0 : accumulated_ + 1;
     if (call.update) {
@@ -84,8 +87,8 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
   }
   template <class Batch> Sums step(const Batch& batch) { return step(batch, PipelineStepOptions{}); }
 
-  /// Forward and loss, in evaluation phase, micro-batches one behind the other through the stages. The sums are the last stage's; with neither
-  /// labels nor targets, every rank has the outputs.
+  /// Forward and loss, in evaluation phase, micro-batches one behind the other through the stages. The sums are the last stage's;
+  /// with neither labels nor targets, every rank has the outputs.
   template <class Batch> Sums evaluate(const Batch& batch, bool accumulate = false) {
     check_labels(batch);
     detail::PipelineCall call;
@@ -154,11 +157,11 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
   const plan::PipelineProgram& program_of(long count, long global_count, long size) {
     const plan::PipelineProgram& found = program(Run::micros(count, size));
     if (!team().data || found.synchronous) return found;
-    const int replicas = team().options.replicas;   // PipeDream's pipelines meet after each micro-batch: all have as many
+    const int replicas = team().options.replicas;  // PipeDream's pipelines meet after each micro-batch: all have as many
     const long most = (global_count + replicas - 1) / replicas;
     if (count > most)
-      throw ArgumentError("Pipeline: PipeDream over several pipelines wants even parts of a batch: one has " + std::to_string(count) +
-                          " of " + std::to_string(global_count) + " samples");
+      throw ArgumentError("Pipeline: PipeDream over several pipelines wants even parts of a batch: one has " +
+                          std::to_string(count) + " of " + std::to_string(global_count) + " samples");
     return program(Run::micros(most, size));
   }
   template <class Batch> void check_labels(const Batch& batch) const {
@@ -173,7 +176,7 @@ template <class Model, class Loss, class Optimizer> class PipelineStepper {
   Optimizer asked_optimizer_;
   Run run_;
   nn::StepMemory<Device> memory_{};
-  Sums carried_{}, evaluated_{}, totals_{};         // carried_: of the batches that are accumulated
+  Sums carried_{}, evaluated_{}, totals_{};  // carried_: of the batches that are accumulated
   long accumulated_ = 0;
   double nominal_ = 1;
   std::int64_t step_ = 0;

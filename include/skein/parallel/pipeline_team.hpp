@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a process stands in a pipeline (which ranks of the schedule, which replica), what a user sets for one, and the strand that a
-// training holds: hooks of the Trainer, the clock of waiting, and the trace of the last step.
+// Where a process stands in a pipeline (which ranks of the schedule, which replica), what a user sets for one, and the strand
+// that a training holds: hooks of the Trainer, the clock of waiting, and the trace of the last step.
 #pragma once
 #include <functional>
 #include <memory>
@@ -18,19 +18,19 @@ namespace skein::inline SKEIN_ABI::parallel {
 /// Which table of plan/schedule.hpp.
 enum class PipelineSchedule { unpipelined, gpipe, one_f_one_b, interleaved, zero_bubble, pipedream };
 
-/// Two parameters of the same extents, by their names in the whole network, that are one: they begin as the first, and each step moves
-/// both by the sum of their gradients.
+/// Two parameters of the same extents, by their names in the whole network, that are one: they begin as the first, and each step
+/// moves both by the sum of their gradients.
 struct TiedParameters {
   std::string first, second;
 };
 
 struct PipelineOptions {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
-  int micro_batches = 4;                            ///< a batch is cut into so many, of equal size but for the last
-  long micro_batch = 0;                             ///< or: samples of one; then a batch has as many as it takes
-  int replicas = 1;                                 ///< pipelines beside each other, each with a part of the batch (pipeline x data)
-  bool vertical_sync = true;                        ///< PipeDream: a micro-batch reads the same version of the weights in every stage
-  int devices = 0;                                  ///< world of one rank: the schedule's ranks, all driven by this thread; 0: one a stage
+  int micro_batches = 4;      ///< a batch is cut into so many, of equal size but for the last
+  long micro_batch = 0;       ///< or: samples of one; then a batch has as many as it takes
+  int replicas = 1;           ///< pipelines beside each other, each with a part of the batch (pipeline x data)
+  bool vertical_sync = true;  ///< PipeDream: a micro-batch reads the same version of the weights in every stage
+  int devices = 0;            ///< world of one rank: the schedule's ranks, all driven by this thread; 0: one a stage
   std::vector<TiedParameters> tied{};
   /// Over SimComm, or Delayed: each task of a stage takes so long there.
   plan::StageLengths lengths{};
@@ -49,11 +49,16 @@ inline plan::Schedule pipeline_schedule(const PipelineOptions& o, int ranks, int
   if (o.table) return o.table(ranks, stages, micros);
   if (o.schedule == PipelineSchedule::interleaved) return plan::interleaved(ranks, stages / ranks, micros);
   switch (o.schedule) {
-    case PipelineSchedule::unpipelined: return plan::unpipelined(ranks, micros);
-    case PipelineSchedule::gpipe: return plan::gpipe(ranks, micros);
-    case PipelineSchedule::zero_bubble: return plan::zero_bubble(ranks, micros);
-    case PipelineSchedule::pipedream: return plan::pipedream(ranks, micros);
-    default: return plan::one_f_one_b(ranks, micros);
+    case PipelineSchedule::unpipelined:
+      return plan::unpipelined(ranks, micros);
+    case PipelineSchedule::gpipe:
+      return plan::gpipe(ranks, micros);
+    case PipelineSchedule::zero_bubble:
+      return plan::zero_bubble(ranks, micros);
+    case PipelineSchedule::pipedream:
+      return plan::pipedream(ranks, micros);
+    default:
+      return plan::one_f_one_b(ranks, micros);
   }
 }
 
@@ -69,7 +74,8 @@ class PipelineTeam {
       throw ArgumentError("Pipeline: " + std::to_string(size) +
                           " ranks cannot be divided into .replicas = " + std::to_string(o.replicas) + " pipelines");
     if (!o.lengths.stages.empty() && static_cast<int>(o.lengths.stages.size()) != stage_count)
-      throw ArgumentError("Pipeline: .lengths has " + std::to_string(o.lengths.stages.size()) + " stages of " + std::to_string(stage_count));
+      throw ArgumentError("Pipeline: .lengths has " + std::to_string(o.lengths.stages.size()) + " stages of " +
+                          std::to_string(stage_count));
     processes = size / o.replicas;
     ranks = processes > 1 ? processes : o.devices > 0 ? o.devices : stages;
     if (stages % ranks != 0 || (ranks != stages && o.schedule != PipelineSchedule::interleaved && !o.table))
@@ -93,8 +99,8 @@ class PipelineTeam {
 
   PipelineOptions options;
   int stages;
-  std::shared_ptr<PipelineLink> world, line, data{};                      // all; this pipeline; the same stages of all pipelines
-  int processes = 1, process = 0, ranks = 1, replica = 0;                 // ranks: of the schedule
+  std::shared_ptr<PipelineLink> world, line, data{};       // all; this pipeline; the same stages of all pipelines
+  int processes = 1, process = 0, ranks = 1, replica = 0;  // ranks: of the schedule
   int first_rank = 0, last_rank = 1;
 };
 
@@ -125,7 +131,9 @@ template <class Scalar> class PipelineStrand : public Strand {
   void reduce(std::span<double> values) {
     if (ranks() > 1 && !values.empty()) team_->world->sum(DeviceSpan<double>(values.data(), values.size()));
   }
-  void barrier() { if (ranks() > 1) team_->world->barrier(); }
+  void barrier() {
+    if (ranks() > 1) team_->world->barrier();
+  }
   double exposed_seconds() const { return waited; }
 
   /// What the last step did, in its order.

@@ -23,10 +23,10 @@ template <class Scalar_, class Device_> struct Replica {
   DeviceSpan<Scalar, Device> parameters{}, gradients{}, buffers{};
   std::vector<DeviceSpan<Scalar, Device>> state{};  ///< the optimizer's arrays, laid out as the parameters
   std::span<const plan::Operation> operations{};
-  std::span<const plan::Entry> entries{};           ///< of the parameters: where the logical values are
-  long stored = 0;                                  ///< scalars of the parameter arena
-  Device where{};                                   ///< which of the devices
-  std::uint64_t fingerprint = 0;                    ///< of everything that the ranks must have in common
+  std::span<const plan::Entry> entries{};  ///< of the parameters: where the logical values are
+  long stored = 0;                         ///< scalars of the parameter arena
+  Device where{};                          ///< which of the devices
+  std::uint64_t fingerprint = 0;           ///< of everything that the ranks must have in common
 };
 
 /// How gradients of ranks become one: the mean over all samples, or that times the number of ranks (the sum of the ranks' means).
@@ -34,38 +34,39 @@ enum class Reduce { Mean, Sum };
 
 /// What a step has been, as after_step hears it.
 struct StepDone {
-  std::int64_t step = 0;                            ///< optimizer steps so far, this one included
-  long samples = 0;                                 ///< of this rank
-  double nominal = 1;                               ///< gradients in the arena are sums over samples, divided by it
+  std::int64_t step = 0;  ///< optimizer steps so far, this one included
+  long samples = 0;       ///< of this rank
+  double nominal = 1;     ///< gradients in the arena are sums over samples, divided by it
 };
 
-/// One update that a rank which serves makes on behalf of others: of the parameters in `range`, by the gradients that lie there in
-/// the arena, times `scale`.
+/// One update that a rank which serves makes on behalf of others: of the parameters in `range`, by the gradients that lie there
+/// in the arena, times `scale`.
 struct ServedUpdate {
   plan::Range range{};
-  std::int64_t update = 1;                          ///< its number, from 1: what Adam divides by
-  std::int64_t step = 1;                            ///< the worker's step, from 1: the place in the schedule of the rate
-  double scale = 1;                                 ///< 1 / weight, and what makes the rate smaller
+  std::int64_t update = 1;  ///< its number, from 1: what Adam divides by
+  std::int64_t step = 1;    ///< the worker's step, from 1: the place in the schedule of the rate
+  double scale = 1;         ///< 1 / weight, and what makes the rate smaller
 };
 /// What a strand that serves is given: the optimizer, without its type.
 struct Updates {
   void* object = nullptr;
   void (*function)(void*, const ServedUpdate&) = nullptr;
-  int arrays = 0;                                   ///< of the optimizer's state
-  void* (*state)(void*, int) = nullptr;             ///< array k: of what is owned
+  int arrays = 0;                        ///< of the optimizer's state
+  void* (*state)(void*, int) = nullptr;  ///< array k: of what is owned
   void operator()(const ServedUpdate& u) const { function(object, u); }
 };
 
-/// The hooks, all no-ops: a world of one. A strand may also have `template <class Archive> void serialize(Archive&, unsigned)`: what
-/// it keeps is saved with the training (rank 0's) and loaded with it, where saved_as(), a text, is the same; and before_save(), which all
-/// ranks call before rank 0 writes.
+/// The hooks, all no-ops: a world of one. A strand may also have `template <class Archive> void serialize(Archive&, unsigned)`:
+/// what it keeps is saved with the training (rank 0's) and loaded with it, where saved_as(), a text, is the same; and
+/// before_save(), which all ranks call before rank 0 writes.
 struct Strand {
   /// True: the sums that a step returns are this rank's alone, and the trainer adds up an epoch's over the ranks at its end.
   static constexpr bool local_sums = false;
-  /// Not 0: each batch is cut into so many virtual shards, whose gradients this strand adds up: set_partial_sums() gives it those of
-  /// this rank's subtrees.
+  /// Not 0: each batch is cut into so many virtual shards, whose gradients this strand adds up: set_partial_sums() gives it those
+  /// of this rank's subtrees.
   static constexpr int virtual_shards = 0;
-  /// True: owned() are parts of one whole, and so is the optimizer's state; norms are summed over the ranks, gather() makes an array whole.
+  /// True: owned() are parts of one whole, and so is the optimizer's state; norms are summed over the ranks, gather() makes an
+  /// array whole.
   static constexpr bool sharded = false;
   int rank() const { return 0; }
   int ranks() const { return 1; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// post_local_sgd: synchronous at first, when weights change fast, and then by averages of models. Lin et al., "Don't Use Large Mini-Batches,
-// Use Local SGD", ICLR 2020.
+// post_local_sgd: synchronous at first, when weights change fast, and then by averages of models. Lin et al., "Don't Use Large
+// Mini-Batches, Use Local SGD", ICLR 2020.
 #pragma once
 #include "compose.hpp"
 #include "data_parallel.hpp"

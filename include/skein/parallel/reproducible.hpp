@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reproducible<V>: the same weights, as bits, on any number of ranks and threads. Each batch is cut into V virtual shards by its size
-// alone; a shard is computed by one worker and has gradients of its own; the V gradients are summed by a fixed binary tree
-// (plan/virtual_shards.hpp). Ranks sum the subtrees that they have whole, and exchange those: nothing is left to the order in which a
-// transport adds. Costs memory of V / R gradients a rank, and what communication could have been hidden behind backward.
+// Reproducible<V>: the same weights, as bits, on any number of ranks and threads. Each batch is cut into V virtual shards by its
+// size alone; a shard is computed by one worker and has gradients of its own; the V gradients are summed by a fixed binary tree
+// (plan/virtual_shards.hpp). Ranks sum the subtrees that they have whole, and exchange those: nothing is left to the order in
+// which a transport adds. Costs memory of V / R gradients a rank, and what communication could have been hidden behind backward.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -45,14 +45,15 @@ template <int V> struct Reproducible {
     /// Throws the same ArgumentError on every rank where there are more ranks than shards.
     void start() {
       if (this->ranks() > V)
-        throw ArgumentError("Reproducible<" + std::to_string(V) + ">: " + std::to_string(this->ranks()) + " ranks have " + std::to_string(V) +
-                            " virtual shards to share: start at most " + std::to_string(V) + ", or take Reproducible<" +
-                            std::to_string(this->ranks()) + "> or more");
+        throw ArgumentError("Reproducible<" + std::to_string(V) + ">: " + std::to_string(this->ranks()) + " ranks have " +
+                            std::to_string(V) + " virtual shards to share: start at most " + std::to_string(V) +
+                            ", or take Reproducible<" + std::to_string(this->ranks()) + "> or more");
       Inner::start();
     }
     void gradient_ready(long, long) {}
 
-    /// The sums of this rank's subtrees, in the order of plan::subtrees: arrays as long as the gradients with what is behind them.
+    /// The sums of this rank's subtrees, in the order of plan::subtrees: arrays as long as the gradients with what is behind
+    /// them.
     void set_partial_sums(std::vector<Scalar*> sums) { partial_ = std::move(sums); }
 
     /// All ranks get what their slice of the arena needs of all subtrees, finish the tree for it, and gather the slices.
@@ -62,9 +63,10 @@ template <int V> struct Reproducible {
       for (int r = 0; r < ranks; ++r)
         for (std::size_t m = 0; m < partial_.size(); ++m)
           std::copy_n(partial_[m] + begin(r), counts_[static_cast<std::size_t>(r)], send_.data() + slot(r, m));
-      this->comm().all_to_all(DeviceSpan<Scalar, Device>(send_.data(), send_.size()), DeviceSpan<Scalar, Device>(received_.data(), received_.size()));
+      this->comm().all_to_all(DeviceSpan<Scalar, Device>(send_.data(), send_.size()),
+                              DeviceSpan<Scalar, Device>(received_.data(), received_.size()));
       const long n = static_cast<long>(counts_[static_cast<std::size_t>(this->rank())]);
-      constexpr long block = 1024;                  // stays in the first-level cache
+      constexpr long block = 1024;  // stays in the first-level cache
       for (long at = 0; at < n; at += block)
         for (const Addition& a : additions_) {
           Scalar* const to = received_.data() + a.to + at;
@@ -73,13 +75,16 @@ template <int V> struct Reproducible {
         }
       const auto all = this->replica().gradients;
       Scalar* const mine = all.data + begin(this->rank());
-      std::copy_n(received_.data(), n, mine);       // the root of the tree is where its first leaf was: rank 0's first
-      this->comm().all_gather_v(DeviceSpan<Scalar, Device>(mine, static_cast<std::size_t>(n)), std::span<const std::size_t>(counts_), all);
+      std::copy_n(received_.data(), n, mine);  // the root of the tree is where its first leaf was: rank 0's first
+      this->comm().all_gather_v(DeviceSpan<Scalar, Device>(mine, static_cast<std::size_t>(n)),
+                                std::span<const std::size_t>(counts_), all);
       this->add_exposed(std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count());
     }
 
    private:
-    struct Addition { std::size_t to = 0, from = 0; };
+    struct Addition {
+      std::size_t to = 0, from = 0;
+    };
     struct Leaf {
       plan::TreeNode node{};
       std::size_t slot = 0;
@@ -89,7 +94,9 @@ template <int V> struct Reproducible {
       replica.fingerprint = plan::Fingerprint{}.add(replica.fingerprint).add(static_cast<std::uint64_t>(V)).value();
       return replica;
     }
-    long begin(int r) const { return plan::even_range(static_cast<long>(this->replica().gradients.size), this->ranks(), r).begin; }
+    long begin(int r) const {
+      return plan::even_range(static_cast<long>(this->replica().gradients.size), this->ranks(), r).begin;
+    }
     std::size_t slot(int rank, std::size_t m) const { return (static_cast<std::size_t>(rank) * most_ + m) * pitch_; }
 
     void make_plan() {
@@ -119,9 +126,9 @@ template <int V> struct Reproducible {
     }
 
     std::vector<Scalar*> partial_;
-    std::vector<std::size_t> counts_;               // scalars of each rank's slice of the arena
-    std::size_t pitch_ = 0, most_ = 0;              // the longest slice; the most subtrees of a rank
-    std::vector<Scalar> send_, received_;           // (ranks, most_, pitch_)
+    std::vector<std::size_t> counts_;      // scalars of each rank's slice of the arena
+    std::size_t pitch_ = 0, most_ = 0;     // the longest slice; the most subtrees of a rank
+    std::vector<Scalar> send_, received_;  // (ranks, most_, pitch_)
     std::vector<Addition> additions_;
   };
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Serving: what one server of a ParameterServer does while the workers train: it takes their gradients, updates its shard and sends
-// the weights back as soon as the bound of staleness allows.
+// Serving: what one server of a ParameterServer does while the workers train: it takes their gradients, updates its shard and
+// sends the weights back as soon as the bound of staleness allows.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -13,8 +13,8 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-/// Serves workers 0 to `workers` - 1 of the communicator, until all have said that they are done. Memory: with a bound of 0 one shard of
-/// gradients a worker, else one of weights a worker, since a reply may be under way while the next update is made.
+/// Serves workers 0 to `workers` - 1 of the communicator, until all have said that they are done. Memory: with a bound of 0 one
+/// shard of gradients a worker, else one of weights a worker, since a reply may be under way while the next update is made.
 template <class Comm, class Scalar, int Bound> class Serving {
  public:
   Serving(Comm& comm, const Replica<Scalar, Cpu>& replica, const ParameterServerOptions& options, int workers, plan::Range shard)
@@ -49,13 +49,13 @@ template <class Comm, class Scalar, int Bound> class Serving {
   using Message = detail::ServerMessage;
   using Send = decltype(std::declval<Comm&>().isend(std::declval<DeviceSpan<const Scalar>>(), 0, 0));
   struct Worker {
-    long steps = 0;                                 // pushes so far
+    long steps = 0;  // pushes so far
     bool waits = false, done = false, pushed = false;
     Message push;
-    std::vector<Scalar> copy;                       // bound 0: its gradients; else the weights that travel to it
+    std::vector<Scalar> copy;  // bound 0: its gradients; else the weights that travel to it
     std::optional<Send> reply, values;
     detail::ServerReply text;
-    Clock::time_point since{};                      // its last message, or the reply to it
+    Clock::time_point since{};  // its last message, or the reply to it
     /// The reply has gone: a worker that pushes again has it.
     void settle() {
       for (auto* r : {&reply, &values})
@@ -87,17 +87,22 @@ template <class Comm, class Scalar, int Bound> class Serving {
     };
     bool any = false;
     for (int r = 0; r < static_cast<int>(workers_.size()); ++r) any = any || missing(r);
-    if (any) fail_all(*comm_, "ParameterServer: no gradients came to rank " + std::to_string(comm_->rank()) + ", a server: " +
-                                  comm::ranks_text(comm_->size(), missing) + " did not arrive within " + comm::seconds_text(deadline_));
+    if (any)
+      fail_all(*comm_, "ParameterServer: no gradients came to rank " + std::to_string(comm_->rank()) + ", a server: " +
+                           comm::ranks_text(comm_->size(), missing) + " did not arrive within " + comm::seconds_text(deadline_));
   }
 
   void handle(const Message& m) {
     Worker& w = workers_[static_cast<std::size_t>(m.worker)];
     w.since = Clock::now();
     switch (m.kind) {
-      case Message::Push: push(w, m); break;
-      case Message::Pull: reply(w); break;
-      case Message::State: {                        // one array after the other, each time somebody saves
+      case Message::Push:
+        push(w, m);
+        break;
+      case Message::Pull:
+        reply(w);
+        break;
+      case Message::State: {  // one array after the other, each time somebody saves
         const void* array = update_->state(update_->object, array_++ % update_->arrays);
         comm_->send(DeviceSpan<const Scalar>(static_cast<const Scalar*>(array), count()), m.worker, Message::reply_values_tag);
         break;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sharded<Stage>: each rank keeps the optimizer's state of its part of the parameters alone, updates that part, and all gather the
-// new weights. Stage 1: gradients by all-reduce; stage 2: by reduce-scatter, half of that traffic, after which a rank has the
-// step's gradients of its part alone. Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC 2020.
+// Sharded<Stage>: each rank keeps the optimizer's state of its part of the parameters alone, updates that part, and all gather
+// the new weights. Stage 1: gradients by all-reduce; stage 2: by reduce-scatter, half of that traffic, after which a rank has the
+// step's gradients of its part alone. Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models",
+// SC 2020.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -30,7 +31,8 @@ template <class Inner> class OwnsPart : public Inner {
   static constexpr bool sharded = true;
   static constexpr bool capturable = false;
 
-  template <class Options> OwnsPart(Comm& comm, const Options& options, const Replica<Scalar, Device>& replica) : Inner(comm, options, replica) {
+  template <class Options> OwnsPart(Comm& comm, const Options& options, const Replica<Scalar, Device>& replica)
+      : Inner(comm, options, replica) {
     for (int r = 0; r < comm.size(); ++r) {
       const plan::Range part = plan::even_range(replica.stored, comm.size(), r);
       counts_.push_back(static_cast<std::size_t>(part.end - part.begin));
@@ -72,11 +74,12 @@ template <class Inner> class ScattersGradients : public OwnsPart<Inner> {
   using Device = typename Inner::device;
 
  public:
-  template <class Options>
-  ScattersGradients(Comm& comm, const Options& options, const Replica<Scalar, Device>& replica) : Base(comm, options, replica) {
+  template <class Options> ScattersGradients(Comm& comm, const Options& options, const Replica<Scalar, Device>& replica)
+      : Base(comm, options, replica) {
     for (const auto& b : this->trace()) {
       Job job{{b.range.begin, std::min(b.range.end, replica.stored)}, {}, {}, {}};
-      for (int r = 0; r < comm.size(); ++r) job.counts.push_back(common(job.range, plan::even_range(replica.stored, comm.size(), r)).size());
+      for (int r = 0; r < comm.size(); ++r)
+        job.counts.push_back(common(job.range, plan::even_range(replica.stored, comm.size(), r)).size());
       job.own = common(job.range, this->owned(replica.stored));
       jobs_.push_back(std::move(job));
     }
@@ -87,11 +90,14 @@ template <class Inner> class ScattersGradients : public OwnsPart<Inner> {
     if (next_ > 0 && begin < end && end == static_cast<long>(all.size)) start_over();
     while (next_ < jobs_.size() && begin < end && begin <= jobs_[next_].range.begin) {
       Job& job = jobs_[next_];
-      if (next_ == 0) (void)sums_.emplace(this->comm().start_all_reduce(all.sub(static_cast<std::size_t>(this->replica().stored), all.size), Sum{}));
+      if (next_ == 0)
+        (void)sums_.emplace(
+            this->comm().start_all_reduce(all.sub(static_cast<std::size_t>(this->replica().stored), all.size), Sum{}));
       if (job.range.begin < job.range.end) {
         const auto bucket = all.sub(static_cast<std::size_t>(job.range.begin), static_cast<std::size_t>(job.range.end));
         const std::span<const std::size_t> counts(job.counts);
-        (void)job.request.emplace(this->comm().start_reduce_scatter_v(bucket, counts, all.sub(job.own.begin, job.own.end), Sum{}));
+        (void)job.request.emplace(
+            this->comm().start_reduce_scatter_v(bucket, counts, all.sub(job.own.begin, job.own.end), Sum{}));
       }
       ++next_;
     }
@@ -114,7 +120,7 @@ template <class Inner> class ScattersGradients : public OwnsPart<Inner> {
   };
   struct Job {
     plan::Range range{};
-    std::vector<std::size_t> counts;                // of each rank's piece
+    std::vector<std::size_t> counts;  // of each rank's piece
     Part own{};
     std::optional<typename Inner::Request> request;
   };
@@ -145,15 +151,17 @@ template <class Inner> class ScattersGradients : public OwnsPart<Inner> {
 };
 }  // namespace detail
 
-/// An option of DataParallel. The optimizer's state is 1 / R of a whole one on each of R ranks; a checkpoint holds all of it, so that it
-/// loads into any number of ranks, sharded or not.
+/// An option of DataParallel. The optimizer's state is 1 / R of a whole one on each of R ranks; a checkpoint holds all of it, so
+/// that it loads into any number of ranks, sharded or not.
 template <int Stage> struct Sharded {
-  static_assert(detail::is_a_stage<Stage>, "Sharded<1> shards the optimizer's state, Sharded<2> the gradients too: there is no other stage");
+  static_assert(detail::is_a_stage<Stage>,
+                "Sharded<1> shards the optimizer's state, Sharded<2> the gradients too: there is no other stage");
   static constexpr OptionKind kind = OptionKind::sharding;
   static constexpr bool scatters_gradients = Stage == 2;
   static plan::Range owned(long stored, int ranks, int rank) { return plan::even_range(stored, ranks, rank); }
 
-  template <class Inner> using Around = std::conditional_t<scatters_gradients, detail::ScattersGradients<Inner>, detail::OwnsPart<Inner>>;
+  template <class Inner> using Around =
+      std::conditional_t<scatters_gradients, detail::ScattersGradients<Inner>, detail::OwnsPart<Inner>>;
 };
 
 }  // namespace skein::inline SKEIN_ABI::parallel

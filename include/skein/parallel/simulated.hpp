@@ -61,10 +61,8 @@ template <class World, class Inner> class SimulatedStrand : public Inner {
   }
   /// Simulated seconds that this rank has waited.
   double exposed_seconds() const {
-    if constexpr (requires { world_->so_far(); })
-      return world_->so_far().waited;
-    else
-      return Inner::exposed_seconds();
+    if constexpr (requires { world_->so_far(); }) return world_->so_far().waited;
+    else return Inner::exposed_seconds();
   }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StagedModel: the network of a pipeline, of which this process holds its own stages and nothing else: no arena of a neighbour's. Names,
-// table, hash and initial values are those of the whole network in one Model of the same seed.
+// StagedModel: the network of a pipeline, of which this process holds its own stages and nothing else: no arena of a neighbour's.
+// Names, table, hash and initial values are those of the whole network in one Model of the same seed.
 #pragma once
 #include <memory>
 #include <optional>
@@ -15,7 +15,7 @@ namespace skein::inline SKEIN_ABI::parallel {
 /// A stage's part of the whole network's tables, as an optimizer binds to it.
 template <class Program> struct StageTable {
   const Program* whole = nullptr;
-  std::vector<plan::Entry> entries{};               ///< offsets count from the stage's first
+  std::vector<plan::Entry> entries{};  ///< offsets count from the stage's first
   long stored_parameters = 0;
   std::span<const plan::Entry> parameters() const { return entries; }
   plan::Name name(const plan::Entry& e) const { return whole->name(e); }
@@ -73,17 +73,23 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   /// The arena of a stage that this process holds; empty for another.
   DeviceSpan<Scalar, Device> parameters(int stage) {
     DeviceSpan<Scalar, Device> s;
-    each([&]<int I>(std::integral_constant<int, I>) { if (I == stage && std::get<I>(held_)) s = std::get<I>(held_)->parameters(); });
+    each([&]<int I>(std::integral_constant<int, I>) {
+      if (I == stage && std::get<I>(held_)) s = std::get<I>(held_)->parameters();
+    });
     return s;
   }
   DeviceSpan<Scalar, Device> gradients(int stage) {
     DeviceSpan<Scalar, Device> s;
-    each([&]<int I>(std::integral_constant<int, I>) { if (I == stage && std::get<I>(held_)) s = std::get<I>(held_)->gradients(); });
+    each([&]<int I>(std::integral_constant<int, I>) {
+      if (I == stage && std::get<I>(held_)) s = std::get<I>(held_)->gradients();
+    });
     return s;
   }
   DeviceSpan<Scalar, Device> buffers(int stage) {
     DeviceSpan<Scalar, Device> s;
-    each([&]<int I>(std::integral_constant<int, I>) { if (I == stage && std::get<I>(held_)) s = std::get<I>(held_)->buffers(); });
+    each([&]<int I>(std::integral_constant<int, I>) {
+      if (I == stage && std::get<I>(held_)) s = std::get<I>(held_)->buffers();
+    });
     return s;
   }
   /// Bytes of parameters and gradients of this process.
@@ -112,7 +118,9 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   /// Layers before the stage, as they are counted for random numbers.
   static constexpr int ordinal(int stage) {
     int n = 0;
-    each([&]<int I>(std::integral_constant<int, I>) { if (I == stage) n = place<I>().ordinal; });
+    each([&]<int I>(std::integral_constant<int, I>) {
+      if (I == stage) n = place<I>().ordinal;
+    });
     return n;
   }
   /// The stage's rows of the parameter table.
@@ -126,7 +134,8 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
 
  private:
   using StageList = typename Pipeline::stages;
-  template <int I> using StageNet = typename parallel::detail::Joined<typename parallel::detail::ChildrenOf<TypeAt<StageList, I>>::type>::type;
+  template <int I> using StageNet =
+      typename parallel::detail::Joined<typename parallel::detail::ChildrenOf<TypeAt<StageList, I>>::type>::type;
   template <int I> static constexpr nn::At place() {
     nn::At at{};
     Extents in = Input::extents;
@@ -140,7 +149,9 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   }
   template <int I> static constexpr Extents input_of() {
     Extents in = Input::extents;
-    each([&]<int K>(std::integral_constant<int, K>) { if (K < I) in = nn::measure<StageNet<K>>(in).output; });
+    each([&]<int K>(std::integral_constant<int, K>) {
+      if (K < I) in = nn::measure<StageNet<K>>(in).output;
+    });
     return in;
   }
   template <int I> struct InputShape {
@@ -150,10 +161,14 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   template <int I> using StageInput = typename InputShape<I>::type;
   template <int I> using StageModel = Model<StageNet<I>, StageInput<I>, Device, Precision_>;
 
-  template <class F, int... I> static constexpr void each(F&& f, std::integer_sequence<int, I...>) { (f(std::integral_constant<int, I>{}), ...); }
+  template <class F, int... I> static constexpr void each(F&& f, std::integer_sequence<int, I...>) {
+    (f(std::integral_constant<int, I>{}), ...);
+  }
   template <class F> static constexpr void each(F&& f) { each(f, std::make_integer_sequence<int, stages>{}); }
   template <class Indices> struct Held;
-  template <int... I> struct Held<std::integer_sequence<int, I...>> { using type = std::tuple<std::unique_ptr<StageModel<I>>...>; };
+  template <int... I> struct Held<std::integer_sequence<int, I...>> {
+    using type = std::tuple<std::unique_ptr<StageModel<I>>...>;
+  };
 
   static int entry_of(std::span<const plan::Entry> entries, long offset) {
     int n = 0;

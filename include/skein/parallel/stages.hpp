@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stages of a pipeline as types: what follows what, which layers of the whole network a stage has, and the split of a network into
-// stages of equal work. The whole is the Sequential of all the stages' layers: names, tables and initial values are that one's.
+// The stages of a pipeline as types: what follows what, which layers of the whole network a stage has, and the split of a network
+// into stages of equal work. The whole is the Sequential of all the stages' layers: names, tables and initial values are that
+// one's.
 #pragma once
 #include <array>
 
@@ -18,20 +19,25 @@ template <nn::SequentialLike S> struct ChildrenOf<S> { using type = typename S::
 
 template <class... Lists> struct Joined;
 template <class... Ls> struct Joined<List<Ls...>> { using type = nn::Sequential<Ls...>; };
-template <class... As, class... Bs, class... Rest> struct Joined<List<As...>, List<Bs...>, Rest...> : Joined<List<As..., Bs...>, Rest...> {};
+template <class... As, class... Bs, class... Rest> struct Joined<List<As...>, List<Bs...>, Rest...>
+    : Joined<List<As..., Bs...>, Rest...> {};
 
-template <class L> struct LayersOf { using type = List<L>; };             // of a child of the fused network: the user's
-template <class L> requires requires { typename L::layers; } struct LayersOf<L> { using type = typename L::layers; };
+template <class L> struct LayersOf { using type = List<L>; };  // of a child of the fused network: the user's
+template <class L>
+requires requires { typename L::layers; }
+struct LayersOf<L> {
+  using type = typename L::layers;
+};
 
 template <class Children> struct Costs;
 template <class... Ls> struct Costs<List<Ls...>> {
   static constexpr int size = sizeof...(Ls);
-  std::array<long, sizeof...(Ls)> flops{}, crossing{};                    // of each child, forward and backward; scalars a sample behind it
+  std::array<long, sizeof...(Ls)> flops{}, crossing{};  // of each child, forward and backward; scalars a sample behind it
 
   static constexpr Costs at(Extents in) {
     Costs c;
     std::size_t n = 0;
-    bool wanted = false;                            // the gradient of a child's input: not before the first parameters, nor of them
+    bool wanted = false;  // the gradient of a child's input: not before the first parameters, nor of them
     auto one = [&](const nn::Sizes& s) {
       c.flops[n] = s.flops * (wanted ? 3 : s.stored > 0 ? 2 : 1);
       wanted = wanted || s.stored > 0;
@@ -83,7 +89,7 @@ template <class All, int Begin, int... I> struct SliceOf<All, Begin, std::intege
 
 template <class Network, class Input, int N> struct Balanced {
   static_assert(nn::SequentialLike<Network>, "balanced_stages splits a Sequential between its layers");
-  using Units = typename nn::Fused<Network, Cpu>::children;               // a cut within what runs as one would undo that
+  using Units = typename nn::Fused<Network, Cpu>::children;  // a cut within what runs as one would undo that
   static constexpr auto costs = Costs<Units>::at(Input::extents);
   static_assert(N >= 1 && N <= costs.size,
                 "balanced_stages<Network, Input, N>: the network has fewer layers than stages are asked for (layers that are "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SyncBatchNorm: batch normalisation takes its statistics from the whole batch instead of each rank's part, forward and backward: R
-// ranks with B / R samples each train as one rank with B. Layers ask their context for reduce_statistics; this fills it.
+// SyncBatchNorm: batch normalisation takes its statistics from the whole batch instead of each rank's part, forward and backward:
+// R ranks with B / R samples each train as one rank with B. Layers ask their context for reduce_statistics; this fills it.
 #pragma once
 #include <chrono>
 
@@ -16,7 +16,7 @@ struct SyncBatchNorm {
 
   template <class Inner> class Around : public Inner {
    public:
-    static constexpr bool capturable = false;       // the layer's sums wait for the other ranks within the step
+    static constexpr bool capturable = false;  // the layer's sums wait for the other ranks within the step
     using Inner::Inner;
 
     /// Sums n values over the ranks, in the device's memory. Every rank asks at the same places of its step.

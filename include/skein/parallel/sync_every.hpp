@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which steps gradients are exchanged, as options of DataParallel: SyncEvery<N>, SyncEveryEpochs<N>, SyncFirst<N>. In the steps between
-// each rank steps with its own gradients: replicas drift apart (this is no accumulation), until models are averaged (ModelAverage, in a
-// Compose with this), or the fit ends.
+// In which steps gradients are exchanged, as options of DataParallel: SyncEvery<N>, SyncEveryEpochs<N>, SyncFirst<N>. In the
+// steps between each rank steps with its own gradients: replicas drift apart (this is no accumulation), until models are averaged
+// (ModelAverage, in a Compose with this), or the fit ends.
 #pragma once
 #include <cstdint>
 
@@ -15,8 +15,8 @@ template <int N> inline constexpr bool is_a_period = N >= 1;
 template <int N> inline constexpr bool is_a_count = N >= 0;
 }  // namespace detail
 
-/// The base of such options: gradients are exchanged in the steps for which exchange_now(true) was said last. The losses of steps are each
-/// rank's own. At the end of a fit replicas that have drifted become their mean.
+/// The base of such options: gradients are exchanged in the steps for which exchange_now(true) was said last. The losses of steps
+/// are each rank's own. At the end of a fit replicas that have drifted become their mean.
 template <class Inner> class ExchangesSometimes : public Inner {
  public:
   static constexpr bool local_sums = true;
@@ -49,7 +49,8 @@ template <class Inner> class ExchangesSometimes : public Inner {
 template <int N> struct SyncEvery {
   static constexpr OptionKind kind = OptionKind::when;
   template <class Inner> class Around : public ExchangesSometimes<Inner> {
-    static_assert(detail::is_a_period<N>, "SyncEvery<N>: a period is 1 step or more; for gradients that are never exchanged take ModelAverage alone");
+    static_assert(detail::is_a_period<N>,
+                  "SyncEvery<N>: a period is 1 step or more; for gradients that are never exchanged take ModelAverage alone");
     using Base = ExchangesSometimes<Inner>;
 
    public:
@@ -65,7 +66,8 @@ template <int N> struct SyncEvery {
 template <int N> struct SyncEveryEpochs {
   static constexpr OptionKind kind = OptionKind::when;
   template <class Inner> class Around : public ExchangesSometimes<Inner> {
-    static_assert(detail::is_a_period<N>,
+    static_assert(
+        detail::is_a_period<N>,
         "SyncEveryEpochs<N>: a period is 1 epoch or more; for gradients that are never exchanged take ModelAverage alone");
     using Base = ExchangesSometimes<Inner>;
 

@@ -186,8 +186,7 @@ inline std::string Advice::text() const {
           "Exchanging every %d steps would hold the waiting below a tenth of the time, but replicas drift apart in between: "
           "compare SyncEvery<%d> with ModelAverage<%d>.\n",
           period, period, period);
-    else
-      t += "Exchange in every step: the waiting is below a tenth of the time.\n";
+    else t += "Exchange in every step: the waiting is below a tenth of the time.\n";
   }
   if (stages > 1)
     t += said(

@@ -69,7 +69,9 @@ template <CollectiveTable T> constexpr double played_seconds(const T& table, con
   std::vector<double> ready(static_cast<std::size_t>(table.ranks), 0.0);
   play_from(
       table, ready,
-      [&](int from, int to, long values, int) { return network.between(from, to).seconds(bytes_of_a_value * static_cast<double>(values)); },
+      [&](int from, int to, long values, int) {
+        return network.between(from, to).seconds(bytes_of_a_value * static_cast<double>(values));
+      },
       [&](long values) { return network.gamma * (bytes_of_a_value * static_cast<double>(values)); });
   return *std::max_element(ready.begin(), ready.end());
 }

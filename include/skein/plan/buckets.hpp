@@ -12,7 +12,8 @@ namespace skein::inline SKEIN_ABI::plan {
 /// Cuts [0, end) into ranges of at least `at_least` scalars (the last one takes what is left), at boundaries of layers,
 /// from the back. `end` may lie behind the last parameter: what follows it travels with the first bucket. Calls
 /// visit(Range) for each bucket. Linear in the number of operations.
-template <class Visit> constexpr void for_each_bucket(std::span<const Operation> operations, long end, long at_least, Visit&& visit) {
+template <class Visit>
+constexpr void for_each_bucket(std::span<const Operation> operations, long end, long at_least, Visit&& visit) {
   for (int i = static_cast<int>(operations.size()) - 1; i >= 0; --i) {
     const Operation& o = operations[static_cast<std::size_t>(i)];
     if (o.parameters == 0) continue;
@@ -21,7 +22,7 @@ template <class Visit> constexpr void for_each_bucket(std::span<const Operation>
       end = o.parameter;
     }
   }
-  if (end > 0) visit(Range{0, end});                // a network without parameters: only what follows them
+  if (end > 0) visit(Range{0, end});  // a network without parameters: only what follows them
 }
 
 constexpr int bucket_count(std::span<const Operation> operations, long end, long at_least) {

@@ -60,8 +60,7 @@ template <class T> constexpr bool in_table(const T& t, int rank, int peer, Range
 class Contributions {
  public:
   constexpr Contributions(int ranks, long count)
-      : ranks_(ranks),
-        count_(count),
+      : ranks_(ranks), count_(count),
         times_(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(count) * static_cast<std::size_t>(ranks), 0) {}
   constexpr int& of(int rank, long value, int source) {
     return times_[(static_cast<std::size_t>(rank) * static_cast<std::size_t>(count_) + static_cast<std::size_t>(value)) *

@@ -25,8 +25,7 @@ struct CollectiveStep {
 };
 
 /// ranks, count (values on each rank), steps(), and at(rank, step).
-template <class T>
-concept CollectiveTable = requires(const T& t) {
+template <class T> concept CollectiveTable = requires(const T& t) {
   { T::name } -> std::convertible_to<std::string_view>;
   { t.ranks } -> std::convertible_to<int>;
   { t.count } -> std::convertible_to<long>;

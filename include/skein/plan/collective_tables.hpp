@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of the collectives beside all-reduce, as a simulated communicator needs them: broadcast, reduce, reduce-scatter, exchange and
-// barrier. plan/alpha_beta.hpp plays them on clocks.
+// Tables of the collectives beside all-reduce, as a simulated communicator needs them: broadcast, reduce, reduce-scatter,
+// exchange and barrier. plan/alpha_beta.hpp plays them on clocks.
 #pragma once
 #include <vector>
 

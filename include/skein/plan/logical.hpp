@@ -24,10 +24,8 @@ template <class Visit> constexpr void for_each_run(std::span<const Entry> entrie
 constexpr std::vector<Range> logical_runs(std::span<const Entry> entries, Range within) {
   std::vector<Range> runs;
   for_each_run(entries, within, [&](std::size_t, Range r) {
-    if (!runs.empty() && runs.back().end == r.begin)
-      runs.back().end = r.end;
-    else
-      runs.push_back(r);
+    if (!runs.empty() && runs.back().end == r.begin) runs.back().end = r.end;
+    else runs.push_back(r);
   });
   return runs;
 }

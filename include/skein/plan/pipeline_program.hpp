@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one process does of a pipeline schedule, line by line: its ranks' steps in their order, and for each the slot that holds the
-// micro-batch, what comes from and goes to another process, which input is asked for ahead, and which version of the weights is read or
-// kept. A pure function of the table; an interpreter executes the lines and decides nothing.
+// What one process does of a pipeline schedule, line by line: its ranks' steps in their order, and for each the slot that holds
+// the micro-batch, what comes from and goes to another process, which input is asked for ahead, and which version of the weights
+// is read or kept. A pure function of the table; an interpreter executes the lines and decides nothing.
 #pragma once
 #include <algorithm>
 #include <string>
@@ -15,27 +15,27 @@ namespace skein::inline SKEIN_ABI::plan {
 
 struct PipelineLine {
   Step step{};
-  int slot = -1;                                    ///< of the micro-batch in its stage
-  bool receives = false;                            ///< what it needs comes from another process
-  bool sends = false;                               ///< what it makes goes to another process
-  bool asks = false;                                ///< that was not asked for yet
-  int ahead = -1;                                   ///< the later line whose input is asked for before this one runs
-  int to = -1;                                      ///< the slot of the neighbouring stage of this process that takes what it makes
-  int weights = -1;                                 ///< forward: the kept weights that it reads; -1: the newest
-  int keeps = -1;                                   ///< update: the weights before it are kept there
+  int slot = -1;          ///< of the micro-batch in its stage
+  bool receives = false;  ///< what it needs comes from another process
+  bool sends = false;     ///< what it makes goes to another process
+  bool asks = false;      ///< that was not asked for yet
+  int ahead = -1;         ///< the later line whose input is asked for before this one runs
+  int to = -1;            ///< the slot of the neighbouring stage of this process that takes what it makes
+  int weights = -1;       ///< forward: the kept weights that it reads; -1: the newest
+  int keeps = -1;         ///< update: the weights before it are kept there
 };
 
 struct PipelineProgram {
   std::vector<PipelineLine> lines{};
-  std::vector<int> slots{}, kept{};                 ///< of each stage: micro-batches in flight, older versions of the weights
+  std::vector<int> slots{}, kept{};  ///< of each stage: micro-batches in flight, older versions of the weights
   int micros = 0;
-  bool synchronous = true, halves = false;          ///< one update a stage at the end; is some backward split
+  bool synchronous = true, halves = false;  ///< one update a stage at the end; is some backward split
 };
 
 struct PipelineProgramOptions {
-  int first_rank = 0, last_rank = 1;                ///< the process has the schedule's ranks [first, last)
-  bool forward_only = false;                        ///< evaluation: the schedule's forwards alone
-  bool vertical_sync = true;                        ///< a micro-batch reads the same version in all stages, the one that the first stage had
+  int first_rank = 0, last_rank = 1;  ///< the process has the schedule's ranks [first, last)
+  bool forward_only = false;          ///< evaluation: the schedule's forwards alone
+  bool vertical_sync = true;          ///< a micro-batch reads the same version in all stages, the one that the first stage had
 };
 
 namespace detail {
@@ -59,7 +59,7 @@ inline std::vector<Step> steps_of(const Schedule& s, const PipelineProgramOption
   std::vector<Step> order;
   if (o.last_rank == o.first_rank + 1) {
     order = s.order[static_cast<std::size_t>(o.first_rank)];
-  } else {                                          // as they would run at the same time, one thread after the other
+  } else {  // as they would run at the same time, one thread after the other
     std::vector<TimedStep> timed;
     (void)play(s, TaskLengths{}, [&](const TimedStep& t) {
       if (t.rank >= o.first_rank && t.rank < o.last_rank) timed.push_back(t);
@@ -73,8 +73,8 @@ inline std::vector<Step> steps_of(const Schedule& s, const PipelineProgramOption
 }
 }  // namespace detail
 
-/// The lines of one process. Throws ArgumentError for a table that is not sound (with its sentence), and for one whose synchronous
-/// updates are not the last steps of a rank.
+/// The lines of one process. Throws ArgumentError for a table that is not sound (with its sentence), and for one whose
+/// synchronous updates are not the last steps of a rank.
 inline PipelineProgram pipeline_program(const Schedule& s, const PipelineProgramOptions& o) {
   if (const ScheduleReport r = play(s, TaskLengths{}, [](const TimedStep&) {}); !r.sound())
     throw ArgumentError("pipeline: rank " + std::to_string(r.rank) + ", " + std::string(name_of(r.at.task)) + " of stage " +
@@ -104,16 +104,17 @@ inline PipelineProgram pipeline_program(const Schedule& s, const PipelineProgram
       }
     }
   }
-  std::vector<std::vector<int>> last_use(at(s.stages), std::vector<int>(at(s.micros + 1), -1));        // of a version: the line
+  std::vector<std::vector<int>> last_use(at(s.stages), std::vector<int>(at(s.micros + 1), -1));  // of a version: the line
   for (std::size_t i = 0; i < order.size(); ++i)
-    if (order[i].task != Task::update) last_use[at(order[i].stage)][at(wanted[index(order[i].stage, order[i].micro)])] = static_cast<int>(i);
+    if (order[i].task != Task::update)
+      last_use[at(order[i].stage)][at(wanted[index(order[i].stage, order[i].micro)])] = static_cast<int>(i);
 
   std::vector<int> slot(at(s.stages * s.micros), -1), version(at(s.stages), 0);
   std::vector<std::vector<int>> kept(at(s.stages), std::vector<int>(at(s.micros + 1), -1));
   std::vector<detail::Numbers> slots(at(s.stages)), stashes(at(s.stages));
   const auto take = [&](int stage, int micro) { return slot[index(stage, micro)] = slots[at(stage)].take(); };
   const auto comes = [&](const Step& x) { return x.task == Task::forward && x.stage > 0 && !own(x.stage - 1); };
-  int asked = -1;                                   // the last line whose input was asked for ahead
+  int asked = -1;  // the last line whose input was asked for ahead
   bool updated = false;
   for (std::size_t i = 0; i < order.size(); ++i) {
     PipelineLine line{.step = order[i]};
@@ -161,7 +162,8 @@ inline PipelineProgram pipeline_program(const Schedule& s, const PipelineProgram
     } else {
       line.slot = slot[index(stage, micro)];
       const int v = wanted[index(stage, micro)];
-      if (int& k = kept[at(stage)][at(v)]; k >= 0 && last_use[at(stage)][at(v)] == static_cast<int>(i)) stashes[at(stage)].give(std::exchange(k, -1));
+      if (int& k = kept[at(stage)][at(v)]; k >= 0 && last_use[at(stage)][at(v)] == static_cast<int>(i))
+        stashes[at(stage)].give(std::exchange(k, -1));
     }
     p.lines.push_back(line);
     if (task == Task::backward || task == Task::weight_gradient || o.forward_only) slots[at(stage)].give(line.slot);

@@ -16,7 +16,8 @@ struct Name {
   char text[96] = {};
   int length = 0;
   constexpr void append(std::string_view s) {
-    for (char c : s) if (length < 95) text[length++] = c;
+    for (char c : s)
+      if (length < 95) text[length++] = c;
   }
   constexpr void append(int n) {
     if (n >= 10) append(n / 10);
@@ -34,10 +35,10 @@ struct PathPart {
 
 /// A row of the parameter table (or of the buffer table).
 struct Entry {
-  long offset = 0;                                  ///< of its first scalar in the arena
-  long stored = 0;                                  ///< scalars it occupies there, padding of rows included
-  Extents extents{};                                ///< logical
-  int init = 0;                                     ///< nn::Init
+  long offset = 0;    ///< of its first scalar in the arena
+  long stored = 0;    ///< scalars it occupies there, padding of rows included
+  Extents extents{};  ///< logical
+  int init = 0;       ///< nn::Init
   long fan_in = 0, fan_out = 0;
   bool decay = true;
   int path = -1;
@@ -48,14 +49,14 @@ struct Entry {
 /// One layer at its place.
 struct Operation {
   std::string_view kind{};
-  int in = -1, in2 = -1, out = -1;                  ///< tensors
+  int in = -1, in2 = -1, out = -1;  ///< tensors
   int path = -1;
   Extents input{}, output{};
-  long parameter = 0, parameters = 0;               ///< stored range: [parameter, parameter + parameters)
+  long parameter = 0, parameters = 0;  ///< stored range: [parameter, parameter + parameters)
   long logical_parameters = 0;
-  long saved = 0;                                   ///< scalars a sample kept for backward beside tensors
+  long saved = 0;  ///< scalars a sample kept for backward beside tensors
   long saved_bytes = 0;
-  long flops = 0;                                   ///< forward, a sample
+  long flops = 0;  ///< forward, a sample
   bool saves_input = false, saves_output = false;
   long kronecker_a = 0, kronecker_g = 0;
 };
@@ -71,12 +72,14 @@ template <int Operations, int Entries, int Buffers, int Paths> struct Program {
   std::array<Entry, Entries> parameter_entries{};
   std::array<Entry, Buffers> buffer_entries{};
   std::array<PathPart, Paths> paths{};
-  std::array<long, Operations + 1> tensors{};       ///< scalars a sample; 0 is the input
+  std::array<long, Operations + 1> tensors{};  ///< scalars a sample; 0 is the input
   int operation_count = 0, parameter_count = 0, buffer_count = 0, path_count = 0, tensor_count = 0;
   long stored_parameters = 0, stored_buffers = 0;
 
   constexpr std::span<const Operation> ops() const { return {operations.data(), static_cast<std::size_t>(operation_count)}; }
-  constexpr std::span<const Entry> parameters() const { return {parameter_entries.data(), static_cast<std::size_t>(parameter_count)}; }
+  constexpr std::span<const Entry> parameters() const {
+    return {parameter_entries.data(), static_cast<std::size_t>(parameter_count)};
+  }
   constexpr std::span<const Entry> buffers() const { return {buffer_entries.data(), static_cast<std::size_t>(buffer_count)}; }
 
   constexpr int path(int parent, int index, std::string_view label = {}) {
@@ -105,7 +108,7 @@ template <int Operations, int Entries, int Buffers, int Paths> struct Program {
   constexpr Name name(const Operation& o) const {
     Name n;
     prefix(n, o.path);
-    if (n.length > 0) --n.length;                   // without the last dot
+    if (n.length > 0) --n.length;  // without the last dot
     n.text[n.length] = 0;
     return n;
   }

@@ -2,8 +2,9 @@
 // Pipeline schedules as tables: for each rank, in order, which task on which stage and micro-batch. Pure constexpr functions make
 // them; an executor reads nothing but the table, and plan/schedule_check.hpp proves one free of deadlock and complete.
 //
-// GPipe: Huang et al., NeurIPS 2019. 1F1B: Narayanan et al., PipeDream, SOSP 2019; interleaved over several stages a rank: Narayanan
-// et al., SC 2021. Zero bubble (backward split into the gradient of the input and of the weights): Qi et al., ICLR 2024 (ZB-H1).
+// GPipe: Huang et al., NeurIPS 2019. 1F1B: Narayanan et al., PipeDream, SOSP 2019; interleaved over several stages a rank:
+// Narayanan et al., SC 2021. Zero bubble (backward split into the gradient of the input and of the weights): Qi et al., ICLR 2024
+// (ZB-H1).
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -28,12 +29,13 @@ struct Step {
   friend constexpr bool operator==(const Step&, const Step&) = default;
 };
 
-/// Stages 0 .. stages - 1 follow each other; rank r holds the stages r, r + ranks, r + 2 ranks, ... (one each, but where interleaved).
+/// Stages 0 .. stages - 1 follow each other; rank r holds the stages r, r + ranks, r + 2 ranks, ... (one each, but where
+/// interleaved).
 struct Schedule {
   std::string_view kind{};
   int ranks = 1, stages = 1, micros = 1;
-  bool synchronous = true;                          ///< one update a step: all micro-batches see the same weights
-  std::vector<std::vector<Step>> order{};           ///< of each rank
+  bool synchronous = true;                 ///< one update a step: all micro-batches see the same weights
+  std::vector<std::vector<Step>> order{};  ///< of each rank
 
   constexpr int rank_of(int stage) const { return stage % ranks; }
   constexpr int stages_of_a_rank() const { return stages / ranks; }
@@ -53,8 +55,8 @@ constexpr void add_updates(Schedule& s) {
 }
 }  // namespace detail
 
-/// One micro-batch after the other through all stages and back, no two ranks at the same time: each rank alternates, and the first
-/// stage's next forward waits behind its backward for the whole chain.
+/// One micro-batch after the other through all stages and back, no two ranks at the same time: each rank alternates, and the
+/// first stage's next forward waits behind its backward for the whole chain.
 constexpr Schedule unpipelined(int ranks, int micros) {
   Schedule s = detail::empty_schedule("unpipelined", ranks, ranks, micros);
   for (int r = 0; r < ranks; ++r)
@@ -93,8 +95,8 @@ constexpr Schedule one_f_one_b(int ranks, int micros) {
   return s;
 }
 
-/// 1F1B over `chunks` stages a rank: the bubble is `chunks` times shorter, for as many times the messages. Micro-batches need not be a
-/// multiple of the ranks: the table is that of the next multiple, without the entries of micro-batches that are not there.
+/// 1F1B over `chunks` stages a rank: the bubble is `chunks` times shorter, for as many times the messages. Micro-batches need not
+/// be a multiple of the ranks: the table is that of the next multiple, without the entries of micro-batches that are not there.
 constexpr Schedule interleaved(int ranks, int chunks, int micros) {
   Schedule s = detail::empty_schedule("interleaved 1F1B", ranks, ranks * chunks, micros);
   const int rounds = (micros + ranks - 1) / ranks, total = rounds * ranks * chunks;
@@ -117,8 +119,8 @@ constexpr Schedule interleaved(int ranks, int chunks, int micros) {
   return s;
 }
 
-/// 1F1B whose backward is split: the gradient of the input goes on at once, that of the weights waits and fills what would be a bubble.
-/// Rank r lets r of them wait, so that every rank keeps `ranks` micro-batches, as 1F1B's first one does.
+/// 1F1B whose backward is split: the gradient of the input goes on at once, that of the weights waits and fills what would be a
+/// bubble. Rank r lets r of them wait, so that every rank keeps `ranks` micro-batches, as 1F1B's first one does.
 constexpr Schedule zero_bubble(int ranks, int micros) {
   Schedule s = detail::empty_schedule("zero bubble", ranks, ranks, micros);
   for (int r = 0; r < ranks; ++r) {
@@ -135,8 +137,8 @@ constexpr Schedule zero_bubble(int ranks, int micros) {
   return s;
 }
 
-/// 1F1B without a pause between batches: after each backward the stage steps. A micro-batch's backward uses the weights of its forward,
-/// which are stashed: rank r keeps ranks - r versions of them.
+/// 1F1B without a pause between batches: after each backward the stage steps. A micro-batch's backward uses the weights of its
+/// forward, which are stashed: rank r keeps ranks - r versions of them.
 constexpr Schedule pipedream(int ranks, int micros) {
   Schedule s = one_f_one_b(ranks, micros);
   s.kind = "PipeDream";

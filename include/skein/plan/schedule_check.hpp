@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The proof of a pipeline schedule: plays the table with given task lengths. Finds what is missing, double, on the wrong rank or waits
-// for ever, and counts what the table costs: length, bubble, live activations, waiting messages, stashed weights. Usable in static_assert.
+// The proof of a pipeline schedule: plays the table with given task lengths. Finds what is missing, double, on the wrong rank or
+// waits for ever, and counts what the table costs: length, bubble, live activations, waiting messages, stashed weights. Usable in
+// static_assert.
 #pragma once
 #include "schedule.hpp"
 
@@ -11,11 +12,16 @@ struct TaskLengths {
   double forward = 1, input_gradient = 1, weight_gradient = 1, update = 0, message = 0;
   constexpr double of(Task t) const {
     switch (t) {
-      case Task::forward: return forward;
-      case Task::backward: return input_gradient + weight_gradient;
-      case Task::input_gradient: return input_gradient;
-      case Task::weight_gradient: return weight_gradient;
-      case Task::update: return update;
+      case Task::forward:
+        return forward;
+      case Task::backward:
+        return input_gradient + weight_gradient;
+      case Task::input_gradient:
+        return input_gradient;
+      case Task::weight_gradient:
+        return weight_gradient;
+      case Task::update:
+        return update;
     }
     return 0;
   }
@@ -29,19 +35,27 @@ struct StageLengths {
 
 namespace detail {
 constexpr double length_of(const TaskLengths& lengths, const Step& s) { return lengths.of(s.task); }
-constexpr double length_of(const StageLengths& lengths, const Step& s) { return lengths.stages[static_cast<std::size_t>(s.stage)].of(s.task); }
+constexpr double length_of(const StageLengths& lengths, const Step& s) {
+  return lengths.stages[static_cast<std::size_t>(s.stage)].of(s.task);
+}
 }  // namespace detail
 
 enum class ScheduleFault { none, wrong_rank, no_such_task, twice, missing, deadlock };
 
 constexpr std::string_view sentence_of(ScheduleFault f) {
   switch (f) {
-    case ScheduleFault::none: return "the schedule is complete and free of deadlock";
-    case ScheduleFault::wrong_rank: return "a rank has a task of a stage that it does not hold";
-    case ScheduleFault::no_such_task: return "a task names a stage or micro-batch that does not exist, or mixes backward with its halves";
-    case ScheduleFault::twice: return "a task is there twice";
-    case ScheduleFault::missing: return "a task is missing";
-    case ScheduleFault::deadlock: return "every rank waits for another: the schedule is a deadlock";
+    case ScheduleFault::none:
+      return "the schedule is complete and free of deadlock";
+    case ScheduleFault::wrong_rank:
+      return "a rank has a task of a stage that it does not hold";
+    case ScheduleFault::no_such_task:
+      return "a task names a stage or micro-batch that does not exist, or mixes backward with its halves";
+    case ScheduleFault::twice:
+      return "a task is there twice";
+    case ScheduleFault::missing:
+      return "a task is missing";
+    case ScheduleFault::deadlock:
+      return "every rank waits for another: the schedule is a deadlock";
   }
   return {};
 }
@@ -56,14 +70,14 @@ struct TimedStep {
 /// What check() found.
 struct ScheduleReport {
   ScheduleFault fault = ScheduleFault::none;
-  Step at{};                                        ///< the first step that is at fault
+  Step at{};  ///< the first step that is at fault
   int rank = -1;
-  double length = 0;                                ///< of the whole step
-  double bubble = 0;                                ///< share of ranks * length in which a rank does nothing
-  int live_activations = 0;                         ///< most micro-batches that any rank keeps at a time, over its stages
-  int waiting_messages = 0;                         ///< most messages that have come to a rank and are not used yet
-  int weight_versions = 1;                          ///< most versions of a stage's weights that are in use at a time
-  long messages = 0;                                ///< between ranks
+  double length = 0;         ///< of the whole step
+  double bubble = 0;         ///< share of ranks * length in which a rank does nothing
+  int live_activations = 0;  ///< most micro-batches that any rank keeps at a time, over its stages
+  int waiting_messages = 0;  ///< most messages that have come to a rank and are not used yet
+  int weight_versions = 1;   ///< most versions of a stage's weights that are in use at a time
+  long messages = 0;         ///< between ranks
 
   constexpr bool sound() const { return fault == ScheduleFault::none; }
 };
@@ -72,7 +86,8 @@ namespace detail {
 /// Ends of the tasks played so far, -1 before; index (task, stage, micro).
 class Played {
  public:
-  constexpr Played(const Schedule& s) : stages_(s.stages), micros_(s.micros), end_(static_cast<std::size_t>(5 * s.stages * s.micros), -1.0) {}
+  constexpr Played(const Schedule& s)
+      : stages_(s.stages), micros_(s.micros), end_(static_cast<std::size_t>(5 * s.stages * s.micros), -1.0) {}
   constexpr double& end(Task t, int stage, int micro) {
     return end_[static_cast<std::size_t>((static_cast<int>(t) * stages_ + stage) * micros_ + micro)];
   }
@@ -103,7 +118,8 @@ constexpr ScheduleReport check_complete(const Schedule& s) {
   };
   for (int r = 0; r < s.ranks; ++r)
     for (const Step& step : s.order[static_cast<std::size_t>(r)]) {
-      if (step.stage < 0 || step.stage >= s.stages || step.micro < 0 || step.micro >= s.micros) return fault(ScheduleFault::no_such_task, r, step);
+      if (step.stage < 0 || step.stage >= s.stages || step.micro < 0 || step.micro >= s.micros)
+        return fault(ScheduleFault::no_such_task, r, step);
       if (s.rank_of(step.stage) != r) return fault(ScheduleFault::wrong_rank, r, step);
       if (++count(step.task, step.stage, step.micro) > 1) return fault(ScheduleFault::twice, r, step);
     }
@@ -126,9 +142,10 @@ constexpr ScheduleReport check_complete(const Schedule& s) {
 }
 }  // namespace detail
 
-/// Plays the table: each rank takes its steps in order, each as soon as what it needs is there. Calls visit(TimedStep) for each step in
-/// the order in which they are played (by rank within a round). Forward of a stage needs that of the stage before; a gradient needs the stage's
-/// forward and the gradient of the stage behind it; an update of a synchronous schedule needs all gradients of its stage.
+/// Plays the table: each rank takes its steps in order, each as soon as what it needs is there. Calls visit(TimedStep) for each
+/// step in the order in which they are played (by rank within a round). Forward of a stage needs that of the stage before; a
+/// gradient needs the stage's forward and the gradient of the stage behind it; an update of a synchronous schedule needs all
+/// gradients of its stage.
 template <class Lengths, class Visit> constexpr ScheduleReport play(const Schedule& s, const Lengths& lengths, Visit&& visit) {
   if (ScheduleReport incomplete = detail::check_complete(s); !incomplete.sound()) return incomplete;
   detail::Played played(s);
@@ -136,7 +153,9 @@ template <class Lengths, class Visit> constexpr ScheduleReport play(const Schedu
   std::vector<double> free(static_cast<std::size_t>(s.ranks), 0);
   ScheduleReport report;
   double busy = 0;
-  const auto arrival = [&](double end, int from, int to) { return end < 0 ? end : end + (s.rank_of(from) == s.rank_of(to) ? 0 : lengths.message); };
+  const auto arrival = [&](double end, int from, int to) {
+    return end < 0 ? end : end + (s.rank_of(from) == s.rank_of(to) ? 0 : lengths.message);
+  };
   for (bool moved = true; moved;) {
     moved = false;
     for (int r = 0; r < s.ranks; ++r) {
@@ -156,7 +175,9 @@ template <class Lengths, class Visit> constexpr ScheduleReport play(const Schedu
             need(played.end(Task::forward, step.stage, step.micro));
             if (step.stage < last) need(arrival(played.back(step.stage + 1, step.micro), step.stage + 1, step.stage));
             break;
-          case Task::weight_gradient: need(played.end(Task::input_gradient, step.stage, step.micro)); break;
+          case Task::weight_gradient:
+            need(played.end(Task::input_gradient, step.stage, step.micro));
+            break;
           case Task::update:
             for (int m = s.synchronous ? 0 : step.micro; m <= (s.synchronous ? s.micros - 1 : step.micro); ++m) {
               const double whole = played.end(Task::backward, step.stage, m);
@@ -172,7 +193,8 @@ template <class Lengths, class Visit> constexpr ScheduleReport play(const Schedu
         busy += end - begin;
         if (end > report.length) report.length = end;
         const bool sends = (step.task == Task::forward && step.stage < last && s.rank_of(step.stage + 1) != r) ||
-                           ((step.task == Task::backward || step.task == Task::input_gradient) && step.stage > 0 && s.rank_of(step.stage - 1) != r);
+                           ((step.task == Task::backward || step.task == Task::input_gradient) && step.stage > 0 &&
+                            s.rank_of(step.stage - 1) != r);
         report.messages += sends;
         visit(TimedStep{step, r, begin, end});
         ++n;
@@ -211,7 +233,8 @@ constexpr ScheduleReport check(const Schedule& s, const TaskLengths& lengths = {
   };
   const auto is_back = [](Task t) { return t == Task::backward || t == Task::input_gradient; };
   for (const TimedStep& t : steps)
-    if (t.step.task == Task::forward || is_back(t.step.task)) use_of(t.step.task == Task::forward, t.step.stage, t.step.micro) = t.begin;
+    if (t.step.task == Task::forward || is_back(t.step.task))
+      use_of(t.step.task == Task::forward, t.step.stage, t.step.micro) = t.begin;
   struct Message {
     int to;
     double arrives, used;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A picture of pipelines' timelines as SVG: one band a timeline, a row a rank, a box a step with its micro-batch; all on one axis of time,
-// so that what was measured stands under what the table says.
+// A picture of pipelines' timelines as SVG: one band a timeline, a row a rank, a box a step with its micro-batch; all on one axis
+// of time, so that what was measured stands under what the table says.
 #pragma once
 #include <cstdio>
 #include <span>
@@ -11,17 +11,18 @@
 namespace skein::inline SKEIN_ABI::plan {
 
 struct ScheduleSvgOptions {
-  int width = 960, row = 26;                        ///< pixels
-  std::string unit{};                               ///< of time: "ms"; empty: no axis label
+  int width = 960, row = 26;  ///< pixels
+  std::string unit{};         ///< of time: "ms"; empty: no axis label
 };
 
 inline std::string schedule_svg(std::span<const Timeline> timelines, const ScheduleSvgOptions& o = {}) {
-  constexpr const char* colours[] = {"#4878a8", "#e08214", "#f1b04c", "#7b9f35", "#555555"};             // by task
+  constexpr const char* colours[] = {"#4878a8", "#e08214", "#f1b04c", "#7b9f35", "#555555"};  // by task
   double length = 0;
   int rows = 0;
   for (const Timeline& t : timelines) length = std::max(length, t.length()), rows += t.ranks;
   if (length <= 0) length = 1;
-  const int left = 62, head = 22, legend = 26, height = legend + rows * o.row + static_cast<int>(timelines.size()) * (head + 10) + 24;
+  const int left = 62, head = 22, legend = 26,
+            height = legend + rows * o.row + static_cast<int>(timelines.size()) * (head + 10) + 24;
   const double scale = (o.width - left - 10) / length;
   std::string svg;
   const auto print = [&](const char* format, auto... values) {
@@ -51,7 +52,8 @@ inline std::string schedule_svg(std::span<const Timeline> timelines, const Sched
     y += head;
     for (int r = 0; r < t.ranks; ++r) {
       print("<text x=\"4\" y=\"%d\">rank %d</text>", y + o.row * r + o.row / 2 + 4, r);
-      print("<rect x=\"%d\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"#eeeeee\"/>\n", left, y + o.row * r + 2, t.length() * scale, o.row - 4);
+      print("<rect x=\"%d\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"#eeeeee\"/>\n", left, y + o.row * r + 2,
+            t.length() * scale, o.row - 4);
     }
     for (const TimedStep& s : t.steps) {
       const double x = left + s.begin * scale, w = (s.end - s.begin) * scale;
@@ -62,7 +64,8 @@ inline std::string schedule_svg(std::span<const Timeline> timelines, const Sched
           "stroke-width=\"0.5\"/>",
           x, top, w, o.row - 4, colours[static_cast<int>(s.step.task)], chunk % 2 ? 0.65 : 1.0);
       if (w >= 9 && s.step.task != Task::update)
-        print("<text x=\"%.2f\" y=\"%d\" text-anchor=\"middle\" fill=\"white\">%d</text>", x + w / 2, top + o.row / 2 + 2, s.step.micro);
+        print("<text x=\"%.2f\" y=\"%d\" text-anchor=\"middle\" fill=\"white\">%d</text>", x + w / 2, top + o.row / 2 + 2,
+              s.step.micro);
       svg += "\n";
     }
     y += o.row * t.ranks + 10;
@@ -71,6 +74,8 @@ inline std::string schedule_svg(std::span<const Timeline> timelines, const Sched
   svg += "</svg>\n";
   return svg;
 }
-inline std::string schedule_svg(const Timeline& t, const ScheduleSvgOptions& o = {}) { return schedule_svg(std::span<const Timeline>(&t, 1), o); }
+inline std::string schedule_svg(const Timeline& t, const ScheduleSvgOptions& o = {}) {
+  return schedule_svg(std::span<const Timeline>(&t, 1), o);
+}
 
 }  // namespace skein::inline SKEIN_ABI::plan

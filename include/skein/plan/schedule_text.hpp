@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A picture of a pipeline's timeline as text: a line a rank, a column a unit of time. F, B, I, W: forward, backward, input gradient, weight
-// gradient of that micro-batch; U: update; where a rank has several stages, a letter says which. A longer step goes on with dashes.
+// A picture of a pipeline's timeline as text: a line a rank, a column a unit of time. F, B, I, W: forward, backward, input
+// gradient, weight gradient of that micro-batch; U: update; where a rank has several stages, a letter says which. A longer step
+// goes on with dashes.
 #pragma once
 #include <cmath>
 #include <string>
@@ -43,6 +44,8 @@ inline std::string schedule_text(const Timeline& t, double unit = 0) {
 }
 
 /// Of a table, with steps of these lengths (forward 1, backward 2).
-inline std::string schedule_text(const Schedule& s, const TaskLengths& lengths = {}) { return schedule_text(timeline_of(s, lengths), 1); }
+inline std::string schedule_text(const Schedule& s, const TaskLengths& lengths = {}) {
+  return schedule_text(timeline_of(s, lengths), 1);
+}
 
 }  // namespace skein::inline SKEIN_ABI::plan

@@ -12,7 +12,7 @@ namespace skein::inline SKEIN_ABI::plan {
 struct Timeline {
   std::string title{};
   int ranks = 1, stages = 1;
-  std::vector<TimedStep> steps{};                   ///< times in any unit, from 0
+  std::vector<TimedStep> steps{};  ///< times in any unit, from 0
 
   double length() const {
     double end = 0;

@@ -27,8 +27,8 @@ constexpr VirtualShards virtual_shards(int total, int ranks, int rank) {
 /// Where shard v of a global batch of n samples begins: n v / V.
 constexpr std::int64_t shard_begin(std::int64_t n, int total, int v) { return n / total * v + n % total * v / total; }
 
-/// A node of the tree: the shards below it. It has two children, the left one with the greatest power of two of shards that leaves
-/// some to the right.
+/// A node of the tree: the shards below it. It has two children, the left one with the greatest power of two of shards that
+/// leaves some to the right.
 struct TreeNode {
   int begin = 0, end = 0;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The second tree of an expression: trivially copyable, only pointers, strides and function objects, all leaves broadcast to
 // the extents of one loop. A kernel can take it by value. Evaluators walk it by advance() and read values by at(), xsimd batches
-// by batch() (Cpu), groups of 16 bytes by pack() (Cuda). Who holds the memory is the user's tree (expression.hpp), which outlives it.
+// by batch() (Cpu), groups of 16 bytes by pack() (Cuda). Who holds the memory is the user's tree (expression.hpp), which outlives
+// it.
 #pragma once
 #include <type_traits>
 #include <utility>
@@ -36,7 +37,7 @@ template <int N, int R> constexpr Dims<N> broadcast_strides(const Dims<R>& exten
 template <class S, int N> struct BoundView {
   using Scalar = S;
   using Lane = S;
-  static constexpr int widest = sizeof(S);          // bytes of the widest value in memory below
+  static constexpr int widest = sizeof(S);  // bytes of the widest value in memory below
   const S* data;
   Dims<N> stride;
 
@@ -111,8 +112,7 @@ template <class F, class First, class... Rest> struct LaneOf {
 
 /// f of its arguments, value by value. The argument I is slot I.
 template <class F, class Indices, class... Args> struct BoundMap;
-template <class F, int... I, class... Args>
-struct BoundMap<F, std::integer_sequence<int, I...>, Args...> : Slot<I, Args>... {
+template <class F, int... I, class... Args> struct BoundMap<F, std::integer_sequence<int, I...>, Args...> : Slot<I, Args>... {
   using Scalar = std::remove_cvref_t<decltype(std::declval<const F&>()(std::declval<typename Args::Scalar>()...))>;
   using Lane = typename LaneOf<F, typename Args::Lane...>::type;
   static constexpr int widest = [] {

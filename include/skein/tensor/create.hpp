@@ -11,7 +11,9 @@ namespace skein::inline SKEIN_ABI {
 template <class Scalar, DeviceTag Device, std::integral... E> auto zeros(Device where, E... extents) {
   return Tensor<Scalar, static_cast<int>(sizeof...(E)), Device>(dims(extents...), where);
 }
-template <class Scalar, class Device = Cpu, std::integral... E> auto zeros(E... extents) { return zeros<Scalar>(Device{}, extents...); }
+template <class Scalar, class Device = Cpu, std::integral... E> auto zeros(E... extents) {
+  return zeros<Scalar>(Device{}, extents...);
+}
 
 /// full(dims(5, 3), 0.5f); on a device: full(dims(5, 3), 0.5f, Cuda{1}).
 template <int Rank, Number Scalar, DeviceTag Device = Cpu> auto full(const Dims<Rank>& extents, Scalar value, Device where = {}) {
@@ -22,7 +24,9 @@ template <int Rank, Number Scalar, DeviceTag Device = Cpu> auto full(const Dims<
 template <class Scalar, DeviceTag Device, std::integral... E> auto ones(Device where, E... extents) {
   return full(dims(extents...), static_cast<Scalar>(1), where);
 }
-template <class Scalar, class Device = Cpu, std::integral... E> auto ones(E... extents) { return ones<Scalar>(Device{}, extents...); }
+template <class Scalar, class Device = Cpu, std::integral... E> auto ones(E... extents) {
+  return ones<Scalar>(Device{}, extents...);
+}
 
 /// The identity matrix.
 template <class Scalar, DeviceTag Device = Cpu> Tensor<Scalar, 2, Device> eye(long n, Device where = {}) {
@@ -39,7 +43,9 @@ template <TensorExpression E> auto diag(E&& values) {
   t.diagonal().assign(std::forward<E>(values));
   return t;
 }
-template <class Scalar> Tensor<Scalar, 2, Cpu> diag(std::initializer_list<Scalar> values) { return diag(Tensor<Scalar, 1, Cpu>(values)); }
+template <class Scalar> Tensor<Scalar, 2, Cpu> diag(std::initializer_list<Scalar> values) {
+  return diag(Tensor<Scalar, 1, Cpu>(values));
+}
 
 namespace functions {
 template <class S> struct Ramp {
@@ -58,17 +64,22 @@ template <class S> struct EvenSteps {
 template <class S> struct UniformAt {
   std::uint64_t key, stream;
   S low, width;
-  constexpr S operator()(long i) const { return low + width * static_cast<S>(random_uniform(key, stream, static_cast<std::uint64_t>(i))); }
+  constexpr S operator()(long i) const {
+    return low + width * static_cast<S>(random_uniform(key, stream, static_cast<std::uint64_t>(i)));
+  }
 };
 template <class S> struct NormalAt {
   std::uint64_t key, stream;
   S mean, deviation;
-  SKEIN_HOST_DEVICE S operator()(long i) const { return mean + deviation * static_cast<S>(random_normal(key, stream, static_cast<std::uint64_t>(i))); }
+  SKEIN_HOST_DEVICE S operator()(long i) const {
+    return mean + deviation * static_cast<S>(random_normal(key, stream, static_cast<std::uint64_t>(i)));
+  }
 };
 }  // namespace functions
 
 /// 0, 1, ... n - 1; start, start + step, ... as many as lie before end.
-template <Number Scalar, DeviceTag Device = Cpu> Tensor<Scalar, 1, Device> arange(Scalar start, Scalar end, Scalar step = Scalar(1), Device where = {}) {
+template <Number Scalar, DeviceTag Device = Cpu>
+Tensor<Scalar, 1, Device> arange(Scalar start, Scalar end, Scalar step = Scalar(1), Device where = {}) {
   if (step == Scalar(0)) throw ArgumentError("arange: the step is 0");
   const double count = std::ceil((static_cast<double>(end) - static_cast<double>(start)) / static_cast<double>(step));
   const long n = count > 0 ? static_cast<long>(count) : 0;
@@ -78,26 +89,33 @@ template <Number Scalar, DeviceTag Device = Cpu> Tensor<Scalar, 1, Device> arang
   return arange(Scalar(0), end, Scalar(1), where);
 }
 /// n values from first to last, both included.
-template <std::floating_point Scalar, DeviceTag Device = Cpu> Tensor<Scalar, 1, Device> linspace(Scalar first, Scalar last, long n, Device where = {}) {
+template <std::floating_point Scalar, DeviceTag Device = Cpu>
+Tensor<Scalar, 1, Device> linspace(Scalar first, Scalar last, long n, Device where = {}) {
   if (n < 2) throw ArgumentError("linspace: " + std::to_string(n) + " values: it takes at least the two ends");
-  return Tensor<Scalar, 1, Device>(detail::Generator<functions::EvenSteps<Scalar>, 1, Device>{{first, last, n - 1}, dims(n), where});
+  return Tensor<Scalar, 1, Device>(
+      detail::Generator<functions::EvenSteps<Scalar>, 1, Device>{{first, last, n - 1}, dims(n), where});
 }
 
 /// An expression of uniform values in [low, high); `stream` tells several fills of one seed apart.
-template <class Scalar, class Device = Cpu, int Rank> auto uniform(Seed seed, const Dims<Rank>& extents, Scalar low = 0, Scalar high = 1,
-                                                                   std::uint64_t stream = 0, Device where = {}) {
-  return detail::Generator<functions::UniformAt<Scalar>, Rank, Device>{{random_key(seed.value, 0x756e69), stream, low, high - low}, extents, where};
+template <class Scalar, class Device = Cpu, int Rank>
+auto uniform(Seed seed, const Dims<Rank>& extents, Scalar low = 0, Scalar high = 1, std::uint64_t stream = 0, Device where = {}) {
+  return detail::Generator<functions::UniformAt<Scalar>, Rank, Device>{
+      {random_key(seed.value, 0x756e69), stream, low, high - low}, extents, where};
 }
 /// An expression of normal values.
-template <class Scalar, class Device = Cpu, int Rank> auto normal(Seed seed, const Dims<Rank>& extents, Scalar mean = 0, Scalar deviation = 1,
-                                                                  std::uint64_t stream = 0, Device where = {}) {
-  return detail::Generator<functions::NormalAt<Scalar>, Rank, Device>{{random_key(seed.value, 0x6e6f72), stream, mean, deviation}, extents, where};
+template <class Scalar, class Device = Cpu, int Rank> auto normal(Seed seed, const Dims<Rank>& extents, Scalar mean = 0,
+                                                                  Scalar deviation = 1, std::uint64_t stream = 0,
+                                                                  Device where = {}) {
+  return detail::Generator<functions::NormalAt<Scalar>, Rank, Device>{
+      {random_key(seed.value, 0x6e6f72), stream, mean, deviation}, extents, where};
 }
 /// Fills a tensor or a view in place: fill_uniform(t.view(), Seed{1}).
-template <class S, int R, class D> void fill_uniform(const TensorView<S, R, D>& to, Seed seed, S low = 0, S high = 1, std::uint64_t stream = 0) {
+template <class S, int R, class D>
+void fill_uniform(const TensorView<S, R, D>& to, Seed seed, S low = 0, S high = 1, std::uint64_t stream = 0) {
   assign(to, uniform<S, D>(seed, to.extents, low, high, stream, to.where));
 }
-template <class S, int R, class D> void fill_normal(const TensorView<S, R, D>& to, Seed seed, S mean = 0, S deviation = 1, std::uint64_t stream = 0) {
+template <class S, int R, class D>
+void fill_normal(const TensorView<S, R, D>& to, Seed seed, S mean = 0, S deviation = 1, std::uint64_t stream = 0) {
   assign(to, normal<S, D>(seed, to.extents, mean, deviation, stream, to.where));
 }
 

@@ -58,7 +58,8 @@ template <int Rank> std::string shape_text(const Dims<Rank>& d) { return shape_t
                                                      const char* mend) {
   throw ShapeError(std::string(operation) + ": shapes " + shape_text(a, rank_a) + " and " + shape_text(b, rank_b) + " " + mend);
 }
-template <int A, int B> [[noreturn]] void throw_shapes(const char* operation, const Dims<A>& a, const Dims<B>& b, const char* mend) {
+template <int A, int B>
+[[noreturn]] void throw_shapes(const char* operation, const Dims<A>& a, const Dims<B>& b, const char* mend) {
   throw_shapes(operation, a.e, A, b.e, B, mend);
 }
 
@@ -82,8 +83,8 @@ template <int A, int B> constexpr Dims<max_rank(A, B)> broadcast(const Dims<A>& 
 inline int checked_axis(int axis, int rank, const char* operation) {
   const int a = axis < 0 ? axis + rank : axis;
   if (a < 0 || a >= rank)
-    throw ArgumentError(std::string(operation) + ": axis " + std::to_string(axis) + " of a tensor of rank " + std::to_string(rank) +
-                        ": axes go from " + std::to_string(-rank) + " to " + std::to_string(rank - 1));
+    throw ArgumentError(std::string(operation) + ": axis " + std::to_string(axis) + " of a tensor of rank " +
+                        std::to_string(rank) + ": axes go from " + std::to_string(-rank) + " to " + std::to_string(rank - 1));
   return a;
 }
 }  // namespace detail

@@ -58,7 +58,8 @@ template <> struct Evaluator<Cpu> {
 /// What an assignment refuses to compile: the first fault only.
 template <class S, int R, class D, class Node> struct Assignment {
   static constexpr bool sound = Node::sound;
-  static constexpr bool device = !sound || std::is_same_v<typename Node::Device, D> || std::is_same_v<typename Node::Device, AnyDevice>;
+  static constexpr bool device =
+      !sound || std::is_same_v<typename Node::Device, D> || std::is_same_v<typename Node::Device, AnyDevice>;
   static constexpr bool rank = !sound || !device || Node::rank <= R;
   static constexpr bool writes = !sound || !device || !rank || !std::is_const_v<S>;
   static constexpr bool scalar = !sound || !device || !rank || !writes || std::is_same_v<typename Node::Scalar, S> ||
@@ -68,8 +69,10 @@ template <class S, int R, class D, class Node> struct Assignment {
 template <class Rule> constexpr void assert_assignment() {
   static_assert(Rule::device, "an expression is assigned to a tensor of another device: move it with .to<Device>() first");
   static_assert(Rule::rank, "an expression of higher rank does not broadcast to its target: reduce, slice or reshape it first");
-  static_assert(Rule::writes, "the target of an assignment is a view of const values: take the view of a tensor that is not const");
-  static_assert(Rule::scalar, "an expression is assigned to a tensor of another scalar type: convert it with cast<Scalar>() first");
+  static_assert(Rule::writes,
+                "the target of an assignment is a view of const values: take the view of a tensor that is not const");
+  static_assert(Rule::scalar,
+                "an expression is assigned to a tensor of another scalar type: convert it with cast<Scalar>() first");
 }
 /// Is `view of S, rank R on D = E` legal? Asked at the user's entry points, so that the trail of an error stays short.
 template <class S, int R, class D, class E> constexpr bool may_assign() {
@@ -91,7 +94,8 @@ template <int N, int R> constexpr Dims<N> padded(const Dims<R>& d, long fill) {
 template <int A, int B> constexpr void check_fits(const Dims<A>& from, const Dims<B>& to) {
   bool fits = true;
   for (int i = 0; i < A; ++i) fits = fits && (from.e[i] == 1 || from.e[i] == to.e[B - A + i]);
-  if (!fits) throw_shapes("assignment", from, to, "differ: the left is that of the expression, and does not broadcast to its target");
+  if (!fits)
+    throw_shapes("assignment", from, to, "differ: the left is that of the expression, and does not broadcast to its target");
 }
 
 template <class S, int R, class D, class Node> void through_temporary(const TensorView<S, R, D>& to, const Node& node);
@@ -100,7 +104,8 @@ template <class S, int R, class D, class Node>
 SKEIN_ALWAYS_INLINE void evaluate(const TensorView<S, R, D>& to, const Node& node, const Worker* worker) {
   check_fits(node.shape(), to.extents);
   if constexpr (!std::is_same_v<D, Cpu> && !std::is_same_v<typename Node::Device, AnyDevice>)
-    if (!(node.device() == to.where)) throw ArgumentError("assignment: the expression is on another ordinal of the device than its target: move it with .to()");
+    if (!(node.device() == to.where))
+      throw ArgumentError("assignment: the expression is on another ordinal of the device than its target: move it with .to()");
   constexpr int N = max_rank(R, 1);
   Loop<N> loop{padded<N>(to.extents, 1), padded<N>(to.strides, 0)};
   if (loop.empty()) return;
@@ -109,7 +114,9 @@ SKEIN_ALWAYS_INLINE void evaluate(const TensorView<S, R, D>& to, const Node& nod
   bound.leaves([&](auto& l) { spoiled = spoiled || spoils(to.data, loop, l); });
   if (spoiled) {
     if (worker && worker->count > 1)
-      throw ArgumentError("assignment: several workers write into memory that the expression reads in another order: assign to a tensor of its own");
+      throw ArgumentError(
+          "assignment: several workers write into memory that the expression reads in another order: assign to a tensor of its "
+          "own");
     through_temporary(to, node);
     return;
   }
@@ -128,14 +135,16 @@ SKEIN_ALWAYS_INLINE void evaluate(const TensorView<S, R, D>& to, const Node& nod
 }
 
 /// Out of line, so that the common path of an assignment stays short.
-template <class S, int R, class D, class Node> SKEIN_NOINLINE void through_temporary(const TensorView<S, R, D>& to, const Node& node) {
+template <class S, int R, class D, class Node>
+SKEIN_NOINLINE void through_temporary(const TensorView<S, R, D>& to, const Node& node) {
   Arena<S, D> memory(static_cast<std::size_t>(to.size()), to.where);
   const TensorView<S, R, D> temporary{memory.data(), to.extents, row_major(to.extents), to.where};
   evaluate(temporary, node, nullptr);
   evaluate(to, TensorView<const S, R, D>(temporary), nullptr);
 }
 
-template <class S, int R, class D, class E> SKEIN_ALWAYS_INLINE void assign_to(const TensorView<S, R, D>& to, E&& e, const Worker* worker) {
+template <class S, int R, class D, class E>
+SKEIN_ALWAYS_INLINE void assign_to(const TensorView<S, R, D>& to, E&& e, const Worker* worker) {
   if constexpr (Number<E>) {
     evaluate(to, Constant<std::remove_const_t<S>>{static_cast<std::remove_const_t<S>>(e)}, worker);
   } else {
@@ -167,11 +176,12 @@ template <class T> struct IsView : std::false_type {};
 template <class S, int R, class D> struct IsView<TensorView<S, R, D>> : std::true_type {};
 }  // namespace detail
 
-#define SKEIN_COMPOUND(op)                                                                              \
-  template <class V, class E> requires(detail::IsView<std::remove_cvref_t<V>>::value && (TensorExpression<E> || Number<E>)) \
-  const std::remove_cvref_t<V>& operator op##=(const V& to, E&& e) {                                                            \
-    assign(to, to op std::forward<E>(e));                                                               \
-    return to;                                                                                          \
+#define SKEIN_COMPOUND(op)                                                                                                    \
+  template <class V, class E>                                                                                                 \
+  requires(detail::IsView<std::remove_cvref_t<V>>::value && (TensorExpression<E> || Number<E>)) const std::remove_cvref_t<V>& \
+  operator op##=(const V& to, E&& e) {                                                                                        \
+    assign(to, to op std::forward<E>(e));                                                                                     \
+    return to;                                                                                                                \
   }
 SKEIN_COMPOUND(+)
 SKEIN_COMPOUND(-)

@@ -12,8 +12,8 @@ namespace skein::inline SKEIN_ABI {
 
 namespace detail {
 
-struct AnyDevice {};      // of a constant
-struct MixedDevices {};   // refused already
+struct AnyDevice {};     // of a constant
+struct MixedDevices {};  // refused already
 
 template <class A, class B> struct JoinDevice { using type = MixedDevices; };
 template <class A> struct JoinDevice<A, A> { using type = A; };
@@ -81,8 +81,7 @@ template <class G, int Rank, class Device_> struct Generator {
 
 /// f of its arguments, broadcast against each other; holds them.
 template <class F, class Indices, class... Args> struct MapNode;
-template <class F, int... I, class... Args>
-struct MapNode<F, std::integer_sequence<int, I...>, Args...> : Slot<I, Args>... {
+template <class F, int... I, class... Args> struct MapNode<F, std::integer_sequence<int, I...>, Args...> : Slot<I, Args>... {
   using skein_expression = void;
   static constexpr bool sound = (Args::sound && ...);
   using Scalar = std::remove_cvref_t<decltype(std::declval<const F&>()(std::declval<typename Args::Scalar>()...))>;
@@ -96,7 +95,8 @@ struct MapNode<F, std::integer_sequence<int, I...>, Args...> : Slot<I, Args>... 
   Dims<rank> extents;
 
   explicit constexpr MapNode(F function, Args... args)
-      : Slot<I, Args>{std::move(args)}..., f(std::move(function)), extents(common_shape(static_cast<const Slot<I, Args>&>(*this).value...)) {
+      : Slot<I, Args>{std::move(args)}..., f(std::move(function)),
+        extents(common_shape(static_cast<const Slot<I, Args>&>(*this).value...)) {
     if constexpr (sound && !std::is_same_v<Device, AnyDevice>) device();
   }
   constexpr const Dims<rank>& shape() const { return extents; }
@@ -106,40 +106,47 @@ struct MapNode<F, std::integer_sequence<int, I...>, Args...> : Slot<I, Args>... 
         f, static_cast<const Slot<I, Args>&>(*this).value.template bind<N>(to)...);
   }
 };
-template <class F, class... Args> using MapOf = MapNode<F, std::make_integer_sequence<int, static_cast<int>(sizeof...(Args))>, Args...>;
+template <class F, class... Args> using MapOf =
+    MapNode<F, std::make_integer_sequence<int, static_cast<int>(sizeof...(Args))>, Args...>;
 
 /// How an operand enters a tree: nodes by value, views as views of const, tensors by tensor.hpp's specialisation.
 template <class T> struct Leaf {
   template <class U> static constexpr T make(U&& node) { return std::forward<U>(node); }
 };
 template <class S, int R, class D> struct Leaf<TensorView<S, R, D>> {
-  static constexpr TensorView<const S, R, D> make(const TensorView<S, R, D>& v) { return {v.data, v.extents, v.strides, v.where}; }
+  static constexpr TensorView<const S, R, D> make(const TensorView<S, R, D>& v) {
+    return {v.data, v.extents, v.strides, v.where};
+  }
 };
 template <class S, int R, class D> struct Leaf<TensorView<const S, R, D>> {
   static constexpr TensorView<const S, R, D> make(const TensorView<const S, R, D>& v) { return v; }
 };
-template <class T> SKEIN_ALWAYS_INLINE constexpr auto leaf(T&& operand) { return Leaf<std::remove_cvref_t<T>>::make(std::forward<T>(operand)); }
+template <class T> SKEIN_ALWAYS_INLINE constexpr auto leaf(T&& operand) {
+  return Leaf<std::remove_cvref_t<T>>::make(std::forward<T>(operand));
+}
 
 template <class F, class... Args> constexpr auto make_map(F f, Args... args) { return MapOf<F, Args...>(f, std::move(args)...); }
 
 /// What stands for an expression that was refused: keeps the compiler quiet about all that follows from it.
-template <class Node> struct Unsound : Node {
-  static constexpr bool sound = false;
-};
+template <class Node> struct Unsound : Node { static constexpr bool sound = false; };
 
 /// Facts about the operands of one node; the refusals are functions, since clang takes a class whose static_assert failed for
 /// incomplete and says so in a second error.
 template <class... Nodes> struct OperandFacts {
   static constexpr bool sound = (Nodes::sound && ...);
-  static constexpr bool one_device = !sound || !std::is_same_v<typename CommonDevice<typename Nodes::Device...>::type, MixedDevices>;
+  static constexpr bool one_device =
+      !sound || !std::is_same_v<typename CommonDevice<typename Nodes::Device...>::type, MixedDevices>;
 };
-template <class A, class B> inline constexpr bool same_scalars = !A::sound || !B::sound || std::is_same_v<typename A::Scalar, typename B::Scalar>;
+template <class A, class B> inline constexpr bool same_scalars =
+    !A::sound || !B::sound || std::is_same_v<typename A::Scalar, typename B::Scalar>;
 
 template <class... Nodes> constexpr void assert_one_device() {
-  static_assert(OperandFacts<Nodes...>::one_device, "tensors of different devices meet in one expression: move one of them with .to<Device>() first");
+  static_assert(OperandFacts<Nodes...>::one_device,
+                "tensors of different devices meet in one expression: move one of them with .to<Device>() first");
 }
 template <class A, class B> constexpr void assert_same_scalars() {
-  static_assert(same_scalars<A, B>, "tensors of different scalar types meet in one expression: convert one of them with cast<Scalar>() first");
+  static_assert(same_scalars<A, B>,
+                "tensors of different scalar types meet in one expression: convert one of them with cast<Scalar>() first");
 }
 
 template <class F, class A, class... Rest> constexpr auto checked_map(F f, A a, Rest... rest) {
@@ -167,8 +174,8 @@ template <class F, class A, class B> constexpr auto checked_pair(F f, A a, B b) 
 /// A bare number as an operand.
 template <class T> concept Number = std::is_arithmetic_v<std::remove_cvref_t<T>>;
 /// An operand of a binary operator: an expression, or a number beside one.
-template <class A, class B> concept BinaryOperands =
-    (TensorExpression<A> && (TensorExpression<B> || Number<B>)) || (Number<A> && TensorExpression<B>);
+template <class A, class B> concept BinaryOperands = (TensorExpression<A> && (TensorExpression<B> || Number<B>)) ||
+                                                     (Number<A> && TensorExpression<B>);
 
 /// f applied to each value of the expressions, broadcast against each other. f must be a function object (not a lambda where
 /// nvcc compiles it); if it says `using vectorizes = void;` it is called with whole xsimd batches too.
@@ -179,7 +186,8 @@ template <class F, TensorExpression... Args> constexpr auto map(F f, Args&&... a
 namespace detail {
 /// An operand beside one of type Other: a number takes the scalar type of the tensor beside it.
 template <class Other, class T> SKEIN_ALWAYS_INLINE constexpr auto operand(T&& x) {
-  if constexpr (Number<T>) return Constant<typename std::remove_cvref_t<Other>::Scalar>{static_cast<typename std::remove_cvref_t<Other>::Scalar>(x)};
+  if constexpr (Number<T>)
+    return Constant<typename std::remove_cvref_t<Other>::Scalar>{static_cast<typename std::remove_cvref_t<Other>::Scalar>(x)};
   else return leaf(std::forward<T>(x));
 }
 }  // namespace detail

@@ -7,7 +7,9 @@
 #ifndef __CUDACC__
 #include <fmt/format.h>
 
-template <class E> requires skein::TensorExpression<E> struct fmt::formatter<E> {
+template <class E>
+requires skein::TensorExpression<E>
+struct fmt::formatter<E> {
   std::string format_;
   constexpr auto parse(fmt::format_parse_context& context) {
     auto it = context.begin();

@@ -10,22 +10,22 @@ namespace skein::inline SKEIN_ABI {
 
 namespace functions {
 // A function object for each operator and function: plain types, so that they can be a kernel's template arguments.
-#define SKEIN_FUNCTION_1(Name, ...)                                                   \
-  struct Name {                                                                       \
-    using vectorizes = void;                                                          \
-    template <class T> SKEIN_ALWAYS_INLINE constexpr auto operator()(const T& x) const { \
+#define SKEIN_FUNCTION_1(Name, ...)                                                                                   \
+  struct Name {                                                                                                       \
+    using vectorizes = void;                                                                                          \
+    template <class T> SKEIN_ALWAYS_INLINE constexpr auto operator()(const T& x) const {                              \
       using std::abs, std::exp, std::expm1, std::log, std::log1p, std::sqrt, std::tanh, std::sin, std::cos, std::erf; \
-      using std::floor, std::ceil, std::pow;                                          \
-      __VA_ARGS__;                                                                    \
-    }                                                                                 \
+      using std::floor, std::ceil, std::pow;                                                                          \
+      __VA_ARGS__;                                                                                                    \
+    }                                                                                                                 \
   };
-#define SKEIN_FUNCTION_2(Name, ...)                                                   \
-  struct Name {                                                                       \
-    using vectorizes = void;                                                          \
+#define SKEIN_FUNCTION_2(Name, ...)                                                                           \
+  struct Name {                                                                                               \
+    using vectorizes = void;                                                                                  \
     template <class T, class U> SKEIN_ALWAYS_INLINE constexpr auto operator()(const T& x, const U& y) const { \
-      using std::pow;                                                                 \
-      __VA_ARGS__;                                                                    \
-    }                                                                                 \
+      using std::pow;                                                                                         \
+      __VA_ARGS__;                                                                                            \
+    }                                                                                                         \
   };
 
 SKEIN_FUNCTION_2(Plus, return x + y)
@@ -77,9 +77,12 @@ template <class To> struct Cast {
 #undef SKEIN_FUNCTION_2
 }  // namespace functions
 
-#define SKEIN_OPERATOR(op, Function)                                                            \
-  template <class A, class B> requires BinaryOperands<A, B> constexpr auto operator op(A&& a, B&& b) { \
-    return detail::checked_pair(functions::Function{}, detail::operand<B>(std::forward<A>(a)), detail::operand<A>(std::forward<B>(b))); \
+#define SKEIN_OPERATOR(op, Function)                                                           \
+  template <class A, class B>                                                                  \
+  requires BinaryOperands<A, B>                                                                \
+  constexpr auto operator op(A&& a, B&& b) {                                                   \
+    return detail::checked_pair(functions::Function{}, detail::operand<B>(std::forward<A>(a)), \
+                                detail::operand<A>(std::forward<B>(b)));                       \
   }
 SKEIN_OPERATOR(+, Plus)
 SKEIN_OPERATOR(-, Minus)
@@ -101,9 +104,12 @@ template <TensorExpression A, TensorExpression B> constexpr auto operator||(A&& 
   return detail::checked_pair(functions::Or{}, detail::operand<B>(std::forward<A>(a)), detail::operand<A>(std::forward<B>(b)));
 }
 
-#define SKEIN_BINARY(name, Function)                                                     \
-  template <class A, class B> requires BinaryOperands<A, B> constexpr auto name(A&& a, B&& b) { \
-    return detail::checked_pair(functions::Function{}, detail::operand<B>(std::forward<A>(a)), detail::operand<A>(std::forward<B>(b))); \
+#define SKEIN_BINARY(name, Function)                                                           \
+  template <class A, class B>                                                                  \
+  requires BinaryOperands<A, B>                                                                \
+  constexpr auto name(A&& a, B&& b) {                                                          \
+    return detail::checked_pair(functions::Function{}, detail::operand<B>(std::forward<A>(a)), \
+                                detail::operand<A>(std::forward<B>(b)));                       \
   }
 /// The smaller, the larger of two values (min and max are the reductions).
 SKEIN_BINARY(minimum, Minimum)
@@ -151,8 +157,9 @@ template <class C, class A, class B> constexpr auto choice(C condition, A a, B b
 }  // namespace detail
 
 /// where(a > 0, a, 0): the second where the mask holds, else the third. Numbers take the type of the tensor beside them.
-template <TensorExpression C, class A, class B> requires((TensorExpression<A> || Number<A>) && (TensorExpression<B> || Number<B>))
-constexpr auto where(C&& condition, A&& a, B&& b) {
+template <TensorExpression C, class A, class B>
+requires((TensorExpression<A> || Number<A>)&&(TensorExpression<B> || Number<B>)) constexpr auto where(C&& condition, A&& a,
+                                                                                                      B&& b) {
   using detail::Constant, detail::leaf;
   using CheckedMask = std::remove_cvref_t<C>;
   if constexpr (CheckedMask::sound && !std::is_same_v<typename CheckedMask::Scalar, bool>) {

@@ -22,7 +22,8 @@ template <TensorExpression First, TensorExpression... Rest> auto concatenate(int
   Dims<R> extents = first.shape();
   const auto grow = [&](const Dims<R>& other) {
     for (int i = 0; i < R; ++i)
-      if (i != a && extents.e[i] != other.e[i]) detail::throw_shapes("concatenate", extents, other, "differ off the axis along which they are joined");
+      if (i != a && extents.e[i] != other.e[i])
+        detail::throw_shapes("concatenate", extents, other, "differ off the axis along which they are joined");
     extents.e[a] += other.e[a];
   };
   (grow(rest.shape()), ...);
@@ -52,8 +53,10 @@ template <TensorExpression First, TensorExpression... Rest> auto stack(int axis,
   const auto whole = out.view();
   long at = 0;
   const auto put = [&](const auto& part) {
-    if (!(part.shape() == first.shape())) detail::throw_shapes("stack", first.shape(), part.shape(), "differ: stacked tensors have one shape");
-    TensorView<typename T::Scalar, R, typename T::Device> window(whole.data + at++ * whole.strides.e[a], first.shape(), {}, whole.where);
+    if (!(part.shape() == first.shape()))
+      detail::throw_shapes("stack", first.shape(), part.shape(), "differ: stacked tensors have one shape");
+    TensorView<typename T::Scalar, R, typename T::Device> window(whole.data + at++ * whole.strides.e[a], first.shape(), {},
+                                                                 whole.where);
     for (int i = 0, j = 0; i < R + 1; ++i)
       if (i != a) window.strides.e[j++] = whole.strides.e[i];
     window.assign(part);

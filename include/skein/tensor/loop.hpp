@@ -12,7 +12,7 @@ namespace skein::inline SKEIN_ABI::detail {
 
 template <int N> struct Loop {
   Dims<N> extents;
-  Dims<N> stride;           // of the target
+  Dims<N> stride;  // of the target
   int rank = N;
 
   constexpr bool empty() const { return extents.count() == 0; }
@@ -95,7 +95,8 @@ SKEIN_ALWAYS_INLINE void for_each_row(const Loop<N>& loop, int inner, T*& to, B&
 /// The bytes that a strided array touches: [low, high).
 template <int N> struct Footprint {
   const char *low, *high;
-  template <class S> static SKEIN_ALWAYS_INLINE constexpr Footprint of(const S* data, const Dims<N>& stride, const Dims<N>& extents) {
+  template <class S>
+  static SKEIN_ALWAYS_INLINE constexpr Footprint of(const S* data, const Dims<N>& stride, const Dims<N>& extents) {
     long lo = 0, hi = 0;
     for (int i = 0; i < N; ++i) {
       const long reach = stride.e[i] * (extents.e[i] - 1);
@@ -111,7 +112,8 @@ template <int N, class S, class Leaf> SKEIN_ALWAYS_INLINE bool spoils(const S* t
     bool same = static_cast<const void*>(to) == static_cast<const void*>(leaf.data) && sizeof(S) == sizeof(typename Leaf::Scalar);
     for (int i = 0; i < N; ++i) same = same && (loop.extents.e[i] == 1 || loop.stride.e[i] == leaf.stride.e[i]);
     if (same) return false;
-    const auto target = Footprint<N>::of(to, loop.stride, loop.extents), source = Footprint<N>::of(leaf.data, leaf.stride, loop.extents);
+    const auto target = Footprint<N>::of(to, loop.stride, loop.extents),
+               source = Footprint<N>::of(leaf.data, leaf.stride, loop.extents);
     return target.low < source.high && source.low < target.high;
   } else {
     return false;

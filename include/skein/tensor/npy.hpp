@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors from and to NumPy's .npy files: read into the host's memory, written from any device through it. A malformed file is a FileError with path, byte offset and reason;
-// nothing is allocated that the file does not hold.
+// Tensors from and to NumPy's .npy files: read into the host's memory, written from any device through it. A malformed file is a
+// FileError with path, byte offset and reason; nothing is allocated that the file does not hold.
 #pragma once
 #include <algorithm>
 #include <cerrno>
@@ -37,26 +37,35 @@ template <class From, class S> void npy_values(S* to, const unsigned char* bytes
 /// Any type of file into S.
 template <class S> void npy_convert(S* to, const unsigned char* bytes, long n, const NpyHeader& h) {
   switch (h.kind) {
-    case 'b': return npy_values<bool>(to, bytes, n, h.swapped);
-    case 'f': return h.width == 4 ? npy_values<float>(to, bytes, n, h.swapped) : npy_values<double>(to, bytes, n, h.swapped);
+    case 'b':
+      return npy_values<bool>(to, bytes, n, h.swapped);
+    case 'f':
+      return h.width == 4 ? npy_values<float>(to, bytes, n, h.swapped) : npy_values<double>(to, bytes, n, h.swapped);
     case 'i':
-      return h.width == 1 ? npy_values<std::int8_t>(to, bytes, n, h.swapped) : h.width == 2 ? npy_values<std::int16_t>(to, bytes, n, h.swapped)
-           : h.width == 4 ? npy_values<std::int32_t>(to, bytes, n, h.swapped) : npy_values<std::int64_t>(to, bytes, n, h.swapped);
+      return h.width == 1   ? npy_values<std::int8_t>(to, bytes, n, h.swapped)
+             : h.width == 2 ? npy_values<std::int16_t>(to, bytes, n, h.swapped)
+             : h.width == 4 ? npy_values<std::int32_t>(to, bytes, n, h.swapped)
+                            : npy_values<std::int64_t>(to, bytes, n, h.swapped);
     default:
-      return h.width == 1 ? npy_values<std::uint8_t>(to, bytes, n, h.swapped) : h.width == 2 ? npy_values<std::uint16_t>(to, bytes, n, h.swapped)
-           : h.width == 4 ? npy_values<std::uint32_t>(to, bytes, n, h.swapped) : npy_values<std::uint64_t>(to, bytes, n, h.swapped);
+      return h.width == 1   ? npy_values<std::uint8_t>(to, bytes, n, h.swapped)
+             : h.width == 2 ? npy_values<std::uint16_t>(to, bytes, n, h.swapped)
+             : h.width == 4 ? npy_values<std::uint32_t>(to, bytes, n, h.swapped)
+                            : npy_values<std::uint64_t>(to, bytes, n, h.swapped);
   }
 }
 
 /// Makes the tensor that a parsed header describes; `read(to, bytes)` delivers the values.
-template <class S, int R, class Read> Tensor<S, R, Cpu> npy_tensor(const NpyHeader& h, NpyTypes types, const std::string& path, long long base, Read&& read) {
+template <class S, int R, class Read>
+Tensor<S, R, Cpu> npy_tensor(const NpyHeader& h, NpyTypes types, const std::string& path, long long base, Read&& read) {
   const bool same = h.kind == npy_kind<S>() && h.width == static_cast<int>(sizeof(S)) && !h.swapped && h.kind != 'b';
   if (static_cast<int>(h.extents.size()) != R)
-    throw FileError(path, base, "holds an array of shape " + shape_text(h.extents.data(), static_cast<int>(h.extents.size())) + ", a tensor of rank " +
-                    std::to_string(R) + " was asked for");
+    throw FileError(path, base,
+                    "holds an array of shape " + shape_text(h.extents.data(), static_cast<int>(h.extents.size())) +
+                        ", a tensor of rank " + std::to_string(R) + " was asked for");
   if (types == NpyTypes::exact && (h.kind != npy_kind<S>() || h.width != static_cast<int>(sizeof(S))))
-    throw FileError(path, base, "holds values of type " + h.type() + ", " + npy_kind<S>() + std::to_string(sizeof(S)) +
-                    " was asked for: ask for its type, or convert with NpyTypes::convert");
+    throw FileError(path, base,
+                    "holds values of type " + h.type() + ", " + npy_kind<S>() + std::to_string(sizeof(S)) +
+                        " was asked for: ask for its type, or convert with NpyTypes::convert");
   Dims<R> extents;
   for (int i = 0; i < R; ++i) extents.e[i] = h.extents[static_cast<std::size_t>(h.fortran ? R - 1 - i : i)];
   Tensor<S, R, Cpu> t(extents);
@@ -74,7 +83,8 @@ template <class S, int R, class Read> Tensor<S, R, Cpu> npy_tensor(const NpyHead
 }
 
 /// An array that lies in memory, header and all.
-template <class S, int R> Tensor<S, R, Cpu> npy_from_bytes(std::span<const unsigned char> bytes, NpyTypes types, const std::string& path, long long base) {
+template <class S, int R>
+Tensor<S, R, Cpu> npy_from_bytes(std::span<const unsigned char> bytes, NpyTypes types, const std::string& path, long long base) {
   const NpyHeader h = parse_npy_header(bytes, static_cast<long long>(bytes.size()), path, base);
   return npy_tensor<S, R>(h, types, path, base, [&](unsigned char* to, std::size_t n) {
     if (n) std::memcpy(to, bytes.data() + h.bytes, n);
@@ -94,7 +104,8 @@ inline File open_file(const std::string& path, const char* mode) {
 inline long long file_size(std::FILE* f, const std::string& path) {
   if (std::fseek(f, 0, SEEK_END) != 0) throw FileError(path, -1, "has no size: it must be a plain file");
   const long long n = std::ftell(f);
-  if (n < 0 || n == LONG_MAX || std::fseek(f, 0, SEEK_SET) != 0) throw FileError(path, -1, "has no size: it must be a plain file");
+  if (n < 0 || n == LONG_MAX || std::fseek(f, 0, SEEK_SET) != 0)
+    throw FileError(path, -1, "has no size: it must be a plain file");
   return n;
 }
 inline void read_bytes(std::FILE* f, unsigned char* to, std::size_t n, const std::string& path) {
@@ -120,8 +131,10 @@ template <class Scalar, int Rank> Tensor<Scalar, Rank, Cpu> load_npy(const std::
   start.resize(std::max(header, have));
   if (header > have) detail::read_bytes(file.get(), start.data() + have, header - have, path);
   const NpyHeader h = detail::parse_npy_header(start, size, path, 0);
-  if (std::fseek(file.get(), static_cast<long>(h.bytes), SEEK_SET) != 0) throw FileError(path, h.bytes, "cannot be read from here");
-  return detail::npy_tensor<Scalar, Rank>(h, types, path, 0, [&](unsigned char* to, std::size_t n) { detail::read_bytes(file.get(), to, n, path); });
+  if (std::fseek(file.get(), static_cast<long>(h.bytes), SEEK_SET) != 0)
+    throw FileError(path, h.bytes, "cannot be read from here");
+  return detail::npy_tensor<Scalar, Rank>(h, types, path, 0,
+                                          [&](unsigned char* to, std::size_t n) { detail::read_bytes(file.get(), to, n, path); });
 }
 
 /// Writes a tensor, a view or an expression as a .npy file of version 1.0; of another device, through a copy on the host.
@@ -135,8 +148,8 @@ template <TensorExpression E> void save_npy(const std::string& path, const E& e)
     const detail::File file = detail::open_file(path, "wb");
     const std::string header = detail::npy_header_of(TensorView<const S, T::rank, Cpu>(e));
     const std::size_t n = static_cast<std::size_t>(e.size());
-    if (std::fwrite(header.data(), 1, header.size(), file.get()) != header.size() || (n && std::fwrite(e.data, sizeof(S), n, file.get()) != n) ||
-        std::fflush(file.get()) != 0)
+    if (std::fwrite(header.data(), 1, header.size(), file.get()) != header.size() ||
+        (n && std::fwrite(e.data, sizeof(S), n, file.get()) != n) || std::fflush(file.get()) != 0)
       throw FileError(path, -1, std::string("cannot be written: ") + std::strerror(errno));
   } else if constexpr (requires { e.view(); }) {
     save_npy(path, e.view());

@@ -15,12 +15,12 @@ namespace skein::inline SKEIN_ABI {
 
 /// What the header of a .npy file says.
 struct NpyHeader {
-  char kind = 'f';                    ///< f, i, u or b
-  int width = 4;                      ///< bytes of a value
-  bool swapped = false;               ///< the other byte order than this machine's
-  bool fortran = false;               ///< column-major
+  char kind = 'f';       ///< f, i, u or b
+  int width = 4;         ///< bytes of a value
+  bool swapped = false;  ///< the other byte order than this machine's
+  bool fortran = false;  ///< column-major
   std::vector<long> extents;
-  long long bytes = 0;                ///< of the header: the values begin here
+  long long bytes = 0;  ///< of the header: the values begin here
 
   long long count() const {
     long long n = 1;
@@ -37,7 +37,9 @@ class NpyText {
  public:
   NpyText(std::span<const unsigned char> text, const std::string& path, long long base) : text_(text), path_(path), base_(base) {}
 
-  [[noreturn]] void fail(const std::string& what) const { throw FileError(path_, base_ + static_cast<long long>(at_), "the .npy header " + what); }
+  [[noreturn]] void fail(const std::string& what) const {
+    throw FileError(path_, base_ + static_cast<long long>(at_), "the .npy header " + what);
+  }
   bool next(char c) {
     skip();
     if (at_ == text_.size() || text_[at_] != static_cast<unsigned char>(c)) return false;
@@ -49,7 +51,8 @@ class NpyText {
   }
   std::string quoted() {
     skip();
-    if (at_ == text_.size() || (text_[at_] != '\'' && text_[at_] != '"')) fail("wants a quoted word here (records are not supported)");
+    if (at_ == text_.size() || (text_[at_] != '\'' && text_[at_] != '"'))
+      fail("wants a quoted word here (records are not supported)");
     const unsigned char quote = text_[at_++];
     std::string word;
     while (at_ < text_.size() && text_[at_] != quote) word += static_cast<char>(text_[at_++]);
@@ -97,25 +100,34 @@ class NpyText {
 inline constexpr long long npy_header_limit = 1 << 20;
 
 /// The length of the whole header out of its first 12 bytes; `available`: bytes from the start of the array on.
-inline long long npy_header_bytes(std::span<const unsigned char> start, long long available, const std::string& path, long long base) {
+inline long long npy_header_bytes(std::span<const unsigned char> start, long long available, const std::string& path,
+                                  long long base) {
   static constexpr unsigned char magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
-  if (available < 10 || start.size() < 10) throw FileError(path, base + static_cast<long long>(start.size()), "ends within the .npy header");
+  if (available < 10 || start.size() < 10)
+    throw FileError(path, base + static_cast<long long>(start.size()), "ends within the .npy header");
   for (int i = 0; i < 6; ++i)
-    if (start[static_cast<std::size_t>(i)] != magic[i]) throw FileError(path, base + i, "is no .npy file: it must begin with \\x93NUMPY");
+    if (start[static_cast<std::size_t>(i)] != magic[i])
+      throw FileError(path, base + i, "is no .npy file: it must begin with \\x93NUMPY");
   const int version = start[6];
-  if (version < 1 || version > 3) throw FileError(path, base + 6, "has .npy version " + std::to_string(version) + ": 1 to 3 are understood");
-  if (version > 1 && start.size() < 12) throw FileError(path, base + static_cast<long long>(start.size()), "ends within the .npy header");
+  if (version < 1 || version > 3)
+    throw FileError(path, base + 6, "has .npy version " + std::to_string(version) + ": 1 to 3 are understood");
+  if (version > 1 && start.size() < 12)
+    throw FileError(path, base + static_cast<long long>(start.size()), "ends within the .npy header");
   long long text = start[8] | start[9] << 8;
   if (version > 1) text |= static_cast<long long>(start[10]) << 16 | static_cast<long long>(start[11]) << 24;
   const long long prefix = version > 1 ? 12 : 10;
-  if (text > npy_header_limit) throw FileError(path, base + 8, "claims a .npy header of " + std::to_string(text) + " bytes: 1 MiB is the limit");
+  if (text > npy_header_limit)
+    throw FileError(path, base + 8, "claims a .npy header of " + std::to_string(text) + " bytes: 1 MiB is the limit");
   if (text > available - prefix)
-    throw FileError(path, base + 8, "claims a .npy header of " + std::to_string(text) + " bytes, the file has " + std::to_string(available - prefix) + " left");
+    throw FileError(path, base + 8,
+                    "claims a .npy header of " + std::to_string(text) + " bytes, the file has " +
+                        std::to_string(available - prefix) + " left");
   return prefix + text;
 }
 
 /// Parses a whole header; `available`: bytes from the start of the array on, header included, which must be exactly used up.
-inline NpyHeader parse_npy_header(std::span<const unsigned char> whole, long long available, const std::string& path, long long base) {
+inline NpyHeader parse_npy_header(std::span<const unsigned char> whole, long long available, const std::string& path,
+                                  long long base) {
   NpyHeader h;
   h.bytes = npy_header_bytes(whole.first(whole.size() < 12 ? whole.size() : 12), available, path, base);
   const std::size_t prefix = whole[6] > 1 ? 12 : 10;
@@ -170,8 +182,10 @@ inline NpyHeader parse_npy_header(std::span<const unsigned char> whole, long lon
   }
   if (!fits || need != room) {
     const std::string asked = fits ? std::to_string(need) : "more than " + std::to_string(room);
-    throw FileError(path, base + h.bytes, "must hold " + asked + " bytes of values for shape " +
-                    shape_text(h.extents.data(), static_cast<int>(h.extents.size())) + " of " + h.type() + ", it has " + std::to_string(room));
+    throw FileError(path, base + h.bytes,
+                    "must hold " + asked + " bytes of values for shape " +
+                        shape_text(h.extents.data(), static_cast<int>(h.extents.size())) + " of " + h.type() + ", it has " +
+                        std::to_string(room));
   }
   return h;
 }
@@ -185,7 +199,8 @@ inline std::string npy_header_text(char kind, int width, const long* extents, in
   const char order = width == 1 ? '|' : std::endian::native == std::endian::little ? '<' : '>';
   std::string shape;
   for (int i = 0; i < rank; ++i) shape += std::to_string(extents[i]) + (i + 1 < rank ? ", " : rank == 1 ? "," : "");
-  std::string d = std::string("{'descr': '") + order + kind + std::to_string(width) + "', 'fortran_order': False, 'shape': (" + shape + "), }";
+  std::string d = std::string("{'descr': '") + order + kind + std::to_string(width) + "', 'fortran_order': False, 'shape': (" +
+                  shape + "), }";
   d.append(63 - (10 + d.size()) % 64, ' ') += '\n';
   std::string h("\x93NUMPY\x01\x00", 8);
   h += static_cast<char>(d.size() & 0xff);

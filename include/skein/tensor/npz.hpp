@@ -62,7 +62,8 @@ class NpzFile {
     }
     inflateEnd(&z);
     if (status != Z_STREAM_END || out != plain.size() || in != packed.size())
-      throw FileError(path_, static_cast<long long>(m->begin + in), "the deflated array '" + m->name + "' is damaged, or not as long as the directory says");
+      throw FileError(path_, static_cast<long long>(m->begin + in),
+                      "the deflated array '" + m->name + "' is damaged, or not as long as the directory says");
     return checked<Scalar, Rank>(plain, *m, types, where);
   }
 
@@ -75,7 +76,9 @@ class NpzFile {
   };
 
   static uInt chunk(std::size_t n) { return static_cast<uInt>(std::min<std::size_t>(n, 1u << 30)); }
-  [[noreturn]] void fail(std::size_t at, const std::string& what) const { throw FileError(path_, static_cast<long long>(at), what); }
+  [[noreturn]] void fail(std::size_t at, const std::string& what) const {
+    throw FileError(path_, static_cast<long long>(at), what);
+  }
   std::uint64_t number(std::size_t at, int width) const {
     std::uint64_t n = 0;
     for (int i = width - 1; i >= 0; --i) n = n << 8 | bytes_[at + static_cast<std::size_t>(i)];
@@ -86,16 +89,18 @@ class NpzFile {
       if (m.name == name) return &m;
     return nullptr;
   }
-  template <class S, int R> Tensor<S, R, Cpu> checked(std::span<const unsigned char> plain, const Member& m, NpyTypes types, const std::string& where) const {
+  template <class S, int R> Tensor<S, R, Cpu> checked(std::span<const unsigned char> plain, const Member& m, NpyTypes types,
+                                                      const std::string& where) const {
     uLong crc = crc32(0, nullptr, 0);
-    for (std::size_t i = 0; i < plain.size(); i += chunk(plain.size() - i)) crc = crc32(crc, plain.data() + i, chunk(plain.size() - i));
+    for (std::size_t i = 0; i < plain.size(); i += chunk(plain.size() - i))
+      crc = crc32(crc, plain.data() + i, chunk(plain.size() - i));
     if (crc != m.crc) fail(m.begin, "the array '" + m.name + "' is damaged: its checksum differs");
     return detail::npy_from_bytes<S, R>(plain, types, where, 0);
   }
 
   void read_directory() {
     const std::size_t size = bytes_.size();
-    std::size_t end = size;                                                  // of the search, then the place of the end record
+    std::size_t end = size;  // of the search, then the place of the end record
     const std::size_t lowest = size > 65557 ? size - 65557 : 0;
     bool found = false;
     for (std::size_t at = size >= 22 ? size - 22 : 0; size >= 22 && !found; --at) {
@@ -107,8 +112,10 @@ class NpzFile {
     }
     if (!found) fail(size, "is no .npz file, or cut off: the end record of a zip archive is missing");
     const std::uint64_t count = number(end + 10, 2), length = number(end + 12, 4), begin = number(end + 16, 4);
-    if (number(end + 4, 2) != 0 || number(end + 6, 2) != 0 || number(end + 8, 2) != count) fail(end + 4, "is a zip archive in several parts");
-    if (begin > end || length != end - begin) fail(end + 12, "the zip directory is claimed to be where it cannot be (zip64 directories are not read)");
+    if (number(end + 4, 2) != 0 || number(end + 6, 2) != 0 || number(end + 8, 2) != count)
+      fail(end + 4, "is a zip archive in several parts");
+    if (begin > end || length != end - begin)
+      fail(end + 12, "the zip directory is claimed to be where it cannot be (zip64 directories are not read)");
     std::size_t at = static_cast<std::size_t>(begin);
     for (std::uint64_t i = 0; i < count; ++i) at = read_member(at, end, static_cast<std::size_t>(begin));
     if (at != end) fail(at, "the zip directory is longer than its entries");
@@ -126,18 +133,23 @@ class NpzFile {
     read_zip64(at + 46 + name, extra, size, packed, local);
     at += 46 + name + extra + comment;
     if (number(entry + 8, 2) & 1) fail(entry + 8, "the array '" + m.name + "' is encrypted");
-    if (m.method != 0 && m.method != 8) fail(entry + 10, "the array '" + m.name + "' is packed by method " + std::to_string(m.method) + ": stored and deflated are read");
+    if (m.method != 0 && m.method != 8)
+      fail(entry + 10,
+           "the array '" + m.name + "' is packed by method " + std::to_string(m.method) + ": stored and deflated are read");
     if (local > data_end || data_end - local < 30 || number(static_cast<std::size_t>(local), 4) != 0x04034b50)
       fail(entry + 42, "the array '" + m.name + "' is claimed to be where it cannot be");
     const std::size_t head = static_cast<std::size_t>(local), head_name = number(head + 26, 2), head_extra = number(head + 28, 2);
     if (data_end - head - 30 < head_name + head_extra || data_end - head - 30 - head_name - head_extra < packed)
       fail(entry + 20, "the array '" + m.name + "' is claimed to be longer than the file");
-    if (head_name != name || std::memcmp(bytes_.data() + head + 30, m.name.data(), name) != 0) fail(head + 30, "directory and array differ in the name '" + m.name + "'");
+    if (head_name != name || std::memcmp(bytes_.data() + head + 30, m.name.data(), name) != 0)
+      fail(head + 30, "directory and array differ in the name '" + m.name + "'");
     m.begin = head + 30 + head_name + head_extra;
     m.packed = static_cast<std::size_t>(packed);
     m.size = static_cast<std::size_t>(size);
     if (m.method == 0 && size != packed) fail(entry + 24, "the stored array '" + m.name + "' has two sizes");
-    if (size / 1032 > packed) fail(entry + 24, "the array '" + m.name + "' claims " + std::to_string(size) + " bytes: deflate cannot pack that into " + std::to_string(packed));
+    if (size / 1032 > packed)
+      fail(entry + 24, "the array '" + m.name + "' claims " + std::to_string(size) + " bytes: deflate cannot pack that into " +
+                           std::to_string(packed));
     if (m.name.size() > 4 && m.name.ends_with(".npy")) m.name.resize(m.name.size() - 4);
     if (find(m.name)) fail(entry + 46, "has two arrays '" + m.name + "'");
     members_.push_back(std::move(m));
@@ -175,15 +187,15 @@ inline NpzFile load_npz(const std::string& path) { return NpzFile(path); }
 /// Writes a .npz file, array by array: NpzWriter out("a.npz"); out.add("w", w); out.close(). Members stay below 4 GiB.
 class NpzWriter {
  public:
-  explicit NpzWriter(const std::string& path, NpzMethod method = NpzMethod::stored) : path_(path), method_(method), file_(detail::open_file(path, "wb")) {}
+  explicit NpzWriter(const std::string& path, NpzMethod method = NpzMethod::stored)
+      : path_(path), method_(method), file_(detail::open_file(path, "wb")) {}
   NpzWriter(const NpzWriter&) = delete;
   NpzWriter& operator=(const NpzWriter&) = delete;
   /// Finishes the file where close() was not called; errors are then lost.
   ~NpzWriter() {
     try {
       close();
-    } catch (...) {
-    }
+    } catch (...) {}
   }
 
   template <TensorExpression E> void add(const std::string& name, const E& e) {
@@ -193,7 +205,8 @@ class NpzWriter {
     } else {
       const auto whole = eval(TensorView<const typename T::Scalar, T::rank, Cpu>(as_view(e)));
       std::string bytes = detail::npy_header_of(whole.view());
-      bytes.append(reinterpret_cast<const char*>(whole.data()), static_cast<std::size_t>(whole.size()) * sizeof(typename T::Scalar));
+      bytes.append(reinterpret_cast<const char*>(whole.data()),
+                   static_cast<std::size_t>(whole.size()) * sizeof(typename T::Scalar));
       put(name + ".npy", bytes);
     }
   }
@@ -226,12 +239,14 @@ class NpzWriter {
     for (int i = 0; i < width; ++i, n >>= 8) to += static_cast<char>(n & 0xff);
   }
   void write(const std::string& bytes) {
-    if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size()) throw FileError(path_, static_cast<long long>(at_), "cannot be written");
+    if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size())
+      throw FileError(path_, static_cast<long long>(at_), "cannot be written");
     at_ += bytes.size();
   }
   static std::string deflated(const std::string& plain) {
     z_stream z{};
-    if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK) throw Error("npz: zlib cannot start");
+    if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+      throw Error("npz: zlib cannot start");
     std::string packed(deflateBound(&z, static_cast<uLong>(plain.size())), '\0');
     z.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(plain.data()));
     z.avail_in = static_cast<uInt>(plain.size());
@@ -246,15 +261,16 @@ class NpzWriter {
   void put(const std::string& name, const std::string& plain) {
     if (!file_) throw FileError(path_, -1, "is closed already");
     if (plain.size() > 0xf0000000u || at_ > 0xf0000000u || entries_ == 65535)
-      throw FileError(path_, static_cast<long long>(at_), "cannot take the array '" + name + "': .npz files are written up to 4 GiB and 65535 arrays");
+      throw FileError(path_, static_cast<long long>(at_),
+                      "cannot take the array '" + name + "': .npz files are written up to 4 GiB and 65535 arrays");
     const std::string packed = method_ == NpzMethod::deflated ? deflated(plain) : plain;
     const std::uint64_t begin = at_;
-    std::string common;                                                      // what the local header and the directory share
+    std::string common;  // what the local header and the directory share
     append(common, 20, 2);
     append(common, 0, 2);
     append(common, method_ == NpzMethod::deflated ? 8 : 0, 2);
     append(common, 0, 2);
-    append(common, 0x21, 2);                                                 // 1 January 1980: files do not depend on the clock
+    append(common, 0x21, 2);  // 1 January 1980: files do not depend on the clock
     append(common, crc32(0, reinterpret_cast<const unsigned char*>(plain.data()), static_cast<uInt>(plain.size())), 4);
     append(common, packed.size(), 4);
     append(common, plain.size(), 4);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of tensors: to_text() and operator<<; those of another device are copied to the host first. Long axes are shortened to their ends. Kept apart, so that the core
-// includes no stream; without fmt, which nvcc cannot compile in C++20 (format.hpp has its formatter).
+// Text of tensors: to_text() and operator<<; those of another device are copied to the host first. Long axes are shortened to
+// their ends. Kept apart, so that the core includes no stream; without fmt, which nvcc cannot compile in C++20 (format.hpp has
+// its formatter).
 #pragma once
 #include <charconv>
 #include <cstdio>
@@ -15,7 +16,8 @@ namespace skein::inline SKEIN_ABI {
 namespace detail {
 inline constexpr long print_edge = 3, print_whole = 8;
 
-template <class S, class Write> void print_axes(std::string& out, const S* data, const Dims<8>& e, const Dims<8>& s, int axis, int rank, const Write& write) {
+template <class S, class Write>
+void print_axes(std::string& out, const S* data, const Dims<8>& e, const Dims<8>& s, int axis, int rank, const Write& write) {
   if (axis == rank) return write(out, *data);
   out += '[';
   const long n = e.e[axis];
@@ -43,7 +45,7 @@ template <class S> void print_value(std::string& out, S x, std::string_view form
   } else if (format.empty()) {
     out.append(text, std::to_chars(text, text + sizeof text, x).ptr);
   } else {
-    const bool spoken = format.back() >= 'A';                     // ends in a conversion
+    const bool spoken = format.back() >= 'A';  // ends in a conversion
     std::string f = "%" + std::string(spoken ? format.substr(0, format.size() - 1) : format);
     for (char c : f.substr(1))
       if ((c < '0' || c > '9') && std::string_view(".+- #").find(c) == std::string_view::npos)

@@ -38,7 +38,7 @@ template <class Op, class Result, class E> Result reduce_all(E&& e, Finish finis
   auto bound = node.template bind<N>(loop.extents);
   bool first = true;
   bound.leaves([&](auto& l) {
-    if (first) loop.stride = l.stride;                   // no target: the order of the first operand's memory
+    if (first) loop.stride = l.stride;  // no target: the order of the first operand's memory
     first = false;
   });
   sort_axes(loop, bound);
@@ -74,7 +74,8 @@ template <class Node> constexpr void assert_axis() {
 }
 
 /// Runs body(node, loop, bound, axis, result) and returns the result, of one rank less.
-template <class Result, bool NeedsValues, class E, class Body> auto reduce_axis(E&& e, int axis, const char* operation, Body&& body) {
+template <class Result, bool NeedsValues, class E, class Body>
+auto reduce_axis(E&& e, int axis, const char* operation, Body&& body) {
   const auto node = leaf(std::forward<E>(e));
   using Node = std::remove_cvref_t<decltype(node)>;
   if constexpr (Node::rank >= 1) {
@@ -94,11 +95,12 @@ template <class Result, bool NeedsValues, class E, class Body> auto reduce_axis(
   }
 }
 template <class Op, class Result, class E> auto reduce_axis_by(E&& e, int axis, bool mean, bool root, const char* operation) {
-  return reduce_axis<Result, Op::exact>(std::forward<E>(e), axis, operation, [&](const auto& node, auto& loop, auto& bound, int a, auto& result) {
-    using Device = typename std::remove_cvref_t<decltype(node)>::Device;
-    const Finish finish{mean ? 1.0 / static_cast<double>(loop.extents.e[a]) : 1.0, root};
-    Reducer<Device>::template axis<Op>(result.data(), node.device(), loop, bound, a, finish);
-  });
+  return reduce_axis<Result, Op::exact>(
+      std::forward<E>(e), axis, operation, [&](const auto& node, auto& loop, auto& bound, int a, auto& result) {
+        using Device = typename std::remove_cvref_t<decltype(node)>::Device;
+        const Finish finish{mean ? 1.0 / static_cast<double>(loop.extents.e[a]) : 1.0, root};
+        Reducer<Device>::template axis<Op>(result.data(), node.device(), loop, bound, a, finish);
+      });
 }
 template <class Better, class E> long arg_all(E&& e, const char* operation) {
   const auto node = leaf(std::forward<E>(e));
@@ -112,10 +114,11 @@ template <class Better, class E> long arg_all(E&& e, const char* operation) {
   return Reducer<typename Node::Device>::template arg_all<Better>(node.device(), loop, bound);
 }
 template <class Better, class E> auto arg_axis(E&& e, int axis, const char* operation) {
-  return reduce_axis<long, true>(std::forward<E>(e), axis, operation, [&](const auto& node, auto& loop, auto& bound, int a, auto& result) {
-    using Device = typename std::remove_cvref_t<decltype(node)>::Device;
-    Reducer<Device>::template arg_axis<Better>(result.data(), node.device(), loop, bound, a);
-  });
+  return reduce_axis<long, true>(std::forward<E>(e), axis, operation,
+                                 [&](const auto& node, auto& loop, auto& bound, int a, auto& result) {
+                                   using Device = typename std::remove_cvref_t<decltype(node)>::Device;
+                                   Reducer<Device>::template arg_axis<Better>(result.data(), node.device(), loop, bound, a);
+                                 });
 }
 template <class T> using ScalarOf = typename std::remove_cvref_t<T>::Scalar;
 }  // namespace detail
@@ -165,33 +168,43 @@ template <TensorExpression E> auto min(E&& e, int axis) {
 /// The row-major index of the first largest value. NaNs are passed over; where all are, the first.
 template <TensorExpression E> long argmax(E&& e) { return detail::arg_all<functions::Greater>(std::forward<E>(e), "argmax"); }
 /// Along one axis: a tensor of indices (long).
-template <TensorExpression E> auto argmax(E&& e, int axis) { return detail::arg_axis<functions::Greater>(std::forward<E>(e), axis, "argmax"); }
+template <TensorExpression E> auto argmax(E&& e, int axis) {
+  return detail::arg_axis<functions::Greater>(std::forward<E>(e), axis, "argmax");
+}
 /// The row-major index of the first smallest value.
 template <TensorExpression E> long argmin(E&& e) { return detail::arg_all<functions::Less>(std::forward<E>(e), "argmin"); }
-template <TensorExpression E> auto argmin(E&& e, int axis) { return detail::arg_axis<functions::Less>(std::forward<E>(e), axis, "argmin"); }
+template <TensorExpression E> auto argmin(E&& e, int axis) {
+  return detail::arg_axis<functions::Less>(std::forward<E>(e), axis, "argmin");
+}
 
 /// The norm of all values as one vector.
 template <TensorExpression E> auto norm(E&& e, Norm which = Norm::l2) {
   using S = detail::ScalarOf<E>;
   switch (which) {
-    case Norm::l1: return detail::reduce_all<detail::SumOf<S>, S>(abs(std::forward<E>(e)), {}, "norm");
-    case Norm::inf: return detail::reduce_all<detail::MaxOf<S>, S>(abs(std::forward<E>(e)), {}, "norm");
-    default: return detail::reduce_all<detail::SumOf<S>, S>(square(std::forward<E>(e)), {1, true}, "norm");
+    case Norm::l1:
+      return detail::reduce_all<detail::SumOf<S>, S>(abs(std::forward<E>(e)), {}, "norm");
+    case Norm::inf:
+      return detail::reduce_all<detail::MaxOf<S>, S>(abs(std::forward<E>(e)), {}, "norm");
+    default:
+      return detail::reduce_all<detail::SumOf<S>, S>(square(std::forward<E>(e)), {1, true}, "norm");
   }
 }
 template <TensorExpression E> auto norm(E&& e, Norm which, int axis) {
   using S = detail::ScalarOf<E>;
   switch (which) {
-    case Norm::l1: return detail::reduce_axis_by<detail::SumOf<S>, S>(abs(std::forward<E>(e)), axis, false, false, "norm");
-    case Norm::inf: return detail::reduce_axis_by<detail::MaxOf<S>, S>(abs(std::forward<E>(e)), axis, false, false, "norm");
-    default: return detail::reduce_axis_by<detail::SumOf<S>, S>(square(std::forward<E>(e)), axis, false, true, "norm");
+    case Norm::l1:
+      return detail::reduce_axis_by<detail::SumOf<S>, S>(abs(std::forward<E>(e)), axis, false, false, "norm");
+    case Norm::inf:
+      return detail::reduce_axis_by<detail::MaxOf<S>, S>(abs(std::forward<E>(e)), axis, false, false, "norm");
+    default:
+      return detail::reduce_axis_by<detail::SumOf<S>, S>(square(std::forward<E>(e)), axis, false, true, "norm");
   }
 }
 
-#define SKEIN_KEEP(name)                                                        \
-  template <TensorExpression E> auto name(E&& e, int axis, Keep) {              \
+#define SKEIN_KEEP(name)                                                           \
+  template <TensorExpression E> auto name(E&& e, int axis, Keep) {                 \
     const int a = detail::checked_axis(axis, std::remove_cvref_t<E>::rank, #name); \
-    return detail::with_axis(name(std::forward<E>(e), a), a);                   \
+    return detail::with_axis(name(std::forward<E>(e), a), a);                      \
   }
 SKEIN_KEEP(sum)
 SKEIN_KEEP(mean)
@@ -203,7 +216,8 @@ SKEIN_KEEP(argmin)
 
 /// The inner product of two vectors of one length.
 template <TensorExpression A, TensorExpression B> auto dot(A&& a, B&& b) {
-  static_assert(std::remove_cvref_t<A>::rank == 1 && std::remove_cvref_t<B>::rank == 1, "dot takes two vectors: flatten() them first");
+  static_assert(std::remove_cvref_t<A>::rank == 1 && std::remove_cvref_t<B>::rank == 1,
+                "dot takes two vectors: flatten() them first");
   if (!(a.shape() == b.shape())) detail::throw_shapes("dot", a.shape(), b.shape(), "differ: both vectors must have one length");
   return sum(std::forward<A>(a) * std::forward<B>(b));
 }

@@ -19,18 +19,20 @@ template <class S> struct SumOf {
   using Total = Wide<S>;
   using Combine = functions::Plus;
   static constexpr Total identity = 0;
-  static constexpr bool exact = false;      // partial sums go to Total every so often
+  static constexpr bool exact = false;  // partial sums go to Total every so often
 };
 template <class S> struct MaxOf {
   using Total = S;
   using Combine = functions::Maximum;
-  static constexpr S identity = std::numeric_limits<S>::has_infinity ? -std::numeric_limits<S>::infinity() : std::numeric_limits<S>::lowest();
+  static constexpr S identity =
+      std::numeric_limits<S>::has_infinity ? -std::numeric_limits<S>::infinity() : std::numeric_limits<S>::lowest();
   static constexpr bool exact = true;
 };
 template <class S> struct MinOf {
   using Total = S;
   using Combine = functions::Minimum;
-  static constexpr S identity = std::numeric_limits<S>::has_infinity ? std::numeric_limits<S>::infinity() : std::numeric_limits<S>::max();
+  static constexpr S identity =
+      std::numeric_limits<S>::has_infinity ? std::numeric_limits<S>::infinity() : std::numeric_limits<S>::max();
   static constexpr bool exact = true;
 };
 
@@ -39,7 +41,8 @@ struct Finish {
   double scale = 1;
   bool root = false;
   template <class R, class T> constexpr R apply(T total) const {
-    if constexpr (std::is_floating_point_v<R>) return static_cast<R>(root ? std::sqrt(static_cast<double>(total)) : scale == 1 ? total : static_cast<R>(total * scale));
+    if constexpr (std::is_floating_point_v<R>)
+      return static_cast<R>(root ? std::sqrt(static_cast<double>(total)) : scale == 1 ? total : static_cast<R>(total * scale));
     else return static_cast<R>(total);
   }
 };
@@ -57,8 +60,8 @@ template <int N, class B> constexpr void rotate_axis(Loop<N>& loop, B& bound, in
 template <class Device> struct Reducer;
 
 template <> struct Reducer<Cpu> {
-  template <class B> static constexpr bool batches = !std::is_void_v<typename B::Lane> && std::is_same_v<typename B::Lane, typename B::Scalar> &&
-                                                     is_batched<typename B::Scalar>;
+  template <class B> static constexpr bool batches =
+      !std::is_void_v<typename B::Lane> && std::is_same_v<typename B::Lane, typename B::Scalar> && is_batched<typename B::Scalar>;
   static constexpr long rows_a_chunk = 128;
 
   /// Everything into one value.
@@ -71,14 +74,16 @@ template <> struct Reducer<Cpu> {
     S* nowhere = nullptr;
     Loop<N> still = loop;
     still.stride = {};
-    if (unit) for_each_row(still, 1, nowhere, bound, [&] { total = typename Op::Combine{}(total, row<Op, Access::unit>(bound, n)); });
-    else for_each_row(still, 1, nowhere, bound, [&] { total = typename Op::Combine{}(total, row<Op, Access::strided>(bound, n)); });
+    if (unit)
+      for_each_row(still, 1, nowhere, bound, [&] { total = typename Op::Combine{}(total, row<Op, Access::unit>(bound, n)); });
+    else
+      for_each_row(still, 1, nowhere, bound, [&] { total = typename Op::Combine{}(total, row<Op, Access::strided>(bound, n)); });
     return total;
   }
 
   /// One axis (its stride of the target is 0) into the target.
   template <class Op, class R, int N, class B> static void axis(R* to, Cpu, Loop<N> loop, B bound, int which, Finish finish) {
-    bool along = which == N - 1;                     // one row of the axis after the other; else whole rows of the innermost
+    bool along = which == N - 1;  // one row of the axis after the other; else whole rows of the innermost
     if (!along) {
       bool axis_unit = true, inner_unit = true;
       bound.leaves([&](auto& l) {
@@ -101,7 +106,8 @@ template <> struct Reducer<Cpu> {
   }
 
   /// The first index at which `better(value, best)` holds against all before it, along a row. NaNs are passed over.
-  template <class Better, class B> static void arg_row(const B bound, long n, long first, bool& any, typename B::Scalar& best, long& where) {
+  template <class Better, class B>
+  static void arg_row(const B bound, long n, long first, bool& any, typename B::Scalar& best, long& where) {
     for (long i = 0; i < n; ++i) {
       const auto v = bound.template at<Access::strided>(i);
       if (!any || Better{}(v, best) || (best != best && v == v)) {

@@ -75,8 +75,9 @@ template <class S> SKEIN_ALWAYS_INLINE Batch<S> as_batch(const xsimd::batch_bool
   return xsimd::select(b, Batch<S>(S(1)), Batch<S>(S(0)));
 }
 
-template <class S, class A>
-SKEIN_ALWAYS_INLINE xsimd::batch<S, A> choose(const xsimd::batch_bool<S, A>& c, const xsimd::batch<S, A>& a, const xsimd::batch<S, A>& b) {
+template <class S, class A> SKEIN_ALWAYS_INLINE xsimd::batch<S, A> choose(const xsimd::batch_bool<S, A>& c,
+                                                                          const xsimd::batch<S, A>& a,
+                                                                          const xsimd::batch<S, A>& b) {
   return xsimd::select(c, a, b);
 }
 
@@ -85,7 +86,7 @@ SKEIN_ALWAYS_INLINE xsimd::batch<S, A> choose(const xsimd::batch_bool<S, A>& c, 
 template <class S> inline constexpr bool is_batched = false;
 template <class S> inline constexpr long batch_size = 1;
 template <class S> struct Batch;
-template <class S> S as_batch(const S& x);                      // declared for lookup, never called
+template <class S> S as_batch(const S& x);  // declared for lookup, never called
 template <class S> void store_part(S*, const Batch<S>&, long);
 template <class S> void store_strided(S*, long, const Batch<S>&, long);
 

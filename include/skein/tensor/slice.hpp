@@ -26,8 +26,8 @@ inline constexpr NewAxis new_axis{};
 
 namespace detail {
 template <class T> using Bare = std::remove_cv_t<std::remove_reference_t<T>>;
-template <class T> concept SliceArgument = std::integral<Bare<T>> || std::same_as<Bare<T>, Slice> || std::same_as<Bare<T>, All> ||
-                                           std::same_as<Bare<T>, NewAxis>;
+template <class T> concept SliceArgument =
+    std::integral<Bare<T>> || std::same_as<Bare<T>, Slice> || std::same_as<Bare<T>, All> || std::same_as<Bare<T>, NewAxis>;
 template <class... A> inline constexpr int consumed_axes = (0 + ... + (std::same_as<Bare<A>, NewAxis> ? 0 : 1));
 template <class... A> inline constexpr int added_axes = (0 + ... + (std::same_as<Bare<A>, NewAxis> ? 1 : 0));
 template <class... A> inline constexpr int dropped_axes = (0 + ... + (std::integral<Bare<A>> ? 1 : 0));
@@ -59,17 +59,23 @@ template <int From, int To> struct Slicer {
     offset += resolve(static_cast<long>(index), extents.e[in]) * strides.e[in];
     ++in;
   }
-  constexpr void take(All) { keep(extents.e[in], strides.e[in]); ++in; }
+  constexpr void take(All) {
+    keep(extents.e[in], strides.e[in]);
+    ++in;
+  }
   constexpr void take(NewAxis) { keep(1, 0); }
   constexpr void take(Slice s) {
-    if (s.step < 1) throw ArgumentError("slice: step " + std::to_string(s.step) + ": steps are positive, reverse() turns an axis round");
+    if (s.step < 1)
+      throw ArgumentError("slice: step " + std::to_string(s.step) + ": steps are positive, reverse() turns an axis round");
     const long n = extents.e[in], begin = resolve(s.begin, n + 1), end = s.end == LONG_MAX ? n : resolve(s.end, n + 1);
     const long count = end > begin ? (end - begin + s.step - 1) / s.step : 0;
     if (count > 0) offset += begin * strides.e[in];
     keep(count, strides.e[in] * s.step);
     ++in;
   }
-  constexpr void rest() { while (in < From) take(all); }
+  constexpr void rest() {
+    while (in < From) take(all);
+  }
 };
 }  // namespace detail
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// SlicedPattern: a sparse pattern on the host, laid out for products with vectors: 16 rows by 31 columns are a tile, whose entries of all rows
-// are looked up together in two registers that hold the tile's part of the vector. For matrices that are dense enough (a few percent); what
-// does not fit into a tile's steps stays in compressed rows. A cousin of SELL-C (Kreutzer et al., SIAM J. Sci. Comput. 36, 2014) and of HYB.
+// SlicedPattern: a sparse pattern on the host, laid out for products with vectors: 16 rows by 31 columns are a tile, whose
+// entries of all rows are looked up together in two registers that hold the tile's part of the vector. For matrices that are
+// dense enough (a few percent); what does not fit into a tile's steps stays in compressed rows. A cousin of SELL-C (Kreutzer et
+// al., SIAM J. Sci. Comput. 36, 2014) and of HYB.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -13,7 +14,8 @@
 
 namespace skein::inline SKEIN_ABI {
 
-/// Made of a pattern once, multiplied often: mv of ops/sliced_product.hpp. Takes 16 bytes a step and tile. Immutable; copies share nothing.
+/// Made of a pattern once, multiplied often: mv of ops/sliced_product.hpp. Takes 16 bytes a step and tile. Immutable; copies
+/// share nothing.
 class SlicedPattern {
  public:
   static constexpr int lanes = 16, width = 31, most_steps = 4;
@@ -22,8 +24,8 @@ class SlicedPattern {
 
   /// No rows, no columns.
   SlicedPattern() = default;
-  /// `steps`: entries of a row that a tile holds, 0 to most_steps; -1: as many as cost least, 0 where this processor has no such lookups.
-  /// Throws ArgumentError for other numbers.
+  /// `steps`: entries of a row that a tile holds, 0 to most_steps; -1: as many as cost least, 0 where this processor has no such
+  /// lookups. Throws ArgumentError for other numbers.
   template <class Index> explicit SlicedPattern(const Csr<void, Cpu, Index>& a, int steps = -1)
       : rows_(a.rows()), columns_(a.columns()), entries_(a.entries()), strips_((a.columns() + width - 1) / width) {
     if (steps < -1 || steps > most_steps)
@@ -78,7 +80,7 @@ class SlicedPattern {
   /// A step of a tile costs as much as 1.6 entries in compressed rows (measured on Zen 4).
   template <class Index> int best_steps(const Csr<void, Cpu, Index>& a) const {
     if (!looks_up) return 0;
-    std::array<long, most_steps + 1> rest{};             // entries that are left with so many steps
+    std::array<long, most_steps + 1> rest{};  // entries that are left with so many steps
     each(a, [&](long, long, long place, long) {
       for (int k = 0; k <= most_steps; ++k) rest[static_cast<std::size_t>(k)] += place >= k;
     });

@@ -26,7 +26,9 @@ namespace detail {
 template <class Device> struct Sorter;
 
 template <> struct Sorter<Cpu> {
-  template <class S, class Before> static void values(S* data, long n, Cpu, Before before) { std::stable_sort(data, data + n, before); }
+  template <class S, class Before> static void values(S* data, long n, Cpu, Before before) {
+    std::stable_sort(data, data + n, before);
+  }
   template <class S, class Before> static void indices(long* index, S* keys, long n, Cpu, Before before) {
     for (long i = 0; i < n; ++i) index[i] = i;
     std::stable_sort(index, index + n, [&](long a, long b) { return before(keys[a], keys[b]); });
@@ -43,7 +45,8 @@ template <Order order = Order::ascending, TensorExpression E> auto sort(E&& e) {
   using T = std::remove_cvref_t<E>;
   detail::assert_vector<T>();
   auto result = eval(std::forward<E>(e));
-  if (result.size() > 1) detail::Sorter<typename T::Device>::values(result.data(), result.size(), result.device(), functions::Before<order>{});
+  if (result.size() > 1)
+    detail::Sorter<typename T::Device>::values(result.data(), result.size(), result.device(), functions::Before<order>{});
   return result;
 }
 
@@ -54,7 +57,8 @@ template <Order order = Order::ascending, TensorExpression E> auto argsort(E&& e
   auto keys = eval(std::forward<E>(e));
   Tensor<long, 1, typename T::Device> result(keys.shape(), keys.device());
   if (keys.size() > 0)
-    detail::Sorter<typename T::Device>::indices(result.data(), keys.data(), keys.size(), keys.device(), functions::Before<order>{});
+    detail::Sorter<typename T::Device>::indices(result.data(), keys.data(), keys.size(), keys.device(),
+                                                functions::Before<order>{});
   return result;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse matrices in compressed rows (CSR): Csr<float>, and Csr<void>, a pattern whose entries are all one. They are built, checked,
-// transposed and narrowed on the host, and moved with to(); products are in ops/sparse_product.hpp. What comes from outside is
-// checked before it is used: a wrong length is a ShapeError, a wrong index an ArgumentError that names the entry.
+// Sparse matrices in compressed rows (CSR): Csr<float>, and Csr<void>, a pattern whose entries are all one. They are built,
+// checked, transposed and narrowed on the host, and moved with to(); products are in ops/sparse_product.hpp. What comes from
+// outside is checked before it is used: a wrong length is a ShapeError, a wrong index an ArgumentError that names the entry.
 #pragma once
 #include <algorithm>
 #include <limits>
@@ -14,18 +14,20 @@
 namespace skein::inline SKEIN_ABI {
 
 namespace detail {
-struct Unchecked {};                     // arrays that are known to be right
+struct Unchecked {};  // arrays that are known to be right
 template <class Range> auto const_span(const Range& r) { return std::span(r.data(), static_cast<std::size_t>(r.size())); }
 [[noreturn]] SKEIN_NOINLINE inline void throw_entry(const char* operation, long entry, const std::string& what) {
   throw ArgumentError(std::string(operation) + ": entry " + std::to_string(entry) + what);
 }
 }  // namespace detail
 
-/// A sparse matrix: offsets of the rows, columns in rising order within a row, values. Scalar void: the pattern alone. Index is the
-/// type of a column: std::uint16_t halves the traffic of a pattern with at most 65,536 columns. Moves; copy() copies.
+/// A sparse matrix: offsets of the rows, columns in rising order within a row, values. Scalar void: the pattern alone. Index is
+/// the type of a column: std::uint16_t halves the traffic of a pattern with at most 65,536 columns. Moves; copy() copies.
 template <class Scalar_, class Device_ = Cpu, class Index_ = std::int32_t> class Csr {
-  static_assert(std::is_void_v<Scalar_> || std::is_floating_point_v<Scalar_>, "a sparse matrix holds float or double, or is a pattern: Csr<void>");
-  static_assert(std::is_integral_v<Index_>, "the index of a sparse matrix is an integer: std::int32_t, std::int64_t, std::uint16_t");
+  static_assert(std::is_void_v<Scalar_> || std::is_floating_point_v<Scalar_>,
+                "a sparse matrix holds float or double, or is a pattern: Csr<void>");
+  static_assert(std::is_integral_v<Index_>,
+                "the index of a sparse matrix is an integer: std::int32_t, std::int64_t, std::uint16_t");
 
  public:
   using Scalar = Scalar_;
@@ -38,36 +40,39 @@ template <class Scalar_, class Device_ = Cpu, class Index_ = std::int32_t> class
 
   /// No rows, no columns.
   Csr() : offsets_(dims(1)) {}
-  /// Takes arrays that lie in compressed rows. Throws ShapeError (lengths) or ArgumentError (offsets that fall, columns out of range or
-  /// out of order).
-  Csr(long rows, long columns, Tensor<Offset, 1, Cpu>&& offsets, Tensor<Index, 1, Cpu>&& indices, Tensor<Value, 1, Cpu>&& values = {})
-    requires std::same_as<Device, Cpu>
+  /// Takes arrays that lie in compressed rows. Throws ShapeError (lengths) or ArgumentError (offsets that fall, columns out of
+  /// range or out of order).
+  Csr(long rows, long columns, Tensor<Offset, 1, Cpu>&& offsets, Tensor<Index, 1, Cpu>&& indices,
+      Tensor<Value, 1, Cpu>&& values = {}) requires std::same_as<Device, Cpu>
       : rows_(rows), columns_(columns), offsets_(std::move(offsets)), indices_(std::move(indices)), values_(std::move(values)) {
     check();
   }
 
-  /// Entries (row[k], column[k]) of value[k], in any order; duplicates are summed (of a pattern, they are one). The arrays are ranges of
-  /// integers and numbers: vectors, spans, tensors of the host. Throws as above.
+  /// Entries (row[k], column[k]) of value[k], in any order; duplicates are summed (of a pattern, they are one). The arrays are
+  /// ranges of integers and numbers: vectors, spans, tensors of the host. Throws as above.
   template <class Rows, class Columns, class Values = std::span<const Value>>
-  static Csr from_triples(long rows, long columns, const Rows& row, const Columns& column, const Values& value = {}) requires std::same_as<Device, Cpu> {
+  static Csr from_triples(long rows, long columns, const Rows& row, const Columns& column,
+                          const Values& value = {}) requires std::same_as<Device, Cpu> {
     const auto r = detail::const_span(row);
     const auto c = detail::const_span(column);
     const auto v = detail::const_span(value);
     const long n = static_cast<long>(r.size()), weights = static_cast<long>(v.size());
     check_extents("Csr::from_triples", rows, columns, n);
     if (c.size() != r.size() || weights != (pattern ? 0 : n))
-      throw ShapeError("Csr::from_triples: " + std::to_string(n) + " rows, " + std::to_string(c.size()) + " columns and " + std::to_string(weights) +
-                       " values: there is one of each for an entry" + (pattern ? " (no values for a pattern)" : ""));
+      throw ShapeError("Csr::from_triples: " + std::to_string(n) + " rows, " + std::to_string(c.size()) + " columns and " +
+                       std::to_string(weights) + " values: there is one of each for an entry" +
+                       (pattern ? " (no values for a pattern)" : ""));
     Tensor<Offset, 1, Cpu> offsets(dims(rows + 1));
     for (long k = 0; k < n; ++k) {
       if (!within(r[at(k)], rows))
         detail::throw_entry("Csr::from_triples", k, " is in row " + std::to_string(r[at(k)]) + " of " + std::to_string(rows));
       if (!within(c[at(k)], columns))
-        detail::throw_entry("Csr::from_triples", k, " is in column " + std::to_string(c[at(k)]) + " of " + std::to_string(columns));
+        detail::throw_entry("Csr::from_triples", k,
+                            " is in column " + std::to_string(c[at(k)]) + " of " + std::to_string(columns));
       ++offsets.data()[static_cast<long>(r[at(k)]) + 1];
     }
     for (long i = 0; i < rows; ++i) offsets.data()[i + 1] = static_cast<Offset>(offsets.data()[i + 1] + offsets.data()[i]);
-    std::vector<std::pair<Index, long>> sorted(static_cast<std::size_t>(n));        // column, and which entry
+    std::vector<std::pair<Index, long>> sorted(static_cast<std::size_t>(n));  // column, and which entry
     {
       std::vector<Offset> next(offsets.data(), offsets.data() + rows);
       for (long k = 0; k < n; ++k) sorted[at(next[at(r[at(k)])]++)] = {static_cast<Index>(c[at(k)]), k};
@@ -75,7 +80,7 @@ template <class Scalar_, class Device_ = Cpu, class Index_ = std::int32_t> class
     long distinct = 0;
     for (long i = 0; i < rows; ++i) {
       const long begin = offsets.data()[i], end = offsets.data()[i + 1];
-      std::sort(sorted.begin() + begin, sorted.begin() + end);                      // of equal columns, in their order
+      std::sort(sorted.begin() + begin, sorted.begin() + end);  // of equal columns, in their order
       for (long k = begin; k < end; ++k) distinct += k == begin || sorted[at(k)].first != sorted[at(k - 1)].first;
     }
     Csr a(rows, columns, distinct);
@@ -99,7 +104,8 @@ template <class Scalar_, class Device_ = Cpu, class Index_ = std::int32_t> class
   template <TensorExpression E> static Csr from_dense(const E& dense) requires std::same_as<Device, Cpu> {
     using S = typename E::Scalar;
     static_assert(E::rank == 2, "a sparse matrix is made of a matrix: reshape() the tensor to rank 2");
-    static_assert(pattern || std::is_same_v<S, Scalar>, "a sparse matrix is made of a matrix of its scalar type: convert it with cast<Scalar>()");
+    static_assert(pattern || std::is_same_v<S, Scalar>,
+                  "a sparse matrix is made of a matrix of its scalar type: convert it with cast<Scalar>()");
     const Tensor<S, 2, Cpu> m = dense_on_host(dense);
     long n = 0;
     for (const S& x : m) n += x != S(0);
@@ -125,7 +131,8 @@ template <class Scalar_, class Device_ = Cpu, class Index_ = std::int32_t> class
     } else {
       Tensor<S, 2, Cpu> m(dims(rows_, columns_));
       for (long i = 0; i < rows_; ++i)
-        for (long k = offsets_.data()[i]; k < offsets_.data()[i + 1]; ++k) m(i, static_cast<long>(indices_.data()[k])) = static_cast<S>(weight(k));
+        for (long k = offsets_.data()[i]; k < offsets_.data()[i + 1]; ++k)
+          m(i, static_cast<long>(indices_.data()[k])) = static_cast<S>(weight(k));
       return m;
     }
   }
@@ -138,7 +145,8 @@ template <class Scalar_, class Device_ = Cpu, class Index_ = std::int32_t> class
       check_extents("Csr::transpose", columns_, rows_, entries());
       Csr t(columns_, rows_, entries());
       for (long k = 0; k < entries(); ++k) ++t.offsets_.data()[static_cast<long>(indices_.data()[k]) + 1];
-      for (long i = 0; i < columns_; ++i) t.offsets_.data()[i + 1] = static_cast<Offset>(t.offsets_.data()[i + 1] + t.offsets_.data()[i]);
+      for (long i = 0; i < columns_; ++i)
+        t.offsets_.data()[i + 1] = static_cast<Offset>(t.offsets_.data()[i + 1] + t.offsets_.data()[i]);
       std::vector<Offset> next(t.offsets_.data(), t.offsets_.data() + columns_);
       for (long i = 0; i < rows_; ++i)
         for (long k = offsets_.data()[i]; k < offsets_.data()[i + 1]; ++k) {
@@ -151,11 +159,18 @@ template <class Scalar_, class Device_ = Cpu, class Index_ = std::int32_t> class
   }
 
   /// The same matrix without its values.
-  Csr<void, Device, Index> without_values() const { return {rows_, columns_, offsets_.copy(), indices_.copy(), {}, detail::Unchecked{}}; }
+  Csr<void, Device, Index> without_values() const {
+    return {rows_, columns_, offsets_.copy(), indices_.copy(), {}, detail::Unchecked{}};
+  }
   /// The same matrix with columns of another type; throws ArgumentError where they do not fit.
   template <class I> Csr<Scalar, Cpu, I> with_index() const requires std::same_as<Device, Cpu> {
     Csr<Scalar, Cpu, I>::check_extents("Csr::with_index", rows_, columns_, entries());
-    return {rows_, columns_, Tensor<CsrOffset<I>, 1>(cast<CsrOffset<I>>(offsets_)), Tensor<I, 1>(cast<I>(indices_)), values_.copy(), detail::Unchecked{}};
+    return {rows_,
+            columns_,
+            Tensor<CsrOffset<I>, 1>(cast<CsrOffset<I>>(offsets_)),
+            Tensor<I, 1>(cast<I>(indices_)),
+            values_.copy(),
+            detail::Unchecked{}};
   }
   Csr copy() const { return {rows_, columns_, offsets_.copy(), indices_.copy(), values_.copy(), detail::Unchecked{}}; }
   /// The same matrix on another device (or ordinal); returns when it is there.
@@ -183,7 +198,8 @@ template <class Scalar_, class Device_ = Cpu, class Index_ = std::int32_t> class
 
  private:
   template <class, class, class> friend class Csr;
-  Csr(long rows, long columns, Tensor<Offset, 1, Device>&& offsets, Tensor<Index, 1, Device>&& indices, Tensor<Value, 1, Device>&& values, detail::Unchecked)
+  Csr(long rows, long columns, Tensor<Offset, 1, Device>&& offsets, Tensor<Index, 1, Device>&& indices,
+      Tensor<Value, 1, Device>&& values, detail::Unchecked)
       : rows_(rows), columns_(columns), offsets_(std::move(offsets)), indices_(std::move(indices)), values_(std::move(values)) {}
   Csr(long rows, long columns, long n)
       : rows_(rows), columns_(columns), offsets_(dims(rows + 1)), indices_(dims(n)), values_(dims(pattern ? 0L : n)) {}
@@ -201,30 +217,38 @@ template <class Scalar_, class Device_ = Cpu, class Index_ = std::int32_t> class
 
   static void check_extents(const char* operation, long rows, long columns, long n) {
     if (rows < 0 || columns < 0)
-      throw ArgumentError(std::string(operation) + ": " + detail::shape_text(dims(rows, columns)) + " is no shape of a matrix: extents are not negative");
+      throw ArgumentError(std::string(operation) + ": " + detail::shape_text(dims(rows, columns)) +
+                          " is no shape of a matrix: extents are not negative");
     if (columns > 0 && static_cast<unsigned long>(columns - 1) > static_cast<unsigned long>(std::numeric_limits<Index>::max()))
-      throw ArgumentError(std::string(operation) + ": " + std::to_string(columns) + " columns do not fit the index type: take a wider one, Csr<..., Cpu, std::int64_t>");
+      throw ArgumentError(std::string(operation) + ": " + std::to_string(columns) +
+                          " columns do not fit the index type: take a wider one, Csr<..., Cpu, std::int64_t>");
     if (static_cast<unsigned long>(n) > static_cast<unsigned long>(std::numeric_limits<Offset>::max()))
-      throw ArgumentError(std::string(operation) + ": " + std::to_string(n) + " entries do not fit the index type: take a wider one, Csr<..., Cpu, std::int64_t>");
+      throw ArgumentError(std::string(operation) + ": " + std::to_string(n) +
+                          " entries do not fit the index type: take a wider one, Csr<..., Cpu, std::int64_t>");
   }
   void check() const {
     const long n = entries();
     check_extents("Csr", rows_, columns_, n);
     if (offsets_.size() != rows_ + 1)
-      throw ShapeError("Csr: " + std::to_string(offsets_.size()) + " offsets for " + std::to_string(rows_) + " rows: there is one for each, and one more");
+      throw ShapeError("Csr: " + std::to_string(offsets_.size()) + " offsets for " + std::to_string(rows_) +
+                       " rows: there is one for each, and one more");
     if (values_.size() != (pattern ? 0 : n))
       throw ShapeError("Csr: " + std::to_string(values_.size()) + " values for " + std::to_string(n) + " entries");
     if (offsets_.data()[0] != 0 || static_cast<long>(offsets_.data()[rows_]) != n)
-      throw ArgumentError("Csr: the offsets go from " + std::to_string(offsets_.data()[0]) + " to " + std::to_string(offsets_.data()[rows_]) + ", not from 0 to " +
-                          std::to_string(n) + ", the number of entries");
+      throw ArgumentError("Csr: the offsets go from " + std::to_string(offsets_.data()[0]) + " to " +
+                          std::to_string(offsets_.data()[rows_]) + ", not from 0 to " + std::to_string(n) +
+                          ", the number of entries");
     for (long i = 0; i < rows_; ++i)
       if (offsets_.data()[i + 1] < offsets_.data()[i]) throw ArgumentError("Csr: the offsets fall at row " + std::to_string(i));
     for (long i = 0; i < rows_; ++i)
       for (long k = offsets_.data()[i]; k < offsets_.data()[i + 1]; ++k) {
         if (!within(indices_.data()[k], columns_))
-          detail::throw_entry("Csr", k, " is in column " + std::to_string(indices_.data()[k]) + " of " + std::to_string(columns_));
+          detail::throw_entry("Csr", k,
+                              " is in column " + std::to_string(indices_.data()[k]) + " of " + std::to_string(columns_));
         if (k > offsets_.data()[i] && indices_.data()[k] <= indices_.data()[k - 1])
-          detail::throw_entry("Csr", k, " in row " + std::to_string(i) + " does not stand behind its neighbour: columns rise, Csr::from_triples sorts them");
+          detail::throw_entry("Csr", k,
+                              " in row " + std::to_string(i) +
+                                  " does not stand behind its neighbour: columns rise, Csr::from_triples sorts them");
       }
   }
 

@@ -39,10 +39,13 @@ template <int R, int Axis, class List> void list_extents(Dims<R>& e, const List&
 }
 template <int R, int Axis, class S, class List> void list_values(const Dims<R>& e, S*& to, const List& list) {
   if (static_cast<long>(std::size(list)) != e.e[Axis])
-    throw ShapeError("Tensor: a nested list has " + std::to_string(std::size(list)) + " entries along axis " + std::to_string(Axis) +
-                     ", the first one there has " + std::to_string(e.e[Axis]) + ": lists must be rectangular");
-  if constexpr (Axis + 1 < R) for (const auto& inner : list) list_values<R, Axis + 1>(e, to, inner);
-  else for (const auto& v : list) *to++ = static_cast<S>(v);
+    throw ShapeError("Tensor: a nested list has " + std::to_string(std::size(list)) + " entries along axis " +
+                     std::to_string(Axis) + ", the first one there has " + std::to_string(e.e[Axis]) +
+                     ": lists must be rectangular");
+  if constexpr (Axis + 1 < R)
+    for (const auto& inner : list) list_values<R, Axis + 1>(e, to, inner);
+  else
+    for (const auto& v : list) *to++ = static_cast<S>(v);
 }
 
 }  // namespace detail
@@ -67,11 +70,13 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
   template <std::same_as<Dims<Rank>> D> explicit Tensor(D extents, Device where = {})
       : memory_(checked_count(extents), where), extents_(extents) {}
   /// Nested lists of values; throws ShapeError where they are ragged.
-  Tensor(typename detail::NestedList<Scalar, Rank>::type values, Device where = {}) requires(Rank > 0) : Tensor(list_shape(values), where) {
+  Tensor(typename detail::NestedList<Scalar, Rank>::type values, Device where = {}) requires(Rank > 0)
+      : Tensor(list_shape(values), where) {
     fill_list(values);
   }
   /// C arrays and std::arrays, nested as deep as the rank.
-  template <class A> requires(detail::Nested<A>::rank == Rank && Rank > 0) explicit Tensor(const A& values, Device where = {})
+  template <class A>
+  requires(detail::Nested<A>::rank == Rank && Rank > 0) explicit Tensor(const A& values, Device where = {})
       : Tensor(list_shape(values), where) {
     fill_list(values);
   }
@@ -86,7 +91,8 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
   explicit Tensor(std::span<const Scalar> values, Device where = {}) requires(Rank == 1)
       : Tensor(values, Dims<1>{{static_cast<long>(values.size())}}, where) {}
   /// Evaluates an expression.
-  template <TensorExpression E> requires(!std::same_as<std::remove_cvref_t<E>, Tensor>) Tensor(E&& e) {
+  template <TensorExpression E>
+  requires(!std::same_as<std::remove_cvref_t<E>, Tensor>) Tensor(E&& e) {
     if constexpr (detail::may_assign<Scalar, Rank, Device, E>()) {
       const auto node = detail::leaf(std::forward<E>(e));
       using Node = std::remove_cvref_t<decltype(node)>;
@@ -97,9 +103,11 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
     }
   }
   /// Evaluates an expression of another library (xtensor.hpp).
-  template <Foreign E> Tensor(const E& e) : Tensor(ForeignExpression<E>::template shape_as<Rank>(e)) { ForeignExpression<E>::fill(view(), e); }
+  template <Foreign E> Tensor(const E& e) : Tensor(ForeignExpression<E>::template shape_as<Rank>(e)) {
+    ForeignExpression<E>::fill(view(), e);
+  }
 
-  Tensor(const Tensor&) = delete;                               // copy() says so
+  Tensor(const Tensor&) = delete;  // copy() says so
   Tensor(Tensor&& o) noexcept : memory_(std::move(o.memory_)), extents_(std::exchange(o.extents_, Dims<Rank>{})) {}
   Tensor& operator=(Tensor&& o) noexcept {
     std::swap(memory_, o.memory_);
@@ -108,8 +116,9 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
   }
   /// Writes values into this tensor's memory, broadcast to its extents; a tensor without values takes on the expression's.
   Tensor& operator=(const Tensor& o) { return write(o.view()); }
-  template <class E> requires((TensorExpression<E> && !std::same_as<std::remove_cvref_t<E>, Tensor>) || Number<E> || Foreign<E>)
-  Tensor& operator=(E&& e) {
+  template <class E>
+  requires((TensorExpression<E> && !std::same_as<std::remove_cvref_t<E>, Tensor>) || Number<E> || Foreign<E>) Tensor& operator=(
+      E&& e) {
     if constexpr (detail::may_assign<Scalar, Rank, Device, E>()) write(std::forward<E>(e));
     return *this;
   }
@@ -136,7 +145,7 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
 
   View view() & { return {data(), extents_, row_major(extents_), device()}; }
   ConstView view() const& { return {data(), extents_, row_major(extents_), device()}; }
-  ConstView view() const&& = delete;                         // of a temporary: its memory would be gone
+  ConstView view() const&& = delete;  // of a temporary: its memory would be gone
   operator View() & { return view(); }
   operator ConstView() const& { return view(); }
   std::span<Scalar> span() & requires std::same_as<Device, Cpu> { return {data(), static_cast<std::size_t>(size())}; }
@@ -169,7 +178,9 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
   template <std::integral... E> auto reshape(E... e) const& { return view().reshape(e...); }
   /// Of a temporary: the same memory under other extents, moved.
   template <std::integral... E> auto reshape(E... e) && { return std::move(*this).reshaped(view().reshape(e...).extents); }
-  template <int R> Tensor<Scalar, R, Device> reshape(const Dims<R>& to) && { return std::move(*this).reshaped(view().reshape(to).extents); }
+  template <int R> Tensor<Scalar, R, Device> reshape(const Dims<R>& to) && {
+    return std::move(*this).reshaped(view().reshape(to).extents);
+  }
   auto flatten() & { return view().flatten(); }
   auto flatten() const& { return view().flatten(); }
   auto flatten() && { return std::move(*this).reshaped(Dims<1>{{size()}}); }
@@ -188,14 +199,16 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
 
   template <class V> static auto owned(V&& v) {
     if constexpr (detail::IsView<std::remove_cvref_t<V>>::value)
-      return Tensor<Scalar, std::remove_cvref_t<V>::rank, Device>(TensorView<const Scalar, std::remove_cvref_t<V>::rank, Device>(v));
+      return Tensor<Scalar, std::remove_cvref_t<V>::rank, Device>(
+          TensorView<const Scalar, std::remove_cvref_t<V>::rank, Device>(v));
     else return Scalar(v);
   }
   static std::size_t checked_count(const Dims<Rank>& extents) {
     unsigned long long n = 1;
     for (long e : extents)
       if (e < 0 || (e > 0 && n > (1ull << 60) / static_cast<unsigned long long>(e)))
-        throw ShapeError("Tensor: " + detail::shape_text(extents) + " is no shape: extents are not negative, and their product fits the memory");
+        throw ShapeError("Tensor: " + detail::shape_text(extents) +
+                         " is no shape: extents are not negative, and their product fits the memory");
       else n *= static_cast<unsigned long long>(e);
     return static_cast<std::size_t>(n);
   }
@@ -249,11 +262,12 @@ template <class S, int R, class D> struct Leaf<Tensor<S, R, D>> {
 };
 }  // namespace detail
 
-#define SKEIN_COMPOUND(op)                                                                                        \
-  template <class S, int R, class D, class E> requires(TensorExpression<E> || Number<E>)                          \
-  Tensor<S, R, D>& operator op##=(Tensor<S, R, D>& to, E&& e) {                                                   \
-    assign(to.view(), to op std::forward<E>(e));                                                                  \
-    return to;                                                                                                    \
+#define SKEIN_COMPOUND(op)                                   \
+  template <class S, int R, class D, class E>                \
+  requires(TensorExpression<E> || Number<E>) Tensor<S, R, D> \
+  &operator op##=(Tensor<S, R, D>& to, E&& e) {              \
+    assign(to.view(), to op std::forward<E>(e));             \
+    return to;                                               \
   }
 SKEIN_COMPOUND(+)
 SKEIN_COMPOUND(-)
@@ -276,7 +290,8 @@ template <TensorExpression E> auto eval(E&& e) {
 /// The values on the host: an expression of the host as it is, of another device evaluated there and copied; waits for it.
 template <TensorExpression E> decltype(auto) to_host(E&& e) {
   using T = std::remove_cvref_t<E>;
-  if constexpr (std::same_as<typename T::Device, Cpu> || std::same_as<typename T::Device, detail::AnyDevice>) return std::forward<E>(e);
+  if constexpr (std::same_as<typename T::Device, Cpu> || std::same_as<typename T::Device, detail::AnyDevice>)
+    return std::forward<E>(e);
   else if constexpr (requires { e.template to<Cpu>(); }) return e.template to<Cpu>();
   else return eval(e).template to<Cpu>();
 }

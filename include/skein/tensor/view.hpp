@@ -43,8 +43,10 @@ template <class Scalar_, int Rank, class Device_> struct TensorView {
       : data(first), extents(extents_of), strides(strides_of), where(place) {}
   constexpr TensorView(const TensorView&) = default;
   /// A view of const values out of one that may write them.
-  template <class Other> requires(!std::is_same_v<Other, Scalar_> && std::is_same_v<const Other, Scalar_>)
-  constexpr TensorView(const TensorView<Other, Rank, Device_>& v) : data(v.data), extents(v.extents), strides(v.strides), where(v.where) {}
+  template <class Other>
+  requires(!std::is_same_v<Other, Scalar_> &&
+           std::is_same_v<const Other, Scalar_>) constexpr TensorView(const TensorView<Other, Rank, Device_>& v)
+      : data(v.data), extents(v.extents), strides(v.strides), where(v.where) {}
 
   constexpr const Dims<Rank>& shape() const { return extents; }
   constexpr long extent(int axis) const { return extents.e[axis]; }
@@ -66,7 +68,9 @@ template <class Scalar_, int Rank, class Device_> struct TensorView {
       static_assert(std::is_same_v<Device, Cpu>, "a single value can be read on the host only: move the tensor with .to<Cpu>()");
       long offset = 0;
       int i = 0;
-      ((assert(static_cast<long>(a) >= 0 && static_cast<long>(a) < extents.e[i]), offset += static_cast<long>(a) * strides.e[i++]), ...);
+      ((assert(static_cast<long>(a) >= 0 && static_cast<long>(a) < extents.e[i]),
+        offset += static_cast<long>(a) * strides.e[i++]),
+       ...);
       return static_cast<Scalar_&>(data[offset]);
     } else if constexpr (detail::consumed_axes<A...> <= Rank) {
       constexpr int R = detail::sliced_rank<Rank, A...>;
@@ -164,7 +168,8 @@ template <class Scalar_, int Rank, class Device_> struct TensorView {
     skein::assign(*this, std::forward<E>(e));
     return *this;
   }
-  template <class E> requires(!std::convertible_to<E, TensorView>) TensorView& operator=(E&&) & {
+  template <class E>
+  requires(!std::convertible_to<E, TensorView>) TensorView& operator=(E&&) & {
     static_assert(!sizeof(E*), "a named view is re-seated by =, as a span is: write view.assign(expression)");
     return *this;
   }

@@ -16,7 +16,7 @@ namespace skein::inline SKEIN_ABI::train {
 /// The bytes of an object.
 template <class T> std::vector<std::byte> to_bytes(const T& object) {
   OutArchive archive;
-  archive & object;
+  (archive & object);
   return archive.take();
 }
 
@@ -24,7 +24,7 @@ template <class T> std::vector<std::byte> to_bytes(const T& object) {
 template <class T>
 void from_bytes(std::span<const std::byte> bytes, T& object, std::string path = "archive in memory", long long offset = 0) {
   InArchive archive(bytes, std::move(path), offset);
-  archive & object;
+  (archive & object);
   archive.finish();
 }
 

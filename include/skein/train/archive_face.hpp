@@ -18,7 +18,7 @@ template <class Archive, bool Saving> class ArchiveFace {
     using Value = std::remove_cvref_t<T>;
     Archive& self = static_cast<Archive&>(*this);
     if constexpr (Named<Value>) {
-      self & value.value();
+      self& value.value();
     } else {
       constexpr Kind kind = kind_of<Value, Archive>();
       static_assert(kind != Kind::Pointer,
@@ -43,16 +43,8 @@ template <class Archive, bool Saving> class ArchiveFace {
     }
     return self;
   }
-  template <class T> Archive& operator<<(T&& value)
-    requires(Saving)
-  {
-    return *this & value;
-  }
-  template <class T> Archive& operator>>(T&& value)
-    requires(!Saving)
-  {
-    return *this & value;
-  }
+  template <class T> Archive& operator<<(T&& value) requires(Saving) { return *this & value; }
+  template <class T> Archive& operator>>(T&& value) requires(!Saving) { return *this & value; }
 };
 
 }  // namespace skein::inline SKEIN_ABI::train::detail

@@ -40,7 +40,10 @@ template <class T> concept Complete = requires { sizeof(T); };
 template <class T> struct BoostAccess { using type = boost::serialization::access; };  // dependent: looked at late
 
 template <class T> consteval unsigned class_version() {
-  if constexpr (requires { { T::archive_version } -> std::convertible_to<unsigned>; }) return T::archive_version;
+  if constexpr (requires {
+                  { T::archive_version } -> std::convertible_to<unsigned>;
+                })
+    return T::archive_version;
   else if constexpr (Complete<boost::serialization::version<T>>)
     return static_cast<unsigned>(boost::serialization::version<T>::value);
   else return 0;
@@ -65,20 +68,31 @@ template <class A, class B> struct IsPair<std::pair<A, B>> : std::true_type {};
 template <class... T> struct IsPair<std::tuple<T...>> : std::true_type {};
 
 /// Points to something: raw and smart pointers, views, references.
-template <class T> concept Pointing =
-    std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_null_pointer_v<T> || std::same_as<T, std::string_view> ||
-    requires(T t) { typename T::element_type; t.get(); } || requires(T t) { typename T::element_type; t.data(); t.size_bytes(); };
+template <class T> concept Pointing = std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_null_pointer_v<T> ||
+    std::same_as<T, std::string_view> || requires(T t) {
+  typename T::element_type;
+  t.get();
+} || requires(T t) {
+  typename T::element_type;
+  t.data();
+  t.size_bytes();
+};
 
-template <class T> concept Number =
-    (std::is_arithmetic_v<T> && !std::same_as<T, bool> && !std::same_as<T, long double>) || std::is_enum_v<T>;
+template <class T>
+concept Number = (std::is_arithmetic_v<T> && !std::same_as<T, bool> && !std::same_as<T, long double>) || std::is_enum_v<T>;
 
 template <class T, class Archive> concept MemberSerialize = requires(T& t, Archive& archive) { t.serialize(archive, 0u); };
-template <class T, class Archive> concept FriendSerialize =
-    Complete<typename BoostAccess<T>::type> &&
-    requires(T& t, Archive& archive) { BoostAccess<T>::type::serialize(archive, t, 0u); };
+template <class T, class Archive> concept FriendSerialize = Complete<typename BoostAccess<T>::type> &&
+    requires(T& t, Archive& archive) {
+  BoostAccess<T>::type::serialize(archive, t, 0u);
+};
 template <class T, class Archive> concept FreeSerialize = requires(T& t, Archive& archive) { serialize(archive, t, 0u); };
 /// Boost's BOOST_SERIALIZATION_NVP(x): a name beside a value. The name is not written.
-template <class T> concept Named = requires(T& t) { t.name(); t.value(); t.const_value(); };
+template <class T> concept Named = requires(T& t) {
+  t.name();
+  t.value();
+  t.const_value();
+};
 
 enum class Kind { Number, Bool, String, Vector, Array, CArray, Map, Optional, Pair, Class, Pointer, LongDouble, Nothing };
 
@@ -107,10 +121,10 @@ template <class T> consteval std::size_t least_bytes() {
   else if constexpr (IsArray<T>::value) return std::tuple_size_v<T> * least_bytes<typename T::value_type>();
   else if constexpr (std::is_bounded_array_v<T>) return std::extent_v<T> * least_bytes<std::remove_extent_t<T>>();
   else if constexpr (IsOptional<T>::value) return 1;
-  else if constexpr (IsPair<T>::value)
-    return []<std::size_t... I>(std::index_sequence<I...>) {
+  else if constexpr (IsPair<T>::value) return []<std::size_t... I>(std::index_sequence<I...>) {
       return (std::size_t{0} + ... + least_bytes<std::tuple_element_t<I, T>>());
-    }(std::make_index_sequence<std::tuple_size_v<T>>());
+    }
+  (std::make_index_sequence<std::tuple_size_v<T>>());
   else return 4;  // a class begins with its version
 }
 

@@ -21,7 +21,8 @@ namespace skein::inline SKEIN_ABI::train {
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path) : path_(path), partial_(path + ".partial") {
-    do file_ = open_and_lock(); while (file_ < 0);
+    do file_ = open_and_lock();
+    while (file_ < 0);
     if (::ftruncate(file_, 0) != 0) fail_and_close("cannot be emptied");
   }
   AtomicFile(const AtomicFile&) = delete;
@@ -37,9 +38,7 @@ class AtomicFile {
   const std::string& partial_path() const { return partial_; }
   long long size() const { return end_; }
 
-  void append(const void* bytes, std::size_t count) {
-    write_at(end_, bytes, count);
-  }
+  void append(const void* bytes, std::size_t count) { write_at(end_, bytes, count); }
   void write_at(long long offset, const void* bytes, std::size_t count) {
     const char* next = static_cast<const char*>(bytes);
     while (count > 0) {
@@ -80,7 +79,8 @@ class AtomicFile {
       if (errno == EWOULDBLOCK) fail_and_close("is being written by another process or thread");
       if (errno != EINTR) break;  // a file system without locks
     }
-    struct stat ours {}, named {};
+    struct stat ours {
+    }, named{};
     if (::fstat(file_, &ours) == 0 && ::stat(partial_.c_str(), &named) == 0 && ours.st_ino == named.st_ino &&
         ours.st_dev == named.st_dev)
       return file_;

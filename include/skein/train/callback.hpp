@@ -35,10 +35,9 @@ template <class T> concept HasState = requires(T t, OutArchive& archive) { t.ser
 }  // namespace detail
 
 /// Has at least one hook.
-template <class T>
-concept Callback = std::copy_constructible<T> &&
-                   (detail::HasFitBegin<T> || detail::HasFitEnd<T> || detail::HasEpochBegin<T> || detail::HasEpochEnd<T> ||
-                    detail::HasStepEnd<T> || detail::IsEpochFunction<T>);
+template <class T> concept Callback = std::copy_constructible<T> &&
+    (detail::HasFitBegin<T> || detail::HasFitEnd<T> || detail::HasEpochBegin<T> || detail::HasEpochEnd<T> ||
+     detail::HasStepEnd<T> || detail::IsEpochFunction<T>);
 
 /// Says in one sentence what keeps T from being a callback.
 template <class T> consteval void assert_callback() {
@@ -57,8 +56,7 @@ class AnyCallback {
 
  public:
   template <class T>
-    requires(!std::same_as<std::remove_cvref_t<T>, AnyCallback>)
-  AnyCallback(T&& callback) {
+  requires(!std::same_as<std::remove_cvref_t<T>, AnyCallback>) AnyCallback(T&& callback) {
     using Inner = typename Unwrapped<std::remove_cvref_t<T>>::type;
     assert_callback<Inner>();
     if constexpr (Callback<Inner>) held_ = std::make_unique<Model<std::remove_cvref_t<T>>>(std::forward<T>(callback));
@@ -117,10 +115,10 @@ class AnyCallback {
     }
     bool wants_steps() const override { return detail::HasStepEnd<Inner>; }
     void save([[maybe_unused]] OutArchive& archive) override {
-      if constexpr (detail::HasState<Inner>) archive & inner();
+      if constexpr (detail::HasState<Inner>) (archive & inner());
     }
     void load([[maybe_unused]] InArchive& archive) override {
-      if constexpr (detail::HasState<Inner>) archive & inner();
+      if constexpr (detail::HasState<Inner>) (archive & inner());
     }
     T callback;
   };
@@ -140,20 +138,30 @@ class Callbacks {
     return false;
   }
 
-  void on_fit_begin(Control& control) { for (auto& each : all_) each.on_fit_begin(control); }
-  void on_fit_end(const History& history) { for (auto& each : all_) each.on_fit_end(history); }
-  void on_epoch_begin(int epoch, Control& control) { for (auto& each : all_) each.on_epoch_begin(epoch, control); }
-  void on_epoch_end(EpochRecord& record, Control& control) { for (auto& each : all_) each.on_epoch_end(record, control); }
-  void on_step_end(const StepRecord& record, Control& control) { for (auto& each : all_) each.on_step_end(record, control); }
+  void on_fit_begin(Control& control) {
+    for (auto& each : all_) each.on_fit_begin(control);
+  }
+  void on_fit_end(const History& history) {
+    for (auto& each : all_) each.on_fit_end(history);
+  }
+  void on_epoch_begin(int epoch, Control& control) {
+    for (auto& each : all_) each.on_epoch_begin(epoch, control);
+  }
+  void on_epoch_end(EpochRecord& record, Control& control) {
+    for (auto& each : all_) each.on_epoch_end(record, control);
+  }
+  void on_step_end(const StepRecord& record, Control& control) {
+    for (auto& each : all_) each.on_step_end(record, control);
+  }
 
   /// The states of all that have one. Another number of callbacks on loading is a FileError.
   template <class Archive> void serialize(Archive& archive, unsigned) {
     std::uint64_t count = all_.size();
-    archive & count;
+    (archive & count);
     if (count != all_.size())
       archive.refuse("holds the state of " + std::to_string(count) + " callbacks, but this training has " +
                      std::to_string(all_.size()));
-    for (AnyCallback& each : all_) archive & each;
+    for (AnyCallback& each : all_) (archive & each);
   }
 
  private:

@@ -27,8 +27,9 @@ enum class Watch { ValidationLoss, ValidationAccuracy, TrainingLoss, TrainingAcc
 inline double merit(const EpochRecord& epoch, Watch watch) {
   const bool validation = watch == Watch::ValidationLoss || watch == Watch::ValidationAccuracy;
   if (validation && !epoch.validation.measured())
-    throw ArgumentError("a callback watches the validation, but the training has none: give fit a .validate set, or watch "
-                        "Watch::TrainingLoss");
+    throw ArgumentError(
+        "a callback watches the validation, but the training has none: give fit a .validate set, or watch "
+        "Watch::TrainingLoss");
   const Scores& scores = validation ? epoch.validation : epoch.training;
   const bool loss = watch == Watch::ValidationLoss || watch == Watch::TrainingLoss;
   const double value = loss ? -scores.loss : scores.accuracy;
@@ -50,7 +51,7 @@ struct EarlyStopping {
       control.stop("early stopping: no better since epoch " + std::to_string(best_epoch));
     }
   }
-  template <class Archive> void serialize(Archive& archive, unsigned) { archive & best & best_epoch; }
+  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & best & best_epoch); }
 
   double best = 0;  // state
   int best_epoch = 0;
@@ -69,7 +70,7 @@ template <class Function> struct BestModel {
     best_epoch = epoch.epoch;
     function(epoch);
   }
-  template <class Archive> void serialize(Archive& archive, unsigned) { archive & best & best_epoch; }
+  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & best & best_epoch); }
 
   double best = 0;  // state
   int best_epoch = 0;
@@ -96,7 +97,7 @@ struct LearningRateLog {
     file.append(text.data(), text.size());
     file.commit();
   }
-  template <class Archive> void serialize(Archive& archive, unsigned) { archive & rates; }
+  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & rates); }
 };
 
 /// Stops before a limit of wall time (a batch system's): as soon as the longest step so far would not fit any more, or, with
@@ -107,7 +108,9 @@ struct TimeLimit {
   double (*now)() = +[] { return seconds_now(); };
 
   void on_fit_begin(Control&) { start = last = last_epoch = now(); }
-  void on_step_end(const StepRecord&, Control& control) { if (!whole_epochs) check(last, longest, "step", control); }
+  void on_step_end(const StepRecord&, Control& control) {
+    if (!whole_epochs) check(last, longest, "step", control);
+  }
   void on_epoch_end(EpochRecord&, Control& control) {
     if (whole_epochs) check(last_epoch, longest, "epoch", control);
     last = now();  // validation is no step

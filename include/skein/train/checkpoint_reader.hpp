@@ -77,8 +77,9 @@ class CheckpointReader {
     for (std::size_t i = 0; i < taken_.size(); ++i)
       if (!taken_[i] && ++count <= 5) names += (names.empty() ? "'" : ", '") + table_.sections[i].name + "'";
     if (count > 0)
-      throw FileError(path(), -1, std::to_string(count) + " section(s) of the file have no place here: " + names +
-                                      (count > 5 ? ", ..." : "") + "; the file was saved from another model or optimizer");
+      throw FileError(path(), -1,
+                      std::to_string(count) + " section(s) of the file have no place here: " + names +
+                          (count > 5 ? ", ..." : "") + "; the file was saved from another model or optimizer");
   }
 
   /// Checks every section and every gap. Throws FileError at the first that is damaged.
@@ -165,8 +166,9 @@ class CheckpointReader {
     std::string near;
     for (const SectionInfo& info : table_.sections)
       if (near.size() < 200) near += (near.empty() ? "" : ", ") + info.name;
-    throw FileError(path(), -1, "has no section '" + std::string(name) + "'; it has: " + (near.empty() ? "none" : near) +
-                                    (near.size() < 200 ? "" : ", ..."));
+    throw FileError(path(), -1,
+                    "has no section '" + std::string(name) + "'; it has: " + (near.empty() ? "none" : near) +
+                        (near.size() < 200 ? "" : ", ..."));
   }
   const SectionInfo& expect(std::string_view name, SectionType type, std::vector<std::int64_t> extents) {
     const std::size_t at = find(name);

@@ -95,8 +95,9 @@ class CheckpointWriter {
 
     const std::vector<std::byte> bytes = to_bytes(table);
     file.write_at(detail::header_bytes, bytes.data(), bytes.size());
-    detail::CheckpointHeader header{{}, checkpoint_version, 0, entries_.size(), table_bytes, hash64(bytes.data(), bytes.size()),
-                                    detail::aligned(offset), 0, 0};
+    detail::CheckpointHeader header{
+        {}, checkpoint_version, 0, entries_.size(), table_bytes, hash64(bytes.data(), bytes.size()), detail::aligned(offset), 0,
+        0};
     std::memcpy(header.magic, detail::checkpoint_magic, sizeof header.magic);
     header.hash = hash64(&header, sizeof header - 8);
     file.write_at(0, &header, sizeof header);
@@ -106,7 +107,7 @@ class CheckpointWriter {
   struct Table {
     std::string written_by;
     std::vector<SectionInfo> sections;
-    template <class Archive> void serialize(Archive& archive, unsigned) { archive & written_by & sections; }
+    template <class Archive> void serialize(Archive& archive, unsigned) { (archive & written_by & sections); }
   };
 
  private:

@@ -54,9 +54,7 @@ class Panel {
     for (const Curve& curve : curves) draw(curve, x, y);
     legend(curves, legend_low);
   }
-  void say(std::string_view sentence) {
-    text(left_ + width_ / 2, top_ + height_ / 2, "middle", grey, sentence);
-  }
+  void say(std::string_view sentence) { text(left_ + width_ / 2, top_ + height_ / 2, "middle", grey, sentence); }
 
  private:
   static constexpr std::string_view grey = "fill=\"#555\"";
@@ -177,9 +175,10 @@ inline Curve step_curve(std::span<const EpochRecord> epochs, std::span<const Ste
 /// The curves of a history as SVG. The loss axis is logarithmic where the losses span more than a factor of 30.
 inline std::string draw_curves(std::span<const EpochRecord> epochs, std::span<const StepRecord> steps = {}) {
   using detail::Curve;
-  std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 960 380\" width=\"960\" height=\"380\" "
-                    "font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\">\n"
-                    "<rect width=\"960\" height=\"380\" fill=\"#fff\"/>\n";
+  std::string svg =
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 960 380\" width=\"960\" height=\"380\" "
+      "font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\">\n"
+      "<rect width=\"960\" height=\"380\" fill=\"#fff\"/>\n";
   constexpr std::string_view blue = "#1f5fa8", orange = "#d9730d";
   const Curve loss{"training", blue, 2.2, true, {}, {}}, accuracy = loss;
   const Curve validation{"validation", orange, 2.2, true, {}, {}};

@@ -22,8 +22,8 @@ inline std::string shape_text(const Extents& e) {
 template <class Model> void check_samples(const data::DatasetView& data, const char* which) {
   if (!data) throw ArgumentError(std::string("the ") + which + " data set is empty: give a data set that outlives the call");
   if (data.sample_extents().count() != Model::input::count)
-    throw ShapeError(std::string("the ") + which + " data set's samples are " + detail::shape_text(data.sample_extents()) + ", the model takes " +
-                     detail::shape_text(Model::input::extents));
+    throw ShapeError(std::string("the ") + which + " data set's samples are " + detail::shape_text(data.sample_extents()) +
+                     ", the model takes " + detail::shape_text(Model::input::extents));
 }
 
 template <class Model, class Loss> void check_data(const data::DatasetView& data, const char* which) {

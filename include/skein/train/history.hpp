@@ -79,8 +79,9 @@ class History {
 
   /// A line an epoch under a header line; an empty field is what was not measured. Numbers read back as the same bits.
   std::string csv() const {
-    std::string text = "epoch,step,loss,accuracy,validation_loss,validation_accuracy,learning_rate,samples_per_second,"
-                       "exposed_communication,seconds";
+    std::string text =
+        "epoch,step,loss,accuracy,validation_loss,validation_accuracy,learning_rate,samples_per_second,"
+        "exposed_communication,seconds";
     const int training = most_metrics(&train::EpochRecord::training), validation = most_metrics(&train::EpochRecord::validation);
     append_names(text, "", &train::EpochRecord::training, training);
     append_names(text, "validation_", &train::EpochRecord::validation, validation);
@@ -116,7 +117,7 @@ class History {
   std::string svg() const { return train::draw_curves(epochs_, steps_); }
   void write_svg(const std::string& path) const { write(path, svg()); }
 
-  template <class Archive> void serialize(Archive& archive, unsigned) { archive & epochs_ & steps_; }
+  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & epochs_ & steps_); }
 
  private:
   using Pass = train::Scores train::EpochRecord::*;

@@ -23,7 +23,9 @@ template <class T, class Device> class HostCopy {
     }
   }
   /// n values from the host's memory to there.
-  static void write(T* to, const T* from, std::size_t n, Device where) { Copy<Device, Cpu>::run(to, from, n * sizeof(T), where, Cpu{}); }
+  static void write(T* to, const T* from, std::size_t n, Device where) {
+    Copy<Device, Cpu>::run(to, from, n * sizeof(T), where, Cpu{});
+  }
 
  private:
   Arena<T> memory_;

@@ -43,7 +43,7 @@ class InArchive : public detail::ArchiveFace<InArchive, false> {
   unsigned begin_object(unsigned known) {
     const std::size_t start = next_;
     std::uint32_t version = 0;
-    *this & version;
+    *this& version;
     if (version > known)
       throw VersionError(path_, offset_ + static_cast<long long>(start),
                          "an object of version " + std::to_string(version) + ", but this program knows its class up to version " +
@@ -72,7 +72,7 @@ class InArchive : public detail::ArchiveFace<InArchive, false> {
       get_map(value);
     } else if constexpr (kind == Kind::Optional) {
       value.reset();
-      if (get_bool()) *this & value.emplace();
+      if (get_bool()) *this& value.emplace();
     } else {
       static_assert(kind == Kind::Pair);
       std::apply([this](auto&... each) { (*this & ... & each); }, value);
@@ -85,7 +85,8 @@ class InArchive : public detail::ArchiveFace<InArchive, false> {
     const std::size_t count = get_count(detail::least_bytes<Element>(), detail::element_memory<Vector>());
     value.clear();
     value.resize(count);
-    if constexpr (std::is_same_v<Element, bool>) for (std::size_t i = 0; i < count; ++i) value[i] = get_bool();
+    if constexpr (std::is_same_v<Element, bool>)
+      for (std::size_t i = 0; i < count; ++i) value[i] = get_bool();
     else get_elements(value.data(), count);
   }
   /// Keys must ascend strictly, as they were written: each map has one form.
@@ -98,26 +99,27 @@ class InArchive : public detail::ArchiveFace<InArchive, false> {
     value.clear();
     for (std::size_t i = 0; i < count; ++i) {
       Key key{};
-      *this & key;
+      *this& key;
       if (!value.empty() && !value.key_comp()(value.rbegin()->first, key)) refuse("the keys of a map do not ascend");
-      *this & value.emplace_hint(value.end(), std::move(key), Mapped{})->second;
+      *this& value.emplace_hint(value.end(), std::move(key), Mapped{})->second;
     }
   }
   template <class T> void get_elements(T* values, std::size_t count) {
     if constexpr (detail::Number<T>) get_numbers(values, count);
-    else for (std::size_t i = 0; i < count; ++i) *this & values[i];
+    else
+      for (std::size_t i = 0; i < count; ++i) *this& values[i];
   }
 
   bool get_bool() {
     unsigned char byte = 0;
-    *this & byte;
+    *this& byte;
     if (byte > 1) refuse("a truth value is 0 or 1, here it is " + std::to_string(byte));
     return byte == 1;
   }
   /// A count that the bytes left can hold, of elements that the budget can hold.
   std::size_t get_count(std::size_t least, std::size_t memory) {
     std::uint64_t count = 0;
-    *this & count;
+    *this& count;
     if (count > left() / least)
       refuse("a count of " + std::to_string(count) + " elements needs at least " + std::to_string(least) +
              " bytes each, but only " + std::to_string(left()) + " bytes are left");

@@ -42,7 +42,9 @@ class InputFile {
     std::swap(size_, other.size_);
     return *this;
   }
-  ~InputFile() { if (file_ >= 0) ::close(file_); }
+  ~InputFile() {
+    if (file_ >= 0) ::close(file_);
+  }
 
   const std::string& path() const { return path_; }
   long long size() const { return size_; }
@@ -50,8 +52,9 @@ class InputFile {
   /// Fills the whole block or throws.
   void read_at(long long offset, void* bytes, std::size_t count) const {
     if (offset < 0 || offset > size_ || count > static_cast<unsigned long long>(size_ - offset))
-      throw FileError(path_, size_, std::to_string(count) + " bytes are wanted from byte " + std::to_string(offset) +
-                                        ", but the file ends here");
+      throw FileError(
+          path_, size_,
+          std::to_string(count) + " bytes are wanted from byte " + std::to_string(offset) + ", but the file ends here");
     if (file_ < 0) {
       if (count > 0) std::memcpy(bytes, memory_ + offset, count);
       return;

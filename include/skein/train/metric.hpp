@@ -21,9 +21,7 @@ template <class Scalar> struct Rows {
   long count = 0;  // rows
   int width = 0;   // values of a row that count
 
-  constexpr std::span<const Scalar> operator[](long row) const {
-    return {data + row * pitch, static_cast<std::size_t>(width)};
-  }
+  constexpr std::span<const Scalar> operator[](long row) const { return {data + row * pitch, static_cast<std::size_t>(width)}; }
 };
 
 /// A label for each row of the outputs. Negative labels are left out (padding, or nothing known).
@@ -47,16 +45,26 @@ enum class MetricFault { None, Name, Add, Sums, Value, Copy };
 
 template <class T> consteval MetricFault metric_fault() {
   if (!std::copy_constructible<T>) return MetricFault::Copy;
-  if (!requires(const T m) { { m.name() } -> std::convertible_to<std::string_view>; }) return MetricFault::Name;
+  if (!requires(const T m) {
+        { m.name() } -> std::convertible_to<std::string_view>;
+      })
+    return MetricFault::Name;
   if (!LabelMetric<T> && !TargetMetric<T>) return MetricFault::Add;
-  if (!requires(T m) { { m.sums() } -> std::convertible_to<std::span<double>>; }) return MetricFault::Sums;
-  if (!requires(const T m) { { m.value() } -> std::convertible_to<double>; }) return MetricFault::Value;
+  if (!requires(T m) {
+        { m.sums() } -> std::convertible_to<std::span<double>>;
+      })
+    return MetricFault::Sums;
+  if (!requires(const T m) {
+        { m.value() } -> std::convertible_to<double>;
+      })
+    return MetricFault::Value;
   return MetricFault::None;
 }
 }  // namespace detail
 
 /// A measure of outputs: name(), add(outputs, labels or targets), sums(), value() const.
-template <class T> concept Metric = detail::metric_fault<T>() == detail::MetricFault::None;
+template <class T> concept Metric = detail::metric_fault<T>()
+== detail::MetricFault::None;
 
 /// Says the first thing that keeps T from being a metric, in one sentence.
 template <class T> consteval void assert_metric() {

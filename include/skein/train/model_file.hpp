@@ -24,10 +24,10 @@ struct Place {
   std::int64_t base = 0, epoch = 0, step = 0;
   std::int64_t samples = 0;
   nn::LossSums sums{};
-  bool running = false;                             // saved within a fit
+  bool running = false;  // saved within a fit
 
   template <class Archive> void serialize(Archive& archive, unsigned) {
-    archive & base & epoch & step & samples & sums.loss & sums.weight & sums.correct & running;
+    (archive & base & epoch & step & samples & sums.loss & sums.weight & sums.correct & running);
   }
 };
 
@@ -37,12 +37,13 @@ template <class Stepper, class Visit> void for_each_arena(Stepper& stepper, Visi
   auto& model = stepper.model();
   using Model = std::remove_cvref_t<decltype(model)>;
   using Scalar = typename Model::Scalar;
-  if constexpr (requires { stepper.whole_parameters(); }) {               // of a model in parts: brought together, or to be scattered
+  if constexpr (requires { stepper.whole_parameters(); }) {  // of a model in parts: brought together, or to be scattered
     visit(stepper.whole_parameters(), std::string("parameters/"), Model::program.parameters());
     visit(stepper.whole_buffers(), std::string("buffers/"), Model::program.buffers());
   } else {
     const auto parameters = std::as_const(model).parameters();
-    visit(DeviceSpan<Scalar, typename Model::device>(const_cast<Scalar*>(parameters.data), parameters.size), std::string("parameters/"), Model::program.parameters());
+    visit(DeviceSpan<Scalar, typename Model::device>(const_cast<Scalar*>(parameters.data), parameters.size),
+          std::string("parameters/"), Model::program.parameters());
     visit(model.buffers(), std::string("buffers/"), Model::program.buffers());
   }
 }
@@ -55,7 +56,8 @@ template <class Strand> std::string policy_kind(const Strand& strand) {
 inline std::string state_prefix(int k) { return "optimizer/" + std::to_string(k) + "/"; }
 }  // namespace detail
 
-template <class Stepper> void save_training(const std::string& path, Stepper& stepper, const Place& place, const History& history, const std::string& callbacks) {
+template <class Stepper> void save_training(const std::string& path, Stepper& stepper, const Place& place, const History& history,
+                                            const std::string& callbacks) {
   using Model = std::remove_cvref_t<decltype(stepper.model())>;
   using Scalar = typename Model::Scalar;
   CheckpointWriter writer;
@@ -64,17 +66,19 @@ template <class Stepper> void save_training(const std::string& path, Stepper& st
   const auto add = [&](auto arena, const std::string& prefix, std::span<const plan::Entry> entries) {
     const Scalar* data = (copy++)->read(arena.data, arena.size, stepper.model().where());
     for (const plan::Entry& e : entries)
-      writer.add(prefix + std::string(std::string_view(Model::program.name(e))), e.extents, data + e.offset, row_pitch(e.extents.last()));
+      writer.add(prefix + std::string(std::string_view(Model::program.name(e))), e.extents, data + e.offset,
+                 row_pitch(e.extents.last()));
   };
   detail::for_each_arena(stepper, add);
-  for (int k = 0; k < stepper.optimizer().arrays(); ++k) add(stepper.state(k), detail::state_prefix(k), Model::program.parameters());
+  for (int k = 0; k < stepper.optimizer().arrays(); ++k)
+    add(stepper.state(k), detail::state_prefix(k), Model::program.parameters());
   const std::int64_t steps = stepper.steps();
   writer.add_object("steps", steps);
   if constexpr (Model::scales_loss) writer.add_object("loss_scaler", stepper.loss_scaler());
   writer.add_object("place", place);
   writer.add_object("history", history);
-  writer.add_object("callbacks", callbacks);        // bytes: what they are is known to the fit that has them
-  if constexpr (requires(OutArchive& a) { stepper.strand().serialize(a, 0u); }) {
+  writer.add_object("callbacks", callbacks);  // bytes: what they are is known to the fit that has them
+  if constexpr (requires(OutArchive & a) { stepper.strand().serialize(a, 0u); }) {
     const std::vector<std::byte> bytes = to_bytes(stepper.strand());
     writer.add_object("policy_kind", detail::policy_kind(stepper.strand()));
     writer.add_object("policy", std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
@@ -82,8 +86,9 @@ template <class Stepper> void save_training(const std::string& path, Stepper& st
   writer.commit(path);
 }
 
-template <class Stepper> void load_training(const std::string& path, Stepper& stepper, Place& place, History& history, std::string& callbacks) {
-  CheckpointReader reader{path};                    // every hash is checked before anything is changed
+template <class Stepper>
+void load_training(const std::string& path, Stepper& stepper, Place& place, History& history, std::string& callbacks) {
+  CheckpointReader reader{path};  // every hash is checked before anything is changed
   std::int64_t steps = 0;
   Place at;
   History past;
@@ -92,10 +97,10 @@ template <class Stepper> void load_training(const std::string& path, Stepper& st
   reader.read_object("history", past);
   std::string states;
   reader.read_object("callbacks", states);
-  std::string policy, kind;                         // of a training by another policy: left alone
+  std::string policy, kind;  // of a training by another policy: left alone
   if (reader.contains("policy")) reader.read_object("policy", policy);
   if (reader.contains("policy_kind")) reader.read_object("policy_kind", kind);
-  optim::LossScaler scaler;                         // of a 16-bit training; the weights are the same in any precision
+  optim::LossScaler scaler;  // of a 16-bit training; the weights are the same in any precision
   if constexpr (requires { stepper.loss_scaler(); }) scaler = stepper.loss_scaler();
   if (reader.contains("loss_scaler")) reader.read_object("loss_scaler", scaler);
   // First into memory of our own, so that a file of another network changes nothing. Gaps stay zero.
@@ -105,14 +110,18 @@ template <class Stepper> void load_training(const std::string& path, Stepper& st
   const auto stage = [&](std::size_t size, const std::string& prefix, std::span<const plan::Entry> entries) {
     staged.emplace_back(size);
     for (const plan::Entry& e : entries)
-      reader.read(prefix + std::string(std::string_view(Model::program.name(e))), e.extents, staged.back().data() + e.offset, row_pitch(e.extents.last()));
+      reader.read(prefix + std::string(std::string_view(Model::program.name(e))), e.extents, staged.back().data() + e.offset,
+                  row_pitch(e.extents.last()));
   };
-  detail::for_each_arena(stepper, [&](auto arena, const std::string& prefix, std::span<const plan::Entry> entries) { stage(arena.size, prefix, entries); });
+  detail::for_each_arena(stepper, [&](auto arena, const std::string& prefix, std::span<const plan::Entry> entries) {
+    stage(arena.size, prefix, entries);
+  });
   for (int k = 0; k < stepper.optimizer().arrays(); ++k)
     stage(static_cast<std::size_t>(Model::sizes.stored), detail::state_prefix(k), Model::program.parameters());
   reader.finish();
-  if constexpr (requires(InArchive& a) { stepper.strand().serialize(a, 0u); })
-    if (!policy.empty() && kind == detail::policy_kind(stepper.strand())) from_bytes(std::as_bytes(std::span(policy)), stepper.strand(), path, 0);
+  if constexpr (requires(InArchive & a) { stepper.strand().serialize(a, 0u); })
+    if (!policy.empty() && kind == detail::policy_kind(stepper.strand()))
+      from_bytes(std::as_bytes(std::span(policy)), stepper.strand(), path, 0);
   auto next = staged.begin();
   detail::for_each_arena(stepper, [&](auto arena, const std::string&, std::span<const plan::Entry>) {
     HostCopy<Scalar, typename Model::device>::write(arena.data, (next++)->data(), arena.size, stepper.model().where());

@@ -21,29 +21,31 @@ struct FitOptions {
   int epochs = 1;
   long batch = 0;
   long batch_per_rank = 0;
-  data::DatasetView validate{};                     ///< evaluated after every epoch; must outlive the fit
+  data::DatasetView validate{};  ///< evaluated after every epoch; must outlive the fit
   bool shuffle = true;
-  Seed seed{};                                      ///< of order and dropout; 0: the model's
-  int accumulate = 1;                               ///< batches whose gradients make one step
-  optim::Schedule schedule{};                       ///< factor of the optimizer's lr, by optimizer step
-  double clip_norm = 0;                             ///< global norm of the gradients; 0: no clipping
+  Seed seed{};                 ///< of order and dropout; 0: the model's
+  int accumulate = 1;          ///< batches whose gradients make one step
+  optim::Schedule schedule{};  ///< factor of the optimizer's lr, by optimizer step
+  double clip_norm = 0;        ///< global norm of the gradients; 0: no clipping
   data::Partition partition = data::Partition::shared;
   data::LastBatch last = data::LastBatch::keep;
-  std::vector<train::AnyMetric> metrics{};          ///< of the validation
+  std::vector<train::AnyMetric> metrics{};  ///< of the validation
   train::Callbacks callbacks{};
-  bool record_steps = false;                        ///< a StepRecord of every step in the History
-  bool progress = true;                             ///< lines on the terminal, rank 0 only
+  bool record_steps = false;  ///< a StepRecord of every step in the History
+  bool progress = true;       ///< lines on the terminal, rank 0 only
   Execution execution = Execution::automatic;
-  int threads = 0;                                  ///< workers of this rank; 0: its cores
-  Denormals denormals = Denormals::flush;           ///< within steps, numbers below the smallest normal one (1.2e-38 in float) are zero; or kept
+  int threads = 0;  ///< workers of this rank; 0: its cores
+  Denormals denormals =
+      Denormals::flush;  ///< within steps, numbers below the smallest normal one (1.2e-38 in float) are zero; or kept
   data::Prefetch prefetch = data::Prefetch::automatic;
-  std::optional<optim::LossScaling> loss_scaling{}; ///< of a model with 16-bit activations; empty: dynamic for fp16, none for bf16
-  bool graph = true;                                ///< a step may become one captured graph, on a device that has such
+  std::optional<optim::LossScaling>
+      loss_scaling{};  ///< of a model with 16-bit activations; empty: dynamic for fp16, none for bf16
+  bool graph = true;   ///< a step may become one captured graph, on a device that has such
 };
 
 /// Of Trainer::evaluate.
 struct EvaluateOptions {
-  long batch = 0;                                   ///< samples of all ranks at a time; 0: what fits into the pass
+  long batch = 0;  ///< samples of all ranks at a time; 0: what fits into the pass
   std::vector<train::AnyMetric> metrics{};
 };
 

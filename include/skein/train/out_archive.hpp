@@ -38,7 +38,7 @@ class OutArchive : public detail::ArchiveFace<OutArchive, true> {
   friend class detail::ArchiveFace<OutArchive, true>;
 
   unsigned begin_object(unsigned version) {
-    *this & std::uint32_t{version};
+    *this& std::uint32_t{version};
     if (++depth_ > detail::deepest) refuse("objects are nested deeper than 64");
     return version;
   }
@@ -55,7 +55,8 @@ class OutArchive : public detail::ArchiveFace<OutArchive, true> {
       put_numbers(value.data(), value.size());
     } else if constexpr (kind == Kind::Vector) {
       put_count(value.size(), detail::element_memory<T>());
-      if constexpr (std::is_same_v<typename T::value_type, bool>) for (const bool each : value) *this & each;
+      if constexpr (std::is_same_v<typename T::value_type, bool>)
+        for (const bool each : value) *this& each;
       else put_elements(value.data(), value.size());
     } else if constexpr (kind == Kind::Array) {
       put_elements(value.data(), value.size());
@@ -63,23 +64,24 @@ class OutArchive : public detail::ArchiveFace<OutArchive, true> {
       put_elements(value, std::extent_v<T>);
     } else if constexpr (kind == Kind::Map) {
       put_count(value.size(), detail::element_memory<T>());
-      for (const auto& [key, mapped] : value) *this & key & mapped;
+      for (const auto& [key, mapped] : value) *this& key& mapped;
     } else if constexpr (kind == Kind::Optional) {
-      *this & value.has_value();
-      if (value) *this & *value;
+      *this& value.has_value();
+      if (value) *this&* value;
     } else {
       static_assert(kind == Kind::Pair);
       std::apply([this](const auto&... each) { (*this & ... & each); }, value);
     }
   }
   void put_count(std::size_t count, std::size_t memory) {
-    *this & std::uint64_t{count};
+    *this& std::uint64_t{count};
     charged_ += count * memory;
   }
   template <class T> void put_elements(const T* values, std::size_t count) {
     static_assert(detail::least_bytes<T>() > 0, "an element of a sequence must take at least one byte");
     if constexpr (detail::Number<T>) put_numbers(values, count);
-    else for (std::size_t i = 0; i < count; ++i) *this & values[i];
+    else
+      for (std::size_t i = 0; i < count; ++i) *this& values[i];
   }
   template <class T> void put_numbers(const T* values, std::size_t count) {
     if (count == 0) return;

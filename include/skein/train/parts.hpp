@@ -15,7 +15,7 @@ template <class Loss, class Optimizer, class Policy, class Device> consteval Par
   return Part::none;
 }
 struct NoStepper {
-  using Sums = nn::LossSums;                        // named in the trainer's declarations
+  using Sums = nn::LossSums;  // named in the trainer's declarations
   template <class... Any> explicit NoStepper(Any&&...) {}
 };
 template <Part P, class Loss, class Optimizer, class Policy, class Device> constexpr bool say() {
@@ -28,7 +28,9 @@ template <bool Fits, class... Ts> struct StepperOf { using type = NoStepper; };
 template <class... Ts> struct StepperOf<true, Ts...> { using type = Stepper<Ts...>; };
 /// A policy may bring a stepper of its own.
 template <class M, class L, class O, class Policy>
-  requires requires { typename Policy::template Stepper<M, L, O>; }
-struct StepperOf<true, M, L, O, Policy> { using type = typename Policy::template Stepper<M, L, O>; };
+requires requires { typename Policy::template Stepper<M, L, O>; }
+struct StepperOf<true, M, L, O, Policy> {
+  using type = typename Policy::template Stepper<M, L, O>;
+};
 
 }  // namespace skein::inline SKEIN_ABI::train::detail

@@ -20,10 +20,10 @@ namespace skein::inline SKEIN_ABI::train {
 
 /// Where a training stands, of all ranks together.
 struct ProgressState {
-  int epoch = 1, epochs = 1;       // from 1
+  int epoch = 1, epochs = 1;         // from 1
   std::int64_t step = 0, steps = 0;  // within the epoch
-  double loss = not_measured;      // running mean of the epoch
-  double accuracy = not_measured;  // share
+  double loss = not_measured;        // running mean of the epoch
+  double accuracy = not_measured;    // share
   double samples_per_second = not_measured;
   double exposed_communication = not_measured;  // share; not measured in a world of one
   double seconds_left = not_measured;           // of the whole training
@@ -119,8 +119,8 @@ struct ProgressOptions {
   std::FILE* stream = stdout;
   int rank = 0;  // only rank 0 writes
   Terminal terminal = Terminal::Detect;
-  double line_every = 10;         // seconds between lines where there is no terminal
-  double refresh_every = 0.1;     // seconds between refreshes of a terminal's line
+  double line_every = 10;      // seconds between lines where there is no terminal
+  double refresh_every = 0.1;  // seconds between refreshes of a terminal's line
 };
 
 /// Writes the progress of a training; on ranks other than 0, or without a stream, nothing. Does not own the stream.

@@ -58,7 +58,7 @@ class Scores {
   std::string_view metric_name(int i) const { return metrics_[static_cast<std::size_t>(i)].name(); }
   double metric_value(int i) const { return metrics_[static_cast<std::size_t>(i)].value; }
 
-  template <class Archive> void serialize(Archive& archive, unsigned) { archive & loss & accuracy & metrics_; }
+  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & loss & accuracy & metrics_); }
 
  private:
   struct Metric {
@@ -69,7 +69,7 @@ class Scores {
       while (n < longest_name && text[n]) ++n;
       return {text.data(), n};
     }
-    template <class Archive> void serialize(Archive& archive, unsigned) { archive & text & value; }
+    template <class Archive> void serialize(Archive& archive, unsigned) { (archive & text & value); }
   };
   std::array<Metric, most_metrics> metrics_{};
 };
@@ -86,7 +86,7 @@ struct EpochRecord {
   double seconds = 0;                        // wall time, validation included
 
   template <class Archive> void serialize(Archive& archive, unsigned) {
-    archive & epoch & step & training & validation & learning_rate & samples_per_second & exposed_communication & seconds;
+    (archive & epoch & step & training & validation & learning_rate & samples_per_second & exposed_communication & seconds);
   }
 };
 
@@ -102,7 +102,7 @@ struct StepRecord {
   double seconds = 0;
 
   template <class Archive> void serialize(Archive& archive, unsigned) {
-    archive & step & epoch & loss & accuracy & learning_rate & samples_per_second & exposed_communication & seconds;
+    (archive & step & epoch & loss & accuracy & learning_rate & samples_per_second & exposed_communication & seconds);
   }
 };
 

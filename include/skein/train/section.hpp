@@ -26,8 +26,19 @@ inline constexpr std::uint32_t checkpoint_version = 1;
 
 /// What a section holds. The numbers are part of the format.
 enum class SectionType : std::uint8_t {
-  object = 0, float32 = 1, float64 = 2, int8 = 3, int16 = 4, int32 = 5, int64 = 6, uint8 = 7, uint16 = 8, uint32 = 9,
-  uint64 = 10, float16 = 11, bfloat16 = 12
+  object = 0,
+  float32 = 1,
+  float64 = 2,
+  int8 = 3,
+  int16 = 4,
+  int32 = 5,
+  int64 = 6,
+  uint8 = 7,
+  uint16 = 8,
+  uint32 = 9,
+  uint64 = 10,
+  float16 = 11,
+  bfloat16 = 12
 };
 
 /// Bytes of one value; 0 for a type that this program does not know.
@@ -62,10 +73,10 @@ struct SectionInfo {
   std::vector<std::int64_t> extents;  // logical; of an object its number of bytes
   std::uint64_t offset = 0;           // in the file
   std::uint64_t bytes = 0;
-  std::uint64_t hash = 0;             // XXH64
+  std::uint64_t hash = 0;  // XXH64
 
   template <class Archive> void serialize(Archive& archive, unsigned) {
-    archive & name & type & extents & offset & bytes & hash;
+    (archive & name & type & extents & offset & bytes & hash);
   }
   /// float32 (5, 5, 1, 6), for messages.
   std::string text() const {

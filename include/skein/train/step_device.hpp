@@ -46,7 +46,9 @@ template <class Scalar> class StepDevice<Scalar, Cpu> {
   static constexpr void finish() {}
   /// kind(): the StepKind; begin(), all(): the step; host(): what of all() writes arguments for a captured step.
   template <class Kind, class Begin, class All, class Host>
-  void run(nn::StepMemory<Cpu>&, bool, Kind&&, Begin&&, All&& all, Host&&) { all(); }
+  void run(nn::StepMemory<Cpu>&, bool, Kind&&, Begin&&, All&& all, Host&&) {
+    all();
+  }
   /// Around the part of a step whose kernels have arguments that change.
   struct Arguments {};
   static constexpr Arguments arguments(nn::StepMemory<Cpu>&) { return {}; }

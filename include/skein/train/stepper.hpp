@@ -22,12 +22,12 @@ namespace skein::inline SKEIN_ABI::train {
 
 /// What may change from step to step.
 struct StepOptions {
-  double lr_factor = 1;                             ///< schedule: a factor of the optimizer's lr
-  double clip_norm = 0;                             ///< 0: no clipping
-  bool accumulate = false;                          ///< add to the gradients of the call before
-  bool update = true;                               ///< false: gradients only (all but the last call of an accumulation)
-  std::uint64_t key = 0;                            ///< of this step's random numbers
-  bool graph = true;                                ///< may the step be captured and replayed, where the device has such
+  double lr_factor = 1;     ///< schedule: a factor of the optimizer's lr
+  double clip_norm = 0;     ///< 0: no clipping
+  bool accumulate = false;  ///< add to the gradients of the call before
+  bool update = true;       ///< false: gradients only (all but the last call of an accumulation)
+  std::uint64_t key = 0;    ///< of this step's random numbers
+  bool graph = true;        ///< may the step be captured and replayed, where the device has such
 };
 
 template <class Model, class Loss, class Optimizer, class Policy = parallel::Alone> class Stepper {
@@ -44,18 +44,21 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
 
   /// Virtual shards of a policy that has such; 0: none.
   static constexpr int virtual_shards = Strand::virtual_shards;
-  static_assert(virtual_shards == 0 || on_host<Device>, "Reproducible is for the host: kernels and libraries of a GPU do not promise the same bits");
+  static_assert(virtual_shards == 0 || on_host<Device>,
+                "Reproducible is for the host: kernels and libraries of a GPU do not promise the same bits");
   static_assert(virtual_shards == 0 || !Model::sizes.couples_batch,
-                "Reproducible: a virtual shard is a batch of its own, and batch normalisation would take its statistics from that: use LayerNorm "
+                "Reproducible: a virtual shard is a batch of its own, and batch normalisation would take its statistics from "
+                "that: use LayerNorm "
                 "in its place, or DataParallel without Reproducible");
-  static_assert(!Strand::updates_elsewhere || on_host<Device>, "ParameterServer is for the host: a server updates weights in the host's memory");
+  static_assert(!Strand::updates_elsewhere || on_host<Device>,
+                "ParameterServer is for the host: a server updates weights in the host's memory");
 
   /// Initial weights are agreed here: all ranks make their Stepper at the same time.
   Stepper(Model& model, Loss loss, const Optimizer& optimizer, const Policy& policy)
       : model_(&model), loss_(std::move(loss)), optimizer_(optimizer, Model::program, model.where(), owned(policy)),
         strand_(policy.bind(replica(model, optimizer_))), device_(model.where()) {
     strand_.start();
-    (void)model.parameters();                       // they may have come from another rank
+    (void)model.parameters();  // they may have come from another rank
   }
 
   /// Makes memory for calls of at most `options.batch` samples of this rank, unless it is there. Keeps everything else.
@@ -79,9 +82,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   }
 
   /// One step on this rank's samples of a batch: forward, loss, backward, the policy's exchange, the optimizer. Returns the sums
-  /// over all ranks. Allocates nothing, and waits for no device (but where the loss is scaled: whether the step before counts). A step
-  /// whose gradients overflow leaves parameters, state and steps() as they were. Batch: see Pass; in the host's memory, or the
-  /// device's.
+  /// over all ranks. Allocates nothing, and waits for no device (but where the loss is scaled: whether the step before counts). A
+  /// step whose gradients overflow leaves parameters, state and steps() as they were. Batch: see Pass; in the host's memory, or
+  /// the device's.
   template <class Batch> Sums step(const Batch& given, const StepOptions& options = {}) {
     check_labels(given);
     if constexpr (virtual_shards > 0) check_share(given);
@@ -91,18 +94,23 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     nominal_ = nominal;
     samples_ = (accumulated_ == 0 ? 0 : samples_) + static_cast<long>(batch.count);
     settle_scale();
-    const PassCall call{.scale = 1 / nominal, .loss_scale = scaler_.scale(), .accumulate = options.accumulate, .key = options.key,
+    const PassCall call{.scale = 1 / nominal,
+                        .loss_scale = scaler_.scale(),
+                        .accumulate = options.accumulate,
+                        .key = options.key,
                         .global_count = static_cast<long>(batch.global_count)};
-    if (accumulated_ == 0 && strand_.before_step(step_ + 1)) (void)model_->parameters();             // of an accumulation, its first batch
+    if (accumulated_ == 0 && strand_.before_step(step_ + 1)) (void)model_->parameters();  // of an accumulation, its first batch
     const bool exchange = options.update && strand_.exchanges();
     PassHooks hooks;
-    if (exchange && virtual_shards == 0) {          // else there is nothing to exchange before the shards are summed
+    if (exchange && virtual_shards == 0) {  // else there is nothing to exchange before the shards are summed
       hooks.object = this;
       hooks.ready = [](void* self, long begin, long end) { static_cast<Stepper*>(self)->strand_.gradient_ready(begin, end); };
     }
-    if constexpr (requires(Strand& s, double* v, long n) { s.reduce_statistics(v, n); }) {
+    if constexpr (requires(Strand & s, double* v, long n) { s.reduce_statistics(v, n); }) {
       hooks.object = this;
-      hooks.statistics = [](void* self, double* values, long n) { static_cast<Stepper*>(self)->strand_.reduce_statistics(values, n); };
+      hooks.statistics = [](void* self, double* values, long n) {
+        static_cast<Stepper*>(self)->strand_.reduce_statistics(values, n);
+      };
     }
     const double lr = static_cast<double>(optimizer_.optimizer().lr) * options.lr_factor;
     if (options.update) ++step_;
@@ -111,8 +119,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
       if (options.graph && !capturable(exchange) && device_.note().empty())
         device_.set_note("steps are launched kernel by kernel, since the policy's communication cannot be captured");
     device_.run(
-        pass_->memory(), options.graph && capturable(exchange),
-        [&] { return kind(batch, call, nominal, exchange, options); },
+        pass_->memory(), options.graph && capturable(exchange), [&] { return kind(batch, call, nominal, exchange, options); },
         [&] { pass_->begin(batch, call); },
         [&] {
           run(options.update, [&](Worker& w) {
@@ -128,7 +135,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
             optimize(w, exchange, lr, options.clip_norm);
           });
         },
-        [&] { if (options.update) optimize(Worker{}, exchange, lr, options.clip_norm); });
+        [&] {
+          if (options.update) optimize(Worker{}, exchange, lr, options.clip_norm);
+        });
     device_.finish();
     if (exchange && replays_of(device_) != replays) strand_.replayed();
     accumulated_ = options.update ? 0 : accumulated_ + 1;
@@ -136,18 +145,18 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     if constexpr (on_host<Device>) device_.add(sums_);
     if constexpr (Model::scales_loss) {
       unsettled_ = scaler_.active();
-      if (on_host<Device> && overflowed_) {         // on all ranks
+      if (on_host<Device> && overflowed_) {  // on all ranks
         settle_scale();
         return result(exchange);
       }
     }
-    (void)model_->parameters();                     // they have changed
+    (void)model_->parameters();  // they have changed
     if (strand_.after_step({step_, samples_, nominal})) (void)model_->parameters();
     return result(exchange);
   }
 
-  /// Forward and loss of this rank's samples, in evaluation phase. Sums are of this rank alone: of this batch, or with `accumulate`
-  /// of those before it too.
+  /// Forward and loss of this rank's samples, in evaluation phase. Sums are of this rank alone: of this batch, or with
+  /// `accumulate` of those before it too.
   template <class Batch> Sums evaluate(const Batch& given, bool accumulate = false) {
     check_labels(given);
     [[maybe_unused]] const auto here = pass_->memory().enter();
@@ -159,18 +168,21 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     return result(false);
   }
 
-  /// On a rank that serves, in place of steps: returns when those that train have finished. factor(step) is the schedule's, from 0.
+  /// On a rank that serves, in place of steps: returns when those that train have finished. factor(step) is the schedule's, from
+  /// 0.
   template <class Factor> void serve(const Factor& factor) requires on_host<Device> {
     struct Context {
       Stepper* stepper;
       const Factor* factor;
     } context{this, &factor};
-    strand_.serve({&context,
-                   [](void* object, const parallel::ServedUpdate& u) {
-                     const Context& c = *static_cast<Context*>(object);
-                     c.stepper->apply(u, static_cast<double>((*c.factor)(u.step - 1)));
-                   },
-                   optimizer_.arrays(), [](void* object, int k) -> void* { return static_cast<Context*>(object)->stepper->optimizer_.array(k).data; }});
+    strand_.serve(
+        {&context,
+         [](void* object, const parallel::ServedUpdate& u) {
+           const Context& c = *static_cast<Context*>(object);
+           c.stepper->apply(u, static_cast<double>((*c.factor)(u.step - 1)));
+         },
+         optimizer_.arrays(),
+         [](void* object, int k) -> void* { return static_cast<Context*>(object)->stepper->optimizer_.array(k).data; }});
   }
 
   /// Sums of all updates since set_totals(), over all ranks. Waits for a device that has them.
@@ -187,7 +199,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   int threads() const {
     const int cores = available_cores(), sharing = strand_.local_ranks();
     if (std::getenv("SKEIN_THREADS")) return Workers::default_count();
-    const bool bound = cores < static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));          // mpirun bound this rank to its own
+    const bool bound = cores < static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));  // mpirun bound this rank to its own
     return bound && !strand_.threads_of_one_process() ? cores : std::max(1, cores / std::max(1, sharing));
   }
 
@@ -199,8 +211,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   const Strand& strand() const { return strand_; }
   optim::BoundOptimizer<Optimizer, Scalar, Device>& optimizer() { return optimizer_; }
 
-  /// The optimizer's array k, whole, in the layout of the parameters. Where ranks have parts of it, all call gather_state() before,
-  /// rank 0 has it then until drop_state().
+  /// The optimizer's array k, whole, in the layout of the parameters. Where ranks have parts of it, all call gather_state()
+  /// before, rank 0 has it then until drop_state().
   DeviceSpan<Scalar, Device> state(int k) {
     if constexpr (Strand::sharded)
       if (!gathered_.empty()) return gathered_[static_cast<std::size_t>(k)].span();
@@ -237,7 +249,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     settle_scale();
     if (scaling == scaler_.options()) return;
     scaler_ = optim::LossScaler(scaling);
-    device_.forget();                               // a captured step looks for overflows, or does not
+    device_.forget();  // a captured step looks for overflows, or does not
   }
   /// The scale as it stands. Waits for a device.
   optim::LossScaler& loss_scaler() requires Model::scales_loss {
@@ -265,7 +277,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
 
   struct Segment {
     plan::Range range{};
-    bool summed = true;                             // over workers; else worker 0 has the whole gradient
+    bool summed = true;  // over workers; else worker 0 has the whole gradient
   };
 
   /// What of the parameters this rank updates, and has the optimizer's state of.
@@ -306,8 +318,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     const long n = static_cast<long>(batch.global_count);
     const auto share = plan::shard_begin(n, s.total, s.end) - plan::shard_begin(n, s.total, s.begin);
     if (batch.count != share)
-      throw ArgumentError("Reproducible: of a batch of " + std::to_string(n) + " this rank's virtual shards have " + std::to_string(share) +
-                          " samples, it is given " + std::to_string(batch.count) + ": give data::Loader .shards = " + std::to_string(virtual_shards));
+      throw ArgumentError("Reproducible: of a batch of " + std::to_string(n) + " this rank's virtual shards have " +
+                          std::to_string(share) + " samples, it is given " + std::to_string(batch.count) +
+                          ": give data::Loader .shards = " + std::to_string(virtual_shards));
   }
 
   void find_segments() {
@@ -341,10 +354,11 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     pass_->finish();
     if (exchange) strand_.finish_gradients();
     if constexpr (virtual_shards > 0) {
-      const Scalar* sum = tail();                   // summed as the gradients are, with or without other ranks
-      sums_ = update ? nn::LossSums{static_cast<double>(sum[0]), static_cast<double>(sum[1]), static_cast<double>(sum[2])} : pass_->shard_sums();
+      const Scalar* sum = tail();  // summed as the gradients are, with or without other ranks
+      sums_ = update ? nn::LossSums{static_cast<double>(sum[0]), static_cast<double>(sum[1]), static_cast<double>(sum[2])}
+                     : pass_->shard_sums();
       weight_ = sums_.weight;
-    } else if constexpr (on_host<Device>) {         // else they stay where they are
+    } else if constexpr (on_host<Device>) {  // else they stay where they are
       if (!exchange || Strand::local_sums) sums_ = pass_->sums();
       weight_ = sums_.weight;
       if (exchange) {
@@ -356,9 +370,21 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   }
 
   /// All that a captured step bakes in.
-  template <class Batch> StepKind kind(const Batch& batch, const PassCall& call, double nominal, bool exchange, const StepOptions& options) const {
-    return {batch.x, batch.labels, batch.targets, batch.pitch, batch.target_pitch, batch.count, nominal, options.clip_norm,
-            strand_.gradient_factor(), call.accumulate, options.update, exchange, static_cast<long>(batch.global_count)};
+  template <class Batch>
+  StepKind kind(const Batch& batch, const PassCall& call, double nominal, bool exchange, const StepOptions& options) const {
+    return {batch.x,
+            batch.labels,
+            batch.targets,
+            batch.pitch,
+            batch.target_pitch,
+            batch.count,
+            nominal,
+            options.clip_norm,
+            strand_.gradient_factor(),
+            call.accumulate,
+            options.update,
+            exchange,
+            static_cast<long>(batch.global_count)};
   }
   template <class D> static long replays_of(const D& device) {
     if constexpr (requires { device.replays(); }) return device.replays();
@@ -372,7 +398,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   }
   Sums result([[maybe_unused]] bool exchanged) {
     if constexpr (on_host<Device>) return sums_;
-    else return exchanged && !Strand::local_sums ? device_.result(nullptr, tail()) : device_.result(pass_->memory().sums(), nullptr);
+    else
+      return exchanged && !Strand::local_sums ? device_.result(nullptr, tail()) : device_.result(pass_->memory().sums(), nullptr);
   }
   Scalar* tail() { return model_->gradient_arena().data + Model::sizes.stored; }
 
@@ -391,7 +418,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     ops::StepScaleCall<Scalar> scale{.nominal = strand_.gradient_factor() * nominal_};
     if constexpr (Model::scales_loss) scale.values = pass_->memory().values();
     if (const optim::ClipNorm norm{static_cast<float>(clip)}; norm.active() || scaler_.active()) {
-      optimizer_.sum_of_squares(call, own.begin, own.end, device_.squares());          // not finite where a gradient is not
+      optimizer_.sum_of_squares(call, own.begin, own.end, device_.squares());  // not finite where a gradient is not
       if constexpr (Strand::sharded) strand_.reduce_there(DeviceSpan<double, Device>(device_.squares(), 1));
       scale.squares = device_.squares();
       scale.clip_norm = static_cast<double>(norm.max_norm);
@@ -408,7 +435,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     call.gradients = gradients_.data();
     const plan::Range own = strand_.owned(Model::sizes.stored);
     const auto slice = w.slice(own.end - own.begin, 16);
-    const long lo = own.begin + slice.first, hi = own.begin + slice.second;  // not a structured binding: clang 14 does not capture those
+    const long lo = own.begin + slice.first,
+               hi = own.begin + slice.second;  // not a structured binding: clang 14 does not capture those
     auto each = [&](auto&& visit) {
       for (const Segment& s : segments_) {
         const long begin = std::max(lo, s.range.begin), end = std::min(hi, s.range.end);
@@ -422,7 +450,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
       if (scaler_.active() && overflows(w, call, exchanged, each)) return;
     }
     if (clip > 0) {
-      if constexpr (virtual_shards > 0) {           // in pieces of the arena, whoever computes them
+      if constexpr (virtual_shards > 0) {  // in pieces of the arena, whoever computes them
         for (auto [p, last] = w.slice(norm_pieces); p < last; ++p)
           norms_[static_cast<std::size_t>(p)] = optimizer_.sum_of_squares(call, piece(p), piece(p + 1));
       } else {
@@ -453,8 +481,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   }
   static constexpr long piece(long p) { return plan::even_range(Model::sizes.stored, norm_pieces, static_cast<int>(p)).begin; }
 
-  /// Every worker: is any gradient of the step not finite. After an exchange all ranks see the same gradients, hence the same answer;
-  /// without one they agree.
+  /// Every worker: is any gradient of the step not finite. After an exchange all ranks see the same gradients, hence the same
+  /// answer; without one they agree.
   template <class Each> bool overflows(const Worker& w, optim::StepCall<Scalar>& call, bool exchanged, const Each& each) {
     bool finite = true;
     each([&](long begin, long end) { finite = finite && ops::cpu::all_finite(call.gradients, call.gradient_count, begin, end); });
@@ -483,7 +511,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     return std::same_as<typename Model::Activation, fp16> ? optim::LossScaling::dynamic() : optim::LossScaling::none();
   }
 
-  static constexpr int norm_pieces = 64;            // of virtual shards: the norm must not depend on who adds it up
+  static constexpr int norm_pieces = 64;  // of virtual shards: the norm must not depend on who adds it up
 
   Model* model_;
   Loss loss_;
@@ -494,14 +522,14 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   std::unique_ptr<Pass<Model, Loss>> pass_;
   std::vector<const Scalar*> gradients_;
   std::vector<Segment> segments_;
-  std::vector<Arena<Scalar, Device>> gathered_;     // the whole state of a sharded optimizer, while it is saved
+  std::vector<Arena<Scalar, Device>> gathered_;  // the whole state of a sharded optimizer, while it is saved
   std::vector<double> norms_;
   nn::LossSums sums_{};
-  double nominal_ = 1, weight_ = 0, norm_ = 0, shared_norm_ = 0;      // weight_: of all samples whose gradients the step has
-  long accumulated_ = 0, samples_ = 0;              // calls of this step before this one; samples of all of them
+  double nominal_ = 1, weight_ = 0, norm_ = 0, shared_norm_ = 0;  // weight_: of all samples whose gradients the step has
+  long accumulated_ = 0, samples_ = 0;                            // calls of this step before this one; samples of all of them
   mutable std::int64_t step_ = 0;
   mutable optim::LossScaler scaler_{usual_scaling()};
-  mutable bool overflowed_ = false, unsettled_ = false;              // of the last step; has scaler_ not heard of it yet
+  mutable bool overflowed_ = false, unsettled_ = false;  // of the last step; has scaler_ not heard of it yet
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

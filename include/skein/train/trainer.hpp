@@ -45,12 +45,18 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     if (options.accumulate < 1) throw ArgumentError("fit: .accumulate must be at least 1 batch a step");
     if (options.loss_scaling) {
       if constexpr (Model::scales_loss) stepper_.set_loss_scaling(*options.loss_scaling);
-      else throw ArgumentError("fit: .loss_scaling is for models whose activations are stored in 16 bits, as those of precision::fp16: leave it out");
+      else
+        throw ArgumentError(
+            "fit: .loss_scaling is for models whose activations are stored in 16 bits, as those of precision::fp16: leave it "
+            "out");
     }
     if constexpr (Stepper::Strand::updates_elsewhere) {
-      if (options.clip_norm > 0) throw ArgumentError("fit: .clip_norm needs the gradients of all ranks at once, which a parameter server does not wait for: leave it out");
+      if (options.clip_norm > 0)
+        throw ArgumentError(
+            "fit: .clip_norm needs the gradients of all ranks at once, which a parameter server does not wait for: leave it out");
       if constexpr (Model::scales_loss)
-        if (stepper_.loss_scaler().active()) throw ArgumentError("fit: a parameter server does not know the loss scale of 16-bit models: take .loss_scaling = none");
+        if (stepper_.loss_scaler().active())
+          throw ArgumentError("fit: a parameter server does not know the loss scale of 16-bit models: take .loss_scaling = none");
     }
     if (strand().serves()) return serve(options);
     seed_ = options.seed.value != 0 ? options.seed : stepper_.model().seed();
@@ -69,23 +75,26 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     callbacks_ = &work.callbacks;
     const Forget forget{callbacks_};
     history_.reserve(history_.size() + static_cast<std::size_t>(options.epochs),
-                     options.record_steps ? history_.steps().size() + static_cast<std::size_t>(options.epochs) * static_cast<std::size_t>(loader.steps()) : 0);
+                     options.record_steps ? history_.steps().size() + static_cast<std::size_t>(options.epochs) *
+                                                                          static_cast<std::size_t>(loader.steps())
+                                          : 0);
     work.callbacks.on_fit_begin(work.control);
     agree(work.control);
-    double wanted[1] = {work.callbacks.wants_steps() ? 1.0 : 0.0};           // by any rank: all must agree after each step then
+    double wanted[1] = {work.callbacks.wants_steps() ? 1.0 : 0.0};  // by any rank: all must agree after each step then
     strand().reduce(wanted);
     work.steps_wanted = wanted[0] > 0;
     work.start = work.last = train::seconds_now();
-    for (; place_.epoch < options.epochs && !work.control.stopping(); ) {
+    for (; place_.epoch < options.epochs && !work.control.stopping();) {
       work.callbacks.on_epoch_begin(static_cast<int>(place_.base + place_.epoch) + 1, work.control);
       epoch(loader, validation.get(), options, work);
     }
-    if (work.control.stopping() && work.control.reason().size() > 0) work.progress.line("stopped: " + std::string(work.control.reason()));
-    place_.running = place_.epoch < options.epochs; // stopped: load() and fit() go on
-    if (place_.running) keep_callbacks();           // for a save() after the stop
+    if (work.control.stopping() && work.control.reason().size() > 0)
+      work.progress.line("stopped: " + std::string(work.control.reason()));
+    place_.running = place_.epoch < options.epochs;  // stopped: load() and fit() go on
+    if (place_.running) keep_callbacks();            // for a save() after the stop
     if (strand().finish()) (void)model().parameters();
     strand().synchronise_buffers();
-    History result = place_.running ? history_ : std::exchange(history_, History{});       // a stopped fit may be saved and go on
+    History result = place_.running ? history_ : std::exchange(history_, History{});  // a stopped fit may be saved and go on
     work.callbacks.on_fit_end(result);
     return result;
   }
@@ -93,10 +102,12 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   /// Loss, accuracy and metrics over a data set, summed over all ranks, each of which evaluates its part.
   train::Scores evaluate(data::DatasetView data, EvaluateOptions options = {}) {
     train::check_data<Model, Loss>(data, "evaluated");
-    if (strand().serves()) return {};               // the others' affair
+    if (strand().serves()) return {};  // the others' affair
     const long batch = options.batch > 0 ? options.batch : 256L * strand().ranks();
     data::Loader<Scalar> loader(data, evaluation_options(batch));
-    stepper_.reserve({.batch = std::max(loader.capacity(), stepper_.reserved() ? stepper_.pass().capacity() : 0L), .execution = execution_, .threads = threads_,
+    stepper_.reserve({.batch = std::max(loader.capacity(), stepper_.reserved() ? stepper_.pass().capacity() : 0L),
+                      .execution = execution_,
+                      .threads = threads_,
                       .denormals = denormals_});
     strand().synchronise_buffers();
     return evaluate(loader, options.metrics);
@@ -107,7 +118,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     long values = 1;
     for (int i = 1; i < Rank; ++i) values *= x.extent(i);
     if (values != Model::input::count)
-      throw ShapeError("predict: a sample of x has " + std::to_string(values) + " values, the network takes " + std::to_string(Model::input::count));
+      throw ShapeError("predict: a sample of x has " + std::to_string(values) + " values, the network takes " +
+                       std::to_string(Model::input::count));
     const long n = x.extent(0);
     reserve_for_prediction(n);
     Tensor<Scalar, 2, Device> all(dims(n, Stepper::Width), model().where());
@@ -155,9 +167,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
       try {
         if (callbacks_) keep_callbacks();
         train::save_training(path, stepper_, place, history_, callback_state_);
-      } catch (const Error& e) {
-        failure = e.what();
-      }
+      } catch (const Error& e) { failure = e.what(); }
     }
     stepper_.drop_state();
     double failed[1] = {failure.empty() ? 0.0 : 1.0};
@@ -171,7 +181,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     train::load_training(path, stepper_, place_, history_, callback_state_);
     strand().start();
     (void)stepper_.model().parameters();
-    if (Stepper::Strand::local_sums && strand().rank() != 0) place_.sums = {};             // those in the file are of all ranks
+    if (Stepper::Strand::local_sums && strand().rank() != 0) place_.sums = {};  // those in the file are of all ranks
     fitting_ = false;
     resumed_ = true;
   }
@@ -181,27 +191,27 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   Model& model() const { return stepper_.model(); }
 
  private:
-  struct Work {                                     // of one fit
+  struct Work {  // of one fit
     Work(const FitOptions& o, int rank)
         : callbacks(o.callbacks), metrics(o.metrics), progress(train::ProgressOptions{.rank = o.progress ? rank : 1}) {}
     train::Callbacks callbacks;
     std::vector<train::AnyMetric> metrics;
     train::Control control;
     train::Progress progress;
-    double start = 0, last = 0;                     // seconds
+    double start = 0, last = 0;  // seconds
     std::int64_t steps_done = 0;
     bool steps_wanted = false;
   };
 
-  struct Forget {                                   // callbacks live as long as their fit
+  struct Forget {  // callbacks live as long as their fit
     train::Callbacks*& callbacks;
     ~Forget() { callbacks = nullptr; }
   };
 
   auto& strand() { return stepper_.strand(); }
 
-  /// The parts of a batch, this rank's, and whether it has that part's outputs: the ranks of a pipeline have one part together, and its
-  /// last stage the outputs.
+  /// The parts of a batch, this rank's, and whether it has that part's outputs: the ranks of a pipeline have one part together,
+  /// and its last stage the outputs.
   int parts() {
     if constexpr (requires { strand().shards(); }) return strand().shards();
     else return strand().ranks();
@@ -262,7 +272,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     denormals_ = options.denormals;
     long capacity = loader.capacity();
     if (validation) capacity = std::max(capacity, validation->capacity());
-    stepper_.reserve({.batch = capacity, .execution = options.execution, .threads = options.threads, .denormals = options.denormals});
+    stepper_.reserve(
+        {.batch = capacity, .execution = options.execution, .threads = options.threads, .denormals = options.denormals});
     std::vector<long> sizes;
     for (auto* l : {&loader, validation})
       for (std::int64_t s : {std::int64_t{0}, l ? l->steps() - 1 : 0})
@@ -282,7 +293,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   }
   void begin_fit(data::Loader<Scalar>& loader) {
     continues_ = resumed_ && place_.running;
-    if (!continues_) {                              // a fit of its own, whose epochs count on from the last
+    if (!continues_) {  // a fit of its own, whose epochs count on from the last
       place_.base += place_.epoch + (place_.step > 0 ? 1 : 0);
       place_.epoch = place_.step = 0;
       place_.sums = {};
@@ -292,8 +303,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     resumed_ = false;
     place_.running = true;
     if (place_.step > loader.steps())
-      throw ArgumentError("fit: the loaded training was at step " + std::to_string(place_.step) + " of its epoch, this data set and batch have " +
-                          std::to_string(loader.steps()) + ": go on with the same .batch and data");
+      throw ArgumentError("fit: the loaded training was at step " + std::to_string(place_.step) +
+                          " of its epoch, this data set and batch have " + std::to_string(loader.steps()) +
+                          ": go on with the same .batch and data");
   }
 
   void epoch(data::Loader<Scalar>& loader, data::Loader<Scalar>* validation, const FitOptions& options, Work& work) {
@@ -301,7 +313,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     if (place_.step > 0) loader.seek({number, place_.step});
     const double begin = train::seconds_now(), exposed = strand().exposed_seconds();
     double factor = 1;
-    int pending = 0;                                // batches of the accumulation that have gone
+    int pending = 0;  // batches of the accumulation that have gone
     stepper_.set_totals(place_.sums);
     fitting_ = true;
     strand().epoch_begins(number);
@@ -311,7 +323,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
       step.clip_norm = options.clip_norm;
       step.accumulate = pending > 0;
       step.update = pending + 1 == options.accumulate || batch.step + 1 == loader.steps();
-      step.key = random_key(seed_.value, 0x73746570ull + static_cast<std::uint64_t>(number * loader.steps() + batch.step));     // "step"
+      step.key =
+          random_key(seed_.value, 0x73746570ull + static_cast<std::uint64_t>(number * loader.steps() + batch.step));  // "step"
       step.graph = options.graph;
       const typename Stepper::Sums sums = stepper_.step(batch, step);
       place_.samples += batch.global_count;
@@ -324,7 +337,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     place_.sums = stepper_.totals();
     fitting_ = false;
     say_note(work);
-    if (place_.step < loader.steps()) return;       // stopped within the epoch
+    if (place_.step < loader.steps()) return;  // stopped within the epoch
     if (strand().epoch_ends(number)) (void)model().parameters();
     if constexpr (Stepper::Strand::local_sums) place_.sums = over_ranks(place_.sums);
     train::EpochRecord record;
@@ -353,18 +366,19 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   }
 
   /// Records, callbacks, the progress line. True: stop here.
-  bool after_step(data::Loader<Scalar>& loader, const FitOptions& options, Work& work, const typename Stepper::Sums& step_sums, const data::Batch<Scalar>& batch,
-                  double factor, double begin, double exposed) {
+  bool after_step(data::Loader<Scalar>& loader, const FitOptions& options, Work& work, const typename Stepper::Sums& step_sums,
+                  const data::Batch<Scalar>& batch, double factor, double begin, double exposed) {
     const bool wanted = options.record_steps || work.steps_wanted;
     if (!wanted && !options.progress) return false;
     if (wanted) {
-      const nn::LossSums sums = step_sums;          // a device is waited for here
+      const nn::LossSums sums = step_sums;  // a device is waited for here
       const double now = train::seconds_now();
       train::StepRecord record;
       record.step = stepper_.steps();
       record.epoch = static_cast<int>(place_.base + place_.epoch) + 1;
       record.loss = sums.mean();
-      if constexpr (Loss::target == nn::Target::label) record.accuracy = sums.correct / std::max(1.0, static_cast<double>(counted(batch)) * options.accumulate);
+      if constexpr (Loss::target == nn::Target::label)
+        record.accuracy = sums.correct / std::max(1.0, static_cast<double>(counted(batch)) * options.accumulate);
       record.learning_rate = static_cast<double>(stepper_.optimizer().optimizer().lr) * factor;
       record.seconds = now - work.last;
       record.samples_per_second = static_cast<double>(batch.global_count) / record.seconds;
@@ -385,9 +399,11 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
       state.step = place_.step;
       state.steps = loader.steps();
       state.loss = place_.sums.mean();
-      if constexpr (Loss::target == nn::Target::label) state.accuracy = place_.sums.correct / std::max(1.0, static_cast<double>(place_.samples));
+      if constexpr (Loss::target == nn::Target::label)
+        state.accuracy = place_.sums.correct / std::max(1.0, static_cast<double>(place_.samples));
       state.samples_per_second = static_cast<double>(place_.samples) / std::max(1e-9, now - begin);
-      if (strand().ranks() > 1) state.exposed_communication = (strand().exposed_seconds() - exposed) / std::max(1e-9, now - begin);
+      if (strand().ranks() > 1)
+        state.exposed_communication = (strand().exposed_seconds() - exposed) / std::max(1e-9, now - begin);
       const std::int64_t left = (options.epochs - place_.epoch) * loader.steps() - place_.step;
       state.seconds_left = train::seconds_left(now - work.start, work.steps_done, work.steps_done + left);
       work.progress.update(state, now);
@@ -396,7 +412,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   }
 
   /// The samples that the sums of a step are about.
-  static long counted(const data::Batch<Scalar>& batch) { return static_cast<long>(Stepper::Strand::local_sums ? batch.count : batch.global_count); }
+  static long counted(const data::Batch<Scalar>& batch) {
+    return static_cast<long>(Stepper::Strand::local_sums ? batch.count : batch.global_count);
+  }
 
   nn::LossSums over_ranks(const nn::LossSums& own) {
     double all[3] = {own.loss, own.weight, own.correct};
@@ -424,14 +442,16 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     double samples = 0;
     bool more = false;
     train::HostCopy<Scalar, Device> host;
-    for (auto& m : metrics) for (double& s : m.sums()) s = 0;
+    for (auto& m : metrics)
+      for (double& s : m.sums()) s = 0;
     for (const data::Batch<Scalar>& batch : loader.epoch(0)) {
       pending = stepper_.evaluate(batch, more);
       more = true;
       samples += static_cast<double>(batch.count);
       if (metrics.empty()) continue;
-      const train::Rows<Scalar> outputs{host.read(stepper_.pass().outputs(), static_cast<std::size_t>(batch.count * Stepper::OutputPitch), model().where()),
-                                        Stepper::OutputPitch, batch.count, static_cast<int>(Stepper::Width)};
+      const train::Rows<Scalar> outputs{
+          host.read(stepper_.pass().outputs(), static_cast<std::size_t>(batch.count * Stepper::OutputPitch), model().where()),
+          Stepper::OutputPitch, batch.count, static_cast<int>(Stepper::Width)};
       for (auto& m : metrics) {
         if constexpr (Loss::target == nn::Target::label)
           m.add(outputs, train::Labels(batch.labels, static_cast<std::size_t>(batch.count)));
@@ -463,22 +483,23 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   }
   /// Once: why a step is not what it could be.
   void say_note(Work& work) {
-    if (const std::string_view note = stepper_.device().note(); !note.empty() && !std::exchange(noted_, true)) work.progress.line(std::string(note));
+    if (const std::string_view note = stepper_.device().note(); !note.empty() && !std::exchange(noted_, true))
+      work.progress.line(std::string(note));
   }
 
   Policy policy_;
   Stepper stepper_;
   train::Place place_{};
-  History history_{};                               // of the fit that is going on
+  History history_{};  // of the fit that is going on
   Seed seed_{};
   std::vector<std::int64_t> shard_sizes_;
   int threads_ = 0;
   Execution execution_ = Execution::automatic;
   Denormals denormals_ = Denormals::flush;
-  train::Callbacks* callbacks_ = nullptr;           // of the fit that is going on
-  std::string callback_state_;                      // of a loaded training, until its fit begins
+  train::Callbacks* callbacks_ = nullptr;  // of the fit that is going on
+  std::string callback_state_;             // of a loaded training, until its fit begins
   bool resumed_ = false, continues_ = false;
-  bool fitting_ = false;                            // within an epoch: its sums are the stepper's
+  bool fitting_ = false;  // within an epoch: its sums are the stepper's
   bool noted_ = false;
 };
 

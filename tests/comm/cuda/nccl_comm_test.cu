@@ -21,11 +21,13 @@ using Catch::Matchers::Equals;
 using collectives::require;
 
 static_assert((sk::assert_communicator<sk::NcclComm, sk::Cuda>(), true));
-static_assert(sk::AllReduces<sk::NcclComm> && sk::StartsAllReduce<sk::NcclComm> && sk::ReducesToRoot<sk::NcclComm> && sk::ReduceScatters<sk::NcclComm>);
-static_assert(sk::Broadcasts<sk::NcclComm> && sk::AllGathers<sk::NcclComm> && sk::AllToAlls<sk::NcclComm> && sk::Sends<sk::NcclComm> && sk::Splits<sk::NcclComm>);
+static_assert(sk::AllReduces<sk::NcclComm> && sk::StartsAllReduce<sk::NcclComm> && sk::ReducesToRoot<sk::NcclComm> &&
+              sk::ReduceScatters<sk::NcclComm>);
+static_assert(sk::Broadcasts<sk::NcclComm> && sk::AllGathers<sk::NcclComm> && sk::AllToAlls<sk::NcclComm> &&
+              sk::Sends<sk::NcclComm> && sk::Splits<sk::NcclComm>);
 static_assert(sk::AllReduces<sk::NcclComm, sk::bf16, sk::Mean> && sk::AllReduces<sk::NcclComm, double, sk::Max>);
-static_assert(!sk::Reduces<sk::NcclComm, float, collectives::Weighted>);       // a function of one's own
-static_assert(!sk::Reduces<sk::NcclComm, std::int16_t, sk::Sum>);              // NCCL has no such type
+static_assert(!sk::Reduces<sk::NcclComm, float, collectives::Weighted>);  // a function of one's own
+static_assert(!sk::Reduces<sk::NcclComm, std::int16_t, sk::Sum>);         // NCCL has no such type
 static_assert(sk::NcclComm::capturable);
 
 namespace {
@@ -62,7 +64,8 @@ template <class T, class Op> std::vector<T> reduced(int ranks, std::size_t n, Op
     for (std::size_t i = 0; i < n; ++i) sum[i] = op(sum[i], next[i]);
   }
   if constexpr (std::is_same_v<Op, sk::Mean>)
-    for (T& x : sum) x = std::is_integral_v<T> ? static_cast<T>(x / static_cast<T>(ranks)) : static_cast<T>(static_cast<double>(x) / ranks);
+    for (T& x : sum)
+      x = std::is_integral_v<T> ? static_cast<T>(x / static_cast<T>(ranks)) : static_cast<T>(static_cast<double>(x) / ranks);
   return sum;
 }
 template <class T> bool near(const std::vector<T>& a, const std::vector<T>& b) {
@@ -74,7 +77,8 @@ template <class T> bool near(const std::vector<T>& a, const std::vector<T>& b) {
 
 template <class T, class Op> void reductions(sk::NcclComm& world, std::size_t n, Op op) {
   const int ranks = world.size(), me = world.rank();
-  const std::string at = " of " + std::to_string(n) + " values of " + std::to_string(sizeof(T)) + " bytes on " + std::to_string(ranks) + " ranks";
+  const std::string at =
+      " of " + std::to_string(n) + " values of " + std::to_string(sizeof(T)) + " bytes on " + std::to_string(ranks) + " ranks";
   OnDevice<T> data(values<T>(me, n), world.where());
   world.all_reduce(data.span(), op);
   require(near(data.get(), reduced<T>(ranks, n, op)), "all_reduce" + at);
@@ -99,7 +103,8 @@ template <class T, class Op> void reductions(sk::NcclComm& world, std::size_t n,
   OnDevice<T> uneven(values<T>(me, sum), world.where()), own(std::vector<T>(counts[static_cast<std::size_t>(me)]), world.where());
   world.reduce_scatter_v(uneven.span(), counts, own.span(), op);
   const std::vector<T> wanted = reduced<T>(ranks, sum, op);
-  require(near(own.get(), std::vector<T>(wanted.begin() + static_cast<long>(before), wanted.begin() + static_cast<long>(before + counts[static_cast<std::size_t>(me)]))),
+  require(near(own.get(), std::vector<T>(wanted.begin() + static_cast<long>(before),
+                                         wanted.begin() + static_cast<long>(before + counts[static_cast<std::size_t>(me)]))),
           "reduce_scatter_v" + at);
 }
 
@@ -124,7 +129,8 @@ template <class T> void movements(sk::NcclComm& world, std::size_t n) {
     counts.push_back(r % 3 == 1 ? 0 : n + static_cast<std::size_t>(r));
     for (const T x : values<T>(r, counts.back())) wanted.push_back(x);
   }
-  OnDevice<T> piece(values<T>(me, counts[static_cast<std::size_t>(me)]), world.where()), joined(std::vector<T>(wanted.size()), world.where());
+  OnDevice<T> piece(values<T>(me, counts[static_cast<std::size_t>(me)]), world.where()),
+      joined(std::vector<T>(wanted.size()), world.where());
   world.all_gather_v(piece.span(), counts, joined.span());
   require(joined.get() == wanted, "all_gather_v" + at);
 
@@ -141,7 +147,7 @@ template <class T> void movements(sk::NcclComm& world, std::size_t n) {
   const int to = (me + 1) % ranks, from = (me + ranks - 1) % ranks;
   OnDevice<T> token(values<T>(me, n), world.where()), came(std::vector<T>(n), world.where());
   {
-    auto group = world.group();                     // messages that cross
+    auto group = world.group();  // messages that cross
     auto sent = world.isend(token.span(), to);
     auto got = world.irecv(came.span(), from);
     group.end();
@@ -181,9 +187,7 @@ template <class F> std::string thrown(int devices, F&& f, sk::NcclOptions option
   for (int d = 0; d < devices; ++d) some.push_back(d);
   try {
     sk::spawn(sk::LocalDevices(some), f, options);
-  } catch (const sk::CommError& e) {
-    return e.what();
-  }
+  } catch (const sk::CommError& e) { return e.what(); }
   return "";
 }
 bool has(int devices) {
@@ -204,10 +208,15 @@ TEST_CASE("every collective of NcclComm equals its serial twin") {
   const bool blocking = GENERATE(false, true);
   sk::NcclOptions options = within(60);
   options.blocking = blocking;
-  const std::string said = thrown(devices, [&](sk::NcclComm& world) {
-    require(world.size() == devices && world.where().ordinal == world.rank() && world.node_size() == devices && world.one_process(), "place");
-    everything(world);
-  }, options);
+  const std::string said = thrown(
+      devices,
+      [&](sk::NcclComm& world) {
+        require(world.size() == devices && world.where().ordinal == world.rank() && world.node_size() == devices &&
+                    world.one_process(),
+                "place");
+        everything(world);
+      },
+      options);
   CHECK(said.empty());
 }
 
@@ -226,7 +235,7 @@ TEST_CASE("chosen devices, and devices that are not there") {
 TEST_CASE("several processes with several devices each are one world") {
   if (!has(4)) return;
   std::atomic<int> ranks{0};
-  sk::spawn(2, [&](sk::ThreadComm& processes) {                // stand for processes: what they say to each other is the same
+  sk::spawn(2, [&](sk::ThreadComm& processes) {  // stand for processes: what they say to each other is the same
     const auto check = [&](sk::NcclComm& world) {
       OnDevice<float> x(values<float>(world.rank(), 100), world.where());
       world.all_reduce(x.span());
@@ -234,17 +243,24 @@ TEST_CASE("several processes with several devices each are one world") {
       ranks += 1 + world.rank() + 100 * world.where().ordinal;
     };
     const int p = processes.rank();
-    sk::spawn(processes, p == 0 ? sk::LocalDevices{3} : sk::LocalDevices{0, 1}, [&](sk::NcclComm& world) {
-      require(world.size() == 3 && world.where().ordinal == (world.rank() == 0 ? 3 : world.rank() - 1), "the order of the processes");
-      check(world);
-    }, within(60));
+    sk::spawn(
+        processes, p == 0 ? sk::LocalDevices{3} : sk::LocalDevices{0, 1},
+        [&](sk::NcclComm& world) {
+          require(world.size() == 3 && world.where().ordinal == (world.rank() == 0 ? 3 : world.rank() - 1),
+                  "the order of the processes");
+          check(world);
+        },
+        within(60));
     sk::plan::LaunchEnvironment environment;
     environment.local_rank = p;
     environment.local_size = 2;
-    sk::spawn_blocks(processes, [&](sk::NcclComm& world) {
-      require(world.size() == 4 && world.where().ordinal == world.rank(), "blocks of two");
-      check(world);
-    }, within(60), environment);
+    sk::spawn_blocks(
+        processes,
+        [&](sk::NcclComm& world) {
+          require(world.size() == 4 && world.where().ordinal == world.rank(), "blocks of two");
+          check(world);
+        },
+        within(60), environment);
   });
   CHECK(ranks == 6 + 400 + 10 + 600);
 }
@@ -254,7 +270,7 @@ TEST_CASE("several calls are in flight beside the caller's stream, which waits w
   const std::string said = thrown(2, [](sk::NcclComm& world) {
     std::vector<OnDevice<float>> buckets;
     for (int i = 0; i < 5; ++i) buckets.emplace_back(values<float>(world.rank(), 500), world.where());
-    for (int round = 0; round < 40; ++round) {      // more calls than the ring holds
+    for (int round = 0; round < 40; ++round) {  // more calls than the ring holds
       std::vector<sk::Request<sk::comm::NcclEngine>> flying;
       for (auto& b : buckets) flying.push_back(world.start_all_reduce(b.span(), sk::Mean{}));
       while (!flying[4].poll()) std::this_thread::yield();
@@ -276,29 +292,30 @@ TEST_CASE("several calls are in flight beside the caller's stream, which waits w
 TEST_CASE("a rank that does not come to a collective is named on every rank, and what waits on a device is aborted") {
   if (!has(3)) return;
   std::atomic<int> told{0};
-  const std::string text = thrown(3, [&](sk::NcclComm& world) {
-    OnDevice<float> data(values<float>(world.rank(), 5000), world.where());
-    world.all_reduce(data.span());
-    (void)data.get();
-    world.barrier();
-    const auto slow = [&] {
-      if (world.rank() == 1) std::this_thread::sleep_for(2s);
-      world.all_reduce(data.span());
-      sk::cuda::synchronize(world.where());        // the host waits for a call that never ends
-      world.check();
-    };
-    try {
-      slow();
-    } catch (const sk::CommError& e) {
-      told += std::string(e.what()) == "all_reduce(Sum) of 5000 float (call 1): rank 1 did not arrive within 0.4 s";
-      try {
+  const std::string text = thrown(
+      3,
+      [&](sk::NcclComm& world) {
+        OnDevice<float> data(values<float>(world.rank(), 5000), world.where());
         world.all_reduce(data.span());
-      } catch (const sk::CommError& again) {
-        told += std::string(again.what()) == e.what();
-      }
-      throw;
-    }
-  }, within(0.4));
+        (void)data.get();
+        world.barrier();
+        const auto slow = [&] {
+          if (world.rank() == 1) std::this_thread::sleep_for(2s);
+          world.all_reduce(data.span());
+          sk::cuda::synchronize(world.where());  // the host waits for a call that never ends
+          world.check();
+        };
+        try {
+          slow();
+        } catch (const sk::CommError& e) {
+          told += std::string(e.what()) == "all_reduce(Sum) of 5000 float (call 1): rank 1 did not arrive within 0.4 s";
+          try {
+            world.all_reduce(data.span());
+          } catch (const sk::CommError& again) { told += std::string(again.what()) == e.what(); }
+          throw;
+        }
+      },
+      within(0.4));
   CHECK(told == 6);
   CHECK_THAT(text, Equals("all_reduce(Sum) of 5000 float (call 1): rank 1 did not arrive within 0.4 s"));
 }
@@ -306,39 +323,49 @@ TEST_CASE("a rank that does not come to a collective is named on every rank, and
 TEST_CASE("an exception of one rank ends the others' calls on the device at once") {
   if (!has(2)) return;
   const auto before = std::chrono::steady_clock::now();
-  const std::string text = thrown(2, [](sk::NcclComm& world) {
-    if (world.rank() == 1) throw sk::ArgumentError("no data on this rank");
-    OnDevice<float> data(values<float>(0, 100), world.where());
-    world.all_reduce(data.span());
-    sk::cuda::synchronize(world.where());
-    world.check();
-  }, within(60));
+  const std::string text = thrown(
+      2,
+      [](sk::NcclComm& world) {
+        if (world.rank() == 1) throw sk::ArgumentError("no data on this rank");
+        OnDevice<float> data(values<float>(0, 100), world.where());
+        world.all_reduce(data.span());
+        sk::cuda::synchronize(world.where());
+        world.check();
+      },
+      within(60));
   CHECK_THAT(text, Equals("rank 1 failed: no data on this rank"));
   CHECK(std::chrono::steady_clock::now() - before < 20s);
 }
 
 TEST_CASE("a rank that has returned is named by those who wait for it") {
   if (!has(2)) return;
-  const std::string said = thrown(2, [](sk::NcclComm& world) {
-    if (world.rank() == 1) return;
-    world.barrier();
-  }, within(30));
+  const std::string said = thrown(
+      2,
+      [](sk::NcclComm& world) {
+        if (world.rank() == 1) return;
+        world.barrier();
+      },
+      within(30));
   CHECK_THAT(said, Equals("barrier (call 2): rank 1 returned and will not arrive"));
 }
 
 TEST_CASE("parts of a communicator, and parts of parts") {
   if (!has(4)) return;
-  const std::string said = thrown(4, [](sk::NcclComm& world) {
-    sk::NcclComm half = world.split(world.rank() % 2, -world.rank());
-    require(half.size() == 2 && half.rank() == 1 - world.rank() / 2 && half.where() == world.where(), "split places a rank wrongly");
-    OnDevice<float> data(std::vector<float>(100, static_cast<float>(world.rank())), world.where());
-    half.all_reduce(data.span());
-    require(data.get() == std::vector<float>(100, world.rank() % 2 ? 4.0f : 2.0f), "all_reduce in a part");
-    sk::NcclComm alone = half.split(half.rank());
-    alone.all_reduce(data.span());
-    require(alone.size() == 1 && data.get()[0] == (world.rank() % 2 ? 4.0f : 2.0f), "a part of one");
-    world.barrier();
-  }, within(60));
+  const std::string said = thrown(
+      4,
+      [](sk::NcclComm& world) {
+        sk::NcclComm half = world.split(world.rank() % 2, -world.rank());
+        require(half.size() == 2 && half.rank() == 1 - world.rank() / 2 && half.where() == world.where(),
+                "split places a rank wrongly");
+        OnDevice<float> data(std::vector<float>(100, static_cast<float>(world.rank())), world.where());
+        half.all_reduce(data.span());
+        require(data.get() == std::vector<float>(100, world.rank() % 2 ? 4.0f : 2.0f), "all_reduce in a part");
+        sk::NcclComm alone = half.split(half.rank());
+        alone.all_reduce(data.span());
+        require(alone.size() == 1 && data.get()[0] == (world.rank() % 2 ? 4.0f : 2.0f), "a part of one");
+        world.barrier();
+      },
+      within(60));
   CHECK(said.empty());
 }
 
@@ -346,48 +373,57 @@ TEST_CASE("calls that differ are named where they are compared") {
   if (!has(2)) return;
   sk::NcclOptions options = within(30);
   options.check = true;
-  const std::string said = thrown(2, [](sk::NcclComm& world) {
-    OnDevice<float> data(values<float>(world.rank(), 8), world.where());
-    world.all_reduce(data.span().sub(0, world.rank() == 1 ? 7 : 8));
-  }, options);
+  const std::string said = thrown(
+      2,
+      [](sk::NcclComm& world) {
+        OnDevice<float> data(values<float>(world.rank(), 8), world.where());
+        world.all_reduce(data.span().sub(0, world.rank() == 1 ? 7 : 8));
+      },
+      options);
   CHECK_THAT(said, Contains("differs between ranks: rank 0: all_reduce(Sum) of 8 float; rank 1: all_reduce(Sum) of 7 float"));
 }
 
 TEST_CASE("collectives are part of a captured step, and replays are watched") {
   if (!has(2)) return;
-  const std::string said = thrown(2, [](sk::NcclComm& world) {
-    OnDevice<float> data(std::vector<float>(64, 1.0f), world.where());
-    world.all_reduce(data.span());                  // connections are made before a capture
-    sk::cuda::synchronize(world.where());
-    const sk::cuda::Graph step = sk::cuda::Graph::capture([&] {
-      auto a = world.start_all_reduce(data.span().sub(0, 32));
-      auto b = world.start_all_reduce(data.span().sub(32, 64), sk::Mean{});
-      require(!a.poll(), "nothing runs while a stream captures");
-      a.wait();
-      b.wait();
-    });
-    require(data.get() == std::vector<float>(64, 2.0f), "a capture runs nothing");
-    for (int i = 0; i < 3; ++i) {
-      step.launch();
-      world.replayed();
-    }
-    std::vector<float> wanted(64, 2.0f);
-    for (std::size_t i = 0; i < 32; ++i) wanted[i] = 16.0f;
-    require(data.get() == wanted, "three replays");
-    world.barrier();
-  }, within(60));
+  const std::string said = thrown(
+      2,
+      [](sk::NcclComm& world) {
+        OnDevice<float> data(std::vector<float>(64, 1.0f), world.where());
+        world.all_reduce(data.span());  // connections are made before a capture
+        sk::cuda::synchronize(world.where());
+        const sk::cuda::Graph step = sk::cuda::Graph::capture([&] {
+          auto a = world.start_all_reduce(data.span().sub(0, 32));
+          auto b = world.start_all_reduce(data.span().sub(32, 64), sk::Mean{});
+          require(!a.poll(), "nothing runs while a stream captures");
+          a.wait();
+          b.wait();
+        });
+        require(data.get() == std::vector<float>(64, 2.0f), "a capture runs nothing");
+        for (int i = 0; i < 3; ++i) {
+          step.launch();
+          world.replayed();
+        }
+        std::vector<float> wanted(64, 2.0f);
+        for (std::size_t i = 0; i < 32; ++i) wanted[i] = 16.0f;
+        require(data.get() == wanted, "three replays");
+        world.barrier();
+      },
+      within(60));
   CHECK(said.empty());
-  const std::string late = thrown(2, [](sk::NcclComm& world) {
-    OnDevice<float> data(std::vector<float>(64, 1.0f), world.where());
-    world.all_reduce(data.span());
-    sk::cuda::synchronize(world.where());
-    const sk::cuda::Graph step = sk::cuda::Graph::capture([&] { world.all_reduce(data.span()); });
-    if (world.rank() == 1) std::this_thread::sleep_for(1500ms);
-    step.launch();
-    world.replayed();
-    sk::cuda::synchronize(world.where());
-    world.check();
-  }, within(0.3));
+  const std::string late = thrown(
+      2,
+      [](sk::NcclComm& world) {
+        OnDevice<float> data(std::vector<float>(64, 1.0f), world.where());
+        world.all_reduce(data.span());
+        sk::cuda::synchronize(world.where());
+        const sk::cuda::Graph step = sk::cuda::Graph::capture([&] { world.all_reduce(data.span()); });
+        if (world.rank() == 1) std::this_thread::sleep_for(1500ms);
+        step.launch();
+        world.replayed();
+        sk::cuda::synchronize(world.where());
+        world.check();
+      },
+      within(0.3));
   CHECK_THAT(late, Equals("a replayed step (call 1): rank 1 did not arrive within 0.3 s"));
 }
 
@@ -408,7 +444,9 @@ TEST_CASE("a graph that outlives its communicator is released by it, since NCCL 
           part.all_reduce(data.span());
           part.all_reduce(data.span(), sk::Max{});
         });
-        { const sk::cuda::Graph short_lived = sk::cuda::Graph::capture([&] { part.all_reduce(data.span()); }); }
+        {
+          const sk::cuda::Graph short_lived = sk::cuda::Graph::capture([&] { part.all_reduce(data.span()); });
+        }
         other = sk::cuda::Graph::capture([&] { sk::Memory<sk::Cuda>::clear(data.arena.data(), 4, world.where()); });
         require(part.engine().graphs() == 1, "one graph lives that knows the communicator");
         step.launch();
@@ -419,9 +457,7 @@ TEST_CASE("a graph that outlives its communicator is released by it, since NCCL 
       require(static_cast<bool>(other), "a graph without its calls stays");
       try {
         step.launch();
-      } catch (const sk::DeviceError& e) {
-        said[static_cast<std::size_t>(threads.rank())] = e.what();
-      }
+      } catch (const sk::DeviceError& e) { said[static_cast<std::size_t>(threads.rank())] = e.what(); }
     });
     for (const std::string& s : said) CHECK_THAT(s, Contains("the communicator that it uses has ended"));
   }
@@ -429,38 +465,42 @@ TEST_CASE("a graph that outlives its communicator is released by it, since NCCL 
 
 TEST_CASE("a communicator that is aborted while a graph knows it does not wait for the graph's owner") {
   if (!has(2)) return;
-  const std::string said = thrown(2, [](sk::NcclComm& world) {
-    OnDevice<float> data(std::vector<float>(64, 1.0f), world.where());
-    world.all_reduce(data.span());
-    sk::cuda::synchronize(world.where());
-    const sk::cuda::Graph step = sk::cuda::Graph::capture([&] { world.all_reduce(data.span()); });
-    if (world.rank() == 1) world.fail("enough");
-    while (true) {
-      world.check();
-      std::this_thread::sleep_for(1ms);
-    }
-  }, within(60));
+  const std::string said = thrown(
+      2,
+      [](sk::NcclComm& world) {
+        OnDevice<float> data(std::vector<float>(64, 1.0f), world.where());
+        world.all_reduce(data.span());
+        sk::cuda::synchronize(world.where());
+        const sk::cuda::Graph step = sk::cuda::Graph::capture([&] { world.all_reduce(data.span()); });
+        if (world.rank() == 1) world.fail("enough");
+        while (true) {
+          world.check();
+          std::this_thread::sleep_for(1ms);
+        }
+      },
+      within(60));
   CHECK_THAT(said, Contains("enough"));
 }
 
 TEST_CASE("a capture that cannot be released when the communicator ends is refused") {
   if (!has(1)) return;
-  const std::string said = thrown(1, [](sk::NcclComm& world) {
-    OnDevice<float> data(std::vector<float>(64, 1.0f), world.where());
-    cudaStream_t on = sk::cuda::stream(world.where());
-    cudaGraph_t graph = nullptr;
-    sk::cuda::check(cudaStreamBeginCapture(on, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-    std::string text;
-    try {
-      world.all_reduce(data.span());
-    } catch (const sk::ArgumentError& e) {
-      text = e.what();
-    }
-    sk::cuda::check(cudaStreamEndCapture(on, &graph), "cudaStreamEndCapture");
-    if (graph) (void)cudaGraphDestroy(graph);
-    require(text.find("cuda::Graph::capture") != std::string::npos, "it says what captures");
-    world.all_reduce(data.span());                  // and the communicator goes on
-  }, within(60));
+  const std::string said = thrown(
+      1,
+      [](sk::NcclComm& world) {
+        OnDevice<float> data(std::vector<float>(64, 1.0f), world.where());
+        cudaStream_t on = sk::cuda::stream(world.where());
+        cudaGraph_t graph = nullptr;
+        sk::cuda::check(cudaStreamBeginCapture(on, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+        std::string text;
+        try {
+          world.all_reduce(data.span());
+        } catch (const sk::ArgumentError& e) { text = e.what(); }
+        sk::cuda::check(cudaStreamEndCapture(on, &graph), "cudaStreamEndCapture");
+        if (graph) (void)cudaGraphDestroy(graph);
+        require(text.find("cuda::Graph::capture") != std::string::npos, "it says what captures");
+        world.all_reduce(data.span());  // and the communicator goes on
+      },
+      within(60));
   CHECK(said.empty());
 }
 
@@ -469,8 +509,6 @@ TEST_CASE("two ranks on one device are refused before NCCL hangs on them") {
   std::string text;
   try {
     sk::spawn(2, [](sk::ThreadComm& threads) { sk::NcclComm world(threads, sk::Cuda{0}); });
-  } catch (const sk::CommError& e) {
-    text = e.what();
-  }
+  } catch (const sk::CommError& e) { text = e.what(); }
   CHECK_THAT(text, Contains("ranks 0 and 1 both drive the GPU"));
 }

@@ -15,8 +15,9 @@ namespace sk = skein;
 using World = sk::Staged<sk::ThreadComm>;
 
 static_assert((sk::assert_communicator<World, sk::Cuda>(), true));
-static_assert(sk::AllReduces<World> && sk::StartsAllReduce<World> && sk::ReduceScatters<World> && sk::Sends<World> && sk::Splits<World>);
-static_assert(sk::Reduces<World, float, collectives::Weighted>);               // it runs on the host
+static_assert(sk::AllReduces<World> && sk::StartsAllReduce<World> && sk::ReduceScatters<World> && sk::Sends<World> &&
+              sk::Splits<World>);
+static_assert(sk::Reduces<World, float, collectives::Weighted>);  // it runs on the host
 static_assert(!World::capturable);
 
 TEST_CASE("staged collectives have the bits of the host's") {
@@ -28,8 +29,6 @@ TEST_CASE("staged collectives have the bits of the host's") {
       World world{threads};
       staged_cases::staged_everything(world);
     });
-  } catch (const sk::Error& e) {
-    text = e.what();
-  }
+  } catch (const sk::Error& e) { text = e.what(); }
   CHECK(text == "");
 }

@@ -26,7 +26,8 @@ using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
 using Catch::Matchers::Equals;
 
-static_assert(sk::Communicator<sk::HubComm> && sk::AllReduces<sk::HubComm> && sk::Broadcasts<sk::HubComm> && sk::AllGathers<sk::HubComm>);
+static_assert(sk::Communicator<sk::HubComm> && sk::AllReduces<sk::HubComm> && sk::Broadcasts<sk::HubComm> &&
+              sk::AllGathers<sk::HubComm>);
 static_assert(sk::Splits<sk::HubComm> && sk::Synchronises<sk::HubComm>);
 
 namespace {
@@ -62,7 +63,9 @@ template <class Comm> void everything(Comm& world) {
     require(same_bits(all, wanted), "all_gather");
     world.reduce_scatter(values<float>(me, count * ranks), part, sk::Sum{});
     const std::vector<float> sum = reduced<float>(n, count * ranks, sk::Sum{});
-    require(same_bits(part, std::vector<float>(sum.begin() + static_cast<long>(count) * me, sum.begin() + static_cast<long>(count) * (me + 1))), "reduce_scatter");
+    require(same_bits(part, std::vector<float>(sum.begin() + static_cast<long>(count) * me,
+                                               sum.begin() + static_cast<long>(count) * (me + 1))),
+            "reduce_scatter");
     std::vector<float> send, swapped(count * ranks);
     wanted.clear();
     for (int r = 0; r < n; ++r) {
@@ -106,15 +109,18 @@ TEST_CASE("processes meet at an address, in a file, and by their launcher's vari
   const std::string path = folder / "meeting";
   const int port = free_port();
   const auto said = support::run_processes(ranks, [&](int r) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(r == 0 ? 200 : 10 * r));         // rank 0 comes last
-    sk::HubComm world = way == 0   ? sk::HubComm::from_address(at(port), r, ranks, within(20, "a job"))
-                        : way == 1 ? sk::HubComm::from_file(path, r, ranks, within(20))
-                                   : sk::HubComm::from_environment(within(20), [&](const char* name) -> std::optional<std::string> {
-                                       const std::map<std::string, std::string> all{{"RANK", std::to_string(r)}, {"WORLD_SIZE", std::to_string(ranks)},
-                                                                                    {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", std::to_string(port)}};
-                                       const auto found = all.find(name);
-                                       return found == all.end() ? std::nullopt : std::optional<std::string>(found->second);
-                                     });
+    std::this_thread::sleep_for(std::chrono::milliseconds(r == 0 ? 200 : 10 * r));  // rank 0 comes last
+    sk::HubComm world = way == 0 ? sk::HubComm::from_address(at(port), r, ranks, within(20, "a job"))
+                        : way == 1
+                            ? sk::HubComm::from_file(path, r, ranks, within(20))
+                            : sk::HubComm::from_environment(within(20), [&](const char* name) -> std::optional<std::string> {
+                                const std::map<std::string, std::string> all{{"RANK", std::to_string(r)},
+                                                                             {"WORLD_SIZE", std::to_string(ranks)},
+                                                                             {"MASTER_ADDR", "127.0.0.1"},
+                                                                             {"MASTER_PORT", std::to_string(port)}};
+                                const auto found = all.find(name);
+                                return found == all.end() ? std::nullopt : std::optional<std::string>(found->second);
+                              });
     everything(world);
     return std::string("fine");
   });
@@ -130,17 +136,21 @@ TEST_CASE("a rank that never comes to the meeting is named on all that came") {
     return "met";
   });
   CHECK(said[2] == "stayed away");
-  for (const int r : {0, 1, 3}) CHECK_THAT(said[static_cast<std::size_t>(r)], Equals("rank 2 did not arrive at " + at(port) + " within 0.6 s"));
+  for (const int r : {0, 1, 3})
+    CHECK_THAT(said[static_cast<std::size_t>(r)], Equals("rank 2 did not arrive at " + at(port) + " within 0.6 s"));
 }
 
 TEST_CASE("without rank 0 the others say where they looked") {
   const int port = free_port();
   const support::TemporaryFolder folder;
   const std::string path = folder / "meeting";
-  CHECK_THAT(support::run_processes(1, [&](int) -> std::string { return sk::HubComm::from_address(at(port), 1, 2, within(0.3)), "met"; })[0],
-             Equals("rank 1 did not find rank 0 at " + at(port) + " within 0.3 s (Connection refused): does rank 0 run, and may this machine reach it"));
-  CHECK_THAT(support::run_processes(1, [&](int) -> std::string { return sk::HubComm::from_file(path, 1, 2, within(0.3)), "met"; })[0],
-             Contains("rank 1 did not find rank 0 at " + path + " within 0.3 s (the file is not there)"));
+  CHECK_THAT(support::run_processes(
+                 1, [&](int) -> std::string { return sk::HubComm::from_address(at(port), 1, 2, within(0.3)), "met"; })[0],
+             Equals("rank 1 did not find rank 0 at " + at(port) +
+                    " within 0.3 s (Connection refused): does rank 0 run, and may this machine reach it"));
+  CHECK_THAT(
+      support::run_processes(1, [&](int) -> std::string { return sk::HubComm::from_file(path, 1, 2, within(0.3)), "met"; })[0],
+      Contains("rank 1 did not find rank 0 at " + path + " within 0.3 s (the file is not there)"));
 }
 
 TEST_CASE("ranks that disagree about their number, or share one, are told so") {
@@ -155,9 +165,11 @@ TEST_CASE("ranks that disagree about their number, or share one, are told so") {
     std::this_thread::sleep_for(std::chrono::milliseconds(150 * r));
     return sk::HubComm::from_address(at(other), r == 2 ? 1 : r, 3, within(10)), "met";
   });
-  for (const std::string& s : said) CHECK(s == "two processes say that they are rank 1 of 3: each needs a number of its own, from 0");
+  for (const std::string& s : said)
+    CHECK(s == "two processes say that they are rank 1 of 3: each needs a number of its own, from 0");
   CHECK_THROWS_AS(sk::HubComm::from_address(at(port), 3, 3), sk::ArgumentError);
-  for (const char* wrong : {"", "here", "here:", ":1", "here:0", "here:70000", "a b:1"}) CHECK_THROWS_AS(sk::HubComm::from_address(wrong, 0, 1), sk::ArgumentError);
+  for (const char* wrong : {"", "here", "here:", ":1", "here:0", "here:70000", "a b:1"})
+    CHECK_THROWS_AS(sk::HubComm::from_address(wrong, 0, 1), sk::ArgumentError);
 }
 
 TEST_CASE("strangers on the port do not keep the ranks from meeting") {
@@ -181,12 +193,13 @@ TEST_CASE("strangers on the port do not keep the ranks from meeting") {
   };
   std::vector<support::Child> strangers;
   strangers.push_back(stranger("GET / HTTP/1.1\r\nHost: somewhere.example\r\n\r\n", false));
-  strangers.push_back(stranger(hub::encode({hub::Kind::Hello, 0, 0, 0, hub::pack(hub::Hello{1, 2, 12345})}), false));       // of another job
+  strangers.push_back(
+      stranger(hub::encode({hub::Kind::Hello, 0, 0, 0, hub::pack(hub::Hello{1, 2, 12345})}), false));  // of another job
   strangers.push_back(stranger(hub::encode({hub::Kind::Hello, 0, 0, 0, "short"}), false));
   strangers.push_back(stranger(hub::encode({hub::Kind::Fail, 0, 0, 0, "I am the hub"}), false));
-  strangers.push_back(stranger("", true));                                                                                  // says nothing
+  strangers.push_back(stranger("", true));  // says nothing
   const auto said = support::run_processes(2, [&](int r) -> std::string {
-    if (r == 1) std::this_thread::sleep_for(600ms);                                                                         // the strangers come first
+    if (r == 1) std::this_thread::sleep_for(600ms);  // the strangers come first
     sk::HubComm world = sk::HubComm::from_address(at(port), r, 2, within(20, "ours"));
     return std::to_string(world.all_reduce(r + 1));
   });
@@ -201,9 +214,8 @@ TEST_CASE("strangers on the port do not keep the ranks from meeting") {
 
 TEST_CASE("a rank that finds another server at the address says so") {
   const hub::Listener listener({"127.0.0.1", 0});
-  const support::Child child = support::start_process([&]() -> std::string {
-    return sk::HubComm::from_address(at(listener.port()), 1, 2, within(0.5)), "met";
-  });
+  const support::Child child = support::start_process(
+      [&]() -> std::string { return sk::HubComm::from_address(at(listener.port()), 1, 2, within(0.5)), "met"; });
   std::vector<hub::Descriptor> guests;
   for (int i = 0; i < 100; ++i) {
     if (hub::Descriptor d = listener.accept(); d) {
@@ -221,10 +233,11 @@ TEST_CASE("a file that an earlier run left is not believed") {
   const auto leave = [&](long long age, int port) {
     std::ofstream(path) << hub::to_text({1234, hub::unix_seconds() - age, 2, {{"127.0.0.1", port}}});
   };
-  leave(3600, free_port());                         // by its time
-  CHECK_THAT(support::run_processes(1, [&](int) -> std::string { return sk::HubComm::from_file(path, 1, 2, within(0.3)), "met"; })[0],
-             Contains("the file was written 3600 s before this rank started: an earlier run left it"));
-  leave(0, free_port());                            // a moment ago: nobody is there, and rank 0 replaces it
+  leave(3600, free_port());  // by its time
+  CHECK_THAT(
+      support::run_processes(1, [&](int) -> std::string { return sk::HubComm::from_file(path, 1, 2, within(0.3)), "met"; })[0],
+      Contains("the file was written 3600 s before this rank started: an earlier run left it"));
+  leave(0, free_port());  // a moment ago: nobody is there, and rank 0 replaces it
   auto said = support::run_processes(2, [&](int r) -> std::string {
     if (r == 0) std::this_thread::sleep_for(400ms);
     sk::HubComm world = sk::HubComm::from_file(path, r, 2, within(10));
@@ -233,10 +246,12 @@ TEST_CASE("a file that an earlier run left is not believed") {
   CHECK(said == std::vector<std::string>{"2", "2"});
   // The port of the old file belongs to another run's hub now: its nonce is another.
   const int port = free_port();
-  const support::Child other = support::start_process([&]() -> std::string { return sk::HubComm::from_address(at(port), 0, 2, within(2)), "met"; });
+  const support::Child other =
+      support::start_process([&]() -> std::string { return sk::HubComm::from_address(at(port), 0, 2, within(2)), "met"; });
   leave(0, port);
-  CHECK_THAT(support::run_processes(1, [&](int) -> std::string { return sk::HubComm::from_file(path, 1, 2, within(0.6)), "met"; })[0],
-             Contains("refused: " + at(port) + " belongs to another job"));
+  CHECK_THAT(
+      support::run_processes(1, [&](int) -> std::string { return sk::HubComm::from_file(path, 1, 2, within(0.6)), "met"; })[0],
+      Contains("refused: " + at(port) + " belongs to another job"));
   CHECK_THAT(support::wait_for(other), Contains("rank 1 did not arrive"));
 }
 
@@ -250,9 +265,7 @@ TEST_CASE("a meeting's file is read with care") {
   const auto refused = [](const std::string& text) -> std::string {
     try {
       (void)hub::parse_meeting(text, "f");
-    } catch (const sk::FileError& e) {
-      return e.what();
-    }
+    } catch (const sk::FileError& e) { return e.what(); }
     return "";
   };
   for (std::size_t cut = 0; cut < good.size(); ++cut) CHECK_FALSE(refused(good.substr(0, cut)).empty());
@@ -277,9 +290,7 @@ TEST_CASE("a rank that does not come to a call is named on every rank; one that 
       if (r == 1) std::this_thread::sleep_for(1500ms);
       std::vector<double> values(7);
       world.all_reduce(values);
-    } catch (const sk::CommError& e) {
-      text = e.what();
-    }
+    } catch (const sk::CommError& e) { text = e.what(); }
     return text;
   });
   for (const std::string& s : said) CHECK(s == "all_reduce(Sum) of 7 double (call 1): rank 1 did not arrive within 0.4 s");
@@ -294,7 +305,9 @@ TEST_CASE("a rank that does not come to a call is named on every rank; one that 
   });
   CHECK(hub::now() - before < 20);
   for (int r = 0; r < 3; ++r)
-    if (r != dies) CHECK_THAT(said[static_cast<std::size_t>(r)], Contains(dies == 0 ? "rank 0, whose process holds the hub, is gone" : "rank 2 is gone: its process ended without a word"));
+    if (r != dies)
+      CHECK_THAT(said[static_cast<std::size_t>(r)], Contains(dies == 0 ? "rank 0, whose process holds the hub, is gone"
+                                                                       : "rank 2 is gone: its process ended without a word"));
 }
 
 TEST_CASE("an exception of one rank ends all ranks; a goodbye is told to who waits") {
@@ -325,7 +338,8 @@ TEST_CASE("calls that differ are told apart on every rank") {
       world.all_reduce(data);
     } catch (const sk::CommError& e) {
       told += std::string(e.what()) ==
-              "collective call 0 differs between ranks: ranks 0, 2: all_reduce(Sum) of 8 float; rank 1: all_reduce(Sum) of 7 float. Every rank must make the same "
+              "collective call 0 differs between ranks: ranks 0, 2: all_reduce(Sum) of 8 float; rank 1: all_reduce(Sum) of 7 "
+              "float. Every rank must make the same "
               "calls in the same order";
     }
   });
@@ -340,31 +354,49 @@ TEST_CASE("the meeting place by the environment") {
       return found == v.end() ? std::nullopt : std::optional<std::string>(found->second);
     });
   };
-  const auto torchrun = of({{"RANK", "3"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "2"}, {"MASTER_ADDR", "node1"}, {"MASTER_PORT", "29500"},
-                            {"TORCHELASTIC_USE_AGENT_STORE", "True"}, {"TORCHELASTIC_RUN_ID", "none"}});
+  const auto torchrun = of({{"RANK", "3"},
+                            {"WORLD_SIZE", "8"},
+                            {"LOCAL_RANK", "1"},
+                            {"LOCAL_WORLD_SIZE", "2"},
+                            {"MASTER_ADDR", "node1"},
+                            {"MASTER_PORT", "29500"},
+                            {"TORCHELASTIC_USE_AGENT_STORE", "True"},
+                            {"TORCHELASTIC_RUN_ID", "none"}});
   CHECK(torchrun.rank == 3);
   CHECK(torchrun.size == 8);
   CHECK(torchrun.address.text() == "node1:29501");  // torchrun's own store has 29500
   CHECK(of({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "29500"}}).address.text() == "a:29500");
-  const auto slurm = of({{"SLURM_PROCID", "2"}, {"SLURM_LOCALID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_NODEID", "1"}, {"SLURM_TASKS_PER_NODE", "2(x2)"},
-                         {"SLURM_JOB_NODELIST", "gpu[03-04]"}, {"SLURM_JOB_ID", "4711"}});
+  const auto slurm = of({{"SLURM_PROCID", "2"},
+                         {"SLURM_LOCALID", "0"},
+                         {"SLURM_NTASKS", "4"},
+                         {"SLURM_NODEID", "1"},
+                         {"SLURM_TASKS_PER_NODE", "2(x2)"},
+                         {"SLURM_JOB_NODELIST", "gpu[03-04]"},
+                         {"SLURM_JOB_ID", "4711"}});
   CHECK(slurm.address.text() == "gpu03:" + std::to_string(20000 + 4711 * 4));
   CHECK(of({{"RANK", "0"}, {"WORLD_SIZE", "1"}}).size == 1);
-  const auto mpirun = of({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
-                          {"OMPI_MCA_ess_base_jobid", "4242"}, {"TMPDIR", "/scratch"}});
+  const auto mpirun = of({{"OMPI_COMM_WORLD_RANK", "1"},
+                          {"OMPI_COMM_WORLD_SIZE", "2"},
+                          {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                          {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                          {"OMPI_MCA_ess_base_jobid", "4242"},
+                          {"TMPDIR", "/scratch"}});
   CHECK_THAT(mpirun.file, Catch::Matchers::StartsWith("/scratch/skein-"));
   const auto refused = [&](Variables v) -> std::string {
     try {
       (void)of(std::move(v));
-    } catch (const sk::ArgumentError& e) {
-      return e.what();
-    }
+    } catch (const sk::ArgumentError& e) { return e.what(); }
     return "";
   };
   CHECK_THAT(refused({}), Contains("does not say rank and size"));
-  CHECK_THAT(refused({{"RANK", "0"}, {"WORLD_SIZE", "2"}}), Contains("nothing says where rank 0 is: set MASTER_ADDR and MASTER_PORT"));
-  CHECK_THAT(refused({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
-                      {"OMPI_MCA_ess_base_jobid", "4242"}}), Contains("4 ranks of Open MPI, but nothing says where rank 0 is"));
+  CHECK_THAT(refused({{"RANK", "0"}, {"WORLD_SIZE", "2"}}),
+             Contains("nothing says where rank 0 is: set MASTER_ADDR and MASTER_PORT"));
+  CHECK_THAT(refused({{"OMPI_COMM_WORLD_RANK", "1"},
+                      {"OMPI_COMM_WORLD_SIZE", "4"},
+                      {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                      {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                      {"OMPI_MCA_ess_base_jobid", "4242"}}),
+             Contains("4 ranks of Open MPI, but nothing says where rank 0 is"));
   CHECK_THAT(refused({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}}), Contains("MASTER_PORT is ''"));
 }
 
@@ -376,12 +408,13 @@ support::Child impostor(int port, sk::comm::Signature signature, std::size_t pay
     std::string bytes(sizeof signature, '\0');
     std::memcpy(bytes.data(), &signature, sizeof signature);
     (void)client->exchange(0, 0, bytes + std::string(payload, 'x'));
-    (void)client->exchange(0, 1, bytes);                  // stays until the others have decided
+    (void)client->exchange(0, 1, bytes);  // stays until the others have decided
     return "fine";
   });
 }
 /// What ranks 0 and 1 say when the impostor's values have this many bytes.
-std::vector<std::string> met_by(sk::comm::Signature signature, std::size_t payload, const std::function<void(sk::HubComm&)>& call) {
+std::vector<std::string> met_by(sk::comm::Signature signature, std::size_t payload,
+                                const std::function<void(sk::HubComm&)>& call) {
   const int port = free_port();
   const support::Child stranger = impostor(port, signature, payload);
   const auto said = support::run_processes(2, [&](int r) -> std::string {
@@ -398,25 +431,32 @@ TEST_CASE("a rank whose values are fewer or more bytes than its call says is nam
   const std::size_t bytes = GENERATE(0, 5, 3999, 4001, 100000);
   const Signature sum{Collective::AllReduce, 1, 1, 0, 0, 4, 1000, 0}, to_root{Collective::Reduce, 1, 1, 0, 0, 4, 1000, 0};
   const Signature gather{Collective::AllGather, 1, 0, 0, 0, 4, 1000, 0}, from_2{Collective::Broadcast, 1, 0, 0, 2, 4, 1000, 0};
-  const std::string end = " (call 0): rank 2 gave " + std::to_string(bytes) + " bytes of values, and its call has 4000: it is no rank of this program";
+  const std::string end = " (call 0): rank 2 gave " + std::to_string(bytes) +
+                          " bytes of values, and its call has 4000: it is no rank of this program";
   std::vector<float> v(1000), all(3000);
-  for (const std::string& s : met_by(sum, bytes, [&](sk::HubComm& w) { w.all_reduce(v); })) CHECK_THAT(s, Equals("all_reduce(Sum) of 1000 float" + end));
-  for (const std::string& s : met_by(to_root, bytes, [&](sk::HubComm& w) { w.reduce(v); })) CHECK_THAT(s, Equals("reduce(Sum) of 1000 float to rank 0" + end));
-  for (const std::string& s : met_by(gather, bytes, [&](sk::HubComm& w) { w.all_gather(v, all); })) CHECK_THAT(s, Equals("all_gather of 1000 float" + end));
-  for (const std::string& s : met_by(from_2, bytes, [&](sk::HubComm& w) { w.broadcast(v, 2); })) CHECK_THAT(s, Equals("broadcast of 1000 float from rank 2" + end));
+  for (const std::string& s : met_by(sum, bytes, [&](sk::HubComm& w) { w.all_reduce(v); }))
+    CHECK_THAT(s, Equals("all_reduce(Sum) of 1000 float" + end));
+  for (const std::string& s : met_by(to_root, bytes, [&](sk::HubComm& w) { w.reduce(v); }))
+    CHECK_THAT(s, Equals("reduce(Sum) of 1000 float to rank 0" + end));
+  for (const std::string& s : met_by(gather, bytes, [&](sk::HubComm& w) { w.all_gather(v, all); }))
+    CHECK_THAT(s, Equals("all_gather of 1000 float" + end));
+  for (const std::string& s : met_by(from_2, bytes, [&](sk::HubComm& w) { w.broadcast(v, 2); }))
+    CHECK_THAT(s, Equals("broadcast of 1000 float from rank 2" + end));
 }
 
 TEST_CASE("values that come with the call of another rank are refused: a broadcast's root alone gives some") {
   const sk::comm::Signature from_0{sk::comm::Collective::Broadcast, 1, 0, 0, 0, 4, 1000, 0};
   std::vector<float> v(1000);
   for (const std::string& s : met_by(from_0, 12, [&](sk::HubComm& w) { w.broadcast(v, 0); }))
-    CHECK_THAT(s, Equals("broadcast of 1000 float from rank 0 (call 0): rank 2 gave 12 bytes of values, and its call has 0: it is no rank of this program"));
+    CHECK_THAT(s, Equals("broadcast of 1000 float from rank 0 (call 0): rank 2 gave 12 bytes of values, and its call has 0: it "
+                         "is no rank of this program"));
 }
 
 TEST_CASE("a call that no rank of this library makes is refused by a sentence") {
   sk::comm::Signature strange{static_cast<sk::comm::Collective>(200), 255, 255, 0, 0, 4, 1000, 0};
   std::vector<float> v(1000);
-  for (const std::string& s : met_by(strange, 4000, [&](sk::HubComm& w) { w.all_reduce(v); })) CHECK_THAT(s, Contains("rank 2: a call that this library does not know"));
+  for (const std::string& s : met_by(strange, 4000, [&](sk::HubComm& w) { w.all_reduce(v); }))
+    CHECK_THAT(s, Contains("rank 2: a call that this library does not know"));
 }
 
 TEST_CASE("a rank may wait without an end: a deadline that is infinite") {

@@ -19,12 +19,16 @@ std::string barrier() {
   const sk::comm::Signature s{};
   return std::string(reinterpret_cast<const char*>(&s), sizeof s);
 }
-hub::Frame exchange(std::uint64_t number, std::uint32_t group = 0, double limit = 10) { return {hub::Kind::Exchange, group, number, limit, barrier()}; }
+hub::Frame exchange(std::uint64_t number, std::uint32_t group = 0, double limit = 10) {
+  return {hub::Kind::Exchange, group, number, limit, barrier()};
+}
 hub::Frame open(std::uint32_t group, std::vector<int> members) {
   return {hub::Kind::Open, group, 0, 0, std::string(reinterpret_cast<const char*>(members.data()), members.size() * sizeof(int))};
 }
 hub::Frame state(std::uint64_t started, const std::string& waits = "") { return {hub::Kind::State, 0, started, 0, waits}; }
-hub::Frame overdue(std::uint64_t call, double limit) { return {hub::Kind::Overdue, 0, call, limit, "all_reduce(Sum) of 8 float"}; }
+hub::Frame overdue(std::uint64_t call, double limit) {
+  return {hub::Kind::Overdue, 0, call, limit, "all_reduce(Sum) of 8 float"};
+}
 int count(const std::vector<std::pair<int, hub::Frame>>& out, hub::Kind kind) {
   int n = 0;
   for (const auto& [rank, f] : out) n += f.kind == kind;
@@ -81,7 +85,7 @@ TEST_CASE("a rank that has left, or is lost, ends those who wait for it") {
   hub::Ledger peaceful(2);
   for (int r : {0, 1}) {
     peaceful.take(r, {hub::Kind::Bye, 0, 0, 0, ""}, 0);
-    peaceful.lost(r);                               // its connection ends after the goodbye
+    peaceful.lost(r);  // its connection ends after the goodbye
   }
   CHECK(peaceful.all_left());
   CHECK_FALSE(peaceful.failed());
@@ -102,17 +106,21 @@ TEST_CASE("a call of a device that is overdue: everyone is asked once, and who s
     for (const int r : {0, 1, 2}) ledger.take(r, state(2), 10.1);
     CHECK(ledger.next_due() < 10.4);
     ledger.tick(10.4);
-    CHECK_THAT(ledger.verdict(), Equals("all_reduce(Sum) of 8 float (call 1): rank 3 does not answer (stopped, or out of reach)"));
+    CHECK_THAT(ledger.verdict(),
+               Equals("all_reduce(Sum) of 8 float (call 1): rank 3 does not answer (stopped, or out of reach)"));
   }
   SECTION("a rank waits elsewhere, another has left") {
     ledger.take(1, {hub::Kind::Bye, 0, 0, 0, ""}, 10.1);
     for (const int r : {0, 2}) ledger.take(r, state(2), 10.1);
     ledger.take(3, state(1, "barrier (call 7)"), 10.1);
-    CHECK_THAT(ledger.verdict(), Equals("all_reduce(Sum) of 8 float (call 1): rank 1 returned and will not arrive; rank 3 waits in barrier (call 7)"));
+    CHECK_THAT(
+        ledger.verdict(),
+        Equals("all_reduce(Sum) of 8 float (call 1): rank 1 returned and will not arrive; rank 3 waits in barrier (call 7)"));
   }
   SECTION("all are there") {
     for (const int r : {0, 1, 2, 3}) ledger.take(r, state(2), 10.1);
-    CHECK_THAT(ledger.verdict(), Contains("all ranks have arrived, and it has not ended within 0.4 s: look at the GPUs and the network"));
+    CHECK_THAT(ledger.verdict(),
+               Contains("all ranks have arrived, and it has not ended within 0.4 s: look at the GPUs and the network"));
   }
 }
 
@@ -128,7 +136,8 @@ TEST_CASE("groups name ranks by their own count, and strangers cannot speak for 
   CHECK_THROWS_AS(ledger.take(0, open(7, {}), 0), sk::CommError);
   CHECK_THROWS_AS(ledger.take(0, {hub::Kind::Gathered, 0, 0, 0, ""}, 0), sk::CommError);
   ledger.tick(2);
-  CHECK_THAT(ledger.verdict(), Equals("barrier (call 0): rank 1 did not arrive within 1 s"));       // rank 1 of the group is rank 1 here too
+  CHECK_THAT(ledger.verdict(),
+             Equals("barrier (call 0): rank 1 did not arrive within 1 s"));  // rank 1 of the group is rank 1 here too
 }
 
 TEST_CASE("the watch over calls: one question a call, one abort") {
@@ -142,8 +151,8 @@ TEST_CASE("the watch over calls: one question a call, one abort") {
   REQUIRE(first.has_value());
   CHECK(first->call == 0);
   CHECK(first->what == "barrier");
-  CHECK_FALSE(watch.overdue(5, 1).has_value());     // asked already
-  watch.finish_oldest(5);                           // it came after all; the next began its turn only now
+  CHECK_FALSE(watch.overdue(5, 1).has_value());  // asked already
+  watch.finish_oldest(5);                        // it came after all; the next began its turn only now
   CHECK_FALSE(watch.overdue(5.9, 1).has_value());
   CHECK(watch.overdue(6, 1)->call == 1);
   CHECK(watch.waits_in() == "barrier (call 1)");

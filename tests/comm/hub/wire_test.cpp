@@ -16,9 +16,7 @@ std::string thrown(const std::string& bytes, bool trusted = false) {
   reader.add(bytes.data(), bytes.size());
   try {
     while (reader.next()) {}
-  } catch (const sk::CommError& e) {
-    return e.what();
-  }
+  } catch (const sk::CommError& e) { return e.what(); }
   return "";
 }
 const std::string good = hub::encode({hub::Kind::Exchange, 7, 9, 0.5, "payload"});
@@ -31,7 +29,8 @@ std::string with(std::size_t at, char value) {
 
 TEST_CASE("frames arrive whole, however they are cut") {
   std::string many;
-  for (int i = 0; i < 100; ++i) many += hub::encode({hub::Kind::State, 1, static_cast<std::uint64_t>(i), 2, std::string(static_cast<std::size_t>(i), 'x')});
+  for (int i = 0; i < 100; ++i)
+    many += hub::encode({hub::Kind::State, 1, static_cast<std::uint64_t>(i), 2, std::string(static_cast<std::size_t>(i), 'x')});
   for (const std::size_t step : {std::size_t{1}, std::size_t{7}, std::size_t{1000}, many.size()}) {
     hub::FrameReader reader;
     std::uint64_t next = 0;
@@ -54,11 +53,11 @@ TEST_CASE("what is no frame is refused before anything is kept of it") {
   CHECK_THAT(thrown(with(8, 9)), Contains("hub has version 9, this one 1"));
   CHECK_THAT(thrown(with(10, 0)), Contains("unknown kind, 0"));
   CHECK_THAT(thrown(with(10, 12)), Contains("unknown kind, 12"));
-  CHECK_THAT(thrown(with(13, 2)), Contains("announces a frame of 519 bytes, more than 256"));        // of a stranger
-  CHECK(thrown(with(13, 2), true).empty());                                                           // of a rank: wait for the rest
+  CHECK_THAT(thrown(with(13, 2)), Contains("announces a frame of 519 bytes, more than 256"));  // of a stranger
+  CHECK(thrown(with(13, 2), true).empty());                                                    // of a rank: wait for the rest
   CHECK_THAT(thrown(with(15, 0x7f), true), Contains("more than 268435456"));
   std::string limit = good;
-  for (std::size_t i = 24; i < 32; ++i) limit[i] = static_cast<char>(0xff);                           // not a number
+  for (std::size_t i = 24; i < 32; ++i) limit[i] = static_cast<char>(0xff);  // not a number
   CHECK_THAT(thrown(limit), Contains("a time limit that is none"));
 }
 

@@ -73,7 +73,7 @@ TEST_CASE("a world where MPI runs already does not finalise it") {
 struct Plan {
   int layers = 0;
   std::vector<std::string> names;
-  template <class Archive> void serialize(Archive& archive, unsigned) { archive & layers & names; }
+  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & layers & names); }
 };
 
 TEST_CASE("Boost.MPI's communicators convert both ways, and serialisable objects travel") {
@@ -91,7 +91,7 @@ TEST_CASE("Boost.MPI's communicators convert both ways, and serialisable objects
   const std::vector<Plan> all = sk::all_gather_objects(world, Plan{world.rank(), {"x"}});
   CHECK(all.back().layers == world.size() - 1);
 
-  sk::spawn(2, [](sk::ThreadComm& threads) {             // objects travel over any communicator of the host
+  sk::spawn(2, [](sk::ThreadComm& threads) {  // objects travel over any communicator of the host
     Plan p;
     if (threads.rank() == 0) sk::send_object(threads, Plan{7, {"a"}}, 1);
     else if (sk::recv_object(threads, p, 0), p.layers != 7) throw std::runtime_error("the object came wrong");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared-memory transport as a state machine: the transports of all ranks in one process, stepped in an order of the test's own.
+// The shared-memory transport as a state machine: the transports of all ranks in one process, stepped in an order of the test's
+// own.
 #include "skein/comm/mpi/shared_transport.hpp"
 
 #include <catch2/catch.hpp>
@@ -63,10 +64,10 @@ void check_sums(Ranks& all) {
 }  // namespace
 
 TEST_CASE("a counter that long stood still is not taken for one that is ahead") {
-  const std::uint64_t before = GENERATE(1000u, std::uint64_t{1} << 30, (std::uint64_t{1} << 31) - 256, (std::uint64_t{1} << 31) + 16,
-                                        std::uint64_t{3} << 30, (std::uint64_t{1} << 32) - 256, std::uint64_t{1} << 32,
-                                        (std::uint64_t{1} << 32) + (std::uint64_t{1} << 31) + 16);
-  Ranks all(before);                                     // so many chunks of barriers have passed, and none was folded
+  const std::uint64_t before = GENERATE(1000u, std::uint64_t{1} << 30, (std::uint64_t{1} << 31) - 256,
+                                        (std::uint64_t{1} << 31) + 16, std::uint64_t{3} << 30, (std::uint64_t{1} << 32) - 256,
+                                        std::uint64_t{1} << 32, (std::uint64_t{1} << 32) + (std::uint64_t{1} << 31) + 16);
+  Ranks all(before);  // so many chunks of barriers have passed, and none was folded
   all.set(SharedTransport::In, before);
   all.set(SharedTransport::Taken, before);
   std::vector<Operation> barriers(ranks, barrier());

@@ -66,10 +66,8 @@ TEST_CASE("nothing is there before its time, and what is started travels while o
     world.barrier();  // the second over the same links
     collectives::require(passed() >= 0.04, "the barrier's own time");
     collectives::require(first.poll(), "done in the meantime");
-    if (world.rank() == 0)
-      world.send(x, 1);
-    else
-      world.recv(x, 0);
+    if (world.rank() == 0) world.send(x, 1);
+    else world.recv(x, 0);
     collectives::require(passed() >= 0.06, "the message's time");
   });
 }

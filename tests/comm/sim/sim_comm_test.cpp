@@ -297,10 +297,8 @@ TEST_CASE("what cannot end is named") {
   CHECK_THAT(thrown(2,
                     [](sk::SimComm& world) {
                       std::vector<int> x(3);
-                      if (world.rank() == 0)
-                        world.send(std::span<int>(x.data(), 2), 1);
-                      else
-                        world.recv(x, 0);
+                      if (world.rank() == 0) world.send(std::span<int>(x.data(), 2), 1);
+                      else world.recv(x, 0);
                     }),
              Contains("the message has 8 bytes, the receiver's span 12"));
   CHECK_THROWS_WITH(sk::simulate(0, {}, [](sk::SimComm&) {}), "simulate: there must be at least one rank; asked for 0");

@@ -31,16 +31,15 @@ sk::CommOptions within(double seconds) {
 template <class F> std::string thrown(int ranks, F&& f, double deadline = 60) {
   try {
     sk::spawn(ranks, f, within(deadline));
-  } catch (const sk::CommError& e) {
-    return e.what();
-  }
+  } catch (const sk::CommError& e) { return e.what(); }
   return "";
 }
 }  // namespace
 
 TEST_CASE("every collective equals its serial twin over threads") {
   const int ranks = GENERATE(1, 2, 3, 4, 7);
-  CHECK_NOTHROW(sk::spawn(ranks, [](sk::ThreadComm& world) { collectives::everything(world, 20000); }, within(60)));
+  CHECK_NOTHROW(sk::spawn(
+      ranks, [](sk::ThreadComm& world) { collectives::everything(world, 20000); }, within(60)));
 }
 
 TEST_CASE("an exception of one rank ends all ranks and names the rank") {
@@ -63,48 +62,60 @@ TEST_CASE("an exception of one rank ends all ranks and names the rank") {
   } catch (const sk::CommError& e) {
     try {
       std::rethrow_if_nested(e);
-    } catch (const sk::ShapeError&) {
-      nested = true;
-    }
+    } catch (const sk::ShapeError&) { nested = true; }
   }
   CHECK(nested);
 }
 
 TEST_CASE("an exception wakes ranks that wait for a message, in a part, or hold a request") {
-  CHECK_THAT(thrown(3, [](sk::ThreadComm& world) {
-    auto part = world.split(0);
-    std::vector<float> data(100000);
-    if (world.rank() == 0) throw std::runtime_error("gone");
-    if (world.rank() == 1) world.recv(data, 0);
-    part.all_reduce(data);
-  }), Equals("rank 0 failed: gone"));
+  CHECK_THAT(thrown(3,
+                    [](sk::ThreadComm& world) {
+                      auto part = world.split(0);
+                      std::vector<float> data(100000);
+                      if (world.rank() == 0) throw std::runtime_error("gone");
+                      if (world.rank() == 1) world.recv(data, 0);
+                      part.all_reduce(data);
+                    }),
+             Equals("rank 0 failed: gone"));
   // the buffers of the rank that fails are left before it unwinds
-  CHECK_THAT(thrown(2, [](sk::ThreadComm& world) {
-    std::vector<float> data(100000);
-    auto request = world.start_all_reduce(data);
-    if (world.rank() == 0) throw std::runtime_error("while in flight");
-    request.wait();
-  }), Contains("rank 0 failed"));
+  CHECK_THAT(thrown(2,
+                    [](sk::ThreadComm& world) {
+                      std::vector<float> data(100000);
+                      auto request = world.start_all_reduce(data);
+                      if (world.rank() == 0) throw std::runtime_error("while in flight");
+                      request.wait();
+                    }),
+             Contains("rank 0 failed"));
 }
 
 TEST_CASE("a rank that does not arrive within the deadline is named") {
-  const std::string text = thrown(3, [](sk::ThreadComm& world) {
-    world.barrier();
-    if (world.rank() == 2) std::this_thread::sleep_for(600ms);
-    std::vector<double> x(10);
-    world.all_reduce(x);
-  }, 0.2);
+  const std::string text = thrown(
+      3,
+      [](sk::ThreadComm& world) {
+        world.barrier();
+        if (world.rank() == 2) std::this_thread::sleep_for(600ms);
+        std::vector<double> x(10);
+        world.all_reduce(x);
+      },
+      0.2);
   CHECK_THAT(text, Equals("all_reduce(Sum) of 10 double (call 1): rank 2 did not arrive within 0.2 s"));
-  CHECK_THAT(thrown(2, [](sk::ThreadComm& world) {
-    int x = 0;
-    if (world.rank() == 0) world.recv(std::span<int>(&x, 1), 1, 4);
-    else std::this_thread::sleep_for(400ms);
-  }, 0.2), Equals("recv from rank 1 (tag 4) on rank 0: no counterpart within 0.2 s"));
+  CHECK_THAT(thrown(
+                 2,
+                 [](sk::ThreadComm& world) {
+                   int x = 0;
+                   if (world.rank() == 0) world.recv(std::span<int>(&x, 1), 1, 4);
+                   else std::this_thread::sleep_for(400ms);
+                 },
+                 0.2),
+             Equals("recv from rank 1 (tag 4) on rank 0: no counterpart within 0.2 s"));
 }
 
 TEST_CASE("a rank that has returned is named at once") {
   const auto before = std::chrono::steady_clock::now();
-  CHECK_THAT(thrown(3, [](sk::ThreadComm& world) { if (world.rank() != 1) world.barrier(); }),
+  CHECK_THAT(thrown(3,
+                    [](sk::ThreadComm& world) {
+                      if (world.rank() != 1) world.barrier();
+                    }),
              Equals("barrier (call 0): rank 1 returned and will not arrive"));
   CHECK(std::chrono::steady_clock::now() - before < 5s);
 }
@@ -123,10 +134,8 @@ TEST_CASE("calls that differ are named before memory is touched") {
                       std::vector<float> data(8);
                       std::vector<double> other(8);
                       world.barrier();
-                      if (world.rank() == 0)
-                        world.all_reduce(data, sk::Max{});
-                      else
-                        world.broadcast(other, 1);
+                      if (world.rank() == 0) world.all_reduce(data, sk::Max{});
+                      else world.broadcast(other, 1);
                     }),
              Contains("collective call 1 differs between ranks: rank 0: all_reduce(Max) of 8 float; rank 1: broadcast of 8 "
                       "double from rank 1"));
@@ -138,9 +147,7 @@ TEST_CASE("wrong arguments say what was wanted") {
     const auto text = [](auto&& f) {
       try {
         f();
-      } catch (const sk::ArgumentError& e) {
-        return std::string(e.what());
-      }
+      } catch (const sk::ArgumentError& e) { return std::string(e.what()); }
       return std::string();
     };
     collectives::require(
@@ -151,44 +158,55 @@ TEST_CASE("wrong arguments say what was wanted") {
     collectives::require(text([&] { (void)world.split(-1); }) == "split: a colour is 0 or more; it is -1", "split");
   });
   CHECK_THROWS_WITH(sk::spawn(0, [](sk::ThreadComm&) {}), "spawn: there must be at least one rank; asked for 0");
-  CHECK_THAT(thrown(2, [](sk::ThreadComm& world) {
-    std::vector<int> a(3), b(2);
-    if (world.rank() == 0) world.send(a, 1);
-    else world.recv(b, 0);
-  }), Contains("the message has 12 bytes, the receiver's span 8"));
+  CHECK_THAT(thrown(2,
+                    [](sk::ThreadComm& world) {
+                      std::vector<int> a(3), b(2);
+                      if (world.rank() == 0) world.send(a, 1);
+                      else world.recv(b, 0);
+                    }),
+             Contains("the message has 12 bytes, the receiver's span 8"));
 }
 
 TEST_CASE("a started all_reduce is complete only after everyone has worked on it") {
-  sk::spawn(2, [](sk::ThreadComm& world) {
-    std::vector<float> data(10, 1.0f);
-    int go = 0;
-    if (world.rank() == 0) {
-      auto request = world.start_all_reduce(data);
-      for (int i = 0; i < 1000; ++i) collectives::require(!request.poll(), "complete although rank 1 has not started");
-      world.send(std::span<int>(&go, 1), 1);
-      request.wait();
-    } else {
-      world.recv(std::span<int>(&go, 1), 0);
-      world.start_all_reduce(data).wait();
-    }
-    collectives::require(data[9] == 2.0f, "the sum");
-  }, within(30));
+  sk::spawn(
+      2,
+      [](sk::ThreadComm& world) {
+        std::vector<float> data(10, 1.0f);
+        int go = 0;
+        if (world.rank() == 0) {
+          auto request = world.start_all_reduce(data);
+          for (int i = 0; i < 1000; ++i) collectives::require(!request.poll(), "complete although rank 1 has not started");
+          world.send(std::span<int>(&go, 1), 1);
+          request.wait();
+        } else {
+          world.recv(std::span<int>(&go, 1), 0);
+          world.start_all_reduce(data).wait();
+        }
+        collectives::require(data[9] == 2.0f, "the sum");
+      },
+      within(30));
 }
 
 TEST_CASE("more calls in flight than the ring holds") {
-  sk::spawn(3, [](sk::ThreadComm& world) {
-    std::vector<std::vector<int>> data(200, std::vector<int>(5, world.rank()));
-    std::vector<decltype(world.start_all_reduce(data[0]))> requests;
-    for (auto& d : data) requests.push_back(world.start_all_reduce(d));
-    for (auto& r : requests) r.wait();
-    for (auto& d : data) collectives::require(d[4] == 3, "the sum");
-  }, within(30));
+  sk::spawn(
+      3,
+      [](sk::ThreadComm& world) {
+        std::vector<std::vector<int>> data(200, std::vector<int>(5, world.rank()));
+        std::vector<decltype(world.start_all_reduce(data[0]))> requests;
+        for (auto& d : data) requests.push_back(world.start_all_reduce(d));
+        for (auto& r : requests) r.wait();
+        for (auto& d : data) collectives::require(d[4] == 3, "the sum");
+      },
+      within(30));
 }
 
 TEST_CASE("many more ranks than cores crawl forward") {
-  CHECK_NOTHROW(sk::spawn(16, [](sk::ThreadComm& world) {
-    for (int i = 0; i < 50; ++i) collectives::require(world.all_reduce(1) == 16, "the sum");
-  }, within(60)));
+  CHECK_NOTHROW(sk::spawn(
+      16,
+      [](sk::ThreadComm& world) {
+        for (int i = 0; i < 50; ++i) collectives::require(world.all_reduce(1) == 16, "the sum");
+      },
+      within(60)));
 }
 
 TEST_CASE("the harness notices a wrong result") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Staged over processes: GPU memory (here of the pretend runtime, each process has its own devices) over an MPI that knows nothing of
-// it; and a training that way, against the serial run on the Cpu.
+// Staged over processes: GPU memory (here of the pretend runtime, each process has its own devices) over an MPI that knows
+// nothing of it; and a training that way, against the serial run on the Cpu.
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -46,7 +46,8 @@ TEST_CASE("staged collectives over processes have the bits of MPI's") {
 TEST_CASE("data-parallel training over staged processes agrees with the serial run") {
   sk::MpiComm mpi{MPI_COMM_WORLD};
   sk::Staged world{mpi};
-  const std::vector<double> serial = losses(sk::Cpu{}, sk::parallel::Alone{}), here = losses(world.where(), sk::parallel::DataParallel{world});
+  const std::vector<double> serial = losses(sk::Cpu{}, sk::parallel::Alone{}),
+                            here = losses(world.where(), sk::parallel::DataParallel{world});
   REQUIRE(serial.size() == here.size());
   for (std::size_t i = 0; i < serial.size(); ++i) CHECK(here[i] == Approx(serial[i]).margin(2e-5));
 }

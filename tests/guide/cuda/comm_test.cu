@@ -23,7 +23,7 @@ TEST_CASE("several GPUs in one process", "[guide]") {
   if (sk::cuda::device_count() < 2) return;
   std::vector<double> losses(2);
   // [quote spawn]
-  sk::spawn(sk::LocalDevices{0, 1}, [&](sk::NcclComm& world) {     // LocalDevices{}: all that are visible
+  sk::spawn(sk::LocalDevices{0, 1}, [&](sk::NcclComm& world) {  // LocalDevices{}: all that are visible
     auto data = some_points();
     sk::Model<Net, sk::Shape<4>, sk::Cuda> model{sk::Seed{1}, world.where()};
     sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.01f}, sk::parallel::DataParallel{world}};
@@ -41,18 +41,18 @@ TEST_CASE("collectives of GPU memory", "[guide]") {
   // [quote nccl]
   sk::spawn(sk::LocalDevices{0, 1}, [&](sk::NcclComm& world) {
     sk::Arena<float, sk::Cuda> values(1000, world.where()), came(1000, world.where());
-    auto request = world.start_all_reduce(values.span(), sk::Mean{});        // behind what this thread's stream was given
-    request.wait();                                                // what the stream is given from here on comes behind it
+    auto request = world.start_all_reduce(values.span(), sk::Mean{});  // behind what this thread's stream was given
+    request.wait();                                                    // what the stream is given from here on comes behind it
     {
-      auto group = world.group();                                  // messages that cross are one launch
+      auto group = world.group();  // messages that cross are one launch
       auto sent = world.isend(values.span(), 1 - world.rank());
       auto got = world.irecv(came.span(), 1 - world.rank());
       group.end();
       sent.wait();
       got.wait();
     }
-    const int sum = world.all_reduce(world.rank() + 1);            // values of the host, over the hub
-    sums[static_cast<std::size_t>(world.rank())] = sum;            // not quoted
+    const int sum = world.all_reduce(world.rank() + 1);  // values of the host, over the hub
+    sums[static_cast<std::size_t>(world.rank())] = sum;  // not quoted
   });
   // [end]
   CHECK(sums == std::vector<int>{3, 3});

@@ -48,7 +48,8 @@ template <class Norm, class In> void agrees() {
   agree<Norm, In, float>({.batch = 4, .wants_dx = false, .accumulate = true, .roundings = Roundings::sum});
   agree<Norm, In, float>({.batch = 4, .accumulate = true, .roundings = Roundings::sum});
   agree<Norm, In, float>({.batch = 4, .phase = Phase::evaluation, .roundings = Roundings::sum});
-  agree<NormThenRelu<Norm>, sk::nn::RectifiedBatchNorm<Norm>, In, float>({.batch = 4, .phase = Phase::evaluation, .roundings = Roundings::sum});
+  agree<NormThenRelu<Norm>, sk::nn::RectifiedBatchNorm<Norm>, In, float>(
+      {.batch = 4, .phase = Phase::evaluation, .roundings = Roundings::sum});
 }
 }  // namespace
 
@@ -99,7 +100,7 @@ TEST_CASE("BatchNorm's statistics on Cuda are those of all ranks where a policy 
       alone.forward(), with.forward();
       alone.backward(), with.backward();
     }
-    CHECK(calls == 4);                              // forward and backward
+    CHECK(calls == 4);  // forward and backward
     for (long i = 0; i < alone.in_count; ++i) CHECK(with.y_at(3, i) == Approx(alone.y_at(3, i)).epsilon(1e-5).margin(1e-5));
     for (long i = 0; i < alone.in_count; ++i) CHECK(with.dx_at(3, i) == Approx(alone.dx_at(3, i)).epsilon(1e-4).margin(1e-5));
     for (long i = 0; i < 5; ++i) CHECK(with.gradient_at(0, i) == Approx(alone.gradient_at(0, i)).epsilon(1e-4).margin(1e-5));
@@ -118,11 +119,11 @@ TEST_CASE("where cuDNN refuses a batch norm that it has planned, own kernels run
 
   const cudnn::BatchNorm six(6, 15, 7, CUDNN_DATA_FLOAT), seven(7, 15, 7, CUDNN_DATA_FLOAT);
   REQUIRE(six.has(six.forward_pass) == six.has(six.backward_pass));
-  six.refuse(six.forward_pass);                     // backward stays cuDNN's: it reads what own kernels have left
+  six.refuse(six.forward_pass);  // backward stays cuDNN's: it reads what own kernels have left
   CHECK_FALSE(six.has(six.forward_pass));
   CHECK(six.has(six.backward_pass) == seven.has(seven.forward_pass));
   agree<BatchNorm<>, Shape<5, 3, 7>, float>({.batch = 6, .roundings = Roundings::sum});
-  seven.refuse(seven.backward_pass);                // and the other way round
+  seven.refuse(seven.backward_pass);  // and the other way round
   agree<BatchNorm<>, Shape<5, 3, 7>, float>({.batch = 7, .accumulate = true, .roundings = Roundings::sum});
   six.refuse(six.backward_pass);
   agree<BatchNorm<>, Shape<5, 3, 7>, float>({.batch = 6, .accumulate = true, .roundings = Roundings::sum});

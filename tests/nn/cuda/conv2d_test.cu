@@ -29,7 +29,8 @@ template <class Convolution, class In> void agrees() {
   }
   agree<Convolution, In, float>({.batch = 5, .wants_dx = false, .accumulate = true});
   agree<Convolution, In, double>({.batch = 2, .accumulate = true});
-  agree<Rectified<Convolution>, nn::DeviceConv2d<Convolution, true>, In, float>({.batch = 5, .wants_dx = false, .accumulate = true});
+  agree<Rectified<Convolution>, nn::DeviceConv2d<Convolution, true>, In, float>(
+      {.batch = 5, .wants_dx = false, .accumulate = true});
   agree<Convolution, In, float>({.batch = 0});
 }
 }  // namespace

@@ -10,15 +10,16 @@ using skein::Shape;
 using skein::Stride;
 
 namespace {
-using LeNet = nn::Sequential<nn::Conv2d<4, Kernel<5>, Padding<2>>, nn::Relu, nn::MaxPool2d<2>, nn::Conv2d<8, Kernel<3>>, nn::Relu, nn::MaxPool2d<2>, nn::Flatten,
-                             nn::Linear<20>, nn::Relu, nn::Linear<10>>;
+using LeNet = nn::Sequential<nn::Conv2d<4, Kernel<5>, Padding<2>>, nn::Relu, nn::MaxPool2d<2>, nn::Conv2d<8, Kernel<3>>, nn::Relu,
+                             nn::MaxPool2d<2>, nn::Flatten, nn::Linear<20>, nn::Relu, nn::Linear<10>>;
 
 template <int Filters, int Step> using Body =
-    nn::Sequential<nn::Conv2d<Filters, Kernel<3>, Stride<Step>, Padding<1>, NoBias>, nn::BatchNorm<>, nn::Relu, nn::Conv2d<Filters, Kernel<3>, Padding<1>, NoBias>,
-                   nn::BatchNorm<>>;
-using ResNet = nn::Sequential<nn::Conv2d<6, Kernel<3>, Padding<1>, NoBias>, nn::BatchNorm<>, nn::Relu, nn::Residual<Body<6, 1>>, nn::Relu,
-                              nn::Residual<Body<9, 2>, nn::Sequential<nn::Conv2d<9, Kernel<1>, Stride<2>, NoBias>, nn::BatchNorm<>>>, nn::Relu, nn::AvgPool2d<2>,
-                              nn::GlobalAvgPool, nn::Linear<10>, nn::LogSoftmax>;
+    nn::Sequential<nn::Conv2d<Filters, Kernel<3>, Stride<Step>, Padding<1>, NoBias>, nn::BatchNorm<>, nn::Relu,
+                   nn::Conv2d<Filters, Kernel<3>, Padding<1>, NoBias>, nn::BatchNorm<>>;
+using ResNet =
+    nn::Sequential<nn::Conv2d<6, Kernel<3>, Padding<1>, NoBias>, nn::BatchNorm<>, nn::Relu, nn::Residual<Body<6, 1>>, nn::Relu,
+                   nn::Residual<Body<9, 2>, nn::Sequential<nn::Conv2d<9, Kernel<1>, Stride<2>, NoBias>, nn::BatchNorm<>>>,
+                   nn::Relu, nn::AvgPool2d<2>, nn::GlobalAvgPool, nn::Linear<10>, nn::LogSoftmax>;
 }  // namespace
 
 TEST_CASE("LeNet trains alike on both devices", "[cuda]") {
@@ -26,13 +27,18 @@ TEST_CASE("LeNet trains alike on both devices", "[cuda]") {
 }
 TEST_CASE("a residual network with batch normalisation trains alike on both devices", "[cuda]") {
   twins::agree<ResNet, Shape<10, 10, 3>>(nn::Nll{}, skein::optim::Sgd{.lr = 0.05, .momentum = 0.9}, {}, 2e-3);
-  twins::agree<ResNet, Shape<10, 10, 3>, double>(nn::Nll{}, skein::optim::Sgd{.lr = 0.05, .momentum = 0.9, .weight_decay = 1e-3}, {}, 1e-10);
+  twins::agree<ResNet, Shape<10, 10, 3>, double>(nn::Nll{}, skein::optim::Sgd{.lr = 0.05, .momentum = 0.9, .weight_decay = 1e-3},
+                                                 {}, 1e-10);
 }
 TEST_CASE("what runs a network on Cuda: fused where it is said", "[cuda]") {
-  using Fused = nn::Fused<nn::Sequential<nn::Conv2d<4, Kernel<3>, NoBias>, nn::BatchNorm<>, nn::Relu, nn::Conv2d<4, Kernel<1>>, nn::Relu, nn::MaxPool2d<2>>, skein::Cuda>;
+  using Fused = nn::Fused<nn::Sequential<nn::Conv2d<4, Kernel<3>, NoBias>, nn::BatchNorm<>, nn::Relu, nn::Conv2d<4, Kernel<1>>,
+                                         nn::Relu, nn::MaxPool2d<2>>,
+                          skein::Cuda>;
   using Norm = nn::RectifiedBatchNorm<nn::BatchNorm<>>;
   using First = nn::DeviceConv2d<nn::Conv2d<4, Kernel<3>, NoBias>, false>;
   using Second = nn::DeviceConv2d<nn::Conv2d<4, Kernel<1>>, true>;
-  STATIC_REQUIRE(std::is_same_v<Fused, nn::Sequential<nn::FusedUnit<First, nn::Conv2d<4, Kernel<3>, NoBias>>, nn::FusedUnit<Norm, nn::BatchNorm<>, nn::Relu>,
-                                                      nn::FusedUnit<Second, nn::Conv2d<4, Kernel<1>>, nn::Relu>, nn::MaxPool2d<2>>>);
+  STATIC_REQUIRE(
+      std::is_same_v<Fused, nn::Sequential<nn::FusedUnit<First, nn::Conv2d<4, Kernel<3>, NoBias>>,
+                                           nn::FusedUnit<Norm, nn::BatchNorm<>, nn::Relu>,
+                                           nn::FusedUnit<Second, nn::Conv2d<4, Kernel<1>>, nn::Relu>, nn::MaxPool2d<2>>>);
 }

@@ -35,8 +35,12 @@ struct Hinge {
       return row.sum(loss);
     }
   };
-  template <class Scalar> double weight(const nn::LossCall<Scalar, sk::Cpu>& call) const { return static_cast<double>(call.count); }
-  template <class Scalar, class Device> nn::LossSums operator()(const nn::LossCall<Scalar, Device>& call) const { return nn::label_loss(call, Row{}); }
+  template <class Scalar> double weight(const nn::LossCall<Scalar, sk::Cpu>& call) const {
+    return static_cast<double>(call.count);
+  }
+  template <class Scalar, class Device> nn::LossSums operator()(const nn::LossCall<Scalar, Device>& call) const {
+    return nn::label_loss(call, Row{});
+  }
 };
 static_assert(nn::Loss<Hinge> && nn::HasLossTable<nn::CrossEntropy> && !nn::HasLossTable<Hinge>);
 
@@ -60,12 +64,12 @@ template <class Row> void lanes_agree(Row row, support::LossData<double> d) {
   row.p.gradient = many.data();
   support::by_lanes<8>(d.count, [&](long r, const auto& lanes) {
     const ops::LossTotals t = row(r, lanes);
-    if (lanes.index == 3) of_lanes[static_cast<std::size_t>(r)] = t;      // any lane has them
+    if (lanes.index == 3) of_lanes[static_cast<std::size_t>(r)] = t;  // any lane has them
   });
   long wrong = 0;
   for (std::size_t r = 0; r < totals.size(); ++r)
-    wrong += !support::close<double>(totals[r].loss, of_lanes[r].loss, support::Roundings::sum, 1) || totals[r].weight != of_lanes[r].weight ||
-             totals[r].correct != of_lanes[r].correct;
+    wrong += !support::close<double>(totals[r].loss, of_lanes[r].loss, support::Roundings::sum, 1) ||
+             totals[r].weight != of_lanes[r].weight || totals[r].correct != of_lanes[r].correct;
   for (std::size_t i = 0; i < one.size(); ++i) wrong += !support::close<double>(one[i], many[i], support::Roundings::sum, 1);
   CHECK(wrong == 0);
 }
@@ -79,7 +83,8 @@ TEMPLATE_TEST_CASE("Losses of labels on the GPU agree with the Cpu", "[nn][cuda]
   support::loss_agrees_everywhere<TestType>(
       [](long width) { return nn::CrossEntropy{.label_smoothing = 0.3, .class_weights = weights(width), .ignore_label = 0}; });
   support::loss_agrees_everywhere<TestType>([](long) { return nn::Nll{}; });
-  support::loss_agrees_everywhere<TestType>([](long width) { return nn::Nll{.class_weights = weights(width), .ignore_label = 1}; });
+  support::loss_agrees_everywhere<TestType>(
+      [](long width) { return nn::Nll{.class_weights = weights(width), .ignore_label = 1}; });
   support::loss_agrees_everywhere<TestType>([](long) { return Hinge{}; });
 }
 
@@ -130,7 +135,7 @@ TEST_CASE("The lanes of a warp share a row of a loss", "[nn][cuda]") {
   for (const Size& s : {Size{4, 1}, Size{6, 5}, Size{9, 8}, Size{7, 37}}) {
     support::LossData<double> d{s.count, s.width};
     d.fill();
-    d.outputs[0] = d.outputs[static_cast<std::size_t>(s.width - 1)];      // equal maxima, perhaps: the first counts
+    d.outputs[0] = d.outputs[static_cast<std::size_t>(s.width - 1)];  // equal maxima, perhaps: the first counts
     const std::vector<float> w = weights(s.width);
     ops::CrossEntropyPass<double> plain, smooth;
     smooth.smoothing = 0.2;

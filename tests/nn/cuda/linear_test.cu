@@ -27,7 +27,8 @@ using Rewritten = nn::Fused<Net, sk::Cuda>;
 template <class A> using Bare = nn::FusedUnit<nn::Bare<A>, A>;
 static_assert(std::is_same_v<sk::TypeAt<Rewritten::children, 0>,
                              nn::FusedUnit<nn::Bare<nn::LinearActivation<nn::Linear<80>, nn::Relu>>, nn::Linear<80>, nn::Relu>>);
-static_assert(std::is_same_v<sk::TypeAt<Rewritten::children, 1>, nn::FusedUnit<nn::LinearGelu<nn::Linear<40>, TanhGelu>, nn::Linear<40>, TanhGelu>>);
+static_assert(std::is_same_v<sk::TypeAt<Rewritten::children, 1>,
+                             nn::FusedUnit<nn::LinearGelu<nn::Linear<40>, TanhGelu>, nn::Linear<40>, TanhGelu>>);
 static_assert(std::is_same_v<sk::TypeAt<Rewritten::children, 2>, Bare<nn::Linear<20>>>, "the exact GELU is not the library's");
 static_assert(std::is_same_v<sk::TypeAt<Rewritten::children, 4>, Bare<nn::Linear<10>>>);
 
@@ -105,7 +106,7 @@ TEST_CASE("Linear and the tanh form of GELU on Cuda agree with their parts", "[l
     for (bool accumulate : {false, true}) {
       gelu<17, nn::Linear<40>>(batch, accumulate);
       gelu<20, nn::Linear<10, sk::NoBias>>(batch, accumulate);
-      gelu<20, nn::Linear<3>>(batch, accumulate);                                  // too narrow for the library's epilogue
+      gelu<20, nn::Linear<3>>(batch, accumulate);  // too narrow for the library's epilogue
     }
 }
 
@@ -116,7 +117,8 @@ TEST_CASE("Linear on Cuda: gradients are those of finite differences", "[linear]
   fused.check_gradients(1e-6, 25);
 }
 
-// max(x, 0) of what is no number is 0 in some libraries, and cuBLASLt's documentation does not say: then the gradient must show it.
+// max(x, 0) of what is no number is 0 in some libraries, and cuBLASLt's documentation does not say: then the gradient must show
+// it.
 TEMPLATE_TEST_CASE("Linear on Cuda: a number that is none is seen", "[linear]", nn::Relu, nn::Sigmoid) {
   support::LayerHarness<nn::Bare<nn::LinearActivation<nn::Linear<8>, TestType>>, sk::Shape<8>, float, sk::Cuda> h(1);
   h.set_parameter(0, [](long) { return std::nan(""); });
@@ -146,9 +148,11 @@ template <class OnCpu, class L, class Half> void in_half(long batch) {
     return h;
   };
   constexpr sk::LayerInfo info = L::describe(In::extents);
-  support::OnDevice<float> parameters({here.parameters.begin(), here.parameters.end()}), gradients(info.stored_parameters(), 0.0f);
+  support::OnDevice<float> parameters({here.parameters.begin(), here.parameters.end()}),
+      gradients(info.stored_parameters(), 0.0f);
   support::OnDevice<float> saved(batch * info.saved, 0.0f);
-  support::OnDevice<Half> weights(cast(here.parameters)), x(cast(here.x)), dy(cast(here.dy)), y(here.y.size(), Half(0.0f)), dx(here.dx.size(), Half(0.0f));
+  support::OnDevice<Half> weights(cast(here.parameters)), x(cast(here.x)), dy(cast(here.dy)), y(here.y.size(), Half(0.0f)),
+      dx(here.dx.size(), Half(0.0f));
   nn::Context<float, sk::Cuda> context;
   context.accumulate = false;
   nn::Frame<float, sk::Cuda, Half> f;
@@ -164,8 +168,10 @@ template <class OnCpu, class L, class Half> void in_half(long batch) {
   const auto got = gradients.values();
   long wrong = 0;
   for (long b = 0; b < batch; ++b) {
-    for (long j = 0; j < here.out_count; ++j) wrong += far(got_y[static_cast<std::size_t>(b * here.out_pitch + j)], here.y_at(b, j));
-    for (long i = 0; i < here.in_count; ++i) wrong += far(got_dx[static_cast<std::size_t>(b * here.in_pitch + i)], here.dx_at(b, i));
+    for (long j = 0; j < here.out_count; ++j)
+      wrong += far(got_y[static_cast<std::size_t>(b * here.out_pitch + j)], here.y_at(b, j));
+    for (long i = 0; i < here.in_count; ++i)
+      wrong += far(got_dx[static_cast<std::size_t>(b * here.in_pitch + i)], here.dx_at(b, i));
   }
   for (long i = 0; i < here.gradients().size(); ++i) wrong += far(got[static_cast<std::size_t>(i)], here.gradients()[i]);
   CHECK(wrong == 0);

@@ -18,7 +18,7 @@ template <class Scalar> struct Scaled {
   long features, pitch;
   constexpr void operator()(long i) const { y[i] = i % pitch < features ? scale[i % pitch] * x[i] : Scalar(0); }
 };
-template <class Scalar> struct ScaleGradient {                   // one index a feature: no two write one value
+template <class Scalar> struct ScaleGradient {  // one index a feature: no two write one value
   const Scalar *x, *dy;
   Scalar* gradient;
   long batch, pitch;
@@ -28,13 +28,17 @@ template <class Scalar> struct ScaleGradient {                   // one index a 
 };
 struct Scale {
   static constexpr sk::LayerInfo describe(sk::Extents in) {
-    return {.output = in, .parameters = {{{"scale", {1, {in.last()}}, sk::Init::ones}}}, .flops = in.count(), .saves_input = true,
+    return {.output = in,
+            .parameters = {{{"scale", {1, {in.last()}}, sk::Init::ones}}},
+            .flops = in.count(),
+            .saves_input = true,
             .fault = in.flat() ? nn::Fault::none : nn::Fault::wants_flat};
   }
   template <class In, class Frame> static void forward(Frame& f) { run<In>(f, f.x, f.y); }
   template <class In, class Frame> static void backward(Frame& f) {
     using Scalar = typename Frame::Scalar;
-    sk::ops::for_each<typename Frame::Device>(In::count, ScaleGradient<Scalar>{f.x, f.dy, f.gradients, f.batch, sk::sample_pitch(In::extents)});
+    sk::ops::for_each<typename Frame::Device>(
+        In::count, ScaleGradient<Scalar>{f.x, f.dy, f.gradients, f.batch, sk::sample_pitch(In::extents)});
     if (f.dx) run<In>(f, f.dy, f.dx);
   }
 

@@ -14,15 +14,17 @@ namespace own_loss_test {
 template <class Formula> void lanes_agree(const Formula& formula, support::LossData<double> d) {
   using Row = nn::detail::FormulaOfRow<Formula>;
   const auto row_of = [&](std::vector<double>& gradient, long r, const auto& lanes) {
-    return sk::ops::LossRow<double, std::remove_cvref_t<decltype(lanes)>>{d.outputs.data() + r * d.pitch, d.width, d.labels[static_cast<std::size_t>(r)],
-                                                                          gradient.data() + r * d.pitch, 0.5, lanes};
+    return sk::ops::LossRow<double, std::remove_cvref_t<decltype(lanes)>>{
+        d.outputs.data() + r * d.pitch, d.width, d.labels[static_cast<std::size_t>(r)],
+        gradient.data() + r * d.pitch,  0.5,     lanes};
   };
   std::vector<double> one(d.outputs.size()), many(d.outputs.size()), losses(static_cast<std::size_t>(d.count));
   for (long r = 0; r < d.count; ++r) losses[static_cast<std::size_t>(r)] = Row{formula}(row_of(one, r, sk::ops::SingleLane{}));
   long wrong = 0;
   support::by_lanes<8>(d.count, [&](long r, const auto& lanes) {
     const double loss = Row{formula}(row_of(many, r, lanes));
-    if (lanes.index == 5) wrong += !support::close<double>(loss, losses[static_cast<std::size_t>(r)], support::Roundings::sum, 1 + std::abs(loss));
+    if (lanes.index == 5)
+      wrong += !support::close<double>(loss, losses[static_cast<std::size_t>(r)], support::Roundings::sum, 1 + std::abs(loss));
   });
   double size = 1;
   for (const double g : one) size = std::max(size, std::abs(g));

@@ -8,14 +8,16 @@ namespace sk = skein;
 namespace nn = skein::nn;
 
 namespace {
-using Net = nn::Sequential<nn::Conv2d<4, sk::Kernel<3>>, nn::Relu, nn::Residual<nn::Conv2d<4, sk::Kernel<3>, sk::Padding<1>>>, nn::Flatten,
-                           nn::Linear<9>, nn::Concat<nn::Linear<3>, nn::Tanh>, nn::Linear<5>>;
+using Net = nn::Sequential<nn::Conv2d<4, sk::Kernel<3>>, nn::Relu, nn::Residual<nn::Conv2d<4, sk::Kernel<3>, sk::Padding<1>>>,
+                           nn::Flatten, nn::Linear<9>, nn::Concat<nn::Linear<3>, nn::Tanh>, nn::Linear<5>>;
 using In = sk::Shape<6, 6, 2>;
 template <class Device> using Model = sk::Model<Net, In, Device, double>;
 
 template <class Model> std::vector<double> gradients(const Model& m) { return twins::values(m.gradients(), m.where()); }
 template <class Pass> std::vector<double> outputs(const Pass& pass, long n, typename Pass::Device where) {
-  return twins::values(sk::DeviceSpan<const double, typename Pass::Device>(pass.outputs(), static_cast<std::size_t>(n * Pass::output_pitch)), where);
+  return twins::values(
+      sk::DeviceSpan<const double, typename Pass::Device>(pass.outputs(), static_cast<std::size_t>(n * Pass::output_pitch)),
+      where);
 }
 }  // namespace
 
@@ -82,7 +84,8 @@ TEST_CASE("a loop by hand on a GPU", "[nn][cuda]") {
   auto train = [&](auto& model) {
     using M = std::remove_cvref_t<decltype(model)>;
     sk::Pass pass{model, nn::CrossEntropy{}, {.batch = 6, .threads = 1}};
-    sk::optim::BoundOptimizer<sk::optim::Adam, double, typename M::device> optimizer{sk::optim::Adam{.lr = 0.01f}, M::program, model.where()};
+    sk::optim::BoundOptimizer<sk::optim::Adam, double, typename M::device> optimizer{sk::optim::Adam{.lr = 0.01f}, M::program,
+                                                                                     model.where()};
     for (long s = 0; s < 10; ++s) {
       (void)pass.forward_backward(data.batch(s % 2 * 6, s % 2 * 6 + 6));
       const double* gradients[] = {model.gradients().data};
@@ -100,6 +103,7 @@ TEST_CASE("the summary of a pass on a GPU names its kernels and its memory", "[n
   const std::string text = sk::summary(pass);
   CAPTURE(text);
   CHECK_THAT(text, Catch::Contains("cuDNN") && Catch::Contains("cuBLASLt"));
-  CHECK_THAT(text, Catch::Contains("runs layer by layer, on Cuda") && Catch::Contains("memory for 7 samples on Cuda 0: parameters "));
+  CHECK_THAT(text,
+             Catch::Contains("runs layer by layer, on Cuda") && Catch::Contains("memory for 7 samples on Cuda 0: parameters "));
   CHECK_THAT(text, Catch::Contains("workspace of libraries"));
 }

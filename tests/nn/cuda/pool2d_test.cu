@@ -43,4 +43,6 @@ TEST_CASE("averages on Cuda are those of the Cpu", "[cuda]") {
   agrees<nn::GlobalAvgPool, Shape<1, 1, 3>>();
   agrees<nn::GlobalAvgPool, Shape<7, 7, 33>>();
 }
-TEST_CASE("max-pooling on Cuda: the first of equal values gets the gradient, a NaN wins", "[cuda]") { support::check_max_pool_choice<Cuda>(); }
+TEST_CASE("max-pooling on Cuda: the first of equal values gets the gradient, a NaN wins", "[cuda]") {
+  support::check_max_pool_choice<Cuda>();
+}

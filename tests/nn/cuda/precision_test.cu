@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 16-bit samples on a GPU: trainings beside the Cpu's, launched and replayed; layers with kernels of their own and layers that run on
-// converted blocks; overflows; TF32 as a mode.
+// 16-bit samples on a GPU: trainings beside the Cpu's, launched and replayed; layers with kernels of their own and layers that
+// run on converted blocks; overflows; TF32 as a mode.
 #include <catch2/catch.hpp>
 
 #include "train/cuda/step_twins.hpp"
@@ -28,8 +28,10 @@ struct Half {
 
 namespace {
 using Mlp = nn::Sequential<nn::Linear<24>, nn::Tanh, nn::Linear<17>, nn::Sigmoid, nn::Linear<5>>;
-using Mixed = nn::Sequential<nn::Linear<24>, nn::Gelu, precision_test::Half, nn::LayerNorm<>, nn::Residual<nn::Linear<24>>, nn::Linear<5>>;
-using Images = nn::Sequential<nn::Conv2d<8, sk::Kernel<3>>, nn::BatchNorm<>, nn::Tanh, nn::AvgPool2d<2>, nn::Flatten, nn::Linear<5>>;
+using Mixed =
+    nn::Sequential<nn::Linear<24>, nn::Gelu, precision_test::Half, nn::LayerNorm<>, nn::Residual<nn::Linear<24>>, nn::Linear<5>>;
+using Images =
+    nn::Sequential<nn::Conv2d<8, sk::Kernel<3>>, nn::BatchNorm<>, nn::Tanh, nn::AvgPool2d<2>, nn::Flatten, nn::Linear<5>>;
 
 /// The Cpu stores in the same type and multiplies in float; the GPU rounds the weights too: twenty steps stay as near as that.
 template <class Net, class Input, class P, class Loss, class Optimizer>
@@ -53,7 +55,8 @@ TEST_CASE("linear and elementwise layers compute in 16 bits on a GPU", "[nn][cud
   STATIC_REQUIRE(nn::computes_in<nn::Linear<3>, sk::Cuda, sk::bf16>);
   STATIC_REQUIRE(!nn::computes_in<nn::Linear<3>, sk::Cpu, sk::bf16>);
   agrees<Mlp, sk::Shape<13>, sk::precision::bf16>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f, .momentum = 0.9});
-  agrees<Mlp, sk::Shape<13>, sk::precision::bf16>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f, .momentum = 0.9}, {.steps = 60, .accumulate = 3});
+  agrees<Mlp, sk::Shape<13>, sk::precision::bf16>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f, .momentum = 0.9},
+                                                  {.steps = 60, .accumulate = 3});
   agrees<Mlp, sk::Shape<13>, sk::precision::fp16>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f, .momentum = 0.9});
 }
 
@@ -80,7 +83,8 @@ TEST_CASE("a GPU's step that overflows is skipped, and the scale falls", "[train
     for (int i = 0; i < 4; ++i) stepper.step(good.batch(0, 6), o);
     CHECK(stepper.steps() == 4);
     CHECK(stepper.loss_scaler().scale() == 1024);
-    const auto before = twins::values(model.parameters(), model.where()), moments = twins::values(stepper.optimizer().array(0), model.where());
+    const auto before = twins::values(model.parameters(), model.where()),
+               moments = twins::values(stepper.optimizer().array(0), model.where());
     stepper.step(bad.batch(0, 6), o);
     CHECK(twins::values(model.parameters(), model.where()) == before);
     CHECK(twins::values(stepper.optimizer().array(0), model.where()) == moments);
@@ -99,10 +103,12 @@ TEST_CASE("TF32 is a mode of the products alone, and nearer to float than bf16",
   using Model = sk::Model<Mlp, sk::Shape<13>, sk::Cuda, sk::precision::tf32>;
   STATIC_REQUIRE(std::same_as<Model::Activation, float>);
   const auto wide = twins::run<Mlp, sk::Shape<13>, float, sk::Cuda>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f}, twins::Plan{});
-  const auto bf16 = twins::run<Mlp, sk::Shape<13>, sk::precision::bf16, sk::Cuda>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f}, twins::Plan{});
-  const auto tf32 = twins::run<Mlp, sk::Shape<13>, sk::precision::tf32, sk::Cuda>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f}, twins::Plan{});
+  const auto bf16 =
+      twins::run<Mlp, sk::Shape<13>, sk::precision::bf16, sk::Cuda>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f}, twins::Plan{});
+  const auto tf32 =
+      twins::run<Mlp, sk::Shape<13>, sk::precision::tf32, sk::Cuda>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f}, twins::Plan{});
   CHECK(twins::apart(wide.losses, tf32.losses) < 2e-3);
-  CHECK(wide.losses != tf32.losses);                // 10 bits of mantissa
+  CHECK(wide.losses != tf32.losses);  // 10 bits of mantissa
   CHECK(twins::apart(wide.losses, bf16.losses) < 0.02);
   CHECK(twins::apart(wide.losses, bf16.losses) > 2 * twins::apart(wide.losses, tf32.losses));
 }

@@ -25,7 +25,9 @@ struct LogCosh {
       return factor * (abs(d) + log1p(exp(-2 * abs(d))) - Scalar(0.6931471805599453));
     }
   };
-  template <class Scalar, class Device> double weight(const nn::LossCall<Scalar, Device>& call) const { return nn::element_weight(call); }
+  template <class Scalar, class Device> double weight(const nn::LossCall<Scalar, Device>& call) const {
+    return nn::element_weight(call);
+  }
   template <class Scalar, class Device> nn::LossSums operator()(const nn::LossCall<Scalar, Device>& call) const {
     return nn::vector_loss(call, Element{call.width});
   }

@@ -33,7 +33,7 @@ struct Prepared : nn::Linear<3> {
 
 namespace skein::inline SKEIN_ABI::nn {
 template <> struct Fusion<Cpu, Wishful> { using type = Bare<Wishful>; };
-}
+}  // namespace skein::inline SKEIN_ABI::nn
 
 namespace {
 using Unit = nn::FusedUnit<nn::Bare<Wishful>, Wishful>;
@@ -66,7 +66,8 @@ TEST_CASE("A layer in another form: the summary, names and tables stay the user'
   CHECK(text.find("Bare") == text.npos);
   CHECK(text.find("fused,") == text.npos);
   constexpr long derived = nn::measure<Model::fused>(sk::Shape<512>::extents).derived;
-  STATIC_REQUIRE(derived == nn::measure<nn::Linear<600>>(sk::Shape<512>::extents).derived + nn::measure<nn::Linear<4>>(sk::Shape<512>::extents).derived);
+  STATIC_REQUIRE(derived == nn::measure<nn::Linear<600>>(sk::Shape<512>::extents).derived +
+                                nn::measure<nn::Linear<4>>(sk::Shape<512>::extents).derived);
 }
 TEST_CASE("A layer in another form runs as it is") {
   float y = 0, dx = 0;

@@ -32,7 +32,7 @@ template <int In, class L, class A, class S> void beside(long batch, int workers
   LayerHarness<L, sk::Shape<In>, S> first(batch, workers, true);
   LayerHarness<A, Middle, S> second(batch, workers);
   static_assert(one.info.parameters[0].extents == first.info.parameters[0].extents && one.info.entries() == first.info.entries());
-  for (int turn = 0; turn < 2; ++turn) {            // the second adds to the first's gradients
+  for (int turn = 0; turn < 2; ++turn) {  // the second adds to the first's gradients
     one.forward();
     first.forward();
     second.set_x([&](long b, long i) { return first.y_at(b, i); });
@@ -68,7 +68,7 @@ TEST_CASE("LinearActivation equals its parts", "[linear]") {
   all<2, nn::Linear<3, sk::NoBias>, nn::Tanh>();
   all<10, nn::Linear<3>, nn::Tanh>();
   all<84, nn::Linear<120, sk::NoBias>, nn::LeakyRelu<>>();
-  beside<300, nn::Linear<512>, nn::Relu, float>(7, 1);              // the library's product; a divided gradient
+  beside<300, nn::Linear<512>, nn::Relu, float>(7, 1);  // the library's product; a divided gradient
   beside<300, nn::Linear<512>, nn::Relu, float>(7, 2);
 }
 TEST_CASE("LinearActivation: gradients are those of finite differences", "[linear]") {

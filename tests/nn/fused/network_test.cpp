@@ -18,7 +18,7 @@ using nn::MaxPool2d;
 using nn::Relu;
 
 namespace {
-using None = nn::Identity;                          // between two layers it keeps them apart
+using None = nn::Identity;  // between two layers it keeps them apart
 template <class... Ls> using Net = nn::Sequential<Ls...>;
 
 using Lenet = Net<Conv2d<6, Kernel<5>, Padding<2>>, Relu, MaxPool2d<2>, Conv2d<16, Kernel<5>>, Relu, MaxPool2d<2>, nn::Flatten,
@@ -48,7 +48,7 @@ template <class Network, class In> Result run(PassOptions options) {
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(support::scattered(static_cast<long>(i), 1));
   for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = static_cast<float>(support::scattered(static_cast<long>(i), 2));
   Result r;
-  for (int step = 0; step < 2; ++step) {            // the second with other weights: derived copies must follow
+  for (int step = 0; step < 2; ++step) {  // the second with other weights: derived copies must follow
     pass.forward_backward(Batch{x.data(), pitch, nullptr, targets.data(), out, options.batch});
     r.outputs.insert(r.outputs.end(), pass.outputs(), pass.outputs() + options.batch * out);
     for (float g : model.gradients()) r.gradients.push_back(static_cast<double>(g));

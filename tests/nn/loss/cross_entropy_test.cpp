@@ -94,7 +94,7 @@ TEST_CASE("CrossEntropy survives logits of any size", "[loss]") {
   for (const double g : r.gradient) CHECK(std::isfinite(g));
   CHECK(test::close<float>(r.sums.loss, std::log(2.0) + 0 + std::log(1 + std::exp(-1.0) + std::exp(-2.0) + std::exp(-3.0))));
   const LossRows<float> broken{1, 4, {0, std::numeric_limits<double>::quiet_NaN(), 0, 0}, {}, {0}};
-  CHECK(std::isnan(broken(CrossEntropy{}).sums.loss));                    // not hidden
+  CHECK(std::isnan(broken(CrossEntropy{}).sums.loss));  // not hidden
 }
 
 TEST_CASE("CrossEntropy counts hits; of equal outputs the first is the answer", "[loss]") {

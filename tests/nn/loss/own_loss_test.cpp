@@ -66,14 +66,16 @@ TEST_CASE("An own loss is a loss; its targets follow from its formula", "[loss]"
 
 TEST_CASE("The focal loss agrees with its fixture, with weights and an ignored label too", "[loss]") {
   test::matches_fixture(OwnLoss{own_losses::Focal{}}, all, fixtures::focal_value, fixtures::focal_gradient);
-  test::matches_fixture(OwnLoss{own_losses::Focal{.gamma = 0.5f}}, all, fixtures::focal_half_value, fixtures::focal_half_gradient);
-  test::matches_fixture(OwnLoss{own_losses::Focal{}, {.class_weights = weights, .ignore_label = -1}}, some, fixtures::focal_all_value,
-                        fixtures::focal_all_gradient);
+  test::matches_fixture(OwnLoss{own_losses::Focal{.gamma = 0.5f}}, all, fixtures::focal_half_value,
+                        fixtures::focal_half_gradient);
+  test::matches_fixture(OwnLoss{own_losses::Focal{}, {.class_weights = weights, .ignore_label = -1}}, some,
+                        fixtures::focal_all_value, fixtures::focal_all_gradient);
 }
 
 TEST_CASE("The focal loss agrees with its derivative by hand and with finite differences", "[loss]") {
   for (const long width : {2L, 5L, 8L, 17L, 33L}) {
-    LossRows<double> rows{3, width, test::wave(3 * width, 1.3, 0.2, 2), {}, {0, static_cast<int>(width / 2), static_cast<int>(width - 1)}};
+    LossRows<double> rows{
+        3, width, test::wave(3 * width, 1.3, 0.2, 2), {}, {0, static_cast<int>(width / 2), static_cast<int>(width - 1)}};
     for (const float gamma : {1.0f, 2.0f, 3.5f}) {
       same_loss(OwnLoss{own_losses::Focal{gamma}}, FocalByHand{gamma}, rows);
       test::matches_differences(OwnLoss{own_losses::Focal{gamma}}, rows);
@@ -86,14 +88,15 @@ TEST_CASE("Formulas of the library's losses give the library's losses", "[loss]"
   same_loss(OwnLoss{cross_entropy, {.class_weights = weights}}, skein::nn::CrossEntropy{.class_weights = weights}, all);
   const auto apart = [](const auto& row) { return row.log_sum_exp() - row.at_label(); };
   same_loss(OwnLoss{apart}, skein::nn::CrossEntropy{}, all);
-  const auto smooth = [](const auto& row) {                          // label smoothing of 0.2: a second sum over the row
+  const auto smooth = [](const auto& row) {  // label smoothing of 0.2: a second sum over the row
     const auto total = row.log_sum_exp();
     return total - 0.8 * row.at_label() - 0.2 / static_cast<double>(row.width()) * row.sum([](auto x) { return x; });
   };
   same_loss(OwnLoss{smooth}, skein::nn::CrossEntropy{.label_smoothing = 0.2}, all);
   const auto nll = [](const auto& row) { return -row.at_label(); };
-  same_loss(OwnLoss{nll, {.class_weights = weights, .ignore_label = -1}}, skein::nn::Nll{.class_weights = weights, .ignore_label = -1}, some);
-  const auto by_hand = [](const auto& row) {                         // softmax written out: a sum whose terms use the maximum
+  same_loss(OwnLoss{nll, {.class_weights = weights, .ignore_label = -1}},
+            skein::nn::Nll{.class_weights = weights, .ignore_label = -1}, some);
+  const auto by_hand = [](const auto& row) {  // softmax written out: a sum whose terms use the maximum
     const auto top = row.greatest();
     return log(row.sum([&](auto x) { return exp(x - top); })) + top - row.at_label();
   };
@@ -160,8 +163,8 @@ template <class Precision, class Loss> std::vector<double> losses(const Loss& lo
 }
 }  // namespace
 
-TEMPLATE_TEST_CASE("A training with an own loss is that of the same loss by hand, on 1, 2 and 4 workers and in 16 bits", "[loss]", float,
-                   skein::precision::bf16) {
+TEMPLATE_TEST_CASE("A training with an own loss is that of the same loss by hand, on 1, 2 and 4 workers and in 16 bits", "[loss]",
+                   float, skein::precision::bf16) {
   const std::vector<double> by_hand = losses<TestType>(FocalByHand{2}, 1);
   CHECK(by_hand.size() == 12);
   CHECK(by_hand.back() < 0.9 * by_hand.front());
@@ -169,6 +172,7 @@ TEMPLATE_TEST_CASE("A training with an own loss is that of the same loss by hand
     const std::vector<double> own = losses<TestType>(OwnLoss{own_losses::Focal{}}, threads);
     REQUIRE(own.size() == by_hand.size());
     // In 16 bits a rounding of the gradient may move an activation to its neighbour.
-    for (std::size_t i = 0; i < own.size(); ++i) CHECK(own[i] == Approx(by_hand[i]).epsilon(std::is_same_v<TestType, float> ? 1e-4 : 0.02));
+    for (std::size_t i = 0; i < own.size(); ++i)
+      CHECK(own[i] == Approx(by_hand[i]).epsilon(std::is_same_v<TestType, float> ? 1e-4 : 0.02));
   }
 }

@@ -52,7 +52,8 @@ TEST_CASE("column sums are those of a loop in double, and the same in every run"
       support::OnDevice<float> there(x);
       support::OnDevice<double> out(std::vector<double>(sums.size(), NAN)), again(std::vector<double>(sums.size(), NAN));
       for (auto* to : {&out, &again})
-        ops::column_sums(rows, width, sk::cuda::workspace().get(ops::column_sums_bytes(rows, width)), ValuesAndSquares{there.data()}, Keep{to->data(), width});
+        ops::column_sums(rows, width, sk::cuda::workspace().get(ops::column_sums_bytes(rows, width)),
+                         ValuesAndSquares{there.data()}, Keep{to->data(), width});
       const std::vector<double> result = out.values();
       for (std::size_t i = 0; i < sums.size(); ++i) CHECK(result[i] == Approx(sums[i]).epsilon(1e-13));
       CHECK(again.values() == result);

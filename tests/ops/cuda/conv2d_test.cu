@@ -31,7 +31,8 @@ template <class T> std::vector<T> values(long n, long salt) {
 template <class T> std::vector<T> rows(long n, long logical, long pitch, long salt) {
   std::vector<T> v(static_cast<std::size_t>(n * pitch), T(0));
   for (long r = 0; r < n; ++r)
-    for (long c = 0; c < logical; ++c) v[static_cast<std::size_t>(r * pitch + c)] = static_cast<T>(eighths(r * logical + c, salt));
+    for (long c = 0; c < logical; ++c)
+      v[static_cast<std::size_t>(r * pitch + c)] = static_cast<T>(eighths(r * logical + c, salt));
   return v;
 }
 template <class T> double apart(const std::vector<T>& a, const std::vector<double>& b) {
@@ -46,29 +47,33 @@ template <class T> double apart(const std::vector<T>& a, const std::vector<doubl
 }
 
 /// Images in Value, weights in float; beside plain loops in double.
-template <class Value, class Parameter> void follows(const Conv2dGeometry& g, long batch, bool bias, bool rectifies, double tolerance) {
+template <class Value, class Parameter>
+void follows(const Conv2dGeometry& g, long batch, bool bias, bool rectifies, double tolerance) {
   INFO("batch " << batch << (bias ? ", bias" : "") << (rectifies ? ", ReLU" : ""));
   const long pitch = g.weight_pitch();
-  OnDevice<Value> x(values<Value>(batch * g.in_count(), 1)), dy(values<Value>(batch * g.out_count(), 2)), y(values<Value>(batch * g.out_count(), 9)),
-      dx(values<Value>(batch * g.in_count(), 9)), derived(values<Value>(ops::conv2d_device_derived(g), 9));
+  OnDevice<Value> x(values<Value>(batch * g.in_count(), 1)), dy(values<Value>(batch * g.out_count(), 2)),
+      y(values<Value>(batch * g.out_count(), 9)), dx(values<Value>(batch * g.in_count(), 9)),
+      derived(values<Value>(ops::conv2d_device_derived(g), 9));
   OnDevice<Parameter> weight(rows<Parameter>(g.weight_rows(), g.filters, pitch, 3)), b(rows<Parameter>(1, g.filters, pitch, 4)),
       dweight(rows<Parameter>(g.weight_rows(), g.filters, pitch, 5)), db(rows<Parameter>(1, g.filters, pitch, 6));
-  ops::DeviceConv2dCall<Value, Parameter> c{batch, x.data(), weight.data(), bias ? b.data() : nullptr, y.data(), dy.data(), dx.data(), dweight.data(),
-                                            bias ? db.data() : nullptr, derived.data()};
+  ops::DeviceConv2dCall<Value, Parameter> c{batch,     x.data(),  weight.data(),  bias ? b.data() : nullptr,  y.data(),
+                                            dy.data(), dx.data(), dweight.data(), bias ? db.data() : nullptr, derived.data()};
   c.rectifies = rectifies;
   using Op = ops::DeviceConv2d<Value, Parameter>;
   Op::prepare(g, batch, bias, rectifies, c.math);
-  sk::cuda::workspace().seal();                     // from here nothing grows
+  sk::cuda::workspace().seal();  // from here nothing grows
   Op::derive(g, c);
   Op::forward(g, c);
   Op::backward(g, c);
   sk::cuda::workspace().seal(false);
 
-  std::vector<double> x2 = values<double>(batch * g.in_count(), 1), dy2 = values<double>(batch * g.out_count(), 2), y2(dy2.size()), dx2(x2.size());
+  std::vector<double> x2 = values<double>(batch * g.in_count(), 1), dy2 = values<double>(batch * g.out_count(), 2),
+                      y2(dy2.size()), dx2(x2.size());
   std::vector<double> w2 = rows<double>(g.weight_rows(), g.filters, pitch, 3), b2 = rows<double>(1, g.filters, pitch, 4),
                       dw2 = rows<double>(g.weight_rows(), g.filters, pitch, 5), db2 = rows<double>(1, g.filters, pitch, 6);
   const ops::Conv2dCall<double> d{batch,      x2.data(),  w2.data(),  bias ? b2.data() : nullptr,  y2.data(),
-                                  dy2.data(), dx2.data(), dw2.data(), bias ? db2.data() : nullptr, nullptr, nullptr};
+                                  dy2.data(), dx2.data(), dw2.data(), bias ? db2.data() : nullptr, nullptr,
+                                  nullptr};
   ops::reference::conv2d_forward(g, d);
   if (rectifies)
     for (std::size_t i = 0; i < y2.size(); ++i)
@@ -77,14 +82,14 @@ template <class Value, class Parameter> void follows(const Conv2dGeometry& g, lo
   ops::reference::conv2d_backward_weights(g, d);
   CHECK(apart(y.values(), y2) <= tolerance);
   CHECK(apart(dx.values(), dx2) <= tolerance);
-  CHECK(apart(dweight.values(), dw2) <= tolerance);   // gaps too: they stay zero
+  CHECK(apart(dweight.values(), dw2) <= tolerance);  // gaps too: they stay zero
   if (bias) CHECK(apart(db.values(), db2) <= tolerance);
 }
 }  // namespace
 
 TEST_CASE("convolution on Cuda in every type, with bias and ReLU, within the prepared workspace", "[cuda]") {
-  for (const Conv2dGeometry& g : {Conv2dGeometry{9, 8, 3, 16, 3, 1, 1}, Conv2dGeometry{7, 6, 8, 5, 3, 2, 0, 1, 1}, Conv2dGeometry{6, 7, 6, 9, 3, 1, 2, 2, 3},
-                                  Conv2dGeometry{5, 4, 7, 33, 1}})
+  for (const Conv2dGeometry& g : {Conv2dGeometry{9, 8, 3, 16, 3, 1, 1}, Conv2dGeometry{7, 6, 8, 5, 3, 2, 0, 1, 1},
+                                  Conv2dGeometry{6, 7, 6, 9, 3, 1, 2, 2, 3}, Conv2dGeometry{5, 4, 7, 33, 1}})
     for (const bool bias : {false, true})
       for (const bool rectifies : {false, true}) {
         follows<float, float>(g, 3, bias, rectifies, 1e-5);
@@ -97,8 +102,9 @@ TEST_CASE("convolution on Cuda in every type, with bias and ReLU, within the pre
 namespace {
 template <Conv2dGeometry g> void in_chunks() {
   const long pitch = g.weight_pitch();
-  OnDevice<float> x(values<float>(4 * g.in_count(), 1)), y(values<float>(4 * g.out_count(), 9)), weight(rows<float>(g.weight_rows(), g.filters, pitch, 3)),
-      bias(rows<float>(1, g.filters, pitch, 4)), derived(values<float>(ops::conv2d_device_derived(g), 9));
+  OnDevice<float> x(values<float>(4 * g.in_count(), 1)), y(values<float>(4 * g.out_count(), 9)),
+      weight(rows<float>(g.weight_rows(), g.filters, pitch, 3)), bias(rows<float>(1, g.filters, pitch, 4)),
+      derived(values<float>(ops::conv2d_device_derived(g), 9));
   using Face = ops::Conv2d<sk::Cuda, float, g>;
   STATIC_REQUIRE(Face::derived == ops::conv2d_device_derived(g));
   STATIC_REQUIRE(Face::workspace == 0);
@@ -116,7 +122,7 @@ template <Conv2dGeometry g> void in_chunks() {
     c.y = again.data() + n * g.out_count();
     Face::forward(c);
   }
-  const std::vector<float> parts = again.values();   // a GPU may take another algorithm for another batch: not the same bits
+  const std::vector<float> parts = again.values();  // a GPU may take another algorithm for another batch: not the same bits
   CHECK(apart(parts, {whole.begin(), whole.end()}) < 1e-5);
 }
 }  // namespace
@@ -128,20 +134,18 @@ TEST_CASE("convolution on Cuda takes other chunks of a batch without a plan made
 
 TEST_CASE("a workspace that was not prepared is refused with its size once the plan is sealed", "[cuda]") {
   const Conv2dGeometry g{40, 40, 16, 64, 5, 1, 2};
-  OnDevice<float> x(values<float>(2 * g.in_count(), 1)), dy(values<float>(2 * g.out_count(), 2)), y(values<float>(2 * g.out_count(), 2)),
-      weight(rows<float>(g.weight_rows(), 64, g.weight_pitch(), 3)), dweight(rows<float>(g.weight_rows(), 64, g.weight_pitch(), 3)),
-      derived(values<float>(ops::conv2d_device_derived(g), 9));
+  OnDevice<float> x(values<float>(2 * g.in_count(), 1)), dy(values<float>(2 * g.out_count(), 2)),
+      y(values<float>(2 * g.out_count(), 2)), weight(rows<float>(g.weight_rows(), 64, g.weight_pitch(), 3)),
+      dweight(rows<float>(g.weight_rows(), 64, g.weight_pitch(), 3)), derived(values<float>(ops::conv2d_device_derived(g), 9));
   ops::DeviceConv2dCall<float, float> c{2, x.data(), weight.data(), nullptr, y.data(), dy.data(), nullptr, dweight.data()};
   c.derived = derived.data();
   c.rectifies = true;
-  std::string said;                                  // of a thread of its own: the workspace of this one has grown by what ran before
+  std::string said;  // of a thread of its own: the workspace of this one has grown by what ran before
   std::thread([&] {
     sk::cuda::workspace().seal();
     try {
       ops::DeviceConv2d<float, float>::backward(g, c);
-    } catch (const sk::DeviceError& e) {
-      said = e.what();
-    }
+    } catch (const sk::DeviceError& e) { said = e.what(); }
   }).join();
   CHECK_THAT(said, Catch::Contains("the plan has 0: its prepare() must say what it takes"));
 }
@@ -159,8 +163,8 @@ TEST_CASE("images beyond 2^31 values are plain loops', since cuDNN's descriptors
 TEST_CASE("what cuDNN refuses is said with the shapes", "[cuda]") {
   const Conv2dGeometry g{4, 4, 3, 8, 3};
   CHECK_THROWS_WITH(ops::cudnn::Convolution(g, -2, CUDNN_DATA_FLOAT, ops::cudnn::Math::full),
-                    Catch::Contains("cudnnSetTensor4dDescriptor of -2 x 4 x 4 x 3 to 2 x 2 x 8, kernel 3, stride 1, padding 0") && Catch::Contains("on Cuda 0") &&
-                        Catch::Contains("CUDNN_STATUS_BAD_PARAM"));
+                    Catch::Contains("cudnnSetTensor4dDescriptor of -2 x 4 x 4 x 3 to 2 x 2 x 8, kernel 3, stride 1, padding 0") &&
+                        Catch::Contains("on Cuda 0") && Catch::Contains("CUDNN_STATUS_BAD_PARAM"));
 }
 
 TEST_CASE("algorithms are deterministic, plans are kept, and TF32 is asked for", "[cuda]") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// y = x W + b and its gradients on the GPU against loops in double: tiny, odd, padded and large layers, batches of 0, 1 and odd sizes,
-// every finish, accumulation, vectors that are not aligned, samples of 16 bits.
+// y = x W + b and its gradients on the GPU against loops in double: tiny, odd, padded and large layers, batches of 0, 1 and odd
+// sizes, every finish, accumulation, vectors that are not aligned, samples of 16 bits.
 #include <skein/nn/cuda/linear.hpp>
 
 #include <catch2/catch.hpp>
@@ -37,14 +37,15 @@ template <class T> std::vector<T> rows(long count, long n, double step, T gap, l
   const long pitch = sk::row_pitch(n);
   std::vector<T> v(static_cast<std::size_t>(offset + count * pitch), gap);
   for (long r = 0; r < count; ++r)
-    for (long j = 0; j < n; ++j) v[static_cast<std::size_t>(offset + r * pitch + j)] = T(std::sin(step * static_cast<double>(r * n + j + 1)));
+    for (long j = 0; j < n; ++j)
+      v[static_cast<std::size_t>(offset + r * pitch + j)] = T(std::sin(step * static_cast<double>(r * n + j + 1)));
   return v;
 }
 
 template <class T> bool near(T got, double want, double terms) {
   if constexpr (sk::is_half<T>) {
     const double g = value_of(got), unit = static_cast<double>(static_cast<float>(std::numeric_limits<T>::epsilon()));
-    return std::abs(g - want) <= unit * (std::abs(want) + 1) + 1e-6 * terms;       // the product may be rounded before the bias
+    return std::abs(g - want) <= unit * (std::abs(want) + 1) + 1e-6 * terms;  // the product may be rounded before the bias
   } else {
     return support::close(got, static_cast<T>(want), support::Roundings::arithmetic, terms);
   }
@@ -53,7 +54,7 @@ template <class T> bool near(T got, double want, double terms) {
 struct Case {
   long batch = 5;
   bool bias = true, accumulate = false;
-  long offset = 0;                                  ///< of weight and bias, in scalars
+  long offset = 0;  ///< of weight and bias, in scalars
 };
 
 /// Everything that Dense does, for samples of type T and gradients of type G.
@@ -63,7 +64,7 @@ template <int In, int Out, class Finish, class T, class G = T> void check(const 
   const auto w = rows<T>(In, Out, 0.9, T(0), c.offset), bias = rows<T>(1, Out, 0.4, T(0), c.offset);
   OnDevice<T> X(x), DY(dy), W(w), B(bias), Y(c.batch * op, nan<T>()), DX(c.batch * ip, nan<T>()), Before(c.batch * op, nan<T>());
   OnDevice<T> Y2(c.batch * op, nan<T>());
-  std::vector<G> start = rows<G>(In + 1, Out, 0.2, G(0));                          // dw, then db
+  std::vector<G> start = rows<G>(In + 1, Out, 0.2, G(0));  // dw, then db
   if (!c.accumulate)
     for (long r = 0; r <= In; ++r)
       for (long j = 0; j < Out; ++j) start[static_cast<std::size_t>(r * op + j)] = nan<G>();
@@ -76,7 +77,8 @@ template <int In, int Out, class Finish, class T, class G = T> void check(const 
   dense.template forward<Finish>(c.batch, X.data(), weight, nullptr, b, Y.data());
   dense.template forward_keeping<Finish>(c.batch, X.data(), weight, b, Before.data(), Y2.data());
   dense.input_gradient(c.batch, DY.data(), weight, nullptr, nullptr, DX.data());
-  dense.gradients(ops::DenseGradients<G, T>{.batch = c.batch, .x = X.data(), .dy = DY.data(), .dw = D.data(), .db = db, .accumulate = c.accumulate});
+  dense.gradients(ops::DenseGradients<G, T>{
+      .batch = c.batch, .x = X.data(), .dy = DY.data(), .dw = D.data(), .db = db, .accumulate = c.accumulate});
 
   const auto y = Y.values(), y2 = Y2.values(), dx = DX.values(), before = Before.values();
   const auto d = D.values();
@@ -92,7 +94,8 @@ template <int In, int Out, class Finish, class T, class G = T> void check(const 
       // of 16 bits: the activation may see what was rounded when it was kept
       const bool half = sk::is_half<T>;
       wrong_kept += !near(before[static_cast<std::size_t>(n * op + j)], sum, terms);
-      wrong_kept += half ? std::abs(at(y2, n * op + j) - want) > 0.02 * (1 + std::abs(want)) : !near(y2[static_cast<std::size_t>(n * op + j)], want, terms);
+      wrong_kept += half ? std::abs(at(y2, n * op + j) - want) > 0.02 * (1 + std::abs(want))
+                         : !near(y2[static_cast<std::size_t>(n * op + j)], want, terms);
     }
     for (long i = 0; i < In; ++i) {
       double sum = 0;
@@ -112,7 +115,8 @@ template <int In, int Out, class Finish, class T, class G = T> void check(const 
       for (long n = 0; n < c.batch; ++n) sum += (r < In ? at(x, n * ip + r) : 1.0) * at(dy, n * op + j);
       (r < In ? wrong_dw : wrong_db) += !near(d[k], sum, static_cast<double>(c.batch) + 1);
     }
-  INFO("in " << In << " out " << Out << " batch " << c.batch << " bias " << c.bias << " accumulate " << c.accumulate << " offset " << c.offset);
+  INFO("in " << In << " out " << Out << " batch " << c.batch << " bias " << c.bias << " accumulate " << c.accumulate << " offset "
+             << c.offset);
   CHECK(wrong_y == 0);
   CHECK(wrong_kept == 0);
   CHECK(wrong_dx == 0);
@@ -136,7 +140,7 @@ TEST_CASE("Dense on Cuda: float layers of all sizes agree with plain loops", "[d
   cases<84, 10, ops::Keep, float>();
   cases<16, 120, ops::Keep, float>();
   check<512, 513, ops::Keep, float>({.batch = 7});
-  check<9, 512, ops::Keep, float>({.batch = 1000, .accumulate = true});       // sums in blocks of rows
+  check<9, 512, ops::Keep, float>({.batch = 1000, .accumulate = true});  // sums in blocks of rows
 }
 TEST_CASE("Dense on Cuda: every finish", "[dense]") {
   cases<17, 10, Relu, float>();
@@ -231,6 +235,7 @@ TEST_CASE("Dense on Cuda: the same bits twice", "[dense]") {
   OnDevice<float> X(x), DY(dy), One(91 * sk::row_pitch(130), 0.0f), Two(91 * sk::row_pitch(130), 0.0f);
   const ops::Dense<sk::Cuda, float, 90, 130> dense;
   for (auto* d : {&One, &Two})
-    dense.gradients(ops::DenseGradients<float>{.batch = 777, .x = X.data(), .dy = DY.data(), .dw = d->data(), .db = d->data() + 90 * sk::row_pitch(130)});
+    dense.gradients(ops::DenseGradients<float>{
+        .batch = 777, .x = X.data(), .dy = DY.data(), .dw = d->data(), .db = d->data() + 90 * sk::row_pitch(130)});
   CHECK(One.values() == Two.values());
 }

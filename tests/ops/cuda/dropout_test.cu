@@ -14,7 +14,7 @@ TEMPLATE_TEST_CASE("Dropout on the GPU has the Cpu's masks, bit for bit", "[ops]
   for (const long n : {1L, 3L, 8L, 63L, 64L, 65L, 200L})
     for (const long pitch : {n, n + 5, (n + 15) / 16 * 16})
       for (const double rate : {0.0, 0.1, 0.5, 0.999, 1.0}) {
-        const ops::DropoutShape shape{3, n, pitch, 0x123456789abcdefull, 0xfffffffeull};           // samples across 2^32
+        const ops::DropoutShape shape{3, n, pitch, 0x123456789abcdefull, 0xfffffffeull};  // samples across 2^32
         std::vector<TestType> x(static_cast<std::size_t>(3 * pitch)), y(x.size(), 7);
         for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<TestType>(i % 17) - 8;
         ops::dropout(sk::Cpu{}, shape, rate, x.data(), y.data());

@@ -24,7 +24,8 @@ TEMPLATE_TEST_CASE("Sums, copies and fills on the GPU are exact", "[ops][cuda]",
     for (const long shift : {0L, 1L}) {
       const std::vector<TestType> a = count<TestType>(n), b = count<TestType>(n, 0.5);
       const DeviceArray<TestType> there_a(a), there_b(b, shift);
-      DeviceArray<TestType> sum(a.size(), TestType(3.0f), shift), same(a.size(), TestType(3.0f), shift), filled(a.size(), TestType(3.0f), shift);
+      DeviceArray<TestType> sum(a.size(), TestType(3.0f), shift), same(a.size(), TestType(3.0f), shift),
+          filled(a.size(), TestType(3.0f), shift);
       ops::add<sk::Cuda>(sum.data(), there_a.data(), there_b.data(), n);
       ops::copy<sk::Cuda>(same.data(), there_b.data(), n);
       ops::fill<sk::Cuda>(filled.data(), TestType(0.25f), n);
@@ -36,11 +37,13 @@ TEMPLATE_TEST_CASE("Sums, copies and fills on the GPU are exact", "[ops][cuda]",
     }
 }
 
-TEMPLATE_TEST_CASE("Rows are copied between pitches on the GPU, and what lies between them stays", "[ops][cuda]", float, double, sk::bf16) {
+TEMPLATE_TEST_CASE("Rows are copied between pitches on the GPU, and what lies between them stays", "[ops][cuda]", float, double,
+                   sk::bf16) {
   struct Case {
     long rows, columns, from, to;
   };
-  for (const Case& c : {Case{3, 5, 8, 16}, Case{4, 8, 8, 16}, Case{7, 16, 32, 16}, Case{5, 10, 10, 10}, Case{6, 3, 3, 7}, Case{1, 9, 9, 16}, Case{0, 4, 4, 4}})
+  for (const Case& c : {Case{3, 5, 8, 16}, Case{4, 8, 8, 16}, Case{7, 16, 32, 16}, Case{5, 10, 10, 10}, Case{6, 3, 3, 7},
+                        Case{1, 9, 9, 16}, Case{0, 4, 4, 4}})
     for (const long shift : {0L, 2L}) {
       const std::vector<TestType> from = count<TestType>(c.rows * c.from);
       std::vector<TestType> expected(static_cast<std::size_t>(c.rows * c.to), TestType(9.0f));

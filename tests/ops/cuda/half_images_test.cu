@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling, batch normalisation and softmax on images in bf16 and fp16: as in float on the same values, but for the rounding of what is
-// written. Parameters and statistics are floats.
+// Pooling, batch normalisation and softmax on images in bf16 and fp16: as in float on the same values, but for the rounding of
+// what is written. Parameters and statistics are floats.
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -22,7 +22,7 @@ using sk::Cuda;
 using support::OnDevice;
 
 namespace {
-template <class Half> struct Pair {                 ///< the same values in 16 bits on the device, in float on the host
+template <class Half> struct Pair {  ///< the same values in 16 bits on the device, in float on the host
   std::vector<float> here;
   OnDevice<Half> there;
   explicit Pair(long n, double step, double add = 0) : Pair(make(n, step, add)) {}
@@ -49,12 +49,13 @@ template <class Half> void near(const OnDevice<Half>& there, const std::vector<f
 template <class Half> void pools(double tolerance) {
   const ops::Pool2dGeometry g{7, 6, 5, 3, 2, 1};
   const long batch = 3;
-  Pair<Half> x(batch * g.in_count(), 0.7), dy(batch * g.out_count(), 1.3), y(batch * g.out_count(), 1), dx(batch * g.in_count(), 1);
+  Pair<Half> x(batch * g.in_count(), 0.7), dy(batch * g.out_count(), 1.3), y(batch * g.out_count(), 1),
+      dx(batch * g.in_count(), 1);
   std::vector<ops::Winner> winners(static_cast<std::size_t>(batch * g.out_count()));
   OnDevice<ops::Winner> device_winners(winners);
   ops::max_pool2d_forward(Cpu{}, g, batch, x.here.data(), y.here.data(), winners.data());
   ops::max_pool2d_forward(Cuda{}, g, batch, x.there.data(), y.there.data(), device_winners.data());
-  near(y.there, y.here, 0);                         // nothing is rounded
+  near(y.there, y.here, 0);  // nothing is rounded
   CHECK(device_winners.values() == winners);
   ops::max_pool2d_backward(Cpu{}, g, batch, dy.here.data(), winners.data(), dx.here.data());
   ops::max_pool2d_backward(Cuda{}, g, batch, dy.there.data(), device_winners.data(), dx.there.data());
@@ -83,7 +84,8 @@ template <class Half, bool Rectifies> void normalizes(double tolerance) {
   Pair<Half> x(n, 0.7, 0.5), y(n, 0), dy(n, 1.3), dx(n, 0);
   std::vector<float> ones(channels, 1.5f), zeros(channels, 0.1f), workspace(4 * 48), statistics[6];
   for (auto& s : statistics) s.assign(channels, 0.25f);
-  OnDevice<float> weight(ones), bias(zeros), d0(statistics[0]), d1(statistics[1]), d2(statistics[2]), d3(statistics[3]), d4(statistics[4]), d5(statistics[5]);
+  OnDevice<float> weight(ones), bias(zeros), d0(statistics[0]), d1(statistics[1]), d2(statistics[2]), d3(statistics[3]),
+      d4(statistics[4]), d5(statistics[5]);
   ops::BatchNormCall<float> h;
   h.samples = samples, h.pixels = pixels, h.epsilon = 1e-3, h.momentum = 0.1;
   ops::BatchNormCall<Half, float> d;
@@ -91,9 +93,11 @@ template <class Half, bool Rectifies> void normalizes(double tolerance) {
   h.x = x.here.data(), h.y = y.here.data(), h.dy = dy.here.data(), h.dx = dx.here.data();
   d.x = x.there.data(), d.y = y.there.data(), d.dy = dy.there.data(), d.dx = dx.there.data();
   h.weight = ones.data(), h.bias = zeros.data(), d.weight = weight.data(), d.bias = bias.data();
-  h.running_mean = statistics[0].data(), h.running_variance = statistics[1].data(), h.mean = statistics[2].data(), h.inverse = statistics[3].data(),
-  h.dweight = statistics[4].data(), h.dbias = statistics[5].data(), h.workspace = workspace.data();
-  d.running_mean = d0.data(), d.running_variance = d1.data(), d.mean = d2.data(), d.inverse = d3.data(), d.dweight = d4.data(), d.dbias = d5.data();
+  h.running_mean = statistics[0].data(), h.running_variance = statistics[1].data(), h.mean = statistics[2].data(),
+  h.inverse = statistics[3].data(), h.dweight = statistics[4].data(), h.dbias = statistics[5].data(),
+  h.workspace = workspace.data();
+  d.running_mean = d0.data(), d.running_variance = d1.data(), d.mean = d2.data(), d.inverse = d3.data(), d.dweight = d4.data(),
+  d.dbias = d5.data();
   sk::nn::Context<float, Cpu> here;
   sk::nn::Context<float, Cuda> there;
   ops::BatchNormKernels<Cpu>::forward<channels, channels>(h, here);

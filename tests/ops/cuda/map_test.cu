@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise passes on the GPU beside the Cpu: lengths around the 16 bytes, arrays off them, 16-bit types, users' functions with dual
-// numbers.
+// Elementwise passes on the GPU beside the Cpu: lengths around the 16 bytes, arrays off them, 16-bit types, users' functions with
+// dual numbers.
 #include <skein/ops/cuda/map.hpp>
 
 #include <thrust/execution_policy.h>
@@ -28,8 +28,8 @@ struct Swish {
 struct Everything {
   template <class T> constexpr T operator()(T x) const {
     const T positive = x * x + T(1);
-    return exp(x) + expm1(x) + log(positive) + log1p(x * x) + sqrt(positive) + sin(x) + cos(x) + atan(x) + sinh(x) + cosh(x) + tanh(x) + erf(x) +
-           pow(positive, 1.5) + abs(x) + max(x, T(0.25)) + min(x, T(-0.25)) + where(x < T(0.1), x, x * x);
+    return exp(x) + expm1(x) + log(positive) + log1p(x * x) + sqrt(positive) + sin(x) + cos(x) + atan(x) + sinh(x) + cosh(x) +
+           tanh(x) + erf(x) + pow(positive, 1.5) + abs(x) + max(x, T(0.25)) + min(x, T(-0.25)) + where(x < T(0.1), x, x * x);
   }
 };
 template <class T> std::vector<T> wave(long n, double step) {
@@ -53,14 +53,15 @@ template <class F, class Scalar> void agrees() {
       const DeviceArray<Scalar> there_x(x), there_at(at, shift);
       DeviceArray<Scalar> there_y(x.size(), Scalar(5), shift), there_dx(dy);
       sk::ops::map<sk::Cuda>(nn::detail::Value<F>{}, n, there_x.data(), there_y.data());
-      sk::ops::zip<sk::Cuda>(nn::detail::Chain<F>{}, n, there_dx.data(), there_at.data(), there_dx.data());          // in place
+      sk::ops::zip<sk::Cuda>(nn::detail::Chain<F>{}, n, there_dx.data(), there_at.data(), there_dx.data());  // in place
       CHECK(apart(there_y.host(), y) == 0);
       CHECK(apart(there_dx.host(), dx) == 0);
     }
 }
 }  // namespace
 
-TEMPLATE_TEST_CASE("Functions of layers and of users run forward and backward on the GPU as on the Cpu", "[ops][cuda]", float, double) {
+TEMPLATE_TEST_CASE("Functions of layers and of users run forward and backward on the GPU as on the Cpu", "[ops][cuda]", float,
+                   double) {
   agrees<nn::ReluFunction, TestType>();
   agrees<nn::TanhFunction, TestType>();
   agrees<nn::GeluFunction<>, TestType>();

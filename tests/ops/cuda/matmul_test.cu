@@ -26,7 +26,8 @@ template <class A, class B> long apart(const A& a, const B& b) {
 }
 }  // namespace
 
-TEMPLATE_TEST_CASE("mm on Cuda equals mm on the Cpu for dense, transposed, cut out and stepped operands", "[matmul]", float, double) {
+TEMPLATE_TEST_CASE("mm on Cuda equals mm on the Cpu for dense, transposed, cut out and stepped operands", "[matmul]", float,
+                   double) {
   using S = TestType;
   const auto a = waves<S>(40, 60, 0.7), b = waves<S>(60, 50, 1.1);
   const auto c = a.template to<sk::Cuda>(), d = b.template to<sk::Cuda>();

@@ -27,11 +27,11 @@ TEST_CASE("A product's plan is made once", "[cublas]") {
   REQUIRE(cublas::prepare(p));
   const std::size_t before = plans();
   CHECK(cublas::multiply(p));
-  p.beta = 1;                                       // factors are not part of it
+  p.beta = 1;  // factors are not part of it
   CHECK(cublas::multiply(p));
   CHECK(d.values() == std::vector<float>{12, 12, 12, 12, 30, 30, 30, 30});
   OnDevice<float> other(8, 0.0f);
-  p.d = other.data();                               // nor are addresses that are aligned alike
+  p.d = other.data();  // nor are addresses that are aligned alike
   CHECK(cublas::multiply(p));
   CHECK(plans() == before);
   p.epilogue = cublas::Epilogue::bias;
@@ -54,7 +54,8 @@ TEST_CASE("What prepare() plans is what a layer runs", "[cublas]") {
   dense.forward<sk::ops::Keep>(5, x.data(), w.data(), nullptr, static_cast<const float*>(bias.data()), y.data());
   dense.input_gradient(5, y.data(), w.data(), nullptr, nullptr, x.data());
   for (bool accumulate : {false, true})
-    dense.gradients(sk::ops::DenseGradients<float>{.batch = 5, .x = x.data(), .dy = y.data(), .dw = dw.data(), .db = db.data(), .accumulate = accumulate});
+    dense.gradients(sk::ops::DenseGradients<float>{
+        .batch = 5, .x = x.data(), .dy = y.data(), .dw = dw.data(), .db = db.data(), .accumulate = accumulate});
   CHECK(plans() == before);
 }
 TEST_CASE("Threads have handles and plans of their own", "[cublas]") {
@@ -84,7 +85,9 @@ TEST_CASE("What the library has no kernel for", "[cublas]") {
   p.type = CUDA_R_16BF;
   p.result = CUDA_R_64F;
   CHECK_THROWS_AS(cublas::multiply(p), sk::DeviceError);
-  CHECK_THROWS_WITH(cublas::multiply(p), Catch::Contains("cublasLtMatmulAlgoGetHeuristic of (2, 3) x (3, 4), bf16 to double, rows 3, 4, 4 apart on Cuda 0"));
+  CHECK_THROWS_WITH(
+      cublas::multiply(p),
+      Catch::Contains("cublasLtMatmulAlgoGetHeuristic of (2, 3) x (3, 4), bf16 to double, rows 3, 4, 4 apart on Cuda 0"));
   p.epilogue = cublas::Epilogue::relu_bias;
   p.vector = bias.data();
   CHECK_FALSE(cublas::prepare(p));

@@ -12,7 +12,8 @@ TEMPLATE_TEST_CASE("Transposed copies on the GPU are exact, and leave gaps alone
   struct Case {
     long rows, columns, pitch, to_pitch;
   };
-  for (const Case& c : {Case{1, 1, 1, 1}, Case{4, 4, 4, 4}, Case{5, 10, 16, 8}, Case{33, 17, 32, 48}, Case{7, 3, 3, 7}, Case{16, 40, 40, 16}}) {
+  for (const Case& c :
+       {Case{1, 1, 1, 1}, Case{4, 4, 4, 4}, Case{5, 10, 16, 8}, Case{33, 17, 32, 48}, Case{7, 3, 3, 7}, Case{16, 40, 40, 16}}) {
     std::vector<TestType> from;
     for (long i = 0; i < c.rows * c.pitch; ++i) from.push_back(static_cast<TestType>(static_cast<float>(i % 251)));
     std::vector<TestType> expected(static_cast<std::size_t>(c.columns * c.to_pitch), TestType(9.0f));

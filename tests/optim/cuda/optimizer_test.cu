@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bound optimizers on the GPU beside the Cpu: twenty steps of each, groups and frozen parameters, parts of the arena, the factor and the
-// skip out of device memory, norms, and an optimizer of a user.
+// Bound optimizers on the GPU beside the Cpu: twenty steps of each, groups and frozen parameters, parts of the arena, the factor
+// and the skip out of device memory, norms, and an optimizer of a user.
 #include <skein/ops/cuda/optimizer.hpp>
 
 #include <limits>
@@ -37,13 +37,15 @@ template <class Scalar> std::vector<Scalar> wave(double step, double amplitude =
     const long columns = e.extents.last(), pitch = sk::row_pitch(columns);
     for (long r = 0; r < e.extents.count() / columns; ++r)
       for (long c = 0; c < columns; ++c)
-        v[static_cast<std::size_t>(e.offset + r * pitch + c)] = static_cast<Scalar>(amplitude * std::sin(step * static_cast<double>(e.offset + r * pitch + c + 1)));
+        v[static_cast<std::size_t>(e.offset + r * pitch + c)] =
+            static_cast<Scalar>(amplitude * std::sin(step * static_cast<double>(e.offset + r * pitch + c + 1)));
   }
   return v;
 }
 template <class Scalar> long apart(const std::vector<Scalar>& a, const std::vector<Scalar>& b, double scale = 1) {
   long wrong = a.size() != b.size();
-  for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) wrong += !support::close<Scalar>(a[i], b[i], Roundings::product, scale);
+  for (std::size_t i = 0; i < a.size() && i < b.size(); ++i)
+    wrong += !support::close<Scalar>(a[i], b[i], Roundings::product, scale);
   return wrong;
 }
 template <class Scalar> long gaps_that_are_not_zero(const std::vector<Scalar>& v) {
@@ -94,7 +96,8 @@ template <class Scalar, class O> void agrees_with_groups(O optimizer) {
   agrees<Scalar>(optimizer, true);
   optimizer.weight_decay = 0.1f;
   // Powers of two: the Cpu multiplies rate and decay in float, the kernel in the scalar type.
-  optimizer.groups = {optim::no_decay_on_biases_and_norms(), optim::learning_rate("1.*", 0.25f), optim::frozen("0.bias"), optim::weight_decay("2.weight", 4)};
+  optimizer.groups = {optim::no_decay_on_biases_and_norms(), optim::learning_rate("1.*", 0.25f), optim::frozen("0.bias"),
+                      optim::weight_decay("2.weight", 4)};
   agrees<Scalar>(optimizer);
   agrees<Scalar>(optimizer, true);
 }
@@ -127,7 +130,8 @@ struct SignByRange : SignDescent {
 }  // namespace device_optimizer_test
 using namespace device_optimizer_test;
 
-TEMPLATE_TEST_CASE("Optimizers on the GPU agree with the Cpu over twenty steps, whatever the groups", "[optim][cuda]", float, double) {
+TEMPLATE_TEST_CASE("Optimizers on the GPU agree with the Cpu over twenty steps, whatever the groups", "[optim][cuda]", float,
+                   double) {
   agrees_with_groups<TestType>(optim::Sgd{.lr = 0.05f});
   agrees_with_groups<TestType>(optim::Sgd{.lr = 0.05f, .momentum = 0.9, .dampening = 0.3});
   agrees_with_groups<TestType>(optim::Sgd{.lr = 0.05f, .momentum = 0.9, .nesterov = true});
@@ -159,7 +163,8 @@ TEST_CASE("A step that is skipped on the GPU changes nothing", "[optim][cuda]") 
   CHECK(on_host(adam.array(1)) == std::vector<float>(static_cast<std::size_t>(stored)));
 }
 
-TEMPLATE_TEST_CASE("Sums of squares on the GPU leave frozen parameters out and show an overflow", "[optim][cuda]", float, double) {
+TEMPLATE_TEST_CASE("Sums of squares on the GPU leave frozen parameters out and show an overflow", "[optim][cuda]", float,
+                   double) {
   for (const optim::Groups& groups : {optim::Groups{}, optim::Groups{optim::frozen("1.*")}}) {
     const optim::Sgd sgd{.groups = groups};
     optim::BoundOptimizer<optim::Sgd, TestType, sk::Cpu> here(sgd, program);
@@ -196,8 +201,8 @@ TEST_CASE("The factor of a step is made on the GPU", "[optim][cuda]") {
     const ops::StepValues now{0, 0, loss_scale};
     sk::Copy<sk::Cuda, sk::Cpu>::run(values.data(), &now, sizeof now);
     sk::Arena<ops::StepScale, sk::Cuda> scale(1);
-    ops::step_scale<sk::Cuda>(ops::StepScaleCall<float>{tail.data(), nominal, values.data(), squares >= 0 || squares != squares ? sum.data() : nullptr, clip,
-                                                        scale.data()});
+    ops::step_scale<sk::Cuda>(ops::StepScaleCall<float>{
+        tail.data(), nominal, values.data(), squares >= 0 || squares != squares ? sum.data() : nullptr, clip, scale.data()});
     ops::StepScale s;
     sk::Copy<sk::Cpu, sk::Cuda>::run(&s, scale.data(), sizeof s);
     return s;

@@ -38,7 +38,8 @@ struct Result {
   long replays = 0;
 };
 
-template <class Network = Net, class Device, class Policy> Result train(Device where, const Policy& policy, sk::FitOptions options, int seed = 3) {
+template <class Network = Net, class Device, class Policy>
+Result train(Device where, const Policy& policy, sk::FitOptions options, int seed = 3) {
   Points points;
   auto data = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.y);
   sk::Model<Network, sk::Shape<4>, Device> model{sk::Seed{static_cast<std::uint64_t>(seed)}, where};
@@ -52,7 +53,8 @@ template <class Network = Net, class Device, class Policy> Result train(Device w
   r.losses = history.losses();
   r.validation = history.back().validation.loss;
   r.parameters.resize(std::as_const(model).parameters().size);
-  sk::Copy<sk::Cpu, Device>::run(r.parameters.data(), std::as_const(model).parameters().data, r.parameters.size() * sizeof(float), sk::Cpu{}, where);
+  sk::Copy<sk::Cpu, Device>::run(r.parameters.data(), std::as_const(model).parameters().data, r.parameters.size() * sizeof(float),
+                                 sk::Cpu{}, where);
   if constexpr (requires { trainer.stepper().device().replays(); }) r.replays = trainer.stepper().device().replays();
   return r;
 }
@@ -60,7 +62,8 @@ template <class Network = Net, class Device, class Policy> Result train(Device w
 void require_same(const Result& a, const Result& b, double tolerance) {
   RANK_CHECK(a.losses.size() == b.losses.size());
   for (std::size_t i = 0; i < a.losses.size(); ++i) RANK_CHECK(std::abs(a.losses[i] - b.losses[i]) < tolerance);
-  for (std::size_t i = 0; i < a.parameters.size(); ++i) RANK_CHECK(std::abs(static_cast<double>(a.parameters[i]) - static_cast<double>(b.parameters[i])) < tolerance);
+  for (std::size_t i = 0; i < a.parameters.size(); ++i)
+    RANK_CHECK(std::abs(static_cast<double>(a.parameters[i]) - static_cast<double>(b.parameters[i])) < tolerance);
   RANK_CHECK(std::abs(a.validation - b.validation) < tolerance);
 }
 std::string on_devices(int n, void (*f)(sk::NcclComm&), double deadline = 120) {
@@ -70,9 +73,7 @@ std::string on_devices(int n, void (*f)(sk::NcclComm&), double deadline = 120) {
   options.deadline = deadline;
   try {
     sk::spawn(sk::LocalDevices(some), f, options);
-  } catch (const sk::Error& e) {
-    return e.what();
-  }
+  } catch (const sk::Error& e) { return e.what(); }
   return "";
 }
 const sk::FitOptions short_fit{.epochs = 4, .batch = 20, .threads = 1};
@@ -80,9 +81,10 @@ const sk::FitOptions short_fit{.epochs = 4, .batch = 20, .threads = 1};
 void same_as_serial(sk::NcclComm& world) {
   const Result serial = train(sk::Cpu{}, sk::parallel::Alone{}, short_fit);
   for (const long bucket : {1L, 1L << 20}) {
-    const Result r = train(world.where(), sk::parallel::DataParallel{world, {.bucket_bytes = bucket}}, short_fit, 3 + world.rank());        // weights are those of rank 0
+    const Result r = train(world.where(), sk::parallel::DataParallel{world, {.bucket_bytes = bucket}}, short_fit,
+                           3 + world.rank());  // weights are those of rank 0
     require_same(r, serial, 2e-5);
-    RANK_CHECK(r.replays > 0);                      // the exchange is part of the captured step
+    RANK_CHECK(r.replays > 0);  // the exchange is part of the captured step
     double sum[1] = {0};
     for (const float p : r.parameters) sum[0] += static_cast<double>(p);
     const std::vector<double> all = world.all_gather(sum[0]);
@@ -91,16 +93,20 @@ void same_as_serial(sk::NcclComm& world) {
   sk::FitOptions accumulated = short_fit;
   accumulated.batch = 10;
   accumulated.accumulate = 2;
-  require_same(train(world.where(), sk::parallel::DataParallel{world}, accumulated), train(sk::Cpu{}, sk::parallel::Alone{}, accumulated), 2e-5);
+  require_same(train(world.where(), sk::parallel::DataParallel{world}, accumulated),
+               train(sk::Cpu{}, sk::parallel::Alone{}, accumulated), 2e-5);
 }
-/// An average after every step, of the momenta too, is data parallelism; an outer rate of 1 leads to the mean. Losses of steps are each rank's.
+/// An average after every step, of the momenta too, is data parallelism; an outer rate of 1 leads to the mean. Losses of steps
+/// are each rank's.
 void averages(sk::NcclComm& world) {
   const Result serial = train(sk::Cpu{}, sk::parallel::Alone{}, short_fit);
-  Result r = train(world.where(), sk::parallel::diloco<1>(world, {.state = true, .fragments = 2}, sk::optim::Sgd{.lr = 1}), short_fit, 3 + world.rank());
+  Result r = train(world.where(), sk::parallel::diloco<1>(world, {.state = true, .fragments = 2}, sk::optim::Sgd{.lr = 1}),
+                   short_fit, 3 + world.rank());
   r.losses = serial.losses;
   require_same(r, serial, 2e-5);
 }
-/// Statistics of all ranks, the optimizer's state in parts, gradients scattered, a norm over the parts: the serial run all the same.
+/// Statistics of all ranks, the optimizer's state in parts, gradients scattered, a norm over the parts: the serial run all the
+/// same.
 void in_parts(sk::NcclComm& world) {
   sk::FitOptions clipped = short_fit;
   clipped.clip_norm = 0.05;
@@ -109,7 +115,7 @@ void in_parts(sk::NcclComm& world) {
   require_same(train<Coupled>(world.where(), policy, clipped), train<Coupled>(sk::Cpu{}, sk::parallel::Alone{}, clipped), 2e-5);
 }
 void on_another_device(sk::NcclComm& world) {
-  sk::Model<Net, sk::Shape<4>, sk::Cuda> model{sk::Seed{3}, sk::Cuda{0}};        // whatever the rank
+  sk::Model<Net, sk::Shape<4>, sk::Cuda> model{sk::Seed{3}, sk::Cuda{0}};  // whatever the rank
   sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{}, sk::parallel::DataParallel{world}};
 }
 }  // namespace
@@ -128,5 +134,6 @@ TEST_CASE("data-parallel training on devices of one process agrees with the seri
 TEST_CASE("a model on another device than its rank's communicator is refused") {
   if (sk::cuda::device_count() < 2) return;
   const std::string text = on_devices(2, on_another_device);
-  CHECK_THAT(text, Contains("the model is on Cuda 0, this rank's communicator on Cuda 1: make the model with {seed, world.where()}"));
+  CHECK_THAT(text,
+             Contains("the model is on Cuda 0, this rank's communicator on Cuda 1: make the model with {seed, world.where()}"));
 }

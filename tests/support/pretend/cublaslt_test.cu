@@ -39,7 +39,9 @@ struct Product {
     cublasLtMatmulDescDestroy(desc);
     cublasLtDestroy(handle);
   }
-  template <class T> cublasStatus_t set(cublasLtMatmulDescAttributes_t attribute, T value) { return cublasLtMatmulDescSetAttribute(desc, attribute, &value, sizeof value); }
+  template <class T> cublasStatus_t set(cublasLtMatmulDescAttributes_t attribute, T value) {
+    return cublasLtMatmulDescSetAttribute(desc, attribute, &value, sizeof value);
+  }
   cublasStatus_t run(const void* A, const void* B, void* D) {
     const float one = 1, zero = 0;
     return cublasLtMatmul(handle, desc, &one, A, a, B, b, &zero, D, d, D, d, nullptr, nullptr, 0, sk::cuda::stream());
@@ -50,14 +52,14 @@ struct Product {
 
 TEST_CASE("pretend cuBLASLt: a column-major product, with a bias for each row, ReLU and its mask, and the sums of a gradient") {
   Product p;
-  const auto A = on_device({1, 4, 2, 5, 3, 6}), B = on_device({1, 0, -1, -2, 1, 0});    // columns
+  const auto A = on_device({1, 4, 2, 5, 3, 6}), B = on_device({1, 0, -1, -2, 1, 0});  // columns
   auto D = on_device({0, 0, 0, 0}), bias = on_device({3, -1}), mask = on_device(std::vector<float>(8));
   REQUIRE(p.run(A.data(), B.data(), D.data()) == CUBLAS_STATUS_SUCCESS);
   CHECK(values(D) == std::vector<float>{-2, -2, 0, -3});
   REQUIRE(p.set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_RELU_AUX_BIAS) == CUBLAS_STATUS_SUCCESS);
   REQUIRE(p.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<void*>(bias.data())) == CUBLAS_STATUS_SUCCESS);
   REQUIRE(p.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, static_cast<void*>(mask.data())) == CUBLAS_STATUS_SUCCESS);
-  CHECK(p.run(A.data(), B.data(), D.data()) == CUBLAS_STATUS_INVALID_VALUE);             // the mask's leading dimension is missing
+  CHECK(p.run(A.data(), B.data(), D.data()) == CUBLAS_STATUS_INVALID_VALUE);  // the mask's leading dimension is missing
   REQUIRE(p.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, std::int64_t{128}) == CUBLAS_STATUS_SUCCESS);
   REQUIRE(p.run(A.data(), B.data(), D.data()) == CUBLAS_STATUS_SUCCESS);
   CHECK(values(D) == std::vector<float>{1, 0, 3, 0});
@@ -88,5 +90,5 @@ TEST_CASE("pretend cuBLASLt: what the real one refuses is refused") {
   CHECK(values(D) == std::vector<float>{-2, 0, -2, -3});
   REQUIRE(p.set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_RELU) == CUBLAS_STATUS_SUCCESS);
   CHECK(p.run(A.data(), B.data(), D.data()) == CUBLAS_STATUS_NOT_SUPPORTED);
-  CHECK(p.set(CUBLASLT_MATMUL_DESC_EPILOGUE, std::int64_t{1}) == CUBLAS_STATUS_INVALID_VALUE);      // four bytes, not eight
+  CHECK(p.set(CUBLASLT_MATMUL_DESC_EPILOGUE, std::int64_t{1}) == CUBLAS_STATUS_INVALID_VALUE);  // four bytes, not eight
 }

@@ -21,27 +21,43 @@ cudnnStatus_t refuse(cudnnStatus_t status, const std::string& words);
 
 inline std::size_t size_of(cudnnDataType_t type) {
   switch (type) {
-    case CUDNN_DATA_FLOAT: return 4;
-    case CUDNN_DATA_DOUBLE: return 8;
+    case CUDNN_DATA_FLOAT:
+      return 4;
+    case CUDNN_DATA_DOUBLE:
+      return 8;
     case CUDNN_DATA_HALF:
-    case CUDNN_DATA_BFLOAT16: return 2;
-    default: return 0;
+    case CUDNN_DATA_BFLOAT16:
+      return 2;
+    default:
+      return 0;
   }
 }
 inline double load(cudnnDataType_t type, const void* p, std::int64_t i) {
   switch (type) {
-    case CUDNN_DATA_FLOAT: return static_cast<double>(static_cast<const float*>(p)[i]);
-    case CUDNN_DATA_DOUBLE: return static_cast<const double*>(p)[i];
-    case CUDNN_DATA_HALF: return static_cast<double>(static_cast<float>(static_cast<const skein::fp16*>(p)[i]));
-    default: return static_cast<double>(static_cast<float>(static_cast<const skein::bf16*>(p)[i]));
+    case CUDNN_DATA_FLOAT:
+      return static_cast<double>(static_cast<const float*>(p)[i]);
+    case CUDNN_DATA_DOUBLE:
+      return static_cast<const double*>(p)[i];
+    case CUDNN_DATA_HALF:
+      return static_cast<double>(static_cast<float>(static_cast<const skein::fp16*>(p)[i]));
+    default:
+      return static_cast<double>(static_cast<float>(static_cast<const skein::bf16*>(p)[i]));
   }
 }
 inline void store(cudnnDataType_t type, void* p, std::int64_t i, double value) {
   switch (type) {
-    case CUDNN_DATA_FLOAT: static_cast<float*>(p)[i] = static_cast<float>(value); break;
-    case CUDNN_DATA_DOUBLE: static_cast<double*>(p)[i] = value; break;
-    case CUDNN_DATA_HALF: static_cast<skein::fp16*>(p)[i] = skein::fp16(value); break;
-    default: static_cast<skein::bf16*>(p)[i] = skein::bf16(value); break;
+    case CUDNN_DATA_FLOAT:
+      static_cast<float*>(p)[i] = static_cast<float>(value);
+      break;
+    case CUDNN_DATA_DOUBLE:
+      static_cast<double*>(p)[i] = value;
+      break;
+    case CUDNN_DATA_HALF:
+      static_cast<skein::fp16*>(p)[i] = skein::fp16(value);
+      break;
+    default:
+      static_cast<skein::bf16*>(p)[i] = skein::bf16(value);
+      break;
   }
 }
 /// A blend factor: a double for doubles, a float for all else.
@@ -55,11 +71,20 @@ struct Tensor {
   std::int64_t extent[4] = {}, stride[4] = {};
 
   std::int64_t count() const { return extent[0] * extent[1] * extent[2] * extent[3]; }
-  std::int64_t at(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) const { return n * stride[0] + c * stride[1] + h * stride[2] + w * stride[3]; }
-  std::size_t bytes() const { return static_cast<std::size_t>(at(extent[0] - 1, extent[1] - 1, extent[2] - 1, extent[3] - 1) + 1) * size_of(type); }
-  bool channels_last() const { return stride[1] == 1 && stride[3] == extent[1] && stride[2] == extent[3] * extent[1] && stride[0] == extent[2] * extent[3] * extent[1]; }
+  std::int64_t at(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) const {
+    return n * stride[0] + c * stride[1] + h * stride[2] + w * stride[3];
+  }
+  std::size_t bytes() const {
+    return static_cast<std::size_t>(at(extent[0] - 1, extent[1] - 1, extent[2] - 1, extent[3] - 1) + 1) * size_of(type);
+  }
+  bool channels_last() const {
+    return stride[1] == 1 && stride[3] == extent[1] && stride[2] == extent[3] * extent[1] &&
+           stride[0] == extent[2] * extent[3] * extent[1];
+  }
   bool same_extents(const Tensor& o) const { return std::memcmp(extent, o.extent, sizeof extent) == 0; }
-  bool same(const Tensor& o) const { return type == o.type && same_extents(o) && std::memcmp(stride, o.stride, sizeof stride) == 0; }
+  bool same(const Tensor& o) const {
+    return type == o.type && same_extents(o) && std::memcmp(stride, o.stride, sizeof stride) == 0;
+  }
 };
 
 struct Window {
@@ -77,9 +102,11 @@ template <class Visit> void each_product(const Tensor& x, const Tensor& f, const
         for (std::int64_t j = 0; j < y.extent[3]; ++j)
           for (std::int64_t r = 0; r < f.extent[2]; ++r)
             for (std::int64_t s = 0; s < f.extent[3]; ++s) {
-              const std::int64_t row = i * w.stride[0] + r * w.dilation[0] - w.padding[0], column = j * w.stride[1] + s * w.dilation[1] - w.padding[1];
+              const std::int64_t row = i * w.stride[0] + r * w.dilation[0] - w.padding[0],
+                                 column = j * w.stride[1] + s * w.dilation[1] - w.padding[1];
               if (row < 0 || row >= x.extent[2] || column < 0 || column >= x.extent[3]) continue;
-              for (std::int64_t c = 0; c < in; ++c) visit(x.at(n, k / out * in + c, row, column), f.at(k, c, r, s), y.at(n, k, i, j));
+              for (std::int64_t c = 0; c < in; ++c)
+                visit(x.at(n, k / out * in + c, row, column), f.at(k, c, r, s), y.at(n, k, i, j));
             }
 }
 

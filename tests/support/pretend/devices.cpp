@@ -18,7 +18,8 @@ struct Words {
   cudaError_t status;
   const char *name, *words;
 };
-#define SKEIN_WORDS(name, words) {name, #name, words}
+#define SKEIN_WORDS(name, words) \
+  { name, #name, words }
 constexpr Words all_words[] = {
     SKEIN_WORDS(cudaSuccess, "no error"),
     SKEIN_WORDS(cudaErrorInvalidValue, "invalid argument"),
@@ -51,7 +52,9 @@ constexpr Words all_words[] = {
     SKEIN_WORDS(cudaErrorStreamCaptureImplicit, "operation would make the legacy stream depend on a capturing blocking stream"),
     SKEIN_WORDS(cudaErrorCapturedEvent, "operation not permitted on an event last recorded in a capturing stream"),
     SKEIN_WORDS(cudaErrorStreamCaptureWrongThread, "attempt to terminate a thread-local capture sequence from another thread"),
-    SKEIN_WORDS(cudaErrorGraphExecUpdateFailure, "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update"),
+    SKEIN_WORDS(cudaErrorGraphExecUpdateFailure,
+                "the graph update was not performed because it included changes which violated constraints specific to "
+                "instantiated graph update"),
     SKEIN_WORDS(cudaErrorUnknown, "unknown error"),
 };
 #undef SKEIN_WORDS
@@ -93,7 +96,9 @@ cudaError_t cudaGetLastError() {
 }
 cudaError_t cudaPeekAtLastError() { return last_error; }
 const char* cudaGetErrorName(cudaError_t status) { return words_of(status) ? words_of(status)->name : "unrecognized error code"; }
-const char* cudaGetErrorString(cudaError_t status) { return words_of(status) ? words_of(status)->words : "unrecognized error code"; }
+const char* cudaGetErrorString(cudaError_t status) {
+  return words_of(status) ? words_of(status)->words : "unrecognized error code";
+}
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = device_count();
@@ -110,7 +115,9 @@ cudaError_t cudaSetDevice(int device) {
   device_now = device;
   return note(cudaSuccess);
 }
-cudaError_t cudaInitDevice(int device, unsigned, unsigned) { return note(device >= 0 && device < device_count() ? cudaSuccess : cudaErrorInvalidDevice); }
+cudaError_t cudaInitDevice(int device, unsigned, unsigned) {
+  return note(device >= 0 && device < device_count() ? cudaSuccess : cudaErrorInvalidDevice);
+}
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = CUDART_VERSION;
   return note(cudaSuccess);
@@ -150,29 +157,58 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* to, int device) {
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   if (!value || device < 0 || device >= device_count()) return note(cudaErrorInvalidDevice);
   switch (attribute) {
-    case cudaDevAttrComputeCapabilityMajor: *value = 9; break;
-    case cudaDevAttrComputeCapabilityMinor: *value = 0; break;
-    case cudaDevAttrMultiProcessorCount: *value = 4; break;
-    case cudaDevAttrMaxThreadsPerBlock: *value = 1024; break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = 2048; break;
-    case cudaDevAttrWarpSize: *value = 32; break;
-    case cudaDevAttrMaxSharedMemoryPerBlock: *value = 48 << 10; break;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = 227 << 10; break;
-    case cudaDevAttrL2CacheSize: *value = 1 << 20; break;
-    case cudaDevAttrMaxGridDimX: *value = 2147483647; break;
-    case cudaDevAttrPciBusId: *value = device + 1; break;
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = 9;
+      break;
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = 0;
+      break;
+    case cudaDevAttrMultiProcessorCount:
+      *value = 4;
+      break;
+    case cudaDevAttrMaxThreadsPerBlock:
+      *value = 1024;
+      break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor:
+      *value = 2048;
+      break;
+    case cudaDevAttrWarpSize:
+      *value = 32;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlock:
+      *value = 48 << 10;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = 227 << 10;
+      break;
+    case cudaDevAttrL2CacheSize:
+      *value = 1 << 20;
+      break;
+    case cudaDevAttrMaxGridDimX:
+      *value = 2147483647;
+      break;
+    case cudaDevAttrPciBusId:
+      *value = device + 1;
+      break;
     case cudaDevAttrMemoryPoolsSupported:
     case cudaDevAttrUnifiedAddressing:
-    case cudaDevAttrConcurrentKernels: *value = 1; break;
-    case cudaDevAttrMemoryClockRate: *value = 1000000; break;
-    case cudaDevAttrGlobalMemoryBusWidth: *value = 64; break;
-    default: *value = 0;
+    case cudaDevAttrConcurrentKernels:
+      *value = 1;
+      break;
+    case cudaDevAttrMemoryClockRate:
+      *value = 1000000;
+      break;
+    case cudaDevAttrGlobalMemoryBusWidth:
+      *value = 64;
+      break;
+    default:
+      *value = 0;
   }
   return note(cudaSuccess);
 }
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   if (device < 0 || peer < 0 || device >= device_count() || peer >= device_count()) return note(cudaErrorInvalidDevice);
-  *can = 0;                                          // so that nobody leans on it
+  *can = 0;  // so that nobody leans on it
   return note(cudaSuccess);
 }
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return note(cudaErrorNotSupported); }

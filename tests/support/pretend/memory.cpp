@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the pretend devices: an arena each, closed to the host (mprotect) but while something runs on the device. New memory is
-// full of NaNs; a guard behind each allocation finds who writes too far.
+// Memory of the pretend devices: an arena each, closed to the host (mprotect) but while something runs on the device. New memory
+// is full of NaNs; a guard behind each allocation finds who writes too far.
 #include <atomic>
 #include <sys/mman.h>
 
@@ -18,16 +18,16 @@ constexpr std::size_t reserved = std::size_t{8} << 30, guard = 256, unit = 512;
 constexpr unsigned char nan_byte = 0xFF, guard_byte = 0xFD;
 
 struct Block {
-  std::size_t bytes, whole;                          // asked for; with guard and rounding
+  std::size_t bytes, whole;  // asked for; with guard and rounding
 };
 
 /// One device's memory: first fit over an ordered map.
 struct Arena {
   unsigned char* base = nullptr;
-  std::size_t high = 0;                              // end of what was ever used
+  std::size_t high = 0;  // end of what was ever used
   int open = 0;
-  std::map<std::size_t, Block> used;                 // by offset
-  std::map<std::size_t, std::size_t> free;           // offset -> bytes
+  std::map<std::size_t, Block> used;        // by offset
+  std::map<std::size_t, std::size_t> free;  // offset -> bytes
 };
 
 std::mutex& lock() {
@@ -190,10 +190,13 @@ bool on_device(const void* p, std::size_t bytes, int device, const char* what) {
   if (bytes == 0) return true;
   const Place place = place_of(p);
   const auto size = std::to_string(bytes);
-  if (place.kind == Place::plain) complain(std::string(what) + ": " + (p ? "a pointer of the host" : "null") + " where the device wants " + size + " bytes");
-  else if (place.left < bytes) complain(std::string(what) + " wants " + size + " bytes; the allocation has " + std::to_string(place.left) + " there");
+  if (place.kind == Place::plain)
+    complain(std::string(what) + ": " + (p ? "a pointer of the host" : "null") + " where the device wants " + size + " bytes");
+  else if (place.left < bytes)
+    complain(std::string(what) + " wants " + size + " bytes; the allocation has " + std::to_string(place.left) + " there");
   else if (place.kind == Place::device && place.ordinal != device)
-    complain(std::string(what) + " runs on device " + std::to_string(device) + "; its memory is of device " + std::to_string(place.ordinal));
+    complain(std::string(what) + " runs on device " + std::to_string(device) + "; its memory is of device " +
+             std::to_string(place.ordinal));
   else return true;
   return false;
 }
@@ -229,8 +232,9 @@ namespace {
 bool side_fits(const void* p, std::size_t bytes, bool device) {
   const Place place = place_of(p);
   if (!p) return false;
-  if (device) return place.kind == Place::plain ? (complain("a copy takes a pointer of the host for one of the device"), false)
-                                                : place.left >= bytes || (complain("a copy goes beyond its allocation"), false);
+  if (device)
+    return place.kind == Place::plain ? (complain("a copy takes a pointer of the host for one of the device"), false)
+                                      : place.left >= bytes || (complain("a copy goes beyond its allocation"), false);
   return place.kind != Place::device || (complain("a copy takes a pointer of the device for one of the host"), false);
 }
 
@@ -239,12 +243,22 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind k
   const Place target = place_of(to), source = place_of(from);
   bool to_device = target.kind == Place::device, from_device = source.kind == Place::device;
   switch (kind) {
-    case cudaMemcpyHostToHost: to_device = from_device = false; break;
-    case cudaMemcpyHostToDevice: to_device = true, from_device = false; break;
-    case cudaMemcpyDeviceToHost: to_device = false, from_device = true; break;
-    case cudaMemcpyDeviceToDevice: to_device = from_device = true; break;
-    case cudaMemcpyDefault: break;
-    default: return note(cudaErrorInvalidMemcpyDirection);
+    case cudaMemcpyHostToHost:
+      to_device = from_device = false;
+      break;
+    case cudaMemcpyHostToDevice:
+      to_device = true, from_device = false;
+      break;
+    case cudaMemcpyDeviceToHost:
+      to_device = false, from_device = true;
+      break;
+    case cudaMemcpyDeviceToDevice:
+      to_device = from_device = true;
+      break;
+    case cudaMemcpyDefault:
+      break;
+    default:
+      return note(cudaErrorInvalidMemcpyDirection);
   }
   if (!side_fits(to, bytes, to_device) || !side_fits(from, bytes, from_device)) return note(cudaErrorInvalidValue);
   unsigned devices = bit(device_of(stream));
@@ -252,15 +266,18 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind k
   if (source.kind == Place::device) devices |= bit(source.ordinal);
   if (capturing(stream)) {
     // Memory of the host that is not page-locked cannot be copied in a graph here: its owner may have gone when the graph runs.
-    if ((to_device && !from_device && source.kind == Place::plain) || (from_device && !to_device && target.kind == Place::plain)) {
+    if ((to_device && !from_device && source.kind == Place::plain) ||
+        (from_device && !to_device && target.kind == Place::plain)) {
       complain("a copy in a captured step wants page-locked memory of the host");
       return note(cudaErrorStreamCaptureUnsupported);
     }
     return note(submit(stream, {[=] { std::memmove(to, from, bytes); }, devices, "memcpy"}));
   }
   cudaError_t status;
-  if (to_device && !from_device && source.kind == Place::plain && !blocking) {      // staged: the host may change it when this returns
-    auto staged = std::make_shared<std::vector<unsigned char>>(static_cast<const unsigned char*>(from), static_cast<const unsigned char*>(from) + bytes);
+  if (to_device && !from_device && source.kind == Place::plain &&
+      !blocking) {  // staged: the host may change it when this returns
+    auto staged = std::make_shared<std::vector<unsigned char>>(static_cast<const unsigned char*>(from),
+                                                               static_cast<const unsigned char*>(from) + bytes);
     status = submit(stream, {[=] { std::memcpy(to, staged->data(), bytes); }, devices, "memcpy"});
   } else {
     status = submit(stream, {[=] { std::memmove(to, from, bytes); }, devices, "memcpy"});
@@ -310,7 +327,9 @@ cudaError_t cudaMallocAsync(void** p, size_t bytes, cudaStream_t stream) {
   if (const cudaError_t status = device_status(device_of(stream))) return note(status);
   return note(allocate(p, bytes, device_of(stream)));
 }
-cudaError_t cudaMallocFromPoolAsync(void** p, size_t bytes, cudaMemPool_t, cudaStream_t stream) { return cudaMallocAsync(p, bytes, stream); }
+cudaError_t cudaMallocFromPoolAsync(void** p, size_t bytes, cudaMemPool_t, cudaStream_t stream) {
+  return cudaMallocAsync(p, bytes, stream);
+}
 cudaError_t cudaFreeAsync(void* p, cudaStream_t stream) {
   if (capturing(stream)) return note(cudaErrorStreamCaptureUnsupported);
   if (p && place_of(p).base != p) return note(cudaErrorInvalidValue);
@@ -352,7 +371,9 @@ cudaError_t cudaHostGetDevicePointer(void** to, void* host, unsigned) {
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* to, const void* p) {
   const Place place = place_of(p);
   *to = {};
-  to->type = place.kind == Place::device ? cudaMemoryTypeDevice : place.kind == Place::pinned ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
+  to->type = place.kind == Place::device   ? cudaMemoryTypeDevice
+             : place.kind == Place::pinned ? cudaMemoryTypeHost
+                                           : cudaMemoryTypeUnregistered;
   to->device = place.kind == Place::device ? place.ordinal : place.kind == Place::pinned ? 0 : -2;
   to->devicePointer = place.kind == Place::plain ? nullptr : const_cast<void*>(p);
   to->hostPointer = place.kind == Place::device ? nullptr : const_cast<void*>(p);
@@ -376,17 +397,22 @@ cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes) {
   return copy(to, from, bytes, cudaMemcpyDeviceToDevice, nullptr, true);
 }
 cudaError_t cudaMemcpyPeerAsync(void* to, int there, const void* from, int here, size_t bytes, cudaStream_t stream) {
-  if (bytes && ((place_of(to).kind == Place::device && place_of(to).ordinal != there) || (place_of(from).kind == Place::device && place_of(from).ordinal != here)))
+  if (bytes && ((place_of(to).kind == Place::device && place_of(to).ordinal != there) ||
+                (place_of(from).kind == Place::device && place_of(from).ordinal != here)))
     return note(cudaErrorInvalidValue);
   return copy(to, from, bytes, cudaMemcpyDeviceToDevice, stream, false);
 }
-cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
+                              cudaMemcpyKind kind, cudaStream_t stream) {
   if (width > to_pitch || width > from_pitch) return note(cudaErrorInvalidPitchValue);
   for (size_t row = 0; row < height; ++row)
-    if (const cudaError_t status = copy(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch, width, kind, stream, false)) return status;
+    if (const cudaError_t status = copy(static_cast<char*>(to) + row * to_pitch,
+                                        static_cast<const char*>(from) + row * from_pitch, width, kind, stream, false))
+      return status;
   return note(cudaSuccess);
 }
-cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind) {
+cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
+                         cudaMemcpyKind kind) {
   if (const cudaError_t status = unsafe_call()) return note(status);
   const cudaError_t status = cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, nullptr);
   drain(nullptr);
@@ -396,7 +422,9 @@ cudaError_t cudaMemset(void* to, int value, size_t bytes) {
   if (const cudaError_t status = unsafe_call()) return note(status);
   return set(to, value, bytes, nullptr, true);
 }
-cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) { return set(to, value, bytes, stream, false); }
+cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
+  return set(to, value, bytes, stream, false);
+}
 cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
   if (width > pitch) return note(cudaErrorInvalidPitchValue);
   for (size_t row = 0; row < height; ++row)
@@ -414,7 +442,9 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) { return cudaDeviceGetDefaultMemPool(pool, device); }
 cudaError_t cudaDeviceSetMemPool(int, cudaMemPool_t pool) { return note(pool ? cudaSuccess : cudaErrorInvalidValue); }
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t) { return note(pool ? cudaSuccess : cudaErrorInvalidValue); }
-cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc*, size_t) { return note(pool ? cudaSuccess : cudaErrorInvalidValue); }
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc*, size_t) {
+  return note(pool ? cudaSuccess : cudaErrorInvalidValue);
+}
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
   if (!pool || !value) return note(cudaErrorInvalidValue);
   if (attribute == cudaMemPoolAttrReleaseThreshold) pool->threshold = *static_cast<std::uint64_t*>(value);
@@ -423,10 +453,15 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
   if (!pool || !value) return note(cudaErrorInvalidValue);
   switch (attribute) {
-    case cudaMemPoolAttrReleaseThreshold: *static_cast<std::uint64_t*>(value) = pool->threshold; break;
+    case cudaMemPoolAttrReleaseThreshold:
+      *static_cast<std::uint64_t*>(value) = pool->threshold;
+      break;
     case cudaMemPoolAttrUsedMemCurrent:
-    case cudaMemPoolAttrReservedMemCurrent: *static_cast<std::uint64_t*>(value) = bytes_used(pool->device); break;
-    default: *static_cast<int*>(value) = 1;
+    case cudaMemPoolAttrReservedMemCurrent:
+      *static_cast<std::uint64_t*>(value) = bytes_used(pool->device);
+      break;
+    default:
+      *static_cast<int*>(value) = 1;
   }
   return note(cudaSuccess);
 }

@@ -28,15 +28,26 @@ constexpr const char* names[] = {"ncclAllReduce", "ncclBroadcast", "ncclReduce",
 
 cudaDataType_t data_type(ncclDataType_t type) {
   switch (type) {
-    case ncclInt8: return CUDA_R_8I;
-    case ncclUint8: return CUDA_R_8U;
-    case ncclInt32: case ncclUint32: return CUDA_R_32I;
-    case ncclInt64: case ncclUint64: return CUDA_R_64I;
-    case ncclFloat16: return CUDA_R_16F;
-    case ncclFloat32: return CUDA_R_32F;
-    case ncclFloat64: return CUDA_R_64F;
-    case ncclBfloat16: return CUDA_R_16BF;
-    default: return CUDA_C_32F;
+    case ncclInt8:
+      return CUDA_R_8I;
+    case ncclUint8:
+      return CUDA_R_8U;
+    case ncclInt32:
+    case ncclUint32:
+      return CUDA_R_32I;
+    case ncclInt64:
+    case ncclUint64:
+      return CUDA_R_64I;
+    case ncclFloat16:
+      return CUDA_R_16F;
+    case ncclFloat32:
+      return CUDA_R_32F;
+    case ncclFloat64:
+      return CUDA_R_64F;
+    case ncclBfloat16:
+      return CUDA_R_16BF;
+    default:
+      return CUDA_C_32F;
   }
 }
 std::size_t size_of(ncclDataType_t type) { return bytes_of(data_type(type)); }
@@ -50,7 +61,9 @@ struct Call {
   ncclDataType_t type;
   ncclRedOp_t op;
   int root;
-  bool operator==(const Call& o) const { return kind == o.kind && count == o.count && type == o.type && op == o.op && root == o.root; }
+  bool operator==(const Call& o) const {
+    return kind == o.kind && count == o.count && type == o.type && op == o.op && root == o.root;
+  }
 };
 struct Round {
   std::vector<Call> calls;
@@ -75,9 +88,9 @@ struct Clique {
   int size = 0;
   std::mutex lock;
   std::condition_variable changed;
-  std::vector<int> devices;                          // by rank, -1: not yet here
+  std::vector<int> devices;  // by rank, -1: not yet here
   int arrived = 0;
-  ncclResult_t state = ncclInProgress;               // of the start
+  ncclResult_t state = ncclInProgress;  // of the start
   std::map<unsigned long, Round> rounds;
   std::map<std::pair<int, int>, Mail> mail;
   struct Splitting {
@@ -100,9 +113,9 @@ struct State {
   int rank = 0, device = 0;
   bool blocking = true, aborted = false, finalized = false;
   ncclResult_t error = ncclSuccess;
-  int busy = 0;                                      // how often a poll still says "in progress"
+  int busy = 0;  // how often a poll still says "in progress"
   unsigned long next_round = 0, next_split = 0;
-  long pending = 0;                                  // operations that streams still have
+  long pending = 0;  // operations that streams still have
   // while the parent's ranks gather for a split
   std::shared_ptr<Clique> parent;
   unsigned long split = 0;
@@ -136,10 +149,14 @@ std::shared_ptr<State> state_of(ncclComm_t comm) {
 
 template <class T> T combine(T a, T b, ncclRedOp_t op) {
   switch (op) {
-    case ncclProd: return static_cast<T>(a * b);
-    case ncclMax: return std::max(a, b);
-    case ncclMin: return std::min(a, b);
-    default: return static_cast<T>(a + b);
+    case ncclProd:
+      return static_cast<T>(a * b);
+    case ncclMax:
+      return std::max(a, b);
+    case ncclMin:
+      return std::min(a, b);
+    default:
+      return static_cast<T>(a + b);
   }
 }
 /// Integers are exact; floating-point values are summed in double precision, in the order of the ranks.
@@ -172,18 +189,33 @@ void finish(const Clique& clique, Round& round) {
       const std::size_t n = first.kind == Kind::reduce_scatter ? first.count * ranks : first.count;
       std::vector<unsigned char> result(n * size);
       switch (first.type) {
-        case ncclInt8: reduce_integers<std::int8_t>(round.calls, result.data(), n); break;
-        case ncclUint8: reduce_integers<std::uint8_t>(round.calls, result.data(), n); break;
-        case ncclInt32: reduce_integers<std::int32_t>(round.calls, result.data(), n); break;
-        case ncclUint32: reduce_integers<std::uint32_t>(round.calls, result.data(), n); break;
-        case ncclInt64: reduce_integers<std::int64_t>(round.calls, result.data(), n); break;
-        case ncclUint64: reduce_integers<std::uint64_t>(round.calls, result.data(), n); break;
+        case ncclInt8:
+          reduce_integers<std::int8_t>(round.calls, result.data(), n);
+          break;
+        case ncclUint8:
+          reduce_integers<std::uint8_t>(round.calls, result.data(), n);
+          break;
+        case ncclInt32:
+          reduce_integers<std::int32_t>(round.calls, result.data(), n);
+          break;
+        case ncclUint32:
+          reduce_integers<std::uint32_t>(round.calls, result.data(), n);
+          break;
+        case ncclInt64:
+          reduce_integers<std::int64_t>(round.calls, result.data(), n);
+          break;
+        case ncclUint64:
+          reduce_integers<std::uint64_t>(round.calls, result.data(), n);
+          break;
         default:
-          for (std::size_t i = 0; i < n; ++i) store(result.data(), type, static_cast<long>(i), reduce_one(round.calls, first.op, type, static_cast<long>(i)));
+          for (std::size_t i = 0; i < n; ++i)
+            store(result.data(), type, static_cast<long>(i), reduce_one(round.calls, first.op, type, static_cast<long>(i)));
       }
       for (std::size_t r = 0; r < ranks; ++r) {
-        if (first.kind == Kind::reduce_scatter) std::memcpy(round.calls[r].receive, result.data() + r * first.count * size, first.count * size);
-        else if (first.kind == Kind::all_reduce || static_cast<int>(r) == first.root) std::memcpy(round.calls[r].receive, result.data(), result.size());
+        if (first.kind == Kind::reduce_scatter)
+          std::memcpy(round.calls[r].receive, result.data() + r * first.count * size, first.count * size);
+        else if (first.kind == Kind::all_reduce || static_cast<int>(r) == first.root)
+          std::memcpy(round.calls[r].receive, result.data(), result.size());
       }
       break;
     }
@@ -193,7 +225,8 @@ void finish(const Clique& clique, Round& round) {
       break;
     case Kind::all_gather: {
       std::vector<unsigned char> all(ranks * first.count * size);
-      for (std::size_t r = 0; r < ranks; ++r) std::memcpy(all.data() + r * first.count * size, round.calls[r].send, first.count * size);
+      for (std::size_t r = 0; r < ranks; ++r)
+        std::memcpy(all.data() + r * first.count * size, round.calls[r].send, first.count * size);
       for (std::size_t r = 0; r < ranks; ++r) std::memcpy(round.calls[r].receive, all.data(), all.size());
       break;
     }
@@ -208,7 +241,7 @@ struct Job {
   std::function<void()> post;
   std::function<void()> wait;
   const char* name;
-  bool last = false;                                 // a send: it waits until it was taken, so behind what takes
+  bool last = false;  // a send: it waits until it was taken, so behind what takes
 };
 struct Group {
   int depth = 0;
@@ -245,8 +278,10 @@ Job collective(const std::shared_ptr<State>& state, Call call, cudaStream_t stre
     const auto rank = static_cast<std::size_t>(state->rank);
     for (std::size_t r = 0; r < round.here.size(); ++r)
       if (round.here[r] && !(round.calls[r] == call)) {
-        complain("rank " + std::to_string(rank) + " calls " + names[static_cast<int>(call.kind)] + " of " + std::to_string(call.count) + " values, rank " + std::to_string(r) +
-                 " calls " + names[static_cast<int>(round.calls[r].kind)] + " of " + std::to_string(round.calls[r].count) + ": a real NCCL hangs here, or mixes them up");
+        complain("rank " + std::to_string(rank) + " calls " + names[static_cast<int>(call.kind)] + " of " +
+                 std::to_string(call.count) + " values, rank " + std::to_string(r) + " calls " +
+                 names[static_cast<int>(round.calls[r].kind)] + " of " + std::to_string(round.calls[r].count) +
+                 ": a real NCCL hangs here, or mixes them up");
         std::abort();
       }
     round.calls[rank] = call;
@@ -284,11 +319,13 @@ ncclResult_t start(std::vector<Job> jobs) {
       }
       post();
     };
-    if (submit(job.stream, {post, 0, job.name}) != cudaSuccess) return refuse(ncclUnhandledCudaError, std::string(job.name) + ": the stream takes nothing");
+    if (submit(job.stream, {post, 0, job.name}) != cudaSuccess)
+      return refuse(ncclUnhandledCudaError, std::string(job.name) + ": the stream takes nothing");
   }
   std::stable_partition(jobs.begin(), jobs.end(), [](const Job& job) { return !job.last; });
   for (const Job& job : jobs)
-    if (submit(job.stream, {job.wait, 0, job.name, true}) != cudaSuccess) return refuse(ncclUnhandledCudaError, std::string(job.name) + ": the stream takes nothing");
+    if (submit(job.stream, {job.wait, 0, job.name, true}) != cudaSuccess)
+      return refuse(ncclUnhandledCudaError, std::string(job.name) + ": the stream takes nothing");
   return result;
 }
 
@@ -297,11 +334,14 @@ ncclResult_t usable(const std::shared_ptr<State>& state, cudaStream_t stream, co
   {
     const std::lock_guard hold(state->clique->lock);
     if (state->error != ncclSuccess) return refuse(state->error, std::string(name) + ": the communicator has failed");
-    if (state->aborted || state->finalized) return refuse(ncclInvalidUsage, std::string(name) + ": the communicator was aborted or finalized");
+    if (state->aborted || state->finalized)
+      return refuse(ncclInvalidUsage, std::string(name) + ": the communicator was aborted or finalized");
     if (state->clique->state != ncclSuccess || state->busy > 0)
-      return refuse(ncclInvalidArgument, std::string(name) + ": the communicator is still in progress: poll ncclCommGetAsyncError");
+      return refuse(ncclInvalidArgument,
+                    std::string(name) + ": the communicator is still in progress: poll ncclCommGetAsyncError");
   }
-  if (device_of(stream) != state->device) return refuse(ncclInvalidArgument, std::string(name) + ": the stream is another device's than the communicator");
+  if (device_of(stream) != state->device)
+    return refuse(ncclInvalidArgument, std::string(name) + ": the stream is another device's than the communicator");
   return ncclSuccess;
 }
 
@@ -323,10 +363,14 @@ ncclResult_t collect(ncclComm_t comm, Call call, cudaStream_t stream, std::size_
   const std::size_t size = size_of(call.type);
   if (size == 0) return refuse(ncclInvalidArgument, std::string(name) + ": this type is not pretended");
   if (call.op > ncclAvg) return refuse(ncclInvalidArgument, std::string(name) + ": this operation is not pretended");
-  if (call.op == ncclAvg && is_integer(call.type)) return refuse(ncclInvalidArgument, std::string(name) + ": ncclAvg of integers is not pretended");
-  if (call.root < 0 || call.root >= state->clique->size) return refuse(ncclInvalidArgument, std::string(name) + ": there is no rank " + std::to_string(call.root));
-  const bool sends = call.kind != Kind::broadcast || call.root == state->rank, receives = call.kind != Kind::reduce || call.root == state->rank;
-  if ((sends && !on_device(call.send, send_count * size, state->device, name)) || (receives && !on_device(call.receive, receive_count * size, state->device, name)))
+  if (call.op == ncclAvg && is_integer(call.type))
+    return refuse(ncclInvalidArgument, std::string(name) + ": ncclAvg of integers is not pretended");
+  if (call.root < 0 || call.root >= state->clique->size)
+    return refuse(ncclInvalidArgument, std::string(name) + ": there is no rank " + std::to_string(call.root));
+  const bool sends = call.kind != Kind::broadcast || call.root == state->rank,
+             receives = call.kind != Kind::reduce || call.root == state->rank;
+  if ((sends && !on_device(call.send, send_count * size, state->device, name)) ||
+      (receives && !on_device(call.receive, receive_count * size, state->device, name)))
     return refuse(ncclInvalidArgument, std::string(name) + ": a buffer is not the device's");
   return give(collective(state, call, stream));
 }
@@ -340,7 +384,8 @@ void arrive(Clique& clique, int rank, int device) {
   for (std::size_t r = 0; r < clique.devices.size(); ++r)
     if (clique.devices[r] == device) {
       clique.state = ncclInvalidUsage;
-      complain("ranks " + std::to_string(r) + " and " + std::to_string(rank) + " of one communicator are both on device " + std::to_string(device));
+      complain("ranks " + std::to_string(r) + " and " + std::to_string(rank) + " of one communicator are both on device " +
+               std::to_string(device));
     }
   clique.devices[static_cast<std::size_t>(rank)] = device;
   if (++clique.arrived == clique.size && clique.state == ncclInProgress) clique.state = ncclSuccess;
@@ -351,11 +396,14 @@ void arrive(Clique& clique, int rank, int device) {
 void finish_split(Clique& parent, Clique::Splitting& s) {
   std::map<int, std::vector<int>> members;
   for (int r = 0; r < parent.size; ++r)
-    if (s.choices[static_cast<std::size_t>(r)].color != NCCL_SPLIT_NOCOLOR) members[s.choices[static_cast<std::size_t>(r)].color].push_back(r);
+    if (s.choices[static_cast<std::size_t>(r)].color != NCCL_SPLIT_NOCOLOR)
+      members[s.choices[static_cast<std::size_t>(r)].color].push_back(r);
   for (auto& [color, ranks] : members) {
     auto made = std::make_shared<Clique>();
     made->size = static_cast<int>(ranks.size());
-    std::stable_sort(ranks.begin(), ranks.end(), [&](int a, int b) { return s.choices[static_cast<std::size_t>(a)].key < s.choices[static_cast<std::size_t>(b)].key; });
+    std::stable_sort(ranks.begin(), ranks.end(), [&](int a, int b) {
+      return s.choices[static_cast<std::size_t>(a)].key < s.choices[static_cast<std::size_t>(b)].key;
+    });
     for (int r : ranks) made->devices.push_back(parent.devices[static_cast<std::size_t>(r)]);
     made->arrived = made->size;
     made->state = ncclSuccess;
@@ -447,15 +495,24 @@ ncclResult_t ncclGetVersion(int* version) {
 }
 const char* ncclGetErrorString(ncclResult_t result) {
   switch (result) {
-    case ncclSuccess: return "no error";
-    case ncclUnhandledCudaError: return "unhandled cuda error (run with NCCL_DEBUG=INFO for details)";
-    case ncclSystemError: return "unhandled system error (run with NCCL_DEBUG=INFO for details)";
-    case ncclInternalError: return "internal error - please report this issue to the NCCL developers";
-    case ncclInvalidArgument: return "invalid argument (run with NCCL_DEBUG=WARN for details)";
-    case ncclInvalidUsage: return "invalid usage (run with NCCL_DEBUG=WARN for details)";
-    case ncclRemoteError: return "remote process exited or there was a network error";
-    case ncclInProgress: return "NCCL operation in progress";
-    default: return "unknown result code";
+    case ncclSuccess:
+      return "no error";
+    case ncclUnhandledCudaError:
+      return "unhandled cuda error (run with NCCL_DEBUG=INFO for details)";
+    case ncclSystemError:
+      return "unhandled system error (run with NCCL_DEBUG=INFO for details)";
+    case ncclInternalError:
+      return "internal error - please report this issue to the NCCL developers";
+    case ncclInvalidArgument:
+      return "invalid argument (run with NCCL_DEBUG=WARN for details)";
+    case ncclInvalidUsage:
+      return "invalid usage (run with NCCL_DEBUG=WARN for details)";
+    case ncclRemoteError:
+      return "remote process exited or there was a network error";
+    case ncclInProgress:
+      return "NCCL operation in progress";
+    default:
+      return "unknown result code";
   }
 }
 const char* ncclGetLastError(ncclComm_t) { return last_words.c_str(); }
@@ -468,7 +525,8 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   return ncclSuccess;
 }
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int size, ncclUniqueId id, int rank, ncclConfig_t* config) {
-  if (!comm || size < 1 || rank < 0 || rank >= size) return refuse(ncclInvalidArgument, "ncclCommInitRank: rank " + std::to_string(rank) + " of " + std::to_string(size));
+  if (!comm || size < 1 || rank < 0 || rank >= size)
+    return refuse(ncclInvalidArgument, "ncclCommInitRank: rank " + std::to_string(rank) + " of " + std::to_string(size));
   if (device_count() == 0) return refuse(ncclUnhandledCudaError, "ncclCommInitRank: no device");
   auto state = std::make_shared<State>();
   {
@@ -492,7 +550,9 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int size, ncclUniqueId id,
   *comm = make_handle(state);
   return enter(state, comm);
 }
-ncclResult_t ncclCommInitRank(ncclComm_t* comm, int size, ncclUniqueId id, int rank) { return ncclCommInitRankConfig(comm, size, id, rank, nullptr); }
+ncclResult_t ncclCommInitRank(ncclComm_t* comm, int size, ncclUniqueId id, int rank) {
+  return ncclCommInitRankConfig(comm, size, id, rank, nullptr);
+}
 ncclResult_t ncclCommInitAll(ncclComm_t* comms, int devices, const int* list) {
   if (!comms || devices < 1) return refuse(ncclInvalidArgument, "ncclCommInitAll");
   ncclUniqueId id;
@@ -610,36 +670,48 @@ ncclResult_t ncclCommRegister(const ncclComm_t comm, void* p, size_t, void** han
   *handle = p;
   return ncclSuccess;
 }
-ncclResult_t ncclCommDeregister(const ncclComm_t comm, void*) { return state_of(comm) ? ncclSuccess : refuse(ncclInvalidArgument, "ncclCommDeregister"); }
-ncclResult_t ncclMemAlloc(void** p, size_t bytes) { return cudaMalloc(p, bytes) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError; }
+ncclResult_t ncclCommDeregister(const ncclComm_t comm, void*) {
+  return state_of(comm) ? ncclSuccess : refuse(ncclInvalidArgument, "ncclCommDeregister");
+}
+ncclResult_t ncclMemAlloc(void** p, size_t bytes) {
+  return cudaMalloc(p, bytes) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
 ncclResult_t ncclMemFree(void* p) { return cudaFree(p) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError; }
 
-ncclResult_t ncclAllReduce(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclAllReduce(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+                           cudaStream_t stream) {
   return collect(comm, {Kind::all_reduce, send, receive, count, type, op, 0}, stream, count, count);
 }
-ncclResult_t ncclBroadcast(const void* send, void* receive, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclBroadcast(const void* send, void* receive, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+                           cudaStream_t stream) {
   return collect(comm, {Kind::broadcast, send, receive, count, type, ncclSum, root}, stream, count, count);
 }
 ncclResult_t ncclBcast(void* buffer, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream) {
   return ncclBroadcast(buffer, buffer, count, type, root, comm, stream);
 }
-ncclResult_t ncclReduce(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclReduce(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
+                        ncclComm_t comm, cudaStream_t stream) {
   return collect(comm, {Kind::reduce, send, receive, count, type, op, root}, stream, count, count);
 }
-ncclResult_t ncclAllGather(const void* send, void* receive, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclAllGather(const void* send, void* receive, size_t count, ncclDataType_t type, ncclComm_t comm,
+                           cudaStream_t stream) {
   const auto state = state_of(comm);
-  return collect(comm, {Kind::all_gather, send, receive, count, type, ncclSum, 0}, stream, count, state ? count * static_cast<std::size_t>(state->clique->size) : 0);
+  return collect(comm, {Kind::all_gather, send, receive, count, type, ncclSum, 0}, stream, count,
+                 state ? count * static_cast<std::size_t>(state->clique->size) : 0);
 }
-ncclResult_t ncclReduceScatter(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclReduceScatter(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                               ncclComm_t comm, cudaStream_t stream) {
   const auto state = state_of(comm);
-  return collect(comm, {Kind::reduce_scatter, send, receive, count, type, op, 0}, stream, state ? count * static_cast<std::size_t>(state->clique->size) : 0, count);
+  return collect(comm, {Kind::reduce_scatter, send, receive, count, type, op, 0}, stream,
+                 state ? count * static_cast<std::size_t>(state->clique->size) : 0, count);
 }
 
 ncclResult_t ncclSend(const void* send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
   const auto state = state_of(comm);
   if (const ncclResult_t result = usable(state, stream, "ncclSend"); result != ncclSuccess) return result;
   const std::size_t bytes = count * size_of(type);
-  if (peer < 0 || peer >= state->clique->size || !on_device(send, bytes, state->device, "ncclSend")) return refuse(ncclInvalidArgument, "ncclSend");
+  if (peer < 0 || peer >= state->clique->size || !on_device(send, bytes, state->device, "ncclSend"))
+    return refuse(ncclInvalidArgument, "ncclSend");
   auto slot = std::make_shared<std::shared_ptr<Message>>();
   const auto post = [state, send, bytes, peer, slot] {
     const std::lock_guard hold(state->clique->lock);
@@ -659,7 +731,8 @@ ncclResult_t ncclRecv(void* receive, size_t count, ncclDataType_t type, int peer
   const auto state = state_of(comm);
   if (const ncclResult_t result = usable(state, stream, "ncclRecv"); result != ncclSuccess) return result;
   const std::size_t bytes = count * size_of(type);
-  if (peer < 0 || peer >= state->clique->size || !on_device(receive, bytes, state->device, "ncclRecv")) return refuse(ncclInvalidArgument, "ncclRecv");
+  if (peer < 0 || peer >= state->clique->size || !on_device(receive, bytes, state->device, "ncclRecv"))
+    return refuse(ncclInvalidArgument, "ncclRecv");
   const auto wait = [state, receive, bytes, peer] {
     Clique& clique = *state->clique;
     std::unique_lock hold(clique.lock);
@@ -671,7 +744,8 @@ ncclResult_t ncclRecv(void* receive, size_t count, ncclDataType_t type, int peer
     const auto message = mail.messages.front();
     mail.messages.pop_front();
     if (message->bytes != bytes) {
-      complain("rank " + std::to_string(peer) + " sends " + std::to_string(message->bytes) + " bytes, rank " + std::to_string(state->rank) + " takes " + std::to_string(bytes));
+      complain("rank " + std::to_string(peer) + " sends " + std::to_string(message->bytes) + " bytes, rank " +
+               std::to_string(state->rank) + " takes " + std::to_string(bytes));
       std::abort();
     }
     const Open open(clique.open());

@@ -18,7 +18,9 @@ struct Rank {
   sk::cuda::Stream stream;
   sk::Arena<float, sk::Cuda> data;
   Rank(int r, long n) : rank((sk::cuda::use(sk::Cuda{r}), r)), data(static_cast<std::size_t>(n), sk::Cuda{r}) {}
-  void put(const std::vector<float>& x) { sk::Memory<sk::Cuda>::from_host(data.data(), x.data(), x.size() * sizeof(float), sk::Cuda{rank}); }
+  void put(const std::vector<float>& x) {
+    sk::Memory<sk::Cuda>::from_host(data.data(), x.data(), x.size() * sizeof(float), sk::Cuda{rank});
+  }
   std::vector<float> get() {
     stream.synchronize();
     std::vector<float> x(data.size());
@@ -86,7 +88,8 @@ TEST_CASE("pretend NCCL: one thread serves several ranks in a group, and a split
   REQUIRE(ncclGroupEnd() == ncclSuccess);
   for (auto& m : ranks) CHECK(m.get() == std::vector<float>{1});
   ncclGroupStart();
-  for (int r = 0; r < 3; ++r) CHECK(ncclCommSplit(comms[r], r == 1 ? NCCL_SPLIT_NOCOLOR : 0, -r, &parts[r], nullptr) == ncclSuccess);
+  for (int r = 0; r < 3; ++r)
+    CHECK(ncclCommSplit(comms[r], r == 1 ? NCCL_SPLIT_NOCOLOR : 0, -r, &parts[r], nullptr) == ncclSuccess);
   REQUIRE(ncclGroupEnd() == ncclSuccess);
   int size = 0, rank = -1;
   CHECK(parts[1] == nullptr);

@@ -27,8 +27,8 @@ cudaError_t note(cudaError_t status);
 void complain(const std::string& words);
 
 // ---- memory
-/// Makes the memory of some devices (a bit each) readable for the host while it lives: what runs "on the device" holds one. Nests, over
-/// threads too. Without one a read by the host is a segmentation fault, unless SKEIN_PRETEND_OPEN=1.
+/// Makes the memory of some devices (a bit each) readable for the host while it lives: what runs "on the device" holds one.
+/// Nests, over threads too. Without one a read by the host is a segmentation fault, unless SKEIN_PRETEND_OPEN=1.
 class Open {
  public:
   explicit Open(unsigned devices);
@@ -44,9 +44,9 @@ inline unsigned bit(int device) { return 1u << device; }
 /// What an address is.
 struct Place {
   enum Kind { plain, pinned, device } kind = plain;
-  int ordinal = -1;                                  // of the device
-  std::size_t left = 0;                              // bytes from the address to the end of its allocation
-  void* base = nullptr;                              // where the allocation begins
+  int ordinal = -1;      // of the device
+  std::size_t left = 0;  // bytes from the address to the end of its allocation
+  void* base = nullptr;  // where the allocation begins
 };
 Place place_of(const void* p);
 
@@ -62,10 +62,11 @@ struct Operation {
   std::function<void()> run;
   unsigned devices = 0;
   const char* name = "";
-  bool blocks = false;                               // it may wait for other streams: never run on the caller's thread
+  bool blocks = false;  // it may wait for other streams: never run on the caller's thread
 };
-/// Gives the stream an operation. It is run at once where the stream has nothing to do; behind what blocks (a collective), and always
-/// where SKEIN_PRETEND_STREAMS=async, the stream's own thread runs it; where the stream captures it becomes a node of a graph.
+/// Gives the stream an operation. It is run at once where the stream has nothing to do; behind what blocks (a collective), and
+/// always where SKEIN_PRETEND_STREAMS=async, the stream's own thread runs it; where the stream captures it becomes a node of a
+/// graph.
 cudaError_t submit(cudaStream_t stream, Operation operation);
 int device_of(cudaStream_t stream);
 bool capturing(cudaStream_t stream);
@@ -77,8 +78,8 @@ void count_wait();
 
 }  // namespace pretend
 
-/// Calls so far, of all threads, that made memory (of devices, page-locked), and that blocked the host until something was done: for
-/// tests of what must do neither.
+/// Calls so far, of all threads, that made memory (of devices, page-locked), and that blocked the host until something was done:
+/// for tests of what must do neither.
 extern "C" long skein_pretend_allocations();
 extern "C" long skein_pretend_waits();
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pretend CUDA runtime itself: what a real one refuses it refuses too, and what a GPU's memory would not show it does not show.
+// The pretend CUDA runtime itself: what a real one refuses it refuses too, and what a GPU's memory would not show it does not
+// show.
 #include <sys/wait.h>
 #include <unistd.h>
 

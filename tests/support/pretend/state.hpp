@@ -16,7 +16,8 @@ std::size_t bytes_used(int device);
 std::size_t bytes_there();
 long allocations(int device);
 
-/// cudaErrorStreamCaptureUnsupported where a capture forbids this thread calls that may synchronise (and breaks that capture), else 0.
+/// cudaErrorStreamCaptureUnsupported where a capture forbids this thread calls that may synchronise (and breaks that capture),
+/// else 0.
 cudaError_t unsafe_call();
 /// Blocks until all streams of the current device are done.
 void drain_all();
@@ -46,7 +47,7 @@ struct CUstream_st {
   unsigned flags = 0;
   int priority = 0;
   std::shared_ptr<pretend::Capture> capture;
-  std::set<std::size_t> tail;                        // the nodes that the next one follows
+  std::set<std::size_t> tail;  // the nodes that the next one follows
   // what the stream's own thread does
   std::mutex lock;
   std::condition_variable changed;
@@ -59,9 +60,9 @@ struct CUevent_st {
   unsigned flags = 0;
   int device = 0;
   bool recorded = false;
-  std::shared_ptr<std::atomic<bool>> reached;        // of the last record
+  std::shared_ptr<std::atomic<bool>> reached;  // of the last record
   std::shared_ptr<std::atomic<double>> when = std::make_shared<std::atomic<double>>(0.0);
-  std::shared_ptr<pretend::Capture> capture;         // last recorded inside of one
+  std::shared_ptr<pretend::Capture> capture;  // last recorded inside of one
   std::set<std::size_t> tail;
 };
 struct CUgraph_st {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, events, capture and graphs of the pretend runtime. A stream does at once what it is given; collectives, and what follows
-// them, on a thread of its own; with SKEIN_PRETEND_STREAMS=async everything there, and late, so that a missing wait shows. Capture follows the rules of the real
-// one: what may synchronise is refused and breaks the capture.
+// Streams, events, capture and graphs of the pretend runtime. A stream does at once what it is given; collectives, and what
+// follows them, on a thread of its own; with SKEIN_PRETEND_STREAMS=async everything there, and late, so that a missing wait
+// shows. Capture follows the rules of the real one: what may synchronise is refused and breaks the capture.
 #include <atomic>
 #include <algorithm>
 #include <chrono>
@@ -145,7 +145,7 @@ cudaError_t submit(cudaStream_t handle, Operation operation) {
           return cudaErrorStreamCaptureImplicit;
         }
   }
-  if (is_default(handle)) {                          // it waits for the others of its device
+  if (is_default(handle)) {  // it waits for the others of its device
     drain_all();
     execute(operation);
     return cudaSuccess;
@@ -221,7 +221,9 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
   *stream = made;
   return note(cudaSuccess);
 }
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) { return cudaStreamCreateWithPriority(stream, flags, 0); }
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return cudaStreamCreateWithPriority(stream, flags, 0);
+}
 cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0); }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   Shared& s = shared();
@@ -408,7 +410,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end) {
   const std::lock_guard hold(shared().lock);
   if (!shared().events.count(start) || !shared().events.count(end)) return note(cudaErrorInvalidResourceHandle);
-  if ((start->flags | end->flags) & cudaEventDisableTiming || !start->reached || !end->reached) return note(cudaErrorInvalidResourceHandle);
+  if ((start->flags | end->flags) & cudaEventDisableTiming || !start->reached || !end->reached)
+    return note(cudaErrorInvalidResourceHandle);
   if (!*start->reached || !*end->reached) return note(cudaErrorNotReady);
   *ms = static_cast<float>(end->when->load() - start->when->load());
   return note(cudaSuccess);
@@ -441,7 +444,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
   const auto capture = stream->capture;
   if (!capture) return note(cudaErrorIllegalState);
   if (capture->origin != stream) return note(cudaErrorStreamCaptureUnmatched);
-  if (capture->mode != cudaStreamCaptureModeRelaxed && capture->thread != std::this_thread::get_id()) return note(cudaErrorStreamCaptureWrongThread);
+  if (capture->mode != cudaStreamCaptureModeRelaxed && capture->thread != std::this_thread::get_id())
+    return note(cudaErrorStreamCaptureWrongThread);
   const auto reached = ancestors(*capture->graph, stream->tail);
   for (CUstream_st* each : s.streams)
     if (each->capture == capture) each->capture = nullptr, each->tail.clear();
@@ -458,11 +462,14 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* 
   const std::lock_guard hold(shared().lock);
   const CUstream_st* stream = find(handle);
   if (!stream || !status) return note(cudaErrorInvalidValue);
-  *status = !stream->capture ? cudaStreamCaptureStatusNone : stream->capture->broken ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
+  *status = !stream->capture          ? cudaStreamCaptureStatusNone
+            : stream->capture->broken ? cudaStreamCaptureStatusInvalidated
+                                      : cudaStreamCaptureStatusActive;
   return note(cudaSuccess);
 }
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, cudaStreamCaptureStatus* status, unsigned long long* id, cudaGraph_t* graph,
-                                     const cudaGraphNode_t** dependencies, const cudaGraphEdgeData** edges, size_t* count) {
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, cudaStreamCaptureStatus* status, unsigned long long* id,
+                                     cudaGraph_t* graph, const cudaGraphNode_t** dependencies, const cudaGraphEdgeData** edges,
+                                     size_t* count) {
   const cudaError_t result = cudaStreamIsCapturing(handle, status);
   if (result != cudaSuccess) return result;
   const CUstream_st* stream = find(handle);
@@ -489,13 +496,17 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
   *exec = new CUgraphExec_st{graph->recorded, current_device()};
   return note(cudaSuccess);
 }
-cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags) { return cudaGraphInstantiate(exec, graph, flags); }
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags) {
+  return cudaGraphInstantiate(exec, graph, flags);
+}
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   if (!exec) return note(cudaErrorInvalidValue);
   return note(submit(stream, {[graph = exec->recorded] {
                                 for (const Node& node : graph->nodes) execute(node.operation);
                               },
-                              0, "graph", std::any_of(exec->recorded->nodes.begin(), exec->recorded->nodes.end(), [](const Node& n) { return n.operation.blocks; })}));
+                              0, "graph",
+                              std::any_of(exec->recorded->nodes.begin(), exec->recorded->nodes.end(),
+                                          [](const Node& n) { return n.operation.blocks; })}));
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t) { return note(exec ? cudaSuccess : cudaErrorInvalidValue); }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
@@ -510,7 +521,8 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t*
   if (!graph || !count) return note(cudaErrorInvalidValue);
   const std::size_t all = graph->recorded->nodes.size();
   if (nodes)
-    for (std::size_t i = 0; i < std::min(*count, all); ++i) nodes[i] = reinterpret_cast<cudaGraphNode_t>(&graph->recorded->nodes[i]);
+    for (std::size_t i = 0; i < std::min(*count, all); ++i)
+      nodes[i] = reinterpret_cast<cudaGraphNode_t>(&graph->recorded->nodes[i]);
   *count = all;
   return note(cudaSuccess);
 }

@@ -18,7 +18,9 @@ using sk::range;
 
 namespace {
 template <class E> auto values_of(const E& e) { return list(sk::to_host(e)); }
-template <class T> concept ReadByHost = requires(T t) { t.begin(); } || requires(T t) { t.item(); } || requires(T t) { t.span(); };
+template <class T> concept ReadByHost = requires(T t) { t.begin(); }
+|| requires(T t) { t.item(); }
+|| requires(T t) { t.span(); };
 }  // namespace
 
 TEST_CASE("tensors are made on a device and come back") {
@@ -40,11 +42,11 @@ TEST_CASE("tensors are made on a device and come back") {
 TEST_CASE("a small program on a device") {
   // [quote device]
   const sk::Tensor<float, 2> host{{1, 2, 3}, {4, 5, 6}};
-  const sk::Tensor<float, 2, sk::Cuda> a = host.to<sk::Cuda>();                  // on GPU 0; .to(sk::Cuda{1}): on the second
+  const sk::Tensor<float, 2, sk::Cuda> a = host.to<sk::Cuda>();  // on GPU 0; .to(sk::Cuda{1}): on the second
   const auto noise = sk::normal<float>(sk::Seed{1}, a.shape(), 0.f, 1.f, 0, sk::Cuda{});
-  const sk::Tensor<float, 2, sk::Cuda> b = where(a > 2, a * 0.5f, noise);         // one kernel
+  const sk::Tensor<float, 2, sk::Cuda> b = where(a > 2, a * 0.5f, noise);  // one kernel
   const sk::Tensor<float, 2> back = b.to<sk::Cpu>();
-  const float corner = b(1)(sk::range(2, 3)).value();                              // one value: waits for the GPU
+  const float corner = b(1)(sk::range(2, 3)).value();  // one value: waits for the GPU
   // [end]
   CHECK(back(1, 2) == 3);
   CHECK(corner == 3);
@@ -57,7 +59,7 @@ TEST_CASE("random fills on a device have the Cpu's values") {
   const sk::Tensor<double, 1, sk::Cuda> n = sk::normal<double>(sk::Seed{5}, sk::dims(1001), 2., 0.5, 3, sk::Cuda{});
   const auto got = n.to<sk::Cpu>();
   const sk::Tensor<double, 1> expected = sk::normal<double>(sk::Seed{5}, sk::dims(1001), 2, 0.5, 3);
-  for (long i = 0; i < 1001; ++i)                                   // drawn as floats: one of those may round the other way
+  for (long i = 0; i < 1001; ++i)  // drawn as floats: one of those may round the other way
     REQUIRE(std::abs(got(i) - expected(i)) <= 1.2e-7 * (1 + std::abs(expected(i))));
 }
 

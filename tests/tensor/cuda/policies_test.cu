@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The evaluator, the reductions, random fills and sorting of tensor/cuda/ by execution policies of the host, on the host's memory:
-// the same function objects that a GPU runs, against the Cpu's evaluator.
+// The evaluator, the reductions, random fills and sorting of tensor/cuda/ by execution policies of the host, on the host's
+// memory: the same function objects that a GPU runs, against the Cpu's evaluator.
 #include <skein/tensor/create.hpp>
 #include <skein/tensor/cuda/evaluator.hpp>
 #include <skein/tensor/cuda/reducer.hpp>
@@ -23,7 +23,8 @@ using sk::range;
 namespace {
 
 /// What evaluate() does, but by a policy.
-template <class Policy, class S, int R, class E> void assign_by(const Policy& policy, const sk::TensorView<S, R>& to, const E& e) {
+template <class Policy, class S, int R, class E>
+void assign_by(const Policy& policy, const sk::TensorView<S, R>& to, const E& e) {
   namespace in = sk::detail;
   const auto node = in::leaf(e);
   constexpr int N = R > 1 ? R : 1;
@@ -92,11 +93,11 @@ TEMPLATE_TEST_CASE("policies of the host assign what the Cpu assigns, in any lay
       CHECK(list(to) == list(expected));
     };
     sk::Tensor<S, 3> memory(sk::dims(20, 20, 20)), dense(source.shape());
-    check(dense.view(), source * S(2) + source);                                  // one row, in packs
-    check(dense.view(), source + other - column);                                 // broadcast: packs in several rows
+    check(dense.view(), source * S(2) + source);   // one row, in packs
+    check(dense.view(), source + other - column);  // broadcast: packs in several rows
     check(dense.view(), sk::full(sk::dims(1), S(7)));
     check(dense.view(), where(source > other, source, column));
-    check(dense(range(1, 4), sk::all, range(0, 17)), other(sk::all, range(3)));           // not aligned
+    check(dense(range(1, 4), sk::all, range(0, 17)), other(sk::all, range(3)));                   // not aligned
     check(dense(sk::all, sk::all, range(1, 18)), source(sk::all, sk::all, range(2, 19)) * S(3));  // ends
     const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     for (const auto& o : orders)
@@ -106,11 +107,12 @@ TEMPLATE_TEST_CASE("policies of the host assign what the Cpu assigns, in any lay
         const long e[3] = {5, 6, 20 / step};
         memory = S(99);
         const auto block = memory(range(0, e[o[0]]), range(0, e[o[1]]), range(0, e[o[2]]));
-        check(block.permute(inverse[0], inverse[1], inverse[2]), source(sk::all, sk::all, range(0, 20, step)).reverse(1) + other(sk::all, range(0, 20, step)).reverse(1));
+        check(block.permute(inverse[0], inverse[1], inverse[2]),
+              source(sk::all, sk::all, range(0, 20, step)).reverse(1) + other(sk::all, range(0, 20, step)).reverse(1));
         long untouched = 0;
         for (S x : memory) untouched += x == S(99);
         CHECK(untouched >= 8000 - e[0] * e[1] * e[2]);
-        CHECK(untouched - 8000 + e[0] * e[1] * e[2] < 3);                          // a sum may be 99, seldom
+        CHECK(untouched - 8000 + e[0] * e[1] * e[2] < 3);  // a sum may be 99, seldom
       }
     sk::Tensor<S, 1> odd(sk::dims(1027));
     check(odd.view(), sk::arange(S(1027)) - S(1));
@@ -131,7 +133,8 @@ TEST_CASE("policies of the host convert and compare as the Cpu does") {
     sk::Tensor<float, 2> smooth(a.shape());
     assign_by(policy, smooth.view(), sigmoid(a) + tanh(a) * exp(-abs(a)) + sqrt(square(a)));
     const sk::Tensor<float, 2> expected = sigmoid(a) + tanh(a) * exp(-abs(a)) + sqrt(square(a));
-    for (long i = 0; i < a.size(); ++i) REQUIRE(support::close(smooth.data()[i], expected.data()[i], support::Roundings::arithmetic, 8));
+    for (long i = 0; i < a.size(); ++i)
+      REQUIRE(support::close(smooth.data()[i], expected.data()[i], support::Roundings::arithmetic, 8));
   });
 }
 
@@ -152,8 +155,7 @@ TEMPLATE_TEST_CASE("policies of the host reduce as the Cpu does", "", float, dou
         for (int axis = 0; axis < 3; ++axis) {
           const auto sums = reduce_axis_by<S>(policy, a, axis, in::TotalFold<in::SumOf<S>, S, S>{});
           const auto expected = sum(a, axis);
-          for (long i = 0; i < sums.size(); ++i)
-            REQUIRE(near(sums.data()[i], expected.data()[i], 99 * 300));
+          for (long i = 0; i < sums.size(); ++i) REQUIRE(near(sums.data()[i], expected.data()[i], 99 * 300));
           CHECK(list(reduce_axis_by<S>(policy, a, axis, in::TotalFold<in::MaxOf<S>, S, S>{})) == list(max(a, axis)));
           CHECK(list(reduce_axis_by<S>(policy, a, axis, in::TotalFold<in::MinOf<S>, S, S>{})) == list(min(a, axis)));
           CHECK(list(reduce_axis_by<long>(policy, a, axis, in::ArgFold<sk::functions::Greater, S>{})) == list(argmax(a, axis)));
@@ -174,7 +176,8 @@ TEST_CASE("few outputs of long axes are reduced in parts") {
   by_each_policy([](const auto& policy) {
     const auto a = values<float>(sk::dims(20011, 3), 1);
     const auto check = [&](const auto& m, int axis) {
-      const auto sums = reduce_axis_by<float>(policy, m, axis, in::TotalFold<in::SumOf<float>, float, float>{in::Finish{1. / 20011}});
+      const auto sums =
+          reduce_axis_by<float>(policy, m, axis, in::TotalFold<in::SumOf<float>, float, float>{in::Finish{1. / 20011}});
       const auto expected = mean(m, axis);
       for (long i = 0; i < 3; ++i) CHECK(support::close(sums(i), expected(i), support::Roundings::sum, 1));
       CHECK(list(reduce_axis_by<long>(policy, m, axis, in::ArgFold<sk::functions::Greater, float>{})) == list(argmax(m, axis)));
@@ -216,7 +219,8 @@ TEST_CASE("random fills by every policy are the Cpu's") {
 TEMPLATE_TEST_CASE("every policy sorts as the Cpu does", "", float, int) {
   using S = TestType;
   by_each_policy([](const auto& policy) {
-    const auto check = [&](auto before, const sk::Tensor<S, 1>& sorted, const sk::Tensor<long, 1>& order, const sk::Tensor<S, 1>& v) {
+    const auto check = [&](auto before, const sk::Tensor<S, 1>& sorted, const sk::Tensor<long, 1>& order,
+                           const sk::Tensor<S, 1>& v) {
       using Before = decltype(before);
       auto values = v.copy(), keys = v.copy();
       sk::Tensor<long, 1> indices(v.shape());
@@ -227,6 +231,7 @@ TEMPLATE_TEST_CASE("every policy sorts as the Cpu does", "", float, int) {
     };
     const auto v = values<S>(sk::dims(5003), 1, -50, 50);
     check(sk::functions::Before<sk::Order::ascending>{}, sk::sort(v), sk::argsort(v), v);
-    check(sk::functions::Before<sk::Order::descending>{}, sk::sort<sk::Order::descending>(v), sk::argsort<sk::Order::descending>(v), v);
+    check(sk::functions::Before<sk::Order::descending>{}, sk::sort<sk::Order::descending>(v),
+          sk::argsort<sk::Order::descending>(v), v);
   });
 }

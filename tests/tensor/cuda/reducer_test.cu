@@ -41,8 +41,7 @@ TEMPLATE_TEST_CASE("whole reductions of a device's tensors bring their number to
     CHECK(argmin(x * S(-1)) == argmin(a * S(-1)));
     CHECK(near(mean(x), mean(a), 9));
     CHECK(near(dot(x, x), dot(a, a), 81. * static_cast<double>(n)));
-    if constexpr (std::is_floating_point_v<S>)
-      CHECK(near(norm(x), norm(a), 1));
+    if constexpr (std::is_floating_point_v<S>) CHECK(near(norm(x), norm(a), 1));
     CHECK(sum(x) == sum(x));
   }
 }

@@ -15,17 +15,21 @@ namespace sk = skein;
 /// Samples and targets in memory of the host, made of random numbers.
 template <class Model, class Loss> struct Data {
   using Scalar = typename Model::Scalar;
-  static constexpr long in = sk::sample_pitch(Model::input::extents), width = Model::output_extents.count(), out = sk::row_pitch(width);
+  static constexpr long in = sk::sample_pitch(Model::input::extents), width = Model::output_extents.count(),
+                        out = sk::row_pitch(width);
   std::vector<Scalar> x, y;
   std::vector<std::int32_t> labels;
   explicit Data(long n, std::uint64_t key = 1)
       : x(static_cast<std::size_t>(n * in)), y(static_cast<std::size_t>(n * out)), labels(static_cast<std::size_t>(n)) {
     for (long i = 0; i < n; ++i) {
       for (long c = 0; c < Model::input::count; ++c)
-        x[static_cast<std::size_t>(i * in + c)] = static_cast<Scalar>(sk::random_uniform(key, 0, static_cast<std::uint64_t>(i * in + c)) * 2 - 1);
+        x[static_cast<std::size_t>(i * in + c)] =
+            static_cast<Scalar>(sk::random_uniform(key, 0, static_cast<std::uint64_t>(i * in + c)) * 2 - 1);
       for (long c = 0; c < width; ++c)
-        y[static_cast<std::size_t>(i * out + c)] = static_cast<Scalar>(sk::random_uniform(key, 1, static_cast<std::uint64_t>(i * out + c)) - 0.5);
-      labels[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(sk::random_uniform(key, 2, static_cast<std::uint64_t>(i)) * static_cast<double>(width));
+        y[static_cast<std::size_t>(i * out + c)] =
+            static_cast<Scalar>(sk::random_uniform(key, 1, static_cast<std::uint64_t>(i * out + c)) - 0.5);
+      labels[static_cast<std::size_t>(i)] =
+          static_cast<std::int32_t>(sk::random_uniform(key, 2, static_cast<std::uint64_t>(i)) * static_cast<double>(width));
     }
   }
   sk::data::Batch<Scalar> batch(long begin, long end) const {
@@ -46,7 +50,8 @@ template <class Model, class Loss> struct Data {
   }
 };
 
-template <class Scalar, class Device> std::vector<std::remove_const_t<Scalar>> values(sk::DeviceSpan<Scalar, Device> span, Device where) {
+template <class Scalar, class Device>
+std::vector<std::remove_const_t<Scalar>> values(sk::DeviceSpan<Scalar, Device> span, Device where) {
   std::vector<std::remove_const_t<Scalar>> v(span.size);
   sk::Copy<sk::Cpu, Device>::run(v.data(), span.data, span.size * sizeof(Scalar), sk::Cpu{}, where);
   return v;
@@ -73,12 +78,12 @@ template <class Scalar> struct Trace {
 };
 
 struct Plan {
-  long steps = 20, batch = 6, last = 4;             ///< every fifth step has `last` samples
+  long steps = 20, batch = 6, last = 4;  ///< every fifth step has `last` samples
   int accumulate = 1;
   double clip = 0;
   bool graph = true;
   int ordinal = 0;
-  bool evaluates = false;                           ///< between the steps, in a larger batch
+  bool evaluates = false;  ///< between the steps, in a larger batch
 };
 
 /// Precision: a scalar, or a Precision.
@@ -94,7 +99,7 @@ auto run(const Loss& loss, const Optimizer& optimizer, const Plan& plan, Device 
   stepper.pass().prepare(plan.last);
   stepper.set_totals({});
   Trace<Scalar> t;
-  if constexpr (!sk::on_host<Device>) sk::cuda::use(sk::Cuda{0});           // the model's is its own affair
+  if constexpr (!sk::on_host<Device>) sk::cuda::use(sk::Cuda{0});  // the model's is its own affair
   for (long s = 0; s < plan.steps; ++s) {
     sk::train::StepOptions o;
     o.lr_factor = 1 - 0.02 * static_cast<double>(s);
@@ -105,7 +110,8 @@ auto run(const Loss& loss, const Optimizer& optimizer, const Plan& plan, Device 
     o.graph = plan.graph;
     const long begin = s % 5 * plan.batch, count = s % 5 == 4 ? plan.last : plan.batch;
     const sk::nn::LossSums sums = stepper.step(data.batch(begin, begin + count), o);
-    if (plan.evaluates && s % 3 == 1) t.evaluations.push_back(sk::nn::LossSums(stepper.evaluate(data.batch(0, plan.batch))).mean());
+    if (plan.evaluates && s % 3 == 1)
+      t.evaluations.push_back(sk::nn::LossSums(stepper.evaluate(data.batch(0, plan.batch))).mean());
     t.losses.push_back(sums.mean());
     t.weights.push_back(sums.weight);
     t.hits.push_back(sums.correct);

@@ -44,8 +44,9 @@ TEST_CASE("an uneven batch, an accumulation and a clipped norm are steps of thei
   twins::agree<Mlp, In, double>(nn::Mse{}, optim::RmsProp{.lr = 0.003f}, {.steps = 24, .batch = 9, .last = 1, .clip = 1e9});
 }
 TEST_CASE("class weights, ignored labels and smoothing on a GPU", "[train][cuda]") {
-  twins::agree<Mlp, In, double>(nn::CrossEntropy{.label_smoothing = 0.1, .class_weights = {1, 2, 0.5f, 3, 0.25f}, .ignore_label = 3},
-                                optim::Sgd{.lr = 0.1f});
+  twins::agree<Mlp, In, double>(
+      nn::CrossEntropy{.label_smoothing = 0.1, .class_weights = {1, 2, 0.5f, 3, 0.25f}, .ignore_label = 3},
+      optim::Sgd{.lr = 0.1f});
 }
 TEST_CASE("dropout draws the same numbers on both devices, in every replay others", "[train][cuda]") {
   twins::agree<WithDropout, In, double>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f, .momentum = 0.9});
@@ -92,20 +93,22 @@ TEST_CASE("steps neither make memory nor wait once all kinds of them were captur
   using Model = sk::Model<WithDropout, In, sk::Cuda>;
   Model model{sk::Seed{3}};
   const twins::Data<Model, nn::CrossEntropy> data(30);
-  sk::train::Stepper stepper{model, nn::CrossEntropy{.class_weights = {1, 2, 3, 4, 5}}, optim::Adam{.lr = 0.01f}, sk::parallel::Alone{}};
+  sk::train::Stepper stepper{model, nn::CrossEntropy{.class_weights = {1, 2, 3, 4, 5}}, optim::Adam{.lr = 0.01f},
+                             sk::parallel::Alone{}};
   stepper.reserve({.batch = 6});
   stepper.pass().prepare(6);
   stepper.pass().prepare(4);
   auto epochs = [&](int n) {
     for (int e = 0; e < n; ++e)
-      for (long s = 0; s < 5; ++s) (void)stepper.step(data.batch(6 * s, 6 * s + (s == 4 ? 4 : 6)), {.clip_norm = 1, .key = static_cast<std::uint64_t>(s)});
+      for (long s = 0; s < 5; ++s)
+        (void)stepper.step(data.batch(6 * s, 6 * s + (s == 4 ? 4 : 6)), {.clip_norm = 1, .key = static_cast<std::uint64_t>(s)});
   };
   epochs(4);
   const long allocations = skein_pretend_allocations(), waits = skein_pretend_waits();
   epochs(5);
   CHECK(skein_pretend_allocations() == allocations);
-  if (!std::getenv("SKEIN_PRETEND_STREAMS")) CHECK(skein_pretend_waits() == waits);      // else the host may be a ring of slots ahead
-  CHECK(stepper.device().graphs() == 4);            // two slots, two sizes
+  if (!std::getenv("SKEIN_PRETEND_STREAMS")) CHECK(skein_pretend_waits() == waits);  // else the host may be a ring of slots ahead
+  CHECK(stepper.device().graphs() == 4);                                             // two slots, two sizes
   CHECK(stepper.device().replays() >= 25);
 #endif
 }

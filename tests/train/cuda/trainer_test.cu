@@ -27,7 +27,8 @@ struct Heaps {
     for (long i = 0; i < n; ++i) {
       labels.push_back(static_cast<std::int32_t>(sk::random_uniform(5, 1, static_cast<std::uint64_t>(i)) * 6));
       for (long c = 0; c < 13; ++c)
-        x.push_back(static_cast<float>(sk::random_uniform(5, 2, static_cast<std::uint64_t>(13 * i + c)) - 0.5 + (c % 6 == labels.back() ? 1.0 : 0.0)));
+        x.push_back(static_cast<float>(sk::random_uniform(5, 2, static_cast<std::uint64_t>(13 * i + c)) - 0.5 +
+                                       (c % 6 == labels.back() ? 1.0 : 0.0)));
     }
   }
   auto set() const { return sk::data::from_tensors(x, sk::Extents{1, {13}}, labels); }
@@ -52,8 +53,13 @@ TEMPLATE_TEST_CASE("a fit on a GPU has the history of the Cpu", "[train][cuda]",
   const Heaps heaps(203);
   const auto data = heaps.set();
   const double tolerance = sizeof(TestType) == 4 ? 1e-4 : 1e-11;
-  const sk::FitOptions options{.epochs = 4, .batch = 16, .validate = data, .schedule = sk::optim::cosine(60), .clip_norm = 2,
-                               .metrics = {sk::train::Accuracy{}, sk::train::TopK{2}}, .progress = false};
+  const sk::FitOptions options{.epochs = 4,
+                               .batch = 16,
+                               .validate = data,
+                               .schedule = sk::optim::cosine(60),
+                               .clip_norm = 2,
+                               .metrics = {sk::train::Accuracy{}, sk::train::TopK{2}},
+                               .progress = false};
   Model<sk::Cpu, TestType> here{sk::Seed{3}};
   auto trainer = trainer_of(here);
   const sk::History h = trainer.fit(data, options);
@@ -133,18 +139,18 @@ TEST_CASE("files of a GPU's training are those of the Cpu's", "[train][cuda]") {
 
   (void)b.fit(data, {.epochs = 2, .batch = 16, .progress = false});
   b.save(folder / "trained");
-  a.load(folder / "trained");                       // onto the Cpu ...
+  a.load(folder / "trained");  // onto the Cpu ...
   CHECK(weights(here) == weights(there));
   a.save(folder / "copied");
   CHECK(support::read_file(folder / "copied") == support::read_file(folder / "trained"));
   Model<sk::Cuda> third{sk::Seed{9}};
   auto c = trainer_of(third);
-  c.load(folder / "copied");                        // ... and back
+  c.load(folder / "copied");  // ... and back
   CHECK(weights(third) == weights(there));
   CHECK(c.stepper().steps() == 8);
   (void)b.fit(data, {.epochs = 1, .batch = 16, .progress = false});
   (void)c.fit(data, {.epochs = 1, .batch = 16, .seed = there.seed(), .progress = false});
-  CHECK(weights(third) == weights(there));          // the optimizer's state went along
+  CHECK(weights(third) == weights(there));  // the optimizer's state went along
 }
 
 TEST_CASE("a training that was stopped goes on with the same bits on a GPU", "[train][cuda]") {

@@ -114,10 +114,8 @@ template <class Comm, class T, plan::CollectiveTable Table, class Op = Sum> clas
     if constexpr (!std::same_as<Op, NoReduction>) {
       using Folded = std::conditional_t<std::same_as<Op, Mean>, Sum, Op>;
       const Folded functor = [&] {
-        if constexpr (std::same_as<Op, Mean>)
-          return Sum{};
-        else
-          return op_;
+        if constexpr (std::same_as<Op, Mean>) return Sum{};
+        else return op_;
       }();
       const std::span<T> own = part(now_.receive);
       const bool first = comm_->rank() < now_.from;

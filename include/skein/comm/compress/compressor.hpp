@@ -14,8 +14,7 @@ namespace skein::inline SKEIN_ABI::comm {
 
 /// name, linear, rounds (messages of the compressor that depend on each other: 1, or 2 for PowerSgd), Element (what the wire is
 /// made of).
-template <class C>
-concept NamesItsWire = requires {
+template <class C> concept NamesItsWire = requires {
   { C::name } -> std::convertible_to<std::string_view>;
   { C::linear } -> std::convertible_to<bool>;
   { C::rounds } -> std::convertible_to<int>;
@@ -23,8 +22,7 @@ concept NamesItsWire = requires {
   requires Transportable<typename C::Element>;
 };
 /// How many elements n values are on the wire, in a round; before anything is encoded.
-template <class C>
-concept CountsItsWire = requires(const C& c, std::size_t n, int round) {
+template <class C> concept CountsItsWire = requires(const C& c, std::size_t n, int round) {
   { c.elements(n, round) } -> std::same_as<std::size_t>;
 };
 /// encode(values, wire, round) writes exactly elements(n, round) elements; decode(wire, values) reads those of the last round.
@@ -32,19 +30,16 @@ template <class C>
 concept Encodes = requires(C& c, std::span<const float> values, std::span<typename C::Element> wire, int round) {
   c.encode(values, wire, round);
 };
-template <class C>
-concept Decodes = requires(C& c, std::span<const typename C::Element> wire, std::span<float> values) {
+template <class C> concept Decodes = requires(C& c, std::span<const typename C::Element> wire, std::span<float> values) {
   c.decode(wire, values);
 };
 
 /// A compressor. One with several rounds also has take(wire, round): what all ranks have made of a round's wire, before the next
 /// begins.
-template <class C>
-concept Compressor = NamesItsWire<C> && CountsItsWire<C> && Encodes<C> && Decodes<C>;
+template <class C> concept Compressor = NamesItsWire<C> && CountsItsWire<C> && Encodes<C> && Decodes<C>;
 
 /// Encoded values may be added on the wire.
-template <class C>
-concept LinearCompressor = Compressor<C> && bool(C::linear) && BuiltinScalar<typename C::Element>;
+template <class C> concept LinearCompressor = Compressor<C> && bool(C::linear) && BuiltinScalar<typename C::Element>;
 
 namespace detail {
 template <class C> inline constexpr bool is_a_compressor = false;

@@ -12,8 +12,7 @@
 namespace skein::inline SKEIN_ABI::comm {
 
 /// Sum or Mean.
-template <class Op>
-concept AddsUp = std::same_as<Op, Sum> || std::same_as<Op, Mean>;
+template <class Op> concept AddsUp = std::same_as<Op, Sum> || std::same_as<Op, Mean>;
 
 /// The values become the sum over ranks of what the compressor makes of each rank's. `reduce(std::span<Element>)` is an
 /// all-reduce in place: of a communicator, or of a table of algorithms/. `wire` keeps its memory from call to call.

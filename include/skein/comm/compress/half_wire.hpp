@@ -20,9 +20,7 @@ template <class Half> struct HalfWire {
   void encode(std::span<const float> values, std::span<Half> wire, int = 0) const {
     convert(values.data(), wire.data(), values.size());
   }
-  void decode(std::span<const Half> wire, std::span<float> values) const {
-    convert(wire.data(), values.data(), values.size());
-  }
+  void decode(std::span<const Half> wire, std::span<float> values) const { convert(wire.data(), values.data(), values.size()); }
 
  private:
   /// Blockwise through a local array, which compilers turn into vectors.

@@ -20,7 +20,7 @@ namespace comm {
 /// order of the calls.
 template <class Host> class StagedEngine {
  public:
-  static constexpr std::uint64_t ring = 64;              // calls in flight
+  static constexpr std::uint64_t ring = 64;  // calls in flight
 
   StagedEngine(Host& host, Cuda device) : host_(&host), device_((cuda::use(device), device)) {}
   StagedEngine(const StagedEngine&) = delete;
@@ -44,7 +44,9 @@ template <class Host> class StagedEngine {
     progress();
     return {tail_, -1, -1};
   }
-  Ticket start_send(const void* data, std::size_t bytes, int to, int tag) { return message(true, const_cast<void*>(data), bytes, to, tag); }
+  Ticket start_send(const void* data, std::size_t bytes, int to, int tag) {
+    return message(true, const_cast<void*>(data), bytes, to, tag);
+  }
   Ticket start_recv(void* data, std::size_t bytes, int from, int tag) { return message(false, data, bytes, from, tag); }
 
   /// Starts what the host may start, and copies back what has come.
@@ -52,7 +54,7 @@ template <class Host> class StagedEngine {
     for (std::uint64_t n = head_; n < tail_; ++n) {
       Call& c = slot(n);
       if (c.phase == Phase::Copying) {
-        if (!c.copied.done()) break;                     // later ones are started later: in order
+        if (!c.copied.done()) break;  // later ones are started later: in order
         give(c);
       }
       if (c.phase == Phase::OnHost && host_->engine().test(c.ticket)) bring_back(c);
@@ -102,7 +104,7 @@ template <class Host> class StagedEngine {
   };
   struct Call {
     Phase phase = Phase::Done;
-    bool sends = false, receives = false;                // a message
+    bool sends = false, receives = false;  // a message
     int peer = 0, tag = 0;
     std::size_t bytes = 0;
     Operation operation{};
@@ -112,18 +114,23 @@ template <class Host> class StagedEngine {
     cuda::Event before, copied, arrived;
   };
   struct Ranges {
-    std::size_t send = 0, recv = 0;                      // bytes that a rank reads and writes
+    std::size_t send = 0, recv = 0;  // bytes that a rank reads and writes
   };
 
   static Ranges ranges(const Operation& o, int rank, int size) {
     const Signature& s = o.signature;
     const auto n = static_cast<std::size_t>(size);
     switch (s.kind) {
-      case Collective::Barrier: return {};
-      case Collective::ReduceScatter: return {o.bytes(o.counts ? s.count : s.count * n), o.bytes(o.piece(rank).count)};
-      case Collective::AllGather: return {o.bytes(o.piece(rank).count), o.bytes(o.counts ? s.count : s.count * n)};
-      case Collective::AllToAll: return {o.bytes(s.count * n), o.bytes(s.count * n)};
-      default: return {o.bytes(s.count), o.bytes(s.count)};
+      case Collective::Barrier:
+        return {};
+      case Collective::ReduceScatter:
+        return {o.bytes(o.counts ? s.count : s.count * n), o.bytes(o.piece(rank).count)};
+      case Collective::AllGather:
+        return {o.bytes(o.piece(rank).count), o.bytes(o.counts ? s.count : s.count * n)};
+      case Collective::AllToAll:
+        return {o.bytes(s.count * n), o.bytes(s.count * n)};
+      default:
+        return {o.bytes(s.count), o.bytes(s.count)};
     }
   }
   Call& slot(std::uint64_t n) { return calls_[n % ring]; }
@@ -135,7 +142,7 @@ template <class Host> class StagedEngine {
       wait(first);
     }
     Call& c = slot(tail_);
-    if (tail_ >= ring) c.arrived.synchronize();          // its memory is on its way to the device
+    if (tail_ >= ring) c.arrived.synchronize();  // its memory is on its way to the device
     ++tail_;
     if (c.in.size() < send) c.in = cuda::Pinned<char>(send);
     if (c.out.size() < recv) c.out = cuda::Pinned<char>(recv);
@@ -143,7 +150,9 @@ template <class Host> class StagedEngine {
     c.sends = c.receives = false;
     c.before.record(cuda::stream(device_));
     c.before.hold(stream_.get());
-    if (send) cuda::check(cudaMemcpyAsync(c.in.data(), from, send, cudaMemcpyDeviceToHost, stream_.get()), "cudaMemcpyAsync (staging)", cuda::Bytes{send});
+    if (send)
+      cuda::check(cudaMemcpyAsync(c.in.data(), from, send, cudaMemcpyDeviceToHost, stream_.get()), "cudaMemcpyAsync (staging)",
+                  cuda::Bytes{send});
     c.copied.record(stream_.get());
     c.phase = Phase::Copying;
     return c;
@@ -167,7 +176,8 @@ template <class Host> class StagedEngine {
   }
   void bring_back(Call& c) {
     if (c.back.bytes)
-      cuda::check(cudaMemcpyAsync(c.back.to, c.back.from, c.back.bytes, cudaMemcpyHostToDevice, stream_.get()), "cudaMemcpyAsync (staging)", cuda::Bytes{c.back.bytes});
+      cuda::check(cudaMemcpyAsync(c.back.to, c.back.from, c.back.bytes, cudaMemcpyHostToDevice, stream_.get()),
+                  "cudaMemcpyAsync (staging)", cuda::Bytes{c.back.bytes});
     c.arrived.record(stream_.get());
     c.phase = Phase::Done;
   }
@@ -176,13 +186,13 @@ template <class Host> class StagedEngine {
   Cuda device_;
   cuda::Stream stream_;
   std::array<Call, ring> calls_;
-  std::uint64_t tail_ = 0, head_ = 0;                    // calls begun; those before head_ are on their way back
+  std::uint64_t tail_ = 0, head_ = 0;  // calls begun; those before head_ are on their way back
 };
 }  // namespace comm
 
-/// A rank with a GPU over a communicator of the host, which must outlive it: `Staged world{mpi}`. The same collectives and messages as
-/// the host's, a user's own reductions too (they run on the host), the same order of summation. Every value crosses to the host
-/// and back: B bytes each way beside what the host's communicator moves. Not capturable.
+/// A rank with a GPU over a communicator of the host, which must outlive it: `Staged world{mpi}`. The same collectives and
+/// messages as the host's, a user's own reductions too (they run on the host), the same order of summation. Every value crosses
+/// to the host and back: B bytes each way beside what the host's communicator moves. Not capturable.
 template <class Host> class Staged : public comm::Messages<Staged<Host>, Cuda> {
   static_assert((assert_communicator<Host, Cpu>(), true));
 
@@ -217,13 +227,14 @@ template <class Host> class Staged : public comm::Messages<Staged<Host>, Cuda> {
   engine_type& engine() { return *engine_; }
 
  private:
-  Staged(std::unique_ptr<Host> own, Cuda device) : own_(std::move(own)), host_(own_.get()), engine_(std::make_unique<engine_type>(*host_, device)) {}
+  Staged(std::unique_ptr<Host> own, Cuda device)
+      : own_(std::move(own)), host_(own_.get()), engine_(std::make_unique<engine_type>(*host_, device)) {}
   static int place(Host& host) {
     if constexpr (requires { host.node_rank(); }) return host.node_rank();
     else return host.rank();
   }
 
-  std::unique_ptr<Host> own_;                            // of a part
+  std::unique_ptr<Host> own_;  // of a part
   Host* host_;
   std::unique_ptr<engine_type> engine_;
 };

@@ -208,10 +208,8 @@ template <class Inside, class Between> class HierarchicalEngine {
       advance();
       if (head_ >= number) return;
       Call& c = calls_[head_ % ring];  // the first may always begin its stages
-      if (c.stage == 1)
-        between_->wait(c.ticket);
-      else
-        (c.stage == 0 ? up_ : down_)->wait(c.ticket);
+      if (c.stage == 1) between_->wait(c.ticket);
+      else (c.stage == 0 ? up_ : down_)->wait(c.ticket);
       c.going = false;
       ++c.stage;
     }

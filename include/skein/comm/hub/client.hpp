@@ -67,13 +67,16 @@ class Client {
     lock.unlock();
     send({Kind::Exchange, group, number, limit, std::move(payload)});
     lock.lock();
-    const auto over = std::chrono::steady_clock::now() + std::chrono::duration<double>(std::min(1e8, limit + std::max(3.0, limit / 2)));
-    const bool came = arrived_.wait_until(lock, std::chrono::time_point_cast<std::chrono::steady_clock::duration>(over), [&] { return answer_ || failed_; });
+    const auto over =
+        std::chrono::steady_clock::now() + std::chrono::duration<double>(std::min(1e8, limit + std::max(3.0, limit / 2)));
+    const bool came = arrived_.wait_until(lock, std::chrono::time_point_cast<std::chrono::steady_clock::duration>(over),
+                                          [&] { return answer_ || failed_; });
     waits_in_.clear();
     check(lock);
     if (!came) {
       lock.unlock();
-      set_failed("the hub on rank 0 does not answer within " + seconds_text(limit) + ": its process was stopped, or the network is");
+      set_failed("the hub on rank 0 does not answer within " + seconds_text(limit) +
+                 ": its process was stopped, or the network is");
       lock.lock();
       check(lock);
     }
@@ -84,7 +87,9 @@ class Client {
     send({Kind::Open, group, 0, 0, std::string(reinterpret_cast<const char*>(members.data()), members.size() * sizeof(int))});
   }
   /// A call on the device has taken too long: the hub finds out who is missing, and tells all.
-  void report_overdue(std::uint32_t group, std::uint64_t call, double limit, const std::string& what) { send({Kind::Overdue, group, call, std::min(1e8, limit), what}); }
+  void report_overdue(std::uint32_t group, std::uint64_t call, double limit, const std::string& what) {
+    send({Kind::Overdue, group, call, std::min(1e8, limit), what});
+  }
   /// Ends all ranks with a message.
   void fail(const std::string& message) {
     send({Kind::Fail, 0, 0, 0, message.substr(0, 4000)});
@@ -160,10 +165,9 @@ class Client {
     }
     try {
       while (std::optional<Frame> f = reader_.next()) take(*f);
-    } catch (const Error& e) {
-      return set_failed(std::string("the hub on rank 0 cannot be understood: ") + e.what());
-    }
-    if (ended && !stopping_.load()) set_failed("rank 0, whose process holds the hub, is gone: its process ended (killed, or crashed): see its output");
+    } catch (const Error& e) { return set_failed(std::string("the hub on rank 0 cannot be understood: ") + e.what()); }
+    if (ended && !stopping_.load())
+      set_failed("rank 0, whose process holds the hub, is gone: its process ended (killed, or crashed): see its output");
   }
   void take(Frame& f) {
     if (f.kind == Kind::Fail) return set_failed(f.payload);
@@ -194,7 +198,7 @@ class Client {
   std::unique_ptr<Server> server_;
   FrameReader reader_;
   std::mutex mutex_, write_mutex_;
-  std::recursive_mutex watch_mutex_;                     // a tick may find a failure
+  std::recursive_mutex watch_mutex_;  // a tick may find a failure
   std::condition_variable arrived_;
   std::pair<std::uint32_t, std::uint64_t> waited_{};
   std::optional<std::string> answer_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the ranks of a job meet, by what its launcher says: MASTER_ADDR and MASTER_PORT (torchrun, or set by hand), the nodes of a
-// Slurm job, or one machine whose launcher names the job. A pure function of the environment.
+// Where the ranks of a job meet, by what its launcher says: MASTER_ADDR and MASTER_PORT (torchrun, or set by hand), the nodes of
+// a Slurm job, or one machine whose launcher names the job. A pure function of the environment.
 #pragma once
 #include "file.hpp"
 
@@ -8,9 +8,9 @@ namespace skein::inline SKEIN_ABI::comm::hub {
 
 struct Meeting {
   Address address{};
-  std::string file{};                                    ///< in place of the address: all ranks are on this machine
+  std::string file{};  ///< in place of the address: all ranks are on this machine
   int rank = 0, size = 1;
-  std::string job{};                                     ///< its name, which all ranks have in common
+  std::string job{};  ///< its name, which all ranks have in common
 };
 
 /// Throws ArgumentError that says which variable is missing, or contradicts another.
@@ -19,22 +19,27 @@ inline Meeting meeting_of(const plan::Lookup& lookup = plan::process_environment
   const auto text = [&](const char* name) { return lookup(name).value_or(""); };
   Meeting m;
   if (e.rank < 0 || e.size < 0)
-    throw ArgumentError("from_environment: the launcher (" + e.launcher + ") does not say rank and size: set RANK and WORLD_SIZE, or start with torchrun, srun or mpirun");
+    throw ArgumentError("from_environment: the launcher (" + e.launcher +
+                        ") does not say rank and size: set RANK and WORLD_SIZE, or start with torchrun, srun or mpirun");
   m.rank = e.rank;
   m.size = e.size;
-  for (const char* name : {"TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "SLURM_STEP_ID", "OMPI_MCA_ess_base_jobid", "PMIX_NAMESPACE"}) m.job += text(name) + "/";
+  for (const char* name : {"TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "SLURM_STEP_ID", "OMPI_MCA_ess_base_jobid", "PMIX_NAMESPACE"})
+    m.job += text(name) + "/";
   const std::string host = text("MASTER_ADDR"), port = text("MASTER_PORT");
   if (!host.empty()) {
     const int p = plan::parse_count(port).value_or(0);
     // torchrun's own store sits on the port itself.
     const int skip = text("TORCHELASTIC_USE_AGENT_STORE") == "True" ? 1 : 0;
-    if (p < 1 || p + skip > 65535) throw ArgumentError("from_environment: MASTER_ADDR is '" + host + "', but MASTER_PORT is '" + port + "': a port was expected");
+    if (p < 1 || p + skip > 65535)
+      throw ArgumentError("from_environment: MASTER_ADDR is '" + host + "', but MASTER_PORT is '" + port +
+                          "': a port was expected");
     m.address = {host, p + skip};
     return m;
   }
   const std::string nodes = text("SLURM_STEP_NODELIST").empty() ? text("SLURM_JOB_NODELIST") : text("SLURM_STEP_NODELIST");
   if (e.launcher == "Slurm" && !nodes.empty()) {
-    const int job = plan::parse_count(text("SLURM_JOB_ID")).value_or(0), step = plan::parse_count(text("SLURM_STEP_ID")).value_or(0);
+    const int job = plan::parse_count(text("SLURM_JOB_ID")).value_or(0),
+              step = plan::parse_count(text("SLURM_STEP_ID")).value_or(0);
     m.address = {plan::first_host(nodes), 20000 + (job % 10000 * 4 + step % 4) % 40000};
     return m;
   }
@@ -45,7 +50,8 @@ inline Meeting meeting_of(const plan::Lookup& lookup = plan::process_environment
     m.file += "/skein-" + std::to_string(::getuid()) + "-" + std::to_string(key_of(m.job));
     return m;
   }
-  throw ArgumentError("from_environment: " + std::to_string(m.size) + " ranks of " + e.launcher + ", but nothing says where rank 0 is: set MASTER_ADDR and MASTER_PORT");
+  throw ArgumentError("from_environment: " + std::to_string(m.size) + " ranks of " + e.launcher +
+                      ", but nothing says where rank 0 is: set MASTER_ADDR and MASTER_PORT");
 }
 
 /// Collective; blocking.

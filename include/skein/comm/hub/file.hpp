@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rendezvous through a file in a shared folder: rank 0 writes where it listens, the others read it. The file is hostile until it
-// has been read whole; one that an earlier run left is told by its time and by its nonce, which the hub must know.
+// A rendezvous through a file in a shared folder: rank 0 writes where it listens, the others read it. The file is hostile until
+// it has been read whole; one that an earlier run left is told by its time and by its nonce, which the hub must know.
 #pragma once
 #include <cstdio>
 #include <fstream>
@@ -14,13 +14,14 @@ namespace skein::inline SKEIN_ABI::comm::hub {
 /// What the file says.
 struct MeetingFile {
   std::uint64_t nonce = 0;
-  long long time = 0;                                    ///< seconds since 1970
+  long long time = 0;  ///< seconds since 1970
   int size = 0;
   std::vector<Address> addresses{};
 };
 
 inline std::string to_text(const MeetingFile& m) {
-  std::string text = "skein meeting 1\nnonce " + std::to_string(m.nonce) + "\ntime " + std::to_string(m.time) + "\nsize " + std::to_string(m.size) + "\n";
+  std::string text = "skein meeting 1\nnonce " + std::to_string(m.nonce) + "\ntime " + std::to_string(m.time) + "\nsize " +
+                     std::to_string(m.size) + "\n";
   for (const Address& a : m.addresses) text += "at " + a.text() + "\n";
   return text + "end\n";
 }
@@ -35,9 +36,11 @@ inline MeetingFile parse_meeting(const std::string& text, const std::string& pat
   MeetingFile m;
   const auto number = [&](const char* name, unsigned long long most) {
     unsigned long long n = 0;
-    if (!std::getline(in, line) || line.rfind(std::string(name) + " ", 0) != 0) throw refuse(std::string("the line '") + name + "' is missing");
+    if (!std::getline(in, line) || line.rfind(std::string(name) + " ", 0) != 0)
+      throw refuse(std::string("the line '") + name + "' is missing");
     const std::string digits = line.substr(std::strlen(name) + 1);
-    if (digits.empty() || digits.size() > 20 || digits.find_first_not_of("0123456789") != std::string::npos) throw refuse("'" + line.substr(0, 60) + "' holds no number");
+    if (digits.empty() || digits.size() > 20 || digits.find_first_not_of("0123456789") != std::string::npos)
+      throw refuse("'" + line.substr(0, 60) + "' holds no number");
     errno = 0;
     n = std::strtoull(digits.c_str(), nullptr, 10);
     if (errno != 0 || n > most) throw refuse("'" + line.substr(0, 60) + "' is too large");
@@ -52,12 +55,11 @@ inline MeetingFile parse_meeting(const std::string& text, const std::string& pat
     else if (line.rfind("at ", 0) == 0 && m.addresses.size() < 64) {
       try {
         m.addresses.push_back(parse_address(line.substr(3)));
-      } catch (const ArgumentError& e) {
-        throw refuse(e.what());
-      }
+      } catch (const ArgumentError& e) { throw refuse(e.what()); }
     } else throw refuse("it has a line '" + line.substr(0, 60) + "'");
   }
-  if (!ended || !text.ends_with("\nend\n") || in.peek() != std::char_traits<char>::eof()) throw refuse("its end is missing, or something follows it");
+  if (!ended || !text.ends_with("\nend\n") || in.peek() != std::char_traits<char>::eof())
+    throw refuse("its end is missing, or something follows it");
   if (m.addresses.empty()) throw refuse("it names no address");
   return m;
 }
@@ -110,12 +112,11 @@ inline std::unique_ptr<Client> meet_in_file(const std::string& path, Place place
       const MeetingFile m = parse_meeting(text, path);
       // Who wrote it has given up by now, or has met its ranks.
       if (const long long age = started - m.time; static_cast<double>(age) > place.deadline + 5)
-        why = "the file was written " + std::to_string(age) + " s before this rank started: an earlier run left it, and rank 0 of this one wrote no other";
+        why = "the file was written " + std::to_string(age) +
+              " s before this rank started: an earlier run left it, and rank 0 of this one wrote no other";
       else
         for (const Address& a : m.addresses) all.push_back({a, m.nonce ^ place.key});
-    } catch (const FileError& e) {
-      why = e.what();
-    }
+    } catch (const FileError& e) { why = e.what(); }
     return all;
   };
   return join_at(tries, place, path);

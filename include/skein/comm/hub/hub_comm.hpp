@@ -45,7 +45,7 @@ class HubEngine {
     if (ticket.size() != sizeof ticket_) throw CommError("the hub's answer is cut off");
     std::memcpy(&ticket_, ticket.data(), sizeof ticket_);
     std::vector<Operation> posts(static_cast<std::size_t>(size_), o);
-    std::vector<std::size_t> values(posts.size());       // bytes behind each rank's signature
+    std::vector<std::size_t> values(posts.size());  // bytes behind each rank's signature
     bool same = true;
     for (std::size_t r = 0; r < posts.size(); ++r) {
       Operation& p = posts[r];
@@ -80,20 +80,28 @@ class HubEngine {
     for (int r = 0; r < size_; ++r) {
       const std::size_t bytes = values[static_cast<std::size_t>(r)], wanted = sends(o, r) ? sent_bytes(o, r) : 0;
       if (bytes != wanted)
-        end_all(describe(o.signature) + " (call " + std::to_string(call) + "): rank " + std::to_string(r) + " gave " + std::to_string(bytes) +
-                " bytes of values, and its call has " + std::to_string(wanted) + ": it is no rank of this program");
+        end_all(describe(o.signature) + " (call " + std::to_string(call) + "): rank " + std::to_string(r) + " gave " +
+                std::to_string(bytes) + " bytes of values, and its call has " + std::to_string(wanted) +
+                ": it is no rank of this program");
     }
   }
-  static bool sends(const Operation& o, int rank) { return o.signature.kind != Collective::Broadcast || o.signature.root == rank; }
+  static bool sends(const Operation& o, int rank) {
+    return o.signature.kind != Collective::Broadcast || o.signature.root == rank;
+  }
   /// Bytes of values that this rank gives to the call.
   std::size_t sent_bytes(const Operation& o, int rank) const {
     const Signature& s = o.signature;
     switch (s.kind) {
-      case Collective::Barrier: return 0;
-      case Collective::ReduceScatter: return o.bytes(o.counts ? s.count : s.count * static_cast<std::size_t>(size_));
-      case Collective::AllToAll: return o.bytes(s.count * static_cast<std::size_t>(size_));
-      case Collective::AllGather: return o.bytes(o.piece(rank).count);
-      default: return o.bytes(s.count);
+      case Collective::Barrier:
+        return 0;
+      case Collective::ReduceScatter:
+        return o.bytes(o.counts ? s.count : s.count * static_cast<std::size_t>(size_));
+      case Collective::AllToAll:
+        return o.bytes(s.count * static_cast<std::size_t>(size_));
+      case Collective::AllGather:
+        return o.bytes(o.piece(rank).count);
+      default:
+        return o.bytes(s.count);
     }
   }
   // work_direct writes slices into all ranks' buffers; here each rank has all the bytes and makes the whole of its own.
@@ -120,7 +128,8 @@ class HubEngine {
       pointers_.to[0] = o.recv;
       if (own.count) o.fold(o.functor, pointers_.to.data(), 1, pointers_.from.data(), size_, own.count);
     } else if (s.kind != Collective::Reduce) {
-      work_direct(rank_, size_, [&](int r) -> const Operation& { return posts[static_cast<std::size_t>(r)]; }, pointers_);
+      work_direct(
+          rank_, size_, [&](int r) -> const Operation& { return posts[static_cast<std::size_t>(r)]; }, pointers_);
     }
   }
 
@@ -164,13 +173,16 @@ class HubComm : public comm::Agreements<HubComm, Cpu> {
     return HubComm(comm::hub::meet(m, place(m.rank, m.size, options)));
   }
   /// The ranks of another communicator of the host, which carries the address only. Collective.
-  template <class Comm> static HubComm over(Comm& world, double deadline) { return HubComm(comm::hub::meet_over(world, deadline)); }
+  template <class Comm> static HubComm over(Comm& world, double deadline) {
+    return HubComm(comm::hub::meet_over(world, deadline));
+  }
 
   HubComm(HubComm&&) = default;
   HubComm& operator=(HubComm&&) = default;
   ~HubComm() {
     if (engine_ && std::uncaught_exceptions() > uncaught_ && !engine_->client().failed())
-      engine_->client().fail("rank " + std::to_string(engine_->client().rank()) + " failed: an exception left the scope of its communicator");
+      engine_->client().fail("rank " + std::to_string(engine_->client().rank()) +
+                             " failed: an exception left the scope of its communicator");
   }
 
   int rank() const { return engine_->rank(); }
@@ -202,7 +214,8 @@ class HubComm : public comm::Agreements<HubComm, Cpu> {
       if (mine[i].rank == engine_->client().rank()) rank = static_cast<int>(i);
     }
     // A group's number: of the call that made it, and of the colour's place; 1024 colours at most.
-    const auto group = static_cast<std::uint32_t>((ticket % (1u << 22)) * 1024 + static_cast<std::uint64_t>(colours_before % 1024));
+    const auto group =
+        static_cast<std::uint32_t>((ticket % (1u << 22)) * 1024 + static_cast<std::uint64_t>(colours_before % 1024));
     engine_->client().open(group, members);
     return HubComm(engine_->shared_client(), group, rank, static_cast<int>(members.size()));
   }
@@ -216,7 +229,9 @@ class HubComm : public comm::Agreements<HubComm, Cpu> {
   }
   HubComm(std::shared_ptr<comm::hub::Client> client, std::uint32_t group, int rank, int size)
       : engine_(std::make_unique<engine_type>(std::move(client), group, rank, size)) {}
-  static comm::hub::Place place(int rank, int size, const MeetOptions& o) { return {rank, size, comm::hub::key_of(o.job), o.deadline}; }
+  static comm::hub::Place place(int rank, int size, const MeetOptions& o) {
+    return {rank, size, comm::hub::key_of(o.job), o.deadline};
+  }
 
   std::unique_ptr<engine_type> engine_;
   int uncaught_ = std::uncaught_exceptions();

@@ -36,13 +36,20 @@ class Ledger {
   void take(int rank, Frame f, double now) {
     if (failed()) return;
     switch (f.kind) {
-      case Kind::Exchange: return exchange(rank, std::move(f), now);
-      case Kind::Open: return open(rank, f);
-      case Kind::Overdue: return inquire(rank, f, now);
-      case Kind::State: return answer(rank, f, now);
-      case Kind::Fail: return fail(f.payload);
-      case Kind::Bye: return leave(rank);
-      default: throw CommError("rank " + std::to_string(rank) + " sent the hub a frame that only the hub sends");
+      case Kind::Exchange:
+        return exchange(rank, std::move(f), now);
+      case Kind::Open:
+        return open(rank, f);
+      case Kind::Overdue:
+        return inquire(rank, f, now);
+      case Kind::State:
+        return answer(rank, f, now);
+      case Kind::Fail:
+        return fail(f.payload);
+      case Kind::Bye:
+        return leave(rank);
+      default:
+        throw CommError("rank " + std::to_string(rank) + " sent the hub a frame that only the hub sends");
     }
   }
   /// The connection of a rank has ended.
@@ -79,7 +86,7 @@ class Ledger {
 
  private:
   struct Exchange {
-    std::vector<std::string> payloads;                   // by place in the group
+    std::vector<std::string> payloads;  // by place in the group
     std::vector<bool> came;
     double due = 0, limit = 0;
     std::string what;
@@ -144,7 +151,9 @@ class Ledger {
     if (std::find(e.came.begin(), e.came.end(), false) != e.came.end()) {
       const auto missing = [&](std::size_t j) { return !e.came[j] && left_[index(g.members[j])]; };
       for (std::size_t j = 0; j < n; ++j)
-        if (missing(j)) return fail(e.what + " (call " + std::to_string(f.number) + "): " + named(g, missing) + " returned and will not arrive");
+        if (missing(j))
+          return fail(e.what + " (call " + std::to_string(f.number) + "): " + named(g, missing) +
+                      " returned and will not arrive");
       return;
     }
     std::string all;
@@ -159,17 +168,19 @@ class Ledger {
     g.exchanges.erase(f.number);
   }
   void overdue(Group& g, std::uint64_t number, const Exchange& e) {
-    fail(e.what + " (call " + std::to_string(number) + "): " + named(g, [&](std::size_t i) { return !e.came[i]; }) + " did not arrive within " +
-         seconds_text(e.limit));
+    fail(e.what + " (call " + std::to_string(number) + "): " + named(g, [&](std::size_t i) { return !e.came[i]; }) +
+         " did not arrive within " + seconds_text(e.limit));
   }
 
   void open(int rank, const Frame& f) {
     std::vector<int> members(f.payload.size() / sizeof(int));
-    if (f.payload.size() % sizeof(int) != 0 || members.empty() || members.size() > index(size_)) throw CommError("a group without members");
+    if (f.payload.size() % sizeof(int) != 0 || members.empty() || members.size() > index(size_))
+      throw CommError("a group without members");
     std::memcpy(members.data(), f.payload.data(), f.payload.size());
     std::vector<bool> seen(index(size_));
     for (const int m : members) {
-      if (m < 0 || m >= size_ || seen[index(m)]) throw CommError("a group names rank " + std::to_string(m) + " twice, or beyond the last");
+      if (m < 0 || m >= size_ || seen[index(m)])
+        throw CommError("a group names rank " + std::to_string(m) + " twice, or beyond the last");
       seen[index(m)] = true;
     }
     Group made;
@@ -181,12 +192,12 @@ class Ledger {
   void leave(int rank) {
     left_[index(rank)] = true;
     for (auto& entry : groups_) {
-      const Group& g = entry.second;                     // not a structured binding: clang 14 does not capture those
+      const Group& g = entry.second;  // not a structured binding: clang 14 does not capture those
       if (std::find(g.members.begin(), g.members.end(), rank) == g.members.end()) continue;
       for (const auto& [number, e] : g.exchanges)
         if (!e.came[place(g, rank)])
-          return fail(e.what + " (call " + std::to_string(number) + "): " + named(g, [&](std::size_t i) { return g.members[i] == rank; }) +
-                      " returned and will not arrive");
+          return fail(e.what + " (call " + std::to_string(number) +
+                      "): " + named(g, [&](std::size_t i) { return g.members[i] == rank; }) + " returned and will not arrive");
     }
   }
 
@@ -195,7 +206,14 @@ class Ledger {
     const std::size_t n = g.members.size(), i = place(g, rank);
     Inquiry& q = g.inquiry;
     if (!q.running) {
-      q = {true, f.number, now + std::min(2.0, std::max(0.3, f.limit / 4)), f.limit, f.payload, std::vector<bool>(n), std::vector<std::uint64_t>(n), std::vector<std::string>(n)};
+      q = {true,
+           f.number,
+           now + std::min(2.0, std::max(0.3, f.limit / 4)),
+           f.limit,
+           f.payload,
+           std::vector<bool>(n),
+           std::vector<std::uint64_t>(n),
+           std::vector<std::string>(n)};
       for (const int r : g.members) send(r, {Kind::Query, f.group, f.number, 0, {}});
     }
     (void)i;
@@ -232,7 +250,8 @@ class Ledger {
     if (any(left)) add(named(g, left) + " returned and will not arrive");
     for (std::size_t i = 0; i < g.members.size(); ++i)
       if (elsewhere(i)) add("rank " + std::to_string(i) + " waits in " + q.waits[i]);
-    if (found.empty()) found = "all ranks have arrived, and it has not ended" + within + ": look at the GPUs and the network between them";
+    if (found.empty())
+      found = "all ranks have arrived, and it has not ended" + within + ": look at the GPUs and the network between them";
     fail(q.what + " (call " + std::to_string(q.call) + "): " + found);
   }
 

@@ -12,13 +12,14 @@ namespace skein::inline SKEIN_ABI::comm::hub {
 /// What a rank knows before it meets the others.
 struct Place {
   int rank = 0, size = 1;
-  std::uint64_t key = 0;                                 ///< of the job: who brings another is a stranger
+  std::uint64_t key = 0;  ///< of the job: who brings another is a stranger
   double deadline = 600;
 };
 
 inline void check_place(const Place& p) {
   if (p.size < 1 || p.rank < 0 || p.rank >= p.size)
-    throw ArgumentError("there is no rank " + std::to_string(p.rank) + " among " + std::to_string(p.size) + ": ranks count from 0");
+    throw ArgumentError("there is no rank " + std::to_string(p.rank) + " among " + std::to_string(p.size) +
+                        ": ranks count from 0");
 }
 
 /// The key of a job's name.
@@ -91,12 +92,14 @@ class Reception {
     if (hello->size != place_.size) {
       tell(g.fd, {Kind::Heard, 0, place_.key, 0, {}});
       late_ = std::move(g.fd);
-      end_all(who + " believes in " + std::to_string(hello->size) + " ranks, rank 0 in " + std::to_string(place_.size) + ": start all with the same number");
+      end_all(who + " believes in " + std::to_string(hello->size) + " ranks, rank 0 in " + std::to_string(place_.size) +
+              ": start all with the same number");
     }
     if (hello->rank < 1 || hello->rank >= place_.size || ranks_[static_cast<std::size_t>(hello->rank)]) {
       tell(g.fd, {Kind::Heard, 0, place_.key, 0, {}});
       late_ = std::move(g.fd);
-      end_all("two processes say that they are " + who + " of " + std::to_string(place_.size) + ": each needs a number of its own, from 0");
+      end_all("two processes say that they are " + who + " of " + std::to_string(place_.size) +
+              ": each needs a number of its own, from 0");
     }
     tell(g.fd, {Kind::Heard, 0, place_.key, 0, {}});
     ranks_[static_cast<std::size_t>(hello->rank)] = std::move(g.fd);
@@ -104,8 +107,8 @@ class Reception {
     return true;
   }
   std::string missing_text() const {
-    return ranks_text(place_.size, [&](int r) { return r > 0 && !ranks_[static_cast<std::size_t>(r)]; }) + " did not arrive at " + where_ + " within " +
-           seconds_text(place_.deadline);
+    return ranks_text(place_.size, [&](int r) { return r > 0 && !ranks_[static_cast<std::size_t>(r)]; }) + " did not arrive at " +
+           where_ + " within " + seconds_text(place_.deadline);
   }
   static void tell(const Descriptor& d, const Frame& f) { (void)write_all(d.get(), encode(f), 1); }
   [[noreturn]] void end_all(const std::string& text) {
@@ -191,8 +194,8 @@ template <class Tries> std::unique_ptr<Client> join_at(Tries&& tries, const Plac
       throw CommError(f->kind == Kind::Fail ? f->payload : t.at.text() + " is no hub of this job");
     }
     if (now() >= end)
-      throw CommError("rank " + std::to_string(place.rank) + " did not find rank 0 at " + where + " within " + seconds_text(place.deadline) + " (" + why +
-                      "): does rank 0 run, and may this machine reach it");
+      throw CommError("rank " + std::to_string(place.rank) + " did not find rank 0 at " + where + " within " +
+                      seconds_text(place.deadline) + " (" + why + "): does rank 0 run, and may this machine reach it");
     std::this_thread::sleep_for(std::chrono::duration<double>(std::min(nap, std::max(0.001, end - now()))));
     nap = std::min(0.25, nap * 1.5);
   }
@@ -221,7 +224,7 @@ template <class Comm> std::unique_ptr<Client> meet_over(Comm& world, double dead
       }
     world.broadcast(numbers, 0);
     Descriptor mine(numbers[static_cast<std::size_t>(world.rank())]);
-    for (Descriptor& d : own) (void)d.release();         // each rank's from here on
+    for (Descriptor& d : own) (void)d.release();  // each rank's from here on
     std::unique_ptr<Server> server = world.rank() == 0 ? std::make_unique<Server>(std::move(hubs)) : nullptr;
     return std::make_unique<Client>(std::move(mine), world.rank(), world.size(), deadline, std::move(server));
   } else {

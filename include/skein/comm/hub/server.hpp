@@ -51,7 +51,8 @@ class Server {
       if (ledger_.all_left() && flushed) return;
       if (stop < 1e17 && ((ledger_.failed() && flushed) || t >= stop)) return;
       for (std::size_t i = 0; i < peers_.size(); ++i)
-        polled[i] = {peers_[i].open ? peers_[i].fd.get() : -1, static_cast<short>(POLLIN | (peers_[i].out.empty() ? 0 : POLLOUT)), 0};
+        polled[i] = {peers_[i].open ? peers_[i].fd.get() : -1, static_cast<short>(POLLIN | (peers_[i].out.empty() ? 0 : POLLOUT)),
+                     0};
       polled.back() = {woken_.get(), POLLIN, 0};
       const double next = std::min(ledger_.next_due(), stop);
       const int wait = next > 1e17 ? -1 : static_cast<int>(std::min(1000.0, std::max(0.0, 1000 * (next - t)) + 1));
@@ -84,8 +85,9 @@ class Server {
     try {
       while (std::optional<Frame> f = p.reader.next()) ledger_.take(rank, std::move(*f), now());
     } catch (const Error& e) {
-      ledger_.take(rank, {Kind::Fail, 0, 0, 0, "the hub cannot understand rank " + std::to_string(rank) + ": " + e.what()}, now());
-      deliver();                                         // this rank hears it too, before its connection is closed
+      ledger_.take(rank, {Kind::Fail, 0, 0, 0, "the hub cannot understand rank " + std::to_string(rank) + ": " + e.what()},
+                   now());
+      deliver();  // this rank hears it too, before its connection is closed
       ended = true;
     }
     if (!ended) return;

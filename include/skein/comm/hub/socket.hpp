@@ -52,7 +52,9 @@ class Descriptor {
 struct Address {
   std::string host;
   int port = 0;
-  std::string text() const { return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(port); }
+  std::string text() const {
+    return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(port);
+  }
 };
 
 /// Throws ArgumentError for what is no "host:port".
@@ -73,7 +75,7 @@ inline void set_flags(int fd) {
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
   ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   int on = 1;
-  (void)::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);     // no TCP socket: no harm
+  (void)::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // no TCP socket: no harm
   (void)::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 }
 
@@ -116,7 +118,8 @@ class Listener {
     sockaddr_storage own{};
     socklen_t length = sizeof own;
     ::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&own), &length);
-    port_ = ntohs(own.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&own)->sin6_port : reinterpret_cast<sockaddr_in*>(&own)->sin_port);
+    port_ = ntohs(own.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&own)->sin6_port
+                                            : reinterpret_cast<sockaddr_in*>(&own)->sin_port);
   }
   int get() const { return fd_.get(); }
   int port() const { return port_; }
@@ -195,7 +198,8 @@ inline std::vector<std::string> own_hosts() {
     for (const ifaddrs* i = found; i; i = i->ifa_next) {
       if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET) continue;
       char text[INET_ADDRSTRLEN] = "";
-      if (::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(i->ifa_addr)->sin_addr, text, sizeof text) && std::strncmp(text, "127.", 4) != 0)
+      if (::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(i->ifa_addr)->sin_addr, text, sizeof text) &&
+          std::strncmp(text, "127.", 4) != 0)
         hosts.push_back(text);
     }
   }

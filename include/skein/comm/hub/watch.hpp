@@ -15,7 +15,8 @@ namespace skein::inline SKEIN_ABI::comm::hub {
 
 class CallWatch {
  public:
-  /// The next call has been given to the device. Returns its number, from 0. `name` in place of the signature's text, where it has one.
+  /// The next call has been given to the device. Returns its number, from 0. `name` in place of the signature's text, where it
+  /// has one.
   std::uint64_t start(const Signature& what, double now, const char* name = nullptr) {
     if (started_ - oldest_ == calls_.size()) throw CommError("more than " + std::to_string(calls_.size()) + " calls are running");
     calls_[started_ % calls_.size()] = {what, now, name};
@@ -65,7 +66,7 @@ class CallWatch {
   const Call& first() const { return calls_[oldest_ % calls_.size()]; }
   Call& first() { return calls_[oldest_ % calls_.size()]; }
   static std::string text(const Call& c) { return c.name ? c.name : describe(c.what); }
-  std::array<Call, 128> calls_{};                        // nothing is allocated in a step
+  std::array<Call, 128> calls_{};  // nothing is allocated in a step
   std::uint64_t started_ = 0, oldest_ = 0;
   bool asked_ = false;
   std::string message_;

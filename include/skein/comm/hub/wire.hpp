@@ -25,7 +25,7 @@ struct Frame {
 };
 
 namespace detail {
-inline constexpr std::uint32_t magic = 0x31484b53;       // "SKH1"; another byte order reads otherwise
+inline constexpr std::uint32_t magic = 0x31484b53;  // "SKH1"; another byte order reads otherwise
 inline constexpr std::uint16_t version = 1;
 struct Header {
   std::uint32_t magic, group;
@@ -42,9 +42,11 @@ inline constexpr std::size_t most_from_strangers = 256, most_from_ranks = std::s
 
 inline std::string encode(const Frame& f) {
   if (f.payload.size() > most_from_ranks)
-    throw ArgumentError("the hub carries control values, at most 256 MiB at once; asked for " + std::to_string(f.payload.size()) + " bytes");
-  const detail::Header h{detail::magic, f.group, detail::version, static_cast<std::uint16_t>(f.kind),
-                         static_cast<std::uint32_t>(f.payload.size()), f.number, f.limit};
+    throw ArgumentError("the hub carries control values, at most 256 MiB at once; asked for " + std::to_string(f.payload.size()) +
+                        " bytes");
+  const detail::Header h{
+      detail::magic, f.group, detail::version, static_cast<std::uint16_t>(f.kind), static_cast<std::uint32_t>(f.payload.size()),
+      f.number,      f.limit};
   std::string bytes(sizeof h, '\0');
   std::memcpy(bytes.data(), &h, sizeof h);
   return bytes += f.payload;
@@ -62,11 +64,13 @@ class FrameReader {
     std::memcpy(&h, bytes_.data() + at_, sizeof h);
     if (h.magic != detail::magic) throw CommError("the other side speaks something else than skein's hub");
     if (h.version != detail::version)
-      throw CommError("the other side's hub has version " + std::to_string(h.version) + ", this one " + std::to_string(detail::version) +
-                      ": build all ranks from one skein");
+      throw CommError("the other side's hub has version " + std::to_string(h.version) + ", this one " +
+                      std::to_string(detail::version) + ": build all ranks from one skein");
     if (h.kind < static_cast<std::uint16_t>(Kind::Hello) || h.kind > static_cast<std::uint16_t>(Kind::Bye))
       throw CommError("the other side sent a frame of an unknown kind, " + std::to_string(h.kind));
-    if (h.bytes > most_) throw CommError("the other side announces a frame of " + std::to_string(h.bytes) + " bytes, more than " + std::to_string(most_));
+    if (h.bytes > most_)
+      throw CommError("the other side announces a frame of " + std::to_string(h.bytes) + " bytes, more than " +
+                      std::to_string(most_));
     if (!(h.limit >= 0 && h.limit < 1e9)) throw CommError("the other side sent a time limit that is none");
     if (bytes_.size() - at_ - sizeof h < h.bytes) return std::nullopt;
     Frame f{static_cast<Kind>(h.kind), h.group, h.number, h.limit, bytes_.substr(at_ + sizeof h, h.bytes)};

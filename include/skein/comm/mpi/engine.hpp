@@ -21,7 +21,7 @@ namespace skein::inline SKEIN_ABI::comm {
 
 class MpiEngine {
  public:
-  static constexpr std::uint64_t ring = 64;              // calls in flight
+  static constexpr std::uint64_t ring = 64;  // calls in flight
 
   /// Collective over `parent`, of which it makes a communicator of its own.
   MpiEngine(MPI_Comm parent, const CommOptions& options) : options_(options) {
@@ -68,7 +68,9 @@ class MpiEngine {
     ++tail_;
     if (tail_ == head_ + 1) begin();
     const Ticket t{tail_, -1, -1};
-    guarded([&] { while (step()) {} });
+    guarded([&] {
+      while (step()) {}
+    });
     return t;
   }
   Ticket start_send(const void* data, std::size_t bytes, int to, int tag) {
@@ -81,7 +83,9 @@ class MpiEngine {
   }
   void progress() {
     look_for_failure();
-    guarded([&] { while (step()) {} });
+    guarded([&] {
+      while (step()) {}
+    });
   }
   bool test(Ticket& t) {
     progress();
@@ -144,16 +148,15 @@ class MpiEngine {
   }
   void alone(const Operation& o) {
     Pointers p(1);
-    work_direct(0, 1, [&](int) -> const Operation& { return o; }, p);
+    work_direct(
+        0, 1, [&](int) -> const Operation& { return o; }, p);
   }
 
   // What goes wrong on this rank ends the communicator on all.
   template <class F> void guarded(F&& f) {
     try {
       f();
-    } catch (const CommError& e) {
-      fail(e.what());
-    }
+    } catch (const CommError& e) { fail(e.what()); }
   }
   bool segment_in_use() const { return shared_.has_value(); }
   void look_for_failure() {
@@ -179,7 +182,10 @@ class MpiEngine {
     int turns = 0;
     while (true) {
       bool finished = false, moved = false;
-      guarded([&] { moved = step(); finished = done(); });
+      guarded([&] {
+        moved = step();
+        finished = done();
+      });
       if (finished) return;
       if (moved) continue;
       const bool memory =
@@ -247,7 +253,7 @@ class MpiEngine {
     while (!grace.over() && !control_->all_answered()) {
       serve(waiting_text(nullptr));
       guarded([&] { step(); });
-      if (head_ != call) return;                         // it arrived after all
+      if (head_ != call) return;  // it arrived after all
       std::this_thread::sleep_for(std::chrono::microseconds(500));
     }
     const auto silent = [&](int r) { return r != rank_ && !control_->answered(r); };
@@ -271,7 +277,7 @@ class MpiEngine {
   std::optional<Transfers> transfers_;
   std::optional<Control> control_;
   std::array<Operation, ring> calls_;
-  std::uint64_t tail_ = 0, head_ = 0;                    // calls started, complete
+  std::uint64_t tail_ = 0, head_ = 0;  // calls started, complete
   unsigned looks_ = 0;
   bool failed_ = false, verdict_received_ = false;
   std::string message_;

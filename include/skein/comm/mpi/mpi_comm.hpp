@@ -70,7 +70,7 @@ class MpiComm : public comm::Messages<MpiComm, Cpu> {
   /// A communicator of the ranks with this colour (0 or more), ordered by key, then by rank. Collective; blocking.
   MpiComm split(int color, int key = 0) {
     if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
-    barrier();                                           // a rank that is missing is named here, not waited for inside MPI
+    barrier();  // a rank that is missing is named here, not waited for inside MPI
     MPI_Comm part = MPI_COMM_NULL;
     comm::check_mpi(MPI_Comm_split(engine_->comm(), color, key, &part), "MPI_Comm_split");
     MpiComm made(part, engine_->options());
@@ -82,15 +82,16 @@ class MpiComm : public comm::Messages<MpiComm, Cpu> {
   template <class Function> void run(Function&& function) {
     try {
       function(*this);
-    } catch (const std::exception& e) {
-      comm::abort_all(e.what());
-    }
+    } catch (const std::exception& e) { comm::abort_all(e.what()); }
   }
 
   /// The MPI communicator, for other libraries' calls. Not for messages with tags above 32000.
   MPI_Comm native() const { return engine_->comm(); }
   /// Another library's communicator over the same ranks: `boost::mpi::communicator c = world;` with comm/mpi/boost.hpp.
-  template <class C> requires requires(MPI_Comm c) { { comm::Bridge<C>::make(c) } -> std::same_as<C>; }
+  template <class C>
+  requires requires(MPI_Comm c) {
+    { comm::Bridge<C>::make(c) } -> std::same_as<C>;
+  }
   operator C() const { return comm::Bridge<C>::make(engine_->comm()); }
 
   engine_type& engine() { return *engine_; }

@@ -14,7 +14,7 @@ namespace skein::inline SKEIN_ABI::comm {
 
 class PlainTransport {
  public:
-  static constexpr int tag = 32100;                      // users' tags end at 32000
+  static constexpr int tag = 32100;  // users' tags end at 32000
 
   PlainTransport(MPI_Comm comm, int rank, int ranks, std::size_t message, bool check)
       : comm_(comm), rank_(rank), ranks_(ranks), message_(std::max<std::size_t>(message, 4096)), check_(check), pointers_(ranks),
@@ -50,11 +50,26 @@ class PlainTransport {
       requests_.clear();
     }
     switch (phase_) {
-      case Compare: compare(); phase_ = Compared; break;
-      case Compared: compared(); phase_ = Exchange; break;
-      case Exchange: exchange(); phase_ = Fold; break;
-      case Fold: fold(); phase_ = Finish; break;
-      case Finish: phase_ = Exchange; ++piece_; break;
+      case Compare:
+        compare();
+        phase_ = Compared;
+        break;
+      case Compared:
+        compared();
+        phase_ = Exchange;
+        break;
+      case Exchange:
+        exchange();
+        phase_ = Fold;
+        break;
+      case Fold:
+        fold();
+        phase_ = Finish;
+        break;
+      case Finish:
+        phase_ = Exchange;
+        ++piece_;
+        break;
     }
     return true;
   }
@@ -119,15 +134,21 @@ class PlainTransport {
         break;
       }
       case Collective::AllReduce:
-      case Collective::Reduce: gather_slices([&](int q) { return slice(q); }); break;
-      case Collective::ReduceScatter: gather_slices([&](int q) { return part(o.piece(q)); }); break;
+      case Collective::Reduce:
+        gather_slices([&](int q) { return slice(q); });
+        break;
+      case Collective::ReduceScatter:
+        gather_slices([&](int q) { return part(o.piece(q)); });
+        break;
       case Collective::AllGather: {
         const Piece own = part({0, o.piece(rank_).count});
         others([&](int q) {
           const Piece c = part(o.piece(q));
           if (c.count) recv(o.into() + o.bytes(c.offset), o.bytes(c.count), q);
         });
-        others([&](int q) { if (own.count) send(o.from() + o.bytes(own.offset), o.bytes(own.count), q); });
+        others([&](int q) {
+          if (own.count) send(o.from() + o.bytes(own.offset), o.bytes(own.count), q);
+        });
         copy_bytes(o.into() + o.bytes(part(o.piece(rank_)).offset), o.from() + o.bytes(own.offset), o.bytes(own.count));
         break;
       }
@@ -148,8 +169,12 @@ class PlainTransport {
     const Operation& o = *o_;
     const Piece own = of(rank_);
     need_scratch(o.bytes(own.count) * static_cast<std::size_t>(ranks_ + 1));
-    others([&](int q) { if (own.count) recv(scratch(q, o.bytes(own.count)), o.bytes(own.count), q); });
-    others([&](int q) { if (const Piece c = of(q); c.count) send(o.from() + o.bytes(c.offset), o.bytes(c.count), q); });
+    others([&](int q) {
+      if (own.count) recv(scratch(q, o.bytes(own.count)), o.bytes(own.count), q);
+    });
+    others([&](int q) {
+      if (const Piece c = of(q); c.count) send(o.from() + o.bytes(c.offset), o.bytes(c.count), q);
+    });
   }
 
   void fold() {

@@ -22,7 +22,7 @@ namespace skein::inline SKEIN_ABI::comm {
 
 class Segment {
  public:
-  static constexpr std::uint64_t calls = 64;             // signatures of a rank's ring: more than its slots
+  static constexpr std::uint64_t calls = 64;  // signatures of a rank's ring: more than its slots
 
   Segment() = default;
   Segment(const Segment&) = delete;
@@ -79,7 +79,7 @@ class Segment {
 
  private:
   struct alignas(128) Head {
-    Counter failed{0};                                   // 1 while the message is written, 2 after
+    Counter failed{0};  // 1 while the message is written, 2 after
     char message[1500] = "";
   };
   std::size_t n() const { return static_cast<std::size_t>(ranks_); }

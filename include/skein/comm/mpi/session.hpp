@@ -28,9 +28,7 @@ namespace skein::inline SKEIN_ABI::comm {
   if (const std::exception_ptr e = std::current_exception()) {
     try {
       std::rethrow_exception(e);
-    } catch (const std::exception& error) {
-      message = error.what();
-    } catch (...) {
+    } catch (const std::exception& error) { message = error.what(); } catch (...) {
       message = "an exception that is no std::exception";
     }
   }

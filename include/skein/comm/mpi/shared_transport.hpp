@@ -14,7 +14,7 @@ namespace skein::inline SKEIN_ABI::comm {
 
 class SharedTransport {
  public:
-  enum { In = 0, Folded = 1, Taken = 2 };                // the counters of a line, in chunks since the start
+  enum { In = 0, Folded = 1, Taken = 2 };  // the counters of a line, in chunks since the start
 
   /// `chunks`: as many have passed through the segment before (tests begin where the 32-bit counters of the lines wrap).
   SharedTransport(const Segment& segment, int rank, int ranks, std::uint64_t chunks = 0)
@@ -43,8 +43,8 @@ class SharedTransport {
     const std::size_t grain = std::max<std::size_t>(1, 64 / s.element);
     if (chunks_ > 1) per_chunk_ = std::min(per_chunk_, ((most + chunks_ - 1) / chunks_ + grain - 1) / grain * grain);
     segment_.signature(rank_, call_) = s;
-    // A call that folds nothing brings the counter along, before its In is seen: counters are compared by their difference, and one that stayed
-    // behind by 2^31 chunks would count as ahead.
+    // A call that folds nothing brings the counter along, before its In is seen: counters are compared by their difference, and
+    // one that stayed behind by 2^31 chunks would count as ahead.
     if (!two_phases_) own_.counter[Folded].store(number(base_ + chunks_), std::memory_order_relaxed);
   }
   /// All chunks of the current call have passed.
@@ -135,7 +135,8 @@ class SharedTransport {
   void fill(std::uint64_t i) {
     const Operation& o = *o_;
     switch (o.signature.kind) {
-      case Collective::Barrier: break;
+      case Collective::Barrier:
+        break;
       case Collective::Broadcast:
         if (rank_ != o.signature.root) break;
         [[fallthrough]];
@@ -179,7 +180,8 @@ class SharedTransport {
   void take(std::uint64_t i) {
     const Operation& o = *o_;
     switch (o.signature.kind) {
-      case Collective::Barrier: break;
+      case Collective::Barrier:
+        break;
       case Collective::Broadcast: {
         const Piece c = part({0, o.signature.count}, i);
         if (rank_ != o.signature.root) copy_bytes(o.into() + o.bytes(c.offset), slot(o.signature.root, i), o.bytes(c.count));

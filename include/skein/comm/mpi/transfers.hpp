@@ -42,8 +42,8 @@ class Transfers {
                       std::to_string(t.bytes));
     return true;
   }
-  /// Moves all that is under way, so that a rank that waits for one thing does not hold up another: an MPI library moves a message inside
-  /// its calls only, and what waits in shared memory makes none.
+  /// Moves all that is under way, so that a rank that waits for one thing does not hold up another: an MPI library moves a
+  /// message inside its calls only, and what waits in shared memory makes none.
   bool progress() {
     bool moved = false;
     if (active_ == 0) return false;

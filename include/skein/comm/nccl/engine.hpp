@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine of one NcclComm rank: collectives on a stream of their own, between events of the caller's stream, so that they run
-// beside what the caller goes on to compute. The hub's client watches what runs: NCCL's own errors and calls that take longer than
-// the deadline end all ranks, with the rank named, and ncclCommAbort ends what waits on the device. The host blocks nowhere but
-// in the start, where 64 calls are in flight, and at the end. NCCL ends a communicator only when no CUDA graph knows it any more, and
-// waits for that without a limit: the engine releases the graphs that have captured its calls before it goes.
+// beside what the caller goes on to compute. The hub's client watches what runs: NCCL's own errors and calls that take longer
+// than the deadline end all ranks, with the rank named, and ncclCommAbort ends what waits on the device. The host blocks nowhere
+// but in the start, where 64 calls are in flight, and at the end. NCCL ends a communicator only when no CUDA graph knows it any
+// more, and waits for that without a limit: the engine releases the graphs that have captured its calls before it goes.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -28,11 +28,11 @@ namespace skein::inline SKEIN_ABI {
 struct NcclOptions {
   /// Seconds until a rank that does not arrive is named, and all others' calls are aborted (environment: SKEIN_DEADLINE).
   double deadline = CommOptions::environment("SKEIN_DEADLINE", 600.0);
-  /// Compare kind, type and count of every collective before it is given to NCCL, which hangs where they differ: the host waits for
-  /// the others in each call (environment: SKEIN_CHECK=1).
+  /// Compare kind, type and count of every collective before it is given to NCCL, which hangs where they differ: the host waits
+  /// for the others in each call (environment: SKEIN_CHECK=1).
   bool check = CommOptions::environment("SKEIN_CHECK", 0.0) != 0.0;
-  /// false: NCCL launches from a thread of its own, and a start or launch that hangs is aborted at the deadline. true: it launches
-  /// from the calling thread, which costs less time a call.
+  /// false: NCCL launches from a thread of its own, and a start or launch that hangs is aborted at the deadline. true: it
+  /// launches from the calling thread, which costs less time a call.
   bool blocking = false;
   /// A name that the ranks of this job have in common and those of others have not; for ranks that meet without MPI.
   std::string job{};
@@ -44,12 +44,13 @@ class NcclEngine final : public hub::Watched {
   using Lock = std::unique_lock<std::timed_mutex>;
 
  public:
-  static constexpr std::uint64_t ring = 64;              // calls in flight
+  static constexpr std::uint64_t ring = 64;  // calls in flight
 
   /// Collective over the control's ranks, each of which has a device of its own.
   NcclEngine(HubComm& control, Cuda device, const NcclOptions& options) : NcclEngine(control, device, options, nullptr, 0, 0) {}
   /// The ranks of a colour of `parent`; `control` is the part's already.
-  NcclEngine(HubComm& control, NcclEngine& parent, int color, int key) : NcclEngine(control, parent.device_, parent.options_, &parent, color, key) {}
+  NcclEngine(HubComm& control, NcclEngine& parent, int color, int key)
+      : NcclEngine(control, parent.device_, parent.options_, &parent, color, key) {}
   NcclEngine(const NcclEngine&) = delete;
   NcclEngine& operator=(const NcclEngine&) = delete;
   ~NcclEngine() override {
@@ -83,11 +84,15 @@ class NcclEngine final : public hub::Watched {
     return launch(o.signature, [&] { call(o); });
   }
   Ticket start_send(const void* data, std::size_t bytes, int to, int) {
-    return launch(message(bytes, to), [&] { check_nccl(ncclSend(data, bytes, ncclUint8, to, comm_, stream_.get()), "ncclSend"); }, "a message to another rank");
+    return launch(
+        message(bytes, to), [&] { check_nccl(ncclSend(data, bytes, ncclUint8, to, comm_, stream_.get()), "ncclSend"); },
+        "a message to another rank");
   }
   Ticket start_recv(void* data, std::size_t bytes, int from, int) {
     if (from < 0) throw ArgumentError("recv: NCCL receives from a rank that is named; any_rank is for communicators of the host");
-    Ticket t = launch(message(bytes, from), [&] { check_nccl(ncclRecv(data, bytes, ncclUint8, from, comm_, stream_.get()), "ncclRecv"); }, "a message from another rank");
+    Ticket t = launch(
+        message(bytes, from), [&] { check_nccl(ncclRecv(data, bytes, ncclUint8, from, comm_, stream_.get()), "ncclRecv"); },
+        "a message from another rank");
     t.peer = from;
     return t;
   }
@@ -137,7 +142,7 @@ class NcclEngine final : public hub::Watched {
     client_->check();
     if (reused(t)) return true;
     Slot& s = slot(t.number - 1);
-    if (capturing() || !s.recorded) return false;        // nothing runs yet
+    if (capturing() || !s.recorded) return false;  // nothing runs yet
     return s.captured || s.end.done();
   }
   void wait(Ticket& t) {
@@ -146,7 +151,7 @@ class NcclEngine final : public hub::Watched {
     if (grouped_ > 0 && t.number > group_first_) throw ArgumentError("a call of a group is waited for once the group has ended");
     slot(t.number - 1).end.hold(cuda::stream(device_));
   }
-  void abandon() {}                                      // the communicator's destructor tells the others
+  void abandon() {}  // the communicator's destructor tells the others
 
   // ---- of the client's thread
   std::uint64_t started() override {
@@ -155,8 +160,8 @@ class NcclEngine final : public hub::Watched {
   }
   std::uint32_t group() const override { return group_; }
   bool tick() override {
-    (void)cudaSetDevice(device_.ordinal);                // else the first question makes a context on GPU 0, in every process
-    static thread_local const bool relaxed = [] {        // another thread's capture is no reason to refuse an event query
+    (void)cudaSetDevice(device_.ordinal);          // else the first question makes a context on GPU 0, in every process
+    static thread_local const bool relaxed = [] {  // another thread's capture is no reason to refuse an event query
       cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
       return cudaThreadExchangeStreamCaptureMode(&mode) == cudaSuccess;
     }();
@@ -173,17 +178,16 @@ class NcclEngine final : public hub::Watched {
         const ncclResult_t asked = ncclCommGetAsyncError(comm_, &state);
         if (asked != ncclSuccess) state = asked;
         if (state != ncclSuccess && state != ncclInProgress) wrong = nccl_text(state, "NCCL", watch_.waits_in(), comm_);
-        else if (const auto late = watch_.overdue(hub::now(), client_->deadline())) client_->report_overdue(group_, late->call, client_->deadline(), late->what);
-      } catch (const Error& e) {
-        wrong = e.what();
-      }
+        else if (const auto late = watch_.overdue(hub::now(), client_->deadline()))
+          client_->report_overdue(group_, late->call, client_->deadline(), late->what);
+      } catch (const Error& e) { wrong = e.what(); }
     }
     if (wrong.empty()) return true;
     client_->fail("rank " + std::to_string(rank_) + ": " + wrong);
     return false;
   }
   void abort(const std::string& verdict) override {
-    const Lock lock(mutex_, std::chrono::seconds(1));    // a call that hangs inside NCCL holds it: abort frees that call
+    const Lock lock(mutex_, std::chrono::seconds(1));  // a call that hangs inside NCCL holds it: abort frees that call
     if (!watch_.fail(verdict) || !comm_) return;
     ncclComm_t gone = std::exchange(comm_, nullptr);
     if (!has_captured_) return void(ncclCommAbort(gone));
@@ -197,8 +201,8 @@ class NcclEngine final : public hub::Watched {
  private:
   struct Slot {
     cuda::Event begin, end;
-    std::uint64_t watched = 0;                           // its number in the watch
-    bool recorded = false, captured = true;              // captured: nothing of it runs
+    std::uint64_t watched = 0;               // its number in the watch
+    bool recorded = false, captured = true;  // captured: nothing of it runs
   };
 
   NcclEngine(HubComm& control, Cuda device, const NcclOptions& options, NcclEngine* parent, int color, int key)
@@ -315,7 +319,7 @@ class NcclEngine final : public hub::Watched {
         }
         std::this_thread::sleep_for(std::chrono::microseconds(100));
       }
-    } catch (const Error& e) {                           // the device has failed
+    } catch (const Error& e) {  // the device has failed
       tell(e);
     }
   }
@@ -336,11 +340,14 @@ class NcclEngine final : public hub::Watched {
   }
   template <class Call> Ticket launch(const Signature& what, Call&& give, const char* name = nullptr) {
     client_->check();
-    if (grouped_ > 0 && tail_ - group_first_ >= ring - 1) throw ArgumentError("a group of NCCL calls may hold " + std::to_string(ring - 1));
+    if (grouped_ > 0 && tail_ - group_first_ >= ring - 1)
+      throw ArgumentError("a group of NCCL calls may hold " + std::to_string(ring - 1));
     const bool captured = capturing();
     if (captured && !cuda::Graph::being_captured())
-      throw ArgumentError("calls of NcclComm are captured by cuda::Graph::capture, whose graphs are released when the communicator ends: NCCL would "
-                          "wait for any other graph without a limit");
+      throw ArgumentError(
+          "calls of NcclComm are captured by cuda::Graph::capture, whose graphs are released when the communicator ends: NCCL "
+          "would "
+          "wait for any other graph without a limit");
     const std::uint64_t number = tail_;
     Slot& s = next_slot(captured);
     try {
@@ -389,25 +396,39 @@ class NcclEngine final : public hub::Watched {
   void call(const Operation& o) {
     const Signature& s = o.signature;
     const cudaStream_t on = stream_.get();
-    const auto text = [&](ncclResult_t status, const char* name) { check_nccl(status, name, status == ncclSuccess || status == ncclInProgress ? "" : describe(s)); };
-    if (s.count == 0) return;                            // nobody has anything
+    const auto text = [&](ncclResult_t status, const char* name) {
+      check_nccl(status, name, status == ncclSuccess || status == ncclInProgress ? "" : describe(s));
+    };
+    if (s.count == 0) return;  // nobody has anything
     switch (s.kind) {
-      case Collective::Barrier: return;                  // of the host
-      case Collective::Broadcast: return text(ncclBroadcast(o.send, o.recv, o.bytes(s.count), ncclUint8, s.root, comm_, on), "ncclBroadcast");
-      case Collective::AllReduce: return text(ncclAllReduce(o.send, o.recv, s.count, nccl_type(s.scalar), nccl_reduction(s.reduction), comm_, on), "ncclAllReduce");
-      case Collective::Reduce: return text(ncclReduce(o.send, o.recv, s.count, nccl_type(s.scalar), nccl_reduction(s.reduction), s.root, comm_, on), "ncclReduce");
+      case Collective::Barrier:
+        return;  // of the host
+      case Collective::Broadcast:
+        return text(ncclBroadcast(o.send, o.recv, o.bytes(s.count), ncclUint8, s.root, comm_, on), "ncclBroadcast");
+      case Collective::AllReduce:
+        return text(ncclAllReduce(o.send, o.recv, s.count, nccl_type(s.scalar), nccl_reduction(s.reduction), comm_, on),
+                    "ncclAllReduce");
+      case Collective::Reduce:
+        return text(ncclReduce(o.send, o.recv, s.count, nccl_type(s.scalar), nccl_reduction(s.reduction), s.root, comm_, on),
+                    "ncclReduce");
       case Collective::ReduceScatter:
-        if (!o.counts) return text(ncclReduceScatter(o.send, o.recv, s.count, nccl_type(s.scalar), nccl_reduction(s.reduction), comm_, on), "ncclReduceScatter");
+        if (!o.counts)
+          return text(ncclReduceScatter(o.send, o.recv, s.count, nccl_type(s.scalar), nccl_reduction(s.reduction), comm_, on),
+                      "ncclReduceScatter");
         return together([&] {
           for (int r = 0; r < size_; ++r)
             if (const Piece p = o.piece(r); p.count)
-              text(ncclReduce(o.from() + o.bytes(p.offset), o.recv, p.count, nccl_type(s.scalar), nccl_reduction(s.reduction), r, comm_, on), "ncclReduce");
+              text(ncclReduce(o.from() + o.bytes(p.offset), o.recv, p.count, nccl_type(s.scalar), nccl_reduction(s.reduction), r,
+                              comm_, on),
+                   "ncclReduce");
         });
       case Collective::AllGather:
         if (!o.counts) return text(ncclAllGather(o.send, o.recv, o.bytes(s.count), ncclUint8, comm_, on), "ncclAllGather");
         return together([&] {
           for (int r = 0; r < size_; ++r)
-            if (const Piece p = o.piece(r); p.count) text(ncclBroadcast(o.send, o.into() + o.bytes(p.offset), o.bytes(p.count), ncclUint8, r, comm_, on), "ncclBroadcast");
+            if (const Piece p = o.piece(r); p.count)
+              text(ncclBroadcast(o.send, o.into() + o.bytes(p.offset), o.bytes(p.count), ncclUint8, r, comm_, on),
+                   "ncclBroadcast");
         });
       case Collective::AllToAll:
         return together([&] {
@@ -439,14 +460,14 @@ class NcclEngine final : public hub::Watched {
   int rank_, size_;
   cuda::Stream stream_;
   std::array<Slot, ring> slots_;
-  std::uint64_t tail_ = 0, group_first_ = 0;             // calls of this rank, captured ones among them; the first of the open group
+  std::uint64_t tail_ = 0, group_first_ = 0;  // calls of this rank, captured ones among them; the first of the open group
   int grouped_ = 0;
-  std::timed_mutex mutex_;                               // of what follows
+  std::timed_mutex mutex_;  // of what follows
   ncclComm_t comm_ = nullptr;
   hub::CallWatch watch_;
-  std::array<std::uint8_t, 128> running_{};              // slots of the watch's calls, a ring
+  std::array<std::uint8_t, 128> running_{};  // slots of the watch's calls, a ring
   std::uint64_t running_head_ = 0, running_tail_ = 0;
-  std::vector<std::weak_ptr<cuda::Graph::Executable>> graphs_;    // that have captured calls
+  std::vector<std::weak_ptr<cuda::Graph::Executable>> graphs_;  // that have captured calls
   std::atomic<bool> has_captured_ = false;
 };
 

@@ -22,33 +22,38 @@ struct Seat {
 };
 }  // namespace comm
 
-/// A rank with a GPU. Move-only; used from one thread, whose calls go to that GPU from here on. The collectives of GPU memory do not
-/// block the host: what the caller's stream was given before comes before them, and what it is given after wait() (or after a
+/// A rank with a GPU. Move-only; used from one thread, whose calls go to that GPU from here on. The collectives of GPU memory do
+/// not block the host: what the caller's stream was given before comes before them, and what it is given after wait() (or after a
 /// blocking form) comes behind; beside that they run on a stream of their own. Sums are deterministic on one set of ranks and
 /// devices, but not in the order of the ranks. No functions of one's own: NCCL knows Sum, Mean, Max and Min.
 class NcclComm : public comm::Messages<NcclComm, Cuda> {
  public:
   static constexpr std::string_view name = "NcclComm";
   using engine_type = comm::NcclEngine;
-  template <class T, class Op> static constexpr bool reduces = BuiltinReduction<Op> && comm::NcclScalar<T>;
+  template <class T, class Op> static constexpr bool reduces = BuiltinReduction<Op>&& comm::NcclScalar<T>;
   /// Its calls may be part of a CUDA graph. All ranks must capture, and replay, alike.
   static constexpr bool capturable = true;
 
-  /// By what the launcher says (torchrun, Slurm, mpirun on one machine; alone without one), each rank on the GPU of its local rank.
+  /// By what the launcher says (torchrun, Slurm, mpirun on one machine; alone without one), each rank on the GPU of its local
+  /// rank.
   NcclComm(int&, char**&, const NcclOptions& options = {}) : NcclComm(from_launcher(options)) {}
   /// The ranks of a communicator of the host (MpiComm, ThreadComm), which carries the meeting place only. Collective over it.
-  template <class Host> requires(Communicator<Host> && std::same_as<typename Host::device, Cpu> && !std::same_as<Host, HubComm>)
-  explicit NcclComm(Host& world, Cuda device, const NcclOptions& options = {})
+  template <class Host>
+  requires(Communicator<Host>&& std::same_as<typename Host::device, Cpu> &&
+           !std::same_as<Host, HubComm>) explicit NcclComm(Host& world, Cuda device, const NcclOptions& options = {})
       : NcclComm(HubComm::over(world, options.deadline), device, options) {
     one_process_ = [] {
       if constexpr (requires { Host::one_process(); }) return Host::one_process();
       else return false;
     }();
   }
-  template <class Host> requires(Communicator<Host> && std::same_as<typename Host::device, Cpu> && !std::same_as<Host, HubComm>)
-  explicit NcclComm(Host& world, const NcclOptions& options = {}) : NcclComm(world, device_on_node(world), options) {}
+  template <class Host>
+  requires(Communicator<Host>&& std::same_as<typename Host::device, Cpu> &&
+           !std::same_as<Host, HubComm>) explicit NcclComm(Host& world, const NcclOptions& options = {})
+      : NcclComm(world, device_on_node(world), options) {}
   /// The ranks of a hub, which becomes this communicator's. Collective.
-  NcclComm(HubComm control, Cuda device, const NcclOptions& options = {}) : control_(std::make_unique<HubComm>(std::move(control))) {
+  NcclComm(HubComm control, Cuda device, const NcclOptions& options = {})
+      : control_(std::make_unique<HubComm>(std::move(control))) {
     cuda::use(device);
     look_at_devices(device);
     engine_ = std::make_unique<engine_type>(*control_, device, options);
@@ -72,13 +77,16 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
     const plan::LaunchEnvironment e = plan::launch_environment(plan::process_environment());
     if (e.rank >= 0 || e.size >= 0) return from_environment(options);
     const plan::Lookup alone = [](std::string_view name) -> std::optional<std::string> {
-      return name == "RANK" ? std::optional<std::string>("0") : name == "WORLD_SIZE" ? std::optional<std::string>("1") : std::nullopt;
+      return name == "RANK"         ? std::optional<std::string>("0")
+             : name == "WORLD_SIZE" ? std::optional<std::string>("1")
+                                    : std::nullopt;
     };
     return NcclComm(HubComm::from_environment(meet(options), alone), cuda::current_device(), options);
   }
 
   NcclComm(NcclComm&& o) noexcept
-      : control_(std::move(o.control_)), engine_(std::move(o.engine_)), node_size_(o.node_size_), one_process_(o.one_process_), uncaught_(o.uncaught_) {}
+      : control_(std::move(o.control_)), engine_(std::move(o.engine_)), node_size_(o.node_size_), one_process_(o.one_process_),
+        uncaught_(o.uncaught_) {}
   NcclComm& operator=(NcclComm&& o) noexcept {
     std::swap(control_, o.control_);
     std::swap(engine_, o.engine_);
@@ -145,7 +153,8 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
  private:
   NcclComm(NcclComm& parent, int color, int key)
       : control_(std::make_unique<HubComm>(parent.control_->split(color, key))),
-        engine_(std::make_unique<engine_type>(*control_, *parent.engine_, color, key)), node_size_(parent.node_size_), one_process_(parent.one_process_) {}
+        engine_(std::make_unique<engine_type>(*control_, *parent.engine_, color, key)), node_size_(parent.node_size_),
+        one_process_(parent.one_process_) {}
 
   static MeetOptions meet(const NcclOptions& o) {
     MeetOptions m;
@@ -183,20 +192,21 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
     }
   }
 
-  /// NCCL reads the arrays of other GPUs of one process where they lie. Those of a memory pool are open to their own GPU alone, whatever
-  /// cudaDeviceEnablePeerAccess says, until the pool is opened.
+  /// NCCL reads the arrays of other GPUs of one process where they lie. Those of a memory pool are open to their own GPU alone,
+  /// whatever cudaDeviceEnablePeerAccess says, until the pool is opened.
   static void share_memory(Cuda device, Cuda with) {
     int possible = 0;
     if (with == device) return;
     if (cudaDeviceCanAccessPeer(&possible, with.ordinal, device.ordinal) != cudaSuccess) (void)cudaGetLastError();
-    if (!possible) return;                               // NCCL goes another way then
+    if (!possible) return;  // NCCL goes another way then
     cudaMemPool_t pool{};
     cuda::check(cudaDeviceGetDefaultMemPool(&pool, device.ordinal), "cudaDeviceGetDefaultMemPool");
     cudaMemAccessDesc access{};
     access.location.type = cudaMemLocationTypeDevice;
     access.location.id = with.ordinal;
     access.flags = cudaMemAccessFlagsProtReadWrite;
-    cuda::check(cudaMemPoolSetAccess(pool, &access, 1), "cudaMemPoolSetAccess", [&] { return "for Cuda " + std::to_string(with.ordinal); });
+    cuda::check(cudaMemPoolSetAccess(pool, &access, 1), "cudaMemPoolSetAccess",
+                [&] { return "for Cuda " + std::to_string(with.ordinal); });
   }
 
   std::unique_ptr<HubComm> control_;

@@ -61,7 +61,12 @@ class SelfEngine {
   void abandon() {}
 
  private:
-  struct Wanted { std::uint64_t number; int tag; std::size_t bytes; void* data; };
+  struct Wanted {
+    std::uint64_t number;
+    int tag;
+    std::size_t bytes;
+    void* data;
+  };
   std::deque<std::pair<int, std::string>> sent_;
   std::deque<Wanted> wanted_;
   std::uint64_t received_ = 0;

@@ -20,9 +20,7 @@ namespace comm {
 class SimEngine {
  public:
   SimEngine(std::shared_ptr<SimWorld> world, std::shared_ptr<SimGroup> group, int place)
-      : world_(std::move(world)),
-        group_(std::move(group)),
-        place_(place),
+      : world_(std::move(world)), group_(std::move(group)), place_(place),
         rank_(group_->members[static_cast<std::size_t>(place)]) {}
 
   void run(const Operation& o) {
@@ -38,8 +36,8 @@ class SimEngine {
   }
   bool test(Ticket& t) { return world_->test(rank_, *group_, place_, t); }
   void wait(Ticket& t) { world_->wait(rank_, *group_, place_, t); }
-  /// A simulated wait ends when the message comes, or with an error at once where all ranks wait; what is shorter than a millisecond is
-  /// a look.
+  /// A simulated wait ends when the message comes, or with an error at once where all ranks wait; what is shorter than a
+  /// millisecond is a look.
   bool wait_some(Ticket& t, std::chrono::nanoseconds limit) {
     if (limit < std::chrono::milliseconds(1)) return test(t);
     wait(t);

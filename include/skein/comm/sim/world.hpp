@@ -26,9 +26,7 @@ namespace skein::inline SKEIN_ABI::comm {
 class SimWorld {
  public:
   SimWorld(int n, SimOptions options, std::shared_ptr<Failure> failure)
-      : options_(std::move(options)),
-        failure_(std::move(failure)),
-        ranks_(static_cast<std::size_t>(n)),
+      : options_(std::move(options)), failure_(std::move(failure)), ranks_(static_cast<std::size_t>(n)),
         key_(random_key(options_.seed.value, 0x73696d75ull)) {  // "simu"
     auto all = std::make_shared<SimGroup>();
     for (int r = 0; r < n; ++r) all->members.push_back(r);
@@ -306,8 +304,7 @@ class SimWorld {
     for (int r = 0; r < size(); ++r) {
       Rank& me = of(r);
       text += (r ? "; rank " : " rank ") + std::to_string(r);
-      if (me.gone)
-        text += " has returned";
+      if (me.gone) text += " has returned";
       else if (me.waits && me.waits->message < 0)
         text += " waits in " + describe(post_of(me).signature) + " (call " + std::to_string(me.waits->number - 1) + ")";
       else if (me.waits) {
@@ -368,10 +365,8 @@ class SimWorld {
         break;
       }
     }
-    if (me.waits && me.key == sim_never)
-      renew_key(me);
-    else if (me.waits)
-      me.key = std::min(me.key, std::max(me.at.clock, key_of(me)));
+    if (me.waits && me.key == sim_never) renew_key(me);
+    else if (me.waits) me.key = std::min(me.key, std::max(me.at.clock, key_of(me)));
   }
   void take(Rank& me, SimReceive& r, std::deque<SimLetter>::iterator l) {
     r.matched = true;

@@ -49,7 +49,8 @@ class ThreadEngine {
   /// Waits for a message, at most so long; true once it is complete. No deadline: whoever calls this knows better whom it misses.
   bool wait_some(Ticket& t, std::chrono::nanoseconds limit) {
     Message& m = team_->pools[static_cast<std::size_t>(rank_)][t.message];
-    for (int i = 0; i < team_->spins && m.state.load(std::memory_order_acquire) == Message::Pending; ++i) skein::detail::cpu_relax();
+    for (int i = 0; i < team_->spins && m.state.load(std::memory_order_acquire) == Message::Pending; ++i)
+      skein::detail::cpu_relax();
     if (test(t)) return true;
     m.sleep(limit);
     return test(t);
@@ -156,8 +157,9 @@ class ThreadEngine {
     if (any_gone) text += ranks_text(team_->size, gone) + " returned and will not arrive";
     else if (need_.which == Team::Posted)
       text += ranks_text(team_->size, missing) + " did not arrive within " + seconds_text(patience.limit());
-    else text += ranks_text(team_->size, missing) + " arrived but made no progress within " + seconds_text(patience.limit()) +
-                 ": what is started has to be polled or waited for";
+    else
+      text += ranks_text(team_->size, missing) + " arrived but made no progress within " + seconds_text(patience.limit()) +
+              ": what is started has to be polled or waited for";
     if (need_.met()) return;
     fail(text);
   }
@@ -229,7 +231,7 @@ class ThreadEngine {
   std::shared_ptr<Team> team_;
   int rank_;
   Pointers pointers_;
-  std::uint64_t tail_ = 0, worked_ = 0, head_ = 0;       // calls posted, worked on, complete
+  std::uint64_t tail_ = 0, worked_ = 0, head_ = 0;  // calls posted, worked on, complete
   std::uint64_t m_number_ = 0;
   int posted_scan_ = 0, done_scan_ = 0;
   Need need_;

@@ -17,9 +17,9 @@ struct Message {
   static constexpr std::size_t eager = 4096;
 
   Counter state{Free}, sleepers{0};
-  int owner = 0, peer = 0, tag = 0, box = 0;             // peer: the receiver, or the sender that is wanted (-1: any)
-  int sender = -1;                                       // of a receive that is complete; not `peer`, which its waiting owner reads
-  bool linked = false, sends = false, kept = false;      // linked: in its box, under the box's lock
+  int owner = 0, peer = 0, tag = 0, box = 0;         // peer: the receiver, or the sender that is wanted (-1: any)
+  int sender = -1;                                   // of a receive that is complete; not `peer`, which its waiting owner reads
+  bool linked = false, sends = false, kept = false;  // linked: in its box, under the box's lock
   const char* from = nullptr;
   char* to = nullptr;
   std::size_t bytes = 0, other_bytes = 0;

@@ -38,7 +38,7 @@ template <class Function> void spawn(int n, Function&& function, const CommOptio
   try {
     for (int r = 1; r < n; ++r) threads.emplace_back(serve, r);
     serve(0);
-  } catch (const std::exception& e) {                    // a thread that could not be started
+  } catch (const std::exception& e) {  // a thread that could not be started
     failure->set(0, std::string("spawn: ") + e.what(), std::current_exception());
     team->wake_everyone();
   }
@@ -47,9 +47,7 @@ template <class Function> void spawn(int n, Function&& function, const CommOptio
   if (!failure->cause()) throw CommError(failure->message());
   try {
     std::rethrow_exception(failure->cause());
-  } catch (...) {
-    std::throw_with_nested(CommError(failure->message()));
-  }
+  } catch (...) { std::throw_with_nested(CommError(failure->message())); }
 }
 
 }  // namespace skein::inline SKEIN_ABI

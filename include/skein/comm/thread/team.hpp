@@ -42,19 +42,13 @@ class Failure {
 
 /// One group of ranks that are threads of this process.
 struct Team {
-  static constexpr std::uint64_t ring = 64;              // calls in flight
-  enum { Posted = 0, Done = 1 };                         // the counters of a line
+  static constexpr std::uint64_t ring = 64;  // calls in flight
+  enum { Posted = 0, Done = 1 };             // the counters of a line
 
   Team(int n, const CommOptions& o, int ranks_of_process, std::shared_ptr<Failure> f)
-      : size(n),
-        node_size(ranks_of_process),
-        spins(ranks_of_process <= available_cores() ? 3000 : 0),
-        options(o),
-        failure(std::move(f)),
-        lines(static_cast<std::size_t>(n)),
-        posts(static_cast<std::size_t>(n) * ring),
-        boxes(static_cast<std::size_t>(n)),
-        pools(static_cast<std::size_t>(n)) {}
+      : size(n), node_size(ranks_of_process), spins(ranks_of_process <= available_cores() ? 3000 : 0), options(o),
+        failure(std::move(f)), lines(static_cast<std::size_t>(n)), posts(static_cast<std::size_t>(n) * ring),
+        boxes(static_cast<std::size_t>(n)), pools(static_cast<std::size_t>(n)) {}
 
   Line& line(int r) { return lines[static_cast<std::size_t>(r)]; }
   Operation& post(int r, std::uint64_t call) { return posts[static_cast<std::size_t>(r) * ring + call % ring]; }

@@ -41,7 +41,9 @@ class ThreadComm : public comm::Messages<ThreadComm, Cpu> {
   /// A communicator of the ranks with this colour (0 or more), ordered by key, then by rank. Collective; blocking.
   ThreadComm split(int color, int key = 0) {
     if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
-    struct Wish { int color, key; };
+    struct Wish {
+      int color, key;
+    };
     const std::vector<Wish> wishes = all_gather(Wish{color, key});
     int leader = -1, place = 0, count = 0;
     for (int r = 0; r < size(); ++r) {

@@ -40,7 +40,7 @@ class Arguments {
     if (bytes <= block_.size()) return false;
     const std::size_t size = (bytes + 255) / 256 * 256;
     const UseDevice scope(device);
-    if (!slots_.empty()) synchronize(device);          // what is on its way out of the old slots must have left
+    if (!slots_.empty()) synchronize(device);  // what is on its way out of the old slots must have left
     block_ = Arena<std::byte, Cuda>(size, device);
     slots_.clear();
     for (std::size_t i = 0; i < ring; ++i) slots_.emplace_back(size);
@@ -72,7 +72,8 @@ class Arguments {
   void upload(cudaStream_t stream) {
     if (used_ == 0) return;
     Slot& s = slots_[next_];
-    check(cudaMemcpyAsync(block_.data(), s.bytes.data(), used_, cudaMemcpyHostToDevice, stream), "cudaMemcpyAsync (arguments)", Bytes{used_});
+    check(cudaMemcpyAsync(block_.data(), s.bytes.data(), used_, cudaMemcpyHostToDevice, stream), "cudaMemcpyAsync (arguments)",
+          Bytes{used_});
     s.copied.record(stream);
     s.pending = true;
   }
@@ -116,7 +117,8 @@ inline CurrentArguments*& current_arguments() {
 /// The calling thread's arguments go to `block` for a scope.
 class ArgumentScope {
  public:
-  ArgumentScope(Arguments& block, ArgumentMode mode) : mine_{&block, mode, block.used()}, before_(std::exchange(detail::current_arguments(), &mine_)) {}
+  ArgumentScope(Arguments& block, ArgumentMode mode)
+      : mine_{&block, mode, block.used()}, before_(std::exchange(detail::current_arguments(), &mine_)) {}
   ~ArgumentScope() { detail::current_arguments() = before_; }
   ArgumentScope(const ArgumentScope&) = delete;
   ArgumentScope& operator=(const ArgumentScope&) = delete;

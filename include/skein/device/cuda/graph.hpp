@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work captured as a CUDA graph: what a function gives to the calling thread's stream (and to streams that events join to it) becomes
-// one thing that is launched with one call. Capture is in thread-local mode: other threads (a loader, another rank) go on as ever.
+// Work captured as a CUDA graph: what a function gives to the calling thread's stream (and to streams that events join to it)
+// becomes one thing that is launched with one call. Capture is in thread-local mode: other threads (a loader, another rank) go on
+// as ever.
 #pragma once
 #include <memory>
 #include <utility>
@@ -13,14 +14,16 @@ namespace skein::inline SKEIN_ABI::cuda {
 /// A captured piece of work, ready to be launched any number of times. Moves.
 class Graph {
  public:
-  /// The graph as the runtime has it. What a capture uses and cannot outlive (a communicator of NCCL) keeps a weak pointer to this, and
-  /// releases it when it goes: the Graph is empty then.
+  /// The graph as the runtime has it. What a capture uses and cannot outlive (a communicator of NCCL) keeps a weak pointer to
+  /// this, and releases it when it goes: the Graph is empty then.
   struct Executable {
     cudaGraphExec_t raw = nullptr;
     Executable() = default;
     Executable(const Executable&) = delete;
     ~Executable() { release(); }
-    void release() noexcept { if (raw) (void)cudaGraphExecDestroy(std::exchange(raw, nullptr)); }
+    void release() noexcept {
+      if (raw) (void)cudaGraphExecDestroy(std::exchange(raw, nullptr));
+    }
   };
   /// Of the graph that the calling thread captures now; null: none.
   static std::shared_ptr<Executable> being_captured() { return current(); }
@@ -54,7 +57,8 @@ class Graph {
     }
     check(cudaStreamEndCapture(on, &graph), "cudaStreamEndCapture");
     std::size_t nodes = 0;
-    const cudaError_t counted = cudaGraphGetNodes(graph, nullptr, &nodes), status = cudaGraphInstantiate(&made.executable_->raw, graph, 0);
+    const cudaError_t counted = cudaGraphGetNodes(graph, nullptr, &nodes),
+                      status = cudaGraphInstantiate(&made.executable_->raw, graph, 0);
     (void)cudaGraphDestroy(graph);
     check(counted, "cudaGraphGetNodes");
     check(status, "cudaGraphInstantiate", [&] { return "of " + std::to_string(nodes) + " nodes"; });
@@ -68,7 +72,8 @@ class Graph {
   /// On the calling thread's stream; does not wait. Throws DeviceError where there is nothing to launch.
   void launch() const {
     if (!*this) throw DeviceError("this graph is empty: it was never captured, or the communicator that it uses has ended");
-    check(cudaGraphLaunch(executable_->raw, stream()), "cudaGraphLaunch", [&] { return "of " + std::to_string(nodes_) + " nodes"; });
+    check(cudaGraphLaunch(executable_->raw, stream()), "cudaGraphLaunch",
+          [&] { return "of " + std::to_string(nodes_) + " nodes"; });
   }
 
  private:

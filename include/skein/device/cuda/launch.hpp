@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's own kernels are function objects over an index, run by Thrust and CUB: for_each, for_each_row and reduce_into. The
-// execution policy is a parameter, so the same function objects run on the host with Thrust's OpenMP or sequential system: that is
-// how they are tested where there is no GPU. Function objects hold plain values and pointers; their call operators are constexpr
-// or SKEIN_HOST_DEVICE.
+// The library's own kernels are function objects over an index, run by Thrust and CUB: for_each, for_each_row and reduce_into.
+// The execution policy is a parameter, so the same function objects run on the host with Thrust's OpenMP or sequential system:
+// that is how they are tested where there is no GPU. Function objects hold plain values and pointers; their call operators are
+// constexpr or SKEIN_HOST_DEVICE.
 #pragma once
 #include <thrust/for_each.h>
 #include <thrust/iterator/counting_iterator.h>
@@ -17,8 +17,8 @@
 #include <cub/device/device_reduce.cuh>
 #include <thrust/system/cuda/execution_policy.h>
 #elif defined(SKEIN_CUDA_ON_HOST)
-// Only for tests: a CUDA runtime whose device is the host stands behind the API. It gets a launch as a closure, which it runs when
-// the stream comes to it (with the device's memory open to the host), or keeps in a graph. Returns a cudaError_t.
+// Only for tests: a CUDA runtime whose device is the host stands behind the API. It gets a launch as a closure, which it runs
+// when the stream comes to it (with the device's memory open to the host), or keeps in a graph. Returns a cudaError_t.
 extern "C" int skein_kernel_launch(cudaStream_t stream, void (*run)(void*), void* copy, void (*destroy)(void*));
 #else
 #error "skein/cuda.hpp holds kernels: compile this file with nvcc (name it .cu, or set its LANGUAGE to CUDA)"
@@ -45,8 +45,8 @@ inline auto policy() { return detail::StreamPolicy{}; }
 /// Is it the device's own policy? Others are of the host: tests run the same function objects by them.
 template <class Policy> inline constexpr bool is_own_policy = std::is_same_v<Policy, decltype(policy())>;
 
-/// f(policy) for algorithms of Thrust over memory of the device (sort, scan, fill), in the order of the calling thread's stream. f is
-/// a function object; nothing waits, so what an algorithm returns is of no use there. Nothing runs while a step is replayed.
+/// f(policy) for algorithms of Thrust over memory of the device (sort, scan, fill), in the order of the calling thread's stream.
+/// f is a function object; nothing waits, so what an algorithm returns is of no use there. Nothing runs while a step is replayed.
 template <class Function> void with_policy(Function f) {
   if (replaying()) return;
 #if defined(__CUDACC__)
@@ -60,7 +60,8 @@ namespace detail {
 /// Thrust says what went wrong in an exception of its own: one kind for all of the library's.
 [[noreturn]] SKEIN_NOINLINE inline void fail_launch(const thrust::system_error& e, long n) {
   (void)cudaGetLastError();
-  fail("kernel launch", "over " + std::to_string(n) + " indices", "thrust::system_error", e.what(), hint_for(static_cast<cudaError_t>(e.code().value())));
+  fail("kernel launch", "over " + std::to_string(n) + " indices", "thrust::system_error", e.what(),
+       hint_for(static_cast<cudaError_t>(e.code().value())));
 }
 }  // namespace detail
 
@@ -73,9 +74,7 @@ template <class Policy, class Function> void for_each(const Policy& policy, long
 #endif
     try {
       thrust::for_each_n(policy, thrust::counting_iterator<long>(0), n, f);
-    } catch (const thrust::system_error& e) {
-      detail::fail_launch(e, n);
-    }
+    } catch (const thrust::system_error& e) { detail::fail_launch(e, n); }
 }
 template <class Function> void for_each(long n, Function f) { for_each(policy(), n, f); }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of a GPU: cudaMallocAsync on the device's pool, which keeps what is freed, so that the second allocation of a size costs
 // no call of the driver. Allocation and release are ordered by the calling thread's stream: an array is used and released on the
-// thread (or behind an event of it) that made it. Copies to and from the host block; those within a device do not. The device that is
-// current stays so: arrays of other devices are released wherever their owner's life ends.
+// thread (or behind an event of it) that made it. Copies to and from the host block; those within a device do not. The device
+// that is current stays so: arrays of other devices are released wherever their owner's life ends.
 #pragma once
 #include <cstdint>
 #include <mutex>
@@ -44,7 +44,7 @@ template <> struct Memory<Cuda> {
     try {
       const cuda::UseDevice there(where);
       (void)cudaFreeAsync(p, cuda::stream(where));
-    } catch (const Error&) {                        // a device that has failed: its memory is gone with it
+    } catch (const Error&) {  // a device that has failed: its memory is gone with it
     }
   }
   static void clear(void* p, std::size_t bytes, Cuda where = {}) {
@@ -56,14 +56,16 @@ template <> struct Memory<Cuda> {
   static void copy(void* to, const void* from, std::size_t bytes, Cuda where = {}) {
     if (!bytes) return;
     const cuda::UseDevice there(where);
-    cuda::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, cuda::stream(where)), "cudaMemcpyAsync", cuda::Bytes{bytes});
+    cuda::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, cuda::stream(where)), "cudaMemcpyAsync",
+                cuda::Bytes{bytes});
   }
   /// From the host, blocking: `from` may be changed when it returns.
   static void from_host(void* to, const void* from, std::size_t bytes, Cuda where = {}) {
     if (!bytes) return;
     const cuda::UseDevice there(where);
     cudaStream_t on = cuda::stream(where);
-    cuda::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, on), "cudaMemcpyAsync (host to device)", cuda::Bytes{bytes});
+    cuda::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, on), "cudaMemcpyAsync (host to device)",
+                cuda::Bytes{bytes});
     cuda::check(cudaStreamSynchronize(on), "cudaStreamSynchronize");
   }
   /// To the host, blocking, behind all that the calling thread's stream was given before.
@@ -71,16 +73,21 @@ template <> struct Memory<Cuda> {
     if (!bytes) return;
     const cuda::UseDevice there(where);
     cudaStream_t on = cuda::stream(where);
-    cuda::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, on), "cudaMemcpyAsync (device to host)", cuda::Bytes{bytes});
+    cuda::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, on), "cudaMemcpyAsync (device to host)",
+                cuda::Bytes{bytes});
     cuda::check(cudaStreamSynchronize(on), "cudaStreamSynchronize");
   }
 };
 
 template <> struct Copy<Cuda, Cpu> {
-  static void run(void* to, const void* from, std::size_t bytes, Cuda where = {}, Cpu = {}) { Memory<Cuda>::from_host(to, from, bytes, where); }
+  static void run(void* to, const void* from, std::size_t bytes, Cuda where = {}, Cpu = {}) {
+    Memory<Cuda>::from_host(to, from, bytes, where);
+  }
 };
 template <> struct Copy<Cpu, Cuda> {
-  static void run(void* to, const void* from, std::size_t bytes, Cpu = {}, Cuda where = {}) { Memory<Cuda>::to_host(to, from, bytes, where); }
+  static void run(void* to, const void* from, std::size_t bytes, Cpu = {}, Cuda where = {}) {
+    Memory<Cuda>::to_host(to, from, bytes, where);
+  }
 };
 /// Between GPUs, or within one; blocking, so that neither side has to know the other's stream.
 template <> struct Copy<Cuda, Cuda> {
@@ -88,7 +95,7 @@ template <> struct Copy<Cuda, Cuda> {
     if (!bytes) return;
     const cuda::UseDevice first(there);
     cudaStream_t made = cuda::stream(there);
-    cuda::Event ready;                              // the target was made and cleared in the order of the other stream
+    cuda::Event ready;  // the target was made and cleared in the order of the other stream
     ready.record(made);
     cudaStream_t on = cuda::stream(here);
     ready.hold(on);

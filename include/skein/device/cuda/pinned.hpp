@@ -22,7 +22,9 @@ template <class T> class Pinned {
     std::swap(size_, o.size_);
     return *this;
   }
-  ~Pinned() { if (data_) (void)cudaFreeHost(data_); }
+  ~Pinned() {
+    if (data_) (void)cudaFreeHost(data_);
+  }
 
   T* data() { return data_; }
   const T* data() const { return data_; }

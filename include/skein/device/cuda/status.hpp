@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every status of the CUDA runtime is looked at here: check(cudaMallocAsync(...), "cudaMallocAsync", details). The exception names the
-// operation, the device, what it was asked to do (shapes, bytes) and the runtime's own words. Libraries have their own check in
-// their own headers, made of failure().
+// Every status of the CUDA runtime is looked at here: check(cudaMallocAsync(...), "cudaMallocAsync", details). The exception
+// names the operation, the device, what it was asked to do (shapes, bytes) and the runtime's own words. Libraries have their own
+// check in their own headers, made of failure().
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -17,26 +17,33 @@ struct NoDetails {
   std::string operator()() const { return {}; }
 };
 
-/// Throws DeviceError: "cudaMallocAsync of 400 bytes on Cuda 1: out of memory (cudaErrorMemoryAllocation)". `name` and `words` are
-/// the status as the library names and explains it; `hint` says how to mend it, where that is known.
-[[noreturn]] SKEIN_NOINLINE inline void fail(const char* operation, const std::string& details, const std::string& name, const std::string& words,
-                                             const std::string& hint = {}, SourceLocation where = SourceLocation::current()) {
+/// Throws DeviceError: "cudaMallocAsync of 400 bytes on Cuda 1: out of memory (cudaErrorMemoryAllocation)". `name` and `words`
+/// are the status as the library names and explains it; `hint` says how to mend it, where that is known.
+[[noreturn]] SKEIN_NOINLINE inline void fail(const char* operation, const std::string& details, const std::string& name,
+                                             const std::string& words, const std::string& hint = {},
+                                             SourceLocation where = SourceLocation::current()) {
   int ordinal = -1;
   if (cudaGetDevice(&ordinal) != cudaSuccess) ordinal = -1;
-  throw DeviceError(std::string(operation) + (details.empty() ? "" : " " + details) + (ordinal >= 0 ? " on Cuda " + std::to_string(ordinal) : "") +
-                        ": " + words + " (" + name + ")" + (hint.empty() ? "" : ": " + hint),
+  throw DeviceError(std::string(operation) + (details.empty() ? "" : " " + details) +
+                        (ordinal >= 0 ? " on Cuda " + std::to_string(ordinal) : "") + ": " + words + " (" + name + ")" +
+                        (hint.empty() ? "" : ": " + hint),
                     where);
 }
 
 /// What a user can do about a status of the runtime; empty where nothing general can be said.
 inline std::string hint_for(cudaError_t status) {
   switch (status) {
-    case cudaErrorMemoryAllocation: return "take a smaller batch, or a device with more memory";
+    case cudaErrorMemoryAllocation:
+      return "take a smaller batch, or a device with more memory";
     case cudaErrorNoDevice:
-    case cudaErrorInsufficientDriver: return "there is no GPU that this driver can use: nvidia-smi shows what there is";
-    case cudaErrorInvalidDevice: return "that ordinal is not visible: CUDA_VISIBLE_DEVICES says which are";
-    case cudaErrorNoKernelImageForDevice: return "the program was not compiled for this GPU: add its architecture to CMAKE_CUDA_ARCHITECTURES";
-    default: return {};
+    case cudaErrorInsufficientDriver:
+      return "there is no GPU that this driver can use: nvidia-smi shows what there is";
+    case cudaErrorInvalidDevice:
+      return "that ordinal is not visible: CUDA_VISIBLE_DEVICES says which are";
+    case cudaErrorNoKernelImageForDevice:
+      return "the program was not compiled for this GPU: add its architecture to CMAKE_CUDA_ARCHITECTURES";
+    default:
+      return {};
   }
 }
 
@@ -45,7 +52,7 @@ template <class Details = NoDetails>
 void check(cudaError_t status, const char* operation, Details&& details = {}, SourceLocation where = SourceLocation::current()) {
   if (status == cudaSuccess) [[likely]]
     return;
-  (void)cudaGetLastError();                         // it is ours now; the next call does not find it again
+  (void)cudaGetLastError();  // it is ours now; the next call does not find it again
   fail(operation, details(), cudaGetErrorName(status), cudaGetErrorString(status), hint_for(status), where);
 }
 

@@ -14,14 +14,18 @@ namespace skein::inline SKEIN_ABI::cuda {
 /// A stream of the device that is current when it is made. Does not wait for the legacy default stream.
 class Stream {
  public:
-  Stream() : device_(current_device()) { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags"); }
+  Stream() : device_(current_device()) {
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  }
   Stream(Stream&& o) noexcept : stream_(std::exchange(o.stream_, nullptr)), device_(o.device_) {}
   Stream& operator=(Stream&& o) noexcept {
     std::swap(stream_, o.stream_);
     std::swap(device_, o.device_);
     return *this;
   }
-  ~Stream() { if (stream_) (void)cudaStreamDestroy(stream_); }
+  ~Stream() {
+    if (stream_) (void)cudaStreamDestroy(stream_);
+  }
 
   cudaStream_t get() const { return stream_; }
   Cuda device() const { return device_; }
@@ -44,7 +48,9 @@ class Event {
     std::swap(event_, o.event_);
     return *this;
   }
-  ~Event() { if (event_) (void)cudaEventDestroy(event_); }
+  ~Event() {
+    if (event_) (void)cudaEventDestroy(event_);
+  }
 
   cudaEvent_t get() const { return event_; }
   void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "cudaEventRecord"); }
@@ -84,7 +90,8 @@ inline ThreadStreams& thread_streams() {
   return streams;
 }
 inline std::size_t index_of(Cuda device) {
-  if (device.ordinal < 0 || device.ordinal >= most_devices) throw ArgumentError("Cuda{" + std::to_string(device.ordinal) + "} is no ordinal of a GPU");
+  if (device.ordinal < 0 || device.ordinal >= most_devices)
+    throw ArgumentError("Cuda{" + std::to_string(device.ordinal) + "} is no ordinal of a GPU");
   return static_cast<std::size_t>(device.ordinal);
 }
 }  // namespace detail
@@ -110,7 +117,8 @@ inline void synchronize(Cuda device) {
 /// Makes `replacement` the calling thread's stream of its device for a scope.
 class StreamScope {
  public:
-  explicit StreamScope(const Stream& replacement) : index_(detail::index_of(replacement.device())), before_(stream(replacement.device())) {
+  explicit StreamScope(const Stream& replacement)
+      : index_(detail::index_of(replacement.device())), before_(stream(replacement.device())) {
     detail::thread_streams().current[index_] = replacement.get();
   }
   ~StreamScope() { detail::thread_streams().current[index_] = before_; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scratch memory of the libraries (cuBLASLt, cuDNN, CUB): one array a thread and device, since operations of one stream follow each
-// other. In a training it belongs to the memory plan: Pass::prepare() lets every layer say what it will want (reserve), then it is
-// made once, and a step takes from it (get) without an allocation. Free-standing operations let it grow.
+// Scratch memory of the libraries (cuBLASLt, cuDNN, CUB): one array a thread and device, since operations of one stream follow
+// each other. In a training it belongs to the memory plan: Pass::prepare() lets every layer say what it will want (reserve), then
+// it is made once, and a step takes from it (get) without an allocation. Free-standing operations let it grow.
 #pragma once
 #include <algorithm>
 
@@ -17,10 +17,10 @@ class Workspace {
   void reserve(std::size_t bytes) {
     if (bytes <= memory_.size()) return;
     if (sealed_)
-      throw DeviceError("an operation wants a workspace of " + std::to_string(bytes) + " bytes, the plan has " + std::to_string(memory_.size()) +
-                        ": its prepare() must say what it takes");
+      throw DeviceError("an operation wants a workspace of " + std::to_string(bytes) + " bytes, the plan has " +
+                        std::to_string(memory_.size()) + ": its prepare() must say what it takes");
     const Cuda device = memory_.where();
-    memory_ = Arena<std::byte, Cuda>(0, device);    // first away, then anew: never both; and where it is, should there be no room
+    memory_ = Arena<std::byte, Cuda>(0, device);  // first away, then anew: never both; and where it is, should there be no room
     memory_ = Arena<std::byte, Cuda>((bytes + 511) / 512 * 512, device);
   }
   /// At least `bytes`, 256-byte aligned, until the next operation of this thread; null for 0.
@@ -43,7 +43,7 @@ class Workspace {
 
 /// The calling thread's workspace of the current device.
 inline Workspace& workspace() {
-  (void)detail::thread_streams();                   // made before, gone after: at the thread's end, memory is released in their order
+  (void)detail::thread_streams();  // made before, gone after: at the thread's end, memory is released in their order
   thread_local std::array<std::unique_ptr<Workspace>, detail::most_devices> all;
   const Cuda device = current_device();
   std::unique_ptr<Workspace>& mine = all[detail::index_of(device)];

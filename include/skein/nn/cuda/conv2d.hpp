@@ -20,11 +20,17 @@ template <class Convolution, bool Rectifies> struct DeviceConv2d {
     if (Rectifies) i.flops += g.out_count();
     return i;
   }
-  template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda> && is_half<Activation>;
+  template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;
 
-  template <class In, class Frame> static void forward(Frame& f) { Op<Frame>::forward(Convolution::geometry(In::extents), call<In>(f)); }
-  template <class In, class Frame> static void backward(Frame& f) { Op<Frame>::backward(Convolution::geometry(In::extents), call<In>(f)); }
-  template <class In, class Frame> static void derive(Frame& f) { Op<Frame>::derive(Convolution::geometry(In::extents), call<In>(f)); }
+  template <class In, class Frame> static void forward(Frame& f) {
+    Op<Frame>::forward(Convolution::geometry(In::extents), call<In>(f));
+  }
+  template <class In, class Frame> static void backward(Frame& f) {
+    Op<Frame>::backward(Convolution::geometry(In::extents), call<In>(f));
+  }
+  template <class In, class Frame> static void derive(Frame& f) {
+    Op<Frame>::derive(Convolution::geometry(In::extents), call<In>(f));
+  }
   template <class In, class Frame> static void prepare(Frame& f) {
     Op<Frame>::prepare(Convolution::geometry(In::extents), f.batch, Convolution::has_bias, Rectifies, math(f));
   }
@@ -40,9 +46,18 @@ template <class Convolution, bool Rectifies> struct DeviceConv2d {
   template <class In, class Frame> static auto call(Frame& f) {
     constexpr long weight = Convolution::geometry(In::extents).weight_rows() * Convolution::geometry(In::extents).weight_pitch();
     constexpr bool bias = Convolution::has_bias;
-    return typename Op<Frame>::Call{.batch = f.batch, .x = f.x, .weight = f.parameters, .bias = bias ? f.parameters + weight : nullptr, .y = f.y,
-                                    .dy = f.dy, .dx = f.dx, .dweight = f.gradients, .dbias = bias && f.gradients ? f.gradients + weight : nullptr,
-                                    .derived = reinterpret_cast<typename Frame::Activation*>(f.derived), .math = math(f), .rectifies = Rectifies};
+    return typename Op<Frame>::Call{.batch = f.batch,
+                                    .x = f.x,
+                                    .weight = f.parameters,
+                                    .bias = bias ? f.parameters + weight : nullptr,
+                                    .y = f.y,
+                                    .dy = f.dy,
+                                    .dx = f.dx,
+                                    .dweight = f.gradients,
+                                    .dbias = bias && f.gradients ? f.gradients + weight : nullptr,
+                                    .derived = reinterpret_cast<typename Frame::Activation*>(f.derived),
+                                    .math = math(f),
+                                    .rectifies = Rectifies};
   }
 };
 

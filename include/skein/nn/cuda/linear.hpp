@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a GPU runs for Linear: the layer without the host's packed weights; with an activation behind it one composite, whose product
-// applies ReLU, or GELU in its form with tanh, in its own kernel. (cuBLASLt's GELU is that form: the exact one is a kernel behind.)
+// What a GPU runs for Linear: the layer without the host's packed weights; with an activation behind it one composite, whose
+// product applies ReLU, or GELU in its form with tanh, in its own kernel. (cuBLASLt's GELU is that form: the exact one is a
+// kernel behind.)
 #pragma once
 #include "../../ops/cuda/dense.hpp"
 #include "../fused/bare.hpp"
@@ -31,24 +32,27 @@ template <int N, class... Options, class Activation> struct LinearGelu<Linear<N,
   template <class In, class Frame> static void forward(Frame& f) {
     auto* before = reinterpret_cast<typename Frame::Activation*>(f.saved);
     const auto dense = Base::template kernels<In>(f);
-    dense.template forward_keeping<detail::Value<Function>>(f.batch, f.x, Base::weights(f), Base::template bias<In>(f), before, f.y);
+    dense.template forward_keeping<detail::Value<Function>>(f.batch, f.x, Base::weights(f), Base::template bias<In>(f), before,
+                                                            f.y);
   }
   template <class In, class Frame> static void backward(Frame& f) {
     auto* sums = Base::has_bias ? f.gradients + Base::template bias_at<In> : nullptr;
     auto* before = reinterpret_cast<typename Frame::Activation*>(f.saved);
-    ops::chain_and_sum<typename Frame::Device, N, detail::Chain<Function>>(f.batch, f.dy, before, before, sums, f.context->accumulate);
+    ops::chain_and_sum<typename Frame::Device, N, detail::Chain<Function>>(f.batch, f.dy, before, before, sums,
+                                                                           f.context->accumulate);
     Base::template input_gradient<In>(f, before);
     Base::template parameter_gradients<In>(f, before, row_pitch(N), false);
   }
-  template <class In, class Frame> static void prepare(Frame& f) { Base::template prepare_with<In, detail::Value<Function>>(f, false); }
+  template <class In, class Frame> static void prepare(Frame& f) {
+    Base::template prepare_with<In, detail::Value<Function>>(f, false);
+  }
   template <class In, class Frame> static constexpr std::string_view kernel() { return Base::template kernel<In, Frame>(); }
   template <class Device, class Sample> static constexpr bool computes_in = Base::template computes_in<Device, Sample>;
 };
 
-template <int N, class... Options> struct Fusion<Cuda, Linear<N, Options...>> {
-  using type = Bare<Linear<N, Options...>>;
-};
-template <int N, class... Options, ElementwiseLayer Activation> requires KnowsSlopeAtOutput<typename Activation::function>
+template <int N, class... Options> struct Fusion<Cuda, Linear<N, Options...>> { using type = Bare<Linear<N, Options...>>; };
+template <int N, class... Options, ElementwiseLayer Activation>
+requires KnowsSlopeAtOutput<typename Activation::function>
 struct Fusion<Cuda, Linear<N, Options...>, Activation> {
   using type = Bare<LinearActivation<Linear<N, Options...>, Activation>>;
 };

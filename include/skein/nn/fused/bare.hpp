@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bare<L>: a layer without the host's private memory. describe() of a layer tells what the host's kernels want: packed or transposed
-// copies of the weights, a workspace a worker, gradients that workers divide among them. A device whose libraries read the weights
-// as they are, and have their own workspace, runs the same layer without. The rewriting puts it in where Fusion<Device, L> says so:
+// Bare<L>: a layer without the host's private memory. describe() of a layer tells what the host's kernels want: packed or
+// transposed copies of the weights, a workspace a worker, gradients that workers divide among them. A device whose libraries read
+// the weights as they are, and have their own workspace, runs the same layer without. The rewriting puts it in where
+// Fusion<Device, L> says so:
 //
 //     template <int N, class... Options> struct Fusion<Cuda, Linear<N, Options...>> { using type = Bare<Linear<N, Options...>>; };
 #pragma once
@@ -21,8 +22,11 @@ template <class L> struct Bare {
   }
   template <class In, class Frame> static void forward(Frame& f) { L::template forward<In>(f); }
   template <class In, class Frame> static void backward(Frame& f) { L::template backward<In>(f); }
-  template <class In, class Frame> requires HasPrepare<L> static void prepare(Frame& f) { L::template prepare<In>(f); }
-  template <class In, class Frame> requires requires { L::template kernel<In, Frame>(); }
+  template <class In, class Frame>
+  requires HasPrepare<L>
+  static void prepare(Frame& f) { L::template prepare<In>(f); }
+  template <class In, class Frame>
+  requires requires { L::template kernel<In, Frame>(); }
   static constexpr std::string_view kernel() { return L::template kernel<In, Frame>(); }
   template <class Device, class Activation> static constexpr bool computes_in = nn::computes_in<L, Device, Activation>;
 };

@@ -48,8 +48,8 @@ template <class Convolution, bool Rectifies, class Pool> struct ConvReluPool {
   template <class In, class Frame> static constexpr std::string_view kernel() { return Op<In, Frame>::name; }
 
  private:
-  template <class In, class Frame>
-  using Op = ops::ConvReluPool<typename Frame::Device, typename Frame::Scalar, geometry(In::extents)>;
+  template <class In, class Frame> using Op =
+      ops::ConvReluPool<typename Frame::Device, typename Frame::Scalar, geometry(In::extents)>;
 };
 
 template <int F, class... Os> struct Fusion<Cpu, Conv2d<F, Os...>, Relu> {

@@ -18,7 +18,7 @@ template <int N, class... Options, class Activation> struct LinearActivation<Lin
 
   static constexpr LayerInfo describe(Extents in) {
     LayerInfo info = Base::describe(in);
-    info.saved = row_pitch(N);                      // the gradient before the activation
+    info.saved = row_pitch(N);  // the gradient before the activation
     info.saved_by_backward = true;
     info.flops += N;
     info.saves_output = true;
@@ -33,24 +33,30 @@ template <int N, class... Options, class Activation> struct LinearActivation<Lin
   /// Sums the bias gradient on its way, unless that is divided among the workers.
   template <class In, class Frame> static void backward_input(Frame& f) {
     auto* sums = Base::has_bias && !split<In>(f) ? f.gradients + Base::template bias_at<In> : nullptr;
-    ops::chain_and_sum<typename Frame::Device, N, detail::Chain<Function>>(f.batch, f.dy, f.y, between(f), sums, f.context->accumulate);
+    ops::chain_and_sum<typename Frame::Device, N, detail::Chain<Function>>(f.batch, f.dy, f.y, between(f), sums,
+                                                                           f.context->accumulate);
     Base::template input_gradient<In>(f, between(f));
   }
   template <class In, class Frame> static void backward_parameters(Frame& f) {
     Base::template parameter_gradients<In>(f, between(f), row_pitch(N), Base::has_bias && split<In>(f));
   }
   template <class In, class Frame> static void derive(Frame& f) { Base::template derive<In>(f); }
-  template <class In, class Frame> static void prepare(Frame& f) { Base::template prepare_with<In, detail::Value<Function>>(f, false); }
+  template <class In, class Frame> static void prepare(Frame& f) {
+    Base::template prepare_with<In, detail::Value<Function>>(f, false);
+  }
   template <class In, class Frame> static constexpr std::string_view kernel() { return Base::template kernel<In, Frame>(); }
   template <class Device, class Sample> static constexpr bool computes_in = Base::template computes_in<Device, Sample>;
 
  private:
-  template <class In, class Frame> static bool split(const Frame& f) { return f.context->split_gradients() && Base::splits(static_cast<int>(In::count)); }
+  template <class In, class Frame> static bool split(const Frame& f) {
+    return f.context->split_gradients() && Base::splits(static_cast<int>(In::count));
+  }
   /// The gradient between product and activation: of the samples' type, which is not wider.
   template <class Frame> static auto* between(Frame& f) { return reinterpret_cast<typename Frame::Activation*>(f.saved); }
 };
 
-template <int N, class... Options, ElementwiseLayer Activation> requires KnowsSlopeAtOutput<typename Activation::function>
+template <int N, class... Options, ElementwiseLayer Activation>
+requires KnowsSlopeAtOutput<typename Activation::function>
 struct Fusion<Cpu, Linear<N, Options...>, Activation> {
   using type = LinearActivation<Linear<N, Options...>, Activation>;
 };

@@ -11,8 +11,8 @@ namespace skein::inline SKEIN_ABI::nn {
 
 /// One element of BinaryCrossEntropy.
 template <class Scalar> struct BinaryCrossEntropyElement {
-  const float* positive_weight = nullptr;           ///< null: 1
-  long period = 1;                                  ///< weights: 1, or the width
+  const float* positive_weight = nullptr;  ///< null: 1
+  long period = 1;                         ///< weights: 1, or the width
   constexpr Scalar operator()(Scalar x, Scalar t, long i, Scalar& slope) const {
     // log s(x) = min(x, 0) - log(1 + exp(-|x|)), and s(x) of the same exponential: nothing overflows.
     const Scalar decay = std::exp(-std::abs(x)), rest = std::log1p(decay);
@@ -26,7 +26,7 @@ template <class Scalar> struct BinaryCrossEntropyElement {
 
 /// -(positive_weight t log s(x) + (1 - t) log(1 - s(x))) for s the sigmoid; averaged over samples and values. Safe for any x.
 struct BinaryCrossEntropy {
-  std::vector<float> positive_weight = {};          ///< empty: 1; one value: of all outputs; else one an output
+  std::vector<float> positive_weight = {};  ///< empty: 1; one value: of all outputs; else one an output
 
   static constexpr Target target = Target::vector;
   std::span<const float> table() const { return positive_weight; }

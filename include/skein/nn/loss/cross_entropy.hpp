@@ -12,9 +12,9 @@ namespace skein::inline SKEIN_ABI::nn {
 /// -sum_c a_c log softmax(output)_c, with a = (1 - s) w[label] at the label and s w[c] / classes everywhere; divided by the
 /// sum of the labels' weights.
 struct CrossEntropy {
-  double label_smoothing = 0;                       ///< s: the share of a label that is spread over all classes, in [0, 1]
-  std::vector<float> class_weights = {};            ///< w; empty: 1 for every class
-  std::optional<std::int32_t> ignore_label = {};    ///< samples with this label count nothing
+  double label_smoothing = 0;                     ///< s: the share of a label that is spread over all classes, in [0, 1]
+  std::vector<float> class_weights = {};          ///< w; empty: 1 for every class
+  std::optional<std::int32_t> ignore_label = {};  ///< samples with this label count nothing
 
   static constexpr Target target = Target::label;
 

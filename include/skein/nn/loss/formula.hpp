@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loss's gradient out of its forward formula. The formula is a function object, written once for every device, over one element or
-// over one row with a label; the library evaluates it on dual numbers. A row's formula sees the outputs only through reductions, so
-// that its gradient costs a few passes over the row and not one a column: with z_k = sum_c h_k(x_c, z_1 .. z_{k-1}), the derivative of
-// the loss by x_c is sum_k (d loss / d z_k) h_k'(x_c); each factor is one evaluation with one reduction's slope set to 1, and a last
-// evaluation adds the products up.
+// A loss's gradient out of its forward formula. The formula is a function object, written once for every device, over one element
+// or over one row with a label; the library evaluates it on dual numbers. A row's formula sees the outputs only through
+// reductions, so that its gradient costs a few passes over the row and not one a column: with z_k = sum_c h_k(x_c, z_1 ..
+// z_{k-1}), the derivative of the loss by x_c is sum_k (d loss / d z_k) h_k'(x_c); each factor is one evaluation with one
+// reduction's slope set to 1, and a last evaluation adds the products up.
 #pragma once
 #include <concepts>
 #include <limits>
@@ -19,20 +19,20 @@ namespace detail {
 template <class Scalar> struct FormulaState {
   static constexpr int capacity = 8;
   enum class Evaluation { values, factor, gradient } evaluation = Evaluation::values;
-  int next = 0, seed = -1;                          // the reduction to come; the one whose slope is 1
+  int next = 0, seed = -1;  // the reduction to come; the one whose slope is 1
   Scalar value[capacity] = {}, factor[capacity] = {};
-  Scalar greatest[capacity] = {}, log_total[capacity] = {};       // of log_sum_exp and log_probability
-  long at[capacity] = {};                           // of greatest
-  bool within_sum = false;                          // a term is being evaluated
+  Scalar greatest[capacity] = {}, log_total[capacity] = {};  // of log_sum_exp and log_probability
+  long at[capacity] = {};                                    // of greatest
+  bool within_sum = false;                                   // a term is being evaluated
 
   constexpr void begin(Evaluation what, int seed_or_none = -1) { evaluation = what, seed = seed_or_none, next = 0; }
 };
 }  // namespace detail
 
-/// A row of outputs and its label, as a formula sees it. What it returns are dual numbers (T): calculate with them as with plain ones.
-/// At most 8 of its reductions may be used in one formula; with more the loss is not a number. On a GPU the lanes of a warp share the
-/// row: all of them evaluate the formula, each looks at its columns. Which reductions are used, and in which order, must not depend on
-/// the outputs' slopes; a term of sum() asks the row for none.
+/// A row of outputs and its label, as a formula sees it. What it returns are dual numbers (T): calculate with them as with plain
+/// ones. At most 8 of its reductions may be used in one formula; with more the loss is not a number. On a GPU the lanes of a warp
+/// share the row: all of them evaluate the formula, each looks at its columns. Which reductions are used, and in which order,
+/// must not depend on the outputs' slopes; a term of sum() asks the row for none.
 template <class Scalar_, class Lanes> class FormulaRow {
   using State = detail::FormulaState<Scalar_>;
   using Evaluation = typename State::Evaluation;
@@ -43,8 +43,8 @@ template <class Scalar_, class Lanes> class FormulaRow {
 
   constexpr FormulaRow(const ops::LossRow<Scalar, Lanes>& row, State& state) : row_(row), state_(state) {}
 
-  constexpr long width() const { return row_.width; }            ///< outputs a row
-  constexpr long label() const { return row_.label; }            ///< the sample's class, from 0 to width() - 1
+  constexpr long width() const { return row_.width; }  ///< outputs a row
+  constexpr long label() const { return row_.label; }  ///< the sample's class, from 0 to width() - 1
 
   /// The output of one column, which every lane names alike. Not a number where there is no such column.
   constexpr T at(long column) const {
@@ -82,8 +82,10 @@ template <class Scalar_, class Lanes> class FormulaRow {
   }
 
  private:
-  /// value: over all columns. slope: what the reductions before carry into this one. local: the derivative by the value of a column.
-  template <class Value, class Slope, class Local> constexpr T reduce(const Value& value, const Slope& slope, const Local& local) const {
+  /// value: over all columns. slope: what the reductions before carry into this one. local: the derivative by the value of a
+  /// column.
+  template <class Value, class Slope, class Local>
+  constexpr T reduce(const Value& value, const Slope& slope, const Local& local) const {
     if (state_.within_sum) state_.next = State::capacity;
     const int k = state_.next++;
     if (k >= State::capacity) return T(std::numeric_limits<Scalar>::quiet_NaN(), Scalar(0));
@@ -167,7 +169,8 @@ template <class Formula> struct FormulaOfRow {
       state.begin(State::Evaluation::factor, k);
       state.factor[k] = Dual<Scalar>(f(seen)).slope;
     }
-    if (used == 0) for (long c = row.begin(); c < row.width; c += row.step()) row.slope(c, Scalar(0));
+    if (used == 0)
+      for (long c = row.begin(); c < row.width; c += row.step()) row.slope(c, Scalar(0));
     state.begin(State::Evaluation::gradient);
     (void)f(seen);
     return loss;
@@ -191,10 +194,11 @@ template <class F> consteval void assert_formula() {
   if constexpr (!std::is_trivially_copyable_v<F>)
     static_assert(detail::is_a_formula<F>, "a loss's formula travels into kernels: let it hold numbers, not vectors or strings");
   else if constexpr (!ElementFormula<F> && !RowFormula<F>)
-    static_assert(detail::is_a_formula<F>,
-                  "a loss's formula is called with an element, template <class T> constexpr T operator()(T output, T target) const, or "
-                  "with a row, constexpr auto operator()(const auto& row) const; it writes exp(x) for std::exp(x), where(x < 0, a, b) "
-                  "for ?:");
+    static_assert(
+        detail::is_a_formula<F>,
+        "a loss's formula is called with an element, template <class T> constexpr T operator()(T output, T target) const, or "
+        "with a row, constexpr auto operator()(const auto& row) const; it writes exp(x) for std::exp(x), where(x < 0, a, b) "
+        "for ?:");
 }
 
 }  // namespace skein::inline SKEIN_ABI::nn

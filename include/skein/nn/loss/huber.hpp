@@ -20,7 +20,7 @@ template <class Scalar> struct HuberDifference {
 
 /// d^2 / 2 while |d| <= delta, delta (|d| - delta / 2) beyond, for d = output - target; averaged over samples and values.
 struct Huber {
-  double delta = 1;                                 ///< where the parabola becomes a line; positive
+  double delta = 1;  ///< where the parabola becomes a line; positive
 
   static constexpr Target target = Target::vector;
 

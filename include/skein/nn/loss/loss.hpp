@@ -24,26 +24,26 @@ enum class Target { label, vector };
 template <class Scalar_, class Device_> struct LossCall {
   using Scalar = Scalar_;
   using Device = Device_;
-  const Scalar* outputs = nullptr;                  ///< (count, width)
+  const Scalar* outputs = nullptr;  ///< (count, width)
   long output_pitch = 0;
-  long width = 0;                                   ///< classes, or values a sample
-  const std::int32_t* labels = nullptr;             ///< (count), with Target::label
-  const Scalar* targets = nullptr;                  ///< (count, width), with Target::vector
+  long width = 0;                        ///< classes, or values a sample
+  const std::int32_t* labels = nullptr;  ///< (count), with Target::label
+  const Scalar* targets = nullptr;       ///< (count, width), with Target::vector
   long target_pitch = 0;
-  long count = 0;                                   ///< samples
-  Scalar scale = 1;                                 ///< factor of the gradient: 1 / the weight of the whole batch
-  Scalar* gradient = nullptr;                       ///< (count, width), pitch and gaps as the outputs; null: not wanted
-  long first = 0;                                   ///< number of the first sample, for messages
-  const float* table = nullptr;                     ///< the device's copy of the loss's table(); null: the loss reads its own
-  double* sums = nullptr;                           ///< not null: loss, weight and hits are added there, and the call returns nothing
-  const ops::StepValues* values = nullptr;          ///< not null: the gradient is also multiplied by its loss_scale
+  long count = 0;                           ///< samples
+  Scalar scale = 1;                         ///< factor of the gradient: 1 / the weight of the whole batch
+  Scalar* gradient = nullptr;               ///< (count, width), pitch and gaps as the outputs; null: not wanted
+  long first = 0;                           ///< number of the first sample, for messages
+  const float* table = nullptr;             ///< the device's copy of the loss's table(); null: the loss reads its own
+  double* sums = nullptr;                   ///< not null: loss, weight and hits are added there, and the call returns nothing
+  const ops::StepValues* values = nullptr;  ///< not null: the gradient is also multiplied by its loss_scale
 };
 
 /// What a call returns. The mean loss is the sum of `loss` over the sum of `weight`, over all workers and ranks.
 struct LossSums {
-  double loss = 0;                                  ///< sum of the weighted losses of the samples
-  double weight = 0;                                ///< what they contribute to the divisor
-  double correct = 0;                               ///< samples whose greatest output is the label (Target::label)
+  double loss = 0;     ///< sum of the weighted losses of the samples
+  double weight = 0;   ///< what they contribute to the divisor
+  double correct = 0;  ///< samples whose greatest output is the label (Target::label)
 
   LossSums& operator+=(const LossSums& o) {
     loss += o.loss;
@@ -66,7 +66,9 @@ inline void check_labels(const std::int32_t* labels, long count, long classes, s
                                   : ": mend the labels, or name the one to leave out with .ignore_label"));
 }
 
-template <class L> concept HasTarget = requires { { L::target } -> std::convertible_to<Target>; };
+template <class L> concept HasTarget = requires {
+  { L::target } -> std::convertible_to<Target>;
+};
 template <class L> concept HasLossCall = requires(const L& loss, const LossCall<float, Cpu>& call) {
   { loss(call) } -> std::same_as<LossSums>;
 };
@@ -84,8 +86,7 @@ template <class L> inline constexpr bool is_a_loss = false;
 
 /// Refuses, with one sentence, a type that is no loss. (The sentences are here and not in a type: clang would add an error.)
 template <class L> consteval void assert_loss() {
-  if constexpr (!std::copyable<L>)
-    static_assert(detail::is_a_loss<L>, "a loss is a value: it must be copyable");
+  if constexpr (!std::copyable<L>) static_assert(detail::is_a_loss<L>, "a loss is a value: it must be copyable");
   else if constexpr (!HasTarget<L>)
     static_assert(detail::is_a_loss<L>, "a loss says what it compares with: give it static constexpr nn::Target target");
   else if constexpr (!HasLossCall<L>)
@@ -122,22 +123,25 @@ template <class Loss> class LossTable<Loss, Cpu> {
   static constexpr const float* data() { return nullptr; }
 };
 
-/// Where a loss finds its table: the device's copy, else (on the Cpu) its own; null where it is empty. Throws ArgumentError where a
-/// device has no copy.
+/// Where a loss finds its table: the device's copy, else (on the Cpu) its own; null where it is empty. Throws ArgumentError where
+/// a device has no copy.
 template <class Scalar, class Device> const float* table_of(const LossCall<Scalar, Device>& call, std::span<const float> table) {
   if (table.empty()) return nullptr;
   if constexpr (!std::same_as<Device, Cpu>) {
-    if (!call.table) throw ArgumentError("a loss has weights that are on the host, the outputs are not: set LossCall::table to a LossTable's data()");
+    if (!call.table)
+      throw ArgumentError(
+          "a loss has weights that are on the host, the outputs are not: set LossCall::table to a LossTable's data()");
   }
   return call.table ? call.table : table.data();
 }
 
-/// A loss that is a mean over samples and values (Target::vector): f(output, target, i, slope) returns an element's loss and sets its
-/// derivative; i modulo the width is the column. Runs where the memory is: see ops/vector_loss.hpp for how f is written.
-template <class Scalar, class Device, class Function> LossSums vector_loss(const LossCall<Scalar, Device>& call, const Function& f) {
+/// A loss that is a mean over samples and values (Target::vector): f(output, target, i, slope) returns an element's loss and sets
+/// its derivative; i modulo the width is the column. Runs where the memory is: see ops/vector_loss.hpp for how f is written.
+template <class Scalar, class Device, class Function>
+LossSums vector_loss(const LossCall<Scalar, Device>& call, const Function& f) {
   const double sum = ops::vector_loss<Device>(
-      ops::VectorLossPass<Scalar>{call.outputs, call.output_pitch, call.width, call.targets, call.target_pitch, call.count, call.scale, call.gradient,
-                                  call.sums, call.values},
+      ops::VectorLossPass<Scalar>{call.outputs, call.output_pitch, call.width, call.targets, call.target_pitch, call.count,
+                                  call.scale, call.gradient, call.sums, call.values},
       f);
   if (call.sums) return {};
   return {sum, static_cast<double>(call.count) * static_cast<double>(call.width), 0};
@@ -149,15 +153,16 @@ template <class Scalar, class Device> double element_weight(const LossCall<Scala
 
 /// What a loss with Target::label says of the labels.
 struct LabelOptions {
-  const float* class_weights = nullptr;             ///< factors of the labels' losses, where the outputs are; null: 1 for each
-  std::optional<std::int32_t> ignore = {};          ///< samples with this label count nothing
+  const float* class_weights = nullptr;     ///< factors of the labels' losses, where the outputs are; null: 1 for each
+  std::optional<std::int32_t> ignore = {};  ///< samples with this label count nothing
 };
 
-/// A loss that is a mean over samples by their labels: f(row) returns a row's loss and sets its slopes: see ops/label_loss.hpp. Throws
-/// ArgumentError for a label that is no class; on a device the loss becomes not a number then: Trainer looks before.
+/// A loss that is a mean over samples by their labels: f(row) returns a row's loss and sets its slopes: see ops/label_loss.hpp.
+/// Throws ArgumentError for a label that is no class; on a device the loss becomes not a number then: Trainer looks before.
 template <class Scalar, class Device, class Function>
 LossSums label_loss(const LossCall<Scalar, Device>& call, const Function& f, const LabelOptions& options = {}) {
-  ops::CrossEntropyPass<Scalar> pass{call.outputs, call.output_pitch, call.width, call.labels, call.count, call.scale, call.gradient};
+  ops::CrossEntropyPass<Scalar> pass{call.outputs, call.output_pitch, call.width,   call.labels,
+                                     call.count,   call.scale,        call.gradient};
   pass.class_weights = options.class_weights;
   pass.ignores = options.ignore.has_value();
   pass.ignored = options.ignore.value_or(0);
@@ -171,12 +176,12 @@ LossSums label_loss(const LossCall<Scalar, Device>& call, const Function& f, con
 /// Throws ArgumentError where a loss's weights of classes are not one for each of the network's outputs; none fit any network.
 inline void check_class_weights(const char* loss, std::span<const float> weights, long classes) {
   if (!weights.empty() && static_cast<long>(weights.size()) != classes)
-    throw ArgumentError(std::string(loss) + " has " + std::to_string(weights.size()) + " class weights for " + std::to_string(classes) +
-                        " outputs: give it one a class, or none");
+    throw ArgumentError(std::string(loss) + " has " + std::to_string(weights.size()) + " class weights for " +
+                        std::to_string(classes) + " outputs: give it one a class, or none");
 }
 /// The divisor of a loss of labels, which are on the host: the sum of their classes' weights. Throws as the loss itself does.
-template <class Scalar>
-double label_weight(const char* loss, const LossCall<Scalar, Cpu>& call, std::span<const float> weights, std::optional<std::int32_t> ignore) {
+template <class Scalar> double label_weight(const char* loss, const LossCall<Scalar, Cpu>& call, std::span<const float> weights,
+                                            std::optional<std::int32_t> ignore) {
   check_class_weights(loss, weights, call.width);
   check_labels(call.labels, call.count, call.width, ignore, call.first);
   double sum = 0;

@@ -21,8 +21,8 @@ struct NegativeAtLabel {
 
 /// -weight[label] output[label], divided by the sum of the labels' weights.
 struct Nll {
-  std::vector<float> class_weights = {};            ///< empty: 1 for every class
-  std::optional<std::int32_t> ignore_label = {};    ///< samples with this label count nothing
+  std::vector<float> class_weights = {};          ///< empty: 1 for every class
+  std::optional<std::int32_t> ignore_label = {};  ///< samples with this label count nothing
 
   static constexpr Target target = Target::label;
   std::span<const float> table() const { return class_weights; }

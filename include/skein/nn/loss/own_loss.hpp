@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OwnLoss: a loss of the user's out of its forward formula alone. The derivative is formed at compile time, by dual numbers; labels,
-// weights of classes, the divisor and the device are the library's.
+// OwnLoss: a loss of the user's out of its forward formula alone. The derivative is formed at compile time, by dual numbers;
+// labels, weights of classes, the divisor and the device are the library's.
 //
 //     struct Focal {                                              // Lin et al., "Focal loss for dense object detection", 2017
 //       float gamma = 2;
@@ -23,13 +23,13 @@ namespace skein::inline SKEIN_ABI::nn {
 
 /// What an OwnLoss of rows does with labels.
 struct OwnLossOptions {
-  std::vector<float> class_weights = {};            ///< empty: 1 for every class
-  std::optional<std::int32_t> ignore_label = {};    ///< samples with this label count nothing
+  std::vector<float> class_weights = {};          ///< empty: 1 for every class
+  std::optional<std::int32_t> ignore_label = {};  ///< samples with this label count nothing
 };
 
-/// The mean of a formula. f(output, target) is an element's loss, averaged over samples and values (Target::vector); f(row) is a row's
-/// loss for its label, weighted by the label's class and divided by the sum of those weights (Target::label). Written as a type of
-/// namespace scope it runs on a GPU too; a lambda is for the Cpu.
+/// The mean of a formula. f(output, target) is an element's loss, averaged over samples and values (Target::vector); f(row) is a
+/// row's loss for its label, weighted by the label's class and divided by the sum of those weights (Target::label). Written as a
+/// type of namespace scope it runs on a GPU too; a lambda is for the Cpu.
 template <class Formula> class OwnLoss {
   static_assert((assert_formula<Formula>(), true));
 
@@ -42,8 +42,9 @@ template <class Formula> class OwnLoss {
   explicit OwnLoss(Formula f) : formula(f) { check(formula); }
   OwnLoss(Formula f, OwnLossOptions o) : formula(f), options(std::move(o)) {
     check(formula);
-    static_assert(target == Target::label, "OwnLoss: weights of classes and ignored labels belong to a formula of a row; one of an "
-                                           "element has targets, and weighs them itself");
+    static_assert(target == Target::label,
+                  "OwnLoss: weights of classes and ignored labels belong to a formula of a row; one of an "
+                  "element has targets, and weighs them itself");
   }
 
   std::span<const float> table() const { return options.class_weights; }
@@ -62,7 +63,7 @@ template <class Formula> class OwnLoss {
     } else if constexpr (ElementFormula<Formula>) {
       return vector_loss(call, detail::FormulaElement<Formula>{formula});
     } else {
-      return {};                                    // refused already: no second error
+      return {};  // refused already: no second error
     }
   }
 
@@ -70,8 +71,9 @@ template <class Formula> class OwnLoss {
   static void check(const Formula& f) {
     if constexpr (RowFormula<Formula>)
       if (!detail::fits_row(f))
-        throw ArgumentError("OwnLoss: the formula asks its row for more than 8 reductions, or for one within a term of sum(): keep what "
-                            "the row returns in a variable, and use it there");
+        throw ArgumentError(
+            "OwnLoss: the formula asks its row for more than 8 reductions, or for one within a term of sum(): keep what "
+            "the row returns in a variable, and use it there");
   }
 };
 

@@ -24,17 +24,18 @@ template <int Channels, long Columns_, class Scalar> struct BatchNorm {
       const double n = sums[2 * columns] > 0 ? sums[2 * columns] : 1;
       for (long c = 0; c < columns; ++c) {
         const double average = c < channels ? sums[c] / n : 0, square = sums[columns + c] / n - average * average;
-        const double variance = square <= 0 ? 0 : square, inverse = 1 / std::sqrt(variance + f.epsilon);    // a NaN stays one
+        const double variance = square <= 0 ? 0 : square, inverse = 1 / std::sqrt(variance + f.epsilon);  // a NaN stays one
         set(f, c, average, inverse, mean, scale, shift);
         if (context.worker.index == 0 && c < channels) {
           f.mean[c] = static_cast<Scalar>(average);
           f.inverse[c] = static_cast<Scalar>(inverse);
-          f.running_mean[c] = static_cast<Scalar>((1 - f.momentum) * static_cast<double>(f.running_mean[c]) + f.momentum * average);
+          f.running_mean[c] =
+              static_cast<Scalar>((1 - f.momentum) * static_cast<double>(f.running_mean[c]) + f.momentum * average);
           f.running_variance[c] = static_cast<Scalar>((1 - f.momentum) * static_cast<double>(f.running_variance[c]) +
                                                       f.momentum * variance * (n > 1 ? n / (n - 1) : 1));
         }
       }
-      context.worker.barrier();                     // backward of any worker reads what worker 0 wrote
+      context.worker.barrier();  // backward of any worker reads what worker 0 wrote
     } else {
       for (long c = 0; c < columns; ++c) {
         const bool real = c < channels;
@@ -53,7 +54,8 @@ template <int Channels, long Columns_, class Scalar> struct BatchNorm {
     Scalar *mean = f.workspace, *a = mean + period, *b = a + period, *constant = b + period;
     const Scalar* averages = f.training ? f.mean : f.running_mean;
     const auto inverse = [&](long c) {
-      return f.training ? static_cast<double>(f.inverse[c]) : 1 / std::sqrt(static_cast<double>(f.running_variance[c]) + f.epsilon);
+      return f.training ? static_cast<double>(f.inverse[c])
+                        : 1 / std::sqrt(static_cast<double>(f.running_variance[c]) + f.epsilon);
     };
     for (long c = 0; c < columns; ++c) mean[c] = c < channels ? averages[c] : Scalar(0);
     repeat(mean);
@@ -70,7 +72,7 @@ template <int Channels, long Columns_, class Scalar> struct BatchNorm {
     const double n = sums[2 * columns] > 0 ? sums[2 * columns] : 1;
     for (long c = 0; c < columns; ++c) {
       const double scale = c < channels ? inverse(c) * static_cast<double>(f.weight[c]) : 0;
-      const bool moves = f.training && c < channels;              // the batch's statistics follow x; running ones do not
+      const bool moves = f.training && c < channels;  // the batch's statistics follow x; running ones do not
       a[c] = static_cast<Scalar>(scale);
       b[c] = static_cast<Scalar>(moves ? -scale * inverse(c) * inverse(c) * sums[columns + c] / n : 0);
       constant[c] = static_cast<Scalar>(moves ? -scale * sums[c] / n : 0);

@@ -17,9 +17,9 @@ template <class Scalar> struct ColumnSums {
   const Scalar* dy = nullptr;
   const Scalar* y = nullptr;
   Scalar* g = nullptr;
-  Scalar* sums = nullptr;                           ///< null: only the chain
+  Scalar* sums = nullptr;  ///< null: only the chain
   bool accumulate = false;
-  int left = 0;                                     ///< lanes of the last vector that belong to a column
+  int left = 0;  ///< lanes of the last vector that belong to a column
 };
 
 namespace detail {

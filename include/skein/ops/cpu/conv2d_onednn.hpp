@@ -31,11 +31,7 @@ template <class Scalar> inline constexpr bool onednn_takes = std::is_same_v<Scal
 class OneDnnConv2d {
  public:
   explicit OneDnnConv2d(const Conv2dGeometry& g)
-      : g_(g),
-        plain_(weights(true)),
-        forward_(plain_),
-        data_(plain_),
-        gradient_(plain_),
+      : g_(g), plain_(weights(true)), forward_(plain_), data_(plain_), gradient_(plain_),
         zeros_(static_cast<std::size_t>(g.weight_pitch())) {
     onednn::Thread::here();
     choose_layouts();
@@ -48,7 +44,9 @@ class OneDnnConv2d {
     if (to_forward_) to_forward_->run({c.weight, c.derived});
     if (to_data_) to_data_->run({c.weight, c.derived + onednn_packed(g_)});
   }
-  void prepare(long batch) { if (batch > 0) at(batch); }
+  void prepare(long batch) {
+    if (batch > 0) at(batch);
+  }
   void forward(const Conv2dCall<float>& c) {
     if (c.batch == 0) return;
     at(c.batch).forward->run({c.x, to_forward_ ? c.derived : c.weight, c.bias ? c.bias : zeros_.data(), c.y});
@@ -185,7 +183,7 @@ class OneDnnConv2d {
     return p;
   }
 
-  struct Numbers {                                  // as oneDNN counts: a dilation of 0 is none
+  struct Numbers {  // as oneDNN counts: a dilation of 0 is none
     dnnl_dims_t stride{}, dilation{}, padding{}, padding_after{};
     explicit Numbers(const Conv2dGeometry& g) {
       const auto after = [&](int in, int out) { return (out - 1) * g.stride + g.reach() - in - g.padding; };
@@ -200,7 +198,7 @@ class OneDnnConv2d {
   };
 
   Conv2dGeometry g_;
-  Description plain_, forward_, data_, gradient_;   // layouts of the weights
+  Description plain_, forward_, data_, gradient_;  // layouts of the weights
   std::unique_ptr<onednn::Primitive> to_forward_, to_data_, from_gradient_;
   Arena<float> zeros_;
   std::vector<Primitives> made_;
@@ -213,7 +211,7 @@ template <Conv2dGeometry G> OneDnnConv2d& onednn_conv2d() {
 }
 #else
 template <class Scalar> inline constexpr bool onednn_takes = false;
-template <Conv2dGeometry G> void onednn_conv2d();   // never called: onednn_takes says no
+template <Conv2dGeometry G> void onednn_conv2d();  // never called: onednn_takes says no
 #endif
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu

@@ -24,7 +24,7 @@ template <class Scalar, int In, int Out> struct DenseSmall {
       dots(batch, dy, w, dx);
     } else if constexpr (turns_on_the_fly(In, Out)) {
       alignas(64) Scalar here[Out * x_pitch];
-      if constexpr (x_pitch > In)                   // the gap too: it is read, if in vain
+      if constexpr (x_pitch > In)  // the gap too: it is read, if in vain
         for (long j = 0; j < Out; ++j)
           for (long i = In; i < x_pitch; ++i) here[j * x_pitch + i] = 0;
       transpose(long(In), 0, long(Out), w, pitch, here, x_pitch);
@@ -65,8 +65,7 @@ template <class Scalar, int In, int Out> struct DenseSmall {
     auto choose = [&]<int Index>(std::integral_constant<int, Index>) {
       if constexpr (Index < Plan::panels)
         one(typename Plan::V{}, std::integral_constant<int, Plan::width(Index)>{}, Plan::first(Index));
-      else
-        one(typename Plan::Tail{}, std::integral_constant<int, 1>{}, Plan::first(Index));
+      else one(typename Plan::Tail{}, std::integral_constant<int, 1>{}, Plan::first(Index));
     };
     const int each[] = {(choose(std::integral_constant<int, I>{}), 0)...};
     (void)each;

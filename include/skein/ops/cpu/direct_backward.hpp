@@ -156,7 +156,7 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
 
   template <int R, int W> static SKEIN_NOINLINE void weights(const Scalar* images, const Scalar* g, const Winner* winners,
                                                              int count, int row, int v, Scalar* dweight) {
-    constexpr int sets = R * W >= 8 ? 1 : R * W >= 4 ? 2 : accumulators >= 24 ? 4 : 2;          // enough independent sums
+    constexpr int sets = R * W >= 8 ? 1 : R * W >= 4 ? 2 : accumulators >= 24 ? 4 : 2;  // enough independent sums
     const Scalar* first = images + origin + row * P.padded_row() + v * lanes;
     for (int f = 0; f < filters; ++f) {
       Scalar* to = dweight + f * filter_pitch + row * pitch + v * lanes;

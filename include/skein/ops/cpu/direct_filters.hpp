@@ -52,14 +52,14 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
 
  private:
   static constexpr int most_vectors = accumulators >= 24 ? 4 : 3;
-  static constexpr int chunk() {                    // vectors a block
+  static constexpr int chunk() {  // vectors a block
     for (int n = most_vectors; n > 1; --n)
       if (vectors % n == 0) return n;
     return 1;
   }
   static constexpr int most_pixels = accumulators / chunk() < 12 ? accumulators / chunk() : 12;
   static constexpr int blocks = (columns + most_pixels - 1) / most_pixels;
-  static constexpr int pixels = columns / blocks, wider = columns % blocks;      // the first `wider` blocks have one more
+  static constexpr int pixels = columns / blocks, wider = columns % blocks;  // the first `wider` blocks have one more
 
   static void pad(const Scalar* x, Scalar* to) {
     constexpr long n = 1L * P.conv().width * P.conv().channels;
@@ -102,7 +102,7 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
       for (int p = 0; p < N; ++p)
 #pragma GCC unroll 16
         for (int v = 0; v < C; ++v) {
-          if (P.g.relu && !P.g.pooled()) sum[p][v] = xsimd::max(V(Scalar(0)), sum[p][v]);       // NaN stays
+          if (P.g.relu && !P.g.pooled()) sum[p][v] = xsimd::max(V(Scalar(0)), sum[p][v]);  // NaN stays
           store_to(to + p * pitch + first + v * lanes, sum[p][v]);
         }
     }

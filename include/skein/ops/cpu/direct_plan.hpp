@@ -38,7 +38,7 @@ struct DirectPlan {
 
   constexpr const Conv2dGeometry& conv() const { return g.conv; }
   constexpr int windows() const { return g.pool_kernel * g.pool_kernel; }
-  constexpr int row_values() const { return conv().kernel * conv().channels; }                     // of a patch: contiguous
+  constexpr int row_values() const { return conv().kernel * conv().channels; }  // of a patch: contiguous
   constexpr long row_values_pitch() const { return round16(row_values()); }
   constexpr long taps() const { return 1L * conv().kernel * conv().kernel * conv().channels; }
   constexpr long padded_width() const { return conv().width + 2 * conv().padding; }
@@ -52,9 +52,9 @@ struct DirectPlan {
 
   // Vectors over the width: the columns of the input by their phase, so that neighbouring outputs read neighbouring columns.
   constexpr bool whole_windows() const { return g.pool_kernel <= g.pool_stride && g.pool_padding == 0 && windows() <= 9; }
-  constexpr int window() const { return whole_windows() ? g.pool_kernel : 1; }                     // outputs computed together
+  constexpr int window() const { return whole_windows() ? g.pool_kernel : 1; }  // outputs computed together
   constexpr int window_stride() const { return whole_windows() ? g.pool_stride : 1; }
-  constexpr int line() const { return whole_windows() ? g.out_width() : conv().out_width(); }      // outputs a row
+  constexpr int line() const { return whole_windows() ? g.out_width() : conv().out_width(); }  // outputs a row
   constexpr int phases() const { return window_stride() * conv().stride; }
   constexpr long phase_width() const {
     return round16((padded_width() + phases() - 1) / phases() + (conv().kernel + window() * conv().stride) / phases() + 1 + 16);
@@ -77,7 +77,7 @@ struct DirectPlan {
   // Derived weights.
   constexpr long padded_filters() const { return round16(conv().filters) + 16; }
   constexpr long bias_at() const { return 0; }
-  constexpr long packed_at() const { return padded_filters(); }                                     // for vectors over the width
+  constexpr long packed_at() const { return padded_filters(); }  // for vectors over the width
   constexpr long packed() const { return conv().channels <= 8 ? round16((conv().filters + 26) * taps()) : 0; }
   constexpr long flipped_at() const { return packed_at() + packed(); }  // (filters, kernel, row_values_pitch)
   constexpr long flipped() const { return conv().filters * conv().kernel * row_values_pitch(); }
@@ -88,7 +88,7 @@ struct DirectPlan {
   constexpr long derived() const { return flipped_at() + flipped_or_turned(); }
 
   // Workspace. Forward and backward use it in turn.
-  constexpr long rows_pitch() const { return round16(conv().filters) ; }                            // a pixel of `rows`
+  constexpr long rows_pitch() const { return round16(conv().filters); }  // a pixel of `rows`
   constexpr long rows() const { return round16(g.pool_kernel * conv().out_width() * rows_pitch() + 32); }
   constexpr long lines() const { return padded_filters() * round16(line() + 16); }
   constexpr long forward_image() const { return conv().channels <= 8 && planes() > padded_image() ? planes() : padded_image(); }
@@ -98,7 +98,7 @@ struct DirectPlan {
   constexpr long output_row_at() const { return places_at() + lines(); }
   constexpr long forward_workspace() const { return output_row_at() + round16((line() + 16L) * conv().filters + 32); }
 
-  constexpr int group() const {                     // images between two loads of the weights' gradient
+  constexpr int group() const {  // images between two loads of the weights' gradient
     const long n = 8192 / (padded_image() > 0 ? padded_image() : 1);
     return n < 1 ? 1 : n > 4 ? 4 : static_cast<int>(n);
   }

@@ -37,14 +37,14 @@ template <class Scalar, DirectPlan P, int Pitch> struct PoolRows {
               first = false;
               continue;
             }
-            const auto wins = (value > best) | ~(value == value);         // xsimd's != is false for NaN on AVX-512
+            const auto wins = (value > best) | ~(value == value);  // xsimd's != is false for NaN on AVX-512
             best = xsimd::select(wins, value, best);
             place = xsimd::select(wins, here, place);
           }
         }
         if (P.g.relu) {
           place = xsimd::select(best <= V(Scalar(0)), V(static_cast<Scalar>(no_winner)), place);
-          best = xsimd::max(V(Scalar(0)), best);                     // a NaN stays
+          best = xsimd::max(V(Scalar(0)), best);  // a NaN stays
         }
         const long at = 1L * column * channels + c;
         put(y + at, winners + at, best, place, channels - c);

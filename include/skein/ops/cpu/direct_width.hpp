@@ -15,7 +15,7 @@ template <class Scalar, DirectPlan P> struct DirectWidth {
   static constexpr int window = P.window(), places = window * window;
   static constexpr int line = P.line(), lanes = best_lanes<Scalar>(line);
   static constexpr int phases = P.phases();
-  static constexpr bool by_channel = P.g.pooled() && P.whole_windows();           // how the winners lie
+  static constexpr bool by_channel = P.g.pooled() && P.whole_windows();  // how the winners lie
   static constexpr long width = P.phase_width(), row_pitch = phases * width, plane_rows = P.padded_height() + kernel + phases;
   static constexpr long line_pitch = round16(line + 16);
   /// Filters in registers at a time: each holds its window's sums and one weight.
@@ -50,7 +50,7 @@ template <class Scalar, DirectPlan P> struct DirectWidth {
         lines(workspace + r * phases * row_pitch, packed, bias, values, nullptr);
         put(values, out, y + 1L * r * line * filters);
       }
-    } else {                                        // windows overlap: whole rows, then pooling over the channels
+    } else {  // windows overlap: whole rows, then pooling over the channels
       Scalar* ring = workspace + P.rows_at();
       int next = 0;
       for (int r = 0; r < P.g.out_height(); ++r) {
@@ -132,7 +132,7 @@ template <class Scalar, DirectPlan P> struct DirectWidth {
 #pragma GCC unroll 16
       for (int q = 1; q < places; ++q) {
         const auto wins = sum[q] > best;
-        best = xsimd::max(sum[q], best);            // the second where one is not a number
+        best = xsimd::max(sum[q], best);  // the second where one is not a number
         place = xsimd::select(wins, V(static_cast<Scalar>(q)), place);
       }
       if (P.g.relu) place = xsimd::select(best <= zero, V(static_cast<Scalar>(no_winner)), place);

@@ -30,7 +30,7 @@ inline void philox_words(std::uint64_t key, std::uint64_t stream, std::uint64_t 
 
 template <class Scalar> void dropout(const DropoutShape& s, double rate, const Scalar* x, Scalar* y) {
   const std::uint64_t threshold = dropout_threshold(rate);
-  if (threshold == 0 || threshold > 0xffffffffull) {              // all or none: no numbers are needed
+  if (threshold == 0 || threshold > 0xffffffffull) {  // all or none: no numbers are needed
     for (long r = 0; r < s.rows; ++r)
       for (long e = 0; e < s.pitch; ++e) y[r * s.pitch + e] = threshold == 0 && e < s.n ? x[r * s.pitch + e] : Scalar(0);
     return;

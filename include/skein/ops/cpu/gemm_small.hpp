@@ -15,7 +15,7 @@ namespace skein::inline SKEIN_ABI::ops::cpu {
 template <class Scalar, int N> struct ColumnPlan {
   static_assert(row_pitch(N) >= 8, "rows of up to four values are not padded: see thin.hpp");
   static constexpr int widest = widest_lanes<Scalar>, half = widest * static_cast<int>(sizeof(Scalar)) > 32 ? widest / 2 : widest;
-  static constexpr bool odd = N % widest > 0 && N % widest <= half;            // an odd number of half vectors
+  static constexpr bool odd = N % widest > 0 && N % widest <= half;  // an odd number of half vectors
   static constexpr int lanes = row_pitch(N) % widest != 0 || (odd && N <= 10 * half) ? half : widest;
   static constexpr bool narrow_tail = half < lanes && odd;
   static constexpr int vectors = narrow_tail ? N / lanes : (N + lanes - 1) / lanes;
@@ -50,7 +50,8 @@ SKEIN_ALWAYS_INLINE void small_product(const Product<Scalar>& product, Share sha
     };
     const int each[] = {(one(std::integral_constant<int, I>{}), 0)...};
     (void)each;
-  }(std::make_integer_sequence<int, Plan::all>{});
+  }
+  (std::make_integer_sequence<int, Plan::all>{});
 }
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu

@@ -16,7 +16,7 @@ namespace detail {
 SKEIN_ALWAYS_INLINE void interleave8(const float* from, long pitch, float* to, long to_pitch) {
   __m256 a[8], b[8];
 #pragma GCC unroll 8
-  for (int i = 0; i < 4; ++i) {                     // halves of lines i and i + 4 side by side: no crossing of lanes is left
+  for (int i = 0; i < 4; ++i) {  // halves of lines i and i + 4 side by side: no crossing of lanes is left
     a[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from + i * pitch)), _mm_loadu_ps(from + (i + 4) * pitch), 1);
     a[i + 4] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from + i * pitch + 4)),
                                     _mm_loadu_ps(from + (i + 4) * pitch + 4), 1);
@@ -38,7 +38,7 @@ SKEIN_ALWAYS_INLINE void interleave8(const float* from, long pitch, float* to, l
 /// The lines must be readable up to the next multiple of 8 in both directions; `to` has room for n + 8 pixels and 8 values.
 template <int Channels> void interleave(const float* from, long pitch, int n, float* to) {
   for (int j = 0; j < n; j += 8)
-    for (int c = (Channels - 1) / 8 * 8; c >= 0; c -= 8)                // the last block first: what it writes too much is mended
+    for (int c = (Channels - 1) / 8 * 8; c >= 0; c -= 8)  // the last block first: what it writes too much is mended
       detail::interleave8(from + c * pitch + j, pitch, to + 1L * j * Channels + c, Channels);
 }
 #endif

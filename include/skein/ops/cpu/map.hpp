@@ -22,7 +22,7 @@ SKEIN_ALWAYS_INLINE void each_value(Function f, long n, Scalar* out, Arrays... a
     if (i < n) skein::detail::store_part(out + i, f(skein::detail::load_part(arrays + i, n - i)...), n - i);
   } else
 #endif
-  for (; i < n; ++i) out[i] = f(arrays[i]...);
+    for (; i < n; ++i) out[i] = f(arrays[i]...);
 }
 }  // namespace detail
 

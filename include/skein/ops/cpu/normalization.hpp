@@ -67,19 +67,20 @@ template <class Scalar> void column_moments(const Columns<Scalar>& m, double* su
   }
   for (long i = m.width; i < period; ++i) guess[i] = guess[i - m.width];
   const Scalar* x = m.x;
-  detail::column_sums<Scalar>(m.rows, m.width, sum, square,
-                              [=](long i, long j, V& first, V& second) {
-                                const V d = V::load_unaligned(x + i) - V::load_unaligned(guess + j);
-                                first += d;
-                                second = xsimd::fma(d, d, second);
-                              },
-                              [=](long i, long c) {
-                                const double d = static_cast<double>(x[i]) - static_cast<double>(guess[c]);
-                                sum[c] += d;
-                                square[c] += d * d;
-                              });
+  detail::column_sums<Scalar>(
+      m.rows, m.width, sum, square,
+      [=](long i, long j, V& first, V& second) {
+        const V d = V::load_unaligned(x + i) - V::load_unaligned(guess + j);
+        first += d;
+        second = xsimd::fma(d, d, second);
+      },
+      [=](long i, long c) {
+        const double d = static_cast<double>(x[i]) - static_cast<double>(guess[c]);
+        sum[c] += d;
+        square[c] += d * d;
+      });
   const double n = static_cast<double>(m.rows);
-  for (long c = 0; c < m.width; ++c) {              // from sums about the guess to sums about zero
+  for (long c = 0; c < m.width; ++c) {  // from sums about the guess to sums about zero
     const double g = static_cast<double>(guess[c]);
     square[c] += g * (2 * sum[c] + n * g);
     sum[c] += n * g;
@@ -92,17 +93,17 @@ void column_products(const Columns<Scalar>& m, const Scalar* dy, const Scalar* m
   using V = xsimd::batch<Scalar>;
   for (long c = 0; c < m.width; ++c) sum[c] = product[c] = 0;
   const Scalar* x = m.x;
-  detail::column_sums<Scalar>(m.rows, m.width, sum, product,
-                              [=](long i, long j, V& first, V& second) {
-                                const V g = V::load_unaligned(dy + i);
-                                first += g;
-                                second = xsimd::fma(g, V::load_unaligned(x + i) - V::load_unaligned(mean + j), second);
-                              },
-                              [=](long i, long c) {
-                                sum[c] += static_cast<double>(dy[i]);
-                                product[c] +=
-                                    static_cast<double>(dy[i]) * (static_cast<double>(x[i]) - static_cast<double>(mean[c]));
-                              });
+  detail::column_sums<Scalar>(
+      m.rows, m.width, sum, product,
+      [=](long i, long j, V& first, V& second) {
+        const V g = V::load_unaligned(dy + i);
+        first += g;
+        second = xsimd::fma(g, V::load_unaligned(x + i) - V::load_unaligned(mean + j), second);
+      },
+      [=](long i, long c) {
+        sum[c] += static_cast<double>(dy[i]);
+        product[c] += static_cast<double>(dy[i]) * (static_cast<double>(x[i]) - static_cast<double>(mean[c]));
+      });
 }
 
 /// y = (x - mean) scale + shift.
@@ -110,12 +111,13 @@ template <class Scalar>
 void column_affine(const Columns<Scalar>& m, const Scalar* mean, const Scalar* scale, const Scalar* shift, Scalar* y) {
   using V = xsimd::batch<Scalar>;
   const Scalar* x = m.x;
-  detail::column_map<Scalar>(m.rows, m.width,
-                             [=](long i, long j) {
-                               const V d = V::load_unaligned(x + i) - V::load_unaligned(mean + j);
-                               xsimd::fma(d, V::load_unaligned(scale + j), V::load_unaligned(shift + j)).store_unaligned(y + i);
-                             },
-                             [=](long i, long c) { y[i] = (x[i] - mean[c]) * scale[c] + shift[c]; });
+  detail::column_map<Scalar>(
+      m.rows, m.width,
+      [=](long i, long j) {
+        const V d = V::load_unaligned(x + i) - V::load_unaligned(mean + j);
+        xsimd::fma(d, V::load_unaligned(scale + j), V::load_unaligned(shift + j)).store_unaligned(y + i);
+      },
+      [=](long i, long c) { y[i] = (x[i] - mean[c]) * scale[c] + shift[c]; });
 }
 
 /// dx = a dy + b (x - mean) + c.
@@ -123,13 +125,14 @@ template <class Scalar> void column_combine(const Columns<Scalar>& m, const Scal
                                             const Scalar* b, const Scalar* c, Scalar* dx) {
   using V = xsimd::batch<Scalar>;
   const Scalar* x = m.x;
-  detail::column_map<Scalar>(m.rows, m.width,
-                             [=](long i, long j) {
-                               const V d = V::load_unaligned(x + i) - V::load_unaligned(mean + j);
-                               const V constant = xsimd::fma(V::load_unaligned(b + j), d, V::load_unaligned(c + j));
-                               xsimd::fma(V::load_unaligned(a + j), V::load_unaligned(dy + i), constant).store_unaligned(dx + i);
-                             },
-                             [=](long i, long k) { dx[i] = a[k] * dy[i] + b[k] * (x[i] - mean[k]) + c[k]; });
+  detail::column_map<Scalar>(
+      m.rows, m.width,
+      [=](long i, long j) {
+        const V d = V::load_unaligned(x + i) - V::load_unaligned(mean + j);
+        const V constant = xsimd::fma(V::load_unaligned(b + j), d, V::load_unaligned(c + j));
+        xsimd::fma(V::load_unaligned(a + j), V::load_unaligned(dy + i), constant).store_unaligned(dx + i);
+      },
+      [=](long i, long k) { dx[i] = a[k] * dy[i] + b[k] * (x[i] - mean[k]) + c[k]; });
 }
 
 template <class Scalar> void row_normalize(const RowShape& s, const Scalar* x, const Scalar* weight, const Scalar* bias,
@@ -141,28 +144,31 @@ template <class Scalar> void row_normalize(const RowShape& s, const Scalar* x, c
     const Scalar* in = x + r * s.pitch;
     Scalar* out = y + r * s.pitch;
     V total(Scalar(0));
-    each_vector_of<Scalar>(s.n, [&](long c) { total += V::load_unaligned(in + c); },
-                           [&](long c, long left) { total += load_part<Scalar>(in + c, left, Scalar(0)); });
+    each_vector_of<Scalar>(
+        s.n, [&](long c) { total += V::load_unaligned(in + c); },
+        [&](long c, long left) { total += load_part<Scalar>(in + c, left, Scalar(0)); });
     const Scalar mean = xsimd::hadd(total) * one_of_n;
     V squares(Scalar(0));
-    each_vector_of<Scalar>(s.n,
-                           [&](long c) {
-                             const V d = V::load_unaligned(in + c) - V(mean);
-                             squares = xsimd::fma(d, d, squares);
-                           },
-                           [&](long c, long left) {
-                             const V d = load_part<Scalar>(in + c, left, mean) - V(mean);
-                             squares = xsimd::fma(d, d, squares);
-                           });
+    each_vector_of<Scalar>(
+        s.n,
+        [&](long c) {
+          const V d = V::load_unaligned(in + c) - V(mean);
+          squares = xsimd::fma(d, d, squares);
+        },
+        [&](long c, long left) {
+          const V d = load_part<Scalar>(in + c, left, mean) - V(mean);
+          squares = xsimd::fma(d, d, squares);
+        });
     const Scalar inverse = static_cast<Scalar>(1 / std::sqrt(static_cast<double>(xsimd::hadd(squares) * one_of_n) + epsilon));
-    each_vector_of<Scalar>(s.n,
-                           [&](long c) {
-                             const V hat = (V::load_unaligned(in + c) - V(mean)) * V(inverse);
-                             xsimd::fma(hat, V::load_unaligned(weight + c), V::load_unaligned(bias + c)).store_unaligned(out + c);
-                           },
-                           [&](long c, long left) {
-                             for (long k = c; k < c + left; ++k) out[k] = (in[k] - mean) * inverse * weight[k] + bias[k];
-                           });
+    each_vector_of<Scalar>(
+        s.n,
+        [&](long c) {
+          const V hat = (V::load_unaligned(in + c) - V(mean)) * V(inverse);
+          xsimd::fma(hat, V::load_unaligned(weight + c), V::load_unaligned(bias + c)).store_unaligned(out + c);
+        },
+        [&](long c, long left) {
+          for (long k = c; k < c + left; ++k) out[k] = (in[k] - mean) * inverse * weight[k] + bias[k];
+        });
     for (long c = s.n; c < s.pitch; ++c) out[c] = 0;
     saved[2 * r] = mean;
     saved[2 * r + 1] = inverse;

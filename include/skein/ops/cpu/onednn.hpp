@@ -40,7 +40,9 @@ struct Thread {
   }
   Thread(const Thread&) = delete;
   ~Thread() { dnnl_stream_destroy(stream); }
-  void reserve(std::size_t bytes) { if (bytes > scratchpad.size()) scratchpad = Arena<std::byte>(bytes); }
+  void reserve(std::size_t bytes) {
+    if (bytes > scratchpad.size()) scratchpad = Arena<std::byte>(bytes);
+  }
   static Thread& here() {
     static thread_local Thread t;
     return t;
@@ -120,7 +122,9 @@ class Plan {
     std::swap(p_, o.p_);
     return *this;
   }
-  ~Plan() { if (p_) dnnl_primitive_desc_destroy(p_); }
+  ~Plan() {
+    if (p_) dnnl_primitive_desc_destroy(p_);
+  }
   dnnl_primitive_desc_t get() const { return p_; }
   explicit operator bool() const { return p_ != nullptr; }
   DescriptionRef query(dnnl_query_t what) const { return dnnl_primitive_desc_query_md(p_, what, 0); }
@@ -173,7 +177,7 @@ class Primitive {
   }
   dnnl_primitive_t p_ = nullptr;
   static constexpr std::size_t most = 12;
-  dnnl_exec_arg_t arguments_[most] = {};    // no std::vector: nvcc 13.0 crashes on one of a C struct without a name
+  dnnl_exec_arg_t arguments_[most] = {};  // no std::vector: nvcc 13.0 crashes on one of a C struct without a name
   std::vector<void*> pointers_;
 };
 

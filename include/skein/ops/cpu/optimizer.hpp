@@ -63,7 +63,7 @@ SKEIN_NOINLINE void each_vector(const UpdatePass<Scalar>& pass, Scalar* const (&
     update_vector<States>(step, gradient_sum<Count>(first, second, pass, i) * scale, p, state, i);
   if (i == end) return;
   const long left = end - i;
-  alignas(64) Scalar copies[States + 2][V::size] = {};   // parameter, gradient, state
+  alignas(64) Scalar copies[States + 2][V::size] = {};  // parameter, gradient, state
   Scalar* copied[States + 1] = {};
   for (int k = 0; k < States; ++k) copied[k] = copies[2 + k];
   for (long j = 0; j < left; ++j) {
@@ -134,7 +134,7 @@ template <class Scalar> void adam(const AdamPass<Scalar>& p) {
       moments(xsimd::fma(decay, value, g), s);
       move(value, s[0], s[1]);
     });
-  } else {                                          // every operation counts: without the two of the weight decay
+  } else {  // every operation counts: without the two of the weight decay
     detail::each_element<2>(p, state, [=](V g, V& value, V* s) {
       moments(g, s);
       move(value, s[0], s[1]);
@@ -212,6 +212,6 @@ using reference::adam;
 using reference::rms_prop;
 using reference::sgd;
 using reference::sum_of_squares;
-}
+}  // namespace skein::inline SKEIN_ABI::ops::cpu
 
 #endif

@@ -12,7 +12,7 @@ namespace skein::inline SKEIN_ABI::ops::cpu {
 namespace detail {
 /// The part of a window that lies in the image.
 struct Window {
-  int top, left, y0, y1, x0, x1;                    // image row and column of its corner; rows and columns of it inside
+  int top, left, y0, y1, x0, x1;  // image row and column of its corner; rows and columns of it inside
   Window(const Pool2dGeometry& g, int row, int column) : top(row * g.stride - g.padding), left(column * g.stride - g.padding) {
     y0 = top < 0 ? -top : 0;
     x0 = left < 0 ? -left : 0;
@@ -57,7 +57,7 @@ void max_pool2d_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Sc
       for (int i = w.y0; i < w.y1; ++i)
         for (int j = w.x0; j < w.x1; ++j) {
           const V value = load_from<V>(from + (1L * i * g.width + j) * g.channels);
-          const auto wins = (value > best) | ~(value == value);         // xsimd's != is false for NaN on AVX-512
+          const auto wins = (value > best) | ~(value == value);  // xsimd's != is false for NaN on AVX-512
           best = xsimd::select(wins, value, best);
           place = xsimd::select(wins, V(static_cast<Scalar>(i * g.kernel + j)), place);
         }
@@ -69,14 +69,13 @@ void max_pool2d_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Sc
 }
 
 /// rectified: see the reference.
-template <class Scalar>
-void max_pool2d_backward(const Pool2dGeometry& g, long batch, const Scalar* dy, const Winner* winners, Scalar* dx,
-                         const Scalar* rectified = nullptr) {
+template <class Scalar> void max_pool2d_backward(const Pool2dGeometry& g, long batch, const Scalar* dy, const Winner* winners,
+                                                 Scalar* dx, const Scalar* rectified = nullptr) {
   constexpr int lanes = widest_lanes<Scalar>;
   using V = Vector<Scalar, lanes>;
   for (long n = 0; n < batch; ++n) {
     Scalar* image = dx + n * g.in_count();
-    for (long i = 0; i < g.in_count(); ++i) image[i] = 0;                 // just before it is used: still in the cache
+    for (long i = 0; i < g.in_count(); ++i) image[i] = 0;  // just before it is used: still in the cache
     const long first = n * g.out_count();
     detail::each_window<Scalar>(g, 1, [&](const detail::Window& w, long in, long at) {
       const long out = first + at;

@@ -18,21 +18,24 @@ template <bool Log, class Scalar> void row_softmax(long rows, long n, long pitch
   const detail::RowTail<Scalar> tail(n, pitch);
   for (long r = 0; r < rows; ++r, x += pitch, y += pitch) {
     V greatest(none), total(Scalar(0));
-    each_vector_of<Scalar>(n, [&](long c) { greatest = xsimd::max(greatest, V::load_unaligned(x + c)); },
-                           [&](long c, long) { greatest = xsimd::max(greatest, tail.load(x + c, none)); });
+    each_vector_of<Scalar>(
+        n, [&](long c) { greatest = xsimd::max(greatest, V::load_unaligned(x + c)); },
+        [&](long c, long) { greatest = xsimd::max(greatest, tail.load(x + c, none)); });
     const V top(detail::greatest_lane(greatest));
-    const auto first = [&](const V& v) {            // what the second pass reads
+    const auto first = [&](const V& v) {  // what the second pass reads
       const V shifted = v - top, e = xsimd::exp(shifted);
       total += e;
       return Log ? shifted : e;
     };
-    each_vector_of<Scalar>(n, [&](long c) { first(V::load_unaligned(x + c)).store_unaligned(y + c); },
-                           [&](long c, long) { tail.store(y + c, first(tail.load(x + c, none))); });
+    each_vector_of<Scalar>(
+        n, [&](long c) { first(V::load_unaligned(x + c)).store_unaligned(y + c); },
+        [&](long c, long) { tail.store(y + c, first(tail.load(x + c, none))); });
     const Scalar sum = xsimd::hadd(total);
     const V divisor(sum), log_sum(std::log(sum));
     const auto second = [&](const V& v) { return Log ? v - log_sum : v / divisor; };
-    each_vector_of<Scalar>(n, [&](long c) { second(V::load_unaligned(y + c)).store_unaligned(y + c); },
-                           [&](long c, long) { tail.store(y + c, second(tail.load(y + c, Scalar(0)))); });
+    each_vector_of<Scalar>(
+        n, [&](long c) { second(V::load_unaligned(y + c)).store_unaligned(y + c); },
+        [&](long c, long) { tail.store(y + c, second(tail.load(y + c, Scalar(0)))); });
   }
 }
 
@@ -44,8 +47,9 @@ void row_softmax_backward(long rows, long n, long pitch, const Scalar* y, const 
   for (long r = 0; r < rows; ++r, y += pitch, dy += pitch, dx += pitch) {
     V lanes(Scalar(0));
     const auto add = [&](const V& d, const V& v) { lanes = Log ? lanes + d : xsimd::fma(d, v, lanes); };
-    each_vector_of<Scalar>(n, [&](long c) { add(V::load_unaligned(dy + c), V::load_unaligned(y + c)); },
-                           [&](long c, long) { add(tail.load(dy + c, Scalar(0)), tail.load(y + c, Scalar(0))); });
+    each_vector_of<Scalar>(
+        n, [&](long c) { add(V::load_unaligned(dy + c), V::load_unaligned(y + c)); },
+        [&](long c, long) { add(tail.load(dy + c, Scalar(0)), tail.load(y + c, Scalar(0))); });
     const V sum(xsimd::hadd(lanes));
     const auto gradient = [&](const V& d, const V& v) { return Log ? d - xsimd::exp(v) * sum : v * (d - sum); };
     each_vector_of<Scalar>(
@@ -61,6 +65,6 @@ void row_softmax_backward(long rows, long n, long pitch, const Scalar* y, const 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 using reference::row_softmax;
 using reference::row_softmax_backward;
-}
+}  // namespace skein::inline SKEIN_ABI::ops::cpu
 
 #endif

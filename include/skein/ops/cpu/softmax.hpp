@@ -45,26 +45,28 @@ template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyPass<Sc
       return sums;
     }
     V greatest(none);
-    each_vector_of<Scalar>(n, [&](long c) { greatest = xsimd::max(greatest, V::load_unaligned(x + c)); },
-                        [&](long c, long) { greatest = xsimd::max(greatest, tail.load(x + c, none)); });
+    each_vector_of<Scalar>(
+        n, [&](long c) { greatest = xsimd::max(greatest, V::load_unaligned(x + c)); },
+        [&](long c, long) { greatest = xsimd::max(greatest, tail.load(x + c, none)); });
     const Scalar top = detail::greatest_lane(greatest);
     V total_lanes(Scalar(0));
-    each_vector_of<Scalar>(n,
-                        [&](long c) {
-                          const V e = xsimd::exp(V::load_unaligned(x + c) - V(top));
-                          total_lanes += e;
-                          if (g) e.store_unaligned(g + c);
-                        },
-                        [&](long c, long) {
-                          const V e = xsimd::exp(tail.load(x + c, none) - V(top));
-                          total_lanes += e;
-                          if (g) tail.store(g + c, e);
-                        });
+    each_vector_of<Scalar>(
+        n,
+        [&](long c) {
+          const V e = xsimd::exp(V::load_unaligned(x + c) - V(top));
+          total_lanes += e;
+          if (g) e.store_unaligned(g + c);
+        },
+        [&](long c, long) {
+          const V e = xsimd::exp(tail.load(x + c, none) - V(top));
+          total_lanes += e;
+          if (g) tail.store(g + c, e);
+        });
     const Scalar total = xsimd::hadd(total_lanes), log_total = std::log(total);
     const Scalar weight = p.class_weights ? static_cast<Scalar>(p.class_weights[label]) : Scalar(1);
     const Scalar hard = (1 - p.smoothing) * weight;
     Scalar loss = hard * (log_total - (x[label] - top)), attention = hard;
-    if (share != 0) {                               // sum_c w_c (-log p_c), spread by the smoothing
+    if (share != 0) {  // sum_c w_c (-log p_c), spread by the smoothing
       V spread(Scalar(0));
       const auto add = [&](V logit, V w) { spread += w * (V(log_total) - (logit - V(top))); };
       each_vector_of<Scalar>(
@@ -82,19 +84,20 @@ template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyPass<Sc
     if (g) {
       const V factor(attention * p.scale / total), even(-share * p.scale);
       const bool weighted = share != 0 && p.class_weights;
-      each_vector_of<Scalar>(n,
-                          [&](long c) {
-                            const V w = weighted ? load_weights<Scalar>(p.class_weights + c) : V(Scalar(1));
-                            xsimd::fma(V::load_unaligned(g + c), factor, even * w).store_unaligned(g + c);
-                          },
-                          [&](long c, long left) {
-                            const V w = weighted ? load_part<Scalar>(p.class_weights + c, left, Scalar(0)) : V(Scalar(1));
-                            tail.store(g + c, xsimd::fma(tail.load(g + c, Scalar(0)), factor, even * w));
-                          });
+      each_vector_of<Scalar>(
+          n,
+          [&](long c) {
+            const V w = weighted ? load_weights<Scalar>(p.class_weights + c) : V(Scalar(1));
+            xsimd::fma(V::load_unaligned(g + c), factor, even * w).store_unaligned(g + c);
+          },
+          [&](long c, long left) {
+            const V w = weighted ? load_part<Scalar>(p.class_weights + c, left, Scalar(0)) : V(Scalar(1));
+            tail.store(g + c, xsimd::fma(tail.load(g + c, Scalar(0)), factor, even * w));
+          });
       g[label] -= hard * p.scale;
       for (long c = n; c < p.pitch; ++c) g[c] = 0;
     }
-    if (x[label] == top) {                          // the first of equal maxima wins, as in arg-max
+    if (x[label] == top) {  // the first of equal maxima wins, as in arg-max
       bool earlier = false;
       for (long c = 0; c < label; ++c) earlier |= x[c] == top;
       sums.correct += !earlier;

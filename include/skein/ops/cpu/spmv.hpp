@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of sparse matrices on the host: scalar loads into eight chains of additions, which beat gathers; indices come by words of 64
-// bits, since loads are what a core runs out of, and are fetched ahead, since short rows hide their sequence from the hardware. Chains are
-// added up in double every so often, so that the error does not grow with a row's length.
+// Products of sparse matrices on the host: scalar loads into eight chains of additions, which beat gathers; indices come by words
+// of 64 bits, since loads are what a core runs out of, and are fetched ahead, since short rows hide their sequence from the
+// hardware. Chains are added up in double every so often, so that the error does not grow with a row's length.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -47,13 +47,14 @@ template <class Index> struct EightIndices {
 };
 
 /// The sum over entries [k, end) of a row.
-template <class M, class Index, class S> SKEIN_ALWAYS_INLINE S sparse_dot(const Index* indices, const M* values, long k, long end, const S* x) {
+template <class M, class Index, class S>
+SKEIN_ALWAYS_INLINE S sparse_dot(const Index* indices, const M* values, long k, long end, const S* x) {
   constexpr bool pattern = std::is_void_v<M>;
   const auto term = [&](long e, std::uint64_t index) {
     if constexpr (pattern) return x[index];
     else return values[e] * x[index];
   };
-  constexpr long chunk = 1024, ahead = 1024;              // fetched into the second level: the first is x's
+  constexpr long chunk = 1024, ahead = 1024;  // fetched into the second level: the first is x's
   double total = 0;
   while (end - k >= 8) {
     const long stop = end - k >= chunk ? k + chunk : k + (end - k) / 8 * 8;
@@ -79,7 +80,8 @@ template <class M, class Index, class S> SKEIN_ALWAYS_INLINE S sparse_dot(const 
 
 /// Rows [begin, end) of y = A x.
 template <class M, class Index, class S> void spmv(const CsrView<M, Cpu, Index>& a, const S* x, S* y, long begin, long end) {
-  for (long i = begin; i < end; ++i) y[i] = sparse_dot(a.indices, a.values, static_cast<long>(a.offsets[i]), static_cast<long>(a.offsets[i + 1]), x);
+  for (long i = begin; i < end; ++i)
+    y[i] = sparse_dot(a.indices, a.values, static_cast<long>(a.offsets[i]), static_cast<long>(a.offsets[i + 1]), x);
 }
 
 /// Rows [begin, end) of C = A B with n columns; rows of B and C lie ldb and ldc apart. Strips of columns stay in registers.

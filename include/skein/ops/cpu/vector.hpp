@@ -70,7 +70,7 @@ template <class V, int Lanes> SKEIN_ALWAYS_INLINE V load_bytes(const unsigned ch
   else
 #endif
 #if defined(__AVX2__)
-  if constexpr (sizeof(Scalar) == 4 && Lanes == 8)
+      if constexpr (sizeof(Scalar) == 4 && Lanes == 8)
     return V(_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)))));
   else
 #endif

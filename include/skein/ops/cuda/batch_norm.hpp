@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch normalisation on the GPU. Training on images, alone: cuDNN's spatial kernels (persistent where they keep nothing from forward
-// to backward). With a ReLU behind, with statistics over ranks, on padded rows, on doubles, in evaluation, and where cuDNN refuses: own
-// kernels. Both leave the batch's mean and 1 / deviation, so either may run backward.
+// Batch normalisation on the GPU. Training on images, alone: cuDNN's spatial kernels (persistent where they keep nothing from
+// forward to backward). With a ReLU behind, with statistics over ranks, on padded rows, on doubles, in evaluation, and where
+// cuDNN refuses: own kernels. Both leave the batch's mean and 1 / deviation, so either may run backward.
 #pragma once
 #include <vector>
 
@@ -16,18 +16,23 @@ namespace cudnn {
 /// Descriptors and workspaces of one call's size; made in microseconds.
 class BatchNorm {
  public:
-  BatchNorm(long samples, long pixels, int channels, cudnnDataType_t type) : type_(type), samples_(samples), pixels_(pixels), channels_(channels) {
+  BatchNorm(long samples, long pixels, int channels, cudnnDataType_t type)
+      : type_(type), samples_(samples), pixels_(pixels), channels_(channels) {
     const cudnnHandle_t h = handle();
-    check(cudnnSetTensor4dDescriptor(x_.get(), CUDNN_TENSOR_NHWC, type, static_cast<int>(samples), channels, static_cast<int>(pixels), 1),
+    check(cudnnSetTensor4dDescriptor(x_.get(), CUDNN_TENSOR_NHWC, type, static_cast<int>(samples), channels,
+                                     static_cast<int>(pixels), 1),
           "cudnnSetTensor4dDescriptor", said());
-    check(cudnnSetTensor4dDescriptor(parameters_.get(), CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, 1, channels, 1, 1), "cudnnSetTensor4dDescriptor", said());
+    check(cudnnSetTensor4dDescriptor(parameters_.get(), CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, 1, channels, 1, 1),
+          "cudnnSetTensor4dDescriptor", said());
     for (const cudnnBatchNormMode_t mode : {CUDNN_BATCHNORM_SPATIAL_PERSISTENT, CUDNN_BATCHNORM_SPATIAL}) {
       std::size_t kept = 0;
       mode_ = mode;
       const cudnnStatus_t status[] = {
           cudnnGetBatchNormalizationTrainingExReserveSpaceSize(h, mode, ops, nullptr, x_.get(), &kept),
-          cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(h, mode, ops, x_.get(), x_.get(), x_.get(), parameters_.get(), nullptr, &forward_),
-          cudnnGetBatchNormalizationBackwardExWorkspaceSize(h, mode, ops, x_.get(), x_.get(), x_.get(), nullptr, x_.get(), parameters_.get(), nullptr, &backward_)};
+          cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(h, mode, ops, x_.get(), x_.get(), x_.get(), parameters_.get(),
+                                                                   nullptr, &forward_),
+          cudnnGetBatchNormalizationBackwardExWorkspaceSize(h, mode, ops, x_.get(), x_.get(), x_.get(), nullptr, x_.get(),
+                                                            parameters_.get(), nullptr, &backward_)};
       found_ = kept == 0;
       for (const cudnnStatus_t s : status) found_ = found_ && s == CUDNN_STATUS_SUCCESS;
       if (found_) break;
@@ -49,16 +54,18 @@ class BatchNorm {
 
   /// False where cuDNN has no kernel for it: nothing has been written.
   template <class Value> bool forward(const BatchNormCall<Value, float>& f, void* scratch) const {
-    return took(cudnnBatchNormalizationForwardTrainingEx(handle(), mode_, ops, one.as(type_), zero.as(type_), x_.get(), f.x, nullptr, nullptr, x_.get(), f.y,
-                                                         parameters_.get(), f.weight, f.bias, f.momentum, f.running_mean, f.running_variance, f.epsilon,
-                                                         f.mean, f.inverse, nullptr, scratch, forward_, nullptr, 0),
+    return took(cudnnBatchNormalizationForwardTrainingEx(handle(), mode_, ops, one.as(type_), zero.as(type_), x_.get(), f.x,
+                                                         nullptr, nullptr, x_.get(), f.y, parameters_.get(), f.weight, f.bias,
+                                                         f.momentum, f.running_mean, f.running_variance, f.epsilon, f.mean,
+                                                         f.inverse, nullptr, scratch, forward_, nullptr, 0),
                 "cudnnBatchNormalizationForwardTrainingEx", forward_pass);
   }
   /// dweight and dbias are overwritten. False where cuDNN has no kernel for it: nothing has been written.
   template <class Value> bool backward(const BatchNormCall<Value, float>& f, float* dweight, float* dbias, void* scratch) const {
-    return took(cudnnBatchNormalizationBackwardEx(handle(), mode_, ops, one.as(type_), zero.as(type_), one.as(type_), zero.as(type_), x_.get(), f.x, nullptr,
-                                                  nullptr, x_.get(), f.dy, nullptr, nullptr, x_.get(), f.dx, parameters_.get(), f.weight, nullptr, dweight,
-                                                  dbias, f.epsilon, f.mean, f.inverse, nullptr, scratch, backward_, nullptr, 0),
+    return took(cudnnBatchNormalizationBackwardEx(handle(), mode_, ops, one.as(type_), zero.as(type_), one.as(type_),
+                                                  zero.as(type_), x_.get(), f.x, nullptr, nullptr, x_.get(), f.dy, nullptr,
+                                                  nullptr, x_.get(), f.dx, parameters_.get(), f.weight, nullptr, dweight, dbias,
+                                                  f.epsilon, f.mean, f.inverse, nullptr, scratch, backward_, nullptr, 0),
                 "cudnnBatchNormalizationBackwardEx", backward_pass);
   }
 
@@ -102,7 +109,8 @@ class BatchNorm {
 }  // namespace cudnn
 
 template <> struct BatchNormKernels<Cuda> {
-  template <int Channels, long Columns, class Value, class Parameter> static void prepare(const BatchNormCall<Value, Parameter>& f) {
+  template <int Channels, long Columns, class Value, class Parameter>
+  static void prepare(const BatchNormCall<Value, Parameter>& f) {
     if (f.rows() <= 0) return;
     std::size_t most = Scratch<Parameter>(f.rows(), Columns).total;
     if constexpr (cudnn_takes<Channels, Columns, Value, Parameter>)
@@ -147,7 +155,8 @@ template <> struct BatchNormKernels<Cuda> {
           auto* base = static_cast<std::byte*>(skein::cuda::workspace().get(parameters + own.backward_workspace()));
           auto* dweight = reinterpret_cast<float*>(base);
           if (own.backward(f, dweight, dweight + Channels, base + parameters))
-            return skein::cuda::for_each(Channels, kernel::AddParameterGradients<float>{dweight, dweight + Channels, f.dweight, f.dbias});
+            return skein::cuda::for_each(Channels,
+                                         kernel::AddParameterGradients<float>{dweight, dweight + Channels, f.dweight, f.dbias});
         }
       }
     const Scratch<Parameter> s(f.rows(), Columns);
@@ -174,8 +183,8 @@ template <> struct BatchNormKernels<Cuda> {
   static constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
   /// Images in float and the 16-bit types; flat samples may be padded, and have one pixel.
-  template <int Channels, long Columns, class Value, class Parameter>
-  static constexpr bool cudnn_takes = Channels == Columns && std::is_same_v<Parameter, float>;
+  template <int Channels, long Columns, class Value, class Parameter> static constexpr bool cudnn_takes =
+      Channels == Columns&& std::is_same_v<Parameter, float>;
   template <int Channels, class Call> static bool by_cudnn(const Call& f) {
     return f.rows() > 1 && f.pixels > 1 && !f.rectifies && f.rows() * Channels < (1L << 31);
   }
@@ -184,7 +193,8 @@ template <> struct BatchNormKernels<Cuda> {
   template <class Parameter> struct Scratch {
     std::size_t sums, parameters, total;
     constexpr Scratch(long rows, long columns)
-        : sums(aligned(column_sums_bytes(rows, columns))), parameters(sums + aligned(static_cast<std::size_t>(2 * columns + 1) * sizeof(double))),
+        : sums(aligned(column_sums_bytes(rows, columns))),
+          parameters(sums + aligned(static_cast<std::size_t>(2 * columns + 1) * sizeof(double))),
           total(parameters + static_cast<std::size_t>(3 * columns) * sizeof(Parameter)) {}
     kernel::Coefficients<Parameter> coefficients(std::byte* base, long columns) const {
       auto* first = reinterpret_cast<Parameter*>(base + parameters);

@@ -51,11 +51,10 @@ template <class Finish> struct FromSums {
 };
 
 /// Three numbers a column: where a pass over the batch finds them.
-template <class Parameter> struct Coefficients {
-  Parameter *mean, *scale, *shift;
-};
+template <class Parameter> struct Coefficients { Parameter *mean, *scale, *shift; };
 
-/// The statistics of a batch, the running ones, and y = (x - mean) scale + shift; what rounding took from the mean goes into the shift.
+/// The statistics of a batch, the running ones, and y = (x - mean) scale + shift; what rounding took from the mean goes into the
+/// shift.
 template <class Value, class Parameter> struct Statistics {
   BatchNormCall<Value, Parameter> f;
   Coefficients<Parameter> to;
@@ -65,7 +64,7 @@ template <class Value, class Parameter> struct Statistics {
   SKEIN_HOST_DEVICE void of(long c, const TwoSums& s, double rows_of_all) const {
     if (c >= channels) return gap(c);
     const double n = rows_of_all > 0 ? rows_of_all : 1, average = s.first / n, square = s.second / n - average * average;
-    const double variance = square <= 0 ? 0 : square, inverse = 1 / std::sqrt(variance + f.epsilon);         // a NaN stays one
+    const double variance = square <= 0 ? 0 : square, inverse = 1 / std::sqrt(variance + f.epsilon);  // a NaN stays one
     set(c, average, inverse);
     f.mean[c] = static_cast<Parameter>(average);
     f.inverse[c] = static_cast<Parameter>(inverse);
@@ -85,7 +84,8 @@ template <class Value, class Parameter> struct Statistics {
     const double weight = static_cast<double>(f.weight[c]);
     to.mean[c] = static_cast<Parameter>(average);
     to.scale[c] = static_cast<Parameter>(inverse * weight);
-    to.shift[c] = static_cast<Parameter>(static_cast<double>(f.bias[c]) + (static_cast<double>(to.mean[c]) - average) * inverse * weight);
+    to.shift[c] =
+        static_cast<Parameter>(static_cast<double>(f.bias[c]) + (static_cast<double>(to.mean[c]) - average) * inverse * weight);
   }
 };
 
@@ -99,7 +99,7 @@ template <class Value, class Parameter> struct Normalize {
     Parameter y = 0;
     if (c < channels) {
       y = (static_cast<Parameter>(f.x[i]) - of.mean[c]) * of.scale[c] + of.shift[c];
-      if (f.rectifies && y < 0) y = 0;              // a NaN stays one
+      if (f.rectifies && y < 0) y = 0;  // a NaN stays one
     }
     f.y[i] = static_cast<Value>(y);
   }
@@ -108,13 +108,14 @@ template <class Value, class Parameter> struct Normalize {
 /// Gradients of weight and bias, and dx = scale dy + slope (x - mean) + shift.
 template <class Value, class Parameter> struct Slopes {
   BatchNormCall<Value, Parameter> f;
-  Coefficients<Parameter> to;                       // mean holds the slope here
+  Coefficients<Parameter> to;  // mean holds the slope here
   long channels, rows;
-  bool adds, makes;                                 // the gradients; the coefficients
+  bool adds, makes;  // the gradients; the coefficients
   SKEIN_HOST_DEVICE void operator()(long c, const TwoSums& s) const { of(c, s, static_cast<double>(rows)); }
   SKEIN_HOST_DEVICE void of(long c, const TwoSums& s, double rows_of_all) const {
     if (c >= channels) return gap(c);
-    const double inverse = f.training ? static_cast<double>(f.inverse[c]) : 1 / std::sqrt(static_cast<double>(f.running_variance[c]) + f.epsilon);
+    const double inverse =
+        f.training ? static_cast<double>(f.inverse[c]) : 1 / std::sqrt(static_cast<double>(f.running_variance[c]) + f.epsilon);
     if (adds) {
       f.dweight[c] += static_cast<Parameter>(s.second * inverse);
       f.dbias[c] += static_cast<Parameter>(s.first);
@@ -122,7 +123,8 @@ template <class Value, class Parameter> struct Slopes {
     if (!makes) return;
     const double n = rows_of_all > 0 ? rows_of_all : 1, scale = inverse * static_cast<double>(f.weight[c]);
     to.scale[c] = static_cast<Parameter>(scale);
-    to.mean[c] = static_cast<Parameter>(f.training ? -scale * inverse * inverse * s.second / n : 0);    // running statistics do not follow x
+    to.mean[c] =
+        static_cast<Parameter>(f.training ? -scale * inverse * inverse * s.second / n : 0);  // running statistics do not follow x
     to.shift[c] = static_cast<Parameter>(f.training ? -scale * s.first / n : 0);
   }
 

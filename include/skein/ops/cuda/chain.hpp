@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pass between an activation and the product before it on the GPU: the derivative, and the sums over columns that are the gradient
-// of the bias. No atomics: the cut of a sum is a function of the shape alone, so the bits are the same in every run.
+// The pass between an activation and the product before it on the GPU: the derivative, and the sums over columns that are the
+// gradient of the bias. No atomics: the cut of a sum is a function of the shape alone, so the bits are the same in every run.
 #pragma once
 #include <type_traits>
 
@@ -19,7 +19,9 @@ template <class Chain, class Sample> struct Chained {
   const Sample* dy;
   const Sample* y;
   Sample* g;
-  constexpr Wide<Sample> make(long at) const { return Chain{}(static_cast<Wide<Sample>>(dy[at]), static_cast<Wide<Sample>>(y[at])); }
+  constexpr Wide<Sample> make(long at) const {
+    return Chain{}(static_cast<Wide<Sample>>(dy[at]), static_cast<Wide<Sample>>(y[at]));
+  }
   constexpr void keep(long at, Wide<Sample> v) const { g[at] = static_cast<Sample>(v); }
 };
 /// The gradient as it is.
@@ -42,7 +44,8 @@ template <class Sum> struct Plus {
 };
 
 /// Adds rows r, r + step, ... of column j to the sum, Ahead at a time, while there are so many before `end`.
-template <int N, int Ahead, class Sum, class Value> constexpr void add_rows(const Value& value, long j, long& r, long end, long step, Sum& sum) {
+template <int N, int Ahead, class Sum, class Value>
+constexpr void add_rows(const Value& value, long j, long& r, long end, long step, Sum& sum) {
   for (; r + (Ahead - 1) * step < end; r += Ahead * step) {
     Sum v[Ahead] = {};
     for (int k = 0; k < Ahead; ++k) v[k] = value.make((r + k * step) * row_pitch(N) + j);
@@ -52,8 +55,8 @@ template <int N, int Ahead, class Sum, class Value> constexpr void add_rows(cons
     }
   }
 }
-/// The sum down column j over rows begin, begin + step, ... before end. Several rows are under way at a time: g may be dy or y, so a
-/// compiler would not load a row before the one above is stored.
+/// The sum down column j over rows begin, begin + step, ... before end. Several rows are under way at a time: g may be dy or y,
+/// so a compiler would not load a row before the one above is stored.
 template <int N, class Sum, class Value> constexpr Sum sum_down(const Value& value, long j, long begin, long end, long step) {
   Sum sum = 0;
   long r = begin;
@@ -78,7 +81,7 @@ template <int N, class Value, class Sum, class Scalar> struct WholeColumn {
 template <int N, class Value, class Sum> struct ColumnPart {
   Value value;
   long rows, blocks;
-  Sum* partial;                                     // (blocks, N)
+  Sum* partial;  // (blocks, N)
   constexpr void operator()(long i) const {
     const long b = i / N;
     partial[i] = sum_down<N, Sum>(value, i - b * N, rows * b / blocks, rows * (b + 1) / blocks, 1);
@@ -100,9 +103,9 @@ template <int N, class Sum, class Scalar> struct ColumnWhole {
 
 /// The cut of a sum over rows of N values: a function of the shape alone, so that the bits are the same in every run.
 struct RowBlocks {
-  long blocks = 1;                                  ///< 1: one kernel does it all
+  long blocks = 1;  ///< 1: one kernel does it all
   constexpr RowBlocks(long rows, long n) {
-    if (rows * n <= 256 * 1024) return;             // the second kernel would cost more than the strided reads
+    if (rows * n <= 256 * 1024) return;  // the second kernel would cost more than the strided reads
     const long most = (rows + 31) / 32, wanted = (1L << 17) / n;
     blocks = most < wanted ? most : wanted;
     blocks = blocks < 2 ? 2 : blocks > 1024 ? 1024 : blocks;
@@ -121,10 +124,12 @@ template <> struct ChainKernels<Cuda> {
     skein::cuda::for_each(rows * N, kernel::EachValue<N, kernel::Chained<Chain, Sample>>{value});
   }
   /// sums (+)= the sums over rows of value(r * row_pitch(N) + j).
-  template <int N, class Sample, class Value, class Scalar> static void column_sums(long rows, Value value, Scalar* sums, bool accumulate) {
+  template <int N, class Sample, class Value, class Scalar>
+  static void column_sums(long rows, Value value, Scalar* sums, bool accumulate) {
     using Sum = kernel::Wide<Sample>;
     const long blocks = RowBlocks(rows, N).blocks;
-    if (blocks == 1) return skein::cuda::for_each_row(long(N), kernel::WholeColumn<N, Value, Sum, Scalar>{value, rows, sums, accumulate});
+    if (blocks == 1)
+      return skein::cuda::for_each_row(long(N), kernel::WholeColumn<N, Value, Sum, Scalar>{value, rows, sums, accumulate});
     auto* partial = static_cast<Sum*>(skein::cuda::workspace().get(chain_workspace<Sample>(rows, N)));
     skein::cuda::for_each(blocks * N, kernel::ColumnPart<N, Value, Sum>{value, rows, blocks, partial});
     skein::cuda::for_each_row(long(N), kernel::ColumnWhole<N, Sum, Scalar>{partial, blocks, sums, accumulate});

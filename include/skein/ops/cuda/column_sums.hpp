@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two sums over the rows of a dense matrix for each of its columns, in double: gradients of biases, moments and gradients of batch
-// normalisation. Two kernels: blocks of rows, neighbouring threads on neighbouring columns; then, a warp a column, the sum of the
-// blocks. No atomics: the cut is a function of the shape alone, so the bits are the same in every run.
+// Two sums over the rows of a dense matrix for each of its columns, in double: gradients of biases, moments and gradients of
+// batch normalisation. Two kernels: blocks of rows, neighbouring threads on neighbouring columns; then, a warp a column, the sum
+// of the blocks. No atomics: the cut is a function of the shape alone, so the bits are the same in every run.
 #pragma once
 #include "../../device/cuda/launch.hpp"
 
@@ -28,7 +28,7 @@ struct AddTwoSums {
 template <class Term> struct ColumnBlock {
   Term term;
   long rows, width, blocks;
-  TwoSums* partial;                                 // (width, blocks)
+  TwoSums* partial;  // (width, blocks)
   constexpr void operator()(long i) const {
     const long b = i / width, c = i - b * width, end = rows * (b + 1) / blocks;
     TwoSums sums;

@@ -16,15 +16,15 @@ template <class Value, class Parameter> struct DeviceConv2dCall {
   long batch = 0;
   const Value* x = nullptr;
   const Parameter* weight = nullptr;
-  const Parameter* bias = nullptr;                  ///< null: none
-  Value* y = nullptr;                               ///< read by backward where there is a ReLU
+  const Parameter* bias = nullptr;  ///< null: none
+  Value* y = nullptr;               ///< read by backward where there is a ReLU
   const Value* dy = nullptr;
-  Value* dx = nullptr;                              ///< null: nobody wants it
+  Value* dx = nullptr;  ///< null: nobody wants it
   Parameter* dweight = nullptr;
   Parameter* dbias = nullptr;
-  Value* derived = nullptr;                         ///< conv2d_device_derived(g) values, 16-byte aligned
+  Value* derived = nullptr;  ///< conv2d_device_derived(g) values, 16-byte aligned
   cudnn::Math math = cudnn::Math::full;
-  bool rectifies = false;                           ///< y = relu(convolution + bias)
+  bool rectifies = false;  ///< y = relu(convolution + bias)
 };
 
 /// Where the bias lies behind the derived filters, and how many values both are.
@@ -39,7 +39,8 @@ template <class Value, class Parameter> struct DeviceConv2d {
   static void derive(const Conv2dGeometry& g, const Call& c) {
     if constexpr (by_cudnn)
       skein::cuda::for_each(g.weight_rows() * g.filters + (c.bias ? g.filters : 0),
-                            kernel::DeriveFilters<Value, Parameter>{c.weight, c.bias, c.derived, g.weight_rows(), g.filters, g.weight_pitch(), conv2d_bias_at(g)});
+                            kernel::DeriveFilters<Value, Parameter>{c.weight, c.bias, c.derived, g.weight_rows(), g.filters,
+                                                                    g.weight_pitch(), conv2d_bias_at(g)});
   }
 
   /// Chooses algorithms and reserves the workspace for this batch: then a step neither searches nor allocates.
@@ -60,14 +61,17 @@ template <class Value, class Parameter> struct DeviceConv2d {
       cudnn::Convolution& own = of(g, c.batch, c.math);
       const bool more = c.bias || c.rectifies;
       if (const cudnn::FusedConvolution* fused = more && aligned(c) ? own.fused(c.bias != nullptr, c.rectifies) : nullptr)
-        return fused->run(c.x, c.derived, c.bias ? c.derived + conv2d_bias_at(g) : nullptr, c.y, skein::cuda::workspace().get(fused->workspace()));
+        return fused->run(c.x, c.derived, c.bias ? c.derived + conv2d_bias_at(g) : nullptr, c.y,
+                          skein::cuda::workspace().get(fused->workspace()));
       if (own.has_forward()) {
         own.forward(c.x, c.derived, c.y, skein::cuda::workspace().get(own.forward_workspace()));
-        if (more) skein::cuda::for_each(c.batch * g.out_count(), kernel::BiasRelu<Value, Parameter>{c.y, c.bias, g.filters, c.rectifies});
+        if (more)
+          skein::cuda::for_each(c.batch * g.out_count(), kernel::BiasRelu<Value, Parameter>{c.y, c.bias, g.filters, c.rectifies});
         return;
       }
     }
-    skein::cuda::for_each(c.batch * g.out_count(), kernel::PlainForward<Value, Parameter>{g, c.x, c.weight, c.bias, c.y, c.rectifies});
+    skein::cuda::for_each(c.batch * g.out_count(),
+                          kernel::PlainForward<Value, Parameter>{g, c.x, c.weight, c.bias, c.y, c.rectifies});
   }
 
   static void backward(const Conv2dGeometry& g, const Call& c) {
@@ -77,7 +81,8 @@ template <class Value, class Parameter> struct DeviceConv2d {
     auto* dz = reinterpret_cast<Value*>(base);
     if (c.dbias || c.rectifies)
       column_sums(c.batch * g.out_height() * g.out_width(), g.filters, base + scratch.sums,
-                  kernel::RectifiedGradient<Value>{c.dy, c.rectifies ? c.y : nullptr, dz}, kernel::AddBiasGradient<Parameter>{c.dbias});
+                  kernel::RectifiedGradient<Value>{c.dy, c.rectifies ? c.y : nullptr, dz},
+                  kernel::AddBiasGradient<Parameter>{c.dbias});
     const Value* dy = c.rectifies ? dz : c.dy;
     if constexpr (by_cudnn) {
       const cudnn::Convolution& own = of(g, c.batch, c.math);
@@ -87,8 +92,8 @@ template <class Value, class Parameter> struct DeviceConv2d {
       if (!own.has_filter_gradient()) return plain_filter_gradient(g, c, dy);
       auto* dfilters = reinterpret_cast<Value*>(base + scratch.filters);
       own.filter_gradient(c.x, dy, dfilters, rest);
-      skein::cuda::for_each(g.weight_rows() * g.filters,
-                            kernel::AddFilterGradient<Value, Parameter>{dfilters, c.dweight, g.weight_rows(), g.filters, g.weight_pitch()});
+      skein::cuda::for_each(g.weight_rows() * g.filters, kernel::AddFilterGradient<Value, Parameter>{
+                                                             dfilters, c.dweight, g.weight_rows(), g.filters, g.weight_pitch()});
     } else {
       if (c.dx) plain_input_gradient(g, c, dy);
       plain_filter_gradient(g, c, dy);
@@ -116,13 +121,16 @@ template <class Value, class Parameter> struct DeviceConv2d {
   }
   /// The graph's plans are made for 16-byte aligned images and filters; slices of odd images may not be.
   static bool aligned(const Call& c) {
-    return ((reinterpret_cast<std::uintptr_t>(c.x) | reinterpret_cast<std::uintptr_t>(c.y) | reinterpret_cast<std::uintptr_t>(c.derived)) & 15) == 0;
+    return ((reinterpret_cast<std::uintptr_t>(c.x) | reinterpret_cast<std::uintptr_t>(c.y) |
+             reinterpret_cast<std::uintptr_t>(c.derived)) &
+            15) == 0;
   }
   static void plain_input_gradient(const Conv2dGeometry& g, const Call& c, const Value* dy) {
     skein::cuda::for_each(c.batch * g.in_count(), kernel::PlainInputGradient<Value, Parameter>{g, dy, c.weight, c.dx});
   }
   static void plain_filter_gradient(const Conv2dGeometry& g, const Call& c, const Value* dy) {
-    skein::cuda::for_each_row(g.weight_rows() * g.filters, kernel::PlainFilterGradient<Value, Parameter>{g, c.batch, c.x, dy, c.dweight});
+    skein::cuda::for_each_row(g.weight_rows() * g.filters,
+                              kernel::PlainFilterGradient<Value, Parameter>{g, c.batch, c.x, dy, c.dweight});
   }
 };
 

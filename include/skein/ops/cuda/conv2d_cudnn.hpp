@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A convolution of one geometry and batch by cuDNN: descriptors, and for each direction the algorithm that its heuristics put first
-// among the deterministic ones. Products and gradients by the classic calls; bias and ReLU behind the product by the graph
+// A convolution of one geometry and batch by cuDNN: descriptors, and for each direction the algorithm that its heuristics put
+// first among the deterministic ones. Products and gradients by the classic calls; bias and ReLU behind the product by the graph
 // interface. Chosen once, kept by thread, device, geometry, batch, type and math.
 #pragma once
 #include <cstdint>
@@ -17,15 +17,16 @@ struct Said {
   long batch;
   std::string operator()() const {
     const auto number = [](int n) { return std::to_string(n); };
-    return "of " + shape({batch, g.height, g.width, g.channels}) + " to " + shape({g.out_height(), g.out_width(), g.filters}) + ", kernel " +
-           number(g.kernel) + ", stride " + number(g.stride) + ", padding " + number(g.padding) + ", dilation " + number(g.dilation) + ", groups " +
-           number(g.groups);
+    return "of " + shape({batch, g.height, g.width, g.channels}) + " to " + shape({g.out_height(), g.out_width(), g.filters}) +
+           ", kernel " + number(g.kernel) + ", stride " + number(g.stride) + ", padding " + number(g.padding) + ", dilation " +
+           number(g.dilation) + ", groups " + number(g.groups);
   }
 };
 
 class Convolution {
  public:
-  Convolution(const Conv2dGeometry& g, long batch, cudnnDataType_t type, Math math) : g_(g), batch_(batch), type_(type), math_(math) {
+  Convolution(const Conv2dGeometry& g, long batch, cudnnDataType_t type, Math math)
+      : g_(g), batch_(batch), type_(type), math_(math) {
     const cudnnDataType_t compute = type == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
     described_ = describe();
     if (!described_) return;
@@ -33,7 +34,8 @@ class Convolution {
                                  : type == CUDNN_DATA_DOUBLE                    ? CUDNN_DEFAULT_MATH
                                                                                 : CUDNN_TENSOR_OP_MATH;
     for (const ConvolutionDescriptor* c : {&forward_conv_, &data_conv_, &filter_conv_}) {
-      check(cudnnSetConvolution2dDescriptor(c->get(), g.padding, g.padding, g.stride, g.stride, g.dilation, g.dilation, CUDNN_CROSS_CORRELATION, compute),
+      check(cudnnSetConvolution2dDescriptor(c->get(), g.padding, g.padding, g.stride, g.stride, g.dilation, g.dilation,
+                                            CUDNN_CROSS_CORRELATION, compute),
             "cudnnSetConvolution2dDescriptor", said());
       check(cudnnSetConvolutionGroupCount(c->get(), g.groups), "cudnnSetConvolutionGroupCount", said());
       check(cudnnSetConvolutionMathType(c->get(), wish), "cudnnSetConvolutionMathType", said());
@@ -41,21 +43,32 @@ class Convolution {
     const cudnnHandle_t h = handle();
     forward_ = choose<cudnnConvolutionFwdAlgoPerf_t>(
         forward_conv_,
-        [&](int most, int* n, auto* list) { return cudnnGetConvolutionForwardAlgorithm_v7(h, x_.get(), filter_.get(), forward_conv_.get(), y_.get(), most, n, list); },
+        [&](int most, int* n, auto* list) {
+          return cudnnGetConvolutionForwardAlgorithm_v7(h, x_.get(), filter_.get(), forward_conv_.get(), y_.get(), most, n, list);
+        },
         [&](auto algorithm, std::size_t* bytes) {
-          return cudnnGetConvolutionForwardWorkspaceSize(h, x_.get(), filter_.get(), forward_conv_.get(), y_.get(), algorithm, bytes);
+          return cudnnGetConvolutionForwardWorkspaceSize(h, x_.get(), filter_.get(), forward_conv_.get(), y_.get(), algorithm,
+                                                         bytes);
         });
     data_ = choose<cudnnConvolutionBwdDataAlgoPerf_t>(
         data_conv_,
-        [&](int most, int* n, auto* list) { return cudnnGetConvolutionBackwardDataAlgorithm_v7(h, filter_.get(), y_.get(), data_conv_.get(), x_.get(), most, n, list); },
+        [&](int most, int* n, auto* list) {
+          return cudnnGetConvolutionBackwardDataAlgorithm_v7(h, filter_.get(), y_.get(), data_conv_.get(), x_.get(), most, n,
+                                                             list);
+        },
         [&](auto algorithm, std::size_t* bytes) {
-          return cudnnGetConvolutionBackwardDataWorkspaceSize(h, filter_.get(), y_.get(), data_conv_.get(), x_.get(), algorithm, bytes);
+          return cudnnGetConvolutionBackwardDataWorkspaceSize(h, filter_.get(), y_.get(), data_conv_.get(), x_.get(), algorithm,
+                                                              bytes);
         });
     filter_gradient_ = choose<cudnnConvolutionBwdFilterAlgoPerf_t>(
         filter_conv_,
-        [&](int most, int* n, auto* list) { return cudnnGetConvolutionBackwardFilterAlgorithm_v7(h, x_.get(), y_.get(), filter_conv_.get(), filter_.get(), most, n, list); },
+        [&](int most, int* n, auto* list) {
+          return cudnnGetConvolutionBackwardFilterAlgorithm_v7(h, x_.get(), y_.get(), filter_conv_.get(), filter_.get(), most, n,
+                                                               list);
+        },
         [&](auto algorithm, std::size_t* bytes) {
-          return cudnnGetConvolutionBackwardFilterWorkspaceSize(h, x_.get(), y_.get(), filter_conv_.get(), filter_.get(), algorithm, bytes);
+          return cudnnGetConvolutionBackwardFilterWorkspaceSize(h, x_.get(), y_.get(), filter_conv_.get(), filter_.get(),
+                                                                algorithm, bytes);
         });
   }
 
@@ -79,19 +92,20 @@ class Convolution {
   std::size_t filter_gradient_workspace() const { return filter_gradient_.bytes; }
 
   void forward(const void* x, const void* filters, void* y, void* scratch) const {
-    check(cudnnConvolutionForward(handle(), one.as(type_), x_.get(), x, filter_.get(), filters, forward_conv_.get(), forward_.algorithm, scratch,
-                                  forward_.bytes, zero.as(type_), y_.get(), y),
+    check(cudnnConvolutionForward(handle(), one.as(type_), x_.get(), x, filter_.get(), filters, forward_conv_.get(),
+                                  forward_.algorithm, scratch, forward_.bytes, zero.as(type_), y_.get(), y),
           "cudnnConvolutionForward", said());
   }
   void input_gradient(const void* filters, const void* dy, void* dx, void* scratch) const {
-    check(cudnnConvolutionBackwardData(handle(), one.as(type_), filter_.get(), filters, y_.get(), dy, data_conv_.get(), data_.algorithm, scratch,
-                                       data_.bytes, zero.as(type_), x_.get(), dx),
+    check(cudnnConvolutionBackwardData(handle(), one.as(type_), filter_.get(), filters, y_.get(), dy, data_conv_.get(),
+                                       data_.algorithm, scratch, data_.bytes, zero.as(type_), x_.get(), dx),
           "cudnnConvolutionBackwardData", said());
   }
   /// dfilters is overwritten.
   void filter_gradient(const void* x, const void* dy, void* dfilters, void* scratch) const {
-    check(cudnnConvolutionBackwardFilter(handle(), one.as(type_), x_.get(), x, y_.get(), dy, filter_conv_.get(), filter_gradient_.algorithm, scratch,
-                                         filter_gradient_.bytes, zero.as(type_), filter_.get(), dfilters),
+    check(cudnnConvolutionBackwardFilter(handle(), one.as(type_), x_.get(), x, y_.get(), dy, filter_conv_.get(),
+                                         filter_gradient_.algorithm, scratch, filter_gradient_.bytes, zero.as(type_),
+                                         filter_.get(), dfilters),
           "cudnnConvolutionBackwardFilter", said());
   }
 
@@ -112,10 +126,13 @@ class Convolution {
   bool describe() {
     if (batch_ > std::numeric_limits<int>::max()) return false;
     const int n = static_cast<int>(batch_);
-    return supported(cudnnSetTensor4dDescriptor(x_.get(), CUDNN_TENSOR_NHWC, type_, n, g_.channels, g_.height, g_.width), "cudnnSetTensor4dDescriptor", said()) &&
-           supported(cudnnSetTensor4dDescriptor(y_.get(), CUDNN_TENSOR_NHWC, type_, n, g_.filters, g_.out_height(), g_.out_width()), "cudnnSetTensor4dDescriptor",
-                     said()) &&
-           supported(cudnnSetFilter4dDescriptor(filter_.get(), type_, CUDNN_TENSOR_NHWC, g_.filters, g_.group_channels(), g_.kernel, g_.kernel),
+    return supported(cudnnSetTensor4dDescriptor(x_.get(), CUDNN_TENSOR_NHWC, type_, n, g_.channels, g_.height, g_.width),
+                     "cudnnSetTensor4dDescriptor", said()) &&
+           supported(
+               cudnnSetTensor4dDescriptor(y_.get(), CUDNN_TENSOR_NHWC, type_, n, g_.filters, g_.out_height(), g_.out_width()),
+               "cudnnSetTensor4dDescriptor", said()) &&
+           supported(cudnnSetFilter4dDescriptor(filter_.get(), type_, CUDNN_TENSOR_NHWC, g_.filters, g_.group_channels(),
+                                                g_.kernel, g_.kernel),
                      "cudnnSetFilter4dDescriptor", said());
   }
   /// list(): the heuristics' order. The first that is deterministic, in the math asked for, and that names a workspace.
@@ -130,7 +147,8 @@ class Convolution {
       if (found[i].status != CUDNN_STATUS_SUCCESS || found[i].determinism != CUDNN_DETERMINISTIC) continue;
       // A heuristic's answer holds for its own math type; full float stays without TF32 whatever it says.
       const bool strict = type_ == CUDNN_DATA_FLOAT && math_ == Math::full;
-      check(cudnnSetConvolutionMathType(convolution.get(), strict ? CUDNN_FMA_MATH : found[i].mathType), "cudnnSetConvolutionMathType", said());
+      check(cudnnSetConvolutionMathType(convolution.get(), strict ? CUDNN_FMA_MATH : found[i].mathType),
+            "cudnnSetConvolutionMathType", said());
       std::size_t wants = 0;
       if (bytes(found[i].algo, &wants) == CUDNN_STATUS_SUCCESS) return {found[i].algo, wants, true};
     }

@@ -20,7 +20,7 @@ template <class Value> using SumOf = std::conditional_t<std::is_same_v<Value, do
 /// dense. The bias goes behind it, so that it has cuDNN's type and alignment.
 template <class Value, class Parameter> struct DeriveFilters {
   const Parameter* weight;
-  const Parameter* bias;                            // null: none
+  const Parameter* bias;  // null: none
   Value* to;
   long rows, filters, pitch, bias_at;
   constexpr void operator()(long i) const {
@@ -36,8 +36,8 @@ template <class Value, class Parameter> struct DeriveFilters {
 
 /// dweight += the gradient in cuDNN's order.
 template <class Value, class Parameter> struct AddFilterGradient {
-  const Value* from;                                // (filters, rows)
-  Parameter* to;                                    // (rows, pitch)
+  const Value* from;  // (filters, rows)
+  Parameter* to;      // (rows, pitch)
   long rows, filters, pitch;
   constexpr void operator()(long i) const {
     const long r = i / filters, f = i - r * filters;
@@ -54,7 +54,7 @@ template <class Value, class Parameter> struct BiasRelu {
   constexpr void operator()(long i) const {
     SumOf<Value> v = static_cast<SumOf<Value>>(y[i]);
     if (bias) v += static_cast<SumOf<Value>>(bias[column_of(i, filters)]);
-    if (rectifies && v < 0) v = 0;                  // a NaN stays one
+    if (rectifies && v < 0) v = 0;  // a NaN stays one
     y[i] = static_cast<Value>(v);
   }
 };
@@ -62,7 +62,7 @@ template <class Value, class Parameter> struct BiasRelu {
 /// One pass behind a ReLU: the gradient in front of it, and its sum for each filter.
 template <class Value> struct RectifiedGradient {
   const Value* dy;
-  const Value* y;                                   // null: no ReLU, nothing is written
+  const Value* y;  // null: no ReLU, nothing is written
   Value* dz;
   constexpr void operator()(long i, long, TwoSums& sums) const {
     Value g = dy[i];
@@ -74,7 +74,7 @@ template <class Value> struct RectifiedGradient {
   }
 };
 template <class Parameter> struct AddBiasGradient {
-  Parameter* dbias;                                 // null: nobody wants it
+  Parameter* dbias;  // null: nobody wants it
   constexpr void operator()(long c, const TwoSums& sums) const {
     if (dbias) dbias[c] += static_cast<Parameter>(sums.first);
   }
@@ -104,7 +104,8 @@ template <class Value, class Parameter> struct PlainForward {
         if (ix < 0 || ix >= g.width) continue;
         const Value* from = image + (1L * iy * g.width + ix) * g.channels;
         const Parameter* w = weight + (1L * ky * g.kernel + kx) * in * g.weight_pitch() + f;
-        for (int c = 0; c < in; ++c) sum += static_cast<SumOf<Value>>(from[c]) * static_cast<SumOf<Value>>(w[c * g.weight_pitch()]);
+        for (int c = 0; c < in; ++c)
+          sum += static_cast<SumOf<Value>>(from[c]) * static_cast<SumOf<Value>>(w[c * g.weight_pitch()]);
       }
     }
     if (rectifies && sum < 0) sum = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions between float, double and the 16-bit types on the GPU: 16 bytes of the wider type a thread where arrays are aligned.
+// Conversions between float, double and the 16-bit types on the GPU: 16 bytes of the wider type a thread where arrays are
+// aligned.
 #pragma once
 #include "../../device/cuda/launch.hpp"
 #include "../convert.hpp"
@@ -32,10 +33,10 @@ template <class To, class From, int Width> struct Convert {
 
 template <> struct ConvertKernels<Cuda> {
   template <class To, class From> static void run(To* y, const From* x, long n) { rows(y, n, x, n, 1, n); }
-  template <class To, class From>
-  static void rows(To* y, long y_pitch, const From* x, long x_pitch, long rows, long columns) {
+  template <class To, class From> static void rows(To* y, long y_pitch, const From* x, long x_pitch, long rows, long columns) {
     if (rows <= 0 || columns <= 0) return;
-    constexpr int widest = sizeof(To) > sizeof(From) ? cuda::pack_width<To> : cuda::pack_width<From>;       // 16 bytes of the wider one
+    constexpr int widest =
+        sizeof(To) > sizeof(From) ? cuda::pack_width<To> : cuda::pack_width<From>;  // 16 bytes of the wider one
     const bool aligned = cuda::aligned_16(x, y) && (rows == 1 || (x_pitch % widest == 0 && y_pitch % widest == 0));
     if (aligned) launch<widest>(y, y_pitch, x, x_pitch, rows, columns);
     else launch<1>(y, y_pitch, x, x_pitch, rows, columns);

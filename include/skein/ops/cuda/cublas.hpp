@@ -13,8 +13,8 @@
 namespace skein::inline SKEIN_ABI::ops::cublas {
 
 /// Throws DeviceError unless `status` is success: "cublasLtMatmul of (128, 84) x (84, 10), float, with bias on Cuda 0: ...".
-template <class Details = skein::cuda::NoDetails>
-void check(cublasStatus_t status, const char* operation, Details&& details = {}, SourceLocation where = SourceLocation::current()) {
+template <class Details = skein::cuda::NoDetails> void check(cublasStatus_t status, const char* operation, Details&& details = {},
+                                                             SourceLocation where = SourceLocation::current()) {
   if (status == CUBLAS_STATUS_SUCCESS) [[likely]]
     return;
   const char* hint = "";
@@ -30,7 +30,9 @@ template <> inline constexpr cudaDataType_t type_of<bf16> = CUDA_R_16BF;
 template <> inline constexpr cudaDataType_t type_of<fp16> = CUDA_R_16F;
 
 /// Says the status that the library does not do what was asked? Which of the two it is, differs between its versions.
-inline bool refused(cublasStatus_t status) { return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE; }
+inline bool refused(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
+}
 
 /// Owns one descriptor.
 template <class Raw, cublasStatus_t (*Destroy)(Raw)> class Descriptor {
@@ -41,7 +43,9 @@ template <class Raw, cublasStatus_t (*Destroy)(Raw)> class Descriptor {
     std::swap(raw, o.raw);
     return *this;
   }
-  ~Descriptor() { if (raw) (void)Destroy(raw); }
+  ~Descriptor() {
+    if (raw) (void)Destroy(raw);
+  }
   Raw raw = nullptr;
 };
 

@@ -14,21 +14,23 @@
 namespace skein::inline SKEIN_ABI::ops::cudnn {
 
 /// Throws DeviceError unless `status` is success: "cudnnConvolutionForward of 32 x 28 x 28 x 1 ... on Cuda 0: <cuDNN's words>".
-template <class Details = skein::cuda::NoDetails>
-void check(cudnnStatus_t status, const char* operation, Details&& details = {}, SourceLocation where = SourceLocation::current()) {
+template <class Details = skein::cuda::NoDetails> void check(cudnnStatus_t status, const char* operation, Details&& details = {},
+                                                             SourceLocation where = SourceLocation::current()) {
   if (status == CUDNN_STATUS_SUCCESS) [[likely]]
     return;
   char words[1024] = "";
   cudnnGetLastErrorString(words, sizeof words);
   const char* hint = "";
   if (status == CUDNN_STATUS_NOT_INITIALIZED) hint = "does the driver fit this CUDA toolkit? nvidia-smi shows its version";
-  if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) hint = "this version of cuDNN has no kernel for it on this GPU";
+  if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED)
+    hint = "this version of cuDNN has no kernel for it on this GPU";
   skein::cuda::fail(operation, details(), cudnnGetErrorString(status), *words ? words : "cuDNN refuses", hint, where);
 }
 
 /// Whether cuDNN does what was asked: false where it has no kernel for it on this GPU. Throws as check() does for all else.
-template <class Details = skein::cuda::NoDetails>
-bool supported(cudnnStatus_t status, const char* operation, Details&& details = {}, SourceLocation where = SourceLocation::current()) {
+template <class Details = skein::cuda::NoDetails> bool supported(cudnnStatus_t status, const char* operation,
+                                                                 Details&& details = {},
+                                                                 SourceLocation where = SourceLocation::current()) {
   if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return false;
   check(status, operation, details, where);
   return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuDNN's graph interface, as far as one fusion needs it: y = relu(convolution(x, filters) + bias), bias and ReLU each optional, in
-// one kernel. A plan is built once (engines are asked for, filtered, tried) and run with three or four pointers.
+// cuDNN's graph interface, as far as one fusion needs it: y = relu(convolution(x, filters) + bias), bias and ReLU each optional,
+// in one kernel. A plan is built once (engines are asked for, filtered, tried) and run with three or four pointers.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -14,22 +14,32 @@ namespace skein::inline SKEIN_ABI::ops::cudnn {
 /// A descriptor of the graph interface.
 class Backend {
  public:
-  explicit Backend(cudnnBackendDescriptorType_t type) { check(cudnnBackendCreateDescriptor(type, &raw_), "cudnnBackendCreateDescriptor"); }
+  explicit Backend(cudnnBackendDescriptorType_t type) {
+    check(cudnnBackendCreateDescriptor(type, &raw_), "cudnnBackendCreateDescriptor");
+  }
   Backend(Backend&& o) noexcept : raw_(std::exchange(o.raw_, nullptr)) {}
   Backend& operator=(Backend&& o) noexcept {
     std::swap(raw_, o.raw_);
     return *this;
   }
-  ~Backend() { if (raw_) (void)cudnnBackendDestroyDescriptor(raw_); }
+  ~Backend() {
+    if (raw_) (void)cudnnBackendDestroyDescriptor(raw_);
+  }
   cudnnBackendDescriptor_t get() const { return raw_; }
 
-  template <class T> Backend& set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T* values, std::int64_t count) {
-    check(cudnnBackendSetAttribute(raw_, name, type, count, values), "cudnnBackendSetAttribute", [&] { return "number " + std::to_string(name); });
+  template <class T>
+  Backend& set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T* values, std::int64_t count) {
+    check(cudnnBackendSetAttribute(raw_, name, type, count, values), "cudnnBackendSetAttribute",
+          [&] { return "number " + std::to_string(name); });
     return *this;
   }
-  template <class T> Backend& set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T& value) { return set(name, type, &value, 1); }
+  template <class T> Backend& set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T& value) {
+    return set(name, type, &value, 1);
+  }
   /// Another descriptor, finalised, which must live as long as this one is used.
-  Backend& part(cudnnBackendAttributeName_t name, cudnnBackendDescriptor_t other) { return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, &other, 1); }
+  Backend& part(cudnnBackendAttributeName_t name, cudnnBackendDescriptor_t other) {
+    return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, &other, 1);
+  }
   /// False where cuDNN does not support what the descriptor says; any other fault throws.
   bool finalize() {
     const cudnnStatus_t status = cudnnBackendFinalize(raw_);
@@ -46,7 +56,8 @@ class Backend {
 class FusedConvolution {
  public:
   /// Nothing where no engine of this cuDNN, on this GPU, takes it deterministically and in the precision asked for.
-  static std::optional<FusedConvolution> find(const Conv2dGeometry& g, long batch, cudnnDataType_t type, Math math, bool bias, bool rectifies) {
+  static std::optional<FusedConvolution> find(const Conv2dGeometry& g, long batch, cudnnDataType_t type, Math math, bool bias,
+                                              bool rectifies) {
     if (type == CUDNN_DATA_DOUBLE) return std::nullopt;
     FusedConvolution found(g, batch, type, bias, rectifies);
     for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
@@ -77,7 +88,8 @@ class FusedConvolution {
     const auto x = image(x_id, type, n, g.channels, g.height, g.width), y = image(y_id, type, n, k, h, w);
     const auto filter = image(filter_id, type, k, g.group_channels(), g.kernel, g.kernel);
 
-    const std::int64_t padding[] = {g.padding, g.padding}, stride[] = {g.stride, g.stride}, dilation[] = {g.dilation, g.dilation}, dimensions = 2;
+    const std::int64_t padding[] = {g.padding, g.padding}, stride[] = {g.stride, g.stride}, dilation[] = {g.dilation, g.dilation},
+                       dimensions = 2;
     Backend window(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
     window.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, dimensions)
         .set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, compute)
@@ -104,7 +116,9 @@ class FusedConvolution {
     if (rectifies) operations.push_back(pointwise(CUDNN_POINTWISE_RELU_FWD, result, nullptr, y));
     const cudnnHandle_t own = handle();
     Backend graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-    graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, operations.data(), static_cast<std::int64_t>(operations.size()))
+    graph
+        .set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, operations.data(),
+             static_cast<std::int64_t>(operations.size()))
         .set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, own);
     if (graph.finalize()) graph_ = keep_final(std::move(graph));
   }
@@ -119,7 +133,8 @@ class FusedConvolution {
     return parts_.back().get();
   }
   /// Channels last: extents are said in cuDNN's order, strides tell where they lie.
-  cudnnBackendDescriptor_t image(std::int64_t id, cudnnDataType_t type, std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w, bool virtually = false) {
+  cudnnBackendDescriptor_t image(std::int64_t id, cudnnDataType_t type, std::int64_t n, std::int64_t c, std::int64_t h,
+                                 std::int64_t w, bool virtually = false) {
     const std::int64_t extents[] = {n, c, h, w}, strides[] = {h * w * c, 1, w * c, c}, alignment = 16;
     Backend t(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
     t.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, id)
@@ -130,11 +145,14 @@ class FusedConvolution {
         .set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, virtually);
     return keep(std::move(t));
   }
-  cudnnBackendDescriptor_t pointwise(cudnnPointwiseMode_t mode, cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t b, cudnnBackendDescriptor_t y) {
+  cudnnBackendDescriptor_t pointwise(cudnnPointwiseMode_t mode, cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t b,
+                                     cudnnBackendDescriptor_t y) {
     Backend what(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
-    what.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode).set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, compute);
+    what.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode)
+        .set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, compute);
     Backend operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-    operation.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, keep(std::move(what))).part(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
+    operation.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, keep(std::move(what)))
+        .part(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
     if (b) operation.part(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, b);
     operation.part(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
     return keep(std::move(operation));
@@ -145,9 +163,10 @@ class FusedConvolution {
     if (!graph_) return false;
     Backend heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
     heuristic.part(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph_).set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
-    if (cudnnBackendFinalize(heuristic.get()) != CUDNN_STATUS_SUCCESS) return false;    // this mode has no answer
+    if (cudnnBackendFinalize(heuristic.get()) != CUDNN_STATUS_SUCCESS) return false;  // this mode has no answer
     std::int64_t count = 0;
-    check(cudnnBackendGetAttribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count, nullptr),
+    check(cudnnBackendGetAttribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count,
+                                   nullptr),
           "cudnnBackendGetAttribute (how many engines)");
     std::vector<Backend> configurations;
     std::vector<cudnnBackendDescriptor_t> list;
@@ -156,15 +175,17 @@ class FusedConvolution {
       list.push_back(configurations.back().get());
     }
     if (count == 0) return false;
-    check(cudnnBackendGetAttribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count, list.data()),
+    check(cudnnBackendGetAttribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count,
+                                   list.data()),
           "cudnnBackendGetAttribute (engines)");
     for (std::int64_t i = 0; i < count; ++i) {
       Backend& configuration = configurations[static_cast<std::size_t>(i)];
       if (!fits(configuration, type, math)) continue;
       const cudnnHandle_t own = handle();
       Backend plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-      plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, own).part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration.get());
-      if (cudnnBackendFinalize(plan.get()) != CUDNN_STATUS_SUCCESS) continue;           // engines may fail to compile: the next one
+      plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, own)
+          .part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration.get());
+      if (cudnnBackendFinalize(plan.get()) != CUDNN_STATUS_SUCCESS) continue;  // engines may fail to compile: the next one
       std::int64_t bytes = 0, got = 0;
       check(cudnnBackendGetAttribute(plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &got, &bytes),
             "cudnnBackendGetAttribute (workspace)");
@@ -180,11 +201,13 @@ class FusedConvolution {
     Backend engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     cudnnBackendDescriptor_t raw = engine.get();
     std::int64_t count = 0;
-    check(cudnnBackendGetAttribute(configuration.get(), CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &raw),
+    check(cudnnBackendGetAttribute(configuration.get(), CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count,
+                                   &raw),
           "cudnnBackendGetAttribute (engine)");
     cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
     count = 0;
-    check(cudnnBackendGetAttribute(engine.get(), CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, notes),
+    check(cudnnBackendGetAttribute(engine.get(), CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                                   CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, notes),
           "cudnnBackendGetAttribute (notes)");
     for (std::int64_t i = 0; i < count; ++i) {
       if (notes[i] == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) return false;
@@ -196,7 +219,7 @@ class FusedConvolution {
 
   bool has_bias_ = false;
   std::vector<Backend> parts_;
-  cudnnBackendDescriptor_t graph_ = nullptr, plan_ = nullptr;            // of parts_
+  cudnnBackendDescriptor_t graph_ = nullptr, plan_ = nullptr;  // of parts_
   std::size_t workspace_ = 0;
 };
 

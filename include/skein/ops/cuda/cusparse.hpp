@@ -13,8 +13,9 @@
 namespace skein::inline SKEIN_ABI::ops::cusparse {
 
 /// Throws DeviceError unless `status` is success: "cusparseSpMV of (100, 80) with 500 entries on Cuda 0: ...".
-template <class Details = skein::cuda::NoDetails>
-void check(cusparseStatus_t status, const char* operation, Details&& details = {}, SourceLocation where = SourceLocation::current()) {
+template <class Details = skein::cuda::NoDetails> void check(cusparseStatus_t status, const char* operation,
+                                                             Details&& details = {},
+                                                             SourceLocation where = SourceLocation::current()) {
   if (status == CUSPARSE_STATUS_SUCCESS) [[likely]]
     return;
   const char* hint = "";
@@ -46,9 +47,12 @@ inline cusparseHandle_t handle() {
 }
 
 template <class Scalar> inline constexpr cudaDataType_t type_of = std::is_same_v<Scalar, double> ? CUDA_R_64F : CUDA_R_32F;
-template <class Index> inline constexpr cusparseIndexType_t index_of = sizeof(Index) == 8 ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I;
+template <class Index> inline constexpr cusparseIndexType_t index_of = sizeof(Index) == 8 ? CUSPARSE_INDEX_64I
+                                                                                          : CUSPARSE_INDEX_32I;
 /// What the library multiplies; other matrices go through a kernel of our own.
-template <class M, class Index> inline constexpr bool supports = (std::is_same_v<M, float> || std::is_same_v<M, double>) && std::is_signed_v<Index> && sizeof(Index) >= 4;
+template <class M, class Index>
+inline constexpr bool supports = (std::is_same_v<M, float> || std::is_same_v<M, double>)&&std::is_signed_v<Index> &&
+                                 sizeof(Index) >= 4;
 
 /// What a call says of its matrix when it fails.
 struct Of {
@@ -65,8 +69,8 @@ struct Of {
 class Matrix {
  public:
   template <class M, class Index> explicit Matrix(const CsrView<M, Cuda, Index>& a) {
-    check(cusparseCreateConstCsr(&descriptor_, a.rows, a.columns, a.entries, a.offsets, a.indices, a.values, index_of<CsrOffset<Index>>,
-                                 index_of<Index>, CUSPARSE_INDEX_BASE_ZERO, type_of<M>),
+    check(cusparseCreateConstCsr(&descriptor_, a.rows, a.columns, a.entries, a.offsets, a.indices, a.values,
+                                 index_of<CsrOffset<Index>>, index_of<Index>, CUSPARSE_INDEX_BASE_ZERO, type_of<M>),
           "cusparseCreateConstCsr", Of{a.rows, a.columns, a.entries, 0});
   }
   Matrix(const Matrix&) = delete;
@@ -81,7 +85,8 @@ class Matrix {
 template <class S> class Vector {
  public:
   Vector(S* x, long n) {
-    if constexpr (std::is_const_v<S>) check(cusparseCreateConstDnVec(&descriptor_, n, x, type_of<std::remove_const_t<S>>), "cusparseCreateConstDnVec");
+    if constexpr (std::is_const_v<S>)
+      check(cusparseCreateConstDnVec(&descriptor_, n, x, type_of<std::remove_const_t<S>>), "cusparseCreateConstDnVec");
     else check(cusparseCreateDnVec(&descriptor_, n, x, type_of<S>), "cusparseCreateDnVec");
   }
   Vector(const Vector&) = delete;

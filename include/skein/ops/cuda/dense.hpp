@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// y = x W + b and its gradients on the GPU: products by cuBLASLt, which adds the bias, applies ReLU or GELU and sums the gradient of
-// the bias in the product's kernel where it can; what it cannot is one own kernel behind it. Samples and weights may be bf16 or fp16:
-// sums are float's then, and so are the gradients of the weights.
+// y = x W + b and its gradients on the GPU: products by cuBLASLt, which adds the bias, applies ReLU or GELU and sums the gradient
+// of the bias in the product's kernel where it can; what it cannot is one own kernel behind it. Samples and weights may be bf16
+// or fp16: sums are float's then, and so are the gradients of the weights.
 #pragma once
 #include <type_traits>
 
@@ -16,18 +16,22 @@ namespace skein::inline SKEIN_ABI::ops {
 template <class Sample> inline constexpr bool dense_computes_in<Cuda, Sample> = is_half<Sample>;
 
 namespace cublas {
-/// The activations that a product's kernel knows. Specialise activation_of for a Finish that computes just that function; `gelu` is
-/// the form with tanh.
+/// The activations that a product's kernel knows. Specialise activation_of for a Finish that computes just that function; `gelu`
+/// is the form with tanh.
 enum class Activation { other, keep, relu, gelu };
 template <class Finish> inline constexpr Activation activation_of = Activation::other;
 template <> inline constexpr Activation activation_of<Keep> = Activation::keep;
 
 constexpr Epilogue epilogue_of(Activation a, bool bias) {
   switch (a) {
-    case Activation::relu: return bias ? Epilogue::relu_bias : Epilogue::relu;
-    case Activation::gelu: return bias ? Epilogue::gelu_bias : Epilogue::gelu;
-    case Activation::keep: return bias ? Epilogue::bias : Epilogue::none;
-    case Activation::other: break;
+    case Activation::relu:
+      return bias ? Epilogue::relu_bias : Epilogue::relu;
+    case Activation::gelu:
+      return bias ? Epilogue::gelu_bias : Epilogue::gelu;
+    case Activation::keep:
+      return bias ? Epilogue::bias : Epilogue::none;
+    case Activation::other:
+      break;
   }
   return Epilogue::none;
 }
@@ -49,7 +53,8 @@ template <int N, class Finish, class Sample> struct FinishRows {
 
 }  // namespace kernel
 
-/// Scalar is the type of the weights' gradients; Sample that of x, w, bias, y and dy: Scalar itself, or bf16 or fp16 beside float.
+/// Scalar is the type of the weights' gradients; Sample that of x, w, bias, y and dy: Scalar itself, or bf16 or fp16 beside
+/// float.
 template <class Scalar, int In, int Out> struct Dense<Cuda, Scalar, In, Out> {
   static constexpr long x_pitch = row_pitch(In), pitch = row_pitch(Out);
   DenseOptions options;
@@ -78,7 +83,8 @@ template <class Scalar, int In, int Out> struct Dense<Cuda, Scalar, In, Out> {
     forward<Keep>(batch, x, w, nullptr, bias, before);
     finish<Finish>(batch, before, static_cast<const Sample*>(nullptr), y);
   }
-  template <class Sample> void input_gradient(long batch, const Sample* dy, const Sample* w, const void*, void*, Sample* dx) const {
+  template <class Sample>
+  void input_gradient(long batch, const Sample* dy, const Sample* w, const void*, void*, Sample* dx) const {
     if (batch > 0) cublas::multiply(input(batch, dy, w, dx));
   }
   template <class Sample> void gradients(const DenseGradients<Scalar, Sample>& g, Share = {}) const {
@@ -98,7 +104,8 @@ template <class Scalar, int In, int Out> struct Dense<Cuda, Scalar, In, Out> {
 
   /// The plans and the workspace of all that may follow with this batch; pointers as in the calls. db null: its sums come by
   /// chain_and_sum.
-  template <class Finish, class Sample> void prepare(long batch, const Sample* w, const Sample* bias, Scalar* dw, Scalar* db) const {
+  template <class Finish, class Sample>
+  void prepare(long batch, const Sample* w, const Sample* bias, Scalar* dw, Scalar* db) const {
     if (batch <= 0) return;
     Sample* const none = nullptr;
     cublas::Product p = output(batch, none, w, none);
@@ -119,12 +126,15 @@ template <class Scalar, int In, int Out> struct Dense<Cuda, Scalar, In, Out> {
   static_assert(std::is_floating_point_v<Scalar>);
 
   template <class Finish, class Sample> static constexpr bool keeps =
-      cublas::activation_of<Finish> == cublas::Activation::gelu && pitch % 8 == 0 && !std::is_same_v<Sample, double>;
-  static cublas::Epilogue keeping(const void* bias) { return bias ? cublas::Epilogue::gelu_aux_bias : cublas::Epilogue::gelu_aux; }
+      cublas::activation_of<Finish> == cublas::Activation::gelu&& pitch % 8 == 0 && !std::is_same_v<Sample, double>;
+  static cublas::Epilogue keeping(const void* bias) {
+    return bias ? cublas::Epilogue::gelu_aux_bias : cublas::Epilogue::gelu_aux;
+  }
 
   /// Puts an epilogue on the product; false: there is none for doubles, or for a vector that is not 16-byte aligned.
   template <class Sample> static bool with_epilogue(cublas::Product& p, cublas::Epilogue epilogue, const void* vector) {
-    if (epilogue == cublas::Epilogue::none || std::is_same_v<Sample, double> || cublas::detail::alignment(vector) < 16) return false;
+    if (epilogue == cublas::Epilogue::none || std::is_same_v<Sample, double> || cublas::detail::alignment(vector) < 16)
+      return false;
     p.epilogue = epilogue;
     p.vector = const_cast<void*>(vector);
     return true;
@@ -152,7 +162,8 @@ template <class Scalar, int In, int Out> struct Dense<Cuda, Scalar, In, Out> {
     p.lda = p.ldb = pitch, p.ldd = x_pitch;
     return p;
   }
-  template <class Sample> cublas::Product weight(long batch, const Sample* x, const Sample* dy, Scalar* dw, bool accumulate) const {
+  template <class Sample>
+  cublas::Product weight(long batch, const Sample* x, const Sample* dy, Scalar* dw, bool accumulate) const {
     cublas::Product p = of<Sample>(cublas::type_of<Scalar>);
     p.ta = Transpose::yes;
     p.m = In, p.n = Out, p.k = batch;

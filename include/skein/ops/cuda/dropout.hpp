@@ -33,7 +33,8 @@ template <class Scalar, bool Aligned> struct Dropout {
         constexpr int width = pack_width<Scalar> < 4 ? pack_width<Scalar> : 4;
         for (int w = 0; w < 4; w += width) {
           Pack<Scalar, width> values = load<width>(from + e + w);
-          for (int k = 0; k < width; ++k) values.value[k] = static_cast<Scalar>(p.word[w + k] >= threshold ? values.value[k] * scale : 0);
+          for (int k = 0; k < width; ++k)
+            values.value[k] = static_cast<Scalar>(p.word[w + k] >= threshold ? values.value[k] * scale : 0);
           store(to + e + w, values);
         }
       } else {
@@ -50,7 +51,9 @@ template <class Scalar> struct KeepOrClear {
   bool keep;
   const Scalar* x;
   Scalar* y;
-  constexpr void operator()(long i) const { y[i] = keep && i - quotient(i, s.pitch) * s.pitch < s.n ? x[i] : static_cast<Scalar>(0); }
+  constexpr void operator()(long i) const {
+    y[i] = keep && i - quotient(i, s.pitch) * s.pitch < s.n ? x[i] : static_cast<Scalar>(0);
+  }
 };
 }  // namespace cuda
 
@@ -65,8 +68,7 @@ template <> struct DropoutKernels<Cuda> {
     const long parts = (s.pitch + 7) / 8;
     if (s.pitch % cuda::pack_width<Scalar> == 0 && cuda::aligned_16(x, y))
       skein::cuda::for_each(s.rows * parts, cuda::Dropout<Scalar, true>{s, threshold, scale, x, y, parts});
-    else
-      skein::cuda::for_each(s.rows * parts, cuda::Dropout<Scalar, false>{s, threshold, scale, x, y, parts});
+    else skein::cuda::for_each(s.rows * parts, cuda::Dropout<Scalar, false>{s, threshold, scale, x, y, parts});
   }
 };
 

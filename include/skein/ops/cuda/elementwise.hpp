@@ -18,7 +18,7 @@ template <class Scalar, int Width> struct CopyRows {
   Scalar* y;
   long y_pitch;
   const Scalar* x;
-  long x_pitch, columns, packs;                     // packs a row
+  long x_pitch, columns, packs;  // packs a row
   constexpr void operator()(long index) const {
     const long row = quotient(index, packs), at = (index - row * packs) * Width;
     const Scalar* from = x + row * x_pitch + at;
@@ -52,9 +52,7 @@ template <> struct ElementwiseKernels<Cuda> {
   template <class Scalar> static void add(Scalar* y, const Scalar* a, const Scalar* b, long n) {
     MapKernels<Cuda>::zip(cuda::Add{}, n, a, b, y);
   }
-  template <class Scalar> static void copy(Scalar* y, const Scalar* x, long n) {
-    copy_rows(y, n, x, n, 1, n);
-  }
+  template <class Scalar> static void copy(Scalar* y, const Scalar* x, long n) { copy_rows(y, n, x, n, 1, n); }
   template <class Scalar> static void copy_rows(Scalar* y, long y_pitch, const Scalar* x, long x_pitch, long rows, long columns) {
     if (rows <= 0 || columns <= 0) return;
     if (columns == x_pitch && columns == y_pitch) columns = x_pitch = y_pitch = rows * columns, rows = 1;

@@ -21,15 +21,28 @@ template <class Scalar> struct ScaleRows {
 }  // namespace kernel
 
 template <> struct GemmKernels<Cuda> {
-  template <class Scalar> static void run(Transpose ta, Transpose tb, long m, long n, long k, Scalar alpha, const Scalar* A, long lda,
-                                          const Scalar* B, long ldb, Scalar beta, Scalar* C, long ldc) {
-    if (k <= 0 || alpha == Scalar(0)) {             // nothing is summed
+  template <class Scalar> static void run(Transpose ta, Transpose tb, long m, long n, long k, Scalar alpha, const Scalar* A,
+                                          long lda, const Scalar* B, long ldb, Scalar beta, Scalar* C, long ldc) {
+    if (k <= 0 || alpha == Scalar(0)) {  // nothing is summed
       if (beta != Scalar(1)) skein::cuda::for_each(m * n, kernel::ScaleRows<Scalar>{C, n, ldc, beta});
       return;
     }
     constexpr cudaDataType_t type = cublas::type_of<Scalar>;
-    cublas::multiply({.ta = ta, .tb = tb, .m = m, .n = n, .k = k, .a = A, .b = B, .d = C, .lda = lda, .ldb = ldb, .ldd = ldc,
-                      .type = type, .result = type, .alpha = static_cast<double>(alpha), .beta = static_cast<double>(beta)});
+    cublas::multiply({.ta = ta,
+                      .tb = tb,
+                      .m = m,
+                      .n = n,
+                      .k = k,
+                      .a = A,
+                      .b = B,
+                      .d = C,
+                      .lda = lda,
+                      .ldb = ldb,
+                      .ldd = ldc,
+                      .type = type,
+                      .result = type,
+                      .alpha = static_cast<double>(alpha),
+                      .beta = static_cast<double>(beta)});
   }
 };
 

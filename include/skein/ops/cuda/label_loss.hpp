@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses of rows and labels on the GPU: one warp a row, loss and gradient in one kernel, by the same function objects as on the Cpu.
+// Losses of rows and labels on the GPU: one warp a row, loss and gradient in one kernel, by the same function objects as on the
+// Cpu.
 #pragma once
 #include "../../core/error.hpp"
 #include "../label_loss.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimizers' passes on the GPU: one kernel over the range, 16 bytes of each array a thread, whatever the parameter groups. What
-// changes from step to step (rates, corrections) is an argument that a replayed step reads anew; the gradients' factor comes from
-// device memory too. The arithmetic of an element is the Cpu's reference.
+// The optimizers' passes on the GPU: one kernel over the range, 16 bytes of each array a thread, whatever the parameter groups.
+// What changes from step to step (rates, corrections) is an argument that a replayed step reads anew; the gradients' factor comes
+// from device memory too. The arithmetic of an element is the Cpu's reference.
 #pragma once
 #include <string>
 
@@ -16,7 +16,7 @@ namespace skein::inline SKEIN_ABI::ops {
 namespace cuda {
 /// The range that element i belongs to; -1: none, or one that is frozen.
 constexpr int range_of(const RangeFactors* ranges, int count, long i) {
-  int low = 0, high = count;                        // the last one that begins at or before i is below `high`
+  int low = 0, high = count;  // the last one that begins at or before i is below `high`
   while (low < high) {
     const int middle = (low + high) / 2;
     if (ranges[middle].begin <= i) low = middle + 1;
@@ -26,7 +26,8 @@ constexpr int range_of(const RangeFactors* ranges, int count, long i) {
   return r >= 0 && i < ranges[r].end && !ranges[r].frozen ? r : -1;
 }
 
-/// Elements [index Width, (index + 1) Width) of the arena, those of the pass. Packs that lie within one range go in one load and store.
+/// Elements [index Width, (index + 1) Width) of the arena, those of the pass. Packs that lie within one range go in one load and
+/// store.
 template <class Pass, int Width> struct Update {
   using Scalar = typename Pass::Scalar;
   skein::cuda::Argument<Pass> argument;
@@ -43,7 +44,8 @@ template <class Pass, int Width> struct Update {
     if (at >= p.begin && at + Width <= p.end) {
       const int range = p.ranges ? range_of(p.ranges, p.range_count, at) : 0;
       if (!p.ranges || (range >= 0 && at + Width <= p.ranges[range].end)) {
-        if (p.ranges) p.rescale(static_cast<Scalar>(p.ranges[range].lr_factor), static_cast<Scalar>(p.ranges[range].decay_factor));
+        if (p.ranges)
+          p.rescale(static_cast<Scalar>(p.ranges[range].lr_factor), static_cast<Scalar>(p.ranges[range].decay_factor));
         return whole(p, factor, at);
       }
     }
@@ -132,8 +134,7 @@ template <> struct OptimizerKernels<Cuda> {
     const Scalar* gradient = only_gradient(pass);
     if (cuda::aligned_16(gradient))
       skein::cuda::reduce_into(into, packs<width>(pass), cuda::Squares<Scalar, width>{pass, gradient}, cuda::AddSquares{}, 0.0);
-    else
-      skein::cuda::reduce_into(into, packs<1>(pass), cuda::Squares<Scalar, 1>{pass, gradient}, cuda::AddSquares{}, 0.0);
+    else skein::cuda::reduce_into(into, packs<1>(pass), cuda::Squares<Scalar, 1>{pass, gradient}, cuda::AddSquares{}, 0.0);
   }
 
  private:

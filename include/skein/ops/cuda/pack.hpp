@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that are loaded and stored together: 16 bytes where arrays are aligned, as the memory of a GPU wants it; else one by one.
+// Values that are loaded and stored together: 16 bytes where arrays are aligned, as the memory of a GPU wants it; else one by
+// one.
 #pragma once
 #include <cstdint>
 
@@ -8,9 +9,7 @@
 namespace skein::inline SKEIN_ABI::ops::cuda {
 
 /// Width neighbours of an array.
-template <class Scalar, int Width> struct alignas(sizeof(Scalar) * Width) Pack {
-  Scalar value[Width];
-};
+template <class Scalar, int Width> struct alignas(sizeof(Scalar) * Width) Pack { Scalar value[Width]; };
 
 /// Values of 16 bytes.
 template <class Scalar> inline constexpr int pack_width = sizeof(Scalar) < 16 ? static_cast<int>(16 / sizeof(Scalar)) : 1;
@@ -19,7 +18,9 @@ template <class Scalar> inline constexpr int pack_width = sizeof(Scalar) < 16 ? 
 template <class T> using Compute = std::conditional_t<is_half<T>, float, T>;
 
 /// Are the arrays such that packs lie on 16 bytes? Null counts as aligned.
-template <class... T> bool aligned_16(const T*... arrays) { return (... && (reinterpret_cast<std::uintptr_t>(arrays) % 16 == 0)); }
+template <class... T> bool aligned_16(const T*... arrays) {
+  return (... && (reinterpret_cast<std::uintptr_t>(arrays) % 16 == 0));
+}
 
 /// a / b for what is not negative: in 32 bits where both fit, a fifth of the time on a GPU.
 constexpr long quotient(long a, long b) {

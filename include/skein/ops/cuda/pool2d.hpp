@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling on the GPU by own kernels, one thread a value, neighbours on neighbouring channels. Not cuDNN's: its backward pass reads x
-// and y again, which ours does not keep (one byte an output tells the winner; an average needs nothing); which of equal values wins
-// is not specified there, and overlapping windows are summed by atomics. Here each input gathers from the windows that it lies in:
-// the same bits in every run, and for maxima and their gradients those of the Cpu.
+// Pooling on the GPU by own kernels, one thread a value, neighbours on neighbouring channels. Not cuDNN's: its backward pass
+// reads x and y again, which ours does not keep (one byte an output tells the winner; an average needs nothing); which of equal
+// values wins is not specified there, and overlapping windows are summed by atomics. Here each input gathers from the windows
+// that it lies in: the same bits in every run, and for maxima and their gradients those of the Cpu.
 #pragma once
 #include "../../device/cuda/launch.hpp"
 #include "../pool2d.hpp"
@@ -17,7 +17,9 @@ struct ImagePlace {
   int row, column, channel;
   /// 32-bit divisions, several times cheaper, where the index allows.
   constexpr ImagePlace(long i, int height, int width, int channels) : sample(0), row(0), column(0), channel(0) {
-    if (i <= 0xffffffffL) split(static_cast<unsigned>(i), static_cast<unsigned>(height), static_cast<unsigned>(width), static_cast<unsigned>(channels));
+    if (i <= 0xffffffffL)
+      split(static_cast<unsigned>(i), static_cast<unsigned>(height), static_cast<unsigned>(width),
+            static_cast<unsigned>(channels));
     else split(i, static_cast<long>(height), static_cast<long>(width), static_cast<long>(channels));
   }
 
@@ -110,7 +112,8 @@ template <class Value, class Sum> struct AveragePoolGradient {
     const Sum scale = Sum(1) / static_cast<Sum>(g.kernel * g.kernel);
     Sum sum = 0;
     for (int r = rows.first; r <= rows.last; ++r)
-      for (int c = columns.first; c <= columns.last; ++c) sum += static_cast<Sum>(dy[image + (1L * r * width + c) * g.channels]) * scale;
+      for (int c = columns.first; c <= columns.last; ++c)
+        sum += static_cast<Sum>(dy[image + (1L * r * width + c) * g.channels]) * scale;
     dx[i] = static_cast<Value>(sum);
   }
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of row-major arrays by cuBLASLt, with a bias, an activation or the sums of a bias gradient in the same kernel. What
-// the library wants for a product (descriptors, the heuristic's algorithm, workspace) is a plan: made once for its sizes, types and
-// alignments, then only executed. One handle a thread and device.
+// Matrix products of row-major arrays by cuBLASLt, with a bias, an activation or the sums of a bias gradient in the same kernel.
+// What the library wants for a product (descriptors, the heuristic's algorithm, workspace) is a plan: made once for its sizes,
+// types and alignments, then only executed. One handle a thread and device.
 //
 // cuBLASLt thinks in columns. A row-major (m, n) array is a column-major (n, m) one, so D = A B is computed as D' = B' A': the
 // operands change places, nothing is transposed, and a bias along the rows of D' lies along the columns of D, where it belongs.
@@ -20,8 +20,8 @@
 
 namespace skein::inline SKEIN_ABI::ops::cublas {
 
-/// What is done to D in the product's own kernel. `sums` also stores, for each column of B, the sum of its values: the gradient of a
-/// bias where B is that of the output. `aux` keeps what went into the activation.
+/// What is done to D in the product's own kernel. `sums` also stores, for each column of B, the sum of its values: the gradient
+/// of a bias where B is that of the output. `aux` keeps what went into the activation.
 enum class Epilogue : int {
   none = CUBLASLT_EPILOGUE_DEFAULT,
   bias = CUBLASLT_EPILOGUE_BIAS,
@@ -31,11 +31,12 @@ enum class Epilogue : int {
   gelu_bias = CUBLASLT_EPILOGUE_GELU_BIAS,
   gelu_aux = CUBLASLT_EPILOGUE_GELU_AUX,
   gelu_aux_bias = CUBLASLT_EPILOGUE_GELU_AUX_BIAS,
-  sums = CUBLASLT_EPILOGUE_BGRADA,                  // the library's A is our B
+  sums = CUBLASLT_EPILOGUE_BGRADA,  // the library's A is our B
 };
 
-/// D = alpha op(A) op(B) + beta D, all row-major: op(A) is (m, k), op(B) is (k, n), D is (m, n); rows lie lda, ldb, ldd scalars apart
-/// as they are stored. With beta 0, D is not read. Pointers are the device's; null stands for one that is 16-byte aligned (prepare).
+/// D = alpha op(A) op(B) + beta D, all row-major: op(A) is (m, k), op(B) is (k, n), D is (m, n); rows lie lda, ldb, ldd scalars
+/// apart as they are stored. With beta 0, D is not read. Pointers are the device's; null stands for one that is 16-byte aligned
+/// (prepare).
 struct Product {
   Transpose ta = Transpose::no, tb = Transpose::no;
   long m = 0, n = 0, k = 0;
@@ -43,13 +44,13 @@ struct Product {
   const void* b = nullptr;
   void* d = nullptr;
   long lda = 0, ldb = 0, ldd = 0;
-  cudaDataType_t type = CUDA_R_32F;                 ///< of A and B
-  cudaDataType_t result = CUDA_R_32F;               ///< of D, and of bias, sums and aux
-  bool tf32 = false;                                ///< floats may be rounded to TF32 on their way into tensor cores
+  cudaDataType_t type = CUDA_R_32F;    ///< of A and B
+  cudaDataType_t result = CUDA_R_32F;  ///< of D, and of bias, sums and aux
+  bool tf32 = false;                   ///< floats may be rounded to TF32 on their way into tensor cores
   double alpha = 1, beta = 0;
   Epilogue epilogue = Epilogue::none;
-  void* vector = nullptr;                           ///< n values: the bias, or where the sums go
-  void* aux = nullptr;                              ///< (m, ldd), see Epilogue
+  void* vector = nullptr;  ///< n values: the bias, or where the sums go
+  void* aux = nullptr;     ///< (m, ldd), see Epilogue
 
   /// For people: "of (128, 84) x (84, 10), float, with bias, rows 96, 16, 16 apart".
   std::string text() const;
@@ -74,7 +75,8 @@ inline long alignment(const void* p) {
   return address % 16 == 0 ? 16 : static_cast<long>(address & (~address + 1));
 }
 inline Key key_of(const Product& p) {
-  const long aligned = alignment(p.a) | alignment(p.b) << 8 | alignment(p.d) << 16 | alignment(p.vector) << 24 | alignment(p.aux) << 32;
+  const long aligned =
+      alignment(p.a) | alignment(p.b) << 8 | alignment(p.d) << 16 | alignment(p.vector) << 24 | alignment(p.aux) << 32;
   return {{p.m, p.n, p.k, p.lda, p.ldb, p.ldd, static_cast<long>(p.type), static_cast<long>(p.result),
            (p.ta == Transpose::yes) | (p.tb == Transpose::yes) << 1 | p.tf32 << 2, static_cast<long>(p.epilogue), aligned}};
 }
@@ -84,12 +86,12 @@ using Layout = Descriptor<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
 /// How one product runs, on one thread and device.
 struct Plan {
   Descriptor<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy> operation;
-  Layout a, b, d;                                   // the library's: a is our B
+  Layout a, b, d;  // the library's: a is our B
   cublasLtMatmulAlgo_t algorithm{};
   std::size_t workspace = 0;
-  void* vector = nullptr;                           // what the descriptor holds now
+  void* vector = nullptr;  // what the descriptor holds now
   void* aux = nullptr;
-  bool usable = false;                              // false: the library has no kernel for it
+  bool usable = false;  // false: the library has no kernel for it
 
   template <class T> void set(cublasLtMatmulDescAttributes_t which, const T& value) {
     check(cublasLtMatmulDescSetAttribute(operation.raw, which, &value, sizeof value), "cublasLtMatmulDescSetAttribute");
@@ -105,8 +107,9 @@ struct Library {
   explicit Library(Cuda device) {
     check(cublasLtCreate(&handle), "cublasLtCreate");
     int major = 0;
-    skein::cuda::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.ordinal), "cudaDeviceGetAttribute");
-    most_workspace = std::size_t(major >= 9 ? 32 : 8) << 20;        // Hopper's kernels want 32 MiB (cuBLAS's documentation)
+    skein::cuda::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.ordinal),
+                       "cudaDeviceGetAttribute");
+    most_workspace = std::size_t(major >= 9 ? 32 : 8) << 20;  // Hopper's kernels want 32 MiB (cuBLAS's documentation)
   }
   ~Library() {
     plans.clear();
@@ -156,7 +159,7 @@ SKEIN_NOINLINE inline Plan Library::make(const Product& p) const {
   plan.set(CUBLASLT_MATMUL_DESC_TRANSB, ta ? CUBLAS_OP_T : CUBLAS_OP_N);
   if (p.epilogue != Epilogue::none) {
     plan.set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<cublasLtEpilogue_t>(p.epilogue));
-    plan.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, plan.vector = p.vector);      // the heuristic looks at its alignment
+    plan.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, plan.vector = p.vector);  // the heuristic looks at its alignment
     if (p.epilogue == Epilogue::gelu_aux || p.epilogue == Epilogue::gelu_aux_bias) {
       plan.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, plan.aux = p.aux);
       plan.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, static_cast<std::int64_t>(p.ldd));
@@ -166,7 +169,8 @@ SKEIN_NOINLINE inline Plan Library::make(const Product& p) const {
   Descriptor<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy> preference;
   check(cublasLtMatmulPreferenceCreate(&preference.raw), "cublasLtMatmulPreferenceCreate");
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t which, auto value) {
-    check(cublasLtMatmulPreferenceSetAttribute(preference.raw, which, &value, sizeof value), "cublasLtMatmulPreferenceSetAttribute");
+    check(cublasLtMatmulPreferenceSetAttribute(preference.raw, which, &value, sizeof value),
+          "cublasLtMatmulPreferenceSetAttribute");
   };
   skein::cuda::Workspace& scratch = skein::cuda::workspace();
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, scratch.sealed() ? std::min(scratch.size(), most_workspace) : most_workspace);
@@ -179,8 +183,9 @@ SKEIN_NOINLINE inline Plan Library::make(const Product& p) const {
   int found = 0;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle, plan.operation.raw, plan.a.raw, plan.b.raw, plan.d.raw,
                                                                plan.d.raw, preference.raw, 1, &best, &found);
-  if (p.epilogue != Epilogue::none && (refused(status) || found == 0)) return plan;          // the caller has another way
-  if (status == CUBLAS_STATUS_SUCCESS && found == 0) check(CUBLAS_STATUS_NOT_SUPPORTED, "cublasLtMatmulAlgoGetHeuristic", details);
+  if (p.epilogue != Epilogue::none && (refused(status) || found == 0)) return plan;  // the caller has another way
+  if (status == CUBLAS_STATUS_SUCCESS && found == 0)
+    check(CUBLAS_STATUS_NOT_SUPPORTED, "cublasLtMatmulAlgoGetHeuristic", details);
   check(status, "cublasLtMatmulAlgoGetHeuristic", details);
   check(best.state, "cublasLtMatmulAlgoGetHeuristic", details);
   plan.algorithm = best.algo;
@@ -212,9 +217,9 @@ inline bool multiply(const Product& p) {
   const bool is_double = p.type == CUDA_R_64F;
   const void* alpha = is_double ? static_cast<const void*>(twice) : single;
   const void* beta = is_double ? static_cast<const void*>(twice + 1) : single + 1;
-  const cublasStatus_t status = cublasLtMatmul(library.handle, plan.operation.raw, alpha, p.b, plan.a.raw, p.a, plan.b.raw, beta, p.d,
-                                               plan.d.raw, p.d, plan.d.raw, &plan.algorithm,
-                                               skein::cuda::workspace().get(plan.workspace), plan.workspace, skein::cuda::stream());
+  const cublasStatus_t status = cublasLtMatmul(
+      library.handle, plan.operation.raw, alpha, p.b, plan.a.raw, p.a, plan.b.raw, beta, p.d, plan.d.raw, p.d, plan.d.raw,
+      &plan.algorithm, skein::cuda::workspace().get(plan.workspace), plan.workspace, skein::cuda::stream());
   if (p.epilogue != Epilogue::none && refused(status)) return plan.usable = false;
   check(status, "cublasLtMatmul", [&] { return p.text(); });
   return true;
@@ -222,20 +227,36 @@ inline bool multiply(const Product& p) {
 
 inline std::string Product::text() const {
   const auto shape = [](long rows, long columns) { return "(" + std::to_string(rows) + ", " + std::to_string(columns) + ")"; };
-  const auto name = [](cudaDataType_t t) { return t == CUDA_R_64F ? "double" : t == CUDA_R_16BF ? "bf16" : t == CUDA_R_16F ? "fp16" : "float"; };
-  std::string s = "of " + shape(m, k) + (ta == Transpose::yes ? "^T" : "") + " x " + shape(k, n) + (tb == Transpose::yes ? "^T" : "") + ", " + name(type);
+  const auto name = [](cudaDataType_t t) {
+    return t == CUDA_R_64F ? "double" : t == CUDA_R_16BF ? "bf16" : t == CUDA_R_16F ? "fp16" : "float";
+  };
+  std::string s = "of " + shape(m, k) + (ta == Transpose::yes ? "^T" : "") + " x " + shape(k, n) +
+                  (tb == Transpose::yes ? "^T" : "") + ", " + name(type);
   if (type != result) s += std::string(" to ") + name(result);
   if (tf32) s += " by TF32";
   switch (epilogue) {
-    case Epilogue::none: break;
-    case Epilogue::bias: s += ", with bias"; break;
-    case Epilogue::relu: s += ", with ReLU"; break;
-    case Epilogue::relu_bias: s += ", with bias and ReLU"; break;
+    case Epilogue::none:
+      break;
+    case Epilogue::bias:
+      s += ", with bias";
+      break;
+    case Epilogue::relu:
+      s += ", with ReLU";
+      break;
+    case Epilogue::relu_bias:
+      s += ", with bias and ReLU";
+      break;
     case Epilogue::gelu:
-    case Epilogue::gelu_aux: s += ", with GELU"; break;
+    case Epilogue::gelu_aux:
+      s += ", with GELU";
+      break;
     case Epilogue::gelu_bias:
-    case Epilogue::gelu_aux_bias: s += ", with bias and GELU"; break;
-    case Epilogue::sums: s += ", with sums of columns"; break;
+    case Epilogue::gelu_aux_bias:
+      s += ", with bias and GELU";
+      break;
+    case Epilogue::sums:
+      s += ", with sums of columns";
+      break;
   }
   return s + ", rows " + std::to_string(lda) + ", " + std::to_string(ldb) + ", " + std::to_string(ldd) + " apart";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layer normalisation on the GPU. Forward and the gradient of x: one warp a row. The gradients of weight and bias: sums over columns
-// in two passes, parts of the rows first, in the same order in every run.
+// Layer normalisation on the GPU. Forward and the gradient of x: one warp a row. The gradients of weight and bias: sums over
+// columns in two passes, parts of the rows first, in the same order in every run.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -34,7 +34,8 @@ template <class Scalar, class Value> struct RowNormalize {
       const Scalar d = static_cast<Scalar>(in[c]) - mean;
       squares += d * d;
     }
-    const Scalar inverse = static_cast<Scalar>(1 / std::sqrt(static_cast<double>(lanes.reduce(squares, Plus{}) * one_of_n) + epsilon));
+    const Scalar inverse =
+        static_cast<Scalar>(1 / std::sqrt(static_cast<double>(lanes.reduce(squares, Plus{}) * one_of_n) + epsilon));
     for (long c = lanes.index; c < s.pitch; c += lanes.count)
       out[c] = static_cast<Value>(c < s.n ? (static_cast<Scalar>(in[c]) - mean) * inverse * weight[c] + bias[c] : Scalar(0));
     if (lanes.index == 0) {
@@ -63,7 +64,8 @@ template <class Scalar, class Value> struct RowNormalizeBackward {
     const Scalar average = lanes.reduce(sum, Plus{}) * one_of_n, along = lanes.reduce(product, Plus{}) * one_of_n;
     for (long c = lanes.index; c < s.pitch; c += lanes.count) {
       Scalar d = 0;
-      if (c < s.n) d = inverse * (static_cast<Scalar>(g[c]) * weight[c] - average - (static_cast<Scalar>(in[c]) - mean) * inverse * along);
+      if (c < s.n)
+        d = inverse * (static_cast<Scalar>(g[c]) * weight[c] - average - (static_cast<Scalar>(in[c]) - mean) * inverse * along);
       out[c] = static_cast<Value>(d);
     }
   }
@@ -75,7 +77,7 @@ template <class Scalar, class Value> struct NormalizeColumns {
   const Value *x, *dy;
   const Scalar* saved;
   long rows_a_part;
-  Scalar* partial;                                  // (parts, 2, n)
+  Scalar* partial;  // (parts, 2, n)
   constexpr void operator()(long index) const {
     const long part = quotient(index, s.n), c = index - part * s.n;
     const long begin = part * rows_a_part, end = begin + rows_a_part < s.rows ? begin + rows_a_part : s.rows;
@@ -112,12 +114,13 @@ constexpr long parts_of(const RowShape& s) { return (s.rows + rows_a_part(s) - 1
 }  // namespace cuda
 
 template <> struct RowNormalizeKernels<Cuda> {
-  template <class Scalar, class Value> static void forward(const RowShape& s, const Value* x, const Scalar* weight, const Scalar* bias, double epsilon,
-                                                           Value* y, Scalar* saved) {
+  template <class Scalar, class Value> static void forward(const RowShape& s, const Value* x, const Scalar* weight,
+                                                           const Scalar* bias, double epsilon, Value* y, Scalar* saved) {
     skein::cuda::for_each_row(s.rows, cuda::RowNormalize<Scalar, Value>{s, x, weight, bias, epsilon, y, saved});
   }
-  template <class Scalar, class Value> static void backward(const RowShape& s, const Value* x, const Value* dy, const Scalar* weight,
-                                                            const Scalar* saved, Value* dx, Scalar* dweight, Scalar* dbias, Scalar*) {
+  template <class Scalar, class Value> static void backward(const RowShape& s, const Value* x, const Value* dy,
+                                                            const Scalar* weight, const Scalar* saved, Value* dx, Scalar* dweight,
+                                                            Scalar* dbias, Scalar*) {
     if (s.rows <= 0) return;
     const long rows = cuda::rows_a_part(s), parts = cuda::parts_of(s);
     Scalar* partial = static_cast<Scalar*>(skein::cuda::workspace().get(bytes(s, sizeof(Scalar))));
@@ -130,7 +133,9 @@ template <> struct RowNormalizeKernels<Cuda> {
   }
 
  private:
-  static std::size_t bytes(const RowShape& s, std::size_t size) { return static_cast<std::size_t>(2 * cuda::parts_of(s) * s.n) * size; }
+  static std::size_t bytes(const RowShape& s, std::size_t size) {
+    return static_cast<std::size_t>(2 * cuda::parts_of(s) * s.n) * size;
+  }
 };
 
 }  // namespace skein::inline SKEIN_ABI::ops

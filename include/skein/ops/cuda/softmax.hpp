@@ -26,13 +26,14 @@ template <class Scalar> struct CrossEntropyRow {
       return p.skipped(label) ? LossTotals{} : ops::detail::wrong_label();
     }
     const auto best = ops::detail::best_of_row(x, p.classes, lanes);
-    const Scalar share = p.smoothing / static_cast<Scalar>(p.classes), weight = weight_of(label), hard = (1 - p.smoothing) * weight;
+    const Scalar share = p.smoothing / static_cast<Scalar>(p.classes), weight = weight_of(label),
+                 hard = (1 - p.smoothing) * weight;
     Scalar total = 0;
     for (long c = lanes.index; c < p.classes; c += lanes.count) total += std::exp(x[c] - best.value);
     total = lanes.reduce(total, Sum{});
     const Scalar log_total = std::log(total);
     Scalar loss = hard * (log_total - (x[label] - best.value)), attention = hard;
-    if (share != 0) {                               // sum_c w_c (-log p_c), spread by the smoothing
+    if (share != 0) {  // sum_c w_c (-log p_c), spread by the smoothing
       Scalar spread = 0, weights = 0;
       for (long c = lanes.index; c < p.classes; c += lanes.count) {
         spread += weight_of(c) * (log_total - (x[c] - best.value));

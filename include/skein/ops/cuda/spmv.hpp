@@ -73,7 +73,7 @@ template <> struct SparseKernels<Cuda> {
     if (skein::cuda::replaying()) return;
     constexpr auto plain = CUSPARSE_OPERATION_NON_TRANSPOSE;
     constexpr auto type = cusparse::type_of<S>;
-    constexpr auto algorithm = CUSPARSE_SPMV_CSR_ALG2;             // the deterministic one
+    constexpr auto algorithm = CUSPARSE_SPMV_CSR_ALG2;  // the deterministic one
     const S one = 1, zero = 0;
     const cusparse::Of what{a.rows, a.columns, a.entries, 0};
     const cusparseHandle_t handle = cusparse::handle();
@@ -81,17 +81,19 @@ template <> struct SparseKernels<Cuda> {
     const cusparse::Vector<const S> from(x, a.columns);
     const cusparse::Vector<S> to(y, a.rows);
     std::size_t bytes = 0;
-    cusparse::check(cusparseSpMV_bufferSize(handle, plain, &one, matrix.get(), from.get(), &zero, to.get(), type, algorithm, &bytes),
-                    "cusparseSpMV_bufferSize", what);
+    cusparse::check(
+        cusparseSpMV_bufferSize(handle, plain, &one, matrix.get(), from.get(), &zero, to.get(), type, algorithm, &bytes),
+        "cusparseSpMV_bufferSize", what);
     void* buffer = skein::cuda::workspace().get(bytes);
-    cusparse::check(cusparseSpMV(handle, plain, &one, matrix.get(), from.get(), &zero, to.get(), type, algorithm, buffer), "cusparseSpMV", what);
+    cusparse::check(cusparseSpMV(handle, plain, &one, matrix.get(), from.get(), &zero, to.get(), type, algorithm, buffer),
+                    "cusparseSpMV", what);
   }
   template <class M, class Index, class S>
   static void by_library(const CsrView<M, Cuda, Index>& a, const S* b, long ldb, S* c, long ldc, long n) {
     if (skein::cuda::replaying()) return;
     constexpr auto plain = CUSPARSE_OPERATION_NON_TRANSPOSE;
     constexpr auto type = cusparse::type_of<S>;
-    constexpr auto algorithm = CUSPARSE_SPMM_CSR_ALG3;             // the deterministic one
+    constexpr auto algorithm = CUSPARSE_SPMM_CSR_ALG3;  // the deterministic one
     const S one = 1, zero = 0;
     const cusparse::Of what{a.rows, a.columns, a.entries, n};
     const cusparseHandle_t handle = cusparse::handle();
@@ -99,10 +101,12 @@ template <> struct SparseKernels<Cuda> {
     const cusparse::Dense<const S> from(b, a.columns, n, ldb);
     const cusparse::Dense<S> to(c, a.rows, n, ldc);
     std::size_t bytes = 0;
-    cusparse::check(cusparseSpMM_bufferSize(handle, plain, plain, &one, matrix.get(), from.get(), &zero, to.get(), type, algorithm, &bytes),
-                    "cusparseSpMM_bufferSize", what);
+    cusparse::check(
+        cusparseSpMM_bufferSize(handle, plain, plain, &one, matrix.get(), from.get(), &zero, to.get(), type, algorithm, &bytes),
+        "cusparseSpMM_bufferSize", what);
     void* buffer = skein::cuda::workspace().get(bytes);
-    cusparse::check(cusparseSpMM(handle, plain, plain, &one, matrix.get(), from.get(), &zero, to.get(), type, algorithm, buffer), "cusparseSpMM", what);
+    cusparse::check(cusparseSpMM(handle, plain, plain, &one, matrix.get(), from.get(), &zero, to.get(), type, algorithm, buffer),
+                    "cusparseSpMM", what);
   }
 };
 

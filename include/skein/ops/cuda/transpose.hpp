@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A transposed copy on the GPU: a thread turns a square of 16 bytes by as many rows in its registers, so that both sides are read and
-// written in whole sectors.
+// A transposed copy on the GPU: a thread turns a square of 16 bytes by as many rows in its registers, so that both sides are read
+// and written in whole sectors.
 #pragma once
 #include "../../device/cuda/launch.hpp"
 #include "../transpose.hpp"
@@ -14,7 +14,7 @@ template <class Scalar, int Width> struct TransposeSquare {
   const Scalar* from;
   long pitch;
   Scalar* to;
-  long to_pitch, squares;                           // squares along the columns
+  long to_pitch, squares;  // squares along the columns
   constexpr void operator()(long index) const {
     const long down = quotient(index, squares), i = down * Width, j = (index - down * squares) * Width;
     if (i + Width <= rows && j + Width <= columns) {
@@ -36,7 +36,8 @@ template <> struct TransposeKernels<Cuda> {
     constexpr int width = cuda::pack_width<Scalar>;
     if (pitch % width == 0 && to_pitch % width == 0 && cuda::aligned_16(from, to)) {
       const long across = (columns + width - 1) / width, down = (rows + width - 1) / width;
-      skein::cuda::for_each(down * across, cuda::TransposeSquare<Scalar, width>{rows, columns, from, pitch, to, to_pitch, across});
+      skein::cuda::for_each(down * across,
+                            cuda::TransposeSquare<Scalar, width>{rows, columns, from, pitch, to, to_pitch, across});
     } else {
       skein::cuda::for_each(rows * columns, cuda::TransposeSquare<Scalar, 1>{rows, columns, from, pitch, to, to_pitch, columns});
     }

@@ -41,7 +41,9 @@ template <> struct VectorLossKernels<Cuda> {
                    {0, static_cast<double>(p.count) * static_cast<double>(p.width), 0});
     return 0;
   }
-  static void prepare() { skein::cuda::workspace().reserve(static_cast<std::size_t>(cuda::most_loss_groups) * sizeof(LossTotals)); }
+  static void prepare() {
+    skein::cuda::workspace().reserve(static_cast<std::size_t>(cuda::most_loss_groups) * sizeof(LossTotals));
+  }
 };
 
 }  // namespace skein::inline SKEIN_ABI::ops

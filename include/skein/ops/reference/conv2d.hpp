@@ -9,8 +9,8 @@ namespace skein::inline SKEIN_ABI::ops {
 
 /// A convolution of square windows over images (height, width, channels). Integers only: it may be a template argument.
 struct Conv2dGeometry {
-  int height = 1, width = 1, channels = 1;          ///< of the input
-  int filters = 1;                                  ///< output channels
+  int height = 1, width = 1, channels = 1;  ///< of the input
+  int filters = 1;                          ///< output channels
   int kernel = 1, stride = 1, padding = 0, dilation = 1, groups = 1;
 
   constexpr int reach() const { return dilation * (kernel - 1) + 1; }
@@ -32,15 +32,15 @@ struct Conv2dGeometry {
 /// The memory of one call: `batch` dense images. Gradients are added to; dx is written, null where nobody wants it.
 template <class Scalar> struct Conv2dCall {
   long batch = 0;
-  const Scalar* x = nullptr;                        ///< (batch, height, width, channels)
-  const Scalar* weight = nullptr;                   ///< (weight_rows, weight_pitch)
-  const Scalar* bias = nullptr;                     ///< (weight_pitch); null: none
-  Scalar* y = nullptr;                              ///< (batch, out_height, out_width, filters)
+  const Scalar* x = nullptr;       ///< (batch, height, width, channels)
+  const Scalar* weight = nullptr;  ///< (weight_rows, weight_pitch)
+  const Scalar* bias = nullptr;    ///< (weight_pitch); null: none
+  Scalar* y = nullptr;             ///< (batch, out_height, out_width, filters)
   const Scalar* dy = nullptr;
   Scalar* dx = nullptr;
   Scalar* dweight = nullptr;
   Scalar* dbias = nullptr;
-  Scalar* derived = nullptr;                        ///< what derive() made of the weights
+  Scalar* derived = nullptr;  ///< what derive() made of the weights
   Scalar* workspace = nullptr;
 };
 

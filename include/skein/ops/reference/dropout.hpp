@@ -13,8 +13,8 @@ namespace skein::inline SKEIN_ABI::ops {
 struct DropoutShape {
   long rows = 0, n = 0, pitch = 0;
   std::uint64_t key = 0, first = 0;
-  const StepValues* values = nullptr;               ///< in the device's memory; null on the Cpu. Where it is there, key is made of it
-  std::uint64_t purpose = 0;                        ///< and this, and first counts from its global_first
+  const StepValues* values = nullptr;  ///< in the device's memory; null on the Cpu. Where it is there, key is made of it
+  std::uint64_t purpose = 0;           ///< and this, and first counts from its global_first
 };
 
 /// Words below it are dropped; 2^32 drops all.

@@ -8,7 +8,7 @@
 namespace skein::inline SKEIN_ABI::ops::reference {
 
 namespace detail {
-inline constexpr long gemm_k = 64, gemm_n = 128;    // a block of B
+inline constexpr long gemm_k = 64, gemm_n = 128;  // a block of B
 
 /// C(rows 1 or 2, n) += a B, for up to four steps of k; a(r, s) at a[4 r + s], zeros behind the last step.
 template <int Rows, class Scalar> inline void gemm_steps(const Scalar* a, const Scalar* __restrict b, long pitch, long steps,
@@ -29,14 +29,13 @@ template <int Rows, class Scalar> inline void gemm_steps(const Scalar* a, const 
 }  // namespace detail
 
 /// C = alpha op(A) op(B) + beta C; see ops/gemm.hpp.
-template <class Scalar>
-void gemm(Transpose ta, Transpose tb, long m, long n, long k, Scalar alpha, const Scalar* A, long lda, const Scalar* B, long ldb,
-          Scalar beta, Scalar* C, long ldc) {
+template <class Scalar> void gemm(Transpose ta, Transpose tb, long m, long n, long k, Scalar alpha, const Scalar* A, long lda,
+                                  const Scalar* B, long ldb, Scalar beta, Scalar* C, long ldc) {
   for (long i = 0; i < m; ++i)
     for (long j = 0; j < n; ++j) C[i * ldc + j] = beta == Scalar(0) ? Scalar(0) : beta * C[i * ldc + j];
   if (alpha == Scalar(0)) return;
   const bool a_flipped = ta == Transpose::yes, b_flipped = tb == Transpose::yes;
-  alignas(64) Scalar turned[detail::gemm_k * detail::gemm_n];     // a block of B^T, where B is given transposed
+  alignas(64) Scalar turned[detail::gemm_k * detail::gemm_n];  // a block of B^T, where B is given transposed
   for (long k0 = 0; k0 < k; k0 += detail::gemm_k) {
     const long kn = k - k0 < detail::gemm_k ? k - k0 : detail::gemm_k;
     for (long j0 = 0; j0 < n; j0 += detail::gemm_n) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimizers' passes over flat memory: what each does to one element, PyTorch's formulas, written once for every device, and plain
-// loops around that: the oracle of the tests, and what runs without xsimd. A pass reads the gradients of all workers, adds them up,
-// and updates parameters and state at once.
+// The optimizers' passes over flat memory: what each does to one element, PyTorch's formulas, written once for every device, and
+// plain loops around that: the oracle of the tests, and what runs without xsimd. A pass reads the gradients of all workers, adds
+// them up, and updates parameters and state at once.
 #pragma once
 #include <cmath>
 
@@ -20,18 +20,19 @@ struct RangeFactors {
 template <class Scalar_> struct UpdatePass {
   using Scalar = Scalar_;
   Scalar* parameters = nullptr;
-  const Scalar* const* gradients = nullptr;         ///< one array a worker, to be summed
+  const Scalar* const* gradients = nullptr;  ///< one array a worker, to be summed
   int gradient_count = 0;
-  Scalar gradient_scale = 1;                        ///< factor of the sum: the divisor and the clipping
-  const StepScale* scale = nullptr;                 ///< one more factor, in the device's memory, and whether to skip; null: none
-  const RangeFactors* ranges = nullptr;             ///< in a device's memory, sorted: elements outside of them, and frozen ones, stay; null: one
+  Scalar gradient_scale = 1;         ///< factor of the sum: the divisor and the clipping
+  const StepScale* scale = nullptr;  ///< one more factor, in the device's memory, and whether to skip; null: none
+  const RangeFactors* ranges =
+      nullptr;  ///< in a device's memory, sorted: elements outside of them, and frozen ones, stay; null: one
   int range_count = 0;
   long begin = 0, end = 0;
 };
 
 /// g = scale * sum + decay * p; m = momentum * m + keep * g; p -= lr * (nesterov ? g + momentum * m : m).
 template <class Scalar> struct SgdPass : UpdatePass<Scalar> {
-  Scalar* momenta = nullptr;                        ///< null: no momentum, p -= lr * g
+  Scalar* momenta = nullptr;  ///< null: no momentum, p -= lr * g
   Scalar lr = 0, momentum = 0, keep = 1, decay = 0;
   bool nesterov = false;
 
@@ -57,11 +58,11 @@ template <class Scalar> struct SgdPass : UpdatePass<Scalar> {
 template <class Scalar> struct AdamPass : UpdatePass<Scalar> {
   Scalar* first = nullptr;
   Scalar* second = nullptr;
-  Scalar* greatest = nullptr;                       ///< AMSGrad: the greatest second moment so far; null: plain Adam
-  Scalar fresh1 = 1, beta2 = 0, fresh2 = 1;         ///< 1 - beta1; beta2, 1 - beta2 (made in double: 1 - 0.999f is not 0.001f)
+  Scalar* greatest = nullptr;                ///< AMSGrad: the greatest second moment so far; null: plain Adam
+  Scalar fresh1 = 1, beta2 = 0, fresh2 = 1;  ///< 1 - beta1; beta2, 1 - beta2 (made in double: 1 - 0.999f is not 0.001f)
   Scalar epsilon = 0, decay = 0, shrink = 1;
-  Scalar rate = 0;                                  ///< lr / (1 - beta1^step)
-  Scalar correction = 1;                            ///< 1 / sqrt(1 - beta2^step)
+  Scalar rate = 0;        ///< lr / (1 - beta1^step)
+  Scalar correction = 1;  ///< 1 / sqrt(1 - beta2^step)
 
   static constexpr int arrays = 3;
   constexpr Scalar* array(int k) const { return k == 0 ? first : k == 1 ? second : greatest; }
@@ -85,9 +86,9 @@ template <class Scalar> struct AdamPass : UpdatePass<Scalar> {
 /// d = g / (sqrt(s) + epsilon); p -= lr * (b = momentum * b + d).
 template <class Scalar> struct RmsPropPass : UpdatePass<Scalar> {
   Scalar* square = nullptr;
-  Scalar* average = nullptr;                        ///< null: not centered
-  Scalar* momenta = nullptr;                        ///< null: no momentum
-  Scalar lr = 0, alpha = 0, fresh = 1, epsilon = 0, momentum = 0, decay = 0;   // fresh: 1 - alpha
+  Scalar* average = nullptr;                                                  ///< null: not centered
+  Scalar* momenta = nullptr;                                                  ///< null: no momentum
+  Scalar lr = 0, alpha = 0, fresh = 1, epsilon = 0, momentum = 0, decay = 0;  // fresh: 1 - alpha
 
   static constexpr int arrays = 3;
   constexpr Scalar* array(int k) const { return k == 0 ? square : k == 1 ? average : momenta; }

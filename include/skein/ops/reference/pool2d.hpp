@@ -67,9 +67,8 @@ void max_pool2d_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Sc
 }
 
 /// rectified: null, or the outputs behind a ReLU: those that are not positive hand nothing back.
-template <class Scalar>
-void max_pool2d_backward(const Pool2dGeometry& g, long batch, const Scalar* dy, const Winner* winners, Scalar* dx,
-                         const Scalar* rectified = nullptr) {
+template <class Scalar> void max_pool2d_backward(const Pool2dGeometry& g, long batch, const Scalar* dy, const Winner* winners,
+                                                 Scalar* dx, const Scalar* rectified = nullptr) {
   for (long i = 0; i < batch * g.in_count(); ++i) dx[i] = 0;
   detail::each_output(g, batch, [&](long in, long out, int row, int column) {
     detail::each_pixel(g, row, column, [&](long pixel, int place) {

@@ -14,14 +14,14 @@ template <class Scalar> struct CrossEntropyPass {
   long pitch = 0, classes = 0;
   const std::int32_t* labels = nullptr;
   long count = 0;
-  Scalar scale = 1;                                 ///< factor of the gradient
+  Scalar scale = 1;  ///< factor of the gradient
   Scalar* gradient = nullptr;
   Scalar smoothing = 0;
-  const float* class_weights = nullptr;             ///< (classes); null: 1 for each
+  const float* class_weights = nullptr;  ///< (classes); null: 1 for each
   bool ignores = false;
-  std::int32_t ignored = 0;                         ///< the label that counts nothing, where `ignores`
-  double* sums = nullptr;                           ///< a device's: loss, weight and hits are added there
-  const StepValues* values = nullptr;               ///< a device's: the gradient is also multiplied by its loss_scale
+  std::int32_t ignored = 0;            ///< the label that counts nothing, where `ignores`
+  double* sums = nullptr;              ///< a device's: loss, weight and hits are added there
+  const StepValues* values = nullptr;  ///< a device's: the gradient is also multiplied by its loss_scale
 
   constexpr bool skipped(std::int32_t label) const { return ignores && label == ignored; }
   constexpr bool legal(std::int32_t label) const {
@@ -57,7 +57,7 @@ template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyPass<Sc
     Scalar total = 0;
     for (long c = 0; c < p.classes; ++c) total += std::exp(x[c] - x[best]);
     const Scalar log_total = std::log(total);
-    Scalar loss = 0, attention = 0;                 // sum_c a_c (-log p_c), and sum_c a_c
+    Scalar loss = 0, attention = 0;  // sum_c a_c (-log p_c), and sum_c a_c
     for (long c = 0; c < p.classes; ++c) {
       const Scalar a = (c == label ? (1 - p.smoothing) * w(c) : Scalar(0)) + p.smoothing / static_cast<Scalar>(p.classes) * w(c);
       if (a != 0) loss += a * (log_total - (x[c] - x[best]));

@@ -19,7 +19,8 @@ template <class M, class Index, class S> void spmv(const CsrView<M, Cpu, Index>&
 }
 
 /// C = A B with n columns; rows of B and C lie ldb and ldc apart.
-template <class M, class Index, class S> void spmm(const CsrView<M, Cpu, Index>& a, const S* b, long ldb, S* c, long ldc, long n) {
+template <class M, class Index, class S>
+void spmm(const CsrView<M, Cpu, Index>& a, const S* b, long ldb, S* c, long ldc, long n) {
   for (long i = 0; i < a.rows; ++i)
     for (long j = 0; j < n; ++j) {
       double total = 0;

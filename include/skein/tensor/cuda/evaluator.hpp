@@ -13,7 +13,7 @@ namespace detail {
 
 /// A group of values: W at once, or one with any strides. One function object for both: half the kernels to compile.
 template <int W, class S, int N, class B> struct AssignGroup {
-  Groups<N> groups;                    // of W values or of one
+  Groups<N> groups;  // of W values or of one
   S* to;
   B bound;
 
@@ -41,10 +41,12 @@ template <int W, class S, int N, class B> struct AssignGroup {
 
 namespace cuda {
 /// *to = bound over the whole nest by `policy`: what detail::Evaluator<Cuda> calls with the device's own.
-template <class Policy, class S, int N, class B> void assign(const Policy& policy, S* to, const skein::detail::Loop<N>& loop, B bound) {
+template <class Policy, class S, int N, class B>
+void assign(const Policy& policy, S* to, const skein::detail::Loop<N>& loop, B bound) {
   namespace in = skein::detail;
   constexpr int W = in::pack_size<S, B>;
-  const bool packed = W > 1 && loop.stride.e[N - 1] == 1 && in::packs_fit<W>(to, loop.stride, loop) && in::leaves_fit<W>(loop, bound);
+  const bool packed =
+      W > 1 && loop.stride.e[N - 1] == 1 && in::packs_fit<W>(to, loop.stride, loop) && in::leaves_fit<W>(loop, bound);
   const in::AssignGroup<W, S, N, B> kernel{in::Groups<N>(loop, packed ? W : 1), to, bound};
   for_each(policy, kernel.groups.count(), kernel);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop nest of an evaluation as one flat index, for kernels: which row, how far into it; and whether the values of a row can be
-// moved in packs of 16 bytes. Divisions are in 32 bits where the count allows.
+// The loop nest of an evaluation as one flat index, for kernels: which row, how far into it; and whether the values of a row can
+// be moved in packs of 16 bytes. Divisions are in 32 bits where the count allows.
 #pragma once
 #include <cstdint>
 
@@ -12,8 +12,8 @@ namespace skein::inline SKEIN_ABI::detail {
 template <int N> struct Groups {
   Loop<N> loop;
   int width = 1;
-  long in_row = 1;                     // groups in a row
-  bool narrow = false;                 // all indices fit 32 bits
+  long in_row = 1;      // groups in a row
+  bool narrow = false;  // all indices fit 32 bits
 
   constexpr explicit Groups(const Loop<N>& nest, int values = 1)
       : loop(nest), width(values), in_row((nest.extents.e[N - 1] + values - 1) / values) {
@@ -33,7 +33,7 @@ template <int N> struct Groups {
     long row = divide(g, in_row);
     const long first = (g - row * in_row) * width;
 #if defined(__CUDACC__)
-#pragma unroll                                                     // else the strides go through local memory
+#pragma unroll  // else the strides go through local memory
 #endif
     for (int d = N - 2; d >= 0; --d) {
       if (d < N - loop.rank) break;
@@ -47,7 +47,8 @@ template <int N> struct Groups {
 };
 
 /// Values of a pack: 16 bytes of the widest type in memory.
-template <class S, class B> inline constexpr int pack_size = 16 / (static_cast<int>(sizeof(S)) > B::widest ? static_cast<int>(sizeof(S)) : B::widest);
+template <class S, class B>
+inline constexpr int pack_size = 16 / (static_cast<int>(sizeof(S)) > B::widest ? static_cast<int>(sizeof(S)) : B::widest);
 
 /// Can values at `data` with these strides be moved in packs of W along the innermost axis, in every row?
 template <int W, int N, class S> bool packs_fit(const S* data, const Dims<N>& stride, const Loop<N>& loop) {

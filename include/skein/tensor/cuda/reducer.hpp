@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions on a GPU, without storing what is reduced. All values: each of many threads folds its share, in packs of 16 bytes where
-// the layout allows, and CUB joins what they have (so that CUB's kernels are compiled once a type, not once an expression). Along an
-// axis: a warp a row where the axis is dense, a thread an output elsewhere, and long axes of few outputs in parts that a second
-// kernel joins. The order of additions depends on extents and layout alone: the same bits in every run. A whole reduction brings its
-// number to the host and waits for it.
+// Reductions on a GPU, without storing what is reduced. All values: each of many threads folds its share, in packs of 16 bytes
+// where the layout allows, and CUB joins what they have (so that CUB's kernels are compiled once a type, not once an expression).
+// Along an axis: a warp a row where the axis is dense, a thread an output elsewhere, and long axes of few outputs in parts that a
+// second kernel joins. The order of additions depends on extents and layout alone: the same bits in every run. A whole reduction
+// brings its number to the host and waits for it.
 #pragma once
 #include "../../device/cuda/launch.hpp"
 #include "../reducer.hpp"
@@ -27,7 +27,7 @@ template <class Op, class S, class R> struct TotalFold {
 template <class Better, class S> struct ArgFold {
   struct Total {
     S value;
-    long index;                                            // -1: none yet
+    long index;  // -1: none yet
   };
   using Join = ArgFold;
   static constexpr Total none() { return {S(0), -1}; }
@@ -79,9 +79,9 @@ template <class T> struct ValueAt {
 /// Part `job / outputs` of the axis (the innermost) of output `job % outputs`.
 template <class Fold, class R, int N, class B> struct FoldPart {
   Fold fold;
-  Groups<N> outputs;                                       // the nest without the axis, which is N - 1 of the leaves
+  Groups<N> outputs;  // the nest without the axis, which is N - 1 of the leaves
   R* to;
-  typename Fold::Total* parts;                             // null: one part, straight into the target
+  typename Fold::Total* parts;  // null: one part, straight into the target
   B bound;
   long count, length, chunk;
 
@@ -142,7 +142,7 @@ typename Fold::Total fold_all(const Policy& policy, skein::detail::Loop<N> loop,
   namespace in = skein::detail;
   loop.stride = {};
   using Total = typename Fold::Total;
-  constexpr bool indices = std::is_class_v<Total>;       // count by values, so that there is one in a group
+  constexpr bool indices = std::is_class_v<Total>;  // count by values, so that there is one in a group
   constexpr int W = indices ? 1 : in::pack_size<char, B> < 4 ? in::pack_size<char, B> : 4;
   constexpr long most_threads = 1 << 17;
   const bool packed = W > 1 && in::leaves_fit<W>(loop, bound);
@@ -175,7 +175,8 @@ void fold_axis(const Policy& policy, R* to, skein::detail::Loop<N> loop, B bound
   loop.extents.e[N - 1] = 1;
   const in::Groups<N> outputs(loop);
   const long count = outputs.count(), lanes = by_warp ? 32 : 1;
-  const long wanted = (threads_wanted + count * lanes - 1) / (count * lanes), most = (length + lanes * least_chunk - 1) / (lanes * least_chunk);
+  const long wanted = (threads_wanted + count * lanes - 1) / (count * lanes),
+             most = (length + lanes * least_chunk - 1) / (lanes * least_chunk);
   const long chunks_wanted = wanted < most ? wanted : most > 0 ? most : 1;
   const long chunk = (length + chunks_wanted - 1) / chunks_wanted, chunks = chunk > 0 ? (length + chunk - 1) / chunk : 1;
   using Total = typename Fold::Total;
@@ -195,7 +196,8 @@ template <> struct Reducer<Cuda> {
     cuda::use(where);
     return cuda::fold_all<TotalFold<Op, typename B::Scalar, typename Op::Total>>(cuda::policy(), loop, bound);
   }
-  template <class Op, class R, int N, class B> static void axis(R* to, Cuda where, Loop<N> loop, B bound, int which, Finish finish) {
+  template <class Op, class R, int N, class B>
+  static void axis(R* to, Cuda where, Loop<N> loop, B bound, int which, Finish finish) {
     cuda::use(where);
     run(cuda::policy(), to, loop, bound, which, TotalFold<Op, typename B::Scalar, R>{finish});
   }

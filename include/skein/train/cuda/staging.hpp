@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Brings batches to a GPU while it still computes the step before: two slots in its memory, filled by a stream of their own.
-// A batch that stays as it is long enough (a trainer's loader, page-locked) is copied from where it lies; any other one goes through
-// page-locked memory here.
+// A batch that stays as it is long enough (a trainer's loader, page-locked) is copied from where it lies; any other one goes
+// through page-locked memory here.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -17,7 +17,7 @@ namespace skein::inline SKEIN_ABI::train {
 
 template <class Scalar> class Staging {
  public:
-  static constexpr int held = 2;                    // as many as there are slots
+  static constexpr int held = 2;  // as many as there are slots
   static data::HostMemory host_memory() {
     return {.allocate = [](std::size_t bytes) -> void* {
               void* p = nullptr;
@@ -98,7 +98,8 @@ template <class Scalar> class Staging {
 
   template <class T> void send(T* to, const T* from, std::size_t n) {
     if (n == 0) return;
-    cuda::check(cudaMemcpyAsync(to, from, n * sizeof(T), cudaMemcpyHostToDevice, stream_->get()), "cudaMemcpyAsync (batch)", cuda::Bytes{n * sizeof(T)});
+    cuda::check(cudaMemcpyAsync(to, from, n * sizeof(T), cudaMemcpyHostToDevice, stream_->get()), "cudaMemcpyAsync (batch)",
+                cuda::Bytes{n * sizeof(T)});
   }
   template <class Batch> void keep(Slot& s, const Batch& batch, std::size_t n, std::size_t x, std::size_t targets) {
     if (s.kept_x.size() < x) s.kept_x = cuda::Pinned<Scalar>(static_cast<std::size_t>(room_.x));

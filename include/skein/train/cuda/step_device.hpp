@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training step on a GPU: staged batches, the step as one CUDA graph for each kind of step (captured after one that was launched
-// kernel by kernel, then replayed with new arguments), and sums that the host fetches when it wants them.
+// A training step on a GPU: staged batches, the step as one CUDA graph for each kind of step (captured after one that was
+// launched kernel by kernel, then replayed with new arguments), and sums that the host fetches when it wants them.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -19,7 +19,7 @@ namespace skein::inline SKEIN_ABI::train {
 namespace detail {
 /// The end of a step in one kernel: sums to the epoch's totals, the factor of the gradients.
 template <class Scalar> struct SettleStep {
-  ops::WriteSums<Scalar> write{};                   // sums of this rank alone: to the tail first
+  ops::WriteSums<Scalar> write{};  // sums of this rank alone: to the tail first
   ops::AddTail<double> add_sums{};
   ops::AddTail<Scalar> add_tail{};
   ops::StepScaleCall<Scalar> scale{};
@@ -35,8 +35,8 @@ template <class Scalar> struct SettleStep {
 
 /// What device memory of a step the host may ask for later.
 template <class Scalar> struct FetchSums {
-  const double* sums = nullptr;                     // of this rank, or
-  const Scalar* tail = nullptr;                     // of all ranks
+  const double* sums = nullptr;  // of this rank, or
+  const Scalar* tail = nullptr;  // of all ranks
   std::uint64_t step = 0;
 };
 }  // namespace detail
@@ -75,7 +75,9 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
       return staging_.stage(batch);
     }
   }
-  void finish() { if (staged_) staging_.finish(); }
+  void finish() {
+    if (staged_) staging_.finish();
+  }
 
   template <class Kind, class Begin, class All, class Host>
   void run(nn::StepMemory<Cuda>& memory, bool wanted, Kind&& kind, Begin&& begin, All&& all, Host&& host) {
@@ -85,7 +87,7 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
       begin();
       return all();
     }
-    if (workspace_ && cuda::workspace().data() != workspace_) {                         // it has grown: graphs know the old one
+    if (workspace_ && cuda::workspace().data() != workspace_) {  // it has grown: graphs know the old one
       for (auto& c : captured_) c->graph = {};
       workspace_ = nullptr;
     }
@@ -104,7 +106,7 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
       try {
         c->graph = cuda::Graph::capture(all);
         workspace_ = cuda::workspace().data();
-      } catch (const DeviceError& e) {              // a layer that waits for the device, say: from now on as before
+      } catch (const DeviceError& e) {  // a layer that waits for the device, say: from now on as before
         c->refused = true;
         note_ = std::string("steps are launched kernel by kernel, since they cannot be captured: ") + e.what();
         mode_ = cuda::ArgumentMode::count;
@@ -132,8 +134,8 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
   const ops::StepScale* scale() const { return scale_.data(); }
   /// Where the sum of the squares of the gradients belongs.
   double* squares() { return squares_.data(); }
-  /// `sums`: of this rank alone, for the totals; null where those take the tail's, which has the sums over all ranks if `exchanged`.
-  /// Makes scale().
+  /// `sums`: of this rank alone, for the totals; null where those take the tail's, which has the sums over all ranks if
+  /// `exchanged`. Makes scale().
   void settle(const double* sums, bool exchanged, Scalar* tail, ops::StepScaleCall<Scalar> call) {
     call.tail = tail;
     call.scale = scale_.data();
@@ -174,11 +176,11 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
   long replays() const { return replays_; }
 
  private:
-  static constexpr std::size_t most_kinds = 32;     // more are not steps that come again
+  static constexpr std::size_t most_kinds = 32;  // more are not steps that come again
   struct Captured {
     StepKind kind{};
     bool seen = false, refused = false;
-    std::size_t bytes = 0;                          // of the block of arguments
+    std::size_t bytes = 0;  // of the block of arguments
     cuda::Graph graph;
   };
   class Scope {
@@ -216,7 +218,8 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
       if (c.get() != &one) c->graph = {};
   }
   nn::LossSums fetch(const detail::FetchSums<Scalar>& from) const {
-    if (from.step != step_) throw ArgumentError("the sums of a step were asked for after the next one: convert them to nn::LossSums before");
+    if (from.step != step_)
+      throw ArgumentError("the sums of a step were asked for after the next one: convert them to nn::LossSums before");
     if (from.sums) {
       double s[3];
       Memory<Cuda>::to_host(s, from.sums, sizeof s, where_);

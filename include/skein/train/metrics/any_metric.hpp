@@ -24,8 +24,7 @@ class AnyMetric {
 
  public:
   template <class T>
-    requires(!std::same_as<std::remove_cvref_t<T>, AnyMetric>)
-  AnyMetric(T&& metric) {
+  requires(!std::same_as<std::remove_cvref_t<T>, AnyMetric>) AnyMetric(T&& metric) {
     using Inner = typename Unwrapped<std::remove_cvref_t<T>>::type;
     assert_metric<Inner>();
     if constexpr (Metric<Inner>) held_ = std::make_unique<Model<std::remove_cvref_t<T>>>(std::forward<T>(metric));
@@ -77,7 +76,7 @@ class AnyMetric {
     double value() const override { return inner().value(); }
 
     template <class Scalar, class Truth> void feed(Rows<Scalar> outputs, Truth truth, const char* kind) {
-      if constexpr (requires(Inner& m) { m.add(outputs, truth); }) {
+      if constexpr (requires(Inner & m) { m.add(outputs, truth); }) {
         inner().add(outputs, truth);
       } else {
         throw ArgumentError("metric '" + std::string(name()) + "' cannot be fed with " +
