@@ -22,17 +22,17 @@ using Model = ModelOf<Deep>;
 template <class Comm> struct Steps {
   using Policy = sk::parallel::DataParallel<Comm>;
   Model model{sk::Seed{7}};
-  sk::train::Stepper<Model, Loss, sk::optim::Sgd, Policy> stepper;
+  sk::train::TrainStep<Model, Loss, sk::optim::Sgd, Policy> train_step;
   sk::data::Batch<float> samples;
 
   Steps(Comm& comm, const Samples<Deep, Loss>& all)
-      : stepper(model, Loss{}, sk::optim::Sgd{.lr = 1e-5f}, Policy{comm, {.bucket_bytes = 512 * 512 * 4}}),
+      : train_step(model, Loss{}, sk::optim::Sgd{.lr = 1e-5f}, Policy{comm, {.bucket_bytes = 512 * 512 * 4}}),
         samples(all.batch(batch / 2 * comm.rank(), batch / 2 * (comm.rank() + 1), batch)) {
-    stepper.reserve({.batch = batch / 2, .execution = sk::Execution::layer_wise, .threads = 1});
-    stepper.pass().prepare(batch / 2);
+    train_step.reserve({.batch = batch / 2, .execution = sk::Execution::layer_wise, .threads = 1});
+    train_step.executor().prepare(batch / 2);
   }
   void run(int n) {
-    for (int i = 0; i < n; ++i) stepper.step(samples);
+    for (int i = 0; i < n; ++i) train_step.step(samples);
   }
 };
 }  // namespace
@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
     for (int round = 0; round < (report.quick() ? 80 : 300); ++round) {
       const double a = seconds(with), b = seconds(without), c = seconds(without), d = seconds(with);
       if (world.rank() != 0) continue;
-      buckets = with.stepper.strand().trace().size();
+      buckets = with.train_step.policy_state().trace().size();
       hidden.push_back(1 - ((a + d) - (b + c)) / 2 / (static_cast<double>(buckets) * injected));
       base.push_back((b + c) / 2);
       delayed.push_back((a + d) / 2);

@@ -24,8 +24,8 @@ int main() {{
   batch.x = batch.targets = x.data();
   batch.pitch = batch.target_pitch = batch.target_length = 32;
   batch.count = batch.global_count = 1;
-  trainer.stepper().reserve({{.batch = 1}});
-  trainer.stepper().step(batch);
+  trainer.train_step().reserve({{.batch = 1}});
+  trainer.train_step().step(batch);
 }}
 """
 

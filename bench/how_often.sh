@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . bench/support/experiment.sh
 . scripts/ranks.sh
-experiment_begin 09_how_often_to_synchronise "$@"
+experiment_begin 09_how_often_to_synchronize "$@"
 [ $quick -eq 1 ] && rest=(--samples 8000 --batch 100 --target 1 --grain 100 --seeds 1 --slow-epochs 5 "${rest[@]}")
 "$program" --ranks 4 --svg build/how_often "${json_flags[@]}" "${rest[@]}"
 [ $quick -eq 1 ] || rest=(--seeds 1 "${rest[@]}")

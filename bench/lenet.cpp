@@ -38,7 +38,7 @@ bool mnist(Report& report) {
   const auto peer =
       best_peer("training.py", hand_over(exchange, samples, model, sgd), variants(2, true, report.quick()), report.quick());
 
-  const auto train = digits.train.normalise(0.1307, 0.3081), test = digits.test.normalise(0.1307, 0.3081);
+  const auto train = digits.train.normalize(0.1307, 0.3081), test = digits.test.normalize(0.1307, 0.3081);
   double epochs = 0, accuracy = 0, peer_epochs = 0, peer_accuracy = 0;
   std::vector<double> ours, theirs, ratios;
   for (int i = 0; i < (report.quick() ? 1 : 5); ++i) {

@@ -58,7 +58,7 @@ struct Lesson {
 
 /// Every policy over one communicator.
 template <class Comm> std::vector<Lesson> lessons(const Course& c, Comm& world) {
-  using Int8 = sk::comm::Int8Wire<>;
+  using Int8 = sk::comm::Int8Codec<>;
   using Top = sk::comm::ErrorFeedback<sk::comm::TopK<100>>;
   using Low = sk::comm::ErrorFeedback<sk::comm::PowerSgd<4>>;
   using Cut = par::balanced_stages<LeNet, Shape, ranks>;
@@ -78,9 +78,10 @@ template <class Comm> std::vector<Lesson> lessons(const Course& c, Comm& world) 
       {"DiLoCo, every 16", [&] { return c.whole(par::diloco<16>(world), outer); }},
       {"parameter server, staleness 4", [&] { return c.whole(par::parameter_server<par::Staleness<4>>(world), late); }},
       {"gossip", [&] { return c.whole(par::gossip(world)); }},
-      {"8-bit wire", [&] { return c.whole(par::data_parallel<par::Wire<Int8>>(world)); }},
-      {"top 1 % with error feedback, ring", [&] { return c.whole(par::data_parallel<par::Wire<Top>>(world)); }},
-      {"PowerSGD of rank 4, ring", [&] { return c.whole(par::data_parallel<par::Wire<Low>, par::Algorithm<par::Ring>>(world)); }},
+      {"8-bit wire", [&] { return c.whole(par::data_parallel<par::Compress<Int8>>(world)); }},
+      {"top 1 % with error feedback, ring", [&] { return c.whole(par::data_parallel<par::Compress<Top>>(world)); }},
+      {"PowerSGD of rank 4, ring",
+       [&] { return c.whole(par::data_parallel<par::Compress<Low>, par::Algorithm<par::Ring>>(world)); }},
       {"Reproducible<8>", [&] { return c.whole(par::data_parallel<par::Reproducible<8>>(world)); }},
       {"Sharded<2>", [&] { return c.whole(par::data_parallel<par::Sharded<2>>(world)); }},
       {"pipeline of 3 stages, 1F1B", [=] { return pipeline(par::PipelineSchedule::one_f_one_b, usual); }},

@@ -133,7 +133,7 @@ template <bool Far, class Network, class Loss> Measured two_ranks(long batch, do
     const auto measure = [&](auto& comm) {
       using Policy = DataParallel<std::remove_reference_t<decltype(comm)>>;
       Training<Network, Loss, Policy> every(samples, sgd, 1, Policy{comm, {.bucket_bytes = bucket_bytes}}, world.rank(), 2);
-      Training<Network, Loss> never(samples, sgd, 1, sk::parallel::Alone{}, world.rank(), 2);
+      Training<Network, Loss> never(samples, sgd, 1, sk::parallel::SingleProcess{}, world.rank(), 2);
       const auto seconds = [&](auto& training, int n) {
         world.barrier();
         const double begin = clock_seconds(CLOCK_MONOTONIC);

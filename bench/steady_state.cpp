@@ -46,7 +46,7 @@ void say(Report& report, const std::string& what, int threads, const Counts& c) 
 }
 template <class Network> void alone(Report& report, const char* name, int threads) {
   Counts first, last;
-  fit<Network>(sk::parallel::Alone{}, threads, {&first, &last, 1});
+  fit<Network>(sk::parallel::SingleProcess{}, threads, {&first, &last, 1});
   say(report, name, threads, last - first);
 }
 }  // namespace

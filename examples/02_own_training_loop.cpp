@@ -8,15 +8,16 @@ namespace sk = skein;
 
 struct Mlp : sk::nn::Sequential<sk::nn::Flatten, sk::nn::Linear<128>, sk::nn::Relu, sk::nn::Linear<10>> {};
 using Model = sk::Model<Mlp, sk::Shape<28, 28, 1>, sk::Cpu>;
-using Pass = sk::Pass<Model, sk::nn::CrossEntropy>;
+using Executor = sk::Executor<Model, sk::nn::CrossEntropy>;
 using Optimizer = sk::optim::BoundOptimizer<sk::optim::Sgd, float, sk::Cpu>;
 
 // [quote train]
-void train(sk::ThreadComm& world, Pass& pass, Optimizer& optimizer, sk::data::Loader<>& loader, int epoch, std::int64_t& step) {
-  Model& model = pass.model();
+void train(sk::ThreadComm& world, Executor& executor, Optimizer& optimizer, sk::data::Loader<>& loader, int epoch,
+           std::int64_t& step) {
+  Model& model = executor.model();
   for (const sk::data::Batch<>& batch : loader.epoch(epoch)) {
-    const auto sums =
-        pass.forward_backward(batch, {.scale = 1.0 / static_cast<double>(batch.global_count)});  // this rank's part of the mean
+    const auto sums = executor.forward_backward(
+        batch, {.scale = 1.0 / static_cast<double>(batch.global_count)});  // this rank's part of the mean
     world.all_reduce(model.gradients(), sk::Sum{});
     const float* gradients[] = {model.gradients().data};
     optimizer.update(model.parameters().data, {.step = ++step, .lr = optimizer.optimizer().lr, .gradients = gradients}, 0,
@@ -28,11 +29,11 @@ void train(sk::ThreadComm& world, Pass& pass, Optimizer& optimizer, sk::data::Lo
 }
 // [end]
 
-double test(sk::ThreadComm& world, Pass& pass, sk::data::Loader<>& loader) {
+double test(sk::ThreadComm& world, Executor& executor, sk::data::Loader<>& loader) {
   sk::nn::LossSums sums;
   double samples = 0;
   for (const sk::data::Batch<>& batch : loader.epoch(0))
-    sums += pass.evaluate(batch), samples += static_cast<double>(batch.count);
+    sums += executor.evaluate(batch), samples += static_cast<double>(batch.count);
   const double loss = world.all_reduce(sums.loss), correct = world.all_reduce(sums.correct), all = world.all_reduce(samples);
   if (world.rank() == 0) std::printf("test: accuracy %.2f %%, average loss %.4f\n", 100 * correct / all, loss / all);
   return correct / all;
@@ -43,14 +44,14 @@ int main() {
   sk::spawn(2, [&](sk::ThreadComm& world) {
     const auto digits = sk::data::mnist_or_synthetic();
     Model model{sk::Seed{1}};  // the same on every rank
-    Pass pass{model, sk::nn::CrossEntropy{}, {.batch = 64, .threads = 1}};
+    Executor executor{model, sk::nn::CrossEntropy{}, {.batch = 64, .threads = 1}};
     Optimizer optimizer{sk::optim::Sgd{.lr = 0.1f, .momentum = 0.9f}, Model::program, model.where()};
     sk::data::Loader<> training{digits.train, {.batch = 128, .ranks = world.size(), .rank = world.rank()}};
     sk::data::Loader<> testing{digits.test, {.batch = 128, .shuffle = false, .ranks = world.size(), .rank = world.rank()}};
     std::int64_t step = 0;
     for (int epoch = 0; epoch < 2; ++epoch) {
-      train(world, pass, optimizer, training, epoch, step);
-      const double a = test(world, pass, testing);
+      train(world, executor, optimizer, training, epoch, step);
+      const double a = test(world, executor, testing);
       if (world.rank() == 0) accuracy = a;
     }
   });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // 02_own_training_loop.cpp on the GPUs of this machine: device, communicator and who runs (all GPUs, not two threads) are other
 // words. A batch of the host is brought to the model's GPU by the pass. Each step waits for its sums here: trainings are faster
-// by Trainer::fit, or by train::Stepper, which do not. ctest: 12000
+// by Trainer::fit, or by train::TrainStep, which do not. ctest: 12000
 #include <cstdio>
 #include <cstdlib>
 
@@ -10,15 +10,16 @@ namespace sk = skein;
 
 struct Mlp : sk::nn::Sequential<sk::nn::Flatten, sk::nn::Linear<128>, sk::nn::Relu, sk::nn::Linear<10>> {};
 using Model = sk::Model<Mlp, sk::Shape<28, 28, 1>, sk::Cuda>;
-using Pass = sk::Pass<Model, sk::nn::CrossEntropy>;
+using Executor = sk::Executor<Model, sk::nn::CrossEntropy>;
 using Optimizer = sk::optim::BoundOptimizer<sk::optim::Sgd, float, sk::Cuda>;
 
 // [quote train]
-void train(sk::NcclComm& world, Pass& pass, Optimizer& optimizer, sk::data::Loader<>& loader, int epoch, std::int64_t& step) {
-  Model& model = pass.model();
+void train(sk::NcclComm& world, Executor& executor, Optimizer& optimizer, sk::data::Loader<>& loader, int epoch,
+           std::int64_t& step) {
+  Model& model = executor.model();
   for (const sk::data::Batch<>& batch : loader.epoch(epoch)) {
-    const auto sums =
-        pass.forward_backward(batch, {.scale = 1.0 / static_cast<double>(batch.global_count)});  // this rank's part of the mean
+    const auto sums = executor.forward_backward(
+        batch, {.scale = 1.0 / static_cast<double>(batch.global_count)});  // this rank's part of the mean
     world.all_reduce(model.gradients(), sk::Sum{});
     const float* gradients[] = {model.gradients().data};
     optimizer.update(model.parameters().data, {.step = ++step, .lr = optimizer.optimizer().lr, .gradients = gradients}, 0,
@@ -30,11 +31,11 @@ void train(sk::NcclComm& world, Pass& pass, Optimizer& optimizer, sk::data::Load
 }
 // [end]
 
-double test(sk::NcclComm& world, Pass& pass, sk::data::Loader<>& loader) {
+double test(sk::NcclComm& world, Executor& executor, sk::data::Loader<>& loader) {
   sk::nn::LossSums sums;
   double samples = 0;
   for (const sk::data::Batch<>& batch : loader.epoch(0))
-    sums += pass.evaluate(batch), samples += static_cast<double>(batch.count);
+    sums += executor.evaluate(batch), samples += static_cast<double>(batch.count);
   const double loss = world.all_reduce(sums.loss), correct = world.all_reduce(sums.correct), all = world.all_reduce(samples);
   if (world.rank() == 0) std::printf("test: accuracy %.2f %%, average loss %.4f\n", 100 * correct / all, loss / all);
   return correct / all;
@@ -47,14 +48,14 @@ int main(int argc, char** argv) {
     auto digits = sk::data::mnist_or_synthetic();
     digits.train = digits.train.slice(0, samples), digits.test = digits.test.slice(0, samples / 6);
     Model model{sk::Seed{1}};  // the same on every rank
-    Pass pass{model, sk::nn::CrossEntropy{}, {.batch = 64, .threads = 1}};
+    Executor executor{model, sk::nn::CrossEntropy{}, {.batch = 64, .threads = 1}};
     Optimizer optimizer{sk::optim::Sgd{.lr = 0.1f, .momentum = 0.9f}, Model::program, model.where()};
     sk::data::Loader<> training{digits.train, {.batch = 128, .ranks = world.size(), .rank = world.rank()}};
     sk::data::Loader<> testing{digits.test, {.batch = 128, .shuffle = false, .ranks = world.size(), .rank = world.rank()}};
     std::int64_t step = 0;
     for (int epoch = 0; epoch < 2; ++epoch) {
-      train(world, pass, optimizer, training, epoch, step);
-      const double a = test(world, pass, testing);
+      train(world, executor, optimizer, training, epoch, step);
+      const double a = test(world, executor, testing);
       if (world.rank() == 0) accuracy = a;
     }
   });

@@ -55,9 +55,9 @@ configure_file(support/discover.cmake.in ${target}_discover.cmake.in @ONLY)
 file(GENERATE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${target}_discover.cmake"
      INPUT "${CMAKE_CURRENT_BINARY_DIR}/${target}_discover.cmake.in")
 set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${CMAKE_CURRENT_BINARY_DIR}/${target}_discover.cmake")
-# All in one process, each stream on its own thread, and late. Not Staged, whose host polls all the time, nor the runtime's own tests, which
+# All in one process, each stream on its own thread, and late. Not HostBounce, whose host polls all the time, nor the runtime's own tests, which
 # fork: the child has no such threads.
-add_test(NAME on_host.asynchronous COMMAND test_on_host -\# "~[#staged_test]~[#runtime_test]")
+add_test(NAME on_host.asynchronous COMMAND test_on_host -\# "~[#host_bounce_test]~[#runtime_test]")
 set_tests_properties(on_host.asynchronous PROPERTIES LABELS "unit;cuda" TIMEOUT 900
   ENVIRONMENT "SKEIN_PRETEND_STREAMS=async;SKEIN_DATA=${SKEIN_DATA_DIR}")
 

@@ -21,7 +21,7 @@ template <class Value> bool measure(Report& report, const std::string& precision
   for (std::size_t i = 0; i < filters.size(); ++i)
     if (static_cast<long>(i) % g.weight_pitch() < g.filters) filters[i] = 2 * sk::random_uniform(2, 0, i) - 1;
   sk::Arena<Value, sk::Cuda> x(images.size(), device), y(count(batch * g.out_count()), device), dy(y.size(), device),
-      dx(images.size(), device), derived(count(ops::conv2d_device_derived(g)), device);
+      dx(images.size(), device), packed_weights(count(ops::conv2d_device_packed_weights(g)), device);
   sk::Arena<float, sk::Cuda> weight(filters.size(), device), dweight(filters.size(), device);
   sk::Memory<sk::Cuda>::from_host(x.data(), images.data(), images.size() * sizeof(Value), device);
   sk::Memory<sk::Cuda>::from_host(weight.data(), filters.data(), filters.size() * sizeof(float), device);
@@ -30,10 +30,10 @@ template <class Value> bool measure(Report& report, const std::string& precision
 
   using Op = ops::DeviceConv2d<Value, float>;
   ops::DeviceConv2dCall<Value, float> c{batch,     x.data(),  weight.data(),  nullptr, y.data(),
-                                        dy.data(), dx.data(), dweight.data(), nullptr, derived.data()};
-  c.math = precision == "tf32" ? ops::cudnn::Math::tf32 : ops::cudnn::Math::full;
+                                        dy.data(), dx.data(), dweight.data(), nullptr, packed_weights.data()};
+  c.math = precision == "tf32" ? ops::cudnn::MathMode::tf32 : ops::cudnn::MathMode::full;
   Op::prepare(g, batch, false, false, c.math);
-  Op::derive(g, c);
+  Op::pack_weights(g, c);
   Op::forward(g, c);
   std::vector<Value> got(y.size());
   sk::Memory<sk::Cuda>::to_host(got.data(), y.data(), got.size() * sizeof(Value), device);

@@ -11,7 +11,7 @@ namespace bench {
 template <class Network, class Loss, class Precision = sk::precision::fp32> class GpuTraining {
  public:
   using Model = sk::Model<Network, typename Network::input, sk::Cuda, Precision>;
-  using Stepper = sk::train::Stepper<Model, Loss, sk::optim::Sgd, sk::parallel::Alone>;
+  using TrainStep = sk::train::TrainStep<Model, Loss, sk::optim::Sgd, sk::parallel::SingleProcess>;
 
   GpuTraining(const Samples<Network, Loss>& samples, sk::optim::Sgd sgd)
       : sgd_(sgd), x_(samples.staged.size()), labels_(samples.labels.size()), targets_(samples.staged_targets.size()) {
@@ -27,23 +27,23 @@ template <class Network, class Loss, class Precision = sk::precision::fp32> clas
     reset();
   }
   void reset() {
-    stepper_.reset();
+    train_step_.reset();
     model_ = std::make_unique<Model>(sk::Seed{7});
-    stepper_ = std::make_unique<Stepper>(*model_, Loss{}, sgd_, sk::parallel::Alone{});
-    stepper_->reserve({.batch = batch_.count});
-    stepper_->pass().prepare(batch_.count);
+    train_step_ = std::make_unique<TrainStep>(*model_, Loss{}, sgd_, sk::parallel::SingleProcess{});
+    train_step_->reserve({.batch = batch_.count});
+    train_step_->executor().prepare(batch_.count);
   }
-  void step(double factor = 1e-3) { (void)stepper_->step(batch_, {.lr_factor = factor}); }
+  void step(double factor = 1e-3) { (void)train_step_->step(batch_, {.lr_factor = factor}); }
   Candidate candidate() {
     return gpu_candidate([this] { step(); });
   }
   std::vector<double> losses(int k) {
     reset();
     std::vector<double> v;
-    for (int i = 0; i < k; ++i) v.push_back(nn::LossSums(stepper_->step(batch_, {.lr_factor = 1})).mean());
+    for (int i = 0; i < k; ++i) v.push_back(nn::LossSums(train_step_->step(batch_, {.lr_factor = 1})).mean());
     return v;
   }
-  std::string note() const { return stepper_->device().note(); }
+  std::string note() const { return train_step_->device().note(); }
 
  private:
   template <class T> static void copy(sk::Arena<T, sk::Cuda>& to, const T* from) {
@@ -55,7 +55,7 @@ template <class Network, class Loss, class Precision = sk::precision::fp32> clas
   sk::Arena<float, sk::Cuda> targets_;
   sk::data::Batch<float, sk::Cuda> batch_;
   std::unique_ptr<Model> model_;
-  std::unique_ptr<Stepper> stepper_;
+  std::unique_ptr<TrainStep> train_step_;
 };
 
 /// "" where the curves agree to `tolerance` of their values.

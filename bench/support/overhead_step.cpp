@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// N steps of SGD of Linear(8, 8), batch 8, through the Stepper that Trainer::fit uses: a program for an instruction counter
+// N steps of SGD of Linear(8, 8), batch 8, through the TrainStep that Trainer::fit uses: a program for an instruction counter
 // (bench/overhead.py).
 #include <cstdio>
 #include <cstdlib>
@@ -8,15 +8,15 @@
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/mse.hpp>
 #include <skein/optim/sgd.hpp>
-#include <skein/train/stepper.hpp>
+#include <skein/train/train_step.hpp>
 
 namespace sk = skein;
 
 int main(int argc, char** argv) {
   const long steps = argc > 1 ? std::atol(argv[1]) : 1;
   sk::Model<sk::nn::Linear<8>, sk::Shape<8>> model{sk::Seed{1}};
-  sk::train::Stepper stepper{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}, sk::parallel::Alone{}};
-  stepper.reserve({.batch = 8, .threads = 1});
+  sk::train::TrainStep train_step{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}, sk::parallel::SingleProcess{}};
+  train_step.reserve({.batch = 8, .threads = 1});
   sk::Arena<float> x(8 * sk::row_pitch(8)), targets(8 * sk::row_pitch(8));
   for (int i = 0; i < 8; ++i)
     for (int j = 0; j < 8; ++j)
@@ -31,6 +31,6 @@ int main(int argc, char** argv) {
   batch.target_length = 8;
   batch.count = batch.global_count = 8;
   double loss = 0;
-  for (long i = 0; i < steps; ++i) loss = stepper.step(batch).mean();
+  for (long i = 0; i < steps; ++i) loss = train_step.step(batch).mean();
   std::printf("loss %.9g\n", loss);
 }

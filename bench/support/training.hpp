@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training step as a candidate: one network, a batch that stays, the library's own Stepper. The same weights and samples go to
-// the peer as raw files; a time is accepted only after the losses of the first steps agree to 1e-4.
+// A training step as a candidate: one network, a batch that stays, the library's own TrainStep. The same weights and samples go
+// to the peer as raw files; a time is accepted only after the losses of the first steps agree to 1e-4.
 #pragma once
 #include <cmath>
 #include <cstdio>
@@ -58,7 +58,7 @@ template <class Network, class Loss> struct Samples {
   using Model = ModelOf<Network>;
   static constexpr long values = Model::input::count, pitch = sk::sample_pitch(Model::input::extents),
                         outputs = Model::output_extents.count();
-  static constexpr bool labelled = Loss::target == nn::Target::label;
+  static constexpr bool labelled = Loss::target == nn::TargetKind::label;
   long count;
   std::vector<float> x, targets;  // dense
   std::vector<std::int32_t> labels;
@@ -69,7 +69,7 @@ template <class Network, class Loss> struct Samples {
         labels(labelled ? static_cast<std::size_t>(n) : 0), staged(static_cast<std::size_t>(n * pitch)),
         staged_targets(static_cast<std::size_t>(n * sk::row_pitch(outputs))) {
     if (values == 784) {
-      const auto digits = sk::data::synthetic_digits(n, sk::Seed{3}).normalise(0.1307, 0.3081);
+      const auto digits = sk::data::synthetic_digits(n, sk::Seed{3}).normalize(0.1307, 0.3081);
       std::vector<std::int64_t> all(static_cast<std::size_t>(n));
       for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
       digits.gather(all, x.data(), values);
@@ -105,10 +105,10 @@ template <class Network, class Loss> struct Samples {
 };
 
 /// One rank's training on its part of the samples. While it is timed, the rate is a thousandth: weights stay as they are.
-template <class Network, class Loss, class Policy = sk::parallel::Alone> class Training {
+template <class Network, class Loss, class Policy = sk::parallel::SingleProcess> class Training {
  public:
   using Model = ModelOf<Network>;
-  using Stepper = sk::train::Stepper<Model, Loss, sk::optim::Sgd, Policy>;
+  using TrainStep = sk::train::TrainStep<Model, Loss, sk::optim::Sgd, Policy>;
 
   Training(const Samples<Network, Loss>& samples, sk::optim::Sgd sgd, int threads, Policy policy = {}, int rank = 0,
            int ranks = 1)
@@ -117,13 +117,13 @@ template <class Network, class Loss, class Policy = sk::parallel::Alone> class T
     reset();
   }
   void reset() {
-    stepper_.reset();
+    train_step_.reset();
     model_ = std::make_unique<Model>(sk::Seed{7});
-    stepper_ = std::make_unique<Stepper>(*model_, Loss{}, sgd_, policy_);
-    stepper_->reserve({.batch = batch_.count, .threads = threads_});
-    stepper_->pass().prepare(batch_.count);
+    train_step_ = std::make_unique<TrainStep>(*model_, Loss{}, sgd_, policy_);
+    train_step_->reserve({.batch = batch_.count, .threads = threads_});
+    train_step_->executor().prepare(batch_.count);
   }
-  double step(double factor = 1e-3) { return stepper_->step(batch_, {.lr_factor = factor}).mean(); }
+  double step(double factor = 1e-3) { return train_step_->step(batch_, {.lr_factor = factor}).mean(); }
   Slice run(long n) {
     step();
     return timed(n, [&] { step(); });
@@ -145,7 +145,7 @@ template <class Network, class Loss, class Policy = sk::parallel::Alone> class T
   Policy policy_;
   sk::data::Batch<float> batch_;
   std::unique_ptr<Model> model_;
-  std::unique_ptr<Stepper> stepper_;
+  std::unique_ptr<TrainStep> train_step_;
 };
 
 /// What bench/peer/training.py is told; the files lie in the exchange.

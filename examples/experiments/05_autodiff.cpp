@@ -29,10 +29,10 @@ void row(const char* text, const Tensor<double, Rank>& at, F f, const Tensor<dou
     Tensor<double, Rank> up = at.copy(), down = at.copy();
     up.data()[i] += h;
     down.data()[i] -= h;
-    const double slope = (f(constant(std::move(up))).value().item() - f(constant(std::move(down))).value().item()) / (2 * h);
+    const double derivative = (f(constant(std::move(up))).value().item() - f(constant(std::move(down))).value().item()) / (2 * h);
     const double taped = x.gradient().data()[i], scale = std::max(1.0, std::abs(taped));
     hand = std::max(hand, std::abs(taped - by_hand.data()[i]) / scale);
-    difference = std::max(difference, std::abs(taped - slope) / scale);
+    difference = std::max(difference, std::abs(taped - derivative) / scale);
   }
   std::printf("%-34s %12.6f %14.6f %11.1e %13.1e\n", text, y.value().item(), x.gradient().data()[0], hand, difference);
   worst = std::max({worst, hand * 1e6, difference});

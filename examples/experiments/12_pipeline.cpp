@@ -90,9 +90,9 @@ template <class Pipeline, class Input> struct Trial {
   using Model = sk::parallel::StagedModel<Pipeline, Input>;
   Pipeline pipeline;
   Model model;
-  sk::parallel::PipelineStepper<Model, nn::CrossEntropy, sk::optim::Sgd> stepper;
+  sk::parallel::PipelineTrainStep<Model, nn::CrossEntropy, sk::optim::Sgd> train_step;
   Trial(World& world, const sk::parallel::PipelineOptions& options, const sk::optim::Sgd& sgd)
-      : pipeline(world.link(), options), model(pipeline, sk::Seed{3}), stepper(model, {}, sgd, pipeline) {}
+      : pipeline(world.link(), options), model(pipeline, sk::Seed{3}), train_step(model, {}, sgd, pipeline) {}
 };
 
 template <class Pipeline, class Input> Outcomes measure(World& world, const Options& o) {
@@ -108,7 +108,7 @@ template <class Pipeline, class Input> Outcomes measure(World& world, const Opti
 
   using Whole = sk::Model<typename Pipeline::network, Input, sk::Cpu>;
   Whole whole{sk::Seed{3}};
-  sk::train::Stepper<Whole, nn::CrossEntropy, sk::optim::Sgd> one(whole, {}, sgd, {});
+  sk::train::TrainStep<Whole, nn::CrossEntropy, sk::optim::Sgd> one(whole, {}, sgd, {});
   one.reserve({.batch = o.batch, .threads = 1});
   std::vector<std::unique_ptr<Trial<Pipeline, Input>>> trials;
   for (const Kind& k : kinds) {
@@ -117,7 +117,7 @@ template <class Pipeline, class Input> Outcomes measure(World& world, const Opti
     const double length = 1e-3 * o.dilate;
     if (length > 0) options.lengths.stages.assign(static_cast<std::size_t>(out.stages), {length, length, length});
     trials.push_back(std::make_unique<Trial<Pipeline, Input>>(world, options, sgd));
-    trials.back()->stepper.reserve({.batch = o.batch, .threads = 1});
+    trials.back()->train_step.reserve({.batch = o.batch, .threads = 1});
     out.of.push_back({.kind = k, .table = trials.back()->pipeline.schedule(o.micro_batches)});
   }
   // Right before fast: the losses of five steps.
@@ -125,7 +125,7 @@ template <class Pipeline, class Input> Outcomes measure(World& world, const Opti
   for (int i = 0; i < 5; ++i) losses.push_back(one.step(batch).mean());
   for (std::size_t t = 0; t < trials.size(); ++t)
     for (int i = 0; i < 5; ++i) {
-      const double loss = trials[t]->stepper.step(batch).mean(), expected = losses[static_cast<std::size_t>(i)];
+      const double loss = trials[t]->train_step.step(batch).mean(), expected = losses[static_cast<std::size_t>(i)];
       if (out.of[t].kind.schedule == Schedule::pipedream || std::abs(loss - expected) <= 1e-4 * std::abs(expected)) continue;
       out.right = false;
       std::printf("%s: step %d has the loss %.6f, one core %.6f\n", out.of[t].kind.name, i, loss, expected);
@@ -145,9 +145,10 @@ template <class Pipeline, class Input> Outcomes measure(World& world, const Opti
       world.barrier();
       const double from = now();
       for (int i = 0; i < o.steps; ++i) {
-        trials[t]->stepper.step(batch);
+        trials[t]->train_step.step(batch);
         of.last.clear();
-        for (const auto& e : trials[t]->stepper.strand().trace()) of.last.push_back({e.step, world.rank, e.begin, e.end});
+        for (const auto& e : trials[t]->train_step.policy_state().trace())
+          of.last.push_back({e.step, world.rank, e.begin, e.end});
         of.events.insert(of.events.end(), of.last.begin(), of.last.end());
       }
       world.barrier();
@@ -155,7 +156,8 @@ template <class Pipeline, class Input> Outcomes measure(World& world, const Opti
     }
   }
   for (std::size_t t = 0; t < trials.size(); ++t)
-    out.of[t].slots = trials[t]->stepper.slots(), out.of[t].bytes = static_cast<double>(trials[t]->stepper.activation_bytes());
+    out.of[t].slots = trials[t]->train_step.slots(),
+    out.of[t].bytes = static_cast<double>(trials[t]->train_step.activation_bytes());
   if constexpr (Pipeline::stage_count == 2 && Input::rank == 3) {
     for (std::size_t t = 0; o.epochs > 0 && t < trials.size(); ++t) {  // LeNet, and it learns
       const Kind kind = out.of[t].kind;

@@ -85,40 +85,40 @@ template <class Comm, class Policy> Outcome train(Comm& world, const Policy& pol
                         .seconds = 1e-3 * o.step * (slow == Slow::nobody ? 1 : o.slow),
                         .every = slow == Slow::turns ? workers : 1,
                         .others = 1e-3 * o.step};
-  sk::train::Stepper stepper{model, sk::nn::CrossEntropy{}, sgd, Slowed{policy, pace}};
-  auto& strand = stepper.strand();
+  sk::train::TrainStep train_step{model, sk::nn::CrossEntropy{}, sgd, Slowed{policy, pace}};
+  auto& policy_state = train_step.policy_state();
   double steps = 0;
-  if (!strand.serves()) stepper.reserve({.batch = o.batch, .threads = 1});
+  if (!policy_state.serves()) train_step.reserve({.batch = o.batch, .threads = 1});
   world.barrier();
   const auto begin = Clock::now();
-  if constexpr (std::remove_reference_t<decltype(strand)>::updates_elsewhere) {
-    if (strand.serves()) stepper.serve([](std::int64_t) { return 1.0; });
+  if constexpr (std::remove_reference_t<decltype(policy_state)>::updates_elsewhere) {
+    if (policy_state.serves()) train_step.serve([](std::int64_t) { return 1.0; });
   }
-  if (!strand.serves()) {
+  if (!policy_state.serves()) {
     const long n = static_cast<long>(digits.train.size());
-    const auto shard =
-        digits.train.slice(sk::data::even_part(n, workers, strand.rank()), sk::data::even_part(n, workers, strand.rank() + 1));
+    const auto shard = digits.train.slice(sk::data::even_part(n, workers, policy_state.rank()),
+                                          sk::data::even_part(n, workers, policy_state.rank() + 1));
     const sk::data::LoaderOptions how{
         .batch = o.batch, .seed = model.seed(), .last = sk::data::LastBatch::drop, .prefetch = sk::data::Prefetch::off};
     sk::data::Loader<float> loader(shard, how);
     const auto over = [&] {
       double late[1] = {since(begin) >= o.seconds ? 1.0 : 0.0};
-      if (kind.lockstep) strand.reduce(late);
+      if (kind.lockstep) policy_state.reduce(late);
       return late[0] > 0;
     };
     bool ended = false;
     for (std::int64_t epoch = 0; !ended; ++epoch)
       for (const auto& batch : loader.epoch(epoch)) {
         if ((ended = over())) break;
-        (void)stepper.step(batch);
+        (void)train_step.step(batch);
         ++steps;
       }
   }
   const double own = since(begin);
-  if (strand.finish()) (void)model.parameters();  // before anything else that servers take part in: they serve until then
-  const double seconds = world.all_reduce(strand.serves() ? 0 : own, sk::Max{});
+  if (policy_state.finish()) (void)model.parameters();  // before anything else that servers take part in: they serve until then
+  const double seconds = world.all_reduce(policy_state.serves() ? 0 : own, sk::Max{});
   Outcome out{world.all_reduce(steps, sk::Sum{}) / seconds, 0, {}};
-  if constexpr (requires { strand.report(); }) out.server = strand.report();
+  if constexpr (requires { policy_state.report(); }) out.server = policy_state.report();
   sk::Trainer alone{model, sk::nn::CrossEntropy{}, sgd};
   if (world.rank() == 0) out.accuracy = alone.evaluate(digits.test).accuracy;
   return out;
@@ -216,29 +216,29 @@ void say(const std::vector<Row>& rows, const Options& o, const std::string& sour
   std::printf("%s policy reached an accuracy of %g with workers that are alike\n", reached ? "every" : "not each", o.target);
 }
 
-/// Runs loop(stepper, world) on every worker of a simulated network; servers serve.
+/// Runs loop(train step, world) on every worker of a simulated network; servers serve.
 template <class Make, class Loop>
 void on_a_network(int ranks, const sk::SimOptions& network, double step_seconds, const Make& make, const Loop& loop) {
   (void)sk::simulate(ranks, network, [&](sk::SimComm& world) {
     Model model{sk::Seed{1}};
     const auto policy = simulated(make(world), world, sk::parallel::compute_times(step_seconds));
-    sk::train::Stepper stepper{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.01f}, policy};
-    auto& strand = stepper.strand();
-    if constexpr (std::remove_reference_t<decltype(strand)>::updates_elsewhere) {
-      if (strand.serves()) stepper.serve([](std::int64_t) { return 1.0; });
+    sk::train::TrainStep train_step{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.01f}, policy};
+    auto& policy_state = train_step.policy_state();
+    if constexpr (std::remove_reference_t<decltype(policy_state)>::updates_elsewhere) {
+      if (policy_state.serves()) train_step.serve([](std::int64_t) { return 1.0; });
     }
-    if (!strand.serves()) {
-      stepper.reserve({.batch = 1, .threads = 1});
+    if (!policy_state.serves()) {
+      train_step.reserve({.batch = 1, .threads = 1});
       const std::vector<float> x(static_cast<std::size_t>(Model::input::count), 0.5f);
       const std::vector<std::int32_t> labels(1, 3);
       sk::data::Batch<float> batch;
       batch.x = x.data(), batch.labels = labels.data();
       batch.pitch = Model::input::count;
       batch.count = batch.global_count = 1;
-      strand.barrier();
-      loop([&] { (void)stepper.step(batch); }, strand, world);
+      policy_state.barrier();
+      loop([&] { (void)train_step.step(batch); }, policy_state, world);
     }
-    (void)strand.finish();
+    (void)policy_state.finish();
   });
 }
 
@@ -268,11 +268,11 @@ void simulate_the_slow_one(std::vector<Row>& rows, const Options& o) {
     const double slow = 1 + 1e-3 * o.step * (o.slow - 1) / even, seconds = 30 * slow * even;
     for (int i : {0, 1})
       on_a_network(o.workers + kind.servers, {.slow = {1, i == 0 ? 1 : slow}}, even, make,
-                   [&](const auto& step, auto& strand, sk::SimComm& world) {
+                   [&](const auto& step, auto& policy_state, sk::SimComm& world) {
                      const double end = world.now() + seconds;
                      while (true) {
                        double over[1] = {world.now() >= end ? 1.0 : 0.0};
-                       if (kind.lockstep) strand.reduce(over);
+                       if (kind.lockstep) policy_state.reduce(over);
                        if (over[0] > 0) break;
                        step();
                        ++gradients[i];

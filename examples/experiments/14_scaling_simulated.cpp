@@ -54,13 +54,13 @@ struct Options {
   plan::Network network() const { return {{1e-6 * near_us, 1e-9 / near_gb}, {1e-6 * far_us, 1e-9 / far_gb}, node, 0}; }
 };
 
-/// The tutorial's function; `normalised`: its argument in -2 to 2, so that few steps show something.
-auto wave(long samples, bool normalised = false) {
+/// The tutorial's function; `normalized`: its argument in -2 to 2, so that few steps show something.
+auto wave(long samples, bool normalized = false) {
   std::vector<float> x, y;
   for (long i = 0; i < samples; ++i) {
     x.push_back(20 * sk::random_uniform(1, 1, static_cast<std::uint64_t>(i)));
     y.push_back(std::sqrt(x.back()) * std::sin(3.14f * x.back() / 5));
-    if (normalised) x.back() = x.back() / 5 - 2;
+    if (normalized) x.back() = x.back() / 5 - 2;
   }
   return sk::data::from_tensors(x, y);
 }
@@ -95,8 +95,8 @@ void gpus(const Options& o) {
 template <class Policy> double step_seconds(sk::ThreadComm& world, const Policy& policy, const Options& o) {
   auto data = wave(o.batch * world.size());
   Model model{sk::Seed{1}};
-  sk::train::Stepper<Model, sk::nn::Mse, sk::optim::Sgd, Policy> stepper(model, {}, sk::optim::Sgd{.lr = 1e-4f}, policy);
-  stepper.reserve({.batch = o.batch, .threads = 1});
+  sk::train::TrainStep<Model, sk::nn::Mse, sk::optim::Sgd, Policy> train_step(model, {}, sk::optim::Sgd{.lr = 1e-4f}, policy);
+  train_step.reserve({.batch = o.batch, .threads = 1});
   double least = 1e9;
   sk::data::LoaderOptions how;
   how.batch_per_rank = o.batch;
@@ -107,7 +107,7 @@ template <class Policy> double step_seconds(sk::ThreadComm& world, const Policy&
     for (int round = 0; round < o.rounds; ++round) {
       world.barrier();
       const auto begin = std::chrono::steady_clock::now();
-      for (int i = 0; i < 5; ++i) stepper.step(batch);
+      for (int i = 0; i < 5; ++i) train_step.step(batch);
       least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / 5);
     }
   return world.all_reduce(least, sk::Max{});
@@ -172,7 +172,7 @@ double beside_real(const Options& o, ex::Results& results) {
     double never = 0, every = 0;
     plan::Level own{};
     sk::spawn(n, [&](sk::ThreadComm& world) {
-      const double a = step_seconds(world, sk::parallel::Alone{}, o),
+      const double a = step_seconds(world, sk::parallel::SingleProcess{}, o),
                    b = step_seconds(world, sk::parallel::DataParallel{world}, o);
       const plan::Level level =
           n > 1 ? plan::fit_level(sk::comm::all_reduce_times(world, {.bytes = {4096, 16384, 65536}, .repeats = 200, .node = 0}))

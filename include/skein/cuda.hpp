@@ -4,8 +4,8 @@
 #pragma once
 #include "skein.hpp"
 
-#include "comm/cuda/staged.hpp"
-#include "device/cuda/graph.hpp"
+#include "comm/cuda/host_bounce.hpp"
+#include "device/cuda/captured_graph.hpp"
 #include "device/cuda/launch.hpp"
 #include "device/cuda/memory.hpp"
 #include "device/cuda/pinned.hpp"

@@ -47,7 +47,7 @@
 #include "nn/loss/own_loss.hpp"
 #include "nn/max_pool2d.hpp"
 #include "nn/model.hpp"
-#include "nn/pass.hpp"
+#include "nn/executor.hpp"
 #include "nn/relu.hpp"
 #include "nn/repeat.hpp"
 #include "nn/residual.hpp"

@@ -11,12 +11,12 @@
 namespace sk = skein;
 using sk::Dual;
 
-static_assert((Dual<double>(3, 1) * Dual<double>(3, 1)).slope == 6);
-static_assert((1 / Dual<double>(2, 1)).slope == -0.25);
-static_assert((2 * Dual<float>(5, 1) - 1).value == 9 && (2 * Dual<float>(5, 1) - 1).slope == 2);
-static_assert(where(Dual<double>(-1, 1) < 0, 0, Dual<double>(-1, 1)).slope == 0);
-static_assert(max(Dual<double>(3, 1), 4).slope == 0 && min(Dual<double>(3, 1), 4).slope == 1);
-static_assert(abs(Dual<double>(-3, 1)).slope == -1);
+static_assert((Dual<double>(3, 1) * Dual<double>(3, 1)).derivative == 6);
+static_assert((1 / Dual<double>(2, 1)).derivative == -0.25);
+static_assert((2 * Dual<float>(5, 1) - 1).value == 9 && (2 * Dual<float>(5, 1) - 1).derivative == 2);
+static_assert(where(Dual<double>(-1, 1) < 0, 0, Dual<double>(-1, 1)).derivative == 0);
+static_assert(max(Dual<double>(3, 1), 4).derivative == 0 && min(Dual<double>(3, 1), 4).derivative == 1);
+static_assert(abs(Dual<double>(-3, 1)).derivative == -1);
 
 namespace {
 
@@ -61,9 +61,9 @@ TEST_CASE("Dual: derivatives are those of finite differences", "[dual]") {
       const Dual<double> y = c.dual({x, 1});
       INFO(c.name << " at " << x);
       CHECK(support::close(y.value, c.f(x), support::Roundings::function, 1));
-      CHECK(y.slope == Approx((c.f(x + e) - c.f(x - e)) / (2 * e)).epsilon(1e-8).margin(1e-8));
-      CHECK(c.dual({x, 0}).slope == 0);
-      CHECK(c.dual({x, 3}).slope == Approx(3 * y.slope).epsilon(1e-14).margin(1e-14));  // one is exactly 0
+      CHECK(y.derivative == Approx((c.f(x + e) - c.f(x - e)) / (2 * e)).epsilon(1e-8).margin(1e-8));
+      CHECK(c.dual({x, 0}).derivative == 0);
+      CHECK(c.dual({x, 3}).derivative == Approx(3 * y.derivative).epsilon(1e-14).margin(1e-14));  // one is exactly 0
     }
 }
 
@@ -77,25 +77,25 @@ TEST_CASE("Dual: assignments do what the operators do", "[dual]") {
   c /= b;
   const Dual<double> d = ((a + b) * a - 1) / b;
   CHECK(c.value == d.value);
-  CHECK(c.slope == d.slope);
+  CHECK(c.derivative == d.derivative);
   CHECK(pow(a, b).value == Approx(8));
-  CHECK(pow(a, b).slope == Approx(8 * (3.0 / 2 - std::log(2.0))));
+  CHECK(pow(a, b).derivative == Approx(8 * (3.0 / 2 - std::log(2.0))));
 }
 
 #if defined(SKEIN_WITH_XSIMD)
 TEST_CASE("Dual: each lane of a vector is a scalar", "[dual]") {
   using V = xsimd::batch<float>;
   const auto f = [](auto x) { return where(x < 0, exp(x) - 1, tanh(x) + 0.5 * log1p(x * x)) * erf(x) / (2 + cos(x)); };
-  alignas(64) float x[V::size], value[V::size], slope[V::size];
+  alignas(64) float x[V::size], value[V::size], derivative[V::size];
   for (std::size_t i = 0; i < V::size; ++i) x[i] = 0.37f * (static_cast<float>(i) - static_cast<float>(V::size) / 2 + 0.2f);
   const Dual<V> y = f(Dual<V>(V::load_aligned(x), V(1.0f)));
   y.value.store_aligned(value);
-  y.slope.store_aligned(slope);
+  y.derivative.store_aligned(derivative);
   for (std::size_t i = 0; i < V::size; ++i) {
     const Dual<double> want = f(Dual<double>(static_cast<double>(x[i]), 1));
     INFO("lane " << i);
     CHECK(static_cast<double>(value[i]) == Approx(want.value).epsilon(2e-6).margin(1e-6));
-    CHECK(static_cast<double>(slope[i]) == Approx(want.slope).epsilon(4e-6).margin(1e-6));
+    CHECK(static_cast<double>(derivative[i]) == Approx(want.derivative).epsilon(4e-6).margin(1e-6));
   }
 }
 #endif

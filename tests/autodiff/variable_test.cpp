@@ -124,15 +124,15 @@ TEST_CASE("a hundred thousand operations in a row are neither too deep to differ
 TEST_CASE("descent by hand finds the line") {
   const Tensor<double, 1> at = values(dims(50), 3, -1, 1);
   const auto inputs = constant(at.copy()), wanted = constant(Tensor<double, 1>(at * 2.0 + 0.5));
-  Variable slope(Tensor<double, 1>{0.0}), offset(Tensor<double, 1>{0.0});
+  Variable derivative(Tensor<double, 1>{0.0}), offset(Tensor<double, 1>{0.0});
   for (int step = 0; step < 300; ++step) {
-    slope.zero_gradient();
+    derivative.zero_gradient();
     offset.zero_gradient();
-    mean(square(inputs * slope + offset - wanted)).backward();
-    slope.leaf() -= 0.5 * slope.gradient();
+    mean(square(inputs * derivative + offset - wanted)).backward();
+    derivative.leaf() -= 0.5 * derivative.gradient();
     offset.leaf() -= 0.5 * offset.gradient();
   }
-  CHECK(slope.value()(0) == Approx(2.0));
+  CHECK(derivative.value()(0) == Approx(2.0));
   CHECK(offset.value()(0) == Approx(0.5));
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "skein/comm/operation.hpp"
+#include "skein/comm/collective_call.hpp"
 
 namespace sk = skein;
 struct Larger {

@@ -3,13 +3,13 @@
 #include <vector>
 
 #include "skein/comm/compress/exchange.hpp"
-#include "skein/comm/compress/int8_wire.hpp"
+#include "skein/comm/compress/int8_codec.hpp"
 #include "skein/comm/self/self_comm.hpp"
 
 int main() {
   skein::SelfComm world;
   std::vector<float> gradients(1000);
-  skein::comm::Int8Wire<> int8;
+  skein::comm::Int8Codec<> int8;
 #ifdef SKEIN_TWIN
   skein::comm::compressed_all_gather(world, int8, gradients);
 #else

@@ -1,10 +1,10 @@
-// expect: a loss says what it compares with: give it static constexpr nn::Target target
+// expect: a loss says what it compares with: give it static constexpr nn::TargetKind target
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/nn/loss/loss.hpp>
 
 struct Mine {
 #ifdef SKEIN_TWIN
-  static constexpr skein::nn::Target target = skein::nn::Target::vector;
+  static constexpr skein::nn::TargetKind target = skein::nn::TargetKind::vector;
 #endif
   template <class Scalar> double weight(const skein::nn::LossCall<Scalar, skein::Cpu>& call) const {
     return static_cast<double>(call.count);

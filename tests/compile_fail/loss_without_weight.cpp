@@ -3,7 +3,7 @@
 #include <skein/nn/loss/loss.hpp>
 
 struct Mine {
-  static constexpr skein::nn::Target target = skein::nn::Target::vector;
+  static constexpr skein::nn::TargetKind target = skein::nn::TargetKind::vector;
 #ifdef SKEIN_TWIN
   template <class Scalar> double weight(const skein::nn::LossCall<Scalar, skein::Cpu>& call) const {
     return static_cast<double>(call.count);

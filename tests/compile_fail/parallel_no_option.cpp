@@ -1,4 +1,4 @@
-// expect: the options of DataParallel are types such as SyncEvery<4>, Wire<...>, Sharded<1>: one of these is none
+// expect: the options of DataParallel are types such as SyncEvery<4>, Compress<...>, Sharded<1>: one of these is none
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/comm/self/self_comm.hpp>
 #include <skein/parallel/data_parallel.hpp>

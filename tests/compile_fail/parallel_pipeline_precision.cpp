@@ -1,7 +1,7 @@
 // expect: a pipeline's stages run on the Cpu, with activations of the weights' type: give the model Cpu and float or double
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/nn/linear.hpp>
-#include <skein/nn/stage_pass.hpp>
+#include <skein/nn/stage_executor.hpp>
 
 namespace sk = skein;
 namespace nn = skein::nn;
@@ -12,4 +12,4 @@ using Precision = sk::precision::bf16;
 using Precision = double;
 #endif
 
-long width = nn::StagePass<sk::Model<nn::Linear<10>, sk::Shape<4>, sk::Cpu, Precision>, nn::NoLoss>::width;
+long width = nn::StageExecutor<sk::Model<nn::Linear<10>, sk::Shape<4>, sk::Cpu, Precision>, nn::NoLoss>::width;

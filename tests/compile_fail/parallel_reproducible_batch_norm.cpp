@@ -1,4 +1,4 @@
-// expect: Reproducible: a virtual shard is a batch of its own, and batch normalisation would take its statistics from that
+// expect: Reproducible: a virtual shard is a batch of its own, and batch normalization would take its statistics from that
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/comm/self/self_comm.hpp>
 #include <skein/nn/batch_norm.hpp>
@@ -9,7 +9,7 @@
 #include <skein/optim/sgd.hpp>
 #include <skein/parallel/data_parallel.hpp>
 #include <skein/parallel/reproducible.hpp>
-#include <skein/train/stepper.hpp>
+#include <skein/train/train_step.hpp>
 
 namespace sk = skein;
 
@@ -24,5 +24,5 @@ using Policy = sk::parallel::DataParallel<sk::SelfComm, sk::parallel::Reproducib
 int main() {
   sk::SelfComm world;
   Model model;
-  sk::train::Stepper<Model, sk::nn::Mse, sk::optim::Sgd, Policy> stepper{model, {}, {}, Policy{world}};
+  sk::train::TrainStep<Model, sk::nn::Mse, sk::optim::Sgd, Policy> train_step{model, {}, {}, Policy{world}};
 }

@@ -10,6 +10,6 @@ struct World {
 #endif
 };
 
-using Policy = sk::parallel::Simulated<World, sk::parallel::Alone>;
+using Policy = sk::parallel::Simulated<World, sk::parallel::SingleProcess>;
 
-Policy f(World& world) { return {sk::parallel::Alone{}, world, {}}; }
+Policy f(World& world) { return {sk::parallel::SingleProcess{}, world, {}}; }

@@ -1,4 +1,4 @@
-// expect: a loss says what it compares with: give it static constexpr nn::Target target
+// expect: a loss says what it compares with: give it static constexpr nn::TargetKind target
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/data/from_tensors.hpp>
 #include <skein/nn/linear.hpp>
@@ -11,7 +11,7 @@ namespace sk = skein;
 
 struct Own {
 #ifdef SKEIN_TWIN
-  static constexpr sk::nn::Target target = sk::nn::Target::vector;
+  static constexpr sk::nn::TargetKind target = sk::nn::TargetKind::vector;
 #endif
   template <class Call> double weight(const Call& call) const { return static_cast<double>(call.count); }
   template <class Scalar> sk::nn::LossSums operator()(const sk::nn::LossCall<Scalar, sk::Cpu>&) const { return {}; }

@@ -56,20 +56,20 @@ TEST_CASE("uniform values fill [0, 1) evenly") {
 
 TEST_CASE("normal values have the moments of a normal distribution") {
   constexpr int n = 200000;
-  double sum = 0, square = 0, fourth = 0, neighbours = 0, last = 0;
+  double sum = 0, square = 0, fourth = 0, neighbors = 0, last = 0;
   for (int i = 0; i < n; ++i) {
     const double x = sk::random_normal(42, 1, static_cast<std::uint64_t>(i));
     REQUIRE(std::isfinite(x));
     sum += x;
     square += x * x;
     fourth += x * x * x * x;
-    neighbours += x * last;
+    neighbors += x * last;
     last = x;
   }
   CHECK(std::abs(sum / n) < 5 / std::sqrt(n));
   CHECK(std::abs(square / n - 1) < 5 * std::sqrt(2.0 / n));
   CHECK(std::abs(fourth / n - 3) < 5 * std::sqrt(96.0 / n));
-  CHECK(std::abs(neighbours / n) < 5 / std::sqrt(n));  // both halves of a Box-Muller pair are used
+  CHECK(std::abs(neighbors / n) < 5 / std::sqrt(n));  // both halves of a Box-Muller pair are used
 }
 
 TEST_CASE("random_below reaches every value below n and no other, evenly") {

@@ -9,7 +9,7 @@
 #include <skein/data/view.hpp>
 #include <skein/tensor/tensor.hpp>
 
-#include "../data/support.hpp"
+#include "support.hpp"
 #include <catch2/catch.hpp>
 
 namespace sk = skein;
@@ -104,17 +104,17 @@ TEST_CASE("in memory: bytes become numbers, normalised, as they are gathered") {
   CHECK(bytes.target() == Target::labels(5));
   CHECK(gathered(bytes, {1, 0})[1] == Approx(0.4));
   CHECK(gathered(bytes, {1, 0})[3] == Approx(1.0));
-  const auto normal = bytes.normalise(0.5, 0.25);
+  const auto normal = bytes.normalize(0.5, 0.25);
   CHECK(gathered(normal, {0})[0] == Approx(-2));
   CHECK(gathered(normal, {0})[1] == Approx(2));
   const InMemory<float> floats({1, {1}}, {1, 2, 3});
-  CHECK(gathered(floats.normalise(2, 0.5), {0, 2}) == std::vector<float>{-2, 2});
-  CHECK(gathered(floats.normalise(2, 0.5).normalise(0, 1), {0, 2}) == std::vector<float>{1, 3});
-  CHECK_THROWS_AS(floats.normalise(0, 0), sk::ArgumentError);
+  CHECK(gathered(floats.normalize(2, 0.5), {0, 2}) == std::vector<float>{-2, 2});
+  CHECK(gathered(floats.normalize(2, 0.5).normalize(0, 1), {0, 2}) == std::vector<float>{1, 3});
+  CHECK_THROWS_AS(floats.normalize(0, 0), sk::ArgumentError);
   const auto m = moments(bytes);
   CHECK(m.mean == Approx((0 + 1 + 0.2 + 0.4) / 4));
   CHECK(m.deviation == Approx(std::sqrt((0.16 + 0.36 + 0.04 + 0) / 4)));
-  const auto again = moments(bytes.normalise(m.mean, m.deviation));
+  const auto again = moments(bytes.normalize(m.mean, m.deviation));
   CHECK(again.mean == Approx(0).margin(1e-6));
   CHECK(again.deviation == Approx(1));
 }

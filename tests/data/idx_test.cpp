@@ -3,7 +3,7 @@
 
 #include <skein/core/random.hpp>
 
-#include "../data/support.hpp"
+#include "support.hpp"
 #include <catch2/catch.hpp>
 
 namespace sk = skein;

@@ -13,7 +13,7 @@
 #include <skein/data/from_tensors.hpp>
 #include <skein/data/map.hpp>
 
-#include "../data/support.hpp"
+#include "support.hpp"
 #include <catch2/catch.hpp>
 
 namespace sk = skein;

@@ -8,7 +8,7 @@
 #include <skein/data/mnist_or_synthetic.hpp>
 #include <skein/data/moments.hpp>
 
-#include "../data/support.hpp"
+#include "support.hpp"
 #include <catch2/catch.hpp>
 
 namespace sk = skein;
@@ -30,7 +30,7 @@ void check_set(const sk::data::InMemory<std::uint8_t>& set, std::int64_t size, c
   std::vector<int> seen(10, 0);
   for (std::int64_t i = 0; i < size; ++i) ++seen[static_cast<std::size_t>(set.label(i))];
   CHECK(seen == counts);
-  const auto m = sk::data::moments(set.normalise(0, 1));
+  const auto m = sk::data::moments(set.normalize(0, 1));
   CHECK(m.mean == Approx(mean).margin(1e-6));
   CHECK(m.deviation == Approx(deviation).margin(1e-6));
 }

@@ -25,7 +25,7 @@ TEST_CASE("a parameter server over processes", "[distributed]") {
 TEST_CASE("gossip over processes", "[distributed]") {
   namespace cases = gossip_cases;
   sk::MpiComm world{MPI_COMM_WORLD};
-  cases::averages_with_neighbours(world);
+  cases::averages_with_neighbors(world);
   cases::equals_data_parallel(world);
   if (world.size() == 1) return;
   CHECK(cases::ahead_of_a_slow_one<Staleness<2>>(world) == 2);

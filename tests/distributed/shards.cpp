@@ -23,6 +23,6 @@ TEST_CASE("statistics over processes, with sharded state and scattered gradients
   sk::MpiComm world{MPI_COMM_WORLD};
   const auto policy =
       sk::parallel::data_parallel<sk::parallel::Sharded<2>, sk::parallel::SyncBatchNorm>(world, {.bucket_bytes = 1});
-  shard_cases::require_close(sync_batch_norm_cases::train(policy, 1), sync_batch_norm_cases::train(sk::parallel::Alone{}, 1),
-                             1e-9);
+  shard_cases::require_close(sync_batch_norm_cases::train(policy, 1),
+                             sync_batch_norm_cases::train(sk::parallel::SingleProcess{}, 1), 1e-9);
 }

@@ -10,10 +10,10 @@
 #include "skein/comm/mpi/shared_transport.hpp"
 
 namespace sk = skein;
-using sk::comm::Collective, sk::comm::Operation, sk::comm::SharedTransport;
+using sk::comm::Collective, sk::comm::CollectiveCall, sk::comm::SharedTransport;
 
 namespace {
-void run(SharedTransport& transport, const Operation& o, std::uint64_t call) {
+void run(SharedTransport& transport, const CollectiveCall& o, std::uint64_t call) {
   transport.begin(o, call);
   while (!transport.done())
     if (!transport.step()) std::this_thread::yield();
@@ -34,10 +34,10 @@ TEST_CASE("sums are right after 2^31 chunks without one") {
   for (const int which : {SharedTransport::In, SharedTransport::Taken})
     segment.line(rank).counter[which] = static_cast<std::uint32_t>(before);
   MPI_Barrier(MPI_COMM_WORLD);
-  run(transport, Operation{}, 0);
+  run(transport, CollectiveCall{}, 0);
   for (std::uint64_t call = 1; call < 10; ++call) {
     std::vector<float> data(100000, static_cast<float>(rank + 1));
-    Operation o;
+    CollectiveCall o;
     o.signature = {Collective::AllReduce, 1, 1, 0, 0, sizeof(float), data.size(), 0};
     o.send = o.recv = data.data();
     o.fold = &sk::comm::fold<float, sk::Sum>;

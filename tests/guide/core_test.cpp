@@ -86,5 +86,5 @@ TEST_CASE("dual numbers", "[guide]") {
   // [end]
   const double s = 1 / (1 + std::exp(-2.0));
   CHECK(y.value == Approx(2 * s));
-  CHECK(y.slope == Approx(s + 2 * s * (1 - s)));
+  CHECK(y.derivative == Approx(s + 2 * s * (1 - s)));
 }

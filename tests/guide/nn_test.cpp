@@ -46,9 +46,9 @@ TEST_CASE("a pass by hand, and an optimizer on it", "[guide]") {
   sk::data::Loader<> loader{digits, {.batch = 5}};
   // [quote pass]
   GuideModel model{sk::Seed{1}};
-  sk::Pass pass{model, sk::nn::CrossEntropy{.label_smoothing = 0.1}, {.batch = 32, .threads = 2}};
+  sk::Executor executor{model, sk::nn::CrossEntropy{.label_smoothing = 0.1}, {.batch = 32, .threads = 2}};
   for (const sk::data::Batch<>& batch : loader.epoch(0)) {
-    const sk::nn::LossSums sums = pass.forward_backward(batch);  // the gradients of the mean are in model.gradients()
+    const sk::nn::LossSums sums = executor.forward_backward(batch);  // the gradients of the mean are in model.gradients()
     CHECK(sums.mean() > 0);
   }
   // [end]
@@ -69,7 +69,7 @@ TEST_CASE("a model with 16-bit activations", "[guide]") {
   const float weight = model.parameters()[0];  // parameters, gradients, state and files are float
   // [end]
   CHECK(std::isfinite(weight));
-  CHECK(trainer.stepper().steps() == 2);
+  CHECK(trainer.train_step().steps() == 2);
   STATIC_REQUIRE(std::same_as<decltype(model)::Activation, sk::bf16>);
   STATIC_REQUIRE(2 * sk::saved_bytes_per_sample<decltype(model)> <= sk::saved_bytes_per_sample<GuideModel> + 1024);
 }

@@ -20,7 +20,7 @@ using DigitsModel = sk::Model<GuideDigits, sk::Shape<28, 28, 1>>;
 // [quote own_policy]
 struct Freeze {  // puts some of the weights back after every step
   long count;
-  struct Strand : sk::parallel::Strand {
+  struct PolicyState : sk::parallel::PolicyState {
     float* weights = nullptr;
     std::vector<float> kept;
     bool after_step(const sk::parallel::StepDone&) {
@@ -28,8 +28,8 @@ struct Freeze {  // puts some of the weights back after every step
       return true;  // they have changed: what is derived of them is made anew
     }
   };
-  template <class R> Strand bind(const R& replica) const {
-    Strand s;
+  template <class R> PolicyState bind(const R& replica) const {
+    PolicyState s;
     s.weights = replica.parameters.data;
     s.kept.assign(s.weights, s.weights + count);
     return s;
@@ -49,7 +49,8 @@ TEST_CASE("data parallelism", "[guide]") {
     const sk::History history = trainer.fit(data, {.epochs = 1, .batch = 100, .record_steps = true, .threads = 1});
     if (world.rank() != 0) return;
     curves[0] = history.losses();
-    for (const sk::parallel::BucketTrace& b : trainer.stepper().strand().trace()) buckets.push_back(b);  // of the last step
+    for (const sk::parallel::BucketTrace& b : trainer.train_step().policy_state().trace())
+      buckets.push_back(b);  // of the last step
   });
   // [end]
   CHECK(buckets.size() == 2);

@@ -27,7 +27,7 @@ struct Swish {
   template <class T> constexpr T operator()(T x) const { return x / (T(1) + exp(-x)); }
 };
 // [elementwise-swish]
-struct Kink {  // mixes plain numbers in, branches, has no slope_at_output
+struct Kink {  // mixes plain numbers in, branches, has no derivative_from_output
   template <class T> constexpr T operator()(T x) const { return where(x < -1, 0.5 * x, max(x * x, 2 * x) + 1); }
 };
 using GeluTanh = nn::BasicGelu<nn::TanhForm>;
@@ -44,9 +44,9 @@ template <class L, class In, class S> void twin(double (*f)(double), long batch,
   long wrong = 0;
   for (long b = 0; b < batch; ++b)
     for (long i = 0; i < In::count; ++i) {
-      const double x = static_cast<double>(h.x_at(b, i)), e = 1e-5, slope = (f(x + e) - f(x - e)) / (2 * e);
+      const double x = static_cast<double>(h.x_at(b, i)), e = 1e-5, derivative = (f(x + e) - f(x - e)) / (2 * e);
       wrong += !support::close(h.y_at(b, i), static_cast<S>(f(x)), support::Roundings::sum, 1);
-      wrong += !(std::abs(static_cast<double>(h.dx_at(b, i)) - slope * static_cast<double>(h.dy_at(b, i))) <
+      wrong += !(std::abs(static_cast<double>(h.dx_at(b, i)) - derivative * static_cast<double>(h.dy_at(b, i))) <
                  (std::is_same_v<S, float> ? 4e-6 : 1e-9));
     }
   INFO("batch " << batch << " workers " << workers);

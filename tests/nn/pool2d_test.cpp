@@ -48,9 +48,9 @@ template <class Scalar> void max_pool_follows(const ops::Pool2dGeometry& g, long
   INFO(g.height << " x " << g.width << " x " << g.channels << ", window " << g.kernel << ", stride " << g.stride << ", batch "
                 << batch);
   support::Guarded<Scalar> x(batch * g.in_count()), y(batch * g.out_count()), dy(batch * g.out_count()), dx(batch * g.in_count());
-  support::Guarded<ops::Winner> winners(batch * g.out_count());
+  support::Guarded<ops::ArgMax> winners(batch * g.out_count());
   std::vector<Scalar> y2(y.begin(), y.end()), dx2(dx.begin(), dx.end());
-  std::vector<ops::Winner> winners2(winners.begin(), winners.end());
+  std::vector<ops::ArgMax> winners2(winners.begin(), winners.end());
   for (long i = 0; i < x.size(); ++i) x[i] = static_cast<Scalar>((i * 37 / 3 + i) % 5 - 2);  // many ties
   for (long i = 0; i < dy.size(); ++i) dy[i] = static_cast<Scalar>(i % 11 - 5);
   ops::max_pool2d_forward(Cpu{}, g, batch, x.data(), y.data(), winners.data());

@@ -8,7 +8,7 @@
 #include <skein/nn/fused/linear_activation.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/mse.hpp>
-#include <skein/nn/pass.hpp>
+#include <skein/nn/executor.hpp>
 #include <skein/nn/tanh.hpp>
 
 #include "../fixtures/precision.hpp"
@@ -54,11 +54,11 @@ template <class P> Result run() {
   Batch b;
   b.x = x.data();
   b.targets = target.data();
-  sk::Pass pass{model, nn::Mse{}, {.batch = batch, .threads = 1}};
+  sk::Executor executor{model, nn::Mse{}, {.batch = batch, .threads = 1}};
   constexpr double scale = 64;  // a power of two: it changes a gradient only where fp16 would lose it
-  pass.forward_backward(b, {.scale = scale / static_cast<double>(batch * out)});
+  executor.forward_backward(b, {.scale = scale / static_cast<double>(batch * out)});
   Result r;
-  for (long i = 0; i < batch * out; ++i) r.outputs.push_back(static_cast<double>(pass.outputs()[i]));
+  for (long i = 0; i < batch * out; ++i) r.outputs.push_back(static_cast<double>(executor.outputs()[i]));
   for (const sk::plan::Entry& e : Model::program.parameters())
     each(e, [&](long at, long) {
       r.gradients.push_back(static_cast<double>(model.gradients()[static_cast<std::size_t>(at)]) / scale);

@@ -23,7 +23,7 @@
 #include <skein/nn/log_softmax.hpp>
 #include <skein/nn/loss/mse.hpp>
 #include <skein/nn/max_pool2d.hpp>
-#include <skein/nn/pass.hpp>
+#include <skein/nn/executor.hpp>
 #include <skein/nn/relu.hpp>
 #include <skein/nn/repeat.hpp>
 #include <skein/nn/sigmoid.hpp>
@@ -68,18 +68,19 @@ struct Result {
   std::size_t bytes = 0;
 };
 
-template <class Model> Result run(Model& model, const Data<Model>& data, sk::PassOptions options, sk::PassCall call = {}) {
+template <class Model>
+Result run(Model& model, const Data<Model>& data, sk::ExecutorOptions options, sk::ExecutorCall call = {}) {
   options.batch = data.batch.count;
-  sk::Pass pass{model, nn::Mse{}, options};
-  pass.prepare(data.batch.count);
+  sk::Executor executor{model, nn::Mse{}, options};
+  executor.prepare(data.batch.count);
   call.key = 77;
-  pass.forward_backward(data.batch, call);
+  executor.forward_backward(data.batch, call);
   Result r;
   for (long i = 0; i < data.batch.count; ++i)
     for (long c = 0; c < Model::output_extents.count(); ++c)
-      r.outputs.push_back(static_cast<double>(pass.outputs()[i * Data<Model>::out + c]));
+      r.outputs.push_back(static_cast<double>(executor.outputs()[i * Data<Model>::out + c]));
   for (auto g : model.gradients()) r.gradients.push_back(static_cast<double>(g));
-  r.bytes = pass.activation_bytes();
+  r.bytes = executor.activation_bytes();
   return r;
 }
 
@@ -134,13 +135,13 @@ TEST_CASE("a precision names the types of a model", "[nn]") {
   STATIC_REQUIRE(std::same_as<Lenient::Scalar, float> && std::same_as<Lenient::Activation, float> && !Lenient::precision::mixed);
   STATIC_REQUIRE(std::same_as<Half::Scalar, float> && std::same_as<Half::Activation, sk::bf16> && Half::precision::mixed);
   STATIC_REQUIRE(std::same_as<sk::Model<Net<nn::Linear<3>>, sk::Shape<4>, sk::Cpu, double>::Activation, double>);
-  STATIC_REQUIRE(std::same_as<sk::precision::tf32::activation, float> && sk::precision::tf32::math == nn::Math::tf32);
-  STATIC_REQUIRE(!sk::precision::fp32::mixed && sk::precision::fp32::math == nn::Math::full);
+  STATIC_REQUIRE(std::same_as<sk::precision::tf32::activation, float> && sk::precision::tf32::math == nn::FloatMath::tf32);
+  STATIC_REQUIRE(!sk::precision::fp32::mixed && sk::precision::fp32::math == nn::FloatMath::full);
   STATIC_REQUIRE(sk::Precision<float, double, double>::mixed);
   // One scalar: the frames, runs and layers are those without a precision.
   STATIC_REQUIRE(std::same_as<nn::Run<float, sk::Cpu>, nn::Run<float, sk::Cpu, float>>);
   STATIC_REQUIRE(std::same_as<nn::LeafFrame<nn::Relu, nn::Run<float, sk::Cpu, sk::bf16>>, nn::Frame<float, sk::Cpu>>);
-  CHECK(Half::sizes.kept == Lenient::sizes.kept);
+  CHECK(Half::sizes.kept_activations == Lenient::sizes.kept_activations);
 }
 
 TEST_CASE("flat layers store their samples in bf16", "[nn]") {
@@ -215,18 +216,18 @@ TEST_CASE("a batch of many blocks and a worker without samples", "[nn]") {
   // block.
   using Nodes = Net<nn::Linear<48>, nn::Dropout<sk::Rate<1, 4>>, nn::Relu, nn::Linear<3>>;
   using In = sk::Shape<4096>;
-  using Staged = nn::Staged<nn::Linear<48>, In>;
-  STATIC_REQUIRE(Staged::block<sk::Cpu>() < 27);
+  using Converted = nn::ConvertedLayer<nn::Linear<48>, In>;
+  STATIC_REQUIRE(Converted::block<sk::Cpu>() < 27);
   agrees<Nodes, In>(kinks, 27);
   agrees<Net<nn::Linear<5>, nn::Tanh, nn::Linear<3>>, sk::Shape<4>>(smooth, 2);  // two samples, three workers
   // Accumulating calls add to the gradients, blocks or not.
   using Narrow = sk::Model<Nodes, In, sk::Cpu, sk::precision::bf16>;
   Narrow model{sk::Seed{3}};
   const Data<Narrow> data(27);
-  sk::Pass pass{model, nn::Mse{}, {.batch = 27, .execution = sk::Execution::layer_wise, .threads = 2}};
-  pass.forward_backward(data.batch, {.key = 5});
+  sk::Executor executor{model, nn::Mse{}, {.batch = 27, .execution = sk::Execution::layer_wise, .threads = 2}};
+  executor.forward_backward(data.batch, {.key = 5});
   const std::vector<float> once(model.gradients().begin(), model.gradients().end());
-  pass.forward_backward(data.batch, {.accumulate = true, .key = 5});
+  executor.forward_backward(data.batch, {.accumulate = true, .key = 5});
   double worst = 0;
   for (std::size_t i = 0; i < once.size(); ++i)
     worst = std::max(worst, std::abs(static_cast<double>(model.gradients()[i]) - 2 * static_cast<double>(once[i])));
@@ -243,18 +244,19 @@ TEST_CASE("16-bit activations take half the memory", "[nn]") {
   Narrow narrow;
   const Data<Wide> a(256);
   const Data<Narrow> b(256);
-  const sk::PassOptions options{.execution = sk::Execution::layer_wise, .threads = 1};
+  const sk::ExecutorOptions options{.execution = sk::Execution::layer_wise, .threads = 1};
   const double full = static_cast<double>(run(wide, a, options).bytes), half = static_cast<double>(run(narrow, b, options).bytes);
   INFO(full << " bytes in float, " << half << " in bf16");
   CHECK(half / full < 0.5);  // though the loss reads float outputs: the fused layers' own block is staged too
   // A layer's own block is of the master type: LayerNorm's, of a network that has it, is not halved.
   using Normal = Net<nn::Linear<32>, nn::LayerNorm<>, nn::Linear<16>>;
-  STATIC_REQUIRE(sk::Model<Normal, In>::sizes.saved == sk::Model<Normal, In, sk::Cpu, sk::precision::bf16>::sizes.saved);
+  STATIC_REQUIRE(sk::Model<Normal, In>::sizes.saved_for_backward ==
+                 sk::Model<Normal, In, sk::Cpu, sk::precision::bf16>::sizes.saved_for_backward);
   // What is staged is bounded, whatever the batch.
   using Root = nn::Node<Narrow::fused, In>;
-  constexpr nn::Staging staging = Root::staging<nn::Run<float, sk::Cpu, sk::bf16>>();
-  STATIC_REQUIRE(staging.total(1) == staging.total(100000) && !staging.reads_weights);
-  STATIC_REQUIRE(staging.total(1) <= nn::staging_block<sk::Cpu>);
+  constexpr nn::ConversionMemory conversion = Root::conversion<nn::Run<float, sk::Cpu, sk::bf16>>();
+  STATIC_REQUIRE(conversion.total(1) == conversion.total(100000) && !conversion.reads_weights);
+  STATIC_REQUIRE(conversion.total(1) <= nn::staging_block<sk::Cpu>);
 }
 
 TEST_CASE("the summary says what a model computes in", "[nn]") {

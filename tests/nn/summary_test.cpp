@@ -57,13 +57,13 @@ TEST_CASE("the summary has a row a layer and the sums", "[nn]") {
 
 TEST_CASE("the summary of a pass says what memory it holds", "[nn]") {
   Model model;
-  sk::Pass pass{model, nn::CrossEntropy{}, {.batch = 32, .threads = 2}};
-  const sk::MemoryPlan m = pass.memory_plan();
+  sk::Executor executor{model, nn::CrossEntropy{}, {.batch = 32, .threads = 2}};
+  const sk::MemoryPlan m = executor.memory_plan();
   CHECK(m.parameters == Model::sizes.stored * sizeof(float));
   CHECK(m.gradients == 2 * (Model::sizes.stored + sk::gradient_tail) * sizeof(float));
   CHECK(m.activations > 0);
   CHECK(m.libraries == 0);
-  const std::string text = sk::summary(pass), table = sk::summary(model);
+  const std::string text = sk::summary(executor), table = sk::summary(model);
   CHECK(text.substr(0, table.size()) == table);
   CHECK_THAT(text.substr(table.size()), Catch::StartsWith("memory for 32 samples on Cpu: parameters " +
                                                           std::to_string((m.parameters + 1023) / 1024) + " KiB, gradients "));

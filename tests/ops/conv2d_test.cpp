@@ -43,7 +43,7 @@ void onednn_follows(const Conv2dGeometry& g, std::initializer_list<long> batches
                 << (has_bias ? "" : ", no bias"));
   ops::cpu::OneDnnConv2d conv(g);
   const long rows = g.weight_rows(), pitch = g.weight_pitch();
-  Guarded<float> weight(rows * pitch), bias(pitch), derived(ops::cpu::onednn_derived(g)),
+  Guarded<float> weight(rows * pitch), bias(pitch), packed_weights(ops::cpu::onednn_packed_weights(g)),
       workspace(ops::cpu::onednn_workspace(g));
   for (long i = 0; i < rows * pitch; ++i) weight[i] = i % pitch < g.filters ? static_cast<float>(scattered(i, 3)) : 0;
   for (long i = 0; i < g.filters; ++i) bias[i] = static_cast<float>(scattered(i, 4));
@@ -55,10 +55,10 @@ void onednn_follows(const Conv2dGeometry& g, std::initializer_list<long> batches
     for (long i = 0; i < dy.size(); ++i) dy[i] = static_cast<float>(scattered(i, 2));
     dweight[0] = 1;  // added to
     ops::Conv2dCall<float> c{batch,           x.data(),  weight.data(),  has_bias ? bias.data() : nullptr,  y.data(),
-                             dy.data(),       dx.data(), dweight.data(), has_bias ? dbias.data() : nullptr, derived.data(),
+                             dy.data(),       dx.data(), dweight.data(), has_bias ? dbias.data() : nullptr, packed_weights.data(),
                              workspace.data()};
     conv.prepare(batch);
-    conv.derive(c);
+    conv.pack_weights(c);
     conv.forward(c);
     conv.backward(c);
 
@@ -75,7 +75,7 @@ void onednn_follows(const Conv2dGeometry& g, std::initializer_list<long> batches
     CHECK(apart(doubles(dx), dx2) < 2e-6);
     CHECK(apart(doubles(dweight), dw2) < 2e-6);  // gaps too: they stay zero
     CHECK(apart(doubles(dbias), db2) < 2e-6);
-    CHECK((y.intact() && dx.intact() && dweight.intact() && dbias.intact() && derived.intact() && workspace.intact()));
+    CHECK((y.intact() && dx.intact() && dweight.intact() && dbias.intact() && packed_weights.intact() && workspace.intact()));
     const auto before = doubles(dweight);
     c.dx = nullptr;
     dx.fill(5);

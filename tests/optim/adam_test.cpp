@@ -64,22 +64,22 @@ TEST_CASE("Adam's vectors and plain loops agree", "[optim]") {
   }
   auto p2 = p, m2 = m, v2 = v, top2 = top;
   const float* gradients[] = {g.data()};
-  skein::ops::AdamPass<float> pass;
-  pass.gradients = gradients;
-  pass.gradient_count = 1;
-  pass.end = n;
-  pass.fresh1 = 0.1f;
-  pass.beta2 = 0.99f;
-  pass.fresh2 = 0.01f;
-  pass.epsilon = 1e-8f;
-  pass.decay = 0.01f;
-  pass.shrink = 0.99f;
-  pass.rate = 0.1f;
+  skein::ops::AdamArguments<float> arguments;
+  arguments.gradients = gradients;
+  arguments.gradient_count = 1;
+  arguments.end = n;
+  arguments.fresh1 = 0.1f;
+  arguments.beta2 = 0.99f;
+  arguments.fresh2 = 0.01f;
+  arguments.epsilon = 1e-8f;
+  arguments.decay = 0.01f;
+  arguments.shrink = 0.99f;
+  arguments.rate = 0.1f;
   for (int step = 0; step < 5; ++step) {
-    pass.parameters = p.data(), pass.first = m.data(), pass.second = v.data(), pass.greatest = top.data();
-    skein::ops::adam(skein::Cpu{}, pass);
-    pass.parameters = p2.data(), pass.first = m2.data(), pass.second = v2.data(), pass.greatest = top2.data();
-    skein::ops::reference::adam(pass);
+    arguments.parameters = p.data(), arguments.first = m.data(), arguments.second = v.data(), arguments.greatest = top.data();
+    skein::ops::adam(skein::Cpu{}, arguments);
+    arguments.parameters = p2.data(), arguments.first = m2.data(), arguments.second = v2.data(), arguments.greatest = top2.data();
+    skein::ops::reference::adam(arguments);
   }
   CHECK(test::first_apart<float>(p, p2, 32) == -1);
   CHECK(test::first_apart<float>(m, m2, 8) == -1);

@@ -44,9 +44,9 @@ TEST_CASE("The sum of squares is that of the scaled sum over workers, for any ra
     }
     call.begin = 0;
     call.end = n;
-    const optim::Range ranges[] = {{0, 1000}, {1000, 4000, 1, 1, true}, {4000, n}};
+    const optim::ParameterGroupRange ranges[] = {{0, 1000}, {1000, 4000, 1, 1, true}, {4000, n}};
     const double with_frozen = optim::sum_of_squares(call),
-                 without = optim::sum_of_squares(std::span<const optim::Range>(ranges), call);
+                 without = optim::sum_of_squares(std::span<const optim::ParameterGroupRange>(ranges), call);
     call.begin = 1000;
     call.end = 4000;
     CHECK(without == Approx(with_frozen - optim::sum_of_squares(call)).epsilon(1e-6));

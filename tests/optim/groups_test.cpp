@@ -28,20 +28,21 @@ TEST_CASE("A pattern matches as in a shell", "[optim]") {
 }
 
 TEST_CASE("Without rules the arena is one range", "[optim]") {
-  CHECK(resolve({}, table) == std::vector<Range>{{0, 320}});
+  CHECK(resolve({}, table) == std::vector<ParameterGroupRange>{{0, 320}});
   CHECK(resolve({}, {}).empty());
 }
 
 TEST_CASE("Rules become sorted ranges; neighbours that are alike are one", "[optim]") {
   CHECK(resolve(no_decay_on_biases_and_norms(), table) ==
-        std::vector<Range>{{0, 160}, {160, 176, 1, 0}, {176, 304}, {304, 320, 1, 0}});
-  CHECK(resolve(learning_rate("head.*", 0.1f), table) == std::vector<Range>{{0, 176}, {176, 320, 0.1f}});
-  CHECK(resolve(frozen("0.*"), table) == std::vector<Range>{{0, 176, 1, 1, true}, {176, 320}});
-  CHECK(resolve({frozen("*"), trainable("head.bias")}, table) == std::vector<Range>{{0, 304, 1, 1, true}, {304, 320}});
+        std::vector<ParameterGroupRange>{{0, 160}, {160, 176, 1, 0}, {176, 304}, {304, 320, 1, 0}});
+  CHECK(resolve(learning_rate("head.*", 0.1f), table) == std::vector<ParameterGroupRange>{{0, 176}, {176, 320, 0.1f}});
+  CHECK(resolve(frozen("0.*"), table) == std::vector<ParameterGroupRange>{{0, 176, 1, 1, true}, {176, 320}});
+  CHECK(resolve({frozen("*"), trainable("head.bias")}, table) ==
+        std::vector<ParameterGroupRange>{{0, 304, 1, 1, true}, {304, 320}});
   CHECK(resolve({learning_rate("*", 0.5f), learning_rate("0.*", 2.0f), weight_decay("*.weight", 0.25f)}, table) ==
-        std::vector<Range>{{0, 160, 2, 0.25f}, {160, 176, 2, 1}, {176, 304, 0.5f, 0.25f}, {304, 320, 0.5f, 1}});
+        std::vector<ParameterGroupRange>{{0, 160, 2, 0.25f}, {160, 176, 2, 1}, {176, 304, 0.5f, 0.25f}, {304, 320, 0.5f, 1}});
   const GroupRule own{.predicate = [](const ParameterEntry& p) { return p.end - p.begin > 150; }, .lr_factor = 3.0f};
-  CHECK(resolve(own, table) == std::vector<Range>{{0, 160, 3}, {160, 320}});
+  CHECK(resolve(own, table) == std::vector<ParameterGroupRange>{{0, 160, 3}, {160, 320}});
   std::vector<ParameterEntry> turned(table.rbegin(), table.rend());
   CHECK(resolve(frozen("0.*"), turned) == resolve(frozen("0.*"), table));
 }
@@ -60,7 +61,7 @@ TEST_CASE("update() applies the factors, leaves frozen ranges alone, and takes a
   const Sgd sgd{.lr = 0.5f,
                 .weight_decay = 0.25f,
                 .groups = {no_decay_on_biases_and_norms(), frozen("0.weight"), learning_rate("head.*", 0.5f)}};
-  const std::vector<Range> ranges = resolve(groups_of(sgd), table);
+  const std::vector<ParameterGroupRange> ranges = resolve(groups_of(sgd), table);
   const auto run = [&](std::vector<long> cuts) {
     std::vector<float> p(320, 1.0f), g(320, 2.0f);
     const float* gradients[] = {g.data()};
@@ -72,7 +73,7 @@ TEST_CASE("update() applies the factors, leaves frozen ranges alone, and takes a
       call.end = cuts[c + 1];
       call.lr = sgd.lr;
       call.weight_decay = weight_decay_of(sgd);
-      update(sgd, std::span<const Range>(ranges), call);
+      update(sgd, std::span<const ParameterGroupRange>(ranges), call);
     }
     return p;
   };

@@ -45,8 +45,8 @@ TEST_CASE("A user's optimizer runs over ranges", "[optim]") {
   call.gradients = gradients;
   call.end = 4;
   call.lr = 0.5f;
-  const optim::Range ranges[] = {{0, 3}, {3, 4, 1, 1, true}};
-  optim::update(SignDescent{}, std::span<const optim::Range>(ranges), call);
+  const optim::ParameterGroupRange ranges[] = {{0, 3}, {3, 4, 1, 1, true}};
+  optim::update(SignDescent{}, std::span<const optim::ParameterGroupRange>(ranges), call);
   CHECK(p[0] == 0.5f);
   CHECK(p[1] == 1.5f);
   CHECK(p[2] == 1.0f);

@@ -47,23 +47,23 @@ TEST_CASE("RmsProp's vectors and plain loops agree in each of its forms", "[opti
     }
     auto p2 = p, s2 = s, a2 = a, m2 = m;
     const float* gradients[] = {g.data()};
-    skein::ops::RmsPropPass<float> pass;
-    pass.gradients = gradients;
-    pass.gradient_count = 1;
-    pass.end = n;
-    pass.lr = 0.1f;
-    pass.alpha = 0.75f;
-    pass.fresh = 0.25f;
-    pass.epsilon = 1e-2f;
-    pass.momentum = 0.5f;
-    pass.decay = 0.01f;
+    skein::ops::RmsPropArguments<float> arguments;
+    arguments.gradients = gradients;
+    arguments.gradient_count = 1;
+    arguments.end = n;
+    arguments.lr = 0.1f;
+    arguments.alpha = 0.75f;
+    arguments.fresh = 0.25f;
+    arguments.epsilon = 1e-2f;
+    arguments.momentum = 0.5f;
+    arguments.decay = 0.01f;
     for (int step = 0; step < 5; ++step) {
-      pass.parameters = p.data(), pass.square = s.data(), pass.average = form & 1 ? a.data() : nullptr,
-      pass.momenta = form & 2 ? m.data() : nullptr;
-      skein::ops::rms_prop(skein::Cpu{}, pass);
-      pass.parameters = p2.data(), pass.square = s2.data(), pass.average = form & 1 ? a2.data() : nullptr,
-      pass.momenta = form & 2 ? m2.data() : nullptr;
-      skein::ops::reference::rms_prop(pass);
+      arguments.parameters = p.data(), arguments.square = s.data(), arguments.average = form & 1 ? a.data() : nullptr,
+      arguments.momenta = form & 2 ? m.data() : nullptr;
+      skein::ops::rms_prop(skein::Cpu{}, arguments);
+      arguments.parameters = p2.data(), arguments.square = s2.data(), arguments.average = form & 1 ? a2.data() : nullptr,
+      arguments.momenta = form & 2 ? m2.data() : nullptr;
+      skein::ops::reference::rms_prop(arguments);
     }
     CHECK(test::first_apart<float>(p, p2, 256) == -1);
     CHECK(test::first_apart<float>(s, s2, 16) == -1);

@@ -65,19 +65,19 @@ TEST_CASE("a world of one needs no communicator's help", "[parallel]") {
 TEST_CASE("a step that was broken off and begins anew exchanges all its gradients", "[parallel]") {
   Noted world;
   std::vector<float> gradients(16 + 32 + 4);
-  std::vector<sk::plan::Operation> layers(2);
+  std::vector<sk::plan::LayerNode> layers(2);
   layers[0].parameters = 16;
   layers[1].parameter = 16;
   layers[1].parameters = 32;
   sk::parallel::Replica<float, sk::Cpu> replica;
   replica.gradients = {gradients.data(), gradients.size()};
   replica.operations = layers;
-  sk::parallel::DataParallelStrand<Noted, float, sk::Cpu> strand(world, {.bucket_bytes = 64, .poll = false}, replica);
-  strand.gradient_ready(16, 52);  // then something is thrown
-  strand.gradient_ready(16, 52);
-  strand.gradient_ready(0, 16);
-  strand.finish_gradients();
-  strand.gradient_ready(0, 52);
-  strand.finish_gradients();
+  sk::parallel::DataParallelPolicyState<Noted, float, sk::Cpu> policy_state(world, {.bucket_bytes = 64, .poll = false}, replica);
+  policy_state.gradient_ready(16, 52);  // then something is thrown
+  policy_state.gradient_ready(16, 52);
+  policy_state.gradient_ready(0, 16);
+  policy_state.finish_gradients();
+  policy_state.gradient_ready(0, 52);
+  policy_state.finish_gradients();
   CHECK(world.sizes == std::vector<std::size_t>{36, 36, 16, 36, 16});
 }

@@ -12,7 +12,7 @@ using sk::parallel::Staleness, sk::parallel::unbounded;
 
 TEST_CASE("gossip averages with the neighbours on the ring", "[parallel]") {
   for (int n : {1, 2, 3, 4, 7})
-    CHECK_NOTHROW(sk::spawn(n, [](sk::ThreadComm& w) { cases::averages_with_neighbours(w); }, {.deadline = 60}));
+    CHECK_NOTHROW(sk::spawn(n, [](sk::ThreadComm& w) { cases::averages_with_neighbors(w); }, {.deadline = 60}));
 }
 
 TEST_CASE("gossip of at most three ranks is data-parallel", "[parallel]") {
@@ -47,11 +47,11 @@ TEST_CASE("a neighbour that does not arrive is named", "[parallel]") {
                 sk::parallel::Replica<double, sk::Cpu> replica;
                 replica.parameters = {weights.data(), weights.size()};
                 replica.stored = static_cast<long>(weights.size());
-                sk::parallel::GossipStrand<sk::ThreadComm, double, 1> strand(world, replica);
-                strand.start();
+                sk::parallel::GossipPolicyState<sk::ThreadComm, double, 1> policy_state(world, replica);
+                policy_state.start();
                 if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1500));
                 else
-                  for (int step = 1; step < 5; ++step) (void)strand.after_step({step, 1});
+                  for (int step = 1; step < 5; ++step) (void)policy_state.after_step({step, 1});
               },
               {.deadline = 0.6});
   } catch (const sk::CommError& e) { message = e.what(); }

@@ -16,7 +16,7 @@ TEST_CASE("an overflow on one rank skips the step on all", "[parallel]") {
 
 TEST_CASE("a step of one rank is skipped too", "[parallel]") {
   for (auto execution : {sk::Execution::layer_wise, sk::Execution::depth_first})
-    for (int threads : {1, 2}) CHECK_NOTHROW(cases::skips(sk::parallel::Alone{}, 0, 1, threads, execution));
+    for (int threads : {1, 2}) CHECK_NOTHROW(cases::skips(sk::parallel::SingleProcess{}, 0, 1, threads, execution));
 }
 
 TEST_CASE("ranks that compute in other types refuse to start together", "[parallel]") {
@@ -24,8 +24,8 @@ TEST_CASE("ranks that compute in other types refuse to start together", "[parall
     cases::Model<sk::precision::fp16> fp16;
     cases::Model<sk::precision::bf16> bf16;
     const sk::parallel::DataParallel policy{world};
-    if (world.rank() == 0) sk::train::Stepper{fp16, skein::nn::Mse{}, sk::optim::Adam{}, policy};
-    else sk::train::Stepper{bf16, skein::nn::Mse{}, sk::optim::Adam{}, policy};
+    if (world.rank() == 0) sk::train::TrainStep{fp16, skein::nn::Mse{}, sk::optim::Adam{}, policy};
+    else sk::train::TrainStep{bf16, skein::nn::Mse{}, sk::optim::Adam{}, policy};
   };
   CHECK_THROWS_AS(sk::spawn(2, other, {.deadline = 120}), sk::CommError);
 }

@@ -34,14 +34,14 @@ void at(std::initializer_list<int> sizes, void (*function)(sk::ThreadComm&)) {
   }
 }
 /// A loop by hand over a batch of two samples.
-template <class Stepper> void nine_steps(Stepper& stepper) {
-  stepper.reserve({.batch = 2, .threads = 1});
+template <class TrainStep> void nine_steps(TrainStep& train_step) {
+  train_step.reserve({.batch = 2, .threads = 1});
   const std::vector<double> x(8, 0.1), y(6, 0.2);
   sk::data::Batch<double> batch;
   batch.x = x.data(), batch.targets = y.data();
   batch.pitch = 4, batch.target_pitch = 3;
   batch.count = batch.global_count = 2;
-  for (int step = 0; step < 9; ++step) (void)stepper.step(batch);
+  for (int step = 0; step < 9; ++step) (void)train_step.step(batch);
 }
 /// The message that ends a program of these ranks.
 template <class Function> std::string failure(int ranks, Function function, double deadline = 60) {
@@ -94,7 +94,7 @@ TEST_CASE("three workers and a server", "[parallel]") {
     const sk::History own = trainer.fit(data, {.epochs = 2, .batch = 12, .progress = false, .threads = 1});
     if (world.rank() != 0) return;  // on rank 3 it served until the others had ended
     history = own;
-    report = trainer.stepper().strand().report();  // updates, staleness, how busy the server was
+    report = trainer.train_step().policy_state().report();  // updates, staleness, how busy the server was
   });
   // [end]
   CHECK(history.size() == 2);
@@ -126,11 +126,11 @@ TEST_CASE("a parameter server on a simulated network: the same bits, and a fast 
   CHECK(report.ranks[0].waited > 9 * 2.9e-3);  // rank 1 takes four times as long, and each step waits for it
   (void)sk::simulate(3, slow, [&](sk::SimComm& w) {
     cases::Training served{sk::parallel::simulated(sk::parallel::parameter_server(w), w, times), sk::optim::Sgd{.lr = 0.05f}};
-    auto& stepper = served.trainer.stepper();
-    if (served.strand().serves()) stepper.serve([](std::int64_t) { return 1.0; });
-    else nine_steps(stepper);
+    auto& train_step = served.trainer.train_step();
+    if (served.policy_state().serves()) train_step.serve([](std::int64_t) { return 1.0; });
+    else nine_steps(train_step);
     if (w.rank() == 0) waited = w.so_far().waited;
-    (void)served.strand().finish();
+    (void)served.policy_state().finish();
   });
   CHECK(waited > 0);
   CHECK(waited < 1e-3);
@@ -156,12 +156,12 @@ TEST_CASE("the step of a late gradient is divided by the updates that it missed"
                   replica.gradients = {gradients.data(), 16};
                   replica.stored = 16;
                   std::int64_t version = 10;
-                  const auto keep = [](void* object, const sk::parallel::ServedUpdate& u) {
+                  const auto keep = [](void* object, const sk::parallel::ShardUpdate& u) {
                     static_cast<std::vector<double>*>(object)->push_back(u.scale);
                   };
-                  const sk::parallel::Updates note{&scales, keep};
+                  const sk::parallel::UpdateCallback note{&scales, keep};
                   const auto report =
-                      sk::parallel::Serving<sk::ThreadComm, float, unbounded>(world, replica, {.rate = rate}, 2, {0, 16})
+                      sk::parallel::ServerLoop<sk::ThreadComm, float, unbounded>(world, replica, {.rate = rate}, 2, {0, 16})
                           .run(note, version);
                   RANK_CHECK(version == 14);
                   RANK_CHECK(report.max_staleness == 3);
@@ -202,10 +202,10 @@ TEST_CASE("who is missing at a parameter server is named", "[parallel]") {
       return;
     }
     if (world.rank() == 2) {  // a server
-      const sk::parallel::Updates note{nullptr, [](void*, const sk::parallel::ServedUpdate&) {}};
-      served.strand().serve(note);
+      const sk::parallel::UpdateCallback note{nullptr, [](void*, const sk::parallel::ShardUpdate&) {}};
+      served.policy_state().serve(note);
     }
-    nine_steps(served.trainer.stepper());
+    nine_steps(served.trainer.train_step());
   };
   const std::string message = failure(3, hang, 0.6);
   INFO(message);

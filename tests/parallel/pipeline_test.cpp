@@ -26,9 +26,9 @@ TEST_CASE("one thread drives all stages", "[parallel]") {
   cases::agrees_with_serial(self, {S::unpipelined, S::gpipe, S::one_f_one_b, S::zero_bubble, S::interleaved});
   const cases::Result expected = cases::serial(36, 9);  // the table of two ranks, two stages each
   cases::pipelined(cases::Pipeline{self, {.schedule = S::interleaved, .devices = 2}}, 36, 1,
-                   [&](cases::Staged& model, cases::Stepper& stepper, const std::vector<double>&) {
+                   [&](cases::Staged& model, cases::TrainStep& train_step, const std::vector<double>&) {
                      cases::require_stages(model, expected);
-                     CHECK(stepper.program(4).lines.size() == 4 * (4 + 4 + 1));
+                     CHECK(train_step.program(4).lines.size() == 4 * (4 + 4 + 1));
                    });
   cases::holds_its_own_stages(self);
   cases::pipedream_is_delayed(self);
@@ -66,21 +66,21 @@ TEST_CASE("on a simulated clock a pipeline's trace is its table, played", "[para
     sk::simulate(ranks, {.network = network}, [&](sk::SimComm& world) {
       const cases::Pipeline pipeline{world, {.schedule = schedule, .micro_batches = 6, .lengths = lengths}};
       cases::Staged model = pipeline.model<cases::Input>(sk::Seed{5});
-      cases::Stepper stepper(model, {}, cases::optimizer, pipeline);
-      stepper.reserve({.batch = 36, .threads = 1});
+      cases::TrainStep train_step(model, {}, cases::optimizer, pipeline);
+      train_step.reserve({.batch = 36, .threads = 1});
       const double begin = world.all_reduce(world.now(), sk::Max{});
       world.compute(begin + 10 - world.now());  // all begin at the same time
       const double start = world.now();
-      stepper.step(cases::Points{}.batch(0, 36));
+      train_step.step(cases::Points{}.batch(0, 36));
       std::size_t n = 0;
       for (const plan::TimedStep& t : plan::timeline_of(pipeline.schedule(6), lengths).steps) {
         if (t.rank != world.rank()) continue;
-        const auto& ran = stepper.strand().trace()[n++];
+        const auto& ran = train_step.policy_state().trace()[n++];
         RANK_CHECK(ran.step == t.step);
         RANK_CHECK(ran.begin - start == Approx(t.begin).margin(1e-9));
         RANK_CHECK(ran.end - start == Approx(t.end).margin(1e-9));
       }
-      RANK_CHECK(n == stepper.strand().trace().size());
+      RANK_CHECK(n == train_step.policy_state().trace().size());
     });
   }
 }
@@ -99,7 +99,7 @@ TEST_CASE("a pipeline as a user writes it", "[parallel]") {
     const sk::History history = trainer.fit(data, {.epochs = 4, .batch = 40, .progress = false, .threads = 1});
     loss[world.rank()] = history.back().training.loss;  // the same on both
     held[world.rank()] = model.bytes();
-    if (world.rank() == 0) lines = trainer.stepper().strand().trace().size();  // of the last step, with times
+    if (world.rank() == 0) lines = trainer.train_step().policy_state().trace().size();  // of the last step, with times
   });
   // [end]
   CHECK(loss[0] == loss[1]);

@@ -15,7 +15,7 @@
 namespace sk = skein;
 using Replica = sk::parallel::Replica<float, sk::Cpu>;
 
-static_assert(sk::parallel::Policy<sk::parallel::Alone, Replica>);
+static_assert(sk::parallel::Policy<sk::parallel::SingleProcess, Replica>);
 static_assert(!sk::parallel::Policy<int, Replica>);
 
 namespace {
@@ -25,7 +25,7 @@ struct Calls {
 };
 struct Counting {
   Calls* calls;
-  struct Strand : sk::parallel::Strand {
+  struct PolicyState : sk::parallel::PolicyState {
     Calls* calls = nullptr;
     float* first = nullptr;
     void start() { ++calls->start; }
@@ -45,8 +45,8 @@ struct Counting {
       return done.step % 2 == 0;
     }
   };
-  template <class R> Strand bind(const R& replica) const {
-    Strand s;
+  template <class R> PolicyState bind(const R& replica) const {
+    PolicyState s;
     s.calls = calls;
     s.first = replica.parameters.data;
     return s;

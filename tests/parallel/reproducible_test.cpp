@@ -10,7 +10,7 @@ namespace sk = skein;
 namespace {
 /// train(policy, threads) gives the same on all these worlds, and what a training alone gives but for rounding.
 template <int V, class Train> void same_bits(std::initializer_list<int> worlds, Train train) {
-  const auto alone = train(sk::parallel::Alone{}, 1);
+  const auto alone = train(sk::parallel::SingleProcess{}, 1);
   auto first = alone;
   for (int ranks : worlds)
     for (int threads : {1, 2, 3}) {
@@ -46,13 +46,13 @@ TEST_CASE("samples of other shards are refused", "[parallel]") {
   CHECK_NOTHROW(sk::spawn(1, [&](sk::ThreadComm& world) {
     cases::Model model{sk::Seed{1}};
     using Policy = sk::parallel::DataParallel<sk::ThreadComm, sk::parallel::Reproducible<8>>;
-    sk::train::Stepper<cases::Model, sk::nn::CrossEntropy, sk::optim::Sgd, Policy> stepper{model, {}, {}, Policy{world}};
-    stepper.reserve({.batch = 10, .threads = 1});
+    sk::train::TrainStep<cases::Model, sk::nn::CrossEntropy, sk::optim::Sgd, Policy> train_step{model, {}, {}, Policy{world}};
+    train_step.reserve({.batch = 10, .threads = 1});
     sk::data::Batch<float> batch;
     batch.count = 10;
     batch.global_count = 20;
     try {
-      stepper.step(batch);
+      train_step.step(batch);
     } catch (const sk::ArgumentError& e) { message = e.what(); }
   }));
   CHECK(message.find("this rank's virtual shards have 20 samples, it is given 10: give data::Loader .shards = 8") !=

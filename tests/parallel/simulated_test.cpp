@@ -150,7 +150,7 @@ TEST_CASE("the backward pass goes by the flops of its layers, from the back", "[
   CHECK(compute_times(3).step() == Approx(3));
   CHECK_THROWS_WITH(sk::simulate(1, {},
                                  [](sk::SimComm& world) {
-                                   (void)sk::parallel::simulated(Alone{}, world, {-1, 0, 0});
+                                   (void)sk::parallel::simulated(SingleProcess{}, world, {-1, 0, 0});
                                  }),
                     Catch::Contains("times to compute are 0 or more"));
 }

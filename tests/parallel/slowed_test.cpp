@@ -20,11 +20,11 @@ std::vector<int> slow_steps(const sk::parallel::SlowWorker& slow) {
   replica.gradients = {gradients.data(), 32};
   replica.stored = 16;
   sk::SelfComm self;
-  auto strand = sk::parallel::Slowed{sk::parallel::DataParallel{self}, slow}.bind(replica);
+  auto policy_state = sk::parallel::Slowed{sk::parallel::DataParallel{self}, slow}.bind(replica);
   std::vector<int> found;
   for (int step = 1; step <= 6; ++step) {
     const auto begin = std::chrono::steady_clock::now();
-    CHECK_FALSE(strand.before_step(step));
+    CHECK_FALSE(policy_state.before_step(step));
     if (std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds(50)) found.push_back(step);
   }
   return found;

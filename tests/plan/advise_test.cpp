@@ -8,14 +8,14 @@ using Catch::Matchers::Contains;
 
 namespace {
 /// Four layers of 1,000 scalars and equal flops; the parameterless one between them has none.
-constexpr Operation layer(long at) {
-  Operation o;
+constexpr LayerNode layer(long at) {
+  LayerNode o;
   o.parameter = at;
   o.parameters = o.logical_parameters = 1000;
   o.flops = 2000;
   return o;
 }
-constexpr Operation layers[] = {layer(0), layer(1000), Operation{}, layer(2000), layer(3000)};
+constexpr LayerNode layers[] = {layer(0), layer(1000), LayerNode{}, layer(2000), layer(3000)};
 constexpr Network flat(double alpha, double beta) { return {{alpha, beta}, {alpha, beta}, 0, 0}; }
 constexpr StepWork work(long bucket_bytes, bool overlap) { return {layers, 4000, 4, {1, 2, 0.5}, bucket_bytes, overlap}; }
 Job job(double alpha, double beta) {

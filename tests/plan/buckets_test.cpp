@@ -16,23 +16,23 @@ namespace {
 constexpr long tail = 16;
 
 /// Layers with and without parameters, sizes from 1 to 1000.
-std::vector<plan::Operation> random_program(std::uint64_t seed) {
+std::vector<plan::LayerNode> random_program(std::uint64_t seed) {
   const auto draw = [&, i = std::uint64_t(0)](long n) mutable {
     return static_cast<long>(sk::random_uniform(seed, 0, i++) * static_cast<float>(n));
   };
   auto d = draw;
-  std::vector<plan::Operation> all(static_cast<std::size_t>(1 + d(40)));
+  std::vector<plan::LayerNode> all(static_cast<std::size_t>(1 + d(40)));
   long at = 0;
-  for (plan::Operation& o : all) {
+  for (plan::LayerNode& o : all) {
     o.parameter = at;
     o.parameters = d(3) == 0 ? 0 : 1 + d(1000);
     at += o.parameters;
   }
   return all;
 }
-long stored(const std::vector<plan::Operation>& p) { return p.back().parameter + p.back().parameters; }
+long stored(const std::vector<plan::LayerNode>& p) { return p.back().parameter + p.back().parameters; }
 
-constexpr plan::Operation fixed[] = {{.parameter = 0, .parameters = 10},
+constexpr plan::LayerNode fixed[] = {{.parameter = 0, .parameters = 10},
                                      {.parameter = 10},
                                      {.parameter = 10, .parameters = 30},
                                      {.parameter = 40, .parameters = 5}};
@@ -64,7 +64,7 @@ TEST_CASE("buckets partition the arena from the back, at boundaries of layers", 
         CHECK(b.begin < b.end);
         if (i > 0) CHECK(b.end == buckets[i - 1].begin);
         if (i + 1 < buckets.size()) CHECK(b.end - b.begin >= least);
-        CHECK((b.begin == 0 || std::any_of(program.begin(), program.end(), [&](const plan::Operation& o) {
+        CHECK((b.begin == 0 || std::any_of(program.begin(), program.end(), [&](const plan::LayerNode& o) {
                  return o.parameters > 0 && o.parameter == b.begin;
                })));
       }
@@ -73,7 +73,7 @@ TEST_CASE("buckets partition the arena from the back, at boundaries of layers", 
 }
 
 TEST_CASE("what follows the parameters is a bucket of its own where there are none", "[plan]") {
-  const plan::Operation none[] = {{}, {}};
+  const plan::LayerNode none[] = {{}, {}};
   CHECK(plan::buckets(none, tail, 100) == std::vector<plan::Range>{{0, tail}});
   CHECK(plan::buckets({}, 0, 100).empty());
 }

@@ -5,8 +5,8 @@
 #include <skein/comm/algorithms/all_reduce.hpp>
 #include <skein/comm/compress/error_feedback.hpp>
 #include <skein/comm/compress/exchange.hpp>
-#include <skein/comm/compress/half_wire.hpp>
-#include <skein/comm/compress/int8_wire.hpp>
+#include <skein/comm/compress/half_codec.hpp>
+#include <skein/comm/compress/int8_codec.hpp>
 #include <skein/comm/compress/power_sgd.hpp>
 #include <skein/comm/compress/top_k.hpp>
 #include <skein/plan/collective_check.hpp>
@@ -120,14 +120,14 @@ template <class C, class Comm> void feedback(Comm& world, C compressor, double b
 
 template <class Comm> void everything(Comm& world) {
   const float ranks = static_cast<float>(world.size());
-  gathered(world, sk::comm::Int8Wire<64>{}, 1000);
+  gathered(world, sk::comm::Int8Codec<64>{}, 1000);
   gathered(world, sk::comm::TopK<10>{}, 1001);
-  gathered(world, sk::comm::HalfWire<sk::bf16>{}, 100);
-  reduced(world, sk::comm::HalfWire<float>{}, 1000, 1e-5f);
-  reduced(world, sk::comm::HalfWire<sk::bf16>{}, 1000, ranks * ranks * 0x1p-8f);
-  reduced(world, sk::comm::HalfWire<sk::fp16>{}, 1000, ranks * ranks * 0x1p-11f);
+  gathered(world, sk::comm::HalfCodec<sk::bf16>{}, 100);
+  reduced(world, sk::comm::HalfCodec<float>{}, 1000, 1e-5f);
+  reduced(world, sk::comm::HalfCodec<sk::bf16>{}, 1000, ranks * ranks * 0x1p-8f);
+  reduced(world, sk::comm::HalfCodec<sk::fp16>{}, 1000, ranks * ranks * 0x1p-11f);
   reduced(world, sk::comm::PowerSgd<3>{1, 24}, 960, 2e-4f);  // sines of one frequency in a matrix have rank 2
-  feedback(world, sk::comm::Int8Wire<64>{}, 1e-4);
+  feedback(world, sk::comm::Int8Codec<64>{}, 1e-4);
   feedback(world, sk::comm::TopK<10>{}, 1e-4);
   feedback(world, sk::comm::PowerSgd<2>{1}, 1e-3);
 }

@@ -55,7 +55,7 @@ template <class H> ConvChain naive_chain(H& h, const sk::ops::ConvReluPoolGeomet
   std::vector<double> conv(n * static_cast<std::size_t>(g.conv.out_count())), dconv(conv.size());
   ConvChain r{std::vector<double>(dy.size()), std::vector<double>(x.size()), std::vector<double>(weights),
               std::vector<double>(static_cast<std::size_t>(g.conv.weight_pitch()))};
-  std::vector<sk::ops::Winner> winners(dy.size());
+  std::vector<sk::ops::ArgMax> winners(dy.size());
   sk::ops::Conv2dCall<double> c;
   c.batch = h.batch;
   c.x = x.data();

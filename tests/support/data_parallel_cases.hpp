@@ -76,7 +76,7 @@ template <class Comm, class Span> void same_on_all_ranks(Comm& world, Span value
 /// The same curve as the serial run: uneven batches, several executors, buckets of one layer and of all, polling or not.
 template <class Comm> void agrees_with_serial(Comm& world) {
   const sk::FitOptions options{.epochs = 3, .batch = 10, .threads = 1};  // the last batch has 3 samples: ranks without any
-  const Result serial = train(sk::parallel::Alone{}, options);
+  const Result serial = train(sk::parallel::SingleProcess{}, options);
   RANK_CHECK(serial.losses.size() == 33);
   RANK_CHECK(serial.losses.back() < serial.losses.front());
   for (long bucket : {1L, 1L << 20})
@@ -90,17 +90,17 @@ template <class Comm> void agrees_with_serial(Comm& world) {
   threads.execution = sk::Execution::layer_wise;
   require_same(train(DataParallel{world, {.bucket_bytes = 1}}, threads), serial, 1e-12);
   require_same(train(DataParallel{world}, options, sk::optim::Adam{.lr = 0.01f}),
-               train(sk::parallel::Alone{}, options, sk::optim::Adam{.lr = 0.01f}), 1e-9);
+               train(sk::parallel::SingleProcess{}, options, sk::optim::Adam{.lr = 0.01f}), 1e-9);
   sk::FitOptions clipped = options;
   clipped.clip_norm = 0.05;
   const Result c = train(DataParallel{world}, clipped);
-  require_same(c, train(sk::parallel::Alone{}, clipped), 1e-12);
+  require_same(c, train(sk::parallel::SingleProcess{}, clipped), 1e-12);
   RANK_CHECK(c.parameters != serial.parameters);
 }
 
 /// Accumulation divides by what was really served.
 template <class Comm> void accumulates(Comm& world) {
-  const Result once = train(sk::parallel::Alone{}, {.epochs = 2, .batch = 20, .threads = 1});
+  const Result once = train(sk::parallel::SingleProcess{}, {.epochs = 2, .batch = 20, .threads = 1});
   const Result twice = train(DataParallel{world}, {.epochs = 2, .batch = 10, .accumulate = 2, .threads = 1});
   require_same(twice, once, 1e-12);
 }
@@ -109,7 +109,7 @@ template <class Comm> void accumulates(Comm& world) {
 template <class Comm> void sums(Comm& world) {
   const Result summed =
       train(DataParallel{world, {.reduce = Reduce::Sum}}, {.epochs = 2, .batch = 10, .threads = 1}, sk::optim::Sgd{.lr = 0.01f});
-  const Result scaled = train(sk::parallel::Alone{}, {.epochs = 2, .batch = 10, .threads = 1},
+  const Result scaled = train(sk::parallel::SingleProcess{}, {.epochs = 2, .batch = 10, .threads = 1},
                               sk::optim::Sgd{.lr = 0.01f * static_cast<float>(world.size())});
   require_same(summed, scaled, 1e-6);  // the rate is a float
 }
@@ -118,7 +118,7 @@ template <class Comm> void sums(Comm& world) {
 template <class Comm> void broadcasts(Comm& world) {
   const sk::FitOptions options{.epochs = 1, .batch = 10, .threads = 1};
   require_same(train(DataParallel{world}, options, sk::optim::Sgd{.lr = 0.1f}, 3 + world.rank()),
-               train(sk::parallel::Alone{}, options, sk::optim::Sgd{.lr = 0.1f}), 1e-12);
+               train(sk::parallel::SingleProcess{}, options, sk::optim::Sgd{.lr = 0.1f}), 1e-12);
 }
 
 /// Each rank has a shard of its own size: every sample once, the loss is that of all samples.
@@ -188,10 +188,10 @@ template <class Comm> bool first_bucket_overlaps(Comm& world, bool poll) {
                        .progress = false,
                        .execution = sk::Execution::layer_wise,
                        .threads = 1});
-    const auto& strand = trainer.stepper().strand();
-    RANK_CHECK(strand.trace().size() == 5);
-    for (const auto& b : strand.trace()) RANK_CHECK(b.started >= 0);
-    double mine[1] = {strand.trace()[0].done < strand.backward_done() ? 1.0 : 0.0};
+    const auto& policy_state = trainer.train_step().policy_state();
+    RANK_CHECK(policy_state.trace().size() == 5);
+    for (const auto& b : policy_state.trace()) RANK_CHECK(b.started >= 0);
+    double mine[1] = {policy_state.trace()[0].done < policy_state.backward_done() ? 1.0 : 0.0};
     world.all_reduce(sk::DeviceSpan<double>(mine, 1), sk::Max{});
     any = mine[0] > 0;
   }

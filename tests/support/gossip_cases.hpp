@@ -13,19 +13,19 @@ namespace cases = data_parallel_cases;
 using sk::parallel::Staleness;
 
 /// One step by hand: rank r's weights are r, r * r; afterwards the mean over it and its neighbours; at the end that of all.
-template <class Comm> void averages_with_neighbours(Comm& world) {
+template <class Comm> void averages_with_neighbors(Comm& world) {
   const int n = world.size(), r = world.rank();
   std::vector<double> weights(2), expected(2);
   sk::parallel::Replica<double, sk::Cpu> replica;
   replica.parameters = {weights.data(), 2};
   replica.stored = 2;
-  sk::parallel::GossipStrand<Comm, double, 0> strand(world, replica);
-  strand.start();
+  sk::parallel::GossipPolicyState<Comm, double, 0> policy_state(world, replica);
+  policy_state.start();
   const auto value = [&](int rank, std::size_t i) {
     return i == 0 ? static_cast<double>(rank) : static_cast<double>(rank * rank);
   };
   for (std::size_t i = 0; i < 2; ++i) weights[i] = value(r, i);
-  const bool changed = strand.after_step({1, 1});
+  const bool changed = policy_state.after_step({1, 1});
   RANK_CHECK(changed == (n > 1));
   const int left = (r + n - 1) % n, right = (r + 1) % n;
   for (std::size_t i = 0; i < 2; ++i)
@@ -33,8 +33,8 @@ template <class Comm> void averages_with_neighbours(Comm& world) {
                   : n == 2 ? (value(0, i) + value(1, i)) / 2
                            : (value(left, i) + value(r, i) + value(right, i)) / 3;
   for (std::size_t i = 0; i < 2; ++i) RANK_CHECK(weights[i] == Approx(expected[i]).epsilon(1e-14));
-  for (int step = 2; step < 5; ++step) (void)strand.after_step({step, 1});
-  (void)strand.finish();
+  for (int step = 2; step < 5; ++step) (void)policy_state.after_step({step, 1});
+  (void)policy_state.finish();
   double mean[2] = {0, 0};
   for (int q = 0; q < n; ++q) mean[0] += value(q, 0) / n, mean[1] += value(q, 1) / n;
   for (std::size_t i = 0; i < 2; ++i) RANK_CHECK(weights[i] == Approx(mean[i]).epsilon(1e-13));
@@ -75,7 +75,7 @@ template <class Bound, class Comm> double ahead_of_a_slow_one(Comm& world) {
   sk::Trainer trainer{model, skein::nn::Mse{}, sk::optim::Sgd{.lr = 0.05f}, policy};
   (void)trainer.fit(data, {.epochs = 1, .batch = 10, .progress = false, .threads = 1});
   cases::same_on_all_ranks(world, std::as_const(model).parameters());
-  return static_cast<double>(world.all_reduce(trainer.stepper().strand().max_ahead(), sk::Max{}));
+  return static_cast<double>(world.all_reduce(trainer.train_step().policy_state().max_ahead(), sk::Max{}));
 }
 
 }  // namespace gossip_cases

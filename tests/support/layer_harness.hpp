@@ -109,11 +109,12 @@ template <class L, class In, class Scalar_ = double, class Device_ = sk::Cpu> cl
 
   /// `split`: Context::split_gradients(), for layers that declare splits_gradients; the sums over workers are made here.
   explicit LayerHarness(long samples, int workers = 1, bool split = false)
-      : batch(samples), parameters(info.stored_parameters()), buffers(info.stored_buffers()), derived(info.derived),
+      : batch(samples), parameters(info.stored_parameters()), buffers(info.stored_buffers()), packed_weights(info.packed_weights),
         x(samples * in_pitch), y(samples * out_pitch), dy(samples * out_pitch), dx(samples * in_pitch),
-        saved(samples * info.saved), shared(info.shared), saved_bytes(samples * info.saved_bytes),
-        values_(sizeof(sk::ops::StepValues)), team_(std::make_unique<sk::Workers>(workers)),
-        exchange_(static_cast<std::size_t>(workers) * exchange_size), split_(split && info.splits_gradients && workers > 1) {
+        saved_for_backward(samples * info.saved_for_backward), batch_statistics(info.batch_statistics),
+        saved_bytes(samples * info.saved_bytes), values_(sizeof(sk::ops::StepValues)),
+        team_(std::make_unique<sk::Workers>(workers)), exchange_(static_cast<std::size_t>(workers) * exchange_size),
+        split_(split && info.splits_gradients && workers > 1) {
     if (!on_host) REQUIRE(workers == 1);
     for (int w = 0; w < workers; ++w) gradients_.emplace_back(info.stored_parameters());
     for (int w = 0; w < workers; ++w) workspace_.emplace_back(info.workspace);
@@ -125,7 +126,7 @@ template <class L, class In, class Scalar_ = double, class Device_ = sk::Cpu> cl
   // ---- memory: public, laid out as in an executor
 
   long batch;
-  Guarded<Scalar> parameters, buffers, derived, x, y, dy, dx, saved, shared;
+  Guarded<Scalar> parameters, buffers, packed_weights, x, y, dy, dx, saved_for_backward, batch_statistics;
   Guarded<std::byte> saved_bytes;
   ContextType context{};  ///< a template for the workers': set phase, key, ... here
 
@@ -172,16 +173,16 @@ template <class L, class In, class Scalar_ = double, class Device_ = sk::Cpu> cl
 
   // ---- runs
 
-  /// derive(), then forward, by all workers. Outputs are NaN before.
+  /// pack_weights(), then forward, by all workers. Outputs are NaN before.
   void forward() {
     y.fill(nan());
-    saved.fill(nan());
-    derived.fill(nan());
+    saved_for_backward.fill(nan());
+    packed_weights.fill(nan());
     run([&](sk::Worker& w) {
       ContextType c;
       FrameType f = frame(w, c);
       if constexpr (sk::nn::HasPrepare<L>) L::template prepare<In>(f);
-      if constexpr (sk::nn::HasDerive<L>) L::template derive<In>(f);
+      if constexpr (sk::nn::HasPackWeights<L>) L::template pack_weights<In>(f);
       w.barrier();
       if constexpr (!info.aliases_input) L::template forward<In>(f);
     });
@@ -230,8 +231,8 @@ template <class L, class In, class Scalar_ = double, class Device_ = sk::Cpu> cl
   // ---- checks
 
   bool intact() const {
-    bool good = parameters.intact() && buffers.intact() && derived.intact() && x.intact() && y.intact() && dy.intact() &&
-                dx.intact() && saved.intact() && shared.intact() && saved_bytes.intact();
+    bool good = parameters.intact() && buffers.intact() && packed_weights.intact() && x.intact() && y.intact() && dy.intact() &&
+                dx.intact() && saved_for_backward.intact() && batch_statistics.intact() && saved_bytes.intact();
     for (const auto& g : gradients_) good = good && g.intact();
     for (const auto& g : workspace_) good = good && g.intact();
     return good;
@@ -311,12 +312,12 @@ template <class L, class In, class Scalar_ = double, class Device_ = sk::Cpu> cl
     f.parameters = there_.of(parameters);
     f.gradients = there_.of(gradients_[static_cast<std::size_t>(split_ ? 0 : w.index)]);
     f.buffers = there_.of(buffers);
-    f.derived = there_.of(derived);
+    f.packed_weights = there_.of(packed_weights);
     f.x = there_.of(x) + lo * in_pitch;
     f.y = there_.of(y) + lo * out_pitch;
-    f.saved = there_.of(saved) + lo * info.saved;
+    f.saved_for_backward = there_.of(saved_for_backward) + lo * info.saved_for_backward;
     f.saved_bytes = there_.of(saved_bytes) + lo * info.saved_bytes;
-    f.shared = there_.of(shared);
+    f.batch_statistics = there_.of(batch_statistics);
     f.workspace = there_.of(workspace_[static_cast<std::size_t>(w.index)]);
     f.batch = hi - lo;
     f.ordinal = 3;

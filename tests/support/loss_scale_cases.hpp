@@ -13,7 +13,7 @@
 #include <skein/nn/tanh.hpp>
 #include <skein/optim/adam.hpp>
 #include <skein/parallel/data_parallel.hpp>
-#include <skein/train/stepper.hpp>
+#include <skein/train/train_step.hpp>
 
 #include "rank_check.hpp"
 
@@ -51,7 +51,7 @@ struct Samples {
 };
 
 /// All that a skipped step must leave alone.
-template <class Stepper> std::vector<float> everything(Stepper& s) {
+template <class TrainStep> std::vector<float> everything(TrainStep& s) {
   const auto& model = s.model();
   std::vector<float> all(std::as_const(model).parameters().begin(), std::as_const(model).parameters().end());
   for (int k = 0; k < s.optimizer().arrays(); ++k)
@@ -62,32 +62,32 @@ template <class Stepper> std::vector<float> everything(Stepper& s) {
 /// One rank's overflow skips the step on all, and halves the scale on all; good steps follow as if nothing had been.
 template <class Policy> void skips(const Policy& policy, int rank, int ranks, int threads, sk::Execution execution) {
   Model<sk::precision::fp16> model{sk::Seed{3}};
-  sk::train::Stepper stepper{model, nn::Mse{}, sk::optim::Adam{.lr = 0.01f}, policy};
-  stepper.reserve({.batch = 12, .execution = execution, .threads = threads});
-  RANK_CHECK(stepper.loss_scaler().options() == sk::optim::LossScaling::dynamic());
-  stepper.set_loss_scaling({.initial = 1024, .interval = 3});
+  sk::train::TrainStep train_step{model, nn::Mse{}, sk::optim::Adam{.lr = 0.01f}, policy};
+  train_step.reserve({.batch = 12, .execution = execution, .threads = threads});
+  RANK_CHECK(train_step.loss_scaler().options() == sk::optim::LossScaling::dynamic());
+  train_step.set_loss_scaling({.initial = 1024, .interval = 3});
   const Samples good, bad(11);  // the last sample: of the last rank
-  stepper.step(good.share(rank, ranks));
-  RANK_CHECK(stepper.steps() == 1);
-  RANK_CHECK(stepper.loss_scaler().scale() == 1024);
-  const std::vector<float> before = everything(stepper);
-  const auto sums = stepper.step(bad.share(rank, ranks));
+  train_step.step(good.share(rank, ranks));
+  RANK_CHECK(train_step.steps() == 1);
+  RANK_CHECK(train_step.loss_scaler().scale() == 1024);
+  const std::vector<float> before = everything(train_step);
+  const auto sums = train_step.step(bad.share(rank, ranks));
   RANK_CHECK(sums.weight == 12 * 8);  // the loss of the step is known all the same
-  RANK_CHECK(stepper.steps() == 1);
-  RANK_CHECK(stepper.loss_scaler().scale() == 512);
-  RANK_CHECK(stepper.loss_scaler().skipped() == 1);
-  RANK_CHECK(everything(stepper) == before);
-  for (int i = 0; i < 3; ++i) stepper.step(good.share(rank, ranks));
-  RANK_CHECK(stepper.steps() == 4);
-  RANK_CHECK(stepper.loss_scaler().scale() == 1024);  // after three good steps
-  RANK_CHECK(everything(stepper) != before);
+  RANK_CHECK(train_step.steps() == 1);
+  RANK_CHECK(train_step.loss_scaler().scale() == 512);
+  RANK_CHECK(train_step.loss_scaler().skipped() == 1);
+  RANK_CHECK(everything(train_step) == before);
+  for (int i = 0; i < 3; ++i) train_step.step(good.share(rank, ranks));
+  RANK_CHECK(train_step.steps() == 4);
+  RANK_CHECK(train_step.loss_scaler().scale() == 1024);  // after three good steps
+  RANK_CHECK(everything(train_step) != before);
 
   // The same four steps without the one that was skipped, in one rank and float: Adam's step count did not move.
   Model<float> twin{sk::Seed{3}};
-  sk::train::Stepper alone{twin, nn::Mse{}, sk::optim::Adam{.lr = 0.01f}, sk::parallel::Alone{}};
+  sk::train::TrainStep alone{twin, nn::Mse{}, sk::optim::Adam{.lr = 0.01f}, sk::parallel::SingleProcess{}};
   alone.reserve({.batch = 12, .threads = 1});
   for (int i = 0; i < 4; ++i) alone.step(good.share(0, 1));
-  const std::vector<float> a = everything(stepper), b = everything(alone);
+  const std::vector<float> a = everything(train_step), b = everything(alone);
   double worst = 0;
   for (std::size_t i = 0; i < b.size() / 3; ++i) worst = std::max(worst, std::abs(static_cast<double>(a[i] - b[i])));
   RANK_CHECK(worst > 0);

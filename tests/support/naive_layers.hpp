@@ -94,13 +94,13 @@ struct Flatten {
 };
 
 /// Subtracts the mean of the batch from each value: couples samples, workers and (with a policy) ranks.
-struct Centre {
+struct Center {
   static constexpr sk::LayerInfo describe(sk::Extents in) { return {.output = in, .couples_batch = true}; }
-  template <class In, class Frame> static void forward(Frame& f) { centre<In>(f, f.y, f.x); }
+  template <class In, class Frame> static void forward(Frame& f) { center<In>(f, f.y, f.x); }
   template <class In, class Frame> static void backward(Frame& f) {
-    if (f.dx) centre<In>(f, f.dx, f.dy);
+    if (f.dx) center<In>(f, f.dx, f.dy);
   }
-  template <class In, class Frame, class T> static void centre(Frame& f, T* to, const T* from) {
+  template <class In, class Frame, class T> static void center(Frame& f, T* to, const T* from) {
     constexpr long n = In::count, p = sk::sample_pitch(In::extents);
     std::vector<double> sums(n + 1, 0.0);
     for (long b = 0; b < f.batch; ++b)
@@ -118,7 +118,7 @@ struct Squash : Tanh {};
 template <int N> struct FusedPair {
   static constexpr sk::LayerInfo describe(sk::Extents in) {
     sk::LayerInfo i = Linear<N>::describe(in);
-    i.saved = sk::row_pitch(N);  // the masked dy
+    i.saved_for_backward = sk::row_pitch(N);  // the masked dy
     i.saves_output = true;
     return i;
   }
@@ -127,9 +127,9 @@ template <int N> struct FusedPair {
     for (long i = 0; i < f.batch * sk::row_pitch(N); ++i) f.y[i] = std::tanh(f.y[i]);
   }
   template <class In, class Frame> static void backward(Frame& f) {
-    for (long i = 0; i < f.batch * sk::row_pitch(N); ++i) f.saved[i] = f.dy[i] * (1 - f.y[i] * f.y[i]);
+    for (long i = 0; i < f.batch * sk::row_pitch(N); ++i) f.saved_for_backward[i] = f.dy[i] * (1 - f.y[i] * f.y[i]);
     Frame g = f;
-    g.dy = f.saved;
+    g.dy = f.saved_for_backward;
     Linear<N>::template backward<In>(g);
   }
   template <class In, class Frame> static constexpr std::string_view kernel() { return "a loop for both"; }

@@ -35,7 +35,7 @@ template <class Policy, class Optimizer> struct Training {
   std::vector<double> parameters() const {
     return {std::as_const(model).parameters().begin(), std::as_const(model).parameters().end()};
   }
-  auto& strand() { return trainer.stepper().strand(); }
+  auto& policy_state() { return trainer.train_step().policy_state(); }
 };
 
 /// Staleness<0> gives the bits of DataParallel over the workers, to each rank: uneven batches, accumulation, a schedule, any
@@ -45,7 +45,7 @@ template <class Comm> void equals_data_parallel(Comm& world, const sk::FitOption
   const Adam adam{.lr = 0.01f};
   for (int servers = 1; servers < world.size() && servers <= 2; ++servers) {
     Training served{sk::parallel::parameter_server<Staleness<0>>(world, {.servers = servers}), adam};
-    RANK_CHECK(served.strand().ranks() == world.size() - servers);
+    RANK_CHECK(served.policy_state().ranks() == world.size() - servers);
     auto o = options;
     o.validate = served.data;
     (void)served.fit(options);
@@ -69,11 +69,11 @@ template <class Comm> void equals_data_parallel(Comm& world, const sk::FitOption
     expected.resize(served.parameters().size());
     world.broadcast(sk::DeviceSpan<double>(expected.data(), expected.size()), 0);
     RANK_CHECK(served.parameters() == expected);
-    RANK_CHECK(served.strand().report().updates > 0);
-    RANK_CHECK(served.strand().report().max_staleness == 0);
-    RANK_CHECK(served.strand().report().max_ahead == 0);
+    RANK_CHECK(served.policy_state().report().updates > 0);
+    RANK_CHECK(served.policy_state().report().max_staleness == 0);
+    RANK_CHECK(served.policy_state().report().max_ahead == 0);
     // The optimizer's state is where the updates are made, and nowhere else.
-    double bytes[2] = {static_cast<double>(served.trainer.stepper().optimizer().state_bytes()), serves ? 0.0 : 1.0};
+    double bytes[2] = {static_cast<double>(served.trainer.train_step().optimizer().state_bytes()), serves ? 0.0 : 1.0};
     if (!serves) RANK_CHECK(bytes[0] == 0);
     world.all_reduce(sk::DeviceSpan<double>(bytes, 2), sk::Sum{});
     RANK_CHECK(bytes[0] <= 2 * sizeof(double) * static_cast<double>(served.parameters().size() + 32));
@@ -87,7 +87,7 @@ template <class Bound, class Comm> void trains(Comm& world, LateRate rate) {
   Training served{policy, sk::optim::Sgd{.lr = 0.05f}};
   const sk::History history = served.fit({.epochs = 8, .batch = 12, .validate = served.data});
   cases::same_on_all_ranks(world, std::as_const(served.model).parameters());
-  const auto& report = served.strand().report();
+  const auto& report = served.policy_state().report();
   const int workers = world.size() - 1;
   const double steps = 8 * 9;
   RANK_CHECK(report.updates <= steps * workers);
@@ -104,7 +104,7 @@ template <class Bound, class Comm> double ahead_of_a_slow_one(Comm& world) {
   Training served{sk::parallel::Slowed{sk::parallel::parameter_server<Bound>(world), {.rank = 1, .seconds = 0.02}},
                   sk::optim::Sgd{.lr = 0.01f}};
   (void)served.fit({.epochs = 1, .batch = 10});
-  return served.strand().report().max_ahead;
+  return served.policy_state().report().max_ahead;
 }
 
 /// A training that is saved and goes on has the bits of one that never stopped; the state comes from the servers.

@@ -68,8 +68,8 @@ template <class Policy, class Optimizer = sk::optim::Sgd> Trace train(const Poli
   t.history = trainer.fit(data, options);
   const auto p = std::as_const(model).parameters();
   t.last.assign(p.begin(), p.end());
-  if (trainer.stepper().optimizer().arrays() > 0) {
-    const auto m = trainer.stepper().optimizer().array(0);
+  if (trainer.train_step().optimizer().arrays() > 0) {
+    const auto m = trainer.train_step().optimizer().array(0);
     t.momentum.assign(m.begin(), m.end());
   }
   for (const auto& e : t.history.epochs()) t.epochs.push_back(e.training.loss);
@@ -162,7 +162,7 @@ template <class Comm> void weighs(Comm& world) {
     const auto p = std::as_const(model).parameters();
     return Values(p.begin(), p.end());
   };
-  Values own = run(Alone{}, sk::data::Partition::shared), weighted = own;
+  Values own = run(SingleProcess{}, sk::data::Partition::shared), weighted = own;
   for (double& v : weighted) v *= n;
   weighted = mean(world, weighted);
   const double samples = world.all_reduce(static_cast<double>(n), sk::Mean{});

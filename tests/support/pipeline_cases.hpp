@@ -42,7 +42,7 @@ using Input = sk::Shape<12>;
 using Whole = sk::Model<Pipeline::network, Input, sk::Cpu>;
 using Staged = sk::parallel::StagedModel<Pipeline, Input>;
 using Optimizer = sk::optim::Sgd;
-using Stepper = sk::parallel::PipelineStepper<Staged, nn::CrossEntropy, Optimizer>;
+using TrainStep = sk::parallel::PipelineTrainStep<Staged, nn::CrossEntropy, Optimizer>;
 inline const Optimizer optimizer{.lr = 0.05f, .momentum = 0.9f, .weight_decay = 1e-3f};
 
 using First = nn::Sequential<nn::Linear<24>, nn::Relu>;
@@ -75,15 +75,15 @@ struct Result {
 inline Result serial(long batch, long micro) {
   const Points points;
   Whole model{sk::Seed{5}};
-  sk::train::Stepper<Whole, nn::CrossEntropy, Optimizer> stepper(model, {}, optimizer, {});
-  stepper.reserve({.batch = micro, .execution = sk::Execution::layer_wise, .threads = 1});
+  sk::train::TrainStep<Whole, nn::CrossEntropy, Optimizer> train_step(model, {}, optimizer, {});
+  train_step.reserve({.batch = micro, .execution = sk::Execution::layer_wise, .threads = 1});
   Result r;
   for (int step = 0; step < 4; ++step) {
     const long first = step * 27, end = first + batch;
     for (long at = first; at < end; at += micro) {
       const auto sums =
-          stepper.step(points.batch(at, std::min(micro, end - at)),
-                       {.accumulate = at > first, .update = at + micro >= end, .key = 77u + static_cast<unsigned>(step)});
+          train_step.step(points.batch(at, std::min(micro, end - at)),
+                          {.accumulate = at > first, .update = at + micro >= end, .key = 77u + static_cast<unsigned>(step)});
       if (at + micro >= end) r.losses.push_back(sums.mean());
     }
   }
@@ -95,17 +95,17 @@ inline Result serial(long batch, long micro) {
 template <class Then> void pipelined(const Pipeline& pipeline, long batch, int threads, Then&& then) {
   const Points points;
   Staged model = pipeline.model<Input>(sk::Seed{5});
-  Stepper stepper(model, {}, optimizer, pipeline);
-  stepper.reserve({.batch = batch, .threads = threads});
+  TrainStep train_step(model, {}, optimizer, pipeline);
+  train_step.reserve({.batch = batch, .threads = threads});
   std::vector<double> losses;
   for (int step = 0; step < 4; ++step) {
-    const int parts = stepper.strand().shards(), part = stepper.strand().shard();
+    const int parts = train_step.policy_state().shards(), part = train_step.policy_state().shard();
     const long first = batch * part / parts, end = batch * (part + 1) / parts;
     auto b = points.batch(step * 27 + first, end - first);
     b.global_count = batch;
-    losses.push_back(stepper.step(b, sk::parallel::PipelineStepOptions{.key = 77u + static_cast<unsigned>(step)}).mean());
+    losses.push_back(train_step.step(b, sk::parallel::PipelineStepOptions{.key = 77u + static_cast<unsigned>(step)}).mean());
   }
-  then(model, stepper, losses);
+  then(model, train_step, losses);
 }
 
 inline void require_stages(Staged& model, const Result& expected, double tolerance = 0) {
@@ -126,7 +126,7 @@ template <class Comm> void agrees_with_serial(Comm& world, std::initializer_list
     const Result expected = serial(batch, (batch + micros - 1) / micros);
     for (PipelineSchedule schedule : schedules) {
       const Pipeline pipeline{world, {.schedule = schedule, .micro_batches = micros}};
-      pipelined(pipeline, batch, 1, [&](Staged& model, Stepper&, const std::vector<double>& losses) {
+      pipelined(pipeline, batch, 1, [&](Staged& model, TrainStep&, const std::vector<double>& losses) {
         require_stages(model, expected);
         RANK_CHECK(losses == expected.losses);
       });
@@ -134,7 +134,7 @@ template <class Comm> void agrees_with_serial(Comm& world, std::initializer_list
   }
   const Result expected = serial(36, 9);  // the workers' gradients are sums of another order
   pipelined(Pipeline{world, {.schedule = *schedules.begin()}}, 36, 2,
-            [&](Staged& model, Stepper&, const std::vector<double>&) { require_stages(model, expected, 1e-5); });
+            [&](Staged& model, TrainStep&, const std::vector<double>&) { require_stages(model, expected, 1e-5); });
 }
 
 /// A stage's arenas are those of its own layers; together they are the whole.
@@ -159,9 +159,9 @@ template <class Comm> void holds_its_own_stages(Comm& world) {
 /// What ran is the table; another order of entries is another trace, with the same sums in another order, or is refused.
 template <class Comm> void follows_the_table(Comm& world) {
   const auto trace_is_the_table = [&](const Pipeline& pipeline, int micros, const Result& expected, double tolerance) {
-    pipelined(pipeline, 36, 1, [&](Staged& model, Stepper& stepper, const std::vector<double>&) {
+    pipelined(pipeline, 36, 1, [&](Staged& model, TrainStep& train_step, const std::vector<double>&) {
       std::vector<plan::Step> ran;
-      for (const auto& e : stepper.strand().trace()) {
+      for (const auto& e : train_step.policy_state().trace()) {
         RANK_CHECK(e.end >= e.begin);
         ran.push_back(e.step);
       }
@@ -201,7 +201,8 @@ template <class Comm> void pipedream_is_delayed(Comm& world) {
   const long size = 5;
   const Points points;
   Whole model{sk::Seed{5}};
-  sk::Pass<Whole, nn::CrossEntropy> pass(model, {}, {.batch = size, .execution = sk::Execution::layer_wise, .threads = 1});
+  sk::Executor<Whole, nn::CrossEntropy> executor(model, {},
+                                                 {.batch = size, .execution = sk::Execution::layer_wise, .threads = 1});
   sk::optim::BoundOptimizer<Optimizer, float, sk::Cpu> bound(optimizer, Whole::program);
   std::int64_t steps = 0;
   const plan::Schedule table = plan::pipedream(Pipeline::stage_count, micros);
@@ -215,8 +216,8 @@ template <class Comm> void pipedream_is_delayed(Comm& world) {
         if (s == plan::Step{plan::Task::forward, 0, m}) break;
       }
       std::copy(versions[read].begin(), versions[read].end(), model.parameters().begin());
-      pass.forward_backward(points.batch(step * 27 + m * size, size),
-                            {.scale = 1.0 / size, .key = 77u + static_cast<unsigned>(step)});
+      executor.forward_backward(points.batch(step * 27 + m * size, size),
+                                {.scale = 1.0 / size, .key = 77u + static_cast<unsigned>(step)});
       std::copy(versions.back().begin(), versions.back().end(), model.parameters().begin());
       sk::optim::StepCall<float> call;
       call.step = ++steps;
@@ -233,8 +234,8 @@ template <class Comm> void pipedream_is_delayed(Comm& world) {
   std::vector<float> vertical;
   for (const bool sync : {true, false}) {
     const Pipeline pipeline{world, {.schedule = PipelineSchedule::pipedream, .micro_batches = micros, .vertical_sync = sync}};
-    pipelined(pipeline, micros * size, 1, [&](Staged& staged, Stepper& stepper, const std::vector<double>&) {
-      RANK_CHECK(stepper.steps() == 4 * micros);
+    pipelined(pipeline, micros * size, 1, [&](Staged& staged, TrainStep& train_step, const std::vector<double>&) {
+      RANK_CHECK(train_step.steps() == 4 * micros);
       std::vector<float> all;
       for (int s = 0; s < Pipeline::stage_count; ++s)
         all.insert(all.end(), staged.parameters(s).begin(), staged.parameters(s).end());
@@ -244,7 +245,7 @@ template <class Comm> void pipedream_is_delayed(Comm& world) {
       } else if (staged.holds(1)) {
         RANK_CHECK(all != vertical);  // the later stages' forwards have seen newer weights
       }
-      const auto& program = stepper.program(micros);
+      const auto& program = train_step.program(micros);
       for (int s = 0; s < Pipeline::stage_count; ++s)
         RANK_CHECK(!staged.holds(s) || program.kept[static_cast<std::size_t>(s)] == (sync ? 3 : 3 - s));
     });
@@ -258,7 +259,7 @@ template <class Comm> void replicates(Comm& world) {
   for (PipelineSchedule schedule : {PipelineSchedule::one_f_one_b, PipelineSchedule::zero_bubble}) {
     const Pipeline pipeline{world, {.schedule = schedule, .micro_batches = 3, .replicas = replicas}};
     const Result expected = serial(36, 36 / (3 * replicas));
-    pipelined(pipeline, 36, 1, [&](Staged& model, Stepper&, const std::vector<double>& losses) {
+    pipelined(pipeline, 36, 1, [&](Staged& model, TrainStep&, const std::vector<double>& losses) {
       require_stages(model, expected, 2e-6);
       for (std::size_t i = 0; i < losses.size(); ++i) RANK_CHECK(losses[i] == Approx(expected.losses[i]).epsilon(1e-5));
     });
@@ -272,12 +273,12 @@ template <class Comm> void replicates_pipedream(Comm& world) {
   Result expected;
   const auto run = [&](const Pipeline& pipeline, int parts, auto&& then) {
     Staged model = pipeline.model<Input>(sk::Seed{5});
-    Stepper stepper(model, {}, optimizer, pipeline);
-    stepper.reserve({.batch = 20, .threads = 1});
+    TrainStep train_step(model, {}, optimizer, pipeline);
+    train_step.reserve({.batch = 20, .threads = 1});
     auto batch = points.batch(0, 20);
     batch.global_count = 20 * parts;
     double loss = 0;
-    for (int step = 0; step < 3; ++step) loss = stepper.step(batch).mean();
+    for (int step = 0; step < 3; ++step) loss = train_step.step(batch).mean();
     then(model, loss);
   };
   PipelineOptions options{.schedule = PipelineSchedule::pipedream, .micro_batches = 5};
@@ -303,12 +304,12 @@ template <class Comm> void ties(Comm& world) {
   constexpr plan::Entry a = Whole::parameter("3.weight"), b = Whole::parameter("6.body.0.weight");
   const auto span = model.parameters();
   std::copy_n(span.begin() + a.offset, a.stored, span.begin() + b.offset);
-  sk::Pass<Whole, nn::CrossEntropy> pass(model, {}, {.batch = 9, .execution = sk::Execution::layer_wise, .threads = 1});
+  sk::Executor<Whole, nn::CrossEntropy> executor(model, {}, {.batch = 9, .execution = sk::Execution::layer_wise, .threads = 1});
   sk::optim::BoundOptimizer<Optimizer, float, sk::Cpu> bound(optimizer, Whole::program);
   for (int step = 0; step < 4; ++step) {
     for (int m = 0; m < 4; ++m)
-      pass.forward_backward(points.batch(step * 27 + 9 * m, 9),
-                            {.scale = 1.0 / 9, .accumulate = m > 0, .key = 77u + static_cast<unsigned>(step)});
+      executor.forward_backward(points.batch(step * 27 + 9 * m, 9),
+                                {.scale = 1.0 / 9, .accumulate = m > 0, .key = 77u + static_cast<unsigned>(step)});
     float* g = model.gradients().data;
     for (long i = 0; i < a.stored; ++i) g[a.offset + i] = g[b.offset + i] = g[a.offset + i] + g[b.offset + i];
     sk::optim::StepCall<float> call;
@@ -325,7 +326,7 @@ template <class Comm> void ties(Comm& world) {
   PipelineOptions options;
   options.tied = {{first, second}};
   pipelined(Pipeline{world, options}, 36, 1,
-            [&](Staged& staged, Stepper&, const std::vector<double>&) { require_stages(staged, expected); });
+            [&](Staged& staged, TrainStep&, const std::vector<double>&) { require_stages(staged, expected); });
   options.tied = {{first, "0.weight"}};
   try {
     pipelined(Pipeline{world, options}, 36, 1, [](auto&&...) {});

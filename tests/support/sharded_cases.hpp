@@ -52,7 +52,7 @@ template <class Policy> struct Training {
 /// The bytes of the optimizer's state: of all ranks together those of one whole, of each its part.
 template <class Comm> void state_is_a_part(Comm& world) {
   Training part(data_parallel<Sharded<1>>(world));
-  auto& optimizer = part.trainer.stepper().optimizer();
+  auto& optimizer = part.trainer.train_step().optimizer();
   const std::size_t whole = 2 * Model::sizes.stored * sizeof(float), line = 2 * 16 * sizeof(float),
                     ranks = static_cast<std::size_t>(world.size());
   RANK_CHECK(optimizer.state_bytes() <= whole / ranks + line);

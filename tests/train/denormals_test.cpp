@@ -5,7 +5,7 @@
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/mse.hpp>
 #include <skein/optim/sgd.hpp>
-#include <skein/train/stepper.hpp>
+#include <skein/train/train_step.hpp>
 
 #include <cmath>
 #include <vector>
@@ -23,8 +23,9 @@ struct Aged {
 /// One step with a gradient, and 1100 steps whose inputs and targets are zero: 0.9^1100 is 4e-51.
 Aged age(int threads, sk::Denormals denormals, sk::Execution execution) {
   sk::Model<sk::nn::Linear<8>, sk::Shape<8>> model{sk::Seed{1}};
-  sk::train::Stepper stepper{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.1f, .momentum = 0.9f}, sk::parallel::Alone{}};
-  stepper.reserve({.batch = 8, .execution = execution, .threads = threads, .denormals = denormals});
+  sk::train::TrainStep train_step{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.1f, .momentum = 0.9f},
+                                  sk::parallel::SingleProcess{}};
+  train_step.reserve({.batch = 8, .execution = execution, .threads = threads, .denormals = denormals});
   const long pitch = sk::row_pitch(8);
   sk::Arena<float> x(static_cast<std::size_t>(8 * pitch)), zero(static_cast<std::size_t>(8 * pitch));
   for (long i = 0; i < 8 * pitch; ++i) x.data()[i] = static_cast<float>(i % 5);
@@ -36,10 +37,10 @@ Aged age(int threads, sk::Denormals denormals, sk::Execution execution) {
   batch.targets = zero.data();
   for (int i = 0; i <= 1100; ++i) {
     batch.x = i == 0 ? x.data() : zero.data();
-    stepper.step(batch);
+    train_step.step(batch);
   }
   Aged aged;
-  const auto momenta = stepper.state(0);
+  const auto momenta = train_step.state(0);
   const auto& weight = decltype(model)::parameter("weight");
   for (long i = 0; i < weight.extents.count(); ++i) {
     const float m = momenta.data[weight.offset + i];

@@ -28,7 +28,7 @@ std::string of_two(cases::Case usual, cases::Case other, sk::Execution execution
 }
 
 /// A policy one of whose hooks throws once: 0: where gradients become ready, 1: where they are waited for.
-struct ThrowingStrand : sk::parallel::Strand {
+struct ThrowingPolicyState : sk::parallel::PolicyState {
   int hook = 0;
   bool* armed = nullptr;
   static constexpr bool exchanges() { return true; }
@@ -41,8 +41,8 @@ struct ThrowingStrand : sk::parallel::Strand {
 struct ThrowingPolicy {
   int hook = 0;
   bool* armed = nullptr;
-  template <class R> ThrowingStrand bind(const R&) const {
-    ThrowingStrand s;
+  template <class R> ThrowingPolicyState bind(const R&) const {
+    ThrowingPolicyState s;
     s.hook = hook;
     s.armed = armed;
     return s;
@@ -94,8 +94,8 @@ TEST_CASE("a policy's hook that throws ends the step, which is not counted, and 
   CAPTURE(threads, hook);
   const auto weights = [&](bool armed) {
     cases::Model model{sk::Seed{5}};
-    sk::train::Stepper stepper{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}, ThrowingPolicy{hook, &armed}};
-    stepper.reserve({.batch = 12, .execution = sk::Execution::layer_wise, .threads = threads});
+    sk::train::TrainStep train_step{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}, ThrowingPolicy{hook, &armed}};
+    train_step.reserve({.batch = 12, .execution = sk::Execution::layer_wise, .threads = threads});
     sk::Arena<float> x(12 * sk::row_pitch(12));
     std::vector<std::int32_t> labels(12);
     for (std::size_t i = 0; i < x.size(); ++i) x.data()[i] = sk::random_uniform(1, 0, i);
@@ -106,10 +106,10 @@ TEST_CASE("a policy's hook that throws ends the step, which is not counted, and 
     batch.sample = {1, {12}};
     batch.labels = labels.data();
     batch.count = batch.global_count = 12;
-    if (armed) CHECK_THROWS_WITH(stepper.step(batch), "hook " + std::to_string(hook) + " throws");
-    CHECK(stepper.steps() == 0);
-    for (int i = 0; i < 3; ++i) stepper.step(batch);
-    CHECK(stepper.steps() == 3);
+    if (armed) CHECK_THROWS_WITH(train_step.step(batch), "hook " + std::to_string(hook) + " throws");
+    CHECK(train_step.steps() == 0);
+    for (int i = 0; i < 3; ++i) train_step.step(batch);
+    CHECK(train_step.steps() == 3);
     return std::vector<float>(model.parameters().begin(), model.parameters().end());
   };
   CHECK(weights(true) == weights(false));

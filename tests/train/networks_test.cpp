@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole networks against PyTorch, through the Stepper: LeNet-5 with Sgd, a strided CNN with BatchNorm and Adam, a perceptron with
-// LayerNorm, Gelu and AdamW. The first step's loss and gradients, the losses of 100 steps, and the loss in evaluation phase.
+// Whole networks against PyTorch, through the TrainStep: LeNet-5 with Sgd, a strided CNN with BatchNorm and Adam, a perceptron
+// with LayerNorm, Gelu and AdamW. The first step's loss and gradients, the losses of 100 steps, and the loss in evaluation phase.
 // Gradients are compared by their products with three fixed vectors, so that an element in the wrong place shows.
 #include <catch2/catch.hpp>
 
@@ -28,7 +28,7 @@
 #include <skein/optim/adam.hpp>
 #include <skein/optim/adamw.hpp>
 #include <skein/optim/sgd.hpp>
-#include <skein/train/stepper.hpp>
+#include <skein/train/train_step.hpp>
 
 #include "../fixtures/networks.hpp"
 
@@ -76,8 +76,8 @@ template <class Model> void set_parameters(Model& model) {
   Scalar* values = model.parameters().data;
   each_element<Model>([&](int p, const sk::plan::Entry& e, long i, long at) {
     const double scale = e.fan_in > 0 ? 1 / std::sqrt(static_cast<double>(e.fan_in)) : 0.25;  // else a normalisation
-    const double centre = e.init == static_cast<int>(nn::Init::ones) ? 1 : 0;
-    values[at] = static_cast<Scalar>(static_cast<float>(static_cast<double>(draw(i, p + 1, scale)) + centre));
+    const double center = e.init == static_cast<int>(nn::Init::ones) ? 1 : 0;
+    values[at] = static_cast<Scalar>(static_cast<float>(static_cast<double>(draw(i, p + 1, scale)) + center));
   });
 }
 
@@ -142,18 +142,18 @@ void follows(const Optimizer& optimizer, long count, int threads, const Expected
   Model model;
   set_parameters(model);
   const Samples<Model> samples(count);
-  sk::train::Stepper stepper{model, nn::CrossEntropy{}, optimizer, sk::parallel::Alone{}};
-  stepper.reserve({.batch = count, .threads = threads});
+  sk::train::TrainStep train_step{model, nn::CrossEntropy{}, optimizer, sk::parallel::SingleProcess{}};
+  train_step.reserve({.batch = count, .threads = threads});
 
   const std::size_t steps = exact ? expected.losses.size() : 20;
   REQUIRE(expected.losses.size() == 100);
   for (std::size_t k = 0; k < steps; ++k) {
-    const double loss = stepper.step(samples.batch()).mean(), off = apart(loss, expected.losses[k], small);
+    const double loss = train_step.step(samples.batch()).mean(), off = apart(loss, expected.losses[k], small);
     INFO("step " << k << ": " << loss << " for " << expected.losses[k] << ", apart by " << loss - expected.losses[k]);
     CHECK(off <= (k == 0 ? first : later));
     if (k == 0 && threads == 1) check_gradients(model, expected, first);
   }
-  if (exact) CHECK(apart(stepper.evaluate(samples.batch()).mean(), expected.evaluation[0], small) <= later);
+  if (exact) CHECK(apart(train_step.evaluate(samples.batch()).mean(), expected.evaluation[0], small) <= later);
 }
 
 template <class Net, class Input, class Optimizer>

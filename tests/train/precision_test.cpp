@@ -56,9 +56,9 @@ template <class Net> void as_good_as_float(const sk::data::TrainTest& digits) {
 template <class P> using Model = cases::Model<P>;
 template <class P, class Optimizer = sk::optim::Sgd> struct Training {
   Model<P> model{sk::Seed{3}};
-  sk::train::Stepper<Model<P>, nn::Mse, Optimizer> stepper;
-  explicit Training(Optimizer optimizer = {.lr = 0.1f}) : stepper(model, nn::Mse{}, optimizer, sk::parallel::Alone{}) {
-    stepper.reserve({.batch = 12, .threads = 1});
+  sk::train::TrainStep<Model<P>, nn::Mse, Optimizer> train_step;
+  explicit Training(Optimizer optimizer = {.lr = 0.1f}) : train_step(model, nn::Mse{}, optimizer, sk::parallel::SingleProcess{}) {
+    train_step.reserve({.batch = 12, .threads = 1});
   }
   std::vector<double> weights() const {
     return {std::as_const(model).parameters().begin(), std::as_const(model).parameters().end()};
@@ -87,12 +87,12 @@ TEST_CASE("small gradients reach the weights in fp16 only where the loss is scal
   // Outputs a thousandth of a thousandth from their targets: gradients of 1e-9, below fp16's smallest number, 6e-8.
   const auto moved = [](const auto& scaling, auto precision) {
     Training<decltype(precision)> t{{.lr = 1e6f}};
-    if constexpr (decltype(t.model)::scales_loss) t.stepper.set_loss_scaling(scaling);
+    if constexpr (decltype(t.model)::scales_loss) t.train_step.set_loss_scaling(scaling);
     cases::Samples samples;
     std::fill(samples.y.begin(), samples.y.end(), 0.0f);
     for (auto& p : t.model.parameters()) p *= 1e-3f;
     const auto before = t.weights();
-    t.stepper.step(samples.share(0, 1));
+    t.train_step.step(samples.share(0, 1));
     return apart(t.weights(), before);
   };
   using sk::optim::LossScaling;
@@ -109,17 +109,17 @@ TEST_CASE("the norm is clipped after the scale is taken out, and accumulated cal
   const cases::Samples samples;
   Training<float> wide;
   Training<sk::precision::fp16> half;
-  half.stepper.set_loss_scaling({.initial = 256, .interval = 2});
+  half.train_step.set_loss_scaling({.initial = 256, .interval = 2});
   for (int i = 0; i < 6; ++i) {
-    wide.stepper.step(samples.share(0, 2), {.update = false});
-    wide.stepper.step(samples.share(1, 2), {.clip_norm = 0.05, .accumulate = true});
-    half.stepper.step(samples.share(0, 2), {.update = false});
-    half.stepper.step(samples.share(1, 2), {.clip_norm = 0.05, .accumulate = true});
-    CHECK(half.stepper.gradient_norm() == Approx(wide.stepper.gradient_norm()).epsilon(0.005));
+    wide.train_step.step(samples.share(0, 2), {.update = false});
+    wide.train_step.step(samples.share(1, 2), {.clip_norm = 0.05, .accumulate = true});
+    half.train_step.step(samples.share(0, 2), {.update = false});
+    half.train_step.step(samples.share(1, 2), {.clip_norm = 0.05, .accumulate = true});
+    CHECK(half.train_step.gradient_norm() == Approx(wide.train_step.gradient_norm()).epsilon(0.005));
   }
-  CHECK(wide.stepper.gradient_norm() > 0.05);  // it was clipped
-  CHECK(half.stepper.loss_scaler().scale() == 256 * 8);
-  CHECK(half.stepper.steps() == 6);
+  CHECK(wide.train_step.gradient_norm() > 0.05);  // it was clipped
+  CHECK(half.train_step.loss_scaler().scale() == 256 * 8);
+  CHECK(half.train_step.steps() == 6);
   CHECK(apart(half.weights(), wide.weights()) < 1e-3);
 }
 
@@ -131,35 +131,35 @@ TEST_CASE("a checkpoint keeps the scale, and no precision", "[train]") {
   using Trainer = sk::Trainer<Half, nn::Mse, sk::optim::Adam>;
   Half model{sk::Seed{3}};
   Trainer trainer{model, {}, {.lr = 0.01f}};
-  trainer.stepper().reserve({.batch = 12, .threads = 1});
-  trainer.stepper().set_loss_scaling({.initial = 64, .interval = 2});
-  for (int i = 0; i < 3; ++i) trainer.stepper().step(samples.share(0, 1));
-  trainer.stepper().step(cases::Samples(0).share(0, 1));
+  trainer.train_step().reserve({.batch = 12, .threads = 1});
+  trainer.train_step().set_loss_scaling({.initial = 64, .interval = 2});
+  for (int i = 0; i < 3; ++i) trainer.train_step().step(samples.share(0, 1));
+  trainer.train_step().step(cases::Samples(0).share(0, 1));
   trainer.save(path);
 
   Half again;
   Trainer other{again, {}, {.lr = 0.01f}};
-  other.stepper().reserve({.batch = 12, .threads = 1});
-  other.stepper().set_loss_scaling({.initial = 8, .interval = 2});
+  other.train_step().reserve({.batch = 12, .threads = 1});
+  other.train_step().set_loss_scaling({.initial = 8, .interval = 2});
   other.load(path);
-  CHECK(other.stepper().loss_scaler().scale() == 64);  // 64, doubled, halved
-  CHECK(other.stepper().loss_scaler().skipped() == 1);
-  CHECK(other.stepper().loss_scaler().options().interval == 2);
+  CHECK(other.train_step().loss_scaler().scale() == 64);  // 64, doubled, halved
+  CHECK(other.train_step().loss_scaler().skipped() == 1);
+  CHECK(other.train_step().loss_scaler().options().interval == 2);
   for (int i = 0; i < 3; ++i) {
-    trainer.stepper().step(samples.share(0, 1));
-    other.stepper().step(samples.share(0, 1));
+    trainer.train_step().step(samples.share(0, 1));
+    other.train_step().step(samples.share(0, 1));
   }
-  CHECK(cases::everything(other.stepper()) == cases::everything(trainer.stepper()));
-  CHECK(other.stepper().steps() == trainer.stepper().steps());
+  CHECK(cases::everything(other.train_step()) == cases::everything(trainer.train_step()));
+  CHECK(other.train_step().steps() == trainer.train_step().steps());
 
   Model<float> wide;  // the weights are float's in any precision
   sk::Trainer plain{wide, nn::Mse{}, sk::optim::Adam{.lr = 0.01f}};
-  plain.stepper().reserve({.batch = 12, .threads = 1});
+  plain.train_step().reserve({.batch = 12, .threads = 1});
   plain.load(path);
-  CHECK(plain.stepper().steps() == 3);
+  CHECK(plain.train_step().steps() == 3);
   plain.save(path);
   other.load(path);  // a file of a float training: the scale stays as it is
-  CHECK(other.stepper().loss_scaler().skipped() == 1);
+  CHECK(other.train_step().loss_scaler().skipped() == 1);
 }
 
 TEST_CASE("what cannot be scaled is refused", "[train]") {
@@ -175,5 +175,5 @@ TEST_CASE("what cannot be scaled is refused", "[train]") {
   CHECK_THROWS_AS(trainer.fit(data, {.batch = 4, .progress = false, .loss_scaling = sk::optim::LossScaling{.growth = 0}}),
                   sk::ArgumentError);
   CHECK_NOTHROW(trainer.fit(data, {.batch = 4, .progress = false, .loss_scaling = sk::optim::LossScaling::fixed(128)}));
-  CHECK(trainer.stepper().loss_scaler().scale() == 128);
+  CHECK(trainer.train_step().loss_scaler().scale() == 128);
 }

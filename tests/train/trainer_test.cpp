@@ -154,7 +154,7 @@ TEST_CASE("a training that was saved in the middle of an epoch goes on with the 
     };
     cut.callbacks = {StopAt{stop}};
     trainer.fit(data, cut);
-    CHECK(trainer.stepper().steps() == stop);
+    CHECK(trainer.train_step().steps() == stop);
     trainer.save(path);
 
     Model second{sk::Seed{77}};

@@ -81,8 +81,8 @@ struct SvgPlot {
     if (!file || std::fclose(file) != 0 || !written) throw skein::FileError(path, -1, "cannot be written");
   }
   static const char* colour(std::size_t i) {
-    constexpr const char* colours[] = {"#1f5fa8", "#d9730d", "#2d8a4e", "#b3272d", "#6b4ba1", "#7a5c3e", "#c2569b", "#5b6770"};
-    return colours[i % std::size(colours)];
+    constexpr const char* colors[] = {"#1f5fa8", "#d9730d", "#2d8a4e", "#b3272d", "#6b4ba1", "#7a5c3e", "#c2569b", "#5b6770"};
+    return colors[i % std::size(colors)];
   }
 
  private:

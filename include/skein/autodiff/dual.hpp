@@ -23,26 +23,26 @@ struct ScalarOf<T> {
 /// by their arguments: write exp(x), not std::exp(x). Branch with where(x < 0, a, b): a vector's lanes differ.
 template <class T> struct Dual {
   using Scalar = typename detail::ScalarOf<T>::type;
-  T value{}, slope{};
+  T value{}, derivative{};
 
   constexpr Dual() = default;
-  constexpr Dual(const T& v, const T& s) : value(v), slope(s) {}
+  constexpr Dual(const T& v, const T& s) : value(v), derivative(s) {}
   /// A constant.
-  constexpr explicit Dual(const T& v) requires(!std::is_arithmetic_v<T>) : value(v), slope(T(0)) {}
+  constexpr explicit Dual(const T& v) requires(!std::is_arithmetic_v<T>) : value(v), derivative(T(0)) {}
   template <class Number>
   requires std::is_arithmetic_v<Number>
-  constexpr Dual(Number n) : value(T(static_cast<Scalar>(n))), slope(T(0)) {}
+  constexpr Dual(Number n) : value(T(static_cast<Scalar>(n))), derivative(T(0)) {}
 
-  constexpr Dual operator-() const { return {-value, -slope}; }
+  constexpr Dual operator-() const { return {-value, -derivative}; }
   constexpr Dual operator+() const { return *this; }
-  friend constexpr Dual operator+(const Dual& a, const Dual& b) { return {a.value + b.value, a.slope + b.slope}; }
-  friend constexpr Dual operator-(const Dual& a, const Dual& b) { return {a.value - b.value, a.slope - b.slope}; }
+  friend constexpr Dual operator+(const Dual& a, const Dual& b) { return {a.value + b.value, a.derivative + b.derivative}; }
+  friend constexpr Dual operator-(const Dual& a, const Dual& b) { return {a.value - b.value, a.derivative - b.derivative}; }
   friend constexpr Dual operator*(const Dual& a, const Dual& b) {
-    return {a.value * b.value, a.slope * b.value + a.value * b.slope};
+    return {a.value * b.value, a.derivative * b.value + a.value * b.derivative};
   }
   friend constexpr Dual operator/(const Dual& a, const Dual& b) {
     const T quotient = a.value / b.value;
-    return {quotient, (a.slope - quotient * b.slope) / b.value};
+    return {quotient, (a.derivative - quotient * b.derivative) / b.value};
   }
   constexpr Dual& operator+=(const Dual& b) { return *this = *this + b; }
   constexpr Dual& operator-=(const Dual& b) { return *this = *this - b; }
@@ -59,7 +59,7 @@ template <class T> struct Dual {
 
   /// condition ? a : b, lane by lane.
   template <class Condition> friend constexpr Dual where(const Condition& condition, const Dual& a, const Dual& b) {
-    return {choose_one(condition, a.value, b.value), choose_one(condition, a.slope, b.slope)};
+    return {choose_one(condition, a.value, b.value), choose_one(condition, a.derivative, b.derivative)};
   }
   friend constexpr Dual max(const Dual& a, const Dual& b) { return where(a < b, b, a); }
   friend constexpr Dual min(const Dual& a, const Dual& b) { return where(b < a, b, a); }
@@ -68,54 +68,54 @@ template <class T> struct Dual {
   friend constexpr Dual exp(const Dual& x) {
     using std::exp;
     const T e = exp(x.value);
-    return {e, x.slope * e};
+    return {e, x.derivative * e};
   }
   friend constexpr Dual expm1(const Dual& x) {
     using std::expm1;
     const T e = expm1(x.value);
-    return {e, x.slope * (e + T(1))};
+    return {e, x.derivative * (e + T(1))};
   }
   friend constexpr Dual log(const Dual& x) {
     using std::log;
-    return {log(x.value), x.slope / x.value};
+    return {log(x.value), x.derivative / x.value};
   }
   friend constexpr Dual log1p(const Dual& x) {
     using std::log1p;
-    return {log1p(x.value), x.slope / (T(1) + x.value)};
+    return {log1p(x.value), x.derivative / (T(1) + x.value)};
   }
   friend constexpr Dual sqrt(const Dual& x) {
     using std::sqrt;
     const T root = sqrt(x.value);
-    return {root, x.slope * T(Scalar(0.5)) / root};
+    return {root, x.derivative * T(Scalar(0.5)) / root};
   }
   friend constexpr Dual sin(const Dual& x) {
     using std::cos, std::sin;
-    return {sin(x.value), x.slope * cos(x.value)};
+    return {sin(x.value), x.derivative * cos(x.value)};
   }
   friend constexpr Dual cos(const Dual& x) {
     using std::cos, std::sin;
-    return {cos(x.value), -x.slope * sin(x.value)};
+    return {cos(x.value), -x.derivative * sin(x.value)};
   }
   friend constexpr Dual atan(const Dual& x) {
     using std::atan;
-    return {atan(x.value), x.slope / (T(1) + x.value * x.value)};
+    return {atan(x.value), x.derivative / (T(1) + x.value * x.value)};
   }
   friend constexpr Dual sinh(const Dual& x) {
     using std::cosh, std::sinh;
-    return {sinh(x.value), x.slope * cosh(x.value)};
+    return {sinh(x.value), x.derivative * cosh(x.value)};
   }
   friend constexpr Dual cosh(const Dual& x) {
     using std::cosh, std::sinh;
-    return {cosh(x.value), x.slope * sinh(x.value)};
+    return {cosh(x.value), x.derivative * sinh(x.value)};
   }
   friend constexpr Dual tanh(const Dual& x) {
     using std::tanh;
     const T t = tanh(x.value);
-    return {t, x.slope * (T(1) - t * t)};
+    return {t, x.derivative * (T(1) - t * t)};
   }
   friend constexpr Dual erf(const Dual& x) {
     using std::erf, std::exp;
-    return {erf(x.value), x.slope * T(Scalar(1.1283791670955126)) * exp(-x.value * x.value)};  // 2 / sqrt(pi)
+    return {erf(x.value), x.derivative * T(Scalar(1.1283791670955126)) * exp(-x.value * x.value)};  // 2 / sqrt(pi)
   }
   /// x^p with a constant p.
   template <class Number>
@@ -123,7 +123,7 @@ template <class T> struct Dual {
   friend constexpr Dual pow(const Dual& x, Number p) {
     using std::pow;
     const T exponent(static_cast<Scalar>(p)), less = pow(x.value, exponent - T(1));
-    return {less * x.value, x.slope * exponent * less};
+    return {less * x.value, x.derivative * exponent * less};
   }
   /// x^p for positive x.
   friend constexpr Dual pow(const Dual& x, const Dual& p) { return exp(p * log(x)); }

@@ -104,9 +104,9 @@ template <class F> struct ValueOf {
   using vectorizes = void;
   template <class V> constexpr V operator()(const V& x) const { return F{}(Dual<V>(x, V(0))).value; }
 };
-template <class F> struct SlopeOf {
+template <class F> struct DerivativeOf {
   using vectorizes = void;
-  template <class V> constexpr V operator()(const V& x) const { return F{}(Dual<V>(x, V(1))).slope; }
+  template <class V> constexpr V operator()(const V& x) const { return F{}(Dual<V>(x, V(1))).derivative; }
 };
 }  // namespace detail
 
@@ -116,7 +116,7 @@ template <class T> concept AnyVariable = detail::IsVariable<std::remove_cvref_t<
 template <class F, AnyVariable X> X apply(F, const X& x) {
   return X::result(
       eval(map(detail::ValueOf<F>{}, x.value())),
-      [x](const typename X::Values& g) { x.accumulate(g * map(detail::SlopeOf<F>{}, x.value())); }, x);
+      [x](const typename X::Values& g) { x.accumulate(g * map(detail::DerivativeOf<F>{}, x.value())); }, x);
 }
 
 namespace detail {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "../core/error.hpp"
-#include "operation.hpp"
+#include "collective_call.hpp"
 #include "request.hpp"
 #include "span_of.hpp"
 
@@ -40,7 +40,7 @@ template <class Derived, DeviceTag Device> class Collectives {
 
   /// Root's span becomes the reduction over all ranks; the others keep theirs. Blocking; deterministic.
   template <SpanLike R, class Op = Sum> void reduce(R&& data, Op op = {}, int root = 0) {
-    Operation o = all_reduce_operation(span_of<Device>(data), op);
+    CollectiveCall o = all_reduce_operation(span_of<Device>(data), op);
     o.signature.kind = Collective::Reduce;
     o.signature.root = checked_rank(root, "reduce");
     run(o);
@@ -103,30 +103,30 @@ template <class Derived, DeviceTag Device> class Collectives {
       throw ArgumentError(std::string(call) + ": there is no rank " + std::to_string(r) + " among " + std::to_string(ranks()));
     return r;
   }
-  void run(const Operation& o) { engine().run(o); }
-  auto start(const Operation& o) { return Request<typename Derived::engine_type>(engine(), engine().start(o)); }
+  void run(const CollectiveCall& o) { engine().run(o); }
+  auto start(const CollectiveCall& o) { return Request<typename Derived::engine_type>(engine(), engine().start(o)); }
 
-  template <class T> static Operation make(Collective kind, const T* send, T* recv, std::size_t count) {
+  template <class T> static CollectiveCall make(Collective kind, const T* send, T* recv, std::size_t count) {
     static_assert(Transportable<T>, "what travels between ranks must be trivially copyable: serialise it first");
-    Operation o;
+    CollectiveCall o;
     o.signature = {kind, scalar_code<T>(), 0, 0, 0, sizeof(T), count, 0};
     o.send = send;
     o.recv = recv;
     return o;
   }
-  static Operation start_barrier_operation() { return {}; }
+  static CollectiveCall start_barrier_operation() { return {}; }
   template <class T, class U> static void check_types(DeviceSpan<T, Device>, DeviceSpan<U, Device>) {
     static_assert(std::is_same_v<std::remove_const_t<T>, U>,
                   "both spans of a collective must have the same type of value, and the second be writable");
   }
 
  private:
-  template <class T> Operation broadcast_operation(DeviceSpan<T, Device> data, int root) {
-    Operation o = make(Collective::Broadcast, data.data, data.data, data.size);
+  template <class T> CollectiveCall broadcast_operation(DeviceSpan<T, Device> data, int root) {
+    CollectiveCall o = make(Collective::Broadcast, data.data, data.data, data.size);
     o.signature.root = checked_rank(root, "broadcast");
     return o;
   }
-  template <class T, class Op> static void set_reduction(Operation& o, const Op& op) {
+  template <class T, class Op> static void set_reduction(CollectiveCall& o, const Op& op) {
     constexpr bool known = Derived::template reduces<T, Op>;
     (void)sizeof(comm::reduces<known>);
     if constexpr (known) {
@@ -135,12 +135,12 @@ template <class Derived, DeviceTag Device> class Collectives {
       std::memcpy(o.functor, &op, sizeof op);
     }
   }
-  template <class T, class Op> Operation all_reduce_operation(DeviceSpan<T, Device> data, const Op& op) {
-    Operation o = make(Collective::AllReduce, data.data, data.data, data.size);
+  template <class T, class Op> CollectiveCall all_reduce_operation(DeviceSpan<T, Device> data, const Op& op) {
+    CollectiveCall o = make(Collective::AllReduce, data.data, data.data, data.size);
     set_reduction<T>(o, op);
     return o;
   }
-  void set_counts(Operation& o, const char* call, std::size_t whole, std::size_t part, std::span<const std::size_t> counts) {
+  void set_counts(CollectiveCall& o, const char* call, std::size_t whole, std::size_t part, std::span<const std::size_t> counts) {
     if (counts.empty()) {
       o.signature.count = part;
       if (whole != part * ranks())
@@ -158,18 +158,19 @@ template <class Derived, DeviceTag Device> class Collectives {
     o.signature.count = sum;
     o.signature.counts_hash = hash_bytes(counts.data(), counts.size_bytes());
   }
-  template <class T, class U, class Op> Operation reduce_scatter_operation(DeviceSpan<T, Device> send, DeviceSpan<U, Device> recv,
-                                                                           const Op& op, std::span<const std::size_t> counts) {
+  template <class T, class U, class Op> CollectiveCall reduce_scatter_operation(DeviceSpan<T, Device> send,
+                                                                                DeviceSpan<U, Device> recv, const Op& op,
+                                                                                std::span<const std::size_t> counts) {
     check_types(send, recv);
-    Operation o = make<U>(Collective::ReduceScatter, send.data, recv.data, 0);
+    CollectiveCall o = make<U>(Collective::ReduceScatter, send.data, recv.data, 0);
     set_counts(o, "reduce_scatter", send.size, recv.size, counts);
     set_reduction<U>(o, op);
     return o;
   }
-  template <class T, class U>
-  Operation all_gather_operation(DeviceSpan<T, Device> send, DeviceSpan<U, Device> recv, std::span<const std::size_t> counts) {
+  template <class T, class U> CollectiveCall all_gather_operation(DeviceSpan<T, Device> send, DeviceSpan<U, Device> recv,
+                                                                  std::span<const std::size_t> counts) {
     check_types(send, recv);
-    Operation o = make<U>(Collective::AllGather, send.data, recv.data, 0);
+    CollectiveCall o = make<U>(Collective::AllGather, send.data, recv.data, 0);
     set_counts(o, "all_gather", recv.size, send.size, counts);
     return o;
   }

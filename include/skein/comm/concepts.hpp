@@ -80,7 +80,7 @@ template <class C, class Device = Cpu> consteval void assert_communicator() {
     static_assert(
         comm::works_on<C, Device>,
         "the communicator moves memory of another device than the model's: MpiComm and ThreadComm go with Cpu; for Cuda "
-        "take NcclComm, or Staged<MpiComm>, which copies through the host");
+        "take NcclComm, or HostBounce<MpiComm>, which copies through the host");
 }
 
 }  // namespace skein::inline SKEIN_ABI

@@ -16,11 +16,11 @@ namespace comm {
 template <class Engine> class CountingEngine {
  public:
   explicit CountingEngine(Engine& engine) : engine_(&engine) {}
-  void run(const Operation& o) {
+  void run(const CollectiveCall& o) {
     count(o);
     engine_->run(o);
   }
-  Ticket start(const Operation& o) {
+  Ticket start(const CollectiveCall& o) {
     count(o);
     return engine_->start(o);
   }
@@ -37,7 +37,7 @@ template <class Engine> class CountingEngine {
   const Counts& counts() const { return counts_; }
 
  private:
-  void count(const Operation& o) {
+  void count(const CollectiveCall& o) {
     ++counts_.collectives;
     counts_.payload += static_cast<long>(o.bytes(o.signature.count));
   }

@@ -83,9 +83,9 @@ inline bool wait_for(const Need& need, int spins, Reach reach, std::chrono::nano
 }
 
 /// The clock of one wait: started when the wait turns long.
-class Patience {
+class Deadline {
  public:
-  explicit Patience(double seconds) : seconds_(seconds) {}
+  explicit Deadline(double seconds) : seconds_(seconds) {}
   void start() {
     if (!running_) since_ = std::chrono::steady_clock::now(), running_ = true;
   }
@@ -95,7 +95,7 @@ class Patience {
   bool over() const { return running_ && waited() >= seconds_; }
   double limit() const { return seconds_; }
   /// How long one sleep may be: short enough to see failures, and never beyond the deadline by much.
-  std::chrono::nanoseconds nap() const {
+  std::chrono::nanoseconds sleep_interval() const {
     const double left = seconds_ - waited();
     return std::chrono::nanoseconds(static_cast<long long>(1e9 * (left < 0.0005 ? 0.0005 : left < 0.02 ? left : 0.02)));
   }

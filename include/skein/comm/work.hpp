@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "operation.hpp"
+#include "collective_call.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
 
@@ -36,7 +36,7 @@ inline void copy_bytes(void* to, const void* from, std::size_t n) {
 
 /// `post(r)` is rank r's Operation. Reductions: each rank folds its slice of all buffers and writes it to all that want it.
 template <class PostOf> void work_direct(int rank, int ranks, PostOf&& post, Pointers& p) {
-  const Operation& own = post(rank);
+  const CollectiveCall& own = post(rank);
   const auto n = static_cast<std::size_t>(ranks);
   switch (own.signature.kind) {
     case Collective::Barrier:
@@ -51,7 +51,7 @@ template <class PostOf> void work_direct(int rank, int ranks, PostOf&& post, Poi
       const std::size_t at = own.bytes(s.offset);
       int targets = 0;
       for (std::size_t r = 0; r < n; ++r) {
-        const Operation& o = post(static_cast<int>(r));
+        const CollectiveCall& o = post(static_cast<int>(r));
         p.from[r] = o.from() + at;
         if (own.signature.kind == Collective::AllReduce || static_cast<int>(r) == own.signature.root)
           p.to[static_cast<std::size_t>(targets++)] = o.into() + at;

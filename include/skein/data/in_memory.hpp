@@ -45,7 +45,7 @@ template <class Stored = float> class InMemory {
   double deviation() const { return deviation_; }
 
   /// The same samples, served as (value - mean) / deviation; of bytes, value is byte / 255. Replaces an earlier normalise.
-  InMemory normalise(double mean, double deviation) const {
+  InMemory normalize(double mean, double deviation) const {
     if (!(deviation > 0)) throw ArgumentError("normalise: the deviation must be positive");
     InMemory result = *this;
     result.mean_ = mean;

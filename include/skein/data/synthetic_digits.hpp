@@ -192,7 +192,7 @@ inline InMemory<std::uint8_t> synthetic_digits(std::int64_t samples, Seed seed =
     painter.paint(images.data() + i * pixels);
     labels[static_cast<std::size_t>(i)] = painter.digit();
   }
-  return InMemory<std::uint8_t>({3, {28, 28, 1}}, std::move(images), std::move(labels), 10).normalise(0.1634, 0.2532);
+  return InMemory<std::uint8_t>({3, {28, 28, 1}}, std::move(images), std::move(labels), 10).normalize(0.1634, 0.2532);
 }
 
 }  // namespace skein::inline SKEIN_ABI::data

@@ -7,14 +7,14 @@
 #include <type_traits>
 
 #include "../device/memory.hpp"
-#include "measure.hpp"
+#include "memory_requirements.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
 /// The numbers of one pass that its activations are made of.
 struct ActivationSizes {
-  Sizes network{};
-  long passing = 0;  ///< scalars a sample of blocks that pass from a layer's backward to itself
+  MemoryRequirements network{};
+  long backward_scratch = 0;  ///< scalars a sample of blocks that pass from a layer's backward to itself
   long input_pitch = 0, output_pitch = 0;
 };
 
@@ -34,18 +34,19 @@ template <class Scalar, class Activation, class Device> class Activations {
  public:
   /// For n samples.
   Activations(const ActivationSizes& s, long n, Device where)
-      : kept(count(s.network.kept * n), where), scratch(count(s.network.scratch * n), where),
+      : kept_activations(count(s.network.kept_activations * n), where), scratch(count(s.network.scratch * n), where),
         input(count(whole_line(s.input_pitch) * n), where), gradient(count(whole_line(s.output_pitch) * n), where),
-        saved(count((s.network.saved + s.passing) * n), where), shared(count(s.network.shared), where),
-        saved_bytes(count(s.network.saved_bytes * n), where), wide(count(s.output_pitch * n), where) {}
+        saved_for_backward(count((s.network.saved_for_backward + s.backward_scratch) * n), where),
+        batch_statistics(count(s.network.batch_statistics), where), saved_bytes(count(s.network.saved_bytes * n), where),
+        wide(count(s.output_pitch * n), where) {}
 
   std::size_t bytes() const {
-    return (kept.size() + scratch.size() + input.size() + gradient.size() + wide.output.size()) * sizeof(Activation) +
-           (saved.size() + shared.size() + wide.gradient.size()) * sizeof(Scalar) + saved_bytes.size();
+    return (kept_activations.size() + scratch.size() + input.size() + gradient.size() + wide.output.size()) * sizeof(Activation) +
+           (saved_for_backward.size() + batch_statistics.size() + wide.gradient.size()) * sizeof(Scalar) + saved_bytes.size();
   }
 
-  Arena<Activation, Device> kept, scratch, input, gradient;
-  Arena<Scalar, Device> saved, shared;
+  Arena<Activation, Device> kept_activations, scratch, input, gradient;
+  Arena<Scalar, Device> saved_for_backward, batch_statistics;
   Arena<std::byte, Device> saved_bytes;
   [[no_unique_address]] std::conditional_t<mixed, Wide, Same> wide;
 };

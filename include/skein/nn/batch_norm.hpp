@@ -26,7 +26,7 @@ template <class... Options> struct BatchNorm {
     info.parameters[1] = {.name = "bias", .extents = channels, .init = Init::zeros, .decay = false};
     info.buffers[0] = {.name = "running_mean", .extents = channels, .init = Init::zeros};
     info.buffers[1] = {.name = "running_var", .extents = channels, .init = Init::ones};
-    info.shared = 2L * in.last();  // mean and 1 / deviation of the batch
+    info.batch_statistics = 2L * in.last();  // mean and 1 / deviation of the batch
     info.workspace = 4 * ops::column_period(width(in));
     info.flops = 4 * in.count();
     info.saves_input = true;
@@ -55,7 +55,7 @@ template <class... Options> struct BatchNorm {
     c.epsilon = epsilon;
     c.momentum = momentum;
     c.training = f.context->training();
-    c.rectifies = Rectifies;
+    c.has_relu = Rectifies;
     c.x = f.x;
     c.y = f.y;
     c.dy = f.dy;
@@ -66,8 +66,8 @@ template <class... Options> struct BatchNorm {
     c.dbias = f.gradients ? f.gradients + pitch : nullptr;
     c.running_mean = f.buffers;
     c.running_variance = f.buffers + pitch;
-    c.mean = f.shared;
-    c.inverse = f.shared + channels;
+    c.mean = f.batch_statistics;
+    c.inverse = f.batch_statistics + channels;
     c.workspace = f.workspace;
     return c;
   }

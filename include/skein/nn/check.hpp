@@ -12,7 +12,7 @@ namespace skein::inline SKEIN_ABI {
 namespace check {
 
 // Each condition is a variable template over types: clang puts it on the error line, gcc in the note below.
-template <class L, class In> inline constexpr nn::Fault fault_of = nn::measure<L>(In::extents).fault;
+template <class L, class In> inline constexpr nn::Fault fault_of = nn::analyze<L>(In::extents).fault;
 template <class L, class In> inline constexpr bool gets_a_flat_shape = fault_of<L, In> != nn::Fault::wants_flat;
 template <class L, class In> inline constexpr bool gets_an_image = fault_of<L, In> != nn::Fault::wants_image;
 template <class L, class In> inline constexpr bool kernel_fits_into = fault_of<L, In> != nn::Fault::window_too_large;
@@ -60,7 +60,7 @@ template <class Block> struct repeated_block {
 struct fits {};  // no fault
 
 template <class L, class In> struct OutputOf {  // integers, not a reference template parameter: nvcc 13.0 rejects that one
-  static constexpr Extents o = nn::measure<L>(In::extents).output;
+  static constexpr Extents o = nn::analyze<L>(In::extents).output;
   using type = typename MakeShape<o.rank, o.e[0], o.e[1], o.e[2], o.e[3]>::type;
 };
 template <class L, class In> using Output = typename OutputOf<L, In>::type;
@@ -69,7 +69,7 @@ template <class L, class In> constexpr int first_faulty_child() {
   int n = 0, found = -1;
   Extents x = In::extents;
   auto one = [&]<class Child>(List<Child>*) {
-    const nn::Sizes s = nn::measure<Child>(x);
+    const nn::MemoryRequirements s = nn::analyze<Child>(x);
     if (found < 0 && s.fault != nn::Fault::none) found = n;
     x = s.output;
     ++n;

@@ -10,11 +10,11 @@
 namespace skein::inline SKEIN_ABI::nn {
 
 struct BranchPlace {
-  At at{};
+  ArenaOffsets at{};
   Extents in{}, output{};
-  Slot slot{};
+  ActivationOffset slot{};
   int channel = 0;  // of the joined output
-  bool kept = false;
+  bool kept_activations = false;
 };
 
 template <class... Branches> struct Concat {
@@ -24,23 +24,23 @@ template <class... Branches> struct Concat {
 
   struct Layout {
     std::array<BranchPlace, static_cast<std::size_t>(size)> children{};
-    Sizes total{};
+    MemoryRequirements total{};
     long widest = 0;  // of the scratch array for one branch's output or its input gradient
   };
 
   static constexpr Layout layout(Extents in) {
     Layout r;
-    Sizes& t = r.total;
-    At at{};
+    MemoryRequirements& t = r.total;
+    ArenaOffsets at{};
     long inner = 0;
     int n = 0;
     r.widest = whole_line(sample_pitch(in));
-    auto one = [&](const Sizes& s) {
+    auto one = [&](const MemoryRequirements& s) {
       BranchPlace& b = r.children[static_cast<std::size_t>(n)];
       b.at = at;
       b.in = in;
       b.output = s.output;
-      b.kept = s.saves_output;
+      b.kept_activations = s.saves_output;
       if (n == 0) {
         t.output = s.output;
       } else {
@@ -51,10 +51,10 @@ template <class... Branches> struct Concat {
         t.output.e[t.output.rank - 1] += s.output.last();
       }
       const long pitch = sample_pitch(s.output);
-      at = at + At::after(s);
-      if (b.kept) {
-        b.slot = {at.kept, pitch};
-        at.kept += whole_line(pitch);
+      at = at + ArenaOffsets::after(s);
+      if (b.kept_activations) {
+        b.slot = {at.kept_activations, pitch};
+        at.kept_activations += whole_line(pitch);
       }
       if (whole_line(pitch) > r.widest) r.widest = whole_line(pitch);
       if (s.scratch > inner) inner = s.scratch;
@@ -62,17 +62,17 @@ template <class... Branches> struct Concat {
       t.saves_input = t.saves_input || s.saves_input;
       ++n;
     };
-    const int each[] = {(one(nn::measure<Branches>(in)), 0)...};
+    const int each[] = {(one(nn::analyze<Branches>(in)), 0)...};
     (void)each;
     t.operations += 1;  // the join
     t.paths += 1;
-    t.kept = at.kept;
+    t.kept_activations = at.kept_activations;
     t.scratch = 2 * r.widest + inner;
     t.saves_output = false;
     for (auto& b : r.children) b.at.scratch = 2 * r.widest;
     return r;
   }
-  static constexpr Sizes measure(Extents in) { return layout(in).total; }
+  static constexpr MemoryRequirements analyze(Extents in) { return layout(in).total; }
 };
 
 template <ConcatLike L, class In> struct Node<L, In> {
@@ -87,8 +87,8 @@ template <ConcatLike L, class In> struct Node<L, In> {
   static constexpr long row_of(const Extents& e) { return e.flat() ? sample_pitch(e) : e.last(); }
   static constexpr long row = output.flat() ? pitch : output.last();
 
-  template <class R>
-  static const typename R::Activation* forward(R& r, const At& at, const typename R::Activation* x, typename R::Activation* y) {
+  template <class R> static const typename R::Activation* forward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
+                                                                  typename R::Activation* y) {
     each(
         [&]<int I>(std::integral_constant<int, I>) {
           constexpr BranchPlace b = all.children[I];
@@ -98,7 +98,7 @@ template <ConcatLike L, class In> struct Node<L, In> {
         Indices{});
     return y;
   }
-  template <class R> static const typename R::Activation* backward(R& r, const At& at, const typename R::Activation* x,
+  template <class R> static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
                                                                    const typename R::Activation*,
                                                                    const typename R::Activation* dy, typename R::Activation* dx) {
     detail::NoSplit<R> guard(r);
@@ -109,29 +109,29 @@ template <ConcatLike L, class In> struct Node<L, In> {
           typename R::Activation* part = r.temporary({at.scratch, all.widest});
           ops::copy_rows<typename R::Device>(part, row_of(b.output), dy + b.channel, row, r.batch * pixels, b.output.last());
           typename R::Activation* to = !dx ? nullptr : J == 0 ? dx : r.temporary({at.scratch + all.widest, all.widest});
-          const auto* from = NodeAt<I>::backward(r, at + b.at, x, b.kept ? place<I>(r, at) : nullptr, part, to);
+          const auto* from = NodeAt<I>::backward(r, at + b.at, x, b.kept_activations ? place<I>(r, at) : nullptr, part, to);
           if (dx && J > 0) ops::add<typename R::Device>(dx, dx, from, in * r.batch);
           else if (dx && from != dx) ops::copy<typename R::Device>(dx, from, in * r.batch);
         },
         Indices{});
     return dx;
   }
-  template <class R> static void derive(R& r, const At& at) {
-    each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::derive(r, at + all.children[I].at); }, Indices{});
+  template <class R> static void pack_weights(R& r, const ArenaOffsets& at) {
+    each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::pack_weights(r, at + all.children[I].at); }, Indices{});
   }
-  template <class R> static void prepare(R& r, const At& at) {
+  template <class R> static void prepare(R& r, const ArenaOffsets& at) {
     each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::prepare(r, at + all.children[I].at); }, Indices{});
   }
-  template <class F, class Visit> static constexpr void units(Visit&& visit) {
-    each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::template units<F>(visit); }, Indices{});
+  template <class F, class Visit> static constexpr void executed_layers(Visit&& visit) {
+    each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::template executed_layers<F>(visit); }, Indices{});
     visit(1, std::string_view("join"));
   }
-  template <class Visit> static constexpr void leaves(const At& at, bool, Visit&& visit) {
+  template <class Visit> static constexpr void leaves(const ArenaOffsets& at, bool, Visit&& visit) {
     each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::leaves(at + all.children[I].at, false, visit); }, Indices{});
   }
-  template <class R> static constexpr Staging staging() {
-    Staging s;
-    each([&]<int I>(std::integral_constant<int, I>) { s += NodeAt<I>::template staging<R>(); }, Indices{});
+  template <class R> static constexpr ConversionMemory conversion() {
+    ConversionMemory s;
+    each([&]<int I>(std::integral_constant<int, I>) { s += NodeAt<I>::template conversion<R>(); }, Indices{});
     return s;
   }
 
@@ -140,9 +140,9 @@ template <ConcatLike L, class In> struct Node<L, In> {
     const int done[] = {(f(std::integral_constant<int, I>{}), 0)...};
     (void)done;
   }
-  template <int I, class R> static typename R::Activation* place(const R& r, const At& at) {
+  template <int I, class R> static typename R::Activation* place(const R& r, const ArenaOffsets& at) {
     constexpr BranchPlace b = all.children[I];
-    if constexpr (b.kept) return r.save({at.kept + b.slot.offset, b.slot.width});
+    if constexpr (b.kept_activations) return r.save({at.kept_activations + b.slot.offset, b.slot.width});
     else return r.temporary({at.scratch, all.widest});
   }
 };

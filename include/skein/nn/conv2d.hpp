@@ -49,7 +49,7 @@ template <int Filters, class... Options> struct Conv2d {
                          .decay = false};
     i.flops = g.flops();
     i.saves_input = true;
-    i.derived = ops::conv2d_derived(g);
+    i.packed_weights = ops::conv2d_packed_weights(g);
     i.workspace = ops::conv2d_workspace(g);
     i.kronecker = {fan_in + (has_bias ? 1 : 0), Filters};
     if (!in.image()) i.fault = Fault::wants_image;
@@ -60,9 +60,9 @@ template <int Filters, class... Options> struct Conv2d {
 
   template <class In, class Frame> static void forward(Frame& f) { Op<In, Frame>::forward(call<In>(f)); }
   template <class In, class Frame> static void backward(Frame& f) { Op<In, Frame>::backward(call<In>(f)); }
-  template <class In, class Frame> static void derive(Frame& f) {
+  template <class In, class Frame> static void pack_weights(Frame& f) {
     const Worker& w = f.context->worker;
-    if (f.ordinal % w.count == w.index) Op<In, Frame>::derive(call<In>(f));  // layers are shared out among the workers
+    if (f.ordinal % w.count == w.index) Op<In, Frame>::pack_weights(call<In>(f));  // layers are shared out among the workers
   }
   template <class In, class Frame> static void prepare(Frame& f) { Op<In, Frame>::prepare(f.batch); }
   /// Which kernel runs this layer.
@@ -81,7 +81,7 @@ template <int Filters, class... Options> struct Conv2d {
     c.dx = f.dx;
     c.dweight = f.gradients;
     c.dbias = has_bias && f.gradients ? f.gradients + weight : nullptr;
-    c.derived = f.derived;
+    c.packed_weights = f.packed_weights;
     c.workspace = f.workspace;
     return c;
   }

@@ -21,9 +21,9 @@ template <class F> concept ElementwiseFunction = std::is_empty_v<F> && std::defa
   { f(x) } -> std::convertible_to<Dual<float>>;
 };
 
-/// One that knows its derivative from its output: template <class T> static constexpr T slope_at_output(T y).
-template <class F> concept KnowsSlopeAtOutput = requires(Dual<float> y) {
-  { F::slope_at_output(y) } -> std::convertible_to<Dual<float>>;
+/// One that knows its derivative from its output: template <class T> static constexpr T derivative_from_output(T y).
+template <class F> concept KnowsDerivativeFromOutput = requires(Dual<float> y) {
+  { F::derivative_from_output(y) } -> std::convertible_to<Dual<float>>;
 };
 
 namespace detail {
@@ -37,8 +37,8 @@ template <class F> struct Value {
 /// dy f'(x): beside it stands x, or y where f knows its slope at the output.
 template <class F> struct Chain {
   template <class V> SKEIN_ALWAYS_INLINE constexpr V operator()(const V& dy, const V& at) const {
-    if constexpr (KnowsSlopeAtOutput<F>) return dy * F::slope_at_output(Dual<V>(at, V(0))).value;
-    else if constexpr (ElementwiseFunction<F>) return dy * F{}(Dual<V>(at, V(1))).slope;
+    if constexpr (KnowsDerivativeFromOutput<F>) return dy * F::derivative_from_output(Dual<V>(at, V(0))).value;
+    else if constexpr (ElementwiseFunction<F>) return dy * F{}(Dual<V>(at, V(1))).derivative;
     else return at;
   }
 };
@@ -52,11 +52,11 @@ template <class F> constexpr bool assert_function() {
 }
 }  // namespace detail
 
-/// The layer y = F(x), for any shape. Keeps x for backward, or y where F has slope_at_output.
+/// The layer y = F(x), for any shape. Keeps x for backward, or y where F has derivative_from_output.
 template <class F> struct Elementwise {
   static_assert(detail::assert_function<F>());
   using function = F;
-  static constexpr bool reads_output = KnowsSlopeAtOutput<F>;
+  static constexpr bool reads_output = KnowsDerivativeFromOutput<F>;
 
   /// Samples of any type on a GPU: F runs on floats.
   template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;

@@ -14,8 +14,8 @@
 namespace skein::inline SKEIN_ABI::nn {
 
 /// A composite together with the user's layers that it stands for.
-template <class Composite, class... Layers> struct FusedUnit : Composite {
-  static constexpr int parts = sizeof...(Layers);
+template <class Composite, class... Layers> struct FusedLayer : Composite {
+  static constexpr int layer_count = sizeof...(Layers);
   using composite = Composite;
   using layers = List<Layers...>;
 };
@@ -34,7 +34,7 @@ template <class... Done, class Device, class A> struct FuseList<List<Done...>, D
 };
 template <class... Done, class Device, class A, class B> struct FuseList<List<Done...>, Device, A, B> {
   static constexpr auto next() {
-    if constexpr (fuses<Device, A, B>) return FuseList<List<Done..., FusedUnit<Composite<Device, A, B>, A, B>>, Device>{};
+    if constexpr (fuses<Device, A, B>) return FuseList<List<Done..., FusedLayer<Composite<Device, A, B>, A, B>>, Device>{};
     else return FuseList<List<Done..., typename Rewrite<A, Device>::type>, Device, B>{};
   }
   using type = typename decltype(next())::type;
@@ -43,9 +43,9 @@ template <class... Done, class Device, class A, class B, class C, class... Rest>
 struct FuseList<List<Done...>, Device, A, B, C, Rest...> {
   static constexpr auto next() {
     if constexpr (fuses<Device, A, B, C>)
-      return FuseList<List<Done..., FusedUnit<Composite<Device, A, B, C>, A, B, C>>, Device, Rest...>{};
+      return FuseList<List<Done..., FusedLayer<Composite<Device, A, B, C>, A, B, C>>, Device, Rest...>{};
     else if constexpr (fuses<Device, A, B>)
-      return FuseList<List<Done..., FusedUnit<Composite<Device, A, B>, A, B>>, Device, C, Rest...>{};
+      return FuseList<List<Done..., FusedLayer<Composite<Device, A, B>, A, B>>, Device, C, Rest...>{};
     else return FuseList<List<Done..., typename Rewrite<A, Device>::type>, Device, B, C, Rest...>{};
   }
   using type = typename decltype(next())::type;
@@ -69,7 +69,7 @@ template <class L, class Device> struct Rewrite {
     else if constexpr (RepeatLike<L>)
       return std::type_identity<Repeat<L::repetitions, typename Rewrite<typename L::block, Device>::type>>{};
     else if constexpr (fuses<Device, L>)
-      return std::type_identity<FusedUnit<Composite<Device, L>, L>>{};  // another form of one layer
+      return std::type_identity<FusedLayer<Composite<Device, L>, L>>{};  // another form of one layer
     else return std::type_identity<L>{};
   }
   using type = typename decltype(choose())::type;

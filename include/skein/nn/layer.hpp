@@ -6,7 +6,7 @@
 //       static constexpr LayerInfo describe(Extents in);
 //       template <class In, class Frame> static void forward(Frame& f);    // In: the Shape<...> of one sample
 //       template <class In, class Frame> static void backward(Frame& f);
-//       template <class In, class Frame> static void derive(Frame& f);     // optional: packed or transposed weights
+//       template <class In, class Frame> static void pack_weights(Frame& f);     // optional: packed or transposed weights
 //       template <class In, class Frame> static void prepare(Frame& f);    // optional: whatever must exist before step 1
 //       template <class In, class Frame> static void backward_input(Frame& f);           // optional, the two together: backward in two
 //       template <class In, class Frame> static void backward_parameters(Frame& f);      // halves, of which a pipeline delays the second
@@ -72,11 +72,11 @@ struct LayerInfo {
   Extents output{};
   std::array<ParameterInfo, 4> parameters{};  ///< unused ones have an empty name
   std::array<BufferInfo, 3> buffers{};
-  long saved = 0;                                  ///< scalars a sample, from forward to backward, beside x and y
-  bool saved_by_backward = false;                  ///< `saved` is written and read by backward alone
+  long saved_for_backward = 0;                     ///< scalars a sample, from forward to backward, beside x and y
+  bool saved_by_backward = false;                  ///< `saved_for_backward` is written and read by backward alone
   long saved_bytes = 0;                            ///< bytes a sample, likewise (indices, masks)
-  long shared = 0;                                 ///< scalars of the whole batch, likewise (batch mean)
-  long derived = 0;                                ///< scalars made of the parameters by derive()
+  long batch_statistics = 0;                       ///< scalars of the whole batch, likewise (batch mean)
+  long packed_weights = 0;                         ///< scalars made of the parameters by pack_weights()
   long workspace = 0;                              ///< scalars a worker, undefined between calls
   long flops = 0;                                  ///< of forward, a sample
   bool saves_input = false, saves_output = false;  ///< does backward read x, y
@@ -120,7 +120,7 @@ struct LayerInfo {
 enum class Phase { training, evaluation };
 
 /// How float products may be made: as they are, or by matrix units that round their operands to 10 bits of mantissa (TF32).
-enum class Math { full, tf32 };
+enum class FloatMath { full, tf32 };
 
 /// What a layer may ask about the pass that it is part of. One per worker.
 template <class Scalar, class Device> struct Context {
@@ -132,7 +132,7 @@ template <class Scalar, class Device> struct Context {
   std::uint64_t key = 0;                    ///< of this step's random numbers
   std::uint64_t global_first = 0;           ///< first sample of this slice, in the global batch
   const ops::StepValues* values = nullptr;  ///< not null: key and global_first are there, in the device's memory
-  Math math = Math::full;                   ///< of the precision's compute type; back ends without TF32 ignore it
+  FloatMath math = FloatMath::full;         ///< of the precision's compute type; back ends without TF32 ignore it
   Worker worker{};
 
   // Filled by the executor and the policy; layers call the functions below.
@@ -198,14 +198,14 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Fram
   const Scalar* parameters = nullptr;  ///< of this layer, in the order of LayerInfo::parameters, rows padded
   Scalar* gradients = nullptr;         ///< the same layout; += unless overwrites_gradients and !accumulate
   Scalar* buffers = nullptr;
-  Scalar* derived = nullptr;      ///< written by derive(), read by the others
-  const Activation* x = nullptr;  ///< (batch, sample_pitch(In)); in backward only with saves_input
-  Activation* y = nullptr;        ///< (batch, sample_pitch(output)); in backward only with saves_output
+  Scalar* packed_weights = nullptr;  ///< written by pack_weights(), read by the others
+  const Activation* x = nullptr;     ///< (batch, sample_pitch(In)); in backward only with saves_input
+  Activation* y = nullptr;           ///< (batch, sample_pitch(output)); in backward only with saves_output
   const Activation* dy = nullptr;
-  Activation* dx = nullptr;          ///< null: nobody wants it
-  Scalar* saved = nullptr;           ///< (batch, LayerInfo::saved)
-  std::byte* saved_bytes = nullptr;  ///< (batch, LayerInfo::saved_bytes)
-  Scalar* shared = nullptr;
+  Activation* dx = nullptr;              ///< null: nobody wants it
+  Scalar* saved_for_backward = nullptr;  ///< (batch, LayerInfo::saved)
+  std::byte* saved_bytes = nullptr;      ///< (batch, LayerInfo::saved_bytes)
+  Scalar* batch_statistics = nullptr;
   Scalar* workspace = nullptr;
   long batch = 0;   ///< samples in this slice
   int ordinal = 0;  ///< of the layer in its network: keys random numbers
@@ -222,9 +222,10 @@ template <class L> concept HasDescribe = requires(Extents in) {
 // These look at the declaration only: the body is not instantiated.
 template <class L> concept HasForward = requires(detail::ProbeFrame& f) { L::template forward<Shape<1>>(f); };
 template <class L> concept HasBackward = requires(detail::ProbeFrame& f) { L::template backward<Shape<1>>(f); };
-template <class L> concept HasDerive = requires(detail::ProbeFrame& f) { L::template derive<Shape<1>>(f); };
+template <class L> concept HasPackWeights = requires(detail::ProbeFrame& f) { L::template pack_weights<Shape<1>>(f); };
 /// backward_input, later backward_parameters, with the same frame but for dx, make what backward makes. Samples that the second
-/// reads beside x, y and dy are in `saved`. The first may add to gradients too (a bias); context.accumulate is that of each call.
+/// reads beside x, y and dy are in `saved_for_backward`. The first may add to gradients too (a bias); context.accumulate is that
+/// of each call.
 template <class L> concept HasBackwardHalves = requires(detail::ProbeFrame& f) {
   L::template backward_input<Shape<1>>(f);
   L::template backward_parameters<Shape<1>>(f);

@@ -23,7 +23,7 @@ template <class... Options> struct LayerNorm {
     info.output = in;
     info.parameters[0] = {.name = "weight", .extents = channels, .init = Init::ones, .decay = false};
     info.parameters[1] = {.name = "bias", .extents = channels, .init = Init::zeros, .decay = false};
-    info.saved = 2 * (in.count() / in.last());  // mean and 1 / deviation of each row
+    info.saved_for_backward = 2 * (in.count() / in.last());  // mean and 1 / deviation of each row
     info.workspace = 2L * in.last();
     info.flops = 8 * in.count();
     info.saves_input = true;
@@ -33,13 +33,13 @@ template <class... Options> struct LayerNorm {
   template <class In, class Frame> static void forward(Frame& f) {
     constexpr long bias = row_pitch(In::extents.last());
     ops::row_normalize(typename Frame::Device{}, shape(In::extents, f.batch), f.x, f.parameters, f.parameters + bias, epsilon,
-                       f.y, f.saved);
+                       f.y, f.saved_for_backward);
   }
   template <class In, class Frame> static void backward(Frame& f) {
     constexpr long bias = row_pitch(In::extents.last());
     ops::row_normalize_backward(typename Frame::Device{}, shape(In::extents, f.batch), f.x, f.dy, f.parameters,
-                                static_cast<const typename Frame::Scalar*>(f.saved), f.dx, f.gradients, f.gradients + bias,
-                                f.workspace);
+                                static_cast<const typename Frame::Scalar*>(f.saved_for_backward), f.dx, f.gradients,
+                                f.gradients + bias, f.workspace);
   }
   template <class In, class Frame> static void prepare(Frame& f) {
     ops::row_normalize_prepare<typename Frame::Device, typename Frame::Scalar>(shape(In::extents, f.batch));

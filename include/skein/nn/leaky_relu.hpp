@@ -9,7 +9,7 @@ namespace skein::inline SKEIN_ABI::nn {
 template <class... Options> struct LeakyReluFunction {
   static constexpr double slope = detail::PickRatio<Slope, 1, 100, Options...>::value;
   template <class T> constexpr T operator()(const T& x) const { return where(x > T(0), x, x * slope); }
-  template <class T> static constexpr T slope_at_output(const T& y) { return where(y > T(0), T(1), T(slope)); }
+  template <class T> static constexpr T derivative_from_output(const T& y) { return where(y > T(0), T(1), T(slope)); }
 };
 
 /// y = x for x > 0, else slope * x. Options: Slope<N, D> (default 1/100).

@@ -31,7 +31,7 @@ template <int N, class... Options> struct Linear {
                             .decay = false};
     info.flops = 2L * k * N;
     info.saves_input = true;
-    info.derived = ops::dense_derived(k, N);
+    info.packed_weights = ops::dense_packed_weights(k, N);
     info.workspace = ops::dense_workspace(k, N);
     info.overwrites_gradients = true;
     info.splits_gradients = splits(k);
@@ -53,10 +53,10 @@ template <int N, class... Options> struct Linear {
   }
 
   /// The transposed copy that backward reads; each worker a part.
-  template <class In, class Frame> static void derive(Frame& f) {
-    if constexpr (ops::dense_derived(static_cast<int>(In::count), N) > 0) {
+  template <class In, class Frame> static void pack_weights(Frame& f) {
+    if constexpr (ops::dense_packed_weights(static_cast<int>(In::count), N) > 0) {
       const auto [lo, hi] = f.context->worker.slice(N, 8);
-      Kernels<In, Frame>::derive(lo, hi, f.parameters, f.derived);
+      Kernels<In, Frame>::pack_weights(lo, hi, f.parameters, f.packed_weights);
     }
   }
   template <class In, class Frame> static void prepare(Frame& f) { prepare_with<In, ops::Keep>(f, has_bias); }
@@ -70,7 +70,7 @@ template <int N, class... Options> struct Linear {
   template <class In> static constexpr long bias_at = In::count* row_pitch(N);
 
   template <class In, class Frame> static Kernels<In, Frame> kernels(const Frame& f) {
-    return Kernels<In, Frame>(ops::DenseOptions{.tf32 = f.context && f.context->math == Math::tf32});
+    return Kernels<In, Frame>(ops::DenseOptions{.tf32 = f.context && f.context->math == FloatMath::tf32});
   }
   /// What the products read: the weight and the bias behind it, in the type of the samples.
   template <class Frame> static const typename Frame::Activation* weights(const Frame& f) {
@@ -81,7 +81,7 @@ template <int N, class... Options> struct Linear {
     return has_bias ? weights(f) + bias_at<In> : nullptr;
   }
   template <class In, class Finish, class Frame> static void forward_with(Frame& f) {
-    kernels<In>(f).template forward<Finish>(f.batch, f.x, weights(f), f.derived, bias<In>(f), f.y);
+    kernels<In>(f).template forward<Finish>(f.batch, f.x, weights(f), f.packed_weights, bias<In>(f), f.y);
   }
   template <class In, class Finish, class Frame> static void prepare_with(Frame& f, bool sums_bias) {
     auto* db = sums_bias ? f.gradients + bias_at<In> : nullptr;
@@ -89,7 +89,7 @@ template <int N, class... Options> struct Linear {
   }
   /// f.dx where somebody wants it. dy: (batch, row_pitch(N)).
   template <class In, class Frame> static void input_gradient(Frame& f, const typename Frame::Activation* dy) {
-    if (f.dx) kernels<In>(f).input_gradient(f.batch, dy, weights(f), f.derived, f.workspace, f.dx);
+    if (f.dx) kernels<In>(f).input_gradient(f.batch, dy, weights(f), f.packed_weights, f.workspace, f.dx);
   }
   /// Of the weight, and of the bias where `sums_bias`. dy: (batch, dy_pitch), of this worker's slice.
   template <class In, class Frame>

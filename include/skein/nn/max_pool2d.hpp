@@ -24,7 +24,7 @@ template <int K, class... Options> struct MaxPool2d {
   static constexpr LayerInfo describe(Extents in) {
     const ops::Pool2dGeometry g = geometry(in);
     LayerInfo i{.output = {3, {g.out_height(), g.out_width(), g.channels}}};
-    i.saved_bytes = g.out_count() * static_cast<long>(sizeof(ops::Winner));
+    i.saved_bytes = g.out_count() * static_cast<long>(sizeof(ops::ArgMax));
     i.flops = g.out_count() * K * K;
     if (!in.image()) i.fault = Fault::wants_image;
     else if (!g.fits()) i.fault = Fault::window_too_large;
@@ -33,12 +33,12 @@ template <int K, class... Options> struct MaxPool2d {
   template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;
   template <class In, class Frame> static void forward(Frame& f) {
     ops::max_pool2d_forward(typename Frame::Device{}, geometry(In::extents), f.batch, f.x, f.y,
-                            reinterpret_cast<ops::Winner*>(f.saved_bytes));
+                            reinterpret_cast<ops::ArgMax*>(f.saved_bytes));
   }
   template <class In, class Frame> static void backward(Frame& f) {
     if (!f.dx) return;
     ops::max_pool2d_backward(typename Frame::Device{}, geometry(In::extents), f.batch, f.dy,
-                             reinterpret_cast<const ops::Winner*>(f.saved_bytes), f.dx);
+                             reinterpret_cast<const ops::ArgMax*>(f.saved_bytes), f.dx);
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Model<Network, Input, Device, Precision>: a network for one input shape, with its arenas: parameters, gradients, buffers, one
-// array each. What it is made of is known at compile time; what it remembers of a pass belongs to nn/pass.hpp.
+// array each. What it is made of is known at compile time; what it remembers of a pass belongs to nn/executor.hpp.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -42,12 +42,12 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
   using fused = nn::Fused<Network, Device>;  ///< what is executed
 
   /// Everything about the network that does not depend on values: constants.
-  static constexpr nn::Sizes sizes = nn::measure<Network>(Input::extents);
+  static constexpr nn::MemoryRequirements sizes = nn::analyze<Network>(Input::extents);
   static constexpr const auto& program = nn::program<Network, Input>;
   static constexpr Extents output_extents = sizes.output;
   static constexpr long parameter_count = sizes.parameters;  ///< logical; the arena holds padding as well
   static constexpr long flops = sizes.flops;                 ///< forward, a sample
-  static_assert(nn::measure<fused>(Input::extents).stored == sizes.stored, "a fused layer must have the parameters of its parts");
+  static_assert(nn::analyze<fused>(Input::extents).stored == sizes.stored, "a fused layer must have the parameters of its parts");
 
   /// A hash of shapes, names and offsets: ranks whose models differ have different ones.
   static constexpr std::uint64_t fingerprint = plan::fingerprint(nn::program<Network, Input>);

@@ -2,7 +2,7 @@
 // Execution: Run is one worker's pass over the arenas; Node<L, In> runs layer L at input shape In. There is one Node for each
 // distinct pair, whatever its place; offsets come as a value (At). Containers specialise Node in their own headers.
 #pragma once
-#include "staged.hpp"
+#include "converted_layer.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -16,33 +16,34 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run 
   Scalar* gradients = nullptr;        // this worker's
   Scalar* split_gradients = nullptr;  // of the rank, where a layer divides one gradient among the workers
   Scalar* buffers = nullptr;
-  Scalar* derived = nullptr;
-  Scalar* shared = nullptr;
-  Activation* kept = nullptr;
-  Scalar *saved = nullptr, *passing = nullptr;
+  Scalar* packed_weights = nullptr;
+  Scalar* batch_statistics = nullptr;
+  Activation* kept_activations = nullptr;
+  Scalar *saved_for_backward = nullptr, *backward_scratch = nullptr;
   std::byte* saved_bytes = nullptr;
   Activation* scratch = nullptr;
-  Scalar* workspace = nullptr;  // this worker's
-  Scalar* staging = nullptr;    // this worker's, see nn/staged.hpp
-  long capacity = 0;            // samples that every per-sample array has room for
-  long batch = 0;               // samples of this slice
+  Scalar* workspace = nullptr;   // this worker's
+  Scalar* conversion = nullptr;  // this worker's, see nn/converted_layer.hpp
+  long capacity = 0;             // samples that every per-sample array has room for
+  long batch = 0;                // samples of this slice
   Context<Scalar, Device> context{};
 
-  Activation* save(Slot s) const { return kept + s.offset * capacity + context.first * s.width; }
-  Activation* temporary(Slot s) const { return scratch + s.offset * capacity + context.first * s.width; }
+  Activation* save(ActivationOffset s) const { return kept_activations + s.offset * capacity + context.first * s.width; }
+  Activation* temporary(ActivationOffset s) const { return scratch + s.offset * capacity + context.first * s.width; }
 
   /// A leaf's frame, but for its samples. F: Frame<Scalar, Device>, or with Activation for a leaf that takes it.
-  template <class F> F frame(const At& at, const LayerInfo& info) const {
+  template <class F> F frame(const ArenaOffsets& at, const LayerInfo& info) const {
     F f;
     f.parameters = parameters + at.parameter;
     if constexpr (!std::same_as<typename F::Activation, Scalar>) f.weights = this->weights + at.parameter;
     f.gradients = (info.splits_gradients && context.split ? split_gradients : gradients) + at.parameter;
     f.buffers = buffers + at.buffer;
-    f.derived = derived + at.derived;
-    f.saved =
-        (info.saved_by_backward ? passing + at.passing * capacity : saved + at.saved * capacity) + context.first * info.saved;
+    f.packed_weights = packed_weights + at.packed_weights;
+    f.saved_for_backward = (info.saved_by_backward ? backward_scratch + at.backward_scratch * capacity
+                                                   : saved_for_backward + at.saved_for_backward * capacity) +
+                           context.first * info.saved_for_backward;
     f.saved_bytes = saved_bytes + at.saved_bytes * capacity + context.first * info.saved_bytes;
-    f.shared = shared + at.shared;
+    f.batch_statistics = batch_statistics + at.batch_statistics;
     f.workspace = workspace;
     f.batch = batch;
     f.ordinal = at.ordinal;
@@ -63,12 +64,12 @@ template <class R> concept Defers = requires(R& r, const typename R::Activation*
 template <class L, class In> struct Node {
   static constexpr LayerInfo info = L::describe(In::extents);
 
-  template <class R>
-  static const typename R::Activation* forward(R& r, const At& at, const typename R::Activation* x, typename R::Activation* y) {
+  template <class R> static const typename R::Activation* forward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
+                                                                  typename R::Activation* y) {
     if constexpr (info.aliases_input) {
       return x;
     } else if constexpr (!takes<R>) {
-      Staged<L, In>::forward(r, at, x, y);
+      ConvertedLayer<L, In>::forward(r, at, x, y);
       return y;
     } else {
       auto f = r.template frame<LeafFrame<L, R>>(at, info);
@@ -78,14 +79,14 @@ template <class L, class In> struct Node {
       return y;
     }
   }
-  template <class R> static const typename R::Activation* backward(R& r, const At& at, const typename R::Activation* x,
+  template <class R> static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
                                                                    const typename R::Activation* y,
                                                                    const typename R::Activation* dy, typename R::Activation* dx) {
     if constexpr (info.aliases_input) {
       return dy;
     } else {
       if constexpr (!takes<R>) {
-        Staged<L, In>::backward(r, at, x, y, dy, dx);
+        ConvertedLayer<L, In>::backward(r, at, x, y, dy, dx);
       } else {
         auto f = r.template frame<LeafFrame<L, R>>(at, info);
         f.x = x;
@@ -106,7 +107,7 @@ template <class L, class In> struct Node {
     }
   }
   /// The half that a backward before has left for later.
-  template <class R> static void backward_parameters(R& r, const At& at, const typename R::Activation* x,
+  template <class R> static void backward_parameters(R& r, const ArenaOffsets& at, const typename R::Activation* x,
                                                      const typename R::Activation* y, const typename R::Activation* dy) {
     auto f = r.template frame<LeafFrame<L, R>>(at, info);
     f.x = x;
@@ -114,16 +115,16 @@ template <class L, class In> struct Node {
     f.dy = dy;
     L::template backward_parameters<In>(f);
   }
-  template <class R> static void derive(R& r, const At& at) {
-    if constexpr (HasDerive<L>) {
+  template <class R> static void pack_weights(R& r, const ArenaOffsets& at) {
+    if constexpr (HasPackWeights<L>) {
       auto f = r.template frame<LeafFrame<L, R>>(at, info);
-      L::template derive<In>(f);
+      L::template pack_weights<In>(f);
     }
   }
-  template <class R> static void prepare(R& r, const At& at) {
+  template <class R> static void prepare(R& r, const ArenaOffsets& at) {
     if constexpr (HasPrepare<L>) {
       if constexpr (!takes<R>) {
-        Staged<L, In>::prepare(r, at);
+        ConvertedLayer<L, In>::prepare(r, at);
       } else {
         auto f = r.template frame<LeafFrame<L, R>>(at, info);
         L::template prepare<In>(f);
@@ -131,20 +132,20 @@ template <class L, class In> struct Node {
     }
   }
   /// Calls visit(number of the user's layers, which kernel runs them) for each executed layer, in order.
-  template <class F, class Visit> static constexpr void units(Visit&& visit) {
+  template <class F, class Visit> static constexpr void executed_layers(Visit&& visit) {
     if constexpr (requires { L::template kernel<In, LeafFrame<L, F>>(); })
-      visit(detail::parts_of<L>(), std::string_view(L::template kernel<In, LeafFrame<L, F>>()));
-    else visit(detail::parts_of<L>(), std::string_view(info.aliases_input ? "no copy" : ""));
+      visit(detail::layer_count_of<L>(), std::string_view(L::template kernel<In, LeafFrame<L, F>>()));
+    else visit(detail::layer_count_of<L>(), std::string_view(info.aliases_input ? "no copy" : ""));
   }
   /// Calls visit(layer's info, stored parameter offset, may its gradient be split among workers) for each leaf, in order.
-  template <class Visit> static constexpr void leaves(const At& at, bool split, Visit&& visit) {
+  template <class Visit> static constexpr void leaves(const ArenaOffsets& at, bool split, Visit&& visit) {
     visit(info, at.parameter, split && info.splits_gradients);
   }
   /// What running this subtree on other activations than its scalars takes.
-  template <class R> static constexpr Staging staging() {
+  template <class R> static constexpr ConversionMemory conversion() {
     if constexpr (info.aliases_input) return {};
     else if constexpr (takes<R>) return {.reads_weights = info.stored_parameters() > 0, .passes = info.saved_by_backward};
-    else return Staged<L, In>::template needs<typename R::Device>();
+    else return ConvertedLayer<L, In>::template needs<typename R::Device>();
   }
 
  private:

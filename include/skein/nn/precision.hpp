@@ -53,7 +53,7 @@ template <class Compute, class Accumulate = float, class Master = float> class P
   using master = Master;
   /// What activations and their gradients are stored in.
   using activation = std::conditional_t<std::same_as<Compute, tf32>, float, Compute>;
-  static constexpr nn::Math math = std::same_as<Compute, tf32> ? nn::Math::tf32 : nn::Math::full;
+  static constexpr nn::FloatMath math = std::same_as<Compute, tf32> ? nn::FloatMath::tf32 : nn::FloatMath::full;
   /// Are activations stored in another type than the weights.
   static constexpr bool mixed = !std::same_as<activation, Master>;
 

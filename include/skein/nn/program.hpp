@@ -34,9 +34,9 @@ template <class L> constexpr std::string_view label_of() {
 
 template <class P>
 constexpr int emit_leaf(P& p, int path, int x, Extents& in, const LayerInfo& i, std::string_view kind) {  // not a template of L
-  plan::Operation o{.kind = kind, .in = x, .path = path, .input = in, .output = i.output, .parameter = p.stored_parameters};
+  plan::LayerNode o{.kind = kind, .in = x, .path = path, .input = in, .output = i.output, .parameter = p.stored_parameters};
   o.logical_parameters = i.parameter_count();
-  o.saved = i.saved;
+  o.saved_for_backward = i.saved_for_backward;
   o.saved_bytes = i.saved_bytes;
   o.flops = i.flops;
   o.saves_input = i.saves_input;
@@ -109,7 +109,7 @@ template <class P, class... Ls> constexpr int emit_branches(P& p, int path, int 
   (void)each;
   in = joined;
   const int out = p.tensor(in.count());
-  p.operations[static_cast<std::size_t>(p.operation_count++)] = plan::Operation{
+  p.operations[static_cast<std::size_t>(p.operation_count++)] = plan::LayerNode{
       .kind = "Concat", .in = first, .out = out, .path = path, .input = before, .output = in, .parameter = p.stored_parameters};
   return out;
 }
@@ -125,7 +125,7 @@ template <class L, class P> constexpr int emit(P& p, int path, int x, Extents& i
     const int z = emit<typename L::shortcut>(p, p.path(path, 0, "shortcut"), x, b);
     in = a;
     const int out = p.tensor(in.count());
-    p.operations[static_cast<std::size_t>(p.operation_count++)] = plan::Operation{.kind = "Residual",
+    p.operations[static_cast<std::size_t>(p.operation_count++)] = plan::LayerNode{.kind = "Residual",
                                                                                   .in = y,
                                                                                   .in2 = z,
                                                                                   .out = out,
@@ -148,7 +148,7 @@ template <class L, class P> constexpr int emit(P& p, int path, int x, Extents& i
 }
 
 template <class Network, class Input> constexpr auto build_program() {
-  constexpr Sizes s = measure<Network>(Input::extents);
+  constexpr MemoryRequirements s = analyze<Network>(Input::extents);
   plan::Program<s.operations, (s.entries > 0 ? s.entries : 1), (s.buffer_entries > 0 ? s.buffer_entries : 1),
                 s.paths + s.operations>
       p;

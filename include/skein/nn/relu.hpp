@@ -7,7 +7,7 @@ namespace skein::inline SKEIN_ABI::nn {
 
 struct ReluFunction {
   template <class T> constexpr T operator()(const T& x) const { return where(x < T(0), T(0), x); }
-  template <class T> static constexpr T slope_at_output(const T& y) { return where(y > T(0), T(1), T(0)); }
+  template <class T> static constexpr T derivative_from_output(const T& y) { return where(y > T(0), T(1), T(0)); }
 };
 
 /// y = max(x, 0); the derivative at 0 is 0.

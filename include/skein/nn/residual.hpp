@@ -10,16 +10,16 @@ namespace skein::inline SKEIN_ABI::nn {
 template <class Body, class Shortcut = Identity> struct Residual {
   using body = Body;
   using shortcut = Shortcut;
-  static constexpr Sizes measure(Extents in) {
-    const Sizes b = nn::measure<Body>(in), s = nn::measure<Shortcut>(in);
-    Sizes t{.output = b.output};
+  static constexpr MemoryRequirements analyze(Extents in) {
+    const MemoryRequirements b = nn::analyze<Body>(in), s = nn::analyze<Shortcut>(in);
+    MemoryRequirements t{.output = b.output};
     t.absorb(b);
     t.absorb(s);
     t.operations += 1;  // the sum
     t.paths += 1;
     t.flops += t.output.count();
     const long out = whole_line(sample_pitch(t.output)), x = whole_line(sample_pitch(in));
-    t.kept = b.kept + s.kept + (b.saves_output ? out : 0) + (s.saves_output ? out : 0);
+    t.kept_activations = b.kept_activations + s.kept_activations + (b.saves_output ? out : 0) + (s.saves_output ? out : 0);
     t.scratch = (x > out ? x : out) + (b.scratch > s.scratch ? b.scratch : s.scratch);
     t.saves_input = b.saves_input || s.saves_input;
     if (t.fault == Fault::none && !(b.output == s.output)) t.fault = Fault::branches_differ;
@@ -30,63 +30,65 @@ template <class Body, class Shortcut = Identity> struct Residual {
 template <ResidualLike L, class In> struct Node<L, In> {
   using Body = Node<typename L::body, In>;
   using Shortcut = Node<typename L::shortcut, In>;
-  static constexpr Sizes body = measure<typename L::body>(In::extents), shortcut = measure<typename L::shortcut>(In::extents);
+  static constexpr MemoryRequirements body = analyze<typename L::body>(In::extents),
+                                      shortcut = analyze<typename L::shortcut>(In::extents);
   static constexpr long out = sample_pitch(body.output), in = sample_pitch(In::extents);
   static constexpr long slot = whole_line(out > in ? out : in);
   // Kept, where backward reads them: the body's output, the shortcut's output, then what is inside of them.
   static constexpr long shortcut_output = body.saves_output ? whole_line(out) : 0;
-  static constexpr At body_at() {
-    At a{};
-    a.kept = shortcut_output + (shortcut.saves_output ? whole_line(out) : 0);
+  static constexpr ArenaOffsets body_at() {
+    ArenaOffsets a{};
+    a.kept_activations = shortcut_output + (shortcut.saves_output ? whole_line(out) : 0);
     a.scratch = slot;
     return a;
   }
-  static constexpr At shortcut_at() {
-    At a = body_at() + At::after(body);
+  static constexpr ArenaOffsets shortcut_at() {
+    ArenaOffsets a = body_at() + ArenaOffsets::after(body);
     a.scratch = slot;
     return a;
   }
 
-  template <class R>
-  static const typename R::Activation* forward(R& r, const At& at, const typename R::Activation* x, typename R::Activation* y) {
+  template <class R> static const typename R::Activation* forward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
+                                                                  typename R::Activation* y) {
     typename R::Activation* other = r.temporary({at.scratch, slot});
-    const auto* a = Body::forward(r, at + body_at(), x, body.saves_output ? r.save({at.kept, out}) : y);
-    const auto* b =
-        Shortcut::forward(r, at + shortcut_at(), x, shortcut.saves_output ? r.save({at.kept + shortcut_output, out}) : other);
+    const auto* a = Body::forward(r, at + body_at(), x, body.saves_output ? r.save({at.kept_activations, out}) : y);
+    const auto* b = Shortcut::forward(r, at + shortcut_at(), x,
+                                      shortcut.saves_output ? r.save({at.kept_activations + shortcut_output, out}) : other);
     ops::add<typename R::Device>(y, a, b, out * r.batch);
     return y;
   }
-  template <class R> static const typename R::Activation* backward(R& r, const At& at, const typename R::Activation* x,
+  template <class R> static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
                                                                    const typename R::Activation*,
                                                                    const typename R::Activation* dy, typename R::Activation* dx) {
     detail::NoSplit<R> guard(r);
     typename R::Activation* other = dx ? r.temporary({at.scratch, slot}) : nullptr;
-    const auto* kept = shortcut.saves_output ? r.save({at.kept + shortcut_output, out}) : nullptr;
-    const auto* b = Shortcut::backward(r, at + shortcut_at(), x, kept, dy, other);  // the arena's order reversed
-    const auto* a = Body::backward(r, at + body_at(), x, body.saves_output ? r.save({at.kept, out}) : nullptr, dy, dx);
+    const auto* kept_activations = shortcut.saves_output ? r.save({at.kept_activations + shortcut_output, out}) : nullptr;
+    const auto* b = Shortcut::backward(r, at + shortcut_at(), x, kept_activations, dy, other);  // the arena's order reversed
+    const auto* a =
+        Body::backward(r, at + body_at(), x, body.saves_output ? r.save({at.kept_activations, out}) : nullptr, dy, dx);
     if (dx) ops::add<typename R::Device>(dx, a, b, in * r.batch);
     return dx;
   }
-  template <class R> static void derive(R& r, const At& at) {
-    Body::derive(r, at + body_at());
-    Shortcut::derive(r, at + shortcut_at());
+  template <class R> static void pack_weights(R& r, const ArenaOffsets& at) {
+    Body::pack_weights(r, at + body_at());
+    Shortcut::pack_weights(r, at + shortcut_at());
   }
-  template <class R> static void prepare(R& r, const At& at) {
+  template <class R> static void prepare(R& r, const ArenaOffsets& at) {
     Body::prepare(r, at + body_at());
     Shortcut::prepare(r, at + shortcut_at());
   }
-  template <class F, class Visit> static constexpr void units(Visit&& visit) {
-    Body::template units<F>(visit);
-    Shortcut::template units<F>(visit);
+  template <class F, class Visit> static constexpr void executed_layers(Visit&& visit) {
+    Body::template executed_layers<F>(visit);
+    Shortcut::template executed_layers<F>(visit);
     visit(1, std::string_view("sum"));
   }
-  template <class Visit> static constexpr void leaves(const At& at, bool, Visit&& visit) {
+  template <class Visit> static constexpr void leaves(const ArenaOffsets& at, bool, Visit&& visit) {
     Body::leaves(at + body_at(), false, visit);
     Shortcut::leaves(at + shortcut_at(), false, visit);
   }
-  template <class R> static constexpr Staging staging() {
-    Staging s = Body::template staging<R>();
-    return s += Shortcut::template staging<R>();
+  template <class R> static constexpr ConversionMemory conversion() {
+    ConversionMemory s = Body::template conversion<R>();
+    return s += Shortcut::template conversion<R>();
   }
 };
 

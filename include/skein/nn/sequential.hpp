@@ -12,11 +12,11 @@ namespace skein::inline SKEIN_ABI::nn {
 
 /// What a Sequential knows of its I-th child. `output` is the edge behind it, `gradient` the gradient of that edge.
 struct ChildPlace {
-  At at{};
+  ArenaOffsets at{};
   Extents in{};
-  Slot output{}, gradient{};
-  int source = 0;     // the child that writes this edge (itself, unless it aliases); -1: the input
-  bool kept = false;  // the edge is in the kept arena
+  ActivationOffset output{}, gradient{};
+  int source = 0;                 // the child that writes this edge (itself, unless it aliases); -1: the input
+  bool kept_activations = false;  // the edge is in the kept arena
 };
 
 template <class... Layers> struct Sequential {
@@ -26,36 +26,36 @@ template <class... Layers> struct Sequential {
 
   struct Layout {
     std::array<ChildPlace, static_cast<std::size_t>(size)> children{};
-    Sizes total{};
+    MemoryRequirements total{};
     int last = 0;   // the child whose output is the output; -1: all alias
     int first = 0;  // the first child that does not alias; size: all alias
   };
 
   static constexpr Layout layout(Extents in) {
     Layout r;
-    std::array<Sizes, static_cast<std::size_t>(size)> s{};
+    std::array<MemoryRequirements, static_cast<std::size_t>(size)> s{};
     {
       int n = 0;
       Extents x = in;
-      auto one = [&](const Sizes& child) {
+      auto one = [&](const MemoryRequirements& child) {
         r.children[static_cast<std::size_t>(n)].in = x;
         s[static_cast<std::size_t>(n++)] = child;
         x = child.output;
       };
-      const int each[] = {(one(nn::measure<Layers>(x)), 0)...};  // a comma fold stops at 256 in clang
+      const int each[] = {(one(nn::analyze<Layers>(x)), 0)...};  // a comma fold stops at 256 in clang
       (void)each;
     }
     place(r, s);
     return r;
   }
-  static constexpr Sizes measure(Extents in) { return layout(in).total; }
+  static constexpr MemoryRequirements analyze(Extents in) { return layout(in).total; }
 
  private:
-  using AllSizes = std::array<Sizes, static_cast<std::size_t>(size)>;
+  using AllRequirements = std::array<MemoryRequirements, static_cast<std::size_t>(size)>;
 
-  static constexpr void place(Layout& r, const AllSizes& s) {
+  static constexpr void place(Layout& r, const AllRequirements& s) {
     auto child = [&](int i) -> ChildPlace& { return r.children[static_cast<std::size_t>(i)]; };
-    auto size_of = [&](int i) -> const Sizes& { return s[static_cast<std::size_t>(i)]; };
+    auto size_of = [&](int i) -> const MemoryRequirements& { return s[static_cast<std::size_t>(i)]; };
     r.first = size;
     for (int i = 0; i < size; ++i) {
       child(i).source = size_of(i).aliases ? (i == 0 ? -1 : child(i - 1).source) : i;
@@ -63,33 +63,33 @@ template <class... Layers> struct Sequential {
     }
     r.last = child(size - 1).source;
 
-    Sizes& total = r.total;
+    MemoryRequirements& total = r.total;
     for (int i = 0; i < size; ++i) {  // who needs which edge in backward
-      if (size_of(i).saves_output) child(i).kept = true;
+      if (size_of(i).saves_output) child(i).kept_activations = true;
       if (!size_of(i).saves_input) continue;
       const int source = i == 0 ? -1 : child(i - 1).source;
       if (source < 0) total.saves_input = true;
-      else child(source).kept = true;
+      else child(source).kept_activations = true;
     }
     long widest = 0;
     for (int i = 0; i + 1 < size; ++i) {
       const long width = whole_line(sample_pitch(size_of(i).output));
       if (width > widest) widest = width;
     }
-    At at{};
+    ArenaOffsets at{};
     long own = 2 * widest, inner = 0;
     int turn = 0;  // alternates with every child that writes
     for (int i = 0; i < size; ++i) {
       ChildPlace& c = child(i);
       const long pitch = sample_pitch(size_of(i).output);
       c.at = at;
-      at = at + At::after(size_of(i));
+      at = at + ArenaOffsets::after(size_of(i));
       const bool is_output = c.source == r.last;
       if (c.source != i || is_output) {
-        c.kept = false;  // no memory of its own
-      } else if (c.kept) {
-        c.output = {at.kept, pitch};
-        at.kept += whole_line(pitch);
+        c.kept_activations = false;  // no memory of its own
+      } else if (c.kept_activations) {
+        c.output = {at.kept_activations, pitch};
+        at.kept_activations += whole_line(pitch);
       } else {
         c.output = {turn * widest, widest};
       }
@@ -105,7 +105,7 @@ template <class... Layers> struct Sequential {
     }
     for (int i = 0; i < size; ++i) child(i).at.scratch = own;
     total.output = size_of(size - 1).output;
-    total.kept = at.kept;
+    total.kept_activations = at.kept_activations;
     total.scratch = own + inner;
     total.aliases = r.last < 0;
     if (r.last >= 0) {
@@ -126,30 +126,30 @@ template <SequentialLike L, class In> struct Node<L, In> {
                          all.children[I].in.e[3]>::type;
   template <int I> using NodeAt = Node<TypeAt<typename L::children, I>, ShapeAt<I>>;
 
-  template <class R>
-  static const typename R::Activation* forward(R& r, const At& at, const typename R::Activation* x, typename R::Activation* y) {
+  template <class R> static const typename R::Activation* forward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
+                                                                  typename R::Activation* y) {
     return forward_all(r, at, x, y, Indices{});
   }
-  template <class R> static const typename R::Activation* backward(R& r, const At& at, const typename R::Activation* x,
+  template <class R> static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
                                                                    const typename R::Activation* y,
                                                                    const typename R::Activation* dy, typename R::Activation* dx) {
     return backward_all(r, at, x, y, dy, dx, Indices{});
   }
-  template <class R> static void derive(R& r, const At& at) {
-    each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::derive(r, at + all.children[I].at); }, Indices{});
+  template <class R> static void pack_weights(R& r, const ArenaOffsets& at) {
+    each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::pack_weights(r, at + all.children[I].at); }, Indices{});
   }
-  template <class R> static void prepare(R& r, const At& at) {
+  template <class R> static void prepare(R& r, const ArenaOffsets& at) {
     each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::prepare(r, at + all.children[I].at); }, Indices{});
   }
-  template <class F, class Visit> static constexpr void units(Visit&& visit) {
-    each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::template units<F>(visit); }, Indices{});
+  template <class F, class Visit> static constexpr void executed_layers(Visit&& visit) {
+    each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::template executed_layers<F>(visit); }, Indices{});
   }
-  template <class Visit> static constexpr void leaves(const At& at, bool split, Visit&& visit) {
+  template <class Visit> static constexpr void leaves(const ArenaOffsets& at, bool split, Visit&& visit) {
     each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::leaves(at + all.children[I].at, split, visit); }, Indices{});
   }
-  template <class R> static constexpr Staging staging() {
-    Staging s;
-    each([&]<int I>(std::integral_constant<int, I>) { s += NodeAt<I>::template staging<R>(); }, Indices{});
+  template <class R> static constexpr ConversionMemory conversion() {
+    ConversionMemory s;
+    each([&]<int I>(std::integral_constant<int, I>) { s += NodeAt<I>::template conversion<R>(); }, Indices{});
     return s;
   }
 
@@ -159,34 +159,35 @@ template <SequentialLike L, class In> struct Node<L, In> {
     (void)done;
   }
   /// Where child i writes its output.
-  template <class R> static typename R::Activation* output(const R& r, const At& at, int i, typename R::Activation* y) {
+  template <class R> static typename R::Activation* output(const R& r, const ArenaOffsets& at, int i, typename R::Activation* y) {
     const ChildPlace& c = all.children[static_cast<std::size_t>(i)];
     if (c.source == all.last) return y;
-    const Slot s{c.output.offset + (c.kept ? at.kept : at.scratch), c.output.width};
-    return c.kept ? r.save(s) : r.temporary(s);
+    const ActivationOffset s{c.output.offset + (c.kept_activations ? at.kept_activations : at.scratch), c.output.width};
+    return c.kept_activations ? r.save(s) : r.temporary(s);
   }
   /// Edge i (the output of child i; -1: the input) as backward sees it.
-  template <class R> static const typename R::Activation* edge(const R& r, const At& at, int i, const typename R::Activation* x,
-                                                               const typename R::Activation* y) {
+  template <class R> static const typename R::Activation* edge(const R& r, const ArenaOffsets& at, int i,
+                                                               const typename R::Activation* x, const typename R::Activation* y) {
     const int source = i < 0 ? -1 : all.children[static_cast<std::size_t>(i)].source;
     return source < 0 ? x : output(r, at, source, const_cast<typename R::Activation*>(y));
   }
   /// Where child i writes the gradient of its input.
-  template <class R> static typename R::Activation* gradient(const R& r, const At& at, int i, typename R::Activation* dx) {
+  template <class R>
+  static typename R::Activation* gradient(const R& r, const ArenaOffsets& at, int i, typename R::Activation* dx) {
     if (i <= all.first) return dx;
-    const Slot s = all.children[static_cast<std::size_t>(i - 1)].gradient;
+    const ActivationOffset s = all.children[static_cast<std::size_t>(i - 1)].gradient;
     return r.temporary({s.offset + at.scratch, s.width});
   }
 
   template <class R, int... I>
-  static const typename R::Activation* forward_all(R& r, const At& at, const typename R::Activation* x, typename R::Activation* y,
-                                                   std::integer_sequence<int, I...>) {
+  static const typename R::Activation* forward_all(R& r, const ArenaOffsets& at, const typename R::Activation* x,
+                                                   typename R::Activation* y, std::integer_sequence<int, I...>) {
     const int done[] = {(x = NodeAt<I>::forward(r, at + all.children[I].at, x, output(r, at, I, y)), 0)...};
     (void)done;
     return x;
   }
   template <class R, int... I>
-  static const typename R::Activation* backward_all(R& r, const At& at, const typename R::Activation* x,
+  static const typename R::Activation* backward_all(R& r, const ArenaOffsets& at, const typename R::Activation* x,
                                                     const typename R::Activation* y, const typename R::Activation* dy,
                                                     typename R::Activation* dx, std::integer_sequence<int, I...>) {
     const int done[] = {(dy = NodeAt<n - 1 - I>::backward(r, at + all.children[n - 1 - I].at, edge(r, at, n - 2 - I, x, y),

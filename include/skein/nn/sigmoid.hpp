@@ -7,7 +7,7 @@ namespace skein::inline SKEIN_ABI::nn {
 
 struct SigmoidFunction {
   template <class T> constexpr T operator()(const T& x) const { return T(1) / (T(1) + exp(-x)); }
-  template <class T> static constexpr T slope_at_output(const T& y) { return y * (T(1) - y); }
+  template <class T> static constexpr T derivative_from_output(const T& y) { return y * (T(1) - y); }
 };
 
 /// y = 1 / (1 + exp(-x)).

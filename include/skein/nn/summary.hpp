@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "model.hpp"
-#include "pass.hpp"
+#include "executor.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -50,17 +50,19 @@ inline void pad(std::string& to, std::string_view text, std::size_t width, bool 
 /// Nothing for a model of one scalar, as most are.
 template <class P> std::string precision_text() {
   using skein::detail::scalar_name;
-  if (!P::mixed && P::math == Math::full) return {};
+  if (!P::mixed && P::math == FloatMath::full) return {};
   return ", computes in " + std::string(scalar_name<typename P::compute>()) + " with weights and sums in " +
          std::string(scalar_name<typename P::master>());
 }
 }  // namespace nn::detail
 
 /// Bytes a sample that backward needs kept, beside the batch itself.
-template <class Model> inline constexpr long saved_bytes_per_sample =
-    nn::measure<typename Model::fused>(Model::input::extents).kept* static_cast<long>(sizeof(typename Model::Activation)) +
-    nn::measure<typename Model::fused>(Model::input::extents).saved* static_cast<long>(sizeof(typename Model::Scalar)) +
-    nn::measure<typename Model::fused>(Model::input::extents).saved_bytes;
+template <class Model>
+inline constexpr long saved_bytes_per_sample = nn::analyze<typename Model::fused>(Model::input::extents)
+                                                   .kept_activations* static_cast<long>(sizeof(typename Model::Activation)) +
+                                               nn::analyze<typename Model::fused>(Model::input::extents)
+                                                   .saved_for_backward* static_cast<long>(sizeof(typename Model::Scalar)) +
+                                               nn::analyze<typename Model::fused>(Model::input::extents).saved_bytes;
 
 /// Gradient buckets of at least so many bytes.
 template <class Model, long Bytes = 128 * 1024>
@@ -71,13 +73,14 @@ inline constexpr int gradient_buckets = plan::bucket_count(Model::program.ops(),
 template <class Model> std::string summary() {
   using F = nn::Frame<typename Model::Scalar, typename Model::device, typename Model::Activation>;
   struct Unit {
-    int parts;
+    int layer_count;
     std::string_view kernel;
   };
-  std::vector<Unit> units;
-  nn::Node<typename Model::fused, typename Model::input>::template units<F>([&](int parts, std::string_view kernel) {
-    units.push_back({parts, kernel});
-  });
+  std::vector<Unit> executed_layers;
+  nn::Node<typename Model::fused, typename Model::input>::template executed_layers<F>(
+      [&](int layer_count, std::string_view kernel) {
+        executed_layers.push_back({layer_count, kernel});
+      });
 
   std::string t;
   auto row = [&](std::string_view name, std::string_view kind, std::string_view output, std::string_view parameters,
@@ -95,18 +98,19 @@ template <class Model> std::string summary() {
   row("", "input", nn::detail::text_of(Model::input::extents), "", "", "");
   std::size_t unit = 0;
   int part = 0;
-  for (const plan::Operation& o : Model::program.ops()) {
-    const Unit u = unit < units.size() ? units[unit] : Unit{1, {}};
+  for (const plan::LayerNode& o : Model::program.ops()) {
+    const Unit u = unit < executed_layers.size() ? executed_layers[unit] : Unit{1, {}};
     std::string runs = part == 0 ? std::string(u.kernel) : "  with the one above";
-    if (part == 0 && u.parts > 1) runs += (runs.empty() ? "fused, " : ", fused, ") + std::to_string(u.parts) + " layers";
+    if (part == 0 && u.layer_count > 1)
+      runs += (runs.empty() ? "fused, " : ", fused, ") + std::to_string(u.layer_count) + " layers";
     row(Model::program.name(o), std::string_view(nn::detail::kind_text(o.kind)).substr(0, 44), nn::detail::text_of(o.output),
         o.logical_parameters ? nn::detail::grouped(o.logical_parameters) : "", o.flops ? nn::detail::grouped(o.flops) : "", runs);
-    if (++part >= u.parts) {
+    if (++part >= u.layer_count) {
       part = 0;
       ++unit;
     }
   }
-  constexpr nn::Sizes s = nn::measure<typename Model::fused>(Model::input::extents);
+  constexpr nn::MemoryRequirements s = nn::analyze<typename Model::fused>(Model::input::extents);
   t += nn::detail::grouped(Model::parameter_count) + " parameters (" + nn::detail::grouped(s.stored) + " stored), " +
        nn::detail::grouped(Model::flops) + " flops forward a sample, " + nn::detail::grouped(saved_bytes_per_sample<Model>) +
        " bytes a sample kept for backward, " + std::to_string(gradient_buckets<Model>) + " gradient buckets of 128 KiB, runs " +
@@ -121,11 +125,11 @@ template <class Model> std::string summary() {
 template <class Model> std::string summary(const Model&) { return summary<Model>(); }
 
 /// The table, and one line of what a pass has made: "memory for 128 samples on Cuda 0: ...".
-template <class Model, class Loss> std::string summary(Pass<Model, Loss>& pass) {
-  const MemoryPlan m = pass.memory_plan();
-  std::string t = summary<Model>() + "memory for " + std::to_string(pass.capacity()) + " samples on " +
+template <class Model, class Loss> std::string summary(Executor<Model, Loss>& executor) {
+  const MemoryPlan m = executor.memory_plan();
+  std::string t = summary<Model>() + "memory for " + std::to_string(executor.capacity()) + " samples on " +
                   std::string(Model::device::name) +
-                  (on_host<typename Model::device> ? "" : " " + std::to_string(pass.model().where().ordinal)) + ": ";
+                  (on_host<typename Model::device> ? "" : " " + std::to_string(executor.model().where().ordinal)) + ": ";
   auto item = [&, first = true](const char* what, std::size_t bytes) mutable {
     if (bytes == 0) return;
     t += (std::exchange(first, false) ? "" : ", ") + std::string(what) + " " +
@@ -134,7 +138,7 @@ template <class Model, class Loss> std::string summary(Pass<Model, Loss>& pass) 
   item("parameters", m.parameters);
   item("gradients", m.gradients);
   item("buffers", m.buffers);
-  item("copies of weights", m.derived);
+  item("copies of weights", m.packed_weights);
   item("activations", m.activations);
   item("workspace of layers", m.workspace);
   item("workspace of libraries", m.libraries);

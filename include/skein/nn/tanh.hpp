@@ -7,7 +7,7 @@ namespace skein::inline SKEIN_ABI::nn {
 
 struct TanhFunction {
   template <class T> constexpr T operator()(const T& x) const { return tanh(x); }
-  template <class T> static constexpr T slope_at_output(const T& y) { return T(1) - y * y; }
+  template <class T> static constexpr T derivative_from_output(const T& y) { return T(1) - y * y; }
 };
 
 /// y = tanh(x).

@@ -11,7 +11,7 @@ template <class Value, class Parameter = Value> struct BatchNormCall {
   long samples = 0, pixels = 1;
   double epsilon = 0, momentum = 0;  ///< momentum: the weight of the new statistics
   bool training = true;              ///< by the batch's statistics, else by the running ones
-  bool rectifies = false;            ///< a ReLU behind it
+  bool has_relu = false;             ///< a ReLU behind it
   const Value* x = nullptr;
   Value* y = nullptr;  ///< backward reads it where it rectifies
   const Value* dy = nullptr;

@@ -11,8 +11,8 @@
 
 namespace skein::inline SKEIN_ABI::ops {
 
-/// Bounds, for all scalar types, of the scalars that derive() makes and of a worker's workspace.
-constexpr long conv2d_derived(const Conv2dGeometry& g) { return cpu::conv2d_derived({g}); }
+/// Bounds, for all scalar types, of the scalars that pack_weights() makes and of a worker's workspace.
+constexpr long conv2d_packed_weights(const Conv2dGeometry& g) { return cpu::conv2d_packed_weights({g}); }
 constexpr long conv2d_workspace(const Conv2dGeometry& g) { return cpu::conv2d_workspace({g}); }
 
 /// What every back end offers for a geometry: each device specialises it.
@@ -22,12 +22,12 @@ template <class Device, class Scalar, Conv2dGeometry G> struct Conv2d {
 
 template <class Scalar, Conv2dGeometry G> struct Conv2d<Cpu, Scalar, G> {
   using Kernel = cpu::Conv2d<Scalar, G>;
-  /// Scalars that derive() makes and scalars of a worker's workspace.
-  static constexpr long derived = conv2d_derived(G), workspace = conv2d_workspace(G);
+  /// Scalars that pack_weights() makes and scalars of a worker's workspace.
+  static constexpr long packed_weights = conv2d_packed_weights(G), workspace = conv2d_workspace(G);
   /// Which kernel runs, for people.
   static constexpr std::string_view name = Kernel::name;
   /// Makes c.derived of c.weight: call it after every change of the weights.
-  static void derive(const Conv2dCall<Scalar>& c) { Kernel::derive(c); }
+  static void pack_weights(const Conv2dCall<Scalar>& c) { Kernel::pack_weights(c); }
   /// Whatever must exist before the first call with this batch.
   static void prepare(long batch) { Kernel::prepare(batch); }
   static void forward(const Conv2dCall<Scalar>& c) { Kernel::forward(c); }

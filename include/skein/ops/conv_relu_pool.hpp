@@ -6,8 +6,8 @@
 
 namespace skein::inline SKEIN_ABI::ops {
 
-/// See ops::Conv2d. `saved` and `winners` go from forward to backward; c.y is read in backward where there is ReLU. Devices that
-/// run it as one kernel specialise it.
+/// See ops::Conv2d. `saved_for_backward` and `winners` go from forward to backward; c.y is read in backward where there is ReLU.
+/// Devices that run it as one kernel specialise it.
 template <class Device, class Scalar, ConvReluPoolGeometry G> struct ConvReluPool {
   static_assert(!std::same_as<Device, Device>, "ops::ConvReluPool: this device's operations are not included");
 };
@@ -15,10 +15,14 @@ template <class Device, class Scalar, ConvReluPoolGeometry G> struct ConvReluPoo
 template <class Scalar, ConvReluPoolGeometry G> struct ConvReluPool<Cpu, Scalar, G> {
   using Kernel = cpu::ConvReluPool<Scalar, G>;
   static constexpr std::string_view name = Kernel::name;
-  static void derive(const Conv2dCall<Scalar>& c) { Kernel::derive(c); }
+  static void pack_weights(const Conv2dCall<Scalar>& c) { Kernel::pack_weights(c); }
   static void prepare(long batch) { Kernel::prepare(batch); }
-  static void forward(const Conv2dCall<Scalar>& c, Scalar* saved, Winner* winners) { Kernel::forward(c, saved, winners); }
-  static void backward(const Conv2dCall<Scalar>& c, Scalar* saved, const Winner* winners) { Kernel::backward(c, saved, winners); }
+  static void forward(const Conv2dCall<Scalar>& c, Scalar* saved_for_backward, ArgMax* winners) {
+    Kernel::forward(c, saved_for_backward, winners);
+  }
+  static void backward(const Conv2dCall<Scalar>& c, Scalar* saved_for_backward, const ArgMax* winners) {
+    Kernel::backward(c, saved_for_backward, winners);
+  }
 };
 
 }  // namespace skein::inline SKEIN_ABI::ops

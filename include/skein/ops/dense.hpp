@@ -39,13 +39,14 @@ template <class Scalar, int In, int Out> constexpr auto choose_dense() {
 }  // namespace detail
 
 /// x is (batch, row_pitch(In)), y (batch, row_pitch(Out)), w (In, row_pitch(Out)), bias row_pitch(Out) or null. Gaps of x and dy
-/// may hold anything; those of w and bias are zero, and those of their gradients stay so. `turned` is what derive() wrote,
-/// dense_derived(In, Out) scalars; a device that takes the weight as it is ignores it, and the workspace. Made of DenseOptions:
+/// may hold anything; those of w and bias are zero, and those of their gradients stay so. `transposed` is what pack_weights()
+/// wrote, dense_derived(In, Out) scalars; a device that takes the weight as it is ignores it, and the workspace. Made of
+/// DenseOptions:
 ///
-///     forward<Finish>(batch, x, w, turned, bias, y)          y = Finish{}(x w + bias); Finish takes vectors and scalars
-///     input_gradient(batch, dy, w, turned, workspace, dx)     workspace: dense_workspace(In, Out) scalars
+///     forward<Finish>(batch, x, w, transposed, bias, y)          y = Finish{}(x w + bias); Finish takes vectors and scalars
+///     input_gradient(batch, dy, w, transposed, workspace, dx)     workspace: dense_workspace(In, Out) scalars
 ///     gradients(DenseGradients, Share)                        of w and bias, or of this share of their columns
-///     derive(begin, end, w, turned)                           for outputs [begin, end)
+///     pack_weights(begin, end, w, transposed)                           for outputs [begin, end)
 ///     prepare<Finish>(batch, w, bias, dw, db)                 whatever these must have before the first call with this batch
 template <class Device, class Scalar, int In, int Out> struct Dense;
 

@@ -55,7 +55,7 @@ constexpr bool turns_on_the_fly(int in, int out) {
 }
 
 /// Scalars of the transposed copy that the kernels want of an (in, out) weight: (out, row_pitch(in)), or none.
-constexpr long dense_derived(int in, int out) {
+constexpr long dense_packed_weights(int in, int out) {
   const DenseKernel kernel = dense_kernel(in, out);
   if (kernel != DenseKernel::thin_output && kernel != DenseKernel::small) return 0;
   return turns_on_the_fly(in, out) ? 0 : out * row_pitch(in);

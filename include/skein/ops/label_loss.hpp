@@ -11,10 +11,10 @@
 //           const Scalar margin = 1 + row.x[c] - row.x[row.label];
 //           const bool counts = c != row.label && margin > 0;
 //           if (counts) loss += margin, count += 1;
-//           row.slope(c, counts ? Scalar(1) : Scalar(0));
+//           row.derivative(c, counts ? Scalar(1) : Scalar(0));
 //         }
 //         count = row.sum(count);
-//         row.slope_at_label(-count);
+//         row.derivative_at_label(-count);
 //         return row.sum(loss);
 //       }
 //     };
@@ -48,11 +48,11 @@ template <class Scalar_, class Lanes> struct LossRow {
   constexpr Scalar sum(Scalar value) const { return lanes.reduce(value, Sum{}); }
   constexpr Scalar greatest(Scalar value) const { return lanes.reduce(value, Greatest{}); }
   /// The derivative by x[c], for the c of this lane.
-  constexpr void slope(long c, Scalar value) const {
+  constexpr void derivative(long c, Scalar value) const {
     if (gradient) gradient[c] = value * factor;
   }
   /// The derivative by x[label], set by whichever lane it belongs to, after its slope().
-  constexpr void slope_at_label(Scalar value) const {
+  constexpr void derivative_at_label(Scalar value) const {
     if (gradient && label % lanes.count == lanes.index) gradient[label] = value * factor;
   }
 
@@ -99,8 +99,9 @@ template <class Scalar, class Lanes> constexpr void clear_row(Scalar* g, long be
 constexpr LossTotals wrong_label() { return {std::numeric_limits<double>::quiet_NaN(), 0, 0}; }
 
 /// One row of any label loss; the row's label is a class or ignored, else its loss is no number.
-template <class Scalar, class Function, class Lanes>
-constexpr LossTotals label_loss_row(const CrossEntropyPass<Scalar>& p, const Function& f, Scalar scale, long r, Lanes lanes) {
+template <class Scalar, class Function, class Lanes> constexpr LossTotals label_loss_row(const CrossEntropyArguments<Scalar>& p,
+                                                                                         const Function& f, Scalar scale, long r,
+                                                                                         Lanes lanes) {
   const Scalar* x = p.logits + r * p.pitch;
   Scalar* g = p.gradient ? p.gradient + r * p.pitch : nullptr;
   const std::int32_t label = p.labels[r];
@@ -120,7 +121,7 @@ constexpr LossTotals label_loss_row(const CrossEntropyPass<Scalar>& p, const Fun
 template <class Device> struct LabelLossKernels;
 
 template <> struct LabelLossKernels<Cpu> {
-  template <class Scalar, class Function> static CrossEntropySums run(const CrossEntropyPass<Scalar>& p, const Function& f) {
+  template <class Scalar, class Function> static CrossEntropySums run(const CrossEntropyArguments<Scalar>& p, const Function& f) {
     LossTotals all;
     for (long r = 0; r < p.count; ++r) {
       if (!p.skipped(p.labels[r]) && !p.legal(p.labels[r])) return {all.loss, all.weight, all.correct, r};
@@ -133,8 +134,8 @@ template <> struct LabelLossKernels<Cpu> {
 /// Sums over the rows of f(row) times the label's weight, of the weights, and of the hits; the gradient where it is wanted. A
 /// device adds them to pass.sums, and the call returns nothing without waiting.
 template <class Device, class Scalar, class Function>
-CrossEntropySums label_loss(const CrossEntropyPass<Scalar>& pass, const Function& f) {
-  return LabelLossKernels<Device>::run(pass, f);
+CrossEntropySums label_loss(const CrossEntropyArguments<Scalar>& arguments, const Function& f) {
+  return LabelLossKernels<Device>::run(arguments, f);
 }
 
 }  // namespace skein::inline SKEIN_ABI::ops

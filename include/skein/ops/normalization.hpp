@@ -14,13 +14,14 @@ template <class Device> struct RowNormalizeKernels;
 
 template <> struct RowNormalizeKernels<Cpu> {
   template <class Scalar, class Value> static void forward(const RowShape& s, const Value* x, const Scalar* weight,
-                                                           const Scalar* bias, double epsilon, Value* y, Scalar* saved) {
-    cpu::row_normalize(s, x, weight, bias, epsilon, y, saved);
+                                                           const Scalar* bias, double epsilon, Value* y,
+                                                           Scalar* saved_for_backward) {
+    cpu::row_normalize(s, x, weight, bias, epsilon, y, saved_for_backward);
   }
   template <class Scalar, class Value> static void backward(const RowShape& s, const Value* x, const Value* dy,
-                                                            const Scalar* weight, const Scalar* saved, Value* dx, Scalar* dweight,
-                                                            Scalar* dbias, Scalar* scratch) {
-    cpu::row_normalize_backward(s, x, dy, weight, saved, dx, dweight, dbias, scratch);
+                                                            const Scalar* weight, const Scalar* saved_for_backward, Value* dx,
+                                                            Scalar* dweight, Scalar* dbias, Scalar* scratch) {
+    cpu::row_normalize_backward(s, x, dy, weight, saved_for_backward, dx, dweight, dbias, scratch);
   }
   static void prepare(const RowShape&, std::size_t) {}
 };
@@ -29,14 +30,14 @@ template <> struct RowNormalizeKernels<Cpu> {
 /// may be of a 16-bit type on a GPU.
 template <class Device, class Scalar, class Value> void row_normalize(Device, const RowShape& s, const Value* x,
                                                                       const Scalar* weight, const Scalar* bias, double epsilon,
-                                                                      Value* y, Scalar* saved) {
-  RowNormalizeKernels<Device>::forward(s, x, weight, bias, epsilon, y, saved);
+                                                                      Value* y, Scalar* saved_for_backward) {
+  RowNormalizeKernels<Device>::forward(s, x, weight, bias, epsilon, y, saved_for_backward);
 }
 /// Adds to dweight and dbias; writes dx where it is not null. scratch: 2 row_pitch(n) scalars, on the Cpu.
 template <class Device, class Scalar, class Value>
-void row_normalize_backward(Device, const RowShape& s, const Value* x, const Value* dy, const Scalar* weight, const Scalar* saved,
-                            Value* dx, Scalar* dweight, Scalar* dbias, Scalar* scratch) {
-  RowNormalizeKernels<Device>::backward(s, x, dy, weight, saved, dx, dweight, dbias, scratch);
+void row_normalize_backward(Device, const RowShape& s, const Value* x, const Value* dy, const Scalar* weight,
+                            const Scalar* saved_for_backward, Value* dx, Scalar* dweight, Scalar* dbias, Scalar* scratch) {
+  RowNormalizeKernels<Device>::backward(s, x, dy, weight, saved_for_backward, dx, dweight, dbias, scratch);
 }
 /// Makes what the passes over rows of this shape want before the first step.
 template <class Device, class Scalar> void row_normalize_prepare(const RowShape& s) {

@@ -13,11 +13,11 @@ template <class Device> struct PoolKernels;
 
 template <> struct PoolKernels<Cpu> {
   template <class Scalar>
-  static void max_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y, Winner* winners) {
+  static void max_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y, ArgMax* winners) {
     cpu::max_pool2d_forward(g, batch, x, y, winners);
   }
   template <class Scalar>
-  static void max_backward(const Pool2dGeometry& g, long batch, const Scalar* dy, const Winner* winners, Scalar* dx) {
+  static void max_backward(const Pool2dGeometry& g, long batch, const Scalar* dy, const ArgMax* winners, Scalar* dx) {
     cpu::max_pool2d_backward(g, batch, dy, winners, dx);
   }
   template <class Scalar> static void average_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y) {
@@ -38,12 +38,12 @@ template <> struct PoolKernels<Cpu> {
 
 /// The maximum of each window and its place in the window (the first of equals; a NaN wins): winners is (batch, out_count).
 template <class Device, class Scalar>
-void max_pool2d_forward(Device, const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y, Winner* winners) {
+void max_pool2d_forward(Device, const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y, ArgMax* winners) {
   PoolKernels<Device>::max_forward(g, batch, x, y, winners);
 }
 /// Writes all of dx: each winner gets the gradients of the windows that it won.
 template <class Device, class Scalar>
-void max_pool2d_backward(Device, const Pool2dGeometry& g, long batch, const Scalar* dy, const Winner* winners, Scalar* dx) {
+void max_pool2d_backward(Device, const Pool2dGeometry& g, long batch, const Scalar* dy, const ArgMax* winners, Scalar* dx) {
   PoolKernels<Device>::max_backward(g, batch, dy, winners, dx);
 }
 /// The mean of each window; padding counts as zeros.

@@ -11,13 +11,15 @@ namespace skein::inline SKEIN_ABI::ops {
 template <class Device> struct CrossEntropyKernels;
 
 template <> struct CrossEntropyKernels<Cpu> {
-  template <class Scalar> static CrossEntropySums run(const CrossEntropyPass<Scalar>& pass) { return cpu::cross_entropy(pass); }
+  template <class Scalar> static CrossEntropySums run(const CrossEntropyArguments<Scalar>& arguments) {
+    return cpu::cross_entropy(arguments);
+  }
 };
 
-/// Sums of loss, weight and hits over the rows, and the gradient where `pass.gradient` is not null. Subtracts each row's
+/// Sums of loss, weight and hits over the rows, and the gradient where `arguments.gradient` is not null. Subtracts each row's
 /// maximum, so no logit overflows. A device adds the sums to pass.sums, and the call returns nothing without waiting.
-template <class Device, class Scalar> CrossEntropySums cross_entropy(Device, const CrossEntropyPass<Scalar>& pass) {
-  return CrossEntropyKernels<Device>::run(pass);
+template <class Device, class Scalar> CrossEntropySums cross_entropy(Device, const CrossEntropyArguments<Scalar>& arguments) {
+  return CrossEntropyKernels<Device>::run(arguments);
 }
 
 }  // namespace skein::inline SKEIN_ABI::ops

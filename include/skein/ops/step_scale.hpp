@@ -20,7 +20,7 @@ struct StepScale {
 /// What the factor is made of. Pointers are the device's; `scale` is written.
 template <class Scalar> struct StepScaleCall {
   const Scalar* tail = nullptr;        ///< loss, weight, hits: summed over all ranks
-  double nominal = 1;                  ///< the policy's gradient factor times what the gradients were divided by
+  double expected_weight = 1;          ///< the policy's gradient factor times what the gradients were divided by
   const StepValues* values = nullptr;  ///< its loss_scale is divided out; null: 1
   const double* squares = nullptr;     ///< sum of the squares of the unscaled gradients; null: no clipping, no skipping
   double clip_norm = 0;                ///< the greatest norm that is left alone; 0: no clipping
@@ -30,7 +30,7 @@ template <class Scalar> struct StepScaleCall {
   SKEIN_HOST_DEVICE void operator()(long) const {
     StepScale s;
     const double weight = static_cast<double>(tail[1]), loss_scale = values ? values->loss_scale : 1.0;
-    s.factor = weight > 0 ? nominal / (weight * loss_scale) : 0.0;
+    s.factor = weight > 0 ? expected_weight / (weight * loss_scale) : 0.0;
     if (squares) {
       const double sum = *squares;
       s.skip = !(sum - sum == 0.0);  // infinite, or not a number

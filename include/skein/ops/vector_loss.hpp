@@ -3,9 +3,9 @@
 // is a function object, written once for every device:
 //
 //     struct LogCosh {
-//       template <class Scalar> constexpr Scalar operator()(Scalar x, Scalar t, long i, Scalar& slope) const {
+//       template <class Scalar> constexpr Scalar operator()(Scalar x, Scalar t, long i, Scalar& derivative) const {
 //         using std::exp, std::log1p, std::tanh, std::abs;                    // from <cmath>: a device has its own
-//         slope = tanh(x - t);
+//         derivative = tanh(x - t);
 //         return abs(x - t) + log1p(exp(-2 * abs(x - t))) - Scalar(0.6931471805599453);
 //       }
 //     };
@@ -16,7 +16,7 @@
 namespace skein::inline SKEIN_ABI::ops {
 
 /// Rows of outputs and targets. Gradient rows (null: not wanted) have the pitch of the outputs; their gaps become zero.
-template <class Scalar> struct VectorLossPass {
+template <class Scalar> struct VectorLossArguments {
   const Scalar* outputs = nullptr;
   long output_pitch = 0, width = 0;
   const Scalar* targets = nullptr;
@@ -32,7 +32,7 @@ template <class Device> struct VectorLossKernels;
 
 template <> struct VectorLossKernels<Cpu> {
   /// Returns the sum over all elements.
-  template <class Scalar, class Function> static double run(const VectorLossPass<Scalar>& p, const Function& f) {
+  template <class Scalar, class Function> static double run(const VectorLossArguments<Scalar>& p, const Function& f) {
     long rows = p.count, columns = p.width, pitch = p.output_pitch, target_pitch = p.target_pitch;
     if (pitch == columns && target_pitch == columns)
       columns *= rows, rows = rows > 0 ? 1 : 0, pitch = columns, target_pitch = columns;
@@ -44,16 +44,16 @@ template <> struct VectorLossKernels<Cpu> {
       Scalar* g = p.gradient ? p.gradient + r * pitch : nullptr;
       long i = 0;
       for (; i + block <= columns; i += block) {
-        Scalar loss[block], slope[block];
-        for (long k = 0; k < block; ++k) loss[k] = f(x[i + k], t[i + k], i + k, slope[k]);
+        Scalar loss[block], derivative[block];
+        for (long k = 0; k < block; ++k) loss[k] = f(x[i + k], t[i + k], i + k, derivative[k]);
         if (g)
-          for (long k = 0; k < block; ++k) g[i + k] = slope[k] * p.scale;
+          for (long k = 0; k < block; ++k) g[i + k] = derivative[k] * p.scale;
         for (long k = 0; k < block; ++k) sums[k] += static_cast<double>(loss[k]);
       }
       for (; i < columns; ++i) {
-        Scalar slope;
-        sums[i % block] += static_cast<double>(f(x[i], t[i], i, slope));
-        if (g) g[i] = slope * p.scale;
+        Scalar derivative;
+        sums[i % block] += static_cast<double>(f(x[i], t[i], i, derivative));
+        if (g) g[i] = derivative * p.scale;
       }
       if (g)
         for (; i < pitch; ++i) g[i] = 0;
@@ -66,8 +66,9 @@ template <> struct VectorLossKernels<Cpu> {
 
 /// The sum over all elements of f(output, target, i, slope), which sets the derivative; i modulo the width is the column. On the
 /// Cpu it is returned; a device adds it to pass.sums, and the call returns 0 without waiting.
-template <class Device, class Scalar, class Function> double vector_loss(const VectorLossPass<Scalar>& pass, const Function& f) {
-  return VectorLossKernels<Device>::run(pass, f);
+template <class Device, class Scalar, class Function>
+double vector_loss(const VectorLossArguments<Scalar>& arguments, const Function& f) {
+  return VectorLossKernels<Device>::run(arguments, f);
 }
 
 }  // namespace skein::inline SKEIN_ABI::ops

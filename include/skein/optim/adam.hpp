@@ -23,19 +23,19 @@ template <class Hyper> void check_adam(const char* name, const Hyper& h) {
 
 /// All of the pass but the weight decay.
 template <class Hyper, class Scalar, class Device>
-ops::AdamPass<Scalar> adam_pass(const Hyper& h, const UpdateCall<Scalar, Device>& call) {
-  auto pass = pass_of<ops::AdamPass<Scalar>>(call);
+ops::AdamArguments<Scalar> adam_pass(const Hyper& h, const UpdateCall<Scalar, Device>& call) {
+  auto arguments = arguments_of<ops::AdamArguments<Scalar>>(call);
   const double t = static_cast<double>(call.step);
-  pass.first = call.state[0];
-  pass.second = call.state[1];
-  pass.greatest = h.amsgrad ? call.state[2] : nullptr;
-  pass.fresh1 = static_cast<Scalar>(1 - h.beta1);
-  pass.beta2 = static_cast<Scalar>(h.beta2);
-  pass.fresh2 = static_cast<Scalar>(1 - h.beta2);
-  pass.epsilon = static_cast<Scalar>(h.epsilon);
-  pass.rate = static_cast<Scalar>(call.lr / (1 - std::pow(h.beta1, t)));
-  pass.correction = static_cast<Scalar>(1 / std::sqrt(1 - std::pow(h.beta2, t)));
-  return pass;
+  arguments.first = call.state[0];
+  arguments.second = call.state[1];
+  arguments.greatest = h.amsgrad ? call.state[2] : nullptr;
+  arguments.fresh1 = static_cast<Scalar>(1 - h.beta1);
+  arguments.beta2 = static_cast<Scalar>(h.beta2);
+  arguments.fresh2 = static_cast<Scalar>(1 - h.beta2);
+  arguments.epsilon = static_cast<Scalar>(h.epsilon);
+  arguments.rate = static_cast<Scalar>(call.lr / (1 - std::pow(h.beta1, t)));
+  arguments.correction = static_cast<Scalar>(1 / std::sqrt(1 - std::pow(h.beta2, t)));
+  return arguments;
 }
 }  // namespace detail
 
@@ -55,9 +55,9 @@ struct Adam {
   void check() const { detail::check_adam("Adam", *this); }
 
   template <class Scalar, class Device> void apply(const UpdateCall<Scalar, Device>& call) const {
-    auto pass = detail::adam_pass(*this, call);
-    pass.decay = static_cast<Scalar>(call.weight_decay);
-    ops::adam(Device{}, pass);
+    auto arguments = detail::adam_pass(*this, call);
+    arguments.decay = static_cast<Scalar>(call.weight_decay);
+    ops::adam(Device{}, arguments);
   }
 };
 

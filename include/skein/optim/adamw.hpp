@@ -22,9 +22,9 @@ struct AdamW {
   void check() const { detail::check_adam("AdamW", *this); }
 
   template <class Scalar, class Device> void apply(const UpdateCall<Scalar, Device>& call) const {
-    auto pass = detail::adam_pass(*this, call);
-    pass.shrink = static_cast<Scalar>(1 - static_cast<double>(call.lr) * static_cast<double>(call.weight_decay));
-    ops::adam(Device{}, pass);
+    auto arguments = detail::adam_pass(*this, call);
+    arguments.shrink = static_cast<Scalar>(1 - static_cast<double>(call.lr) * static_cast<double>(call.weight_decay));
+    ops::adam(Device{}, arguments);
   }
 };
 

@@ -23,13 +23,13 @@ struct ClipNorm {
 /// The sum of the squares of gradient_scale times the summed gradients over [begin, end), in double. Workers call it on
 /// disjoint parts and add up; the square root of the whole is the norm.
 template <class Scalar> double sum_of_squares(const UpdateCall<Scalar, Cpu>& call) {
-  return ops::sum_of_squares(Cpu{}, pass_of<ops::UpdatePass<Scalar>>(call));
+  return ops::sum_of_squares(Cpu{}, arguments_of<ops::UpdateArguments<Scalar>>(call));
 }
 
 /// The same over the ranges that are updated: frozen parameters have no part in the norm.
-template <class Scalar> double sum_of_squares(std::span<const Range> ranges, const UpdateCall<Scalar, Cpu>& call) {
+template <class Scalar> double sum_of_squares(std::span<const ParameterGroupRange> ranges, const UpdateCall<Scalar, Cpu>& call) {
   double sum = 0;
-  for (const Range& range : ranges) {
+  for (const ParameterGroupRange& range : ranges) {
     UpdateCall<Scalar, Cpu> part = call;
     part.begin = std::max(call.begin, range.begin);
     part.end = std::min(call.end, range.end);

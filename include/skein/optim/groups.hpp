@@ -84,21 +84,21 @@ constexpr bool matches(std::string_view pattern, std::string_view name) {
 }
 
 /// Neighbouring elements of the arena that are treated alike.
-struct Range {
+struct ParameterGroupRange {
   long begin = 0, end = 0;
   float lr_factor = 1, decay_factor = 1;
   bool frozen = false;
-  friend bool operator==(const Range&, const Range&) = default;
+  friend bool operator==(const ParameterGroupRange&, const ParameterGroupRange&) = default;
 };
 
 /// The rules as ranges, sorted, not overlapping, neighbours that are alike joined (over the zeros that pad the arena too).
 /// Throws ArgumentError for a rule that matches no parameter, and for a factor that is negative.
-inline std::vector<Range> resolve(const Groups& groups, std::span<const ParameterEntry> table) {
+inline std::vector<ParameterGroupRange> resolve(const Groups& groups, std::span<const ParameterEntry> table) {
   std::vector<char> used(groups.rules.size(), 0);
-  std::vector<Range> ranges;
+  std::vector<ParameterGroupRange> ranges;
   ranges.reserve(table.size());
   for (const ParameterEntry& entry : table) {
-    Range range{entry.begin, entry.end};
+    ParameterGroupRange range{entry.begin, entry.end};
     for (std::size_t r = 0; r < groups.rules.size(); ++r) {
       const GroupRule& rule = groups.rules[r];
       if (!matches(rule.pattern, entry.name) || (rule.predicate && !rule.predicate(entry))) continue;
@@ -120,9 +120,10 @@ inline std::vector<Range> resolve(const Groups& groups, std::span<const Paramete
                           "\") matches no parameter; there are " + names + (table.size() > 8 ? ", ..." : ""));
     }
   }
-  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
-  std::vector<Range> merged;
-  for (const Range& range : ranges) {
+  std::sort(ranges.begin(), ranges.end(),
+            [](const ParameterGroupRange& a, const ParameterGroupRange& b) { return a.begin < b.begin; });
+  std::vector<ParameterGroupRange> merged;
+  for (const ParameterGroupRange& range : ranges) {
     if (range.begin == range.end) continue;
     if (!merged.empty() && merged.back().lr_factor == range.lr_factor && merged.back().decay_factor == range.decay_factor &&
         merged.back().frozen == range.frozen)

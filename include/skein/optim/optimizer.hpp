@@ -93,9 +93,9 @@ template <class O, class Device> consteval bool takes_ranges() {
 /// Updates what [call.begin, call.end) shares with each range that is not frozen. `call.lr` is the scheduled rate,
 /// `call.weight_decay` the optimizer's: the ranges' factors are applied here. Workers call it on disjoint parts.
 template <Optimizer O, class Scalar, class Device>
-void update(const O& optimizer, std::span<const Range> ranges, const UpdateCall<Scalar, Device>& call) {
+void update(const O& optimizer, std::span<const ParameterGroupRange> ranges, const UpdateCall<Scalar, Device>& call) {
   if (takes_ranges<O, Device>() && call.ranges) return optimizer.apply(call);
-  for (const Range& range : ranges) {
+  for (const ParameterGroupRange& range : ranges) {
     if (range.frozen) continue;
     UpdateCall<Scalar, Device> part = call;
     part.begin = std::max(call.begin, range.begin);
@@ -107,19 +107,19 @@ void update(const O& optimizer, std::span<const Range> ranges, const UpdateCall<
   }
 }
 
-/// What all passes of ops have in common, out of a call: auto pass = pass_of<ops::SgdPass<Scalar>>(call).
-template <class Pass, class Scalar, class Device> Pass pass_of(const UpdateCall<Scalar, Device>& call) {
-  Pass pass;
-  pass.parameters = call.parameters;
-  pass.gradients = call.gradients;
-  pass.gradient_count = call.gradient_count;
-  pass.gradient_scale = call.gradient_scale;
-  pass.scale = call.scale;
-  pass.ranges = call.ranges;
-  pass.range_count = call.range_count;
-  pass.begin = call.begin;
-  pass.end = call.end;
-  return pass;
+/// What all passes of ops have in common, out of a call: auto pass = pass_of<ops::SgdArguments<Scalar>>(call).
+template <class Arguments, class Scalar, class Device> Arguments arguments_of(const UpdateCall<Scalar, Device>& call) {
+  Arguments arguments;
+  arguments.parameters = call.parameters;
+  arguments.gradients = call.gradients;
+  arguments.gradient_count = call.gradient_count;
+  arguments.gradient_scale = call.gradient_scale;
+  arguments.scale = call.scale;
+  arguments.ranges = call.ranges;
+  arguments.range_count = call.range_count;
+  arguments.begin = call.begin;
+  arguments.end = call.end;
+  return arguments;
 }
 
 namespace detail {

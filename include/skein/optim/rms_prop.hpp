@@ -31,18 +31,18 @@ struct RmsProp {
   }
 
   template <class Scalar, class Device> void apply(const UpdateCall<Scalar, Device>& call) const {
-    auto pass = pass_of<ops::RmsPropPass<Scalar>>(call);
+    auto arguments = arguments_of<ops::RmsPropArguments<Scalar>>(call);
     int next = 0;
-    pass.square = call.state[next++];
-    pass.average = centered ? call.state[next++] : nullptr;
-    pass.momenta = momentum > 0 ? call.state[next++] : nullptr;
-    pass.lr = static_cast<Scalar>(call.lr);
-    pass.alpha = static_cast<Scalar>(alpha);
-    pass.fresh = static_cast<Scalar>(1 - alpha);
-    pass.epsilon = static_cast<Scalar>(epsilon);
-    pass.momentum = static_cast<Scalar>(momentum);
-    pass.decay = static_cast<Scalar>(call.weight_decay);
-    ops::rms_prop(Device{}, pass);
+    arguments.square = call.state[next++];
+    arguments.average = centered ? call.state[next++] : nullptr;
+    arguments.momenta = momentum > 0 ? call.state[next++] : nullptr;
+    arguments.lr = static_cast<Scalar>(call.lr);
+    arguments.alpha = static_cast<Scalar>(alpha);
+    arguments.fresh = static_cast<Scalar>(1 - alpha);
+    arguments.epsilon = static_cast<Scalar>(epsilon);
+    arguments.momentum = static_cast<Scalar>(momentum);
+    arguments.decay = static_cast<Scalar>(call.weight_decay);
+    ops::rms_prop(Device{}, arguments);
   }
 };
 

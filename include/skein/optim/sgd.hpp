@@ -29,16 +29,16 @@ struct Sgd {
   }
 
   template <class Scalar, class Device> void apply(const UpdateCall<Scalar, Device>& call) const {
-    auto pass = pass_of<ops::SgdPass<Scalar>>(call);
-    pass.lr = static_cast<Scalar>(call.lr);
-    pass.decay = static_cast<Scalar>(call.weight_decay);
+    auto arguments = arguments_of<ops::SgdArguments<Scalar>>(call);
+    arguments.lr = static_cast<Scalar>(call.lr);
+    arguments.decay = static_cast<Scalar>(call.weight_decay);
     if (momentum != 0) {
-      pass.momenta = call.state[0];
-      pass.momentum = static_cast<Scalar>(momentum);
-      pass.keep = call.step == 1 ? Scalar(1) : static_cast<Scalar>(1 - dampening);
-      pass.nesterov = nesterov;
+      arguments.momenta = call.state[0];
+      arguments.momentum = static_cast<Scalar>(momentum);
+      arguments.keep = call.step == 1 ? Scalar(1) : static_cast<Scalar>(1 - dampening);
+      arguments.nesterov = nesterov;
     }
-    ops::sgd(Device{}, pass);
+    ops::sgd(Device{}, arguments);
   }
 };
 

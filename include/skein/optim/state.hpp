@@ -49,16 +49,16 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
   void update(Scalar* parameters, const StepCall<Scalar>& call, long begin, long end) const {
     UpdateCall<Scalar, Device> u = make(parameters, call, begin, end);
     if constexpr (!takes_ranges<O, Device>()) u.ranges = nullptr;
-    optim::update(optimizer_, std::span<const Range>(ranges_), u);
+    optim::update(optimizer_, std::span<const ParameterGroupRange>(ranges_), u);
   }
   /// Sum of the squares of what update() would take as gradients, over [begin, end).
   double sum_of_squares(const StepCall<Scalar>& call, long begin, long end) const requires std::same_as<Device, Cpu> {
-    return optim::sum_of_squares(std::span<const Range>(ranges_), make(nullptr, call, begin, end));
+    return optim::sum_of_squares(std::span<const ParameterGroupRange>(ranges_), make(nullptr, call, begin, end));
   }
   /// The same to where the device's memory is, without waiting; call.scale has no part in it.
   void sum_of_squares(const StepCall<Scalar>& call, long begin, long end, double* into) const {
     if constexpr (std::same_as<Device, Cpu>) *into = sum_of_squares(call, begin, end);
-    else ops::sum_of_squares(Device{}, pass_of<ops::UpdatePass<Scalar>>(make(nullptr, call, begin, end)), into);
+    else ops::sum_of_squares(Device{}, arguments_of<ops::UpdateArguments<Scalar>>(make(nullptr, call, begin, end)), into);
   }
 
   const O& optimizer() const { return optimizer_; }
@@ -72,7 +72,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
   }
   /// Bytes of all arrays.
   std::size_t state_bytes() const { return state_.size() * sizeof(Scalar); }
-  std::span<const Range> ranges() const { return ranges_; }
+  std::span<const ParameterGroupRange> ranges() const { return ranges_; }
 
  private:
   /// State arrays begin on whole lines.
@@ -82,7 +82,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
     if constexpr (ops::OptimizerKernels<Device>::takes_ranges) {
       if (ranges_.size() == 1 && !ranges_[0].frozen) return;
       std::vector<ops::RangeFactors> table;
-      for (const Range& r : ranges_) table.push_back({r.begin, r.end, r.lr_factor, r.decay_factor, r.frozen});
+      for (const ParameterGroupRange& r : ranges_) table.push_back({r.begin, r.end, r.lr_factor, r.decay_factor, r.frozen});
       factors_ = Arena<ops::RangeFactors, Device>(table.size(), where);
       Copy<Device, Cpu>::run(factors_.data(), table.data(), table.size() * sizeof(ops::RangeFactors), where);
     }
@@ -111,7 +111,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
   int arrays_;
   Arena<Scalar, Device> state_;
   std::vector<Scalar*> pointers_;
-  std::vector<Range> ranges_;
+  std::vector<ParameterGroupRange> ranges_;
   Arena<ops::RangeFactors, Device> factors_;  // of devices whose passes take ranges
 };
 

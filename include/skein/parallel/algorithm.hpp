@@ -5,7 +5,7 @@
 #pragma once
 #include "../comm/measure.hpp"
 #include "../plan/chosen_all_reduce.hpp"
-#include "exchange_strand.hpp"
+#include "exchange_policy_state.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 
@@ -71,7 +71,7 @@ template <class A> struct Algorithm {
     return true;
   }();
   static_assert(checked);
-  template <class Inner> using Around = ExchangeStrand<Inner, typename detail::CompressorOf<Inner>::type, A>;
+  template <class Inner> using Around = ExchangePolicyState<Inner, typename detail::CompressorOf<Inner>::type, A>;
 };
 
 }  // namespace skein::inline SKEIN_ABI::parallel

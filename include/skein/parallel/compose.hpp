@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm_strand.hpp"
+#include "comm_policy_state.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 
@@ -53,20 +53,20 @@ inline std::string group_fault(const std::vector<GroupSeat>& inner, const std::v
 }
 }  // namespace detail
 
-template <class... Strands> class ComposedStrand : public Strand {
-  static constexpr std::size_t count = sizeof...(Strands);
+template <class... PolicyStates> class ComposedPolicyState : public PolicyState {
+  static constexpr std::size_t count = sizeof...(PolicyStates);
   /// The one whose gradients are exchanged, or count.
   static constexpr std::size_t with_gradients = [] {
-    constexpr bool has[] = {detail::has_gradients<Strands>...};
+    constexpr bool has[] = {detail::has_gradients<PolicyStates>...};
     std::size_t i = 0;
     while (i < count && !has[i]) ++i;
     return i;
   }();
   static constexpr bool any_gradients = with_gradients < count;
-  struct NoGradients : Strand {
+  struct NoGradients : PolicyState {
     static constexpr bool capturable = true;
   };
-  using Gradients = std::tuple_element_t<with_gradients, std::tuple<Strands..., NoGradients>>;
+  using Gradients = std::tuple_element_t<with_gradients, std::tuple<PolicyStates..., NoGradients>>;
 
  public:
   static constexpr bool local_sums = !any_gradients || Gradients::local_sums;
@@ -76,8 +76,8 @@ template <class... Strands> class ComposedStrand : public Strand {
     else return false;
   }();
 
-  template <class R, class... Policies> ComposedStrand(const R& replica, const Policies&... policies)
-      : strands_(policies.bind(replica)...) {
+  template <class R, class... Policies> ComposedPolicyState(const R& replica, const Policies&... policies)
+      : policy_states_(policies.bind(replica)...) {
     int widest = 0;
     each([&](auto& s, std::size_t i) {
       if (s.ranks() > widest) widest = s.ranks(), widest_ = i;
@@ -133,8 +133,8 @@ template <class... Strands> class ComposedStrand : public Strand {
     return changed;
   }
 
-  bool exchanges() const {
-    if constexpr (any_gradients) return gradients().exchanges();
+  bool synchronizes_gradients() const {
+    if constexpr (any_gradients) return gradients().synchronizes_gradients();
     else return false;
   }
   void gradient_ready(long begin, long end) {
@@ -153,8 +153,8 @@ template <class... Strands> class ComposedStrand : public Strand {
     if constexpr (any_gradients) gradients().replayed();
   }
 
-  void synchronise_buffers() {
-    on_widest([](auto& s) { s.synchronise_buffers(); });
+  void average_buffers() {
+    on_widest([](auto& s) { s.average_buffers(); });
   }
   void reduce(std::span<double> values) {
     on_widest([&](auto& s) { s.reduce(values); });
@@ -163,14 +163,14 @@ template <class... Strands> class ComposedStrand : public Strand {
     on_widest([](auto& s) { s.barrier(); });
   }
   void check() const {
-    std::apply([](const auto&... s) { (s.check(), ...); }, strands_);
+    std::apply([](const auto&... s) { (s.check(), ...); }, policy_states_);
   }
   double exposed_seconds() const {
-    return std::apply([](const auto&... s) { return (s.exposed_seconds() + ...); }, strands_);
+    return std::apply([](const auto&... s) { return (s.exposed_seconds() + ...); }, policy_states_);
   }
 
-  /// The I-th policy's strand.
-  template <std::size_t I> auto& part() { return std::get<I>(strands_); }
+  /// The I-th policy's state.
+  template <std::size_t I> auto& part() { return std::get<I>(policy_states_); }
 
   /// Before a training is saved, on all ranks.
   void before_save() {
@@ -180,7 +180,7 @@ template <class... Strands> class ComposedStrand : public Strand {
   }
   /// What serialize() saves is this policy's alone.
   std::string saved_as() const {
-    return std::apply([](const auto&... s) { return ((kind_of(s) + ";") + ...); }, strands_);
+    return std::apply([](const auto&... s) { return ((kind_of(s) + ";") + ...); }, policy_states_);
   }
   template <class Archive> void serialize(Archive& archive, unsigned) {
     each([&](auto& s, std::size_t) {
@@ -193,11 +193,11 @@ template <class... Strands> class ComposedStrand : public Strand {
     if constexpr (requires { s.saved_as(); }) return s.saved_as();
     else return {};
   }
-  auto& gradients() requires(any_gradients) { return std::get<with_gradients>(strands_); }
-  const auto& gradients() const requires(any_gradients) { return std::get<with_gradients>(strands_); }
+  auto& gradients() requires(any_gradients) { return std::get<with_gradients>(policy_states_); }
+  const auto& gradients() const requires(any_gradients) { return std::get<with_gradients>(policy_states_); }
 
   template <class Visit> void each(Visit&& visit) {
-    [&]<std::size_t... I>(std::index_sequence<I...>) { (visit(std::get<I>(strands_), I), ...); }
+    [&]<std::size_t... I>(std::index_sequence<I...>) { (visit(std::get<I>(policy_states_), I), ...); }
     (std::make_index_sequence<count>{});
   }
   template <class Ask> bool any(Ask&& ask) {
@@ -212,7 +212,7 @@ template <class... Strands> class ComposedStrand : public Strand {
   }
   template <class T, class Ask> T of_widest(T otherwise, Ask&& ask) const {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      ((I == widest_ ? void(otherwise = ask(std::get<I>(strands_))) : void()), ...);
+      ((I == widest_ ? void(otherwise = ask(std::get<I>(policy_states_))) : void()), ...);
     }
     (std::make_index_sequence<count>{});
     return otherwise;
@@ -246,7 +246,7 @@ template <class... Strands> class ComposedStrand : public Strand {
     }
   }
 
-  std::tuple<Strands...> strands_;
+  std::tuple<PolicyStates...> policy_states_;
   std::size_t widest_ = 0;
 };
 
@@ -260,7 +260,7 @@ template <class... Policies> class Compose {
   explicit Compose(Policies... policies) : policies_(std::move(policies)...) {}
 
   template <class R> auto bind(const R& replica) const {
-    using Composed = ComposedStrand<decltype(std::declval<const Policies&>().bind(replica))...>;
+    using Composed = ComposedPolicyState<decltype(std::declval<const Policies&>().bind(replica))...>;
     static_assert(detail::keep_whole_replicas<decltype(std::declval<const Policies&>().bind(replica))...>,
                   "Compose: Sharded, Reproducible and ParameterServer fix what every rank has after each step, so that they go "
                   "with no other policy");

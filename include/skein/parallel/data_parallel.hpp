@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "../plan/buckets.hpp"
-#include "comm_strand.hpp"
-#include "strand_option.hpp"
+#include "comm_policy_state.hpp"
+#include "data_parallel_option.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 
@@ -26,8 +26,8 @@ struct DataParallelOptions {
   bool poll = true;                ///< make progress at layer boundaries while backward goes on
 };
 
-template <class Comm, class Scalar, class Device> class DataParallelStrand : public CommStrand<Comm, Scalar, Device> {
-  using Base = CommStrand<Comm, Scalar, Device>;
+template <class Comm, class Scalar, class Device> class DataParallelPolicyState : public CommPolicyState<Comm, Scalar, Device> {
+  using Base = CommPolicyState<Comm, Scalar, Device>;
 
  public:
   /// It has gradients to exchange: of the policies in a Compose, one at most.
@@ -39,7 +39,7 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
   }();
   using Request = decltype(std::declval<Comm&>().start_all_reduce(std::declval<DeviceSpan<Scalar, Device>>(), Sum{}));
 
-  DataParallelStrand(Comm& comm, const DataParallelOptions& options, const Replica<Scalar, Device>& replica)
+  DataParallelPolicyState(Comm& comm, const DataParallelOptions& options, const Replica<Scalar, Device>& replica)
       : Base(comm, replica), options_(options),
         buckets_(plan::buckets(replica.operations, static_cast<long>(replica.gradients.size),
                                std::max<long>(1, options.bucket_bytes / static_cast<long>(sizeof(Scalar))))),
@@ -48,7 +48,7 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
   }
 
   using Base::comm;
-  bool exchanges() const { return several(); }
+  bool synchronizes_gradients() const { return several(); }
 
   void start() {
     this->check_place("DataParallel");
@@ -57,7 +57,7 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
     f.add(replica().fingerprint).add(static_cast<std::uint64_t>(options_.reduce)).add(buckets_.size());
     for (const plan::Range& b : buckets_) f.add(static_cast<std::uint64_t>(b.begin)).add(static_cast<std::uint64_t>(b.end));
     comm().assert_same("the models of DataParallel (network, input shape, scalar, options)", f.value());
-    this->share_weights();
+    this->broadcast_weights();
   }
 
   void gradient_ready(long begin, long end) {
@@ -100,7 +100,7 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
   /// When backward had ended in the last step, on the clock of trace().
   double backward_done() const { return backward_done_; }
 
- protected:  // what an option around this strand works with
+ protected:  // what an option around this policy state works with
   using Base::several, Base::replica, Base::add_exposed;
   const DataParallelOptions& options() const { return options_; }
 
@@ -138,7 +138,7 @@ template <class Comm, class Scalar, class Device> class DataParallelStrand : pub
 };
 
 /// Data parallelism over a communicator, which must outlive the training. Options are types that change one thing each
-/// (SyncEvery<4>, Wire<...>, Sharded<1>, ...): without them it is synchronous SGD by all-reduce in 32 bits.
+/// (SyncEvery<4>, Compress<...>, Sharded<1>, ...): without them it is synchronous SGD by all-reduce in 32 bits.
 template <class Comm, class... Options> class DataParallel {
   static_assert(assert_options<Options...>());
 
@@ -147,7 +147,7 @@ template <class Comm, class... Options> class DataParallel {
   explicit DataParallel(Comm& comm, DataParallelOptions options = {}) : comm_(&comm), options_(options) {}
 
   template <class R> auto bind(const R& replica) const {
-    using Base = DataParallelStrand<Comm, typename R::Scalar, typename R::Device>;
+    using Base = DataParallelPolicyState<Comm, typename R::Scalar, typename R::Device>;
     return WithOptions<Base, Options...>(*comm_, options_, replica);
   }
   /// The part of `stored` parameters that this rank updates, where an option (Sharded) says so.

@@ -14,7 +14,7 @@ struct Uncompressed {
   static constexpr int rounds = 1;
 };
 
-/// What a job needs of its strand.
+/// What a job needs of its policy state.
 template <class Comm, class Scalar, class A> struct Exchange {
   Comm& comm;
   Scalar* gradients;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One sum of a span over the ranks, started: by the communicator's own all-reduce, or by a table of plan/ over its messages. What
-// Wire and Algorithm exchange with; knows nothing of gradients.
+// Compress and Algorithm exchange with; knows nothing of gradients.
 #pragma once
 #include <optional>
 #include <span>

@@ -12,19 +12,19 @@
 #include <utility>
 #include <vector>
 
-#include "comm_strand.hpp"
-#include "peer_wait.hpp"
+#include "comm_policy_state.hpp"
+#include "wait_with_deadline.hpp"
 #include "server_messages.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-template <class Comm, class Scalar, int Bound> class GossipStrand : public CommStrand<Comm, Scalar, Cpu> {
-  using Base = CommStrand<Comm, Scalar, Cpu>;
+template <class Comm, class Scalar, int Bound> class GossipPolicyState : public CommPolicyState<Comm, Scalar, Cpu> {
+  using Base = CommPolicyState<Comm, Scalar, Cpu>;
 
  public:
   static constexpr bool local_sums = true;
 
-  GossipStrand(Comm& world, const Replica<Scalar, Cpu>& replica) : Base(world, replica) {
+  GossipPolicyState(Comm& world, const Replica<Scalar, Cpu>& replica) : Base(world, replica) {
     const int n = world.size();
     if (n > 1) peers_.emplace_back().rank = (world.rank() + n - 1) % n;
     if (n > 2) peers_.emplace_back().rank = (world.rank() + 1) % n;
@@ -38,7 +38,7 @@ template <class Comm, class Scalar, int Bound> class GossipStrand : public CommS
     plan::Fingerprint f;
     f.add(this->replica().fingerprint).add(static_cast<std::uint64_t>(Bound));
     this->comm().assert_same("the models of Gossip (network, input shape, scalar, bound)", f.value());
-    this->share_weights();
+    this->broadcast_weights();
   }
 
   /// Weights leave for the neighbours; those that have come are averaged with this rank's. Waits for a neighbour of which nothing
@@ -124,7 +124,7 @@ template <class Comm, class Scalar, int Bound> class GossipStrand : public CommS
   }
   /// Waits for a message from or to p; meanwhile whatever else can leave does: p may wait for a rank that waits for it.
   template <class Done> void wait(Peer& p, std::optional<Request>& request, Done&& done) {
-    comm::Patience patience(deadline_of(this->comm()));
+    comm::Deadline timer(deadline_of(this->comm()));
     while (true) {
       bool more = false;
       for (Peer& q : peers_) {
@@ -132,12 +132,12 @@ template <class Comm, class Scalar, int Bound> class GossipStrand : public CommS
         more = more || q.sent < q.newest;
       }
       if (done()) return;
-      const auto nap = look(patience.limit());
-      if (request && request->wait_for(more ? std::min(nap, std::chrono::nanoseconds(200000)) : nap)) continue;
-      patience.start();
-      if (patience.over())
+      const auto interval = poll_interval(timer.limit());
+      if (request && request->wait_for(more ? std::min(interval, std::chrono::nanoseconds(200000)) : interval)) continue;
+      timer.start();
+      if (timer.over())
         fail_all(this->comm(), "Gossip: rank " + std::to_string(this->comm().rank()) + " waits for its neighbour: rank " +
-                                   std::to_string(p.rank) + " did not arrive within " + comm::seconds_text(patience.limit()));
+                                   std::to_string(p.rank) + " did not arrive within " + comm::seconds_text(timer.limit()));
     }
   }
   void average() {
@@ -165,7 +165,7 @@ template <class Comm, class Bound = Staleness<0>> class Gossip {
   explicit Gossip(Comm& comm) : comm_(&comm) {}
 
   template <class R> auto bind(const R& replica) const {
-    return GossipStrand<Comm, typename R::Scalar, Bound::bound>(*comm_, replica);
+    return GossipPolicyState<Comm, typename R::Scalar, Bound::bound>(*comm_, replica);
   }
   template <class Device> static constexpr bool fits =
       std::same_as<Device, Cpu>&& Communicator<Comm>&& Sends<Comm>&& AllReduces<Comm>;

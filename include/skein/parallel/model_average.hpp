@@ -12,7 +12,7 @@
 
 #include "../device/copy.hpp"
 #include "../optim/sgd.hpp"
-#include "comm_strand.hpp"
+#include "comm_policy_state.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 
@@ -38,19 +38,19 @@ template <int Period> inline constexpr bool is_a_time = Period >= 1;
 
 /// to += factor * from, over [begin, end) of arrays on any device.
 template <class Scalar, class Device> void add_scaled(Scalar* to, const Scalar* from, long count, double factor) {
-  ops::SgdPass<Scalar> pass;  // p -= lr * g
-  pass.parameters = to;
-  pass.gradients = &from;
-  pass.gradient_count = 1;
-  pass.lr = static_cast<Scalar>(-factor);
-  pass.end = count;
-  ops::sgd(Device{}, pass);
+  ops::SgdArguments<Scalar> arguments;  // p -= lr * g
+  arguments.parameters = to;
+  arguments.gradients = &from;
+  arguments.gradient_count = 1;
+  arguments.lr = static_cast<Scalar>(-factor);
+  arguments.end = count;
+  ops::sgd(Device{}, arguments);
 }
 }  // namespace detail
 
-template <int Period, Every Unit, class Outer, class Comm, class Scalar, class Device> class ModelAverageStrand
-    : public CommStrand<Comm, Scalar, Device> {
-  using Base = CommStrand<Comm, Scalar, Device>;
+template <int Period, Every Unit, class Outer, class Comm, class Scalar, class Device> class ModelAveragePolicyState
+    : public CommPolicyState<Comm, Scalar, Device> {
+  using Base = CommPolicyState<Comm, Scalar, Device>;
   using Base::replica, Base::several;
 
  public:
@@ -59,7 +59,8 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
   static constexpr bool has_outer = !std::same_as<Outer, PlainAverage>;
   using Request = decltype(std::declval<Comm&>().start_all_reduce(std::declval<DeviceSpan<Scalar, Device>>(), Sum{}));
 
-  ModelAverageStrand(Comm& comm, const ModelAverageOptions& options, const Outer& outer, const Replica<Scalar, Device>& replica)
+  ModelAveragePolicyState(Comm& comm, const ModelAverageOptions& options, const Outer& outer,
+                          const Replica<Scalar, Device>& replica)
       : Base(comm, replica), options_(options), outer_(outer) {
     check_options();
     cut();
@@ -79,7 +80,7 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
                          options_.warm_up, static_cast<std::int64_t>(options_.delay), static_cast<std::int64_t>(options_.at_end)})
       f.add(static_cast<std::uint64_t>(n));
     comm().assert_same("the models of ModelAverage (network, input shape, scalar, period, options)", f.value());
-    this->share_weights();
+    this->broadcast_weights();
   }
 
   bool before_step(std::int64_t step) {
@@ -96,7 +97,7 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
     for (Fragment& f : fragments_) {  // all ranks take it in the same step, whenever it arrives
       if (!f.request) continue;
       (void)f.request->poll();
-      if (step_ >= f.begun + options_.delay) changed = settle(f) || changed;
+      if (step_ >= f.begun + options_.delay) changed = finish_exchange(f) || changed;
     }
     if (step_ <= options_.first) return skip(changed);
     for (std::size_t i = 0; i < fragments_.size(); ++i)
@@ -112,11 +113,11 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
   }
   bool finish() {
     const double keep = options_.at_end ? std::exchange(options_.keep, 0) : options_.keep;
-    bool changed = settle_all();
+    bool changed = finish_exchanges();
     if (!options_.at_end) return changed;
     for (Fragment& f : fragments_)
       if (works() && f.averaged < step_) changed = begin(f) || changed;
-    changed = settle_all() || changed;
+    changed = finish_exchanges() || changed;
     options_.keep = keep;
     anchored_ = false;  // the parameters may be given other values before the next fit
     return changed;
@@ -172,11 +173,11 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
     return changed;
   }
   /// Without a delay what was begun comes to its end at once.
-  bool arrive(bool changed) { return options_.delay > 0 ? changed : settle_all() || changed; }
-  bool settle_all() {
+  bool arrive(bool changed) { return options_.delay > 0 ? changed : finish_exchanges() || changed; }
+  bool finish_exchanges() {
     bool changed = false;
     for (Fragment& f : fragments_)
-      if (f.request) changed = settle(f) || changed;
+      if (f.request) changed = finish_exchange(f) || changed;
     return changed;
   }
 
@@ -224,7 +225,7 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
   /// Sends this rank's values times its weight, and the weight. True where something that was still under way changed the
   /// parameters.
   bool begin(Fragment& f) {
-    const bool changed = f.request && settle(f);
+    const bool changed = f.request && finish_exchange(f);
     const long n = f.range.end - f.range.begin;
     Scalar* to = travels_.data() + f.place;
     const Scalar weight = static_cast<Scalar>(options_.weighted ? samples_ - f.samples : 1);
@@ -238,7 +239,7 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
     return changed;
   }
   /// Takes what has arrived.
-  bool settle(Fragment& f) {
+  bool finish_exchange(Fragment& f) {
     const auto before = std::chrono::steady_clock::now();
     f.request->wait();
     f.request.reset();
@@ -307,8 +308,8 @@ template <int Period, class Comm, Every Unit = Every::step, class Outer = PlainA
       : comm_(&comm), options_(options), outer_(outer) {}
 
   template <class R> auto bind(const R& replica) const {
-    return ModelAverageStrand<Period, Unit, Outer, Comm, typename R::Scalar, typename R::Device>(*comm_, options_, outer_,
-                                                                                                 replica);
+    return ModelAveragePolicyState<Period, Unit, Outer, Comm, typename R::Scalar, typename R::Device>(*comm_, options_, outer_,
+                                                                                                      replica);
   }
   template <class Device> static constexpr bool fits = Communicator<Comm>&& std::same_as<typename Comm::device, Device>;
   template <class Device> static consteval void assert_fits() { assert_communicator<Comm, Device>(); }

@@ -9,19 +9,19 @@
 #include <utility>
 #include <vector>
 
-#include "comm_strand.hpp"
-#include "serving.hpp"
+#include "comm_policy_state.hpp"
+#include "parameter_server_loop.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-template <class Comm, class Scalar, int Bound> class ParameterServerStrand : public CommStrand<Comm, Scalar, Cpu> {
-  using Base = CommStrand<Comm, Scalar, Cpu>;
+template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState : public CommPolicyState<Comm, Scalar, Cpu> {
+  using Base = CommPolicyState<Comm, Scalar, Cpu>;
 
  public:
   static constexpr bool local_sums = true, updates_elsewhere = true, sharded = true, exchanges_gradients = true;
   using Group = decltype(std::declval<Comm&>().split(0, 0));
 
-  ParameterServerStrand(Comm& world, const ParameterServerOptions& options, const Replica<Scalar, Cpu>& replica)
+  ParameterServerPolicyState(Comm& world, const ParameterServerOptions& options, const Replica<Scalar, Cpu>& replica)
       : Base(world, replica), options_(options) {
     if (options.servers < 1 || options.servers >= world.size())
       throw ArgumentError("ParameterServer: .servers = " + std::to_string(options.servers) + " of " +
@@ -39,7 +39,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerStrand : pub
   int rank() const { return comm().rank(); }
   int ranks() const { return comm().size() - options_.servers; }
   int local_ranks() const { return Base::local_ranks() == comm().size() ? ranks() : Base::local_ranks(); }
-  bool exchanges() const { return !serves(); }
+  bool synchronizes_gradients() const { return !serves(); }
   plan::Range owned(long) const { return serves() ? shard(comm().rank() - ranks()) : plan::Range{0, 0}; }
 
   void start() {
@@ -47,13 +47,13 @@ template <class Comm, class Scalar, int Bound> class ParameterServerStrand : pub
     f.add(this->replica().fingerprint).add(static_cast<std::uint64_t>(Bound)).add(static_cast<std::uint64_t>(options_.servers));
     f.add(static_cast<std::uint64_t>(options_.rate));
     comm().assert_same("the models of ParameterServer (network, input shape, scalar, optimizer, options)", f.value());
-    this->share_weights();
+    this->broadcast_weights();
     if (!group_) group_.emplace(comm().split(serves() ? 1 : 0, comm().rank()));
   }
 
-  void serve(const Updates& update) {
+  void serve(const UpdateCallback& update) {
     const int s = comm().rank() - ranks();
-    report_ = Serving<Comm, Scalar, Bound>(comm(), this->replica(), options_, ranks(), shards_[static_cast<std::size_t>(s)])
+    report_ = ServerLoop<Comm, Scalar, Bound>(comm(), this->replica(), options_, ranks(), shards_[static_cast<std::size_t>(s)])
                   .run(update, version_);
   }
 
@@ -61,10 +61,12 @@ template <class Comm, class Scalar, int Bound> class ParameterServerStrand : pub
   bool before_step(std::int64_t) { return pull(); }
   /// Gradients leave for the servers.
   bool after_step(const StepDone& done) {
-    message_ = {
-        Message::Push, comm().rank(),
-        done.step,     version_,
-        done.nominal,  static_cast<double>(this->replica().gradients[static_cast<std::size_t>(this->replica().stored) + 1])};
+    message_ = {Message::Push,
+                comm().rank(),
+                done.step,
+                version_,
+                done.expected_weight,
+                static_cast<double>(this->replica().gradients[static_cast<std::size_t>(this->replica().stored) + 1])};
     for (int s = 0; s < options_.servers; ++s) {
       say(s, message_);
       (void)sends_[at(s) + 1].emplace(
@@ -85,10 +87,10 @@ template <class Comm, class Scalar, int Bound> class ParameterServerStrand : pub
   bool finish() {
     if (!serves()) {
       pull();
-      synchronise_buffers();
+      average_buffers();
       message_ = {Message::Done, comm().rank(), 0, version_, 1, 0};
       for (int s = 0; s < options_.servers; ++s) say(s, message_);
-      settle();
+      wait_for_sends();
     }
     for (int s = 0; s < options_.servers; ++s) comm().broadcast(part(this->replica().parameters, s), server(s));
     if (this->replica().buffers.size > 0) comm().broadcast(this->replica().buffers, 0);
@@ -115,7 +117,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerStrand : pub
   }
 
   /// Among those that train. A server has nothing to add.
-  void synchronise_buffers() {
+  void average_buffers() {
     if (!serves() && ranks() > 1 && this->replica().buffers.size > 0) group_->all_reduce(this->replica().buffers, Mean{});
   }
   void reduce(std::span<double> values) {
@@ -144,7 +146,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerStrand : pub
     (void)sends_[at(s)].emplace(comm().isend(DeviceSpan<const Message>(&m, 1), server(s), Message::tag));
   }
   /// What was sent has been read.
-  void settle() {
+  void wait_for_sends() {
     for (auto& r : sends_)
       if (r) r->wait(), r.reset();
   }
@@ -167,14 +169,14 @@ template <class Comm, class Scalar, int Bound> class ParameterServerStrand : pub
     // The servers know which worker is late: their deadline passes first.
     const double limit = 1.25 * deadline_of(comm()) + 0.25;
     for (std::size_t i = 0; i < receives_.size(); ++i) {
-      await(comm(), *receives_[i], limit, [&] {
+      wait_with_deadline(comm(), *receives_[i], limit, [&] {
         return "ParameterServer: no weights came to rank " + std::to_string(comm().rank()) + ": rank " +
                std::to_string(server(static_cast<int>(i / 2))) + ", a server, did not answer";
       });
       receives_[i].reset();
     }
     version_ = replies_[0].version;
-    settle();
+    wait_for_sends();
     this->add_exposed(std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count());
     return true;
   }
@@ -205,7 +207,7 @@ template <class Comm, class Bound = Staleness<unbounded>> class ParameterServer 
     return options_.servers < 1 || s < 0 || s >= options_.servers ? plan::Range{0, 0} : server_shard(stored, s, options_.servers);
   }
   template <class R> auto bind(const R& replica) const {
-    return ParameterServerStrand<Comm, typename R::Scalar, Bound::bound>(*comm_, options_, replica);
+    return ParameterServerPolicyState<Comm, typename R::Scalar, Bound::bound>(*comm_, options_, replica);
   }
   template <class Device> static constexpr bool fits =
       std::same_as<Device, Cpu>&& Communicator<Comm>&& Sends<Comm>&& Splits<Comm>&& AllReduces<Comm>;

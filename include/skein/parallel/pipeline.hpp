@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pipeline<Stages...>: the network is cut into stages, each on a rank (or several on one); the batch into micro-batches that
-// follow each other through them. In which order is data: a table of plan/schedule.hpp, which the stepper interprets. GPipe:
+// follow each other through them. In which order is data: a table of plan/schedule.hpp, which the train step interprets. GPipe:
 // Huang et al., NeurIPS 2019.
 #pragma once
-#include "pipeline_stepper.hpp"
+#include "pipeline_train_step.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 
@@ -38,8 +38,10 @@ template <class... Ss> class Pipeline {
     return StagedModel<Pipeline, Input, Device, Precision>(*this, seed);
   }
 
-  template <class R> PipelineStrand<typename R::Scalar> bind(const R&) const { return PipelineStrand<typename R::Scalar>(team_); }
-  template <class Model, class Loss, class Optimizer> using Stepper = PipelineStepper<Model, Loss, Optimizer>;
+  template <class R> PipelinePolicyState<typename R::Scalar> bind(const R&) const {
+    return PipelinePolicyState<typename R::Scalar>(team_);
+  }
+  template <class Model, class Loss, class Optimizer> using TrainStep = PipelineTrainStep<Model, Loss, Optimizer>;
 
  private:
   std::shared_ptr<PipelineTeam> team_;

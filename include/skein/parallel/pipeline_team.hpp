@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a process stands in a pipeline (which ranks of the schedule, which replica), what a user sets for one, and the strand
-// that a training holds: hooks of the Trainer, the clock of waiting, and the trace of the last step.
+// Where a process stands in a pipeline (which ranks of the schedule, which replica), what a user sets for one, and the policy
+// state that a training holds: hooks of the Trainer, the clock of waiting, and the trace of the last step.
 #pragma once
 #include <functional>
 #include <memory>
@@ -105,22 +105,22 @@ class PipelineTeam {
 };
 
 /// What a Trainer sees of a pipeline.
-template <class Scalar> class PipelineStrand : public Strand {
+template <class Scalar> class PipelinePolicyState : public PolicyState {
  public:
-  explicit PipelineStrand(std::shared_ptr<PipelineTeam> team) : team_(std::move(team)) {}
+  explicit PipelinePolicyState(std::shared_ptr<PipelineTeam> team) : team_(std::move(team)) {}
 
   int rank() const { return team_->world->rank(); }
   int ranks() const { return team_->world->size(); }
   int local_ranks() const { return team_->world->node_size(); }
   bool threads_of_one_process() const { return team_->world->one_process(); }
-  bool exchanges() const { return ranks() > 1; }
+  bool synchronizes_gradients() const { return ranks() > 1; }
   /// A batch is divided among the pipelines, not among their ranks: which part, of how many.
   int shard() const { return team_->replica; }
   int shards() const { return team_->options.replicas; }
   /// Outputs and losses are the last stage's.
   bool scores() const { return team_->holds(team_->stages - 1); }
 
-  void synchronise_buffers() {
+  void average_buffers() {
     if (!team_->data) return;
     for (DeviceSpan<Scalar> b : buffers) {
       if (b.size == 0) continue;
@@ -140,7 +140,7 @@ template <class Scalar> class PipelineStrand : public Strand {
   std::span<const PipelineEvent> trace() const { return events; }
   const PipelineTeam& team() const { return *team_; }
 
-  // The stepper's.
+  // The train step's.
   std::vector<DeviceSpan<Scalar>> buffers{};
   std::vector<PipelineEvent> events{};
   double waited = 0;

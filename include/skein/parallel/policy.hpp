@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a parallel policy is. A policy is what the user writes (a communicator and options: DataParallel{world}); bind() makes
-// of it a strand: the state that one training holds, with hooks around each step. Hooks are called by worker 0 of the rank;
-// each is a no-op in Strand, the base that a policy's own strand derives from. The strand sees arenas and the program as
-// values, so that it is compiled once for a communicator, not once for a network.
+// of it a policy state: the state that one training holds, with hooks around each step. Hooks are called by worker 0 of the rank;
+// each is a no-op in PolicyState, the base that a policy's own state derives from. The policy state sees arenas and the program
+// as values, so that it is compiled once for a communicator, not once for a network.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -22,7 +22,7 @@ template <class Scalar_, class Device_> struct Replica {
   using Device = Device_;
   DeviceSpan<Scalar, Device> parameters{}, gradients{}, buffers{};
   std::vector<DeviceSpan<Scalar, Device>> state{};  ///< the optimizer's arrays, laid out as the parameters
-  std::span<const plan::Operation> operations{};
+  std::span<const plan::LayerNode> operations{};
   std::span<const plan::Entry> entries{};  ///< of the parameters: where the logical values are
   long stored = 0;                         ///< scalars of the parameter arena
   Device where{};                          ///< which of the devices
@@ -34,36 +34,36 @@ enum class Reduce { Mean, Sum };
 
 /// What a step has been, as after_step hears it.
 struct StepDone {
-  std::int64_t step = 0;  ///< optimizer steps so far, this one included
-  long samples = 0;       ///< of this rank
-  double nominal = 1;     ///< gradients in the arena are sums over samples, divided by it
+  std::int64_t step = 0;       ///< optimizer steps so far, this one included
+  long samples = 0;            ///< of this rank
+  double expected_weight = 1;  ///< gradients in the arena are sums over samples, divided by it
 };
 
 /// One update that a rank which serves makes on behalf of others: of the parameters in `range`, by the gradients that lie there
 /// in the arena, times `scale`.
-struct ServedUpdate {
+struct ShardUpdate {
   plan::Range range{};
   std::int64_t update = 1;  ///< its number, from 1: what Adam divides by
   std::int64_t step = 1;    ///< the worker's step, from 1: the place in the schedule of the rate
   double scale = 1;         ///< 1 / weight, and what makes the rate smaller
 };
-/// What a strand that serves is given: the optimizer, without its type.
-struct Updates {
+/// What a policy state that serves is given: the optimizer, without its type.
+struct UpdateCallback {
   void* object = nullptr;
-  void (*function)(void*, const ServedUpdate&) = nullptr;
+  void (*function)(void*, const ShardUpdate&) = nullptr;
   int arrays = 0;                        ///< of the optimizer's state
   void* (*state)(void*, int) = nullptr;  ///< array k: of what is owned
-  void operator()(const ServedUpdate& u) const { function(object, u); }
+  void operator()(const ShardUpdate& u) const { function(object, u); }
 };
 
-/// The hooks, all no-ops: a world of one. A strand may also have `template <class Archive> void serialize(Archive&, unsigned)`:
-/// what it keeps is saved with the training (rank 0's) and loaded with it, where saved_as(), a text, is the same; and
+/// The hooks, all no-ops: a world of one. A policy state may also have `template <class Archive> void serialize(Archive&,
+/// unsigned)`: what it keeps is saved with the training (rank 0's) and loaded with it, where saved_as(), a text, is the same; and
 /// before_save(), which all ranks call before rank 0 writes.
-struct Strand {
+struct PolicyState {
   /// True: the sums that a step returns are this rank's alone, and the trainer adds up an epoch's over the ranks at its end.
   static constexpr bool local_sums = false;
-  /// Not 0: each batch is cut into so many virtual shards, whose gradients this strand adds up: set_partial_sums() gives it those
-  /// of this rank's subtrees.
+  /// Not 0: each batch is cut into so many virtual shards, whose gradients this policy state adds up: set_partial_sums() gives it
+  /// those of this rank's subtrees.
   static constexpr int virtual_shards = 0;
   /// True: owned() are parts of one whole, and so is the optimizer's state; norms are summed over the ranks, gather() makes an
   /// array whole.
@@ -77,7 +77,7 @@ struct Strand {
   static constexpr bool updates_elsewhere = false;
   /// A rank that serves does not train: serve() returns when the others' fit has ended.
   bool serves() const { return false; }
-  void serve(const Updates&) {}
+  void serve(const UpdateCallback&) {}
   /// Before the first step of an epoch, counted from 0.
   void epoch_begins(std::int64_t) {}
   /// After its last step, before the validation; true where it changed the parameters.
@@ -86,7 +86,7 @@ struct Strand {
   bool before_step(std::int64_t) { return false; }
   /// Asked once a step, after before_step. False: no gradients are exchanged in this one; the two hooks below are not called, and
   /// the optimizer adds up the workers' gradients.
-  bool exchanges() const { return false; }
+  bool synchronizes_gradients() const { return false; }
   /// Initial weights; every rank refuses to start, with one message, where they differ in what must agree.
   void start() {}
   /// Gradients [begin, end) of the arena are final on this rank; an empty range is a chance to make progress.
@@ -102,7 +102,7 @@ struct Strand {
   /// After the last step of a fit: what is under way comes to its end; true where it changed the parameters.
   bool finish() { return false; }
   /// Before buffers are read for evaluation or saving: makes those of all ranks the same.
-  void synchronise_buffers() {}
+  void average_buffers() {}
   /// Sums over ranks (loss, metrics, requests to stop); blocking.
   void reduce(std::span<double>) {}
   void barrier() {}
@@ -114,14 +114,14 @@ struct Strand {
   double exposed_seconds() const { return 0; }
 };
 
-/// A policy makes a strand for a replica.
+/// A policy makes a policy state for a replica.
 template <class P, class R> concept Policy = requires(const P& p, const R& r) {
-  { p.bind(r) } -> std::derived_from<Strand>;
+  { p.bind(r) } -> std::derived_from<PolicyState>;
 };
 
 /// No parallelism: the default of a Trainer without a policy.
-struct Alone {
-  template <class R> Strand bind(const R&) const { return {}; }
+struct SingleProcess {
+  template <class R> PolicyState bind(const R&) const { return {}; }
 };
 
 }  // namespace skein::inline SKEIN_ABI::parallel

@@ -14,8 +14,8 @@
 #include "../core/error.hpp"
 #include "../plan/buckets.hpp"
 #include "../plan/virtual_shards.hpp"
-#include "comm_strand.hpp"
-#include "strand_option.hpp"
+#include "comm_policy_state.hpp"
+#include "data_parallel_option.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 

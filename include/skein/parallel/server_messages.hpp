@@ -56,8 +56,8 @@ struct ServerMessage {
   static constexpr int tag = 31900, values_tag = 31901, reply_tag = 31902, reply_values_tag = 31903;
 
   std::int32_t kind = Push, worker = 0;
-  std::int64_t step = 0, version = 0;  // of the worker; updates that its weights had seen
-  double nominal = 1, weight = 0;      // gradients are sums over samples of that weight in all, divided by nominal
+  std::int64_t step = 0, version = 0;      // of the worker; updates that its weights had seen
+  double expected_weight = 1, weight = 0;  // gradients are sums over samples of that weight in all, divided by nominal
 };
 struct ServerReply {
   std::int64_t version = 0;

@@ -13,13 +13,13 @@
 
 #include "../comm/op.hpp"
 #include "../plan/buckets.hpp"
-#include "comm_strand.hpp"
-#include "strand_option.hpp"
+#include "comm_policy_state.hpp"
+#include "data_parallel_option.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 
 namespace detail {
-template <int Stage> inline constexpr bool is_a_stage = Stage == 1 || Stage == 2;
+template <int ZeroLevel> inline constexpr bool is_a_zero_level = ZeroLevel == 1 || ZeroLevel == 2;
 
 /// What both stages do: who owns what, and the gathering of it.
 template <class Inner> class OwnsPart : public Inner {
@@ -153,11 +153,11 @@ template <class Inner> class ScattersGradients : public OwnsPart<Inner> {
 
 /// An option of DataParallel. The optimizer's state is 1 / R of a whole one on each of R ranks; a checkpoint holds all of it, so
 /// that it loads into any number of ranks, sharded or not.
-template <int Stage> struct Sharded {
-  static_assert(detail::is_a_stage<Stage>,
+template <int ZeroLevel> struct Sharded {
+  static_assert(detail::is_a_zero_level<ZeroLevel>,
                 "Sharded<1> shards the optimizer's state, Sharded<2> the gradients too: there is no other stage");
   static constexpr OptionKind kind = OptionKind::sharding;
-  static constexpr bool scatters_gradients = Stage == 2;
+  static constexpr bool scatters_gradients = ZeroLevel == 2;
   static plan::Range owned(long stored, int ranks, int rank) { return plan::even_range(stored, ranks, rank); }
 
   template <class Inner> using Around =

@@ -14,10 +14,10 @@ namespace skein::inline SKEIN_ABI::parallel {
 
 using plan::ComputeTimes, plan::compute_times;
 
-/// The inner policy's strand, whose hooks let the clock go on.
-template <class World, class Inner> class SimulatedStrand : public Inner {
+/// The inner policy's state, whose hooks let the clock go on.
+template <class World, class Inner> class SimulatedPolicyState : public Inner {
  public:
-  SimulatedStrand(Inner&& inner, World& world, const ComputeTimes& times, std::span<const plan::Operation> operations)
+  SimulatedPolicyState(Inner&& inner, World& world, const ComputeTimes& times, std::span<const plan::LayerNode> operations)
       : Inner(std::move(inner)), world_(&world), times_(times), operations_(operations) {}
 
   bool before_step(std::int64_t step) {
@@ -40,13 +40,13 @@ template <class World, class Inner> class SimulatedStrand : public Inner {
     return Inner::after_step(done);
   }
   /// On a server an update takes its shard's share of the time.
-  void serve(const Updates& update) {
+  void serve(const UpdateCallback& update) {
     struct Context {
-      SimulatedStrand* self;
-      const Updates* update;
+      SimulatedPolicyState* self;
+      const UpdateCallback* update;
     } context{this, &update};
     Inner::serve({&context,
-                  [](void* object, const ServedUpdate& u) {
+                  [](void* object, const ShardUpdate& u) {
                     const Context& c = *static_cast<Context*>(object);
                     const double share =
                         static_cast<double>(u.range.end - u.range.begin) / static_cast<double>(c.self->replica().stored);
@@ -55,7 +55,7 @@ template <class World, class Inner> class SimulatedStrand : public Inner {
                   },
                   update.arrays,
                   [](void* object, int k) {
-                    const Updates& u = *static_cast<Context*>(object)->update;
+                    const UpdateCallback& u = *static_cast<Context*>(object)->update;
                     return u.state(u.object, k);
                   }});
   }
@@ -74,7 +74,7 @@ template <class World, class Inner> class SimulatedStrand : public Inner {
 
   World* world_;
   ComputeTimes times_;
-  std::span<const plan::Operation> operations_;
+  std::span<const plan::LayerNode> operations_;
   double done_ = 0;  // of the backward pass
 };
 
@@ -95,7 +95,7 @@ template <class World, class Policy> class Simulated : public Policy {
   }
   template <class R> auto bind(const R& replica) const {
     using Inner = decltype(Policy::bind(replica));
-    return SimulatedStrand<World, Inner>(Policy::bind(replica), *world_, times_, replica.operations);
+    return SimulatedPolicyState<World, Inner>(Policy::bind(replica), *world_, times_, replica.operations);
   }
 
  private:

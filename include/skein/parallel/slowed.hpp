@@ -22,9 +22,9 @@ struct SlowWorker {
   double others = 0;  ///< what the others sleep before each step: the pace of all
 };
 
-template <class Inner> class SlowedStrand : public Inner {
+template <class Inner> class SlowedPolicyState : public Inner {
  public:
-  SlowedStrand(Inner inner, const SlowWorker& slow) : Inner(std::move(inner)), slow_(slow) {}
+  SlowedPolicyState(Inner inner, const SlowWorker& slow) : Inner(std::move(inner)), slow_(slow) {}
 
   /// It sleeps once it has its weights: they are old when its gradients leave.
   bool before_step(std::int64_t step) {
@@ -48,7 +48,7 @@ template <class Policy> class Slowed {
   explicit Slowed(Policy policy, SlowWorker slow = {}) : policy_(std::move(policy)), slow_(slow) {}
 
   template <class R> auto bind(const R& replica) const {
-    return SlowedStrand<decltype(policy_.bind(replica))>(policy_.bind(replica), slow_);
+    return SlowedPolicyState<decltype(policy_.bind(replica))>(policy_.bind(replica), slow_);
   }
   plan::Range owned(long stored) const {
     if constexpr (requires { policy_.owned(stored); }) return policy_.owned(stored);

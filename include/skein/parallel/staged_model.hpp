@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "../nn/stage_pass.hpp"
+#include "../nn/stage_executor.hpp"
 #include "stages.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
@@ -32,7 +32,7 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   using Scalar = typename precision::master;
   using Activation = typename precision::activation;
   static constexpr bool scales_loss = false;
-  static constexpr nn::Sizes sizes = nn::measure<network>(Input::extents);
+  static constexpr nn::MemoryRequirements sizes = nn::analyze<network>(Input::extents);
   static constexpr const auto& program = nn::program<network, Input>;
   static constexpr Extents output_extents = sizes.output;
   static constexpr long parameter_count = sizes.parameters;
@@ -58,7 +58,7 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   static constexpr plan::Range range(int stage) {
     plan::Range r;
     each([&]<int I>(std::integral_constant<int, I>) {
-      if (I == stage) r = {place<I>().parameter, place<I>().parameter + nn::measure<StageNet<I>>(StageInput<I>::extents).stored};
+      if (I == stage) r = {place<I>().parameter, place<I>().parameter + nn::analyze<StageNet<I>>(StageInput<I>::extents).stored};
     });
     return r;
   }
@@ -66,7 +66,7 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   static constexpr plan::Range buffer_range(int stage) {
     plan::Range r;
     each([&]<int I>(std::integral_constant<int, I>) {
-      if (I == stage) r = {place<I>().buffer, place<I>().buffer + nn::measure<StageNet<I>>(StageInput<I>::extents).buffers};
+      if (I == stage) r = {place<I>().buffer, place<I>().buffer + nn::analyze<StageNet<I>>(StageInput<I>::extents).buffers};
     });
     return r;
   }
@@ -106,12 +106,12 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   }
 
   /// What runs a stage that is held; the loss is the last one's.
-  template <class Loss> std::unique_ptr<nn::AnyStage<Scalar>> pass(int stage, const Loss& loss) {
+  template <class Loss> std::unique_ptr<nn::AnyStage<Scalar>> executor(int stage, const Loss& loss) {
     std::unique_ptr<nn::AnyStage<Scalar>> made;
     each([&]<int I>(std::integral_constant<int, I>) {
       if (I != stage || !std::get<I>(held_)) return;
-      if constexpr (I + 1 == stages) made = std::make_unique<nn::StagePass<StageModel<I>, Loss>>(*std::get<I>(held_), loss);
-      else made = std::make_unique<nn::StagePass<StageModel<I>, nn::NoLoss>>(*std::get<I>(held_), nn::NoLoss{});
+      if constexpr (I + 1 == stages) made = std::make_unique<nn::StageExecutor<StageModel<I>, Loss>>(*std::get<I>(held_), loss);
+      else made = std::make_unique<nn::StageExecutor<StageModel<I>, nn::NoLoss>>(*std::get<I>(held_), nn::NoLoss{});
     });
     return made;
   }
@@ -136,13 +136,13 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   using StageList = typename Pipeline::stages;
   template <int I> using StageNet =
       typename parallel::detail::Joined<typename parallel::detail::ChildrenOf<TypeAt<StageList, I>>::type>::type;
-  template <int I> static constexpr nn::At place() {
-    nn::At at{};
+  template <int I> static constexpr nn::ArenaOffsets place() {
+    nn::ArenaOffsets at{};
     Extents in = Input::extents;
     each([&]<int K>(std::integral_constant<int, K>) {
       if (K >= I) return;
-      const nn::Sizes s = nn::measure<StageNet<K>>(in);
-      at = at + nn::At::after(s);
+      const nn::MemoryRequirements s = nn::analyze<StageNet<K>>(in);
+      at = at + nn::ArenaOffsets::after(s);
       in = s.output;
     });
     return at;
@@ -150,7 +150,7 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   template <int I> static constexpr Extents input_of() {
     Extents in = Input::extents;
     each([&]<int K>(std::integral_constant<int, K>) {
-      if (K < I) in = nn::measure<StageNet<K>>(in).output;
+      if (K < I) in = nn::analyze<StageNet<K>>(in).output;
     });
     return in;
   }
@@ -165,8 +165,8 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
     (f(std::integral_constant<int, I>{}), ...);
   }
   template <class F> static constexpr void each(F&& f) { each(f, std::make_integer_sequence<int, stages>{}); }
-  template <class Indices> struct Held;
-  template <int... I> struct Held<std::integer_sequence<int, I...>> {
+  template <class Indices> struct LocalStages;
+  template <int... I> struct LocalStages<std::integer_sequence<int, I...>> {
     using type = std::tuple<std::unique_ptr<StageModel<I>>...>;
   };
 
@@ -177,7 +177,7 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   }
 
   Seed seed_;
-  typename Held<std::make_integer_sequence<int, stages>>::type held_{};
+  typename LocalStages<std::make_integer_sequence<int, stages>>::type held_{};
 };
 
 }  // namespace skein::inline SKEIN_ABI::parallel

@@ -38,13 +38,13 @@ template <class... Ls> struct Costs<List<Ls...>> {
     Costs c;
     std::size_t n = 0;
     bool wanted = false;  // the gradient of a child's input: not before the first parameters, nor of them
-    auto one = [&](const nn::Sizes& s) {
+    auto one = [&](const nn::MemoryRequirements& s) {
       c.flops[n] = s.flops * (wanted ? 3 : s.stored > 0 ? 2 : 1);
       wanted = wanted || s.stored > 0;
       c.crossing[n++] = s.output.count();
       in = s.output;
     };
-    const int each[] = {(one(nn::measure<Ls>(in)), 0)...};
+    const int each[] = {(one(nn::analyze<Ls>(in)), 0)...};
     (void)each;
     return c;
   }
@@ -89,15 +89,15 @@ template <class All, int Begin, int... I> struct SliceOf<All, Begin, std::intege
 
 template <class Network, class Input, int N> struct Balanced {
   static_assert(nn::SequentialLike<Network>, "balanced_stages splits a Sequential between its layers");
-  using Units = typename nn::Fused<Network, Cpu>::children;  // a cut within what runs as one would undo that
-  static constexpr auto costs = Costs<Units>::at(Input::extents);
+  using ExecutedLayers = typename nn::Fused<Network, Cpu>::children;  // a cut within what runs as one would undo that
+  static constexpr auto costs = Costs<ExecutedLayers>::at(Input::extents);
   static_assert(N >= 1 && N <= costs.size,
                 "balanced_stages<Network, Input, N>: the network has fewer layers than stages are asked for (layers that are "
                 "fused count as one)");
   static constexpr auto cuts = cut<(N >= 1 && N <= costs.size ? N : 1)>(costs);
 
   template <int... I> static auto make(std::integer_sequence<int, I...>)
-      -> Stages<typename SliceOf<Units, cuts[I], std::make_integer_sequence<int, cuts[I + 1] - cuts[I]>>::type...>;
+      -> Stages<typename SliceOf<ExecutedLayers, cuts[I], std::make_integer_sequence<int, cuts[I + 1] - cuts[I]>>::type...>;
   using type = decltype(make(std::make_integer_sequence<int, static_cast<int>(cuts.size()) - 1>{}));
 };
 }  // namespace detail

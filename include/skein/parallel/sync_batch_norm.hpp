@@ -5,8 +5,8 @@
 #include <chrono>
 
 #include "../comm/op.hpp"
-#include "comm_strand.hpp"
-#include "strand_option.hpp"
+#include "comm_policy_state.hpp"
+#include "data_parallel_option.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 

@@ -5,8 +5,8 @@
 #pragma once
 #include <cstdint>
 
-#include "comm_strand.hpp"
-#include "strand_option.hpp"
+#include "comm_policy_state.hpp"
+#include "data_parallel_option.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 
@@ -21,7 +21,7 @@ template <class Inner> class ExchangesSometimes : public Inner {
  public:
   static constexpr bool local_sums = true;
   using Inner::Inner;
-  bool exchanges() const { return now_ && Inner::exchanges(); }
+  bool synchronizes_gradients() const { return now_ && Inner::synchronizes_gradients(); }
   /// Reduce::Sum makes steps of all ranks' gradients that many times as large; those of its own are what they are.
   double gradient_factor() const { return now_ ? Inner::gradient_factor() : 1; }
   bool after_step(const StepDone& done) {

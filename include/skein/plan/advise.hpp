@@ -18,7 +18,7 @@ namespace skein::inline SKEIN_ABI::plan {
 
 /// What one asks about.
 struct Job {
-  std::span<const Operation> operations{};  ///< Model::program.ops()
+  std::span<const LayerNode> operations{};  ///< Model::program.ops()
   long scalars = 0;                         ///< of the gradients: Model::sizes.stored
   double scalar_bytes = 4;
   double step_seconds = 0;  ///< T_comp: measured, of one rank with `batch` samples
@@ -134,7 +134,7 @@ inline Advice advise(const Job& job) {
   a.period = std::max(1, static_cast<int>(std::ceil(a.best.exposed / (0.1 / 0.9 * job.step_seconds) - 1e-9)));
   // A pipeline of at most four stages: the shortest table, and of those the one that keeps least.
   int layers = 0;
-  for (const Operation& o : job.operations) layers += o.parameters > 0;
+  for (const LayerNode& o : job.operations) layers += o.parameters > 0;
   a.stages = static_cast<int>(std::min<long>({4, std::max(1, layers), std::max(2, job.most_ranks)}));
   if (a.stages > 1) {
     const ScheduleReport gpipe_report = check(gpipe(a.stages, job.micros));

@@ -13,9 +13,9 @@ namespace skein::inline SKEIN_ABI::plan {
 /// from the back. `end` may lie behind the last parameter: what follows it travels with the first bucket. Calls
 /// visit(Range) for each bucket. Linear in the number of operations.
 template <class Visit>
-constexpr void for_each_bucket(std::span<const Operation> operations, long end, long at_least, Visit&& visit) {
+constexpr void for_each_bucket(std::span<const LayerNode> operations, long end, long at_least, Visit&& visit) {
   for (int i = static_cast<int>(operations.size()) - 1; i >= 0; --i) {
-    const Operation& o = operations[static_cast<std::size_t>(i)];
+    const LayerNode& o = operations[static_cast<std::size_t>(i)];
     if (o.parameters == 0) continue;
     if (end - o.parameter >= at_least || o.parameter == 0) {
       visit(Range{o.parameter, end});
@@ -25,13 +25,13 @@ constexpr void for_each_bucket(std::span<const Operation> operations, long end, 
   if (end > 0) visit(Range{0, end});  // a network without parameters: only what follows them
 }
 
-constexpr int bucket_count(std::span<const Operation> operations, long end, long at_least) {
+constexpr int bucket_count(std::span<const LayerNode> operations, long end, long at_least) {
   int n = 0;
   for_each_bucket(operations, end, at_least, [&](Range) { ++n; });
   return n;
 }
 
-inline std::vector<Range> buckets(std::span<const Operation> operations, long end, long at_least) {
+inline std::vector<Range> buckets(std::span<const LayerNode> operations, long end, long at_least) {
   std::vector<Range> all;
   for_each_bucket(operations, end, at_least, [&](Range r) { all.push_back(r); });
   return all;

@@ -47,14 +47,14 @@ struct Entry {
 };
 
 /// One layer at its place.
-struct Operation {
+struct LayerNode {
   std::string_view kind{};
   int in = -1, in2 = -1, out = -1;  ///< tensors
   int path = -1;
   Extents input{}, output{};
   long parameter = 0, parameters = 0;  ///< stored range: [parameter, parameter + parameters)
   long logical_parameters = 0;
-  long saved = 0;  ///< scalars a sample kept for backward beside tensors
+  long saved_for_backward = 0;  ///< scalars a sample kept for backward beside tensors
   long saved_bytes = 0;
   long flops = 0;  ///< forward, a sample
   bool saves_input = false, saves_output = false;
@@ -68,7 +68,7 @@ struct Range {
 };
 
 template <int Operations, int Entries, int Buffers, int Paths> struct Program {
-  std::array<Operation, Operations> operations{};
+  std::array<LayerNode, Operations> operations{};
   std::array<Entry, Entries> parameter_entries{};
   std::array<Entry, Buffers> buffer_entries{};
   std::array<PathPart, Paths> paths{};
@@ -76,7 +76,7 @@ template <int Operations, int Entries, int Buffers, int Paths> struct Program {
   int operation_count = 0, parameter_count = 0, buffer_count = 0, path_count = 0, tensor_count = 0;
   long stored_parameters = 0, stored_buffers = 0;
 
-  constexpr std::span<const Operation> ops() const { return {operations.data(), static_cast<std::size_t>(operation_count)}; }
+  constexpr std::span<const LayerNode> ops() const { return {operations.data(), static_cast<std::size_t>(operation_count)}; }
   constexpr std::span<const Entry> parameters() const {
     return {parameter_entries.data(), static_cast<std::size_t>(parameter_count)};
   }
@@ -105,7 +105,7 @@ template <int Operations, int Entries, int Buffers, int Paths> struct Program {
     n.append(e.leaf);
     return n;
   }
-  constexpr Name name(const Operation& o) const {
+  constexpr Name name(const LayerNode& o) const {
     Name n;
     prefix(n, o.path);
     if (n.length > 0) --n.length;  // without the last dot
@@ -142,7 +142,7 @@ class Fingerprint {
 
 template <class Program> constexpr std::uint64_t fingerprint(const Program& p) {
   Fingerprint f;
-  for (const Operation& o : p.ops()) f.add(o.kind).add(o.input).add(o.output);
+  for (const LayerNode& o : p.ops()) f.add(o.kind).add(o.input).add(o.output);
   for (const Entry& e : p.parameters()) f.add(p.name(e)).add(e.extents).add(static_cast<std::uint64_t>(e.offset));
   for (const Entry& e : p.buffers()) f.add(p.name(e)).add(e.extents);
   return f.value();

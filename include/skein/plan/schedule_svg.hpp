@@ -16,7 +16,7 @@ struct ScheduleSvgOptions {
 };
 
 inline std::string schedule_svg(std::span<const Timeline> timelines, const ScheduleSvgOptions& o = {}) {
-  constexpr const char* colours[] = {"#4878a8", "#e08214", "#f1b04c", "#7b9f35", "#555555"};  // by task
+  constexpr const char* colors[] = {"#4878a8", "#e08214", "#f1b04c", "#7b9f35", "#555555"};  // by task
   double length = 0;
   int rows = 0;
   for (const Timeline& t : timelines) length = std::max(length, t.length()), rows += t.ranks;
@@ -41,7 +41,7 @@ inline std::string schedule_svg(std::span<const Timeline> timelines, const Sched
       o.width, height, o.width, height);
   svg += "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
   for (int task = 0; task < 5; ++task) {
-    print("<rect x=\"%d\" y=\"6\" width=\"12\" height=\"12\" fill=\"%s\"/>", left + 150 * task, colours[task]);
+    print("<rect x=\"%d\" y=\"6\" width=\"12\" height=\"12\" fill=\"%s\"/>", left + 150 * task, colors[task]);
     print("<text x=\"%d\" y=\"16\">%s</text>\n", left + 150 * task + 17, std::string(name_of(static_cast<Task>(task))).c_str());
   }
   int y = legend;
@@ -62,7 +62,7 @@ inline std::string schedule_svg(std::span<const Timeline> timelines, const Sched
       print(
           "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\" fill-opacity=\"%.2f\" stroke=\"white\" "
           "stroke-width=\"0.5\"/>",
-          x, top, w, o.row - 4, colours[static_cast<int>(s.step.task)], chunk % 2 ? 0.65 : 1.0);
+          x, top, w, o.row - 4, colors[static_cast<int>(s.step.task)], chunk % 2 ? 0.65 : 1.0);
       if (w >= 9 && s.step.task != Task::update)
         print("<text x=\"%.2f\" y=\"%d\" text-anchor=\"middle\" fill=\"white\">%d</text>", x + w / 2, top + o.row / 2 + 2,
               s.step.micro);

@@ -16,10 +16,10 @@
 namespace skein::inline SKEIN_ABI::plan {
 
 /// How much of the backward pass has been done once the gradients from `front` on are there: by flops, from the last layer.
-constexpr double backward_share(std::span<const Operation> operations, long front) {
+constexpr double backward_share(std::span<const LayerNode> operations, long front) {
   if (front <= 0) return 1;
   double all = 0, done = 0, share = 0;
-  for (const Operation& o : operations) all += static_cast<double>(o.flops);
+  for (const LayerNode& o : operations) all += static_cast<double>(o.flops);
   for (std::size_t i = operations.size(); i-- > 0;) {
     done += static_cast<double>(operations[i].flops);
     if (operations[i].parameters > 0 && operations[i].parameter >= front) share = all > 0 ? done / all : 1;
@@ -39,7 +39,7 @@ constexpr ComputeTimes compute_times(double step_seconds) {
 
 /// What a step works on.
 struct StepWork {
-  std::span<const Operation> operations{};  ///< Model::program.ops()
+  std::span<const LayerNode> operations{};  ///< Model::program.ops()
   long scalars = 0;                         ///< of the gradient arena
   double scalar_bytes = 4;
   ComputeTimes compute{};

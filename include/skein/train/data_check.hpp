@@ -29,7 +29,7 @@ template <class Model> void check_samples(const data::DatasetView& data, const c
 template <class Model, class Loss> void check_data(const data::DatasetView& data, const char* which) {
   check_samples<Model>(data, which);
   const std::string set = std::string("the ") + which + " data set";
-  if constexpr (Loss::target == nn::Target::label) {
+  if constexpr (Loss::target == nn::TargetKind::label) {
     if (data.target().kind != data::TargetKind::label)
       throw ArgumentError("the loss compares with class labels, " + set + " has none: use Mse or Huber, or give it labels");
   } else {

@@ -20,7 +20,7 @@
 namespace skein::inline SKEIN_ABI::train {
 
 /// Where a training stands: epochs before this fit, epochs and steps of it, and the sums of the epoch that is going on.
-struct Place {
+struct TrainingPosition {
   std::int64_t base = 0, epoch = 0, step = 0;
   std::int64_t samples = 0;
   nn::LossSums sums{};
@@ -33,13 +33,13 @@ struct Place {
 
 namespace detail {
 /// Calls visit(arena, prefix of the section names, entries) for each array of the model: on the model's device.
-template <class Stepper, class Visit> void for_each_arena(Stepper& stepper, Visit&& visit) {
-  auto& model = stepper.model();
+template <class TrainStep, class Visit> void for_each_arena(TrainStep& train_step, Visit&& visit) {
+  auto& model = train_step.model();
   using Model = std::remove_cvref_t<decltype(model)>;
   using Scalar = typename Model::Scalar;
-  if constexpr (requires { stepper.whole_parameters(); }) {  // of a model in parts: brought together, or to be scattered
-    visit(stepper.whole_parameters(), std::string("parameters/"), Model::program.parameters());
-    visit(stepper.whole_buffers(), std::string("buffers/"), Model::program.buffers());
+  if constexpr (requires { train_step.whole_parameters(); }) {  // of a model in parts: brought together, or to be scattered
+    visit(train_step.whole_parameters(), std::string("parameters/"), Model::program.parameters());
+    visit(train_step.whole_buffers(), std::string("buffers/"), Model::program.buffers());
   } else {
     const auto parameters = std::as_const(model).parameters();
     visit(DeviceSpan<Scalar, typename Model::device>(const_cast<Scalar*>(parameters.data), parameters.size),
@@ -48,49 +48,49 @@ template <class Stepper, class Visit> void for_each_arena(Stepper& stepper, Visi
   }
 }
 /// Whose bytes the section "policy" has.
-template <class Strand> std::string policy_kind(const Strand& strand) {
-  if constexpr (requires { strand.saved_as(); }) return strand.saved_as();
+template <class PolicyState> std::string policy_kind(const PolicyState& policy_state) {
+  if constexpr (requires { policy_state.saved_as(); }) return policy_state.saved_as();
   else return {};
 }
 /// The names of the sections of an optimizer's array.
 inline std::string state_prefix(int k) { return "optimizer/" + std::to_string(k) + "/"; }
 }  // namespace detail
 
-template <class Stepper> void save_training(const std::string& path, Stepper& stepper, const Place& place, const History& history,
-                                            const std::string& callbacks) {
-  using Model = std::remove_cvref_t<decltype(stepper.model())>;
+template <class TrainStep> void save_training(const std::string& path, TrainStep& train_step, const TrainingPosition& place,
+                                              const History& history, const std::string& callbacks) {
+  using Model = std::remove_cvref_t<decltype(train_step.model())>;
   using Scalar = typename Model::Scalar;
   CheckpointWriter writer;
-  std::vector<HostCopy<Scalar, typename Model::device>> copies(2 + static_cast<std::size_t>(stepper.optimizer().arrays()));
+  std::vector<HostCopy<Scalar, typename Model::device>> copies(2 + static_cast<std::size_t>(train_step.optimizer().arrays()));
   auto copy = copies.begin();
   const auto add = [&](auto arena, const std::string& prefix, std::span<const plan::Entry> entries) {
-    const Scalar* data = (copy++)->read(arena.data, arena.size, stepper.model().where());
+    const Scalar* data = (copy++)->read(arena.data, arena.size, train_step.model().where());
     for (const plan::Entry& e : entries)
       writer.add(prefix + std::string(std::string_view(Model::program.name(e))), e.extents, data + e.offset,
                  row_pitch(e.extents.last()));
   };
-  detail::for_each_arena(stepper, add);
-  for (int k = 0; k < stepper.optimizer().arrays(); ++k)
-    add(stepper.state(k), detail::state_prefix(k), Model::program.parameters());
-  const std::int64_t steps = stepper.steps();
+  detail::for_each_arena(train_step, add);
+  for (int k = 0; k < train_step.optimizer().arrays(); ++k)
+    add(train_step.state(k), detail::state_prefix(k), Model::program.parameters());
+  const std::int64_t steps = train_step.steps();
   writer.add_object("steps", steps);
-  if constexpr (Model::scales_loss) writer.add_object("loss_scaler", stepper.loss_scaler());
+  if constexpr (Model::scales_loss) writer.add_object("loss_scaler", train_step.loss_scaler());
   writer.add_object("place", place);
   writer.add_object("history", history);
   writer.add_object("callbacks", callbacks);  // bytes: what they are is known to the fit that has them
-  if constexpr (requires(OutArchive & a) { stepper.strand().serialize(a, 0u); }) {
-    const std::vector<std::byte> bytes = to_bytes(stepper.strand());
-    writer.add_object("policy_kind", detail::policy_kind(stepper.strand()));
+  if constexpr (requires(OutArchive & a) { train_step.policy_state().serialize(a, 0u); }) {
+    const std::vector<std::byte> bytes = to_bytes(train_step.policy_state());
+    writer.add_object("policy_kind", detail::policy_kind(train_step.policy_state()));
     writer.add_object("policy", std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   }
   writer.commit(path);
 }
 
-template <class Stepper>
-void load_training(const std::string& path, Stepper& stepper, Place& place, History& history, std::string& callbacks) {
+template <class TrainStep> void load_training(const std::string& path, TrainStep& train_step, TrainingPosition& place,
+                                              History& history, std::string& callbacks) {
   CheckpointReader reader{path};  // every hash is checked before anything is changed
   std::int64_t steps = 0;
-  Place at;
+  TrainingPosition at;
   History past;
   reader.read_object("steps", steps);
   reader.read_object("place", at);
@@ -101,10 +101,10 @@ void load_training(const std::string& path, Stepper& stepper, Place& place, Hist
   if (reader.contains("policy")) reader.read_object("policy", policy);
   if (reader.contains("policy_kind")) reader.read_object("policy_kind", kind);
   optim::LossScaler scaler;  // of a 16-bit training; the weights are the same in any precision
-  if constexpr (requires { stepper.loss_scaler(); }) scaler = stepper.loss_scaler();
+  if constexpr (requires { train_step.loss_scaler(); }) scaler = train_step.loss_scaler();
   if (reader.contains("loss_scaler")) reader.read_object("loss_scaler", scaler);
   // First into memory of our own, so that a file of another network changes nothing. Gaps stay zero.
-  using Model = std::remove_cvref_t<decltype(stepper.model())>;
+  using Model = std::remove_cvref_t<decltype(train_step.model())>;
   using Scalar = typename Model::Scalar;
   std::vector<Arena<Scalar>> staged;
   const auto stage = [&](std::size_t size, const std::string& prefix, std::span<const plan::Entry> entries) {
@@ -113,24 +113,24 @@ void load_training(const std::string& path, Stepper& stepper, Place& place, Hist
       reader.read(prefix + std::string(std::string_view(Model::program.name(e))), e.extents, staged.back().data() + e.offset,
                   row_pitch(e.extents.last()));
   };
-  detail::for_each_arena(stepper, [&](auto arena, const std::string& prefix, std::span<const plan::Entry> entries) {
+  detail::for_each_arena(train_step, [&](auto arena, const std::string& prefix, std::span<const plan::Entry> entries) {
     stage(arena.size, prefix, entries);
   });
-  for (int k = 0; k < stepper.optimizer().arrays(); ++k)
+  for (int k = 0; k < train_step.optimizer().arrays(); ++k)
     stage(static_cast<std::size_t>(Model::sizes.stored), detail::state_prefix(k), Model::program.parameters());
   reader.finish();
-  if constexpr (requires(InArchive & a) { stepper.strand().serialize(a, 0u); })
-    if (!policy.empty() && kind == detail::policy_kind(stepper.strand()))
-      from_bytes(std::as_bytes(std::span(policy)), stepper.strand(), path, 0);
+  if constexpr (requires(InArchive & a) { train_step.policy_state().serialize(a, 0u); })
+    if (!policy.empty() && kind == detail::policy_kind(train_step.policy_state()))
+      from_bytes(std::as_bytes(std::span(policy)), train_step.policy_state(), path, 0);
   auto next = staged.begin();
-  detail::for_each_arena(stepper, [&](auto arena, const std::string&, std::span<const plan::Entry>) {
-    HostCopy<Scalar, typename Model::device>::write(arena.data, (next++)->data(), arena.size, stepper.model().where());
+  detail::for_each_arena(train_step, [&](auto arena, const std::string&, std::span<const plan::Entry>) {
+    HostCopy<Scalar, typename Model::device>::write(arena.data, (next++)->data(), arena.size, train_step.model().where());
   });
-  for (int k = 0; k < stepper.optimizer().arrays(); ++k) stepper.set_state(k, (next++)->data());
-  if constexpr (requires { stepper.scatter(); }) stepper.scatter();
-  (void)stepper.model().parameters();
-  stepper.set_steps(steps);
-  if constexpr (Model::scales_loss) stepper.loss_scaler() = scaler;
+  for (int k = 0; k < train_step.optimizer().arrays(); ++k) train_step.set_state(k, (next++)->data());
+  if constexpr (requires { train_step.scatter(); }) train_step.scatter();
+  (void)train_step.model().parameters();
+  train_step.set_steps(steps);
+  if constexpr (Model::scales_loss) train_step.loss_scaler() = scaler;
   place = at;
   history = past;
   callbacks = states;

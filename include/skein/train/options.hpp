@@ -8,7 +8,7 @@
 #include "../data/loader.hpp"
 #include "../data/partition.hpp"
 #include "../data/view.hpp"
-#include "../nn/pass.hpp"
+#include "../nn/executor.hpp"
 #include "../optim/loss_scaler.hpp"
 #include "../optim/schedule.hpp"
 #include "callback.hpp"

@@ -13,16 +13,16 @@
 namespace skein::inline SKEIN_ABI::train {
 
 /// What one captured step was captured with: another of these is another step.
-struct StepKind {
+struct CapturedStepKey {
   const void *x = nullptr, *labels = nullptr, *targets = nullptr;
   long pitch = 0, target_pitch = 0, count = 0;
-  double nominal = 1, clip = 0, gradient_factor = 1;
+  double expected_weight = 1, clip = 0, gradient_factor = 1;
   bool accumulate = false, update = true, exchange = false;
   long global_count = 0;
-  friend bool operator==(const StepKind&, const StepKind&) = default;
+  friend bool operator==(const CapturedStepKey&, const CapturedStepKey&) = default;
   /// Alike for all ranks, whose shares of a batch may differ: they must launch, capture and replay at the same steps.
-  bool alike(const StepKind& o) const {
-    StepKind same = o;
+  bool alike(const CapturedStepKey& o) const {
+    CapturedStepKey same = o;
     same.count = count;
     return *this == same;
   }
@@ -44,7 +44,7 @@ template <class Scalar> class StepDevice<Scalar, Cpu> {
   /// The batch where the device reads it; valid until finish().
   template <class Batch> static const Batch& stage(const Batch& batch) { return batch; }
   static constexpr void finish() {}
-  /// kind(): the StepKind; begin(), all(): the step; host(): what of all() writes arguments for a captured step.
+  /// kind(): the CapturedStepKey; begin(), all(): the step; host(): what of all() writes arguments for a captured step.
   template <class Kind, class Begin, class All, class Host>
   void run(nn::StepMemory<Cpu>&, bool, Kind&&, Begin&&, All&& all, Host&&) {
     all();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trainer: fit, evaluate, predict, save, load. The loop around Stepper, the same for every policy: what differs between one
+// Trainer: fit, evaluate, predict, save, load. The loop around TrainStep, the same for every policy: what differs between one
 // core, threads, ranks and devices is in the types of the model and the policy. It waits for a device only where a record, a
 // callback or a progress line wants a number.
 #pragma once
@@ -17,25 +17,25 @@
 #include "host_copy.hpp"
 #include "model_file.hpp"
 #include "options.hpp"
-#include "parts.hpp"
+#include "check_trainer.hpp"
 #include "progress.hpp"
-#include "stepper.hpp"
+#include "train_step.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
-template <class Model, class Loss, class Optimizer, class Policy = parallel::Alone> class Trainer {
-  static constexpr train::detail::Part unfit = train::detail::first_unfit<Loss, Optimizer, Policy, typename Model::device>();
-  static_assert(train::detail::say<unfit, Loss, Optimizer, Policy, typename Model::device>());
+template <class Model, class Loss, class Optimizer, class Policy = parallel::SingleProcess> class Trainer {
+  static constexpr train::detail::Part fault = train::detail::first_fault<Loss, Optimizer, Policy, typename Model::device>();
+  static_assert(train::detail::assert_trainer<fault, Loss, Optimizer, Policy, typename Model::device>());
 
  public:
   using Scalar = typename Model::Scalar;
   using Device = typename Model::device;
-  using Stepper = typename train::detail::StepperOf<unfit == train::detail::Part::none, Model, Loss, Optimizer, Policy>::type;
+  using TrainStep = typename train::detail::TrainStepOf<fault == train::detail::Part::none, Model, Loss, Optimizer, Policy>::type;
 
   /// With several ranks, all construct theirs at the same time: initial weights become those of rank 0, and ranks whose models
   /// or options differ refuse to start, all with the same CommError. The model must outlive the trainer.
   explicit Trainer(Model& model, Loss loss = {}, Optimizer optimizer = {}, Policy policy = {})
-      : policy_(std::move(policy)), stepper_(model, std::move(loss), optimizer, policy_) {}
+      : policy_(std::move(policy)), train_step_(model, std::move(loss), optimizer, policy_) {}
 
   /// Trains for options.epochs epochs and returns their history (the same on all ranks). After load() of a file that was saved
   /// within a fit, it goes on where that one was. Throws ArgumentError for options, data and network that do not fit.
@@ -44,22 +44,22 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     if (options.epochs < 0) throw ArgumentError("fit: .epochs is negative");
     if (options.accumulate < 1) throw ArgumentError("fit: .accumulate must be at least 1 batch a step");
     if (options.loss_scaling) {
-      if constexpr (Model::scales_loss) stepper_.set_loss_scaling(*options.loss_scaling);
+      if constexpr (Model::scales_loss) train_step_.set_loss_scaling(*options.loss_scaling);
       else
         throw ArgumentError(
             "fit: .loss_scaling is for models whose activations are stored in 16 bits, as those of precision::fp16: leave it "
             "out");
     }
-    if constexpr (Stepper::Strand::updates_elsewhere) {
+    if constexpr (TrainStep::PolicyState::updates_elsewhere) {
       if (options.clip_norm > 0)
         throw ArgumentError(
             "fit: .clip_norm needs the gradients of all ranks at once, which a parameter server does not wait for: leave it out");
       if constexpr (Model::scales_loss)
-        if (stepper_.loss_scaler().active())
+        if (train_step_.loss_scaler().active())
           throw ArgumentError("fit: a parameter server does not know the loss scale of 16-bit models: take .loss_scaling = none");
     }
-    if (strand().serves()) return serve(options);
-    seed_ = options.seed.value != 0 ? options.seed : stepper_.model().seed();
+    if (policy_state().serves()) return serve(options);
+    seed_ = options.seed.value != 0 ? options.seed : train_step_.model().seed();
     data::Loader<Scalar> loader(train, loader_options(train, options));
     std::unique_ptr<data::Loader<Scalar>> validation;
     if (options.validate) {
@@ -68,7 +68,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     }
     reserve(loader, validation.get(), options);
     begin_fit(loader);
-    Work work(options, strand().rank());
+    Work work(options, policy_state().rank());
     if (!callback_state_.empty() && continues_ && work.callbacks.size() > 0)
       train::from_bytes(std::as_bytes(std::span(callback_state_)), work.callbacks, "the callbacks of the loaded training");
     callback_state_.clear();
@@ -81,7 +81,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     work.callbacks.on_fit_begin(work.control);
     agree(work.control);
     double wanted[1] = {work.callbacks.wants_steps() ? 1.0 : 0.0};  // by any rank: all must agree after each step then
-    strand().reduce(wanted);
+    policy_state().reduce(wanted);
     work.steps_wanted = wanted[0] > 0;
     work.start = work.last = train::seconds_now();
     for (; place_.epoch < options.epochs && !work.control.stopping();) {
@@ -92,8 +92,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
       work.progress.line("stopped: " + std::string(work.control.reason()));
     place_.running = place_.epoch < options.epochs;  // stopped: load() and fit() go on
     if (place_.running) keep_callbacks();            // for a save() after the stop
-    if (strand().finish()) (void)model().parameters();
-    strand().synchronise_buffers();
+    if (policy_state().finish()) (void)model().parameters();
+    policy_state().average_buffers();
     History result = place_.running ? history_ : std::exchange(history_, History{});  // a stopped fit may be saved and go on
     work.callbacks.on_fit_end(result);
     return result;
@@ -102,14 +102,14 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   /// Loss, accuracy and metrics over a data set, summed over all ranks, each of which evaluates its part.
   train::Scores evaluate(data::DatasetView data, EvaluateOptions options = {}) {
     train::check_data<Model, Loss>(data, "evaluated");
-    if (strand().serves()) return {};  // the others' affair
-    const long batch = options.batch > 0 ? options.batch : 256L * strand().ranks();
+    if (policy_state().serves()) return {};  // the others' affair
+    const long batch = options.batch > 0 ? options.batch : 256L * policy_state().ranks();
     data::Loader<Scalar> loader(data, evaluation_options(batch));
-    stepper_.reserve({.batch = std::max(loader.capacity(), stepper_.reserved() ? stepper_.pass().capacity() : 0L),
-                      .execution = execution_,
-                      .threads = threads_,
-                      .denormals = denormals_});
-    strand().synchronise_buffers();
+    train_step_.reserve({.batch = std::max(loader.capacity(), train_step_.reserved() ? train_step_.executor().capacity() : 0L),
+                         .execution = execution_,
+                         .threads = threads_,
+                         .denormals = denormals_});
+    policy_state().average_buffers();
     return evaluate(loader, options.metrics);
   }
 
@@ -122,14 +122,14 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
                        std::to_string(Model::input::count));
     const long n = x.extent(0);
     reserve_for_prediction(n);
-    Tensor<Scalar, 2, Device> all(dims(n, Stepper::Width), model().where());
+    Tensor<Scalar, 2, Device> all(dims(n, TrainStep::Width), model().where());
     data::Batch<Scalar, Device> batch;
     batch.pitch = Rank == 1 ? 1 : x.strides[0];
-    for (long at = 0; at < n; at += stepper_.pass().capacity()) {
+    for (long at = 0; at < n; at += train_step_.executor().capacity()) {
       batch.x = x.data + at * batch.pitch;
-      batch.count = batch.global_count = std::min(stepper_.pass().capacity(), n - at);
+      batch.count = batch.global_count = std::min(train_step_.executor().capacity(), n - at);
       batch.first = at;
-      forward(batch, all.data() + at * Stepper::Width);
+      forward(batch, all.data() + at * TrainStep::Width);
     }
     return all;
   }
@@ -139,16 +139,16 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     train::check_samples<Model>(data, "predicted");
     reserve_for_prediction(static_cast<long>(data.size()));
     data::LoaderOptions o = memory_options();
-    o.batch = std::max(1L, std::min(stepper_.pass().capacity(), static_cast<long>(data.size())));
+    o.batch = std::max(1L, std::min(train_step_.executor().capacity(), static_cast<long>(data.size())));
     o.shuffle = false;
     o.prefetch = data::Prefetch::off;
     data::Loader<Scalar> loader(data, o);
-    Tensor<Scalar, 2, Device> all(dims(static_cast<long>(data.size()), Stepper::Width), model().where());
+    Tensor<Scalar, 2, Device> all(dims(static_cast<long>(data.size()), TrainStep::Width), model().where());
     for (const data::Batch<Scalar>& staged : loader.epoch(0)) {
       data::Batch<Scalar> batch = staged;
       batch.labels = nullptr;
       batch.targets = nullptr;
-      forward(batch, all.data() + batch.first * Stepper::Width);
+      forward(batch, all.data() + batch.first * TrainStep::Width);
     }
     return all;
   }
@@ -156,39 +156,39 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   /// Writes model, buffers, optimizer state, step and place in the data to one file, so that load() and fit() go on with the same
   /// bits. All ranks call it; rank 0 writes beside the old file and renames. Throws FileError (on every rank CommError).
   void save(const std::string& path) {
-    strand().synchronise_buffers();
-    stepper_.gather_state();
-    if constexpr (requires { strand().before_save(); }) strand().before_save();
+    policy_state().average_buffers();
+    train_step_.gather_state();
+    if constexpr (requires { policy_state().before_save(); }) policy_state().before_save();
     std::string failure;
-    train::Place place = place_;
-    if (fitting_) place.sums = stepper_.totals();
-    if constexpr (Stepper::Strand::local_sums) place.sums = over_ranks(place.sums);
-    if (strand().rank() == 0) {
+    train::TrainingPosition place = place_;
+    if (fitting_) place.sums = train_step_.totals();
+    if constexpr (TrainStep::PolicyState::local_sums) place.sums = over_ranks(place.sums);
+    if (policy_state().rank() == 0) {
       try {
         if (callbacks_) keep_callbacks();
-        train::save_training(path, stepper_, place, history_, callback_state_);
+        train::save_training(path, train_step_, place, history_, callback_state_);
       } catch (const Error& e) { failure = e.what(); }
     }
-    stepper_.drop_state();
+    train_step_.drop_state();
     double failed[1] = {failure.empty() ? 0.0 : 1.0};
-    strand().reduce(failed);
+    policy_state().reduce(failed);
     if (!failure.empty()) throw FileError(path, -1, "could not be saved: " + failure);
     if (failed[0] != 0) throw CommError("save: rank 0 could not write '" + path + "': see its message");
   }
   /// Reads what save() wrote; every rank reads the file itself. Throws FileError for a file of another network, optimizer or
   /// scalar type, and for a damaged one; nothing is changed then.
   void load(const std::string& path) {
-    train::load_training(path, stepper_, place_, history_, callback_state_);
-    strand().start();
-    (void)stepper_.model().parameters();
-    if (Stepper::Strand::local_sums && strand().rank() != 0) place_.sums = {};  // those in the file are of all ranks
+    train::load_training(path, train_step_, place_, history_, callback_state_);
+    policy_state().start();
+    (void)train_step_.model().parameters();
+    if (TrainStep::PolicyState::local_sums && policy_state().rank() != 0) place_.sums = {};  // those in the file are of all ranks
     fitting_ = false;
     resumed_ = true;
   }
 
-  /// The parts under fit: step, pass, optimizer, strand.
-  Stepper& stepper() { return stepper_; }
-  Model& model() const { return stepper_.model(); }
+  /// The parts under fit: step, pass, optimizer, policy state.
+  TrainStep& train_step() { return train_step_; }
+  Model& model() const { return train_step_.model(); }
 
  private:
   struct Work {  // of one fit
@@ -208,20 +208,20 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     ~Forget() { callbacks = nullptr; }
   };
 
-  auto& strand() { return stepper_.strand(); }
+  auto& policy_state() { return train_step_.policy_state(); }
 
   /// The parts of a batch, this rank's, and whether it has that part's outputs: the ranks of a pipeline have one part together,
   /// and its last stage the outputs.
   int parts() {
-    if constexpr (requires { strand().shards(); }) return strand().shards();
-    else return strand().ranks();
+    if constexpr (requires { policy_state().shards(); }) return policy_state().shards();
+    else return policy_state().ranks();
   }
   int part() {
-    if constexpr (requires { strand().shard(); }) return strand().shard();
-    else return strand().rank();
+    if constexpr (requires { policy_state().shard(); }) return policy_state().shard();
+    else return policy_state().rank();
   }
   bool scores() {
-    if constexpr (requires { strand().scores(); }) return strand().scores();
+    if constexpr (requires { policy_state().scores(); }) return policy_state().scores();
     else return true;
   }
 
@@ -240,15 +240,15 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     o.seed = seed_;
     o.ranks = parts();
     o.rank = part();
-    o.shards = Stepper::virtual_shards;
+    o.shards = TrainStep::virtual_shards;
     o.partition = options.partition;
     o.last = options.last;
     o.prefetch = options.prefetch;
-    o.busy_threads = (options.threads > 0 ? options.threads : stepper_.threads()) * strand().local_ranks();
+    o.busy_threads = (options.threads > 0 ? options.threads : train_step_.threads()) * policy_state().local_ranks();
     if (options.partition == data::Partition::local) {
       std::vector<double> sizes(static_cast<std::size_t>(o.ranks), 0);
       if (scores()) sizes[static_cast<std::size_t>(o.rank)] = static_cast<double>(train.size());
-      strand().reduce(sizes);
+      policy_state().reduce(sizes);
       shard_sizes_.clear();
       for (double s : sizes) shard_sizes_.push_back(static_cast<std::int64_t>(s));
       o.sizes = shard_sizes_;
@@ -272,7 +272,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     denormals_ = options.denormals;
     long capacity = loader.capacity();
     if (validation) capacity = std::max(capacity, validation->capacity());
-    stepper_.reserve(
+    train_step_.reserve(
         {.batch = capacity, .execution = options.execution, .threads = options.threads, .denormals = options.denormals});
     std::vector<long> sizes;
     for (auto* l : {&loader, validation})
@@ -280,11 +280,12 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
         if (l && l->steps() > 0) sizes.push_back(l->share(s).count());
     std::sort(sizes.begin(), sizes.end());
     sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-    for (long n : sizes) stepper_.pass().prepare(n);
+    for (long n : sizes) train_step_.executor().prepare(n);
   }
   void reserve_for_prediction(long n) {
-    if (stepper_.reserved()) return;
-    stepper_.reserve({.batch = std::clamp(n, 1L, 256L), .execution = execution_, .threads = threads_, .denormals = denormals_});
+    if (train_step_.reserved()) return;
+    train_step_.reserve(
+        {.batch = std::clamp(n, 1L, 256L), .execution = execution_, .threads = threads_, .denormals = denormals_});
   }
 
   void keep_callbacks() {
@@ -311,22 +312,22 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   void epoch(data::Loader<Scalar>& loader, data::Loader<Scalar>* validation, const FitOptions& options, Work& work) {
     const std::int64_t number = place_.base + place_.epoch;
     if (place_.step > 0) loader.seek({number, place_.step});
-    const double begin = train::seconds_now(), exposed = strand().exposed_seconds();
+    const double begin = train::seconds_now(), exposed = policy_state().exposed_seconds();
     double factor = 1;
     int pending = 0;  // batches of the accumulation that have gone
-    stepper_.set_totals(place_.sums);
+    train_step_.set_totals(place_.sums);
     fitting_ = true;
-    strand().epoch_begins(number);
+    policy_state().epoch_begins(number);
     for (const data::Batch<Scalar>& batch : loader.epoch(number)) {
       train::StepOptions step;
-      step.lr_factor = factor = static_cast<double>(options.schedule(stepper_.steps()));
+      step.lr_factor = factor = static_cast<double>(options.schedule(train_step_.steps()));
       step.clip_norm = options.clip_norm;
       step.accumulate = pending > 0;
       step.update = pending + 1 == options.accumulate || batch.step + 1 == loader.steps();
       step.key =
           random_key(seed_.value, 0x73746570ull + static_cast<std::uint64_t>(number * loader.steps() + batch.step));  // "step"
       step.graph = options.graph;
-      const typename Stepper::Sums sums = stepper_.step(batch, step);
+      const typename TrainStep::Sums sums = train_step_.step(batch, step);
       place_.samples += batch.global_count;
       place_.step = batch.step + 1;
       pending = step.update ? 0 : pending + 1;
@@ -334,24 +335,24 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
       if (!step.update) continue;
       if (after_step(loader, options, work, sums, batch, factor, begin, exposed)) break;
     }
-    place_.sums = stepper_.totals();
+    place_.sums = train_step_.totals();
     fitting_ = false;
     say_note(work);
     if (place_.step < loader.steps()) return;  // stopped within the epoch
-    if (strand().epoch_ends(number)) (void)model().parameters();
-    if constexpr (Stepper::Strand::local_sums) place_.sums = over_ranks(place_.sums);
+    if (policy_state().epoch_ends(number)) (void)model().parameters();
+    if constexpr (TrainStep::PolicyState::local_sums) place_.sums = over_ranks(place_.sums);
     train::EpochRecord record;
     record.epoch = static_cast<int>(number) + 1;
-    record.step = stepper_.steps();
+    record.step = train_step_.steps();
     record.training.loss = place_.sums.mean();
-    if constexpr (Loss::target == nn::Target::label)
+    if constexpr (Loss::target == nn::TargetKind::label)
       if (place_.samples > 0) record.training.accuracy = place_.sums.correct / static_cast<double>(place_.samples);
-    record.learning_rate = static_cast<double>(stepper_.optimizer().optimizer().lr) * factor;
+    record.learning_rate = static_cast<double>(train_step_.optimizer().optimizer().lr) * factor;
     const double trained = train::seconds_now() - begin;
     record.samples_per_second = static_cast<double>(place_.samples) / trained;
-    record.exposed_communication = (strand().exposed_seconds() - exposed) / trained;
+    record.exposed_communication = (policy_state().exposed_seconds() - exposed) / trained;
     if (validation) {
-      strand().synchronise_buffers();
+      policy_state().average_buffers();
       record.validation = evaluate(*validation, work.metrics);
     }
     record.seconds = train::seconds_now() - begin;
@@ -366,7 +367,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   }
 
   /// Records, callbacks, the progress line. True: stop here.
-  bool after_step(data::Loader<Scalar>& loader, const FitOptions& options, Work& work, const typename Stepper::Sums& step_sums,
+  bool after_step(data::Loader<Scalar>& loader, const FitOptions& options, Work& work, const typename TrainStep::Sums& step_sums,
                   const data::Batch<Scalar>& batch, double factor, double begin, double exposed) {
     const bool wanted = options.record_steps || work.steps_wanted;
     if (!wanted && !options.progress) return false;
@@ -374,15 +375,15 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
       const nn::LossSums sums = step_sums;  // a device is waited for here
       const double now = train::seconds_now();
       train::StepRecord record;
-      record.step = stepper_.steps();
+      record.step = train_step_.steps();
       record.epoch = static_cast<int>(place_.base + place_.epoch) + 1;
       record.loss = sums.mean();
-      if constexpr (Loss::target == nn::Target::label)
+      if constexpr (Loss::target == nn::TargetKind::label)
         record.accuracy = sums.correct / std::max(1.0, static_cast<double>(counted(batch)) * options.accumulate);
-      record.learning_rate = static_cast<double>(stepper_.optimizer().optimizer().lr) * factor;
+      record.learning_rate = static_cast<double>(train_step_.optimizer().optimizer().lr) * factor;
       record.seconds = now - work.last;
       record.samples_per_second = static_cast<double>(batch.global_count) / record.seconds;
-      record.exposed_communication = (strand().exposed_seconds() - exposed) / std::max(1e-9, now - begin);
+      record.exposed_communication = (policy_state().exposed_seconds() - exposed) / std::max(1e-9, now - begin);
       if (options.record_steps) history_.add(record);
       if (work.steps_wanted) {
         work.callbacks.on_step_end(record, work.control);
@@ -392,18 +393,18 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
     }
     const double now = wanted ? work.last : train::seconds_now();
     if (options.progress && work.progress.due(now)) {
-      place_.sums = stepper_.totals();
+      place_.sums = train_step_.totals();
       train::ProgressState state;
       state.epoch = static_cast<int>(place_.base + place_.epoch) + 1;
       state.epochs = static_cast<int>(place_.base) + options.epochs;
       state.step = place_.step;
       state.steps = loader.steps();
       state.loss = place_.sums.mean();
-      if constexpr (Loss::target == nn::Target::label)
+      if constexpr (Loss::target == nn::TargetKind::label)
         state.accuracy = place_.sums.correct / std::max(1.0, static_cast<double>(place_.samples));
       state.samples_per_second = static_cast<double>(place_.samples) / std::max(1e-9, now - begin);
-      if (strand().ranks() > 1)
-        state.exposed_communication = (strand().exposed_seconds() - exposed) / std::max(1e-9, now - begin);
+      if (policy_state().ranks() > 1)
+        state.exposed_communication = (policy_state().exposed_seconds() - exposed) / std::max(1e-9, now - begin);
       const std::int64_t left = (options.epochs - place_.epoch) * loader.steps() - place_.step;
       state.seconds_left = train::seconds_left(now - work.start, work.steps_done, work.steps_done + left);
       work.progress.update(state, now);
@@ -413,83 +414,85 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
 
   /// The samples that the sums of a step are about.
   static long counted(const data::Batch<Scalar>& batch) {
-    return static_cast<long>(Stepper::Strand::local_sums ? batch.count : batch.global_count);
+    return static_cast<long>(TrainStep::PolicyState::local_sums ? batch.count : batch.global_count);
   }
 
   nn::LossSums over_ranks(const nn::LossSums& own) {
     double all[3] = {own.loss, own.weight, own.correct};
-    strand().reduce(all);
+    policy_state().reduce(all);
     return {all[0], all[1], all[2]};
   }
 
   /// Of a rank that serves: its history is empty.
   History serve([[maybe_unused]] const FitOptions& options) {
-    if constexpr (Stepper::Strand::updates_elsewhere) stepper_.serve(options.schedule);
-    if (strand().finish()) (void)model().parameters();
+    if constexpr (TrainStep::PolicyState::updates_elsewhere) train_step_.serve(options.schedule);
+    if (policy_state().finish()) (void)model().parameters();
     place_.running = false;
     return {};
   }
 
   void agree(train::Control& control) {
-    if (strand().ranks() <= 1) return;
+    if (policy_state().ranks() <= 1) return;
     double stop[1] = {control.stopping() ? 1.0 : 0.0};
-    strand().reduce(stop);
+    policy_state().reduce(stop);
     control.agree(stop[0] > 0);
   }
 
   train::Scores evaluate(data::Loader<Scalar>& loader, std::vector<train::AnyMetric>& metrics) {
-    typename Stepper::Sums pending{};
+    typename TrainStep::Sums pending{};
     double samples = 0;
     bool more = false;
     train::HostCopy<Scalar, Device> host;
     for (auto& m : metrics)
       for (double& s : m.sums()) s = 0;
     for (const data::Batch<Scalar>& batch : loader.epoch(0)) {
-      pending = stepper_.evaluate(batch, more);
+      pending = train_step_.evaluate(batch, more);
       more = true;
       samples += static_cast<double>(batch.count);
       if (metrics.empty()) continue;
       const train::Rows<Scalar> outputs{
-          host.read(stepper_.pass().outputs(), static_cast<std::size_t>(batch.count * Stepper::OutputPitch), model().where()),
-          Stepper::OutputPitch, batch.count, static_cast<int>(Stepper::Width)};
+          host.read(train_step_.executor().outputs(), static_cast<std::size_t>(batch.count * TrainStep::OutputPitch),
+                    model().where()),
+          TrainStep::OutputPitch, batch.count, static_cast<int>(TrainStep::Width)};
       for (auto& m : metrics) {
-        if constexpr (Loss::target == nn::Target::label)
+        if constexpr (Loss::target == nn::TargetKind::label)
           m.add(outputs, train::Labels(batch.labels, static_cast<std::size_t>(batch.count)));
         else
-          m.add(outputs, train::Rows<Scalar>{batch.targets, batch.target_pitch, batch.count, static_cast<int>(Stepper::Width)});
+          m.add(outputs, train::Rows<Scalar>{batch.targets, batch.target_pitch, batch.count, static_cast<int>(TrainStep::Width)});
       }
     }
     const nn::LossSums sums = pending;
     double totals[4] = {sums.loss, sums.weight, sums.correct, samples};
     if (!scores())
       for (double& t : totals) t = 0;
-    strand().reduce(totals);
+    policy_state().reduce(totals);
     train::Scores found;
     found.loss = totals[1] > 0 ? totals[0] / totals[1] : 0;
-    if constexpr (Loss::target == nn::Target::label) found.accuracy = totals[3] > 0 ? totals[2] / totals[3] : 0;
+    if constexpr (Loss::target == nn::TargetKind::label) found.accuracy = totals[3] > 0 ? totals[2] / totals[3] : 0;
     for (auto& m : metrics) {
       if (!scores())
         for (double& t : m.sums()) t = 0;
-      strand().reduce(m.sums());
+      policy_state().reduce(m.sums());
       found.set(m.name(), m.value());
     }
     return found;
   }
 
   template <class Batch> void forward(const Batch& batch, Scalar* to) {
-    (void)stepper_.evaluate(batch);
-    [[maybe_unused]] const auto here = stepper_.pass().memory().enter();
-    ops::copy_rows<Device>(to, Stepper::Width, stepper_.pass().outputs(), Stepper::OutputPitch, batch.count, Stepper::Width);
+    (void)train_step_.evaluate(batch);
+    [[maybe_unused]] const auto here = train_step_.executor().memory().enter();
+    ops::copy_rows<Device>(to, TrainStep::Width, train_step_.executor().outputs(), TrainStep::OutputPitch, batch.count,
+                           TrainStep::Width);
   }
   /// Once: why a step is not what it could be.
   void say_note(Work& work) {
-    if (const std::string_view note = stepper_.device().note(); !note.empty() && !std::exchange(noted_, true))
+    if (const std::string_view note = train_step_.device().note(); !note.empty() && !std::exchange(noted_, true))
       work.progress.line(std::string(note));
   }
 
   Policy policy_;
-  Stepper stepper_;
-  train::Place place_{};
+  TrainStep train_step_;
+  train::TrainingPosition place_{};
   History history_{};  // of the fit that is going on
   Seed seed_{};
   std::vector<std::int64_t> shard_sizes_;
@@ -499,7 +502,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Alo
   train::Callbacks* callbacks_ = nullptr;  // of the fit that is going on
   std::string callback_state_;             // of a loaded training, until its fit begins
   bool resumed_ = false, continues_ = false;
-  bool fitting_ = false;  // within an epoch: its sums are the stepper's
+  bool fitting_ = false;  // within an epoch: its sums are the train step's
   bool noted_ = false;
 };
 

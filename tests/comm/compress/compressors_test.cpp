@@ -2,8 +2,8 @@
 // Each compressor's contract: bytes, linearity, the error of a round trip.
 #include <skein/comm/compress/error_feedback.hpp>
 #include <skein/comm/compress/exchange.hpp>
-#include <skein/comm/compress/half_wire.hpp>
-#include <skein/comm/compress/int8_wire.hpp>
+#include <skein/comm/compress/half_codec.hpp>
+#include <skein/comm/compress/int8_codec.hpp>
 #include <skein/comm/compress/power_sgd.hpp>
 #include <skein/comm/compress/top_k.hpp>
 
@@ -17,12 +17,12 @@
 namespace sk = skein;
 using namespace skein::comm;
 
-static_assert(LinearCompressor<HalfWire<sk::bf16>> && LinearCompressor<HalfWire<sk::fp16>> && LinearCompressor<PowerSgd<2>>);
-static_assert(Compressor<Int8Wire<>> && !LinearCompressor<Int8Wire<>> && Compressor<TopK<10>> && !LinearCompressor<TopK<10>>);
-static_assert(LinearCompressor<ErrorFeedback<HalfWire<sk::bf16>>> && !LinearCompressor<ErrorFeedback<TopK<10>>>);
+static_assert(LinearCompressor<HalfCodec<sk::bf16>> && LinearCompressor<HalfCodec<sk::fp16>> && LinearCompressor<PowerSgd<2>>);
+static_assert(Compressor<Int8Codec<>> && !LinearCompressor<Int8Codec<>> && Compressor<TopK<10>> && !LinearCompressor<TopK<10>>);
+static_assert(LinearCompressor<ErrorFeedback<HalfCodec<sk::bf16>>> && !LinearCompressor<ErrorFeedback<TopK<10>>>);
 static_assert(!Compressor<int> && !Compressor<sk::Sum>);
-static_assert(wire_bytes(HalfWire<sk::bf16>{}, 1000) == 2000 && wire_bytes(HalfWire<sk::fp16>{}, 7) == 14);
-static_assert(wire_bytes(Int8Wire<256>{}, 1000) == 1000 + 4 * 4 && wire_bytes(Int8Wire<100>{}, 0) == 0);
+static_assert(wire_bytes(HalfCodec<sk::bf16>{}, 1000) == 2000 && wire_bytes(HalfCodec<sk::fp16>{}, 7) == 14);
+static_assert(wire_bytes(Int8Codec<256>{}, 1000) == 1000 + 4 * 4 && wire_bytes(Int8Codec<100>{}, 0) == 0);
 static_assert(PowerSgd<2>(0).rows(1000) == 32 && PowerSgd<2>(0).columns(1000) == 32 && PowerSgd<4>(0, 10).columns(1000) == 100);
 
 namespace {
@@ -49,8 +49,8 @@ std::vector<float> minus(std::vector<float> a, const std::vector<float>& b) {
 
 TEST_CASE("16-bit wires are within half a unit in the last place, and exact where they can be") {
   const std::vector<float> v = normals(5000, 1, 10);
-  const std::vector<float> b = round_trip(HalfWire<sk::bf16>{}, v), h = round_trip(HalfWire<sk::fp16>{}, v),
-                           f = round_trip(HalfWire<float>{}, v);
+  const std::vector<float> b = round_trip(HalfCodec<sk::bf16>{}, v), h = round_trip(HalfCodec<sk::fp16>{}, v),
+                           f = round_trip(HalfCodec<float>{}, v);
   bool rounds = false;
   for (std::size_t i = 0; i < v.size(); ++i) {
     CHECK(std::abs(b[i] - v[i]) <= std::abs(v[i]) * 0x1p-8f);
@@ -60,28 +60,28 @@ TEST_CASE("16-bit wires are within half a unit in the last place, and exact wher
   CHECK(rounds);
   CHECK(f == v);
   const std::vector<float> whole{-3, 0, 1, 100, 0.5f};
-  CHECK(round_trip(HalfWire<sk::bf16>{}, whole) == whole);
+  CHECK(round_trip(HalfCodec<sk::bf16>{}, whole) == whole);
 }
 
 TEST_CASE("8-bit values are within half a scale of their block") {
   for (const std::size_t n : {1ul, 63ul, 64ul, 65ul, 1000ul}) {
     std::vector<float> v = normals(n, 2);
     for (std::size_t i = 0; i < n; ++i) v[i] *= i < 64 ? 1e-3f : 1e3f;  // blocks of other sizes do not disturb each other
-    const std::vector<float> d = round_trip(Int8Wire<64>{}, v);
+    const std::vector<float> d = round_trip(Int8Codec<64>{}, v);
     for (std::size_t at = 0; at < n; at += 64) {
       float largest = 0;
       for (std::size_t i = at; i < std::min(n, at + 64); ++i) largest = std::max(largest, std::abs(v[i]));
       for (std::size_t i = at; i < std::min(n, at + 64); ++i) CHECK(std::abs(d[i] - v[i]) <= largest / 254 * 1.0001f);
     }
   }
-  CHECK(round_trip(Int8Wire<4>{}, {0, 0, 0}) == std::vector<float>{0, 0, 0});
-  CHECK(round_trip(Int8Wire<4>{}, {127, -127, 1, 0}) == std::vector<float>{127, -127, 1, 0});
+  CHECK(round_trip(Int8Codec<4>{}, {0, 0, 0}) == std::vector<float>{0, 0, 0});
+  CHECK(round_trip(Int8Codec<4>{}, {127, -127, 1, 0}) == std::vector<float>{127, -127, 1, 0});
   const float inf = std::numeric_limits<float>::infinity();
-  const std::vector<float> bad = round_trip(Int8Wire<2>{}, {1, inf, 3, 3, NAN, 0});
+  const std::vector<float> bad = round_trip(Int8Codec<2>{}, {1, inf, 3, 3, NAN, 0});
   CHECK((std::isnan(bad[0]) && std::isnan(bad[1]) && std::isnan(bad[4])));
   CHECK(bad[2] == 3);
   const float tiny = std::numeric_limits<float>::denorm_min();
-  CHECK(std::abs(round_trip(Int8Wire<2>{}, {tiny, 0})[0]) <= 200 * tiny);
+  CHECK(std::abs(round_trip(Int8Codec<2>{}, {tiny, 0})[0]) <= 200 * tiny);
 }
 
 TEST_CASE("top-k keeps the largest, the first of equals, and nothing else") {
@@ -192,9 +192,9 @@ template <class C> void feedback_law(C compressor, double bound, bool needs_feed
 }  // namespace
 
 TEST_CASE("error feedback: what was decoded and what is kept add up to what came in") {
-  feedback_law(HalfWire<sk::bf16>{}, 1e-4, false);
-  feedback_law(HalfWire<sk::fp16>{}, 1e-4, false);
-  feedback_law(Int8Wire<64>{}, 1e-4, false);
+  feedback_law(HalfCodec<sk::bf16>{}, 1e-4, false);
+  feedback_law(HalfCodec<sk::fp16>{}, 1e-4, false);
+  feedback_law(Int8Codec<64>{}, 1e-4, false);
   feedback_law(TopK<10>{}, 2e-4, true);
   feedback_law(PowerSgd<4>{3}, 2e-3, true);
 }

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "skein/device/cuda/graph.hpp"
+#include "skein/device/cuda/captured_graph.hpp"
 #include "skein/device/cuda/launch.hpp"
 #include "support/collectives.hpp"
 
@@ -251,7 +251,7 @@ TEST_CASE("several processes with several devices each are one world") {
           check(world);
         },
         within(60));
-    sk::plan::LaunchEnvironment environment;
+    sk::comm::launch::LaunchEnvironment environment;
     environment.local_rank = p;
     environment.local_size = 2;
     sk::spawn_blocks(
@@ -391,7 +391,7 @@ TEST_CASE("collectives are part of a captured step, and replays are watched") {
         OnDevice<float> data(std::vector<float>(64, 1.0f), world.where());
         world.all_reduce(data.span());  // connections are made before a capture
         sk::cuda::synchronize(world.where());
-        const sk::cuda::Graph step = sk::cuda::Graph::capture([&] {
+        const sk::cuda::CapturedGraph step = sk::cuda::CapturedGraph::capture([&] {
           auto a = world.start_all_reduce(data.span().sub(0, 32));
           auto b = world.start_all_reduce(data.span().sub(32, 64), sk::Mean{});
           require(!a.poll(), "nothing runs while a stream captures");
@@ -416,7 +416,7 @@ TEST_CASE("collectives are part of a captured step, and replays are watched") {
         OnDevice<float> data(std::vector<float>(64, 1.0f), world.where());
         world.all_reduce(data.span());
         sk::cuda::synchronize(world.where());
-        const sk::cuda::Graph step = sk::cuda::Graph::capture([&] { world.all_reduce(data.span()); });
+        const sk::cuda::CapturedGraph step = sk::cuda::CapturedGraph::capture([&] { world.all_reduce(data.span()); });
         if (world.rank() == 1) std::this_thread::sleep_for(1500ms);
         step.launch();
         world.replayed();
@@ -432,7 +432,7 @@ TEST_CASE("a graph that outlives its communicator is released by it, since NCCL 
     if (!has(ranks)) continue;
     std::vector<std::string> said(static_cast<std::size_t>(ranks));
     sk::spawn(ranks, [&](sk::ThreadComm& threads) {
-      sk::cuda::Graph step, other;
+      sk::cuda::CapturedGraph step, other;
       sk::NcclComm world(threads, sk::Cuda{threads.rank()}, within(60));
       {
         OnDevice<float> data(std::vector<float>(64, 1.0f), world.where());
@@ -440,14 +440,14 @@ TEST_CASE("a graph that outlives its communicator is released by it, since NCCL 
         part.all_reduce(data.span());
         sk::cuda::synchronize(world.where());
         require(part.engine().graphs() == 0, "no graph yet");
-        step = sk::cuda::Graph::capture([&] {
+        step = sk::cuda::CapturedGraph::capture([&] {
           part.all_reduce(data.span());
           part.all_reduce(data.span(), sk::Max{});
         });
         {
-          const sk::cuda::Graph short_lived = sk::cuda::Graph::capture([&] { part.all_reduce(data.span()); });
+          const sk::cuda::CapturedGraph short_lived = sk::cuda::CapturedGraph::capture([&] { part.all_reduce(data.span()); });
         }
-        other = sk::cuda::Graph::capture([&] { sk::Memory<sk::Cuda>::clear(data.arena.data(), 4, world.where()); });
+        other = sk::cuda::CapturedGraph::capture([&] { sk::Memory<sk::Cuda>::clear(data.arena.data(), 4, world.where()); });
         require(part.engine().graphs() == 1, "one graph lives that knows the communicator");
         step.launch();
         part.replayed();
@@ -471,7 +471,7 @@ TEST_CASE("a communicator that is aborted while a graph knows it does not wait f
         OnDevice<float> data(std::vector<float>(64, 1.0f), world.where());
         world.all_reduce(data.span());
         sk::cuda::synchronize(world.where());
-        const sk::cuda::Graph step = sk::cuda::Graph::capture([&] { world.all_reduce(data.span()); });
+        const sk::cuda::CapturedGraph step = sk::cuda::CapturedGraph::capture([&] { world.all_reduce(data.span()); });
         if (world.rank() == 1) world.fail("enough");
         while (true) {
           world.check();
@@ -497,7 +497,7 @@ TEST_CASE("a capture that cannot be released when the communicator ends is refus
         } catch (const sk::ArgumentError& e) { text = e.what(); }
         sk::cuda::check(cudaStreamEndCapture(on, &graph), "cudaStreamEndCapture");
         if (graph) (void)cudaGraphDestroy(graph);
-        require(text.find("cuda::Graph::capture") != std::string::npos, "it says what captures");
+        require(text.find("cuda::CapturedGraph::capture") != std::string::npos, "it says what captures");
         world.all_reduce(data.span());  // and the communicator goes on
       },
       within(60));

@@ -11,14 +11,14 @@
 #include "skein/comm/fold.hpp"
 
 namespace sk = skein;
-using sk::comm::Collective, sk::comm::Operation, sk::comm::SharedTransport;
+using sk::comm::Collective, sk::comm::CollectiveCall, sk::comm::SharedTransport;
 
 namespace {
 constexpr int ranks = 3;
 
-Operation barrier() { return {}; }
-Operation sum(std::vector<float>& data) {
-  Operation o;
+CollectiveCall barrier() { return {}; }
+CollectiveCall sum(std::vector<float>& data) {
+  CollectiveCall o;
   o.signature = {Collective::AllReduce, 1, 1, 0, 0, sizeof(float), data.size(), 0};
   o.send = o.recv = data.data();
   o.fold = &sk::comm::fold<float, sk::Sum>;
@@ -36,7 +36,7 @@ struct Ranks {
   }
   bool step(int r) { return !transports[static_cast<std::size_t>(r)]->done() && transports[static_cast<std::size_t>(r)]->step(); }
   /// One call of all ranks, in which rank 2 does all that it can before each step of another.
-  void run(std::vector<Operation>& calls) {
+  void run(std::vector<CollectiveCall>& calls) {
     for (int r = 0; r < ranks; ++r) transports[static_cast<std::size_t>(r)]->begin(calls[static_cast<std::size_t>(r)], call);
     ++call;
     for (bool moved = true; moved;) {
@@ -56,7 +56,7 @@ struct Ranks {
 void check_sums(Ranks& all) {
   std::vector<std::vector<float>> data;
   for (int r = 0; r < ranks; ++r) data.emplace_back(100000, static_cast<float>(r + 1));
-  std::vector<Operation> calls;
+  std::vector<CollectiveCall> calls;
   for (std::vector<float>& d : data) calls.push_back(sum(d));
   all.run(calls);
   for (const std::vector<float>& d : data) CHECK(d == std::vector<float>(100000, 6.0f));
@@ -70,7 +70,7 @@ TEST_CASE("a counter that long stood still is not taken for one that is ahead") 
   Ranks all(before);  // so many chunks of barriers have passed, and none was folded
   all.set(SharedTransport::In, before);
   all.set(SharedTransport::Taken, before);
-  std::vector<Operation> barriers(ranks, barrier());
+  std::vector<CollectiveCall> barriers(ranks, barrier());
   all.run(barriers);
   check_sums(all);
 }
@@ -79,7 +79,7 @@ TEST_CASE("calls pass while all counters wrap") {
   const std::uint64_t before = (std::uint64_t{1} << 32) - 6;
   Ranks all(before);
   for (const int which : {SharedTransport::In, SharedTransport::Folded, SharedTransport::Taken}) all.set(which, before);
-  std::vector<Operation> barriers(ranks, barrier());
+  std::vector<CollectiveCall> barriers(ranks, barrier());
   for (int i = 0; i < 10; ++i) {
     check_sums(all);
     all.run(barriers);

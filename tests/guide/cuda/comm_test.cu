@@ -51,7 +51,7 @@ TEST_CASE("collectives of GPU memory", "[guide]") {
       sent.wait();
       got.wait();
     }
-    const int sum = world.all_reduce(world.rank() + 1);  // values of the host, over the hub
+    const int sum = world.all_reduce(world.rank() + 1);  // values of the host, over the coordinator
     sums[static_cast<std::size_t>(world.rank())] = sum;  // not quoted
   });
   // [end]

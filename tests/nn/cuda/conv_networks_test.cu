@@ -38,7 +38,7 @@ TEST_CASE("what runs a network on Cuda: fused where it is said", "[cuda]") {
   using First = nn::DeviceConv2d<nn::Conv2d<4, Kernel<3>, NoBias>, false>;
   using Second = nn::DeviceConv2d<nn::Conv2d<4, Kernel<1>>, true>;
   STATIC_REQUIRE(
-      std::is_same_v<Fused, nn::Sequential<nn::FusedUnit<First, nn::Conv2d<4, Kernel<3>, NoBias>>,
-                                           nn::FusedUnit<Norm, nn::BatchNorm<>, nn::Relu>,
-                                           nn::FusedUnit<Second, nn::Conv2d<4, Kernel<1>>, nn::Relu>, nn::MaxPool2d<2>>>);
+      std::is_same_v<Fused, nn::Sequential<nn::FusedLayer<First, nn::Conv2d<4, Kernel<3>, NoBias>>,
+                                           nn::FusedLayer<Norm, nn::BatchNorm<>, nn::Relu>,
+                                           nn::FusedLayer<Second, nn::Conv2d<4, Kernel<1>>, nn::Relu>, nn::MaxPool2d<2>>>);
 }

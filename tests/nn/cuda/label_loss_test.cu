@@ -19,7 +19,7 @@ namespace ops = skein::ops;
 namespace label_loss_test {
 /// A user's: the multi-class hinge.
 struct Hinge {
-  static constexpr nn::Target target = nn::Target::label;
+  static constexpr nn::TargetKind target = nn::TargetKind::label;
   struct Row {
     template <class R> constexpr typename R::Scalar operator()(const R& row) const {
       using Scalar = typename R::Scalar;
@@ -28,10 +28,10 @@ struct Hinge {
         const Scalar margin = 1 + row.x[c] - row.x[row.label];
         const bool counts = c != row.label && margin > 0;
         if (counts) loss += margin, count += 1;
-        row.slope(c, counts ? Scalar(1) : Scalar(0));
+        row.derivative(c, counts ? Scalar(1) : Scalar(0));
       }
       count = row.sum(count);
-      row.slope_at_label(-count);
+      row.derivative_at_label(-count);
       return row.sum(loss);
     }
   };
@@ -137,7 +137,7 @@ TEST_CASE("The lanes of a warp share a row of a loss", "[nn][cuda]") {
     d.fill();
     d.outputs[0] = d.outputs[static_cast<std::size_t>(s.width - 1)];  // equal maxima, perhaps: the first counts
     const std::vector<float> w = weights(s.width);
-    ops::CrossEntropyPass<double> plain, smooth;
+    ops::CrossEntropyArguments<double> plain, smooth;
     smooth.smoothing = 0.2;
     smooth.class_weights = w.data();
     smooth.ignores = true;

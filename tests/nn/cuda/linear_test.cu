@@ -24,17 +24,17 @@ namespace {
 
 using Net = nn::Sequential<nn::Linear<80>, nn::Relu, nn::Linear<40>, TanhGelu, nn::Linear<20>, nn::Gelu, nn::Linear<10>>;
 using Rewritten = nn::Fused<Net, sk::Cuda>;
-template <class A> using Bare = nn::FusedUnit<nn::Bare<A>, A>;
+template <class A> using Bare = nn::FusedLayer<nn::Bare<A>, A>;
 static_assert(std::is_same_v<sk::TypeAt<Rewritten::children, 0>,
-                             nn::FusedUnit<nn::Bare<nn::LinearActivation<nn::Linear<80>, nn::Relu>>, nn::Linear<80>, nn::Relu>>);
+                             nn::FusedLayer<nn::Bare<nn::LinearActivation<nn::Linear<80>, nn::Relu>>, nn::Linear<80>, nn::Relu>>);
 static_assert(std::is_same_v<sk::TypeAt<Rewritten::children, 1>,
-                             nn::FusedUnit<nn::LinearGelu<nn::Linear<40>, TanhGelu>, nn::Linear<40>, TanhGelu>>);
+                             nn::FusedLayer<nn::LinearGelu<nn::Linear<40>, TanhGelu>, nn::Linear<40>, TanhGelu>>);
 static_assert(std::is_same_v<sk::TypeAt<Rewritten::children, 2>, Bare<nn::Linear<20>>>, "the exact GELU is not the library's");
 static_assert(std::is_same_v<sk::TypeAt<Rewritten::children, 4>, Bare<nn::Linear<10>>>);
 
-constexpr nn::Sizes sizes = nn::measure<Rewritten>({1, {300}});
-static_assert(sizes.derived == 0 && sizes.workspace == 0 && sizes.stored == nn::measure<Net>({1, {300}}).stored);
-static_assert(sizes.operations == nn::measure<Net>({1, {300}}).operations);
+constexpr nn::MemoryRequirements sizes = nn::analyze<Rewritten>({1, {300}});
+static_assert(sizes.packed_weights == 0 && sizes.workspace == 0 && sizes.stored == nn::analyze<Net>({1, {300}}).stored);
+static_assert(sizes.operations == nn::analyze<Net>({1, {300}}).operations);
 static_assert(!nn::Bare<nn::Linear<512>>::describe({1, {512}}).splits_gradients);
 static_assert(nn::computes_in<Bare<nn::Linear<10>>, sk::Cuda, sk::bf16> && !nn::computes_in<nn::Linear<10>, sk::Cpu, sk::bf16>);
 static_assert(nn::computes_in<sk::TypeAt<Rewritten::children, 0>, sk::Cuda, sk::fp16>);
@@ -150,13 +150,14 @@ template <class OnCpu, class L, class Half> void in_half(long batch) {
   constexpr sk::LayerInfo info = L::describe(In::extents);
   support::OnDevice<float> parameters({here.parameters.begin(), here.parameters.end()}),
       gradients(info.stored_parameters(), 0.0f);
-  support::OnDevice<float> saved(batch * info.saved, 0.0f);
+  support::OnDevice<float> saved_for_backward(batch * info.saved_for_backward, 0.0f);
   support::OnDevice<Half> weights(cast(here.parameters)), x(cast(here.x)), dy(cast(here.dy)), y(here.y.size(), Half(0.0f)),
       dx(here.dx.size(), Half(0.0f));
   nn::Context<float, sk::Cuda> context;
   context.accumulate = false;
   nn::Frame<float, sk::Cuda, Half> f;
-  f.parameters = parameters.data(), f.weights = weights.data(), f.gradients = gradients.data(), f.saved = saved.data();
+  f.parameters = parameters.data(), f.weights = weights.data(), f.gradients = gradients.data(),
+  f.saved_for_backward = saved_for_backward.data();
   f.x = x.data(), f.y = y.data(), f.dy = dy.data(), f.dx = dx.data(), f.batch = batch, f.context = &context;
   L::template prepare<In>(f);
   L::template forward<In>(f);

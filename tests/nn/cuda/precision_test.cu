@@ -74,28 +74,28 @@ TEST_CASE("a GPU's step that overflows is skipped, and the scale falls", "[train
     Model model{sk::Seed{3}};
     twins::Data<Model, nn::Mse> good(12), bad(12);
     bad.y[0] = 1e8f;
-    sk::train::Stepper stepper{model, nn::Mse{}, optim::Adam{.lr = 0.01f}, sk::parallel::Alone{}};
-    stepper.reserve({.batch = 6, .threads = 1});
-    stepper.pass().prepare(6);
-    stepper.set_loss_scaling({.initial = 1024, .interval = 5});
+    sk::train::TrainStep train_step{model, nn::Mse{}, optim::Adam{.lr = 0.01f}, sk::parallel::SingleProcess{}};
+    train_step.reserve({.batch = 6, .threads = 1});
+    train_step.executor().prepare(6);
+    train_step.set_loss_scaling({.initial = 1024, .interval = 5});
     sk::train::StepOptions o;
     o.graph = graph;
-    for (int i = 0; i < 4; ++i) stepper.step(good.batch(0, 6), o);
-    CHECK(stepper.steps() == 4);
-    CHECK(stepper.loss_scaler().scale() == 1024);
+    for (int i = 0; i < 4; ++i) train_step.step(good.batch(0, 6), o);
+    CHECK(train_step.steps() == 4);
+    CHECK(train_step.loss_scaler().scale() == 1024);
     const auto before = twins::values(model.parameters(), model.where()),
-               moments = twins::values(stepper.optimizer().array(0), model.where());
-    stepper.step(bad.batch(0, 6), o);
+               moments = twins::values(train_step.optimizer().array(0), model.where());
+    train_step.step(bad.batch(0, 6), o);
     CHECK(twins::values(model.parameters(), model.where()) == before);
-    CHECK(twins::values(stepper.optimizer().array(0), model.where()) == moments);
-    CHECK(stepper.steps() == 4);
-    CHECK(stepper.loss_scaler().scale() == 512);
-    CHECK(stepper.loss_scaler().skipped() == 1);
-    for (int i = 0; i < 5; ++i) stepper.step(good.batch(0, 6), o);
-    CHECK(stepper.steps() == 9);
-    CHECK(stepper.loss_scaler().scale() == 1024);
+    CHECK(twins::values(train_step.optimizer().array(0), model.where()) == moments);
+    CHECK(train_step.steps() == 4);
+    CHECK(train_step.loss_scaler().scale() == 512);
+    CHECK(train_step.loss_scaler().skipped() == 1);
+    for (int i = 0; i < 5; ++i) train_step.step(good.batch(0, 6), o);
+    CHECK(train_step.steps() == 9);
+    CHECK(train_step.loss_scaler().scale() == 1024);
     CHECK(twins::values(model.parameters(), model.where()) != before);
-    if (graph) CHECK(stepper.device().replays() > 3);
+    if (graph) CHECK(train_step.device().replays() > 3);
   }
 }
 

@@ -15,13 +15,13 @@ namespace vector_loss_test {
 // [quote own_loss]
 /// log cosh(output - target), each column with a factor of its own.
 struct LogCosh {
-  static constexpr nn::Target target = nn::Target::vector;
+  static constexpr nn::TargetKind target = nn::TargetKind::vector;
   struct Element {
     long width;
-    template <class Scalar> constexpr Scalar operator()(Scalar x, Scalar t, long i, Scalar& slope) const {
+    template <class Scalar> constexpr Scalar operator()(Scalar x, Scalar t, long i, Scalar& derivative) const {
       using std::exp, std::log1p, std::tanh, std::abs;
       const Scalar d = x - t, factor = static_cast<Scalar>(i % width + 1);
-      slope = factor * tanh(d);
+      derivative = factor * tanh(d);
       return factor * (abs(d) + log1p(exp(-2 * abs(d))) - Scalar(0.6931471805599453));
     }
   };

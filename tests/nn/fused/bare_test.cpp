@@ -16,14 +16,14 @@ namespace {
 struct Wishful {
   static constexpr sk::LayerInfo describe(sk::Extents in) {
     sk::LayerInfo info = nn::Linear<512>::describe(in);
-    info.derived = 77;
+    info.packed_weights = 77;
     info.workspace = 88;
     info.splits_gradients = true;
     return info;
   }
   template <class In, class Frame> static void forward(Frame& f) { f.y[0] = 3; }
   template <class In, class Frame> static void backward(Frame& f) { f.dx[0] = 4; }
-  template <class In, class Frame> static void derive(Frame& f) { f.derived[0] = 5; }
+  template <class In, class Frame> static void pack_weights(Frame& f) { f.packed_weights[0] = 5; }
   template <class In, class Frame> static constexpr std::string_view kernel() { return "wishes"; }
 };
 struct Prepared : nn::Linear<3> {
@@ -36,7 +36,7 @@ template <> struct Fusion<Cpu, Wishful> { using type = Bare<Wishful>; };
 }  // namespace skein::inline SKEIN_ABI::nn
 
 namespace {
-using Unit = nn::FusedUnit<nn::Bare<Wishful>, Wishful>;
+using Unit = nn::FusedLayer<nn::Bare<Wishful>, Wishful>;
 using Net = nn::Sequential<nn::Linear<600>, Wishful, nn::Relu, nn::Repeat<2, Wishful>, nn::Residual<nn::Sequential<Wishful>>,
                            nn::Concat<Wishful, nn::Linear<4>>>;
 using Rewritten = nn::Fused<Net, sk::Cpu>;
@@ -47,17 +47,17 @@ static_assert(std::is_same_v<sk::TypeAt<sk::TypeAt<Rewritten::children, 5>::bran
 static_assert(std::is_same_v<nn::Fused<Wishful, sk::Cpu>, Unit>);
 
 constexpr sk::LayerInfo bare = nn::Bare<Wishful>::describe({1, {512}}), full = Wishful::describe({1, {512}});
-static_assert(bare.derived == 0 && bare.workspace == 0 && !bare.splits_gradients);
+static_assert(bare.packed_weights == 0 && bare.workspace == 0 && !bare.splits_gradients);
 static_assert(bare.parameters[0].extents == full.parameters[0].extents && bare.stored_parameters() == full.stored_parameters());
 static_assert(bare.saves_input == full.saves_input && bare.overwrites_gradients && bare.flops == full.flops);
-static_assert(!nn::HasDerive<nn::Bare<Wishful>> && nn::HasDerive<Wishful>);
+static_assert(!nn::HasPackWeights<nn::Bare<Wishful>> && nn::HasPackWeights<Wishful>);
 static_assert(!nn::HasPrepare<nn::Bare<Wishful>> && nn::HasPrepare<nn::Bare<Prepared>>);
 static_assert(nn::Layer<nn::Bare<Wishful>>);
 }  // namespace
 
 TEST_CASE("A layer in another form: the summary, names and tables stay the user's") {
   using Model = sk::Model<Net, sk::Shape<512>>;
-  STATIC_REQUIRE(nn::measure<Model::fused>(sk::Shape<512>::extents).stored == Model::sizes.stored);
+  STATIC_REQUIRE(nn::analyze<Model::fused>(sk::Shape<512>::extents).stored == Model::sizes.stored);
   CHECK(Model::program.name(Model::program.ops()[1]) == "1");
   CHECK(Model::parameter("1.weight").extents == sk::Extents{2, {600, 512}});
   const std::string text = sk::summary<Model>();
@@ -65,9 +65,9 @@ TEST_CASE("A layer in another form: the summary, names and tables stay the user'
   CHECK(text.find("wishes") != text.npos);
   CHECK(text.find("Bare") == text.npos);
   CHECK(text.find("fused,") == text.npos);
-  constexpr long derived = nn::measure<Model::fused>(sk::Shape<512>::extents).derived;
-  STATIC_REQUIRE(derived == nn::measure<nn::Linear<600>>(sk::Shape<512>::extents).derived +
-                                nn::measure<nn::Linear<4>>(sk::Shape<512>::extents).derived);
+  constexpr long packed_weights = nn::analyze<Model::fused>(sk::Shape<512>::extents).packed_weights;
+  STATIC_REQUIRE(packed_weights == nn::analyze<nn::Linear<600>>(sk::Shape<512>::extents).packed_weights +
+                                       nn::analyze<nn::Linear<4>>(sk::Shape<512>::extents).packed_weights);
 }
 TEST_CASE("A layer in another form runs as it is") {
   float y = 0, dx = 0;

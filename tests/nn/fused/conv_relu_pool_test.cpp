@@ -37,7 +37,7 @@ TEST_CASE("Convolution, ReLU and max-pooling become one layer, in either order")
 }
 #if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD
 TEST_CASE("No network of few channels falls back silently") {
-  STATIC_REQUIRE(ConvReluPool<First, true, MaxPool2d<2>>::describe({3, {28, 28, 1}}).saved == 0);
+  STATIC_REQUIRE(ConvReluPool<First, true, MaxPool2d<2>>::describe({3, {28, 28, 1}}).saved_for_backward == 0);
   CHECK(std::string(kernel<ConvReluPool<First, true, MaxPool2d<2>>, Shape<28, 28, 1>>).find("direct over the width") == 0);
   CHECK(std::string(kernel<ConvReluPool<Second, true, MaxPool2d<2>>, Shape<14, 14, 6>>).find("direct over the filters") == 0);
   CHECK(std::string(kernel<ConvReluPool<nn::Conv2d<5, Kernel<3>, Stride<2>>, true, MaxPool2d<3, Stride<2>>>, Shape<27, 31, 5>>)

@@ -19,7 +19,7 @@ using support::LayerHarness;
 
 namespace {
 
-template <class A, class B> using Unit = nn::FusedUnit<nn::LinearActivation<A, B>, A, B>;
+template <class A, class B> using Unit = nn::FusedLayer<nn::LinearActivation<A, B>, A, B>;
 using Net = nn::Fused<nn::Sequential<nn::Linear<8>, nn::Relu, nn::Linear<4>, nn::Gelu, nn::Linear<2>, nn::Tanh>, sk::Cpu>;
 static_assert(
     std::is_same_v<Net, nn::Sequential<Unit<nn::Linear<8>, nn::Relu>, nn::Linear<4>, nn::Gelu, Unit<nn::Linear<2>, nn::Tanh>>>,

@@ -8,7 +8,7 @@
 #include <skein/nn/identity.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/mse.hpp>
-#include <skein/nn/pass.hpp>
+#include <skein/nn/executor.hpp>
 
 #include "support/conv_cases.hpp"
 
@@ -40,17 +40,17 @@ struct Batch {
 struct Result {
   std::vector<double> outputs, gradients;
 };
-template <class Network, class In> Result run(PassOptions options) {
+template <class Network, class In> Result run(ExecutorOptions options) {
   Model<Network, In> model{Seed{7}};
-  Pass pass(model, nn::Mse{}, options);
-  constexpr long pitch = sample_pitch(In::extents), out = row_pitch(decltype(pass)::width);
+  Executor executor(model, nn::Mse{}, options);
+  constexpr long pitch = sample_pitch(In::extents), out = row_pitch(decltype(executor)::width);
   std::vector<float> x(static_cast<std::size_t>(options.batch * pitch)), targets(static_cast<std::size_t>(options.batch * out));
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(support::scattered(static_cast<long>(i), 1));
   for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = static_cast<float>(support::scattered(static_cast<long>(i), 2));
   Result r;
   for (int step = 0; step < 2; ++step) {  // the second with other weights: derived copies must follow
-    pass.forward_backward(Batch{x.data(), pitch, nullptr, targets.data(), out, options.batch});
-    r.outputs.insert(r.outputs.end(), pass.outputs(), pass.outputs() + options.batch * out);
+    executor.forward_backward(Batch{x.data(), pitch, nullptr, targets.data(), out, options.batch});
+    r.outputs.insert(r.outputs.end(), executor.outputs(), executor.outputs() + options.batch * out);
     for (float g : model.gradients()) r.gradients.push_back(static_cast<double>(g));
     for (float& p : model.parameters()) p *= 0.9f;
   }

@@ -20,7 +20,7 @@ const LossRows<double> rows = make();
 
 TEST_CASE("BinaryCrossEntropy of logits agrees with PyTorch's BCEWithLogitsLoss", "[loss]") {
   skein::nn::assert_loss<BinaryCrossEntropy>();
-  STATIC_REQUIRE(BinaryCrossEntropy::target == skein::nn::Target::vector);
+  STATIC_REQUIRE(BinaryCrossEntropy::target == skein::nn::TargetKind::vector);
   test::matches_fixture(BinaryCrossEntropy{}, rows, fixtures::bce_value, fixtures::bce_gradient);
   test::matches_fixture(BinaryCrossEntropy{.positive_weight = {2.5f}}, rows, fixtures::bce_one_value, fixtures::bce_one_gradient);
   test::matches_fixture(BinaryCrossEntropy{.positive_weight = {0.5f, 1.0f, 2.0f, 0.25f, 1.5f}}, rows, fixtures::bce_each_value,

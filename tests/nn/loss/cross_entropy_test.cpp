@@ -36,7 +36,7 @@ double naive(const LossRows<double>& rows, double smoothing) {
 TEST_CASE("CrossEntropy is a loss of labels and an aggregate of options", "[loss]") {
   skein::nn::assert_loss<CrossEntropy>();
   STATIC_REQUIRE(skein::nn::Loss<CrossEntropy>);
-  STATIC_REQUIRE(CrossEntropy::target == skein::nn::Target::label);
+  STATIC_REQUIRE(CrossEntropy::target == skein::nn::TargetKind::label);
   STATIC_REQUIRE(std::is_aggregate_v<CrossEntropy>);
 }
 
@@ -72,14 +72,14 @@ TEST_CASE("CrossEntropy's vectors and plain loops agree", "[loss]") {
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(4 * std::sin(0.37 * static_cast<double>(i)));
     for (long r = 0; r < count; ++r) labels.push_back(r == 4 ? -7 : static_cast<int>(r * 5 % width));
     w[1] = 3;
-    skein::ops::CrossEntropyPass<float> pass{x.data(), pitch, width, labels.data(), count, 0.5f, fast.data()};
-    pass.smoothing = 0.1f;
-    pass.class_weights = w.data();
-    pass.ignores = true;
-    pass.ignored = -7;
-    const auto a = skein::ops::cross_entropy(skein::Cpu{}, pass);
-    pass.gradient = slow.data();
-    const auto b = skein::ops::reference::cross_entropy(pass);
+    skein::ops::CrossEntropyArguments<float> arguments{x.data(), pitch, width, labels.data(), count, 0.5f, fast.data()};
+    arguments.smoothing = 0.1f;
+    arguments.class_weights = w.data();
+    arguments.ignores = true;
+    arguments.ignored = -7;
+    const auto a = skein::ops::cross_entropy(skein::Cpu{}, arguments);
+    arguments.gradient = slow.data();
+    const auto b = skein::ops::reference::cross_entropy(arguments);
     CHECK(test::close<float>(a.loss, b.loss));
     CHECK(a.weight == b.weight);
     CHECK(a.correct == b.correct);

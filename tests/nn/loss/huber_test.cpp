@@ -16,7 +16,7 @@ const LossRows<double> rows{6, 5, test::wave(30, 0.7, 0, 3), test::wave(30, 1.1,
 
 TEST_CASE("Huber agrees with PyTorch for the default delta and another", "[loss]") {
   skein::nn::assert_loss<Huber>();
-  STATIC_REQUIRE(Huber::target == skein::nn::Target::vector);
+  STATIC_REQUIRE(Huber::target == skein::nn::TargetKind::vector);
   test::matches_fixture(Huber{}, rows, fixtures::huber_value, fixtures::huber_gradient);
   test::matches_fixture(Huber{.delta = 0.7}, rows, fixtures::huber_delta_value, fixtures::huber_delta_gradient);
   test::matches_differences(Huber{.delta = 0.5}, rows, 1e-5);

@@ -8,7 +8,7 @@ using namespace skein;
 namespace {
 // A loss of a user: the mean absolute error.
 struct Absolute {
-  static constexpr nn::Target target = nn::Target::vector;
+  static constexpr nn::TargetKind target = nn::TargetKind::vector;
   template <class Scalar> double weight(const nn::LossCall<Scalar, Cpu>& call) const { return static_cast<double>(call.count); }
   template <class Scalar> nn::LossSums operator()(const nn::LossCall<Scalar, Cpu>& call) const {
     return {static_cast<double>(call.outputs[0] - call.targets[0]), 1, 0};

@@ -11,7 +11,7 @@ using test::LossRows;
 
 TEST_CASE("Mse is the mean over all elements, as PyTorch's", "[loss]") {
   skein::nn::assert_loss<Mse>();
-  STATIC_REQUIRE(Mse::target == skein::nn::Target::vector);
+  STATIC_REQUIRE(Mse::target == skein::nn::TargetKind::vector);
   const LossRows<double> rows{6, 5, test::wave(30, 0.7, 0, 3), test::wave(30, 1.1, 0.3, 2), {}};
   test::matches_fixture(Mse{}, rows, fixtures::mse_value, fixtures::mse_gradient);
   test::matches_differences(Mse{}, rows);

@@ -27,7 +27,7 @@ const LossRows<double> some{6, 5, all.outputs, {}, {0, 3, -1, 1, -1, 3}};
 
 TEST_CASE("Nll of log-probabilities agrees with PyTorch, with weights and an ignored label too", "[loss]") {
   skein::nn::assert_loss<Nll>();
-  STATIC_REQUIRE(Nll::target == skein::nn::Target::label);
+  STATIC_REQUIRE(Nll::target == skein::nn::TargetKind::label);
   test::matches_fixture(Nll{}, all, fixtures::nll_value, fixtures::nll_gradient);
   test::matches_fixture(Nll{.class_weights = weights, .ignore_label = -1}, some, fixtures::nll_all_value,
                         fixtures::nll_all_gradient);

@@ -26,7 +26,7 @@ const LossRows<double> some{6, 5, test::wave(30, 0.7, 0, 3), {}, {0, 3, -1, 1, -
 /// g = (gamma p (1 - p)^(gamma - 1) log p - (1 - p)^gamma), and d loss / d x_c = g (1[c = label] - p_c).
 struct FocalByHand {
   double gamma;
-  static constexpr skein::nn::Target target = skein::nn::Target::label;
+  static constexpr skein::nn::TargetKind target = skein::nn::TargetKind::label;
   struct Row {
     double gamma;
     template <class R> double operator()(const R& row) const {
@@ -35,7 +35,7 @@ struct FocalByHand {
       for (long c = 0; c < row.width; ++c) total += std::exp(row.x[c] - greatest);
       const double log_p = row.x[row.label] - greatest - std::log(total), p = std::exp(log_p);
       const double factor = gamma * p * std::pow(1 - p, gamma - 1) * log_p - std::pow(1 - p, gamma);
-      for (long c = 0; c < row.width; ++c) row.slope(c, factor * ((c == row.label) - std::exp(row.x[c] - greatest) / total));
+      for (long c = 0; c < row.width; ++c) row.derivative(c, factor * ((c == row.label) - std::exp(row.x[c] - greatest) / total));
       return -std::pow(1 - p, gamma) * log_p;
     }
   };
@@ -58,8 +58,8 @@ template <class A, class B> void same_loss(const A& a, const B& b, const LossRow
 TEST_CASE("An own loss is a loss; its targets follow from its formula", "[loss]") {
   skein::nn::assert_loss<OwnLoss<own_losses::Focal>>();
   skein::nn::assert_loss<OwnLoss<own_losses::LogCosh>>();
-  STATIC_REQUIRE(OwnLoss<own_losses::Focal>::target == skein::nn::Target::label);
-  STATIC_REQUIRE(OwnLoss<own_losses::LogCosh>::target == skein::nn::Target::vector);
+  STATIC_REQUIRE(OwnLoss<own_losses::Focal>::target == skein::nn::TargetKind::label);
+  STATIC_REQUIRE(OwnLoss<own_losses::LogCosh>::target == skein::nn::TargetKind::vector);
   STATIC_REQUIRE(!skein::nn::RowFormula<own_losses::LogCosh>);
   STATIC_REQUIRE(!skein::nn::ElementFormula<own_losses::Focal>);
 }

@@ -48,21 +48,22 @@ template <class T> double apart(const std::vector<T>& a, const std::vector<doubl
 
 /// Images in Value, weights in float; beside plain loops in double.
 template <class Value, class Parameter>
-void follows(const Conv2dGeometry& g, long batch, bool bias, bool rectifies, double tolerance) {
-  INFO("batch " << batch << (bias ? ", bias" : "") << (rectifies ? ", ReLU" : ""));
+void follows(const Conv2dGeometry& g, long batch, bool bias, bool has_relu, double tolerance) {
+  INFO("batch " << batch << (bias ? ", bias" : "") << (has_relu ? ", ReLU" : ""));
   const long pitch = g.weight_pitch();
   OnDevice<Value> x(values<Value>(batch * g.in_count(), 1)), dy(values<Value>(batch * g.out_count(), 2)),
       y(values<Value>(batch * g.out_count(), 9)), dx(values<Value>(batch * g.in_count(), 9)),
-      derived(values<Value>(ops::conv2d_device_derived(g), 9));
+      packed_weights(values<Value>(ops::conv2d_device_packed_weights(g), 9));
   OnDevice<Parameter> weight(rows<Parameter>(g.weight_rows(), g.filters, pitch, 3)), b(rows<Parameter>(1, g.filters, pitch, 4)),
       dweight(rows<Parameter>(g.weight_rows(), g.filters, pitch, 5)), db(rows<Parameter>(1, g.filters, pitch, 6));
-  ops::DeviceConv2dCall<Value, Parameter> c{batch,     x.data(),  weight.data(),  bias ? b.data() : nullptr,  y.data(),
-                                            dy.data(), dx.data(), dweight.data(), bias ? db.data() : nullptr, derived.data()};
-  c.rectifies = rectifies;
+  ops::DeviceConv2dCall<Value, Parameter> c{
+      batch,     x.data(),  weight.data(),  bias ? b.data() : nullptr,  y.data(),
+      dy.data(), dx.data(), dweight.data(), bias ? db.data() : nullptr, packed_weights.data()};
+  c.has_relu = has_relu;
   using Op = ops::DeviceConv2d<Value, Parameter>;
-  Op::prepare(g, batch, bias, rectifies, c.math);
+  Op::prepare(g, batch, bias, has_relu, c.math);
   sk::cuda::workspace().seal();  // from here nothing grows
-  Op::derive(g, c);
+  Op::pack_weights(g, c);
   Op::forward(g, c);
   Op::backward(g, c);
   sk::cuda::workspace().seal(false);
@@ -75,7 +76,7 @@ void follows(const Conv2dGeometry& g, long batch, bool bias, bool rectifies, dou
                                   dy2.data(), dx2.data(), dw2.data(), bias ? db2.data() : nullptr, nullptr,
                                   nullptr};
   ops::reference::conv2d_forward(g, d);
-  if (rectifies)
+  if (has_relu)
     for (std::size_t i = 0; i < y2.size(); ++i)
       if (y2[i] <= 0) y2[i] = dy2[i] = 0;
   ops::reference::conv2d_backward_data(g, d);
@@ -91,11 +92,11 @@ TEST_CASE("convolution on Cuda in every type, with bias and ReLU, within the pre
   for (const Conv2dGeometry& g : {Conv2dGeometry{9, 8, 3, 16, 3, 1, 1}, Conv2dGeometry{7, 6, 8, 5, 3, 2, 0, 1, 1},
                                   Conv2dGeometry{6, 7, 6, 9, 3, 1, 2, 2, 3}, Conv2dGeometry{5, 4, 7, 33, 1}})
     for (const bool bias : {false, true})
-      for (const bool rectifies : {false, true}) {
-        follows<float, float>(g, 3, bias, rectifies, 1e-5);
-        follows<double, double>(g, 2, bias, rectifies, 1e-14);
-        follows<sk::bf16, float>(g, 3, bias, rectifies, 5e-3);
-        follows<sk::fp16, float>(g, 1, bias, rectifies, 7e-4);
+      for (const bool has_relu : {false, true}) {
+        follows<float, float>(g, 3, bias, has_relu, 1e-5);
+        follows<double, double>(g, 2, bias, has_relu, 1e-14);
+        follows<sk::bf16, float>(g, 3, bias, has_relu, 5e-3);
+        follows<sk::fp16, float>(g, 1, bias, has_relu, 7e-4);
       }
 }
 
@@ -104,15 +105,16 @@ template <Conv2dGeometry g> void in_chunks() {
   const long pitch = g.weight_pitch();
   OnDevice<float> x(values<float>(4 * g.in_count(), 1)), y(values<float>(4 * g.out_count(), 9)),
       weight(rows<float>(g.weight_rows(), g.filters, pitch, 3)), bias(rows<float>(1, g.filters, pitch, 4)),
-      derived(values<float>(ops::conv2d_device_derived(g), 9));
+      packed_weights(values<float>(ops::conv2d_device_packed_weights(g), 9));
   using Face = ops::Conv2d<sk::Cuda, float, g>;
-  STATIC_REQUIRE(Face::derived == ops::conv2d_device_derived(g));
+  STATIC_REQUIRE(Face::packed_weights == ops::conv2d_device_packed_weights(g));
   STATIC_REQUIRE(Face::workspace == 0);
   CHECK(Face::name == "cuDNN");
   ops::Conv2dCall<float> c;
-  c.batch = 4, c.x = x.data(), c.weight = weight.data(), c.bias = bias.data(), c.y = y.data(), c.derived = derived.data();
+  c.batch = 4, c.x = x.data(), c.weight = weight.data(), c.bias = bias.data(), c.y = y.data(),
+  c.packed_weights = packed_weights.data();
   Face::prepare(4);
-  Face::derive(c);
+  Face::pack_weights(c);
   Face::forward(c);
   const auto whole = y.values();
   OnDevice<float> again(values<float>(4 * g.out_count(), 9));
@@ -136,10 +138,11 @@ TEST_CASE("a workspace that was not prepared is refused with its size once the p
   const Conv2dGeometry g{40, 40, 16, 64, 5, 1, 2};
   OnDevice<float> x(values<float>(2 * g.in_count(), 1)), dy(values<float>(2 * g.out_count(), 2)),
       y(values<float>(2 * g.out_count(), 2)), weight(rows<float>(g.weight_rows(), 64, g.weight_pitch(), 3)),
-      dweight(rows<float>(g.weight_rows(), 64, g.weight_pitch(), 3)), derived(values<float>(ops::conv2d_device_derived(g), 9));
+      dweight(rows<float>(g.weight_rows(), 64, g.weight_pitch(), 3)),
+      packed_weights(values<float>(ops::conv2d_device_packed_weights(g), 9));
   ops::DeviceConv2dCall<float, float> c{2, x.data(), weight.data(), nullptr, y.data(), dy.data(), nullptr, dweight.data()};
-  c.derived = derived.data();
-  c.rectifies = true;
+  c.packed_weights = packed_weights.data();
+  c.has_relu = true;
   std::string said;  // of a thread of its own: the workspace of this one has grown by what ran before
   std::thread([&] {
     sk::cuda::workspace().seal();
@@ -152,27 +155,27 @@ TEST_CASE("a workspace that was not prepared is refused with its size once the p
 
 TEST_CASE("images beyond 2^31 values are plain loops', since cuDNN's descriptors do not count so far", "[cuda]") {
   const Conv2dGeometry g{256, 256, 64, 64, 3, 1, 1};
-  ops::cudnn::Convolution whole(g, 512, CUDNN_DATA_BFLOAT16, ops::cudnn::Math::full);
+  ops::cudnn::Convolution whole(g, 512, CUDNN_DATA_BFLOAT16, ops::cudnn::MathMode::full);
   CHECK_FALSE((whole.has_forward() || whole.has_input_gradient() || whole.has_filter_gradient()));
   CHECK(whole.fused(true, true) == nullptr);
   CHECK(whole.forward_workspace() + whole.input_gradient_workspace() + whole.filter_gradient_workspace() == 0);
-  ops::cudnn::Convolution beyond(g, 1L << 33, CUDNN_DATA_FLOAT, ops::cudnn::Math::full);
+  ops::cudnn::Convolution beyond(g, 1L << 33, CUDNN_DATA_FLOAT, ops::cudnn::MathMode::full);
   CHECK_FALSE(beyond.has_forward());
 }
 
 TEST_CASE("what cuDNN refuses is said with the shapes", "[cuda]") {
   const Conv2dGeometry g{4, 4, 3, 8, 3};
-  CHECK_THROWS_WITH(ops::cudnn::Convolution(g, -2, CUDNN_DATA_FLOAT, ops::cudnn::Math::full),
+  CHECK_THROWS_WITH(ops::cudnn::Convolution(g, -2, CUDNN_DATA_FLOAT, ops::cudnn::MathMode::full),
                     Catch::Contains("cudnnSetTensor4dDescriptor of -2 x 4 x 4 x 3 to 2 x 2 x 8, kernel 3, stride 1, padding 0") &&
                         Catch::Contains("on Cuda 0") && Catch::Contains("CUDNN_STATUS_BAD_PARAM"));
 }
 
 TEST_CASE("algorithms are deterministic, plans are kept, and TF32 is asked for", "[cuda]") {
   const Conv2dGeometry g{8, 8, 8, 8, 3, 1, 1};
-  ops::cudnn::Convolution& full = ops::cudnn::convolution(g, 4, CUDNN_DATA_FLOAT, ops::cudnn::Math::full);
-  CHECK(&ops::cudnn::convolution(g, 4, CUDNN_DATA_FLOAT, ops::cudnn::Math::full) == &full);
-  CHECK(&ops::cudnn::convolution(g, 4, CUDNN_DATA_FLOAT, ops::cudnn::Math::tf32) != &full);
-  CHECK(&ops::cudnn::convolution(g, 3, CUDNN_DATA_FLOAT, ops::cudnn::Math::full) != &full);
+  ops::cudnn::Convolution& full = ops::cudnn::convolution(g, 4, CUDNN_DATA_FLOAT, ops::cudnn::MathMode::full);
+  CHECK(&ops::cudnn::convolution(g, 4, CUDNN_DATA_FLOAT, ops::cudnn::MathMode::full) == &full);
+  CHECK(&ops::cudnn::convolution(g, 4, CUDNN_DATA_FLOAT, ops::cudnn::MathMode::tf32) != &full);
+  CHECK(&ops::cudnn::convolution(g, 3, CUDNN_DATA_FLOAT, ops::cudnn::MathMode::full) != &full);
   CHECK((full.has_forward() && full.has_input_gradient() && full.has_filter_gradient()));
   CHECK(full.fused(true, true) == full.fused(true, true));
 }

@@ -51,8 +51,8 @@ template <class Half> void pools(double tolerance) {
   const long batch = 3;
   Pair<Half> x(batch * g.in_count(), 0.7), dy(batch * g.out_count(), 1.3), y(batch * g.out_count(), 1),
       dx(batch * g.in_count(), 1);
-  std::vector<ops::Winner> winners(static_cast<std::size_t>(batch * g.out_count()));
-  OnDevice<ops::Winner> device_winners(winners);
+  std::vector<ops::ArgMax> winners(static_cast<std::size_t>(batch * g.out_count()));
+  OnDevice<ops::ArgMax> device_winners(winners);
   ops::max_pool2d_forward(Cpu{}, g, batch, x.here.data(), y.here.data(), winners.data());
   ops::max_pool2d_forward(Cuda{}, g, batch, x.there.data(), y.there.data(), device_winners.data());
   near(y.there, y.here, 0);  // nothing is rounded
@@ -89,7 +89,7 @@ template <class Half, bool Rectifies> void normalizes(double tolerance) {
   ops::BatchNormCall<float> h;
   h.samples = samples, h.pixels = pixels, h.epsilon = 1e-3, h.momentum = 0.1;
   ops::BatchNormCall<Half, float> d;
-  d.samples = samples, d.pixels = pixels, d.epsilon = 1e-3, d.momentum = 0.1, d.rectifies = Rectifies;
+  d.samples = samples, d.pixels = pixels, d.epsilon = 1e-3, d.momentum = 0.1, d.has_relu = Rectifies;
   h.x = x.here.data(), h.y = y.here.data(), h.dy = dy.here.data(), h.dx = dx.here.data();
   d.x = x.there.data(), d.y = y.there.data(), d.dy = dy.there.data(), d.dx = dx.there.data();
   h.weight = ones.data(), h.bias = zeros.data(), d.weight = weight.data(), d.bias = bias.data();

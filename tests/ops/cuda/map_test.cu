@@ -48,7 +48,7 @@ template <class F, class Scalar> void agrees() {
       const std::vector<Scalar> x = wave<Scalar>(n, 0.7), dy = wave<Scalar>(n, 1.1);
       std::vector<Scalar> y(x.size()), dx(x.size());
       sk::ops::map<sk::Cpu>(nn::detail::Value<F>{}, n, x.data(), y.data());
-      const std::vector<Scalar>& at = nn::KnowsSlopeAtOutput<F> ? y : x;
+      const std::vector<Scalar>& at = nn::KnowsDerivativeFromOutput<F> ? y : x;
       sk::ops::zip<sk::Cpu>(nn::detail::Chain<F>{}, n, dy.data(), at.data(), dx.data());
       const DeviceArray<Scalar> there_x(x), there_at(at, shift);
       DeviceArray<Scalar> there_y(x.size(), Scalar(5), shift), there_dx(dy);

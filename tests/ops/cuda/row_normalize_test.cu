@@ -29,20 +29,20 @@ template <class A, class B> long apart(const A& a, const B& b, double scale) {
 }
 struct Data {
   ops::RowShape s;
-  std::vector<float> x, dy, weight, bias, y, saved, dx, dweight, dbias;
+  std::vector<float> x, dy, weight, bias, y, saved_for_backward, dx, dweight, dbias;
   explicit Data(ops::RowShape shape)
       : s(shape), x(wave(s.rows * s.pitch, 0.37, 0.5)), dy(wave(s.rows * s.pitch, 0.81)), weight(wave(s.n, 0.9, 1)),
-        bias(wave(s.n, 1.3)), y(x.size()), saved(static_cast<std::size_t>(2 * s.rows)), dx(x.size()), dweight(wave(s.n, 0.2)),
-        dbias(wave(s.n, 0.4)) {
+        bias(wave(s.n, 1.3)), y(x.size()), saved_for_backward(static_cast<std::size_t>(2 * s.rows)), dx(x.size()),
+        dweight(wave(s.n, 0.2)), dbias(wave(s.n, 0.4)) {
     for (long r = 0; r < s.rows; ++r)
       for (long c = s.n; c < s.pitch; ++c)
         x[static_cast<std::size_t>(r * s.pitch + c)] = dy[static_cast<std::size_t>(r * s.pitch + c)] = 0;
   }
   void on_cpu() {
     std::vector<float> scratch(static_cast<std::size_t>(2 * sk::row_pitch(s.n)));
-    ops::row_normalize(sk::Cpu{}, s, x.data(), weight.data(), bias.data(), 1e-5, y.data(), saved.data());
-    ops::row_normalize_backward(sk::Cpu{}, s, x.data(), dy.data(), weight.data(), saved.data(), dx.data(), dweight.data(),
-                                dbias.data(), scratch.data());
+    ops::row_normalize(sk::Cpu{}, s, x.data(), weight.data(), bias.data(), 1e-5, y.data(), saved_for_backward.data());
+    ops::row_normalize_backward(sk::Cpu{}, s, x.data(), dy.data(), weight.data(), saved_for_backward.data(), dx.data(),
+                                dweight.data(), dbias.data(), scratch.data());
   }
 };
 }  // namespace
@@ -53,15 +53,16 @@ TEST_CASE("Layer normalisation on the GPU over many rows", "[ops][cuda]") {
     Data here(s), start(s);
     here.on_cpu();
     const DeviceArray<float> x(start.x), dy(start.dy), weight(start.weight), bias(start.bias);
-    DeviceArray<float> y(start.x.size(), 3.0f), saved(start.saved), dx(start.x.size(), 3.0f), dweight(start.dweight),
-        dbias(start.dbias);
+    DeviceArray<float> y(start.x.size(), 3.0f), saved_for_backward(start.saved_for_backward), dx(start.x.size(), 3.0f),
+        dweight(start.dweight), dbias(start.dbias);
     ops::row_normalize_prepare<sk::Cuda, float>(s);
-    ops::row_normalize(sk::Cuda{}, s, x.data(), weight.data(), bias.data(), 1e-5, y.data(), saved.data());
-    ops::row_normalize_backward(sk::Cuda{}, s, x.data(), dy.data(), weight.data(), static_cast<const float*>(saved.data()),
-                                dx.data(), dweight.data(), dbias.data(), static_cast<float*>(nullptr));
+    ops::row_normalize(sk::Cuda{}, s, x.data(), weight.data(), bias.data(), 1e-5, y.data(), saved_for_backward.data());
+    ops::row_normalize_backward(sk::Cuda{}, s, x.data(), dy.data(), weight.data(),
+                                static_cast<const float*>(saved_for_backward.data()), dx.data(), dweight.data(), dbias.data(),
+                                static_cast<float*>(nullptr));
     INFO(s.rows << " rows of " << s.n);
     CHECK(apart(y.host(), here.y, 10) == 0);
-    CHECK(apart(saved.host(), here.saved, 10) == 0);
+    CHECK(apart(saved_for_backward.host(), here.saved_for_backward, 10) == 0);
     CHECK(apart(dx.host(), here.dx, 100) == 0);
     CHECK(apart(dweight.host(), here.dweight, std::sqrt(static_cast<double>(s.rows)) + 10) == 0);
     CHECK(apart(dbias.host(), here.dbias, std::sqrt(static_cast<double>(s.rows)) + 10) == 0);
@@ -73,12 +74,12 @@ TEST_CASE("Layer normalisation's lanes share a row", "[ops][cuda]") {
     Data here(s), lanes(s);
     here.on_cpu();
     support::by_lanes<8>(s.rows, ops::cuda::RowNormalize<float, float>{s, lanes.x.data(), lanes.weight.data(), lanes.bias.data(),
-                                                                       1e-5, lanes.y.data(), lanes.saved.data()});
+                                                                       1e-5, lanes.y.data(), lanes.saved_for_backward.data()});
     support::by_lanes<8>(s.rows,
                          ops::cuda::RowNormalizeBackward<float, float>{s, lanes.x.data(), lanes.dy.data(), lanes.weight.data(),
-                                                                       lanes.saved.data(), lanes.dx.data()});
+                                                                       lanes.saved_for_backward.data(), lanes.dx.data()});
     CHECK(apart(lanes.y, here.y, 10) == 0);
-    CHECK(apart(lanes.saved, here.saved, 10) == 0);
+    CHECK(apart(lanes.saved_for_backward, here.saved_for_backward, 10) == 0);
     CHECK(apart(lanes.dx, here.dx, 100) == 0);
   }
 }
@@ -93,8 +94,8 @@ TEST_CASE("Layer normalisation on the GPU takes 16-bit samples and float paramet
   const DeviceArray<sk::bf16> x(half);
   const DeviceArray<float> weight(here.weight), bias(here.bias);
   DeviceArray<sk::bf16> y(half.size(), sk::bf16(3.0f));
-  DeviceArray<float> saved(here.saved.size(), 0.0f);
-  ops::row_normalize(sk::Cuda{}, s, x.data(), weight.data(), bias.data(), 1e-5, y.data(), saved.data());
+  DeviceArray<float> saved_for_backward(here.saved_for_backward.size(), 0.0f);
+  ops::row_normalize(sk::Cuda{}, s, x.data(), weight.data(), bias.data(), 1e-5, y.data(), saved_for_backward.data());
   const std::vector<sk::bf16> got = y.host();
   for (std::size_t i = 0; i < got.size(); ++i)
     CHECK(std::abs(static_cast<float>(got[i]) - here.y[i]) <= 0x1p-8 * std::max(1.0f, std::abs(here.y[i])));

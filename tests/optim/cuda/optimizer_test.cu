@@ -108,7 +108,7 @@ struct SignDescent {
   float lr = 0.01f, weight_decay = 0;
   optim::Groups groups = {};
   static constexpr bool takes_ranges = true;
-  template <class Scalar> struct Pass : ops::UpdatePass<Scalar> {
+  template <class Scalar> struct Arguments : ops::UpdateArguments<Scalar> {
     Scalar lr = 0;
     static constexpr int arrays = 1;
     constexpr Scalar* array(int) const { return nullptr; }
@@ -117,9 +117,9 @@ struct SignDescent {
   };
   int state_arrays() const { return 0; }
   template <class Scalar, class Device> void apply(const optim::UpdateCall<Scalar, Device>& call) const {
-    auto pass = optim::pass_of<Pass<Scalar>>(call);
-    pass.lr = static_cast<Scalar>(call.lr);
-    ops::update(Device{}, pass);
+    auto arguments = optim::arguments_of<Arguments<Scalar>>(call);
+    arguments.lr = static_cast<Scalar>(call.lr);
+    ops::update(Device{}, arguments);
   }
 };
 // [end]
@@ -194,15 +194,16 @@ TEMPLATE_TEST_CASE("Sums of squares on the GPU leave frozen parameters out and s
 }
 
 TEST_CASE("The factor of a step is made on the GPU", "[optim][cuda]") {
-  const auto factor = [](double weight, double nominal, double loss_scale, double squares, double clip) {
+  const auto factor = [](double weight, double expected_weight, double loss_scale, double squares, double clip) {
     DeviceArray<float> tail(std::vector<float>{5, static_cast<float>(weight), 1});
     DeviceArray<double> sum(1, squares);
     sk::Arena<ops::StepValues, sk::Cuda> values(1);
     const ops::StepValues now{0, 0, loss_scale};
     sk::Copy<sk::Cuda, sk::Cpu>::run(values.data(), &now, sizeof now);
     sk::Arena<ops::StepScale, sk::Cuda> scale(1);
-    ops::step_scale<sk::Cuda>(ops::StepScaleCall<float>{
-        tail.data(), nominal, values.data(), squares >= 0 || squares != squares ? sum.data() : nullptr, clip, scale.data()});
+    ops::step_scale<sk::Cuda>(ops::StepScaleCall<float>{tail.data(), expected_weight, values.data(),
+                                                        squares >= 0 || squares != squares ? sum.data() : nullptr, clip,
+                                                        scale.data()});
     ops::StepScale s;
     sk::Copy<sk::Cpu, sk::Cuda>::run(&s, scale.data(), sizeof s);
     return s;
@@ -239,7 +240,7 @@ TEST_CASE("Sums of a step go to the gradient's tail and into totals, on both dev
 }
 
 TEST_CASE("An optimizer's pass on the GPU takes one array of gradients", "[optim][cuda]") {
-  ops::SgdPass<float> pass;
-  pass.gradient_count = 2;
-  CHECK_THROWS_WITH(ops::sgd(sk::Cuda{}, pass), Catch::Contains("one array of gradients, not 2"));
+  ops::SgdArguments<float> arguments;
+  arguments.gradient_count = 2;
+  CHECK_THROWS_WITH(ops::sgd(sk::Cuda{}, arguments), Catch::Contains("one array of gradients, not 2"));
 }

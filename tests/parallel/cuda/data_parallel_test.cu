@@ -55,7 +55,7 @@ Result train(Device where, const Policy& policy, sk::FitOptions options, int see
   r.parameters.resize(std::as_const(model).parameters().size);
   sk::Copy<sk::Cpu, Device>::run(r.parameters.data(), std::as_const(model).parameters().data, r.parameters.size() * sizeof(float),
                                  sk::Cpu{}, where);
-  if constexpr (requires { trainer.stepper().device().replays(); }) r.replays = trainer.stepper().device().replays();
+  if constexpr (requires { trainer.train_step().device().replays(); }) r.replays = trainer.train_step().device().replays();
   return r;
 }
 
@@ -79,7 +79,7 @@ std::string on_devices(int n, void (*f)(sk::NcclComm&), double deadline = 120) {
 const sk::FitOptions short_fit{.epochs = 4, .batch = 20, .threads = 1};
 
 void same_as_serial(sk::NcclComm& world) {
-  const Result serial = train(sk::Cpu{}, sk::parallel::Alone{}, short_fit);
+  const Result serial = train(sk::Cpu{}, sk::parallel::SingleProcess{}, short_fit);
   for (const long bucket : {1L, 1L << 20}) {
     const Result r = train(world.where(), sk::parallel::DataParallel{world, {.bucket_bytes = bucket}}, short_fit,
                            3 + world.rank());  // weights are those of rank 0
@@ -94,12 +94,12 @@ void same_as_serial(sk::NcclComm& world) {
   accumulated.batch = 10;
   accumulated.accumulate = 2;
   require_same(train(world.where(), sk::parallel::DataParallel{world}, accumulated),
-               train(sk::Cpu{}, sk::parallel::Alone{}, accumulated), 2e-5);
+               train(sk::Cpu{}, sk::parallel::SingleProcess{}, accumulated), 2e-5);
 }
 /// An average after every step, of the momenta too, is data parallelism; an outer rate of 1 leads to the mean. Losses of steps
 /// are each rank's.
 void averages(sk::NcclComm& world) {
-  const Result serial = train(sk::Cpu{}, sk::parallel::Alone{}, short_fit);
+  const Result serial = train(sk::Cpu{}, sk::parallel::SingleProcess{}, short_fit);
   Result r = train(world.where(), sk::parallel::diloco<1>(world, {.state = true, .fragments = 2}, sk::optim::Sgd{.lr = 1}),
                    short_fit, 3 + world.rank());
   r.losses = serial.losses;
@@ -112,7 +112,8 @@ void in_parts(sk::NcclComm& world) {
   clipped.clip_norm = 0.05;
   using sk::parallel::Sharded, sk::parallel::SyncBatchNorm;
   const auto policy = sk::parallel::data_parallel<Sharded<2>, SyncBatchNorm>(world, {.bucket_bytes = 1});
-  require_same(train<Coupled>(world.where(), policy, clipped), train<Coupled>(sk::Cpu{}, sk::parallel::Alone{}, clipped), 2e-5);
+  require_same(train<Coupled>(world.where(), policy, clipped), train<Coupled>(sk::Cpu{}, sk::parallel::SingleProcess{}, clipped),
+               2e-5);
 }
 void on_another_device(sk::NcclComm& world) {
   sk::Model<Net, sk::Shape<4>, sk::Cuda> model{sk::Seed{3}, sk::Cuda{0}};  // whatever the rank

@@ -24,7 +24,7 @@ struct Program {
   Tensor x, filter, y, bias;
   std::int64_t x_id = 0, filter_id = 0, y_id = 0, bias_id = -1;
   Window window;
-  bool rectifies = false;
+  bool has_relu = false;
 };
 struct Node {
   cudnnBackendDescriptorType_t type{};
@@ -112,7 +112,7 @@ std::string read(const Node& graph, Program& p) {
       const std::int64_t extent[] = {1, p.filter.extent[0], 1, 1};
       if (std::memcmp(p.bias.extent, extent, sizeof extent) != 0) return "a bias is (1, channels, 1, 1)";
     } else if (mode == CUDNN_POINTWISE_RELU_FWD && i + 1 == operations.size()) {
-      p.rectifies = true;
+      p.has_relu = true;
     } else {
       return "only a bias and a ReLU behind a convolution here";
     }
@@ -291,7 +291,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     });
     for (std::int64_t i = 0; i < p.y.count(); ++i) {  // channels last
       double v = sums[static_cast<std::size_t>(i)] + (bias ? load(p.bias.type, bias, i % p.y.extent[1]) : 0);
-      if (p.rectifies && v < 0) v = 0;
+      if (p.has_relu && v < 0) v = 0;
       store(p.y.type, y, i, v);
     }
   });

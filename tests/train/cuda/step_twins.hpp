@@ -37,7 +37,7 @@ template <class Model, class Loss> struct Data {
     b.x = x.data() + begin * in;
     b.pitch = in;
     b.sample = Model::input::extents;
-    if constexpr (Loss::target == sk::nn::Target::label) {
+    if constexpr (Loss::target == sk::nn::TargetKind::label) {
       b.labels = labels.data() + begin;
     } else {
       b.targets = y.data() + begin * out;
@@ -70,7 +70,7 @@ template <class Scalar> double apart(const std::vector<Scalar>& a, const std::ve
 
 /// What a training of some steps left.
 template <class Scalar> struct Trace {
-  std::vector<double> losses, weights, hits, evaluations;
+  std::vector<double> losses, weights, correct, evaluations;
   std::vector<Scalar> parameters, buffers, state;
   sk::nn::LossSums totals;
   long replays = 0, graphs = 0;
@@ -93,11 +93,11 @@ auto run(const Loss& loss, const Optimizer& optimizer, const Plan& plan, Device 
   using Scalar = typename Model::Scalar;
   Model model{sk::Seed{3}, where};
   const Data<Model, Loss> data(5 * plan.batch);
-  sk::train::Stepper stepper{model, loss, optimizer, sk::parallel::Alone{}};
-  stepper.reserve({.batch = plan.batch, .threads = 1});
-  stepper.pass().prepare(plan.batch);
-  stepper.pass().prepare(plan.last);
-  stepper.set_totals({});
+  sk::train::TrainStep train_step{model, loss, optimizer, sk::parallel::SingleProcess{}};
+  train_step.reserve({.batch = plan.batch, .threads = 1});
+  train_step.executor().prepare(plan.batch);
+  train_step.executor().prepare(plan.last);
+  train_step.set_totals({});
   Trace<Scalar> t;
   if constexpr (!sk::on_host<Device>) sk::cuda::use(sk::Cuda{0});  // the model's is its own affair
   for (long s = 0; s < plan.steps; ++s) {
@@ -109,24 +109,24 @@ auto run(const Loss& loss, const Optimizer& optimizer, const Plan& plan, Device 
     o.key = sk::random_key(9, static_cast<std::uint64_t>(s));
     o.graph = plan.graph;
     const long begin = s % 5 * plan.batch, count = s % 5 == 4 ? plan.last : plan.batch;
-    const sk::nn::LossSums sums = stepper.step(data.batch(begin, begin + count), o);
+    const sk::nn::LossSums sums = train_step.step(data.batch(begin, begin + count), o);
     if (plan.evaluates && s % 3 == 1)
-      t.evaluations.push_back(sk::nn::LossSums(stepper.evaluate(data.batch(0, plan.batch))).mean());
+      t.evaluations.push_back(sk::nn::LossSums(train_step.evaluate(data.batch(0, plan.batch))).mean());
     t.losses.push_back(sums.mean());
     t.weights.push_back(sums.weight);
-    t.hits.push_back(sums.correct);
+    t.correct.push_back(sums.correct);
   }
-  t.totals = stepper.totals();
+  t.totals = train_step.totals();
   t.parameters = values(model.parameters(), where);
   t.buffers = values(model.buffers(), where);
-  for (int k = 0; k < stepper.optimizer().arrays(); ++k) {
-    const auto v = values(stepper.optimizer().array(k), where);
+  for (int k = 0; k < train_step.optimizer().arrays(); ++k) {
+    const auto v = values(train_step.optimizer().array(k), where);
     t.state.insert(t.state.end(), v.begin(), v.end());
   }
   if constexpr (!sk::on_host<Device>) {
-    t.replays = stepper.device().replays();
-    t.graphs = static_cast<long>(stepper.device().graphs());
-    t.note = stepper.device().note();
+    t.replays = train_step.device().replays();
+    t.graphs = static_cast<long>(train_step.device().graphs());
+    t.note = train_step.device().note();
   }
   return t;
 }
@@ -142,7 +142,7 @@ void agree(const Loss& loss, const Optimizer& optimizer, Plan plan = {}, double 
   CHECK(apart(here.losses, launched.losses) < tolerance);
   CHECK(apart(here.evaluations, launched.evaluations) < tolerance);
   CHECK(here.weights == launched.weights);
-  CHECK(here.hits == launched.hits);
+  CHECK(here.correct == launched.correct);
   CHECK(apart(here.parameters, launched.parameters) < tolerance);
   CHECK(apart(here.buffers, launched.buffers) < tolerance);
   CHECK(apart(here.state, launched.state) < 10 * tolerance);

@@ -147,7 +147,7 @@ TEST_CASE("files of a GPU's training are those of the Cpu's", "[train][cuda]") {
   auto c = trainer_of(third);
   c.load(folder / "copied");  // ... and back
   CHECK(weights(third) == weights(there));
-  CHECK(c.stepper().steps() == 8);
+  CHECK(c.train_step().steps() == 8);
   (void)b.fit(data, {.epochs = 1, .batch = 16, .progress = false});
   (void)c.fit(data, {.epochs = 1, .batch = 16, .seed = there.seed(), .progress = false});
   CHECK(weights(third) == weights(there));  // the optimizer's state went along

@@ -14,7 +14,7 @@ namespace skein::inline SKEIN_ABI::comm {
 
 /// name, linear, rounds (messages of the compressor that depend on each other: 1, or 2 for PowerSgd), Element (what the wire is
 /// made of).
-template <class C> concept NamesItsWire = requires {
+template <class C> concept NamesItsElements = requires {
   { C::name } -> std::convertible_to<std::string_view>;
   { C::linear } -> std::convertible_to<bool>;
   { C::rounds } -> std::convertible_to<int>;
@@ -22,7 +22,7 @@ template <class C> concept NamesItsWire = requires {
   requires Transportable<typename C::Element>;
 };
 /// How many elements n values are on the wire, in a round; before anything is encoded.
-template <class C> concept CountsItsWire = requires(const C& c, std::size_t n, int round) {
+template <class C> concept CountsItsBytes = requires(const C& c, std::size_t n, int round) {
   { c.elements(n, round) } -> std::same_as<std::size_t>;
 };
 /// encode(values, wire, round) writes exactly elements(n, round) elements; decode(wire, values) reads those of the last round.
@@ -36,7 +36,7 @@ template <class C> concept Decodes = requires(C& c, std::span<const typename C::
 
 /// A compressor. One with several rounds also has take(wire, round): what all ranks have made of a round's wire, before the next
 /// begins.
-template <class C> concept Compressor = NamesItsWire<C> && CountsItsWire<C> && Encodes<C> && Decodes<C>;
+template <class C> concept Compressor = NamesItsElements<C> && CountsItsBytes<C> && Encodes<C> && Decodes<C>;
 
 /// Encoded values may be added on the wire.
 template <class C> concept LinearCompressor = Compressor<C> && bool(C::linear) && BuiltinScalar<typename C::Element>;
@@ -48,10 +48,10 @@ template <class C> inline constexpr bool is_linear = false;
 
 /// Refuses at compile time, with one sentence, a type that is no compressor.
 template <class C> consteval void assert_compressor() {
-  if constexpr (!NamesItsWire<C>)
+  if constexpr (!NamesItsElements<C>)
     static_assert(detail::is_a_compressor<C>,
                   "a compressor says what it is: it needs a static name, linear, rounds, and a trivially copyable type Element");
-  else if constexpr (!CountsItsWire<C>)
+  else if constexpr (!CountsItsBytes<C>)
     static_assert(detail::is_a_compressor<C>,
                   "a compressor says how long its wire is: it needs std::size_t elements(std::size_t n, int round) const");
   else if constexpr (!Encodes<C>)
@@ -69,7 +69,7 @@ template <class C> consteval void assert_linear_compressor() {
     static_assert(
         detail::is_linear<C>,
         "this compressor is not linear, so it cannot be given to an all-reduce: sums of what it writes mean nothing. Take "
-        "compressed_all_gather, or a linear one (HalfWire<bf16>, HalfWire<fp16>, PowerSgd)");
+        "compressed_all_gather, or a linear one (HalfCodec<bf16>, HalfCodec<fp16>, PowerSgd)");
 }
 
 /// Bytes that n values are on the wire, over all rounds. constexpr where the compressor is.

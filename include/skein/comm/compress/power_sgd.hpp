@@ -53,7 +53,7 @@ template <int Rank> class PowerSgd {
   void take(std::span<const float> wire, int round) {
     if (round == 0) {
       p_.assign(wire.begin(), wire.end());
-      orthonormalise(p_);
+      orthonormalize(p_);
     } else {
       q_.assign(wire.begin(), wire.end());
     }
@@ -98,7 +98,7 @@ template <int Rank> class PowerSgd {
     for (std::size_t i = 0; i < size; ++i) q_[i] = random_normal(random_key(seed_, 0x506f77), 0, i);
   }
   /// Gram-Schmidt; a column that depends on those before it becomes zero.
-  static void orthonormalise(std::vector<float>& m) {
+  static void orthonormalize(std::vector<float>& m) {
     const auto dot = [&](int a, int b) {
       double sum = 0;
       for (std::size_t i = 0; i < m.size(); i += Rank)

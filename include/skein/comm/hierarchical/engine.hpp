@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "../../core/error.hpp"
-#include "../operation.hpp"
+#include "../collective_call.hpp"
 #include "../request.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
@@ -32,11 +32,11 @@ template <class Inside, class Between> class HierarchicalEngine {
 
   const Levels& levels() const { return levels_; }
 
-  void run(const Operation& o) {
+  void run(const CollectiveCall& o) {
     Ticket t = start(o);
     wait(t);
   }
-  Ticket start(const Operation& o) {
+  Ticket start(const CollectiveCall& o) {
     if (tail_ - head_ == ring) wait_until(head_ + 1);
     Call& call = calls_[tail_ % ring];
     call.stage = 0;
@@ -61,15 +61,15 @@ template <class Inside, class Between> class HierarchicalEngine {
  private:
   static constexpr std::uint64_t ring = 64;  // calls in flight, as the engines below
   struct Call {
-    std::array<std::optional<Operation>, 3> stages;  // in the node, between, in the node
-    std::vector<std::size_t> counts, blocks;         // pieces of the node's ranks; of the nodes
+    std::array<std::optional<CollectiveCall>, 3> stages;  // in the node, between, in the node
+    std::vector<std::size_t> counts, blocks;              // pieces of the node's ranks; of the nodes
     int stage = 0;
     bool going = false;
     Ticket ticket{};
   };
 
   // ---- what the levels do for one call
-  void plan(Call& c, const Operation& o) {
+  void plan(Call& c, const CollectiveCall& o) {
     for (auto& s : c.stages) s.reset();
     switch (o.signature.kind) {
       case Collective::Barrier:
@@ -90,7 +90,7 @@ template <class Inside, class Between> class HierarchicalEngine {
         throw ArgumentError("Hierarchical: there is no " + std::string(collective_names[static_cast<int>(o.signature.kind)]));
     }
   }
-  void plan_broadcast(Call& c, const Operation& o) {
+  void plan_broadcast(Call& c, const CollectiveCall& o) {
     const int node = o.signature.root / levels_.places, place = o.signature.root % levels_.places;
     if (levels_.leaders && place != 0 && levels_.node == node) c.stages[0] = with_root(o, place);  // to the leader first
     const int carrier = levels_.leaders ? 0 : place;
@@ -99,8 +99,8 @@ template <class Inside, class Between> class HierarchicalEngine {
   }
   /// Leaders: all to the first of the node, sums between those, and back. Else each rank sums a slice of the node's values, and
   /// that with the same slice of other nodes.
-  void plan_all_reduce(Call& c, const Operation& o) {
-    Operation all = o;
+  void plan_all_reduce(Call& c, const CollectiveCall& o) {
+    CollectiveCall all = o;
     all.signature.kind = Collective::AllReduce;
     all.signature.root = 0;
     if (levels_.places == 1) {
@@ -122,21 +122,21 @@ template <class Inside, class Between> class HierarchicalEngine {
       c.counts[static_cast<std::size_t>(r)] = slice_of(o.signature.count, o.signature.element, r, levels_.places).count;
     const Piece own = slice_of(o.signature.count, o.signature.element, levels_.place, levels_.places);
     char* at = o.into() + o.bytes(own.offset);
-    Operation scatter = pieces(all, Collective::ReduceScatter, c.counts, o.signature.count);
+    CollectiveCall scatter = pieces(all, Collective::ReduceScatter, c.counts, o.signature.count);
     scatter.recv = at;
     c.stages[0] = scatter;
-    Operation slice = all;
+    CollectiveCall slice = all;
     slice.signature.count = own.count;
     slice.send = slice.recv = at;
     c.stages[1] = slice;
-    Operation gather = pieces(all, Collective::AllGather, c.counts, o.signature.count);
+    CollectiveCall gather = pieces(all, Collective::AllGather, c.counts, o.signature.count);
     gather.signature.reduction = 0;
     gather.fold = nullptr;
     gather.send = at;
     c.stages[2] = gather;
   }
   /// The node's ranks first, in their place of the whole, then nodes as blocks.
-  void plan_all_gather(Call& c, const Operation& o) {
+  void plan_all_gather(Call& c, const CollectiveCall& o) {
     const int n = levels_.nodes, p = levels_.places;
     c.counts.resize(static_cast<std::size_t>(p));
     c.blocks.assign(static_cast<std::size_t>(n), 0);
@@ -149,16 +149,16 @@ template <class Inside, class Between> class HierarchicalEngine {
       if (r / p == levels_.node) c.counts[static_cast<std::size_t>(r % p)] = count;
     }
     const std::size_t block = c.blocks[static_cast<std::size_t>(levels_.node)];
-    Operation inside = pieces(o, Collective::AllGather, c.counts, block);
+    CollectiveCall inside = pieces(o, Collective::AllGather, c.counts, block);
     inside.recv = o.into() + o.bytes(mine);
     c.stages[0] = inside;
     if (levels_.outside()) {
-      Operation between = pieces(o, Collective::AllGather, c.blocks, whole);
+      CollectiveCall between = pieces(o, Collective::AllGather, c.blocks, whole);
       between.send = inside.recv;
       c.stages[1] = between;
     }
     if (levels_.leaders && p > 1) {
-      Operation back = o;
+      CollectiveCall back = o;
       back.signature.kind = Collective::Broadcast;
       back.signature.root = 0;
       back.signature.count = whole;
@@ -168,11 +168,11 @@ template <class Inside, class Between> class HierarchicalEngine {
       c.stages[2] = back;
     }
   }
-  static Operation with_root(Operation o, int root) {
+  static CollectiveCall with_root(CollectiveCall o, int root) {
     o.signature.root = root;
     return o;
   }
-  static Operation pieces(Operation o, Collective kind, const std::vector<std::size_t>& counts, std::size_t whole) {
+  static CollectiveCall pieces(CollectiveCall o, Collective kind, const std::vector<std::size_t>& counts, std::size_t whole) {
     o.signature.kind = kind;
     o.signature.root = 0;
     o.signature.count = whole;
@@ -184,7 +184,7 @@ template <class Inside, class Between> class HierarchicalEngine {
   // ---- the calls in flight
   bool over(Ticket& t, int stage) { return stage == 1 ? between_->test(t) : (stage == 0 ? up_ : down_)->test(t); }
   void begin(Call& c) {
-    const Operation& o = *c.stages[static_cast<std::size_t>(c.stage)];
+    const CollectiveCall& o = *c.stages[static_cast<std::size_t>(c.stage)];
     c.ticket = c.stage == 1 ? between_->start(o) : (c.stage == 0 ? up_ : down_)->start(o);
     c.going = true;
   }

@@ -26,10 +26,10 @@ inline void check_mpi(int status, const char* call, SourceLocation where = Sourc
 
 /// MPI is running: initialised, and not yet finalised.
 inline bool mpi_runs() {
-  int initialised = 0, finalised = 0;
-  MPI_Initialized(&initialised);
+  int initialized = 0, finalised = 0;
+  MPI_Initialized(&initialized);
   MPI_Finalized(&finalised);
-  return initialised && !finalised;
+  return initialized && !finalised;
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm

@@ -12,10 +12,10 @@
 #include "../../core/error.hpp"
 #include "../options.hpp"
 #include "../request.hpp"
-#include "control.hpp"
-#include "plain_transport.hpp"
+#include "failure_detector.hpp"
+#include "message_transport.hpp"
 #include "shared_transport.hpp"
-#include "transfers.hpp"
+#include "point_to_point.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
 
@@ -31,8 +31,8 @@ class MpiEngine {
     check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
     look_at_node();
     plain_.emplace(comm_, rank_, size_, options_.message, options_.check);
-    transfers_.emplace(comm_, options_.message);
-    control_.emplace(comm_, rank_, size_);
+    point_to_point_.emplace(comm_, options_.message);
+    detector_.emplace(comm_, rank_, size_);
     int share = options_.shared_memory && node_size_ == size_ && size_ > 1, all = 0;
     MPI_Allreduce(&share, &all, 1, MPI_INT, MPI_MIN, comm_);
     if (all && segment_.create(comm_, rank_, size_)) shared_.emplace(segment_, rank_, size_);
@@ -56,14 +56,14 @@ class MpiEngine {
     plain_->set_check(check);
   }
 
-  void run(const Operation& o) {
+  void run(const CollectiveCall& o) {
     Ticket t = start(o);
     wait(t);
   }
-  Ticket start(const Operation& o) {
+  Ticket start(const CollectiveCall& o) {
     look_for_failure();
     if (tail_ - head_ == ring) wait_until([&] { return tail_ - head_ < ring; }, nullptr);
-    Operation& call = calls_[tail_ % ring];
+    CollectiveCall& call = calls_[tail_ % ring];
     call = o;
     ++tail_;
     if (tail_ == head_ + 1) begin();
@@ -75,11 +75,11 @@ class MpiEngine {
   }
   Ticket start_send(const void* data, std::size_t bytes, int to, int tag) {
     look_for_failure();
-    return transfers_->start(true, const_cast<void*>(data), bytes, to, tag);
+    return point_to_point_->start(true, const_cast<void*>(data), bytes, to, tag);
   }
   Ticket start_recv(void* data, std::size_t bytes, int from, int tag) {
     look_for_failure();
-    return transfers_->start(false, data, bytes, from, tag);
+    return point_to_point_->start(false, data, bytes, from, tag);
   }
   void progress() {
     look_for_failure();
@@ -89,17 +89,17 @@ class MpiEngine {
   }
   bool test(Ticket& t) {
     progress();
-    return t.message < 0 ? head_ >= t.number : transfers_->test(t);
+    return t.message < 0 ? head_ >= t.number : point_to_point_->test(t);
   }
   void wait(Ticket& t) {
     if (t.message < 0) wait_until([&] { return head_ >= t.number; }, nullptr);
-    else wait_until([&] { return transfers_->test(t); }, &t);
+    else wait_until([&] { return point_to_point_->test(t); }, &t);
   }
   void abandon() { failed_ = true; }
   /// Ends all ranks with a message.
   [[noreturn]] void fail(const std::string& message) {
     if (!failed_ && segment_in_use()) segment_.fail(message);
-    else if (!failed_ && size_ > 1 && !verdict_received_) control_->tell_all(message);
+    else if (!failed_ && size_ > 1 && !verdict_received_) detector_->tell_all(message);
     failed_ = true;
     message_ = segment_in_use() && segment_.failed() ? segment_.message() : message;
     throw CommError(message_);
@@ -122,15 +122,15 @@ class MpiEngine {
     MPI_Comm_free(&node);
   }
 
-  Operation& current() { return calls_[head_ % ring]; }
-  bool through_memory(const Operation& o) const { return shared_ && o.signature.element <= 4096; }
+  CollectiveCall& current() { return calls_[head_ % ring]; }
+  bool through_memory(const CollectiveCall& o) const { return shared_ && o.signature.element <= 4096; }
   void begin() {
     if (size_ == 1) return;
     if (through_memory(current())) shared_->begin(current(), head_);
     else plain_->begin(current(), head_);
   }
   bool step() {
-    const bool moved = transfers_->progress();
+    const bool moved = point_to_point_->progress();
     return collective_step() || moved;
   }
   bool collective_step() {
@@ -146,10 +146,10 @@ class MpiEngine {
     if (head_ < tail_) begin();
     return true;
   }
-  void alone(const Operation& o) {
+  void alone(const CollectiveCall& o) {
     Pointers p(1);
     work_direct(
-        0, 1, [&](int) -> const Operation& { return o; }, p);
+        0, 1, [&](int) -> const CollectiveCall& { return o; }, p);
   }
 
   // What goes wrong on this rank ends the communicator on all.
@@ -169,7 +169,7 @@ class MpiEngine {
   }
   void serve(const std::string& waits_for) {
     try {
-      control_->serve(head_, waits_for);
+      detector_->serve(head_, waits_for);
     } catch (const CommError& e) {
       verdict_received_ = true;
       fail(e.what());
@@ -178,7 +178,7 @@ class MpiEngine {
 
   // Works and waits until done() is true; `message` is the ticket of the transfer that is waited for.
   template <class Done> void wait_until(Done&& done, const Ticket* message) {
-    Patience patience(options_.deadline);
+    Deadline timer(options_.deadline);
     int turns = 0;
     while (true) {
       bool finished = false, moved = false;
@@ -189,15 +189,15 @@ class MpiEngine {
       if (finished) return;
       if (moved) continue;
       const bool memory =
-          !message && transfers_->active() == 0 && head_ < tail_ && through_memory(current()) && shared_->need().line;
+          !message && point_to_point_->active() == 0 && head_ < tail_ && through_memory(current()) && shared_->need().line;
       if (memory) {
-        if (wait_for(shared_->need(), turns == 0 ? spins_ : 0, Reach::Machine, patience.nap())) continue;
+        if (wait_for(shared_->need(), turns == 0 ? spins_ : 0, Reach::Machine, timer.sleep_interval())) continue;
         turns = 1;
       } else if (!idle(turns++)) {
         continue;
       }
-      patience.start();
-      check(patience, message);
+      timer.start();
+      check(timer, message);
     }
   }
   // Waiting for messages: MPI moves data inside its calls, so look often at first, then seldom. True where time has passed.
@@ -214,12 +214,12 @@ class MpiEngine {
     return true;
   }
 
-  void check(Patience& patience, const Ticket* message) {
+  void check(Deadline& timer, const Ticket* message) {
     look_for_failure();
     if (!segment_in_use() && size_ > 1) serve(waiting_text(message));
-    if (!patience.over()) return;
+    if (!timer.over()) return;
     std::string text = waiting_text(message) + ": ";
-    const std::string within = " within " + seconds_text(patience.limit());
+    const std::string within = " within " + seconds_text(timer.limit());
     if (message) {
       fail(text + "no counterpart" + within);
     } else if (through_memory(current())) {
@@ -233,7 +233,7 @@ class MpiEngine {
                           : " arrived but made no progress" + within + ": what is started has to be polled or waited for");
       fail(text);
     } else {
-      ask_who_is_missing(text, within, patience.limit());
+      ask_who_is_missing(text, within, timer.limit());
     }
   }
   bool absent() const {
@@ -242,28 +242,28 @@ class MpiEngine {
     return false;
   }
   std::string waiting_text(const Ticket* message) {
-    if (message) return transfers_->describe(*message) + " on rank " + std::to_string(rank_);
+    if (message) return point_to_point_->describe(*message) + " on rank " + std::to_string(rank_);
     return describe(current().signature) + " (call " + std::to_string(head_) + ")";
   }
   void ask_who_is_missing(const std::string& text, const std::string& within, double limit) {
     const std::uint64_t call = head_;
-    control_->ask();
-    Patience grace(std::min(2.0, std::max(0.3, limit / 4)));
+    detector_->ask();
+    Deadline grace(std::min(2.0, std::max(0.3, limit / 4)));
     grace.start();
-    while (!grace.over() && !control_->all_answered()) {
+    while (!grace.over() && !detector_->all_answered()) {
       serve(waiting_text(nullptr));
       guarded([&] { step(); });
       if (head_ != call) return;  // it arrived after all
       std::this_thread::sleep_for(std::chrono::microseconds(500));
     }
-    const auto silent = [&](int r) { return r != rank_ && !control_->answered(r); };
+    const auto silent = [&](int r) { return r != rank_ && !detector_->answered(r); };
     std::string found;
     bool any = false;
     for (int r = 0; r < size_; ++r) any = any || silent(r);
     if (any) found = ranks_text(size_, silent) + " did not arrive" + within;
     for (int r = 0; r < size_; ++r)
-      if (r != rank_ && !silent(r) && control_->call(r) < call)
-        found += (found.empty() ? "" : "; ") + ("rank " + std::to_string(r)) + " waits in " + control_->text(r);
+      if (r != rank_ && !silent(r) && detector_->call(r) < call)
+        found += (found.empty() ? "" : "; ") + ("rank " + std::to_string(r)) + " waits in " + detector_->text(r);
     if (found.empty()) found = "all ranks have arrived, and no message has" + within + ": look at the network";
     fail(text + found);
   }
@@ -273,10 +273,10 @@ class MpiEngine {
   int rank_ = 0, size_ = 1, node_size_ = 1, node_rank_ = 0, spins_ = 0;
   Segment segment_;
   std::optional<SharedTransport> shared_;
-  std::optional<PlainTransport> plain_;
-  std::optional<Transfers> transfers_;
-  std::optional<Control> control_;
-  std::array<Operation, ring> calls_;
+  std::optional<MessageTransport> plain_;
+  std::optional<PointToPoint> point_to_point_;
+  std::optional<FailureDetector> detector_;
+  std::array<CollectiveCall, ring> calls_;
   std::uint64_t tail_ = 0, head_ = 0;  // calls started, complete
   unsigned looks_ = 0;
   bool failed_ = false, verdict_received_ = false;

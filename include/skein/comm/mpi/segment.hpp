@@ -14,7 +14,7 @@
 #include <string>
 #include <thread>
 
-#include "../operation.hpp"
+#include "../collective_call.hpp"
 #include "../wait.hpp"
 #include "api.hpp"
 

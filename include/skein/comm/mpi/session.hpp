@@ -44,9 +44,9 @@ class MpiSession {
 
   /// Asks for MPI_THREAD_FUNNELED where MPI does not run yet.
   void start(int& argc, char**& argv) {
-    int initialised = 0, provided = 0;
-    MPI_Initialized(&initialised);
-    if (!initialised) {
+    int initialized = 0, provided = 0;
+    MPI_Initialized(&initialized);
+    if (!initialized) {
       check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
       if (provided < MPI_THREAD_FUNNELED)
         abort_all("this MPI lets no program have threads (MPI_THREAD_FUNNELED): take another MPI");

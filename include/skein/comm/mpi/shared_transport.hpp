@@ -21,7 +21,7 @@ class SharedTransport {
       : segment_(segment), rank_(rank), ranks_(ranks), pointers_(ranks), own_(segment.line(rank)), base_(chunks) {}
 
   /// Makes `o` the current call. It stays alive until step() says that it is done.
-  void begin(const Operation& o, std::uint64_t call) {
+  void begin(const CollectiveCall& o, std::uint64_t call) {
     o_ = &o;
     call_ = call;
     base_ += chunks_;
@@ -133,7 +133,7 @@ class SharedTransport {
   bool receives() const { return o_->signature.kind != Collective::Reduce || rank_ == o_->signature.root; }
 
   void fill(std::uint64_t i) {
-    const Operation& o = *o_;
+    const CollectiveCall& o = *o_;
     switch (o.signature.kind) {
       case Collective::Barrier:
         break;
@@ -166,7 +166,7 @@ class SharedTransport {
   }
 
   void fold_slice(std::uint64_t i) {
-    const Operation& o = *o_;
+    const CollectiveCall& o = *o_;
     const Piece c = part({0, o.signature.count}, i), own = slice(c, rank_);
     if (own.count == 0) return;
     const std::size_t user = o.bytes(c.offset + own.offset), inside = o.bytes(own.offset);
@@ -178,7 +178,7 @@ class SharedTransport {
   }
 
   void take(std::uint64_t i) {
-    const Operation& o = *o_;
+    const CollectiveCall& o = *o_;
     switch (o.signature.kind) {
       case Collective::Barrier:
         break;
@@ -233,7 +233,7 @@ class SharedTransport {
   int rank_, ranks_;
   Pointers pointers_;
   Line& own_;
-  const Operation* o_ = nullptr;
+  const CollectiveCall* o_ = nullptr;
   std::uint64_t call_ = 0, base_, chunks_ = 0, in_ = 0, folded_ = 0, taken_ = 0;
   std::size_t per_chunk_ = 0, sub_slot_ = 0;
   bool two_phases_ = false, compared_ = false;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine of one NcclComm rank: collectives on a stream of their own, between events of the caller's stream, so that they run
-// beside what the caller goes on to compute. The hub's client watches what runs: NCCL's own errors and calls that take longer
-// than the deadline end all ranks, with the rank named, and ncclCommAbort ends what waits on the device. The host blocks nowhere
-// but in the start, where 64 calls are in flight, and at the end. NCCL ends a communicator only when no CUDA graph knows it any
-// more, and waits for that without a limit: the engine releases the graphs that have captured its calls before it goes.
+// beside what the caller goes on to compute. The coordinator's client watches what runs: NCCL's own errors and calls that take
+// longer than the deadline end all ranks, with the rank named, and ncclCommAbort ends what waits on the device. The host blocks
+// nowhere but in the start, where 64 calls are in flight, and at the end. NCCL ends a communicator only when no CUDA graph knows
+// it any more, and waits for that without a limit: the engine releases the graphs that have captured its calls before it goes.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "../../device/cuda/graph.hpp"
-#include "../hub/hub_comm.hpp"
-#include "../hub/watch.hpp"
+#include "../../device/cuda/captured_graph.hpp"
+#include "../control/control_comm.hpp"
+#include "../control/watch.hpp"
 #include "../request.hpp"
 #include "status.hpp"
 
@@ -40,16 +40,17 @@ struct NcclOptions {
 
 namespace comm {
 
-class NcclEngine final : public hub::Watched {
+class NcclEngine final : public control::Watched {
   using Lock = std::unique_lock<std::timed_mutex>;
 
  public:
   static constexpr std::uint64_t ring = 64;  // calls in flight
 
   /// Collective over the control's ranks, each of which has a device of its own.
-  NcclEngine(HubComm& control, Cuda device, const NcclOptions& options) : NcclEngine(control, device, options, nullptr, 0, 0) {}
+  NcclEngine(ControlComm& control, Cuda device, const NcclOptions& options)
+      : NcclEngine(control, device, options, nullptr, 0, 0) {}
   /// The ranks of a colour of `parent`; `control` is the part's already.
-  NcclEngine(HubComm& control, NcclEngine& parent, int color, int key)
+  NcclEngine(ControlComm& control, NcclEngine& parent, int color, int key)
       : NcclEngine(control, parent.device_, parent.options_, &parent, color, key) {}
   NcclEngine(const NcclEngine&) = delete;
   NcclEngine& operator=(const NcclEngine&) = delete;
@@ -75,11 +76,11 @@ class NcclEngine final : public hub::Watched {
   bool failed() const { return client_->failed(); }
   void check_alive() const { client_->check(); }
 
-  void run(const Operation& o) {
+  void run(const CollectiveCall& o) {
     Ticket t = start(o);
     wait(t);
   }
-  Ticket start(const Operation& o) {
+  Ticket start(const CollectiveCall& o) {
     if (options_.check) compare(o.signature);
     return launch(o.signature, [&] { call(o); });
   }
@@ -106,7 +107,7 @@ class NcclEngine final : public hub::Watched {
       s.end.record(cuda::stream(device_));
       s.captured = false;
       s.recorded = true;
-      s.watched = watch_.start({}, hub::now(), name);
+      s.watched = watch_.start({}, control::now(), name);
       push_running(number);
     }
     client_->poke();
@@ -124,7 +125,7 @@ class NcclEngine final : public hub::Watched {
     try {
       Lock lock(mutex_);
       const ncclResult_t status = ncclGroupEnd();
-      settle(lock, status, "ncclGroupEnd", {});
+      wait_for_nccl(lock, status, "ncclGroupEnd", {});
     } catch (const Error& e) {
       tell(e);
       client_->check();
@@ -178,7 +179,7 @@ class NcclEngine final : public hub::Watched {
         const ncclResult_t asked = ncclCommGetAsyncError(comm_, &state);
         if (asked != ncclSuccess) state = asked;
         if (state != ncclSuccess && state != ncclInProgress) wrong = nccl_text(state, "NCCL", watch_.waits_in(), comm_);
-        else if (const auto late = watch_.overdue(hub::now(), client_->deadline()))
+        else if (const auto late = watch_.overdue(control::now(), client_->deadline()))
           client_->report_overdue(group_, late->call, client_->deadline(), late->what);
       } catch (const Error& e) { wrong = e.what(); }
     }
@@ -205,7 +206,7 @@ class NcclEngine final : public hub::Watched {
     bool recorded = false, captured = true;  // captured: nothing of it runs
   };
 
-  NcclEngine(HubComm& control, Cuda device, const NcclOptions& options, NcclEngine* parent, int color, int key)
+  NcclEngine(ControlComm& control, Cuda device, const NcclOptions& options, NcclEngine* parent, int color, int key)
       : options_(options), device_((cuda::use(device), device)), client_(control.engine().shared_client()), control_(&control),
         group_(control.engine().group()), rank_(control.rank()), size_(control.size()) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -219,14 +220,14 @@ class NcclEngine final : public hub::Watched {
         Lock of_parent(parent->mutex_);
         parent->alive(of_parent);
         status = ncclCommSplit(parent->comm_, color, key, &comm_, &config);
-        parent->settle(of_parent, status, call, {}, true);
+        parent->wait_for_nccl(of_parent, status, call, {}, true);
       } else {
         ncclUniqueId id{};
         if (rank_ == 0) check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
         control.broadcast(DeviceSpan<char, Cpu>(id.internal, sizeof id.internal), 0);
         status = ncclCommInitRankConfig(&comm_, size_, id, rank_, &config);
       }
-      settle(lock, status, call, "rank " + std::to_string(rank_) + " of " + std::to_string(size_), true);
+      wait_for_nccl(lock, status, call, "rank " + std::to_string(rank_) + " of " + std::to_string(size_), true);
     } catch (const Error& e) {
       if (comm_) (void)ncclCommAbort(comm_);
       comm_ = nullptr;
@@ -258,7 +259,7 @@ class NcclEngine final : public hub::Watched {
   // ---- under the lock
   /// The graph that is being captured knows the communicator from now on.
   void note_graph() {
-    const std::shared_ptr<cuda::Graph::Executable> graph = cuda::Graph::being_captured();
+    const std::shared_ptr<cuda::CapturedGraph::Executable> graph = cuda::CapturedGraph::being_captured();
     has_captured_ = true;
     std::erase_if(graphs_, [&](const auto& g) { return g.expired() || g.lock() == graph; });
     graphs_.push_back(graph);
@@ -274,12 +275,12 @@ class NcclEngine final : public hub::Watched {
       Slot& s = slots_[running_[running_head_ % running_.size()]];
       if (!s.recorded || !s.end.done()) return;
       ++running_head_;
-      watch_.finish_oldest(hub::now());
+      watch_.finish_oldest(control::now());
     }
   }
   /// Until NCCL has done in the background what it was asked for. Lets the watching thread in between.
-  void settle(Lock& lock, ncclResult_t status, const char* call, const std::string& details, bool starting = false) {
-    const double end = hub::now() + client_->deadline();
+  void wait_for_nccl(Lock& lock, ncclResult_t status, const char* call, const std::string& details, bool starting = false) {
+    const double end = control::now() + client_->deadline();
     check_nccl(status, call, details);
     for (int turn = 0;; ++turn) {
       alive(lock);
@@ -287,7 +288,7 @@ class NcclEngine final : public hub::Watched {
       check_nccl(ncclCommGetAsyncError(comm_, &state), "ncclCommGetAsyncError", call);
       if (state == ncclSuccess) return;
       if (state != ncclInProgress) throw CommError(nccl_text(state, call, details, comm_));
-      if (starting && hub::now() > end)
+      if (starting && control::now() > end)
         throw CommError(std::string(call) + " (" + details + ") did not end within " + seconds_text(client_->deadline()) +
                         ": all ranks have arrived, so look at the GPUs and the network between them");
       lock.unlock();
@@ -298,12 +299,12 @@ class NcclEngine final : public hub::Watched {
   }
   bool finalize() {
     if (ncclResult_t status = ncclCommFinalize(comm_); status != ncclSuccess && status != ncclInProgress) return false;
-    const double end = hub::now() + client_->deadline();
+    const double end = control::now() + client_->deadline();
     while (true) {
       ncclResult_t state = ncclSuccess;
       if (ncclCommGetAsyncError(comm_, &state) != ncclSuccess) return false;
       if (state != ncclInProgress) return state == ncclSuccess;
-      if (client_->failed() || hub::now() > end) return false;
+      if (client_->failed() || control::now() > end) return false;
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   }
@@ -343,9 +344,10 @@ class NcclEngine final : public hub::Watched {
     if (grouped_ > 0 && tail_ - group_first_ >= ring - 1)
       throw ArgumentError("a group of NCCL calls may hold " + std::to_string(ring - 1));
     const bool captured = capturing();
-    if (captured && !cuda::Graph::being_captured())
+    if (captured && !cuda::CapturedGraph::being_captured())
       throw ArgumentError(
-          "calls of NcclComm are captured by cuda::Graph::capture, whose graphs are released when the communicator ends: NCCL "
+          "calls of NcclComm are captured by cuda::CapturedGraph::capture, whose graphs are released when the communicator ends: "
+          "NCCL "
           "would "
           "wait for any other graph without a limit");
     const std::uint64_t number = tail_;
@@ -359,12 +361,12 @@ class NcclEngine final : public hub::Watched {
       s.captured = captured;
       s.recorded = false;
       if (!captured) {
-        s.watched = watch_.start(what, hub::now(), name);
+        s.watched = watch_.start(what, control::now(), name);
         push_running(number);
       }
       give();
       if (grouped_ > 0) return {number + 1, -1, -1};
-      settle(lock, ncclSuccess, name ? name : "a launch", name ? "" : describe(what));
+      wait_for_nccl(lock, ncclSuccess, name ? name : "a launch", name ? "" : describe(what));
     } catch (const Error& e) {
       tell(e);
       client_->check();
@@ -393,7 +395,7 @@ class NcclEngine final : public hub::Watched {
     }
     check_nccl(ncclGroupEnd(), "ncclGroupEnd");
   }
-  void call(const Operation& o) {
+  void call(const CollectiveCall& o) {
     const Signature& s = o.signature;
     const cudaStream_t on = stream_.get();
     const auto text = [&](ncclResult_t status, const char* name) {
@@ -454,8 +456,8 @@ class NcclEngine final : public hub::Watched {
 
   NcclOptions options_;
   Cuda device_;
-  std::shared_ptr<hub::Client> client_;
-  HubComm* control_;
+  std::shared_ptr<control::Client> client_;
+  ControlComm* control_;
   std::uint32_t group_;
   int rank_, size_;
   cuda::Stream stream_;
@@ -464,10 +466,10 @@ class NcclEngine final : public hub::Watched {
   int grouped_ = 0;
   std::timed_mutex mutex_;  // of what follows
   ncclComm_t comm_ = nullptr;
-  hub::CallWatch watch_;
+  control::CallWatch watch_;
   std::array<std::uint8_t, 128> running_{};  // slots of the watch's calls, a ring
   std::uint64_t running_head_ = 0, running_tail_ = 0;
-  std::vector<std::weak_ptr<cuda::Graph::Executable>> graphs_;  // that have captured calls
+  std::vector<std::weak_ptr<cuda::CapturedGraph::Executable>> graphs_;  // that have captured calls
   std::atomic<bool> has_captured_ = false;
 };
 

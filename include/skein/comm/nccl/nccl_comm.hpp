@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks with a GPU each. Collectives of GPU memory are NCCL's; what ranks say to each other on the host (sums of a few numbers,
-// plans, barriers, who is missing) goes over the hub, through which they also met: over MPI, between threads, at an address, in a
-// file, or by what the launcher says.
+// plans, barriers, who is missing) goes over the coordinator, through which they also met: over MPI, between threads, at an
+// address, in a file, or by what the launcher says.
 #pragma once
 #include <fstream>
 #include <memory>
@@ -15,7 +15,7 @@ namespace skein::inline SKEIN_ABI {
 
 namespace comm {
 /// Which GPU of which machine, driven by which process under which ordinal.
-struct Seat {
+struct DeviceIdentity {
   std::uint64_t machine = 0;
   std::int64_t process = 0, ordinal = 0;
   char bus[24] = "";
@@ -40,8 +40,8 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
   /// The ranks of a communicator of the host (MpiComm, ThreadComm), which carries the meeting place only. Collective over it.
   template <class Host>
   requires(Communicator<Host>&& std::same_as<typename Host::device, Cpu> &&
-           !std::same_as<Host, HubComm>) explicit NcclComm(Host& world, Cuda device, const NcclOptions& options = {})
-      : NcclComm(HubComm::over(world, options.deadline), device, options) {
+           !std::same_as<Host, ControlComm>) explicit NcclComm(Host& world, Cuda device, const NcclOptions& options = {})
+      : NcclComm(ControlComm::over(world, options.deadline), device, options) {
     one_process_ = [] {
       if constexpr (requires { Host::one_process(); }) return Host::one_process();
       else return false;
@@ -49,11 +49,11 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
   }
   template <class Host>
   requires(Communicator<Host>&& std::same_as<typename Host::device, Cpu> &&
-           !std::same_as<Host, HubComm>) explicit NcclComm(Host& world, const NcclOptions& options = {})
+           !std::same_as<Host, ControlComm>) explicit NcclComm(Host& world, const NcclOptions& options = {})
       : NcclComm(world, device_on_node(world), options) {}
-  /// The ranks of a hub, which becomes this communicator's. Collective.
-  NcclComm(HubComm control, Cuda device, const NcclOptions& options = {})
-      : control_(std::make_unique<HubComm>(std::move(control))) {
+  /// The ranks of a coordinator, which becomes this communicator's. Collective.
+  NcclComm(ControlComm control, Cuda device, const NcclOptions& options = {})
+      : control_(std::make_unique<ControlComm>(std::move(control))) {
     cuda::use(device);
     look_at_devices(device);
     engine_ = std::make_unique<engine_type>(*control_, device, options);
@@ -61,27 +61,27 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
 
   /// All ranks give the address of rank 0, "host:port". Collective.
   static NcclComm from_address(const std::string& address, int rank, int size, const NcclOptions& options = {}) {
-    return NcclComm(HubComm::from_address(address, rank, size, meet(options)), own_device(), options);
+    return NcclComm(ControlComm::from_address(address, rank, size, meet(options)), own_device(), options);
   }
   /// All ranks give the path of a file that none has yet, in a folder that all see. Collective.
   static NcclComm from_file(const std::string& path, int rank, int size, const NcclOptions& options = {}) {
-    return NcclComm(HubComm::from_file(path, rank, size, meet(options)), own_device(), options);
+    return NcclComm(ControlComm::from_file(path, rank, size, meet(options)), own_device(), options);
   }
   /// By MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE (torchrun sets them), or by Slurm's variables. Collective.
   static NcclComm from_environment(const NcclOptions& options = {}) {
-    return NcclComm(HubComm::from_environment(meet(options)), own_device(), options);
+    return NcclComm(ControlComm::from_environment(meet(options)), own_device(), options);
   }
 
   /// The same, and a world of one where nothing has launched this process.
   static NcclComm from_launcher(const NcclOptions& options = {}) {
-    const plan::LaunchEnvironment e = plan::launch_environment(plan::process_environment());
+    const comm::launch::LaunchEnvironment e = comm::launch::launch_environment(comm::launch::process_environment());
     if (e.rank >= 0 || e.size >= 0) return from_environment(options);
-    const plan::Lookup alone = [](std::string_view name) -> std::optional<std::string> {
+    const comm::launch::Lookup alone = [](std::string_view name) -> std::optional<std::string> {
       return name == "RANK"         ? std::optional<std::string>("0")
              : name == "WORLD_SIZE" ? std::optional<std::string>("1")
                                     : std::nullopt;
     };
-    return NcclComm(HubComm::from_environment(meet(options), alone), cuda::current_device(), options);
+    return NcclComm(ControlComm::from_environment(meet(options), alone), cuda::current_device(), options);
   }
 
   NcclComm(NcclComm&& o) noexcept
@@ -144,7 +144,7 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
   void set_deadline(double seconds) { control_->set_deadline(seconds); }
 
   /// The communicator of the host over the same ranks: spans of the host go there.
-  HubComm& control() { return *control_; }
+  ControlComm& control() { return *control_; }
   /// NCCL's own, for other libraries' calls, and the stream of this one's.
   ncclComm_t native() const { return engine_->native(); }
   cudaStream_t stream() const { return engine_->stream(); }
@@ -152,7 +152,7 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
 
  private:
   NcclComm(NcclComm& parent, int color, int key)
-      : control_(std::make_unique<HubComm>(parent.control_->split(color, key))),
+      : control_(std::make_unique<ControlComm>(parent.control_->split(color, key))),
         engine_(std::make_unique<engine_type>(*control_, *parent.engine_, color, key)), node_size_(parent.node_size_),
         one_process_(parent.one_process_) {}
 
@@ -162,33 +162,36 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
     m.job = o.job;
     return m;
   }
-  static Cuda own_device() { return Cuda{plan::resolve_device(plan::launch_environment(), cuda::device_count())}; }
+  static Cuda own_device() {
+    return Cuda{comm::launch::resolve_device(comm::launch::launch_environment(), cuda::device_count())};
+  }
   template <class Host> static Cuda device_on_node(Host& world) {
-    if constexpr (requires { world.node_rank(); }) return Cuda{plan::device_of(world.node_rank(), cuda::device_count())};
-    else return Cuda{plan::device_of(world.rank(), cuda::device_count())};
+    if constexpr (requires { world.node_rank(); }) return Cuda{comm::launch::device_of(world.node_rank(), cuda::device_count())};
+    else return Cuda{comm::launch::device_of(world.rank(), cuda::device_count())};
   }
 
   /// Two ranks on one GPU hang inside NCCL: they are told here. Counts who shares this machine.
   void look_at_devices(Cuda device) {
-    comm::Seat mine;
+    comm::DeviceIdentity mine;
     std::string machine;
     std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), machine);
     char host[256] = "";
     (void)::gethostname(host, sizeof host - 1);
-    mine.machine = comm::hub::key_of(machine + host);
+    mine.machine = comm::control::key_of(machine + host);
     mine.process = ::getpid();
     mine.ordinal = device.ordinal;
     cuda::check(cudaDeviceGetPCIBusId(mine.bus, sizeof mine.bus, device.ordinal), "cudaDeviceGetPCIBusId");
-    const std::vector<comm::Seat> all = all_gather(mine);
+    const std::vector<comm::DeviceIdentity> all = all_gather(mine);
     node_size_ = 0;
     for (int r = 0; r < size(); ++r) {
-      const comm::Seat& a = all[static_cast<std::size_t>(r)];
+      const comm::DeviceIdentity& a = all[static_cast<std::size_t>(r)];
       node_size_ += a.machine == mine.machine;
       if (a.machine == mine.machine && a.process == mine.process) share_memory(device, Cuda{static_cast<int>(a.ordinal)});
       for (int q = 0; q < r; ++q)
-        if (const comm::Seat& b = all[static_cast<std::size_t>(q)]; a.machine == b.machine && std::string(a.bus) == b.bus)
+        if (const comm::DeviceIdentity& b = all[static_cast<std::size_t>(q)];
+            a.machine == b.machine && std::string(a.bus) == b.bus)
           throw CommError("ranks " + std::to_string(q) + " and " + std::to_string(r) + " both drive the GPU " + a.bus +
-                          " of one machine, and NCCL takes one rank a GPU: start fewer ranks, or take Staged<MpiComm>");
+                          " of one machine, and NCCL takes one rank a GPU: start fewer ranks, or take HostBounce<MpiComm>");
     }
   }
 
@@ -209,7 +212,7 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
                 [&] { return "for Cuda " + std::to_string(with.ordinal); });
   }
 
-  std::unique_ptr<HubComm> control_;
+  std::unique_ptr<ControlComm> control_;
   std::unique_ptr<engine_type> engine_;
   int node_size_ = 1;
   bool one_process_ = false;

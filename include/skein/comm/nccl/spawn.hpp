@@ -80,7 +80,7 @@ requires(Communicator<Processes>&& std::invocable<Function&, NcclComm&>) void sp
       ordinals,
       [&](ThreadComm& threads, Cuda device) {
         comm::ThreadsOfProcesses<Processes> all(processes, threads, first, size);
-        return NcclComm(HubComm::over(all, options.deadline), device, options);
+        return NcclComm(ControlComm::over(all, options.deadline), device, options);
       },
       function, options);
 }
@@ -89,8 +89,8 @@ requires(Communicator<Processes>&& std::invocable<Function&, NcclComm&>) void sp
 template <class Processes, class Function>
 requires(Communicator<Processes>&& std::invocable<Function&, NcclComm&>) void spawn_blocks(
     Processes& processes, Function&& function, const NcclOptions& options = {},
-    const plan::LaunchEnvironment& environment = plan::launch_environment()) {
-  const plan::DeviceBlock block = plan::resolve_block(environment, cuda::device_count());
+    const comm::launch::LaunchEnvironment& environment = comm::launch::launch_environment()) {
+  const comm::launch::DeviceBlock block = comm::launch::resolve_block(environment, cuda::device_count());
   std::vector<int> ordinals;
   for (int d = block.begin; d < block.end; ++d) ordinals.push_back(d);
   spawn(processes, LocalDevices(ordinals), std::forward<Function>(function), options);

@@ -4,7 +4,7 @@
 #include <nccl.h>
 
 #include "../../device/cuda/status.hpp"
-#include "../operation.hpp"
+#include "../collective_call.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
 

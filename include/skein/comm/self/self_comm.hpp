@@ -13,7 +13,7 @@ namespace comm {
 /// Carries out every call at once; messages of the rank to itself are kept until they are received.
 class SelfEngine {
  public:
-  void run(const Operation& o) {
+  void run(const CollectiveCall& o) {
     if (o.fold) {
       const void* from = o.send;
       void* into = o.recv;
@@ -22,7 +22,7 @@ class SelfEngine {
       std::memcpy(o.recv, o.send, o.bytes(o.signature.count));
     }
   }
-  Ticket start(const Operation& o) {
+  Ticket start(const CollectiveCall& o) {
     run(o);
     return {};
   }

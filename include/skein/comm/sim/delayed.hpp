@@ -32,7 +32,7 @@ class SlowNetwork {
     const plan::Level& level = links_.between(from, to);
     return level.alpha + level.beta * bytes;
   }
-  double collective_seconds(int ranks, const comm::Operation& o) const {
+  double collective_seconds(int ranks, const comm::CollectiveCall& o) const {
     return collective_ > 0 ? collective_ : ranks <= 1 ? 0 : comm::seconds_of(o, ranks, links_);
   }
 
@@ -82,11 +82,11 @@ template <class Inner> class DelayedEngine {
   DelayedEngine(Inner& inner, SlowNetwork& network, int rank, int ranks)
       : inner_(&inner), network_(&network), rank_(rank), ranks_(ranks) {}
 
-  void run(const Operation& o) {
+  void run(const CollectiveCall& o) {
     Ticket t = start(o);
     wait(t);
   }
-  Ticket start(const Operation& o) {
+  Ticket start(const CollectiveCall& o) {
     const std::uint64_t call = calls_++;
     network_->entered(call, Clock::now());
     return keep({Kind::collective, inner_->start(o), call, 0, 0, network_->collective_seconds(ranks_, o)});

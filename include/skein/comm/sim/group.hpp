@@ -15,7 +15,7 @@ inline constexpr double sim_never = std::numeric_limits<double>::infinity();
 
 /// A collective of a group: complete once all its ranks have come.
 struct SimCall {
-  std::vector<Operation> posts;
+  std::vector<CollectiveCall> posts;
   std::vector<double> entered, left;
   int arrived = 0, taken = 0;
   bool done = false;

@@ -23,11 +23,11 @@ class SimEngine {
       : world_(std::move(world)), group_(std::move(group)), place_(place),
         rank_(group_->members[static_cast<std::size_t>(place)]) {}
 
-  void run(const Operation& o) {
+  void run(const CollectiveCall& o) {
     Ticket t = start(o);
     wait(t);
   }
-  Ticket start(const Operation& o) { return world_->start(rank_, *group_, place_, calls_++, o); }
+  Ticket start(const CollectiveCall& o) { return world_->start(rank_, *group_, place_, calls_++, o); }
   Ticket start_send(const void* data, std::size_t bytes, int to, int tag) {
     return world_->send(rank_, *group_, data, bytes, to, tag);
   }
@@ -102,14 +102,14 @@ class SimComm : public comm::Messages<SimComm, Cpu> {
   /// A communicator of the ranks with this colour (0 or more), ordered by key, then by rank. Collective; blocking.
   SimComm split(int color, int key = 0) {
     if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
-    struct Wish {
+    struct SplitKey {
       int color, key, rank;
     };
-    std::vector<Wish> wishes = all_gather(Wish{color, key, engine_->rank()});
-    std::stable_sort(wishes.begin(), wishes.end(), [](const Wish& a, const Wish& b) { return a.key < b.key; });
+    std::vector<SplitKey> keys = all_gather(SplitKey{color, key, engine_->rank()});
+    std::stable_sort(keys.begin(), keys.end(), [](const SplitKey& a, const SplitKey& b) { return a.key < b.key; });
     std::vector<int> members;
     int place = 0;
-    for (const Wish& w : wishes) {
+    for (const SplitKey& w : keys) {
       if (w.color != color) continue;
       if (w.rank == engine_->rank()) place = static_cast<int>(members.size());
       members.push_back(w.rank);

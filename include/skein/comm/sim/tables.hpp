@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "../../plan/collective_tables.hpp"
-#include "../operation.hpp"
+#include "../collective_call.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
 
 /// Calls use(table) with the table of a collective on n ranks; `choice` is that of an all-reduce.
-template <class Use> void with_table_of(const Operation& o, int n, const plan::AllReduceChoice& choice, Use&& use) {
+template <class Use> void with_table_of(const CollectiveCall& o, int n, const plan::AllReduceChoice& choice, Use&& use) {
   const Signature& s = o.signature;
   const long count = static_cast<long>(s.count), whole = o.counts ? count : count * n;
   switch (s.kind) {
@@ -33,7 +33,7 @@ template <class Use> void with_table_of(const Operation& o, int n, const plan::A
 }
 
 /// Seconds until the last of n ranks is through, where all come at once; an all-reduce by the cheapest algorithm.
-inline double seconds_of(const Operation& o, int n, const plan::Network& network) {
+inline double seconds_of(const CollectiveCall& o, int n, const plan::Network& network) {
   const double element = static_cast<double>(o.signature.element);
   std::vector<double> clock(static_cast<std::size_t>(n), 0.0);
   with_table_of(o, n, plan::cheapest_all_reduce(network, n, static_cast<double>(o.bytes(o.signature.count))),

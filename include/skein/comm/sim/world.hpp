@@ -139,7 +139,7 @@ class SimWorld {
   }
 
   // ---- collectives
-  Ticket start(int rank, SimGroup& group, int place, std::uint64_t number, const Operation& o) {
+  Ticket start(int rank, SimGroup& group, int place, std::uint64_t number, const CollectiveCall& o) {
     enter(rank);
     const std::size_t n = group.members.size(), p = static_cast<std::size_t>(place);
     while (group.first + group.calls.size() <= number) {
@@ -317,7 +317,7 @@ class SimWorld {
     }
     return text;
   }
-  const Operation& post_of(Rank& me) {
+  const CollectiveCall& post_of(Rank& me) {
     return me.waits_in->calls[static_cast<std::size_t>(me.waits->number - 1 - me.waits_in->first)]
         .posts[static_cast<std::size_t>(me.waits_at)];
   }
@@ -414,7 +414,7 @@ class SimWorld {
   // ---- a collective, once all have come
   void perform(SimGroup& group, SimCall& call, std::uint64_t number) {
     const int n = static_cast<int>(group.members.size());
-    const auto post = [&](int r) -> const Operation& { return call.posts[static_cast<std::size_t>(r)]; };
+    const auto post = [&](int r) -> const CollectiveCall& { return call.posts[static_cast<std::size_t>(r)]; };
     for (int r = 1; r < n; ++r)
       if (!(post(r).signature == post(0).signature))
         fail(group.members[0], mismatch_text(number, n, [&](int q) { return post(q).signature; }));
@@ -438,7 +438,7 @@ class SimWorld {
   Rank& member(const SimGroup& group, int place) { return of(group.members[static_cast<std::size_t>(place)]); }
 
   void play(SimGroup& group, SimCall& call) {
-    const Operation& o = call.posts[0];
+    const CollectiveCall& o = call.posts[0];
     with_table_of(o, static_cast<int>(group.members.size()), choice(group, static_cast<double>(o.bytes(o.signature.count))),
                   [&](const auto& table) { play(group, call, table); });
   }

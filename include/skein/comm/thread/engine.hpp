@@ -22,11 +22,11 @@ class ThreadEngine {
   Team& team() { return *team_; }
   int rank() const { return rank_; }
 
-  void run(const Operation& o) {
+  void run(const CollectiveCall& o) {
     Ticket t = start(o);
     wait(t);
   }
-  Ticket start(const Operation& o) {
+  Ticket start(const CollectiveCall& o) {
     if (team_->failure->happened()) leave();
     if (tail_ - head_ == Team::ring) wait_until(head_ + 1);
     team_->post(rank_, tail_) = o;
@@ -111,7 +111,7 @@ class ThreadEngine {
       ~Busy() { flag.store(0, std::memory_order_release); }
       Counter& flag;
     };
-    const auto post = [&](int r) -> const Operation& { return team_->post(r, call); };
+    const auto post = [&](int r) -> const CollectiveCall& { return team_->post(r, call); };
     bool same = true, failed = false;
     {
       const Busy busy(own().busy);
@@ -124,19 +124,19 @@ class ThreadEngine {
   }
 
   void wait_until(std::uint64_t number) {
-    Patience patience(team_->options.deadline);
+    Deadline timer(team_->options.deadline);
     while (head_ < number) {
       if (step()) continue;
-      if (!wait_for(need_, patience.waited() > 0 ? 0 : team_->spins, Reach::Process, patience.nap())) check(patience, nullptr);
+      if (!wait_for(need_, timer.waited() > 0 ? 0 : team_->spins, Reach::Process, timer.sleep_interval())) check(timer, nullptr);
     }
   }
 
   // After a nap that did not help: has someone failed, gone, or been too long?
-  void check(Patience& patience, Message* message) {
+  void check(Deadline& timer, Message* message) {
     if (team_->failure->happened()) leave();
     if (message ? message->state.load(std::memory_order_acquire) != Message::Pending : need_.met()) return;
-    patience.start();
-    const bool late = patience.over();
+    timer.start();
+    const bool late = timer.over();
     if (message) {
       const int peer = message->peer;
       const bool gone = peer >= 0 && peer != rank_ && team_->line(peer).gone.load(std::memory_order_seq_cst) != 0;
@@ -144,8 +144,7 @@ class ThreadEngine {
       if (message->state.load(std::memory_order_seq_cst) != Message::Pending) return;
       fail(std::string(message->sends ? "send to " : "recv from ") + (peer < 0 ? "any rank" : "rank " + std::to_string(peer)) +
            " (tag " + std::to_string(message->tag) + ") on rank " + std::to_string(rank_) + ": " +
-           (gone ? "that rank has returned and makes no further call"
-                 : "no counterpart within " + seconds_text(patience.limit())));
+           (gone ? "that rank has returned and makes no further call" : "no counterpart within " + seconds_text(timer.limit())));
     }
     const auto missing = [&](int r) { return !Need{&team_->line(r), need_.which, need_.value}.met(); };
     const auto gone = [&](int r) { return team_->line(r).gone.load(std::memory_order_seq_cst) != 0 && missing(r); };
@@ -156,9 +155,9 @@ class ThreadEngine {
     std::string text = describe(team_->post(rank_, call).signature) + " (call " + std::to_string(call) + "): ";
     if (any_gone) text += ranks_text(team_->size, gone) + " returned and will not arrive";
     else if (need_.which == Team::Posted)
-      text += ranks_text(team_->size, missing) + " did not arrive within " + seconds_text(patience.limit());
+      text += ranks_text(team_->size, missing) + " did not arrive within " + seconds_text(timer.limit());
     else
-      text += ranks_text(team_->size, missing) + " arrived but made no progress within " + seconds_text(patience.limit()) +
+      text += ranks_text(team_->size, missing) + " arrived but made no progress within " + seconds_text(timer.limit()) +
               ": what is started has to be polled or waited for";
     if (need_.met()) return;
     fail(text);
@@ -218,13 +217,13 @@ class ThreadEngine {
     return true;
   }
   void wait_for_message(Ticket& t) {
-    Patience patience(team_->options.deadline);
+    Deadline timer(team_->options.deadline);
     Message& m = team_->pools[static_cast<std::size_t>(rank_)][t.message];
     for (int i = 0; i < team_->spins && m.state.load(std::memory_order_acquire) == Message::Pending; ++i)
       skein::detail::cpu_relax();
     while (!test(t)) {
-      m.sleep(head_ < tail_ ? std::chrono::nanoseconds(200000) : patience.nap());
-      check(patience, &m);
+      m.sleep(head_ < tail_ ? std::chrono::nanoseconds(200000) : timer.sleep_interval());
+      check(timer, &m);
     }
   }
 

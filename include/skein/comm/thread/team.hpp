@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "../operation.hpp"
+#include "../collective_call.hpp"
 #include "../options.hpp"
 #include "../wait.hpp"
 #include "mailbox.hpp"
@@ -51,7 +51,7 @@ struct Team {
         boxes(static_cast<std::size_t>(n)), pools(static_cast<std::size_t>(n)) {}
 
   Line& line(int r) { return lines[static_cast<std::size_t>(r)]; }
-  Operation& post(int r, std::uint64_t call) { return posts[static_cast<std::size_t>(r) * ring + call % ring]; }
+  CollectiveCall& post(int r, std::uint64_t call) { return posts[static_cast<std::size_t>(r) * ring + call % ring]; }
   void wake_everyone() {
     for (Line& l : lines)
       for (const Counter& c : l.counter) wake_all(c, Reach::Process);
@@ -61,7 +61,7 @@ struct Team {
   CommOptions options;
   std::shared_ptr<Failure> failure;
   std::vector<Line> lines;
-  std::vector<Operation> posts;
+  std::vector<CollectiveCall> posts;
   std::vector<Mailbox> boxes;
   std::vector<MessagePool> pools;
 };

@@ -41,13 +41,13 @@ class ThreadComm : public comm::Messages<ThreadComm, Cpu> {
   /// A communicator of the ranks with this colour (0 or more), ordered by key, then by rank. Collective; blocking.
   ThreadComm split(int color, int key = 0) {
     if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
-    struct Wish {
+    struct SplitKey {
       int color, key;
     };
-    const std::vector<Wish> wishes = all_gather(Wish{color, key});
+    const std::vector<SplitKey> keys = all_gather(SplitKey{color, key});
     int leader = -1, place = 0, count = 0;
     for (int r = 0; r < size(); ++r) {
-      const Wish& w = wishes[static_cast<std::size_t>(r)];
+      const SplitKey& w = keys[static_cast<std::size_t>(r)];
       if (w.color != color) continue;
       if (leader < 0) leader = r;
       ++count;

@@ -14,7 +14,7 @@ template <class Convolution, bool Rectifies> struct DeviceConv2d {
   static constexpr LayerInfo describe(Extents in) {
     const ops::Conv2dGeometry g = Convolution::geometry(in);
     LayerInfo i = Convolution::describe(in);
-    i.derived = ops::conv2d_device_derived(g);
+    i.packed_weights = ops::conv2d_device_packed_weights(g);
     i.workspace = 0;
     i.saves_output = Rectifies;
     if (Rectifies) i.flops += g.out_count();
@@ -28,8 +28,8 @@ template <class Convolution, bool Rectifies> struct DeviceConv2d {
   template <class In, class Frame> static void backward(Frame& f) {
     Op<Frame>::backward(Convolution::geometry(In::extents), call<In>(f));
   }
-  template <class In, class Frame> static void derive(Frame& f) {
-    Op<Frame>::derive(Convolution::geometry(In::extents), call<In>(f));
+  template <class In, class Frame> static void pack_weights(Frame& f) {
+    Op<Frame>::pack_weights(Convolution::geometry(In::extents), call<In>(f));
   }
   template <class In, class Frame> static void prepare(Frame& f) {
     Op<Frame>::prepare(Convolution::geometry(In::extents), f.batch, Convolution::has_bias, Rectifies, math(f));
@@ -40,8 +40,8 @@ template <class Convolution, bool Rectifies> struct DeviceConv2d {
 
  private:
   template <class Frame> using Op = ops::DeviceConv2d<typename Frame::Activation, typename Frame::Scalar>;
-  template <class Frame> static ops::cudnn::Math math(const Frame& f) {
-    return f.context->math == Math::tf32 ? ops::cudnn::Math::tf32 : ops::cudnn::Math::full;
+  template <class Frame> static ops::cudnn::MathMode math(const Frame& f) {
+    return f.context->math == FloatMath::tf32 ? ops::cudnn::MathMode::tf32 : ops::cudnn::MathMode::full;
   }
   template <class In, class Frame> static auto call(Frame& f) {
     constexpr long weight = Convolution::geometry(In::extents).weight_rows() * Convolution::geometry(In::extents).weight_pitch();
@@ -55,9 +55,9 @@ template <class Convolution, bool Rectifies> struct DeviceConv2d {
                                     .dx = f.dx,
                                     .dweight = f.gradients,
                                     .dbias = bias && f.gradients ? f.gradients + weight : nullptr,
-                                    .derived = reinterpret_cast<typename Frame::Activation*>(f.derived),
+                                    .packed_weights = reinterpret_cast<typename Frame::Activation*>(f.packed_weights),
                                     .math = math(f),
-                                    .rectifies = Rectifies};
+                                    .has_relu = Rectifies};
   }
 };
 

@@ -25,19 +25,19 @@ template <int N, class... Options, class Activation> struct LinearGelu<Linear<N,
 
   static constexpr LayerInfo describe(Extents in) {
     LayerInfo info = Bare<Base>::describe(in);
-    info.saved = row_pitch(N);
+    info.saved_for_backward = row_pitch(N);
     info.flops += N;
     return info;
   }
   template <class In, class Frame> static void forward(Frame& f) {
-    auto* before = reinterpret_cast<typename Frame::Activation*>(f.saved);
+    auto* before = reinterpret_cast<typename Frame::Activation*>(f.saved_for_backward);
     const auto dense = Base::template kernels<In>(f);
     dense.template forward_keeping<detail::Value<Function>>(f.batch, f.x, Base::weights(f), Base::template bias<In>(f), before,
                                                             f.y);
   }
   template <class In, class Frame> static void backward(Frame& f) {
     auto* sums = Base::has_bias ? f.gradients + Base::template bias_at<In> : nullptr;
-    auto* before = reinterpret_cast<typename Frame::Activation*>(f.saved);
+    auto* before = reinterpret_cast<typename Frame::Activation*>(f.saved_for_backward);
     ops::chain_and_sum<typename Frame::Device, N, detail::Chain<Function>>(f.batch, f.dy, before, before, sums,
                                                                            f.context->accumulate);
     Base::template input_gradient<In>(f, before);
@@ -52,7 +52,7 @@ template <int N, class... Options, class Activation> struct LinearGelu<Linear<N,
 
 template <int N, class... Options> struct Fusion<Cuda, Linear<N, Options...>> { using type = Bare<Linear<N, Options...>>; };
 template <int N, class... Options, ElementwiseLayer Activation>
-requires KnowsSlopeAtOutput<typename Activation::function>
+requires KnowsDerivativeFromOutput<typename Activation::function>
 struct Fusion<Cuda, Linear<N, Options...>, Activation> {
   using type = Bare<LinearActivation<Linear<N, Options...>, Activation>>;
 };

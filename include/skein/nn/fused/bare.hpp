@@ -11,12 +11,12 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
-/// L as it is, but for derived weights, workspace and divided gradients; there is no derive(). L's operations on that device get
-/// null for `derived` and `workspace`, or memory of nobody's: they must not touch it.
+/// L as it is, but for derived weights, workspace and divided gradients; there is no pack_weights(). L's operations on that
+/// device get null for `packed_weights` and `workspace`, or memory of nobody's: they must not touch it.
 template <class L> struct Bare {
   static constexpr LayerInfo describe(Extents in) {
     LayerInfo info = L::describe(in);
-    info.derived = info.workspace = 0;
+    info.packed_weights = info.workspace = 0;
     info.splits_gradients = false;
     return info;
   }

@@ -24,9 +24,9 @@ template <class Convolution, bool Rectifies, class Pool> struct ConvReluPool {
     const ops::ConvReluPoolGeometry g = geometry(in);
     LayerInfo i = Convolution::describe(in);
     i.output = {3, {g.out_height(), g.out_width(), g.conv.filters}};
-    i.saved = ops::cpu::conv_relu_pool_saved(g);
+    i.saved_for_backward = ops::cpu::conv_relu_pool_saved(g);
     i.saved_bytes = ops::cpu::conv_relu_pool_saved_bytes(g);
-    i.derived = ops::cpu::conv2d_derived(g);
+    i.packed_weights = ops::cpu::conv2d_packed_weights(g);
     i.workspace = ops::cpu::conv2d_workspace(g);
     i.saves_output = Rectifies;
     i.flops += (Rectifies ? g.conv.out_count() : 0) + (g.pooled() ? g.out_count() * g.pool_kernel * g.pool_kernel : 0);
@@ -35,14 +35,16 @@ template <class Convolution, bool Rectifies, class Pool> struct ConvReluPool {
   }
 
   template <class In, class Frame> static void forward(Frame& f) {
-    Op<In, Frame>::forward(Convolution::template call<In>(f), f.saved, reinterpret_cast<ops::Winner*>(f.saved_bytes));
+    Op<In, Frame>::forward(Convolution::template call<In>(f), f.saved_for_backward,
+                           reinterpret_cast<ops::ArgMax*>(f.saved_bytes));
   }
   template <class In, class Frame> static void backward(Frame& f) {
-    Op<In, Frame>::backward(Convolution::template call<In>(f), f.saved, reinterpret_cast<const ops::Winner*>(f.saved_bytes));
+    Op<In, Frame>::backward(Convolution::template call<In>(f), f.saved_for_backward,
+                            reinterpret_cast<const ops::ArgMax*>(f.saved_bytes));
   }
-  template <class In, class Frame> static void derive(Frame& f) {
+  template <class In, class Frame> static void pack_weights(Frame& f) {
     const Worker& w = f.context->worker;
-    if (f.ordinal % w.count == w.index) Op<In, Frame>::derive(Convolution::template call<In>(f));
+    if (f.ordinal % w.count == w.index) Op<In, Frame>::pack_weights(Convolution::template call<In>(f));
   }
   template <class In, class Frame> static void prepare(Frame& f) { Op<In, Frame>::prepare(f.batch); }
   template <class In, class Frame> static constexpr std::string_view kernel() { return Op<In, Frame>::name; }

@@ -18,7 +18,7 @@ template <int N, class... Options, class Activation> struct LinearActivation<Lin
 
   static constexpr LayerInfo describe(Extents in) {
     LayerInfo info = Base::describe(in);
-    info.saved = row_pitch(N);  // the gradient before the activation
+    info.saved_for_backward = row_pitch(N);  // the gradient before the activation
     info.saved_by_backward = true;
     info.flops += N;
     info.saves_output = true;
@@ -40,7 +40,7 @@ template <int N, class... Options, class Activation> struct LinearActivation<Lin
   template <class In, class Frame> static void backward_parameters(Frame& f) {
     Base::template parameter_gradients<In>(f, between(f), row_pitch(N), Base::has_bias && split<In>(f));
   }
-  template <class In, class Frame> static void derive(Frame& f) { Base::template derive<In>(f); }
+  template <class In, class Frame> static void pack_weights(Frame& f) { Base::template pack_weights<In>(f); }
   template <class In, class Frame> static void prepare(Frame& f) {
     Base::template prepare_with<In, detail::Value<Function>>(f, false);
   }
@@ -52,11 +52,13 @@ template <int N, class... Options, class Activation> struct LinearActivation<Lin
     return f.context->split_gradients() && Base::splits(static_cast<int>(In::count));
   }
   /// The gradient between product and activation: of the samples' type, which is not wider.
-  template <class Frame> static auto* between(Frame& f) { return reinterpret_cast<typename Frame::Activation*>(f.saved); }
+  template <class Frame> static auto* between(Frame& f) {
+    return reinterpret_cast<typename Frame::Activation*>(f.saved_for_backward);
+  }
 };
 
 template <int N, class... Options, ElementwiseLayer Activation>
-requires KnowsSlopeAtOutput<typename Activation::function>
+requires KnowsDerivativeFromOutput<typename Activation::function>
 struct Fusion<Cpu, Linear<N, Options...>, Activation> {
   using type = LinearActivation<Linear<N, Options...>, Activation>;
 };

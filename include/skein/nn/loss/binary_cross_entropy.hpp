@@ -13,13 +13,13 @@ namespace skein::inline SKEIN_ABI::nn {
 template <class Scalar> struct BinaryCrossEntropyElement {
   const float* positive_weight = nullptr;  ///< null: 1
   long period = 1;                         ///< weights: 1, or the width
-  constexpr Scalar operator()(Scalar x, Scalar t, long i, Scalar& slope) const {
+  constexpr Scalar operator()(Scalar x, Scalar t, long i, Scalar& derivative) const {
     // log s(x) = min(x, 0) - log(1 + exp(-|x|)), and s(x) of the same exponential: nothing overflows.
     const Scalar decay = std::exp(-std::abs(x)), rest = std::log1p(decay);
     const Scalar yes = (x < 0 ? x : Scalar(0)) - rest, no = (x < 0 ? Scalar(0) : -x) - rest;
     const Scalar sigmoid = (x < 0 ? decay : Scalar(1)) / (1 + decay);
     const Scalar p = !positive_weight ? Scalar(1) : static_cast<Scalar>(positive_weight[period == 1 ? 0 : i % period]);
-    slope = (1 - t) * sigmoid - p * t * (1 - sigmoid);
+    derivative = (1 - t) * sigmoid - p * t * (1 - sigmoid);
     return -(p * t * yes + (1 - t) * no);
   }
 };
@@ -28,7 +28,7 @@ template <class Scalar> struct BinaryCrossEntropyElement {
 struct BinaryCrossEntropy {
   std::vector<float> positive_weight = {};  ///< empty: 1; one value: of all outputs; else one an output
 
-  static constexpr Target target = Target::vector;
+  static constexpr TargetKind target = TargetKind::vector;
   std::span<const float> table() const { return positive_weight; }
 
   template <class Scalar, class Device> double weight(const LossCall<Scalar, Device>& call) const { return element_weight(call); }

@@ -16,7 +16,7 @@ struct CrossEntropy {
   std::vector<float> class_weights = {};          ///< w; empty: 1 for every class
   std::optional<std::int32_t> ignore_label = {};  ///< samples with this label count nothing
 
-  static constexpr Target target = Target::label;
+  static constexpr TargetKind target = TargetKind::label;
 
   std::span<const float> table() const { return class_weights; }
 
@@ -30,15 +30,15 @@ struct CrossEntropy {
   /// of the classes, and for a smoothing outside [0, 1].
   template <class Scalar, class Device> LossSums operator()(const LossCall<Scalar, Device>& call) const {
     check(call.width);
-    ops::CrossEntropyPass<Scalar> pass{call.outputs, call.output_pitch, call.width,   call.labels,
-                                       call.count,   call.scale,        call.gradient};
-    pass.smoothing = static_cast<Scalar>(label_smoothing);
-    pass.class_weights = table_of(call, table());
-    pass.ignores = ignore_label.has_value();
-    pass.ignored = ignore_label.value_or(0);
-    pass.sums = call.sums;
-    pass.values = call.values;
-    const ops::CrossEntropySums s = ops::cross_entropy(Device{}, pass);
+    ops::CrossEntropyArguments<Scalar> arguments{call.outputs, call.output_pitch, call.width,   call.labels,
+                                                 call.count,   call.scale,        call.gradient};
+    arguments.smoothing = static_cast<Scalar>(label_smoothing);
+    arguments.class_weights = table_of(call, table());
+    arguments.ignores = ignore_label.has_value();
+    arguments.ignored = ignore_label.value_or(0);
+    arguments.sums = call.sums;
+    arguments.values = call.values;
+    const ops::CrossEntropySums s = ops::cross_entropy(Device{}, arguments);
     if (s.wrong >= 0) check_labels(call.labels + s.wrong, 1, call.width, ignore_label, call.first + s.wrong);
     return {s.loss, s.weight, s.correct};
   }

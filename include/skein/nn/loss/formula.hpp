@@ -77,15 +77,15 @@ template <class Scalar_, class Lanes> class FormulaRow {
   }
   /// sum_c term(x_c) or sum_c term(x_c, c). The term may use what the row returned before.
   template <class Term> constexpr T sum(const Term& term) const {
-    return reduce([&](int) { return total(term).value; }, [&](int) { return total(term).slope; },
-                  [&](int, long c) { return evaluate(term, c, Scalar(1)).slope; });
+    return reduce([&](int) { return total(term).value; }, [&](int) { return total(term).derivative; },
+                  [&](int, long c) { return evaluate(term, c, Scalar(1)).derivative; });
   }
 
  private:
   /// value: over all columns. slope: what the reductions before carry into this one. local: the derivative by the value of a
   /// column.
   template <class Value, class Slope, class Local>
-  constexpr T reduce(const Value& value, const Slope& slope, const Local& local) const {
+  constexpr T reduce(const Value& value, const Slope& derivative, const Local& local) const {
     if (state_.within_sum) state_.next = State::capacity;
     const int k = state_.next++;
     if (k >= State::capacity) return T(std::numeric_limits<Scalar>::quiet_NaN(), Scalar(0));
@@ -93,7 +93,7 @@ template <class Scalar_, class Lanes> class FormulaRow {
       state_.value[k] = value(k);
     } else if (state_.evaluation == Evaluation::factor) {
       if (k <= state_.seed) return T(state_.value[k], k == state_.seed ? Scalar(1) : Scalar(0));
-      return T(state_.value[k], slope(k));
+      return T(state_.value[k], derivative(k));
     } else {
       for (long c = row_.begin(); c < row_.width; c += row_.step()) {
         const Scalar before = k == 0 ? Scalar(0) : row_.gradient[c];
@@ -102,18 +102,18 @@ template <class Scalar_, class Lanes> class FormulaRow {
     }
     return T(state_.value[k], Scalar(0));
   }
-  template <class Term> constexpr T evaluate(const Term& term, long c, Scalar slope) const {
+  template <class Term> constexpr T evaluate(const Term& term, long c, Scalar derivative) const {
     state_.within_sum = true;
     T result;
-    if constexpr (std::is_invocable_v<const Term&, T, long>) result = term(T(row_.x[c], slope), c);
-    else result = term(T(row_.x[c], slope));
+    if constexpr (std::is_invocable_v<const Term&, T, long>) result = term(T(row_.x[c], derivative), c);
+    else result = term(T(row_.x[c], derivative));
     state_.within_sum = false;
     return result;
   }
   template <class Term> constexpr T total(const Term& term) const {
     T lane(Scalar(0), Scalar(0));
     for (long c = row_.begin(); c < row_.width; c += row_.step()) lane += evaluate(term, c, Scalar(0));
-    return {row_.sum(lane.value), row_.sum(lane.slope)};
+    return {row_.sum(lane.value), row_.sum(lane.derivative)};
   }
   constexpr void softmax_of(int k) const {
     using std::exp, std::log;
@@ -148,9 +148,9 @@ template <class F> inline constexpr bool is_a_formula = false;
 /// An element's loss and derivative, for ops::vector_loss.
 template <class Formula> struct FormulaElement {
   Formula f;
-  template <class Scalar> constexpr Scalar operator()(Scalar x, Scalar t, long, Scalar& slope) const {
+  template <class Scalar> constexpr Scalar operator()(Scalar x, Scalar t, long, Scalar& derivative) const {
     const Dual<Scalar> y = f(Dual<Scalar>(x, Scalar(1)), Dual<Scalar>(t, Scalar(0)));
-    slope = y.slope;
+    derivative = y.derivative;
     return y.value;
   }
 };
@@ -167,10 +167,10 @@ template <class Formula> struct FormulaOfRow {
     if (!row.gradient) return loss;
     for (int k = 0; k < used; ++k) {
       state.begin(State::Evaluation::factor, k);
-      state.factor[k] = Dual<Scalar>(f(seen)).slope;
+      state.factor[k] = Dual<Scalar>(f(seen)).derivative;
     }
     if (used == 0)
-      for (long c = row.begin(); c < row.width; c += row.step()) row.slope(c, Scalar(0));
+      for (long c = row.begin(); c < row.width; c += row.step()) row.derivative(c, Scalar(0));
     state.begin(State::Evaluation::gradient);
     (void)f(seen);
     return loss;

@@ -10,10 +10,10 @@ namespace skein::inline SKEIN_ABI::nn {
 /// One element of Huber.
 template <class Scalar> struct HuberDifference {
   Scalar edge;
-  constexpr Scalar operator()(Scalar x, Scalar t, long, Scalar& slope) const {
+  constexpr Scalar operator()(Scalar x, Scalar t, long, Scalar& derivative) const {
     const Scalar difference = x - t, size = std::abs(difference);
     const bool inside = size <= edge;
-    slope = inside ? difference : (difference > 0 ? edge : difference < 0 ? -edge : difference);
+    derivative = inside ? difference : (difference > 0 ? edge : difference < 0 ? -edge : difference);
     return inside ? difference * difference / 2 : edge * (size - edge / 2);
   }
 };
@@ -22,7 +22,7 @@ template <class Scalar> struct HuberDifference {
 struct Huber {
   double delta = 1;  ///< where the parabola becomes a line; positive
 
-  static constexpr Target target = Target::vector;
+  static constexpr TargetKind target = TargetKind::vector;
 
   template <class Scalar, class Device> double weight(const LossCall<Scalar, Device>& call) const { return element_weight(call); }
   /// Throws ArgumentError for a delta that is not positive.

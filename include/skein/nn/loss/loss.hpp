@@ -18,7 +18,7 @@
 namespace skein::inline SKEIN_ABI::nn {
 
 /// What a loss compares the outputs with: a class number a sample, or a row of values a sample.
-enum class Target { label, vector };
+enum class TargetKind { label, vector };
 
 /// The memory of one call: one worker's slice of the batch. Rows are `output_pitch` (`target_pitch`) scalars apart.
 template <class Scalar_, class Device_> struct LossCall {
@@ -27,8 +27,8 @@ template <class Scalar_, class Device_> struct LossCall {
   const Scalar* outputs = nullptr;  ///< (count, width)
   long output_pitch = 0;
   long width = 0;                        ///< classes, or values a sample
-  const std::int32_t* labels = nullptr;  ///< (count), with Target::label
-  const Scalar* targets = nullptr;       ///< (count, width), with Target::vector
+  const std::int32_t* labels = nullptr;  ///< (count), with TargetKind::label
+  const Scalar* targets = nullptr;       ///< (count, width), with TargetKind::vector
   long target_pitch = 0;
   long count = 0;                           ///< samples
   Scalar scale = 1;                         ///< factor of the gradient: 1 / the weight of the whole batch
@@ -43,7 +43,7 @@ template <class Scalar_, class Device_> struct LossCall {
 struct LossSums {
   double loss = 0;     ///< sum of the weighted losses of the samples
   double weight = 0;   ///< what they contribute to the divisor
-  double correct = 0;  ///< samples whose greatest output is the label (Target::label)
+  double correct = 0;  ///< samples whose greatest output is the label (TargetKind::label)
 
   LossSums& operator+=(const LossSums& o) {
     loss += o.loss;
@@ -67,7 +67,7 @@ inline void check_labels(const std::int32_t* labels, long count, long classes, s
 }
 
 template <class L> concept HasTarget = requires {
-  { L::target } -> std::convertible_to<Target>;
+  { L::target } -> std::convertible_to<TargetKind>;
 };
 template <class L> concept HasLossCall = requires(const L& loss, const LossCall<float, Cpu>& call) {
   { loss(call) } -> std::same_as<LossSums>;
@@ -88,7 +88,7 @@ template <class L> inline constexpr bool is_a_loss = false;
 template <class L> consteval void assert_loss() {
   if constexpr (!std::copyable<L>) static_assert(detail::is_a_loss<L>, "a loss is a value: it must be copyable");
   else if constexpr (!HasTarget<L>)
-    static_assert(detail::is_a_loss<L>, "a loss says what it compares with: give it static constexpr nn::Target target");
+    static_assert(detail::is_a_loss<L>, "a loss says what it compares with: give it static constexpr nn::TargetKind target");
   else if constexpr (!HasLossCall<L>)
     static_assert(
         detail::is_a_loss<L>,
@@ -135,13 +135,13 @@ template <class Scalar, class Device> const float* table_of(const LossCall<Scala
   return call.table ? call.table : table.data();
 }
 
-/// A loss that is a mean over samples and values (Target::vector): f(output, target, i, slope) returns an element's loss and sets
-/// its derivative; i modulo the width is the column. Runs where the memory is: see ops/vector_loss.hpp for how f is written.
+/// A loss that is a mean over samples and values (TargetKind::vector): f(output, target, i, slope) returns an element's loss and
+/// sets its derivative; i modulo the width is the column. Runs where the memory is: see ops/vector_loss.hpp for how f is written.
 template <class Scalar, class Device, class Function>
 LossSums vector_loss(const LossCall<Scalar, Device>& call, const Function& f) {
   const double sum = ops::vector_loss<Device>(
-      ops::VectorLossPass<Scalar>{call.outputs, call.output_pitch, call.width, call.targets, call.target_pitch, call.count,
-                                  call.scale, call.gradient, call.sums, call.values},
+      ops::VectorLossArguments<Scalar>{call.outputs, call.output_pitch, call.width, call.targets, call.target_pitch, call.count,
+                                       call.scale, call.gradient, call.sums, call.values},
       f);
   if (call.sums) return {};
   return {sum, static_cast<double>(call.count) * static_cast<double>(call.width), 0};
@@ -151,7 +151,7 @@ template <class Scalar, class Device> double element_weight(const LossCall<Scala
   return static_cast<double>(call.count) * static_cast<double>(call.width);
 }
 
-/// What a loss with Target::label says of the labels.
+/// What a loss with TargetKind::label says of the labels.
 struct LabelOptions {
   const float* class_weights = nullptr;     ///< factors of the labels' losses, where the outputs are; null: 1 for each
   std::optional<std::int32_t> ignore = {};  ///< samples with this label count nothing
@@ -161,14 +161,14 @@ struct LabelOptions {
 /// Throws ArgumentError for a label that is no class; on a device the loss becomes not a number then: Trainer looks before.
 template <class Scalar, class Device, class Function>
 LossSums label_loss(const LossCall<Scalar, Device>& call, const Function& f, const LabelOptions& options = {}) {
-  ops::CrossEntropyPass<Scalar> pass{call.outputs, call.output_pitch, call.width,   call.labels,
-                                     call.count,   call.scale,        call.gradient};
-  pass.class_weights = options.class_weights;
-  pass.ignores = options.ignore.has_value();
-  pass.ignored = options.ignore.value_or(0);
-  pass.sums = call.sums;
-  pass.values = call.values;
-  const ops::CrossEntropySums s = ops::label_loss<Device>(pass, f);
+  ops::CrossEntropyArguments<Scalar> arguments{call.outputs, call.output_pitch, call.width,   call.labels,
+                                               call.count,   call.scale,        call.gradient};
+  arguments.class_weights = options.class_weights;
+  arguments.ignores = options.ignore.has_value();
+  arguments.ignored = options.ignore.value_or(0);
+  arguments.sums = call.sums;
+  arguments.values = call.values;
+  const ops::CrossEntropySums s = ops::label_loss<Device>(arguments, f);
   if (s.wrong >= 0) check_labels(call.labels + s.wrong, 1, call.width, options.ignore, call.first + s.wrong);
   return {s.loss, s.weight, s.correct};
 }

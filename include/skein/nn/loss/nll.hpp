@@ -13,8 +13,8 @@ struct NegativeAtLabel {
   template <class Row> constexpr typename Row::Scalar operator()(const Row& row) const {
     using Scalar = typename Row::Scalar;
     if (row.gradient)
-      for (long c = row.begin(); c < row.width; c += row.step()) row.slope(c, Scalar(0));
-    row.slope_at_label(Scalar(-1));
+      for (long c = row.begin(); c < row.width; c += row.step()) row.derivative(c, Scalar(0));
+    row.derivative_at_label(Scalar(-1));
     return -row.x[row.label];
   }
 };
@@ -24,7 +24,7 @@ struct Nll {
   std::vector<float> class_weights = {};          ///< empty: 1 for every class
   std::optional<std::int32_t> ignore_label = {};  ///< samples with this label count nothing
 
-  static constexpr Target target = Target::label;
+  static constexpr TargetKind target = TargetKind::label;
   std::span<const float> table() const { return class_weights; }
 
   /// Of labels on the host.

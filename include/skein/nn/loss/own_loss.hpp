@@ -27,14 +27,14 @@ struct OwnLossOptions {
   std::optional<std::int32_t> ignore_label = {};  ///< samples with this label count nothing
 };
 
-/// The mean of a formula. f(output, target) is an element's loss, averaged over samples and values (Target::vector); f(row) is a
-/// row's loss for its label, weighted by the label's class and divided by the sum of those weights (Target::label). Written as a
-/// type of namespace scope it runs on a GPU too; a lambda is for the Cpu.
+/// The mean of a formula. f(output, target) is an element's loss, averaged over samples and values (TargetKind::vector); f(row)
+/// is a row's loss for its label, weighted by the label's class and divided by the sum of those weights (TargetKind::label).
+/// Written as a type of namespace scope it runs on a GPU too; a lambda is for the Cpu.
 template <class Formula> class OwnLoss {
   static_assert((assert_formula<Formula>(), true));
 
  public:
-  static constexpr Target target = RowFormula<Formula> ? Target::label : Target::vector;
+  static constexpr TargetKind target = RowFormula<Formula> ? TargetKind::label : TargetKind::vector;
   Formula formula;
   OwnLossOptions options;
 
@@ -42,7 +42,7 @@ template <class Formula> class OwnLoss {
   explicit OwnLoss(Formula f) : formula(f) { check(formula); }
   OwnLoss(Formula f, OwnLossOptions o) : formula(f), options(std::move(o)) {
     check(formula);
-    static_assert(target == Target::label,
+    static_assert(target == TargetKind::label,
                   "OwnLoss: weights of classes and ignored labels belong to a formula of a row; one of an "
                   "element has targets, and weighs them itself");
   }
@@ -51,7 +51,7 @@ template <class Formula> class OwnLoss {
 
   /// The divisor: of labels, which are on the host then, or the number of elements.
   template <class Scalar, class Device> double weight(const LossCall<Scalar, Device>& call) const {
-    if constexpr (target == Target::vector) return element_weight(call);
+    if constexpr (target == TargetKind::vector) return element_weight(call);
     else return label_weight("OwnLoss", call, options.class_weights, options.ignore_label);
   }
   /// Throws ArgumentError for a label that is no class, and for a number of weights that is not that of the classes.

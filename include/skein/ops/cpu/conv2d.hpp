@@ -21,8 +21,9 @@ template <class Scalar> constexpr bool runs_direct(const ConvReluPoolGeometry& g
 #endif
 }
 /// Scalars of derived weights and of workspace, for any scalar type.
-constexpr long conv2d_derived(const ConvReluPoolGeometry& g) {
-  const long direct = takes_direct(g) ? DirectPlan{g}.derived() : 0, onednn = runs_direct<float>(g) ? 0 : onednn_derived(g.conv);
+constexpr long conv2d_packed_weights(const ConvReluPoolGeometry& g) {
+  const long direct = takes_direct(g) ? DirectPlan{g}.packed_weights() : 0,
+             onednn = runs_direct<float>(g) ? 0 : onednn_packed_weights(g.conv);
   return direct > onednn ? direct : onednn;
 }
 constexpr long conv2d_workspace(const ConvReluPoolGeometry& g) {
@@ -48,9 +49,9 @@ template <class Scalar, Conv2dGeometry G> struct Conv2d {
   }
   static constexpr std::string_view name = name_of();
 
-  static void derive(const Conv2dCall<Scalar>& c) {
-    if constexpr (direct) DirectConv2d<Scalar, DirectPlan{{G}}>::derive(c);
-    else if constexpr (onednn) onednn_conv2d<G>().derive(c);
+  static void pack_weights(const Conv2dCall<Scalar>& c) {
+    if constexpr (direct) DirectConv2d<Scalar, DirectPlan{{G}}>::pack_weights(c);
+    else if constexpr (onednn) onednn_conv2d<G>().pack_weights(c);
   }
   static void prepare(long batch) {
     if constexpr (onednn) onednn_conv2d<G>().prepare(batch);

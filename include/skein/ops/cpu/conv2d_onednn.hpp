@@ -18,7 +18,7 @@ constexpr long onednn_packed(const Conv2dGeometry& g) {
   return round16(g.groups == 1 || (in >= 8 && out >= 8) ? each : across);
 }
 /// Scalars: packed for forward and for backward data.
-constexpr long onednn_derived(const Conv2dGeometry& g) { return 2 * onednn_packed(g); }
+constexpr long onednn_packed_weights(const Conv2dGeometry& g) { return 2 * onednn_packed(g); }
 /// Scalars: the weights' gradient packed and plain, the bias's.
 constexpr long onednn_workspace(const Conv2dGeometry& g) {
   return onednn_packed(g) + round16(g.weight_rows() * g.weight_pitch()) + round16(g.weight_pitch());
@@ -40,22 +40,22 @@ class OneDnnConv2d {
     if (!(gradient_ == plain_)) from_gradient_ = onednn::make_reorder(gradient_, plain_);
   }
 
-  void derive(const Conv2dCall<float>& c) {
-    if (to_forward_) to_forward_->run({c.weight, c.derived});
-    if (to_data_) to_data_->run({c.weight, c.derived + onednn_packed(g_)});
+  void pack_weights(const Conv2dCall<float>& c) {
+    if (to_forward_) to_forward_->run({c.weight, c.packed_weights});
+    if (to_data_) to_data_->run({c.weight, c.packed_weights + onednn_packed(g_)});
   }
   void prepare(long batch) {
     if (batch > 0) at(batch);
   }
   void forward(const Conv2dCall<float>& c) {
     if (c.batch == 0) return;
-    at(c.batch).forward->run({c.x, to_forward_ ? c.derived : c.weight, c.bias ? c.bias : zeros_.data(), c.y});
+    at(c.batch).forward->run({c.x, to_forward_ ? c.packed_weights : c.weight, c.bias ? c.bias : zeros_.data(), c.y});
   }
   void backward(const Conv2dCall<float>& c) {
     if (c.batch == 0) return;
     Primitives& p = at(c.batch);
     if (c.dx) {
-      const float* packed = to_data_ ? c.derived + onednn_packed(g_) : !(data_ == plain_) ? c.derived : c.weight;
+      const float* packed = to_data_ ? c.packed_weights + onednn_packed(g_) : !(data_ == plain_) ? c.packed_weights : c.weight;
       p.data->run({c.dy, packed, c.dx});
     }
     const long count = g_.weight_rows() * g_.weight_pitch();

@@ -24,38 +24,38 @@ template <class Scalar, ConvReluPoolGeometry G> struct ConvReluPool {
   }
   static constexpr std::string_view name = name_of();
 
-  static void derive(const Conv2dCall<Scalar>& c) {
-    if constexpr (direct) DirectConv2d<Scalar, DirectPlan{G}>::derive(c);
-    else Conv::derive(c);
+  static void pack_weights(const Conv2dCall<Scalar>& c) {
+    if constexpr (direct) DirectConv2d<Scalar, DirectPlan{G}>::pack_weights(c);
+    else Conv::pack_weights(c);
   }
   static void prepare(long batch) {
     if constexpr (!direct) Conv::prepare(batch);
   }
   /// saved: (batch, conv_relu_pool_saved); winners: (batch, conv_relu_pool_saved_bytes), filled from the front.
-  static void forward(const Conv2dCall<Scalar>& c, [[maybe_unused]] Scalar* saved, Winner* winners) {
+  static void forward(const Conv2dCall<Scalar>& c, [[maybe_unused]] Scalar* saved_for_backward, ArgMax* winners) {
     if constexpr (direct) {
       DirectConv2d<Scalar, DirectPlan{G}>::forward(c, winners);
     } else if constexpr (G.pooled()) {
       Conv2dCall<Scalar> conv = c;
-      conv.y = saved;
+      conv.y = saved_for_backward;
       Conv::forward(conv);
-      max_pool2d_forward(G.pool(), c.batch, saved, c.y, winners);
+      max_pool2d_forward(G.pool(), c.batch, saved_for_backward, c.y, winners);
       if (G.relu) rectify(c.y, c.batch * G.out_count());
     } else {
       Conv::forward(c);
       if (G.relu) rectify(c.y, c.batch * G.out_count());
     }
   }
-  static void backward(const Conv2dCall<Scalar>& c, [[maybe_unused]] Scalar* saved, const Winner* winners) {
+  static void backward(const Conv2dCall<Scalar>& c, [[maybe_unused]] Scalar* saved_for_backward, const ArgMax* winners) {
     if constexpr (direct) {
       DirectConv2d<Scalar, DirectPlan{G}>::backward(c, winners);
     } else {
       Conv2dCall<Scalar> conv = c;
-      conv.dy = saved;
+      conv.dy = saved_for_backward;
       if constexpr (G.pooled()) {
-        max_pool2d_backward(G.pool(), c.batch, c.dy, winners, saved, G.relu ? c.y : nullptr);
+        max_pool2d_backward(G.pool(), c.batch, c.dy, winners, saved_for_backward, G.relu ? c.y : nullptr);
       } else {
-        for (long i = 0; i < c.batch * G.out_count(); ++i) saved[i] = c.y[i] > 0 ? c.dy[i] : Scalar(0);
+        for (long i = 0; i < c.batch * G.out_count(); ++i) saved_for_backward[i] = c.y[i] > 0 ? c.dy[i] : Scalar(0);
       }
       Conv::backward(conv);
     }

@@ -69,7 +69,7 @@ template <class Scalar, DirectPlan P> struct DenseWeights {
 
 /// The gradient of the input for stride 1: a forward pass over the outputs' gradients, with the weights turned by 180 degrees.
 template <class Scalar, DirectPlan P> struct DenseData {
-  static constexpr DirectPlan plan = P.turned();
+  static constexpr DirectPlan plan = P.transposed();
   static constexpr int lanes = best_lanes<Scalar>(P.conv().channels);
   static constexpr bool possible = P.turns() && P.conv().channels % lanes == 0 && P.conv().channels > 4;
   using Forward = DirectFilters<Scalar, plan>;
@@ -84,8 +84,8 @@ template <class Scalar, DirectPlan P> struct DenseData {
               weight[(1L * (k * k - 1 - t) * channels + c) * P.conv().weight_pitch() + f];
   }
   /// zeros: as many as there are channels, in whole vectors.
-  static void image(const Scalar* g, const Scalar* turned, const Scalar* zeros, Scalar* dx, Scalar* workspace) {
-    Forward::image(g, turned, zeros, dx, nullptr, workspace);
+  static void image(const Scalar* g, const Scalar* transposed, const Scalar* zeros, Scalar* dx, Scalar* workspace) {
+    Forward::image(g, transposed, zeros, dx, nullptr, workspace);
   }
 };
 

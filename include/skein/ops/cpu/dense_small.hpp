@@ -17,7 +17,8 @@ template <class Scalar, int In, int Out> struct DenseSmall {
     small_product<Out, false, false, Finish>(
         Product<Scalar>{.m = batch, .k = In, .a = x, .lda = x_pitch, .b = w, .ldb = pitch, .c = y, .ldc = pitch, .start = bias});
   }
-  static void input_gradient(long batch, const Scalar* dy, const Scalar* w, const Scalar* turned, Scalar* workspace, Scalar* dx) {
+  static void input_gradient(long batch, const Scalar* dy, const Scalar* w, const Scalar* transposed, Scalar* workspace,
+                             Scalar* dx) {
     if constexpr (dense_kernel(In, Out) == DenseKernel::large) {
       by_panels(batch, dy, w, workspace, dx, std::make_integer_sequence<int, ColumnPlan<Scalar, In>::all>{});
     } else if constexpr (In <= 4) {
@@ -28,9 +29,9 @@ template <class Scalar, int In, int Out> struct DenseSmall {
         for (long j = 0; j < Out; ++j)
           for (long i = In; i < x_pitch; ++i) here[j * x_pitch + i] = 0;
       transpose(long(In), 0, long(Out), w, pitch, here, x_pitch);
-      times_turned(batch, dy, here, dx);
+      times_transposed(batch, dy, here, dx);
     } else {
-      times_turned(batch, dy, turned, dx);
+      times_transposed(batch, dy, transposed, dx);
     }
   }
   static void gradients(const DenseGradients<Scalar>& g, Share share = {}) {
@@ -42,14 +43,14 @@ template <class Scalar, int In, int Out> struct DenseSmall {
     if (g.db) column_sums<Out>(sums, share);
   }
   /// Columns [begin, end) of the weight become rows of the copy.
-  static void derive(long begin, long end, const Scalar* w, Scalar* turned) {
-    if constexpr (dense_derived(In, Out) > 0) transpose(long(In), begin, end, w, pitch, turned, x_pitch);
+  static void pack_weights(long begin, long end, const Scalar* w, Scalar* transposed) {
+    if constexpr (dense_packed_weights(In, Out) > 0) transpose(long(In), begin, end, w, pitch, transposed, x_pitch);
   }
 
  private:
-  static void times_turned(long batch, const Scalar* dy, const Scalar* turned, Scalar* dx) {
+  static void times_transposed(long batch, const Scalar* dy, const Scalar* transposed, Scalar* dx) {
     small_product<In, false, false>(
-        Product<Scalar>{.m = batch, .k = Out, .a = dy, .lda = pitch, .b = turned, .ldb = x_pitch, .c = dx, .ldc = x_pitch});
+        Product<Scalar>{.m = batch, .k = Out, .a = dy, .lda = pitch, .b = transposed, .ldb = x_pitch, .c = dx, .ldc = x_pitch});
   }
   /// A large weight: each panel of its transposed copy is made, in the second-level cache, just before it is used.
   template <int... I> static void by_panels(long batch, const Scalar* dy, const Scalar* w, Scalar* workspace, Scalar* dx,

@@ -16,23 +16,23 @@ template <class Scalar, int In, int Out> struct DenseThin {
   using V = Vector<Scalar, lanes>;
 
   template <class Finish>
-  static void forward(long batch, const Scalar* x, const Scalar*, const Scalar* turned, const Scalar* bias, Scalar* y) {
+  static void forward(long batch, const Scalar* x, const Scalar*, const Scalar* transposed, const Scalar* bias, Scalar* y) {
     for (long b = 0; b < batch; ++b) {
       V sum[Out];
       for (int n = 0; n < Out; ++n) sum[n] = V(Scalar(0));
       for (int j = 0; j < vectors; ++j) {
         const V v = input(x + b * x_pitch, j);
-        for (int n = 0; n < Out; ++n) sum[n] = xsimd::fma(v, V::load_unaligned(turned + n * x_pitch + j * lanes), sum[n]);
+        for (int n = 0; n < Out; ++n) sum[n] = xsimd::fma(v, V::load_unaligned(transposed + n * x_pitch + j * lanes), sum[n]);
       }
       for (int n = 0; n < Out; ++n) y[b * pitch + n] = Finish{}(xsimd::hadd(sum[n]) + (bias ? bias[n] : Scalar(0)));
     }
   }
-  static void input_gradient(long batch, const Scalar* dy, const Scalar*, const Scalar* turned, Scalar*, Scalar* dx) {
+  static void input_gradient(long batch, const Scalar* dy, const Scalar*, const Scalar* transposed, Scalar*, Scalar* dx) {
     for (long b = 0; b < batch; ++b)
       for (int j = 0; j < vectors; ++j) {
-        V sum = V(dy[b * pitch]) * V::load_unaligned(turned + j * lanes);
+        V sum = V(dy[b * pitch]) * V::load_unaligned(transposed + j * lanes);
         for (int n = 1; n < Out; ++n)
-          sum = xsimd::fma(V(dy[b * pitch + n]), V::load_unaligned(turned + n * x_pitch + j * lanes), sum);
+          sum = xsimd::fma(V(dy[b * pitch + n]), V::load_unaligned(transposed + n * x_pitch + j * lanes), sum);
         sum.store_unaligned(dx + b * x_pitch + j * lanes);
       }
   }
@@ -47,10 +47,10 @@ template <class Scalar, int In, int Out> struct DenseThin {
     for (int n = 0; n < Out; ++n) g.db[n] = g.accumulate ? g.db[n] + sum[n] : sum[n];
   }
   /// Outputs [begin, end).
-  static void derive(long begin, long end, const Scalar* w, Scalar* turned) {
+  static void pack_weights(long begin, long end, const Scalar* w, Scalar* transposed) {
     for (long n = begin; n < end; ++n) {
-      for (long i = 0; i < In; ++i) turned[n * x_pitch + i] = w[i * pitch + n];
-      for (long i = In; i < x_pitch; ++i) turned[n * x_pitch + i] = 0;
+      for (long i = 0; i < In; ++i) transposed[n * x_pitch + i] = w[i * pitch + n];
+      for (long i = In; i < x_pitch; ++i) transposed[n * x_pitch + i] = 0;
     }
   }
 

@@ -39,7 +39,7 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
   }
 
   /// winners: (batch, P.winner_bytes()), null where nothing pools. c.y is read where there is ReLU.
-  static void run(const Conv2dCall<Scalar>& c, const Scalar* flipped, const Winner* winners) {
+  static void run(const Conv2dCall<Scalar>& c, const Scalar* flipped, const ArgMax* winners) {
     constexpr int group = P.group();
     Scalar* images = c.workspace;
     Scalar* masked = c.workspace + P.masked_at();
@@ -57,7 +57,7 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
         if (P.g.relu) mask(c.y + (n + i) * P.g.out_count(), c.dy + (n + i) * P.g.out_count(), masked + i * P.masked());
         if (c.dbias) add_pixels(g + i * g_pitch, bias);
       }
-      const Winner* places = winners ? winners + n * P.winner_bytes() : nullptr;
+      const ArgMax* places = winners ? winners + n * P.winner_bytes() : nullptr;
       if constexpr (Dense::possible) {
         for (int i = 0; i < count; ++i) Dense::add(images + i * P.padded_image(), g + i * g_pitch, c.dweight);
       } else {
@@ -66,9 +66,9 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
       }
       if constexpr (Turned::possible) {
         if (!c.dx) continue;
-        if (n == 0) Turned::Forward::clear(c.workspace + P.turned_at());
+        if (n == 0) Turned::Forward::clear(c.workspace + P.transposed_at());
         for (int i = 0; i < count; ++i)
-          Turned::image(g + i * g_pitch, flipped, zeros, c.dx + (n + i) * P.conv().in_count(), c.workspace + P.turned_at());
+          Turned::image(g + i * g_pitch, flipped, zeros, c.dx + (n + i) * P.conv().in_count(), c.workspace + P.transposed_at());
       } else if (c.dx) {
         for (int i = 0; i < count; ++i)
           data(g + i * g_pitch, places + i * P.winner_bytes(), flipped, c.workspace, c.dx + (n + i) * P.conv().in_count());
@@ -108,7 +108,7 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
   static constexpr int row_parts = (kernel + most_rows - 1) / most_rows;
   static constexpr int part_rows = (kernel + row_parts - 1) / row_parts, last_rows = kernel - (row_parts - 1) * part_rows;
 
-  template <class Pass> static SKEIN_ALWAYS_INLINE void each_pass(Pass&& pass) {
+  template <class Executor> static SKEIN_ALWAYS_INLINE void each_pass(Executor&& pass) {
     for (int r = 0; r < row_parts - 1; ++r) {
       for (int v = 0; v < vector_parts - 1; ++v) pass(Size<part_rows>{}, Size<part_vectors>{}, r * part_rows, v * part_vectors);
       pass(Size<part_rows>{}, Size<last_vectors>{}, r * part_rows, (vector_parts - 1) * part_vectors);
@@ -148,13 +148,13 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
     for (long k = 0; k < tail; ++k) sums[k] += g[n - tail + k];
   }
 
-  static SKEIN_ALWAYS_INLINE long place([[maybe_unused]] const Winner* winners, [[maybe_unused]] int f,
+  static SKEIN_ALWAYS_INLINE long place([[maybe_unused]] const ArgMax* winners, [[maybe_unused]] int f,
                                         [[maybe_unused]] long pixel) {
     if constexpr (!P.g.pooled()) return 0;
     else return offset[ByChannel ? winners[f * P.winner_plane() + pixel] : winners[pixel * filters + f]];
   }
 
-  template <int R, int W> static SKEIN_NOINLINE void weights(const Scalar* images, const Scalar* g, const Winner* winners,
+  template <int R, int W> static SKEIN_NOINLINE void weights(const Scalar* images, const Scalar* g, const ArgMax* winners,
                                                              int count, int row, int v, Scalar* dweight) {
     constexpr int sets = R * W >= 8 ? 1 : R * W >= 4 ? 2 : accumulators >= 24 ? 4 : 2;  // enough independent sums
     const Scalar* first = images + origin + row * P.padded_row() + v * lanes;
@@ -169,7 +169,7 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
       }
       for (int n = 0; n < count; ++n) {
         const Scalar* gradient = g + n * g_pitch + f;
-        const Winner* places = winners + n * P.winner_bytes();
+        const ArgMax* places = winners + n * P.winner_bytes();
         const Scalar* image = first + n * P.padded_image();
         for (int r = 0; r < rows; ++r) {
           int column = 0;
@@ -202,13 +202,13 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
   }
 
   /// dx of one image.
-  static void data(const Scalar* g, const Winner* winners, const Scalar* flipped, Scalar* workspace, Scalar* dx) {
+  static void data(const Scalar* g, const ArgMax* winners, const Scalar* flipped, Scalar* workspace, Scalar* dx) {
     Scalar* padded = workspace + P.dx_at();
     std::memset(padded, 0, P.padded_image() * sizeof(Scalar));
-    const Winner* alive = winners;
+    const ArgMax* alive = winners;
     if constexpr (!P.g.pooled() && P.g.relu) {
-      Winner* bytes = reinterpret_cast<Winner*>(workspace + P.alive_at());
-      for (long i = 0; i < P.g.out_count(); ++i) bytes[i] = g[i] != 0 ? Winner(0) : no_winner;
+      ArgMax* bytes = reinterpret_cast<ArgMax*>(workspace + P.alive_at());
+      for (long i = 0; i < P.g.out_count(); ++i) bytes[i] = g[i] != 0 ? ArgMax(0) : no_winner;
       alive = bytes;
     }
     each_pass([&]<int R, int W>(Size<R>, Size<W>, int row, int v) {
@@ -222,7 +222,7 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
     for (int r = 0; r < P.conv().height; ++r) std::memcpy(dx + r * n, from + r * P.padded_row(), n * sizeof(Scalar));
   }
   template <int R, int W>
-  static SKEIN_NOINLINE void by_channel(const Scalar* g, const Winner* winners, const Scalar* w, Scalar* dx) {
+  static SKEIN_NOINLINE void by_channel(const Scalar* g, const ArgMax* winners, const Scalar* w, Scalar* dx) {
     for (int f = 0; f < filters; ++f) {
       V weight[R * W];
 #pragma GCC unroll 32
@@ -244,7 +244,7 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
   static constexpr int words = (filters + 7) / 8;
   static constexpr bool all_alive = !P.g.pooled() && !P.g.relu;
   /// Eight winners as bytes of a word; behind the last filter, bytes that are no place.
-  static SKEIN_ALWAYS_INLINE std::uint64_t eight(const Winner* from, int word) {
+  static SKEIN_ALWAYS_INLINE std::uint64_t eight(const ArgMax* from, int word) {
     std::uint64_t bytes = ~std::uint64_t(0);
     if (filters % 8 != 0 && word == words - 1) std::memcpy(&bytes, from + 8 * word, filters % 8 == 0 ? 8 : filters % 8);
     else std::memcpy(&bytes, from + 8 * word, 8);
@@ -257,7 +257,7 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
     return ~(((x & low) + low) | x | low);
   }
   template <int R, int W>
-  static SKEIN_NOINLINE void by_pixel(const Scalar* g, const Winner* winners, const Scalar* w, Scalar* dx) {
+  static SKEIN_NOINLINE void by_pixel(const Scalar* g, const ArgMax* winners, const Scalar* w, Scalar* dx) {
     for (int r = 0; r < rows; ++r)
       for (int column = 0; column < columns; ++column, g += filters, winners += filters) {
         Scalar* to = dx + r * row_step + column * pixel_step;

@@ -46,27 +46,27 @@ template <class Scalar, DirectPlan P> struct DirectConv2d {
 
   static constexpr std::string_view name = detail::direct_name(over_width, P.g.relu, P.g.pooled());
 
-  static void derive(const Conv2dCall<Scalar>& c) {
-    Scalar* bias = c.derived + P.bias_at();
+  static void pack_weights(const Conv2dCall<Scalar>& c) {
+    Scalar* bias = c.packed_weights + P.bias_at();
     for (long f = 0; f < P.padded_filters(); ++f) bias[f] = c.bias && f < P.conv().filters ? c.bias[f] : Scalar(0);
-    if constexpr (over_width) Width::pack(c.weight, c.derived + P.packed_at());
-    Backward::flip(c.weight, c.derived + P.flipped_at());
+    if constexpr (over_width) Width::pack(c.weight, c.packed_weights + P.packed_at());
+    Backward::flip(c.weight, c.packed_weights + P.flipped_at());
   }
   /// winners: (batch, P.winner_bytes()), written where there is pooling.
-  static void forward(const Conv2dCall<Scalar>& c, Winner* winners) {
-    const Scalar* bias = c.derived + P.bias_at();
+  static void forward(const Conv2dCall<Scalar>& c, ArgMax* winners) {
+    const Scalar* bias = c.packed_weights + P.bias_at();
     if constexpr (over_width) Width::clear(c.workspace);
     else Filters::clear(c.workspace);
     for (long n = 0; n < c.batch; ++n) {
       const Scalar* x = c.x + n * P.conv().in_count();
       Scalar* y = c.y + n * P.g.out_count();
-      Winner* places = winners + n * P.winner_bytes();
-      if constexpr (over_width) Width::image(x, c.derived + P.packed_at(), bias, y, places, c.workspace);
+      ArgMax* places = winners + n * P.winner_bytes();
+      if constexpr (over_width) Width::image(x, c.packed_weights + P.packed_at(), bias, y, places, c.workspace);
       else Filters::image(x, c.weight, bias, y, places, c.workspace);
     }
   }
-  static void backward(const Conv2dCall<Scalar>& c, const Winner* winners) {
-    Backward::run(c, c.derived + P.flipped_at(), winners);
+  static void backward(const Conv2dCall<Scalar>& c, const ArgMax* winners) {
+    Backward::run(c, c.packed_weights + P.flipped_at(), winners);
   }
 };
 #else

@@ -18,7 +18,7 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
   using V = Vector<Scalar, lanes>;
 
   /// x: one image; y: (pixels, filters); winners: likewise, where there is pooling.
-  static void image(const Scalar* x, const Scalar* weight, const Scalar* bias, Scalar* y, Winner* winners, Scalar* workspace) {
+  static void image(const Scalar* x, const Scalar* weight, const Scalar* bias, Scalar* y, ArgMax* winners, Scalar* workspace) {
     const Scalar* from = x;
     if constexpr (P.conv().padding > 0) {
       pad(x, workspace);

@@ -30,7 +30,7 @@ namespace cpu {
 constexpr long round16(long n) { return (n + 15) / 16 * 16; }
 
 /// The winner of an output that ReLU has switched off.
-inline constexpr Winner no_winner = 255;
+inline constexpr ArgMax no_winner = 255;
 
 /// The geometry in the numbers that the kernels use. "Padded": the input with its zeros around it.
 struct DirectPlan {
@@ -68,7 +68,7 @@ struct DirectPlan {
   constexpr bool turns() const {
     return !g.pooled() && conv().stride == 1 && conv().padding < conv().kernel && conv().channels <= 512 && conv().filters <= 512;
   }
-  constexpr DirectPlan turned() const {
+  constexpr DirectPlan transposed() const {
     const Conv2dGeometry& c = conv();
     if (!turns()) return {};
     return {{{c.out_height(), c.out_width(), c.filters, c.channels, c.kernel, 1, c.kernel - 1 - c.padding}}};
@@ -82,10 +82,10 @@ struct DirectPlan {
   constexpr long flipped_at() const { return packed_at() + packed(); }  // (filters, kernel, row_values_pitch)
   constexpr long flipped() const { return conv().filters * conv().kernel * row_values_pitch(); }
   constexpr long flipped_or_turned() const {
-    const long turned = turns() ? 1L * conv().kernel * conv().kernel * conv().filters * row_pitch(conv().channels) : 0;
-    return round16(turned > flipped() ? turned : flipped());
+    const long transposed = turns() ? 1L * conv().kernel * conv().kernel * conv().filters * row_pitch(conv().channels) : 0;
+    return round16(transposed > flipped() ? transposed : flipped());
   }
-  constexpr long derived() const { return flipped_at() + flipped_or_turned(); }
+  constexpr long packed_weights() const { return flipped_at() + flipped_or_turned(); }
 
   // Workspace. Forward and backward use it in turn.
   constexpr long rows_pitch() const { return round16(conv().filters); }  // a pixel of `rows`
@@ -106,8 +106,8 @@ struct DirectPlan {
   constexpr long masked_at() const { return group() * padded_image(); }
   constexpr long dweight_at() const { return masked_at() + group() * masked(); }
   constexpr long dx_at() const { return dweight_at() + flipped(); }
-  constexpr long turned_at() const { return dx_at(); }  // the turned convolution's own
-  constexpr long zeros_at() const { return dx_at() + (turns() ? turned().padded_image() + turned().rows() : 0); }
+  constexpr long transposed_at() const { return dx_at(); }  // the turned convolution's own
+  constexpr long zeros_at() const { return dx_at() + (turns() ? transposed().padded_image() + transposed().rows() : 0); }
   constexpr long alive_at() const {
     return zeros_at() > dx_at() + padded_image() ? zeros_at() : dx_at() + padded_image();
   }  // bytes, where nothing pools

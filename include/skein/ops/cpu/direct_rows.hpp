@@ -19,7 +19,7 @@ template <class Scalar, DirectPlan P, int Pitch> struct PoolRows {
   using V = Vector<Scalar, lanes>;
 
   /// Output row r; conv row i lies at ring + (i % kernel) * columns * Pitch. y, winners: (columns of the output, channels).
-  static SKEIN_NOINLINE void run(const Scalar* ring, int r, Scalar* y, Winner* winners) {
+  static SKEIN_NOINLINE void run(const Scalar* ring, int r, Scalar* y, ArgMax* winners) {
     const int top = r * stride - padding, y0 = top < 0 ? -top : 0, y1 = top + kernel > height ? height - top : kernel;
     for (int column = 0; column < P.g.out_width(); ++column) {
       const int left = column * stride - padding;
@@ -53,13 +53,13 @@ template <class Scalar, DirectPlan P, int Pitch> struct PoolRows {
   }
 
  private:
-  static SKEIN_ALWAYS_INLINE void put(Scalar* y, Winner* winners, const V& best, const V& place, int left) {
+  static SKEIN_ALWAYS_INLINE void put(Scalar* y, ArgMax* winners, const V& best, const V& place, int left) {
     if (channels % lanes == 0 || left >= lanes) {
       store_to(y, best);
       store_bytes<lanes>(winners, place);
     } else {
       alignas(64) Scalar values[lanes];
-      Winner places[lanes];
+      ArgMax places[lanes];
       best.store_aligned(values);
       store_bytes<lanes>(places, place);
       constexpr int tail = channels % lanes;

@@ -36,7 +36,7 @@ template <class Scalar, DirectPlan P> struct DirectWidth {
   }
   static void clear(Scalar* workspace) { std::memset(workspace, 0, P.planes() * sizeof(Scalar)); }
 
-  static void image(const Scalar* x, const Scalar* packed, const Scalar* bias, Scalar* y, Winner* winners, Scalar* workspace) {
+  static void image(const Scalar* x, const Scalar* packed, const Scalar* bias, Scalar* y, ArgMax* winners, Scalar* workspace) {
     spread(x, workspace);
     Scalar* values = workspace + P.values_at();
     Scalar* out = workspace + P.output_row_at();
@@ -91,7 +91,7 @@ template <class Scalar, DirectPlan P> struct DirectWidth {
 
   /// One row of outputs, as `filters` lines of values; winners: plane of filter f at f * winner_plane().
   static SKEIN_NOINLINE void lines(const Scalar* planes, const Scalar* packed, const Scalar* bias, Scalar* values,
-                                   Winner* winners) {
+                                   ArgMax* winners) {
     for (int j = 0; j < line; j += lanes)
       for (int b = 0; b < blocks; ++b) {
         V sum[together][places];
@@ -124,7 +124,7 @@ template <class Scalar, DirectPlan P> struct DirectWidth {
         for (int f = 0; f < together; ++f) finish(sum[f], b * together + f, j, values, winners);
       }
   }
-  static SKEIN_ALWAYS_INLINE void finish(V (&sum)[places], int f, int j, Scalar* values, Winner* winners) {
+  static SKEIN_ALWAYS_INLINE void finish(V (&sum)[places], int f, int j, Scalar* values, ArgMax* winners) {
     const V zero(Scalar(0));
     V best = sum[0];
     if constexpr (by_channel) {

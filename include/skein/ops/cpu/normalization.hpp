@@ -136,7 +136,7 @@ template <class Scalar> void column_combine(const Columns<Scalar>& m, const Scal
 }
 
 template <class Scalar> void row_normalize(const RowShape& s, const Scalar* x, const Scalar* weight, const Scalar* bias,
-                                           double epsilon, Scalar* y, Scalar* saved) {
+                                           double epsilon, Scalar* y, Scalar* saved_for_backward) {
   using V = xsimd::batch<Scalar>;
   using detail::each_vector_of, detail::load_ones, detail::load_part, detail::store_part;
   const Scalar one_of_n = Scalar(1) / static_cast<Scalar>(s.n);
@@ -170,14 +170,14 @@ template <class Scalar> void row_normalize(const RowShape& s, const Scalar* x, c
           for (long k = c; k < c + left; ++k) out[k] = (in[k] - mean) * inverse * weight[k] + bias[k];
         });
     for (long c = s.n; c < s.pitch; ++c) out[c] = 0;
-    saved[2 * r] = mean;
-    saved[2 * r + 1] = inverse;
+    saved_for_backward[2 * r] = mean;
+    saved_for_backward[2 * r + 1] = inverse;
   }
 }
 
 /// The gradients of weight and bias are gathered over 64 rows before they are added, so that long sums keep their digits.
 template <class Scalar> void row_normalize_backward(const RowShape& s, const Scalar* x, const Scalar* dy, const Scalar* weight,
-                                                    const Scalar* saved, Scalar* dx, Scalar* dweight, Scalar* dbias,
+                                                    const Scalar* saved_for_backward, Scalar* dx, Scalar* dweight, Scalar* dbias,
                                                     Scalar* scratch) {
   using V = xsimd::batch<Scalar>;
   constexpr long lanes = static_cast<long>(V::size);
@@ -189,7 +189,7 @@ template <class Scalar> void row_normalize_backward(const RowShape& s, const Sca
     for (long r = begin; r < std::min(begin + 64, s.rows); ++r) {
       const Scalar* in = x + r * s.pitch;
       const Scalar* g = dy + r * s.pitch;
-      const Scalar mean = saved[2 * r], inverse = saved[2 * r + 1];
+      const Scalar mean = saved_for_backward[2 * r], inverse = saved_for_backward[2 * r + 1];
       V sums(Scalar(0)), products(Scalar(0));
       long c = 0;
       for (; c + lanes <= s.n; c += lanes) {
@@ -239,8 +239,9 @@ template <class Scalar> void column_moments(const Columns<Scalar>& m, double* su
   reference::column_moments(m, sum, square);
 }
 template <class Scalar> void row_normalize_backward(const RowShape& s, const Scalar* x, const Scalar* dy, const Scalar* weight,
-                                                    const Scalar* saved, Scalar* dx, Scalar* dweight, Scalar* dbias, Scalar*) {
-  reference::row_normalize_backward(s, x, dy, weight, saved, dx, dweight, dbias);
+                                                    const Scalar* saved_for_backward, Scalar* dx, Scalar* dweight, Scalar* dbias,
+                                                    Scalar*) {
+  reference::row_normalize_backward(s, x, dy, weight, saved_for_backward, dx, dweight, dbias);
 }
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
 

@@ -25,14 +25,14 @@ SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> quotient(const xsimd::batch<Scalar>& a,
 }
 
 /// The sum of the workers' gradients. Count: their number where it is 1 or 2, else 0.
-template <int Count, class Scalar> SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> gradient_sum(const Scalar* first,
-                                                                                         const Scalar* second,
-                                                                                         const UpdatePass<Scalar>& pass, long i) {
+template <int Count, class Scalar>
+SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> gradient_sum(const Scalar* first, const Scalar* second,
+                                                      const UpdateArguments<Scalar>& arguments, long i) {
   using V = xsimd::batch<Scalar>;
   V sum = V::load_unaligned(first + i);
   if constexpr (Count == 2) sum += V::load_unaligned(second + i);
   if constexpr (Count == 0)
-    for (int w = 1; w < pass.gradient_count; ++w) sum += V::load_unaligned(pass.gradients[w] + i);
+    for (int w = 1; w < arguments.gradient_count; ++w) sum += V::load_unaligned(arguments.gradients[w] + i);
   return sum;
 }
 
@@ -50,17 +50,17 @@ SKEIN_ALWAYS_INLINE void update_vector(const Step& step, const xsimd::batch<Scal
 
 /// Runs the step over the pass's range. Pointers are copied first: the stores of the loop may not alias the copies.
 template <int Count, int States, class Scalar, class Step>
-SKEIN_NOINLINE void each_vector(const UpdatePass<Scalar>& pass, Scalar* const (&arrays)[States + 1], const Step step) {
+SKEIN_NOINLINE void each_vector(const UpdateArguments<Scalar>& arguments, Scalar* const (&arrays)[States + 1], const Step step) {
   using V = xsimd::batch<Scalar>;
   constexpr long lanes = static_cast<long>(V::size);
-  const V scale(pass.gradient_scale);
-  Scalar *const p = pass.parameters, *state[States + 1] = {};
+  const V scale(arguments.gradient_scale);
+  Scalar *const p = arguments.parameters, *state[States + 1] = {};
   for (int k = 0; k < States; ++k) state[k] = arrays[k];
-  const Scalar *const first = pass.gradients[0], *const second = Count == 2 ? pass.gradients[1] : nullptr;
-  const long end = pass.end;
-  long i = pass.begin;
+  const Scalar *const first = arguments.gradients[0], *const second = Count == 2 ? arguments.gradients[1] : nullptr;
+  const long end = arguments.end;
+  long i = arguments.begin;
   for (; i + lanes <= end; i += lanes)
-    update_vector<States>(step, gradient_sum<Count>(first, second, pass, i) * scale, p, state, i);
+    update_vector<States>(step, gradient_sum<Count>(first, second, arguments, i) * scale, p, state, i);
   if (i == end) return;
   const long left = end - i;
   alignas(64) Scalar copies[States + 2][V::size] = {};  // parameter, gradient, state
@@ -69,7 +69,7 @@ SKEIN_NOINLINE void each_vector(const UpdatePass<Scalar>& pass, Scalar* const (&
   for (long j = 0; j < left; ++j) {
     copies[0][j] = p[i + j];
     copies[1][j] = first[i + j];
-    for (int w = 1; w < pass.gradient_count; ++w) copies[1][j] += pass.gradients[w][i + j];
+    for (int w = 1; w < arguments.gradient_count; ++w) copies[1][j] += arguments.gradients[w][i + j];
     for (int k = 0; k < States; ++k) copied[k][j] = state[k][i + j];
   }
   update_vector<States>(step, V::load_aligned(copies[1]) * scale, copies[0], copied, 0);
@@ -81,14 +81,14 @@ SKEIN_NOINLINE void each_vector(const UpdatePass<Scalar>& pass, Scalar* const (&
 
 /// The same, with the number of gradients made a constant where it is small.
 template <int States, class Scalar, class Step>
-void each_element(const UpdatePass<Scalar>& pass, Scalar* const (&arrays)[States + 1], Step step) {
-  if (pass.gradient_count == 1) each_vector<1, States>(pass, arrays, step);
-  else if (pass.gradient_count == 2) each_vector<2, States>(pass, arrays, step);
-  else each_vector<0, States>(pass, arrays, step);
+void each_element(const UpdateArguments<Scalar>& arguments, Scalar* const (&arrays)[States + 1], Step step) {
+  if (arguments.gradient_count == 1) each_vector<1, States>(arguments, arrays, step);
+  else if (arguments.gradient_count == 2) each_vector<2, States>(arguments, arrays, step);
+  else each_vector<0, States>(arguments, arrays, step);
 }
 }  // namespace detail
 
-template <class Scalar> void sgd(const SgdPass<Scalar>& p) {
+template <class Scalar> void sgd(const SgdArguments<Scalar>& p) {
   using V = xsimd::batch<Scalar>;
   const V lr(-p.lr), decay(p.decay), momentum(p.momentum), keep(p.keep);
   if (!p.momenta) {
@@ -106,7 +106,7 @@ template <class Scalar> void sgd(const SgdPass<Scalar>& p) {
   });
 }
 
-template <class Scalar> void adam(const AdamPass<Scalar>& p) {
+template <class Scalar> void adam(const AdamArguments<Scalar>& p) {
   using V = xsimd::batch<Scalar>;
   const V fresh1(p.fresh1), beta2(p.beta2), fresh2(p.fresh2), epsilon(p.epsilon), decay(p.decay), shrink(p.shrink), rate(-p.rate),
       correction(p.correction);
@@ -142,7 +142,7 @@ template <class Scalar> void adam(const AdamPass<Scalar>& p) {
   }
 }
 
-template <class Scalar> void rms_prop(const RmsPropPass<Scalar>& p) {
+template <class Scalar> void rms_prop(const RmsPropArguments<Scalar>& p) {
   using V = xsimd::batch<Scalar>;
   const V lr(-p.lr), alpha(p.alpha), fresh(p.fresh), epsilon(p.epsilon), momentum(p.momentum), decay(p.decay), zero(Scalar(0));
   const auto square = [=](V& g, V value, V& s) {
@@ -184,7 +184,7 @@ template <class Scalar> void rms_prop(const RmsPropPass<Scalar>& p) {
 
 /// Whole vectors are squared in the scalar type and added up in double every 64 vectors: the relative error stays below
 /// 64 epsilon whatever the length.
-template <class Scalar> double sum_of_squares(const UpdatePass<Scalar>& p) {
+template <class Scalar> double sum_of_squares(const UpdateArguments<Scalar>& p) {
   using V = xsimd::batch<Scalar>;
   constexpr long lanes = static_cast<long>(V::size);
   const V scale(p.gradient_scale);
@@ -198,7 +198,7 @@ template <class Scalar> double sum_of_squares(const UpdatePass<Scalar>& p) {
     }
     sum += static_cast<double>(xsimd::hadd(squares));
   }
-  UpdatePass<Scalar> rest = p;
+  UpdateArguments<Scalar> rest = p;
   rest.begin = i;
   return sum + reference::sum_of_squares(rest);
 }

@@ -30,7 +30,7 @@ template <class Scalar, class Visit> SKEIN_ALWAYS_INLINE void each_window(const 
       }
 }
 /// One channel of one window.
-template <class Scalar> void max_of(const Pool2dGeometry& g, const Window& w, const Scalar* x, Scalar& y, Winner& winner) {
+template <class Scalar> void max_of(const Pool2dGeometry& g, const Window& w, const Scalar* x, Scalar& y, ArgMax& arg_max) {
   Scalar best = x[(1L * w.y0 * g.width + w.x0) * g.channels];
   int place = w.y0 * g.kernel + w.x0;
   for (int i = w.y0; i < w.y1; ++i)
@@ -41,12 +41,12 @@ template <class Scalar> void max_of(const Pool2dGeometry& g, const Window& w, co
       place = wins ? i * g.kernel + j : place;
     }
   y = best;
-  winner = static_cast<Winner>(place);
+  arg_max = static_cast<ArgMax>(place);
 }
 }  // namespace detail
 
 template <class Scalar>
-void max_pool2d_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y, Winner* winners) {
+void max_pool2d_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y, ArgMax* winners) {
   constexpr int lanes = widest_lanes<Scalar>;
   using V = Vector<Scalar, lanes>;
   detail::each_window<Scalar>(g, batch, [&](const detail::Window& w, long in, long out) {
@@ -69,7 +69,7 @@ void max_pool2d_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Sc
 }
 
 /// rectified: see the reference.
-template <class Scalar> void max_pool2d_backward(const Pool2dGeometry& g, long batch, const Scalar* dy, const Winner* winners,
+template <class Scalar> void max_pool2d_backward(const Pool2dGeometry& g, long batch, const Scalar* dy, const ArgMax* winners,
                                                  Scalar* dx, const Scalar* rectified = nullptr) {
   constexpr int lanes = widest_lanes<Scalar>;
   using V = Vector<Scalar, lanes>;

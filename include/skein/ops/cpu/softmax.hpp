@@ -19,7 +19,7 @@ template <class Scalar> SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> load_weights(co
 }
 }  // namespace detail
 
-template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyPass<Scalar>& p) {
+template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyArguments<Scalar>& p) {
   using V = xsimd::batch<Scalar>;
   using detail::each_vector_of, detail::load_part, detail::load_ones, detail::load_weights;
   constexpr Scalar none = -std::numeric_limits<Scalar>::infinity();

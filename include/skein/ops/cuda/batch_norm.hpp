@@ -38,17 +38,17 @@ class BatchNorm {
       if (found_) break;
     }
   }
-  enum Pass { forward_pass, backward_pass };
+  enum Call { forward_pass, backward_pass };
 
   /// Does cuDNN do this pass? It may name workspaces and refuse the call all the same; then it is not asked again.
-  bool has(Pass pass) const {
+  bool has(Call arguments) const {
     if (!found_) return false;
     for (const Refusal& r : refusals())
-      if (r == refusal(pass)) return false;
+      if (r == refusal(arguments)) return false;
     return true;
   }
   /// From now on the calling thread does without cuDNN for this pass of calls like this.
-  void refuse(Pass pass) const { refusals().push_back(refusal(pass)); }
+  void refuse(Call arguments) const { refusals().push_back(refusal(arguments)); }
   std::size_t forward_workspace() const { return forward_; }
   std::size_t backward_workspace() const { return backward_; }
 
@@ -83,17 +83,19 @@ class BatchNorm {
     cudnnDataType_t type;
     long samples, pixels;
     int channels;
-    Pass pass;
+    Call arguments;
     bool operator==(const Refusal&) const = default;
   };
   static std::vector<Refusal>& refusals() {
     thread_local std::vector<Refusal> all;
     return all;
   }
-  Refusal refusal(Pass pass) const { return {skein::cuda::current_device().ordinal, type_, samples_, pixels_, channels_, pass}; }
-  bool took(cudnnStatus_t status, const char* call, Pass pass) const {
+  Refusal refusal(Call arguments) const {
+    return {skein::cuda::current_device().ordinal, type_, samples_, pixels_, channels_, arguments};
+  }
+  bool took(cudnnStatus_t status, const char* call, Call arguments) const {
     if (supported(status, call, said())) return true;
-    refuse(pass);
+    refuse(arguments);
     return false;
   }
 
@@ -163,18 +165,18 @@ template <> struct BatchNormKernels<Cuda> {
     auto* base = static_cast<std::byte*>(skein::cuda::workspace().get(s.total));
     const auto to = s.coefficients(base, Columns);
     const kernel::Products<Value, Parameter> products{f, Channels};
-    kernel::Slopes<Value, Parameter> slopes{f, to, Channels, f.rows(), true, f.dx != nullptr};
+    kernel::Derivatives<Value, Parameter> derivatives{f, to, Channels, f.rows(), true, f.dx != nullptr};
     if (f.training && f.dx && context.statistics_hook) {
       auto* sums = reinterpret_cast<double*>(base + s.sums);
-      slopes.makes = false;
+      derivatives.makes = false;
       column_sums(f.rows(), Columns, base, products,
-                  kernel::SlopesAndSums<Value, Parameter>{slopes, {sums, Channels, Columns, f.rows()}});
+                  kernel::DerivativesAndSums<Value, Parameter>{derivatives, {sums, Channels, Columns, f.rows()}});
       context.reduce_statistics(sums, 2 * Columns + 1);
-      slopes.adds = false;
-      slopes.makes = true;
-      skein::cuda::for_each(Columns, kernel::FromSums<kernel::Slopes<Value, Parameter>>{sums, Columns, slopes});
+      derivatives.adds = false;
+      derivatives.makes = true;
+      skein::cuda::for_each(Columns, kernel::FromSums<kernel::Derivatives<Value, Parameter>>{sums, Columns, derivatives});
     } else {
-      column_sums(f.rows(), Columns, base, products, slopes);
+      column_sums(f.rows(), Columns, base, products, derivatives);
     }
     if (f.dx) skein::cuda::for_each(f.rows() * Columns, kernel::InputGradient<Value, Parameter>{f, to, Channels, Columns});
   }
@@ -186,7 +188,7 @@ template <> struct BatchNormKernels<Cuda> {
   template <int Channels, long Columns, class Value, class Parameter> static constexpr bool cudnn_takes =
       Channels == Columns&& std::is_same_v<Parameter, float>;
   template <int Channels, class Call> static bool by_cudnn(const Call& f) {
-    return f.rows() > 1 && f.pixels > 1 && !f.rectifies && f.rows() * Channels < (1L << 31);
+    return f.rows() > 1 && f.pixels > 1 && !f.has_relu && f.rows() * Channels < (1L << 31);
   }
 
   /// Own kernels' scratch memory: blocks of column sums, sums over ranks, coefficients.

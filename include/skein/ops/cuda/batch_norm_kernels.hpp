@@ -25,7 +25,7 @@ template <class Value, class Parameter> struct Products {
   BatchNormCall<Value, Parameter> f;
   long channels;
   constexpr void operator()(long i, long c, TwoSums& sums) const {
-    if (c >= channels || (f.rectifies && !(static_cast<Parameter>(f.y[i]) > 0))) return;
+    if (c >= channels || (f.has_relu && !(static_cast<Parameter>(f.y[i]) > 0))) return;
     const double g = static_cast<double>(f.dy[i]);
     sums.first += g;
     sums.second += g * (static_cast<double>(f.x[i]) - static_cast<double>((f.training ? f.mean : f.running_mean)[c]));
@@ -99,14 +99,14 @@ template <class Value, class Parameter> struct Normalize {
     Parameter y = 0;
     if (c < channels) {
       y = (static_cast<Parameter>(f.x[i]) - of.mean[c]) * of.scale[c] + of.shift[c];
-      if (f.rectifies && y < 0) y = 0;  // a NaN stays one
+      if (f.has_relu && y < 0) y = 0;  // a NaN stays one
     }
     f.y[i] = static_cast<Value>(y);
   }
 };
 
 /// Gradients of weight and bias, and dx = scale dy + slope (x - mean) + shift.
-template <class Value, class Parameter> struct Slopes {
+template <class Value, class Parameter> struct Derivatives {
   BatchNormCall<Value, Parameter> f;
   Coefficients<Parameter> to;  // mean holds the slope here
   long channels, rows;
@@ -134,11 +134,11 @@ template <class Value, class Parameter> struct Slopes {
   }
 };
 /// Both of what a rank does with its own sums before they are added up.
-template <class Value, class Parameter> struct SlopesAndSums {
-  Slopes<Value, Parameter> slopes;
+template <class Value, class Parameter> struct DerivativesAndSums {
+  Derivatives<Value, Parameter> derivatives;
   StoreSums store;
   SKEIN_HOST_DEVICE void operator()(long c, const TwoSums& s) const {
-    slopes(c, s);
+    derivatives(c, s);
     store(c, s);
   }
 };
@@ -151,7 +151,7 @@ template <class Value, class Parameter> struct InputGradient {
     const long c = column_of(i, columns);
     Parameter d = 0;
     if (c < channels) {
-      const Parameter g = f.rectifies && !(static_cast<Parameter>(f.y[i]) > 0) ? Parameter(0) : static_cast<Parameter>(f.dy[i]);
+      const Parameter g = f.has_relu && !(static_cast<Parameter>(f.y[i]) > 0) ? Parameter(0) : static_cast<Parameter>(f.dy[i]);
       const Parameter mean = (f.training ? f.mean : f.running_mean)[c];
       d = of.scale[c] * g + of.mean[c] * (static_cast<Parameter>(f.x[i]) - mean) + of.shift[c];
     }

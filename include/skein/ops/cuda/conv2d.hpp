@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution on the GPU. cuDNN wants its filters as (filters, kernel, kernel, channels / groups), dense; the arena has (kernel,
 // kernel, channels / groups, filters), rows padded, as every other parameter (ranks, files and optimizers see one layout). So
-// derive() makes a transposed copy after each change of the weights, bias behind it, and the filter's gradient, made in cuDNN's
-// order in scratch memory, is transposed and added by one small kernel: about 3 passes over the weights a step. Doubles, and what
-// cuDNN has no deterministic kernel for, run in plain loops on the weights as they are.
+// pack_weights() makes a transposed copy after each change of the weights, bias behind it, and the filter's gradient, made in
+// cuDNN's order in scratch memory, is transposed and added by one small kernel: about 3 passes over the weights a step. Doubles,
+// and what cuDNN has no deterministic kernel for, run in plain loops on the weights as they are.
 #pragma once
 #include "../conv2d.hpp"
 #include "conv2d_cudnn.hpp"
@@ -22,72 +22,72 @@ template <class Value, class Parameter> struct DeviceConv2dCall {
   Value* dx = nullptr;  ///< null: nobody wants it
   Parameter* dweight = nullptr;
   Parameter* dbias = nullptr;
-  Value* derived = nullptr;  ///< conv2d_device_derived(g) values, 16-byte aligned
-  cudnn::Math math = cudnn::Math::full;
-  bool rectifies = false;  ///< y = relu(convolution + bias)
+  Value* packed_weights = nullptr;  ///< conv2d_device_derived(g) values, 16-byte aligned
+  cudnn::MathMode math = cudnn::MathMode::full;
+  bool has_relu = false;  ///< y = relu(convolution + bias)
 };
 
 /// Where the bias lies behind the derived filters, and how many values both are.
 constexpr long conv2d_bias_at(const Conv2dGeometry& g) { return (g.weight_rows() * g.filters + 15) / 16 * 16; }
-constexpr long conv2d_device_derived(const Conv2dGeometry& g) { return conv2d_bias_at(g) + g.weight_pitch(); }
+constexpr long conv2d_device_packed_weights(const Conv2dGeometry& g) { return conv2d_bias_at(g) + g.weight_pitch(); }
 
 /// Runs one geometry on the calling thread's stream; adds to dweight and dbias. The same bits in every run on one device.
 template <class Value, class Parameter> struct DeviceConv2d {
   using Call = DeviceConv2dCall<Value, Parameter>;
   static constexpr bool by_cudnn = !std::is_same_v<Value, double>;
 
-  static void derive(const Conv2dGeometry& g, const Call& c) {
+  static void pack_weights(const Conv2dGeometry& g, const Call& c) {
     if constexpr (by_cudnn)
       skein::cuda::for_each(g.weight_rows() * g.filters + (c.bias ? g.filters : 0),
-                            kernel::DeriveFilters<Value, Parameter>{c.weight, c.bias, c.derived, g.weight_rows(), g.filters,
-                                                                    g.weight_pitch(), conv2d_bias_at(g)});
+                            kernel::DeriveFilters<Value, Parameter>{c.weight, c.bias, c.packed_weights, g.weight_rows(),
+                                                                    g.filters, g.weight_pitch(), conv2d_bias_at(g)});
   }
 
   /// Chooses algorithms and reserves the workspace for this batch: then a step neither searches nor allocates.
-  static void prepare(const Conv2dGeometry& g, long batch, bool bias, bool rectifies, cudnn::Math math) {
+  static void prepare(const Conv2dGeometry& g, long batch, bool bias, bool has_relu, cudnn::MathMode math) {
     if (batch <= 0) return;
     std::size_t forward = 0;
     if constexpr (by_cudnn) {
       cudnn::Convolution& own = of(g, batch, math);
-      const cudnn::FusedConvolution* fused = bias || rectifies ? own.fused(bias, rectifies) : nullptr;
+      const cudnn::FusedConvolution* fused = bias || has_relu ? own.fused(bias, has_relu) : nullptr;
       forward = std::max(own.forward_workspace(), fused ? fused->workspace() : 0);
     }
-    skein::cuda::workspace().reserve(std::max(forward, Scratch(g, batch, rectifies, math).total));
+    skein::cuda::workspace().reserve(std::max(forward, Scratch(g, batch, has_relu, math).total));
   }
 
   static void forward(const Conv2dGeometry& g, const Call& c) {
     if (c.batch <= 0) return;
     if constexpr (by_cudnn) {
       cudnn::Convolution& own = of(g, c.batch, c.math);
-      const bool more = c.bias || c.rectifies;
-      if (const cudnn::FusedConvolution* fused = more && aligned(c) ? own.fused(c.bias != nullptr, c.rectifies) : nullptr)
-        return fused->run(c.x, c.derived, c.bias ? c.derived + conv2d_bias_at(g) : nullptr, c.y,
+      const bool more = c.bias || c.has_relu;
+      if (const cudnn::FusedConvolution* fused = more && aligned(c) ? own.fused(c.bias != nullptr, c.has_relu) : nullptr)
+        return fused->run(c.x, c.packed_weights, c.bias ? c.packed_weights + conv2d_bias_at(g) : nullptr, c.y,
                           skein::cuda::workspace().get(fused->workspace()));
       if (own.has_forward()) {
-        own.forward(c.x, c.derived, c.y, skein::cuda::workspace().get(own.forward_workspace()));
+        own.forward(c.x, c.packed_weights, c.y, skein::cuda::workspace().get(own.forward_workspace()));
         if (more)
-          skein::cuda::for_each(c.batch * g.out_count(), kernel::BiasRelu<Value, Parameter>{c.y, c.bias, g.filters, c.rectifies});
+          skein::cuda::for_each(c.batch * g.out_count(), kernel::BiasRelu<Value, Parameter>{c.y, c.bias, g.filters, c.has_relu});
         return;
       }
     }
     skein::cuda::for_each(c.batch * g.out_count(),
-                          kernel::PlainForward<Value, Parameter>{g, c.x, c.weight, c.bias, c.y, c.rectifies});
+                          kernel::PlainForward<Value, Parameter>{g, c.x, c.weight, c.bias, c.y, c.has_relu});
   }
 
   static void backward(const Conv2dGeometry& g, const Call& c) {
     if (c.batch <= 0) return;
-    const Scratch scratch(g, c.batch, c.rectifies, c.math);
+    const Scratch scratch(g, c.batch, c.has_relu, c.math);
     auto* base = static_cast<std::byte*>(skein::cuda::workspace().get(scratch.total));
     auto* dz = reinterpret_cast<Value*>(base);
-    if (c.dbias || c.rectifies)
+    if (c.dbias || c.has_relu)
       column_sums(c.batch * g.out_height() * g.out_width(), g.filters, base + scratch.sums,
-                  kernel::RectifiedGradient<Value>{c.dy, c.rectifies ? c.y : nullptr, dz},
+                  kernel::RectifiedGradient<Value>{c.dy, c.has_relu ? c.y : nullptr, dz},
                   kernel::AddBiasGradient<Parameter>{c.dbias});
-    const Value* dy = c.rectifies ? dz : c.dy;
+    const Value* dy = c.has_relu ? dz : c.dy;
     if constexpr (by_cudnn) {
       const cudnn::Convolution& own = of(g, c.batch, c.math);
       void* rest = base + scratch.rest;
-      if (c.dx && own.has_input_gradient()) own.input_gradient(c.derived, dy, c.dx, rest);
+      if (c.dx && own.has_input_gradient()) own.input_gradient(c.packed_weights, dy, c.dx, rest);
       else if (c.dx) plain_input_gradient(g, c, dy);
       if (!own.has_filter_gradient()) return plain_filter_gradient(g, c, dy);
       auto* dfilters = reinterpret_cast<Value*>(base + scratch.filters);
@@ -104,9 +104,9 @@ template <class Value, class Parameter> struct DeviceConv2d {
   /// Backward's scratch memory: the gradient in front of a ReLU, column sums, the filter's gradient, cuDNN's own.
   struct Scratch {
     std::size_t sums = 0, filters = 0, rest = 0, total = 0;
-    Scratch(const Conv2dGeometry& g, long batch, bool rectifies, cudnn::Math math) {
+    Scratch(const Conv2dGeometry& g, long batch, bool has_relu, cudnn::MathMode math) {
       const auto take = [this](std::size_t bytes) { return std::exchange(total, total + (bytes + 255) / 256 * 256); };
-      if (rectifies) take(static_cast<std::size_t>(batch * g.out_count()) * sizeof(Value));
+      if (has_relu) take(static_cast<std::size_t>(batch * g.out_count()) * sizeof(Value));
       sums = take(column_sums_bytes(batch * g.out_height() * g.out_width(), g.filters));
       if constexpr (by_cudnn) {
         const cudnn::Convolution& own = of(g, batch, math);
@@ -116,13 +116,13 @@ template <class Value, class Parameter> struct DeviceConv2d {
     }
   };
 
-  static cudnn::Convolution& of(const Conv2dGeometry& g, long batch, cudnn::Math math) {
+  static cudnn::Convolution& of(const Conv2dGeometry& g, long batch, cudnn::MathMode math) {
     return cudnn::convolution(g, batch, cudnn::type_of<Value>, math);
   }
   /// The graph's plans are made for 16-byte aligned images and filters; slices of odd images may not be.
   static bool aligned(const Call& c) {
     return ((reinterpret_cast<std::uintptr_t>(c.x) | reinterpret_cast<std::uintptr_t>(c.y) |
-             reinterpret_cast<std::uintptr_t>(c.derived)) &
+             reinterpret_cast<std::uintptr_t>(c.packed_weights)) &
             15) == 0;
   }
   static void plain_input_gradient(const Conv2dGeometry& g, const Call& c, const Value* dy) {
@@ -134,19 +134,19 @@ template <class Value, class Parameter> struct DeviceConv2d {
   }
 };
 
-/// The face: parameters and images of one type. c.derived has `derived` scalars; c.workspace is not used.
+/// The face: parameters and images of one type. c.derived has `packed_weights` scalars; c.workspace is not used.
 template <class Scalar, Conv2dGeometry G> struct Conv2d<Cuda, Scalar, G> {
   using Kernel = DeviceConv2d<Scalar, Scalar>;
-  static constexpr long derived = conv2d_device_derived(G), workspace = 0;
+  static constexpr long packed_weights = conv2d_device_packed_weights(G), workspace = 0;
   static constexpr std::string_view name = Kernel::by_cudnn ? "cuDNN" : "plain loops on the GPU";
-  static void derive(const Conv2dCall<Scalar>& c) { Kernel::derive(G, call(c)); }
-  static void prepare(long batch) { Kernel::prepare(G, batch, true, false, cudnn::Math::full); }
+  static void pack_weights(const Conv2dCall<Scalar>& c) { Kernel::pack_weights(G, call(c)); }
+  static void prepare(long batch) { Kernel::prepare(G, batch, true, false, cudnn::MathMode::full); }
   static void forward(const Conv2dCall<Scalar>& c) { Kernel::forward(G, call(c)); }
   static void backward(const Conv2dCall<Scalar>& c) { Kernel::backward(G, call(c)); }
 
  private:
   static DeviceConv2dCall<Scalar, Scalar> call(const Conv2dCall<Scalar>& c) {
-    return {c.batch, c.x, c.weight, c.bias, c.y, c.dy, c.dx, c.dweight, c.dbias, c.derived};
+    return {c.batch, c.x, c.weight, c.bias, c.y, c.dy, c.dx, c.dweight, c.dbias, c.packed_weights};
   }
 };
 

@@ -25,14 +25,14 @@ struct Said {
 
 class Convolution {
  public:
-  Convolution(const Conv2dGeometry& g, long batch, cudnnDataType_t type, Math math)
+  Convolution(const Conv2dGeometry& g, long batch, cudnnDataType_t type, MathMode math)
       : g_(g), batch_(batch), type_(type), math_(math) {
     const cudnnDataType_t compute = type == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
     described_ = describe();
     if (!described_) return;
-    const cudnnMathType_t wish = type == CUDNN_DATA_FLOAT && math == Math::full ? CUDNN_FMA_MATH
-                                 : type == CUDNN_DATA_DOUBLE                    ? CUDNN_DEFAULT_MATH
-                                                                                : CUDNN_TENSOR_OP_MATH;
+    const cudnnMathType_t wish = type == CUDNN_DATA_FLOAT && math == MathMode::full ? CUDNN_FMA_MATH
+                                 : type == CUDNN_DATA_DOUBLE                        ? CUDNN_DEFAULT_MATH
+                                                                                    : CUDNN_TENSOR_OP_MATH;
     for (const ConvolutionDescriptor* c : {&forward_conv_, &data_conv_, &filter_conv_}) {
       check(cudnnSetConvolution2dDescriptor(c->get(), g.padding, g.padding, g.stride, g.stride, g.dilation, g.dilation,
                                             CUDNN_CROSS_CORRELATION, compute),
@@ -72,7 +72,7 @@ class Convolution {
         });
   }
 
-  bool is(const Conv2dGeometry& g, long batch, cudnnDataType_t type, Math math) const {
+  bool is(const Conv2dGeometry& g, long batch, cudnnDataType_t type, MathMode math) const {
     return batch == batch_ && type == type_ && math == math_ && g == g_;
   }
   /// Does cuDNN do this direction? Where not, plain kernels must.
@@ -81,10 +81,10 @@ class Convolution {
   bool has_filter_gradient() const { return filter_gradient_.found; }
 
   /// The plan of a product with bias and ReLU behind it, sought at the first question; null: there is none.
-  const FusedConvolution* fused(bool bias, bool rectifies) {
+  const FusedConvolution* fused(bool bias, bool has_relu) {
     if (!described_) return nullptr;
-    Fused& f = fused_[2 * bias + rectifies];
-    if (!f.asked) f = {true, FusedConvolution::find(g_, batch_, type_, math_, bias, rectifies)};
+    Fused& f = fused_[2 * bias + has_relu];
+    if (!f.asked) f = {true, FusedConvolution::find(g_, batch_, type_, math_, bias, has_relu)};
     return f.plan ? &*f.plan : nullptr;
   }
   std::size_t forward_workspace() const { return forward_.bytes; }
@@ -146,7 +146,7 @@ class Convolution {
     for (int i = 0; i < count; ++i) {
       if (found[i].status != CUDNN_STATUS_SUCCESS || found[i].determinism != CUDNN_DETERMINISTIC) continue;
       // A heuristic's answer holds for its own math type; full float stays without TF32 whatever it says.
-      const bool strict = type_ == CUDNN_DATA_FLOAT && math_ == Math::full;
+      const bool strict = type_ == CUDNN_DATA_FLOAT && math_ == MathMode::full;
       check(cudnnSetConvolutionMathType(convolution.get(), strict ? CUDNN_FMA_MATH : found[i].mathType),
             "cudnnSetConvolutionMathType", said());
       std::size_t wants = 0;
@@ -158,7 +158,7 @@ class Convolution {
   Conv2dGeometry g_;
   long batch_;
   cudnnDataType_t type_;
-  Math math_;
+  MathMode math_;
   bool described_ = false;
   TensorDescriptor x_, y_;
   FilterDescriptor filter_;
@@ -171,7 +171,7 @@ class Convolution {
 
 /// The calling thread's convolution on the current device; made (which takes milliseconds, and must not happen while a step is
 /// captured) at the first call.
-inline Convolution& convolution(const Conv2dGeometry& g, long batch, cudnnDataType_t type, Math math) {
+inline Convolution& convolution(const Conv2dGeometry& g, long batch, cudnnDataType_t type, MathMode math) {
   thread_local std::array<std::vector<std::unique_ptr<Convolution>>, skein::cuda::detail::most_devices> all;
   auto& mine = all[skein::cuda::detail::index_of(skein::cuda::current_device())];
   for (const auto& c : mine)

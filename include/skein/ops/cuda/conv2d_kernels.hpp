@@ -50,11 +50,11 @@ template <class Value, class Parameter> struct BiasRelu {
   Value* y;
   const Parameter* bias;
   long filters;
-  bool rectifies;
+  bool has_relu;
   constexpr void operator()(long i) const {
     SumOf<Value> v = static_cast<SumOf<Value>>(y[i]);
     if (bias) v += static_cast<SumOf<Value>>(bias[column_of(i, filters)]);
-    if (rectifies && v < 0) v = 0;  // a NaN stays one
+    if (has_relu && v < 0) v = 0;  // a NaN stays one
     y[i] = static_cast<Value>(v);
   }
 };
@@ -88,7 +88,7 @@ template <class Value, class Parameter> struct PlainForward {
   const Parameter* weight;
   const Parameter* bias;
   Value* y;
-  bool rectifies;
+  bool has_relu;
   constexpr void operator()(long i) const {
     const int out_width = g.out_width(), out_height = g.out_height(), in = g.group_channels();
     const int f = static_cast<int>(i % g.filters), group = f / g.group_filters();
@@ -108,7 +108,7 @@ template <class Value, class Parameter> struct PlainForward {
           sum += static_cast<SumOf<Value>>(from[c]) * static_cast<SumOf<Value>>(w[c * g.weight_pitch()]);
       }
     }
-    if (rectifies && sum < 0) sum = 0;
+    if (has_relu && sum < 0) sum = 0;
     y[i] = static_cast<Value>(sum);
   }
 };

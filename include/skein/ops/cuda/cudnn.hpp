@@ -52,7 +52,7 @@ struct Factor {
 inline constexpr Factor one{1}, zero{0};
 
 /// May products of floats be taken in TensorFloat-32 (10 bits of mantissa, on tensor cores)?
-enum class Math { full, tf32 };
+enum class MathMode { full, tf32 };
 
 /// Owns one descriptor of the classic interface.
 template <class Raw, cudnnStatus_t (*Create)(Raw*), cudnnStatus_t (*Destroy)(Raw)> class Descriptor {

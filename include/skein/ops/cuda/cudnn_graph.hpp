@@ -56,10 +56,10 @@ class Backend {
 class FusedConvolution {
  public:
   /// Nothing where no engine of this cuDNN, on this GPU, takes it deterministically and in the precision asked for.
-  static std::optional<FusedConvolution> find(const Conv2dGeometry& g, long batch, cudnnDataType_t type, Math math, bool bias,
-                                              bool rectifies) {
+  static std::optional<FusedConvolution> find(const Conv2dGeometry& g, long batch, cudnnDataType_t type, MathMode math, bool bias,
+                                              bool has_relu) {
     if (type == CUDNN_DATA_DOUBLE) return std::nullopt;
-    FusedConvolution found(g, batch, type, bias, rectifies);
+    FusedConvolution found(g, batch, type, bias, has_relu);
     for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
       if (found.choose(mode, type, math)) return found;
     return std::nullopt;
@@ -83,7 +83,7 @@ class FusedConvolution {
   static constexpr std::int64_t x_id = 1, filter_id = 2, bias_id = 3, y_id = 4, product_id = 5, sum_id = 6;
   static constexpr cudnnDataType_t compute = CUDNN_DATA_FLOAT;
 
-  FusedConvolution(const Conv2dGeometry& g, long batch, cudnnDataType_t type, bool bias, bool rectifies) : has_bias_(bias) {
+  FusedConvolution(const Conv2dGeometry& g, long batch, cudnnDataType_t type, bool bias, bool has_relu) : has_bias_(bias) {
     const std::int64_t n = batch, k = g.filters, h = g.out_height(), w = g.out_width();
     const auto x = image(x_id, type, n, g.channels, g.height, g.width), y = image(y_id, type, n, k, h, w);
     const auto filter = image(filter_id, type, k, g.group_channels(), g.kernel, g.kernel);
@@ -98,7 +98,7 @@ class FusedConvolution {
         .set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, padding, 2)
         .set(CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, dilation, 2)
         .set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, stride, 2);
-    auto result = bias || rectifies ? image(product_id, compute, n, k, h, w, true) : y;
+    auto result = bias || has_relu ? image(product_id, compute, n, k, h, w, true) : y;
     const float one = 1, zero = 0;
     Backend forward(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
     forward.part(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, keep(std::move(window)))
@@ -109,11 +109,11 @@ class FusedConvolution {
         .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_TYPE_FLOAT, zero);
     std::vector<cudnnBackendDescriptor_t> operations{keep(std::move(forward))};
     if (bias) {
-      const auto sum = rectifies ? image(sum_id, compute, n, k, h, w, true) : y;
+      const auto sum = has_relu ? image(sum_id, compute, n, k, h, w, true) : y;
       operations.push_back(pointwise(CUDNN_POINTWISE_ADD, result, image(bias_id, type, 1, k, 1, 1), sum));
       result = sum;
     }
-    if (rectifies) operations.push_back(pointwise(CUDNN_POINTWISE_RELU_FWD, result, nullptr, y));
+    if (has_relu) operations.push_back(pointwise(CUDNN_POINTWISE_RELU_FWD, result, nullptr, y));
     const cudnnHandle_t own = handle();
     Backend graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
     graph
@@ -159,7 +159,7 @@ class FusedConvolution {
   }
 
   /// The first of the heuristic's engines that is deterministic, keeps the precision, and makes a plan.
-  bool choose(cudnnBackendHeurMode_t mode, cudnnDataType_t type, Math math) {
+  bool choose(cudnnBackendHeurMode_t mode, cudnnDataType_t type, MathMode math) {
     if (!graph_) return false;
     Backend heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
     heuristic.part(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph_).set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
@@ -197,7 +197,7 @@ class FusedConvolution {
     }
     return false;
   }
-  static bool fits(const Backend& configuration, cudnnDataType_t type, Math math) {
+  static bool fits(const Backend& configuration, cudnnDataType_t type, MathMode math) {
     Backend engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     cudnnBackendDescriptor_t raw = engine.get();
     std::int64_t count = 0;
@@ -212,7 +212,7 @@ class FusedConvolution {
     for (std::int64_t i = 0; i < count; ++i) {
       if (notes[i] == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) return false;
       if (type == CUDNN_DATA_FLOAT && notes[i] == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) return false;
-      if (type == CUDNN_DATA_FLOAT && math == Math::full && notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE) return false;
+      if (type == CUDNN_DATA_FLOAT && math == MathMode::full && notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE) return false;
     }
     return true;
   }

@@ -100,7 +100,7 @@ template <class Scalar, int In, int Out> struct Dense<Cuda, Scalar, In, Out> {
     cublas::multiply(p);
     if (g.db) ChainKernels<Cuda>::column_sums<Out, Sample>(g.batch, kernel::AsItIs<Sample>{g.dy}, g.db, g.accumulate);
   }
-  static void derive(long, long, const void*, void*) {}
+  static void pack_weights(long, long, const void*, void*) {}
 
   /// The plans and the workspace of all that may follow with this batch; pointers as in the calls. db null: its sums come by
   /// chain_and_sum.

@@ -10,7 +10,7 @@ namespace skein::inline SKEIN_ABI::ops {
 
 namespace cuda {
 template <class Scalar, class Function> struct LabelLossRow {
-  CrossEntropyPass<Scalar> p;
+  CrossEntropyArguments<Scalar> p;
   Function f;
   template <class Lanes> constexpr LossTotals operator()(long row, Lanes lanes) const {
     return ops::detail::label_loss_row(p, f, gradient_factor(p), row, lanes);
@@ -19,7 +19,7 @@ template <class Scalar, class Function> struct LabelLossRow {
 }  // namespace cuda
 
 template <> struct LabelLossKernels<Cuda> {
-  template <class Scalar, class Function> static CrossEntropySums run(const CrossEntropyPass<Scalar>& p, const Function& f) {
+  template <class Scalar, class Function> static CrossEntropySums run(const CrossEntropyArguments<Scalar>& p, const Function& f) {
     cuda::add_loss(p.sums, p.count, cuda::LabelLossRow<Scalar, Function>{p, f});
     return {};
   }

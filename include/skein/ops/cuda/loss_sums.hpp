@@ -56,7 +56,7 @@ template <class Function> void add_loss(double* sums, long rows, const Function&
 }
 
 /// The gradient's factor of a pass, read where the step's values are.
-template <class Pass> constexpr auto gradient_factor(const Pass& p) {
+template <class Call> constexpr auto gradient_factor(const Call& p) {
   return p.values ? static_cast<decltype(p.scale)>(static_cast<double>(p.scale) * p.values->loss_scale) : p.scale;
 }
 

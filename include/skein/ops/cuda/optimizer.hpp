@@ -28,13 +28,13 @@ constexpr int range_of(const RangeFactors* ranges, int count, long i) {
 
 /// Elements [index Width, (index + 1) Width) of the arena, those of the pass. Packs that lie within one range go in one load and
 /// store.
-template <class Pass, int Width> struct Update {
-  using Scalar = typename Pass::Scalar;
-  skein::cuda::Argument<Pass> argument;
+template <class Call, int Width> struct Update {
+  using Scalar = typename Call::Scalar;
+  skein::cuda::Argument<Call> argument;
   const Scalar* gradient;
 
   constexpr void operator()(long index) const {
-    Pass p = argument();
+    Call p = argument();
     Scalar factor = p.gradient_scale;
     if (p.scale) {
       if (p.scale->skip) return;
@@ -54,40 +54,40 @@ template <class Pass, int Width> struct Update {
   }
 
  private:
-  constexpr void whole(const Pass& p, Scalar factor, long at) const {
+  constexpr void whole(const Call& p, Scalar factor, long at) const {
     using Values = Pack<Scalar, Width>;
     const Values g = load<Width>(gradient + at);
-    Values value = load<Width>(p.parameters + at), state[Pass::arrays] = {};
-    for (int k = 0; k < Pass::arrays; ++k)
+    Values value = load<Width>(p.parameters + at), state[Call::arrays] = {};
+    for (int k = 0; k < Call::arrays; ++k)
       if (p.array(k)) state[k] = load<Width>(p.array(k) + at);
     for (int i = 0; i < Width; ++i) {
-      Scalar s[Pass::arrays] = {};
-      for (int k = 0; k < Pass::arrays; ++k) s[k] = state[k].value[i];
+      Scalar s[Call::arrays] = {};
+      for (int k = 0; k < Call::arrays; ++k) s[k] = state[k].value[i];
       p.element(g.value[i] * factor, value.value[i], s);
-      for (int k = 0; k < Pass::arrays; ++k) state[k].value[i] = s[k];
+      for (int k = 0; k < Call::arrays; ++k) state[k].value[i] = s[k];
     }
     store(p.parameters + at, value);
-    for (int k = 0; k < Pass::arrays; ++k)
+    for (int k = 0; k < Call::arrays; ++k)
       if (p.array(k)) store(p.array(k) + at, state[k]);
   }
-  constexpr void one(Pass p, Scalar factor, long i) const {
+  constexpr void one(Call p, Scalar factor, long i) const {
     if (p.ranges) {
       const int range = range_of(p.ranges, p.range_count, i);
       if (range < 0) return;
       p.rescale(static_cast<Scalar>(p.ranges[range].lr_factor), static_cast<Scalar>(p.ranges[range].decay_factor));
     }
-    Scalar s[Pass::arrays] = {};
-    for (int k = 0; k < Pass::arrays; ++k)
+    Scalar s[Call::arrays] = {};
+    for (int k = 0; k < Call::arrays; ++k)
       if (p.array(k)) s[k] = p.array(k)[i];
     p.element(gradient[i] * factor, p.parameters[i], s);
-    for (int k = 0; k < Pass::arrays; ++k)
+    for (int k = 0; k < Call::arrays; ++k)
       if (p.array(k)) p.array(k)[i] = s[k];
   }
 };
 
 /// The squares of Width elements, added up.
 template <class Scalar, int Width> struct Squares {
-  UpdatePass<Scalar> p;
+  UpdateArguments<Scalar> p;
   const Scalar* gradient;
 
   constexpr double operator()(long index) const {
@@ -119,33 +119,36 @@ struct AddSquares {
 template <> struct OptimizerKernels<Cuda> {
   static constexpr bool takes_ranges = true;
 
-  template <class Pass> static void update(const Pass& pass) {
-    using Scalar = typename Pass::Scalar;
+  template <class Call> static void update(const Call& arguments) {
+    using Scalar = typename Call::Scalar;
     constexpr int width = cuda::pack_width<Scalar>;
-    const Scalar* gradient = only_gradient(pass);
-    bool aligned = cuda::aligned_16(pass.parameters, gradient);
-    for (int k = 0; k < Pass::arrays; ++k) aligned = aligned && cuda::aligned_16(pass.array(k));
-    if (pass.begin >= pass.end) return;
-    if (aligned) skein::cuda::for_each(packs<width>(pass), cuda::Update<Pass, width>{skein::cuda::argument(pass), gradient});
-    else skein::cuda::for_each(packs<1>(pass), cuda::Update<Pass, 1>{skein::cuda::argument(pass), gradient});
+    const Scalar* gradient = only_gradient(arguments);
+    bool aligned = cuda::aligned_16(arguments.parameters, gradient);
+    for (int k = 0; k < Call::arrays; ++k) aligned = aligned && cuda::aligned_16(arguments.array(k));
+    if (arguments.begin >= arguments.end) return;
+    if (aligned)
+      skein::cuda::for_each(packs<width>(arguments), cuda::Update<Call, width>{skein::cuda::argument(arguments), gradient});
+    else skein::cuda::for_each(packs<1>(arguments), cuda::Update<Call, 1>{skein::cuda::argument(arguments), gradient});
   }
-  template <class Scalar> static void sum_of_squares(const UpdatePass<Scalar>& pass, double* into) {
+  template <class Scalar> static void sum_of_squares(const UpdateArguments<Scalar>& arguments, double* into) {
     constexpr int width = cuda::pack_width<Scalar>;
-    const Scalar* gradient = only_gradient(pass);
+    const Scalar* gradient = only_gradient(arguments);
     if (cuda::aligned_16(gradient))
-      skein::cuda::reduce_into(into, packs<width>(pass), cuda::Squares<Scalar, width>{pass, gradient}, cuda::AddSquares{}, 0.0);
-    else skein::cuda::reduce_into(into, packs<1>(pass), cuda::Squares<Scalar, 1>{pass, gradient}, cuda::AddSquares{}, 0.0);
+      skein::cuda::reduce_into(into, packs<width>(arguments), cuda::Squares<Scalar, width>{arguments, gradient},
+                               cuda::AddSquares{}, 0.0);
+    else
+      skein::cuda::reduce_into(into, packs<1>(arguments), cuda::Squares<Scalar, 1>{arguments, gradient}, cuda::AddSquares{}, 0.0);
   }
 
  private:
-  template <class Scalar> static const Scalar* only_gradient(const UpdatePass<Scalar>& pass) {
-    if (pass.gradient_count != 1)
-      throw ArgumentError("an optimizer's pass on Cuda takes one array of gradients, not " + std::to_string(pass.gradient_count) +
-                          ": one thread drives a GPU");
-    return pass.gradients[0];
+  template <class Scalar> static const Scalar* only_gradient(const UpdateArguments<Scalar>& arguments) {
+    if (arguments.gradient_count != 1)
+      throw ArgumentError("an optimizer's pass on Cuda takes one array of gradients, not " +
+                          std::to_string(arguments.gradient_count) + ": one thread drives a GPU");
+    return arguments.gradients[0];
   }
-  template <int Width, class Scalar> static long packs(const UpdatePass<Scalar>& pass) {
-    return pass.begin < pass.end ? (pass.end + Width - 1) / Width - pass.begin / Width : 0;
+  template <int Width, class Scalar> static long packs(const UpdateArguments<Scalar>& arguments) {
+    return arguments.begin < arguments.end ? (arguments.end + Width - 1) / Width - arguments.begin / Width : 0;
   }
 };
 

@@ -37,20 +37,20 @@ template <class Value> struct MaxPool {
   Pool2dGeometry g;
   const Value* x;
   Value* y;
-  Winner* winners;
+  ArgMax* winners;
   constexpr void operator()(long i) const {
     const ImagePlace p(i, g.out_height(), g.out_width(), g.channels);
     const int top = p.row * g.stride - g.padding, left = p.column * g.stride - g.padding;
     const Value* image = x + p.sample * g.in_count() + p.channel;
     Value best{};
-    int winner = -1;
+    int arg_max = -1;
     for (int ky = top < 0 ? -top : 0; ky < g.kernel && top + ky < g.height; ++ky)
       for (int kx = left < 0 ? -left : 0; kx < g.kernel && left + kx < g.width; ++kx) {
         const Value v = image[(1L * (top + ky) * g.width + left + kx) * g.channels];
-        if (winner < 0 || v > best || v != v) best = v, winner = ky * g.kernel + kx;
+        if (arg_max < 0 || v > best || v != v) best = v, arg_max = ky * g.kernel + kx;
       }
     y[i] = best;
-    winners[i] = static_cast<Winner>(winner);
+    winners[i] = static_cast<ArgMax>(arg_max);
   }
 };
 
@@ -67,7 +67,7 @@ struct Reach {
 template <class Value, class Sum> struct MaxPoolGradient {
   Pool2dGeometry g;
   const Value* dy;
-  const Winner* winners;
+  const ArgMax* winners;
   Value* dx;
   constexpr void operator()(long i) const {
     const ImagePlace p(i, g.height, g.width, g.channels);
@@ -146,10 +146,10 @@ template <class Value, class Sum> struct GlobalAverageGradient {
 template <> struct PoolKernels<Cuda> {
   template <class T> using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-  template <class T> static void max_forward(const Pool2dGeometry& g, long batch, const T* x, T* y, Winner* winners) {
+  template <class T> static void max_forward(const Pool2dGeometry& g, long batch, const T* x, T* y, ArgMax* winners) {
     skein::cuda::for_each(batch * g.out_count(), kernel::MaxPool<T>{g, x, y, winners});
   }
-  template <class T> static void max_backward(const Pool2dGeometry& g, long batch, const T* dy, const Winner* winners, T* dx) {
+  template <class T> static void max_backward(const Pool2dGeometry& g, long batch, const T* dy, const ArgMax* winners, T* dx) {
     skein::cuda::for_each(batch * g.in_count(), kernel::MaxPoolGradient<T, Sum<T>>{g, dy, winners, dx});
   }
   template <class T> static void average_forward(const Pool2dGeometry& g, long batch, const T* x, T* y) {

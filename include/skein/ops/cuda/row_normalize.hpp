@@ -22,7 +22,7 @@ template <class Scalar, class Value> struct RowNormalize {
   const Scalar *weight, *bias;
   double epsilon;
   Value* y;
-  Scalar* saved;
+  Scalar* saved_for_backward;
   template <class Lanes> constexpr void operator()(long row, Lanes lanes) const {
     const Value* in = x + row * s.pitch;
     Value* out = y + row * s.pitch;
@@ -39,8 +39,8 @@ template <class Scalar, class Value> struct RowNormalize {
     for (long c = lanes.index; c < s.pitch; c += lanes.count)
       out[c] = static_cast<Value>(c < s.n ? (static_cast<Scalar>(in[c]) - mean) * inverse * weight[c] + bias[c] : Scalar(0));
     if (lanes.index == 0) {
-      saved[2 * row] = mean;
-      saved[2 * row + 1] = inverse;
+      saved_for_backward[2 * row] = mean;
+      saved_for_backward[2 * row + 1] = inverse;
     }
   }
 };
@@ -48,13 +48,14 @@ template <class Scalar, class Value> struct RowNormalize {
 template <class Scalar, class Value> struct RowNormalizeBackward {
   RowShape s;
   const Value *x, *dy;
-  const Scalar *weight, *saved;
+  const Scalar *weight, *saved_for_backward;
   Value* dx;
   template <class Lanes> constexpr void operator()(long row, Lanes lanes) const {
     const Value* in = x + row * s.pitch;
     const Value* g = dy + row * s.pitch;
     Value* out = dx + row * s.pitch;
-    const Scalar mean = saved[2 * row], inverse = saved[2 * row + 1], one_of_n = Scalar(1) / static_cast<Scalar>(s.n);
+    const Scalar mean = saved_for_backward[2 * row], inverse = saved_for_backward[2 * row + 1],
+                 one_of_n = Scalar(1) / static_cast<Scalar>(s.n);
     Scalar sum = 0, product = 0;
     for (long c = lanes.index; c < s.n; c += lanes.count) {
       const Scalar scaled = static_cast<Scalar>(g[c]) * weight[c];
@@ -75,7 +76,7 @@ template <class Scalar, class Value> struct RowNormalizeBackward {
 template <class Scalar, class Value> struct NormalizeColumns {
   RowShape s;
   const Value *x, *dy;
-  const Scalar* saved;
+  const Scalar* saved_for_backward;
   long rows_a_part;
   Scalar* partial;  // (parts, 2, n)
   constexpr void operator()(long index) const {
@@ -84,7 +85,7 @@ template <class Scalar, class Value> struct NormalizeColumns {
     Scalar product = 0, sum = 0;
     for (long r = begin; r < end; ++r) {
       const Scalar g = static_cast<Scalar>(dy[r * s.pitch + c]);
-      product += g * ((static_cast<Scalar>(x[r * s.pitch + c]) - saved[2 * r]) * saved[2 * r + 1]);
+      product += g * ((static_cast<Scalar>(x[r * s.pitch + c]) - saved_for_backward[2 * r]) * saved_for_backward[2 * r + 1]);
       sum += g;
     }
     partial[2 * part * s.n + c] = product;
@@ -115,18 +116,20 @@ constexpr long parts_of(const RowShape& s) { return (s.rows + rows_a_part(s) - 1
 
 template <> struct RowNormalizeKernels<Cuda> {
   template <class Scalar, class Value> static void forward(const RowShape& s, const Value* x, const Scalar* weight,
-                                                           const Scalar* bias, double epsilon, Value* y, Scalar* saved) {
-    skein::cuda::for_each_row(s.rows, cuda::RowNormalize<Scalar, Value>{s, x, weight, bias, epsilon, y, saved});
+                                                           const Scalar* bias, double epsilon, Value* y,
+                                                           Scalar* saved_for_backward) {
+    skein::cuda::for_each_row(s.rows, cuda::RowNormalize<Scalar, Value>{s, x, weight, bias, epsilon, y, saved_for_backward});
   }
   template <class Scalar, class Value> static void backward(const RowShape& s, const Value* x, const Value* dy,
-                                                            const Scalar* weight, const Scalar* saved, Value* dx, Scalar* dweight,
-                                                            Scalar* dbias, Scalar*) {
+                                                            const Scalar* weight, const Scalar* saved_for_backward, Value* dx,
+                                                            Scalar* dweight, Scalar* dbias, Scalar*) {
     if (s.rows <= 0) return;
     const long rows = cuda::rows_a_part(s), parts = cuda::parts_of(s);
     Scalar* partial = static_cast<Scalar*>(skein::cuda::workspace().get(bytes(s, sizeof(Scalar))));
-    skein::cuda::for_each(parts * s.n, cuda::NormalizeColumns<Scalar, Value>{s, x, dy, saved, rows, partial});
+    skein::cuda::for_each(parts * s.n, cuda::NormalizeColumns<Scalar, Value>{s, x, dy, saved_for_backward, rows, partial});
     skein::cuda::for_each(2 * s.n, cuda::AddColumnParts<Scalar>{s.n, parts, partial, dweight, dbias});
-    if (dx) skein::cuda::for_each_row(s.rows, cuda::RowNormalizeBackward<Scalar, Value>{s, x, dy, weight, saved, dx});
+    if (dx)
+      skein::cuda::for_each_row(s.rows, cuda::RowNormalizeBackward<Scalar, Value>{s, x, dy, weight, saved_for_backward, dx});
   }
   static void prepare(const RowShape& s, std::size_t size) {
     if (s.rows > 0) skein::cuda::workspace().reserve(bytes(s, size));

@@ -12,7 +12,7 @@ namespace skein::inline SKEIN_ABI::ops {
 
 namespace cuda {
 template <class Scalar> struct CrossEntropyRow {
-  CrossEntropyPass<Scalar> p;
+  CrossEntropyArguments<Scalar> p;
   struct Sum {
     constexpr Scalar operator()(Scalar a, Scalar b) const { return a + b; }
   };
@@ -45,13 +45,13 @@ template <class Scalar> struct CrossEntropyRow {
     if (g) {
       const Scalar scale = gradient_factor(p), factor = attention * scale / total;
       for (long c = lanes.index; c < p.pitch; c += lanes.count) {
-        Scalar slope = 0;
+        Scalar derivative = 0;
         if (c < p.classes) {
-          slope = std::exp(x[c] - best.value) * factor;
-          if (share != 0) slope -= share * weight_of(c) * scale;
-          if (c == label) slope -= hard * scale;
+          derivative = std::exp(x[c] - best.value) * factor;
+          if (share != 0) derivative -= share * weight_of(c) * scale;
+          if (c == label) derivative -= hard * scale;
         }
-        g[c] = slope;
+        g[c] = derivative;
       }
     }
     return {static_cast<double>(loss), static_cast<double>(weight), best.at == label ? 1.0 : 0.0};
@@ -63,7 +63,7 @@ template <class Scalar> struct CrossEntropyRow {
 }  // namespace cuda
 
 template <> struct CrossEntropyKernels<Cuda> {
-  template <class Scalar> static CrossEntropySums run(const CrossEntropyPass<Scalar>& p) {
+  template <class Scalar> static CrossEntropySums run(const CrossEntropyArguments<Scalar>& p) {
     cuda::add_loss(p.sums, p.count, cuda::CrossEntropyRow<Scalar>{p});
     return {};
   }

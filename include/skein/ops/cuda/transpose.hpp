@@ -18,11 +18,11 @@ template <class Scalar, int Width> struct TransposeSquare {
   constexpr void operator()(long index) const {
     const long down = quotient(index, squares), i = down * Width, j = (index - down * squares) * Width;
     if (i + Width <= rows && j + Width <= columns) {
-      Pack<Scalar, Width> row[Width] = {}, turned[Width] = {};
+      Pack<Scalar, Width> row[Width] = {}, transposed[Width] = {};
       for (int k = 0; k < Width; ++k) row[k] = load<Width>(from + (i + k) * pitch + j);
       for (int a = 0; a < Width; ++a)
-        for (int b = 0; b < Width; ++b) turned[a].value[b] = row[b].value[a];
-      for (int k = 0; k < Width; ++k) store(to + (j + k) * to_pitch + i, turned[k]);
+        for (int b = 0; b < Width; ++b) transposed[a].value[b] = row[b].value[a];
+      for (int k = 0; k < Width; ++k) store(to + (j + k) * to_pitch + i, transposed[k]);
       return;
     }
     for (long a = i; a < i + Width && a < rows; ++a)

@@ -12,7 +12,7 @@ namespace cuda {
 /// Part k: 128 stored elements of the outputs, gaps among them.
 template <class Scalar, class Function> struct VectorLossPart {
   static constexpr long size = 128;
-  VectorLossPass<Scalar> p;
+  VectorLossArguments<Scalar> p;
   Function f;
   template <class Lanes> constexpr LossTotals operator()(long part, Lanes lanes) const {
     const long begin = part * size, all = p.count * p.output_pitch, end = begin + size < all ? begin + size : all;
@@ -20,9 +20,10 @@ template <class Scalar, class Function> struct VectorLossPart {
     double sum = 0;
     for (long i = begin + lanes.index; i < end; i += lanes.count) {
       const long row = quotient(i, p.output_pitch), column = i - row * p.output_pitch;
-      Scalar slope = 0;
-      if (column < p.width) sum += static_cast<double>(f(p.outputs[i], p.targets[row * p.target_pitch + column], column, slope));
-      if (p.gradient) p.gradient[i] = slope * factor;
+      Scalar derivative = 0;
+      if (column < p.width)
+        sum += static_cast<double>(f(p.outputs[i], p.targets[row * p.target_pitch + column], column, derivative));
+      if (p.gradient) p.gradient[i] = derivative * factor;
     }
     return {lanes.reduce(sum, Sum{}), 0, 0};
   }
@@ -35,7 +36,7 @@ template <class Scalar, class Function> struct VectorLossPart {
 }  // namespace cuda
 
 template <> struct VectorLossKernels<Cuda> {
-  template <class Scalar, class Function> static double run(const VectorLossPass<Scalar>& p, const Function& f) {
+  template <class Scalar, class Function> static double run(const VectorLossArguments<Scalar>& p, const Function& f) {
     using Part = cuda::VectorLossPart<Scalar, Function>;
     cuda::add_loss(p.sums, (p.count * p.output_pitch + Part::size - 1) / Part::size, Part{p, f},
                    {0, static_cast<double>(p.count) * static_cast<double>(p.width), 0});

@@ -40,7 +40,7 @@ template <class Scalar> struct Conv2dCall {
   Scalar* dx = nullptr;
   Scalar* dweight = nullptr;
   Scalar* dbias = nullptr;
-  Scalar* derived = nullptr;  ///< what derive() made of the weights
+  Scalar* packed_weights = nullptr;  ///< what pack_weights() made of the weights
   Scalar* workspace = nullptr;
 };
 

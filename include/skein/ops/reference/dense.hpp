@@ -37,7 +37,7 @@ template <class Scalar, int In, int Out, class Gemm = PlainGemm> struct Dense {
     for (long b = 0; b < g.batch; ++b)
       for (long j = lo; j < hi; ++j) g.db[j] += g.dy[b * pitch + j];
   }
-  static void derive(long, long, const Scalar*, Scalar*) {}
+  static void pack_weights(long, long, const Scalar*, Scalar*) {}
 };
 
 }  // namespace skein::inline SKEIN_ABI::ops::reference

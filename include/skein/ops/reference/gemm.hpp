@@ -35,7 +35,7 @@ template <class Scalar> void gemm(Transpose ta, Transpose tb, long m, long n, lo
     for (long j = 0; j < n; ++j) C[i * ldc + j] = beta == Scalar(0) ? Scalar(0) : beta * C[i * ldc + j];
   if (alpha == Scalar(0)) return;
   const bool a_flipped = ta == Transpose::yes, b_flipped = tb == Transpose::yes;
-  alignas(64) Scalar turned[detail::gemm_k * detail::gemm_n];  // a block of B^T, where B is given transposed
+  alignas(64) Scalar transposed[detail::gemm_k * detail::gemm_n];  // a block of B^T, where B is given transposed
   for (long k0 = 0; k0 < k; k0 += detail::gemm_k) {
     const long kn = k - k0 < detail::gemm_k ? k - k0 : detail::gemm_k;
     for (long j0 = 0; j0 < n; j0 += detail::gemm_n) {
@@ -44,8 +44,8 @@ template <class Scalar> void gemm(Transpose ta, Transpose tb, long m, long n, lo
       long pitch = ldb;
       if (b_flipped) {
         for (long j = 0; j < jn; ++j)
-          for (long s = 0; s < kn; ++s) turned[s * detail::gemm_n + j] = B[(j0 + j) * ldb + k0 + s];
-        block = turned;
+          for (long s = 0; s < kn; ++s) transposed[s * detail::gemm_n + j] = B[(j0 + j) * ldb + k0 + s];
+        block = transposed;
         pitch = detail::gemm_n;
       }
       for (long i = 0; i < m; i += 2) {

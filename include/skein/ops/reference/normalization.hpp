@@ -68,7 +68,7 @@ template <class Scalar> void column_combine(const Columns<Scalar>& m, const Scal
 
 /// y = (x - mean) / sqrt(variance + epsilon) weight + bias, each row by itself; saved: (rows, 2), mean and 1 / deviation.
 template <class Scalar> void row_normalize(const RowShape& s, const Scalar* x, const Scalar* weight, const Scalar* bias,
-                                           double epsilon, Scalar* y, Scalar* saved) {
+                                           double epsilon, Scalar* y, Scalar* saved_for_backward) {
   for (long r = 0; r < s.rows; ++r) {
     const Scalar* in = x + r * s.pitch;
     Scalar* out = y + r * s.pitch;
@@ -80,18 +80,19 @@ template <class Scalar> void row_normalize(const RowShape& s, const Scalar* x, c
     for (long c = 0; c < s.n; ++c)
       out[c] = static_cast<Scalar>((static_cast<double>(in[c]) - mean) * inverse) * weight[c] + bias[c];
     for (long c = s.n; c < s.pitch; ++c) out[c] = 0;
-    saved[2 * r] = static_cast<Scalar>(mean);
-    saved[2 * r + 1] = static_cast<Scalar>(inverse);
+    saved_for_backward[2 * r] = static_cast<Scalar>(mean);
+    saved_for_backward[2 * r + 1] = static_cast<Scalar>(inverse);
   }
 }
 
 /// Adds to dweight and dbias, and writes dx where it is not null.
 template <class Scalar> void row_normalize_backward(const RowShape& s, const Scalar* x, const Scalar* dy, const Scalar* weight,
-                                                    const Scalar* saved, Scalar* dx, Scalar* dweight, Scalar* dbias) {
+                                                    const Scalar* saved_for_backward, Scalar* dx, Scalar* dweight,
+                                                    Scalar* dbias) {
   for (long r = 0; r < s.rows; ++r) {
     const Scalar* in = x + r * s.pitch;
     const Scalar* g = dy + r * s.pitch;
-    const Scalar mean = saved[2 * r], inverse = saved[2 * r + 1];
+    const Scalar mean = saved_for_backward[2 * r], inverse = saved_for_backward[2 * r + 1];
     double sum = 0, product = 0;
     for (long c = 0; c < s.n; ++c) {
       const Scalar hat = (in[c] - mean) * inverse;

@@ -17,7 +17,7 @@ struct RangeFactors {
 };
 
 /// What every pass reads and writes: elements [begin, end) of arrays of the same layout. Gaps hold zero, and keep it.
-template <class Scalar_> struct UpdatePass {
+template <class Scalar_> struct UpdateArguments {
   using Scalar = Scalar_;
   Scalar* parameters = nullptr;
   const Scalar* const* gradients = nullptr;  ///< one array a worker, to be summed
@@ -31,7 +31,7 @@ template <class Scalar_> struct UpdatePass {
 };
 
 /// g = scale * sum + decay * p; m = momentum * m + keep * g; p -= lr * (nesterov ? g + momentum * m : m).
-template <class Scalar> struct SgdPass : UpdatePass<Scalar> {
+template <class Scalar> struct SgdArguments : UpdateArguments<Scalar> {
   Scalar* momenta = nullptr;  ///< null: no momentum, p -= lr * g
   Scalar lr = 0, momentum = 0, keep = 1, decay = 0;
   bool nesterov = false;
@@ -55,7 +55,7 @@ template <class Scalar> struct SgdPass : UpdatePass<Scalar> {
 };
 
 /// p *= shrink; g = scale * sum + decay * p; m, v: running means of g and g^2; p -= rate * m / (sqrt(v) * correction + epsilon).
-template <class Scalar> struct AdamPass : UpdatePass<Scalar> {
+template <class Scalar> struct AdamArguments : UpdateArguments<Scalar> {
   Scalar* first = nullptr;
   Scalar* second = nullptr;
   Scalar* greatest = nullptr;                ///< AMSGrad: the greatest second moment so far; null: plain Adam
@@ -84,7 +84,7 @@ template <class Scalar> struct AdamPass : UpdatePass<Scalar> {
 
 /// g = scale * sum + decay * p; s: running mean of g^2 (less the square of a, the running mean of g, where centered);
 /// d = g / (sqrt(s) + epsilon); p -= lr * (b = momentum * b + d).
-template <class Scalar> struct RmsPropPass : UpdatePass<Scalar> {
+template <class Scalar> struct RmsPropArguments : UpdateArguments<Scalar> {
   Scalar* square = nullptr;
   Scalar* average = nullptr;                                                  ///< null: not centered
   Scalar* momenta = nullptr;                                                  ///< null: no momentum
@@ -110,29 +110,29 @@ template <class Scalar> struct RmsPropPass : UpdatePass<Scalar> {
 };
 
 namespace reference {
-template <class Scalar> Scalar summed(const UpdatePass<Scalar>& p, long i) {
+template <class Scalar> Scalar summed(const UpdateArguments<Scalar>& p, long i) {
   Scalar g = 0;
   for (int w = 0; w < p.gradient_count; ++w) g += p.gradients[w][i];
   return g * p.gradient_scale;
 }
 
 /// Any pass: element after element.
-template <class Pass> void update(const Pass& p) {
-  using Scalar = typename Pass::Scalar;
+template <class Call> void update(const Call& p) {
+  using Scalar = typename Call::Scalar;
   for (long i = p.begin; i < p.end; ++i) {
-    Scalar state[Pass::arrays] = {};
-    for (int k = 0; k < Pass::arrays; ++k)
+    Scalar state[Call::arrays] = {};
+    for (int k = 0; k < Call::arrays; ++k)
       if (p.array(k)) state[k] = p.array(k)[i];
     p.element(summed<Scalar>(p, i), p.parameters[i], state);
-    for (int k = 0; k < Pass::arrays; ++k)
+    for (int k = 0; k < Call::arrays; ++k)
       if (p.array(k)) p.array(k)[i] = state[k];
   }
 }
-template <class Scalar> void sgd(const SgdPass<Scalar>& p) { update(p); }
-template <class Scalar> void adam(const AdamPass<Scalar>& p) { update(p); }
-template <class Scalar> void rms_prop(const RmsPropPass<Scalar>& p) { update(p); }
+template <class Scalar> void sgd(const SgdArguments<Scalar>& p) { update(p); }
+template <class Scalar> void adam(const AdamArguments<Scalar>& p) { update(p); }
+template <class Scalar> void rms_prop(const RmsPropArguments<Scalar>& p) { update(p); }
 
-template <class Scalar> double sum_of_squares(const UpdatePass<Scalar>& p) {
+template <class Scalar> double sum_of_squares(const UpdateArguments<Scalar>& p) {
   double sum = 0;
   for (long i = p.begin; i < p.end; ++i) {
     const double g = static_cast<double>(summed<Scalar>(p, i));

@@ -22,7 +22,7 @@ struct Pool2dGeometry {
 };
 
 /// The place of a maximum in its window, row-major: kernel x kernel must be less than this type holds.
-using Winner = std::uint8_t;
+using ArgMax = std::uint8_t;
 inline constexpr int largest_max_pool = 15;
 
 namespace reference {
@@ -51,7 +51,7 @@ template <class Visit> void each_output(const Pool2dGeometry& g, long batch, Vis
 
 /// winners: (batch, out_count).
 template <class Scalar>
-void max_pool2d_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y, Winner* winners) {
+void max_pool2d_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y, ArgMax* winners) {
   detail::each_output(g, batch, [&](long in, long out, int row, int column) {
     bool first = true;
     detail::each_pixel(g, row, column, [&](long pixel, int place) {
@@ -59,7 +59,7 @@ void max_pool2d_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Sc
       for (int c = 0; c < g.channels; ++c)
         if (first || from[c] > y[out + c] || from[c] != from[c]) {
           y[out + c] = from[c];
-          winners[out + c] = static_cast<Winner>(place);
+          winners[out + c] = static_cast<ArgMax>(place);
         }
       first = false;
     });
@@ -67,7 +67,7 @@ void max_pool2d_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Sc
 }
 
 /// rectified: null, or the outputs behind a ReLU: those that are not positive hand nothing back.
-template <class Scalar> void max_pool2d_backward(const Pool2dGeometry& g, long batch, const Scalar* dy, const Winner* winners,
+template <class Scalar> void max_pool2d_backward(const Pool2dGeometry& g, long batch, const Scalar* dy, const ArgMax* winners,
                                                  Scalar* dx, const Scalar* rectified = nullptr) {
   for (long i = 0; i < batch * g.in_count(); ++i) dx[i] = 0;
   detail::each_output(g, batch, [&](long in, long out, int row, int column) {

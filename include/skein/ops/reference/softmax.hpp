@@ -9,7 +9,7 @@
 namespace skein::inline SKEIN_ABI::ops {
 
 /// Rows of logits with a label each. Gradient rows (null: not wanted) have the pitch of the logits; their gaps become zero.
-template <class Scalar> struct CrossEntropyPass {
+template <class Scalar> struct CrossEntropyArguments {
   const Scalar* logits = nullptr;
   long pitch = 0, classes = 0;
   const std::int32_t* labels = nullptr;
@@ -36,7 +36,7 @@ struct CrossEntropySums {
 };
 
 namespace reference {
-template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyPass<Scalar>& p) {
+template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyArguments<Scalar>& p) {
   CrossEntropySums sums;
   const auto w = [&p](long c) { return p.class_weights ? static_cast<Scalar>(p.class_weights[c]) : Scalar(1); };
   for (long r = 0; r < p.count; ++r) {

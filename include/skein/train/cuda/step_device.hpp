@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "../../device/cuda/graph.hpp"
+#include "../../device/cuda/captured_graph.hpp"
 #include "../../nn/cuda/step_memory.hpp"
 #include "../../ops/step_scale.hpp"
 #include "../step_device.hpp"
-#include "staging.hpp"
+#include "batch_upload.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
@@ -57,13 +57,13 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
     const StepDevice* device_ = nullptr;
     detail::FetchSums<Scalar> from_{};
   };
-  static constexpr int held = Staging<Scalar>::held;
-  static data::HostMemory host_memory() { return Staging<Scalar>::host_memory(); }
+  static constexpr int held = BatchUpload<Scalar>::held;
+  static data::HostMemory host_memory() { return BatchUpload<Scalar>::host_memory(); }
 
-  explicit StepDevice(Cuda where) : where_(where), staging_(where), totals_(4, where), squares_(1, where), scale_(1, where) {}
+  explicit StepDevice(Cuda where) : where_(where), upload_(where), totals_(4, where), squares_(1, where), scale_(1, where) {}
 
   void reserve(long scalars, long labels, long targets) {
-    if (staging_.reserve(scalars, labels, targets)) forget();
+    if (upload_.reserve(scalars, labels, targets)) forget();
   }
   template <class Batch> decltype(auto) stage(const Batch& batch) {
     ++step_;
@@ -72,11 +72,11 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
       return static_cast<const Batch&>(batch);
     } else {
       reserve(batch.count * batch.pitch, batch.labels ? batch.count : 0, batch.targets ? batch.count * batch.target_pitch : 0);
-      return staging_.stage(batch);
+      return upload_.stage(batch);
     }
   }
   void finish() {
-    if (staged_) staging_.finish();
+    if (staged_) upload_.finish();
   }
 
   template <class Kind, class Begin, class All, class Host>
@@ -104,7 +104,7 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
       begin();
       mode_ = cuda::ArgumentMode::capture;
       try {
-        c->graph = cuda::Graph::capture(all);
+        c->graph = cuda::CapturedGraph::capture(all);
         workspace_ = cuda::workspace().data();
       } catch (const DeviceError& e) {  // a layer that waits for the device, say: from now on as before
         c->refused = true;
@@ -130,13 +130,13 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
     workspace_ = nullptr;
   }
 
-  // ---- the end of a step, for the Stepper ------------------------------------------------------------------------------
+  // ---- the end of a step, for the TrainStep ------------------------------------------------------------------------------
   const ops::StepScale* scale() const { return scale_.data(); }
   /// Where the sum of the squares of the gradients belongs.
   double* squares() { return squares_.data(); }
   /// `sums`: of this rank alone, for the totals; null where those take the tail's, which has the sums over all ranks if
   /// `exchanged`. Makes scale().
-  void settle(const double* sums, bool exchanged, Scalar* tail, ops::StepScaleCall<Scalar> call) {
+  void finish_sums(const double* sums, bool exchanged, Scalar* tail, ops::StepScaleCall<Scalar> call) {
     call.tail = tail;
     call.scale = scale_.data();
     detail::SettleStep<Scalar> end;
@@ -178,10 +178,10 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
  private:
   static constexpr std::size_t most_kinds = 32;  // more are not steps that come again
   struct Captured {
-    StepKind kind{};
+    CapturedStepKey kind{};
     bool seen = false, refused = false;
     std::size_t bytes = 0;  // of the block of arguments
-    cuda::Graph graph;
+    cuda::CapturedGraph graph;
   };
   class Scope {
    public:
@@ -195,7 +195,7 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
     cuda::ArgumentScope inner_;
   };
 
-  Captured* find(const StepKind& kind) {
+  Captured* find(const CapturedStepKey& kind) {
     for (const auto& c : captured_)
       if (c->kind == kind) return c.get();
     if (captured_.size() == most_kinds) return nullptr;
@@ -231,7 +231,7 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
   }
 
   Cuda where_;
-  Staging<Scalar> staging_;
+  BatchUpload<Scalar> upload_;
   Arena<double, Cuda> totals_, squares_;
   Arena<ops::StepScale, Cuda> scale_;
   std::vector<std::unique_ptr<Captured>> captured_;

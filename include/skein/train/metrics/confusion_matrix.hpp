@@ -43,12 +43,12 @@ class ConfusionMatrix {
   std::span<double> sums() { return counts_; }
   /// Share on the diagonal; NaN before the first sample.
   double value() const {
-    double hits = 0, all = 0;
+    double correct = 0, all = 0;
     for (int i = 0; i < classes_; ++i) {
-      hits += at(i, i);
+      correct += at(i, i);
       for (int j = 0; j < classes_; ++j) all += at(i, j);
     }
-    return hits / all;
+    return correct / all;
   }
 
   double at(int truth, int predicted) const { return counts_[index(truth, predicted)]; }

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// One collective as data: what the typed face (collectives.hpp) hands to an engine, and what ranks compare before they
+// touch each other's memory. Nothing here is for users.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "fold.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+enum class Collective : std::uint8_t { Barrier, Broadcast, AllReduce, Reduce, ReduceScatter, AllGather, AllToAll };
+
+inline constexpr std::string_view collective_names[] = {"barrier",        "broadcast",  "all_reduce", "reduce",
+                                                        "reduce_scatter", "all_gather", "all_to_all"};
+inline constexpr std::string_view scalar_names[] = {"bytes", "float",  "double", "int8",   "uint8", "int16", "uint16",
+                                                    "int32", "uint32", "int64",  "uint64", "bf16",  "fp16"};
+inline constexpr std::string_view reduction_names[] = {"", "Sum", "Mean", "Max", "Min", "a user's function"};
+
+/// An index into scalar_names.
+template <class T> constexpr std::uint8_t scalar_code() {
+  if constexpr (std::is_same_v<T, float>) return 1;
+  else if constexpr (std::is_same_v<T, double>) return 2;
+  else if constexpr (std::is_integral_v<T> && sizeof(T) <= 8)
+    return static_cast<std::uint8_t>((sizeof(T) == 1   ? 3
+                                      : sizeof(T) == 2 ? 5
+                                      : sizeof(T) == 4 ? 7
+                                                       : 9) +
+                                     (std::is_unsigned_v<T> ? 1 : 0));
+  else if constexpr (std::is_same_v<T, bf16>) return 11;
+  else if constexpr (std::is_same_v<T, fp16>) return 12;
+  else return 0;
+}
+
+/// An index into reduction_names.
+template <class Op> constexpr std::uint8_t reduction_code() {
+  return std::is_same_v<Op, Sum>    ? 1
+         : std::is_same_v<Op, Mean> ? 2
+         : std::is_same_v<Op, Max>  ? 3
+         : std::is_same_v<Op, Min>  ? 4
+                                    : 5;
+}
+
+/// What all ranks must agree on in one call.
+struct Signature {
+  Collective kind = Collective::Barrier;
+  std::uint8_t scalar = 0, reduction = 0, unused = 0;
+  std::int32_t root = 0;
+  std::uint64_t element = 1, count = 0, counts_hash = 0;
+  friend bool operator==(const Signature&, const Signature&) = default;
+};
+
+/// Its codes are of this library: a signature that another process sent may hold anything.
+inline bool is_known(const Signature& s) {
+  return static_cast<std::size_t>(s.kind) < std::size(collective_names) && s.scalar < std::size(scalar_names) &&
+         s.reduction < std::size(reduction_names);
+}
+
+/// "all_reduce(Sum) of 512 float".
+inline std::string describe(const Signature& s) {
+  if (!is_known(s)) return "a call that this library does not know";
+  std::string text(collective_names[static_cast<int>(s.kind)]);
+  if (s.reduction) text += "(" + std::string(reduction_names[s.reduction]) + ")";
+  if (s.kind == Collective::Barrier) return text;
+  text += " of " + std::to_string(s.count) + " ";
+  if (s.scalar == 0 && s.element != 1) text += "objects of " + std::to_string(s.element) + " bytes";
+  else text += scalar_names[s.scalar];
+  if (s.kind == Collective::Broadcast) text += " from rank " + std::to_string(s.root);
+  if (s.kind == Collective::Reduce) text += " to rank " + std::to_string(s.root);
+  if (s.counts_hash) text += " (own counts, hash " + std::to_string(s.counts_hash % 100000) + ")";
+  return text;
+}
+
+/// A part of a buffer, in elements.
+struct Piece {
+  std::size_t offset = 0, count = 0;
+};
+
+/// One call: the signature, this rank's buffers (send and recv may be the same), and the loop that reduces.
+struct CollectiveCall {
+  Signature signature;
+  const std::size_t* counts = nullptr;  // v-forms: elements of each rank's piece; alive until the call is done
+  const void* send = nullptr;
+  void* recv = nullptr;
+  Fold fold = nullptr;
+  alignas(16) unsigned char functor[32] = {};
+
+  const char* from() const { return static_cast<const char*>(send); }
+  char* into() const { return static_cast<char*>(recv); }
+  std::size_t bytes(std::size_t elements) const { return elements * signature.element; }
+  /// Rank r's piece of the longer buffer of all_gather, reduce_scatter, all_to_all.
+  Piece piece(int r) const {
+    if (!counts) return {static_cast<std::size_t>(r) * signature.count, signature.count};
+    std::size_t offset = 0;
+    for (int i = 0; i < r; ++i) offset += counts[i];
+    return {offset, counts[r]};
+  }
+  std::size_t largest_piece(int ranks) const {
+    if (!counts) return signature.count;
+    std::size_t most = 0;
+    for (int i = 0; i < ranks; ++i) most = counts[i] > most ? counts[i] : most;
+    return most;
+  }
+};
+
+/// Rank r's part of [0, n) in blocks of a cache line or more, so that no two ranks write one line.
+inline Piece slice_of(std::size_t n, std::size_t element, int r, int ranks) {
+  const std::size_t grain = element >= 64 ? 1 : (64 + element - 1) / element, blocks = (n + grain - 1) / grain;
+  const auto at = [&](int i) {
+    const std::size_t e = blocks * static_cast<std::size_t>(i) / static_cast<std::size_t>(ranks) * grain;
+    return e < n ? e : n;
+  };
+  return {at(r), at(r + 1) - at(r)};
+}
+
+inline std::uint64_t hash_bytes(const void* data, std::size_t n, std::uint64_t h = 0xcbf29ce484222325ull) {
+  for (std::size_t i = 0; i < n; ++i) h = (h ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001b3ull;
+  return h;
+}
+
+/// "rank 2", "ranks 0, 3, 4".
+template <class Wanted> std::string ranks_text(int size, Wanted&& wanted) {
+  std::string list;
+  int n = 0;
+  for (int r = 0; r < size; ++r)
+    if (wanted(r)) list += (n++ ? ", " : "") + std::to_string(r);
+  return (n == 1 ? "rank " : "ranks ") + list;
+}
+
+/// The sentence for calls that do not match: groups of ranks with equal calls.
+template <class SignatureOf> std::string mismatch_text(unsigned long long call, int size, SignatureOf&& of) {
+  std::string text = "collective call " + std::to_string(call) + " differs between ranks: ";
+  bool first = true;
+  for (int r = 0; r < size; ++r) {
+    bool seen = false;
+    for (int q = 0; q < r; ++q) seen = seen || of(q) == of(r);
+    if (seen) continue;
+    text += (first ? "" : "; ") + ranks_text(size, [&](int q) { return of(q) == of(r); }) + ": " + describe(of(r));
+    first = false;
+  }
+  return text + ". Every rank must make the same calls in the same order";
+}
+
+}  // namespace skein::inline SKEIN_ABI::comm

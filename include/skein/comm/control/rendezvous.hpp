@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the ranks of a job find their coordinator without MPI. Rank 0 listens; the others connect to an address that they were
+// given, read in a file, or heard over another communicator. Rank 0 names who has not come when the deadline passes, and everyone
+// who has is told the same. Strangers on the port (garbage, another job, another version) cost a closed connection and nothing
+// else.
+#pragma once
+#include <thread>
+
+#include "client.hpp"
+
+namespace skein::inline SKEIN_ABI::comm::control {
+
+/// What a rank knows before it meets the others.
+struct RankPlace {
+  int rank = 0, size = 1;
+  std::uint64_t key = 0;  ///< of the job: who brings another is a stranger
+  double deadline = 600;
+};
+
+inline void check_place(const RankPlace& p) {
+  if (p.size < 1 || p.rank < 0 || p.rank >= p.size)
+    throw ArgumentError("there is no rank " + std::to_string(p.rank) + " among " + std::to_string(p.size) +
+                        ": ranks count from 0");
+}
+
+/// The key of a job's name.
+inline std::uint64_t key_of(const std::string& job) { return hash_bytes(job.data(), job.size()); }
+
+namespace detail {
+struct PendingPeer {
+  Descriptor fd;
+  FrameReader reader;
+  double since = 0;
+};
+
+/// Rank 0: takes Hellos until every other rank has come.
+class RankAcceptor {
+ public:
+  RankAcceptor(const Listener& listener, const RankPlace& place, std::string where)
+      : listener_(&listener), place_(place), where_(std::move(where)), ranks_(static_cast<std::size_t>(place.size)) {}
+
+  std::vector<Descriptor> run() {
+    const double end = now() + place_.deadline;
+    while (came_ < place_.size - 1) {
+      if (now() >= end) end_all(missing_text());
+      wait(end);
+      admit();
+      for (std::size_t i = 0; i < pending_.size();) {
+        if (finished(pending_[i])) pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(i));
+        else ++i;
+      }
+    }
+    for (int r = 1; r < place_.size; ++r) tell(ranks_[static_cast<std::size_t>(r)], {Kind::Welcome, 0, place_.key, 0, {}});
+    return std::move(ranks_);
+  }
+
+ private:
+  void wait(double end) {
+    std::vector<pollfd> polled{{listener_->get(), POLLIN, 0}};
+    for (const PendingPeer& g : pending_) polled.push_back({g.fd.get(), POLLIN, 0});
+    (void)::poll(polled.data(), polled.size(), static_cast<int>(1000 * std::min(0.2, std::max(0.001, end - now()))));
+  }
+  void admit() {
+    while (pending_.size() < 2 * ranks_.size() + 64) {
+      Descriptor d = listener_->accept();
+      if (!d) return;
+      pending_.emplace_back();
+      pending_.back().fd = std::move(d);
+      pending_.back().since = now();
+    }
+  }
+  /// True: this connection is a rank now, or has been closed.
+  bool finished(PendingPeer& g) {
+    char bytes[512];
+    const ssize_t n = ::recv(g.fd.get(), bytes, sizeof bytes, 0);
+    if (n > 0) g.reader.add(bytes, static_cast<std::size_t>(n));
+    else if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) return true;
+    std::optional<Hello> hello;
+    try {
+      const std::optional<Frame> f = g.reader.next();
+      if (!f) return now() - g.since > 5;
+      if (f->kind == Kind::Hello) hello = unpack_hello(f->payload);
+    } catch (const CommError& e) {
+      tell(g.fd, {Kind::Fail, 0, 0, 0, std::string("refused: ") + e.what()});
+      return true;
+    }
+    if (!hello) return true;
+    if (hello->key != place_.key) {
+      tell(g.fd, {Kind::Fail, 0, 0, 0, "refused: " + where_ + " belongs to another job"});
+      return true;
+    }
+    const std::string who = "rank " + std::to_string(hello->rank);
+    if (hello->size != place_.size) {
+      tell(g.fd, {Kind::Heard, 0, place_.key, 0, {}});
+      late_ = std::move(g.fd);
+      end_all(who + " believes in " + std::to_string(hello->size) + " ranks, rank 0 in " + std::to_string(place_.size) +
+              ": start all with the same number");
+    }
+    if (hello->rank < 1 || hello->rank >= place_.size || ranks_[static_cast<std::size_t>(hello->rank)]) {
+      tell(g.fd, {Kind::Heard, 0, place_.key, 0, {}});
+      late_ = std::move(g.fd);
+      end_all("two processes say that they are " + who + " of " + std::to_string(place_.size) +
+              ": each needs a number of its own, from 0");
+    }
+    tell(g.fd, {Kind::Heard, 0, place_.key, 0, {}});
+    ranks_[static_cast<std::size_t>(hello->rank)] = std::move(g.fd);
+    ++came_;
+    return true;
+  }
+  std::string missing_text() const {
+    return ranks_text(place_.size, [&](int r) { return r > 0 && !ranks_[static_cast<std::size_t>(r)]; }) + " did not arrive at " +
+           where_ + " within " + seconds_text(place_.deadline);
+  }
+  static void tell(const Descriptor& d, const Frame& f) { (void)write_all(d.get(), encode(f), 1); }
+  [[noreturn]] void end_all(const std::string& text) {
+    for (const Descriptor& d : ranks_)
+      if (d) tell(d, {Kind::Fail, 0, 0, 0, text});
+    if (late_) tell(late_, {Kind::Fail, 0, 0, 0, text});
+    throw CommError(text);
+  }
+
+  const Listener* listener_;
+  RankPlace place_;
+  std::string where_;
+  std::vector<Descriptor> ranks_;
+  Descriptor late_;
+  std::vector<PendingPeer> pending_;
+  int came_ = 0;
+};
+
+/// Reads one frame within `seconds`. Nothing where none came, or the connection ended.
+inline std::optional<Frame> read_frame(const Descriptor& d, FrameReader& reader, double seconds) {
+  const double end = now() + seconds;
+  while (true) {
+    if (std::optional<Frame> f = reader.next()) return f;
+    const double left = end - now();
+    if (left <= 0) return std::nullopt;
+    pollfd p{d.get(), POLLIN, 0};
+    (void)::poll(&p, 1, static_cast<int>(1000 * std::min(left, 1.0)) + 1);
+    char bytes[4096];
+    const ssize_t n = ::recv(d.get(), bytes, sizeof bytes, 0);
+    if (n > 0) reader.add(bytes, static_cast<std::size_t>(n));
+    else if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) return std::nullopt;
+  }
+}
+}  // namespace detail
+
+/// Rank 0 at a port that it listens on. Collective; blocking.
+inline std::unique_ptr<Client> serve_at(const Listener& listener, const RankPlace& place, const std::string& where) {
+  check_place(place);
+  std::vector<Descriptor> ranks = detail::RankAcceptor(listener, place, where).run();
+  auto [mine, coordinators] = connected_pair();
+  ranks[0] = std::move(coordinators);
+  return std::make_unique<Client>(std::move(mine), 0, place.size, place.deadline, std::make_unique<Server>(std::move(ranks)));
+}
+
+/// Where a coordinator may be, and the key that it would know.
+struct Try {
+  Address at;
+  std::uint64_t key = 0;
+};
+
+/// Another rank: tries the addresses in turn until one is this job's coordinator. `tries(why)` is asked anew each round (a file
+/// may change); it may give none, and say why. Collective; blocking. Throws CommError: the coordinator's verdict, or what was met
+/// last.
+template <class Tries> std::unique_ptr<Client> join_at(Tries&& tries, const RankPlace& place, const std::string& where) {
+  check_place(place);
+  const double end = now() + place.deadline;
+  std::string why = "nothing is there";
+  double interval = 0.01;
+  while (true) {
+    for (const Try& t : tries(why)) {
+      Descriptor d = try_connect(t.at, std::min(3.0, std::max(0.05, end - now())), why);
+      if (!d) continue;
+      FrameReader reader;
+      reader.trust();
+      std::optional<Frame> f;
+      try {
+        (void)write_all(d.get(), encode({Kind::Hello, 0, 0, 0, pack(Hello{place.rank, place.size, t.key})}), 2);
+        f = detail::read_frame(d, reader, std::min(5.0, std::max(0.5, end - now())));
+        const bool heard = f && f->kind == Kind::Heard && f->number == t.key;
+        if (heard) f = detail::read_frame(d, reader, place.deadline + 3);
+        else if (f && f->kind == Kind::Fail) {
+          why = f->payload;
+          continue;
+        } else f.reset();
+        if (!f) {
+          why = t.at.text() + (heard ? " went away before all ranks had come" : " answers, but not as this job's coordinator");
+          continue;
+        }
+      } catch (const CommError& e) {
+        why = t.at.text() + " answers, but " + e.what();
+        continue;
+      }
+      if (f->kind == Kind::Welcome) return std::make_unique<Client>(std::move(d), place.rank, place.size, place.deadline);
+      throw CommError(f->kind == Kind::Fail ? f->payload : t.at.text() + " is no coordinator of this job");
+    }
+    if (now() >= end)
+      throw CommError("rank " + std::to_string(place.rank) + " did not find rank 0 at " + where + " within " +
+                      seconds_text(place.deadline) + " (" + why + "): does rank 0 run, and may this machine reach it");
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(interval, std::max(0.001, end - now()))));
+    interval = std::min(0.25, interval * 1.5);
+  }
+}
+
+/// At an address that all ranks were given: rank 0 listens there, the others connect.
+inline std::unique_ptr<Client> meet_at(const std::string& address, const RankPlace& place) {
+  check_place(place);
+  const Address a = parse_address(address);
+  if (place.rank == 0) return serve_at(Listener(a), place, a.text());
+  return join_at([&](std::string&) { return std::vector<Try>{{a, place.key}}; }, place, a.text());
+}
+
+/// Over a communicator of the host. Ranks that are threads of one process get pairs of sockets; others a port of rank 0.
+template <class Comm> std::unique_ptr<Client> meet_over(Comm& world, double deadline) {
+  const auto n = static_cast<std::size_t>(world.size());
+  if constexpr (requires { requires Comm::one_process(); }) {
+    std::vector<Descriptor> coordinators, own;
+    std::vector<int> numbers(n, -1);
+    if (world.rank() == 0)
+      for (std::size_t r = 0; r < n; ++r) {
+        auto [mine, theirs] = connected_pair();
+        own.push_back(std::move(mine));
+        coordinators.push_back(std::move(theirs));
+        numbers[r] = own.back().get();
+      }
+    world.broadcast(numbers, 0);
+    Descriptor mine(numbers[static_cast<std::size_t>(world.rank())]);
+    for (Descriptor& d : own) (void)d.release();  // each rank's from here on
+    std::unique_ptr<Server> server = world.rank() == 0 ? std::make_unique<Server>(std::move(coordinators)) : nullptr;
+    return std::make_unique<Client>(std::move(mine), world.rank(), world.size(), deadline, std::move(server));
+  } else {
+    RankPlace place{world.rank(), world.size(), 0, deadline};
+    if (n == 1) return serve_at(Listener({"localhost", 0}), place, "localhost");
+    std::unique_ptr<Listener> listener;
+    std::string said;
+    if (world.rank() == 0) {
+      listener = std::make_unique<Listener>(Address{"0.0.0.0", 0});
+      said = std::to_string(std::chrono::system_clock::now().time_since_epoch().count()) + "." + std::to_string(::getpid());
+      for (const std::string& host : own_hosts()) said += " " + Address{host, listener->port()}.text();
+    }
+    said = world.broadcast(std::move(said), 0);
+    place.key = key_of(said);
+    std::vector<Try> addresses;
+    for (std::size_t at = said.find(' '); at != std::string::npos; at = said.find(' ', at + 1))
+      addresses.push_back({parse_address(said.substr(at + 1, said.find(' ', at + 1) - at - 1)), place.key});
+    const std::string where = addresses.front().at.text();
+    if (world.rank() == 0) return serve_at(*listener, place, where);
+    return join_at([&](std::string&) { return addresses; }, place, where);
+  }
+}
+
+}  // namespace skein::inline SKEIN_ABI::comm::control

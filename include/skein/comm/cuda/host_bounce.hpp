@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// HostBounce<Host>: collectives of GPU memory over a communicator of the host, through page-locked memory: for an MPI that knows
+// nothing of GPUs, and for machines without NCCL. Only who writes this type gets it; nothing chooses it in silence.
+#pragma once
+#include <array>
+#include <string>
+#include <vector>
+
+#include "../../device/cuda/pinned.hpp"
+#include "../../device/cuda/stream.hpp"
+#include "../launch/placement.hpp"
+#include "../concepts.hpp"
+#include "../messages.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+namespace comm {
+/// Each call: a copy to the host on a stream of its own behind what the caller's stream was given before; the host's collective
+/// once that copy is done; a copy back, which the caller's stream waits for. The middle moves within poll and wait only, in the
+/// order of the calls.
+template <class Host> class HostBounceEngine {
+ public:
+  static constexpr std::uint64_t ring = 64;  // calls in flight
+
+  HostBounceEngine(Host& host, Cuda device) : host_(&host), device_((cuda::use(device), device)) {}
+  HostBounceEngine(const HostBounceEngine&) = delete;
+  HostBounceEngine& operator=(const HostBounceEngine&) = delete;
+
+  Cuda device() const { return device_; }
+
+  void run(const CollectiveCall& o) {
+    Ticket t = start(o);
+    wait(t);
+  }
+  Ticket start(const CollectiveCall& o) {
+    const Ranges r = ranges(o, host_->rank(), host_->size());
+    Call& c = begin(r.send, o.send, r.recv, o.recv);
+    c.operation = o;
+    const Collective kind = o.signature.kind;
+    const bool in_place = kind == Collective::AllReduce || kind == Collective::Reduce || kind == Collective::Broadcast;
+    c.operation.send = c.in.data();
+    c.operation.recv = in_place ? c.in.data() : c.out.data();
+    if (in_place) c.back.from = c.in.data();
+    progress();
+    return {tail_, -1, -1};
+  }
+  Ticket start_send(const void* data, std::size_t bytes, int to, int tag) {
+    return message(true, const_cast<void*>(data), bytes, to, tag);
+  }
+  Ticket start_recv(void* data, std::size_t bytes, int from, int tag) { return message(false, data, bytes, from, tag); }
+
+  /// Starts what the host may start, and copies back what has come.
+  void progress() {
+    for (std::uint64_t n = head_; n < tail_; ++n) {
+      Call& c = slot(n);
+      if (c.phase == Phase::Copying) {
+        if (!c.copied.done()) break;  // later ones are started later: in order
+        give(c);
+      }
+      if (c.phase == Phase::OnHost && host_->engine().test(c.ticket)) bring_back(c);
+    }
+    while (head_ < tail_ && slot(head_).phase == Phase::Done) ++head_;
+  }
+  /// True once the values are on their way back, and have arrived.
+  bool test(Ticket& t) {
+    progress();
+    if (old(t)) return true;
+    Call& c = slot(t.number - 1);
+    if (c.phase != Phase::Done) return false;
+    if (t.message == 0) t.peer = c.ticket.peer;
+    return c.arrived.done();
+  }
+  /// The host waits for the host's part; the caller's stream for the copy back.
+  void wait(Ticket& t) {
+    if (old(t)) return;
+    for (std::uint64_t n = head_; n < t.number; ++n) {
+      Call& c = slot(n);
+      if (c.phase == Phase::Copying) {
+        c.copied.synchronize();
+        give(c);
+      }
+    }
+    // Others that were started before go on meanwhile: the host's engine moves all of its calls in one wait.
+    Call& c = slot(t.number - 1);
+    if (c.phase == Phase::OnHost) {
+      host_->engine().wait(c.ticket);
+      bring_back(c);
+    }
+    if (t.message == 0) t.peer = c.ticket.peer;
+    c.arrived.hold(cuda::stream(device_));
+    progress();
+  }
+  void abandon() {
+    for (std::uint64_t n = head_; n < tail_; ++n) (void)cudaEventSynchronize(slot(n).copied.get());
+    host_->engine().abandon();
+  }
+
+ private:
+  enum class Phase { Done, Copying, OnHost };
+  struct Back {
+    void* to = nullptr;
+    std::size_t bytes = 0;
+    const void* from = nullptr;
+  };
+  struct Call {
+    Phase phase = Phase::Done;
+    bool sends = false, receives = false;  // a message
+    int peer = 0, tag = 0;
+    std::size_t bytes = 0;
+    CollectiveCall operation{};
+    Ticket ticket{};
+    Back back{};
+    cuda::Pinned<char> in, out;
+    cuda::Event before, copied, arrived;
+  };
+  struct Ranges {
+    std::size_t send = 0, recv = 0;  // bytes that a rank reads and writes
+  };
+
+  static Ranges ranges(const CollectiveCall& o, int rank, int size) {
+    const Signature& s = o.signature;
+    const auto n = static_cast<std::size_t>(size);
+    switch (s.kind) {
+      case Collective::Barrier:
+        return {};
+      case Collective::ReduceScatter:
+        return {o.bytes(o.counts ? s.count : s.count * n), o.bytes(o.piece(rank).count)};
+      case Collective::AllGather:
+        return {o.bytes(o.piece(rank).count), o.bytes(o.counts ? s.count : s.count * n)};
+      case Collective::AllToAll:
+        return {o.bytes(s.count * n), o.bytes(s.count * n)};
+      default:
+        return {o.bytes(s.count), o.bytes(s.count)};
+    }
+  }
+  Call& slot(std::uint64_t n) { return calls_[n % ring]; }
+  bool old(const Ticket& t) const { return t.number == 0 || t.number + ring <= tail_; }
+
+  Call& begin(std::size_t send, const void* from, std::size_t recv, void* to) {
+    while (tail_ - head_ == ring) {
+      Ticket first{head_ + 1, -1, -1};
+      wait(first);
+    }
+    Call& c = slot(tail_);
+    if (tail_ >= ring) c.arrived.synchronize();  // its memory is on its way to the device
+    ++tail_;
+    if (c.in.size() < send) c.in = cuda::Pinned<char>(send);
+    if (c.out.size() < recv) c.out = cuda::Pinned<char>(recv);
+    c.back = {to, recv, c.out.data()};
+    c.sends = c.receives = false;
+    c.before.record(cuda::stream(device_));
+    c.before.hold(stream_.get());
+    if (send)
+      cuda::check(cudaMemcpyAsync(c.in.data(), from, send, cudaMemcpyDeviceToHost, stream_.get()), "cudaMemcpyAsync (staging)",
+                  cuda::Bytes{send});
+    c.copied.record(stream_.get());
+    c.phase = Phase::Copying;
+    return c;
+  }
+  Ticket message(bool sends, void* data, std::size_t bytes, int peer, int tag) {
+    Call& c = begin(sends ? bytes : 0, data, sends ? 0 : bytes, data);
+    c.sends = sends;
+    c.receives = !sends;
+    c.peer = peer;
+    c.tag = tag;
+    c.bytes = bytes;
+    progress();
+    return {tail_, 0, peer};
+  }
+  void give(Call& c) {
+    auto& engine = host_->engine();
+    c.ticket = c.sends      ? engine.start_send(c.in.data(), c.bytes, c.peer, c.tag)
+               : c.receives ? engine.start_recv(c.out.data(), c.bytes, c.peer, c.tag)
+                            : engine.start(c.operation);
+    c.phase = Phase::OnHost;
+  }
+  void bring_back(Call& c) {
+    if (c.back.bytes)
+      cuda::check(cudaMemcpyAsync(c.back.to, c.back.from, c.back.bytes, cudaMemcpyHostToDevice, stream_.get()),
+                  "cudaMemcpyAsync (staging)", cuda::Bytes{c.back.bytes});
+    c.arrived.record(stream_.get());
+    c.phase = Phase::Done;
+  }
+
+  Host* host_;
+  Cuda device_;
+  cuda::Stream stream_;
+  std::array<Call, ring> calls_;
+  std::uint64_t tail_ = 0, head_ = 0;  // calls begun; those before head_ are on their way back
+};
+}  // namespace comm
+
+/// A rank with a GPU over a communicator of the host, which must outlive it: `HostBounce world{mpi}`. The same collectives and
+/// messages as the host's, a user's own reductions too (they run on the host), the same order of summation. Every value crosses
+/// to the host and back: B bytes each way beside what the host's communicator moves. Not capturable.
+template <class Host> class HostBounce : public comm::Messages<HostBounce<Host>, Cuda> {
+  static_assert((assert_communicator<Host, Cpu>(), true));
+
+ public:
+  static constexpr std::string_view name = "HostBounce";
+  using engine_type = comm::HostBounceEngine<Host>;
+  template <class T, class Op> static constexpr bool reduces = Host::template reduces<T, Op>;
+  static constexpr bool capturable = false;
+
+  explicit HostBounce(Host& host, Cuda device) : host_(&host), engine_(std::make_unique<engine_type>(host, device)) {}
+  /// On the GPU of this rank's place on its machine, modulo the visible ones.
+  explicit HostBounce(Host& host) : HostBounce(host, Cuda{comm::launch::device_of(place(host), cuda::device_count())}) {}
+
+  int rank() const { return host_->rank(); }
+  int size() const { return host_->size(); }
+  Cuda where() const { return engine_->device(); }
+  int node_size() const {
+    if constexpr (requires { host_->node_size(); }) return host_->node_size();
+    else return host_->size();
+  }
+  bool one_process() const {
+    if constexpr (requires { host_->one_process(); }) return host_->one_process();
+    else return false;
+  }
+  /// Of the hosts.
+  void barrier() { host_->barrier(); }
+  /// A communicator of the ranks with this colour (0 or more), ordered by key, then by rank. Collective; blocking.
+  HostBounce split(int color, int key = 0) {
+    return HostBounce(std::make_unique<Host>(host_->split(color, key)), engine_->device());
+  }
+
+  /// The communicator of the host over the same ranks: spans of the host go there.
+  Host& control() { return *host_; }
+  engine_type& engine() { return *engine_; }
+
+ private:
+  HostBounce(std::unique_ptr<Host> own, Cuda device)
+      : own_(std::move(own)), host_(own_.get()), engine_(std::make_unique<engine_type>(*host_, device)) {}
+  static int place(Host& host) {
+    if constexpr (requires { host.node_rank(); }) return host.node_rank();
+    else return host.rank();
+  }
+
+  std::unique_ptr<Host> own_;  // of a part
+  Host* host_;
+  std::unique_ptr<engine_type> engine_;
+};
+
+}  // namespace skein::inline SKEIN_ABI

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is missing, where ranks share no memory: a rank whose deadline passes asks the others on a reserved tag what they wait
+// for; who waits too answers from inside its wait, and who stays silent is named. The verdict goes to all.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "api.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+class FailureDetector {
+ public:
+  static constexpr int tag = 32200;
+
+  FailureDetector(MPI_Comm comm, int rank, int ranks)
+      : comm_(comm), rank_(rank), ranks_(ranks), notes_(static_cast<std::size_t>(ranks)) {}
+
+  FailureDetector(const FailureDetector&) = delete;
+  FailureDetector& operator=(const FailureDetector&) = delete;
+  ~FailureDetector() {
+    for (std::unique_ptr<Outgoing>& o : sent_) {
+      int left = 0;
+      if (mpi_runs()) MPI_Test(&o->request, &left, MPI_STATUS_IGNORE);
+      if (!left) (void)o.release();
+    }
+  }
+
+  /// Answers questions with what this rank waits for; throws the verdict of another rank.
+  void serve(std::uint64_t call, const std::string& waits_for) {
+    while (true) {
+      int there = 0;
+      MPI_Status status;
+      check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, tag, comm_, &there, &status), "control");
+      if (!there) return;
+      Note note;
+      check_mpi(MPI_Recv(&note, sizeof note, MPI_BYTE, status.MPI_SOURCE, tag, comm_, MPI_STATUS_IGNORE), "control");
+      if (note.kind == Verdict) throw CommError(note.text);
+      if (note.kind == Question) send(Answer, call, waits_for, status.MPI_SOURCE);
+      if (note.kind == Answer) notes_[static_cast<std::size_t>(status.MPI_SOURCE)] = note;
+    }
+  }
+  void ask() {
+    for (Note& n : notes_) n.kind = None;
+    others([&](int q) { send(Question, 0, "", q); });
+  }
+  bool all_answered() const {
+    bool all = true;
+    for (int q = 0; q < ranks_; ++q) all = all && (q == rank_ || answered(q));
+    return all;
+  }
+  bool answered(int q) const { return notes_[static_cast<std::size_t>(q)].kind == Answer; }
+  std::uint64_t call(int q) const { return notes_[static_cast<std::size_t>(q)].call; }
+  std::string text(int q) const { return notes_[static_cast<std::size_t>(q)].text; }
+  void tell_all(const std::string& verdict) {
+    others([&](int q) { send(Verdict, 0, verdict, q); });
+  }
+
+ private:
+  enum Kind : std::uint32_t { None, Question, Answer, Verdict };
+  struct Note {
+    Kind kind = None;
+    std::uint64_t call = 0;
+    char text[1000] = "";
+  };
+  template <class F> void others(F&& f) {
+    for (int q = 0; q < ranks_; ++q)
+      if (q != rank_) f(q);
+  }
+  // Never waited for: who is asked may be gone. What has not left when this ends stays allocated, since MPI may still read it.
+  struct Outgoing {
+    Note note;
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+  void send(Kind kind, std::uint64_t call, const std::string& text, int to) {
+    std::unique_ptr<Outgoing>& o = sent_.emplace_back(std::make_unique<Outgoing>());
+    o->note.kind = kind;
+    o->note.call = call;
+    std::snprintf(o->note.text, sizeof o->note.text, "%s", text.c_str());
+    MPI_Isend(&o->note, sizeof o->note, MPI_BYTE, to, tag, comm_, &o->request);
+  }
+
+  MPI_Comm comm_;
+  int rank_, ranks_;
+  std::vector<Note> notes_;
+  std::vector<std::unique_ptr<Outgoing>> sent_;
+};
+
+}  // namespace skein::inline SKEIN_ABI::comm

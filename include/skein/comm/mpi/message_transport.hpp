@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives over MPI's messages, where ranks do not share memory. Reductions are an exchange of slices, a fold in the order
+// of the ranks, and an exchange of results: as many bytes as a ring (2 (N - 1) / N B), the same bits as every other transport.
+// Long buffers go in pieces, since Open MPI 4.1 counts in int. A state machine: step() never waits.
+#pragma once
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "../work.hpp"
+#include "api.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+class MessageTransport {
+ public:
+  static constexpr int tag = 32100;  // users' tags end at 32000
+
+  MessageTransport(MPI_Comm comm, int rank, int ranks, std::size_t message, bool check)
+      : comm_(comm), rank_(rank), ranks_(ranks), message_(std::max<std::size_t>(message, 4096)), check_(check), pointers_(ranks),
+        signatures_(static_cast<std::size_t>(ranks)) {
+    requests_.reserve(2 * static_cast<std::size_t>(ranks));
+  }
+  void set_check(bool check) { check_ = check; }
+
+  void begin(const CollectiveCall& o, std::uint64_t call) {
+    o_ = &o;
+    call_ = call;
+    piece_ = 0;
+    phase_ = check_ ? Compare : Exchange;
+    const Signature& s = o.signature;
+    const std::size_t limit =
+        std::max<std::size_t>(s.element, o.fold ? std::min<std::size_t>(message_, std::size_t{8} << 20) : message_);
+    std::size_t most = s.count;
+    per_piece_ = std::max<std::size_t>(1, limit / s.element);
+    if (s.kind == Collective::AllGather || s.kind == Collective::AllToAll || s.kind == Collective::ReduceScatter)
+      most = o.largest_piece(ranks_);
+    if (s.kind == Collective::ReduceScatter) per_piece_ = std::max<std::size_t>(1, per_piece_ / static_cast<std::size_t>(ranks_));
+    whole_ = o.bytes(s.count) <= 8192;
+    pieces_ = most == 0 || s.kind == Collective::Barrier ? 1 : (most + per_piece_ - 1) / per_piece_;
+  }
+  bool done() const { return piece_ == pieces_; }
+
+  /// Goes on where messages have arrived; false where nothing could be done.
+  bool step() {
+    if (!requests_.empty()) {
+      int all = 0;
+      check_mpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &all, MPI_STATUSES_IGNORE), name());
+      if (!all) return false;
+      requests_.clear();
+    }
+    switch (phase_) {
+      case Compare:
+        compare();
+        phase_ = Compared;
+        break;
+      case Compared:
+        compared();
+        phase_ = Exchange;
+        break;
+      case Exchange:
+        exchange();
+        phase_ = Fold;
+        break;
+      case Fold:
+        fold();
+        phase_ = Finish;
+        break;
+      case Finish:
+        phase_ = Exchange;
+        ++piece_;
+        break;
+    }
+    return true;
+  }
+
+ private:
+  enum Phase { Compare, Compared, Exchange, Fold, Finish };
+
+  const char* name() const { return collective_names[static_cast<int>(o_->signature.kind)].data(); }
+  void send(const void* data, std::size_t bytes, int to) {
+    requests_.emplace_back();
+    check_mpi(MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, to, tag, comm_, &requests_.back()), name());
+  }
+  void recv(void* data, std::size_t bytes, int from) {
+    requests_.emplace_back();
+    check_mpi(MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, comm_, &requests_.back()), name());
+  }
+  template <class F> void others(F&& f) {
+    for (int d = 1; d < ranks_; ++d) f((rank_ + d) % ranks_);
+  }
+  void compare() {
+    signatures_[static_cast<std::size_t>(rank_)] = o_->signature;
+    others([&](int q) { recv(&signatures_[static_cast<std::size_t>(q)], sizeof(Signature), q); });
+    others([&](int q) { send(&signatures_[static_cast<std::size_t>(rank_)], sizeof(Signature), q); });
+  }
+  void compared() {
+    for (const Signature& s : signatures_)
+      if (!(s == o_->signature))
+        throw CommError(
+            mismatch_text(call_, ranks_, [&](int r) -> const Signature& { return signatures_[static_cast<std::size_t>(r)]; }));
+  }
+
+  Piece part(Piece whole) const {
+    const std::size_t begin = std::min(whole.count, piece_ * per_piece_), end = std::min(whole.count, begin + per_piece_);
+    return {whole.offset + begin, end - begin};
+  }
+  // Rank r's slice of a reduction's piece; a short buffer goes whole to everyone.
+  Piece slice(int r) const {
+    const Piece c = part({0, o_->signature.count});
+    if (whole_) return c;
+    const Piece s = slice_of(c.count, o_->signature.element, r, ranks_);
+    return {c.offset + s.offset, s.count};
+  }
+  bool receives() const { return o_->signature.kind != Collective::Reduce || rank_ == o_->signature.root; }
+  char* scratch(int r, std::size_t bytes) { return scratch_.data() + static_cast<std::size_t>(r) * bytes; }
+  void need_scratch(std::size_t bytes) {
+    if (scratch_.size() < bytes) scratch_.resize(bytes);
+  }
+
+  void exchange() {
+    const CollectiveCall& o = *o_;
+    switch (o.signature.kind) {
+      case Collective::Barrier:
+        requests_.emplace_back();
+        check_mpi(MPI_Ibarrier(comm_, &requests_.back()), "barrier");
+        break;
+      case Collective::Broadcast: {
+        const Piece c = part({0, o.signature.count});
+        requests_.emplace_back();
+        check_mpi(MPI_Ibcast(o.into() + o.bytes(c.offset), static_cast<int>(o.bytes(c.count)), MPI_BYTE, o.signature.root, comm_,
+                             &requests_.back()),
+                  "broadcast");
+        break;
+      }
+      case Collective::AllReduce:
+      case Collective::Reduce:
+        gather_slices([&](int q) { return slice(q); });
+        break;
+      case Collective::ReduceScatter:
+        gather_slices([&](int q) { return part(o.piece(q)); });
+        break;
+      case Collective::AllGather: {
+        const Piece own = part({0, o.piece(rank_).count});
+        others([&](int q) {
+          const Piece c = part(o.piece(q));
+          if (c.count) recv(o.into() + o.bytes(c.offset), o.bytes(c.count), q);
+        });
+        others([&](int q) {
+          if (own.count) send(o.from() + o.bytes(own.offset), o.bytes(own.count), q);
+        });
+        copy_bytes(o.into() + o.bytes(part(o.piece(rank_)).offset), o.from() + o.bytes(own.offset), o.bytes(own.count));
+        break;
+      }
+      case Collective::AllToAll:
+        others([&](int q) {
+          if (const Piece c = part(o.piece(q)); c.count) recv(o.into() + o.bytes(c.offset), o.bytes(c.count), q);
+        });
+        others([&](int q) {
+          if (const Piece c = part(o.piece(q)); c.count) send(o.from() + o.bytes(c.offset), o.bytes(c.count), q);
+        });
+        copy_bytes(o.into() + o.bytes(part(o.piece(rank_)).offset), o.from() + o.bytes(part(o.piece(rank_)).offset),
+                   o.bytes(part(o.piece(rank_)).count));
+        break;
+    }
+  }
+  // Everyone's values of this rank's slice come to scratch; the others' slices go out.
+  template <class SliceOf> void gather_slices(SliceOf&& of) {
+    const CollectiveCall& o = *o_;
+    const Piece own = of(rank_);
+    need_scratch(o.bytes(own.count) * static_cast<std::size_t>(ranks_ + 1));
+    others([&](int q) {
+      if (own.count) recv(scratch(q, o.bytes(own.count)), o.bytes(own.count), q);
+    });
+    others([&](int q) {
+      if (const Piece c = of(q); c.count) send(o.from() + o.bytes(c.offset), o.bytes(c.count), q);
+    });
+  }
+
+  void fold() {
+    const CollectiveCall& o = *o_;
+    if (!o.fold) return;
+    const bool scatters = o.signature.kind == Collective::ReduceScatter;
+    const Piece own = scatters ? part(o.piece(rank_)) : slice(rank_);
+    const std::size_t bytes = o.bytes(own.count);
+    for (int r = 0; r < ranks_; ++r)
+      pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + o.bytes(own.offset) : scratch(r, bytes);
+    char* result = receives() ? o.into() + (scatters ? o.bytes(part({0, o.piece(rank_).count}).offset) : o.bytes(own.offset))
+                              : scratch(ranks_, bytes);
+    pointers_.to[0] = result;
+    if (own.count) o.fold(o.functor, pointers_.to.data(), 1, pointers_.from.data(), ranks_, own.count);
+    if (scatters || whole_) return;
+    if (receives())
+      others([&](int q) {
+        if (const Piece c = slice(q); c.count) recv(o.into() + o.bytes(c.offset), o.bytes(c.count), q);
+      });
+    if (own.count == 0) return;
+    if (o.signature.kind == Collective::AllReduce) others([&](int q) { send(result, bytes, q); });
+    else if (!receives()) send(result, bytes, o.signature.root);
+  }
+
+  MPI_Comm comm_;
+  int rank_, ranks_;
+  std::size_t message_;
+  bool check_;
+  Pointers pointers_;
+  std::vector<Signature> signatures_;
+  std::vector<MPI_Request> requests_;
+  std::vector<char> scratch_;
+  const CollectiveCall* o_ = nullptr;
+  std::uint64_t call_ = 0;
+  std::size_t piece_ = 0, pieces_ = 0, per_piece_ = 0;
+  Phase phase_ = Exchange;
+  bool whole_ = false;
+};
+
+}  // namespace skein::inline SKEIN_ABI::comm

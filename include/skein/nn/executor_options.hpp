@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an Executor is asked for, and the rule that chooses its executor from the cost sheet.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "../core/denormals.hpp"
+#include "../core/error.hpp"
+#include "../device/device.hpp"
+#include "../plan/virtual_shards.hpp"
+#include "memory_requirements.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+enum class Execution { automatic, layer_wise, depth_first };
+
+struct ExecutorOptions {
+  long batch = 0;  ///< the most samples of this rank in one call; must be given
+  Execution execution = Execution::automatic;
+  long block = 0;                          ///< samples a block of depth_first; 0: from the cost sheet
+  int threads = 0;                         ///< workers of this rank; 0: the cores of the affinity mask
+  Denormals denormals = Denormals::flush;  ///< what the workers do with numbers below the smallest normal one
+  plan::VirtualShards
+      shards{};  ///< this rank's, of a batch in virtual shards: each has gradients of its own, and is one worker's
+};
+
+/// Bytes that a pass and its model hold on their device, the optimizer's state apart.
+struct MemoryPlan {
+  std::size_t parameters = 0, gradients = 0;  ///< of all workers
+  std::size_t buffers = 0, packed_weights = 0;
+  std::size_t activations = 0;  ///< grows with the batch
+  std::size_t workspace = 0;    ///< of the layers' own kernels
+  std::size_t libraries = 0;    ///< of the device's libraries: one for all that a thread does there
+};
+
+/// What a policy hears while backward goes on. Called by worker 0 only.
+struct ExecutorHooks {
+  void* object = nullptr;
+  void (*ready)(void*, long begin, long end) = nullptr;  ///< gradients [begin, end) are final; empty: a chance to poll
+  void (*statistics)(void*, double*, long) = nullptr;    ///< sums over ranks inside a layer
+};
+
+/// One call of forward_backward.
+struct ExecutorCall {
+  double scale = 1;         ///< factor of the loss's gradient: 1 / (samples of the whole batch)
+  double loss_scale = 1;    ///< another, of a model that scales its loss
+  bool accumulate = false;  ///< add to the gradients that are there
+  std::uint64_t key = 0;    ///< of this step's random numbers
+  long global_count = 0;    ///< samples of the whole batch: virtual shards are cut out of that
+};
+
+namespace nn {
+/// The executor by the cost sheet: depth-first pays where the parameters stay in the cache beside a block of activations, and
+/// no sample needs another.
+constexpr bool prefers_depth_first(const MemoryRequirements& s) { return !s.couples_batch && s.stored <= 16 * 1024; }
+/// Samples a block, so that what backward needs of them fits into half of a second-level cache; a multiple of 8.
+constexpr long depth_first_block(const MemoryRequirements& s, long scalar_bytes, long activation_bytes) {
+  const long sample = (s.kept_activations + s.scratch) * activation_bytes +
+                      (s.saved_for_backward + s.backward_scratch) * scalar_bytes + s.saved_bytes + 1;
+  const long block = 256L * 1024 / sample / 8 * 8;
+  return block < 8 ? 8 : block > 1024 ? 1024 : block;
+}
+
+/// The options with what they leave open. Throws ArgumentError for those that a network of these sizes, or this device, cannot
+/// have.
+template <class Device>
+ExecutorOptions resolve_options(ExecutorOptions o, const MemoryRequirements& sizes, long scalar_bytes, long activation_bytes) {
+  if (o.batch <= 0) throw ArgumentError("Executor: .batch must be given: the most samples of this rank in one step");
+  if (!on_host<Device> && o.execution == Execution::depth_first)
+    throw ArgumentError("Executor: depth-first blocks keep samples in the host's cache; on " + std::string(Device::name) +
+                        " a network runs layer by layer: leave .execution as it is");
+  if (o.shards) {  // each by itself, as blocks: of the cost sheet's size, or whole
+    if (!on_host<Device>)
+      throw ArgumentError("Executor: virtual shards are for the host: on " + std::string(Device::name) + " leave .shards empty");
+    if (sizes.couples_batch)
+      throw ArgumentError(
+          "Executor: a network with batch normalisation has statistics of the whole batch, which virtual shards do not share");
+    const long shard = (o.batch + o.shards.count() - 1) / o.shards.count();
+    if (o.execution == Execution::layer_wise || (o.execution == Execution::automatic && !prefers_depth_first(sizes)))
+      o.block = shard;
+    else if (o.block <= 0) o.block = depth_first_block(sizes, scalar_bytes, activation_bytes);
+    if (o.block > shard) o.block = shard;
+    o.execution = Execution::depth_first;
+    return o;
+  }
+  if (!on_host<Device>) o.execution = Execution::layer_wise;
+  if (o.execution == Execution::automatic)
+    o.execution = prefers_depth_first(sizes) ? Execution::depth_first : Execution::layer_wise;
+  if (o.execution == Execution::depth_first && sizes.couples_batch)
+    throw ArgumentError(
+        "Executor: a network with batch normalisation needs the whole batch in each layer: use Execution::layer_wise");
+  if (o.block <= 0) o.block = depth_first_block(sizes, scalar_bytes, activation_bytes);
+  if (o.block > o.batch) o.block = o.batch;
+  return o;
+}
+}  // namespace nn
+
+}  // namespace skein::inline SKEIN_ABI

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a subtree of a network needs, added up by value: analyze<L>(extents). Containers have their own analyze(); leaves
+// describe themselves. Constexpr calls are not memoised, so nothing here is called twice a level.
+#pragma once
+#include "layer.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+/// Offsets of per-sample arrays are kept at multiples of a cache line.
+constexpr long whole_line(long scalars) { return (scalars + 15) / 16 * 16; }
+constexpr long whole_line_bytes(long bytes) { return (bytes + 63) / 64 * 64; }
+
+struct MemoryRequirements {
+  Extents output{};
+  long parameters = 0;                                                     ///< logical
+  long stored = 0, buffers = 0, packed_weights = 0, batch_statistics = 0;  // scalars
+  long kept_activations = 0, scratch = 0;  // edges, activations a sample: kept for backward, or reused; sums of whole lines
+  long saved_for_backward = 0, backward_scratch = 0;  // layers' own blocks, scalars a sample: until backward, or within it
+  long saved_bytes = 0;                               // a sample
+  long workspace = 0;                                 // scalars a worker
+  long flops = 0;
+  int operations = 0, entries = 0, buffer_entries = 0, paths = 1;
+  bool saves_input = false, saves_output = false;
+  bool aliases = false, couples_batch = false;
+  bool whole_gradient = false;  // backward wants dy as one array over all workers (splits_gradients)
+  Fault fault = Fault::none;
+
+  constexpr void absorb(const MemoryRequirements& s) {  // what does not depend on the order
+    parameters += s.parameters;
+    stored += s.stored;
+    buffers += s.buffers;
+    packed_weights += s.packed_weights;
+    batch_statistics += s.batch_statistics;
+    saved_for_backward += s.saved_for_backward;
+    backward_scratch += s.backward_scratch;
+    saved_bytes += s.saved_bytes;
+    flops += s.flops;
+    operations += s.operations;
+    entries += s.entries;
+    buffer_entries += s.buffer_entries;
+    paths += s.paths;
+    if (s.workspace > workspace) workspace = s.workspace;
+    couples_batch = couples_batch || s.couples_batch;
+    if (fault == Fault::none) fault = s.fault;
+  }
+};
+
+template <class L> concept Container = requires(Extents in) {
+  { L::analyze(in) } -> std::same_as<MemoryRequirements>;
+};
+template <class L> concept SequentialLike = requires { typename L::children; };
+template <class L> concept ResidualLike = requires {
+  typename L::body;
+  typename L::shortcut;
+};
+template <class L> concept ConcatLike = requires { typename L::branches; };
+template <class L> concept RepeatLike = requires {
+  typename L::block;
+  L::repetitions;
+};
+
+namespace detail {
+/// How many of the user's layers a (possibly fused) layer stands for.
+template <class L> constexpr int layer_count_of() {
+  if constexpr (requires { L::layer_count; }) return L::layer_count;
+  else return 1;
+}
+}  // namespace detail
+
+template <class L> constexpr MemoryRequirements analyze(Extents in) {
+  if constexpr (Container<L>) {
+    return L::analyze(in);
+  } else if constexpr (HasDescribe<L>) {
+    const LayerInfo i = L::describe(in);
+    MemoryRequirements s{
+        .output = i.output, .parameters = i.parameter_count(), .stored = i.stored_parameters(), .buffers = i.stored_buffers()};
+    s.packed_weights = whole_line(i.packed_weights);
+    s.batch_statistics = whole_line(i.batch_statistics);
+    (i.saved_by_backward ? s.backward_scratch : s.saved_for_backward) = whole_line(i.saved_for_backward);
+    s.saved_bytes = whole_line_bytes(i.saved_bytes);
+    s.workspace = i.workspace;
+    s.flops = i.flops;
+    s.operations = s.paths = detail::layer_count_of<L>();
+    s.entries = i.entries();
+    s.buffer_entries = i.buffer_entries();
+    s.saves_input = i.saves_input;
+    s.saves_output = i.saves_output;
+    s.aliases = i.aliases_input;
+    s.couples_batch = i.couples_batch;
+    s.whole_gradient = i.splits_gradients;
+    s.fault = !HasForward<L> ? Fault::no_forward : !HasBackward<L> ? Fault::no_backward : i.fault;
+    return s;
+  } else {
+    return {.output = in, .operations = 1, .fault = Fault::no_describe};
+  }
+}
+
+/// The run-time position of a node in the arenas.
+struct ArenaOffsets {
+  long parameter = 0, buffer = 0, packed_weights = 0, batch_statistics = 0, kept_activations = 0, saved_for_backward = 0,
+       backward_scratch = 0, saved_bytes = 0, scratch = 0;
+  int ordinal = 0;
+
+  friend constexpr ArenaOffsets operator+(const ArenaOffsets& a, const ArenaOffsets& b) {
+    return {a.parameter + b.parameter,
+            a.buffer + b.buffer,
+            a.packed_weights + b.packed_weights,
+            a.batch_statistics + b.batch_statistics,
+            a.kept_activations + b.kept_activations,
+            a.saved_for_backward + b.saved_for_backward,
+            a.backward_scratch + b.backward_scratch,
+            a.saved_bytes + b.saved_bytes,
+            a.scratch + b.scratch,
+            a.ordinal + b.ordinal};
+  }
+  /// Where the next sibling starts, but for the edges between siblings and scratch, which the container places.
+  static constexpr ArenaOffsets after(const MemoryRequirements& s) {
+    return {s.stored,           s.buffers,          s.packed_weights,
+            s.batch_statistics, s.kept_activations, s.saved_for_backward,
+            s.backward_scratch, s.saved_bytes,      0,
+            s.operations};
+  }
+};
+
+/// An edge: a per-sample array of activations in the kept or the scratch arena. `width` is what one sample takes there: a
+/// worker's slice begins at first * width, so that workers never meet even where edges of other pitches reuse the array.
+struct ActivationOffset {
+  long offset = 0, width = 0;
+};
+
+}  // namespace skein::inline SKEIN_ABI::nn

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// CommPolicyState: what the states of all policies over a communicator have in common: who the ranks are, sums over them, buffers
+// made the same, and what was waited for.
+#pragma once
+#include <string>
+
+#include "../comm/concepts.hpp"
+#include "../core/error.hpp"
+#include "../comm/op.hpp"
+#include "policy.hpp"
+
+namespace skein::inline SKEIN_ABI::parallel {
+
+template <class Comm, class Scalar, class Device> class CommPolicyState : public PolicyState {
+ public:
+  using communicator = Comm;
+  using scalar = Scalar;
+  using device = Device;
+  CommPolicyState(Comm& comm, const Replica<Scalar, Device>& replica) : comm_(&comm), replica_(replica) {}
+
+  int rank() const { return comm_->rank(); }
+  int ranks() const { return comm_->size(); }
+  int local_ranks() const {
+    if constexpr (requires { comm_->node_size(); }) return comm_->node_size();
+    else return comm_->size();
+  }
+  bool threads_of_one_process() const {
+    if constexpr (requires { comm_->one_process(); }) return comm_->one_process();
+    else return false;
+  }
+  /// The means of all ranks' buffers.
+  void average_buffers() {
+    if (several() && replica_.buffers.size > 0) comm_->all_reduce(replica_.buffers, Mean{});
+  }
+  void reduce(std::span<double> values) {
+    if (several() && !values.empty()) comm_->all_reduce(DeviceSpan<double, Cpu>(values.data(), values.size()), Sum{});
+  }
+  void barrier() {
+    if (several()) comm_->barrier();
+  }
+  double exposed_seconds() const { return exposed_; }
+  void check() const {
+    if constexpr (requires { comm_->check(); }) comm_->check();
+  }
+  Comm& comm() const { return *comm_; }
+
+ protected:
+  bool several() const { return comm_->size() > 1; }
+  const Replica<Scalar, Device>& replica() const { return replica_; }
+  void add_exposed(double seconds) { exposed_ += seconds; }
+
+  /// Throws ArgumentError where the communicator moves memory of another device of that kind than the model's.
+  void check_place(const char* policy) const {
+    if constexpr (requires { comm_->where() == replica_.where; })
+      if (!(comm_->where() == replica_.where))
+        throw ArgumentError(std::string(policy) + ": the model is on " + std::string(Device::name) + " " +
+                            std::to_string(replica_.where.ordinal) + ", this rank's communicator on " +
+                            std::string(Device::name) + " " + std::to_string(comm_->where().ordinal) +
+                            ": make the model with {seed, world.where()}");
+  }
+  /// Parameters and buffers become those of rank 0.
+  void broadcast_weights() {
+    comm_->broadcast(replica_.parameters, 0);
+    if (replica_.buffers.size > 0) comm_->broadcast(replica_.buffers, 0);
+  }
+
+ private:
+  Comm* comm_;
+  Replica<Scalar, Device> replica_;
+  double exposed_ = 0;
+};
+
+}  // namespace skein::inline SKEIN_ABI::parallel

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Do a trainer's parts fit: the loss, the optimizer, the policy's communicator on the model's device. Found by value; the
+// first that does not is named by one static_assert, and nothing else of the trainer is instantiated.
+#pragma once
+#include "train_step.hpp"
+
+namespace skein::inline SKEIN_ABI::train::detail {
+
+enum class Part { none, loss, optimizer, policy };
+template <class Loss, class Optimizer, class Policy, class Device> consteval Part first_fault() {
+  if (!nn::Loss<Loss>) return Part::loss;
+  if (!optim::Optimizer<Optimizer>) return Part::optimizer;
+  if constexpr (requires { Policy::template fits<Device>; })
+    if (!Policy::template fits<Device>) return Part::policy;
+  return Part::none;
+}
+struct NoTrainStep {
+  using Sums = nn::LossSums;  // named in the trainer's declarations
+  template <class... Any> explicit NoTrainStep(Any&&...) {}
+};
+template <Part P, class Loss, class Optimizer, class Policy, class Device> constexpr bool assert_trainer() {
+  if constexpr (P == Part::loss) nn::assert_loss<Loss>();
+  else if constexpr (P == Part::optimizer) optim::assert_optimizer<Optimizer>();
+  else if constexpr (P == Part::policy) Policy::template assert_fits<Device>();
+  return true;
+}
+template <bool Fits, class... Ts> struct TrainStepOf { using type = NoTrainStep; };
+template <class... Ts> struct TrainStepOf<true, Ts...> { using type = TrainStep<Ts...>; };
+/// A policy may bring a train step of its own.
+template <class M, class L, class O, class Policy>
+requires requires { typename Policy::template TrainStep<M, L, O>; }
+struct TrainStepOf<true, M, L, O, Policy> {
+  using type = typename Policy::template TrainStep<M, L, O>;
+};
+
+}  // namespace skein::inline SKEIN_ABI::train::detail

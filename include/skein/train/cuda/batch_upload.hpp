@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings batches to a GPU while it still computes the step before: two slots in its memory, filled by a stream of their own.
+// A batch that stays as it is long enough (a trainer's loader, page-locked) is copied from where it lies; any other one goes
+// through page-locked memory here.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "../../data/batch.hpp"
+#include "../../data/host_memory.hpp"
+#include "../../device/cuda/memory.hpp"
+#include "../../device/cuda/pinned.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+template <class Scalar> class BatchUpload {
+ public:
+  static constexpr int held = 2;  // as many as there are slots
+  static data::HostMemory host_memory() {
+    return {.allocate = [](std::size_t bytes) -> void* {
+              void* p = nullptr;
+              cuda::check(cudaMallocHost(&p, bytes), "cudaMallocHost", cuda::Bytes{bytes});
+              return p;
+            },
+            .release = [](void* p, std::size_t) { (void)cudaFreeHost(p); }};
+  }
+
+  explicit BatchUpload(Cuda where) : where_(where) {}
+
+  /// True where memory moved: what was captured with it is void.
+  bool reserve(long scalars, long labels, long targets) {
+    if (scalars <= room_.x && labels <= room_.labels && targets <= room_.targets) return false;
+    room_ = {std::max(scalars, room_.x), std::max(labels, room_.labels), std::max(targets, room_.targets)};
+    const cuda::UseDevice here(where_);
+    if (slots_[0].copy) cuda::synchronize(where_);
+    for (Slot& s : slots_) {
+      if (!s.copy) s.copy = std::make_unique<Events>();
+      s.x = Arena<Scalar, Cuda>(static_cast<std::size_t>(room_.x), where_);
+      s.labels = Arena<std::int32_t, Cuda>(static_cast<std::size_t>(room_.labels), where_);
+      s.targets = Arena<Scalar, Cuda>(static_cast<std::size_t>(room_.targets), where_);
+      s.copy->free.record(cuda::stream(where_));
+    }
+    if (!stream_) stream_ = std::make_unique<cuda::Stream>();
+    return true;
+  }
+
+  /// The batch in the next slot; the current device is where(). The calling thread's stream has it when what follows runs there.
+  /// Waits only where the host is a whole ring of slots ahead.
+  template <class Batch> data::Batch<Scalar, Cuda> stage(const Batch& batch) {
+    next_ ^= 1;
+    Slot& s = slots_[next_];
+    Events& e = *s.copy;
+    if (e.pending && !e.copied.done()) e.copied.synchronize();
+    e.pending = true;
+    const std::size_t n = static_cast<std::size_t>(batch.count), x = n * static_cast<std::size_t>(batch.pitch),
+                      targets = batch.targets ? n * static_cast<std::size_t>(batch.target_pitch) : 0;
+    int held_here = 0;
+    if constexpr (requires { batch.held; }) held_here = batch.held;
+    if (held_here < held) keep(s, batch, n, x, targets);
+    e.free.hold(stream_->get());
+    send(s.x.data(), held_here < held ? s.kept_x.data() : batch.x, x);
+    send(s.labels.data(), held_here < held ? s.kept_labels.data() : batch.labels, batch.labels ? n : 0);
+    send(s.targets.data(), held_here < held ? s.kept_targets.data() : batch.targets, targets);
+    e.copied.record(stream_->get());
+    e.copied.hold(cuda::stream(where_));
+
+    data::Batch<Scalar, Cuda> there;
+    there.x = s.x.data();
+    there.pitch = batch.pitch;
+    there.labels = batch.labels ? s.labels.data() : nullptr;
+    there.targets = batch.targets ? s.targets.data() : nullptr;
+    there.target_pitch = batch.target_pitch;
+    there.count = batch.count;
+    there.first = batch.first;
+    if constexpr (requires { batch.global_count; }) there.global_count = batch.global_count;
+    return there;
+  }
+  /// What the last stage() gave is not needed by anything that comes later.
+  void finish() { slots_[next_].copy->free.record(cuda::stream(where_)); }
+
+ private:
+  struct Room {
+    long x = 0, labels = 0, targets = 0;
+  };
+  struct Events {
+    cuda::Event copied, free;
+    bool pending = false;
+  };
+  struct Slot {
+    Arena<Scalar, Cuda> x, targets;
+    Arena<std::int32_t, Cuda> labels;
+    cuda::Pinned<Scalar> kept_x, kept_targets;
+    cuda::Pinned<std::int32_t> kept_labels;
+    std::unique_ptr<Events> copy;
+  };
+
+  template <class T> void send(T* to, const T* from, std::size_t n) {
+    if (n == 0) return;
+    cuda::check(cudaMemcpyAsync(to, from, n * sizeof(T), cudaMemcpyHostToDevice, stream_->get()), "cudaMemcpyAsync (batch)",
+                cuda::Bytes{n * sizeof(T)});
+  }
+  template <class Batch> void keep(Slot& s, const Batch& batch, std::size_t n, std::size_t x, std::size_t targets) {
+    if (s.kept_x.size() < x) s.kept_x = cuda::Pinned<Scalar>(static_cast<std::size_t>(room_.x));
+    if (x > 0) std::memcpy(s.kept_x.data(), batch.x, x * sizeof(Scalar));
+    if (batch.labels) {
+      if (s.kept_labels.size() < n) s.kept_labels = cuda::Pinned<std::int32_t>(static_cast<std::size_t>(room_.labels));
+      if (n > 0) std::memcpy(s.kept_labels.data(), batch.labels, n * sizeof(std::int32_t));
+    }
+    if (targets > 0) {
+      if (s.kept_targets.size() < targets) s.kept_targets = cuda::Pinned<Scalar>(static_cast<std::size_t>(room_.targets));
+      std::memcpy(s.kept_targets.data(), batch.targets, targets * sizeof(Scalar));
+    }
+  }
+
+  Cuda where_;
+  Room room_{};
+  std::array<Slot, 2> slots_{};
+  std::size_t next_ = 0;
+  std::unique_ptr<cuda::Stream> stream_;
+};
+
+}  // namespace skein::inline SKEIN_ABI::train

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// HostBounce over threads: the collectives of the host's communicator, bit for bit, for memory of devices.
+#include "skein/comm/cuda/host_bounce.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <vector>
+
+#include "skein/comm/thread/spawn.hpp"
+#include "skein/device/cuda/launch.hpp"
+#include "support/host_bounce_cases.hpp"
+
+namespace sk = skein;
+using World = sk::HostBounce<sk::ThreadComm>;
+
+static_assert((sk::assert_communicator<World, sk::Cuda>(), true));
+static_assert(sk::AllReduces<World> && sk::StartsAllReduce<World> && sk::ReduceScatters<World> && sk::Sends<World> &&
+              sk::Splits<World>);
+static_assert(sk::Reduces<World, float, collectives::Weighted>);  // it runs on the host
+static_assert(!World::capturable);
+
+TEST_CASE("staged collectives have the bits of the host's") {
+  const int ranks = GENERATE(1, 2, 3, 4);
+  if (sk::cuda::device_count() == 0) return;
+  std::string text;
+  try {
+    sk::spawn(ranks, [](sk::ThreadComm& threads) {
+      World world{threads};
+      host_bounce_cases::staged_everything(world);
+    });
+  } catch (const sk::Error& e) { text = e.what(); }
+  CHECK(text == "");
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Containers and executors: every arrangement gives the gradient of finite differences, whatever the threads and the executor.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <mutex>
+#include <vector>
+
+#include <skein/nn/loss/mse.hpp>
+#include <skein/nn/executor.hpp>
+
+#include "../support/naive_layers.hpp"
+
+namespace sk = skein;
+namespace nn = skein::nn;
+
+namespace {
+
+struct Batch {
+  const double* x = nullptr;
+  long pitch = 0;
+  const std::int32_t* labels = nullptr;
+  const double* targets = nullptr;
+  long target_pitch = 0;
+  long count = 0;
+  std::int64_t first = 0;
+};
+
+template <class Model> struct Data {
+  static constexpr long in = sk::sample_pitch(Model::input::extents), out = sk::sample_pitch(Model::output_extents);
+  std::vector<double> x, y;
+  Batch batch;
+  explicit Data(long n) : x(static_cast<std::size_t>(n * in)), y(static_cast<std::size_t>(n * out)) {
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(1, 0, i) - 0.5;
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = sk::random_uniform(1, 1, i) - 0.5;
+    batch = {x.data(), in, nullptr, y.data(), out, n};
+  }
+  Batch part(long begin, long end) const {
+    Batch b = batch;
+    b.x += begin * in;
+    b.targets += begin * out;
+    b.count = end - begin;
+    b.first = begin;
+    return b;
+  }
+};
+
+template <class Net, class Input> using Double = sk::Model<Net, Input, sk::Cpu, double>;
+
+template <class Model> std::vector<double> gradient(Model& model, const Batch& batch, sk::ExecutorOptions options) {
+  options.batch = std::max(1L, batch.count);
+  sk::Executor executor{model, nn::Mse{}, options};
+  executor.forward_backward(batch);
+  return {model.gradients().begin(), model.gradients().end()};
+}
+
+template <class Net, class Input> void check_gradient(bool couples = false) {
+  using Model = Double<Net, Input>;
+  Model model{sk::Seed{5}};
+  Data<Model> data(7);
+  sk::Executor executor{model, nn::Mse{}, {.batch = 7, .execution = sk::Execution::layer_wise, .threads = 1}};
+  executor.forward_backward(data.batch);
+  const std::vector<double> g(model.gradients().begin(), model.gradients().end());
+  double norm = 0, error = 0;
+  for (const sk::plan::Entry& e : Model::program.parameters())
+    for (long row = 0; row < e.stored / sk::row_pitch(e.extents.last()); ++row)
+      for (long c = 0; c < sk::row_pitch(e.extents.last()); ++c) {
+        const std::size_t i = static_cast<std::size_t>(e.offset + row * sk::row_pitch(e.extents.last()) + c);
+        if (c >= e.extents.last()) {
+          REQUIRE(g[i] == 0);  // gaps stay zero
+          continue;
+        }
+        const double p = model.parameters()[i], h = 1e-5;
+        model.parameters()[i] = p + h;
+        const double up = executor.forward_backward(data.batch).mean();
+        model.parameters()[i] = p - h;
+        const double down = executor.forward_backward(data.batch).mean();
+        model.parameters()[i] = p;
+        const double d = (up - down) / (2 * h) - g[i];
+        error += d * d;
+        norm += g[i] * g[i];
+      }
+  REQUIRE(norm > 0);
+  CHECK(std::sqrt(error / norm) < 1e-8);
+
+  for (int threads : {1, 2, 3})
+    for (auto execution : {sk::Execution::layer_wise, sk::Execution::depth_first}) {
+      if (couples && execution == sk::Execution::depth_first) continue;
+      const auto other = gradient(model, data.batch, {.execution = execution, .block = 2, .threads = threads});
+      double worst = 0;
+      for (std::size_t i = 0; i < g.size(); ++i) worst = std::max(worst, std::abs(other[i] - g[i]));
+      INFO(threads << " threads, " << (execution == sk::Execution::depth_first ? "depth-first" : "layer by layer"));
+      CHECK(worst < 1e-13);
+    }
+}
+
+using naive::Center, naive::Flatten, naive::Linear, naive::Tanh;
+
+}  // namespace
+
+TEST_CASE("a sequence has the gradient of finite differences", "[nn]") {
+  check_gradient<nn::Sequential<Linear<5>, Tanh, Linear<9>, Tanh, Linear<3>>, sk::Shape<4>>();
+}
+TEST_CASE("renamed edges share memory and keep the gradient", "[nn]") {
+  // 4 x 4 x 1 is flattened without a copy, 3 x 1 x 1 with one; identities stand at the front, in between and behind.
+  check_gradient<nn::Sequential<nn::Identity, Flatten, nn::Identity, Linear<6>, nn::Identity, Tanh, nn::Identity, Linear<5>, Tanh,
+                                nn::Identity>,
+                 sk::Shape<4, 4, 1>>();
+  check_gradient<nn::Sequential<Flatten, Linear<5>, nn::Identity, Linear<7>, nn::Identity, nn::Identity, Linear<2>>,
+                 sk::Shape<5, 1, 1>>();
+}
+TEST_CASE("nested sequences, residuals, branches and repeats have the gradient of finite differences", "[nn]") {
+  check_gradient<nn::Sequential<nn::Sequential<Linear<6>, Tanh>, nn::Sequential<nn::Sequential<Linear<3>>, Tanh>>,
+                 sk::Shape<4>>();
+  check_gradient<nn::Sequential<Linear<6>, nn::Residual<nn::Sequential<Linear<6>, Tanh>>, Linear<2>>, sk::Shape<4>>();
+  check_gradient<nn::Sequential<nn::Residual<nn::Sequential<Tanh, Linear<5>>, Linear<5>>, Tanh, Linear<2>>, sk::Shape<4>>();
+  check_gradient<nn::Sequential<nn::Residual<nn::Sequential<Linear<5>, Tanh>, nn::Sequential<Linear<5>, Tanh>>, Linear<2>>,
+                 sk::Shape<4>>();
+  check_gradient<
+      nn::Sequential<Linear<6>, nn::Concat<Linear<3>, nn::Sequential<Linear<9>, Tanh>, Tanh, nn::Identity>, Tanh, Linear<2>>,
+      sk::Shape<4>>();
+  check_gradient<nn::Sequential<Linear<6>, nn::Repeat<3, nn::Residual<nn::Sequential<Linear<7>, Tanh, Linear<6>>>>, Linear<2>>,
+                 sk::Shape<4>>();
+  check_gradient<nn::Sequential<nn::Repeat<4, nn::Sequential<Linear<4>, Tanh>>, nn::Repeat<1, Linear<4>>>, sk::Shape<4>>();
+}
+TEST_CASE("a gradient that workers divide among them is the same", "[nn]") {
+  check_gradient<nn::Sequential<Linear<20, true>, Tanh, nn::Identity, Linear<33, true>, Tanh, Linear<17, true>, nn::Identity>,
+                 sk::Shape<4>>();
+  check_gradient<nn::Sequential<Linear<6, true>, nn::Residual<Linear<6, true>>, nn::Concat<Linear<18, true>, Linear<3, true>>,
+                                nn::Sequential<Tanh, Linear<9, true>>, nn::Repeat<2, Linear<9, true>>, Linear<2, true>>,
+                 sk::Shape<4>>();
+}
+TEST_CASE("statistics of the batch are those of all workers", "[nn]") {
+  check_gradient<nn::Sequential<Linear<6>, Center, Tanh, nn::Residual<nn::Sequential<Linear<6>, Center>>, Linear<2>>,
+                 sk::Shape<4>>(true);
+}
+TEST_CASE("a fused pair gives what its parts give", "[nn]") {
+  using Fused = Double<
+      nn::Sequential<naive::Plain<5>, naive::Squash, nn::Repeat<2, nn::Sequential<naive::Plain<5>, naive::Squash>>, Linear<2>>,
+      sk::Shape<4>>;
+  using Apart = Double<nn::Sequential<Linear<5>, Tanh, nn::Repeat<2, nn::Sequential<Linear<5>, Tanh>>, Linear<2>>, sk::Shape<4>>;
+  STATIC_REQUIRE(nn::analyze<Fused::fused>({1, {4}}).operations == Fused::sizes.operations);
+  STATIC_REQUIRE(!std::same_as<Fused::fused, Fused::network>);
+  Fused a{sk::Seed{5}};
+  Apart b{sk::Seed{5}};
+  Data<Fused> data(6);
+  const auto ga = gradient(a, data.batch, {.threads = 2}), gb = gradient(b, data.batch, {.threads = 2});
+  REQUIRE(ga.size() == gb.size());
+  for (std::size_t i = 0; i < ga.size(); ++i) CHECK(ga[i] == Approx(gb[i]).margin(1e-15));
+}
+
+TEST_CASE("more workers than samples, and no samples at all", "[nn]") {
+  using Model = Double<nn::Sequential<Linear<5, true>, Tanh, Linear<3>>, sk::Shape<4>>;
+  Model model{sk::Seed{5}};
+  Data<Model> data(2);
+  for (auto execution : {sk::Execution::layer_wise, sk::Execution::depth_first}) {
+    const auto one = gradient(model, data.part(0, 1), {.execution = execution, .threads = 1});
+    const auto many = gradient(model, data.part(0, 1), {.execution = execution, .threads = 4});
+    for (std::size_t i = 0; i < one.size(); ++i) CHECK(many[i] == Approx(one[i]).margin(1e-15));
+    for (double g : gradient(model, data.part(0, 0), {.execution = execution, .threads = 2})) CHECK(g == 0);
+  }
+}
+
+TEST_CASE("gradients of parts add up to that of the whole", "[nn]") {
+  using Model = Double<nn::Sequential<Linear<5, true>, Tanh, Linear<3>>, sk::Shape<4>>;
+  Model model{sk::Seed{5}};
+  Data<Model> data(9);
+  for (int threads : {1, 2, 3}) {
+    const auto whole = gradient(model, data.batch, {.execution = sk::Execution::layer_wise, .threads = threads});
+    sk::Executor executor{model, nn::Mse{}, {.batch = 5, .execution = sk::Execution::layer_wise, .threads = threads}};
+    const double scale = 1 / executor.expected_batch_weight(9);
+    executor.forward_backward(data.part(0, 5), {.scale = scale});
+    const auto sums = executor.forward_backward(data.part(5, 9), {.scale = scale, .accumulate = true});
+    CHECK(sums.weight == 27);
+    for (std::size_t i = 0; i < whole.size(); ++i) CHECK(model.gradients()[i] == Approx(whole[i]).margin(1e-15));
+  }
+}
+
+TEST_CASE("gradients are reported from the back, without gaps, each final", "[nn]") {
+  using Model =
+      Double<nn::Sequential<Linear<5>, Tanh, nn::Repeat<2, Linear<5, true>>, nn::Residual<Linear<5>>, Linear<3>>, sk::Shape<4>>;
+  Model model{sk::Seed{5}};
+  Data<Model> data(8);
+  const auto expected = gradient(model, data.batch, {.execution = sk::Execution::layer_wise, .threads = 1});
+  for (int threads : {1, 2, 3}) {
+    sk::Executor executor{model, nn::Mse{}, {.batch = 8, .execution = sk::Execution::layer_wise, .threads = threads}};
+    struct Log {
+      Model* model;
+      long next = Model::sizes.stored + sk::gradient_tail;
+      int reports = 0;
+      std::vector<double> seen = std::vector<double>(static_cast<std::size_t>(Model::sizes.stored + sk::gradient_tail));
+    } log{&model};
+    sk::ExecutorHooks hooks{&log, [](void* object, long begin, long end) {
+                              Log& l = *static_cast<Log*>(object);
+                              if (begin == end) return;
+                              REQUIRE(end == l.next);
+                              for (long i = begin; i < end; ++i)
+                                l.seen[static_cast<std::size_t>(i)] = l.model->gradient_arena()[static_cast<std::size_t>(i)];
+                              l.next = begin;
+                              ++l.reports;
+                            }};
+    for (int step = 0; step < 3; ++step) {
+      log.next = Model::sizes.stored + sk::gradient_tail;
+      log.reports = 0;
+      executor.workers().run([&](sk::Worker& w) {
+        executor.forward_backward(w, data.batch, {.scale = 1 / executor.expected_batch_weight(8)}, hooks);
+        w.barrier();
+        if (w.index == 0) executor.finish();
+        w.barrier();
+      });
+      REQUIRE(log.next == 0);
+      if (threads == 1) CHECK(log.reports == 5);  // a report a layer
+      for (std::size_t i = 0; i < expected.size(); ++i) CHECK(log.seen[i] == Approx(expected[i]).margin(1e-15));
+      CHECK(log.seen[expected.size() + 1] == 24);  // the weight of the batch travels behind the gradients
+    }
+  }
+}
+
+TEST_CASE("a pass refuses what it cannot do", "[nn]") {
+  Double<nn::Sequential<Linear<5>, Center>, sk::Shape<4>> coupled{sk::Seed{1}};
+  CHECK_THROWS_WITH((sk::Executor{coupled, nn::Mse{}, {.batch = 4, .execution = sk::Execution::depth_first}}),
+                    Catch::Contains("use Execution::layer_wise"));
+  CHECK_THROWS_WITH((sk::Executor{coupled, nn::Mse{}, {}}), Catch::Contains(".batch must be given"));
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// A training step on a GPU is the Cpu's step: launched kernel by kernel or replayed as one graph, with every option of a step.
+#include <catch2/catch.hpp>
+
+#include "train/cuda/step_twins.hpp"
+
+namespace sk = skein;
+namespace nn = skein::nn;
+namespace optim = skein::optim;
+
+#if defined(SKEIN_CUDA_ON_HOST)
+extern "C" long skein_pretend_allocations();
+extern "C" long skein_pretend_waits();
+#endif
+
+namespace {
+using Mlp = nn::Sequential<nn::Linear<24>, nn::Relu, nn::Linear<17>, nn::Tanh, nn::Linear<5>>;
+using In = sk::Shape<13>;
+using WithDropout = nn::Sequential<nn::Linear<32>, nn::Relu, nn::Dropout<sk::Rate<1, 4>>, nn::LayerNorm<>, nn::Linear<5>>;
+}  // namespace
+
+namespace stepper_test {
+/// A layer of the user's that waits for its device: no step with it can be captured.
+struct Waits {
+  static constexpr sk::LayerInfo describe(sk::Extents in) { return {.output = in}; }
+  template <class I, class Frame> static void forward(Frame& f) {
+    if constexpr (!sk::on_host<typename Frame::Device>) sk::cuda::synchronize(sk::cuda::current_device());
+    sk::ops::copy<typename Frame::Device>(f.y, f.x, f.batch * sk::sample_pitch(I::extents));
+  }
+  template <class I, class Frame> static void backward(Frame& f) {
+    if (f.dx) sk::ops::copy<typename Frame::Device>(f.dx, f.dy, f.batch * sk::sample_pitch(I::extents));
+  }
+};
+}  // namespace stepper_test
+
+TEST_CASE("steps on a GPU are those of the Cpu, launched and replayed", "[train][cuda]") {
+  twins::agree<Mlp, In>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f, .momentum = 0.9});
+  twins::agree<Mlp, In, double>(nn::Mse{}, optim::Sgd{.lr = 0.1f});
+  twins::agree<Mlp, In, double>(nn::CrossEntropy{}, optim::Adam{.lr = 0.01f}, {.steps = 25});
+}
+TEST_CASE("an uneven batch, an accumulation and a clipped norm are steps of their own kind on a GPU", "[train][cuda]") {
+  twins::agree<Mlp, In, double>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f, .momentum = 0.9}, {.steps = 60, .accumulate = 3});
+  twins::agree<Mlp, In, double>(nn::CrossEntropy{}, optim::AdamW{.lr = 0.01f, .weight_decay = 0.1f}, {.steps = 24, .clip = 0.05});
+  twins::agree<Mlp, In, double>(nn::Mse{}, optim::RmsProp{.lr = 0.003f}, {.steps = 24, .batch = 9, .last = 1, .clip = 1e9});
+}
+TEST_CASE("class weights, ignored labels and smoothing on a GPU", "[train][cuda]") {
+  twins::agree<Mlp, In, double>(
+      nn::CrossEntropy{.label_smoothing = 0.1, .class_weights = {1, 2, 0.5f, 3, 0.25f}, .ignore_label = 3},
+      optim::Sgd{.lr = 0.1f});
+}
+TEST_CASE("dropout draws the same numbers on both devices, in every replay others", "[train][cuda]") {
+  twins::agree<WithDropout, In, double>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f, .momentum = 0.9});
+}
+TEST_CASE("parameter groups on a GPU", "[train][cuda]") {
+  optim::Sgd sgd{.lr = 0.1f, .momentum = 0.9, .weight_decay = 0.01f};
+  sgd.groups = {{optim::no_decay_on_biases_and_norms(), optim::learning_rate("2.*", 0.5f), optim::frozen("0.weight")}};
+  twins::agree<Mlp, In, double>(nn::CrossEntropy{}, sgd);
+  twins::agree<Mlp, In, double>(nn::CrossEntropy{}, sgd, {.clip = 0.1});
+}
+TEST_CASE("a step runs on the model's GPU, whichever is current", "[train][cuda]") {
+  if (sk::cuda::device_count() < 2) {
+    WARN("one GPU: nothing to choose");
+    return;
+  }
+  twins::agree<Mlp, In, double>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f}, {.steps = 20, .ordinal = 1});
+}
+
+TEST_CASE("a step that cannot be captured goes on kernel by kernel, and says why", "[train][cuda]") {
+  using Net = nn::Sequential<nn::Linear<8>, stepper_test::Waits, nn::Linear<5>>;
+  const auto here = twins::run<Net, In, double, sk::Cpu>(nn::Mse{}, optim::Sgd{.lr = 0.1f}, {});
+  const auto there = twins::run<Net, In, double, sk::Cuda>(nn::Mse{}, optim::Sgd{.lr = 0.1f}, {});
+  CHECK(twins::apart(here.losses, there.losses) < 1e-12);
+  CHECK(twins::apart(here.parameters, there.parameters) < 1e-12);
+  CHECK(there.replays == 0);
+  CHECK(there.note.find("steps are launched kernel by kernel, since they cannot be captured: ") == 0);
+}
+
+TEST_CASE("the sums of a step wait until somebody asks, and are gone with the next step", "[train][cuda]") {
+  using Model = sk::Model<Mlp, In, sk::Cuda>;
+  Model model{sk::Seed{3}};
+  const twins::Data<Model, nn::Mse> data(12);
+  sk::train::TrainStep train_step{model, nn::Mse{}, optim::Sgd{.lr = 0.1f}, sk::parallel::SingleProcess{}};
+  train_step.reserve({.batch = 6});
+  const auto first = train_step.step(data.batch(0, 6));
+  CHECK(first.mean() > 0);
+  const auto second = train_step.step(data.batch(6, 12));
+  CHECK(second.mean() > 0);
+  CHECK_THROWS_WITH(first.mean(), Catch::Contains("asked for after the next one"));
+}
+
+TEST_CASE("steps neither make memory nor wait once all kinds of them were captured", "[train][cuda]") {
+#if defined(SKEIN_CUDA_ON_HOST)
+  using Model = sk::Model<WithDropout, In, sk::Cuda>;
+  Model model{sk::Seed{3}};
+  const twins::Data<Model, nn::CrossEntropy> data(30);
+  sk::train::TrainStep train_step{model, nn::CrossEntropy{.class_weights = {1, 2, 3, 4, 5}}, optim::Adam{.lr = 0.01f},
+                                  sk::parallel::SingleProcess{}};
+  train_step.reserve({.batch = 6});
+  train_step.executor().prepare(6);
+  train_step.executor().prepare(4);
+  auto epochs = [&](int n) {
+    for (int e = 0; e < n; ++e)
+      for (long s = 0; s < 5; ++s)
+        (void)train_step.step(data.batch(6 * s, 6 * s + (s == 4 ? 4 : 6)),
+                              {.clip_norm = 1, .key = static_cast<std::uint64_t>(s)});
+  };
+  epochs(4);
+  const long allocations = skein_pretend_allocations(), waits = skein_pretend_waits();
+  epochs(5);
+  CHECK(skein_pretend_allocations() == allocations);
+  if (!std::getenv("SKEIN_PRETEND_STREAMS")) CHECK(skein_pretend_waits() == waits);  // else the host may be a ring of slots ahead
+  CHECK(train_step.device().graphs() == 4);                                          // two slots, two sizes
+  CHECK(train_step.device().replays() >= 25);
+#endif
+}
+TEST_CASE("the first step makes no memory that prepare() could have made", "[train][cuda]") {
+#if defined(SKEIN_CUDA_ON_HOST)
+  using Model = sk::Model<WithDropout, In, sk::Cuda>;
+  Model model{sk::Seed{3}};
+  const twins::Data<Model, nn::CrossEntropy> data(6);
+  sk::train::TrainStep train_step{model, nn::CrossEntropy{}, optim::Adam{.lr = 0.01f}, sk::parallel::SingleProcess{}};
+  train_step.reserve({.batch = 6});
+  train_step.executor().prepare(6);
+  auto batch = data.batch(0, 6);
+  batch.held = 2;
+  sk::cuda::Pinned<float> x(data.x.size());
+  std::copy(data.x.begin(), data.x.end(), x.data());
+  batch.x = x.data();
+  const long allocations = skein_pretend_allocations(), waits = skein_pretend_waits();
+  (void)train_step.step(batch, {.clip_norm = 1});
+  CHECK(skein_pretend_allocations() == allocations);
+  CHECK(skein_pretend_waits() == waits);
+#endif
+}
