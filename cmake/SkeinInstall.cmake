@@ -10,5 +10,5 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/skeinConfigVersion.cmake
   COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/skeinConfig.cmake" "${PROJECT_BINARY_DIR}/skeinConfigVersion.cmake"
   cmake/SkeinThirdParty.cmake cmake/FindSkeinOneDNN.cmake cmake/FindSkeinNCCL.cmake
-  cmake/FindSkeinCuDNN.cmake DESTINATION "${skein_package_dir}")
+  cmake/FindSkeinCuDNN.cmake cmake/FindSkeinCudaLibraries.cmake DESTINATION "${skein_package_dir}")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/skein")

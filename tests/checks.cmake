@@ -217,6 +217,10 @@ if(NOT SKEIN_SANITIZE)
   set_tests_properties(consumer.vendor PROPERTIES LABELS consumer TIMEOUT 600 SKIP_RETURN_CODE 77 ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER}")
 endif()
 
+# ---- CUDA's libraries from Python packages
+add_test(NAME consumer.pip_cuda COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/consumer/pip_cuda.sh" "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/run/consumer.pip_cuda")
+set_tests_properties(consumer.pip_cuda PROPERTIES LABELS consumer TIMEOUT 60)
+
 # ---- consumers, each from a clean folder; Conan takes the system's packages at the versions that were found here
 if(NOT SKEIN_SANITIZE)
   get_property(packages GLOBAL PROPERTY SKEIN_FOUND)
