@@ -10,7 +10,8 @@
 #   inventory  what the machine has
 #   report     makes ${OUT:-build}/cuda-report.md and .json of what has been run
 #   all        build, test, sanitize
-# Options: --within SECONDS the whole stage, --limit SECONDS one program, -j N programs at a time, --arch ARCH, --quick
+# Options: --within SECONDS the whole stage, --limit SECONDS one program, -j N programs at a time, --arch ARCH, --quick (benches), --built (benches:
+# the binaries are there)
 # SKEIN_CUDA_BUILD is another build folder, such as one that was built elsewhere and carried here. The stages need: build: the CUDA toolkit
 # (cuDNN and NCCL as found, also inside the Python packages of PyTorch), a C++ compiler and CMake 3.25; test: the binaries, and ctest for the
 # examples. They return 77 where there is no GPU.
@@ -23,12 +24,13 @@ results=$out/cuda-results.txt
 stage=${1:?scripts/cuda.sh: which stage? build, test, sanitize, bench, inventory, report or all}
 shift
 
-arch="" within="" limit="" jobs="" names=() options=()
+arch="" within="" limit="" jobs="" built=0 names=() options=()
 while [ $# -gt 0 ]; do
   case $1 in
     --arch) arch=${2:?scripts/cuda.sh: --arch takes architectures, such as 90}; shift ;;
     --within) within=${2:?scripts/cuda.sh: --within takes seconds}; shift ;;
     --limit) limit=${2:?scripts/cuda.sh: --limit takes seconds}; shift ;;
+    --built) built=1 ;;
     -j) jobs=${2:?scripts/cuda.sh: -j takes a number}; shift ;;
     -*) options+=("$1") ;;
     *) if [[ $1 =~ ^[0-9]+(\;[0-9]+)*$ ]]; then arch=$1; else names+=("$1"); fi ;;
@@ -109,6 +111,17 @@ test_files() {
   local all
   all=$("$build/tests/test_cuda" -\# --list-tags 2>/dev/null | grep -o '\[#[A-Za-z0-9_]*\]' | tr -d '[]#' | sort -u)
   { for name in $order; do grep -x "$name" <<<"$all"; done; grep -vxF "$(tr ' ' '\n' <<<"$order" | grep .)" <<<"$all"; } | grep .
+}
+# choose_files [REGEX]: files: those of names that there are, or all but what fits the expression.
+choose_files() {
+  local all name
+  mapfile -t all < <(test_files)
+  files=()
+  if [ ${#names[@]} -eq 0 ]; then mapfile -t files < <(printf '%s\n' "${all[@]}" | grep -vE "${1:-^$}"); return; fi
+  for name in "${names[@]}"; do
+    if printf '%s\n' "${all[@]}" | grep -qxF "$name"; then files+=("$name")
+    else echo "$stage $name - 0 not run: the program has no such file of tests" | tee -a "$results"; fi
+  done
 }
 command_of() {
   local tool=${1#sanitize_} test=("$build/tests/test_cuda" -\# "[#$2]")
@@ -204,10 +217,10 @@ stage_test() {
   [ -x "$build/tests/test_cuda" ] || { echo "scripts/cuda.sh test: no $build/tests/test_cuda: scripts/cuda.sh build makes it" >&2; return 2; }
   has_gpu || { no_gpu; report; return 77; }
   at_once=4
+  choose_files
   if [ ${#names[@]} -gt 0 ]; then
-    pass test "${limit:-300}" "$build/tests/test_cuda" "${names[@]}"
+    pass test "${limit:-300}" "$build/tests/test_cuda" "${files[@]}"
   else
-    mapfile -t files < <(test_files)
     pass test "${limit:-300}" "$build/tests/test_cuda" "${files[@]}"
     at_once=2
     if command -v ctest >/dev/null; then
@@ -220,12 +233,12 @@ stage_test() {
   finish test program
 }
 stage_sanitize() {
-  local files row
+  local row
   command -v compute-sanitizer >/dev/null || { echo "sanitize - - 0 not run: no compute-sanitizer here" | tee -a "$results"; report; return 0; }
   has_gpu || { no_gpu; report; return 77; }
   at_once=2
   # Not what searches plans of cuDNN or speaks NCCL: minutes each, in the libraries' code.
-  if [ ${#names[@]} -gt 0 ]; then files=("${names[@]}"); else mapfile -t files < <(test_files | grep -vE 'conv|half_images|nccl|comm_test|staged|data_parallel|networks_test|trainer'); fi
+  choose_files 'conv|half_images|nccl|comm_test|staged|data_parallel|networks_test|trainer'
   pass sanitize_memcheck "${limit:-300}" "$build/tests/test_cuda" "${files[@]}"
   if [ ${#names[@]} -eq 0 ]; then
     row=(label_loss_test column_sums_test row_normalize_test)
@@ -243,7 +256,7 @@ stage_bench() {
     [ -e "bench/cuda/$name.cu" ] || { echo "scripts/cuda.sh bench: there is no bench/cuda/$name.cu" >&2; return 2; }
     targets+=("bench_cuda_$name")
   done
-  if command -v nvcc >/dev/null; then stage_build "${targets[@]}" || return 1; fi
+  if [ $built -eq 0 ]; then stage_build "${targets[@]}" || return 1; fi
   has_gpu || { no_gpu; return 77; }
   peer=${SKEIN_PEER_PYTHON:-}
   if [ -z "$peer" ]; then

@@ -37,8 +37,8 @@ def main():
         executable(build / "skein_on_gpu", '#!/bin/sh\nshift\nexec "$@"\n')
         environment = dict(os.environ, OUT=str(out), SKEIN_CUDA_BUILD=str(build))
 
-        def run(*arguments):
-            return subprocess.run([str(root / "scripts/cuda.sh"), *arguments], env=environment, capture_output=True, text=True, timeout=50)
+        def run(*arguments, script="cuda.sh"):
+            return subprocess.run([str(root / "scripts" / script), *arguments], env=environment, capture_output=True, text=True, timeout=50)
 
         def results():
             file = out / "cuda-results.txt"
@@ -69,8 +69,13 @@ def main():
         over = run("test", "--within", "0", "bad_test")
         assert results()[count:] and "not run" in results()[-1][4], over.stdout
 
-        chosen = run("test", "good_test")
-        assert "1 passed before" in chosen.stdout, chosen.stdout
+        chosen = run("test", "good_test", "no_such_test")
+        assert "1 passed before" in chosen.stdout and "no such file of tests" in chosen.stdout, chosen.stdout
+
+        executable(build / "tests/test_cuda", PROGRAM.replace("sleep 30", "true"))
+        part = run("2", script="gpu_first_half_hour")
+        assert "test: 3 passed" in part.stdout and "bad_test" in part.stdout, part.stdout + part.stderr
+        assert part.returncode != 0 and run("5", script="gpu_first_half_hour").returncode == 2
         executable(build / "skein_on_gpu", "#!/bin/sh\nexit 77\n")
         none = run("test")
         assert none.returncode == 77 and "no GPU" in none.stdout, none.stdout
