@@ -106,7 +106,7 @@ pass() {
 
 # Own kernels first: when a launch goes wrong, what follows says little.
 order="evaluator_test reducer_test policies_test map_test elementwise_test convert_test transpose_test column_sums_test gemm_test product_test dense_test
-  stepper_test optimizer_test linear_test dropout_test label_loss_test vector_loss_test row_normalize_test pool2d_test softmax_test"
+  train_step_test optimizer_test linear_test dropout_test label_loss_test vector_loss_test row_normalize_test pool2d_test softmax_test"
 test_files() {
   local all
   all=$("$build/tests/test_cuda" -\# --list-tags 2>/dev/null | grep -o '\[#[A-Za-z0-9_]*\]' | tr -d '[]#' | sort -u)
@@ -238,7 +238,7 @@ stage_sanitize() {
   has_gpu || { no_gpu; report; return 77; }
   at_once=2
   # Not what searches plans of cuDNN or speaks NCCL: minutes each, in the libraries' code.
-  choose_files 'conv|half_images|nccl|comm_test|staged|data_parallel|networks_test|trainer'
+  choose_files 'conv|half_images|nccl|comm_test|host_bounce|data_parallel|networks_test|trainer'
   pass sanitize_memcheck "${limit:-300}" "$build/tests/test_cuda" "${files[@]}"
   if [ ${#names[@]} -eq 0 ]; then
     row=(label_loss_test column_sums_test row_normalize_test)

@@ -5,6 +5,7 @@ Usage: cuda_script.py ROOT"""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -28,8 +29,17 @@ def executable(path, text):
     path.chmod(0o755)
 
 
+def names_exist(root):
+    """The files of tests that the scripts name are there."""
+    there = {path.stem for path in (root / "tests").rglob("cuda/*_test.cu")}
+    for script in ("cuda.sh", "gpu_first_half_hour"):
+        named = set(re.findall(r"\b[a-z0-9_]+_test\b", (root / "scripts" / script).read_text())) - {"comm_test", "stage_test"}
+        assert named and named <= there, f"scripts/{script} names {sorted(named - there)}, which are no tests"
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
+    names_exist(root)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         build, out = folder / "build", folder / "out"
