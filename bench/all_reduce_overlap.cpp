@@ -3,7 +3,7 @@
 // network of twelve equal layers on two ranks (threads), a bucket a layer? The last bucket is ready when backward ends, so 11/12
 // is the most. What the simulator says of the same step stands beside it.
 #include <skein/comm/sim/delayed.hpp>
-#include <skein/parallel/simulated.hpp>
+#include <skein/parallel/simulate/simulated.hpp>
 
 #include "support/training.hpp"
 

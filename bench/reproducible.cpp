@@ -2,7 +2,7 @@
 // What do the same bits on any number of ranks cost: a step of LeNet, batch 128, of Reproducible<8> against one of DataParallel:
 // one rank of one thread and of two, and two ranks of a thread each? Timed only after their losses are found to be the same bits.
 #include <skein/mpi.hpp>
-#include <skein/parallel/reproducible.hpp>
+#include <skein/parallel/data/reproducible.hpp>
 
 #include "support/ranks.hpp"
 

@@ -7,8 +7,8 @@
 #include <skein/comm/measure.hpp>
 #include <skein/comm/sim/delayed.hpp>
 #include <skein/comm/sim/sim_comm.hpp>
-#include <skein/parallel/algorithm.hpp>
-#include <skein/parallel/simulated.hpp>
+#include <skein/parallel/data/algorithm.hpp>
+#include <skein/parallel/simulate/simulated.hpp>
 #include <skein/plan/schedule_check.hpp>
 
 #include "support/training.hpp"

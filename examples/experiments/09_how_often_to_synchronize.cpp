@@ -21,9 +21,9 @@
 #include <skein/nn/relu.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/parallel/compose.hpp>
-#include <skein/parallel/data_parallel.hpp>
-#include <skein/parallel/model_average.hpp>
-#include <skein/parallel/sync_every.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
+#include <skein/parallel/average/model_average.hpp>
+#include <skein/parallel/data/sync_every.hpp>
 #include <skein/train/trainer.hpp>
 
 #include "support/results.hpp"

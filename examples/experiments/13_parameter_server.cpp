@@ -27,11 +27,11 @@
 #include <skein/nn/max_pool2d.hpp>
 #include <skein/nn/relu.hpp>
 #include <skein/optim/sgd.hpp>
-#include <skein/parallel/data_parallel.hpp>
-#include <skein/parallel/gossip.hpp>
-#include <skein/parallel/parameter_server.hpp>
-#include <skein/parallel/simulated.hpp>
-#include <skein/parallel/slowed.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
+#include <skein/parallel/average/gossip.hpp>
+#include <skein/parallel/server/parameter_server.hpp>
+#include <skein/parallel/simulate/simulated.hpp>
+#include <skein/parallel/simulate/slowed.hpp>
 #include <skein/train/trainer.hpp>
 
 #include "support/results.hpp"

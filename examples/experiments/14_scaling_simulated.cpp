@@ -26,10 +26,10 @@
 #include <skein/nn/relu.hpp>
 #include <skein/nn/sequential.hpp>
 #include <skein/optim/sgd.hpp>
-#include <skein/parallel/data_parallel.hpp>
-#include <skein/parallel/model_average.hpp>
-#include <skein/parallel/simulated.hpp>
-#include <skein/parallel/sync_every.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
+#include <skein/parallel/average/model_average.hpp>
+#include <skein/parallel/simulate/simulated.hpp>
+#include <skein/parallel/data/sync_every.hpp>
 #include <skein/plan/advise.hpp>
 #include <skein/train/trainer.hpp>
 

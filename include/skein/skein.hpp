@@ -64,7 +64,7 @@
 #include "optim/rms_prop.hpp"
 #include "optim/schedule.hpp"
 #include "optim/sgd.hpp"
-#include "parallel/data_parallel.hpp"
+#include "parallel/data/data_parallel.hpp"
 #include "parallel/policy.hpp"
 #include "tensor/create.hpp"
 #include "tensor/join.hpp"

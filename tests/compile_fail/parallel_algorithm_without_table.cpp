@@ -1,7 +1,7 @@
 // expect: Algorithm<A>: A names an all-reduce: Ring, RecursiveDoubling, Torus<Columns>, Nodes<Node>, BySize, or a type with table(ranks, count)
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/comm/self/self_comm.hpp>
-#include <skein/parallel/algorithm.hpp>
+#include <skein/parallel/data/algorithm.hpp>
 
 namespace sk = skein;
 

@@ -3,8 +3,8 @@
 #include <skein/comm/compress/half_codec.hpp>
 #include <skein/comm/compress/int8_codec.hpp>
 #include <skein/comm/self/self_comm.hpp>
-#include <skein/parallel/algorithm.hpp>
-#include <skein/parallel/compress.hpp>
+#include <skein/parallel/data/algorithm.hpp>
+#include <skein/parallel/data/compress.hpp>
 
 namespace sk = skein;
 using namespace skein::parallel;

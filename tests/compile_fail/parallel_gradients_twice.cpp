@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/comm/self/self_comm.hpp>
 #include <skein/parallel/compose.hpp>
-#include <skein/parallel/data_parallel.hpp>
-#include <skein/parallel/model_average.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
+#include <skein/parallel/average/model_average.hpp>
 
 namespace sk = skein;
 

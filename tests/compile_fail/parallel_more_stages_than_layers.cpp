@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/nn/fused/linear_activation.hpp>
 #include <skein/nn/relu.hpp>
-#include <skein/parallel/stages.hpp>
+#include <skein/parallel/pipeline/stages.hpp>
 
 namespace sk = skein;
 using Network = sk::nn::Sequential<sk::nn::Linear<8>, sk::nn::Relu, sk::nn::Linear<2>>;

@@ -1,8 +1,8 @@
 // expect: SyncEvery<N>: a period is 1 step or more; for gradients that are never exchanged take ModelAverage alone
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/comm/self/self_comm.hpp>
-#include <skein/parallel/data_parallel.hpp>
-#include <skein/parallel/sync_every.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
+#include <skein/parallel/data/sync_every.hpp>
 
 namespace sk = skein;
 

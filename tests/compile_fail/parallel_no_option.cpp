@@ -1,7 +1,7 @@
 // expect: the options of DataParallel are types such as SyncEvery<4>, Compress<...>, Sharded<1>: one of these is none
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/comm/self/self_comm.hpp>
-#include <skein/parallel/data_parallel.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
 
 namespace sk = skein;
 

@@ -1,7 +1,7 @@
 // expect: two options of DataParallel say the same thing in two ways: leave one of them out
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/comm/self/self_comm.hpp>
-#include <skein/parallel/data_parallel.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
 
 namespace sk = skein;
 

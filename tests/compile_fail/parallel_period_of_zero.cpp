@@ -1,7 +1,7 @@
 // expect: ModelAverage<Period>: a period is 1 step (or epoch) or more
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/comm/self/self_comm.hpp>
-#include <skein/parallel/model_average.hpp>
+#include <skein/parallel/average/model_average.hpp>
 
 namespace sk = skein;
 

@@ -7,8 +7,8 @@
 #include <skein/nn/loss/mse.hpp>
 #include <skein/nn/sequential.hpp>
 #include <skein/optim/sgd.hpp>
-#include <skein/parallel/data_parallel.hpp>
-#include <skein/parallel/reproducible.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
+#include <skein/parallel/data/reproducible.hpp>
 #include <skein/train/train_step.hpp>
 
 namespace sk = skein;

@@ -1,6 +1,6 @@
 // expect: Sharded<2> sums gradients by a reduce-scatter of its own: Compress and Algorithm are of an all-reduce, take Sharded<1> with them
 // SPDX-License-Identifier: Apache-2.0
-#include <skein/parallel/sharded.hpp>
+#include <skein/parallel/data/sharded.hpp>
 
 namespace parallel = skein::parallel;
 

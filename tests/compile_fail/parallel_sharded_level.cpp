@@ -1,6 +1,6 @@
 // expect: Sharded<1> shards the optimizer's state, Sharded<2> the gradients too: there is no other stage
 // SPDX-License-Identifier: Apache-2.0
-#include <skein/parallel/sharded.hpp>
+#include <skein/parallel/data/sharded.hpp>
 
 #ifdef SKEIN_TWIN
 skein::parallel::Sharded<2> option;

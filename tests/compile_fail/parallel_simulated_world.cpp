@@ -1,6 +1,6 @@
 // expect: the world has no compute(seconds): take a SimComm, or a Delayed around the communicator
 // SPDX-License-Identifier: Apache-2.0
-#include <skein/parallel/simulated.hpp>
+#include <skein/parallel/simulate/simulated.hpp>
 
 namespace sk = skein;
 

@@ -3,7 +3,7 @@
 #include <skein/nn/conv2d.hpp>
 #include <skein/nn/flatten.hpp>
 #include <skein/nn/linear.hpp>
-#include <skein/parallel/pipeline.hpp>
+#include <skein/parallel/pipeline/pipeline.hpp>
 
 namespace sk = skein;
 namespace nn = skein::nn;

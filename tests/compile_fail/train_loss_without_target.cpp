@@ -4,7 +4,7 @@
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/mse.hpp>
 #include <skein/optim/sgd.hpp>
-#include <skein/parallel/data_parallel.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
 #include <skein/train/trainer.hpp>
 
 namespace sk = skein;

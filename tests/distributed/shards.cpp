@@ -4,7 +4,7 @@
 #include "../support/sync_batch_norm_cases.hpp"
 
 #include <skein/mpi.hpp>
-#include <skein/parallel/sharded.hpp>
+#include <skein/parallel/data/sharded.hpp>
 
 namespace sk = skein;
 

@@ -16,8 +16,8 @@
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/mse.hpp>
 #include <skein/optim/sgd.hpp>
-#include <skein/parallel/algorithm.hpp>
-#include <skein/parallel/compress.hpp>
+#include <skein/parallel/data/algorithm.hpp>
+#include <skein/parallel/data/compress.hpp>
 #include <skein/plan/collective_check.hpp>
 #include <skein/plan/level_fit.hpp>
 #include <skein/train/trainer.hpp>

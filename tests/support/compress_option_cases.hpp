@@ -19,8 +19,8 @@
 #include <skein/nn/loss/mse.hpp>
 #include <skein/nn/tanh.hpp>
 #include <skein/optim/sgd.hpp>
-#include <skein/parallel/algorithm.hpp>
-#include <skein/parallel/compress.hpp>
+#include <skein/parallel/data/algorithm.hpp>
+#include <skein/parallel/data/compress.hpp>
 #include <skein/train/trainer.hpp>
 
 #include "rank_check.hpp"

@@ -12,7 +12,7 @@
 #include <skein/nn/loss/mse.hpp>
 #include <skein/optim/adam.hpp>
 #include <skein/optim/sgd.hpp>
-#include <skein/parallel/data_parallel.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
 #include <skein/train/trainer.hpp>
 
 #include "naive_layers.hpp"

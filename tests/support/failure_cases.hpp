@@ -16,7 +16,7 @@
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/relu.hpp>
 #include <skein/optim/sgd.hpp>
-#include <skein/parallel/data_parallel.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
 #include <skein/train/trainer.hpp>
 
 #include "naive_layers.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What Gossip must do on any communicator of the host: written once, run over threads and over MPI.
 #pragma once
-#include <skein/parallel/gossip.hpp>
-#include <skein/parallel/slowed.hpp>
+#include <skein/parallel/average/gossip.hpp>
+#include <skein/parallel/simulate/slowed.hpp>
 
 #include "data_parallel_cases.hpp"
 

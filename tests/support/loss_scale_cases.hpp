@@ -12,7 +12,7 @@
 #include <skein/nn/loss/mse.hpp>
 #include <skein/nn/tanh.hpp>
 #include <skein/optim/adam.hpp>
-#include <skein/parallel/data_parallel.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
 #include <skein/train/train_step.hpp>
 
 #include "rank_check.hpp"

@@ -6,8 +6,8 @@
 #include <string>
 
 #include <skein/optim/schedule.hpp>
-#include <skein/parallel/parameter_server.hpp>
-#include <skein/parallel/slowed.hpp>
+#include <skein/parallel/server/parameter_server.hpp>
+#include <skein/parallel/simulate/slowed.hpp>
 
 #include "data_parallel_cases.hpp"
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include <skein/parallel/compose.hpp>
-#include <skein/parallel/model_average.hpp>
-#include <skein/parallel/post_local_sgd.hpp>
-#include <skein/parallel/sync_every.hpp>
+#include <skein/parallel/average/model_average.hpp>
+#include <skein/parallel/average/post_local_sgd.hpp>
+#include <skein/parallel/data/sync_every.hpp>
 
 #include "data_parallel_cases.hpp"
 

@@ -18,7 +18,7 @@
 #include <skein/nn/residual.hpp>
 #include <skein/nn/tanh.hpp>
 #include <skein/optim/sgd.hpp>
-#include <skein/parallel/pipeline.hpp>
+#include <skein/parallel/pipeline/pipeline.hpp>
 #include <skein/train/trainer.hpp>
 
 #include "rank_check.hpp"

@@ -8,7 +8,7 @@
 #include <skein/nn/max_pool2d.hpp>
 #include <skein/nn/relu.hpp>
 #include <skein/nn/sequential.hpp>
-#include <skein/parallel/reproducible.hpp>
+#include <skein/parallel/data/reproducible.hpp>
 
 #include "shard_cases.hpp"
 

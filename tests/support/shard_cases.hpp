@@ -12,7 +12,7 @@
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/optim/adam.hpp>
 #include <skein/optim/sgd.hpp>
-#include <skein/parallel/data_parallel.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
 #include <skein/train/trainer.hpp>
 
 #include "rank_check.hpp"

@@ -5,7 +5,7 @@
 #include <skein/nn/linear.hpp>
 #include <skein/nn/relu.hpp>
 #include <skein/nn/sequential.hpp>
-#include <skein/parallel/sharded.hpp>
+#include <skein/parallel/data/sharded.hpp>
 
 #include "shard_cases.hpp"
 #include "temporary_folder.hpp"

@@ -7,7 +7,7 @@
 #include <skein/nn/linear.hpp>
 #include <skein/nn/relu.hpp>
 #include <skein/nn/sequential.hpp>
-#include <skein/parallel/sync_batch_norm.hpp>
+#include <skein/parallel/data/sync_batch_norm.hpp>
 
 #include "shard_cases.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Failures inside a step, over threads, with several threads a rank: tests/distributed/failure.cpp has those of processes.
 #include <skein/comm/thread/spawn.hpp>
-#include <skein/parallel/sync_batch_norm.hpp>
+#include <skein/parallel/data/sync_batch_norm.hpp>
 
 #include "../support/failure_cases.hpp"
 

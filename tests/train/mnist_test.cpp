@@ -24,7 +24,7 @@
 #include <skein/nn/max_pool2d.hpp>
 #include <skein/nn/relu.hpp>
 #include <skein/optim/sgd.hpp>
-#include <skein/parallel/data_parallel.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
 #include <skein/train/trainer.hpp>
 
 namespace sk = skein;

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include <skein/nccl.hpp>
-#include <skein/parallel/model_average.hpp>
-#include <skein/parallel/sharded.hpp>
-#include <skein/parallel/sync_batch_norm.hpp>
+#include <skein/parallel/average/model_average.hpp>
+#include <skein/parallel/data/sharded.hpp>
+#include <skein/parallel/data/sync_batch_norm.hpp>
 
 #include "support/rank_check.hpp"
 

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gossip<Comm, Staleness<S>>: no server and no all-reduce: each rank steps with its own gradients and averages its weights with
+// those of its two neighbours on a ring. Lian et al., "Can Decentralized Algorithms Outperform Centralized Algorithms?", NIPS
+// 2017.
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../comm_policy_state.hpp"
+#include "../server/wait_with_deadline.hpp"
+#include "../server/server_messages.hpp"
+
+namespace skein::inline SKEIN_ABI::parallel {
+
+template <class Comm, class Scalar, int Bound> class GossipPolicyState : public CommPolicyState<Comm, Scalar, Cpu> {
+  using Base = CommPolicyState<Comm, Scalar, Cpu>;
+
+ public:
+  static constexpr bool local_sums = true;
+
+  GossipPolicyState(Comm& world, const Replica<Scalar, Cpu>& replica) : Base(world, replica) {
+    const int n = world.size();
+    if (n > 1) peers_.emplace_back().rank = (world.rank() + n - 1) % n;
+    if (n > 2) peers_.emplace_back().rank = (world.rank() + 1) % n;
+    const std::size_t size = count() + (sizeof(std::int64_t) + sizeof(Scalar) - 1) / sizeof(Scalar);
+    for (Peer& p : peers_)
+      for (auto* buffer : {&p.out, &p.in, &p.latest}) buffer->resize(size);
+  }
+
+  void start() {
+    if (peers_.empty()) return;
+    plan::Fingerprint f;
+    f.add(this->replica().fingerprint).add(static_cast<std::uint64_t>(Bound));
+    this->comm().assert_same("the models of Gossip (network, input shape, scalar, bound)", f.value());
+    this->broadcast_weights();
+  }
+
+  /// Weights leave for the neighbours; those that have come are averaged with this rank's. Waits for a neighbour of which nothing
+  /// is known that is at most Bound steps old. With Bound 0 all ranks' weights keep their mean.
+  bool after_step(const StepDone&) {
+    if (peers_.empty()) return false;
+    const auto before = Clock::now();
+    ++step_;
+    for (Peer& p : peers_) {
+      p.newest = step_;
+      p.fresh = false;
+      if (Bound > 0 && !p.receive && p.heard < last) listen(p);
+    }
+    for (Peer& p : peers_) {
+      while (p.heard < step_ && step_ - p.heard > Bound) receive(p);
+      if constexpr (Bound > 0)
+        while (p.receive && p.receive->poll()) accept(p);
+      ahead_ = std::max(ahead_, step_ - p.heard);
+    }
+    for (Peer& p : peers_) {
+      if constexpr (Bound == 0) wait(p, p.send, [&] { return p.sent == step_; });
+      else send(p);
+    }
+    average();
+    this->add_exposed(std::chrono::duration<double>(Clock::now() - before).count());
+    return true;
+  }
+
+  /// Collective: all ranks end with the mean of their weights.
+  bool finish() {
+    if (peers_.empty()) return false;
+    for (Peer& p : peers_) p.newest = last;
+    for (Peer& p : peers_)
+      while (p.heard < last) receive(p);
+    for (Peer& p : peers_) {
+      wait(p, p.send, [&] { return p.sent == last && !p.send; });
+      p.heard = p.sent = p.newest = 0;
+    }
+    step_ = 0;
+    this->comm().all_reduce(this->replica().parameters, Mean{});
+    return true;
+  }
+
+  /// Steps that this rank was ahead of the weights that it knew of a neighbour, at most.
+  std::int64_t max_ahead() const { return ahead_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using Request = decltype(std::declval<Comm&>().irecv(std::declval<DeviceSpan<Scalar>>(), 0, 0));
+  static constexpr int tag = 31910;
+  static constexpr std::int64_t last = std::numeric_limits<std::int64_t>::max();
+  struct Peer {
+    int rank = 0;
+    std::vector<Scalar> out, in, latest;  // weights, and behind them their step
+    std::optional<Request> send, receive;
+    std::int64_t newest = 0, sent = 0, heard = 0;  // steps: that is to be sent; that left; of the latest that came
+    bool fresh = false;                            // latest has not been averaged yet
+  };
+
+  std::size_t count() const { return static_cast<std::size_t>(this->replica().stored); }
+
+  /// What is newest leaves as soon as what left before has arrived; a neighbour that is slow misses what lies between.
+  void send(Peer& p) {
+    if (p.send && p.send->poll()) p.send.reset();
+    if (p.send || p.sent >= p.newest) return;
+    std::copy_n(this->replica().parameters.data, count(), p.out.data());
+    std::memcpy(p.out.data() + count(), &p.newest, sizeof p.newest);
+    p.sent = p.newest;
+    (void)p.send.emplace(this->comm().isend(DeviceSpan<const Scalar>(p.out.data(), p.out.size()), p.rank, tag));
+  }
+  void listen(Peer& p) { (void)p.receive.emplace(this->comm().irecv(DeviceSpan<Scalar>(p.in.data(), p.in.size()), p.rank, tag)); }
+  void receive(Peer& p) {
+    if (!p.receive) listen(p);
+    wait(p, p.receive, [&] { return p.receive->done(); });
+    accept(p);
+  }
+  void accept(Peer& p) {
+    std::swap(p.in, p.latest);
+    std::memcpy(&p.heard, p.latest.data() + count(), sizeof p.heard);
+    p.fresh = true;
+    p.receive.reset();
+    if (Bound > 0 && p.heard < last) listen(p);
+  }
+  /// Waits for a message from or to p; meanwhile whatever else can leave does: p may wait for a rank that waits for it.
+  template <class Done> void wait(Peer& p, std::optional<Request>& request, Done&& done) {
+    comm::Deadline timer(deadline_of(this->comm()));
+    while (true) {
+      bool more = false;
+      for (Peer& q : peers_) {
+        send(q);
+        more = more || q.sent < q.newest;
+      }
+      if (done()) return;
+      const auto interval = poll_interval(timer.limit());
+      if (request && request->wait_for(more ? std::min(interval, std::chrono::nanoseconds(200000)) : interval)) continue;
+      timer.start();
+      if (timer.over())
+        fail_all(this->comm(), "Gossip: rank " + std::to_string(this->comm().rank()) + " waits for its neighbour: rank " +
+                                   std::to_string(p.rank) + " did not arrive within " + comm::seconds_text(timer.limit()));
+    }
+  }
+  void average() {
+    Scalar* x = this->replica().parameters.data;
+    const Scalar *a = nullptr, *b = nullptr;
+    for (Peer& p : peers_)
+      if (std::exchange(p.fresh, false)) (a ? b : a) = p.latest.data();
+    const Scalar third = Scalar{1} / Scalar{3}, half = Scalar{1} / Scalar{2};
+    if (b)
+      for (std::size_t i = 0; i < count(); ++i) x[i] = (a[i] + x[i] + b[i]) * third;
+    else if (a)
+      for (std::size_t i = 0; i < count(); ++i) x[i] = (a[i] + x[i]) * half;
+  }
+
+  std::vector<Peer> peers_;
+  std::int64_t step_ = 0, ahead_ = 0;
+};
+
+/// Decentralised training over a ring; the communicator must outlive it. Ranks have weights of their own until the fit ends, with
+/// the mean of all (a validation in between is of each rank's own); the optimizer's state stays each rank's own. A rank talks to
+/// two others, however many there are. With a bound greater than 0 a late neighbour is not waited for and left out. On the host.
+template <class Comm, class Bound = Staleness<0>> class Gossip {
+ public:
+  using communicator = Comm;
+  explicit Gossip(Comm& comm) : comm_(&comm) {}
+
+  template <class R> auto bind(const R& replica) const {
+    return GossipPolicyState<Comm, typename R::Scalar, Bound::bound>(*comm_, replica);
+  }
+  template <class Device> static constexpr bool fits =
+      std::same_as<Device, Cpu>&& Communicator<Comm>&& Sends<Comm>&& AllReduces<Comm>;
+  template <class Device> static consteval void assert_fits() {
+    static_assert(std::same_as<Device, Cpu>, "Gossip averages weights on the host: its models are on the Cpu");
+    assert_communicator<Comm, Device>();
+    static_assert(fits<Device>, "Gossip needs a communicator with send, recv and all_reduce: ThreadComm or MpiComm");
+  }
+  Comm& comm() const { return *comm_; }
+
+ private:
+  Comm* comm_;
+};
+template <class Comm> Gossip(Comm&) -> Gossip<Comm>;
+
+/// gossip<Staleness<2>>(world): the bound by type, the communicator's type by what is given.
+template <class Bound = Staleness<0>, class Comm> Gossip<Comm, Bound> gossip(Comm& comm) { return Gossip<Comm, Bound>(comm); }
+
+}  // namespace skein::inline SKEIN_ABI::parallel

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+// ModelAverage<Period>: each rank trains by itself, and every so often the models of all ranks become their mean. With an outer
+// optimizer the mean is not taken as it is: the way to it is a gradient for that optimizer (DiLoCo, Douillard et al. 2023;
+// streaming by fragments: Douillard et al. 2025). McMahan et al., "Communication-Efficient Learning", AISTATS 2017; Stich, "Local
+// SGD Converges Fast", ICLR 2019.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../../device/copy.hpp"
+#include "../../optim/sgd.hpp"
+#include "../comm_policy_state.hpp"
+
+namespace skein::inline SKEIN_ABI::parallel {
+
+/// What a period is counted in.
+enum class Every { step, epoch };
+
+/// The mean as it is, without an outer optimizer.
+struct PlainAverage {};
+
+struct ModelAverageOptions {
+  bool weighted = true;      ///< by the samples that a rank has seen since the last average; false: all alike
+  bool state = false;        ///< the optimizer's state too
+  std::int64_t first = 0;    ///< nothing is averaged in so many steps: another policy keeps the ranks together
+  std::int64_t warm_up = 0;  ///< after each of the first so many steps
+  int fragments = 1;         ///< parts of the parameters, each with its own step of the period
+  int delay = 0;             ///< steps that a part may travel while training goes on
+  double keep = 0;           ///< share of a rank's own values that it keeps when a part arrives
+  bool at_end = true;        ///< once more when a fit ends, so that all ranks have one model
+};
+
+namespace detail {
+template <int Period> inline constexpr bool is_a_time = Period >= 1;
+
+/// to += factor * from, over [begin, end) of arrays on any device.
+template <class Scalar, class Device> void add_scaled(Scalar* to, const Scalar* from, long count, double factor) {
+  ops::SgdArguments<Scalar> arguments;  // p -= lr * g
+  arguments.parameters = to;
+  arguments.gradients = &from;
+  arguments.gradient_count = 1;
+  arguments.lr = static_cast<Scalar>(-factor);
+  arguments.end = count;
+  ops::sgd(Device{}, arguments);
+}
+}  // namespace detail
+
+template <int Period, Every Unit, class Outer, class Comm, class Scalar, class Device> class ModelAveragePolicyState
+    : public CommPolicyState<Comm, Scalar, Device> {
+  using Base = CommPolicyState<Comm, Scalar, Device>;
+  using Base::replica, Base::several;
+
+ public:
+  using Base::comm;
+  static constexpr bool local_sums = true;
+  static constexpr bool has_outer = !std::same_as<Outer, PlainAverage>;
+  using Request = decltype(std::declval<Comm&>().start_all_reduce(std::declval<DeviceSpan<Scalar, Device>>(), Sum{}));
+
+  ModelAveragePolicyState(Comm& comm, const ModelAverageOptions& options, const Outer& outer,
+                          const Replica<Scalar, Device>& replica)
+      : Base(comm, replica), options_(options), outer_(outer) {
+    check_options();
+    cut();
+  }
+
+  void start() {
+    this->check_place("ModelAverage");
+    anchored_ = std::exchange(loaded_, false);
+    for (Fragment& f : fragments_) f.samples = samples_, f.averaged = step_;
+    if (!several()) return;
+    plan::Fingerprint f;
+    f.add(replica().fingerprint)
+        .add(static_cast<std::uint64_t>(Period))
+        .add(static_cast<std::uint64_t>(Unit))
+        .add(fragments_.size());
+    for (const auto n : {static_cast<std::int64_t>(options_.weighted), static_cast<std::int64_t>(options_.state), options_.first,
+                         options_.warm_up, static_cast<std::int64_t>(options_.delay), static_cast<std::int64_t>(options_.at_end)})
+      f.add(static_cast<std::uint64_t>(n));
+    comm().assert_same("the models of ModelAverage (network, input shape, scalar, period, options)", f.value());
+    this->broadcast_weights();
+  }
+
+  bool before_step(std::int64_t step) {
+    if constexpr (has_outer)
+      if (step > options_.first && !std::exchange(anchored_, true))
+        Memory<Device>::copy(anchor_.data(), replica().parameters.data, anchor_.size() * sizeof(Scalar), replica().where);
+    return false;
+  }
+  bool after_step(const StepDone& done) {
+    step_ = done.step;
+    samples_ += done.samples;
+    if (!works()) return false;
+    bool changed = false;
+    for (Fragment& f : fragments_) {  // all ranks take it in the same step, whenever it arrives
+      if (!f.request) continue;
+      (void)f.request->poll();
+      if (step_ >= f.begun + options_.delay) changed = finish_exchange(f) || changed;
+    }
+    if (step_ <= options_.first) return skip(changed);
+    for (std::size_t i = 0; i < fragments_.size(); ++i)
+      if (step_ <= options_.warm_up || (Unit == Every::step && due(step_, i))) changed = begin(fragments_[i]) || changed;
+    return arrive(changed);
+  }
+  bool epoch_ends(std::int64_t epoch) {
+    if (Unit != Every::epoch || !works() || step_ <= options_.first) return false;
+    bool changed = false;
+    for (std::size_t i = 0; i < fragments_.size(); ++i)
+      if (due(epoch + 1, i)) changed = begin(fragments_[i]) || changed;
+    return arrive(changed);
+  }
+  bool finish() {
+    const double keep = options_.at_end ? std::exchange(options_.keep, 0) : options_.keep;
+    bool changed = finish_exchanges();
+    if (!options_.at_end) return changed;
+    for (Fragment& f : fragments_)
+      if (works() && f.averaged < step_) changed = begin(f) || changed;
+    changed = finish_exchanges() || changed;
+    options_.keep = keep;
+    anchored_ = false;  // the parameters may be given other values before the next fit
+    return changed;
+  }
+
+  /// How often a part has become the mean so far.
+  std::int64_t averages() const { return averages_; }
+
+  /// What serialize() saves is of this policy.
+  static std::string saved_as() { return "ModelAverage"; }
+  template <class Archive> void serialize(Archive& archive, unsigned) {
+    std::vector<std::vector<Scalar>> arrays;
+    if constexpr (has_outer) {
+      arrays.resize(1 + outer_state_.size());
+      for (std::size_t k = 0; k < arrays.size(); ++k) {
+        arrays[k].resize(anchor_.size());
+        const Arena<Scalar, Device>& from = k == 0 ? anchor_ : outer_state_[k - 1];
+        Copy<Cpu, Device>::run(arrays[k].data(), from.data(), from.size() * sizeof(Scalar), {}, replica().where);
+      }
+    }
+    std::int64_t outer_steps = outer_steps_;
+    bool anchored = anchored_;
+    const std::size_t count = arrays.size();
+    (archive & anchored & outer_steps & arrays);
+    if constexpr (Archive::is_loading::value) {
+      bool fits = arrays.size() == count;
+      for (const auto& a : arrays) fits = fits && a.size() == anchor_.size();
+      if (!fits) archive.refuse("the file was saved from a training with another outer optimizer");
+      for (std::size_t k = 0; k < arrays.size(); ++k)
+        Copy<Device, Cpu>::run((k == 0 ? anchor_ : outer_state_[k - 1]).data(), arrays[k].data(),
+                               arrays[k].size() * sizeof(Scalar), replica().where);
+      outer_steps_ = outer_steps;
+      loaded_ = anchored;
+    }
+  }
+
+ private:
+  struct Fragment {
+    plan::Range range{};
+    std::size_t place = 0, width = 0;      // in what travels: parameters, state arrays, 16 scalars with the weight
+    std::int64_t begun = 0, averaged = 0;  // in which step
+    std::int64_t samples = 0;              // seen before the values that travelled last
+    std::optional<Request> request{};
+  };
+
+  /// A mean over one rank is the model itself; an outer optimizer has its own way with that.
+  bool works() const { return several() || has_outer; }
+  bool due(std::int64_t time, std::size_t fragment) const {
+    return (time - Period * static_cast<std::int64_t>(fragment) / static_cast<std::int64_t>(fragments_.size())) % Period == 0;
+  }
+  bool skip(bool changed) {
+    for (Fragment& f : fragments_) f.samples = samples_, f.averaged = step_;
+    return changed;
+  }
+  /// Without a delay what was begun comes to its end at once.
+  bool arrive(bool changed) { return options_.delay > 0 ? changed : finish_exchanges() || changed; }
+  bool finish_exchanges() {
+    bool changed = false;
+    for (Fragment& f : fragments_)
+      if (f.request) changed = finish_exchange(f) || changed;
+    return changed;
+  }
+
+  void check_options() const {
+    const auto demand = [](bool holds, const char* text) {
+      if (!holds) throw ArgumentError(std::string("ModelAverage: ") + text);
+    };
+    demand(options_.fragments >= 1, ".fragments is at least 1");
+    demand(options_.first >= 0 && options_.warm_up >= 0, ".first and .warm_up are numbers of steps: 0 or more");
+    demand(options_.delay >= 0, ".delay is a number of steps: 0 or more");
+    demand(Unit == Every::epoch || options_.delay < Period || options_.delay == 0,
+           ".delay must be shorter than the period: a part would not have arrived before it is sent again");
+    demand(options_.keep >= 0 && options_.keep < 1, ".keep is a share: at least 0, less than 1");
+    if constexpr (has_outer) optim::check(outer_);
+  }
+  /// Equal parts at whole lines.
+  void cut() {
+    const long stored = replica().stored, arrays = 1 + (options_.state ? static_cast<long>(replica().state.size()) : 0);
+    const long lines = (stored + 15) / 16, parts = std::max<long>(1, std::min<long>(options_.fragments, lines));
+    std::size_t place = 0;
+    for (long i = 0; i < parts; ++i) {
+      Fragment f;
+      f.range = {std::min(stored, 16 * (lines * i / parts)), std::min(stored, 16 * (lines * (i + 1) / parts))};
+      f.place = place;
+      f.width = static_cast<std::size_t>(((f.range.end - f.range.begin) * arrays + 15) / 16 * 16 + 16);
+      place += f.width;
+      fragments_.push_back(std::move(f));
+    }
+    travels_ = Arena<Scalar, Device>(place, replica().where);
+    if constexpr (has_outer) {
+      const auto size = static_cast<std::size_t>(stored);
+      anchor_ = Arena<Scalar, Device>(size, replica().where);
+      way_ = Arena<Scalar, Device>(size, replica().where);
+      for (int k = 0; k < outer_.state_arrays(); ++k) outer_state_.emplace_back(size, replica().where);
+    }
+  }
+
+  Scalar* values(const Fragment& f, int array) {
+    const DeviceSpan<Scalar, Device>& span =
+        array == 0 ? replica().parameters : replica().state[static_cast<std::size_t>(array - 1)];
+    return const_cast<Scalar*>(span.data) + f.range.begin;
+  }
+  int arrays() const { return 1 + (options_.state ? static_cast<int>(replica().state.size()) : 0); }
+
+  /// Sends this rank's values times its weight, and the weight. True where something that was still under way changed the
+  /// parameters.
+  bool begin(Fragment& f) {
+    const bool changed = f.request && finish_exchange(f);
+    const long n = f.range.end - f.range.begin;
+    Scalar* to = travels_.data() + f.place;
+    const Scalar weight = static_cast<Scalar>(options_.weighted ? samples_ - f.samples : 1);
+    Memory<Device>::clear(to, f.width * sizeof(Scalar), replica().where);
+    for (int k = 0; k < arrays(); ++k)
+      detail::add_scaled<Scalar, Device>(to + k * n, values(f, k), n, static_cast<double>(weight));
+    Copy<Device, Cpu>::run(to + f.width - 16, &weight, sizeof weight, replica().where, {});
+    f.samples = samples_;
+    f.begun = f.averaged = step_;
+    f.request.emplace(comm().start_all_reduce(DeviceSpan<Scalar, Device>(to, f.width), Sum{}));
+    return changed;
+  }
+  /// Takes what has arrived.
+  bool finish_exchange(Fragment& f) {
+    const auto before = std::chrono::steady_clock::now();
+    f.request->wait();
+    f.request.reset();
+    const long n = f.range.end - f.range.begin;
+    Scalar* sum = travels_.data() + f.place;
+    Scalar weight = 0;
+    Copy<Cpu, Device>::run(&weight, sum + f.width - 16, sizeof weight, {}, replica().where);
+    this->add_exposed(std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count());
+    if (!(weight > 0)) return false;  // nobody has seen a sample
+    for (int k = 1; k < arrays(); ++k) take(values(f, k), sum + k * n, n, 1 / static_cast<double>(weight));
+    if constexpr (has_outer) {
+      step_outward(f, sum, 1 / static_cast<double>(weight));
+      take(values(f, 0), anchor_.data() + f.range.begin, n, 1);
+    } else {
+      take(values(f, 0), sum, n, 1 / static_cast<double>(weight));
+    }
+    ++averages_;
+    return true;
+  }
+  /// values = keep * values + (1 - keep) * factor * mean
+  void take(Scalar* to, const Scalar* mean, long n, double factor) {
+    const double keep = options_.delay > 0 ? options_.keep : 0;
+    if (keep == 0) Memory<Device>::clear(to, static_cast<std::size_t>(n) * sizeof(Scalar), replica().where);
+    else detail::add_scaled<Scalar, Device>(to, to, n, keep - 1);
+    detail::add_scaled<Scalar, Device>(to, mean, n, (1 - keep) * factor);
+  }
+  /// The outer optimizer's step from the anchor, whose gradient is anchor - mean.
+  void step_outward(Fragment& f, const Scalar* sum, double factor) requires(has_outer) {
+    const long n = f.range.end - f.range.begin;
+    Memory<Device>::copy(way_.data() + f.range.begin, anchor_.data() + f.range.begin,
+                         static_cast<std::size_t>(n) * sizeof(Scalar), replica().where);
+    detail::add_scaled<Scalar, Device>(way_.data() + f.range.begin, sum, n, -factor);
+    std::vector<Scalar*> state;
+    for (auto& s : outer_state_) state.push_back(s.data());
+    const Scalar* way = way_.data();
+    optim::UpdateCall<Scalar, Device> call;
+    call.parameters = anchor_.data();
+    call.gradients = &way;
+    call.state = state.data();
+    call.begin = f.range.begin;
+    call.end = f.range.end;
+    call.step = 1 + outer_steps_ / static_cast<std::int64_t>(fragments_.size());  // each fragment's own
+    call.lr = static_cast<float>(outer_.lr);
+    call.weight_decay = optim::weight_decay_of(outer_);
+    outer_.apply(call);
+    ++outer_steps_;
+  }
+
+  ModelAverageOptions options_;
+  [[no_unique_address]] Outer outer_;
+  Arena<Scalar, Device> travels_, anchor_, way_;  // anchor_: where all ranks began the period; way_: from the mean to there
+  std::vector<Arena<Scalar, Device>> outer_state_;
+  std::vector<Fragment> fragments_;
+  std::int64_t step_ = 0, samples_ = 0, averages_ = 0, outer_steps_ = 0;
+  bool anchored_ = false, loaded_ = false;
+};
+
+/// Every rank trains by itself; every Period steps (or epochs) the ranks' models become their mean. model_average<4>(world) makes
+/// one. The communicator must outlive the training. ModelAverage<1> with plain SGD is DataParallel.
+template <int Period, class Comm, Every Unit = Every::step, class Outer = PlainAverage> class ModelAverage {
+  static_assert(detail::is_a_time<Period>, "ModelAverage<Period>: a period is 1 step (or epoch) or more");
+
+ public:
+  using communicator = Comm;
+  explicit ModelAverage(Comm& comm, ModelAverageOptions options = {}, Outer outer = {})
+      : comm_(&comm), options_(options), outer_(outer) {}
+
+  template <class R> auto bind(const R& replica) const {
+    return ModelAveragePolicyState<Period, Unit, Outer, Comm, typename R::Scalar, typename R::Device>(*comm_, options_, outer_,
+                                                                                                      replica);
+  }
+  template <class Device> static constexpr bool fits = Communicator<Comm>&& std::same_as<typename Comm::device, Device>;
+  template <class Device> static consteval void assert_fits() { assert_communicator<Comm, Device>(); }
+  Comm& comm() const { return *comm_; }
+
+ private:
+  Comm* comm_;
+  ModelAverageOptions options_;
+  [[no_unique_address]] Outer outer_;
+};
+
+/// model_average<4>(world): after every fourth step; model_average<2, Every::epoch>(world): after every second epoch.
+template <int Period, Every Unit = Every::step, class Comm>
+ModelAverage<Period, Comm, Unit> model_average(Comm& comm, ModelAverageOptions options = {}) {
+  return ModelAverage<Period, Comm, Unit>(comm, options);
+}
+
+/// diloco<500>(world): ranks train by themselves, and the way from where they began to their mean is the gradient of an outer
+/// optimizer: Nesterov's momentum of 0.9 and a rate of 0.7, unless another is given. Streaming: {.fragments = 4, .delay = 5,
+/// .keep = 0.5}.
+template <int Period, Every Unit = Every::step, class Comm, optim::Optimizer Outer = optim::Sgd>
+ModelAverage<Period, Comm, Unit, Outer> diloco(Comm& comm, ModelAverageOptions options = {},
+                                               Outer outer = {.lr = 0.7f, .momentum = 0.9, .nesterov = true}) {
+  return ModelAverage<Period, Comm, Unit, Outer>(comm, options, outer);
+}
+
+}  // namespace skein::inline SKEIN_ABI::parallel

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compress<Compressor>: an option of DataParallel: in what form gradients travel.
+// data_parallel<Compress<comm::HalfCodec<bf16>>>(world) sends half the bytes; what is not linear (Int8Codec, TopK) is gathered
+// instead of added. Xu et al., "Compressed communication for distributed deep learning", 2020, has the survey.
+#pragma once
+#include "../exchange/exchange_policy_state.hpp"
+
+namespace skein::inline SKEIN_ABI::parallel {
+
+/// Gradients are encoded by the compressor before they travel. Each bucket (PowerSgd: each matrix) has one of its own, which sees
+/// the logical values only. comm::ErrorFeedback<C> keeps what was left out: TopK and PowerSgd need it to converge. Its residuals
+/// are saved with the training. Under a loss scale (models of 16 bits) residuals have the scale of their step, and a step that is
+/// skipped for an overflow loses what it sent. Blocking where DataParallel is; bytes: planned() of the policy state; the same
+/// bits on all ranks.
+template <class Compressor> struct Compress {
+  static constexpr OptionKind kind = OptionKind::compress;
+  static_assert((comm::assert_compressor<Compressor>(), true));
+  template <class Inner> using Around = ExchangePolicyState<Inner, Compressor, typename detail::AlgorithmOf<Inner>::type>;
+};
+
+}  // namespace skein::inline SKEIN_ABI::parallel

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options of DataParallel that are types. Each wraps the policy state: DataParallel<Comm, A, B> trains with
+// A::Around<B::Around<...>>, whose hooks shadow the inner ones, so that what is not chosen costs nothing. What contradicts each
+// other is refused here, by kind.
+#pragma once
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <string_view>
+
+#include "../../core/config.hpp"
+
+namespace skein::inline SKEIN_ABI::parallel {
+
+/// What an option is about: at most one of each.
+enum class OptionKind {
+  when,          ///< in which steps gradients are exchanged
+  compress,      ///< in what form they travel
+  algorithm,     ///< by which all-reduce
+  sharding,      ///< what each rank keeps a part of
+  reproducible,  ///< virtual shards: the same bits on any number of ranks
+  statistics,    ///< of layers, over all ranks
+};
+
+namespace detail {
+enum class OptionFault { none, twice, reproducible, sharded_when, sharded_exchange };
+template <class O> consteval bool scatters_gradients() {
+  if constexpr (requires { O::scatters_gradients; }) return O::scatters_gradients;
+  else return false;
+}
+
+/// Kinds that cannot go together.
+constexpr OptionFault clash(OptionKind a, OptionKind b) {
+  if (a == b) return OptionFault::twice;
+  const auto either = [&](OptionKind k) { return a == k || b == k; };
+  if (either(OptionKind::reproducible)) return OptionFault::reproducible;
+  if (either(OptionKind::sharding) && either(OptionKind::when)) return OptionFault::sharded_when;
+  return OptionFault::none;
+}
+template <class... Options> consteval OptionFault first_clash() {
+  constexpr std::array<OptionKind, sizeof...(Options)> kinds{Options::kind...};
+  for (const OptionKind k : kinds)
+    if ((scatters_gradients<Options>() || ...) && (k == OptionKind::compress || k == OptionKind::algorithm))
+      return OptionFault::sharded_exchange;
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    for (std::size_t j = i + 1; j < kinds.size(); ++j)
+      if (const OptionFault f = clash(kinds[i], kinds[j]); f != OptionFault::none) return f;
+  return OptionFault::none;
+}
+template <class Inner, class... Options> struct Wrapped { using type = Inner; };
+template <class Inner, class First, class... Rest> struct Wrapped<Inner, First, Rest...> {
+  using type = typename First::template Around<typename Wrapped<Inner, Rest...>::type>;
+};
+template <class...> inline constexpr bool fits_together = false;
+}  // namespace detail
+
+/// A type that DataParallel takes as an option.
+template <class O> concept DataParallelOption = requires {
+  { O::kind } -> std::convertible_to<OptionKind>;
+};
+
+/// Refuses, with one sentence, what is no option and options that contradict each other.
+template <class... Options> consteval bool assert_options() {
+  (void)(sizeof(Options) + ... + std::size_t{0});  // an option that refuses its own arguments does so here, in few lines
+  if constexpr (!(DataParallelOption<Options> && ...)) {
+    static_assert(detail::fits_together<Options...>,
+                  "the options of DataParallel are types such as SyncEvery<4>, Compress<...>, Sharded<1>: one of these is none");
+  } else if constexpr (sizeof...(Options) > 1) {
+    constexpr detail::OptionFault fault = detail::first_clash<Options...>();
+    if constexpr (fault == detail::OptionFault::twice)
+      static_assert(detail::fits_together<Options...>,
+                    "two options of DataParallel say the same thing in two ways: leave one of them out");
+    else if constexpr (fault == detail::OptionFault::reproducible)
+      static_assert(detail::fits_together<Options...>,
+                    "Reproducible fixes how gradients are added up: it goes with no other option");
+    else if constexpr (fault == detail::OptionFault::sharded_when)
+      static_assert(detail::fits_together<Options...>,
+                    "Sharded keeps one set of weights for all ranks, which steps without an exchange would pull apart: take "
+                    "SyncEvery or Sharded");
+    else if constexpr (fault == detail::OptionFault::sharded_exchange)
+      static_assert(detail::fits_together<Options...>,
+                    "Sharded<2> sums gradients by a reduce-scatter of its own: Compress and Algorithm are of an all-reduce, take "
+                    "Sharded<1> with them");
+  }
+  return true;
+}
+
+/// The policy state of Inner with its options around it, the first one outermost.
+template <class Inner, class... Options> using WithOptions = typename detail::Wrapped<Inner, Options...>::type;
+
+}  // namespace skein::inline SKEIN_ABI::parallel

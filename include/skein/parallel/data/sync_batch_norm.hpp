@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// SyncBatchNorm: batch normalisation takes its statistics from the whole batch instead of each rank's part, forward and backward:
+// R ranks with B / R samples each train as one rank with B. Layers ask their context for reduce_statistics; this fills it.
+#pragma once
+#include <chrono>
+
+#include "../../comm/op.hpp"
+#include "../comm_policy_state.hpp"
+#include "data_parallel_option.hpp"
+
+namespace skein::inline SKEIN_ABI::parallel {
+
+/// An option of DataParallel. Two blocking all-reduces a layer and step, of 2 doubles a channel and one more each; deterministic.
+struct SyncBatchNorm {
+  static constexpr OptionKind kind = OptionKind::statistics;
+
+  template <class Inner> class Around : public Inner {
+   public:
+    static constexpr bool capturable = false;  // the layer's sums wait for the other ranks within the step
+    using Inner::Inner;
+
+    /// Sums n values over the ranks, in the device's memory. Every rank asks at the same places of its step.
+    void reduce_statistics(double* values, long n) {
+      if (!this->several()) return;
+      const auto before = std::chrono::steady_clock::now();
+      this->comm().all_reduce(DeviceSpan<double, typename Inner::device>(values, static_cast<std::size_t>(n)), Sum{});
+      this->add_exposed(std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count());
+    }
+  };
+};
+
+}  // namespace skein::inline SKEIN_ABI::parallel

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// In which steps gradients are exchanged, as options of DataParallel: SyncEvery<N>, SyncEveryEpochs<N>, SyncFirst<N>. In the
+// steps between each rank steps with its own gradients: replicas drift apart (this is no accumulation), until models are averaged
+// (ModelAverage, in a Compose with this), or the fit ends.
+#pragma once
+#include <cstdint>
+
+#include "../comm_policy_state.hpp"
+#include "data_parallel_option.hpp"
+
+namespace skein::inline SKEIN_ABI::parallel {
+
+namespace detail {
+template <int N> inline constexpr bool is_a_period = N >= 1;
+template <int N> inline constexpr bool is_a_count = N >= 0;
+}  // namespace detail
+
+/// The base of such options: gradients are exchanged in the steps for which exchange_now(true) was said last. The losses of steps
+/// are each rank's own. At the end of a fit replicas that have drifted become their mean.
+template <class Inner> class ExchangesSometimes : public Inner {
+ public:
+  static constexpr bool local_sums = true;
+  using Inner::Inner;
+  bool synchronizes_gradients() const { return now_ && Inner::synchronizes_gradients(); }
+  /// Reduce::Sum makes steps of all ranks' gradients that many times as large; those of its own are what they are.
+  double gradient_factor() const { return now_ ? Inner::gradient_factor() : 1; }
+  bool after_step(const StepDone& done) {
+    drifted_ = drifted_ || !now_;
+    return Inner::after_step(done);
+  }
+  bool finish() {
+    const bool changed = Inner::finish();
+    if (!this->several() || !drifted_) return changed;
+    this->comm().all_reduce(this->replica().parameters, Mean{});
+    drifted_ = false;
+    return true;
+  }
+  /// Another policy has made the replicas one at the end of a fit: finish() has nothing left to do.
+  void weights_agree() { drifted_ = false; }
+
+ protected:
+  void exchange_now(bool now) { now_ = now; }
+
+ private:
+  bool now_ = true, drifted_ = false;
+};
+
+/// Gradients are exchanged in the steps N, 2 N, 3 N, ...
+template <int N> struct SyncEvery {
+  static constexpr OptionKind kind = OptionKind::when;
+  template <class Inner> class Around : public ExchangesSometimes<Inner> {
+    static_assert(detail::is_a_period<N>,
+                  "SyncEvery<N>: a period is 1 step or more; for gradients that are never exchanged take ModelAverage alone");
+    using Base = ExchangesSometimes<Inner>;
+
+   public:
+    using Base::Base;
+    bool before_step(std::int64_t step) {
+      this->exchange_now(step % N == 0);
+      return Base::before_step(step);
+    }
+  };
+};
+
+/// Gradients are exchanged in all steps of every N-th epoch, the first of them the N-th.
+template <int N> struct SyncEveryEpochs {
+  static constexpr OptionKind kind = OptionKind::when;
+  template <class Inner> class Around : public ExchangesSometimes<Inner> {
+    static_assert(
+        detail::is_a_period<N>,
+        "SyncEveryEpochs<N>: a period is 1 epoch or more; for gradients that are never exchanged take ModelAverage alone");
+    using Base = ExchangesSometimes<Inner>;
+
+   public:
+    using Base::Base;
+    void epoch_begins(std::int64_t epoch) {
+      this->exchange_now((epoch + 1) % N == 0);
+      Base::epoch_begins(epoch);
+    }
+  };
+};
+
+/// Gradients are exchanged in the first N steps and then no more: the first phase of post-local SGD (Lin et al., "Don't Use Large
+/// Mini-Batches, Use Local SGD", ICLR 2020). post_local_sgd has the second with it.
+template <int N> struct SyncFirst {
+  static constexpr OptionKind kind = OptionKind::when;
+  template <class Inner> class Around : public ExchangesSometimes<Inner> {
+    static_assert(detail::is_a_count<N>, "SyncFirst<N>: there cannot be less than 0 steps");
+    using Base = ExchangesSometimes<Inner>;
+
+   public:
+    using Base::Base;
+    bool before_step(std::int64_t step) {
+      this->exchange_now(step <= N);
+      return Base::before_step(step);
+    }
+  };
+};
+
+}  // namespace skein::inline SKEIN_ABI::parallel

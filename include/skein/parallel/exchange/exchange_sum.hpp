@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// One sum of a span over the ranks, started: by the communicator's own all-reduce, or by a table of plan/ over its messages. What
+// Compress and Algorithm exchange with; knows nothing of gradients.
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../../comm/algorithms/table_run.hpp"
+#include "../../comm/counts.hpp"
+#include "../../plan/collective_check.hpp"
+
+namespace skein::inline SKEIN_ABI::parallel::detail {
+
+/// The communicator's all-reduce: what is used where no Algorithm is named.
+struct OwnAllReduce {
+  static constexpr std::string_view name = "all_reduce";
+};
+
+/// An algorithm has a table for ranks and values, or says own(ranks, bytes): the communicator's all-reduce serves better.
+template <class A> inline constexpr bool by_table = requires(const A& a) { a.table(2, 1L); };
+
+/// Its table for n values of T. One that chooses by size has a third argument, the bytes of a value.
+template <class T, class A> auto table_of(const A& algorithm, int ranks, std::size_t n) {
+  if constexpr (requires { algorithm.table(2, 1L, 4.0); }) return algorithm.table(ranks, static_cast<long>(n), sizeof(T));
+  else return algorithm.table(ranks, static_cast<long>(n));
+}
+
+template <class A> bool takes_own(const A& algorithm, int ranks, double bytes) {
+  if constexpr (!by_table<A>) return true;
+  else if constexpr (requires { algorithm.own(ranks, bytes); }) return algorithm.own(ranks, bytes);
+  else return false;
+}
+
+/// What one rank gives to the communicator for a sum of n values of T.
+template <class T, class A> comm::Counts planned_sum(const A& algorithm, int ranks, int rank, std::size_t n) {
+  const long bytes = static_cast<long>(n * sizeof(T));
+  if (takes_own(algorithm, ranks, static_cast<double>(bytes))) return {.collectives = 1, .payload = bytes};
+  if constexpr (by_table<A>) {
+    const plan::SentByRank sent = plan::sent_by(table_of<T>(algorithm, ranks, n), rank);
+    return {.messages = sent.messages, .bytes = sent.values * static_cast<long>(sizeof(T))};
+  }
+  return {};
+}
+
+/// One after the other through the same object: no allocation from the second on. The span stays the caller's until it is done.
+template <class Comm, class T, class A> class RunningSum {
+ public:
+  void start(Comm& comm, std::span<T> values, const A& algorithm, [[maybe_unused]] int tag, comm::Counts& counts) {
+    if (takes_own(algorithm, comm.size(), static_cast<double>(values.size_bytes()))) {
+      counts += {.collectives = 1, .payload = static_cast<long>(values.size_bytes())};
+      (void)own_.emplace(comm.start_all_reduce(DeviceSpan<T, Cpu>(values.data(), values.size()), Sum{}));
+      return;
+    }
+    if constexpr (by_table<A>) {
+      counts_ = &counts;
+      table_.emplace(comm, values, table_of<T>(algorithm, comm.size(), values.size()), Sum{}, staging_, tag);
+    }
+  }
+  bool poll() {
+    if (own_ && own_->poll()) own_.reset();
+    if constexpr (by_table<A>)
+      if (table_ && table_->poll()) count();
+    return done();
+  }
+  void wait() {
+    if (own_) own_->wait();
+    own_.reset();
+    if constexpr (by_table<A>)
+      if (table_) {
+        table_->wait();
+        count();
+      }
+  }
+  bool done() const {
+    if constexpr (by_table<A>) return !own_ && !table_;
+    else return !own_;
+  }
+  /// Of a step that was broken off.
+  void drop() {
+    own_.reset();
+    if constexpr (by_table<A>) table_.reset();
+  }
+
+ private:
+  void count() {
+    *counts_ += {.messages = table_->traffic().messages, .bytes = table_->traffic().bytes};
+    table_.reset();
+  }
+
+  struct None {};
+  template <bool Table, class Other> struct TableOf { using type = None; };
+  template <class Other> struct TableOf<true, Other> {
+    using type = std::optional<comm::TableRun<Comm, T, decltype(std::declval<const Other&>().table(2, 1L)), Sum>>;
+  };
+  std::optional<decltype(std::declval<Comm&>().start_all_reduce(std::declval<DeviceSpan<T, Cpu>>(), Sum{}))> own_;
+  [[no_unique_address]] typename TableOf<by_table<A>, A>::type table_;
+  std::vector<T> staging_;
+  comm::Counts* counts_ = nullptr;
+};
+
+}  // namespace skein::inline SKEIN_ABI::parallel::detail

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// PipelineLink: the few calls that a pipeline makes of its communicator, behind one interface: its messages are large and few, so
+// that the pipeline of a network is compiled once, not once for each communicator.
+#pragma once
+#include <chrono>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "../../comm/concepts.hpp"
+#include "../../comm/op.hpp"
+#include "../../core/error.hpp"
+#include "../../device/span.hpp"
+
+namespace skein::inline SKEIN_ABI::parallel {
+
+class PipelineLink {
+ public:
+  virtual ~PipelineLink() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual int node_size() const = 0;
+  virtual bool one_process() const = 0;
+
+  /// Requests are numbered 0 to n - 1; each may be under way once.
+  virtual void reserve(int n) = 0;
+  virtual void send(int request, const void* data, std::size_t bytes, int to, int tag) = 0;
+  virtual void receive(int request, void* data, std::size_t bytes, int from, int tag) = 0;
+  virtual void wait(int request) = 0;  ///< returns at once where nothing is under way
+  virtual void progress() = 0;
+  /// The clock of the ranks, in seconds: a simulated one's own, else the machine's.
+  virtual double now() = 0;
+  /// So much time passes on it. Throws ArgumentError where the communicator has no compute(seconds).
+  virtual void compute(double seconds) = 0;
+
+  virtual void sum(DeviceSpan<float> values) = 0;
+  virtual void sum(DeviceSpan<double> values) = 0;
+  virtual void broadcast(void* data, std::size_t bytes, int root) = 0;
+  virtual void barrier() = 0;
+  virtual void assert_same(std::string_view what, std::uint64_t hash) = 0;
+  virtual std::unique_ptr<PipelineLink> split(int color, int key) = 0;
+};
+
+namespace detail {
+/// Comm: an lvalue's type, which is used; or a value's, which is owned.
+template <class Comm> class PipelineLinkOver final : public PipelineLink {
+  using C = std::remove_reference_t<Comm>;
+  using Bytes = DeviceSpan<std::byte>;
+  using Request = decltype(std::declval<C&>().isend(std::declval<DeviceSpan<const std::byte>>(), 0, 0));
+
+ public:
+  explicit PipelineLinkOver(Comm&& comm) : comm_(std::forward<Comm>(comm)) {}
+
+  int rank() const override { return comm_.rank(); }
+  int size() const override { return comm_.size(); }
+  int node_size() const override {
+    if constexpr (requires { comm_.node_size(); }) return comm_.node_size();
+    else return comm_.size();
+  }
+  bool one_process() const override {
+    if constexpr (requires { comm_.one_process(); }) return comm_.one_process();
+    else return false;
+  }
+  void reserve(int n) override { requests_.resize(static_cast<std::size_t>(n)); }
+  void send(int request, const void* data, std::size_t bytes, int to, int tag) override {
+    (void)(at(request) = comm_.isend(DeviceSpan<const std::byte>(static_cast<const std::byte*>(data), bytes), to, tag));
+  }
+  void receive(int request, void* data, std::size_t bytes, int from, int tag) override {
+    (void)(at(request) = comm_.irecv(Bytes(static_cast<std::byte*>(data), bytes), from, tag));
+  }
+  void wait(int request) override { at(request).wait(); }
+  void progress() override {
+    if constexpr (requires { comm_.progress(); }) comm_.progress();
+  }
+  double now() override {
+    if constexpr (requires { comm_.now(); }) return comm_.now();
+    else return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+  void compute([[maybe_unused]] double seconds) override {
+    if constexpr (requires { comm_.compute(seconds); }) comm_.compute(seconds);
+    else
+      throw ArgumentError("Pipeline: .lengths are for a world whose time passes by compute(seconds), such as SimComm or Delayed");
+  }
+  void sum(DeviceSpan<float> values) override { comm_.all_reduce(values, Sum{}); }
+  void sum(DeviceSpan<double> values) override { comm_.all_reduce(values, Sum{}); }
+  void broadcast(void* data, std::size_t bytes, int root) override {
+    comm_.broadcast(Bytes(static_cast<std::byte*>(data), bytes), root);
+  }
+  void barrier() override { comm_.barrier(); }
+  void assert_same(std::string_view what, std::uint64_t hash) override { comm_.assert_same(what, hash); }
+  std::unique_ptr<PipelineLink> split([[maybe_unused]] int color, [[maybe_unused]] int key) override {
+    if constexpr (requires {
+                    { comm_.split(color, key) } -> std::same_as<C>;
+                  })
+      return std::make_unique<PipelineLinkOver<C>>(comm_.split(color, key));
+    else throw ArgumentError("Pipeline: .replicas want a communicator that can be split; this one cannot");
+  }
+
+ private:
+  Request& at(int request) { return requests_[static_cast<std::size_t>(request)]; }
+
+  Comm comm_;
+  std::vector<Request> requests_;
+};
+}  // namespace detail
+
+/// Over a communicator that outlives the link.
+template <class Comm> std::unique_ptr<PipelineLink> pipeline_link(Comm& comm) {
+  assert_communicator<Comm, Cpu>();
+  return std::make_unique<detail::PipelineLinkOver<Comm&>>(comm);
+}
+
+}  // namespace skein::inline SKEIN_ABI::parallel

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the lines of a pipeline's program (plan/pipeline_program.hpp) on what the process holds, in their order and in no other:
+// forward, backward, update, and the messages between them. Gradients flow back with the sums of their micro-batch behind them,
+// so that every stage knows the batch's loss and divisor without a message of its own.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../optim/clip.hpp"
+#include "../../plan/pipeline_program.hpp"
+#include "pipeline_local_stages.hpp"
+
+namespace skein::inline SKEIN_ABI::parallel::detail {
+
+/// What is done with a batch.
+struct PipelineCall {
+  long size = 1;  // of a micro-batch
+  nn::Phase phase = nn::Phase::training;
+  std::uint64_t key = 0;
+  bool accumulate = false, update = true;
+  double lr = 0, clip = 0;
+  double expected_weight = 1;  // weight that the gradients are divided by as they are made
+  std::int64_t step = 0;       // updates before
+  nn::LossSums carried{};      // of the batches that are accumulated
+};
+
+template <class Model, class Loss, class Optimizer> class PipelineRun {
+ public:
+  using LocalStages = PipelineLocalStages<Model, Optimizer>;
+  using Stage = typename LocalStages::Stage;
+  using Scalar = typename Model::Scalar;
+  using Device = typename Model::device;
+  using Sums = nn::LossSums;
+  static constexpr long Width = Model::output_extents.count(), OutputPitch = sample_pitch(Model::output_extents);
+
+  PipelineRun(Model& model, const Loss& loss, const Optimizer& optimizer, std::shared_ptr<PipelineTeam> team)
+      : local_stages(model, loss, optimizer, std::move(team)) {}
+
+  // ---- programs and memory -------------------------------------------------------------------------------------------
+
+  void reserve(long batch, int threads, Denormals denormals) {
+    const bool same = workers_ && workers_->size() == threads && workers_->denormals() == denormals;
+    if (same && capacity_ >= batch) return;
+    if (!same) workers_ = std::make_unique<Workers>(threads, denormals);
+    capacity_ = std::max(capacity_, batch);
+    outputs_ = Arena<Scalar>(static_cast<std::size_t>(capacity_ * OutputPitch));
+    for (Stage& h : local_stages.stages) h.slots = h.kept = 0;
+    programs_.clear();
+    make_memory();
+    prepare(capacity_);
+  }
+  bool reserved() const { return workers_ != nullptr; }
+  long capacity() const { return capacity_; }
+
+  /// Programs and primitives for batches of so many samples.
+  void prepare(long batch) {
+    const long size = micro_size(batch * local_stages.team->options.replicas);
+    const int n = micros(batch, size);
+    (void)program(n, false);
+    (void)program(n, true);
+    for (Stage& h : local_stages.stages) {
+      h.executor->prepare(std::min(size, batch));
+      if (batch % size > 0) h.executor->prepare(batch % size);
+    }
+  }
+  /// The lines for so many micro-batches; memory grows where they want more slots.
+  const plan::PipelineProgram& program(int n, bool forward_only) {
+    for (const auto& p : programs_)
+      if (p.first == forward_only && p.second->micros == n) return *p.second;
+    const PipelineTeam& team = *local_stages.team;
+    plan::PipelineProgramOptions o;
+    o.first_rank = team.first_rank;
+    o.last_rank = team.last_rank;
+    o.forward_only = forward_only;
+    o.vertical_sync = team.options.vertical_sync;
+    const plan::Schedule schedule = pipeline_schedule(team.options, team.ranks, Model::stages, n);
+    if (schedule.stages != Model::stages || schedule.ranks != team.ranks || schedule.micros != n)
+      throw ArgumentError("Pipeline: .table gave " + std::to_string(schedule.stages) + " stages over " +
+                          std::to_string(schedule.ranks) + " ranks and " + std::to_string(schedule.micros) +
+                          " micro-batches; it was asked for " + std::to_string(Model::stages) + ", " +
+                          std::to_string(team.ranks) + " and " + std::to_string(n));
+    if (2L * Model::stages * n > LocalStages::first_tied_tag)
+      throw ArgumentError("Pipeline: " + std::to_string(n) + " micro-batches are too many for " + std::to_string(Model::stages) +
+                          " stages");
+    programs_.emplace_back(forward_only, std::make_unique<plan::PipelineProgram>(plan::pipeline_program(schedule, o)));
+    const plan::PipelineProgram& p = *programs_.back().second;
+    bool more = p.halves && !halves_;
+    for (const Stage& h : local_stages.stages) more = more || p.slots[at(h.stage)] > h.slots || p.kept[at(h.stage)] > h.kept;
+    if (more) {
+      for (Stage& h : local_stages.stages)
+        h.slots = std::max(h.slots, p.slots[at(h.stage)]), h.kept = std::max(h.kept, p.kept[at(h.stage)]);
+      halves_ = halves_ || p.halves;
+      make_memory();
+    }
+    micro_sums_.reserve(at(n));
+    micro_all_.reserve(at(n));
+    local_stages.policy_state.events.reserve(p.lines.size());
+    return p;
+  }
+
+  /// Samples of a micro-batch, for a batch of so many over all pipelines.
+  long micro_size(long global_count) const {
+    const PipelineOptions& o = local_stages.team->options;
+    if (o.micro_batch > 0) return o.micro_batch;
+    const long mine = (global_count + o.replicas - 1) / o.replicas;
+    return std::max(1L, (mine + o.micro_batches - 1) / o.micro_batches);
+  }
+  static int micros(long count, long size) { return static_cast<int>(std::max(1L, (count + size - 1) / size)); }
+  static double expected_batch_weight(long samples) {
+    const double n = static_cast<double>(samples > 0 ? samples : 1);
+    return Loss::target == nn::TargetKind::vector ? n * static_cast<double>(Width) : n;
+  }
+
+  // ---- the interpreter -----------------------------------------------------------------------------------------------
+
+  template <class Batch> void run(const plan::PipelineProgram& p, const Batch& batch, const PipelineCall& call) {
+    micro_sums_.assign(at(p.micros), {});
+    micro_all_.assign(at(p.micros), {});
+    local_stages.policy_state.events.clear();
+    for (Stage& h : local_stages.stages) h.fresh = h.fresh_parameters = !call.accumulate;
+    bool ready = false;  // gradients have been made those of the step
+    const long count = static_cast<long>(batch.count);
+    for (const plan::PipelineLine& line : p.lines) {
+      Stage& h = local_stages.of(line.step.stage);
+      if (line.asks) ask(p, line, count, call);
+      if (line.ahead >= 0) ask(p, p.lines[at(line.ahead)], count, call);
+      PipelineEvent event{line.step, 0, 0};
+      switch (line.step.task) {
+        case plan::Task::forward:
+          forward(p, h, line, batch, call, event);
+          break;
+        case plan::Task::backward:
+        case plan::Task::input_gradient:
+          backward(p, h, line, samples(line, count, call), event);
+          break;
+        case plan::Task::weight_gradient:
+          event.begin = local_stages.clock();
+          h.executor->backward_parameters(line.slot, !std::exchange(h.fresh_parameters, !p.synchronous));
+          ends(event);
+          break;
+        case plan::Task::update:
+          event.begin = local_stages.clock();
+          if (call.update && p.synchronous) {
+            if (!std::exchange(ready, true)) reduce_gradients(call);
+            update(h, call, all_sums_.weight, call.expected_weight, call.step + 1);
+          } else if (call.update) {
+            update_alone(h, line, call);
+          }
+          ends(event);
+          break;
+      }
+      local_stages.policy_state.events.push_back(event);
+      if (local_stages.team->processes > 1) local_stages.team->line->progress();
+    }
+    for (Stage& h : local_stages.stages)
+      for (int s = 0; s < h.slots; ++s)
+        for (SlotMessage kind : {SlotMessage::output, SlotMessage::gradient_out}) local_stages.wait(h.request(s, kind));
+  }
+
+  // What the last run has left. Sums of micro-batches: of this pipeline; and of all, as PipeDream's updates learn them. Of the
+  // batch: where a synchronous one updated.
+  const std::vector<Sums>& micro_sums() const { return micro_sums_; }
+  const std::vector<Sums>& micro_sums_of_all() const { return micro_all_; }
+  const Sums& sums_of_all() const { return all_sums_; }
+  double gradient_norm() const { return norm_; }
+  Scalar* outputs() { return outputs_.data(); }
+  const Scalar* outputs() const { return outputs_.data(); }
+
+  LocalStages local_stages;
+
+ private:
+  static constexpr long tail_bytes = 3 * sizeof(double);
+  static_assert(tail_bytes <= gradient_tail * static_cast<long>(sizeof(Scalar)));
+
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  static std::size_t gradient_bytes(long scalars) { return static_cast<std::size_t>(scalars) * sizeof(Scalar) + tail_bytes; }
+  static int tag(int stage, bool back, int micro, const plan::PipelineProgram& p) {
+    return (2 * stage + back) * p.micros + micro;
+  }
+  static long samples(const plan::PipelineLine& line, long count, const PipelineCall& call) {
+    return std::clamp(count - line.step.micro * call.size, 0L, call.size);
+  }
+
+  void make_memory() {
+    const PipelineOptions& o = local_stages.team->options;
+    local_stages.reserve(*workers_, o.micro_batch > 0 ? std::min(o.micro_batch, capacity_) : micro_size(capacity_ * o.replicas),
+                         halves_);
+  }
+  /// A pass has ended. Where time is simulated, the task's passes here.
+  void ends(PipelineEvent& event) {
+    if (const plan::StageLengths& lengths = local_stages.team->options.lengths; !lengths.stages.empty()) {
+      local_stages.team->line->compute(plan::detail::length_of(lengths, event.step));
+      local_stages.team->line->progress();  // ranks whose clocks are behind go first: what they send comes before
+    }
+    event.end = local_stages.clock();
+  }
+
+  /// The input of a line's forward is asked of the process that has the stage before.
+  void ask(const plan::PipelineProgram& p, const plan::PipelineLine& line, long count, const PipelineCall& call) {
+    Stage& h = local_stages.of(line.step.stage);
+    local_stages.team->line->receive(
+        h.request(line.slot, SlotMessage::input), h.executor->input(line.slot),
+        static_cast<std::size_t>(samples(line, count, call) * h.executor->input_pitch()) * sizeof(Scalar),
+        local_stages.team->process_of(h.stage - 1), tag(h.stage, false, line.step.micro, p));
+  }
+  template <class Batch> void forward(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line,
+                                      const Batch& batch, const PipelineCall& call, PipelineEvent& event) {
+    const int stage = line.step.stage, micro = line.step.micro;
+    if (line.receives) local_stages.wait(h.request(line.slot, SlotMessage::input));
+    if (line.sends) local_stages.wait(h.request(line.slot, SlotMessage::output));
+    event.begin = local_stages.clock();
+    nn::MicroBatch<Scalar> m;
+    m.count = samples(line, static_cast<long>(batch.count), call);
+    m.first = static_cast<std::uint64_t>(batch.first) + static_cast<std::uint64_t>(micro * call.size);
+    if (stage == 0) m.x = batch.x + micro * call.size * batch.pitch, m.pitch = batch.pitch;
+    if (batch.labels) m.labels = batch.labels + micro * call.size;
+    if (batch.targets) m.targets = batch.targets + micro * call.size * batch.target_pitch, m.target_pitch = batch.target_pitch;
+    const double expected_weight = p.synchronous ? call.expected_weight : expected_batch_weight(call.size);
+    h.executor->forward(
+        {.slot = line.slot, .phase = call.phase, .scale = 1 / expected_weight, .key = call.key, .kept = line.weights}, m);
+    ends(event);
+    hand_on(p, h, line, m.count);
+    if (stage + 1 == Model::stages) {
+      micro_sums_[at(micro)] = h.executor->sums(line.slot);
+      if (call.phase == nn::Phase::evaluation)
+        ops::copy<Device>(outputs_.data() + micro * call.size * OutputPitch, h.executor->output(line.slot),
+                          m.count * OutputPitch);
+    } else if (call.phase == nn::Phase::training && line.sends) {
+      local_stages.team->line->receive(h.request(line.slot, SlotMessage::gradient_in), h.executor->gradient(line.slot),
+                                       gradient_bytes(m.count * h.executor->output_pitch()),
+                                       local_stages.team->process_of(stage + 1), tag(stage, true, micro, p));
+    }
+  }
+  void backward(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line, long count, PipelineEvent& event) {
+    if (line.receives) {
+      local_stages.wait(h.request(line.slot, SlotMessage::gradient_in));
+      std::memcpy(static_cast<void*>(&micro_sums_[at(line.step.micro)]),
+                  h.executor->gradient(line.slot) + count * h.executor->output_pitch(), tail_bytes);
+    }
+    if (line.sends) local_stages.wait(h.request(line.slot, SlotMessage::gradient_out));
+    event.begin = local_stages.clock();
+    const bool add = !std::exchange(h.fresh, !p.synchronous);
+    if (line.step.task == plan::Task::backward) h.executor->backward(line.slot, add);
+    else h.executor->backward_input(line.slot, add);
+    ends(event);
+    hand_back(p, h, line, count);
+  }
+  /// The output goes to the next stage: of another process, or of this one.
+  void hand_on(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line, long count) {
+    const long n = count * h.executor->output_pitch();
+    if (line.sends)
+      local_stages.team->line->send(h.request(line.slot, SlotMessage::output), h.executor->output(line.slot),
+                                    static_cast<std::size_t>(n) * sizeof(Scalar), local_stages.team->process_of(h.stage + 1),
+                                    tag(h.stage + 1, false, line.step.micro, p));
+    if (line.to >= 0) ops::copy<Device>(local_stages.of(h.stage + 1).executor->input(line.to), h.executor->output(line.slot), n);
+  }
+  /// The gradient of the input, and the sums of its micro-batch, to the stage before.
+  void hand_back(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line, long count) {
+    const long n = count * h.executor->input_pitch();
+    if (line.sends) {
+      Scalar* dx = h.executor->input_gradient(line.slot);
+      std::memcpy(dx + n, &micro_sums_[at(line.step.micro)], tail_bytes);
+      local_stages.team->line->send(h.request(line.slot, SlotMessage::gradient_out), dx, gradient_bytes(n),
+                                    local_stages.team->process_of(h.stage - 1), tag(h.stage - 1, true, line.step.micro, p));
+    }
+    if (line.to >= 0)
+      ops::copy<Device>(local_stages.of(h.stage - 1).executor->gradient(line.to), h.executor->input_gradient(line.slot), n);
+  }
+
+  // ---- updates -------------------------------------------------------------------------------------------------------
+
+  /// Before the first update of a synchronous step: gradients and sums become those of all workers, pipelines and tied twins.
+  void reduce_gradients(const PipelineCall& call) {
+    Sums sums = call.carried;
+    for (const Sums& s : micro_sums_) sums += s;
+    all_sums_ = sums;
+    for (Stage& h : local_stages.stages) {
+      h.executor->reduce_workers();
+      all_sums_ = over_pipelines(h, sums);
+    }
+    local_stages.exchange_tied();
+    clip_factor_ = 1;
+    if (call.clip <= 0) return;
+    double sum[1] = {0};
+    for (Stage& h : local_stages.stages)
+      sum[0] +=
+          h.optimizer->sum_of_squares(step_call(h, call, all_sums_.weight, call.expected_weight, call.step + 1), 0, h.stored);
+    if (local_stages.team->processes > 1) local_stages.team->line->sum(DeviceSpan<double>(sum, 1));
+    norm_ = std::sqrt(sum[0]);
+    clip_factor_ = static_cast<double>(optim::ClipNorm{static_cast<float>(call.clip)}(norm_));
+  }
+  /// PipeDream: a stage updates by one micro-batch.
+  void update_alone(Stage& h, const plan::PipelineLine& line, const PipelineCall& call) {
+    const int micro = line.step.micro;
+    if (line.keeps >= 0) h.executor->keep(line.keeps);
+    h.executor->reduce_workers();
+    const Sums all = over_pipelines(h, micro_sums_[at(micro)]);
+    micro_all_[at(micro)] = all;
+    update(h, call, all.weight, expected_batch_weight(call.size), call.step + 1 + micro);
+  }
+  /// The gradients of a stage, and the sums behind them, over the pipelines beside each other.
+  Sums over_pipelines(Stage& h, const Sums& sums) {
+    if (!local_stages.team->data) return sums;
+    const auto g = h.executor->gradients();
+    Scalar* tail = g.data + h.stored;
+    tail[0] = static_cast<Scalar>(sums.loss);
+    tail[1] = static_cast<Scalar>(sums.weight);
+    tail[2] = static_cast<Scalar>(sums.correct);
+    const double before = local_stages.clock();
+    local_stages.team->data->sum(g);
+    local_stages.policy_state.waited += local_stages.clock() - before;
+    return {static_cast<double>(tail[0]), static_cast<double>(tail[1]), static_cast<double>(tail[2])};
+  }
+  optim::StepCall<Scalar> step_call(Stage& h, const PipelineCall& call, double weight, double expected_weight,
+                                    std::int64_t step) {
+    optim::StepCall<Scalar> c;
+    c.step = step;
+    c.lr = call.lr;
+    c.gradient_scale = weight > 0 ? expected_weight / weight : 0;
+    h.gradient = h.executor->gradients().data;
+    c.gradients = &h.gradient;
+    return c;
+  }
+  void update(Stage& h, const PipelineCall& call, double weight, double expected_weight, std::int64_t step) {
+    optim::StepCall<Scalar> c = step_call(h, call, weight, expected_weight, step);
+    if (call.clip > 0) c.gradient_scale *= clip_factor_;
+    Scalar* parameters = h.executor->parameters().data;
+    workers_->run([&](Worker& w) {
+      const auto slice = w.slice(h.stored, 16);
+      if (slice.first < slice.second) h.optimizer->update(parameters, c, slice.first, slice.second);
+    });
+  }
+
+  std::unique_ptr<Workers> workers_;
+  std::vector<std::pair<bool, std::unique_ptr<plan::PipelineProgram>>> programs_;
+  std::vector<Sums> micro_sums_, micro_all_;
+  Arena<Scalar> outputs_;
+  Sums all_sums_{};
+  long capacity_ = 0;
+  bool halves_ = false;
+  double norm_ = 0, clip_factor_ = 1;
+};
+
+}  // namespace skein::inline SKEIN_ABI::parallel::detail

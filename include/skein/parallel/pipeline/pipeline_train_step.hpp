@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// PipelineTrainStep: one training step through the stages of this process, in the order of a schedule's table: what a Trainer
+// sees of it, in place of train::TrainStep. pipeline_held.hpp has the stages, pipeline_run.hpp runs their lines.
+#pragma once
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "../../nn/executor_options.hpp"
+#include "../../nn/step_memory.hpp"
+#include "pipeline_run.hpp"
+
+namespace skein::inline SKEIN_ABI::parallel {
+
+/// As train::StepOptions, for loops written by hand.
+struct PipelineStepOptions {
+  double lr_factor = 1, clip_norm = 0;
+  bool accumulate = false, update = true;
+  std::uint64_t key = 0;
+};
+
+template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
+ public:
+  using Scalar = typename Model::Scalar;
+  using Device = typename Model::device;
+  using Sums = nn::LossSums;
+  using PolicyState = PipelinePolicyState<Scalar>;
+  static constexpr int virtual_shards = 0;
+  static constexpr long Width = Model::output_extents.count(), OutputPitch = sample_pitch(Model::output_extents);
+
+  /// Initial weights are agreed here: all ranks make their train step at the same time.
+  template <class Policy> PipelineTrainStep(Model& model, Loss loss, const Optimizer& optimizer, const Policy& policy)
+      : loss_(std::move(loss)), asked_optimizer_(optimizer), run_(model, loss_, optimizer, policy.team()) {}
+
+  /// Memory for batches of at most `options.batch` samples of this pipeline.
+  void reserve(ExecutorOptions options) {
+    if (options.threads <= 0) options.threads = threads();
+    if (options.execution == Execution::depth_first)
+      throw ArgumentError(
+          "Pipeline: depth-first blocks cut a batch for the cache, micro-batches cut it for the ranks: leave .execution as it "
+          "is");
+    run_.reserve(options.batch, options.threads, options.denormals);
+  }
+  bool reserved() const { return run_.reserved(); }
+  /// Programs and primitives for batches of so many samples.
+  void prepare(long batch) { run_.prepare(batch); }
+
+  /// One step on this pipeline's samples of a batch. Returns the sums over all of them, on every rank. PipeDream makes an update
+  /// for each micro-batch; the pipeline drains at the end of the batch. All ranks of the pipeline give the same batch.
+  template <class Batch, class Options> Sums step(const Batch& batch, const Options& options) {
+    check_labels(batch);
+    const long size = run_.micro_size(batch.global_count);
+    const plan::PipelineProgram& program = program_of(batch.count, batch.global_count, size);
+    const bool together = program.synchronous;
+    if (!together && (options.accumulate || !options.update || options.clip_norm > 0))
+      throw ArgumentError(
+          "Pipeline: PipeDream updates after each micro-batch: no accumulation over batches, and no norm of all gradients to "
+          "clip by");
+    if (accumulated_ == 0) expected_weight_ = Run::expected_batch_weight(size);
+    if (!options.accumulate) carried_ = {};
+    detail::PipelineCall call;
+    call.size = size;
+    call.phase = nn::Phase::training;
+    call.key = options.key;
+    call.accumulate = options.accumulate;
+    call.update = options.update;
+    call.lr = static_cast<double>(asked_optimizer_.lr) * options.lr_factor;
+    call.clip = options.clip_norm;
+    call.expected_weight = expected_weight_;
+    call.step = step_;
+    call.carried = carried_;
+    run_.run(program, batch, call);
+    for (const Sums& s : together ? run_.micro_sums() : run_.micro_sums_of_all())
+      carried_ += s;  // in the order of the micro-batches
+    Sums sums = call.update && together ? run_.sums_of_all() : carried_;
+    accumulated_ = call.update ? 0 : accumulated_ + 1;
+    if (call.update) {
+      step_ += together ? 1 : program.micros;
+      totals_ += sums;
+    }
+    return sums;
+  }
+  template <class Batch> Sums step(const Batch& batch) { return step(batch, PipelineStepOptions{}); }
+
+  /// Forward and loss, in evaluation phase, micro-batches one behind the other through the stages. The sums are the last stage's;
+  /// with neither labels nor targets, every rank has the outputs.
+  template <class Batch> Sums evaluate(const Batch& batch, bool accumulate = false) {
+    check_labels(batch);
+    detail::PipelineCall call;
+    call.size = run_.micro_size(batch.count * team().options.replicas);
+    call.phase = nn::Phase::evaluation;
+    call.expected_weight = expected_weight_;
+    run_.run(run_.program(Run::micros(batch.count, call.size), true), batch, call);
+    Sums sums;
+    for (const Sums& s : run_.micro_sums()) sums += s;
+    evaluated_ = accumulate ? (evaluated_ += sums) : sums;
+    if (!batch.labels && !batch.targets && team().processes > 1)
+      team().line->broadcast(run_.outputs(), static_cast<std::size_t>(batch.count * OutputPitch) * sizeof(Scalar),
+                             team().process_of(Model::stages - 1));
+    return evaluated_;
+  }
+
+  nn::LossSums totals() const { return totals_; }
+  void set_totals(const nn::LossSums& s) { totals_ = s; }
+  Model& model() const { return *run_.local_stages.model; }
+  PolicyState& policy_state() { return run_.local_stages.policy_state; }
+  const PolicyState& policy_state() const { return run_.local_stages.policy_state; }
+  const Loss& loss() const { return loss_; }
+  std::int64_t steps() const { return step_; }
+  void set_steps(std::int64_t n) { step_ = n; }
+  double gradient_norm() const { return run_.gradient_norm(); }
+  optim::BoundOptimizer<Optimizer, Scalar, Device>& optimizer() { return run_.local_stages.optimizer(); }
+  int threads() const {
+    const int cores = available_cores(), sharing = policy_state().local_ranks();
+    if (std::getenv("SKEIN_THREADS")) return Workers::default_count();
+    const bool bound = cores < static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+    return bound && !policy_state().threads_of_one_process() ? cores : std::max(1, cores / std::max(1, sharing));
+  }
+
+  // What a Trainer asks of a pass and a device.
+  PipelineTrainStep& executor() { return *this; }
+  long capacity() const { return run_.capacity(); }
+  const Scalar* outputs() const { return run_.outputs(); }
+  nn::StepMemory<Device>& memory() { return memory_; }
+  struct Note {
+    static constexpr std::string_view note() { return {}; }
+  };
+  Note device() const { return {}; }
+
+  // ---- files: those of the whole network in one model ----------------------------------------------------------------
+
+  /// All ranks: brings the stages' parameters, buffers and optimizer state together on rank 0, until drop_state().
+  void gather_state() { run_.local_stages.gather(); }
+  void drop_state() { run_.local_stages.drop(); }
+  DeviceSpan<Scalar> whole_parameters() { return run_.local_stages.whole(0).span(); }
+  DeviceSpan<Scalar> whole_buffers() { return run_.local_stages.whole(1).span(); }
+  DeviceSpan<Scalar> state(int k) { return run_.local_stages.whole(static_cast<std::size_t>(2 + k)).span(); }
+  void set_state(int k, const Scalar* whole) { run_.local_stages.set_state(k, whole); }
+  /// After whole_parameters() and whole_buffers() were written: each stage takes its own.
+  void scatter() { run_.local_stages.scatter(); }
+
+  /// Bytes of what grows with the micro-batches in flight, and micro-batches that this process has memory for.
+  long activation_bytes() const { return run_.local_stages.activation_bytes(); }
+  int slots() const { return run_.local_stages.slots(); }
+  /// The lines that a batch of so many micro-batches runs.
+  const plan::PipelineProgram& program(int micros) { return run_.program(micros, false); }
+
+ private:
+  using Run = detail::PipelineRun<Model, Loss, Optimizer>;
+
+  PipelineTeam& team() const { return *run_.local_stages.team; }
+  const plan::PipelineProgram& program_of(long count, long global_count, long size) {
+    const plan::PipelineProgram& found = program(Run::micros(count, size));
+    if (!team().data || found.synchronous) return found;
+    const int replicas = team().options.replicas;  // PipeDream's pipelines meet after each micro-batch: all have as many
+    const long most = (global_count + replicas - 1) / replicas;
+    if (count > most)
+      throw ArgumentError("Pipeline: PipeDream over several pipelines wants even parts of a batch: one has " +
+                          std::to_string(count) + " of " + std::to_string(global_count) + " samples");
+    return program(Run::micros(most, size));
+  }
+  template <class Batch> void check_labels(const Batch& batch) const {
+    if constexpr (Loss::target == nn::TargetKind::label) {
+      std::optional<std::int32_t> ignore;
+      if constexpr (requires { loss_.ignore_label; }) ignore = loss_.ignore_label;
+      if (batch.labels) nn::check_labels(batch.labels, batch.count, Width, ignore);
+    }
+  }
+
+  Loss loss_;
+  Optimizer asked_optimizer_;
+  Run run_;
+  nn::StepMemory<Device> memory_{};
+  Sums carried_{}, evaluated_{}, totals_{};  // carried_: of the batches that are accumulated
+  long accumulated_ = 0;
+  double expected_weight_ = 1;
+  std::int64_t step_ = 0;
+};
+
+}  // namespace skein::inline SKEIN_ABI::parallel

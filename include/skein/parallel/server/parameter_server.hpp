@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// ParameterServer<Comm, Staleness<S>>: the last ranks of a communicator do not train but keep the weights and the optimizer's
+// state, a shard each; the others push the gradients of each step and pull weights, without waiting for each other as long as
+// none runs more than S steps ahead. Li et al., "Scaling Distributed Machine Learning with the Parameter Server", OSDI 2014; Ho
+// et al., NIPS 2013.
+#pragma once
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../comm_policy_state.hpp"
+#include "parameter_server_loop.hpp"
+
+namespace skein::inline SKEIN_ABI::parallel {
+
+template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState : public CommPolicyState<Comm, Scalar, Cpu> {
+  using Base = CommPolicyState<Comm, Scalar, Cpu>;
+
+ public:
+  static constexpr bool local_sums = true, updates_elsewhere = true, sharded = true, exchanges_gradients = true;
+  using Group = decltype(std::declval<Comm&>().split(0, 0));
+
+  ParameterServerPolicyState(Comm& world, const ParameterServerOptions& options, const Replica<Scalar, Cpu>& replica)
+      : Base(world, replica), options_(options) {
+    if (options.servers < 1 || options.servers >= world.size())
+      throw ArgumentError("ParameterServer: .servers = " + std::to_string(options.servers) + " of " +
+                          std::to_string(world.size()) +
+                          " ranks: there must be at least one server, and at least one rank that trains");
+    for (int s = 0; s < options.servers; ++s) shards_.push_back(server_shard(replica.stored, s, options.servers));
+    sends_.resize(2 * shards_.size());
+    receives_.resize(2 * shards_.size());
+    replies_.resize(shards_.size());
+  }
+
+  using Base::comm;
+  bool serves() const { return comm().rank() >= ranks(); }
+  /// Of those that train; a server's own rank is that in the communicator.
+  int rank() const { return comm().rank(); }
+  int ranks() const { return comm().size() - options_.servers; }
+  int local_ranks() const { return Base::local_ranks() == comm().size() ? ranks() : Base::local_ranks(); }
+  bool synchronizes_gradients() const { return !serves(); }
+  plan::Range owned(long) const { return serves() ? shard(comm().rank() - ranks()) : plan::Range{0, 0}; }
+
+  void start() {
+    plan::Fingerprint f;
+    f.add(this->replica().fingerprint).add(static_cast<std::uint64_t>(Bound)).add(static_cast<std::uint64_t>(options_.servers));
+    f.add(static_cast<std::uint64_t>(options_.rate));
+    comm().assert_same("the models of ParameterServer (network, input shape, scalar, optimizer, options)", f.value());
+    this->broadcast_weights();
+    if (!group_) group_.emplace(comm().split(serves() ? 1 : 0, comm().rank()));
+  }
+
+  void serve(const UpdateCallback& update) {
+    const int s = comm().rank() - ranks();
+    report_ = ServerLoop<Comm, Scalar, Bound>(comm(), this->replica(), options_, ranks(), shards_[static_cast<std::size_t>(s)])
+                  .run(update, version_);
+  }
+
+  /// Waits for the weights that answer the gradients of the step before.
+  bool before_step(std::int64_t) { return pull(); }
+  /// Gradients leave for the servers.
+  bool after_step(const StepDone& done) {
+    message_ = {Message::Push,
+                comm().rank(),
+                done.step,
+                version_,
+                done.expected_weight,
+                static_cast<double>(this->replica().gradients[static_cast<std::size_t>(this->replica().stored) + 1])};
+    for (int s = 0; s < options_.servers; ++s) {
+      say(s, message_);
+      (void)sends_[at(s) + 1].emplace(
+          comm().isend(DeviceSpan<const Scalar>(part(this->replica().gradients, s)), server(s), Message::values_tag));
+    }
+    awaited_ = true;
+    return false;
+  }
+  /// All workers go into the evaluation with the same weights.
+  bool epoch_ends(std::int64_t) {
+    pull();
+    if (Bound == 0) return true;
+    group_->barrier();  // every worker's gradients are in the weights now
+    ask();
+    return true;
+  }
+  /// Collective, servers too: parameters, buffers and the report become the same on all ranks.
+  bool finish() {
+    if (!serves()) {
+      pull();
+      average_buffers();
+      message_ = {Message::Done, comm().rank(), 0, version_, 1, 0};
+      for (int s = 0; s < options_.servers; ++s) say(s, message_);
+      wait_for_sends();
+    }
+    for (int s = 0; s < options_.servers; ++s) comm().broadcast(part(this->replica().parameters, s), server(s));
+    if (this->replica().buffers.size > 0) comm().broadcast(this->replica().buffers, 0);
+    double all[7] = {report_.updates, report_.mean_staleness, report_.max_staleness,        report_.max_ahead,
+                     report_.busy,    report_.seconds,        static_cast<double>(version_)};
+    comm().broadcast(DeviceSpan<double>(all, 7), server(0));
+    report_ = {all[0], all[1], all[2], all[3], all[4], all[5]};
+    version_ = static_cast<std::int64_t>(all[6]);
+    return true;
+  }
+  /// An array of the optimizer's state as the servers have it, whole, on rank 0: within a fit, where the servers serve, and after
+  /// it, where they are called too.
+  void gather(DeviceSpan<Scalar> own, DeviceSpan<Scalar> all) {
+    if (serves()) {
+      comm().recv(DeviceSpan<Message>(&message_, 1), 0, Message::tag);
+      comm().send(own, 0, Message::reply_values_tag);
+    } else if (rank() == 0) {
+      message_ = {Message::State, 0, 0, version_, 1, 0};
+      for (int s = 0; s < options_.servers; ++s) {
+        say(s, message_);
+        comm().recv(part(all, s), server(s), Message::reply_values_tag);
+      }
+    }
+  }
+
+  /// Among those that train. A server has nothing to add.
+  void average_buffers() {
+    if (!serves() && ranks() > 1 && this->replica().buffers.size > 0) group_->all_reduce(this->replica().buffers, Mean{});
+  }
+  void reduce(std::span<double> values) {
+    if (!serves() && ranks() > 1 && !values.empty()) group_->all_reduce(DeviceSpan<double>(values.data(), values.size()), Sum{});
+  }
+  void barrier() {
+    if (!serves() && ranks() > 1) group_->barrier();
+  }
+
+  /// Of the last fit, on all ranks when it has ended.
+  const ServerReport& report() const { return report_; }
+  plan::Range shard(int s) const { return shards_[static_cast<std::size_t>(s)]; }
+
+  /// What serialize() saves is of this policy.
+  static std::string saved_as() { return "ParameterServer"; }
+  template <class Archive> void serialize(Archive& a, unsigned) { a& version_; }
+
+ private:
+  using Message = detail::ServerMessage;
+  using Send = decltype(std::declval<Comm&>().isend(std::declval<DeviceSpan<const Scalar>>(), 0, 0));
+
+  static std::size_t at(int s) { return 2 * static_cast<std::size_t>(s); }
+  int server(int s) const { return ranks() + s; }
+  template <class T> DeviceSpan<T> part(DeviceSpan<T> all, int s) const { return detail::piece(all, shard(s)); }
+  void say(int s, const Message& m) {
+    (void)sends_[at(s)].emplace(comm().isend(DeviceSpan<const Message>(&m, 1), server(s), Message::tag));
+  }
+  /// What was sent has been read.
+  void wait_for_sends() {
+    for (auto& r : sends_)
+      if (r) r->wait(), r.reset();
+  }
+  /// The weights as they are now.
+  void ask() {
+    message_ = {Message::Pull, comm().rank(), 0, version_, 1, 0};
+    for (int s = 0; s < options_.servers; ++s) say(s, message_);
+    awaited_ = true;
+    pull();
+  }
+  bool pull() {
+    if (!awaited_) return false;
+    awaited_ = false;
+    const auto before = std::chrono::steady_clock::now();
+    for (int s = 0; s < options_.servers; ++s) {
+      detail::ServerReply& reply = replies_[static_cast<std::size_t>(s)];
+      (void)receives_[at(s)].emplace(comm().irecv(DeviceSpan<detail::ServerReply>(&reply, 1), server(s), Message::reply_tag));
+      (void)receives_[at(s) + 1].emplace(comm().irecv(part(this->replica().parameters, s), server(s), Message::reply_values_tag));
+    }
+    // The servers know which worker is late: their deadline passes first.
+    const double limit = 1.25 * deadline_of(comm()) + 0.25;
+    for (std::size_t i = 0; i < receives_.size(); ++i) {
+      wait_with_deadline(comm(), *receives_[i], limit, [&] {
+        return "ParameterServer: no weights came to rank " + std::to_string(comm().rank()) + ": rank " +
+               std::to_string(server(static_cast<int>(i / 2))) + ", a server, did not answer";
+      });
+      receives_[i].reset();
+    }
+    version_ = replies_[0].version;
+    wait_for_sends();
+    this->add_exposed(std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count());
+    return true;
+  }
+
+  ParameterServerOptions options_;
+  std::vector<plan::Range> shards_;
+  std::optional<Group> group_;                         // of those that train, and of the servers
+  std::vector<std::optional<Send>> sends_, receives_;  // of server s: at 2 s the message, behind it the values
+  std::vector<detail::ServerReply> replies_;
+  Message message_;
+  std::int64_t version_ = 0;
+  bool awaited_ = false;  // gradients have gone, weights have not come
+  ServerReport report_;
+};
+
+/// Training with servers of the weights; the communicator must outlive it. All ranks do the same: make the trainer, call fit. On
+/// a server fit serves until the others' has ended, and returns an empty history, as evaluate returns empty scores; afterwards
+/// all ranks have the final weights. `Bound` is Staleness<S>; without a bound a slow worker delays nobody before the end of an
+/// epoch. On the host.
+template <class Comm, class Bound = Staleness<unbounded>> class ParameterServer {
+ public:
+  using communicator = Comm;
+  explicit ParameterServer(Comm& comm, ParameterServerOptions options = {}) : comm_(&comm), options_(options) {}
+
+  /// What of the parameters this rank updates, and keeps the optimizer's state of: a server's shard.
+  plan::Range owned(long stored) const {
+    const int s = comm_->rank() - (comm_->size() - options_.servers);
+    return options_.servers < 1 || s < 0 || s >= options_.servers ? plan::Range{0, 0} : server_shard(stored, s, options_.servers);
+  }
+  template <class R> auto bind(const R& replica) const {
+    return ParameterServerPolicyState<Comm, typename R::Scalar, Bound::bound>(*comm_, options_, replica);
+  }
+  template <class Device> static constexpr bool fits =
+      std::same_as<Device, Cpu>&& Communicator<Comm>&& Sends<Comm>&& Splits<Comm>&& AllReduces<Comm>;
+  template <class Device> static consteval void assert_fits() {
+    static_assert(std::same_as<Device, Cpu>,
+                  "ParameterServer keeps weights and optimizer on servers of the host: its models are on the Cpu");
+    assert_communicator<Comm, Device>();
+    static_assert(fits<Device>,
+                  "ParameterServer needs a communicator with send, recv, split and all_reduce: ThreadComm or MpiComm");
+  }
+  Comm& comm() const { return *comm_; }
+
+ private:
+  Comm* comm_;
+  ParameterServerOptions options_;
+};
+template <class Comm> ParameterServer(Comm&) -> ParameterServer<Comm>;
+template <class Comm> ParameterServer(Comm&, ParameterServerOptions) -> ParameterServer<Comm>;
+
+/// parameter_server<Staleness<4>>(world, {.servers = 2}): the bound by type, the communicator's type by what is given.
+template <class Bound = Staleness<unbounded>, class Comm>
+ParameterServer<Comm, Bound> parameter_server(Comm& comm, ParameterServerOptions options = {}) {
+  return ParameterServer<Comm, Bound>(comm, options);
+}
+
+}  // namespace skein::inline SKEIN_ABI::parallel

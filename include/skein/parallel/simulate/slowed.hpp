@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slowed<Policy>: a policy of which one rank computes slower than the others, as on a machine that somebody else uses too: what a
+// slow worker does to each policy can be tried (examples/experiments/13_parameter_server.cpp).
+#pragma once
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "../policy.hpp"
+
+namespace skein::inline SKEIN_ABI::parallel {
+
+/// As the slow worker: each in turn, rank r before its steps that are -r modulo .every.
+inline constexpr int each_in_turn = -1;
+
+/// Which rank sleeps, how long, before every how many of its steps. Sleeping in place of computing, ranks can outnumber the
+/// cores.
+struct SlowWorker {
+  int rank = 0;
+  double seconds = 0.01;
+  int every = 1;
+  double others = 0;  ///< what the others sleep before each step: the pace of all
+};
+
+template <class Inner> class SlowedPolicyState : public Inner {
+ public:
+  SlowedPolicyState(Inner inner, const SlowWorker& slow) : Inner(std::move(inner)), slow_(slow) {}
+
+  /// It sleeps once it has its weights: they are old when its gradients leave.
+  bool before_step(std::int64_t step) {
+    const bool changed = Inner::before_step(step);
+    const bool turns = slow_.rank == each_in_turn;
+    const bool slow =
+        slow_.every > 0 && (turns || this->rank() == slow_.rank) && (step + (turns ? this->rank() : 0)) % slow_.every == 0;
+    if (const double seconds = slow ? slow_.seconds : slow_.others; seconds > 0)
+      std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    return changed;
+  }
+
+ private:
+  SlowWorker slow_;
+};
+
+/// Slowed{DataParallel{world}, {.rank = 1, .seconds = 0.02}}.
+template <class Policy> class Slowed {
+ public:
+  using communicator = typename Policy::communicator;
+  explicit Slowed(Policy policy, SlowWorker slow = {}) : policy_(std::move(policy)), slow_(slow) {}
+
+  template <class R> auto bind(const R& replica) const {
+    return SlowedPolicyState<decltype(policy_.bind(replica))>(policy_.bind(replica), slow_);
+  }
+  plan::Range owned(long stored) const {
+    if constexpr (requires { policy_.owned(stored); }) return policy_.owned(stored);
+    else return {0, stored};
+  }
+  template <class Device> static constexpr bool fits = Policy::template fits<Device>;
+  template <class Device> static consteval void assert_fits() { Policy::template assert_fits<Device>(); }
+  auto& comm() const { return policy_.comm(); }
+
+ private:
+  Policy policy_;
+  SlowWorker slow_;
+};
+
+}  // namespace skein::inline SKEIN_ABI::parallel

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gossip over threads; tests/distributed has the same over processes.
+#include "../../support/gossip_cases.hpp"
+
+#include <thread>
+
+#include <skein/comm/thread/spawn.hpp>
+
+namespace cases = gossip_cases;
+namespace sk = skein;
+using sk::parallel::Staleness, sk::parallel::unbounded;
+
+TEST_CASE("gossip averages with the neighbours on the ring", "[parallel]") {
+  for (int n : {1, 2, 3, 4, 7})
+    CHECK_NOTHROW(sk::spawn(n, [](sk::ThreadComm& w) { cases::averages_with_neighbors(w); }, {.deadline = 60}));
+}
+
+TEST_CASE("gossip of at most three ranks is data-parallel", "[parallel]") {
+  for (int n : {1, 2, 3, 5})
+    CHECK_NOTHROW(sk::spawn(n, [](sk::ThreadComm& w) { cases::equals_data_parallel(w); }, {.deadline = 60}));
+}
+
+TEST_CASE("gossip waits for a slow neighbour as far as the bound says", "[parallel]") {
+  for (int n : {2, 4}) {
+    INFO(n << " ranks");
+    double ahead[3] = {-1, -1, -1};
+    CHECK_NOTHROW(sk::spawn(n,
+                            [&](sk::ThreadComm& w) {
+                              const double zero = cases::ahead_of_a_slow_one<Staleness<0>>(w),
+                                           two = cases::ahead_of_a_slow_one<Staleness<2>>(w),
+                                           any = cases::ahead_of_a_slow_one<Staleness<unbounded>>(w);
+                              if (w.rank() == 0) ahead[0] = zero, ahead[1] = two, ahead[2] = any;
+                            },
+                            {.deadline = 60}));
+    CHECK(ahead[0] == 0);
+    CHECK(ahead[1] == 2);
+    CHECK(ahead[2] > 3);
+  }
+}
+
+TEST_CASE("a neighbour that does not arrive is named", "[parallel]") {
+  std::string message;
+  try {
+    sk::spawn(3,
+              [](sk::ThreadComm& world) {
+                std::vector<double> weights(2000);
+                sk::parallel::Replica<double, sk::Cpu> replica;
+                replica.parameters = {weights.data(), weights.size()};
+                replica.stored = static_cast<long>(weights.size());
+                sk::parallel::GossipPolicyState<sk::ThreadComm, double, 1> policy_state(world, replica);
+                policy_state.start();
+                if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+                else
+                  for (int step = 1; step < 5; ++step) (void)policy_state.after_step({step, 1});
+              },
+              {.deadline = 0.6});
+  } catch (const sk::CommError& e) { message = e.what(); }
+  INFO(message);
+  CHECK(message.find("Gossip") != std::string::npos);
+  CHECK(message.find("rank 1 did not arrive within 0.6 s") != std::string::npos);
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Periodic synchronisation and averages of models over threads at 1, 2, 3, 4 and 7 ranks; tests/distributed has the same over
+// processes.
+#include "../../support/at_every_size.hpp"
+#include "../../support/periodic_cases.hpp"
+
+#include <skein/comm/self/self_comm.hpp>
+#include <skein/comm/thread/spawn.hpp>
+
+#include "../../support/temporary_folder.hpp"
+
+namespace cases = periodic_cases;
+namespace sk = skein;
+
+using support::at_every_size;
+
+TEST_CASE("an average after every step of plain SGD is DataParallel", "[parallel]") {
+  at_every_size([](auto& w) { cases::is_data_parallel(w); });
+}
+TEST_CASE("between exchanges each rank steps with its own gradients", "[parallel]") {
+  at_every_size([](auto& w) { cases::drifts(w); });
+}
+TEST_CASE("models are averaged by samples", "[parallel]") {
+  at_every_size([](auto& w) { cases::weighs(w); });
+}
+TEST_CASE("models are averaged in their steps and epochs", "[parallel]") {
+  at_every_size([](auto& w) { cases::averages_on_time(w); });
+}
+TEST_CASE("fragments of a model are averaged each in its own step", "[parallel]") {
+  at_every_size([](auto& w) { cases::streams(w); });
+}
+TEST_CASE("an outer optimizer steps along the averaged way", "[parallel]") {
+  at_every_size([](auto& w) { cases::steps_outward(w); });
+}
+TEST_CASE("a period for each level of groups that nest", "[parallel]") {
+  at_every_size([](auto& w) { cases::has_levels(w); });
+}
+TEST_CASE("ranks with other options of averaging refuse to start", "[parallel]") {
+  at_every_size([](auto& w) { cases::refuses_other_options(w); });
+}
+TEST_CASE("policies that synchronise now and then learn", "[parallel]") {
+  at_every_size([](auto& w) { cases::learns(w); });
+}
+
+TEST_CASE("options of averaging that make no sense are refused", "[parallel]") {
+  sk::SelfComm self;
+  const auto refused = [&](sk::parallel::ModelAverageOptions options) {
+    try {
+      (void)cases::train(sk::parallel::model_average<4>(self, options));
+    } catch (const sk::ArgumentError& e) { return std::string(e.what()); }
+    return std::string();
+  };
+  CHECK(refused({.fragments = 0}).find("ModelAverage: .fragments is at least 1") != std::string::npos);
+  CHECK(refused({.first = -1}).find(".first and .warm_up are numbers of steps") != std::string::npos);
+  CHECK(refused({.delay = -1}).find(".delay is a number of steps") != std::string::npos);
+  CHECK(refused({.delay = 4}).find(".delay must be shorter than the period") != std::string::npos);
+  CHECK(refused({.keep = 1}).find(".keep is a share") != std::string::npos);
+  CHECK(refused({.delay = 3}).empty());
+}
+
+TEST_CASE("a training with an outer optimizer goes on with the same bits", "[parallel]") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder / "outer.skein";
+  sk::spawn(2,
+            [&](sk::ThreadComm& world) {
+              const auto run = [&](bool from_file) {
+                cases::Even points;
+                auto data = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.y);
+                using Model = cases::cases::Model;
+                // [quote diloco]
+                Model model{sk::Seed{3}};
+                sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}, sk::parallel::diloco<4>(world)};
+                // [end]
+                sk::FitOptions options{.epochs = 4, .batch = 24, .progress = false, .threads = 1};
+                if (from_file) trainer.load(path);
+                else
+                  options.callbacks.add([&](sk::train::EpochRecord& r) {
+                    if (r.epoch == 2) trainer.save(path);
+                  });
+                trainer.fit(data, options);
+                const auto p = std::as_const(model).parameters();
+                return cases::Values(p.begin(), p.end());
+              };
+              const cases::Values whole = run(false), resumed = run(true);
+              RANK_CHECK(whole == resumed);
+            },
+            {.deadline = 120});
+}

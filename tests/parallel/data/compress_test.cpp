@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compress over threads at 1, 2, 3, 4 and 7 ranks; tests/distributed has the same over processes.
+#include <skein/parallel/data/compress.hpp>
+
+#include "../../support/temporary_folder.hpp"
+#include "../../support/compress_option_cases.hpp"
+
+#include <skein/comm/hierarchical/hierarchical.hpp>
+#include <skein/comm/thread/spawn.hpp>
+
+namespace sk = skein;
+namespace cases = compress_option_cases;
+
+TEST_CASE("gradients through every wire and algorithm, with the bytes of the plan", "[parallel]") {
+  const int ranks = GENERATE(1, 2, 3, 4, 7);
+  CHECK_NOTHROW(sk::spawn(ranks, [](sk::ThreadComm& world) { cases::wires(world); }, {.deadline = 60}));
+  CHECK_NOTHROW(sk::spawn(ranks, [](sk::ThreadComm& world) { cases::algorithms(world); }, {.deadline = 60}));
+}
+
+TEST_CASE("gradients over two levels", "[parallel]") {
+  CHECK_NOTHROW(sk::spawn(6,
+                          [](sk::ThreadComm& world) {
+                            sk::Hierarchical levels{world, 3};
+                            cases::exchanges<cases::Half>(levels, 0.02);
+                          },
+                          {.deadline = 60}));
+}
+
+TEST_CASE("trainings through a wire", "[parallel]") {
+  const support::TemporaryFolder folder;
+  const int ranks = GENERATE(1, 3);
+  CHECK_NOTHROW(sk::spawn(
+      ranks,
+      [&](sk::ThreadComm& world) {
+        cases::trains<sk::parallel::Compress<sk::comm::ErrorFeedback<sk::comm::TopK<8>>>>(world, folder / "top");
+        cases::trains<sk::parallel::Compress<sk::comm::ErrorFeedback<sk::comm::PowerSgd<2>>>>(world, folder / "power");
+        // What another wire has kept is left alone.
+        const auto top = sk::parallel::data_parallel<sk::parallel::Compress<sk::comm::ErrorFeedback<sk::comm::TopK<8>>>>(world);
+        RANK_CHECK(cases::fit(top, 1, {}, folder / "power").losses[0] > 0);
+        world.barrier();
+      },
+      {.deadline = 60}));
+}
+
+TEST_CASE("on another number of ranks residuals are shared out", "[parallel]") {
+  using Counted = sk::Counted<sk::ThreadComm>;
+  using PolicyState = cases::PolicyStateOf<Counted, sk::parallel::Compress<sk::comm::ErrorFeedback<sk::comm::TopK<4>>>>;
+  std::vector<std::byte> saved;
+  std::vector<float> before, after;
+  const auto total = [](sk::ThreadComm& world, const PolicyState& policy_state, std::vector<float>& to) {
+    std::vector<float> sum = policy_state.residual();
+    world.all_reduce(sum, sk::Sum{});
+    if (world.rank() == 0) to = sum;
+  };
+  CHECK_NOTHROW(sk::spawn(3,
+                          [&](sk::ThreadComm& world) {
+                            Counted counted{world};
+                            cases::Arena arena;
+                            PolicyState policy_state(counted, sk::parallel::DataParallelOptions{}, arena.replica());
+                            policy_state.start();
+                            arena.fill(world.rank(), 0, 0);
+                            cases::step(policy_state, arena);
+                            policy_state.before_save();
+                            if (world.rank() == 0) saved = sk::train::to_bytes(policy_state);
+                            total(world, policy_state, before);
+                          },
+                          {.deadline = 60}));
+  CHECK_NOTHROW(sk::spawn(2,
+                          [&](sk::ThreadComm& world) {
+                            Counted counted{world};
+                            cases::Arena arena;
+                            PolicyState policy_state(counted, sk::parallel::DataParallelOptions{}, arena.replica());
+                            policy_state.start();
+                            sk::train::from_bytes(std::span<const std::byte>(saved), policy_state);
+                            total(world, policy_state, after);
+                          },
+                          {.deadline = 60}));
+  REQUIRE(before.size() == after.size());
+  CHECK(*std::max_element(before.begin(), before.end()) > 0.1f);
+  for (std::size_t i = 0; i < before.size(); ++i) CHECK(before[i] == Approx(after[i]).margin(1e-5));
+}
+
+TEST_CASE("by size: the communicator's own all-reduce where it is cheaper, else the cheapest table", "[parallel]") {
+  using sk::parallel::BySize;
+  const sk::plan::Network network{.near = {1e-6, 1e-9}, .far = {1e-5, 1e-8}, .node = 4};
+  const BySize slow{{network, {1e-3, 1e-6}}}, quick{{network, {1e-9, 1e-15}}};
+  for (const double bytes : {4e2, 4e4, 4e7}) {
+    CHECK_FALSE(slow.own(16, bytes));
+    CHECK(quick.own(16, bytes));
+  }
+  CHECK(slow.table(16, 100).choice.algorithm == sk::plan::AllReduceAlgorithm::recursive_doubling);
+  CHECK(slow.table(16, 10000000).choice.algorithm == sk::plan::AllReduceAlgorithm::torus);
+  CHECK_THROWS_WITH(sk::parallel::Torus<4>{}.check(6),
+                    Catch::Contains("Algorithm<Torus<4>>: the columns must divide the ranks; there are 6 ranks"));
+  CHECK_NOTHROW(sk::parallel::Torus<3>{}.check(6));
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// DataParallel over threads at 1, 2, 3, 4 and 7 ranks; tests/distributed has the same over processes.
+#include "../../support/at_every_size.hpp"
+#include "../../support/data_parallel_cases.hpp"
+
+#include <skein/comm/self/self_comm.hpp>
+#include <skein/comm/thread/spawn.hpp>
+
+namespace cases = data_parallel_cases;
+namespace sk = skein;
+
+using support::at_every_size;
+
+namespace {
+/// Two ranks in name: writes down what is exchanged.
+struct Noted {
+  struct Request {
+    void wait() {}
+    bool poll() { return true; }
+  };
+  std::vector<std::size_t> sizes;
+  int size() const { return 2; }
+  Request start_all_reduce(sk::DeviceSpan<float> values, sk::Sum) {
+    sizes.push_back(values.size);
+    return {};
+  }
+};
+}  // namespace
+
+TEST_CASE("data-parallel training agrees with the serial run", "[parallel]") {
+  at_every_size([](auto& w) { cases::agrees_with_serial(w); });
+}
+TEST_CASE("accumulation agrees with larger batches", "[parallel]") {
+  at_every_size([](auto& w) { cases::accumulates(w); });
+}
+TEST_CASE("Reduce::Sum multiplies the step by the ranks", "[parallel]") {
+  at_every_size([](auto& w) { cases::sums(w); });
+}
+TEST_CASE("weights start as those of rank 0", "[parallel]") {
+  at_every_size([](auto& w) { cases::broadcasts(w); });
+}
+TEST_CASE("shards of other sizes on each rank", "[parallel]") {
+  at_every_size([](auto& w) { cases::local_shards(w); });
+}
+TEST_CASE("buffers are the same on all ranks", "[parallel]") {
+  at_every_size([](auto& w) { cases::keeps_buffers_together(w); });
+}
+TEST_CASE("ranks whose models differ refuse to start", "[parallel]") {
+  at_every_size([](auto& w) { cases::refuses_other_models(w); });
+}
+
+TEST_CASE("the first bucket is complete before backward ends, but not without polling", "[parallel]") {
+  const auto overlap = [](sk::ThreadComm& world) {
+    RANK_CHECK(cases::first_bucket_overlaps(world, true));
+    RANK_CHECK(!cases::first_bucket_overlaps(world, false));
+  };
+  CHECK_NOTHROW(sk::spawn(2, overlap, {.deadline = 120}));
+}
+
+TEST_CASE("a world of one needs no communicator's help", "[parallel]") {
+  sk::SelfComm self;
+  cases::agrees_with_serial(self);
+}
+
+TEST_CASE("a step that was broken off and begins anew exchanges all its gradients", "[parallel]") {
+  Noted world;
+  std::vector<float> gradients(16 + 32 + 4);
+  std::vector<sk::plan::LayerNode> layers(2);
+  layers[0].parameters = 16;
+  layers[1].parameter = 16;
+  layers[1].parameters = 32;
+  sk::parallel::Replica<float, sk::Cpu> replica;
+  replica.gradients = {gradients.data(), gradients.size()};
+  replica.operations = layers;
+  sk::parallel::DataParallelPolicyState<Noted, float, sk::Cpu> policy_state(world, {.bucket_bytes = 64, .poll = false}, replica);
+  policy_state.gradient_ready(16, 52);  // then something is thrown
+  policy_state.gradient_ready(16, 52);
+  policy_state.gradient_ready(0, 16);
+  policy_state.finish_gradients();
+  policy_state.gradient_ready(0, 52);
+  policy_state.finish_gradients();
+  CHECK(world.sizes == std::vector<std::size_t>{36, 36, 16, 36, 16});
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pipeline over threads, and driven by one thread; tests/distributed has the same over processes.
+#include "../../support/pipeline_cases.hpp"
+
+#include <skein/comm/sim/sim_comm.hpp>
+#include <skein/comm/thread/spawn.hpp>
+#include <skein/plan/timeline.hpp>
+
+namespace cases = pipeline_cases;
+namespace sk = skein;
+using S = sk::parallel::PipelineSchedule;
+
+namespace {
+template <class Function> void on(int ranks, Function function) {
+  INFO(ranks << " ranks");
+  CHECK_NOTHROW(sk::spawn(ranks, function, {.deadline = 120}));
+}
+}  // namespace
+
+TEST_CASE("synchronous pipelines give the bits of the serial run", "[parallel]") {
+  on(4, [](auto& w) { cases::agrees_with_serial(w, {S::unpipelined, S::gpipe, S::one_f_one_b, S::zero_bubble}); });
+  on(2, [](auto& w) { cases::agrees_with_serial(w, {S::interleaved}); });
+}
+TEST_CASE("one thread drives all stages", "[parallel]") {
+  sk::SelfComm self;
+  cases::agrees_with_serial(self, {S::unpipelined, S::gpipe, S::one_f_one_b, S::zero_bubble, S::interleaved});
+  const cases::Result expected = cases::serial(36, 9);  // the table of two ranks, two stages each
+  cases::pipelined(cases::Pipeline{self, {.schedule = S::interleaved, .devices = 2}}, 36, 1,
+                   [&](cases::Staged& model, cases::TrainStep& train_step, const std::vector<double>&) {
+                     cases::require_stages(model, expected);
+                     CHECK(train_step.program(4).lines.size() == 4 * (4 + 4 + 1));
+                   });
+  cases::holds_its_own_stages(self);
+  cases::pipedream_is_delayed(self);
+  cases::ties(self);
+  cases::trains(self);
+}
+TEST_CASE("a stage never allocates its neighbours' weights", "[parallel]") {
+  on(4, [](auto& w) { cases::holds_its_own_stages(w); });
+}
+TEST_CASE("a pipeline follows its table and nothing else", "[parallel]") {
+  on(4, [](auto& w) { cases::follows_the_table(w); });
+}
+TEST_CASE("PipeDream reads the weights that it has stashed", "[parallel]") {
+  on(4, [](auto& w) { cases::pipedream_is_delayed(w); });
+}
+TEST_CASE("pipelines beside each other", "[parallel]") {
+  on(8, [](auto& w) { cases::replicates(w); });
+  on(8, [](auto& w) { cases::replicates_pipedream(w); });
+}
+TEST_CASE("tied weights across stages", "[parallel]") {
+  on(4, [](auto& w) { cases::ties(w); });
+}
+TEST_CASE("a Trainer over a pipeline", "[parallel]") {
+  on(2, [](auto& w) { cases::trains(w); });
+  on(4, [](auto& w) { cases::trains(w); });
+}
+TEST_CASE("on a simulated clock a pipeline's trace is its table, played", "[parallel]") {
+  namespace plan = sk::plan;
+  plan::StageLengths lengths{{{1.0, 1.5, 0.5, 0.1}, {2.0, 1.0, 1.5, 0.2}, {1.5, 2.5, 1.0, 0.1}, {0.5, 1.0, 0.5, 0.3}}, 0};
+  for (S schedule : {S::unpipelined, S::gpipe, S::one_f_one_b, S::zero_bubble, S::pipedream, S::interleaved}) {
+    const int ranks = schedule == S::interleaved ? 2 : 4;
+    // In the others messages meet on a rank, which the simulated network carries one after the other, the table at once.
+    lengths.message = schedule == S::unpipelined || schedule == S::gpipe ? 0.25 : 0;
+    const plan::Network network{.near = {lengths.message, 0}, .far = {lengths.message, 0}, .node = 8};
+    sk::simulate(ranks, {.network = network}, [&](sk::SimComm& world) {
+      const cases::Pipeline pipeline{world, {.schedule = schedule, .micro_batches = 6, .lengths = lengths}};
+      cases::Staged model = pipeline.model<cases::Input>(sk::Seed{5});
+      cases::TrainStep train_step(model, {}, cases::optimizer, pipeline);
+      train_step.reserve({.batch = 36, .threads = 1});
+      const double begin = world.all_reduce(world.now(), sk::Max{});
+      world.compute(begin + 10 - world.now());  // all begin at the same time
+      const double start = world.now();
+      train_step.step(cases::Points{}.batch(0, 36));
+      std::size_t n = 0;
+      for (const plan::TimedStep& t : plan::timeline_of(pipeline.schedule(6), lengths).steps) {
+        if (t.rank != world.rank()) continue;
+        const auto& ran = train_step.policy_state().trace()[n++];
+        RANK_CHECK(ran.step == t.step);
+        RANK_CHECK(ran.begin - start == Approx(t.begin).margin(1e-9));
+        RANK_CHECK(ran.end - start == Approx(t.end).margin(1e-9));
+      }
+      RANK_CHECK(n == train_step.policy_state().trace().size());
+    });
+  }
+}
+TEST_CASE("a pipeline as a user writes it", "[parallel]") {
+  using cases::First, cases::Second;
+  namespace nn = sk::nn;
+  const cases::Points points;
+  auto data = sk::data::from_tensors(points.x, sk::Extents{1, {12}}, points.labels);
+  double loss[2];
+  std::size_t held[2], lines = 0;
+  // [quote pipeline]
+  sk::spawn(2, [&](sk::ThreadComm& world) {
+    const sk::parallel::Pipeline<First, Second> pipeline{world, {.schedule = S::zero_bubble, .micro_batches = 8}};
+    auto model = pipeline.model<sk::Shape<12>>(sk::Seed{1});  // this rank's stage, and no other
+    sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.5f}, pipeline};
+    const sk::History history = trainer.fit(data, {.epochs = 4, .batch = 40, .progress = false, .threads = 1});
+    loss[world.rank()] = history.back().training.loss;  // the same on both
+    held[world.rank()] = model.bytes();
+    if (world.rank() == 0) lines = trainer.train_step().policy_state().trace().size();  // of the last step, with times
+  });
+  // [end]
+  CHECK(loss[0] == loss[1]);
+  CHECK(loss[0] < 1);
+  CHECK(held[0] != held[1]);
+  CHECK(lines == 8 * 3 + 1);
+}
+TEST_CASE("ranks and stages that do not go together are refused", "[parallel]") {
+  on(3, [](auto& world) {
+    try {
+      cases::Pipeline pipeline{world};
+      RANK_CHECK(!"refused");
+    } catch (const sk::ArgumentError& e) { RANK_CHECK(std::string(e.what()).find("4 stages over 3 ranks") != std::string::npos); }
+  });
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// ParameterServer over threads; tests/distributed has the same over processes.
+#include "../../support/parameter_server_cases.hpp"
+
+#include <thread>
+
+#include <skein/comm/sim/sim_comm.hpp>
+#include <skein/comm/thread/spawn.hpp>
+#include <skein/parallel/simulate/simulated.hpp>
+
+#include "../../support/temporary_folder.hpp"
+
+namespace cases = parameter_server_cases;
+namespace sk = skein;
+using sk::parallel::LateRate, sk::parallel::Staleness, sk::parallel::unbounded;
+
+namespace {
+constexpr bool shards_cover(long stored, int servers) {
+  long at = 0;
+  for (int s = 0; s < servers; ++s) {
+    const sk::plan::Range r = sk::parallel::server_shard(stored, s, servers);
+    if (r.begin != at || r.end < r.begin || (r.end % 16 != 0 && r.end != stored)) return false;
+    at = r.end;
+  }
+  return at == stored;
+}
+static_assert(shards_cover(61706, 1) && shards_cover(61706, 4) && shards_cover(1, 3) && shards_cover(160, 7));
+static_assert(sk::parallel::server_shard(160, 1, 4).begin == 32);
+
+void at(std::initializer_list<int> sizes, void (*function)(sk::ThreadComm&)) {
+  for (int n : sizes) {
+    INFO(n << " ranks");
+    CHECK_NOTHROW(sk::spawn(n, function, {.deadline = 60}));
+  }
+}
+/// A loop by hand over a batch of two samples.
+template <class TrainStep> void nine_steps(TrainStep& train_step) {
+  train_step.reserve({.batch = 2, .threads = 1});
+  const std::vector<double> x(8, 0.1), y(6, 0.2);
+  sk::data::Batch<double> batch;
+  batch.x = x.data(), batch.targets = y.data();
+  batch.pitch = 4, batch.target_pitch = 3;
+  batch.count = batch.global_count = 2;
+  for (int step = 0; step < 9; ++step) (void)train_step.step(batch);
+}
+/// The message that ends a program of these ranks.
+template <class Function> std::string failure(int ranks, Function function, double deadline = 60) {
+  try {
+    sk::spawn(ranks, function, {.deadline = deadline});
+  } catch (const sk::CommError& e) { return e.what(); }
+  return "";
+}
+}  // namespace
+
+TEST_CASE("a parameter server without staleness gives the bits of DataParallel", "[parallel]") {
+  at({2, 3, 5}, [](sk::ThreadComm& w) { cases::equals_data_parallel(w, {.epochs = 1, .batch = 10}); });
+  at({4}, [](sk::ThreadComm& w) {
+    cases::equals_data_parallel(w, {.epochs = 1, .batch = 10, .accumulate = 2, .schedule = sk::optim::linear(0.1, 1, 8)});
+  });
+}
+
+TEST_CASE("asynchronous training: late gradients, a bound or none", "[parallel]") {
+  at({2, 4}, [](sk::ThreadComm& w) {
+    cases::trains<Staleness<unbounded>>(w, LateRate::constant);
+    cases::trains<Staleness<2>>(w, LateRate::divided);
+  });
+}
+
+TEST_CASE("how far workers run ahead of a slow one is the bound", "[parallel]") {
+  double ahead[2] = {0, 0};
+  sk::spawn(3,
+            [&](sk::ThreadComm& w) {
+              const double two = cases::ahead_of_a_slow_one<Staleness<2>>(w),
+                           any = cases::ahead_of_a_slow_one<Staleness<unbounded>>(w);
+              if (w.rank() == 0) ahead[0] = two, ahead[1] = any;
+            },
+            {.deadline = 60});
+  CHECK(ahead[0] == 2);
+  CHECK(ahead[1] > 4);
+}
+
+TEST_CASE("three workers and a server", "[parallel]") {
+  const cases::Points points;
+  const auto data = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.y);
+  using Model = cases::Model;
+  sk::History history;
+  sk::parallel::ServerReport report;
+  // [quote parameter_server]
+  sk::spawn(4, [&](sk::ThreadComm& world) {  // ranks 0 to 2 train; rank 3 has the weights
+    Model model{sk::Seed{3}};
+    sk::Trainer trainer{
+        model, sk::nn::Mse{}, sk::optim::Adam{.lr = 0.01f},
+        sk::parallel::parameter_server<sk::parallel::Staleness<4>>(world, {.rate = sk::parallel::LateRate::divided})};
+    const sk::History own = trainer.fit(data, {.epochs = 2, .batch = 12, .progress = false, .threads = 1});
+    if (world.rank() != 0) return;  // on rank 3 it served until the others had ended
+    history = own;
+    report = trainer.train_step().policy_state().report();  // updates, staleness, how busy the server was
+  });
+  // [end]
+  CHECK(history.size() == 2);
+  CHECK(report.updates == 2 * 9 * 3);
+  CHECK(report.max_ahead <= 4);
+  CHECK(report.mean_staleness > 0);
+}
+
+TEST_CASE("a parameter server on a simulated network: the same bits, and a fast worker does not wait", "[parallel]") {
+  const sk::FitOptions options{.epochs = 1, .batch = 12};
+  std::vector<double> here, there;
+  sk::spawn(3,
+            [&](sk::ThreadComm& w) {
+              cases::Training served{sk::parallel::parameter_server<Staleness<0>>(w), sk::optim::Sgd{.lr = 0.05f}};
+              (void)served.fit(options);
+              if (w.rank() == 0) here = served.parameters();
+            },
+            {.deadline = 60});
+  double waited = 0;
+  const sk::SimOptions slow{.network = {{1e-6, 1e-10}, {1e-6, 1e-10}, 0, 0}, .slow = {1, 4}};
+  const sk::parallel::ComputeTimes times = sk::parallel::compute_times(1e-3);
+  const auto report = sk::simulate(3, slow, [&](sk::SimComm& w) {
+    cases::Training served{sk::parallel::simulated(sk::parallel::parameter_server<Staleness<0>>(w), w, times),
+                           sk::optim::Sgd{.lr = 0.05f}};
+    (void)served.fit(options);
+    if (w.rank() == 0) there = served.parameters();
+  });
+  CHECK(here == there);
+  CHECK(report.ranks[0].waited > 9 * 2.9e-3);  // rank 1 takes four times as long, and each step waits for it
+  (void)sk::simulate(3, slow, [&](sk::SimComm& w) {
+    cases::Training served{sk::parallel::simulated(sk::parallel::parameter_server(w), w, times), sk::optim::Sgd{.lr = 0.05f}};
+    auto& train_step = served.trainer.train_step();
+    if (served.policy_state().serves()) train_step.serve([](std::int64_t) { return 1.0; });
+    else nine_steps(train_step);
+    if (w.rank() == 0) waited = w.so_far().waited;
+    (void)served.policy_state().finish();
+  });
+  CHECK(waited > 0);
+  CHECK(waited < 1e-3);
+}
+
+TEST_CASE("a parameter server's training is saved and goes on", "[parallel]") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder / "served";
+  CHECK_NOTHROW(sk::spawn(3, [&](sk::ThreadComm& w) { cases::saves_and_loads(w, path); }, {.deadline = 60}));
+  CHECK_NOTHROW(sk::spawn(4, [&](sk::ThreadComm& w) { cases::saves_and_loads(w, path); }, {.deadline = 60}));
+}
+
+TEST_CASE("the step of a late gradient is divided by the updates that it missed", "[parallel]") {
+  using Message = sk::parallel::detail::ServerMessage;
+  for (LateRate rate : {LateRate::constant, LateRate::divided}) {
+    std::vector<double> scales;
+    sk::spawn(3,
+              [&](sk::ThreadComm& world) {
+                std::vector<float> parameters(16), gradients(16);
+                if (world.rank() == 2) {
+                  sk::parallel::Replica<float, sk::Cpu> replica;
+                  replica.parameters = {parameters.data(), 16};
+                  replica.gradients = {gradients.data(), 16};
+                  replica.stored = 16;
+                  std::int64_t version = 10;
+                  const auto keep = [](void* object, const sk::parallel::ShardUpdate& u) {
+                    static_cast<std::vector<double>*>(object)->push_back(u.scale);
+                  };
+                  const sk::parallel::UpdateCallback note{&scales, keep};
+                  const auto report =
+                      sk::parallel::ServerLoop<sk::ThreadComm, float, unbounded>(world, replica, {.rate = rate}, 2, {0, 16})
+                          .run(note, version);
+                  RANK_CHECK(version == 14);
+                  RANK_CHECK(report.max_staleness == 3);
+                  RANK_CHECK(report.mean_staleness == 0.75);
+                  return;
+                }
+                const auto push = [&](std::int64_t step, std::int64_t version) {
+                  Message m{Message::Push, world.rank(), step, version, 2, 8};
+                  world.send(sk::DeviceSpan<const Message>(&m, 1), 2, Message::tag);
+                  world.send(gradients, 2, Message::values_tag);
+                  sk::parallel::detail::ServerReply reply;
+                  world.recv(sk::DeviceSpan<sk::parallel::detail::ServerReply>(&reply, 1), 2, Message::reply_tag);
+                  world.recv(parameters, 2, Message::reply_values_tag);
+                  return reply.version;
+                };
+                int turn = 0;
+                if (world.rank() == 0) {
+                  std::int64_t version = 10;
+                  for (int step = 1; step <= 3; ++step) version = push(step, version);
+                  world.send(sk::DeviceSpan<int>(&turn, 1), 1, 7);
+                } else {
+                  world.recv(sk::DeviceSpan<int>(&turn, 1), 0, 7);
+                  RANK_CHECK(push(1, 10) == 14);
+                }
+                Message done{Message::Done, world.rank()};
+                world.send(sk::DeviceSpan<const Message>(&done, 1), 2, Message::tag);
+              },
+              {.deadline = 60});
+    CHECK(scales == std::vector<double>{0.25, 0.25, 0.25, rate == LateRate::constant ? 0.25 : 0.25 / 3});
+  }
+}
+
+TEST_CASE("who is missing at a parameter server is named", "[parallel]") {
+  const auto hang = [](sk::ThreadComm& world) {
+    cases::Training served{sk::parallel::parameter_server<Staleness<1>>(world), sk::optim::Sgd{}};
+    if (world.rank() == 1) {  // is there, but never trains
+      std::this_thread::sleep_for(std::chrono::milliseconds(1600));
+      return;
+    }
+    if (world.rank() == 2) {  // a server
+      const sk::parallel::UpdateCallback note{nullptr, [](void*, const sk::parallel::ShardUpdate&) {}};
+      served.policy_state().serve(note);
+    }
+    nine_steps(served.trainer.train_step());
+  };
+  const std::string message = failure(3, hang, 0.6);
+  INFO(message);
+  CHECK(message.find("rank 1 did not arrive within 0.6 s") != std::string::npos);
+}
+
+TEST_CASE("a parameter server refuses what cannot work, on all ranks", "[parallel]") {
+  const auto with = [](int servers, double clip) {
+    return [=](sk::ThreadComm& world) {
+      cases::Training served{sk::parallel::ParameterServer{world, {.servers = servers}}, sk::optim::Sgd{}};
+      (void)served.fit({.batch = 10, .clip_norm = clip});
+    };
+  };
+  CHECK(failure(2, with(2, 0)).find("at least one rank that trains") != std::string::npos);
+  CHECK(failure(2, with(0, 0)).find("at least one server") != std::string::npos);
+  CHECK(failure(2, with(1, 1)).find(".clip_norm") != std::string::npos);
+  const auto differ = [](sk::ThreadComm& world) {
+    if (world.rank() == 0) cases::Training{sk::parallel::parameter_server<Staleness<1>>(world), sk::optim::Sgd{}};
+    else cases::Training{sk::parallel::parameter_server<Staleness<2>>(world), sk::optim::Sgd{}};
+  };
+  CHECK(failure(3, differ).find("models of ParameterServer") != std::string::npos);
+}
