@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first program on GPUs: Cpu became Cuda and MpiComm became NcclComm. SingleProcess on one GPU, or a rank on each of as many
-// as torchrun, Slurm or mpirun starts. ctest: not run
+// The first program on GPUs: Cpu became Cuda and MpiComm became NcclComm. Alone on one GPU, or a rank on each of as many as
+// torchrun, Slurm or mpirun starts.
+// ctest: not run
 // [quote program]
 #include <skein/nccl.hpp>
 namespace sk = skein;

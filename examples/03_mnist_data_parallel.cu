@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // LeNet-5 on MNIST, data-parallel on the GPUs of this process: a rank a GPU, NCCL between them. All of them, or those that are
-// named: 03_mnist_data_parallel [--epochs N] [--samples N] [GPU]... ctest: --epochs 2 --samples 256 0 ctest expects: test
-// accuracy [1-9][0-9.]* % after 2 epochs .* on 1 GPUs ctest needs 2 GPUs: --epochs 2 --samples 256 0 1 ctest expects: test
-// accuracy [1-9][0-9.]* % after 2 epochs .* on 2 GPUs
+// named: 03_mnist_data_parallel [--epochs N] [--samples N] [GPU]...
+// ctest: --epochs 2 --samples 256 0
+// ctest expects: test accuracy [1-9][0-9.]* % after 2 epochs .* on 1 GPUs
+// ctest needs 2 GPUs: --epochs 2 --samples 256 0 1
+// ctest expects: test accuracy [1-9][0-9.]* % after 2 epochs .* on 2 GPUs
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

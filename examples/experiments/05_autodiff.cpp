@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of free-form expressions by the tape (autodiff::Variable), beside the chain rule written out by hand, and beside
-// finite differences. Prints a table and fails where the three disagree. ctest expects: all gradients agree
+// finite differences. Prints a table and fails where the three disagree.
+// ctest expects: all gradients agree
 #include <cmath>
 #include <cstdio>
 #include <functional>

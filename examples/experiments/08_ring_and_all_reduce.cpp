@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages between ranks, each with its result asserted: a value goes round a ring, an all-reduce, one message from rank 0 to
-// rank 1, a sum that is zero on all ranks. As processes under `mpirun -n N`, and as threads of this program (--threads N), which
-// needs no launcher. ctest: --threads 3 ctest on 3 ranks: ctest on 2 ranks: ctest expects: all as it should be
+// rank 1, a sum that is zero on all ranks. As processes under `mpirun -n N`, and as threads of this program (--threads N),
+// which needs no launcher.
+// ctest: --threads 3
+// ctest on 3 ranks:
+// ctest on 2 ranks:
+// ctest expects: all as it should be
 #include <cstdio>
 #include <cstdlib>
 #include <string>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // How often should ranks synchronise? The tutorial's regression (1-80-80-40-1, SGD with rate 0.005, 80,000 samples in fixed
-// shards, batches of 1000 a rank) with gradients averaged in every epoch, every second, fourth, tenth, never; models are averaged
-// every 200 epochs. Time per 1000 epochs, epochs and time until the mean loss over all samples is below 0.05, over several seeds;
-// and the same times over a slow network. ctest: --ranks 2 --samples 2000 --batch 100 --epochs 24 --target 4.6 --grain 4 --seeds
-// 2 --slow-epochs 1 --svg how_often ctest on 2 ranks: --processes --samples 2000 --batch 100 --epochs 8 --target 4.6 --grain 4
-// --seeds 1 ctest expects: all ranks have the same weights
+// shards, batches of 1000 a rank) with gradients averaged in every epoch, every second, fourth, tenth, never; models are
+// averaged every 200 epochs. Time per 1000 epochs, epochs and time until the mean loss over all samples is below 0.05, over
+// several seeds; and the same times over a slow network.
+// ctest: --ranks 2 --samples 2000 --batch 100 --epochs 24 --target 4.6 --grain 4 --seeds 2 --slow-epochs 1 --svg how_often
+// ctest on 2 ranks: --processes --samples 2000 --batch 100 --epochs 8 --target 4.6 --grain 4 --seeds 1
+// ctest expects: all ranks have the same weights
 #include <cmath>
 #include <cstdio>
 #include <exception>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Synchronous against asynchronous SGD when one worker is slow, and servers against a ring. LeNet on MNIST over threads or
 // processes; a worker sleeps in each step in place of a machine of its own, so that workers may outnumber cores; one of them
-// sleeps several times as long, or in each step another. Every policy trains for the same seconds: gradients a second, accuracy
-// then, how stale gradients were. Then, simulated, the same policies with the slow worker, beside what was measured, and on more
-// workers over a network: from how many on the link of one server, two, four is full, and what a ring does there. ctest:
-// --workers 2 --seconds 0.15 --seeds 1 --step 2 --samples 2000 --simulate 4 --svg servers --target 0 ctest on 3 ranks:
-// --processes --workers 2 --seconds 0.15 --seeds 1 --step 2 --samples 2000 --simulate 0 --target 0 ctest expects: every policy
-// reached
+// sleeps several times as long, or in each step another. Every policy trains for the same seconds: gradients a second,
+// accuracy then, how stale gradients were. Then, simulated, the same policies with the slow worker, beside what was measured,
+// and on more workers over a network: from how many on the link of one server, two, four is full, and what a ring does there.
+// ctest: --workers 2 --seconds 0.15 --seeds 1 --step 2 --samples 2000 --simulate 4 --svg servers --target 0
+// ctest on 3 ranks: --processes --workers 2 --seconds 0.15 --seeds 1 --step 2 --samples 2000 --simulate 0 --target 0
+// ctest expects: every policy reached
 #include <chrono>
 #include <cmath>
 #include <cstdio>
