@@ -5,9 +5,14 @@
 
 #include <catch2/catch.hpp>
 #include <memory>
+#include <thread>
 #include <vector>
 
 namespace sk = skein;
+
+#if defined(SKEIN_CUDA_ON_HOST)
+extern "C" long skein_pretend_waits();
+#endif
 
 TEST_CASE("memory of another GPU leaves the current one current") {
   if (sk::cuda::device_count() < 2) {
@@ -56,4 +61,21 @@ TEST_CASE("an array of another GPU whose life ends here does not send the next a
   other.reset();
   const sk::Arena<float, sk::Cuda> next(16, sk::Memory<sk::Cuda>::here());
   CHECK(next.where().ordinal == 0);
+}
+
+TEST_CASE("a thread's end waits for what its streams still run: others release and take again the memory that it used") {
+  sk::Arena<float, sk::Cuda> x(1 << 20, sk::Memory<sk::Cuda>::here());
+  sk::cuda::Event last;
+  [[maybe_unused]] long waits = 0;
+  std::thread([&] {
+    for (int i = 0; i < 64; ++i) x.clear();
+    last.record(sk::cuda::stream(x.where()));
+#if defined(SKEIN_CUDA_ON_HOST)
+    waits = skein_pretend_waits();
+#endif
+  }).join();
+  CHECK(last.done());
+#if defined(SKEIN_CUDA_ON_HOST)
+  CHECK(skein_pretend_waits() > waits);  // there the destruction of a stream waits too: who asks is counted
+#endif
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of a GPU: cudaMallocAsync on the device's pool, which keeps what is freed, so that the second allocation of a size costs
 // no call of the driver. Allocation and release are ordered by the calling thread's stream: an array is used and released on the
-// thread (or behind an event of it) that made it. Copies to and from the host block; those within a device do not. The device
-// that is current stays so: arrays of other devices are released wherever their owner's life ends.
+// thread (or behind an event of it, or after its end) that made it. Copies to and from the host block; those within a device do
+// not. The device that is current stays so: arrays of other devices are released wherever their owner's life ends.
 #pragma once
 #include <cstdint>
 #include <mutex>

@@ -80,10 +80,19 @@ class Event {
 namespace detail {
 inline constexpr int most_devices = 64;
 
-/// One thread's streams: made when they are first asked for.
+/// One thread's streams: made when they are first asked for. The thread's end waits for them: what it used may be released by
+/// another thread, on a stream that knows nothing of these, and the pool would hand it out again while kernels still run.
 struct ThreadStreams {
   std::array<std::unique_ptr<Stream>, most_devices> own;
   std::array<cudaStream_t, most_devices> current{};
+
+  ThreadStreams() = default;
+  ThreadStreams(const ThreadStreams&) = delete;
+  ThreadStreams& operator=(const ThreadStreams&) = delete;
+  ~ThreadStreams() {
+    for (const auto& stream : own)
+      if (stream) (void)cudaStreamSynchronize(stream->get());
+  }
 };
 inline ThreadStreams& thread_streams() {
   thread_local ThreadStreams streams;

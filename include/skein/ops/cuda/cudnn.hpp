@@ -84,6 +84,7 @@ struct Handle {
 
 /// The calling thread's handle of the current device, set to the thread's stream.
 inline cudnnHandle_t handle() {
+  (void)skein::cuda::detail::thread_streams();  // made before, gone after: a handle knows its stream
   thread_local std::array<std::unique_ptr<detail::Handle>, skein::cuda::detail::most_devices> all;
   const Cuda device = skein::cuda::current_device();
   std::unique_ptr<detail::Handle>& mine = all[skein::cuda::detail::index_of(device)];

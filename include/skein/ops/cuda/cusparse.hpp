@@ -39,6 +39,7 @@ class Handle {
 
 /// The calling thread's handle for the current device, on its current stream.
 inline cusparseHandle_t handle() {
+  (void)skein::cuda::detail::thread_streams();  // made before, gone after: a handle knows its stream
   thread_local std::array<std::unique_ptr<Handle>, skein::cuda::detail::most_devices> all;
   std::unique_ptr<Handle>& mine = all[skein::cuda::detail::index_of(skein::cuda::current_device())];
   if (!mine) mine = std::make_unique<Handle>();

@@ -128,6 +128,7 @@ struct Library {
 
 /// The calling thread's, for the current device.
 inline Library& library() {
+  (void)skein::cuda::detail::thread_streams();  // made before, gone after: a handle knows its stream
   thread_local std::array<std::unique_ptr<Library>, skein::cuda::detail::most_devices> all;
   const Cuda device = skein::cuda::current_device();
   std::unique_ptr<Library>& mine = all[skein::cuda::detail::index_of(device)];
