@@ -112,19 +112,20 @@ TEST_CASE("BatchNorm's statistics on Cuda are those of all ranks where a policy 
 
 TEST_CASE("where cuDNN refuses a batch norm that it has planned, own kernels run", "[cuda]") {
   namespace cudnn = sk::ops::cudnn;
+  using Direction = cudnn::BatchNorm::Direction;
   CHECK(cudnn::supported(CUDNN_STATUS_SUCCESS, "a call"));
   CHECK_FALSE(cudnn::supported(CUDNN_STATUS_NOT_SUPPORTED, "a call"));
   CHECK_FALSE(cudnn::supported(CUDNN_STATUS_NOT_SUPPORTED_LAYOUT, "a call"));
   CHECK_THROWS_AS(cudnn::supported(CUDNN_STATUS_BAD_PARAM, "a call"), sk::DeviceError);
 
   const cudnn::BatchNorm six(6, 15, 7, CUDNN_DATA_FLOAT), seven(7, 15, 7, CUDNN_DATA_FLOAT);
-  REQUIRE(six.has(six.forward_pass) == six.has(six.backward_pass));
-  six.refuse(six.forward_pass);  // backward stays cuDNN's: it reads what own kernels have left
-  CHECK_FALSE(six.has(six.forward_pass));
-  CHECK(six.has(six.backward_pass) == seven.has(seven.forward_pass));
+  REQUIRE(six.has(Direction::forward) == six.has(Direction::backward));
+  six.refuse(Direction::forward);  // backward stays cuDNN's: it reads what own kernels have left
+  CHECK_FALSE(six.has(Direction::forward));
+  CHECK(six.has(Direction::backward) == seven.has(Direction::forward));
   agree<BatchNorm<>, Shape<5, 3, 7>, float>({.batch = 6, .roundings = Roundings::sum});
-  seven.refuse(seven.backward_pass);  // and the other way round
+  seven.refuse(Direction::backward);  // and the other way round
   agree<BatchNorm<>, Shape<5, 3, 7>, float>({.batch = 7, .accumulate = true, .roundings = Roundings::sum});
-  six.refuse(six.backward_pass);
+  six.refuse(Direction::backward);
   agree<BatchNorm<>, Shape<5, 3, 7>, float>({.batch = 6, .accumulate = true, .roundings = Roundings::sum});
 }

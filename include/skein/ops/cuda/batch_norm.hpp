@@ -38,17 +38,17 @@ class BatchNorm {
       if (found_) break;
     }
   }
-  enum Call { forward_pass, backward_pass };
+  enum class Direction { forward, backward };
 
-  /// Does cuDNN do this pass? It may name workspaces and refuse the call all the same; then it is not asked again.
-  bool has(Call arguments) const {
+  /// Does cuDNN do this direction? It may name workspaces and refuse the call all the same; then it is not asked again.
+  bool has(Direction direction) const {
     if (!found_) return false;
     for (const Refusal& r : refusals())
-      if (r == refusal(arguments)) return false;
+      if (r == refusal(direction)) return false;
     return true;
   }
-  /// From now on the calling thread does without cuDNN for this pass of calls like this.
-  void refuse(Call arguments) const { refusals().push_back(refusal(arguments)); }
+  /// From now on the calling thread does without cuDNN for this direction of calls like this.
+  void refuse(Direction direction) const { refusals().push_back(refusal(direction)); }
   std::size_t forward_workspace() const { return forward_; }
   std::size_t backward_workspace() const { return backward_; }
 
@@ -58,7 +58,7 @@ class BatchNorm {
                                                          nullptr, nullptr, x_.get(), f.y, parameters_.get(), f.weight, f.bias,
                                                          f.momentum, f.running_mean, f.running_variance, f.epsilon, f.mean,
                                                          f.inverse, nullptr, scratch, forward_, nullptr, 0),
-                "cudnnBatchNormalizationForwardTrainingEx", forward_pass);
+                "cudnnBatchNormalizationForwardTrainingEx", Direction::forward);
   }
   /// dweight and dbias are overwritten. False where cuDNN has no kernel for it: nothing has been written.
   template <class Value> bool backward(const BatchNormCall<Value, float>& f, float* dweight, float* dbias, void* scratch) const {
@@ -66,7 +66,7 @@ class BatchNorm {
                                                   zero.as(type_), x_.get(), f.x, nullptr, nullptr, x_.get(), f.dy, nullptr,
                                                   nullptr, x_.get(), f.dx, parameters_.get(), f.weight, nullptr, dweight, dbias,
                                                   f.epsilon, f.mean, f.inverse, nullptr, scratch, backward_, nullptr, 0),
-                "cudnnBatchNormalizationBackwardEx", backward_pass);
+                "cudnnBatchNormalizationBackwardEx", Direction::backward);
   }
 
  private:
@@ -83,19 +83,19 @@ class BatchNorm {
     cudnnDataType_t type;
     long samples, pixels;
     int channels;
-    Call arguments;
+    Direction direction;
     bool operator==(const Refusal&) const = default;
   };
   static std::vector<Refusal>& refusals() {
     thread_local std::vector<Refusal> all;
     return all;
   }
-  Refusal refusal(Call arguments) const {
-    return {skein::cuda::current_device().ordinal, type_, samples_, pixels_, channels_, arguments};
+  Refusal refusal(Direction direction) const {
+    return {skein::cuda::current_device().ordinal, type_, samples_, pixels_, channels_, direction};
   }
-  bool took(cudnnStatus_t status, const char* call, Call arguments) const {
+  bool took(cudnnStatus_t status, const char* call, Direction direction) const {
     if (supported(status, call, said())) return true;
-    refuse(arguments);
+    refuse(direction);
     return false;
   }
 
@@ -128,7 +128,9 @@ template <> struct BatchNormKernels<Cuda> {
     if constexpr (cudnn_takes<Channels, Columns, Value, Parameter>)
       if (f.training && !context.statistics_hook && by_cudnn<Channels>(f)) {
         const cudnn::BatchNorm own(f.samples, f.pixels, Channels, cudnn::type_of<Value>);
-        if (own.has(own.forward_pass) && own.forward(f, skein::cuda::workspace().get(own.forward_workspace()))) return;
+        if (own.has(cudnn::BatchNorm::Direction::forward) &&
+            own.forward(f, skein::cuda::workspace().get(own.forward_workspace())))
+          return;
       }
     const Scratch<Parameter> s(f.rows(), Columns);
     auto* base = static_cast<std::byte*>(skein::cuda::workspace().get(s.total));
@@ -153,7 +155,7 @@ template <> struct BatchNormKernels<Cuda> {
       if (f.training && !context.statistics_hook && f.dx && by_cudnn<Channels>(f)) {
         const cudnn::BatchNorm own(f.samples, f.pixels, Channels, cudnn::type_of<Value>);
         constexpr std::size_t parameters = aligned(2 * Channels * sizeof(float));
-        if (own.has(own.backward_pass)) {
+        if (own.has(cudnn::BatchNorm::Direction::backward)) {
           auto* base = static_cast<std::byte*>(skein::cuda::workspace().get(parameters + own.backward_workspace()));
           auto* dweight = reinterpret_cast<float*>(base);
           if (own.backward(f, dweight, dweight + Channels, base + parameters))
