@@ -3,22 +3,16 @@
 // backward order from the first step, each as soon as it is ready; they make progress at layer boundaries (an MPI library
 // moves data inside its calls), and the step waits for the rest. Li et al., "PyTorch Distributed", VLDB 2020.
 #pragma once
-#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "../../plan/buckets.hpp"
 #include "../comm_policy_state.hpp"
+#include "bucket_timer.hpp"
 #include "data_parallel_option.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
-
-/// What happened to the buckets of the last step, in seconds since the step's first gradient was ready.
-struct BucketTrace {
-  plan::Range range{};
-  double started = -1, done = -1;  ///< all-reduce begun; seen complete
-};
 
 struct DataParallelOptions {
   Reduce reduce = Reduce::Mean;
@@ -43,9 +37,7 @@ template <class Comm, class Scalar, class Device> class DataParallelPolicyState 
       : Base(comm, replica), options_(options),
         buckets_(plan::buckets(replica.operations, static_cast<long>(replica.gradients.size),
                                std::max<long>(1, options.bucket_bytes / static_cast<long>(sizeof(Scalar))))),
-        requests_(buckets_.size()), traces_(buckets_.size()) {
-    for (std::size_t i = 0; i < buckets_.size(); ++i) traces_[i].range = buckets_[i];
-  }
+        requests_(buckets_.size()), timer_(buckets_) {}
 
   using Base::comm;
   bool synchronizes_gradients() const { return several(); }
@@ -62,13 +54,9 @@ template <class Comm, class Scalar, class Device> class DataParallelPolicyState 
 
   void gradient_ready(long begin, long end) {
     if (next_ > 0 && begin < end && end == static_cast<long>(replica().gradients.size)) start_over();
-    if (next_ == 0 && done_ == 0 && end > begin && !running_) {
-      running_ = true;
-      begin_ = Clock::now();
-    }
+    if (end > begin) timer_.start();
     while (next_ < buckets_.size() && begin < end && begin <= buckets_[next_].begin) {
-      traces_[next_].started = now();
-      traces_[next_].done = -1;
+      timer_.begun(next_);
       const plan::Range b = buckets_[next_];
       (void)requests_[next_].emplace(comm().start_all_reduce(
           replica().gradients.sub(static_cast<std::size_t>(b.begin), static_cast<std::size_t>(b.end)), Sum{}));
@@ -78,16 +66,14 @@ template <class Comm, class Scalar, class Device> class DataParallelPolicyState 
   }
 
   void finish_gradients() {
-    backward_done_ = running_ ? now() : 0;
-    const auto before = Clock::now();
+    timer_.backward_ends();
     for (; done_ < next_; ++done_) {
       if (requests_[done_]) requests_[done_]->wait();
       requests_[done_].reset();
-      if (traces_[done_].done < 0) traces_[done_].done = now();
+      timer_.complete(done_);
     }
-    add_exposed(std::chrono::duration<double>(Clock::now() - before).count());
+    add_exposed(timer_.stop());
     next_ = done_ = 0;
-    running_ = false;
   }
 
   double gradient_factor() const { return options_.reduce == Reduce::Sum ? static_cast<double>(comm().size()) : 1.0; }
@@ -96,24 +82,23 @@ template <class Comm, class Scalar, class Device> class DataParallelPolicyState 
     if constexpr (requires { comm().replayed(); }) comm().replayed();
   }
 
-  std::span<const BucketTrace> trace() const { return traces_; }
-  /// When backward had ended in the last step, on the clock of trace().
-  double backward_done() const { return backward_done_; }
+  /// Of the last step whose gradients were exchanged, whichever option exchanged them.
+  std::span<const BucketTrace> trace() const { return timer_.trace(); }
+  /// When backward had ended in that step, on the clock of trace().
+  double backward_done() const { return timer_.backward_done(); }
 
  protected:  // what an option around this policy state works with
   using Base::several, Base::replica, Base::add_exposed;
+  BucketTimer& timer() { return timer_; }
   const DataParallelOptions& options() const { return options_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  double now() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
-
   /// The first gradients of a step, and buckets are under way: a step was broken off (its capture was refused, say) and begins
   /// anew.
   void start_over() {
     for (auto& r : requests_) r.reset();
     next_ = done_ = 0;
-    running_ = false;
+    (void)timer_.stop();
   }
 
   /// In order: the first that is not done keeps the later ones waiting, so that all ranks see the same sequence.
@@ -121,7 +106,7 @@ template <class Comm, class Scalar, class Device> class DataParallelPolicyState 
     for (std::size_t i = done_; i < next_; ++i) {
       if (!requests_[i]) continue;
       if (!requests_[i]->poll()) break;
-      traces_[i].done = now();
+      timer_.complete(i);
       requests_[i].reset();
     }
     while (done_ < next_ && !requests_[done_]) ++done_;
@@ -130,11 +115,8 @@ template <class Comm, class Scalar, class Device> class DataParallelPolicyState 
   DataParallelOptions options_;
   std::vector<plan::Range> buckets_;
   std::vector<std::optional<Request>> requests_;
-  std::vector<BucketTrace> traces_;
+  BucketTimer timer_;
   std::size_t next_ = 0, done_ = 0;  // buckets begun, and of those the leading ones that are complete
-  bool running_ = false;
-  Clock::time_point begin_{};
-  double backward_done_ = 0;
 };
 
 /// Data parallelism over a communicator, which must outlive the training. Options are types that change one thing each

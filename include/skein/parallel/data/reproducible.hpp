@@ -5,7 +5,6 @@
 // which a transport adds. Costs memory of V / R gradients a rank, and what communication could have been hidden behind backward.
 #pragma once
 #include <algorithm>
-#include <chrono>
 #include <span>
 #include <string>
 #include <utility>
@@ -58,7 +57,10 @@ template <int V> struct Reproducible {
 
     /// All ranks get what their slice of the arena needs of all subtrees, finish the tree for it, and gather the slices.
     void finish_gradients() {
-      const auto before = std::chrono::steady_clock::now();
+      this->timer().start();  // no gradient is ready before all are
+      this->timer().backward_ends();
+      const std::size_t buckets = this->trace().size();
+      for (std::size_t b = 0; b < buckets; ++b) this->timer().begun(b);
       const int ranks = this->ranks();
       for (int r = 0; r < ranks; ++r)
         for (std::size_t m = 0; m < partial_.size(); ++m)
@@ -78,7 +80,8 @@ template <int V> struct Reproducible {
       std::copy_n(received_.data(), n, mine);  // the root of the tree is where its first leaf was: rank 0's first
       this->comm().all_gather_v(DeviceSpan<Scalar, Device>(mine, static_cast<std::size_t>(n)),
                                 std::span<const std::size_t>(counts_), all);
-      this->add_exposed(std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count());
+      for (std::size_t b = 0; b < buckets; ++b) this->timer().complete(b);
+      this->add_exposed(this->timer().stop());
     }
 
    private:

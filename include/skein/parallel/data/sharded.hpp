@@ -88,7 +88,9 @@ template <class Inner> class ScattersGradients : public OwnsPart<Inner> {
   void gradient_ready(long begin, long end) {
     const auto all = this->replica().gradients;
     if (next_ > 0 && begin < end && end == static_cast<long>(all.size)) start_over();
+    if (begin < end) this->timer().start();
     while (next_ < jobs_.size() && begin < end && begin <= jobs_[next_].range.begin) {
+      this->timer().begun(next_);
       Job& job = jobs_[next_];
       if (next_ == 0)
         (void)sums_.emplace(
@@ -105,12 +107,14 @@ template <class Inner> class ScattersGradients : public OwnsPart<Inner> {
   }
 
   void finish_gradients() {
-    const auto before = std::chrono::steady_clock::now();
+    this->timer().backward_ends();
     if (sums_) sums_->wait();
-    for (Job& job : jobs_)
-      if (job.request) job.request->wait();
+    for (std::size_t i = 0; i < next_; ++i) {
+      if (jobs_[i].request) jobs_[i].request->wait();
+      this->timer().complete(i);
+    }
     start_over();
-    this->add_exposed(std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count());
+    this->add_exposed(this->timer().stop());
   }
 
  private:
@@ -134,6 +138,7 @@ template <class Inner> class ScattersGradients : public OwnsPart<Inner> {
     sums_.reset();
     for (Job& job : jobs_) job.request.reset();
     next_ = 0;
+    (void)this->timer().stop();
   }
   void poll() {
     if (sums_ && !sums_->poll()) return;
@@ -141,6 +146,7 @@ template <class Inner> class ScattersGradients : public OwnsPart<Inner> {
     for (std::size_t i = 0; i < next_; ++i) {
       if (!jobs_[i].request) continue;
       if (!jobs_[i].request->poll()) return;
+      this->timer().complete(i);
       jobs_[i].request.reset();
     }
   }
