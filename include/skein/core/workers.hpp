@@ -105,6 +105,7 @@ struct Worker {
   }
   /// This worker's part of [0, n), in multiples of `grain` but for the last.
   constexpr std::pair<long, long> slice(long n, long grain = 1) const {
+    if (count == 1) return {0, n};  // divisions take longer than this question
     const long blocks = (n + grain - 1) / grain, lo = blocks * index / count * grain, hi = blocks * (index + 1) / count * grain;
     return {lo < n ? lo : n, hi < n ? hi : n};
   }

@@ -501,11 +501,11 @@ template <class Model, class Loss> class Executor {
 
   template <class Batch> void blocks(State& s, std::pair<long, long> slice, const Batch& batch, const ExecutorCall& call) {
     const long lo = slice.first, hi = slice.second;
-    const long n = hi - lo, count = n > 0 ? (n + capacity_ - 1) / capacity_ : 1;  // even blocks; one, if empty
+    const long n = hi - lo, count = n > capacity_ ? (n + capacity_ - 1) / capacity_ : 1;  // even blocks; one, if empty
     s.run.context.first = 0;
     s.run.context.ready_hook = nullptr;
-    for (long b = 0; b < count; ++b) {
-      const long from = lo + n * b / count, to = lo + n * (b + 1) / count;
+    for (long b = 0, from = lo, to; b < count; ++b, from = to) {
+      to = b + 1 < count ? lo + n * (b + 1) / count : hi;
       s.run.context.total = to - from;
       s.run.context.accumulate = call.accumulate || b > 0;
       step(s, batch, from, to, gradient_scale(call));
