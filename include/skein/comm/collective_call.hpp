@@ -10,6 +10,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "../core/hash.hpp"
 #include "fold.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
@@ -116,11 +117,6 @@ inline Piece slice_of(std::size_t n, std::size_t element, int r, int ranks) {
     return e < n ? e : n;
   };
   return {at(r), at(r + 1) - at(r)};
-}
-
-inline std::uint64_t hash_bytes(const void* data, std::size_t n, std::uint64_t h = 0xcbf29ce484222325ull) {
-  for (std::size_t i = 0; i < n; ++i) h = (h ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001b3ull;
-  return h;
 }
 
 /// "rank 2", "ranks 0, 3, 4".

@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "../core/hash.hpp"
 #include "../core/shape.hpp"
 
 namespace skein::inline SKEIN_ABI::plan {
@@ -114,34 +115,9 @@ template <int Operations, int Entries, int Buffers, int Paths> struct Program {
   }
 };
 
-/// FNV-1a over what two ranks must have in common: shapes, offsets, names, kinds.
-class Fingerprint {
- public:
-  constexpr Fingerprint& add(std::uint64_t v) {
-    for (int i = 0; i < 8; ++i) byte(static_cast<unsigned char>(v >> (8 * i)));
-    return *this;
-  }
-  constexpr Fingerprint& add(std::string_view s) {
-    for (char c : s) byte(static_cast<unsigned char>(c));
-    return add(s.size());
-  }
-  constexpr Fingerprint& add(const Extents& e) {
-    add(static_cast<std::uint64_t>(e.rank));
-    for (int i = 0; i < e.rank; ++i) add(static_cast<std::uint64_t>(e[i]));
-    return *this;
-  }
-  constexpr std::uint64_t value() const { return value_; }
-
- private:
-  constexpr void byte(unsigned char b) {
-    value_ ^= b;
-    value_ *= 0x100000001b3ull;
-  }
-  std::uint64_t value_ = 0xcbf29ce484222325ull;
-};
-
+/// What two ranks must have in common: shapes, offsets, names, kinds.
 template <class Program> constexpr std::uint64_t fingerprint(const Program& p) {
-  Fingerprint f;
+  Fnv1a f;
   for (const LayerNode& o : p.ops()) f.add(o.kind).add(o.input).add(o.output);
   for (const Entry& e : p.parameters()) f.add(p.name(e)).add(e.extents).add(static_cast<std::uint64_t>(e.offset));
   for (const Entry& e : p.buffers()) f.add(p.name(e)).add(e.extents);

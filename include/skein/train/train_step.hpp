@@ -300,7 +300,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     r.entries = Model::program.parameters();
     r.stored = Model::sizes.stored;
     r.where = model.where();
-    plan::Fingerprint f;
+    Fnv1a f;
     f.add(Model::fingerprint).add(sizeof(Scalar)).add(Model::input::extents);
     if (Model::precision::mixed) f.add(skein::detail::scalar_name<typename Model::precision::compute>());
     r.fingerprint = f.value();

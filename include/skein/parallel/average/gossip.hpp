@@ -35,7 +35,7 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
 
   void start() {
     if (peers_.empty()) return;
-    plan::Fingerprint f;
+    Fnv1a f;
     f.add(this->replica().fingerprint).add(static_cast<std::uint64_t>(Bound));
     this->comm().assert_same("the models of Gossip (network, input shape, scalar, bound)", f.value());
     this->broadcast_weights();

@@ -71,7 +71,7 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
     anchored_ = std::exchange(loaded_, false);
     for (Fragment& f : fragments_) f.samples = samples_, f.averaged = step_;
     if (!several()) return;
-    plan::Fingerprint f;
+    Fnv1a f;
     f.add(replica().fingerprint)
         .add(static_cast<std::uint64_t>(Period))
         .add(static_cast<std::uint64_t>(Unit))

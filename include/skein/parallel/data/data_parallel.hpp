@@ -45,7 +45,7 @@ template <class Comm, class Scalar, class Device> class DataParallelPolicyState 
   void start() {
     this->check_place("DataParallel");
     if (!several()) return;
-    plan::Fingerprint f;
+    Fnv1a f;
     f.add(replica().fingerprint).add(static_cast<std::uint64_t>(options_.reduce)).add(buckets_.size());
     for (const plan::Range& b : buckets_) f.add(static_cast<std::uint64_t>(b.begin)).add(static_cast<std::uint64_t>(b.end));
     comm().assert_same("the models of DataParallel (network, input shape, scalar, options)", f.value());

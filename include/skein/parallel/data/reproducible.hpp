@@ -94,7 +94,7 @@ template <int V> struct Reproducible {
     };
 
     static Replica<Scalar, Device> marked(Replica<Scalar, Device> replica) {
-      replica.fingerprint = plan::Fingerprint{}.add(replica.fingerprint).add(static_cast<std::uint64_t>(V)).value();
+      replica.fingerprint = Fnv1a{}.add(replica.fingerprint).add(static_cast<std::uint64_t>(V)).value();
       return replica;
     }
     long begin(int r) const {

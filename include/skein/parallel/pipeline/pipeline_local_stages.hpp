@@ -179,7 +179,7 @@ template <class Model, class Optimizer> class PipelineLocalStages {
   void start() {
     team->line->reserve(1);
     if (policy_state.ranks() == 1) return tie_weights();
-    plan::Fingerprint f;
+    Fnv1a f;
     const PipelineOptions& o = team->options;
     f.add(Model::fingerprint)
         .add(sizeof(Scalar))

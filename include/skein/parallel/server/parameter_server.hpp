@@ -43,7 +43,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   plan::Range owned(long) const { return serves() ? shard(comm().rank() - ranks()) : plan::Range{0, 0}; }
 
   void start() {
-    plan::Fingerprint f;
+    Fnv1a f;
     f.add(this->replica().fingerprint).add(static_cast<std::uint64_t>(Bound)).add(static_cast<std::uint64_t>(options_.servers));
     f.add(static_cast<std::uint64_t>(options_.rate));
     comm().assert_same("the models of ParameterServer (network, input shape, scalar, optimizer, options)", f.value());
