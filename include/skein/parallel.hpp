@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every parallel policy, and what goes with them: compressed wires, all-reduce algorithms, communicators of several levels,
-// simulated networks, advice and pictures. Beside skein.hpp, so that a program with DataParallel alone does not compile the rest.
+// advice and pictures. Beside skein.hpp, so that a program with DataParallel alone does not compile the rest; networks and slow
+// ranks that are only simulated are in simulate.hpp.
 #pragma once
 #include "comm/algorithms/all_reduce.hpp"
 #include "comm/compress/error_feedback.hpp"
@@ -12,8 +13,6 @@
 #include "comm/counted.hpp"
 #include "comm/hierarchical/hierarchical.hpp"
 #include "comm/measure.hpp"
-#include "comm/sim/delayed.hpp"
-#include "comm/sim/sim_comm.hpp"
 #include "parallel/data/algorithm.hpp"
 #include "parallel/comm_policy_state.hpp"
 #include "parallel/compose.hpp"
@@ -25,8 +24,6 @@
 #include "parallel/average/post_local_sgd.hpp"
 #include "parallel/data/reproducible.hpp"
 #include "parallel/data/sharded.hpp"
-#include "parallel/simulate/simulated.hpp"
-#include "parallel/simulate/slowed.hpp"
 #include "parallel/data/data_parallel_option.hpp"
 #include "parallel/data/sync_batch_norm.hpp"
 #include "parallel/data/sync_every.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host core: tensors, networks, optimizers, data, training on one rank and data-parallel. Nothing inside the library includes
-// it. Included by name beside it: skein/parallel.hpp (every other policy), skein/mpi.hpp, skein/cuda.hpp, skein/nccl.hpp,
-// skein/xtensor.hpp.
+// it. Included by name beside it: skein/parallel.hpp (every other policy), skein/simulate.hpp (simulated networks
+// and slow ranks), skein/mpi.hpp, skein/cuda.hpp, skein/nccl.hpp, skein/xtensor.hpp.
 #pragma once
 #include "comm/self/self_comm.hpp"
 #include "comm/thread/spawn.hpp"

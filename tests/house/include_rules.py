@@ -33,7 +33,10 @@ ROOTS = {
     "cuda.hpp": "cuda",
     "nccl.hpp": "cuda nccl",
     "xtensor.hpp": "",
+    "simulate.hpp": "",
 }
+# What trainings are only tried with has an umbrella of its own: no other brings it in.
+TRIALS = {("comm", "sim"), ("parallel", "simulate")}
 BACK_ENDS = {"mpi", "cuda", "nccl"}
 KNOWS = {"nccl": {"cuda"}}                                   # nccl.h itself includes the CUDA runtime
 
@@ -95,6 +98,8 @@ def check_own(root, path, target):
             return "is beside the houses, but not in ROOTS of tests/house/include_rules.py"
         if brought and brought not in ROOTS[path].split():
             return f"brings in the back end {brought} ({target}): that is included by its own name"
+        if target_parts[:2] in TRIALS and path != "simulate.hpp":
+            return f"includes {target}: what only tries a training comes with simulate.hpp"
         return None
     house, other = source_parts[0], target_parts[0]
     if house not in HOUSES:
@@ -151,6 +156,7 @@ def self_test():
         "device/cuda/stream.hpp": "#include <cuda_runtime_api.h>",
         "comm/nccl/comm.hpp": '#include <nccl.h>\n#include "../../device/cuda/stream.hpp"',
         "mpi.hpp": '#include "comm/mpi/comm.hpp"', "xtensor.hpp": "#include <xtensor/xarray.hpp>",
+        "comm/sim/delayed.hpp": "", "simulate.hpp": '#include "comm/sim/delayed.hpp"', "parallel.hpp": '#include "comm/concepts.hpp"',
     }
     planted = [
         ("nn/layer.hpp", '#include "../comm/concepts.hpp"', "nn/ may know"),
@@ -175,6 +181,7 @@ def self_test():
         ("core/error.hpp", "#include <skein/fwd.hpp>", "includes are relative"),
         ("fwd.hpp", "#include <vector>", "takes no other header"),
         ("cellar/wine.hpp", '#include "../core/error.hpp"', "not in HOUSES"),
+        ("parallel.hpp", '#include "comm/sim/delayed.hpp"', "comes with simulate.hpp"),
         ("extra.hpp", '#include "core/error.hpp"', "not in ROOTS"),
     ]
     wrong = []
