@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-COLUMNS = ("what", "ours", "peer", "ours / peer", "95 %", "of floor", "must", "hope", "holds")
+COLUMNS = ("what", "ours", "peer", "ours / peer", "95 %", "of floor", "speed-up", "twice", "must", "hope", "holds")
 
 
 def number(value):
@@ -37,6 +37,7 @@ def row(line):
     return (what, number(line.get("ours")) + (unit if line.get("ours") is not None else ""),
             f"{number(line.get('peer'))}{unit} {line.get('peer_name') or ''}".strip() if line.get("peer") is not None else "",
             number(line.get("ratio")), f"{low} - {high}" if low and high else "", number(line.get("of_floor")),
+            number(line.get("speedup")), number(line.get("twice")),
             number(line.get("must")), number(line.get("hope")), "" if holds is None else "yes" if holds else "no")
 
 

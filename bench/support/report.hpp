@@ -28,6 +28,7 @@ struct Line {
   std::string peer_name{}, unit = "ms";
   std::optional<Interval> ratio{};
   std::optional<double> floor{};
+  std::optional<double> speedup{}, twice{};  ///< of two workers over one; of two copies of the one-worker case at the same time
   Goal must{}, hope{};
   int threads = 0;
   std::string note{};
@@ -101,6 +102,8 @@ class Report {
     if (l.ratio)
       std::cout << ": " << number(l.ratio->median) << " (" << number(l.ratio->low) << " to " << number(l.ratio->high) << ")";
     if (l.of_floor()) std::cout << ", " << number(*l.of_floor()) << " of the floor";
+    if (l.speedup) std::cout << ", " << number(*l.speedup) << " times one worker";
+    if (l.twice) std::cout << " (two copies at the same time: " << number(*l.twice) << ")";
     for (const auto& [name, goal] : {std::pair{"must", l.must}, std::pair{"hope", l.hope}})
       if (const std::string words = in_words(goal); !words.empty())
         std::cout << ", " << name << (goal.at_least ? " >= " : " <= ") << words
@@ -148,8 +151,8 @@ class Report {
         << ", \"peer\": " << value(l.peer) << ", \"peer_name\": " << (l.peer_name.empty() ? "null" : quoted(l.peer_name))
         << ", \"unit\": " << quoted(l.unit) << ", \"ratio\": " << value(ratio) << ", \"low\": " << value(low)
         << ", \"high\": " << value(high) << ", \"floor\": " << value(l.floor) << ", \"of_floor\": " << value(l.of_floor())
-        << ", \"must\": " << value(l.must) << ", \"hope\": " << value(l.hope)
-        << ", \"holds\": " << (holds ? *holds ? "true" : "false" : "null")
+        << ", \"speedup\": " << value(l.speedup) << ", \"twice\": " << value(l.twice) << ", \"must\": " << value(l.must)
+        << ", \"hope\": " << value(l.hope) << ", \"holds\": " << (holds ? *holds ? "true" : "false" : "null")
         << ", \"threads\": " << (l.threads ? std::to_string(l.threads) : "null") << ", \"isa\": " << quoted(instruction_set())
         << ", \"note\": " << quoted(l.note) << "}\n";
   }

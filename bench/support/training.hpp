@@ -13,6 +13,7 @@
 #include "networks.hpp"
 #include "peer.hpp"
 #include "report.hpp"
+#include "twice.hpp"
 
 namespace bench {
 
@@ -200,6 +201,15 @@ inline bool against(Line& l, const Candidate& ours, Peer* peer, const std::strin
 /// 2e-46.
 constexpr long aged_steps = 1000;
 
+/// Two threads against one, and what two copies at the same time reach.
+template <class Network, class Loss>
+void against_one(Line& l, const Samples<Network, Loss>& samples, sk::optim::Sgd sgd, const Candidate& ours, bool quick) {
+  using One = Training<Network, Loss>;
+  TwoCopies<One> copies([&] { return std::make_unique<One>(samples, sgd, 1); });
+  l.speedup = compare(copies.one(), ours, within(quick)).ratio.median;
+  l.twice = 2 * compare(copies.one(), copies.both(), within(quick)).ratio.median;
+}
+
 /// A step of a network on so many threads against the peer's best: of a fresh state, which the goals are for, and of one that is
 /// old.
 template <class Network, class Loss>
@@ -214,14 +224,14 @@ bool measure_step(Report& report, Line l, long batch, sk::optim::Sgd sgd, double
                      report.quick());
   const std::string wrong = peer ? difference(ours.losses(20), peer->losses(20)) : "";
   l.floor = 1e3 * step_flops<Network>(batch) / (rate * l.threads);
-  const bool right = against(
-      l, [&](long n) { return ours.run(n); }, peer.get(), wrong, report.quick());
+  const Candidate run = [&](long n) { return ours.run(n); };
+  const bool right = against(l, run, peer.get(), wrong, report.quick());
+  if (l.threads == 2) against_one(l, samples, sgd, run, report.quick());
   report.add(l);
   ours.age(aged_steps);
   if (peer) peer->age(aged_steps);
   Line old{.metric = l.metric + ", " + std::to_string(aged_steps) + " steps old", .floor = l.floor, .threads = l.threads};
-  const bool still_right = against(
-      old, [&](long n) { return ours.run(n); }, peer.get(), "", report.quick());
+  const bool still_right = against(old, run, peer.get(), "", report.quick());
   report.add(old);
   return right && still_right;
 }
