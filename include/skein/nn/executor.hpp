@@ -98,6 +98,8 @@ template <class Model, class Loss> class Executor {
     m.libraries = static_cast<std::size_t>(memory_.workspace_bytes());
     return m;
   }
+  /// Lines on what the device's libraries chose for the batches that were prepared, and what they did not do; empty on the host.
+  std::string choices_text() const { return memory_.choices_text(); }
 
   // ---- one call for hand-written loops ---------------------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 // What a pass keeps where its device reads it: the numbers of the step (ops::StepValues) and the sums of loss, weight and hits.
 // Where the host works itself there is nothing to keep: it hands both over as values. Specialised by device.
 #pragma once
+#include <string>
+
 #include "../device/device.hpp"
 #include "../ops/step_values.hpp"
 #include "loss/loss.hpp"
@@ -22,6 +24,8 @@ template <> class StepMemory<Cpu> {
   static constexpr double* sums() { return nullptr; }
   static constexpr void clear_sums() {}
   static constexpr long workspace_bytes() { return 0; }
+  /// Lines on what libraries chose while the program ran, and on what they did not do.
+  static std::string choices_text() { return {}; }
 };
 
 }  // namespace skein::inline SKEIN_ABI::nn

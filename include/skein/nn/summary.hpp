@@ -124,7 +124,8 @@ template <class Model> std::string summary() {
 }
 template <class Model> std::string summary(const Model&) { return summary<Model>(); }
 
-/// The table, and one line of what a pass has made: "memory for 128 samples on Cuda 0: ...".
+/// The table, one line of what an executor has made, "memory for 128 samples on Cuda 0: ...", and what its device's libraries have
+/// chosen: a line each, what they did not do first.
 template <class Model, class Loss> std::string summary(Executor<Model, Loss>& executor) {
   const MemoryPlan m = executor.memory_plan();
   std::string t = summary<Model>() + "memory for " + std::to_string(executor.capacity()) + " samples on " +
@@ -142,7 +143,7 @@ template <class Model, class Loss> std::string summary(Executor<Model, Loss>& ex
   item("activations", m.activations);
   item("workspace of layers", m.workspace);
   item("workspace of libraries", m.libraries);
-  return t + "\n";
+  return t + "\n" + executor.choices_text();
 }
 
 }  // namespace skein::inline SKEIN_ABI

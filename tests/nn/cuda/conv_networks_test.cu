@@ -30,6 +30,17 @@ TEST_CASE("a residual network with batch normalisation trains alike on both devi
   twins::agree<ResNet, Shape<10, 10, 3>, double>(nn::Nll{}, skein::optim::Sgd{.lr = 0.05, .momentum = 0.9, .weight_decay = 1e-3},
                                                  {}, 1e-10);
 }
+TEST_CASE("the summary of an executor on Cuda names what the libraries chose, and their detours", "[cuda]") {
+  skein::Model<LeNet, Shape<12, 12, 1>, skein::Cuda> model;
+  skein::Executor executor{model, nn::CrossEntropy{}, {.batch = 23}};
+  CHECK(skein::summary(executor).find("cuDNN's convolution of 23") == std::string::npos);
+  executor.prepare(23);
+  const std::string text = skein::summary(executor);
+  CHECK_THAT(text, Catch::Contains("\n  cuDNN's convolution of 23 x 12 x 12 x 1 to 12 x 12 x 4, kernel 5") &&
+                       Catch::Contains(", gradient of the filters: algorithm ") && Catch::Contains(" KiB of workspace\n"));
+  skein::cuda::choices().detour("a test's detour");
+  CHECK_THAT(skein::summary(executor), Catch::Contains("\n  detour: a test's detour\n"));
+}
 TEST_CASE("what runs a network on Cuda: fused where it is said", "[cuda]") {
   using Fused = nn::Fused<nn::Sequential<nn::Conv2d<4, Kernel<3>, NoBias>, nn::BatchNorm<>, nn::Relu, nn::Conv2d<4, Kernel<1>>,
                                          nn::Relu, nn::MaxPool2d<2>>,

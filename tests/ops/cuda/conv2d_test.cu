@@ -179,3 +179,44 @@ TEST_CASE("algorithms are deterministic, plans are kept, and TF32 is asked for",
   CHECK((full.has_forward() && full.has_input_gradient() && full.has_filter_gradient()));
   CHECK(full.fused(true, true) == full.fused(true, true));
 }
+
+namespace {
+struct LimitScope {
+  std::size_t before = ops::cudnn::workspace_limit();
+  explicit LimitScope(std::size_t bytes) { ops::cudnn::set_workspace_limit(bytes); }
+  ~LimitScope() { ops::cudnn::set_workspace_limit(before); }
+};
+bool said(const std::vector<std::string>& lines, const std::string& a, const std::string& b) {
+  for (const std::string& l : lines)
+    if (l.find(a) != l.npos && l.find(b) != l.npos) return true;
+  return false;
+}
+}  // namespace
+
+TEST_CASE("of the algorithms the first within the limit of workspace runs, or the one that wants least", "[cuda]") {
+  CHECK(ops::cudnn::first_within({0}, 0) == 0);
+  CHECK(ops::cudnn::first_within({900, 20, 10}, 100) == 1);
+  CHECK(ops::cudnn::first_within({900, 20, 10}, 1000) == 0);
+  CHECK(ops::cudnn::first_within({900, 300, 400}, 100) == 1);
+  const LimitScope nothing(0);
+  const ops::cudnn::Convolution own({8, 8, 12, 8, 3, 1, 1}, 5, CUDNN_DATA_FLOAT, ops::cudnn::MathMode::full);
+  const auto& notes = sk::cuda::choices().notes();
+  const std::string name = "cuDNN's convolution of 5 x 8 x 8 x 12 to 8 x 8 x 8";
+  CHECK(said(notes, name, ", forward: algorithm "));
+  CHECK(said(notes, name, ", gradient of the input: algorithm "));
+  CHECK(said(notes, name, ", gradient of the filters: algorithm "));
+  if (own.filter_gradient_workspace() > 0) CHECK(said(notes, name, "more than the limit: no other wants less"));
+}
+
+TEST_CASE("what cuDNN has no algorithm or engine for is a detour, with its name", "[cuda]") {
+  const LimitScope nothing(0);
+  const Conv2dGeometry g{8, 8, 20, 8, 3, 1, 1};
+  ops::cudnn::Convolution own(g, 5, CUDNN_DATA_FLOAT, ops::cudnn::MathMode::full);
+  const std::string name = "cuDNN's convolution of 5 x 8 x 8 x 20 to 8 x 8 x 8";
+  const bool fused = own.fused(true, true);
+  CHECK(said(sk::cuda::choices().notes(), name, "with bias and ReLU: one kernel") == fused);
+  CHECK(said(sk::cuda::choices().detours(), name, "with bias and ReLU: no engine takes it") != fused);
+  const Conv2dGeometry large{256, 256, 64, 64, 3, 1, 1};
+  ops::cudnn::Convolution whole(large, 600, CUDNN_DATA_FLOAT, ops::cudnn::MathMode::full);
+  CHECK(said(sk::cuda::choices().detours(), "600 x 256 x 256 x 64", "plain loops run"));
+}

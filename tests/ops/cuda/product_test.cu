@@ -87,11 +87,16 @@ TEST_CASE("What the library has no kernel for", "[cublas]") {
   CHECK_THROWS_AS(cublas::multiply(p), sk::DeviceError);
   CHECK_THROWS_WITH(
       cublas::multiply(p),
-      Catch::Contains("cublasLtMatmulAlgoGetHeuristic of (2, 3) x (3, 4), bf16 to double, rows 3, 4, 4 apart on Cuda 0"));
+      Catch::Contains(" of (2, 3) x (3, 4), bf16 to double, rows 3, 4, 4 apart on Cuda 0"));  // whichever call refuses first
   p.epilogue = cublas::Epilogue::relu_bias;
   p.vector = bias.data();
+  const std::size_t before = sk::cuda::choices().detours().size();
   CHECK_FALSE(cublas::prepare(p));
   CHECK_FALSE(cublas::multiply(p));
+  REQUIRE(sk::cuda::choices().detours().size() == before + 1);
+  CHECK_THAT(sk::cuda::choices().detours().back(),
+             Catch::Contains("cuBLASLt's product of (2, 3) x (3, 4), bf16 to double, with bias and ReLU") &&
+                 Catch::Contains(", a kernel behind the product does that"));
 }
 TEST_CASE("A product says what it is", "[cublas]") {
   cublas::Product p{.ta = sk::ops::Transpose::yes, .m = 84, .n = 10, .k = 128, .lda = 96, .ldb = 16, .ldd = 16};

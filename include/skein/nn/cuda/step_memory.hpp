@@ -3,6 +3,7 @@
 // so that one asynchronous copy brings both (device/cuda/arguments.hpp).
 #pragma once
 #include "../../device/cuda/arguments.hpp"
+#include "../../device/cuda/choices.hpp"
 #include "../../device/cuda/workspace.hpp"
 #include "../step_memory.hpp"
 
@@ -49,6 +50,11 @@ template <> class StepMemory<Cuda> {
   long workspace_bytes() const {
     const auto here = enter();
     return static_cast<long>(cuda::workspace().size());
+  }
+  /// Of the calling thread, on this device.
+  std::string choices_text() const {
+    const auto here = enter();
+    return cuda::choices().text();
   }
 
  private:

@@ -5,6 +5,7 @@
 #pragma once
 #include <vector>
 
+#include "../../device/cuda/choices.hpp"
 #include "../batch_norm.hpp"
 #include "batch_norm_kernels.hpp"
 #include "cudnn.hpp"
@@ -48,7 +49,12 @@ class BatchNorm {
     return true;
   }
   /// From now on the calling thread does without cuDNN for this direction of calls like this.
-  void refuse(Direction direction) const { refusals().push_back(refusal(direction)); }
+  void refuse(Direction direction) const {
+    skein::cuda::choices().detour("cuDNN's batch norm " + said()() +
+                                  (direction == Direction::forward ? ", forward" : ", backward") +
+                                  ": it plans and then refuses, own kernels run");
+    refusals().push_back(refusal(direction));
+  }
   std::size_t forward_workspace() const { return forward_; }
   std::size_t backward_workspace() const { return backward_; }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A convolution of one geometry and batch by cuDNN: descriptors, and for each direction the algorithm that its heuristics put
-// first among the deterministic ones. Products and gradients by the classic calls; bias and ReLU behind the product by the graph
-// interface. Chosen once, kept by thread, device, geometry, batch, type and math.
+// first among the deterministic ones whose workspace is within the limit. Products and gradients by the classic calls; bias and
+// ReLU behind the product by the graph interface. Chosen once, kept by thread, device, geometry, batch, type and math; what was
+// chosen, and what cuDNN does not do, is noted in cuda::choices().
 #pragma once
 #include <cstdint>
 #include <limits>
 #include <vector>
 
+#include "../../device/cuda/choices.hpp"
 #include "cudnn_graph.hpp"
 
 namespace skein::inline SKEIN_ABI::ops::cudnn {
@@ -23,13 +25,23 @@ struct Said {
   }
 };
 
+/// The first that is at most `limit`, or else the least; `wants` is not empty.
+inline std::size_t first_within(const std::vector<std::size_t>& wants, std::size_t limit) {
+  for (std::size_t i = 0; i < wants.size(); ++i)
+    if (wants[i] <= limit) return i;
+  return static_cast<std::size_t>(std::min_element(wants.begin(), wants.end()) - wants.begin());
+}
+
 class Convolution {
  public:
   Convolution(const Conv2dGeometry& g, long batch, cudnnDataType_t type, MathMode math)
       : g_(g), batch_(batch), type_(type), math_(math) {
     const cudnnDataType_t compute = type == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
     described_ = describe();
-    if (!described_) return;
+    if (!described_) {
+      skein::cuda::choices().detour(text() + ": more than 2^31 values, plain loops run");
+      return;
+    }
     const cudnnMathType_t wish = type == CUDNN_DATA_FLOAT && math == MathMode::full ? CUDNN_FMA_MATH
                                  : type == CUDNN_DATA_DOUBLE                        ? CUDNN_DEFAULT_MATH
                                                                                     : CUDNN_TENSOR_OP_MATH;
@@ -42,7 +54,7 @@ class Convolution {
     }
     const cudnnHandle_t h = handle();
     forward_ = choose<cudnnConvolutionFwdAlgoPerf_t>(
-        forward_conv_,
+        "forward", forward_conv_,
         [&](int most, int* n, auto* list) {
           return cudnnGetConvolutionForwardAlgorithm_v7(h, x_.get(), filter_.get(), forward_conv_.get(), y_.get(), most, n, list);
         },
@@ -51,7 +63,7 @@ class Convolution {
                                                          bytes);
         });
     data_ = choose<cudnnConvolutionBwdDataAlgoPerf_t>(
-        data_conv_,
+        "gradient of the input", data_conv_,
         [&](int most, int* n, auto* list) {
           return cudnnGetConvolutionBackwardDataAlgorithm_v7(h, filter_.get(), y_.get(), data_conv_.get(), x_.get(), most, n,
                                                              list);
@@ -61,7 +73,7 @@ class Convolution {
                                                               bytes);
         });
     filter_gradient_ = choose<cudnnConvolutionBwdFilterAlgoPerf_t>(
-        filter_conv_,
+        "gradient of the filters", filter_conv_,
         [&](int most, int* n, auto* list) {
           return cudnnGetConvolutionBackwardFilterAlgorithm_v7(h, x_.get(), y_.get(), filter_conv_.get(), filter_.get(), most, n,
                                                                list);
@@ -84,7 +96,12 @@ class Convolution {
   const FusedConvolution* fused(bool bias, bool has_relu) {
     if (!described_) return nullptr;
     Fused& f = fused_[2 * bias + has_relu];
-    if (!f.asked) f = {true, FusedConvolution::find(g_, batch_, type_, math_, bias, has_relu)};
+    if (!f.asked) {
+      f = {true, FusedConvolution::find(g_, batch_, type_, math_, bias, has_relu)};
+      const std::string what = text() + std::string(" with ") + (bias ? has_relu ? "bias and ReLU" : "bias" : "ReLU");
+      if (f.plan) skein::cuda::choices().note(what + ": one kernel, " + workspace_text(f.plan->workspace()));
+      else skein::cuda::choices().detour(what + ": no engine takes it, a kernel behind the product does that");
+    }
     return f.plan ? &*f.plan : nullptr;
   }
   std::size_t forward_workspace() const { return forward_.bytes; }
@@ -135,25 +152,47 @@ class Convolution {
                                                 g_.kernel, g_.kernel),
                      "cudnnSetFilter4dDescriptor", said());
   }
-  /// list(): the heuristics' order. The first that is deterministic, in the math asked for, and that names a workspace.
+  /// list(): the heuristics' order. The first that is deterministic, in the math asked for, and whose workspace is within the
+  /// limit; where all want more, the one that wants least.
   template <class Performance, class ListOf, class BytesOf>
-  Choice<decltype(Performance::algo)> choose(const ConvolutionDescriptor& convolution, ListOf list, BytesOf bytes) const {
+  Choice<decltype(Performance::algo)> choose(const char* direction, const ConvolutionDescriptor& convolution, ListOf list,
+                                             BytesOf bytes) const {
     Performance found[16];
     int count = 0;
+    const auto none = [&] {
+      skein::cuda::choices().detour(text() + ", " + direction + ": no deterministic algorithm, plain loops run");
+      return Choice<decltype(Performance::algo)>{};
+    };
     const cudnnStatus_t status = list(16, &count, found);
-    if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return {};
+    if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return none();
     check(status, "cuDNN's choice of an algorithm", said());
+    // A heuristic's answer holds for its own math type; full float stays without TF32 whatever it says.
+    const bool strict = type_ == CUDNN_DATA_FLOAT && math_ == MathMode::full;
+    const auto use_math_of = [&](const Performance& p) {
+      check(cudnnSetConvolutionMathType(convolution.get(), strict ? CUDNN_FMA_MATH : p.mathType), "cudnnSetConvolutionMathType",
+            said());
+    };
+    std::vector<std::size_t> wants;
+    std::vector<const Performance*> candidates;
     for (int i = 0; i < count; ++i) {
       if (found[i].status != CUDNN_STATUS_SUCCESS || found[i].determinism != CUDNN_DETERMINISTIC) continue;
-      // A heuristic's answer holds for its own math type; full float stays without TF32 whatever it says.
-      const bool strict = type_ == CUDNN_DATA_FLOAT && math_ == MathMode::full;
-      check(cudnnSetConvolutionMathType(convolution.get(), strict ? CUDNN_FMA_MATH : found[i].mathType),
-            "cudnnSetConvolutionMathType", said());
-      std::size_t wants = 0;
-      if (bytes(found[i].algo, &wants) == CUDNN_STATUS_SUCCESS) return {found[i].algo, wants, true};
+      use_math_of(found[i]);
+      std::size_t workspace = 0;
+      if (bytes(found[i].algo, &workspace) != CUDNN_STATUS_SUCCESS) continue;
+      wants.push_back(workspace);
+      candidates.push_back(&found[i]);
     }
-    return {};
+    if (candidates.empty()) return none();
+    const std::size_t best = first_within(wants, workspace_limit());
+    use_math_of(*candidates[best]);
+    skein::cuda::choices().note(text() + ", " + direction + ": algorithm " + std::to_string(candidates[best]->algo) + ", " +
+                                workspace_text(wants[best]) +
+                                (wants[best] > workspace_limit() ? ", more than the limit: no other wants less" : ""));
+    return {candidates[best]->algo, wants[best], true};
   }
+  /// "cuDNN's convolution of 32 x 28 x 28 x 1 to ...".
+  std::string text() const { return "cuDNN's convolution " + said()(); }
+  static std::string workspace_text(std::size_t bytes) { return std::to_string((bytes + 1023) / 1024) + " KiB of workspace"; }
 
   Conv2dGeometry g_;
   long batch_;

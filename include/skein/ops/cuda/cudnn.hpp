@@ -5,6 +5,8 @@
 #include <cudnn.h>
 
 #include <array>
+#include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -53,6 +55,20 @@ inline constexpr Factor one{1}, zero{0};
 
 /// May products of floats be taken in TensorFloat-32 (10 bits of mantissa, on tensor cores)?
 enum class MathMode { full, tf32 };
+
+/// The most bytes of workspace that a convolution's algorithm may want where another wants less: the heuristics name fast ones
+/// that copy all they read (environment: SKEIN_CUDNN_WORKSPACE, in MiB; 1024 without it). A constant, not a share of what is
+/// free: with another algorithm the bits are others. Set it before plans are made.
+inline std::atomic<std::size_t>& workspace_limit_setting() {
+  static std::atomic<std::size_t> limit = [] {
+    const char* value = std::getenv("SKEIN_CUDNN_WORKSPACE");
+    const long mebibytes = value ? std::atol(value) : 0;
+    return std::size_t(mebibytes > 0 ? mebibytes : 1024) << 20;
+  }();
+  return limit;
+}
+inline std::size_t workspace_limit() { return workspace_limit_setting(); }
+inline void set_workspace_limit(std::size_t bytes) { workspace_limit_setting() = bytes; }
 
 /// Owns one descriptor of the classic interface.
 template <class Raw, cudnnStatus_t (*Create)(Raw*), cudnnStatus_t (*Destroy)(Raw)> class Descriptor {

@@ -158,7 +158,8 @@ class FusedConvolution {
     return keep(std::move(operation));
   }
 
-  /// The first of the heuristic's engines that is deterministic, keeps the precision, and makes a plan.
+  /// The first of the heuristic's engines that is deterministic, keeps the precision, and makes a plan within the limit of
+  /// workspace.
   bool choose(cudnnBackendHeurMode_t mode, cudnnDataType_t type, MathMode math) {
     if (!graph_) return false;
     Backend heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
@@ -189,6 +190,7 @@ class FusedConvolution {
       std::int64_t bytes = 0, got = 0;
       check(cudnnBackendGetAttribute(plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &got, &bytes),
             "cudnnBackendGetAttribute (workspace)");
+      if (static_cast<std::size_t>(bytes) > workspace_limit()) continue;
       workspace_ = static_cast<std::size_t>(bytes);
       keep_final(std::move(heuristic));
       keep_final(std::move(configuration));

@@ -14,6 +14,7 @@
 #include <unordered_map>
 
 #include "../../device/cuda/arguments.hpp"
+#include "../../device/cuda/choices.hpp"
 #include "../../device/cuda/workspace.hpp"
 #include "../transpose.hpp"
 #include "cublas.hpp"
@@ -147,6 +148,13 @@ inline void describe(Layout& to, cudaDataType_t type, long rows, long columns, l
   check(cublasLtMatrixLayoutCreate(&to.raw, type, across, down, pitch), "cublasLtMatrixLayoutCreate", [&] { return p.text(); });
 }
 
+/// An epilogue that is refused may be one that the library lacks, or a mistake of ours: it is shown, with the status.
+inline void note_refusal(const Product& p, cublasStatus_t status) {
+  skein::cuda::choices().detour("cuBLASLt's product " + p.text() + ": " +
+                                (status == CUBLAS_STATUS_SUCCESS ? "no algorithm" : cublasLtGetStatusName(status)) +
+                                ", a kernel behind the product does that");
+}
+
 SKEIN_NOINLINE inline Plan Library::make(const Product& p) const {
   const auto details = [&] { return p.text(); };
   const bool ta = p.ta == Transpose::yes, tb = p.tb == Transpose::yes, is_double = p.type == CUDA_R_64F;
@@ -184,7 +192,10 @@ SKEIN_NOINLINE inline Plan Library::make(const Product& p) const {
   int found = 0;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle, plan.operation.raw, plan.a.raw, plan.b.raw, plan.d.raw,
                                                                plan.d.raw, preference.raw, 1, &best, &found);
-  if (p.epilogue != Epilogue::none && (refused(status) || found == 0)) return plan;  // the caller has another way
+  if (p.epilogue != Epilogue::none && (refused(status) || found == 0)) {  // the caller has another way
+    note_refusal(p, status);
+    return plan;
+  }
   if (status == CUBLAS_STATUS_SUCCESS && found == 0)
     check(CUBLAS_STATUS_NOT_SUPPORTED, "cublasLtMatmulAlgoGetHeuristic", details);
   check(status, "cublasLtMatmulAlgoGetHeuristic", details);
@@ -221,7 +232,10 @@ inline bool multiply(const Product& p) {
   const cublasStatus_t status = cublasLtMatmul(
       library.handle, plan.operation.raw, alpha, p.b, plan.a.raw, p.a, plan.b.raw, beta, p.d, plan.d.raw, p.d, plan.d.raw,
       &plan.algorithm, skein::cuda::workspace().get(plan.workspace), plan.workspace, skein::cuda::stream());
-  if (p.epilogue != Epilogue::none && refused(status)) return plan.usable = false;
+  if (p.epilogue != Epilogue::none && refused(status)) {
+    detail::note_refusal(p, status);
+    return plan.usable = false;
+  }
   check(status, "cublasLtMatmul", [&] { return p.text(); });
   return true;
 }
