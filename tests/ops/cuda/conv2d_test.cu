@@ -220,3 +220,22 @@ TEST_CASE("what cuDNN has no algorithm or engine for is a detour, with its name"
   ops::cudnn::Convolution whole(large, 600, CUDNN_DATA_FLOAT, ops::cudnn::MathMode::full);
   CHECK(said(sk::cuda::choices().detours(), "600 x 256 x 256 x 64", "plain loops run"));
 }
+
+TEST_CASE("an engine that says that it passes NaNs on goes before others where there is a ReLU", "[cuda]") {
+  using ops::cudnn::Fit;
+  using Notes = std::vector<cudnnBackendNumericalNote_t>;
+  const auto judged = [](const Notes& notes, cudnnDataType_t type = CUDNN_DATA_FLOAT,
+                         ops::cudnn::MathMode math = ops::cudnn::MathMode::full) { return ops::cudnn::judge(notes, type, math); };
+  CHECK(judged({}) == Fit::loose);
+  CHECK(judged({CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}, CUDNN_DATA_HALF) == Fit::no);
+  CHECK(judged({CUDNN_NUMERICAL_NOTE_TENSOR_CORE}) == Fit::no);
+  CHECK(judged({CUDNN_NUMERICAL_NOTE_TENSOR_CORE}, CUDNN_DATA_FLOAT, ops::cudnn::MathMode::tf32) == Fit::loose);
+  CHECK(judged({CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS}, CUDNN_DATA_FLOAT, ops::cudnn::MathMode::tf32) == Fit::no);
+#if CUDNN_VERSION >= 91900
+  CHECK(judged({CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP}) == Fit::passes_nan);
+  CHECK(judged({CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}) == Fit::no);
+#endif
+  const std::vector<Fit> engines{Fit::loose, Fit::no, Fit::passes_nan, Fit::loose, Fit::passes_nan};
+  CHECK(ops::cudnn::order_of(engines, true) == std::vector<std::size_t>{2, 4, 0, 3});
+  CHECK(ops::cudnn::order_of(engines, false) == std::vector<std::size_t>{0, 2, 3, 4});
+}

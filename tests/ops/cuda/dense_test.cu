@@ -169,6 +169,38 @@ TEST_CASE("Dense on Cuda: exact GELU is not the library's", "[dense]") {
   STATIC_REQUIRE(ops::cublas::activation_of<ops::Keep> == ops::cublas::Activation::keep);
 }
 
+namespace {
+/// Plans of products with GELU in their kernel that running a layer of this type makes.
+template <class Sample> long gelu_plans(bool tf32) {
+  const auto count = [] {
+    long n = 0;
+    for (const auto& [key, plan] : ops::cublas::detail::library().plans)
+      for (const auto e : {ops::cublas::Epilogue::gelu, ops::cublas::Epilogue::gelu_bias, ops::cublas::Epilogue::gelu_aux,
+                           ops::cublas::Epilogue::gelu_aux_bias})
+        n += key.part[9] == static_cast<long>(e);
+    return n;
+  };
+  const long before = count();
+  const ops::Dense<sk::Cuda, float, 19, 48> dense({.tf32 = tf32});
+  OnDevice<Sample> x(6 * sk::row_pitch(19), Sample(0.5f)), w(19 * 48, Sample(0.25f)), b(48, Sample(1.0f)),
+      y(6 * 48, Sample(0.0f)), kept(6 * 48, Sample(0.0f));
+  OnDevice<float> dw(19 * 48, 0.0f), db(48, 0.0f);
+  dense.prepare<TanhGelu, Sample>(6, w.data(), b.data(), dw.data(), db.data());
+  const Sample* bias = b.data();
+  const std::size_t prepared = ops::cublas::detail::library().plans.size();
+  dense.forward<TanhGelu>(6, x.data(), w.data(), nullptr, bias, y.data());
+  dense.forward_keeping<TanhGelu>(6, x.data(), w.data(), bias, kept.data(), y.data());
+  CHECK(ops::cublas::detail::library().plans.size() == prepared);
+  return count() - before;
+}
+}  // namespace
+
+TEST_CASE("Dense on Cuda: GELU of strict floats is our own kernel, that of TF32 and 16 bits the library's", "[dense]") {
+  CHECK(gelu_plans<float>(false) == 0);
+  CHECK(gelu_plans<float>(true) == 2);
+  CHECK(gelu_plans<sk::fp16>(false) == 2);
+}
+
 TEST_CASE("Dense on Cuda: TF32 only where it is allowed", "[dense]") {
   // 1 + 2^-12 is 1 in TF32, whose mantissa has 10 bits.
   const float fine = 1 + 0x1p-12f;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a GPU runs for Linear: the layer without the host's packed weights; with an activation behind it one composite, whose
-// product applies ReLU, or GELU in its form with tanh, in its own kernel. (cuBLASLt's GELU is that form: the exact one is a
-// kernel behind.)
+// product applies ReLU, or GELU in its form with tanh, in its own kernel. (cuBLASLt's GELU is that form: the exact one, and that
+// of strict floats, is a kernel behind.)
 #pragma once
 #include "../../ops/cuda/dense.hpp"
 #include "../fused/bare.hpp"

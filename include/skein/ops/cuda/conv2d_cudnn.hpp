@@ -99,7 +99,9 @@ class Convolution {
     if (!f.asked) {
       f = {true, FusedConvolution::find(g_, batch_, type_, math_, bias, has_relu)};
       const std::string what = text() + std::string(" with ") + (bias ? has_relu ? "bias and ReLU" : "bias" : "ReLU");
-      if (f.plan) skein::cuda::choices().note(what + ": one kernel, " + workspace_text(f.plan->workspace()));
+      if (f.plan)
+        skein::cuda::choices().note(what + ": one kernel, " + workspace_text(f.plan->workspace()) +
+                                    (has_relu && !f.plan->passes_nan() ? ", which may make 0 of a NaN" : ""));
       else skein::cuda::choices().detour(what + ": no engine takes it, a kernel behind the product does that");
     }
     return f.plan ? &*f.plan : nullptr;

@@ -2,8 +2,10 @@
 // cuDNN's graph interface, as far as one fusion needs it: y = relu(convolution(x, filters) + bias), bias and ReLU each optional,
 // in one kernel. A plan is built once (engines are asked for, filtered, tried) and run with three or four pointers.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "../reference/conv2d.hpp"
@@ -52,6 +54,30 @@ class Backend {
   cudnnBackendDescriptor_t raw_ = nullptr;
 };
 
+/// What an engine is to us, by what it notes about itself: refused, taken where nothing is better, or one that also says that a
+/// NaN in front of a ReLU comes out as a NaN, as it does of our own kernels.
+enum class Fit { no, loose, passes_nan };
+inline Fit judge(std::span<const cudnnBackendNumericalNote_t> notes, cudnnDataType_t type, MathMode math) {
+  Fit fit = Fit::loose;
+  for (const cudnnBackendNumericalNote_t note : notes) {
+    if (note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) return Fit::no;
+    if (type == CUDNN_DATA_FLOAT && note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) return Fit::no;
+    if (type == CUDNN_DATA_FLOAT && math == MathMode::full && note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE) return Fit::no;
+#if CUDNN_VERSION >= 91900
+    if (note == CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP) fit = Fit::passes_nan;
+#endif
+  }
+  return fit;
+}
+/// The order in which engines are tried: those that pass NaNs on first where there is a ReLU, each kind as the heuristic has it.
+inline std::vector<std::size_t> order_of(const std::vector<Fit>& engines, bool has_relu) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < engines.size(); ++i)
+    if (engines[i] != Fit::no) order.push_back(i);
+  if (has_relu) std::stable_partition(order.begin(), order.end(), [&](std::size_t i) { return engines[i] == Fit::passes_nan; });
+  return order;
+}
+
 /// One plan: geometry, batch, types and what is fused are fixed.
 class FusedConvolution {
  public:
@@ -61,11 +87,13 @@ class FusedConvolution {
     if (type == CUDNN_DATA_DOUBLE) return std::nullopt;
     FusedConvolution found(g, batch, type, bias, has_relu);
     for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
-      if (found.choose(mode, type, math)) return found;
+      if (found.choose(mode, type, math, has_relu)) return found;
     return std::nullopt;
   }
 
   std::size_t workspace() const { return workspace_; }
+  /// Does the engine say that a NaN in front of the ReLU comes out as one?
+  bool passes_nan() const { return passes_nan_; }
 
   /// All pointers 16-byte aligned; scratch: workspace() bytes. `bias` is null where none was asked for.
   void run(const void* x, const void* filters, const void* bias, void* y, void* scratch) const {
@@ -158,9 +186,9 @@ class FusedConvolution {
     return keep(std::move(operation));
   }
 
-  /// The first of the heuristic's engines that is deterministic, keeps the precision, and makes a plan within the limit of
-  /// workspace.
-  bool choose(cudnnBackendHeurMode_t mode, cudnnDataType_t type, MathMode math) {
+  /// The first of the heuristic's engines, in order_of(), that is deterministic, keeps the precision, and makes a plan within the
+  /// limit of workspace.
+  bool choose(cudnnBackendHeurMode_t mode, cudnnDataType_t type, MathMode math, bool has_relu) {
     if (!graph_) return false;
     Backend heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
     heuristic.part(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph_).set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
@@ -179,9 +207,10 @@ class FusedConvolution {
     check(cudnnBackendGetAttribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count,
                                    list.data()),
           "cudnnBackendGetAttribute (engines)");
-    for (std::int64_t i = 0; i < count; ++i) {
-      Backend& configuration = configurations[static_cast<std::size_t>(i)];
-      if (!fits(configuration, type, math)) continue;
+    std::vector<Fit> fits;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) fits.push_back(fit_of(configurations[i], type, math));
+    for (const std::size_t i : order_of(fits, has_relu)) {
+      Backend& configuration = configurations[i];
       const cudnnHandle_t own = handle();
       Backend plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
       plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, own)
@@ -192,6 +221,7 @@ class FusedConvolution {
             "cudnnBackendGetAttribute (workspace)");
       if (static_cast<std::size_t>(bytes) > workspace_limit()) continue;
       workspace_ = static_cast<std::size_t>(bytes);
+      passes_nan_ = fits[i] == Fit::passes_nan;
       keep_final(std::move(heuristic));
       keep_final(std::move(configuration));
       plan_ = keep_final(std::move(plan));
@@ -199,7 +229,7 @@ class FusedConvolution {
     }
     return false;
   }
-  static bool fits(const Backend& configuration, cudnnDataType_t type, MathMode math) {
+  static Fit fit_of(const Backend& configuration, cudnnDataType_t type, MathMode math) {
     Backend engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     cudnnBackendDescriptor_t raw = engine.get();
     std::int64_t count = 0;
@@ -211,18 +241,14 @@ class FusedConvolution {
     check(cudnnBackendGetAttribute(engine.get(), CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
                                    CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, notes),
           "cudnnBackendGetAttribute (notes)");
-    for (std::int64_t i = 0; i < count; ++i) {
-      if (notes[i] == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) return false;
-      if (type == CUDNN_DATA_FLOAT && notes[i] == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) return false;
-      if (type == CUDNN_DATA_FLOAT && math == MathMode::full && notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE) return false;
-    }
-    return true;
+    return judge(std::span(notes, static_cast<std::size_t>(count)), type, math);
   }
 
   bool has_bias_ = false;
   std::vector<Backend> parts_;
   cudnnBackendDescriptor_t graph_ = nullptr, plan_ = nullptr;  // of parts_
   std::size_t workspace_ = 0;
+  bool passes_nan_ = false;
 };
 
 }  // namespace skein::inline SKEIN_ABI::ops::cudnn

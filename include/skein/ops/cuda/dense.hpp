@@ -66,7 +66,7 @@ template <class Scalar, int In, int Out> struct Dense<Cuda, Scalar, In, Out> {
   void forward(long batch, const Sample* x, const Sample* w, const void*, const Sample* bias, Sample* y) const {
     if (batch <= 0) return;
     cublas::Product p = output(batch, x, w, y);
-    if (with_epilogue<Sample>(p, cublas::epilogue_of(cublas::activation_of<Finish>, bias), bias) && cublas::multiply(p)) return;
+    if (with_epilogue<Sample>(p, cublas::epilogue_of(in_product<Finish, Sample>(), bias), bias) && cublas::multiply(p)) return;
     p = output(batch, x, w, y);
     cublas::multiply(p);
     if (bias || cublas::activation_of<Finish> != cublas::Activation::keep) finish<Finish>(batch, y, bias, y);
@@ -75,7 +75,7 @@ template <class Scalar, int In, int Out> struct Dense<Cuda, Scalar, In, Out> {
   template <class Finish, class Sample>
   void forward_keeping(long batch, const Sample* x, const Sample* w, const Sample* bias, Sample* before, Sample* y) const {
     if (batch <= 0) return;
-    if constexpr (keeps<Finish, Sample>) {
+    if (keeps<Finish, Sample>()) {
       cublas::Product p = output(batch, x, w, y);
       p.aux = before;
       if (with_epilogue<Sample>(p, keeping(bias), bias) && cublas::multiply(p)) return;
@@ -108,13 +108,15 @@ template <class Scalar, int In, int Out> struct Dense<Cuda, Scalar, In, Out> {
   void prepare(long batch, const Sample* w, const Sample* bias, Scalar* dw, Scalar* db) const {
     if (batch <= 0) return;
     Sample* const none = nullptr;
-    cublas::Product p = output(batch, none, w, none);
-    if (!with_epilogue<Sample>(p, cublas::epilogue_of(cublas::activation_of<Finish>, bias), bias) || !cublas::prepare(p))
-      cublas::prepare(output(batch, none, w, none));
-    if constexpr (keeps<Finish, Sample>) {
+    cublas::Product p;
+    const auto prepare_output = [&](cublas::Epilogue epilogue) {
       p = output(batch, none, w, none);
-      if (with_epilogue<Sample>(p, keeping(bias), bias)) cublas::prepare(p);
-    }
+      if (!with_epilogue<Sample>(p, epilogue, bias) || !cublas::prepare(p)) cublas::prepare(output(batch, none, w, none));
+    };
+    prepare_output(cublas::epilogue_of(in_product<Finish, Sample>(), bias));
+    if (keeps<Finish, Sample>()) prepare_output(keeping(bias));
+    if constexpr (cublas::activation_of<Finish> == cublas::Activation::gelu)  // forward_keeping, GELU in a kernel behind
+      prepare_output(cublas::epilogue_of(cublas::Activation::keep, bias));
     cublas::prepare(input(batch, none, w, none));
     cublas::prepare(weight(batch, none, none, dw, true));
     p = weight(batch, none, none, dw, false);
@@ -125,8 +127,16 @@ template <class Scalar, int In, int Out> struct Dense<Cuda, Scalar, In, Out> {
  private:
   static_assert(std::is_floating_point_v<Scalar>);
 
-  template <class Finish, class Sample> static constexpr bool keeps =
-      cublas::activation_of<Finish> == cublas::Activation::gelu&& pitch % 8 == 0 && !std::is_same_v<Sample, double>;
+  /// The activation that the product's kernel applies. cuBLASLt does not say how far its tanh is from tanh, and backward takes
+  /// the slope of the exact one: strict floats have GELU by a kernel of our own, TF32 and 16 bits round more than that anyway.
+  template <class Finish, class Sample> cublas::Activation in_product() const {
+    constexpr cublas::Activation known = cublas::activation_of<Finish>;
+    const bool strict = std::is_same_v<Sample, float> && !options.tf32;
+    return known == cublas::Activation::gelu && strict ? cublas::Activation::other : known;
+  }
+  template <class Finish, class Sample> bool keeps() const {
+    return pitch % 8 == 0 && !std::is_same_v<Sample, double> && in_product<Finish, Sample>() == cublas::Activation::gelu;
+  }
   static cublas::Epilogue keeping(const void* bias) {
     return bias ? cublas::Epilogue::gelu_aux_bias : cublas::Epilogue::gelu_aux;
   }
