@@ -14,7 +14,6 @@
 #include <CLI/CLI.hpp>
 #include <skein/skein.hpp>
 
-#include "support/svg_plot.hpp"
 namespace sk = skein;
 
 namespace {
@@ -91,12 +90,12 @@ int run(const Options& o) {
   std::printf("the fit's largest error at these places: %.4f; loss %.5f\n", worst, loss);
 
   if (!o.svg.empty()) {
-    experiments::SvgPlot fits{.title = "sqrt(x) sin(3.14 x / 5)", .x_label = "x", .y_label = "y"};
-    experiments::SvgPlot losses{.title = "Mean squared error", .x_label = "epoch", .y_label = "training loss", .log_y = true};
-    experiments::SvgSeries truth{.name = "target", .marks = false, .dashed = true};
+    sk::draw::Plot fits{.title = "sqrt(x) sin(3.14 x / 5)", .x_label = "x", .y_label = "y"};
+    sk::draw::Plot losses{.title = "Mean squared error", .x_label = "epoch", .y_label = "training loss", .log_y = true};
+    sk::draw::Series truth{.name = "target", .marks = false, .dashed = true};
     for (int i = 0; i <= 200; ++i) truth.x.push_back(0.1 * i), truth.y.push_back(target(0.1 * i));
     for (const Outcome& c : outcomes) {
-      experiments::SvgSeries fit{.name = c.name, .y = c.fit}, curve{.name = c.name, .marks = false};
+      sk::draw::Series fit{.name = c.name, .y = c.fit}, curve{.name = c.name, .marks = false};
       for (long i = 0; i < 40; ++i) fit.x.push_back(static_cast<double>(places(i, 0)));
       for (const auto& epoch : c.history) curve.x.push_back(epoch.epoch), curve.y.push_back(epoch.training.loss);
       fits.series.push_back(std::move(fit));

@@ -191,8 +191,8 @@ int say(const std::vector<Row>& table, const Options& o) {
                "at the grain of " + std::to_string(o.grain), "seconds", "loss then", "of the averaged model", "floor",
                "slowed: s / 1000 epochs", "seconds"}};
   ex::Results results("how_often", {.json = o.json});
-  ex::SvgPlot losses{.title = "Mean loss over all samples", .x_label = "epoch", .y_label = "loss", .log_y = true};
-  ex::SvgPlot times{
+  sk::draw::Plot losses{.title = "Mean loss over all samples", .x_label = "epoch", .y_label = "loss", .log_y = true};
+  sk::draw::Plot times{
       .title = "Seconds to a loss of " + ex::cell(o.target), .x_label = "gradients synchronised every", .y_label = "seconds"};
   times.series = {{.name = "measured"}, {.name = "tutorial"}, {.name = "over the slow network"}};
   const Row* best = nullptr;
@@ -209,7 +209,7 @@ int say(const std::vector<Row>& table, const Options& o) {
            ex::cell(slowed)});
     const bool reached_by_all = std::isfinite(seconds.mean);
     if (reached_by_all && (!best || seconds.mean < ex::mean_and_deviation(best->of(&Outcome::reached_seconds)).mean)) best = &r;
-    ex::SvgSeries curve{.name = r.every > 0 ? std::string("every ") + r.name : r.name, .marks = false};
+    sk::draw::Series curve{.name = r.every > 0 ? std::string("every ") + r.name : r.name, .marks = false};
     const std::vector<double>& loss = r.seeds.front().loss;
     for (std::size_t e = 0; e < loss.size(); e += std::max<std::size_t>(1, loss.size() / 400))
       curve.x.push_back(static_cast<double>(e + 1)), curve.y.push_back(loss[e]);

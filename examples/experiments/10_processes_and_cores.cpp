@@ -77,10 +77,10 @@ int say(const Options& o, const std::vector<Trial>& trials) {
               o.batch, o.same_batch ? "over all" : "a process", cores);
   ex::Table table{{"processes", "threads each", "s an epoch", "10,000 epochs", "over one process", "cloud node", "container",
                    "first loss", "last"}};
-  ex::SvgPlot plot{.title = "Time of a training over the time of one process",
-                   .x_label = "processes on " + std::to_string(cores) + " cores",
-                   .y_label = "ratio",
-                   .from_zero = true};
+  sk::draw::Plot plot{.title = "Time of a training over the time of one process",
+                      .x_label = "processes on " + std::to_string(cores) + " cores",
+                      .y_label = "ratio",
+                      .from_zero = true};
   plot.series = {{.name = "measured"}, {.name = "tutorial, cloud node"}, {.name = "tutorial, container"}};
   for (const Trial& t : trials) {
     const ex::Interval ratio = bench::bootstrap(t.over(one));

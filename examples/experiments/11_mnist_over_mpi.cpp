@@ -168,10 +168,10 @@ template <class Comm> void turns(Comm& world, const Options& o, const sk::data::
               cores);
   ex::Results results("mnist_over_mpi", {.json = o.json});
   ex::Table table{{kind, "seconds", "speed-up", "efficiency", "the paper's"}};
-  ex::SvgPlot plot{.title = "Speed-up, " + o.network,
-                   .x_label = kind + " on " + std::to_string(cores) + " cores",
-                   .y_label = "speed-up",
-                   .from_zero = true};
+  sk::draw::Plot plot{.title = "Speed-up, " + o.network,
+                      .x_label = kind + " on " + std::to_string(cores) + " cores",
+                      .y_label = "speed-up",
+                      .from_zero = true};
   plot.series = {{.name = "measured"}, {.name = "the paper's"}, {.name = "linear", .marks = false, .dashed = true}};
   for (const Trial<Comm>& t : trials) {
     const ex::Interval e = bench::bootstrap(t.efficiency(one));

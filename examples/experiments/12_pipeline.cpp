@@ -267,7 +267,7 @@ void report(World& world, const Options& o, Outcomes& out, ex::Results* results)
   for (plan::Timeline& t : pictures)
     for (plan::TimedStep& s : t.steps) s.begin *= 1e3, s.end *= 1e3;
   const std::string file = o.svg + "_" + out.network + "_" + std::to_string(out.stages) + ".svg";
-  std::ofstream(file) << plan::schedule_svg(pictures, {.unit = "ms"});
+  sk::draw::write_svg(file, plan::schedule_svg(pictures, {.unit = "ms"}));
   std::printf("drawn: %s\n", file.c_str());
 }
 

@@ -173,9 +173,9 @@ void say(const std::vector<Row>& rows, const Options& o, const std::string& sour
   std::printf("a step takes %g ms and more, where worker 1 is slow, or each in turn, %g ms\n", o.step, o.step * o.slow);
   ex::Table t{{"policy", "gradients / s", "accuracy", "one slow: / s", "of even", "simulated", "accuracy", "staleness, mean",
                "most", "ahead at most", "server busy", "in turn: / s", "of even", "accuracy"}};
-  ex::SvgPlot plot{.title = "Gradients a second of " + std::to_string(o.workers) + " workers",
-                   .x_label = "policy",
-                   .y_label = "gradients a second"};
+  sk::draw::Plot plot{.title = "Gradients a second of " + std::to_string(o.workers) + " workers",
+                      .x_label = "policy",
+                      .y_label = "gradients a second"};
   plot.series = {{.name = "all alike"}, {.name = "one " + ex::cell(o.slow) + " times slower"}, {.name = "each in turn"}};
   plot.width = 1400;
   bool reached = !rows.empty();
@@ -289,11 +289,11 @@ void simulate(const Options& o, ex::Results& results) {
       "training\n",
       o.compute, bytes / 1000, o.latency, o.bandwidth);
   ex::Table t{{"workers", "1 server, synchronous", "1 server", "2 servers", "4 servers", "ring all-reduce"}};
-  ex::SvgPlot plot{.title = "Simulated: servers against a ring",
-                   .x_label = "workers",
-                   .y_label = "share of the workers' time that is training",
-                   .log_x = true,
-                   .from_zero = true};
+  sk::draw::Plot plot{.title = "Simulated: servers against a ring",
+                      .x_label = "workers",
+                      .y_label = "share of the workers' time that is training",
+                      .log_x = true,
+                      .from_zero = true};
   for (const char* name : {"1 server, synchronous", "1 server", "2 servers", "4 servers", "ring all-reduce"})
     plot.series.push_back({.name = name});
   const double alone = 1e-3 * o.compute;

@@ -77,7 +77,7 @@ void gpus(const Options& o) {
       "and 10 GB/s\n",
       plan::detail::seconds_in_words(link.alpha).c_str());
   ex::Table table{{"GPUs", "measured there", "simulated", "difference", "speed-up there", "simulated"}};
-  ex::SvgPlot plot{
+  sk::draw::Plot plot{
       .title = "10,000 epochs on GPUs: the tutorial, and simulated", .x_label = "GPUs", .y_label = "seconds", .from_zero = true};
   plot.series = {{.name = "measured there"}, {.name = "simulated", .dashed = true}};
   for (int i = 0, n = 1; i < 4; ++i, n *= 2) {
@@ -124,7 +124,7 @@ void thousands(const Options& o, double compute) {
       o.batch, plan::detail::seconds_in_words(compute).c_str(), o.node, o.near_us, o.near_gb, o.far_us, o.far_gb);
   ex::Table table{{"ranks", "ring", "doubling", "torus", "hierarchical", "1 server", "4 servers", "chosen", "efficiency",
                    "with jitter", "every 10th", "epoch, s"}};
-  ex::SvgPlot plot{
+  sk::draw::Plot plot{
       .title = "Efficiency, simulated", .x_label = "ranks", .y_label = "efficiency", .log_x = true, .from_zero = true};
   plot.series = {{.name = "cheapest all-reduce"},
                  {.name = "ring"},
@@ -228,10 +228,10 @@ void virtual_workers(const Options& o, double compute) {
       o.workers, plan::detail::seconds_in_words(10 * compute / static_cast<double>(o.batch)).c_str(), 100 * o.jitter, o.epochs,
       o.seeds);
   ex::Table table{{"policy", "training loss of the last epoch", "simulated ms", "ms waiting a rank", "messages"}};
-  ex::SvgPlot plot{.title = "Virtual workers: loss against simulated time",
-                   .x_label = "milliseconds, simulated",
-                   .y_label = "training loss",
-                   .log_y = true};
+  sk::draw::Plot plot{.title = "Virtual workers: loss against simulated time",
+                      .x_label = "milliseconds, simulated",
+                      .y_label = "training loss",
+                      .log_y = true};
   const auto row = [&](const char* name, const auto& make) {
     std::vector<double> losses, seconds, waited;
     long messages = 0;

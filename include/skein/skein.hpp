@@ -23,6 +23,7 @@
 #include "data/synthetic_digits.hpp"
 #include "device/device.hpp"
 #include "device/memory.hpp"
+#include "draw/plot.hpp"
 #include "nn/avg_pool2d.hpp"
 #include "nn/batch_norm.hpp"
 #include "nn/concat.hpp"

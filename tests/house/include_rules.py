@@ -11,7 +11,8 @@ import tempfile
 # A folder includes itself, fwd.hpp, and what its line names.
 HOUSES = {
     "core": "",
-    "plan": "core",
+    "draw": "core",
+    "plan": "core draw",
     "device": "core",
     "tensor": "core device",
     "comm": "core plan device",
@@ -21,7 +22,7 @@ HOUSES = {
     "optim": "core plan device tensor ops autodiff nn",
     "data": "core plan device tensor",
     "parallel": "core plan device tensor comm ops autodiff nn optim data",
-    "train": "core plan device tensor comm ops autodiff nn optim data parallel",
+    "train": "core draw plan device tensor comm ops autodiff nn optim data parallel",
 }
 HOUSES = {house: set(known.split()) for house, known in HOUSES.items()}
 

@@ -3,7 +3,6 @@
 // FILE an object a line for `scripts/bench`. Rank 0 makes one. Simulated figures say so: Line.note begins with "simulated".
 #pragma once
 #include "../../../bench/support/report.hpp"
-#include "svg_plot.hpp"
 #include "table.hpp"
 
 namespace experiments {

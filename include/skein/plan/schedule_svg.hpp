@@ -2,10 +2,12 @@
 // A picture of pipelines' timelines as SVG: one band a timeline, a row a rank, a box a step with its micro-batch; all on one axis
 // of time, so that what was measured stands under what the table says.
 #pragma once
-#include <cstdio>
+#include <algorithm>
 #include <span>
 #include <string>
+#include <string_view>
 
+#include "../draw/svg.hpp"
 #include "timeline.hpp"
 
 namespace skein::inline SKEIN_ABI::plan {
@@ -15,64 +17,63 @@ struct ScheduleSvgOptions {
   std::string unit{};         ///< of time: "ms"; empty: no axis label
 };
 
+namespace detail {
+
+/// Draws bands one below the other; `scale` is pixels a unit of time.
+struct TimelineDrawing {
+  static constexpr int left = 62, head = 22, gap = 10, legend = 26;
+  static constexpr std::string_view colors[] = {"#4878a8", "#e08214", "#f1b04c", "#7b9f35", "#555555"};  // by task
+
+  draw::Svg& svg;
+  const ScheduleSvgOptions& options;
+  double scale;
+
+  void tasks() const {
+    for (int task = 0; task < 5; ++task) {
+      svg.rect(left + 150 * task, 6, 12, 12, colors[task]);
+      svg.words(left + 150 * task + 17, 16, name_of(static_cast<Task>(task)));
+    }
+  }
+  /// Returns where the next one begins.
+  int band(const Timeline& t, int y) const {
+    const std::string length = draw::significant(t.length(), 4) + (options.unit.empty() ? "" : " " + options.unit);
+    svg.words(left, y + 15, t.title + " (length " + length + ", bubble " + draw::decimal(100 * t.bubble(), 1) + " %)",
+              {.bold = true});
+    y += head;
+    for (int r = 0; r < t.ranks; ++r) {
+      svg.words(4, y + options.row * r + options.row / 2 + 4, "rank " + std::to_string(r));
+      svg.rect(left, y + options.row * r + 2, t.length() * scale, options.row - 4, "#eeeeee");
+    }
+    for (const TimedStep& s : t.steps) step(s, y + options.row * s.rank + 2, t.stages > t.ranks ? s.step.stage / t.ranks : 0);
+    return y + options.row * t.ranks + gap;
+  }
+  /// A rank's stages are told apart by two shades.
+  void step(const TimedStep& s, int top, int chunk) const {
+    const double x = left + s.begin * scale, wide = (s.end - s.begin) * scale;
+    if (wide <= 0) return;
+    svg.rect(x, top, wide, options.row - 4, colors[static_cast<int>(s.step.task)], chunk % 2 ? 0.65 : 1.0, {"white", 0.5});
+    if (wide >= 9 && s.step.task != Task::update)
+      svg.words(x + wide / 2, top + options.row / 2 + 2, std::to_string(s.step.micro), {.anchor = "middle", .color = "white"});
+  }
+};
+
+}  // namespace detail
+
 inline std::string schedule_svg(std::span<const Timeline> timelines, const ScheduleSvgOptions& o = {}) {
-  constexpr const char* colors[] = {"#4878a8", "#e08214", "#f1b04c", "#7b9f35", "#555555"};  // by task
+  using Drawing = detail::TimelineDrawing;
   double length = 0;
   int rows = 0;
   for (const Timeline& t : timelines) length = std::max(length, t.length()), rows += t.ranks;
   if (length <= 0) length = 1;
-  const int left = 62, head = 22, legend = 26,
-            height = legend + rows * o.row + static_cast<int>(timelines.size()) * (head + 10) + 24;
-  const double scale = (o.width - left - 10) / length;
-  std::string svg;
-  const auto print = [&](const char* format, auto... values) {
-    char line[400];
-    std::snprintf(line, sizeof line, format, values...);
-    svg += line;
-  };
-  const auto escaped = [](const std::string& s) {
-    std::string out;
-    for (const char c : s) out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
-    return out;
-  };
-  print(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
-      "font-size=\"12\">\n",
-      o.width, height, o.width, height);
-  svg += "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
-  for (int task = 0; task < 5; ++task) {
-    print("<rect x=\"%d\" y=\"6\" width=\"12\" height=\"12\" fill=\"%s\"/>", left + 150 * task, colors[task]);
-    print("<text x=\"%d\" y=\"16\">%s</text>\n", left + 150 * task + 17, std::string(name_of(static_cast<Task>(task))).c_str());
-  }
-  int y = legend;
-  for (const Timeline& t : timelines) {
-    print("<text x=\"%d\" y=\"%d\" font-weight=\"bold\">", left, y + 15);
-    svg += escaped(t.title);
-    print(" (length %.4g%s%s, bubble %.1f %%)</text>\n", t.length(), o.unit.empty() ? "" : " ", o.unit.c_str(), 100 * t.bubble());
-    y += head;
-    for (int r = 0; r < t.ranks; ++r) {
-      print("<text x=\"4\" y=\"%d\">rank %d</text>", y + o.row * r + o.row / 2 + 4, r);
-      print("<rect x=\"%d\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"#eeeeee\"/>\n", left, y + o.row * r + 2,
-            t.length() * scale, o.row - 4);
-    }
-    for (const TimedStep& s : t.steps) {
-      const double x = left + s.begin * scale, w = (s.end - s.begin) * scale;
-      if (w <= 0) continue;
-      const int top = y + o.row * s.rank + 2, chunk = t.stages > t.ranks ? s.step.stage / t.ranks : 0;
-      print(
-          "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\" fill-opacity=\"%.2f\" stroke=\"white\" "
-          "stroke-width=\"0.5\"/>",
-          x, top, w, o.row - 4, colors[static_cast<int>(s.step.task)], chunk % 2 ? 0.65 : 1.0);
-      if (w >= 9 && s.step.task != Task::update)
-        print("<text x=\"%.2f\" y=\"%d\" text-anchor=\"middle\" fill=\"white\">%d</text>", x + w / 2, top + o.row / 2 + 2,
-              s.step.micro);
-      svg += "\n";
-    }
-    y += o.row * t.ranks + 10;
-  }
-  if (!o.unit.empty()) print("<text x=\"%d\" y=\"%d\">0 to %.4g %s</text>\n", left, height - 8, length, o.unit.c_str());
-  svg += "</svg>\n";
-  return svg;
+  const int bands = static_cast<int>(timelines.size()),
+            height = Drawing::legend + rows * o.row + bands * (Drawing::head + Drawing::gap) + 24;
+  draw::Svg svg(o.width, height);
+  const Drawing drawing{svg, o, (o.width - Drawing::left - 10) / length};
+  drawing.tasks();
+  int y = Drawing::legend;
+  for (const Timeline& t : timelines) y = drawing.band(t, y);
+  if (!o.unit.empty()) svg.words(Drawing::left, height - 8, "0 to " + draw::significant(length, 4) + " " + o.unit);
+  return svg.text();
 }
 inline std::string schedule_svg(const Timeline& t, const ScheduleSvgOptions& o = {}) {
   return schedule_svg(std::span<const Timeline>(&t, 1), o);

@@ -47,15 +47,4 @@ inline void append_csv_field(std::string& text, std::string_view field) {
   text += '"';
 }
 
-/// Text inside an XML element or attribute. Control characters, which XML cannot hold, become spaces.
-inline void append_xml(std::string& text, std::string_view content) {
-  for (const char c : content) {
-    if (c == '&') text += "&amp;";
-    else if (c == '<') text += "&lt;";
-    else if (c == '>') text += "&gt;";
-    else if (c == '"') text += "&quot;";
-    else text += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-}
-
 }  // namespace skein::inline SKEIN_ABI::train

@@ -2,12 +2,11 @@
 // An axis of a plot: from the least and the greatest value to round ticks and labels, linear or logarithmic. Pure functions.
 #pragma once
 #include <cmath>
-#include <string>
 #include <vector>
 
-#include "text.hpp"
+#include "../core/config.hpp"
 
-namespace skein::inline SKEIN_ABI::train {
+namespace skein::inline SKEIN_ABI::draw {
 
 /// Maps values to [0, 1] between its ends. After Heckbert, "Nice numbers for graph labels" (Graphics Gems, 1990).
 struct Axis {
@@ -62,4 +61,4 @@ struct Axis {
   }
 };
 
-}  // namespace skein::inline SKEIN_ABI::train
+}  // namespace skein::inline SKEIN_ABI::draw

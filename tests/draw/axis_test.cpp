@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <skein/train/axis.hpp>
+#include <skein/draw/axis.hpp>
 
 #include <catch2/catch.hpp>
 
-using skein::train::Axis;
+using skein::draw::Axis;
 
 TEST_CASE("a linear axis ends at round ticks") {
   const Axis axis = Axis::linear(0.13, 2.2, 5);
