@@ -200,6 +200,12 @@ sk::NcclOptions within(double seconds) {
   o.deadline = seconds;
   return o;
 }
+/// Captures too, although the ranks are threads of one process.
+sk::NcclOptions capturing_within(double seconds) {
+  sk::NcclOptions o = within(seconds);
+  o.capture_in_one_process = true;
+  return o;
+}
 }  // namespace
 
 TEST_CASE("every collective of NcclComm equals its serial twin") {
@@ -408,7 +414,7 @@ TEST_CASE("collectives are part of a captured step, and replays are watched") {
         require(data.get() == wanted, "three replays");
         world.barrier();
       },
-      within(60));
+      capturing_within(60));
   CHECK(said.empty());
   const std::string late = thrown(
       2,
@@ -423,7 +429,7 @@ TEST_CASE("collectives are part of a captured step, and replays are watched") {
         sk::cuda::synchronize(world.where());
         world.check();
       },
-      within(0.3));
+      capturing_within(0.3));
   CHECK_THAT(late, Equals("a replayed step (call 1): rank 1 did not arrive within 0.3 s"));
 }
 
@@ -433,7 +439,7 @@ TEST_CASE("a graph that outlives its communicator is released by it, since NCCL 
     std::vector<std::string> said(static_cast<std::size_t>(ranks));
     sk::spawn(ranks, [&](sk::ThreadComm& threads) {
       sk::cuda::CapturedGraph step, other;
-      sk::NcclComm world(threads, sk::Cuda{threads.rank()}, within(60));
+      sk::NcclComm world(threads, sk::Cuda{threads.rank()}, capturing_within(60));
       {
         OnDevice<float> data(std::vector<float>(64, 1.0f), world.where());
         sk::NcclComm part = world.split(0, threads.rank());
@@ -478,8 +484,59 @@ TEST_CASE("a communicator that is aborted while a graph knows it does not wait f
           std::this_thread::sleep_for(1ms);
         }
       },
-      within(60));
+      capturing_within(60));
   CHECK_THAT(said, Contains("enough"));
+}
+
+TEST_CASE("where ranks share a process their calls are not captured unless that is asked for") {
+  if (!has(2)) return;
+  std::vector<std::string> said(2);
+  const std::string thrown_text = thrown(
+      2,
+      [&](sk::NcclComm& world) {
+        OnDevice<float> data(std::vector<float>(64, 1.0f), world.where());
+        require(!world.engine().may_capture() && !world.split(0).engine().may_capture(), "parts neither");
+        try {
+          (void)sk::cuda::CapturedGraph::capture([&] { world.all_reduce(data.span()); });
+        } catch (const sk::DeviceError& e) { said[static_cast<std::size_t>(world.rank())] = e.what(); }
+        world.all_reduce(data.span());  // and the communicator goes on
+        require(data.get() == std::vector<float>(64, 2.0f), "launched");
+      },
+      within(60));
+  CHECK(thrown_text.empty());
+  for (const std::string& s : said)
+    CHECK_THAT(s, Contains("share a process are not captured") && Contains("capture_in_one_process"));
+}
+TEST_CASE("a rank that has a process of its own captures") {
+  if (!has(1)) return;
+  CHECK(thrown(
+            1, [](sk::NcclComm& world) { require(world.engine().may_capture(), "alone"); }, within(60))
+            .empty());
+}
+
+TEST_CASE("copies between GPUs arrive in memory that is open to NCCL") {
+  if (!has(2)) return;
+  constexpr std::size_t n = std::size_t{1} << 20;
+  const std::string said = thrown(
+      2,
+      [&](sk::NcclComm& world) {
+        if (world.rank() == 0) {  // making the communicator has opened both pools; memory that NCCL has used, and fresh memory
+          const sk::Cuda devices[] = {sk::Cuda{0}, sk::Cuda{1}};
+          for (const sk::Cuda from : devices)
+            for (int round = 0; round < 4; ++round) {
+              const sk::Cuda to = devices[1 - from.ordinal];
+              OnDevice<float> source(values<float>(from.ordinal + round, n), from);
+              sk::Arena<float, sk::Cuda> target(n, to);
+              sk::Copy<sk::Cuda, sk::Cuda>::run(target.data(), source.arena.data(), n * sizeof(float), to, from);
+              std::vector<float> back(n);
+              sk::Copy<sk::Cpu, sk::Cuda>::run(back.data(), target.data(), n * sizeof(float), {}, to);
+              require(back == values<float>(from.ordinal + round, n), "what was copied from " + std::to_string(from.ordinal));
+            }
+        }
+        world.barrier();
+      },
+      within(60));
+  CHECK(said.empty());
 }
 
 TEST_CASE("a capture that cannot be released when the communicator ends is refused") {

@@ -66,11 +66,12 @@ void require_same(const Result& a, const Result& b, double tolerance) {
     RANK_CHECK(std::abs(static_cast<double>(a.parameters[i]) - static_cast<double>(b.parameters[i])) < tolerance);
   RANK_CHECK(std::abs(a.validation - b.validation) < tolerance);
 }
-std::string on_devices(int n, void (*f)(sk::NcclComm&), double deadline = 120) {
+std::string on_devices(int n, void (*f)(sk::NcclComm&), bool captures = true, double deadline = 120) {
   std::vector<int> some;
   for (int d = 0; d < n; ++d) some.push_back(d);
   sk::NcclOptions options;
   options.deadline = deadline;
+  options.capture_in_one_process = captures;
   try {
     sk::spawn(sk::LocalDevices(some), f, options);
   } catch (const sk::Error& e) { return e.what(); }
@@ -95,6 +96,12 @@ void same_as_serial(sk::NcclComm& world) {
   accumulated.accumulate = 2;
   require_same(train(world.where(), sk::parallel::DataParallel{world}, accumulated),
                train(sk::Cpu{}, sk::parallel::SingleProcess{}, accumulated), 2e-5);
+}
+/// An exchange between ranks of one process is launched, not captured, unless that is asked for.
+void launched(sk::NcclComm& world) {
+  const Result r = train(world.where(), sk::parallel::DataParallel{world}, short_fit);
+  RANK_CHECK((r.replays > 0) == (world.size() == 1));
+  require_same(r, train(sk::Cpu{}, sk::parallel::SingleProcess{}, short_fit), 2e-5);
 }
 /// An average after every step, of the momenta too, is data parallelism; an outer rate of 1 leads to the mean. Losses of steps
 /// are each rank's.
@@ -128,6 +135,7 @@ TEST_CASE("data-parallel training on devices of one process agrees with the seri
     return;
   }
   CHECK(on_devices(devices, same_as_serial) == "");
+  CHECK(on_devices(devices, launched, false) == "");
   CHECK(on_devices(devices, averages) == "");
   CHECK(on_devices(devices, in_parts) == "");
 }

@@ -34,6 +34,9 @@ struct NcclOptions {
   /// false: NCCL launches from a thread of its own, and a start or launch that hangs is aborted at the deadline. true: it
   /// launches from the calling thread, which costs less time a call.
   bool blocking = false;
+  /// Calls may be captured although ranks share a process (environment: SKEIN_CAPTURE_IN_ONE_PROCESS=1). NCCL's guide: several
+  /// GPUs of one process and captured calls may deadlock. Nobody has seen it work here yet, so such steps are launched.
+  bool capture_in_one_process = CommOptions::environment("SKEIN_CAPTURE_IN_ONE_PROCESS", 0.0) != 0.0;
   /// A name that the ranks of this job have in common and those of others have not; for ranks that meet without MPI.
   std::string job{};
 };
@@ -51,7 +54,9 @@ class NcclEngine final : public control::Watched {
       : NcclEngine(control, device, options, nullptr, 0, 0) {}
   /// The ranks of a colour of `parent`; `control` is the part's already.
   NcclEngine(ControlComm& control, NcclEngine& parent, int color, int key)
-      : NcclEngine(control, parent.device_, parent.options_, &parent, color, key) {}
+      : NcclEngine(control, parent.device_, parent.options_, &parent, color, key) {
+    ranks_share_process_ = parent.ranks_share_process_;
+  }
   NcclEngine(const NcclEngine&) = delete;
   NcclEngine& operator=(const NcclEngine&) = delete;
   ~NcclEngine() override {
@@ -74,6 +79,9 @@ class NcclEngine final : public control::Watched {
     return static_cast<std::size_t>(std::count_if(graphs_.begin(), graphs_.end(), [](const auto& g) { return !g.expired(); }));
   }
   bool failed() const { return client_->failed(); }
+  /// Some of the ranks (not: of this rank's process alone, since all capture or none) are threads of one process.
+  void set_ranks_share_process(bool shared) { ranks_share_process_ = shared; }
+  bool may_capture() const { return !ranks_share_process_ || options_.capture_in_one_process; }
   void check_alive() const { client_->check(); }
 
   void run(const CollectiveCall& o) {
@@ -347,9 +355,11 @@ class NcclEngine final : public control::Watched {
     if (captured && !cuda::CapturedGraph::being_captured())
       throw ArgumentError(
           "calls of NcclComm are captured by cuda::CapturedGraph::capture, whose graphs are released when the communicator ends: "
-          "NCCL "
-          "would "
-          "wait for any other graph without a limit");
+          "NCCL would wait for any other graph without a limit");
+    if (captured && !may_capture())
+      throw DeviceError(
+          "calls of an NcclComm whose ranks share a process are not captured: NCCL warns that this may deadlock. A process for "
+          "each GPU captures; NcclOptions::capture_in_one_process tries it here");
     const std::uint64_t number = tail_;
     Slot& s = next_slot(captured);
     try {
@@ -460,6 +470,7 @@ class NcclEngine final : public control::Watched {
   ControlComm* control_;
   std::uint32_t group_;
   int rank_, size_;
+  bool ranks_share_process_ = false;
   cuda::Stream stream_;
   std::array<Slot, ring> slots_;
   std::uint64_t tail_ = 0, group_first_ = 0;  // calls of this rank, captured ones among them; the first of the open group

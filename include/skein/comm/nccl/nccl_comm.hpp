@@ -31,7 +31,8 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
   static constexpr std::string_view name = "NcclComm";
   using engine_type = comm::NcclEngine;
   template <class T, class Op> static constexpr bool reduces = BuiltinReduction<Op>&& comm::NcclScalar<T>;
-  /// Its calls may be part of a CUDA graph. All ranks must capture, and replay, alike.
+  /// Its calls may be part of a CUDA graph, where each rank has a process of its own (see NcclOptions::capture_in_one_process).
+  /// All ranks must capture, and replay, alike.
   static constexpr bool capturable = true;
 
   /// By what the launcher says (torchrun, Slurm, mpirun on one machine; alone without one), each rank on the GPU of its local
@@ -55,8 +56,9 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
   NcclComm(ControlComm control, Cuda device, const NcclOptions& options = {})
       : control_(std::make_unique<ControlComm>(std::move(control))) {
     cuda::use(device);
-    look_at_devices(device);
+    const bool share_process = look_at_devices(device);
     engine_ = std::make_unique<engine_type>(*control_, device, options);
+    engine_->set_ranks_share_process(share_process);
   }
 
   /// All ranks give the address of rank 0, "host:port". Collective.
@@ -170,8 +172,9 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
     else return Cuda{comm::launch::device_of(world.rank(), cuda::device_count())};
   }
 
-  /// Two ranks on one GPU hang inside NCCL: they are told here. Counts who shares this machine.
-  void look_at_devices(Cuda device) {
+  /// Two ranks on one GPU hang inside NCCL: they are told here. Counts who shares this machine. Returns whether any two of the
+  /// ranks share a process: the same answer on all.
+  bool look_at_devices(Cuda device) {
     comm::DeviceIdentity mine;
     std::string machine;
     std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), machine);
@@ -183,16 +186,21 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
     cuda::check(cudaDeviceGetPCIBusId(mine.bus, sizeof mine.bus, device.ordinal), "cudaDeviceGetPCIBusId");
     const std::vector<comm::DeviceIdentity> all = all_gather(mine);
     node_size_ = 0;
+    bool share_process = false;
     for (int r = 0; r < size(); ++r) {
       const comm::DeviceIdentity& a = all[static_cast<std::size_t>(r)];
       node_size_ += a.machine == mine.machine;
       if (a.machine == mine.machine && a.process == mine.process) share_memory(device, Cuda{static_cast<int>(a.ordinal)});
-      for (int q = 0; q < r; ++q)
-        if (const comm::DeviceIdentity& b = all[static_cast<std::size_t>(q)];
-            a.machine == b.machine && std::string(a.bus) == b.bus)
+      for (int q = 0; q < r; ++q) {
+        const comm::DeviceIdentity& b = all[static_cast<std::size_t>(q)];
+        if (a.machine != b.machine) continue;
+        share_process = share_process || a.process == b.process;
+        if (std::string(a.bus) == b.bus)
           throw CommError("ranks " + std::to_string(q) + " and " + std::to_string(r) + " both drive the GPU " + a.bus +
                           " of one machine, and NCCL takes one rank a GPU: start fewer ranks, or take HostBounce<MpiComm>");
+      }
     }
+    return share_process;
   }
 
   /// NCCL reads the arrays of other GPUs of one process where they lie. Those of a memory pool are open to their own GPU alone,
