@@ -46,6 +46,40 @@ constexpr float rounded_to_odd(double value) {
   if ((back < 0 ? -back : back) > (value < 0 ? -value : value)) --u;
   return std::bit_cast<float>(u | 1u);
 }
+
+// What kernels call: one instruction where a GPU has it, else the integers above. They differ in the payloads of NaNs alone.
+
+constexpr std::uint16_t to_bf16(float value) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  if (!std::is_constant_evaluated()) {
+    std::uint16_t bits;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    return bits;
+  }
+#endif
+  return bf16_bits(value);
+}
+constexpr std::uint16_t to_fp16(float value) {
+#if defined(__CUDA_ARCH__)
+  if (!std::is_constant_evaluated()) {
+    std::uint16_t bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    return bits;
+  }
+#endif
+  return fp16_bits(value);
+}
+constexpr float from_fp16(std::uint16_t bits) {
+#if defined(__CUDA_ARCH__)
+  if (!std::is_constant_evaluated()) {
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+    return value;
+  }
+#endif
+  return fp16_value(bits);
+}
+
 template <class T> constexpr float for_half(T value) {
   if constexpr (std::is_same_v<T, float>) return value;
   else return rounded_to_odd(static_cast<double>(value));
@@ -59,7 +93,7 @@ struct bf16 {
   bf16() = default;
   template <class T>
   requires std::is_arithmetic_v<T>
-  constexpr explicit bf16(T value) : bits(detail::bf16_bits(detail::for_half(value))) {}
+  constexpr explicit bf16(T value) : bits(detail::to_bf16(detail::for_half(value))) {}
   static constexpr bf16 from_bits(std::uint16_t b) {
     bf16 h{};
     h.bits = b;
@@ -75,13 +109,13 @@ struct fp16 {
   fp16() = default;
   template <class T>
   requires std::is_arithmetic_v<T>
-  constexpr explicit fp16(T value) : bits(detail::fp16_bits(detail::for_half(value))) {}
+  constexpr explicit fp16(T value) : bits(detail::to_fp16(detail::for_half(value))) {}
   static constexpr fp16 from_bits(std::uint16_t b) {
     fp16 h{};
     h.bits = b;
     return h;
   }
-  constexpr operator float() const { return detail::fp16_value(bits); }
+  constexpr operator float() const { return detail::from_fp16(bits); }
 };
 
 static_assert(sizeof(bf16) == 2 && sizeof(fp16) == 2 && std::is_trivially_copyable_v<bf16> && std::is_trivially_copyable_v<fp16>);

@@ -189,6 +189,31 @@ TEST_CASE("few outputs of long axes are reduced in parts") {
   });
 }
 
+TEST_CASE("axes of every length are reduced alike with four totals a lane and with one") {
+  namespace in = sk::detail;
+  by_each_policy([](const auto& policy) {
+    for (const long length : {1L, 3L, 4L, 5L, 15L, 16L, 17L, 63L, 64L, 65L, 66L, 67L, 4099L}) {
+      const auto a = values<double>(sk::dims(length, 3), 1, -99, 99);
+      const auto both = [&](auto r, const auto& m, int axis, auto fold) {
+        using R = decltype(r);
+        const sk::cuda::PlainKernels plain;
+        const auto one = list(reduce_axis_by<R>(policy, m, axis, fold));
+        const sk::cuda::PlainKernels ahead(false);
+        return std::pair(one, list(reduce_axis_by<R>(policy, m, axis, fold)));
+      };
+      for (const bool transposed : {false, true}) {
+        const sk::Tensor<double, 2> m = transposed ? sk::Tensor<double, 2>(a.transpose()) : a.copy();
+        const int axis = transposed ? 1 : 0;
+        const auto [one, four] = both(0.0, m, axis, in::TotalFold<in::SumOf<double>, double, double>{});
+        REQUIRE(one.size() == 3);
+        for (std::size_t i = 0; i < 3; ++i) CHECK(four[i] == Approx(one[i]).epsilon(1e-13).margin(1e-10));
+        const auto [first, place] = both(0L, m, axis, in::ArgFold<sk::functions::Greater, double>{});
+        CHECK(first == place);
+      }
+    }
+  });
+}
+
 TEST_CASE("NaNs are passed over by extremes of every policy, and the first of equals counts") {
   namespace in = sk::detail;
   const double none = std::numeric_limits<double>::quiet_NaN();

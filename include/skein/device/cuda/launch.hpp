@@ -117,7 +117,8 @@ template <class Function> struct OneLane {
   constexpr void operator()(long row) const { f(row, Lanes<1>{}); }
 };
 #if defined(__CUDACC__)
-template <class Function> __global__ void each_row(long rows, Function f) {
+inline constexpr int row_block = 128;  // threads; said to the compiler, which else keeps registers for 1024
+template <class Function> __global__ void __launch_bounds__(row_block) each_row(long rows, Function f) {
   const long row = (blockIdx.x * static_cast<long>(blockDim.x) + threadIdx.x) / 32;
   if (row < rows) f(row, Lanes<32>{static_cast<int>(threadIdx.x % 32)});
 }
@@ -128,7 +129,7 @@ template <class Function> __global__ void each_row(long rows, Function f) {
 template <class Function> void for_each_row(long rows, Function f) {
 #if defined(__CUDACC__)
   if (rows <= 0 || replaying()) return;
-  constexpr int block = 128;
+  constexpr int block = detail::row_block;
   detail::each_row<<<static_cast<unsigned>((rows * 32 + block - 1) / block), block, 0, stream()>>>(rows, f);
   check(cudaGetLastError(), "kernel launch", [&] { return "over " + std::to_string(rows) + " rows"; });
 #else

@@ -6,6 +6,7 @@
 // brings its number to the host and waits for it.
 #pragma once
 #include "../../device/cuda/launch.hpp"
+#include "../../device/cuda/plain_kernels.hpp"
 #include "../reducer.hpp"
 #include "nest.hpp"
 
@@ -76,7 +77,8 @@ template <class T> struct ValueAt {
   constexpr T operator()(long i) const { return data[i]; }
 };
 
-/// Part `job / outputs` of the axis (the innermost) of output `job % outputs`.
+/// Part `job / outputs` of the axis (the innermost) of output `job % outputs`. A lane keeps four totals, so that as many loads
+/// are under way; or one, plainly.
 template <class Fold, class R, int N, class B> struct FoldPart {
   Fold fold;
   Groups<N> outputs;  // the nest without the axis, which is N - 1 of the leaves
@@ -84,6 +86,7 @@ template <class Fold, class R, int N, class B> struct FoldPart {
   typename Fold::Total* parts;  // null: one part, straight into the target
   B bound;
   long count, length, chunk;
+  bool plain;
 
   template <class Lanes> SKEIN_HOST_DEVICE void operator()(long job, Lanes lanes) const {
     const long part = parts ? outputs.divide(job, count) : 0, output = job - part * count;
@@ -91,12 +94,18 @@ template <class Fold, class R, int N, class B> struct FoldPart {
     R* target = to;
     B b = bound;
     outputs.enter(output, target, b);
-    typename Fold::Total total = Fold::none();
-    for (long i = begin + lanes.index; i < end; i += lanes.count) total = Fold::add(total, b.template at<Access::strided>(i), i);
-    total = lanes.reduce(total, fold);
+    constexpr int ahead = 4;
+    typename Fold::Total total[ahead] = {Fold::none(), Fold::none(), Fold::none(), Fold::none()};
+    long i = begin + lanes.index;
+    for (; !plain && i + (ahead - 1) * lanes.count < end; i += ahead * lanes.count)
+      for (int k = 0; k < ahead; ++k)
+        total[k] = Fold::add(total[k], b.template at<Access::strided>(i + k * lanes.count), i + k * lanes.count);
+    for (; i < end; i += lanes.count) total[0] = Fold::add(total[0], b.template at<Access::strided>(i), i);
+    for (int k = 1; k < ahead; ++k) total[0] = fold(total[0], total[k]);
+    total[0] = lanes.reduce(total[0], fold);
     if (lanes.index != 0) return;
-    if (parts) parts[job] = total;
-    else *target = fold.result(total);
+    if (parts) parts[job] = total[0];
+    else *target = fold.result(total[0]);
   }
 };
 /// The parts of one output, joined.
@@ -170,7 +179,9 @@ typename Fold::Total fold_all(const Policy& policy, skein::detail::Loop<N> loop,
 template <class Policy, class Fold, class R, int N, class B>
 void fold_axis(const Policy& policy, R* to, skein::detail::Loop<N> loop, B bound, bool by_warp, Fold fold) {
   namespace in = skein::detail;
-  constexpr long threads_wanted = 1 << 15, least_chunk = 16;
+  const bool plain = plain_kernels();
+  const long threads_wanted = plain ? 1 << 15 : 1 << 17;
+  constexpr long least_chunk = 16;
   const long length = loop.extents.e[N - 1];
   loop.extents.e[N - 1] = 1;
   const in::Groups<N> outputs(loop);
@@ -181,7 +192,7 @@ void fold_axis(const Policy& policy, R* to, skein::detail::Loop<N> loop, B bound
   const long chunk = (length + chunks_wanted - 1) / chunks_wanted, chunks = chunk > 0 ? (length + chunk - 1) / chunk : 1;
   using Total = typename Fold::Total;
   const detail::Scratch<Policy, Total> scratch(chunks > 1 ? chunks * count : 0);
-  in::FoldPart<Fold, R, N, B> part{fold, outputs, to, chunks > 1 ? scratch.data : nullptr, bound, count, length, chunk};
+  in::FoldPart<Fold, R, N, B> part{fold, outputs, to, chunks > 1 ? scratch.data : nullptr, bound, count, length, chunk, plain};
   part.outputs.narrow = chunks * count < (1L << 31);
   if (by_warp) for_each_row(policy, chunks * count, part);
   else for_each(policy, chunks * count, detail::OneLane<decltype(part)>{part});
