@@ -4,6 +4,7 @@
 #include "../support/failure_cases.hpp"
 
 #include <skein/mpi.hpp>
+#include <skein/parallel/data/reproducible.hpp>
 
 #include <catch2/catch.hpp>
 
@@ -11,12 +12,15 @@ namespace cases = failure_cases;
 namespace sk = skein;
 
 namespace {
+enum class Transport { memory, messages, native };
+
 /// What this rank's fit throws, of ranks of which rank 1 differs.
-std::string of_all(bool shared, double deadline, const cases::Case& usual, const cases::Case& other) {
+std::string of_all(Transport transport, double deadline, const cases::Case& usual, const cases::Case& other) {
   sk::CommOptions o;
   o.deadline = deadline;
-  o.shared_memory = shared;
-  o.check = true;
+  o.shared_memory = transport == Transport::memory;
+  o.order = transport == Transport::native ? sk::ReductionOrder::native : sk::ReductionOrder::ranks;
+  o.check = transport == Transport::messages;
   std::string text;
   {
     sk::MpiComm world{MPI_COMM_WORLD, o};
@@ -34,33 +38,47 @@ TEST_CASE("what fails in a step of one process is named on the others within the
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (size == 1 || size > 3) return;
   const int threads = GENERATE(1, 2, 4);
-  const bool shared = GENERATE(true, false);
-  CAPTURE(threads, shared);
+  const Transport transport = GENERATE(Transport::memory, Transport::messages, Transport::native);
+  if (transport == Transport::native && threads == 4) return;
+  CAPTURE(threads, static_cast<int>(transport));
   const cases::Case usual{.threads = threads};
   cases::Case other = usual;
 
   SECTION("a rank that stands still for longer than the deadline") {
     other.sleep = 4;
-    CHECK_THAT(of_all(shared, 1, usual, other), Catch::Contains("rank 1 did not arrive within 1 s"));
+    CHECK_THAT(of_all(transport, 1, usual, other), Catch::Contains("rank 1 did not arrive within 1 s"));
   }
   SECTION("a rank that is missing, since it has fewer epochs") {
     other.epochs = 1;
-    const std::string text = of_all(shared, 1, usual, other);
+    const std::string text = of_all(transport, 1, usual, other);
     if (rank != 1) CHECK_THAT(text, Catch::Contains("rank 1 "));
   }
   SECTION("a layer that throws on one rank") {
     other.value = cases::backward_throws;
-    const std::string text = of_all(shared, 1, usual, other);
+    const std::string text = of_all(transport, 1, usual, other);
     if (rank == 1) CHECK(text == "a layer throws backward");
     else CHECK_THAT(text, Catch::Contains("rank 1 "));
   }
   SECTION("a wrong label on one rank") {
     other.wrong_label = true;
-    const std::string text = of_all(shared, 1, usual, other);
+    const std::string text = of_all(transport, 1, usual, other);
     CHECK_THAT(text, Catch::Contains(rank == 1 ? "has the label 7" : "rank 1 "));
   }
   SECTION("another batch on one rank") {
     other.batch = 16;
-    CHECK_FALSE(of_all(shared, 1, usual, other).empty());
+    CHECK_FALSE(of_all(transport, 1, usual, other).empty());
   }
+}
+
+TEST_CASE("Reproducible refuses sums in native order", "[distributed]") {
+  sk::CommOptions o;
+  o.shared_memory = false;
+  o.order = sk::ReductionOrder::native;
+  sk::MpiComm world{MPI_COMM_WORLD, o};
+  const std::string text = cases::thrown([&] {
+    sk::parallel::data_parallel<sk::parallel::Reproducible<8>>(world).bind(sk::parallel::Replica<float, sk::Cpu>{}).start();
+  });
+  if (world.size() > 1 && world.size() <= 8)
+    CHECK_THAT(text, Catch::Contains("Reproducible<8>: the communicator adds in native order"));
+  if (world.size() == 1) CHECK(text.empty());
 }

@@ -9,6 +9,8 @@ using namespace skein::plan;
 static_assert(check(RingAllReduce{4, 8}).sound() && check(RingAllReduce{4, 8}).most_messages == 6 &&
               check(RingAllReduce{4, 8}).most_values == 12);
 static_assert(check(RecursiveDoubling{5, 3}).sound());
+static_assert(check(HalvingDoubling{8, 16}).sound() && check(HalvingDoubling{8, 16}).most_messages == 6 &&
+              check(HalvingDoubling{8, 16}).most_values == 28 && check(HalvingDoubling{7, 5}).sound());
 static_assert(check(TorusAllReduce{6, 12, 3}).sound() && check(TorusAllReduce{6, 12, 3}).most_messages == 2 * 2 + 2 * 1);
 static_assert(check(HierarchicalAllReduce{6, 6, 4}).sound());
 static_assert(square_columns(64) == 8 && square_columns(12) == 3 && square_columns(7) == 1);
@@ -29,6 +31,10 @@ TEST_CASE("every all-reduce table is sound, with the messages and values of its 
         const long extra = n - (1 << log);
         CHECK(doubling.messages == (n - extra) * log + 2 * extra);
         CHECK(doubling.values == doubling.messages * count);
+        const CollectiveReport halving = check(HalvingDoubling{ranks, count});
+        REQUIRE(halving.sound());
+        CHECK(halving.values == 2 * (n - extra - 1) * count + 2 * extra * count);
+        if (count >= n) CHECK(halving.messages == (n - extra) * 2 * log + 2 * extra);
       }
       for (int columns = 1; columns <= ranks; ++columns)
         if (ranks % columns == 0) {

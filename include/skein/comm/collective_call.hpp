@@ -88,7 +88,9 @@ struct CollectiveCall {
   const std::size_t* counts = nullptr;  // v-forms: elements of each rank's piece; alive until the call is done
   const void* send = nullptr;
   void* recv = nullptr;
-  Fold fold = nullptr;
+  Fold fold = nullptr;  // of all ranks at once, finished
+  Fold pair = nullptr;  // of two partial results; `finish` then makes the result (null where there is nothing left to do)
+  void (*finish)(void* data, std::size_t n, int ranks) = nullptr;
   alignas(16) unsigned char functor[32] = {};
 
   const char* from() const { return static_cast<const char*>(send); }

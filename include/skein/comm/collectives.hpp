@@ -132,6 +132,8 @@ template <class Derived, DeviceTag Device> class Collectives {
     if constexpr (known) {
       o.signature.reduction = reduction_code<Op>();
       o.fold = &fold<T, Op>;
+      if constexpr (std::is_same_v<Op, Mean>) o.pair = &fold<T, Sum>, o.finish = &finish_mean<T>;
+      else o.pair = o.fold;
       std::memcpy(o.functor, &op, sizeof op);
     }
   }

@@ -8,6 +8,7 @@
 
 #include "../device/span.hpp"
 #include "op.hpp"
+#include "options.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -63,6 +64,11 @@ template <class C, class T = float> concept Sends = Communicator<C> && requires(
 template <class C> concept Synchronises = Communicator<C> && requires(C& c) { c.barrier(); };
 template <class C> concept Splits = Communicator<C> && requires(C& c) {
   { c.split(0, 0) } -> Communicator;
+};
+
+/// C can say in which order it adds (others keep the order of the ranks, or say on their page that they do not).
+template <class C> concept HasReductionOrder = Communicator<C> && requires(const C& c) {
+  { c.order() } -> std::same_as<ReductionOrder>;
 };
 
 namespace comm {

@@ -57,6 +57,7 @@ template <class Inner> class Counted : public comm::Messages<Counted<Inner>, typ
   int rank() const { return inner_->rank(); }
   int size() const { return inner_->size(); }
   int node_size() const { return inner_->node_size(); }
+  ReductionOrder order() const requires HasReductionOrder<Inner> { return inner_->order(); }
   bool one_process() const {
     if constexpr (requires { inner_->one_process(); }) return inner_->one_process();
     else return false;

@@ -62,4 +62,10 @@ void fold(const void* functor, void* const* to, int to_count, const void* const*
   }
 }
 
+/// What is left to do with the sum of all ranks to have their Mean.
+template <class T> void finish_mean(void* data, std::size_t n, int ranks) {
+  T* const x = static_cast<T*>(data);
+  for (std::size_t i = 0; i < n; ++i) x[i] = detail::finish<T, Mean>(x[i], ranks);
+}
+
 }  // namespace skein::inline SKEIN_ABI::comm

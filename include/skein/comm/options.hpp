@@ -3,10 +3,20 @@
 #pragma once
 #include <cstddef>
 #include <cstdlib>
+#include <string>
+#include <string_view>
 
-#include "../core/config.hpp"
+#include "../core/error.hpp"
 
 namespace skein::inline SKEIN_ABI {
+
+/// In which order a communicator adds the values of its ranks.
+enum class ReductionOrder {
+  automatic,  ///< native where the ranks are on several nodes, else ranks
+  ranks,      ///< ((x0 + x1) + x2) + ...: the same bits on all ranks, in every run, and over every transport
+  native  ///< as MPI likes it between nodes: the same bits on all ranks, but others on another number of ranks or with another
+          ///< MPI
+};
 
 /// Options of ThreadComm (through spawn) and MpiComm.
 struct CommOptions {
@@ -19,7 +29,21 @@ struct CommOptions {
   bool shared_memory = environment("SKEIN_SHARED_MEMORY", 1.0) != 0.0;
   /// Bytes of one message of plain MPI; longer ones are cut (Open MPI 4.1 counts in int).
   std::size_t message = std::size_t{1} << 28;
+  /// Of MpiComm; the same on all ranks (environment: SKEIN_REDUCTION_ORDER=ranks or native). What ranks of one node reduce
+  /// through shared memory is in the order of the ranks always.
+  ReductionOrder order = order_of_environment();
+  /// Bytes up to which an all-reduce in native order goes by recursive doubling, and by halving and doubling, over messages of
+  /// this library; what is longer goes by MPI_Iallreduce. Open MPI 4.1's takes twice the rounds for short ones. 0: always MPI's.
+  std::size_t doubling_bytes = std::size_t{16} << 10, halving_bytes = std::size_t{512} << 10;
 
+  static ReductionOrder order_of_environment() {
+    const char* const text = std::getenv("SKEIN_REDUCTION_ORDER");
+    const std::string_view order = text ? text : "";
+    if (order.empty()) return ReductionOrder::automatic;
+    if (order == "ranks") return ReductionOrder::ranks;
+    if (order == "native") return ReductionOrder::native;
+    throw ArgumentError("SKEIN_REDUCTION_ORDER is \"" + std::string(order) + "\": it has to be ranks or native");
+  }
   static double environment(const char* name, double otherwise) {
     const char* text = std::getenv(name);
     if (!text || !*text) return otherwise;

@@ -89,6 +89,26 @@ struct RingAllGather {
   }
 };
 
+namespace detail {
+/// N ranks as 2^k: where N is no power of two, the 2 e first ranks (e: what is over) become e, by a message before and one after.
+struct PowerOfTwo {
+  int ranks = 1;
+
+  constexpr int rounds() const { return floor_log2(ranks); }
+  constexpr int extra() const { return ranks - (1 << rounds()); }
+  /// Place among the 2^k; -1: the rank has handed its values on and waits for the result.
+  constexpr int place(int rank) const { return rank >= 2 * extra() ? rank - extra() : rank % 2 == 0 ? -1 : rank / 2; }
+  constexpr int rank_at(int place) const { return place < extra() ? 2 * place + 1 : place + extra(); }
+  /// The message before (it is added) and the one after.
+  constexpr CollectiveStep hand_on(int rank, Range all, bool before) const {
+    if (rank >= 2 * extra()) return {};
+    const bool even = rank % 2 == 0, sends = even == before;
+    const int peer = even ? rank + 1 : rank - 1;
+    return without_empty({sends ? peer : -1, all, sends ? -1 : peer, all, before});
+  }
+};
+}  // namespace detail
+
 /// Everything, exchanged with the rank at distance 1, 2, 4, ...: log2 N messages of n values. Where N is no power of two, the 2 e
 /// first ranks (e: what is over) become e before and 2 e after, for one message more each way. For short messages.
 struct RecursiveDoubling {
@@ -96,23 +116,49 @@ struct RecursiveDoubling {
   int ranks = 1;
   long count = 0;
 
-  constexpr int rounds() const { return detail::floor_log2(ranks); }
-  constexpr int extra() const { return ranks - (1 << rounds()); }
+  constexpr int rounds() const { return detail::PowerOfTwo{ranks}.rounds(); }
+  constexpr int extra() const { return detail::PowerOfTwo{ranks}.extra(); }
   constexpr int steps() const { return rounds() + (extra() ? 2 : 0); }
   constexpr CollectiveStep at(int rank, int step) const {
     const Range all{0, count};
-    const bool paired = rank < 2 * extra(), even = rank % 2 == 0;
-    if (extra() && step == 0) return paired ? made(even ? rank + 1 : -1, even ? -1 : rank - 1, all, true) : CollectiveStep{};
+    const detail::PowerOfTwo p{ranks};
     const int round = step - (extra() ? 1 : 0);
-    if (round == rounds()) return paired ? made(even ? -1 : rank - 1, even ? rank + 1 : -1, all, false) : CollectiveStep{};
-    if (paired && even) return {};
-    const int peer = (paired ? rank / 2 : rank - extra()) ^ (1 << round), who = peer < extra() ? 2 * peer + 1 : peer + extra();
-    return made(who, who, all, true);
+    if (round < 0 || round == rounds()) return p.hand_on(rank, all, round < 0);
+    if (p.place(rank) < 0) return {};
+    const int who = p.rank_at(p.place(rank) ^ (1 << round));
+    return detail::without_empty({who, all, who, all, true});
+  }
+};
+
+/// Rabenseifner's: a reduce-scatter in which the exchanged range halves, with the rank at distance N / 2, N / 4, ..., then an
+/// all-gather that goes the same way back. 2 log2 N messages and 2 (N - 1) / N n values leave each rank: as few values as a ring,
+/// in fewer messages. Where N is no power of two, as RecursiveDoubling, for n values more. For messages of middle length.
+struct HalvingDoubling {
+  static constexpr std::string_view name = "halving and doubling";
+  int ranks = 1;
+  long count = 0;
+
+  constexpr int rounds() const { return detail::PowerOfTwo{ranks}.rounds(); }
+  constexpr int extra() const { return detail::PowerOfTwo{ranks}.extra(); }
+  constexpr int steps() const { return 2 * rounds() + (extra() ? 2 : 0); }
+  constexpr CollectiveStep at(int rank, int step) const {
+    const detail::PowerOfTwo p{ranks};
+    const int round = step - (extra() ? 1 : 0), place = p.place(rank);
+    if (round < 0 || round == 2 * rounds()) return p.hand_on(rank, {0, count}, round < 0);
+    if (place < 0) return {};
+    const bool adds = round < rounds();
+    const int halvings = adds ? round + 1 : 2 * rounds() - round, other = place ^ (1 << (rounds() - halvings));
+    const Range own = left_to(place, halvings), theirs = left_to(other, halvings);
+    const int who = p.rank_at(other);
+    return detail::without_empty({who, adds ? theirs : own, who, adds ? own : theirs, adds});
   }
 
  private:
-  static constexpr CollectiveStep made(int to, int from, Range all, bool adds) {
-    return detail::without_empty({to, all, from, all, adds});
+  /// What a place has to itself after so many halvings.
+  constexpr Range left_to(int place, int halvings) const {
+    Range r{0, count};
+    for (int i = 1; i <= halvings; ++i) r = piece_of(r, place >> (rounds() - i) & 1, 2);
+    return r;
   }
 };
 

@@ -10,18 +10,57 @@
 #include <mpi.h>
 
 #include <string>
+#include <vector>
 
 #include "../../core/error.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
 
-/// Throws CommError with MPI's own text where a call failed.
+/// What MPI says is wrong, in its own words.
+class MpiError : public CommError {
+ public:
+  using CommError::CommError;
+};
+
+/// Throws MpiError where a call failed.
 inline void check_mpi(int status, const char* call, SourceLocation where = SourceLocation::current()) {
   if (status == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   MPI_Error_string(status, text, &length);
-  throw CommError(std::string(call) + " failed: " + text, where);
+  throw MpiError(std::string(call) + " failed: " + text, where);
+}
+
+/// While it lives, errors on MPI_COMM_WORLD are returned: Open MPI hands it those of started collectives, whatever communicator
+/// they are on, and its handler ends the job without a name.
+class WorldReturnsErrors {
+ public:
+  WorldReturnsErrors() {
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before_);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  }
+  WorldReturnsErrors(const WorldReturnsErrors&) = delete;
+  WorldReturnsErrors& operator=(const WorldReturnsErrors&) = delete;
+  ~WorldReturnsErrors() {
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, before_);
+    MPI_Errhandler_free(&before_);
+  }
+
+ private:
+  MPI_Errhandler before_ = MPI_ERRORS_ARE_FATAL;
+};
+
+/// True, and no requests are left, once all are complete. Throws MpiError, and leaves them, where one has failed.
+inline bool test_all(std::vector<MPI_Request>& requests, const char* call, SourceLocation where = SourceLocation::current()) {
+  for (const MPI_Request& r : requests) {
+    int done = 0;
+    check_mpi(MPI_Request_get_status(r, &done, MPI_STATUS_IGNORE), call, where);
+    if (!done) return false;
+  }
+  const WorldReturnsErrors guard;
+  for (MPI_Request& r : requests) check_mpi(MPI_Wait(&r, MPI_STATUS_IGNORE), call, where);
+  requests.clear();
+  return true;
 }
 
 /// MPI is running: initialised, and not yet finalised.

@@ -1,28 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine of one MpiComm rank: a queue of calls, worked on in their order by the transport that fits (shared memory where all
-// ranks are on one node, messages elsewhere), and the waiting: brief spins, then sleep, with an eye on failures and the deadline.
+// The engine of one MpiComm rank: its queue of collectives, its messages, and the waiting: brief spins, then sleep, with an eye
+// on failures and the deadline.
 #pragma once
 #include <sched.h>
 
-#include <array>
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "../../core/error.hpp"
 #include "../options.hpp"
 #include "../request.hpp"
+#include "call_queue.hpp"
 #include "failure_detector.hpp"
-#include "message_transport.hpp"
-#include "shared_transport.hpp"
 #include "point_to_point.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
 
 class MpiEngine {
  public:
-  static constexpr std::uint64_t ring = 64;  // calls in flight
-
   /// Collective over `parent`, of which it makes a communicator of its own.
   MpiEngine(MPI_Comm parent, const CommOptions& options) : options_(options) {
     check_mpi(MPI_Comm_dup(parent, &comm_), "MPI_Comm_dup");
@@ -30,12 +25,8 @@ class MpiEngine {
     check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
     look_at_node();
-    plain_.emplace(comm_, rank_, size_, options_.message, options_.check);
     point_to_point_.emplace(comm_, options_.message);
-    detector_.emplace(comm_, rank_, size_);
-    int share = options_.shared_memory && node_size_ == size_ && size_ > 1, all = 0;
-    MPI_Allreduce(&share, &all, 1, MPI_INT, MPI_MIN, comm_);
-    if (all && segment_.create(comm_, rank_, size_)) shared_.emplace(segment_, rank_, size_);
+    agree();
   }
   MpiEngine(const MpiEngine&) = delete;
   MpiEngine& operator=(const MpiEngine&) = delete;
@@ -48,13 +39,11 @@ class MpiEngine {
   int size() const { return size_; }
   int node_size() const { return node_size_; }
   int node_rank() const { return node_rank_; }
-  bool shares_memory() const { return shared_.has_value(); }
+  bool shares_memory() const { return queue_->shares_memory(); }
+  ReductionOrder order() const { return queue_->native() ? ReductionOrder::native : ReductionOrder::ranks; }
   bool failed() const { return failed_; }
   CommOptions& options() { return options_; }
-  void set_check(bool check) {
-    options_.check = check;
-    plain_->set_check(check);
-  }
+  void set_check(bool check) { options_.check = check; }
 
   void run(const CollectiveCall& o) {
     Ticket t = start(o);
@@ -62,12 +51,10 @@ class MpiEngine {
   }
   Ticket start(const CollectiveCall& o) {
     look_for_failure();
-    if (tail_ - head_ == ring) wait_until([&] { return tail_ - head_ < ring; }, nullptr);
-    CollectiveCall& call = calls_[tail_ % ring];
-    call = o;
-    ++tail_;
-    if (tail_ == head_ + 1) begin();
-    const Ticket t{tail_, -1, -1};
+    if (queue_->full()) wait_until([&] { return !queue_->full(); }, nullptr);
+    Ticket t{0, -1, -1};
+    guarded([&] { t.number = queue_->push(o); });
+    if (notes()) detector_->tell_history(options_.deadline);
     guarded([&] {
       while (step()) {}
     });
@@ -89,23 +76,37 @@ class MpiEngine {
   }
   bool test(Ticket& t) {
     progress();
-    return t.message < 0 ? head_ >= t.number : point_to_point_->test(t);
+    return t.message < 0 ? queue_->complete() >= t.number : point_to_point_->test(t);
   }
   void wait(Ticket& t) {
-    if (t.message < 0) wait_until([&] { return head_ >= t.number; }, nullptr);
+    if (t.message < 0) wait_until([&] { return queue_->complete() >= t.number; }, nullptr);
     else wait_until([&] { return point_to_point_->test(t); }, &t);
   }
   void abandon() { failed_ = true; }
   /// Ends all ranks with a message.
   [[noreturn]] void fail(const std::string& message) {
-    if (!failed_ && segment_in_use()) segment_.fail(message);
+    if (!failed_ && queue_->shares_memory()) queue_->segment().fail(message);
     else if (!failed_ && size_ > 1 && !verdict_received_) detector_->tell_all(message);
     failed_ = true;
-    message_ = segment_in_use() && segment_.failed() ? segment_.message() : message;
+    message_ = queue_->shares_memory() && queue_->segment().failed() ? queue_->segment().message() : message;
     throw CommError(message_);
   }
 
  private:
+  // What all ranks decide alike: the communicator's id, shared memory, the order.
+  void agree() {
+    static int made = 0;
+    const ReductionOrder wanted = options_.order;
+    const int alone = node_size_ == size_;
+    const int own[] = {++made, !(options_.shared_memory && alone), !alone, static_cast<int>(wanted), -static_cast<int>(wanted)};
+    int most[5] = {};
+    MPI_Allreduce(own, most, 5, MPI_INT, MPI_MAX, comm_);
+    made = most[0];
+    if (most[3] != -most[4]) throw CommError("CommOptions::order differs between ranks: give all of them the same");
+    const bool native = wanted == ReductionOrder::native || (wanted == ReductionOrder::automatic && most[2]);
+    queue_.emplace(comm_, rank_, size_, options_, native, !most[1]);
+    detector_.emplace(comm_, made, rank_, size_, queue_->history());
+  }
   void look_at_node() {
     MPI_Comm node = MPI_COMM_NULL;
     check_mpi(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
@@ -122,58 +123,50 @@ class MpiEngine {
     MPI_Comm_free(&node);
   }
 
-  CollectiveCall& current() { return calls_[head_ % ring]; }
-  bool through_memory(const CollectiveCall& o) const { return shared_ && o.signature.element <= 4096; }
-  void begin() {
-    if (size_ == 1) return;
-    if (through_memory(current())) shared_->begin(current(), head_);
-    else plain_->begin(current(), head_);
-  }
+  /// MPI compares no calls: ranks tell each other.
+  bool notes() const { return size_ > 1 && !queue_->shares_memory(); }
   bool step() {
     const bool moved = point_to_point_->progress();
-    return collective_step() || moved;
-  }
-  bool collective_step() {
-    if (head_ == tail_) return false;
-    if (size_ == 1) {
-      alone(current());
-    } else {
-      const bool memory = through_memory(current());
-      const bool moved = memory ? shared_->step() : plain_->step();
-      if (!(memory ? shared_->done() : plain_->done())) return moved;
-    }
-    ++head_;
-    if (head_ < tail_) begin();
-    return true;
-  }
-  void alone(const CollectiveCall& o) {
-    Pointers p(1);
-    work_direct(
-        0, 1, [&](int) -> const CollectiveCall& { return o; }, p);
+    return queue_->step() || moved;
   }
 
   // What goes wrong on this rank ends the communicator on all.
   template <class F> void guarded(F&& f) {
     try {
       f();
+    } catch (const MpiError& e) {
+      if (notes() && !failed_) look_for_difference();
+      fail(e.what());
     } catch (const CommError& e) { fail(e.what()); }
   }
-  bool segment_in_use() const { return shared_.has_value(); }
+  // MPI's own words about calls that differ are "message truncated": ask the others what they have called.
+  void look_for_difference() {
+    detector_->ask();
+    Deadline grace(std::min(1.0, options_.deadline / 4));
+    grace.start();
+    while (!grace.over() && !detector_->all_answered()) {
+      serve("nothing");
+      std::this_thread::sleep_for(std::chrono::microseconds(500));
+    }
+  }
   void look_for_failure() {
     if (failed_) throw CommError(message_.empty() ? "this communicator has failed" : message_);
-    if (segment_in_use()) {
-      if (segment_.failed()) fail(segment_.message());
+    if (queue_->shares_memory()) {
+      if (queue_->segment().failed()) fail(queue_->segment().message());
     } else if (size_ > 1 && ++looks_ % 32 == 0) {
       serve("nothing");
     }
   }
   void serve(const std::string& waits_for) {
+    std::optional<std::string> difference;
     try {
-      detector_->serve(head_, waits_for);
+      detector_->serve(queue_->complete(), waits_for);
+      if (!failed_) difference = detector_->difference();
     } catch (const CommError& e) {
       verdict_received_ = true;
       fail(e.what());
     }
+    if (difference) fail(*difference);
   }
 
   // Works and waits until done() is true; `message` is the ticket of the transfer that is waited for.
@@ -188,10 +181,9 @@ class MpiEngine {
       });
       if (finished) return;
       if (moved) continue;
-      const bool memory =
-          !message && point_to_point_->active() == 0 && head_ < tail_ && through_memory(current()) && shared_->need().line;
-      if (memory) {
-        if (wait_for(shared_->need(), turns == 0 ? spins_ : 0, Reach::Machine, timer.sleep_interval())) continue;
+      SharedTransport* const memory = !message && point_to_point_->active() == 0 ? queue_->through_memory() : nullptr;
+      if (memory && memory->need().line) {
+        if (wait_for(memory->need(), turns == 0 ? spins_ : 0, Reach::Machine, timer.sleep_interval())) continue;
         turns = 1;
       } else if (!idle(turns++)) {
         continue;
@@ -202,10 +194,6 @@ class MpiEngine {
   }
   // Waiting for messages: MPI moves data inside its calls, so look often at first, then seldom. True where time has passed.
   bool idle(int turn) {
-    if (turn < spins_) {
-      skein::detail::cpu_relax();
-      return false;
-    }
     if (turn < spins_ + 200) {
       sched_yield();
       return turn % 16 == 0;
@@ -216,16 +204,16 @@ class MpiEngine {
 
   void check(Deadline& timer, const Ticket* message) {
     look_for_failure();
-    if (!segment_in_use() && size_ > 1) serve(waiting_text(message));
+    if (notes()) serve(waiting_text(message));
     if (!timer.over()) return;
     std::string text = waiting_text(message) + ": ";
     const std::string within = " within " + seconds_text(timer.limit());
     if (message) {
       fail(text + "no counterpart" + within);
-    } else if (through_memory(current())) {
-      const bool any_absent = absent();
-      const auto missing = [&](int r) { return shared_->lacks(r) && (!any_absent || !shared_->has_begun(r)); };
-      bool any = false;
+    } else if (const SharedTransport* const memory = queue_->through_memory()) {
+      bool any_absent = false, any = false;
+      for (int r = 0; r < size_; ++r) any_absent = any_absent || (memory->lacks(r) && !memory->has_begun(r));
+      const auto missing = [&](int r) { return memory->lacks(r) && (!any_absent || !memory->has_begun(r)); };
       for (int r = 0; r < size_; ++r) any = any || missing(r);
       if (!any) return;
       text += ranks_text(size_, missing) +
@@ -236,24 +224,19 @@ class MpiEngine {
       ask_who_is_missing(text, within, timer.limit());
     }
   }
-  bool absent() const {
-    for (int r = 0; r < size_; ++r)
-      if (shared_->lacks(r) && !shared_->has_begun(r)) return true;
-    return false;
-  }
   std::string waiting_text(const Ticket* message) {
     if (message) return point_to_point_->describe(*message) + " on rank " + std::to_string(rank_);
-    return describe(current().signature) + " (call " + std::to_string(head_) + ")";
+    return describe(queue_->current().signature) + " (call " + std::to_string(queue_->complete()) + ")";
   }
   void ask_who_is_missing(const std::string& text, const std::string& within, double limit) {
-    const std::uint64_t call = head_;
+    const std::uint64_t call = queue_->complete();
     detector_->ask();
     Deadline grace(std::min(2.0, std::max(0.3, limit / 4)));
     grace.start();
     while (!grace.over() && !detector_->all_answered()) {
       serve(waiting_text(nullptr));
       guarded([&] { step(); });
-      if (head_ != call) return;  // it arrived after all
+      if (queue_->complete() != call) return;  // it arrived after all
       std::this_thread::sleep_for(std::chrono::microseconds(500));
     }
     const auto silent = [&](int r) { return r != rank_ && !detector_->answered(r); };
@@ -271,13 +254,9 @@ class MpiEngine {
   CommOptions options_;
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1, node_size_ = 1, node_rank_ = 0, spins_ = 0;
-  Segment segment_;
-  std::optional<SharedTransport> shared_;
-  std::optional<MessageTransport> plain_;
+  std::optional<CallQueue> queue_;
   std::optional<PointToPoint> point_to_point_;
   std::optional<FailureDetector> detector_;
-  std::array<CollectiveCall, ring> calls_;
-  std::uint64_t tail_ = 0, head_ = 0;  // calls started, complete
   unsigned looks_ = 0;
   bool failed_ = false, verdict_received_ = false;
   std::string message_;

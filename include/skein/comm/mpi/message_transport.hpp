@@ -16,18 +16,16 @@ class MessageTransport {
  public:
   static constexpr int tag = 32100;  // users' tags end at 32000
 
-  MessageTransport(MPI_Comm comm, int rank, int ranks, std::size_t message, bool check)
-      : comm_(comm), rank_(rank), ranks_(ranks), message_(std::max<std::size_t>(message, 4096)), check_(check), pointers_(ranks),
-        signatures_(static_cast<std::size_t>(ranks)) {
+  MessageTransport(MPI_Comm comm, int rank, int ranks, std::size_t message)
+      : comm_(comm), rank_(rank), ranks_(ranks), message_(std::max<std::size_t>(message, 4096)), pointers_(ranks) {
     requests_.reserve(2 * static_cast<std::size_t>(ranks));
   }
-  void set_check(bool check) { check_ = check; }
 
-  void begin(const CollectiveCall& o, std::uint64_t call) {
+  /// Makes `o` the current call. It stays alive until step() says that it is done.
+  void begin(const CollectiveCall& o, std::uint64_t) {
     o_ = &o;
-    call_ = call;
     piece_ = 0;
-    phase_ = check_ ? Compare : Exchange;
+    phase_ = Exchange;
     const Signature& s = o.signature;
     const std::size_t limit =
         std::max<std::size_t>(s.element, o.fold ? std::min<std::size_t>(message_, std::size_t{8} << 20) : message_);
@@ -43,21 +41,8 @@ class MessageTransport {
 
   /// Goes on where messages have arrived; false where nothing could be done.
   bool step() {
-    if (!requests_.empty()) {
-      int all = 0;
-      check_mpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &all, MPI_STATUSES_IGNORE), name());
-      if (!all) return false;
-      requests_.clear();
-    }
+    if (!requests_.empty() && !test_all(requests_, name())) return false;
     switch (phase_) {
-      case Compare:
-        compare();
-        phase_ = Compared;
-        break;
-      case Compared:
-        compared();
-        phase_ = Exchange;
-        break;
       case Exchange:
         exchange();
         phase_ = Fold;
@@ -75,7 +60,7 @@ class MessageTransport {
   }
 
  private:
-  enum Phase { Compare, Compared, Exchange, Fold, Finish };
+  enum Phase { Exchange, Fold, Finish };
 
   const char* name() const { return collective_names[static_cast<int>(o_->signature.kind)].data(); }
   void send(const void* data, std::size_t bytes, int to) {
@@ -88,17 +73,6 @@ class MessageTransport {
   }
   template <class F> void others(F&& f) {
     for (int d = 1; d < ranks_; ++d) f((rank_ + d) % ranks_);
-  }
-  void compare() {
-    signatures_[static_cast<std::size_t>(rank_)] = o_->signature;
-    others([&](int q) { recv(&signatures_[static_cast<std::size_t>(q)], sizeof(Signature), q); });
-    others([&](int q) { send(&signatures_[static_cast<std::size_t>(rank_)], sizeof(Signature), q); });
-  }
-  void compared() {
-    for (const Signature& s : signatures_)
-      if (!(s == o_->signature))
-        throw CommError(
-            mismatch_text(call_, ranks_, [&](int r) -> const Signature& { return signatures_[static_cast<std::size_t>(r)]; }));
   }
 
   Piece part(Piece whole) const {
@@ -202,13 +176,10 @@ class MessageTransport {
   MPI_Comm comm_;
   int rank_, ranks_;
   std::size_t message_;
-  bool check_;
   Pointers pointers_;
-  std::vector<Signature> signatures_;
   std::vector<MPI_Request> requests_;
   std::vector<char> scratch_;
   const CollectiveCall* o_ = nullptr;
-  std::uint64_t call_ = 0;
   std::size_t piece_ = 0, pieces_ = 0, per_piece_ = 0;
   Phase phase_ = Exchange;
   bool whole_ = false;

@@ -62,6 +62,9 @@ class MpiComm : public comm::Messages<MpiComm, Cpu> {
   /// Collectives go through shared memory: all ranks are on one node.
   bool shares_memory() const { return engine_->shares_memory(); }
 
+  /// How values are added: ranks, or native (CommOptions::order). ranks also where native was asked for and shared memory serves.
+  ReductionOrder order() const { return engine_->order(); }
+
   /// Seconds until a rank that does not arrive is named.
   void set_deadline(double seconds) { engine_->options().deadline = seconds; }
   /// Compares kind, type and count of every collective also between nodes. On all ranks alike.

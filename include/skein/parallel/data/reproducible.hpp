@@ -23,7 +23,8 @@ template <int V> inline constexpr bool is_a_number_of_shards = V >= 1 && V <= 10
 }
 
 /// An option of DataParallel. V is a property of the training, as the batch is: another V gives other bits. The last bits of
-/// evaluate() still follow the ranks. Refused: more ranks than V, Partition::local, networks with batch normalisation, GPUs.
+/// evaluate() still follow the ranks. Refused: more ranks than V, ReductionOrder::native, Partition::local, networks with batch
+/// normalisation, GPUs.
 template <int V> struct Reproducible {
   static_assert(detail::is_a_number_of_shards<V>, "Reproducible<V>: a batch is cut into 1 to 1024 virtual shards");
   static constexpr OptionKind kind = OptionKind::reproducible;
@@ -41,12 +42,17 @@ template <int V> struct Reproducible {
       if (comm.size() > 1 && comm.size() <= V) make_plan();
     }
 
-    /// Throws the same ArgumentError on every rank where there are more ranks than shards.
+    /// Throws the same ArgumentError on every rank where there are more ranks than shards, or values are added in native order.
     void start() {
       if (this->ranks() > V)
         throw ArgumentError("Reproducible<" + std::to_string(V) + ">: " + std::to_string(this->ranks()) + " ranks have " +
                             std::to_string(V) + " virtual shards to share: start at most " + std::to_string(V) +
                             ", or take Reproducible<" + std::to_string(this->ranks()) + "> or more");
+      if constexpr (HasReductionOrder<Comm>)
+        if (this->comm().order() == ReductionOrder::native)
+          throw ArgumentError("Reproducible<" + std::to_string(V) +
+                              ">: the communicator adds in native order, which is another on other ranks: give it "
+                              "CommOptions{.order = ReductionOrder::ranks}, or set SKEIN_REDUCTION_ORDER=ranks");
       Inner::start();
     }
     void gradient_ready(long, long) {}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The collectives of one MpiComm rank: a queue of calls, worked on in their order by the transport that fits: shared memory where
+// all ranks are on one node, MPI's own reductions where the order is native, messages elsewhere. Never waits.
+#pragma once
+#include <array>
+#include <optional>
+
+#include "../options.hpp"
+#include "call_history.hpp"
+#include "message_transport.hpp"
+#include "native_transport.hpp"
+#include "shared_transport.hpp"
+#include "signature_check.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+class CallQueue {
+ public:
+  static constexpr std::uint64_t ring = 64;  // calls in flight
+
+  /// Collective over `comm`. `native`: the order of reductions between nodes; `alone`: all ranks are on one node. `options` are
+  /// the engine's, and may change.
+  CallQueue(MPI_Comm comm, int rank, int ranks, const CommOptions& options, bool native, bool alone)
+      : options_(options), rank_(rank), ranks_(ranks), messages_(comm, rank, ranks, options.message), check_(comm, rank, ranks) {
+    if (ranks > 1 && alone && segment_.create(comm, rank, ranks)) shared_.emplace(segment_, rank, ranks);
+    if (ranks > 1 && native && !shared_) native_.emplace(comm, rank, ranks, options);
+  }
+
+  std::uint64_t started() const { return tail_; }
+  std::uint64_t complete() const { return head_; }
+  bool full() const { return tail_ - head_ == ring; }
+  bool idle() const { return tail_ == head_; }
+  /// The oldest call that is not complete.
+  const CollectiveCall& current() const { return calls_[head_ % ring]; }
+  const CallHistory& history() const { return history_; }
+
+  bool native() const { return native_.has_value(); }
+  bool shares_memory() const { return shared_.has_value(); }
+  const Segment& segment() const { return segment_; }
+  /// The transport that works on the current call, where that is shared memory.
+  SharedTransport* through_memory() { return !idle() && in_memory(current()) ? &*shared_ : nullptr; }
+
+  /// Adds a call; returns its number, which complete() reaches.
+  std::uint64_t push(const CollectiveCall& o) {
+    calls_[tail_ % ring] = o;
+    ++tail_;
+    if (ranks_ > 1 && !shared_) history_.add(o.signature);
+    if (tail_ == head_ + 1) begin();
+    return tail_;
+  }
+  /// One piece of work; false where nothing could be done.
+  bool step() {
+    if (idle()) return false;
+    const CollectiveCall& o = current();
+    bool moved = true, done = true;
+    if (ranks_ == 1) work_alone(o);
+    else if (checking_) done = false, moved = checked(o);
+    else with_transport(o, [&](auto& t) { moved = t.step(), done = t.done(); });
+    if (!done) return moved;
+    ++head_;
+    if (!idle()) begin();
+    return true;
+  }
+
+ private:
+  bool in_memory(const CollectiveCall& o) const { return shared_ && o.signature.element <= 4096; }
+  /// f(transport) of the one that works on `o`.
+  template <class F> void with_transport(const CollectiveCall& o, F&& f) {
+    if (in_memory(o)) f(*shared_);
+    else if (native_ && NativeTransport::takes(o)) f(*native_);
+    else f(messages_);
+  }
+  void begin() {
+    if (ranks_ == 1) return;
+    const CollectiveCall& o = current();
+    checking_ = options_.check && !in_memory(o);
+    if (checking_) check_.begin(o.signature, head_);
+    else begin(o);
+  }
+  void begin(const CollectiveCall& o) {
+    with_transport(o, [&](auto& t) { t.begin(o, head_); });
+  }
+  bool checked(const CollectiveCall& o) {
+    if (!check_.step()) return false;
+    checking_ = false;
+    begin(o);
+    return true;
+  }
+  void work_alone(const CollectiveCall& o) {
+    Pointers p(1);
+    work_direct(
+        0, 1, [&](int) -> const CollectiveCall& { return o; }, p);
+  }
+
+  const CommOptions& options_;
+  int rank_, ranks_;
+  Segment segment_;
+  std::optional<SharedTransport> shared_;
+  std::optional<NativeTransport> native_;
+  MessageTransport messages_;
+  SignatureCheck check_;
+  CallHistory history_;
+  std::array<CollectiveCall, ring> calls_;
+  std::uint64_t tail_ = 0, head_ = 0;  // calls started, complete
+  bool checking_ = false;
+};
+
+}  // namespace skein::inline SKEIN_ABI::comm

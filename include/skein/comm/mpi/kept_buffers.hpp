@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of started MPI calls that cannot be cancelled. MPI may write to it as long as a call is not complete, and where a
+// rank is gone that is for ever: then it is kept until the process ends, whatever becomes of those who asked for the call.
+#pragma once
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "api.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+class KeptBuffers {
+ public:
+  KeptBuffers() : held_(std::make_unique<Held>()) {}
+  KeptBuffers(const KeptBuffers&) = delete;
+  KeptBuffers& operator=(const KeptBuffers&) = delete;
+  ~KeptBuffers() {
+    try {
+      if (!mpi_runs() || complete("closing")) return;
+    } catch (const MpiError&) {  // MPI says no more of it
+    }
+    kept_for_ever().push_back(std::move(held_));
+  }
+
+  /// Room for a call. What was there before is lost. Only between calls.
+  void reserve(std::size_t in, std::size_t out) {
+    if (held_->in.size() < in) held_->in.resize(in);
+    if (held_->out.size() < out) held_->out.resize(out);
+  }
+  char* in() { return held_->in.data(); }
+  char* out() { return held_->out.data(); }
+  /// A place for the request of a call that is about to start on in() and out().
+  MPI_Request* next_request() { return &held_->requests.emplace_back(MPI_REQUEST_NULL); }
+  /// True once all that was started is complete. Throws MpiError.
+  bool complete(const char* call) { return held_->requests.empty() || test_all(held_->requests, call); }
+
+ private:
+  struct Held {
+    std::vector<char> in, out;
+    std::vector<MPI_Request> requests;
+  };
+  // Never destroyed: MPI may be at work until the process ends.
+  static std::vector<std::unique_ptr<Held>>& kept_for_ever() {
+    static auto* const kept = new std::vector<std::unique_ptr<Held>>;
+    return *kept;
+  }
+
+  std::unique_ptr<Held> held_;
+};
+
+}  // namespace skein::inline SKEIN_ABI::comm
