@@ -91,7 +91,7 @@ template <class Comm, class Policy> Outcome train(Comm& world, const Policy& pol
   if (!policy_state.serves()) train_step.reserve({.batch = o.batch, .threads = 1});
   world.barrier();
   const auto begin = Clock::now();
-  if constexpr (std::remove_reference_t<decltype(policy_state)>::updates_elsewhere) {
+  if constexpr (sk::parallel::ServesUpdates<std::remove_reference_t<decltype(policy_state)>>) {
     if (policy_state.serves()) train_step.serve([](std::int64_t) { return 1.0; });
   }
   if (!policy_state.serves()) {
@@ -224,7 +224,7 @@ void on_a_network(int ranks, const sk::SimOptions& network, double step_seconds,
     const auto policy = simulated(make(world), world, sk::parallel::compute_times(step_seconds));
     sk::train::TrainStep train_step{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.01f}, policy};
     auto& policy_state = train_step.policy_state();
-    if constexpr (std::remove_reference_t<decltype(policy_state)>::updates_elsewhere) {
+    if constexpr (sk::parallel::ServesUpdates<std::remove_reference_t<decltype(policy_state)>>) {
       if (policy_state.serves()) train_step.serve([](std::int64_t) { return 1.0; });
     }
     if (!policy_state.serves()) {

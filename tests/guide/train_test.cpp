@@ -18,7 +18,8 @@ struct GuideDigits : sk::nn::Sequential<sk::nn::Flatten, sk::nn::Linear<32>, sk:
 using DigitsModel = sk::Model<GuideDigits, sk::Shape<28, 28, 1>>;
 
 // [quote own_policy]
-struct Freeze {  // puts some of the weights back after every step
+struct Freeze : sk::parallel::PolicyBase {  // puts some of the weights back after every step
+  explicit Freeze(long n) : count(n) {}
   long count;
   struct PolicyState : sk::parallel::PolicyState {
     float* weights = nullptr;

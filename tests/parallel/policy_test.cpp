@@ -7,7 +7,7 @@
 #include <skein/data/from_tensors.hpp>
 #include <skein/nn/loss/mse.hpp>
 #include <skein/optim/sgd.hpp>
-#include <skein/parallel/policy.hpp>
+#include <skein/parallel/concepts.hpp>
 #include <skein/train/trainer.hpp>
 
 #include "../support/naive_layers.hpp"
@@ -23,7 +23,8 @@ struct Calls {
   int start = 0, after = 0, before = 0, epochs = 0, finish = 0;
   long samples = 0;
 };
-struct Counting {
+struct Counting : sk::parallel::PolicyBase {
+  explicit Counting(Calls* where) : calls(where) {}
   Calls* calls;
   struct PolicyState : sk::parallel::PolicyState {
     Calls* calls = nullptr;

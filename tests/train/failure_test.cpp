@@ -31,16 +31,18 @@ std::string of_two(cases::Case usual, cases::Case other, sk::Execution execution
 struct ThrowingPolicyState : sk::parallel::PolicyState {
   int hook = 0;
   bool* armed = nullptr;
-  static constexpr bool exchanges() { return true; }
+  static constexpr sk::parallel::Capabilities capabilities{sk::parallel::Capability::synchronizes_gradients};
+  static constexpr bool synchronizes_gradients() { return true; }
   void pull(int h) {
     if (h == hook && std::exchange(*armed, false)) throw std::runtime_error("hook " + std::to_string(h) + " throws");
   }
   void gradient_ready(long, long) { pull(0); }
   void finish_gradients() { pull(1); }
 };
-struct ThrowingPolicy {
-  int hook = 0;
-  bool* armed = nullptr;
+struct ThrowingPolicy : sk::parallel::PolicyBase {
+  ThrowingPolicy(int which, bool* once) : hook(which), armed(once) {}
+  int hook;
+  bool* armed;
   template <class R> ThrowingPolicyState bind(const R&) const {
     ThrowingPolicyState s;
     s.hook = hook;

@@ -14,6 +14,7 @@ namespace skein::inline SKEIN_ABI::parallel {
 template <class Comm, class Scalar, class Device> class CommPolicyState : public PolicyState {
  public:
   using communicator = Comm;
+  static constexpr Capabilities capabilities{Capability::communicates};
   using scalar = Scalar;
   using device = Device;
   CommPolicyState(Comm& comm, const Replica<Scalar, Device>& replica) : comm_(&comm), replica_(replica) {}

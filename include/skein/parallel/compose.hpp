@@ -11,18 +11,48 @@
 #include <vector>
 
 #include "comm_policy_state.hpp"
+#include "concepts.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 
 namespace detail {
-template <class S> inline constexpr bool has_gradients = [] {
-  if constexpr (requires { S::exchanges_gradients; }) return S::exchanges_gradients;
-  else return false;
-}();
+/// What a capability of a part is in a Compose. Each has its line: a capability without one does not compile.
+enum class InCompose { kept, of_parts, refused };
+constexpr InCompose in_compose(Capability c) {
+  switch (c) {
+    case Capability::synchronizes_gradients:
+    case Capability::averages_weights:
+    case Capability::lets_weights_drift:
+    case Capability::reduces_statistics:
+    case Capability::keeps_state:
+      return InCompose::kept;
+    case Capability::communicates:
+      return InCompose::of_parts;
+    case Capability::owns_part:  // they fix what every rank has after each step
+    case Capability::serves_updates:
+    case Capability::sums_shards:
+    case Capability::shares_batches:
+      return InCompose::refused;
+  }
+  throw "a capability without a line in in_compose()";
+}
+/// Everything that is not refused, of all parts.
+template <class... S> consteval Capabilities composed_capabilities() {
+  Capabilities all;
+  for (unsigned i = 0; i < capability_count; ++i) {
+    const Capability c{i};
+    if (in_compose(c) == InCompose::kept && (S::capabilities.has(c) || ...)) all = all | Capabilities{c};
+  }
+  return all;
+}
+template <class... S> consteval bool any_refused() {
+  for (unsigned i = 0; i < capability_count; ++i)
+    if (in_compose(Capability{i}) == InCompose::refused && (S::capabilities.has(Capability{i}) || ...)) return true;
+  return false;
+}
 template <int N> inline constexpr bool at_most_one = N <= 1;
 template <int N> inline constexpr bool several_policies = N >= 1;
-template <class... S>
-inline constexpr bool keep_whole_replicas = ((S::virtual_shards == 0 && !S::sharded && !S::updates_elsewhere) && ...);
+template <class... S> inline constexpr bool keep_whole_replicas = !any_refused<S...>();
 
 /// The groups of a level, as the ranks of the widest communicator see them: for each rank, who leads its group and how large that
 /// is.
@@ -53,11 +83,12 @@ inline std::string group_fault(const std::vector<GroupSeat>& inner, const std::v
 }
 }  // namespace detail
 
-template <class... PolicyStates> class ComposedPolicyState : public PolicyState {
+/// It derives from nothing: a hook that it does not forward is no no-op of PolicyState's, but an error where it is called.
+template <class... PolicyStates> class ComposedPolicyState {
   static constexpr std::size_t count = sizeof...(PolicyStates);
   /// The one whose gradients are exchanged, or count.
   static constexpr std::size_t with_gradients = [] {
-    constexpr bool has[] = {detail::has_gradients<PolicyStates>...};
+    constexpr bool has[] = {SynchronizesGradients<PolicyStates>...};
     std::size_t i = 0;
     while (i < count && !has[i]) ++i;
     return i;
@@ -70,11 +101,9 @@ template <class... PolicyStates> class ComposedPolicyState : public PolicyState 
 
  public:
   static constexpr bool local_sums = !any_gradients || Gradients::local_sums;
-  static constexpr bool exchanges_gradients = any_gradients;
-  static constexpr bool capturable = [] {
-    if constexpr (requires { Gradients::capturable; }) return Gradients::capturable;
-    else return false;
-  }();
+  static constexpr bool capturable = Gradients::capturable;
+  static constexpr int virtual_shards = 0;
+  static constexpr Capabilities capabilities = detail::composed_capabilities<PolicyStates...>();
 
   template <class R, class... Policies> ComposedPolicyState(const R& replica, const Policies&... policies)
       : policy_states_(policies.bind(replica)...) {
@@ -126,11 +155,15 @@ template <class... PolicyStates> class ComposedPolicyState : public PolicyState 
       if (i != with_gradients) changed = s.finish() || changed;
     });
     if constexpr (any_gradients) {
-      if constexpr (requires { gradients().weights_agree(); })
-        if (changed) gradients().weights_agree();
+      if (changed) weights_agree();
       changed = gradients().finish() || changed;
     }
     return changed;
+  }
+  void weights_agree() {
+    each([](auto& s, std::size_t) {
+      if constexpr (LetsWeightsDrift<std::remove_reference_t<decltype(s)>>) s.weights_agree();
+    });
   }
 
   bool synchronizes_gradients() const {
@@ -147,8 +180,11 @@ template <class... PolicyStates> class ComposedPolicyState : public PolicyState 
     if constexpr (any_gradients) return gradients().gradient_factor();
     else return 1;
   }
-  void reduce_statistics(double* values, long n) requires requires(Gradients& g) { g.reduce_statistics(values, n); }
-  { gradients().reduce_statistics(values, n); }
+  void reduce_statistics(double* values, long n) requires ReducesStatistics<Gradients> {
+    gradients().reduce_statistics(values, n);
+  }
+  plan::Range owned(long stored) const { return {0, stored}; }
+  bool serves() const { return false; }
   void replayed() {
     if constexpr (any_gradients) gradients().replayed();
   }
@@ -174,9 +210,7 @@ template <class... PolicyStates> class ComposedPolicyState : public PolicyState 
 
   /// Before a training is saved, on all ranks.
   void before_save() {
-    each([](auto& s, std::size_t) {
-      if constexpr (requires { s.before_save(); }) s.before_save();
-    });
+    each([](auto& s, std::size_t) { s.before_save(); });
   }
   /// What serialize() saves is this policy's alone.
   std::string saved_as() const {
@@ -184,13 +218,13 @@ template <class... PolicyStates> class ComposedPolicyState : public PolicyState 
   }
   template <class Archive> void serialize(Archive& archive, unsigned) {
     each([&](auto& s, std::size_t) {
-      if constexpr (requires { s.serialize(archive, 0u); }) (archive & s);
+      if constexpr (KeepsState<std::remove_reference_t<decltype(s)>>) (archive & s);
     });
   }
 
  private:
   template <class S> static std::string kind_of(const S& s) {
-    if constexpr (requires { s.saved_as(); }) return s.saved_as();
+    if constexpr (KeepsState<S>) return s.saved_as();
     else return {};
   }
   auto& gradients() requires(any_gradients) { return std::get<with_gradients>(policy_states_); }
@@ -228,12 +262,16 @@ template <class... PolicyStates> class ComposedPolicyState : public PolicyState 
     };
     std::vector<Level> levels;
     each([&](auto& s, std::size_t i) {
-      if (i == widest_) return;
-      Level level;
-      const detail::GroupSeat mine{s.comm().broadcast(me, 0), s.comm().size()};
-      on_widest([&](auto& w) { level.seats = w.comm().all_gather(mine); });
-      for (const detail::GroupSeat& seat : level.seats) level.widest_group = std::max(level.widest_group, seat.size);
-      levels.push_back(std::move(level));
+      if constexpr (Communicates<std::remove_reference_t<decltype(s)>>) {
+        if (i == widest_) return;
+        Level level;
+        const detail::GroupSeat mine{s.comm().broadcast(me, 0), s.comm().size()};
+        on_widest([&](auto& w) {
+          if constexpr (Communicates<std::remove_reference_t<decltype(w)>>) level.seats = w.comm().all_gather(mine);
+        });
+        for (const detail::GroupSeat& seat : level.seats) level.widest_group = std::max(level.widest_group, seat.size);
+        levels.push_back(std::move(level));
+      }
     });
     std::stable_sort(levels.begin(), levels.end(),
                      [](const Level& a, const Level& b) { return a.widest_group < b.widest_group; });
@@ -250,9 +288,11 @@ template <class... PolicyStates> class ComposedPolicyState : public PolicyState 
   std::size_t widest_ = 0;
 };
 
+template <class... PolicyStates> inline constexpr bool forwards_to_parts<ComposedPolicyState<PolicyStates...>> = true;
+
 /// Compose{data_parallel<SyncEvery<4>>(world), model_average<100>(world)}: the hooks of all policies around one training, in this
 /// order. One of them at most exchanges gradients.
-template <class... Policies> class Compose {
+template <class... Policies> class Compose : public PolicyBase {
   static_assert(detail::several_policies<sizeof...(Policies)>,
                 "Compose takes the policies that are to be composed: give it at least one");
 
@@ -262,10 +302,10 @@ template <class... Policies> class Compose {
   template <class R> auto bind(const R& replica) const {
     using Composed = ComposedPolicyState<decltype(std::declval<const Policies&>().bind(replica))...>;
     static_assert(detail::keep_whole_replicas<decltype(std::declval<const Policies&>().bind(replica))...>,
-                  "Compose: Sharded, Reproducible and ParameterServer fix what every rank has after each step, so that they go "
-                  "with no other policy");
+                  "Compose: Sharded, Reproducible and ParameterServer fix what every rank has after each step, and a Pipeline "
+                  "makes steps of its own, so that they go with no other policy");
     static_assert(
-        detail::at_most_one<(0 + ... + int(detail::has_gradients<decltype(std::declval<const Policies&>().bind(replica))>))>,
+        detail::at_most_one<(0 + ... + int(SynchronizesGradients<decltype(std::declval<const Policies&>().bind(replica))>))>,
         "Compose: two of the policies exchange gradients, so they would be added up twice: keep one DataParallel");
     return std::apply([&](const auto&... p) { return Composed(replica, p...); }, policies_);
   }

@@ -12,6 +12,7 @@
 
 #include "../device/span.hpp"
 #include "../plan/program.hpp"
+#include "capability.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 
@@ -56,25 +57,23 @@ struct UpdateCallback {
   void operator()(const ShardUpdate& u) const { function(object, u); }
 };
 
-/// The hooks, all no-ops: a world of one. A policy state may also have `template <class Archive> void serialize(Archive&,
-/// unsigned)`: what it keeps is saved with the training (rank 0's) and loaded with it, where saved_as(), a text, is the same; and
-/// before_save(), which all ranks call before rank 0 writes.
+/// The hooks, all no-ops: a world of one. A policy's own state derives from it, has what it does differently, and declares what
+/// of that goes beyond these hooks: concepts.hpp checks both.
 struct PolicyState {
+  /// What it can do beyond: see Capability.
+  static constexpr Capabilities capabilities{};
   /// True: the sums that a step returns are this rank's alone, and the trainer adds up an epoch's over the ranks at its end.
   static constexpr bool local_sums = false;
+  /// A device may keep the step's exchange and repeat it (a CUDA graph).
+  static constexpr bool capturable = false;
   /// Not 0: each batch is cut into so many virtual shards, whose gradients this policy state adds up: set_partial_sums() gives it
   /// those of this rank's subtrees.
   static constexpr int virtual_shards = 0;
-  /// True: owned() are parts of one whole, and so is the optimizer's state; norms are summed over the ranks, gather() makes an
-  /// array whole.
-  static constexpr bool sharded = false;
   int rank() const { return 0; }
   int ranks() const { return 1; }
   /// Ranks on this rank's machine, and whether they are threads of one process: they share its cores.
   int local_ranks() const { return 1; }
   bool threads_of_one_process() const { return false; }
-  /// True: the optimizer's updates are made by ranks that serve, a shard of the parameters each.
-  static constexpr bool updates_elsewhere = false;
   /// A rank that serves does not train: serve() returns when the others' fit has ended.
   bool serves() const { return false; }
   void serve(const UpdateCallback&) {}
@@ -101,6 +100,8 @@ struct PolicyState {
   plan::Range owned(long stored) const { return {0, stored}; }
   /// After the last step of a fit: what is under way comes to its end; true where it changed the parameters.
   bool finish() { return false; }
+  /// Before a training is saved, on all ranks: rank 0 gets what it writes of the others.
+  void before_save() {}
   /// Before buffers are read for evaluation or saving: makes those of all ranks the same.
   void average_buffers() {}
   /// Sums over ranks (loss, metrics, requests to stop); blocking.
@@ -114,13 +115,19 @@ struct PolicyState {
   double exposed_seconds() const { return 0; }
 };
 
-/// A policy makes a policy state for a replica.
-template <class P, class R> concept Policy = requires(const P& p, const R& r) {
-  { p.bind(r) } -> std::derived_from<PolicyState>;
+/// What a policy does not say itself. Policies derive from it, and have bind(replica) const, which makes a policy state.
+struct PolicyBase {
+  /// True: its TrainStep<Model, Loss, Optimizer> makes the steps, in place of train::TrainStep (a pipeline's).
+  static constexpr bool brings_train_step = false;
+  /// May the model be on that device; and the sentence where it may not.
+  template <class Device> static constexpr bool fits = true;
+  template <class Device> static consteval void assert_fits() {}
+  /// The part of `stored` parameters whose optimizer's state this rank has: asked before there is a policy state.
+  plan::Range owned(long stored) const { return {0, stored}; }
 };
 
 /// No parallelism: the default of a Trainer without a policy.
-struct SingleProcess {
+struct SingleProcess : PolicyBase {
   template <class R> PolicyState bind(const R&) const { return {}; }
 };
 

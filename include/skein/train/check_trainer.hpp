@@ -6,30 +6,32 @@
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
-enum class Part { none, loss, optimizer, policy };
-template <class Loss, class Optimizer, class Policy, class Device> consteval Part first_fault() {
+enum class Part { none, loss, optimizer, device, policy };
+template <class Model> using ReplicaOf = parallel::Replica<typename Model::Scalar, typename Model::device>;
+template <class Loss, class Optimizer, class Policy, class Model> consteval Part first_fault() {
   if (!nn::Loss<Loss>) return Part::loss;
   if (!optim::Optimizer<Optimizer>) return Part::optimizer;
-  if constexpr (requires { Policy::template fits<Device>; })
-    if (!Policy::template fits<Device>) return Part::policy;
-  return Part::none;
+  if constexpr (std::derived_from<Policy, parallel::PolicyBase>)
+    if constexpr (!Policy::template fits<typename Model::device>) return Part::device;
+    else return parallel::Policy<Policy, ReplicaOf<Model>> ? Part::none : Part::policy;
+  else return Part::policy;
 }
 struct NoTrainStep {
   using Sums = nn::LossSums;  // named in the trainer's declarations
   template <class... Any> explicit NoTrainStep(Any&&...) {}
 };
-template <Part P, class Loss, class Optimizer, class Policy, class Device> constexpr bool assert_trainer() {
+template <Part P, class Loss, class Optimizer, class Policy, class Model> constexpr bool assert_trainer() {
   if constexpr (P == Part::loss) nn::assert_loss<Loss>();
   else if constexpr (P == Part::optimizer) optim::assert_optimizer<Optimizer>();
-  else if constexpr (P == Part::policy) Policy::template assert_fits<Device>();
+  else if constexpr (P == Part::device) Policy::template assert_fits<typename Model::device>();
+  else if constexpr (P == Part::policy) parallel::assert_policy<Policy, ReplicaOf<Model>>();
   return true;
 }
 template <bool Fits, class... Ts> struct TrainStepOf { using type = NoTrainStep; };
 template <class... Ts> struct TrainStepOf<true, Ts...> { using type = TrainStep<Ts...>; };
 /// A policy may bring a train step of its own.
 template <class M, class L, class O, class Policy>
-requires requires { typename Policy::template TrainStep<M, L, O>; }
-struct TrainStepOf<true, M, L, O, Policy> {
+requires(Policy::brings_train_step) struct TrainStepOf<true, M, L, O, Policy> {
   using type = typename Policy::template TrainStep<M, L, O>;
 };
 

@@ -12,6 +12,7 @@
 
 #include "../nn/loss/loss.hpp"
 #include "../optim/loss_scaler.hpp"
+#include "../parallel/concepts.hpp"
 #include "../plan/program.hpp"
 #include "checkpoint.hpp"
 #include "history.hpp"
@@ -47,11 +48,9 @@ template <class TrainStep, class Visit> void for_each_arena(TrainStep& train_ste
     visit(model.buffers(), std::string("buffers/"), Model::program.buffers());
   }
 }
-/// Whose bytes the section "policy" has.
-template <class PolicyState> std::string policy_kind(const PolicyState& policy_state) {
-  if constexpr (requires { policy_state.saved_as(); }) return policy_state.saved_as();
-  else return {};
-}
+/// Is there a section "policy".
+template <class TrainStep> inline constexpr bool policy_keeps_state =
+    parallel::KeepsState<std::remove_cvref_t<decltype(std::declval<TrainStep&>().policy_state())>>;
 /// The names of the sections of an optimizer's array.
 inline std::string state_prefix(int k) { return "optimizer/" + std::to_string(k) + "/"; }
 }  // namespace detail
@@ -78,9 +77,9 @@ template <class TrainStep> void save_training(const std::string& path, TrainStep
   writer.add_object("place", place);
   writer.add_object("history", history);
   writer.add_object("callbacks", callbacks);  // bytes: what they are is known to the fit that has them
-  if constexpr (requires(OutArchive & a) { train_step.policy_state().serialize(a, 0u); }) {
+  if constexpr (detail::policy_keeps_state<TrainStep>) {
     const std::vector<std::byte> bytes = to_bytes(train_step.policy_state());
-    writer.add_object("policy_kind", detail::policy_kind(train_step.policy_state()));
+    writer.add_object("policy_kind", train_step.policy_state().saved_as());
     writer.add_object("policy", std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   }
   writer.commit(path);
@@ -119,8 +118,8 @@ template <class TrainStep> void load_training(const std::string& path, TrainStep
   for (int k = 0; k < train_step.optimizer().arrays(); ++k)
     stage(static_cast<std::size_t>(Model::sizes.stored), detail::state_prefix(k), Model::program.parameters());
   reader.finish();
-  if constexpr (requires(InArchive & a) { train_step.policy_state().serialize(a, 0u); })
-    if (!policy.empty() && kind == detail::policy_kind(train_step.policy_state()))
+  if constexpr (detail::policy_keeps_state<TrainStep>)
+    if (!policy.empty() && kind == train_step.policy_state().saved_as())
       from_bytes(std::as_bytes(std::span(policy)), train_step.policy_state(), path, 0);
   auto next = staged.begin();
   detail::for_each_arena(train_step, [&](auto arena, const std::string&, std::span<const plan::Entry>) {

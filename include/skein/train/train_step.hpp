@@ -15,7 +15,7 @@
 #include "../ops/cpu/finite.hpp"
 #include "../optim/loss_scaler.hpp"
 #include "../optim/state.hpp"
-#include "../parallel/policy.hpp"
+#include "../parallel/concepts.hpp"
 #include "step_device.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
@@ -50,7 +50,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
                 "Reproducible: a virtual shard is a batch of its own, and batch normalisation would take its statistics from "
                 "that: use LayerNorm "
                 "in its place, or DataParallel without Reproducible");
-  static_assert(!PolicyState::updates_elsewhere || on_host<Device>,
+  static_assert(!parallel::ServesUpdates<PolicyState> || on_host<Device>,
                 "ParameterServer is for the host: a server updates weights in the host's memory");
 
   /// Initial weights are agreed here: all ranks make their TrainStep at the same time.
@@ -111,7 +111,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
         static_cast<TrainStep*>(self)->policy_state_.gradient_ready(begin, end);
       };
     }
-    if constexpr (requires(PolicyState & s, double* v, long n) { s.reduce_statistics(v, n); }) {
+    if constexpr (parallel::ReducesStatistics<PolicyState>) {
       hooks.object = this;
       hooks.statistics = [](void* self, double* values, long n) {
         static_cast<TrainStep*>(self)->policy_state_.reduce_statistics(values, n);
@@ -219,14 +219,14 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// The optimizer's array k, whole, in the layout of the parameters. Where ranks have parts of it, all call gather_state()
   /// before, rank 0 has it then until drop_state().
   DeviceSpan<Scalar, Device> state(int k) {
-    if constexpr (PolicyState::sharded)
+    if constexpr (parallel::OwnsPart<PolicyState>)
       if (!gathered_.empty()) return gathered_[static_cast<std::size_t>(k)].span();
     return optimizer_.array(k);
   }
   void gather_state() {
-    if constexpr (PolicyState::sharded) {
+    if constexpr (parallel::OwnsPart<PolicyState>) {
       gathered_.clear();
-      const bool apart = PolicyState::updates_elsewhere || !optimizer_.whole();
+      const bool apart = parallel::ServesUpdates<PolicyState> || !optimizer_.whole();
       for (int k = 0; apart && k < optimizer_.arrays(); ++k) {
         Arena<Scalar, Device> all(static_cast<std::size_t>(Model::sizes.stored), model_->where());
         policy_state_.gather(optimizer_.array(k), all.span());
@@ -286,10 +286,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   };
 
   /// What of the parameters this rank updates, and has the optimizer's state of.
-  static plan::Range owned(const Policy& policy) {
-    if constexpr (requires { policy.owned(Model::sizes.stored); }) return policy.owned(Model::sizes.stored);
-    else return {0, Model::sizes.stored};
-  }
+  static plan::Range owned(const Policy& policy) { return policy.owned(Model::sizes.stored); }
   static Replica replica(Model& model, optim::BoundOptimizer<Optimizer, Scalar, Device>& optimizer) {
     Replica r;
     r.parameters = model.parameters();
@@ -398,8 +395,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// Collectives within a step must be such that the device's stream can keep them: their policy state says `capturable`.
   bool capturable(bool exchange) {
     if constexpr (on_host<Device>) return false;
-    else if constexpr (requires { PolicyState::capturable; }) return !exchange || PolicyState::capturable;
-    else return !exchange;
+    else return !exchange || PolicyState::capturable;
   }
   Sums result([[maybe_unused]] bool exchanged) {
     if constexpr (on_host<Device>) return sums_;
@@ -425,7 +421,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if constexpr (Model::scales_loss) scale.values = executor_->memory().values();
     if (const optim::ClipNorm norm{static_cast<float>(clip)}; norm.active() || scaler_.active()) {
       optimizer_.sum_of_squares(call, own.begin, own.end, device_.squares());  // not finite where a gradient is not
-      if constexpr (PolicyState::sharded) policy_state_.reduce_there(DeviceSpan<double, Device>(device_.squares(), 1));
+      if constexpr (parallel::OwnsPart<PolicyState>) policy_state_.reduce_there(DeviceSpan<double, Device>(device_.squares(), 1));
       scale.squares = device_.squares();
       scale.clip_norm = static_cast<double>(norm.max_norm);
     }
@@ -467,7 +463,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       w.barrier();
       double all = 0;
       for (double n : norms_) all += n;
-      if constexpr (PolicyState::sharded) all = over_ranks(w, all);
+      if constexpr (parallel::OwnsPart<PolicyState>) all = over_ranks(w, all);
       const double norm = std::sqrt(all);
       call.gradient_scale *= optim::ClipNorm{static_cast<float>(clip)}(norm);
       if (w.index == 0) norm_ = norm;
@@ -497,7 +493,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if (w.index == 0) {
       double bad[1] = {0};
       for (double n : norms_) bad[0] += n;
-      if (!exchanged || PolicyState::sharded) policy_state_.reduce(bad);
+      if (!exchanged || parallel::OwnsPart<PolicyState>) policy_state_.reduce(bad);
       overflowed_ = bad[0] > 0;
     }
     w.barrier();

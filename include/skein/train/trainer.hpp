@@ -24,8 +24,8 @@
 namespace skein::inline SKEIN_ABI {
 
 template <class Model, class Loss, class Optimizer, class Policy = parallel::SingleProcess> class Trainer {
-  static constexpr train::detail::Part fault = train::detail::first_fault<Loss, Optimizer, Policy, typename Model::device>();
-  static_assert(train::detail::assert_trainer<fault, Loss, Optimizer, Policy, typename Model::device>());
+  static constexpr train::detail::Part fault = train::detail::first_fault<Loss, Optimizer, Policy, Model>();
+  static_assert(train::detail::assert_trainer<fault, Loss, Optimizer, Policy, Model>());
 
  public:
   using Scalar = typename Model::Scalar;
@@ -50,7 +50,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
             "fit: .loss_scaling is for models whose activations are stored in 16 bits, as those of precision::fp16: leave it "
             "out");
     }
-    if constexpr (TrainStep::PolicyState::updates_elsewhere) {
+    if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>) {
       if (options.clip_norm > 0)
         throw ArgumentError(
             "fit: .clip_norm needs the gradients of all ranks at once, which a parameter server does not wait for: leave it out");
@@ -158,7 +158,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   void save(const std::string& path) {
     policy_state().average_buffers();
     train_step_.gather_state();
-    if constexpr (requires { policy_state().before_save(); }) policy_state().before_save();
+    policy_state().before_save();
     std::string failure;
     train::TrainingPosition place = place_;
     if (fitting_) place.sums = train_step_.totals();
@@ -213,15 +213,15 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// The parts of a batch, this rank's, and whether it has that part's outputs: the ranks of a pipeline have one part together,
   /// and its last stage the outputs.
   int parts() {
-    if constexpr (requires { policy_state().shards(); }) return policy_state().shards();
+    if constexpr (parallel::SharesBatches<typename TrainStep::PolicyState>) return policy_state().shards();
     else return policy_state().ranks();
   }
   int part() {
-    if constexpr (requires { policy_state().shard(); }) return policy_state().shard();
+    if constexpr (parallel::SharesBatches<typename TrainStep::PolicyState>) return policy_state().shard();
     else return policy_state().rank();
   }
   bool scores() {
-    if constexpr (requires { policy_state().scores(); }) return policy_state().scores();
+    if constexpr (parallel::SharesBatches<typename TrainStep::PolicyState>) return policy_state().scores();
     else return true;
   }
 
@@ -425,7 +425,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
 
   /// Of a rank that serves: its history is empty.
   History serve([[maybe_unused]] const FitOptions& options) {
-    if constexpr (TrainStep::PolicyState::updates_elsewhere) train_step_.serve(options.schedule);
+    if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>) train_step_.serve(options.schedule);
     if (policy_state().finish()) (void)model().parameters();
     place_.running = false;
     return {};

@@ -22,6 +22,7 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
   using Base = CommPolicyState<Comm, Scalar, Cpu>;
 
  public:
+  static constexpr Capabilities capabilities = Base::capabilities | Capabilities{Capability::averages_weights};
   static constexpr bool local_sums = true;
 
   GossipPolicyState(Comm& world, const Replica<Scalar, Cpu>& replica) : Base(world, replica) {
@@ -159,7 +160,7 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
 /// Decentralised training over a ring; the communicator must outlive it. Ranks have weights of their own until the fit ends, with
 /// the mean of all (a validation in between is of each rank's own); the optimizer's state stays each rank's own. A rank talks to
 /// two others, however many there are. With a bound greater than 0 a late neighbour is not waited for and left out. On the host.
-template <class Comm, class Bound = Staleness<0>> class Gossip {
+template <class Comm, class Bound = Staleness<0>> class Gossip : public PolicyBase {
  public:
   using communicator = Comm;
   explicit Gossip(Comm& comm) : comm_(&comm) {}

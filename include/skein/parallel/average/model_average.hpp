@@ -55,6 +55,8 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
 
  public:
   using Base::comm;
+  static constexpr Capabilities capabilities =
+      Base::capabilities | Capabilities{Capability::averages_weights, Capability::keeps_state};
   static constexpr bool local_sums = true;
   static constexpr bool has_outer = !std::same_as<Outer, PlainAverage>;
   using Request = decltype(std::declval<Comm&>().start_all_reduce(std::declval<DeviceSpan<Scalar, Device>>(), Sum{}));
@@ -299,7 +301,7 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
 
 /// Every rank trains by itself; every Period steps (or epochs) the ranks' models become their mean. model_average<4>(world) makes
 /// one. The communicator must outlive the training. ModelAverage<1> with plain SGD is DataParallel.
-template <int Period, class Comm, Every Unit = Every::step, class Outer = PlainAverage> class ModelAverage {
+template <int Period, class Comm, Every Unit = Every::step, class Outer = PlainAverage> class ModelAverage : public PolicyBase {
   static_assert(detail::is_a_time<Period>, "ModelAverage<Period>: a period is 1 step (or epoch) or more");
 
  public:

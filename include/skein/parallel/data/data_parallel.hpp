@@ -24,8 +24,7 @@ template <class Comm, class Scalar, class Device> class DataParallelPolicyState 
   using Base = CommPolicyState<Comm, Scalar, Device>;
 
  public:
-  /// It has gradients to exchange: of the policies in a Compose, one at most.
-  static constexpr bool exchanges_gradients = true;
+  static constexpr Capabilities capabilities = Base::capabilities | Capabilities{Capability::synchronizes_gradients};
   /// A device may keep the step's exchange and repeat it (a CUDA graph).
   static constexpr bool capturable = [] {
     if constexpr (requires { Comm::capturable; }) return Comm::capturable;
@@ -121,7 +120,7 @@ template <class Comm, class Scalar, class Device> class DataParallelPolicyState 
 
 /// Data parallelism over a communicator, which must outlive the training. Options are types that change one thing each
 /// (SyncEvery<4>, Compress<...>, Sharded<1>, ...): without them it is synchronous SGD by all-reduce in 32 bits.
-template <class Comm, class... Options> class DataParallel {
+template <class Comm, class... Options> class DataParallel : public PolicyBase {
   static_assert(assert_options<Options...>());
 
  public:

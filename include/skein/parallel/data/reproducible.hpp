@@ -35,6 +35,7 @@ template <int V> struct Reproducible {
     using Device = typename Inner::device;
 
    public:
+    static constexpr Capabilities capabilities = Inner::capabilities | Capabilities{Capability::sums_shards};
     static constexpr int virtual_shards = V;
 
     template <class Options> Around(Comm& comm, const Options& options, const Replica<Scalar, Device>& replica)

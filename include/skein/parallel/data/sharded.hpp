@@ -22,16 +22,16 @@ namespace detail {
 template <int ZeroLevel> inline constexpr bool is_a_zero_level = ZeroLevel == 1 || ZeroLevel == 2;
 
 /// What both stages do: who owns what, and the gathering of it.
-template <class Inner> class OwnsPart : public Inner {
+template <class Inner> class PartOwner : public Inner {
   using Comm = typename Inner::communicator;
   using Scalar = typename Inner::scalar;
   using Device = typename Inner::device;
 
  public:
-  static constexpr bool sharded = true;
+  static constexpr Capabilities capabilities = Inner::capabilities | Capabilities{Capability::owns_part};
   static constexpr bool capturable = false;
 
-  template <class Options> OwnsPart(Comm& comm, const Options& options, const Replica<Scalar, Device>& replica)
+  template <class Options> PartOwner(Comm& comm, const Options& options, const Replica<Scalar, Device>& replica)
       : Inner(comm, options, replica) {
     for (int r = 0; r < comm.size(); ++r) {
       const plan::Range part = plan::even_range(replica.stored, comm.size(), r);
@@ -67,8 +67,8 @@ template <class Inner> class OwnsPart : public Inner {
 };
 
 /// Stage 2.
-template <class Inner> class ScattersGradients : public OwnsPart<Inner> {
-  using Base = OwnsPart<Inner>;
+template <class Inner> class ScattersGradients : public PartOwner<Inner> {
+  using Base = PartOwner<Inner>;
   using Comm = typename Inner::communicator;
   using Scalar = typename Inner::scalar;
   using Device = typename Inner::device;
@@ -167,7 +167,7 @@ template <int ZeroLevel> struct Sharded {
   static plan::Range owned(long stored, int ranks, int rank) { return plan::even_range(stored, ranks, rank); }
 
   template <class Inner> using Around =
-      std::conditional_t<scatters_gradients, detail::ScattersGradients<Inner>, detail::OwnsPart<Inner>>;
+      std::conditional_t<scatters_gradients, detail::ScattersGradients<Inner>, detail::PartOwner<Inner>>;
 };
 
 }  // namespace skein::inline SKEIN_ABI::parallel

@@ -16,6 +16,7 @@ struct SyncBatchNorm {
 
   template <class Inner> class Around : public Inner {
    public:
+    static constexpr Capabilities capabilities = Inner::capabilities | Capabilities{Capability::reduces_statistics};
     static constexpr bool capturable = false;  // the layer's sums wait for the other ranks within the step
     using Inner::Inner;
 

@@ -20,6 +20,7 @@ template <int N> inline constexpr bool is_a_count = N >= 0;
 template <class Inner> class ExchangesSometimes : public Inner {
  public:
   static constexpr bool local_sums = true;
+  static constexpr Capabilities capabilities = Inner::capabilities | Capabilities{Capability::lets_weights_drift};
   using Inner::Inner;
   bool synchronizes_gradients() const { return now_ && Inner::synchronizes_gradients(); }
   /// Reduce::Sum makes steps of all ranks' gradients that many times as large; those of its own are what they are.

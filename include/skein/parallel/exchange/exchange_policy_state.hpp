@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "../concepts.hpp"
 #include "../data/data_parallel.hpp"
 #include "exchange_job.hpp"
 
@@ -54,6 +55,8 @@ template <class Inner, class Compressor, class Chosen> class ExchangePolicyState
   static constexpr bool compresses = !std::same_as<Compressor, detail::Uncompressed>;
 
  public:
+  static constexpr Capabilities capabilities =
+      Inner::capabilities | (Job::keeps_residual || Job::remembers ? Capabilities{Capability::keeps_state} : Capabilities{});
   using compressor_type = Compressor;
   using algorithm_type = Chosen;
 
@@ -137,7 +140,7 @@ template <class Inner, class Compressor, class Chosen> class ExchangePolicyState
   }
   /// Before a training is saved, on all ranks: rank 0 gets what the others keep.
   void before_save() {
-    if constexpr (requires { Inner::before_save(); }) Inner::before_save();
+    Inner::before_save();
     if constexpr (Job::keeps_residual)
       if (this->several()) {
         const std::vector<float> own = residual();
@@ -146,18 +149,16 @@ template <class Inner, class Compressor, class Chosen> class ExchangePolicyState
       }
   }
   /// What serialize() saves is of this wire alone.
-  static std::string saved_as() {
+  static std::string saved_as() requires(capabilities.has(Capability::keeps_state)) {
     std::string kind = "Wire<" + std::string(Compressor::name) + ">";
-    if constexpr (requires { Inner::saved_as(); }) kind += "," + Inner::saved_as();
+    if constexpr (KeepsState<Inner>) kind += "," + Inner::saved_as();
     return kind;
   }
   /// Residuals of all ranks and what compressors have learnt. A training that goes on with another number of ranks gives each its
   /// part of the residuals' sum.
   template <class Archive>
-  requires(Job::keeps_residual || Job::remembers || requires(Inner & inner, Archive& a) {
-    inner.serialize(a, 0u);
-  }) void serialize(Archive& archive, [[maybe_unused]] unsigned version) {
-    if constexpr (requires { Inner::serialize(archive, version); }) Inner::serialize(archive, version);
+  requires(capabilities.has(Capability::keeps_state)) void serialize(Archive& archive, [[maybe_unused]] unsigned version) {
+    if constexpr (KeepsState<Inner>) Inner::serialize(archive, version);
     if constexpr (Archive::is_saving::value) {
       kept_.ranks = this->ranks();
       kept_.memory.clear();

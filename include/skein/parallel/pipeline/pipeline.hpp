@@ -7,7 +7,7 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-template <class... Ss> class Pipeline {
+template <class... Ss> class Pipeline : public PolicyBase {
   static_assert(sizeof...(Ss) > 0, "Pipeline<Stages...>: give at least one stage, a network such as nn::Sequential<...>");
 
  public:
@@ -41,6 +41,7 @@ template <class... Ss> class Pipeline {
   template <class R> PipelinePolicyState<typename R::Scalar> bind(const R&) const {
     return PipelinePolicyState<typename R::Scalar>(team_);
   }
+  static constexpr bool brings_train_step = true;
   template <class Model, class Loss, class Optimizer> using TrainStep = PipelineTrainStep<Model, Loss, Optimizer>;
 
  private:

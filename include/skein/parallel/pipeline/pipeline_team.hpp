@@ -107,13 +107,13 @@ class PipelineTeam {
 /// What a Trainer sees of a pipeline.
 template <class Scalar> class PipelinePolicyState : public PolicyState {
  public:
+  static constexpr Capabilities capabilities{Capability::shares_batches};
   explicit PipelinePolicyState(std::shared_ptr<PipelineTeam> team) : team_(std::move(team)) {}
 
   int rank() const { return team_->world->rank(); }
   int ranks() const { return team_->world->size(); }
   int local_ranks() const { return team_->world->node_size(); }
   bool threads_of_one_process() const { return team_->world->one_process(); }
-  bool synchronizes_gradients() const { return ranks() > 1; }
   /// A batch is divided among the pipelines, not among their ranks: which part, of how many.
   int shard() const { return team_->replica; }
   int shards() const { return team_->options.replicas; }

@@ -18,7 +18,10 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   using Base = CommPolicyState<Comm, Scalar, Cpu>;
 
  public:
-  static constexpr bool local_sums = true, updates_elsewhere = true, sharded = true, exchanges_gradients = true;
+  static constexpr Capabilities capabilities =
+      Base::capabilities | Capabilities{Capability::synchronizes_gradients, Capability::serves_updates, Capability::owns_part,
+                                        Capability::keeps_state};
+  static constexpr bool local_sums = true;
   using Group = decltype(std::declval<Comm&>().split(0, 0));
 
   ParameterServerPolicyState(Comm& world, const ParameterServerOptions& options, const Replica<Scalar, Cpu>& replica)
@@ -39,7 +42,10 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   int rank() const { return comm().rank(); }
   int ranks() const { return comm().size() - options_.servers; }
   int local_ranks() const { return Base::local_ranks() == comm().size() ? ranks() : Base::local_ranks(); }
+  /// The sums of the workers' threads are wanted, but leave in after_step, which knows their weight.
   bool synchronizes_gradients() const { return !serves(); }
+  void gradient_ready(long, long) {}
+  void finish_gradients() {}
   plan::Range owned(long) const { return serves() ? shard(comm().rank() - ranks()) : plan::Range{0, 0}; }
 
   void start() {
@@ -196,7 +202,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
 /// a server fit serves until the others' has ended, and returns an empty history, as evaluate returns empty scores; afterwards
 /// all ranks have the final weights. `Bound` is Staleness<S>; without a bound a slow worker delays nobody before the end of an
 /// epoch. On the host.
-template <class Comm, class Bound = Staleness<unbounded>> class ParameterServer {
+template <class Comm, class Bound = Staleness<unbounded>> class ParameterServer : public PolicyBase {
  public:
   using communicator = Comm;
   explicit ParameterServer(Comm& comm, ParameterServerOptions options = {}) : comm_(&comm), options_(options) {}

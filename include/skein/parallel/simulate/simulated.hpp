@@ -8,7 +8,7 @@
 
 #include "../../core/error.hpp"
 #include "../../plan/step_cost.hpp"
-#include "../policy.hpp"
+#include "../concepts.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 
@@ -36,11 +36,11 @@ template <class World, class Inner> class SimulatedPolicyState : public Inner {
   }
   bool after_step(const StepDone& done) {
     backward_to(1);
-    if constexpr (!Inner::updates_elsewhere) world_->compute(times_.update);
+    if constexpr (!ServesUpdates<Inner>) world_->compute(times_.update);
     return Inner::after_step(done);
   }
   /// On a server an update takes its shard's share of the time.
-  void serve(const UpdateCallback& update) {
+  void serve(const UpdateCallback& update) requires ServesUpdates<Inner> {
     struct Context {
       SimulatedPolicyState* self;
       const UpdateCallback* update;
@@ -80,6 +80,7 @@ template <class World, class Inner> class SimulatedPolicyState : public Inner {
 
 namespace detail {
 template <class World> inline constexpr bool has_a_clock = requires(World& w) { w.compute(1.0); };
+template <class Policy> inline constexpr bool makes_no_steps = !Policy::brings_train_step;
 }  // namespace detail
 
 /// The policy and the times. World: SimComm; or what has its compute(seconds), as Delayed, where a rank that computes sleeps.
@@ -87,6 +88,10 @@ template <class World, class Policy> class Simulated : public Policy {
   static_assert(
       detail::has_a_clock<World>,
       "simulated(policy, world, times): the world has no compute(seconds): take a SimComm, or a Delayed around the communicator");
+  static_assert(
+      detail::makes_no_steps<Policy>,
+      "simulated(policy, world, times): a pipeline makes steps of its own, which ask no hooks: give it .lengths in place "
+      "of this");
 
  public:
   Simulated(Policy policy, World& world, const ComputeTimes& times) : Policy(std::move(policy)), world_(&world), times_(times) {

@@ -22,6 +22,11 @@ struct SlowWorker {
   double others = 0;  ///< what the others sleep before each step: the pace of all
 };
 
+namespace detail {
+template <class Policy> inline constexpr bool asks_hooks = !Policy::brings_train_step;
+}
+
+/// The inner one with all that it declares: what is not named here is the inner one's own.
 template <class Inner> class SlowedPolicyState : public Inner {
  public:
   SlowedPolicyState(Inner inner, const SlowWorker& slow) : Inner(std::move(inner)), slow_(slow) {}
@@ -42,24 +47,18 @@ template <class Inner> class SlowedPolicyState : public Inner {
 };
 
 /// Slowed{DataParallel{world}, {.rank = 1, .seconds = 0.02}}.
-template <class Policy> class Slowed {
+template <class Policy> class Slowed : public Policy {
+  static_assert(detail::asks_hooks<Policy>,
+                "Slowed{policy}: a pipeline makes steps of its own, which ask no hooks: give it .lengths in place of this");
+
  public:
-  using communicator = typename Policy::communicator;
-  explicit Slowed(Policy policy, SlowWorker slow = {}) : policy_(std::move(policy)), slow_(slow) {}
+  explicit Slowed(Policy policy, SlowWorker slow = {}) : Policy(std::move(policy)), slow_(slow) {}
 
   template <class R> auto bind(const R& replica) const {
-    return SlowedPolicyState<decltype(policy_.bind(replica))>(policy_.bind(replica), slow_);
+    return SlowedPolicyState<decltype(Policy::bind(replica))>(Policy::bind(replica), slow_);
   }
-  plan::Range owned(long stored) const {
-    if constexpr (requires { policy_.owned(stored); }) return policy_.owned(stored);
-    else return {0, stored};
-  }
-  template <class Device> static constexpr bool fits = Policy::template fits<Device>;
-  template <class Device> static consteval void assert_fits() { Policy::template assert_fits<Device>(); }
-  auto& comm() const { return policy_.comm(); }
 
  private:
-  Policy policy_;
   SlowWorker slow_;
 };
 

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a policy state can do beyond the hooks that each has: a set of capabilities, which it declares. Nobody asks a type whether
+// it happens to have a function: what is declared is checked (concepts.hpp), what is not declared is not called.
+#pragma once
+#include <initializer_list>
+
+#include "../core/config.hpp"
+
+namespace skein::inline SKEIN_ABI::parallel {
+
+/// One capability, and the functions that whoever declares it has.
+enum class Capability : unsigned {
+  synchronizes_gradients,  ///< synchronizes_gradients(), gradient_ready(), finish_gradients(): one of a Compose at most
+  averages_weights,        ///< after_step() or epoch_ends(), and finish(), after which all ranks have one model
+  lets_weights_drift,      ///< weights_agree(): another policy has made the ranks' weights one
+  owns_part,               ///< owned(), gather(): each rank has the optimizer's state of a part of the parameters
+  reduces_statistics,      ///< reduce_statistics(): sums over the ranks within a step, for layers
+  serves_updates,          ///< serves(), serve(): ranks that keep the weights and do not train
+  sums_shards,             ///< virtual_shards, set_partial_sums(): gradients of virtual shards
+  shares_batches,          ///< shards(), shard(), scores(): several ranks have one part of a batch together
+  communicates,            ///< comm(): ranks of a communicator; those of several policies in a Compose must nest
+  keeps_state,             ///< saved_as(), serialize(): what is saved with the training
+};
+inline constexpr unsigned capability_count = 10;
+
+/// A set of them.
+class Capabilities {
+ public:
+  constexpr Capabilities() = default;
+  constexpr Capabilities(std::initializer_list<Capability> list) {
+    for (const Capability c : list) bits_ |= 1u << static_cast<unsigned>(c);
+  }
+  constexpr bool has(Capability c) const { return (bits_ >> static_cast<unsigned>(c) & 1u) != 0; }
+  constexpr Capabilities operator|(Capabilities other) const {
+    other.bits_ |= bits_;
+    return other;
+  }
+  constexpr Capabilities operator-(Capability c) const {
+    Capabilities rest = *this;
+    rest.bits_ &= ~(1u << static_cast<unsigned>(c));
+    return rest;
+  }
+  constexpr bool operator==(const Capabilities&) const = default;
+
+ private:
+  unsigned bits_ = 0;
+};
+
+}  // namespace skein::inline SKEIN_ABI::parallel

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// The concepts of a policy's state: the hooks that each has, and one concept a capability, which holds where the capability is
+// declared and its functions are there. assert_policy says in one sentence what is missing, has another signature, or is there
+// and was not declared, so that no hook is silently left out. This is the one place that looks at a type's functions.
+#pragma once
+#include <concepts>
+#include <string>
+#include <vector>
+
+#include "policy.hpp"
+
+namespace skein::inline SKEIN_ABI::parallel {
+
+/// The hooks around a step, which PolicyState has as no-ops.
+template <class S> concept HasStepHooks = requires(S& s, const S& c, const StepDone& done, std::span<double> sums) {
+  s.start();
+  s.epoch_begins(std::int64_t{});
+  { s.before_step(std::int64_t{}) } -> std::same_as<bool>;
+  { s.after_step(done) } -> std::same_as<bool>;
+  { s.epoch_ends(std::int64_t{}) } -> std::same_as<bool>;
+  { s.finish() } -> std::same_as<bool>;
+  { c.synchronizes_gradients() } -> std::same_as<bool>;
+  s.gradient_ready(0L, 0L);
+  s.finish_gradients();
+  { c.gradient_factor() } -> std::same_as<double>;
+  { c.owned(0L) } -> std::same_as<plan::Range>;
+  { c.serves() } -> std::same_as<bool>;
+  s.before_save();
+  s.average_buffers();
+  s.reduce(sums);
+  s.barrier();
+  c.check();
+  s.replayed();
+};
+/// What is asked of it that is no hook: who the ranks are, what was waited for, and what it is.
+template <class S> concept HasRanks = requires(const S& c) {
+  { c.rank() } -> std::same_as<int>;
+  { c.ranks() } -> std::same_as<int>;
+  { c.local_ranks() } -> std::same_as<int>;
+  { c.threads_of_one_process() } -> std::same_as<bool>;
+  { c.exposed_seconds() } -> std::same_as<double>;
+  { S::capabilities } -> std::convertible_to<Capabilities>;
+  { S::local_sums } -> std::convertible_to<bool>;
+  { S::capturable } -> std::convertible_to<bool>;
+  { S::virtual_shards } -> std::convertible_to<int>;
+};
+
+namespace detail {
+template <Capability C, class S> inline constexpr bool declares = S::capabilities.has(C);
+
+template <class Member> struct ClassOf;
+template <class C, class F> struct ClassOf<F C::*> { using type = C; };
+template <class Member> concept NoOp = std::same_as<typename ClassOf<Member>::type, PolicyState>;
+// It has a function of its own, not the no-op of PolicyState.
+template <class S> concept OwnReady = !requires { requires NoOp<decltype(&S::gradient_ready)>; };
+template <class S> concept OwnFinishGradients = !requires { requires NoOp<decltype(&S::finish_gradients)>; };
+template <class S> concept OwnSynchronizes = !requires { requires NoOp<decltype(&S::synchronizes_gradients)>; };
+template <class S> concept OwnFinish = !requires { requires NoOp<decltype(&S::finish)>; };
+template <class S> concept OwnAfterStep = !requires { requires NoOp<decltype(&S::after_step)>; };
+template <class S> concept OwnEpochEnds = !requires { requires NoOp<decltype(&S::epoch_ends)>; };
+template <class S> concept OwnOwned = !requires { requires NoOp<decltype(&S::owned)>; };
+template <class S> concept OwnServes = !requires { requires NoOp<decltype(&S::serves)>; };
+template <class S> concept OwnServe = requires(S& s, const UpdateCallback& update) { s.serve(update); }
+&&!requires { requires NoOp<decltype(&S::serve)>; };
+
+/// Whoever saves, as serialize() sees it.
+struct AnyArchive {
+  struct is_saving {
+    static constexpr bool value = true;
+  };
+  struct is_loading {
+    static constexpr bool value = false;
+  };
+};
+
+// The functions of the capabilities that PolicyState has no no-op of.
+template <class S> concept HasWeightsAgree = requires(S& s) { s.weights_agree(); };
+template <class S> concept HasGather = requires(S& s) { &S::gather; };
+template <class S> concept HasReduceStatistics = requires(S& s, double* values) { s.reduce_statistics(values, 0L); };
+template <class S> concept HasPartialSums = requires { &S::set_partial_sums; };
+template <class S> concept HasBatchShares = requires(const S& c) {
+  { c.shards() } -> std::same_as<int>;
+  { c.shard() } -> std::same_as<int>;
+  { c.scores() } -> std::same_as<bool>;
+};
+template <class S> concept HasComm = requires(const S& c) {
+  { c.comm().size() } -> std::same_as<int>;
+};
+template <class S> concept HasSerialize = requires(S& s, AnyArchive& archive) { s.serialize(archive, 0u); };
+template <class S> concept HasSavedAs = requires(const S& c) {
+  { c.saved_as() } -> std::same_as<std::string>;
+};
+}  // namespace detail
+
+template <class S> concept SynchronizesGradients = detail::declares<Capability::synchronizes_gradients, S> &&
+    detail::OwnSynchronizes<S> && detail::OwnReady<S> && detail::OwnFinishGradients<S>;
+template <class S> concept AveragesWeights = detail::declares<Capability::averages_weights, S> && detail::OwnFinish<S> &&
+    (detail::OwnAfterStep<S> || detail::OwnEpochEnds<S>);
+template <class S> concept LetsWeightsDrift = detail::declares<Capability::lets_weights_drift, S> && detail::HasWeightsAgree<S>;
+template <class S> concept OwnsPart = detail::declares<Capability::owns_part, S> && detail::OwnOwned<S> && detail::HasGather<S>;
+template <class S> concept ReducesStatistics =
+    detail::declares<Capability::reduces_statistics, S> && detail::HasReduceStatistics<S>;
+template <class S> concept ServesUpdates =
+    detail::declares<Capability::serves_updates, S> && detail::OwnServes<S> && detail::OwnServe<S>;
+template <class S>
+concept SumsShards = detail::declares<Capability::sums_shards, S> &&(S::virtual_shards > 0) && detail::HasPartialSums<S>;
+template <class S> concept SharesBatches = detail::declares<Capability::shares_batches, S> && detail::HasBatchShares<S>;
+template <class S> concept KeepsState =
+    detail::declares<Capability::keeps_state, S> && detail::HasSerialize<S> && detail::HasSavedAs<S>;
+
+template <class S> concept Communicates = detail::declares<Capability::communicates, S> && detail::HasComm<S>;
+
+/// A policy state: all hooks, and what it declares is there. What wraps others (Compose) has all hooks, but answers for its
+/// parts.
+template <class S> inline constexpr bool forwards_to_parts = false;
+
+namespace detail {
+enum class PolicyStateFault {
+  none,
+  hooks,
+  gradients,
+  gradients_undeclared,
+  averages,
+  drift,
+  part,
+  part_undeclared,
+  statistics,
+  statistics_undeclared,
+  serves,
+  serves_undeclared,
+  shards,
+  shards_undeclared,
+  batches,
+  batches_undeclared,
+  communicator,
+  communicator_undeclared,
+  state,
+  state_undeclared,
+};
+/// What is declared and not there; and what is there and not declared.
+template <class S> consteval PolicyStateFault first_declared_fault() {
+  using F = PolicyStateFault;
+  if (declares<Capability::synchronizes_gradients, S> && !SynchronizesGradients<S>) return F::gradients;
+  if (declares<Capability::averages_weights, S> && !AveragesWeights<S>) return F::averages;
+  if (declares<Capability::lets_weights_drift, S> && !LetsWeightsDrift<S>) return F::drift;
+  if (declares<Capability::owns_part, S> && !OwnsPart<S>) return F::part;
+  if (declares<Capability::reduces_statistics, S> && !ReducesStatistics<S>) return F::statistics;
+  if (declares<Capability::serves_updates, S> && !ServesUpdates<S>) return F::serves;
+  if (declares<Capability::sums_shards, S> && !SumsShards<S>) return F::shards;
+  if (declares<Capability::shares_batches, S> && !SharesBatches<S>) return F::batches;
+  if (declares<Capability::communicates, S> && !Communicates<S>) return F::communicator;
+  if (declares<Capability::keeps_state, S> && !KeepsState<S>) return F::state;
+  return F::none;
+}
+template <class S> consteval PolicyStateFault first_undeclared() {
+  using F = PolicyStateFault;
+  if (forwards_to_parts<S>) return F::none;
+  constexpr bool gradients = OwnReady<S> || OwnFinishGradients<S> || OwnSynchronizes<S>;
+  if (gradients && !declares<Capability::synchronizes_gradients, S>) return F::gradients_undeclared;
+  if ((OwnOwned<S> || HasGather<S>)&&!declares<Capability::owns_part, S>) return F::part_undeclared;
+  if (HasReduceStatistics<S> && !declares<Capability::reduces_statistics, S>) return F::statistics_undeclared;
+  if ((OwnServes<S> || OwnServe<S>)&&!declares<Capability::serves_updates, S>) return F::serves_undeclared;
+  if ((HasPartialSums<S> || S::virtual_shards != 0) && !declares<Capability::sums_shards, S>) return F::shards_undeclared;
+  if (HasBatchShares<S> && !declares<Capability::shares_batches, S>) return F::batches_undeclared;
+  if (HasComm<S> && !declares<Capability::communicates, S>) return F::communicator_undeclared;
+  if ((HasSerialize<S> || HasSavedAs<S>)&&!declares<Capability::keeps_state, S>) return F::state_undeclared;
+  return F::none;
+}
+template <class S> consteval PolicyStateFault first_state_fault() {
+  if constexpr (!HasStepHooks<S> || !HasRanks<S>) return PolicyStateFault::hooks;
+  else if constexpr (first_declared_fault<S>() != PolicyStateFault::none) return first_declared_fault<S>();
+  else return first_undeclared<S>();
+}
+}  // namespace detail
+
+/// It has all hooks, has what it declares, and declares what it has.
+template <class S> concept IsPolicyState = detail::first_state_fault<S>()
+== detail::PolicyStateFault::none;
+
+/// Refuses, with one sentence, a policy state of which a hook would not be called.
+template <class S> consteval void assert_policy_state() {
+  using F = detail::PolicyStateFault;
+  constexpr F fault = detail::first_state_fault<S>();
+  static_assert(fault != F::hooks,
+                "this is no policy state: it derives from parallel::PolicyState, and what it has of that one's functions has the "
+                "same arguments and results, such as bool after_step(const StepDone&)");
+  static_assert(fault != F::gradients,
+                "a policy state that declares Capability::synchronizes_gradients has bool synchronizes_gradients() const, void "
+                "gradient_ready(long begin, long end) and void finish_gradients() of its own: one is missing");
+  static_assert(fault != F::gradients_undeclared,
+                "a policy state with gradient_ready(), finish_gradients() or synchronizes_gradients() declares "
+                "Capability::synchronizes_gradients in its `capabilities`: a Compose asks for that");
+  static_assert(fault != F::averages,
+                "a policy state that declares Capability::averages_weights has finish(), after which all ranks have one model, "
+                "and after_step() or epoch_ends(), where it averages");
+  static_assert(fault != F::drift,
+                "a policy state that declares Capability::lets_weights_drift has void weights_agree(), which is called where "
+                "another policy has made the ranks' weights one");
+  static_assert(
+      fault != F::part,
+      "a policy state that declares Capability::owns_part has plan::Range owned(long stored) const and gather(own, whole)");
+  static_assert(fault != F::part_undeclared,
+                "a policy state with owned() or gather() declares Capability::owns_part in its `capabilities`: else the "
+                "optimizer would update all parameters on every rank");
+  static_assert(fault != F::statistics,
+                "a policy state that declares Capability::reduces_statistics has void reduce_statistics(double* values, long n)");
+  static_assert(fault != F::statistics_undeclared,
+                "a policy state with reduce_statistics() declares Capability::reduces_statistics in its `capabilities`: else "
+                "layers would use the statistics of one rank");
+  static_assert(
+      fault != F::serves,
+      "a policy state that declares Capability::serves_updates has bool serves() const and void serve(const UpdateCallback&)");
+  static_assert(fault != F::serves_undeclared,
+                "a policy state with serves() or serve() declares Capability::serves_updates in its `capabilities`: else its "
+                "ranks would train");
+  static_assert(fault != F::shards,
+                "a policy state that declares Capability::sums_shards has virtual_shards of 1 or more and "
+                "set_partial_sums(std::vector<Scalar*>)");
+  static_assert(
+      fault != F::shards_undeclared,
+      "a policy state with virtual_shards or set_partial_sums() declares Capability::sums_shards in its `capabilities`");
+  static_assert(fault != F::batches,
+                "a policy state that declares Capability::shares_batches has int shards() const, int shard() const and bool "
+                "scores() const");
+  static_assert(fault != F::batches_undeclared,
+                "a policy state with shards(), shard() and scores() declares Capability::shares_batches in its `capabilities`: "
+                "else a batch would be divided among all ranks");
+  static_assert(fault != F::communicator,
+                "a policy state that declares Capability::communicates has comm() const, a communicator");
+  static_assert(
+      fault != F::communicator_undeclared,
+      "a policy state with comm() declares Capability::communicates in its `capabilities`: a Compose checks its groups");
+  static_assert(fault != F::state,
+                "a policy state that declares Capability::keeps_state has std::string saved_as() const and template <class "
+                "Archive> void serialize(Archive&, unsigned)");
+  static_assert(fault != F::state_undeclared,
+                "a policy state with serialize() or saved_as() declares Capability::keeps_state in its `capabilities`: else it "
+                "would not be saved with the training");
+}
+
+namespace detail {
+template <class P> concept OwnPart = !requires { requires std::same_as<decltype(&P::owned), decltype(&PolicyBase::owned)>; };
+template <class P, class R> using StateOf = decltype(std::declval<const P&>().bind(std::declval<const R&>()));
+}  // namespace detail
+
+/// What makes a policy state for a replica; where that owns a part, it knows of which, as the optimizer's state is made before.
+template <class P, class R> concept Policy = std::derived_from<P, PolicyBase> && requires(const P& p, const R& r) {
+  { p.bind(r) } -> IsPolicyState;
+} &&(!OwnsPart<detail::StateOf<P, R>> || detail::OwnPart<P>);
+
+/// Refuses, with one sentence, what is no policy for such a replica.
+template <class P, class R> consteval void assert_policy() {
+  constexpr bool derives = std::derived_from<P, PolicyBase>, binds = requires(const P&p, const R&r) { p.bind(r); };
+  static_assert(derives, "a policy derives from parallel::PolicyBase, which answers what it does not say itself");
+  static_assert(binds || !derives, "a policy has bind(replica) const, which makes the policy state of one training");
+  if constexpr (derives && binds) {
+    using State = detail::StateOf<P, R>;
+    assert_policy_state<State>();
+    constexpr bool knows_its_part = !IsPolicyState<State> || !OwnsPart<State> || detail::OwnPart<P>;
+    static_assert(knows_its_part,
+                  "a policy whose state declares Capability::owns_part has plan::Range owned(long stored) const "
+                  "too: the optimizer's state is made before there is a policy state");
+  }
+}
+
+}  // namespace skein::inline SKEIN_ABI::parallel

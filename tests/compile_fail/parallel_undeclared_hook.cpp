@@ -1,0 +1,26 @@
+// expect: a policy state with gradient_ready(), finish_gradients() or synchronizes_gradients() declares Capability::synchronizes_gradients in its `capabilities`: a Compose asks for that
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/data/from_tensors.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/mse.hpp>
+#include <skein/optim/sgd.hpp>
+#include <skein/train/trainer.hpp>
+
+namespace sk = skein;
+
+struct Mine : sk::parallel::PolicyBase {
+  struct State : sk::parallel::PolicyState {
+#ifdef SKEIN_TWIN
+    static constexpr sk::parallel::Capabilities capabilities{sk::parallel::Capability::synchronizes_gradients};
+#endif
+    bool synchronizes_gradients() const { return true; }
+    void gradient_ready(long, long) {}
+    void finish_gradients() {}
+  };
+  template <class R> State bind(const R&) const { return {}; }
+};
+
+int main() {
+  sk::Model<sk::nn::Sequential<sk::nn::Linear<1>>, sk::Shape<1>> model;
+  sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{}, Mine{}};
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// Near misses of a policy state, each with its fault; and that what wraps a policy forwards every hook and every capability.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include <skein/comm/thread/spawn.hpp>
+#include <skein/parallel.hpp>
+#include <skein/simulate.hpp>
+#include <skein/train/archive.hpp>
+
+namespace sk = skein;
+namespace sp = skein::parallel;
+using sp::Capabilities, sp::Capability;
+using Fault = sp::detail::PolicyStateFault;
+template <class S> constexpr Fault fault = sp::detail::first_state_fault<S>();
+
+// ---- what the library has is sound, and says what it is
+using Replica = sp::Replica<float, sk::Cpu>;
+template <class P> using StateOf = decltype(std::declval<const P&>().bind(std::declval<const Replica&>()));
+template <class... Options> using Parallel = sp::DataParallel<sk::ThreadComm, Options...>;
+template <class... P> constexpr bool sound = ((sp::Policy<P, Replica> && fault<StateOf<P>> == Fault::none) && ...);
+static_assert(
+    sound<sp::SingleProcess, Parallel<>, Parallel<sp::SyncEvery<2>>, Parallel<sp::Sharded<1>>, Parallel<sp::Sharded<2>>>);
+static_assert(sound<Parallel<sp::Reproducible<4>>, Parallel<sp::SyncBatchNorm>, Parallel<sp::Compress<sk::comm::Int8Codec<>>>>);
+static_assert(sound<sp::ModelAverage<2, sk::ThreadComm>, sp::Gossip<sk::ThreadComm>, sp::ParameterServer<sk::ThreadComm>>);
+static_assert(sp::SynchronizesGradients<StateOf<Parallel<>>> && !sp::SynchronizesGradients<sp::PolicyState>);
+static_assert(sp::OwnsPart<StateOf<Parallel<sp::Sharded<1>>>> && !sp::OwnsPart<StateOf<Parallel<>>>);
+static_assert(sp::ReducesStatistics<StateOf<Parallel<sp::SyncBatchNorm>>> && !sp::ReducesStatistics<StateOf<Parallel<>>>);
+static_assert(sp::AveragesWeights<StateOf<sp::Gossip<sk::ThreadComm>>> && !sp::AveragesWeights<StateOf<Parallel<>>>);
+static_assert(sp::ServesUpdates<StateOf<sp::ParameterServer<sk::ThreadComm>>> && !sp::ServesUpdates<StateOf<Parallel<>>>);
+static_assert(sp::KeepsState<StateOf<sp::ModelAverage<2, sk::ThreadComm>>> && !sp::KeepsState<StateOf<Parallel<>>>);
+static_assert(sp::SumsShards<StateOf<Parallel<sp::Reproducible<4>>>> && !sp::SumsShards<StateOf<Parallel<>>>);
+static_assert(sp::LetsWeightsDrift<StateOf<Parallel<sp::SyncFirst<3>>>> && !sp::LetsWeightsDrift<StateOf<Parallel<>>>);
+
+// ---- near misses
+namespace {
+template <Capability... C> struct Declares : sp::PolicyState { static constexpr Capabilities capabilities{C...}; };
+struct ReturnsNothing : sp::PolicyState {
+  void after_step(const sp::StepDone&) {}
+};
+struct TakesAnInt : sp::PolicyState {
+  void gradient_ready(long) {}
+};
+struct Misspelled : Declares<Capability::synchronizes_gradients> {
+  bool synchronizes_gradients() const { return true; }
+  void gradients_ready(long, long) {}
+  void finish_gradients() {}
+};
+struct Undeclared : sp::PolicyState {
+  void finish_gradients() {}
+};
+struct Statistics : sp::PolicyState {
+  void reduce_statistics(double*, long) {}
+};
+struct StatisticsOfFloats : Declares<Capability::reduces_statistics> {
+  void reduce_statistics(float*, long) {}
+};
+struct Owner : sp::PolicyState {
+  sk::plan::Range owned(long n) const { return {0, n / 2}; }
+};
+struct Server : sp::PolicyState {
+  bool serves() const { return true; }
+};
+struct Sharder : sp::PolicyState {
+  static constexpr int virtual_shards = 4;
+};
+struct Sharer : sp::PolicyState {
+  int shards() const { return 1; }
+  int shard() const { return 0; }
+  bool scores() const { return true; }
+};
+struct Keeper : sp::PolicyState {
+  template <class Archive> void serialize(Archive&, unsigned) {}
+};
+struct KeeperWithoutName : Declares<Capability::keeps_state> {
+  template <class Archive> void serialize(Archive&, unsigned) {}
+};
+struct StateWithoutBase {};
+}  // namespace
+static_assert(fault<sp::PolicyState> == Fault::none);
+static_assert(fault<StateWithoutBase> == Fault::hooks && fault<ReturnsNothing> == Fault::hooks &&
+              fault<TakesAnInt> == Fault::hooks);
+static_assert(fault<Misspelled> == Fault::gradients && fault<Undeclared> == Fault::gradients_undeclared);
+static_assert(fault<Statistics> == Fault::statistics_undeclared && fault<StatisticsOfFloats> == Fault::statistics);
+static_assert(fault<Owner> == Fault::part_undeclared && fault<Declares<Capability::owns_part>> == Fault::part);
+static_assert(fault<Server> == Fault::serves_undeclared && fault<Declares<Capability::serves_updates>> == Fault::serves);
+static_assert(fault<Sharder> == Fault::shards_undeclared && fault<Declares<Capability::sums_shards>> == Fault::shards);
+static_assert(fault<Sharer> == Fault::batches_undeclared && fault<Declares<Capability::shares_batches>> == Fault::batches);
+static_assert(fault<Keeper> == Fault::state_undeclared && fault<KeeperWithoutName> == Fault::state);
+static_assert(fault<Declares<Capability::communicates>> == Fault::communicator);
+static_assert(fault<Declares<Capability::averages_weights>> == Fault::averages);
+static_assert(fault<Declares<Capability::lets_weights_drift>> == Fault::drift);
+
+namespace {
+struct PartialOwner : Declares<Capability::owns_part> {
+  sk::plan::Range owned(long n) const { return {0, n / 2}; }
+  void gather(sk::DeviceSpan<float>, sk::DeviceSpan<float>) {}
+};
+struct OwnsWithoutKnowing : sp::PolicyBase {
+  template <class R> PartialOwner bind(const R&) const { return {}; }
+};
+struct OwnsAndKnows : OwnsWithoutKnowing {
+  sk::plan::Range owned(long n) const { return {0, n / 2}; }
+};
+}  // namespace
+static_assert(fault<PartialOwner> == Fault::none && !sp::Policy<OwnsWithoutKnowing, Replica> &&
+              sp::Policy<OwnsAndKnows, Replica>);
+
+// ---- what wraps forwards
+namespace {
+enum Hook {
+  start,
+  epoch_begins,
+  before_step,
+  after_step,
+  epoch_ends,
+  finish,
+  synchronizes_gradients,
+  gradient_ready,
+  finish_gradients,
+  gradient_factor,
+  before_save,
+  average_buffers,
+  reduce,
+  barrier,
+  check,
+  replayed,
+  rank,
+  ranks,
+  local_ranks,
+  one_process,
+  exposed,
+  reduce_statistics,
+  serialize,
+  saved_as,
+  hook_count
+};
+using Counts = std::array<int, hook_count>;
+
+/// Every hook that goes with other policies, counted; each answers what PolicyState's does not. A hook that is missing here is in
+/// a Compose an error where it is called, since that derives from nothing; in the others it is inherited.
+struct CountedState : sp::PolicyState {
+  static constexpr Capabilities capabilities{Capability::synchronizes_gradients, Capability::reduces_statistics,
+                                             Capability::keeps_state};
+  static constexpr bool local_sums = true, capturable = true;
+  static constexpr int virtual_shards = 0;
+  explicit CountedState(Counts* where) : counts(where) {}
+  Counts* counts;
+  template <class T = int> T says(Hook h, T answer = {}) const {
+    ++(*counts)[h];
+    return answer;
+  }
+  void start() { says(Hook::start); }
+  void epoch_begins(std::int64_t) { says(Hook::epoch_begins); }
+  bool before_step(std::int64_t) { return says(Hook::before_step, true); }
+  bool after_step(const sp::StepDone&) { return says(Hook::after_step, true); }
+  bool epoch_ends(std::int64_t) { return says(Hook::epoch_ends, true); }
+  bool finish() { return says(Hook::finish, true); }
+  bool synchronizes_gradients() const { return says(Hook::synchronizes_gradients, true); }
+  void gradient_ready(long, long) { says(Hook::gradient_ready); }
+  void finish_gradients() { says(Hook::finish_gradients); }
+  double gradient_factor() const { return says(Hook::gradient_factor, 3.0); }
+  void before_save() { says(Hook::before_save); }
+  void average_buffers() { says(Hook::average_buffers); }
+  void reduce(std::span<double>) { says(Hook::reduce); }
+  void barrier() { says(Hook::barrier); }
+  void check() const { says(Hook::check); }
+  void replayed() { says(Hook::replayed); }
+  int rank() const { return says(Hook::rank, 2); }
+  int ranks() const { return says(Hook::ranks, 3); }
+  int local_ranks() const { return says(Hook::local_ranks, 3); }
+  bool threads_of_one_process() const { return says(Hook::one_process, true); }
+  double exposed_seconds() const { return says(Hook::exposed, 5.0); }
+  void reduce_statistics(double*, long) { says(Hook::reduce_statistics); }
+  std::string saved_as() const { return says(Hook::saved_as, std::string("counted")); }
+  template <class Archive> void serialize(Archive&, unsigned) { says(Hook::serialize); }
+};
+struct CountedPolicy : sp::PolicyBase {
+  explicit CountedPolicy(Counts& where) : counts(&where) {}
+  Counts* counts;
+  template <class R> CountedState bind(const R&) const { return CountedState{counts}; }
+};
+static_assert(sp::IsPolicyState<CountedState>);
+
+/// A world with nothing but a clock.
+struct Clock {
+  double now = 0;
+  void compute(double seconds) { now += seconds; }
+};
+
+/// Calls every hook of what `policy` makes: each must reach the counted state once.
+template <class Policy> void every_hook_arrives(const Policy& policy, Counts& counts) {
+  static_assert(sp::Policy<Policy, Replica>);
+  auto state = policy.bind(Replica{});
+  using State = decltype(state);
+  static_assert(State::capabilities == CountedState::capabilities);
+  static_assert(State::local_sums && State::capturable && State::virtual_shards == 0);
+  counts = Counts{};  // a Compose has asked how wide each is
+  state.epoch_begins(0);
+  CHECK(state.before_step(1));
+  CHECK(state.after_step({}));
+  CHECK(state.epoch_ends(0));
+  CHECK(state.synchronizes_gradients());
+  state.gradient_ready(0, 0);
+  state.finish_gradients();
+  CHECK(state.gradient_factor() == 3);
+  state.before_save();
+  state.average_buffers();
+  state.reduce({});
+  state.barrier();
+  state.check();
+  state.replayed();
+  CHECK(state.rank() == 2);
+  CHECK(state.ranks() == 3);
+  CHECK(state.local_ranks() == 3);
+  CHECK(state.threads_of_one_process());
+  CHECK(state.exposed_seconds() == 5);
+  state.reduce_statistics(nullptr, 0);
+  CHECK(state.finish());
+  CHECK(state.saved_as().find("counted") == 0);
+  (void)sk::train::to_bytes(state);
+  state.start();
+  for (const Hook h : {rank, ranks}) counts[h] = std::min(counts[h], 1);  // asked by the wrapping hooks too
+  for (int h = 0; h < hook_count; ++h) {
+    CAPTURE(h);
+    CHECK(counts[static_cast<std::size_t>(h)] == 1);
+  }
+}
+}  // namespace
+
+TEST_CASE("what wraps a policy forwards every hook", "[parallel]") {
+  Counts counts{};
+  const CountedPolicy policy{counts};
+  SECTION("nothing around it") { every_hook_arrives(policy, counts); }
+  SECTION("Slowed") { every_hook_arrives(sp::Slowed{policy, {.rank = 7}}, counts); }
+  SECTION("simulated") {
+    Clock clock;
+    every_hook_arrives(sp::simulated(policy, clock, {.forward = 1, .backward = 2, .update = 3}), counts);
+    CHECK(clock.now == 6);
+  }
+  SECTION("Compose") { every_hook_arrives(sp::Compose{policy, sp::SingleProcess{}}, counts); }
+}
