@@ -30,6 +30,7 @@
 #include "nn/conv2d.hpp"
 #include "nn/dropout.hpp"
 #include "nn/elementwise.hpp"
+#include "nn/expression_layer.hpp"
 #include "nn/flatten.hpp"
 #include "nn/fused/conv_relu_pool.hpp"
 #include "nn/fused/linear_activation.hpp"

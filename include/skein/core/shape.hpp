@@ -64,6 +64,18 @@ constexpr long stored_count(const Extents& parameter) {
   return parameter.rank == 0 ? 0 : parameter.count() / parameter.last() * row_pitch(parameter.last());
 }
 
+/// What a and b are broadcast to, aligned at the last extent; rank -1 where neither is 1 and they differ.
+constexpr Extents broadcast_extents(const Extents& a, const Extents& b) {
+  const int rank = a.rank > b.rank ? a.rank : b.rank;
+  Extents out{rank, {}};
+  for (int i = 1; i <= rank; ++i) {
+    const int x = i <= a.rank ? a.e[a.rank - i] : 1, y = i <= b.rank ? b.e[b.rank - i] : 1;
+    if (x != y && x != 1 && y != 1) return {-1, {}};
+    out.e[rank - i] = x == 1 ? y : x;
+  }
+  return out;
+}
+
 /// A list of types, and its I-th member in constant depth.
 template <class... Ts> struct List { static constexpr int size = sizeof...(Ts); };
 

@@ -20,9 +20,13 @@ template <class L, class In> inline constexpr bool groups_divide_the_channels =
     fault_of<L, In> != nn::Fault::groups_do_not_divide;
 template <class L, class In> inline constexpr bool accepts = fault_of<L, In> != nn::Fault::own;
 template <class Body, class Shortcut> inline constexpr bool same_shape = std::same_as<Body, Shortcut>;
-template <class L> inline constexpr bool has_describe = nn::Container<L> || nn::HasDescribe<L>;
-template <class L> inline constexpr bool has_forward = nn::Container<L> || nn::HasForward<L>;
-template <class L> inline constexpr bool has_backward = nn::Container<L> || nn::HasBackward<L>;
+template <class L> inline constexpr bool has_describe = nn::Container<L> || nn::HasDescribe<L> || nn::HasSpec<L>;
+template <class L> inline constexpr bool has_forward = nn::Container<L> || nn::HasSpec<L> || nn::HasForward<L>;
+template <class L> inline constexpr bool has_backward = nn::Container<L> || nn::HasSpec<L> || nn::HasBackward<L>;
+template <class L> inline constexpr bool has_expression_forward = !nn::HasSpec<L> || nn::HasExpressionForward<L>;
+template <class L> inline constexpr bool has_expression_backward = !nn::HasSpec<L> || nn::HasExpressionBackward<L>;
+template <class L, class In> inline constexpr bool has_room_for_its_parameters =
+    fault_of<L, In> != nn::Fault::too_many_parameters;
 
 // The names read as a sentence in the compilers' trails: layer<Linear<120>, 3>::gets<Shape<12, 12, 6>>.
 template <class Layer, int... Path> struct layer {
@@ -30,6 +34,9 @@ template <class Layer, int... Path> struct layer {
     static_assert(has_describe<Layer>, "this layer lacks: static constexpr skein::LayerInfo describe(skein::Extents in)");
     static_assert(has_forward<Layer>, "this layer lacks: template <class In, class Frame> static void forward(Frame& f)");
     static_assert(has_backward<Layer>, "this layer lacks: template <class In, class Frame> static void backward(Frame& f)");
+    static_assert(has_expression_forward<Layer>, "this layer lacks: static void forward(auto& f)");
+    static_assert(has_expression_backward<Layer>, "this layer lacks: static void backward(auto& f)");
+    static_assert(has_room_for_its_parameters<Layer, Input>, "a layer has at most eight parameters");
     static_assert(gets_a_flat_shape<Layer, Input>, "this layer takes a flat shape: put Flatten before it");
     static_assert(gets_an_image<Layer, Input>,
                   "this layer takes an image, Shape<height, width, channels>: is a Flatten too early?");
@@ -127,9 +134,12 @@ template <class Network, class In> using FirstFault = std::remove_pointer_t<decl
 
 }  // namespace check
 
-/// The ladder for one layer at one input shape: implementers call it in their own tests.
+/// The ladder for one layer at one input shape: implementers call it in their own tests. A layer of expressions is compiled for
+/// the host's floats, so that what its forward and backward refuse is seen here.
 template <class L, class In> consteval void assert_layer() {
   static_assert(sizeof(typename check::layer<L>::template gets<In>) > 0);
+  if constexpr (nn::HasSpec<L> && nn::has_forward<L> && nn::has_backward<L>)
+    static_assert(&nn::compile_bodies<L, In, nn::detail::ProbeFrame> != nullptr);
 }
 
 /// The same for a whole network: the first fault only.

@@ -40,6 +40,7 @@ enum class Fault {
   repeat_changes_shape,
   repeats_nothing,
   concat_differs,
+  too_many_parameters,
   no_describe,
   no_forward,
   no_backward,
@@ -70,7 +71,7 @@ struct KroneckerInfo {
 /// All that a layer declares for one input: a pure function of the input's extents. "Scalars" are of the model's scalar type.
 struct LayerInfo {
   Extents output{};
-  std::array<ParameterInfo, 4> parameters{};  ///< unused ones have an empty name
+  std::array<ParameterInfo, 8> parameters{};  ///< unused ones have an empty name
   std::array<BufferInfo, 3> buffers{};
   long saved_for_backward = 0;                     ///< scalars a sample, from forward to backward, beside x and y
   bool saved_by_backward = false;                  ///< `saved_for_backward` is written and read by backward alone

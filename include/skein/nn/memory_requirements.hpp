@@ -2,7 +2,7 @@
 // What a subtree of a network needs, added up by value: analyze<L>(extents). Containers have their own analyze(); leaves
 // describe themselves. Constexpr calls are not memoised, so nothing here is called twice a level.
 #pragma once
-#include "layer.hpp"
+#include "layer_spec.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -70,8 +70,8 @@ template <class L> constexpr int layer_count_of() {
 template <class L> constexpr MemoryRequirements analyze(Extents in) {
   if constexpr (Container<L>) {
     return L::analyze(in);
-  } else if constexpr (HasDescribe<L>) {
-    const LayerInfo i = L::describe(in);
+  } else if constexpr (HasDescribe<L> || HasSpec<L>) {
+    const LayerInfo i = info_of<L>(in);
     MemoryRequirements s{
         .output = i.output, .parameters = i.parameter_count(), .stored = i.stored_parameters(), .buffers = i.stored_buffers()};
     s.packed_weights = whole_line(i.packed_weights);
@@ -88,7 +88,7 @@ template <class L> constexpr MemoryRequirements analyze(Extents in) {
     s.aliases = i.aliases_input;
     s.couples_batch = i.couples_batch;
     s.whole_gradient = i.splits_gradients;
-    s.fault = !HasForward<L> ? Fault::no_forward : !HasBackward<L> ? Fault::no_backward : i.fault;
+    s.fault = !has_forward<L> ? Fault::no_forward : !has_backward<L> ? Fault::no_backward : i.fault;
     return s;
   } else {
     return {.output = in, .operations = 1, .fault = Fault::no_describe};

@@ -3,6 +3,7 @@
 // distinct pair, whatever its place; offsets come as a value (At). Containers specialise Node in their own headers.
 #pragma once
 #include "converted_layer.hpp"
+#include "expression_layer.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -151,6 +152,9 @@ template <class L, class In> struct Node {
  private:
   template <class R> static constexpr bool takes = std::same_as<typename LeafFrame<L, R>::Activation, typename R::Activation>;
 };
+
+/// A leaf of tensor expressions.
+template <HasSpec L, class In> struct Node<L, In> : Node<ExpressionLayer<L>, In> {};
 
 namespace detail {
 /// Inside Residual, Concat and Repeat scratch arrays change their pitch between siblings, so that no array there is whole for

@@ -142,7 +142,7 @@ template <class L, class P> constexpr int emit(P& p, int path, int x, Extents& i
     return x;
   } else {
     LayerInfo info{.output = in};  // a layer without describe() has been refused already: nothing shall cascade
-    if constexpr (HasDescribe<L>) info = L::describe(in);
+    if constexpr (HasDescribe<L> || HasSpec<L>) info = info_of<L>(in);
     return detail::emit_leaf(p, path, x, in, info, detail::kind_of<L>());
   }
 }

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "../core/shape.hpp"
 #include "view.hpp"
 
 namespace skein::inline SKEIN_ABI {
@@ -125,10 +126,37 @@ template <class T> SKEIN_ALWAYS_INLINE constexpr auto leaf(T&& operand) {
   return Leaf<std::remove_cvref_t<T>>::make(std::forward<T>(operand));
 }
 
-template <class F, class... Args> constexpr auto make_map(F f, Args... args) { return MapOf<F, Args...>(f, std::move(args)...); }
-
 /// What stands for an expression that was refused: keeps the compiler quiet about all that follows from it.
 template <class Node> struct Unsound : Node { static constexpr bool sound = false; };
+
+/// A node whose extents are in its type: a layer's, see static_view.hpp.
+template <class Node> inline constexpr bool has_static_extents = requires { typename Node::static_expression; };
+/// Its extents; none for a number, whose rank is 0.
+template <class Node> constexpr Extents static_extents() {
+  if constexpr (has_static_extents<Node>) return Node::extents;
+  else return {};
+}
+template <class... Nodes> constexpr Extents broadcast_all() {
+  Extents e{};
+  const Extents each[] = {static_extents<Nodes>()...};
+  for (const Extents& one : each)
+    if (e.rank >= 0) e = broadcast_extents(e, one);
+  return e;
+}
+/// Facts about the operands of one node of a layer's expression; all hold elsewhere.
+template <class... Nodes> struct StaticFacts {
+  static constexpr bool any = (has_static_extents<Nodes> || ...);
+  static constexpr bool all = !any || ((has_static_extents<Nodes> || std::is_same_v<typename Nodes::Device, AnyDevice>)&&...);
+  static constexpr bool broadcast = !any || !all || broadcast_all<Nodes...>().rank >= 0;
+  static constexpr bool sound = all && broadcast;
+};
+template <class F, class Indices, class... Args> struct StaticMapNode;
+
+template <class F, class... Args> constexpr auto make_map(F f, Args... args) {
+  if constexpr ((has_static_extents<Args> || ...))
+    return StaticMapNode<F, std::make_integer_sequence<int, static_cast<int>(sizeof...(Args))>, Args...>(f, args...);
+  else return MapOf<F, Args...>(f, std::move(args)...);
+}
 
 /// Facts about the operands of one node; the refusals are functions, since clang takes a class whose static_assert failed for
 /// incomplete and says so in a second error.
@@ -153,6 +181,12 @@ template <class F, class A, class... Rest> constexpr auto checked_map(F f, A a, 
   if constexpr (!OperandFacts<A, Rest...>::one_device) {
     assert_one_device<A, Rest...>();
     return Unsound<A>{std::move(a)};
+  } else if constexpr (!StaticFacts<A, Rest...>::sound) {
+    static_assert(StaticFacts<A, Rest...>::all,  // in place, so that the trail of the error stays short
+                  "a layer's expression holds a tensor with extents of run time: what it reads comes from its frame");
+    static_assert(StaticFacts<A, Rest...>::broadcast,
+                  "the extents of these operands differ: aligned at the last, each must be equal or 1");
+    return Unsound<A>{std::move(a)};
   } else {
     return make_map(f, std::move(a), std::move(rest)...);
   }
@@ -163,6 +197,12 @@ template <class F, class A, class B> constexpr auto checked_pair(F f, A a, B b) 
     return Unsound<A>{std::move(a)};
   } else if constexpr (!same_scalars<A, B>) {
     assert_same_scalars<A, B>();
+    return Unsound<A>{std::move(a)};
+  } else if constexpr (!StaticFacts<A, B>::sound) {
+    static_assert(StaticFacts<A, B>::all,  // in place, so that the trail of the error stays short
+                  "a layer's expression holds a tensor with extents of run time: what it reads comes from its frame");
+    static_assert(StaticFacts<A, B>::broadcast,
+                  "the extents of these operands differ: aligned at the last, each must be equal or 1");
     return Unsound<A>{std::move(a)};
   } else {
     return make_map(f, std::move(a), std::move(b));

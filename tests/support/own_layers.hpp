@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers of a user as tensor expressions, for both devices, and what they are compared with: the same with pointers.
+#pragma once
+#include <skein/nn/expression_layer.hpp>
+
+namespace own_layers {
+namespace sk = skein;
+using namespace sk::literals;
+
+// [quote scale]
+/// y = scale * x, with one trained factor a feature.
+struct Scale {
+  static constexpr sk::LayerSpec describe(sk::Edge in) {
+    return {.output = in, .parameters = {{"scale", {in.last()}, sk::Init::ones}}, .backward_reads = sk::Reads::x};
+  }
+  static void forward(auto& f) { f.y() = f.x() * f.parameter("scale"_p); }
+  static void backward(auto& f) {
+    f.gradient("scale"_p) += sum_leading(f.dy() * f.x());
+    f.dx() = f.dy() * f.parameter("scale"_p);
+  }
+};
+// [end]
+
+/// y = tanh(gain * x + shift + position): parameters of three shapes, a derivative from the output, y written twice.
+struct Squash {
+  static constexpr sk::LayerSpec describe(sk::Edge in) {
+    return {.output = in,
+            .parameters = {{"gain", {1}, sk::Init::ones}, {"shift", {in.last()}}, {"position", in, sk::Init::zeros, 1, 1, false}},
+            .backward_reads = sk::Reads::x_and_y,
+            .flops = 4 * in.count()};
+  }
+  static void forward(auto& f) {
+    f.y() = f.parameter("gain"_p) * f.x() + f.parameter("shift"_p);
+    f.y() += f.parameter("position"_p);
+    f.y() = tanh(f.y());
+  }
+  static void backward(auto& f) {
+    const auto ds = f.dy() * (1 - square(f.y()));
+    f.gradient("gain"_p) += sum_all(ds * f.x());
+    f.gradient("shift"_p) += sum_leading(ds);
+    f.gradient("position"_p) += sum_batch(ds);
+    f.dx() = f.parameter("gain"_p) * ds;
+  }
+};
+
+/// Scale with pointers, in a double loop.
+struct ScaleByHand {
+  static constexpr sk::LayerInfo describe(sk::Extents in) {
+    return {
+        .output = in, .parameters = {{{"scale", {1, {in.last()}}, sk::Init::ones}}}, .flops = in.count(), .saves_input = true};
+  }
+  template <class In, class Frame> static void forward(Frame& f) {
+    each<In>(f, [&](long at, long i) { f.y[at] = f.parameters[i] * f.x[at]; });
+  }
+  template <class In, class Frame> static void backward(Frame& f) {
+    each<In>(f, [&](long at, long i) {
+      f.gradients[i] += f.dy[at] * f.x[at];
+      if (f.dx) f.dx[at] = f.dy[at] * f.parameters[i];
+    });
+  }
+
+ private:
+  template <class In, class Frame, class Body> static void each(const Frame& f, Body body) {
+    for (long s = 0; s < f.batch; ++s)
+      for (long i = 0; i < In::count; ++i) body(s * sk::sample_pitch(In::extents) + i, i % In::extents.last());
+  }
+};
+
+}  // namespace own_layers
