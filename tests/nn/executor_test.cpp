@@ -16,15 +16,7 @@ namespace nn = skein::nn;
 
 namespace {
 
-struct Batch {
-  const double* x = nullptr;
-  long pitch = 0;
-  const std::int32_t* labels = nullptr;
-  const double* targets = nullptr;
-  long target_pitch = 0;
-  long count = 0;
-  std::int64_t first = 0;
-};
+using Batch = sk::BatchView<double>;
 
 template <class Model> struct Data {
   static constexpr long in = sk::sample_pitch(Model::input::extents), out = sk::sample_pitch(Model::output_extents);
@@ -35,14 +27,7 @@ template <class Model> struct Data {
     for (std::size_t i = 0; i < y.size(); ++i) y[i] = sk::random_uniform(1, 1, i) - 0.5;
     batch = {x.data(), in, nullptr, y.data(), out, n};
   }
-  Batch part(long begin, long end) const {
-    Batch b = batch;
-    b.x += begin * in;
-    b.targets += begin * out;
-    b.count = end - begin;
-    b.first = begin;
-    return b;
-  }
+  Batch part(long begin, long end) const { return batch.part(begin, end); }
 };
 
 template <class Net, class Input> using Double = sk::Model<Net, Input, sk::Cpu, double>;

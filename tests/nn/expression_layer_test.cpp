@@ -66,16 +66,6 @@ struct Constant {  // a number assigned
 
 template <class L> using Net = nn::Sequential<nn::Linear<24>, L, nn::Linear<3>>;
 
-struct Batch {
-  const float* x = nullptr;
-  long pitch = 0;
-  const std::int32_t* labels = nullptr;
-  const float* targets = nullptr;
-  long target_pitch = 0;
-  long count = 0;
-  std::int64_t first = 0;
-};
-
 /// Outputs and gradients of a network with L in the middle, over 50 samples.
 template <class L, class Precision> std::vector<double> trained(int threads, sk::Execution execution) {
   using Model = sk::Model<Net<L>, sk::Shape<6>, sk::Cpu, Precision>;
@@ -85,7 +75,7 @@ template <class L, class Precision> std::vector<double> trained(int threads, sk:
   std::vector<float> x(batch * in), t(batch * out);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(support::wave(static_cast<long>(i), 0.7));
   for (std::size_t i = 0; i < t.size(); ++i) t[i] = static_cast<float>(support::wave(static_cast<long>(i), 1.9));
-  executor.forward_backward(Batch{x.data(), in, nullptr, t.data(), out, batch});
+  executor.forward_backward(sk::BatchView<float>{x.data(), in, nullptr, t.data(), out, batch});
   std::vector<double> result(executor.outputs(), executor.outputs() + batch * out);
   for (const float g : model.gradients()) result.push_back(static_cast<double>(g));
   return result;

@@ -18,14 +18,6 @@ namespace nn = skein::nn;
 
 namespace {
 constexpr long batch = 8, in = 6, out = 4;
-struct Batch {
-  const float* x = nullptr;
-  long pitch = in;
-  const std::int32_t* labels = nullptr;
-  const float* targets = nullptr;
-  long target_pitch = out, count = batch;
-  std::int64_t first = 0;
-};
 std::vector<float> wave(long n, double step, double phase, double amplitude = 1) {
   std::vector<float> v(static_cast<std::size_t>(n));
   for (std::size_t i = 0; i < v.size(); ++i)
@@ -51,9 +43,7 @@ template <class P> Result run() {
     ++next;
   }
   const std::vector<float> x = wave(batch * in, 0.7, 0.3), target = wave(batch * out, 1.1, 0.9);
-  Batch b;
-  b.x = x.data();
-  b.targets = target.data();
+  const sk::BatchView<float> b{.x = x.data(), .pitch = in, .targets = target.data(), .target_pitch = out, .count = batch};
   sk::Executor executor{model, nn::Mse{}, {.batch = batch, .threads = 1}};
   constexpr double scale = 64;  // a power of two: it changes a gradient only where fp16 would lose it
   executor.forward_backward(b, {.scale = scale / static_cast<double>(batch * out)});

@@ -36,15 +36,7 @@ namespace nn = skein::nn;
 
 namespace {
 
-template <class T> struct Batch {
-  const T* x = nullptr;
-  long pitch = 0;
-  const std::int32_t* labels = nullptr;
-  const T* targets = nullptr;
-  long target_pitch = 0;
-  long count = 0;
-  std::int64_t first = 0;
-};
+template <class T> using Batch = sk::BatchView<T>;
 
 /// `steps` > 0: multiples of 1 / steps, which every type holds.
 template <class Model> struct Data {

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 
+#include "../device/batch.hpp"
 #include "../device/copy.hpp"
 #include "../device/memory.hpp"
 
@@ -14,31 +15,17 @@ template <class Scalar, class Device> class BatchOnDevice {
  public:
   explicit BatchOnDevice(Device where) : where_(where) {}
 
-  /// What a batch of the host becomes on a device.
-  struct There {
-    using device = Device;
-    const Scalar* x = nullptr;
-    long pitch = 0;
-    const std::int32_t* labels = nullptr;
-    const Scalar* targets = nullptr;
-    long target_pitch = 0, count = 0;
-    std::int64_t first = 0;
-  };
   /// The batch where the model is: itself, or a copy that lives until the next call.
-  template <class Batch> decltype(auto) operator()(const Batch& batch) {
-    if constexpr (std::same_as<DeviceOf<Batch>, Device>) {
-      return static_cast<const Batch&>(batch);
-    } else {
-      There there;
-      there.pitch = batch.pitch;
-      there.target_pitch = batch.target_pitch;
-      there.count = batch.count;
-      there.first = batch.first;
-      there.x = copy_there(x_, batch.x, batch.count * batch.pitch);
-      there.labels = copy_there(labels_, batch.labels, batch.count);
-      there.targets = copy_there(targets_, batch.targets, batch.count * batch.target_pitch);
-      return there;
-    }
+  const BatchView<Scalar, Device>& operator()(const BatchView<Scalar, Device>& batch) { return batch; }
+  BatchView<Scalar, Device> operator()(const BatchView<Scalar>& batch) requires(!on_host<Device>) {
+    return {.x = copy_there(x_, batch.x, batch.count * batch.pitch),
+            .pitch = batch.pitch,
+            .labels = copy_there(labels_, batch.labels, batch.count),
+            .targets = copy_there(targets_, batch.targets, batch.count * batch.target_pitch),
+            .target_pitch = batch.target_pitch,
+            .count = batch.count,
+            .global_count = batch.global_count,
+            .first = batch.first};
   }
 
  private:

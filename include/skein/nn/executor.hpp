@@ -32,6 +32,7 @@ template <class Model, class Loss> class Executor {
   using Activation = typename Model::Activation;
   using Device = typename Model::device;
   using Input = typename Model::input;
+  using View = BatchView<Scalar, Device>;
   static constexpr nn::MemoryRequirements sizes = nn::analyze<typename Model::fused>(Input::extents);
   static constexpr long input_pitch = sample_pitch(Input::extents), output_pitch = sample_pitch(sizes.output);
   static constexpr long width = sizes.output.count();
@@ -104,12 +105,13 @@ template <class Model, class Loss> class Executor {
   // ---- one call for hand-written loops ---------------------------------------------------------------------------------
 
   /// Forward, loss, backward. The gradients of the rank are in model().gradients() afterwards: those of the sum of losses
-  /// times call.scale. Batch: anything with x, pitch, labels or targets, target_pitch, count, first (data::Batch), in memory of
-  /// the host or of the model's device. Waits for a device (train::TrainStep does not).
-  template <class Batch> nn::LossSums forward_backward(const Batch& given, ExecutorCall call) {
+  /// times call.scale. The batch (device/batch.hpp) is in memory of the host or of the model's device. Waits for a device
+  /// (train::TrainStep does not).
+  template <class Given> nn::LossSums forward_backward(const Given& given, ExecutorCall call) {
     if (options_.shards) throw ArgumentError("Executor: the gradients of virtual shards are summed by train::TrainStep");
     [[maybe_unused]] const auto here = memory_.enter();
-    const auto& batch = batch_on_device_(given);
+    const auto& seen = batch_view<Scalar, Device>(given);
+    const View& batch = batch_on_device_(seen);
     begin(batch, call);
     const bool folded = reduced_;  // the last call's partial gradients are in the model's already
     run([&](Worker& w) {
@@ -123,13 +125,15 @@ template <class Model, class Loss> class Executor {
     return sums();
   }
   /// The same with the gradient of the mean loss over this batch.
-  template <class Batch> nn::LossSums forward_backward(const Batch& batch) {
+  template <class Given> nn::LossSums forward_backward(const Given& given) {
+    const auto& batch = batch_view<Scalar, Device>(given);
     return forward_backward(batch, ExecutorCall{.scale = 1.0 / expected_batch_weight(batch.count)});
   }
   /// Forward and loss in evaluation phase; outputs() holds the outputs.
-  template <class Batch> nn::LossSums evaluate(const Batch& given) {
+  template <class Given> nn::LossSums evaluate(const Given& given) {
     [[maybe_unused]] const auto here = memory_.enter();
-    const auto& batch = batch_on_device_(given);
+    const auto& seen = batch_view<Scalar, Device>(given);
+    const View& batch = batch_on_device_(seen);
     begin(batch, {});
     run([&](Worker& w) { evaluate(w, batch); });
     return sums();
@@ -144,7 +148,7 @@ template <class Model, class Loss> class Executor {
   /// What the device reads of a step, beside the batch. The calling thread has entered memory().
   nn::StepMemory<Device>& memory() { return memory_; }
   /// Before the parts: the numbers of the step go to the device. Does not wait.
-  template <class Batch> void begin(const Batch& batch, const ExecutorCall& call) {
+  void begin(const View& batch, const ExecutorCall& call) {
     if constexpr (!on_host<Device>)
       memory_.begin({.key = call.key, .global_first = static_cast<std::uint64_t>(batch.first), .loss_scale = call.loss_scale});
   }
@@ -178,8 +182,7 @@ template <class Model, class Loss> class Executor {
     s.packed_version = model_->version();
   }
 
-  template <class Batch> SKEIN_NOINLINE void forward_backward(const Worker& w, const Batch& batch, const ExecutorCall& call,
-                                                              const ExecutorHooks& hooks) {
+  SKEIN_NOINLINE void forward_backward(const Worker& w, const View& batch, const ExecutorCall& call, const ExecutorHooks& hooks) {
     State& s = states_[static_cast<std::size_t>(w.index)];
     if constexpr (!on_host<Device>)  // what is captured here makes copies of the weights anew in every replay
       if (conversion.reads_weights || !call.accumulate) s.packed_version = 0;
@@ -256,7 +259,7 @@ template <class Model, class Loss> class Executor {
   }
 
   /// The sums are those of this batch, or with `accumulate` those of the last calls too.
-  template <class Batch> void evaluate(const Worker& w, const Batch& batch, bool accumulate = false) {
+  void evaluate(const Worker& w, const View& batch, bool accumulate = false) {
     State& s = states_[static_cast<std::size_t>(w.index)];
     refresh(w);
     if (!accumulate) {
@@ -381,7 +384,7 @@ template <class Model, class Loss> class Executor {
   }
 
   /// This slice's input rows: the batch's own memory where its pitch and type are the arena's, else a copy.
-  template <class Batch> const Activation* input(State& s, const Batch& batch, long lo, long hi) {
+  const Activation* input(State& s, const View& batch, long lo, long hi) {
     if constexpr (!mixed)
       if (batch.pitch == input_pitch) return batch.x + lo * input_pitch;
     Activation* to = s.set->input.data() + s.run.context.first * input_pitch;
@@ -401,9 +404,7 @@ template <class Model, class Loss> class Executor {
   }
 
   // Not inlined: the tree of layers is compiled once, not for each executor and phase.
-  template <class Batch>
-  SKEIN_NOINLINE const Activation* forward_loss(State& s, const Batch& batch, long lo, long hi, Scalar* gradient, double scale) {
-    static_assert(std::same_as<DeviceOf<Batch>, Device>, "Executor: the parts take a batch in the memory of the model's device");
+  SKEIN_NOINLINE const Activation* forward_loss(State& s, const View& batch, long lo, long hi, Scalar* gradient, double scale) {
     s.run.batch = hi - lo;
     s.run.context.global_first = static_cast<std::uint64_t>((on_host<Device> ? batch.first : 0) + lo);  // else in values()
     Scalar* y = outputs_.data() + lo * output_pitch;
@@ -437,7 +438,7 @@ template <class Model, class Loss> class Executor {
     return x;
   }
 
-  template <class Batch> SKEIN_NOINLINE void step(State& s, const Batch& batch, long lo, long hi, double scale) {
+  SKEIN_NOINLINE void step(State& s, const View& batch, long lo, long hi, double scale) {
     Activation* dy = s.set->gradient.data() + s.run.context.first * output_pitch;
     const Activation* x = forward_loss(s, batch, lo, hi, loss_gradient(s), scale);
     if constexpr (mixed) ops::convert<Device>(dy, loss_gradient(s), (hi - lo) * output_pitch);
@@ -450,7 +451,7 @@ template <class Model, class Loss> class Executor {
     else return call.scale;
   }
 
-  template <class Batch> void whole(State& s, const Worker& w, const Batch& batch, const ExecutorCall& call, bool overlap) {
+  void whole(State& s, const Worker& w, const View& batch, const ExecutorCall& call, bool overlap) {
     const auto [lo, hi] = w.slice(batch.count);
     s.run.context.first = lo;
     s.run.context.total = batch.count;
@@ -474,7 +475,7 @@ template <class Model, class Loss> class Executor {
   }
 
   /// Each shard by one worker, whichever: its gradients and sums do not depend on that.
-  template <class Batch> void shards(State& s, const Worker& w, const Batch& batch, const ExecutorCall& call) {
+  void shards(State& s, const Worker& w, const View& batch, const ExecutorCall& call) {
     const plan::VirtualShards& v = options_.shards;
     const auto at = [&](int shard) { return static_cast<long>(plan::shard_begin(call.global_count, v.total, shard)); };
     const auto [lo, hi] = w.slice(v.count());
@@ -501,7 +502,7 @@ template <class Model, class Loss> class Executor {
     return scratch;
   }
 
-  template <class Batch> void blocks(State& s, std::pair<long, long> slice, const Batch& batch, const ExecutorCall& call) {
+  void blocks(State& s, std::pair<long, long> slice, const View& batch, const ExecutorCall& call) {
     const long lo = slice.first, hi = slice.second;
     const long n = hi - lo, count = n > capacity_ ? (n + capacity_ - 1) / capacity_ : 1;  // even blocks; one, if empty
     s.run.context.first = 0;

@@ -10,24 +10,13 @@
 
 #include "../core/error.hpp"
 #include "../core/workers.hpp"
+#include "../device/batch.hpp"
 #include "../ops/elementwise.hpp"
 #include "activations.hpp"
 #include "loss/loss.hpp"
 #include "model.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
-
-/// The samples of one micro-batch: x is what the first stage reads, the last compares with labels or targets; null: nothing to
-/// compare with.
-template <class Scalar> struct MicroBatch {
-  const Scalar* x = nullptr;
-  long pitch = 0;
-  const std::int32_t* labels = nullptr;
-  const Scalar* targets = nullptr;
-  long target_pitch = 0;
-  long count = 0;
-  std::uint64_t first = 0;  ///< of its samples, in the global batch's epoch: keys dropout
-};
 
 /// One forward of a stage.
 struct StageCall {
@@ -64,7 +53,9 @@ template <class Scalar> class AnyStage {
   virtual Scalar* gradient(int slot) = 0;
   virtual Scalar* input_gradient(int slot) = 0;  ///< (batch, input_pitch) and room likewise, after backward
 
-  virtual void forward(const StageCall& call, const MicroBatch<Scalar>& batch) = 0;
+  /// Of one micro-batch: its x is what the first stage reads (null elsewhere: input() is); the last compares with its labels or
+  /// targets, if it has such.
+  virtual void forward(const StageCall& call, const BatchView<Scalar>& batch) = 0;
   virtual LossSums sums(int slot) const = 0;  ///< of the last stage's forward
   /// `accumulate`: adds to the gradients that are there.
   virtual void backward(int slot, bool accumulate) = 0;
@@ -167,7 +158,7 @@ template <class Model, class Loss> class StageExecutor final : public AnyStage<t
   Scalar* gradient(int slot) override { return at(slot).dy.data(); }
   Scalar* input_gradient(int slot) override { return at(slot).dx.data(); }
 
-  void forward(const StageCall& call, const MicroBatch<Scalar>& batch) override {
+  void forward(const StageCall& call, const BatchView<Scalar>& batch) override {
     Slot& s = at(call.slot);
     s.count = batch.count;
     s.kept = call.kept;
@@ -308,7 +299,7 @@ template <class Model, class Loss> class StageExecutor final : public AnyStage<t
     mine = model_->version();
   }
 
-  SKEIN_NOINLINE void forward(const Worker& w, Slot& s, const StageCall& call, const MicroBatch<Scalar>& batch) {
+  SKEIN_NOINLINE void forward(const Worker& w, Slot& s, const StageCall& call, const BatchView<Scalar>& batch) {
     Run& r = s.runs[static_cast<std::size_t>(w.index)];
     point(r, call.kept);
     if (call.kept < 0) refresh(w, r);
@@ -319,7 +310,7 @@ template <class Model, class Loss> class StageExecutor final : public AnyStage<t
     r.context.key = call.key;
     r.context.first = lo;
     r.context.total = batch.count;
-    r.context.global_first = batch.first + static_cast<std::uint64_t>(lo);
+    r.context.global_first = static_cast<std::uint64_t>(batch.first + lo);
     r.deferred.clear();
     Scalar* y = s.output.data() + lo * y_pitch;
     const Scalar* out = Root::forward(r, start(), s.x + lo * x_pitch, y);

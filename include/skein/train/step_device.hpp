@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "../data/batch.hpp"
 #include "../data/host_memory.hpp"
+#include "../device/batch.hpp"
 #include "../nn/step_memory.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
@@ -42,7 +42,7 @@ template <class Scalar> class StepDevice<Scalar, Cpu> {
   /// Room for the batches of one call, in scalars and labels.
   static constexpr void reserve(long, long, long) {}
   /// The batch where the device reads it; valid until finish().
-  template <class Batch> static const Batch& stage(const Batch& batch) { return batch; }
+  template <class Given> static decltype(auto) stage(const Given& batch) { return batch_view<Scalar, Cpu>(batch); }
   static constexpr void finish() {}
   /// kind(): the CapturedStepKey; begin(), all(): the step; host(): what of all() writes arguments for a captured step.
   template <class Kind, class Begin, class All, class Host>

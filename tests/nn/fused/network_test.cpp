@@ -30,13 +30,6 @@ using Odd = Net<Conv2d<5, Kernel<3>, Stride<2>>, Relu, MaxPool2d<3, Stride<2>>, 
 using PlainOdd = Net<Conv2d<5, Kernel<3>, Stride<2>>, None, Relu, None, MaxPool2d<3, Stride<2>>,
                      Conv2d<12, Kernel<3>, Padding<1>>, None, Relu, Conv2d<9, Kernel<1>>, None, MaxPool2d<2>, nn::GlobalAvgPool>;
 
-struct Batch {
-  const float* x = nullptr;
-  long pitch = 0;
-  const std::int32_t* labels = nullptr;
-  const float* targets = nullptr;
-  long target_pitch = 0, count = 0, first = 0;
-};
 struct Result {
   std::vector<double> outputs, gradients;
 };
@@ -49,7 +42,7 @@ template <class Network, class In> Result run(ExecutorOptions options) {
   for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = static_cast<float>(support::scattered(static_cast<long>(i), 2));
   Result r;
   for (int step = 0; step < 2; ++step) {  // the second with other weights: derived copies must follow
-    executor.forward_backward(Batch{x.data(), pitch, nullptr, targets.data(), out, options.batch});
+    executor.forward_backward(BatchView<float>{x.data(), pitch, nullptr, targets.data(), out, options.batch});
     r.outputs.insert(r.outputs.end(), executor.outputs(), executor.outputs() + options.batch * out);
     for (float g : model.gradients()) r.gradients.push_back(static_cast<double>(g));
     for (float& p : model.parameters()) p *= 0.9f;

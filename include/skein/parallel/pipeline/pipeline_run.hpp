@@ -118,17 +118,16 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
 
   // ---- the interpreter -----------------------------------------------------------------------------------------------
 
-  template <class Batch> void run(const plan::PipelineProgram& p, const Batch& batch, const PipelineCall& call) {
+  void run(const plan::PipelineProgram& p, const BatchView<Scalar>& batch, const PipelineCall& call) {
     micro_sums_.assign(at(p.micros), {});
     micro_all_.assign(at(p.micros), {});
     local_stages.policy_state.events.clear();
     for (Stage& h : local_stages.stages) h.fresh = h.fresh_parameters = !call.accumulate;
     bool ready = false;  // gradients have been made those of the step
-    const long count = static_cast<long>(batch.count);
     for (const plan::PipelineLine& line : p.lines) {
       Stage& h = local_stages.of(line.step.stage);
-      if (line.asks) ask(p, line, count, call);
-      if (line.ahead >= 0) ask(p, p.lines[at(line.ahead)], count, call);
+      if (line.asks) ask(p, line, batch.count, call);
+      if (line.ahead >= 0) ask(p, p.lines[at(line.ahead)], batch.count, call);
       PipelineEvent event{line.step, 0, 0};
       switch (line.step.task) {
         case plan::Task::forward:
@@ -136,7 +135,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
           break;
         case plan::Task::backward:
         case plan::Task::input_gradient:
-          backward(p, h, line, samples(line, count, call), event);
+          backward(p, h, line, samples(line, batch.count, call), event);
           break;
         case plan::Task::weight_gradient:
           event.begin = local_stages.clock();
@@ -208,18 +207,15 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
         static_cast<std::size_t>(samples(line, count, call) * h.executor->input_pitch()) * sizeof(Scalar),
         local_stages.team->process_of(h.stage - 1), tag(h.stage, false, line.step.micro, p));
   }
-  template <class Batch> void forward(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line,
-                                      const Batch& batch, const PipelineCall& call, PipelineEvent& event) {
+  void forward(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line, const BatchView<Scalar>& batch,
+               const PipelineCall& call, PipelineEvent& event) {
     const int stage = line.step.stage, micro = line.step.micro;
     if (line.receives) local_stages.wait(h.request(line.slot, SlotMessage::input));
     if (line.sends) local_stages.wait(h.request(line.slot, SlotMessage::output));
     event.begin = local_stages.clock();
-    nn::MicroBatch<Scalar> m;
-    m.count = samples(line, static_cast<long>(batch.count), call);
-    m.first = static_cast<std::uint64_t>(batch.first) + static_cast<std::uint64_t>(micro * call.size);
-    if (stage == 0) m.x = batch.x + micro * call.size * batch.pitch, m.pitch = batch.pitch;
-    if (batch.labels) m.labels = batch.labels + micro * call.size;
-    if (batch.targets) m.targets = batch.targets + micro * call.size * batch.target_pitch, m.target_pitch = batch.target_pitch;
+    const long begin = micro * call.size;
+    BatchView<Scalar> m = batch.part(begin, begin + samples(line, batch.count, call));
+    if (stage > 0) m.x = nullptr;  // it is in the slot
     const double expected_weight = p.synchronous ? call.expected_weight : expected_batch_weight(call.size);
     h.executor->forward(
         {.slot = line.slot, .phase = call.phase, .scale = 1 / expected_weight, .key = call.key, .kept = line.weights}, m);

@@ -52,7 +52,8 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
 
   /// One step on this pipeline's samples of a batch. Returns the sums over all of them, on every rank. PipeDream makes an update
   /// for each micro-batch; the pipeline drains at the end of the batch. All ranks of the pipeline give the same batch.
-  template <class Batch, class Options> Sums step(const Batch& batch, const Options& options) {
+  template <class Given, class Options> Sums step(const Given& given, const Options& options) {
+    const BatchView<Scalar>& batch = batch_view<Scalar, Device>(given);
     check_labels(batch);
     const long size = run_.micro_size(batch.global_count);
     const plan::PipelineProgram& program = program_of(batch.count, batch.global_count, size);
@@ -85,11 +86,12 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     }
     return sums;
   }
-  template <class Batch> Sums step(const Batch& batch) { return step(batch, PipelineStepOptions{}); }
+  template <class Given> Sums step(const Given& batch) { return step(batch, PipelineStepOptions{}); }
 
   /// Forward and loss, in evaluation phase, micro-batches one behind the other through the stages. The sums are the last stage's;
   /// with neither labels nor targets, every rank has the outputs.
-  template <class Batch> Sums evaluate(const Batch& batch, bool accumulate = false) {
+  template <class Given> Sums evaluate(const Given& given, bool accumulate = false) {
+    const BatchView<Scalar>& batch = batch_view<Scalar, Device>(given);
     check_labels(batch);
     detail::PipelineCall call;
     call.size = run_.micro_size(batch.count * team().options.replicas);
@@ -164,7 +166,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
                           std::to_string(count) + " of " + std::to_string(global_count) + " samples");
     return program(Run::micros(most, size));
   }
-  template <class Batch> void check_labels(const Batch& batch) const {
+  void check_labels(const BatchView<Scalar>& batch) const {
     if constexpr (Loss::target == nn::TargetKind::label) {
       std::optional<std::int32_t> ignore;
       if constexpr (requires { loss_.ignore_label; }) ignore = loss_.ignore_label;

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <string>
 
-#include "../../data/batch.hpp"
 #include "../../data/host_memory.hpp"
+#include "../../device/batch.hpp"
 #include "../../device/cuda/memory.hpp"
 #include "../../device/cuda/pinned.hpp"
 
@@ -48,7 +48,7 @@ template <class Scalar> class BatchUpload {
 
   /// The batch in the next slot; the current device is where(). The calling thread's stream has it when what follows runs there.
   /// Waits only where the host is a whole ring of slots ahead.
-  template <class Batch> data::Batch<Scalar, Cuda> stage(const Batch& batch) {
+  BatchView<Scalar, Cuda> stage(const BatchView<Scalar>& batch) {
     next_ ^= 1;
     Slot& s = slots_[next_];
     Events& e = *s.copy;
@@ -56,26 +56,22 @@ template <class Scalar> class BatchUpload {
     e.pending = true;
     const std::size_t n = static_cast<std::size_t>(batch.count), x = n * static_cast<std::size_t>(batch.pitch),
                       targets = batch.targets ? n * static_cast<std::size_t>(batch.target_pitch) : 0;
-    int held_here = 0;
-    if constexpr (requires { batch.held; }) held_here = batch.held;
-    if (held_here < held) keep(s, batch, n, x, targets);
+    if (batch.held < held) keep(s, batch, n, x, targets);
     e.free.hold(stream_->get());
-    send(s.x.data(), held_here < held ? s.kept_x.data() : batch.x, x);
-    send(s.labels.data(), held_here < held ? s.kept_labels.data() : batch.labels, batch.labels ? n : 0);
-    send(s.targets.data(), held_here < held ? s.kept_targets.data() : batch.targets, targets);
+    send(s.x.data(), batch.held < held ? s.kept_x.data() : batch.x, x);
+    send(s.labels.data(), batch.held < held ? s.kept_labels.data() : batch.labels, batch.labels ? n : 0);
+    send(s.targets.data(), batch.held < held ? s.kept_targets.data() : batch.targets, targets);
     e.copied.record(stream_->get());
     e.copied.hold(cuda::stream(where_));
 
-    data::Batch<Scalar, Cuda> there;
-    there.x = s.x.data();
-    there.pitch = batch.pitch;
-    there.labels = batch.labels ? s.labels.data() : nullptr;
-    there.targets = batch.targets ? s.targets.data() : nullptr;
-    there.target_pitch = batch.target_pitch;
-    there.count = batch.count;
-    there.first = batch.first;
-    if constexpr (requires { batch.global_count; }) there.global_count = batch.global_count;
-    return there;
+    return {.x = s.x.data(),
+            .pitch = batch.pitch,
+            .labels = batch.labels ? s.labels.data() : nullptr,
+            .targets = batch.targets ? s.targets.data() : nullptr,
+            .target_pitch = batch.target_pitch,
+            .count = batch.count,
+            .global_count = batch.global_count,
+            .first = batch.first};
   }
   /// What the last stage() gave is not needed by anything that comes later.
   void finish() { slots_[next_].copy->free.record(cuda::stream(where_)); }
@@ -101,7 +97,7 @@ template <class Scalar> class BatchUpload {
     cuda::check(cudaMemcpyAsync(to, from, n * sizeof(T), cudaMemcpyHostToDevice, stream_->get()), "cudaMemcpyAsync (batch)",
                 cuda::Bytes{n * sizeof(T)});
   }
-  template <class Batch> void keep(Slot& s, const Batch& batch, std::size_t n, std::size_t x, std::size_t targets) {
+  void keep(Slot& s, const BatchView<Scalar>& batch, std::size_t n, std::size_t x, std::size_t targets) {
     if (s.kept_x.size() < x) s.kept_x = cuda::Pinned<Scalar>(static_cast<std::size_t>(room_.x));
     if (x > 0) std::memcpy(s.kept_x.data(), batch.x, x * sizeof(Scalar));
     if (batch.labels) {

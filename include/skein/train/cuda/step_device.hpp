@@ -65,11 +65,12 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
   void reserve(long scalars, long labels, long targets) {
     if (upload_.reserve(scalars, labels, targets)) forget();
   }
-  template <class Batch> decltype(auto) stage(const Batch& batch) {
+  template <class Given> decltype(auto) stage(const Given& given) {
+    const auto& batch = batch_view<Scalar, Cuda>(given);
     ++step_;
-    staged_ = std::same_as<DeviceOf<Batch>, Cpu>;
-    if constexpr (std::same_as<DeviceOf<Batch>, Cuda>) {
-      return static_cast<const Batch&>(batch);
+    staged_ = std::same_as<DeviceOf<Given>, Cpu>;
+    if constexpr (std::same_as<DeviceOf<Given>, Cuda>) {
+      return BatchView<Scalar, Cuda>(batch);
     } else {
       reserve(batch.count * batch.pitch, batch.labels ? batch.count : 0, batch.targets ? batch.count * batch.target_pitch : 0);
       return upload_.stage(batch);
