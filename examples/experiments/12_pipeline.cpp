@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pipelines: an MLP 784-512-512-10 and LeNet in 2 and 4 stages, each schedule (also unpipelined) against one core that does it
 // all, on the same batches in turns. Beside the measured step: what the table says for the measured lengths of its tasks. With
-// --svg NAME, pictures of both on one axis. Four stages on two ranks are interleaved; on four ranks of two cores they only show
-// that they run.
+// --svg NAME, pictures of both on one axis, and the times that they are drawn of. Four stages on two ranks are interleaved; on
+// four ranks of two cores they only show that they run.
 //     mpirun --bind-to core -n 2 12_pipeline --svg pipeline
 //     12_pipeline --threads-as-ranks 4 --stages 4 --network mlp --dilate 5 --rounds 3 --steps 1
 // ctest: --threads-as-ranks 2 --network mlp --batch 64 --rounds 2 --samples 600 --svg pipeline
@@ -13,7 +13,6 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,6 +26,7 @@
 #include <skein/skein.hpp>
 
 #include "support/results.hpp"
+#include "support/timelines.hpp"
 namespace sk = skein;
 namespace nn = skein::nn;
 namespace plan = skein::plan;
@@ -266,9 +266,10 @@ void report(World& world, const Options& o, Outcomes& out, ex::Results* results)
   if (o.svg.empty()) return;
   for (plan::Timeline& t : pictures)
     for (plan::TimedStep& s : t.steps) s.begin *= 1e3, s.end *= 1e3;
-  const std::string file = o.svg + "_" + out.network + "_" + std::to_string(out.stages) + ".svg";
-  sk::draw::write_svg(file, plan::schedule_svg(pictures, {.unit = "ms"}));
-  std::printf("drawn: %s\n", file.c_str());
+  const std::string file = o.svg + "_" + out.network + "_" + std::to_string(out.stages);
+  sk::draw::write_svg(file + ".svg", plan::schedule_svg(pictures, {.unit = "ms"}));
+  ex::write_timelines(file + ".csv", pictures);
+  std::printf("drawn: %s.svg, its times in %s.csv\n", file.c_str(), file.c_str());
 }
 
 Outcomes measure(World& world, const Options& o, const std::string& network, int stages) {
@@ -331,7 +332,7 @@ int main(int argc, char** argv) {
                  "threads as ranks, more than cores: forward and each half of backward sleep so many milliseconds")
       ->check(CLI::Range(0.0, 1000.0));
   app.add_option("--data", o.data, "folder of MNIST");
-  app.add_option("--svg", o.svg, "draws NAME_NETWORK_STAGES.svg");
+  app.add_option("--svg", o.svg, "draws NAME_NETWORK_STAGES.svg, and writes its times beside it as .csv");
   app.add_option("--json", o.json, "adds the figures to this file");
   CLI11_PARSE(app, argc, argv);
   try {

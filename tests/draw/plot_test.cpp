@@ -112,7 +112,15 @@ TEST_CASE("shares are in percent and end at 100; epochs are whole; bars say thei
   CHECK(plot.y_axis().high > 1);
   Plot bars{.title = "t", .categories = {"a"}, .say_values = true};
   bars.series.push_back({.name = "s", .y = {0.71828}});
-  CHECK(count(bars.svg(), ">0.718</text>") == 1);
+  CHECK(count(bars.svg(), ">0.72</text>") == 1);
+  bars.series[0].low = {0.5}, bars.series[0].high = {1.0};  // not the same on both sides
+  char bar[64];
+  std::snprintf(bar, sizeof bar, "y1=\"%g\" x2=\"367.22\" y2=\"%g\"", bars.place_y(0.5), bars.place_y(1));
+  INFO(bars.svg());
+  CHECK(bars.y_axis().high >= 1);
+  CHECK(count(bars.svg(), bar) == 1);
+  bars.series[0].high.clear();
+  CHECK_THROWS_AS(bars.svg(), skein::ShapeError);
 }
 
 TEST_CASE("two plots stand side by side in one picture", "[draw]") {
@@ -123,4 +131,15 @@ TEST_CASE("two plots stand side by side in one picture", "[draw]") {
   CHECK(xml_fault(svg).empty());
   CHECK(count(svg, "points=\"78,378 387,212 696,46\"") == 1);
   CHECK(count(svg, "points=\"798,378 1107,212 1416,46\"") == 1);
+}
+
+TEST_CASE("the plot of the guide", "[draw]") {
+  // [quote plot]
+  skein::draw::Plot plot{.title = "Seconds an epoch", .x_label = "ranks", .y_label = "seconds", .from_zero = true};
+  plot.series = {{.name = "measured", .x = {1, 2, 4}, .y = {8, 4.1, 2.2}, .error = {0.2, 0.1, 0.1}},
+                 {.name = "linear", .x = {1, 2, 4}, .y = {8, 4, 2}, .marks = false, .dashed = true}};
+  const std::string picture = plot.svg();  // or plot.write("seconds.svg")
+  // [end]
+  CHECK(count(picture, "<polyline") == 2);
+  CHECK(count(picture, "<circle") == 3);
 }

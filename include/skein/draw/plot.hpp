@@ -12,6 +12,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "axis.hpp"
@@ -19,14 +20,22 @@
 
 namespace skein::inline SKEIN_ABI::draw {
 
-/// A curve, or the bars of one color: y[i] at x[i]; error[i] (may be empty) is half the length of its error bar. Points that are
-/// not finite interrupt a curve.
+/// A curve, or the bars of one color: y[i] at x[i]. An error bar is y[i] - error[i] to y[i] + error[i], or low[i] to high[i]
+/// where these are given; all three may be empty. Points that are not finite interrupt a curve.
 struct Series {
   std::string name{};
-  std::vector<double> x{}, y{}, error{};
+  std::vector<double> x{}, y{}, error{}, low{}, high{};
   bool line = true, marks = true, dashed = false;
   double stroke = 2;         ///< of the line
   std::string_view color{};  ///< empty: the next of the palette
+
+  /// The ends of the error bar of y[i], or y[i] twice.
+  std::pair<double, double> ends(std::size_t i) const {
+    const bool given = !low.empty() && std::isfinite(low[i]) && std::isfinite(high[i]);
+    if (given) return {low[i], high[i]};
+    const double e = !error.empty() && std::isfinite(error[i]) ? error[i] : 0;
+    return {y[i] - e, y[i] + e};
+  }
 };
 
 /// A plot. With `categories` it is one of bars: y[i] of each series stands over categories[i], x is not used.
@@ -110,7 +119,8 @@ struct Plot::Pen {
 inline void Plot::check() const {
   for (const Series& s : series) {
     const std::size_t n = bars() ? categories.size() : s.x.size();
-    if (s.y.size() != n || (!s.error.empty() && s.error.size() != n))
+    const auto fits = [&](const std::vector<double>& v) { return v.empty() || v.size() == n; };
+    if (s.y.size() != n || !fits(s.error) || !fits(s.low) || s.low.size() != s.high.size())
       throw ShapeError("plot \"" + title + "\": series \"" + s.name + "\" has " + std::to_string(s.y.size()) + " values and " +
                        std::to_string(s.error.size()) + " errors for " + std::to_string(n) +
                        (bars() ? " categories" : " places on the x axis"));
@@ -126,9 +136,8 @@ inline Plot::Range Plot::range(const char* name, bool logarithmic, std::vector<d
       if (logarithmic && !(v > 0))
         throw ArgumentError("plot \"" + title + "\": series \"" + s.name + "\" has " + significant(v) + " on the logarithmic " +
                             name + " axis: it takes positive values");
-      const double e = values == &Series::y && i < s.error.size() && std::isfinite(s.error[i]) ? s.error[i] : 0;
-      range.least = std::min(range.least, logarithmic && v - e <= 0 ? v : v - e);
-      range.greatest = std::max(range.greatest, v + e);
+      const auto [low, high] = values == &Series::y ? s.ends(i) : std::pair{v, v};
+      range.least = std::min(range.least, logarithmic && low <= 0 ? v : low), range.greatest = std::max(range.greatest, high);
     }
   if (!(range.least <= range.greatest)) return logarithmic ? Range{1, 10} : Range{0, 1};
   return range;
@@ -212,13 +221,15 @@ inline void Plot::Pen::bars(std::size_t index) const {
     const double from = at_x(static_cast<double>(i) + 0.5) - group / 2 + each * static_cast<double>(index), to = at_y(s.y[i]);
     svg.rect(from, std::min(base, to), 0.92 * each, std::fabs(base - to), plot.color(index));
     error_bar(s, i, from + 0.46 * each, dark);
-    if (plot.say_values) svg.words(from + 0.46 * each, std::min(base, to) - 5, significant(s.y[i], 3), {.anchor = "middle"});
+    if (plot.say_values)
+      svg.words(from + 0.46 * each, at_y(std::max(s.ends(i).second, 0.0)) - 5, significant(s.y[i], 2), {.anchor = "middle"});
   }
 }
 
 inline void Plot::Pen::error_bar(const Series& s, std::size_t i, double at, std::string_view color) const {
-  if (s.error.empty() || !std::isfinite(s.error[i]) || !(s.error[i] > 0)) return;
-  const double low = y.logarithmic ? std::max(s.y[i] - s.error[i], y.low) : s.y[i] - s.error[i], high = s.y[i] + s.error[i];
+  auto [low, high] = s.ends(i);
+  if (!(low < high)) return;
+  if (y.logarithmic) low = std::max(low, y.low);
   svg.line(at, at_y(low), at, at_y(high), {color});
   for (const double end : {low, high}) svg.line(at - 4, at_y(end), at + 4, at_y(end), {color});
 }
