@@ -1,4 +1,4 @@
-// expect: an optimizer updates a range of the arena: give it void apply(const UpdateCall<Scalar, Device>&) const
+// expect: an optimizer says what becomes of an element, or updates a range of the arena: give it void element(
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/optim/optimizer.hpp>
 

@@ -57,7 +57,7 @@ template <class Scalar, class Optimizer> class OptimizerRun {
       call.step = t;
       call.lr = optimizer_.lr;
       call.weight_decay = skein::optim::weight_decay_of(optimizer_);
-      optimizer_.apply(call);
+      skein::optim::apply(optimizer_, call);
     }
   }
   std::vector<double> first21() const { return {parameters.begin(), parameters.begin() + 21}; }

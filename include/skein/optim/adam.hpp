@@ -48,16 +48,15 @@ struct Adam {
   bool amsgrad = false;    ///< divides by the greatest v so far
   Groups groups = {};
 
-  static constexpr bool takes_ranges = true;
   int state_arrays() const { return amsgrad ? 3 : 2; }
   static constexpr const char* state_name(int k) { return detail::adam_state_name(k); }
   /// Throws ArgumentError for values out of range.
   void check() const { detail::check_adam("Adam", *this); }
 
-  template <class Scalar, class Device> void apply(const UpdateCall<Scalar, Device>& call) const {
+  template <class Scalar, class Device> ops::AdamArguments<Scalar> arguments(const UpdateCall<Scalar, Device>& call) const {
     auto arguments = detail::adam_pass(*this, call);
     arguments.decay = static_cast<Scalar>(call.weight_decay);
-    ops::adam(Device{}, arguments);
+    return arguments;
   }
 };
 

@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clipping by the global norm: PyTorch's clip_grad_norm_. The norm is over all parameters and, once the gradients are
-// reduced, the same on all ranks; the factor goes into UpdateCall::gradient_scale, so that no pass of its own is needed.
-// Pascanu, Mikolov, Bengio, ICML 2013.
+// Clipping by the global norm, a transform: PyTorch's clip_grad_norm_. The norm is over all parameters and, once the gradients
+// are reduced, the same on all ranks; the factor goes into UpdateCall::gradient_scale, so that no pass of its own is needed. At
+// the head of a chain it is what FitOptions::clip_norm is. Pascanu, Mikolov, Bengio, ICML 2013.
 #pragma once
 #include <algorithm>
 #include <cmath>
 
 #include "../ops/optimizer.hpp"
 #include "optimizer.hpp"
+#include "transform/transform.hpp"
 
 namespace skein::inline SKEIN_ABI::optim {
 
-/// Gradients whose norm exceeds max_norm are scaled down to it. 0: never.
+/// Gradients whose norm exceeds max_norm are scaled down to it. 0: never (as FitOptions::clip_norm has it).
 struct ClipNorm {
   float max_norm = 0;
 
+  static constexpr Needs needs = Needs::global;
   bool active() const { return max_norm > 0; }
   /// The factor for gradients of this norm: min(1, max_norm / (norm + 1e-6)).
   double operator()(double norm) const { return active() ? std::min(1.0, static_cast<double>(max_norm) / (norm + 1e-6)) : 1.0; }
+  double factor(double norm) const { return (*this)(norm); }
+  void check() const { detail::demand(max_norm >= 0, "ClipNorm", "max_norm", max_norm, "a norm is not negative"); }
 };
 
 /// The sum of the squares of gradient_scale times the summed gradients over [begin, end), in double. Workers call it on

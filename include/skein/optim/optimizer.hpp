@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "../device/device.hpp"
 #include "../ops/optimizer.hpp"
@@ -13,22 +14,21 @@
 
 namespace skein::inline SKEIN_ABI::optim {
 
-/// One pass over elements [begin, end) of the arena. Gaps between rows hold zero in all arrays, and must do so afterwards.
-template <class Scalar_, class Device_> struct UpdateCall {
-  using Scalar = Scalar_;
+/// One pass over elements [begin, end) of the arena: what every pass reads and writes (ops::UpdateArguments), and what an
+/// optimizer makes its own arguments of. Gaps between rows hold zero in all arrays, and must do so afterwards.
+template <class Scalar_, class Device_ = Cpu> struct UpdateCall : ops::UpdateArguments<Scalar_> {
   using Device = Device_;
-  Scalar* parameters = nullptr;
-  const Scalar* const* gradients = nullptr;  ///< `gradient_count` arrays (one a worker), to be summed
-  int gradient_count = 1;
-  Scalar gradient_scale = 1;                  ///< factor of that sum: the divisor and the clipping
-  const ops::StepScale* scale = nullptr;      ///< one more factor, in the device's memory; null: none
-  const ops::RangeFactors* ranges = nullptr;  ///< in the device's memory, for optimizers that say takes_ranges; null: one range
-  int range_count = 0;
-  Scalar* const* state = nullptr;  ///< state_arrays() arrays
-  long begin = 0, end = 0;
-  std::int64_t step = 1;   ///< 1 in the first step
-  float lr = 0;            ///< of this range: scheduled, and with the group's factor
-  float weight_decay = 0;  ///< of this range
+  constexpr UpdateCall() { this->gradient_count = 1; }
+  Scalar_* const* state = nullptr;  ///< state_arrays() arrays
+  std::int64_t step = 1;            ///< 1 in the first step
+  float lr = 0;                     ///< of this range: scheduled, and with the group's factor
+  float weight_decay = 0;           ///< of this range
+};
+
+/// What an element's update may look at beside the element: the rate and the decay of its parameter group, and the step's number.
+template <class Scalar> struct UpdateRates {
+  Scalar lr = 0, weight_decay = 0;
+  Scalar step = 1;  ///< 1 in the first step
 };
 
 template <class O> concept HasRate = requires(const O& o) {
@@ -37,11 +37,23 @@ template <class O> concept HasRate = requires(const O& o) {
 template <class O> concept HasState = requires(const O& o) {
   { o.state_arrays() } -> std::convertible_to<int>;
 };
+/// Says what becomes of one element; the library makes the pass.
+template <class O>
+concept HasElement = requires(const O& o, const UpdateRates<float>& at, float gradient, float& value, float* state) {
+  { o.element(at, gradient, value, state) } -> std::same_as<void>;
+};
+/// Makes the arguments of one of the passes of ops.
+template <class O> concept HasArguments = requires(const O& o, const UpdateCall<float, Cpu>& call) {
+  { o.arguments(call) } -> std::derived_from<ops::UpdateArguments<float>>;
+};
+/// Has a pass of its own.
 template <class O> concept HasApply = requires(const O& o, const UpdateCall<float, Cpu>& call) { o.apply(call); };
 
-/// An optimizer: copyable, has a rate, says how many state arrays it keeps, and applies one pass. Optional members that the
-/// library honours: `float weight_decay`, `Groups groups`, `void check() const` (throws ArgumentError for bad values).
-template <class O> concept Optimizer = std::copyable<O> && HasRate<O> && HasState<O> && HasApply<O>;
+/// An optimizer: copyable, has a rate, says how many state arrays it keeps, and updates: element by element, or by one pass of
+/// its own. Optional members that the library honours: `float weight_decay`, `Groups groups`, `void check() const` (throws
+/// ArgumentError for bad values).
+template <class O> concept Optimizer = std::copyable<O> && HasRate<O> && HasState<O> &&
+    (HasElement<O> ? std::is_trivially_copyable_v<O> : HasArguments<O> || HasApply<O>);
 
 namespace detail {
 template <class O> inline constexpr bool is_an_optimizer = false;
@@ -56,9 +68,15 @@ template <class O> consteval void assert_optimizer() {
   else if constexpr (!HasState<O>)
     static_assert(detail::is_an_optimizer<O>,
                   "an optimizer says how many arrays of state it keeps: give it int state_arrays() const");
-  else if constexpr (!HasApply<O>)
+  else if constexpr (!HasElement<O> && !HasArguments<O> && !HasApply<O>)
     static_assert(detail::is_an_optimizer<O>,
-                  "an optimizer updates a range of the arena: give it void apply(const UpdateCall<Scalar, Device>&) const");
+                  "an optimizer says what becomes of an element, or updates a range of the arena: give it void element(const "
+                  "UpdateRates<S>& at, S gradient, S& value, S* state) const for any S, or void apply(const UpdateCall<Scalar, "
+                  "Device>&) const");
+  else if constexpr (HasElement<O> && !std::is_trivially_copyable_v<O>)
+    static_assert(detail::is_an_optimizer<O>,
+                  "an optimizer with element() goes into kernels by value: it must be trivially copyable (parameter groups are "
+                  "given to a chain: optim::chain(it), which has a member groups)");
 }
 
 /// The optimizer's weight decay; 0 where it has none.
@@ -82,19 +100,65 @@ template <Optimizer O> void check(const O& o) {
   if constexpr (requires { o.check(); }) o.check();
 }
 
-/// Does O hand UpdateCall::ranges on to a pass of ops, so that one launch on a device serves all its parameter groups? It says so
-/// by `static constexpr bool takes_ranges = true`; without it (an optimizer with kernels of its own) apply() is called range by
-/// range.
-template <class O, class Device> consteval bool takes_ranges() {
-  if constexpr (requires { O::takes_ranges; }) return O::takes_ranges && ops::OptimizerKernels<Device>::takes_ranges;
-  else return false;
+/// What all passes of ops have in common, out of a call: auto arguments = arguments_of<ops::SgdArguments<Scalar>>(call).
+template <class Arguments, class Scalar, class Device> Arguments arguments_of(const UpdateCall<Scalar, Device>& call) {
+  Arguments arguments;
+  static_cast<ops::UpdateArguments<Scalar>&>(arguments) = call;
+  return arguments;
 }
 
-/// Updates what [call.begin, call.end) shares with each range that is not frozen. `call.lr` is the scheduled rate,
-/// `call.weight_decay` the optimizer's: the ranges' factors are applied here. Workers call it on disjoint parts.
-template <Optimizer O, class Scalar, class Device>
-void update(const O& optimizer, std::span<const ParameterGroupRange> ranges, const UpdateCall<Scalar, Device>& call) {
-  if (takes_ranges<O, Device>() && call.ranges) return optimizer.apply(call);
+namespace detail {
+/// The pass of an optimizer that has element(): a kernel's argument as well as a loop's.
+template <class O, class Scalar> struct ElementArguments : ops::UpdateArguments<Scalar> {
+  static constexpr int states = O::state_arrays(), arrays = states > 0 ? states : 1;
+  O optimizer;
+  UpdateRates<Scalar> rates{};
+  Scalar* state_of[arrays] = {};
+
+  constexpr Scalar* array(int k) const { return state_of[k]; }
+  constexpr void element(Scalar gradient, Scalar& value, Scalar* state) const {
+    optimizer.element(rates, gradient, value, state);
+  }
+  constexpr void rescale(Scalar lr_factor, Scalar decay_factor) {
+    rates.lr *= lr_factor;
+    rates.weight_decay *= decay_factor;
+  }
+};
+template <class Scalar, class Device> UpdateRates<Scalar> rates_of(const UpdateCall<Scalar, Device>& call) {
+  return {static_cast<Scalar>(call.lr), static_cast<Scalar>(call.weight_decay), static_cast<Scalar>(call.step)};
+}
+/// The arguments of O's pass, whichever way it makes them.
+template <class O, class Scalar, class Device> auto pass_of(const O& o, const UpdateCall<Scalar, Device>& call) {
+  if constexpr (HasArguments<O>) {
+    return o.arguments(call);
+  } else {
+    ElementArguments<O, Scalar> arguments{call, o, rates_of(call), {}};
+    for (int k = 0; k < O::state_arrays(); ++k) arguments.state_of[k] = call.state[k];
+    return arguments;
+  }
+}
+}  // namespace detail
+
+/// One pass of an optimizer over [call.begin, call.end), with the rate and the decay of the call.
+template <class O, class Scalar, class Device> void apply(const O& o, const UpdateCall<Scalar, Device>& call) {
+  if constexpr (HasApply<O>) o.apply(call);
+  else ops::update(Device{}, detail::pass_of(o, call));
+}
+
+/// Does one launch serve all parameter groups of O, on a device where passes of ops do? Its pass is one of those then; an
+/// optimizer with an apply() of its own that hands UpdateCall::ranges on to such a pass says so by `static constexpr bool
+/// takes_ranges = true`, else it is called range by range.
+template <class O> inline constexpr bool takes_ranges_of = [] {
+  if constexpr (requires { O::takes_ranges; }) return O::takes_ranges;
+  else return !HasApply<O>;
+}();
+template <class O, class Device> consteval bool takes_ranges() {
+  return takes_ranges_of<O> && ops::OptimizerKernels<Device>::takes_ranges;
+}
+
+/// Calls visit(part) for what [call.begin, call.end) shares with each range that is not frozen, with the range's rate and decay.
+template <class Scalar, class Device, class Visit>
+void for_each_range(std::span<const ParameterGroupRange> ranges, const UpdateCall<Scalar, Device>& call, Visit&& visit) {
   for (const ParameterGroupRange& range : ranges) {
     if (range.frozen) continue;
     UpdateCall<Scalar, Device> part = call;
@@ -103,23 +167,16 @@ void update(const O& optimizer, std::span<const ParameterGroupRange> ranges, con
     if (part.begin >= part.end) continue;
     part.lr *= range.lr_factor;
     part.weight_decay *= range.decay_factor;
-    optimizer.apply(part);
+    visit(part);
   }
 }
 
-/// What all passes of ops have in common, out of a call: auto pass = pass_of<ops::SgdArguments<Scalar>>(call).
-template <class Arguments, class Scalar, class Device> Arguments arguments_of(const UpdateCall<Scalar, Device>& call) {
-  Arguments arguments;
-  arguments.parameters = call.parameters;
-  arguments.gradients = call.gradients;
-  arguments.gradient_count = call.gradient_count;
-  arguments.gradient_scale = call.gradient_scale;
-  arguments.scale = call.scale;
-  arguments.ranges = call.ranges;
-  arguments.range_count = call.range_count;
-  arguments.begin = call.begin;
-  arguments.end = call.end;
-  return arguments;
+/// Updates what [call.begin, call.end) shares with each range that is not frozen. `call.lr` is the scheduled rate,
+/// `call.weight_decay` the optimizer's: the ranges' factors are applied here. Workers call it on disjoint parts.
+template <Optimizer O, class Scalar, class Device>
+void update(const O& optimizer, std::span<const ParameterGroupRange> ranges, const UpdateCall<Scalar, Device>& call) {
+  if (takes_ranges<O, Device>() && call.ranges) return apply(optimizer, call);
+  for_each_range(ranges, call, [&](const UpdateCall<Scalar, Device>& part) { apply(optimizer, part); });
 }
 
 namespace detail {

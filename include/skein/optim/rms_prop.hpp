@@ -16,7 +16,6 @@ struct RmsProp {
   float weight_decay = 0;  ///< added to the gradient (L2)
   Groups groups = {};
 
-  static constexpr bool takes_ranges = true;
   int state_arrays() const { return 1 + centered + (momentum > 0); }
   const char* state_name(int k) const { return k == 0 ? "square_average" : k == 1 && centered ? "gradient_average" : "momentum"; }
 
@@ -30,7 +29,7 @@ struct RmsProp {
     detail::demand(weight_decay >= 0, "RmsProp", "weight_decay", weight_decay, "weight decay must not be negative");
   }
 
-  template <class Scalar, class Device> void apply(const UpdateCall<Scalar, Device>& call) const {
+  template <class Scalar, class Device> ops::RmsPropArguments<Scalar> arguments(const UpdateCall<Scalar, Device>& call) const {
     auto arguments = arguments_of<ops::RmsPropArguments<Scalar>>(call);
     int next = 0;
     arguments.square = call.state[next++];
@@ -42,7 +41,7 @@ struct RmsProp {
     arguments.epsilon = static_cast<Scalar>(epsilon);
     arguments.momentum = static_cast<Scalar>(momentum);
     arguments.decay = static_cast<Scalar>(call.weight_decay);
-    ops::rms_prop(Device{}, arguments);
+    return arguments;
   }
 };
 

@@ -15,7 +15,6 @@ struct Sgd {
   double dampening = 0;
   Groups groups = {};
 
-  static constexpr bool takes_ranges = true;
   int state_arrays() const { return momentum != 0 ? 1 : 0; }
   static constexpr const char* state_name(int) { return "momentum"; }
 
@@ -28,7 +27,7 @@ struct Sgd {
     detail::demand(dampening == 0 || momentum != 0, "Sgd", "dampening", dampening, "dampening does nothing without momentum");
   }
 
-  template <class Scalar, class Device> void apply(const UpdateCall<Scalar, Device>& call) const {
+  template <class Scalar, class Device> ops::SgdArguments<Scalar> arguments(const UpdateCall<Scalar, Device>& call) const {
     auto arguments = arguments_of<ops::SgdArguments<Scalar>>(call);
     arguments.lr = static_cast<Scalar>(call.lr);
     arguments.decay = static_cast<Scalar>(call.weight_decay);
@@ -38,7 +37,7 @@ struct Sgd {
       arguments.keep = call.step == 1 ? Scalar(1) : static_cast<Scalar>(1 - dampening);
       arguments.nesterov = nesterov;
     }
-    ops::sgd(Device{}, arguments);
+    return arguments;
   }
 };
 

@@ -10,6 +10,7 @@
 #include "../plan/program.hpp"
 #include "clip.hpp"
 #include "optimizer.hpp"
+#include "transform/transform.hpp"
 
 namespace skein::inline SKEIN_ABI::optim {
 
@@ -33,7 +34,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
       : optimizer_(optimizer), stored_(program.stored_parameters), owned_(owned), arrays_(optimizer.state_arrays()),
         state_(static_cast<std::size_t>(pitch() * arrays_), where) {
     check(optimizer_);
-    std::vector<std::string> names;
+    std::vector<std::string> names;  // reserved: the table has views of them
     std::vector<ParameterEntry> table;
     names.reserve(program.parameters().size());
     for (const plan::Entry& e : program.parameters()) {
@@ -41,53 +42,29 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
       table.push_back({names.back(), e.offset, e.offset + e.stored, e.decay});
     }
     ranges_ = resolve(groups_of(optimizer_), table);
+    if constexpr (needs_tensors<O>)
+      entries_.assign(program.parameters().begin(), program.parameters().end()), names_ = std::move(names);
     for (int k = 0; k < arrays_; ++k) pointers_.push_back(state_.data() + k * pitch() - owned_.begin);
     make_factors(where);
   }
 
   /// Updates what [begin, end) of the arena holds: within owned().
   void update(Scalar* parameters, const StepCall<Scalar>& call, long begin, long end) const {
-    UpdateCall<Scalar, Device> u = make(parameters, call, begin, end);
+    UpdateCall<Scalar, Device> u = complete(parameters, call, begin, end);
     if constexpr (!takes_ranges<O, Device>()) u.ranges = nullptr;
     optim::update(optimizer_, std::span<const ParameterGroupRange>(ranges_), u);
   }
   /// Sum of the squares of what update() would take as gradients, over [begin, end).
   double sum_of_squares(const StepCall<Scalar>& call, long begin, long end) const requires std::same_as<Device, Cpu> {
-    return optim::sum_of_squares(std::span<const ParameterGroupRange>(ranges_), make(nullptr, call, begin, end));
+    return optim::sum_of_squares(std::span<const ParameterGroupRange>(ranges_), complete(nullptr, call, begin, end));
   }
   /// The same to where the device's memory is, without waiting; call.scale has no part in it.
   void sum_of_squares(const StepCall<Scalar>& call, long begin, long end, double* into) const {
     if constexpr (std::same_as<Device, Cpu>) *into = sum_of_squares(call, begin, end);
-    else ops::sum_of_squares(Device{}, arguments_of<ops::UpdateArguments<Scalar>>(make(nullptr, call, begin, end)), into);
+    else ops::sum_of_squares(Device{}, arguments_of<ops::UpdateArguments<Scalar>>(complete(nullptr, call, begin, end)), into);
   }
-
-  const O& optimizer() const { return optimizer_; }
-  int arrays() const { return arrays_; }
-  /// The part of the arena whose state is here; and is that all of it.
-  plan::Range owned() const { return owned_; }
-  bool whole() const { return owned_.begin == 0 && owned_.end == stored_; }
-  /// State array k, in the layout of the parameters: of what is owned.
-  DeviceSpan<Scalar, Device> array(int k) {
-    return {pointers_[static_cast<std::size_t>(k)] + owned_.begin, static_cast<std::size_t>(owned_.end - owned_.begin)};
-  }
-  /// Bytes of all arrays.
-  std::size_t state_bytes() const { return state_.size() * sizeof(Scalar); }
-  std::span<const ParameterGroupRange> ranges() const { return ranges_; }
-
- private:
-  /// State arrays begin on whole lines.
-  long pitch() const { return (owned_.end - owned_.begin + 15) / 16 * 16; }
-  /// The ranges where the kernels are, unless one rate and decay serve all.
-  void make_factors(Device where) {
-    if constexpr (ops::OptimizerKernels<Device>::takes_ranges) {
-      if (ranges_.size() == 1 && !ranges_[0].frozen) return;
-      std::vector<ops::RangeFactors> table;
-      for (const ParameterGroupRange& r : ranges_) table.push_back({r.begin, r.end, r.lr_factor, r.decay_factor, r.frozen});
-      factors_ = Arena<ops::RangeFactors, Device>(table.size(), where);
-      Copy<Device, Cpu>::run(factors_.data(), table.data(), table.size() * sizeof(ops::RangeFactors), where);
-    }
-  }
-  UpdateCall<Scalar, Device> make(Scalar* parameters, const StepCall<Scalar>& call, long begin, long end) const {
+  /// The call of a pass over [begin, end): with ranges and state.
+  UpdateCall<Scalar, Device> complete(Scalar* parameters, const StepCall<Scalar>& call, long begin, long end) const {
     UpdateCall<Scalar, Device> u;
     u.parameters = parameters;
     u.gradients = call.gradients;
@@ -105,6 +82,35 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
     return u;
   }
 
+  const O& optimizer() const { return optimizer_; }
+  int arrays() const { return arrays_; }
+  /// The part of the arena whose state is here; and is that all of it.
+  plan::Range owned() const { return owned_; }
+  bool whole() const { return owned_.begin == 0 && owned_.end == stored_; }
+  /// State array k, in the layout of the parameters: of what is owned.
+  DeviceSpan<Scalar, Device> array(int k) {
+    return {pointers_[static_cast<std::size_t>(k)] + owned_.begin, static_cast<std::size_t>(owned_.end - owned_.begin)};
+  }
+  /// Bytes of all arrays.
+  std::size_t state_bytes() const { return state_.size() * sizeof(Scalar); }
+  std::span<const ParameterGroupRange> ranges() const { return ranges_; }
+  /// Rows of the parameter table and their names, where the optimizer has a transform that needs them.
+  std::span<const plan::Entry> entries() const { return entries_; }
+  std::string_view name(std::size_t entry) const { return names_[entry]; }
+
+ private:
+  /// State arrays begin on whole lines.
+  long pitch() const { return (owned_.end - owned_.begin + 15) / 16 * 16; }
+  /// The ranges where the kernels are, unless one rate and decay serve all.
+  void make_factors(Device where) {
+    if constexpr (ops::OptimizerKernels<Device>::takes_ranges) {
+      if (ranges_.size() == 1 && !ranges_[0].frozen) return;
+      std::vector<ops::RangeFactors> table;
+      for (const ParameterGroupRange& r : ranges_) table.push_back({r.begin, r.end, r.lr_factor, r.decay_factor, r.frozen});
+      factors_ = Arena<ops::RangeFactors, Device>(table.size(), where);
+      Copy<Device, Cpu>::run(factors_.data(), table.data(), table.size() * sizeof(ops::RangeFactors), where);
+    }
+  }
   O optimizer_;
   long stored_;
   plan::Range owned_;
@@ -113,6 +119,8 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
   std::vector<Scalar*> pointers_;
   std::vector<ParameterGroupRange> ranges_;
   Arena<ops::RangeFactors, Device> factors_;  // of devices whose passes take ranges
+  std::vector<plan::Entry> entries_;
+  std::vector<std::string> names_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::optim

@@ -12,10 +12,10 @@
 
 #include "../device/copy.hpp"
 #include "../nn/executor.hpp"
-#include "../ops/cpu/finite.hpp"
 #include "../optim/loss_scaler.hpp"
 #include "../optim/state.hpp"
 #include "../parallel/concepts.hpp"
+#include "step/host_update.hpp"
 #include "step_device.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
@@ -52,6 +52,16 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
                 "in its place, or DataParallel without Reproducible");
   static_assert(!parallel::ServesUpdates<PolicyState> || on_host<Device>,
                 "ParameterServer is for the host: a server updates weights in the host's memory");
+  static_assert(!parallel::ServesUpdates<PolicyState> || !(optim::has_stages<Optimizer> || optim::clips_first<Optimizer>),
+                "ParameterServer: a server updates by gradients as they come and never has those of all ranks at once: its chain "
+                "takes elementwise transforms alone");
+  static_assert(!parallel::OwnsPart<PolicyState> || parallel::ServesUpdates<PolicyState> || !optim::needs_tensors<Optimizer>,
+                "Sharded cuts the parameters anywhere, and a transform of tensors (Lars) wants each of them whole: take "
+                "DataParallel without Sharded, or elementwise transforms and ClipNorm");
+  static_assert(
+      on_host<Device> || !optim::has_stages<Optimizer>,
+      "on a GPU a chain takes ClipNorm at its head and elementwise transforms: one that needs tensors (Lars), or a norm "
+      "further on, runs on the host");
 
   /// Initial weights are agreed here: all ranks make their TrainStep at the same time.
   TrainStep(Model& model, Loss loss, const Optimizer& optimizer, const Policy& policy)
@@ -74,11 +84,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     executor_ = std::make_unique<Executor<Model, Loss>>(*model_, loss_, options);
     device_.reserve(options.batch * Executor<Model, Loss>::input_pitch, Loss::target == nn::TargetKind::label ? options.batch : 0,
                     Loss::target == nn::TargetKind::vector ? options.batch * std::max(row_pitch(Width), OutputPitch) : 0);
-    const int n = executor_->workers().size();
-    gradients_.clear();
-    for (int w = 0; w < (virtual_shards > 0 ? 1 : n); ++w) gradients_.push_back(executor_->gradients(w));
-    norms_.assign(static_cast<std::size_t>(virtual_shards > 0 ? std::max(n, norm_pieces) : n), 0);
-    find_segments();
+    update_.reserve(*executor_);
     if constexpr (virtual_shards > 0) policy_state_.set_partial_sums(executor_->subtree_sums());
   }
 
@@ -118,6 +124,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       };
     }
     const double lr = static_cast<double>(optimizer_.optimizer().lr) * options.lr_factor;
+    const double clip = optim::clip_norm_of(optimizer_.optimizer(), options.clip_norm);
     if (options.update) ++step_;
     [[maybe_unused]] const long replays = replays_of(device_);
     if constexpr (!on_host<Device>)
@@ -137,11 +144,11 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
             if (w.index == 0) finish_exchange(exchange, options.update);
             if (!options.update) return;
             w.barrier();
-            optimize(w, exchange, lr, options.clip_norm);
+            optimize(w, exchange, lr, clip);
           });
         },
         [&] {
-          if (options.update) optimize(Worker{}, exchange, lr, options.clip_norm);
+          if (options.update) optimize(Worker{}, exchange, lr, clip);
         });
     device_.finish();
     if (exchange && replays_of(device_) != replays) policy_state_.replayed();
@@ -150,6 +157,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if constexpr (on_host<Device>) device_.add(sums_);
     if constexpr (Model::scales_loss) {
       scale_pending_ = scaler_.active();
+      if constexpr (on_host<Device>) overflowed_ = scaler_.active() && update_.overflowed();
       if (on_host<Device> && overflowed_) {  // on all ranks
         update_loss_scale();
         return result(exchange);
@@ -263,7 +271,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   }
   /// The gradient norm of the last step that was clipped; 0 before. Waits for a device that has it.
   double gradient_norm() const {
-    if constexpr (on_host<Device>) return norm_;
+    if constexpr (on_host<Device>) return update_.norm();
     else return step_ > 0 ? device_.read_scale().norm : 0;
   }
 
@@ -279,11 +287,6 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     optimizer_.update(const_cast<Scalar*>(std::as_const(*model_).parameters().data), call, update.range.begin, update.range.end);
     (void)model_->parameters();
   }
-
-  struct Segment {
-    plan::Range range{};
-    bool summed = true;  // over workers; else worker 0 has the whole gradient
-  };
 
   /// What of the parameters this rank updates, and has the optimizer's state of.
   static plan::Range owned(const Policy& policy) { return policy.owned(Model::sizes.stored); }
@@ -323,21 +326,6 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       throw ArgumentError("Reproducible: of a batch of " + std::to_string(n) + " this rank's virtual shards have " +
                           std::to_string(share) + " samples, it is given " + std::to_string(batch.count) +
                           ": give data::Loader .shards = " + std::to_string(virtual_shards));
-  }
-
-  void find_segments() {
-    segments_.clear();
-    if constexpr (virtual_shards > 0) {
-      segments_.push_back({{0, Model::sizes.stored}, false});
-      return;
-    }
-    long at = 0;
-    for (const plan::Range& r : executor_->summed_ranges()) {
-      if (r.begin > at) segments_.push_back({{at, r.begin}, false});
-      segments_.push_back({r, true});
-      at = r.end;
-    }
-    if (at < Model::sizes.stored) segments_.push_back({{at, Model::sizes.stored}, false});
   }
 
   /// The region of a step. One that throws was no step: it is not counted, and an accumulation begins anew.
@@ -415,7 +403,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     optim::StepCall<Scalar> call;
     call.step = step_;
     call.lr = lr;
-    call.gradients = gradients_.data();
+    call.gradients = update_.gradients().data();
     const plan::Range own = policy_state_.owned(Model::sizes.stored);
     ops::StepScaleCall<Scalar> scale{.expected_weight = policy_state_.gradient_factor() * expected_weight_};
     if constexpr (Model::scales_loss) scale.values = executor_->memory().values();
@@ -430,74 +418,16 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     optimizer_.update(const_cast<Scalar*>(std::as_const(*model_).parameters().data), call, own.begin, own.end);
   }
   void optimize_here(const Worker& w, bool exchanged, double lr, double clip) {
-    optim::StepCall<Scalar> call;
-    call.step = step_;
-    call.lr = lr;
-    call.gradient_scale = weight_ > 0 ? policy_state_.gradient_factor() * expected_weight_ / weight_ : 0;
-    call.gradients = gradients_.data();
-    const plan::Range own = policy_state_.owned(Model::sizes.stored);
-    const auto slice = w.slice(own.end - own.begin, 16);
-    const long lo = own.begin + slice.first,
-               hi = own.begin + slice.second;  // not a structured binding: clang 14 does not capture those
-    auto each = [&](auto&& visit) {
-      for (const Segment& s : segments_) {
-        const long begin = std::max(lo, s.range.begin), end = std::min(hi, s.range.end);
-        if (begin >= end) continue;
-        call.gradient_count = s.summed && !exchanged ? w.count : 1;
-        visit(begin, end);
-      }
-    };
-    if constexpr (Model::scales_loss) {
-      call.gradient_scale /= scaler_.scale();
-      if (scaler_.active() && overflows(w, call, exchanged, each)) return;
-    }
-    if (clip > 0) {
-      if constexpr (virtual_shards > 0) {  // in pieces of the arena, whoever computes them
-        for (auto [p, last] = w.slice(norm_pieces); p < last; ++p)
-          norms_[static_cast<std::size_t>(p)] = optimizer_.sum_of_squares(call, piece(p), piece(p + 1));
-      } else {
-        double sum = 0;
-        each([&](long begin, long end) { sum += optimizer_.sum_of_squares(call, begin, end); });
-        norms_[static_cast<std::size_t>(w.index)] = sum;
-      }
-      w.barrier();
-      double all = 0;
-      for (double n : norms_) all += n;
-      if constexpr (parallel::OwnsPart<PolicyState>) all = over_ranks(w, all);
-      const double norm = std::sqrt(all);
-      call.gradient_scale *= optim::ClipNorm{static_cast<float>(clip)}(norm);
-      if (w.index == 0) norm_ = norm;
-    }
-    Scalar* parameters = const_cast<Scalar*>(std::as_const(*model_).parameters().data);
-    each([&](long begin, long end) { optimizer_.update(parameters, call, begin, end); });
-  }
-
-  /// Every worker: a sum over the parts that the ranks own.
-  double over_ranks(const Worker& w, double own) {
-    if (w.index == 0) {
-      shared_norm_ = own;
-      policy_state_.reduce(std::span<double>(&shared_norm_, 1));
-    }
-    w.barrier();
-    return shared_norm_;
-  }
-  static constexpr long piece(long p) { return plan::even_range(Model::sizes.stored, norm_pieces, static_cast<int>(p)).begin; }
-
-  /// Every worker: is any gradient of the step not finite. After an exchange all ranks see the same gradients, hence the same
-  /// answer; without one they agree.
-  template <class Each> bool overflows(const Worker& w, optim::StepCall<Scalar>& call, bool exchanged, const Each& each) {
-    bool finite = true;
-    each([&](long begin, long end) { finite = finite && ops::cpu::all_finite(call.gradients, call.gradient_count, begin, end); });
-    norms_[static_cast<std::size_t>(w.index)] = finite ? 0 : 1;
-    w.barrier();
-    if (w.index == 0) {
-      double bad[1] = {0};
-      for (double n : norms_) bad[0] += n;
-      if (!exchanged || parallel::OwnsPart<PolicyState>) policy_state_.reduce(bad);
-      overflowed_ = bad[0] > 0;
-    }
-    w.barrier();
-    return overflowed_;
+    double scale = weight_ > 0 ? policy_state_.gradient_factor() * expected_weight_ / weight_ : 0;
+    if constexpr (Model::scales_loss) scale /= scaler_.scale();
+    update_.run(w, optimizer_, policy_state_,
+                {.parameters = const_cast<Scalar*>(std::as_const(*model_).parameters().data),
+                 .step = step_,
+                 .lr = lr,
+                 .scale = scale,
+                 .clip = clip,
+                 .exchanged = exchanged,
+                 .look = Model::scales_loss && scaler_.active()});
   }
   /// Takes note of whether the last step counts: the scale and the steps follow.
   void update_loss_scale() const {
@@ -513,8 +443,6 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     return std::same_as<typename Model::Activation, fp16> ? optim::LossScaling::dynamic() : optim::LossScaling::none();
   }
 
-  static constexpr int norm_pieces = 64;  // of virtual shards: the norm must not depend on who adds it up
-
   Model* model_;
   Loss loss_;
   optim::BoundOptimizer<Optimizer, Scalar, Device> optimizer_;
@@ -522,13 +450,11 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   StepDevice<Scalar, Device> device_;
   ExecutorOptions asked_{};
   std::unique_ptr<Executor<Model, Loss>> executor_;
-  std::vector<const Scalar*> gradients_;
-  std::vector<Segment> segments_;
+  HostUpdate<Model, Optimizer, PolicyState> update_;
   std::vector<Arena<Scalar, Device>> gathered_;  // the whole state of a sharded optimizer, while it is saved
-  std::vector<double> norms_;
   nn::LossSums sums_{};
-  double expected_weight_ = 1, weight_ = 0, norm_ = 0, shared_norm_ = 0;  // weight_: of all samples whose gradients the step has
-  long accumulated_ = 0, samples_ = 0;  // calls of this step before this one; samples of all of them
+  double expected_weight_ = 1, weight_ = 0;  // weight_: of all samples whose gradients the step has
+  long accumulated_ = 0, samples_ = 0;       // calls of this step before this one; samples of all of them
   mutable std::int64_t step_ = 0;
   mutable optim::LossScaler scaler_{usual_scaling()};
   mutable bool overflowed_ = false, scale_pending_ = false;  // of the last step; has scaler_ not heard of it yet

@@ -42,6 +42,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   History fit(data::DatasetView train, const FitOptions& options) {
     train::check_data<Model, Loss>(train, "training");
     if (options.epochs < 0) throw ArgumentError("fit: .epochs is negative");
+    (void)optim::clip_norm_of(train_step_.optimizer().optimizer(), options.clip_norm);  // not twice
     if (options.accumulate < 1) throw ArgumentError("fit: .accumulate must be at least 1 batch a step");
     if (options.loss_scaling) {
       if constexpr (Model::scales_loss) train_step_.set_loss_scaling(*options.loss_scaling);

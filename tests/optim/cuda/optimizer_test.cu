@@ -15,9 +15,12 @@
 #include <skein/optim/rms_prop.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/optim/state.hpp>
+#include <skein/optim/transform/chain.hpp>
+#include <skein/optim/transform/clip_value.hpp>
 
 #include "../../support/close.hpp"
 #include "../../support/device_array.hpp"
+#include "../../support/own_optimizers.hpp"
 
 namespace sk = skein;
 namespace nn = skein::nn;
@@ -102,7 +105,6 @@ template <class Scalar, class O> void agrees_with_groups(O optimizer) {
   agrees<Scalar>(optimizer, true);
 }
 
-// [quote own_pass]
 /// The sign of the gradient.
 struct SignDescent {
   float lr = 0.01f, weight_decay = 0;
@@ -122,8 +124,15 @@ struct SignDescent {
     ops::update(Device{}, arguments);
   }
 };
-// [end]
-/// The same, called range by range.
+/// A running mean of the gradient in its place.
+struct Smooth {
+  static constexpr auto needs = optim::Needs::element;
+  static constexpr int state_arrays() { return 1; }
+  template <class S> constexpr S element(const optim::UpdateRates<S>& at, S gradient, S value, S* state) const {
+    return state[0] = S(0.5) * state[0] + gradient + at.weight_decay * value;
+  }
+};
+/// SignDescent, called range by range.
 struct SignByRange : SignDescent {
   static constexpr bool takes_ranges = false;
 };
@@ -145,6 +154,10 @@ TEMPLATE_TEST_CASE("Optimizers on the GPU agree with the Cpu over twenty steps, 
   agrees_with_groups<TestType>(optim::RmsProp{.lr = 0.01f, .momentum = 0.9});
   agrees_with_groups<TestType>(SignDescent{});
   agrees_with_groups<TestType>(SignByRange{});
+  agrees_with_groups<TestType>(optim::chain(own::Lion{.lr = 0.01f}));
+  agrees_with_groups<TestType>(optim::chain(optim::ClipNorm{1}, optim::ClipValue{0.5f}, optim::Adam{.lr = 0.01f}));
+  agrees_with_groups<TestType>(
+      optim::chain(Smooth{}, optim::ClipValue{0.5f}, Smooth{}, optim::Sgd{.lr = 0.05f, .momentum = 0.9}));
 }
 
 TEST_CASE("A step that is skipped on the GPU changes nothing", "[optim][cuda]") {

@@ -12,6 +12,7 @@
 
 #include "../../device/copy.hpp"
 #include "../../optim/sgd.hpp"
+#include "../../optim/transform/transform.hpp"
 #include "../comm_policy_state.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
@@ -59,6 +60,8 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
       Base::capabilities | Capabilities{Capability::averages_weights, Capability::keeps_state};
   static constexpr bool local_sums = true;
   static constexpr bool has_outer = !std::same_as<Outer, PlainAverage>;
+  static_assert(!optim::has_stages<Outer> && !optim::clips_first<Outer>,
+                "an outer optimizer of ModelAverage is one pass over a fragment: its chain takes elementwise transforms alone");
   using Request = decltype(std::declval<Comm&>().start_all_reduce(std::declval<DeviceSpan<Scalar, Device>>(), Sum{}));
 
   ModelAveragePolicyState(Comm& comm, const ModelAverageOptions& options, const Outer& outer,
@@ -286,7 +289,7 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
     call.step = 1 + outer_steps_ / static_cast<std::int64_t>(fragments_.size());  // each fragment's own
     call.lr = static_cast<float>(outer_.lr);
     call.weight_decay = optim::weight_decay_of(outer_);
-    outer_.apply(call);
+    optim::apply(outer_, call);
     ++outer_steps_;
   }
 

@@ -31,6 +31,10 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   using Sums = nn::LossSums;
   using PolicyState = PipelinePolicyState<Scalar>;
   static constexpr int virtual_shards = 0;
+  static_assert(
+      !optim::has_stages<Optimizer>,
+      "Pipeline: a stage updates by itself: its optimizer's chain takes ClipNorm at its head and elementwise transforms, "
+      "none that needs tensors (Lars) or a norm further on");
   static constexpr long Width = Model::output_extents.count(), OutputPitch = sample_pitch(Model::output_extents);
 
   /// Initial weights are agreed here: all ranks make their train step at the same time.
@@ -58,7 +62,8 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     const long size = run_.micro_size(batch.global_count);
     const plan::PipelineProgram& program = program_of(batch.count, batch.global_count, size);
     const bool together = program.synchronous;
-    if (!together && (options.accumulate || !options.update || options.clip_norm > 0))
+    const double clip = optim::clip_norm_of(asked_optimizer_, options.clip_norm);
+    if (!together && (options.accumulate || !options.update || clip > 0))
       throw ArgumentError(
           "Pipeline: PipeDream updates after each micro-batch: no accumulation over batches, and no norm of all gradients to "
           "clip by");
@@ -71,7 +76,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     call.accumulate = options.accumulate;
     call.update = options.update;
     call.lr = static_cast<double>(asked_optimizer_.lr) * options.lr_factor;
-    call.clip = options.clip_norm;
+    call.clip = clip;
     call.expected_weight = expected_weight_;
     call.step = step_;
     call.carried = carried_;

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Optimizers and gradient transforms as a user writes them: docs/guide/optim.md quotes them, tests run them on both devices.
+#pragma once
+#include <skein/optim/transform/chain.hpp>
+#include <skein/optim/transform/tensor_update.hpp>
+
+namespace own {
+namespace sk = skein;
+
+// [quote own_optimizer]
+/// Chen et al., "Symbolic discovery of optimization algorithms", arXiv:2302.06675.
+struct Lion {
+  float lr = 1e-4f, beta1 = 0.9f, beta2 = 0.99f, weight_decay = 0;
+  static constexpr int state_arrays() { return 1; }
+  template <class S> constexpr void element(const sk::optim::UpdateRates<S>& at, S gradient, S& value, S* state) const {
+    const S direction = S(beta1) * state[0] + S(1 - beta1) * gradient;
+    value -= at.lr * (S((direction > 0) - (direction < 0)) + at.weight_decay * value);
+    state[0] = S(beta2) * state[0] + S(1 - beta2) * gradient;
+  }
+};
+// [end]
+
+// [quote own_transform]
+/// Yong et al., "Gradient centralization", arXiv:2004.01461: the gradient of each output's weights gets a mean of 0.
+struct Centralize {
+  static constexpr auto needs = sk::optim::Needs::tensor;
+  template <class S> void tensor(const sk::optim::TensorUpdate<S>& parameter) const {
+    const auto& g = parameter.gradient;  // (inputs, outputs)
+    if (g.extent(0) > 1) g.assign(g - mean(g, 0));
+  }
+};
+// [end]
+
+// [quote own_element_transform]
+/// Gradients as multiples of `step`.
+struct Quantize {
+  float step = 1e-3f;
+  static constexpr auto needs = sk::optim::Needs::element;
+  template <class S> constexpr S element(const sk::optim::UpdateRates<S>&, S gradient, S, S*) const {
+    const S steps = gradient / S(step);
+    return S(step) * S(static_cast<long>(steps + (steps < 0 ? S(-0.5) : S(0.5))));
+  }
+};
+// [end]
+}  // namespace own
