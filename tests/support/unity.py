@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Joins test files in one translation unit, so that what they share is compiled once. The names of two files do not meet: all headers come
+first, then each file in a namespace of its own. A file that must not be in one (it opens namespace skein, declares extern "C", replaces
+operator new, or has its includes under #if) stands outside, before the others.
+
+Usage: unity.py OUTPUT SOURCE... | --self-test"""
+import pathlib
+import re
+import sys
+import tempfile
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(<[^>]*>|"[^"]*")', re.M)
+OUTSIDE = re.compile(r'^\s*(?:inline\s+)?namespace\s+(?:skein|std)\b|^\s*extern\s+"C"|\boperator (?:new|delete)\b|^template\s*<>\s*'
+                     r'(?:struct|class)\s+(?:skein|std|Catch)::', re.M)
+
+
+def includes_under_if(text):
+    """Is there an include between #if and #endif?"""
+    depth = 0
+    for line in text.splitlines():
+        if re.match(r"\s*#\s*if", line):
+            depth += 1
+        elif re.match(r"\s*#\s*endif", line):
+            depth -= 1
+        elif depth > 0 and INCLUDE.match(line):
+            return True
+    return False
+
+
+def stands_outside(text):
+    return bool(OUTSIDE.search(text)) or includes_under_if(text)
+
+
+def resolve(header, folder):
+    """A quoted header beside its source, by its whole path: the joined file lies elsewhere."""
+    beside = folder / header[1:-1]
+    return f'"{beside.resolve()}"' if header[0] == '"' and beside.exists() else header
+
+
+def join(sources):
+    headers, outside, inside = {}, [], []
+    for number, source in enumerate(sources):
+        source = pathlib.Path(source)
+        text = source.read_text()
+        if stands_outside(text):
+            outside.append(f'#include "{source}"')
+            continue
+        for header in INCLUDE.findall(text):
+            headers[resolve(header, source.parent)] = None
+        inside.append(f'namespace file_{number} {{\n#include "{source}"\n}}')
+    return "\n".join(["// Made by tests/support/unity.py."] + outside + [f"#include {header}" for header in headers] + inside) + "\n"
+
+
+def self_test():
+    faults = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name).resolve()
+        (folder / "near.hpp").write_text("#pragma once\n")
+        (folder / "a.cpp").write_text('#include <vector>\n#include "near.hpp"\nnamespace { int f() { return 1; } }\n')
+        (folder / "b.cpp").write_text('#include <vector>\nnamespace { int f() { return 2; } }\n')
+        (folder / "c.cpp").write_text("namespace skein::detail {}\n")
+        (folder / "d.cpp").write_text("#if FAR\n#include <far.hpp>\n#endif\n")
+        text = join([folder / name for name in ("a.cpp", "b.cpp", "c.cpp", "d.cpp")])
+    wanted = ["// Made by tests/support/unity.py.", f'#include "{folder}/c.cpp"', f'#include "{folder}/d.cpp"', "#include <vector>",
+              f'#include "{folder}/near.hpp"', "namespace file_0 {", f'#include "{folder}/a.cpp"', "}", "namespace file_1 {",
+              f'#include "{folder}/b.cpp"', "}", ""]
+    if text != "\n".join(wanted):
+        faults.append(f"wanted\n{wanted}\ngot\n{text}")
+    if stands_outside("#if A\n#define B\n#endif\n#include <c>\n"):
+        faults.append("an include behind #endif was taken for one under #if")
+    if not stands_outside("void* operator new(std::size_t n);\n"):
+        faults.append("operator new was put into a namespace")
+    return faults
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        faults = self_test()
+        print("\n".join(faults) if faults else "files are joined without meeting")
+        return 1 if faults else 0
+    output, *sources = sys.argv[1:]
+    text, path = join(sources), pathlib.Path(output)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
