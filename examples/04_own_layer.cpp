@@ -1,31 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer of one's own: a type that describes itself for an input shape, and has forward and backward over the memory it is
-// given. An elementwise one is less: a function object, whose derivative the library forms at compile time.
+// A layer of one's own: a type that describes itself for an input, and whose forward and backward are tensor expressions: the
+// same text for every device (04_own_layer.cu). An elementwise one is less: a function object, whose derivative the library forms
+// at compile time.
 #include <cmath>
 #include <cstdio>
 
 #include <skein/skein.hpp>
 namespace sk = skein;
+using namespace sk::literals;  // "scale"_p
 
 // [quote layer]
 /// y = scale * x, with one trained factor a feature.
 struct Scale {
-  static constexpr sk::LayerInfo describe(sk::Extents in) {
-    return {
-        .output = in, .parameters = {{{"scale", {1, {in.last()}}, sk::Init::ones}}}, .flops = in.count(), .saves_input = true};
+  static constexpr sk::LayerSpec describe(sk::Edge in) {
+    return {.output = in, .parameters = {{"scale", {in.last()}, sk::Init::ones}}, .backward_reads = sk::Reads::x};
   }
-  template <class In, class Frame> static void forward(Frame& f) {
-    constexpr long features = In::extents.last(), pitch = sk::sample_pitch(In::extents);
-    for (long s = 0; s < f.batch; ++s)
-      for (long i = 0; i < In::count; ++i) f.y[s * pitch + i] = f.parameters[i % features] * f.x[s * pitch + i];
-  }
-  template <class In, class Frame> static void backward(Frame& f) {
-    constexpr long features = In::extents.last(), pitch = sk::sample_pitch(In::extents);
-    for (long s = 0; s < f.batch; ++s)
-      for (long i = 0; i < In::count; ++i) {
-        f.gradients[i % features] += f.dy[s * pitch + i] * f.x[s * pitch + i];
-        if (f.dx) f.dx[s * pitch + i] = f.dy[s * pitch + i] * f.parameters[i % features];
-      }
+  static void forward(auto& f) { f.y() = f.x() * f.parameter("scale"_p); }
+  static void backward(auto& f) {
+    f.gradient("scale"_p) += sum_leading(f.dy() * f.x());
+    f.dx() = f.dy() * f.parameter("scale"_p);
   }
 };
 // [end]

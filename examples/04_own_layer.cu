@@ -1,45 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer of one's own on both devices: its loops are function objects over an index, which a GPU runs as kernels. An elementwise
-// one is a function object alone, whose derivative the library forms at compile time: not a word of it changes.
+// The layers of 04_own_layer.cpp on a GPU: not a word of them changes.
 #include <cmath>
 #include <cstdio>
 
 #include <skein/cuda.hpp>
 namespace sk = skein;
+using namespace sk::literals;  // "scale"_p
 
 // [quote layer]
-/// y(i) = factor(i) * x(i), and the gradient of x, which is the same of dy.
-struct ScaleValue {
-  const float *factor, *x;
-  float* y;
-  long features;
-  constexpr void operator()(long i) const { y[i] = factor[i % features] * x[i]; }
-};
-/// The gradient of a factor: one row of the kernel a feature, its samples in a fixed order, so the same bits in every run.
-struct ScaleGradient {
-  const float *x, *dy;
-  float* gradient;
-  long batch, features;
-  constexpr void operator()(long feature) const {
-    float total = 0;
-    for (long s = 0; s < batch; ++s) total += dy[s * features + feature] * x[s * features + feature];
-    gradient[feature] += total;
-  }
-};
-
-/// y = scale * x, with one trained factor a feature. Features: a multiple of 16, so that rows have no gaps.
+/// y = scale * x, with one trained factor a feature.
 struct Scale {
-  static constexpr sk::LayerInfo describe(sk::Extents in) {
-    return {
-        .output = in, .parameters = {{{"scale", {1, {in.last()}}, sk::Init::ones}}}, .flops = in.count(), .saves_input = true};
+  static constexpr sk::LayerSpec describe(sk::Edge in) {
+    return {.output = in, .parameters = {{"scale", {in.last()}, sk::Init::ones}}, .backward_reads = sk::Reads::x};
   }
-  template <class In, class Frame> static void forward(Frame& f) {
-    static_assert(sk::sample_pitch(In::extents) == In::count);
-    sk::cuda::for_each(f.batch * In::count, ScaleValue{f.parameters, f.x, f.y, In::count});
-  }
-  template <class In, class Frame> static void backward(Frame& f) {
-    sk::cuda::for_each(In::count, ScaleGradient{f.x, f.dy, f.gradients, f.batch, In::count});
-    if (f.dx) sk::cuda::for_each(f.batch * In::count, ScaleValue{f.parameters, f.dy, f.dx, In::count});
+  static void forward(auto& f) { f.y() = f.x() * f.parameter("scale"_p); }
+  static void backward(auto& f) {
+    f.gradient("scale"_p) += sum_leading(f.dy() * f.x());
+    f.dx() = f.dy() * f.parameter("scale"_p);
   }
 };
 // [end]

@@ -31,6 +31,7 @@
 #include "tensor/cuda/evaluator.hpp"
 #include "tensor/cuda/reducer.hpp"
 #include "tensor/cuda/sorter.hpp"
+#include "tensor/cuda/static_evaluate.hpp"
 #include "train/cuda/step_device.hpp"
 
 // Without cuDNN: no convolution, batch normalisation and softmax layers on GPUs; all else is there.

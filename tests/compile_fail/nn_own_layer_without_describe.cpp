@@ -1,4 +1,4 @@
-// expect: this layer lacks: static constexpr skein::LayerInfo describe(skein::Extents in)
+// expect: this layer lacks: static constexpr skein::LayerSpec describe(skein::Edge in)
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/nn/model.hpp>
 

@@ -7,7 +7,6 @@ namespace own_layers {
 namespace sk = skein;
 using namespace sk::literals;
 
-// [quote scale]
 /// y = scale * x, with one trained factor a feature.
 struct Scale {
   static constexpr sk::LayerSpec describe(sk::Edge in) {
@@ -19,8 +18,8 @@ struct Scale {
     f.dx() = f.dy() * f.parameter("scale"_p);
   }
 };
-// [end]
 
+// [quote squash]
 /// y = tanh(gain * x + shift + position): parameters of three shapes, a derivative from the output, y written twice.
 struct Squash {
   static constexpr sk::LayerSpec describe(sk::Edge in) {
@@ -42,6 +41,7 @@ struct Squash {
     f.dx() = f.parameter("gain"_p) * ds;
   }
 };
+// [end]
 
 /// Scale with pointers, in a double loop.
 struct ScaleByHand {

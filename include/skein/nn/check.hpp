@@ -31,7 +31,7 @@ template <class L, class In> inline constexpr bool has_room_for_its_parameters =
 // The names read as a sentence in the compilers' trails: layer<Linear<120>, 3>::gets<Shape<12, 12, 6>>.
 template <class Layer, int... Path> struct layer {
   template <class Input> struct gets {
-    static_assert(has_describe<Layer>, "this layer lacks: static constexpr skein::LayerInfo describe(skein::Extents in)");
+    static_assert(has_describe<Layer>, "this layer lacks: static constexpr skein::LayerSpec describe(skein::Edge in)");
     static_assert(has_forward<Layer>, "this layer lacks: template <class In, class Frame> static void forward(Frame& f)");
     static_assert(has_backward<Layer>, "this layer lacks: template <class In, class Frame> static void backward(Frame& f)");
     static_assert(has_expression_forward<Layer>, "this layer lacks: static void forward(auto& f)");

@@ -5,6 +5,7 @@
 #include <skein/nn/fuse.hpp>
 
 #include "../../support/device_harness.hpp"
+#include "../../support/own_layers.hpp"
 
 namespace sk = skein;
 namespace nn = skein::nn;
@@ -58,4 +59,31 @@ TEMPLATE_TEST_CASE("A user's layer runs on both devices", "[nn][cuda]", float, d
 }
 TEST_CASE("A network with a user's layer trains on both devices", "[nn][cuda]") {
   twins::agree<own_layer::Net, sk::Shape<6>, double>(nn::Mse{}, sk::optim::Adam{.lr = 0.01f});
+}
+
+namespace {
+template <class L, class In, class Scalar = float> void expressions(const support::AgreeOptions& o = {}) {
+  support::agree<nn::ExpressionLayer<L>, In, Scalar>(o);
+}
+template <class L> using Around = nn::Sequential<nn::Linear<24>, L, nn::Tanh, nn::Linear<3>>;
+}  // namespace
+
+TEMPLATE_TEST_CASE("Layers of expressions are the same text on both devices", "[nn][cuda]", float, double) {
+  expressions<own_layers::Scale, sk::Shape<7>, TestType>({.batch = 5, .accumulate = true});
+  expressions<own_layers::Scale, sk::Shape<300>, TestType>({.batch = 70, .wants_dx = false});
+  expressions<own_layers::Squash, sk::Shape<1>, TestType>({.batch = 1});
+  expressions<own_layers::Squash, sk::Shape<4, 20>, TestType>({.batch = 9});
+  expressions<own_layers::Squash, sk::Shape<3, 2, 5>, TestType>({.batch = 6, .accumulate = true});
+}
+TEST_CASE("A network with layers of expressions trains on both devices, launched and replayed", "[nn][cuda]") {
+  twins::agree<Around<own_layers::Scale>, sk::Shape<6>, double>(nn::Mse{}, sk::optim::Adam{.lr = 0.01f});
+  twins::agree<Around<own_layers::Squash>, sk::Shape<6>, float>(nn::Mse{}, sk::optim::Adam{.lr = 0.01f});
+}
+TEST_CASE("Layers of expressions run on 16-bit samples of a device", "[nn][cuda]") {
+  STATIC_REQUIRE(nn::computes_in<nn::ExpressionLayer<own_layers::Squash>, sk::Cuda, sk::bf16>);
+  using P = sk::precision::bf16;
+  const auto there =
+      twins::run<Around<own_layers::Squash>, sk::Shape<6>, P, sk::Cuda>(nn::Mse{}, sk::optim::Sgd{}, twins::Plan{});
+  const auto here = twins::run<Around<own_layers::Squash>, sk::Shape<6>, P, sk::Cpu>(nn::Mse{}, sk::optim::Sgd{}, twins::Plan{});
+  CHECK(twins::apart(there.losses, here.losses) < 0.01);
 }
