@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pass remembers of some samples from forward to backward: edges between layers and their gradients in the type in which
-// activations are stored, the layers' own blocks in the parameters' type. A pass has one for the rank, or one a worker
+// What an executor remembers of some samples from forward to backward: edges between layers and their gradients in the type in which
+// activations are stored, the layers' own blocks in the parameters' type. An executor has one for the rank, or one a worker
 // (depth-first).
 #pragma once
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
-/// The numbers of one pass that its activations are made of.
+/// The numbers of one executor that its activations are made of.
 struct ActivationSizes {
   MemoryRequirements network{};
   long backward_scratch = 0;  ///< scalars a sample of blocks that pass from a layer's backward to itself

@@ -34,7 +34,7 @@ template <class F> struct Value {
     else return x;  // refused already: no second error
   }
 };
-/// dy f'(x): beside it stands x, or y where f knows its slope at the output.
+/// dy f'(x): beside it stands x, or y where f knows its derivative from the output.
 template <class F> struct Chain {
   template <class V> SKEIN_ALWAYS_INLINE constexpr V operator()(const V& dy, const V& at) const {
     if constexpr (KnowsDerivativeFromOutput<F>) return dy * F::derivative_from_output(Dual<V>(at, V(0))).value;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executor: one model's forward, loss and backward over a batch, by the workers of a rank. Owns what a pass remembers
+// Executor: one model's forward, loss and backward over a batch, by the workers of a rank. Owns what is remembered
 // (activations, scratch, derived weights, the other workers' gradients), made once for the largest batch; a step allocates
 // nothing. Two executors: layer by layer over the whole batch (gradients become ready early, from the back), or depth-first
 // by blocks of samples (small networks stay in the host's cache; gradients are ready at the end). A device of its own runs layer
@@ -86,7 +86,7 @@ template <class Model, class Loss> class Executor {
     return n;
   }
 
-  /// All that the model and this pass hold. After prepare(): with what the layers have reserved.
+  /// All that the model and this executor hold. After prepare(): with what the layers have reserved.
   MemoryPlan memory_plan() const {
     MemoryPlan m;
     m.parameters = static_cast<std::size_t>(sizes.stored) * sizeof(Scalar);
@@ -233,7 +233,7 @@ template <class Model, class Loss> class Executor {
       }
     }
   }
-  /// The sums of loss, weight and hits of this rank's shards, in their last call or accumulated calls.
+  /// The sums of loss, weight and correct answers of this rank's shards, in their last call or accumulated calls.
   nn::LossSums shard_sums() {
     nn::LossSums all;
     for (int i = 0; i < options_.shards.count(); ++i) {
@@ -285,7 +285,7 @@ template <class Model, class Loss> class Executor {
     }
   }
 
-  /// Sums of loss, weight and hits of this rank's last call (or accumulated calls). Waits for a device that has them.
+  /// Sums of loss, weight and correct answers of this rank's last call (or accumulated calls). Waits for a device that has them.
   nn::LossSums sums() const {
     if constexpr (on_host<Device>) {
       nn::LossSums all;

@@ -25,7 +25,7 @@ struct ExecutorOptions {
       shards{};  ///< this rank's, of a batch in virtual shards: each has gradients of its own, and is one worker's
 };
 
-/// Bytes that a pass and its model hold on their device, the optimizer's state apart.
+/// Bytes that an executor and its model hold on their device, the optimizer's state apart.
 struct MemoryPlan {
   std::size_t parameters = 0, gradients = 0;  ///< of all workers
   std::size_t buffers = 0, packed_weights = 0;

@@ -123,7 +123,7 @@ enum class Phase { training, evaluation };
 /// How float products may be made: as they are, or by matrix units that round their operands to 10 bits of mantissa (TF32).
 enum class FloatMath { full, tf32 };
 
-/// What a layer may ask about the pass that it is part of. One per worker.
+/// What a layer may ask about the executor that runs it. One per worker.
 template <class Scalar, class Device> struct Context {
   Phase phase = Phase::training;
   bool accumulate = true;                   ///< false: the gradients hold nothing yet, an overwriting layer may store

@@ -39,7 +39,7 @@ template <class Scalar_, class Lanes> struct LossRow {
   long width;
   std::int32_t label;  ///< a class: the library has looked
   Scalar* gradient;    // null: not wanted
-  Scalar factor;       // of slopes: the label's weight and the gradient's scale
+  Scalar factor;       // of derivatives: the label's weight and the gradient's scale
   Lanes lanes;
 
   constexpr long begin() const { return lanes.index; }
@@ -51,7 +51,7 @@ template <class Scalar_, class Lanes> struct LossRow {
   constexpr void derivative(long c, Scalar value) const {
     if (gradient) gradient[c] = value * factor;
   }
-  /// The derivative by x[label], set by whichever lane it belongs to, after its slope().
+  /// The derivative by x[label], set by whichever lane it belongs to, after its derivative().
   constexpr void derivative_at_label(Scalar value) const {
     if (gradient && label % lanes.count == lanes.index) gradient[label] = value * factor;
   }
@@ -65,7 +65,7 @@ template <class Scalar_, class Lanes> struct LossRow {
   };
 };
 
-/// Loss, weight and hits of one row or of many.
+/// Loss, weight and number of correct answers, of one row or of many.
 struct LossTotals {
   double loss = 0, weight = 0, correct = 0;
   friend constexpr LossTotals operator+(const LossTotals& a, const LossTotals& b) {
@@ -131,7 +131,7 @@ template <> struct LabelLossKernels<Cpu> {
   }
 };
 
-/// Sums over the rows of f(row) times the label's weight, of the weights, and of the hits; the gradient where it is wanted. A
+/// Sums over the rows of f(row) times the label's weight, of the weights, and of the correct answers; the gradient where it is wanted. A
 /// device adds them to pass.sums, and the call returns nothing without waiting.
 template <class Device, class Scalar, class Function>
 CrossEntropySums label_loss(const CrossEntropyArguments<Scalar>& arguments, const Function& f) {

@@ -19,7 +19,7 @@ struct StepScale {
 
 /// What the factor is made of. Pointers are the device's; `scale` is written.
 template <class Scalar> struct StepScaleCall {
-  const Scalar* tail = nullptr;        ///< loss, weight, hits: summed over all ranks
+  const Scalar* tail = nullptr;        ///< loss, weight, correct: summed over all ranks
   double expected_weight = 1;          ///< the policy's gradient factor times what the gradients were divided by
   const StepValues* values = nullptr;  ///< its loss_scale is divided out; null: 1
   const double* squares = nullptr;     ///< sum of the squares of the unscaled gradients; null: no clipping, no skipping
@@ -41,7 +41,7 @@ template <class Scalar> struct StepScaleCall {
   }
 };
 
-/// Copies sums (loss, weight, hits in double) to the tail of a gradient arena, which the ranks add up.
+/// Copies sums (loss, weight, correct in double) to the tail of a gradient arena, which the ranks add up.
 template <class Scalar> struct WriteSums {
   const double* sums = nullptr;
   Scalar* tail = nullptr;

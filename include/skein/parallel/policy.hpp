@@ -17,7 +17,7 @@
 namespace skein::inline SKEIN_ABI::parallel {
 
 /// What a policy works on: the arenas of one model and its program. The gradients are the whole arena; what lies behind
-/// `stored` are the sums of the batch (loss, weight, hits), which travel with the first bucket.
+/// `stored` are the sums of the batch (loss, weight, correct answers), which travel with the first bucket.
 template <class Scalar_, class Device_> struct Replica {
   using Scalar = Scalar_;
   using Device = Device_;

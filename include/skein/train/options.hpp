@@ -45,7 +45,7 @@ struct FitOptions {
 
 /// Of Trainer::evaluate.
 struct EvaluateOptions {
-  long batch = 0;  ///< samples of all ranks at a time; 0: what fits into the pass
+  long batch = 0;  ///< samples of all ranks at a time; 0: what fits into the executor
   std::vector<train::AnyMetric> metrics{};
 };
 

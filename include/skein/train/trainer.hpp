@@ -187,7 +187,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     resumed_ = true;
   }
 
-  /// The parts under fit: step, pass, optimizer, policy state.
+  /// The parts under fit: train step, executor, optimizer, policy state.
   TrainStep& train_step() { return train_step_; }
   Model& model() const { return train_step_.model(); }
 

@@ -3,7 +3,7 @@
 // or over one row with a label; the library evaluates it on dual numbers. A row's formula sees the outputs only through
 // reductions, so that its gradient costs a few passes over the row and not one a column: with z_k = sum_c h_k(x_c, z_1 ..
 // z_{k-1}), the derivative of the loss by x_c is sum_k (d loss / d z_k) h_k'(x_c); each factor is one evaluation with one
-// reduction's slope set to 1, and a last evaluation adds the products up.
+// reduction's derivative set to 1, and a last evaluation adds the products up.
 #pragma once
 #include <concepts>
 #include <limits>
@@ -19,7 +19,7 @@ namespace detail {
 template <class Scalar> struct FormulaState {
   static constexpr int capacity = 8;
   enum class Evaluation { values, factor, gradient } evaluation = Evaluation::values;
-  int next = 0, seed = -1;  // the reduction to come; the one whose slope is 1
+  int next = 0, seed = -1;  // the reduction to come; the one whose derivative is 1
   Scalar value[capacity] = {}, factor[capacity] = {};
   Scalar greatest[capacity] = {}, log_total[capacity] = {};  // of log_sum_exp and log_probability
   long at[capacity] = {};                                    // of greatest
@@ -32,7 +32,7 @@ template <class Scalar> struct FormulaState {
 /// A row of outputs and its label, as a formula sees it. What it returns are dual numbers (T): calculate with them as with plain
 /// ones. At most 8 of its reductions may be used in one formula; with more the loss is not a number. On a GPU the lanes of a warp
 /// share the row: all of them evaluate the formula, each looks at its columns. Which reductions are used, and in which order,
-/// must not depend on the outputs' slopes; a term of sum() asks the row for none.
+/// must not depend on the outputs' derivatives; a term of sum() asks the row for none.
 template <class Scalar_, class Lanes> class FormulaRow {
   using State = detail::FormulaState<Scalar_>;
   using Evaluation = typename State::Evaluation;
@@ -54,7 +54,7 @@ template <class Scalar_, class Lanes> class FormulaRow {
   }
   /// The output of the sample's class.
   constexpr T at_label() const { return at(row_.label); }
-  /// The greatest output; its slope belongs to the first of equals.
+  /// The greatest output; its derivative belongs to the first of equals.
   constexpr T greatest() const {
     return reduce(
         [&](int k) {
@@ -82,10 +82,10 @@ template <class Scalar_, class Lanes> class FormulaRow {
   }
 
  private:
-  /// value: over all columns. slope: what the reductions before carry into this one. local: the derivative by the value of a
+  /// value: over all columns. derivative: what the reductions before carry into this one. local: the derivative by the value of a
   /// column.
-  template <class Value, class Slope, class Local>
-  constexpr T reduce(const Value& value, const Slope& derivative, const Local& local) const {
+  template <class Value, class Derivative, class Local>
+  constexpr T reduce(const Value& value, const Derivative& derivative, const Local& local) const {
     if (state_.within_sum) state_.next = State::capacity;
     const int k = state_.next++;
     if (k >= State::capacity) return T(std::numeric_limits<Scalar>::quiet_NaN(), Scalar(0));

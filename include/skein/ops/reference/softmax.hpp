@@ -20,7 +20,7 @@ template <class Scalar> struct CrossEntropyArguments {
   const float* class_weights = nullptr;  ///< (classes); null: 1 for each
   bool ignores = false;
   std::int32_t ignored = 0;            ///< the label that counts nothing, where `ignores`
-  double* sums = nullptr;              ///< a device's: loss, weight and hits are added there
+  double* sums = nullptr;              ///< a device's: loss, weight and correct answers are added there
   const StepValues* values = nullptr;  ///< a device's: the gradient is also multiplied by its loss_scale
 
   constexpr bool skipped(std::int32_t label) const { return ignores && label == ignored; }

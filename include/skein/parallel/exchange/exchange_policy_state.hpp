@@ -34,7 +34,7 @@ struct AlgorithmOf<Inner> {
 template <class Device, class Compressor, class Chosen> consteval bool assert_exchange() {
   if constexpr (!std::same_as<Device, Cpu>)
     static_assert(exchange_fits<Device>,
-                  "Wire and Algorithm work on values of the host: for a model on a GPU take DataParallel without them");
+                  "Compress and Algorithm work on values of the host: for a model on a GPU take DataParallel without them");
   else if constexpr (!Compressor::linear && by_table<Chosen>)
     static_assert(exchange_fits<Compressor>,
                   "Algorithm names an all-reduce, and this compressor is not linear: what it writes is gathered, not added. "

@@ -129,7 +129,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     return bound && !policy_state().threads_of_one_process() ? cores : std::max(1, cores / std::max(1, sharing));
   }
 
-  // What a Trainer asks of a pass and a device.
+  // What a Trainer asks of an executor and a device.
   PipelineTrainStep& executor() { return *this; }
   long capacity() const { return run_.capacity(); }
   const Scalar* outputs() const { return run_.outputs(); }

@@ -57,7 +57,7 @@ struct ServerMessage {
 
   std::int32_t kind = Push, worker = 0;
   std::int64_t step = 0, version = 0;      // of the worker; updates that its weights had seen
-  double expected_weight = 1, weight = 0;  // gradients are sums over samples of that weight in all, divided by nominal
+  double expected_weight = 1, weight = 0;  // gradients are sums over samples of that weight in all, divided by expected_weight
 };
 struct ServerReply {
   std::int64_t version = 0;
