@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an executor remembers of some samples from forward to backward: edges between layers and their gradients in the type in which
-// activations are stored, the layers' own blocks in the parameters' type. An executor has one for the rank, or one a worker
+// What an executor remembers of some samples from forward to backward: edges between layers and their gradients in the type in
+// which activations are stored, the layers' own blocks in the parameters' type. An executor has one for the rank, or one a worker
 // (depth-first).
 #pragma once
 #include <span>

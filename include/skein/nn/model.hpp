@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Model<Network, Input, Device, Precision>: a network for one input shape, with its arenas: parameters, gradients, buffers, one
-// array each. What it is made of is known at compile time; what is remembered between forward and backward belongs to nn/executor.hpp.
+// array each. What it is made of is known at compile time; what is remembered between forward and backward belongs to
+// nn/executor.hpp.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -15,7 +16,8 @@
 
 namespace skein::inline SKEIN_ABI {
 
-/// The gradient arena ends with a few scalars that travel with the first bucket: sums of loss, weight and correct answers of the batch.
+/// The gradient arena ends with a few scalars that travel with the first bucket: sums of loss, weight and correct answers of the
+/// batch.
 inline constexpr long gradient_tail = 16;
 
 /// Where a network stands in a larger one, whose initial values it has: the numbers of its first parameter and buffer in that

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an executor keeps where its device reads it: the numbers of the step (ops::StepValues) and the sums of loss, weight and correct answers.
-// Where the host works itself there is nothing to keep: it hands both over as values. Specialised by device.
+// What an executor keeps where its device reads it: the numbers of the step (ops::StepValues) and the sums of loss, weight and
+// correct answers. Where the host works itself there is nothing to keep: it hands both over as values. Specialised by device.
 #pragma once
 #include <string>
 

@@ -131,8 +131,8 @@ template <> struct LabelLossKernels<Cpu> {
   }
 };
 
-/// Sums over the rows of f(row) times the label's weight, of the weights, and of the correct answers; the gradient where it is wanted. A
-/// device adds them to pass.sums, and the call returns nothing without waiting.
+/// Sums over the rows of f(row) times the label's weight, of the weights, and of the correct answers; the gradient where it is
+/// wanted. A device adds them to pass.sums, and the call returns nothing without waiting.
 template <class Device, class Scalar, class Function>
 CrossEntropySums label_loss(const CrossEntropyArguments<Scalar>& arguments, const Function& f) {
   return LabelLossKernels<Device>::run(arguments, f);

@@ -64,8 +64,8 @@ template <> struct VectorLossKernels<Cpu> {
   static void prepare() {}
 };
 
-/// The sum over all elements of f(output, target, i, derivative), which sets the derivative; i modulo the width is the column. On the
-/// Cpu it is returned; a device adds it to arguments.sums, and the call returns 0 without waiting.
+/// The sum over all elements of f(output, target, i, derivative), which sets the derivative; i modulo the width is the column. On
+/// the Cpu it is returned; a device adds it to arguments.sums, and the call returns 0 without waiting.
 template <class Device, class Scalar, class Function>
 double vector_loss(const VectorLossArguments<Scalar>& arguments, const Function& f) {
   return VectorLossKernels<Device>::run(arguments, f);

@@ -30,12 +30,12 @@ template <class Scalar_, class Device_> struct LossCall {
   const std::int32_t* labels = nullptr;  ///< (count), with TargetKind::label
   const Scalar* targets = nullptr;       ///< (count, width), with TargetKind::vector
   long target_pitch = 0;
-  long count = 0;                           ///< samples
-  Scalar scale = 1;                         ///< factor of the gradient: 1 / the weight of the whole batch
-  Scalar* gradient = nullptr;               ///< (count, width), pitch and gaps as the outputs; null: not wanted
-  long first = 0;                           ///< number of the first sample, for messages
-  const float* table = nullptr;             ///< the device's copy of the loss's table(); null: the loss reads its own
-  double* sums = nullptr;                   ///< not null: loss, weight and correct answers are added there, and the call returns nothing
+  long count = 0;                ///< samples
+  Scalar scale = 1;              ///< factor of the gradient: 1 / the weight of the whole batch
+  Scalar* gradient = nullptr;    ///< (count, width), pitch and gaps as the outputs; null: not wanted
+  long first = 0;                ///< number of the first sample, for messages
+  const float* table = nullptr;  ///< the device's copy of the loss's table(); null: the loss reads its own
+  double* sums = nullptr;        ///< not null: loss, weight and correct answers are added there, and the call returns nothing
   const ops::StepValues* values = nullptr;  ///< not null: the gradient is also multiplied by its loss_scale
 };
 
@@ -135,8 +135,9 @@ template <class Scalar, class Device> const float* table_of(const LossCall<Scala
   return call.table ? call.table : table.data();
 }
 
-/// A loss that is a mean over samples and values (TargetKind::vector): f(output, target, i, derivative) returns an element's loss and
-/// sets its derivative; i modulo the width is the column. Runs where the memory is: see ops/vector_loss.hpp for how f is written.
+/// A loss that is a mean over samples and values (TargetKind::vector): f(output, target, i, derivative) returns an element's loss
+/// and sets its derivative; i modulo the width is the column. Runs where the memory is: see ops/vector_loss.hpp for how f is
+/// written.
 template <class Scalar, class Device, class Function>
 LossSums vector_loss(const LossCall<Scalar, Device>& call, const Function& f) {
   const double sum = ops::vector_loss<Device>(
@@ -157,8 +158,9 @@ struct LabelOptions {
   std::optional<std::int32_t> ignore = {};  ///< samples with this label count nothing
 };
 
-/// A loss that is a mean over samples by their labels: f(row) returns a row's loss and sets its derivatives: see ops/label_loss.hpp.
-/// Throws ArgumentError for a label that is no class; on a device the loss becomes not a number then: Trainer looks before.
+/// A loss that is a mean over samples by their labels: f(row) returns a row's loss and sets its derivatives: see
+/// ops/label_loss.hpp. Throws ArgumentError for a label that is no class; on a device the loss becomes not a number then: Trainer
+/// looks before.
 template <class Scalar, class Device, class Function>
 LossSums label_loss(const LossCall<Scalar, Device>& call, const Function& f, const LabelOptions& options = {}) {
   ops::CrossEntropyArguments<Scalar> arguments{call.outputs, call.output_pitch, call.width,   call.labels,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of loss, weight and correct answers on the GPU, in two small kernels and the same order in every run: warps take rows in turn and
-// keep their sums apart; one warp adds these up, to the sums of the step.
+// Sums of loss, weight and correct answers on the GPU, in two small kernels and the same order in every run: warps take rows in
+// turn and keep their sums apart; one warp adds these up, to the sums of the step.
 #pragma once
 #include <algorithm>
 

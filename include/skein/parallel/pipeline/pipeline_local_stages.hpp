@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process holds of a pipeline: its stages, each with its executor, optimizer, slots and kept weights; the parameters that are
-// tied over stages; and, while a file is written or read, the whole network's arrays. In which order stages run is not known here
-// (pipeline_run.hpp).
+// What a process holds of a pipeline: its stages, each with its executor, optimizer, slots and kept weights; the parameters that
+// are tied over stages; and, while a file is written or read, the whole network's arrays. In which order stages run is not known
+// here (pipeline_run.hpp).
 #pragma once
 #include <algorithm>
 #include <cstring>
