@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradient transforms under each policy: the table of docs/guide/optim.md. tests/train/step/host_update_test.cpp has
+// DataParallel, Reproducible and Sharded; what is refused is in tests/compile_fail/optim_chain_*.cpp.
+#include <skein/comm/thread/spawn.hpp>
+#include <skein/nn/flatten.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/relu.hpp>
+#include <skein/nn/sequential.hpp>
+#include <skein/optim/transform/chain.hpp>
+#include <skein/optim/transform/clip_value.hpp>
+#include <skein/optim/transform/lars.hpp>
+#include <skein/parallel/average/gossip.hpp>
+#include <skein/parallel/average/model_average.hpp>
+#include <skein/parallel/data/sync_every.hpp>
+#include <skein/parallel/pipeline/pipeline.hpp>
+#include <skein/parallel/server/parameter_server.hpp>
+
+#include "../support/shard_cases.hpp"
+
+namespace sk = skein;
+namespace nn = skein::nn;
+namespace optim = skein::optim;
+namespace parallel = skein::parallel;
+
+namespace {
+using Body = nn::Sequential<nn::Flatten, nn::Linear<11>, nn::Relu>;
+using Pipeline = parallel::Pipeline<Body, nn::Linear<3>>;
+using Net = Pipeline::network;
+using Values = std::vector<double>;
+
+const optim::Sgd sgd{.lr = 0.3f, .momentum = 0.9};
+const auto element = optim::chain(optim::ClipValue{0.01f}, sgd);
+const auto head = optim::chain(optim::ClipNorm{0.05f}, optim::ClipValue{0.01f}, sgd);
+const auto tensor = optim::chain(optim::ClipNorm{0.2f}, optim::Lars{.trust = 0.05f}, optim::ClipNorm{0.01f}, sgd);
+
+template <class Policy, class Optimizer> Values train(const Policy& policy, const Optimizer& optimizer, sk::FitOptions options) {
+  options.epochs = 2;
+  options.threads = 1;
+  return shard_cases::train<Net, double>(policy, options, optimizer).parameters;
+}
+template <class Optimizer> Values serial(const Optimizer& optimizer) {
+  return train(parallel::SingleProcess{}, optimizer, {.batch = 19});
+}
+void require_close(const Values& a, const Values& b) {
+  RANK_CHECK(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) RANK_CHECK(a[i] == Approx(b[i]).margin(1e-9));
+}
+}  // namespace
+
+TEST_CASE("The chains of this table differ", "[parallel]") {
+  CHECK(serial(element) != serial(sgd));
+  CHECK(serial(head) != serial(element));
+  CHECK(serial(tensor) != serial(sgd));
+}
+
+TEST_CASE("SyncEvery, ModelAverage and Gossip take any chain: a rank's own step is a whole one", "[parallel]") {
+  const auto takes = [](const auto& chain) {
+    const Values expected = serial(chain);
+    sk::spawn(2, [&](sk::ThreadComm& world) {
+      require_close(train(parallel::data_parallel<parallel::SyncEvery<1>>(world), chain, {.batch = 19}), expected);
+      // Every rank has all of the data, so that all make the same steps, and their mean is the serial training.
+      const sk::FitOptions alike{.batch_per_rank = 19, .shuffle = false, .partition = sk::data::Partition::local};
+      const Values alone = train(parallel::SingleProcess{}, chain, {.batch = 19, .shuffle = false});
+      require_close(train(parallel::model_average<1>(world), chain, alike), alone);
+      require_close(train(parallel::Gossip{world}, chain, alike), alone);
+    });
+  };
+  takes(element);
+  takes(tensor);
+}
+
+TEST_CASE("A parameter server takes elementwise transforms, and so does an outer optimizer", "[parallel]") {
+  const Values expected = serial(element);
+  sk::spawn(3, [&](sk::ThreadComm& world) {
+    const Values got = train(parallel::parameter_server<parallel::Staleness<0>>(world, {.servers = 1}), element, {.batch = 19});
+    if (world.rank() < 2) require_close(got, expected);
+    const auto outer = [&](const auto& optimizer) {
+      return train(parallel::diloco<2>(world, {}, optimizer), optim::Sgd{.lr = 0.1f}, {.batch = 18});
+    };
+    const optim::Sgd plain{.lr = 0.7f, .momentum = 0.9, .nesterov = true};
+    const Values nesterov = outer(plain);
+    require_close(outer(optim::chain(optim::ClipValue{1e6f}, plain)), nesterov);
+    RANK_CHECK(outer(optim::chain(optim::ClipValue{1e-4f}, plain)) != nesterov);
+  });
+}
+
+TEST_CASE("A pipeline takes elementwise transforms, and a norm over its stages", "[parallel]") {
+  const auto takes = [](const auto& chain) {
+    const Values expected = serial(chain);
+    sk::spawn(2, [&](sk::ThreadComm& world) {
+      const shard_cases::Images images;
+      const auto data = sk::data::from_tensors(images.x, sk::Extents{3, {6, 6, 1}}, images.labels);
+      const Pipeline pipeline{world, {.micro_batches = 4}};
+      auto model = pipeline.model<sk::Shape<6, 6, 1>, sk::Cpu, double>(sk::Seed{3});
+      sk::Trainer trainer{model, nn::CrossEntropy{}, chain, pipeline};
+      trainer.fit(data, {.epochs = 2, .batch = 19, .seed = sk::Seed{11}, .progress = false, .threads = 1});
+      using Model = decltype(model);
+      for (int s = 0; s < 2; ++s)
+        if (const auto own = model.parameters(s); own.size > 0)
+          require_close(Values(own.begin(), own.end()),
+                        Values(expected.begin() + Model::range(s).begin, expected.begin() + Model::range(s).end));
+    });
+  };
+  takes(element);
+  takes(head);
+}
