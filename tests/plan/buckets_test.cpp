@@ -48,6 +48,12 @@ TEST_CASE("buckets are constants", "[plan]") {
   CHECK(plan::buckets(fixed, 45 + tail, 21) == std::vector<plan::Range>{{40, 61}, {10, 40}, {0, 10}});
 }
 
+TEST_CASE("the first bucket may be smaller than the others", "[plan]") {
+  CHECK(plan::buckets(fixed, 45 + tail, {1000, 21}) == std::vector<plan::Range>{{40, 61}, {0, 40}});
+  CHECK(plan::buckets(fixed, 45 + tail, {30, 1}) == std::vector<plan::Range>{{40, 61}, {10, 40}, {0, 10}});
+  CHECK(plan::buckets(fixed, 45 + tail, {31, 22}) == std::vector<plan::Range>{{10, 61}, {0, 10}});
+}
+
 TEST_CASE("buckets partition the arena from the back, at boundaries of layers", "[plan]") {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const auto program = random_program(seed);

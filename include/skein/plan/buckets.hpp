@@ -9,17 +9,26 @@
 
 namespace skein::inline SKEIN_ABI::plan {
 
-/// Cuts [0, end) into ranges of at least `at_least` scalars (the last one takes what is left), at boundaries of layers,
+/// The least scalars of a bucket, and of the first: it leaves while most of backward is still to come, and may be smaller.
+struct BucketSize {
+  long at_least = 1, first = at_least;
+  constexpr BucketSize(long least) : at_least(least), first(least) {}  // NOLINT: a number says both
+  constexpr BucketSize(long least, long first_least) : at_least(least), first(first_least) {}
+};
+
+/// Cuts [0, end) into ranges of at least so many scalars (the last one takes what is left), at boundaries of layers,
 /// from the back. `end` may lie behind the last parameter: what follows it travels with the first bucket. Calls
 /// visit(Range) for each bucket. Linear in the number of operations.
 template <class Visit>
-constexpr void for_each_bucket(std::span<const LayerNode> operations, long end, long at_least, Visit&& visit) {
+constexpr void for_each_bucket(std::span<const LayerNode> operations, long end, BucketSize size, Visit&& visit) {
+  long at_least = size.first;
   for (int i = static_cast<int>(operations.size()) - 1; i >= 0; --i) {
     const LayerNode& o = operations[static_cast<std::size_t>(i)];
     if (o.parameters == 0) continue;
     if (end - o.parameter >= at_least || o.parameter == 0) {
       visit(Range{o.parameter, end});
       end = o.parameter;
+      at_least = size.at_least;
     }
   }
   if (end > 0) visit(Range{0, end});  // a network without parameters: only what follows them
@@ -31,9 +40,9 @@ constexpr int bucket_count(std::span<const LayerNode> operations, long end, long
   return n;
 }
 
-inline std::vector<Range> buckets(std::span<const LayerNode> operations, long end, long at_least) {
+inline std::vector<Range> buckets(std::span<const LayerNode> operations, long end, BucketSize size) {
   std::vector<Range> all;
-  for_each_bucket(operations, end, at_least, [&](Range r) { all.push_back(r); });
+  for_each_bucket(operations, end, size, [&](Range r) { all.push_back(r); });
   return all;
 }
 

@@ -62,6 +62,19 @@ TEST_CASE("a world of one needs no communicator's help", "[parallel]") {
   cases::agrees_with_serial(self);
 }
 
+namespace {
+struct NamesBuckets {
+  static constexpr long bucket_bytes = 400, first_bucket_bytes = 40;
+};
+}  // namespace
+TEST_CASE("buckets are as large as the communicator likes, unless the program says a size", "[parallel]") {
+  using sk::parallel::bucket_size;
+  CHECK((bucket_size<Noted, float>({}).at_least == 32768 && bucket_size<Noted, float>({}).first == 32768));
+  CHECK((bucket_size<NamesBuckets, float>({}).at_least == 100 && bucket_size<NamesBuckets, float>({}).first == 10));
+  CHECK((bucket_size<NamesBuckets, double>({.bucket_bytes = 64}).at_least == 8));
+  CHECK((bucket_size<NamesBuckets, double>({.bucket_bytes = 1}).first == 1));
+}
+
 TEST_CASE("a step that was broken off and begins anew exchanges all its gradients", "[parallel]") {
   Noted world;
   std::vector<float> gradients(16 + 32 + 4);

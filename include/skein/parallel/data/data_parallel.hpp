@@ -3,6 +3,7 @@
 // backward order from the first step, each as soon as it is ready; they make progress at layer boundaries (an MPI library
 // moves data inside its calls), and the step waits for the rest. Li et al., "PyTorch Distributed", VLDB 2020.
 #pragma once
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,9 +17,18 @@ namespace skein::inline SKEIN_ABI::parallel {
 
 struct DataParallelOptions {
   Reduce reduce = Reduce::Mean;
-  long bucket_bytes = 128 * 1024;  ///< at least so much in a bucket; the first bucket is the last layers'
-  bool poll = true;                ///< make progress at layer boundaries while backward goes on
+  long bucket_bytes = 0;  ///< at least so much in a bucket; the first bucket is the last layers'. 0: what the communicator likes
+  bool poll = true;       ///< make progress at layer boundaries while backward goes on
 };
+
+/// Bytes of a bucket, and of the first one, where the program says nothing: 128 KiB, a communicator's cheapest message between
+/// threads and processes of one machine; or what the communicator names as `bucket_bytes` and `first_bucket_bytes`.
+template <class Comm, class Scalar> plan::BucketSize bucket_size(const DataParallelOptions& options) {
+  const auto scalars = [](long bytes) { return std::max<long>(1, bytes / static_cast<long>(sizeof(Scalar))); };
+  if (options.bucket_bytes > 0) return scalars(options.bucket_bytes);
+  if constexpr (requires { Comm::bucket_bytes; }) return {scalars(Comm::bucket_bytes), scalars(Comm::first_bucket_bytes)};
+  else return scalars(128 * 1024);
+}
 
 template <class Comm, class Scalar, class Device> class DataParallelPolicyState : public CommPolicyState<Comm, Scalar, Device> {
   using Base = CommPolicyState<Comm, Scalar, Device>;
@@ -34,8 +44,8 @@ template <class Comm, class Scalar, class Device> class DataParallelPolicyState 
 
   DataParallelPolicyState(Comm& comm, const DataParallelOptions& options, const Replica<Scalar, Device>& replica)
       : Base(comm, replica), options_(options),
-        buckets_(plan::buckets(replica.operations, static_cast<long>(replica.gradients.size),
-                               std::max<long>(1, options.bucket_bytes / static_cast<long>(sizeof(Scalar))))),
+        buckets_(
+            plan::buckets(replica.operations, static_cast<long>(replica.gradients.size), bucket_size<Comm, Scalar>(options))),
         requests_(buckets_.size()), timer_(buckets_) {}
 
   using Base::comm;
