@@ -16,13 +16,13 @@ using support::OnDevice;
 
 namespace {
 cublas::Product product(OnDevice<float>& a, OnDevice<float>& b, OnDevice<float>& d) {
-  return {.m = 2, .n = 4, .k = 3, .a = a.data(), .b = b.data(), .d = d.data(), .lda = 3, .ldb = 4, .ldd = 4};
+  return {.m = 2, .n = 4, .k = 4, .a = a.data(), .b = b.data(), .d = d.data(), .lda = 4, .ldb = 4, .ldd = 4};
 }
 std::size_t plans() { return cublas::detail::library().plans.size(); }
 }  // namespace
 
 TEST_CASE("A product's plan is made once", "[cublas]") {
-  OnDevice<float> a({1, 2, 3, 4, 5, 6}), b(12, 1.0f), d(8, 0.0f), bias({1, 2, 3, 4});
+  OnDevice<float> a({1, 2, 3, 0, 4, 5, 6, 0}), b(16, 1.0f), d(8, 0.0f), bias({1, 2, 3, 4});
   cublas::Product p = product(a, b, d);
   REQUIRE(cublas::prepare(p));
   const std::size_t before = plans();
@@ -59,7 +59,7 @@ TEST_CASE("What prepare() plans is what a layer runs", "[cublas]") {
   CHECK(plans() == before);
 }
 TEST_CASE("Threads have handles and plans of their own", "[cublas]") {
-  OnDevice<float> a({1, 2, 3, 4, 5, 6}), b(12, 1.0f), d(8, 0.0f);
+  OnDevice<float> a({1, 2, 3, 0, 4, 5, 6, 0}), b(16, 1.0f), d(8, 0.0f);
   std::thread([&] {
     CHECK(plans() == 0);
     CHECK(cublas::multiply(product(a, b, d)));
@@ -68,7 +68,7 @@ TEST_CASE("Threads have handles and plans of their own", "[cublas]") {
   CHECK(d.values() == std::vector<float>{6, 6, 6, 6, 15, 15, 15, 15});
 }
 TEST_CASE("While the workspace is sealed, plans take what there is", "[cublas]") {
-  OnDevice<float> a({1, 2, 3, 4, 5, 6}), b(12, 1.0f), d(8, 0.0f);
+  OnDevice<float> a({1, 2, 3, 0, 4, 5, 6, 0}), b(16, 1.0f), d(8, 0.0f);
   cublas::Product p = product(a, b, d);
   p.alpha = 2;
   p.m = 1;
@@ -108,5 +108,13 @@ TEST_CASE("A product says what it is", "[cublas]") {
 }
 TEST_CASE("The alignment that a plan is made for", "[cublas]") {
   const auto at = [](std::uintptr_t a) { return cublas::detail::alignment(reinterpret_cast<const void*>(a)); };
-  CHECK((at(0) == 16 && at(256) == 16 && at(16) == 16 && at(8) == 8 && at(260) == 4 && at(2) == 2 && at(1) == 1));
+  CHECK((at(0) == 16 && at(256) == 256 && at(128) == 128 && at(16) == 16 && at(8) == 8 && at(260) == 4 && at(1) == 1));
+  CHECK(cublas::detail::alignment(reinterpret_cast<const void*>(std::uintptr_t{256}), 16) == 16);
+  OnDevice<float> a(64 + 16, 1.0f), b(64, 1.0f), d(64, 0.0f);
+  cublas::Product p{.m = 4, .n = 8, .k = 8, .a = a.data(), .b = b.data(), .d = d.data(), .lda = 8, .ldb = 8, .ldd = 8};
+  cublas::Product moved = p;
+  moved.a = a.data() + 16;
+  CHECK_FALSE(cublas::detail::key_of(p) == cublas::detail::key_of(moved));  // 256 and 64 bytes
+  p.most_alignment = moved.most_alignment = 16;
+  CHECK(cublas::detail::key_of(p) == cublas::detail::key_of(moved));
 }

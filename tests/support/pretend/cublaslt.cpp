@@ -460,7 +460,20 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   results->algo.data[1] = 77;
   results->wavesCount = 1;
   *found = 1;
+  if (wanted > 1) {  // in front, one that the check refuses
+    results[1] = results[0];
+    results[0].algo.data[1] = 78;
+    *found = 2;
+  }
   return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t a,
+                                       cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t out,
+                                       const cublasLtMatmulAlgo_t* algorithm, cublasLtMatmulHeuristicResult_t* result) {
+  if (!handle || !d || !a || !b || !c || !out || !algorithm || !result) return CUBLAS_STATUS_INVALID_VALUE;
+  result->state = algorithm->data[1] == 77 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+  result->workspaceSize = algorithm->data[0];
+  return result->state;
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t computeDesc, const void* alpha, const void* A,

@@ -39,6 +39,9 @@ enum class Epilogue : int {
 /// apart as they are stored. With beta 0, D is not read. Pointers are the device's; null stands for one that is 16-byte aligned
 /// (prepare).
 struct Product {
+  /// Pointers count as aligned to so many bytes at most: 256 lets all algorithms in; whoever plans with null pointers takes 16
+  /// for the call too, so that it finds its plan.
+  long most_alignment = 256;
   Transpose ta = Transpose::no, tb = Transpose::no;
   long m = 0, n = 0, k = 0;
   const void* a = nullptr;
@@ -70,14 +73,17 @@ struct KeyHash {
     return h;
   }
 };
-/// The largest power of two, up to 16, that divides the address. No kernel asks for more.
-inline long alignment(const void* p) {
+/// The largest power of two, up to `most`, that divides the address; 16 for null.
+inline long alignment(const void* p, long most = 256) {
   const auto address = reinterpret_cast<std::uintptr_t>(p);
-  return address % 16 == 0 ? 16 : static_cast<long>(address & (~address + 1));
+  if (!p) return std::min(most, 16L);
+  return std::min(most, address % 256 == 0 ? 256L : static_cast<long>(address & (~address + 1)));
 }
 inline Key key_of(const Product& p) {
-  const long aligned =
-      alignment(p.a) | alignment(p.b) << 8 | alignment(p.d) << 16 | alignment(p.vector) << 24 | alignment(p.aux) << 32;
+  long aligned = 0;
+  for (const void* at :
+       {p.a, p.b, const_cast<const void*>(p.d), const_cast<const void*>(p.vector), const_cast<const void*>(p.aux)})
+    aligned = aligned << 4 | std::countr_zero(static_cast<unsigned long>(alignment(at, p.most_alignment)));
   return {{p.m, p.n, p.k, p.lda, p.ldb, p.ldd, static_cast<long>(p.type), static_cast<long>(p.result),
            (p.ta == Transpose::yes) | (p.tb == Transpose::yes) << 1 | p.tf32 << 2, static_cast<long>(p.epilogue), aligned}};
 }
@@ -183,25 +189,39 @@ SKEIN_NOINLINE inline Plan Library::make(const Product& p) const {
   };
   skein::cuda::Workspace& scratch = skein::cuda::workspace();
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, scratch.sealed() ? std::min(scratch.size(), most_workspace) : most_workspace);
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<std::uint32_t>(alignment(p.b)));
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<std::uint32_t>(alignment(p.a)));
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<std::uint32_t>(alignment(p.d)));
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<std::uint32_t>(alignment(p.d)));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<std::uint32_t>(alignment(p.b, p.most_alignment)));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<std::uint32_t>(alignment(p.a, p.most_alignment)));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<std::uint32_t>(alignment(p.d, p.most_alignment)));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<std::uint32_t>(alignment(p.d, p.most_alignment)));
 
-  cublasLtMatmulHeuristicResult_t best{};
+  // Several, best first: the library may name one that it then refuses for these operands.
+  constexpr int most_candidates = 4;
+  cublasLtMatmulHeuristicResult_t candidates[most_candidates] = {};
   int found = 0;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle, plan.operation.raw, plan.a.raw, plan.b.raw, plan.d.raw,
-                                                               plan.d.raw, preference.raw, 1, &best, &found);
-  if (p.epilogue != Epilogue::none && (refused(status) || found == 0)) {  // the caller has another way
+                                                               plan.d.raw, preference.raw, most_candidates, candidates, &found);
+  const auto usable = [&](cublasLtMatmulHeuristicResult_t& one) {
+    cublasLtMatmulHeuristicResult_t checked{};
+    if (one.state != CUBLAS_STATUS_SUCCESS ||
+        cublasLtMatmulAlgoCheck(handle, plan.operation.raw, plan.a.raw, plan.b.raw, plan.d.raw, plan.d.raw, &one.algo,
+                                &checked) != CUBLAS_STATUS_SUCCESS ||
+        checked.state != CUBLAS_STATUS_SUCCESS)
+      return false;
+    one.workspaceSize = std::max(one.workspaceSize, checked.workspaceSize);
+    return true;
+  };
+  const cublasLtMatmulHeuristicResult_t* best = nullptr;
+  for (int i = 0; i < found && !best; ++i)
+    if (usable(candidates[i])) best = &candidates[i];
+  if (p.epilogue != Epilogue::none &&
+      (refused(status) || (status == CUBLAS_STATUS_SUCCESS && !best))) {  // the caller has another way
     note_refusal(p, status);
     return plan;
   }
-  if (status == CUBLAS_STATUS_SUCCESS && found == 0)
-    check(CUBLAS_STATUS_NOT_SUPPORTED, "cublasLtMatmulAlgoGetHeuristic", details);
   check(status, "cublasLtMatmulAlgoGetHeuristic", details);
-  check(best.state, "cublasLtMatmulAlgoGetHeuristic", details);
-  plan.algorithm = best.algo;
-  plan.workspace = best.workspaceSize;
+  if (!best) check(CUBLAS_STATUS_NOT_SUPPORTED, "cublasLtMatmulAlgoGetHeuristic", details);
+  plan.algorithm = best->algo;
+  plan.workspace = best->workspaceSize;
   plan.usable = true;
   return plan;
 }
