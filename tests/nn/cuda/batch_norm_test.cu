@@ -62,6 +62,17 @@ TEST_CASE("BatchNorm on Cuda is BatchNorm on the Cpu, alone and with a Relu behi
   agrees<BatchNorm<>, Shape<4, 3>>();
 }
 
+TEST_CASE("BatchNorm on Cuda is the same one value at a time and in packs", "[cuda]") {
+  for (const bool plain : {false, true}) {
+    const sk::cuda::PlainKernels kernels(plain);
+    agree<NormThenRelu<BatchNorm<>>, sk::nn::RectifiedBatchNorm<BatchNorm<>>, Shape<7, 5, 12>, float>(
+        {.batch = 5, .roundings = Roundings::sum});
+    agree<NormThenRelu<BatchNorm<>>, sk::nn::RectifiedBatchNorm<BatchNorm<>>, Shape<7, 5, 12>, double>(
+        {.batch = 3, .roundings = Roundings::sum});
+    agree<BatchNorm<>, Shape<19>, float>({.batch = 37, .roundings = Roundings::sum});  // gaps behind 19 channels
+  }
+}
+
 TEST_CASE("BatchNorm's backward on Cuda follows running statistics in evaluation", "[cuda]") {
   LayerHarness<BatchNorm<>, Shape<3, 2, 5>> here(4);
   LayerHarness<sk::nn::Bare<BatchNorm<>>, Shape<3, 2, 5>, double, Cuda> there(4);

@@ -43,6 +43,16 @@ TEST_CASE("averages on Cuda are those of the Cpu", "[cuda]") {
   agrees<nn::GlobalAvgPool, Shape<1, 1, 3>>();
   agrees<nn::GlobalAvgPool, Shape<7, 7, 33>>();
 }
+TEST_CASE("pooling on Cuda is the same one value at a time and in packs", "[cuda]") {
+  for (const bool plain : {false, true}) {
+    const skein::cuda::PlainKernels kernels(plain);
+    agree<nn::MaxPool2d<3, Stride<2>, Padding<1>>, Shape<7, 9, 12>, float>({.batch = 3, .roundings = Roundings::exact});
+    agree<nn::AvgPool2d<3, Stride<2>, Padding<1>>, Shape<7, 8, 20>, float>({.batch = 3});
+    agree<nn::GlobalAvgPool, Shape<5, 4, 20>, float>({.batch = 3});
+    agree<nn::GlobalAvgPool, Shape<5, 4, 6>, double>({.batch = 3});
+    support::check_max_pool_choice<Cuda>();
+  }
+}
 TEST_CASE("max-pooling on Cuda: the first of equal values gets the gradient, a NaN wins", "[cuda]") {
   support::check_max_pool_choice<Cuda>();
 }

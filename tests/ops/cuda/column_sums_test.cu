@@ -6,6 +6,7 @@
 
 #include <skein/device/cuda/memory.hpp>
 #include <skein/ops/cuda/column_sums.hpp>
+#include <skein/ops/cuda/pack.hpp>
 
 #include "support/on_device.hpp"
 
@@ -14,10 +15,15 @@ namespace ops = skein::ops;
 
 namespace {
 struct ValuesAndSquares {
+  static constexpr int widest = 4;
   const float* x;
-  constexpr void operator()(long i, long, ops::TwoSums& sums) const {
-    sums.first += static_cast<double>(x[i]);
-    sums.second += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  bool aligned() const { return ops::cuda::aligned_16(x); }
+  template <int W> SKEIN_HOST_DEVICE ops::cuda::Pack<float, W> load(long i) const { return ops::cuda::load<W>(x + i); }
+  template <int W> SKEIN_HOST_DEVICE void add(long, long, const ops::cuda::Pack<float, W>& in, ops::TwoSums* sums) const {
+    for (int k = 0; k < W; ++k) {
+      sums[k].first += static_cast<double>(in.value[k]);
+      sums[k].second += static_cast<double>(in.value[k]) * static_cast<double>(in.value[k]);
+    }
   }
 };
 struct Keep {
@@ -30,10 +36,12 @@ struct Keep {
 TEST_CASE("blocks of rows cover a matrix, by its shape alone", "[cuda]") {
   for (const long rows : {0L, 1L, 15L, 16L, 17L, 1000L, 100000L, 5000000L})
     for (const long width : {1L, 3L, 64L, 2048L, 200000L}) {
-      const long blocks = ops::column_blocks(rows, width);
-      CHECK((blocks >= 1 && blocks <= 1024));
-      CHECK((blocks == 1 || rows / blocks >= 8));
-      CHECK(ops::column_sums_bytes(rows, width) == static_cast<std::size_t>(blocks * width) * 16);
+      for (const int columns : {1, 2, 4, 8}) {
+        const long blocks = ops::column_blocks(rows, width, columns);
+        CHECK((blocks >= 1 && blocks <= 2048));
+        CHECK((blocks == 1 || rows / blocks >= 8));
+        CHECK(ops::column_sums_bytes(rows, width) >= static_cast<std::size_t>(blocks * width) * 16);
+      }
     }
 }
 
@@ -51,11 +59,16 @@ TEST_CASE("column sums are those of a loop in double, and the same in every run"
       }
       support::OnDevice<float> there(x);
       support::OnDevice<double> out(std::vector<double>(sums.size(), NAN)), again(std::vector<double>(sums.size(), NAN));
-      for (auto* to : {&out, &again})
+      support::OnDevice<double> plainly(std::vector<double>(sums.size(), NAN));
+      for (auto* to : {&out, &again, &plainly}) {
+        const sk::cuda::PlainKernels kernels(to == &plainly);
         ops::column_sums(rows, width, sk::cuda::workspace().get(ops::column_sums_bytes(rows, width)),
                          ValuesAndSquares{there.data()}, Keep{to->data(), width});
+      }
       const std::vector<double> result = out.values();
       for (std::size_t i = 0; i < sums.size(); ++i) CHECK(result[i] == Approx(sums[i]).epsilon(1e-13));
       CHECK(again.values() == result);
+      const std::vector<double> plain = plainly.values();
+      for (std::size_t i = 0; i < sums.size(); ++i) CHECK(plain[i] == Approx(sums[i]).epsilon(1e-13));
     }
 }

@@ -46,8 +46,8 @@ template <class Half> void near(const OnDevice<Half>& there, const std::vector<f
   CHECK(worst <= tolerance * size);
 }
 
-template <class Half> void pools(double tolerance) {
-  const ops::Pool2dGeometry g{7, 6, 5, 3, 2, 1};
+template <class Half> void pools(double tolerance, int channels) {
+  const ops::Pool2dGeometry g{7, 6, channels, 3, 2, 1};
   const long batch = 3;
   Pair<Half> x(batch * g.in_count(), 0.7), dy(batch * g.out_count(), 1.3), y(batch * g.out_count(), 1),
       dx(batch * g.in_count(), 1);
@@ -78,8 +78,7 @@ template <class Half> void softmaxes(double tolerance) {
   near(dx.there, dx.here, 2 * tolerance);
 }
 
-template <class Half, bool Rectifies> void normalizes(double tolerance) {
-  constexpr int channels = 6;
+template <class Half, bool Rectifies, int channels> void normalizes(double tolerance) {
   const long samples = 4, pixels = 9, n = samples * pixels * channels;
   Pair<Half> x(n, 0.7, 0.5), y(n, 0), dy(n, 1.3), dx(n, 0);
   std::vector<float> ones(channels, 1.5f), zeros(channels, 0.1f), workspace(4 * 48), statistics[6];
@@ -115,12 +114,18 @@ template <class Half, bool Rectifies> void normalizes(double tolerance) {
 }  // namespace
 
 TEST_CASE("pooling, normalisation and softmax take images in 16 bits", "[cuda]") {
-  pools<sk::bf16>(1.0 / 256);
-  pools<sk::fp16>(1.0 / 2048);
-  softmaxes<sk::bf16>(1.0 / 128);
-  softmaxes<sk::fp16>(1.0 / 1024);
-  normalizes<sk::bf16, false>(1.0 / 128);
-  normalizes<sk::bf16, true>(1.0 / 128);
-  normalizes<sk::fp16, false>(1.0 / 1024);
-  normalizes<sk::fp16, true>(1.0 / 1024);
+  for (const bool plain : {false, true}) {
+    const sk::cuda::PlainKernels kernels(plain);
+    for (const int channels : {5, 24}) {
+      pools<sk::bf16>(1.0 / 256, channels);
+      pools<sk::fp16>(1.0 / 2048, channels);
+    }
+    softmaxes<sk::bf16>(1.0 / 128);
+    softmaxes<sk::fp16>(1.0 / 1024);
+    normalizes<sk::bf16, false, 6>(1.0 / 128);
+    normalizes<sk::bf16, true, 6>(1.0 / 128);
+    normalizes<sk::fp16, false, 6>(1.0 / 1024);
+    normalizes<sk::bf16, false, 24>(1.0 / 128);
+    normalizes<sk::fp16, true, 24>(1.0 / 1024);
+  }
 }

@@ -152,7 +152,8 @@ template <> struct BatchNormKernels<Cuda> {
     } else {
       column_sums(f.rows(), Columns, base, kernel::Moments<Value>{f.x}, statistics);
     }
-    skein::cuda::for_each(f.rows() * Columns, kernel::Normalize<Value, Parameter>{f, to, Channels, Columns});
+    const kernel::Normalize<Value, Parameter> pass{f, to, Channels};
+    row_strips(f.rows(), Columns, pass.aligned(), pass);
   }
 
   template <int Channels, long Columns, class Value, class Parameter, class Context>
@@ -186,7 +187,9 @@ template <> struct BatchNormKernels<Cuda> {
     } else {
       column_sums(f.rows(), Columns, base, products, derivatives);
     }
-    if (f.dx) skein::cuda::for_each(f.rows() * Columns, kernel::InputGradient<Value, Parameter>{f, to, Channels, Columns});
+    if (!f.dx) return;
+    const kernel::InputGradient<Value, Parameter> pass{f, to, Channels};
+    row_strips(f.rows(), Columns, pass.aligned(), pass);
   }
 
  private:

@@ -7,28 +7,53 @@
 
 #include "../batch_norm_types.hpp"
 #include "column_sums.hpp"
+#include "row_strips.hpp"
 
 namespace skein::inline SKEIN_ABI::ops::kernel {
 
 /// Sums of x and x^2.
 template <class Value> struct Moments {
+  static constexpr int widest = cuda::pack_width<Value>;
   const Value* x;
-  constexpr void operator()(long i, long, TwoSums& sums) const {
-    const double v = static_cast<double>(x[i]);
-    sums.first += v;
-    sums.second += v * v;
+  bool aligned() const { return cuda::aligned_16(x); }
+  template <int W> SKEIN_HOST_DEVICE cuda::Pack<Value, W> load(long i) const { return cuda::load<W>(x + i); }
+  template <int W> SKEIN_HOST_DEVICE void add(long, long, const cuda::Pack<Value, W>& in, TwoSums* sums) const {
+    for (int k = 0; k < W; ++k) {
+      const double v = static_cast<double>(in.value[k]);
+      sums[k].first += v;
+      sums[k].second += v * v;
+    }
   }
 };
 
+/// Elements of a batch that backward reads: x, dy, and y where there is a ReLU.
+template <class Value, int W> struct BackwardPack {
+  cuda::Pack<Value, W> x, dy, y;
+  template <class Call> SKEIN_HOST_DEVICE static BackwardPack load(const Call& f, long i) {
+    BackwardPack p;
+    p.x = cuda::load<W>(f.x + i);
+    p.dy = cuda::load<W>(f.dy + i);
+    if (f.has_relu) p.y = cuda::load<W>(f.y + i);
+    return p;
+  }
+};
+template <class Call> bool backward_aligned(const Call& f) { return cuda::aligned_16(f.x, f.dy, f.has_relu ? f.y : nullptr); }
+
 /// Sums of dy and dy (x - mean), of what a ReLU let pass.
 template <class Value, class Parameter> struct Products {
+  static constexpr int widest = cuda::pack_width<Value>;
   BatchNormCall<Value, Parameter> f;
   long channels;
-  constexpr void operator()(long i, long c, TwoSums& sums) const {
-    if (c >= channels || (f.has_relu && !(static_cast<Parameter>(f.y[i]) > 0))) return;
-    const double g = static_cast<double>(f.dy[i]);
-    sums.first += g;
-    sums.second += g * (static_cast<double>(f.x[i]) - static_cast<double>((f.training ? f.mean : f.running_mean)[c]));
+  bool aligned() const { return backward_aligned(f); }
+  template <int W> SKEIN_HOST_DEVICE BackwardPack<Value, W> load(long i) const { return BackwardPack<Value, W>::load(f, i); }
+  template <int W> SKEIN_HOST_DEVICE void add(long, long c, const BackwardPack<Value, W>& in, TwoSums* sums) const {
+    for (int k = 0; k < W && c + k < channels; ++k) {
+      if (f.has_relu && !(static_cast<Parameter>(in.y.value[k]) > 0)) continue;
+      const double g = static_cast<double>(in.dy.value[k]);
+      sums[k].first += g;
+      sums[k].second +=
+          g * (static_cast<double>(in.x.value[k]) - static_cast<double>((f.training ? f.mean : f.running_mean)[c + k]));
+    }
   }
 };
 
@@ -91,17 +116,31 @@ template <class Value, class Parameter> struct Statistics {
 
 /// y = (x - mean) scale + shift, rectified where asked for; gaps zero.
 template <class Value, class Parameter> struct Normalize {
+  static constexpr int widest = cuda::pack_width<Value>;
   BatchNormCall<Value, Parameter> f;
   Coefficients<Parameter> of;
-  long channels, columns;
-  constexpr void operator()(long i) const {
-    const long c = column_of(i, columns);
-    Parameter y = 0;
-    if (c < channels) {
-      y = (static_cast<Parameter>(f.x[i]) - of.mean[c]) * of.scale[c] + of.shift[c];
-      if (f.has_relu && y < 0) y = 0;  // a NaN stays one
+  long channels;
+  template <int W> struct Column {
+    cuda::Pack<Parameter, W> mean, scale, shift;
+    int count;  // of channels; what follows are gaps
+  };
+  bool aligned() const { return cuda::aligned_16(f.x, f.y); }
+  template <int W> SKEIN_HOST_DEVICE Column<W> column(long c) const {
+    return {cuda::load<W>(of.mean + c), cuda::load<W>(of.scale + c), cuda::load<W>(of.shift + c),
+            static_cast<int>(channels - c < W ? channels - c : W)};
+  }
+  template <int W> SKEIN_HOST_DEVICE cuda::Pack<Value, W> load(long i) const { return cuda::load<W>(f.x + i); }
+  template <int W> SKEIN_HOST_DEVICE void store(long i, const Column<W>& c, const cuda::Pack<Value, W>& x) const {
+    cuda::Pack<Value, W> out;
+    for (int k = 0; k < W; ++k) {
+      Parameter y = 0;
+      if (k < c.count) {
+        y = (static_cast<Parameter>(x.value[k]) - c.mean.value[k]) * c.scale.value[k] + c.shift.value[k];
+        if (f.has_relu && y < 0) y = 0;  // a NaN stays one
+      }
+      out.value[k] = static_cast<Value>(y);
     }
-    f.y[i] = static_cast<Value>(y);
+    cuda::store(f.y + i, out);
   }
 };
 
@@ -144,18 +183,38 @@ template <class Value, class Parameter> struct DerivativesAndSums {
 };
 
 template <class Value, class Parameter> struct InputGradient {
+  static constexpr int widest = cuda::pack_width<Value>;
   BatchNormCall<Value, Parameter> f;
   Coefficients<Parameter> of;
-  long channels, columns;
-  constexpr void operator()(long i) const {
-    const long c = column_of(i, columns);
-    Parameter d = 0;
-    if (c < channels) {
-      const Parameter g = f.has_relu && !(static_cast<Parameter>(f.y[i]) > 0) ? Parameter(0) : static_cast<Parameter>(f.dy[i]);
-      const Parameter mean = (f.training ? f.mean : f.running_mean)[c];
-      d = of.scale[c] * g + of.mean[c] * (static_cast<Parameter>(f.x[i]) - mean) + of.shift[c];
+  long channels;
+  template <int W> struct Column {
+    cuda::Pack<Parameter, W> mean, scale, slope, shift;
+    int count;
+  };
+  bool aligned() const { return backward_aligned(f) && cuda::aligned_16(f.dx); }
+  template <int W> SKEIN_HOST_DEVICE Column<W> column(long c) const {
+    Column<W> r{{},
+                cuda::load<W>(of.scale + c),
+                cuda::load<W>(of.mean + c),
+                cuda::load<W>(of.shift + c),
+                static_cast<int>(channels - c < W ? channels - c : W)};
+    for (int k = 0; k < r.count; ++k) r.mean.value[k] = (f.training ? f.mean : f.running_mean)[c + k];
+    return r;
+  }
+  template <int W> SKEIN_HOST_DEVICE BackwardPack<Value, W> load(long i) const { return BackwardPack<Value, W>::load(f, i); }
+  template <int W> SKEIN_HOST_DEVICE void store(long i, const Column<W>& c, const BackwardPack<Value, W>& in) const {
+    cuda::Pack<Value, W> out;
+    for (int k = 0; k < W; ++k) {
+      Parameter d = 0;
+      if (k < c.count) {
+        const Parameter g =
+            f.has_relu && !(static_cast<Parameter>(in.y.value[k]) > 0) ? Parameter(0) : static_cast<Parameter>(in.dy.value[k]);
+        d = c.scale.value[k] * g + c.slope.value[k] * (static_cast<Parameter>(in.x.value[k]) - c.mean.value[k]) +
+            c.shift.value[k];
+      }
+      out.value[k] = static_cast<Value>(d);
     }
-    f.dx[i] = static_cast<Value>(d);
+    cuda::store(f.dx + i, out);
   }
 };
 

@@ -8,6 +8,7 @@
 #include "../conv2d.hpp"
 #include "conv2d_cudnn.hpp"
 #include "conv2d_kernels.hpp"
+#include "transpose.hpp"
 
 namespace skein::inline SKEIN_ABI::ops {
 
@@ -37,10 +38,14 @@ template <class Value, class Parameter> struct DeviceConv2d {
   static constexpr bool by_cudnn = !std::is_same_v<Value, double>;
 
   static void pack_weights(const Conv2dGeometry& g, const Call& c) {
-    if constexpr (by_cudnn)
-      skein::cuda::for_each(g.weight_rows() * g.filters + (c.bias ? g.filters : 0),
-                            kernel::DeriveFilters<Value, Parameter>{c.weight, c.bias, c.packed_weights, g.weight_rows(),
-                                                                    g.filters, g.weight_pitch(), conv2d_bias_at(g)});
+    if constexpr (by_cudnn) {
+      const long rows = g.weight_rows(), f = g.filters, bias = c.bias ? f : 0;
+      const bool squares = !skein::cuda::plain_kernels() && cuda::transpose_squares<cuda::pack_width<Value>, false>(
+                                                                rows, f, c.weight, g.weight_pitch(), c.packed_weights, rows);
+      const long left = squares ? 0 : rows;
+      skein::cuda::for_each(left * f + bias, kernel::DeriveFilters<Value, Parameter>{c.weight, c.bias, c.packed_weights, left, f,
+                                                                                     g.weight_pitch(), conv2d_bias_at(g)});
+    }
   }
 
   /// Chooses algorithms and reserves the workspace for this batch: then a step neither searches nor allocates.
@@ -65,8 +70,7 @@ template <class Value, class Parameter> struct DeviceConv2d {
                           skein::cuda::workspace().get(fused->workspace()));
       if (own.has_forward()) {
         own.forward(c.x, c.packed_weights, c.y, skein::cuda::workspace().get(own.forward_workspace()));
-        if (more)
-          skein::cuda::for_each(c.batch * g.out_count(), kernel::BiasRelu<Value, Parameter>{c.y, c.bias, g.filters, c.has_relu});
+        if (more) add_bias(g, c);
         return;
       }
     }
@@ -92,8 +96,7 @@ template <class Value, class Parameter> struct DeviceConv2d {
       if (!own.has_filter_gradient()) return plain_filter_gradient(g, c, dy);
       auto* dfilters = reinterpret_cast<Value*>(base + scratch.filters);
       own.filter_gradient(c.x, dy, dfilters, rest);
-      skein::cuda::for_each(g.weight_rows() * g.filters, kernel::AddFilterGradient<Value, Parameter>{
-                                                             dfilters, c.dweight, g.weight_rows(), g.filters, g.weight_pitch()});
+      add_filter_gradient(g, c, dfilters);
     } else {
       if (c.dx) plain_input_gradient(g, c, dy);
       plain_filter_gradient(g, c, dy);
@@ -116,6 +119,18 @@ template <class Value, class Parameter> struct DeviceConv2d {
     }
   };
 
+  static void add_bias(const Conv2dGeometry& g, const Call& c) {
+    const kernel::BiasRelu<Value, Parameter> pass{c.y, c.bias, c.has_relu};
+    row_strips(c.batch * g.out_height() * g.out_width(), g.filters, pass.aligned(), pass);
+  }
+  /// dweight += the gradient that cuDNN has made in its order.
+  static void add_filter_gradient(const Conv2dGeometry& g, const Call& c, const Value* made) {
+    const long rows = g.weight_rows(), f = g.filters;
+    if (!skein::cuda::plain_kernels() &&
+        cuda::transpose_squares<cuda::pack_width<Value>, true>(f, rows, made, rows, c.dweight, g.weight_pitch()))
+      return;
+    skein::cuda::for_each(rows * f, kernel::AddFilterGradient<Value, Parameter>{made, c.dweight, rows, f, g.weight_pitch()});
+  }
   static cudnn::Convolution& of(const Conv2dGeometry& g, long batch, cudnn::MathMode math) {
     return cudnn::convolution(g, batch, cudnn::type_of<Value>, math);
   }

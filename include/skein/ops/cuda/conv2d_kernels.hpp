@@ -9,6 +9,7 @@
 #include "../../device/cuda/launch.hpp"
 #include "../reference/conv2d.hpp"
 #include "column_sums.hpp"
+#include "row_strips.hpp"
 
 namespace skein::inline SKEIN_ABI::ops::kernel {
 
@@ -17,7 +18,8 @@ template <class Value> using SumOf = std::conditional_t<std::is_same_v<Value, do
 // ---- beside cuDNN
 
 /// Our weight is (kernel, kernel, channels / groups, filters), rows padded; cuDNN's (filters, kernel, kernel, channels / groups),
-/// dense. The bias goes behind it, so that it has cuDNN's type and alignment.
+/// dense. The bias goes behind it, so that it has cuDNN's type and alignment. Reads lie a row apart: where packs fit,
+/// TransposeSquare makes the copy, and this, with no rows, the bias.
 template <class Value, class Parameter> struct DeriveFilters {
   const Parameter* weight;
   const Parameter* bias;  // null: none
@@ -34,7 +36,7 @@ template <class Value, class Parameter> struct DeriveFilters {
   }
 };
 
-/// dweight += the gradient in cuDNN's order.
+/// dweight += the gradient in cuDNN's order; TransposeSquare where packs fit.
 template <class Value, class Parameter> struct AddFilterGradient {
   const Value* from;  // (filters, rows)
   Parameter* to;      // (rows, pitch)
@@ -47,30 +49,47 @@ template <class Value, class Parameter> struct AddFilterGradient {
 
 /// y = relu(y + bias), in place; either may be missing.
 template <class Value, class Parameter> struct BiasRelu {
+  static constexpr int widest = cuda::pack_width<Value>;
   Value* y;
   const Parameter* bias;
-  long filters;
   bool has_relu;
-  constexpr void operator()(long i) const {
-    SumOf<Value> v = static_cast<SumOf<Value>>(y[i]);
-    if (bias) v += static_cast<SumOf<Value>>(bias[column_of(i, filters)]);
-    if (has_relu && v < 0) v = 0;  // a NaN stays one
-    y[i] = static_cast<Value>(v);
+  bool aligned() const { return cuda::aligned_16(y); }
+  template <int W> SKEIN_HOST_DEVICE cuda::Pack<SumOf<Value>, W> column(long c) const {
+    cuda::Pack<SumOf<Value>, W> b;
+    for (int k = 0; k < W; ++k) b.value[k] = bias ? static_cast<SumOf<Value>>(bias[c + k]) : SumOf<Value>(0);
+    return b;
+  }
+  template <int W> SKEIN_HOST_DEVICE cuda::Pack<Value, W> load(long i) const { return cuda::load<W>(y + i); }
+  template <int W> SKEIN_HOST_DEVICE void store(long i, const cuda::Pack<SumOf<Value>, W>& b, cuda::Pack<Value, W> p) const {
+    for (int k = 0; k < W; ++k) {
+      SumOf<Value> v = static_cast<SumOf<Value>>(p.value[k]) + b.value[k];
+      if (has_relu && v < 0) v = 0;  // a NaN stays one
+      p.value[k] = static_cast<Value>(v);
+    }
+    cuda::store(y + i, p);
   }
 };
 
 /// One pass behind a ReLU: the gradient in front of it, and its sum for each filter.
 template <class Value> struct RectifiedGradient {
+  static constexpr int widest = cuda::pack_width<Value>;
   const Value* dy;
   const Value* y;  // null: no ReLU, nothing is written
   Value* dz;
-  constexpr void operator()(long i, long, TwoSums& sums) const {
-    Value g = dy[i];
-    if (y) {
-      if (!(static_cast<SumOf<Value>>(y[i]) > 0)) g = static_cast<Value>(0.0f);
-      dz[i] = g;
+  template <int W> struct In { cuda::Pack<Value, W> dy, y; };
+  bool aligned() const { return cuda::aligned_16(dy, y, y ? dz : nullptr); }
+  template <int W> SKEIN_HOST_DEVICE In<W> load(long i) const {
+    In<W> in;
+    in.dy = cuda::load<W>(dy + i);
+    if (y) in.y = cuda::load<W>(y + i);
+    return in;
+  }
+  template <int W> SKEIN_HOST_DEVICE void add(long i, long, In<W> in, TwoSums* sums) const {
+    for (int k = 0; k < W; ++k) {
+      if (y && !(static_cast<SumOf<Value>>(in.y.value[k]) > 0)) in.dy.value[k] = static_cast<Value>(0.0f);
+      sums[k].first += static_cast<double>(in.dy.value[k]);
     }
-    sums.first += static_cast<double>(g);
+    if (y) cuda::store(dz + i, in.dy);
   }
 };
 template <class Parameter> struct AddBiasGradient {

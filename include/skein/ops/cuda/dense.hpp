@@ -6,9 +6,11 @@
 #include <type_traits>
 
 #include "../../device/cuda/launch.hpp"
+#include "../../device/cuda/plain_kernels.hpp"
 #include "../dense.hpp"
 #include "chain.hpp"
 #include "gemm.hpp"
+#include "pack.hpp"
 #include "product.hpp"
 
 namespace skein::inline SKEIN_ABI::ops {
@@ -38,16 +40,23 @@ constexpr Epilogue epilogue_of(Activation a, bool bias) {
 }  // namespace cublas
 
 namespace kernel {
-/// y = Finish(from + bias) over rows of N values.
-template <int N, class Finish, class Sample> struct FinishRows {
+/// y = Finish(from + bias) over rows of N values, Width of them an index.
+template <int N, class Finish, class Sample, int Width> struct FinishRows {
   const Sample* from;
   const Sample* bias;
   Sample* y;
   constexpr void operator()(long i) const {
-    const long row = i / N, column = i - row * N, at = row * row_pitch(N) + column;
-    Wide<Sample> v = static_cast<Wide<Sample>>(from[at]);
-    if (bias) v += static_cast<Wide<Sample>>(bias[column]);
-    y[at] = static_cast<Sample>(Finish{}(v));
+    constexpr long packs = N / Width;
+    const long row = i / packs, column = (i - row * packs) * Width, at = row * row_pitch(N) + column;
+    auto p = cuda::load<Width>(from + at);
+    cuda::Pack<Sample, Width> b = {};
+    if (bias) b = cuda::load<Width>(bias + column);
+    for (int k = 0; k < Width; ++k) {
+      Wide<Sample> v = static_cast<Wide<Sample>>(p.value[k]);
+      if (bias) v += static_cast<Wide<Sample>>(b.value[k]);
+      p.value[k] = static_cast<Sample>(Finish{}(v));
+    }
+    cuda::store(y + at, p);
   }
 };
 
@@ -152,6 +161,7 @@ template <class Scalar, int In, int Out> struct Dense<Cuda, Scalar, In, Out> {
   template <class Sample> cublas::Product of(cudaDataType_t result) const {
     static_assert(std::is_same_v<Sample, Scalar> || (is_half<Sample> && std::is_same_v<Scalar, float>));
     cublas::Product p;
+    p.most_alignment = 16;  // what prepare() can promise for samples
     p.type = cublas::type_of<Sample>;
     p.result = result;
     p.tf32 = options.tf32 && std::is_same_v<Sample, float>;
@@ -183,7 +193,11 @@ template <class Scalar, int In, int Out> struct Dense<Cuda, Scalar, In, Out> {
     return p;
   }
   template <class Finish, class Sample> static void finish(long batch, const Sample* from, const Sample* bias, Sample* y) {
-    skein::cuda::for_each(batch * Out, kernel::FinishRows<Out, Finish, Sample>{from, bias, y});
+    constexpr int width = cuda::pack_width<Sample>;
+    if constexpr (Out % width == 0)
+      if (cuda::aligned_16(from, bias, y) && !skein::cuda::plain_kernels())
+        return skein::cuda::for_each(batch * (Out / width), kernel::FinishRows<Out, Finish, Sample, width>{from, bias, y});
+    skein::cuda::for_each(batch * Out, kernel::FinishRows<Out, Finish, Sample, 1>{from, bias, y});
   }
 };
 
