@@ -79,3 +79,8 @@ TEST_CASE("a thread's end waits for what its streams still run: others release a
   CHECK(skein_pretend_waits() > waits);  // there the destruction of a stream waits too: who asks is counted
 #endif
 }
+
+TEST_CASE("what a GPU does not do is said with what it may be") {
+  CHECK_THROWS_WITH(sk::cuda::check(cudaErrorNotSupported, "cudaMallocAsync"),
+                    Catch::Contains("cudaMallocAsync on Cuda 0") && Catch::Contains("lack memory pools"));
+}

@@ -99,14 +99,18 @@ TEST_CASE("a GPU's step that overflows is skipped, and the scale falls", "[train
   }
 }
 
+namespace {
+/// Wide enough that cuBLASLt takes tensor cores where it may.
+using Wide = nn::Sequential<nn::Linear<128>, nn::Relu, nn::Linear<64>, nn::Tanh, nn::Linear<5>>;
+}  // namespace
 TEST_CASE("TF32 is a mode of the products alone, and nearer to float than bf16", "[nn][cuda]") {
-  using Model = sk::Model<Mlp, sk::Shape<13>, sk::Cuda, sk::precision::tf32>;
+  using Model = sk::Model<Wide, sk::Shape<64>, sk::Cuda, sk::precision::tf32>;
   STATIC_REQUIRE(std::same_as<Model::Activation, float>);
-  const auto wide = twins::run<Mlp, sk::Shape<13>, float, sk::Cuda>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f}, twins::Plan{});
+  const auto wide = twins::run<Wide, sk::Shape<64>, float, sk::Cuda>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f}, twins::Plan{});
   const auto bf16 =
-      twins::run<Mlp, sk::Shape<13>, sk::precision::bf16, sk::Cuda>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f}, twins::Plan{});
+      twins::run<Wide, sk::Shape<64>, sk::precision::bf16, sk::Cuda>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f}, twins::Plan{});
   const auto tf32 =
-      twins::run<Mlp, sk::Shape<13>, sk::precision::tf32, sk::Cuda>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f}, twins::Plan{});
+      twins::run<Wide, sk::Shape<64>, sk::precision::tf32, sk::Cuda>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f}, twins::Plan{});
   CHECK(twins::apart(wide.losses, tf32.losses) < 2e-3);
   CHECK(wide.losses != tf32.losses);  // 10 bits of mantissa
   CHECK(twins::apart(wide.losses, bf16.losses) < 0.02);

@@ -17,6 +17,9 @@ namespace cuda::detail {
 inline void keep_freed_memory(Cuda device) {
   static std::array<std::once_flag, most_devices> once;
   std::call_once(once[index_of(device)], [&] {
+    int has_pools = 0;
+    check(cudaDeviceGetAttribute(&has_pools, cudaDevAttrMemoryPoolsSupported, device.ordinal), "cudaDeviceGetAttribute");
+    if (!has_pools) check(cudaErrorNotSupported, "cudaMallocAsync");
     cudaMemPool_t pool{};
     check(cudaDeviceGetDefaultMemPool(&pool, device.ordinal), "cudaDeviceGetDefaultMemPool");
     std::uint64_t all = ~std::uint64_t{0};

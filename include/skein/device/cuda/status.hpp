@@ -40,6 +40,8 @@ inline std::string hint_for(cudaError_t status) {
       return "there is no GPU that this driver can use: nvidia-smi shows what there is";
     case cudaErrorInvalidDevice:
       return "that ordinal is not visible: CUDA_VISIBLE_DEVICES says which are";
+    case cudaErrorNotSupported:
+      return "this GPU or its driver does not do that: virtual GPUs and old MIG profiles lack memory pools (cudaMallocAsync)";
     case cudaErrorNoKernelImageForDevice:
       return "the program was not compiled for this GPU: add its architecture to CMAKE_CUDA_ARCHITECTURES";
     default:

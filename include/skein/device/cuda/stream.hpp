@@ -123,7 +123,8 @@ inline void synchronize(Cuda device) {
   check(cudaStreamSynchronize(stream(device)), "cudaStreamSynchronize");
 }
 
-/// Makes `replacement` the calling thread's stream of its device for a scope.
+/// Makes `replacement` the calling thread's stream of its device for a scope. The thread's workspace stays one: whoever gives
+/// work to both streams orders what uses it (cuBLASLt, cuDNN, reductions) by an Event.
 class StreamScope {
  public:
   explicit StreamScope(const Stream& replacement)
