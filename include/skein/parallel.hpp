@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every parallel policy, and what goes with them: compressed wires, all-reduce algorithms, communicators of several levels,
+// Every parallel policy, and what goes with them: compression, all-reduce algorithms, communicators of several levels,
 // advice and pictures. Beside skein.hpp, so that a program with DataParallel alone does not compile the rest; networks and slow
 // ranks that are only simulated are in simulate.hpp.
 #pragma once

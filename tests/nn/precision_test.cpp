@@ -248,7 +248,7 @@ TEST_CASE("16-bit activations take half the memory", "[nn]") {
   using Root = nn::Node<Narrow::fused, In>;
   constexpr nn::ConversionMemory conversion = Root::conversion<nn::Run<float, sk::Cpu, sk::bf16>>();
   STATIC_REQUIRE(conversion.total(1) == conversion.total(100000) && !conversion.reads_weights);
-  STATIC_REQUIRE(conversion.total(1) <= nn::staging_block<sk::Cpu>);
+  STATIC_REQUIRE(conversion.total(1) <= nn::conversion_block<sk::Cpu>);
 }
 
 TEST_CASE("the summary says what a model computes in", "[nn]") {

@@ -28,7 +28,7 @@ struct ConversionMemory {
   long scalars = 0;            ///< a worker
   long sample_scalars = 0;     ///< a sample of the worker's slice: layers that couple the batch
   bool reads_weights = false;  ///< some layer reads a copy of the parameters in the activations' type
-  bool passes = false;         ///< some layer that is not staged has a block of its own within backward
+  bool passes = false;         ///< some layer that is not converted has a block of its own within backward
 
   constexpr ConversionMemory& operator+=(const ConversionMemory& s) {
     scalars = std::max(scalars, s.scalars);
@@ -42,7 +42,7 @@ struct ConversionMemory {
 };
 
 /// Scalars of converted samples at a time: on the Cpu half of a second-level cache; on a device, enough to fill it.
-template <class Device> inline constexpr long staging_block = std::same_as<Device, Cpu> ? 64L * 1024 : 16L * 1024 * 1024;
+template <class Device> inline constexpr long conversion_block = std::same_as<Device, Cpu> ? 64L * 1024 : 16L * 1024 * 1024;
 
 template <class L, class In> struct ConvertedLayer {
   static constexpr LayerInfo info = L::describe(In::extents);
@@ -54,7 +54,7 @@ template <class L, class In> struct ConvertedLayer {
 
   /// Samples a block.
   template <class Device> static constexpr long block() {
-    const long n = staging_block<Device> / sample;
+    const long n = conversion_block<Device> / sample;
     return n < 1 ? 1 : n < 8 ? n : n / 8 * 8;
   }
   template <class Device> static constexpr ConversionMemory needs() {
@@ -118,7 +118,7 @@ template <class L, class In> struct ConvertedLayer {
   }
 
  private:
-  /// call(first sample, samples that the staging memory is divided for), with the run narrowed to the block. At least once: a
+  /// call(first sample, samples that the conversion memory is divided for), with the run narrowed to the block. At least once: a
   /// layer that overwrites its gradients does so for an empty slice too, and one that couples the batch meets the other workers.
   template <class R, class Call> static void each_block(R& r, Call&& call) {
     auto& c = r.context;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Executor: one model's forward, loss and backward over a batch, by the workers of a rank. Owns what is remembered
-// (activations, scratch, derived weights, the other workers' gradients), made once for the largest batch; a step allocates
+// (activations, scratch, packed weights, the other workers' gradients), made once for the largest batch; a step allocates
 // nothing. Two executors: layer by layer over the whole batch (gradients become ready early, from the back), or depth-first
 // by blocks of samples (small networks stay in the host's cache; gradients are ready at the end). A device of its own runs layer
 // by layer, given its work by one host thread that waits for nothing; only sums() does.
@@ -315,11 +315,11 @@ template <class Model, class Loss> class Executor {
   using Root = nn::Node<typename Model::fused, Input>;
   using Run = nn::Run<Scalar, Device, Activation>;
   static constexpr bool mixed = Model::precision::mixed;  // activations have a type of their own
-  static constexpr nn::ConversionMemory find_staging() {
+  static constexpr nn::ConversionMemory find_conversion() {
     if constexpr (mixed) return Root::template conversion<Run>();
     else return {};
   }
-  static constexpr nn::ConversionMemory conversion = find_staging();
+  static constexpr nn::ConversionMemory conversion = find_conversion();
   static constexpr long backward_scratch = !mixed || conversion.passes ? sizes.backward_scratch : 0;
   static constexpr long nothing_ready = sizes.stored + 1;
   static constexpr long exchange_size = 4096;                // doubles a worker: sums of a normalisation layer

@@ -26,7 +26,7 @@ template <class Scalar, Conv2dGeometry G> struct Conv2d<Cpu, Scalar, G> {
   static constexpr long packed_weights = conv2d_packed_weights(G), workspace = conv2d_workspace(G);
   /// Which kernel runs, for people.
   static constexpr std::string_view name = Kernel::name;
-  /// Makes c.derived of c.weight: call it after every change of the weights.
+  /// Makes the packed copy of c.weight: call it after every change of the weights.
   static void pack_weights(const Conv2dCall<Scalar>& c) { Kernel::pack_weights(c); }
   /// Whatever must exist before the first call with this batch.
   static void prepare(long batch) { Kernel::prepare(batch); }

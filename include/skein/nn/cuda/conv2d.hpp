@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv2d on the GPU, alone or with the Relu behind it: the same parameters, other derived weights (cuDNN's order of filters), no
+// Conv2d on the GPU, alone or with the Relu behind it: the same parameters, other packed weights (cuDNN's order of filters), no
 // workspace of its own. Images may be stored in bf16 or fp16.
 #pragma once
 #include "../../ops/cuda/conv2d.hpp"

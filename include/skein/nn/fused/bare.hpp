@@ -11,7 +11,7 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
-/// L as it is, but for derived weights, workspace and divided gradients; there is no pack_weights(). L's operations on that
+/// L as it is, but for packed weights, workspace and divided gradients; there is no pack_weights(). L's operations on that
 /// device get null for `packed_weights` and `workspace`, or memory of nobody's: they must not touch it.
 template <class L> struct Bare {
   static constexpr LayerInfo describe(Extents in) {

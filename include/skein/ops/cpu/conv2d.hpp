@@ -20,7 +20,7 @@ template <class Scalar> constexpr bool runs_direct(const ConvReluPoolGeometry& g
   return takes_direct(g) && false;
 #endif
 }
-/// Scalars of derived weights and of workspace, for any scalar type.
+/// Scalars of packed weights and of workspace, for any scalar type.
 constexpr long conv2d_packed_weights(const ConvReluPoolGeometry& g) {
   const long direct = takes_direct(g) ? DirectPlan{g}.packed_weights() : 0,
              onednn = runs_direct<float>(g) ? 0 : onednn_packed_weights(g.conv);

@@ -12,7 +12,7 @@
 
 namespace skein::inline SKEIN_ABI::ops {
 
-/// The memory of a call on the GPU. Value: of images and derived filters (float, double, bf16, fp16); Parameter: of the arenas.
+/// The memory of a call on the GPU. Value: of images and packed filters (float, double, bf16, fp16); Parameter: of the arenas.
 template <class Value, class Parameter> struct DeviceConv2dCall {
   long batch = 0;
   const Value* x = nullptr;
@@ -23,12 +23,12 @@ template <class Value, class Parameter> struct DeviceConv2dCall {
   Value* dx = nullptr;  ///< null: nobody wants it
   Parameter* dweight = nullptr;
   Parameter* dbias = nullptr;
-  Value* packed_weights = nullptr;  ///< conv2d_device_derived(g) values, 16-byte aligned
+  Value* packed_weights = nullptr;  ///< conv2d_device_packed_weights(g) values, 16-byte aligned
   cudnn::MathMode math = cudnn::MathMode::full;
   bool has_relu = false;  ///< y = relu(convolution + bias)
 };
 
-/// Where the bias lies behind the derived filters, and how many values both are.
+/// Where the bias lies behind the packed filters, and how many values both are.
 constexpr long conv2d_bias_at(const Conv2dGeometry& g) { return (g.weight_rows() * g.filters + 15) / 16 * 16; }
 constexpr long conv2d_device_packed_weights(const Conv2dGeometry& g) { return conv2d_bias_at(g) + g.weight_pitch(); }
 
@@ -43,8 +43,8 @@ template <class Value, class Parameter> struct DeviceConv2d {
       const bool squares = !skein::cuda::plain_kernels() && cuda::transpose_squares<cuda::pack_width<Value>, false>(
                                                                 rows, f, c.weight, g.weight_pitch(), c.packed_weights, rows);
       const long left = squares ? 0 : rows;
-      skein::cuda::for_each(left * f + bias, kernel::DeriveFilters<Value, Parameter>{c.weight, c.bias, c.packed_weights, left, f,
-                                                                                     g.weight_pitch(), conv2d_bias_at(g)});
+      skein::cuda::for_each(left * f + bias, kernel::PackFilters<Value, Parameter>{c.weight, c.bias, c.packed_weights, left, f,
+                                                                                   g.weight_pitch(), conv2d_bias_at(g)});
     }
   }
 
@@ -149,7 +149,8 @@ template <class Value, class Parameter> struct DeviceConv2d {
   }
 };
 
-/// The face: parameters and images of one type. c.derived has `packed_weights` scalars; c.workspace is not used.
+/// The face: parameters and images of one type. c.packed_weights has as many scalars as `packed_weights` says; c.workspace is not
+/// used.
 template <class Scalar, Conv2dGeometry G> struct Conv2d<Cuda, Scalar, G> {
   using Kernel = DeviceConv2d<Scalar, Scalar>;
   static constexpr long packed_weights = conv2d_device_packed_weights(G), workspace = 0;

@@ -20,7 +20,7 @@ template <class Value> using SumOf = std::conditional_t<std::is_same_v<Value, do
 /// Our weight is (kernel, kernel, channels / groups, filters), rows padded; cuDNN's (filters, kernel, kernel, channels / groups),
 /// dense. The bias goes behind it, so that it has cuDNN's type and alignment. Reads lie a row apart: where packs fit,
 /// TransposeSquare makes the copy, and this, with no rows, the bias.
-template <class Value, class Parameter> struct DeriveFilters {
+template <class Value, class Parameter> struct PackFilters {
   const Parameter* weight;
   const Parameter* bias;  // null: none
   Value* to;
