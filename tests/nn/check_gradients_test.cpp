@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradient check for users: right layers and networks pass, and each wrong gradient is named.
+#include <catch2/catch.hpp>
+
+#include <cstdio>
+
+#include <skein/nn/batch_norm.hpp>
+#include <skein/nn/check_gradients.hpp>
+#include <skein/nn/conv2d.hpp>
+#include <skein/nn/flatten.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/tanh.hpp>
+
+#include "../support/own_layers.hpp"
+
+namespace sk = skein;
+namespace nn = skein::nn;
+using namespace sk::literals;
+
+namespace {
+struct HalfScale : own_layers::Scale {  // half of the parameter's gradient
+  static void backward(auto& f) {
+    f.gradient("scale"_p) += sum_leading(0.5 * f.dy() * f.x());
+    f.dx() = f.dy() * f.parameter("scale"_p);
+  }
+};
+struct NoInput : own_layers::Scale {  // a dx that forgets the factor
+  static void backward(auto& f) {
+    f.gradient("scale"_p) += sum_leading(f.dy() * f.x());
+    f.dx() = f.dy();
+  }
+};
+template <class L> using Net = nn::Sequential<nn::Linear<6>, L, nn::Tanh>;
+}  // namespace
+
+TEST_CASE("Layers and networks whose gradients are right pass the check", "[nn]") {
+  for (const auto& check :
+       {sk::check_gradients<own_layers::Scale, sk::Shape<7>>(), sk::check_gradients<own_layers::Squash, sk::Shape<3, 5>>(),
+        sk::check_gradients<nn::Linear<9>, sk::Shape<20>>({.batch = 5}),
+        sk::check_gradients<Net<nn::BatchNorm<>>, sk::Shape<4>>({.batch = 6}),
+        sk::check_gradients<nn::Sequential<nn::Conv2d<3, sk::Kernel<3>>, nn::Flatten, nn::Linear<2>>, sk::Shape<6, 5, 2>>()}) {
+    INFO(check.text());
+    CHECK(check);
+    CHECK(check.tried > 0);
+    CHECK(check.worst < 1e-6);
+    CHECK(check.text().find("agree with finite differences") != std::string::npos);
+  }
+}
+
+TEST_CASE("A wrong gradient is named, with both values", "[nn]") {
+  // [quote check]
+  const auto half = sk::check_gradients<HalfScale, sk::Shape<7>>();
+  if (!half) std::fputs(half.text().c_str(), stderr);  // parameter "scale"[1]: backward says 0.55, finite differences 1.1, ...
+  // [end]
+  REQUIRE(half.disagreements.size() == 1);
+  CHECK(!half);
+  CHECK(half.disagreements[0].where.substr(0, 17) == "parameter \"scale\"");
+  CHECK(half.disagreements[0].gradient == Approx(half.disagreements[0].difference / 2));
+  CHECK(half.disagreements[0].wrong == 7);
+
+  const auto input = sk::check_gradients<Net<NoInput>, sk::Shape<4>>();
+  REQUIRE(input.disagreements.size() == 3);  // all that is before it: the weight, the bias, the input
+  CHECK(input.disagreements[0].where.substr(0, 20) == "parameter \"0.weight\"");
+  CHECK(input.disagreements[2].where.substr(0, 6) == "input ");
+  CHECK(input.text().find("backward says") != std::string::npos);
+}
