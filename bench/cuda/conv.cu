@@ -88,5 +88,6 @@ int main(int argc, char** argv) {
     right &= measure<float>(report, "tf32", 64, g);
     right &= measure<sk::bf16>(report, "bf16", 64, g);
   }
+  report.say("what the libraries chose:\n" + sk::cuda::choices().text());
   return report.finish(right);
 }

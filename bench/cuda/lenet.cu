@@ -11,5 +11,6 @@ int main(int argc, char** argv) {
       measure_gpu_step<LeNet, nn::CrossEntropy>(report, "LeNet step, batch 128, fp32", 128, sgd, {0.40}, {0.15}, {0.90}, {0.50});
   right &= measure_gpu_step<LeNet, nn::CrossEntropy, sk::precision::tf32>(report, "LeNet step, batch 128, tf32", 128, sgd, {0.40},
                                                                           {0.15}, {0.90}, {0.50}, "tf32", 2e-2);
+  report.say("what the libraries chose:\n" + sk::cuda::choices().text());
   return report.finish(right);
 }

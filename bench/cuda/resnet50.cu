@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
   std::string wrong;  // the weights of both sides differ: what is checked is that both learn
   if (!(curve.front() > 5 && curve.front() < 10 && curve.back() < curve.front()))
     wrong = "the loss goes from " + number(curve.front()) + " to " + number(curve.back());
+  report.say("what the libraries chose:\n" + sk::cuda::choices().text());
   ours.reset();
   const Candidate candidate = ours.candidate();
   bool right = true;
