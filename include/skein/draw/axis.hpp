@@ -14,6 +14,7 @@ struct Axis {
   bool logarithmic = false;
   std::vector<double> ticks;
 
+  /// 0 at the low end, 1 at the high one.
   double at(double value) const {
     if (logarithmic) return std::log(value / low) / std::log(high / low);
     return (value - low) / (high - low);
@@ -54,6 +55,7 @@ struct Axis {
       }
     return axis;
   }
+  /// The least of 1, 2, 5, 10 times a power of ten that is no less.
   static double round_step(double raw) {
     const double power = std::pow(10.0, std::floor(std::log10(raw > 0 ? raw : 1.0)));
     const double digit = raw / power;

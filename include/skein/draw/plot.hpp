@@ -51,9 +51,11 @@ struct Plot {
 
   /// Where the frame of the axes is, in pixels.
   static constexpr double left = 78, top = 46, right = 24, bottom = 62;
+  /// The frame's own size, in pixels.
   double frame_width() const { return width - left - right; }
   double frame_height() const { return height - top - bottom; }
 
+  /// Is it a plot of bars.
   bool bars() const { return !categories.empty(); }
   /// Whether there is any value to draw.
   bool any() const {
@@ -63,6 +65,7 @@ struct Plot {
   /// positive.
   Axis x_axis() const;
   Axis y_axis() const;
+  /// Where a value is drawn, in pixels.
   double place_x(double x) const { return at_x(x_axis(), x); }
   double place_y(double y) const { return at_y(y_axis(), y); }
 

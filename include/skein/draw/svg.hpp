@@ -16,8 +16,10 @@ namespace skein::inline SKEIN_ABI::draw {
 /// Colors that can be told apart, in the order in which series take them.
 inline constexpr std::string_view palette[] = {"#1f5fa8", "#d9730d", "#2d8a4e", "#b3272d",
                                                "#6b4ba1", "#7a5c3e", "#c2569b", "#5b6770"};
+/// Of words, of labels, of the lines of a grid, of a frame.
 inline constexpr std::string_view dark = "#222", grey = "#555", light = "#e6e6e6", frame_color = "#888";
 
+/// A place in a picture, in pixels from its upper left corner.
 struct Point {
   double x = 0, y = 0;
 };
@@ -74,14 +76,17 @@ class Svg {
     attribute("width", width), attribute("height", height);
     text_ += " fill=\"#fff\"/>\n";
   }
+  /// Pixels.
   double width() const { return width_; }
   double height() const { return height_; }
 
+  /// From one place to another.
   void line(double x1, double y1, double x2, double y2, const Stroke& look = {}) {
     text_ += "<line";
     attribute("x1", x1), attribute("y1", y1), attribute("x2", x2), attribute("y2", y2);
     stroke(look);
   }
+  /// A filled box; x and y are its upper left corner.
   void rect(double x, double y, double width, double height, std::string_view fill, double opacity = 1,
             const Stroke& outline = {.width = 0}) {
     text_ += "<rect";
@@ -90,11 +95,13 @@ class Svg {
     if (outline.width > 0) stroke(outline);
     else text_ += "/>\n";
   }
+  /// A filled circle around a place.
   void circle(double x, double y, double radius, std::string_view fill) {
     text_ += "<circle";
     attribute("cx", x), attribute("cy", y), attribute("r", radius), attribute("fill", fill);
     text_ += "/>\n";
   }
+  /// Through all places in their order.
   void polyline(std::span<const Point> points, const Stroke& look) {
     text_ += "<polyline fill=\"none\" stroke-linejoin=\"round\" points=\"";
     for (const Point& p : points) text_ += (&p == points.data() ? "" : " ") + decimal(p.x) + "," + decimal(p.y);
@@ -114,6 +121,7 @@ class Svg {
     append_xml(text_, content);
     text_ += "</text>\n";
   }
+  /// The whole file, as far as it has been drawn.
   std::string text() const { return text_ + "</svg>\n"; }
 
  private:

@@ -12,6 +12,7 @@
 
 namespace skein::inline SKEIN_ABI::plan {
 
+/// How a timeline is drawn.
 struct ScheduleSvgOptions {
   int width = 960, row = 26;  ///< pixels
   std::string unit{};         ///< of time: "ms"; empty: no axis label
@@ -59,6 +60,7 @@ struct TimelineDrawing {
 
 }  // namespace detail
 
+/// The picture as a text: all timelines on one axis, the first uppermost.
 inline std::string schedule_svg(std::span<const Timeline> timelines, const ScheduleSvgOptions& o = {}) {
   using Drawing = detail::TimelineDrawing;
   double length = 0;
@@ -75,6 +77,7 @@ inline std::string schedule_svg(std::span<const Timeline> timelines, const Sched
   if (!o.unit.empty()) svg.words(Drawing::left, height - 8, "0 to " + draw::significant(length, 4) + " " + o.unit);
   return svg.text();
 }
+/// Of one timeline.
 inline std::string schedule_svg(const Timeline& t, const ScheduleSvgOptions& o = {}) {
   return schedule_svg(std::span<const Timeline>(&t, 1), o);
 }
