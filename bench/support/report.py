@@ -43,6 +43,7 @@ def number(value):
 class Report:
     def __init__(self, bench, options):
         self.bench, self.json, self.lines, self.before = bench, options.json, [], os.getloadavg()[0]
+        self.note = ""
         print(f"this machine: load {self.before:.2f}" + ("; quick" if options.quick else ""))
 
     def add(self, metric, ours, unit, must=None, hope=None, note=""):
@@ -56,6 +57,16 @@ class Report:
                            "holds": holds, "threads": None, "isa": None, "note": note})
         return holds is not False
 
+    def compare(self, metric, ours, peer, unit, ratio, peer_name, must=None, note=""):
+        """One figure beside a peer's; `ratio` is (median, low, high) of ours over the peer's, and `must` bounds the whole interval."""
+        holds = ratio[2] <= must if must is not None else None
+        said = "" if holds is None else f", must <= {must:g} {'yes' if holds else 'NO'}"
+        print(f"  {metric}: {number(ours)} {unit}, {peer_name} {number(peer)} {unit}: {ratio[0]:.3g} ({ratio[1]:.3g} to {ratio[2]:.3g})"
+              + said + (f"  [{note}]" if note else ""), flush=True)
+        self.lines.append({"bench": self.bench, "metric": metric, "ours": ours, "peer": peer, "peer_name": peer_name, "unit": unit,
+                           "ratio": ratio[0], "low": ratio[1], "high": ratio[2], "floor": None, "of_floor": None, "must": must,
+                           "hope": None, "holds": holds, "threads": None, "isa": None, "note": note})
+
     def finish(self):
         after = os.getloadavg()[0]
         print(f"load {self.before:.2f} before, {after:.2f} after")
@@ -63,4 +74,5 @@ class Report:
             with open(self.json, "a") as out:
                 for line in self.lines:
                     line["note"] += ("; " if line["note"] else "") + f"load {self.before:.2f} to {after:.2f}"
+                    line["note"] += ("; " if self.note else "") + self.note
                     out.write(json.dumps(line) + "\n")

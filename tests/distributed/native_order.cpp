@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../support/collectives.hpp"
+#include "skein/device/memory.hpp"
 #include "skein/mpi.hpp"
 
 namespace sk = skein;
@@ -51,6 +52,10 @@ template <class T, class Op> void against_serial(sk::MpiComm& world, std::size_t
   world.all_reduce(data, op);
   started.wait();
   CHECK(collectives::same_bits(data, again));
+  sk::Arena<T> arena(n);  // calls work in it directly
+  for (std::size_t i = 0; i < n; ++i) arena.data()[i] = value(world.rank(), i);
+  world.all_reduce(arena.span(), op);
+  CHECK(collectives::same_bits(data, std::vector<T>(arena.data(), arena.data() + n)));
   std::vector<T> first = data;
   world.broadcast(first, 0);
   CHECK(collectives::same_bits(data, first));
@@ -151,6 +156,27 @@ TEST_CASE("a rank that stands still under native order is named on every rank wi
   next.all_reduce(other);
   CHECK(other[n / 2] == static_cast<float>(world.size()));
   CHECK(data == std::vector<float>(n, 7.0f));
+}
+
+TEST_CASE("an arena in which a call failed stays until the process ends", "[distributed]") {
+  sk::MpiComm world{MPI_COMM_WORLD, native(0.5)};
+  if (world.size() == 1) return;
+  const std::size_t n = GENERATE(2000u, 14000u);  // a table's, and MPI's
+  const float* p = nullptr;
+  std::string text;
+  {
+    sk::Arena<float> data(n);
+    p = data.data();
+    MPI_Barrier(MPI_COMM_WORLD);
+    text = thrown([&] {
+      if (world.rank() == 0) std::this_thread::sleep_for(2s);
+      world.all_reduce(data.span());
+      world.barrier();
+    });
+  }
+  CHECK_THAT(text, Contains("rank 0 did not arrive within 0.5 s"));
+  if (world.rank() != 0) CHECK(sk::KeptMemory::holds(p, n * sizeof(float)));
+  MPI_Barrier(MPI_COMM_WORLD);
 }
 
 TEST_CASE("calls that differ under native order are named within the deadline, without a message a call", "[distributed]") {

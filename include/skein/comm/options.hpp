@@ -34,7 +34,7 @@ struct CommOptions {
   ReductionOrder order = order_of_environment();
   /// Bytes up to which an all-reduce in native order goes by recursive doubling, and by halving and doubling, over messages of
   /// this library; what is longer goes by MPI_Iallreduce. Open MPI 4.1's takes twice the rounds for short ones. 0: always MPI's.
-  std::size_t doubling_bytes = std::size_t{16} << 10, halving_bytes = std::size_t{512} << 10;
+  std::size_t doubling_bytes = std::size_t{16} << 10, halving_bytes = std::size_t{256} << 10;
 
   static ReductionOrder order_of_environment() {
     const char* const text = std::getenv("SKEIN_REDUCTION_ORDER");

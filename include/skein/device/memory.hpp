@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "kept_memory.hpp"
 #include "span.hpp"
 
 namespace skein::inline SKEIN_ABI {
@@ -26,9 +27,13 @@ template <> struct Memory<Cpu> {
     void* p = std::aligned_alloc(alignment, rounded ? rounded : alignment);
     if (!p) throw std::bad_alloc();
     std::memset(p, 0, rounded);
+    KeptMemory::add(p, rounded);
     return p;
   }
-  static void release(void* p, std::size_t, Cpu = {}) noexcept { std::free(p); }
+  /// Where a call that cannot be cancelled works in it (KeptMemory::keep), it stays.
+  static void release(void* p, std::size_t, Cpu = {}) noexcept {
+    if (KeptMemory::remove(p)) std::free(p);
+  }
   static void clear(void* p, std::size_t bytes, Cpu = {}) { std::memset(p, 0, bytes); }
   static void copy(void* to, const void* from, std::size_t bytes, Cpu = {}) { std::memmove(to, from, bytes); }
 };

@@ -48,6 +48,10 @@ class CallQueue {
     if (tail_ == head_ + 1) begin();
     return tail_;
   }
+  /// The communicator has failed: nothing is worked on any more, and what MPI may still read or write stays.
+  void keep() {
+    if (native_) native_->keep();
+  }
   /// One piece of work; false where nothing could be done.
   bool step() {
     if (idle()) return false;

@@ -82,11 +82,15 @@ class MpiEngine {
     if (t.message < 0) wait_until([&] { return queue_->complete() >= t.number; }, nullptr);
     else wait_until([&] { return point_to_point_->test(t); }, &t);
   }
-  void abandon() { failed_ = true; }
+  void abandon() {
+    queue_->keep();
+    failed_ = true;
+  }
   /// Ends all ranks with a message.
   [[noreturn]] void fail(const std::string& message) {
     if (!failed_ && queue_->shares_memory()) queue_->segment().fail(message);
     else if (!failed_ && size_ > 1 && !verdict_received_) detector_->tell_all(message);
+    queue_->keep();
     failed_ = true;
     message_ = queue_->shares_memory() && queue_->segment().failed() ? queue_->segment().message() : message;
     throw CommError(message_);
@@ -194,9 +198,10 @@ class MpiEngine {
   }
   // Waiting for messages: MPI moves data inside its calls, so look often at first, then seldom. True where time has passed.
   bool idle(int turn) {
+    if (turn < spins_) return turn % 16 == 15;
     if (turn < spins_ + 200) {
       sched_yield();
-      return turn % 16 == 0;
+      return turn % 16 == 15;
     }
     std::this_thread::sleep_for(std::chrono::microseconds(turn < spins_ + 2000 ? 20 : 200));
     return true;

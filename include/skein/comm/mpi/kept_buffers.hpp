@@ -30,10 +30,13 @@ class KeptBuffers {
   }
   char* in() { return held_->in.data(); }
   char* out() { return held_->out.data(); }
-  /// A place for the request of a call that is about to start on in() and out().
-  MPI_Request* next_request() { return &held_->requests.emplace_back(MPI_REQUEST_NULL); }
+  /// A place for the request of a message, or of a collective, that is about to start on in() and out().
+  MPI_Request* next_request(bool collective = false) {
+    collective_ = collective;
+    return &held_->requests.emplace_back(MPI_REQUEST_NULL);
+  }
   /// True once all that was started is complete. Throws MpiError.
-  bool complete(const char* call) { return held_->requests.empty() || test_all(held_->requests, call); }
+  bool complete(const char* call) { return held_->requests.empty() || test_all(held_->requests, collective_, call); }
 
  private:
   struct Held {
@@ -47,6 +50,7 @@ class KeptBuffers {
   }
 
   std::unique_ptr<Held> held_;
+  bool collective_ = false;  // what was started last
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm

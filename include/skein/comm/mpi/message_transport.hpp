@@ -41,7 +41,7 @@ class MessageTransport {
 
   /// Goes on where messages have arrived; false where nothing could be done.
   bool step() {
-    if (!requests_.empty() && !test_all(requests_, name())) return false;
+    if (!requests_.empty() && !test_all(requests_, is_collective(), name())) return false;
     switch (phase_) {
       case Exchange:
         exchange();
@@ -62,6 +62,7 @@ class MessageTransport {
  private:
   enum Phase { Exchange, Fold, Finish };
 
+  bool is_collective() const { return o_->signature.kind == Collective::Barrier || o_->signature.kind == Collective::Broadcast; }
   const char* name() const { return collective_names[static_cast<int>(o_->signature.kind)].data(); }
   void send(const void* data, std::size_t bytes, int to) {
     requests_.emplace_back();

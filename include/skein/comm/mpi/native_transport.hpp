@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 
+#include "../../device/kept_memory.hpp"
 #include "../../plan/collective_steps.hpp"
 #include "../options.hpp"
 #include "../work.hpp"
@@ -27,10 +28,11 @@ class NativeTransport {
       : comm_(comm), rank_(rank), ranks_(ranks), message_(std::clamp<std::size_t>(options.message, 4096, longest)),
         doubling_bytes_(options.doubling_bytes), halving_bytes_(options.halving_bytes) {}
 
-  /// Reductions with Sum, Mean, Max and Min of scalars to one rank or to all. A user's function need not commute, and a
-  /// reduce-scatter, all-gather or all-to-all of messages between all ranks is as short as any.
+  /// Broadcasts, and reductions with Sum, Mean, Max and Min of scalars to one rank or to all. A user's function need not commute,
+  /// and a reduce-scatter, all-gather or all-to-all of messages between all ranks is as short as any.
   static bool takes(const CollectiveCall& o) {
     const Signature& s = o.signature;
+    if (s.kind == Collective::Broadcast) return true;
     return (s.kind == Collective::AllReduce || (s.kind == Collective::Reduce && mpi_type(s) != MPI_DATATYPE_NULL)) &&
            s.reduction != 0 && s.reduction != 5 && s.scalar != 0;
   }
@@ -40,9 +42,14 @@ class NativeTransport {
     o_ = &o;
     begin_ = 0;
     phase_ = Phase::Start;
+    outlives_ = o.send == o.recv && KeptMemory::holds(o.recv, o.bytes(o.signature.count));
     per_piece_ = std::max<std::size_t>(1, message_ / o.signature.element);
   }
   bool done() const { return phase_ == Phase::Done; }
+  /// The communicator has failed: what MPI may still read or write must stay.
+  void keep() {
+    if (o_ && outlives_ && phase_ != Phase::Done) KeptMemory::keep(o_->recv);
+  }
 
   /// Goes on where MPI has; false where nothing could be done.
   bool step() {
@@ -91,8 +98,9 @@ class NativeTransport {
     const std::size_t bytes = o_->bytes(count());
     if (s.kind != Collective::AllReduce) return Algorithm::Mpi;
     if (bytes <= doubling_bytes_) return Algorithm::Doubling;
-    if (bytes <= halving_bytes_ && std::has_single_bit(static_cast<unsigned>(ranks_))) return Algorithm::Halving;
-    return mpi_type(s) == MPI_DATATYPE_NULL ? Algorithm::Ring : Algorithm::Mpi;
+    // Open MPI sends all values log2 N times between two or three ranks.
+    if (ranks_ == 2 || (bytes <= halving_bytes_ && std::has_single_bit(static_cast<unsigned>(ranks_)))) return Algorithm::Halving;
+    return ranks_ == 3 || mpi_type(s) == MPI_DATATYPE_NULL ? Algorithm::Ring : Algorithm::Mpi;
   }
   /// f(table) of the table that is at work.
   template <class F> auto with_table(F&& f) const {
@@ -112,10 +120,11 @@ class NativeTransport {
     const std::size_t bytes = o.bytes(count());
     phase_ = Phase::Finish;
     if (bytes == 0) return;
-    kept_.reserve(bytes, bytes);
     algorithm_ = algorithm();
-    if (algorithm_ != Algorithm::Mpi) {
-      copy_bytes(kept_.out(), o.from() + offset(), bytes);
+    const bool table = algorithm_ != Algorithm::Mpi;
+    kept_.reserve(outlives_ && !table ? 0 : bytes, outlives_ && table ? 0 : bytes);
+    if (table) {
+      if (!outlives_) copy_bytes(work(), o.from() + offset(), bytes);
       step_ = 0;
       exchange();
       return;
@@ -124,16 +133,19 @@ class NativeTransport {
   }
   void call_mpi(std::size_t bytes) {
     const CollectiveCall& o = *o_;
-    const bool broadcasts = o.signature.kind == Collective::Broadcast;
-    if (!broadcasts || is_root()) copy_bytes(broadcasts ? kept_.out() : kept_.in(), o.from() + offset(), bytes);
     const int n = static_cast<int>(count()), root = o.signature.root;
+    if (o.signature.kind == Collective::Broadcast) {
+      if (is_root()) copy_bytes(kept_.out(), o.from() + offset(), bytes);
+      check_mpi(MPI_Ibcast(kept_.out(), static_cast<int>(bytes), MPI_BYTE, root, comm_, kept_.next_request(true)), name());
+      return;
+    }
+    const char* const own = outlives_ ? o.from() + offset() : kept_.in();
+    if (!outlives_) copy_bytes(kept_.in(), o.from() + offset(), bytes);
     const MPI_Datatype type = mpi_type(o.signature);
-    MPI_Request* const request = kept_.next_request();
-    if (broadcasts) return check_mpi(MPI_Ibcast(kept_.out(), static_cast<int>(bytes), MPI_BYTE, root, comm_, request), name());
+    MPI_Request* const request = kept_.next_request(true);
     // Not MPI_IN_PLACE: Open MPI 4.1 then takes another algorithm, up to four times slower.
-    check_mpi(o.signature.kind == Collective::AllReduce
-                  ? MPI_Iallreduce(kept_.in(), kept_.out(), n, type, MPI_SUM, comm_, request)
-                  : MPI_Ireduce(kept_.in(), kept_.out(), n, type, MPI_SUM, root, comm_, request),
+    check_mpi(o.signature.kind == Collective::AllReduce ? MPI_Iallreduce(own, kept_.out(), n, type, MPI_SUM, comm_, request)
+                                                        : MPI_Ireduce(own, kept_.out(), n, type, MPI_SUM, root, comm_, request),
               name());
   }
   /// Starts the table's next step in which this rank has something to do.
@@ -154,7 +166,9 @@ class NativeTransport {
     }
     phase_ = Phase::Finish;
   }
-  char* at(plan::Range r) { return kept_.out() + o_->bytes(static_cast<std::size_t>(r.begin)); }
+  /// Where a table works on the current piece.
+  char* work() { return outlives_ ? o_->into() + offset() : kept_.out(); }
+  char* at(plan::Range r) { return work() + o_->bytes(static_cast<std::size_t>(r.begin)); }
   int size(plan::Range r) const { return static_cast<int>(o_->bytes(static_cast<std::size_t>(r.end - r.begin))); }
   /// The lower rank's values come first, so that both partners of an exchange compute the same.
   void add() {
@@ -169,8 +183,9 @@ class NativeTransport {
     const CollectiveCall& o = *o_;
     const std::size_t n = count();
     if (receives() && n) {
-      if (o.finish) o.finish(kept_.out(), n, ranks_);
-      copy_bytes(o.into() + offset(), kept_.out(), o.bytes(n));
+      char* const result = algorithm_ == Algorithm::Mpi ? kept_.out() : work();
+      if (o.finish) o.finish(result, n, ranks_);
+      copy_bytes(o.into() + offset(), result, o.bytes(n));  // nothing where they are one
     }
     begin_ += n;
     phase_ = begin_ == o.signature.count ? Phase::Done : Phase::Start;
@@ -183,6 +198,7 @@ class NativeTransport {
   const CollectiveCall* o_ = nullptr;
   std::size_t begin_ = 0, per_piece_ = 1;  // elements: done so far; of a piece
   Phase phase_ = Phase::Done;
+  bool outlives_ = false;  // the caller's memory does: an arena's
   Algorithm algorithm_ = Algorithm::Mpi;
   plan::CollectiveStep now_{};
   int step_ = 0;

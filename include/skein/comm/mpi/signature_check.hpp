@@ -31,7 +31,7 @@ class SignatureCheck {
   }
   /// True once all ranks have said the same. Throws CommError with the groups where they do not.
   bool step() {
-    if (!test_all(requests_, "comparing calls")) return false;
+    if (!test_all(requests_, false, "comparing calls")) return false;
     for (const Signature& s : signatures_)
       if (!(s == at(rank_))) throw CommError(mismatch_text(call_, ranks_, [&](int r) -> const Signature& { return at(r); }));
     return true;
