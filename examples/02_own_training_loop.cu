@@ -23,7 +23,7 @@ void train(sk::NcclComm& world, Executor& executor, Optimizer& optimizer, sk::da
         batch, {.scale = 1.0 / static_cast<double>(batch.global_count)});  // this rank's part of the mean
     world.all_reduce(model.gradients(), sk::Sum{});
     const float* gradients[] = {model.gradients().data};
-    optimizer.update(model.parameters().data, {.step = ++step, .lr = optimizer.optimizer().lr, .gradients = gradients}, 0,
+    optimizer.update(model.modify().begin(), {.step = ++step, .lr = optimizer.optimizer().lr, .gradients = gradients}, 0,
                      Model::sizes.stored);
     if (world.rank() == 0 && batch.step % 100 == 0)
       std::printf("epoch %d [%5ld/%ld]  loss %.4f\n", epoch, static_cast<long>(batch.first),

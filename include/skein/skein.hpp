@@ -84,4 +84,5 @@
 #include "train/callbacks.hpp"
 #include "train/history.hpp"
 #include "train/metrics.hpp"
+#include "train/predictor.hpp"
 #include "train/trainer.hpp"

@@ -122,6 +122,14 @@ TEST_CASE("fit, callbacks, metrics, files", "[guide]") {
   const sk::train::Scores scores = loaded.evaluate(test);
   const sk::Tensor<float, 2> logits = loaded.predict(test);  // (200, 10)
   // [end]
+  // [quote predictor]
+  DigitsModel used;  // no gradients, no optimizer
+  sk::Predictor predictor{used, {.batch = 64}};
+  predictor.load(folder / "best.skein");
+  const sk::Tensor<float, 2> outputs = predictor.predict(test);  // (200, 10)
+  // [end]
+  CHECK(std::equal(outputs.begin(), outputs.end(), logits.begin()));
+  CHECK(std::as_const(used).gradients().size == 0);
   CHECK(scores.accuracy == Approx(history.best().validation.accuracy));
   CHECK(logits.extent(0) == 200);
 }

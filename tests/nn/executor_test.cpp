@@ -56,11 +56,11 @@ template <class Net, class Input> void check_gradient(bool couples = false) {
           continue;
         }
         const double p = model.parameters()[i], h = 1e-5;
-        model.parameters()[i] = p + h;
+        model.modify()[i] = p + h;
         const double up = executor.forward_backward(data.batch).mean();
-        model.parameters()[i] = p - h;
+        model.modify()[i] = p - h;
         const double down = executor.forward_backward(data.batch).mean();
-        model.parameters()[i] = p;
+        model.modify()[i] = p;
         const double d = (up - down) / (2 * h) - g[i];
         error += d * d;
         norm += g[i] * g[i];

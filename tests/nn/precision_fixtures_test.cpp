@@ -36,10 +36,9 @@ template <class P> Result run() {
     for (long i = 0; i < e.extents.count(); ++i)
       visit(e.offset + i / e.extents.last() * sk::row_pitch(e.extents.last()) + i % e.extents.last(), i);
   };
-  float* const parameters = model.parameters().data;
   const std::vector<float>* next = values;
   for (const sk::plan::Entry& e : Model::program.parameters()) {
-    each(e, [&](long at, long i) { parameters[at] = (*next)[static_cast<std::size_t>(i)]; });
+    each(e, [&](long at, long i) { model.modify().begin()[at] = (*next)[static_cast<std::size_t>(i)]; });
     ++next;
   }
   const std::vector<float> x = wave(batch * in, 0.7, 0.3), target = wave(batch * out, 1.1, 0.9);

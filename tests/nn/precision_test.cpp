@@ -186,7 +186,7 @@ TEST_CASE("values that 16 bits hold go through unrounded", "[nn]") {
   using Nodes = Net<nn::Linear<9>, nn::Relu, nn::Linear<4>>;
   auto whole = [](auto& model) {
     std::size_t i = 0;
-    for (auto& p : model.parameters()) p = p == 0 ? 0.0f : static_cast<float>(static_cast<int>(i++ % 5) - 2);  // gaps stay zero
+    for (auto& p : model.modify()) p = p == 0 ? 0.0f : static_cast<float>(static_cast<int>(i++ % 5) - 2);  // gaps stay zero
   };
   sk::Model<Nodes, sk::Shape<6>> wide;
   sk::Model<Nodes, sk::Shape<6>, sk::Cpu, sk::precision::bf16> bf16;

@@ -73,7 +73,8 @@ template <class Model, class Visit> void each_element(Visit&& visit) {
 
 template <class Model> void set_parameters(Model& model) {
   using Scalar = typename Model::Scalar;
-  Scalar* values = model.parameters().data;
+  const auto lease = model.modify();
+  Scalar* values = lease.data();
   each_element<Model>([&](int p, const sk::plan::Entry& e, long i, long at) {
     const double scale = e.fan_in > 0 ? 1 / std::sqrt(static_cast<double>(e.fan_in)) : 0.25;  // else a normalisation
     const double center = e.init == static_cast<int>(nn::Init::ones) ? 1 : 0;

@@ -49,7 +49,7 @@ template <class Model, class Loss> class Executor {
     for (int i = 0; i < sets; ++i)
       sets_.emplace_back(nn::ActivationSizes{sizes, backward_scratch, input_pitch, output_pitch}, capacity_, where);
     subtrees_ = plan::subtrees(options_.shards);
-    for (int w = 1; w < (options_.shards ? options_.shards.count() : threads); ++w)
+    for (int w = 1; options_.training && w < (options_.shards ? options_.shards.count() : threads); ++w)
       partial_.emplace_back(static_cast<std::size_t>(sizes.stored + gradient_tail), where);
     for (int w = 0; w < threads; ++w) workspace_.emplace_back(static_cast<std::size_t>(sizes.workspace + 16), where);
     outputs_ = Arena<Scalar, Device>(static_cast<std::size_t>(options_.batch * output_pitch), where);
@@ -90,7 +90,7 @@ template <class Model, class Loss> class Executor {
   MemoryPlan memory_plan() const {
     MemoryPlan m;
     m.parameters = static_cast<std::size_t>(sizes.stored) * sizeof(Scalar);
-    m.gradients = static_cast<std::size_t>(sizes.stored + gradient_tail) * sizeof(Scalar) * (1 + partial_.size());
+    m.gradients = static_cast<std::size_t>(sizes.stored + gradient_tail) * sizeof(Scalar) * (options_.training + partial_.size());
     m.buffers = static_cast<std::size_t>(sizes.buffers) * sizeof(Scalar);
     m.packed_weights = packed_weights_.size() * sizeof(Scalar);
     if constexpr (conversion.reads_weights) m.packed_weights += converted_.weights.size() * sizeof(Activation);
@@ -108,6 +108,8 @@ template <class Model, class Loss> class Executor {
   /// times call.scale. The batch (device/batch.hpp) is in memory of the host or of the model's device. Waits for a device
   /// (train::TrainStep does not).
   template <class Given> nn::LossSums forward_backward(const Given& given, ExecutorCall call) {
+    if (!options_.training)
+      throw ArgumentError("Executor: one that was made with .training = false has no gradients: it evaluates and predicts");
     if (options_.shards) throw ArgumentError("Executor: the gradients of virtual shards are summed by train::TrainStep");
     [[maybe_unused]] const auto here = memory_.enter();
     const auto& seen = batch_view<Scalar, Device>(given);
@@ -169,6 +171,7 @@ template <class Model, class Loss> class Executor {
   void refresh(const Worker& w) {
     State& s = states_[static_cast<std::size_t>(w.index)];
     if (s.packed_version == model_->version()) return;
+    model_->weights().assert_at_rest();
     if constexpr (conversion.reads_weights) {
       const auto [lo, hi] = w.slice(sizes.stored, 32);
       ops::convert<Device>(converted_.weights.data() + lo, s.run.parameters + lo, hi - lo);
@@ -343,9 +346,11 @@ template <class Model, class Loss> class Executor {
     State& s = states_[static_cast<std::size_t>(w)];
     s.set = &sets_[static_cast<std::size_t>(depth_first() ? w : 0)];
     Run& r = s.run;
-    r.parameters = std::as_const(*model_).parameters().data;
-    r.gradients = gradients(options_.shards ? 0 : w);
-    r.split_gradients = gradients(0);
+    r.parameters = model_->parameters().data;
+    if (options_.training) {
+      r.gradients = gradients(options_.shards ? 0 : w);
+      r.split_gradients = gradients(0);
+    }
     r.buffers = model_->buffers().data;
     r.packed_weights = packed_weights_.data();
     r.batch_statistics = s.set->batch_statistics.data();

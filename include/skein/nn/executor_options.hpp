@@ -22,7 +22,8 @@ struct ExecutorOptions {
   int threads = 0;                         ///< workers of this rank; 0: the cores of the affinity mask
   Denormals denormals = Denormals::flush;  ///< what the workers do with numbers below the smallest normal one
   plan::VirtualShards
-      shards{};  ///< this rank's, of a batch in virtual shards: each has gradients of its own, and is one worker's
+      shards{};          ///< this rank's, of a batch in virtual shards: each has gradients of its own, and is one worker's
+  bool training = true;  ///< false: it evaluates and predicts alone, and there are no gradients
 };
 
 /// Bytes that an executor and its model hold on their device, the optimizer's state apart.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Model<Network, Input, Device, Precision>: a network for one input shape, with its arenas: parameters, gradients, buffers, one
-// array each. What it is made of is known at compile time; what is remembered between forward and backward belongs to
-// nn/executor.hpp.
+// Model<Network, Input, Device, Precision>: a network for one input shape, with its weights, and gradients where it is trained:
+// parameters, gradients, buffers, one array each. What it is made of is known at compile time; what is remembered between forward
+// and backward belongs to nn/executor.hpp.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -13,6 +13,7 @@
 #include "fuse.hpp"
 #include "precision.hpp"
 #include "program.hpp"
+#include "weights.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -57,26 +58,34 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
   /// Initial values depend on the seed and on each parameter's place in the table, never on threads or ranks.
   /// Without `where` it is made on the device that is current: a rank's own GPU.
   explicit Model(Seed seed = {}, Device where = Memory<Device>::here(), ModelPart part = {})
-      : parameters_(arena_size(), where), gradients_(static_cast<std::size_t>(sizes.stored + gradient_tail), where),
-        buffers_(static_cast<std::size_t>(sizes.buffers), where), seed_(seed) {
+      : weights_(arena_size(), static_cast<std::size_t>(sizes.buffers), where), seed_(seed) {
     initialize(part);
   }
 
-  /// The whole arena, padding included. Writing to it makes copies that layers derive of the weights stale: this call says so.
-  DeviceSpan<Scalar, Device> parameters() {
-    ++version_;
-    return {parameters_.data(), static_cast<std::size_t>(sizes.stored)};
+  /// The whole arena, padding included, to be read.
+  DeviceSpan<const Scalar, Device> parameters() const { return weights_.read(); }
+  /// The right to write to it, while the lease lives: model.modify()[i] = 1. Copies that layers derive of the weights are made
+  /// anew after it has ended.
+  typename Weights<Scalar, Device>::Lease modify() { return weights_.modify(); }
+  Weights<Scalar, Device>& weights() { return weights_; }
+  const Weights<Scalar, Device>& weights() const { return weights_; }
+  DeviceSpan<Scalar, Device> buffers() { return weights_.buffers(); }
+  DeviceSpan<const Scalar, Device> buffers() const { return weights_.buffers(); }
+
+  /// Gradients are made when somebody first asks: a model that only predicts has none.
+  DeviceSpan<Scalar, Device> gradients() { return gradient_arena().sub(0, static_cast<std::size_t>(sizes.stored)); }
+  DeviceSpan<const Scalar, Device> gradients() const {
+    return {gradients_.data(), gradients_.size() > 0 ? static_cast<std::size_t>(sizes.stored) : 0};
   }
-  DeviceSpan<const Scalar, Device> parameters() const { return {parameters_.data(), static_cast<std::size_t>(sizes.stored)}; }
-  DeviceSpan<Scalar, Device> gradients() { return {gradients_.data(), static_cast<std::size_t>(sizes.stored)}; }
-  DeviceSpan<const Scalar, Device> gradients() const { return {gradients_.data(), static_cast<std::size_t>(sizes.stored)}; }
-  DeviceSpan<Scalar, Device> buffers() { return buffers_.span(); }
-  DeviceSpan<const Scalar, Device> buffers() const { return buffers_.span(); }
   /// Gradients and the tail behind them, as one array: what is all-reduced.
-  DeviceSpan<Scalar, Device> gradient_arena() { return gradients_.span(); }
+  DeviceSpan<Scalar, Device> gradient_arena() {
+    if (gradients_.size() == 0)
+      gradients_ = Arena<Scalar, Device>(static_cast<std::size_t>(sizes.stored + gradient_tail), where());
+    return gradients_.span();
+  }
   /// A count of changes of the parameters.
-  std::uint64_t version() const { return version_; }
-  Device where() const { return parameters_.where(); }
+  std::uint64_t version() const { return weights_.version(); }
+  Device where() const { return weights_.where(); }
   Seed seed() const { return seed_; }
 
   /// The table's row of a parameter by its name, "0.weight": checked at compile time where the name is a constant.
@@ -92,22 +101,23 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
     Arena<Scalar, Cpu> host;
     Scalar* p = nullptr;
     if constexpr (std::same_as<Device, Cpu>) {
-      p = parameters_.data();
+      p = weights_.unguarded().data;
     } else {
       host = Arena<Scalar, Cpu>(arena_size());
       p = host.data();
     }
     fill(program.parameters(), p, part.parameter);
     if constexpr (!std::same_as<Device, Cpu>)
-      Memory<Device>::from_host(parameters_.data(), p, arena_size() * sizeof(Scalar), where());
-    const std::size_t n = buffers_.size();
+      Memory<Device>::from_host(weights_.unguarded().data, p, arena_size() * sizeof(Scalar), where());
+    const auto own = weights_.buffers();
+    const std::size_t n = own.size;
     if (n == 0) return;
     if constexpr (std::same_as<Device, Cpu>) {
-      fill(program.buffers(), buffers_.data(), part.buffer);
+      fill(program.buffers(), own.data, part.buffer);
     } else {
       Arena<Scalar, Cpu> b(n);
       fill(program.buffers(), b.data(), part.buffer);
-      Memory<Device>::from_host(buffers_.data(), b.data(), n * sizeof(Scalar), where());
+      Memory<Device>::from_host(own.data, b.data(), n * sizeof(Scalar), where());
     }
   }
   void fill(std::span<const plan::Entry> entries, Scalar* to, int first) const {
@@ -117,9 +127,9 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
       nn::initialize(to + e.offset, e.extents, static_cast<nn::Init>(e.init), e.fan_in, e.fan_out, key, stream++);
   }
 
-  Arena<Scalar, Device> parameters_, gradients_, buffers_;
+  Weights<Scalar, Device> weights_;
+  Arena<Scalar, Device> gradients_;
   Seed seed_;
-  std::uint64_t version_ = 1;
 };
 
 }  // namespace skein::inline SKEIN_ABI

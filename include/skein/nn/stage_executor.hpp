@@ -192,8 +192,7 @@ template <class Model, class Loss> class StageExecutor final : public AnyStage<t
   void keep(int kept) override {
     workers_->run([&](Worker& w) { refresh(w, slots_[0]->runs[static_cast<std::size_t>(w.index)]); });
     Kept& k = kept_[static_cast<std::size_t>(kept)];
-    Memory<Device>::copy(k.parameters.data(), std::as_const(*model_).parameters().data,
-                         static_cast<std::size_t>(sizes.stored) * sizeof(Scalar));
+    Memory<Device>::copy(k.parameters.data(), model_->parameters().data, static_cast<std::size_t>(sizes.stored) * sizeof(Scalar));
     if (sizes.packed_weights > 0)
       Memory<Device>::copy(k.packed_weights.data(), packed_weights_.data(),
                            static_cast<std::size_t>(sizes.packed_weights) * sizeof(Scalar));
@@ -204,7 +203,10 @@ template <class Model, class Loss> class StageExecutor final : public AnyStage<t
       }
   }
 
-  DeviceSpan<Scalar> parameters() override { return model_->parameters(); }
+  DeviceSpan<Scalar> parameters() override {
+    model_->weights().changed();  // or is about to be: between two passes
+    return model_->weights().unguarded();
+  }
   DeviceSpan<Scalar> gradients() override { return model_->gradient_arena(); }
   long bytes() const override {
     std::size_t n =
@@ -269,7 +271,7 @@ template <class Model, class Loss> class StageExecutor final : public AnyStage<t
     point(r, -1);
   }
   void point(Run& r, int kept) {
-    r.parameters = kept < 0 ? std::as_const(*model_).parameters().data : kept_[static_cast<std::size_t>(kept)].parameters.data();
+    r.parameters = kept < 0 ? model_->parameters().data : kept_[static_cast<std::size_t>(kept)].parameters.data();
     r.packed_weights = kept < 0 ? packed_weights_.data() : kept_[static_cast<std::size_t>(kept)].packed_weights.data();
   }
   void find_ranges() {
@@ -287,10 +289,11 @@ template <class Model, class Loss> class StageExecutor final : public AnyStage<t
   void refresh(const Worker& w, Run& r) {
     std::uint64_t& mine = packed_version_[static_cast<std::size_t>(w.index) * 16];
     if (mine == model_->version()) return;
+    model_->weights().assert_at_rest();
     if constexpr (sizes.packed_weights > 0) {
       r.context.worker = w;
       Scalar* const packed_weights = std::exchange(r.packed_weights, packed_weights_.data());
-      const Scalar* const parameters = std::exchange(r.parameters, std::as_const(*model_).parameters().data);
+      const Scalar* const parameters = std::exchange(r.parameters, model_->parameters().data);
       Root::pack_weights(r, start());
       r.packed_weights = packed_weights;
       r.parameters = parameters;

@@ -40,6 +40,8 @@ class CheckpointReader {
   /// The build that wrote the file: version, instruction set, compiler.
   const std::string& written_by() const { return table_.written_by; }
   bool contains(std::string_view name) const { return by_name_.contains(name); }
+  /// Has anybody read it.
+  bool taken(std::string_view name) const { return contains(name) && taken_[by_name_.find(name)->second]; }
   /// Throws FileError where the file has no such section.
   const SectionInfo& section(std::string_view name) const { return table_.sections[find(name)]; }
 

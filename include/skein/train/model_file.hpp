@@ -37,14 +37,11 @@ namespace detail {
 template <class TrainStep, class Visit> void for_each_arena(TrainStep& train_step, Visit&& visit) {
   auto& model = train_step.model();
   using Model = std::remove_cvref_t<decltype(model)>;
-  using Scalar = typename Model::Scalar;
   if constexpr (requires { train_step.whole_parameters(); }) {  // of a model in parts: brought together, or to be scattered
     visit(train_step.whole_parameters(), std::string("parameters/"), Model::program.parameters());
     visit(train_step.whole_buffers(), std::string("buffers/"), Model::program.buffers());
   } else {
-    const auto parameters = std::as_const(model).parameters();
-    visit(DeviceSpan<Scalar, typename Model::device>(const_cast<Scalar*>(parameters.data), parameters.size),
-          std::string("parameters/"), Model::program.parameters());
+    visit(model.weights().unguarded(), std::string("parameters/"), Model::program.parameters());
     visit(model.buffers(), std::string("buffers/"), Model::program.buffers());
   }
 }
@@ -121,18 +118,40 @@ template <class TrainStep> void load_training(const std::string& path, TrainStep
   if constexpr (detail::policy_keeps_state<TrainStep>)
     if (!policy.empty() && kind == train_step.policy_state().saved_as())
       from_bytes(std::as_bytes(std::span(policy)), train_step.policy_state(), path, 0);
+  [[maybe_unused]] const auto lease = train_step.model().modify();
   auto next = staged.begin();
   detail::for_each_arena(train_step, [&](auto arena, const std::string&, std::span<const plan::Entry>) {
     HostCopy<Scalar, typename Model::device>::write(arena.data, (next++)->data(), arena.size, train_step.model().where());
   });
   for (int k = 0; k < train_step.optimizer().arrays(); ++k) train_step.set_state(k, (next++)->data());
   if constexpr (requires { train_step.scatter(); }) train_step.scatter();
-  (void)train_step.model().parameters();
   train_step.set_steps(steps);
   if constexpr (Model::scales_loss) train_step.loss_scaler() = scaler;
   place = at;
   history = past;
   callbacks = states;
+}
+
+/// The parameters and buffers of a saved training into a model, without its optimizer. Throws FileError for a file of another
+/// network, and for a damaged one; nothing is changed then.
+template <class Model> void load_weights(const std::string& path, Model& model) {
+  CheckpointReader reader{path};  // every hash is checked before anything is changed
+  using Scalar = typename Model::Scalar;
+  const auto read = [&](std::size_t size, const std::string& prefix, std::span<const plan::Entry> entries) {
+    Arena<Scalar> staged(size);
+    for (const plan::Entry& e : entries)
+      reader.read(prefix + std::string(std::string_view(Model::program.name(e))), e.extents, staged.data() + e.offset,
+                  row_pitch(e.extents.last()));
+    return staged;
+  };
+  const Arena<Scalar> parameters = read(model.parameters().size, "parameters/", Model::program.parameters());
+  const Arena<Scalar> buffers = read(model.buffers().size, "buffers/", Model::program.buffers());
+  for (const SectionInfo& section : reader.sections())
+    if (section.name.starts_with("parameters/") && !reader.taken(section.name))
+      throw FileError(path, -1, "the file's network has a parameter '" + section.name.substr(11) + "', the model has none");
+  const auto lease = model.modify();
+  HostCopy<Scalar, typename Model::device>::write(lease.data(), parameters.data(), parameters.size(), model.where());
+  HostCopy<Scalar, typename Model::device>::write(model.buffers().data, buffers.data(), buffers.size(), model.where());
 }
 
 }  // namespace skein::inline SKEIN_ABI::train

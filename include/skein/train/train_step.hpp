@@ -67,8 +67,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   TrainStep(Model& model, Loss loss, const Optimizer& optimizer, const Policy& policy)
       : model_(&model), loss_(std::move(loss)), optimizer_(optimizer, Model::program, model.where(), owned(policy)),
         policy_state_(policy.bind(replica(model, optimizer_))), device_(model.where()) {
+    const auto lease = model.modify();  // weights may come from another rank
     policy_state_.start();
-    (void)model.parameters();  // they may have come from another rank
   }
 
   /// Makes memory for calls of at most `options.batch` samples of this rank, unless it is there. Keeps everything else.
@@ -107,8 +107,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
                             .accumulate = options.accumulate,
                             .key = options.key,
                             .global_count = static_cast<long>(batch.global_count)};
-    if (accumulated_ == 0 && policy_state_.before_step(step_ + 1))
-      (void)model_->parameters();  // of an accumulation, its first batch
+    if (accumulated_ == 0) {  // of an accumulation, its first batch
+      auto lease = model_->modify();
+      if (!policy_state_.before_step(step_ + 1)) lease.unchanged();
+    }
     const bool exchange = options.update && policy_state_.synchronizes_gradients();
     ExecutorHooks hooks;
     if (exchange && virtual_shards == 0) {  // else there is nothing to exchange before the shards are summed
@@ -163,8 +165,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
         return result(exchange);
       }
     }
-    (void)model_->parameters();  // they have changed
-    if (policy_state_.after_step({step_, samples_, expected_weight})) (void)model_->parameters();
+    {
+      const auto lease = model_->modify();  // of what the optimizer has written, too
+      (void)policy_state_.after_step({step_, samples_, expected_weight});
+    }
     return result(exchange);
   }
 
@@ -284,15 +288,15 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     call.lr = static_cast<double>(optimizer_.optimizer().lr) * lr_factor;
     call.gradient_scale = update.scale;
     call.gradients = &gradients;
-    optimizer_.update(const_cast<Scalar*>(std::as_const(*model_).parameters().data), call, update.range.begin, update.range.end);
-    (void)model_->parameters();
+    const auto lease = model_->modify();
+    optimizer_.update(lease.data(), call, update.range.begin, update.range.end);
   }
 
   /// What of the parameters this rank updates, and has the optimizer's state of.
   static plan::Range owned(const Policy& policy) { return policy.owned(Model::sizes.stored); }
   static Replica replica(Model& model, optim::BoundOptimizer<Optimizer, Scalar, Device>& optimizer) {
     Replica r;
-    r.parameters = model.parameters();
+    r.parameters = model.weights().unguarded();
     r.gradients = model.gradient_arena();
     r.buffers = model.buffers();
     for (int k = 0; optimizer.whole() && k < optimizer.arrays(); ++k) r.state.push_back(optimizer.array(k));
@@ -333,7 +337,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     try {
       executor_->run(f);
     } catch (...) {
-      if (update) --step_;
+      if (update) --step_, model_->weights().changed();  // some worker may have updated its part
       accumulated_ = 0;
       throw;
     }
@@ -415,13 +419,13 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     }
     device_.finish_sums(exchanged && !PolicyState::local_sums ? nullptr : executor_->memory().sums(), exchanged, tail(), scale);
     call.scale = device_.scale();
-    optimizer_.update(const_cast<Scalar*>(std::as_const(*model_).parameters().data), call, own.begin, own.end);
+    optimizer_.update(model_->weights().unguarded().data, call, own.begin, own.end);
   }
   void optimize_here(const Worker& w, bool exchanged, double lr, double clip) {
     double scale = weight_ > 0 ? policy_state_.gradient_factor() * expected_weight_ / weight_ : 0;
     if constexpr (Model::scales_loss) scale /= scaler_.scale();
     update_.run(w, optimizer_, policy_state_,
-                {.parameters = const_cast<Scalar*>(std::as_const(*model_).parameters().data),
+                {.parameters = model_->weights().unguarded().data,
                  .step = step_,
                  .lr = lr,
                  .scale = scale,

@@ -17,6 +17,7 @@
 #include "host_copy.hpp"
 #include "model_file.hpp"
 #include "options.hpp"
+#include "predict.hpp"
 #include "check_trainer.hpp"
 #include "progress.hpp"
 #include "train_step.hpp"
@@ -93,7 +94,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       work.progress.line("stopped: " + std::string(work.control.reason()));
     place_.running = place_.epoch < options.epochs;  // stopped: load() and fit() go on
     if (place_.running) keep_callbacks();            // for a save() after the stop
-    if (policy_state().finish()) (void)model().parameters();
+    if (auto lease = model().modify(); !policy_state().finish()) lease.unchanged();
     policy_state().average_buffers();
     History result = place_.running ? history_ : std::exchange(history_, History{});  // a stopped fit may be saved and go on
     work.callbacks.on_fit_end(result);
@@ -116,42 +117,15 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
 
   /// The outputs for each row of x, (samples, outputs). This rank alone; all samples.
   template <int Rank> Tensor<Scalar, 2, Device> predict(TensorView<const Scalar, Rank, Device> x) {
-    long values = 1;
-    for (int i = 1; i < Rank; ++i) values *= x.extent(i);
-    if (values != Model::input::count)
-      throw ShapeError("predict: a sample of x has " + std::to_string(values) + " values, the network takes " +
-                       std::to_string(Model::input::count));
-    const long n = x.extent(0);
-    reserve_for_prediction(n);
-    Tensor<Scalar, 2, Device> all(dims(n, TrainStep::Width), model().where());
-    data::Batch<Scalar, Device> batch;
-    batch.pitch = Rank == 1 ? 1 : x.strides[0];
-    for (long at = 0; at < n; at += train_step_.executor().capacity()) {
-      batch.x = x.data + at * batch.pitch;
-      batch.count = batch.global_count = std::min(train_step_.executor().capacity(), n - at);
-      batch.first = at;
-      forward(batch, all.data() + at * TrainStep::Width);
-    }
-    return all;
+    reserve_for_prediction(x.extent(0));
+    return train::predict_rows(model(), x, train_step_.executor().capacity(), forward());
   }
   template <int Rank> Tensor<Scalar, 2, Device> predict(const Tensor<Scalar, Rank, Device>& x) { return predict<Rank>(x.view()); }
   /// The same for each sample of a data set.
   Tensor<Scalar, 2, Device> predict(data::DatasetView data) {
     train::check_samples<Model>(data, "predicted");
     reserve_for_prediction(static_cast<long>(data.size()));
-    data::LoaderOptions o = memory_options();
-    o.batch = std::max(1L, std::min(train_step_.executor().capacity(), static_cast<long>(data.size())));
-    o.shuffle = false;
-    o.prefetch = data::Prefetch::off;
-    data::Loader<Scalar> loader(data, o);
-    Tensor<Scalar, 2, Device> all(dims(static_cast<long>(data.size()), TrainStep::Width), model().where());
-    for (const data::Batch<Scalar>& staged : loader.epoch(0)) {
-      data::Batch<Scalar> batch = staged;
-      batch.labels = nullptr;
-      batch.targets = nullptr;
-      forward(batch, all.data() + batch.first * TrainStep::Width);
-    }
-    return all;
+    return train::predict_samples(model(), data, train_step_.executor().capacity(), forward());
   }
 
   /// Writes model, buffers, optimizer state, step and place in the data to one file, so that load() and fit() go on with the same
@@ -180,8 +154,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// scalar type, and for a damaged one; nothing is changed then.
   void load(const std::string& path) {
     train::load_training(path, train_step_, place_, history_, callback_state_);
-    policy_state().start();
-    (void)train_step_.model().parameters();
+    {
+      const auto lease = model().modify();
+      policy_state().start();
+    }
     if (TrainStep::PolicyState::local_sums && policy_state().rank() != 0) place_.sums = {};  // those in the file are of all ranks
     fitting_ = false;
     resumed_ = true;
@@ -226,15 +202,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     else return true;
   }
 
-  /// Batches are staged where the device likes to fetch them, and stay as long as it may take.
-  static data::LoaderOptions memory_options() {
-    data::LoaderOptions o;
-    o.memory = train::StepDevice<Scalar, Device>::host_memory();
-    o.held = train::StepDevice<Scalar, Device>::held;
-    return o;
-  }
   data::LoaderOptions loader_options(const data::DatasetView& train, const FitOptions& options) {
-    data::LoaderOptions o = memory_options();
+    data::LoaderOptions o = train::device_loader_options<Scalar, Device>();
     o.batch = options.batch;
     o.batch_per_rank = options.batch_per_rank;
     o.shuffle = options.shuffle;
@@ -257,7 +226,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     return o;
   }
   data::LoaderOptions evaluation_options(long batch) {
-    data::LoaderOptions o = memory_options();
+    data::LoaderOptions o = train::device_loader_options<Scalar, Device>();
     o.batch = batch;
     o.shuffle = false;
     o.ranks = parts();
@@ -340,7 +309,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     fitting_ = false;
     say_note(work);
     if (place_.step < loader.steps()) return;  // stopped within the epoch
-    if (policy_state().epoch_ends(number)) (void)model().parameters();
+    if (auto lease = model().modify(); !policy_state().epoch_ends(number)) lease.unchanged();
     if constexpr (TrainStep::PolicyState::local_sums) place_.sums = over_ranks(place_.sums);
     train::EpochRecord record;
     record.epoch = static_cast<int>(number) + 1;
@@ -427,7 +396,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// Of a rank that serves: its history is empty.
   History serve([[maybe_unused]] const FitOptions& options) {
     if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>) train_step_.serve(options.schedule);
-    if (policy_state().finish()) (void)model().parameters();
+    if (auto lease = model().modify(); !policy_state().finish()) lease.unchanged();
     place_.running = false;
     return {};
   }
@@ -479,11 +448,14 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     return found;
   }
 
-  template <class Batch> void forward(const Batch& batch, Scalar* to) {
-    (void)train_step_.evaluate(batch);
-    [[maybe_unused]] const auto here = train_step_.executor().memory().enter();
-    ops::copy_rows<Device>(to, TrainStep::Width, train_step_.executor().outputs(), TrainStep::OutputPitch, batch.count,
-                           TrainStep::Width);
+  /// forward(batch, to): the outputs of a batch, dense.
+  auto forward() {
+    return [this](const auto& batch, Scalar* to) {
+      (void)train_step_.evaluate(batch);
+      [[maybe_unused]] const auto here = train_step_.executor().memory().enter();
+      ops::copy_rows<Device>(to, TrainStep::Width, train_step_.executor().outputs(), TrainStep::OutputPitch, batch.count,
+                             TrainStep::Width);
+    };
   }
   /// Once: why a step is not what it could be.
   void say_note(Work& work) {

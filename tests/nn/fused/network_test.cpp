@@ -45,7 +45,7 @@ template <class Network, class In> Result run(ExecutorOptions options) {
     executor.forward_backward(BatchView<float>{x.data(), pitch, nullptr, targets.data(), out, options.batch});
     r.outputs.insert(r.outputs.end(), executor.outputs(), executor.outputs() + options.batch * out);
     for (float g : model.gradients()) r.gradients.push_back(static_cast<double>(g));
-    for (float& p : model.parameters()) p *= 0.9f;
+    for (float& p : model.modify()) p *= 0.9f;
   }
   return r;
 }

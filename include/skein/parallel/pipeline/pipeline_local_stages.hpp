@@ -273,7 +273,7 @@ template <class Model, class Optimizer> class PipelineLocalStages {
       const Scalar* first = sides[0] ? sides[0] : t.other.data();
       for (long i = 0; i < t.stored; ++i) sides[1][i] = first[i];
     });
-    model->parameters();
+    (void)model->modify();  // all of them
   }
 
   std::vector<Tied> tied_;

@@ -74,7 +74,7 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   DeviceSpan<Scalar, Device> parameters(int stage) {
     DeviceSpan<Scalar, Device> s;
     each([&]<int I>(std::integral_constant<int, I>) {
-      if (I == stage && std::get<I>(held_)) s = std::get<I>(held_)->parameters();
+      if (I == stage && std::get<I>(held_)) s = stage_weights<I>();
     });
     return s;
   }
@@ -100,10 +100,22 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   }
   Device where() const { return {}; }
   Seed seed() const { return seed_; }
-  /// The weights of held stages have changed: the copies that layers derive of them are stale.
-  void parameters() {
-    for (int s = 0; s < stages; ++s) (void)parameters(s);
-  }
+  /// While it lives, the weights of the stages that are held may change (nn/weights.hpp); copies of them are made anew after it.
+  class Lease {
+   public:
+    explicit Lease(StagedModel& model) : model_(&model) {}
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    ~Lease() {
+      for (int s = 0; changed_ && s < stages; ++s) (void)model_->parameters(s);
+    }
+    void unchanged() { changed_ = false; }
+
+   private:
+    StagedModel* model_;
+    bool changed_ = true;
+  };
+  Lease modify() { return Lease(*this); }
 
   /// What runs a stage that is held; the loss is the last one's.
   template <class Loss> std::unique_ptr<nn::AnyStage<Scalar>> executor(int stage, const Loss& loss) {
@@ -161,6 +173,12 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   template <int I> using StageInput = typename InputShape<I>::type;
   template <int I> using StageModel = Model<StageNet<I>, StageInput<I>, Device, Precision_>;
 
+  /// Whoever asks writes, or reads between two passes: copies are made anew.
+  template <int I> DeviceSpan<Scalar, Device> stage_weights() {
+    Weights<Scalar, Device>& weights = std::get<I>(held_)->weights();
+    weights.changed();
+    return weights.unguarded();
+  }
   template <class F, int... I> static constexpr void each(F&& f, std::integer_sequence<int, I...>) {
     (f(std::integral_constant<int, I>{}), ...);
   }

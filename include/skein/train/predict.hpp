@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prediction in parts of what an executor has memory for: the loops that Trainer::predict and Predictor have in common.
+// forward(batch, to) writes the outputs of a batch, dense.
+#pragma once
+#include <algorithm>
+#include <string>
+
+#include "../data/loader.hpp"
+#include "../tensor/tensor.hpp"
+#include "step_device.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+/// How a loader makes batches for this device: staged where it likes to fetch them, and staying as long as it may take.
+template <class Scalar, class Device> data::LoaderOptions device_loader_options() {
+  data::LoaderOptions o;
+  o.memory = StepDevice<Scalar, Device>::host_memory();
+  o.held = StepDevice<Scalar, Device>::held;
+  return o;
+}
+
+/// The outputs for each row of x: (samples, outputs). Throws ShapeError where a row is no sample of the model's.
+template <class Model, class Scalar, int Rank, class Device, class Forward>
+Tensor<Scalar, 2, Device> predict_rows(const Model& model, TensorView<const Scalar, Rank, Device> x, long capacity,
+                                       const Forward& forward) {
+  long values = 1;
+  for (int i = 1; i < Rank; ++i) values *= x.extent(i);
+  if (values != Model::input::count)
+    throw ShapeError("predict: a sample of x has " + std::to_string(values) + " values, the network takes " +
+                     std::to_string(Model::input::count));
+  const long n = x.extent(0), width = Model::output_extents.count();
+  Tensor<Scalar, 2, Device> all(dims(n, width), model.where());
+  data::Batch<Scalar, Device> batch;
+  batch.pitch = Rank == 1 ? 1 : x.strides[0];
+  for (long at = 0; at < n; at += capacity) {
+    batch.x = x.data + at * batch.pitch;
+    batch.count = batch.global_count = std::min(capacity, n - at);
+    batch.first = at;
+    forward(batch, all.data() + at * width);
+  }
+  return all;
+}
+
+/// The same for each sample of a data set, in its order.
+template <class Model, class Forward>
+auto predict_samples(const Model& model, const data::DatasetView& data, long capacity, const Forward& forward) {
+  using Scalar = typename Model::Scalar;
+  using Device = typename Model::device;
+  const long n = static_cast<long>(data.size()), width = Model::output_extents.count();
+  data::LoaderOptions o = device_loader_options<Scalar, Device>();
+  o.batch = std::max(1L, std::min(capacity, n));
+  o.shuffle = false;
+  o.prefetch = data::Prefetch::off;
+  data::Loader<Scalar> loader(data, o);
+  Tensor<Scalar, 2, Device> all(dims(n, width), model.where());
+  for (const data::Batch<Scalar>& loaded : loader.epoch(0)) {
+    data::Batch<Scalar> batch = loaded;
+    batch.labels = nullptr;
+    batch.targets = nullptr;
+    forward(batch, all.data() + batch.first * width);
+  }
+  return all;
+}
+
+}  // namespace skein::inline SKEIN_ABI::train

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predictor: a model that is only used. It has what forward needs, and neither gradients nor an optimizer's state.
+#pragma once
+#include <string>
+
+#include "../nn/executor.hpp"
+#include "../nn/loss/mse.hpp"
+#include "data_check.hpp"
+#include "model_file.hpp"
+#include "predict.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+struct PredictorOptions {
+  long batch = 256;  ///< samples at a time; more are predicted in parts
+  int threads = 0;   ///< 0: the cores of the affinity mask
+  Denormals denormals = Denormals::flush;
+};
+
+/// sk::Predictor predictor{model};  predictor.load("training");  predictor.predict(x). The model must outlive it.
+template <class Model> class Predictor {
+ public:
+  using Scalar = typename Model::Scalar;
+  using Device = typename Model::device;
+
+  explicit Predictor(Model& model, const PredictorOptions& options = {})
+      : executor_(model, {},
+                  {.batch = options.batch, .threads = options.threads, .denormals = options.denormals, .training = false}) {}
+
+  /// The weights of what Trainer::save wrote. Throws FileError for a file of another network.
+  void load(const std::string& path) { train::load_weights(path, executor_.model()); }
+
+  /// The outputs for each row of x: (samples, outputs).
+  template <int Rank> Tensor<Scalar, 2, Device> predict(TensorView<const Scalar, Rank, Device> x) {
+    return train::predict_rows(executor_.model(), x, executor_.capacity(), forward());
+  }
+  template <int Rank> Tensor<Scalar, 2, Device> predict(const Tensor<Scalar, Rank, Device>& x) { return predict<Rank>(x.view()); }
+  /// The same for each sample of a data set.
+  Tensor<Scalar, 2, Device> predict(const data::DatasetView& data) {
+    train::check_samples<Model>(data, "predicted");
+    return train::predict_samples(executor_.model(), data, executor_.capacity(), forward());
+  }
+
+  /// Bytes that it and the model hold.
+  MemoryPlan memory_plan() const { return executor_.memory_plan(); }
+
+ private:
+  using Executor = skein::Executor<Model, nn::Mse>;  // without targets nothing is compared
+  auto forward() {
+    return [this](const auto& batch, Scalar* to) {
+      (void)executor_.evaluate(batch);
+      [[maybe_unused]] const auto here = executor_.memory().enter();
+      constexpr long width = Model::output_extents.count();
+      ops::copy_rows<Device>(to, width, executor_.outputs(), Executor::output_pitch, batch.count, width);
+    };
+  }
+
+  Executor executor_;
+};
+
+}  // namespace skein::inline SKEIN_ABI
