@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Calls one compiler on one file, without linking: a header on its own (--header; several: one after the other in one source), a source (--source), or a wrong program
-(--wrong), which must fail with one error that says its sentence in at most 20 lines, and whose twin must compile.
+"""Calls one compiler on one file, without linking: a header on its own (--header; several: one after the other in one source), a source
+(--source), or a wrong program (--wrong), which must fail with one error that says its sentence in at most 20 lines, and whose twin must
+compile (unless --without-twin). --twins compiles the twins of many in one source, each in a namespace of its own.
 
 A wrong program begins with `// expect: <sentence>`, has its wrong lines under `#ifndef SKEIN_TWIN` and the right ones in the
 other branch. --self-test tries the runner on programs that it must refuse."""
@@ -12,6 +13,8 @@ import re
 import subprocess
 import sys
 import tempfile
+
+import unity
 
 MAX_LINES = 20
 
@@ -56,7 +59,7 @@ def tidy(text):
     return [line for line in text.splitlines() if line.strip() and not counts.match(line)]
 
 
-def check_wrong(compiler, path):
+def check_wrong(compiler, path, twin=True):
     """Returns the faults of a wrong program, as sentences; none where it is as it should be."""
     first = pathlib.Path(path).read_text().splitlines()[:1]
     match = re.match(r"// expect: (.+)", first[0] if first else "")
@@ -76,10 +79,16 @@ def check_wrong(compiler, path):
             faults.append(f"its error does not say: {sentence}")
     if faults:
         faults.append("the compiler says:\n" + "\n".join(lines[:60]))
-    status, text = compiler.run(path, "-DSKEIN_TWIN", whole=False)
-    if status != 0:
-        faults.append("the twin does not compile:\n" + "\n".join(tidy(text)[:60]))
-    return faults
+    return faults + (check_twins(compiler, [path]) if twin else [])
+
+
+def check_twins(compiler, paths):
+    """The twins of wrong programs, all in one source: what they include is compiled once."""
+    with tempfile.NamedTemporaryFile("w", suffix=".cpp") as source:
+        source.write(unity.join(os.path.abspath(path) for path in paths))
+        source.flush()
+        status, text = compiler.run(source.name, "-DSKEIN_TWIN", whole=False)
+    return [] if status == 0 else ["the twin does not compile:\n" + "\n".join(tidy(text)[:60])]
 
 
 def self_test(compiler):
@@ -108,6 +117,9 @@ def self_test(compiler):
                 wrong.append(f"case {name}: wanted {fault or 'nothing'}, got: {said or 'nothing'}")
         header = os.path.join(folder, "needs.hpp")
         pathlib.Path(header).write_text("#pragma once\nstd::string name();\n")
+        good, bad = (os.path.join(folder, name + ".cpp") for name in ("good", "bad_twin"))
+        if check_twins(compiler, [good, good]) or not check_twins(compiler, [good, bad]):
+            wrong.append("of two twins the wrong one was accepted, or the right ones were not")
         if check_header(compiler, header) == []:
             wrong.append("a header that includes too little was accepted")
     return wrong
@@ -127,11 +139,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compiler", required=True)
     parser.add_argument("--flags", help="a file of compiler options, one a line")
+    parser.add_argument("--without-twin", action="store_true", help="of a wrong program: its twin is compiled elsewhere")
     parser.add_argument("--native", action="store_true", help="for the instruction set of this machine")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--header", nargs="+")
     what.add_argument("--source")
     what.add_argument("--wrong")
+    what.add_argument("--twins", nargs="+")
     what.add_argument("--self-test", action="store_true")
     options = parser.parse_args()
     compiler = Compiler(options.compiler, options.flags, options.native)
@@ -140,7 +154,9 @@ def main():
     elif options.header:
         faults = check_header(compiler, *options.header)
     elif options.wrong:
-        faults = check_wrong(compiler, options.wrong)
+        faults = check_wrong(compiler, options.wrong, not options.without_twin)
+    elif options.twins:
+        faults = check_twins(compiler, options.twins)
     else:
         status, text = compiler.run(options.source)
         faults = [] if status == 0 else [text]
