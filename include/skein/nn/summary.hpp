@@ -124,8 +124,8 @@ template <class Model> std::string summary() {
 }
 template <class Model> std::string summary(const Model&) { return summary<Model>(); }
 
-/// The table, one line of what an executor has made, "memory for 128 samples on Cuda 0: ...", and what its device's libraries have
-/// chosen: a line each, what they did not do first.
+/// The table, one line of what an executor has made, "memory for 128 samples on Cuda 0: ...", and what its device's libraries
+/// have chosen: a line each, what they did not do first.
 template <class Model, class Loss> std::string summary(Executor<Model, Loss>& executor) {
   const MemoryPlan m = executor.memory_plan();
   std::string t = summary<Model>() + "memory for " + std::to_string(executor.capacity()) + " samples on " +

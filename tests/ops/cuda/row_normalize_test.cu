@@ -47,7 +47,8 @@ struct Data {
 };
 }  // namespace
 
-TEST_CASE("Layer normalisation on the GPU over many rows", "[ops][cuda]") {
+TEST_CASE("Layer normalisation on the GPU over many rows, in packs and value by value", "[ops][cuda]") {
+  const sk::cuda::PlainKernels kernels(GENERATE(false, true));
   for (const ops::RowShape& s : {ops::RowShape{1, 1, 1}, ops::RowShape{5, 10, 16}, ops::RowShape{700, 33, 48},
                                  ops::RowShape{9, 300, 304}, ops::RowShape{20000, 8, 8}}) {
     Data here(s), start(s);
@@ -79,6 +80,22 @@ TEST_CASE("Layer normalisation's lanes share a row", "[ops][cuda]") {
                          ops::cuda::RowNormalizeBackward<float, float>{s, lanes.x.data(), lanes.dy.data(), lanes.weight.data(),
                                                                        lanes.saved_for_backward.data(), lanes.dx.data()});
     CHECK(apart(lanes.y, here.y, 10) == 0);
+    Data packs(s);
+    support::by_lanes<8>(s.rows,
+                         ops::cuda::RowNormalize<float, float, 4>{s, packs.x.data(), packs.weight.data(), packs.bias.data(), 1e-5,
+                                                                  packs.y.data(), packs.saved_for_backward.data()});
+    support::by_lanes<8>(s.rows,
+                         ops::cuda::RowNormalizeBackward<float, float, 4>{s, packs.x.data(), packs.dy.data(), packs.weight.data(),
+                                                                          packs.saved_for_backward.data(), packs.dx.data()});
+    CHECK(apart(packs.y, here.y, 10) == 0);
+    CHECK(apart(packs.saved_for_backward, here.saved_for_backward, 10) == 0);
+    CHECK(apart(packs.dx, here.dx, 100) == 0);
+    const std::vector<float> parts(static_cast<std::size_t>(2 * 20 * s.n), 0.1f);
+    support::by_lanes<8>(2 * s.n,
+                         ops::cuda::JoinColumnParts<float>{s.n, 20, parts.data(), packs.dweight.data(), packs.dbias.data()});
+    const Data start(s);
+    for (std::size_t i = 0; i < start.dweight.size(); ++i) CHECK(packs.dweight[i] == Approx(start.dweight[i] + 2));
+    for (std::size_t i = 0; i < start.dbias.size(); ++i) CHECK(packs.dbias[i] == Approx(start.dbias[i] + 2));
     CHECK(apart(lanes.saved_for_backward, here.saved_for_backward, 10) == 0);
     CHECK(apart(lanes.dx, here.dx, 100) == 0);
   }

@@ -34,8 +34,8 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
   /// Its calls may be part of a CUDA graph, where each rank has a process of its own (see NcclOptions::capture_in_one_process).
   /// All ranks must capture, and replay, alike.
   static constexpr bool capturable = true;
-  /// Gradient buckets of DataParallel: a call of NCCL costs the host and the links some ten microseconds whatever it carries, and 64
-  /// may be in flight. Sizes as PyTorch has them; nobody has measured ours.
+  /// Gradient buckets of DataParallel: a call of NCCL costs the host and the links some ten microseconds whatever it carries, and
+  /// 64 may be in flight. Sizes as PyTorch has them; nobody has measured ours.
   static constexpr long bucket_bytes = 25L << 20, first_bucket_bytes = 1L << 20;
 
   /// By what the launcher says (torchrun, Slurm, mpirun on one machine; alone without one), each rank on the GPU of its local

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layer normalisation on the GPU. Forward and the gradient of x: one warp a row. The gradients of weight and bias: sums over
-// columns in two passes, parts of the rows first, in the same order in every run.
+// Layer normalisation on the GPU. Forward and the gradient of x: one warp a row, 16 bytes a lane where rows are aligned (plainly:
+// one value). The gradients of weight and bias: sums over columns in two passes, parts of the rows first, in the same order in
+// every run.
 #pragma once
 #include <algorithm>
 #include <cmath>
 
 #include "../../device/cuda/launch.hpp"
+#include "../../device/cuda/plain_kernels.hpp"
 #include "../normalization.hpp"
 #include "pack.hpp"
 
@@ -16,7 +18,15 @@ struct Plus {
   template <class T> constexpr T operator()(const T& a, const T& b) const { return a + b; }
 };
 
-template <class Scalar, class Value> struct RowNormalize {
+/// The first `count` of W values, zeros behind them: the end of an array that has no gaps.
+template <int W, class T> SKEIN_HOST_DEVICE Pack<T, W> load_some(const T* from, long count) {
+  if (count >= W) return load<W>(from);
+  Pack<T, W> p{};
+  for (int k = 0; k < count; ++k) p.value[k] = from[k];
+  return p;
+}
+
+template <class Scalar, class Value, int W = 1> struct RowNormalize {
   RowShape s;
   const Value* x;
   const Scalar *weight, *bias;
@@ -26,18 +36,31 @@ template <class Scalar, class Value> struct RowNormalize {
   template <class Lanes> constexpr void operator()(long row, Lanes lanes) const {
     const Value* in = x + row * s.pitch;
     Value* out = y + row * s.pitch;
+    const long first = 1L * lanes.index * W, step = 1L * lanes.count * W;
     const Scalar one_of_n = Scalar(1) / static_cast<Scalar>(s.n);
     Scalar total = 0, squares = 0;
-    for (long c = lanes.index; c < s.n; c += lanes.count) total += static_cast<Scalar>(in[c]);
+    for (long c = first; c < s.n; c += step) {
+      const auto v = load<W>(in + c);
+      for (int k = 0; k < W && c + k < s.n; ++k) total += static_cast<Scalar>(v.value[k]);
+    }
     const Scalar mean = lanes.reduce(total, Plus{}) * one_of_n;
-    for (long c = lanes.index; c < s.n; c += lanes.count) {
-      const Scalar d = static_cast<Scalar>(in[c]) - mean;
-      squares += d * d;
+    for (long c = first; c < s.n; c += step) {
+      const auto v = load<W>(in + c);
+      for (int k = 0; k < W && c + k < s.n; ++k) {
+        const Scalar d = static_cast<Scalar>(v.value[k]) - mean;
+        squares += d * d;
+      }
     }
     const Scalar inverse =
         static_cast<Scalar>(1 / std::sqrt(static_cast<double>(lanes.reduce(squares, Plus{}) * one_of_n) + epsilon));
-    for (long c = lanes.index; c < s.pitch; c += lanes.count)
-      out[c] = static_cast<Value>(c < s.n ? (static_cast<Scalar>(in[c]) - mean) * inverse * weight[c] + bias[c] : Scalar(0));
+    for (long c = first; c < s.pitch; c += step) {
+      auto v = load<W>(in + c);
+      const auto w = load_some<W>(weight + c, s.n - c), b = load_some<W>(bias + c, s.n - c);
+      for (int k = 0; k < W; ++k)
+        v.value[k] = static_cast<Value>(c + k < s.n ? (static_cast<Scalar>(v.value[k]) - mean) * inverse * w.value[k] + b.value[k]
+                                                    : Scalar(0));
+      store(out + c, v);
+    }
     if (lanes.index == 0) {
       saved_for_backward[2 * row] = mean;
       saved_for_backward[2 * row + 1] = inverse;
@@ -45,7 +68,7 @@ template <class Scalar, class Value> struct RowNormalize {
   }
 };
 
-template <class Scalar, class Value> struct RowNormalizeBackward {
+template <class Scalar, class Value, int W = 1> struct RowNormalizeBackward {
   RowShape s;
   const Value *x, *dy;
   const Scalar *weight, *saved_for_backward;
@@ -54,20 +77,29 @@ template <class Scalar, class Value> struct RowNormalizeBackward {
     const Value* in = x + row * s.pitch;
     const Value* g = dy + row * s.pitch;
     Value* out = dx + row * s.pitch;
+    const long first = 1L * lanes.index * W, step = 1L * lanes.count * W;
     const Scalar mean = saved_for_backward[2 * row], inverse = saved_for_backward[2 * row + 1],
                  one_of_n = Scalar(1) / static_cast<Scalar>(s.n);
     Scalar sum = 0, product = 0;
-    for (long c = lanes.index; c < s.n; c += lanes.count) {
-      const Scalar scaled = static_cast<Scalar>(g[c]) * weight[c];
-      sum += scaled;
-      product += scaled * ((static_cast<Scalar>(in[c]) - mean) * inverse);
+    for (long c = first; c < s.n; c += step) {
+      const auto v = load<W>(in + c), d = load<W>(g + c);
+      const auto w = load_some<W>(weight + c, s.n - c);
+      for (int k = 0; k < W && c + k < s.n; ++k) {
+        const Scalar scaled = static_cast<Scalar>(d.value[k]) * w.value[k];
+        sum += scaled;
+        product += scaled * ((static_cast<Scalar>(v.value[k]) - mean) * inverse);
+      }
     }
     const Scalar average = lanes.reduce(sum, Plus{}) * one_of_n, along = lanes.reduce(product, Plus{}) * one_of_n;
-    for (long c = lanes.index; c < s.pitch; c += lanes.count) {
-      Scalar d = 0;
-      if (c < s.n)
-        d = inverse * (static_cast<Scalar>(g[c]) * weight[c] - average - (static_cast<Scalar>(in[c]) - mean) * inverse * along);
-      out[c] = static_cast<Value>(d);
+    for (long c = first; c < s.pitch; c += step) {
+      const auto v = load<W>(in + c);
+      auto d = load<W>(g + c);
+      const auto w = load_some<W>(weight + c, s.n - c);
+      for (int k = 0; k < W; ++k)
+        d.value[k] = static_cast<Value>(c + k < s.n ? inverse * (static_cast<Scalar>(d.value[k]) * w.value[k] - average -
+                                                                 (static_cast<Scalar>(v.value[k]) - mean) * inverse * along)
+                                                    : Scalar(0));
+      store(out + c, d);
     }
   }
 };
@@ -106,6 +138,21 @@ template <class Scalar> struct AddColumnParts {
   }
 };
 
+/// The same, where the lanes of a warp share the parts of a value: few columns are few threads.
+template <class Scalar> struct JoinColumnParts {
+  long n, parts;
+  const Scalar* partial;
+  Scalar *dweight, *dbias;
+  template <class Lanes> constexpr void operator()(long i, Lanes lanes) const {
+    Scalar sum = 0;
+    for (long p = lanes.index; p < parts; p += lanes.count) sum += partial[2 * p * n + i];
+    sum = lanes.reduce(sum, Plus{});
+    if (lanes.index != 0) return;
+    if (i < n) dweight[i] += sum;
+    else dbias[i - n] += sum;
+  }
+};
+
 /// Rows that one thread adds up: enough threads to fill a GPU, at most 256 parts.
 constexpr long rows_a_part(const RowShape& s) {
   const long least = (s.rows + 255) / 256, wanted = s.rows * s.n / 65536;
@@ -118,7 +165,9 @@ template <> struct RowNormalizeKernels<Cuda> {
   template <class Scalar, class Value> static void forward(const RowShape& s, const Value* x, const Scalar* weight,
                                                            const Scalar* bias, double epsilon, Value* y,
                                                            Scalar* saved_for_backward) {
-    skein::cuda::for_each_row(s.rows, cuda::RowNormalize<Scalar, Value>{s, x, weight, bias, epsilon, y, saved_for_backward});
+    if (constexpr int w = cuda::pack_width<Value>; packs<w>(s, x, y, weight, bias))
+      skein::cuda::for_each_row(s.rows, cuda::RowNormalize<Scalar, Value, w>{s, x, weight, bias, epsilon, y, saved_for_backward});
+    else skein::cuda::for_each_row(s.rows, cuda::RowNormalize<Scalar, Value>{s, x, weight, bias, epsilon, y, saved_for_backward});
   }
   template <class Scalar, class Value> static void backward(const RowShape& s, const Value* x, const Value* dy,
                                                             const Scalar* weight, const Scalar* saved_for_backward, Value* dx,
@@ -127,15 +176,24 @@ template <> struct RowNormalizeKernels<Cuda> {
     const long rows = cuda::rows_a_part(s), parts = cuda::parts_of(s);
     Scalar* partial = static_cast<Scalar*>(skein::cuda::workspace().get(bytes(s, sizeof(Scalar))));
     skein::cuda::for_each(parts * s.n, cuda::NormalizeColumns<Scalar, Value>{s, x, dy, saved_for_backward, rows, partial});
-    skein::cuda::for_each(2 * s.n, cuda::AddColumnParts<Scalar>{s.n, parts, partial, dweight, dbias});
-    if (dx)
-      skein::cuda::for_each_row(s.rows, cuda::RowNormalizeBackward<Scalar, Value>{s, x, dy, weight, saved_for_backward, dx});
+    if (skein::cuda::plain_kernels())
+      skein::cuda::for_each(2 * s.n, cuda::AddColumnParts<Scalar>{s.n, parts, partial, dweight, dbias});
+    else skein::cuda::for_each_row(2 * s.n, cuda::JoinColumnParts<Scalar>{s.n, parts, partial, dweight, dbias});
+    if (!dx) return;
+    if (constexpr int w = cuda::pack_width<Value>; packs<w>(s, x, dy, dx, weight))
+      skein::cuda::for_each_row(s.rows, cuda::RowNormalizeBackward<Scalar, Value, w>{s, x, dy, weight, saved_for_backward, dx});
+    else skein::cuda::for_each_row(s.rows, cuda::RowNormalizeBackward<Scalar, Value>{s, x, dy, weight, saved_for_backward, dx});
   }
   static void prepare(const RowShape& s, std::size_t size) {
     if (s.rows > 0) skein::cuda::workspace().reserve(bytes(s, size));
   }
 
  private:
+  /// Do packs of W lie in all arrays as wide ones need it?
+  template <int W, class... T> static bool packs(const RowShape& s, const T*... arrays) {
+    return W > 1 && !skein::cuda::plain_kernels() && s.pitch % W == 0 &&
+           (... && (reinterpret_cast<std::uintptr_t>(arrays) % (sizeof(T) * W) == 0));
+  }
   static std::size_t bytes(const RowShape& s, std::size_t size) {
     return static_cast<std::size_t>(2 * cuda::parts_of(s) * s.n) * size;
   }
