@@ -43,6 +43,20 @@ struct Squash {
 };
 // [end]
 
+// [quote embedding]
+/// A row of a trained table for each token (Bengio et al., 2003): (T) to (T, Width).
+template <int Vocabulary, int Width> struct Embedding {
+  static constexpr sk::LayerSpec describe(sk::Edge in) {
+    return {.output = {in.last(), Width},
+            .parameters = {{"table", {Vocabulary, Width}, sk::Init::lecun_normal}},  // N(0, 1)
+            .backward_reads = sk::Reads::x,
+            .tokens = Vocabulary};
+  }
+  static void forward(auto& f) { f.y() = rows_of(f.parameter("table"_p), f.tokens()); }
+  static void backward(auto& f) { f.gradient("table"_p) += sum_by_token(f.dy(), f.tokens()); }
+};
+// [end]
+
 /// Scale with pointers, in a double loop.
 struct ScaleByHand {
   static constexpr sk::LayerInfo describe(sk::Extents in) {

@@ -39,6 +39,10 @@ template <int... Extent> struct Shape {
   static constexpr Extents extents{rank, {Extent...}};
 };
 
+/// A sample of T tokens: integers, which a layer such as an embedding looks up. They are served as the numbers of a data set are.
+template <int T> struct Tokens : Shape<T> { static constexpr bool tokens = true; };
+template <class Input> inline constexpr bool is_tokens = requires { Input::tokens; };
+
 /// Value to type. Integers rather than a class value: nvcc 13.0 rejects the latter as a kernel's template argument.
 template <int Rank, int A, int B, int C, int D> struct MakeShape;
 template <int A, int B, int C, int D> struct MakeShape<1, A, B, C, D> { using type = Shape<A>; };

@@ -64,6 +64,9 @@ template <class Block> struct repeated_block {
     static_assert(same_shape<Input, Output>, "Repeat: the block must return the shape that it gets");
   };
 };
+template <class Network> struct layers_of {
+  static_assert(std::is_void_v<Network>, "a layer that takes tokens stands first in a network, behind the input Tokens<T>");
+};
 struct fits {};  // no fault
 
 template <class L, class In> struct OutputOf {  // integers, not a reference template parameter: nvcc 13.0 rejects that one
@@ -108,7 +111,8 @@ template <class L, class In, int... Path> constexpr auto first_fault() {
     return static_cast<fits*>(nullptr);
   } else if constexpr (nn::SequentialLike<L>) {
     constexpr int i = first_faulty_child<L, In>();
-    return first_fault<TypeAt<typename L::children, i>, typename nn::Node<L, In>::template ShapeAt<i>, Path..., i>();
+    if constexpr (i < 0) return static_cast<layers_of<L>*>(nullptr);
+    else return first_fault<TypeAt<typename L::children, i>, typename nn::Node<L, In>::template ShapeAt<i>, Path..., i>();
   } else if constexpr (nn::ResidualLike<L>) {
     if constexpr (fault_of<typename L::body, In> != nn::Fault::none) return first_fault<typename L::body, In, Path..., 0>();
     else if constexpr (fault_of<typename L::shortcut, In> != nn::Fault::none)

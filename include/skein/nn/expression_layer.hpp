@@ -98,11 +98,11 @@ template <class Scalar, class Device, class Layout> class GradientToAdd {
   template <class E> void operator+=(const E& sum) const {
     static_assert(is_sum<E>, "a gradient takes sums over the samples: sum_leading(e), sum_batch(e) or sum_all(e)");
     if constexpr (is_sum<E>) {
-      constexpr bool fits = !E::sound || E::extents == Layout::extents;
+      constexpr bool fits = !E::sound || E::fits(Layout::extents);
       static_assert(fits,
                     "the sum has other extents than the parameter: sum_leading(e) has the last extent of e, sum_batch(e) all "
                     "of them, sum_all(e) is (1)");
-      if constexpr (fits) skein::static_add_sum<Device>(data_, batch_, sum);
+      if constexpr (fits) skein::static_add_sum<Layout, Device>(data_, batch_, sum);
     }
   }
   template <class E> void operator=(const E&) const {
@@ -150,6 +150,14 @@ template <class L, class In, class Raw, bool Backward> class ExpressionFrame {
     static_assert(!Backward || reads & Reads::x,
                   "this layer's backward reads x, and its describe() does not say so: .backward_reads = sk::Reads::x");
     return samples<XLayout>(raw_.x);
+  }
+  /// The same where they are tokens: for rows_of(table, f.tokens()) and sum_by_token(e, f.tokens()).
+  auto tokens() const {
+    static_assert(detail::spec_of<L, In>.tokens > 0,
+                  "this layer's describe() does not say how many tokens there are: .tokens = N");
+    static_assert(!Backward || reads & Reads::x,
+                  "this layer's backward reads x, and its describe() does not say so: .backward_reads = sk::Reads::x");
+    return TokenView<Activation, Device, XLayout>{raw_.x + first_ * XLayout::sample_stride, batch_};
   }
   /// In forward what is to be written, (batch, output); in backward the same, to be read.
   auto y() const {

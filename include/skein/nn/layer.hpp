@@ -41,6 +41,7 @@ enum class Fault {
   repeats_nothing,
   concat_differs,
   too_many_parameters,
+  tokens_in_the_middle,
   no_describe,
   no_forward,
   no_backward,
@@ -86,6 +87,7 @@ struct LayerInfo {
   bool overwrites_gradients = false;               ///< backward honours context.accumulate; others only add
   bool splits_gradients = false;                   ///< backward can share one gradient among workers: see Context::split
   KroneckerInfo kronecker{};
+  int tokens = 0;  ///< not 0: its input is integers below this number
   Fault fault = Fault::none;
 
   constexpr long parameter_count() const {  ///< logical

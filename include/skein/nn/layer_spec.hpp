@@ -63,6 +63,7 @@ struct LayerSpec {
   ParameterList parameters{};
   Reads backward_reads = Reads::nothing;
   long flops = 0;       ///< of forward, a sample; 0: as many as the output has values
+  int tokens = 0;       ///< its input is integers below this number, not numbers to calculate with
   bool accepts = true;  ///< false: this input is refused
 
   /// As the rest of the library knows a layer.
@@ -70,7 +71,8 @@ struct LayerSpec {
     LayerInfo i{.output = output,
                 .flops = flops > 0 ? flops : output.count(),
                 .saves_input = backward_reads & Reads::x,
-                .saves_output = backward_reads & Reads::y};
+                .saves_output = backward_reads & Reads::y,
+                .tokens = tokens};
     for (int p = 0; p < parameters.count && p < ParameterList::most; ++p) {
       const ParameterSpec& from = parameters.list[p];
       i.parameters[static_cast<std::size_t>(p)] = {from.name, from.extents, from.init, from.fan_in, from.fan_out, from.decay};

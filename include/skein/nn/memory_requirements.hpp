@@ -23,6 +23,7 @@ struct MemoryRequirements {
   bool saves_input = false, saves_output = false;
   bool aliases = false, couples_batch = false;
   bool whole_gradient = false;  // backward wants dy as one array over all workers (splits_gradients)
+  int tokens = 0;               // not 0: the input is integers below this number
   Fault fault = Fault::none;
 
   constexpr void absorb(const MemoryRequirements& s) {  // what does not depend on the order
@@ -41,6 +42,7 @@ struct MemoryRequirements {
     paths += s.paths;
     if (s.workspace > workspace) workspace = s.workspace;
     couples_batch = couples_batch || s.couples_batch;
+    if (s.tokens > 0 && (tokens == 0 || s.tokens < tokens)) tokens = s.tokens;
     if (fault == Fault::none) fault = s.fault;
   }
 };
@@ -88,6 +90,7 @@ template <class L> constexpr MemoryRequirements analyze(Extents in) {
     s.aliases = i.aliases_input;
     s.couples_batch = i.couples_batch;
     s.whole_gradient = i.splits_gradients;
+    s.tokens = i.tokens;
     s.fault = !has_forward<L> ? Fault::no_forward : !has_backward<L> ? Fault::no_backward : i.fault;
     return s;
   } else {

@@ -100,6 +100,7 @@ template <class... Layers> struct Sequential {
       } else {
         c.gradient = {turn * widest, widest};
       }
+      if (i > 0 && size_of(i).tokens > 0 && total.fault == Fault::none) total.fault = Fault::tokens_in_the_middle;
       total.absorb(size_of(i));
       if (size_of(i).scratch > inner) inner = size_of(i).scratch;
     }

@@ -15,6 +15,10 @@ namespace detail {
 /// that names this.
 template <class Device> struct StaticEvaluator;
 
+/// The extents of a node as a type.
+template <class Node> using ShapeOf =
+    typename MakeShape<Node::extents.rank, Node::extents.e[0], Node::extents.e[1], Node::extents.e[2], Node::extents.e[3]>::type;
+
 #if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD && !defined(XSIMD_NO_SUPPORTED_ARCHITECTURE)
 /// Columns begin .. end of to += row `row` of every sample (Rows = 1), or all Rows rows of every sample; so many vectors at a
 /// time, of which the last has `left` lanes where it is a part.
@@ -82,8 +86,7 @@ template <> struct StaticEvaluator<Cpu> {
 
   /// to (ParameterLayout of the sum) += the sum, over so many samples.
   template <SumOver Over, class S, class Node> static void add_sum(S* to, long samples, const Node& node) {
-    using To = typename MakeShape<Node::extents.rank, Node::extents.e[0], Node::extents.e[1], Node::extents.e[2],
-                                  Node::extents.e[3]>::type;
+    using To = ShapeOf<Node>;
     constexpr Reach reach = Node::reach(To::extents);
     constexpr long width = To::extents.last(), rows = To::count / width;
     if constexpr (Over == SumOver::batch) {
@@ -101,6 +104,18 @@ template <> struct StaticEvaluator<Cpu> {
           for (long r = 0; r < rows; ++r) total += sum_of_row<S>(node.template row<To>(s, r), width);
       *to += total;
     }
+  }
+
+  /// to (Layout) row by row, in the order of samples and positions.
+  template <class Layout, class S, class Tokens_, class Node>
+  static void add_by_token(S* to, const Tokens_& tokens, const Node& node) {
+    using To = ShapeOf<Node>;
+    for (long s = 0; s < tokens.batch; ++s)
+      for (long r = 0; r < Tokens_::positions; ++r) {
+        S* row = to + tokens.template at<Layout::extents.e[0]>(s, r) * Layout::pitch;
+        const auto bound = node.template row<To>(s, r);
+        for (long i = 0; i < To::extents.last(); ++i) row[i] += static_cast<S>(bound.template at<Access::unit>(i));
+      }
   }
 
  private:
@@ -174,9 +189,13 @@ template <class To, class Device, class S, class E> void static_assign(S* to, lo
   detail::StaticEvaluator<Device>::template assign<To>(to, batch, e);
 }
 
-/// to (the sum's extents, its rows padded) += the sum over so many samples.
-template <class Device, class S, class Sum> void static_add_sum(S* to, long samples, const Sum& sum) {
-  if constexpr (Sum::sound) {
+/// to (Layout, a parameter's) += the sum over so many samples, which fits it.
+template <class Layout, class Device, class S, class Sum> void static_add_sum(S* to, long samples, const Sum& sum) {
+  if constexpr (!Sum::sound) {
+    return;
+  } else if constexpr (requires { sum.tokens; }) {
+    detail::StaticEvaluator<Device>::template add_by_token<Layout>(to, sum.tokens, sum.summed);
+  } else {
     const long n = decltype(sum.summed)::batched ? sum.summed.samples() : samples;
     detail::StaticEvaluator<Device>::template add_sum<Sum::over>(to, n, sum.summed);
   }

@@ -8,9 +8,11 @@
 //     StaticView<const float, float, Cpu, ParameterLayout<3>> w;            // (3), its rows padded as files have them
 //     static_assign(y, x * w + 1);
 #pragma once
+#include <string>
 #include <type_traits>
 #include <utility>
 
+#include "../core/error.hpp"
 #include "../core/half.hpp"
 #include "../core/shape.hpp"
 #include "expression.hpp"
@@ -200,10 +202,83 @@ template <SumOver Over, class E> struct StaticSum {
   static constexpr Extents extents = Over == SumOver::batch     ? E::extents
                                      : Over == SumOver::leading ? Extents{1, {E::extents.last()}}
                                                                 : Extents{1, {1}};
+  static constexpr bool fits(const Extents& parameter) { return parameter == extents; }
   E summed;
 };
 
+/// A sum by token: the row of each position goes to the row of its token.
+template <class E, class Tokens_> struct StaticTokenSum {
+  using static_sum = void;
+  static constexpr bool sound = E::sound;
+  using Scalar = typename E::Scalar;
+  using Device = typename E::Device;
+  static constexpr bool fits(const Extents& parameter) {
+    return parameter.rank == 2 && parameter.last() == E::extents.last() &&
+           E::extents.count() / E::extents.last() == Tokens_::positions;
+  }
+  E summed;
+  Tokens_ tokens;
+};
+
+[[noreturn]] SKEIN_NOINLINE inline void throw_token(long token, long sample, long position, long rows) {
+  throw ArgumentError("position " + std::to_string(position) + " of sample " + std::to_string(sample) +
+                      " (of this worker's block) is the token " + std::to_string(token) + "; the table has " +
+                      std::to_string(rows) + " rows, so tokens are 0 to " + std::to_string(rows - 1));
+}
+
 }  // namespace detail
+
+/// The tokens of a batch: integers, in memory of the samples' type, which holds them exactly. One beyond the table is an
+/// ArgumentError on the Cpu; a device's have been looked at on the host, and are kept within.
+template <class Element, class Device_, class Layout> struct TokenView {
+  static constexpr long positions = Layout::count;
+  const Element* data = nullptr;
+  long batch = 1;
+
+  template <long Rows> SKEIN_ALWAYS_INLINE constexpr long at(long sample, long position) const {
+    const auto value = static_cast<float>(data[sample * Layout::sample_stride + position]);
+    const bool known = value >= 0 && value < static_cast<float>(Rows);
+    if constexpr (std::is_same_v<Device_, Cpu>) {
+      if (!known) detail::throw_token(value >= -2e9f && value <= 2e9f ? static_cast<long>(value) : -1, sample, position, Rows);
+      return static_cast<long>(value);
+    } else {
+      return known ? static_cast<long>(value) : 0;
+    }
+  }
+};
+
+namespace detail {
+/// Rows of a table, one a position.
+template <class Table, class Tokens_> struct StaticRows : StaticNode {
+  using Scalar = typename Table::Scalar;
+  using Device = typename Table::Device;
+  static constexpr Extents extents{2, {static_cast<int>(Tokens_::positions), Table::extents.last()}};
+  static constexpr bool batched = true;
+  static constexpr int rank = 2;
+  Table table;
+  Tokens_ tokens;
+  constexpr long samples() const { return tokens.batch; }
+  static constexpr Reach reach(const Extents&) { return Reach::row; }
+  template <class To> SKEIN_ALWAYS_INLINE constexpr auto row(long sample, long r) const {
+    const long token = tokens.template at<Table::extents.e[0]>(sample, r);
+    return BoundView<Scalar, 1>{table.data + token * Table::Layout::pitch, {{1}}};
+  }
+};
+}  // namespace detail
+
+/// (positions, width): the row of a table of parameters (rows, width) that each token names.
+template <class Scalar, class Device, class Layout, class Element, class Positions>
+constexpr auto rows_of(const StaticView<const Scalar, Scalar, Device, Layout>& table,
+                       const TokenView<Element, Device, Positions>& tokens) {
+  static_assert(Layout::extents.rank == 2, "rows_of takes a table of parameters (rows, width), and tokens");
+  using View = StaticView<const Scalar, Scalar, Device, Layout>;
+  return detail::StaticRows<View, TokenView<Element, Device, Positions>>{{}, table, tokens};
+}
+/// The sums of e (positions, width) over all positions of a token, in the order of samples and positions: (rows, width).
+template <StaticExpression E, class Element, class Device, class Positions>
+constexpr auto sum_by_token(const E& e, const TokenView<Element, Device, Positions>& tokens) {
+  return detail::StaticTokenSum<E, TokenView<Element, Device, Positions>>{e, tokens};
+}
 
 /// The sums over all extents but the last, and over the batch: (last extent). What the gradient of a factor a feature, or a bias
 /// a channel, is made of.

@@ -1,0 +1,23 @@
+// expect: this network takes tokens: give the model the input Tokens<T>
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/nn/flatten.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/model.hpp>
+
+namespace sk = skein;
+using namespace sk::literals;
+
+struct Embedding {
+  static constexpr sk::LayerSpec describe(sk::Edge in) {
+    return {.output = {in.last(), 3}, .parameters = {{"table", {1000, 3}}}, .backward_reads = sk::Reads::x, .tokens = 1000};
+  }
+  static void forward(auto& f) { f.y() = rows_of(f.parameter("table"_p), f.tokens()); }
+  static void backward(auto& f) { f.gradient("table"_p) += sum_by_token(f.dy(), f.tokens()); }
+};
+
+#ifdef SKEIN_TWIN
+using Input = sk::Tokens<4>;
+#else
+using Input = sk::Shape<4>;
+#endif
+int main() { sk::Model<sk::nn::Sequential<Embedding>, Input> model; }

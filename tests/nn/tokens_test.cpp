@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tokens as the input of a network, and a layer that looks them up: beside plain loops, on workers, and what is refused.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+
+#include <skein/nn/check_gradients.hpp>
+#include <skein/nn/flatten.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/model.hpp>
+#include <skein/nn/precision.hpp>
+
+#include "../support/layer_harness.hpp"
+#include "../support/own_layers.hpp"
+
+namespace sk = skein;
+namespace nn = skein::nn;
+using own_layers::Embedding;
+
+namespace {
+
+template <class L> using AsLayer = nn::ExpressionLayer<L>;
+
+/// Embedding<V, W> on T tokens, of which many are the same.
+template <int V, int W, int T, class S> void looks_up(long batch, int workers) {
+  INFO(V << " tokens, " << W << " wide, " << T << " positions, " << batch << " samples, " << workers << " workers");
+  support::LayerHarness<AsLayer<Embedding<V, W>>, sk::Tokens<T>, S> h(batch, workers);
+  const auto token = [](long b, long t) { return (b * 7 + t * t) % V; };
+  h.set_x([&](long b, long t) { return static_cast<double>(token(b, t)); });
+  h.forward();
+  h.backward(false);
+  std::vector<double> sums(static_cast<std::size_t>(V * W));
+  long wrong = 0;
+  for (long b = 0; b < batch; ++b)
+    for (long t = 0; t < T; ++t)
+      for (long c = 0; c < W; ++c) {
+        wrong += h.y_at(b, t * W + c) != h.parameter_at(0, token(b, t) * W + c);
+        sums[static_cast<std::size_t>(token(b, t) * W + c)] += static_cast<double>(h.dy_at(b, t * W + c));
+      }
+  for (long i = 0; i < V * W; ++i)
+    wrong += std::abs(static_cast<double>(h.gradients()[h.parameter_index(0, i)]) - sums[static_cast<std::size_t>(i)]) > 1e-4;
+  CHECK(wrong == 0);
+  CHECK(h.worst_gap() == 0);
+  CHECK(h.intact());
+}
+
+template <class L> std::string refusal(double value) {
+  support::LayerHarness<AsLayer<L>, sk::Tokens<6>, float> h(3);
+  h.set_x([&](long b, long t) { return b == 2 && t == 4 ? value : 1.0; });
+  try {
+    h.forward();
+  } catch (const sk::ArgumentError& e) { return e.what(); }
+  return "nothing";
+}
+
+}  // namespace
+
+TEST_CASE("An embedding gives each position the row of its token, and sums the gradients of equal tokens", "[nn]") {
+  looks_up<5, 3, 4, double>(1, 1);
+  looks_up<65, 16, 32, float>(9, 2);
+  looks_up<65, 20, 1, float>(33, 4);
+  looks_up<3, 1, 7, double>(5, 4);
+}
+
+TEST_CASE("A network over tokens agrees with finite differences", "[nn]") {
+  using Net = nn::Sequential<Embedding<11, 3>, nn::Flatten, nn::Linear<4>>;
+  const auto check = sk::check_gradients<Net, sk::Tokens<5>>();
+  INFO(check.text());
+  CHECK(check);
+  CHECK(check.tried == 33 + 15 * 4 + 4);
+  using Model = sk::Model<Net, sk::Tokens<5>, sk::Cpu, sk::precision::bf16>;  // 11 tokens fit 8 bits of mantissa
+  STATIC_REQUIRE(Model::sizes.tokens == 11);
+}
+
+TEST_CASE("A token that is not in the table is refused with a sentence", "[nn]") {
+  using L = Embedding<65, 8>;
+  CHECK(refusal<L>(64) == "nothing");
+  CHECK(refusal<L>(65).find("the token 65; the table has 65 rows, so tokens are 0 to 64") != std::string::npos);
+  CHECK(refusal<L>(65).find("position 4 of sample 2") != std::string::npos);
+  CHECK(refusal<L>(-1).find("the token -1") != std::string::npos);
+  CHECK(refusal<L>(NAN) != "nothing");
+}
