@@ -38,8 +38,21 @@ def resolve(header, folder):
     return f'"{beside.resolve()}"' if header[0] == '"' and beside.exists() else header
 
 
+def behind(header, seen):
+    """The headers of the library that a quoted header includes: they come before all that uses them, since a specialization that is
+    declared after its first use is an error."""
+    path = pathlib.Path(header.strip('"'))
+    if header[0] != '"' or not path.is_absolute() or path in seen:
+        return []
+    seen.add(path)
+    found = []
+    for inner in INCLUDE.findall(path.read_text()):
+        found += [inner] if inner[0] == "<" else behind(resolve(inner, path.parent), seen)
+    return found
+
+
 def join(sources):
-    headers, outside, inside = {}, [], []
+    headers, quoted, outside, inside, seen = {}, {}, [], [], set()
     for number, source in enumerate(sources):
         source = pathlib.Path(source)
         text = source.read_text()
@@ -47,23 +60,25 @@ def join(sources):
             outside.append(f'#include "{source}"')
             continue
         for header in INCLUDE.findall(text):
-            headers[resolve(header, source.parent)] = None
+            (headers if header[0] == "<" else quoted)[resolve(header, source.parent)] = None
+            headers.update(dict.fromkeys(behind(resolve(header, source.parent), seen)))
         inside.append(f'namespace file_{number} {{\n#include "{source}"\n}}')
-    return "\n".join(["// Made by tests/support/unity.py."] + outside + [f"#include {header}" for header in headers] + inside) + "\n"
+    includes = [f"#include {header}" for header in [*headers, *quoted]]
+    return "\n".join(["// Made by tests/support/unity.py."] + outside + includes + inside) + "\n"
 
 
 def self_test():
     faults = []
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name).resolve()
-        (folder / "near.hpp").write_text("#pragma once\n")
+        (folder / "near.hpp").write_text("#pragma once\n#include <array>\n")
         (folder / "a.cpp").write_text('#include <vector>\n#include "near.hpp"\nnamespace { int f() { return 1; } }\n')
         (folder / "b.cpp").write_text('#include <vector>\nnamespace { int f() { return 2; } }\n')
         (folder / "c.cpp").write_text("namespace skein::detail {}\n")
         (folder / "d.cpp").write_text("#if FAR\n#include <far.hpp>\n#endif\n")
         text = join([folder / name for name in ("a.cpp", "b.cpp", "c.cpp", "d.cpp")])
     wanted = ["// Made by tests/support/unity.py.", f'#include "{folder}/c.cpp"', f'#include "{folder}/d.cpp"', "#include <vector>",
-              f'#include "{folder}/near.hpp"', "namespace file_0 {", f'#include "{folder}/a.cpp"', "}", "namespace file_1 {",
+              "#include <array>", f'#include "{folder}/near.hpp"', "namespace file_0 {", f'#include "{folder}/a.cpp"', "}", "namespace file_1 {",
               f'#include "{folder}/b.cpp"', "}", ""]
     if text != "\n".join(wanted):
         faults.append(f"wanted\n{wanted}\ngot\n{text}")

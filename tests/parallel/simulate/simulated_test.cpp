@@ -16,6 +16,7 @@
 #include <skein/nn/relu.hpp>
 #include <skein/nn/sequential.hpp>
 #include <skein/optim/sgd.hpp>
+#include <skein/parallel/average/model_average.hpp>
 #include <skein/parallel/data/data_parallel.hpp>
 #include <skein/train/trainer.hpp>
 
@@ -66,6 +67,21 @@ TEST_CASE("a simulated training has the losses of a real one, bit for bit", "[si
     CHECK((report.seconds() > steps * 3.1e-3 + 1e-6) == (ranks > 1));
     CHECK(report.seconds() < steps * 3.1e-3 + 1e-3);  // messages of microseconds
   }
+}
+
+TEST_CASE("a policy that exchanges no gradients goes by the clock too", "[simulated]") {
+  std::vector<double> real, simulated;
+  sk::spawn(3, [&](sk::ThreadComm& world) {
+    const auto losses = train(model_average<2>(world));
+    if (world.rank() == 0) real = losses;
+  });
+  const sk::SimReport report = sk::simulate(3, {}, [&](sk::SimComm& world) {
+    const auto losses = train(sk::parallel::simulated(model_average<2>(world), world, {1e-3, 2e-3, 1e-4}));
+    if (world.rank() == 0) simulated = losses;
+  });
+  REQUIRE(real.size() == steps);
+  CHECK(simulated == real);
+  CHECK(report.ranks[0].compute == Approx(steps * 3.1e-3));
 }
 
 TEST_CASE("a step on the clock: compute, the ring, and what of it is hidden behind the backward pass", "[simulated]") {

@@ -78,6 +78,9 @@ template <class World, class Inner> class SimulatedPolicyState : public Inner {
   double done_ = 0;  // of the backward pass
 };
 
+/// Its hooks are there for the clock: what is declared is the inner one's.
+template <class World, class Inner> inline constexpr bool forwards_to_parts<SimulatedPolicyState<World, Inner>> = true;
+
 namespace detail {
 template <class World> inline constexpr bool has_a_clock = requires(World& w) { w.compute(1.0); };
 template <class Policy> inline constexpr bool makes_no_steps = !Policy::brings_train_step;
