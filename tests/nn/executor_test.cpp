@@ -169,26 +169,27 @@ TEST_CASE("gradients are reported from the back, without gaps, each final", "[nn
   const auto expected = gradient(model, data.batch, {.execution = sk::Execution::layer_wise, .threads = 1});
   for (int threads : {1, 2, 3}) {
     sk::Executor executor{model, nn::Mse{}, {.batch = 8, .execution = sk::Execution::layer_wise, .threads = threads}};
-    struct Log {
+    struct Log final : nn::GradientSink {
+      explicit Log(Model& m) : model(&m) {}
+      void gradient_ready(long begin, long end) override {
+        if (begin == end) return;
+        REQUIRE(end == next);
+        for (long i = begin; i < end; ++i)
+          seen[static_cast<std::size_t>(i)] = model->gradient_arena()[static_cast<std::size_t>(i)];
+        next = begin;
+        ++reports;
+      }
+      void reduce_statistics(double*, long) override { FAIL("no layer here has statistics"); }
       Model* model;
       long next = Model::sizes.stored + sk::gradient_tail;
       int reports = 0;
       std::vector<double> seen = std::vector<double>(static_cast<std::size_t>(Model::sizes.stored + sk::gradient_tail));
-    } log{&model};
-    sk::ExecutorHooks hooks{&log, [](void* object, long begin, long end) {
-                              Log& l = *static_cast<Log*>(object);
-                              if (begin == end) return;
-                              REQUIRE(end == l.next);
-                              for (long i = begin; i < end; ++i)
-                                l.seen[static_cast<std::size_t>(i)] = l.model->gradient_arena()[static_cast<std::size_t>(i)];
-                              l.next = begin;
-                              ++l.reports;
-                            }};
+    } log{model};
     for (int step = 0; step < 3; ++step) {
       log.next = Model::sizes.stored + sk::gradient_tail;
       log.reports = 0;
       executor.workers().run([&](sk::Worker& w) {
-        executor.forward_backward(w, data.batch, {.scale = 1 / executor.expected_batch_weight(8)}, hooks);
+        executor.forward_backward(w, data.batch, {.scale = 1 / executor.expected_batch_weight(8)}, {.gradients = &log});
         w.barrier();
         if (w.index == 0) executor.finish();
         w.barrier();

@@ -35,13 +35,6 @@ struct MemoryPlan {
   std::size_t libraries = 0;    ///< of the device's libraries: one for all that a thread does there
 };
 
-/// What a policy hears while backward goes on. Called by worker 0 only.
-struct ExecutorHooks {
-  void* object = nullptr;
-  void (*ready)(void*, long begin, long end) = nullptr;  ///< gradients [begin, end) are final; empty: a chance to poll
-  void (*statistics)(void*, double*, long) = nullptr;    ///< sums over ranks inside a layer
-};
-
 /// One call of forward_backward.
 struct ExecutorCall {
   double scale = 1;         ///< factor of the loss's gradient: 1 / (samples of the whole batch)

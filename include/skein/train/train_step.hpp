@@ -112,19 +112,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       if (!policy_state_.before_step(step_ + 1)) lease.unchanged();
     }
     const bool exchange = options.update && policy_state_.synchronizes_gradients();
-    ExecutorHooks hooks;
-    if (exchange && virtual_shards == 0) {  // else there is nothing to exchange before the shards are summed
-      hooks.object = this;
-      hooks.ready = [](void* self, long begin, long end) {
-        static_cast<TrainStep*>(self)->policy_state_.gradient_ready(begin, end);
-      };
-    }
-    if constexpr (parallel::ReducesStatistics<PolicyState>) {
-      hooks.object = this;
-      hooks.statistics = [](void* self, double* values, long n) {
-        static_cast<TrainStep*>(self)->policy_state_.reduce_statistics(values, n);
-      };
-    }
+    PolicySink policy(policy_state_);
+    nn::ExecutorSinks sinks;
+    if (exchange && virtual_shards == 0) sinks.gradients = &policy;  // else nothing is exchanged before the shards are summed
+    if constexpr (parallel::ReducesStatistics<PolicyState>) sinks.statistics = &policy;
     const double lr = static_cast<double>(optimizer_.optimizer().lr) * options.lr_factor;
     const double clip = optim::clip_norm_of(optimizer_.optimizer(), options.clip_norm);
     if (options.update) ++step_;
@@ -137,7 +128,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
         [&] { return kind(batch, call, expected_weight, exchange, options); }, [&] { executor_->begin(batch, call); },
         [&] {
           run(options.update, [&](Worker& w) {
-            executor_->forward_backward(w, batch, call, hooks);
+            executor_->forward_backward(w, batch, call, sinks);
             w.barrier();
             if constexpr (virtual_shards > 0) {
               if (options.update) executor_->sum_shards(w);
@@ -280,6 +271,16 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   }
 
  private:
+  /// The policy as the executor sees it.
+  struct PolicySink final : nn::GradientSink {
+    explicit PolicySink(PolicyState& s) : state(s) {}
+    void gradient_ready(long begin, long end) override { state.gradient_ready(begin, end); }
+    void reduce_statistics([[maybe_unused]] double* values, [[maybe_unused]] long n) override {
+      if constexpr (parallel::ReducesStatistics<PolicyState>) state.reduce_statistics(values, n);
+    }
+    PolicyState& state;
+  };
+
   /// An update of part of the parameters by what lies in the gradient arena there.
   void apply(const parallel::ShardUpdate& update, double lr_factor) {
     const Scalar* gradients = model_->gradient_arena().data;

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// ExecutorMemory: all that an executor remembers of a model, made once for the largest batch: activations, the workers'
+// gradients, scratch, copies of the weights, and what each worker's run points to. Nothing here depends on a loss or on the order
+// of the work.
+#pragma once
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../core/workers.hpp"
+#include "../../ops/elementwise.hpp"
+#include "../activations.hpp"
+#include "../executor_options.hpp"
+#include "../loss/loss.hpp"
+#include "../model.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+template <class Model> class ExecutorMemory {
+ public:
+  using Scalar = typename Model::Scalar;
+  using Activation = typename Model::Activation;
+  using Device = typename Model::device;
+  using Input = typename Model::input;
+  using Root = Node<typename Model::fused, Input>;
+  using Run = nn::Run<Scalar, Device, Activation>;
+  using Set = Activations<Scalar, Activation, Device>;
+  static constexpr MemoryRequirements sizes = analyze<typename Model::fused>(Input::extents);
+  static constexpr long input_pitch = sample_pitch(Input::extents), output_pitch = sample_pitch(sizes.output);
+  static constexpr bool mixed = Model::precision::mixed;  ///< activations have a type of their own
+
+  /// What one worker computes with.
+  struct alignas(64) State {
+    Run run{};
+    Set* set = nullptr;
+    LossSums sums{};  ///< of its samples, in the last call or accumulated calls
+    std::uint64_t packed_version = 0;
+  };
+
+  /// `options` are complete (resolve_options).
+  ExecutorMemory(Model& model, const ExecutorOptions& options, int threads)
+      : model_(&model), threads_(threads), depth_first_(options.execution == Execution::depth_first),
+        capacity_(depth_first_ ? options.block : options.batch) {
+    const Device where = model.where();
+    const int sets = depth_first_ ? threads : 1;
+    for (int i = 0; i < sets; ++i)
+      sets_.emplace_back(ActivationSizes{sizes, backward_scratch, input_pitch, output_pitch}, capacity_, where);
+    const int arrays = options.shards ? options.shards.count() : threads;
+    for (int w = 1; options.training && w < arrays; ++w)
+      partial_.emplace_back(static_cast<std::size_t>(sizes.stored + gradient_tail), where);
+    for (int w = 0; options.training && w < arrays; ++w)
+      gradients_.push_back(w == 0 ? model.gradient_arena().data : partial_[static_cast<std::size_t>(w - 1)].data());
+    for (int w = 0; w < threads; ++w) workspace_.emplace_back(static_cast<std::size_t>(sizes.workspace + 16), where);
+    outputs_ = Arena<Scalar, Device>(static_cast<std::size_t>(options.batch * output_pitch), where);
+    packed_weights_ = Arena<Scalar, Device>(static_cast<std::size_t>(sizes.packed_weights), where);
+    if constexpr (mixed) make_converted(where);
+    exchange_ = Arena<double>(static_cast<std::size_t>(threads * exchange_size));
+    states_ = std::make_unique<State[]>(static_cast<std::size_t>(threads));
+    for (int w = 0; w < threads; ++w) make_run(w, options.shards ? 0 : w);
+    find_ranges();
+  }
+
+  Model& model() const { return *model_; }
+  int threads() const { return threads_; }
+  /// Samples that the activations have room for: a block of each worker, or the rank's batch.
+  long capacity() const { return capacity_; }
+  bool depth_first() const { return depth_first_; }
+  State& state(int worker) { return states_[static_cast<std::size_t>(worker)]; }
+  const State& state(int worker) const { return states_[static_cast<std::size_t>(worker)]; }
+  /// (batch, output_pitch)
+  Scalar* outputs() { return outputs_.data(); }
+  const Scalar* outputs() const { return outputs_.data(); }
+  /// Array i, with its tail: the workers' (0 is the model's own), or those of this rank's virtual shards. Of a training alone.
+  Scalar* gradients(int i) const { return gradients_[static_cast<std::size_t>(i)]; }
+  /// The arrays beside the model's own begin at zero again.
+  void clear_partial(int worker) { partial_[static_cast<std::size_t>(worker - 1)].clear(); }
+  /// Ranges of the arena whose gradient is the sum over workers; elsewhere worker 0's alone is whole.
+  const std::vector<plan::Range>& summed_ranges() const { return summed_; }
+
+  /// A worker's gradients, where layers do not overwrite them.
+  void clear_gradients(State& s) {
+    for (const plan::Range& r : cleared_)
+      Memory<Device>::clear(s.run.gradients + r.begin, static_cast<std::size_t>(r.end - r.begin) * sizeof(Scalar),
+                            model_->where());
+  }
+
+  /// Every worker: copies that layers derive of the weights are made anew where the weights have changed.
+  void refresh(const Worker& w, State& s) {
+    if (s.packed_version == model_->version()) return;
+    model_->weights().assert_at_rest();
+    if constexpr (conversion.reads_weights) {
+      const auto [lo, hi] = w.slice(sizes.stored, 32);
+      ops::convert<Device>(converted_.weights.data() + lo, s.run.parameters + lo, hi - lo);
+      if constexpr (sizes.packed_weights == 0) w.barrier();
+    }
+    if constexpr (sizes.packed_weights > 0) {
+      s.run.context.worker = w;
+      Root::pack_weights(s.run, ArenaOffsets{});
+      w.barrier();
+    }
+    s.packed_version = model_->version();
+  }
+  /// Where a step is captured, copies of the weights are part of every replay, unless an accumulation has made them.
+  void forget_packed(State& s, bool accumulates) const {
+    if constexpr (!on_host<Device>)
+      if (conversion.reads_weights || !accumulates) s.packed_version = 0;
+  }
+
+  /// Bytes of the arenas that grow with the batch: activations, their gradients, what layers keep of them.
+  std::size_t activation_bytes() const {
+    std::size_t n = outputs_.size() * sizeof(Scalar);
+    for (const Set& s : sets_) n += s.bytes();
+    return n;
+  }
+  /// All but what the device's libraries have.
+  MemoryPlan plan() const {
+    MemoryPlan m;
+    m.parameters = static_cast<std::size_t>(sizes.stored) * sizeof(Scalar);
+    m.gradients = static_cast<std::size_t>(sizes.stored + gradient_tail) * sizeof(Scalar) * gradients_.size();
+    m.buffers = static_cast<std::size_t>(sizes.buffers) * sizeof(Scalar);
+    m.packed_weights = packed_weights_.size() * sizeof(Scalar);
+    if constexpr (conversion.reads_weights) m.packed_weights += converted_.weights.size() * sizeof(Activation);
+    m.activations = activation_bytes();
+    for (const auto& w : workspace_) m.workspace += w.size() * sizeof(Scalar);
+    return m;
+  }
+
+ private:
+  static constexpr ConversionMemory find_conversion() {
+    if constexpr (mixed) return Root::template conversion<Run>();
+    else return {};
+  }
+  static constexpr ConversionMemory conversion = find_conversion();
+  static constexpr long backward_scratch = !mixed || conversion.passes ? sizes.backward_scratch : 0;
+  static constexpr long exchange_size = 4096;  // doubles a worker: sums of a normalisation layer
+
+  struct Converted {
+    std::vector<Arena<Scalar, Device>> conversion;  // a worker each
+    Arena<Activation, Device> weights;              // the parameters, for layers that compute in the activations' type
+  };
+  struct Nothing {};
+
+  void make_converted(Device where) requires mixed {
+    const long slice = depth_first_ ? capacity_ : (capacity_ + threads_ - 1) / threads_;
+    for (int w = 0; w < threads_; ++w)
+      converted_.conversion.emplace_back(static_cast<std::size_t>(conversion.total(slice)), where);
+    if constexpr (conversion.reads_weights)
+      converted_.weights = Arena<Activation, Device>(static_cast<std::size_t>(sizes.stored), where);
+  }
+  void make_run(int w, int gradients_of) {
+    State& s = state(w);
+    s.set = &sets_[static_cast<std::size_t>(depth_first_ ? w : 0)];
+    Run& r = s.run;
+    r.parameters = model_->parameters().data;
+    if (!gradients_.empty()) {
+      r.gradients = gradients(gradients_of);
+      r.split_gradients = gradients(0);
+    }
+    r.buffers = model_->buffers().data;
+    r.packed_weights = packed_weights_.data();
+    r.batch_statistics = s.set->batch_statistics.data();
+    r.kept_activations = s.set->kept_activations.data();
+    r.saved_for_backward = s.set->saved_for_backward.data();
+    r.backward_scratch = r.saved_for_backward + sizes.saved_for_backward * capacity_;
+    r.saved_bytes = s.set->saved_bytes.data();
+    r.scratch = s.set->scratch.data();
+    r.workspace = workspace_[static_cast<std::size_t>(w)].data();
+    if constexpr (mixed) {
+      r.conversion = converted_.conversion[static_cast<std::size_t>(w)].data();
+      r.weights = converted_.weights.data();
+    }
+    r.capacity = capacity_;
+    r.context.exchange = exchange_.data();
+    r.context.exchange_size = exchange_size;
+    r.context.split = divides_gradients();
+    r.context.math = Model::precision::math;
+    r.context.worker.count = threads_;
+  }
+  /// Layers that divide a gradient among the workers read the samples of all: not where each converts its own.
+  bool divides_gradients() const { return !mixed && !depth_first_ && threads_ > 1; }
+
+  void find_ranges() {
+    auto append = [](std::vector<plan::Range>& to, plan::Range r) {
+      if (!to.empty() && to.back().end == r.begin) to.back().end = r.end;
+      else to.push_back(r);
+    };
+    Root::leaves(ArenaOffsets{}, divides_gradients(), [&](const LayerInfo& info, long offset, bool split) {
+      const long n = info.stored_parameters();
+      if (n == 0) return;
+      if (!info.overwrites_gradients) append(cleared_, {offset, offset + n});
+      if (!split) append(summed_, {offset, offset + n});
+    });
+  }
+
+  Model* model_;
+  int threads_;
+  bool depth_first_;
+  long capacity_;
+  std::vector<Set> sets_;
+  std::vector<Arena<Scalar, Device>> partial_, workspace_;
+  std::vector<Scalar*> gradients_;
+  Arena<Scalar, Device> outputs_, packed_weights_;
+  [[no_unique_address]] std::conditional_t<mixed, Converted, Nothing> converted_;
+  Arena<double> exchange_;
+  std::unique_ptr<State[]> states_;
+  std::vector<plan::Range> cleared_, summed_;  // see find_ranges
+};
+
+}  // namespace skein::inline SKEIN_ABI::nn

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// SlicePass: forward, loss and backward of one worker's samples [lo, hi) of a batch, whatever they are: its part of the whole
+// batch (layer_wise.hpp) or a block (depth_first.hpp). Who calls it has set first, total and accumulate of the run's context.
+#pragma once
+#include <concepts>
+#include <utility>
+
+#include "../../device/batch.hpp"
+#include "../step_memory.hpp"
+#include "executor_memory.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+template <class Model, class Loss> class SlicePass {
+ public:
+  using Memory = ExecutorMemory<Model>;
+  using State = typename Memory::State;
+  using Scalar = typename Model::Scalar;
+  using Activation = typename Model::Activation;
+  using Device = typename Model::device;
+  using View = BatchView<Scalar, Device>;
+  static constexpr long width = Memory::sizes.output.count();
+
+  /// Both memories stay where they are.
+  SlicePass(Memory& memory, StepMemory<Device>& step_memory, Loss loss)
+      : outputs_(memory.outputs()), step_memory_(&step_memory), loss_(std::move(loss)), table_(loss_, memory.model().where()) {}
+
+  const Loss& loss() const { return loss_; }
+
+  /// Forward and, where the batch has something to compare with, the loss; `gradient` (null: not wanted) gets that of the
+  /// outputs, times `scale`. Returns the network's input. Not inlined: the tree of layers is compiled once, not for each order
+  /// and phase.
+  SKEIN_NOINLINE const Activation* forward_loss(State& s, const View& batch, long lo, long hi, Scalar* gradient, double scale) {
+    s.run.batch = hi - lo;
+    s.run.context.global_first = static_cast<std::uint64_t>((on_host<Device> ? batch.first : 0) + lo);  // else in values()
+    Scalar* y = outputs_ + lo * Memory::output_pitch;
+    const Activation* x = input(s, batch, lo, hi);
+    Activation* out = network_output(s, lo);
+    const Activation* at = Root::forward(s.run, ArenaOffsets{}, x, out);
+    if (at != out) ops::copy<Device>(out, at, (hi - lo) * Memory::output_pitch);
+    if constexpr (mixed) ops::convert<Device>(y, out, (hi - lo) * Memory::output_pitch);
+    compare(s, batch, lo, hi, y, gradient, scale);
+    return x;
+  }
+
+  SKEIN_NOINLINE void step(State& s, const View& batch, long lo, long hi, const ExecutorCall& call) {
+    Activation* dy = s.set->gradient.data() + s.run.context.first * Memory::output_pitch;
+    const Activation* x = forward_loss(s, batch, lo, hi, loss_gradient(s), gradient_scale(call));
+    if constexpr (mixed) ops::convert<Device>(dy, loss_gradient(s), (hi - lo) * Memory::output_pitch);
+    Root::backward(s.run, ArenaOffsets{}, x, network_output(s, lo), dy, nullptr);
+  }
+
+ private:
+  using Root = typename Memory::Root;
+  static constexpr bool mixed = Memory::mixed;
+  static constexpr long pitch = Memory::input_pitch, columns = static_cast<long>(Model::input::count);
+
+  /// Where the device reads the loss scale itself, it is among its values.
+  static double gradient_scale(const ExecutorCall& call) {
+    if constexpr (Model::scales_loss && on_host<Device>) return call.scale * call.loss_scale;
+    else return call.scale;
+  }
+  /// This slice's input rows: the batch's own memory where its pitch and type are the arena's, else a copy.
+  const Activation* input(State& s, const View& batch, long lo, long hi) {
+    if constexpr (!mixed)
+      if (batch.pitch == pitch) return batch.x + lo * pitch;
+    Activation* to = s.set->input.data() + s.run.context.first * pitch;
+    const Scalar* from = batch.x + lo * batch.pitch;
+    if constexpr (mixed) ops::convert_rows<Device>(to, pitch, from, batch.pitch, hi - lo, columns);
+    else ops::copy_rows<Device>(to, pitch, from, batch.pitch, hi - lo, columns);
+    return to;
+  }
+  /// Where the network writes the outputs of a slice: what the loss reads, or what is converted to that.
+  Activation* network_output(State& s, long lo) {
+    if constexpr (mixed) return s.set->wide.output.data() + s.run.context.first * Memory::output_pitch;
+    else return outputs_ + lo * Memory::output_pitch;
+  }
+  Scalar* loss_gradient(State& s) {
+    if constexpr (mixed) return s.set->wide.gradient.data() + s.run.context.first * Memory::output_pitch;
+    else return s.set->gradient.data() + s.run.context.first * Memory::output_pitch;
+  }
+  SKEIN_ALWAYS_INLINE void compare(State& s, const View& batch, long lo, long hi, const Scalar* y, Scalar* gradient,
+                                   double scale) {
+    LossCall<Scalar, Device> call;
+    call.outputs = y;
+    call.output_pitch = Memory::output_pitch;
+    call.width = width;
+    if constexpr (Loss::target == TargetKind::label) {
+      call.labels = batch.labels ? batch.labels + lo : nullptr;
+      if (!call.labels) return;  // predict: nothing to compare with
+    } else {
+      call.targets = batch.targets ? batch.target(lo) : nullptr;
+      call.target_pitch = batch.target_pitch;
+      if (!call.targets) return;
+    }
+    call.count = hi - lo;
+    call.scale = static_cast<Scalar>(scale);
+    call.gradient = gradient;
+    call.first = lo;
+    if constexpr (!on_host<Device>) {
+      call.table = table_.data();
+      call.sums = step_memory_->sums();
+      call.values = step_memory_->values();
+    }
+    s.sums += loss_(call);
+  }
+
+  Scalar* outputs_;  // of the batch
+  StepMemory<Device>* step_memory_;
+  Loss loss_;
+  [[no_unique_address]] LossTable<Loss, Device> table_;
+};
+
+}  // namespace skein::inline SKEIN_ABI::nn
