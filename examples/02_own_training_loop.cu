@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // 02_own_training_loop.cpp on the GPUs of this machine: device, communicator and who runs (all GPUs, not two threads) are
-// other words. A batch of the host is brought to the model's GPU by the executor. Each step waits for its sums here: trainings are
-// faster by Trainer::fit, or by train::TrainStep, which do not.
+// other words. A batch of the host is brought to the model's GPU by the executor. Each step waits for its sums here: trainings
+// are faster by Trainer::fit, or by train::TrainStep, which do not.
 // ctest: 12000
 #include <cstdio>
 #include <cstdlib>

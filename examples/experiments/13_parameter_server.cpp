@@ -115,7 +115,8 @@ template <class Comm, class Policy> Outcome train(Comm& world, const Policy& pol
       }
   }
   const double own = since(begin);
-  if (auto lease = model.modify(); !policy_state.finish()) lease.unchanged();  // before anything else that servers take part in: they serve until then
+  if (auto lease = model.modify(); !policy_state.finish())
+    lease.unchanged();  // before anything else that servers take part in: they serve until then
   const double seconds = world.all_reduce(policy_state.serves() ? 0 : own, sk::Max{});
   Outcome out{world.all_reduce(steps, sk::Sum{}) / seconds, 0, {}};
   if constexpr (requires { policy_state.report(); }) out.server = policy_state.report();

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Laws of the house whose breaches are counted: a count may fall, and never rises above its line in laws.txt.
+
+    probes FOLDER      `if constexpr (requires ...)`: a capability is declared and checked, not found by probing (the files that name
+                       concepts aside)
+    long lines FOLDER  lines over 130 columns
+    long headers       headers of more than 300 lines
+    long functions     functions of more than 40 lines
+    no sentence        public types, concepts and functions without a docstring
+    names FILE         words of policies, transforms and precisions in what runs a step and should know none
+
+Usage: laws.py SOURCE_DIR [--list LAW | --update] | --self-test
+--list prints the breaches of a law (such as "long functions"), --update lowers the counts in laws.txt."""
+import collections
+import pathlib
+import re
+import sys
+
+COLUMNS, HEADER, FUNCTION = 130, 300, 40
+PROBE = re.compile(r"if constexpr \(\s*!?\s*requires\b")
+MAY_PROBE = re.compile(r"(?:^|/)(?:concepts|queries)\.hpp$")
+INTERPRETERS = ("train/train_step.hpp", "train/trainer.hpp", "nn/executor.hpp")
+FEATURES = re.compile(r"\b\w*(?:[Ss]harded|[Vv]irtual_?[Ss]hard|[Rr]eproducible|[Pp]arameter_?[Ss]erver|[Ss]erving|[Gg]ossip|[Mm]odel_?[Aa]verage|[Ll]oss_?[Ss]cal"
+                      r"|[Cc]lip|[Kk]fac|[Ll]ars|[Pp]ipeline|fp16|bf16|[Cc]aptured)\w*")
+BODY = re.compile(r"^( *)(?=\S)(?!(?:if|else|for|while|switch|do|try|namespace|struct|class|union|enum|extern|return|case|default|requires|concept)\b|[}{\]#/*.]|\[(?!\[))[^\"]*\).*\{$")
+TYPE = re.compile(r"^(?:template <.*> ?)?(?:inline )?(?:constexpr )?(?:struct|class|concept|enum class|enum) (?:alignas\([^)]*\) |SKEIN_\w+ )?(\w+)([^;]*)$")
+FUNCTION_NAME = re.compile(r"^(?!return|using|namespace|static_assert|public|private|#|//|\}|typedef|extern|template <> )(?:template <.*> )?(?:\[\[\w+\]\] )?"
+                           r"[\w:<>,&*\s\.\(\)]*?[\s&*](\w+)\(")
+PRIVATE = {"detail", "kernel", "in", "check", "v", "keep", "native"}
+
+
+def functions(lines):
+    """(first line, lines) of each function with a body, by the indentation that clang-format gives."""
+    found, done = [], 0
+    for number, line in enumerate(lines):
+        match = BODY.match(line) if number >= done else None     # what stands within a function is part of it
+        if not match or "=" in line.split("(")[0].replace("operator=", "").replace("==", ""):
+            continue
+        end = re.compile(r"^ {0,%d}\}" % len(match.group(1)))    # of a list of initializers the body ends further left
+        for last in range(number + 1, len(lines)):
+            if end.match(lines[last]):
+                found.append((number + 1, last - number + 1))
+                done = last
+                break
+    return found
+
+
+def public_without_sentence(lines):
+    """(line, name) of names at namespace scope, which is not indented, that no `///` stands above (of overloads: above none)."""
+    spoken, silent, depth_private = set(), {}, None
+    stack, block = [], []
+    for number, line in enumerate(lines):
+        opened = re.match(r"^namespace ([\w:]*(?:inline SKEIN_ABI)?[\w: ]*)\{(?!.*\})", line)
+        if opened:
+            stack.append(opened.group(1).replace("::", " ").split()[-1] if opened.group(1).strip() else "")
+            block = []
+        elif re.match(r"^\}  // namespace", line):
+            if stack:
+                stack.pop()
+            block = []
+        elif not line.strip():
+            block = []
+        else:
+            block.append(line)
+            hidden = any(name in PRIVATE or name == "" for name in stack)
+            if stack and not hidden and not line.startswith((" ", "/", "#", "}")):
+                type_ = TYPE.match(line)
+                call = None if type_ else FUNCTION_NAME.match(line)
+                name = type_.group(1) if type_ else call.group(1) if call else None
+                special = "template <>" in line or (type_ and re.match(r"\s*<", type_.group(2)))
+                if type_ and line.rstrip().endswith(";"):
+                    name = None
+                if name and not special and not (call and name.startswith(("operator", "SKEIN_"))):
+                    if any(before.startswith("///") for before in block) or "///<" in line:
+                        spoken.add(name)
+                    else:
+                        silent.setdefault(name, number + 1)
+                    if not line.rstrip().endswith((",", "(", ">")):
+                        block = [b for b in block if b.startswith("///")] if line.startswith("template") and not type_ and not call else []
+    return [(line, name) for name, line in silent.items() if name not in spoken]
+
+
+def house(path):
+    parts = path.split("/")
+    return parts[0] if len(parts) > 1 else "skein"
+
+
+def breaches(root):
+    """{law: [place, ...]} of the tree below root."""
+    found = collections.defaultdict(list)
+    include = root / "include/skein"
+    for header in sorted(p for p in include.rglob("*") if p.suffix in (".hpp", ".cuh")):
+        path, lines = str(header.relative_to(include)), header.read_text().splitlines()
+        for number, line in enumerate(lines, 1):
+            if PROBE.search(line) and not MAY_PROBE.search(path):
+                found[f"probes {house(path)}"].append(f"{path}:{number}")
+            if len(line) > COLUMNS:
+                found["long lines include"].append(f"{path}:{number}")
+        if len(lines) > HEADER:
+            found["long headers"].append(f"{path}: {len(lines)} lines")
+        found["long functions"] += [f"{path}:{line}: {length} lines" for line, length in functions(lines) if length > FUNCTION]
+        found["no sentence"] += [f"{path}:{line}: {name}" for line, name in public_without_sentence(lines)]
+        if path in INTERPRETERS or path.startswith("nn/exec/") and path.endswith("interpreter.hpp"):
+            code = [re.sub(r"//.*|\"[^\"]*\"|^#include.*", "", line) for line in lines]
+            found[f"names {path}"] += [f"{path}:{n}: {word}" for n, line in enumerate(code, 1) for word in FEATURES.findall(line)]
+    for folder in ("tests", "examples", "bench"):
+        for source in sorted(p for p in (root / folder).rglob("*") if p.suffix in (".hpp", ".cpp", ".cu") and "fixtures" not in p.parts):
+            for number, line in enumerate(source.read_text().splitlines(), 1):
+                if len(line) > COLUMNS:
+                    found[f"long lines {folder}"].append(f"{source.relative_to(root)}:{number}")
+    return found
+
+
+def read_counts(path):
+    counts = {}
+    for line in path.read_text().splitlines():
+        if line.strip() and not line.startswith("#"):
+            count, law = line.split(None, 1)
+            counts[law] = int(count)
+    return counts
+
+
+def judge(found, counts):
+    """(faults, counts that may fall)"""
+    faults, lower = [], []
+    for law in sorted(set(found) | set(counts)):
+        count, most = len(found.get(law, [])), counts.get(law, 0)
+        if count > most:
+            faults.append(f"{law}: {count}, at most {most} (tests/house/laws.txt); laws.py . --list \"{law}\" names them")
+        elif count < most:
+            lower.append(f"{law}: {count} now, {most} in tests/house/laws.txt: laws.py . --update lowers it")
+    return faults, lower
+
+
+def self_test():
+    text = """namespace skein::inline SKEIN_ABI::nn {
+/// Spoken for.
+template <class T> struct Good {
+  int f(int a) const {
+    if constexpr (requires { a; }) return a;
+    return 1;
+  }
+};
+struct Bad {
+  int n;
+};
+struct Later;
+/// Adds.
+int add(int a, int b);
+int add(int a);
+inline int sub(int a, int b) { return a - b; }
+namespace detail {
+struct Hidden {
+};
+}  // namespace detail
+}  // namespace skein::inline SKEIN_ABI::nn
+""".splitlines()
+    faults = []
+    if public_without_sentence(text) != [(9, "Bad"), (16, "sub")]:
+        faults.append(f"without sentence: {public_without_sentence(text)}")
+    if functions(text) != [(4, 4)]:
+        faults.append(f"functions: {functions(text)}")
+    if not PROBE.search(text[4]) or not MAY_PROBE.search("parallel/concepts.hpp") or MAY_PROBE.search("parallel/my_concepts.hpp"):
+        faults.append("probes are not found")
+    if FEATURES.findall("if (loss_scaler_.on()) VirtualShards<4>{}; steps()") != ["loss_scaler_", "VirtualShards"]:
+        faults.append("names of features are not found")
+    if judge({"a": ["x"], "b": ["x"]}, {"b": 2, "c": 1}) != (
+            ['a: 1, at most 0 (tests/house/laws.txt); laws.py . --list "a" names them'],
+            ["b: 1 now, 2 in tests/house/laws.txt: laws.py . --update lowers it", "c: 0 now, 1 in tests/house/laws.txt: laws.py . --update lowers it"]):
+        faults.append("counts are not judged")
+    return faults
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        faults = self_test()
+        print("\n".join(faults) if faults else "breaches are counted")
+        return 1 if faults else 0
+    root = pathlib.Path(sys.argv[1])
+    table, found = root / "tests/house/laws.txt", breaches(root)
+    if "--list" in sys.argv:
+        print("\n".join(found.get(sys.argv[sys.argv.index("--list") + 1], [])))
+        return 0
+    counts = read_counts(table)
+    faults, lower = judge(found, counts)
+    if "--update" in sys.argv:
+        head = [line for line in table.read_text().splitlines() if line.startswith("#")]
+        rows = [f"{min(len(found.get(law, [])), most):5} {law}" for law, most in sorted(counts.items()) if found.get(law)]
+        table.write_text("\n".join(head + rows) + "\n")
+    print("\n".join(faults + lower) if faults or lower else "no count has risen")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
