@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "../core/config.hpp"
+
 namespace skein::inline SKEIN_ABI::plan {
 
 /// Shards [begin, end) of `total`; none where total is 0.
