@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradient transforms under each policy: the table of docs/guide/optim.md. tests/train/step/host_update_test.cpp has
+// Gradient transforms under each policy: the table of docs/guide/optim.md. tests/train/step/transform_test.cpp has
 // DataParallel, Reproducible and Sharded; what is refused is in tests/compile_fail/optim_chain_*.cpp.
 #include <skein/comm/thread/spawn.hpp>
 #include <skein/nn/flatten.hpp>

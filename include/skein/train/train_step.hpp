@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // TrainStep: everything that one training step needs, bound together: model, loss, optimizer with its state, a policy's state
-// and the pass. Trainer::fit is a loop around step(); a loop written by hand calls the same and is as fast.
+// and the executor. A step is a list of stages (step/), which the workers run in order in one parallel region. Trainer::fit is a
+// loop around step(); a loop written by hand calls the same and is as fast.
 #pragma once
 #include <memory>
 #include <optional>
-#include <span>
 #include <utility>
-#include <vector>
 
 #include <unistd.h>
 
 #include "../device/copy.hpp"
-#include "../nn/executor.hpp"
-#include "../optim/loss_scaler.hpp"
-#include "../optim/state.hpp"
-#include "../parallel/concepts.hpp"
-#include "step/host_update.hpp"
-#include "step_device.hpp"
+#include "step/device_update.hpp"
+#include "step/exchange.hpp"
+#include "step/forward_backward.hpp"
+#include "step/loss_scaling.hpp"
+#include "step/run_stages.hpp"
+#include "step/serving.hpp"
+#include "step/sharded_state.hpp"
+#include "step/transform.hpp"
+#include "step/update.hpp"
+#include "step/virtual_shards.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
@@ -41,13 +44,16 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   using PolicyState = decltype(std::declval<const Policy&>().bind(std::declval<const Replica&>()));
   /// nn::LossSums, or (on a device of its own) what becomes those when somebody asks, who waits then.
   using Sums = typename StepDevice<Scalar, Device>::Sums;
+  using Parts = StepParts<Model, Loss, Optimizer, PolicyState>;
+  using State = StepState<Parts>;
+  using Executor = typename Parts::Executor;
 
   /// Virtual shards of a policy that has such; 0: none.
   static constexpr int virtual_shards = PolicyState::virtual_shards;
   static_assert(virtual_shards == 0 || on_host<Device>,
                 "Reproducible is for the host: kernels and libraries of a GPU do not promise the same bits");
   static_assert(virtual_shards == 0 || !Model::sizes.couples_batch,
-                "Reproducible: a virtual shard is a batch of its own, and batch normalisation would take its statistics from "
+                "Reproducible: a virtual shard is a batch of its own, and batch normalization would take its statistics from "
                 "that: use LayerNorm "
                 "in its place, or DataParallel without Reproducible");
   static_assert(!parallel::ServesUpdates<PolicyState> || on_host<Device>,
@@ -65,27 +71,26 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
 
   /// Initial weights are agreed here: all ranks make their TrainStep at the same time.
   TrainStep(Model& model, Loss loss, const Optimizer& optimizer, const Policy& policy)
-      : model_(&model), loss_(std::move(loss)), optimizer_(optimizer, Model::program, model.where(), owned(policy)),
-        policy_state_(policy.bind(replica(model, optimizer_))), device_(model.where()) {
+      : parts_(model, std::move(loss), optimizer, policy) {
     const auto lease = model.modify();  // weights may come from another rank
-    policy_state_.start();
+    parts_.policy_state.start();
   }
 
   /// Makes memory for calls of at most `options.batch` samples of this rank, unless it is there. Keeps everything else.
   void reserve(ExecutorOptions options) {
     if (options.threads <= 0) options.threads = threads();
-    if constexpr (virtual_shards > 0)
-      options.shards = plan::virtual_shards(virtual_shards, policy_state_.ranks(), policy_state_.rank());
-    if (executor_ && executor_->capacity() >= options.batch && options.execution == asked_.execution &&
+    if constexpr (virtual_shards > 0) options.shards = SumShards::share(parts_);
+    auto& executor = parts_.executor;
+    if (executor && executor->capacity() >= options.batch && options.execution == asked_.execution &&
         options.block == asked_.block && options.threads == asked_.threads && options.denormals == asked_.denormals)
       return;
     asked_ = options;
-    device_.forget();
-    executor_ = std::make_unique<Executor<Model, Loss>>(*model_, loss_, options);
-    device_.reserve(options.batch * Executor<Model, Loss>::input_pitch, Loss::target == nn::TargetKind::label ? options.batch : 0,
-                    Loss::target == nn::TargetKind::vector ? options.batch * std::max(row_pitch(Width), OutputPitch) : 0);
-    update_.reserve(*executor_);
-    if constexpr (virtual_shards > 0) policy_state_.set_partial_sums(executor_->subtree_sums());
+    parts_.device.forget();
+    executor = std::make_unique<Executor>(model(), loss(), options);
+    parts_.device.reserve(options.batch * Executor::input_pitch, Loss::target == nn::TargetKind::label ? options.batch : 0,
+                          Loss::target == nn::TargetKind::vector ? options.batch * std::max(row_pitch(Width), OutputPitch) : 0);
+    parts_.memory.reserve(*executor, Parts::stored, virtual_shards > 0);
+    if constexpr (virtual_shards > 0) parts_.policy_state.set_partial_sums(executor->subtree_sums());
   }
 
   /// One step on this rank's samples of a batch: forward, loss, backward, the policy's exchange, the optimizer. Returns the sums
@@ -94,159 +99,86 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// or the device's.
   template <class Batch> Sums step(const Batch& given, const StepOptions& options = {}) {
     check_labels(given);
-    if constexpr (virtual_shards > 0) check_share(given);
-    [[maybe_unused]] const auto here = executor_->memory().enter();
-    const auto& batch = device_.stage(given);
-    const double expected_weight =
-        accumulated_ == 0 ? Executor<Model, Loss>::expected_batch_weight(batch.global_count) : expected_weight_;
-    expected_weight_ = expected_weight;
-    samples_ = (accumulated_ == 0 ? 0 : samples_) + static_cast<long>(batch.count);
-    update_loss_scale();
-    const ExecutorCall call{.scale = 1 / expected_weight,
-                            .loss_scale = scaler_.scale(),
-                            .accumulate = options.accumulate,
-                            .key = options.key,
-                            .global_count = static_cast<long>(batch.global_count)};
-    if (accumulated_ == 0) {  // of an accumulation, its first batch
-      auto lease = model_->modify();
-      if (!policy_state_.before_step(step_ + 1)) lease.unchanged();
-    }
-    const bool exchange = options.update && policy_state_.synchronizes_gradients();
-    PolicySink policy(policy_state_);
-    nn::ExecutorSinks sinks;
-    if (exchange && virtual_shards == 0) sinks.gradients = &policy;  // else nothing is exchanged before the shards are summed
-    if constexpr (parallel::ReducesStatistics<PolicyState>) sinks.statistics = &policy;
-    const double lr = static_cast<double>(optimizer_.optimizer().lr) * options.lr_factor;
-    const double clip = optim::clip_norm_of(optimizer_.optimizer(), options.clip_norm);
-    if (options.update) ++step_;
-    [[maybe_unused]] const long replays = replays_of(device_);
-    if constexpr (!on_host<Device>)
-      if (options.graph && !capturable(exchange) && device_.note().empty())
-        device_.set_note("steps are launched kernel by kernel, since the policy's communication cannot be captured");
-    device_.run(
-        executor_->memory(), options.graph && capturable(exchange),
-        [&] { return kind(batch, call, expected_weight, exchange, options); }, [&] { executor_->begin(batch, call); },
-        [&] {
-          run(options.update, [&](Worker& w) {
-            executor_->forward_backward(w, batch, call, sinks);
-            w.barrier();
-            if constexpr (virtual_shards > 0) {
-              if (options.update) executor_->sum_shards(w);
-              w.barrier();
-            }
-            if (w.index == 0) finish_exchange(exchange, options.update);
-            if (!options.update) return;
-            w.barrier();
-            optimize(w, exchange, lr, clip);
-          });
-        },
-        [&] {
-          if (options.update) optimize(Worker{}, exchange, lr, clip);
-        });
-    device_.finish();
-    if (exchange && replays_of(device_) != replays) policy_state_.replayed();
+    if constexpr (virtual_shards > 0) SumShards::check(parts_, given);
+    [[maybe_unused]] const auto here = parts_.executor->memory().enter();
+    const auto& batch = parts_.device.stage(given);
+    settle_scale();
+    if (accumulated_ == 0 && parts_.policy_state.before_step(step_ + 1))  // of an accumulation, its first batch
+      model().weights().changed();
+    PolicySink<PolicyState> policy(parts_.policy_state);
+    State step = begin(batch, options, policy);
+    [[maybe_unused]] const long replays = replays_of(parts_.device);
+    launch(step, options);
+    parts_.device.finish();
+    if (step.exchange && replays_of(parts_.device) != replays) parts_.policy_state.replayed();
     accumulated_ = options.update ? 0 : accumulated_ + 1;
+    sums_ = step.sums;
     if (!options.update) return result(false);
-    if constexpr (on_host<Device>) device_.add(sums_);
-    if constexpr (Model::scales_loss) {
-      scale_pending_ = scaler_.active();
-      if constexpr (on_host<Device>) overflowed_ = scaler_.active() && update_.overflowed();
-      if (on_host<Device> && overflowed_) {  // on all ranks
-        update_loss_scale();
-        return result(exchange);
-      }
-    }
-    {
-      const auto lease = model_->modify();  // of what the optimizer has written, too
-      (void)policy_state_.after_step({step_, samples_, expected_weight});
-    }
-    return result(exchange);
+    finish(step);
+    return result(step.exchange);
   }
 
   /// Forward and loss of this rank's samples, in evaluation phase. Sums are of this rank alone: of this batch, or with
   /// `accumulate` of those before it too.
   template <class Batch> Sums evaluate(const Batch& given, bool accumulate = false) {
     check_labels(given);
-    [[maybe_unused]] const auto here = executor_->memory().enter();
-    const auto& batch = device_.stage(given);
-    executor_->begin(batch, {});
-    executor_->run([&](Worker& w) { executor_->evaluate(w, batch, accumulate); });
-    device_.finish();
-    if constexpr (on_host<Device>) sums_ = executor_->sums();
+    Executor& run = executor();
+    [[maybe_unused]] const auto here = run.memory().enter();
+    const auto& batch = parts_.device.stage(given);
+    run.begin(batch, {});
+    run.run([&](Worker& w) { run.evaluate(w, batch, accumulate); });
+    parts_.device.finish();
+    if constexpr (on_host<Device>) sums_ = run.sums();
     return result(false);
   }
 
   /// On a rank that serves, in place of steps: returns when those that train have finished. factor(step) is the schedule's, from
   /// 0.
   template <class Factor> void serve(const Factor& factor) requires on_host<Device> {
-    struct Context {
-      TrainStep* train_step;
-      const Factor* factor;
-    } context{this, &factor};
-    policy_state_.serve(
-        {&context,
-         [](void* object, const parallel::ShardUpdate& u) {
-           const Context& c = *static_cast<Context*>(object);
-           c.train_step->apply(u, static_cast<double>((*c.factor)(u.step - 1)));
-         },
-         optimizer_.arrays(),
-         [](void* object, int k) -> void* { return static_cast<Context*>(object)->train_step->optimizer_.array(k).data; }});
+    ServerStep<Parts, Factor>(parts_, factor).run();
   }
 
   /// Sums of all updates since set_totals(), over all ranks. Waits for a device that has them.
   nn::LossSums totals() const {
-    const nn::LossSums sums = device_.totals();
-    policy_state_.check();
+    const nn::LossSums sums = parts_.device.totals();
+    parts_.policy_state.check();
     return sums;
   }
-  void set_totals(const nn::LossSums& sums) { device_.set_totals(sums); }
+  void set_totals(const nn::LossSums& sums) { parts_.device.set_totals(sums); }
   /// The part that is the device's: how the step is launched.
-  const StepDevice<Scalar, Device>& device() const { return device_; }
+  const StepDevice<Scalar, Device>& device() const { return parts_.device; }
 
   /// Threads that a rank gets by default: the cores it may use, shared with the other ranks of this machine that use the same.
   int threads() const {
-    const int cores = available_cores(), sharing = policy_state_.local_ranks();
+    const int cores = available_cores(), sharing = parts_.policy_state.local_ranks();
     if (std::getenv("SKEIN_THREADS")) return Workers::default_count();
     const bool bound = cores < static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));  // mpirun bound this rank to its own
-    return bound && !policy_state_.threads_of_one_process() ? cores : std::max(1, cores / std::max(1, sharing));
+    return bound && !parts_.policy_state.threads_of_one_process() ? cores : std::max(1, cores / std::max(1, sharing));
   }
 
-  Model& model() const { return *model_; }
+  Model& model() const { return *parts_.model; }
   /// After reserve().
-  Executor<Model, Loss>& executor() { return *executor_; }
-  bool reserved() const { return executor_ != nullptr; }
-  PolicyState& policy_state() { return policy_state_; }
-  const PolicyState& policy_state() const { return policy_state_; }
-  optim::BoundOptimizer<Optimizer, Scalar, Device>& optimizer() { return optimizer_; }
+  Executor& executor() { return *parts_.executor; }
+  bool reserved() const { return parts_.executor != nullptr; }
+  PolicyState& policy_state() { return parts_.policy_state; }
+  const PolicyState& policy_state() const { return parts_.policy_state; }
+  typename Parts::Bound& optimizer() { return parts_.optimizer; }
 
   /// The optimizer's array k, whole, in the layout of the parameters. Where ranks have parts of it, all call gather_state()
   /// before, rank 0 has it then until drop_state().
-  DeviceSpan<Scalar, Device> state(int k) {
-    if constexpr (parallel::OwnsPart<PolicyState>)
-      if (!gathered_.empty()) return gathered_[static_cast<std::size_t>(k)].span();
-    return optimizer_.array(k);
-  }
-  void gather_state() {
-    if constexpr (parallel::OwnsPart<PolicyState>) {
-      gathered_.clear();
-      const bool apart = parallel::ServesUpdates<PolicyState> || !optimizer_.whole();
-      for (int k = 0; apart && k < optimizer_.arrays(); ++k) {
-        Arena<Scalar, Device> all(static_cast<std::size_t>(Model::sizes.stored), model_->where());
-        policy_state_.gather(optimizer_.array(k), all.span());
-        if (policy_state_.rank() == 0) gathered_.push_back(std::move(all));
-      }
-    }
-  }
-  void drop_state() { gathered_.clear(); }
+  DeviceSpan<Scalar, Device> state(int k) { return state_.array(parts_, k); }
+  void gather_state() { state_.gather(parts_); }
+  void drop_state() { state_.drop(); }
   /// Sets the optimizer's array k from a whole one of the host: what is owned of it.
   void set_state(int k, const Scalar* values) {
-    const auto array = optimizer_.array(k);
-    Copy<Device, Cpu>::run(array.data, values + optimizer_.owned().begin, array.size * sizeof(Scalar), model_->where(), Cpu{});
+    const auto array = parts_.optimizer.array(k);
+    Copy<Device, Cpu>::run(array.data, values + parts_.optimizer.owned().begin, array.size * sizeof(Scalar), model().where(),
+                           Cpu{});
   }
-  const Loss& loss() const { return loss_; }
+  const Loss& loss() const { return parts_.loss; }
   /// Optimizer steps so far, without those that were skipped. Waits for a device where the loss is scaled.
   std::int64_t steps() const {
-    update_loss_scale();
+    settle_scale();
     return step_;
   }
   void set_steps(std::int64_t n) { step_ = n; }
@@ -254,62 +186,95 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// scale.
   void set_loss_scaling(const optim::LossScaling& scaling) requires Model::scales_loss {
     scaling.check();
-    update_loss_scale();
-    if (scaling == scaler_.options()) return;
-    scaler_ = optim::LossScaler(scaling);
-    device_.forget();  // a captured step looks for overflows, or does not
+    settle_scale();
+    if (scaling == scale_.scaler().options()) return;
+    scale_.set(scaling);
+    parts_.device.forget();  // a captured step looks for overflows, or does not
   }
   /// The scale as it stands. Waits for a device.
   optim::LossScaler& loss_scaler() requires Model::scales_loss {
-    update_loss_scale();
-    return scaler_;
+    settle_scale();
+    return scale_.scaler();
   }
   /// The gradient norm of the last step that was clipped; 0 before. Waits for a device that has it.
   double gradient_norm() const {
-    if constexpr (on_host<Device>) return update_.norm();
-    else return step_ > 0 ? device_.read_scale().norm : 0;
+    if constexpr (on_host<Device>) return parts_.memory.norm;
+    else return step_ > 0 ? parts_.device.read_scale().norm : 0;
   }
 
  private:
-  /// The policy as the executor sees it.
-  struct PolicySink final : nn::GradientSink {
-    explicit PolicySink(PolicyState& s) : state(s) {}
-    void gradient_ready(long begin, long end) override { state.gradient_ready(begin, end); }
-    void reduce_statistics([[maybe_unused]] double* values, [[maybe_unused]] long n) override {
-      if constexpr (parallel::ReducesStatistics<PolicyState>) state.reduce_statistics(values, n);
-    }
-    PolicyState& state;
-  };
+  /// The stages between two captures of a device, and on the host.
+  using Stages =
+      std::conditional_t<on_host<Device>,
+                         StageList<ForwardBackward, SumShards, Exchange, BeginUpdate, LookForOverflow, Transform, Update>,
+                         StageList<ForwardBackward, Exchange, DeviceUpdate>>;
 
-  /// An update of part of the parameters by what lies in the gradient arena there.
-  void apply(const parallel::ShardUpdate& update, double lr_factor) {
-    const Scalar* gradients = model_->gradient_arena().data;
-    optim::StepCall<Scalar> call;
-    call.step = update.update;
-    call.lr = static_cast<double>(optimizer_.optimizer().lr) * lr_factor;
-    call.gradient_scale = update.scale;
-    call.gradients = &gradients;
-    const auto lease = model_->modify();
-    optimizer_.update(lease.data(), call, update.range.begin, update.range.end);
+  /// The step that these options ask for. Counts it.
+  template <class View> State begin(const View& batch, const StepOptions& options, PolicySink<PolicyState>& policy) {
+    if (accumulated_ == 0) expected_weight_ = Executor::expected_batch_weight(batch.global_count), samples_ = 0;
+    samples_ += static_cast<long>(batch.count);
+    const double clip = optim::clip_norm_of(parts_.optimizer.optimizer(), options.clip_norm);
+    const bool exchange = options.update && parts_.policy_state.synchronizes_gradients();
+    if (options.update) ++step_;
+    return {.batch = &batch,
+            .call = {.scale = 1 / expected_weight_,
+                     .loss_scale = scale_.scaler().scale(),
+                     .accumulate = options.accumulate,
+                     .key = options.key,
+                     .global_count = static_cast<long>(batch.global_count)},
+            .sinks = policy.sinks(exchange),
+            .update = options.update,
+            .exchange = exchange,
+            .look = Model::scales_loss && scale_.scaler().active(),
+            .number = step_,
+            .lr = static_cast<double>(parts_.optimizer.optimizer().lr) * options.lr_factor,
+            .clip = clip,
+            .expected_weight = expected_weight_};
   }
-
-  /// What of the parameters this rank updates, and has the optimizer's state of.
-  static plan::Range owned(const Policy& policy) { return policy.owned(Model::sizes.stored); }
-  static Replica replica(Model& model, optim::BoundOptimizer<Optimizer, Scalar, Device>& optimizer) {
-    Replica r;
-    r.parameters = model.weights().unguarded();
-    r.gradients = model.gradient_arena();
-    r.buffers = model.buffers();
-    for (int k = 0; optimizer.whole() && k < optimizer.arrays(); ++k) r.state.push_back(optimizer.array(k));
-    r.operations = Model::program.ops();
-    r.entries = Model::program.parameters();
-    r.stored = Model::sizes.stored;
-    r.where = model.where();
-    Fnv1a f;
-    f.add(Model::fingerprint).add(sizeof(Scalar)).add(Model::input::extents);
-    if (Model::precision::mixed) f.add(skein::detail::scalar_name<typename Model::precision::compute>());
-    r.fingerprint = f.value();
-    return r;
+  /// The region of a step; on a device it may be captured, and replayed. One that throws was no step: it is not counted, and an
+  /// accumulation begins anew.
+  void launch(State& step, const StepOptions& options) {
+    const bool captures = capturable(step.exchange);
+    if constexpr (!on_host<Device>)
+      if (options.graph && !captures && parts_.device.note().empty())
+        parts_.device.set_note("steps are launched kernel by kernel, since the policy's communication cannot be captured");
+    Executor& run = executor();
+    parts_.device.run(
+        run.memory(), options.graph && captures, [&] { return kind(step); }, [&] { run.begin(*step.batch, step.call); },
+        [&] {
+          try {
+            run.run([&](Worker& w) { Stages::run(w, parts_, step); });
+          } catch (...) {
+            if (step.update) --step_, model().weights().changed();  // some worker may have updated its part
+            accumulated_ = 0;
+            throw;
+          }
+        },
+        [&] {
+          if constexpr (!on_host<Device>)
+            if (step.update) DeviceUpdate::update(parts_, step);
+        });
+  }
+  /// After an update: the sums of the epoch, the scale of the loss, what the policy does with the weights.
+  void finish(const State& step) {
+    if constexpr (on_host<Device>) parts_.device.add(sums_);
+    if constexpr (Model::scales_loss) {
+      const bool overflowed = on_host<Device> && step.look && parts_.memory.overflowed;  // on all ranks
+      scale_.note(overflowed);
+      if (overflowed) return settle_scale();
+    }
+    model().weights().changed();  // by the optimizer, and by what follows: no pass begins in between
+    (void)parts_.policy_state.after_step({step_, samples_, step.expected_weight});
+  }
+  /// Takes note of whether the last step counts: the scale and the steps follow.
+  void settle_scale() const {
+    if constexpr (Model::scales_loss) {
+      const auto overflowed = [this] {  // of a device's last step
+        if constexpr (on_host<Device>) return false;
+        else return parts_.device.read_scale().skip != 0;
+      };
+      if (!scale_.template settle<Device>(overflowed)) --step_;
+    }
   }
 
   /// Before the parallel region, so that nothing has been changed by a wrong batch. Labels that are on a device already are their
@@ -317,68 +282,26 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   template <class Batch> void check_labels(const Batch& batch) const {
     if constexpr (Loss::target == nn::TargetKind::label && std::same_as<DeviceOf<Batch>, Cpu>) {
       std::optional<std::int32_t> ignore;
-      if constexpr (requires { loss_.ignore_label; }) ignore = loss_.ignore_label;
+      if constexpr (requires { parts_.loss.ignore_label; }) ignore = parts_.loss.ignore_label;
       if (batch.labels) nn::check_labels(batch.labels, batch.count, Width, ignore);
     }
   }
 
-  /// A rank's samples are those of its virtual shards, which the size of the whole batch gives.
-  template <class Batch> void check_share(const Batch& batch) const {
-    const plan::VirtualShards s = plan::virtual_shards(virtual_shards, policy_state_.ranks(), policy_state_.rank());
-    const long n = static_cast<long>(batch.global_count);
-    const auto share = plan::shard_begin(n, s.total, s.end) - plan::shard_begin(n, s.total, s.begin);
-    if (batch.count != share)
-      throw ArgumentError("Reproducible: of a batch of " + std::to_string(n) + " this rank's virtual shards have " +
-                          std::to_string(share) + " samples, it is given " + std::to_string(batch.count) +
-                          ": give data::Loader .shards = " + std::to_string(virtual_shards));
-  }
-
-  /// The region of a step. One that throws was no step: it is not counted, and an accumulation begins anew.
-  template <class Function> void run(bool update, Function&& f) {
-    try {
-      executor_->run(f);
-    } catch (...) {
-      if (update) --step_, model_->weights().changed();  // some worker may have updated its part
-      accumulated_ = 0;
-      throw;
-    }
-  }
-
-  /// Worker 0, all workers have ended backward: gradients and sums become those of all ranks.
-  void finish_exchange(bool exchange, [[maybe_unused]] bool update) {
-    executor_->finish();
-    if (exchange) policy_state_.finish_gradients();
-    if constexpr (virtual_shards > 0) {
-      const Scalar* sum = tail();  // summed as the gradients are, with or without other ranks
-      sums_ = update ? nn::LossSums{static_cast<double>(sum[0]), static_cast<double>(sum[1]), static_cast<double>(sum[2])}
-                     : executor_->shard_sums();
-      weight_ = sums_.weight;
-    } else if constexpr (on_host<Device>) {  // else they stay where they are
-      if (!exchange || PolicyState::local_sums) sums_ = executor_->sums();
-      weight_ = sums_.weight;
-      if (exchange) {
-        const Scalar* sum = tail();
-        weight_ = static_cast<double>(sum[1]);
-        if (!PolicyState::local_sums) sums_ = {static_cast<double>(sum[0]), weight_, static_cast<double>(sum[2])};
-      }
-    }
-  }
-
   /// All that a captured step bakes in.
-  template <class Batch> CapturedStepKey kind(const Batch& batch, const ExecutorCall& call, double expected_weight, bool exchange,
-                                              const StepOptions& options) const {
+  CapturedStepKey kind(const State& step) const {
+    const auto& batch = *step.batch;
     return {batch.x,
             batch.labels,
             batch.targets,
             batch.pitch,
             batch.target_pitch,
             batch.count,
-            expected_weight,
-            options.clip_norm,
-            policy_state_.gradient_factor(),
-            call.accumulate,
-            options.update,
-            exchange,
+            step.expected_weight,
+            step.clip,
+            parts_.policy_state.gradient_factor(),
+            step.call.accumulate,
+            step.update,
+            step.exchange,
             static_cast<long>(batch.global_count)};
   }
   template <class D> static long replays_of(const D& device) {
@@ -393,76 +316,18 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   Sums result([[maybe_unused]] bool exchanged) {
     if constexpr (on_host<Device>) return sums_;
     else
-      return exchanged && !PolicyState::local_sums ? device_.result(nullptr, tail())
-                                                   : device_.result(executor_->memory().sums(), nullptr);
-  }
-  Scalar* tail() { return model_->gradient_arena().data + Model::sizes.stored; }
-
-  void optimize(const Worker& w, bool exchanged, double lr, double clip) {
-    if constexpr (!on_host<Device>) return optimize_there(exchanged, lr, clip);
-    else optimize_here(w, exchanged, lr, clip);
-  }
-  /// Where the sums are known to the device alone: it makes the factor, and the pass reads that.
-  void optimize_there(bool exchanged, double lr, double clip) {
-    [[maybe_unused]] const auto arguments = device_.arguments(executor_->memory());
-    optim::StepCall<Scalar> call;
-    call.step = step_;
-    call.lr = lr;
-    call.gradients = update_.gradients().data();
-    const plan::Range own = policy_state_.owned(Model::sizes.stored);
-    ops::StepScaleCall<Scalar> scale{.expected_weight = policy_state_.gradient_factor() * expected_weight_};
-    if constexpr (Model::scales_loss) scale.values = executor_->memory().values();
-    if (const optim::ClipNorm norm{static_cast<float>(clip)}; norm.active() || scaler_.active()) {
-      optimizer_.sum_of_squares(call, own.begin, own.end, device_.squares());  // not finite where a gradient is not
-      if constexpr (parallel::OwnsPart<PolicyState>) policy_state_.reduce_there(DeviceSpan<double, Device>(device_.squares(), 1));
-      scale.squares = device_.squares();
-      scale.clip_norm = static_cast<double>(norm.max_norm);
-    }
-    device_.finish_sums(exchanged && !PolicyState::local_sums ? nullptr : executor_->memory().sums(), exchanged, tail(), scale);
-    call.scale = device_.scale();
-    optimizer_.update(model_->weights().unguarded().data, call, own.begin, own.end);
-  }
-  void optimize_here(const Worker& w, bool exchanged, double lr, double clip) {
-    double scale = weight_ > 0 ? policy_state_.gradient_factor() * expected_weight_ / weight_ : 0;
-    if constexpr (Model::scales_loss) scale /= scaler_.scale();
-    update_.run(w, optimizer_, policy_state_,
-                {.parameters = model_->weights().unguarded().data,
-                 .step = step_,
-                 .lr = lr,
-                 .scale = scale,
-                 .clip = clip,
-                 .exchanged = exchanged,
-                 .look = Model::scales_loss && scaler_.active()});
-  }
-  /// Takes note of whether the last step counts: the scale and the steps follow.
-  void update_loss_scale() const {
-    if constexpr (Model::scales_loss) {
-      if (!scale_pending_) return;
-      scale_pending_ = false;
-      if constexpr (!on_host<Device>) overflowed_ = device_.read_scale().skip != 0;
-      if (!scaler_.update(overflowed_)) --step_;
-      overflowed_ = false;
-    }
-  }
-  static constexpr optim::LossScaling usual_scaling() {
-    return std::same_as<typename Model::Activation, fp16> ? optim::LossScaling::dynamic() : optim::LossScaling::none();
+      return exchanged && !PolicyState::local_sums ? parts_.device.result(nullptr, parts_.tail())
+                                                   : parts_.device.result(parts_.executor->memory().sums(), nullptr);
   }
 
-  Model* model_;
-  Loss loss_;
-  optim::BoundOptimizer<Optimizer, Scalar, Device> optimizer_;
-  PolicyState policy_state_;
-  StepDevice<Scalar, Device> device_;
+  Parts parts_;
   ExecutorOptions asked_{};
-  std::unique_ptr<Executor<Model, Loss>> executor_;
-  HostUpdate<Model, Optimizer, PolicyState> update_;
-  std::vector<Arena<Scalar, Device>> gathered_;  // the whole state of a sharded optimizer, while it is saved
+  ShardedState<Parts> state_;  // while it is saved
   nn::LossSums sums_{};
-  double expected_weight_ = 1, weight_ = 0;  // weight_: of all samples whose gradients the step has
-  long accumulated_ = 0, samples_ = 0;       // calls of this step before this one; samples of all of them
+  double expected_weight_ = 1;          // of all samples of a step, by their number
+  long accumulated_ = 0, samples_ = 0;  // calls of this step before this one; samples of all of them
   mutable std::int64_t step_ = 0;
-  mutable optim::LossScaler scaler_{usual_scaling()};
-  mutable bool overflowed_ = false, scale_pending_ = false;  // of the last step; has scaler_ not heard of it yet
+  mutable LossScaleState<Model> scale_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

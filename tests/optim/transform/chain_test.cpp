@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chain as an optimizer: its pass, its state, its groups. tests/train/step/host_update_test.cpp trains with stages.
+// A chain as an optimizer: its pass, its state, its groups. tests/train/step/transform_test.cpp trains with stages.
 #include <catch2/catch.hpp>
 
 #include <skein/optim/adam.hpp>

@@ -84,7 +84,7 @@ template <class O, class... Ts> class Chain {
     }
   }
 
-  /// Every worker: the stages before the last pass. `step` is the update as it stands (train/step/host_update.hpp): its norm(),
+  /// Every worker: the stages before the last pass. `step` is the update as it stands (train/step/transform.hpp): its norm(),
   /// multiply(factor), make_whole(write) and each_tensor(visit).
   template <class Step> void run_stages(Step& step) const {
     [&]<int... I>(std::integer_sequence<int, I...>) { (run_stage<I>(step), ...); }

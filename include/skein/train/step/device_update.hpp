@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The update on a device of its own, where the sums of the batch are known to the device alone: it makes the factor of the
+// gradients, with clipping and the loss scale in it, and the pass reads that. In a step that is replayed this is all that runs on
+// the host.
+#pragma once
+#include "worker_step.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+struct DeviceUpdate {
+  template <class Parts> static constexpr bool used = true;
+  static constexpr bool of_updates = true, waits = true;
+
+  template <class Parts> static bool run(WorkerStep<Parts>& w) {
+    update(w.parts, w.step);
+    return true;
+  }
+  template <class Parts> static void update(Parts& parts, const StepState<Parts>& step) {
+    using PolicyState = typename Parts::PolicyState;
+    using Scalar = typename Parts::Scalar;
+    auto& device = parts.device;
+    auto& memory = parts.executor->memory();
+    [[maybe_unused]] const auto arguments = device.arguments(memory);
+    optim::StepCall<Scalar> call;
+    call.step = step.number;
+    call.lr = step.lr;
+    call.gradients = parts.memory.gradients.data();
+    const plan::Range own = parts.policy_state.owned(Parts::stored);
+    ops::StepScaleCall<Scalar> scale{.expected_weight = parts.policy_state.gradient_factor() * step.expected_weight};
+    if constexpr (Parts::Model::scales_loss) scale.values = memory.values();
+    if (step.clip > 0 || step.look) {
+      parts.optimizer.sum_of_squares(call, own.begin, own.end, device.squares());  // not finite where a gradient is not
+      if constexpr (parallel::OwnsPart<PolicyState>)
+        parts.policy_state.reduce_there(DeviceSpan<double, typename Parts::Device>(device.squares(), 1));
+      scale.squares = device.squares();
+      scale.clip_norm = static_cast<double>(static_cast<float>(step.clip));
+    }
+    device.finish_sums(step.exchange && !PolicyState::local_sums ? nullptr : memory.sums(), step.exchange, parts.tail(), scale);
+    call.scale = device.scale();
+    parts.optimizer.update(parts.model->weights().unguarded().data, call, own.begin, own.end);
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::train

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stage at which gradients and sums become those of all ranks. Worker 0 waits for the policy; the others wait for it.
+#pragma once
+#include "worker_step.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+struct Exchange {
+  template <class Parts> static constexpr bool used = true;
+  static constexpr bool of_updates = false, waits = true;
+
+  template <class Parts> static bool run(WorkerStep<Parts>& w) {
+    if (w.worker.index == 0) finish(w.parts, w.step);
+    return true;
+  }
+
+ private:
+  template <class Parts> static void finish(Parts& parts, StepState<Parts>& step) {
+    using PolicyState = typename Parts::PolicyState;
+    parts.executor->finish();
+    if (step.exchange) parts.policy_state.finish_gradients();
+    if constexpr (!on_host<typename Parts::Device>) return;  // they stay where they are
+    const auto tail = [&] {
+      const auto* sum = parts.tail();
+      return nn::LossSums{static_cast<double>(sum[0]), static_cast<double>(sum[1]), static_cast<double>(sum[2])};
+    };
+    if constexpr (PolicyState::virtual_shards > 0) {  // summed as the gradients are, with or without other ranks
+      step.sums = step.update ? tail() : parts.executor->shard_sums();
+      step.weight = step.sums.weight;
+    } else {
+      if (!step.exchange || PolicyState::local_sums) step.sums = parts.executor->sums();
+      step.weight = step.sums.weight;
+      if (!step.exchange) return;
+      const nn::LossSums all = tail();
+      step.weight = all.weight;
+      if (!PolicyState::local_sums) step.sums = all;
+    }
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::train

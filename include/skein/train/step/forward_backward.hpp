@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first stage of a step: forward, loss, backward of this rank's samples. As gradients become ready, from the back, the policy
+// hears of it and may begin to exchange them.
+#pragma once
+#include "worker_step.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+/// The policy as the executor sees it.
+template <class PolicyState> struct PolicySink final : nn::GradientSink {
+  explicit PolicySink(PolicyState& s) : state(s) {}
+  void gradient_ready(long begin, long end) override { state.gradient_ready(begin, end); }
+  void reduce_statistics([[maybe_unused]] double* values, [[maybe_unused]] long n) override {
+    if constexpr (parallel::ReducesStatistics<PolicyState>) state.reduce_statistics(values, n);
+  }
+  /// What it wants to hear of a step.
+  nn::ExecutorSinks sinks(bool exchange) {
+    nn::ExecutorSinks s;
+    if (exchange && PolicyState::virtual_shards == 0)
+      s.gradients = this;  // else nothing is exchanged before the shards are summed
+    if constexpr (parallel::ReducesStatistics<PolicyState>) s.statistics = this;
+    return s;
+  }
+  PolicyState& state;
+};
+
+struct ForwardBackward {
+  template <class Parts> static constexpr bool used = true;
+  static constexpr bool of_updates = false, waits = false;
+
+  template <class Parts> static bool run(WorkerStep<Parts>& w) {
+    w.parts.executor->forward_backward(w.worker, *w.step.batch, w.step.call, w.step.sinks);
+    return true;
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::train

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loss scaling in a step: the scale as it moves, and the stage that looks for gradients that are not finite. A step with one is
+// skipped on all ranks alike. Of a model whose loss is not scaled there is nothing here.
+#pragma once
+#include <concepts>
+
+#include "../../core/half.hpp"
+#include "../../ops/cpu/finite.hpp"
+#include "../../optim/loss_scaler.hpp"
+#include "worker_step.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+/// The scale, and what the last step means for it. A device is asked for that when the next step begins, or somebody asks.
+template <class Model> class LossScaleState {
+ public:
+  optim::LossScaler& scaler() { return scaler_; }
+  const optim::LossScaler& scaler() const { return scaler_; }
+  void set(const optim::LossScaling& scaling) { scaler_ = optim::LossScaler(scaling); }
+
+  /// After an update: does it count. On the host it is known, on a device it will be.
+  void note(bool overflowed) {
+    pending_ = scaler_.active();
+    overflowed_ = overflowed;
+  }
+  /// Takes note of it: the scale follows. False: the last step did not count. overflowed(): of a device's last step; it waits.
+  template <class Device, class Overflowed> bool settle(const Overflowed& overflowed) {
+    if (!pending_) return true;
+    pending_ = false;
+    if constexpr (!on_host<Device>) overflowed_ = overflowed();
+    return scaler_.update(std::exchange(overflowed_, false));
+  }
+
+ private:
+  static constexpr optim::LossScaling usual() {
+    return std::same_as<typename Model::Activation, fp16> ? optim::LossScaling::dynamic() : optim::LossScaling::none();
+  }
+  optim::LossScaler scaler_{usual()};
+  bool overflowed_ = false, pending_ = false;
+};
+
+/// Is any gradient of the step not finite. After an exchange all ranks see the same gradients, hence the same answer; without one
+/// they agree.
+struct LookForOverflow {
+  template <class Parts> static constexpr bool used = Parts::Model::scales_loss;
+  static constexpr bool of_updates = true, waits = false;
+
+  template <class Parts> static bool run(WorkerStep<Parts>& w) {
+    if (!w.step.look) return true;
+    auto& memory = w.parts.memory;
+    bool finite = true;
+    w.each([&](long begin, long end) {
+      finite = finite && ops::cpu::all_finite(w.call.gradients, w.call.gradient_count, begin, end);
+    });
+    memory.numbers[static_cast<std::size_t>(w.worker.index)] = finite ? 0 : 1;
+    w.worker.barrier();
+    if (w.worker.index == 0) {
+      double bad[1] = {0};
+      for (double n : memory.numbers) bad[0] += n;
+      if (!w.step.exchange || parallel::OwnsPart<typename Parts::PolicyState>) w.parts.policy_state.reduce(bad);
+      memory.overflowed = bad[0] > 0;
+    }
+    w.worker.barrier();
+    return !memory.overflowed;
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::train

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the stages of a training step work on: the parts that a training has bound together, and the step that is going on.
+#pragma once
+#include <memory>
+#include <utility>
+
+#include "../../nn/executor.hpp"
+#include "../../optim/state.hpp"
+#include "../../parallel/concepts.hpp"
+#include "../step_device.hpp"
+#include "update_memory.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struct StepParts {
+  using Model = Model_;
+  using Loss = Loss_;
+  using Optimizer = Optimizer_;
+  using PolicyState = PolicyState_;
+  using Scalar = typename Model::Scalar;
+  using Device = typename Model::device;
+  using Executor = skein::Executor<Model, Loss>;
+  using Bound = optim::BoundOptimizer<Optimizer, Scalar, Device>;
+  static constexpr long stored = Model::sizes.stored;
+
+  template <class Policy> StepParts(Model& m, Loss l, const Optimizer& o, const Policy& policy)
+      : model(&m), loss(std::move(l)), optimizer(o, Model::program, m.where(), policy.owned(stored)),
+        policy_state(policy.bind(replica())), device(m.where()) {}
+
+  /// The sums of the batch behind the gradients: of all ranks, after an exchange.
+  Scalar* tail() { return model->gradient_arena().data + stored; }
+
+  Model* model;
+  Loss loss;
+  Bound optimizer;
+  PolicyState policy_state;
+  StepDevice<Scalar, Device> device;
+  std::unique_ptr<Executor> executor{};
+  UpdateMemory<Scalar> memory{};
+
+ private:
+  parallel::Replica<Scalar, Device> replica() {
+    parallel::Replica<Scalar, Device> r;
+    r.parameters = model->weights().unguarded();
+    r.gradients = model->gradient_arena();
+    r.buffers = model->buffers();
+    for (int k = 0; optimizer.whole() && k < optimizer.arrays(); ++k) r.state.push_back(optimizer.array(k));
+    r.operations = Model::program.ops();
+    r.entries = Model::program.parameters();
+    r.stored = stored;
+    r.where = model->where();
+    Fnv1a f;
+    f.add(Model::fingerprint).add(sizeof(Scalar)).add(Model::input::extents);
+    if (Model::precision::mixed) f.add(skein::detail::scalar_name<typename Model::precision::compute>());
+    r.fingerprint = f.value();
+    return r;
+  }
+};
+
+/// One step, the same for all workers.
+template <class Parts> struct StepState {
+  using View = typename Parts::Executor::View;
+  const View* batch = nullptr;
+  ExecutorCall call{};
+  nn::ExecutorSinks sinks{};
+  bool update = true, exchange = false;
+  bool look = false;           ///< for gradients that are not finite: with one, nothing is updated
+  std::int64_t number = 1;     ///< of the update, from 1
+  double lr = 0, clip = 0;     ///< clip: the norm to clip by; 0: none
+  double expected_weight = 1;  ///< gradients are sums over samples, divided by it
+  double weight = 0;           ///< of all samples whose gradients the step has; known after the exchange
+  nn::LossSums sums{};
+};
+
+}  // namespace skein::inline SKEIN_ABI::train

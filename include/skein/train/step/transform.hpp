@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stage at which the gradient is changed before the optimizer's pass reads it: clipping by its norm, and the stages of a
+// chain (optim/transform/chain.hpp). Where there is neither, nothing happens here and the summed gradient never is in memory.
+#pragma once
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "worker_step.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+/// What a chain works with: the gradient as one worker sees it. Every worker calls the same in the same order.
+template <class Parts> class GradientAsItStands {
+  using Scalar = typename Parts::Scalar;
+  using PolicyState = typename Parts::PolicyState;
+
+ public:
+  explicit GradientAsItStands(WorkerStep<Parts>& w) : w_(w), memory_(w.parts.memory), optimizer_(w.parts.optimizer) {}
+
+  /// Is it one array as it is, of all samples and scaled?
+  bool whole() const { return whole_ && w_.call.gradient_scale == 1; }
+  void multiply(double factor) { w_.call.gradient_scale *= factor; }
+  /// Its norm, of all that is not frozen, over the ranks that own a part.
+  double norm() {
+    if (std::exchange(numbers_read_, true)) w_.worker.barrier();  // others may still add up those of the norm before
+    if constexpr (PolicyState::virtual_shards > 0) {              // in pieces of the arena, whoever computes them
+      for (auto [p, last] = w_.worker.slice(memory_.norm_pieces); p < last; ++p)
+        memory_.numbers[static_cast<std::size_t>(p)] = optimizer_.sum_of_squares(w_.call, piece(p), piece(p + 1));
+    } else {
+      double sum = 0;
+      w_.each([&](long begin, long end) { sum += optimizer_.sum_of_squares(w_.call, begin, end); });
+      memory_.numbers[static_cast<std::size_t>(w_.worker.index)] = sum;
+    }
+    w_.worker.barrier();
+    double squares = 0;
+    for (double n : memory_.numbers) squares += n;
+    if constexpr (parallel::OwnsPart<PolicyState>) squares = over_ranks(squares);
+    const double norm = std::sqrt(squares);
+    if (w_.worker.index == 0) memory_.norm = norm;
+    return norm;
+  }
+  /// write(call, into) puts it, of a part of the arena, into one array.
+  template <class Write> void make_whole(const Write& write) {
+    w_.each([&](long begin, long end) {
+      optim::for_each_range(optimizer_.ranges(), optimizer_.complete(parameters(), w_.call, begin, end),
+                            [&](const auto& part) { write(part, memory_.whole_gradient); });
+    });
+    w_.call.gradient_scale = 1;
+    w_.one_array = whole_ = true;
+    w_.worker.barrier();
+  }
+  /// visit(parameter) for those that are this worker's, and waits for the others.
+  template <class Visit> void each_tensor(const Visit& visit) {
+    const auto entries = optimizer_.entries();
+    for (std::size_t k = 0; k < entries.size(); ++k) {
+      const plan::Entry& e = entries[k];
+      if ((e.offset + e.stored / 2) * w_.worker.count / Parts::stored != w_.worker.index) continue;
+      optim::for_each_range(optimizer_.ranges(), optimizer_.complete(parameters(), w_.call, e.offset, e.offset + e.stored),
+                            [&](const auto& part) { visit_one(part, k, visit); });
+    }
+    w_.worker.barrier();
+  }
+
+ private:
+  Scalar* parameters() const { return w_.parts.model->weights().unguarded().data; }
+  static constexpr long piece(long p) {
+    return plan::even_range(Parts::stored, UpdateMemory<Scalar>::norm_pieces, static_cast<int>(p)).begin;
+  }
+  double over_ranks(double own) {
+    if (w_.worker.index == 0) {
+      memory_.shared = own;
+      w_.parts.policy_state.reduce(std::span<double>(&memory_.shared, 1));
+    }
+    w_.worker.barrier();
+    return memory_.shared;
+  }
+  template <class Call, class Visit> void visit_one(const Call& part, std::size_t k, const Visit& visit) {
+    const plan::Entry& e = optimizer_.entries()[k];
+    const long columns = e.extents.last(), rows = columns > 0 ? e.extents.count() / columns : 0;
+    optim::TensorUpdate<Scalar> t;
+    t.name = optimizer_.name(k);
+    t.extents = e.extents;
+    t.decay = e.decay;
+    t.lr = part.lr;
+    t.step = part.step;
+    t.gradient = {memory_.whole_gradient + e.offset, {rows, columns}, {row_pitch(columns), 1}};
+    t.value = {parameters() + e.offset, {rows, columns}, {row_pitch(columns), 1}};
+    t.state_arrays = part.state;
+    t.offset = e.offset;
+    for (const optim::ParameterGroupRange& r : optimizer_.ranges())
+      if (r.begin <= e.offset && e.offset < r.end) t.lr_factor = r.lr_factor, t.decay_factor = r.decay_factor;
+    visit(t);
+  }
+
+  WorkerStep<Parts>& w_;
+  UpdateMemory<Scalar>& memory_;
+  const typename Parts::Bound& optimizer_;
+  bool whole_ = false, numbers_read_ = false;
+};
+
+struct Transform {
+  template <class Parts> static constexpr bool used = true;
+  static constexpr bool of_updates = true, waits = false;
+
+  template <class Parts> static bool run(WorkerStep<Parts>& w) {
+    constexpr bool stages = optim::has_stages<typename Parts::Optimizer>;
+    if (!stages && w.step.clip <= 0) return true;
+    GradientAsItStands gradient(w);
+    if (w.step.clip > 0) gradient.multiply(optim::ClipNorm{static_cast<float>(w.step.clip)}(gradient.norm()));
+    if constexpr (stages) w.parts.optimizer.optimizer().run_stages(gradient);
+    return true;
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::train

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The last stages of a step on the host: the sum of the gradients gets its factor, and the optimizer's pass reads it as it
+// updates.
+#pragma once
+#include "worker_step.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+/// The gradients are there: each worker takes its part of the arena.
+struct BeginUpdate {
+  template <class Parts> static constexpr bool used = true;
+  static constexpr bool of_updates = true, waits = true;
+
+  template <class Parts> static bool run(WorkerStep<Parts>& w) {
+    const StepState<Parts>& s = w.step;
+    const double factor = w.parts.policy_state.gradient_factor();
+    double scale = s.weight > 0 ? factor * s.expected_weight / s.weight : 0;
+    if constexpr (Parts::Model::scales_loss) scale /= s.call.loss_scale;
+    w.begin_update(scale);
+    return true;
+  }
+};
+
+struct Update {
+  template <class Parts> static constexpr bool used = true;
+  static constexpr bool of_updates = true, waits = false;
+
+  template <class Parts> static bool run(WorkerStep<Parts>& w) {
+    auto* const parameters = w.parts.model->weights().unguarded().data;
+    w.each([&](long begin, long end) { w.parts.optimizer.update(parameters, w.call, begin, end); });
+    return true;
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::train

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an update remembers from step to step: where the workers' gradients are, which of them have to be summed, and the numbers
+// that workers hand to each other.
+#pragma once
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "../../plan/program.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+template <class Scalar> struct UpdateMemory {
+  static constexpr int norm_pieces = 64;  ///< of virtual shards: the norm must not depend on who adds it up
+
+  struct Segment {
+    plan::Range range{};
+    bool summed = true;  ///< over workers; else worker 0 has the whole gradient
+  };
+  std::vector<const Scalar*> gradients{};  ///< one array a worker
+  Scalar* whole_gradient = nullptr;        ///< where a chain's stages make it: the model's own array
+  std::vector<Segment> segments{};
+  std::vector<double> numbers{};  ///< one a worker, or one a piece of the arena
+  double shared = 0;
+  double norm = 0;          ///< of the last step that took one
+  bool overflowed = false;  ///< did the last step that looked find a gradient that is not finite
+
+  /// For an executor's workers; with virtual shards one array has all gradients.
+  template <class Executor> void reserve(Executor& executor, long stored, bool shards) {
+    const int n = executor.workers().size();
+    gradients.clear();
+    for (int w = 0; w < (shards ? 1 : n); ++w) gradients.push_back(executor.gradients(w));
+    whole_gradient = executor.gradients(0);
+    numbers.assign(static_cast<std::size_t>(shards ? std::max(n, norm_pieces) : n), 0);
+    segments.clear();
+    long at = 0;
+    if (!shards)
+      for (const plan::Range& r : executor.summed_ranges()) {
+        if (r.begin > at) segments.push_back({{at, r.begin}, false});
+        segments.push_back({r, true});
+        at = r.end;
+      }
+    if (at < stored) segments.push_back({{at, stored}, false});
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::train

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Virtual shards of a batch, each with gradients of its own, which are summed by a fixed tree: the stage behind backward under a
+// policy that has such (parallel/data/reproducible.hpp).
+#pragma once
+#include <string>
+
+#include "worker_step.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+struct SumShards {
+  template <class Parts> static constexpr bool used = Parts::PolicyState::virtual_shards > 0;
+  static constexpr bool of_updates = true, waits = true;
+
+  template <class Parts> static bool run(WorkerStep<Parts>& w) {
+    w.parts.executor->sum_shards(w.worker);
+    return true;
+  }
+
+  /// Which of the shards are this rank's.
+  template <class Parts> static plan::VirtualShards share(const Parts& parts) {
+    return plan::virtual_shards(Parts::PolicyState::virtual_shards, parts.policy_state.ranks(), parts.policy_state.rank());
+  }
+  /// A rank's samples are those of its virtual shards, which the size of the whole batch gives. Throws ArgumentError for others.
+  template <class Parts, class Batch> static void check(const Parts& parts, const Batch& batch) {
+    const plan::VirtualShards s = share(parts);
+    const long n = static_cast<long>(batch.global_count);
+    const auto wanted = plan::shard_begin(n, s.total, s.end) - plan::shard_begin(n, s.total, s.begin);
+    if (batch.count != wanted)
+      throw ArgumentError("Reproducible: of a batch of " + std::to_string(n) + " this rank's virtual shards have " +
+                          std::to_string(wanted) + " samples, it is given " + std::to_string(batch.count) +
+                          ": give data::Loader .shards = " + std::to_string(Parts::PolicyState::virtual_shards));
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::train

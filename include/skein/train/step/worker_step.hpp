@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// WorkerStep: a step as one worker sees it, from stage to stage: its part of the arena, and the gradient as it stands (how many
+// arrays have to be summed, and by what they are multiplied).
+#pragma once
+#include <algorithm>
+
+#include "../../core/workers.hpp"
+#include "step_parts.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+template <class Parts> struct WorkerStep {
+  using Scalar = typename Parts::Scalar;
+
+  WorkerStep(const Worker& w, Parts& p, StepState<Parts>& s) : worker(w), parts(p), step(s) {}
+
+  /// After the exchange: the gradient is the sum of the workers' arrays, times expected_weight / weight.
+  void begin_update(double scale) {
+    call.step = step.number;
+    call.lr = step.lr;
+    call.gradient_scale = scale;
+    call.gradients = parts.memory.gradients.data();
+    one_array = step.exchange;
+    const plan::Range own = parts.policy_state.owned(Parts::stored);
+    const auto slice = worker.slice(own.end - own.begin, 16);
+    begin = own.begin + slice.first;
+    end = own.begin + slice.second;
+  }
+  /// visit(begin, end) for this worker's part, with the number of arrays to be summed in `call`.
+  template <class Visit> void each(const Visit& visit) {
+    for (const auto& s : parts.memory.segments) {
+      const long lo = std::max(begin, s.range.begin), hi = std::min(end, s.range.end);
+      if (lo >= hi) continue;
+      call.gradient_count = s.summed && !one_array ? worker.count : 1;
+      visit(lo, hi);
+    }
+  }
+
+  const Worker& worker;
+  Parts& parts;
+  StepState<Parts>& step;
+  optim::StepCall<Scalar> call{};
+  long begin = 0, end = 0;
+  bool one_array = false;  ///< the gradient is worker 0's array alone
+};
+
+}  // namespace skein::inline SKEIN_ABI::train
