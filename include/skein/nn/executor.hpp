@@ -21,6 +21,7 @@
 
 namespace skein::inline SKEIN_ABI {
 
+/// Forward, loss and backward of a model, which must outlive it.
 template <class Model, class Loss> class Executor {
   static_assert((nn::assert_loss<Loss>(), true));
   using Memory = nn::ExecutorMemory<Model>;

@@ -15,6 +15,7 @@ namespace skein::inline SKEIN_ABI {
 
 enum class Execution { automatic, layer_wise, depth_first };
 
+/// What an Executor is asked for; only the batch has to be given.
 struct ExecutorOptions {
   long batch = 0;  ///< the most samples of this rank in one call; must be given
   Execution execution = Execution::automatic;

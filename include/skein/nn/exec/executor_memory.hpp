@@ -17,6 +17,7 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
+/// All memory of an executor, on the model's device.
 template <class Model> class ExecutorMemory {
  public:
   using Scalar = typename Model::Scalar;

@@ -6,6 +6,7 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
+/// Who hears of final gradients; it owns none of them.
 class GradientSink {
  public:
   virtual ~GradientSink() = default;

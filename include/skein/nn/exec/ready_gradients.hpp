@@ -14,6 +14,7 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
+/// How far each worker is with its gradients, and what all of them have finished.
 template <class Model> class ReadyGradients {
  public:
   using Scalar = typename Model::Scalar;

@@ -11,6 +11,7 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
+/// What one worker does with its samples of a batch.
 template <class Model, class Loss> class SlicePass {
  public:
   using Memory = ExecutorMemory<Model>;

@@ -7,6 +7,7 @@
 
 namespace skein::inline SKEIN_ABI::train {
 
+/// The stage of the update on a device of its own.
 struct DeviceUpdate {
   template <class Parts> static constexpr bool used = true;
   static constexpr bool of_updates = true, waits = true;

@@ -24,6 +24,7 @@ template <class PolicyState> struct PolicySink final : nn::GradientSink {
   PolicyState& state;
 };
 
+/// The stage that makes the gradients of this rank.
 struct ForwardBackward {
   template <class Parts> static constexpr bool used = true;
   static constexpr bool of_updates = false, waits = false;

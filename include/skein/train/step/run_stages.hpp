@@ -10,6 +10,7 @@
 
 namespace skein::inline SKEIN_ABI::train {
 
+/// Stages in the order in which each worker runs them.
 template <class... Stages> struct StageList {
   template <class Parts> static void run(const Worker& worker, Parts& parts, StepState<Parts>& step) {
     WorkerStep<Parts> w(worker, parts, step);

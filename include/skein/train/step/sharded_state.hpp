@@ -7,6 +7,7 @@
 
 namespace skein::inline SKEIN_ABI::train {
 
+/// The whole state of the optimizer on rank 0, while a training is saved.
 template <class Parts> class ShardedState {
   using Scalar = typename Parts::Scalar;
   using Device = typename Parts::Device;

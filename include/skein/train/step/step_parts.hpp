@@ -12,6 +12,7 @@
 
 namespace skein::inline SKEIN_ABI::train {
 
+/// The parts of one training; it owns all but the model.
 template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struct StepParts {
   using Model = Model_;
   using Loss = Loss_;

@@ -99,6 +99,7 @@ template <class Parts> class GradientAsItStands {
   bool whole_ = false, numbers_read_ = false;
 };
 
+/// The stage that changes the gradient before the update.
 struct Transform {
   template <class Parts> static constexpr bool used = true;
   static constexpr bool of_updates = true, waits = false;

@@ -21,6 +21,7 @@ struct BeginUpdate {
   }
 };
 
+/// The stage of the optimizer's pass on the host.
 struct Update {
   template <class Parts> static constexpr bool used = true;
   static constexpr bool of_updates = true, waits = false;

@@ -10,6 +10,7 @@
 
 namespace skein::inline SKEIN_ABI::train {
 
+/// What an update remembers from step to step, for all workers.
 template <class Scalar> struct UpdateMemory {
   static constexpr int norm_pieces = 64;  ///< of virtual shards: the norm must not depend on who adds it up
 

@@ -8,6 +8,7 @@
 
 namespace skein::inline SKEIN_ABI::train {
 
+/// The stage that sums the gradients of virtual shards.
 struct SumShards {
   template <class Parts> static constexpr bool used = Parts::PolicyState::virtual_shards > 0;
   static constexpr bool of_updates = true, waits = true;

@@ -9,6 +9,7 @@
 
 namespace skein::inline SKEIN_ABI::train {
 
+/// One worker's view of the step that is going on.
 template <class Parts> struct WorkerStep {
   using Scalar = typename Parts::Scalar;
 
