@@ -25,7 +25,7 @@ struct CommOptions {
   /// Compare kind, type and count of every collective also where it costs a message (environment: SKEIN_CHECK=1). Through
   /// shared memory, and between threads, they are always compared.
   bool check = environment("SKEIN_CHECK", 0.0) != 0.0;
-  /// Collectives of ranks on one node go through shared memory (environment: SKEIN_SHARED_MEMORY=0 turns it off).
+  /// Collectives and messages of ranks on one node go through shared memory (environment: SKEIN_SHARED_MEMORY=0 turns it off).
   bool shared_memory = environment("SKEIN_SHARED_MEMORY", 1.0) != 0.0;
   /// Bytes of one message of plain MPI; longer ones are cut (Open MPI 4.1 counts in int).
   std::size_t message = std::size_t{1} << 28;

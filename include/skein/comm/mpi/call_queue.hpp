@@ -36,6 +36,7 @@ class CallQueue {
 
   bool native() const { return native_.has_value(); }
   bool shares_memory() const { return shared_.has_value(); }
+  Segment& segment() { return segment_; }
   const Segment& segment() const { return segment_; }
   /// The transport that works on the current call, where that is shared memory.
   SharedTransport* through_memory() { return !idle() && in_memory(current()) ? &*shared_ : nullptr; }

@@ -13,10 +13,14 @@
 #include "call_queue.hpp"
 #include "failure_detector.hpp"
 #include "point_to_point.hpp"
+#include "shared_links.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
 
 class MpiEngine {
+  /// f(what carries messages): shared memory, or MPI.
+  template <class F> auto with_messages(F&& f) { return links_ ? f(*links_) : f(*point_to_point_); }
+
  public:
   /// Collective over `parent`, of which it makes a communicator of its own.
   MpiEngine(MPI_Comm parent, const CommOptions& options) : options_(options) {
@@ -25,12 +29,14 @@ class MpiEngine {
     check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
     look_at_node();
-    point_to_point_.emplace(comm_, options_.message);
     agree();
+    if (queue_->shares_memory()) links_.emplace(queue_->segment(), rank_, size_);
+    else point_to_point_.emplace(comm_, options_.message);
   }
   MpiEngine(const MpiEngine&) = delete;
   MpiEngine& operator=(const MpiEngine&) = delete;
   ~MpiEngine() {
+    if (links_ && !failed_) deliver();
     if (!failed_ && mpi_runs()) MPI_Comm_free(&comm_);
   }
 
@@ -62,11 +68,11 @@ class MpiEngine {
   }
   Ticket start_send(const void* data, std::size_t bytes, int to, int tag) {
     look_for_failure();
-    return point_to_point_->start(true, const_cast<void*>(data), bytes, to, tag);
+    return with_messages([&](auto& m) { return m.start(true, const_cast<void*>(data), bytes, to, tag); });
   }
   Ticket start_recv(void* data, std::size_t bytes, int from, int tag) {
     look_for_failure();
-    return point_to_point_->start(false, data, bytes, from, tag);
+    return with_messages([&](auto& m) { return m.start(false, data, bytes, from, tag); });
   }
   void progress() {
     look_for_failure();
@@ -76,11 +82,11 @@ class MpiEngine {
   }
   bool test(Ticket& t) {
     progress();
-    return t.message < 0 ? queue_->complete() >= t.number : point_to_point_->test(t);
+    return t.message < 0 ? queue_->complete() >= t.number : with_messages([&](auto& m) { return m.test(t); });
   }
   void wait(Ticket& t) {
     if (t.message < 0) wait_until([&] { return queue_->complete() >= t.number; }, nullptr);
-    else wait_until([&] { return point_to_point_->test(t); }, &t);
+    else wait_until([&] { return with_messages([&](auto& m) { return m.test(t); }); }, &t);
   }
   void abandon() {
     queue_->keep();
@@ -127,10 +133,17 @@ class MpiEngine {
     MPI_Comm_free(&node);
   }
 
+  // Short messages that were sent long ago may still wait for room.
+  void deliver() {
+    Deadline timer(options_.deadline);
+    timer.start();
+    while (links_->waiting() > 0 && !timer.over() && !queue_->segment().failed())
+      if (!links_->progress()) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
   /// MPI compares no calls: ranks tell each other.
   bool notes() const { return size_ > 1 && !queue_->shares_memory(); }
   bool step() {
-    const bool moved = point_to_point_->progress();
+    const bool moved = with_messages([](auto& m) { return m.progress(); });
     return queue_->step() || moved;
   }
 
@@ -185,7 +198,8 @@ class MpiEngine {
       });
       if (finished) return;
       if (moved) continue;
-      SharedTransport* const memory = !message && point_to_point_->active() == 0 ? queue_->through_memory() : nullptr;
+      SharedTransport* const memory =
+          !message && with_messages([](auto& m) { return m.active(); }) == 0 ? queue_->through_memory() : nullptr;
       if (memory && memory->need().line) {
         if (wait_for(memory->need(), turns == 0 ? spins_ : 0, Reach::Machine, timer.sleep_interval())) continue;
         turns = 1;
@@ -230,7 +244,7 @@ class MpiEngine {
     }
   }
   std::string waiting_text(const Ticket* message) {
-    if (message) return point_to_point_->describe(*message) + " on rank " + std::to_string(rank_);
+    if (message) return with_messages([&](auto& m) { return m.describe(*message); }) + " on rank " + std::to_string(rank_);
     return describe(queue_->current().signature) + " (call " + std::to_string(queue_->complete()) + ")";
   }
   void ask_who_is_missing(const std::string& text, const std::string& within, double limit) {
@@ -260,7 +274,8 @@ class MpiEngine {
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1, node_size_ = 1, node_rank_ = 0, spins_ = 0;
   std::optional<CallQueue> queue_;
-  std::optional<PointToPoint> point_to_point_;
+  std::optional<SharedLinks> links_;            // messages: through shared memory,
+  std::optional<PointToPoint> point_to_point_;  // or by MPI
   std::optional<FailureDetector> detector_;
   unsigned looks_ = 0;
   bool failed_ = false, verdict_received_ = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that are processes of an MPI job. Start-up, splitting and messages are MPI's; collectives of ranks on one node go
-// through shared memory. boost.hpp beside this adds Boost.MPI's communicators and serialised objects.
+// Ranks that are processes of an MPI job. Start-up, splitting and messages between nodes are MPI's; collectives and messages of
+// ranks that are all on one node go through shared memory. boost.hpp beside this adds Boost.MPI's communicators and serialised
+// objects.
 #pragma once
 #include <memory>
 #include <string>
@@ -59,7 +60,7 @@ class MpiComm : public comm::Messages<MpiComm, Cpu> {
   /// Ranks on this rank's node, and this rank's place among them (which GPU, whose cores).
   int node_size() const { return engine_->node_size(); }
   int node_rank() const { return engine_->node_rank(); }
-  /// Collectives go through shared memory: all ranks are on one node.
+  /// Collectives and messages go through shared memory: all ranks are on one node.
   bool shares_memory() const { return engine_->shares_memory(); }
 
   /// How values are added: ranks, or native (CommOptions::order). ranks also where native was asked for and shared memory serves.

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages between processes of one machine, which go through shared memory: what the sender does after it has sent holds nobody
+// up, messages match by rank and tag whatever their order and length, and what goes wrong is named within the deadline.
+#include <catch2/catch.hpp>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../support/collectives.hpp"
+#include "skein/mpi.hpp"
+
+namespace sk = skein;
+using namespace std::chrono_literals;
+using Catch::Matchers::Contains;
+
+namespace {
+sk::MpiComm world_within(double deadline) {
+  sk::CommOptions o;
+  o.deadline = deadline;
+  return sk::MpiComm{MPI_COMM_WORLD, o};
+}
+template <class F> std::string thrown(F&& f) {
+  try {
+    f();
+  } catch (const sk::CommError& e) { return e.what(); }
+  return "";
+}
+}  // namespace
+
+TEST_CASE("a message has left when isend returns: its sender need not come back", "[distributed]") {
+  sk::MpiComm world = world_within(20);
+  const int n = world.size(), me = world.rank();
+  if (n == 1) return;
+  std::vector<float> out(75000, static_cast<float>(me)), in(75000);
+  world.barrier();
+  if (me == 0) {
+    auto sent = world.isend(out, 1, 3);
+    CHECK(sent.poll());
+    std::fill(out.begin(), out.end(), -1.0f);  // the caller's again
+    std::this_thread::sleep_for(1s);           // makes no call
+  } else if (me == 1) {
+    const auto begin = std::chrono::steady_clock::now();
+    world.recv(in, 0, 3);
+    CHECK(std::chrono::steady_clock::now() - begin < 800ms);
+    CHECK(in == std::vector<float>(75000, 0.0f));
+  }
+  world.barrier();
+}
+
+TEST_CASE("messages of all lengths go both ways at once, and match by tag", "[distributed]") {
+  sk::MpiComm world = world_within(60);
+  const int n = world.size(), me = world.rank(), next = (me + 1) % n, before = (me + n - 1) % n;
+  const std::vector<std::size_t> lengths{0, 1, 15, 16, 17, 1000, 4096, 70000, 1000003, 9000000};
+  for (int round = 0; round < 3; ++round) {
+    std::vector<std::vector<char>> out, in;
+    for (std::size_t k = 0; k < lengths.size(); ++k) {
+      out.emplace_back(lengths[k]);
+      for (std::size_t i = 0; i < lengths[k]; ++i) out[k][i] = static_cast<char>(i * 7 + k + static_cast<std::size_t>(me));
+      in.emplace_back(lengths[k], 'x');
+    }
+    std::vector<decltype(world.isend(out[0], 0, 0))> sent, came;
+    for (std::size_t k = 0; k < lengths.size(); ++k) sent.push_back(world.isend(out[k], next, static_cast<int>(k)));
+    for (std::size_t k = lengths.size(); k-- > 0;)  // in the opposite order, by rank or from anyone
+      came.push_back(world.irecv(in[k], k % 2 ? before : sk::any_rank, static_cast<int>(k)));
+    for (auto& r : came) {
+      r.wait();
+      CHECK(r.peer() == before);
+    }
+    for (auto& r : sent) r.wait();
+    bool right = true;
+    for (std::size_t k = 0; k < lengths.size(); ++k)
+      for (std::size_t i = 0; i < lengths[k]; ++i)
+        right = right && in[k][i] == static_cast<char>(i * 7 + k + static_cast<std::size_t>(before));
+    CHECK(right);
+  }
+}
+
+TEST_CASE("short messages do not wait for their receiver, however many there are, and arrive in order", "[distributed]") {
+  std::vector<int> in(1000);
+  int rank = 0, n = 1;
+  {
+    sk::MpiComm world = world_within(30);
+    rank = world.rank(), n = world.size();
+    if (n == 1) return;  // one rank shares memory with nobody
+    std::vector<int> out(1000);
+    for (int k = 0; k < 3000; ++k) {
+      out[0] = k;
+      world.send(out, (rank + 1) % n, 1);
+    }
+    bool right = true;
+    for (int k = 0; k < 3000; ++k) {
+      world.recv(in, (rank + n - 1) % n, 1);
+      right = right && in[0] == k;
+    }
+    CHECK(right);
+    // What was sent arrives even if its sender ends its communicator at once.
+    if (rank == 0)
+      for (int k = 0; k < 3000; ++k) out[0] = k, world.send(out, n - 1, 2);
+    if (rank == n - 1) {
+      std::this_thread::sleep_for(50ms);
+      for (int k = 0; k < 3000; ++k) world.recv(in, 0, 2);
+      CHECK(in[0] == 2999);
+    }
+  }
+}
+
+TEST_CASE("messages that nobody answers, or of another length, are named within the deadline", "[distributed]") {
+  const int what = GENERATE(range(0, 3));
+  sk::MpiComm world = world_within(0.6);
+  const int me = world.rank();
+  if (world.size() == 1) return;
+  std::vector<float> data(50), longer(60), huge(20000000);
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string text = thrown([&] {
+    world.barrier();
+    if (me == 1) {
+      if (what == 0) std::this_thread::sleep_for(1200ms);
+      if (what == 1) world.send(longer, 0, 4);
+      if (what == 2) world.isend(huge, 0, 9).wait();
+    } else if (me == 0) {
+      if (what < 2) world.recv(data, 1, 4);
+    } else {
+      std::this_thread::sleep_for(1200ms);  // the others find the verdict
+    }
+    world.barrier();
+    world.barrier();
+  });
+  const std::string wanted[] = {"recv from rank 1 (tag 4) on rank 0: no counterpart within 0.6 s",
+                                "recv from rank 1 (tag 4): the message is longer than the receiver's span of 200 bytes",
+                                " within 0.6 s"};
+  CAPTURE(what);
+  CHECK_THAT(text, Contains(wanted[what]));
+  CHECK(std::chrono::steady_clock::now() - begin < 4s);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
