@@ -34,12 +34,14 @@ constexpr void for_each_bucket(std::span<const LayerNode> operations, long end, 
   if (end > 0) visit(Range{0, end});  // a network without parameters: only what follows them
 }
 
+/// How many buckets for_each_bucket makes.
 constexpr int bucket_count(std::span<const LayerNode> operations, long end, long at_least) {
   int n = 0;
   for_each_bucket(operations, end, at_least, [&](Range) { ++n; });
   return n;
 }
 
+/// The buckets of for_each_bucket, in its order.
 inline std::vector<Range> buckets(std::span<const LayerNode> operations, long end, BucketSize size) {
   std::vector<Range> all;
   for_each_bucket(operations, end, size, [&](Range r) { all.push_back(r); });

@@ -43,6 +43,7 @@ struct NcclOptions {
 
 namespace comm {
 
+/// One rank of NcclComm: its collectives in flight on a stream of their own, watched by the coordinator's client.
 class NcclEngine final : public control::Watched {
   using Lock = std::unique_lock<std::timed_mutex>;
 

@@ -8,6 +8,7 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
+/// What a user can do about a status of NCCL; empty where nothing general can be said.
 inline std::string hint_for(ncclResult_t status) {
   switch (status) {
     case ncclSystemError:

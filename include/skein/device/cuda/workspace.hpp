@@ -9,6 +9,7 @@
 
 namespace skein::inline SKEIN_ABI::cuda {
 
+/// One array of scratch memory, which grows until it is sealed.
 class Workspace {
  public:
   explicit Workspace(Cuda device = {}) : memory_(0, device) {}

@@ -111,6 +111,7 @@ struct RowBlocks {
     blocks = blocks < 2 ? 2 : blocks > 1024 ? 1024 : blocks;
   }
 };
+/// Bytes of scratch memory that a chain over (rows, n) samples takes for its sums.
 template <class Sample> constexpr std::size_t chain_workspace(long rows, long n) {
   const long blocks = RowBlocks(rows, n).blocks;
   return blocks == 1 ? 0 : static_cast<std::size_t>(blocks * n) * sizeof(kernel::Wide<Sample>);

@@ -32,6 +32,7 @@ inline std::size_t first_within(const std::vector<std::size_t>& wants, std::size
   return static_cast<std::size_t>(std::min_element(wants.begin(), wants.end()) - wants.begin());
 }
 
+/// One geometry, batch, type and math, on one thread and device: its descriptors and the algorithm of each direction.
 class Convolution {
  public:
   Convolution(const Conv2dGeometry& g, long batch, cudnnDataType_t type, MathMode math)

@@ -67,7 +67,9 @@ inline std::atomic<std::size_t>& workspace_limit_setting() {
   }();
   return limit;
 }
+/// The limit that holds now, in bytes.
 inline std::size_t workspace_limit() { return workspace_limit_setting(); }
+/// Sets the limit for plans that are made from now on, on all threads.
 inline void set_workspace_limit(std::size_t bytes) { workspace_limit_setting() = bytes; }
 
 /// Owns one descriptor of the classic interface.

@@ -24,6 +24,7 @@ enum class Activation { other, keep, relu, gelu };
 template <class Finish> inline constexpr Activation activation_of = Activation::other;
 template <> inline constexpr Activation activation_of<Keep> = Activation::keep;
 
+/// The epilogue of a product that applies this activation, with a bias or without; `none` where the library has no such one.
 constexpr Epilogue epilogue_of(Activation a, bool bias) {
   switch (a) {
     case Activation::relu:

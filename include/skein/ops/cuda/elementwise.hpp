@@ -9,6 +9,7 @@
 namespace skein::inline SKEIN_ABI::ops {
 
 namespace cuda {
+/// a + b.
 struct Add {
   template <class T> constexpr T operator()(const T& a, const T& b) const { return a + b; }
 };
@@ -31,6 +32,7 @@ template <class Scalar, int Width> struct CopyRows {
   }
 };
 
+/// y = value, Width values an index.
 template <class Scalar, int Width> struct Fill {
   Scalar* y;
   Scalar value;

@@ -11,6 +11,7 @@ namespace skein::inline SKEIN_ABI::ops::cuda {
 
 inline constexpr long most_loss_groups = 2048;
 
+/// The sum of two totals.
 struct AddTotals {
   constexpr LossTotals operator()(const LossTotals& a, const LossTotals& b) const { return a + b; }
 };

@@ -111,6 +111,7 @@ template <class Scalar, int Width> struct Squares {
   }
 };
 
+/// a + b of two sums of squares.
 struct AddSquares {
   constexpr double operator()(double a, double b) const { return a + b; }
 };

@@ -27,9 +27,11 @@ constexpr long quotient(long a, long b) {
   return ((a | b) >> 32) == 0 ? static_cast<long>(static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b)) : a / b;
 }
 
+/// The Width values at `from`, which is aligned to all of them.
 template <int Width, class Scalar> SKEIN_HOST_DEVICE Pack<Scalar, Width> load(const Scalar* from) {
   return *reinterpret_cast<const Pack<Scalar, Width>*>(from);
 }
+/// Writes a pack to `to`, which is aligned to all of it.
 template <int Width, class Scalar> SKEIN_HOST_DEVICE void store(Scalar* to, const Pack<Scalar, Width>& pack) {
   *reinterpret_cast<Pack<Scalar, Width>*>(to) = pack;
 }

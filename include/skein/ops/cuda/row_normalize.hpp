@@ -14,6 +14,7 @@
 namespace skein::inline SKEIN_ABI::ops {
 
 namespace cuda {
+/// a + b.
 struct Plus {
   template <class T> constexpr T operator()(const T& a, const T& b) const { return a + b; }
 };
@@ -26,6 +27,7 @@ template <int W, class T> SKEIN_HOST_DEVICE Pack<T, W> load_some(const T* from, 
   return p;
 }
 
+/// y = (x - mean) inverse weight + bias for one row, W values a lane at a time; gaps zero. Keeps mean and inverse.
 template <class Scalar, class Value, int W = 1> struct RowNormalize {
   RowShape s;
   const Value* x;
@@ -68,6 +70,7 @@ template <class Scalar, class Value, int W = 1> struct RowNormalize {
   }
 };
 
+/// dx of one row from dy and what forward kept, W values a lane at a time; gaps zero.
 template <class Scalar, class Value, int W = 1> struct RowNormalizeBackward {
   RowShape s;
   const Value *x, *dy;
@@ -158,6 +161,7 @@ constexpr long rows_a_part(const RowShape& s) {
   const long least = (s.rows + 255) / 256, wanted = s.rows * s.n / 65536;
   return std::max({least, std::min(wanted, 256L), 1L});
 }
+/// Parts of the rows in the sums over columns.
 constexpr long parts_of(const RowShape& s) { return (s.rows + rows_a_part(s) - 1) / rows_a_part(s); }
 }  // namespace cuda
 

@@ -15,6 +15,7 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
+/// How DataParallel exchanges gradients.
 struct DataParallelOptions {
   Reduce reduce = Reduce::Mean;
   long bucket_bytes = 0;  ///< at least so much in a bucket; the first bucket is the last layers'. 0: what the communicator likes

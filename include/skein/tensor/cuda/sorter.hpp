@@ -17,6 +17,7 @@ template <class S, class Before> struct SortValues {
   Before before;
   template <class Policy> void operator()(const Policy& policy) const { thrust::stable_sort(policy, data, data + count, before); }
 };
+/// The places of the values in sorted order, stable; the keys are sorted with them.
 template <class S, class Before> struct SortIndices {
   long* index;
   S* keys;

@@ -15,6 +15,7 @@
 
 namespace skein::inline SKEIN_ABI::train {
 
+/// Two slots of device memory for batches of the host: one is copied while the step before reads the other.
 template <class Scalar> class BatchUpload {
  public:
   static constexpr int held = 2;  // as many as there are slots
