@@ -148,6 +148,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   set(other GXX)
 endif()
 if(SKEIN_HAS_mpi AND SKEIN_CHECK_${other})
+  list(APPEND examples tests/nn/program_test.cpp)              # the fingerprint that ranks of two compilers compare
   foreach(example IN LISTS examples)
     add_test(NAME "syntax.${name_of_${other}}.${example}"
              COMMAND ${check} --compiler ${SKEIN_CHECK_${other}} --native --source "${PROJECT_SOURCE_DIR}/${example}")
@@ -194,7 +195,7 @@ endforeach()
 # ---- the house's own rules
 list(JOIN registered "\n" registered_lines)
 file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/registered_tests.txt" CONTENT "${registered_lines}\n")
-foreach(rule include_rules sources_registered licence_lines doc_snippets doc_links laws header_tests formatted)
+foreach(rule include_rules sources_registered licence_lines doc_snippets doc_links laws header_tests formatted switches)
   add_test(NAME house.${rule} COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/house/${rule}.py"
            "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/registered_tests.txt")
   add_test(NAME house.${rule}.self_test COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/house/${rule}.py" --self-test)

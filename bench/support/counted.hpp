@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdlib>
 
-#if defined(SKEIN_WITH_ONEDNN) && SKEIN_WITH_ONEDNN
+#if SKEIN_WITH_ONEDNN
 #include <oneapi/dnnl/dnnl.h>
 #endif
 
@@ -62,7 +62,7 @@ int posix_memalign(void** to, std::size_t alignment, std::size_t n) noexcept {
   return *to ? 0 : ENOMEM;
 }
 
-#if defined(SKEIN_WITH_ONEDNN) && SKEIN_WITH_ONEDNN
+#if SKEIN_WITH_ONEDNN
 #define BENCH_REAL(function) static const auto real = reinterpret_cast<decltype(&function)>(dlsym(RTLD_NEXT, #function))
 dnnl_status_t dnnl_primitive_create(dnnl_primitive_t* primitive, const_dnnl_primitive_desc_t description) {
   BENCH_REAL(dnnl_primitive_create);

@@ -26,7 +26,7 @@ inline std::string instruction_set() {
 #else
   std::string text = "baseline";
 #endif
-#if defined(SKEIN_WITH_ONEDNN) && SKEIN_WITH_ONEDNN
+#if SKEIN_WITH_ONEDNN
   char isa[32];
   std::snprintf(isa, sizeof isa, "0x%x", static_cast<unsigned>(dnnl_get_effective_cpu_isa()));
   const std::string code = isa;

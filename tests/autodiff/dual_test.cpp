@@ -82,7 +82,7 @@ TEST_CASE("Dual: assignments do what the operators do", "[dual]") {
   CHECK(pow(a, b).derivative == Approx(8 * (3.0 / 2 - std::log(2.0))));
 }
 
-#if defined(SKEIN_WITH_XSIMD)
+#if SKEIN_WITH_XSIMD
 TEST_CASE("Dual: each lane of a vector is a scalar", "[dual]") {
   using V = xsimd::batch<float>;
   const auto f = [](auto x) { return where(x < 0, exp(x) - 1, tanh(x) + 0.5 * log1p(x * x)) * erf(x) / (2 + cos(x)); };

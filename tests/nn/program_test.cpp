@@ -50,3 +50,11 @@ TEST_CASE("fingerprints differ where networks do", "[nn]") {
   STATIC_REQUIRE(hash<Block> != hash<nn::Sequential<Four>>);  // a layer without parameters counts
   STATIC_REQUIRE(hash<nn::Sequential<nn::Linear<4>>> != hash<nn::Sequential<Four>>);
 }
+
+// The suite gives this file to clang++ too.
+TEST_CASE("a fingerprint is the same whatever compiler built it", "[nn]") {
+  STATIC_REQUIRE(hash<Spliced> == 16468962899717648795u);
+  STATIC_REQUIRE(sk::plan::fingerprint(
+                     nn::program<nn::Sequential<nn::Residual<Block, Four>, nn::Concat<Four, Block>, Head>, sk::Shape<4>>) ==
+                 15399570753364199382u);
+}

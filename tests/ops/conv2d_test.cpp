@@ -19,13 +19,13 @@ template <Conv2dGeometry G, class Scalar> constexpr std::string_view kernel = op
 
 TEST_CASE("a convolution says which kernel runs it") {
   constexpr Conv2dGeometry few{14, 14, 6, 16, 5}, many{14, 14, 200, 600, 3, 1, 1}, grouped{14, 14, 6, 6, 3, 1, 1, 1, 3};
-#if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD
+#if SKEIN_WITH_XSIMD
   CHECK(kernel<few, float> == "direct over the filters");
   CHECK(kernel<few, double> == "direct over the filters");
 #else
   CHECK(kernel<few, double> == "reference");
 #endif
-#if defined(SKEIN_WITH_ONEDNN) && SKEIN_WITH_ONEDNN
+#if SKEIN_WITH_ONEDNN
   CHECK(kernel<many, float> == "oneDNN");
   CHECK(kernel<grouped, float> == "oneDNN");
 #else
@@ -35,7 +35,7 @@ TEST_CASE("a convolution says which kernel runs it") {
   CHECK(kernel<grouped, double> == "reference");
 }
 
-#if defined(SKEIN_WITH_ONEDNN) && SKEIN_WITH_ONEDNN
+#if SKEIN_WITH_ONEDNN
 namespace {
 void onednn_follows(const Conv2dGeometry& g, std::initializer_list<long> batches, bool has_bias) {
   INFO(g.height << " x " << g.width << " x " << g.channels << " to " << g.filters << ", kernel " << g.kernel << ", stride "

@@ -32,7 +32,7 @@ TEST_CASE("transpose: any sizes, a part of the rows", "[gemm]") {
     }
 }
 
-#if defined(SKEIN_WITH_XSIMD)
+#if SKEIN_WITH_XSIMD
 
 namespace {
 

@@ -6,16 +6,42 @@
 #define SKEIN_VERSION_MINOR 1
 #define SKEIN_VERSION_PATCH 0
 
-// Translation units compiled for different instruction sets must not meet at link time: the inline namespace carries both.
-#if defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512BW__)
-#define SKEIN_ABI v0_1_avx512
-#elif defined(__AVX2__) && defined(__FMA__)
-#define SKEIN_ABI v0_1_avx2
-#elif defined(__ARM_NEON)
-#define SKEIN_ABI v0_1_neon
-#else
-#define SKEIN_ABI v0_1_generic
+// What the build found: 1 or 0, asked for by value. CMake's skein::skein says so; without it nothing is taken for granted.
+#ifndef SKEIN_WITH_XSIMD
+#define SKEIN_WITH_XSIMD 0
 #endif
+#ifndef SKEIN_WITH_ONEDNN
+#define SKEIN_WITH_ONEDNN 0
+#endif
+#ifndef SKEIN_WITH_ZLIB
+#define SKEIN_WITH_ZLIB 0
+#endif
+#ifndef SKEIN_WITH_JSON
+#define SKEIN_WITH_JSON 0
+#endif
+#ifndef SKEIN_WITH_CUDNN
+#define SKEIN_WITH_CUDNN 0
+#endif
+
+// Translation units compiled for different instruction sets, or with different options, must not meet at link time: the inline
+// namespace carries both beside the version, as v0_1_avx512_x1o1z1j0 (no JSON), so that the linker names them. Not cuDNN, which
+// only headers in cuda/ ask for: a program's units for the host do not know it.
+#if defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512BW__)
+#define SKEIN_INSTRUCTION_SET avx512
+#elif defined(__AVX2__) && defined(__FMA__)
+#define SKEIN_INSTRUCTION_SET avx2
+#elif defined(__ARM_NEON)
+#define SKEIN_INSTRUCTION_SET neon
+#else
+#define SKEIN_INSTRUCTION_SET generic
+#endif
+#define SKEIN_JOIN_ABI(major, minor, set, xsimd, onednn, zlib, json) \
+  v##major##_##minor##_##set##_x##xsimd##o##onednn##z##zlib##j##json
+#define SKEIN_EXPAND_ABI(major, minor, set, xsimd, onednn, zlib, json) \
+  SKEIN_JOIN_ABI(major, minor, set, xsimd, onednn, zlib, json)
+#define SKEIN_ABI                                                                                                        \
+  SKEIN_EXPAND_ABI(SKEIN_VERSION_MAJOR, SKEIN_VERSION_MINOR, SKEIN_INSTRUCTION_SET, SKEIN_WITH_XSIMD, SKEIN_WITH_ONEDNN, \
+                   SKEIN_WITH_ZLIB, SKEIN_WITH_JSON)
 
 #if defined(__GNUC__) || defined(__clang__)
 #define SKEIN_ALWAYS_INLINE inline __attribute__((always_inline))

@@ -16,9 +16,6 @@
 #include <utility>
 #include <vector>
 
-#if !defined(SKEIN_WITH_ZLIB) && __has_include(<zlib.h>)
-#define SKEIN_WITH_ZLIB 1
-#endif
 #if SKEIN_WITH_ZLIB
 #include <zlib.h>
 #endif

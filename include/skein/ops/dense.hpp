@@ -14,8 +14,8 @@ namespace skein::inline SKEIN_ABI::ops {
 namespace detail {
 /// Does a library's matrix product run an (In, Out) layer? Up to two million weights own panels are as fast, and unlike oneDNN's
 /// sgemm they allocate nothing in a step.
-#if defined(SKEIN_WITH_ONEDNN) && SKEIN_WITH_ONEDNN
-#if defined(SKEIN_WITH_XSIMD)
+#if SKEIN_WITH_ONEDNN
+#if SKEIN_WITH_XSIMD
 inline constexpr long library_from = 2L * 1024 * 1024;
 #else
 inline constexpr long library_from = 0;
@@ -30,7 +30,7 @@ template <class Scalar, int In, int Out> constexpr auto choose_dense() {
   constexpr DenseKernel kernel = dense_kernel(In, Out);
   if constexpr (kernel == DenseKernel::large && by_library<Scalar, In, Out>)
     return std::type_identity<reference::Dense<Scalar, In, Out, GemmKernels<Cpu>>>{};
-#if defined(SKEIN_WITH_XSIMD)
+#if SKEIN_WITH_XSIMD
   else if constexpr (kernel == DenseKernel::thin_output) return std::type_identity<cpu::DenseThin<Scalar, In, Out>>{};
   else if constexpr (kernel != DenseKernel::plain) return std::type_identity<cpu::DenseSmall<Scalar, In, Out>>{};
 #endif
@@ -70,7 +70,7 @@ template <class Scalar, int In, int Out> struct Dense<Cpu, Scalar, In, Out>
         break;
     }
     if (detail::by_library<Scalar, In, Out>) return "oneDNN";
-#if defined(SKEIN_WITH_XSIMD)
+#if SKEIN_WITH_XSIMD
     return "own, panels";
 #else
     return "reference";
@@ -85,7 +85,7 @@ template <> struct ChainKernels<Cpu> {
   template <int N, class Chain, class Scalar>
   static void chain_and_sum(long rows, const Scalar* dy, const Scalar* y, Scalar* g, Scalar* sums, bool accumulate) {
     constexpr long pitch = row_pitch(N);
-#if defined(SKEIN_WITH_XSIMD)
+#if SKEIN_WITH_XSIMD
     if constexpr (N > 4)
       return cpu::column_sums<N, Chain>(cpu::ColumnSums<Scalar>{
           .rows = rows, .pitch = pitch, .dy = dy, .y = y, .g = g, .sums = sums, .accumulate = accumulate});

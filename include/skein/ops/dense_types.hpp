@@ -39,7 +39,7 @@ enum class DenseKernel { plain, thin_input, thin_output, small, large };
 /// The kernels for an (in, out) weight. `large`: it does not stay in the second-level cache; a library's product where there is
 /// one for the scalar, else own panels.
 constexpr DenseKernel dense_kernel(int in, int out) {
-#if defined(SKEIN_WITH_XSIMD)
+#if SKEIN_WITH_XSIMD
   if (in <= 4 && out <= 4) return DenseKernel::plain;
   if (out <= 4) return DenseKernel::thin_output;
   if (in <= 4) return DenseKernel::thin_input;

@@ -115,11 +115,20 @@ template <int Operations, int Entries, int Buffers, int Paths> struct Program {
   }
 };
 
-/// What two ranks must have in common: shapes, offsets, names, kinds.
+/// What two ranks must have in common: shapes, offsets, names, what each layer costs and keeps. Values only, no name of a type:
+/// ranks that different compilers built meet. (So layers that agree in all of this, such as two activations of the same cost, are
+/// not told apart.)
 template <class Program> constexpr std::uint64_t fingerprint(const Program& p) {
   Fnv1a f;
-  for (const LayerNode& o : p.ops()) f.add(o.kind).add(o.input).add(o.output);
-  for (const Entry& e : p.parameters()) f.add(p.name(e)).add(e.extents).add(static_cast<std::uint64_t>(e.offset));
+  auto number = [&f](long n) { f.add(static_cast<std::uint64_t>(n)); };
+  for (const LayerNode& o : p.ops()) {
+    f.add(o.input).add(o.output);
+    for (const long n : {o.flops, o.logical_parameters, o.saved_for_backward, o.saves_input + 2L * o.saves_output}) number(n);
+  }
+  for (const Entry& e : p.parameters()) {
+    f.add(p.name(e)).add(e.extents);
+    for (const long n : {e.offset, long{e.init}, e.fan_in, e.fan_out, long{e.decay}}) number(n);
+  }
   for (const Entry& e : p.buffers()) f.add(p.name(e)).add(e.extents);
   return f.value();
 }

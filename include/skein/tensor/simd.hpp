@@ -6,13 +6,13 @@
 #include <concepts>
 
 #include "../core/config.hpp"
-#if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD
+#if SKEIN_WITH_XSIMD
 #include <xsimd/xsimd.hpp>
 #endif
 
 namespace skein::inline SKEIN_ABI::detail {
 
-#if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD && !defined(XSIMD_NO_SUPPORTED_ARCHITECTURE)
+#if SKEIN_WITH_XSIMD && !defined(XSIMD_NO_SUPPORTED_ARCHITECTURE)
 
 template <class S> inline constexpr bool is_batched = std::same_as<S, float> || std::same_as<S, double>;
 template <class S> using Batch = xsimd::batch<S>;

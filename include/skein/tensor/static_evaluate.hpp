@@ -19,7 +19,7 @@ template <class Device> struct StaticEvaluator;
 template <class Node> using ShapeOf =
     typename MakeShape<Node::extents.rank, Node::extents.e[0], Node::extents.e[1], Node::extents.e[2], Node::extents.e[3]>::type;
 
-#if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD && !defined(XSIMD_NO_SUPPORTED_ARCHITECTURE)
+#if SKEIN_WITH_XSIMD && !defined(XSIMD_NO_SUPPORTED_ARCHITECTURE)
 /// Columns begin .. end of to += row `row` of every sample (Rows = 1), or all Rows rows of every sample; so many vectors at a
 /// time, of which the last has `left` lanes where it is a part.
 template <class To, long Rows, int Vectors, bool Part, class Node, class S>

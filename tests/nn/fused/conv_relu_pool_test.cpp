@@ -35,7 +35,7 @@ TEST_CASE("Convolution, ReLU and max-pooling become one layer, in either order")
   using Net = nn::Fused<nn::Sequential<First, nn::Relu, MaxPool2d<2>, Second, nn::Relu>, Cpu>;
   STATIC_REQUIRE(Net::size == 2);
 }
-#if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD
+#if SKEIN_WITH_XSIMD
 TEST_CASE("No network of few channels falls back silently") {
   STATIC_REQUIRE(ConvReluPool<First, true, MaxPool2d<2>>::describe({3, {28, 28, 1}}).saved_for_backward == 0);
   CHECK(std::string(kernel<ConvReluPool<First, true, MaxPool2d<2>>, Shape<28, 28, 1>>).find("direct over the width") == 0);

@@ -12,7 +12,7 @@ namespace skein::inline SKEIN_ABI::ops::cpu {
 /// Do direct kernels run this convolution (with what is fused to it) in Scalar? Where oneDNN does not take the type,
 /// always; else where they are faster: with a pooling behind, or few channels.
 template <class Scalar> constexpr bool runs_direct(const ConvReluPoolGeometry& g) {
-#if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD
+#if SKEIN_WITH_XSIMD
   const bool few = g.conv.channels <= 8 || (g.conv.stride == 1 && g.conv.channels <= 32 && g.conv.filters <= 32);
   const bool pooled = g.pooled() && g.conv.channels <= 64 && g.conv.filters <= 128;
   return takes_direct(g) && (pooled || few || !onednn_takes<Scalar>);

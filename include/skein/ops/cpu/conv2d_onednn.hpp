@@ -24,7 +24,7 @@ constexpr long onednn_workspace(const Conv2dGeometry& g) {
   return onednn_packed(g) + round16(g.weight_rows() * g.weight_pitch()) + round16(g.weight_pitch());
 }
 
-#if defined(SKEIN_WITH_ONEDNN) && SKEIN_WITH_ONEDNN
+#if SKEIN_WITH_ONEDNN
 template <class Scalar> inline constexpr bool onednn_takes = std::is_same_v<Scalar, float>;
 
 /// One geometry on one thread.

@@ -5,7 +5,7 @@
 #include "column_sums.hpp"
 #include "transpose.hpp"
 
-#if defined(SKEIN_WITH_XSIMD)
+#if SKEIN_WITH_XSIMD
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 

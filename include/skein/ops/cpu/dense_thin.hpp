@@ -4,7 +4,7 @@
 #pragma once
 #include "dense_small.hpp"
 
-#if defined(SKEIN_WITH_XSIMD)
+#if SKEIN_WITH_XSIMD
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 

@@ -12,7 +12,7 @@
 
 #include "dense_backward.hpp"
 
-#if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD
+#if SKEIN_WITH_XSIMD
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 

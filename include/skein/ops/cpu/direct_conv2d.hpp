@@ -17,7 +17,7 @@ constexpr bool takes_direct(const ConvReluPoolGeometry& g) {
          (c.filters > 4 || c.channels <= 8) && g.pool_kernel <= largest_max_pool && g.pool_kernel >= g.pool_stride;
 }
 
-#if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD
+#if SKEIN_WITH_XSIMD
 namespace detail {
 constexpr std::string_view direct_name(bool width, bool relu, bool pooled) {
   if (pooled && relu)

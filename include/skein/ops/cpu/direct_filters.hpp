@@ -4,7 +4,7 @@
 #pragma once
 #include "direct_rows.hpp"
 
-#if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD
+#if SKEIN_WITH_XSIMD
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 

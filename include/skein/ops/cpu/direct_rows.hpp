@@ -7,7 +7,7 @@
 #include "direct_plan.hpp"
 #include "vector.hpp"
 
-#if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD
+#if SKEIN_WITH_XSIMD
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 

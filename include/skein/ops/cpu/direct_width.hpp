@@ -6,7 +6,7 @@
 #include "direct_rows.hpp"
 #include "interleave.hpp"
 
-#if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD
+#if SKEIN_WITH_XSIMD
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 

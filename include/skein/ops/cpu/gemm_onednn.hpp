@@ -4,7 +4,7 @@
 #pragma once
 #include "../../core/config.hpp"
 
-#if defined(SKEIN_WITH_ONEDNN) && SKEIN_WITH_ONEDNN
+#if SKEIN_WITH_ONEDNN
 #include <oneapi/dnnl/dnnl.h>
 
 #include "../../core/error.hpp"

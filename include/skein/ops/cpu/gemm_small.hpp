@@ -5,7 +5,7 @@
 #pragma once
 #include "tile.hpp"
 
-#if defined(SKEIN_WITH_XSIMD)
+#if SKEIN_WITH_XSIMD
 #include <utility>
 
 namespace skein::inline SKEIN_ABI::ops::cpu {

@@ -13,7 +13,7 @@ namespace detail {
 template <class Function, class Scalar, class... Arrays>
 SKEIN_ALWAYS_INLINE void each_value(Function f, long n, Scalar* out, Arrays... arrays) {
   long i = 0;
-#if defined(SKEIN_WITH_XSIMD)
+#if SKEIN_WITH_XSIMD
   if constexpr (skein::detail::is_batched<Scalar>) {
     using V = skein::detail::Batch<Scalar>;
     constexpr long lanes = skein::detail::batch_size<Scalar>;

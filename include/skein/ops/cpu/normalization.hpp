@@ -5,7 +5,7 @@
 #pragma once
 #include "../reference/normalization.hpp"
 
-#if defined(SKEIN_WITH_XSIMD)
+#if SKEIN_WITH_XSIMD
 #include <algorithm>
 
 #include "vector_part.hpp"

@@ -4,7 +4,7 @@
 #pragma once
 #include "gemm_onednn.hpp"
 
-#if defined(SKEIN_WITH_ONEDNN) && SKEIN_WITH_ONEDNN
+#if SKEIN_WITH_ONEDNN
 #include <initializer_list>
 #include <memory>
 #include <string>

@@ -4,7 +4,7 @@
 #pragma once
 #include "../reference/optimizer.hpp"
 
-#if defined(SKEIN_WITH_XSIMD)
+#if SKEIN_WITH_XSIMD
 #include <type_traits>
 #include <xsimd/xsimd.hpp>
 

@@ -7,7 +7,7 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
-#if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD
+#if SKEIN_WITH_XSIMD
 
 namespace detail {
 /// The part of a window that lies in the image.

@@ -3,7 +3,7 @@
 #pragma once
 #include "../reference/row_softmax.hpp"
 
-#if defined(SKEIN_WITH_XSIMD)
+#if SKEIN_WITH_XSIMD
 #include <cmath>
 #include <limits>
 

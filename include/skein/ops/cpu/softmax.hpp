@@ -4,7 +4,7 @@
 #pragma once
 #include "../reference/softmax.hpp"
 
-#if defined(SKEIN_WITH_XSIMD)
+#if SKEIN_WITH_XSIMD
 #include <limits>
 #include <type_traits>
 

@@ -5,7 +5,7 @@
 #include "../dense_types.hpp"
 #include "vector.hpp"
 
-#if defined(SKEIN_WITH_XSIMD)
+#if SKEIN_WITH_XSIMD
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 

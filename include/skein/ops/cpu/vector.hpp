@@ -4,7 +4,7 @@
 #pragma once
 #include "../../core/config.hpp"
 
-#if defined(SKEIN_WITH_XSIMD) && SKEIN_WITH_XSIMD
+#if SKEIN_WITH_XSIMD
 #include <xsimd/xsimd.hpp>
 
 namespace skein::inline SKEIN_ABI::ops::cpu {

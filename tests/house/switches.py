@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the build found (SKEIN_WITH_XSIMD and its like) is asked for by value: defined() is true for 0 too. Only core/config.hpp gives
+defaults, nothing is guessed from what headers lie about, and each switch that changes the library's functions is part of SKEIN_ABI's name.
+
+Usage: switches.py SOURCE_DIR [ignored] | --self-test"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+SWITCHES = ("XSIMD", "ONEDNN", "ZLIB", "JSON", "CUDNN")
+IN_ABI = SWITCHES[:-1]                                     # of cuDNN only headers in cuda/ know
+DEFINED = re.compile(r"defined\s*\(?\s*SKEIN_WITH_(?:%s)\b|#\s*ifn?def\s+SKEIN_WITH_(?:%s)\b" % (("|".join(SWITCHES),) * 2))
+GUESSED = re.compile(r"#\s*define\s+SKEIN_WITH_(?:%s)\b|__has_include\s*\(\s*<(?:zlib|xsimd/|dnnl|oneapi/|nlohmann/)" % "|".join(SWITCHES))
+
+
+def faults_in(text):
+    """(line, what) of a file that is not core/config.hpp."""
+    faults = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if DEFINED.search(line):
+            faults.append((number, "asks whether a switch is defined, not for its value"))
+        if GUESSED.search(line):
+            faults.append((number, "guesses what the build has to say"))
+    return faults
+
+
+def abi(config, definitions):
+    """The name that SKEIN_ABI has with these definitions."""
+    command = [shutil.which("c++") or "g++", "-E", "-P", "-xc++", "-std=c++20", *(f"-D{d}" for d in definitions), "-"]
+    done = subprocess.run(command, input=f'#include "{config}"\nSKEIN_ABI\n', stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout.split()[-1]
+
+
+def abi_faults(config):
+    plain = abi(config, [])
+    faults = []
+    for switch in IN_ABI:
+        name = f"SKEIN_WITH_{switch}"
+        if abi(config, [name]) == plain or abi(config, [f"{name}=1"]) != abi(config, [name]):
+            faults.append(f"SKEIN_ABI is {plain} with {name} and without")
+        if abi(config, [f"{name}=0"]) != plain:
+            faults.append(f"SKEIN_ABI with {name}=0 is not that without it")
+    return faults
+
+
+def self_test():
+    wrong = ["#if defined(SKEIN_WITH_XSIMD)", "#ifdef SKEIN_WITH_ZLIB", "#if !defined SKEIN_WITH_JSON", "#define SKEIN_WITH_ZLIB 1", "#if __has_include(<zlib.h>)"]
+    right = ["#if SKEIN_WITH_XSIMD", "#elif !SKEIN_WITH_ZLIB", "#define SKEIN_WITH_NUMBER(op)", "#if __has_include(<boost/version.hpp>)"]
+    return [f"{line}: {faults_in(line)}" for line in wrong if len(faults_in(line)) != 1] + [f"{line}: {faults_in(line)}" for line in right if faults_in(line)]
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        faults = self_test()
+        print("\n".join(faults) if faults else "switches are judged")
+        return 1 if faults else 0
+    root = pathlib.Path(sys.argv[1])
+    config = root / "include/skein/core/config.hpp"
+    faults = abi_faults(config.resolve())
+    for folder in ("include", "tests", "examples", "bench", "test_package"):
+        for path in sorted(p for p in (root / folder).rglob("*") if p.suffix in (".hpp", ".cpp", ".cu", ".cuh") and p != config):
+            faults += [f"{path.relative_to(root)}:{line}: {what}" for line, what in faults_in(path.read_text())]
+    print("\n".join(faults) if faults else "switches are asked for by value")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
