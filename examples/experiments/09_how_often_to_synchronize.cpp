@@ -50,7 +50,7 @@ struct Options {
 
 /// SyncEveryEpochs<N> with the N of a row, so that one training is compiled for all of them; 0: never.
 // [quote option]
-struct SyncEveryChosen {
+struct SyncEveryChosen : OptionBase {
   static inline thread_local int epochs = 1;
   static constexpr OptionKind kind = OptionKind::when;
   template <class Inner> class Around : public ExchangesSometimes<Inner> {

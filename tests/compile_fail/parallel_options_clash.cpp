@@ -5,15 +5,15 @@
 
 namespace sk = skein;
 
-template <int N> struct Exchange {
+template <int N> struct Sometimes : sk::parallel::OptionBase {
   static constexpr sk::parallel::OptionKind kind = sk::parallel::OptionKind::when;
   template <class Inner> class Around : public Inner {};
 };
 
 #ifndef SKEIN_TWIN
-using Policy = sk::parallel::DataParallel<sk::SelfComm, Exchange<1>, Exchange<2>>;
+using Policy = sk::parallel::DataParallel<sk::SelfComm, Sometimes<1>, Sometimes<2>>;
 #else
-using Policy = sk::parallel::DataParallel<sk::SelfComm, Exchange<1>>;
+using Policy = sk::parallel::DataParallel<sk::SelfComm, Sometimes<1>>;
 #endif
 
 void f(sk::SelfComm& world) { Policy policy{world}; }

@@ -4,7 +4,7 @@
 
 namespace parallel = skein::parallel;
 
-struct Narrow {
+struct Narrow : parallel::OptionBase {
   static constexpr parallel::OptionKind kind = parallel::OptionKind::compress;
 };
 #ifdef SKEIN_TWIN

@@ -115,11 +115,12 @@ TEST_CASE("a training whose gradients travel in 16 bits round a ring", "[guide]"
     const sk::comm::Counts before = world.counts();
     const sk::History history = trainer.fit(data, {.epochs = 100, .batch = 8, .progress = false, .threads = 1});
     if (world.rank() == 0) {                                                        // not quoted
-      planned = 100 * trainer.train_step().policy_state().planned();                // not quoted
+      planned = 100 * trainer.train_step().policy_state().exchange().planned();     // not quoted
       counted = world.counts() - before;                                            // not quoted
     }                                                                               // not quoted
     losses[static_cast<std::size_t>(world.rank())] = history.back().training.loss;  // not quoted
-    // trainer.train_step().policy_state().planned(): collectives, messages and bytes of a step, equal to what was counted
+    // trainer.train_step().policy_state().exchange().planned(): collectives, messages and bytes of a step, equal to what was
+    // counted
   });
   // [end]
   for (const double loss : losses) CHECK(loss < 0.2);

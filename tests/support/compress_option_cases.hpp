@@ -78,8 +78,7 @@ struct Arena {
   }
 };
 
-template <class Comm, class... Options> using PolicyStateOf =
-    WithOptions<DataParallelPolicyState<Comm, float, sk::Cpu>, Options...>;
+template <class Comm, class... Options> using PolicyStateOf = DataParallelStateOf<Comm, float, sk::Cpu, Options...>;
 
 template <class PolicyState> void step(PolicyState& policy_state, Arena& arena) {
   const long end = static_cast<long>(arena.gradients.size()), middle = arena.operations[1].parameter;
@@ -100,7 +99,7 @@ template <class... Options, class World> void exchanges(World& world, double tol
     policy_state.start();
     const comm::Counts before = counted.counts();
     const bool alone = world.size() == 1;
-    const float gaps = std::same_as<typename PolicyStateOf<Comm, Options...>::compressor_type, detail::Uncompressed>
+    const float gaps = std::same_as<typename PolicyStateOf<Comm, Options...>::exchange_type::compressor, detail::Uncompressed>
                            ? 0.0f
                            : 7.0f;  // no compressor sees them
     std::vector<double> expected(arena.gradients.size()), got(arena.gradients.size());
@@ -115,10 +114,10 @@ template <class... Options, class World> void exchanges(World& world, double tol
       for (std::size_t i = 0; i < got.size(); ++i) got[i] += static_cast<double>(arena.gradients[i]);
     }
     const comm::Counts given = counted.counts() - before;
-    RANK_CHECK(given == steps * policy_state.planned());
-    if constexpr (std::same_as<typename PolicyStateOf<Comm, Options...>::algorithm_type, Ring>)
+    RANK_CHECK(given == steps * policy_state.exchange().planned());
+    if constexpr (std::same_as<typename PolicyStateOf<Comm, Options...>::exchange_type::algorithm, Ring>)
       RANK_CHECK((alone || given.messages == 2 * (world.size() - 1) * static_cast<long>(policy_state.trace().size())));
-    RANK_CHECK(given == policy_state.counts());
+    RANK_CHECK(given == policy_state.exchange().counts());
     RANK_CHECK((alone || given.payload + given.bytes > 0));
     for (std::size_t i = 0; i < got.size(); ++i)
       RANK_CHECK(std::abs(got[i] - expected[i]) <=
@@ -175,9 +174,9 @@ template <class Policy> Fit fit(const Policy& policy, int epochs, const std::str
         trainer.fit(data, {.epochs = 1, .batch = 24, .seed = sk::Seed{9}, .progress = false, .threads = 1}).back().training.loss);
     if (e == 1 && !save.empty()) trainer.save(save);
   }
-  if constexpr (requires { trainer.train_step().policy_state().planned(); }) {
+  if constexpr (requires { trainer.train_step().policy_state().exchange().planned(); }) {
     const auto& policy_state = trainer.train_step().policy_state();
-    RANK_CHECK(policy_state.counts() == 8 * epochs * policy_state.planned());
+    RANK_CHECK(policy_state.exchange().counts() == 8 * epochs * policy_state.exchange().planned());
   }
   result.parameters.assign(std::as_const(model).parameters().begin(), std::as_const(model).parameters().end());
   return result;

@@ -11,6 +11,7 @@
 #include <skein/parallel/data/sharded.hpp>
 #include <skein/parallel/data/sync_batch_norm.hpp>
 
+#include "support/own_exchange.hpp"
 #include "support/rank_check.hpp"
 
 namespace sk = skein;
@@ -122,6 +123,14 @@ void in_parts(sk::NcclComm& world) {
   require_same(train<Coupled>(world.where(), policy, clipped), train<Coupled>(sk::Cpu{}, sk::parallel::SingleProcess{}, clipped),
                2e-5);
 }
+/// An exchange of one's own moves the device's memory, as on the host.
+void in_two_halves(sk::NcclComm& world) {
+  using sk::parallel::data_parallel, sk::parallel::ExchangeBy;
+  const Result serial = train(sk::Cpu{}, sk::parallel::SingleProcess{}, short_fit);
+  for (const long bucket : {1L, 1L << 20})
+    require_same(train(world.where(), data_parallel<ExchangeBy<InTwoHalves>>(world, {.bucket_bytes = bucket}), short_fit), serial,
+                 2e-5);
+}
 void on_another_device(sk::NcclComm& world) {
   sk::Model<Net, sk::Shape<4>, sk::Cuda> model{sk::Seed{3}, sk::Cuda{0}};  // whatever the rank
   sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{}, sk::parallel::DataParallel{world}};
@@ -138,6 +147,7 @@ TEST_CASE("data-parallel training on devices of one process agrees with the seri
   CHECK(on_devices(devices, launched, false) == "");
   CHECK(on_devices(devices, averages) == "");
   CHECK(on_devices(devices, in_parts) == "");
+  CHECK(on_devices(devices, in_two_halves) == "");
 }
 
 TEST_CASE("a model on another device than its rank's communicator is refused") {

@@ -48,7 +48,7 @@ TEST_CASE("on another number of ranks residuals are shared out", "[parallel]") {
   std::vector<std::byte> saved;
   std::vector<float> before, after;
   const auto total = [](sk::ThreadComm& world, const PolicyState& policy_state, std::vector<float>& to) {
-    std::vector<float> sum = policy_state.residual();
+    std::vector<float> sum = policy_state.exchange().residual();
     world.all_reduce(sum, sk::Sum{});
     if (world.rank() == 0) to = sum;
   };

@@ -5,7 +5,8 @@
 #pragma once
 #include "../../comm/measure.hpp"
 #include "../../plan/chosen_all_reduce.hpp"
-#include "../exchange/exchange_policy_state.hpp"
+#include "../exchange/encoded_exchange.hpp"
+#include "data_parallel.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 
@@ -59,7 +60,7 @@ template <class A> inline constexpr bool is_algorithm = false;
 
 /// Gradients are added by A: Ring, RecursiveDoubling, Torus<Columns>, Nodes<Node>, BySize, or a type of the user's that has a
 /// name and table(ranks, count).
-template <class A> struct Algorithm {
+template <class A> struct Algorithm : OptionBase {
   static constexpr OptionKind kind = OptionKind::algorithm;
   static constexpr bool checked = [] {
     if constexpr (!requires(const A& a) {
@@ -71,7 +72,7 @@ template <class A> struct Algorithm {
     return true;
   }();
   static_assert(checked);
-  template <class Inner> using Around = ExchangePolicyState<Inner, typename detail::CompressorOf<Inner>::type, A>;
+  template <class E> using Exchange = EncodedExchange<typename E::compressor, A>;
 };
 
 }  // namespace skein::inline SKEIN_ABI::parallel

@@ -3,7 +3,8 @@
 // data_parallel<Compress<comm::HalfCodec<bf16>>>(world) sends half the bytes; what is not linear (Int8Codec, TopK) is gathered
 // instead of added. Xu et al., "Compressed communication for distributed deep learning", 2020, has the survey.
 #pragma once
-#include "../exchange/exchange_policy_state.hpp"
+#include "../exchange/encoded_exchange.hpp"
+#include "data_parallel.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 
@@ -12,10 +13,10 @@ namespace skein::inline SKEIN_ABI::parallel {
 /// are saved with the training. Under a loss scale (models of 16 bits) residuals have the scale of their step, and a step that is
 /// skipped for an overflow loses what it sent. Blocking where DataParallel is; bytes: planned() of the policy state; the same
 /// bits on all ranks.
-template <class Compressor> struct Compress {
+template <class Compressor> struct Compress : OptionBase {
   static constexpr OptionKind kind = OptionKind::compress;
   static_assert((comm::assert_compressor<Compressor>(), true));
-  template <class Inner> using Around = ExchangePolicyState<Inner, Compressor, typename detail::AlgorithmOf<Inner>::type>;
+  template <class E> using Exchange = EncodedExchange<Compressor, typename E::algorithm>;
 };
 
 }  // namespace skein::inline SKEIN_ABI::parallel

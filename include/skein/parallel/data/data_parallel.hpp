@@ -4,13 +4,17 @@
 // moves data inside its calls), and the step waits for the rest. Li et al., "PyTorch Distributed", VLDB 2020.
 #pragma once
 #include <algorithm>
-#include <optional>
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "../../plan/buckets.hpp"
+#include "../../core/hash.hpp"
 #include "../comm_policy_state.hpp"
-#include "bucket_timer.hpp"
+#include "../exchange/all_reduce_exchange.hpp"
+#include "../exchange/bucket_scheduler.hpp"
 #include "data_parallel_option.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
@@ -31,23 +35,45 @@ template <class Comm, class Scalar> plan::BucketSize bucket_size(const DataParal
   else return scalars(128 * 1024);
 }
 
-template <class Comm, class Scalar, class Device> class DataParallelPolicyState : public CommPolicyState<Comm, Scalar, Device> {
+namespace detail {
+template <class Comm> inline constexpr bool capturable_comm = false;
+template <class Comm>
+requires(Comm::capturable) inline constexpr bool capturable_comm<Comm> = true;
+
+/// DataParallel refuses an exchange by what it is for floats.
+template <class Exchange, class Comm> inline constexpr bool said_of_floats =
+    Communicator<Comm> && !GradientExchange<Exchange, Comm, float, typename Comm::device>;
+template <class Exchange, class Comm> consteval bool assert_chosen() {
+  if constexpr (Communicator<Comm>) assert_exchange<Exchange, Comm, float, typename Comm::device>();
+  return true;
+}
+
+/// Buckets without what lies behind the last parameter.
+inline std::vector<plan::Range> until(std::vector<plan::Range> buckets, long stored) {
+  for (plan::Range& b : buckets) b = {std::min(b.begin, stored), std::min(b.end, stored)};
+  return buckets;
+}
+}  // namespace detail
+
+/// Whose exchange is ExchangeOf<Exchange, Comm, Scalar, Device>, at the times that BucketScheduler gives it.
+template <class Comm, class Scalar, class Device, class Exchange = AllReduceExchange> class DataParallelPolicyState
+    : public CommPolicyState<Comm, Scalar, Device> {
   using Base = CommPolicyState<Comm, Scalar, Device>;
+  static_assert(detail::said_of_floats<Exchange, Comm> || (assert_exchange<Exchange, Comm, Scalar, Device>(), true));
+  /// Where it is none, that was said in one sentence: the rest compiles.
+  using Sound = std::conditional_t<GradientExchange<Exchange, Comm, Scalar, Device>, Exchange, AllReduceExchange>;
+  using Bound = typename detail::WithSums<Sound, Comm, Scalar, Device>::type;
 
  public:
-  static constexpr Capabilities capabilities = Base::capabilities | Capabilities{Capability::synchronizes_gradients};
-  /// A device may keep the step's exchange and repeat it (a CUDA graph).
-  static constexpr bool capturable = [] {
-    if constexpr (requires { Comm::capturable; }) return Comm::capturable;
-    else return false;
-  }();
-  using Request = decltype(std::declval<Comm&>().start_all_reduce(std::declval<DeviceSpan<Scalar, Device>>(), Sum{}));
+  using exchange_type = Exchange;
+  static constexpr Capabilities capabilities = Base::capabilities | Capabilities{Capability::synchronizes_gradients} |
+                                               (Bound::keeps_state ? Capabilities{Capability::keeps_state} : Capabilities{});
+  static constexpr bool capturable = Bound::capturable && detail::capturable_comm<Comm>;
 
   DataParallelPolicyState(Comm& comm, const DataParallelOptions& options, const Replica<Scalar, Device>& replica)
-      : Base(comm, replica), options_(options),
-        buckets_(
-            plan::buckets(replica.operations, static_cast<long>(replica.gradients.size), bucket_size<Comm, Scalar>(options))),
-        requests_(buckets_.size()), timer_(buckets_) {}
+      : DataParallelPolicyState(
+            comm, options, replica,
+            plan::buckets(replica.operations, static_cast<long>(replica.gradients.size), bucket_size<Comm, Scalar>(options))) {}
 
   using Base::comm;
   bool synchronizes_gradients() const { return several(); }
@@ -56,96 +82,74 @@ template <class Comm, class Scalar, class Device> class DataParallelPolicyState 
     this->check_place("DataParallel");
     if (!several()) return;
     Fnv1a f;
-    f.add(replica().fingerprint).add(static_cast<std::uint64_t>(options_.reduce)).add(buckets_.size());
-    for (const plan::Range& b : buckets_) f.add(static_cast<std::uint64_t>(b.begin)).add(static_cast<std::uint64_t>(b.end));
+    f.add(replica().fingerprint).add(static_cast<std::uint64_t>(options_.reduce)).add(std::string_view(Sound::name));
+    f.add(scheduler_.buckets().size());
+    for (const plan::Range& b : scheduler_.buckets())
+      f.add(static_cast<std::uint64_t>(b.begin)).add(static_cast<std::uint64_t>(b.end));
     comm().assert_same("the models of DataParallel (network, input shape, scalar, options)", f.value());
     this->broadcast_weights();
+    exchange().start();
   }
 
-  void gradient_ready(long begin, long end) {
-    if (next_ > 0 && begin < end && end == static_cast<long>(replica().gradients.size)) start_over();
-    if (end > begin) timer_.start();
-    while (next_ < buckets_.size() && begin < end && begin <= buckets_[next_].begin) {
-      timer_.begun(next_);
-      const plan::Range b = buckets_[next_];
-      (void)requests_[next_].emplace(comm().start_all_reduce(
-          replica().gradients.sub(static_cast<std::size_t>(b.begin), static_cast<std::size_t>(b.end)), Sum{}));
-      ++next_;
-    }
-    if (options_.poll) poll();
-  }
-
-  void finish_gradients() {
-    timer_.backward_ends();
-    for (; done_ < next_; ++done_) {
-      if (requests_[done_]) requests_[done_]->wait();
-      requests_[done_].reset();
-      timer_.complete(done_);
-    }
-    add_exposed(timer_.stop());
-    next_ = done_ = 0;
-  }
-
+  void gradient_ready(long begin, long end) { scheduler_.ready(begin, end, options_.poll); }
+  void finish_gradients() { add_exposed(scheduler_.finish()); }
   double gradient_factor() const { return options_.reduce == Reduce::Sum ? static_cast<double>(comm().size()) : 1.0; }
 
   void replayed() {
     if constexpr (requires { comm().replayed(); }) comm().replayed();
   }
 
-  /// Of the last step whose gradients were exchanged, whichever option exchanged them.
-  std::span<const BucketTrace> trace() const { return timer_.trace(); }
+  /// What of the exchange is saved with the training.
+  void before_save() {
+    if (several()) exchange().before_save();
+  }
+  std::string saved_as() const requires(Bound::keeps_state) { return exchange().saved_as(); }
+  template <class Archive>
+  requires(Bound::keeps_state) void serialize(Archive& archive, unsigned version) { exchange().serialize(archive, version); }
+
+  Bound& exchange() { return scheduler_.exchange(); }
+  const Bound& exchange() const { return scheduler_.exchange(); }
+  /// Of the last step whose gradients were exchanged, by whichever exchange.
+  std::span<const BucketTrace> trace() const { return scheduler_.timer().trace(); }
   /// When backward had ended in that step, on the clock of trace().
-  double backward_done() const { return timer_.backward_done(); }
+  double backward_done() const { return scheduler_.timer().backward_done(); }
 
  protected:  // what an option around this policy state works with
   using Base::several, Base::replica, Base::add_exposed;
-  BucketTimer& timer() { return timer_; }
-  const DataParallelOptions& options() const { return options_; }
 
  private:
-  /// The first gradients of a step, and buckets are under way: a step was broken off (its capture was refused, say) and begins
-  /// anew.
-  void start_over() {
-    for (auto& r : requests_) r.reset();
-    next_ = done_ = 0;
-    (void)timer_.stop();
-  }
-
-  /// In order: the first that is not done keeps the later ones waiting, so that all ranks see the same sequence.
-  void poll() {
-    for (std::size_t i = done_; i < next_; ++i) {
-      if (!requests_[i]) continue;
-      if (!requests_[i]->poll()) break;
-      timer_.complete(i);
-      requests_[i].reset();
-    }
-    while (done_ < next_ && !requests_[done_]) ++done_;
+  DataParallelPolicyState(Comm& comm, const DataParallelOptions& options, const Replica<Scalar, Device>& replica,
+                          const std::vector<plan::Range>& buckets)
+      : Base(comm, replica), options_(options), scheduler_(buckets, static_cast<long>(replica.gradients.size), comm, replica,
+                                                           Bound::takes_sums ? buckets : detail::until(buckets, replica.stored)) {
   }
 
   DataParallelOptions options_;
-  std::vector<plan::Range> buckets_;
-  std::vector<std::optional<Request>> requests_;
-  BucketTimer timer_;
-  std::size_t next_ = 0, done_ = 0;  // buckets begun, and of those the leading ones that are complete
+  BucketScheduler<Bound> scheduler_;
 };
+
+/// The policy state of DataParallel<Comm, Options...>.
+template <class Comm, class Scalar, class Device, class... Options> using DataParallelStateOf =
+    WithOptions<DataParallelPolicyState<Comm, Scalar, Device, ExchangeWith<AllReduceExchange, Options...>>, Options...>;
 
 /// Data parallelism over a communicator, which must outlive the training. Options are types that change one thing each
 /// (SyncEvery<4>, Compress<...>, Sharded<1>, ...): without them it is synchronous SGD by all-reduce in 32 bits.
 template <class Comm, class... Options> class DataParallel : public PolicyBase {
   static_assert(assert_options<Options...>());
+  static_assert(detail::assert_chosen<ExchangeWith<AllReduceExchange, Options...>, Comm>());
 
  public:
   using communicator = Comm;
   explicit DataParallel(Comm& comm, DataParallelOptions options = {}) : comm_(&comm), options_(options) {}
 
   template <class R> auto bind(const R& replica) const {
-    using Base = DataParallelPolicyState<Comm, typename R::Scalar, typename R::Device>;
-    return WithOptions<Base, Options...>(*comm_, options_, replica);
+    return DataParallelStateOf<Comm, typename R::Scalar, typename R::Device, Options...>(*comm_, options_, replica);
   }
-  /// The part of `stored` parameters that this rank updates, where an option (Sharded) says so.
+  /// The part of `stored` parameters that this rank updates: all, or what an option (Sharded) says.
   plan::Range owned(long stored) const {
     plan::Range own{0, stored};
-    ((own = owned_by<Options>(own)), ...);
+    for (const plan::Range r : {own, Options::owned(stored, comm_->size(), comm_->rank())...})
+      own = {std::max(own.begin, r.begin), std::min(own.end, r.end)};
     return own;
   }
   /// Does the communicator move this device's memory; and the sentence where it does not.
@@ -154,12 +158,6 @@ template <class Comm, class... Options> class DataParallel : public PolicyBase {
   Comm& comm() const { return *comm_; }
 
  private:
-  template <class Option> plan::Range owned_by(plan::Range otherwise) const {
-    if constexpr (requires { Option::owned(otherwise.end, 1, 0); })
-      return Option::owned(otherwise.end, comm_->size(), comm_->rank());
-    else return otherwise;
-  }
-
   Comm* comm_;
   DataParallelOptions options_;
 };

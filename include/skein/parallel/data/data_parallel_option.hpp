@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of DataParallel that are types. Each wraps the policy state: DataParallel<Comm, A, B> trains with
-// A::Around<B::Around<...>>, whose hooks shadow the inner ones, so that what is not chosen costs nothing. What contradicts each
-// other is refused here, by kind.
+// Options of DataParallel that are types. Some choose the exchange of gradients (Compress, Algorithm, Sharded<2>, ExchangeBy):
+// there is one. Others change in which steps it happens or what else a step does: they wrap the policy state, DataParallel<Comm,
+// A, B> trains with A::Around<B::Around<...>>, so that what is not chosen costs nothing. What contradicts each other is refused
+// here, by kind.
 #pragma once
 #include <array>
 #include <concepts>
 #include <cstddef>
 #include <string_view>
 
-#include "../../core/config.hpp"
+#include "../../plan/program.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 
@@ -17,17 +18,26 @@ enum class OptionKind {
   when,          ///< in which steps gradients are exchanged
   compress,      ///< in what form they travel
   algorithm,     ///< by which all-reduce
+  exchange,      ///< by an exchange of the user's
   sharding,      ///< what each rank keeps a part of
   reproducible,  ///< virtual shards: the same bits on any number of ranks
   statistics,    ///< of layers, over all ranks
 };
 
+/// What an option does not say itself. Each derives from it, and has its `kind`.
+struct OptionBase {
+  /// The policy state with what the option adds around it.
+  template <class Inner> using Around = Inner;
+  /// The exchange that the option chooses, where E was chosen before.
+  template <class E> using Exchange = E;
+  /// Gradients are summed by a reduce-scatter, which no other option may replace.
+  static constexpr bool scatters_gradients = false;
+  /// The part of the parameters that a rank updates.
+  static constexpr plan::Range owned(long stored, [[maybe_unused]] int ranks, [[maybe_unused]] int rank) { return {0, stored}; }
+};
+
 namespace detail {
-enum class OptionFault { none, twice, reproducible, sharded_when, sharded_exchange };
-template <class O> consteval bool scatters_gradients() {
-  if constexpr (requires { O::scatters_gradients; }) return O::scatters_gradients;
-  else return false;
-}
+enum class OptionFault { none, twice, reproducible, sharded_when, sharded_exchange, own_exchange };
 
 /// Kinds that cannot go together.
 constexpr OptionFault clash(OptionKind a, OptionKind b) {
@@ -35,12 +45,15 @@ constexpr OptionFault clash(OptionKind a, OptionKind b) {
   const auto either = [&](OptionKind k) { return a == k || b == k; };
   if (either(OptionKind::reproducible)) return OptionFault::reproducible;
   if (either(OptionKind::sharding) && either(OptionKind::when)) return OptionFault::sharded_when;
+  if (either(OptionKind::exchange) && (either(OptionKind::compress) || either(OptionKind::algorithm)))
+    return OptionFault::own_exchange;
   return OptionFault::none;
 }
 template <class... Options> consteval OptionFault first_clash() {
   constexpr std::array<OptionKind, sizeof...(Options)> kinds{Options::kind...};
   for (const OptionKind k : kinds)
-    if ((scatters_gradients<Options>() || ...) && (k == OptionKind::compress || k == OptionKind::algorithm))
+    if ((Options::scatters_gradients || ...) &&
+        (k == OptionKind::compress || k == OptionKind::algorithm || k == OptionKind::exchange))
       return OptionFault::sharded_exchange;
   for (std::size_t i = 0; i < kinds.size(); ++i)
     for (std::size_t j = i + 1; j < kinds.size(); ++j)
@@ -52,10 +65,15 @@ template <class Inner, class First, class... Rest> struct Wrapped<Inner, First, 
   using type = typename First::template Around<typename Wrapped<Inner, Rest...>::type>;
 };
 template <class...> inline constexpr bool fits_together = false;
+
+template <class Exchange, class... Options> struct ChosenExchange { using type = Exchange; };
+template <class Exchange, class First, class... Rest> struct ChosenExchange<Exchange, First, Rest...> {
+  using type = typename ChosenExchange<typename First::template Exchange<Exchange>, Rest...>::type;
+};
 }  // namespace detail
 
 /// A type that DataParallel takes as an option.
-template <class O> concept DataParallelOption = requires {
+template <class O> concept DataParallelOption = std::derived_from<O, OptionBase> && requires {
   { O::kind } -> std::convertible_to<OptionKind>;
 };
 
@@ -81,11 +99,29 @@ template <class... Options> consteval bool assert_options() {
       static_assert(detail::fits_together<Options...>,
                     "Sharded<2> sums gradients by a reduce-scatter of its own: Compress and Algorithm are of an all-reduce, take "
                     "Sharded<1> with them");
+    else if constexpr (fault == detail::OptionFault::own_exchange)
+      static_assert(
+          detail::fits_together<Options...>,
+          "ExchangeBy says how gradients are exchanged: Compress and Algorithm have nothing to change of it, leave them out");
   }
   return true;
 }
 
 /// The policy state of Inner with its options around it, the first one outermost.
 template <class Inner, class... Options> using WithOptions = typename detail::Wrapped<Inner, Options...>::type;
+
+namespace detail {
+/// Of options that were refused none is asked.
+template <class... Options> consteval bool options_are_sound() {
+  if constexpr ((DataParallelOption<Options> && ...)) return first_clash<Options...>() == OptionFault::none;
+  else return false;
+}
+template <bool Sound, class Exchange, class... Options> struct ChosenIf { using type = Exchange; };
+template <class Exchange, class... Options> struct ChosenIf<true, Exchange, Options...> : ChosenExchange<Exchange, Options...> {};
+}  // namespace detail
+
+/// The exchange that options choose in place of Exchange.
+template <class Exchange, class... Options> using ExchangeWith =
+    typename detail::ChosenIf<detail::options_are_sound<Options...>(), Exchange, Options...>::type;
 
 }  // namespace skein::inline SKEIN_ABI::parallel

@@ -11,7 +11,7 @@
 namespace skein::inline SKEIN_ABI::parallel {
 
 /// An option of DataParallel. Two blocking all-reduces a layer and step, of 2 doubles a channel and one more each; deterministic.
-struct SyncBatchNorm {
+struct SyncBatchNorm : OptionBase {
   static constexpr OptionKind kind = OptionKind::statistics;
 
   template <class Inner> class Around : public Inner {

@@ -47,7 +47,7 @@ template <class Inner> class ExchangesSometimes : public Inner {
 };
 
 /// Gradients are exchanged in the steps N, 2 N, 3 N, ...
-template <int N> struct SyncEvery {
+template <int N> struct SyncEvery : OptionBase {
   static constexpr OptionKind kind = OptionKind::when;
   template <class Inner> class Around : public ExchangesSometimes<Inner> {
     static_assert(detail::is_a_period<N>,
@@ -64,7 +64,7 @@ template <int N> struct SyncEvery {
 };
 
 /// Gradients are exchanged in all steps of every N-th epoch, the first of them the N-th.
-template <int N> struct SyncEveryEpochs {
+template <int N> struct SyncEveryEpochs : OptionBase {
   static constexpr OptionKind kind = OptionKind::when;
   template <class Inner> class Around : public ExchangesSometimes<Inner> {
     static_assert(
@@ -83,7 +83,7 @@ template <int N> struct SyncEveryEpochs {
 
 /// Gradients are exchanged in the first N steps and then no more: the first phase of post-local SGD (Lin et al., "Don't Use Large
 /// Mini-Batches, Use Local SGD", ICLR 2020). post_local_sgd has the second with it.
-template <int N> struct SyncFirst {
+template <int N> struct SyncFirst : OptionBase {
   static constexpr OptionKind kind = OptionKind::when;
   template <class Inner> class Around : public ExchangesSometimes<Inner> {
     static_assert(detail::is_a_count<N>, "SyncFirst<N>: there cannot be less than 0 steps");

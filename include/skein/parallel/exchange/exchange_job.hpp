@@ -7,15 +7,8 @@
 
 namespace skein::inline SKEIN_ABI::parallel::detail {
 
-/// Gradients travel as they are.
-struct Uncompressed {
-  static constexpr std::string_view name = "uncompressed";
-  static constexpr bool linear = true;
-  static constexpr int rounds = 1;
-};
-
-/// What a job needs of its policy state.
-template <class Comm, class Scalar, class A> struct Exchange {
+/// What a job needs of its exchange.
+template <class Comm, class Scalar, class A> struct ExchangeCall {
   Comm& comm;
   Scalar* gradients;
   const A& algorithm;
@@ -25,7 +18,7 @@ template <class Comm, class Scalar, class A> struct Exchange {
 /// Encoded by C, added by A where C is linear, else gathered and added by each rank in the order of the ranks.
 template <class Comm, class Scalar, class C, class A> class ExchangeJob {
   using Element = typename C::Element;
-  using Call = Exchange<Comm, Scalar, A>;
+  using Call = ExchangeCall<Comm, Scalar, A>;
   using Gather = decltype(std::declval<Comm&>().start_all_gather(std::declval<DeviceSpan<const Element, Cpu>>(),
                                                                  std::declval<DeviceSpan<Element, Cpu>>()));
 
@@ -117,7 +110,7 @@ template <class Comm, class Scalar, class C, class A> class ExchangeJob {
 
 /// As it is, by an algorithm: gaps and the sums of the batch with it.
 template <class Comm, class Scalar, class A> class ExchangeJob<Comm, Scalar, Uncompressed, A> {
-  using Call = Exchange<Comm, Scalar, A>;
+  using Call = ExchangeCall<Comm, Scalar, A>;
 
  public:
   static constexpr bool keeps_residual = false, remembers = false;

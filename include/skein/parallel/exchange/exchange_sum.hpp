@@ -10,13 +10,9 @@
 #include "../../comm/algorithms/table_run.hpp"
 #include "../../comm/counts.hpp"
 #include "../../plan/collective_check.hpp"
+#include "all_reduce_exchange.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel::detail {
-
-/// The communicator's all-reduce: what is used where no Algorithm is named.
-struct OwnAllReduce {
-  static constexpr std::string_view name = "all_reduce";
-};
 
 /// An algorithm has a table for ranks and values, or says own(ranks, bytes): the communicator's all-reduce serves better.
 template <class A> inline constexpr bool by_table = requires(const A& a) { a.table(2, 1L); };

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// EncodedExchange: what Compress and Algorithm choose: gradients of a bucket are encoded, summed over the ranks by one algorithm,
+// and decoded. The sums of the batch behind the parameters are exact: they never pass a compressor.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "exchange_job.hpp"
+
+namespace skein::inline SKEIN_ABI::parallel {
+
+namespace detail {
+template <class...> inline constexpr bool exchange_fits = false;
+
+template <class Device, class Compressor, class Chosen> consteval bool assert_encoded() {
+  if constexpr (!std::same_as<Device, Cpu>)
+    static_assert(exchange_fits<Device>,
+                  "Compress and Algorithm work on values of the host: for a model on a GPU take DataParallel without them");
+  else if constexpr (!Compressor::linear && by_table<Chosen>)
+    static_assert(exchange_fits<Compressor>,
+                  "Algorithm names an all-reduce, and this compressor is not linear: what it writes is gathered, not added. "
+                  "Leave Algorithm out, or take a linear compressor");
+  else if constexpr (!Compressor::linear && Compressor::rounds != 1)
+    static_assert(exchange_fits<Compressor>, "a compressor of several rounds needs sums between them: it must be linear");
+  return true;
+}
+}  // namespace detail
+
+/// Each bucket is encoded by the compressor, summed over the ranks by the algorithm, and decoded. A world of one encodes nothing.
+template <class Compressor, class Chosen> struct EncodedExchange {
+  static constexpr std::string_view name = "Compress, Algorithm";
+  using compressor = Compressor;
+  using algorithm = Chosen;
+
+  template <class Comm, class Scalar, class Device> class On : public ExchangeOn<Comm, Scalar, Device> {
+    using Base = ExchangeOn<Comm, Scalar, Device>;
+    static_assert(detail::assert_encoded<Device, Compressor, Chosen>());
+    using Job = detail::ExchangeJob<Comm, Scalar, Compressor, Chosen>;
+    static constexpr bool compresses = !std::same_as<Compressor, detail::Uncompressed>;
+
+   public:
+    static constexpr bool takes_sums = !compresses;
+    static constexpr bool keeps_state = Job::keeps_residual || Job::remembers;
+    using Base::Base;
+
+    void start() {
+      if constexpr (requires { algorithm_.check(2); }) algorithm_.check(this->comm().size());
+      if constexpr (requires(Comm & c) { algorithm_.prepare(c); }) algorithm_.prepare(this->comm());
+      if (!jobs_.empty()) return;  // a training that was loaded starts once more
+      const auto& replica = this->replica();
+      for (std::size_t i = 0; i < this->buckets(); ++i)
+        jobs_.emplace_back(replica.entries, this->range(i), replica.stored, this->comm().size());
+      if (jobs_.size() > most_buckets)
+        throw ArgumentError("DataParallel: Compress and Algorithm take up to " + std::to_string(most_buckets) +
+                            " buckets, there are " + std::to_string(jobs_.size()) + ": raise bucket_bytes");
+      this->comm().assert_same("the exchange of DataParallel (Compress, Algorithm)", text());
+    }
+
+    void begin(std::size_t i) {
+      if (compresses && i == 0) counts_ += sums();
+      jobs_[i].begin(call(), tag(i, 0));
+    }
+    bool poll(std::size_t i) { return jobs_[i].poll(call()); }
+    void backward_ended() {
+      if constexpr (Compressor::rounds == 2)  // not earlier: all ranks begin their calls in one order
+        for (std::size_t i = 0; i < jobs_.size(); ++i) jobs_[i].second_round(call(), tag(i, 1));
+    }
+    void wait(std::size_t i) { jobs_[i].wait(call()); }
+    void drop() {
+      for (Job& job : jobs_) job.drop();
+    }
+
+    /// What this rank gives to the communicator in a step that exchanges, by the plan: closed forms over the buckets.
+    comm::Counts planned() const {
+      comm::Counts all;
+      for (const Job& job : jobs_) all += job.planned(algorithm_, this->comm().size(), this->comm().rank());
+      if (compresses && !jobs_.empty()) all += sums();
+      return all;
+    }
+    /// What it has given so far, for gradients.
+    const comm::Counts& counts() const { return counts_; }
+    /// "bf16 by ring: 12 buckets, 5321 bytes".
+    std::string text() const {
+      std::size_t bytes = 0;
+      for (const Job& job : jobs_) bytes += job.wire_bytes();
+      return std::string(Compressor::name) + " by " + std::string(Chosen::name) + ": " + std::to_string(jobs_.size()) +
+             " buckets, " + std::to_string(bytes) + " bytes";
+    }
+    const Chosen& chosen() const { return algorithm_; }
+
+    /// What error feedback has kept on this rank, of all values in the order of the buckets.
+    std::vector<float> residual() const requires Job::keeps_residual {
+      std::vector<float> all;
+      for (const Job& job : jobs_) job.bucket().append_residual(all);
+      return all;
+    }
+    /// Before a training is saved, on all ranks: rank 0 gets what the others keep.
+    void before_save() {
+      if constexpr (Job::keeps_residual) {
+        const std::vector<float> own = residual();
+        kept_.residuals.resize(own.size() * static_cast<std::size_t>(this->comm().size()));
+        this->comm().all_gather(own, kept_.residuals);
+      }
+    }
+    /// What serialize() saves is of this compressor alone.
+    static std::string saved_as() { return "Compress<" + std::string(Compressor::name) + ">"; }
+    /// Residuals of all ranks and what compressors have learnt. A training that goes on with another number of ranks gives each
+    /// its part of the residuals' sum.
+    template <class Archive> void serialize(Archive& archive, unsigned) {
+      if constexpr (Archive::is_saving::value) {
+        kept_.ranks = this->comm().size();
+        kept_.memory.clear();
+        if constexpr (Job::remembers)
+          for (const Job& job : jobs_) job.bucket().append_memory(kept_.memory);
+      }
+      (archive & kept_.ranks & kept_.residuals & kept_.memory);
+      if constexpr (Archive::is_loading::value) restore();
+      kept_ = {};
+    }
+
+   private:
+    static constexpr std::size_t most_buckets = 1000;
+    static constexpr int first_tag = 29000;
+    static int tag(std::size_t bucket, int round) { return first_tag + 2 * static_cast<int>(bucket) + round; }
+    detail::ExchangeCall<Comm, Scalar, Chosen> call() {
+      return {this->comm(), this->replica().gradients.data, algorithm_, counts_};
+    }
+    /// The sums of the batch, which travel beside what is encoded.
+    comm::Counts sums() const {
+      const auto& replica = this->replica();
+      const std::size_t n = replica.gradients.size - static_cast<std::size_t>(replica.stored);
+      return {.collectives = 1, .payload = static_cast<long>(n * sizeof(Scalar))};
+    }
+
+    void restore() {
+      if constexpr (Job::keeps_residual) {
+        const std::size_t n = residual().size(), ranks = static_cast<std::size_t>(std::max(1, kept_.ranks));
+        if (jobs_.empty() || kept_.residuals.size() != n * ranks) return;  // of a training without ranks, or by another wire
+        std::vector<float> own(n, 0.0f);
+        const bool same = kept_.ranks == this->comm().size();
+        for (std::size_t r = 0; r < ranks; ++r)
+          for (std::size_t i = 0; i < n; ++i)
+            if (!same || static_cast<int>(r) == this->comm().rank())
+              own[i] += kept_.residuals[r * n + i] / (same ? 1.0f : static_cast<float>(this->comm().size()));
+        std::size_t at = 0;
+        for (Job& job : jobs_) {
+          const std::size_t count = job.bucket().values();
+          job.bucket().set_residual(std::span<const float>(own).subspan(at, count));
+          at += count;
+        }
+      }
+      if constexpr (Job::remembers) {
+        std::size_t n = 0, at = 0;
+        for (const Job& job : jobs_) n += job.bucket().memory_size();
+        if (kept_.memory.size() != n) return;
+        for (Job& job : jobs_) at += job.bucket().set_memory(std::span<const float>(kept_.memory).subspan(at));
+      }
+    }
+
+    struct Kept {
+      int ranks = 0;
+      std::vector<float> residuals, memory;
+    };
+    Chosen algorithm_{};
+    std::vector<Job> jobs_;
+    comm::Counts counts_{};
+    Kept kept_{};
+  };
+};
+
+}  // namespace skein::inline SKEIN_ABI::parallel

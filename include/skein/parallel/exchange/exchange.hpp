@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an exchange of gradients is: a type whose On<Comm, Scalar, Device> makes the ranks' sum of a bucket of gradients. It is
+// begun when the bucket is ready, polled at the boundaries of layers, and waited for at the end of backward; in which order and
+// when is BucketScheduler's affair. An option of DataParallel chooses one: ExchangeBy<Own>, Compress, Algorithm, Sharded<2>.
+#pragma once
+#include <concepts>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "../../comm/op.hpp"
+#include "../../plan/buckets.hpp"
+#include "../policy.hpp"
+
+namespace skein::inline SKEIN_ABI::parallel {
+
+/// The base of an exchange's On: what it works with, and what it does not say itself. All calls are worker 0's, and collectives
+/// must be called in the same order on all ranks: in begin(), backward_ended() and wait(), which come for bucket after bucket,
+/// not in poll().
+template <class Comm_, class Scalar_, class Device_> class ExchangeOn {
+ public:
+  using Comm = Comm_;
+  using Scalar = Scalar_;
+  using Device = Device_;
+  using Span = DeviceSpan<Scalar, Device>;
+  /// A started collective: poll() and wait().
+  using Request = decltype(std::declval<Comm&>().start_all_reduce(std::declval<Span>(), Sum{}));
+  /// The sums of the batch (loss, weight, correct answers) lie behind the last parameter, and are part of the first bucket.
+  /// False: buckets end at the last parameter, and the sums are all-reduced beside them, exactly.
+  static constexpr bool takes_sums = true;
+  /// True: a device may keep the calls of a step and repeat them.
+  static constexpr bool capturable = false;
+  /// True: it has saved_as() and serialize(archive, version), which are saved with the training.
+  static constexpr bool keeps_state = false;
+
+  ExchangeOn(Comm& comm, const Replica<Scalar, Device>& replica, std::span<const plan::Range> buckets)
+      : comm_(&comm), replica_(replica), buckets_(buckets.begin(), buckets.end()) {}
+
+  /// Before the first step, and once more after a training was loaded: memory is made here. There are several ranks.
+  void start() {}
+  /// Backward has ended, all buckets have begun.
+  void backward_ended() {}
+  /// A step was broken off: nothing is under way any more.
+  void drop() {}
+  /// Before a training is saved, on all ranks.
+  void before_save() {}
+
+  Comm& comm() const { return *comm_; }
+  const Replica<Scalar, Device>& replica() const { return replica_; }
+  std::size_t buckets() const { return buckets_.size(); }
+  /// The first bucket is the last layers'.
+  plan::Range range(std::size_t i) const { return buckets_[i]; }
+  /// Its gradients, which become the sum over the ranks.
+  Span bucket(std::size_t i) const { return gradients(buckets_[i]); }
+  /// Rank r's part of it, where each has an even one.
+  plan::Range piece(std::size_t i, int rank) const {
+    const plan::Range b = buckets_[i], part = plan::even_range(b.end - b.begin, comm_->size(), rank);
+    return {b.begin + part.begin, b.begin + part.end};
+  }
+  Span gradients(plan::Range r) const {
+    return replica_.gradients.sub(static_cast<std::size_t>(r.begin), static_cast<std::size_t>(r.end));
+  }
+
+ private:
+  Comm* comm_;
+  Replica<Scalar, Device> replica_;
+  std::vector<plan::Range> buckets_;
+};
+
+/// E's class for one communicator, scalar and device.
+template <class E, class Comm, class Scalar, class Device> using ExchangeOf = typename E::template On<Comm, Scalar, Device>;
+
+/// An exchange for that communicator, scalar and device.
+template <class E, class Comm, class Scalar, class Device> concept GradientExchange = requires {
+  { E::name } -> std::convertible_to<std::string_view>;
+  typename ExchangeOf<E, Comm, Scalar, Device>;
+  requires std::derived_from<ExchangeOf<E, Comm, Scalar, Device>, ExchangeOn<Comm, Scalar, Device>>;
+}
+&&requires(ExchangeOf<E, Comm, Scalar, Device>& e, std::size_t bucket) {
+  { e.begin(bucket) } -> std::same_as<void>;
+  { e.poll(bucket) } -> std::same_as<bool>;
+  { e.wait(bucket) } -> std::same_as<void>;
+};
+
+/// Refuses, with one sentence, what is no exchange.
+template <class E, class Comm, class Scalar, class Device> consteval void assert_exchange() {
+  constexpr bool named = requires {
+    { E::name } -> std::convertible_to<std::string_view>;
+  };
+  constexpr bool has_on = requires {
+    typename ExchangeOf<E, Comm, Scalar, Device>;
+    requires std::derived_from<ExchangeOf<E, Comm, Scalar, Device>, ExchangeOn<Comm, Scalar, Device>>;
+  };
+  constexpr bool whole = GradientExchange<E, Comm, Scalar, Device>;
+  static_assert(has_on,
+                "an exchange of gradients has a class template On<Comm, Scalar, Device> that derives from "
+                "parallel::ExchangeOn<Comm, Scalar, Device> and has its constructor");
+  static_assert(named || !has_on,
+                "an exchange of gradients has a name, static constexpr std::string_view name = \"...\", by which "
+                "the ranks agree on it");
+  static_assert(
+      whole || !named || !has_on,
+      "an exchange of gradients has void begin(std::size_t bucket), bool poll(std::size_t bucket), which is true once the "
+      "bucket has the ranks' sum, and void wait(std::size_t bucket): one is missing or returns something else");
+}
+
+namespace detail {
+/// An exchange that leaves the sums of the batch to this: they travel by an all-reduce that begins before the first bucket.
+template <class Exchange, class Comm, class Scalar, class Device> class SumsApart : public Exchange {
+  using Request = decltype(std::declval<Comm&>().start_all_reduce(std::declval<DeviceSpan<Scalar, Device>>(), Sum{}));
+
+ public:
+  using Exchange::Exchange;
+  void begin(std::size_t i) {
+    const auto& r = this->replica();
+    if (i == 0)
+      (void)sums_.emplace(
+          this->comm().start_all_reduce(r.gradients.sub(static_cast<std::size_t>(r.stored), r.gradients.size), Sum{}));
+    Exchange::begin(i);
+  }
+  bool poll(std::size_t i) {
+    if (i == 0 && sums_) {
+      if (!sums_->poll()) return false;
+      sums_.reset();
+    }
+    return Exchange::poll(i);
+  }
+  void wait(std::size_t i) {
+    if (i == 0 && sums_) sums_->wait();
+    sums_.reset();
+    Exchange::wait(i);
+  }
+  void drop() {
+    sums_.reset();
+    Exchange::drop();
+  }
+
+ private:
+  std::optional<Request> sums_;
+};
+template <class E, class Comm, class Scalar, class Device, bool TakesSums = ExchangeOf<E, Comm, Scalar, Device>::takes_sums>
+struct WithSums {
+  using type = ExchangeOf<E, Comm, Scalar, Device>;
+};
+template <class E, class Comm, class Scalar, class Device> struct WithSums<E, Comm, Scalar, Device, false> {
+  using type = SumsApart<ExchangeOf<E, Comm, Scalar, Device>, Comm, Scalar, Device>;
+};
+}  // namespace detail
+
+}  // namespace skein::inline SKEIN_ABI::parallel

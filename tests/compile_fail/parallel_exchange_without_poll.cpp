@@ -1,0 +1,30 @@
+// expect: an exchange of gradients has void begin(std::size_t bucket), bool poll(std::size_t bucket), which is true once the bucket has the ranks' sum, and void wait(std::size_t bucket): one is missing or returns something else
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/comm/self/self_comm.hpp>
+#include <skein/data/from_tensors.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/mse.hpp>
+#include <skein/optim/sgd.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
+#include <skein/parallel/data/exchange_by.hpp>
+#include <skein/train/trainer.hpp>
+
+namespace sk = skein;
+
+struct Mine {
+  static constexpr std::string_view name = "mine";
+  template <class Comm, class Scalar, class Device> struct On : sk::parallel::ExchangeOn<Comm, Scalar, Device> {
+    using sk::parallel::ExchangeOn<Comm, Scalar, Device>::ExchangeOn;
+    void begin(std::size_t i) { this->comm().all_reduce(this->bucket(i), sk::Sum{}); }
+#ifdef SKEIN_TWIN
+    bool poll(std::size_t) { return true; }
+#endif
+    void wait(std::size_t) {}
+  };
+};
+
+int main() {
+  sk::SelfComm world;
+  sk::Model<sk::nn::Sequential<sk::nn::Linear<1>>, sk::Shape<1>> model;
+  sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{}, sk::parallel::data_parallel<sk::parallel::ExchangeBy<Mine>>(world)};
+}
