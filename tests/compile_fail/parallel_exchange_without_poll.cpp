@@ -1,4 +1,4 @@
-// expect: an exchange of gradients has void begin(std::size_t bucket), bool poll(std::size_t bucket), which is true once the bucket has the ranks' sum, and void wait(std::size_t bucket): one is missing or returns something else
+// expect: an exchange has void begin(bucket), bool poll(bucket), void wait(bucket): one is missing, or returns something else
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/comm/self/self_comm.hpp>
 #include <skein/data/from_tensors.hpp>

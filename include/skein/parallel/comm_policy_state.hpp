@@ -11,6 +11,7 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
+/// The base of such states: `comm` and what the replica's arenas point to must outlive it.
 template <class Comm, class Scalar, class Device> class CommPolicyState : public PolicyState {
  public:
   using communicator = Comm;

@@ -92,22 +92,32 @@ template <class S> concept HasSavedAs = requires(const S& c) {
 };
 }  // namespace detail
 
+/// Its gradients become the sums over ranks: a Compose has one such policy at most.
 template <class S> concept SynchronizesGradients = detail::declares<Capability::synchronizes_gradients, S> &&
     detail::OwnSynchronizes<S> && detail::OwnReady<S> && detail::OwnFinishGradients<S>;
+/// After finish() all ranks have one model.
 template <class S> concept AveragesWeights = detail::declares<Capability::averages_weights, S> && detail::OwnFinish<S> &&
     (detail::OwnAfterStep<S> || detail::OwnEpochEnds<S>);
+/// Ranks' weights differ between its exchanges, and it hears where another policy has made them one.
 template <class S> concept LetsWeightsDrift = detail::declares<Capability::lets_weights_drift, S> && detail::HasWeightsAgree<S>;
+/// Each rank has the optimizer's state of a part of the parameters.
 template <class S> concept OwnsPart = detail::declares<Capability::owns_part, S> && detail::OwnOwned<S> && detail::HasGather<S>;
+/// Layers get sums over the ranks within a step.
 template <class S> concept ReducesStatistics =
     detail::declares<Capability::reduces_statistics, S> && detail::HasReduceStatistics<S>;
+/// Some ranks keep the weights and do not train.
 template <class S> concept ServesUpdates =
     detail::declares<Capability::serves_updates, S> && detail::OwnServes<S> && detail::OwnServe<S>;
+/// It adds up the gradients of virtual shards.
 template <class S>
 concept SumsShards = detail::declares<Capability::sums_shards, S> &&(S::virtual_shards > 0) && detail::HasPartialSums<S>;
+/// Several ranks have one part of a batch together.
 template <class S> concept SharesBatches = detail::declares<Capability::shares_batches, S> && detail::HasBatchShares<S>;
+/// Something of it is saved with the training.
 template <class S> concept KeepsState =
     detail::declares<Capability::keeps_state, S> && detail::HasSerialize<S> && detail::HasSavedAs<S>;
 
+/// It has a communicator, whose groups nest within those of other policies.
 template <class S> concept Communicates = detail::declares<Capability::communicates, S> && detail::HasComm<S>;
 
 /// A policy state: all hooks, and what it declares is there. What wraps others (Compose) has all hooks, but answers for its

@@ -18,6 +18,7 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
+/// The state of a training by Gossip on one rank: its neighbours' latest weights, and what is on its way to them.
 template <class Comm, class Scalar, int Bound> class GossipPolicyState : public CommPolicyState<Comm, Scalar, Cpu> {
   using Base = CommPolicyState<Comm, Scalar, Cpu>;
 

@@ -23,6 +23,7 @@ enum class Every { step, epoch };
 /// The mean as it is, without an outer optimizer.
 struct PlainAverage {};
 
+/// What is averaged when, and how much of it a rank takes.
 struct ModelAverageOptions {
   bool weighted = true;      ///< by the samples that a rank has seen since the last average; false: all alike
   bool state = false;        ///< the optimizer's state too
@@ -49,6 +50,7 @@ template <class Scalar, class Device> void add_scaled(Scalar* to, const Scalar* 
 }
 }  // namespace detail
 
+/// The state of a training by ModelAverage on one rank: what travels, and the outer optimizer's memory.
 template <int Period, Every Unit, class Outer, class Comm, class Scalar, class Device> class ModelAveragePolicyState
     : public CommPolicyState<Comm, Scalar, Device> {
   using Base = CommPolicyState<Comm, Scalar, Device>;

@@ -23,6 +23,7 @@ struct OwnAllReduce {
 };
 }  // namespace detail
 
+/// The exchange of DataParallel without options. One message of the communicator a bucket; a device may capture it.
 struct AllReduceExchange {
   static constexpr std::string_view name = "all-reduce";
   using compressor = detail::Uncompressed;

@@ -73,16 +73,20 @@ template <class Comm_, class Scalar_, class Device_> class ExchangeOn {
 /// E's class for one communicator, scalar and device.
 template <class E, class Comm, class Scalar, class Device> using ExchangeOf = typename E::template On<Comm, Scalar, Device>;
 
+namespace detail {
+template <class On> concept MovesBuckets = requires(On& e, std::size_t bucket) {
+  { e.begin(bucket) } -> std::same_as<void>;
+  { e.poll(bucket) } -> std::same_as<bool>;
+  { e.wait(bucket) } -> std::same_as<void>;
+};
+}  // namespace detail
+
 /// An exchange for that communicator, scalar and device.
 template <class E, class Comm, class Scalar, class Device> concept GradientExchange = requires {
   { E::name } -> std::convertible_to<std::string_view>;
   typename ExchangeOf<E, Comm, Scalar, Device>;
   requires std::derived_from<ExchangeOf<E, Comm, Scalar, Device>, ExchangeOn<Comm, Scalar, Device>>;
-}
-&&requires(ExchangeOf<E, Comm, Scalar, Device>& e, std::size_t bucket) {
-  { e.begin(bucket) } -> std::same_as<void>;
-  { e.poll(bucket) } -> std::same_as<bool>;
-  { e.wait(bucket) } -> std::same_as<void>;
+  requires detail::MovesBuckets<ExchangeOf<E, Comm, Scalar, Device>>;
 };
 
 /// Refuses, with one sentence, what is no exchange.
@@ -103,8 +107,7 @@ template <class E, class Comm, class Scalar, class Device> consteval void assert
                 "the ranks agree on it");
   static_assert(
       whole || !named || !has_on,
-      "an exchange of gradients has void begin(std::size_t bucket), bool poll(std::size_t bucket), which is true once the "
-      "bucket has the ranks' sum, and void wait(std::size_t bucket): one is missing or returns something else");
+      "an exchange has void begin(bucket), bool poll(bucket), void wait(bucket): one is missing, or returns something else");
 }
 
 namespace detail {

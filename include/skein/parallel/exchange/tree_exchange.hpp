@@ -15,6 +15,7 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
+/// The exchange of Reproducible<V>: (ranks - 1) / ranks of the arena in and out, twice, after backward. On the host.
 template <int V> struct TreeExchange {
   static constexpr std::string_view name = "tree";
   using compressor = detail::Uncompressed;

@@ -24,6 +24,7 @@ struct TiedParameters {
   std::string first, second;
 };
 
+/// A pipeline's schedule, its micro-batches, and how often it is there.
 struct PipelineOptions {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   int micro_batches = 4;      ///< a batch is cut into so many, of equal size but for the last

@@ -14,6 +14,7 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
+/// The state of a training with servers: of a rank that trains, or of one that serves.
 template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState : public CommPolicyState<Comm, Scalar, Cpu> {
   using Base = CommPolicyState<Comm, Scalar, Cpu>;
 

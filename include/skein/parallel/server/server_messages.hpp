@@ -27,6 +27,7 @@ template <int Steps> struct Staleness {
 /// weights were pulled (Zhang et al., "Staleness-aware Async-SGD", IJCAI 2016).
 enum class LateRate { constant, divided };
 
+/// Who serves, and what a late gradient counts.
 struct ParameterServerOptions {
   int servers = 1;                     ///< the last ranks of the communicator; each has a shard of the parameters
   LateRate rate = LateRate::constant;  ///< no effect with Staleness<0>, where nothing is late
