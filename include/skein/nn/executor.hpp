@@ -15,6 +15,7 @@
 #include "../core/error.hpp"
 #include "../core/workers.hpp"
 #include "batch_on_device.hpp"
+#include "check_tokens.hpp"
 #include "exec/layer_wise.hpp"
 #include "exec/ready_gradients.hpp"
 #include "exec/virtual_shards.hpp"
@@ -80,6 +81,7 @@ template <class Model, class Loss> class Executor {
     if (options_.shards) throw ArgumentError("Executor: the gradients of virtual shards are summed by train::TrainStep");
     [[maybe_unused]] const auto here = step_memory_.enter();
     const auto& seen = batch_view<Scalar, Device>(given);
+    nn::check_tokens<Model>(seen);
     const View& batch = batch_on_device_(seen);
     begin(batch, call);
     const bool summed = ready_.summed();
@@ -102,6 +104,7 @@ template <class Model, class Loss> class Executor {
   template <class Given> nn::LossSums evaluate(const Given& given) {
     [[maybe_unused]] const auto here = step_memory_.enter();
     const auto& seen = batch_view<Scalar, Device>(given);
+    nn::check_tokens<Model>(seen);
     const View& batch = batch_on_device_(seen);
     begin(batch, {});
     run([&](Worker& w) { evaluate(w, batch); });

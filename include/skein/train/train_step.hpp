@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../device/copy.hpp"
+#include "../nn/check_tokens.hpp"
 #include "step/device_update.hpp"
 #include "step/exchange.hpp"
 #include "step/forward_backward.hpp"
@@ -277,9 +278,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     }
   }
 
-  /// Before the parallel region, so that nothing has been changed by a wrong batch. Labels that are on a device already are their
-  /// owner's care.
+  /// Before the parallel region, so that nothing has been changed by a wrong batch. Labels and tokens that are on a device already
+  /// are their owner's care.
   template <class Batch> void check_labels(const Batch& batch) const {
+    nn::check_tokens<Model>(batch);
     if constexpr (Loss::target == nn::TargetKind::label && std::same_as<DeviceOf<Batch>, Cpu>) {
       std::optional<std::int32_t> ignore;
       if constexpr (requires { parts_.loss.ignore_label; }) ignore = parts_.loss.ignore_label;

@@ -69,20 +69,41 @@ template <class Terms, class S> struct StaticTotal {
   }
 };
 
+/// Value g of a table: the sum over all positions of its row's token, in their order. Every thread looks at every token.
+template <class Layout, class S, class Tokens_, class Node> struct StaticTokenTotal {
+  S* to;
+  Tokens_ tokens;
+  Node node;
+  SKEIN_HOST_DEVICE void operator()(long g) const {
+    constexpr long width = Layout::extents.last();
+    const long row = g / width, i = g - row * width;
+    double sum = 0;
+    for (long s = 0; s < tokens.batch; ++s)
+      for (long r = 0; r < Tokens_::positions; ++r)
+        if (tokens.template at<Layout::extents.e[0]>(s, r) == row)
+          sum += static_cast<double>(node.template row<ShapeOf<Node>>(s, r).template at<Access::unit>(i));
+    to[row * Layout::pitch + i] += static_cast<S>(sum);
+  }
+};
+
 template <> struct StaticEvaluator<Cuda> {
   template <class To, class S, class Node> static void assign(S* to, long batch, const Node& node) {
     cuda::for_each(batch * To::count, StaticAssign<To, S, Node>{to, node});
   }
 
   template <SumOver Over, class S, class Node> static void add_sum(S* to, long samples, const Node& node) {
-    constexpr Extents e = Node::extents;
-    using Terms = StaticTerms<Over, typename MakeShape<e.rank, e.e[0], e.e[1], e.e[2], e.e[3]>::type>;
+    using Terms = StaticTerms<Over, ShapeOf<Node>>;
     const long terms = samples * Terms::a_sample;
     if (terms == 0) return;
     const long wanted = (terms + 15) / 16, most = most_blocks(Terms::outputs), blocks = wanted < most ? wanted : most;
     auto* partial = static_cast<double*>(cuda::workspace().get(bytes(Terms::outputs, blocks)));
     cuda::for_each(Terms::outputs * blocks, StaticPart<Terms, Node>{node, partial, terms, blocks});
     cuda::for_each_row(Terms::outputs, StaticTotal<Terms, S>{to, partial, blocks});
+  }
+
+  template <class Layout, class S, class Tokens_, class Node>
+  static void add_by_token(S* to, const Tokens_& tokens, const Node& node) {
+    cuda::for_each(Layout::count, StaticTokenTotal<Layout, S, Tokens_, Node>{to, tokens, node});
   }
 
   /// Makes room for sums of so many outputs.
