@@ -98,9 +98,11 @@ template <NameText Name> struct ParameterName { static constexpr std::string_vie
 struct AnyFrame {};
 }  // namespace detail
 
+/// A layer of expressions: it describes itself by a LayerSpec.
 template <class L> concept HasSpec = requires(Edge in) {
   { L::describe(in) } -> std::same_as<LayerSpec>;
 };
+/// It has static void forward(auto& f); likewise backward.
 template <class L> concept HasExpressionForward = requires(detail::AnyFrame& f) { L::forward(f); };
 template <class L> concept HasExpressionBackward = requires(detail::AnyFrame& f) { L::backward(f); };
 

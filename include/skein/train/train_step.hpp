@@ -278,8 +278,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     }
   }
 
-  /// Before the parallel region, so that nothing has been changed by a wrong batch. Labels and tokens that are on a device already
-  /// are their owner's care.
+  /// Before the parallel region, so that nothing has been changed by a wrong batch. Labels and tokens that are on a device
+  /// already are their owner's care.
   template <class Batch> void check_labels(const Batch& batch) const {
     nn::check_tokens<Model>(batch);
     if constexpr (Loss::target == nn::TargetKind::label && std::same_as<DeviceOf<Batch>, Cpu>) {
