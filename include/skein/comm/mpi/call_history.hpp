@@ -19,6 +19,7 @@ struct RecentCalls {
   Signature signature[most];
 };
 
+/// The calls of one rank. Kept without an allocation; compared with what another rank says of its own.
 class CallHistory {
  public:
   /// The next call. Costs some tens of nanoseconds.

@@ -14,6 +14,8 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
+/// A queue of at most `ring` calls. Where two fit, a call goes through shared memory before MPI, and in native order before
+/// messages.
 class CallQueue {
  public:
   static constexpr std::uint64_t ring = 64;  // calls in flight

@@ -17,6 +17,7 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
+/// What MpiComm hands its calls to. Throws CommError where the communicator has failed, on every rank the same.
 class MpiEngine {
   /// f(what carries messages): shared memory, or MPI.
   template <class F> auto with_messages(F&& f) { return links_ ? f(*links_) : f(*point_to_point_); }

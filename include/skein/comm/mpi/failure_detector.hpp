@@ -19,6 +19,7 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
+/// Questions, answers and verdicts of one communicator, on a tag of their own. Never waits.
 class FailureDetector {
  public:
   static constexpr int tag = 32200;

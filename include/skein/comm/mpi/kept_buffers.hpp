@@ -10,6 +10,7 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
+/// Two buffers and the requests that work on them; never released while one of those is not complete.
 class KeptBuffers {
  public:
   KeptBuffers() : held_(std::make_unique<Held>()) {}

@@ -12,6 +12,7 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
+/// The transport that works everywhere, in the order of the ranks.
 class MessageTransport {
  public:
   static constexpr int tag = 32100;  // users' tags end at 32000

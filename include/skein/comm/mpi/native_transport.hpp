@@ -19,6 +19,7 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
+/// The transport of ReductionOrder::native, for the calls that it takes().
 class NativeTransport {
  public:
   static constexpr int tag = 32101;                              // MessageTransport has the one before

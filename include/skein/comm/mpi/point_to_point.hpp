@@ -10,6 +10,7 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
+/// Messages by MPI: started, polled, kept in a pool.
 class PointToPoint {
  public:
   PointToPoint(MPI_Comm comm, std::size_t message) : comm_(comm), message_(std::max<std::size_t>(message, 4096)) {}

@@ -30,11 +30,13 @@ struct alignas(128) LinkLine {
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "counters are shared between processes: they must be lock-free");
 
+/// The bytes of the ring from one rank to another; positions are modulo `bytes`.
 struct Ring {
   char* data = nullptr;
   std::uint64_t bytes = 0;
 };
 
+/// One mapping a communicator. Owns it; whoever refers into it must end before it does.
 class Segment {
  public:
   static constexpr std::uint64_t calls = 64;  // signatures of a rank's ring: more than its slots

@@ -12,6 +12,7 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
+/// The transport of ranks on one node, in the order of the ranks. One call at a time.
 class SharedTransport {
  public:
   enum { In = 0, Folded = 1, Taken = 2 };  // the counters of a line, in chunks since the start
