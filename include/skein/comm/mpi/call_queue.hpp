@@ -23,7 +23,7 @@ class CallQueue {
   /// Collective over `comm`. `native`: the order of reductions between nodes; `alone`: all ranks are on one node. `options` are
   /// the engine's, and may change.
   CallQueue(MPI_Comm comm, int rank, int ranks, const CommOptions& options, bool native, bool alone)
-      : options_(options), rank_(rank), ranks_(ranks), messages_(comm, rank, ranks, options.message), check_(comm, rank, ranks) {
+      : options_(options), ranks_(ranks), messages_(comm, rank, ranks, options.message), check_(comm, rank, ranks) {
     if (ranks > 1 && alone && segment_.create(comm, rank, ranks)) shared_.emplace(segment_, rank, ranks);
     if (ranks > 1 && native && !shared_) native_.emplace(comm, rank, ranks, options);
   }
@@ -100,7 +100,7 @@ class CallQueue {
   }
 
   const CommOptions& options_;
-  int rank_, ranks_;
+  int ranks_;
   Segment segment_;
   std::optional<SharedTransport> shared_;
   std::optional<NativeTransport> native_;
