@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "config.hpp"
+#include "text.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -59,7 +60,7 @@ class DeviceError : public Error {
 class FileError : public Error {
  public:
   FileError(const std::string& path, long long offset, const std::string& what, SourceLocation where = SourceLocation::current())
-      : Error(path + (offset >= 0 ? " (byte " + std::to_string(offset) + "): " : ": ") + what, where), path_(path),
+      : Error(offset >= 0 ? text("{} (byte {}): {}", path, offset, what) : text("{}: {}", path, what), where), path_(path),
         offset_(offset) {}
   const std::string& path() const noexcept { return path_; }
   /// Byte offset of the fault in the (uncompressed) file; -1 where the file as a whole is meant.

@@ -124,9 +124,10 @@ class Workers {
       for (int i = 1; i < count_; ++i) threads_.emplace_back([this, i] { serve(i); });
     } catch (const std::system_error& e) {
       stop();
-      throw Error("Workers: of " + std::to_string(count_) + " threads the system does not start number " +
-                  std::to_string(threads_.size() + 1) + " (" + e.what() +
-                  "): ask for fewer (.threads, SKEIN_THREADS), or raise the limit (ulimit -u)");
+      throw Error(
+          text("Workers: of {} threads the system does not start number {} ({}): ask for fewer (.threads, SKEIN_THREADS), or "
+               "raise the limit (ulimit -u)",
+               count_, threads_.size() + 1, e.what()));
     }
   }
   Workers(const Workers&) = delete;

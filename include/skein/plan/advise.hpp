@@ -104,8 +104,7 @@ inline RankForecast forecast(const Job& j, int ranks) {
 /// Throws ArgumentError where the job says too little.
 inline Advice advise(const Job& job) {
   if (!(job.step_seconds > 0))
-    throw ArgumentError("advise: .step_seconds is the measured time of a step on one rank; it is " +
-                        std::to_string(job.step_seconds));
+    throw ArgumentError(text("advise: .step_seconds is the measured time of a step on one rank; it is {}", job.step_seconds));
   if (job.batch < 1 || job.samples < 1)
     throw ArgumentError("advise: .batch (of a rank) and .samples (of an epoch) are 1 or more");
   if (job.scalars < 1 || job.operations.empty())
@@ -160,8 +159,8 @@ inline std::string Advice::text() const {
                bytes = static_cast<double>(job.scalars) * job.scalar_bytes;
   const RankForecast* two = table.size() > 1 ? &table[1] : nullptr;
   std::string t = "What follows is predicted from a measured step and a model of the network (simulated), not measured.\n";
-  t += "A rank computes " + seconds_in_words(job.step_seconds) + " a step of " + std::to_string(job.batch) +
-       " samples; the gradients are " + bytes_in_words(bytes) + ".\n";
+  t += skein::text("A rank computes {} a step of {} samples; the gradients are {}.\n", seconds_in_words(job.step_seconds),
+                   job.batch, bytes_in_words(bytes));
   t += "Alone an epoch takes N/B T_comp = " + seconds_in_words(n / b * job.step_seconds) + ".\n";
   if (two)
     t += said("On %d ranks it takes N/(R B) (T_comp + T_sync) = ", two->ranks) + seconds_in_words(two->epoch) +
@@ -170,14 +169,14 @@ inline std::string Advice::text() const {
                     : " are waited for. It does not pay: T_sync / T_comp = ") +
          said("%.3g is %s R - 1 = %d.\n", two->exposed / job.step_seconds, two->pays ? "below" : "not below", two->ranks - 1);
   if (best.ranks == 1)
-    t += "No number of ranks up to " + std::to_string(table.back().ranks) +
-         " is faster than one: use larger batches, or a faster network.\n";
+    t += skein::text("No number of ranks up to {} is faster than one: use larger batches, or a faster network.\n",
+                     table.back().ranks);
   else {
-    t += "The shortest epoch is that of " + std::to_string(best.ranks) + " ranks: " + seconds_in_words(best.epoch) +
+    t += skein::text("The shortest epoch is that of {} ranks: {}", best.ranks, seconds_in_words(best.epoch)) +
          said(", %.3g times as fast as one, at an efficiency of %.2f.\n", best.speedup, best.efficiency);
     if (thrifty.ranks != best.ranks)
-      t += "At an efficiency of 0.8 and more it is " + std::to_string(thrifty.ranks) +
-           (thrifty.ranks == 1 ? " rank: " : " ranks: ") + seconds_in_words(thrifty.epoch) + " an epoch.\n";
+      t += skein::text("At an efficiency of 0.8 and more it is {} {}: {} an epoch.\n", thrifty.ranks,
+                       thrifty.ranks == 1 ? "rank" : "ranks", seconds_in_words(thrifty.epoch));
     t += said("On %d ranks buckets of ", best.ranks) + bytes_in_words(static_cast<double>(bucket_bytes)) +
          said(" (%d of them) and the %s all-reduce are best: {.bucket_bytes = %ld}.\n", buckets,
               std::string(name_of(algorithm.algorithm)).c_str(), bucket_bytes);

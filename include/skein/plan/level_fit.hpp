@@ -65,8 +65,8 @@ inline LevelFit fit_level(std::span<const MessageTime> times) {
   bool differ = false;
   for (const MessageTime& t : times) {
     if (!(t.seconds > 0) || !std::isfinite(t.seconds) || !(t.bytes >= 0) || !std::isfinite(t.bytes))
-      throw ArgumentError("fit_level: a time must be positive and a size not negative; there is one of " +
-                          std::to_string(t.bytes) + " bytes in " + std::to_string(t.seconds) + " s");
+      throw ArgumentError(text("fit_level: a time must be positive and a size not negative; there is one of {} bytes in {} s",
+                               t.bytes, t.seconds));
     differ = differ || t.bytes != times[0].bytes;
   }
   if (!differ) throw ArgumentError("fit_level: two different sizes at least; alpha and beta cannot be told apart otherwise");

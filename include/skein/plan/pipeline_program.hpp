@@ -77,9 +77,8 @@ inline std::vector<Step> steps_of(const Schedule& s, const PipelineProgramOption
 /// synchronous updates are not the last steps of a rank.
 inline PipelineProgram pipeline_program(const Schedule& s, const PipelineProgramOptions& o) {
   if (const ScheduleReport r = play(s, TaskLengths{}, [](const TimedStep&) {}); !r.sound())
-    throw ArgumentError("pipeline: rank " + std::to_string(r.rank) + ", " + std::string(name_of(r.at.task)) + " of stage " +
-                        std::to_string(r.at.stage) + ", micro-batch " + std::to_string(r.at.micro) + ": " +
-                        std::string(sentence_of(r.fault)));
+    throw ArgumentError(text("pipeline: rank {}, {} of stage {}, micro-batch {}: {}", r.rank, name_of(r.at.task), r.at.stage,
+                             r.at.micro, sentence_of(r.fault)));
   const auto own = [&](int stage) { return s.rank_of(stage) >= o.first_rank && s.rank_of(stage) < o.last_rank; };
   const auto index = [&](int stage, int micro) { return static_cast<std::size_t>(stage * s.micros + micro); };
   const auto at = [](int i) { return static_cast<std::size_t>(i); };
@@ -122,8 +121,10 @@ inline PipelineProgram pipeline_program(const Schedule& s, const PipelineProgram
     const Task task = line.step.task;
     if (task == Task::update) updated = true;
     else if (updated && s.synchronous)
-      throw ArgumentError("pipeline: a synchronous schedule's updates must be the last steps of each rank: here " +
-                          std::string(name_of(task)) + " of stage " + std::to_string(stage) + " follows one");
+      throw ArgumentError(
+          text("pipeline: a synchronous schedule's updates must be the last steps of each rank: here {} of stage {} "
+               "follows one",
+               name_of(task), stage));
     // One input is asked for ahead of its turn, so that its sender need not wait.
     if (comes(line.step) && slot[index(stage, micro)] < 0) {
       line.asks = true;
@@ -144,9 +145,10 @@ inline PipelineProgram pipeline_program(const Schedule& s, const PipelineProgram
       if (stage + 1 < s.stages && own(stage + 1)) line.to = take(stage + 1, micro);
       const int v = wanted[index(stage, micro)];
       if (v > version[at(stage)])
-        throw ArgumentError("pipeline: vertical_sync: micro-batch " + std::to_string(micro) + " has seen " + std::to_string(v) +
-                            " updates in the first stage, stage " + std::to_string(stage) + " has made " +
-                            std::to_string(version[at(stage)]) + ": another order, or .vertical_sync = false");
+        throw ArgumentError(
+            text("pipeline: vertical_sync: micro-batch {} has seen {} updates in the first stage, stage {} has made {}: "
+                 "another order, or .vertical_sync = false",
+                 micro, v, stage, version[at(stage)]));
       if (v < version[at(stage)]) line.weights = kept[at(stage)][at(v)];
     }
     if (task == Task::backward || task == Task::input_gradient) {

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages are made by one small function: text("{} of {}", a, b). No stream, and not fmt, which nvcc does not compile in C++20.
+// A call instantiates no more than the check of its pattern: the values travel as a few plain kinds, and one function puts them
+// in.
+#pragma once
+#include <charconv>
+#include <concepts>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "config.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+namespace detail {
+/// A value that stands in a text: a whole number, a real one, a truth value, or words. Words are referred to, not copied.
+class TextValue {
+ public:
+  TextValue(bool value) : words_(value ? "true" : "false"), kind_(Kind::words) {}
+  TextValue(char value) : number_(value), kind_(Kind::character) {}
+  template <std::signed_integral T> TextValue(T value) : number_(static_cast<long long>(value)), kind_(Kind::number) {}
+  template <std::unsigned_integral T> TextValue(T value) : count_(static_cast<unsigned long long>(value)), kind_(Kind::count) {}
+  template <std::floating_point T> TextValue(T value)
+      : real_(static_cast<double>(value)), kind_(Kind::real), narrow_(sizeof(T) < 8) {}
+  template <class T>
+  requires(std::convertible_to<const T&, std::string_view>) TextValue(const T& words) : words_(words), kind_(Kind::words) {}
+
+  void append_to(std::string& to) const {
+    char digits[40];
+    char* end = digits;
+    switch (kind_) {
+      case Kind::words:
+        to.append(words_);
+        return;
+      case Kind::character:
+        to.push_back(static_cast<char>(number_));
+        return;
+      case Kind::number:
+        end = std::to_chars(digits, digits + sizeof digits, number_).ptr;
+        break;
+      case Kind::count:
+        end = std::to_chars(digits, digits + sizeof digits, count_).ptr;
+        break;
+      case Kind::real:
+        end = narrow_ ? std::to_chars(digits, digits + sizeof digits, static_cast<float>(real_)).ptr
+                      : std::to_chars(digits, digits + sizeof digits, real_).ptr;
+        break;
+    }
+    to.append(digits, end);
+  }
+
+ private:
+  enum class Kind : unsigned char { words, character, number, count, real };
+  std::string_view words_{};
+  long long number_ = 0;
+  unsigned long long count_ = 0;
+  double real_ = 0;
+  Kind kind_;
+  bool narrow_ = false;  ///< it was a float: as few digits as tell it from other floats
+};
+
+/// Not constexpr: a call of it in a constant expression is an error that has its name.
+inline void text_has_other_places_than_values() {}
+
+constexpr std::size_t places_in(std::string_view pattern) {
+  std::size_t count = 0;
+  for (std::size_t at = pattern.find("{}"); at != pattern.npos; at = pattern.find("{}", at + 2)) ++count;
+  return count;
+}
+/// A pattern with as many places "{}" as there are values: another does not compile.
+template <class... Values> struct TextPattern {
+  std::string_view pattern;
+  template <std::size_t N> consteval TextPattern(const char (&text)[N]) : pattern(text, N - 1) {
+    if (places_in(pattern) != sizeof...(Values)) text_has_other_places_than_values();
+  }
+};
+
+SKEIN_NOINLINE inline std::string fill_text(std::string_view pattern, const TextValue* value) {
+  std::string filled;
+  filled.reserve(pattern.size() + 32);
+  for (std::size_t at = pattern.find("{}"); at != pattern.npos; at = pattern.find("{}"), ++value) {
+    filled.append(pattern.substr(0, at));
+    value->append_to(filled);
+    pattern.remove_prefix(at + 2);
+  }
+  return filled.append(pattern);
+}
+}  // namespace detail
+
+/// The pattern with a value in the place of each "{}": whole numbers, real numbers (as few digits as tell them from others), true
+/// and false, characters and words. Another number of values than places does not compile.
+template <class... Values>
+requires(sizeof...(Values) > 0) std::string
+    text(std::type_identity_t<detail::TextPattern<Values...>> pattern, const Values&... values) {
+  const detail::TextValue all[] = {values...};
+  return detail::fill_text(pattern.pattern, all);
+}
+
+}  // namespace skein::inline SKEIN_ABI
