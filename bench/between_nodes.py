@@ -127,6 +127,16 @@ def add(result, title, ranks_a_node, lines):
                                note=f"{len(seconds[what])} rounds, {'in place' if best != 'MPI' else 'not in place'}")
 
 
+def add_step(result, title, lines):
+    """What a training step waits for its sums."""
+    by_what = {line["what"]: line for line in lines}
+    ratio = interval([ours / peer for ours, peer in zip(by_what["native"]["exposed"], by_what["ranks"]["exposed"])])
+    whole = 1e3 * statistics.median(by_what["native"]["seconds"])
+    result.compare(f"{title}, exposed of a step, native", 1e3 * statistics.median(by_what["native"]["exposed"]),
+                   1e3 * statistics.median(by_what["ranks"]["exposed"]), "ms", ratio, peer_name="order of the ranks",
+                   note=f"784-512-512-10, batch 64 a rank; the step takes {report.number(whole)} ms")
+
+
 def main():
     parser = report.arguments(__doc__)
     parser.add_argument("--real-time", action="store_true")
@@ -139,9 +149,10 @@ def main():
     seconds = "0.4" if options.quick else "2"
     with tempfile.TemporaryDirectory() as folder, Nodes(8) as nodes:
         compiling, linking = report.library(mpi=True)
-        program = os.path.join(folder, "between_nodes")
-        subprocess.run([options.compiler, "-std=c++20", "-O2", "-march=native", "-DNDEBUG", *compiling,
-                        str(report.ROOT / "bench/support/between_nodes.cpp"), "-o", program, *linking], check=True)
+        program, step = (os.path.join(folder, name) for name in ("between_nodes", "between_nodes_step"))
+        for path in (program, step):
+            subprocess.run([options.compiler, "-std=c++20", "-O2", "-march=native", "-DNDEBUG", *compiling,
+                            str(report.ROOT / "bench/support" / (os.path.basename(path) + ".cpp")), "-o", path, *linking], check=True)
         for link, rate in LINKS.items():
             nodes.shape(rate)
             for count in map(int, options.nodes.split(",")):
@@ -149,6 +160,9 @@ def main():
                     title = f"all_reduce, {link}, {count} nodes" + (" of 2 ranks" if ranks > 1 else "")
                     largest = str(1 << 20 if options.quick and link != "unshaped" else 1 << 24)  # seconds a call on slow links
                     add(result, title, ranks, nodes.job(folder, count, ranks, [program, seconds, largest], options.real_time))
+                if link != "100 Mbit/s":
+                    add_step(result, f"{link}, {count} nodes",
+                             nodes.job(folder, count, 1, [step, "4" if options.quick else "12"], options.real_time))
     if options.real_time:
         result.note = "real-time priority on a machine that was not idle"
     result.finish()
