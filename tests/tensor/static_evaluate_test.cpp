@@ -42,14 +42,17 @@ template <class X, class W, class Row> void assigns(Row&& row) {
   CHECK(wrong == 0);
 }
 
+/// The layout of a parameter with the extents of a sample.
+template <int... E> sk::ParameterLayout<E...> parameter_of(sk::SampleLayout<E...>);
+
 template <class X> void sums() {
   constexpr long batch = 9, last = X::extents.last(), rows = X::count / last;
   const auto x = memory<X>(batch, 0.7);
   const View<X> v(x.data(), batch);
   std::vector<double> leading(sk::row_pitch(last), 1), per_sample(sk::stored_count(X::extents), 1), all(1, 1);
-  sk::static_add_sum<sk::Cpu>(leading.data(), batch, sum_leading(v * v));
-  sk::static_add_sum<sk::Cpu>(per_sample.data(), batch, sum_batch(v * v));
-  sk::static_add_sum<sk::Cpu>(all.data(), batch, sum_all(v * v));
+  sk::static_add_sum<sk::ParameterLayout<static_cast<int>(last)>, sk::Cpu>(leading.data(), batch, sum_leading(v * v));
+  sk::static_add_sum<decltype(parameter_of(X{})), sk::Cpu>(per_sample.data(), batch, sum_batch(v * v));
+  sk::static_add_sum<sk::ParameterLayout<1>, sk::Cpu>(all.data(), batch, sum_all(v * v));
   double total = 1;
   for (long i = 0; i < last; ++i) {
     double column = 1;
