@@ -41,8 +41,10 @@ template <class Comm>
 requires(Comm::capturable) inline constexpr bool capturable_comm<Comm> = true;
 
 /// DataParallel refuses an exchange by what it is for floats.
-template <class Exchange, class Comm> inline constexpr bool said_of_floats =
-    Communicator<Comm> && !GradientExchange<Exchange, Comm, float, typename Comm::device>;
+template <class Exchange, class Comm> inline constexpr bool said_of_floats = [] {
+  if constexpr (Communicator<Comm>) return !GradientExchange<Exchange, Comm, float, typename Comm::device>;
+  else return false;  // which may have no device
+}();
 template <class Exchange, class Comm> consteval bool assert_chosen() {
   if constexpr (Communicator<Comm>) assert_exchange<Exchange, Comm, float, typename Comm::device>();
   return true;
