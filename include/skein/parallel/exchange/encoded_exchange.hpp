@@ -103,8 +103,8 @@ template <class Compressor, class Chosen> struct EncodedExchange {
         this->comm().all_gather(own, kept_.residuals);
       }
     }
-    /// What serialize() saves is of this compressor alone.
-    static std::string saved_as() { return "Compress<" + std::string(Compressor::name) + ">"; }
+    /// What serialize() saves is of this compressor alone. The word in files is the one that it has always been.
+    static std::string saved_as() { return "Wire<" + std::string(Compressor::name) + ">"; }
     /// Residuals of all ranks and what compressors have learnt. A training that goes on with another number of ranks gives each
     /// its part of the residuals' sum.
     template <class Archive> void serialize(Archive& archive, unsigned) {
