@@ -19,7 +19,7 @@ namespace skein::inline SKEIN_ABI::comm {
 /// What MPI says is wrong, in its own words.
 class MpiError : public CommError {
  public:
-  using CommError::CommError;
+  explicit MpiError(const std::string& what, SourceLocation where = SourceLocation::current()) : CommError(what, where) {}
 };
 
 /// Throws MpiError where a call failed.
