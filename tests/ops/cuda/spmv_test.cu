@@ -37,6 +37,7 @@ TEMPLATE_TEST_CASE("sparse products on a device are the Cpu's", "", float, doubl
 }
 
 TEST_CASE("sparse matrices move between devices, and are turned through the host") {
+  const sk::cuda::UseDevice first(sk::Cuda{0});  // what computes on the second makes that one current
   const auto m = thinned<float>(7, 12, 0.4, 1);
   const auto a = sk::Csr<float>::from_dense(m);
   const auto there = a.to<sk::Cuda>();

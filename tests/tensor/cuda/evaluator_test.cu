@@ -132,6 +132,7 @@ TEST_CASE("values of a device are read by name only, and shown and saved through
 }
 
 TEST_CASE("ordinals are kept apart: what mixes them throws, to() goes between them") {
+  const sk::cuda::UseDevice first(sk::Cuda{0});  // what computes on the second makes that one current
   if (sk::cuda::device_count() < 2) {
     WARN("this takes two GPUs");
     return;

@@ -79,6 +79,7 @@ TEST_CASE("on a device NaNs are passed over and the first of equals counts") {
 }
 
 TEMPLATE_TEST_CASE("a matrix times a vector on a device", "", float, double) {
+  const sk::cuda::UseDevice first(sk::Cuda{0});  // what computes on the second makes that one current
   using S = TestType;
   for (long columns : {1L, 7L, 200L}) {
     const auto a = values<S>(sk::dims(33, columns), 1);
