@@ -11,31 +11,31 @@
 namespace skein::inline SKEIN_ABI::parallel {
 
 namespace detail {
-template <class...> inline constexpr bool exchange_fits = false;
-
-template <class Device, class Compressor, class Chosen> consteval bool assert_encoded() {
-  if constexpr (!std::same_as<Device, Cpu>)
-    static_assert(exchange_fits<Device>,
-                  "Compress and Algorithm work on values of the host: for a model on a GPU take DataParallel without them");
-  else if constexpr (!Compressor::linear && by_table<Chosen>)
-    static_assert(exchange_fits<Compressor>,
-                  "Algorithm names an all-reduce, and this compressor is not linear: what it writes is gathered, not added. "
-                  "Leave Algorithm out, or take a linear compressor");
-  else if constexpr (!Compressor::linear && Compressor::rounds != 1)
-    static_assert(exchange_fits<Compressor>, "a compressor of several rounds needs sums between them: it must be linear");
+template <class Device> consteval bool assert_on_host() {
+  static_assert(std::same_as<Device, Cpu>,
+                "Compress and Algorithm work on values of the host: for a model on a GPU take DataParallel without them");
+  return true;
+}
+template <class Compressor, class Chosen> consteval bool assert_encoded() {
+  static_assert(Compressor::linear || !by_table<Chosen>,
+                "Algorithm names an all-reduce, and this compressor is not linear: what it writes is gathered, not added. "
+                "Leave Algorithm out, or take a linear compressor");
+  static_assert(Compressor::linear || by_table<Chosen> || Compressor::rounds == 1,
+                "a compressor of several rounds needs sums between them: it must be linear");
   return true;
 }
 }  // namespace detail
 
 /// Each bucket is encoded by the compressor, summed over the ranks by the algorithm, and decoded. A world of one encodes nothing.
 template <class Compressor, class Chosen> struct EncodedExchange {
+  static_assert(detail::assert_encoded<Compressor, Chosen>());
   static constexpr std::string_view name = "Compress, Algorithm";
   using compressor = Compressor;
   using algorithm = Chosen;
 
   template <class Comm, class Scalar, class Device> class On : public ExchangeOn<Comm, Scalar, Device> {
     using Base = ExchangeOn<Comm, Scalar, Device>;
-    static_assert(detail::assert_encoded<Device, Compressor, Chosen>());
+    static_assert(detail::assert_on_host<Device>());
     using Job = detail::ExchangeJob<Comm, Scalar, Compressor, Chosen>;
     static constexpr bool compresses = !std::same_as<Compressor, detail::Uncompressed>;
 
