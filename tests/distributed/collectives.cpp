@@ -8,9 +8,11 @@
 #include <thread>
 
 #include "../support/collectives.hpp"
+#include "../support/thrown.hpp"
 #include "skein/mpi.hpp"
 
 namespace sk = skein;
+using support::thrown;
 using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
 using Catch::Matchers::Equals;
@@ -27,12 +29,6 @@ sk::CommOptions options(bool shared_memory, double deadline = 60, bool check = f
   o.check = check;
   o.message = 8192;  // so that the tests see messages in pieces
   return o;
-}
-template <class F> std::string thrown(F&& f) {
-  try {
-    f();
-  } catch (const sk::CommError& e) { return e.what(); }
-  return "";
 }
 }  // namespace
 

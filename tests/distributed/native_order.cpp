@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "../support/collectives.hpp"
+#include "../support/thrown.hpp"
 #include "skein/device/memory.hpp"
 #include "skein/mpi.hpp"
 
 namespace sk = skein;
+using support::thrown;
 using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
 
@@ -29,12 +31,6 @@ sk::CommOptions native(double deadline = 60) {
   o.doubling_bytes = 1000;
   o.halving_bytes = 20000;
   return o;
-}
-template <class F> std::string thrown(F&& f) {
-  try {
-    f();
-  } catch (const sk::CommError& e) { return e.what(); }
-  return "";
 }
 double seconds_since(std::chrono::steady_clock::time_point t) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "../support/collectives.hpp"
+#include "../support/thrown.hpp"
 #include "skein/mpi.hpp"
 
 namespace sk = skein;
+using support::thrown;
 using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
 
@@ -20,12 +22,6 @@ sk::MpiComm world_within(double deadline) {
   sk::CommOptions o;
   o.deadline = deadline;
   return sk::MpiComm{MPI_COMM_WORLD, o};
-}
-template <class F> std::string thrown(F&& f) {
-  try {
-    f();
-  } catch (const sk::CommError& e) { return e.what(); }
-  return "";
 }
 }  // namespace
 

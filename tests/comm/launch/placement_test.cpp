@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "../../support/thrown.hpp"
+
 namespace sk = skein;
 namespace launch = skein::comm::launch;
 using Catch::Matchers::Contains;
@@ -26,12 +28,7 @@ launch::Lookup in(Variables v) {
   };
 }
 launch::LaunchEnvironment read(Variables v) { return launch::launch_environment(in(std::move(v))); }
-template <class F> std::string thrown(F&& f) {
-  try {
-    f();
-  } catch (const sk::ArgumentError& e) { return e.what(); }
-  return "";
-}
+template <class F> std::string thrown(F&& f) { return support::thrown<sk::ArgumentError>(f); }
 }  // namespace
 
 TEST_CASE("blocks of devices cover all of them, each once, whatever the number of ranks") {

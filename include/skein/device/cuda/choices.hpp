@@ -29,7 +29,6 @@ class Choices {
   const std::vector<std::string>& detours() const { return detours_; }
   /// From now on a detour is an error: for tests of what a GPU is known to do (environment: SKEIN_DETOURS=0).
   void refuse_detours(bool refused = true) { refuses_ = refused; }
-  bool refuses_detours() const { return refuses_; }
 
   /// A line each, detours first; empty where there is nothing to say.
   std::string text() const {

@@ -46,9 +46,9 @@ template <class Exchange, class Comm> inline constexpr bool said_of_floats = [] 
   else return false;  // which may have no device
 }();
 template <class Exchange, class Comm> consteval bool assert_chosen() {
-  static_assert(sizeof(Exchange) > 0);                                   // what it says of itself comes first
-  if constexpr (std::same_as<Exchange, AllReduceExchange>) return true;  // nothing of it can be wrong
-  else if constexpr (Communicator<Comm>) assert_exchange<Exchange, Comm, float, typename Comm::device>();
+  static_assert(sizeof(Exchange) > 0);                                             // what it says of itself comes first
+  if constexpr (Communicator<Comm> && !std::same_as<Exchange, AllReduceExchange>)  // of which nothing can be wrong
+    assert_exchange<Exchange, Comm, float, typename Comm::device>();
   return true;
 }
 
