@@ -12,9 +12,13 @@ namespace sk = skein;
 // clang-format off
 struct Net : sk::nn::Sequential<
 #ifdef SKEIN_TWIN
-    sk::nn::Conv2d<4, sk::Kernel<1>>, sk::nn::Residual<sk::nn::Sequential<sk::nn::Conv2d<4, sk::Kernel<1>>, sk::nn::Repeat<2, sk::nn::Sequential<sk::nn::Conv2d<4, sk::Kernel<1>>>>>>
+    sk::nn::Conv2d<4, sk::Kernel<1>>,
+    sk::nn::Residual<
+        sk::nn::Sequential<sk::nn::Conv2d<4, sk::Kernel<1>>, sk::nn::Repeat<2, sk::nn::Sequential<sk::nn::Conv2d<4, sk::Kernel<1>>>>>>
 #else
-    sk::nn::Conv2d<4, sk::Kernel<1>>, sk::nn::Residual<sk::nn::Sequential<sk::nn::Conv2d<4, sk::Kernel<1>>, sk::nn::Repeat<2, sk::nn::Sequential<sk::nn::Linear<4>>>>>
+    sk::nn::Conv2d<4, sk::Kernel<1>>,
+    sk::nn::Residual<
+        sk::nn::Sequential<sk::nn::Conv2d<4, sk::Kernel<1>>, sk::nn::Repeat<2, sk::nn::Sequential<sk::nn::Linear<4>>>>>
 #endif
     > {};
 // clang-format on

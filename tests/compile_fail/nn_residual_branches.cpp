@@ -11,9 +11,11 @@ namespace sk = skein;
 // clang-format off
 struct Net : sk::nn::Sequential<
 #ifdef SKEIN_TWIN
-    sk::nn::Conv2d<4, sk::Kernel<1>>, sk::nn::Residual<sk::nn::Conv2d<8, sk::Kernel<1>, sk::Stride<2>>, sk::nn::Conv2d<8, sk::Kernel<1>, sk::Stride<2>>>
+    sk::nn::Conv2d<4, sk::Kernel<1>>,
+    sk::nn::Residual<sk::nn::Conv2d<8, sk::Kernel<1>, sk::Stride<2>>, sk::nn::Conv2d<8, sk::Kernel<1>, sk::Stride<2>>>
 #else
-    sk::nn::Conv2d<4, sk::Kernel<1>>, sk::nn::Residual<sk::nn::Conv2d<8, sk::Kernel<1>, sk::Stride<2>>>
+    sk::nn::Conv2d<4, sk::Kernel<1>>,
+    sk::nn::Residual<sk::nn::Conv2d<8, sk::Kernel<1>, sk::Stride<2>>>
 #endif
     > {};
 // clang-format on

@@ -25,7 +25,7 @@ FEATURES = re.compile(r"\b\w*(?:[Ss]harded|[Vv]irtual_?[Ss]hard|[Rr]eproducible|
                       r"|[Cc]lip|[Kk]fac|[Ll]ars|[Pp]ipeline|fp16|bf16|[Cc]aptured)\w*")
 BODY = re.compile(r"^( *)(?=\S)(?!(?:if|else|for|while|switch|do|try|namespace|struct|class|union|enum|extern|return|case|default|requires|concept)\b|[}{\]#/*.]|\[(?!\[))[^\"]*\).*\{$")
 TYPE = re.compile(r"^(?:template <.*> ?)?(?:inline )?(?:constexpr )?(?:struct|class|concept|enum class|enum) (?:alignas\([^)]*\) |SKEIN_\w+ )?(\w+)([^;]*)$")
-FUNCTION_NAME = re.compile(r"^(?!return|using|namespace|static_assert|public|private|#|//|\}|typedef|extern|template <> )(?:template <.*> )?(?:\[\[\w+\]\] )?"
+FUNCTION_NAME = re.compile(r"^(?!return|using|namespace|static_assert|public|private|SKEIN_|#|//|\}|typedef|extern|template <> )(?:template <.*> )?(?:\[\[\w+\]\] )?"
                            r"[\w:<>,&*\s\.\(\)]*?[\s&*](\w+)\(")
 PRIVATE = {"detail", "kernel", "in", "check", "v", "keep", "native"}
 
@@ -107,7 +107,7 @@ def breaches(root):
     for folder in ("tests", "examples", "bench"):
         for source in sorted(p for p in (root / folder).rglob("*") if p.suffix in (".hpp", ".cpp", ".cu") and "fixtures" not in p.parts):
             for number, line in enumerate(source.read_text().splitlines(), 1):
-                if len(line) > COLUMNS:
+                if len(line) > COLUMNS and not line.startswith("// expect: "):  # a compiler's sentence, word for word
                     found[f"long lines {folder}"].append(f"{source.relative_to(root)}:{number}")
     return found
 

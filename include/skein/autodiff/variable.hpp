@@ -270,6 +270,7 @@ template <class S, class D> Variable<S, 1, D> mv(const Variable<S, 2, D>& a, con
 /// The inner product of two vectors.
 template <class S, class D> Variable<S, 0, D> dot(const Variable<S, 1, D>& a, const Variable<S, 1, D>& b) { return sum(a * b); }
 
+/// The transposed matrix: extents (n, m) of one that is (m, n); its gradient is transposed back.
 template <class S, class D> Variable<S, 2, D> transpose(const Variable<S, 2, D>& x) {
   using Y = Variable<S, 2, D>;
   return Y::result(

@@ -27,41 +27,51 @@ template <class C, class T> using CommSpan = DeviceSpan<T, typename C::device>;
 /// C reduces T with Op (NCCL: only BuiltinReduction).
 template <class C, class T, class Op> concept Reduces = Communicator<C> && C::template reduces<T, Op>;
 
+/// C has `all_reduce(span, op)`: on every rank the span becomes the reduction over all ranks. Blocking.
 template <class C, class T = float, class Op = Sum> concept AllReduces = Reduces<C, T, Op> &&
     requires(C& c, CommSpan<C, T> s, Op op) {
   c.all_reduce(s, op);
 };
+/// C has `start_all_reduce(span, op)`, whose request can be polled and waited for; the span is C's until it is done.
 template <class C, class T = float, class Op = Sum> concept StartsAllReduce = Reduces<C, T, Op> &&
     requires(C& c, CommSpan<C, T> s, Op op) {
   { c.start_all_reduce(s, op).poll() } -> std::same_as<bool>;
   c.start_all_reduce(s, op).wait();
 };
+/// C has `reduce(span, op, root)`: the root's span becomes the reduction, the others keep theirs.
 template <class C, class T = float, class Op = Sum> concept ReducesToRoot = Reduces<C, T, Op> &&
     requires(C& c, CommSpan<C, T> s, Op op) {
   c.reduce(s, op, 0);
 };
+/// C has `reduce_scatter(from, to, op)`: rank r gets the r-th of size() equal parts of the reduction.
 template <class C, class T = float, class Op = Sum> concept ReduceScatters = Reduces<C, T, Op> &&
     requires(C& c, CommSpan<C, const T> s, CommSpan<C, T> t, Op op) {
   c.reduce_scatter(s, t, op);
 };
+/// C has `broadcast(span, root)`: on every rank the span becomes the root's.
 template <class C, class T = float> concept Broadcasts = Communicator<C> && requires(C& c, CommSpan<C, T> s) {
   c.broadcast(s, 0);
 };
+/// C has `all_gather(from, to)`: `to` becomes the spans of all ranks, one behind the other.
 template <class C, class T = float> concept AllGathers = Communicator<C> &&
     requires(C& c, CommSpan<C, const T> s, CommSpan<C, T> t) {
   c.all_gather(s, t);
 };
+/// C has `all_to_all(from, to)`: part r of `from` goes to rank r, and `to` has what came, by rank.
 template <class C, class T = float> concept AllToAlls = Communicator<C> &&
     requires(C& c, CommSpan<C, const T> s, CommSpan<C, T> t) {
   c.all_to_all(s, t);
 };
+/// C has messages between two ranks: `send`, `recv`, `isend`, `irecv`, each with a rank and a tag.
 template <class C, class T = float> concept Sends = Communicator<C> && requires(C& c, CommSpan<C, const T> s, CommSpan<C, T> t) {
   c.send(s, 0, 0);
   c.recv(t, 0, 0);
   { c.isend(s, 0, 0).poll() } -> std::same_as<bool>;
   { c.irecv(t, 0, 0).poll() } -> std::same_as<bool>;
 };
+/// C has `barrier()`: nobody leaves before all have come.
 template <class C> concept Synchronises = Communicator<C> && requires(C& c) { c.barrier(); };
+/// C has `split(color, key)`: the communicator of the ranks that gave the same color, in the order of their keys.
 template <class C> concept Splits = Communicator<C> && requires(C& c) {
   { c.split(0, 0) } -> Communicator;
 };

@@ -35,6 +35,7 @@ struct MeasuredNetwork {
   }
 };
 
+/// What is measured: which messages, how often, among which ranks.
 struct MeasureOptions {
   std::vector<long> bytes{64, 1024, 8192, 65536, 524288};  ///< of the messages
   int repeats = 30;                                        ///< of each size; the smallest time counts

@@ -13,6 +13,7 @@ namespace skein::inline SKEIN_ABI::comm {
 template <class T> struct IsDeviceSpan : std::false_type {};
 template <class T, DeviceTag Device> struct IsDeviceSpan<DeviceSpan<T, Device>> : std::true_type {};
 
+/// What a communicator takes as a span: a DeviceSpan, or anything of the host with data() and size().
 template <class R> concept SpanLike = IsDeviceSpan<std::remove_cvref_t<R>>::value || requires(R& r) {
   *r.data();
   static_cast<std::size_t>(r.size());
@@ -25,6 +26,7 @@ struct DeviceOf<R> {
   using type = typename R::device;
 };
 
+/// R's span on Device; does not compile, with a sentence, where R is on another.
 template <class Device, class R> struct span_on {
   static_assert(
       std::is_same_v<Device, typename DeviceOf<R>::type>,
@@ -43,6 +45,7 @@ template <class Device, SpanLike R> constexpr auto span_of(R&& range) {
   }
 }
 
+/// Does not compile, with a sentence, where a communicator cannot reduce a type with an operation.
 template <bool Known> struct reduces {
   static_assert(Known,
                 "this communicator cannot reduce this type with this operation: take sk::Sum, Mean, Max or Min of a scalar, or, "

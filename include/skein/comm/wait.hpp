@@ -56,6 +56,7 @@ inline void sleep_while(const Counter& word, std::uint32_t seen, [[maybe_unused]
 #endif
 }
 
+/// Wakes all who sleep on the counter, within the process or in all that share its memory.
 inline void wake_all([[maybe_unused]] const Counter& word, [[maybe_unused]] Reach reach) {
 #if defined(__linux__)
   syscall(SYS_futex, reinterpret_cast<const std::uint32_t*>(&word), reach == Reach::Process ? FUTEX_WAKE_PRIVATE : FUTEX_WAKE,

@@ -28,12 +28,15 @@ struct Target {
 /// Indices of samples within a data set.
 using Indices = std::span<const std::int64_t>;
 
+/// T says how many samples it has: size().
 template <class T> concept HasSize = requires(const T& d) {
   { d.size() } -> std::convertible_to<std::int64_t>;
 };
+/// T says which extents a sample has: sample_extents().
 template <class T> concept HasSampleExtents = requires(const T& d) {
   { d.sample_extents() } -> std::convertible_to<Extents>;
 };
+/// T says what it has beside the samples: target().
 template <class T> concept HasTarget = requires(const T& d) {
   { d.target() } -> std::convertible_to<Target>;
 };
@@ -49,6 +52,7 @@ template <class T> concept ReadsLabelled = requires(const T& d, std::int64_t i, 
   d.read(i, x, label);
 };
 template <class T> concept ReadsTargets = requires(const T& d, std::int64_t i, std::span<float> x) { d.read(i, x, x); };
+/// T reads one sample on demand, read(i, x), with its label or target where it has such.
 template <class T> concept ReadsSamples = ReadsLabelled<T> || ReadsTargets<T> ||
     requires(const T& d, std::int64_t i, std::span<float> x) {
   d.read(i, x);

@@ -9,6 +9,7 @@
 
 namespace skein::inline SKEIN_ABI {
 
+/// `size` values at `data`, in memory of Device that somebody else owns.
 template <class T, DeviceTag Device = Cpu> struct DeviceSpan {
   using value_type = std::remove_const_t<T>;
   using device = Device;

@@ -18,6 +18,8 @@ struct ActivationSizes {
   long input_pitch = 0, output_pitch = 0;
 };
 
+/// The output of a network and its gradient for the samples of a call, in the loss's scalar, whatever type is stored between
+/// layers.
 template <class Scalar, class Activation, class Device> class Activations {
   static constexpr bool mixed = !std::same_as<Scalar, Activation>;
   struct Wide {  // where the loss and the network speak different types

@@ -9,6 +9,7 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
+/// Where a branch's parameters and activations begin, its input and output.
 struct BranchPlace {
   ArenaOffsets at{};
   Extents in{}, output{};
@@ -17,6 +18,8 @@ struct BranchPlace {
   bool kept_activations = false;
 };
 
+/// Applies each branch to the same input and puts the outputs side by side along the last axis; the other extents must be
+/// equal.
 template <class... Branches> struct Concat {
   using branches = List<Branches...>;
   static constexpr int size = sizeof...(Branches);

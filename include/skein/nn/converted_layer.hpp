@@ -44,6 +44,7 @@ struct ConversionMemory {
 /// Scalars of converted samples at a time: on the Cpu half of a second-level cache; on a device, enough to fill it.
 template <class Device> inline constexpr long conversion_block = std::same_as<Device, Cpu> ? 64L * 1024 : 16L * 1024 * 1024;
 
+/// Runs L in its own scalar where the edges around it are stored in 16 bits, a block of samples at a time.
 template <class L, class In> struct ConvertedLayer {
   static constexpr LayerInfo info = L::describe(In::extents);
   static constexpr long in = sample_pitch(In::extents), out = sample_pitch(info.output);

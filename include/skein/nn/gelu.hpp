@@ -10,6 +10,7 @@ namespace skein::inline SKEIN_ABI::nn {
 /// Option of Gelu: tanh in place of erf, PyTorch's approximate='tanh'.
 struct TanhForm {};
 
+/// Gelu of one element: x times the normal distribution's cumulative function at x.
 template <class... Options> struct GeluFunction {
   template <class T> constexpr T operator()(const T& x) const {
     if constexpr (detail::has_option<TanhForm, Options...>)

@@ -11,6 +11,7 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
+/// How initial values are drawn.
 enum class Init {
   fan_in_uniform,  ///< U(-1/sqrt(fan_in), 1/sqrt(fan_in)): PyTorch's default of weight and bias
   zeros,

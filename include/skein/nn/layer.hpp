@@ -8,8 +8,9 @@
 //       template <class In, class Frame> static void backward(Frame& f);
 //       template <class In, class Frame> static void pack_weights(Frame& f);     // optional: packed or transposed weights
 //       template <class In, class Frame> static void prepare(Frame& f);    // optional: whatever must exist before step 1
-//       template <class In, class Frame> static void backward_input(Frame& f);           // optional, the two together: backward in two
-//       template <class In, class Frame> static void backward_parameters(Frame& f);      // halves, of which a pipeline delays the second
+//       // optional, the two together: backward in two halves, of which a pipeline delays the second
+//       template <class In, class Frame> static void backward_input(Frame& f);
+//       template <class In, class Frame> static void backward_parameters(Frame& f);
 //     };
 //
 // It never sees a communicator, and never allocates. Offsets, position and policy are run-time values: types are

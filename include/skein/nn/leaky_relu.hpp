@@ -6,6 +6,7 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
+/// LeakyRelu of one element.
 template <class... Options> struct LeakyReluFunction {
   static constexpr double slope = detail::PickRatio<Slope, 1, 100, Options...>::value;
   template <class T> constexpr T operator()(const T& x) const { return where(x > T(0), x, x * slope); }

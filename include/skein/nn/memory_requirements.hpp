@@ -8,8 +8,10 @@ namespace skein::inline SKEIN_ABI::nn {
 
 /// Offsets of per-sample arrays are kept at multiples of a cache line.
 constexpr long whole_line(long scalars) { return (scalars + 15) / 16 * 16; }
+/// A number of bytes, rounded up to whole cache lines.
 constexpr long whole_line_bytes(long bytes) { return (bytes + 63) / 64 * 64; }
 
+/// What a network or a part of it needs for an input: output, parameters, scalars of each arena, and what it counts.
 struct MemoryRequirements {
   Extents output{};
   long parameters = 0;                                                     ///< logical
@@ -47,15 +49,18 @@ struct MemoryRequirements {
   }
 };
 
+/// L consists of other layers and sums up what they need.
 template <class L> concept Container = requires(Extents in) {
   { L::analyze(in) } -> std::same_as<MemoryRequirements>;
 };
 template <class L> concept SequentialLike = requires { typename L::children; };
+/// L has a body and a shortcut whose outputs are added.
 template <class L> concept ResidualLike = requires {
   typename L::body;
   typename L::shortcut;
 };
 template <class L> concept ConcatLike = requires { typename L::branches; };
+/// L is one block, several times.
 template <class L> concept RepeatLike = requires {
   typename L::block;
   L::repetitions;
@@ -69,6 +74,7 @@ template <class L> constexpr int layer_count_of() {
 }
 }  // namespace detail
 
+/// What L needs for such an input. By value: a fault inside is in the result, not an error.
 template <class L> constexpr MemoryRequirements analyze(Extents in) {
   if constexpr (Container<L>) {
     return L::analyze(in);

@@ -147,6 +147,7 @@ template <class L, class P> constexpr int emit(P& p, int path, int x, Extents& i
   }
 }
 
+/// The program of a network for an input: its layers, parameters, buffers, paths and edges, as a constant.
 template <class Network, class Input> constexpr auto build_program() {
   constexpr MemoryRequirements s = analyze<Network>(Input::extents);
   plan::Program<s.operations, (s.entries > 0 ? s.entries : 1), (s.buffer_entries > 0 ? s.buffer_entries : 1),

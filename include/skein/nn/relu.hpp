@@ -5,6 +5,7 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
+/// Relu of one element.
 struct ReluFunction {
   template <class T> constexpr T operator()(const T& x) const { return where(x < T(0), T(0), x); }
   template <class T> static constexpr T derivative_from_output(const T& y) { return where(y > T(0), T(1), T(0)); }

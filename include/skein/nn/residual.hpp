@@ -7,6 +7,7 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
+/// y = Body(x) + Shortcut(x); both have the same output.
 template <class Body, class Shortcut = Identity> struct Residual {
   using body = Body;
   using shortcut = Shortcut;

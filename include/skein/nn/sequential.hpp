@@ -19,6 +19,7 @@ struct ChildPlace {
   bool kept_activations = false;  // the edge is in the kept arena
 };
 
+/// Layers, each of which takes the output of the one before.
 template <class... Layers> struct Sequential {
   using children = List<Layers...>;
   static constexpr int size = sizeof...(Layers);

@@ -5,6 +5,7 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
+/// Sigmoid of one element.
 struct SigmoidFunction {
   template <class T> constexpr T operator()(const T& x) const { return T(1) / (T(1) + exp(-x)); }
   template <class T> static constexpr T derivative_from_output(const T& y) { return y * (T(1) - y); }

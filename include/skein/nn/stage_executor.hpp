@@ -103,6 +103,7 @@ template <class Scalar, class Device> struct StageRun : Run<Scalar, Device, Scal
   }
 };
 
+/// Forward and backward of one stage of a pipeline, task by task, for several micro-batches in flight.
 template <class Model, class Loss> class StageExecutor final : public AnyStage<typename Model::Scalar> {
  public:
   using Scalar = typename Model::Scalar;

@@ -5,6 +5,7 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
+/// Tanh of one element.
 struct TanhFunction {
   template <class T> constexpr T operator()(const T& x) const { return tanh(x); }
   template <class T> static constexpr T derivative_from_output(const T& y) { return T(1) - y * y; }

@@ -11,6 +11,7 @@
 
 namespace skein::inline SKEIN_ABI {
 
+/// What a network has learnt: its parameters and buffers, in memory of a device, and a count of the changes made to them.
 template <class Scalar_, class Device_> class Weights {
  public:
   using Scalar = Scalar_;

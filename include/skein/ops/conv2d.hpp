@@ -13,6 +13,7 @@ namespace skein::inline SKEIN_ABI::ops {
 
 /// Bounds, for all scalar types, of the scalars that pack_weights() makes and of a worker's workspace.
 constexpr long conv2d_packed_weights(const Conv2dGeometry& g) { return cpu::conv2d_packed_weights({g}); }
+/// As conv2d_packed_weights, of a worker's workspace.
 constexpr long conv2d_workspace(const Conv2dGeometry& g) { return cpu::conv2d_workspace({g}); }
 
 /// What every back end offers for a geometry: each device specialises it.

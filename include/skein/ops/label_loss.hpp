@@ -3,7 +3,7 @@
 // of a warp share a row: each takes every row.step()-th output, from row.begin() on, and sums and maxima are made over all of
 // them.
 //
-//     struct Hinge {                                                           // sum_c max(0, 1 + x_c - x_label), c not the label
+//     struct Hinge {  // sum_c max(0, 1 + x_c - x_label), c not the label
 //       template <class Row> constexpr typename Row::Scalar operator()(const Row& row) const {
 //         using Scalar = typename Row::Scalar;
 //         Scalar loss = 0, count = 0;

@@ -23,12 +23,15 @@ template <> struct OptimizerKernels<Cpu> {
   }
 };
 
+/// A step of Sgd over a range of elements.
 template <class Device, class Scalar> void sgd(Device, const SgdArguments<Scalar>& arguments) {
   OptimizerKernels<Device>::update(arguments);
 }
+/// A step of Adam, AdamW or their kin over a range of elements.
 template <class Device, class Scalar> void adam(Device, const AdamArguments<Scalar>& arguments) {
   OptimizerKernels<Device>::update(arguments);
 }
+/// A step of RmsProp over a range of elements.
 template <class Device, class Scalar> void rms_prop(Device, const RmsPropArguments<Scalar>& arguments) {
   OptimizerKernels<Device>::update(arguments);
 }

@@ -51,6 +51,7 @@ template <class Device, class Scalar>
 void average_pool2d_forward(Device, const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y) {
   PoolKernels<Device>::average_forward(g, batch, x, y);
 }
+/// The gradient of average_pool2d_forward: dx is written whole.
 template <class Device, class Scalar>
 void average_pool2d_backward(Device, const Pool2dGeometry& g, long batch, const Scalar* dy, Scalar* dx) {
   PoolKernels<Device>::average_backward(g, batch, dy, dx);
@@ -60,6 +61,7 @@ template <class Device, class Scalar>
 void global_average_forward(Device, long pixels, long channels, long batch, const Scalar* x, Scalar* y, long y_pitch) {
   PoolKernels<Device>::global_forward(pixels, channels, batch, x, y, y_pitch);
 }
+/// The gradient of global_average_forward: each pixel gets its share of its channel's.
 template <class Device, class Scalar>
 void global_average_backward(Device, long pixels, long channels, long batch, const Scalar* dy, long dy_pitch, Scalar* dx) {
   PoolKernels<Device>::global_backward(pixels, channels, batch, dy, dy_pitch, dx);

@@ -31,9 +31,11 @@ template <class Scalar> struct UpdateRates {
   Scalar step = 1;  ///< 1 in the first step
 };
 
+/// O has a learning rate: `lr`.
 template <class O> concept HasRate = requires(const O& o) {
   { o.lr } -> std::convertible_to<float>;
 };
+/// O says how many arrays of the parameters' size it keeps: state_arrays().
 template <class O> concept HasState = requires(const O& o) {
   { o.state_arrays() } -> std::convertible_to<int>;
 };

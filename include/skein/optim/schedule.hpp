@@ -27,15 +27,18 @@ namespace schedules {
 /// Base of the library's own schedules: what makes `*` find them.
 struct Composable {};
 
+/// The same factor for ever.
 struct Constant : Composable {
   double factor = 1;
   float operator()(std::int64_t) const { return static_cast<float>(factor); }
 };
+/// Times `gamma` after every `every` steps.
 struct Step : Composable {
   std::int64_t every = 1;
   double gamma = 0.1;
   float operator()(std::int64_t step) const { return static_cast<float>(std::pow(gamma, static_cast<double>(step / every))); }
 };
+/// Times `gamma` at each of up to 8 milestones, which are numbers of steps.
 struct MultiStep : Composable {
   std::array<std::int64_t, 8> milestones{};
   int count = 0;
@@ -46,10 +49,12 @@ struct MultiStep : Composable {
     return static_cast<float>(std::pow(gamma, passed));
   }
 };
+/// Times `gamma` after every step.
 struct Exponential : Composable {
   double gamma = 1;
   float operator()(std::int64_t step) const { return static_cast<float>(std::pow(gamma, static_cast<double>(step))); }
 };
+/// From 1 to `floor` in half a cosine over `steps`; then `floor`.
 struct Cosine : Composable {
   std::int64_t steps = 1;
   double floor = 0;
@@ -58,6 +63,7 @@ struct Cosine : Composable {
     return static_cast<float>(floor + (1 - floor) * (1 + std::cos(3.141592653589793 * t)) / 2);
   }
 };
+/// From `from` to `to` in a straight line over `steps`; then `to`.
 struct Linear : Composable {
   double from = 0, to = 1;
   std::int64_t steps = 1;
@@ -65,6 +71,7 @@ struct Linear : Composable {
     return static_cast<float>(from + (to - from) * static_cast<double>(std::min(step, steps)) / static_cast<double>(steps));
   }
 };
+/// (1 - step / steps) to a power; then 0.
 struct Polynomial : Composable {
   std::int64_t steps = 1;
   double power = 1;
@@ -72,11 +79,13 @@ struct Polynomial : Composable {
     return static_cast<float>(std::pow(1 - static_cast<double>(std::min(step, steps)) / static_cast<double>(steps), power));
   }
 };
+/// The product of two schedules.
 template <class A, class B> struct Product : Composable {
   A a;
   B b;
   float operator()(std::int64_t step) const { return a(step) * b(step); }
 };
+/// `first` for so many steps, then `next`, which counts from 0 again.
 template <class A, class B> struct Then : Composable {
   A first;
   std::int64_t steps = 0;
@@ -84,6 +93,7 @@ template <class A, class B> struct Then : Composable {
   float operator()(std::int64_t step) const { return step < steps ? first(step) : next(step - steps); }
 };
 
+/// Throws ArgumentError, with the schedule's name, where a number of steps is not positive.
 inline void demand_steps(const char* name, std::int64_t steps) {
   if (steps <= 0) throw ArgumentError(std::string(name) + ": " + std::to_string(steps) + " steps; it takes a positive number");
 }

@@ -24,6 +24,7 @@ template <class Scalar> struct StepCall {
   int gradient_count = 1;
 };
 
+/// An optimizer with its state for the parameters of one program, or for a part of them.
 template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
  public:
   /// `program`: the model's; throws ArgumentError for hyper-parameters or groups that make no sense.

@@ -38,6 +38,7 @@ struct RankForecast {
   bool pays = false;  ///< N / (R B) (T_comp + T_sync) < N / B T_comp
 };
 
+/// How many ranks pay for a job on a machine, and why.
 struct Advice {
   Job job{};
   std::vector<RankForecast> table{};  ///< 1, 2, 3, 4, 6, 8, 12, ... ranks

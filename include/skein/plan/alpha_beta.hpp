@@ -30,6 +30,7 @@ struct Network {
 
 enum class AllReduceAlgorithm { ring, recursive_doubling, torus, hierarchical };
 
+/// The algorithm's name, as tables print it.
 constexpr std::string_view name_of(AllReduceAlgorithm a) {
   constexpr std::string_view names[] = {RingAllReduce::name, RecursiveDoubling::name, TorusAllReduce::name,
                                         HierarchicalAllReduce::name};

@@ -11,6 +11,7 @@ namespace skein::inline SKEIN_ABI::plan {
 
 enum class CollectiveFault { none, no_such_range, unmatched, missing, twice };
 
+/// The fault in a sentence.
 constexpr std::string_view sentence_of(CollectiveFault f) {
   switch (f) {
     case CollectiveFault::none:
@@ -42,6 +43,7 @@ struct SentByRank {
   long messages = 0, values = 0;
   friend constexpr bool operator==(const SentByRank&, const SentByRank&) = default;
 };
+/// What a rank sends in all steps of a table.
 template <CollectiveTable T> constexpr SentByRank sent_by(const T& table, int rank) {
   SentByRank sent;
   for (int s = 0; s < table.steps(); ++s)

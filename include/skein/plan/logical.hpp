@@ -30,6 +30,7 @@ constexpr std::vector<Range> logical_runs(std::span<const Entry> entries, Range 
   return runs;
 }
 
+/// Elements in all runs together.
 constexpr long count_of(std::span<const Range> runs) {
   long n = 0;
   for (const Range& r : runs) n += r.end - r.begin;

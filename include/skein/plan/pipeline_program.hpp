@@ -13,6 +13,7 @@
 
 namespace skein::inline SKEIN_ABI::plan {
 
+/// One line of a process's program: a task of a schedule, and the messages and memory that belong to it.
 struct PipelineLine {
   Step step{};
   int slot = -1;          ///< of the micro-batch in its stage
@@ -25,6 +26,7 @@ struct PipelineLine {
   int keeps = -1;         ///< update: the weights before it are kept there
 };
 
+/// What one process of a pipeline does in a step, line by line, and what it has to keep for that.
 struct PipelineProgram {
   std::vector<PipelineLine> lines{};
   std::vector<int> slots{}, kept{};  ///< of each stage: micro-batches in flight, older versions of the weights
@@ -32,6 +34,7 @@ struct PipelineProgram {
   bool synchronous = true, halves = false;  ///< one update a stage at the end; is some backward split
 };
 
+/// For which process, and for what, a program is made of a schedule.
 struct PipelineProgramOptions {
   int first_rank = 0, last_rank = 1;  ///< the process has the schedule's ranks [first, last)
   bool forward_only = false;          ///< evaluation: the schedule's forwards alone

@@ -68,6 +68,7 @@ struct Range {
   friend constexpr bool operator==(const Range&, const Range&) = default;
 };
 
+/// A network in tables: layers in order, parameters and buffers by name, paths in files, sizes of the edges.
 template <int Operations, int Entries, int Buffers, int Paths> struct Program {
   std::array<LayerNode, Operations> operations{};
   std::array<Entry, Entries> parameter_entries{};

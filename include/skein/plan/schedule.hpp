@@ -17,6 +17,7 @@ namespace skein::inline SKEIN_ABI::plan {
 /// What a rank does at a time. `backward` is both gradients at once; the two below are its halves. `update` is an optimizer step.
 enum class Task : std::uint8_t { forward, backward, input_gradient, weight_gradient, update };
 
+/// The task in words.
 constexpr std::string_view name_of(Task t) {
   constexpr std::string_view names[] = {"forward", "backward", "input gradient", "weight gradient", "update"};
   return names[static_cast<int>(t)];

@@ -42,6 +42,7 @@ constexpr double length_of(const StageLengths& lengths, const Step& s) {
 
 enum class ScheduleFault { none, wrong_rank, no_such_task, twice, missing, deadlock };
 
+/// The fault in a sentence.
 constexpr std::string_view sentence_of(ScheduleFault f) {
   switch (f) {
     case ScheduleFault::none:

@@ -9,6 +9,7 @@
 
 namespace skein::inline SKEIN_ABI::plan {
 
+/// When each rank did each task of a schedule: what is drawn.
 struct Timeline {
   std::string title{};
   int ranks = 1, stages = 1;

@@ -21,6 +21,7 @@ template <int Rank, Number Scalar, DeviceTag Device = Cpu> auto full(const Dims<
   t = value;
   return t;
 }
+/// A tensor of ones.
 template <class Scalar, DeviceTag Device, std::integral... E> auto ones(Device where, E... extents) {
   return full(dims(extents...), static_cast<Scalar>(1), where);
 }
@@ -48,6 +49,7 @@ template <class Scalar> Tensor<Scalar, 2, Cpu> diag(std::initializer_list<Scalar
 }
 
 namespace functions {
+/// start + i * step.
 template <class S> struct Ramp {
   S start, step;
   constexpr S operator()(long i) const { return static_cast<S>(start + static_cast<S>(i) * step); }
@@ -61,6 +63,7 @@ template <class S> struct EvenSteps {
     return static_cast<S>(first + (last - first) * (static_cast<double>(i) / static_cast<double>(intervals)));
   }
 };
+/// The i-th number of a stream, uniform in [low, low + width).
 template <class S> struct UniformAt {
   std::uint64_t key, stream;
   S low, width;
@@ -68,6 +71,7 @@ template <class S> struct UniformAt {
     return low + width * static_cast<S>(random_uniform(key, stream, static_cast<std::uint64_t>(i)));
   }
 };
+/// The i-th number of a stream, normal with this mean and deviation.
 template <class S> struct NormalAt {
   std::uint64_t key, stream;
   S mean, deviation;
@@ -114,6 +118,7 @@ template <class S, int R, class D>
 void fill_uniform(const TensorView<S, R, D>& to, Seed seed, S low = 0, S high = 1, std::uint64_t stream = 0) {
   assign(to, uniform<S, D>(seed, to.extents, low, high, stream, to.where));
 }
+/// Fills with normal random numbers; element i depends on the seed, the stream and i alone.
 template <class S, int R, class D>
 void fill_normal(const TensorView<S, R, D>& to, Seed seed, S mean = 0, S deviation = 1, std::uint64_t stream = 0) {
   assign(to, normal<S, D>(seed, to.extents, mean, deviation, stream, to.where));

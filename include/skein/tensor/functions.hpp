@@ -70,6 +70,7 @@ struct Where {
     return detail::choose(c, a, b);
   }
 };
+/// The value as another scalar.
 template <class To> struct Cast {
   template <class T> SKEIN_ALWAYS_INLINE constexpr To operator()(const T& x) const { return static_cast<To>(x); }
 };

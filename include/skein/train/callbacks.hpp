@@ -75,6 +75,7 @@ template <class Function> struct BestModel {
   double best = 0;  // state
   int best_epoch = 0;
 };
+/// A callback that calls `function` when the watched value is the best so far, and keeps that epoch's number.
 template <class Function> BestModel<Function> best_model(Function function, Watch watch = Watch::ValidationAccuracy) {
   return {std::move(function), watch};
 }

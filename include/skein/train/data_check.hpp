@@ -26,6 +26,7 @@ template <class Model> void check_samples(const data::DatasetView& data, const c
                      ", the model takes " + detail::shape_text(Model::input::extents));
 }
 
+/// Throws ArgumentError where a data set's samples or targets are not what the model and the loss take.
 template <class Model, class Loss> void check_data(const data::DatasetView& data, const char* which) {
   check_samples<Model>(data, which);
   const std::string set = std::string("the ") + which + " data set";

@@ -52,6 +52,7 @@ template <class TrainStep> inline constexpr bool policy_keeps_state =
 inline std::string state_prefix(int k) { return "optimizer/" + std::to_string(k) + "/"; }
 }  // namespace detail
 
+/// Writes all that a training needs to go on: weights, buffers, optimizer, position, history, callbacks. Collective.
 template <class TrainStep> void save_training(const std::string& path, TrainStep& train_step, const TrainingPosition& place,
                                               const History& history, const std::string& callbacks) {
   using Model = std::remove_cvref_t<decltype(train_step.model())>;
@@ -82,6 +83,7 @@ template <class TrainStep> void save_training(const std::string& path, TrainStep
   writer.commit(path);
 }
 
+/// Reads what save_training wrote, whole or not at all; throws FileError, with the path, where it does not fit. Collective.
 template <class TrainStep> void load_training(const std::string& path, TrainStep& train_step, TrainingPosition& place,
                                               History& history, std::string& callbacks) {
   CheckpointReader reader{path};  // every hash is checked before anything is changed

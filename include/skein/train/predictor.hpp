@@ -11,6 +11,7 @@
 
 namespace skein::inline SKEIN_ABI {
 
+/// How a Predictor computes: the samples at a time, its threads.
 struct PredictorOptions {
   long batch = 256;  ///< samples at a time; more are predicted in parts
   int threads = 0;   ///< 0: the cores of the affinity mask

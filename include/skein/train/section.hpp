@@ -47,6 +47,7 @@ constexpr int value_bytes(SectionType type) {
   const auto i = static_cast<unsigned>(type);
   return i < sizeof bytes / sizeof *bytes ? bytes[i] : 0;
 }
+/// The type's name, as messages print it.
 constexpr const char* type_name(SectionType type) {
   constexpr const char* names[] = {"object", "float32", "float64", "int8",   "int16",   "int32",   "int64",
                                    "uint8",  "uint16",  "uint32",  "uint64", "float16", "bfloat16"};

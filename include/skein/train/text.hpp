@@ -18,6 +18,7 @@ inline void append_number(std::string& text, double value) {
   char digits[32];
   text.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
 }
+/// Appends a whole number.
 inline void append_integer(std::string& text, std::int64_t value) {
   char digits[24];
   text.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);

@@ -34,6 +34,7 @@ struct StepOptions {
   bool graph = true;        ///< may the step be captured and replayed, where the device has such
 };
 
+/// Forward, backward, exchange and update of a batch by the workers of a rank, under a policy.
 template <class Model, class Loss, class Optimizer, class Policy = parallel::SingleProcess> class TrainStep {
   static_assert((optim::assert_optimizer<Optimizer>(), true));
 

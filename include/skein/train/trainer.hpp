@@ -24,6 +24,7 @@
 
 namespace skein::inline SKEIN_ABI {
 
+/// Trains a model on a data set: epochs, schedules, validation, callbacks, checkpoints, under a policy.
 template <class Model, class Loss, class Optimizer, class Policy = parallel::SingleProcess> class Trainer {
   static constexpr train::detail::Part fault = train::detail::first_fault<Loss, Optimizer, Policy, Model>();
   static_assert(train::detail::assert_trainer<fault, Loss, Optimizer, Policy, Model>());

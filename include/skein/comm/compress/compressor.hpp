@@ -30,6 +30,7 @@ template <class C>
 concept Encodes = requires(C& c, std::span<const float> values, std::span<typename C::Element> wire, int round) {
   c.encode(values, wire, round);
 };
+/// C turns what came over the wire back into values.
 template <class C> concept Decodes = requires(C& c, std::span<const typename C::Element> wire, std::span<float> values) {
   c.decode(wire, values);
 };

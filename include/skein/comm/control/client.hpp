@@ -28,6 +28,7 @@ class Watched {
   virtual void abort(const std::string& verdict) = 0;
 };
 
+/// A rank's connection to the coordinator: control values, inquiries and verdicts. One thread of its own reads.
 class Client {
  public:
   /// `server` only on rank 0.

@@ -25,6 +25,7 @@ inline std::string describe_exchange(std::string_view payload) {
   return is_known(s) ? describe(s) : "an exchange";
 }
 
+/// What the coordinator knows and decides. Frames and times go in, frames come out; it has no socket, thread or clock.
 class CoordinatorState {
  public:
   explicit CoordinatorState(int size) : size_(size), left_(static_cast<std::size_t>(size)) {

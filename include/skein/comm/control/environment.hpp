@@ -6,6 +6,7 @@
 
 namespace skein::inline SKEIN_ABI::comm::control {
 
+/// Where a rank meets the others, who it is, and which job it belongs to.
 struct RendezvousAddress {
   Address address{};
   std::string file{};  ///< in place of the address: all ranks are on this machine

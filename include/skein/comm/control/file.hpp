@@ -19,6 +19,7 @@ struct MeetingFile {
   std::vector<Address> addresses{};
 };
 
+/// What stands in the file: lines of a word and a value, closed by "end".
 inline std::string to_text(const MeetingFile& m) {
   std::string text = "skein meeting 1\nnonce " + std::to_string(m.nonce) + "\ntime " + std::to_string(m.time) + "\nsize " +
                      std::to_string(m.size) + "\n";
@@ -64,6 +65,7 @@ inline MeetingFile parse_meeting(const std::string& text, const std::string& pat
   return m;
 }
 
+/// Seconds since 1970 by this machine's clock.
 inline long long unix_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }

@@ -17,6 +17,7 @@ struct RankPlace {
   double deadline = 600;
 };
 
+/// Throws ArgumentError where the rank is not among 0 ... size - 1.
 inline void check_place(const RankPlace& p) {
   if (p.size < 1 || p.rank < 0 || p.rank >= p.size)
     throw ArgumentError("there is no rank " + std::to_string(p.rank) + " among " + std::to_string(p.size) +

@@ -11,6 +11,7 @@
 
 namespace skein::inline SKEIN_ABI::comm::control {
 
+/// The coordinator: one thread, in rank 0's process, that serves the connections of all ranks until each has said goodbye.
 class Server {
  public:
   /// `ranks[r]` is the connection of rank r.

@@ -49,6 +49,7 @@ class Descriptor {
   int fd_ = -1;
 };
 
+/// A host, by name or number, and a TCP port.
 struct Address {
   std::string host;
   int port = 0;
@@ -71,6 +72,7 @@ inline Address parse_address(const std::string& text) {
   return a;
 }
 
+/// Makes a socket non-blocking and closed in child processes; a TCP socket also sends small messages at once.
 inline void set_flags(int fd) {
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
   ::fcntl(fd, F_SETFD, FD_CLOEXEC);

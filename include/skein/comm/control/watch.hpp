@@ -13,6 +13,7 @@
 
 namespace skein::inline SKEIN_ABI::comm::control {
 
+/// The calls of a rank that are running on a device, oldest first. Times are told in seconds; it has no clock.
 class CallWatch {
  public:
   /// The next call has been given to the device. Returns its number, from 0. `name` in place of the signature's text, where it

@@ -40,6 +40,7 @@ static_assert(sizeof(Header) == 32);
 /// Bytes of a payload: before a Hello was accepted, and after.
 inline constexpr std::size_t most_from_strangers = 256, most_from_ranks = std::size_t{1} << 28;
 
+/// The bytes of a frame: header, then payload. Throws ArgumentError beyond 256 MiB.
 inline std::string encode(const Frame& f) {
   if (f.payload.size() > most_from_ranks)
     throw ArgumentError("the coordinator carries control values, at most 256 MiB at once; asked for " +
@@ -89,11 +90,13 @@ struct Hello {
   std::int32_t rank = -1, size = 0;
   std::uint64_t key = 0;
 };
+/// The bytes of a Hello.
 inline std::string pack(const Hello& h) {
   std::string bytes(sizeof h, '\0');
   std::memcpy(bytes.data(), &h, sizeof h);
   return bytes;
 }
+/// A Hello from bytes that a stranger has sent; nothing where their length is wrong.
 inline std::optional<Hello> unpack_hello(std::string_view bytes) {
   Hello h;
   if (bytes.size() != sizeof h) return std::nullopt;

@@ -22,6 +22,7 @@ struct Levels {
   int rank() const { return node * places + place; }
 };
 
+/// The engine of one rank of Hierarchical: a collective is one inside the node, one between nodes, and one inside again.
 template <class Inside, class Between> class HierarchicalEngine {
  public:
   /// Engines of the node (two, over the same ranks) and between nodes (nullptr where this rank is no leader).

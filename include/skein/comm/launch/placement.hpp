@@ -19,6 +19,7 @@ namespace skein::inline SKEIN_ABI::comm::launch {
 /// The value of an environment variable; nothing where it is not set.
 using Lookup = std::function<std::optional<std::string>(const char* name)>;
 
+/// The environment of this process.
 inline Lookup process_environment() {
   return [](const char* name) -> std::optional<std::string> {
     const char* text = std::getenv(name);

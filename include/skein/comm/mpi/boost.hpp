@@ -22,6 +22,7 @@ template <> struct Bridge<boost::mpi::communicator> {
   static boost::mpi::communicator make(MPI_Comm c) { return boost::mpi::communicator(c, boost::mpi::comm_attach); }
 };
 
+/// An object as bytes, by Boost.Serialization: readable by the same program on the same kind of machine.
 template <class T> std::string pack(const T& object) {
   std::ostringstream out(std::ios::binary);
   {
@@ -30,6 +31,7 @@ template <class T> std::string pack(const T& object) {
   }
   return out.str();
 }
+/// An object of the bytes that pack() made.
 template <class T> void unpack(const std::string& bytes, T& object) {
   std::istringstream in(bytes, std::ios::binary);
   boost::archive::binary_iarchive archive(in, boost::archive::no_header);

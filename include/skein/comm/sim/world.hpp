@@ -23,6 +23,8 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
+/// The ranks of a simulated machine: who waits for what, their clocks and their messages. One for all ranks; guarded by a
+/// mutex.
 class SimWorld {
  public:
   SimWorld(int n, SimOptions options, std::shared_ptr<Failure> failure)

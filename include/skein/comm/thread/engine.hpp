@@ -13,6 +13,7 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
+/// The engine of one rank of ThreadComm: post a call, do one's share in the buffers of all ranks, wait for the others.
 class ThreadEngine {
  public:
   ThreadEngine(std::shared_ptr<Team> team, int rank) : team_(std::move(team)), rank_(rank), pointers_(team_->size) {}

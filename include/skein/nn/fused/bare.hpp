@@ -4,7 +4,8 @@
 // the weights as they are, and have their own workspace, runs the same layer without. The rewriting puts it in where
 // Fusion<Device, L> says so:
 //
-//     template <int N, class... Options> struct Fusion<Cuda, Linear<N, Options...>> { using type = Bare<Linear<N, Options...>>; };
+//     template <int N, class... Options>
+//     struct Fusion<Cuda, Linear<N, Options...>> { using type = Bare<Linear<N, Options...>>; };
 #pragma once
 #include "../fusion.hpp"
 #include "../layer.hpp"

@@ -66,9 +66,11 @@ inline void check_labels(const std::int32_t* labels, long count, long classes, s
                                   : ": mend the labels, or name the one to leave out with .ignore_label"));
 }
 
+/// L says what it compares with: labels or values.
 template <class L> concept HasTarget = requires {
   { L::target } -> std::convertible_to<TargetKind>;
 };
+/// L computes the sums of a LossCall and writes its gradient.
 template <class L> concept HasLossCall = requires(const L& loss, const LossCall<float, Cpu>& call) {
   { loss(call) } -> std::same_as<LossSums>;
 };

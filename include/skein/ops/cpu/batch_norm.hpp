@@ -9,6 +9,7 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
+/// Batch normalization on the processor, forward and backward, by the workers of a rank.
 template <int Channels, long Columns_, class Scalar> struct BatchNorm {
   using Call = BatchNormCall<Scalar>;
   static constexpr long channels = Channels, columns = Columns_, period = column_period(columns);

@@ -26,12 +26,14 @@ constexpr long conv2d_packed_weights(const ConvReluPoolGeometry& g) {
              onednn = runs_direct<float>(g) ? 0 : onednn_packed_weights(g.conv);
   return direct > onednn ? direct : onednn;
 }
+/// Scalars of a worker's workspace for the geometry, enough for any scalar type.
 constexpr long conv2d_workspace(const ConvReluPoolGeometry& g) {
   const long direct = takes_direct(g) ? DirectPlan{g}.workspace() : 0,
              onednn = runs_direct<float>(g) ? 0 : onednn_workspace(g.conv);
   return direct > onednn ? direct : onednn;
 }
 
+/// The plain loops, in the form of the other kernels.
 template <class Scalar> struct ReferenceConv2d {
   static void forward(const Conv2dGeometry& g, const Conv2dCall<Scalar>& c) { reference::conv2d_forward(g, c); }
   static void backward(const Conv2dGeometry& g, const Conv2dCall<Scalar>& c) {
@@ -40,6 +42,7 @@ template <class Scalar> struct ReferenceConv2d {
   }
 };
 
+/// Convolution on the processor: direct where the channels are few, oneDNN otherwise, plain loops for types that it lacks.
 template <class Scalar, Conv2dGeometry G> struct Conv2d {
   static constexpr bool direct = runs_direct<Scalar>({G});
   static constexpr bool onednn = !direct && onednn_takes<Scalar>;

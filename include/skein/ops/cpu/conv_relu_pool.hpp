@@ -9,10 +9,12 @@ namespace skein::inline SKEIN_ABI::ops::cpu {
 
 /// Per sample, kept from forward to backward: scalars and bytes, enough for any scalar type.
 constexpr long conv_relu_pool_saved(const ConvReluPoolGeometry& g) { return runs_direct<float>(g) ? 0 : g.conv.out_count(); }
+/// As conv_relu_pool_saved, in bytes: the winners of the windows.
 constexpr long conv_relu_pool_saved_bytes(const ConvReluPoolGeometry& g) {
   return !g.pooled() ? 0 : takes_direct(g) ? DirectPlan{g}.winner_bytes() : g.out_count();
 }
 
+/// Convolution, ReLU and max-pooling as one operation; each of the latter two may be absent.
 template <class Scalar, ConvReluPoolGeometry G> struct ConvReluPool {
   using Conv = Conv2d<Scalar, G.conv>;
   static constexpr bool direct = runs_direct<Scalar>(G);

@@ -9,6 +9,7 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
+/// y = x W + b for weights that stay in the caches. x is (batch, In), y is (batch, Out), both padded to row_pitch.
 template <class Scalar, int In, int Out> struct DenseSmall {
   static constexpr long x_pitch = row_pitch(In), pitch = row_pitch(Out);
 

@@ -8,6 +8,7 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
+/// y = x W + b with one to four outputs, as dot products. x is (batch, In), y is (batch, Out), both padded to row_pitch.
 template <class Scalar, int In, int Out> struct DenseThin {
   static_assert(Out <= 4 && In > 4);
   static constexpr long x_pitch = row_pitch(In), pitch = row_pitch(Out);

@@ -28,6 +28,7 @@ constexpr std::string_view direct_name(bool width, bool relu, bool pooled) {
 }
 }  // namespace detail
 
+/// Direct convolution, with the ReLU and max-pooling that the plan names: over the filters or over the width.
 template <class Scalar, DirectPlan P> struct DirectConv2d {
  private:
   /// Share of the lanes that do work.

@@ -8,6 +8,7 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
+/// Forward pass of a direct convolution in vectors over the filters.
 template <class Scalar, DirectPlan P> struct DirectFilters {
   static constexpr const Conv2dGeometry& conv() { return plan.g.conv; }
   static constexpr DirectPlan plan = P;

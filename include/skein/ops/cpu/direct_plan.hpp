@@ -27,6 +27,7 @@ struct ConvReluPoolGeometry {
 
 namespace cpu {
 
+/// n, rounded up to a multiple of 16.
 constexpr long round16(long n) { return (n + 15) / 16 * 16; }
 
 /// The winner of an output that ReLU has switched off.

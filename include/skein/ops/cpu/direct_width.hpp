@@ -10,6 +10,7 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
+/// Forward pass of a direct convolution in vectors over the width.
 template <class Scalar, DirectPlan P> struct DirectWidth {
   static constexpr int filters = P.conv().filters, kernel = P.conv().kernel, stride = P.conv().stride;
   static constexpr int window = P.window(), places = window * window;

@@ -26,10 +26,12 @@ SKEIN_ALWAYS_INLINE void each_value(Function f, long n, Scalar* out, Arrays... a
 }
 }  // namespace detail
 
+/// y[i] = f(x[i]) for n values, in vectors where f takes such. x and y may be the same array.
 template <class Function, class Scalar> void map(Function f, long n, const Scalar* x, Scalar* y) {
   detail::each_value(f, n, y, x);
 }
 
+/// y[i] = f(a[i], b[i]) for n values, in vectors where f takes such.
 template <class Function, class Scalar> void zip(Function f, long n, const Scalar* a, const Scalar* b, Scalar* y) {
   detail::each_value(f, n, y, a, b);
 }

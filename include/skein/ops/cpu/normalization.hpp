@@ -135,6 +135,7 @@ template <class Scalar> void column_combine(const Columns<Scalar>& m, const Scal
       [=](long i, long k) { dx[i] = a[k] * dy[i] + b[k] * (x[i] - mean[k]) + c[k]; });
 }
 
+/// As reference::row_normalize, in vectors.
 template <class Scalar> void row_normalize(const RowShape& s, const Scalar* x, const Scalar* weight, const Scalar* bias,
                                            double epsilon, Scalar* y, Scalar* saved_for_backward) {
   using V = xsimd::batch<Scalar>;

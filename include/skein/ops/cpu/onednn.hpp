@@ -14,6 +14,7 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu::onednn {
 
+/// Throws DeviceError, with what failed, where oneDNN reports no success.
 inline void check(dnnl_status_t status, const char* what) {
   if (status != dnnl_success)
     throw DeviceError(std::string("oneDNN: ") + what + " failed (status " + std::to_string(static_cast<int>(status)) + ")");

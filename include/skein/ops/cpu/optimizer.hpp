@@ -88,6 +88,7 @@ void each_element(const UpdateArguments<Scalar>& arguments, Scalar* const (&arra
 }
 }  // namespace detail
 
+/// As reference::sgd, in vectors.
 template <class Scalar> void sgd(const SgdArguments<Scalar>& p) {
   using V = xsimd::batch<Scalar>;
   const V lr(-p.lr), decay(p.decay), momentum(p.momentum), keep(p.keep);
@@ -106,6 +107,7 @@ template <class Scalar> void sgd(const SgdArguments<Scalar>& p) {
   });
 }
 
+/// As reference::adam, in vectors.
 template <class Scalar> void adam(const AdamArguments<Scalar>& p) {
   using V = xsimd::batch<Scalar>;
   const V fresh1(p.fresh1), beta2(p.beta2), fresh2(p.fresh2), epsilon(p.epsilon), decay(p.decay), shrink(p.shrink), rate(-p.rate),
@@ -142,6 +144,7 @@ template <class Scalar> void adam(const AdamArguments<Scalar>& p) {
   }
 }
 
+/// As reference::rms_prop, in vectors.
 template <class Scalar> void rms_prop(const RmsPropArguments<Scalar>& p) {
   using V = xsimd::batch<Scalar>;
   const V lr(-p.lr), alpha(p.alpha), fresh(p.fresh), epsilon(p.epsilon), momentum(p.momentum), decay(p.decay), zero(Scalar(0));

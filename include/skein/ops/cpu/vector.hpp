@@ -27,7 +27,9 @@ template <class Scalar> constexpr int best_lanes(int n) {
   return half < wide && (n + half - 1) / half * half < (n + wide - 1) / wide * wide ? half : wide;
 }
 
+/// A vector of the values at p, which need not be aligned.
 template <class V, class Scalar> SKEIN_ALWAYS_INLINE V load_from(const Scalar* p) { return V::load_unaligned(p); }
+/// Writes a vector to p, which need not be aligned.
 template <class V, class Scalar> SKEIN_ALWAYS_INLINE void store_to(Scalar* p, const V& v) { v.store_unaligned(p); }
 
 /// Keeps a loaded value in its register: else the compiler loads it anew for each use.

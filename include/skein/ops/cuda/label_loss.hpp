@@ -9,6 +9,7 @@
 namespace skein::inline SKEIN_ABI::ops {
 
 namespace cuda {
+/// One row of a label loss, by the lanes of a warp: what a launch over the rows calls.
 template <class Scalar, class Function> struct LabelLossRow {
   CrossEntropyArguments<Scalar> p;
   Function f;

@@ -11,6 +11,7 @@
 namespace skein::inline SKEIN_ABI::ops {
 
 namespace cuda {
+/// One row of cross-entropy, by the lanes of a warp: what a launch over the rows calls.
 template <class Scalar> struct CrossEntropyRow {
   CrossEntropyArguments<Scalar> p;
   struct Sum {

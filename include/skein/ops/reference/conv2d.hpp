@@ -61,6 +61,7 @@ template <class Visit> void each_tap(const Conv2dGeometry& g, int row, int colum
 }
 }  // namespace detail
 
+/// y = x * w + bias by plain loops; x is (batch, height, width, channels).
 template <class Scalar> void conv2d_forward(const Conv2dGeometry& g, const Conv2dCall<Scalar>& c) {
   const int out = g.group_filters(), in = g.group_channels();
   const long pitch = g.weight_pitch();
@@ -82,6 +83,7 @@ template <class Scalar> void conv2d_forward(const Conv2dGeometry& g, const Conv2
       }
 }
 
+/// dx, written whole, of dy and the weights, by plain loops.
 template <class Scalar> void conv2d_backward_data(const Conv2dGeometry& g, const Conv2dCall<Scalar>& c) {
   const int out = g.group_filters(), in = g.group_channels();
   const long pitch = g.weight_pitch();
@@ -103,6 +105,7 @@ template <class Scalar> void conv2d_backward_data(const Conv2dGeometry& g, const
       }
 }
 
+/// Adds the gradients of weights and bias, by plain loops.
 template <class Scalar> void conv2d_backward_weights(const Conv2dGeometry& g, const Conv2dCall<Scalar>& c) {
   const int out = g.group_filters(), in = g.group_channels();
   const long pitch = g.weight_pitch();

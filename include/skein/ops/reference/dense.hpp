@@ -12,6 +12,7 @@ struct PlainGemm {
   template <class... Args> static void run(Args... args) { gemm(args...); }
 };
 
+/// y = x W + b and its gradients by three products of Gemm. x is (batch, In), y is (batch, Out), both padded to row_pitch.
 template <class Scalar, int In, int Out, class Gemm = PlainGemm> struct Dense {
   static constexpr long x_pitch = row_pitch(In), pitch = row_pitch(Out);
 

@@ -21,6 +21,7 @@ struct DropoutShape {
 constexpr std::uint64_t dropout_threshold(double rate) { return static_cast<std::uint64_t>(rate * 4294967296.0 + 0.5); }
 
 namespace reference {
+/// y = x / (1 - rate) where the element's random number keeps it, else 0. The same call on dy is its gradient.
 template <class Scalar> void dropout(const DropoutShape& s, double rate, const Scalar* x, Scalar* y) {
   const std::uint64_t threshold = dropout_threshold(rate);
   const Scalar scale = rate < 1 ? static_cast<Scalar>(1 / (1 - rate)) : Scalar(0);

@@ -110,6 +110,7 @@ template <class Scalar> struct RmsPropArguments : UpdateArguments<Scalar> {
 };
 
 namespace reference {
+/// Element i of the workers' gradients, added up in their order and scaled.
 template <class Scalar> Scalar summed(const UpdateArguments<Scalar>& p, long i) {
   Scalar g = 0;
   for (int w = 0; w < p.gradient_count; ++w) g += p.gradients[w][i];
@@ -128,10 +129,14 @@ template <class Call> void update(const Call& p) {
       if (p.array(k)) p.array(k)[i] = state[k];
   }
 }
+/// A step of Sgd, by a plain loop.
 template <class Scalar> void sgd(const SgdArguments<Scalar>& p) { update(p); }
+/// A step of Adam, by a plain loop.
 template <class Scalar> void adam(const AdamArguments<Scalar>& p) { update(p); }
+/// A step of RmsProp, by a plain loop.
 template <class Scalar> void rms_prop(const RmsPropArguments<Scalar>& p) { update(p); }
 
+/// The sum of the squares of the summed gradient's elements, in double, in their order.
 template <class Scalar> double sum_of_squares(const UpdateArguments<Scalar>& p) {
   double sum = 0;
   for (long i = p.begin; i < p.end; ++i) {

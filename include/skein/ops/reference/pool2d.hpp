@@ -79,6 +79,7 @@ template <class Scalar> void max_pool2d_backward(const Pool2dGeometry& g, long b
   });
 }
 
+/// The mean of each window, by plain loops; zeros of the padding count.
 template <class Scalar> void average_pool2d_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y) {
   const Scalar scale = Scalar(1) / static_cast<Scalar>(g.kernel * g.kernel);
   detail::each_output(g, batch, [&](long in, long out, int row, int column) {
@@ -90,6 +91,7 @@ template <class Scalar> void average_pool2d_forward(const Pool2dGeometry& g, lon
   });
 }
 
+/// The gradient of average_pool2d_forward: dx is written whole.
 template <class Scalar> void average_pool2d_backward(const Pool2dGeometry& g, long batch, const Scalar* dy, Scalar* dx) {
   const Scalar scale = Scalar(1) / static_cast<Scalar>(g.kernel * g.kernel);
   for (long i = 0; i < batch * g.in_count(); ++i) dx[i] = 0;
@@ -113,6 +115,7 @@ void global_average_forward(long pixels, long channels, long batch, const Scalar
   }
 }
 
+/// The gradient of the mean over all pixels: dx is written whole.
 template <class Scalar>
 void global_average_backward(long pixels, long channels, long batch, const Scalar* dy, long dy_pitch, Scalar* dx) {
   const Scalar scale = Scalar(1) / static_cast<Scalar>(pixels);

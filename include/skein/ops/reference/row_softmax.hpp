@@ -7,6 +7,7 @@
 
 namespace skein::inline SKEIN_ABI::ops::reference {
 
+/// Softmax of each of the rows, or its logarithm; n values a row, rows `pitch` apart, gaps become zero.
 template <bool Log, class Scalar> void row_softmax(long rows, long n, long pitch, const Scalar* x, Scalar* y) {
   for (long r = 0; r < rows; ++r, x += pitch, y += pitch) {
     Scalar top = x[0], total = 0;
@@ -21,6 +22,7 @@ template <bool Log, class Scalar> void row_softmax(long rows, long n, long pitch
   }
 }
 
+/// The gradient of row_softmax, from its output y.
 template <bool Log, class Scalar>
 void row_softmax_backward(long rows, long n, long pitch, const Scalar* y, const Scalar* dy, Scalar* dx) {
   for (long r = 0; r < rows; ++r, y += pitch, dy += pitch, dx += pitch) {

@@ -36,6 +36,7 @@ struct CrossEntropySums {
 };
 
 namespace reference {
+/// Sums of the losses, weights and correct answers of the rows; writes the gradient where the arguments name a place for it.
 template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyArguments<Scalar>& p) {
   CrossEntropySums sums;
   const auto w = [&p](long c) { return p.class_weights ? static_cast<Scalar>(p.class_weights[c]) : Scalar(1); };

@@ -19,6 +19,7 @@ template <class...> inline constexpr bool is_a_chain = false;
 template <class O> inline constexpr bool can_fuse = !HasApply<O>;
 }  // namespace detail
 
+/// Transforms of the gradient, applied in their order, and the optimizer that takes the result: an optimizer itself.
 template <class O, class... Ts> class Chain {
   static constexpr int count = static_cast<int>(sizeof...(Ts));
   static constexpr std::array<Needs, sizeof...(Ts) + 1> kinds{Ts::needs..., Needs::element};

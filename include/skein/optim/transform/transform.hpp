@@ -20,6 +20,7 @@ enum class Needs {
 
 template <class Scalar> struct TensorUpdate;  // transform/tensor_update.hpp
 
+/// T says what of the gradient it has to see: `needs`.
 template <class T> concept SaysNeeds = requires {
   { T::needs } -> std::convertible_to<Needs>;
 };

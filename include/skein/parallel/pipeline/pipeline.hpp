@@ -7,6 +7,7 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
+/// The policy that trains a network cut into stages, each on a rank or several on one, over micro-batches.
 template <class... Ss> class Pipeline : public PolicyBase {
   static_assert(sizeof...(Ss) > 0, "Pipeline<Stages...>: give at least one stage, a network such as nn::Sequential<...>");
 

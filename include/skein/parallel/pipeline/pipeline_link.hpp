@@ -15,6 +15,7 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
+/// The calls that a pipeline makes of a communicator, whichever it is.
 class PipelineLink {
  public:
   virtual ~PipelineLink() = default;

@@ -24,6 +24,7 @@ struct PipelineStepOptions {
   std::uint64_t key = 0;
 };
 
+/// The train step of a pipeline: what Trainer uses in place of TrainStep where the policy is a Pipeline.
 template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
  public:
   using Scalar = typename Model::Scalar;
