@@ -100,6 +100,40 @@ inline RankForecast forecast(const Job& j, int ranks) {
   f.pays = ranks > 1 && f.epoch < alone;
   return f;
 }
+
+/// 1, 2, 3, 4, 6, 8, 12, ... ranks. More than batches in an epoch would have nothing to do.
+inline std::vector<int> rank_counts(const Job& job) {
+  const long most = std::min<long>(job.most_ranks, std::max(1L, job.samples / job.batch));
+  std::vector<int> counts;
+  for (long n = 1; n <= most; n *= 2) {
+    counts.push_back(static_cast<int>(n));
+    if (n > 1 && n + n / 2 <= most) counts.push_back(static_cast<int>(n + n / 2));
+  }
+  if (counts.back() != most) counts.push_back(static_cast<int>(most));
+  std::sort(counts.begin(), counts.end());
+  return counts;
+}
+
+/// A pipeline of at most four stages: the shortest table, and of those the one that keeps least.
+inline void choose_pipeline(Advice& a) {
+  int layers = 0;
+  for (const LayerNode& o : a.job.operations) layers += o.parameters > 0;
+  a.stages = static_cast<int>(std::min<long>({4, std::max(1, layers), std::max(2, a.job.most_ranks)}));
+  if (a.stages < 2) return;
+  const int micros = a.job.micros;
+  const ScheduleReport gpipe_report = check(gpipe(a.stages, micros));
+  a.gpipe_bubble = gpipe_report.bubble;
+  a.gpipe_live = gpipe_report.live_activations;
+  double shortest = HUGE_VAL;
+  for (const Schedule& s : {one_f_one_b(a.stages, micros), gpipe(a.stages, micros), zero_bubble(a.stages, micros)}) {
+    const ScheduleReport r = check(s);
+    if (r.length > shortest * (1 + 1e-9) || (r.length > shortest * (1 - 1e-9) && r.live_activations >= a.live)) continue;
+    shortest = r.length;
+    a.schedule = std::string(s.kind);
+    a.bubble = r.bubble;
+    a.live = r.live_activations;
+  }
+}
 }  // namespace detail
 
 /// Throws ArgumentError where the job says too little.
@@ -113,16 +147,7 @@ inline Advice advise(const Job& job) {
   if (job.most_ranks < 1 || job.micros < 1) throw ArgumentError("advise: .most_ranks and .micros are 1 or more");
   Advice a;
   a.job = job;
-  // More ranks than batches in an epoch would have nothing to do.
-  const long most = std::min<long>(job.most_ranks, std::max(1L, job.samples / job.batch));
-  std::vector<int> counts;
-  for (long n = 1; n <= most; n *= 2) {
-    counts.push_back(static_cast<int>(n));
-    if (n > 1 && n + n / 2 <= most) counts.push_back(static_cast<int>(n + n / 2));
-  }
-  if (counts.back() != most) counts.push_back(static_cast<int>(most));
-  std::sort(counts.begin(), counts.end());
-  for (const int n : counts) a.table.push_back(detail::forecast(job, n));
+  for (const int n : detail::rank_counts(job)) a.table.push_back(detail::forecast(job, n));
   a.best = a.thrifty = a.table[0];
   for (const RankForecast& f : a.table) {
     if (f.epoch < a.best.epoch) a.best = f;
@@ -132,27 +157,47 @@ inline Advice advise(const Job& job) {
   a.buckets = detail::cost_of(job, a.best.ranks, a.bucket_bytes).buckets;
   a.algorithm = cheapest_all_reduce(job.network, a.best.ranks, static_cast<double>(job.scalars) * job.scalar_bytes);
   a.period = std::max(1, static_cast<int>(std::ceil(a.best.exposed / (0.1 / 0.9 * job.step_seconds) - 1e-9)));
-  // A pipeline of at most four stages: the shortest table, and of those the one that keeps least.
-  int layers = 0;
-  for (const LayerNode& o : job.operations) layers += o.parameters > 0;
-  a.stages = static_cast<int>(std::min<long>({4, std::max(1, layers), std::max(2, job.most_ranks)}));
-  if (a.stages > 1) {
-    const ScheduleReport gpipe_report = check(gpipe(a.stages, job.micros));
-    a.gpipe_bubble = gpipe_report.bubble;
-    a.gpipe_live = gpipe_report.live_activations;
-    double shortest = HUGE_VAL;
-    for (const Schedule& s :
-         {one_f_one_b(a.stages, job.micros), gpipe(a.stages, job.micros), zero_bubble(a.stages, job.micros)}) {
-      const ScheduleReport r = check(s);
-      if (r.length > shortest * (1 + 1e-9) || (r.length > shortest * (1 - 1e-9) && r.live_activations >= a.live)) continue;
-      shortest = r.length;
-      a.schedule = std::string(s.kind);
-      a.bubble = r.bubble;
-      a.live = r.live_activations;
-    }
-  }
+  detail::choose_pipeline(a);
   return a;
 }
+
+namespace detail {
+/// How many ranks, in which buckets, by which all-reduce, how often.
+inline std::string ranks_in_words(const Advice& a) {
+  std::string t;
+  if (a.best.ranks == 1)
+    t += text("No number of ranks up to {} is faster than one: use larger batches, or a faster network.\n", a.table.back().ranks);
+  else {
+    t += text("The shortest epoch is that of {} ranks: {}", a.best.ranks, seconds_in_words(a.best.epoch)) +
+         said(", %.3g times as fast as one, at an efficiency of %.2f.\n", a.best.speedup, a.best.efficiency);
+    if (a.thrifty.ranks != a.best.ranks)
+      t += text("At an efficiency of 0.8 and more it is {} {}: {} an epoch.\n", a.thrifty.ranks,
+                a.thrifty.ranks == 1 ? "rank" : "ranks", seconds_in_words(a.thrifty.epoch));
+    t += said("On %d ranks buckets of ", a.best.ranks) + bytes_in_words(static_cast<double>(a.bucket_bytes)) +
+         said(" (%d of them) and the %s all-reduce are best: {.bucket_bytes = %ld}.\n", a.buckets,
+              std::string(name_of(a.algorithm.algorithm)).c_str(), a.bucket_bytes);
+    if (a.period > 1)
+      t += said(
+          "Exchanging every %d steps would hold the waiting below a tenth of the time, but replicas drift apart in between: "
+          "compare SyncEvery<%d> with ModelAverage<%d>.\n",
+          a.period, a.period, a.period);
+    else t += "Exchange in every step: the waiting is below a tenth of the time.\n";
+  }
+  return t;
+}
+/// A line a number of ranks.
+inline std::string table_in_words(const Advice& a) {
+  std::string t;
+  t += "  ranks   T_sync a step     waited for   epoch          speed-up  efficiency  pays\n";
+  for (const RankForecast& f : a.table)
+    t += said("  %5d   %-15s   %-10s   %-12s   %8.2f  %10.2f  %s\n", f.ranks, seconds_in_words(f.sync).c_str(),
+              seconds_in_words(f.exposed).c_str(), seconds_in_words(f.epoch).c_str(), f.speedup, f.efficiency,
+              f.ranks == 1 ? ""
+              : f.pays     ? "yes"
+                           : "no");
+  return t;
+}
+}  // namespace detail
 
 inline std::string Advice::text() const {
   using namespace detail;
@@ -169,38 +214,13 @@ inline std::string Advice::text() const {
          (two->pays ? " are waited for. It pays, since T_sync / T_comp = "
                     : " are waited for. It does not pay: T_sync / T_comp = ") +
          said("%.3g is %s R - 1 = %d.\n", two->exposed / job.step_seconds, two->pays ? "below" : "not below", two->ranks - 1);
-  if (best.ranks == 1)
-    t += skein::text("No number of ranks up to {} is faster than one: use larger batches, or a faster network.\n",
-                     table.back().ranks);
-  else {
-    t += skein::text("The shortest epoch is that of {} ranks: {}", best.ranks, seconds_in_words(best.epoch)) +
-         said(", %.3g times as fast as one, at an efficiency of %.2f.\n", best.speedup, best.efficiency);
-    if (thrifty.ranks != best.ranks)
-      t += skein::text("At an efficiency of 0.8 and more it is {} {}: {} an epoch.\n", thrifty.ranks,
-                       thrifty.ranks == 1 ? "rank" : "ranks", seconds_in_words(thrifty.epoch));
-    t += said("On %d ranks buckets of ", best.ranks) + bytes_in_words(static_cast<double>(bucket_bytes)) +
-         said(" (%d of them) and the %s all-reduce are best: {.bucket_bytes = %ld}.\n", buckets,
-              std::string(name_of(algorithm.algorithm)).c_str(), bucket_bytes);
-    if (period > 1)
-      t += said(
-          "Exchanging every %d steps would hold the waiting below a tenth of the time, but replicas drift apart in between: "
-          "compare SyncEvery<%d> with ModelAverage<%d>.\n",
-          period, period, period);
-    else t += "Exchange in every step: the waiting is below a tenth of the time.\n";
-  }
+  t += ranks_in_words(*this);
   if (stages > 1)
     t += said(
         "Should the network not fit on one rank: of the pipelines over %d ranks with %d micro-batches, %s is shortest, idle for "
         "%.0f %% of the time (GPipe: %.0f %%), and keeps %d micro-batches at a time (GPipe: %d).\n",
         stages, job.micros, schedule.c_str(), 100 * bubble, 100 * gpipe_bubble, live, gpipe_live);
-  t += "  ranks   T_sync a step     waited for   epoch          speed-up  efficiency  pays\n";
-  for (const RankForecast& f : table)
-    t += said("  %5d   %-15s   %-10s   %-12s   %8.2f  %10.2f  %s\n", f.ranks, seconds_in_words(f.sync).c_str(),
-              seconds_in_words(f.exposed).c_str(), seconds_in_words(f.epoch).c_str(), f.speedup, f.efficiency,
-              f.ranks == 1 ? ""
-              : f.pays     ? "yes"
-                           : "no");
-  return t;
+  return t + table_in_words(*this);
 }
 
 }  // namespace skein::inline SKEIN_ABI::plan

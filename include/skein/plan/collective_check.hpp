@@ -75,6 +75,20 @@ class Contributions {
   long count_;
   std::vector<int> times_;
 };
+
+/// Are a rank's ranges of a step within the table, and does the other rank of each message name the same?
+template <CollectiveTable T> constexpr CollectiveFault fault_of_step(const T& table, int rank, int s) {
+  const CollectiveStep step = table.at(rank, s);
+  if (!in_table(table, rank, step.to, step.send) || !in_table(table, rank, step.from, step.receive))
+    return CollectiveFault::no_such_range;
+  if (step.to >= 0)
+    if (const CollectiveStep other = table.at(step.to, s); other.from != rank || other.receive != step.send)
+      return CollectiveFault::unmatched;
+  if (step.from >= 0)
+    if (const CollectiveStep other = table.at(step.from, s); other.to != rank || other.send != step.receive)
+      return CollectiveFault::unmatched;
+  return CollectiveFault::none;
+}
 }  // namespace detail
 
 /// Plays the whole table of an all-reduce: ranks^2 * count numbers.
@@ -92,16 +106,9 @@ template <CollectiveTable T> constexpr CollectiveReport check(const T& table) {
   for (int s = 0; s < table.steps(); ++s) {
     detail::Contributions before = now;
     for (int r = 0; r < table.ranks; ++r) {
+      if (const CollectiveFault f = detail::fault_of_step(table, r, s); f != CollectiveFault::none) return fault(f, r, s);
       const CollectiveStep step = table.at(r, s);
-      if (!detail::in_table(table, r, step.to, step.send) || !detail::in_table(table, r, step.from, step.receive))
-        return fault(CollectiveFault::no_such_range, r, s);
-      if (step.to >= 0) {
-        const CollectiveStep other = table.at(step.to, s);
-        if (other.from != r || other.receive != step.send) return fault(CollectiveFault::unmatched, r, s);
-      }
       if (step.from < 0) continue;
-      const CollectiveStep other = table.at(step.from, s);
-      if (other.to != r || other.send != step.receive) return fault(CollectiveFault::unmatched, r, s);
       for (long i = step.receive.begin; i < step.receive.end; ++i)
         for (int q = 0; q < table.ranks; ++q) now.of(r, i, q) = before.of(step.from, i, q) + (step.adds ? before.of(r, i, q) : 0);
     }

@@ -141,6 +141,41 @@ constexpr ScheduleReport check_complete(const Schedule& s) {
   }
   return {};
 }
+
+/// When what a step needs is there: -1 where something was not played yet.
+template <class Lengths> constexpr double ready_at(const Schedule& s, const Lengths& lengths, Played& played, const Step& step) {
+  double ready = 0;
+  const auto need = [&](double end) { ready = end < 0 || ready < 0 ? -1 : (end > ready ? end : ready); };
+  const auto need_of = [&](double end, int from) {
+    need(end < 0 || s.rank_of(from) == s.rank_of(step.stage) ? end : end + lengths.message);
+  };
+  switch (step.task) {
+    case Task::forward:
+      if (step.stage > 0) need_of(played.end(Task::forward, step.stage - 1, step.micro), step.stage - 1);
+      break;
+    case Task::backward:
+    case Task::input_gradient:
+      need(played.end(Task::forward, step.stage, step.micro));
+      if (step.stage + 1 < s.stages) need_of(played.back(step.stage + 1, step.micro), step.stage + 1);
+      break;
+    case Task::weight_gradient:
+      need(played.end(Task::input_gradient, step.stage, step.micro));
+      break;
+    case Task::update:
+      for (int m = s.synchronous ? 0 : step.micro; m <= (s.synchronous ? s.micros - 1 : step.micro); ++m) {
+        const double whole = played.end(Task::backward, step.stage, m);
+        need(whole >= 0 ? whole : played.end(Task::weight_gradient, step.stage, m));
+      }
+      break;
+  }
+  return ready;
+}
+
+/// The stage that gets what a step has made, or -1.
+constexpr int next_stage(const Schedule& s, const Step& step) {
+  if (step.task == Task::forward) return step.stage + 1 < s.stages ? step.stage + 1 : -1;
+  return step.task == Task::backward || step.task == Task::input_gradient ? step.stage - 1 : -1;
+}
 }  // namespace detail
 
 /// Plays the table: each rank takes its steps in order, each as soon as what it needs is there. Calls visit(TimedStep) for each
@@ -154,51 +189,21 @@ template <class Lengths, class Visit> constexpr ScheduleReport play(const Schedu
   std::vector<double> free(static_cast<std::size_t>(s.ranks), 0);
   ScheduleReport report;
   double busy = 0;
-  const auto arrival = [&](double end, int from, int to) {
-    return end < 0 ? end : end + (s.rank_of(from) == s.rank_of(to) ? 0 : lengths.message);
-  };
   for (bool moved = true; moved;) {
     moved = false;
     for (int r = 0; r < s.ranks; ++r) {
       const std::vector<Step>& order = s.order[static_cast<std::size_t>(r)];
-      std::size_t& n = next[static_cast<std::size_t>(r)];
-      while (n < order.size()) {
+      for (std::size_t& n = next[static_cast<std::size_t>(r)]; n < order.size(); ++n) {
         const Step step = order[n];
-        const int last = s.stages - 1;
-        double ready = 0;
-        const auto need = [&](double end) { ready = end < 0 || ready < 0 ? -1 : (end > ready ? end : ready); };
-        switch (step.task) {
-          case Task::forward:
-            if (step.stage > 0) need(arrival(played.end(Task::forward, step.stage - 1, step.micro), step.stage - 1, step.stage));
-            break;
-          case Task::backward:
-          case Task::input_gradient:
-            need(played.end(Task::forward, step.stage, step.micro));
-            if (step.stage < last) need(arrival(played.back(step.stage + 1, step.micro), step.stage + 1, step.stage));
-            break;
-          case Task::weight_gradient:
-            need(played.end(Task::input_gradient, step.stage, step.micro));
-            break;
-          case Task::update:
-            for (int m = s.synchronous ? 0 : step.micro; m <= (s.synchronous ? s.micros - 1 : step.micro); ++m) {
-              const double whole = played.end(Task::backward, step.stage, m);
-              need(whole >= 0 ? whole : played.end(Task::weight_gradient, step.stage, m));
-            }
-            break;
-        }
+        const double ready = detail::ready_at(s, lengths, played, step);
         if (ready < 0) break;
         double& at = free[static_cast<std::size_t>(r)];
         const double begin = ready > at ? ready : at, end = begin + detail::length_of(lengths, step);
-        played.end(step.task, step.stage, step.micro) = end;
-        at = end;
+        played.end(step.task, step.stage, step.micro) = at = end;
         busy += end - begin;
         if (end > report.length) report.length = end;
-        const bool sends = (step.task == Task::forward && step.stage < last && s.rank_of(step.stage + 1) != r) ||
-                           ((step.task == Task::backward || step.task == Task::input_gradient) && step.stage > 0 &&
-                            s.rank_of(step.stage - 1) != r);
-        report.messages += sends;
+        if (const int to = detail::next_stage(s, step); to >= 0) report.messages += s.rank_of(to) != r;
         visit(TimedStep{step, r, begin, end});
-        ++n;
         moved = true;
       }
     }
@@ -210,12 +215,9 @@ template <class Lengths, class Visit> constexpr ScheduleReport play(const Schedu
   return report;
 }
 
-/// The proof and the costs of a table.
-constexpr ScheduleReport check(const Schedule& s, const TaskLengths& lengths = {}) {
-  std::vector<TimedStep> steps;
-  ScheduleReport report = play(s, lengths, [&](const TimedStep& t) { steps.push_back(t); });
-  if (!report.sound()) return report;
-  // Memory follows each rank's own order: no clock is needed for it.
+namespace detail {
+/// Memory follows each rank's own order: no clock is needed for it.
+constexpr void count_live(const Schedule& s, ScheduleReport& report) {
   for (int r = 0; r < s.ranks; ++r) {
     int live = 0;
     std::vector<int> in_flight(static_cast<std::size_t>(s.stages), 0);
@@ -227,7 +229,9 @@ constexpr ScheduleReport check(const Schedule& s, const TaskLengths& lengths = {
       if (step.task == Task::backward || step.task == Task::weight_gradient) --live, --flying;
     }
   }
-  // A message needs a buffer from its arrival to the beginning of the task that uses it.
+}
+/// A message needs a buffer from its arrival to the beginning of the task that uses it.
+constexpr int most_waiting(const Schedule& s, const std::vector<TimedStep>& steps, double message_length) {
   std::vector<double> used(static_cast<std::size_t>(2 * s.stages * s.micros), 0);
   const auto use_of = [&](bool forward, int stage, int micro) -> double& {
     return used[static_cast<std::size_t>(((forward ? 0 : s.stages) + stage) * s.micros + micro)];
@@ -241,18 +245,26 @@ constexpr ScheduleReport check(const Schedule& s, const TaskLengths& lengths = {
     double arrives, used;
   };
   std::vector<Message> messages;
-  for (const TimedStep& t : steps) {
-    const bool forward = t.step.task == Task::forward;
-    if (!forward && !is_back(t.step.task)) continue;
-    const int to = t.step.stage + (forward ? 1 : -1);
-    if (to < 0 || to >= s.stages || s.rank_of(to) == t.rank) continue;
-    messages.push_back({s.rank_of(to), t.end + lengths.message, use_of(forward, to, t.step.micro)});
-  }
+  for (const TimedStep& t : steps)
+    if (const int to = next_stage(s, t.step); to >= 0 && s.rank_of(to) != t.rank)
+      messages.push_back({s.rank_of(to), t.end + message_length, use_of(t.step.task == Task::forward, to, t.step.micro)});
+  int most = 0;
   for (const Message& m : messages) {
     int waiting = 0;
     for (const Message& other : messages) waiting += other.to == m.to && other.arrives <= m.arrives && other.used >= m.arrives;
-    if (waiting > report.waiting_messages) report.waiting_messages = waiting;
+    if (waiting > most) most = waiting;
   }
+  return most;
+}
+}  // namespace detail
+
+/// The proof and the costs of a table.
+constexpr ScheduleReport check(const Schedule& s, const TaskLengths& lengths = {}) {
+  std::vector<TimedStep> steps;
+  ScheduleReport report = play(s, lengths, [&](const TimedStep& t) { steps.push_back(t); });
+  if (!report.sound()) return report;
+  detail::count_live(s, report);
+  report.waiting_messages = detail::most_waiting(s, steps, lengths.message);
   return report;
 }
 
