@@ -60,7 +60,7 @@ struct StatisticsOfFloats : Declares<Capability::reduces_statistics> {
   void reduce_statistics(float*, long) {}
 };
 struct Owner : sp::PolicyState {
-  sk::plan::Range owned(long n) const { return {0, n / 2}; }
+  void sum_over_owners(std::span<double>) {}
 };
 struct Server : sp::PolicyState {
   bool serves() const { return true; }
@@ -97,14 +97,16 @@ static_assert(fault<Declares<Capability::lets_weights_drift>> == Fault::drift);
 
 namespace {
 struct PartialOwner : Declares<Capability::owns_part> {
-  sk::plan::Range owned(long n) const { return {0, n / 2}; }
+  void sum_over_owners(std::span<double>) {}
   void gather(sk::DeviceSpan<float>, sk::DeviceSpan<float>) {}
 };
 struct OwnsWithoutKnowing : sp::PolicyBase {
   template <class R> PartialOwner bind(const R&) const { return {}; }
 };
 struct OwnsAndKnows : OwnsWithoutKnowing {
-  sk::plan::Range owned(long n) const { return {0, n / 2}; }
+  sk::plan::Placement placement(const sk::plan::ArenaTable& t) const {
+    return sk::plan::Placement::sliced({{0, t.stored / 2}}, 0);
+  }
 };
 }  // namespace
 static_assert(fault<PartialOwner> == Fault::none && !sp::Policy<OwnsWithoutKnowing, Replica> &&

@@ -45,7 +45,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
     ranges_ = resolve(groups_of(optimizer_), table);
     if constexpr (needs_tensors<O>)
       entries_.assign(program.parameters().begin(), program.parameters().end()), names_ = std::move(names);
-    for (int k = 0; k < arrays_; ++k) pointers_.push_back(state_.data() + k * pitch() - owned_.begin);
+    for (int k = 0; k < arrays_; ++k) pointers_.push_back(state_.data() + k * pitch() - owned_.begin / 16 * 16);
     make_factors(where);
   }
 
@@ -100,8 +100,8 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
   std::string_view name(std::size_t entry) const { return names_[entry]; }
 
  private:
-  /// State arrays begin on whole lines.
-  long pitch() const { return (owned_.end - owned_.begin + 15) / 16 * 16; }
+  /// State arrays begin on whole lines, and an element of the parameters stands in its line where it does there.
+  long pitch() const { return (owned_.end + 15) / 16 * 16 - owned_.begin / 16 * 16; }
   /// The ranges where the kernels are, unless one rate and decay serve all.
   void make_factors(Device where) {
     if constexpr (ops::OptimizerKernels<Device>::takes_ranges) {

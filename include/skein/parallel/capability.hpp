@@ -13,7 +13,7 @@ enum class Capability : unsigned {
   synchronizes_gradients,  ///< synchronizes_gradients(), gradient_ready(), finish_gradients(): one of a Compose at most
   averages_weights,        ///< after_step() or epoch_ends(), and finish(), after which all ranks have one model
   lets_weights_drift,      ///< weights_agree(): another policy has made the ranks' weights one
-  owns_part,               ///< owned(), gather(): each rank has the optimizer's state of a part of the parameters
+  owns_part,               ///< sum_over_owners(), gather(): each rank has the optimizer's state of a part of the parameters
   reduces_statistics,      ///< reduce_statistics(): sums over the ranks within a step, for layers
   serves_updates,          ///< serves(), serve(): ranks that keep the weights and do not train
   sums_shards,             ///< virtual_shards, set_partial_sums(): gradients of virtual shards

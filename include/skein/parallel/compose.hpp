@@ -183,7 +183,6 @@ template <class... PolicyStates> class ComposedPolicyState {
   void reduce_statistics(double* values, long n) requires ReducesStatistics<Gradients> {
     gradients().reduce_statistics(values, n);
   }
-  plan::Range owned(long stored) const { return {0, stored}; }
   bool serves() const { return false; }
   void replayed() {
     if constexpr (any_gradients) gradients().replayed();

@@ -23,7 +23,6 @@ template <class S> concept HasStepHooks = requires(S& s, const S& c, const StepD
   s.gradient_ready(0L, 0L);
   s.finish_gradients();
   { c.gradient_factor() } -> std::same_as<double>;
-  { c.owned(0L) } -> std::same_as<plan::Range>;
   { c.serves() } -> std::same_as<bool>;
   s.before_save();
   s.average_buffers();
@@ -58,7 +57,6 @@ template <class S> concept OwnSynchronizes = !requires { requires NoOp<decltype(
 template <class S> concept OwnFinish = !requires { requires NoOp<decltype(&S::finish)>; };
 template <class S> concept OwnAfterStep = !requires { requires NoOp<decltype(&S::after_step)>; };
 template <class S> concept OwnEpochEnds = !requires { requires NoOp<decltype(&S::epoch_ends)>; };
-template <class S> concept OwnOwned = !requires { requires NoOp<decltype(&S::owned)>; };
 template <class S> concept OwnServes = !requires { requires NoOp<decltype(&S::serves)>; };
 template <class S> concept OwnServe = requires(S& s, const UpdateCallback& update) { s.serve(update); }
 &&!requires { requires NoOp<decltype(&S::serve)>; };
@@ -76,6 +74,7 @@ struct AnyArchive {
 // The functions of the capabilities that PolicyState has no no-op of.
 template <class S> concept HasWeightsAgree = requires(S& s) { s.weights_agree(); };
 template <class S> concept HasGather = requires(S& s) { &S::gather; };
+template <class S> concept HasSumOverOwners = requires(S& s, std::span<double> sums) { s.sum_over_owners(sums); };
 template <class S> concept HasReduceStatistics = requires(S& s, double* values) { s.reduce_statistics(values, 0L); };
 template <class S> concept HasPartialSums = requires { &S::set_partial_sums; };
 template <class S> concept HasBatchShares = requires(const S& c) {
@@ -101,7 +100,8 @@ template <class S> concept AveragesWeights = detail::declares<Capability::averag
 /// Ranks' weights differ between its exchanges, and it hears where another policy has made them one.
 template <class S> concept LetsWeightsDrift = detail::declares<Capability::lets_weights_drift, S> && detail::HasWeightsAgree<S>;
 /// Each rank has the optimizer's state of a part of the parameters.
-template <class S> concept OwnsPart = detail::declares<Capability::owns_part, S> && detail::OwnOwned<S> && detail::HasGather<S>;
+template <class S> concept OwnsPart =
+    detail::declares<Capability::owns_part, S> && detail::HasSumOverOwners<S> && detail::HasGather<S>;
 /// Layers get sums over the ranks within a step.
 template <class S> concept ReducesStatistics =
     detail::declares<Capability::reduces_statistics, S> && detail::HasReduceStatistics<S>;
@@ -167,7 +167,7 @@ template <class S> consteval PolicyStateFault first_undeclared() {
   if (forwards_to_parts<S>) return F::none;
   constexpr bool gradients = OwnReady<S> || OwnFinishGradients<S> || OwnSynchronizes<S>;
   if (gradients && !declares<Capability::synchronizes_gradients, S>) return F::gradients_undeclared;
-  if ((OwnOwned<S> || HasGather<S>)&&!declares<Capability::owns_part, S>) return F::part_undeclared;
+  if ((HasSumOverOwners<S> || HasGather<S>)&&!declares<Capability::owns_part, S>) return F::part_undeclared;
   if (HasReduceStatistics<S> && !declares<Capability::reduces_statistics, S>) return F::statistics_undeclared;
   if ((OwnServes<S> || OwnServe<S>)&&!declares<Capability::serves_updates, S>) return F::serves_undeclared;
   if ((HasPartialSums<S> || S::virtual_shards != 0) && !declares<Capability::sums_shards, S>) return F::shards_undeclared;
@@ -208,10 +208,11 @@ template <class S> consteval void assert_policy_state() {
                 "another policy has made the ranks' weights one");
   static_assert(
       fault != F::part,
-      "a policy state that declares Capability::owns_part has plan::Range owned(long stored) const and gather(own, whole)");
-  static_assert(fault != F::part_undeclared,
-                "a policy state with owned() or gather() declares Capability::owns_part in its `capabilities`: else the "
-                "optimizer would update all parameters on every rank");
+      "a policy state that declares Capability::owns_part has sum_over_owners(std::span<double>) and gather(own, whole)");
+  static_assert(
+      fault != F::part_undeclared,
+      "a policy state with sum_over_owners() or gather() declares Capability::owns_part in its `capabilities`: else the "
+      "optimizer would update all parameters on every rank");
   static_assert(fault != F::statistics,
                 "a policy state that declares Capability::reduces_statistics has void reduce_statistics(double* values, long n)");
   static_assert(fault != F::statistics_undeclared,
@@ -249,14 +250,16 @@ template <class S> consteval void assert_policy_state() {
 }
 
 namespace detail {
-template <class P> concept OwnPart = !requires { requires std::same_as<decltype(&P::owned), decltype(&PolicyBase::owned)>; };
+template <class P> concept OwnPlacement = !requires {
+  requires std::same_as<decltype(&P::placement), decltype(&PolicyBase::placement)>;
+};
 template <class P, class R> using StateOf = decltype(std::declval<const P&>().bind(std::declval<const R&>()));
 }  // namespace detail
 
 /// What makes a policy state for a replica; where that owns a part, it knows of which, as the optimizer's state is made before.
 template <class P, class R> concept Policy = std::derived_from<P, PolicyBase> && requires(const P& p, const R& r) {
   { p.bind(r) } -> IsPolicyState;
-} &&(!OwnsPart<detail::StateOf<P, R>> || detail::OwnPart<P>);
+} &&(!OwnsPart<detail::StateOf<P, R>> || detail::OwnPlacement<P>);
 
 /// Refuses, with one sentence, what is no policy for such a replica.
 template <class P, class R> consteval void assert_policy() {
@@ -266,10 +269,10 @@ template <class P, class R> consteval void assert_policy() {
   if constexpr (derives && binds) {
     using State = detail::StateOf<P, R>;
     assert_policy_state<State>();
-    constexpr bool knows_its_part = !IsPolicyState<State> || !OwnsPart<State> || detail::OwnPart<P>;
+    constexpr bool knows_its_part = !IsPolicyState<State> || !OwnsPart<State> || detail::OwnPlacement<P>;
     static_assert(knows_its_part,
-                  "a policy whose state declares Capability::owns_part has plan::Range owned(long stored) const "
-                  "too: the optimizer's state is made before there is a policy state");
+                  "a policy whose state declares Capability::owns_part has plan::Placement placement(const plan::ArenaTable&) "
+                  "const too: the optimizer's state is made before there is a policy state");
   }
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "../device/span.hpp"
-#include "../plan/program.hpp"
+#include "../plan/placement.hpp"
 #include "capability.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
@@ -26,6 +26,7 @@ template <class Scalar_, class Device_> struct Replica {
   std::span<const plan::LayerNode> operations{};
   std::span<const plan::Entry> entries{};  ///< of the parameters: where the logical values are
   long stored = 0;                         ///< scalars of the parameter arena
+  plan::Placement placement{};             ///< what of it each rank updates, and has the optimizer's state of
   Device where{};                          ///< which of the devices
   std::uint64_t fingerprint = 0;           ///< of everything that the ranks must have in common
 };
@@ -96,8 +97,6 @@ struct PolicyState {
   double gradient_factor() const { return 1; }
   /// After the optimizer's step; true where it changed the parameters.
   bool after_step(const StepDone&) { return false; }
-  /// The part of the `stored` parameters that this rank's optimizer updates.
-  plan::Range owned(long stored) const { return {0, stored}; }
   /// After the last step of a fit: what is under way comes to its end; true where it changed the parameters.
   bool finish() { return false; }
   /// Before a training is saved, on all ranks: rank 0 gets what it writes of the others.
@@ -122,8 +121,8 @@ struct PolicyBase {
   /// May the model be on that device; and the sentence where it may not.
   template <class Device> static constexpr bool fits = true;
   template <class Device> static consteval void assert_fits() {}
-  /// The part of `stored` parameters whose optimizer's state this rank has: asked before there is a policy state.
-  plan::Range owned(long stored) const { return {0, stored}; }
+  /// Which rank updates which parameters, and has the optimizer's state of them: asked before there is a policy state.
+  plan::Placement placement(const plan::ArenaTable& table) const { return plan::Placement::replicated(table.stored); }
 };
 
 /// No parallelism: the default of a Trainer without a policy.

@@ -63,9 +63,6 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   static_assert(!parallel::ServesUpdates<PolicyState> || !(optim::has_stages<Optimizer> || optim::clips_first<Optimizer>),
                 "ParameterServer: a server updates by gradients as they come and never has those of all ranks at once: its chain "
                 "takes elementwise transforms alone");
-  static_assert(!parallel::OwnsPart<PolicyState> || parallel::ServesUpdates<PolicyState> || !optim::needs_tensors<Optimizer>,
-                "Sharded cuts the parameters anywhere, and a transform of tensors (Lars) wants each of them whole: take "
-                "DataParallel without Sharded, or elementwise transforms and ClipNorm");
   static_assert(
       on_host<Device> || !optim::has_stages<Optimizer>,
       "on a GPU a chain takes ClipNorm at its head and elementwise transforms: one that needs tensors (Lars), or a norm "

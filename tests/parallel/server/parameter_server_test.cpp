@@ -15,18 +15,6 @@ namespace sk = skein;
 using sk::parallel::LateRate, sk::parallel::Staleness, sk::parallel::unbounded;
 
 namespace {
-constexpr bool shards_cover(long stored, int servers) {
-  long at = 0;
-  for (int s = 0; s < servers; ++s) {
-    const sk::plan::Range r = sk::parallel::server_shard(stored, s, servers);
-    if (r.begin != at || r.end < r.begin || (r.end % 16 != 0 && r.end != stored)) return false;
-    at = r.end;
-  }
-  return at == stored;
-}
-static_assert(shards_cover(61706, 1) && shards_cover(61706, 4) && shards_cover(1, 3) && shards_cover(160, 7));
-static_assert(sk::parallel::server_shard(160, 1, 4).begin == 32);
-
 void at(std::initializer_list<int> sizes, void (*function)(sk::ThreadComm&)) {
   for (int n : sizes) {
     INFO(n << " ranks");
@@ -147,49 +135,50 @@ TEST_CASE("the step of a late gradient is divided by the updates that it missed"
   using Message = sk::parallel::detail::ServerMessage;
   for (LateRate rate : {LateRate::constant, LateRate::divided}) {
     std::vector<double> scales;
-    sk::spawn(3,
-              [&](sk::ThreadComm& world) {
-                std::vector<float> parameters(16), gradients(16);
-                if (world.rank() == 2) {
-                  sk::parallel::Replica<float, sk::Cpu> replica;
-                  replica.parameters = {parameters.data(), 16};
-                  replica.gradients = {gradients.data(), 16};
-                  replica.stored = 16;
-                  std::int64_t version = 10;
-                  const auto keep = [](void* object, const sk::parallel::ShardUpdate& u) {
-                    static_cast<std::vector<double>*>(object)->push_back(u.scale);
-                  };
-                  const sk::parallel::UpdateCallback note{&scales, keep};
-                  const auto report =
-                      sk::parallel::ServerLoop<sk::ThreadComm, float, unbounded>(world, replica, {.rate = rate}, 2, {0, 16})
-                          .run(note, version);
-                  RANK_CHECK(version == 14);
-                  RANK_CHECK(report.max_staleness == 3);
-                  RANK_CHECK(report.mean_staleness == 0.75);
-                  return;
-                }
-                const auto push = [&](std::int64_t step, std::int64_t version) {
-                  Message m{Message::Push, world.rank(), step, version, 2, 8};
-                  world.send(sk::DeviceSpan<const Message>(&m, 1), 2, Message::tag);
-                  world.send(gradients, 2, Message::values_tag);
-                  sk::parallel::detail::ServerReply reply;
-                  world.recv(sk::DeviceSpan<sk::parallel::detail::ServerReply>(&reply, 1), 2, Message::reply_tag);
-                  world.recv(parameters, 2, Message::reply_values_tag);
-                  return reply.version;
-                };
-                int turn = 0;
-                if (world.rank() == 0) {
-                  std::int64_t version = 10;
-                  for (int step = 1; step <= 3; ++step) version = push(step, version);
-                  world.send(sk::DeviceSpan<int>(&turn, 1), 1, 7);
-                } else {
-                  world.recv(sk::DeviceSpan<int>(&turn, 1), 0, 7);
-                  RANK_CHECK(push(1, 10) == 14);
-                }
-                Message done{Message::Done, world.rank()};
-                world.send(sk::DeviceSpan<const Message>(&done, 1), 2, Message::tag);
-              },
-              {.deadline = 60});
+    sk::spawn(
+        3,
+        [&](sk::ThreadComm& world) {
+          std::vector<float> parameters(16), gradients(16);
+          if (world.rank() == 2) {
+            sk::parallel::Replica<float, sk::Cpu> replica;
+            replica.parameters = {parameters.data(), 16};
+            replica.gradients = {gradients.data(), 16};
+            replica.stored = 16;
+            replica.placement = sk::plan::Placement::sliced({{}, {}, {0, 16}}, 2);
+            std::int64_t version = 10;
+            const auto keep = [](void* object, const sk::parallel::ShardUpdate& u) {
+              static_cast<std::vector<double>*>(object)->push_back(u.scale);
+            };
+            const sk::parallel::UpdateCallback note{&scales, keep};
+            const auto report =
+                sk::parallel::ServerLoop<sk::ThreadComm, float, unbounded>(world, replica, {.rate = rate}, 2).run(note, version);
+            RANK_CHECK(version == 14);
+            RANK_CHECK(report.max_staleness == 3);
+            RANK_CHECK(report.mean_staleness == 0.75);
+            return;
+          }
+          const auto push = [&](std::int64_t step, std::int64_t version) {
+            Message m{Message::Push, world.rank(), step, version, 2, 8};
+            world.send(sk::DeviceSpan<const Message>(&m, 1), 2, Message::tag);
+            world.send(gradients, 2, Message::values_tag);
+            sk::parallel::detail::ServerReply reply;
+            world.recv(sk::DeviceSpan<sk::parallel::detail::ServerReply>(&reply, 1), 2, Message::reply_tag);
+            world.recv(parameters, 2, Message::reply_values_tag);
+            return reply.version;
+          };
+          int turn = 0;
+          if (world.rank() == 0) {
+            std::int64_t version = 10;
+            for (int step = 1; step <= 3; ++step) version = push(step, version);
+            world.send(sk::DeviceSpan<int>(&turn, 1), 1, 7);
+          } else {
+            world.recv(sk::DeviceSpan<int>(&turn, 1), 0, 7);
+            RANK_CHECK(push(1, 10) == 14);
+          }
+          Message done{Message::Done, world.rank()};
+          world.send(sk::DeviceSpan<const Message>(&done, 1), 2, Message::tag);
+        },
+        {.deadline = 60});
     CHECK(scales == std::vector<double>{0.25, 0.25, 0.25, rate == LateRate::constant ? 0.25 : 0.25 / 3});
   }
 }

@@ -172,6 +172,25 @@ TEST_CASE("Sharded takes elementwise transforms and norms", "[train]") {
   });
 }
 
+TEST_CASE("Under Sharded a transform of tensors makes slices end at parameters", "[train]") {
+  namespace parallel = sk::parallel;
+  for (const int ranks : {1, 2, 3, 4, 7}) {
+    const auto serial = train(parallel::SingleProcess{}, lars_chain, 1), behind = train(parallel::SingleProcess{}, norm_after, 1);
+    sk::spawn(ranks, [&](sk::ThreadComm& world) {
+      const int threads = 1 + world.rank() % 2;
+      const auto whole = train(parallel::DataParallel{world}, norm_after, threads);
+      const auto alike = [&](const auto& policy) {
+        shard_cases::require_close(train(policy, lars_chain, threads), serial, 1e-9);
+        const auto r = train(policy, norm_after, threads);
+        shard_cases::require_close(r, behind, 1e-9);
+        shard_cases::require_close(r, whole, 1e-12);  // sums over the ranks are in one order; norms over owners are not
+      };
+      alike(parallel::data_parallel<parallel::Sharded<1>>(world));
+      alike(parallel::data_parallel<parallel::Sharded<2>>(world, {.bucket_bytes = 1}));
+    });
+  }
+}
+
 TEST_CASE("Under Reproducible a chain gives the same bits on any number of ranks and threads", "[train]") {
   const auto bits = [](int ranks, int threads) {
     shard_cases::Result<double> result;

@@ -149,12 +149,11 @@ template <class Comm, class... Options> class DataParallel : public PolicyBase {
   template <class R> auto bind(const R& replica) const {
     return DataParallelStateOf<Comm, typename R::Scalar, typename R::Device, Options...>(*comm_, options_, replica);
   }
-  /// The part of `stored` parameters that this rank updates: all, or what an option (Sharded) says.
-  plan::Range owned(long stored) const {
-    plan::Range own{0, stored};
-    for (const plan::Range r : {own, Options::owned(stored, comm_->size(), comm_->rank())...})
-      own = {std::max(own.begin, r.begin), std::min(own.end, r.end)};
-    return own;
+  /// Each rank updates all parameters, or with an option (Sharded) a slice.
+  plan::Placement placement(const plan::ArenaTable& table) const {
+    if constexpr ((Options::slices_updates || ...))
+      return plan::Placement::sliced(plan::slices(table, comm_->size()), comm_->rank());
+    else return plan::Placement::replicated(table.stored);
   }
   /// Does the communicator move this device's memory; and the sentence where it does not.
   template <class Device> static constexpr bool fits = Communicator<Comm>&& std::same_as<typename Comm::device, Device>;

@@ -32,8 +32,8 @@ struct OptionBase {
   template <class E> using Exchange = E;
   /// Gradients are summed by a reduce-scatter, which no other option may replace.
   static constexpr bool scatters_gradients = false;
-  /// The part of the parameters that a rank updates.
-  static constexpr plan::Range owned(long stored, [[maybe_unused]] int ranks, [[maybe_unused]] int rank) { return {0, stored}; }
+  /// Each rank updates a slice of the parameters, in place of all.
+  static constexpr bool slices_updates = false;
 };
 
 namespace detail {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "../../comm/op.hpp"
-#include "../../plan/buckets.hpp"
+#include "../../plan/placement.hpp"
 #include "../comm_policy_state.hpp"
 #include "../exchange/scatter_exchange.hpp"
 #include "data_parallel_option.hpp"
@@ -31,14 +31,7 @@ template <class Inner> class PartOwner : public Inner {
   static constexpr bool capturable = false;
 
   template <class Options> PartOwner(Comm& comm, const Options& options, const Replica<Scalar, Device>& replica)
-      : Inner(comm, options, replica) {
-    for (int r = 0; r < comm.size(); ++r) {
-      const plan::Range part = plan::even_range(replica.stored, comm.size(), r);
-      counts_.push_back(static_cast<std::size_t>(part.end - part.begin));
-    }
-  }
-
-  plan::Range owned(long stored) const { return plan::even_range(stored, this->ranks(), this->rank()); }
+      : Inner(comm, options, replica), counts_(replica.placement.counts()) {}
 
   /// The new weights of all parts. Blocking.
   bool after_step(const StepDone& done) {
@@ -46,14 +39,16 @@ template <class Inner> class PartOwner : public Inner {
     if (!this->several()) return changed;
     const auto before = std::chrono::steady_clock::now();
     const auto all = this->replica().parameters;
-    const plan::Range own = owned(this->replica().stored);
+    const plan::Range own = this->replica().placement.own();
     gather(all.sub(static_cast<std::size_t>(own.begin), static_cast<std::size_t>(own.end)), all);
     this->add_exposed(std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count());
     return true;
   }
 
-  /// Sums over the ranks, of numbers in the device's memory.
-  void reduce_there(DeviceSpan<double, Device> values) {
+  /// The same sums on all ranks, of what each has of its own part. Blocking.
+  void sum_over_owners(std::span<double> values) { this->reduce(values); }
+  /// The same of numbers in the device's memory.
+  void sum_over_owners_there(DeviceSpan<double, Device> values) {
     if (this->several()) this->comm().all_reduce(values, Sum{});
   }
   /// An array of which every rank has its part becomes whole on all. Blocking.
@@ -73,7 +68,7 @@ template <int ZeroLevel> struct Sharded : OptionBase {
                 "Sharded<1> shards the optimizer's state, Sharded<2> the gradients too: there is no other stage");
   static constexpr OptionKind kind = OptionKind::sharding;
   static constexpr bool scatters_gradients = ZeroLevel == 2;
-  static plan::Range owned(long stored, int ranks, int rank) { return plan::even_range(stored, ranks, rank); }
+  static constexpr bool slices_updates = true;
 
   template <class Inner> using Around = detail::PartOwner<Inner>;
   template <class E> using Exchange = std::conditional_t<scatters_gradients, ScatterExchange, E>;

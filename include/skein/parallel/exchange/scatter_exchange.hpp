@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "../../plan/buckets.hpp"
+#include "../../plan/placement.hpp"
 #include "all_reduce_exchange.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
@@ -25,7 +25,7 @@ struct ScatterExchange {
 
    public:
     static constexpr bool takes_sums = false;
-    /// The parts are those of plan::even_range over the stored parameters.
+    /// The parts are those of the replica's placement.
     On(Comm& comm, const Replica<Scalar, Device>& replica, std::span<const plan::Range> buckets)
         : Base(comm, replica, buckets), jobs_(buckets.size()) {
       for (std::size_t i = 0; i < jobs_.size(); ++i) {
@@ -58,7 +58,7 @@ struct ScatterExchange {
       plan::Range own{};
       std::optional<Request> request;
     };
-    plan::Range part(int rank) const { return plan::even_range(this->replica().stored, this->comm().size(), rank); }
+    plan::Range part(int rank) const { return this->replica().placement.part(rank); }
     static std::size_t size_of(plan::Range r) { return static_cast<std::size_t>(r.end - r.begin); }
     /// Where they do not meet it is empty, and lies within a.
     static plan::Range common(plan::Range a, plan::Range b) {

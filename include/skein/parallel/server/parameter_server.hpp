@@ -31,10 +31,10 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
       throw ArgumentError("ParameterServer: .servers = " + std::to_string(options.servers) + " of " +
                           std::to_string(world.size()) +
                           " ranks: there must be at least one server, and at least one rank that trains");
-    for (int s = 0; s < options.servers; ++s) shards_.push_back(server_shard(replica.stored, s, options.servers));
-    sends_.resize(2 * shards_.size());
-    receives_.resize(2 * shards_.size());
-    replies_.resize(shards_.size());
+    const auto servers = static_cast<std::size_t>(options.servers);
+    sends_.resize(2 * servers);
+    receives_.resize(2 * servers);
+    replies_.resize(servers);
   }
 
   using Base::comm;
@@ -47,7 +47,6 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   bool synchronizes_gradients() const { return !serves(); }
   void gradient_ready(long, long) {}
   void finish_gradients() {}
-  plan::Range owned(long) const { return serves() ? shard(comm().rank() - ranks()) : plan::Range{0, 0}; }
 
   void start() {
     Fnv1a f;
@@ -59,9 +58,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   }
 
   void serve(const UpdateCallback& update) {
-    const int s = comm().rank() - ranks();
-    report_ = ServerLoop<Comm, Scalar, Bound>(comm(), this->replica(), options_, ranks(), shards_[static_cast<std::size_t>(s)])
-                  .run(update, version_);
+    report_ = ServerLoop<Comm, Scalar, Bound>(comm(), this->replica(), options_, ranks()).run(update, version_);
   }
 
   /// Waits for the weights that answer the gradients of the step before.
@@ -127,6 +124,10 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   void average_buffers() {
     if (!serves() && ranks() > 1 && this->replica().buffers.size > 0) group_->all_reduce(this->replica().buffers, Mean{});
   }
+  /// Among the servers: they call it for the same updates in the same order.
+  void sum_over_owners(std::span<double> values) {
+    if (serves() && options_.servers > 1) group_->all_reduce(DeviceSpan<double>(values.data(), values.size()), Sum{});
+  }
   void reduce(std::span<double> values) {
     if (!serves() && ranks() > 1 && !values.empty()) group_->all_reduce(DeviceSpan<double>(values.data(), values.size()), Sum{});
   }
@@ -136,7 +137,8 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
 
   /// Of the last fit, on all ranks when it has ended.
   const ServerReport& report() const { return report_; }
-  plan::Range shard(int s) const { return shards_[static_cast<std::size_t>(s)]; }
+  /// The parameters that server s keeps.
+  plan::Range shard(int s) const { return this->replica().placement.part(server(s)); }
 
   /// What serialize() saves is of this policy.
   static std::string saved_as() { return "ParameterServer"; }
@@ -189,7 +191,6 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   }
 
   ParameterServerOptions options_;
-  std::vector<plan::Range> shards_;
   std::optional<Group> group_;                         // of those that train, and of the servers
   std::vector<std::optional<Send>> sends_, receives_;  // of server s: at 2 s the message, behind it the values
   std::vector<detail::ServerReply> replies_;
@@ -208,10 +209,13 @@ template <class Comm, class Bound = Staleness<unbounded>> class ParameterServer 
   using communicator = Comm;
   explicit ParameterServer(Comm& comm, ParameterServerOptions options = {}) : comm_(&comm), options_(options) {}
 
-  /// What of the parameters this rank updates, and keeps the optimizer's state of: a server's shard.
-  plan::Range owned(long stored) const {
-    const int s = comm_->rank() - (comm_->size() - options_.servers);
-    return options_.servers < 1 || s < 0 || s >= options_.servers ? plan::Range{0, 0} : server_shard(stored, s, options_.servers);
+  /// Servers have a slice each, those that train nothing.
+  plan::Placement placement(const plan::ArenaTable& table) const {
+    const int servers = std::clamp(options_.servers, 0, comm_->size());
+    std::vector<plan::Range> parts(static_cast<std::size_t>(comm_->size() - servers));
+    if (servers > 0)
+      for (const plan::Range& r : plan::slices(table, servers)) parts.push_back(r);
+    return plan::Placement::sliced(std::move(parts), comm_->rank());
   }
   template <class R> auto bind(const R& replica) const {
     return ParameterServerPolicyState<Comm, typename R::Scalar, Bound::bound>(*comm_, options_, replica);

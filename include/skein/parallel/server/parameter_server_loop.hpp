@@ -17,10 +17,9 @@ namespace skein::inline SKEIN_ABI::parallel {
 /// shard of gradients a worker, else one of weights a worker, since a reply may be under way while the next update is made.
 template <class Comm, class Scalar, int Bound> class ServerLoop {
  public:
-  ServerLoop(Comm& comm, const Replica<Scalar, Cpu>& replica, const ParameterServerOptions& options, int workers,
-             plan::Range shard)
-      : comm_(&comm), replica_(&replica), options_(options), shard_(shard), workers_(static_cast<std::size_t>(workers)),
-        deadline_(deadline_of(comm)) {
+  ServerLoop(Comm& comm, const Replica<Scalar, Cpu>& replica, const ParameterServerOptions& options, int workers)
+      : comm_(&comm), replica_(&replica), options_(options), shard_(replica.placement.own()),
+        workers_(static_cast<std::size_t>(workers)), deadline_(deadline_of(comm)) {
     for (Worker& w : workers_) w.copy.resize(count());
   }
 

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "../../device/span.hpp"
-#include "../../plan/buckets.hpp"
+#include "../../plan/placement.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 
@@ -32,13 +32,6 @@ struct ParameterServerOptions {
   int servers = 1;                     ///< the last ranks of the communicator; each has a shard of the parameters
   LateRate rate = LateRate::constant;  ///< no effect with Staleness<0>, where nothing is late
 };
-
-/// The part of `stored` parameters that server s of `servers` keeps: contiguous, whole lines of 16, as even as those allow.
-constexpr plan::Range server_shard(long stored, int s, int servers) {
-  const long lines = (stored + 15) / 16;
-  const auto at = [&](long i) { return std::min(stored, lines * i / servers * 16); };
-  return {at(s), at(s + 1)};
-}
 
 /// What a fit's servers did: of the first of them, known to all ranks when the fit has ended.
 struct ServerReport {

@@ -26,13 +26,13 @@ struct DeviceUpdate {
     call.step = step.number;
     call.lr = step.lr;
     call.gradients = parts.memory.gradients.data();
-    const plan::Range own = parts.policy_state.owned(Parts::stored);
+    const plan::Range own = parts.placement.own();
     ops::StepScaleCall<Scalar> scale{.expected_weight = parts.policy_state.gradient_factor() * step.expected_weight};
     if constexpr (Parts::Model::scales_loss) scale.values = memory.values();
     if (step.clip > 0 || step.look) {
       parts.optimizer.sum_of_squares(call, own.begin, own.end, device.squares());  // not finite where a gradient is not
       if constexpr (parallel::OwnsPart<PolicyState>)
-        parts.policy_state.reduce_there(DeviceSpan<double, typename Parts::Device>(device.squares(), 1));
+        parts.policy_state.sum_over_owners_there(DeviceSpan<double, typename Parts::Device>(device.squares(), 1));
       scale.squares = device.squares();
       scale.clip_norm = static_cast<double>(static_cast<float>(step.clip));
     }

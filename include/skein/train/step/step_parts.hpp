@@ -25,14 +25,16 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
   static constexpr long stored = Model::sizes.stored;
 
   template <class Policy> StepParts(Model& m, Loss l, const Optimizer& o, const Policy& policy)
-      : model(&m), loss(std::move(l)), optimizer(o, Model::program, m.where(), policy.owned(stored)),
-        policy_state(policy.bind(replica())), device(m.where()) {}
+      : model(&m), loss(std::move(l)),
+        placement(policy.placement({Model::program.parameters(), stored, optim::needs_tensors<Optimizer>})),
+        optimizer(o, Model::program, m.where(), placement.own()), policy_state(policy.bind(replica())), device(m.where()) {}
 
   /// The sums of the batch behind the gradients: of all ranks, after an exchange.
   Scalar* tail() { return model->gradient_arena().data + stored; }
 
   Model* model;
   Loss loss;
+  plan::Placement placement;  ///< who updates what
   Bound optimizer;
   PolicyState policy_state;
   StepDevice<Scalar, Device> device;
@@ -49,6 +51,7 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
     r.operations = Model::program.ops();
     r.entries = Model::program.parameters();
     r.stored = stored;
+    r.placement = placement;
     r.where = model->where();
     Fnv1a f;
     f.add(Model::fingerprint).add(sizeof(Scalar)).add(Model::input::extents);

@@ -35,7 +35,7 @@ template <class Parts> class GradientAsItStands {
     w_.worker.barrier();
     double squares = 0;
     for (double n : memory_.numbers) squares += n;
-    if constexpr (parallel::OwnsPart<PolicyState>) squares = over_ranks(squares);
+    if constexpr (parallel::OwnsPart<PolicyState>) squares = over_owners(squares);
     const double norm = std::sqrt(squares);
     if (w_.worker.index == 0) memory_.norm = norm;
     return norm;
@@ -55,7 +55,7 @@ template <class Parts> class GradientAsItStands {
     const auto entries = optimizer_.entries();
     for (std::size_t k = 0; k < entries.size(); ++k) {
       const plan::Entry& e = entries[k];
-      if ((e.offset + e.stored / 2) * w_.worker.count / Parts::stored != w_.worker.index) continue;
+      if (!mine(e)) continue;
       optim::for_each_range(optimizer_.ranges(), optimizer_.complete(parameters(), w_.call, e.offset, e.offset + e.stored),
                             [&](const auto& part) { visit_one(part, k, visit); });
     }
@@ -67,10 +67,17 @@ template <class Parts> class GradientAsItStands {
   static constexpr long piece(long p) {
     return plan::even_range(Parts::stored, UpdateMemory<Scalar>::norm_pieces, static_cast<int>(p)).begin;
   }
-  double over_ranks(double own) {
+  /// A row of this rank's part is that worker's in whose share its middle lies.
+  bool mine(const plan::Entry& e) const {
+    plan::Range own{0, Parts::stored};
+    if constexpr (parallel::OwnsPart<PolicyState>) own = w_.parts.placement.own();
+    if (e.offset < own.begin || e.offset >= own.end) return false;
+    return (e.offset - own.begin + e.stored / 2) * w_.worker.count / (own.end - own.begin) == w_.worker.index;
+  }
+  double over_owners(double own) {
     if (w_.worker.index == 0) {
       memory_.shared = own;
-      w_.parts.policy_state.reduce(std::span<double>(&memory_.shared, 1));
+      w_.parts.policy_state.sum_over_owners(std::span<double>(&memory_.shared, 1));
     }
     w_.worker.barrier();
     return memory_.shared;

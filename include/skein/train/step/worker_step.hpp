@@ -22,7 +22,8 @@ template <class Parts> struct WorkerStep {
     call.gradient_scale = scale;
     call.gradients = parts.memory.gradients.data();
     one_array = step.exchange;
-    const plan::Range own = parts.policy_state.owned(Parts::stored);
+    plan::Range own{0, Parts::stored};
+    if constexpr (parallel::OwnsPart<typename Parts::PolicyState>) own = parts.placement.own();
     const auto slice = worker.slice(own.end - own.begin, 16);
     begin = own.begin + slice.first;
     end = own.begin + slice.second;
