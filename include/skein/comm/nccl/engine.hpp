@@ -2,10 +2,8 @@
 // The engine of one NcclComm rank: collectives on a stream of their own, between events of the caller's stream, so that they run
 // beside what the caller goes on to compute. The coordinator's client watches what runs: NCCL's own errors and calls that take
 // longer than the deadline end all ranks, with the rank named, and ncclCommAbort ends what waits on the device. The host blocks
-// nowhere but in the start, where 64 calls are in flight, and at the end. NCCL ends a communicator only when no CUDA graph knows
-// it any more, and waits for that without a limit: the engine releases the graphs that have captured its calls before it goes.
+// nowhere but in the start, where 64 calls are in flight, and at the end.
 #pragma once
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -16,32 +14,14 @@
 #include <utility>
 #include <vector>
 
-#include "../../device/cuda/captured_graph.hpp"
 #include "../control/control_comm.hpp"
 #include "../control/watch.hpp"
 #include "../request.hpp"
-#include "status.hpp"
+#include "calls.hpp"
+#include "captured_calls.hpp"
+#include "options.hpp"
 
-namespace skein::inline SKEIN_ABI {
-
-/// Options of NcclComm.
-struct NcclOptions {
-  /// Seconds until a rank that does not arrive is named, and all others' calls are aborted (environment: SKEIN_DEADLINE).
-  double deadline = CommOptions::environment("SKEIN_DEADLINE", 600.0);
-  /// Compare kind, type and count of every collective before it is given to NCCL, which hangs where they differ: the host waits
-  /// for the others in each call (environment: SKEIN_CHECK=1).
-  bool check = CommOptions::environment("SKEIN_CHECK", 0.0) != 0.0;
-  /// false: NCCL launches from a thread of its own, and a start or launch that hangs is aborted at the deadline. true: it
-  /// launches from the calling thread, which costs less time a call.
-  bool blocking = false;
-  /// Calls may be captured although ranks share a process (environment: SKEIN_CAPTURE_IN_ONE_PROCESS=1). NCCL's guide: several
-  /// GPUs of one process and captured calls may deadlock. Nobody has seen it work here yet, so such steps are launched.
-  bool capture_in_one_process = CommOptions::environment("SKEIN_CAPTURE_IN_ONE_PROCESS", 0.0) != 0.0;
-  /// A name that the ranks of this job have in common and those of others have not; for ranks that meet without MPI.
-  std::string job{};
-};
-
-namespace comm {
+namespace skein::inline SKEIN_ABI::comm {
 
 /// One rank of NcclComm: its collectives in flight on a stream of their own, watched by the coordinator's client.
 class NcclEngine final : public control::Watched {
@@ -64,7 +44,7 @@ class NcclEngine final : public control::Watched {
     if (!failed()) drain();
     client_->remove(this);
     const Lock lock(mutex_);
-    release_graphs();
+    graphs_.release();
     if (!comm_) return;
     if (!watch_.failed() && finalize()) (void)ncclCommDestroy(comm_);
     else (void)ncclCommAbort(comm_);
@@ -77,7 +57,7 @@ class NcclEngine final : public control::Watched {
   /// Graphs that live and have calls of this communicator in them.
   std::size_t graphs() {
     const Lock lock(mutex_);
-    return static_cast<std::size_t>(std::count_if(graphs_.begin(), graphs_.end(), [](const auto& g) { return !g.expired(); }));
+    return graphs_.count();
   }
   bool failed() const { return client_->failed(); }
   /// Some of the ranks (not: of this rank's process alone, since all capture or none) are threads of one process.
@@ -91,7 +71,7 @@ class NcclEngine final : public control::Watched {
   }
   Ticket start(const CollectiveCall& o) {
     if (options_.check) compare(o.signature);
-    return launch(o.signature, [&] { call(o); });
+    return launch(o.signature, [&] { NcclCalls{comm_, stream_.get(), size_}(o); });
   }
   Ticket start_send(const void* data, std::size_t bytes, int to, int) {
     return launch(
@@ -266,18 +246,6 @@ class NcclEngine final : public control::Watched {
   }
 
   // ---- under the lock
-  /// The graph that is being captured knows the communicator from now on.
-  void note_graph() {
-    const std::shared_ptr<cuda::CapturedGraph::Executable> graph = cuda::CapturedGraph::being_captured();
-    has_captured_ = true;
-    std::erase_if(graphs_, [&](const auto& g) { return g.expired() || g.lock() == graph; });
-    graphs_.push_back(graph);
-  }
-  void release_graphs() {
-    for (const auto& g : graphs_)
-      if (const auto graph = g.lock()) graph->release();
-    graphs_.clear();
-  }
   void push_running(std::uint64_t call) { running_[running_tail_++ % running_.size()] = static_cast<std::uint8_t>(call % ring); }
   void finish_done() {
     while (watch_.running()) {
@@ -368,7 +336,7 @@ class NcclEngine final : public control::Watched {
       s.begin.hold(stream_.get());
       Lock lock(mutex_);
       alive(lock);
-      if (captured) note_graph();
+      if (captured) has_captured_ = true, graphs_.note();
       s.captured = captured;
       s.recorded = false;
       if (!captured) {
@@ -395,64 +363,6 @@ class NcclEngine final : public control::Watched {
     if (!s.captured) client_->poke();
   }
 
-  /// Several calls of NCCL as one.
-  template <class Calls> void together(Calls&& calls) {
-    check_nccl(ncclGroupStart(), "ncclGroupStart");
-    try {
-      calls();
-    } catch (...) {
-      (void)ncclGroupEnd();
-      throw;
-    }
-    check_nccl(ncclGroupEnd(), "ncclGroupEnd");
-  }
-  void call(const CollectiveCall& o) {
-    const Signature& s = o.signature;
-    const cudaStream_t on = stream_.get();
-    const auto text = [&](ncclResult_t status, const char* name) {
-      check_nccl(status, name, status == ncclSuccess || status == ncclInProgress ? "" : describe(s));
-    };
-    if (s.count == 0) return;  // nobody has anything
-    switch (s.kind) {
-      case Collective::Barrier:
-        return;  // of the host
-      case Collective::Broadcast:
-        return text(ncclBroadcast(o.send, o.recv, o.bytes(s.count), ncclUint8, s.root, comm_, on), "ncclBroadcast");
-      case Collective::AllReduce:
-        return text(ncclAllReduce(o.send, o.recv, s.count, nccl_type(s.scalar), nccl_reduction(s.reduction), comm_, on),
-                    "ncclAllReduce");
-      case Collective::Reduce:
-        return text(ncclReduce(o.send, o.recv, s.count, nccl_type(s.scalar), nccl_reduction(s.reduction), s.root, comm_, on),
-                    "ncclReduce");
-      case Collective::ReduceScatter:
-        if (!o.counts)
-          return text(ncclReduceScatter(o.send, o.recv, s.count, nccl_type(s.scalar), nccl_reduction(s.reduction), comm_, on),
-                      "ncclReduceScatter");
-        return together([&] {
-          for (int r = 0; r < size_; ++r)
-            if (const Piece p = o.piece(r); p.count)
-              text(ncclReduce(o.from() + o.bytes(p.offset), o.recv, p.count, nccl_type(s.scalar), nccl_reduction(s.reduction), r,
-                              comm_, on),
-                   "ncclReduce");
-        });
-      case Collective::AllGather:
-        if (!o.counts) return text(ncclAllGather(o.send, o.recv, o.bytes(s.count), ncclUint8, comm_, on), "ncclAllGather");
-        return together([&] {
-          for (int r = 0; r < size_; ++r)
-            if (const Piece p = o.piece(r); p.count)
-              text(ncclBroadcast(o.send, o.into() + o.bytes(p.offset), o.bytes(p.count), ncclUint8, r, comm_, on),
-                   "ncclBroadcast");
-        });
-      case Collective::AllToAll:
-        return together([&] {
-          for (int r = 0; r < size_; ++r) {
-            const Piece p = o.piece(r);
-            text(ncclSend(o.from() + o.bytes(p.offset), o.bytes(p.count), ncclUint8, r, comm_, on), "ncclSend");
-            text(ncclRecv(o.into() + o.bytes(p.offset), o.bytes(p.count), ncclUint8, r, comm_, on), "ncclRecv");
-          }
-        });
-    }
-  }
   /// SKEIN_CHECK: on the host, before NCCL sees it.
   void compare(const Signature& mine) {
     if (capturing()) return;
@@ -481,9 +391,8 @@ class NcclEngine final : public control::Watched {
   control::CallWatch watch_;
   std::array<std::uint8_t, 128> running_{};  // slots of the watch's calls, a ring
   std::uint64_t running_head_ = 0, running_tail_ = 0;
-  std::vector<std::weak_ptr<cuda::CapturedGraph::Executable>> graphs_;  // that have captured calls
+  CapturedCalls graphs_;
   std::atomic<bool> has_captured_ = false;
 };
 
-}  // namespace comm
-}  // namespace skein::inline SKEIN_ABI
+}  // namespace skein::inline SKEIN_ABI::comm
