@@ -34,6 +34,21 @@ inline void copy_bytes(void* to, const void* from, std::size_t n) {
   std::memcpy(t, f, n);
 }
 
+/// A core of this processor that reads a line which another has written gets it for writing too (AMD's). Elsewhere it has to ask.
+inline bool reads_take_lines() {
+#if defined(__x86_64__) && defined(__GNUC__)
+  return __builtin_cpu_is("amd") != 0;
+#else
+  return false;
+#endif
+}
+/// Asks for the cache lines of some bytes as one that is going to write to them.
+inline void take_lines([[maybe_unused]] const char* at, [[maybe_unused]] std::size_t bytes) {
+#if defined(__GNUC__) || defined(__clang__)
+  for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(at + i, 1, 3);
+#endif
+}
+
 /// `post(r)` is rank r's Operation. Reductions: each rank folds its slice of all buffers and writes it to all that want it.
 template <class PostOf> void work_direct(int rank, int ranks, PostOf&& post, Pointers& p) {
   const CollectiveCall& own = post(rank);

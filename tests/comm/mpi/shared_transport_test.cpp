@@ -27,9 +27,9 @@ CollectiveCall sum(std::vector<float>& data) {
 
 /// The ranks of one segment, all of them here.
 struct Ranks {
-  explicit Ranks(std::uint64_t chunks) {
+  explicit Ranks(std::uint64_t chunks, bool asks = false) {
     REQUIRE(segment.create(MPI_COMM_SELF, 0, ranks));
-    for (int r = 0; r < ranks; ++r) transports.emplace_back(std::make_unique<SharedTransport>(segment, r, ranks, chunks));
+    for (int r = 0; r < ranks; ++r) transports.emplace_back(std::make_unique<SharedTransport>(segment, r, ranks, chunks, asks));
   }
   void set(int which, std::uint64_t chunks) {
     for (int r = 0; r < ranks; ++r) segment.line(r).counter[which] = static_cast<std::uint32_t>(chunks);
@@ -83,5 +83,30 @@ TEST_CASE("calls pass while all counters wrap") {
   for (int i = 0; i < 10; ++i) {
     check_sums(all);
     all.run(barriers);
+  }
+}
+
+TEST_CASE("sums are the same whether or not a transport asks for lines before it reads") {
+  Ranks all(0, GENERATE(false, true));
+  std::vector<std::vector<float>> data;
+  for (int r = 0; r < ranks; ++r)
+    for (std::size_t i = 0; i < 300001; ++i) {
+      if (i == 0) data.emplace_back();
+      data.back().push_back(static_cast<float>((i * 7 + static_cast<std::size_t>(r) * 13) % 101));
+    }
+  std::vector<float> wanted(data[0]);
+  for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = wanted[i] + data[1][i] + data[2][i];
+  std::vector<CollectiveCall> calls;
+  for (std::vector<float>& d : data) calls.push_back(sum(d));
+  const std::vector<float> first = data[0];
+  SECTION("all-reduce") {
+    all.run(calls);
+    for (const std::vector<float>& d : data) CHECK(d == wanted);
+  }
+  SECTION("reduce") {
+    for (CollectiveCall& o : calls) o.signature.kind = Collective::Reduce, o.signature.root = 1;
+    all.run(calls);
+    CHECK(data[1] == wanted);
+    CHECK(data[0] == first);
   }
 }

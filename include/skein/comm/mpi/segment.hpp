@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that all ranks of a node map: their lines, the signatures of their calls, the failure that ends all, a ring of slots for
-// each rank through which collectives pass, and a ring of bytes for each pair through which messages do. Its name is gone as soon
-// as all have it, so that nothing is left behind.
+// Memory that all ranks of a node map: their lines, the signatures of their calls, the failure that ends all, two rings of slots
+// for each rank through which collectives pass, and a ring of bytes for each pair through which messages do. Its name is gone as
+// soon as all have it, so that nothing is left behind.
 #pragma once
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -39,7 +39,8 @@ struct Ring {
 /// One mapping a communicator. Owns it; whoever refers into it must end before it does.
 class Segment {
  public:
-  static constexpr std::uint64_t calls = 64;  // signatures of a rank's ring: more than its slots
+  static constexpr std::uint64_t calls = 64;         // signatures of a rank's ring: more than its slots
+  static constexpr std::uint64_t folding_depth = 4;  // slots of the short ring: they stay in the second-level cache
 
   Segment() = default;
   Segment(const Segment&) = delete;
@@ -64,7 +65,8 @@ class Segment {
     large_ = large_ > 4 * small_ ? std::min<std::size_t>(large_, std::size_t{8} << 20) : 0;
     rings_at_ = links_at_ + sizeof(LinkLine) * n() * n();
     slots_at_ = (rings_at_ + small_ * n() * n() + 4095) / 4096 * 4096;
-    bytes_ = (slots_at_ + slot_ * depth_ * n() + 4095) / 4096 * 4096;
+    folding_at_ = slots_at_ + slot_ * depth_ * n();
+    bytes_ = (folding_at_ + slot_ * folding_depth * n() + 4095) / 4096 * 4096;
     char name[64] = "";
     int good = 1;
     if (rank == 0) good = make(name) ? 1 : 0;
@@ -81,8 +83,13 @@ class Segment {
   Signature& signature(int r, std::uint64_t call) const {
     return at<Signature>(signatures_at_)[static_cast<std::uint64_t>(r) * calls + call % calls];
   }
+  /// Of the long ring: what a rank writes here, the others only read.
   char* slot(int r, std::uint64_t chunk) const {
     return at<char>(slots_at_) + (static_cast<std::size_t>(r) * depth_ + chunk % depth_) * slot_;
+  }
+  /// Of the short ring: each part of it has one other rank, which reads it and writes to it again.
+  char* folding_slot(int r, std::uint64_t chunk) const {
+    return at<char>(folding_at_) + (static_cast<std::size_t>(r) * folding_depth + chunk % folding_depth) * slot_;
   }
   LinkLine& link(int from, int to) const { return at<LinkLine>(links_at_)[pair(from, to)]; }
   /// Where messages from one rank to another pass, as the sender has chosen.
@@ -174,7 +181,7 @@ class Segment {
   }
 
   int ranks_ = 0;
-  std::size_t slot_ = 0, depth_ = 4, lines_at_ = 0, signatures_at_ = 0, slots_at_ = 0, bytes_ = 0;
+  std::size_t slot_ = 0, depth_ = 4, lines_at_ = 0, signatures_at_ = 0, slots_at_ = 0, folding_at_ = 0, bytes_ = 0;
   std::size_t links_at_ = 0, rings_at_ = 0, small_ = 0, large_ = 0;  // bytes of a pair's rings
   char *base_ = nullptr, *larges_ = nullptr;
   int file_ = -1;
