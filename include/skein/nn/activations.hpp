@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an executor remembers of some samples from forward to backward: edges between layers and their gradients in the type in
-// which activations are stored, the layers' own blocks in the parameters' type. An executor has one for the rank, or one a worker
-// (depth-first).
+// which activations are stored, the layers' own blocks in the parameters' type. An executor has one for the rank, one a worker
+// (depth-first), or one a micro-batch that is in flight (a stage).
 #pragma once
 #include <span>
 #include <type_traits>
@@ -16,6 +16,8 @@ struct ActivationSizes {
   MemoryRequirements network{};
   long backward_scratch = 0;  ///< scalars a sample of blocks that pass from a layer's backward to itself
   long input_pitch = 0, output_pitch = 0;
+  /// Not 0: of a pipeline's stage, whose input has a gradient too. Behind both gradients there is room for so many activations.
+  long room = 0;
 };
 
 /// The output of a network and its gradient for the samples of a call, in the loss's scalar, whatever type is stored between
@@ -37,17 +39,19 @@ template <class Scalar, class Activation, class Device> class Activations {
   /// For n samples.
   Activations(const ActivationSizes& s, long n, Device where)
       : kept_activations(count(s.network.kept_activations * n), where), scratch(count(s.network.scratch * n), where),
-        input(count(whole_line(s.input_pitch) * n), where), gradient(count(whole_line(s.output_pitch) * n), where),
+        input(count(whole_line(s.input_pitch) * n), where), gradient(count(whole_line(s.output_pitch) * n + s.room), where),
+        input_gradient(s.room > 0 ? count(whole_line(s.input_pitch) * n + s.room) : 0, where),
         saved_for_backward(count((s.network.saved_for_backward + s.backward_scratch) * n), where),
         batch_statistics(count(s.network.batch_statistics), where), saved_bytes(count(s.network.saved_bytes * n), where),
         wide(count(s.output_pitch * n), where) {}
 
   std::size_t bytes() const {
-    return (kept_activations.size() + scratch.size() + input.size() + gradient.size() + wide.output.size()) * sizeof(Activation) +
+    const std::size_t edges = input.size() + gradient.size() + input_gradient.size() + wide.output.size();
+    return (kept_activations.size() + scratch.size() + edges) * sizeof(Activation) +
            (saved_for_backward.size() + batch_statistics.size() + wide.gradient.size()) * sizeof(Scalar) + saved_bytes.size();
   }
 
-  Arena<Activation, Device> kept_activations, scratch, input, gradient;
+  Arena<Activation, Device> kept_activations, scratch, input, gradient, input_gradient;
   Arena<Scalar, Device> saved_for_backward, batch_statistics;
   Arena<std::byte, Device> saved_bytes;
   [[no_unique_address]] std::conditional_t<mixed, Wide, Same> wide;

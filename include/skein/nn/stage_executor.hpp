@@ -1,375 +1,202 @@
 // SPDX-License-Identifier: Apache-2.0
 // StageExecutor: forward and backward of a part of a network, called task by task by whoever runs a pipeline. Several
-// micro-batches are in flight, each in a slot of its own (what backward needs of it, its input, output and their gradients);
-// backward comes whole or in two halves, where the layers have them; weights of an older version may be kept for the
-// micro-batches that have read them. Layer by layer, on the host; Executor is the whole network's in one call.
+// micro-batches are in flight, each in a slot of ExecutorMemory; a task is a SlicePass over one slot. Backward comes whole or in
+// two halves, where the layers have them; weights of an older version may be kept for the micro-batches that have read them.
+// Layer by layer; Executor is the whole network's in one call.
 #pragma once
-#include <algorithm>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
-#include "../core/error.hpp"
-#include "../core/workers.hpp"
-#include "../device/batch.hpp"
-#include "../ops/elementwise.hpp"
-#include "activations.hpp"
-#include "loss/loss.hpp"
-#include "model.hpp"
+#include "exec/kept_weights.hpp"
+#include "exec/slice_pass.hpp"
+#include "exec/stage_run.hpp"
+#include "stage.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
-/// One forward of a stage.
-struct StageCall {
-  int slot = 0;
-  Phase phase = Phase::training;
-  double scale = 1;  ///< factor of the loss's gradient
-  std::uint64_t key = 0;
-  int kept = -1;  ///< the kept weights that it reads; -1: the model's
-};
-
-/// What a StageExecutor is made for.
-struct StageOptions {
-  long batch = 0;       ///< most samples of a micro-batch
-  int slots = 1;        ///< micro-batches in flight
-  int kept = 0;         ///< older versions of the weights
-  bool halves = false;  ///< will backward come in two halves
-  bool first = true;    ///< nobody wants the gradient of its input
-  int ordinal = 0;      ///< layers before it, as they are executed
-};
-
-/// A stage whatever its network: what the interpreter of a schedule sees. Rows of arrays are a pitch apart.
-template <class Scalar> class AnyStage {
- public:
-  virtual ~AnyStage() = default;
-  /// Makes all memory.
-  virtual void reserve(Workers& workers, const StageOptions& options) = 0;
-  virtual void prepare(long count) = 0;
-
-  virtual long input_pitch() const = 0;
-  virtual long output_pitch() const = 0;
-  virtual Scalar* input(int slot) = 0;   ///< (batch, input_pitch), to be written before forward
-  virtual Scalar* output(int slot) = 0;  ///< (batch, output_pitch), after forward; stays until the slot's next
-  /// (batch, output_pitch) and room for gradient_tail scalars: to be written before backward (the last stage does it itself).
-  virtual Scalar* gradient(int slot) = 0;
-  virtual Scalar* input_gradient(int slot) = 0;  ///< (batch, input_pitch) and room likewise, after backward
-
-  /// Of one micro-batch: its x is what the first stage reads (null elsewhere: input() is); the last compares with its labels or
-  /// targets, if it has such.
-  virtual void forward(const StageCall& call, const BatchView<Scalar>& batch) = 0;
-  virtual LossSums sums(int slot) const = 0;  ///< of the last stage's forward
-  /// `accumulate`: adds to the gradients that are there.
-  virtual void backward(int slot, bool accumulate) = 0;
-  virtual void backward_input(int slot, bool accumulate) = 0;
-  virtual void backward_parameters(int slot, bool accumulate) = 0;
-  /// All of the gradients are in gradients() afterwards.
-  virtual void reduce_workers() = 0;
-  /// Copies the weights into kept ones; the slots that have read them go on with the copy.
-  virtual void keep(int kept) = 0;
-
-  virtual DeviceSpan<Scalar> parameters() = 0;  ///< says that they change
-  virtual DeviceSpan<Scalar> gradients() = 0;   ///< with the tail
-  virtual long bytes() const = 0;               ///< of what grows with micro-batches and slots
-};
-
-/// The loss of a stage that is not the last.
-struct NoLoss {};
-
-/// What a run of a stage leaves for the second half of its backward.
-template <class Scalar, class Device> struct StageRun : Run<Scalar, Device, Scalar> {
-  using Half = void (*)(StageRun&, const ArenaOffsets&, const Scalar* x, const Scalar* y, const Scalar* dy);
-  struct Deferred {
-    Half half;
-    ArenaOffsets at;
-    const Scalar *x, *y, *dy;
-    bool split;
-  };
-  std::vector<Deferred> deferred;
-  const Scalar* top = nullptr;  // the gradient of the stage's output, which stays
-  bool halves = false;
-
-  /// A layer's dy must still be there for the second half: the layer keeps what it needs, or it is the stage's own.
-  bool defers(const Scalar* dy, bool keeps) const { return halves && (keeps || dy == top); }
-  void defer(Half half, const ArenaOffsets& at, const Scalar* x, const Scalar* y, const Scalar* dy) {
-    deferred.push_back({half, at, x, y, dy, this->context.split});
-  }
-  void run_deferred() {
-    const bool split = this->context.split;
-    for (const Deferred& d : deferred) {
-      this->context.split = d.split;
-      d.half(*this, d.at, d.x, d.y, d.dy);
-    }
-    this->context.split = split;
-    deferred.clear();
-  }
-};
-
 /// Forward and backward of one stage of a pipeline, task by task, for several micro-batches in flight.
-template <class Model, class Loss> class StageExecutor final : public AnyStage<typename Model::Scalar> {
+template <class Model, class Loss> class StageExecutor final
+    : public AnyStage<typename Model::Scalar, typename Model::Activation, typename Model::device> {
  public:
   using Scalar = typename Model::Scalar;
+  using Activation = typename Model::Activation;
   using Device = typename Model::device;
-  using Input = typename Model::input;
+  using View = BatchView<Scalar, Device>;
   static_assert(
       on_host<Device> && !Model::precision::mixed,
       "a pipeline's stages run on the Cpu, with activations of the weights' type: give the model Cpu and float or double");
-  static constexpr bool last = !std::same_as<Loss, NoLoss>;
-  static constexpr MemoryRequirements sizes = analyze<typename Model::fused>(Input::extents);
-  static constexpr long x_pitch = sample_pitch(Input::extents), y_pitch = sample_pitch(sizes.output),
-                        width = sizes.output.count();
+  static constexpr long width = Model::output_extents.count();
 
-  StageExecutor(Model& model, Loss loss) : model_(&model), loss_(std::move(loss)) {}
+  StageExecutor(Model& model, Loss loss) : model_(&model), loss_(std::move(loss)), step_memory_(model.where()) {}
 
   void reserve(Workers& workers, const StageOptions& options) override {
     workers_ = &workers;
     options_ = options;
-    const int threads = workers.size();
-    slots_.clear();
-    partial_.clear();
-    workspace_.clear();
-    kept_.clear();
-    for (int w = 1; w < threads; ++w) partial_.emplace_back(static_cast<std::size_t>(sizes.stored + gradient_tail));
-    for (int w = 0; w < threads; ++w) workspace_.emplace_back(static_cast<std::size_t>(sizes.workspace + 16));
-    packed_weights_ = Arena<Scalar>(static_cast<std::size_t>(sizes.packed_weights));
-    packed_version_.assign(static_cast<std::size_t>(threads) * 16, 0);
-    scratch_ = Arena<Scalar>(static_cast<std::size_t>(sizes.scratch * options.batch));
-    exchange_ = Arena<double>(static_cast<std::size_t>(threads * exchange_size));
-    for (int k = 0; k < options.kept; ++k) kept_.emplace_back();
-    for (Kept& k : kept_)
-      k.parameters = Arena<Scalar>(static_cast<std::size_t>(sizes.stored)),
-      k.packed_weights = Arena<Scalar>(static_cast<std::size_t>(sizes.packed_weights));
-    for (int i = 0; i < options.slots; ++i) slots_.push_back(std::make_unique<Slot>(options.batch, threads));
-    for (auto& s : slots_)
-      for (int w = 0; w < threads; ++w) make_run(*s, w);
-    find_ranges();
+    ExecutorOptions o;
+    o.batch = options.batch;
+    o.execution = Execution::layer_wise;
+    slots_.assign(static_cast<std::size_t>(options.slots), {});
+    parts_.emplace(*model_, o, workers.size(), options, step_memory_, loss_);
+    for (int i = 0; i < options.slots; ++i)
+      for (int w = 0; w < workers.size(); ++w) {
+        Run& r = parts_->memory.state(w, i).run;
+        r.ordinal = options.ordinal;
+        if (options.halves) r.deferred.reserve(static_cast<std::size_t>(Memory::sizes.operations));
+      }
   }
   void prepare(long count) override {
+    [[maybe_unused]] const auto here = step_memory_.enter();
+    if (has_loss) prepare_loss<Device>();
     workers_->run([&](Worker& w) {
-      Run& r = slots_[0]->runs[static_cast<std::size_t>(w.index)];
+      Run& r = parts_->memory.state(w.index).run;
       const auto [lo, hi] = w.slice(count);
       r.context.worker = w;
       r.batch = hi - lo;
-      Root::prepare(r, start());
+      Memory::Root::prepare(r, ArenaOffsets{});
     });
   }
 
-  long input_pitch() const override { return x_pitch; }
-  long output_pitch() const override { return y_pitch; }
-  Scalar* input(int slot) override { return at(slot).set.input.data(); }
-  Scalar* output(int slot) override { return at(slot).output.data(); }
-  Scalar* gradient(int slot) override { return at(slot).dy.data(); }
-  Scalar* input_gradient(int slot) override { return at(slot).dx.data(); }
+  long input_pitch() const override { return Memory::input_pitch; }
+  long output_pitch() const override { return Memory::output_pitch; }
+  Activation* input(int slot) override { return state(slot).set->input.data(); }
+  Activation* output(int slot) override {
+    if constexpr (Memory::mixed) return state(slot).set->wide.output.data();
+    else return state(slot).outputs;
+  }
+  Activation* gradient(int slot) override { return state(slot).set->gradient.data(); }
+  Activation* input_gradient(int slot) override { return state(slot).set->input_gradient.data(); }
+  const Scalar* outputs(int slot) override { return state(slot).outputs; }
 
-  void forward(const StageCall& call, const BatchView<Scalar>& batch) override {
-    Slot& s = at(call.slot);
-    s.count = batch.count;
-    s.kept = call.kept;
-    s.x = input(call.slot);
-    if (batch.x && batch.pitch == x_pitch) s.x = batch.x;
-    else if (batch.x)
-      ops::copy_rows<Device>(s.set.input.data(), x_pitch, batch.x, batch.pitch, batch.count, static_cast<long>(Input::count));
-    workers_->run([&](Worker& w) { forward(w, s, call, batch); });
+  void forward(const StageCall& call, const View& batch) override {
+    [[maybe_unused]] const auto here = step_memory_.enter();
+    slots_[at(call.slot)] = {batch.count, call.kept, batch.first, call};
+    begin(call.slot);
+    step_memory_.clear_sums();
+    workers_->run([&](Worker& w) { forward(w, call, batch); });
+    if constexpr (has_loss && !on_host<Device>) slots_[at(call.slot)].sums = step_memory_.read_sums();
   }
   LossSums sums(int slot) const override {
-    LossSums all;
-    for (const LossSums& s : slots_[static_cast<std::size_t>(slot)]->sums) all += s;
+    LossSums all = slots_[at(slot)].sums;
+    for (int w = 0; w < workers_->size(); ++w) all += parts_->memory.state(w, slot).sums;
     return all;
   }
-  void backward(int slot, bool accumulate) override { backward(at(slot), accumulate, false); }
-  void backward_input(int slot, bool accumulate) override { backward(at(slot), accumulate, true); }
+  void backward(int slot, bool accumulate) override { backward(slot, accumulate, false); }
+  void backward_input(int slot, bool accumulate) override { backward(slot, accumulate, true); }
   void backward_parameters(int slot, bool accumulate) override {
+    [[maybe_unused]] const auto here = step_memory_.enter();
+    begin(slot);
     workers_->run([&](Worker& w) {
-      Run& r = at(slot).runs[static_cast<std::size_t>(w.index)];
+      Run& r = parts_->memory.state(w.index, slot).run;
       r.context.worker = w;
       r.context.accumulate = accumulate;
       r.run_deferred();
     });
   }
   void reduce_workers() override {
-    Scalar* to = model_->gradient_arena().data;
-    for (const Arena<Scalar>& p : partial_)
-      for (const plan::Range& r : summed_)
-        for (long i = r.begin; i < r.end; ++i) to[i] += p.data()[i];
+    if constexpr (on_host<Device>) {
+      Scalar* to = parts_->memory.gradients(0);
+      for (int w = 1; w < workers_->size(); ++w)
+        for (const plan::Range& r : parts_->memory.summed_ranges())
+          for (long i = r.begin; i < r.end; ++i) to[i] += parts_->memory.gradients(w)[i];
+    }
   }
   void keep(int kept) override {
-    workers_->run([&](Worker& w) { refresh(w, slots_[0]->runs[static_cast<std::size_t>(w.index)]); });
-    Kept& k = kept_[static_cast<std::size_t>(kept)];
-    Memory<Device>::copy(k.parameters.data(), model_->parameters().data, static_cast<std::size_t>(sizes.stored) * sizeof(Scalar));
-    if (sizes.packed_weights > 0)
-      Memory<Device>::copy(k.packed_weights.data(), packed_weights_.data(),
-                           static_cast<std::size_t>(sizes.packed_weights) * sizeof(Scalar));
-    for (auto& s : slots_)
-      if (s->count >= 0 && s->kept < 0) {
-        s->kept = kept;
-        for (Run& r : s->runs) point(r, kept);
+    [[maybe_unused]] const auto here = step_memory_.enter();
+    workers_->run([&](Worker& w) { refresh(w); });
+    parts_->kept.keep(kept);
+    for (int i = 0; i < options_.slots; ++i)
+      if (slots_[at(i)].count >= 0 && slots_[at(i)].kept < 0) {
+        slots_[at(i)].kept = kept;
+        for (int w = 0; w < workers_->size(); ++w) parts_->kept.point(parts_->memory.state(w, i).run, kept);
       }
   }
 
-  DeviceSpan<Scalar> parameters() override {
+  DeviceSpan<Scalar, Device> parameters() override {
     model_->weights().changed();  // or is about to be: between two passes
     return model_->weights().unguarded();
   }
-  DeviceSpan<Scalar> gradients() override { return model_->gradient_arena(); }
-  long bytes() const override {
-    std::size_t n =
-        (scratch_.size() + kept_.size() * static_cast<std::size_t>(sizes.stored + sizes.packed_weights)) * sizeof(Scalar);
-    for (auto& s : slots_) n += s->set.bytes() + (s->output.size() + s->dy.size() + s->dx.size()) * sizeof(Scalar);
-    return static_cast<long>(n);
-  }
+  DeviceSpan<Scalar, Device> gradients() override { return model_->gradient_arena(); }
+  long bytes() const override { return static_cast<long>(parts_->memory.activation_bytes() + parts_->kept.bytes()); }
 
  private:
-  using Root = Node<typename Model::fused, Input>;
-  using Run = StageRun<Scalar, Device>;
-  static constexpr long exchange_size = 4096;
-  static constexpr MemoryRequirements without_scratch() {  // one is enough: nothing stays there
-    MemoryRequirements s = sizes;
-    s.scratch = 0;
-    return s;
-  }
+  using Run = StageRun<Scalar, Device, Activation>;
+  using Memory = ExecutorMemory<Model, Run>;
+  static constexpr bool has_loss = !std::same_as<Loss, NoLoss>;
+
+  struct Parts {
+    Parts(Model& model, const ExecutorOptions& o, int threads, const StageOptions& stage, StepMemory<Device>& step,
+          const Loss& loss)
+        : memory(model, o, threads, {.count = stage.slots, .edges = true}), pass(memory, step, loss), kept(memory, stage.kept) {}
+    Memory memory;
+    SlicePass<Model, Loss, Memory> pass;
+    KeptWeights<Memory> kept;
+  };
   struct Slot {
-    Slot(long batch, int threads)
-        : set({without_scratch(), sizes.backward_scratch, x_pitch, 0}, batch, Device{}),
-          output(static_cast<std::size_t>(batch * y_pitch)), dy(static_cast<std::size_t>(batch * y_pitch + gradient_tail)),
-          dx(static_cast<std::size_t>(batch * x_pitch + gradient_tail)), runs(static_cast<std::size_t>(threads)),
-          sums(static_cast<std::size_t>(threads)) {}
-    Activations<Scalar, Scalar, Device> set;
-    Arena<Scalar> output, dy, dx;
-    std::vector<Run> runs;
-    std::vector<LossSums> sums;
-    const Scalar* x = nullptr;
     long count = -1;  // -1: nothing has been here
     int kept = -1;
+    std::int64_t first = 0;
+    StageCall call{};
+    LossSums sums{};  // of a device
   };
-  struct Kept {
-    Arena<Scalar> parameters, packed_weights;
-  };
 
-  Slot& at(int slot) { return *slots_[static_cast<std::size_t>(slot)]; }
-  ArenaOffsets start() const {
-    ArenaOffsets a;
-    a.ordinal = options_.ordinal;
-    return a;
-  }
+  static std::size_t at(int slot) { return static_cast<std::size_t>(slot); }
+  auto& state(int slot) { return parts_->memory.state(0, slot); }
 
-  void make_run(Slot& s, int w) {
-    Run& r = s.runs[static_cast<std::size_t>(w)];
-    r.gradients = w == 0 ? model_->gradient_arena().data : partial_[static_cast<std::size_t>(w - 1)].data();
-    r.split_gradients = model_->gradient_arena().data;
-    r.buffers = model_->buffers().data;
-    r.batch_statistics = s.set.batch_statistics.data();
-    r.kept_activations = s.set.kept_activations.data();
-    r.saved_for_backward = s.set.saved_for_backward.data();
-    r.backward_scratch = r.saved_for_backward + sizes.saved_for_backward * options_.batch;
-    r.saved_bytes = s.set.saved_bytes.data();
-    r.scratch = scratch_.data();
-    r.workspace = workspace_[static_cast<std::size_t>(w)].data();
-    r.capacity = options_.batch;
-    r.context.exchange = exchange_.data();
-    r.context.exchange_size = exchange_size;
-    r.context.split = workers_->size() > 1;
-    r.context.math = Model::precision::math;
-    r.context.worker.count = workers_->size();
-    if (options_.halves) r.deferred.reserve(static_cast<std::size_t>(sizes.operations));
-    point(r, -1);
-  }
-  void point(Run& r, int kept) {
-    r.parameters = kept < 0 ? model_->parameters().data : kept_[static_cast<std::size_t>(kept)].parameters.data();
-    r.packed_weights = kept < 0 ? packed_weights_.data() : kept_[static_cast<std::size_t>(kept)].packed_weights.data();
-  }
-  void find_ranges() {
-    cleared_.clear();
-    summed_.clear();
-    const bool divides = workers_->size() > 1;
-    Root::leaves(ArenaOffsets{}, divides, [&](const LayerInfo& info, long offset, bool split) {
-      const long n = info.stored_parameters();
-      if (n == 0) return;
-      if (!info.overwrites_gradients) cleared_.push_back({offset, offset + n});
-      if (!split) summed_.push_back({offset, offset + n});
-    });
-  }
-
-  void refresh(const Worker& w, Run& r) {
-    std::uint64_t& mine = packed_version_[static_cast<std::size_t>(w.index) * 16];
-    if (mine == model_->version()) return;
-    model_->weights().assert_at_rest();
-    if constexpr (sizes.packed_weights > 0) {
-      r.context.worker = w;
-      Scalar* const packed_weights = std::exchange(r.packed_weights, packed_weights_.data());
-      const Scalar* const parameters = std::exchange(r.parameters, model_->parameters().data);
-      Root::pack_weights(r, start());
-      r.packed_weights = packed_weights;
-      r.parameters = parameters;
-      w.barrier();
+  /// The numbers of the slot's micro-batch go to the device, which reads them in each of its passes.
+  void begin([[maybe_unused]] int slot) {
+    if constexpr (!on_host<Device>) {
+      const Slot& s = slots_[at(slot)];
+      step_memory_.begin(
+          {.key = s.call.key, .global_first = static_cast<std::uint64_t>(s.first), .loss_scale = s.call.loss_scale});
+      state(slot).run.context.values = step_memory_.values();
     }
-    mine = model_->version();
   }
-
-  SKEIN_NOINLINE void forward(const Worker& w, Slot& s, const StageCall& call, const BatchView<Scalar>& batch) {
-    Run& r = s.runs[static_cast<std::size_t>(w.index)];
-    point(r, call.kept);
-    if (call.kept < 0) refresh(w, r);
+  /// Copies of the newest weights are made anew, whatever version the first slot reads.
+  void refresh(const Worker& w) {
+    auto& s = parts_->memory.state(w.index);
+    if (s.packed_version == model_->version()) return;
+    parts_->kept.point(s.run, -1);
+    parts_->memory.refresh(w, s);
+    parts_->kept.point(s.run, slots_[0].kept);
+  }
+  SKEIN_NOINLINE void forward(const Worker& w, const StageCall& call, const View& batch) {
+    auto& s = parts_->memory.state(w.index, call.slot);
+    Run& r = s.run;
+    if (call.kept < 0) refresh(w);
+    parts_->kept.point(r, call.kept);
     const auto [lo, hi] = w.slice(batch.count);
-    r.batch = hi - lo;
     r.context.worker = w;
     r.context.phase = call.phase;
     r.context.key = call.key;
     r.context.first = lo;
     r.context.total = batch.count;
-    r.context.global_first = static_cast<std::uint64_t>(batch.first + lo);
     r.deferred.clear();
-    Scalar* y = s.output.data() + lo * y_pitch;
-    const Scalar* out = Root::forward(r, start(), s.x + lo * x_pitch, y);
-    if (out != y) ops::copy<Device>(y, out, (hi - lo) * y_pitch);
-    if constexpr (last) {
-      s.sums[static_cast<std::size_t>(w.index)] = {};
-      LossCall<Scalar, Device> l;
-      l.outputs = y;
-      l.output_pitch = y_pitch;
-      l.width = width;
-      if constexpr (Loss::target == TargetKind::label) {
-        if (!batch.labels) return;
-        l.labels = batch.labels + lo;
-      } else {
-        if (!batch.targets) return;
-        l.targets = batch.targets + lo * batch.target_pitch;
-        l.target_pitch = batch.target_pitch;
-      }
-      l.count = hi - lo;
-      l.scale = static_cast<Scalar>(call.scale);
-      l.gradient = call.phase == Phase::training ? s.dy.data() + lo * y_pitch : nullptr;
-      l.first = lo;
-      s.sums[static_cast<std::size_t>(w.index)] = loss_(l);
-    }
+    s.sums = {};
+    r.x = parts_->pass.forward(s, batch, lo, hi, {.scale = call.scale, .loss_scale = call.loss_scale});
   }
-  void backward(Slot& s, bool accumulate, bool halves) {
-    workers_->run([&](Worker& w) { backward(w, s, accumulate, halves); });
-  }
-  SKEIN_NOINLINE void backward(const Worker& w, Slot& s, bool accumulate, bool halves) {
-    Run& r = s.runs[static_cast<std::size_t>(w.index)];
-    const long lo = r.context.first;
-    r.context.worker = w;
-    r.context.accumulate = accumulate;
-    r.halves = halves;
-    if (!accumulate)
-      for (const plan::Range& c : cleared_)
-        Memory<Device>::clear(r.gradients + c.begin, static_cast<std::size_t>(c.end - c.begin) * sizeof(Scalar));
-    const Scalar* dy = s.dy.data() + lo * y_pitch;
-    r.top = dy;
-    Scalar* dx = options_.first ? nullptr : s.dx.data() + lo * x_pitch;
-    const Scalar* made = Root::backward(r, start(), s.x + lo * x_pitch, s.output.data() + lo * y_pitch, dy, dx);
-    if (dx && made != dx) ops::copy<Device>(dx, made, r.batch * x_pitch);
+  void backward(int slot, bool accumulate, bool halves) {
+    [[maybe_unused]] const auto here = step_memory_.enter();
+    begin(slot);
+    workers_->run([&](Worker& w) {
+      auto& s = parts_->memory.state(w.index, slot);
+      s.run.context.worker = w;
+      s.run.context.accumulate = accumulate;
+      s.run.halves = halves;
+      s.run.top = parts_->pass.gradient(s);
+      if (!accumulate) parts_->memory.clear_gradients(s);
+      parts_->pass.backward(s, s.run.x, s.run.context.first, !options_.first);
+    });
   }
 
   Model* model_;
   Loss loss_;
+  StepMemory<Device> step_memory_;
   Workers* workers_ = nullptr;
   StageOptions options_{};
-  std::vector<std::unique_ptr<Slot>> slots_;
-  std::vector<Arena<Scalar>> partial_, workspace_;
-  std::vector<Kept> kept_;
-  Arena<Scalar> packed_weights_, scratch_;
-  Arena<double> exchange_;
-  std::vector<std::uint64_t> packed_version_;  // a worker's, a cache line or more apart
-  std::vector<plan::Range> cleared_, summed_;
+  std::vector<Slot> slots_;
+  mutable std::optional<Parts> parts_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::nn

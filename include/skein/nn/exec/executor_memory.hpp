@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ExecutorMemory: all that an executor remembers of a model, made once for the largest batch: activations, the workers'
-// gradients, scratch, copies of the weights, and what each worker's run points to. Nothing here depends on a loss or on the order
-// of the work.
+// gradients, scratch, copies of the weights, and what each worker's run points to. What backward needs of a micro-batch is in its
+// slot: a whole network has one, a pipeline's stage as many as its schedule has in flight. Nothing here depends on a loss or on
+// the order of the work.
 #pragma once
 #include <memory>
 #include <string>
@@ -17,48 +18,60 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
-/// All memory of an executor, on the model's device.
-template <class Model> class ExecutorMemory {
+/// Micro-batches between their forward and their backward.
+struct MicroBatchSlots {
+  int count = 1;
+  bool edges = false;  ///< each has the gradient of its input too, and room behind its gradients: of a pipeline's stage
+};
+
+/// All memory of an executor, on the model's device. Run_: what a worker's pass is made of; one that derives from nn::Run adds to
+/// it.
+template <class Model, class Run_ = nn::Run<typename Model::Scalar, typename Model::device, typename Model::Activation>>
+class ExecutorMemory {
  public:
   using Scalar = typename Model::Scalar;
   using Activation = typename Model::Activation;
   using Device = typename Model::device;
   using Input = typename Model::input;
   using Root = Node<typename Model::fused, Input>;
-  using Run = nn::Run<Scalar, Device, Activation>;
+  using Run = Run_;
   using Set = Activations<Scalar, Activation, Device>;
   static constexpr MemoryRequirements sizes = analyze<typename Model::fused>(Input::extents);
   static constexpr long input_pitch = sample_pitch(Input::extents), output_pitch = sample_pitch(sizes.output);
   static constexpr bool mixed = Model::precision::mixed;  ///< activations have a type of their own
 
-  /// What one worker computes with.
+  /// What one worker computes with, of one micro-batch.
   struct alignas(64) State {
     Run run{};
     Set* set = nullptr;
-    LossSums sums{};  ///< of its samples, in the last call or accumulated calls
+    Scalar* outputs = nullptr;  ///< (batch, output_pitch), of all workers
+    LossSums sums{};            ///< of its samples, in the last call or accumulated calls
     std::uint64_t packed_version = 0;
   };
 
   /// `options` are complete (resolve_options).
-  ExecutorMemory(Model& model, const ExecutorOptions& options, int threads)
+  ExecutorMemory(Model& model, const ExecutorOptions& options, int threads, const MicroBatchSlots& slots = {})
       : model_(&model), threads_(threads), depth_first_(options.execution == Execution::depth_first),
         capacity_(depth_first_ ? options.block : options.batch) {
     const Device where = model.where();
-    const int sets = depth_first_ ? threads : 1;
-    for (int i = 0; i < sets; ++i)
-      sets_.emplace_back(ActivationSizes{sizes, backward_scratch, input_pitch, output_pitch}, capacity_, where);
+    make_sets(depth_first_ ? threads : slots.count, slots.edges, where);
     const int arrays = options.shards ? options.shards.count() : threads;
     for (int w = 1; options.training && w < arrays; ++w)
       partial_.emplace_back(static_cast<std::size_t>(sizes.stored + gradient_tail), where);
     for (int w = 0; options.training && w < arrays; ++w)
       gradients_.push_back(w == 0 ? model.gradient_arena().data : partial_[static_cast<std::size_t>(w - 1)].data());
     for (int w = 0; w < threads; ++w) workspace_.emplace_back(static_cast<std::size_t>(sizes.workspace + 16), where);
-    outputs_ = Arena<Scalar, Device>(static_cast<std::size_t>(options.batch * output_pitch), where);
+    const long outputs = options.batch * output_pitch, arrays_of_outputs = mixed ? 1 : slots.count;  // else the network's own
+    outputs_ = Arena<Scalar, Device>(static_cast<std::size_t>(outputs * arrays_of_outputs), where);
     packed_weights_ = Arena<Scalar, Device>(static_cast<std::size_t>(sizes.packed_weights), where);
     if constexpr (mixed) make_converted(where);
     exchange_ = Arena<double>(static_cast<std::size_t>(threads * exchange_size));
-    states_ = std::make_unique<State[]>(static_cast<std::size_t>(threads));
-    for (int w = 0; w < threads; ++w) make_run(w, options.shards ? 0 : w);
+    states_ = std::make_unique<State[]>(static_cast<std::size_t>(threads * slots.count));
+    for (int slot = 0; slot < slots.count; ++slot)
+      for (int w = 0; w < threads; ++w) {
+        state(w, slot).outputs = outputs_.data() + (mixed ? 0 : slot * outputs);
+        make_run(state(w, slot), w, depth_first_ ? w : slot, options.shards ? 0 : w);
+      }
     find_ranges();
   }
 
@@ -69,6 +82,7 @@ template <class Model> class ExecutorMemory {
   bool depth_first() const { return depth_first_; }
   State& state(int worker) { return states_[static_cast<std::size_t>(worker)]; }
   const State& state(int worker) const { return states_[static_cast<std::size_t>(worker)]; }
+  State& state(int worker, int slot) { return states_[static_cast<std::size_t>(slot * threads_ + worker)]; }
   /// (batch, output_pitch)
   Scalar* outputs() { return outputs_.data(); }
   const Scalar* outputs() const { return outputs_.data(); }
@@ -149,9 +163,17 @@ template <class Model> class ExecutorMemory {
     if constexpr (conversion.reads_weights)
       converted_.weights = Arena<Activation, Device>(static_cast<std::size_t>(sizes.stored), where);
   }
-  void make_run(int w, int gradients_of) {
-    State& s = state(w);
-    s.set = &sets_[static_cast<std::size_t>(depth_first_ ? w : 0)];
+  /// Scratch memory is one array for all slots: nothing stays there.
+  void make_sets(int count, bool edges, Device where) {
+    ActivationSizes s{sizes, backward_scratch, input_pitch, output_pitch};
+    if (edges) s.room = gradient_tail * static_cast<long>(sizeof(Scalar) / sizeof(Activation));
+    for (int i = 0; i < count; ++i) {
+      if (i > 0 && !depth_first_) s.network.scratch = 0;
+      sets_.emplace_back(s, capacity_, where);
+    }
+  }
+  void make_run(State& s, int w, int set, int gradients_of) {
+    s.set = &sets_[static_cast<std::size_t>(set)];
     Run& r = s.run;
     r.parameters = model_->parameters().data;
     if (!gradients_.empty()) {
@@ -165,7 +187,7 @@ template <class Model> class ExecutorMemory {
     r.saved_for_backward = s.set->saved_for_backward.data();
     r.backward_scratch = r.saved_for_backward + sizes.saved_for_backward * capacity_;
     r.saved_bytes = s.set->saved_bytes.data();
-    r.scratch = s.set->scratch.data();
+    r.scratch = (depth_first_ ? s.set : &sets_[0])->scratch.data();
     r.workspace = workspace_[static_cast<std::size_t>(w)].data();
     if constexpr (mixed) {
       r.conversion = converted_.conversion[static_cast<std::size_t>(w)].data();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SlicePass: forward, loss and backward of one worker's samples [lo, hi) of a batch, whatever they are: its part of the whole
-// batch (layer_wise.hpp) or a block (depth_first.hpp). Who calls it has set first, total and accumulate of the run's context.
+// batch (layer_wise.hpp), a block (depth_first.hpp), or its part of a micro-batch, whose backward comes later (a pipeline's
+// stage: nn/stage_executor.hpp). Who calls it has set first, total and accumulate of the run's context.
 #pragma once
 #include <concepts>
 #include <utility>
@@ -11,10 +12,13 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
+/// The loss of a stage that is not the last.
+struct NoLoss {};
+
 /// What one worker does with its samples of a batch.
-template <class Model, class Loss> class SlicePass {
+template <class Model, class Loss, class Memory_ = ExecutorMemory<Model>> class SlicePass {
  public:
-  using Memory = ExecutorMemory<Model>;
+  using Memory = Memory_;
   using State = typename Memory::State;
   using Scalar = typename Model::Scalar;
   using Activation = typename Model::Activation;
@@ -24,23 +28,26 @@ template <class Model, class Loss> class SlicePass {
 
   /// Both memories stay where they are.
   SlicePass(Memory& memory, StepMemory<Device>& step_memory, Loss loss)
-      : outputs_(memory.outputs()), step_memory_(&step_memory), loss_(std::move(loss)), table_(loss_, memory.model().where()) {}
+      : step_memory_(&step_memory), loss_(std::move(loss)), table_(loss_, memory.model().where()) {}
 
   const Loss& loss() const { return loss_; }
 
   /// Forward and, where the batch has something to compare with, the loss; `gradient` (null: not wanted) gets that of the
   /// outputs, times `scale`. Returns the network's input. Not inlined: the tree of layers is compiled once, not for each order
-  /// and phase.
+  /// and phase. Of a stage the input is in the slot already where the batch has no samples.
+  template <bool Stage = false>
   SKEIN_NOINLINE const Activation* forward_loss(State& s, const View& batch, long lo, long hi, Scalar* gradient, double scale) {
     s.run.batch = hi - lo;
     s.run.context.global_first = static_cast<std::uint64_t>((on_host<Device> ? batch.first : 0) + lo);  // else in values()
-    Scalar* y = outputs_ + lo * Memory::output_pitch;
-    const Activation* x = input(s, batch, lo, hi);
+    Scalar* y = s.outputs + lo * Memory::output_pitch;
+    const Activation* x = Stage && !batch.x ? s.set->input.data() + s.run.context.first * pitch : input(s, batch, lo, hi);
     Activation* out = network_output(s, lo);
     const Activation* at = Root::forward(s.run, ArenaOffsets{}, x, out);
     if (at != out) ops::copy<Device>(out, at, (hi - lo) * Memory::output_pitch);
-    if constexpr (mixed) ops::convert<Device>(y, out, (hi - lo) * Memory::output_pitch);
-    compare(s, batch, lo, hi, y, gradient, scale);
+    if constexpr (has_loss) {
+      if constexpr (mixed) ops::convert<Device>(y, out, (hi - lo) * Memory::output_pitch);
+      compare(s, batch, lo, hi, y, gradient, scale);
+    }
     return x;
   }
 
@@ -51,9 +58,28 @@ template <class Model, class Loss> class SlicePass {
     Root::backward(s.run, ArenaOffsets{}, x, network_output(s, lo), dy, nullptr);
   }
 
+  // ---- the two halves of a step, of a micro-batch in a slot --------------------------------------------------------------
+
+  /// Forward. With a loss, the gradient of the outputs is in the slot afterwards, while it trains. Returns the input.
+  const Activation* forward(State& s, const View& batch, long lo, long hi, const ExecutorCall& call) {
+    const bool wanted = has_loss && s.run.context.training();
+    const Activation* x = forward_loss<true>(s, batch, lo, hi, wanted ? loss_gradient(s) : nullptr, gradient_scale(call));
+    if constexpr (mixed)
+      if (wanted) ops::convert<Device>(gradient(s), loss_gradient(s), (hi - lo) * Memory::output_pitch);
+    return x;
+  }
+  /// Backward from the slot's gradient of the outputs; that of the input, if it is wanted, is in the slot afterwards.
+  SKEIN_NOINLINE void backward(State& s, const Activation* x, long lo, bool input_wanted) {
+    Activation* dx = input_wanted ? s.set->input_gradient.data() + s.run.context.first * pitch : nullptr;
+    const Activation* made = Root::backward(s.run, ArenaOffsets{}, x, network_output(s, lo), gradient(s), dx);
+    if (dx && made != dx) ops::copy<Device>(dx, made, s.run.batch * pitch);
+  }
+  /// (samples, output_pitch) of this worker: what backward begins with.
+  static Activation* gradient(State& s) { return s.set->gradient.data() + s.run.context.first * Memory::output_pitch; }
+
  private:
   using Root = typename Memory::Root;
-  static constexpr bool mixed = Memory::mixed;
+  static constexpr bool mixed = Memory::mixed, has_loss = !std::same_as<Loss, NoLoss>;
   static constexpr long pitch = Memory::input_pitch, columns = static_cast<long>(Model::input::count);
 
   /// Where the device reads the loss scale itself, it is among its values.
@@ -74,7 +100,7 @@ template <class Model, class Loss> class SlicePass {
   /// Where the network writes the outputs of a slice: what the loss reads, or what is converted to that.
   Activation* network_output(State& s, long lo) {
     if constexpr (mixed) return s.set->wide.output.data() + s.run.context.first * Memory::output_pitch;
-    else return outputs_ + lo * Memory::output_pitch;
+    else return s.outputs + lo * Memory::output_pitch;
   }
   Scalar* loss_gradient(State& s) {
     if constexpr (mixed) return s.set->wide.gradient.data() + s.run.context.first * Memory::output_pitch;
@@ -106,7 +132,6 @@ template <class Model, class Loss> class SlicePass {
     s.sums += loss_(call);
   }
 
-  Scalar* outputs_;  // of the batch
   StepMemory<Device>* step_memory_;
   Loss loss_;
   [[no_unique_address]] LossTable<Loss, Device> table_;

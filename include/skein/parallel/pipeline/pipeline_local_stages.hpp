@@ -20,8 +20,9 @@ namespace skein::inline SKEIN_ABI::parallel::detail {
 /// Messages of a stage that may be under way for each of its slots.
 enum class SlotMessage { input, gradient_in, output, gradient_out };
 
-template <class Scalar, class Device, class Optimizer> struct LocalStage {
-  using Bound = optim::BoundOptimizer<Optimizer, Scalar, Device>;
+template <class Model, class Optimizer> struct LocalStage {
+  using Scalar = typename Model::Scalar;
+  using Bound = optim::BoundOptimizer<Optimizer, Scalar, typename Model::device>;
 
   int request(int slot, SlotMessage kind) const { return first_request + 4 * slot + static_cast<int>(kind); }
 
@@ -30,7 +31,7 @@ template <class Scalar, class Device, class Optimizer> struct LocalStage {
   const Scalar* gradient = nullptr;
   bool fresh = true;             // nothing is in the gradients yet: of backward
   bool fresh_parameters = true;  // of its second half
-  std::unique_ptr<nn::AnyStage<Scalar>> executor;
+  std::unique_ptr<typename Model::Stage> executor;
   std::unique_ptr<Bound> optimizer;
 };
 
@@ -38,7 +39,7 @@ template <class Model, class Optimizer> class PipelineLocalStages {
  public:
   using Scalar = typename Model::Scalar;
   using Device = typename Model::device;
-  using Stage = LocalStage<Scalar, Device, Optimizer>;
+  using Stage = LocalStage<Model, Optimizer>;
   static constexpr int first_tied_tag = 31000, file_tag = 31999;  // below: those of micro-batches
 
   /// Initial weights are agreed here: all ranks make theirs at the same time.

@@ -34,6 +34,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
   using LocalStages = PipelineLocalStages<Model, Optimizer>;
   using Stage = typename LocalStages::Stage;
   using Scalar = typename Model::Scalar;
+  using Activation = typename Model::Activation;
   using Device = typename Model::device;
   using Sums = nn::LossSums;
   static constexpr long Width = Model::output_extents.count(), OutputPitch = sample_pitch(Model::output_extents);
@@ -177,7 +178,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
   static_assert(tail_bytes <= gradient_tail * static_cast<long>(sizeof(Scalar)));
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-  static std::size_t gradient_bytes(long scalars) { return static_cast<std::size_t>(scalars) * sizeof(Scalar) + tail_bytes; }
+  static std::size_t edge_bytes(long activations) { return static_cast<std::size_t>(activations) * sizeof(Activation); }
   static int tag(int stage, bool back, int micro, const plan::PipelineProgram& p) {
     return (2 * stage + back) * p.micros + micro;
   }
@@ -202,10 +203,9 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
   /// The input of a line's forward is asked of the process that has the stage before.
   void ask(const plan::PipelineProgram& p, const plan::PipelineLine& line, long count, const PipelineCall& call) {
     Stage& h = local_stages.of(line.step.stage);
-    local_stages.team->line->receive(
-        h.request(line.slot, SlotMessage::input), h.executor->input(line.slot),
-        static_cast<std::size_t>(samples(line, count, call) * h.executor->input_pitch()) * sizeof(Scalar),
-        local_stages.team->process_of(h.stage - 1), tag(h.stage, false, line.step.micro, p));
+    local_stages.team->line->receive(h.request(line.slot, SlotMessage::input), h.executor->input(line.slot),
+                                     edge_bytes(samples(line, count, call) * h.executor->input_pitch()),
+                                     local_stages.team->process_of(h.stage - 1), tag(h.stage, false, line.step.micro, p));
   }
   void forward(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line, const BatchView<Scalar>& batch,
                const PipelineCall& call, PipelineEvent& event) {
@@ -224,11 +224,11 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
     if (stage + 1 == Model::stages) {
       micro_sums_[at(micro)] = h.executor->sums(line.slot);
       if (call.phase == nn::Phase::evaluation)
-        ops::copy<Device>(outputs_.data() + micro * call.size * OutputPitch, h.executor->output(line.slot),
+        ops::copy<Device>(outputs_.data() + micro * call.size * OutputPitch, h.executor->outputs(line.slot),
                           m.count * OutputPitch);
     } else if (call.phase == nn::Phase::training && line.sends) {
       local_stages.team->line->receive(h.request(line.slot, SlotMessage::gradient_in), h.executor->gradient(line.slot),
-                                       gradient_bytes(m.count * h.executor->output_pitch()),
+                                       edge_bytes(m.count * h.executor->output_pitch()) + tail_bytes,
                                        local_stages.team->process_of(stage + 1), tag(stage, true, micro, p));
     }
   }
@@ -250,18 +250,17 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
   void hand_on(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line, long count) {
     const long n = count * h.executor->output_pitch();
     if (line.sends)
-      local_stages.team->line->send(h.request(line.slot, SlotMessage::output), h.executor->output(line.slot),
-                                    static_cast<std::size_t>(n) * sizeof(Scalar), local_stages.team->process_of(h.stage + 1),
-                                    tag(h.stage + 1, false, line.step.micro, p));
+      local_stages.team->line->send(h.request(line.slot, SlotMessage::output), h.executor->output(line.slot), edge_bytes(n),
+                                    local_stages.team->process_of(h.stage + 1), tag(h.stage + 1, false, line.step.micro, p));
     if (line.to >= 0) ops::copy<Device>(local_stages.of(h.stage + 1).executor->input(line.to), h.executor->output(line.slot), n);
   }
   /// The gradient of the input, and the sums of its micro-batch, to the stage before.
   void hand_back(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line, long count) {
     const long n = count * h.executor->input_pitch();
     if (line.sends) {
-      Scalar* dx = h.executor->input_gradient(line.slot);
-      std::memcpy(dx + n, &micro_sums_[at(line.step.micro)], tail_bytes);
-      local_stages.team->line->send(h.request(line.slot, SlotMessage::gradient_out), dx, gradient_bytes(n),
+      Activation* dx = h.executor->input_gradient(line.slot);
+      std::memcpy(static_cast<void*>(dx + n), &micro_sums_[at(line.step.micro)], tail_bytes);
+      local_stages.team->line->send(h.request(line.slot, SlotMessage::gradient_out), dx, edge_bytes(n) + tail_bytes,
                                     local_stages.team->process_of(h.stage - 1), tag(h.stage - 1, true, line.step.micro, p));
     }
     if (line.to >= 0)

@@ -31,6 +31,7 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   using precision = typename skein::detail::PrecisionOf<Precision_>::type;
   using Scalar = typename precision::master;
   using Activation = typename precision::activation;
+  using Stage = nn::AnyStage<Scalar, Activation, Device>;
   static constexpr bool scales_loss = false;
   static constexpr nn::MemoryRequirements sizes = nn::analyze<network>(Input::extents);
   static constexpr const auto& program = nn::program<network, Input>;
@@ -118,8 +119,8 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   Lease modify() { return Lease(*this); }
 
   /// What runs a stage that is held; the loss is the last one's.
-  template <class Loss> std::unique_ptr<nn::AnyStage<Scalar>> executor(int stage, const Loss& loss) {
-    std::unique_ptr<nn::AnyStage<Scalar>> made;
+  template <class Loss> std::unique_ptr<Stage> executor(int stage, const Loss& loss) {
+    std::unique_ptr<Stage> made;
     each([&]<int I>(std::integral_constant<int, I>) {
       if (I != stage || !std::get<I>(held_)) return;
       if constexpr (I + 1 == stages) made = std::make_unique<nn::StageExecutor<StageModel<I>, Loss>>(*std::get<I>(held_), loss);

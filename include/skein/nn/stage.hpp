@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stage of a pipeline whatever its network: what the interpreter of a schedule sees of nn::StageExecutor. Which stages a
+// process has is known when it runs.
+#pragma once
+#include <cstdint>
+
+#include "../core/workers.hpp"
+#include "../device/batch.hpp"
+#include "../device/span.hpp"
+#include "layer.hpp"
+#include "loss/loss.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+/// One forward of a stage.
+struct StageCall {
+  int slot = 0;
+  Phase phase = Phase::training;
+  double scale = 1;       ///< factor of the loss's gradient
+  double loss_scale = 1;  ///< another, of models that scale their loss
+  std::uint64_t key = 0;
+  int kept = -1;  ///< the kept weights that it reads; -1: the model's
+};
+
+/// What a StageExecutor is made for.
+struct StageOptions {
+  long batch = 0;       ///< most samples of a micro-batch
+  int slots = 1;        ///< micro-batches in flight
+  int kept = 0;         ///< older versions of the weights
+  bool halves = false;  ///< will backward come in two halves
+  bool first = true;    ///< nobody wants the gradient of its input
+  int ordinal = 0;      ///< layers before it, as they are executed
+};
+
+/// A stage whatever its network, on a device. Rows of arrays are a pitch apart.
+template <class Scalar, class Activation, class Device> class AnyStage {
+ public:
+  virtual ~AnyStage() = default;
+  /// Makes all memory.
+  virtual void reserve(Workers& workers, const StageOptions& options) = 0;
+  virtual void prepare(long count) = 0;
+
+  virtual long input_pitch() const = 0;
+  virtual long output_pitch() const = 0;
+  virtual Activation* input(int slot) = 0;   ///< (batch, input_pitch), to be written before forward
+  virtual Activation* output(int slot) = 0;  ///< (batch, output_pitch), after forward; stays until the slot's next
+  /// (batch, output_pitch) and room for gradient_tail scalars: to be written before backward (the last stage does it itself).
+  virtual Activation* gradient(int slot) = 0;
+  virtual Activation* input_gradient(int slot) = 0;  ///< (batch, input_pitch) and room likewise, after backward
+  /// (batch, output_pitch) of the last stage: what its loss has read in the last forward of the slot.
+  virtual const Scalar* outputs(int slot) = 0;
+
+  /// Of one micro-batch: its x is what the first stage reads (null elsewhere: input() is); the last compares with its labels or
+  /// targets, if it has such.
+  virtual void forward(const StageCall& call, const BatchView<Scalar, Device>& batch) = 0;
+  virtual LossSums sums(int slot) const = 0;  ///< of the last stage's forward
+  /// `accumulate`: adds to the gradients that are there.
+  virtual void backward(int slot, bool accumulate) = 0;
+  virtual void backward_input(int slot, bool accumulate) = 0;
+  virtual void backward_parameters(int slot, bool accumulate) = 0;
+  /// All of the gradients are in gradients() afterwards.
+  virtual void reduce_workers() = 0;
+  /// Copies the weights into kept ones; the slots that have read them go on with the copy.
+  virtual void keep(int kept) = 0;
+
+  virtual DeviceSpan<Scalar, Device> parameters() = 0;  ///< says that they change
+  virtual DeviceSpan<Scalar, Device> gradients() = 0;   ///< with the tail
+  virtual long bytes() const = 0;                       ///< of what grows with micro-batches and slots
+};
+
+}  // namespace skein::inline SKEIN_ABI::nn
