@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conan 2 recipe of a header library. An option adds a requirement and never changes the package: skein's own CMake package
-(find_package(skein COMPONENTS mpi)) takes what it finds. System packages serve too, as [platform_requires] of the profile."""
+"""Conan 2 recipe. Header-only, unless header_only=False adds the library skein::compiled. The other options add a requirement and never
+change a header-only package: skein's own CMake package (find_package(skein COMPONENTS mpi)) takes what it finds. System packages serve too, as
+[platform_requires] of the profile."""
 import os
 import re
 
@@ -15,11 +16,11 @@ class SkeinConan(ConanFile):
     description = "Header-only C++20 library for training neural networks in parallel"
     license = "Apache-2.0"
     topics = ("neural-networks", "training", "data-parallel", "mpi", "header-only")
-    package_type = "header-library"
+    package_type = "static-library"                              # a header-library where header_only is true, the default
     settings = "os", "arch", "compiler", "build_type"
-    options = {part: [True, False] for part in ("with_xsimd", "with_onednn", "with_zlib", "with_json", "with_mpi")}
-    default_options = {"with_xsimd": True, "with_onednn": True, "with_zlib": True, "with_json": True, "with_mpi": False}
-    exports_sources = "CMakeLists.txt", "LICENSE", "include/*", "cmake/*"
+    options = {part: [True, False] for part in ("header_only", "with_xsimd", "with_onednn", "with_zlib", "with_json", "with_mpi")} | {"march": ["", "ANY"]}
+    default_options = {"header_only": True, "march": "", "with_xsimd": True, "with_onednn": True, "with_zlib": True, "with_json": True, "with_mpi": False}
+    exports_sources = "CMakeLists.txt", "LICENSE", "include/*", "src/*", "cmake/*"
 
     def set_version(self):
         text = load(self, os.path.join(self.recipe_folder, "include", "skein", "core", "config.hpp"))
@@ -40,7 +41,8 @@ class SkeinConan(ConanFile):
             self.requires("boost/[>=1.74]")
 
     def package_id(self):
-        self.info.clear()
+        if self.info.options.header_only:
+            self.info.clear()
 
     def validate(self):
         check_min_cppstd(self, 20)
@@ -52,10 +54,15 @@ class SkeinConan(ConanFile):
         toolchain = CMakeToolchain(self)
         for part in ("TESTS", "EXAMPLES", "BENCH"):
             toolchain.cache_variables[f"SKEIN_{part}"] = False
+        toolchain.cache_variables["SKEIN_COMPILED"] = not self.options.header_only
+        toolchain.cache_variables["SKEIN_MARCH"] = str(self.options.march)
         toolchain.generate()
 
     def build(self):
-        CMake(self).configure()
+        cmake = CMake(self)
+        cmake.configure()
+        if not self.options.header_only:
+            cmake.build()
 
     def package(self):
         CMake(self).install()
@@ -63,7 +70,11 @@ class SkeinConan(ConanFile):
         rmdir(self, os.path.join(self.package_folder, "share", "doc"))
 
     def package_info(self):
-        self.cpp_info.bindirs, self.cpp_info.libdirs = [], []
+        self.cpp_info.bindirs = []
+        if self.options.header_only:
+            self.cpp_info.libdirs = []
+        else:
+            self.cpp_info.libs = ["skein_compiled"]
         self.cpp_info.set_property("cmake_find_mode", "none")                # its own package, which knows the components
         self.cpp_info.builddirs = [os.path.join("share", "cmake", "skein")]
         if self.settings.get_safe("os") in ("Linux", "FreeBSD"):

@@ -29,8 +29,8 @@ function(skein_private target)
   # fifth of the compile time.
   target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU,Clang>>:-O2>)
   target_compile_definitions(${target} PRIVATE SKEIN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  if(SKEIN_NATIVE)
-    target_compile_options(${target} PRIVATE -march=native)
+  if(SKEIN_MARCH)
+    target_compile_options(${target} PRIVATE -march=${SKEIN_MARCH})
   endif()
   if(SKEIN_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${SKEIN_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -43,11 +43,16 @@ function(skein_private target)
   endif()
 endfunction()
 
+skein_private(skein_compiled)
+
+# The form that our own programs are linked to. Those of the consumers' tests, of the pretend CUDA runtime and of nvcc are header-only.
+set(SKEIN_FORM skein::compiled CACHE STRING "What this project's own programs link: skein::compiled or skein::skein")
+
 # skein_link_what_it_includes(<target> <result> <sources>...): links skein, and the components whose headers the sources include.
 # <result> is the name of a component that is absent, or empty; a change of includes configures anew.
 function(skein_link_what_it_includes target result)
   set(absent "")
-  target_link_libraries(${target} PRIVATE skein::skein)
+  target_link_libraries(${target} PRIVATE ${SKEIN_FORM})
   foreach(source IN LISTS ARGN)
     file(STRINGS "${source}" includes REGEX "^ *# *include")
     if("${includes}" MATCHES "skein/mpi\\.hpp|comm/mpi/|boost/mpi|<mpi\\.h>")
@@ -216,6 +221,7 @@ function(skein_add_cuda_example prefix folder source result)
   if(absent)
     return()
   endif()
+  set(SKEIN_FORM skein::skein)
   if(SKEIN_OWN_CUDA)
     set(target ${prefix}_${name}_cuda)
     add_executable(${target} "${source}")

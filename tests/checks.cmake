@@ -252,11 +252,18 @@ endif()
 add_test(NAME consumer.pip_cuda COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/consumer/pip_cuda.sh" "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/run/consumer.pip_cuda")
 set_tests_properties(consumer.pip_cuda PROPERTIES LABELS consumer TIMEOUT 60)
 
+# ---- a library that was built otherwise than the program: the linker says so
+if(NOT SKEIN_SANITIZE)
+  add_test(NAME consumer.other_library COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/consumer/other_library.sh" "${PROJECT_SOURCE_DIR}"
+           "${PROJECT_BINARY_DIR}/run/consumer.other_library")
+  set_tests_properties(consumer.other_library PROPERTIES LABELS consumer TIMEOUT 300 ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER}")
+endif()
+
 # ---- consumers, each from a clean folder; Conan takes the system's packages at the versions that were found here
 if(NOT SKEIN_SANITIZE)
   get_property(packages GLOBAL PROPERTY SKEIN_FOUND)
   list(JOIN packages " " packages)
-  foreach(consumer add_subdirectory bare fetch_content find_package conan)
+  foreach(consumer add_subdirectory bare fetch_content fetch_content_compiled find_package find_package_compiled conan conan_compiled)
     add_test(NAME consumer.${consumer} COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/consumer/run.sh" ${consumer}
              "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/run/consumer.${consumer}")
     set_tests_properties(consumer.${consumer} PROPERTIES LABELS consumer TIMEOUT 900 SKIP_RETURN_CODE 77

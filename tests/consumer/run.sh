@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds a user's ten-line project in a clean folder and runs its program.
-# Usage: run.sh add_subdirectory|bare|fetch_content|find_package|conan SOURCE WORK
+# Usage: run.sh add_subdirectory|bare|fetch_content|find_package|conan SOURCE WORK, the last three also as fetch_content_compiled, ...
 # Exit status 77 says that the tool of this way (git, conan) cannot be had here.
 set -euo pipefail
-way=$1 source=$2 work=$3
+way=${1%_compiled} source=$2 work=$3
+form=skein::skein header_only=True march=()                # linked to the library, for this machine, where the way says so
+if [ "$1" != "$way" ]; then form=skein::compiled header_only=False march=(-DSKEIN_COMPILED=ON -DSKEIN_MARCH=native); fi
 here=$(cd "$(dirname "$0")" && pwd)
 rm -rf "$work"
 mkdir -p "$work/project"
@@ -15,7 +17,7 @@ if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache;
 
 # project CMAKELISTS [cmake options]: configures, builds and runs the project.
 project() {
-  cp "$1" "$work/project/CMakeLists.txt"
+  sed "s/ skein::skein)/ $form)/" "$1" >"$work/project/CMakeLists.txt"
   shift
   rm -rf "$work/build"
   cmake -S "$work/project" -B "$work/build" "$@"
@@ -31,7 +33,7 @@ copy_checkout() {
       if [ -e "$file" ]; then printf '%s\0' "$file"; fi
     done | xargs -0 cp --parents -t "$1")
   else
-    (cd "$source" && cp -r --parents -t "$1" CMakeLists.txt cmake include LICENSE conanfile.py test_package)
+    (cd "$source" && cp -r --parents -t "$1" CMakeLists.txt cmake include src LICENSE conanfile.py test_package)
   fi
 }
 
@@ -68,13 +70,16 @@ case $way in
     git -C "$work/repository" init -q -b main
     git -C "$work/repository" add -A -f
     git -C "$work/repository" -c user.name=test -c user.email=test@localhost -c commit.gpgsign=false commit -q -m checkout
-    project "$here/fetch_content/CMakeLists.txt" -DSKEIN_REPOSITORY="file://$work/repository" -DSKEIN_TAG=main ;;
+    project "$here/fetch_content/CMakeLists.txt" -DSKEIN_REPOSITORY="file://$work/repository" -DSKEIN_TAG=main "${march[@]}" ;;
 
   find_package)
-    cmake -S "$source" -B "$work/skein" -DSKEIN_TESTS=OFF -DSKEIN_EXAMPLES=OFF -DSKEIN_BENCH=OFF
+    cmake -S "$source" -B "$work/skein" -DSKEIN_TESTS=OFF -DSKEIN_EXAMPLES=OFF -DSKEIN_BENCH=OFF -DCMAKE_BUILD_TYPE=Release "${march[@]}"
+    if [ "$form" = skein::compiled ]; then cmake --build "$work/skein"; fi
     cmake --install "$work/skein" --prefix "$work/prefix" >/dev/null
     rm -rf "$work/skein"
     project "$source/test_package/CMakeLists.txt" -DCMAKE_PREFIX_PATH="$work/prefix"
+    if [ "$form" = skein::compiled ]; then exit; fi
+    refused compiled "installed without its library" -DCMAKE_PREFIX_PATH="$work/prefix"
     refused quantum "skein has no such component" -DCMAKE_PREFIX_PATH="$work/prefix"
     refused mpi "switched off by SKEIN_MPI=OFF" -DCMAKE_PREFIX_PATH="$work/prefix" -DSKEIN_MPI=OFF
     if [ "${SKEIN_CHECK_MPI:-}" = TRUE ] && [ -f "$source/include/skein/skein.hpp" ]; then
@@ -110,6 +115,11 @@ case $way in
       esac
     done
     copy_checkout "$work/recipe"
+    options+=(-o "skein/*:header_only=$header_only")
+    if [ "$header_only" = False ]; then
+      options+=(-o "skein/*:march=native")
+      sed -i "s/ skein::skein)/ $form)/" "$work/recipe/test_package/CMakeLists.txt"
+    fi
     conan create "$work/recipe" --build=missing -pr:a "$work/profile" "${options[@]}"
     conan list 'skein/*:*' ;;
 

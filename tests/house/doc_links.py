@@ -35,7 +35,7 @@ def anchors(text):
 def words_of(root):
     """All words of the headers and of the CMake files; all words of whatever reads SKEIN_ variables."""
     headers, settings = set(), set()
-    for file in [*(root / "include").rglob("*.hpp"), *root.glob("cmake/*"), *root.glob("CMakeLists.txt")]:
+    for file in [*(root / "include").rglob("*.[hi]pp"), *root.glob("cmake/*"), *root.glob("CMakeLists.txt")]:
         headers |= set(re.findall(r"\w+", file.read_text(errors="replace")))
     for folder in ("include", "scripts", "cmake", "tests"):
         for file in (root / folder).rglob("*"):

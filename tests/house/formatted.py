@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 TOOL = "clang-format-14"
-FOLDERS, KINDS, GENERATED = ("include", "tests", "examples", "bench", "test_package"), (".hpp", ".cpp", ".cu", ".cuh"), "tests/fixtures"
+FOLDERS, KINDS, GENERATED = ("include", "src", "tests", "examples", "bench", "test_package"), (".hpp", ".ipp", ".cpp", ".cu", ".cuh"), "tests/fixtures"
 AT_ONCE = 40
 
 

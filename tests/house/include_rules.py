@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Who may know whom: greps the includes of every header and fails on an edge that docs/design.md does not list.
+"""Who may know whom: greps the includes of every header and fails on an edge that docs/design.md does not list. Bodies that skein::compiled
+holds stand in a file .ipp beside their header, which alone includes it, in its last lines and where SKEIN_COMPILED is 0; so does one file of
+src/.
 
 Usage: include_rules.py <repository> | --self-test"""
 import pathlib
@@ -38,6 +40,7 @@ ROOTS = {
 }
 # What trainings are only tried with has an umbrella of its own: no other brings it in.
 TRIALS = {("comm", "sim"), ("parallel", "simulate")}
+BODIES = '#if !SKEIN_COMPILED\n#include "%s.ipp"\n#endif'
 BACK_ENDS = {"mpi", "cuda", "nccl"}
 KNOWS = {"nccl": {"cuda"}}                                   # nccl.h itself includes the CUDA runtime
 
@@ -86,6 +89,11 @@ def check_own(root, path, target):
     """An include of a header of this library: path and target are relative to include/skein."""
     if not (root / target).is_file():
         return f"includes {target}, which does not exist"
+    if target.endswith(".ipp"):
+        header = target.removesuffix(".ipp") + ".hpp"
+        if path != header or not (root / path).read_text().rstrip().endswith(BODIES % pathlib.PurePosixPath(target).stem):
+            return f"includes {target}: {header} alone does, in its last lines and where SKEIN_COMPILED is 0"
+        return None
     source_parts, target_parts = pathlib.PurePosixPath(path).parts, pathlib.PurePosixPath(target).parts
     brought = back_end_of(target)
     if len(target_parts) == 1:
@@ -112,7 +120,19 @@ def check_own(root, path, target):
     return None
 
 
+def check_bodies(root):
+    """Each file .ipp belongs to the header of its name, and is compiled by one file of src/."""
+    compiled = [name for file in sorted((root.parent.parent / "src").glob("*.cpp")) for name in re.findall(r"^#include <skein/(.+\.ipp)>", file.read_text(), re.M)]
+    for file in sorted(root.rglob("*.ipp")):
+        path, header = file.relative_to(root).as_posix(), file.with_suffix(".hpp")
+        if not header.is_file() or f'#include "{file.name}"' not in header.read_text():
+            yield f"include/skein/{path} is included by no header: it has the bodies of the header of its name"
+        elif compiled.count(path) != 1:
+            yield f"include/skein/{path} is compiled by {compiled.count(path)} files of src/, not by one"
+
+
 def check_third_party(path, name):
+    path = path.replace(".ipp", ".hpp")                      # bodies may what their header may
     if name in REFUSED:
         return f"includes <{name}>: {REFUSED[name]}"
     if path == "fwd.hpp":
@@ -130,7 +150,7 @@ def check_third_party(path, name):
 def check(root):
     """The faults of all headers below root (include/skein), as sentences."""
     faults = []
-    for file in sorted([*root.rglob("*.hpp"), *root.rglob("*.cuh"), *root.rglob("*.h")]):
+    for file in sorted([*root.rglob("*.hpp"), *root.rglob("*.ipp"), *root.rglob("*.cuh"), *root.rglob("*.h")]):
         path = file.relative_to(root).as_posix()
         for own, third in INCLUDE.findall(file.read_text()):
             if own:
@@ -143,7 +163,7 @@ def check(root):
                 fault = check_third_party(path, third)
             if fault:
                 faults.append(f"include/skein/{path} {fault}")
-    return faults
+    return faults + list(check_bodies(root))
 
 
 def self_test():
@@ -157,6 +177,7 @@ def self_test():
         "device/cuda/stream.hpp": "#include <cuda_runtime_api.h>",
         "comm/nccl/comm.hpp": '#include <nccl.h>\n#include "../../device/cuda/stream.hpp"',
         "mpi.hpp": '#include "comm/mpi/comm.hpp"', "xtensor.hpp": "#include <xtensor/xarray.hpp>",
+        "draw/svg.hpp": "#include <string>\n" + BODIES % "svg", "draw/svg.ipp": '#include "svg.hpp"', "draw/axis.hpp": "", "../../src/core.cpp": "#include <skein/draw/svg.ipp>",
         "comm/sim/delayed.hpp": "", "simulate.hpp": '#include "comm/sim/delayed.hpp"', "parallel.hpp": '#include "comm/concepts.hpp"',
     }
     planted = [
@@ -184,10 +205,15 @@ def self_test():
         ("cellar/wine.hpp", '#include "../core/error.hpp"', "not in HOUSES"),
         ("parallel.hpp", '#include "comm/sim/delayed.hpp"', "comes with simulate.hpp"),
         ("extra.hpp", '#include "core/error.hpp"', "not in ROOTS"),
+        ("draw/svg.hpp", '#include "svg.ipp"', "where SKEIN_COMPILED is 0"),
+        ("draw/axis.hpp", BODIES % "svg", "draw/svg.hpp alone does"),
+        ("draw/axis.ipp", "", "is included by no header"),
+        ("../../src/core.cpp", "", "is compiled by 0 files"),
+        ("../../src/data.cpp", "#include <skein/draw/svg.ipp>", "is compiled by 2 files"),
     ]
     wrong = []
     with tempfile.TemporaryDirectory() as folder:
-        root = pathlib.Path(folder) / "skein"
+        root = pathlib.Path(folder) / "include/skein"
 
         def write(path, text):
             (root / path).parent.mkdir(parents=True, exist_ok=True)

@@ -90,7 +90,7 @@ def breaches(root):
     """{law: [place, ...]} of the tree below root."""
     found = collections.defaultdict(list)
     include = root / "include/skein"
-    for header in sorted(p for p in include.rglob("*") if p.suffix in (".hpp", ".cuh")):
+    for header in sorted(p for p in include.rglob("*") if p.suffix in (".hpp", ".ipp", ".cuh")):
         path, lines = str(header.relative_to(include)), header.read_text().splitlines()
         for number, line in enumerate(lines, 1):
             if PROBE.search(line) and not MAY_PROBE.search(path):

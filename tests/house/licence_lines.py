@@ -7,8 +7,8 @@ import pathlib
 import sys
 import tempfile
 
-FOLDERS = ("include", "tests", "examples", "bench", "scripts", "cmake", "tools", "test_package", ".ci")
-ENDINGS = {".hpp", ".cuh", ".cpp", ".cu", ".py", ".cmake", ".sh", ".txt"}
+FOLDERS = ("include", "src", "tests", "examples", "bench", "scripts", "cmake", "tools", "test_package", ".ci")
+ENDINGS = {".hpp", ".ipp", ".cuh", ".cpp", ".cu", ".py", ".cmake", ".sh", ".txt"}
 LINE = "SPDX-License-Identifier: Apache-2.0"
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the build found (SKEIN_WITH_XSIMD and its like) is asked for by value: defined() is true for 0 too. Only core/config.hpp gives
+"""What the build found (SKEIN_WITH_XSIMD and its like), and SKEIN_COMPILED, is asked for by value: defined() is true for 0 too. Only core/config.hpp gives
 defaults, nothing is guessed from what headers lie about, and each switch that changes the library's functions is part of SKEIN_ABI's name.
 
 Usage: switches.py SOURCE_DIR [ignored] | --self-test"""
@@ -12,7 +12,7 @@ import sys
 
 SWITCHES = ("XSIMD", "ONEDNN", "ZLIB", "JSON", "CUDNN")
 IN_ABI = SWITCHES[:-1]                                     # of cuDNN only headers in cuda/ know
-DEFINED = re.compile(r"defined\s*\(?\s*SKEIN_WITH_(?:%s)\b|#\s*ifn?def\s+SKEIN_WITH_(?:%s)\b" % (("|".join(SWITCHES),) * 2))
+DEFINED = re.compile(r"(?:defined\s*\(?\s*|#\s*ifn?def\s+)SKEIN_(?:COMPILED|WITH_(?:%s))\b" % "|".join(SWITCHES))
 GUESSED = re.compile(r"#\s*define\s+SKEIN_WITH_(?:%s)\b|__has_include\s*\(\s*<(?:zlib|xsimd/|dnnl|oneapi/|nlohmann/)" % "|".join(SWITCHES))
 
 
@@ -47,8 +47,8 @@ def abi_faults(config):
 
 
 def self_test():
-    wrong = ["#if defined(SKEIN_WITH_XSIMD)", "#ifdef SKEIN_WITH_ZLIB", "#if !defined SKEIN_WITH_JSON", "#define SKEIN_WITH_ZLIB 1", "#if __has_include(<zlib.h>)"]
-    right = ["#if SKEIN_WITH_XSIMD", "#elif !SKEIN_WITH_ZLIB", "#define SKEIN_WITH_NUMBER(op)", "#if __has_include(<boost/version.hpp>)"]
+    wrong = ["#if defined(SKEIN_WITH_XSIMD)", "#ifdef SKEIN_WITH_ZLIB", "#if !defined SKEIN_WITH_JSON", "#ifndef SKEIN_COMPILED", "#define SKEIN_WITH_ZLIB 1", "#if __has_include(<zlib.h>)"]
+    right = ["#if SKEIN_WITH_XSIMD", "#if !SKEIN_COMPILED", "#elif !SKEIN_WITH_ZLIB", "#define SKEIN_WITH_NUMBER(op)", "#if __has_include(<boost/version.hpp>)"]
     return [f"{line}: {faults_in(line)}" for line in wrong if len(faults_in(line)) != 1] + [f"{line}: {faults_in(line)}" for line in right if faults_in(line)]
 
 
@@ -60,8 +60,8 @@ def main():
     root = pathlib.Path(sys.argv[1])
     config = root / "include/skein/core/config.hpp"
     faults = abi_faults(config.resolve())
-    for folder in ("include", "tests", "examples", "bench", "test_package"):
-        for path in sorted(p for p in (root / folder).rglob("*") if p.suffix in (".hpp", ".cpp", ".cu", ".cuh") and p != config):
+    for folder in ("include", "src", "tests", "examples", "bench", "test_package"):
+        for path in sorted(p for p in (root / folder).rglob("*") if p.suffix in (".hpp", ".ipp", ".cpp", ".cu", ".cuh") and p != config):
             faults += [f"{path.relative_to(root)}:{line}: {what}" for line, what in faults_in(path.read_text())]
     print("\n".join(faults) if faults else "switches are asked for by value")
     return 1 if faults else 0

@@ -26,13 +26,8 @@ struct MeasuredNetwork {
   plan::Network network{};
   plan::Level own{};
   friend bool operator==(const MeasuredNetwork& a, const MeasuredNetwork& b) { return a.values() == b.values(); }
-  std::array<double, 8> values() const {
-    return {network.near.alpha, network.near.beta, network.far.alpha, network.far.beta, static_cast<double>(network.node),
-            network.gamma,      own.alpha,         own.beta};
-  }
-  static MeasuredNetwork of(const std::array<double, 8>& v) {
-    return {{{v[0], v[1]}, {v[2], v[3]}, static_cast<int>(v[4]), v[5]}, {v[6], v[7]}};
-  }
+  std::array<double, 8> values() const;
+  static MeasuredNetwork of(const std::array<double, 8>& v);
 };
 
 /// What is measured: which messages, how often, among which ranks.
@@ -121,31 +116,9 @@ template <class Comm> MeasuredNetwork measure_network(Comm& comm, const MeasureO
 class NetworkCache {
  public:
   explicit NetworkCache(std::string path) : path_(std::move(path)) {}
-  bool find(const std::string& key, MeasuredNetwork& found) const {
-    std::ifstream file(path_);
-    bool any = false;
-    for (std::string line; std::getline(file, line);) {
-      const std::size_t at = line.rfind(" = ");
-      if (at == std::string::npos || line.substr(0, at) != key) continue;
-      std::array<double, 8> v{};
-      std::istringstream numbers(line.substr(at + 3));
-      bool good = true;
-      for (double& x : v) good = good && (numbers >> x) && x >= 0 && x < 1e9;
-      if (good) found = MeasuredNetwork::of(v), any = true;
-    }
-    return any;
-  }
+  bool find(const std::string& key, MeasuredNetwork& found) const;
   /// Best effort: a file that cannot be written is no cache.
-  void add(const std::string& key, const MeasuredNetwork& network) const {
-    std::ofstream file(path_, std::ios::app);
-    file << key << " =";
-    char text[32];
-    for (const double x : network.values()) {
-      std::snprintf(text, sizeof text, " %.17g", x);
-      file << text;
-    }
-    file << '\n';
-  }
+  void add(const std::string& key, const MeasuredNetwork& network) const;
 
  private:
   std::string path_;
@@ -186,3 +159,7 @@ template <class Comm> MeasuredNetwork measured_network(Comm& comm, const Measure
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+#if !SKEIN_COMPILED
+#include "measure.ipp"
+#endif

@@ -36,21 +36,12 @@ struct CommOptions {
   /// this library; what is longer goes by MPI_Iallreduce. Open MPI 4.1's takes twice the rounds for short ones. 0: always MPI's.
   std::size_t doubling_bytes = std::size_t{16} << 10, halving_bytes = std::size_t{256} << 10;
 
-  static ReductionOrder order_of_environment() {
-    const char* const text = std::getenv("SKEIN_REDUCTION_ORDER");
-    const std::string_view order = text ? text : "";
-    if (order.empty()) return ReductionOrder::automatic;
-    if (order == "ranks") return ReductionOrder::ranks;
-    if (order == "native") return ReductionOrder::native;
-    throw ArgumentError("SKEIN_REDUCTION_ORDER is \"" + std::string(order) + "\": it has to be ranks or native");
-  }
-  static double environment(const char* name, double otherwise) {
-    const char* text = std::getenv(name);
-    if (!text || !*text) return otherwise;
-    char* end = nullptr;
-    const double value = std::strtod(text, &end);
-    return end != text && value >= 0 ? value : otherwise;
-  }
+  static ReductionOrder order_of_environment();
+  static double environment(const char* name, double otherwise);
 };
 
 }  // namespace skein::inline SKEIN_ABI
+
+#if !SKEIN_COMPILED
+#include "options.ipp"
+#endif

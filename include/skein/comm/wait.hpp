@@ -87,12 +87,8 @@ inline bool wait_for(const Need& need, int spins, Reach reach, std::chrono::nano
 class Deadline {
  public:
   explicit Deadline(double seconds) : seconds_(seconds) {}
-  void start() {
-    if (!running_) since_ = std::chrono::steady_clock::now(), running_ = true;
-  }
-  double waited() const {
-    return running_ ? std::chrono::duration<double>(std::chrono::steady_clock::now() - since_).count() : 0.0;
-  }
+  void start();
+  double waited() const;
   bool over() const { return running_ && waited() >= seconds_; }
   double limit() const { return seconds_; }
   /// How long one sleep may be: short enough to see failures, and never beyond the deadline by much.
@@ -108,10 +104,10 @@ class Deadline {
 };
 
 /// "0.5 s".
-inline std::string seconds_text(double s) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g s", s);
-  return text;
-}
+std::string seconds_text(double s);
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+#if !SKEIN_COMPILED
+#include "wait.ipp"
+#endif

@@ -23,6 +23,17 @@
 #define SKEIN_WITH_CUDNN 0
 #endif
 
+// 1: the bodies of what does not depend on a network (the files .ipp) are in the library skein::compiled, which a program is
+// linked to; 0: the headers bring them.
+#ifndef SKEIN_COMPILED
+#define SKEIN_COMPILED 0
+#endif
+#if SKEIN_COMPILED
+#define SKEIN_INLINE
+#else
+#define SKEIN_INLINE inline
+#endif
+
 // Translation units compiled for different instruction sets, or with different options, must not meet at link time: the inline
 // namespace carries both beside the version, as v0_1_avx512_x1o1z1j0 (no JSON), so that the linker names them. Not cuDNN, which
 // only headers in cuda/ ask for: a program's units for the host do not know it.
@@ -56,4 +67,15 @@
 #define SKEIN_HOST_DEVICE __host__ __device__
 #else
 #define SKEIN_HOST_DEVICE
+#endif
+
+#if SKEIN_COMPILED
+namespace skein::inline SKEIN_ABI {
+/// What a linker misses where skein::compiled was built with other SKEIN_WITH_... or for another instruction set than a program
+/// that is linked to it: the namespace in the symbol says what the program was compiled with.
+void this_library_was_built_with_other_options_or_instruction_set();
+namespace detail {
+[[gnu::used]] inline void (*const same_library)() = &this_library_was_built_with_other_options_or_instruction_set;
+}  // namespace detail
+}  // namespace skein::inline SKEIN_ABI
 #endif

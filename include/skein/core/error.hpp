@@ -59,9 +59,7 @@ class DeviceError : public Error {
 /// A file that is missing, malformed, truncated or of another kind. Carries the path and the byte offset of the fault.
 class FileError : public Error {
  public:
-  FileError(const std::string& path, long long offset, const std::string& what, SourceLocation where = SourceLocation::current())
-      : Error(offset >= 0 ? text("{} (byte {}): {}", path, offset, what) : text("{}: {}", path, what), where), path_(path),
-        offset_(offset) {}
+  FileError(const std::string& path, long long offset, const std::string& what, SourceLocation where = SourceLocation::current());
   const std::string& path() const noexcept { return path_; }
   /// Byte offset of the fault in the (uncompressed) file; -1 where the file as a whole is meant.
   long long offset() const noexcept { return offset_; }
@@ -72,3 +70,7 @@ class FileError : public Error {
 };
 
 }  // namespace skein::inline SKEIN_ABI
+
+#if !SKEIN_COMPILED
+#include "error.ipp"
+#endif

@@ -27,29 +27,7 @@ class TextValue {
   template <class T>
   requires(std::convertible_to<const T&, std::string_view>) TextValue(const T& words) : words_(words), kind_(Kind::words) {}
 
-  void append_to(std::string& to) const {
-    char digits[40];
-    char* end = digits;
-    switch (kind_) {
-      case Kind::words:
-        to.append(words_);
-        return;
-      case Kind::character:
-        to.push_back(static_cast<char>(number_));
-        return;
-      case Kind::number:
-        end = std::to_chars(digits, digits + sizeof digits, number_).ptr;
-        break;
-      case Kind::count:
-        end = std::to_chars(digits, digits + sizeof digits, count_).ptr;
-        break;
-      case Kind::real:
-        end = narrow_ ? std::to_chars(digits, digits + sizeof digits, static_cast<float>(real_)).ptr
-                      : std::to_chars(digits, digits + sizeof digits, real_).ptr;
-        break;
-    }
-    to.append(digits, end);
-  }
+  void append_to(std::string& to) const;
 
  private:
   enum class Kind : unsigned char { words, character, number, count, real };
@@ -77,16 +55,7 @@ template <class... Values> struct TextPattern {
   }
 };
 
-SKEIN_NOINLINE inline std::string fill_text(std::string_view pattern, const TextValue* value) {
-  std::string filled;
-  filled.reserve(pattern.size() + 32);
-  for (std::size_t at = pattern.find("{}"); at != pattern.npos; at = pattern.find("{}"), ++value) {
-    filled.append(pattern.substr(0, at));
-    value->append_to(filled);
-    pattern.remove_prefix(at + 2);
-  }
-  return filled.append(pattern);
-}
+SKEIN_NOINLINE std::string fill_text(std::string_view pattern, const TextValue* value);
 }  // namespace detail
 
 /// The pattern with a value in the place of each "{}": whole numbers, real numbers (as few digits as tell them from others), true
@@ -99,3 +68,7 @@ requires(sizeof...(Values) > 0) std::string
 }
 
 }  // namespace skein::inline SKEIN_ABI
+
+#if !SKEIN_COMPILED
+#include "text.ipp"
+#endif

@@ -22,13 +22,7 @@
 namespace skein::inline SKEIN_ABI {
 
 /// Cores that this process may run on (the affinity mask; mpirun binds a rank to one core while hardware_concurrency says all).
-inline int available_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  const int n = CPU_COUNT(&set);
-  return n > 0 ? n : 1;
-}
+int available_cores();
 
 namespace detail {
 inline void cpu_relax() {
@@ -60,10 +54,7 @@ class SpinBarrier {
     if (wait_after(phase) == (phase | cancelled)) throw_cancelled();
   }
   /// From any thread, also one that is not counted.
-  void cancel() {
-    phase_.fetch_or(cancelled, std::memory_order_seq_cst);
-    phase_.notify_all();
-  }
+  void cancel();
   /// As new, for threads that are not in it: somebody else's barrier says that they are not.
   void reset() {
     arrived_.store(0, std::memory_order_relaxed);
@@ -116,20 +107,7 @@ class Workers {
  public:
   /// n threads; 0: as many as the affinity mask has cores, or SKEIN_THREADS where that is set. Denormals: within regions, on all
   /// workers; the calling thread has its own mode again after each. Throws Error where the system does not start a thread.
-  explicit Workers(int n = 0, Denormals denormals = Denormals::flush)
-      : count_(n > 0 ? n : default_count()), denormals_(denormals), barrier_(count_, spins_for(count_)),
-        start_(count_, spins_for(count_)) {
-    threads_.reserve(static_cast<std::size_t>(count_ - 1));
-    try {
-      for (int i = 1; i < count_; ++i) threads_.emplace_back([this, i] { serve(i); });
-    } catch (const std::system_error& e) {
-      stop();
-      throw Error(
-          text("Workers: of {} threads the system does not start number {} ({}): ask for fewer (.threads, SKEIN_THREADS), or "
-               "raise the limit (ulimit -u)",
-               count_, threads_.size() + 1, e.what()));
-    }
-  }
+  explicit Workers(int n = 0, Denormals denormals = Denormals::flush);
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
   ~Workers() { stop(); }
@@ -155,24 +133,12 @@ class Workers {
     if (failed_.load(std::memory_order_relaxed)) rethrow();
   }
 
-  static int default_count() {
-    if (const char* text = std::getenv("SKEIN_THREADS"); text && std::atoi(text) > 0) return std::atoi(text);
-    return available_cores();
-  }
+  static int default_count();
 
  private:
   static int spins_for(int count) { return count <= available_cores() ? 4000 : 0; }
 
-  void serve(int index) {
-    try {
-      while (true) {
-        start_.arrive_and_wait();
-        work(index);
-        start_.arrive_and_wait();
-      }
-    } catch (const detail::RegionCancelled&) {  // stop()
-    }
-  }
+  void serve(int index);
   void work(int index) {
     Worker w{index, count_, &barrier_};
     const DenormalScope scope(denormals_);
@@ -185,15 +151,8 @@ class Workers {
     }
   }
   /// After the region: nobody is in its barrier.
-  [[noreturn, gnu::cold, gnu::noinline]] void rethrow() {
-    barrier_.reset();
-    failed_ = false;
-    std::rethrow_exception(std::exchange(first_, nullptr));
-  }
-  void stop() {
-    start_.cancel();
-    for (std::thread& t : threads_) t.join();
-  }
+  [[noreturn, gnu::cold, gnu::noinline]] void rethrow();
+  void stop();
 
   int count_;
   Denormals denormals_;
@@ -206,3 +165,7 @@ class Workers {
 };
 
 }  // namespace skein::inline SKEIN_ABI
+
+#if !SKEIN_COMPILED
+#include "workers.ipp"
+#endif

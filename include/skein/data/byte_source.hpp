@@ -28,59 +28,24 @@ namespace skein::inline SKEIN_ABI::data {
 class ByteSource {
  public:
   /// Opens a file. Throws FileError where it is missing, no regular file or unreadable.
-  explicit ByteSource(const std::string& path) : path_(path), buffer_(buffer_bytes) {
-    struct stat facts {};
-    if (::stat(path.c_str(), &facts) != 0) fail(-1, std::string("cannot be opened: ") + std::strerror(errno));
-    if (!S_ISREG(facts.st_mode)) fail(-1, "is no regular file");
-    file_.reset(std::fopen(path.c_str(), "rb"));
-    if (!file_) fail(-1, std::string("cannot be opened: ") + std::strerror(errno));
-    stored_size_ = static_cast<std::uint64_t>(facts.st_size);
-    begin();
-  }
+  explicit ByteSource(const std::string& path);
   /// Reads bytes in memory, which must outlive the source.
-  ByteSource(std::span<const unsigned char> bytes, std::string name)
-      : path_(std::move(name)), stored_size_(bytes.size()), memory_(bytes) {
-    begin();
-  }
+  ByteSource(std::span<const unsigned char> bytes, std::string name);
   ByteSource(const ByteSource&) = delete;
   ByteSource& operator=(const ByteSource&) = delete;
-  ~ByteSource() {
-#if SKEIN_WITH_ZLIB
-    if (gzip_) inflateEnd(&stream_);
-#endif
-  }
+  ~ByteSource();
 
   const std::string& path() const { return path_; }
   bool gzip() const { return gzip_; }
   /// Uncompressed bytes read so far.
   std::int64_t offset() const { return offset_; }
   /// The most uncompressed bytes that the stored bytes can hold in all (deflate's limit is 1032 for 1): known before reading.
-  std::uint64_t most() const {
-    return gzip_ ? stored_size_ > std::numeric_limits<std::uint64_t>::max() / 1032 ? std::numeric_limits<std::uint64_t>::max()
-                                                                                   : stored_size_ * 1032
-                 : stored_size_;
-  }
+  std::uint64_t most() const;
 
   /// Up to n bytes; fewer only at the end.
-  std::size_t read(void* to, std::size_t n) {
-    std::size_t done = 0;
-    while (done < n) {
-      const std::size_t got = gzip_ ? read_gzip(static_cast<unsigned char*>(to) + done, n - done)
-                                    : read_plain(static_cast<unsigned char*>(to) + done, n - done);
-      if (got == 0) break;
-      done += got;
-      offset_ += static_cast<std::int64_t>(got);
-    }
-    return done;
-  }
+  std::size_t read(void* to, std::size_t n);
   /// Exactly n bytes, or a FileError that says what they were for.
-  void read_all(void* to, std::size_t n, const char* what) {
-    const std::int64_t from = offset_;
-    const std::size_t got = read(to, n);
-    if (got < n)
-      fail(offset_, std::string("ends within ") + what + ": " + std::to_string(n) + " bytes from byte " + std::to_string(from) +
-                        " on are needed, " + std::to_string(got) + " are there");
-  }
+  void read_all(void* to, std::size_t n, const char* what);
   /// Exactly n bytes in a vector that grows with what is really there: a header that lies cannot make it large.
   std::vector<unsigned char> take(std::uint64_t n, const char* what) {
     if (n > most())
@@ -108,12 +73,7 @@ class ByteSource {
     }
   }
   /// Throws unless everything has been read.
-  void expect_end(const char* after) {
-    unsigned char extra;
-    const std::int64_t at = offset_;
-    if (read(&extra, 1) != 0)
-      fail(at, std::string("goes on after ") + after + ": the header and the length of the file disagree");
-  }
+  void expect_end(const char* after);
   [[noreturn]] void fail(std::int64_t offset, const std::string& what) const { throw FileError(path_, offset, what); }
 
  private:
@@ -123,62 +83,14 @@ class ByteSource {
     void operator()(std::FILE* f) const { std::fclose(f); }
   };
 
-  void begin() {
-    refill();
-    if (window_.size() < 2 || window_[0] != 0x1f || window_[1] != 0x8b) return;
-#if SKEIN_WITH_ZLIB
-    if (inflateInit2(&stream_, 15 + 16) != Z_OK) fail(0, "zlib could not start: out of memory");
-    gzip_ = true;
-#else
-    fail(0,
-         "is compressed with gzip, and this program is built without zlib: run gunzip on it, or install zlib1g-dev and build "
-         "again");
-#endif
-  }
+  void begin();
   /// The next stored bytes into window_; empty at the end.
-  void refill() {
-    if (!file_) {
-      window_ = std::exchange(memory_, {});
-      return;
-    }
-    const std::size_t got = std::fread(buffer_.data(), 1, buffer_.size(), file_.get());
-    if (got == 0 && std::ferror(file_.get())) fail(offset_, std::string("cannot be read: ") + std::strerror(errno));
-    window_ = {buffer_.data(), got};
-  }
-  std::size_t read_plain(unsigned char* to, std::size_t n) {
-    if (window_.empty()) refill();
-    const std::size_t part = std::min(n, window_.size());
-    std::copy_n(window_.data(), part, to);
-    window_ = window_.subspan(part);
-    return part;
-  }
+  void refill();
+  std::size_t read_plain(unsigned char* to, std::size_t n);
 #if SKEIN_WITH_ZLIB
-  std::size_t read_gzip(unsigned char* to, std::size_t n) {
-    const uInt want = static_cast<uInt>(std::min<std::size_t>(n, 1u << 30));
-    stream_.next_out = to;
-    stream_.avail_out = want;
-    while (stream_.avail_out == want && !finished_) {
-      if (window_.empty()) refill();
-      if (window_.empty()) fail(offset_, "the compressed data end too early: the file is truncated");
-      const uInt part = static_cast<uInt>(std::min<std::size_t>(window_.size(), 1u << 30));
-      stream_.next_in = const_cast<unsigned char*>(window_.data());
-      stream_.avail_in = part;
-      const int status = inflate(&stream_, Z_NO_FLUSH);
-      window_ = window_.subspan(part - stream_.avail_in);
-      if (status == Z_STREAM_END) next_member();
-      else if (status != Z_OK && status != Z_BUF_ERROR)
-        fail(offset_ + static_cast<std::int64_t>(want - stream_.avail_out),
-             std::string("the compressed data are damaged: ") + (stream_.msg ? stream_.msg : "zlib gives no reason"));
-    }
-    return want - stream_.avail_out;
-  }
+  std::size_t read_gzip(unsigned char* to, std::size_t n);
   /// A gzip file may hold several members; anything else behind one is a fault.
-  void next_member() {
-    if (window_.empty()) refill();
-    if (window_.empty()) finished_ = true;
-    else if (window_[0] == 0x1f) inflateReset(&stream_);
-    else fail(offset_, "goes on after the end of the compressed data");
-  }
+  void next_member();
   z_stream stream_{};
 #else
   std::size_t read_gzip(unsigned char*, std::size_t) { return 0; }
@@ -194,3 +106,7 @@ class ByteSource {
 };
 
 }  // namespace skein::inline SKEIN_ABI::data
+
+#if !SKEIN_COMPILED
+#include "byte_source.ipp"
+#endif

@@ -18,14 +18,10 @@ struct SourcedTrainTest {
 
 /// MNIST from `folder` or where search_folders("mnist") finds it, else synthetic digits (`samples` to train, a sixth to test;
 /// another seed draws others). Throws FileError for files that are there but malformed: those are never papered over.
-inline SourcedTrainTest mnist_or_synthetic(const std::string& folder = {}, std::int64_t samples = 60000, Seed seed = {}) {
-  if (const std::string found = find_images("mnist", folder); !found.empty()) {
-    TrainTest sets = mnist(found);
-    return {sets.train, sets.test, "MNIST from " + found, false};
-  }
-  const InMemory<std::uint8_t> all = synthetic_digits(samples + samples / 6, seed);
-  return {all.slice(0, samples), all.slice(samples, all.size()),
-          "synthetic digits, " + std::to_string(samples) + " samples (MNIST was not found; scripts/data mnist fetches it)", true};
-}
+SourcedTrainTest mnist_or_synthetic(const std::string& folder = {}, std::int64_t samples = 60000, Seed seed = {});
 
 }  // namespace skein::inline SKEIN_ABI::data
+
+#if !SKEIN_COMPILED
+#include "mnist_or_synthetic.ipp"
+#endif

@@ -67,17 +67,7 @@ class DatasetView {
   }
 
  private:
-  void check() const {
-    if (size_ < 0) throw ArgumentError("a data set says that its size is negative");
-    if (sample_.rank < 1 || sample_.rank > 4 || sample_.count() <= 0)
-      throw ArgumentError("a data set's sample_extents() must have one to four positive extents");
-    if (target_.kind == TargetKind::label && !table_->labels)
-      throw ArgumentError("a data set says that its targets are labels, but has no labels(data::Indices, std::int32_t*) const");
-    if (target_.kind == TargetKind::vector && !table_->targets)
-      throw ArgumentError("a data set says that its targets are vectors, but has no targets(data::Indices, float*, long) const");
-    if (target_.kind == TargetKind::vector && target_.count < 1)
-      throw ArgumentError("a data set says that its targets are vectors, but gives no length: data::Target::vector(length)");
-  }
+  void check() const;
 
   const void* object_ = nullptr;
   const detail::DatasetTable* table_ = nullptr;
@@ -87,3 +77,7 @@ class DatasetView {
 };
 
 }  // namespace skein::inline SKEIN_ABI::data
+
+#if !SKEIN_COMPILED
+#include "view.ipp"
+#endif

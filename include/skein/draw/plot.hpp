@@ -30,12 +30,7 @@ struct Series {
   std::string_view color{};  ///< empty: the next of the palette
 
   /// The ends of the error bar of y[i], or y[i] twice.
-  std::pair<double, double> ends(std::size_t i) const {
-    const bool given = !low.empty() && std::isfinite(low[i]) && std::isfinite(high[i]);
-    if (given) return {low[i], high[i]};
-    const double e = !error.empty() && std::isfinite(error[i]) ? error[i] : 0;
-    return {y[i] - e, y[i] + e};
-  }
+  std::pair<double, double> ends(std::size_t i) const;
 };
 
 /// A plot. With `categories` it is one of bars: y[i] of each series stands over categories[i], x is not used.
@@ -58,9 +53,7 @@ struct Plot {
   /// Is it a plot of bars.
   bool bars() const { return !categories.empty(); }
   /// Whether there is any value to draw.
-  bool any() const {
-    return std::any_of(series.begin(), series.end(), [](const Series& s) { return drawn(s); });
-  }
+  bool any() const;
   /// The axes that the values ask for; bars begin at zero. Throws ArgumentError where a logarithmic axis has a value that is not
   /// positive.
   Axis x_axis() const;
@@ -70,23 +63,15 @@ struct Plot {
   double place_y(double y) const { return at_y(y_axis(), y); }
 
   /// The picture as a text. Throws ShapeError where a series has values of different number.
-  std::string svg() const {
-    Svg picture(width, height);
-    draw(picture);
-    return picture.text();
-  }
+  std::string svg() const;
   /// Into a picture that has room for it, so far from its left.
   void draw(Svg& picture, double from_left = 0) const;
   /// Throws FileError where it cannot be written.
   void write(const std::string& path) const { write_svg(path, svg()); }
 
  private:
-  static bool drawn(const Series& s) {
-    return std::any_of(s.y.begin(), s.y.end(), [](double v) { return std::isfinite(v); });
-  }
-  std::string_view color(std::size_t i) const {
-    return series[i].color.empty() ? palette[i % std::size(palette)] : series[i].color;
-  }
+  static bool drawn(const Series& s);
+  std::string_view color(std::size_t i) const;
   double at_x(const Axis& a, double v) const { return left + frame_width() * a.at(v); }
   double at_y(const Axis& a, double v) const { return top + frame_height() * (1 - a.at(v)); }
 
@@ -113,174 +98,13 @@ struct Plot::Pen {
   void error_bar(const Series& s, std::size_t i, double at, std::string_view color) const;
   void legend() const;
   bool legend_left(double wide, double high, bool& low) const;
-  std::string label(double tick, const Axis& a, bool percent) const {
-    if (!a.logarithmic && std::fabs(tick) < 1e-9 * (a.high - a.low)) tick = 0;
-    return percent ? significant(100 * tick) + " %" : significant(tick);
-  }
+  std::string label(double tick, const Axis& a, bool percent) const;
 };
 
-inline void Plot::check() const {
-  for (const Series& s : series) {
-    const std::size_t n = bars() ? categories.size() : s.x.size();
-    const auto fits = [&](const std::vector<double>& v) { return v.empty() || v.size() == n; };
-    if (s.y.size() != n || !fits(s.error) || !fits(s.low) || s.low.size() != s.high.size())
-      throw ShapeError("plot \"" + title + "\": series \"" + s.name + "\" has " + std::to_string(s.y.size()) + " values and " +
-                       std::to_string(s.error.size()) + " errors for " + std::to_string(n) +
-                       (bars() ? " categories" : " places on the x axis"));
-  }
-}
-
-inline Plot::Range Plot::range(const char* name, bool logarithmic, std::vector<double> Series::*values) const {
-  Range range;
-  for (const Series& s : series)
-    for (std::size_t i = 0; i < (s.*values).size(); ++i) {
-      const double v = (s.*values)[i];
-      if (!std::isfinite(v)) continue;
-      if (logarithmic && !(v > 0))
-        throw ArgumentError("plot \"" + title + "\": series \"" + s.name + "\" has " + significant(v) + " on the logarithmic " +
-                            name + " axis: it takes positive values");
-      const auto [low, high] = values == &Series::y ? s.ends(i) : std::pair{v, v};
-      range.least = std::min(range.least, logarithmic && low <= 0 ? v : low), range.greatest = std::max(range.greatest, high);
-    }
-  if (!(range.least <= range.greatest)) return logarithmic ? Range{1, 10} : Range{0, 1};
-  return range;
-}
-
-inline Axis Plot::x_axis() const {
-  if (bars()) return {0, static_cast<double>(categories.size()), false, {}};
-  const auto [least, greatest] = range("x", log_x, &Series::x);
-  if (log_x) return Axis::log10(least / 1.15, greatest * 1.15);
-  if (whole_x) return Axis::whole(static_cast<int>(std::floor(least)), static_cast<int>(std::ceil(greatest)), 9);
-  return Axis::linear(least, greatest, 6);
-}
-
-inline Axis Plot::y_axis() const {
-  auto [least, greatest] = range("y", log_y, &Series::y);
-  if (log_y) return Axis::log10(least / 1.15, greatest * 1.15);
-  if (from_zero || bars()) least = std::min(least, 0.0), greatest = std::max(greatest, 0.0);
-  Axis axis = Axis::linear(least, greatest, 6);
-  if (percent && greatest <= 1 && axis.high > 1) {
-    axis.high = 1;
-    while (!axis.ticks.empty() && axis.ticks.back() > 1 + 1e-9) axis.ticks.pop_back();
-  }
-  return axis;
-}
-
-inline void Plot::draw(Svg& picture, double from_left) const {
-  check();
-  const Pen pen{*this, picture, x_axis(), y_axis(), from_left};
-  pen.axes();
-  for (std::size_t i = 0; i < series.size(); ++i) bars() ? pen.bars(i) : pen.curve(i);
-  const double x = from_left + left, y = top + frame_height();
-  picture.line(x, y, x + frame_width(), y);
-  picture.line(x, top, x, y);
-  pen.legend();
-}
-
-inline void Plot::Pen::axes() const {
-  const double x0 = from_left + left, x1 = x0 + plot.frame_width(), bottom_line = top + plot.frame_height();
-  const Words under{.anchor = "middle", .color = grey};
-  svg.words(x0, top - 18, plot.title, {.size = 15, .bold = true});
-  for (const double t : y.ticks) {
-    svg.line(x0, at_y(t), x1, at_y(t), {.color = light});
-    svg.words(x0 - 8, at_y(t) + 4, label(t, y, plot.percent), {.anchor = "end", .color = grey});
-  }
-  for (const double t : x.ticks) {
-    svg.line(at_x(t), bottom_line, at_x(t), bottom_line + 5);
-    svg.words(at_x(t), bottom_line + 20, label(t, x, false), under);
-  }
-  for (std::size_t c = 0; c < plot.categories.size(); ++c)
-    svg.words(at_x(static_cast<double>(c) + 0.5), bottom_line + 20, plot.categories[c], under);
-  svg.words((x0 + x1) / 2, plot.height - 18, plot.x_label, under);
-  svg.words(from_left + 18, (top + bottom_line) / 2, plot.y_label, {.anchor = "middle", .color = grey, .upwards = true});
-}
-
-inline void Plot::Pen::curve(std::size_t index) const {
-  const Series& s = plot.series[index];
-  const std::string_view color = plot.color(index);
-  std::vector<Point> points;
-  const auto close = [&] {
-    if (!points.empty() && s.line) svg.polyline(points, {color, s.stroke, s.dashed});
-    points.clear();
-  };
-  for (std::size_t i = 0; i < s.x.size(); ++i) {
-    if (!std::isfinite(s.x[i]) || !std::isfinite(s.y[i])) {
-      close();
-      continue;
-    }
-    points.push_back({at_x(s.x[i]), at_y(s.y[i])});
-    error_bar(s, i, at_x(s.x[i]), color);
-    if (s.marks) svg.circle(at_x(s.x[i]), at_y(s.y[i]), 3, color);
-  }
-  close();
-}
-
-inline void Plot::Pen::bars(std::size_t index) const {
-  const Series& s = plot.series[index];
-  const double group = 0.8 * plot.frame_width() / static_cast<double>(plot.categories.size()),
-               each = group / static_cast<double>(plot.series.size()), base = at_y(y.logarithmic ? y.low : 0);
-  for (std::size_t i = 0; i < s.y.size(); ++i) {
-    if (!std::isfinite(s.y[i])) continue;
-    const double from = at_x(static_cast<double>(i) + 0.5) - group / 2 + each * static_cast<double>(index), to = at_y(s.y[i]);
-    svg.rect(from, std::min(base, to), 0.92 * each, std::fabs(base - to), plot.color(index));
-    error_bar(s, i, from + 0.46 * each, dark);
-    if (plot.say_values)
-      svg.words(from + 0.46 * each, at_y(std::max(s.ends(i).second, 0.0)) - 5, significant(s.y[i], 2), {.anchor = "middle"});
-  }
-}
-
-inline void Plot::Pen::error_bar(const Series& s, std::size_t i, double at, std::string_view color) const {
-  auto [low, high] = s.ends(i);
-  if (!(low < high)) return;
-  if (y.logarithmic) low = std::max(low, y.low);
-  svg.line(at, at_y(low), at, at_y(high), {color});
-  for (const double end : {low, high}) svg.line(at - 4, at_y(end), at + 4, at_y(end), {color});
-}
-
 /// The corner that the fewest points of curves or bars are in: the upper right one, where that is no worse than others.
-inline bool Plot::Pen::legend_left(double wide, double high, bool& low) const {
-  int inside[2][2] = {};  // [left][low]
-  const double x0 = from_left + left, x1 = x0 + plot.frame_width(), y0 = top, y1 = top + plot.frame_height();
-  const auto see = [&](double px, double py) {
-    for (const bool at_left : {false, true})
-      for (const bool at_low : {false, true})
-        inside[at_left][at_low] +=
-            (at_left ? px < x0 + wide + 12 : px > x1 - wide - 12) && (at_low ? py > y1 - high - 8 : py < y0 + high + 8);
-  };
-  for (const Series& s : plot.series)
-    for (std::size_t i = 0; i < s.y.size(); ++i) {
-      if (!std::isfinite(s.y[i])) continue;
-      const double px = at_x(plot.bars() ? static_cast<double>(i) + 0.5 : s.x[i]), py = at_y(s.y[i]);
-      if (plot.bars()) see(px, y1);
-      see(px, py);
-      for (int part = 1; part < 8 && !plot.bars() && i > 0 && std::isfinite(s.y[i - 1]); ++part)
-        see(px + (at_x(s.x[i - 1]) - px) * part / 8, py + (at_y(s.y[i - 1]) - py) * part / 8);
-    }
-  bool best_left = false;
-  low = false;
-  for (const bool at_low : {false, true})
-    for (const bool at_left : {false, true})
-      if (inside[at_left][at_low] < inside[best_left][low]) best_left = at_left, low = at_low;
-  return best_left;
-}
-
-inline void Plot::Pen::legend() const {
-  std::size_t named = 0, longest = 0;
-  for (const Series& s : plot.series)
-    if (!s.name.empty() && drawn(s)) ++named, longest = std::max(longest, s.name.size());
-  if (named == 0) return;
-  const double wide = 40 + 6.6 * static_cast<double>(longest), high = 18 * static_cast<double>(named) + 6;
-  bool low = false;
-  const double x = legend_left(wide, high, low) ? from_left + left + 12 : from_left + left + plot.frame_width() - wide;
-  double row = low ? top + plot.frame_height() - high + 8 : top + 14;
-  svg.rect(x - 6, row - 12, wide + 6, high, "#fff", 0.85);
-  for (std::size_t i = 0; i < plot.series.size(); ++i) {
-    const Series& s = plot.series[i];
-    if (s.name.empty() || !drawn(s)) continue;
-    svg.line(x, row, x + 24, row, {plot.color(i), s.stroke > 2 ? s.stroke : 2.5, s.dashed});
-    svg.words(x + 32, row + 4, s.name);
-    row += 18;
-  }
-}
 
 }  // namespace skein::inline SKEIN_ABI::draw
+
+#if !SKEIN_COMPILED
+#include "plot.ipp"
+#endif

@@ -48,15 +48,11 @@ struct Groups {
 };
 
 /// The recipe of most vision and language models: weight decay acts on weights, not on biases and normalisation layers.
-inline GroupRule no_decay_on_biases_and_norms() {
-  return {.predicate = [](const ParameterEntry& p) { return !p.decay; }, .decay_factor = 0.0f, .may_match_nothing = true};
-}
+GroupRule no_decay_on_biases_and_norms();
 /// The rate of the parameters whose name matches, as a factor of the optimizer's.
 inline GroupRule learning_rate(std::string pattern, float factor) { return {.pattern = std::move(pattern), .lr_factor = factor}; }
 /// The weight decay of the parameters whose name matches, as a factor of the optimizer's.
-inline GroupRule weight_decay(std::string pattern, float factor) {
-  return {.pattern = std::move(pattern), .decay_factor = factor};
-}
+GroupRule weight_decay(std::string pattern, float factor);
 /// Parameters whose name matches are not updated.
 inline GroupRule frozen(std::string pattern) { return {.pattern = std::move(pattern), .freeze = true}; }
 /// Takes back a `frozen` before it for the names that match.
@@ -93,44 +89,10 @@ struct ParameterGroupRange {
 
 /// The rules as ranges, sorted, not overlapping, neighbours that are alike joined (over the zeros that pad the arena too).
 /// Throws ArgumentError for a rule that matches no parameter, and for a factor that is negative.
-inline std::vector<ParameterGroupRange> resolve(const Groups& groups, std::span<const ParameterEntry> table) {
-  std::vector<char> used(groups.rules.size(), 0);
-  std::vector<ParameterGroupRange> ranges;
-  ranges.reserve(table.size());
-  for (const ParameterEntry& entry : table) {
-    ParameterGroupRange range{entry.begin, entry.end};
-    for (std::size_t r = 0; r < groups.rules.size(); ++r) {
-      const GroupRule& rule = groups.rules[r];
-      if (!matches(rule.pattern, entry.name) || (rule.predicate && !rule.predicate(entry))) continue;
-      used[r] = 1;
-      range.lr_factor = rule.lr_factor.value_or(range.lr_factor);
-      range.decay_factor = rule.decay_factor.value_or(range.decay_factor);
-      range.frozen = rule.freeze.value_or(range.frozen);
-    }
-    ranges.push_back(range);
-  }
-  for (std::size_t r = 0; r < groups.rules.size(); ++r) {
-    const GroupRule& rule = groups.rules[r];
-    if (rule.lr_factor.value_or(0) < 0 || rule.decay_factor.value_or(0) < 0)
-      throw ArgumentError("rule " + std::to_string(r) + " of .groups (\"" + rule.pattern + "\") has a negative factor");
-    if (!used[r] && !rule.may_match_nothing) {
-      std::string names;
-      for (std::size_t i = 0; i < table.size() && i < 8; ++i) names += (i ? ", " : "") + std::string(table[i].name);
-      throw ArgumentError("rule " + std::to_string(r) + " of .groups (\"" + rule.pattern +
-                          "\") matches no parameter; there are " + names + (table.size() > 8 ? ", ..." : ""));
-    }
-  }
-  std::sort(ranges.begin(), ranges.end(),
-            [](const ParameterGroupRange& a, const ParameterGroupRange& b) { return a.begin < b.begin; });
-  std::vector<ParameterGroupRange> merged;
-  for (const ParameterGroupRange& range : ranges) {
-    if (range.begin == range.end) continue;
-    if (!merged.empty() && merged.back().lr_factor == range.lr_factor && merged.back().decay_factor == range.decay_factor &&
-        merged.back().frozen == range.frozen)
-      merged.back().end = range.end;
-    else merged.push_back(range);
-  }
-  return merged;
-}
+std::vector<ParameterGroupRange> resolve(const Groups& groups, std::span<const ParameterEntry> table);
 
 }  // namespace skein::inline SKEIN_ABI::optim
+
+#if !SKEIN_COMPILED
+#include "groups.ipp"
+#endif

@@ -43,11 +43,7 @@ struct MultiStep : Composable {
   std::array<std::int64_t, 8> milestones{};
   int count = 0;
   double gamma = 0.1;
-  float operator()(std::int64_t step) const {
-    int passed = 0;
-    for (int i = 0; i < count; ++i) passed += step >= milestones[static_cast<std::size_t>(i)];
-    return static_cast<float>(std::pow(gamma, passed));
-  }
+  float operator()(std::int64_t step) const;
 };
 /// Times `gamma` after every step.
 struct Exponential : Composable {
@@ -58,26 +54,19 @@ struct Exponential : Composable {
 struct Cosine : Composable {
   std::int64_t steps = 1;
   double floor = 0;
-  float operator()(std::int64_t step) const {
-    const double t = static_cast<double>(std::min(step, steps)) / static_cast<double>(steps);
-    return static_cast<float>(floor + (1 - floor) * (1 + std::cos(3.141592653589793 * t)) / 2);
-  }
+  float operator()(std::int64_t step) const;
 };
 /// From `from` to `to` in a straight line over `steps`; then `to`.
 struct Linear : Composable {
   double from = 0, to = 1;
   std::int64_t steps = 1;
-  float operator()(std::int64_t step) const {
-    return static_cast<float>(from + (to - from) * static_cast<double>(std::min(step, steps)) / static_cast<double>(steps));
-  }
+  float operator()(std::int64_t step) const;
 };
 /// (1 - step / steps) to a power; then 0.
 struct Polynomial : Composable {
   std::int64_t steps = 1;
   double power = 1;
-  float operator()(std::int64_t step) const {
-    return static_cast<float>(std::pow(1 - static_cast<double>(std::min(step, steps)) / static_cast<double>(steps), power));
-  }
+  float operator()(std::int64_t step) const;
 };
 /// The product of two schedules.
 template <class A, class B> struct Product : Composable {
@@ -94,9 +83,7 @@ template <class A, class B> struct Then : Composable {
 };
 
 /// Throws ArgumentError, with the schedule's name, where a number of steps is not positive.
-inline void demand_steps(const char* name, std::int64_t steps) {
-  if (steps <= 0) throw ArgumentError(std::string(name) + ": " + std::to_string(steps) + " steps; it takes a positive number");
-}
+void demand_steps(const char* name, std::int64_t steps);
 
 /// The product of two schedules.
 template <class A, class B>
@@ -107,49 +94,21 @@ operator*(A a, B b) { return {{}, a, b}; }
 /// The same factor always.
 inline schedules::Constant constant(double factor) { return {{}, factor}; }
 /// gamma^(step / every), in whole periods. PyTorch's StepLR.
-inline schedules::Step step(std::int64_t every, double gamma = 0.1) {
-  schedules::demand_steps("step", every);
-  return {{}, every, gamma};
-}
+schedules::Step step(std::int64_t every, double gamma = 0.1);
 /// gamma for each milestone that is reached; at most eight. PyTorch's MultiStepLR.
-inline schedules::MultiStep multi_step(std::initializer_list<std::int64_t> milestones, double gamma = 0.1) {
-  schedules::MultiStep s;
-  if (milestones.size() > s.milestones.size())
-    throw ArgumentError("multi_step has " + std::to_string(milestones.size()) + " milestones; it takes at most " +
-                        std::to_string(s.milestones.size()) + ": multiply two of them");
-  std::copy(milestones.begin(), milestones.end(), s.milestones.begin());
-  s.count = static_cast<int>(milestones.size());
-  s.gamma = gamma;
-  return s;
-}
+schedules::MultiStep multi_step(std::initializer_list<std::int64_t> milestones, double gamma = 0.1);
 /// gamma^step. PyTorch's ExponentialLR.
 inline schedules::Exponential exponential(double gamma) { return {{}, gamma}; }
 /// From 1 down to `floor` along half a cosine, and `floor` after. PyTorch's CosineAnnealingLR until its T_max.
-inline schedules::Cosine cosine(std::int64_t steps, double floor = 0) {
-  schedules::demand_steps("cosine", steps);
-  return {{}, steps, floor};
-}
+schedules::Cosine cosine(std::int64_t steps, double floor = 0);
 /// From one factor to another along a line, and the second after. PyTorch's LinearLR.
-inline schedules::Linear linear(double from, double to, std::int64_t steps) {
-  schedules::demand_steps("linear", steps);
-  return {{}, from, to, steps};
-}
+schedules::Linear linear(double from, double to, std::int64_t steps);
 /// From 1 to 0 as (1 - step / steps)^power, and 0 after. PyTorch's PolynomialLR.
-inline schedules::Polynomial polynomial(std::int64_t steps, double power = 1) {
-  schedules::demand_steps("polynomial", steps);
-  return {{}, steps, power};
-}
+schedules::Polynomial polynomial(std::int64_t steps, double power = 1);
 /// Linear warm-up: 1/steps in the first step, 2/steps in the second, 1 from the last one on.
-inline schedules::Linear warmup(std::int64_t steps) {
-  schedules::demand_steps("warmup", steps);
-  if (steps == 1) return {{}, 1, 1, 1};
-  return {{}, 1.0 / static_cast<double>(steps), 1, steps - 1};
-}
+schedules::Linear warmup(std::int64_t steps);
 /// The linear scaling rule: lr * ranks, reached from lr in `warmup_steps` (0: at once). Goyal et al., arXiv:1706.02677.
-inline schedules::Linear linear_scaling(int ranks, std::int64_t warmup_steps = 0) {
-  if (ranks < 1) throw ArgumentError("linear_scaling(" + std::to_string(ranks) + "): there is at least one rank");
-  return {{}, warmup_steps > 0 ? 1.0 : ranks, static_cast<double>(ranks), warmup_steps > 0 ? warmup_steps : 1};
-}
+schedules::Linear linear_scaling(int ranks, std::int64_t warmup_steps = 0);
 /// `first` for so many steps, then `next` from its own step 0 on. PyTorch's SequentialLR.
 template <ScheduleFunction A, ScheduleFunction B> schedules::Then<A, B> then(A first, std::int64_t steps, B next) {
   schedules::demand_steps("then", steps);
@@ -178,3 +137,7 @@ class Schedule {
 };
 
 }  // namespace skein::inline SKEIN_ABI::optim
+
+#if !SKEIN_COMPILED
+#include "schedule.ipp"
+#endif

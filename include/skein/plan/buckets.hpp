@@ -42,11 +42,7 @@ constexpr int bucket_count(std::span<const LayerNode> operations, long end, long
 }
 
 /// The buckets of for_each_bucket, in its order.
-inline std::vector<Range> buckets(std::span<const LayerNode> operations, long end, BucketSize size) {
-  std::vector<Range> all;
-  for_each_bucket(operations, end, size, [&](Range r) { all.push_back(r); });
-  return all;
-}
+std::vector<Range> buckets(std::span<const LayerNode> operations, long end, BucketSize size);
 
 /// The r-th of `ranks` even parts of [0, n), in whole cache lines of 16 scalars but for the last; parts may be empty.
 constexpr Range even_range(long n, int ranks, int r) {
@@ -55,3 +51,7 @@ constexpr Range even_range(long n, int ranks, int r) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::plan
+
+#if !SKEIN_COMPILED
+#include "buckets.ipp"
+#endif

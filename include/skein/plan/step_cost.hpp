@@ -109,21 +109,10 @@ struct TrainingOnClocks {
   Seed seed{1};
 };
 /// Seconds until the last rank has ended. An exchange waits for the last rank; a late one delays all. Simulated.
-inline double seconds_of(const TrainingOnClocks& t) {
-  std::vector<double> clock(static_cast<std::size_t>(t.ranks), 0.0);
-  const std::uint64_t key = random_key(t.seed.value, 0x636c6f63ull);  // "cloc"
-  for (long s = 1; s <= t.steps; ++s) {
-    double last = 0;
-    for (std::size_t r = 0; r < clock.size(); ++r) {
-      const double factor =
-          (r < t.slow.size() ? t.slow[r] : 1.0) *
-          (t.jitter > 0 ? std::exp(t.jitter * static_cast<double>(random_normal(key, r, static_cast<std::uint64_t>(s)))) : 1.0);
-      clock[r] += t.compute * factor;
-      last = std::max(last, clock[r]);
-    }
-    if (t.period > 0 && s % t.period == 0) std::fill(clock.begin(), clock.end(), last + t.exposed);
-  }
-  return *std::max_element(clock.begin(), clock.end());
-}
+double seconds_of(const TrainingOnClocks& t);
 
 }  // namespace skein::inline SKEIN_ABI::plan
+
+#if !SKEIN_COMPILED
+#include "step_cost.ipp"
+#endif

@@ -15,25 +15,11 @@ struct Timeline {
   int ranks = 1, stages = 1;
   std::vector<TimedStep> steps{};  ///< times in any unit, from 0
 
-  double length() const {
-    double end = 0;
-    for (const TimedStep& t : steps) end = std::max(end, t.end);
-    return end;
-  }
+  double length() const;
   /// Share of ranks * length in which a rank does nothing.
-  double bubble() const {
-    double busy = 0;
-    for (const TimedStep& t : steps) busy += t.end - t.begin;
-    return length() > 0 ? 1 - busy / (ranks * length()) : 0;
-  }
+  double bubble() const;
   /// The mean length of a kind of step; 0 where there is none.
-  double mean(Task task) const {
-    double sum = 0;
-    int n = 0;
-    for (const TimedStep& t : steps)
-      if (t.step.task == task) sum += t.end - t.begin, ++n;
-    return n > 0 ? sum / n : 0;
-  }
+  double mean(Task task) const;
 };
 
 /// A table played with these lengths; empty where it is not sound.
@@ -44,12 +30,10 @@ template <class Lengths = TaskLengths> Timeline timeline_of(const Schedule& s, c
 }
 
 /// The same steps from time 0.
-inline Timeline from_zero(Timeline t) {
-  if (t.steps.empty()) return t;
-  double first = t.steps.front().begin;
-  for (const TimedStep& s : t.steps) first = std::min(first, s.begin);
-  for (TimedStep& s : t.steps) s.begin -= first, s.end -= first;
-  return t;
-}
+Timeline from_zero(Timeline t);
 
 }  // namespace skein::inline SKEIN_ABI::plan
+
+#if !SKEIN_COMPILED
+#include "timeline.ipp"
+#endif

@@ -47,10 +47,10 @@ template <class Visit> constexpr void for_each_subtree(const VirtualShards& s, T
   for_each_subtree(s, TreeNode{at.middle(), at.end}, visit);
 }
 /// Those subtrees: what a rank can sum alone, and then exchanges.
-inline std::vector<TreeNode> subtrees(const VirtualShards& s) {
-  std::vector<TreeNode> all;
-  if (s.count() > 0) for_each_subtree(s, TreeNode{0, s.total}, [&](TreeNode n) { all.push_back(n); });
-  return all;
-}
+std::vector<TreeNode> subtrees(const VirtualShards& s);
 
 }  // namespace skein::inline SKEIN_ABI::plan
+
+#if !SKEIN_COMPILED
+#include "virtual_shards.ipp"
+#endif

@@ -63,10 +63,7 @@ class AnyCallback {
   }
   AnyCallback(const AnyCallback& other) : held_(other.held_->copy()) {}
   AnyCallback(AnyCallback&&) noexcept = default;
-  AnyCallback& operator=(AnyCallback other) noexcept {
-    held_.swap(other.held_);
-    return *this;
-  }
+  AnyCallback& operator=(AnyCallback other) noexcept;
 
   void on_fit_begin(Control& control) { held_->on_fit_begin(control); }
   void on_fit_end(const History& history) { held_->on_fit_end(history); }
@@ -132,27 +129,13 @@ class Callbacks {
   Callbacks(std::initializer_list<AnyCallback> all) : all_(all) {}
   void add(AnyCallback callback) { all_.push_back(std::move(callback)); }
   std::size_t size() const { return all_.size(); }
-  bool wants_steps() const {
-    for (const AnyCallback& callback : all_)
-      if (callback.wants_steps()) return true;
-    return false;
-  }
+  bool wants_steps() const;
 
-  void on_fit_begin(Control& control) {
-    for (auto& each : all_) each.on_fit_begin(control);
-  }
-  void on_fit_end(const History& history) {
-    for (auto& each : all_) each.on_fit_end(history);
-  }
-  void on_epoch_begin(int epoch, Control& control) {
-    for (auto& each : all_) each.on_epoch_begin(epoch, control);
-  }
-  void on_epoch_end(EpochRecord& record, Control& control) {
-    for (auto& each : all_) each.on_epoch_end(record, control);
-  }
-  void on_step_end(const StepRecord& record, Control& control) {
-    for (auto& each : all_) each.on_step_end(record, control);
-  }
+  void on_fit_begin(Control& control);
+  void on_fit_end(const History& history);
+  void on_epoch_begin(int epoch, Control& control);
+  void on_epoch_end(EpochRecord& record, Control& control);
+  void on_step_end(const StepRecord& record, Control& control);
 
   /// The states of all that have one. Another number of callbacks on loading is a FileError.
   template <class Archive> void serialize(Archive& archive, unsigned) {
@@ -169,3 +152,7 @@ class Callbacks {
 };
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+#if !SKEIN_COMPILED
+#include "callback.ipp"
+#endif

@@ -24,17 +24,7 @@ enum class Watch { ValidationLoss, ValidationAccuracy, TrainingLoss, TrainingAcc
 
 /// The watched value, turned so that greater is better. NaN counts as the worst. Throws ArgumentError where it was not measured
 /// at all because there is no validation set.
-inline double merit(const EpochRecord& epoch, Watch watch) {
-  const bool validation = watch == Watch::ValidationLoss || watch == Watch::ValidationAccuracy;
-  if (validation && !epoch.validation.measured())
-    throw ArgumentError(
-        "a callback watches the validation, but the training has none: give fit a .validate set, or watch "
-        "Watch::TrainingLoss");
-  const Scores& scores = validation ? epoch.validation : epoch.training;
-  const bool loss = watch == Watch::ValidationLoss || watch == Watch::TrainingLoss;
-  const double value = loss ? -scores.loss : scores.accuracy;
-  return value == value ? value : -std::numeric_limits<double>::infinity();
-}
+double merit(const EpochRecord& epoch, Watch watch);
 
 /// Stops when the watched value has not become better by more than least_change for `patience` epochs in a row.
 struct EarlyStopping {
@@ -42,15 +32,7 @@ struct EarlyStopping {
   Watch watch = Watch::ValidationLoss;
   double least_change = 0;
 
-  void on_epoch_end(EpochRecord& epoch, Control& control) {
-    const double now = merit(epoch, watch);
-    if (best_epoch == 0 || now > best + least_change) {
-      best = now;
-      best_epoch = epoch.epoch;
-    } else if (epoch.epoch - best_epoch >= patience) {
-      control.stop("early stopping: no better since epoch " + std::to_string(best_epoch));
-    }
-  }
+  void on_epoch_end(EpochRecord& epoch, Control& control);
   template <class Archive> void serialize(Archive& archive, unsigned) { (archive & best & best_epoch); }
 
   double best = 0;  // state
@@ -84,20 +66,8 @@ template <class Function> BestModel<Function> best_model(Function function, Watc
 struct LearningRateLog {
   std::vector<std::pair<std::int64_t, double>> rates;  // (step, rate from this step on)
 
-  void on_step_end(const StepRecord& step, Control&) {
-    if (rates.empty() || rates.back().second != step.learning_rate) rates.emplace_back(step.step, step.learning_rate);
-  }
-  void write_csv(const std::string& path) const {
-    std::string text = "step,learning_rate\n";
-    for (const auto& [step, rate] : rates) {
-      append_integer(text, step);
-      append_number(text += ',', rate);
-      text += '\n';
-    }
-    AtomicFile file(path);
-    file.append(text.data(), text.size());
-    file.commit();
-  }
+  void on_step_end(const StepRecord& step, Control&);
+  void write_csv(const std::string& path) const;
   template <class Archive> void serialize(Archive& archive, unsigned) { (archive & rates); }
 };
 
@@ -109,28 +79,17 @@ struct TimeLimit {
   double (*now)() = +[] { return seconds_now(); };
 
   void on_fit_begin(Control&) { start = last = last_epoch = now(); }
-  void on_step_end(const StepRecord&, Control& control) {
-    if (!whole_epochs) check(last, longest, "step", control);
-  }
-  void on_epoch_end(EpochRecord&, Control& control) {
-    if (whole_epochs) check(last_epoch, longest, "epoch", control);
-    last = now();  // validation is no step
-  }
+  void on_step_end(const StepRecord&, Control& control);
+  void on_epoch_end(EpochRecord&, Control& control);
 
   double start = 0, last = 0, last_epoch = 0, longest = 0;  // state
 
  private:
-  void check(double& before, double& most, const char* what, Control& control) const {
-    const double instant = now();
-    most = instant - before > most ? instant - before : most;
-    before = instant;
-    if (instant - start + most <= seconds) return;
-    std::string reason = "time limit: after ";
-    append_fixed(reason, instant - start, 1);
-    reason.append(" s the next ").append(what).append(" may not end within ");
-    append_fixed(reason, seconds, 1);
-    control.stop(reason + " s");
-  }
+  void check(double& before, double& most, const char* what, Control& control) const;
 };
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+#if !SKEIN_COMPILED
+#include "callbacks.ipp"
+#endif

@@ -13,18 +13,11 @@ namespace skein::inline SKEIN_ABI::train {
 class Control {
  public:
   /// Ends the training after this step or epoch. The first reason is kept (its first 127 characters).
-  void stop(std::string_view reason) {
-    if (stopping_) return;
-    stopping_ = true;
-    reason_[reason.copy(reason_.data(), reason_.size() - 1)] = '\0';
-  }
+  void stop(std::string_view reason);
   bool stopping() const { return stopping_; }
   std::string_view reason() const { return reason_.data(); }
   /// For the trainer, after the ranks agreed: one that did not ask itself stops because another did.
-  void agree(bool stop_all, std::string_view reason = "another rank asked to stop") {
-    if (stop_all) stop(reason);
-    else *this = {};
-  }
+  void agree(bool stop_all, std::string_view reason = "another rank asked to stop");
 
  private:
   bool stopping_ = false;
@@ -32,3 +25,7 @@ class Control {
 };
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+#if !SKEIN_COMPILED
+#include "control.ipp"
+#endif

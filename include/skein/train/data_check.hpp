@@ -11,11 +11,7 @@
 namespace skein::inline SKEIN_ABI::train {
 
 namespace detail {
-inline std::string shape_text(const Extents& e) {
-  std::string text = "Shape<";
-  for (int i = 0; i < e.rank; ++i) text += (i ? ", " : "") + std::to_string(e[i]);
-  return text + ">";
-}
+std::string shape_text(const Extents& e);
 }  // namespace detail
 
 /// `which`: "training", for the message. A sample may have other extents than the model's input, but not another count.
@@ -43,3 +39,7 @@ template <class Model, class Loss> void check_data(const data::DatasetView& data
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+#if !SKEIN_COMPILED
+#include "data_check.ipp"
+#endif

@@ -24,33 +24,18 @@ class InArchive : public detail::ArchiveFace<InArchive, false> {
  public:
   /// The path and the offset of the first byte are for messages.
   explicit InArchive(std::span<const std::byte> bytes, std::string path = "archive in memory", long long offset = 0,
-                     std::size_t budget = detail::memory_budget)
-      : bytes_(bytes), path_(std::move(path)), offset_(offset), budget_(bytes.size() + budget) {}
+                     std::size_t budget = detail::memory_budget);
 
   std::size_t left() const { return bytes_.size() - next_; }
   /// Bytes that nobody asked for are a fault: the object was another one.
-  void finish() const {
-    if (left() != 0) refuse(std::to_string(left()) + " bytes are left over: this is another object than the one that is read");
-  }
+  void finish() const;
   /// Throws a FileError for the place that was reached. For serialize functions that check what they read.
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw FileError(path_, offset_ + static_cast<long long>(next_), what);
-  }
+  [[noreturn]] void refuse(const std::string& what) const;
 
  private:
   friend class detail::ArchiveFace<InArchive, false>;
 
-  unsigned begin_object(unsigned known) {
-    const std::size_t start = next_;
-    std::uint32_t version = 0;
-    *this& version;
-    if (version > known)
-      throw VersionError(path_, offset_ + static_cast<long long>(start),
-                         "an object of version " + std::to_string(version) + ", but this program knows its class up to version " +
-                             std::to_string(known) + ": it was written by a later program (or is another object)");
-    if (++depth_ > detail::deepest) refuse("objects are nested deeper than 64");
-    return version;
-  }
+  unsigned begin_object(unsigned known);
   void end_object() { --depth_; }
 
   template <detail::Kind kind, class T> void transfer(T& value) {
@@ -110,25 +95,9 @@ class InArchive : public detail::ArchiveFace<InArchive, false> {
       for (std::size_t i = 0; i < count; ++i) *this& values[i];
   }
 
-  bool get_bool() {
-    unsigned char byte = 0;
-    *this& byte;
-    if (byte > 1) refuse("a truth value is 0 or 1, here it is " + std::to_string(byte));
-    return byte == 1;
-  }
+  bool get_bool();
   /// A count that the bytes left can hold, of elements that the budget can hold.
-  std::size_t get_count(std::size_t least, std::size_t memory) {
-    std::uint64_t count = 0;
-    *this& count;
-    if (count > left() / least)
-      refuse("a count of " + std::to_string(count) + " elements needs at least " + std::to_string(least) +
-             " bytes each, but only " + std::to_string(left()) + " bytes are left");
-    if (count > (budget_ - charged_) / memory)
-      refuse("a count of " + std::to_string(count) + " elements would take more memory than an archive of " +
-             std::to_string(bytes_.size()) + " bytes may ask for");
-    charged_ += static_cast<std::size_t>(count) * memory;
-    return static_cast<std::size_t>(count);
-  }
+  std::size_t get_count(std::size_t least, std::size_t memory);
   template <class T> void get_numbers(T* values, std::size_t count) {
     if (count > left() / sizeof(T))
       refuse(std::to_string(count * sizeof(T)) + " bytes are wanted, but only " + std::to_string(left()) + " are left");
@@ -151,3 +120,7 @@ class InArchive : public detail::ArchiveFace<InArchive, false> {
 };
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+#if !SKEIN_COMPILED
+#include "in_archive.ipp"
+#endif

@@ -20,56 +20,18 @@ namespace skein::inline SKEIN_ABI::train {
 /// Opens for reading; every failure is a FileError with path and offset.
 class InputFile {
  public:
-  explicit InputFile(const std::string& path) : path_(path) {
-    file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // non-blocking: a pipe must not make us wait
-    if (file_ < 0) throw FileError(path_, -1, std::string("cannot be opened: ") + std::strerror(errno));
-    struct stat facts {};
-    if (::fstat(file_, &facts) != 0 || !S_ISREG(facts.st_mode)) {
-      ::close(file_);
-      throw FileError(path_, -1, "is not a regular file");
-    }
-    size_ = facts.st_size;
-  }
+  explicit InputFile(const std::string& path);
   /// The bytes must outlive this object; the name stands for the path in messages.
-  InputFile(std::span<const std::byte> bytes, std::string name)
-      : path_(std::move(name)), memory_(bytes.data()), size_(static_cast<long long>(bytes.size())) {}
-  InputFile(InputFile&& other) noexcept
-      : path_(std::move(other.path_)), memory_(other.memory_), file_(std::exchange(other.file_, -1)), size_(other.size_) {}
-  InputFile& operator=(InputFile&& other) noexcept {
-    std::swap(path_, other.path_);
-    std::swap(memory_, other.memory_);
-    std::swap(file_, other.file_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
-  ~InputFile() {
-    if (file_ >= 0) ::close(file_);
-  }
+  InputFile(std::span<const std::byte> bytes, std::string name);
+  InputFile(InputFile&& other) noexcept;
+  InputFile& operator=(InputFile&& other) noexcept;
+  ~InputFile();
 
   const std::string& path() const { return path_; }
   long long size() const { return size_; }
 
   /// Fills the whole block or throws.
-  void read_at(long long offset, void* bytes, std::size_t count) const {
-    if (offset < 0 || offset > size_ || count > static_cast<unsigned long long>(size_ - offset))
-      throw FileError(
-          path_, size_,
-          std::to_string(count) + " bytes are wanted from byte " + std::to_string(offset) + ", but the file ends here");
-    if (file_ < 0) {
-      if (count > 0) std::memcpy(bytes, memory_ + offset, count);
-      return;
-    }
-    char* next = static_cast<char*>(bytes);
-    while (count > 0) {
-      const ssize_t n = ::pread(file_, next, count < (1u << 30) ? count : (1u << 30), offset);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) throw FileError(path_, offset, std::string("cannot be read: ") + std::strerror(errno));
-      if (n == 0) throw FileError(path_, offset, "was cut while it was read");
-      next += n;
-      offset += n;
-      count -= static_cast<std::size_t>(n);
-    }
-  }
+  void read_at(long long offset, void* bytes, std::size_t count) const;
 
  private:
   std::string path_;
@@ -79,3 +41,7 @@ class InputFile {
 };
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+#if !SKEIN_COMPILED
+#include "input_file.ipp"
+#endif

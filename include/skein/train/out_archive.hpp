@@ -24,24 +24,14 @@ class OutArchive : public detail::ArchiveFace<OutArchive, true> {
  public:
   /// The bytes so far, which leave the archive. Throws ArgumentError where no reader would take them: an archive is for small
   /// objects, and a few bytes that stand for much memory are what a hostile file looks like.
-  std::vector<std::byte> take() {
-    if (charged_ > bytes_.size() && charged_ - bytes_.size() > detail::memory_budget)
-      refuse("its " + std::to_string(bytes_.size()) + " bytes stand for " + std::to_string(charged_) +
-             " bytes of memory, more than readers allow (64 MiB beyond the bytes): store large data as tensor sections");
-    charged_ = 0;
-    return std::move(bytes_);
-  }
+  std::vector<std::byte> take();
   /// For serialize functions that both archives run; while writing, what is wrong is the object.
   [[noreturn]] void refuse(const std::string& what) const { throw ArgumentError("the object cannot be written: " + what); }
 
  private:
   friend class detail::ArchiveFace<OutArchive, true>;
 
-  unsigned begin_object(unsigned version) {
-    *this& std::uint32_t{version};
-    if (++depth_ > detail::deepest) refuse("objects are nested deeper than 64");
-    return version;
-  }
+  unsigned begin_object(unsigned version);
   void end_object() { --depth_; }
 
   template <detail::Kind kind, class T> void transfer(const T& value) {
@@ -73,10 +63,7 @@ class OutArchive : public detail::ArchiveFace<OutArchive, true> {
       std::apply([this](const auto&... each) { (*this & ... & each); }, value);
     }
   }
-  void put_count(std::size_t count, std::size_t memory) {
-    *this& std::uint64_t{count};
-    charged_ += count * memory;
-  }
+  void put_count(std::size_t count, std::size_t memory);
   template <class T> void put_elements(const T* values, std::size_t count) {
     static_assert(detail::least_bytes<T>() > 0, "an element of a sequence must take at least one byte");
     if constexpr (detail::Number<T>) put_numbers(values, count);
@@ -100,3 +87,7 @@ class OutArchive : public detail::ArchiveFace<OutArchive, true> {
 };
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+#if !SKEIN_COMPILED
+#include "out_archive.ipp"
+#endif

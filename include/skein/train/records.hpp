@@ -29,32 +29,10 @@ class Scores {
   bool measured() const { return loss == loss || accuracy == accuracy; }
 
   /// The metric of this name. Throws ArgumentError that lists the names there are.
-  double operator[](std::string_view name) const {
-    std::string names;
-    for (const Metric& m : metrics_) {
-      if (m.name() == name) return m.value;
-      if (!m.name().empty()) names.append(names.empty() ? "" : ", ").append(m.name());
-    }
-    throw ArgumentError("no metric '" + std::string(name) + "' was recorded; there are: " + (names.empty() ? "none" : names));
-  }
+  double operator[](std::string_view name) const;
   /// Adds a metric, or replaces the one of this name (cut to 24 characters). Throws ArgumentError beyond six.
-  void set(std::string_view name, double value) {
-    name = name.substr(0, longest_name);
-    if (name.empty()) throw ArgumentError("a metric needs a name");
-    for (Metric& m : metrics_) {
-      if (!m.name().empty() && m.name() != name) continue;
-      m.text = {};
-      name.copy(m.text.data(), name.size());
-      m.value = value;
-      return;
-    }
-    throw ArgumentError("a record holds six metrics beside loss and accuracy; '" + std::string(name) + "' is the seventh");
-  }
-  int metrics() const {
-    int n = 0;
-    while (n < most_metrics && !metrics_[static_cast<std::size_t>(n)].name().empty()) ++n;
-    return n;
-  }
+  void set(std::string_view name, double value);
+  int metrics() const;
   std::string_view metric_name(int i) const { return metrics_[static_cast<std::size_t>(i)].name(); }
   double metric_value(int i) const { return metrics_[static_cast<std::size_t>(i)].value; }
 
@@ -64,11 +42,7 @@ class Scores {
   struct Metric {
     std::array<char, longest_name> text{};
     double value = not_measured;
-    std::string_view name() const {
-      std::size_t n = 0;
-      while (n < longest_name && text[n]) ++n;
-      return {text.data(), n};
-    }
+    std::string_view name() const;
     template <class Archive> void serialize(Archive& archive, unsigned) { (archive & text & value); }
   };
   std::array<Metric, most_metrics> metrics_{};
@@ -107,3 +81,7 @@ struct StepRecord {
 };
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+#if !SKEIN_COMPILED
+#include "records.ipp"
+#endif

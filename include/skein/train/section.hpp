@@ -80,11 +80,7 @@ struct SectionInfo {
     (archive & name & type & extents & offset & bytes & hash);
   }
   /// float32 (5, 5, 1, 6), for messages.
-  std::string text() const {
-    std::string text = std::string(type_name(type)) + " (";
-    for (const std::int64_t extent : extents) text += (text.back() == '(' ? "" : ", ") + std::to_string(extent);
-    return text + ")";
-  }
+  std::string text() const;
 };
 
 namespace detail {
@@ -108,3 +104,7 @@ static_assert(sizeof(CheckpointHeader) == header_bytes && std::is_trivially_copy
 }  // namespace detail
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+#if !SKEIN_COMPILED
+#include "section.ipp"
+#endif

@@ -32,24 +32,10 @@ class Watched {
 class Client {
  public:
   /// `server` only on rank 0.
-  Client(Descriptor connection, int rank, int size, double deadline, std::unique_ptr<Server> server = nullptr)
-      : rank_(rank), size_(size), deadline_(deadline), connection_(std::move(connection)), server_(std::move(server)) {
-    auto [in, out] = connected_pair();
-    wake_ = std::move(in);
-    woken_ = std::move(out);
-    reader_.trust();
-    thread_ = std::thread([this] { serve(); });
-  }
+  Client(Descriptor connection, int rank, int size, double deadline, std::unique_ptr<Server> server = nullptr);
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
-  ~Client() {
-    if (!failed()) send({Kind::Goodbye, 0, 0, 0, {}});
-    stopping_.store(true);
-    poke();
-    thread_.join();
-    connection_ = Descriptor();
-    if (server_) server_->finish(failed() ? 1.0 : deadline_.load());
-  }
+  ~Client();
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -58,140 +44,30 @@ class Client {
 
   /// Gives this rank's bytes for exchange `number` of the group and returns the answer: a ticket, then every member's bytes, in
   /// their order. Blocking; throws CommError: the verdict.
-  std::string exchange(std::uint32_t group, std::uint64_t number, std::string payload) {
-    std::unique_lock lock(mutex_);
-    check(lock);
-    const double limit = std::min(1e8, deadline_.load());  // of an infinite deadline: three years, which a frame can carry
-    waits_in_ = describe_exchange(payload) + " (call " + std::to_string(number) + ")";
-    waited_ = {group, number};
-    answer_.reset();
-    lock.unlock();
-    send({Kind::Exchange, group, number, limit, std::move(payload)});
-    lock.lock();
-    const auto over =
-        std::chrono::steady_clock::now() + std::chrono::duration<double>(std::min(1e8, limit + std::max(3.0, limit / 2)));
-    const bool came = arrived_.wait_until(lock, std::chrono::time_point_cast<std::chrono::steady_clock::duration>(over),
-                                          [&] { return answer_ || failed_; });
-    waits_in_.clear();
-    check(lock);
-    if (!came) {
-      lock.unlock();
-      set_failed("the coordinator on rank 0 does not answer within " + seconds_text(limit) +
-                 ": its process was stopped, or the network is");
-      lock.lock();
-      check(lock);
-    }
-    return std::move(*answer_);
-  }
+  std::string exchange(std::uint32_t group, std::uint64_t number, std::string payload);
   /// The members of a new group; before its first exchange.
-  void open(std::uint32_t group, const std::vector<int>& members) {
-    send({Kind::Open, group, 0, 0, std::string(reinterpret_cast<const char*>(members.data()), members.size() * sizeof(int))});
-  }
+  void open(std::uint32_t group, const std::vector<int>& members);
   /// A call on the device has taken too long: the coordinator finds out who is missing, and tells all.
-  void report_overdue(std::uint32_t group, std::uint64_t call, double limit, const std::string& what) {
-    send({Kind::Overdue, group, call, std::min(1e8, limit), what});
-  }
+  void report_overdue(std::uint32_t group, std::uint64_t call, double limit, const std::string& what);
   /// Ends all ranks with a message.
-  void fail(const std::string& message) {
-    send({Kind::Fail, 0, 0, 0, message.substr(0, 4000)});
-    set_failed(message);
-  }
+  void fail(const std::string& message);
   bool failed() const { return failed_.load(); }
   /// Throws the verdict where there is one.
-  void check() {
-    if (!failed()) return;
-    std::unique_lock lock(mutex_);
-    check(lock);
-  }
+  void check();
 
-  void add(Watched* w) {
-    const std::lock_guard lock(watch_mutex_);
-    watched_.push_back(w);
-  }
-  void remove(Watched* w) {
-    const std::lock_guard lock(watch_mutex_);
-    watched_.erase(std::remove(watched_.begin(), watched_.end(), w), watched_.end());
-  }
+  void add(Watched* w);
+  void remove(Watched* w);
   /// Something has begun to run.
   void poke() { (void)!::send(wake_.get(), "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT); }
 
  private:
-  void check(std::unique_lock<std::mutex>&) {
-    if (failed_) throw CommError(message_);
-  }
-  void send(const Frame& f) {
-    const std::lock_guard lock(write_mutex_);
-    // Where it cannot be written, the reading thread finds the end of the connection.
-    if (connection_) (void)write_all(connection_.get(), encode(f), std::min(1e6, deadline_.load()));
-  }
-  void set_failed(const std::string& message) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (failed_) return;
-      message_ = message.empty() ? "a rank failed" : message;
-      failed_ = true;
-    }
-    arrived_.notify_all();
-    const std::lock_guard lock(watch_mutex_);
-    for (Watched* w : watched_) w->abort(message);
-  }
+  void check(std::unique_lock<std::mutex>&);
+  void send(const Frame& f);
+  void set_failed(const std::string& message);
 
-  void serve() {
-    bool running = false;
-    while (true) {
-      pollfd p[2] = {{connection_.get(), POLLIN, 0}, {woken_.get(), POLLIN, 0}};
-      (void)::poll(p, 2, running ? 10 : -1);
-      if (p[1].revents) {
-        char some[256];
-        while (::recv(woken_.get(), some, sizeof some, MSG_DONTWAIT) == static_cast<ssize_t>(sizeof some)) {}
-      }
-      if (p[0].revents) receive();
-      if (stopping_.load() || failed()) return;
-      running = false;
-      const std::lock_guard lock(watch_mutex_);
-      for (Watched* w : watched_) running = w->tick() || running;
-    }
-  }
-  void receive() {
-    char bytes[65536];
-    bool ended = false;
-    while (true) {
-      const ssize_t n = ::recv(connection_.get(), bytes, sizeof bytes, 0);
-      if (n > 0) {
-        reader_.add(bytes, static_cast<std::size_t>(n));
-        continue;
-      }
-      ended = n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
-      break;
-    }
-    try {
-      while (std::optional<Frame> f = reader_.next()) take(*f);
-    } catch (const Error& e) { return set_failed(std::string("the coordinator on rank 0 cannot be understood: ") + e.what()); }
-    if (ended && !stopping_.load())
-      set_failed("rank 0, whose process holds the coordinator, is gone: its process ended (killed, or crashed): see its output");
-  }
-  void take(Frame& f) {
-    if (f.kind == Kind::Fail) return set_failed(f.payload);
-    if (f.kind == Kind::Query) {
-      std::uint64_t started = 0;
-      {
-        const std::lock_guard lock(watch_mutex_);
-        for (Watched* w : watched_)
-          if (w->group() == f.group) started = w->started();
-      }
-      std::string waits;
-      {
-        const std::lock_guard lock(mutex_);
-        waits = waits_in_;
-      }
-      return send({Kind::State, f.group, started, 0, waits});
-    }
-    if (f.kind != Kind::Gathered) return;
-    const std::lock_guard lock(mutex_);
-    if (waited_ != std::pair{f.group, f.number}) return;
-    answer_ = std::move(f.payload);
-    arrived_.notify_all();
-  }
+  void serve();
+  void receive();
+  void take(Frame& f);
 
   const int rank_, size_;
   std::atomic<double> deadline_;
@@ -210,3 +86,7 @@ class Client {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm::control
+
+#if !SKEIN_COMPILED
+#include "client.ipp"
+#endif

@@ -24,8 +24,7 @@ struct SplitKey {
 /// Carries out every call at once: all ranks' bytes come from the coordinator, and each does its own share.
 class ControlEngine {
  public:
-  ControlEngine(std::shared_ptr<control::Client> client, std::uint32_t group, int rank, int size)
-      : client_(std::move(client)), group_(group), rank_(rank), size_(size), pointers_(size) {}
+  ControlEngine(std::shared_ptr<control::Client> client, std::uint32_t group, int rank, int size);
 
   control::Client& client() { return *client_; }
   const std::shared_ptr<control::Client>& shared_client() const { return client_; }
@@ -35,103 +34,22 @@ class ControlEngine {
   /// Of the last call: the same number on every member, and on no other call's.
   std::uint64_t ticket() const { return ticket_; }
 
-  void run(const CollectiveCall& o) {
-    std::string mine(reinterpret_cast<const char*>(&o.signature), sizeof o.signature);
-    if (sends(o, rank_)) mine.append(o.from(), sent_bytes(o, rank_));
-    const std::uint64_t call = calls_++;
-    const std::string answer = client_->exchange(group_, call, std::move(mine));
-    std::string_view rest = answer;
-    const std::string_view ticket = control::take_part(rest);
-    if (ticket.size() != sizeof ticket_) throw CommError("the coordinator's answer is cut off");
-    std::memcpy(&ticket_, ticket.data(), sizeof ticket_);
-    std::vector<CollectiveCall> posts(static_cast<std::size_t>(size_), o);
-    std::vector<std::size_t> values(posts.size());  // bytes behind each rank's signature
-    bool same = true;
-    for (std::size_t r = 0; r < posts.size(); ++r) {
-      CollectiveCall& p = posts[r];
-      const std::string_view part = control::take_part(rest);
-      if (part.size() < sizeof p.signature) throw CommError("the coordinator's answer is cut off");
-      std::memcpy(&p.signature, part.data(), sizeof p.signature);
-      same = same && p.signature == o.signature;
-      p.send = part.data() + sizeof p.signature;
-      values[r] = part.size() - sizeof p.signature;
-    }
-    if (!same) end_all(mismatch_text(call, size_, [&](int r) { return posts[static_cast<std::size_t>(r)].signature; }));
-    check_values(o, call, values);
-    work(o, posts);
-  }
-  Ticket start(const CollectiveCall& o) {
-    run(o);
-    return {};
-  }
+  void run(const CollectiveCall& o);
+  Ticket start(const CollectiveCall& o);
   bool test(Ticket&) { return true; }
   void wait(Ticket&) {}
   void progress() { client_->check(); }
   void abandon() {}
 
  private:
-  [[noreturn]] void end_all(const std::string& text) {
-    client_->fail(text);
-    client_->check();
-    throw CommError(text);
-  }
+  [[noreturn]] void end_all(const std::string& text);
   // Whoever knows the port can be a rank: what came is as long as the call says before a byte of it is used.
-  void check_values(const CollectiveCall& o, std::uint64_t call, const std::vector<std::size_t>& values) {
-    for (int r = 0; r < size_; ++r) {
-      const std::size_t bytes = values[static_cast<std::size_t>(r)], wanted = sends(o, r) ? sent_bytes(o, r) : 0;
-      if (bytes != wanted)
-        end_all(describe(o.signature) + " (call " + std::to_string(call) + "): rank " + std::to_string(r) + " gave " +
-                std::to_string(bytes) + " bytes of values, and its call has " + std::to_string(wanted) +
-                ": it is no rank of this program");
-    }
-  }
-  static bool sends(const CollectiveCall& o, int rank) {
-    return o.signature.kind != Collective::Broadcast || o.signature.root == rank;
-  }
+  void check_values(const CollectiveCall& o, std::uint64_t call, const std::vector<std::size_t>& values);
+  static bool sends(const CollectiveCall& o, int rank);
   /// Bytes of values that this rank gives to the call.
-  std::size_t sent_bytes(const CollectiveCall& o, int rank) const {
-    const Signature& s = o.signature;
-    switch (s.kind) {
-      case Collective::Barrier:
-        return 0;
-      case Collective::ReduceScatter:
-        return o.bytes(o.counts ? s.count : s.count * static_cast<std::size_t>(size_));
-      case Collective::AllToAll:
-        return o.bytes(s.count * static_cast<std::size_t>(size_));
-      case Collective::AllGather:
-        return o.bytes(o.piece(rank).count);
-      default:
-        return o.bytes(s.count);
-    }
-  }
+  std::size_t sent_bytes(const CollectiveCall& o, int rank) const;
   // work_direct writes slices into all ranks' buffers; here each rank has all the bytes and makes the whole of its own.
-  void work(const CollectiveCall& o, const std::vector<CollectiveCall>& posts) {
-    const Signature& s = o.signature;
-    if (s.kind == Collective::AllReduce || (s.kind == Collective::Reduce && s.root == rank_)) {
-      // The parts of an answer lie at any address: aligned copies.
-      std::vector<std::vector<Block>> aligned(posts.size());
-      for (std::size_t r = 0; r < posts.size(); ++r) {
-        aligned[r].resize(o.bytes(s.count) / sizeof(Block) + 1);
-        std::memcpy(aligned[r].data(), posts[r].send, o.bytes(s.count));
-        pointers_.from[r] = aligned[r].data();
-      }
-      pointers_.to[0] = o.recv;
-      if (s.count) o.fold(o.functor, pointers_.to.data(), 1, pointers_.from.data(), size_, s.count);
-    } else if (s.kind == Collective::ReduceScatter) {
-      const Piece own = o.piece(rank_);
-      std::vector<std::vector<Block>> aligned(posts.size());
-      for (std::size_t r = 0; r < posts.size(); ++r) {
-        aligned[r].resize(o.bytes(own.count) / sizeof(Block) + 1);
-        std::memcpy(aligned[r].data(), posts[r].from() + o.bytes(own.offset), o.bytes(own.count));
-        pointers_.from[r] = aligned[r].data();
-      }
-      pointers_.to[0] = o.recv;
-      if (own.count) o.fold(o.functor, pointers_.to.data(), 1, pointers_.from.data(), size_, own.count);
-    } else if (s.kind != Collective::Reduce) {
-      work_direct(
-          rank_, size_, [&](int r) -> const CollectiveCall& { return posts[static_cast<std::size_t>(r)]; }, pointers_);
-    }
-  }
+  void work(const CollectiveCall& o, const std::vector<CollectiveCall>& posts);
 
   std::shared_ptr<control::Client> client_;
   std::uint32_t group_;
@@ -158,21 +76,13 @@ class ControlComm : public comm::Agreements<ControlComm, Cpu> {
   template <class T, class Op> static constexpr bool reduces = Reduction<Op, T>;
 
   /// All ranks give the address of rank 0, "host:port". Collective.
-  static ControlComm from_address(const std::string& address, int rank, int size, const MeetOptions& options = {}) {
-    return ControlComm(comm::control::meet_at(address, place(rank, size, options)));
-  }
+  static ControlComm from_address(const std::string& address, int rank, int size, const MeetOptions& options = {});
   /// All ranks give the path of a file that none has yet, in a folder that all see. Collective.
-  static ControlComm from_file(const std::string& path, int rank, int size, const MeetOptions& options = {}) {
-    return ControlComm(comm::control::meet_in_file(path, place(rank, size, options)));
-  }
+  static ControlComm from_file(const std::string& path, int rank, int size, const MeetOptions& options = {});
   /// By MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE, by Slurm's variables, or, where all ranks are on one machine, by the job's
   /// name alone (mpirun without MPI). Collective.
   static ControlComm from_environment(MeetOptions options = {},
-                                      const comm::launch::Lookup& lookup = comm::launch::process_environment()) {
-    const comm::control::RendezvousAddress m = comm::control::rendezvous_address(lookup);
-    options.job += m.job;
-    return ControlComm(comm::control::meet(m, place(m.rank, m.size, options)));
-  }
+                                      const comm::launch::Lookup& lookup = comm::launch::process_environment());
   /// The ranks of another communicator of the host, which carries the address only. Collective.
   template <class Comm> static ControlComm over(Comm& world, double deadline) {
     return ControlComm(comm::control::meet_over(world, deadline));
@@ -180,11 +90,7 @@ class ControlComm : public comm::Agreements<ControlComm, Cpu> {
 
   ControlComm(ControlComm&&) = default;
   ControlComm& operator=(ControlComm&&) = default;
-  ~ControlComm() {
-    if (engine_ && std::uncaught_exceptions() > uncaught_ && !engine_->client().failed())
-      engine_->client().fail("rank " + std::to_string(engine_->client().rank()) +
-                             " failed: an exception left the scope of its communicator");
-  }
+  ~ControlComm();
 
   int rank() const { return engine_->rank(); }
   int size() const { return engine_->size(); }
@@ -193,49 +99,21 @@ class ControlComm : public comm::Agreements<ControlComm, Cpu> {
   void fail(const std::string& message) { engine_->client().fail(message); }
 
   /// A communicator of the ranks with this colour (0 or more), ordered by key, then by rank. Collective; blocking.
-  ControlComm split(int color, int key = 0) {
-    if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
-    const std::vector<comm::SplitKey> keys = this->all_gather(comm::SplitKey{color, key, engine_->client().rank()});
-    const std::uint64_t ticket = engine_->ticket();
-    std::vector<comm::SplitKey> mine;
-    int colors_before = 0;
-    std::vector<int> seen;
-    for (const comm::SplitKey& w : keys) {
-      if (w.color == color) mine.push_back(w);
-      if (w.color < color && std::find(seen.begin(), seen.end(), w.color) == seen.end()) {
-        seen.push_back(w.color);
-        ++colors_before;
-      }
-    }
-    std::stable_sort(mine.begin(), mine.end(), [](const comm::SplitKey& a, const comm::SplitKey& b) { return a.key < b.key; });
-    std::vector<int> members;
-    int rank = 0;
-    for (std::size_t i = 0; i < mine.size(); ++i) {
-      members.push_back(mine[i].rank);
-      if (mine[i].rank == engine_->client().rank()) rank = static_cast<int>(i);
-    }
-    // A group's number: of the call that made it, and of the colour's place; 1024 colours at most.
-    const auto group =
-        static_cast<std::uint32_t>((ticket % (1u << 22)) * 1024 + static_cast<std::uint64_t>(colors_before % 1024));
-    engine_->client().open(group, members);
-    return ControlComm(engine_->shared_client(), group, rank, static_cast<int>(members.size()));
-  }
+  ControlComm split(int color, int key = 0);
 
   engine_type& engine() { return *engine_; }
 
  private:
-  explicit ControlComm(std::unique_ptr<comm::control::Client> client) {
-    const int rank = client->rank(), size = client->size();
-    engine_ = std::make_unique<engine_type>(std::shared_ptr<comm::control::Client>(std::move(client)), 0, rank, size);
-  }
-  ControlComm(std::shared_ptr<comm::control::Client> client, std::uint32_t group, int rank, int size)
-      : engine_(std::make_unique<engine_type>(std::move(client), group, rank, size)) {}
-  static comm::control::RankPlace place(int rank, int size, const MeetOptions& o) {
-    return {rank, size, comm::control::key_of(o.job), o.deadline};
-  }
+  explicit ControlComm(std::unique_ptr<comm::control::Client> client);
+  ControlComm(std::shared_ptr<comm::control::Client> client, std::uint32_t group, int rank, int size);
+  static comm::control::RankPlace place(int rank, int size, const MeetOptions& o);
 
   std::unique_ptr<engine_type> engine_;
   int uncaught_ = std::uncaught_exceptions();
 };
 
 }  // namespace skein::inline SKEIN_ABI
+
+#if !SKEIN_COMPILED
+#include "control_comm.ipp"
+#endif

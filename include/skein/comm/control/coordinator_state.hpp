@@ -18,66 +18,21 @@
 namespace skein::inline SKEIN_ABI::comm::control {
 
 /// What an exchange's payload begins with says what it is for.
-inline std::string describe_exchange(std::string_view payload) {
-  Signature s;
-  if (payload.size() < sizeof s) return "an exchange";
-  std::memcpy(&s, payload.data(), sizeof s);
-  return is_known(s) ? describe(s) : "an exchange";
-}
+std::string describe_exchange(std::string_view payload);
 
 /// What the coordinator knows and decides. Frames and times go in, frames come out; it has no socket, thread or clock.
 class CoordinatorState {
  public:
-  explicit CoordinatorState(int size) : size_(size), left_(static_cast<std::size_t>(size)) {
-    Group all;
-    for (int r = 0; r < size; ++r) all.members.push_back(r);
-    groups_.emplace(0u, std::move(all));
-  }
+  explicit CoordinatorState(int size);
 
   /// A frame of a rank. Throws CommError for what no rank of this library sends.
-  void take(int rank, Frame f, double now) {
-    if (failed()) return;
-    switch (f.kind) {
-      case Kind::Exchange:
-        return exchange(rank, std::move(f), now);
-      case Kind::Open:
-        return open(rank, f);
-      case Kind::Overdue:
-        return inquire(rank, f, now);
-      case Kind::State:
-        return answer(rank, f, now);
-      case Kind::Fail:
-        return fail(f.payload);
-      case Kind::Goodbye:
-        return leave(rank);
-      default:
-        throw CommError("rank " + std::to_string(rank) + " sent the coordinator a frame that only the coordinator sends");
-    }
-  }
+  void take(int rank, Frame f, double now);
   /// The connection of a rank has ended.
-  void lost(int rank) {
-    if (left_[index(rank)] || failed()) return;
-    left_[index(rank)] = true;
-    fail("rank " + std::to_string(rank) + " is gone: its process ended without a word (killed, or crashed): see its output");
-  }
+  void lost(int rank);
   /// Whose deadline has passed?
-  void tick(double now) {
-    for (auto& [id, g] : groups_) {
-      for (auto& [number, e] : g.exchanges)
-        if (!failed() && now >= e.due) overdue(g, number, e);
-      if (!failed() && g.inquiry.running && now >= g.inquiry.due) judge(g);
-    }
-  }
+  void tick(double now);
   /// When tick has something to do next; infinity is 1e18.
-  double next_due() const {
-    double t = 1e18;
-    if (failed()) return t;
-    for (const auto& [id, g] : groups_) {
-      for (const auto& [number, e] : g.exchanges) t = std::min(t, e.due);
-      if (g.inquiry.running) t = std::min(t, g.inquiry.due);
-    }
-    return t;
-  }
+  double next_due() const;
 
   bool failed() const { return !verdict_.empty(); }
   const std::string& verdict() const { return verdict_; }
@@ -109,153 +64,25 @@ class CoordinatorState {
   };
 
   std::size_t index(int rank) const { return static_cast<std::size_t>(rank); }
-  static std::size_t place(const Group& g, int rank) {
-    const auto at = std::find(g.members.begin(), g.members.end(), rank);
-    if (at == g.members.end()) throw CommError("rank " + std::to_string(rank) + " speaks for a group that it is not in");
-    return static_cast<std::size_t>(at - g.members.begin());
-  }
-  Group& group(std::uint32_t id) {
-    const auto at = groups_.find(id);
-    if (at == groups_.end()) throw CommError("the coordinator knows no group " + std::to_string(id));
-    return at->second;
-  }
-  void send(int rank, Frame f) {
-    if (!left_[index(rank)]) out_.emplace_back(rank, std::move(f));
-  }
-  void fail(std::string text) {
-    if (failed()) return;
-    verdict_ = text.empty() ? "a rank failed" : std::move(text);
-    for (int r = 0; r < size_; ++r) send(r, {Kind::Fail, 0, 0, 0, verdict_});
-  }
+  static std::size_t place(const Group& g, int rank);
+  Group& group(std::uint32_t id);
+  void send(int rank, Frame f);
+  void fail(std::string text);
 
   // Ranks are named by their place in the group, as their own rank() says.
   template <class Wanted> std::string named(const Group& g, Wanted&& wanted) {
     return ranks_text(static_cast<int>(g.members.size()), [&](int i) { return wanted(static_cast<std::size_t>(i)); });
   }
 
-  void exchange(int rank, Frame f, double now) {
-    Group& g = group(f.group);
-    const std::size_t n = g.members.size(), i = place(g, rank);
-    Exchange& e = g.exchanges[f.number];
-    if (e.came.empty()) {
-      e.came.assign(n, false);
-      e.payloads.resize(n);
-      e.due = 1e18;
-    }
-    if (e.came[i]) throw CommError("rank " + std::to_string(rank) + " came to exchange " + std::to_string(f.number) + " twice");
-    e.came[i] = true;
-    if (now + f.limit < e.due) {
-      e.due = now + f.limit;
-      e.limit = f.limit;
-      e.what = describe_exchange(f.payload);
-    }
-    e.payloads[i] = std::move(f.payload);
-    if (std::find(e.came.begin(), e.came.end(), false) != e.came.end()) {
-      const auto missing = [&](std::size_t j) { return !e.came[j] && left_[index(g.members[j])]; };
-      for (std::size_t j = 0; j < n; ++j)
-        if (missing(j))
-          return fail(e.what + " (call " + std::to_string(f.number) + "): " + named(g, missing) +
-                      " returned and will not arrive");
-      return;
-    }
-    std::string all;
-    for (const std::string& p : e.payloads) append_part(all, p);
-    const std::uint64_t ticket = ++tickets_;
-    for (const int r : g.members) {
-      Frame reply{Kind::Gathered, f.group, f.number, 0, {}};
-      append_part(reply.payload, std::string_view(reinterpret_cast<const char*>(&ticket), sizeof ticket));
-      reply.payload += all;
-      send(r, std::move(reply));
-    }
-    g.exchanges.erase(f.number);
-  }
-  void overdue(Group& g, std::uint64_t number, const Exchange& e) {
-    fail(e.what + " (call " + std::to_string(number) + "): " + named(g, [&](std::size_t i) { return !e.came[i]; }) +
-         " did not arrive within " + seconds_text(e.limit));
-  }
+  void exchange(int rank, Frame f, double now);
+  void overdue(Group& g, std::uint64_t number, const Exchange& e);
 
-  void open(int rank, const Frame& f) {
-    std::vector<int> members(f.payload.size() / sizeof(int));
-    if (f.payload.size() % sizeof(int) != 0 || members.empty() || members.size() > index(size_))
-      throw CommError("a group without members");
-    std::memcpy(members.data(), f.payload.data(), f.payload.size());
-    std::vector<bool> seen(index(size_));
-    for (const int m : members) {
-      if (m < 0 || m >= size_ || seen[index(m)])
-        throw CommError("a group names rank " + std::to_string(m) + " twice, or beyond the last");
-      seen[index(m)] = true;
-    }
-    Group made;
-    made.members = std::move(members);
-    (void)place(made, rank);
-    const auto [at, fresh] = groups_.try_emplace(f.group, std::move(made));
-    if (!fresh) (void)place(at->second, rank);
-  }
-  void leave(int rank) {
-    left_[index(rank)] = true;
-    for (auto& entry : groups_) {
-      const Group& g = entry.second;  // not a structured binding: clang 14 does not capture those
-      if (std::find(g.members.begin(), g.members.end(), rank) == g.members.end()) continue;
-      for (const auto& [number, e] : g.exchanges)
-        if (!e.came[place(g, rank)])
-          return fail(e.what + " (call " + std::to_string(number) +
-                      "): " + named(g, [&](std::size_t i) { return g.members[i] == rank; }) + " returned and will not arrive");
-    }
-  }
+  void open(int rank, const Frame& f);
+  void leave(int rank);
 
-  void inquire(int rank, const Frame& f, double now) {
-    Group& g = group(f.group);
-    const std::size_t n = g.members.size(), i = place(g, rank);
-    Inquiry& q = g.inquiry;
-    if (!q.running) {
-      q = {true,
-           f.number,
-           now + std::min(2.0, std::max(0.3, f.limit / 4)),
-           f.limit,
-           f.payload,
-           std::vector<bool>(n),
-           std::vector<std::uint64_t>(n),
-           std::vector<std::string>(n)};
-      for (const int r : g.members) send(r, {Kind::Query, f.group, f.number, 0, {}});
-    }
-    (void)i;
-  }
-  void answer(int rank, const Frame& f, double) {
-    Group& g = group(f.group);
-    Inquiry& q = g.inquiry;
-    const std::size_t i = place(g, rank);
-    if (!q.running) return;
-    q.answered[i] = true;
-    q.started[i] = f.number;
-    q.waits[i] = f.payload.substr(0, 300);
-    for (std::size_t j = 0; j < q.answered.size(); ++j)
-      if (!q.answered[j] && !left_[index(g.members[j])]) return;
-    judge(g);
-  }
-  void judge(Group& g) {
-    Inquiry& q = g.inquiry;
-    q.running = false;
-    const auto left = [&](std::size_t i) { return left_[index(g.members[i])]; };
-    const auto silent = [&](std::size_t i) { return !left(i) && !q.answered[i]; };
-    const auto behind = [&](std::size_t i) { return !left(i) && !silent(i) && q.started[i] <= q.call && q.waits[i].empty(); };
-    const auto elsewhere = [&](std::size_t i) { return !left(i) && !silent(i) && q.started[i] <= q.call && !q.waits[i].empty(); };
-    const auto any = [&](auto&& is) {
-      for (std::size_t i = 0; i < g.members.size(); ++i)
-        if (is(i)) return true;
-      return false;
-    };
-    const std::string within = " within " + seconds_text(q.limit);
-    std::string found;
-    const auto add = [&](const std::string& text) { found += (found.empty() ? "" : "; ") + text; };
-    if (any(behind)) add(named(g, behind) + " did not arrive" + within);
-    if (any(silent)) add(named(g, silent) + " does not answer (stopped, or out of reach)");
-    if (any(left)) add(named(g, left) + " returned and will not arrive");
-    for (std::size_t i = 0; i < g.members.size(); ++i)
-      if (elsewhere(i)) add("rank " + std::to_string(i) + " waits in " + q.waits[i]);
-    if (found.empty())
-      found = "all ranks have arrived, and it has not ended" + within + ": look at the GPUs and the network between them";
-    fail(q.what + " (call " + std::to_string(q.call) + "): " + found);
-  }
+  void inquire(int rank, const Frame& f, double now);
+  void answer(int rank, const Frame& f, double);
+  void judge(Group& g);
 
   int size_;
   std::vector<bool> left_;
@@ -266,3 +93,7 @@ class CoordinatorState {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm::control
+
+#if !SKEIN_COMPILED
+#include "coordinator_state.ipp"
+#endif

@@ -15,50 +15,13 @@ struct RendezvousAddress {
 };
 
 /// Throws ArgumentError that says which variable is missing, or contradicts another.
-inline RendezvousAddress rendezvous_address(const comm::launch::Lookup& lookup = comm::launch::process_environment()) {
-  const comm::launch::LaunchEnvironment e = comm::launch::launch_environment(lookup);
-  const auto text = [&](const char* name) { return lookup(name).value_or(""); };
-  RendezvousAddress m;
-  if (e.rank < 0 || e.size < 0)
-    throw ArgumentError("from_environment: the launcher (" + e.launcher +
-                        ") does not say rank and size: set RANK and WORLD_SIZE, or start with torchrun, srun or mpirun");
-  m.rank = e.rank;
-  m.size = e.size;
-  for (const char* name : {"TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "SLURM_STEP_ID", "OMPI_MCA_ess_base_jobid", "PMIX_NAMESPACE"})
-    m.job += text(name) + "/";
-  const std::string host = text("MASTER_ADDR"), port = text("MASTER_PORT");
-  if (!host.empty()) {
-    const int p = comm::launch::parse_count(port).value_or(0);
-    // torchrun's own store sits on the port itself.
-    const int skip = text("TORCHELASTIC_USE_AGENT_STORE") == "True" ? 1 : 0;
-    if (p < 1 || p + skip > 65535)
-      throw ArgumentError("from_environment: MASTER_ADDR is '" + host + "', but MASTER_PORT is '" + port +
-                          "': a port was expected");
-    m.address = {host, p + skip};
-    return m;
-  }
-  const std::string nodes = text("SLURM_STEP_NODELIST").empty() ? text("SLURM_JOB_NODELIST") : text("SLURM_STEP_NODELIST");
-  if (e.launcher == "Slurm" && !nodes.empty()) {
-    const int job = comm::launch::parse_count(text("SLURM_JOB_ID")).value_or(0),
-              step = comm::launch::parse_count(text("SLURM_STEP_ID")).value_or(0);
-    m.address = {comm::launch::first_host(nodes), 20000 + (job % 10000 * 4 + step % 4) % 40000};
-    return m;
-  }
-  if (m.size == 1) return m;
-  if (e.local_size == m.size && m.job.find_first_not_of('/') != std::string::npos) {
-    m.file = text("TMPDIR");
-    if (m.file.empty()) m.file = "/tmp";
-    m.file += "/skein-" + std::to_string(::getuid()) + "-" + std::to_string(key_of(m.job));
-    return m;
-  }
-  throw ArgumentError("from_environment: " + std::to_string(m.size) + " ranks of " + e.launcher +
-                      ", but nothing says where rank 0 is: set MASTER_ADDR and MASTER_PORT");
-}
+RendezvousAddress rendezvous_address(const comm::launch::Lookup& lookup = comm::launch::process_environment());
 
 /// Collective; blocking.
-inline std::unique_ptr<Client> meet(const RendezvousAddress& m, const RankPlace& place) {
-  if (m.size == 1) return serve_at(Listener({"localhost", 0}), place, "localhost");
-  return m.file.empty() ? meet_at(m.address.text(), place) : meet_in_file(m.file, place);
-}
+std::unique_ptr<Client> meet(const RendezvousAddress& m, const RankPlace& place);
 
 }  // namespace skein::inline SKEIN_ABI::comm::control
+
+#if !SKEIN_COMPILED
+#include "environment.ipp"
+#endif

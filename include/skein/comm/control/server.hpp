@@ -15,24 +15,11 @@ namespace skein::inline SKEIN_ABI::comm::control {
 class Server {
  public:
   /// `ranks[r]` is the connection of rank r.
-  explicit Server(std::vector<Descriptor> ranks) : coordinator_state_(static_cast<int>(ranks.size())) {
-    for (Descriptor& d : ranks) {
-      peers_.emplace_back().fd = std::move(d);
-      peers_.back().reader.trust();
-    }
-    auto [in, out] = connected_pair();
-    wake_ = std::move(in);
-    woken_ = std::move(out);
-    thread_ = std::thread([this] { serve(); });
-  }
+  explicit Server(std::vector<Descriptor> ranks);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   /// Waits until all ranks have left, at most `timer` seconds (set by finish), and sends what is still to be sent.
-  ~Server() {
-    stop_at_.store(now() + timer_);
-    (void)write_all(wake_.get(), "x", 1);
-    thread_.join();
-  }
+  ~Server();
   void finish(double timer) { timer_ = timer; }
 
  private:
@@ -43,81 +30,11 @@ class Server {
     bool open = true;
   };
 
-  void serve() {
-    std::vector<pollfd> polled(peers_.size() + 1);
-    while (true) {
-      deliver();
-      const double stop = stop_at_.load(), t = now();
-      const bool flushed = all_flushed();
-      if (coordinator_state_.all_left() && flushed) return;
-      if (stop < 1e17 && ((coordinator_state_.failed() && flushed) || t >= stop)) return;
-      for (std::size_t i = 0; i < peers_.size(); ++i)
-        polled[i] = {peers_[i].open ? peers_[i].fd.get() : -1, static_cast<short>(POLLIN | (peers_[i].out.empty() ? 0 : POLLOUT)),
-                     0};
-      polled.back() = {woken_.get(), POLLIN, 0};
-      const double next = std::min(coordinator_state_.next_due(), stop);
-      const int wait = next > 1e17 ? -1 : static_cast<int>(std::min(1000.0, std::max(0.0, 1000 * (next - t)) + 1));
-      (void)::poll(polled.data(), polled.size(), wait);
-      if (polled.back().revents) {
-        char some[16];
-        (void)!::read(woken_.get(), some, sizeof some);
-      }
-      for (std::size_t i = 0; i < peers_.size(); ++i) {
-        if (polled[i].fd < 0) continue;
-        if (polled[i].revents & POLLOUT) flush(peers_[i]);
-        if (polled[i].revents & (POLLIN | POLLHUP | POLLERR)) receive(static_cast<int>(i));
-      }
-      coordinator_state_.tick(now());
-    }
-  }
-  void receive(int rank) {
-    Peer& p = peers_[static_cast<std::size_t>(rank)];
-    char bytes[65536];
-    bool ended = false;
-    while (true) {
-      const ssize_t n = ::recv(p.fd.get(), bytes, sizeof bytes, 0);
-      if (n > 0) {
-        p.reader.add(bytes, static_cast<std::size_t>(n));
-        continue;
-      }
-      ended = n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
-      break;
-    }
-    try {
-      while (std::optional<Frame> f = p.reader.next()) coordinator_state_.take(rank, std::move(*f), now());
-    } catch (const Error& e) {
-      coordinator_state_.take(
-          rank, {Kind::Fail, 0, 0, 0, "the coordinator cannot understand rank " + std::to_string(rank) + ": " + e.what()}, now());
-      deliver();  // this rank hears it too, before its connection is closed
-      ended = true;
-    }
-    if (!ended) return;
-    p.open = false;
-    p.fd = Descriptor();
-    coordinator_state_.lost(rank);
-  }
-  void deliver() {
-    for (auto& [rank, frame] : coordinator_state_.output()) {
-      Peer& p = peers_[static_cast<std::size_t>(rank)];
-      if (!p.open) continue;
-      p.out += encode(frame);
-      flush(p);
-    }
-  }
-  void flush(Peer& p) {
-    std::size_t at = 0;
-    while (at < p.out.size()) {
-      const ssize_t n = ::send(p.fd.get(), p.out.data() + at, p.out.size() - at, MSG_NOSIGNAL);
-      if (n <= 0) break;
-      at += static_cast<std::size_t>(n);
-    }
-    p.out.erase(0, at);
-  }
-  bool all_flushed() const {
-    for (const Peer& p : peers_)
-      if (p.open && !p.out.empty()) return false;
-    return true;
-  }
+  void serve();
+  void receive(int rank);
+  void deliver();
+  void flush(Peer& p);
+  bool all_flushed() const;
 
   CoordinatorState coordinator_state_;
   std::vector<Peer> peers_;
@@ -128,3 +45,7 @@ class Server {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm::control
+
+#if !SKEIN_COMPILED
+#include "server.ipp"
+#endif

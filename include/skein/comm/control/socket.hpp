@@ -34,13 +34,8 @@ class Descriptor {
   Descriptor() = default;
   explicit Descriptor(int fd) : fd_(fd) {}
   Descriptor(Descriptor&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& o) noexcept {
-    std::swap(fd_, o.fd_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
+  Descriptor& operator=(Descriptor&& o) noexcept;
+  ~Descriptor();
   int get() const { return fd_; }
   int release() { return std::exchange(fd_, -1); }
   explicit operator bool() const { return fd_ >= 0; }
@@ -53,160 +48,44 @@ class Descriptor {
 struct Address {
   std::string host;
   int port = 0;
-  std::string text() const {
-    return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(port);
-  }
+  std::string text() const;
 };
 
 /// Throws ArgumentError for what is no "host:port".
-inline Address parse_address(const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  Address a;
-  if (colon != std::string::npos) {
-    a.host = text.substr(0, colon);
-    if (a.host.size() > 2 && a.host.front() == '[' && a.host.back() == ']') a.host = a.host.substr(1, a.host.size() - 2);
-    a.port = comm::launch::parse_count(std::string_view(text).substr(colon + 1)).value_or(0);
-  }
-  if (a.host.empty() || a.host.find_first_of("[] /") != std::string::npos || a.port < 1 || a.port > 65535)
-    throw ArgumentError("'" + text + "' is no address: give host:port, a port from 1 to 65535");
-  return a;
-}
+Address parse_address(const std::string& text);
 
 /// Makes a socket non-blocking and closed in child processes; a TCP socket also sends small messages at once.
-inline void set_flags(int fd) {
-  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
-  ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-  int on = 1;
-  (void)::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // no TCP socket: no harm
-  (void)::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-}
+void set_flags(int fd);
 
 /// Two connected ends, within a process or between a process and its child.
-inline std::pair<Descriptor, Descriptor> connected_pair() {
-  int fd[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, fd) != 0) throw CommError(std::string("socketpair failed: ") + std::strerror(errno));
-  set_flags(fd[0]);
-  set_flags(fd[1]);
-  return {Descriptor(fd[0]), Descriptor(fd[1])};
-}
+std::pair<Descriptor, Descriptor> connected_pair();
 
 /// Listens on a port of every interface (of the loopback alone where the host is localhost); port 0 takes a free one.
 class Listener {
  public:
-  explicit Listener(const Address& at) {
-    const bool loopback = at.host == "localhost" || at.host.rfind("127.", 0) == 0 || at.host == "::1";
-    const bool six = at.host.find(':') != std::string::npos;
-    fd_ = Descriptor(::socket(six ? AF_INET6 : AF_INET, SOCK_STREAM, 0));
-    if (!fd_) refuse("socket", at);
-    set_flags(fd_.get());
-    int on = 1;
-    (void)::setsockopt(fd_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    int bound = 0;
-    if (six) {
-      sockaddr_in6 a{};
-      a.sin6_family = AF_INET6;
-      a.sin6_port = htons(static_cast<std::uint16_t>(at.port));
-      a.sin6_addr = loopback ? in6addr_loopback : in6addr_any;
-      bound = ::bind(fd_.get(), reinterpret_cast<sockaddr*>(&a), sizeof a);
-    } else {
-      sockaddr_in a{};
-      a.sin_family = AF_INET;
-      a.sin_port = htons(static_cast<std::uint16_t>(at.port));
-      a.sin_addr.s_addr = htonl(loopback ? INADDR_LOOPBACK : INADDR_ANY);
-      bound = ::bind(fd_.get(), reinterpret_cast<sockaddr*>(&a), sizeof a);
-    }
-    if (bound != 0) refuse("bind", at);
-    if (::listen(fd_.get(), 1024) != 0) refuse("listen", at);
-    sockaddr_storage own{};
-    socklen_t length = sizeof own;
-    ::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&own), &length);
-    port_ = ntohs(own.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&own)->sin6_port
-                                            : reinterpret_cast<sockaddr_in*>(&own)->sin_port);
-  }
+  explicit Listener(const Address& at);
   int get() const { return fd_.get(); }
   int port() const { return port_; }
   /// Who has come; an empty one where nobody has.
-  Descriptor accept() const {
-    Descriptor d(::accept(fd_.get(), nullptr, nullptr));
-    if (d) set_flags(d.get());
-    return d;
-  }
+  Descriptor accept() const;
 
  private:
-  [[noreturn]] static void refuse(const char* call, const Address& at) {
-    const int why = errno;
-    throw CommError(std::string(call) + " on " + at.text() + " failed: " + std::strerror(why) +
-                    (why == EADDRINUSE ? ". Another program has this port, perhaps an earlier run: take another" : ""));
-  }
+  [[noreturn]] static void refuse(const char* call, const Address& at);
   Descriptor fd_;
   int port_ = 0;
 };
 
 /// Connects within `seconds`; an empty one, and a reason, where that did not go.
-inline Descriptor try_connect(const Address& to, double seconds, std::string& why) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (const int wrong = ::getaddrinfo(to.host.c_str(), std::to_string(to.port).c_str(), &hints, &found); wrong != 0) {
-    why = ::gai_strerror(wrong);
-    return {};
-  }
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, &::freeaddrinfo);
-  const double end = now() + seconds;
-  for (addrinfo* a = found; a; a = a->ai_next) {
-    Descriptor d(::socket(a->ai_family, a->ai_socktype, a->ai_protocol));
-    if (!d) continue;
-    set_flags(d.get());
-    int error = 0;
-    if (::connect(d.get(), a->ai_addr, a->ai_addrlen) != 0) {
-      error = errno;
-      if (error == EINPROGRESS) {
-        pollfd p{d.get(), POLLOUT, 0};
-        const int ready = ::poll(&p, 1, static_cast<int>(1000 * std::max(0.0, end - now())));
-        socklen_t length = sizeof error;
-        error = ETIMEDOUT;
-        if (ready > 0) ::getsockopt(d.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-      }
-    }
-    if (error == 0) return d;
-    why = std::strerror(error);
-  }
-  return {};
-}
+Descriptor try_connect(const Address& to, double seconds, std::string& why);
 
 /// Writes all within `seconds`; false where the other side has gone or takes nothing.
-inline bool write_all(int fd, const std::string& bytes, double seconds) {
-  const double end = now() + seconds;
-  for (std::size_t at = 0; at < bytes.size();) {
-    const ssize_t n = ::send(fd, bytes.data() + at, bytes.size() - at, MSG_NOSIGNAL);
-    if (n > 0) {
-      at += static_cast<std::size_t>(n);
-      continue;
-    }
-    if (n < 0 && errno == EINTR) continue;
-    if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK) || now() >= end) return false;
-    pollfd p{fd, POLLOUT, 0};
-    (void)::poll(&p, 1, static_cast<int>(1000 * std::max(0.001, std::min(1.0, end - now()))));
-  }
-  return true;
-}
+bool write_all(int fd, const std::string& bytes, double seconds);
 
 /// The machine's own addresses that others may reach, then the loopback: "10.0.0.3", "127.0.0.1".
-inline std::vector<std::string> own_hosts() {
-  std::vector<std::string> hosts;
-  ifaddrs* found = nullptr;
-  if (::getifaddrs(&found) == 0) {
-    const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> all(found, &::freeifaddrs);
-    for (const ifaddrs* i = found; i; i = i->ifa_next) {
-      if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET) continue;
-      char text[INET_ADDRSTRLEN] = "";
-      if (::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(i->ifa_addr)->sin_addr, text, sizeof text) &&
-          std::strncmp(text, "127.", 4) != 0)
-        hosts.push_back(text);
-    }
-  }
-  hosts.push_back("127.0.0.1");
-  return hosts;
-}
+std::vector<std::string> own_hosts();
 
 }  // namespace skein::inline SKEIN_ABI::comm::control
+
+#if !SKEIN_COMPILED
+#include "socket.ipp"
+#endif

@@ -18,18 +18,9 @@ class CallWatch {
  public:
   /// The next call has been given to the device. Returns its number, from 0. `name` in place of the signature's text, where it
   /// has one.
-  std::uint64_t start(const Signature& what, double now, const char* name = nullptr) {
-    if (started_ - oldest_ == calls_.size()) throw CommError("more than " + std::to_string(calls_.size()) + " calls are running");
-    calls_[started_ % calls_.size()] = {what, now, name};
-    return started_++;
-  }
+  std::uint64_t start(const Signature& what, double now, const char* name = nullptr);
   /// The oldest call is done: completions come in order. The time of the next begins now, since it waited for its turn.
-  void finish_oldest(double now) {
-    if (!running()) return;
-    ++oldest_;
-    asked_ = false;
-    if (running() && first().since < now) first().since = now;
-  }
+  void finish_oldest(double now);
   bool running() const { return oldest_ < started_; }
   std::uint64_t oldest() const { return oldest_; }
   /// Calls so far, running or done.
@@ -40,21 +31,12 @@ class CallWatch {
     std::string what;
   };
   /// The oldest call, once, when it has taken `limit` seconds.
-  std::optional<Overdue> overdue(double now, double limit) {
-    if (!running() || asked_ || failed() || now - first().since < limit) return std::nullopt;
-    asked_ = true;
-    return Overdue{oldest_, text(first())};
-  }
+  std::optional<Overdue> overdue(double now, double limit);
   /// What to tell who asks where this rank is; empty where nothing runs.
   std::string waits_in() const { return running() ? text(first()) + " (call " + std::to_string(oldest_) + ")" : ""; }
 
   /// The verdict. True for the first: abort now.
-  bool fail(const std::string& message) {
-    if (failed()) return false;
-    message_ = message.empty() ? "this communicator has failed" : message;
-    oldest_ = started_;
-    return true;
-  }
+  bool fail(const std::string& message);
   bool failed() const { return !message_.empty(); }
   const std::string& message() const { return message_; }
 
@@ -74,3 +56,7 @@ class CallWatch {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm::control
+
+#if !SKEIN_COMPILED
+#include "watch.ipp"
+#endif

@@ -13,28 +13,10 @@ namespace comm {
 /// Carries out every call at once; messages of the rank to itself are kept until they are received.
 class SelfEngine {
  public:
-  void run(const CollectiveCall& o) {
-    if (o.fold) {
-      const void* from = o.send;
-      void* into = o.recv;
-      o.fold(o.functor, &into, 1, &from, 1, o.signature.count);
-    } else if (o.send != o.recv && o.signature.count != 0) {
-      std::memcpy(o.recv, o.send, o.bytes(o.signature.count));
-    }
-  }
-  Ticket start(const CollectiveCall& o) {
-    run(o);
-    return {};
-  }
-  Ticket start_send(const void* data, std::size_t bytes, int, int tag) {
-    const char* first = static_cast<const char*>(data);
-    sent_.push_back({tag, std::string(first, first + bytes)});
-    return {};
-  }
-  Ticket start_recv(void* data, std::size_t bytes, int, int tag) {
-    wanted_.push_back({++received_, tag, bytes, data});
-    return {received_, 0, 0};
-  }
+  void run(const CollectiveCall& o);
+  Ticket start(const CollectiveCall& o);
+  Ticket start_send(const void* data, std::size_t bytes, int, int tag);
+  Ticket start_recv(void* data, std::size_t bytes, int, int tag);
   bool test(Ticket& t) {
     if (t.message < 0) return true;
     for (auto w = wanted_.begin(); w != wanted_.end(); ++w) {
@@ -54,9 +36,7 @@ class SelfEngine {
     }
     return true;
   }
-  void wait(Ticket& t) {
-    if (!test(t)) throw CommError("recv: a world of one waits for a message that it has not sent");
-  }
+  void wait(Ticket& t);
   void progress() {}
   void abandon() {}
 
@@ -93,3 +73,7 @@ class SelfComm : public comm::Messages<SelfComm, Cpu> {
 };
 
 }  // namespace skein::inline SKEIN_ABI
+
+#if !SKEIN_COMPILED
+#include "self_comm.ipp"
+#endif

@@ -28,39 +28,15 @@ class SlowNetwork {
   explicit SlowNetwork(plan::Network links, double collective = 0) : links_(links), collective_(collective) {}
   SlowNetwork(const SlowNetwork&) = delete;
 
-  double message_seconds(int from, int to, double bytes) const {
-    const plan::Level& level = links_.between(from, to);
-    return level.alpha + level.beta * bytes;
-  }
-  double collective_seconds(int ranks, const comm::CollectiveCall& o) const {
-    return collective_ > 0 ? collective_ : ranks <= 1 ? 0 : comm::seconds_of(o, ranks, links_);
-  }
+  double message_seconds(int from, int to, double bytes) const;
+  double collective_seconds(int ranks, const comm::CollectiveCall& o) const;
 
   /// A message has departed; when the oldest of these two ranks and tag did.
-  void departed(int from, int to, int tag, Clock::time_point when) {
-    const std::lock_guard lock(mutex_);
-    departures_[{from, to, tag}].push_back(when);
-  }
-  Clock::time_point departure(int from, int to, int tag) {
-    const std::lock_guard lock(mutex_);
-    auto& all = departures_[{from, to, tag}];
-    const Clock::time_point first = all.front();
-    all.pop_front();
-    return first;
-  }
+  void departed(int from, int to, int tag, Clock::time_point when);
+  Clock::time_point departure(int from, int to, int tag);
   /// A rank has come to a collective; when the last one did, once all have.
-  void entered(std::uint64_t call, Clock::time_point when) {
-    const std::lock_guard lock(mutex_);
-    Entry& e = entries_[call];
-    e.last = std::max(e.last, when);
-  }
-  Clock::time_point last(std::uint64_t call, int ranks) {
-    const std::lock_guard lock(mutex_);
-    Entry& e = entries_[call];
-    const Clock::time_point when = e.last;
-    if (++e.asked == ranks) entries_.erase(call);
-    return when;
-  }
+  void entered(std::uint64_t call, Clock::time_point when);
+  Clock::time_point last(std::uint64_t call, int ranks);
 
  private:
   struct Entry {
@@ -210,3 +186,7 @@ template <Communicator Inner> class Delayed : public comm::Messages<Delayed<Inne
 };
 
 }  // namespace skein::inline SKEIN_ABI
+
+#if !SKEIN_COMPILED
+#include "delayed.ipp"
+#endif

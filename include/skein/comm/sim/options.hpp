@@ -35,31 +35,14 @@ struct SimReport {
   std::vector<SimRank> ranks{};
 
   /// Until the last rank had ended. Simulated.
-  double seconds() const {
-    double most = 0;
-    for (const SimRank& r : ranks) most = std::max(most, r.clock);
-    return most;
-  }
-  long messages() const {
-    long n = 0;
-    for (const SimRank& r : ranks) n += r.messages;
-    return n;
-  }
-  long bytes() const {
-    long n = 0;
-    for (const SimRank& r : ranks) n += r.bytes;
-    return n;
-  }
-  std::string text() const {
-    double compute = 0, waited = 0;
-    for (const SimRank& r : ranks) compute += r.compute, waited += r.waited;
-    const double n = std::max<double>(1, static_cast<double>(ranks.size()));
-    char line[200];
-    std::snprintf(line, sizeof line,
-                  "simulated: %zu ranks, %.6g s; of a rank %.6g s compute, %.6g s waiting; %ld messages, %ld bytes", ranks.size(),
-                  seconds(), compute / n, waited / n, messages(), bytes());
-    return line;
-  }
+  double seconds() const;
+  long messages() const;
+  long bytes() const;
+  std::string text() const;
 };
 
 }  // namespace skein::inline SKEIN_ABI
+
+#if !SKEIN_COMPILED
+#include "options.ipp"
+#endif

@@ -19,46 +19,27 @@ namespace comm {
 /// One rank's side of the simulated world.
 class SimEngine {
  public:
-  SimEngine(std::shared_ptr<SimWorld> world, std::shared_ptr<SimGroup> group, int place)
-      : world_(std::move(world)), group_(std::move(group)), place_(place),
-        rank_(group_->members[static_cast<std::size_t>(place)]) {}
+  SimEngine(std::shared_ptr<SimWorld> world, std::shared_ptr<SimGroup> group, int place);
 
-  void run(const CollectiveCall& o) {
-    Ticket t = start(o);
-    wait(t);
-  }
+  void run(const CollectiveCall& o);
   Ticket start(const CollectiveCall& o) { return world_->start(rank_, *group_, place_, calls_++, o); }
-  Ticket start_send(const void* data, std::size_t bytes, int to, int tag) {
-    return world_->send(rank_, *group_, data, bytes, to, tag);
-  }
-  Ticket start_recv(void* data, std::size_t bytes, int from, int tag) {
-    return world_->receive(rank_, *group_, data, bytes, from, tag);
-  }
+  Ticket start_send(const void* data, std::size_t bytes, int to, int tag);
+  Ticket start_recv(void* data, std::size_t bytes, int from, int tag);
   bool test(Ticket& t) { return world_->test(rank_, *group_, place_, t); }
   void wait(Ticket& t) { world_->wait(rank_, *group_, place_, t); }
   /// A simulated wait ends when the message comes, or with an error at once where all ranks wait; what is shorter than a
   /// millisecond is a look.
-  bool wait_some(Ticket& t, std::chrono::nanoseconds limit) {
-    if (limit < std::chrono::milliseconds(1)) return test(t);
-    wait(t);
-    return true;
-  }
+  bool wait_some(Ticket& t, std::chrono::nanoseconds limit);
   void progress() { world_->progress(rank_); }
   /// Requests that an exception leaves behind: the simulation ends with it.
-  void abandon() {
-    world_->failure().set(
-        rank_, "rank " + std::to_string(rank_) + " failed: an exception left a collective or message that had been started");
-    world_->wake();
-  }
+  void abandon();
 
   SimWorld& world() { return *world_; }
   const SimWorld& world() const { return *world_; }
   const SimGroup& group() const { return *group_; }
   int place() const { return place_; }
   int rank() const { return rank_; }
-  std::shared_ptr<SimGroup> part(std::uint64_t split, int color, const std::vector<int>& members) {
-    return world_->group(group_->id, split, color, members);
-  }
+  std::shared_ptr<SimGroup> part(std::uint64_t split, int color, const std::vector<int>& members);
   std::shared_ptr<SimWorld> shared() const { return world_; }
   std::uint64_t next_split() { return splits_++; }
 
@@ -80,17 +61,12 @@ class SimComm : public comm::Messages<SimComm, Cpu> {
   using engine_type = comm::SimEngine;
   template <class T, class Op> static constexpr bool reduces = Reduction<Op, T>;
 
-  SimComm(std::shared_ptr<comm::SimWorld> world, std::shared_ptr<comm::SimGroup> group, int place)
-      : engine_(std::make_unique<engine_type>(std::move(world), std::move(group), place)) {}
+  SimComm(std::shared_ptr<comm::SimWorld> world, std::shared_ptr<comm::SimGroup> group, int place);
 
   int rank() const { return engine_->place(); }
   int size() const { return static_cast<int>(engine_->group().members.size()); }
   /// Ranks of this communicator that share this rank's simulated node.
-  int node_size() const {
-    int n = 0;
-    for (const int m : engine_->group().members) n += engine_->world().options().network.together(m, engine_->rank());
-    return n;
-  }
+  int node_size() const;
 
   /// Simulated seconds since the start.
   double now() { return engine_->world().now(engine_->rank()); }
@@ -100,22 +76,7 @@ class SimComm : public comm::Messages<SimComm, Cpu> {
   SimRank so_far() const { return engine_->world().at(engine_->rank()); }
 
   /// A communicator of the ranks with this colour (0 or more), ordered by key, then by rank. Collective; blocking.
-  SimComm split(int color, int key = 0) {
-    if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
-    struct SplitKey {
-      int color, key, rank;
-    };
-    std::vector<SplitKey> keys = all_gather(SplitKey{color, key, engine_->rank()});
-    std::stable_sort(keys.begin(), keys.end(), [](const SplitKey& a, const SplitKey& b) { return a.key < b.key; });
-    std::vector<int> members;
-    int place = 0;
-    for (const SplitKey& w : keys) {
-      if (w.color != color) continue;
-      if (w.rank == engine_->rank()) place = static_cast<int>(members.size());
-      members.push_back(w.rank);
-    }
-    return SimComm(engine_->shared(), engine_->part(engine_->next_split(), color, members), place);
-  }
+  SimComm split(int color, int key = 0);
 
   engine_type& engine() { return *engine_; }
 
@@ -169,3 +130,7 @@ template <class Function> SimReport simulate(int n, const SimOptions& options, F
 }
 
 }  // namespace skein::inline SKEIN_ABI
+
+#if !SKEIN_COMPILED
+#include "sim_comm.ipp"
+#endif

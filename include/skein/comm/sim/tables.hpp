@@ -33,20 +33,10 @@ template <class Use> void with_table_of(const CollectiveCall& o, int n, const pl
 }
 
 /// Seconds until the last of n ranks is through, where all come at once; an all-reduce by the cheapest algorithm.
-inline double seconds_of(const CollectiveCall& o, int n, const plan::Network& network) {
-  const double element = static_cast<double>(o.signature.element);
-  std::vector<double> clock(static_cast<std::size_t>(n), 0.0);
-  with_table_of(o, n, plan::cheapest_all_reduce(network, n, static_cast<double>(o.bytes(o.signature.count))),
-                [&](const auto& table) {
-                  plan::play_from(
-                      table, clock,
-                      [&](int from, int to, long values, int) {
-                        const plan::Level& level = network.between(from, to);
-                        return level.alpha + level.beta * element * static_cast<double>(values);
-                      },
-                      [&](long values) { return network.gamma * element * static_cast<double>(values); });
-                });
-  return *std::max_element(clock.begin(), clock.end());
-}
+double seconds_of(const CollectiveCall& o, int n, const plan::Network& network);
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+#if !SKEIN_COMPILED
+#include "tables.ipp"
+#endif

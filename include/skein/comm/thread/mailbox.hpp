@@ -26,15 +26,8 @@ struct Message {
   Message* next = nullptr;
   alignas(64) char copy[eager];
 
-  void finish(State s) {
-    state.store(s, std::memory_order_seq_cst);
-    if (sleepers.load(std::memory_order_seq_cst) != 0) wake_all(state, Reach::Process);
-  }
-  void sleep(std::chrono::nanoseconds limit) {
-    sleepers.fetch_add(1, std::memory_order_seq_cst);
-    if (state.load(std::memory_order_seq_cst) == Pending) sleep_while(state, Pending, Reach::Process, limit);
-    sleepers.fetch_sub(1, std::memory_order_seq_cst);
-  }
+  void finish(State s);
+  void sleep(std::chrono::nanoseconds limit);
 };
 
 /// The messages of one rank. Only the rank takes one; who completes a kept message gives it back.
@@ -62,41 +55,14 @@ class MessagePool {
 class Mailbox {
  public:
   /// Matches with the oldest fitting message, or stays.
-  void put(Message& m) {
-    Message* other = nullptr;
-    {
-      const std::lock_guard lock(mutex_);
-      List& against = m.sends ? receives_ : sends_;
-      other = against.remove_first([&](const Message& o) {
-        const Message &r = m.sends ? o : m, &s = m.sends ? m : o;
-        return r.tag == s.tag && (r.peer < 0 || r.peer == s.owner);
-      });
-      if (!other) {
-        if (m.sends && m.bytes <= Message::eager) {
-          if (m.bytes) std::memcpy(m.copy, m.from, m.bytes);
-          m.from = m.copy;
-          m.kept = true;
-        }
-        (m.sends ? sends_ : receives_).append(m);
-      }
-    }
-    if (other) exchange(m.sends ? m : *other, m.sends ? *other : m);
-  }
+  void put(Message& m);
   /// Takes a message back that has not been matched; false where it has.
-  bool take_back(Message& m) {
-    const std::lock_guard lock(mutex_);
-    return (m.sends ? sends_ : receives_).remove_first([&](const Message& o) { return &o == &m; }) != nullptr;
-  }
+  bool take_back(Message& m);
 
  private:
   struct List {
     Message *first = nullptr, *last = nullptr;
-    void append(Message& m) {
-      m.next = nullptr;
-      m.linked = true;
-      (last ? last->next : first) = &m;
-      last = &m;
-    }
+    void append(Message& m);
     template <class Wanted> Message* remove_first(Wanted&& wanted) {
       for (Message *m = first, *before = nullptr; m; before = m, m = m->next) {
         if (!wanted(*m)) continue;
@@ -109,18 +75,14 @@ class Mailbox {
     }
   };
 
-  static void exchange(Message& s, Message& r) {
-    const bool fits = s.bytes == r.bytes;
-    if (fits && s.bytes) std::memcpy(r.to, s.from, s.bytes);
-    s.other_bytes = r.bytes;
-    r.other_bytes = s.bytes;
-    r.sender = s.owner;
-    r.finish(fits ? Message::Done : Message::WrongSize);
-    s.finish(s.kept ? Message::Free : fits ? Message::Done : Message::WrongSize);
-  }
+  static void exchange(Message& s, Message& r);
 
   std::mutex mutex_;
   List sends_, receives_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+#if !SKEIN_COMPILED
+#include "mailbox.ipp"
+#endif

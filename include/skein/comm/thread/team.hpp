@@ -18,15 +18,7 @@ namespace skein::inline SKEIN_ABI::comm {
 class Failure {
  public:
   /// True for the caller that was first.
-  bool set(int rank, const std::string& message, std::exception_ptr cause = nullptr) {
-    const std::lock_guard lock(mutex_);
-    if (state_.load(std::memory_order_relaxed) != 0) return false;
-    rank_ = rank;
-    message_ = message;
-    cause_ = cause;
-    state_.store(1, std::memory_order_seq_cst);
-    return true;
-  }
+  bool set(int rank, const std::string& message, std::exception_ptr cause = nullptr);
   bool happened() const { return state_.load(std::memory_order_seq_cst) != 0; }
   int rank() const { return rank_; }
   const std::string& message() const { return message_; }
@@ -45,17 +37,11 @@ struct Team {
   static constexpr std::uint64_t ring = 64;  // calls in flight
   enum { Posted = 0, Done = 1 };             // the counters of a line
 
-  Team(int n, const CommOptions& o, int ranks_of_process, std::shared_ptr<Failure> f)
-      : size(n), node_size(ranks_of_process), spins(ranks_of_process <= available_cores() ? 3000 : 0), options(o),
-        failure(std::move(f)), lines(static_cast<std::size_t>(n)), posts(static_cast<std::size_t>(n) * ring),
-        boxes(static_cast<std::size_t>(n)), pools(static_cast<std::size_t>(n)) {}
+  Team(int n, const CommOptions& o, int ranks_of_process, std::shared_ptr<Failure> f);
 
   Line& line(int r) { return lines[static_cast<std::size_t>(r)]; }
   CollectiveCall& post(int r, std::uint64_t call) { return posts[static_cast<std::size_t>(r) * ring + call % ring]; }
-  void wake_everyone() {
-    for (Line& l : lines)
-      for (const Counter& c : l.counter) wake_all(c, Reach::Process);
-  }
+  void wake_everyone();
 
   int size, node_size, spins;
   CommOptions options;
@@ -67,3 +53,7 @@ struct Team {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+#if !SKEIN_COMPILED
+#include "team.ipp"
+#endif

@@ -21,17 +21,10 @@ class ThreadComm : public comm::Messages<ThreadComm, Cpu> {
   using engine_type = comm::ThreadEngine;
   template <class T, class Op> static constexpr bool reduces = Reduction<Op, T>;
 
-  ThreadComm(std::shared_ptr<comm::Team> team, int rank)
-      : engine_(std::make_unique<engine_type>(std::move(team), rank)), uncaught_(std::uncaught_exceptions()) {}
+  ThreadComm(std::shared_ptr<comm::Team> team, int rank);
   ThreadComm(ThreadComm&&) = default;
-  ThreadComm& operator=(ThreadComm&& o) noexcept {
-    std::swap(engine_, o.engine_);
-    std::swap(uncaught_, o.uncaught_);
-    return *this;
-  }
-  ~ThreadComm() {
-    if (engine_ && std::uncaught_exceptions() <= uncaught_) engine_->retire();
-  }
+  ThreadComm& operator=(ThreadComm&& o) noexcept;
+  ~ThreadComm();
 
   int rank() const { return engine_->rank(); }
   int size() const { return engine_->team().size; }
@@ -39,30 +32,7 @@ class ThreadComm : public comm::Messages<ThreadComm, Cpu> {
   int node_size() const { return engine_->team().node_size; }
 
   /// A communicator of the ranks with this colour (0 or more), ordered by key, then by rank. Collective; blocking.
-  ThreadComm split(int color, int key = 0) {
-    if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
-    struct SplitKey {
-      int color, key;
-    };
-    const std::vector<SplitKey> keys = all_gather(SplitKey{color, key});
-    int leader = -1, place = 0, count = 0;
-    for (int r = 0; r < size(); ++r) {
-      const SplitKey& w = keys[static_cast<std::size_t>(r)];
-      if (w.color != color) continue;
-      if (leader < 0) leader = r;
-      ++count;
-      place += w.key < key || (w.key == key && r < rank());
-    }
-    comm::Team& parent = engine_->team();
-    std::shared_ptr<comm::Team> team;
-    if (leader == rank()) team = std::make_shared<comm::Team>(count, parent.options, parent.node_size, parent.failure);
-    // The leader's pointer is read between the two collectives: it stays where it is that long.
-    const auto teams = all_gather(reinterpret_cast<std::uintptr_t>(&team));
-    const std::shared_ptr<comm::Team> chosen =
-        *reinterpret_cast<const std::shared_ptr<comm::Team>*>(teams[static_cast<std::size_t>(leader)]);
-    barrier();
-    return ThreadComm(chosen, place);
-  }
+  ThreadComm split(int color, int key = 0);
 
   engine_type& engine() { return *engine_; }
 
@@ -72,3 +42,7 @@ class ThreadComm : public comm::Messages<ThreadComm, Cpu> {
 };
 
 }  // namespace skein::inline SKEIN_ABI
+
+#if !SKEIN_COMPILED
+#include "thread_comm.ipp"
+#endif

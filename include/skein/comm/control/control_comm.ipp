@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of control_comm.hpp.
+#pragma once
+#include "control_comm.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+SKEIN_INLINE ControlEngine::ControlEngine(std::shared_ptr<control::Client> client, std::uint32_t group, int rank, int size)
+    : client_(std::move(client)), group_(group), rank_(rank), size_(size), pointers_(size) {}
+
+SKEIN_INLINE void ControlEngine::run(const CollectiveCall& o) {
+  std::string mine(reinterpret_cast<const char*>(&o.signature), sizeof o.signature);
+  if (sends(o, rank_)) mine.append(o.from(), sent_bytes(o, rank_));
+  const std::uint64_t call = calls_++;
+  const std::string answer = client_->exchange(group_, call, std::move(mine));
+  std::string_view rest = answer;
+  const std::string_view ticket = control::take_part(rest);
+  if (ticket.size() != sizeof ticket_) throw CommError("the coordinator's answer is cut off");
+  std::memcpy(&ticket_, ticket.data(), sizeof ticket_);
+  std::vector<CollectiveCall> posts(static_cast<std::size_t>(size_), o);
+  std::vector<std::size_t> values(posts.size());  // bytes behind each rank's signature
+  bool same = true;
+  for (std::size_t r = 0; r < posts.size(); ++r) {
+    CollectiveCall& p = posts[r];
+    const std::string_view part = control::take_part(rest);
+    if (part.size() < sizeof p.signature) throw CommError("the coordinator's answer is cut off");
+    std::memcpy(&p.signature, part.data(), sizeof p.signature);
+    same = same && p.signature == o.signature;
+    p.send = part.data() + sizeof p.signature;
+    values[r] = part.size() - sizeof p.signature;
+  }
+  if (!same) end_all(mismatch_text(call, size_, [&](int r) { return posts[static_cast<std::size_t>(r)].signature; }));
+  check_values(o, call, values);
+  work(o, posts);
+}
+
+SKEIN_INLINE Ticket ControlEngine::start(const CollectiveCall& o) {
+  run(o);
+  return {};
+}
+
+SKEIN_INLINE void ControlEngine::end_all(const std::string& text) {
+  client_->fail(text);
+  client_->check();
+  throw CommError(text);
+}
+
+SKEIN_INLINE void ControlEngine::check_values(const CollectiveCall& o, std::uint64_t call,
+                                              const std::vector<std::size_t>& values) {
+  for (int r = 0; r < size_; ++r) {
+    const std::size_t bytes = values[static_cast<std::size_t>(r)], wanted = sends(o, r) ? sent_bytes(o, r) : 0;
+    if (bytes != wanted)
+      end_all(describe(o.signature) + " (call " + std::to_string(call) + "): rank " + std::to_string(r) + " gave " +
+              std::to_string(bytes) + " bytes of values, and its call has " + std::to_string(wanted) +
+              ": it is no rank of this program");
+  }
+}
+
+SKEIN_INLINE bool ControlEngine::sends(const CollectiveCall& o, int rank) {
+  return o.signature.kind != Collective::Broadcast || o.signature.root == rank;
+}
+
+SKEIN_INLINE std::size_t ControlEngine::sent_bytes(const CollectiveCall& o, int rank) const {
+  const Signature& s = o.signature;
+  switch (s.kind) {
+    case Collective::Barrier:
+      return 0;
+    case Collective::ReduceScatter:
+      return o.bytes(o.counts ? s.count : s.count * static_cast<std::size_t>(size_));
+    case Collective::AllToAll:
+      return o.bytes(s.count * static_cast<std::size_t>(size_));
+    case Collective::AllGather:
+      return o.bytes(o.piece(rank).count);
+    default:
+      return o.bytes(s.count);
+  }
+}
+
+SKEIN_INLINE void ControlEngine::work(const CollectiveCall& o, const std::vector<CollectiveCall>& posts) {
+  const Signature& s = o.signature;
+  if (s.kind == Collective::AllReduce || (s.kind == Collective::Reduce && s.root == rank_)) {
+    // The parts of an answer lie at any address: aligned copies.
+    std::vector<std::vector<Block>> aligned(posts.size());
+    for (std::size_t r = 0; r < posts.size(); ++r) {
+      aligned[r].resize(o.bytes(s.count) / sizeof(Block) + 1);
+      std::memcpy(aligned[r].data(), posts[r].send, o.bytes(s.count));
+      pointers_.from[r] = aligned[r].data();
+    }
+    pointers_.to[0] = o.recv;
+    if (s.count) o.fold(o.functor, pointers_.to.data(), 1, pointers_.from.data(), size_, s.count);
+  } else if (s.kind == Collective::ReduceScatter) {
+    const Piece own = o.piece(rank_);
+    std::vector<std::vector<Block>> aligned(posts.size());
+    for (std::size_t r = 0; r < posts.size(); ++r) {
+      aligned[r].resize(o.bytes(own.count) / sizeof(Block) + 1);
+      std::memcpy(aligned[r].data(), posts[r].from() + o.bytes(own.offset), o.bytes(own.count));
+      pointers_.from[r] = aligned[r].data();
+    }
+    pointers_.to[0] = o.recv;
+    if (own.count) o.fold(o.functor, pointers_.to.data(), 1, pointers_.from.data(), size_, own.count);
+  } else if (s.kind != Collective::Reduce) {
+    work_direct(
+        rank_, size_, [&](int r) -> const CollectiveCall& { return posts[static_cast<std::size_t>(r)]; }, pointers_);
+  }
+}
+
+}  // namespace skein::inline SKEIN_ABI::comm
+
+namespace skein::inline SKEIN_ABI {
+
+SKEIN_INLINE ControlComm ControlComm::from_address(const std::string& address, int rank, int size, const MeetOptions& options) {
+  return ControlComm(comm::control::meet_at(address, place(rank, size, options)));
+}
+
+SKEIN_INLINE ControlComm ControlComm::from_file(const std::string& path, int rank, int size, const MeetOptions& options) {
+  return ControlComm(comm::control::meet_in_file(path, place(rank, size, options)));
+}
+
+SKEIN_INLINE ControlComm ControlComm::from_environment(MeetOptions options, const comm::launch::Lookup& lookup) {
+  const comm::control::RendezvousAddress m = comm::control::rendezvous_address(lookup);
+  options.job += m.job;
+  return ControlComm(comm::control::meet(m, place(m.rank, m.size, options)));
+}
+
+SKEIN_INLINE ControlComm::~ControlComm() {
+  if (engine_ && std::uncaught_exceptions() > uncaught_ && !engine_->client().failed())
+    engine_->client().fail("rank " + std::to_string(engine_->client().rank()) +
+                           " failed: an exception left the scope of its communicator");
+}
+
+SKEIN_INLINE ControlComm ControlComm::split(int color, int key) {
+  if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
+  const std::vector<comm::SplitKey> keys = this->all_gather(comm::SplitKey{color, key, engine_->client().rank()});
+  const std::uint64_t ticket = engine_->ticket();
+  std::vector<comm::SplitKey> mine;
+  int colors_before = 0;
+  std::vector<int> seen;
+  for (const comm::SplitKey& w : keys) {
+    if (w.color == color) mine.push_back(w);
+    if (w.color < color && std::find(seen.begin(), seen.end(), w.color) == seen.end()) {
+      seen.push_back(w.color);
+      ++colors_before;
+    }
+  }
+  std::stable_sort(mine.begin(), mine.end(), [](const comm::SplitKey& a, const comm::SplitKey& b) { return a.key < b.key; });
+  std::vector<int> members;
+  int rank = 0;
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    members.push_back(mine[i].rank);
+    if (mine[i].rank == engine_->client().rank()) rank = static_cast<int>(i);
+  }
+  // A group's number: of the call that made it, and of the colour's place; 1024 colours at most.
+  const auto group = static_cast<std::uint32_t>((ticket % (1u << 22)) * 1024 + static_cast<std::uint64_t>(colors_before % 1024));
+  engine_->client().open(group, members);
+  return ControlComm(engine_->shared_client(), group, rank, static_cast<int>(members.size()));
+}
+
+SKEIN_INLINE ControlComm::ControlComm(std::unique_ptr<comm::control::Client> client) {
+  const int rank = client->rank(), size = client->size();
+  engine_ = std::make_unique<engine_type>(std::shared_ptr<comm::control::Client>(std::move(client)), 0, rank, size);
+}
+
+SKEIN_INLINE ControlComm::ControlComm(std::shared_ptr<comm::control::Client> client, std::uint32_t group, int rank, int size)
+    : engine_(std::make_unique<engine_type>(std::move(client), group, rank, size)) {}
+
+SKEIN_INLINE comm::control::RankPlace ControlComm::place(int rank, int size, const MeetOptions& o) {
+  return {rank, size, comm::control::key_of(o.job), o.deadline};
+}
+
+}  // namespace skein::inline SKEIN_ABI

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of coordinator_state.hpp.
+#pragma once
+#include "coordinator_state.hpp"
+
+namespace skein::inline SKEIN_ABI::comm::control {
+
+SKEIN_INLINE std::string describe_exchange(std::string_view payload) {
+  Signature s;
+  if (payload.size() < sizeof s) return "an exchange";
+  std::memcpy(&s, payload.data(), sizeof s);
+  return is_known(s) ? describe(s) : "an exchange";
+}
+
+SKEIN_INLINE CoordinatorState::CoordinatorState(int size) : size_(size), left_(static_cast<std::size_t>(size)) {
+  Group all;
+  for (int r = 0; r < size; ++r) all.members.push_back(r);
+  groups_.emplace(0u, std::move(all));
+}
+
+SKEIN_INLINE void CoordinatorState::take(int rank, Frame f, double now) {
+  if (failed()) return;
+  switch (f.kind) {
+    case Kind::Exchange:
+      return exchange(rank, std::move(f), now);
+    case Kind::Open:
+      return open(rank, f);
+    case Kind::Overdue:
+      return inquire(rank, f, now);
+    case Kind::State:
+      return answer(rank, f, now);
+    case Kind::Fail:
+      return fail(f.payload);
+    case Kind::Goodbye:
+      return leave(rank);
+    default:
+      throw CommError("rank " + std::to_string(rank) + " sent the coordinator a frame that only the coordinator sends");
+  }
+}
+
+SKEIN_INLINE void CoordinatorState::lost(int rank) {
+  if (left_[index(rank)] || failed()) return;
+  left_[index(rank)] = true;
+  fail("rank " + std::to_string(rank) + " is gone: its process ended without a word (killed, or crashed): see its output");
+}
+
+SKEIN_INLINE void CoordinatorState::tick(double now) {
+  for (auto& [id, g] : groups_) {
+    for (auto& [number, e] : g.exchanges)
+      if (!failed() && now >= e.due) overdue(g, number, e);
+    if (!failed() && g.inquiry.running && now >= g.inquiry.due) judge(g);
+  }
+}
+
+SKEIN_INLINE double CoordinatorState::next_due() const {
+  double t = 1e18;
+  if (failed()) return t;
+  for (const auto& [id, g] : groups_) {
+    for (const auto& [number, e] : g.exchanges) t = std::min(t, e.due);
+    if (g.inquiry.running) t = std::min(t, g.inquiry.due);
+  }
+  return t;
+}
+
+SKEIN_INLINE std::size_t CoordinatorState::place(const Group& g, int rank) {
+  const auto at = std::find(g.members.begin(), g.members.end(), rank);
+  if (at == g.members.end()) throw CommError("rank " + std::to_string(rank) + " speaks for a group that it is not in");
+  return static_cast<std::size_t>(at - g.members.begin());
+}
+
+SKEIN_INLINE CoordinatorState::Group& CoordinatorState::group(std::uint32_t id) {
+  const auto at = groups_.find(id);
+  if (at == groups_.end()) throw CommError("the coordinator knows no group " + std::to_string(id));
+  return at->second;
+}
+
+SKEIN_INLINE void CoordinatorState::send(int rank, Frame f) {
+  if (!left_[index(rank)]) out_.emplace_back(rank, std::move(f));
+}
+
+SKEIN_INLINE void CoordinatorState::fail(std::string text) {
+  if (failed()) return;
+  verdict_ = text.empty() ? "a rank failed" : std::move(text);
+  for (int r = 0; r < size_; ++r) send(r, {Kind::Fail, 0, 0, 0, verdict_});
+}
+
+SKEIN_INLINE void CoordinatorState::exchange(int rank, Frame f, double now) {
+  Group& g = group(f.group);
+  const std::size_t n = g.members.size(), i = place(g, rank);
+  Exchange& e = g.exchanges[f.number];
+  if (e.came.empty()) {
+    e.came.assign(n, false);
+    e.payloads.resize(n);
+    e.due = 1e18;
+  }
+  if (e.came[i]) throw CommError("rank " + std::to_string(rank) + " came to exchange " + std::to_string(f.number) + " twice");
+  e.came[i] = true;
+  if (now + f.limit < e.due) {
+    e.due = now + f.limit;
+    e.limit = f.limit;
+    e.what = describe_exchange(f.payload);
+  }
+  e.payloads[i] = std::move(f.payload);
+  if (std::find(e.came.begin(), e.came.end(), false) != e.came.end()) {
+    const auto missing = [&](std::size_t j) { return !e.came[j] && left_[index(g.members[j])]; };
+    for (std::size_t j = 0; j < n; ++j)
+      if (missing(j))
+        return fail(e.what + " (call " + std::to_string(f.number) + "): " + named(g, missing) + " returned and will not arrive");
+    return;
+  }
+  std::string all;
+  for (const std::string& p : e.payloads) append_part(all, p);
+  const std::uint64_t ticket = ++tickets_;
+  for (const int r : g.members) {
+    Frame reply{Kind::Gathered, f.group, f.number, 0, {}};
+    append_part(reply.payload, std::string_view(reinterpret_cast<const char*>(&ticket), sizeof ticket));
+    reply.payload += all;
+    send(r, std::move(reply));
+  }
+  g.exchanges.erase(f.number);
+}
+
+SKEIN_INLINE void CoordinatorState::overdue(Group& g, std::uint64_t number, const Exchange& e) {
+  fail(e.what + " (call " + std::to_string(number) + "): " + named(g, [&](std::size_t i) { return !e.came[i]; }) +
+       " did not arrive within " + seconds_text(e.limit));
+}
+
+SKEIN_INLINE void CoordinatorState::open(int rank, const Frame& f) {
+  std::vector<int> members(f.payload.size() / sizeof(int));
+  if (f.payload.size() % sizeof(int) != 0 || members.empty() || members.size() > index(size_))
+    throw CommError("a group without members");
+  std::memcpy(members.data(), f.payload.data(), f.payload.size());
+  std::vector<bool> seen(index(size_));
+  for (const int m : members) {
+    if (m < 0 || m >= size_ || seen[index(m)])
+      throw CommError("a group names rank " + std::to_string(m) + " twice, or beyond the last");
+    seen[index(m)] = true;
+  }
+  Group made;
+  made.members = std::move(members);
+  (void)place(made, rank);
+  const auto [at, fresh] = groups_.try_emplace(f.group, std::move(made));
+  if (!fresh) (void)place(at->second, rank);
+}
+
+SKEIN_INLINE void CoordinatorState::leave(int rank) {
+  left_[index(rank)] = true;
+  for (auto& entry : groups_) {
+    const Group& g = entry.second;  // not a structured binding: clang 14 does not capture those
+    if (std::find(g.members.begin(), g.members.end(), rank) == g.members.end()) continue;
+    for (const auto& [number, e] : g.exchanges)
+      if (!e.came[place(g, rank)])
+        return fail(e.what + " (call " + std::to_string(number) +
+                    "): " + named(g, [&](std::size_t i) { return g.members[i] == rank; }) + " returned and will not arrive");
+  }
+}
+
+SKEIN_INLINE void CoordinatorState::inquire(int rank, const Frame& f, double now) {
+  Group& g = group(f.group);
+  const std::size_t n = g.members.size(), i = place(g, rank);
+  Inquiry& q = g.inquiry;
+  if (!q.running) {
+    q = {true,
+         f.number,
+         now + std::min(2.0, std::max(0.3, f.limit / 4)),
+         f.limit,
+         f.payload,
+         std::vector<bool>(n),
+         std::vector<std::uint64_t>(n),
+         std::vector<std::string>(n)};
+    for (const int r : g.members) send(r, {Kind::Query, f.group, f.number, 0, {}});
+  }
+  (void)i;
+}
+
+SKEIN_INLINE void CoordinatorState::answer(int rank, const Frame& f, double) {
+  Group& g = group(f.group);
+  Inquiry& q = g.inquiry;
+  const std::size_t i = place(g, rank);
+  if (!q.running) return;
+  q.answered[i] = true;
+  q.started[i] = f.number;
+  q.waits[i] = f.payload.substr(0, 300);
+  for (std::size_t j = 0; j < q.answered.size(); ++j)
+    if (!q.answered[j] && !left_[index(g.members[j])]) return;
+  judge(g);
+}
+
+SKEIN_INLINE void CoordinatorState::judge(Group& g) {
+  Inquiry& q = g.inquiry;
+  q.running = false;
+  const auto left = [&](std::size_t i) { return left_[index(g.members[i])]; };
+  const auto silent = [&](std::size_t i) { return !left(i) && !q.answered[i]; };
+  const auto behind = [&](std::size_t i) { return !left(i) && !silent(i) && q.started[i] <= q.call && q.waits[i].empty(); };
+  const auto elsewhere = [&](std::size_t i) { return !left(i) && !silent(i) && q.started[i] <= q.call && !q.waits[i].empty(); };
+  const auto any = [&](auto&& is) {
+    for (std::size_t i = 0; i < g.members.size(); ++i)
+      if (is(i)) return true;
+    return false;
+  };
+  const std::string within = " within " + seconds_text(q.limit);
+  std::string found;
+  const auto add = [&](const std::string& text) { found += (found.empty() ? "" : "; ") + text; };
+  if (any(behind)) add(named(g, behind) + " did not arrive" + within);
+  if (any(silent)) add(named(g, silent) + " does not answer (stopped, or out of reach)");
+  if (any(left)) add(named(g, left) + " returned and will not arrive");
+  for (std::size_t i = 0; i < g.members.size(); ++i)
+    if (elsewhere(i)) add("rank " + std::to_string(i) + " waits in " + q.waits[i]);
+  if (found.empty())
+    found = "all ranks have arrived, and it has not ended" + within + ": look at the GPUs and the network between them";
+  fail(q.what + " (call " + std::to_string(q.call) + "): " + found);
+}
+
+}  // namespace skein::inline SKEIN_ABI::comm::control

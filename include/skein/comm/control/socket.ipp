@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of socket.hpp.
+#pragma once
+#include "socket.hpp"
+
+namespace skein::inline SKEIN_ABI::comm::control {
+
+SKEIN_INLINE Descriptor& Descriptor::operator=(Descriptor&& o) noexcept {
+  std::swap(fd_, o.fd_);
+  return *this;
+}
+
+SKEIN_INLINE Descriptor::~Descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+SKEIN_INLINE std::string Address::text() const {
+  return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(port);
+}
+
+SKEIN_INLINE Address parse_address(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  Address a;
+  if (colon != std::string::npos) {
+    a.host = text.substr(0, colon);
+    if (a.host.size() > 2 && a.host.front() == '[' && a.host.back() == ']') a.host = a.host.substr(1, a.host.size() - 2);
+    a.port = comm::launch::parse_count(std::string_view(text).substr(colon + 1)).value_or(0);
+  }
+  if (a.host.empty() || a.host.find_first_of("[] /") != std::string::npos || a.port < 1 || a.port > 65535)
+    throw ArgumentError("'" + text + "' is no address: give host:port, a port from 1 to 65535");
+  return a;
+}
+
+SKEIN_INLINE void set_flags(int fd) {
+  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+  ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  int on = 1;
+  (void)::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // no TCP socket: no harm
+  (void)::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+}
+
+SKEIN_INLINE std::pair<Descriptor, Descriptor> connected_pair() {
+  int fd[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, fd) != 0) throw CommError(std::string("socketpair failed: ") + std::strerror(errno));
+  set_flags(fd[0]);
+  set_flags(fd[1]);
+  return {Descriptor(fd[0]), Descriptor(fd[1])};
+}
+
+SKEIN_INLINE Listener::Listener(const Address& at) {
+  const bool loopback = at.host == "localhost" || at.host.rfind("127.", 0) == 0 || at.host == "::1";
+  const bool six = at.host.find(':') != std::string::npos;
+  fd_ = Descriptor(::socket(six ? AF_INET6 : AF_INET, SOCK_STREAM, 0));
+  if (!fd_) refuse("socket", at);
+  set_flags(fd_.get());
+  int on = 1;
+  (void)::setsockopt(fd_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  int bound = 0;
+  if (six) {
+    sockaddr_in6 a{};
+    a.sin6_family = AF_INET6;
+    a.sin6_port = htons(static_cast<std::uint16_t>(at.port));
+    a.sin6_addr = loopback ? in6addr_loopback : in6addr_any;
+    bound = ::bind(fd_.get(), reinterpret_cast<sockaddr*>(&a), sizeof a);
+  } else {
+    sockaddr_in a{};
+    a.sin_family = AF_INET;
+    a.sin_port = htons(static_cast<std::uint16_t>(at.port));
+    a.sin_addr.s_addr = htonl(loopback ? INADDR_LOOPBACK : INADDR_ANY);
+    bound = ::bind(fd_.get(), reinterpret_cast<sockaddr*>(&a), sizeof a);
+  }
+  if (bound != 0) refuse("bind", at);
+  if (::listen(fd_.get(), 1024) != 0) refuse("listen", at);
+  sockaddr_storage own{};
+  socklen_t length = sizeof own;
+  ::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&own), &length);
+  port_ = ntohs(own.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&own)->sin6_port
+                                          : reinterpret_cast<sockaddr_in*>(&own)->sin_port);
+}
+
+SKEIN_INLINE Descriptor Listener::accept() const {
+  Descriptor d(::accept(fd_.get(), nullptr, nullptr));
+  if (d) set_flags(d.get());
+  return d;
+}
+
+SKEIN_INLINE void Listener::refuse(const char* call, const Address& at) {
+  const int why = errno;
+  throw CommError(std::string(call) + " on " + at.text() + " failed: " + std::strerror(why) +
+                  (why == EADDRINUSE ? ". Another program has this port, perhaps an earlier run: take another" : ""));
+}
+
+SKEIN_INLINE Descriptor try_connect(const Address& to, double seconds, std::string& why) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int wrong = ::getaddrinfo(to.host.c_str(), std::to_string(to.port).c_str(), &hints, &found); wrong != 0) {
+    why = ::gai_strerror(wrong);
+    return {};
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, &::freeaddrinfo);
+  const double end = now() + seconds;
+  for (addrinfo* a = found; a; a = a->ai_next) {
+    Descriptor d(::socket(a->ai_family, a->ai_socktype, a->ai_protocol));
+    if (!d) continue;
+    set_flags(d.get());
+    int error = 0;
+    if (::connect(d.get(), a->ai_addr, a->ai_addrlen) != 0) {
+      error = errno;
+      if (error == EINPROGRESS) {
+        pollfd p{d.get(), POLLOUT, 0};
+        const int ready = ::poll(&p, 1, static_cast<int>(1000 * std::max(0.0, end - now())));
+        socklen_t length = sizeof error;
+        error = ETIMEDOUT;
+        if (ready > 0) ::getsockopt(d.get(), SOL_SOCKET, SO_ERROR, &error, &length);
+      }
+    }
+    if (error == 0) return d;
+    why = std::strerror(error);
+  }
+  return {};
+}
+
+SKEIN_INLINE bool write_all(int fd, const std::string& bytes, double seconds) {
+  const double end = now() + seconds;
+  for (std::size_t at = 0; at < bytes.size();) {
+    const ssize_t n = ::send(fd, bytes.data() + at, bytes.size() - at, MSG_NOSIGNAL);
+    if (n > 0) {
+      at += static_cast<std::size_t>(n);
+      continue;
+    }
+    if (n < 0 && errno == EINTR) continue;
+    if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK) || now() >= end) return false;
+    pollfd p{fd, POLLOUT, 0};
+    (void)::poll(&p, 1, static_cast<int>(1000 * std::max(0.001, std::min(1.0, end - now()))));
+  }
+  return true;
+}
+
+SKEIN_INLINE std::vector<std::string> own_hosts() {
+  std::vector<std::string> hosts;
+  ifaddrs* found = nullptr;
+  if (::getifaddrs(&found) == 0) {
+    const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> all(found, &::freeifaddrs);
+    for (const ifaddrs* i = found; i; i = i->ifa_next) {
+      if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET) continue;
+      char text[INET_ADDRSTRLEN] = "";
+      if (::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(i->ifa_addr)->sin_addr, text, sizeof text) &&
+          std::strncmp(text, "127.", 4) != 0)
+        hosts.push_back(text);
+    }
+  }
+  hosts.push_back("127.0.0.1");
+  return hosts;
+}
+
+}  // namespace skein::inline SKEIN_ABI::comm::control

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of wire.hpp.
+#pragma once
+#include "wire.hpp"
+
+namespace skein::inline SKEIN_ABI::comm::control {
+
+SKEIN_INLINE std::string encode(const Frame& f) {
+  if (f.payload.size() > most_from_ranks)
+    throw ArgumentError("the coordinator carries control values, at most 256 MiB at once; asked for " +
+                        std::to_string(f.payload.size()) + " bytes");
+  const detail::Header h{
+      detail::magic, f.group, detail::version, static_cast<std::uint16_t>(f.kind), static_cast<std::uint32_t>(f.payload.size()),
+      f.number,      f.limit};
+  std::string bytes(sizeof h, '\0');
+  std::memcpy(bytes.data(), &h, sizeof h);
+  return bytes += f.payload;
+}
+
+SKEIN_INLINE std::optional<Frame> FrameReader::next() {
+  if (bytes_.size() - at_ < sizeof(detail::Header)) return std::nullopt;
+  detail::Header h;
+  std::memcpy(&h, bytes_.data() + at_, sizeof h);
+  if (h.magic != detail::magic) throw CommError("the other side speaks something else than skein's coordinator");
+  if (h.version != detail::version)
+    throw CommError("the other side's coordinator has version " + std::to_string(h.version) + ", this one " +
+                    std::to_string(detail::version) + ": build all ranks from one skein");
+  if (h.kind < static_cast<std::uint16_t>(Kind::Hello) || h.kind > static_cast<std::uint16_t>(Kind::Goodbye))
+    throw CommError("the other side sent a frame of an unknown kind, " + std::to_string(h.kind));
+  if (h.bytes > most_)
+    throw CommError("the other side announces a frame of " + std::to_string(h.bytes) + " bytes, more than " +
+                    std::to_string(most_));
+  if (!(h.limit >= 0 && h.limit < 1e9)) throw CommError("the other side sent a time limit that is none");
+  if (bytes_.size() - at_ - sizeof h < h.bytes) return std::nullopt;
+  Frame f{static_cast<Kind>(h.kind), h.group, h.number, h.limit, bytes_.substr(at_ + sizeof h, h.bytes)};
+  at_ += sizeof h + h.bytes;
+  if (at_ == bytes_.size() || at_ > 65536) bytes_.erase(0, at_), at_ = 0;
+  return f;
+}
+
+SKEIN_INLINE std::string pack(const Hello& h) {
+  std::string bytes(sizeof h, '\0');
+  std::memcpy(bytes.data(), &h, sizeof h);
+  return bytes;
+}
+
+SKEIN_INLINE std::optional<Hello> unpack_hello(std::string_view bytes) {
+  Hello h;
+  if (bytes.size() != sizeof h) return std::nullopt;
+  std::memcpy(&h, bytes.data(), sizeof h);
+  return h;
+}
+
+SKEIN_INLINE void append_part(std::string& whole, std::string_view part) {
+  const std::uint64_t n = part.size();
+  char count[sizeof n];
+  std::memcpy(count, &n, sizeof n);
+  whole.append(count, sizeof n).append(part);
+}
+
+SKEIN_INLINE std::string_view take_part(std::string_view& rest) {
+  std::uint64_t n = 0;
+  if (rest.size() < sizeof n) throw CommError("the coordinator's answer is cut off");
+  std::memcpy(&n, rest.data(), sizeof n);
+  if (n > rest.size() - sizeof n) throw CommError("the coordinator's answer is cut off");
+  const std::string_view part = rest.substr(sizeof n, static_cast<std::size_t>(n));
+  rest.remove_prefix(sizeof n + static_cast<std::size_t>(n));
+  return part;
+}
+
+}  // namespace skein::inline SKEIN_ABI::comm::control

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of engine.hpp.
+#pragma once
+#include "engine.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+SKEIN_INLINE void ThreadEngine::run(const CollectiveCall& o) {
+  Ticket t = start(o);
+  wait(t);
+}
+
+SKEIN_INLINE Ticket ThreadEngine::start(const CollectiveCall& o) {
+  if (team_->failure->happened()) leave();
+  if (tail_ - head_ == Team::ring) wait_until(head_ + 1);
+  team_->post(rank_, tail_) = o;
+  publish(own(), Team::Posted, static_cast<std::uint32_t>(++tail_), Reach::Process);
+  return {tail_, -1, -1};
+}
+
+SKEIN_INLINE void ThreadEngine::progress() {
+  if (team_->failure->happened()) leave();
+  while (step()) {}
+}
+
+SKEIN_INLINE void ThreadEngine::wait(Ticket& t) {
+  if (t.message < 0) wait_until(t.number);
+  else wait_for_message(t);
+}
+
+SKEIN_INLINE bool ThreadEngine::wait_some(Ticket& t, std::chrono::nanoseconds limit) {
+  Message& m = team_->pools[static_cast<std::size_t>(rank_)][t.message];
+  for (int i = 0; i < team_->spins && m.state.load(std::memory_order_acquire) == Message::Pending; ++i)
+    skein::detail::cpu_relax();
+  if (test(t)) return true;
+  m.sleep(limit);
+  return test(t);
+}
+
+SKEIN_INLINE Ticket ThreadEngine::start_send(const void* data, std::size_t bytes, int to, int tag) {
+  return put(true, const_cast<void*>(data), bytes, to, to, tag);
+}
+
+SKEIN_INLINE void ThreadEngine::abandon() {
+  team_->failure->set(
+      rank_, "rank " + std::to_string(rank_) + " failed: an exception left a collective or message that had been started");
+  quiesce();
+}
+
+SKEIN_INLINE void ThreadEngine::retire() {
+  own().gone.store(1, std::memory_order_seq_cst);
+  team_->wake_everyone();
+}
+
+SKEIN_INLINE void ThreadEngine::fail(const std::string& message) {
+  team_->failure->set(rank_, message);
+  leave();
+}
+
+SKEIN_INLINE bool ThreadEngine::step() {
+  if (worked_ < tail_ && all(Team::Posted, worked_ + 1, posted_scan_)) {
+    work(worked_++);
+    publish(own(), Team::Done, static_cast<std::uint32_t>(worked_), Reach::Process);
+    posted_scan_ = 0;
+    return true;
+  }
+  if (head_ < worked_ && all(Team::Done, head_ + 1, done_scan_)) {
+    ++head_;
+    done_scan_ = 0;
+    return true;
+  }
+  return false;
+}
+
+SKEIN_INLINE bool ThreadEngine::all(int which, std::uint64_t value, int& scan) {
+  for (; scan < team_->size; ++scan) {
+    need_ = {&team_->line(scan), which, static_cast<std::uint32_t>(value)};
+    if (!need_.met()) return false;
+  }
+  return true;
+}
+
+SKEIN_INLINE void ThreadEngine::work(std::uint64_t call) {
+  struct Busy {
+    explicit Busy(Counter& c) : flag(c) { flag.store(1, std::memory_order_seq_cst); }
+    ~Busy() { flag.store(0, std::memory_order_release); }
+    Counter& flag;
+  };
+  const auto post = [&](int r) -> const CollectiveCall& { return team_->post(r, call); };
+  bool same = true, failed = false;
+  {
+    const Busy busy(own().busy);
+    failed = team_->failure->happened();
+    for (int r = 0; r < team_->size && !failed; ++r) same = same && post(r).signature == post(rank_).signature;
+    if (same && !failed) work_direct(rank_, team_->size, post, pointers_);
+  }
+  if (failed) leave();
+  if (!same) fail(mismatch_text(call, team_->size, [&](int r) { return post(r).signature; }));
+}
+
+SKEIN_INLINE void ThreadEngine::wait_until(std::uint64_t number) {
+  Deadline timer(team_->options.deadline);
+  while (head_ < number) {
+    if (step()) continue;
+    if (!wait_for(need_, timer.waited() > 0 ? 0 : team_->spins, Reach::Process, timer.sleep_interval())) check(timer, nullptr);
+  }
+}
+
+SKEIN_INLINE void ThreadEngine::check(Deadline& timer, Message* message) {
+  if (team_->failure->happened()) leave();
+  if (message ? message->state.load(std::memory_order_acquire) != Message::Pending : need_.met()) return;
+  timer.start();
+  const bool late = timer.over();
+  if (message) {
+    const int peer = message->peer;
+    const bool gone = peer >= 0 && peer != rank_ && team_->line(peer).gone.load(std::memory_order_seq_cst) != 0;
+    if (!late && !gone) return;
+    if (message->state.load(std::memory_order_seq_cst) != Message::Pending) return;
+    fail(std::string(message->sends ? "send to " : "recv from ") + (peer < 0 ? "any rank" : "rank " + std::to_string(peer)) +
+         " (tag " + std::to_string(message->tag) + ") on rank " + std::to_string(rank_) + ": " +
+         (gone ? "that rank has returned and makes no further call" : "no counterpart within " + seconds_text(timer.limit())));
+  }
+  const auto missing = [&](int r) { return !Need{&team_->line(r), need_.which, need_.value}.met(); };
+  const auto gone = [&](int r) { return team_->line(r).gone.load(std::memory_order_seq_cst) != 0 && missing(r); };
+  bool any_gone = false;
+  for (int r = 0; r < team_->size; ++r) any_gone = any_gone || gone(r);
+  if (!late && !any_gone) return;
+  const std::uint64_t call = head_ < worked_ ? head_ : worked_;
+  std::string text = describe(team_->post(rank_, call).signature) + " (call " + std::to_string(call) + "): ";
+  if (any_gone) text += ranks_text(team_->size, gone) + " returned and will not arrive";
+  else if (need_.which == Team::Posted)
+    text += ranks_text(team_->size, missing) + " did not arrive within " + seconds_text(timer.limit());
+  else
+    text += ranks_text(team_->size, missing) + " arrived but made no progress within " + seconds_text(timer.limit()) +
+            ": what is started has to be polled or waited for";
+  if (need_.met()) return;
+  fail(text);
+}
+
+SKEIN_INLINE void ThreadEngine::quiesce() {
+  team_->wake_everyone();
+  for (int r = 0; r < team_->size; ++r)
+    while (r != rank_ && team_->line(r).busy.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
+  MessagePool& pool = team_->pools[static_cast<std::size_t>(rank_)];
+  for (int i = 0; i < pool.size(); ++i) {
+    Message& m = pool[i];
+    if (m.kept || m.state.load(std::memory_order_acquire) != Message::Pending) continue;
+    if (team_->boxes[static_cast<std::size_t>(m.box)].take_back(m)) m.finish(Message::Done);
+    while (m.state.load(std::memory_order_acquire) == Message::Pending) std::this_thread::yield();
+  }
+}
+
+SKEIN_INLINE void ThreadEngine::leave() {
+  quiesce();
+  throw CommError(team_->failure->message());
+}
+
+SKEIN_INLINE Ticket ThreadEngine::put(bool sends, void* data, std::size_t bytes, int peer, int box, int tag) {
+  if (team_->failure->happened()) leave();
+  MessagePool& pool = team_->pools[static_cast<std::size_t>(rank_)];
+  const int index = pool.take();
+  Message& m = pool[index];
+  m.owner = rank_;
+  m.peer = peer;
+  m.tag = tag;
+  m.box = box;
+  m.sends = sends;
+  m.kept = false;
+  m.from = static_cast<const char*>(data);
+  m.to = static_cast<char*>(data);
+  m.bytes = bytes;
+  m.state.store(Message::Pending, std::memory_order_relaxed);
+  const std::uint64_t number = ++m_number_;
+  team_->boxes[static_cast<std::size_t>(box)].put(m);
+  // A kept send is complete for its sender: the message goes back to the pool when it is received.
+  if (sends && m.kept) return {0, -1, peer};
+  return {number, index, peer};
+}
+
+SKEIN_INLINE bool ThreadEngine::message_done(Ticket& t) {
+  Message& m = team_->pools[static_cast<std::size_t>(rank_)][t.message];
+  const std::uint32_t state = m.state.load(std::memory_order_acquire);
+  if (state == Message::Pending) return false;
+  t.peer = m.sends ? m.peer : m.sender;
+  const std::size_t bytes = m.bytes, other = m.other_bytes;
+  const bool sends = m.sends;
+  m.state.store(Message::Free, std::memory_order_release);
+  if (state == Message::WrongSize)
+    throw CommError(std::string(sends ? "send" : "recv") + " on rank " + std::to_string(rank_) + ": the message has " +
+                    std::to_string(sends ? bytes : other) + " bytes, the receiver's span " +
+                    std::to_string(sends ? other : bytes));
+  return true;
+}
+
+SKEIN_INLINE void ThreadEngine::wait_for_message(Ticket& t) {
+  Deadline timer(team_->options.deadline);
+  Message& m = team_->pools[static_cast<std::size_t>(rank_)][t.message];
+  for (int i = 0; i < team_->spins && m.state.load(std::memory_order_acquire) == Message::Pending; ++i)
+    skein::detail::cpu_relax();
+  while (!test(t)) {
+    m.sleep(head_ < tail_ ? std::chrono::nanoseconds(200000) : timer.sleep_interval());
+    check(timer, &m);
+  }
+}
+
+}  // namespace skein::inline SKEIN_ABI::comm

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of team.hpp.
+#pragma once
+#include "team.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+SKEIN_INLINE bool Failure::set(int rank, const std::string& message, std::exception_ptr cause) {
+  const std::lock_guard lock(mutex_);
+  if (state_.load(std::memory_order_relaxed) != 0) return false;
+  rank_ = rank;
+  message_ = message;
+  cause_ = cause;
+  state_.store(1, std::memory_order_seq_cst);
+  return true;
+}
+
+SKEIN_INLINE Team::Team(int n, const CommOptions& o, int ranks_of_process, std::shared_ptr<Failure> f)
+    : size(n), node_size(ranks_of_process), spins(ranks_of_process <= available_cores() ? 3000 : 0), options(o),
+      failure(std::move(f)), lines(static_cast<std::size_t>(n)), posts(static_cast<std::size_t>(n) * ring),
+      boxes(static_cast<std::size_t>(n)), pools(static_cast<std::size_t>(n)) {}
+
+SKEIN_INLINE void Team::wake_everyone() {
+  for (Line& l : lines)
+    for (const Counter& c : l.counter) wake_all(c, Reach::Process);
+}
+
+}  // namespace skein::inline SKEIN_ABI::comm

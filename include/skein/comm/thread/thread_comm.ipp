@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of thread_comm.hpp.
+#pragma once
+#include "thread_comm.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+SKEIN_INLINE ThreadComm::ThreadComm(std::shared_ptr<comm::Team> team, int rank)
+    : engine_(std::make_unique<engine_type>(std::move(team), rank)), uncaught_(std::uncaught_exceptions()) {}
+
+SKEIN_INLINE ThreadComm& ThreadComm::operator=(ThreadComm&& o) noexcept {
+  std::swap(engine_, o.engine_);
+  std::swap(uncaught_, o.uncaught_);
+  return *this;
+}
+
+SKEIN_INLINE ThreadComm::~ThreadComm() {
+  if (engine_ && std::uncaught_exceptions() <= uncaught_) engine_->retire();
+}
+
+SKEIN_INLINE ThreadComm ThreadComm::split(int color, int key) {
+  if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
+  struct SplitKey {
+    int color, key;
+  };
+  const std::vector<SplitKey> keys = all_gather(SplitKey{color, key});
+  int leader = -1, place = 0, count = 0;
+  for (int r = 0; r < size(); ++r) {
+    const SplitKey& w = keys[static_cast<std::size_t>(r)];
+    if (w.color != color) continue;
+    if (leader < 0) leader = r;
+    ++count;
+    place += w.key < key || (w.key == key && r < rank());
+  }
+  comm::Team& parent = engine_->team();
+  std::shared_ptr<comm::Team> team;
+  if (leader == rank()) team = std::make_shared<comm::Team>(count, parent.options, parent.node_size, parent.failure);
+  // The leader's pointer is read between the two collectives: it stays where it is that long.
+  const auto teams = all_gather(reinterpret_cast<std::uintptr_t>(&team));
+  const std::shared_ptr<comm::Team> chosen =
+      *reinterpret_cast<const std::shared_ptr<comm::Team>*>(teams[static_cast<std::size_t>(leader)]);
+  barrier();
+  return ThreadComm(chosen, place);
+}
+
+}  // namespace skein::inline SKEIN_ABI

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of workers.hpp.
+#pragma once
+#include "workers.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+SKEIN_INLINE int available_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  const int n = CPU_COUNT(&set);
+  return n > 0 ? n : 1;
+}
+
+}  // namespace skein::inline SKEIN_ABI
+
+namespace skein::inline SKEIN_ABI::detail {
+
+SKEIN_INLINE void SpinBarrier::cancel() {
+  phase_.fetch_or(cancelled, std::memory_order_seq_cst);
+  phase_.notify_all();
+}
+
+}  // namespace skein::inline SKEIN_ABI::detail
+
+namespace skein::inline SKEIN_ABI {
+
+SKEIN_INLINE Workers::Workers(int n, Denormals denormals)
+    : count_(n > 0 ? n : default_count()), denormals_(denormals), barrier_(count_, spins_for(count_)),
+      start_(count_, spins_for(count_)) {
+  threads_.reserve(static_cast<std::size_t>(count_ - 1));
+  try {
+    for (int i = 1; i < count_; ++i) threads_.emplace_back([this, i] { serve(i); });
+  } catch (const std::system_error& e) {
+    stop();
+    throw Error(
+        text("Workers: of {} threads the system does not start number {} ({}): ask for fewer (.threads, SKEIN_THREADS), or "
+             "raise the limit (ulimit -u)",
+             count_, threads_.size() + 1, e.what()));
+  }
+}
+
+SKEIN_INLINE int Workers::default_count() {
+  if (const char* text = std::getenv("SKEIN_THREADS"); text && std::atoi(text) > 0) return std::atoi(text);
+  return available_cores();
+}
+
+SKEIN_INLINE void Workers::serve(int index) {
+  try {
+    while (true) {
+      start_.arrive_and_wait();
+      work(index);
+      start_.arrive_and_wait();
+    }
+  } catch (const detail::RegionCancelled&) {  // stop()
+  }
+}
+
+SKEIN_INLINE void Workers::rethrow() {
+  barrier_.reset();
+  failed_ = false;
+  std::rethrow_exception(std::exchange(first_, nullptr));
+}
+
+SKEIN_INLINE void Workers::stop() {
+  start_.cancel();
+  for (std::thread& t : threads_) t.join();
+}
+
+}  // namespace skein::inline SKEIN_ABI

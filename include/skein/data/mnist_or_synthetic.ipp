@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of mnist_or_synthetic.hpp.
+#pragma once
+#include "mnist_or_synthetic.hpp"
+
+namespace skein::inline SKEIN_ABI::data {
+
+SKEIN_INLINE SourcedTrainTest mnist_or_synthetic(const std::string& folder, std::int64_t samples, Seed seed) {
+  if (const std::string found = find_images("mnist", folder); !found.empty()) {
+    TrainTest sets = mnist(found);
+    return {sets.train, sets.test, "MNIST from " + found, false};
+  }
+  const InMemory<std::uint8_t> all = synthetic_digits(samples + samples / 6, seed);
+  return {all.slice(0, samples), all.slice(samples, all.size()),
+          "synthetic digits, " + std::to_string(samples) + " samples (MNIST was not found; scripts/data mnist fetches it)", true};
+}
+
+}  // namespace skein::inline SKEIN_ABI::data

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of axis.hpp.
+#pragma once
+#include "axis.hpp"
+
+namespace skein::inline SKEIN_ABI::draw {
+
+SKEIN_INLINE double Axis::at(double value) const {
+  if (logarithmic) return std::log(value / low) / std::log(high / low);
+  return (value - low) / (high - low);
+}
+
+SKEIN_INLINE Axis Axis::linear(double least, double greatest, int intervals) {
+  if (!(greatest > least)) {
+    const double around = std::fabs(least) > 0 ? std::fabs(least) * 0.1 : 0.5;
+    greatest = least + around;
+    least -= around;
+  }
+  const double step = round_step((greatest - least) / intervals);
+  Axis axis{std::floor(least / step + 1e-9) * step, std::ceil(greatest / step - 1e-9) * step, false, {}};
+  const int count = static_cast<int>((axis.high - axis.low) / step + 0.5);
+  for (int i = 0; i <= count; ++i) axis.ticks.push_back(axis.low + i * step);
+  return axis;
+}
+
+SKEIN_INLINE Axis Axis::whole(int least, int greatest, int most_ticks) {
+  Axis axis{static_cast<double>(least), static_cast<double>(greatest > least ? greatest : least + 1), false, {}};
+  int step = static_cast<int>(round_step((greatest - least) / static_cast<double>(most_ticks)));
+  if (step < 1) step = 1;
+  for (int tick = (least + step - 1) / step * step; tick <= greatest; tick += step) axis.ticks.push_back(tick);
+  if (axis.ticks.empty() || (axis.ticks.front() > least && axis.ticks.front() - least >= 0.6 * step))
+    axis.ticks.insert(axis.ticks.begin(), least);
+  return axis;
+}
+
+SKEIN_INLINE Axis Axis::log10(double least, double greatest) {
+  Axis axis{least, greatest, true, {}};
+  const int from = static_cast<int>(std::floor(std::log10(least))), to = static_cast<int>(std::ceil(std::log10(greatest)));
+  const bool few = to - from <= 4;
+  for (int exponent = from; exponent <= to; ++exponent)
+    for (const double factor : {1.0, 2.0, 5.0}) {
+      const double tick = factor * std::pow(10.0, exponent);
+      if ((few || factor == 1.0) && tick >= least * 0.999 && tick <= greatest * 1.001) axis.ticks.push_back(tick);
+    }
+  return axis;
+}
+
+SKEIN_INLINE double Axis::round_step(double raw) {
+  const double power = std::pow(10.0, std::floor(std::log10(raw > 0 ? raw : 1.0)));
+  const double digit = raw / power;
+  return power * (digit <= 1.0001 ? 1 : digit <= 2.0001 ? 2 : digit <= 5.0001 ? 5 : 10);
+}
+
+}  // namespace skein::inline SKEIN_ABI::draw

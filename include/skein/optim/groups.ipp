@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of groups.hpp.
+#pragma once
+#include "groups.hpp"
+
+namespace skein::inline SKEIN_ABI::optim {
+
+SKEIN_INLINE GroupRule no_decay_on_biases_and_norms() {
+  return {.predicate = [](const ParameterEntry& p) { return !p.decay; }, .decay_factor = 0.0f, .may_match_nothing = true};
+}
+
+SKEIN_INLINE GroupRule weight_decay(std::string pattern, float factor) {
+  return {.pattern = std::move(pattern), .decay_factor = factor};
+}
+
+SKEIN_INLINE std::vector<ParameterGroupRange> resolve(const Groups& groups, std::span<const ParameterEntry> table) {
+  std::vector<char> used(groups.rules.size(), 0);
+  std::vector<ParameterGroupRange> ranges;
+  ranges.reserve(table.size());
+  for (const ParameterEntry& entry : table) {
+    ParameterGroupRange range{entry.begin, entry.end};
+    for (std::size_t r = 0; r < groups.rules.size(); ++r) {
+      const GroupRule& rule = groups.rules[r];
+      if (!matches(rule.pattern, entry.name) || (rule.predicate && !rule.predicate(entry))) continue;
+      used[r] = 1;
+      range.lr_factor = rule.lr_factor.value_or(range.lr_factor);
+      range.decay_factor = rule.decay_factor.value_or(range.decay_factor);
+      range.frozen = rule.freeze.value_or(range.frozen);
+    }
+    ranges.push_back(range);
+  }
+  for (std::size_t r = 0; r < groups.rules.size(); ++r) {
+    const GroupRule& rule = groups.rules[r];
+    if (rule.lr_factor.value_or(0) < 0 || rule.decay_factor.value_or(0) < 0)
+      throw ArgumentError("rule " + std::to_string(r) + " of .groups (\"" + rule.pattern + "\") has a negative factor");
+    if (!used[r] && !rule.may_match_nothing) {
+      std::string names;
+      for (std::size_t i = 0; i < table.size() && i < 8; ++i) names += (i ? ", " : "") + std::string(table[i].name);
+      throw ArgumentError("rule " + std::to_string(r) + " of .groups (\"" + rule.pattern +
+                          "\") matches no parameter; there are " + names + (table.size() > 8 ? ", ..." : ""));
+    }
+  }
+  std::sort(ranges.begin(), ranges.end(),
+            [](const ParameterGroupRange& a, const ParameterGroupRange& b) { return a.begin < b.begin; });
+  std::vector<ParameterGroupRange> merged;
+  for (const ParameterGroupRange& range : ranges) {
+    if (range.begin == range.end) continue;
+    if (!merged.empty() && merged.back().lr_factor == range.lr_factor && merged.back().decay_factor == range.decay_factor &&
+        merged.back().frozen == range.frozen)
+      merged.back().end = range.end;
+    else merged.push_back(range);
+  }
+  return merged;
+}
+
+}  // namespace skein::inline SKEIN_ABI::optim

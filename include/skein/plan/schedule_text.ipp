@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of schedule_text.hpp.
+#pragma once
+#include "schedule_text.hpp"
+
+namespace skein::inline SKEIN_ABI::plan {
+
+SKEIN_INLINE std::string schedule_text(const Timeline& t, double unit) {
+  if (unit <= 0) unit = std::max(1.0, t.length() / 100);
+  std::size_t width = 2;
+  const auto word = [&](const Step& s) {
+    std::string w(1, "FBIWU"[static_cast<int>(s.task)]);
+    if (s.task != Task::update) w += std::to_string(s.micro);
+    if (t.stages > t.ranks) w += static_cast<char>('a' + s.stage / t.ranks % 26);
+    return w;
+  };
+  for (const TimedStep& s : t.steps) width = std::max(width, word(s.step).size());
+  std::string text;
+  for (int r = 0; r < t.ranks; ++r) {
+    std::vector<std::string> cells;
+    const auto set = [&](double at, const std::string& w) {
+      const auto c = static_cast<std::size_t>(std::max(0L, std::lround(at / unit)));
+      if (cells.size() <= c) cells.resize(c + 1, ".");
+      cells[c] = w;
+    };
+    for (const TimedStep& s : t.steps) {
+      if (s.rank != r || (s.end <= s.begin && s.step.task == Task::update)) continue;
+      for (double at = s.begin + unit; at < s.end - unit / 2; at += unit) set(at, "-");
+      set(s.begin, word(s.step));
+    }
+    text += "rank " + std::to_string(r) + " |";
+    for (const std::string& c : cells) text += " " + c + std::string(width - std::min(width, c.size()), c == "-" ? '-' : ' ');
+    while (text.back() == ' ') text.pop_back();
+    text += "\n";
+  }
+  return text;
+}
+
+SKEIN_INLINE std::string schedule_text(const Schedule& s, const TaskLengths& lengths) {
+  return schedule_text(timeline_of(s, lengths), 1);
+}
+
+}  // namespace skein::inline SKEIN_ABI::plan

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of callback.hpp.
+#pragma once
+#include "callback.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+SKEIN_INLINE AnyCallback& AnyCallback::operator=(AnyCallback other) noexcept {
+  held_.swap(other.held_);
+  return *this;
+}
+
+SKEIN_INLINE bool Callbacks::wants_steps() const {
+  for (const AnyCallback& callback : all_)
+    if (callback.wants_steps()) return true;
+  return false;
+}
+
+SKEIN_INLINE void Callbacks::on_fit_begin(Control& control) {
+  for (auto& each : all_) each.on_fit_begin(control);
+}
+
+SKEIN_INLINE void Callbacks::on_fit_end(const History& history) {
+  for (auto& each : all_) each.on_fit_end(history);
+}
+
+SKEIN_INLINE void Callbacks::on_epoch_begin(int epoch, Control& control) {
+  for (auto& each : all_) each.on_epoch_begin(epoch, control);
+}
+
+SKEIN_INLINE void Callbacks::on_epoch_end(EpochRecord& record, Control& control) {
+  for (auto& each : all_) each.on_epoch_end(record, control);
+}
+
+SKEIN_INLINE void Callbacks::on_step_end(const StepRecord& record, Control& control) {
+  for (auto& each : all_) each.on_step_end(record, control);
+}
+
+}  // namespace skein::inline SKEIN_ABI::train

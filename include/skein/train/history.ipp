@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of history.hpp.
+#pragma once
+#include "history.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+SKEIN_INLINE const train::EpochRecord& History::best() const {
+  const train::EpochRecord* best = &back();
+  const bool validated = best->validation.measured();
+  const auto merit = [&](const train::EpochRecord& epoch) {
+    const train::Scores& scores = validated ? epoch.validation : epoch.training;
+    return scores.accuracy == scores.accuracy ? scores.accuracy : -scores.loss;
+  };
+  for (auto epoch = epochs_.rbegin(); epoch != epochs_.rend(); ++epoch)
+    if (merit(*epoch) >= merit(*best) || merit(*best) != merit(*best)) best = &*epoch;
+  return *best;
+}
+
+SKEIN_INLINE std::vector<double> History::losses() const {
+  std::vector<double> all;
+  all.reserve(steps_.empty() ? epochs_.size() : steps_.size());
+  for (const auto& step : steps_) all.push_back(step.loss);
+  if (steps_.empty())
+    for (const auto& epoch : epochs_) all.push_back(epoch.training.loss);
+  return all;
+}
+
+SKEIN_INLINE std::vector<double> History::accuracies() const {
+  std::vector<double> all;
+  for (const auto& epoch : epochs_) all.push_back(epoch.validation.accuracy);
+  return all;
+}
+
+SKEIN_INLINE double History::seconds() const {
+  double sum = 0;
+  for (const auto& epoch : epochs_) sum += epoch.seconds;
+  return sum;
+}
+
+SKEIN_INLINE void History::reserve(std::size_t epochs, std::size_t steps) {
+  epochs_.reserve(epochs);
+  steps_.reserve(steps);
+}
+
+SKEIN_INLINE std::string History::csv() const {
+  std::string text =
+      "epoch,step,loss,accuracy,validation_loss,validation_accuracy,learning_rate,samples_per_second,"
+      "exposed_communication,seconds";
+  const int training = most_metrics(&train::EpochRecord::training), validation = most_metrics(&train::EpochRecord::validation);
+  append_names(text, "", &train::EpochRecord::training, training);
+  append_names(text, "validation_", &train::EpochRecord::validation, validation);
+  text += '\n';
+  for (const auto& epoch : epochs_) {
+    train::append_integer(text, epoch.epoch);
+    text += ',';
+    train::append_integer(text, epoch.step);
+    append_fields(text, {epoch.training.loss, epoch.training.accuracy, epoch.validation.loss, epoch.validation.accuracy,
+                         epoch.learning_rate, epoch.samples_per_second, epoch.exposed_communication, epoch.seconds});
+    for (int i = 0; i < training; ++i) append_fields(text, {epoch.training.metric_value(i)});
+    for (int i = 0; i < validation; ++i) append_fields(text, {epoch.validation.metric_value(i)});
+    text += '\n';
+  }
+  return text;
+}
+
+SKEIN_INLINE std::string History::steps_csv() const {
+  std::string text = "step,epoch,loss,accuracy,learning_rate,samples_per_second,exposed_communication,seconds\n";
+  for (const auto& step : steps_) {
+    train::append_integer(text, step.step);
+    text += ',';
+    train::append_integer(text, step.epoch);
+    append_fields(
+        text, {step.loss, step.accuracy, step.learning_rate, step.samples_per_second, step.exposed_communication, step.seconds});
+    text += '\n';
+  }
+  return text;
+}
+
+SKEIN_INLINE int History::most_metrics(Pass pass) const {
+  int most = 0;
+  for (const auto& epoch : epochs_) most = (epoch.*pass).metrics() > most ? (epoch.*pass).metrics() : most;
+  return most;
+}
+
+SKEIN_INLINE void History::append_names(std::string& text, const char* prefix, Pass pass, int count) const {
+  for (int i = 0; i < count; ++i)
+    for (const auto& epoch : epochs_)
+      if ((epoch.*pass).metrics() > i) {
+        text += ',';
+        train::append_csv_field(text, prefix + std::string((epoch.*pass).metric_name(i)));
+        break;
+      }
+}
+
+SKEIN_INLINE void History::append_fields(std::string& text, std::initializer_list<double> values) {
+  for (const double value : values) {
+    text += ',';
+    train::append_number(text, value);
+  }
+}
+
+SKEIN_INLINE void History::write(const std::string& path, const std::string& text) {
+  train::AtomicFile file(path);
+  file.append(text.data(), text.size());
+  file.commit();
+}
+
+}  // namespace skein::inline SKEIN_ABI

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of out_archive.hpp.
+#pragma once
+#include "out_archive.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+SKEIN_INLINE std::vector<std::byte> OutArchive::take() {
+  if (charged_ > bytes_.size() && charged_ - bytes_.size() > detail::memory_budget)
+    refuse("its " + std::to_string(bytes_.size()) + " bytes stand for " + std::to_string(charged_) +
+           " bytes of memory, more than readers allow (64 MiB beyond the bytes): store large data as tensor sections");
+  charged_ = 0;
+  return std::move(bytes_);
+}
+
+SKEIN_INLINE unsigned OutArchive::begin_object(unsigned version) {
+  *this& std::uint32_t{version};
+  if (++depth_ > detail::deepest) refuse("objects are nested deeper than 64");
+  return version;
+}
+
+SKEIN_INLINE void OutArchive::put_count(std::size_t count, std::size_t memory) {
+  *this& std::uint64_t{count};
+  charged_ += count * memory;
+}
+
+}  // namespace skein::inline SKEIN_ABI::train

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of section.hpp.
+#pragma once
+#include "section.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+SKEIN_INLINE std::string SectionInfo::text() const {
+  std::string text = std::string(type_name(type)) + " (";
+  for (const std::int64_t extent : extents) text += (text.back() == '(' ? "" : ", ") + std::to_string(extent);
+  return text + ")";
+}
+
+}  // namespace skein::inline SKEIN_ABI::train

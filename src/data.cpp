@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// skein::compiled: the bodies of data/ and tensor/.
+#include <skein/data/byte_source.ipp>
+#include <skein/data/csv.ipp>
+#include <skein/data/idx.ipp>
+#include <skein/data/mnist.ipp>
+#include <skein/data/mnist_or_synthetic.ipp>
+#include <skein/data/moments.ipp>
+#include <skein/data/synthetic_digits.ipp>
+#include <skein/data/view.ipp>
+#include <skein/tensor/npy_header.ipp>
+#include <skein/tensor/npz.ipp>
