@@ -55,7 +55,7 @@ template <class... Values> struct TextPattern {
   }
 };
 
-SKEIN_NOINLINE std::string fill_text(std::string_view pattern, const TextValue* value);
+std::string fill_text(std::string_view pattern, const TextValue* value);
 }  // namespace detail
 
 /// The pattern with a value in the place of each "{}": whole numbers, real numbers (as few digits as tell them from others), true

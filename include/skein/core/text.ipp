@@ -29,7 +29,7 @@ SKEIN_INLINE void TextValue::append_to(std::string& to) const {
   to.append(digits, end);
 }
 
-SKEIN_INLINE std::string fill_text(std::string_view pattern, const TextValue* value) {
+SKEIN_NOINLINE SKEIN_INLINE std::string fill_text(std::string_view pattern, const TextValue* value) {
   std::string filled;
   filled.reserve(pattern.size() + 32);
   for (std::size_t at = pattern.find("{}"); at != pattern.npos; at = pattern.find("{}"), ++value) {

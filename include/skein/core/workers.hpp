@@ -151,7 +151,7 @@ class Workers {
     }
   }
   /// After the region: nobody is in its barrier.
-  [[noreturn, gnu::cold, gnu::noinline]] void rethrow();
+  [[noreturn, gnu::cold]] void rethrow();
   void stop();
 
   int count_;

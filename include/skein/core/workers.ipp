@@ -57,7 +57,7 @@ SKEIN_INLINE void Workers::serve(int index) {
   }
 }
 
-SKEIN_INLINE void Workers::rethrow() {
+SKEIN_NOINLINE SKEIN_INLINE void Workers::rethrow() {
   barrier_.reset();
   failed_ = false;
   std::rethrow_exception(std::exchange(first_, nullptr));
