@@ -105,6 +105,8 @@ template <class L, class In> constexpr int first_faulty_branch() {
 template <class L> struct ConcatCheck;
 template <class... Ls> struct ConcatCheck<List<Ls...>> { using type = concat_branches<Ls...>; };
 
+template <class L, class In> struct GraphFaults;  // nn/graph/check.hpp
+
 /// A pointer to the type that explains the first fault of L at In; to `fits` where there is none.
 template <class L, class In, int... Path> constexpr auto first_fault() {
   if constexpr (fault_of<L, In> == nn::Fault::none) {
@@ -130,6 +132,8 @@ template <class L, class In, int... Path> constexpr auto first_fault() {
       return first_fault<typename L::block, In, Path..., 0>();
     else
       return static_cast<typename repeated_block<typename L::block>::template turns<In, Output<typename L::block, In>>*>(nullptr);
+  } else if constexpr (nn::GraphLike<L>) {
+    return GraphFaults<L, In>::template first<Path...>();
   } else {
     return static_cast<typename layer<L, Path...>::template gets<In>*>(nullptr);
   }

@@ -68,6 +68,7 @@ template <class L, class Device> struct Rewrite {
     else if constexpr (ConcatLike<L>) return FuseBranches<typename L::branches, Device>{};
     else if constexpr (RepeatLike<L>)
       return std::type_identity<Repeat<L::repetitions, typename Rewrite<typename L::block, Device>::type>>{};
+    else if constexpr (GraphLike<L>) return std::type_identity<typename L::template rewritten<Device>>{};
     else if constexpr (fuses<Device, L>)
       return std::type_identity<FusedLayer<Composite<Device, L>, L>>{};  // another form of one layer
     else return std::type_identity<L>{};

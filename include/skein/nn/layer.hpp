@@ -43,6 +43,7 @@ enum class Fault {
   concat_differs,
   too_many_parameters,
   tokens_in_the_middle,
+  graph,
   no_describe,
   no_forward,
   no_backward,

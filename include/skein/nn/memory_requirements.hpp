@@ -65,6 +65,7 @@ template <class L> concept RepeatLike = requires {
   typename L::block;
   L::repetitions;
 };
+template <class L> concept GraphLike = requires { typename L::graph_items; };
 
 namespace detail {
 /// How many of the user's layers a (possibly fused) layer stands for.

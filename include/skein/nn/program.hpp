@@ -140,6 +140,8 @@ template <class L, class P> constexpr int emit(P& p, int path, int x, Extents& i
   } else if constexpr (RepeatLike<L>) {
     for (int k = 0; k < L::repetitions; ++k) x = emit<typename L::block>(p, p.path(path, k), x, in);
     return x;
+  } else if constexpr (GraphLike<L>) {
+    return L::emit(p, path, x, in);
   } else {
     LayerInfo info{.output = in};  // a layer without describe() has been refused already: nothing shall cascade
     if constexpr (HasDescribe<L> || HasSpec<L>) info = info_of<L>(in);

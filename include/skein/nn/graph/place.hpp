@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of a GraphPlan: what is wrong with the wiring, which edges are kept, and where edges and gradients live.
+#pragma once
+#include "plan.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+template <int N> constexpr void GraphPlan<N>::find_wiring_fault() {
+  using Kind = GraphItem::Kind;
+  for (int i = 0; i < N; ++i) {
+    const GraphItem& own = item(i);
+    if (own.written_before) blame(GraphFault::written_twice, i);
+    if (own.read_count > JoinInputs::most) return blame(GraphFault::too_many_edges, i);
+    for (int k = 0; k < own.read_count; ++k) {
+      if (read(i, k) < 0) blame(GraphFault::unknown_edge, i, k);
+      else if (read(i, k) >= i) blame(GraphFault::read_before_written, i, k);
+    }
+    if (own.kind == Kind::layer && own.read_count != 1) blame(GraphFault::layer_of_several, i);
+    if (own.kind == Kind::join && own.read_count < 2) blame(GraphFault::join_of_one, i);
+  }
+  for (int i = 0; i < N; ++i) {
+    bool used = !item(i).writes();
+    for (int j = 0; j < N; ++j) {
+      for (int k = 0; k < item(j).read_count; ++k) used = used || read(j, k) == i;
+      if (j < i && !item(i).writes() && !item(j).writes() && read(i, 0) == read(j, 0)) blame(GraphFault::output_twice, i);
+    }
+    if (!used) blame(GraphFault::never_read, i);
+  }
+}
+
+template <int N> constexpr void GraphPlan<N>::begin(const Extents& in) {
+  long offset = 0;
+  bool whole = false;
+  for (int i = 0; i < N; ++i) {
+    outputs += !item(i).writes();
+    if (item(i).kind != GraphItem::Kind::input) continue;
+    ++inputs;
+    const bool shaped = item(i).part.rank > 0;
+    split_input = split_input || shaped;
+    whole = whole || !shaped;
+    GraphEdge& e = edge(i);
+    e.extents = shaped ? item(i).part : in;
+    e.source = i;
+    e.from_input = true;
+    node(i).offset = offset;
+    offset += e.extents.count();
+    if (shaped) total.operations += 1, total.paths += 1;
+  }
+  if (inputs == 0) blame(GraphFault::no_input, 0);
+  if (outputs == 0) blame(GraphFault::no_output, 0);
+  if (whole && inputs > 1) blame(GraphFault::inputs_mixed, 0);
+  if (split_input && (!in.flat() || offset != in.count())) blame(GraphFault::inputs_differ, 0);
+}
+
+template <int N> constexpr JoinInputs GraphPlan<N>::inputs_of(int i) {
+  JoinInputs in;
+  in.count = item(i).read_count;
+  for (int k = 0; k < in.count; ++k) in.e[static_cast<std::size_t>(k)] = edge(read(i, k)).extents;
+  return in;
+}
+
+template <int N> constexpr void GraphPlan<N>::finish(const Extents& in) {
+  set_outputs(in);
+  find_kept();
+  ArenaOffsets at{};
+  long inner = 0;
+  for (int i = 0; i < N; ++i) {
+    const MemoryRequirements& s = node(i).needs;
+    node(i).at = at;
+    if (item(i).kind == GraphItem::Kind::layer) at = at + ArenaOffsets::after(s);
+    else if (item(i).kind == GraphItem::Kind::join || (item(i).kind == GraphItem::Kind::input && split_input)) ++at.ordinal;
+    if (s.scratch > inner) inner = s.scratch;
+    GraphEdge& e = edge(i);
+    if (e.place != EdgePlace::kept) continue;
+    const long pitch = sample_pitch(e.extents);
+    e.at = {at.kept_activations, pitch};
+    at.kept_activations += whole_line(pitch);
+  }
+  const long forward = place_edges(), backward = place_gradients();
+  const long own = forward > backward ? forward : backward;
+  for (GraphNode& n : nodes) n.at.scratch = own;
+  total.kept_activations = at.kept_activations;
+  total.scratch = own + inner;
+  total.aliases = total.whole_gradient = false;
+}
+
+/// The row of the output, and which edge's memory is the caller's.
+template <int N> constexpr void GraphPlan<N>::set_outputs(const Extents&) {
+  long offset = 0;
+  for (int i = 0; i < N; ++i) {
+    if (item(i).writes()) continue;
+    const int e = read(i, 0);
+    node(i).offset = offset;
+    offset += edge(e).extents.count();
+    total.output = edge(e).extents;
+    if (outputs == 1) output = e;
+  }
+  if (outputs > 1) {
+    total.output = {1, {static_cast<int>(offset)}};
+    total.operations += 1;
+    total.paths += 1;
+  }
+}
+
+template <int N> constexpr void GraphPlan<N>::find_kept() {
+  std::array<bool, static_cast<std::size_t>(N)> kept{};
+  auto keep = [&](int e) { kept[static_cast<std::size_t>(edge(e).source)] = true; };
+  for (int i = 0; i < N; ++i) {
+    if (node(i).needs.saves_output) keep(i);
+    if (node(i).needs.saves_input || node(i).join.backward_reads_inputs)
+      for (int k = 0; k < item(i).read_count; ++k) keep(read(i, k));
+  }
+  for (int i = 0; i < N; ++i) {
+    GraphEdge& e = edge(i);
+    const bool wanted = kept[static_cast<std::size_t>(i)];
+    if (!item(i).writes() || e.source != i) continue;
+    if (i == whole_input()) {
+      e.place = EdgePlace::input;
+      total.saves_input = wanted;
+    } else if (output >= 0 && edge(output).source == i) {
+      e.place = EdgePlace::output;
+      total.saves_output = wanted;
+    } else {
+      e.place = wanted ? EdgePlace::kept : EdgePlace::scratch;
+    }
+  }
+}
+
+/// The last item that reads the memory of an edge; N: it is there to the end.
+template <int N> constexpr int GraphPlan<N>::last_use(int source) {
+  int last = source;
+  for (int i = 0; i < N; ++i)
+    for (int k = 0; k < item(i).read_count; ++k)
+      if (edge(read(i, k)).source == source) last = item(i).writes() ? i : N;
+  return last;
+}
+
+template <int N> constexpr long GraphPlan<N>::place_edges() {
+  Scratch scratch;
+  Numbers own{};
+  for (int i = 0; i < N; ++i) {
+    if (edge(i).place == EdgePlace::scratch) own[static_cast<std::size_t>(i)] = scratch.take(edge(i).extents);
+    for (int e = 0; e <= i; ++e)
+      if (edge(e).place == EdgePlace::scratch && last_use(e) == i) scratch.release(own[static_cast<std::size_t>(e)]);
+  }
+  for (int i = 0; i < N; ++i)
+    if (edge(i).place == EdgePlace::scratch) edge(i).at = scratch.offset(own[static_cast<std::size_t>(i)]);
+  return scratch.total();
+}
+
+namespace detail {
+// Who holds the gradient of an edge, beside the number of a scratch array.
+inline constexpr int no_gradient = -1, callers_gradient = -2;
+}  // namespace detail
+
+/// Item i gives its part of the gradient of the edge that is its k-th.
+template <int N> constexpr void GraphPlan<N>::give(int i, int k, Scratch& scratch, Numbers& holder, Numbers& own) {
+  const int e = read(i, k);
+  int &held = holder[static_cast<std::size_t>(e)], &array = own[static_cast<std::size_t>(e)];
+  GraphRead& r = node(i).reads[static_cast<std::size_t>(k)];
+  r.hands_on = item(i).kind == GraphItem::Kind::layer ? node(i).needs.aliases : node(i).join.hands_gradient_on;
+  r.first = held == detail::no_gradient;
+  r.owned = array != detail::no_gradient;
+  if (r.hands_on && r.first) {
+    held = holder[static_cast<std::size_t>(i)];
+    scratch.share(held);
+  } else if (!r.owned) {
+    array = edge(e).gradient_is_dx ? detail::callers_gradient : scratch.take(edge(e).extents);
+    scratch.release(held);
+    held = array;
+  } else if (!r.hands_on) {
+    r.temporary = {scratch.take(edge(e).extents), 1};
+  }
+}
+
+/// As backward runs: the outputs first, then the items from the last to the first.
+template <int N> constexpr long GraphPlan<N>::place_gradients() {
+  Scratch scratch;
+  Numbers holder{}, own{};
+  for (int i = 0; i < N; ++i) {
+    holder[static_cast<std::size_t>(i)] = own[static_cast<std::size_t>(i)] = detail::no_gradient;
+    edge(i).gradient_is_dx = i == whole_input();
+  }
+  for (int i = 0; i < N; ++i) {
+    if (item(i).writes()) continue;
+    const int e = read(i, 0);
+    int& held = holder[static_cast<std::size_t>(e)];
+    if (outputs == 1) held = detail::callers_gradient;
+    else
+      held = own[static_cast<std::size_t>(e)] = edge(e).gradient_is_dx ? detail::callers_gradient : scratch.take(edge(e).extents);
+  }
+  for (int i = N - 1; i >= 0; --i) {
+    if (!item(i).writes()) continue;
+    for (int k = 0; k < item(i).read_count; ++k) give(i, k, scratch, holder, own);
+    for (const GraphRead& r : node(i).reads)
+      if (r.temporary.width > 0) scratch.release(static_cast<int>(r.temporary.offset));
+    scratch.release(holder[static_cast<std::size_t>(i)]);
+  }
+  for (int i = 0; i < N; ++i) {
+    edge(i).gradient = scratch.offset(own[static_cast<std::size_t>(i)]);
+    for (GraphRead& r : node(i).reads)
+      if (r.temporary.width > 0) r.temporary = scratch.offset(static_cast<int>(r.temporary.offset));
+  }
+  return scratch.total();
+}
+
+}  // namespace skein::inline SKEIN_ABI::nn

@@ -1,0 +1,26 @@
+// expect: Graph: nothing writes this edge: name it in an Input, or in the To of an Apply before
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/nn/graph.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/model.hpp>
+
+namespace sk = skein;
+namespace nn = skein::nn;
+struct x;
+struct a;
+struct b;
+struct y;
+
+// clang-format off
+struct Net : nn::Graph<nn::Input<x>,
+#ifdef SKEIN_TWIN
+    nn::Apply<nn::Linear<4>, nn::From<x>, nn::To<a>>,
+    nn::Apply<nn::Linear<3>, nn::From<a>, nn::To<y>>,
+#else
+    nn::Apply<nn::Linear<4>, nn::From<x>, nn::To<a>>,
+    nn::Apply<nn::Linear<3>, nn::From<b>, nn::To<y>>,
+#endif
+    nn::Output<y>> {};
+// clang-format on
+
+int main() { sk::Model<Net, sk::Shape<7>> model; }
