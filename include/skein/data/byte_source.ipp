@@ -89,6 +89,7 @@ SKEIN_INLINE std::size_t ByteSource::read_plain(unsigned char* to, std::size_t n
   return part;
 }
 
+#if SKEIN_WITH_ZLIB
 SKEIN_INLINE std::size_t ByteSource::read_gzip(unsigned char* to, std::size_t n) {
   const uInt want = static_cast<uInt>(std::min<std::size_t>(n, 1u << 30));
   stream_.next_out = to;
@@ -115,5 +116,6 @@ SKEIN_INLINE void ByteSource::next_member() {
   else if (window_[0] == 0x1f) inflateReset(&stream_);
   else fail(offset_, "goes on after the end of the compressed data");
 }
+#endif
 
 }  // namespace skein::inline SKEIN_ABI::data
