@@ -1,4 +1,4 @@
-// expect: ParameterServer: a server updates by gradients as they come and never has those of all ranks at once
+// expect: ParameterServer: servers update by each rank's gradients as they come, in an order of their own, so that nobody has the norm of a whole gradient (ClipNorm): take Staleness<0>
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/comm/thread/spawn.hpp>
 #include <skein/nn/linear.hpp>

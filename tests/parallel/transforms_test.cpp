@@ -16,6 +16,7 @@
 #include <skein/parallel/server/parameter_server.hpp>
 
 #include "../support/shard_cases.hpp"
+#include "../support/thrown.hpp"
 
 namespace sk = skein;
 namespace nn = skein::nn;
@@ -69,11 +70,44 @@ TEST_CASE("SyncEvery, ModelAverage and Gossip take any chain: a rank's own step 
   takes(tensor);
 }
 
-TEST_CASE("A parameter server takes elementwise transforms, and so does an outer optimizer", "[parallel]") {
-  const Values expected = serial(element);
+TEST_CASE("Servers of whole steps take any chain: their parts end at parameters, their norms are summed", "[parallel]") {
+  const auto takes = [](const auto& chain) {
+    const Values expected = serial(chain);
+    for (const int servers : {1, 2, 3})
+      sk::spawn(2 + servers, [&](sk::ThreadComm& world) {
+        const auto policy = parallel::parameter_server<parallel::Staleness<0>>(world, {.servers = servers});
+        require_close(train(policy, chain, {.batch = 19}), expected);
+      });
+  };
+  takes(element);
+  takes(head);
+  takes(tensor);
+  const Values clipped = train(parallel::SingleProcess{}, sgd, {.batch = 19, .clip_norm = 0.05});
+  sk::spawn(4, [&](sk::ThreadComm& world) {
+    const auto policy = parallel::parameter_server<parallel::Staleness<0>>(world, {.servers = 2});
+    require_close(train(policy, sgd, {.batch = 19, .clip_norm = 0.05}), clipped);
+  });
+}
+
+TEST_CASE("Servers that do not wait take elements and tensors, of each rank's own gradients", "[parallel]") {
+  const auto takes = [](const auto& chain) {
+    const Values expected = serial(chain);
+    sk::spawn(3, [&](sk::ThreadComm& world) {  // one rank trains: its gradients are never late
+      require_close(train(parallel::parameter_server(world, {.servers = 2}), chain, {.batch = 19}), expected);
+    });
+  };
+  takes(element);
+  takes(optim::chain(optim::Lars{.trust = 0.05f}, optim::ClipValue{0.01f}, sgd));
+  sk::spawn(2, [&](sk::ThreadComm& world) {
+    const auto policy = parallel::parameter_server(world);
+    RANK_CHECK(support::thrown<sk::ArgumentError>([&] {
+                 train(policy, sgd, {.batch = 19, .clip_norm = 1});
+               }).find("which a parameter server waits for with Staleness<0>") != std::string::npos);
+  });
+}
+
+TEST_CASE("An outer optimizer takes elementwise transforms", "[parallel]") {
   sk::spawn(3, [&](sk::ThreadComm& world) {
-    const Values got = train(parallel::parameter_server<parallel::Staleness<0>>(world, {.servers = 1}), element, {.batch = 19});
-    if (world.rank() < 2) require_close(got, expected);
     const auto outer = [&](const auto& optimizer) {
       return train(parallel::diloco<2>(world, {}, optimizer), optim::Sgd{.lr = 0.1f}, {.batch = 18});
     };

@@ -77,6 +77,8 @@ struct PolicyState {
   bool threads_of_one_process() const { return false; }
   /// A rank that serves does not train: serve() returns when the others' fit has ended.
   bool serves() const { return false; }
+  /// Where ranks serve: each update is by the gradients of all that train, so that the servers can know the norm of a step's.
+  static constexpr bool serves_whole_steps = false;
   void serve(const UpdateCallback&) {}
   /// Before the first step of an epoch, counted from 0.
   void epoch_begins(std::int64_t) {}

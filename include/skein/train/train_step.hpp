@@ -11,6 +11,7 @@
 
 #include "../device/copy.hpp"
 #include "../nn/check_tokens.hpp"
+#include "step/check_step.hpp"
 #include "step/device_update.hpp"
 #include "step/exchange.hpp"
 #include "step/forward_backward.hpp"
@@ -52,21 +53,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
 
   /// Virtual shards of a policy that has such; 0: none.
   static constexpr int virtual_shards = PolicyState::virtual_shards;
-  static_assert(virtual_shards == 0 || on_host<Device>,
-                "Reproducible is for the host: kernels and libraries of a GPU do not promise the same bits");
-  static_assert(virtual_shards == 0 || !Model::sizes.couples_batch,
-                "Reproducible: a virtual shard is a batch of its own, and batch normalization would take its statistics from "
-                "that: use LayerNorm "
-                "in its place, or DataParallel without Reproducible");
-  static_assert(!parallel::ServesUpdates<PolicyState> || on_host<Device>,
-                "ParameterServer is for the host: a server updates weights in the host's memory");
-  static_assert(!parallel::ServesUpdates<PolicyState> || !(optim::has_stages<Optimizer> || optim::clips_first<Optimizer>),
-                "ParameterServer: a server updates by gradients as they come and never has those of all ranks at once: its chain "
-                "takes elementwise transforms alone");
-  static_assert(
-      on_host<Device> || !optim::has_stages<Optimizer>,
-      "on a GPU a chain takes ClipNorm at its head and elementwise transforms: one that needs tensors (Lars), or a norm "
-      "further on, runs on the host");
+  static_assert((assert_step<Model, Optimizer, PolicyState>(), true));
 
   /// Initial weights are agreed here: all ranks make their TrainStep at the same time.
   TrainStep(Model& model, Loss loss, const Optimizer& optimizer, const Policy& policy)
@@ -133,8 +120,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
 
   /// On a rank that serves, in place of steps: returns when those that train have finished. factor(step) is the schedule's, from
   /// 0.
-  template <class Factor> void serve(const Factor& factor) requires on_host<Device> {
-    ServerStep<Parts, Factor>(parts_, factor).run();
+  template <class Factor> void serve(const Factor& factor, double max_norm = 0) requires on_host<Device> {
+    ServerStep<Parts, Factor>(parts_, factor, max_norm).run();
   }
 
   /// Sums of all updates since set_totals(), over all ranks. Waits for a device that has them.

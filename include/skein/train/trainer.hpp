@@ -53,14 +53,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
             "fit: .loss_scaling is for models whose activations are stored in 16 bits, as those of precision::fp16: leave it "
             "out");
     }
-    if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>) {
-      if (options.clip_norm > 0)
-        throw ArgumentError(
-            "fit: .clip_norm needs the gradients of all ranks at once, which a parameter server does not wait for: leave it out");
-      if constexpr (Model::scales_loss)
-        if (train_step_.loss_scaler().active())
-          throw ArgumentError("fit: a parameter server does not know the loss scale of 16-bit models: take .loss_scaling = none");
-    }
+    if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>) train::check_served(train_step_, options.clip_norm);
     if (policy_state().serves()) return serve(options);
     seed_ = options.seed.value != 0 ? options.seed : train_step_.model().seed();
     data::Loader<Scalar> loader(train, loader_options(train, options));
@@ -396,7 +389,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
 
   /// Of a rank that serves: its history is empty.
   History serve([[maybe_unused]] const FitOptions& options) {
-    if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>) train_step_.serve(options.schedule);
+    if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>)
+      train_step_.serve(options.schedule, options.clip_norm);
     if (auto lease = model().modify(); !policy_state().finish()) lease.unchanged();
     place_.running = false;
     return {};

@@ -47,7 +47,7 @@ template <class O, class... Ts> class Chain {
 
  public:
   static constexpr int stages = stages_before(count);
-  static constexpr int tensors = ((Ts::needs == Needs::tensor) + ... + 0);
+  static constexpr int tensors = ((Ts::needs == Needs::tensor) + ... + 0), norms = ((Ts::needs == Needs::global) + ... + 0);
   static constexpr bool takes_ranges = fused_from < count || optim::takes_ranges_of<O>;
 
   float lr = 0;  ///< the optimizer's, as its weight decay and its groups: these are the chain's from here on

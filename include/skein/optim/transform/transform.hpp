@@ -76,17 +76,22 @@ template <class T> consteval void assert_transform() {
   }
 }
 
+/// How many stages before the last pass a chain has, and how many of its transforms see tensors or a norm; of an optimizer that
+/// is no chain: none.
+struct ChainNeeds {
+  int stages = 0, tensors = 0, norms = 0;
+};
+template <class O> inline constexpr ChainNeeds chain_needs = [] {
+  if constexpr (requires { O::stages; }) return ChainNeeds{O::stages, O::tensors, O::norms};
+  else return ChainNeeds{};
+}();
 /// Has O transforms between whose parts the gradient exists as a whole (a chain with a tensor transform, or with a norm behind
 /// its head)?
-template <class O> inline constexpr bool has_stages = [] {
-  if constexpr (requires { O::stages; }) return O::stages > 0;
-  else return false;
-}();
+template <class O> inline constexpr bool has_stages = chain_needs<O>.stages > 0;
 /// Does one of its transforms see parameters as tensors?
-template <class O> inline constexpr bool needs_tensors = [] {
-  if constexpr (requires { O::tensors; }) return O::tensors > 0;
-  else return false;
-}();
+template <class O> inline constexpr bool needs_tensors = chain_needs<O>.tensors > 0;
+/// Is one of its transforms given the norm of all gradients?
+template <class O> inline constexpr bool needs_norms = chain_needs<O>.norms > 0;
 /// Does O begin with a norm to clip by?
 template <class O> inline constexpr bool clips_first = requires(const O& o) { o.clip_norm(); };
 

@@ -22,7 +22,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   static constexpr Capabilities capabilities =
       Base::capabilities | Capabilities{Capability::synchronizes_gradients, Capability::serves_updates, Capability::owns_part,
                                         Capability::keeps_state};
-  static constexpr bool local_sums = true;
+  static constexpr bool local_sums = true, serves_whole_steps = Bound == 0;
   using Group = decltype(std::declval<Comm&>().split(0, 0));
 
   ParameterServerPolicyState(Comm& world, const ParameterServerOptions& options, const Replica<Scalar, Cpu>& replica)

@@ -14,8 +14,9 @@ namespace skein::inline SKEIN_ABI::train {
 template <class... Stages> struct StageList {
   template <class Parts> static void run(const Worker& worker, Parts& parts, StepState<Parts>& step) {
     WorkerStep<Parts> w(worker, parts, step);
-    (void)(run_one<Stages>(w) && ...);
+    run(w);
   }
+  template <class Parts> static void run(WorkerStep<Parts>& w) { (void)(run_one<Stages>(w) && ...); }
 
  private:
   template <class Stage, class Parts> static bool run_one(WorkerStep<Parts>& w) {

@@ -1,19 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank that serves does in place of steps: the policy receives gradients, and the optimizer, bound to this rank's part of
-// the parameters, updates by them.
+// What a rank that serves does in place of steps: the policy receives gradients, and the stages of an update change and read them
+// as on a rank that trains, in this rank's part of the parameters.
 #pragma once
-#include "step_parts.hpp"
+#include "run_stages.hpp"
+#include "transform.hpp"
+#include "update.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
-/// Returns when those that train have finished. factor(step): the schedule's, from 0.
+/// Throws ArgumentError for what a fit with servers cannot have.
+template <class TrainStep> void check_served(TrainStep& train_step, double clip_norm) {
+  if (clip_norm > 0 && !TrainStep::PolicyState::serves_whole_steps)
+    throw ArgumentError(
+        "fit: .clip_norm needs the gradients of all ranks at once, which a parameter server waits for with Staleness<0>: take "
+        "that, or leave it out");
+  if constexpr (TrainStep::Parts::Model::scales_loss)
+    if (train_step.loss_scaler().active())
+      throw ArgumentError("fit: a parameter server does not know the loss scale of 16-bit models: take .loss_scaling = none");
+}
+
+/// Returns when those that train have finished. factor(step): the schedule's, from 0; clip_norm as in StepOptions.
 template <class Parts, class Factor> class ServerStep {
   using Scalar = typename Parts::Scalar;
 
  public:
-  ServerStep(Parts& parts, const Factor& factor) : parts_(parts), factor_(factor) {}
+  ServerStep(Parts& parts, const Factor& factor, double clip_norm)
+      : parts_(parts), factor_(factor), clip_(optim::clip_norm_of(parts.optimizer.optimizer(), clip_norm)) {}
 
   void run() {
+    parts_.memory.serve(parts_.model->gradient_arena().data, Parts::stored);
     parts_.policy_state.serve(
         {this, [](void* self, const parallel::ShardUpdate& u) { static_cast<ServerStep*>(self)->update(u); },
          parts_.optimizer.arrays(),
@@ -21,20 +36,23 @@ template <class Parts, class Factor> class ServerStep {
   }
 
  private:
-  /// Of part of the parameters, by what lies in the gradient arena there.
+  /// By what lies in the gradient arena, in this rank's part.
   void update(const parallel::ShardUpdate& u) {
-    const Scalar* gradients = parts_.model->gradient_arena().data;
-    optim::StepCall<Scalar> call;
-    call.step = u.update;
-    call.lr = static_cast<double>(parts_.optimizer.optimizer().lr) * static_cast<double>(factor_(u.step - 1));
-    call.gradient_scale = u.scale;
-    call.gradients = &gradients;
     const auto lease = parts_.model->modify();
-    parts_.optimizer.update(lease.data(), call, u.range.begin, u.range.end);
+    StepState<Parts> step;
+    step.number = u.update;
+    step.lr = static_cast<double>(parts_.optimizer.optimizer().lr) * static_cast<double>(factor_(u.step - 1));
+    step.clip = clip_;
+    step.exchange = true;  // one array has all gradients
+    const Worker alone;
+    WorkerStep<Parts> w(alone, parts_, step);
+    w.begin_update(u.scale);
+    StageList<Transform, Update>::run(w);
   }
 
   Parts& parts_;
   const Factor& factor_;
+  double clip_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

@@ -26,6 +26,13 @@ template <class Scalar> struct UpdateMemory {
   double norm = 0;          ///< of the last step that took one
   bool overflowed = false;  ///< did the last step that looked find a gradient that is not finite
 
+  /// For a rank that serves: one array, and nobody to share it with.
+  void serve(Scalar* array, long stored) {
+    gradients.assign(1, array);
+    whole_gradient = array;
+    segments.assign(1, {{0, stored}, false});
+    numbers.assign(1, 0);
+  }
   /// For an executor's workers; with virtual shards one array has all gradients.
   template <class Executor> void reserve(Executor& executor, long stored, bool shards) {
     const int n = executor.workers().size();

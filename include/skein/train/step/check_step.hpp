@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Do model, optimizer and policy go together in one step: found by value, the first that does not is named by one static_assert.
+#pragma once
+#include "../../device/device.hpp"
+#include "../../optim/transform/transform.hpp"
+#include "../../parallel/concepts.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+/// What a step of these parts could not do.
+enum class StepFault {
+  none,
+  shards_on_device,   ///< virtual shards, and a model on a GPU
+  shards_of_couples,  ///< virtual shards, and layers that couple the samples of a batch
+  servers_on_device,  ///< a rank that serves, and a model on a GPU
+  norms_of_servers,   ///< a transform that is given a norm, and servers that have no whole gradient
+  stages_on_device,   ///< a chain with stages of its own, and a model on a GPU
+};
+
+/// The first fault of a step.
+template <class Model, class Optimizer, class PolicyState> consteval StepFault step_fault() {
+  constexpr bool host = on_host<typename Model::device>, serves = parallel::ServesUpdates<PolicyState>;
+  if (PolicyState::virtual_shards > 0 && !host) return StepFault::shards_on_device;
+  if (PolicyState::virtual_shards > 0 && Model::sizes.couples_batch) return StepFault::shards_of_couples;
+  if (serves && !host) return StepFault::servers_on_device;
+  if constexpr (serves)
+    if (!PolicyState::serves_whole_steps && optim::needs_norms<Optimizer>) return StepFault::norms_of_servers;
+  return !host && optim::has_stages<Optimizer> ? StepFault::stages_on_device : StepFault::none;
+}
+
+/// Refuses, with one sentence, parts that do not go together.
+template <class Model, class Optimizer, class PolicyState> consteval void assert_step() {
+  constexpr StepFault fault = step_fault<Model, Optimizer, PolicyState>();
+  static_assert(fault != StepFault::shards_on_device,
+                "Reproducible is for the host: kernels and libraries of a GPU do not promise the same bits");
+  static_assert(fault != StepFault::shards_of_couples,
+                "Reproducible: a virtual shard is a batch of its own, and batch normalization would take its statistics from "
+                "that: use LayerNorm in its place, or DataParallel without Reproducible");
+  static_assert(fault != StepFault::servers_on_device,
+                "ParameterServer is for the host: a server updates weights in the host's memory");
+  static_assert(fault != StepFault::norms_of_servers,
+                "ParameterServer: servers update by each rank's gradients as they come, in an order of their own, so that nobody "
+                "has the norm of a whole gradient (ClipNorm): take Staleness<0>, or transforms of elements and tensors");
+  static_assert(
+      fault != StepFault::stages_on_device,
+      "on a GPU a chain takes ClipNorm at its head and elementwise transforms: one that needs tensors (Lars), or a norm "
+      "further on, runs on the host");
+}
+
+}  // namespace skein::inline SKEIN_ABI::train
