@@ -66,4 +66,18 @@ static_assert(fault<NormFirst, parallel::ParameterServer<Comm>> == Fault::norms_
 static_assert(fault<Sgd, DataParallel<parallel::Reproducible<4>>, CoupledModel> == Fault::shards_of_couples);
 static_assert(fault<Sgd, DataParallel<parallel::Sharded<1>>, CoupledModel> == Fault::none);
 
+namespace {
+/// What is asked of a model: where it is.
+struct GpuModel {
+  using device = sk::Cuda;
+  static constexpr const auto& sizes = Model::sizes;
+};
+template <class Optimizer, class PolicyState = parallel::PolicyState>
+inline constexpr Fault on_gpu = sk::train::step_fault<GpuModel, Optimizer, PolicyState>();
+}  // namespace
+static_assert(on_gpu<Sgd> == Fault::none && on_gpu<Element> == Fault::none && on_gpu<NormFirst> == Fault::none);
+static_assert(on_gpu<NormLater> == Fault::stages_on_device && on_gpu<Tensor> == Fault::stages_on_device);
+static_assert(on_gpu<Sgd, StateOf<DataParallel<parallel::Reproducible<4>>>> == Fault::shards_on_device);
+static_assert(on_gpu<Sgd, StateOf<Late>> == Fault::servers_on_device);
+
 TEST_CASE("Every refusal is known when the program is compiled", "[train]") { SUCCEED("static_asserts above"); }

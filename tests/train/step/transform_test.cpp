@@ -10,9 +10,11 @@
 #include <skein/optim/transform/lars.hpp>
 #include <skein/parallel/data/reproducible.hpp>
 #include <skein/parallel/data/sharded.hpp>
+#include <skein/parallel/server/parameter_server.hpp>
 
 #include "../../support/shard_cases.hpp"
 #include "../../support/temporary_folder.hpp"
+#include "../../support/thrown.hpp"
 
 namespace sk = skein;
 namespace nn = skein::nn;
@@ -250,6 +252,56 @@ TEST_CASE("A checkpoint has the state of a chain: a training that is resumed has
   CHECK(std::equal(model.gradients().begin(), model.gradients().end(), other.gradients().begin()));
   CHECK(Values(std::as_const(model).parameters().begin(), std::as_const(model).parameters().end()) ==
         Values(std::as_const(other).parameters().begin(), std::as_const(other).parameters().end()));
+}
+
+TEST_CASE("A checkpoint of slices that end at parameters is whole: it goes on in any others", "[train]") {
+  namespace parallel = sk::parallel;
+  const support::TemporaryFolder folder;
+  const auto chain = optim::chain(Remember{}, optim::Lars{.trust = 0.05f}, optim::Sgd{.lr = 0.1f, .momentum = 0.9});
+  const shard_cases::Images images;
+  const auto data = sk::data::from_tensors(images.x, sk::Extents{3, {6, 6, 1}}, images.labels);
+  /// Loads `from` where it is not empty, trains an epoch, saves as `to`.
+  const auto epoch = [&](const auto& policy, const std::string& from, const std::string& to) {
+    Model model{sk::Seed{3}};
+    sk::Trainer trainer{model, nn::CrossEntropy{}, chain, policy};
+    if (!from.empty()) trainer.load(folder / from);
+    trainer.fit(data, {.batch = 19, .seed = sk::Seed{5}, .progress = false, .threads = 1});
+    if (!to.empty()) trainer.save(folder / to);
+    return Values(std::as_const(model).parameters().begin(), std::as_const(model).parameters().end());
+  };
+  const auto on = [&](int ranks, const auto& make, const std::string& from, const std::string& to) {
+    Values result;
+    sk::spawn(ranks, [&](sk::ThreadComm& world) {
+      const Values own = epoch(make(world), from, to);
+      if (world.rank() == 0) result = own;
+    });
+    return result;
+  };
+  const auto level_1 = [](sk::ThreadComm& world) { return parallel::data_parallel<parallel::Sharded<1>>(world); };
+  const auto level_2 = [](sk::ThreadComm& world) { return parallel::data_parallel<parallel::Sharded<2>>(world); };
+  const auto served = [](sk::ThreadComm& world) {
+    return parallel::parameter_server<parallel::Staleness<0>>(world, {.servers = 2});
+  };
+  (void)epoch(parallel::SingleProcess{}, "", "whole.1");
+  const Values expected = epoch(parallel::SingleProcess{}, "whole.1", "");
+  (void)on(3, level_1, "", "sharded.1");
+  check_close(epoch(parallel::SingleProcess{}, "sharded.1", ""), expected);
+  check_close(on(2, level_2, "sharded.1", ""), expected);
+  check_close(on(4, level_2, "whole.1", ""), expected);
+  (void)on(4, served, "", "served.1");
+  check_close(on(7, level_1, "served.1", ""), expected);
+}
+
+TEST_CASE("Ranks whose slices differ refuse to start", "[train]") {
+  sk::spawn(2, [&](sk::ThreadComm& world) {
+    const auto policy = sk::parallel::data_parallel<sk::parallel::Sharded<1>>(world);
+    const auto start = [&](const auto& optimizer) {
+      Model model{sk::Seed{3}};
+      return support::thrown([&] { sk::Trainer{model, nn::CrossEntropy{}, optimizer, policy}; });
+    };
+    const std::string said = world.rank() == 0 ? start(optim::chain(optim::Sgd{})) : start(lars_chain);
+    RANK_CHECK(said.find("the models of DataParallel") != std::string::npos);
+  });
 }
 
 TEST_CASE("Frozen parameters are no part of any stage, and a group's decay factor is LARS's", "[train]") {

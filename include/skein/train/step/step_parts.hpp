@@ -56,6 +56,7 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
     Fnv1a f;
     f.add(Model::fingerprint).add(sizeof(Scalar)).add(Model::input::extents);
     if (Model::precision::mixed) f.add(skein::detail::scalar_name<typename Model::precision::compute>());
+    for (int k = 0; k < placement.owners(); ++k) f.add(static_cast<std::uint64_t>(placement.part(k).end));
     r.fingerprint = f.value();
     return r;
   }
