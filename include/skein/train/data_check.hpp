@@ -32,9 +32,10 @@ template <class Model, class Loss> void check_data(const data::DatasetView& data
   } else {
     if (data.target().kind != data::TargetKind::vector)
       throw ArgumentError("the loss compares with target values, " + set + " has none: use CrossEntropy, or give it targets");
-    if (data.target().count != Model::sizes.output.count())
+    constexpr long wanted = nn::target_length<Loss>(Model::sizes.output.count());
+    if (data.target().count != wanted)
       throw ShapeError("a target of " + set + " has " + std::to_string(data.target().count) + " values, the network gives " +
-                       std::to_string(Model::sizes.output.count()));
+                       std::to_string(wanted));
   }
 }
 

@@ -423,7 +423,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
         if constexpr (Loss::target == nn::TargetKind::label)
           m.add(outputs, train::Labels(batch.labels, static_cast<std::size_t>(batch.count)));
         else
-          m.add(outputs, train::Rows<Scalar>{batch.targets, batch.target_pitch, batch.count, static_cast<int>(TrainStep::Width)});
+          m.add(outputs, train::Rows<Scalar>{batch.targets, batch.target_pitch, batch.count,
+                                             static_cast<int>(nn::target_length<Loss>(TrainStep::Width))});
       }
     }
     const nn::LossSums sums = pending;

@@ -83,6 +83,8 @@ class ExecutorMemory {
   State& state(int worker) { return states_[static_cast<std::size_t>(worker)]; }
   const State& state(int worker) const { return states_[static_cast<std::size_t>(worker)]; }
   State& state(int worker, int slot) { return states_[static_cast<std::size_t>(slot * threads_ + worker)]; }
+  /// Most samples of a batch, over all slots.
+  long batch() const { return static_cast<long>(outputs_.size()) / output_pitch; }
   /// (batch, output_pitch)
   Scalar* outputs() { return outputs_.data(); }
   const Scalar* outputs() const { return outputs_.data(); }

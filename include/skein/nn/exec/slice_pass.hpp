@@ -28,7 +28,8 @@ template <class Model, class Loss, class Memory_ = ExecutorMemory<Model>> class 
 
   /// Both memories stay where they are.
   SlicePass(Memory& memory, StepMemory<Device>& step_memory, Loss loss)
-      : step_memory_(&step_memory), loss_(std::move(loss)), table_(loss_, memory.model().where()) {}
+      : step_memory_(&step_memory), loss_(std::move(loss)), table_(loss_, memory.model().where()),
+        call_(memory.batch(), memory.model().where()) {}
 
   const Loss& loss() const { return loss_; }
 
@@ -129,12 +130,13 @@ template <class Model, class Loss, class Memory_ = ExecutorMemory<Model>> class 
       call.sums = step_memory_->sums();
       call.values = step_memory_->values();
     }
-    s.sums += loss_(call);
+    s.sums += call_(loss_, call, lo);
   }
 
   StepMemory<Device>* step_memory_;
   Loss loss_;
   [[no_unique_address]] LossTable<Loss, Device> table_;
+  [[no_unique_address]] LossCaller<Loss, Scalar, Device> call_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::nn

@@ -99,6 +99,21 @@ template <class L> consteval void assert_loss() {
     static_assert(detail::is_a_loss<L>, "a loss knows its divisor: give it double weight(const LossCall<Scalar, Cpu>&) const");
 }
 
+/// A loss whose target rows have another length than the outputs: static constexpr long target_length.
+template <class L> concept HasTargetLength = requires {
+  { L::target_length } -> std::convertible_to<long>;
+};
+/// Values of a row that a loss with TargetKind::vector compares so many outputs with.
+template <class L> constexpr long target_length(long outputs) {
+  if constexpr (HasTargetLength<L>) return L::target_length;
+  else return outputs;
+}
+/// A loss that keeps values of its own while it runs: static constexpr long workspace, scalars a sample; it is called with a
+/// GraphLossCall (nn/loss/graph_loss.hpp), which says where they are.
+template <class L> concept HasLossWorkspace = requires {
+  { L::workspace } -> std::convertible_to<long>;
+};
+
 /// Numbers that a loss wants where the outputs are (class weights): std::span<const float> table() const.
 template <class L> concept HasLossTable = requires(const L& loss) {
   { loss.table() } -> std::convertible_to<std::span<const float>>;
@@ -123,6 +138,12 @@ template <class Loss> class LossTable<Loss, Cpu> {
  public:
   explicit LossTable(const Loss&, Cpu = {}) {}
   static constexpr const float* data() { return nullptr; }
+};
+
+/// How an executor calls a loss for the samples from `first` on. With memory of its own where the loss wants that.
+template <class Loss, class Scalar, class Device> struct LossCaller {
+  LossCaller(long /*batch*/, Device) {}
+  LossSums operator()(const Loss& loss, const LossCall<Scalar, Device>& call, long /*first*/) { return loss(call); }
 };
 
 /// Where a loss finds its table: the device's copy, else (on the Cpu) its own; null where it is empty. Throws ArgumentError where

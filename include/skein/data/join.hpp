@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data sets side by side: sample i of the joined set is sample i of each, one after the other in a row, as a network with several
+// inputs takes them; what belongs to them likewise, a class number as one value.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "../core/error.hpp"
+#include "dataset.hpp"
+
+namespace skein::inline SKEIN_ABI::data {
+
+/// Data sets of the same samples, seen as one. See join().
+template <class... Sets> class Joined {
+ public:
+  /// Throws ShapeError where the sets have not as many samples.
+  explicit Joined(Sets... sets) : sets_(std::move(sets)...) {
+    (assert_dataset<Sets>(), ...);
+    each([&](const auto& set, Place) {
+      const auto n = static_cast<std::int64_t>(set.size());
+      if (size_ >= 0 && n != size_)
+        throw ShapeError("data::join: one data set has " + std::to_string(size_) + " samples, another " + std::to_string(n));
+      size_ = n;
+    });
+  }
+
+  std::int64_t size() const { return size_; }
+  /// Flat: the values of all.
+  Extents sample_extents() const { return {1, {static_cast<int>(end().x)}}; }
+  Target target() const {
+    const int n = static_cast<int>(end().y);
+    return n > 0 ? Target::vector(n) : Target{};
+  }
+  template <class Scalar> void gather(Indices indices, Scalar* x, long pitch, std::int64_t epoch = 0) const {
+    each([&](const auto& set, Place at) { detail::gather_from(set, indices, x + at.x, pitch, epoch); });
+  }
+  template <class Scalar> void targets(Indices indices, Scalar* y, long pitch) const {
+    each([&](const auto& set, Place at) {
+      using Set = std::remove_cvref_t<decltype(set)>;
+      const TargetKind kind = target_of(set).kind;
+      if constexpr (gives_targets<Set>)
+        if (kind == TargetKind::vector) detail::targets_from(set, indices, y + at.y, pitch);
+      if constexpr (gives_labels<Set>)
+        if (kind == TargetKind::label) {
+          std::vector<std::int32_t> labels(indices.size());
+          detail::labels_from(set, indices, labels.data());
+          for (std::size_t i = 0; i < labels.size(); ++i) y[static_cast<long>(i) * pitch + at.y] = static_cast<Scalar>(labels[i]);
+        }
+    });
+  }
+
+ private:
+  struct Place {
+    long x = 0, y = 0;  // in the rows of samples and of targets
+  };
+  template <class Set> static Target target_of(const Set& set) {
+    if constexpr (HasTarget<Set>) return set.target();
+    else return {};
+  }
+  template <class Set> static Place length(const Set& set) {
+    const Target t = target_of(set);
+    return {Extents(set.sample_extents()).count(), t.kind == TargetKind::vector ? t.count : t.kind == TargetKind::label ? 1 : 0};
+  }
+  template <class F> Place each(F&& f) const {
+    Place at;
+    std::apply(
+        [&](const Sets&... set) {
+          auto one = [&](const auto& s) {
+            f(s, at);
+            const Place own = length(s);
+            at = {at.x + own.x, at.y + own.y};
+          };
+          (one(set), ...);
+        },
+        sets_);
+    return at;
+  }
+  Place end() const {
+    return each([](const auto&, Place) {});
+  }
+
+  std::tuple<Sets...> sets_;
+  std::int64_t size_ = -1;
+};
+
+/// Data sets whose samples belong together by their number: images and a table, numbers of two kinds, samples and their targets.
+/// A set may have labels, target vectors or nothing.
+template <class... Sets> Joined<Sets...> join(Sets... sets) { return Joined<Sets...>(std::move(sets)...); }
+
+}  // namespace skein::inline SKEIN_ABI::data

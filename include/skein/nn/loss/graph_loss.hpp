@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// GraphLoss: a loss for each output of a Graph, added up with factors:
+//
+//     const auto loss = nn::graph_loss<Model>(nn::on<digit>(nn::CrossEntropy{}), nn::on<parity>(nn::CrossEntropy{}, 0.5));
+//     sk::Trainer trainer{model, loss, optim::Adam{}};
+//
+// What it compares with is a row of values: one part for each loss, in the order in which they are given. A loss of labels has a
+// class number there, a loss of targets as many values as the output. Not included by skein/skein.hpp.
+#pragma once
+#include <cmath>
+#include <limits>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "../../ops/elementwise.hpp"
+#include "../../ops/for_each.hpp"
+#include "../graph.hpp"
+#include "loss.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+/// The loss of the output of that name, and its factor in the sum.
+template <class Name, class L> struct LossOn {
+  using name = Name;
+  using loss_type = L;
+  L loss;
+  double factor = 1;
+};
+/// A loss for the output Name.
+template <class Name, class L> LossOn<Name, L> on(L loss, double factor = 1) { return {std::move(loss), factor}; }
+
+/// Where a loss finds its columns.
+struct LossColumns {
+  long output = 0, width = 0;   ///< in a row of outputs
+  long target = 0, values = 0;  ///< in a row of targets
+  bool labels = false;          ///< its target is a class number
+};
+
+namespace detail {
+/// A number that is no class, for a target that is no whole number.
+template <class Scalar> constexpr std::int32_t class_number(Scalar v) {
+  constexpr Scalar most = static_cast<Scalar>(1 << 24);
+  if (!(v >= -most && v <= most)) return std::numeric_limits<std::int32_t>::min();
+  const std::int32_t n = static_cast<std::int32_t>(v);
+  return static_cast<Scalar>(n) == v ? n : std::numeric_limits<std::int32_t>::min();
+}
+template <class Scalar> struct ClassNumbers {  // (count) of the first column of rows
+  const Scalar* targets;
+  long pitch;
+  std::int32_t* labels;
+  constexpr void operator()(long i) const { labels[i] = class_number(targets[i * pitch]); }
+};
+/// Adds the sums of one part, on a device, and leaves zeros for the next.
+struct AddPartSums {
+  double *sums, *part;
+  double factor, weight;
+  constexpr void operator()(long) const {
+    sums[0] += factor * part[0];
+    sums[1] += weight;
+    part[0] = part[1] = part[2] = 0;
+  }
+};
+template <class Name, class Network, class In> constexpr OutputColumns columns_in() {
+  if constexpr (GraphLike<Network>) return output_columns<Name, Network, In>();
+  else return {};
+}
+/// Outputs of a network to which a GraphLoss has given a loss: each, once.
+template <std::size_t N> constexpr bool all_known(const std::array<OutputColumns, N>& outputs) {
+  for (const OutputColumns& o : outputs)
+    if (o.number < 0) return false;
+  return true;
+}
+template <std::size_t N> constexpr bool each_once(const std::array<OutputColumns, N>& outputs, int count) {
+  for (std::size_t i = 0; i < N; ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (outputs[i].number == outputs[j].number) return false;
+  return static_cast<int>(N) == count;
+}
+template <class Network, class In, class... On> consteval bool assert_graph_loss() {
+  constexpr std::array<OutputColumns, sizeof...(On)> outputs{columns_in<typename On::name, Network, In>()...};
+  if constexpr (!GraphLike<Network>)
+    static_assert(GraphLike<Network>, "graph_loss: the model's network is no Graph: give it one loss");
+  else if constexpr (!all_known(outputs)) static_assert(all_known(outputs), "graph_loss: the network has no Output of this name");
+  else
+    static_assert(each_once(outputs, output_count<Network, In>()),
+                  "graph_loss: each Output of the network has one loss; with the factor 0 it does not count");
+  return true;
+}
+}  // namespace detail
+
+/// The call of a loss that keeps values of its own while it runs. `workspace`: GraphLoss::workspace scalars a sample.
+template <class Scalar, class Device> struct GraphLossCall : LossCall<Scalar, Device> {
+  Scalar* workspace = nullptr;
+  double* part = nullptr;  ///< of a device: three zeros
+};
+
+/// The sum of factor times loss over the outputs of a network that is a Graph. It is a mean over samples: a part's own mean over
+/// its values is taken, weights of classes multiply what a sample counts, and labels that are left out count nothing, while the
+/// divisor stays the number of samples. Throws as the parts do.
+template <class Model, class... On> class GraphLoss {
+  using Network = typename Model::network;
+  using Input = typename Model::input;
+  static constexpr int parts = sizeof...(On);
+  using Indices = std::make_index_sequence<sizeof...(On)>;
+  static constexpr std::array<OutputColumns, sizeof...(On)> outputs{detail::columns_in<typename On::name, Network, Input>()...};
+  static_assert(detail::assert_graph_loss<Network, Input, On...>());
+
+ public:
+  static constexpr TargetKind target = TargetKind::vector;
+  /// Where each part is.
+  static constexpr std::array<LossColumns, sizeof...(On)> columns = [] {
+    std::array<LossColumns, sizeof...(On)> c{};
+    constexpr bool labels[] = {On::loss_type::target == TargetKind::label...};
+    long at = 0;
+    for (std::size_t i = 0; i < c.size(); ++i) {
+      c[i] = {outputs[i].begin, outputs[i].count, at, labels[i] ? 1 : outputs[i].count, labels[i]};
+      at += c[i].values;
+    }
+    return c;
+  }();
+  /// Of the output of that name.
+  template <class Name> static constexpr LossColumns columns_of() {
+    return columns[static_cast<std::size_t>(nn::detail::place_of<Name, typename On::name...>())];
+  }
+  static constexpr long target_length = columns.back().target + columns.back().values;
+  /// Scalars a sample: an output of one part, its gradient, a label.
+  static constexpr long workspace = [] {
+    long widest = 0;
+    for (const LossColumns& c : columns) widest = row_pitch(c.width) > widest ? row_pitch(c.width) : widest;
+    return whole_line(2 * widest + 1);
+  }();
+
+  explicit GraphLoss(On... on) : on_(std::move(on)...) {
+    each([&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
+      starts_[I] = table_.size();
+      if constexpr (HasLossTable<typename TypeAt<List<On...>, I>::loss_type>) {
+        const std::span<const float> t = std::get<I>(on_).loss.table();
+        table_.insert(table_.end(), t.begin(), t.end());
+      }
+    });
+  }
+
+  /// The parts' weights of classes, one after the other.
+  std::span<const float> table() const { return table_; }
+  template <class Scalar, class Device> double weight(const LossCall<Scalar, Device>& call) const { return element_weight(call); }
+
+  /// With memory of this call.
+  template <class Scalar, class Device> LossSums operator()(const LossCall<Scalar, Device>& call) const {
+    Arena<Scalar, Device> memory(static_cast<std::size_t>(workspace * call.count));
+    Arena<double, Device> sums(on_host<Device> ? 0 : 3);
+    GraphLossCall<Scalar, Device> with{call};
+    with.workspace = memory.data();
+    with.part = sums.data();
+    return (*this)(with);
+  }
+  template <class Scalar, class Device> LossSums operator()(const GraphLossCall<Scalar, Device>& call) const {
+    LossSums all{.loss = 0, .weight = on_host<Device> ? weight(call) : 0.0};
+    each([&]<std::size_t I>(std::integral_constant<std::size_t, I>) { all.loss += part<I>(call); });
+    return all;
+  }
+
+ private:
+  template <class F> static constexpr void each(F&& f) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      const int done[] = {(f(std::integral_constant<std::size_t, I>{}), 0)...};
+      (void)done;
+    }
+    (Indices{});
+  }
+
+  /// One loss, on outputs that lie alone, and its gradient into the row. Returns its part of the sum; nothing on a device.
+  template <std::size_t I, class Scalar, class Device> double part(const GraphLossCall<Scalar, Device>& call) const {
+    constexpr LossColumns c = columns[I];
+    constexpr long pitch = row_pitch(c.width);
+    const auto& [loss, factor] = std::get<I>(on_);
+    // The mean over the part's values, times what the whole row is divided by.
+    const double share = factor * static_cast<double>(call.width) / static_cast<double>(c.values);
+    LossCall<Scalar, Device> own = call;
+    Scalar* outputs = call.workspace;                 // (count, width)
+    Scalar* gradient = outputs + call.count * pitch;  // likewise
+    Scalar* labels = gradient + call.count * pitch;   // (count), in place of scalars
+    ops::copy_rows<Device>(outputs, pitch, call.outputs + c.output, call.output_pitch, call.count, c.width);
+    own.outputs = outputs;
+    own.output_pitch = pitch;
+    own.width = c.width;
+    own.targets = call.targets + c.target;
+    own.scale = static_cast<Scalar>(static_cast<double>(call.scale) * share);
+    own.gradient = call.gradient ? gradient : nullptr;
+    own.table = call.table ? call.table + starts_[I] : nullptr;
+    own.sums = call.part;
+    if constexpr (c.labels) {
+      own.labels = reinterpret_cast<std::int32_t*>(labels);
+      ops::for_each<Device>(
+          call.count, detail::ClassNumbers<Scalar>{own.targets, call.target_pitch, reinterpret_cast<std::int32_t*>(labels)});
+    }
+    const LossSums sums = loss(own);
+    if (call.gradient) ops::copy_rows<Device>(call.gradient + c.output, call.output_pitch, gradient, pitch, call.count, c.width);
+    if constexpr (on_host<Device>) return share * sums.loss;
+    else {
+      const double counted = I == 0 ? element_weight(call) : 0.0;
+      ops::for_each<Device>(1, detail::AddPartSums{call.sums, call.part, share, counted});
+      return 0;
+    }
+  }
+
+  std::tuple<On...> on_;
+  std::array<std::size_t, sizeof...(On)> starts_{};
+  std::vector<float> table_;
+};
+
+/// The memory of all samples of a batch, made once.
+template <HasLossWorkspace Loss, class Scalar, class Device> struct LossCaller<Loss, Scalar, Device> {
+  LossCaller(long batch, Device where)
+      : memory(static_cast<std::size_t>(Loss::workspace * batch), where), part(on_host<Device> ? 0 : 3, where) {}
+  LossSums operator()(const Loss& loss, const LossCall<Scalar, Device>& call, long first) {
+    GraphLossCall<Scalar, Device> with{call};
+    with.workspace = memory.data() + first * Loss::workspace;
+    with.part = part.data();
+    return loss(with);
+  }
+  Arena<Scalar, Device> memory;
+  Arena<double, Device> part;
+};
+
+/// A GraphLoss of a model's outputs.
+template <class Model, class... On> GraphLoss<Model, On...> graph_loss(On... on) {
+  return GraphLoss<Model, On...>(std::move(on)...);
+}
+
+}  // namespace skein::inline SKEIN_ABI::nn

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A metric of one output of a Graph: it sees the columns of that output, and of the targets those that the output's loss
+// compares with.
+//
+//     trainer.fit(training, {.validation = &validation, .metrics = {train::metric_on<digit>(loss, train::Accuracy{}, "digit")}});
+#pragma once
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../nn/loss/graph_loss.hpp"
+#include "../metric.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+/// Inner, fed with some columns of rows of outputs and targets. See metric_on().
+template <class Inner> class GraphMetric {
+ public:
+  GraphMetric(Inner inner, nn::LossColumns columns, std::string_view output)
+      : inner_(std::move(inner)), columns_(columns), name_(std::string(output) + " " + std::string(inner_.name())) {}
+
+  /// "digit accuracy"
+  std::string_view name() const { return name_; }
+  template <class Scalar> void add(Rows<Scalar> outputs, Rows<Scalar> targets) {
+    const Rows<Scalar> own{outputs.data + columns_.output, outputs.pitch, outputs.count, static_cast<int>(columns_.width)};
+    const Rows<Scalar> wanted{targets.data + columns_.target, targets.pitch, targets.count, static_cast<int>(columns_.values)};
+    if constexpr (LabelMetric<Inner>) {
+      labels_.clear();
+      for (long i = 0; i < wanted.count; ++i) labels_.push_back(nn::detail::class_number(wanted[i][0]));
+      inner_.add(own, Labels(labels_));
+    } else {
+      inner_.add(own, wanted);
+    }
+  }
+  std::span<double> sums() { return inner_.sums(); }
+  double value() const { return inner_.value(); }
+
+ private:
+  Inner inner_;
+  nn::LossColumns columns_;
+  std::string name_;
+  std::vector<std::int32_t> labels_;
+};
+
+/// `metric` of the output Name of a network that is trained with this GraphLoss; it is called "<output> <metric's own name>".
+template <class Name, class Loss, class Inner> GraphMetric<Inner> metric_on(const Loss&, Inner metric, std::string_view output) {
+  constexpr nn::LossColumns columns = Loss::template columns_of<Name>();
+  static_assert(LabelMetric<Inner> == columns.labels || TargetMetric<Inner> != columns.labels,
+                "metric_on: this output's loss compares with a class number where the metric takes targets, or the other way");
+  return {std::move(metric), columns, output};
+}
+
+}  // namespace skein::inline SKEIN_ABI::train

@@ -1,0 +1,25 @@
+// expect: graph_loss: each Output of the network has one loss; with the factor 0 it does not count
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/nn/graph.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/graph_loss.hpp>
+#include <skein/nn/loss/mse.hpp>
+#include <skein/nn/model.hpp>
+
+namespace sk = skein;
+namespace nn = skein::nn;
+struct x;
+struct y;
+struct z;
+
+struct Net : nn::Graph<nn::Input<x>, nn::Apply<nn::Linear<3>, nn::From<x>, nn::To<y>>,
+                       nn::Apply<nn::Linear<2>, nn::From<x>, nn::To<z>>, nn::Output<y>, nn::Output<z>> {};
+using Model = sk::Model<Net, sk::Shape<9>>;
+
+int main() {
+#ifdef SKEIN_TWIN
+  (void)nn::graph_loss<Model>(nn::on<y>(nn::Mse{}), nn::on<z>(nn::Mse{}));
+#else
+  (void)nn::graph_loss<Model>(nn::on<z>(nn::Mse{}));
+#endif
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data sets side by side: what each would have served, one after the other.
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <vector>
+
+#include <skein/data/from_tensors.hpp>
+#include <skein/data/join.hpp>
+#include <skein/data/loader.hpp>
+#include <skein/data/map.hpp>
+
+#include "support/thrown.hpp"
+
+namespace sk = skein;
+namespace data = skein::data;
+
+namespace {
+const std::vector<float> images{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};  // (3, 2, 2)
+const std::vector<double> table{0.5, 1.5, 2.5};                          // (3, 1)
+const std::vector<int> labels{2, 0, 1};
+const std::vector<std::array<float, 2>> values{{10, 11}, {20, 21}, {30, 31}};
+
+auto joined() {
+  return data::join(data::from_tensors(images, sk::Extents{3, {2, 2, 1}}, labels),
+                    data::from_tensors(table, sk::Extents{1, {1}}),  //
+                    data::from_tensors(values, std::vector<float>{7, 8, 9}));
+}
+}  // namespace
+
+TEST_CASE("joined data sets serve their samples and targets one after the other", "[data]") {
+  STATIC_REQUIRE(data::Dataset<decltype(joined())>);
+  const auto set = joined();
+  CHECK(set.size() == 3);
+  CHECK(set.sample_extents() == sk::Extents{1, {7}});
+  CHECK(set.target() == data::Target::vector(2));  // a class number and a value
+  const std::vector<std::int64_t> order{2, 0};
+  auto serve = [&]<class Scalar>(Scalar) {
+    std::vector<Scalar> x(2 * 9, -1), y(2 * 3, -1);
+    set.gather(order, x.data(), 9);
+    set.targets(order, y.data(), 3);
+    CHECK(x == std::vector<Scalar>{9, 10, 11, 12, 2.5, 30, 31, -1, -1, 1, 2, 3, 4, 0.5, 10, 11, -1, -1});
+    CHECK(y == std::vector<Scalar>{1, 9, -1, 2, 7, -1});
+  };
+  serve(0.0f);
+  serve(0.0);
+}
+TEST_CASE("a loader serves joined data sets, and changes within them see their own samples", "[data]") {
+  auto negative = data::map(data::from_tensors(table, sk::Extents{1, {1}}), [](auto sample) {
+    for (auto& v : sample) v = -v;
+  });
+  const auto set = data::join(negative, data::from_tensors(images, sk::Extents{3, {2, 2, 1}}, labels));
+  data::Loader<float> loader(set, {.batch = 2, .shuffle = false});
+  int served = 0;
+  for (const data::Batch<float>& b : loader.epoch(0))
+    for (long i = 0; i < b.count; ++i, ++served) {
+      CHECK(b.row(i)[0] == -static_cast<float>(table[static_cast<std::size_t>(served)]));
+      CHECK(b.row(i)[4] == images[static_cast<std::size_t>(4 * served + 3)]);
+      CHECK(b.target(i)[0] == static_cast<float>(labels[static_cast<std::size_t>(served)]));
+    }
+  CHECK(served == 3);
+}
+TEST_CASE("joined data sets have as many samples each", "[data]") {
+  const auto three = data::from_tensors(table, sk::Extents{1, {1}});
+  CHECK_THROWS_WITH(data::join(three, three.take(2)), "data::join: one data set has 3 samples, another 2");
+}

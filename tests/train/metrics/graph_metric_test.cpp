@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Metrics of one output of a graph, and a training with two inputs, two outputs and two losses from data to predictions.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <skein/data/join.hpp>
+#include <skein/nn/graph.hpp>
+#include <skein/nn/loss/graph_loss.hpp>
+#include <skein/skein.hpp>
+#include <skein/train/metrics/graph_metric.hpp>
+
+#include "support/temporary_folder.hpp"
+
+namespace sk = skein;
+namespace nn = skein::nn;
+namespace data = skein::data;
+namespace train = skein::train;
+
+namespace graph_metric_test {
+struct picture;
+struct number;
+struct seen;
+struct known;
+struct both;
+struct row;
+struct product;
+using nn::Apply, nn::From, nn::To;
+/// Which row of a picture is bright, and that row's number times another.
+using Net = nn::Graph<nn::Input<picture, sk::Shape<4, 4, 1>>, nn::Input<number, sk::Shape<1>>,
+                      Apply<nn::Sequential<nn::Flatten, nn::Linear<12>, nn::Relu>, From<picture>, To<seen>>,
+                      Apply<nn::Sequential<nn::Linear<12>, nn::Relu>, From<number>, To<known>>,
+                      Apply<nn::Multiply, From<seen, known>, To<both>>, Apply<nn::Linear<4>, From<seen>, To<row>>,
+                      Apply<nn::Linear<1>, From<both>, To<product>>, nn::Output<row>, nn::Output<product>>;
+using Model = sk::Model<Net, Net::input>;
+}  // namespace graph_metric_test
+using namespace graph_metric_test;
+
+namespace {
+auto samples(int n) {
+  std::vector<float> pictures, numbers, products;
+  std::vector<int> rows;
+  for (int i = 0; i < n; ++i) {
+    const auto at = static_cast<std::uint64_t>(i);
+    const int bright = i % 4;
+    const float number = sk::random_uniform(5, 0, at);
+    for (int p = 0; p < 16; ++p)
+      pictures.push_back((p / 4 == bright ? 1.0f : 0.0f) +
+                         0.1f * sk::random_uniform(5, 1, at * 16 + static_cast<std::uint64_t>(p)));
+    rows.push_back(bright);
+    numbers.push_back(number);
+    products.push_back(number * static_cast<float>(bright));
+  }
+  return data::join(data::from_tensors(pictures, sk::Extents{3, {4, 4, 1}}, rows),
+                    data::from_tensors(numbers, sk::Extents{1, {1}}, products));
+}
+auto loss_of() { return nn::graph_loss<Model>(nn::on<row>(nn::CrossEntropy{}), nn::on<product>(nn::Mse{}, 0.5)); }
+}  // namespace
+
+TEST_CASE("a metric of one output sees its columns alone", "[train]") {
+  const auto loss = loss_of();
+  auto accuracy = train::metric_on<row>(loss, train::Accuracy{}, "row");
+  auto error = train::metric_on<product>(loss, train::MeanAbsoluteError{}, "product");
+  const std::vector<float> outputs{0, 3, 1, 0, 0.5f, -1, -1, -1,   // row 1
+                                   9, 3, 1, 0, 2.5f, -1, -1, -1};  // row 0
+  const std::vector<float> targets{1, 1.0f, 2, 2.0f};
+  accuracy.add(train::Rows<float>{outputs.data(), 8, 2, 5}, train::Rows<float>{targets.data(), 2, 2, 2});
+  error.add(train::Rows<float>{outputs.data(), 8, 2, 5}, train::Rows<float>{targets.data(), 2, 2, 2});
+  CHECK(accuracy.value() == 0.5);
+  CHECK(error.value() == 0.5);
+  CHECK(accuracy.name() == "row accuracy");
+}
+
+TEST_CASE("two inputs, two outputs and two losses are learnt, whatever the workers", "[train]") {
+  const auto training = samples(800), test = samples(200);
+  std::vector<float> first;
+  for (const int threads : {1, 2, 4}) {
+    Model model{sk::Seed{1}};
+    const auto loss = loss_of();
+    sk::Trainer trainer{model, loss, sk::optim::Adam{.lr = 0.02f}};
+    const sk::History history =
+        trainer.fit(training, {.epochs = 12,
+                               .batch = 32,
+                               .validate = test,
+                               .metrics = {train::metric_on<row>(loss, train::Accuracy{}, "row"),
+                                           train::metric_on<product>(loss, train::MeanAbsoluteError{}, "product")},
+                               .progress = false,
+                               .threads = threads});
+    CHECK(history.back().validation.metric_value(0) > 0.99);
+    CHECK(history.back().validation.metric_value(1) < 0.05);
+    CHECK(history.back().training.loss < 0.1 * history.begin()->training.loss);
+    const std::vector<float> p(model.parameters().begin(), model.parameters().end());
+    if (first.empty()) first = p;
+    double apart = 0;
+    for (std::size_t i = 0; i < p.size(); ++i) apart = std::max<double>(apart, std::abs(p[i] - first[i]));
+    CHECK(apart < 0.05);  // 300 steps of Adam, whose sums have other roundings
+
+    support::TemporaryFolder folder;
+    trainer.save(folder / "bills.skein");
+    Model other{sk::Seed{2}};
+    sk::Trainer loaded{other, loss, sk::optim::Adam{}};
+    loaded.load(folder / "bills.skein");
+    sk::Tensor<float, 2> x(sk::dims(3, 17));
+    for (long i = 0; i < 3; ++i)
+      for (long c = 0; c < 17; ++c) x(i, c) = c < 16 ? (c / 4 == i + 1 ? 1.0f : 0.0f) : 0.5f;
+    const auto y = loaded.predict(x);  // (3, 5)
+    for (long i = 0; i < 3; ++i) {
+      CHECK(y(i, i + 1) > y(i, 0));
+      CHECK(y(i, 4) == Approx(0.5 * static_cast<double>(i + 1)).margin(0.15));
+    }
+  }
+}
+TEST_CASE("a data set without the targets of all losses is refused", "[train]") {
+  Model model{sk::Seed{1}};
+  sk::Trainer trainer{model, loss_of(), sk::optim::Adam{}};
+  const auto wrong = data::from_tensors(std::vector<float>(17 * 4), sk::Extents{1, {17}}, std::vector<float>(5 * 4));
+  CHECK_THROWS_WITH(trainer.fit(wrong, {.epochs = 1, .batch = 4, .progress = false}),
+                    Catch::Contains("has 5 values, the network gives 2"));
+}
