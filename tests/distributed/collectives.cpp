@@ -19,6 +19,7 @@ using Catch::Matchers::Equals;
 
 static_assert(sk::Communicator<sk::MpiComm> && sk::AllReduces<sk::MpiComm> && sk::StartsAllReduce<sk::MpiComm>);
 static_assert(sk::ReducesToRoot<sk::MpiComm> && sk::ReduceScatters<sk::MpiComm> && sk::Broadcasts<sk::MpiComm>);
+static_assert(sk::comm::sound<sk::MpiComm, sk::Cpu>);
 static_assert(sk::AllGathers<sk::MpiComm> && sk::AllToAlls<sk::MpiComm> && sk::Sends<sk::MpiComm> && sk::Splits<sk::MpiComm>);
 
 namespace {

@@ -190,6 +190,7 @@ static_assert(sp::IsPolicyState<CountedState>);
 
 /// A world with nothing but a clock.
 struct Clock {
+  static constexpr sk::comm::Capabilities capabilities{sk::comm::Capability::computes};
   double now = 0;
   void compute(double seconds) { now += seconds; }
 };

@@ -10,6 +10,7 @@
 #include <skein/nn/dropout.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/loss/mse.hpp>
+#include <skein/nn/loss/own_loss.hpp>
 #include <skein/optim/adam.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/train/callbacks.hpp>
@@ -51,7 +52,24 @@ struct Counter {
   template <class Archive> void serialize(Archive& archive, unsigned) { (archive & epochs); }
 };
 
+struct NegativeLogLikelihood {
+  constexpr auto operator()(const auto& row) const { return -row.log_probability(); }
+};
+
 }  // namespace
+
+TEST_CASE("a label that a loss leaves out is no wrong label", "[train]") {
+  Points points;
+  for (std::size_t i = 0; i < points.labels.size(); i += 3) points.labels[i] = -1;
+  const auto data = points.set();
+  const sk::FitOptions quiet{.epochs = 1, .batch = 16, .progress = false};
+  Model one{sk::Seed{3}}, other{sk::Seed{3}};
+  sk::Trainer own{one, nn::OwnLoss{NegativeLogLikelihood{}, {.ignore_label = -1}}, sk::optim::Sgd{.lr = 0.1f}};
+  sk::Trainer named{other, nn::CrossEntropy{.ignore_label = -1}, sk::optim::Sgd{.lr = 0.1f}};
+  CHECK(own.fit(data, quiet).last().training.loss == Approx(named.fit(data, quiet).last().training.loss).epsilon(1e-5));
+  sk::Trainer all{one, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}};
+  CHECK_THROWS_WITH(all.fit(data, quiet), Catch::Contains("has the label -1"));
+}
 
 TEST_CASE("fit learns, and its history says how", "[train]") {
   Points points;

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a communicator is: one role concept, and one small concept a collective, so that a policy asks for what it uses and a
-// communicator offers what it has. assert_communicator says in one sentence what a type lacks.
+// communicator offers what it has. What it can do beyond collectives is declared (capability.hpp), and looked at here alone.
+// assert_communicator says in one sentence what a type lacks.
 #pragma once
 #include <concepts>
 #include <cstddef>
+#include <iterator>
+#include <string>
 #include <string_view>
 
 #include "../device/span.hpp"
+#include "capability.hpp"
 #include "op.hpp"
 #include "options.hpp"
 
@@ -76,12 +80,95 @@ template <class C> concept Splits = Communicator<C> && requires(C& c) {
   { c.split(0, 0) } -> Communicator;
 };
 
-/// C can say in which order it adds (others keep the order of the ranks, or say on their page that they do not).
-template <class C> concept HasReductionOrder = Communicator<C> && requires(const C& c) {
+namespace comm {
+namespace detail {
+// The functions of each capability.
+template <class C> concept HasNodes = requires(const C& c) {
+  { c.node_size() } -> std::same_as<int>;
+};
+template <class C> concept HasNodePlaces = requires(const C& c) {
+  { c.node_rank() } -> std::same_as<int>;
+};
+template <class C> concept HasProcesses = requires(const C& c) {
+  { c.one_process() } -> std::same_as<bool>;
+};
+template <class C> concept HasDevices = requires(const C& c) {
+  { c.where() } -> std::same_as<typename C::device>;
+};
+template <class C> concept HasCaptures = requires(C& c, const C& looked_at) {
+  looked_at.check();
+  c.replayed();
+};
+template <class C> concept HasBucketSizes = requires {
+  { C::bucket_bytes } -> std::convertible_to<long>;
+  { C::first_bucket_bytes } -> std::convertible_to<long>;
+};
+template <class C> concept HasDeadlines = requires(const C& c) {
+  { c.deadline() } -> std::same_as<double>;
+};
+template <class C> concept HasFailures = requires(C& c, const std::string& message) { c.fail(message); };
+template <class C> concept HasOrders = requires(const C& c) {
   { c.order() } -> std::same_as<ReductionOrder>;
 };
+template <class C> concept HasClocks = requires(C& c) {
+  { c.now() } -> std::same_as<double>;
+  { c.waited() } -> std::same_as<double>;
+};
+template <class C> concept HasComputes = requires(C& c, double seconds) { c.compute(seconds); };
+template <class C> concept HasSplits = requires(C& c) {
+  { c.split(0, 0) } -> std::same_as<C>;
+};
+}  // namespace detail
 
-namespace comm {
+/// The first capability that C declares without its functions, or whose functions it has without declaring it; capability_count
+/// where there is none.
+template <class C> consteval unsigned first_capability_fault() {
+  const bool there[] = {detail::HasNodes<C>,    detail::HasNodePlaces<C>,  detail::HasProcesses<C>, detail::HasDevices<C>,
+                        detail::HasCaptures<C>, detail::HasBucketSizes<C>, detail::HasDeadlines<C>, detail::HasFailures<C>,
+                        detail::HasOrders<C>,   detail::HasClocks<C>,      detail::HasComputes<C>,  detail::HasSplits<C>};
+  static_assert(std::size(there) == capability_count);
+  for (unsigned i = 0; i < capability_count; ++i)
+    if (there[i] != capabilities_of<C>.has(Capability{i})) return i;
+  return capability_count;
+}
+
+/// C is a communicator of the device's memory that has what it declares, and declares what it has.
+template <class C, class Device> inline constexpr bool sound = false;
+template <Communicator C> inline constexpr bool sound<C, typename C::device> = first_capability_fault<C>() == capability_count;
+
+/// Refuses, with one sentence, a communicator of which a call would be left out.
+template <class C> consteval void assert_capabilities() {
+  constexpr Capability fault{first_capability_fault<C>()};
+  using enum Capability;
+  static_assert(fault != nodes,
+                "a communicator has int node_size() const, and declares comm::Capability::nodes: both or neither");
+  static_assert(fault != node_places,
+                "a communicator has int node_rank() const, and declares comm::Capability::node_places: both or neither");
+  static_assert(fault != processes,
+                "a communicator has bool one_process() const, and declares comm::Capability::processes: both or neither");
+  static_assert(
+      fault != devices,
+      "a communicator has where() const, which gives its device, and declares comm::Capability::devices: both or neither");
+  static_assert(fault != captures,
+                "a communicator has check() const and replayed(), and declares comm::Capability::captures: both or neither");
+  static_assert(fault != bucket_sizes,
+                "a communicator has bucket_bytes and first_bucket_bytes, and declares comm::Capability::bucket_sizes: both or "
+                "neither");
+  static_assert(fault != deadlines,
+                "a communicator has double deadline() const, and declares comm::Capability::deadlines: both or neither");
+  static_assert(fault != failures,
+                "a communicator has fail(const std::string&), and declares comm::Capability::failures: both or neither");
+  static_assert(fault != orders,
+                "a communicator has ReductionOrder order() const, and declares comm::Capability::orders: both or neither");
+  static_assert(fault != clocks,
+                "a communicator has double now() and double waited(), and declares comm::Capability::clocks: both or neither");
+  static_assert(fault != computes,
+                "a communicator has compute(double seconds), and declares comm::Capability::computes: both or neither");
+  static_assert(fault != splits,
+                "a communicator has split(color, key), which gives one of its own type, and declares comm::Capability::splits: "
+                "both or neither");
+}
+
 template <class C> inline constexpr bool is_a_communicator = Communicator<C>;
 template <class C, class Device> inline constexpr bool works_on = std::same_as<typename C::device, Device>;
 }  // namespace comm
@@ -92,11 +179,12 @@ template <class C, class Device = Cpu> consteval void assert_communicator() {
     static_assert(
         comm::is_a_communicator<C>,
         "this is no communicator: it needs a type `device` (Cpu or Cuda), rank() and size() that return int, and a `name`");
-  else
+  else if constexpr (!comm::works_on<C, Device>)
     static_assert(
         comm::works_on<C, Device>,
         "the communicator moves memory of another device than the model's: MpiComm and ThreadComm go with Cpu; for Cuda "
         "take NcclComm, or HostBounce<MpiComm>, which copies through the host");
+  else comm::assert_capabilities<C>();
 }
 
 }  // namespace skein::inline SKEIN_ABI

@@ -47,27 +47,21 @@ template <class Engine> class CountingEngine {
 }  // namespace comm
 
 /// Counts what this rank gives to `inner`, which must outlive it. Costs an addition a call.
-template <class Inner> class Counted : public comm::Messages<Counted<Inner>, typename Inner::device> {
+template <class Inner> class Counted : public comm::Messages<Counted<Inner>, typename Inner::device>,
+                                       public comm::ForwardsTo<Inner> {
  public:
   static constexpr std::string_view name = Inner::name;
   using engine_type = comm::CountingEngine<typename Inner::engine_type>;
   template <class T, class Op> static constexpr bool reduces = Inner::template reduces<T, Op>;
 
-  explicit Counted(Inner& inner) : inner_(&inner), engine_(inner.engine()) {}
-  int rank() const { return inner_->rank(); }
-  int size() const { return inner_->size(); }
-  int node_size() const { return inner_->node_size(); }
-  ReductionOrder order() const requires HasReductionOrder<Inner> { return inner_->order(); }
-  bool one_process() const {
-    if constexpr (requires { inner_->one_process(); }) return inner_->one_process();
-    else return false;
-  }
+  explicit Counted(Inner& inner) : comm::ForwardsTo<Inner>(inner), engine_(inner.engine()) {}
+  int rank() const { return this->inner().rank(); }
+  int size() const { return this->inner().size(); }
   /// Since it was made.
   const comm::Counts& counts() const { return engine_.counts(); }
   engine_type& engine() { return engine_; }
 
  private:
-  Inner* inner_;
   engine_type engine_;
 };
 

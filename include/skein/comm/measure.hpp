@@ -99,7 +99,7 @@ template <class Comm> MeasuredNetwork measure_network(Comm& comm, const MeasureO
   const int n = comm.size();
   if (n == 1) return found;
   int node = options.node;
-  if constexpr (requires { comm.node_size(); })
+  if constexpr (can<Comm, Capability::nodes>)
     if (node <= 0) node = comm.broadcast(comm.node_size(), 0);
   if (node <= 0 || node > n) node = n;
   found.network.node = node == n ? 0 : node;
@@ -130,7 +130,7 @@ template <class Comm> MeasuredNetwork measured_network(Comm& comm, const Measure
   static std::mutex mutex;
   static std::map<std::string, MeasuredNetwork> kept;
   std::string key = std::string(Comm::name) + " " + std::to_string(comm.size()) + " ranks";
-  if constexpr (requires { comm.node_size(); })
+  if constexpr (can<Comm, Capability::nodes>)
     key += ", " + std::to_string(options.node > 0 ? options.node : comm.node_size()) + " a node";
   const char* file = std::getenv("SKEIN_NETWORK");
   const bool in_file = file && *file;

@@ -81,25 +81,36 @@ template <class O> consteval void assert_optimizer() {
                   "given to a chain: optim::chain(it), which has a member groups)");
 }
 
+/// It has a member float weight_decay.
+template <class O> concept HasWeightDecay = requires(const O& o) {
+  { o.weight_decay } -> std::convertible_to<float>;
+};
+/// It has a member Groups groups.
+template <class O> concept HasGroups = requires(const O& o) {
+  { o.groups } -> std::convertible_to<Groups>;
+};
+/// It looks at its hyper-parameters.
+template <class O> concept HasCheck = requires(const O& o) { o.check(); };
+
 /// The optimizer's weight decay; 0 where it has none.
 template <Optimizer O> float weight_decay_of(const O& o) {
-  if constexpr (requires {
-                  { o.weight_decay } -> std::convertible_to<float>;
-                })
-    return o.weight_decay;
+  if constexpr (HasWeightDecay<O>) return o.weight_decay;
   else return 0;
 }
 /// The optimizer's parameter groups; none where it has no member for them.
 template <Optimizer O> Groups groups_of(const O& o) {
-  if constexpr (requires {
-                  { o.groups } -> std::convertible_to<Groups>;
-                })
-    return o.groups;
+  if constexpr (HasGroups<O>) return o.groups;
   else return {};
+}
+/// The same optimizer for a part of the parameters: rules that match none of them are not refused.
+template <Optimizer O> O for_a_part(O o) {
+  if constexpr (HasGroups<O>)
+    for (GroupRule& rule : o.groups.rules) rule.may_match_nothing = true;
+  return o;
 }
 /// Throws ArgumentError for hyper-parameters that make no sense.
 template <Optimizer O> void check(const O& o) {
-  if constexpr (requires { o.check(); }) o.check();
+  if constexpr (HasCheck<O>) o.check();
 }
 
 /// What all passes of ops have in common, out of a call: auto arguments = arguments_of<ops::SgdArguments<Scalar>>(call).

@@ -2,9 +2,7 @@
 // What a policy state can do beyond the hooks that each has: a set of capabilities, which it declares. Nobody asks a type whether
 // it happens to have a function: what is declared is checked (concepts.hpp), what is not declared is not called.
 #pragma once
-#include <initializer_list>
-
-#include "../core/config.hpp"
+#include "../core/enum_set.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 
@@ -24,26 +22,6 @@ enum class Capability : unsigned {
 inline constexpr unsigned capability_count = 10;
 
 /// A set of them.
-class Capabilities {
- public:
-  constexpr Capabilities() = default;
-  constexpr Capabilities(std::initializer_list<Capability> list) {
-    for (const Capability c : list) bits_ |= 1u << static_cast<unsigned>(c);
-  }
-  constexpr bool has(Capability c) const { return (bits_ >> static_cast<unsigned>(c) & 1u) != 0; }
-  constexpr Capabilities operator|(Capabilities other) const {
-    other.bits_ |= bits_;
-    return other;
-  }
-  constexpr Capabilities operator-(Capability c) const {
-    Capabilities rest = *this;
-    rest.bits_ &= ~(1u << static_cast<unsigned>(c));
-    return rest;
-  }
-  constexpr bool operator==(const Capabilities&) const = default;
-
- private:
-  unsigned bits_ = 0;
-};
+using Capabilities = EnumSet<Capability>;
 
 }  // namespace skein::inline SKEIN_ABI::parallel

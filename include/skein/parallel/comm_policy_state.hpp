@@ -7,6 +7,7 @@
 #include "../comm/concepts.hpp"
 #include "../core/error.hpp"
 #include "../comm/op.hpp"
+#include "../comm/queries.hpp"
 #include "policy.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
@@ -22,14 +23,8 @@ template <class Comm, class Scalar, class Device> class CommPolicyState : public
 
   int rank() const { return comm_->rank(); }
   int ranks() const { return comm_->size(); }
-  int local_ranks() const {
-    if constexpr (requires { comm_->node_size(); }) return comm_->node_size();
-    else return comm_->size();
-  }
-  bool threads_of_one_process() const {
-    if constexpr (requires { comm_->one_process(); }) return comm_->one_process();
-    else return false;
-  }
+  int local_ranks() const { return comm::node_size(*comm_); }
+  bool threads_of_one_process() const { return comm::one_process(*comm_); }
   /// The means of all ranks' buffers.
   void average_buffers() {
     if (several() && replica_.buffers.size > 0) comm_->all_reduce(replica_.buffers, Mean{});
@@ -42,7 +37,7 @@ template <class Comm, class Scalar, class Device> class CommPolicyState : public
   }
   double exposed_seconds() const { return exposed_; }
   void check() const {
-    if constexpr (requires { comm_->check(); }) comm_->check();
+    if constexpr (comm::can<Comm, comm::Capability::captures>) comm_->check();
   }
   Comm& comm() const { return *comm_; }
 
@@ -53,7 +48,7 @@ template <class Comm, class Scalar, class Device> class CommPolicyState : public
 
   /// Throws ArgumentError where the communicator moves memory of another device of that kind than the model's.
   void check_place(const char* policy) const {
-    if constexpr (requires { comm_->where() == replica_.where; })
+    if constexpr (comm::can<Comm, comm::Capability::devices>)
       if (!(comm_->where() == replica_.where))
         throw ArgumentError(std::string(policy) + ": the model is on " + std::string(Device::name) + " " +
                             std::to_string(replica_.where.ordinal) + ", this rank's communicator on " +

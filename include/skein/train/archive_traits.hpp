@@ -39,11 +39,11 @@ namespace detail {
 template <class T> concept Complete = requires { sizeof(T); };
 template <class T> struct BoostAccess { using type = boost::serialization::access; };  // dependent: looked at late
 
+template <class T> concept SaysItsVersion = requires {
+  { T::archive_version } -> std::convertible_to<unsigned>;
+};
 template <class T> consteval unsigned class_version() {
-  if constexpr (requires {
-                  { T::archive_version } -> std::convertible_to<unsigned>;
-                })
-    return T::archive_version;
+  if constexpr (SaysItsVersion<T>) return T::archive_version;
   else if constexpr (Complete<boost::serialization::version<T>>)
     return static_cast<unsigned>(boost::serialization::version<T>::value);
   else return 0;

@@ -35,15 +35,9 @@ struct TrainingPosition {
 namespace detail {
 /// Calls visit(arena, prefix of the section names, entries) for each array of the model: on the model's device.
 template <class TrainStep, class Visit> void for_each_arena(TrainStep& train_step, Visit&& visit) {
-  auto& model = train_step.model();
-  using Model = std::remove_cvref_t<decltype(model)>;
-  if constexpr (requires { train_step.whole_parameters(); }) {  // of a model in parts: brought together, or to be scattered
-    visit(train_step.whole_parameters(), std::string("parameters/"), Model::program.parameters());
-    visit(train_step.whole_buffers(), std::string("buffers/"), Model::program.buffers());
-  } else {
-    visit(model.weights().unguarded(), std::string("parameters/"), Model::program.parameters());
-    visit(model.buffers(), std::string("buffers/"), Model::program.buffers());
-  }
+  using Model = std::remove_cvref_t<decltype(train_step.model())>;
+  visit(train_step.whole_parameters(), std::string("parameters/"), Model::program.parameters());
+  visit(train_step.whole_buffers(), std::string("buffers/"), Model::program.buffers());
 }
 /// Is there a section "policy".
 template <class TrainStep> inline constexpr bool policy_keeps_state =
@@ -98,11 +92,11 @@ template <class TrainStep> void load_training(const std::string& path, TrainStep
   std::string policy, kind;  // of a training by another policy: left alone
   if (reader.contains("policy")) reader.read_object("policy", policy);
   if (reader.contains("policy_kind")) reader.read_object("policy_kind", kind);
+  using Model = std::remove_cvref_t<decltype(train_step.model())>;
   optim::LossScaler scaler;  // of a 16-bit training; the weights are the same in any precision
-  if constexpr (requires { train_step.loss_scaler(); }) scaler = train_step.loss_scaler();
+  if constexpr (Model::scales_loss) scaler = train_step.loss_scaler();
   if (reader.contains("loss_scaler")) reader.read_object("loss_scaler", scaler);
   // First into memory of our own, so that a file of another network changes nothing. Gaps stay zero.
-  using Model = std::remove_cvref_t<decltype(train_step.model())>;
   using Scalar = typename Model::Scalar;
   std::vector<Arena<Scalar>> staged;
   const auto stage = [&](std::size_t size, const std::string& prefix, std::span<const plan::Entry> entries) {
@@ -126,7 +120,7 @@ template <class TrainStep> void load_training(const std::string& path, TrainStep
     HostCopy<Scalar, typename Model::device>::write(arena.data, (next++)->data(), arena.size, train_step.model().where());
   });
   for (int k = 0; k < train_step.optimizer().arrays(); ++k) train_step.set_state(k, (next++)->data());
-  if constexpr (requires { train_step.scatter(); }) train_step.scatter();
+  train_step.scatter();
   train_step.set_steps(steps);
   if constexpr (Model::scales_loss) train_step.loss_scaler() = scaler;
   place = at;

@@ -53,6 +53,8 @@ template <class Scalar> class StepDevice<Scalar, Cpu> {
   struct Arguments {};
   static constexpr Arguments arguments(nn::StepMemory<Cpu>&) { return {}; }
   static constexpr void forget() {}
+  /// Steps that were launched again as they were captured.
+  static constexpr long replays() { return 0; }
 
   void add(const nn::LossSums& sums) { totals_ += sums; }
   nn::LossSums totals() const { return totals_; }

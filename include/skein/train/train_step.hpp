@@ -93,10 +93,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       model().weights().changed();
     PolicySink<PolicyState> policy(parts_.policy_state);
     State step = begin(batch, options, policy);
-    [[maybe_unused]] const long replays = replays_of(parts_.device);
+    [[maybe_unused]] const long replays = parts_.device.replays();
     launch(step, options);
     parts_.device.finish();
-    if (step.exchange && replays_of(parts_.device) != replays) parts_.policy_state.replayed();
+    if (step.exchange && parts_.device.replays() != replays) parts_.policy_state.replayed();
     accumulated_ = options.update ? 0 : accumulated_ + 1;
     sums_ = step.sums;
     if (!options.update) return result(false);
@@ -161,6 +161,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     Copy<Device, Cpu>::run(array.data, values + parts_.optimizer.owned().begin, array.size * sizeof(Scalar), model().where(),
                            Cpu{});
   }
+  /// What a file has of the model: the arenas themselves, which are whole; scatter() has nothing to do.
+  DeviceSpan<Scalar, Device> whole_parameters() { return model().weights().unguarded(); }
+  DeviceSpan<Scalar, Device> whole_buffers() { return model().buffers(); }
+  void scatter() {}
   const Loss& loss() const { return parts_.loss; }
   /// Optimizer steps so far, without those that were skipped. Waits for a device where the loss is scaled.
   std::int64_t steps() const {
@@ -267,11 +271,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// already are their owner's care.
   template <class Batch> void check_labels(const Batch& batch) const {
     nn::check_tokens<Model>(batch);
-    if constexpr (Loss::target == nn::TargetKind::label && std::same_as<DeviceOf<Batch>, Cpu>) {
-      std::optional<std::int32_t> ignore;
-      if constexpr (requires { parts_.loss.ignore_label; }) ignore = parts_.loss.ignore_label;
-      if (batch.labels) nn::check_labels(batch.labels, batch.count, Width, ignore);
-    }
+    if constexpr (Loss::target == nn::TargetKind::label && std::same_as<DeviceOf<Batch>, Cpu>)
+      if (batch.labels) nn::check_labels(batch.labels, batch.count, Width, nn::ignored_label(parts_.loss));
   }
 
   /// All that a captured step bakes in.
@@ -290,10 +291,6 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
             step.update,
             step.exchange,
             static_cast<long>(batch.global_count)};
-  }
-  template <class D> static long replays_of(const D& device) {
-    if constexpr (requires { device.replays(); }) return device.replays();
-    else return 0;
   }
   /// Collectives within a step must be such that the device's stream can keep them: their policy state says `capturable`.
   bool capturable(bool exchange) {

@@ -18,7 +18,8 @@ static_assert((sk::assert_communicator<World, sk::Cuda>(), true));
 static_assert(sk::AllReduces<World> && sk::StartsAllReduce<World> && sk::ReduceScatters<World> && sk::Sends<World> &&
               sk::Splits<World>);
 static_assert(sk::Reduces<World, float, collectives::Weighted>);  // it runs on the host
-static_assert(!World::capturable);
+static_assert(sk::comm::sound<World, sk::Cuda>);
+static_assert(!sk::comm::can<World, sk::comm::Capability::captures>);
 
 TEST_CASE("staged collectives have the bits of the host's") {
   const int ranks = GENERATE(1, 2, 3, 4);

@@ -28,7 +28,8 @@ static_assert(sk::Broadcasts<sk::NcclComm> && sk::AllGathers<sk::NcclComm> && sk
 static_assert(sk::AllReduces<sk::NcclComm, sk::bf16, sk::Mean> && sk::AllReduces<sk::NcclComm, double, sk::Max>);
 static_assert(!sk::Reduces<sk::NcclComm, float, collectives::Weighted>);  // a function of one's own
 static_assert(!sk::Reduces<sk::NcclComm, std::int16_t, sk::Sum>);         // NCCL has no such type
-static_assert(sk::NcclComm::capturable);
+static_assert(sk::comm::sound<sk::NcclComm, sk::Cuda>);
+static_assert(sk::comm::can<sk::NcclComm, sk::comm::Capability::captures>);
 
 namespace {
 /// A vector on the rank's device.

@@ -85,7 +85,7 @@ TEST_CASE("on another number of ranks residuals are shared out", "[parallel]") {
 TEST_CASE("by size: the communicator's own all-reduce where it is cheaper, else the cheapest table", "[parallel]") {
   using sk::parallel::BySize;
   const sk::plan::Network network{.near = {1e-6, 1e-9}, .far = {1e-5, 1e-8}, .node = 4};
-  const BySize slow{{network, {1e-3, 1e-6}}}, quick{{network, {1e-9, 1e-15}}};
+  const BySize slow{{}, {network, {1e-3, 1e-6}}}, quick{{}, {network, {1e-9, 1e-15}}};
   for (const double bytes : {4e2, 4e4, 4e7}) {
     CHECK_FALSE(slow.own(16, bytes));
     CHECK(quick.own(16, bytes));

@@ -72,6 +72,8 @@ struct MeetOptions {
 class ControlComm : public comm::Agreements<ControlComm, Cpu> {
  public:
   static constexpr std::string_view name = "ControlComm";
+  static constexpr comm::Capabilities capabilities{comm::Capability::deadlines, comm::Capability::failures,
+                                                   comm::Capability::splits};
   using engine_type = comm::ControlEngine;
   template <class T, class Op> static constexpr bool reduces = Reduction<Op, T>;
 
@@ -94,6 +96,8 @@ class ControlComm : public comm::Agreements<ControlComm, Cpu> {
 
   int rank() const { return engine_->rank(); }
   int size() const { return engine_->size(); }
+  /// Seconds until a rank that does not arrive is named.
+  double deadline() const { return engine_->client().deadline(); }
   void set_deadline(double seconds) { engine_->client().set_deadline(seconds); }
   /// Ends all ranks with a message.
   void fail(const std::string& message) { engine_->client().fail(message); }

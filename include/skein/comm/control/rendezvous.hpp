@@ -6,6 +6,7 @@
 #pragma once
 #include <thread>
 
+#include "../queries.hpp"
 #include "client.hpp"
 
 namespace skein::inline SKEIN_ABI::comm::control {
@@ -117,7 +118,7 @@ std::unique_ptr<Client> meet_at(const std::string& address, const RankPlace& pla
 /// Over a communicator of the host. Ranks that are threads of one process get pairs of sockets; others a port of rank 0.
 template <class Comm> std::unique_ptr<Client> meet_over(Comm& world, double deadline) {
   const auto n = static_cast<std::size_t>(world.size());
-  if constexpr (requires { requires Comm::one_process(); }) {
+  if (one_process(world) && node_size(world) >= world.size()) {
     std::vector<Descriptor> coordinators, own;
     std::vector<int> numbers(n, -1);
     if (world.rank() == 0)

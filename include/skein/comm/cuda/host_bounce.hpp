@@ -11,6 +11,7 @@
 #include "../launch/placement.hpp"
 #include "../concepts.hpp"
 #include "../messages.hpp"
+#include "../queries.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -193,51 +194,41 @@ template <class Host> class HostBounceEngine {
 /// A rank with a GPU over a communicator of the host, which must outlive it: `HostBounce world{mpi}`. The same collectives and
 /// messages as the host's, a user's own reductions too (they run on the host), the same order of summation. Every value crosses
 /// to the host and back: B bytes each way beside what the host's communicator moves. Not capturable.
-template <class Host> class HostBounce : public comm::Messages<HostBounce<Host>, Cuda> {
+template <class Host> class HostBounce : public comm::Messages<HostBounce<Host>, Cuda>, public comm::ForwardsTo<Host> {
   static_assert((assert_communicator<Host, Cpu>(), true));
 
  public:
   static constexpr std::string_view name = "HostBounce";
   using engine_type = comm::HostBounceEngine<Host>;
   template <class T, class Op> static constexpr bool reduces = Host::template reduces<T, Op>;
-  static constexpr bool capturable = false;
+  static constexpr comm::Capabilities capabilities =
+      comm::ForwardsTo<Host>::capabilities | comm::Capabilities{comm::Capability::devices, comm::Capability::splits};
 
-  explicit HostBounce(Host& host, Cuda device) : host_(&host), engine_(std::make_unique<engine_type>(host, device)) {}
+  explicit HostBounce(Host& host, Cuda device)
+      : comm::ForwardsTo<Host>(host), engine_(std::make_unique<engine_type>(host, device)) {}
   /// On the GPU of this rank's place on its machine, modulo the visible ones.
-  explicit HostBounce(Host& host) : HostBounce(host, Cuda{comm::launch::device_of(place(host), cuda::device_count())}) {}
+  explicit HostBounce(Host& host)
+      : HostBounce(host, Cuda{comm::launch::device_of(comm::node_rank(host), cuda::device_count())}) {}
 
-  int rank() const { return host_->rank(); }
-  int size() const { return host_->size(); }
+  int rank() const { return this->inner().rank(); }
+  int size() const { return this->inner().size(); }
   Cuda where() const { return engine_->device(); }
-  int node_size() const {
-    if constexpr (requires { host_->node_size(); }) return host_->node_size();
-    else return host_->size();
-  }
-  bool one_process() const {
-    if constexpr (requires { host_->one_process(); }) return host_->one_process();
-    else return false;
-  }
   /// Of the hosts.
-  void barrier() { host_->barrier(); }
+  void barrier() { this->inner().barrier(); }
   /// A communicator of the ranks with this colour (0 or more), ordered by key, then by rank. Collective; blocking.
   HostBounce split(int color, int key = 0) {
-    return HostBounce(std::make_unique<Host>(host_->split(color, key)), engine_->device());
+    return HostBounce(std::make_unique<Host>(this->inner().split(color, key)), engine_->device());
   }
 
   /// The communicator of the host over the same ranks: spans of the host go there.
-  Host& control() { return *host_; }
+  Host& control() { return this->inner(); }
   engine_type& engine() { return *engine_; }
 
  private:
   HostBounce(std::unique_ptr<Host> own, Cuda device)
-      : own_(std::move(own)), host_(own_.get()), engine_(std::make_unique<engine_type>(*host_, device)) {}
-  static int place(Host& host) {
-    if constexpr (requires { host.node_rank(); }) return host.node_rank();
-    else return host.rank();
-  }
+      : comm::ForwardsTo<Host>(*own), own_(std::move(own)), engine_(std::make_unique<engine_type>(*own_, device)) {}
 
   std::unique_ptr<Host> own_;  // of a part
-  Host* host_;
   std::unique_ptr<engine_type> engine_;
 };
 

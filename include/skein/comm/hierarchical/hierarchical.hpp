@@ -20,7 +20,9 @@ namespace skein::inline SKEIN_ABI {
 /// then nodes in their order: the same bits on all ranks and in every run, but other ones than a flat communicator's. An
 /// all-reduce of B bytes takes 2 (p - 1) / p B in and out of each rank in its node of p, and 2 (n - 1) / n B / p between n nodes
 /// (of leaders: B to a leader from each rank, 2 (n - 1) / n B between leaders).
-template <class Inner, class Outer = Inner> class Hierarchical : public comm::Agreements<Hierarchical<Inner, Outer>, Cpu> {
+template <class Inner, class Outer = Inner> class Hierarchical
+    : public comm::Agreements<Hierarchical<Inner, Outer>, Cpu>,
+      public comm::ForwardsTo<Inner, comm::Capability::orders, comm::Capability::failures, comm::Capability::node_places> {
   static_assert(std::same_as<typename Inner::device, Cpu> && std::same_as<typename Outer::device, Cpu>,
                 "Hierarchical goes with communicators of the host: NCCL knows its levels by itself");
 
@@ -34,11 +36,11 @@ template <class Inner, class Outer = Inner> class Hierarchical : public comm::Ag
   explicit Hierarchical(Inner& world, int node = 0) requires(std::same_as<Inner, Outer>) {
     const int ranks = world.size();
     if (node == 0)
-      if constexpr (requires { world.node_size(); }) {
+      if constexpr (comm::can<Inner, comm::Capability::nodes>) {
         node = world.node_size();
         for (const int other : world.all_gather(node))
           if (other != node) refuse("its nodes have " + std::to_string(other) + " and " + std::to_string(node) + " ranks");
-        if constexpr (requires { world.node_rank(); }) {
+        if constexpr (comm::can<Inner, comm::Capability::node_places>) {
           const std::vector<int> places = world.all_gather(world.node_rank());
           for (int r = 0; r < ranks; ++r)
             if (places[static_cast<std::size_t>(r)] != r % node)
@@ -71,8 +73,6 @@ template <class Inner, class Outer = Inner> class Hierarchical : public comm::Ag
 
   int rank() const { return engine_->levels().rank(); }
   int size() const { return engine_->levels().nodes * engine_->levels().places; }
-  /// Ranks that share this process's cores, or this machine's.
-  int node_size() const { return up_->node_size(); }
   /// This rank's place in the levels.
   const comm::Levels& levels() const { return engine_->levels(); }
 
@@ -90,6 +90,7 @@ template <class Inner, class Outer = Inner> class Hierarchical : public comm::Ag
     throw ArgumentError("Hierarchical: all nodes must have as many ranks; " + why);
   }
   void set(comm::Levels levels, Outer* between) {
+    this->forward_to(*up_);
     engine_ = std::make_unique<engine_type>(levels, up_->engine(), between ? &between->engine() : nullptr, down_->engine());
   }
 

@@ -23,6 +23,9 @@ template <class C> struct Bridge {};
 class MpiComm : public comm::Messages<MpiComm, Cpu> {
  public:
   static constexpr std::string_view name = "MpiComm";
+  static constexpr comm::Capabilities capabilities{comm::Capability::nodes,     comm::Capability::node_places,
+                                                   comm::Capability::deadlines, comm::Capability::failures,
+                                                   comm::Capability::orders,    comm::Capability::splits};
   using engine_type = comm::MpiEngine;
   template <class T, class Op> static constexpr bool reduces = Reduction<Op, T>;
 
@@ -66,7 +69,10 @@ class MpiComm : public comm::Messages<MpiComm, Cpu> {
   /// How values are added: ranks, or native (CommOptions::order). ranks also where native was asked for and shared memory serves.
   ReductionOrder order() const { return engine_->order(); }
 
+  /// Ends all ranks with a CommError.
+  [[noreturn]] void fail(const std::string& message) { engine_->fail(message); }
   /// Seconds until a rank that does not arrive is named.
+  double deadline() const { return engine_->options().deadline; }
   void set_deadline(double seconds) { engine_->options().deadline = seconds; }
   /// Compares kind, type and count of every collective also between nodes. On all ranks alike.
   void set_check(bool check) { engine_->set_check(check); }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "../queries.hpp"
 #include "engine.hpp"
 
 namespace skein::inline SKEIN_ABI {
@@ -33,7 +34,9 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
   template <class T, class Op> static constexpr bool reduces = BuiltinReduction<Op>&& comm::NcclScalar<T>;
   /// Its calls may be part of a CUDA graph, where each rank has a process of its own (see NcclOptions::capture_in_one_process).
   /// All ranks must capture, and replay, alike.
-  static constexpr bool capturable = true;
+  static constexpr comm::Capabilities capabilities{
+      comm::Capability::nodes,        comm::Capability::processes, comm::Capability::devices,  comm::Capability::captures,
+      comm::Capability::bucket_sizes, comm::Capability::deadlines, comm::Capability::failures, comm::Capability::splits};
   /// Gradient buckets of DataParallel: a call of NCCL costs the host and the links some ten microseconds whatever it carries, and
   /// 64 may be in flight. Sizes as PyTorch has them; nobody has measured ours.
   static constexpr long bucket_bytes = 25L << 20, first_bucket_bytes = 1L << 20;
@@ -46,10 +49,7 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
   requires(Communicator<Host>&& std::same_as<typename Host::device, Cpu> &&
            !std::same_as<Host, ControlComm>) explicit NcclComm(Host& world, Cuda device, const NcclOptions& options = {})
       : NcclComm(ControlComm::over(world, options.deadline), device, options) {
-    one_process_ = [] {
-      if constexpr (requires { Host::one_process(); }) return Host::one_process();
-      else return false;
-    }();
+    one_process_ = comm::one_process(world);
   }
   template <class Host>
   requires(Communicator<Host>&& std::same_as<typename Host::device, Cpu> &&
@@ -146,6 +146,7 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
   /// Ends all ranks with a message.
   void fail(const std::string& message) { control_->fail(message); }
   /// Seconds until a rank that does not arrive is named.
+  double deadline() const { return control_->deadline(); }
   void set_deadline(double seconds) { control_->set_deadline(seconds); }
 
   /// The communicator of the host over the same ranks: spans of the host go there.
@@ -171,8 +172,7 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
     return Cuda{comm::launch::resolve_device(comm::launch::launch_environment(), cuda::device_count())};
   }
   template <class Host> static Cuda device_on_node(Host& world) {
-    if constexpr (requires { world.node_rank(); }) return Cuda{comm::launch::device_of(world.node_rank(), cuda::device_count())};
-    else return Cuda{comm::launch::device_of(world.rank(), cuda::device_count())};
+    return Cuda{comm::launch::device_of(comm::node_rank(world), cuda::device_count())};
   }
 
   /// Two ranks on one GPU hang inside NCCL: they are told here. Counts who shares this machine. Returns whether any two of the

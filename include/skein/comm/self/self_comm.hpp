@@ -57,6 +57,7 @@ class SelfEngine {
 class SelfComm : public comm::Messages<SelfComm, Cpu> {
  public:
   static constexpr std::string_view name = "SelfComm";
+  static constexpr comm::Capabilities capabilities{comm::Capability::nodes, comm::Capability::splits};
   using engine_type = comm::SelfEngine;
   template <class T, class Op> static constexpr bool reduces = Reduction<Op, T>;
 

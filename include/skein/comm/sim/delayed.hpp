@@ -163,25 +163,28 @@ template <class Inner> class DelayedEngine {
 
 /// The communicator of one rank, over that network. Both must outlive it. Use it in the inner one's place: a call that goes past
 /// it is not delayed. Not split.
-template <Communicator Inner> class Delayed : public comm::Messages<Delayed<Inner>, Cpu> {
+template <Communicator Inner> class Delayed
+    : public comm::Messages<Delayed<Inner>, Cpu>,
+      public comm::ForwardsTo<Inner, comm::Capability::clocks, comm::Capability::computes> {
+  using Forwards = comm::ForwardsTo<Inner, comm::Capability::clocks, comm::Capability::computes>;
+
  public:
   static constexpr std::string_view name = "Delayed";
   using engine_type = comm::DelayedEngine<typename Inner::engine_type>;
   template <class T, class Op> static constexpr bool reduces = Inner::template reduces<T, Op>;
 
-  Delayed(Inner& inner, SlowNetwork& network)
-      : inner_(&inner), engine_(std::make_unique<engine_type>(inner.engine(), network, inner.rank(), inner.size())) {}
+  static constexpr comm::Capabilities capabilities = Forwards::capabilities | comm::Capabilities{comm::Capability::computes};
 
-  int rank() const { return inner_->rank(); }
-  int size() const { return inner_->size(); }
-  int node_size() const { return inner_->node_size(); }
-  static constexpr bool one_process() { return Inner::one_process(); }
+  Delayed(Inner& inner, SlowNetwork& network)
+      : Forwards(inner), engine_(std::make_unique<engine_type>(inner.engine(), network, inner.rank(), inner.size())) {}
+
+  int rank() const { return this->inner().rank(); }
+  int size() const { return this->inner().size(); }
   /// A rank that computes is one that sleeps: dilated runs, of more ranks than cores.
   void compute(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
   engine_type& engine() { return *engine_; }
 
  private:
-  Inner* inner_;
   std::unique_ptr<engine_type> engine_;
 };
 

@@ -57,7 +57,8 @@ class SimEngine {
 class SimComm : public comm::Messages<SimComm, Cpu> {
  public:
   static constexpr std::string_view name = "SimComm";
-  static constexpr bool one_process() { return true; }
+  static constexpr comm::Capabilities capabilities{comm::Capability::nodes, comm::Capability::processes, comm::Capability::clocks,
+                                                   comm::Capability::computes, comm::Capability::splits};
   using engine_type = comm::SimEngine;
   template <class T, class Op> static constexpr bool reduces = Reduction<Op, T>;
 
@@ -68,8 +69,12 @@ class SimComm : public comm::Messages<SimComm, Cpu> {
   /// Ranks of this communicator that share this rank's simulated node.
   int node_size() const;
 
-  /// Simulated seconds since the start.
+  /// Ranks are threads of one process.
+  bool one_process() const { return true; }
+
+  /// Simulated seconds since the start, and those of them in which this rank has waited.
   double now() { return engine_->world().now(engine_->rank()); }
+  double waited() { return so_far().waited; }
   /// This rank's clock goes on by so much, times what the options say of slow ranks and jitter.
   void compute(double seconds) { engine_->world().compute(engine_->rank(), seconds); }
   /// What this rank has done so far.

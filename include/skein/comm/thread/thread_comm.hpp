@@ -16,8 +16,9 @@ namespace skein::inline SKEIN_ABI {
 class ThreadComm : public comm::Messages<ThreadComm, Cpu> {
  public:
   static constexpr std::string_view name = "ThreadComm";
-  /// Ranks are threads of one process: they share its cores.
-  static constexpr bool one_process() { return true; }
+  static constexpr comm::Capabilities capabilities{comm::Capability::nodes, comm::Capability::processes,
+                                                   comm::Capability::deadlines, comm::Capability::failures,
+                                                   comm::Capability::splits};
   using engine_type = comm::ThreadEngine;
   template <class T, class Op> static constexpr bool reduces = Reduction<Op, T>;
 
@@ -30,6 +31,12 @@ class ThreadComm : public comm::Messages<ThreadComm, Cpu> {
   int size() const { return engine_->team().size; }
   /// Ranks that share this process's cores.
   int node_size() const { return engine_->team().node_size; }
+  /// Ranks are threads of one process.
+  bool one_process() const { return true; }
+  /// Seconds until a rank that does not arrive is named.
+  double deadline() const { return engine_->team().options.deadline; }
+  /// Ends all ranks with a CommError.
+  [[noreturn]] void fail(const std::string& message) { engine_->fail(message); }
 
   /// A communicator of the ranks with this colour (0 or more), ordered by key, then by rank. Collective; blocking.
   ThreadComm split(int color, int key = 0);

@@ -79,6 +79,19 @@ template <class L> concept HasLossWeight = requires(const L& loss, const LossCal
   { loss.weight(call) } -> std::convertible_to<double>;
 };
 
+/// A loss of labels that leaves samples out says which: std::optional<std::int32_t> ignored_label() const, so that whoever looks
+/// at labels before a step lets that one pass.
+template <class L> concept SaysIgnoredLabel = requires(const L& loss) {
+  { loss.ignored_label() } -> std::same_as<std::optional<std::int32_t>>;
+};
+/// It has a member for it, which nobody would look at.
+template <class L> concept HasIgnoreLabel = requires(const L& loss) { loss.ignore_label; };
+/// The label that a loss leaves out; none where it does not say.
+template <class L> std::optional<std::int32_t> ignored_label([[maybe_unused]] const L& loss) {
+  if constexpr (SaysIgnoredLabel<L>) return loss.ignored_label();
+  else return {};
+}
+
 /// A loss: says what targets it takes, and turns a LossCall into LossSums.
 template <class L> concept Loss = std::copyable<L> && HasTarget<L> && HasLossCall<L> && HasLossWeight<L>;
 
@@ -97,6 +110,10 @@ template <class L> consteval void assert_loss() {
         "a loss is called with a LossCall and returns LossSums: give it LossSums operator()(const LossCall<Scalar, Cpu>&) const");
   else if constexpr (!HasLossWeight<L>)
     static_assert(detail::is_a_loss<L>, "a loss knows its divisor: give it double weight(const LossCall<Scalar, Cpu>&) const");
+  else if constexpr (HasIgnoreLabel<L> && !SaysIgnoredLabel<L>)
+    static_assert(detail::is_a_loss<L>,
+                  "a loss with a member ignore_label says so before a step: give it std::optional<std::int32_t> "
+                  "ignored_label() const");
 }
 
 /// A loss whose target rows have another length than the outputs: static constexpr long target_length.

@@ -26,6 +26,7 @@ struct Nll {
 
   static constexpr TargetKind target = TargetKind::label;
   std::span<const float> table() const { return class_weights; }
+  std::optional<std::int32_t> ignored_label() const { return ignore_label; }
 
   /// Of labels on the host.
   template <class Scalar> double weight(const LossCall<Scalar, Cpu>& call) const {

@@ -48,6 +48,7 @@ template <class Formula> class OwnLoss {
   }
 
   std::span<const float> table() const { return options.class_weights; }
+  std::optional<std::int32_t> ignored_label() const { return options.ignore_label; }
 
   /// The divisor: of labels, which are on the host then, or the number of elements.
   template <class Scalar, class Device> double weight(const LossCall<Scalar, Device>& call) const {

@@ -126,7 +126,7 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
   }
   /// Waits for a message from or to p; meanwhile whatever else can leave does: p may wait for a rank that waits for it.
   template <class Done> void wait(Peer& p, std::optional<Request>& request, Done&& done) {
-    comm::Deadline timer(deadline_of(this->comm()));
+    comm::Deadline timer(comm::deadline(this->comm()));
     while (true) {
       bool more = false;
       for (Peer& q : peers_) {
@@ -138,8 +138,8 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
       if (request && request->wait_for(more ? std::min(interval, std::chrono::nanoseconds(200000)) : interval)) continue;
       timer.start();
       if (timer.over())
-        fail_all(this->comm(), "Gossip: rank " + std::to_string(this->comm().rank()) + " waits for its neighbour: rank " +
-                                   std::to_string(p.rank) + " did not arrive within " + comm::seconds_text(timer.limit()));
+        comm::fail_all(this->comm(), "Gossip: rank " + std::to_string(this->comm().rank()) + " waits for its neighbour: rank " +
+                                         std::to_string(p.rank) + " did not arrive within " + comm::seconds_text(timer.limit()));
     }
   }
   void average() {
@@ -170,7 +170,7 @@ template <class Comm, class Bound = Staleness<0>> class Gossip : public PolicyBa
     return GossipPolicyState<Comm, typename R::Scalar, Bound::bound>(*comm_, replica);
   }
   template <class Device> static constexpr bool fits =
-      std::same_as<Device, Cpu>&& Communicator<Comm>&& Sends<Comm>&& AllReduces<Comm>;
+      comm::sound<Comm, Device>&& std::same_as<Device, Cpu>&& Sends<Comm>&& AllReduces<Comm>;
   template <class Device> static consteval void assert_fits() {
     static_assert(std::same_as<Device, Cpu>, "Gossip averages weights on the host: its models are on the Cpu");
     assert_communicator<Comm, Device>();

@@ -318,7 +318,7 @@ template <int Period, class Comm, Every Unit = Every::step, class Outer = PlainA
     return ModelAveragePolicyState<Period, Unit, Outer, Comm, typename R::Scalar, typename R::Device>(*comm_, options_, outer_,
                                                                                                       replica);
   }
-  template <class Device> static constexpr bool fits = Communicator<Comm>&& std::same_as<typename Comm::device, Device>;
+  template <class Device> static constexpr bool fits = comm::sound<Comm, Device>;
   template <class Device> static consteval void assert_fits() { assert_communicator<Comm, Device>(); }
   Comm& comm() const { return *comm_; }
 

@@ -11,17 +11,17 @@
 namespace skein::inline SKEIN_ABI::parallel {
 
 /// plan::RingAllReduce: the least bytes, 2 (N - 1) messages.
-struct Ring {
+struct Ring : AlgorithmBase {
   static constexpr std::string_view name = plan::RingAllReduce::name;
   plan::RingAllReduce table(int ranks, long count) const { return {ranks, count}; }
 };
 /// plan::RecursiveDoubling: the fewest messages.
-struct RecursiveDoubling {
+struct RecursiveDoubling : AlgorithmBase {
   static constexpr std::string_view name = plan::RecursiveDoubling::name;
   plan::RecursiveDoubling table(int ranks, long count) const { return {ranks, count}; }
 };
 /// plan::TorusAllReduce with so many columns, which divide the ranks; 0: as square as it goes.
-template <int Columns = 0> struct Torus {
+template <int Columns = 0> struct Torus : AlgorithmBase {
   static_assert(Columns >= 0, "Torus<Columns>: a torus has a column at least, or 0 for as many as rows");
   static constexpr std::string_view name = plan::TorusAllReduce::name;
   void check(int ranks) const {
@@ -34,15 +34,16 @@ template <int Columns = 0> struct Torus {
   }
 };
 /// plan::HierarchicalAllReduce over nodes of so many consecutive ranks; the last may have fewer.
-template <int Node> struct Nodes {
+template <int Node> struct Nodes : AlgorithmBase {
   static_assert(Node >= 1, "Nodes<Node>: a node has a rank at least");
   static constexpr std::string_view name = plan::HierarchicalAllReduce::name;
   plan::HierarchicalAllReduce table(int ranks, long count) const { return {ranks, count, Node}; }
 };
 /// The cheapest for each bucket: of these, and of the communicator's own, by comm::measured_network at the start (or from its
 /// cache).
-struct BySize {
+struct BySize : AlgorithmBase {
   static constexpr std::string_view name = "by size";
+  static constexpr bool by_size = true;
   comm::MeasuredNetwork network{};
 
   template <class Comm> void prepare(Comm& comm) { network = comm::measured_network(comm); }
@@ -58,17 +59,15 @@ namespace detail {
 template <class A> inline constexpr bool is_algorithm = false;
 }
 
-/// Gradients are added by A: Ring, RecursiveDoubling, Torus<Columns>, Nodes<Node>, BySize, or a type of the user's that has a
-/// name and table(ranks, count).
+/// Gradients are added by A: Ring, RecursiveDoubling, Torus<Columns>, Nodes<Node>, BySize, or a type of the user's that derives
+/// from AlgorithmBase and has a name and table(ranks, count).
 template <class A> struct Algorithm : OptionBase {
   static constexpr OptionKind kind = OptionKind::algorithm;
   static constexpr bool checked = [] {
-    if constexpr (!requires(const A& a) {
-                    { a.table(2, 1L) } -> plan::CollectiveTable;
-                  })
+    if constexpr (!AllReduceAlgorithm<A>)
       static_assert(detail::is_algorithm<A>,
                     "Algorithm<A>: A names an all-reduce: Ring, RecursiveDoubling, Torus<Columns>, Nodes<Node>, BySize, or a "
-                    "type with table(ranks, count)");
+                    "type with table(ranks, count) that derives from parallel::AlgorithmBase");
     return true;
   }();
   static_assert(checked);

@@ -31,15 +31,12 @@ struct DataParallelOptions {
 template <class Comm, class Scalar> plan::BucketSize bucket_size(const DataParallelOptions& options) {
   const auto scalars = [](long bytes) { return std::max<long>(1, bytes / static_cast<long>(sizeof(Scalar))); };
   if (options.bucket_bytes > 0) return scalars(options.bucket_bytes);
-  if constexpr (requires { Comm::bucket_bytes; }) return {scalars(Comm::bucket_bytes), scalars(Comm::first_bucket_bytes)};
+  if constexpr (comm::can<Comm, comm::Capability::bucket_sizes>)
+    return {scalars(Comm::bucket_bytes), scalars(Comm::first_bucket_bytes)};
   else return scalars(128 * 1024);
 }
 
 namespace detail {
-template <class Comm> inline constexpr bool capturable_comm = false;
-template <class Comm>
-requires(Comm::capturable) inline constexpr bool capturable_comm<Comm> = true;
-
 /// DataParallel refuses an exchange by what it is for floats.
 template <class Exchange, class Comm> inline constexpr bool said_of_floats = [] {
   if constexpr (Communicator<Comm>) return !GradientExchange<Exchange, Comm, float, typename Comm::device>;
@@ -72,7 +69,7 @@ template <class Comm, class Scalar, class Device, class Exchange = AllReduceExch
   using exchange_type = Exchange;
   static constexpr Capabilities capabilities = Base::capabilities | Capabilities{Capability::synchronizes_gradients} |
                                                (Bound::keeps_state ? Capabilities{Capability::keeps_state} : Capabilities{});
-  static constexpr bool capturable = Bound::capturable && detail::capturable_comm<Comm>;
+  static constexpr bool capturable = Bound::capturable && comm::can<Comm, comm::Capability::captures>;
 
   DataParallelPolicyState(Comm& comm, const DataParallelOptions& options, const Replica<Scalar, Device>& replica)
       : DataParallelPolicyState(
@@ -100,7 +97,7 @@ template <class Comm, class Scalar, class Device, class Exchange = AllReduceExch
   double gradient_factor() const { return options_.reduce == Reduce::Sum ? static_cast<double>(comm().size()) : 1.0; }
 
   void replayed() {
-    if constexpr (requires { comm().replayed(); }) comm().replayed();
+    if constexpr (comm::can<Comm, comm::Capability::captures>) comm().replayed();
   }
 
   /// What of the exchange is saved with the training.
@@ -156,7 +153,7 @@ template <class Comm, class... Options> class DataParallel : public PolicyBase {
     else return plan::Placement::replicated(table.stored);
   }
   /// Does the communicator move this device's memory; and the sentence where it does not.
-  template <class Device> static constexpr bool fits = Communicator<Comm>&& std::same_as<typename Comm::device, Device>;
+  template <class Device> static constexpr bool fits = comm::sound<Comm, Device>;
   template <class Device> static consteval void assert_fits() { assert_communicator<Comm, Device>(); }
   Comm& comm() const { return *comm_; }
 

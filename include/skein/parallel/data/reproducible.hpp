@@ -46,7 +46,7 @@ template <int V> struct Reproducible : OptionBase {
         throw ArgumentError("Reproducible<" + std::to_string(V) + ">: " + std::to_string(this->ranks()) + " ranks have " +
                             std::to_string(V) + " virtual shards to share: start at most " + std::to_string(V) +
                             ", or take Reproducible<" + std::to_string(this->ranks()) + "> or more");
-      if constexpr (HasReductionOrder<Comm>)
+      if constexpr (comm::can<Comm, comm::Capability::orders>)
         if (this->comm().order() == ReductionOrder::native)
           throw ArgumentError("Reproducible<" + std::to_string(V) +
                               ">: the communicator adds in native order, which is another on other ranks: give it "

@@ -45,8 +45,10 @@ template <class Compressor, class Chosen> struct EncodedExchange {
     using Base::Base;
 
     void start() {
-      if constexpr (requires { algorithm_.check(2); }) algorithm_.check(this->comm().size());
-      if constexpr (requires(Comm & c) { algorithm_.prepare(c); }) algorithm_.prepare(this->comm());
+      if constexpr (detail::by_table<Chosen>) {
+        algorithm_.check(this->comm().size());
+        algorithm_.prepare(this->comm());
+      }
       if (!jobs_.empty()) return;  // a training that was loaded starts once more
       const auto& replica = this->replica();
       for (std::size_t i = 0; i < this->buckets(); ++i)

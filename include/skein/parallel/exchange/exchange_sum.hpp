@@ -12,21 +12,38 @@
 #include "../../plan/collective_check.hpp"
 #include "all_reduce_exchange.hpp"
 
-namespace skein::inline SKEIN_ABI::parallel::detail {
+namespace skein::inline SKEIN_ABI::parallel {
 
-/// An algorithm has a table for ranks and values, or says own(ranks, bytes): the communicator's all-reduce serves better.
-template <class A> inline constexpr bool by_table = requires(const A& a) { a.table(2, 1L); };
+/// What an algorithm of Algorithm<...> does not say itself. It has a name and table(ranks, count), a plan::CollectiveTable.
+struct AlgorithmBase {
+  /// True: its table depends on the bytes of a value, table(ranks, count, bytes).
+  static constexpr bool by_size = false;
+  /// Throws ArgumentError for a number of ranks that it does not go with. Before a training's first step.
+  void check(int) const {}
+  /// Learns what it wants to know of the network. Collective, after check().
+  template <class Comm> void prepare(Comm&) {}
+  /// The communicator's own all-reduce serves better for so many bytes.
+  bool own(int, double) const { return false; }
+};
 
-/// Its table for n values of T. One that chooses by size has a third argument, the bytes of a value.
+/// It says which table is run for n values on so many ranks.
+template <class A> concept AllReduceAlgorithm = std::derived_from<A, AlgorithmBase> && requires(const A& a) {
+  { a.table(2, 1L) } -> plan::CollectiveTable;
+};
+
+namespace detail {
+
+template <class A> inline constexpr bool by_table = AllReduceAlgorithm<A>;
+
+/// Its table for n values of T.
 template <class T, class A> auto table_of(const A& algorithm, int ranks, std::size_t n) {
-  if constexpr (requires { algorithm.table(2, 1L, 4.0); }) return algorithm.table(ranks, static_cast<long>(n), sizeof(T));
+  if constexpr (A::by_size) return algorithm.table(ranks, static_cast<long>(n), sizeof(T));
   else return algorithm.table(ranks, static_cast<long>(n));
 }
 
 template <class A> bool takes_own(const A& algorithm, int ranks, double bytes) {
-  if constexpr (!by_table<A>) return true;
-  else if constexpr (requires { algorithm.own(ranks, bytes); }) return algorithm.own(ranks, bytes);
-  else return false;
+  if constexpr (by_table<A>) return algorithm.own(ranks, bytes);
+  else return true;
 }
 
 /// What one rank gives to the communicator for a sum of n values of T.
@@ -96,4 +113,5 @@ template <class Comm, class T, class A> class RunningSum {
   comm::Counts* counts_ = nullptr;
 };
 
-}  // namespace skein::inline SKEIN_ABI::parallel::detail
+}  // namespace detail
+}  // namespace skein::inline SKEIN_ABI::parallel

@@ -2,7 +2,6 @@
 // PipelineLink: the few calls that a pipeline makes of its communicator, behind one interface: its messages are large and few, so
 // that the pipeline of a network is compiled once, not once for each communicator.
 #pragma once
-#include <chrono>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -10,6 +9,7 @@
 
 #include "../../comm/concepts.hpp"
 #include "../../comm/op.hpp"
+#include "../../comm/queries.hpp"
 #include "../../core/error.hpp"
 #include "../../device/span.hpp"
 
@@ -55,14 +55,8 @@ template <class Comm> class PipelineLinkOver final : public PipelineLink {
 
   int rank() const override { return comm_.rank(); }
   int size() const override { return comm_.size(); }
-  int node_size() const override {
-    if constexpr (requires { comm_.node_size(); }) return comm_.node_size();
-    else return comm_.size();
-  }
-  bool one_process() const override {
-    if constexpr (requires { comm_.one_process(); }) return comm_.one_process();
-    else return false;
-  }
+  int node_size() const override { return comm::node_size(comm_); }
+  bool one_process() const override { return comm::one_process(comm_); }
   void reserve(int n) override { requests_.resize(static_cast<std::size_t>(n)); }
   void send(int request, const void* data, std::size_t bytes, int to, int tag) override {
     (void)(at(request) = comm_.isend(DeviceSpan<const std::byte>(static_cast<const std::byte*>(data), bytes), to, tag));
@@ -71,15 +65,10 @@ template <class Comm> class PipelineLinkOver final : public PipelineLink {
     (void)(at(request) = comm_.irecv(Bytes(static_cast<std::byte*>(data), bytes), from, tag));
   }
   void wait(int request) override { at(request).wait(); }
-  void progress() override {
-    if constexpr (requires { comm_.progress(); }) comm_.progress();
-  }
-  double now() override {
-    if constexpr (requires { comm_.now(); }) return comm_.now();
-    else return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-  }
+  void progress() override { comm_.progress(); }
+  double now() override { return comm::now(comm_); }
   void compute([[maybe_unused]] double seconds) override {
-    if constexpr (requires { comm_.compute(seconds); }) comm_.compute(seconds);
+    if constexpr (comm::can<C, comm::Capability::computes>) comm_.compute(seconds);
     else
       throw ArgumentError("Pipeline: .lengths are for a world whose time passes by compute(seconds), such as SimComm or Delayed");
   }
@@ -91,10 +80,7 @@ template <class Comm> class PipelineLinkOver final : public PipelineLink {
   void barrier() override { comm_.barrier(); }
   void assert_same(std::string_view what, std::uint64_t hash) override { comm_.assert_same(what, hash); }
   std::unique_ptr<PipelineLink> split([[maybe_unused]] int color, [[maybe_unused]] int key) override {
-    if constexpr (requires {
-                    { comm_.split(color, key) } -> std::same_as<C>;
-                  })
-      return std::make_unique<PipelineLinkOver<C>>(comm_.split(color, key));
+    if constexpr (comm::can<C, comm::Capability::splits>) return std::make_unique<PipelineLinkOver<C>>(comm_.split(color, key));
     else throw ArgumentError("Pipeline: .replicas want a communicator that can be split; this one cannot");
   }
 

@@ -47,9 +47,7 @@ template <class Model, class Optimizer> class PipelineLocalStages {
   PipelineLocalStages(Model& whole, const Loss& loss, const Optimizer& given, std::shared_ptr<PipelineTeam> place)
       : model(&whole), team(std::move(place)), policy_state(team) {
     (void)typename Stage::Bound(given, Model::program);  // groups that match nothing are told here
-    Optimizer part = given;
-    if constexpr (requires { part.groups.rules; })
-      for (auto& rule : part.groups.rules) rule.may_match_nothing = true;
+    const Optimizer part = optim::for_a_part(given);
     for (int s = 0; s < Model::stages; ++s) {
       if (!model->holds(s)) continue;
       Stage h;

@@ -173,11 +173,8 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     return program(Run::micros(most, size));
   }
   void check_labels(const BatchView<Scalar>& batch) const {
-    if constexpr (Loss::target == nn::TargetKind::label) {
-      std::optional<std::int32_t> ignore;
-      if constexpr (requires { loss_.ignore_label; }) ignore = loss_.ignore_label;
-      if (batch.labels) nn::check_labels(batch.labels, batch.count, Width, ignore);
-    }
+    if constexpr (Loss::target == nn::TargetKind::label)
+      if (batch.labels) nn::check_labels(batch.labels, batch.count, Width, nn::ignored_label(loss_));
   }
 
   Loss loss_;

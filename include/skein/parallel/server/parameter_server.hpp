@@ -176,7 +176,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
       (void)receives_[at(s) + 1].emplace(comm().irecv(part(this->replica().parameters, s), server(s), Message::reply_values_tag));
     }
     // The servers know which worker is late: their deadline passes first.
-    const double limit = 1.25 * deadline_of(comm()) + 0.25;
+    const double limit = 1.25 * comm::deadline(comm()) + 0.25;
     for (std::size_t i = 0; i < receives_.size(); ++i) {
       wait_with_deadline(comm(), *receives_[i], limit, [&] {
         return "ParameterServer: no weights came to rank " + std::to_string(comm().rank()) + ": rank " +
@@ -221,7 +221,7 @@ template <class Comm, class Bound = Staleness<unbounded>> class ParameterServer 
     return ParameterServerPolicyState<Comm, typename R::Scalar, Bound::bound>(*comm_, options_, replica);
   }
   template <class Device> static constexpr bool fits =
-      std::same_as<Device, Cpu>&& Communicator<Comm>&& Sends<Comm>&& Splits<Comm>&& AllReduces<Comm>;
+      comm::sound<Comm, Device>&& std::same_as<Device, Cpu>&& Sends<Comm>&& Splits<Comm>&& AllReduces<Comm>;
   template <class Device> static consteval void assert_fits() {
     static_assert(std::same_as<Device, Cpu>,
                   "ParameterServer keeps weights and optimizer on servers of the host: its models are on the Cpu");

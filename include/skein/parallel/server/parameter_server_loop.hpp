@@ -19,7 +19,7 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
  public:
   ServerLoop(Comm& comm, const Replica<Scalar, Cpu>& replica, const ParameterServerOptions& options, int workers)
       : comm_(&comm), replica_(&replica), options_(options), shard_(replica.placement.own()),
-        workers_(static_cast<std::size_t>(workers)), deadline_(deadline_of(comm)) {
+        workers_(static_cast<std::size_t>(workers)), deadline_(comm::deadline(comm)) {
     for (Worker& w : workers_) w.copy.resize(count());
   }
 
@@ -88,8 +88,9 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
     bool any = false;
     for (int r = 0; r < static_cast<int>(workers_.size()); ++r) any = any || missing(r);
     if (any)
-      fail_all(*comm_, "ParameterServer: no gradients came to rank " + std::to_string(comm_->rank()) + ", a server: " +
-                           comm::ranks_text(comm_->size(), missing) + " did not arrive within " + comm::seconds_text(deadline_));
+      comm::fail_all(*comm_, "ParameterServer: no gradients came to rank " + std::to_string(comm_->rank()) +
+                                 ", a server: " + comm::ranks_text(comm_->size(), missing) + " did not arrive within " +
+                                 comm::seconds_text(deadline_));
   }
 
   void handle(const Message& m) {

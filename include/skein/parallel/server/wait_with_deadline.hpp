@@ -6,24 +6,10 @@
 #include <chrono>
 #include <string>
 
-#include "../../comm/options.hpp"
+#include "../../comm/queries.hpp"
 #include "../../comm/wait.hpp"
-#include "../../core/error.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
-
-/// Seconds until a rank that does not arrive is named.
-template <class Comm> double deadline_of(Comm& comm) {
-  if constexpr (requires { comm.engine().options().deadline; }) return comm.engine().options().deadline;
-  else if constexpr (requires { comm.engine().team().options.deadline; }) return comm.engine().team().options.deadline;
-  else return CommOptions{}.deadline;
-}
-
-/// Ends all ranks of the communicator with a CommError.
-template <class Comm> [[noreturn]] void fail_all(Comm& comm, const std::string& message) {
-  if constexpr (requires { comm.engine().fail(message); }) comm.engine().fail(message);
-  throw CommError(message);
-}
 
 /// How long one look may take: short enough to see failures, and never beyond the deadline by much.
 inline std::chrono::nanoseconds poll_interval(double deadline) {
@@ -37,7 +23,7 @@ void wait_with_deadline(Comm& comm, Request& request, double limit, Text&& text)
   const auto interval = poll_interval(limit);
   while (!request.wait_for(interval)) {
     timer.start();
-    if (timer.over()) fail_all(comm, text() + " within " + comm::seconds_text(limit));
+    if (timer.over()) comm::fail_all(comm, text() + " within " + comm::seconds_text(limit));
   }
 }
 

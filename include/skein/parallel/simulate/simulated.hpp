@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "../../comm/capability.hpp"
 #include "../../core/error.hpp"
 #include "../../plan/step_cost.hpp"
 #include "../concepts.hpp"
@@ -61,7 +62,7 @@ template <class World, class Inner> class SimulatedPolicyState : public Inner {
   }
   /// Simulated seconds that this rank has waited.
   double exposed_seconds() const {
-    if constexpr (requires { world_->so_far(); }) return world_->so_far().waited;
+    if constexpr (comm::can<World, comm::Capability::clocks>) return world_->waited();
     else return Inner::exposed_seconds();
   }
 
@@ -82,7 +83,7 @@ template <class World, class Inner> class SimulatedPolicyState : public Inner {
 template <class World, class Inner> inline constexpr bool forwards_to_parts<SimulatedPolicyState<World, Inner>> = true;
 
 namespace detail {
-template <class World> inline constexpr bool has_a_clock = requires(World& w) { w.compute(1.0); };
+template <class World> inline constexpr bool has_a_clock = comm::can<World, comm::Capability::computes>;
 template <class Policy> inline constexpr bool makes_no_steps = !Policy::brings_train_step;
 }  // namespace detail
 

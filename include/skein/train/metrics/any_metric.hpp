@@ -16,6 +16,11 @@
 
 namespace skein::inline SKEIN_ABI::train {
 
+/// It can be fed with outputs of that scalar, and such labels or targets.
+template <class M, class Scalar, class Truth> concept TakesOutputs = requires(M& metric, Rows<Scalar> outputs, Truth truth) {
+  metric.add(outputs, truth);
+};
+
 /// Owns a copy of the metric, or refers to the user's through std::ref. Copies have a state of their own (those of a reference
 /// share it).
 class AnyMetric {
@@ -76,7 +81,7 @@ class AnyMetric {
     double value() const override { return inner().value(); }
 
     template <class Scalar, class Truth> void feed(Rows<Scalar> outputs, Truth truth, const char* kind) {
-      if constexpr (requires(Inner & m) { m.add(outputs, truth); }) {
+      if constexpr (TakesOutputs<Inner, Scalar, Truth>) {
         inner().add(outputs, truth);
       } else {
         throw ArgumentError("metric '" + std::string(name()) + "' cannot be fed with " +
