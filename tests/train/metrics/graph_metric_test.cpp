@@ -112,6 +112,42 @@ TEST_CASE("two inputs, two outputs and two losses are learnt, whatever the worke
     }
   }
 }
+TEST_CASE("several ranks train a graph as one does, and a predictor reads its file", "[train]") {
+  using Double = sk::Model<Net, Net::input, sk::Cpu, double>;
+  const auto training = samples(90);
+  const auto loss = nn::graph_loss<Double>(nn::on<row>(nn::CrossEntropy{}), nn::on<product>(nn::Mse{}, 0.5));
+  auto train = [&](auto& trainer) {
+    trainer.fit(training, {.epochs = 3, .batch = 12, .seed = sk::Seed{4}, .progress = false, .threads = 1});
+  };
+  support::TemporaryFolder folder;
+  Double alone{sk::Seed{1}};
+  {
+    sk::Trainer trainer{alone, loss, sk::optim::Sgd{.lr = 0.05f, .momentum = 0.9}};
+    train(trainer);
+    trainer.save(folder / "alone.model");
+  }
+  for (const int ranks : {2, 3})
+    sk::spawn(ranks, [&](sk::ThreadComm& world) {
+      Double model{sk::Seed{static_cast<std::uint64_t>(world.rank() + 1)}};
+      sk::Trainer trainer{model, loss, sk::optim::Sgd{.lr = 0.05f, .momentum = 0.9}, sk::parallel::DataParallel{world}};
+      train(trainer);
+      double apart = 0;
+      for (std::size_t i = 0; i < model.parameters().size; ++i)
+        apart = std::max(apart, std::abs(model.parameters()[i] - alone.parameters()[i]));
+      if (!(apart < 1e-12)) throw sk::ArgumentError("weights are apart by " + std::to_string(apart));
+    });
+  Double read{sk::Seed{9}};
+  sk::Predictor predictor{read};
+  predictor.load(folder / "alone.model");
+  sk::Tensor<double, 2> x(sk::dims(2, 17));
+  for (long c = 0; c < 17; ++c) x(0, c) = x(1, c) = 0.25 * static_cast<double>(c % 3);
+  sk::Predictor own{alone};
+  const auto a = predictor.predict(x), b = own.predict(x);  // (2, 5)
+  for (long c = 0; c < 5; ++c) {
+    CHECK(a(0, c) == b(0, c));
+    CHECK(a(0, c) == a(1, c));
+  }
+}
 TEST_CASE("a data set without the targets of all losses is refused", "[train]") {
   Model model{sk::Seed{1}};
   sk::Trainer trainer{model, loss_of(), sk::optim::Adam{}};
