@@ -44,9 +44,16 @@ function(skein_private target)
 endfunction()
 
 skein_private(skein_compiled)
+if(TARGET skein_compiled_mpi)
+  skein_private(skein_compiled_mpi)
+endif()
 
 # The form that our own programs are linked to. Those of the consumers' tests, of the pretend CUDA runtime and of nvcc are header-only.
 set(SKEIN_FORM skein::compiled CACHE STRING "What this project's own programs link: skein::compiled or skein::skein")
+set(SKEIN_MPI_FORM skein::mpi)
+if(SKEIN_FORM STREQUAL "skein::compiled")
+  set(SKEIN_MPI_FORM skein::compiled_mpi)
+endif()
 
 # skein_link_what_it_includes(<target> <result> <sources>...): links skein, and the components whose headers the sources include.
 # <result> is the name of a component that is absent, or empty; a change of includes configures anew.
@@ -57,7 +64,7 @@ function(skein_link_what_it_includes target result)
     file(STRINGS "${source}" includes REGEX "^ *# *include")
     if("${includes}" MATCHES "skein/mpi\\.hpp|comm/mpi/|boost/mpi|<mpi\\.h>")
       if(SKEIN_HAS_mpi)
-        target_link_libraries(${target} PRIVATE skein::mpi)
+        target_link_libraries(${target} PRIVATE ${SKEIN_MPI_FORM})
       else()
         set(absent mpi)
       endif()
@@ -222,6 +229,7 @@ function(skein_add_cuda_example prefix folder source result)
     return()
   endif()
   set(SKEIN_FORM skein::skein)
+  set(SKEIN_MPI_FORM skein::mpi)
   if(SKEIN_OWN_CUDA)
     set(target ${prefix}_${name}_cuda)
     add_executable(${target} "${source}")

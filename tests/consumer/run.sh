@@ -78,13 +78,17 @@ case $way in
     cmake --install "$work/skein" --prefix "$work/prefix" >/dev/null
     rm -rf "$work/skein"
     project "$source/test_package/CMakeLists.txt" -DCMAKE_PREFIX_PATH="$work/prefix"
-    if [ "$form" = skein::compiled ]; then exit; fi
-    refused compiled "installed without its library" -DCMAKE_PREFIX_PATH="$work/prefix"
-    refused quantum "skein has no such component" -DCMAKE_PREFIX_PATH="$work/prefix"
-    refused mpi "switched off by SKEIN_MPI=OFF" -DCMAKE_PREFIX_PATH="$work/prefix" -DSKEIN_MPI=OFF
+    component=mpi
+    if [ "$form" = skein::compiled ]; then
+      component=compiled_mpi
+    else
+      refused compiled "installed without its library skein::compiled" -DCMAKE_PREFIX_PATH="$work/prefix"
+      refused quantum "skein has no such component" -DCMAKE_PREFIX_PATH="$work/prefix"
+      refused mpi "switched off by SKEIN_MPI=OFF" -DCMAKE_PREFIX_PATH="$work/prefix" -DSKEIN_MPI=OFF
+    fi
     if [ "${SKEIN_CHECK_MPI:-}" = TRUE ] && [ -f "$source/include/skein/skein.hpp" ]; then
       cp "$here/mpi_main.cpp" "$work/project/main.cpp"
-      sed 's/0\.1 REQUIRED)/0.1 REQUIRED COMPONENTS mpi)/; s/skein::skein/skein::mpi/' "$source/test_package/CMakeLists.txt" \
+      sed "s/0\.1 REQUIRED)/0.1 REQUIRED COMPONENTS $component)/; s/skein::skein/skein::$component/" "$source/test_package/CMakeLists.txt" \
         >"$work/with_mpi.txt"
       project "$work/with_mpi.txt" -DCMAKE_PREFIX_PATH="$work/prefix"
       [ "$(id -u)" -ne 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

@@ -40,7 +40,7 @@ ROOTS = {
 }
 # What trainings are only tried with has an umbrella of its own: no other brings it in.
 TRIALS = {("comm", "sim"), ("parallel", "simulate")}
-BODIES = '#if !SKEIN_COMPILED\n#include "%s.ipp"\n#endif'
+BODIES = '#if !%s\n#include "%s.ipp"\n#endif'
 BACK_ENDS = {"mpi", "cuda", "nccl"}
 KNOWS = {"nccl": {"cuda"}}                                   # nccl.h itself includes the CUDA runtime
 
@@ -91,7 +91,7 @@ def check_own(root, path, target):
         return f"includes {target}, which does not exist"
     if target.endswith(".ipp"):
         header = target.removesuffix(".ipp") + ".hpp"
-        if path != header or not (root / path).read_text().rstrip().endswith(BODIES % pathlib.PurePosixPath(target).stem):
+        if path != header or not (root / path).read_text().rstrip().endswith(BODIES % ("SKEIN_COMPILED_MPI" if target.startswith("comm/mpi/") else "SKEIN_COMPILED", pathlib.PurePosixPath(target).stem)):
             return f"includes {target}: {header} alone does, in its last lines and where SKEIN_COMPILED is 0"
         return None
     source_parts, target_parts = pathlib.PurePosixPath(path).parts, pathlib.PurePosixPath(target).parts
@@ -177,7 +177,7 @@ def self_test():
         "device/cuda/stream.hpp": "#include <cuda_runtime_api.h>",
         "comm/nccl/comm.hpp": '#include <nccl.h>\n#include "../../device/cuda/stream.hpp"',
         "mpi.hpp": '#include "comm/mpi/comm.hpp"', "xtensor.hpp": "#include <xtensor/xarray.hpp>",
-        "draw/svg.hpp": "#include <string>\n" + BODIES % "svg", "draw/svg.ipp": '#include "svg.hpp"', "draw/axis.hpp": "", "../../src/core.cpp": "#include <skein/draw/svg.ipp>",
+        "draw/svg.hpp": "#include <string>\n" + BODIES % ("SKEIN_COMPILED", "svg"), "draw/svg.ipp": '#include "svg.hpp"', "draw/axis.hpp": "", "../../src/core.cpp": "#include <skein/draw/svg.ipp>",
         "comm/sim/delayed.hpp": "", "simulate.hpp": '#include "comm/sim/delayed.hpp"', "parallel.hpp": '#include "comm/concepts.hpp"',
     }
     planted = [
@@ -206,7 +206,8 @@ def self_test():
         ("parallel.hpp", '#include "comm/sim/delayed.hpp"', "comes with simulate.hpp"),
         ("extra.hpp", '#include "core/error.hpp"', "not in ROOTS"),
         ("draw/svg.hpp", '#include "svg.ipp"', "where SKEIN_COMPILED is 0"),
-        ("draw/axis.hpp", BODIES % "svg", "draw/svg.hpp alone does"),
+        ("draw/axis.hpp", BODIES % ("SKEIN_COMPILED", "svg"), "draw/svg.hpp alone does"),
+        ("draw/svg.hpp", BODIES % ("SKEIN_COMPILED_MPI", "svg"), "where SKEIN_COMPILED is 0"),
         ("draw/axis.ipp", "", "is included by no header"),
         ("../../src/core.cpp", "", "is compiled by 0 files"),
         ("../../src/data.cpp", "#include <skein/draw/svg.ipp>", "is compiled by 2 files"),

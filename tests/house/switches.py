@@ -12,7 +12,7 @@ import sys
 
 SWITCHES = ("XSIMD", "ONEDNN", "ZLIB", "JSON", "CUDNN")
 IN_ABI = SWITCHES[:-1]                                     # of cuDNN only headers in cuda/ know
-DEFINED = re.compile(r"(?:defined\s*\(?\s*|#\s*ifn?def\s+)SKEIN_(?:COMPILED|WITH_(?:%s))\b" % "|".join(SWITCHES))
+DEFINED = re.compile(r"(?:defined\s*\(?\s*|#\s*ifn?def\s+)SKEIN_(?:COMPILED(?:_MPI)?|WITH_(?:%s))\b" % "|".join(SWITCHES))
 GUESSED = re.compile(r"#\s*define\s+SKEIN_WITH_(?:%s)\b|__has_include\s*\(\s*<(?:zlib|xsimd/|dnnl|oneapi/|nlohmann/)" % "|".join(SWITCHES))
 
 

@@ -33,6 +33,15 @@
 #else
 #define SKEIN_INLINE inline
 #endif
+// The same of comm/mpi/, whose bodies are in skein::compiled_mpi.
+#ifndef SKEIN_COMPILED_MPI
+#define SKEIN_COMPILED_MPI 0
+#endif
+#if SKEIN_COMPILED_MPI
+#define SKEIN_MPI_INLINE
+#else
+#define SKEIN_MPI_INLINE inline
+#endif
 
 // Translation units compiled for different instruction sets, or with different options, must not meet at link time: the inline
 // namespace carries both beside the version, as v0_1_avx512_x1o1z1j0 (no JSON), so that the linker names them. Not cuDNN, which

@@ -22,11 +22,7 @@ class CallQueue {
 
   /// Collective over `comm`. `native`: the order of reductions between nodes; `alone`: all ranks are on one node. `options` are
   /// the engine's, and may change.
-  CallQueue(MPI_Comm comm, int rank, int ranks, const CommOptions& options, bool native, bool alone)
-      : options_(options), ranks_(ranks), messages_(comm, rank, ranks, options.message), check_(comm, rank, ranks) {
-    if (ranks > 1 && alone && segment_.create(comm, rank, ranks)) shared_.emplace(segment_, rank, ranks);
-    if (ranks > 1 && native && !shared_) native_.emplace(comm, rank, ranks, options);
-  }
+  CallQueue(MPI_Comm comm, int rank, int ranks, const CommOptions& options, bool native, bool alone);
 
   std::uint64_t started() const { return tail_; }
   std::uint64_t complete() const { return head_; }
@@ -44,30 +40,11 @@ class CallQueue {
   SharedTransport* through_memory() { return !idle() && in_memory(current()) ? &*shared_ : nullptr; }
 
   /// Adds a call; returns its number, which complete() reaches.
-  std::uint64_t push(const CollectiveCall& o) {
-    calls_[tail_ % ring] = o;
-    ++tail_;
-    if (ranks_ > 1 && !shared_) history_.add(o.signature);
-    if (tail_ == head_ + 1) begin();
-    return tail_;
-  }
+  std::uint64_t push(const CollectiveCall& o);
   /// The communicator has failed: nothing is worked on any more, and what MPI may still read or write stays.
-  void keep() {
-    if (native_) native_->keep();
-  }
+  void keep();
   /// One piece of work; false where nothing could be done.
-  bool step() {
-    if (idle()) return false;
-    const CollectiveCall& o = current();
-    bool moved = true, done = true;
-    if (ranks_ == 1) work_alone(o);
-    else if (checking_) done = false, moved = checked(o);
-    else with_transport(o, [&](auto& t) { moved = t.step(), done = t.done(); });
-    if (!done) return moved;
-    ++head_;
-    if (!idle()) begin();
-    return true;
-  }
+  bool step();
 
  private:
   bool in_memory(const CollectiveCall& o) const { return shared_ && o.signature.element <= 4096; }
@@ -77,27 +54,10 @@ class CallQueue {
     else if (native_ && NativeTransport::takes(o)) f(*native_);
     else f(messages_);
   }
-  void begin() {
-    if (ranks_ == 1) return;
-    const CollectiveCall& o = current();
-    checking_ = options_.check && !in_memory(o);
-    if (checking_) check_.begin(o.signature, head_);
-    else begin(o);
-  }
-  void begin(const CollectiveCall& o) {
-    with_transport(o, [&](auto& t) { t.begin(o, head_); });
-  }
-  bool checked(const CollectiveCall& o) {
-    if (!check_.step()) return false;
-    checking_ = false;
-    begin(o);
-    return true;
-  }
-  void work_alone(const CollectiveCall& o) {
-    Pointers p(1);
-    work_direct(
-        0, 1, [&](int) -> const CollectiveCall& { return o; }, p);
-  }
+  void begin();
+  void begin(const CollectiveCall& o);
+  bool checked(const CollectiveCall& o);
+  void work_alone(const CollectiveCall& o);
 
   const CommOptions& options_;
   int ranks_;
@@ -113,3 +73,7 @@ class CallQueue {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+#if !SKEIN_COMPILED_MPI
+#include "call_queue.ipp"
+#endif

@@ -24,22 +24,10 @@ class MpiEngine {
 
  public:
   /// Collective over `parent`, of which it makes a communicator of its own.
-  MpiEngine(MPI_Comm parent, const CommOptions& options) : options_(options) {
-    check_mpi(MPI_Comm_dup(parent, &comm_), "MPI_Comm_dup");
-    MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
-    check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
-    check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
-    look_at_node();
-    agree();
-    if (queue_->shares_memory()) links_.emplace(queue_->segment(), rank_, size_);
-    else point_to_point_.emplace(comm_, options_.message);
-  }
+  MpiEngine(MPI_Comm parent, const CommOptions& options);
   MpiEngine(const MpiEngine&) = delete;
   MpiEngine& operator=(const MpiEngine&) = delete;
-  ~MpiEngine() {
-    if (links_ && !failed_) deliver();
-    if (!failed_ && mpi_runs()) MPI_Comm_free(&comm_);
-  }
+  ~MpiEngine();
 
   MPI_Comm comm() const { return comm_; }
   int rank() const { return rank_; }
@@ -52,101 +40,27 @@ class MpiEngine {
   CommOptions& options() { return options_; }
   void set_check(bool check) { options_.check = check; }
 
-  void run(const CollectiveCall& o) {
-    Ticket t = start(o);
-    wait(t);
-  }
-  Ticket start(const CollectiveCall& o) {
-    look_for_failure();
-    if (queue_->full()) wait_until([&] { return !queue_->full(); }, nullptr);
-    Ticket t{0, -1, -1};
-    guarded([&] { t.number = queue_->push(o); });
-    if (notes()) detector_->tell_history(options_.deadline);
-    guarded([&] {
-      while (step()) {}
-    });
-    return t;
-  }
-  Ticket start_send(const void* data, std::size_t bytes, int to, int tag) {
-    look_for_failure();
-    return with_messages([&](auto& m) { return m.start(true, const_cast<void*>(data), bytes, to, tag); });
-  }
-  Ticket start_recv(void* data, std::size_t bytes, int from, int tag) {
-    look_for_failure();
-    return with_messages([&](auto& m) { return m.start(false, data, bytes, from, tag); });
-  }
-  void progress() {
-    look_for_failure();
-    guarded([&] {
-      while (step()) {}
-    });
-  }
-  bool test(Ticket& t) {
-    progress();
-    return t.message < 0 ? queue_->complete() >= t.number : with_messages([&](auto& m) { return m.test(t); });
-  }
-  void wait(Ticket& t) {
-    if (t.message < 0) wait_until([&] { return queue_->complete() >= t.number; }, nullptr);
-    else wait_until([&] { return with_messages([&](auto& m) { return m.test(t); }); }, &t);
-  }
-  void abandon() {
-    queue_->keep();
-    failed_ = true;
-  }
+  void run(const CollectiveCall& o);
+  Ticket start(const CollectiveCall& o);
+  Ticket start_send(const void* data, std::size_t bytes, int to, int tag);
+  Ticket start_recv(void* data, std::size_t bytes, int from, int tag);
+  void progress();
+  bool test(Ticket& t);
+  void wait(Ticket& t);
+  void abandon();
   /// Ends all ranks with a message.
-  [[noreturn]] void fail(const std::string& message) {
-    if (!failed_ && queue_->shares_memory()) queue_->segment().fail(message);
-    else if (!failed_ && size_ > 1 && !verdict_received_) detector_->tell_all(message);
-    queue_->keep();
-    failed_ = true;
-    message_ = queue_->shares_memory() && queue_->segment().failed() ? queue_->segment().message() : message;
-    throw CommError(message_);
-  }
+  [[noreturn]] void fail(const std::string& message);
 
  private:
   // What all ranks decide alike: the communicator's id, shared memory, the order.
-  void agree() {
-    static int made = 0;
-    const ReductionOrder wanted = options_.order;
-    const int alone = node_size_ == size_;
-    const int own[] = {++made, !(options_.shared_memory && alone), !alone, static_cast<int>(wanted), -static_cast<int>(wanted)};
-    int most[5] = {};
-    MPI_Allreduce(own, most, 5, MPI_INT, MPI_MAX, comm_);
-    made = most[0];
-    if (most[3] != -most[4]) throw CommError("CommOptions::order differs between ranks: give all of them the same");
-    const bool native = wanted == ReductionOrder::native || (wanted == ReductionOrder::automatic && most[2]);
-    queue_.emplace(comm_, rank_, size_, options_, native, !most[1]);
-    detector_.emplace(comm_, made, rank_, size_, queue_->history());
-  }
-  void look_at_node() {
-    MPI_Comm node = MPI_COMM_NULL;
-    check_mpi(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
-    MPI_Comm_size(node, &node_size_);
-    MPI_Comm_rank(node, &node_rank_);
-    // mpirun may bind each rank to a core of its own: the cores that count are those of all ranks together.
-    cpu_set_t own;
-    CPU_ZERO(&own);
-    sched_getaffinity(0, sizeof own, &own);
-    cpu_set_t all;
-    CPU_ZERO(&all);
-    MPI_Allreduce(&own, &all, static_cast<int>(sizeof own), MPI_BYTE, MPI_BOR, node);
-    spins_ = CPU_COUNT(&all) >= node_size_ ? 3000 : 0;
-    MPI_Comm_free(&node);
-  }
+  void agree();
+  void look_at_node();
 
   // Short messages that were sent long ago may still wait for room.
-  void deliver() {
-    Deadline timer(options_.deadline);
-    timer.start();
-    while (links_->waiting() > 0 && !timer.over() && !queue_->segment().failed())
-      if (!links_->progress()) std::this_thread::sleep_for(std::chrono::microseconds(50));
-  }
+  void deliver();
   /// MPI compares no calls: ranks tell each other.
   bool notes() const { return size_ > 1 && !queue_->shares_memory(); }
-  bool step() {
-    const bool moved = with_messages([](auto& m) { return m.progress(); });
-    return queue_->step() || moved;
-  }
+  bool step();
 
   // What goes wrong on this rank ends the communicator on all.
   template <class F> void guarded(F&& f) {
@@ -158,34 +72,9 @@ class MpiEngine {
     } catch (const CommError& e) { fail(e.what()); }
   }
   // MPI's own words about calls that differ are "message truncated": ask the others what they have called.
-  void look_for_difference() {
-    detector_->ask();
-    Deadline grace(std::min(1.0, options_.deadline / 4));
-    grace.start();
-    while (!grace.over() && !detector_->all_answered()) {
-      serve("nothing");
-      std::this_thread::sleep_for(std::chrono::microseconds(500));
-    }
-  }
-  void look_for_failure() {
-    if (failed_) throw CommError(message_.empty() ? "this communicator has failed" : message_);
-    if (queue_->shares_memory()) {
-      if (queue_->segment().failed()) fail(queue_->segment().message());
-    } else if (size_ > 1 && ++looks_ % 32 == 0) {
-      serve("nothing");
-    }
-  }
-  void serve(const std::string& waits_for) {
-    std::optional<std::string> difference;
-    try {
-      detector_->serve(queue_->complete(), waits_for);
-      if (!failed_) difference = detector_->difference();
-    } catch (const CommError& e) {
-      verdict_received_ = true;
-      fail(e.what());
-    }
-    if (difference) fail(*difference);
-  }
+  void look_for_difference();
+  void look_for_failure();
+  void serve(const std::string& waits_for);
 
   // Works and waits until done() is true; `message` is the ticket of the transfer that is waited for.
   template <class Done> void wait_until(Done&& done, const Ticket* message) {
@@ -213,67 +102,11 @@ class MpiEngine {
   }
   // Waiting for messages: look often at first, for about a millisecond, then seldom. True where time has passed. A look at shared
   // memory takes much less time than one of MPI.
-  bool idle(int turn) {
-    if (turn < spins_) {
-      for (int i = 0; links_ && i < 32; ++i) skein::detail::cpu_relax();
-      return turn % 16 == 15;
-    }
-    if (turn < spins_ + 200) {
-      sched_yield();
-      return turn % 16 == 15;
-    }
-    std::this_thread::sleep_for(std::chrono::microseconds(turn < spins_ + 2000 ? 20 : 200));
-    return true;
-  }
+  bool idle(int turn);
 
-  void check(Deadline& timer, const Ticket* message) {
-    look_for_failure();
-    if (notes()) serve(waiting_text(message));
-    if (!timer.over()) return;
-    std::string text = waiting_text(message) + ": ";
-    const std::string within = " within " + seconds_text(timer.limit());
-    if (message) {
-      fail(text + "no counterpart" + within);
-    } else if (const SharedTransport* const memory = queue_->through_memory()) {
-      bool any_absent = false, any = false;
-      for (int r = 0; r < size_; ++r) any_absent = any_absent || (memory->lacks(r) && !memory->has_begun(r));
-      const auto missing = [&](int r) { return memory->lacks(r) && (!any_absent || !memory->has_begun(r)); };
-      for (int r = 0; r < size_; ++r) any = any || missing(r);
-      if (!any) return;
-      text += ranks_text(size_, missing) +
-              (any_absent ? " did not arrive" + within
-                          : " arrived but made no progress" + within + ": what is started has to be polled or waited for");
-      fail(text);
-    } else {
-      ask_who_is_missing(text, within, timer.limit());
-    }
-  }
-  std::string waiting_text(const Ticket* message) {
-    if (message) return with_messages([&](auto& m) { return m.describe(*message); }) + " on rank " + std::to_string(rank_);
-    return describe(queue_->current().signature) + " (call " + std::to_string(queue_->complete()) + ")";
-  }
-  void ask_who_is_missing(const std::string& text, const std::string& within, double limit) {
-    const std::uint64_t call = queue_->complete();
-    detector_->ask();
-    Deadline grace(std::min(2.0, std::max(0.3, limit / 4)));
-    grace.start();
-    while (!grace.over() && !detector_->all_answered()) {
-      serve(waiting_text(nullptr));
-      guarded([&] { step(); });
-      if (queue_->complete() != call) return;  // it arrived after all
-      std::this_thread::sleep_for(std::chrono::microseconds(500));
-    }
-    const auto silent = [&](int r) { return r != rank_ && !detector_->answered(r); };
-    std::string found;
-    bool any = false;
-    for (int r = 0; r < size_; ++r) any = any || silent(r);
-    if (any) found = ranks_text(size_, silent) + " did not arrive" + within;
-    for (int r = 0; r < size_; ++r)
-      if (r != rank_ && !silent(r) && detector_->call(r) < call)
-        found += (found.empty() ? "" : "; ") + ("rank " + std::to_string(r)) + " waits in " + detector_->text(r);
-    if (found.empty()) found = "all ranks have arrived, and no message has" + within + ": look at the network";
-    fail(text + found);
-  }
+  void check(Deadline& timer, const Ticket* message);
+  std::string waiting_text(const Ticket* message);
+  void ask_who_is_missing(const std::string& text, const std::string& within, double limit);
 
   CommOptions options_;
   MPI_Comm comm_ = MPI_COMM_NULL;
@@ -288,3 +121,7 @@ class MpiEngine {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+#if !SKEIN_COMPILED_MPI
+#include "engine.ipp"
+#endif

@@ -16,26 +16,14 @@ class KeptBuffers {
   KeptBuffers() : held_(std::make_unique<Held>()) {}
   KeptBuffers(const KeptBuffers&) = delete;
   KeptBuffers& operator=(const KeptBuffers&) = delete;
-  ~KeptBuffers() {
-    try {
-      if (!mpi_runs() || complete("closing")) return;
-    } catch (const MpiError&) {  // MPI says no more of it
-    }
-    kept_for_ever().push_back(std::move(held_));
-  }
+  ~KeptBuffers();
 
   /// Room for a call. What was there before is lost. Only between calls.
-  void reserve(std::size_t in, std::size_t out) {
-    if (held_->in.size() < in) held_->in.resize(in);
-    if (held_->out.size() < out) held_->out.resize(out);
-  }
+  void reserve(std::size_t in, std::size_t out);
   char* in() { return held_->in.data(); }
   char* out() { return held_->out.data(); }
   /// A place for the request of a message, or of a collective, that is about to start on in() and out().
-  MPI_Request* next_request(bool collective = false) {
-    collective_ = collective;
-    return &held_->requests.emplace_back(MPI_REQUEST_NULL);
-  }
+  MPI_Request* next_request(bool collective = false);
   /// True once all that was started is complete. Throws MpiError.
   bool complete(const char* call) { return held_->requests.empty() || test_all(held_->requests, collective_, call); }
 
@@ -45,13 +33,14 @@ class KeptBuffers {
     std::vector<MPI_Request> requests;
   };
   // Never destroyed: MPI may be at work until the process ends.
-  static std::vector<std::unique_ptr<Held>>& kept_for_ever() {
-    static auto* const kept = new std::vector<std::unique_ptr<Held>>;
-    return *kept;
-  }
+  static std::vector<std::unique_ptr<Held>>& kept_for_ever();
 
   std::unique_ptr<Held> held_;
   bool collective_ = false;  // what was started last
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+#if !SKEIN_COMPILED_MPI
+#include "kept_buffers.ipp"
+#endif

@@ -31,32 +31,14 @@ class MpiComm : public comm::Messages<MpiComm, Cpu> {
 
   /// The world. Initialises MPI where nobody has, and finalises what it initialised; without mpirun it is a world of one. From
   /// here on an exception that nobody catches ends all ranks with "rank r: message". Collective.
-  MpiComm(int& argc, char**& argv, const CommOptions& options = {}) : session_(std::make_unique<comm::MpiSession>()) {
-    session_->start(argc, argv);
-    engine_ = std::make_unique<engine_type>(MPI_COMM_WORLD, options);
-  }
+  MpiComm(int& argc, char**& argv, const CommOptions& options = {});
   /// The ranks of an existing communicator (a boost::mpi::communicator converts to it). Makes a communicator of its own, never
   /// finalises. Collective over `existing`.
-  explicit MpiComm(MPI_Comm existing, const CommOptions& options = {})
-      : engine_(std::make_unique<engine_type>(existing, options)) {}
+  explicit MpiComm(MPI_Comm existing, const CommOptions& options = {});
 
   MpiComm(MpiComm&& o) noexcept : session_(std::move(o.session_)), engine_(std::move(o.engine_)), uncaught_(o.uncaught_) {}
-  MpiComm& operator=(MpiComm&& o) noexcept {
-    std::swap(session_, o.session_);
-    std::swap(engine_, o.engine_);
-    std::swap(uncaught_, o.uncaught_);
-    return *this;
-  }
-  ~MpiComm() {
-    if (!engine_) return;
-    if (session_ && session_->owns() && comm::mpi_runs()) {
-      // Others may wait for this rank for ever: MPI_Finalize would too.
-      if (std::uncaught_exceptions() > uncaught_) comm::abort_all("an exception left the scope of the world's MpiComm");
-      if (engine_->failed()) comm::abort_all("the world's MpiComm had failed");
-    }
-    engine_.reset();
-    if (session_) session_->finish();
-  }
+  MpiComm& operator=(MpiComm&& o) noexcept;
+  ~MpiComm();
 
   int rank() const { return engine_->rank(); }
   int size() const { return engine_->size(); }
@@ -78,15 +60,7 @@ class MpiComm : public comm::Messages<MpiComm, Cpu> {
   void set_check(bool check) { engine_->set_check(check); }
 
   /// A communicator of the ranks with this colour (0 or more), ordered by key, then by rank. Collective; blocking.
-  MpiComm split(int color, int key = 0) {
-    if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
-    barrier();  // a rank that is missing is named here, not waited for inside MPI
-    MPI_Comm part = MPI_COMM_NULL;
-    comm::check_mpi(MPI_Comm_split(engine_->comm(), color, key, &part), "MPI_Comm_split");
-    MpiComm made(part, engine_->options());
-    MPI_Comm_free(&part);
-    return made;
-  }
+  MpiComm split(int color, int key = 0);
 
   /// Calls function(*this); an exception ends all ranks with its message, even where the program would catch it further out.
   template <class Function> void run(Function&& function) {
@@ -113,3 +87,7 @@ class MpiComm : public comm::Messages<MpiComm, Cpu> {
 };
 
 }  // namespace skein::inline SKEIN_ABI
+
+#if !SKEIN_COMPILED_MPI
+#include "mpi_comm.ipp"
+#endif

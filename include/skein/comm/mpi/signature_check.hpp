@@ -14,28 +14,11 @@ class SignatureCheck {
  public:
   static constexpr int tag = 32102;
 
-  SignatureCheck(MPI_Comm comm, int rank, int ranks)
-      : comm_(comm), rank_(rank), ranks_(ranks), signatures_(static_cast<std::size_t>(ranks)) {
-    requests_.reserve(2 * static_cast<std::size_t>(ranks));
-  }
+  SignatureCheck(MPI_Comm comm, int rank, int ranks);
 
-  void begin(const Signature& own, std::uint64_t call) {
-    call_ = call;
-    at(rank_) = own;
-    others([&](int q) {
-      check_mpi(MPI_Irecv(&at(q), sizeof(Signature), MPI_BYTE, q, tag, comm_, &requests_.emplace_back()), "comparing calls");
-    });
-    others([&](int q) {
-      check_mpi(MPI_Isend(&at(rank_), sizeof(Signature), MPI_BYTE, q, tag, comm_, &requests_.emplace_back()), "comparing calls");
-    });
-  }
+  void begin(const Signature& own, std::uint64_t call);
   /// True once all ranks have said the same. Throws CommError with the groups where they do not.
-  bool step() {
-    if (!test_all(requests_, false, "comparing calls")) return false;
-    for (const Signature& s : signatures_)
-      if (!(s == at(rank_))) throw CommError(mismatch_text(call_, ranks_, [&](int r) -> const Signature& { return at(r); }));
-    return true;
-  }
+  bool step();
 
  private:
   Signature& at(int r) { return signatures_[static_cast<std::size_t>(r)]; }
@@ -51,3 +34,7 @@ class SignatureCheck {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+#if !SKEIN_COMPILED_MPI
+#include "signature_check.ipp"
+#endif

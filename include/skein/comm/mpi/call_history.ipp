@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of call_history.hpp.
+#pragma once
+#include "call_history.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+SKEIN_MPI_INLINE void CallHistory::add(const Signature& s) {
+  Entry& e = entries_[calls_++ % kept];
+  e.hash_before = hash_;
+  e.signature = s;
+  hash_ = Fnv1a{}.add(hash_).add(hash_bytes(&s, sizeof s)).value();
+}
+
+SKEIN_MPI_INLINE RecentCalls CallHistory::recent() const {
+  RecentCalls r;
+  r.calls = calls_;
+  r.shown = std::min(calls_, RecentCalls::most);
+  const std::uint64_t first = calls_ - r.shown;
+  r.hash_before = r.shown ? entry(first).hash_before : hash_;
+  for (std::uint64_t i = 0; i < r.shown; ++i) r.signature[i] = entry(first + i).signature;
+  return r;
+}
+
+SKEIN_MPI_INLINE std::optional<std::string> CallHistory::difference(const RecentCalls& other, int other_rank,
+                                                                    int own_rank) const {
+  const std::uint64_t shown = std::min(other.shown, RecentCalls::most), first = other.calls - shown;
+  if (other.calls < shown || first + kept < calls_ || first >= calls_) return std::nullopt;
+  if (other.hash_before != entry(first).hash_before)
+    return "collective calls before call " + std::to_string(first) + " differ between rank " + std::to_string(other_rank) +
+           " and rank " + std::to_string(own_rank) +
+           ". Every rank must make the same calls in the same order; SKEIN_CHECK=1 names "
+           "the first that differs";
+  for (std::uint64_t i = 0; i < shown && first + i < calls_; ++i)
+    if (!(other.signature[i] == entry(first + i).signature)) {
+      const Signature own = entry(first + i).signature;
+      const int low = std::min(own_rank, other_rank), high = std::max(own_rank, other_rank);
+      return "collective call " + std::to_string(first + i) + " differs between ranks: rank " + std::to_string(low) + ": " +
+             describe(low == own_rank ? own : other.signature[i]) + "; rank " + std::to_string(high) + ": " +
+             describe(high == own_rank ? own : other.signature[i]) + ". Every rank must make the same calls in the same order";
+    }
+  return std::nullopt;
+}
+
+}  // namespace skein::inline SKEIN_ABI::comm

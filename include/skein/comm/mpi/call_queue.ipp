@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of call_queue.hpp.
+#pragma once
+#include "call_queue.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+SKEIN_MPI_INLINE CallQueue::CallQueue(MPI_Comm comm, int rank, int ranks, const CommOptions& options, bool native, bool alone)
+    : options_(options), ranks_(ranks), messages_(comm, rank, ranks, options.message), check_(comm, rank, ranks) {
+  if (ranks > 1 && alone && segment_.create(comm, rank, ranks)) shared_.emplace(segment_, rank, ranks);
+  if (ranks > 1 && native && !shared_) native_.emplace(comm, rank, ranks, options);
+}
+
+SKEIN_MPI_INLINE std::uint64_t CallQueue::push(const CollectiveCall& o) {
+  calls_[tail_ % ring] = o;
+  ++tail_;
+  if (ranks_ > 1 && !shared_) history_.add(o.signature);
+  if (tail_ == head_ + 1) begin();
+  return tail_;
+}
+
+SKEIN_MPI_INLINE void CallQueue::keep() {
+  if (native_) native_->keep();
+}
+
+SKEIN_MPI_INLINE bool CallQueue::step() {
+  if (idle()) return false;
+  const CollectiveCall& o = current();
+  bool moved = true, done = true;
+  if (ranks_ == 1) work_alone(o);
+  else if (checking_) done = false, moved = checked(o);
+  else with_transport(o, [&](auto& t) { moved = t.step(), done = t.done(); });
+  if (!done) return moved;
+  ++head_;
+  if (!idle()) begin();
+  return true;
+}
+
+SKEIN_MPI_INLINE void CallQueue::begin() {
+  if (ranks_ == 1) return;
+  const CollectiveCall& o = current();
+  checking_ = options_.check && !in_memory(o);
+  if (checking_) check_.begin(o.signature, head_);
+  else begin(o);
+}
+
+SKEIN_MPI_INLINE void CallQueue::begin(const CollectiveCall& o) {
+  with_transport(o, [&](auto& t) { t.begin(o, head_); });
+}
+
+SKEIN_MPI_INLINE bool CallQueue::checked(const CollectiveCall& o) {
+  if (!check_.step()) return false;
+  checking_ = false;
+  begin(o);
+  return true;
+}
+
+SKEIN_MPI_INLINE void CallQueue::work_alone(const CollectiveCall& o) {
+  Pointers p(1);
+  work_direct(
+      0, 1, [&](int) -> const CollectiveCall& { return o; }, p);
+}
+
+}  // namespace skein::inline SKEIN_ABI::comm

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of failure_detector.hpp.
+#pragma once
+#include "failure_detector.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+SKEIN_MPI_INLINE FailureDetector::FailureDetector(MPI_Comm comm, int id, int rank, int ranks, const CallHistory& history)
+    : comm_(comm), id_(id), rank_(rank), ranks_(ranks), history_(history), notes_(static_cast<std::size_t>(ranks)) {}
+
+SKEIN_MPI_INLINE FailureDetector::~FailureDetector() {
+  for (std::unique_ptr<Outgoing>& o : sent_) {
+    int left = 0;
+    if (mpi_runs()) MPI_Test(&o->request, &left, MPI_STATUS_IGNORE);
+    if (!left) (void)o.release();
+  }
+}
+
+SKEIN_MPI_INLINE void FailureDetector::serve(std::uint64_t call, const std::string& waits_for) {
+  while (true) {
+    int there = 0;
+    MPI_Status status;
+    check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, tag, comm_, &there, &status), "control");
+    if (!there) return;
+    Note note;
+    check_mpi(MPI_Recv(&note, sizeof note, MPI_BYTE, status.MPI_SOURCE, tag, comm_, MPI_STATUS_IGNORE), "control");
+    if (note.id != id_) continue;
+    if (note.kind == Verdict) throw CommError(note.text);
+    if (note.kind == Question) send(Answer, call, waits_for, status.MPI_SOURCE);
+    if (note.kind == Answer) notes_[static_cast<std::size_t>(status.MPI_SOURCE)] = note;
+    if (note.kind == Answer || note.kind == History) calls_of_[status.MPI_SOURCE] = note.recent;
+  }
+}
+
+SKEIN_MPI_INLINE std::optional<std::string> FailureDetector::difference() const {
+  for (const auto& [rank, recent] : calls_of_)
+    if (auto text = history_.difference(recent, rank, rank_)) return text;
+  return std::nullopt;
+}
+
+SKEIN_MPI_INLINE void FailureDetector::tell_history(double deadline) {
+  const auto now = std::chrono::steady_clock::now();
+  if (history_.calls() > 4 && std::chrono::duration<double>(now - told_).count() < std::min(0.5, deadline / 4)) return;
+  told_ = now;
+  send(History, 0, "", (rank_ + 1) % ranks_);
+}
+
+SKEIN_MPI_INLINE void FailureDetector::ask() {
+  for (Note& n : notes_) n.kind = None;
+  others([&](int q) { send(Question, 0, "", q); });
+}
+
+SKEIN_MPI_INLINE bool FailureDetector::all_answered() const {
+  bool all = true;
+  for (int q = 0; q < ranks_; ++q) all = all && (q == rank_ || answered(q));
+  return all;
+}
+
+SKEIN_MPI_INLINE void FailureDetector::tell_all(const std::string& verdict) {
+  others([&](int q) { send(Verdict, 0, verdict, q); });
+}
+
+SKEIN_MPI_INLINE std::unique_ptr<FailureDetector::Outgoing>& FailureDetector::place() {
+  for (std::unique_ptr<Outgoing>& o : sent_) {
+    int left = 0;
+    MPI_Test(&o->request, &left, MPI_STATUS_IGNORE);
+    if (left) return o;
+  }
+  return sent_.emplace_back(std::make_unique<Outgoing>());
+}
+
+SKEIN_MPI_INLINE void FailureDetector::send(Kind kind, std::uint64_t call, const std::string& text, int to) {
+  std::unique_ptr<Outgoing>& o = place();
+  o->note.kind = kind;
+  o->note.id = id_;
+  o->note.call = call;
+  o->note.recent = history_.recent();
+  std::snprintf(o->note.text, sizeof o->note.text, "%s", text.c_str());
+  MPI_Isend(&o->note, sizeof o->note, MPI_BYTE, to, tag, comm_, &o->request);
+}
+
+}  // namespace skein::inline SKEIN_ABI::comm

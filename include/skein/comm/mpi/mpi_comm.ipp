@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of mpi_comm.hpp.
+#pragma once
+#include "mpi_comm.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+SKEIN_MPI_INLINE MpiComm::MpiComm(int& argc, char**& argv, const CommOptions& options)
+    : session_(std::make_unique<comm::MpiSession>()) {
+  session_->start(argc, argv);
+  engine_ = std::make_unique<engine_type>(MPI_COMM_WORLD, options);
+}
+
+SKEIN_MPI_INLINE MpiComm::MpiComm(MPI_Comm existing, const CommOptions& options)
+    : engine_(std::make_unique<engine_type>(existing, options)) {}
+
+SKEIN_MPI_INLINE MpiComm& MpiComm::operator=(MpiComm&& o) noexcept {
+  std::swap(session_, o.session_);
+  std::swap(engine_, o.engine_);
+  std::swap(uncaught_, o.uncaught_);
+  return *this;
+}
+
+SKEIN_MPI_INLINE MpiComm::~MpiComm() {
+  if (!engine_) return;
+  if (session_ && session_->owns() && comm::mpi_runs()) {
+    // Others may wait for this rank for ever: MPI_Finalize would too.
+    if (std::uncaught_exceptions() > uncaught_) comm::abort_all("an exception left the scope of the world's MpiComm");
+    if (engine_->failed()) comm::abort_all("the world's MpiComm had failed");
+  }
+  engine_.reset();
+  if (session_) session_->finish();
+}
+
+SKEIN_MPI_INLINE MpiComm MpiComm::split(int color, int key) {
+  if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
+  barrier();  // a rank that is missing is named here, not waited for inside MPI
+  MPI_Comm part = MPI_COMM_NULL;
+  comm::check_mpi(MPI_Comm_split(engine_->comm(), color, key, &part), "MPI_Comm_split");
+  MpiComm made(part, engine_->options());
+  MPI_Comm_free(&part);
+  return made;
+}
+
+}  // namespace skein::inline SKEIN_ABI

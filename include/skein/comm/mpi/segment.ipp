@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of segment.hpp.
+#pragma once
+#include "segment.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+SKEIN_MPI_INLINE Segment::~Segment() {
+  unmap();
+  if (file_ >= 0) ::close(file_);
+}
+
+SKEIN_MPI_INLINE bool Segment::create(MPI_Comm comm, int rank, int ranks) {
+  ranks_ = ranks;
+  slot_ = std::max<std::size_t>(std::size_t{128} << 10, static_cast<std::size_t>(ranks) * 4096);
+  // A ring longer than the second-level cache: a slot that comes round again has left the reader's cache, and is written at
+  // the speed of the third level instead of being fetched back line by line (two to four times slower, measured).
+  depth_ = std::clamp<std::size_t>((std::size_t{16} << 20) / (slot_ * n()), 4, 32);
+  lines_at_ = sizeof(Head);
+  signatures_at_ = lines_at_ + sizeof(Line) * n();
+  links_at_ = (signatures_at_ + sizeof(Signature) * calls * n() + 127) / 128 * 128;
+  small_ = std::clamp<std::size_t>((std::size_t{1} << 20) / (n() * n()) / 16 * 16, 256, std::size_t{1} << 16);
+  large_ = (std::size_t{64} << 20) / (n() * n()) / 4096 * 4096;
+  large_ = large_ > 4 * small_ ? std::min<std::size_t>(large_, std::size_t{8} << 20) : 0;
+  rings_at_ = links_at_ + sizeof(LinkLine) * n() * n();
+  slots_at_ = (rings_at_ + small_ * n() * n() + 4095) / 4096 * 4096;
+  folding_at_ = slots_at_ + slot_ * depth_ * n();
+  bytes_ = (folding_at_ + slot_ * folding_depth * n() + 4095) / 4096 * 4096;
+  char name[64] = "";
+  int good = 1;
+  if (rank == 0) good = make(name) ? 1 : 0;
+  MPI_Bcast(name, sizeof name, MPI_CHAR, 0, comm);
+  if (rank != 0) good = name[0] && open(name) ? 1 : 0;
+  int all = 0;
+  MPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, comm);
+  if (rank == 0 && name[0]) shm_unlink(name);
+  if (!all) unmap();
+  return all != 0;
+}
+
+SKEIN_MPI_INLINE void Segment::grow_link(int from, int to, std::uint64_t bytes) {
+  LinkLine& l = link(from, to);
+  if (bytes <= small_ || !larges_ || full_ || l.large.load(std::memory_order_relaxed)) return;
+  if (l.produced.load(std::memory_order_relaxed) != l.consumed.load(std::memory_order_acquire)) return;
+  full_ = posix_fallocate(file_, static_cast<off_t>(bytes_ + pair(from, to) * large_), static_cast<off_t>(large_)) != 0;
+  if (!full_) l.large.store(1, std::memory_order_release);
+}
+
+SKEIN_MPI_INLINE void Segment::fail(const std::string& message) const {
+  Head& head = *at<Head>(0);
+  std::uint32_t none = 0;
+  if (head.failed.compare_exchange_strong(none, 1)) {
+    std::snprintf(head.message, sizeof head.message, "%s", message.c_str());
+    head.failed.store(2, std::memory_order_seq_cst);
+  }
+  for (int i = 0; i < 1000 && !failed(); ++i) std::this_thread::yield();
+  for (int r = 0; r < ranks_; ++r)
+    for (const Counter& c : line(r).counter) wake_all(c, Reach::Machine);
+}
+
+SKEIN_MPI_INLINE bool Segment::make(char (&name)[64]) {
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    const auto now = static_cast<unsigned long long>(std::chrono::steady_clock::now().time_since_epoch().count());
+    std::snprintf(name, sizeof name, "/skein-%d-%llx-%d", static_cast<int>(getpid()), now, attempt);
+    const int file = shm_open(name, O_CREAT | O_EXCL | O_RDWR, 0600);
+    if (file < 0) continue;
+    file_ = file;
+    // posix_fallocate: a full /dev/shm is found here, not by a SIGBUS later.
+    const bool good = ftruncate(file, static_cast<off_t>(bytes_ + large_ * n() * n())) == 0 &&
+                      posix_fallocate(file, 0, static_cast<off_t>(bytes_)) == 0 && map(file);
+    if (!good) {
+      shm_unlink(name);
+      break;
+    }
+    new (base_) Head();
+    for (int r = 0; r < ranks_; ++r) new (&line(r)) Line();
+    for (int p = 0; p < ranks_ * ranks_; ++p) new (&link(0, p)) LinkLine();
+    return true;
+  }
+  name[0] = 0;
+  return false;
+}
+
+SKEIN_MPI_INLINE bool Segment::open(const char* name) {
+  const int file = shm_open(name, O_RDWR, 0600);
+  return file >= 0 && map(file);
+}
+
+SKEIN_MPI_INLINE bool Segment::map(int file) {
+  file_ = file;
+  int flags = MAP_SHARED;
+#if defined(MAP_POPULATE)
+  flags |= MAP_POPULATE;
+#endif
+  void* p = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, flags, file, 0);
+  if (p == MAP_FAILED) return false;
+  base_ = static_cast<char*>(p);
+  if (large_ == 0) return true;
+  void* const q = mmap(nullptr, large_ * n() * n(), PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(bytes_));
+  if (q == MAP_FAILED) return false;
+  larges_ = static_cast<char*>(q);
+  return true;
+}
+
+SKEIN_MPI_INLINE void Segment::unmap() {
+  if (base_) munmap(base_, bytes_);
+  if (larges_) munmap(larges_, large_ * n() * n());
+  base_ = larges_ = nullptr;
+}
+
+}  // namespace skein::inline SKEIN_ABI::comm

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of session.hpp.
+#pragma once
+#include "session.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+SKEIN_MPI_INLINE void abort_all(const std::string& message) {
+  int rank = 0;
+  if (mpi_runs()) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  std::fprintf(stderr, "rank %d: %s\n", rank, message.c_str());
+  std::fflush(stdout);
+  std::fflush(stderr);
+  if (mpi_runs()) MPI_Abort(MPI_COMM_WORLD, 1);
+  std::_Exit(1);
+}
+
+SKEIN_MPI_INLINE void terminate_all() {
+  std::string message = "std::terminate was called";
+  if (const std::exception_ptr e = std::current_exception()) {
+    try {
+      std::rethrow_exception(e);
+    } catch (const std::exception& error) { message = error.what(); } catch (...) {
+      message = "an exception that is no std::exception";
+    }
+  }
+  abort_all(message);
+}
+
+SKEIN_MPI_INLINE void MpiSession::start(int& argc, char**& argv) {
+  int initialized = 0, provided = 0;
+  MPI_Initialized(&initialized);
+  if (!initialized) {
+    check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+    if (provided < MPI_THREAD_FUNNELED)
+      abort_all("this MPI lets no program have threads (MPI_THREAD_FUNNELED): take another MPI");
+    owns_ = true;
+  }
+  std::set_terminate(&terminate_all);
+}
+
+SKEIN_MPI_INLINE void MpiSession::finish() {
+  if (owns_ && mpi_runs()) MPI_Finalize();
+  owns_ = false;
+}
+
+}  // namespace skein::inline SKEIN_ABI::comm

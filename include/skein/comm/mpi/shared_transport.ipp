@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of shared_transport.hpp.
+#pragma once
+#include "shared_transport.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+SKEIN_MPI_INLINE SharedTransport::SharedTransport(const Segment& segment, int rank, int ranks, std::uint64_t chunks, bool asks)
+    : segment_(segment), rank_(rank), ranks_(ranks), asks_(asks), pointers_(ranks), own_(segment.line(rank)), base_(chunks) {}
+
+SKEIN_MPI_INLINE void SharedTransport::begin(const CollectiveCall& o, std::uint64_t call) {
+  o_ = &o;
+  call_ = call;
+  base_ += chunks_;
+  in_ = folded_ = taken_ = 0;
+  compared_ = false;
+  const Signature& s = o.signature;
+  const std::size_t slot = segment_.slot_bytes(), bytes = o.bytes(s.count);
+  const bool reduces = s.kind == Collective::AllReduce || s.kind == Collective::Reduce;
+  two_phases_ = reduces && bytes > one_phase_bytes;
+  std::size_t most = s.count;
+  per_chunk_ = slot / s.element;
+  if (s.kind == Collective::AllGather) most = o.largest_piece(ranks_);
+  if (s.kind == Collective::ReduceScatter || s.kind == Collective::AllToAll) {
+    most = o.largest_piece(ranks_);
+    sub_slot_ = slot / static_cast<std::size_t>(ranks_) / 64 * 64;
+    per_chunk_ = sub_slot_ / s.element;
+  }
+  chunks_ = most == 0 || s.kind == Collective::Barrier ? 1 : (most + per_chunk_ - 1) / per_chunk_;
+  const std::size_t grain = std::max<std::size_t>(1, 64 / s.element);
+  if (chunks_ > 1) per_chunk_ = std::min(per_chunk_, ((most + chunks_ - 1) / chunks_ + grain - 1) / grain * grain);
+  segment_.signature(rank_, call_) = s;
+  // A call that folds nothing brings the counter along, before its In is seen: counters are compared by their difference, and
+  // one that stayed behind by 2^31 chunks would count as ahead.
+  if (!two_phases_) own_.counter[Folded].store(number(base_ + chunks_), std::memory_order_relaxed);
+}
+
+SKEIN_MPI_INLINE bool SharedTransport::step() {
+  need_ = {};
+  const std::uint64_t ready = two_phases_ ? folded_ : in_;
+  if (taken_ < ready && (two_phases_ ? all(Folded, base_ + taken_ + 1) : sources_in(base_ + taken_ + 1))) {
+    compare();
+    take(taken_++);
+    publish(own_, Taken, number(base_ + taken_), Reach::Machine);
+    return true;
+  }
+  if (two_phases_ && folded_ < in_ && all(In, base_ + folded_ + 1)) {
+    compare();
+    fold_slice(folded_++);
+    publish(own_, Folded, number(base_ + folded_), Reach::Machine);
+    return true;
+  }
+  if (in_ < chunks_ && has_room()) {
+    fill(in_++);
+    publish(own_, In, number(base_ + in_), Reach::Machine);
+    return true;
+  }
+  return false;
+}
+
+SKEIN_MPI_INLINE bool SharedTransport::lacks(int r) const {
+  if (!need_.line || (r == rank_)) return false;
+  if (o_->signature.kind == Collective::Broadcast && need_.which == In && r != o_->signature.root) return false;
+  return !Need{&segment_.line(r), need_.which, need_.value}.met();
+}
+
+SKEIN_MPI_INLINE bool SharedTransport::met(int r, int which, std::uint64_t value) {
+  const Need need{&segment_.line(r), which, number(value)};
+  if (need.met()) return true;
+  if (!need_.line) need_ = need;
+  return false;
+}
+
+SKEIN_MPI_INLINE bool SharedTransport::all(int which, std::uint64_t value) {
+  for (int r = 0; r < ranks_; ++r)
+    if (r != rank_ && !met(r, which, value)) return false;
+  return true;
+}
+
+SKEIN_MPI_INLINE bool SharedTransport::sources_in(std::uint64_t value) {
+  if (o_->signature.kind == Collective::Broadcast) return rank_ == o_->signature.root || met(o_->signature.root, In, value);
+  return all(In, value);
+}
+
+SKEIN_MPI_INLINE bool SharedTransport::has_room() {
+  if (two_phases_) return in_ - taken_ < Segment::folding_depth;
+  return base_ + in_ < segment_.depth() || all(Taken, base_ + in_ + 1 - segment_.depth());
+}
+
+SKEIN_MPI_INLINE void SharedTransport::compare() {
+  if (compared_) return;
+  compared_ = true;
+  const auto of = [&](int r) -> const Signature& { return segment_.signature(r, call_); };
+  const Signature& own = o_->signature;
+  if (own.kind == Collective::Broadcast) {
+    if (rank_ == own.root || of(own.root) == own) return;
+    const Signature both[2] = {of(own.root), own};
+    throw CommError("collective call " + std::to_string(call_) + " differs between ranks: rank " + std::to_string(own.root) +
+                    ": " + describe(both[0]) + "; rank " + std::to_string(rank_) + ": " + describe(both[1]) +
+                    ". Every rank must make the same calls in the same order");
+  }
+  for (int r = 0; r < ranks_; ++r)
+    if (!(of(r) == own)) throw CommError(mismatch_text(call_, ranks_, of));
+}
+
+SKEIN_MPI_INLINE Piece SharedTransport::part(Piece whole, std::uint64_t i) const {
+  const std::size_t begin = std::min(whole.count, static_cast<std::size_t>(i) * per_chunk_),
+                    end = std::min(whole.count, begin + per_chunk_);
+  return {whole.offset + begin, end - begin};
+}
+
+SKEIN_MPI_INLINE void SharedTransport::fill(std::uint64_t i) {
+  const CollectiveCall& o = *o_;
+  switch (o.signature.kind) {
+    case Collective::Barrier:
+      break;
+    case Collective::Broadcast:
+      if (rank_ != o.signature.root) break;
+      [[fallthrough]];
+    case Collective::AllReduce:
+    case Collective::Reduce: {
+      const Piece c = part({0, o.signature.count}, i);
+      const char* from = o.from() + o.bytes(c.offset);
+      const Piece own = two_phases_ ? slice(c, rank_) : Piece{c.count, 0};
+      const std::size_t after = own.offset + own.count;
+      copy_bytes(slot(rank_, i), from, o.bytes(own.offset));
+      copy_bytes(slot(rank_, i) + o.bytes(after), from + o.bytes(after), o.bytes(c.count - after));
+      break;
+    }
+    case Collective::AllGather: {
+      const Piece c = part({0, o.piece(rank_).count}, i);
+      copy_bytes(slot(rank_, i), o.from() + o.bytes(c.offset), o.bytes(c.count));
+      break;
+    }
+    case Collective::ReduceScatter:
+    case Collective::AllToAll:
+      for (int q = 0; q < ranks_; ++q) {
+        const Piece c = part(o.piece(q), i);
+        if (q != rank_) copy_bytes(sub_slot(rank_, q, i), o.from() + o.bytes(c.offset), o.bytes(c.count));
+      }
+      break;
+  }
+}
+
+SKEIN_MPI_INLINE void SharedTransport::fold_slice(std::uint64_t i) {
+  const CollectiveCall& o = *o_;
+  const Piece c = part({0, o.signature.count}, i), own = slice(c, rank_);
+  if (own.count == 0) return;
+  const std::size_t user = o.bytes(c.offset + own.offset), inside = o.bytes(own.offset);
+  const bool to_all = o.signature.kind == Collective::AllReduce;
+  std::size_t targets = 0;
+  for (int r = 0; r < ranks_; ++r) {
+    pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + user : slot(r, i) + inside;
+    if (r != rank_ && (to_all || r == o.signature.root)) pointers_.to[targets++] = slot(r, i) + inside;
+  }
+  if (receives()) pointers_.to[targets++] = o.into() + user;
+  const std::size_t block = asks_ ? std::max<std::size_t>(1, asked_bytes / o.signature.element) : own.count;
+  for (std::size_t at = 0, n = 0; at < own.count; at += n) {
+    n = std::min(block, own.count - at);
+    if (asks_)
+      for (int r = 0; r < ranks_; ++r)
+        if (r != rank_) take_lines(slot(r, i) + inside + o.bytes(at), o.bytes(n));
+    o.fold(o.functor, pointers_.to.data(), static_cast<int>(targets), pointers_.from.data(), ranks_, n);
+    for (const void*& p : pointers_.from) p = static_cast<const char*>(p) + o.bytes(n);
+    for (std::size_t t = 0; t < targets; ++t) pointers_.to[t] = static_cast<char*>(pointers_.to[t]) + o.bytes(n);
+  }
+}
+
+SKEIN_MPI_INLINE void SharedTransport::take_sums(char* to, const char* from, std::size_t bytes) {
+  const std::size_t block = asks_ ? asked_bytes : bytes;
+  for (std::size_t at = 0, n = 0; at < bytes; at += n) {
+    n = std::min(block, bytes - at);
+    if (asks_) take_lines(from + at, n);
+    copy_bytes(to + at, from + at, n);
+  }
+}
+
+SKEIN_MPI_INLINE void SharedTransport::take(std::uint64_t i) {
+  const CollectiveCall& o = *o_;
+  switch (o.signature.kind) {
+    case Collective::Barrier:
+      break;
+    case Collective::Broadcast: {
+      const Piece c = part({0, o.signature.count}, i);
+      if (rank_ != o.signature.root) copy_bytes(o.into() + o.bytes(c.offset), slot(o.signature.root, i), o.bytes(c.count));
+      break;
+    }
+    case Collective::AllReduce:
+    case Collective::Reduce: {
+      const Piece c = part({0, o.signature.count}, i);
+      if (!receives() || c.count == 0) break;
+      char* into = o.into() + o.bytes(c.offset);
+      if (!two_phases_) {
+        for (int r = 0; r < ranks_; ++r)
+          pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + o.bytes(c.offset) : slot(r, i);
+        pointers_.to[0] = into;
+        if (ranks_ == 2) pointers_.to[1] = slot(1 - rank_, i);  // nobody else reads it: it goes back written
+        o.fold(o.functor, pointers_.to.data(), ranks_ == 2 ? 2 : 1, pointers_.from.data(), ranks_, c.count);
+        break;
+      }
+      const Piece own = slice(c, rank_);
+      const std::size_t after = own.offset + own.count;
+      take_sums(into, slot(rank_, i), o.bytes(own.offset));
+      take_sums(into + o.bytes(after), slot(rank_, i) + o.bytes(after), o.bytes(c.count - after));
+      break;
+    }
+    case Collective::AllGather:
+      for (int r = 0; r < ranks_; ++r) {
+        const Piece c = part(o.piece(r), i), own = part({0, o.piece(r).count}, i);
+        copy_bytes(o.into() + o.bytes(c.offset), r == rank_ ? o.from() + o.bytes(own.offset) : slot(r, i), o.bytes(c.count));
+      }
+      break;
+    case Collective::ReduceScatter: {
+      const Piece c = part(o.piece(rank_), i), own = part({0, o.piece(rank_).count}, i);
+      for (int r = 0; r < ranks_; ++r)
+        pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + o.bytes(c.offset) : sub_slot(r, rank_, i);
+      pointers_.to[0] = o.into() + o.bytes(own.offset);
+      if (c.count) o.fold(o.functor, pointers_.to.data(), 1, pointers_.from.data(), ranks_, c.count);
+      break;
+    }
+    case Collective::AllToAll:
+      for (int r = 0; r < ranks_; ++r) {
+        const Piece c = part(o.piece(r), i), own = part(o.piece(rank_), i);
+        copy_bytes(o.into() + o.bytes(c.offset), r == rank_ ? o.from() + o.bytes(own.offset) : sub_slot(r, rank_, i),
+                   o.bytes(c.count));
+      }
+      break;
+  }
+}
+
+}  // namespace skein::inline SKEIN_ABI::comm

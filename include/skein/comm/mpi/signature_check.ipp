@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of signature_check.hpp.
+#pragma once
+#include "signature_check.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+SKEIN_MPI_INLINE SignatureCheck::SignatureCheck(MPI_Comm comm, int rank, int ranks)
+    : comm_(comm), rank_(rank), ranks_(ranks), signatures_(static_cast<std::size_t>(ranks)) {
+  requests_.reserve(2 * static_cast<std::size_t>(ranks));
+}
+
+SKEIN_MPI_INLINE void SignatureCheck::begin(const Signature& own, std::uint64_t call) {
+  call_ = call;
+  at(rank_) = own;
+  others([&](int q) {
+    check_mpi(MPI_Irecv(&at(q), sizeof(Signature), MPI_BYTE, q, tag, comm_, &requests_.emplace_back()), "comparing calls");
+  });
+  others([&](int q) {
+    check_mpi(MPI_Isend(&at(rank_), sizeof(Signature), MPI_BYTE, q, tag, comm_, &requests_.emplace_back()), "comparing calls");
+  });
+}
+
+SKEIN_MPI_INLINE bool SignatureCheck::step() {
+  if (!test_all(requests_, false, "comparing calls")) return false;
+  for (const Signature& s : signatures_)
+    if (!(s == at(rank_))) throw CommError(mismatch_text(call_, ranks_, [&](int r) -> const Signature& { return at(r); }));
+  return true;
+}
+
+}  // namespace skein::inline SKEIN_ABI::comm
