@@ -3,8 +3,10 @@
 
 #include <vector>
 
+#include <skein/nn/conv2d.hpp>
 #include <skein/nn/executor.hpp>
 #include <skein/nn/fused/linear_activation.hpp>
+#include <skein/nn/global_avg_pool.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/mse.hpp>
 #include <skein/nn/relu.hpp>
@@ -98,4 +100,64 @@ TEST_CASE("A model has no gradients until somebody asks; an executor that does n
   sk::Executor<Model, nn::Mse> training(model, {}, {.batch = samples, .threads = 1});
   training.forward_backward(batch);
   CHECK(std::as_const(model).gradients().size == static_cast<std::size_t>(Model::sizes.stored));
+}
+
+namespace {
+using Images = nn::Sequential<nn::Conv2d<8, sk::Kernel<3>>, nn::Relu, nn::GlobalAvgPool, nn::Linear<5>>;
+using Small = sk::Model<Images, sk::Shape<8, 8, 2>>;
+using Large = sk::Model<Images, sk::Shape<12, 10, 2>>;
+
+template <class L> concept GivesPointers = requires(L&& lease) {
+  std::forward<L>(lease).span();
+  std::forward<L>(lease).data();
+};
+/// The outputs of a new executor of the model, for samples of a formula.
+template <class Model> std::vector<float> outputs(Model& model) {
+  constexpr long count = Model::input::count, pitch = sk::sample_pitch(Model::input::extents);
+  std::vector<float> x(3 * pitch);
+  for (long i = 0; i < 3; ++i)
+    for (long j = 0; j < count; ++j)
+      x[static_cast<std::size_t>(i * pitch + j)] = sk::random_uniform(5, 0, static_cast<std::uint64_t>(i * count + j)) - 0.5f;
+  sk::Executor<Model, nn::Mse> executor(model, {}, {.batch = 3, .threads = 1, .training = false});
+  executor.evaluate(sk::BatchView<float>{.x = x.data(), .pitch = pitch, .count = 3});
+  return std::vector<float>(executor.outputs(), executor.outputs() + 3 * sk::row_pitch(5));
+}
+}  // namespace
+
+TEST_CASE("Two input shapes of a network have one Weights, whichever writes them", "[nn]") {
+  // [quote with_input]
+  auto small = std::make_unique<Small>(sk::Seed{4});        // of images of 8 x 8
+  Large large = small->with_input<sk::Shape<12, 10, 2>>();  // the same weights, for images of 12 x 10
+  // [end]
+  Large alone{sk::Seed{4}};
+  CHECK(large.parameters().data == small->parameters().data);
+  CHECK(large.buffers().data == small->buffers().data);
+  CHECK(outputs(large) == outputs(alone));  // initial values are of the table, not of the input
+
+  const auto before = outputs(large);
+  small->modify()[1] += 1;
+  alone.modify()[1] += 1;
+  CHECK(large.version() == small->version());
+  CHECK(outputs(large) != before);
+  CHECK(outputs(large) == outputs(alone));
+  {
+    const auto lease = large.modify();  // stops the passes of both
+    CHECK_THROWS_WITH(outputs(*small), Catch::Contains("a lease that modify() gave is still there"));
+  }
+  Small third = large.with_input<sk::Shape<8, 8, 2>>();
+  CHECK(outputs(third) == outputs(*small));
+  CHECK(third.gradients().data != small->gradients().data);  // gradients are each one's own
+  small.reset();
+  CHECK(outputs(large) == outputs(alone));
+}
+
+TEST_CASE("What is read of weights cannot be written: a span that was kept changes nothing in silence", "[nn]") {
+  static_assert(std::is_same_v<decltype(std::declval<Small&>().parameters()), sk::DeviceSpan<const float, sk::Cpu>>);
+  using Lease = decltype(std::declval<Small&>().modify());
+  static_assert(GivesPointers<Lease&> && !GivesPointers<Lease>);  // those of a lease end with it
+  Small model;
+  const auto read = model.parameters();
+  const float first = read.data[1];
+  model.modify()[1] = first + 1;
+  CHECK(read.data[1] == first + 1);  // it is the weights, as they are
 }

@@ -4,7 +4,9 @@
 // and backward belongs to nn/executor.hpp.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string_view>
+#include <utility>
 
 #include "../core/random.hpp"
 #include "../device/memory.hpp"
@@ -26,6 +28,16 @@ inline constexpr long gradient_tail = 16;
 struct ModelPart {
   int parameter = 0, buffer = 0;
 };
+
+namespace nn {
+/// Two tables of one network describe the same arrays.
+constexpr bool same_arrays(std::span<const plan::Entry> a, std::span<const plan::Entry> b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (a[i].offset != b[i].offset || !(a[i].extents == b[i].extents)) return false;
+  return true;
+}
+}  // namespace nn
 
 /// Precision_: float or double for everything (float as it comes), or a Precision (nn/precision.hpp).
 template <class Network, class Input, class Device = Cpu, class Precision_ = float> class Model {
@@ -65,19 +77,30 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
   /// Initial values depend on the seed and on each parameter's place in the table, never on threads or ranks.
   /// Without `where` it is made on the device that is current: a rank's own GPU.
   explicit Model(Seed seed = {}, Device where = Memory<Device>::here(), ModelPart part = {})
-      : weights_(arena_size(), static_cast<std::size_t>(sizes.buffers), where), seed_(seed) {
+      : weights_(std::make_shared<Weights<Scalar, Device>>(arena_size(), static_cast<std::size_t>(sizes.buffers), where)),
+        seed_(seed) {
     initialize(part);
   }
 
+  /// The same weights for samples of another shape: `auto longer = model.with_input<Shape<128>>();`. Both read and write one
+  /// Weights, which lives as long as one of them; each has gradients of its own. The network's parameters must be the same there.
+  template <class Other> Model<Network, Other, Device, Precision_> with_input() {
+    using Same = Model<Network, Other, Device, Precision_>;
+    static_assert(nn::same_arrays(program.parameters(), Same::program.parameters()) &&
+                      nn::same_arrays(program.buffers(), Same::program.buffers()),
+                  "with_input: for that input the network has other parameters, so that it cannot use these weights");
+    return Same(weights_, seed_);
+  }
+
   /// The whole arena, padding included, to be read.
-  DeviceSpan<const Scalar, Device> parameters() const { return weights_.read(); }
+  DeviceSpan<const Scalar, Device> parameters() const { return weights_->read(); }
   /// The right to write to it, while the lease lives: model.modify()[i] = 1. Copies that layers derive of the weights are made
   /// anew after it has ended.
-  typename Weights<Scalar, Device>::Lease modify() { return weights_.modify(); }
-  Weights<Scalar, Device>& weights() { return weights_; }
-  const Weights<Scalar, Device>& weights() const { return weights_; }
-  DeviceSpan<Scalar, Device> buffers() { return weights_.buffers(); }
-  DeviceSpan<const Scalar, Device> buffers() const { return weights_.buffers(); }
+  typename Weights<Scalar, Device>::Lease modify() { return weights_->modify(); }
+  Weights<Scalar, Device>& weights() { return *weights_; }
+  const Weights<Scalar, Device>& weights() const { return *weights_; }
+  DeviceSpan<Scalar, Device> buffers() { return weights_->buffers(); }
+  DeviceSpan<const Scalar, Device> buffers() const { return weights_->buffers(); }
 
   /// Gradients are made when somebody first asks: a model that only predicts has none.
   DeviceSpan<Scalar, Device> gradients() { return gradient_arena().sub(0, static_cast<std::size_t>(sizes.stored)); }
@@ -91,8 +114,8 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
     return gradients_.span();
   }
   /// A count of changes of the parameters.
-  std::uint64_t version() const { return weights_.version(); }
-  Device where() const { return weights_.where(); }
+  std::uint64_t version() const { return weights_->version(); }
+  Device where() const { return weights_->where(); }
   Seed seed() const { return seed_; }
 
   /// The table's row of a parameter by its name, "0.weight": checked at compile time where the name is a constant.
@@ -103,20 +126,22 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
   }
 
  private:
+  template <class, class, class, class> friend class Model;
+  Model(std::shared_ptr<Weights<Scalar, Device>> weights, Seed seed) : weights_(std::move(weights)), seed_(seed) {}
   static constexpr std::size_t arena_size() { return static_cast<std::size_t>(sizes.stored); }
   void initialize(ModelPart part) {
     Arena<Scalar, Cpu> host;
     Scalar* p = nullptr;
     if constexpr (std::same_as<Device, Cpu>) {
-      p = weights_.unguarded().data;
+      p = weights_->unguarded().data;
     } else {
       host = Arena<Scalar, Cpu>(arena_size());
       p = host.data();
     }
     fill(program.parameters(), p, part.parameter);
     if constexpr (!std::same_as<Device, Cpu>)
-      Memory<Device>::from_host(weights_.unguarded().data, p, arena_size() * sizeof(Scalar), where());
-    const auto own = weights_.buffers();
+      Memory<Device>::from_host(weights_->unguarded().data, p, arena_size() * sizeof(Scalar), where());
+    const auto own = weights_->buffers();
     const std::size_t n = own.size;
     if (n == 0) return;
     if constexpr (std::same_as<Device, Cpu>) {
@@ -134,7 +159,7 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
       nn::initialize(to + e.offset, e.extents, static_cast<nn::Init>(e.init), e.fan_in, e.fan_out, key, stream++);
   }
 
-  Weights<Scalar, Device> weights_;
+  std::shared_ptr<Weights<Scalar, Device>> weights_;
   Arena<Scalar, Device> gradients_;
   Seed seed_;
 };

@@ -47,7 +47,10 @@ class History {
   void add(const train::EpochRecord& epoch) { epochs_.push_back(epoch); }
   void add(const train::StepRecord& step) { steps_.push_back(step); }
   /// The record that callbacks get to see and may add metrics to.
-  train::EpochRecord& last() { return const_cast<train::EpochRecord&>(back()); }
+  train::EpochRecord& last() {
+    (void)back();
+    return epochs_.back();
+  }
 
   /// A line an epoch under a header line; an empty field is what was not measured. Numbers read back as the same bits.
   std::string csv() const;

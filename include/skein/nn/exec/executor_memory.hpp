@@ -51,7 +51,7 @@ class ExecutorMemory {
 
   /// `options` are complete (resolve_options).
   ExecutorMemory(Model& model, const ExecutorOptions& options, int threads, const MicroBatchSlots& slots = {})
-      : model_(&model), threads_(threads), depth_first_(options.execution == Execution::depth_first),
+      : model_(&model), weights_(&model.weights()), threads_(threads), depth_first_(options.execution == Execution::depth_first),
         capacity_(depth_first_ ? options.block : options.batch) {
     const Device where = model.where();
     make_sets(depth_first_ ? threads : slots.count, slots.edges, where);
@@ -104,8 +104,8 @@ class ExecutorMemory {
 
   /// Every worker: copies that layers derive of the weights are made anew where the weights have changed.
   void refresh(const Worker& w, State& s) {
-    if (s.packed_version == model_->version()) return;
-    model_->weights().assert_at_rest();
+    if (s.packed_version == weights_->version()) return;
+    weights_->assert_at_rest();
     if constexpr (conversion.reads_weights) {
       const auto [lo, hi] = w.slice(sizes.stored, 32);
       ops::convert<Device>(converted_.weights.data() + lo, s.run.parameters + lo, hi - lo);
@@ -116,7 +116,7 @@ class ExecutorMemory {
       Root::pack_weights(s.run, ArenaOffsets{});
       w.barrier();
     }
-    s.packed_version = model_->version();
+    s.packed_version = weights_->version();
   }
   /// Where a step is captured, copies of the weights are part of every replay, unless an accumulation has made them.
   void forget_packed(State& s, bool accumulates) const {
@@ -219,6 +219,7 @@ class ExecutorMemory {
   }
 
   Model* model_;
+  Weights<Scalar, Device>* weights_;
   int threads_;
   bool depth_first_;
   long capacity_;

@@ -225,7 +225,7 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
   Scalar* values(const Fragment& f, int array) {
     const DeviceSpan<Scalar, Device>& span =
         array == 0 ? replica().parameters : replica().state[static_cast<std::size_t>(array - 1)];
-    return const_cast<Scalar*>(span.data) + f.range.begin;
+    return span.data + f.range.begin;
   }
   int arrays() const { return 1 + (options_.state ? static_cast<int>(replica().state.size()) : 0); }
 
