@@ -24,7 +24,7 @@ struct Lion {
 /// Yong et al., "Gradient centralization", arXiv:2004.01461: the gradient of each output's weights gets a mean of 0.
 struct Centralize {
   static constexpr auto needs = sk::optim::Needs::tensor;
-  template <class S> void tensor(const sk::optim::TensorUpdate<S>& parameter) const {
+  void tensor(const auto& parameter) const {
     const auto& g = parameter.gradient;  // (inputs, outputs)
     if (g.extent(0) > 1) g.assign(g - mean(g, 0));
   }

@@ -17,10 +17,12 @@ struct ClipNorm {
   float max_norm = 0;
 
   static constexpr Needs needs = Needs::global;
-  bool active() const { return max_norm > 0; }
+  constexpr bool active() const { return max_norm > 0; }
   /// The factor for gradients of this norm: min(1, max_norm / (norm + 1e-6)).
-  double operator()(double norm) const { return active() ? std::min(1.0, static_cast<double>(max_norm) / (norm + 1e-6)) : 1.0; }
-  double factor(double norm) const { return (*this)(norm); }
+  constexpr double operator()(double norm) const {
+    return active() ? std::min(1.0, static_cast<double>(max_norm) / (norm + 1e-6)) : 1.0;
+  }
+  constexpr double factor(double norm) const { return (*this)(norm); }
   void check() const { detail::demand(max_norm >= 0, "ClipNorm", "max_norm", max_norm, "a norm is not negative"); }
 };
 

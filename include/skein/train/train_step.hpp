@@ -224,26 +224,26 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// The region of a step; on a device it may be captured, and replayed. One that throws was no step: it is not counted, and an
   /// accumulation begins anew.
   void launch(State& step, const StepOptions& options) {
-    const bool captures = capturable(step.exchange);
+    const bool captures = capturable(step);
     if constexpr (!on_host<Device>)
       if (options.graph && !captures && parts_.device.note().empty())
-        parts_.device.set_note("steps are launched kernel by kernel, since the policy's communication cannot be captured");
+        parts_.device.set_note(step.exchange && !PolicyState::capturable
+                                   ? "steps are launched kernel by kernel, since the policy's communication cannot be captured"
+                                   : "steps are launched kernel by kernel, since a transform of tensors may wait for numbers");
     Executor& run = executor();
-    parts_.device.run(
-        run.memory(), options.graph && captures, [&] { return kind(step); }, [&] { run.begin(*step.batch, step.call); },
-        [&] {
-          try {
-            run.run([&](Worker& w) { Stages::run(w, parts_, step); });
-          } catch (...) {
-            if (step.update) --step_, model().weights().changed();  // some worker may have updated its part
-            accumulated_ = 0;
-            throw;
-          }
-        },
-        [&] {
-          if constexpr (!on_host<Device>)
-            if (step.update) DeviceUpdate::update(parts_, step);
-        });
+    try {
+      parts_.device.run(
+          run.memory(), options.graph && captures, [&] { return kind(step); }, [&] { run.begin(*step.batch, step.call); },
+          [&] { run.run([&](Worker& w) { Stages::run(w, parts_, step); }); },
+          [&] {
+            if constexpr (!on_host<Device>)
+              if (step.update) DeviceUpdate::update(parts_, step);
+          });
+    } catch (...) {
+      if (step.update) --step_, model().weights().changed();  // some worker may have updated its part
+      accumulated_ = 0;
+      throw;
+    }
   }
   /// After an update: the sums of the epoch, the scale of the loss, what the policy does with the weights.
   void finish(const State& step) {
@@ -292,10 +292,11 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
             step.exchange,
             static_cast<long>(batch.global_count)};
   }
-  /// Collectives within a step must be such that the device's stream can keep them: their policy state says `capturable`.
-  bool capturable(bool exchange) {
+  /// Collectives within a step must be such that the device's stream can keep them: their policy state says `capturable`; and
+  /// nothing may wait for a number.
+  bool capturable(const State& step) {
     if constexpr (on_host<Device>) return false;
-    else return !exchange || PolicyState::capturable;
+    else return (!step.exchange || PolicyState::capturable) && !(step.update && optim::needs_tensors<Optimizer>);
   }
   Sums result([[maybe_unused]] bool exchanged) {
     if constexpr (on_host<Device>) return sums_;

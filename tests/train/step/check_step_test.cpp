@@ -14,6 +14,7 @@
 #include <skein/optim/transform/chain.hpp>
 #include <skein/optim/transform/clip_value.hpp>
 #include <skein/optim/transform/lars.hpp>
+#include <skein/optim/transform/tensor_update.hpp>
 #include <skein/parallel/average/gossip.hpp>
 #include <skein/parallel/average/model_average.hpp>
 #include <skein/parallel/compose.hpp>
@@ -67,6 +68,10 @@ static_assert(fault<Sgd, DataParallel<parallel::Reproducible<4>>, CoupledModel> 
 static_assert(fault<Sgd, DataParallel<parallel::Sharded<1>>, CoupledModel> == Fault::none);
 
 namespace {
+struct HostTensor {
+  static constexpr auto needs = optim::Needs::tensor;
+  template <class S> void tensor(const optim::TensorUpdate<S>&) const {}
+};
 /// What is asked of a model: where it is.
 struct GpuModel {
   using device = sk::Cuda;
@@ -76,7 +81,9 @@ template <class Optimizer, class PolicyState = parallel::PolicyState>
 inline constexpr Fault on_gpu = sk::train::step_fault<GpuModel, Optimizer, PolicyState>();
 }  // namespace
 static_assert(on_gpu<Sgd> == Fault::none && on_gpu<Element> == Fault::none && on_gpu<NormFirst> == Fault::none);
-static_assert(on_gpu<NormLater> == Fault::stages_on_device && on_gpu<Tensor> == Fault::stages_on_device);
+static_assert(on_gpu<NormLater> == Fault::none && on_gpu<Tensor> == Fault::none);
+static_assert(on_gpu<Chain<Sgd, HostTensor>> == Fault::tensors_on_device &&
+              fault<Chain<Sgd, HostTensor>, DataParallel<>> == Fault::none);
 static_assert(on_gpu<Sgd, StateOf<DataParallel<parallel::Reproducible<4>>>> == Fault::shards_on_device);
 static_assert(on_gpu<Sgd, StateOf<Late>> == Fault::servers_on_device);
 

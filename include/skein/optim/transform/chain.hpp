@@ -47,7 +47,8 @@ template <class O, class... Ts> class Chain {
 
  public:
   static constexpr int stages = stages_before(count);
-  static constexpr int tensors = ((Ts::needs == Needs::tensor) + ... + 0), norms = ((Ts::needs == Needs::global) + ... + 0);
+  static constexpr int tensors = ((Ts::needs == Needs::tensor) + ... + 0), norms = ((Ts::needs == Needs::global) + ... + 0),
+                       host_tensors = (detail::of_host_tensors<Ts> + ... + 0);
   static constexpr bool takes_ranges = fused_from < count || optim::takes_ranges_of<O>;
 
   float lr = 0;  ///< the optimizer's, as its weight decay and its groups: these are the chain's from here on
@@ -85,8 +86,8 @@ template <class O, class... Ts> class Chain {
     }
   }
 
-  /// Every worker: the stages before the last pass. `step` is the update as it stands (train/step/transform.hpp): its norm(),
-  /// multiply(factor), make_whole(write) and each_tensor(visit).
+  /// Every worker: the stages before the last pass. `step` is the update as it stands (train/step/transform.hpp): its whole(),
+  /// scale_by_norm(transform), make_whole(write) and each_tensor(visit).
   template <class Step> void run_stages(Step& step) const {
     [&]<int... I>(std::integer_sequence<int, I...>) { (run_stage<I>(step), ...); }
     (std::make_integer_sequence<int, count>{});
@@ -118,7 +119,7 @@ template <class O, class... Ts> class Chain {
         step.make_whole(
             [&](const auto& call, auto* into) { detail::write_gradient(call, before, call.state + state_before(from), into); });
       }
-      if constexpr (kind == Needs::global) step.multiply(transform.factor(step.norm()));
+      if constexpr (kind == Needs::global) step.scale_by_norm(transform);
       else
         step.each_tensor([&](auto& parameter) {
           parameter.state_arrays += state_before(I);

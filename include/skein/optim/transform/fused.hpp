@@ -45,10 +45,37 @@ template <class Arguments, class Transforms> struct FusedArguments : Arguments {
   }
 };
 
+/// A pass that writes the gradient where the optimizer's would take it: array 0, which may be the gradient's own; parameters
+/// stay.
+template <class Scalar, class Transforms> struct WriteArguments : ops::UpdateArguments<Scalar> {
+  static constexpr int arrays = 1 + Transforms::arrays;
+  Transforms transforms;
+  UpdateRates<Scalar> rates{};
+  Scalar* array_of[arrays] = {};
+
+  constexpr Scalar* array(int k) const { return array_of[k]; }
+  constexpr void element(Scalar gradient, Scalar& value, Scalar* state) const {
+    state[0] = transforms(rates, gradient, value, state + 1);
+  }
+  constexpr void rescale(Scalar lr_factor, Scalar decay_factor) {
+    rates.lr *= lr_factor;
+    rates.weight_decay *= decay_factor;
+  }
+};
+/// On a device of its own, nothing waits: all parameter groups in one pass, which takes call.scale's factor into the gradient.
+template <class Scalar, class Device, class Transforms>
+requires(!on_host<Device>) void write_gradient(const UpdateCall<Scalar, Device>& call, const Transforms& transforms,
+                                               Scalar* const* state, Scalar* into) {
+  WriteArguments<Scalar, Transforms> arguments{call, transforms, rates_of(call), {into}};
+  for (int k = 0; k < Transforms::arrays; ++k) arguments.array_of[1 + k] = state[k];
+  ops::update(Device{}, arguments);
+}
+
 /// into[i] = what `transforms` make of the scaled sum of the workers' gradients, over the call's range; `into` may be one of
 /// those arrays. `state`: the transforms' arrays.
 template <class Scalar, class Device, class Transforms>
-void write_gradient(const UpdateCall<Scalar, Device>& call, const Transforms& transforms, Scalar* const* state, Scalar* into) {
+requires(on_host<Device>) void write_gradient(const UpdateCall<Scalar, Device>& call, const Transforms& transforms,
+                                              Scalar* const* state, Scalar* into) {
   const UpdateRates<Scalar> at = rates_of(call);
   constexpr long block = 256;
   for (long first = call.begin; first < call.end; first += block) {

@@ -18,7 +18,7 @@ struct Lars {
   static constexpr Needs needs = Needs::tensor;
   void check() const { detail::demand(trust > 0, "Lars", "trust", trust, "the trust coefficient must be positive"); }
   // [quote tensor]
-  template <class Scalar> void tensor(const TensorUpdate<Scalar>& t) const {
+  template <class Scalar, class Device> void tensor(const TensorUpdate<Scalar, Device>& t) const {
     const Scalar decay = static_cast<Scalar>(weight_decay * t.decay_factor), w = norm(t.value), g = norm(t.gradient);
     if (w > 0 && g > 0) t.gradient.assign(static_cast<Scalar>(trust) * w / (g + decay * w) * (t.gradient + decay * t.value));
   }

@@ -14,11 +14,11 @@ namespace skein::inline SKEIN_ABI::optim {
 /// What a transform sees at once.
 enum class Needs {
   element,  ///< S element(const UpdateRates<S>& at, S gradient, S value, S* state) const: the new gradient
-  tensor,   ///< void tensor(const TensorUpdate<S>& parameter) const: writes parameter.gradient
-  global,   ///< double factor(double norm) const: of all gradients, whose norm it is given
+  tensor,   ///< void tensor(const TensorUpdate<S, Device>& parameter) const: writes parameter.gradient
+  global,   ///< constexpr double factor(double norm) const: of all gradients, whose norm it is given
 };
 
-template <class Scalar> struct TensorUpdate;  // transform/tensor_update.hpp
+template <class Scalar, class Device = Cpu> struct TensorUpdate;  // transform/tensor_update.hpp
 
 /// T says what of the gradient it has to see: `needs`.
 template <class T> concept SaysNeeds = requires {
@@ -39,6 +39,11 @@ template <class T> consteval bool keeps_what_it_needs() {
     };
 }
 template <class T> inline constexpr bool is_a_transform = false;
+/// Is T's tensor() for the host's tensors alone?
+template <class T> inline constexpr bool of_host_tensors =
+    T::needs == Needs::tensor && !requires(const T& t, const TensorUpdate<float, Cuda>& parameter) {
+  t.tensor(parameter);
+};
 /// State arrays of a transform: those it says, else none.
 template <class T> constexpr int state_arrays_of() {
   if constexpr (HasState<T>) return T::state_arrays();
@@ -76,13 +81,13 @@ template <class T> consteval void assert_transform() {
   }
 }
 
-/// How many stages before the last pass a chain has, and how many of its transforms see tensors or a norm; of an optimizer that
-/// is no chain: none.
+/// How many stages before the last pass a chain has, and how many of its transforms see tensors (some perhaps the host's alone)
+/// or a norm; of an optimizer that is no chain: none.
 struct ChainNeeds {
-  int stages = 0, tensors = 0, norms = 0;
+  int stages = 0, tensors = 0, host_tensors = 0, norms = 0;
 };
 template <class O> inline constexpr ChainNeeds chain_needs = [] {
-  if constexpr (requires { O::stages; }) return ChainNeeds{O::stages, O::tensors, O::norms};
+  if constexpr (requires { O::stages; }) return ChainNeeds{O::stages, O::tensors, O::host_tensors, O::norms};
   else return ChainNeeds{};
 }();
 /// Has O transforms between whose parts the gradient exists as a whole (a chain with a tensor transform, or with a norm behind
@@ -90,6 +95,8 @@ template <class O> inline constexpr ChainNeeds chain_needs = [] {
 template <class O> inline constexpr bool has_stages = chain_needs<O>.stages > 0;
 /// Does one of its transforms see parameters as tensors?
 template <class O> inline constexpr bool needs_tensors = chain_needs<O>.tensors > 0;
+/// Does one of them take those of the host alone?
+template <class O> inline constexpr bool needs_host_tensors = chain_needs<O>.host_tensors > 0;
 /// Is one of its transforms given the norm of all gradients?
 template <class O> inline constexpr bool needs_norms = chain_needs<O>.norms > 0;
 /// Does O begin with a norm to clip by?

@@ -132,7 +132,7 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
   }
 
   // ---- the end of a step, for the TrainStep ------------------------------------------------------------------------------
-  const ops::StepScale* scale() const { return scale_.data(); }
+  ops::StepScale* scale() { return scale_.data(); }
   /// Where the sum of the squares of the gradients belongs.
   double* squares() { return squares_.data(); }
   /// `sums`: of this rank alone, for the totals; null where those take the tail's, which has the sums over all ranks if

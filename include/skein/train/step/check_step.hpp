@@ -14,7 +14,7 @@ enum class StepFault {
   shards_of_couples,  ///< virtual shards, and layers that couple the samples of a batch
   servers_on_device,  ///< a rank that serves, and a model on a GPU
   norms_of_servers,   ///< a transform that is given a norm, and servers that have no whole gradient
-  stages_on_device,   ///< a chain with stages of its own, and a model on a GPU
+  tensors_on_device,  ///< a transform of the host's tensors, and a model on a GPU
 };
 
 /// The first fault of a step.
@@ -25,7 +25,7 @@ template <class Model, class Optimizer, class PolicyState> consteval StepFault s
   if (serves && !host) return StepFault::servers_on_device;
   if constexpr (serves)
     if (!PolicyState::serves_whole_steps && optim::needs_norms<Optimizer>) return StepFault::norms_of_servers;
-  return !host && optim::has_stages<Optimizer> ? StepFault::stages_on_device : StepFault::none;
+  return !host && optim::needs_host_tensors<Optimizer> ? StepFault::tensors_on_device : StepFault::none;
 }
 
 /// Refuses, with one sentence, parts that do not go together.
@@ -41,10 +41,9 @@ template <class Model, class Optimizer, class PolicyState> consteval void assert
   static_assert(fault != StepFault::norms_of_servers,
                 "ParameterServer: servers update by each rank's gradients as they come, in an order of their own, so that nobody "
                 "has the norm of a whole gradient (ClipNorm): take Staleness<0>, or transforms of elements and tensors");
-  static_assert(
-      fault != StepFault::stages_on_device,
-      "on a GPU a chain takes ClipNorm at its head and elementwise transforms: one that needs tensors (Lars), or a norm "
-      "further on, runs on the host");
+  static_assert(fault != StepFault::tensors_on_device,
+                "on a GPU a transform of tensors is given the device's: let its tensor() take them, as void tensor(const auto& "
+                "parameter) const or by template <class S, class Device> and const TensorUpdate<S, Device>&");
 }
 
 }  // namespace skein::inline SKEIN_ABI::train

@@ -3,6 +3,7 @@
 // gradients, with clipping and the loss scale in it, and the pass reads that. In a step that is replayed this is all that runs on
 // the host.
 #pragma once
+#include "device_transform.hpp"
 #include "worker_step.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
@@ -38,6 +39,10 @@ struct DeviceUpdate {
     }
     device.finish_sums(step.exchange && !PolicyState::local_sums ? nullptr : memory.sums(), step.exchange, parts.tail(), scale);
     call.scale = device.scale();
+    if constexpr (optim::has_stages<typename Parts::Optimizer>) {
+      DeviceGradient<Parts> gradient(parts, call, step.clip > 0 || step.look);
+      parts.optimizer.optimizer().run_stages(gradient);
+    }
     parts.optimizer.update(parts.model->weights().unguarded().data, call, own.begin, own.end);
   }
 };

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "../../optim/transform/visit_tensor.hpp"
 #include "worker_step.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
@@ -21,6 +22,7 @@ template <class Parts> class GradientAsItStands {
   /// Is it one array as it is, of all samples and scaled?
   bool whole() const { return whole_ && w_.call.gradient_scale == 1; }
   void multiply(double factor) { w_.call.gradient_scale *= factor; }
+  template <class Transform> void scale_by_norm(const Transform& transform) { multiply(transform.factor(norm())); }
   /// Its norm, of all that is not frozen, over the ranks that own a part.
   double norm() {
     if (std::exchange(numbers_read_, true)) w_.worker.barrier();  // others may still add up those of the norm before
@@ -56,8 +58,7 @@ template <class Parts> class GradientAsItStands {
     for (std::size_t k = 0; k < entries.size(); ++k) {
       const plan::Entry& e = entries[k];
       if (!mine(e)) continue;
-      optim::for_each_range(optimizer_.ranges(), optimizer_.complete(parameters(), w_.call, e.offset, e.offset + e.stored),
-                            [&](const auto& part) { visit_one(part, k, visit); });
+      optim::visit_tensor(optimizer_, k, w_.call, parameters(), memory_.whole_gradient, visit);
     }
     w_.worker.barrier();
   }
@@ -81,23 +82,6 @@ template <class Parts> class GradientAsItStands {
     }
     w_.worker.barrier();
     return memory_.shared;
-  }
-  template <class Call, class Visit> void visit_one(const Call& part, std::size_t k, const Visit& visit) {
-    const plan::Entry& e = optimizer_.entries()[k];
-    const long columns = e.extents.last(), rows = columns > 0 ? e.extents.count() / columns : 0;
-    optim::TensorUpdate<Scalar> t;
-    t.name = optimizer_.name(k);
-    t.extents = e.extents;
-    t.decay = e.decay;
-    t.lr = part.lr;
-    t.step = part.step;
-    t.gradient = {memory_.whole_gradient + e.offset, {rows, columns}, {row_pitch(columns), 1}};
-    t.value = {parameters() + e.offset, {rows, columns}, {row_pitch(columns), 1}};
-    t.state_arrays = part.state;
-    t.offset = e.offset;
-    for (const optim::ParameterGroupRange& r : optimizer_.ranges())
-      if (r.begin <= e.offset && e.offset < r.end) t.lr_factor = r.lr_factor, t.decay_factor = r.decay_factor;
-    visit(t);
   }
 
   WorkerStep<Parts>& w_;

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// One row of an optimizer's table as a transform of tensors is given it (TensorUpdate), once the summed gradient is one array.
+#pragma once
+#include "../state.hpp"
+#include "tensor_update.hpp"
+
+namespace skein::inline SKEIN_ABI::optim {
+
+/// visit(parameter) for row k of the optimizer's table; nothing where it is frozen. `parameters` and `gradients` are arenas, on
+/// the device `where`.
+template <class O, class Scalar, class Device, class Visit>
+void visit_tensor(const BoundOptimizer<O, Scalar, Device>& optimizer, std::size_t k, const StepCall<Scalar>& call,
+                  Scalar* parameters, Scalar* gradients, const Visit& visit, Device where = {}) {
+  const plan::Entry& e = optimizer.entries()[k];
+  const long columns = e.extents.last(), rows = columns > 0 ? e.extents.count() / columns : 0;
+  const auto whole = optimizer.complete(parameters, call, e.offset, e.offset + e.stored);
+  for_each_range(optimizer.ranges(), whole, [&](const auto& part) {
+    TensorUpdate<Scalar, Device> t;
+    t.name = optimizer.name(k);
+    t.extents = e.extents;
+    t.decay = e.decay;
+    t.lr = part.lr;
+    t.step = part.step;
+    t.gradient = {gradients + e.offset, {rows, columns}, {row_pitch(columns), 1}, where};
+    t.value = {parameters + e.offset, {rows, columns}, {row_pitch(columns), 1}, where};
+    t.state_arrays = part.state;
+    t.offset = e.offset;
+    for (const ParameterGroupRange& r : optimizer.ranges())
+      if (r.begin <= e.offset && e.offset < r.end) t.lr_factor = r.lr_factor, t.decay_factor = r.decay_factor;
+    visit(t);
+  });
+}
+
+}  // namespace skein::inline SKEIN_ABI::optim
