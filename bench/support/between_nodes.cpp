@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program of bench/between_nodes.py, one rank of it: all-reduces of floats in native order, in the order of the ranks, by
-// MPI's blocking call and over two levels, in turns. Rank 0 prints an object a line: what, bytes, the seconds of each round (of
-// the rank that took longest). Sums are checked before anything is timed.
+// The program of bench/between_nodes.py, one rank of it: all-reduces of floats in native order (within nodes of several ranks
+// first, and flat), in the order of the ranks, by MPI's blocking call and by Hierarchical, in turns. Rank 0 prints an object a
+// line: what, bytes, the seconds of each round (of the rank that took longest). Sums are checked before anything is timed.
 #include <skein/mpi.hpp>
 #include <skein/parallel.hpp>
 
@@ -71,8 +71,13 @@ int main(int argc, char** argv) {
          std::swap(d, other);
        }},
   };
+  std::unique_ptr<sk::MpiComm> flat;
   std::unique_ptr<sk::Hierarchical<sk::MpiComm>> levels;
   if (native.node_size() > 1) {
+    sk::CommOptions o = ordered(sk::ReductionOrder::native);
+    o.level_bytes = ~std::size_t{0};
+    flat = std::make_unique<sk::MpiComm>(world.native(), o);
+    all.push_back({"flat", [&](auto& d) { flat->all_reduce(d); }});
     levels = std::make_unique<sk::Hierarchical<sk::MpiComm>>(native);
     all.push_back({"levels", [&](auto& d) { levels->all_reduce(d); }});
   }

@@ -21,9 +21,12 @@ using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
 
 namespace {
-sk::CommOptions native(double deadline = 60) {
+/// `node`: so many ranks count as one node, and share memory; 0: none do.
+sk::CommOptions native(double deadline = 60, int node = 0) {
   sk::CommOptions o;
-  o.shared_memory = false;  // ranks of one machine would share it
+  o.shared_memory = node > 0;  // ranks of one machine would share it
+  o.node_size = node;
+  o.level_bytes = 400;
   o.order = sk::ReductionOrder::native;
   o.deadline = deadline;
   o.check = false;
@@ -77,8 +80,11 @@ template <class T, class Op> void against_serial(sk::MpiComm& world, std::size_t
 
 TEST_CASE("reductions in native order equal the serial ones up to rounding, and are the same bits on all ranks",
           "[distributed]") {
-  sk::MpiComm world{MPI_COMM_WORLD, native()};
-  CHECK(world.order() == (world.size() > 1 ? sk::ReductionOrder::native : sk::ReductionOrder::ranks));
+  const int node = GENERATE(0, 2, 3);
+  sk::MpiComm world{MPI_COMM_WORLD, native(60, node)};
+  const bool native_order = world.size() > (node ? node : 1);
+  CHECK(world.order() == (native_order ? sk::ReductionOrder::native : sk::ReductionOrder::ranks));
+  CHECK((!native_order || !world.shares_memory()));
   // none, one, doubling, halving, MPI's, MPI's in pieces
   for (const std::size_t n : {0u, 1u, 37u, 250u, 251u, 4000u, 9000u, 70001u}) {
     against_serial<float>(world, n, sk::Sum{}, 1.2e-7);
@@ -130,8 +136,9 @@ TEST_CASE("the order is that of the ranks on one node, and where shared memory s
 }
 
 TEST_CASE("a rank that stands still under native order is named on every rank within the deadline", "[distributed]") {
-  sk::MpiComm world{MPI_COMM_WORLD, native(0.5)};
-  if (world.size() == 1) return;
+  const int node = GENERATE(0, 2);
+  sk::MpiComm world{MPI_COMM_WORLD, native(0.5, node)};
+  if (world.size() <= (node ? node : 1)) return;
   const std::size_t n = GENERATE(20u, 2000u, 400000u);
   std::vector<float> data(n);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -155,8 +162,9 @@ TEST_CASE("a rank that stands still under native order is named on every rank wi
 }
 
 TEST_CASE("an arena in which a call failed stays until the process ends", "[distributed]") {
-  sk::MpiComm world{MPI_COMM_WORLD, native(0.5)};
-  if (world.size() == 1) return;
+  const int node = GENERATE(0, 2);
+  sk::MpiComm world{MPI_COMM_WORLD, native(0.5, node)};
+  if (world.size() <= (node ? node : 1)) return;
   const std::size_t n = GENERATE(2000u, 14000u);  // a table's, and MPI's
   const float* p = nullptr;
   std::string text;
@@ -171,14 +179,16 @@ TEST_CASE("an arena in which a call failed stays until the process ends", "[dist
     });
   }
   CHECK_THAT(text, Contains("rank 0 did not arrive within 0.5 s"));
-  if (world.rank() != 0) CHECK(sk::KeptMemory::holds(p, n * sizeof(float)));
+  if (world.rank() > (node ? node - 1 : 0))
+    CHECK(sk::KeptMemory::holds(p, n * sizeof(float)));  // those of its node have not begun with MPI
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
 TEST_CASE("calls that differ under native order are named within the deadline, without a message a call", "[distributed]") {
   const int what = GENERATE(range(0, 6));
-  sk::MpiComm world{MPI_COMM_WORLD, native(3)};
-  if (world.size() == 1) return;
+  const int node = GENERATE(0, 2);
+  sk::MpiComm world{MPI_COMM_WORLD, native(3, node)};
+  if (world.size() <= (node ? node : 1)) return;
   const bool other = world.rank() == 1;
   std::vector<float> data(what == 1 ? 3000 : what == 2 ? 50000 : 8, 1.0f);
   std::vector<std::int32_t> whole(8, 1);

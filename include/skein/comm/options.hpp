@@ -35,6 +35,11 @@ struct CommOptions {
   /// Bytes up to which an all-reduce in native order goes by recursive doubling, and by halving and doubling, over messages of
   /// this library; what is longer goes by MPI_Iallreduce. Open MPI 4.1's takes twice the rounds for short ones. 0: always MPI's.
   std::size_t doubling_bytes = std::size_t{16} << 10, halving_bytes = std::size_t{256} << 10;
+  /// Bytes from which an all-reduce in native order, where all nodes have as many ranks and more than one, is made within the
+  /// nodes first, through shared memory, and between them by slices.
+  std::size_t level_bytes = 1024;
+  /// So many consecutive ranks count as a node (environment: SKEIN_NODE_SIZE). 0: those that share memory, as MPI says.
+  int node_size = static_cast<int>(environment("SKEIN_NODE_SIZE", 0.0));
 
   static ReductionOrder order_of_environment();
   static double environment(const char* name, double otherwise);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collectives of one MpiComm rank: a queue of calls, worked on in their order by the transport that fits: shared memory where
-// all ranks are on one node, MPI's own reductions where the order is native, messages elsewhere. Never waits.
+// all ranks are on one node, MPI's own reductions where the order is native (within nodes shared memory before), messages
+// elsewhere. Never waits.
 #pragma once
 #include <array>
 #include <optional>
 
 #include "../options.hpp"
 #include "call_history.hpp"
+#include "level_transport.hpp"
 #include "message_transport.hpp"
 #include "native_transport.hpp"
 #include "shared_transport.hpp"
@@ -20,9 +22,9 @@ class CallQueue {
  public:
   static constexpr std::uint64_t ring = 64;  // calls in flight
 
-  /// Collective over `comm`. `native`: the order of reductions between nodes; `alone`: all ranks are on one node. `options` are
-  /// the engine's, and may change.
-  CallQueue(MPI_Comm comm, int rank, int ranks, const CommOptions& options, bool native, bool alone);
+  /// Collective over `comm`. `node`: its ranks on this node. `native`: the order of reductions between nodes; `shares`: memory
+  /// within nodes; `alone`: all ranks are on one. `options` are the engine's, and may change.
+  CallQueue(MPI_Comm comm, MPI_Comm node, int rank, int ranks, const CommOptions& options, bool native, bool shares, bool alone);
 
   std::uint64_t started() const { return tail_; }
   std::uint64_t complete() const { return head_; }
@@ -51,6 +53,7 @@ class CallQueue {
   /// f(transport) of the one that works on `o`.
   template <class F> void with_transport(const CollectiveCall& o, F&& f) {
     if (in_memory(o)) f(*shared_);
+    else if (levels_.takes(o)) f(levels_);
     else if (native_ && NativeTransport::takes(o)) f(*native_);
     else f(messages_);
   }
@@ -64,6 +67,7 @@ class CallQueue {
   Segment segment_;
   std::optional<SharedTransport> shared_;
   std::optional<NativeTransport> native_;
+  LevelTransport levels_;
   MessageTransport messages_;
   SignatureCheck check_;
   CallHistory history_;

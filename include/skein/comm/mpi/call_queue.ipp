@@ -5,10 +5,13 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
-SKEIN_MPI_INLINE CallQueue::CallQueue(MPI_Comm comm, int rank, int ranks, const CommOptions& options, bool native, bool alone)
+SKEIN_MPI_INLINE CallQueue::CallQueue(MPI_Comm comm, MPI_Comm node, int rank, int ranks, const CommOptions& options, bool native,
+                                      bool shares, bool alone)
     : options_(options), ranks_(ranks), messages_(comm, rank, ranks, options.message), check_(comm, rank, ranks) {
-  if (ranks > 1 && alone && segment_.create(comm, rank, ranks)) shared_.emplace(segment_, rank, ranks);
-  if (ranks > 1 && native && !shared_) native_.emplace(comm, rank, ranks, options);
+  if (ranks > 1 && shares && alone && segment_.create(comm, rank, ranks)) shared_.emplace(segment_, rank, ranks);
+  if (ranks == 1 || !native || shared_) return;
+  native_.emplace(comm, rank, ranks, options);
+  if (shares) levels_.create(comm, node, options);
 }
 
 SKEIN_MPI_INLINE std::uint64_t CallQueue::push(const CollectiveCall& o) {
@@ -21,6 +24,7 @@ SKEIN_MPI_INLINE std::uint64_t CallQueue::push(const CollectiveCall& o) {
 
 SKEIN_MPI_INLINE void CallQueue::keep() {
   if (native_) native_->keep();
+  levels_.keep();
 }
 
 SKEIN_MPI_INLINE bool CallQueue::step() {

@@ -53,8 +53,9 @@ class MpiEngine {
 
  private:
   // What all ranks decide alike: the communicator's id, shared memory, the order.
-  void agree();
-  void look_at_node();
+  void agree(MPI_Comm node);
+  MPI_Comm node_of() const;
+  void look_at(MPI_Comm node);
 
   // Short messages that were sent long ago may still wait for room.
   void deliver();

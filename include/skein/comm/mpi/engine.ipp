@@ -10,8 +10,10 @@ SKEIN_MPI_INLINE MpiEngine::MpiEngine(MPI_Comm parent, const CommOptions& option
   MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
   check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
-  look_at_node();
-  agree();
+  MPI_Comm node = node_of();
+  look_at(node);
+  agree(node);
+  MPI_Comm_free(&node);
   if (queue_->shares_memory()) links_.emplace(queue_->segment(), rank_, size_);
   else point_to_point_.emplace(comm_, options_.message);
 }
@@ -79,23 +81,28 @@ SKEIN_MPI_INLINE void MpiEngine::fail(const std::string& message) {
   throw CommError(message_);
 }
 
-SKEIN_MPI_INLINE void MpiEngine::agree() {
+SKEIN_MPI_INLINE void MpiEngine::agree(MPI_Comm node) {
   static int made = 0;
   const ReductionOrder wanted = options_.order;
   const int alone = node_size_ == size_;
-  const int own[] = {++made, !(options_.shared_memory && alone), !alone, static_cast<int>(wanted), -static_cast<int>(wanted)};
+  const int own[] = {++made, !options_.shared_memory, !alone, static_cast<int>(wanted), -static_cast<int>(wanted)};
   int most[5] = {};
   MPI_Allreduce(own, most, 5, MPI_INT, MPI_MAX, comm_);
   made = most[0];
   if (most[3] != -most[4]) throw CommError("CommOptions::order differs between ranks: give all of them the same");
   const bool native = wanted == ReductionOrder::native || (wanted == ReductionOrder::automatic && most[2]);
-  queue_.emplace(comm_, rank_, size_, options_, native, !most[1]);
+  queue_.emplace(comm_, node, rank_, size_, options_, native, !most[1], !most[2]);
   detector_.emplace(comm_, made, rank_, size_, queue_->history());
 }
 
-SKEIN_MPI_INLINE void MpiEngine::look_at_node() {
+SKEIN_MPI_INLINE MPI_Comm MpiEngine::node_of() const {
   MPI_Comm node = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
+  if (options_.node_size > 0) check_mpi(MPI_Comm_split(comm_, rank_ / options_.node_size, rank_, &node), "MPI_Comm_split");
+  else check_mpi(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
+  return node;
+}
+
+SKEIN_MPI_INLINE void MpiEngine::look_at(MPI_Comm node) {
   MPI_Comm_size(node, &node_size_);
   MPI_Comm_rank(node, &node_rank_);
   // mpirun may bind each rank to a core of its own: the cores that count are those of all ranks together.
@@ -106,7 +113,6 @@ SKEIN_MPI_INLINE void MpiEngine::look_at_node() {
   CPU_ZERO(&all);
   MPI_Allreduce(&own, &all, static_cast<int>(sizeof own), MPI_BYTE, MPI_BOR, node);
   spins_ = CPU_COUNT(&all) >= node_size_ ? 3000 : 0;
-  MPI_Comm_free(&node);
 }
 
 SKEIN_MPI_INLINE void MpiEngine::deliver() {
