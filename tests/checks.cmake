@@ -274,6 +274,17 @@ if(SKEIN_HAS_mpi)
     PASS_REGULAR_EXPRESSION "watchdog: rank 1 is still in \"hangs_on_rank_1\" after 3 seconds")
 endif()
 
+# ---- a rank that is killed or stopped, over each transport, with several threads a rank
+if(SKEIN_HAS_mpi AND NOT SKEIN_SANITIZE)
+  add_executable(test_dead_rank house/dead_rank/dead_rank.cpp)
+  skein_private(test_dead_rank)
+  skein_test_options(test_dead_rank)
+  target_link_libraries(test_dead_rank PRIVATE skein::mpi)
+  add_test(NAME house.dead_rank COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/house/dead_rank/check.py" $<TARGET_FILE:test_dead_rank>
+           "${SKEIN_MPIRUN}" --allow-run-as-root --oversubscribe --bind-to none)
+  set_tests_properties(house.dead_rank PROPERTIES LABELS "house;mpi" TIMEOUT 400 SKIP_RETURN_CODE 77 PROCESSORS 2)
+endif()
+
 # ---- a machine without packages
 if(NOT SKEIN_SANITIZE)
   add_test(NAME consumer.vendor COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/consumer/vendor.sh" "${PROJECT_SOURCE_DIR}"

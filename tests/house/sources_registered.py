@@ -7,8 +7,8 @@ import pathlib
 import sys
 import tempfile
 
-# Not tests themselves: the harness, and the programs of the consumers.
-APART = ("support/", "house/harness/", "consumer/")
+# Not tests themselves: the harness, programs that another test starts, and those of the consumers.
+APART = ("support/", "house/harness/", "house/dead_rank/", "consumer/")
 
 
 def check(tests, registered):

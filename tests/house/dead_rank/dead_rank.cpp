@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// A training of three processes of which one dies or stops in its second epoch, by a signal to itself. The others print what they
+// are told, and after how long; then the first ends what stands still. Usage: dead_rank TRANSPORT THREADS SIGNAL
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include <skein/mpi.hpp>
+
+#include "../../support/failure_cases.hpp"
+
+namespace sk = skein;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+Clock::time_point second_epoch;
+
+struct Signal {
+  int signal;  // 0: none
+  void on_epoch_begin(int epoch, sk::train::Control&) const {
+    if (epoch != 2) return;
+    second_epoch = Clock::now();
+    if (signal) ::kill(::getpid(), signal);
+  }
+};
+
+sk::CommOptions options_of(const std::string& transport) {
+  sk::CommOptions o;
+  o.deadline = 1;
+  o.shared_memory = transport == "memory" || transport == "levels";
+  o.order = transport == "native" || transport == "levels" ? sk::ReductionOrder::native : sk::ReductionOrder::ranks;
+  o.node_size = transport == "levels" ? 2 : 0;
+  o.level_bytes = 1;
+  return o;
+}
+
+void fit(sk::MpiComm& world, int threads, int signal) {
+  const long samples = 32 * world.size();
+  std::vector<float> x(static_cast<std::size_t>(samples) * 12);
+  std::vector<std::int32_t> y(static_cast<std::size_t>(samples));
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(3, 0, i);
+  const auto data = sk::data::InMemory<float>({1, {12}}, std::move(x), std::move(y), 4);
+  failure_cases::Model model{sk::Seed{5}};
+  sk::Trainer trainer{model, failure_cases::ThrowingLoss{}, sk::optim::Sgd{.lr = 0.01f}, sk::parallel::DataParallel{world}};
+  sk::FitOptions o{.epochs = 3, .batch = 16 * world.size(), .progress = false, .threads = threads};
+  o.callbacks.add(Signal{world.rank() == 1 ? signal : 0});
+  trainer.fit(data, o);
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 4) return 2;
+  sk::MpiComm world{argc, argv, options_of(argv[1])};
+  const pid_t other = world.broadcast(::getpid(), 1);
+  const int rank = world.rank(), last = world.size() - 1;
+  std::string text = "nothing";
+  try {
+    fit(world, std::atoi(argv[2]), std::atoi(argv[3]));
+  } catch (const std::exception& e) { text = e.what(); }
+  const double seconds = std::chrono::duration<double>(Clock::now() - second_epoch).count();
+  std::printf("rank %d of %d, after %.1f s: %s\n", rank, last + 1, seconds, text.c_str());
+  std::fflush(stdout);
+  if (rank == 0) {
+    ::sleep(1);  // the rest may still be told
+    ::kill(other, SIGKILL);
+  }
+  ::_exit(0);  // MPI_Finalize would wait for the dead
+}
