@@ -29,8 +29,18 @@ using Pipeline = parallel::Pipeline<Body, nn::Linear<3>>;
 using Net = Pipeline::network;
 using Values = std::vector<double>;
 
+/// Weight decay as a transform: an element that sees its value, and the rates of its group.
+struct Decay {
+  static constexpr auto needs = optim::Needs::element;
+  template <class S> constexpr S element(const optim::UpdateRates<S>& at, S gradient, S value, S*) const {
+    return gradient + at.weight_decay * value;
+  }
+};
+
 const optim::Sgd sgd{.lr = 0.3f, .momentum = 0.9};
-const auto element = optim::chain(optim::ClipValue{0.01f}, sgd);
+const auto element =
+    optim::chain(optim::ClipValue{0.01f}, Decay{},
+                 optim::Adam{.lr = 0.01f, .weight_decay = 0.01f, .groups = optim::no_decay_on_biases_and_norms()});
 const auto head = optim::chain(optim::ClipNorm{0.05f}, optim::ClipValue{0.01f}, sgd);
 const auto tensor = optim::chain(optim::ClipNorm{0.2f}, optim::Lars{.trust = 0.05f}, optim::ClipNorm{0.01f}, sgd);
 
@@ -49,7 +59,7 @@ void require_close(const Values& a, const Values& b) {
 }  // namespace
 
 TEST_CASE("The chains of this table differ", "[parallel]") {
-  CHECK(serial(element) != serial(sgd));
+  CHECK(serial(element) != serial(element.optimizer()));
   CHECK(serial(head) != serial(element));
   CHECK(serial(tensor) != serial(sgd));
 }
@@ -97,7 +107,7 @@ TEST_CASE("Servers that do not wait take elements and tensors, of each rank's ow
     });
   };
   takes(element);
-  takes(optim::chain(optim::Lars{.trust = 0.05f}, optim::ClipValue{0.01f}, sgd));
+  takes(optim::chain(optim::Lars{.trust = 0.05f}, optim::ClipValue{0.01f}, Decay{}, sgd));
   sk::spawn(2, [&](sk::ThreadComm& world) {
     const auto policy = parallel::parameter_server(world);
     RANK_CHECK(support::thrown<sk::ArgumentError>([&] {

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include <skein/nccl.hpp>
+#include <skein/optim/transform/chain.hpp>
+#include <skein/optim/transform/lars.hpp>
 #include <skein/parallel/average/model_average.hpp>
 #include <skein/parallel/data/sharded.hpp>
 #include <skein/parallel/data/sync_batch_norm.hpp>
@@ -39,12 +41,13 @@ struct Result {
   long replays = 0;
 };
 
-template <class Network = Net, class Device, class Policy>
-Result train(Device where, const Policy& policy, sk::FitOptions options, int seed = 3) {
+template <class Network = Net, class Device, class Policy, class Optimizer = sk::optim::Sgd>
+Result train(Device where, const Policy& policy, sk::FitOptions options, int seed = 3,
+             const Optimizer& optimizer = {.lr = 0.1f, .momentum = 0.9f}) {
   Points points;
   auto data = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.y);
   sk::Model<Network, sk::Shape<4>, Device> model{sk::Seed{static_cast<std::uint64_t>(seed)}, where};
-  sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.1f, .momentum = 0.9f}, policy};
+  sk::Trainer trainer{model, nn::Mse{}, optimizer, policy};
   options.record_steps = true;
   options.progress = false;
   options.validate = data;
@@ -123,6 +126,15 @@ void in_parts(sk::NcclComm& world) {
   require_same(train<Coupled>(world.where(), policy, clipped), train<Coupled>(sk::Cpu{}, sk::parallel::SingleProcess{}, clipped),
                2e-5);
 }
+/// Under a transform of tensors slices end at parameters, and the norm behind it is one over all of them.
+void chains_in_parts(sk::NcclComm& world) {
+  using namespace sk::optim;
+  const auto chain = sk::optim::chain(ClipNorm{0.2f}, Lars{.trust = 0.05f}, ClipNorm{0.02f}, Sgd{.lr = 0.3f, .momentum = 0.9f});
+  const Result serial = train(sk::Cpu{}, sk::parallel::SingleProcess{}, short_fit, 3, chain);
+  require_same(train(world.where(), sk::parallel::DataParallel{world}, short_fit, 3, chain), serial, 2e-5);
+  require_same(train(world.where(), sk::parallel::data_parallel<sk::parallel::Sharded<2>>(world), short_fit, 3, chain), serial,
+               2e-5);
+}
 /// An exchange of one's own moves the device's memory, as on the host.
 void in_two_halves(sk::NcclComm& world) {
   using sk::parallel::data_parallel, sk::parallel::ExchangeBy;
@@ -147,6 +159,7 @@ TEST_CASE("data-parallel training on devices of one process agrees with the seri
   CHECK(on_devices(devices, launched, false) == "");
   CHECK(on_devices(devices, averages) == "");
   CHECK(on_devices(devices, in_parts) == "");
+  CHECK(on_devices(devices, chains_in_parts) == "");
   CHECK(on_devices(devices, in_two_halves) == "");
 }
 
