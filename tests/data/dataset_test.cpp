@@ -325,3 +325,50 @@ TEST_CASE("wrappers pass the one call on, and labels can be asked for alone") {
   DatasetView(rounded).serve(zero, {wide, 1, nullptr, exact, 1, 0});
   CHECK((wide[0] == 1.5 && exact[0] == 0.1));  // what the function does not touch is double all the way
 }
+
+namespace {
+/// Three numbers and what follows each of them.
+struct ReadManyLabels {
+  std::int64_t size() const { return 20; }
+  sk::Extents sample_extents() const { return {1, {3}}; }
+  Target target() const { return Target::labels(30, 3); }
+  void read(std::int64_t i, std::span<float> x, std::span<std::int32_t> labels) const {
+    for (std::size_t k = 0; k < 3; ++k)
+      x[k] = static_cast<float>(i + static_cast<long>(k)), labels[k] = static_cast<std::int32_t>(x[k]) + 1;
+  }
+};
+static_assert(Dataset<ReadManyLabels> && gives_labels<ReadManyLabels> && !gives_targets<ReadManyLabels>);
+std::vector<std::int32_t> labels_of(DatasetView view, std::vector<std::int64_t> indices) {
+  std::vector<std::int32_t> labels(indices.size() * static_cast<std::size_t>(view.target().each));
+  view.labels(indices, labels.data());
+  return labels;
+}
+}  // namespace
+
+TEST_CASE("several labels a sample: in memory, read one by one, and through what wraps a set") {
+  const std::vector<std::int32_t> expected{8, 9, 10, 6, 7, 8};
+  CHECK(labels_of(ReadManyLabels{}, {7, 5}) == expected);
+  CHECK(gathered(ReadManyLabels{}, {7, 5}) == std::vector<float>{7, 8, 9, 5, 6, 7});
+  CHECK(labels_of(Subset<ReadManyLabels>(ReadManyLabels{}, {5, 6, 7}), {2, 0}) == expected);
+
+  sk::Tensor<float, 2> x(sk::dims(400, 3));
+  sk::Tensor<std::int32_t, 2> y(sk::dims(400, 3));
+  std::vector<std::array<std::int32_t, 3>> rows;
+  for (long i = 0; i < 400; ++i) {
+    for (long k = 0; k < 3; ++k) x(i, k) = static_cast<float>(i + k), y(i, k) = static_cast<std::int32_t>(i + k) + 1;
+    rows.push_back({y(i, 0), y(i, 1), y(i, 2)});
+  }
+  const auto data = from_tensors(x, y);
+  CHECK(data.target() == Target::labels(403, 3));
+  CHECK(data.label(7, 2) == 10);
+  CHECK(labels_of(data, {7, 5}) == expected);
+  CHECK(labels_of(data.slice(4, 9), {3, 1}) == expected);
+  CHECK(labels_of(from_tensors(x, rows), {7, 5}) == expected);
+  CHECK(labels_of(map(data, [](std::span<float>) {}), {7, 5}) == expected);
+  std::vector<std::int64_t> backward(400), all(400);  // more than a subset translates at a time
+  for (std::size_t i = 0; i < 400; ++i) all[i] = static_cast<std::int64_t>(i), backward[i] = 399 - all[i];
+  const auto reversed = labels_of(data.subset(backward), all);
+  CHECK((reversed[0] == 400 && reversed[1199] == 3 && reversed[3 * 300] == 100));
+  CHECK_THROWS_WITH(InMemory<float>({1, {3}}, std::vector<float>(6), std::vector<std::int32_t>(2), 0, 3),
+                    Catch::Contains("2 samples need 6 labels, 2 are given"));
+}

@@ -9,6 +9,7 @@
 #include <skein/data/join.hpp>
 #include <skein/data/loader.hpp>
 #include <skein/data/map.hpp>
+#include <skein/tensor/tensor.hpp>
 
 #include "support/thrown.hpp"
 
@@ -63,4 +64,16 @@ TEST_CASE("a loader serves joined data sets, and changes within them see their o
 TEST_CASE("joined data sets have as many samples each", "[data]") {
   const auto three = data::from_tensors(table, sk::Extents{1, {1}});
   CHECK_THROWS_WITH(data::join(three, three.take(2)), "data::join: one data set has 3 samples, another 2");
+}
+
+TEST_CASE("several labels a sample are as many values of the joined row") {
+  sk::Tensor<float, 2> x(sk::dims(3, 2));
+  sk::Tensor<std::int32_t, 2> y(sk::dims(3, 2));
+  for (long i = 0; i < 6; ++i) x.data()[i] = 0, y.data()[i] = static_cast<std::int32_t>(i);
+  const auto both = sk::data::join(sk::data::from_tensors(x, y), sk::data::from_tensors(x, std::vector<int>{7, 8, 9}));
+  CHECK(both.target() == sk::data::Target::vector(3));
+  const std::int64_t indices[] = {2, 0};
+  float to[8];
+  both.targets(sk::data::Indices(indices), to, 4);
+  CHECK((to[0] == 4 && to[1] == 5 && to[2] == 9 && to[4] == 0 && to[5] == 1 && to[6] == 7));
 }

@@ -12,6 +12,7 @@
 
 #include <skein/data/from_tensors.hpp>
 #include <skein/data/map.hpp>
+#include <skein/tensor/tensor.hpp>
 
 #include "support.hpp"
 #include <catch2/catch.hpp>
@@ -318,4 +319,20 @@ TEST_CASE("no page fault and no allocation in any step after the first epoch") {
   CHECK(made == 0);
   CHECK(sum > 0);
   CHECK(fewest == 0);
+}
+
+TEST_CASE("labels of several positions are staged one behind the other") {
+  sk::Tensor<float, 2> x(sk::dims(30, 1));
+  sk::Tensor<std::int32_t, 2> y(sk::dims(30, 5));
+  for (long i = 0; i < 30; ++i) {
+    x(i, 0) = static_cast<float>(i);
+    for (long j = 0; j < 5; ++j) y(i, j) = static_cast<std::int32_t>(10 * i + j);
+  }
+  const auto data = from_tensors(x, y);
+  Loader loader{data, {.batch = 8, .ranks = 2, .rank = 1}};
+  for (const auto& b : loader.epoch(0)) {
+    CHECK(b.labels_each == 5);
+    for (long i = 0; i < b.count; ++i)
+      for (long j = 0; j < 5; ++j) CHECK(b.labels[5 * i + j] == 10 * static_cast<int>(b.row(i)[0]) + j);
+  }
 }

@@ -50,7 +50,7 @@ TEST_CASE("what derives from a view is seen without a copy, another batch member
   const auto view = sk::batch_view<double, sk::Cpu>(mine);
   CHECK((view.x == &x && view.targets == &targets && view.labels == &labels));
   CHECK((view.pitch == 1 && view.target_pitch == 2 && view.count == 3 && view.global_count == 4 && view.first == 5));
-  CHECK(view.held == 6);
+  CHECK((view.held == 6 && view.labels_each == 1));
 }
 
 TEST_CASE("a part of a batch has its own samples, labels, targets and place in the epoch") {
@@ -62,6 +62,11 @@ TEST_CASE("a part of a batch has its own samples, labels, targets and place in t
   CHECK((part.count == 2 && part.first == 102 && part.global_count == 40 && part.held == 2));
   CHECK((part.pitch == 3 && part.target_pitch == 2));
   CHECK((part.row(1) == x.data() + 9 && part.target(1) == y.data() + 6));
+
+  all.labels_each = 2;  // labels of five samples, two each
+  labels.resize(10);
+  all.labels = labels.data();
+  CHECK(all.part(2, 4).labels == labels.data() + 4);
 
   all.x = nullptr;
   all.labels = nullptr;

@@ -6,11 +6,15 @@
 #include <mutex>
 #include <vector>
 
+#include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/loss/mse.hpp>
 #include <skein/nn/executor.hpp>
 
+#include <skein/nn/tanh.hpp>
+
 #include "../support/naive_layers.hpp"
 #include "../support/network_gradients.hpp"
+#include "../support/own_layers.hpp"
 
 namespace sk = skein;
 namespace nn = skein::nn;
@@ -147,4 +151,57 @@ TEST_CASE("a pass refuses what it cannot do", "[nn]") {
   CHECK_THROWS_WITH((sk::Executor{coupled, nn::Mse{}, {.batch = 4, .execution = sk::Execution::depth_first}}),
                     Catch::Contains("use Execution::layer_wise"));
   CHECK_THROWS_WITH((sk::Executor{coupled, nn::Mse{}, {}}), Catch::Contains(".batch must be given"));
+}
+
+namespace {
+/// Twelve positions of three values, in samples of Input.
+template <class Input> struct Positions {
+  static constexpr long each = Input::count / 3;
+  std::vector<double> x;
+  std::vector<std::int32_t> labels{0, 2, 1, 2, 2, 0, -1, 2, 0, 1, 1, 1};
+  Positions() {
+    for (std::size_t i = 0; i < 36; ++i) x.push_back(sk::random_uniform(1, 0, i) - 0.5);
+  }
+  sk::BatchView<double> batch() const {
+    return {.x = x.data(), .pitch = 3 * each, .labels = labels.data(), .count = 12 / each, .labels_each = each};
+  }
+};
+template <class Input> std::vector<double> of_positions(const Positions<Input>& data, sk::ExecutorOptions options) {
+  using Model = sk::Model<nn::Sequential<own_layers::Scale, nn::Tanh>, Input, sk::Cpu, double>;
+  Model model{sk::Seed{5}};
+  options.batch = data.batch().count;
+  sk::Executor executor{model, nn::CrossEntropy{.class_weights = {1, 2, 3}, .ignore_label = -1}, options};
+  const nn::LossSums sums = executor.forward_backward(data.batch());
+  std::vector<double> all{sums.loss, sums.weight, sums.correct, executor.evaluate(data.batch()).loss};
+  all.insert(all.end(), model.gradients().begin(), model.gradients().end());
+  return all;
+}
+}  // namespace
+
+TEST_CASE("Samples of several positions, each with its label, are as many samples of one", "[nn]") {
+  const Positions<sk::Shape<3>> alone;
+  const Positions<sk::Shape<4, 3>> four;
+  const Positions<sk::Shape<2, 2, 3>> image;
+  const auto expected = of_positions(alone, {.threads = 1});
+  CHECK(expected[1] == 1 + 3 + 2 + 3 + 3 + 1 + 3 + 1 + 2 + 2 + 2);
+  for (int threads : {1, 2, 4})
+    for (auto execution : {sk::Execution::layer_wise, sk::Execution::depth_first}) {
+      const sk::ExecutorOptions options{.execution = execution, .block = 2, .threads = threads};
+      for (const auto& other : {of_positions(four, options), of_positions(image, options)}) {
+        REQUIRE(other.size() == expected.size());
+        for (std::size_t i = 0; i < other.size(); ++i) CHECK(other[i] == Approx(expected[i]).epsilon(1e-13));
+      }
+    }
+}
+
+TEST_CASE("A pass refuses another number of labels, and names sample and position of a wrong one", "[nn]") {
+  Positions<sk::Shape<4, 3>> data;
+  sk::Model<own_layers::Scale, sk::Shape<4, 3>, sk::Cpu, double> model;
+  sk::Executor executor{model, nn::CrossEntropy{.ignore_label = -1}, {.batch = 3, .threads = 2}};
+  auto batch = data.batch();
+  batch.labels_each = 1;
+  CHECK_THROWS_WITH(executor.forward_backward(batch), Catch::Contains("1 labels a sample, the network's output 4 positions"));
+  CHECK_THROWS_WITH(executor.evaluate(batch), Catch::Contains("1 labels a sample"));
+  data.labels[9] = 3;
+  CHECK_THROWS_WITH(executor.evaluate(data.batch()), Catch::Contains("sample 2 has the label 3 at position 1"));
 }

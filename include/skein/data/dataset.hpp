@@ -13,14 +13,15 @@
 
 namespace skein::inline SKEIN_ABI::data {
 
-/// What belongs to a sample: nothing, a class number, or a vector of numbers.
+/// What belongs to a sample: nothing, class numbers, or a vector of numbers.
 enum class TargetKind { none, label, vector };
 
 /// The targets of a data set: their kind, and the number of classes or the length of the vector.
 struct Target {
   TargetKind kind = TargetKind::none;
   int count = 0;  ///< classes of a label (0: not known), length of a vector
-  static constexpr Target labels(int classes = 0) { return {TargetKind::label, classes}; }
+  int each = 1;   ///< labels a sample: one, or one a position
+  static constexpr Target labels(int classes = 0, int each = 1) { return {TargetKind::label, classes, each}; }
   static constexpr Target vector(int length) { return {TargetKind::vector, length}; }
   friend constexpr bool operator==(const Target&, const Target&) = default;
 };
@@ -51,9 +52,14 @@ template <class T> concept Gathers = requires(const T& d, Indices i, float* x, l
 template <class T> concept ReadsLabelled = requires(const T& d, std::int64_t i, std::span<float> x, std::int32_t& label) {
   d.read(i, x, label);
 };
+/// The same where a sample has target().each labels.
+template <class T>
+concept ReadsManyLabels = requires(const T& d, std::int64_t i, std::span<float> x, std::span<std::int32_t> labels) {
+  d.read(i, x, labels);
+};
 template <class T> concept ReadsTargets = requires(const T& d, std::int64_t i, std::span<float> x) { d.read(i, x, x); };
 /// T reads one sample on demand, read(i, x), with its label or target where it has such.
-template <class T> concept ReadsSamples = ReadsLabelled<T> || ReadsTargets<T> ||
+template <class T> concept ReadsSamples = ReadsLabelled<T> || ReadsManyLabels<T> || ReadsTargets<T> ||
     requires(const T& d, std::int64_t i, std::span<float> x) {
   d.read(i, x);
 };
@@ -62,16 +68,16 @@ template <class T> concept ReadsSamples = ReadsLabelled<T> || ReadsTargets<T> ||
 template <class Scalar> struct Destination {
   Scalar* x = nullptr;  ///< sample i at x + i * pitch; the gap behind it is not touched
   long pitch = 0;
-  std::int32_t* labels = nullptr;  ///< only where the data set has labels
+  std::int32_t* labels = nullptr;  ///< only where the data set has labels; those of sample i at labels + i * target().each
   Scalar* targets = nullptr;       ///< only where it has target vectors, at targets + i * target_pitch
   long target_pitch = 0;
   std::int64_t epoch = 0;  ///< keys random augmentation
 
-  /// That of the samples from `done` on.
-  constexpr Destination after(long done) const {
+  /// That of the samples from `done` on, with so many labels each.
+  constexpr Destination after(long done, long labels_each = 1) const {
     return {x ? x + done * pitch : x,
             pitch,
-            labels ? labels + done : labels,
+            labels ? labels + done * labels_each : labels,
             targets ? targets + done * target_pitch : targets,
             target_pitch,
             epoch};
@@ -84,17 +90,18 @@ template <class T> concept Serves = requires(const T& d, Indices i, const Destin
 /// one of
 /// - `gather(indices, x, pitch)`, which writes sample `indices[i]` to `x + i * pitch` (the values only, never the gap behind
 /// them), with
-///   `labels(indices, out)` or `targets(indices, out, pitch)`;
-/// - `read(index, std::span<float> x, std::int32_t& label)`, or with `std::span<float> target`: one sample, for sets that are on
-/// a disk;
+///   `labels(indices, out)`, which writes target().each labels a sample one behind the other, or `targets(indices, out, pitch)`;
+/// - `read(index, std::span<float> x, std::int32_t& label)`, or with `std::span<std::int32_t> labels`, or with
+///   `std::span<float> target`: one sample, for sets that are on a disk;
 /// - `serve(indices, Destination<float>)`: a batch in one call.
 /// All of them const, and safe to call from several threads at once. Overloads for double are used where they exist.
 template <class T> concept Dataset = HasSize<T> && HasSampleExtents<T> &&
-    (Gathers<T> || ReadsSamples<T> || Serves<T>)&&(HasTarget<T> ||
-                                                   !(HasLabels<T> || HasTargets<T> || ReadsLabelled<T> || ReadsTargets<T>));
+    (Gathers<T> || ReadsSamples<T> ||
+     Serves<T>)&&(HasTarget<T> || !(HasLabels<T> || HasTargets<T> || ReadsLabelled<T> || ReadsManyLabels<T> || ReadsTargets<T>));
 
 /// Whether a data set can bring labels, or target vectors.
-template <class T> inline constexpr bool gives_labels = HasLabels<T> || ReadsLabelled<T> || (Serves<T> && !Gathers<T>);
+template <class T> inline constexpr bool gives_labels = HasLabels<T> || ReadsLabelled<T> || ReadsManyLabels<T> ||
+                                                        (Serves<T> && !Gathers<T>);
 template <class T> inline constexpr bool gives_targets = HasTargets<T> || ReadsTargets<T> || (Serves<T> && !Gathers<T>);
 
 namespace detail {
@@ -173,13 +180,18 @@ template <class T> void read_each(const T& d, Indices indices, const Destination
   const std::size_t n = static_cast<std::size_t>(Extents(d.sample_extents()).count());
   std::size_t length = 0;
   if constexpr (ReadsTargets<T>) length = static_cast<std::size_t>(Target(d.target()).count);
+  if constexpr (ReadsManyLabels<T>) length = static_cast<std::size_t>(Target(d.target()).each);
   std::vector<float> unwanted((to.x ? 0 : n) + (to.targets ? 0 : length));
+  std::vector<std::int32_t> unwanted_labels(ReadsManyLabels<T> && !to.labels ? length : 0);
   for (std::size_t i = 0; i < indices.size(); ++i) {
     const std::span<float> x(to.x ? to.x + static_cast<long>(i) * to.pitch : unwanted.data(), n);
     if constexpr (ReadsLabelled<T>) {
       std::int32_t label = 0;
       d.read(indices[i], x, label);
       if (to.labels) to.labels[i] = label;
+    } else if constexpr (ReadsManyLabels<T>) {
+      std::int32_t* const labels = to.labels ? to.labels + i * length : unwanted_labels.data();
+      d.read(indices[i], x, std::span<std::int32_t>(labels, length));
     } else if constexpr (ReadsTargets<T>) {
       float* const y = to.targets ? to.targets + static_cast<long>(i) * to.target_pitch : unwanted.data() + (to.x ? 0 : n);
       d.read(indices[i], x, std::span<float>(y, length));

@@ -95,8 +95,9 @@ inline int length_of(std::size_t values, std::int64_t samples, const char* what)
 }
 }  // namespace detail
 
-/// Samples of the given extents, dense one after another in x, with targets y: integers are class numbers (one a sample), other
-/// numbers are target vectors (as many values a sample as there are). Throws ShapeError where counts do not fit.
+/// Samples of the given extents, dense one after another in x, with targets y: integers are class numbers (one a sample; of a
+/// tensor (samples, T), or of items std::array<int, T>, T a sample), other numbers are target vectors (as many values a sample as
+/// there are). Throws ShapeError where counts do not fit.
 template <class X, class Y> auto from_tensors(const X& x, Extents sample, const Y& y) {
   detail::assert_numbers<X>();
   detail::assert_numbers<Y>();
@@ -104,7 +105,8 @@ template <class X, class Y> auto from_tensors(const X& x, Extents sample, const 
     using Stored = detail::StoredFor<X>;
     auto samples = detail::flatten<Stored>(x);
     if constexpr (std::is_integral_v<detail::NumberOf<Y>>) {
-      return InMemory<Stored>(sample, std::move(samples), detail::flatten<std::int32_t>(y));
+      return InMemory<Stored>(sample, std::move(samples), detail::flatten<std::int32_t>(y), 0,
+                              static_cast<int>(detail::sample_of(y).count()));
     } else {
       auto targets = detail::flatten<typename InMemory<Stored>::Real>(y);
       const long count = sample.count();

@@ -27,10 +27,10 @@ template <class Stored = float> class InMemory {
 
   InMemory() = default;
   /// Samples without targets, one after another, dense. Throws ShapeError where the counts do not fit; so do the others.
-  InMemory(Extents sample, std::vector<Stored> samples) : InMemory(sample, std::move(samples), {}, {}, {}) {}
-  /// With class numbers; `classes` 0: the largest label plus one.
-  InMemory(Extents sample, std::vector<Stored> samples, std::vector<std::int32_t> labels, int classes = 0)
-      : InMemory(sample, std::move(samples), std::move(labels), {}, Target::labels(classes)) {
+  InMemory(Extents sample, std::vector<Stored> samples) : InMemory(sample, std::move(samples), {}, {}, Target{}) {}
+  /// With class numbers, `each` a sample one behind the other; `classes` 0: the largest label plus one.
+  InMemory(Extents sample, std::vector<Stored> samples, std::vector<std::int32_t> labels, int classes = 0, int each = 1)
+      : InMemory(sample, std::move(samples), std::move(labels), {}, Target::labels(classes, each)) {
     if (classes == 0)
       for (const std::int32_t label : storage_->labels) target_.count = std::max(target_.count, label + 1);
   }
@@ -69,8 +69,10 @@ template <class Stored = float> class InMemory {
 
   /// The stored values of sample i, not normalised.
   const Stored* stored(std::int64_t i) const { return storage_->samples.data() + (begin_ + i) * count_; }
-  /// The label of sample i.
-  std::int32_t label(std::int64_t i) const { return storage_->labels[static_cast<std::size_t>(begin_ + i)]; }
+  /// The label of sample i, or of those that it has the j-th.
+  std::int32_t label(std::int64_t i, int j = 0) const {
+    return storage_->labels[static_cast<std::size_t>((begin_ + i) * target_.each + j)];
+  }
 
   template <class Scalar>
   requires std::is_floating_point_v<Scalar>
@@ -98,7 +100,8 @@ template <class Stored = float> class InMemory {
     }
   }
   void labels(Indices indices, std::int32_t* out) const {
-    for (const std::int64_t i : indices) *out++ = label(i);
+    for (const std::int64_t i : indices)
+      for (int j = 0; j < target_.each; ++j) *out++ = label(i, j);
   }
   template <class Scalar>
   requires std::is_floating_point_v<Scalar>
@@ -132,9 +135,10 @@ template <class Stored = float> class InMemory {
       throw ShapeError("a data set in memory: " + std::to_string(samples.size()) + " values are no whole number of samples of " +
                        std::to_string(count_) + " values");
     const std::size_t given = target.kind == TargetKind::label ? labels.size() : targets.size();
-    const std::int64_t each = target.kind == TargetKind::vector ? target.count : 1;
+    const std::int64_t each = target.kind == TargetKind::vector ? target.count : target.each;
     if (target.kind == TargetKind::vector && each < 1)
       throw ShapeError("a data set in memory: the length of a target must be positive");
+    if (target.kind == TargetKind::label && each < 1) throw ShapeError("a data set in memory: a sample has at least one label");
     if (target.kind != TargetKind::none && static_cast<std::int64_t>(given) != size_ * each)
       throw ShapeError("a data set in memory: " + std::to_string(size_) + " samples need " + std::to_string(size_ * each) +
                        (target.kind == TargetKind::label ? " labels" : " target values") + ", " + std::to_string(given) +

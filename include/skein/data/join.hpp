@@ -45,9 +45,11 @@ template <class... Sets> class Joined {
         if (kind == TargetKind::vector) detail::targets_from(set, indices, y + at.y, pitch);
       if constexpr (gives_labels<Set>)
         if (kind == TargetKind::label) {
-          std::vector<std::int32_t> labels(indices.size());
+          const long own = target_of(set).each;
+          std::vector<std::int32_t> labels(indices.size() * static_cast<std::size_t>(own));
           detail::labels_from(set, indices, labels.data());
-          for (std::size_t i = 0; i < labels.size(); ++i) y[static_cast<long>(i) * pitch + at.y] = static_cast<Scalar>(labels[i]);
+          for (long i = 0; i < static_cast<long>(labels.size()); ++i)
+            y[i / own * pitch + at.y + i % own] = static_cast<Scalar>(labels[static_cast<std::size_t>(i)]);
         }
     });
   }
@@ -62,7 +64,9 @@ template <class... Sets> class Joined {
   }
   template <class Set> static Place length(const Set& set) {
     const Target t = target_of(set);
-    return {Extents(set.sample_extents()).count(), t.kind == TargetKind::vector ? t.count : t.kind == TargetKind::label ? 1 : 0};
+    return {Extents(set.sample_extents()).count(), t.kind == TargetKind::vector  ? t.count
+                                                   : t.kind == TargetKind::label ? t.each
+                                                                                 : 0};
   }
   template <class F> Place each(F&& f) const {
     Place at;

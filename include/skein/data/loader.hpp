@@ -186,7 +186,8 @@ template <class Scalar = float> class Loader {
       batch.indices = indices.data();
       batch.held = options.held;
       if (data.target().kind == TargetKind::label) {
-        labels = HostArray<std::int32_t>(static_cast<std::size_t>(capacity), options.memory);
+        batch.labels_each = data.target().each;
+        labels = HostArray<std::int32_t>(static_cast<std::size_t>(capacity * batch.labels_each), options.memory);
         batch.labels = labels.data();
       } else if (data.target().kind == TargetKind::vector) {
         batch.target_length = data.target().count;

@@ -40,13 +40,13 @@ template <class Data> class Subset {
     translate(indices, [&](Indices own, long done) { detail::gather_from(data_, own, x + done * pitch, pitch, epoch); });
   }
   void labels(Indices indices, std::int32_t* out) const requires gives_labels<Data> {
-    translate(indices, [&](Indices own, long done) { detail::labels_from(data_, own, out + done); });
+    translate(indices, [&](Indices own, long done) { detail::labels_from(data_, own, out + done * target().each); });
   }
   template <class Scalar> void targets(Indices indices, Scalar* y, long pitch) const requires gives_targets<Data> {
     translate(indices, [&](Indices own, long done) { detail::targets_from(data_, own, y + done * pitch, pitch); });
   }
   template <class Scalar> void serve(Indices indices, const Destination<Scalar>& to) const {
-    translate(indices, [&](Indices own, long done) { detail::serve_from(data_, own, to.after(done)); });
+    translate(indices, [&](Indices own, long done) { detail::serve_from(data_, own, to.after(done, target().each)); });
   }
 
  private:

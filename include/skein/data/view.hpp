@@ -59,7 +59,7 @@ class DatasetView {
   template <class Scalar> void gather(Indices indices, Scalar* x, long pitch, std::int64_t epoch = 0) const {
     serve(indices, Destination<Scalar>{.x = x, .pitch = pitch, .epoch = epoch});
   }
-  /// Class numbers; only where target().kind is label.
+  /// Class numbers, target().each a sample; only where target().kind is label.
   void labels(Indices indices, std::int32_t* out) const { serve(indices, Destination<float>{.labels = out}); }
   /// Target vectors, to y + i * pitch; only where target().kind is vector.
   template <class Scalar> void targets(Indices indices, Scalar* y, long pitch) const {

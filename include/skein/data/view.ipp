@@ -11,6 +11,9 @@ SKEIN_INLINE void DatasetView::check() const {
     throw ArgumentError("a data set's sample_extents() must have one to four positive extents");
   if (target_.kind == TargetKind::label && !table_->labels)
     throw ArgumentError("a data set says that its targets are labels, but has no labels(data::Indices, std::int32_t*) const");
+  if (target_.kind == TargetKind::label && target_.each < 1)
+    throw ArgumentError("a data set says that a sample has " + std::to_string(target_.each) +
+                        " labels: data::Target::labels(classes, each) wants at least one");
   if (target_.kind == TargetKind::vector && !table_->targets)
     throw ArgumentError("a data set says that its targets are vectors, but has no targets(data::Indices, float*, long) const");
   if (target_.kind == TargetKind::vector && target_.count < 1)

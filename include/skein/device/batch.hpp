@@ -16,13 +16,14 @@ template <class Scalar = float, class Device = Cpu> struct BatchView {
   using device = Device;
   const Scalar* x = nullptr;             ///< sample i at x + i * pitch; gaps are zero
   long pitch = 0;                        ///< sample_pitch(sample)
-  const std::int32_t* labels = nullptr;  ///< class numbers, or null
+  const std::int32_t* labels = nullptr;  ///< class numbers, or null: those of sample i at labels + i * labels_each
   const Scalar* targets = nullptr;       ///< target i at targets + i * target_pitch, or null; gaps are zero
   long target_pitch = 0;                 ///< row_pitch(target_length)
   long count = 0;                        ///< samples here
   long global_count = 0;                 ///< samples of this step over all ranks
   std::int64_t first = 0;                ///< position of sample 0 in the epoch, over all ranks: keys dropout
   int held = 0;                          ///< so many more batches may be asked for before these samples are overwritten
+  long labels_each = 1;                  ///< labels a sample: one, or one a position of it
 
   const Scalar* row(long i) const { return x + i * pitch; }
   const Scalar* target(long i) const { return targets + i * target_pitch; }
@@ -30,7 +31,7 @@ template <class Scalar = float, class Device = Cpu> struct BatchView {
   BatchView part(long begin, long end) const {
     BatchView p = *this;
     if (x) p.x = row(begin);
-    if (labels) p.labels = labels + begin;
+    if (labels) p.labels = labels + begin * labels_each;
     if (targets) p.targets = target(begin);
     p.count = end - begin;
     p.first = first + begin;
@@ -38,7 +39,8 @@ template <class Scalar = float, class Device = Cpu> struct BatchView {
   }
 };
 
-/// What can be computed with by a model of this scalar: the members of a BatchView. Most derive from that (data::Batch).
+/// What can be computed with by a model of this scalar: members of a BatchView. Most derive from that (data::Batch); one that
+/// does not has one label a sample.
 template <class T, class Scalar> concept Batch = requires(const T& b) {
   { b.x } -> std::convertible_to<const Scalar*>;
   { b.targets } -> std::convertible_to<const Scalar*>;

@@ -20,12 +20,13 @@ template <class Scalar, class Device> class BatchOnDevice {
   BatchView<Scalar, Device> operator()(const BatchView<Scalar>& batch) requires(!on_host<Device>) {
     return {.x = copy_there(x_, batch.x, batch.count * batch.pitch),
             .pitch = batch.pitch,
-            .labels = copy_there(labels_, batch.labels, batch.count),
+            .labels = copy_there(labels_, batch.labels, batch.count * batch.labels_each),
             .targets = copy_there(targets_, batch.targets, batch.count * batch.target_pitch),
             .target_pitch = batch.target_pitch,
             .count = batch.count,
             .global_count = batch.global_count,
-            .first = batch.first};
+            .first = batch.first,
+            .labels_each = batch.labels_each};
   }
 
  private:

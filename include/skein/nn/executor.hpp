@@ -81,7 +81,7 @@ template <class Model, class Loss> class Executor {
     if (options_.shards) throw ArgumentError("Executor: the gradients of virtual shards are summed by train::TrainStep");
     [[maybe_unused]] const auto here = step_memory_.enter();
     const auto& seen = batch_view<Scalar, Device>(given);
-    nn::check_tokens<Model>(seen);
+    check(seen);
     const View& batch = batch_on_device_(seen);
     begin(batch, call);
     const bool summed = ready_.summed();
@@ -104,18 +104,15 @@ template <class Model, class Loss> class Executor {
   template <class Given> nn::LossSums evaluate(const Given& given) {
     [[maybe_unused]] const auto here = step_memory_.enter();
     const auto& seen = batch_view<Scalar, Device>(given);
-    nn::check_tokens<Model>(seen);
+    check(seen);
     const View& batch = batch_on_device_(seen);
     begin(batch, {});
     run([&](Worker& w) { evaluate(w, batch); });
     return sums();
   }
 
-  /// What an unweighted loss divides by: samples, or samples times outputs.
-  static constexpr double expected_batch_weight(long samples) {
-    const double n = static_cast<double>(samples > 0 ? samples : 1);
-    return Loss::target == nn::TargetKind::vector ? n * static_cast<double>(width) : n;
-  }
+  /// What an unweighted loss divides by: labels, or samples times outputs.
+  static constexpr double expected_batch_weight(long samples) { return nn::expected_weight<Loss>(sizes.output, samples); }
 
   /// What the device reads of a step, beside the batch. The calling thread has entered memory().
   nn::StepMemory<Device>& memory() { return step_memory_; }
@@ -204,6 +201,11 @@ template <class Model, class Loss> class Executor {
   }
 
  private:
+  static void check(const auto& batch) {
+    nn::check_tokens<Model>(batch);
+    if constexpr (Loss::target == nn::TargetKind::label)
+      if (batch.labels) nn::check_labels_each(batch.labels_each, nn::labels_each(sizes.output));
+  }
   static plan::Range slice(const Worker& w, long n) {
     const auto [lo, hi] = w.slice(n);
     return {lo, hi};

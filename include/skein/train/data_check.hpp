@@ -29,6 +29,11 @@ template <class Model, class Loss> void check_data(const data::DatasetView& data
   if constexpr (Loss::target == nn::TargetKind::label) {
     if (data.target().kind != data::TargetKind::label)
       throw ArgumentError("the loss compares with class labels, " + set + " has none: use Mse or Huber, or give it labels");
+    constexpr long each = nn::labels_each(Model::output_extents);
+    if (data.target().each != each)
+      throw ShapeError(set + " has " + std::to_string(data.target().each) + " labels a sample, the network's output " +
+                       detail::shape_text(Model::output_extents) + " has " + std::to_string(each) +
+                       " positions, each with a label of its own");
   } else {
     if (data.target().kind != data::TargetKind::vector)
       throw ArgumentError("the loss compares with target values, " + set + " has none: use CrossEntropy, or give it targets");

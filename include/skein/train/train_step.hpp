@@ -43,6 +43,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   using Scalar = typename Model::Scalar;
   using Device = typename Model::device;
   static constexpr long Width = Model::output_extents.count(), OutputPitch = sample_pitch(Model::output_extents);
+  static constexpr long labels_each = nn::labels_each(Model::output_extents);  ///< where the loss takes labels
   using Replica = parallel::Replica<Scalar, Device>;
   using PolicyState = decltype(std::declval<const Policy&>().bind(std::declval<const Replica&>()));
   /// nn::LossSums, or (on a device of its own) what becomes those when somebody asks, who waits then.
@@ -73,7 +74,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     asked_ = options;
     parts_.device.forget();
     executor = std::make_unique<Executor>(model(), loss(), options);
-    parts_.device.reserve(options.batch * Executor::input_pitch, Loss::target == nn::TargetKind::label ? options.batch : 0,
+    parts_.device.reserve(options.batch * Executor::input_pitch,
+                          Loss::target == nn::TargetKind::label ? options.batch * labels_each : 0,
                           Loss::target == nn::TargetKind::vector ? options.batch * std::max(row_pitch(Width), OutputPitch) : 0);
     parts_.memory.reserve(*executor, Parts::stored, virtual_shards > 0);
     if constexpr (virtual_shards > 0) parts_.policy_state.set_partial_sums(executor->subtree_sums());
@@ -84,7 +86,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// step whose gradients overflow leaves parameters, state and steps() as they were. Batch: see Executor; in the host's memory,
   /// or the device's.
   template <class Batch> Sums step(const Batch& given, const StepOptions& options = {}) {
-    check_labels(given);
+    check_labels(batch_view<Scalar, Device>(given));
     if constexpr (virtual_shards > 0) SumShards::check(parts_, given);
     [[maybe_unused]] const auto here = parts_.executor->memory().enter();
     const auto& batch = parts_.device.stage(given);
@@ -107,7 +109,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// Forward and loss of this rank's samples, in evaluation phase. Sums are of this rank alone: of this batch, or with
   /// `accumulate` of those before it too.
   template <class Batch> Sums evaluate(const Batch& given, bool accumulate = false) {
-    check_labels(given);
+    check_labels(batch_view<Scalar, Device>(given));
     Executor& run = executor();
     [[maybe_unused]] const auto here = run.memory().enter();
     const auto& batch = parts_.device.stage(given);
@@ -271,8 +273,13 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// already are their owner's care.
   template <class Batch> void check_labels(const Batch& batch) const {
     nn::check_tokens<Model>(batch);
-    if constexpr (Loss::target == nn::TargetKind::label && std::same_as<DeviceOf<Batch>, Cpu>)
-      if (batch.labels) nn::check_labels(batch.labels, batch.count, Width, nn::ignored_label(parts_.loss));
+    if constexpr (Loss::target == nn::TargetKind::label) {
+      if (!batch.labels) return;
+      nn::check_labels_each(batch.labels_each, labels_each);
+      if constexpr (on_host<DeviceOf<Batch>>)
+        nn::check_labels(batch.labels, batch.count * labels_each, Width / labels_each, nn::ignored_label(parts_.loss), 0,
+                         labels_each);
+    }
   }
 
   /// All that a captured step bakes in.

@@ -180,6 +180,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   };
 
   auto& policy_state() { return train_step_.policy_state(); }
+  /// Answers that a sample is asked for: accuracy counts them.
+  static constexpr long labels_each = nn::labels_each(Model::output_extents);
 
   /// The parts of a batch, this rank's, and whether it has that part's outputs: the ranks of a pipeline have one part together,
   /// and its last stage the outputs.
@@ -310,7 +312,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     record.step = train_step_.steps();
     record.training.loss = place_.sums.mean();
     if constexpr (Loss::target == nn::TargetKind::label)
-      if (place_.samples > 0) record.training.accuracy = place_.sums.correct / static_cast<double>(place_.samples);
+      if (place_.samples > 0) record.training.accuracy = place_.sums.correct / static_cast<double>(place_.samples * labels_each);
     record.learning_rate = static_cast<double>(train_step_.optimizer().optimizer().lr) * factor;
     const double trained = train::seconds_now() - begin;
     record.samples_per_second = static_cast<double>(place_.samples) / trained;
@@ -343,7 +345,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       record.epoch = static_cast<int>(place_.base + place_.epoch) + 1;
       record.loss = sums.mean();
       if constexpr (Loss::target == nn::TargetKind::label)
-        record.accuracy = sums.correct / std::max(1.0, static_cast<double>(counted(batch)) * options.accumulate);
+        record.accuracy = sums.correct / std::max(1.0, static_cast<double>(counted(batch) * labels_each) * options.accumulate);
       record.learning_rate = static_cast<double>(train_step_.optimizer().optimizer().lr) * factor;
       record.seconds = now - work.last;
       record.samples_per_second = static_cast<double>(batch.global_count) / record.seconds;
@@ -365,7 +367,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       state.steps = loader.steps();
       state.loss = place_.sums.mean();
       if constexpr (Loss::target == nn::TargetKind::label)
-        state.accuracy = place_.sums.correct / std::max(1.0, static_cast<double>(place_.samples));
+        state.accuracy = place_.sums.correct / std::max(1.0, static_cast<double>(place_.samples * labels_each));
       state.samples_per_second = static_cast<double>(place_.samples) / std::max(1e-9, now - begin);
       if (policy_state().ranks() > 1)
         state.exposed_communication = (policy_state().exposed_seconds() - exposed) / std::max(1e-9, now - begin);
@@ -415,17 +417,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       more = true;
       samples += static_cast<double>(batch.count);
       if (metrics.empty()) continue;
-      const train::Rows<Scalar> outputs{
-          host.read(train_step_.executor().outputs(), static_cast<std::size_t>(batch.count * TrainStep::OutputPitch),
-                    model().where()),
-          TrainStep::OutputPitch, batch.count, static_cast<int>(TrainStep::Width)};
-      for (auto& m : metrics) {
-        if constexpr (Loss::target == nn::TargetKind::label)
-          m.add(outputs, train::Labels(batch.labels, static_cast<std::size_t>(batch.count)));
-        else
-          m.add(outputs, train::Rows<Scalar>{batch.targets, batch.target_pitch, batch.count,
-                                             static_cast<int>(nn::target_length<Loss>(TrainStep::Width))});
-      }
+      feed(metrics, batch, host);
     }
     const nn::LossSums sums = pending;
     double totals[4] = {sums.loss, sums.weight, sums.correct, samples};
@@ -434,7 +426,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     policy_state().reduce(totals);
     train::Scores found;
     found.loss = totals[1] > 0 ? totals[0] / totals[1] : 0;
-    if constexpr (Loss::target == nn::TargetKind::label) found.accuracy = totals[3] > 0 ? totals[2] / totals[3] : 0;
+    if constexpr (Loss::target == nn::TargetKind::label)
+      found.accuracy = totals[3] > 0 ? totals[2] / (totals[3] * labels_each) : 0;
     for (auto& m : metrics) {
       if (!scores())
         for (double& t : m.sums()) t = 0;
@@ -442,6 +435,21 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       found.set(m.name(), m.value());
     }
     return found;
+  }
+
+  /// The outputs of a batch that has been evaluated, a row a label, and what they are compared with.
+  void feed(std::vector<train::AnyMetric>& metrics, const data::Batch<Scalar>& batch, train::HostCopy<Scalar, Device>& host) {
+    constexpr long rows = nn::rows_of_sample<Loss>(Model::output_extents), width = TrainStep::Width / rows;
+    const train::Rows<Scalar> outputs{host.read(train_step_.executor().outputs(),
+                                                static_cast<std::size_t>(batch.count * TrainStep::OutputPitch), model().where()),
+                                      rows > 1 ? width : TrainStep::OutputPitch, batch.count * rows, static_cast<int>(width)};
+    for (auto& m : metrics) {
+      if constexpr (Loss::target == nn::TargetKind::label)
+        m.add(outputs, train::Labels(batch.labels, static_cast<std::size_t>(batch.count * rows)));
+      else
+        m.add(outputs, train::Rows<Scalar>{batch.targets, batch.target_pitch, batch.count,
+                                           static_cast<int>(nn::target_length<Loss>(width))});
+    }
   }
 
   /// forward(batch, to): the outputs of a batch, dense.

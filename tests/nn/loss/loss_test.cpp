@@ -43,4 +43,16 @@ TEST_CASE("check_labels names the first wrong label with its place in the batch"
                     Catch::Contains("sample 102 has the label 10; the network has 10 outputs"));
   CHECK_THROWS_WITH(nn::check_labels(labels + 3, 1, 10, -1), Catch::Contains("or -1, which is ignored"));
   CHECK_NOTHROW(nn::check_labels(labels + 3, 1, 10, -2));
+  CHECK_THROWS_WITH(nn::check_labels(labels, 4, 10, {}, 300, 4),
+                    Catch::Contains("sample 75 has the label 10 at position 2; the network has 10 outputs"));
+}
+
+TEST_CASE("Labels of a sample are those of its positions: all extents of the output but the last", "[loss]") {
+  STATIC_REQUIRE(nn::labels_each({1, {10}}) == 1);
+  STATIC_REQUIRE(nn::labels_each({2, {7, 10}}) == 7);
+  STATIC_REQUIRE(nn::labels_each({3, {4, 6, 3}}) == 24);
+  STATIC_REQUIRE(nn::rows_of_sample<Absolute>({2, {7, 10}}) == 1);  // compares with targets
+  CHECK(nn::expected_weight<Absolute>({2, {7, 10}}, 3) == 210);
+  CHECK_NOTHROW(nn::check_labels_each(7, 7));
+  CHECK_THROWS_WITH(nn::check_labels_each(1, 7), Catch::Contains("1 labels a sample, the network's output 7 positions"));
 }

@@ -198,3 +198,22 @@ TEST_CASE("depth-first blocks are the host's", "[train][cuda]") {
   CHECK_THROWS_WITH(trainer.fit(data, {.epochs = 1, .batch = 4, .progress = false, .execution = sk::Execution::depth_first}),
                     Catch::Contains("on Cuda a network runs layer by layer"));
 }
+
+TEST_CASE("a label a position, on a GPU as on the Cpu", "[train][cuda]") {
+  sk::Tensor<float, 3> x(sk::dims(45, 4, 6));
+  sk::Tensor<std::int32_t, 2> labels(sk::dims(45, 4));
+  for (long i = 0; i < x.size(); ++i) x.data()[i] = sk::random_uniform(5, 1, static_cast<std::uint64_t>(i)) - 0.5f;
+  for (long i = 0; i < labels.size(); ++i) labels.data()[i] = static_cast<std::int32_t>(i % 6);
+  const auto data = sk::data::from_tensors(x, labels);
+  const auto fit = [&](auto device) {
+    sk::Model<nn::Sequential<nn::LayerNorm<>, nn::Relu>, sk::Shape<4, 6>, decltype(device)> model{sk::Seed{3}};
+    auto trainer = trainer_of(model);
+    return trainer.fit(data, {.epochs = 3, .batch = 8, .validate = data, .metrics = {sk::train::Accuracy{}}, .progress = false});
+  };
+  const sk::History h = fit(sk::Cpu{}), g = fit(sk::Cuda{});
+  for (std::size_t e = 0; e < h.size(); ++e) {
+    CHECK(g.epochs()[e].training.loss == Approx(h.epochs()[e].training.loss).epsilon(1e-4));
+    CHECK(g.epochs()[e].training.accuracy == Approx(h.epochs()[e].training.accuracy).margin(0.006));
+    CHECK(g.epochs()[e].validation["accuracy"] == Approx(h.epochs()[e].validation["accuracy"]).margin(0.006));
+  }
+}

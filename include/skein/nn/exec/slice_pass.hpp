@@ -24,7 +24,13 @@ template <class Model, class Loss, class Memory_ = ExecutorMemory<Model>> class 
   using Activation = typename Model::Activation;
   using Device = typename Model::device;
   using View = BatchView<Scalar, Device>;
-  static constexpr long width = Memory::sizes.output.count();
+  static constexpr bool has_loss = !std::same_as<Loss, NoLoss>;
+  /// Rows that the loss gets of a sample.
+  static constexpr long rows = [] {
+    if constexpr (has_loss) return rows_of_sample<Loss>(Memory::sizes.output);
+    else return 1L;
+  }();
+  static constexpr long width = Memory::sizes.output.count() / rows;
 
   /// Both memories stay where they are.
   SlicePass(Memory& memory, StepMemory<Device>& step_memory, Loss loss)
@@ -80,7 +86,7 @@ template <class Model, class Loss, class Memory_ = ExecutorMemory<Model>> class 
 
  private:
   using Root = typename Memory::Root;
-  static constexpr bool mixed = Memory::mixed, has_loss = !std::same_as<Loss, NoLoss>;
+  static constexpr bool mixed = Memory::mixed;
   static constexpr long pitch = Memory::input_pitch, columns = static_cast<long>(Model::input::count);
 
   /// Where the device reads the loss scale itself, it is among its values.
@@ -111,20 +117,21 @@ template <class Model, class Loss, class Memory_ = ExecutorMemory<Model>> class 
                                    double scale) {
     LossCall<Scalar, Device> call;
     call.outputs = y;
-    call.output_pitch = Memory::output_pitch;
+    call.output_pitch = rows > 1 ? width : Memory::output_pitch;  // samples of several rows are dense
     call.width = width;
     if constexpr (Loss::target == TargetKind::label) {
-      call.labels = batch.labels ? batch.labels + lo : nullptr;
+      call.labels = batch.labels ? batch.labels + lo * rows : nullptr;
       if (!call.labels) return;  // predict: nothing to compare with
     } else {
       call.targets = batch.targets ? batch.target(lo) : nullptr;
       call.target_pitch = batch.target_pitch;
       if (!call.targets) return;
     }
-    call.count = hi - lo;
+    call.count = (hi - lo) * rows;
     call.scale = static_cast<Scalar>(scale);
     call.gradient = gradient;
     call.first = lo;
+    if constexpr (rows > 1) call.labels_each = rows;
     if constexpr (!on_host<Device>) {
       call.table = table_.data();
       call.sums = step_memory_->sums();

@@ -40,7 +40,7 @@ struct CrossEntropy {
     arguments.sums = call.sums;
     arguments.values = call.values;
     const ops::CrossEntropySums s = ops::cross_entropy(Device{}, arguments);
-    if (s.wrong >= 0) check_labels(call.labels + s.wrong, 1, call.width, ignore_label, call.first + s.wrong);
+    if (s.wrong >= 0) throw_wrong_label(call, s.wrong, ignore_label);
     return {s.loss, s.weight, s.correct};
   }
 

@@ -11,16 +11,21 @@
 #include <type_traits>
 
 #include "../../core/error.hpp"
+#include "../../core/shape.hpp"
 #include "../../device/copy.hpp"
 #include "../../ops/label_loss.hpp"
 #include "../../ops/vector_loss.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
-/// What a loss compares the outputs with: a class number a sample, or a row of values a sample.
+/// What a loss compares the outputs with: class numbers, or a row of values a sample.
 enum class TargetKind { label, vector };
 
-/// The memory of one call: one worker's slice of the batch. Rows are `output_pitch` (`target_pitch`) scalars apart.
+/// Labels of a sample of a network with these outputs: one, or of (T, C) one a position, whose C values are compared with it.
+constexpr long labels_each(const Extents& output) { return output.count() / output.last(); }
+
+/// The memory of one call: one worker's slice of the batch. Rows are `output_pitch` (`target_pitch`) scalars apart. With
+/// TargetKind::label a row is what belongs to one label: `count` rows are of `count / labels_each` samples.
 template <class Scalar_, class Device_> struct LossCall {
   using Scalar = Scalar_;
   using Device = Device_;
@@ -30,10 +35,11 @@ template <class Scalar_, class Device_> struct LossCall {
   const std::int32_t* labels = nullptr;  ///< (count), with TargetKind::label
   const Scalar* targets = nullptr;       ///< (count, width), with TargetKind::vector
   long target_pitch = 0;
-  long count = 0;                ///< samples
+  long count = 0;                ///< rows: samples, or with labels positions of samples
   Scalar scale = 1;              ///< factor of the gradient: 1 / the weight of the whole batch
   Scalar* gradient = nullptr;    ///< (count, width), pitch and gaps as the outputs; null: not wanted
   long first = 0;                ///< number of the first sample, for messages
+  long labels_each = 1;          ///< labels, and so rows, of a sample, for messages
   const float* table = nullptr;  ///< the device's copy of the loss's table(); null: the loss reads its own
   double* sums = nullptr;        ///< not null: loss, weight and correct answers are added there, and the call returns nothing
   const ops::StepValues* values = nullptr;  ///< not null: the gradient is also multiplied by its loss_scale
@@ -43,7 +49,7 @@ template <class Scalar_, class Device_> struct LossCall {
 struct LossSums {
   double loss = 0;     ///< sum of the weighted losses of the samples
   double weight = 0;   ///< what they contribute to the divisor
-  double correct = 0;  ///< samples whose greatest output is the label (TargetKind::label)
+  double correct = 0;  ///< rows whose greatest output is the label (TargetKind::label)
 
   LossSums& operator+=(const LossSums& o) {
     loss += o.loss;
@@ -54,16 +60,34 @@ struct LossSums {
   double mean() const { return weight > 0 ? loss / weight : 0; }
 };
 
-/// Throws ArgumentError for the first label that is no class: a fit checks a batch before its parallel region.
+/// Throws ArgumentError for the first of `count` labels, `each` a sample, that is no class: a fit checks a batch before its
+/// parallel region. `first` is the place of the first label, for the message.
 inline void check_labels(const std::int32_t* labels, long count, long classes, std::optional<std::int32_t> ignore = {},
-                         long first = 0) {
+                         long first = 0, long each = 1) {
   for (long i = 0; i < count; ++i)
     if ((labels[i] < 0 || labels[i] >= classes) && !(ignore && labels[i] == *ignore))
-      throw ArgumentError("sample " + std::to_string(first + i) + " has the label " + std::to_string(labels[i]) +
-                          "; the network has " + std::to_string(classes) + " outputs, so labels are 0 to " +
-                          std::to_string(classes - 1) +
+      throw ArgumentError("sample " + std::to_string((first + i) / each) + " has the label " + std::to_string(labels[i]) +
+                          (each > 1 ? " at position " + std::to_string((first + i) % each) : "") + "; the network has " +
+                          std::to_string(classes) + " outputs, so labels are 0 to " + std::to_string(classes - 1) +
                           (ignore ? " (or " + std::to_string(*ignore) + ", which is ignored)"
                                   : ": mend the labels, or name the one to leave out with .ignore_label"));
+}
+
+/// The rows that a loss gets of a sample's outputs.
+template <class Loss> constexpr long rows_of_sample(const Extents& output) {
+  return Loss::target == TargetKind::label ? labels_each(output) : 1;
+}
+/// What so many samples add to the divisor of a loss without weights; none count as one.
+template <class Loss> constexpr double expected_weight(const Extents& output, long samples) {
+  const long each = Loss::target == TargetKind::label ? labels_each(output) : output.count();
+  return static_cast<double>(samples > 0 ? samples : 1) * static_cast<double>(each);
+}
+
+/// Throws ArgumentError where a batch, which has labels, has another number of them a sample than the network gives rows.
+inline void check_labels_each(long given, long wanted) {
+  if (given != wanted)
+    throw ArgumentError("the batch has " + std::to_string(given) + " labels a sample, the network's output " +
+                        std::to_string(wanted) + " positions a sample to compare with them: each position takes one label");
 }
 
 /// L says what it compares with: labels or values.
@@ -192,6 +216,12 @@ template <class Scalar, class Device> double element_weight(const LossCall<Scala
   return static_cast<double>(call.count) * static_cast<double>(call.width);
 }
 
+/// Throws ArgumentError for row `row` of a call, whose label is no class.
+template <class Scalar, class Device>
+void throw_wrong_label(const LossCall<Scalar, Device>& call, long row, std::optional<std::int32_t> ignore) {
+  check_labels(call.labels + row, 1, call.width, ignore, call.first * call.labels_each + row, call.labels_each);
+}
+
 /// What a loss with TargetKind::label says of the labels.
 struct LabelOptions {
   const float* class_weights = nullptr;     ///< factors of the labels' losses, where the outputs are; null: 1 for each
@@ -211,7 +241,7 @@ LossSums label_loss(const LossCall<Scalar, Device>& call, const Function& f, con
   arguments.sums = call.sums;
   arguments.values = call.values;
   const ops::CrossEntropySums s = ops::label_loss<Device>(arguments, f);
-  if (s.wrong >= 0) check_labels(call.labels + s.wrong, 1, call.width, options.ignore, call.first + s.wrong);
+  if (s.wrong >= 0) throw_wrong_label(call, s.wrong, options.ignore);
   return {s.loss, s.weight, s.correct};
 }
 
@@ -225,7 +255,7 @@ inline void check_class_weights(const char* loss, std::span<const float> weights
 template <class Scalar> double label_weight(const char* loss, const LossCall<Scalar, Cpu>& call, std::span<const float> weights,
                                             std::optional<std::int32_t> ignore) {
   check_class_weights(loss, weights, call.width);
-  check_labels(call.labels, call.count, call.width, ignore, call.first);
+  check_labels(call.labels, call.count, call.width, ignore, call.first * call.labels_each, call.labels_each);
   double sum = 0;
   for (long i = 0; i < call.count; ++i)
     if (!(ignore && call.labels[i] == *ignore)) sum += weights.empty() ? 1.0 : weights[static_cast<std::size_t>(call.labels[i])];

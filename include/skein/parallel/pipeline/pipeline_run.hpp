@@ -112,10 +112,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
     return std::max(1L, (mine + o.micro_batches - 1) / o.micro_batches);
   }
   static int micros(long count, long size) { return static_cast<int>(std::max(1L, (count + size - 1) / size)); }
-  static double expected_batch_weight(long samples) {
-    const double n = static_cast<double>(samples > 0 ? samples : 1);
-    return Loss::target == nn::TargetKind::vector ? n * static_cast<double>(Width) : n;
-  }
+  static double expected_batch_weight(long samples) { return nn::expected_weight<Loss>(Model::output_extents, samples); }
 
   // ---- the interpreter -----------------------------------------------------------------------------------------------
 

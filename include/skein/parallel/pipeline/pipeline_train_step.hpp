@@ -173,8 +173,12 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     return program(Run::micros(most, size));
   }
   void check_labels(const BatchView<Scalar>& batch) const {
-    if constexpr (Loss::target == nn::TargetKind::label)
-      if (batch.labels) nn::check_labels(batch.labels, batch.count, Width, nn::ignored_label(loss_));
+    if constexpr (Loss::target == nn::TargetKind::label) {
+      constexpr long each = nn::labels_each(Model::output_extents);
+      if (!batch.labels) return;
+      nn::check_labels_each(batch.labels_each, each);
+      nn::check_labels(batch.labels, batch.count * each, Width / each, nn::ignored_label(loss_), 0, each);
+    }
   }
 
   Loss loss_;

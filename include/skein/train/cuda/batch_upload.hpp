@@ -56,11 +56,12 @@ template <class Scalar> class BatchUpload {
     if (e.pending && !e.copied.done()) e.copied.synchronize();
     e.pending = true;
     const std::size_t n = static_cast<std::size_t>(batch.count), x = n * static_cast<std::size_t>(batch.pitch),
+                      labels = batch.labels ? n * static_cast<std::size_t>(batch.labels_each) : 0,
                       targets = batch.targets ? n * static_cast<std::size_t>(batch.target_pitch) : 0;
-    if (batch.held < held) keep(s, batch, n, x, targets);
+    if (batch.held < held) keep(s, batch, x, labels, targets);
     e.free.hold(stream_->get());
     send(s.x.data(), batch.held < held ? s.kept_x.data() : batch.x, x);
-    send(s.labels.data(), batch.held < held ? s.kept_labels.data() : batch.labels, batch.labels ? n : 0);
+    send(s.labels.data(), batch.held < held ? s.kept_labels.data() : batch.labels, labels);
     send(s.targets.data(), batch.held < held ? s.kept_targets.data() : batch.targets, targets);
     e.copied.record(stream_->get());
     e.copied.hold(cuda::stream(where_));
@@ -72,7 +73,8 @@ template <class Scalar> class BatchUpload {
             .target_pitch = batch.target_pitch,
             .count = batch.count,
             .global_count = batch.global_count,
-            .first = batch.first};
+            .first = batch.first,
+            .labels_each = batch.labels_each};
   }
   /// What the last stage() gave is not needed by anything that comes later.
   void finish() { slots_[next_].copy->free.record(cuda::stream(where_)); }
@@ -98,12 +100,12 @@ template <class Scalar> class BatchUpload {
     cuda::check(cudaMemcpyAsync(to, from, n * sizeof(T), cudaMemcpyHostToDevice, stream_->get()), "cudaMemcpyAsync (batch)",
                 cuda::Bytes{n * sizeof(T)});
   }
-  void keep(Slot& s, const BatchView<Scalar>& batch, std::size_t n, std::size_t x, std::size_t targets) {
+  void keep(Slot& s, const BatchView<Scalar>& batch, std::size_t x, std::size_t labels, std::size_t targets) {
     if (s.kept_x.size() < x) s.kept_x = cuda::Pinned<Scalar>(static_cast<std::size_t>(room_.x));
     if (x > 0) std::memcpy(s.kept_x.data(), batch.x, x * sizeof(Scalar));
-    if (batch.labels) {
-      if (s.kept_labels.size() < n) s.kept_labels = cuda::Pinned<std::int32_t>(static_cast<std::size_t>(room_.labels));
-      if (n > 0) std::memcpy(s.kept_labels.data(), batch.labels, n * sizeof(std::int32_t));
+    if (labels > 0) {
+      if (s.kept_labels.size() < labels) s.kept_labels = cuda::Pinned<std::int32_t>(static_cast<std::size_t>(room_.labels));
+      std::memcpy(s.kept_labels.data(), batch.labels, labels * sizeof(std::int32_t));
     }
     if (targets > 0) {
       if (s.kept_targets.size() < targets) s.kept_targets = cuda::Pinned<Scalar>(static_cast<std::size_t>(room_.targets));

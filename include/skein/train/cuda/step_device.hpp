@@ -72,7 +72,8 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
     if constexpr (std::same_as<DeviceOf<Given>, Cuda>) {
       return BatchView<Scalar, Cuda>(batch);
     } else {
-      reserve(batch.count * batch.pitch, batch.labels ? batch.count : 0, batch.targets ? batch.count * batch.target_pitch : 0);
+      reserve(batch.count * batch.pitch, batch.labels ? batch.count * batch.labels_each : 0,
+              batch.targets ? batch.count * batch.target_pitch : 0);
       return upload_.stage(batch);
     }
   }
