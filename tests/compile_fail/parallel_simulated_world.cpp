@@ -6,6 +6,7 @@ namespace sk = skein;
 
 struct World {
 #ifdef SKEIN_TWIN
+  static constexpr sk::comm::Capabilities capabilities{sk::comm::Capability::computes};
   void compute(double) {}
 #endif
 };
