@@ -205,6 +205,11 @@ template <class Scalar> double sum_of_squares(const UpdateArguments<Scalar>& p) 
   rest.begin = i;
   return sum + reference::sum_of_squares(rest);
 }
+#if SKEIN_COMPILED
+extern template void sgd<float>(const SgdArguments<float>&);
+extern template void adam<float>(const AdamArguments<float>&);
+extern template double sum_of_squares<float>(const UpdateArguments<float>&);
+#endif
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
 

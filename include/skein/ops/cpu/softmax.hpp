@@ -108,6 +108,9 @@ template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyArgumen
   }
   return sums;
 }
+#if SKEIN_COMPILED
+extern template CrossEntropySums cross_entropy<float>(const CrossEntropyArguments<float>&);
+#endif
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
 

@@ -110,5 +110,33 @@ SKEIN_NOINLINE void panel(const Product<Scalar>& p) {
   if (i < p.m) detail::tile<V, 1, Columns, Turned, Masked, Finish>(p, i);
 }
 
+// Panels of float, which most networks share: with `extern` not compiled here, with nothing compiled (into skein::compiled).
+#define SKEIN_PANELS(word, V, columns, Finish)                                              \
+  word template void panel<V, columns, false, false, Finish, float>(const Product<float>&); \
+  word template void panel<V, columns, false, true, Finish, float>(const Product<float>&);  \
+  word template void panel<V, columns, true, false, Finish, float>(const Product<float>&);  \
+  word template void panel<V, columns, true, true, Finish, float>(const Product<float>&);
+namespace detail {
+using WholeVector = Vector<float, widest_lanes<float>>;
+using HalfVector = Vector<float, widest_lanes<float> / 2>;
+}  // namespace detail
+#if defined(__AVX512F__)
+#define SKEIN_PANELS_OF_FLOAT(word, Finish)          \
+  SKEIN_PANELS(word, detail::WholeVector, 5, Finish) \
+  SKEIN_PANELS(word, detail::WholeVector, 4, Finish) \
+  SKEIN_PANELS(word, detail::WholeVector, 3, Finish) \
+  SKEIN_PANELS(word, detail::WholeVector, 2, Finish) \
+  SKEIN_PANELS(word, detail::WholeVector, 1, Finish) \
+  SKEIN_PANELS(word, detail::HalfVector, 1, Finish)
+#else
+#define SKEIN_PANELS_OF_FLOAT(word, Finish)          \
+  SKEIN_PANELS(word, detail::WholeVector, 3, Finish) \
+  SKEIN_PANELS(word, detail::WholeVector, 2, Finish) \
+  SKEIN_PANELS(word, detail::WholeVector, 1, Finish)
+#endif
+#if SKEIN_COMPILED
+SKEIN_PANELS_OF_FLOAT(extern, Keep)
+#endif
+
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
 #endif

@@ -23,5 +23,8 @@ void transpose(long rows, long begin, long end, const Scalar* from, long pitch, 
   for (long i = 0; i < rows; ++i)
     for (long j = i < whole_rows ? whole_end : begin; j < end; ++j) to[j * to_pitch + i] = from[i * pitch + j];
 }
+#if SKEIN_COMPILED
+extern template void transpose<float>(long, long, long, const float*, long, float*, long);
+#endif
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
