@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reproducible, Sharded and SyncBatchNorm over processes, at every number of ranks that this program is started with.
 #include "../support/reproducible_cases.hpp"
+#include "../support/sharded_cases.hpp"
 #include "../support/sync_batch_norm_cases.hpp"
 
 #include <skein/mpi.hpp>
@@ -25,4 +26,9 @@ TEST_CASE("statistics over processes, with sharded state and scattered gradients
       sk::parallel::data_parallel<sk::parallel::Sharded<2>, sk::parallel::SyncBatchNorm>(world, {.bucket_bytes = 1});
   shard_cases::require_close(sync_batch_norm_cases::train(policy, 1),
                              sync_batch_norm_cases::train(sk::parallel::SingleProcess{}, 1), 1e-9);
+}
+
+TEST_CASE("slices that end at parameters, over processes", "[distributed]") {
+  sk::MpiComm world{MPI_COMM_WORLD};
+  sharded_cases::slices_end_at_parameters(world);
 }

@@ -5,6 +5,8 @@
 #include <skein/nn/linear.hpp>
 #include <skein/nn/relu.hpp>
 #include <skein/nn/sequential.hpp>
+#include <skein/optim/transform/chain.hpp>
+#include <skein/optim/transform/lars.hpp>
 #include <skein/parallel/data/sharded.hpp>
 
 #include "shard_cases.hpp"
@@ -77,6 +79,30 @@ template <class Comm> void checkpoints_are_whole(Comm& world, const std::string&
   const std::vector<float> expected(whole.model.parameters().begin(), whole.model.parameters().end());
   for (Model* m : {&from_sharded.model, &from_whole.model})
     RANK_CHECK(std::vector<float>(m->parameters().begin(), m->parameters().end()) == expected);
+}
+
+/// Under a transform of tensors each parameter is on one rank, whole; the weights are those of DataParallel, but for the rounding
+/// of the norm behind it.
+template <class Comm> void slices_end_at_parameters(Comm& world) {
+  using namespace sk::optim;
+  const auto chain = sk::optim::chain(Lars{.trust = 0.05f}, ClipNorm{0.05f}, Sgd{.lr = 0.5f, .momentum = 0.9});
+  const auto trained = [&](const auto& policy) {
+    return shard_cases::train<Net, double>(policy, {.epochs = 2, .batch = 19, .threads = 1 + world.rank() % 2}, chain);
+  };
+  const auto whole = trained(sk::parallel::DataParallel{world});
+  shard_cases::require_close(trained(data_parallel<Sharded<1>>(world)), whole, 1e-9);
+  shard_cases::require_close(trained(data_parallel<Sharded<2>>(world, {.bucket_bytes = 1})), whole, 1e-9);
+
+  Model model{sk::Seed{3}};
+  sk::Trainer trainer{model, nn::CrossEntropy{}, chain, data_parallel<Sharded<2>>(world)};
+  const sk::plan::Range own = trainer.train_step().optimizer().owned();
+  bool begins = own.begin == Model::sizes.stored, ends = own.end == Model::sizes.stored;
+  for (const sk::plan::Entry& e : Model::program.parameters()) {
+    begins = begins || e.offset == own.begin;
+    ends = ends || e.offset == own.end;
+  }
+  RANK_CHECK(begins);
+  RANK_CHECK(ends);
 }
 
 }  // namespace sharded_cases

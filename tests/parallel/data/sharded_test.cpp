@@ -14,6 +14,9 @@ TEST_CASE("sharded training has the weights of DataParallel", "[parallel]") {
 TEST_CASE("each rank keeps its part of the optimizer's state", "[parallel]") {
   at_every_size([](auto& w) { cases::state_is_a_part(w); });
 }
+TEST_CASE("slices end at parameters where a transform wants those whole", "[parallel]") {
+  at_every_size([](auto& w) { cases::slices_end_at_parameters(w); });
+}
 TEST_CASE("the checkpoint of a sharded training is whole", "[parallel]") {
   const support::TemporaryFolder folder;
   at_every_size([&](auto& w) { cases::checkpoints_are_whole(w, folder / "training"); });
