@@ -292,6 +292,35 @@ TEST_CASE("A checkpoint of slices that end at parameters is whole: it goes on in
   check_close(on(7, level_1, "served.1", ""), expected);
 }
 
+namespace {
+/// A policy with slices of its own: the last rank has three quarters. It does not ask who wants rows whole.
+struct Uneven : sk::parallel::DataParallel<sk::ThreadComm, sk::parallel::Sharded<2>> {
+  using DataParallel::DataParallel;
+  sk::plan::Placement placement(const sk::plan::ArenaTable& table) const {
+    return sk::plan::Placement::sliced({{0, table.stored / 4}, {table.stored / 4, table.stored}}, comm().rank());
+  }
+};
+/// Slices, and nobody who gathers them.
+struct Scattered : sk::parallel::SingleProcess {
+  sk::plan::Placement placement(const sk::plan::ArenaTable& table) const {
+    return sk::plan::Placement::sliced({{0, table.stored / 2}}, 0);
+  }
+};
+}  // namespace
+
+TEST_CASE("A placement of one's own is as good, but for rows that it cuts where they are wanted whole", "[train]") {
+  const auto chain = optim::chain(optim::ClipNorm{0.2f}, optim::Sgd{.lr = 0.5f, .momentum = 0.9});
+  const auto serial = train(sk::parallel::SingleProcess{}, chain, 1);
+  sk::spawn(2, [&](sk::ThreadComm& world) {
+    shard_cases::require_close(train(Uneven{world}, chain, 2), serial, 1e-9);
+    const std::string said = support::thrown<sk::ArgumentError>([&] { (void)train(Uneven{world}, lars_chain, 1); });
+    RANK_CHECK(said.find("cuts a parameter that a transform of tensors (Lars) sees as a whole") != std::string::npos);
+  });
+  CHECK(support::thrown<sk::ArgumentError>([&] {
+          (void)train(Scattered{}, chain, 1);
+        }).find("declares no Capability::owns_part") != std::string::npos);
+}
+
 TEST_CASE("Ranks whose slices differ refuse to start", "[train]") {
   sk::spawn(2, [&](sk::ThreadComm& world) {
     const auto policy = sk::parallel::data_parallel<sk::parallel::Sharded<1>>(world);

@@ -25,9 +25,8 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
   static constexpr long stored = Model::sizes.stored;
 
   template <class Policy> StepParts(Model& m, Loss l, const Optimizer& o, const Policy& policy)
-      : model(&m), loss(std::move(l)),
-        placement(policy.placement({Model::program.parameters(), stored, optim::needs_tensors<Optimizer>})),
-        optimizer(o, Model::program, m.where(), placement.own()), policy_state(policy.bind(replica())), device(m.where()) {}
+      : model(&m), loss(std::move(l)), placement(placed(policy)), optimizer(o, Model::program, m.where(), placement.own()),
+        policy_state(policy.bind(replica())), device(m.where()) {}
 
   /// The sums of the batch behind the gradients: of all ranks, after an exchange.
   Scalar* tail() { return model->gradient_arena().data + stored; }
@@ -42,6 +41,20 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
   UpdateMemory<Scalar> memory{};
 
  private:
+  /// Throws ArgumentError for a placement that the step cannot work with: of a policy of the user's.
+  template <class Policy> static plan::Placement placed(const Policy& policy) {
+    const plan::ArenaTable table{Model::program.parameters(), stored, optim::needs_tensors<Optimizer>};
+    plan::Placement p = policy.placement(table);
+    if (!parallel::OwnsPart<PolicyState> && p.kind() == plan::PlacementKind::sliced)
+      throw ArgumentError(
+          "the policy's placement is in slices and its state declares no Capability::owns_part, so that no rank would get the "
+          "weights of the others");
+    if (table.whole_rows && !p.keeps_whole(table.rows))
+      throw ArgumentError(
+          "the policy's placement cuts a parameter that a transform of tensors (Lars) sees as a whole: where "
+          "ArenaTable::whole_rows is set, slices end at rows (plan::slices does that)");
+    return p;
+  }
   parallel::Replica<Scalar, Device> replica() {
     parallel::Replica<Scalar, Device> r;
     r.parameters = model->weights().unguarded();

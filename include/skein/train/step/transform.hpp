@@ -52,13 +52,16 @@ template <class Parts> class GradientAsItStands {
     w_.one_array = whole_ = true;
     w_.worker.barrier();
   }
-  /// visit(parameter) for those that are this worker's, and waits for the others.
+  /// visit(parameter) for those of this rank's part that are this worker's, since their middle lies in its share, and waits for
+  /// the others.
   template <class Visit> void each_tensor(const Visit& visit) {
-    const auto entries = optimizer_.entries();
-    for (std::size_t k = 0; k < entries.size(); ++k) {
-      const plan::Entry& e = entries[k];
-      if (!mine(e)) continue;
-      optim::visit_tensor(optimizer_, k, w_.call, parameters(), memory_.whole_gradient, visit);
+    plan::Range own{0, Parts::stored};
+    if constexpr (parallel::OwnsPart<PolicyState>) own = w_.parts.placement.own();
+    const plan::Range rows = plan::rows_within(optimizer_.entries(), own);
+    for (long k = rows.begin; k < rows.end; ++k) {
+      const plan::Entry& e = optimizer_.entries()[static_cast<std::size_t>(k)];
+      if ((e.offset - own.begin + e.stored / 2) * w_.worker.count / (own.end - own.begin) != w_.worker.index) continue;
+      optim::visit_tensor(optimizer_, static_cast<std::size_t>(k), w_.call, parameters(), memory_.whole_gradient, visit);
     }
     w_.worker.barrier();
   }
@@ -67,13 +70,6 @@ template <class Parts> class GradientAsItStands {
   Scalar* parameters() const { return w_.parts.model->weights().unguarded().data; }
   static constexpr long piece(long p) {
     return plan::even_range(Parts::stored, UpdateMemory<Scalar>::norm_pieces, static_cast<int>(p)).begin;
-  }
-  /// A row of this rank's part is that worker's in whose share its middle lies.
-  bool mine(const plan::Entry& e) const {
-    plan::Range own{0, Parts::stored};
-    if constexpr (parallel::OwnsPart<PolicyState>) own = w_.parts.placement.own();
-    if (e.offset < own.begin || e.offset >= own.end) return false;
-    return (e.offset - own.begin + e.stored / 2) * w_.worker.count / (own.end - own.begin) == w_.worker.index;
   }
   double over_owners(double own) {
     if (w_.worker.index == 0) {
