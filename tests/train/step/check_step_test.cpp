@@ -3,6 +3,11 @@
 // does is in tests/parallel/transforms_test.cpp and transform_test.cpp; the sentences are in tests/compile_fail.
 #include <skein/train/step/check_step.hpp>
 
+#include <array>
+#include <fstream>
+#include <sstream>
+#include <string>
+
 #include <catch2/catch.hpp>
 
 #include <skein/comm/thread/thread_comm.hpp>
@@ -44,25 +49,28 @@ template <class Policy, class M = Model> using StateOf =
 template <class Optimizer, class Policy, class M = Model>
 inline constexpr Fault fault = sk::train::step_fault<M, Optimizer, StateOf<Policy, M>>();
 
-template <class Policy> inline constexpr bool takes_all =
-    fault<Sgd, Policy> == Fault::none&& fault<Element, Policy> == Fault::none&& fault<NormFirst, Policy> ==
-    Fault::none&& fault<NormLater, Policy> == Fault::none&& fault<Tensor, Policy> == Fault::none;
+/// A row of the guide's table: which of four kinds of chain are taken.
+using Row = std::array<bool, 4>;
+template <class State, class M = Model> constexpr Row row_of_state = {
+    sk::train::step_fault<M, Element, State>() == Fault::none, sk::train::step_fault<M, NormFirst, State>() == Fault::none,
+    sk::train::step_fault<M, NormLater, State>() == Fault::none, sk::train::step_fault<M, Tensor, State>() == Fault::none};
+template <class Policy> constexpr Row row = row_of_state<StateOf<Policy>>;
+template <class... Policies> constexpr bool all_rows(const Row& expected) { return ((row<Policies> == expected) && ...); }
+constexpr Row everything{true, true, true, true};
 template <class... Options> using DataParallel = parallel::DataParallel<Comm, Options...>;
 }  // namespace
 
-static_assert(takes_all<parallel::SingleProcess> && takes_all<DataParallel<>> && takes_all<DataParallel<parallel::SyncEvery<4>>>);
-static_assert(takes_all<DataParallel<parallel::Reproducible<4>>>);
-static_assert(takes_all<DataParallel<parallel::Sharded<1>>> && takes_all<DataParallel<parallel::Sharded<2>>>);
-static_assert(takes_all<parallel::ModelAverage<4, Comm>> && takes_all<parallel::Gossip<Comm>>);
-static_assert(takes_all<parallel::ParameterServer<Comm, parallel::Staleness<0>>>);
-static_assert(takes_all<parallel::Compose<DataParallel<>, parallel::ModelAverage<4, Comm>>>);
+static_assert(all_rows<parallel::SingleProcess, DataParallel<>, DataParallel<parallel::SyncEvery<4>>,
+                       DataParallel<parallel::Reproducible<4>>, parallel::ModelAverage<4, Comm>, parallel::Gossip<Comm>,
+                       parallel::Compose<DataParallel<>, parallel::ModelAverage<4, Comm>>>(everything));
+static_assert(all_rows<DataParallel<parallel::Sharded<1>>, DataParallel<parallel::Sharded<2>>>(everything));
+static_assert(all_rows<parallel::ParameterServer<Comm, parallel::Staleness<0>>>(everything));
 
 namespace {
 using Late = parallel::ParameterServer<Comm, parallel::Staleness<2>>;
 }
-static_assert(fault<Element, Late> == Fault::none && fault<Tensor, Late> == Fault::none);
+static_assert(all_rows<Late, parallel::ParameterServer<Comm>>({true, false, false, true}));
 static_assert(fault<NormFirst, Late> == Fault::norms_of_servers && fault<NormLater, Late> == Fault::norms_of_servers);
-static_assert(fault<NormFirst, parallel::ParameterServer<Comm>> == Fault::norms_of_servers);
 
 static_assert(fault<Sgd, DataParallel<parallel::Reproducible<4>>, CoupledModel> == Fault::shards_of_couples);
 static_assert(fault<Sgd, DataParallel<parallel::Sharded<1>>, CoupledModel> == Fault::none);
@@ -80,11 +88,34 @@ struct GpuModel {
 template <class Optimizer, class PolicyState = parallel::PolicyState>
 inline constexpr Fault on_gpu = sk::train::step_fault<GpuModel, Optimizer, PolicyState>();
 }  // namespace
-static_assert(on_gpu<Sgd> == Fault::none && on_gpu<Element> == Fault::none && on_gpu<NormFirst> == Fault::none);
-static_assert(on_gpu<NormLater> == Fault::none && on_gpu<Tensor> == Fault::none);
+static_assert(row_of_state<parallel::PolicyState, GpuModel> == everything);
 static_assert(on_gpu<Chain<Sgd, HostTensor>> == Fault::tensors_on_device &&
               fault<Chain<Sgd, HostTensor>, DataParallel<>> == Fault::none);
 static_assert(on_gpu<Sgd, StateOf<DataParallel<parallel::Reproducible<4>>>> == Fault::shards_on_device);
 static_assert(on_gpu<Sgd, StateOf<Late>> == Fault::servers_on_device);
 
-TEST_CASE("Every refusal is known when the program is compiled", "[train]") { SUCCEED("static_asserts above"); }
+TEST_CASE("The guide's table says the same", "[train]") {
+  std::ifstream page(SKEIN_SOURCE_DIR "/docs/guide/optim.md");
+  const auto says = [&](const std::string& name) {  // the cells of a row
+    Row cells{};
+    page.clear();
+    page.seekg(0);
+    for (std::string line; std::getline(page, line);) {
+      if (!line.starts_with("| " + name)) continue;
+      std::istringstream text(line);
+      std::string cell;
+      for (int i = 0; std::getline(text, cell, '|') && i < 6; ++i) {
+        if (i >= 2) cells[static_cast<std::size_t>(i - 2)] = cell.starts_with(" yes");
+        if (i >= 2) CHECK((cell.starts_with(" yes") || cell.starts_with(" refused")));
+      }
+      return cells;
+    }
+    FAIL("no row " << name);
+    return cells;
+  };
+  CHECK(says("one rank, `DataParallel`") == everything);
+  CHECK(says("`Sharded<1>`, `Sharded<2>`") == everything);
+  CHECK(says("`ParameterServer` with `Staleness<0>`") == row<parallel::ParameterServer<Comm, parallel::Staleness<0>>>);
+  CHECK(says("`ParameterServer` with another bound") == row<Late>);
+  CHECK(says("a model on a GPU") == row_of_state<parallel::PolicyState, GpuModel>);
+}
