@@ -2,8 +2,10 @@
 // Containers and executors: every arrangement gives the gradient of finite differences, whatever the threads and the executor.
 #include <catch2/catch.hpp>
 
+#include <atomic>
 #include <cmath>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include <skein/nn/loss/cross_entropy.hpp>
@@ -24,6 +26,21 @@ namespace {
 using Batch = support::Batch;
 using support::check_gradient, support::Data, support::Double, support::gradient;
 using naive::Center, naive::Flatten, naive::Linear, naive::Tanh;
+
+/// A copy. In forward the last worker waits here (Last) until the first one has passed the other (not Last).
+std::atomic<bool> passed{false};
+template <bool Last> struct Copy {
+  static constexpr sk::LayerInfo describe(sk::Extents in) { return {.output = in}; }
+  template <class In, class Frame> static void forward(Frame& f) {
+    const sk::Worker& w = f.context->worker;
+    while (Last && w.index == w.count - 1 && w.count > 1 && !passed) std::this_thread::yield();
+    std::copy_n(f.x, f.batch * sk::sample_pitch(In::extents), f.y);
+    if (!Last && w.index == 0) passed = true;
+  }
+  template <class In, class Frame> static void backward(Frame& f) {
+    if (f.dx) std::copy_n(f.dy, f.batch * sk::sample_pitch(In::extents), f.dx);
+  }
+};
 
 }  // namespace
 
@@ -58,6 +75,22 @@ TEST_CASE("a gradient that workers divide among them is the same", "[nn]") {
   check_gradient<nn::Sequential<Linear<6, true>, nn::Residual<Linear<6, true>>, nn::Concat<Linear<18, true>, Linear<3, true>>,
                                 nn::Sequential<Tanh, Linear<9, true>>, nn::Repeat<2, Linear<9, true>>, Linear<2, true>>,
                  sk::Shape<4>>();
+}
+TEST_CASE("a worker may be some layers behind another, in scratch memory of other widths", "[nn]") {
+  // Copy reads its input when the first worker has run the wide block, whose edges lie in the same memory.
+  using Net = nn::Sequential<nn::Sequential<Linear<3>, Copy<true>>, Linear<70>,
+                             nn::Sequential<Copy<false>, Copy<false>, Copy<false>>, Linear<2>>;
+  using Model = Double<Net, sk::Shape<4>>;
+  Model model{sk::Seed{5}};
+  Data<Model> data(7);
+  const auto alone = gradient(model, data.batch, {.execution = sk::Execution::layer_wise, .threads = 1});
+  for (const int threads : {2, 3}) {
+    passed = false;
+    const auto g = gradient(model, data.batch, {.execution = sk::Execution::layer_wise, .threads = threads});
+    double worst = 0;
+    for (std::size_t i = 0; i < g.size(); ++i) worst = std::max(worst, std::abs(g[i] - alone[i]));
+    CHECK(worst < 1e-13);
+  }
 }
 TEST_CASE("statistics of the batch are those of all workers", "[nn]") {
   check_gradient<nn::Sequential<Linear<6>, Center, Tanh, nn::Residual<nn::Sequential<Linear<6>, Center>>, Linear<2>>,

@@ -38,7 +38,8 @@ template <class Scalar, class Activation, class Device> class Activations {
  public:
   /// For n samples.
   Activations(const ActivationSizes& s, long n, Device where)
-      : kept_activations(count(s.network.kept_activations * n), where), scratch(count(s.network.scratch * n), where),
+      : kept_activations(count(s.network.kept_activations * n), where),
+        scratch(count((s.network.scratch + s.network.whole_gradients) * n), where),
         input(count(whole_line(s.input_pitch) * n), where), gradient(count(whole_line(s.output_pitch) * n + s.room), where),
         input_gradient(s.room > 0 ? count(whole_line(s.input_pitch) * n + s.room) : 0, where),
         saved_for_backward(count((s.network.saved_for_backward + s.backward_scratch) * n), where),

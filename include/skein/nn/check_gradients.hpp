@@ -79,7 +79,7 @@ template <class L, class In> class GradientRun {
   explicit GradientRun(const GradientCheckOptions& o)
       : options_(o), parameters_(count(sizes.stored)), gradients_(count(sizes.stored)), buffers_(count(sizes.buffers)),
         start_(count(sizes.buffers)), packed_(count(sizes.packed_weights)), statistics_(count(sizes.batch_statistics)),
-        kept_(count(sizes.kept_activations * o.batch)), scratch_(count(sizes.scratch * o.batch)),
+        kept_(count(sizes.kept_activations * o.batch)), scratch_(count((sizes.scratch + sizes.whole_gradients) * o.batch)),
         saved_(count((sizes.saved_for_backward + sizes.backward_scratch) * o.batch)), workspace_(count(sizes.workspace)),
         x_(count(whole_line(in) * o.batch)), y_(count(whole_line(out) * o.batch)), dy_(count(whole_line(out) * o.batch)),
         dx_(count(whole_line(in) * o.batch)), exchange_(4096), saved_bytes_(count(sizes.saved_bytes * o.batch)) {
@@ -148,6 +148,8 @@ template <class L, class In> class GradientRun {
     run_.backward_scratch = saved_.data() + sizes.saved_for_backward * options_.batch;
     run_.saved_bytes = saved_bytes_.data();
     run_.scratch = scratch_.data();
+    run_.scratch_width = sizes.scratch;
+    run_.whole_gradients = scratch_.data() + sizes.scratch * options_.batch;
     run_.workspace = workspace_.data();
     run_.capacity = run_.batch = run_.context.total = options_.batch;
     run_.context.exchange = exchange_.data();

@@ -17,6 +17,7 @@ struct MemoryRequirements {
   long parameters = 0;                                                     ///< logical
   long stored = 0, buffers = 0, packed_weights = 0, batch_statistics = 0;  // scalars
   long kept_activations = 0, scratch = 0;  // edges, activations a sample: kept for backward, or reused; sums of whole lines
+  long whole_gradients = 0;                // gradients that layers read as one array over all workers, likewise
   long saved_for_backward = 0, backward_scratch = 0;  // layers' own blocks, scalars a sample: until backward, or within it
   long saved_bytes = 0;                               // a sample
   long workspace = 0;                                 // scalars a worker
@@ -34,6 +35,7 @@ struct MemoryRequirements {
     buffers += s.buffers;
     packed_weights += s.packed_weights;
     batch_statistics += s.batch_statistics;
+    whole_gradients += s.whole_gradients;
     saved_for_backward += s.saved_for_backward;
     backward_scratch += s.backward_scratch;
     saved_bytes += s.saved_bytes;
@@ -108,7 +110,7 @@ template <class L> constexpr MemoryRequirements analyze(Extents in) {
 /// The run-time position of a node in the arenas.
 struct ArenaOffsets {
   long parameter = 0, buffer = 0, packed_weights = 0, batch_statistics = 0, kept_activations = 0, saved_for_backward = 0,
-       backward_scratch = 0, saved_bytes = 0, scratch = 0;
+       backward_scratch = 0, saved_bytes = 0, scratch = 0, whole_gradient = 0;
   int ordinal = 0;
 
   friend constexpr ArenaOffsets operator+(const ArenaOffsets& a, const ArenaOffsets& b) {
@@ -121,6 +123,7 @@ struct ArenaOffsets {
             a.backward_scratch + b.backward_scratch,
             a.saved_bytes + b.saved_bytes,
             a.scratch + b.scratch,
+            a.whole_gradient + b.whole_gradient,
             a.ordinal + b.ordinal};
   }
   /// Where the next sibling starts, but for the edges between siblings and scratch, which the container places.
@@ -128,12 +131,13 @@ struct ArenaOffsets {
     return {s.stored,           s.buffers,          s.packed_weights,
             s.batch_statistics, s.kept_activations, s.saved_for_backward,
             s.backward_scratch, s.saved_bytes,      0,
-            s.operations};
+            s.whole_gradients,  s.operations};
   }
 };
 
-/// An edge: a per-sample array of activations in the kept or the scratch arena. `width` is what one sample takes there: a
-/// worker's slice begins at first * width, so that workers never meet even where edges of other pitches reuse the array.
+/// An edge: a per-sample array of activations in the kept or the scratch arena. `width` is what one sample takes there. A kept
+/// array is one for all workers. Scratch memory is divided among the workers first, since arrays of other widths take each
+/// other's places in it, and a worker may be some layers ahead of another.
 struct ActivationOffset {
   long offset = 0, width = 0;
 };

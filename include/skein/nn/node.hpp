@@ -22,7 +22,8 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run 
   Activation* kept_activations = nullptr;
   Scalar *saved_for_backward = nullptr, *backward_scratch = nullptr;
   std::byte* saved_bytes = nullptr;
-  Activation* scratch = nullptr;
+  Activation *scratch = nullptr, *whole_gradients = nullptr;
+  long scratch_width = 0;        // what a sample takes of the scratch memory
   Scalar* workspace = nullptr;   // this worker's
   Scalar* conversion = nullptr;  // this worker's, see nn/converted_layer.hpp
   long capacity = 0;             // samples that every per-sample array has room for
@@ -30,7 +31,10 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run 
   Context<Scalar, Device> context{};
 
   Activation* save(ActivationOffset s) const { return kept_activations + s.offset * capacity + context.first * s.width; }
-  Activation* temporary(ActivationOffset s) const { return scratch + s.offset * capacity + context.first * s.width; }
+  /// In this worker's part of the scratch memory.
+  Activation* temporary(ActivationOffset s) const { return scratch + context.first * scratch_width + s.offset * batch; }
+  /// One array for all workers, which nothing else uses.
+  Activation* whole_gradient(ActivationOffset s) const { return whole_gradients + s.offset * capacity + context.first * s.width; }
 
   /// A leaf's frame, but for its samples. F: Frame<Scalar, Device>, or with Activation for a leaf that takes it.
   template <class F> F frame(const ArenaOffsets& at, const LayerInfo& info) const {
@@ -157,8 +161,8 @@ template <class L, class In> struct Node {
 template <HasSpec L, class In> struct Node<L, In> : Node<ExpressionLayer<L>, In> {};
 
 namespace detail {
-/// Inside Residual, Concat and Repeat scratch arrays change their pitch between siblings, so that no array there is whole for
-/// all workers: layers do not split gradients there.
+/// Inside Residual, Concat and Repeat gradients lie in each worker's part of the scratch memory, so that no array there is whole
+/// for all workers: layers do not split gradients there.
 template <class R> class NoSplit {
  public:
   explicit NoSplit(R& r) : run_(r), before_(r.context.split) { r.context.split = false; }

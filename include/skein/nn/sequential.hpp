@@ -17,6 +17,7 @@ struct ChildPlace {
   ActivationOffset output{}, gradient{};
   int source = 0;                 // the child that writes this edge (itself, unless it aliases); -1: the input
   bool kept_activations = false;  // the edge is in the kept arena
+  bool whole_gradient = false;    // its gradient is one array for all workers
 };
 
 /// Layers, each of which takes the output of the one before.
@@ -78,7 +79,8 @@ template <class... Layers> struct Sequential {
       if (width > widest) widest = width;
     }
     ArenaOffsets at{};
-    long own = 2 * widest, inner = 0;
+    const long own = 2 * widest;
+    long inner = 0;
     int turn = 0;  // alternates with every child that writes
     for (int i = 0; i < size; ++i) {
       ChildPlace& c = child(i);
@@ -96,8 +98,9 @@ template <class... Layers> struct Sequential {
       }
       if (!size_of(i).aliases) turn ^= 1;
       if (i + 1 < size && c.source >= 0 && size_of(c.source).whole_gradient) {
-        c.gradient = {own, pitch};
-        own += whole_line(pitch);
+        c.whole_gradient = true;
+        c.gradient = {at.whole_gradient, pitch};
+        at.whole_gradient += whole_line(pitch);
       } else {
         c.gradient = {turn * widest, widest};
       }
@@ -109,6 +112,7 @@ template <class... Layers> struct Sequential {
     total.output = size_of(size - 1).output;
     total.kept_activations = at.kept_activations;
     total.scratch = own + inner;
+    total.whole_gradients = at.whole_gradient;
     total.aliases = r.last < 0;
     if (r.last >= 0) {
       total.saves_output = size_of(r.last).saves_output;
@@ -177,7 +181,9 @@ template <SequentialLike L, class In> struct Node<L, In> {
   template <class R>
   static typename R::Activation* gradient(const R& r, const ArenaOffsets& at, int i, typename R::Activation* dx) {
     if (i <= all.first) return dx;
-    const ActivationOffset s = all.children[static_cast<std::size_t>(i - 1)].gradient;
+    const ChildPlace& c = all.children[static_cast<std::size_t>(i - 1)];
+    const ActivationOffset s = c.gradient;
+    if (c.whole_gradient) return r.whole_gradient({s.offset + at.whole_gradient, s.width});
     return r.temporary({s.offset + at.scratch, s.width});
   }
 

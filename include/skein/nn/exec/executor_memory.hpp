@@ -170,7 +170,7 @@ class ExecutorMemory {
     ActivationSizes s{sizes, backward_scratch, input_pitch, output_pitch};
     if (edges) s.room = gradient_tail * static_cast<long>(sizeof(Scalar) / sizeof(Activation));
     for (int i = 0; i < count; ++i) {
-      if (i > 0 && !depth_first_) s.network.scratch = 0;
+      if (i > 0 && !depth_first_) s.network.scratch = s.network.whole_gradients = 0;
       sets_.emplace_back(s, capacity_, where);
     }
   }
@@ -190,6 +190,8 @@ class ExecutorMemory {
     r.backward_scratch = r.saved_for_backward + sizes.saved_for_backward * capacity_;
     r.saved_bytes = s.set->saved_bytes.data();
     r.scratch = (depth_first_ ? s.set : &sets_[0])->scratch.data();
+    r.scratch_width = sizes.scratch;
+    r.whole_gradients = r.scratch + sizes.scratch * capacity_;
     r.workspace = workspace_[static_cast<std::size_t>(w)].data();
     if constexpr (mixed) {
       r.conversion = converted_.conversion[static_cast<std::size_t>(w)].data();
