@@ -109,6 +109,28 @@ TEST_CASE("graphs within containers, and containers and graphs within graphs", "
                          Apply<nn::Add, From<a, b>, To<y>>, nn::Output<y>>;
   support::check_gradient<nn::Sequential<Linear<17, true>, Wide, Linear<3, true>>, sk::Shape<4>>();
 }
+TEST_CASE("workers divide the gradients of a graph's layers as they do those of a Sequential", "[nn]") {
+  using Chain = nn::Sequential<Linear<20, true>, Tanh, Linear<33, true>, nn::Identity, Linear<17, true>>;
+  using Net = nn::Graph<nn::Input<x>, Apply<nn::Sequential<Linear<20, true>, Tanh>, From<x>, To<a>>,
+                        Apply<Linear<33, true>, From<a>, To<b>>, Apply<nn::Identity, From<b>, To<c>>,
+                        Apply<Linear<17, true>, From<c>, To<y>>, nn::Output<y>>;
+  support::check_gradient<Net, sk::Shape<4>>();
+  support::Double<Chain, sk::Shape<4>> chain{sk::Seed{5}};
+  support::Double<Net, sk::Shape<4>> graph{sk::Seed{5}};
+  support::Data<decltype(graph)> data(7);
+  for (const int threads : {1, 2, 4}) {
+    const sk::ExecutorOptions options{.execution = sk::Execution::layer_wise, .threads = threads};
+    CHECK(support::gradient(graph, data.batch, options) == support::gradient(chain, data.batch, options));
+  }
+  STATIC_REQUIRE(nn::analyze<Net>({1, {4}}).whole_gradient);
+  // Edges of layers that want one array, read by several, renamed, output beside others, and renamed on the way out.
+  using Many = nn::Graph<nn::Input<x>, Apply<Linear<9, true>, From<x>, To<a>>, Apply<Linear<9, true>, From<a>, To<b>>,
+                         Apply<nn::Add, From<a, b, b>, To<c>>, Apply<Tanh, From<c>, To<d>>,
+                         Apply<Linear<5, true>, From<d>, To<e>>, Apply<nn::Multiply, From<e, e>, To<f>>,
+                         Apply<nn::Identity, From<e>, To<g>>, nn::Output<f>, nn::Output<g>, nn::Output<b>>;
+  support::check_gradient<nn::Sequential<Linear<6, true>, Many, Linear<2, true>>, sk::Shape<4>>();
+  support::check_gradient<nn::Sequential<Linear<6, true>, Net, nn::Identity, Linear<2, true>>, sk::Shape<4>>();
+}
 TEST_CASE("check_gradients knows graphs, to their inputs", "[nn]") {
   CHECK(sk::check_gradients<Diamond, sk::Shape<4>>());
   CHECK(sk::check_gradients<Renamed, sk::Shape<4, 4, 1>>());

@@ -76,12 +76,14 @@ template <int N> constexpr void GraphPlan<N>::finish(const Extents& in) {
     e.at = {at.kept_activations, pitch};
     at.kept_activations += whole_line(pitch);
   }
+  total.whole_gradients = at.whole_gradient;  // the layers' own, then the edges'
   const long forward = place_edges(), backward = place_gradients();
   const long own = forward > backward ? forward : backward;
   for (GraphNode& n : nodes) n.at.scratch = own;
   total.kept_activations = at.kept_activations;
   total.scratch = own + inner;
-  total.aliases = total.whole_gradient = false;
+  total.aliases = false;
+  total.whole_gradient = output >= 0 && edge(output).whole;
 }
 
 /// The row of the output, and which edge's memory is the caller's.
@@ -150,8 +152,18 @@ template <int N> constexpr long GraphPlan<N>::place_edges() {
 
 namespace detail {
 // Who holds the gradient of an edge, beside the number of a scratch array.
-inline constexpr int no_gradient = -1, callers_gradient = -2;
+inline constexpr int no_gradient = -1, callers_gradient = -2, whole_gradient = -3;
 }  // namespace detail
+
+/// The array where the gradient of edge e is made.
+template <int N> constexpr int GraphPlan<N>::take_gradient(int e, Scratch& scratch) {
+  GraphEdge& own = edge(e);
+  if (own.gradient_is_dx) return detail::callers_gradient;
+  if (!own.whole) return scratch.take(own.extents);
+  own.gradient = {total.whole_gradients, sample_pitch(own.extents)};
+  total.whole_gradients += whole_line(own.gradient.width);
+  return detail::whole_gradient;
+}
 
 /// Item i gives its part of the gradient of the edge that is its k-th.
 template <int N> constexpr void GraphPlan<N>::give(int i, int k, Scratch& scratch, Numbers& holder, Numbers& own) {
@@ -161,11 +173,12 @@ template <int N> constexpr void GraphPlan<N>::give(int i, int k, Scratch& scratc
   r.hands_on = item(i).kind == GraphItem::Kind::layer ? node(i).needs.aliases : node(i).join.hands_gradient_on;
   r.first = held == detail::no_gradient;
   r.owned = array != detail::no_gradient;
-  if (r.hands_on && r.first) {
+  r.copied = r.hands_on && r.first && edge(e).whole;
+  if (r.hands_on && r.first && !r.copied) {
     held = holder[static_cast<std::size_t>(i)];
     scratch.share(held);
   } else if (!r.owned) {
-    array = edge(e).gradient_is_dx ? detail::callers_gradient : scratch.take(edge(e).extents);
+    array = take_gradient(e, scratch);
     scratch.release(held);
     held = array;
   } else if (!r.hands_on) {
@@ -186,8 +199,7 @@ template <int N> constexpr long GraphPlan<N>::place_gradients() {
     const int e = read(i, 0);
     int& held = holder[static_cast<std::size_t>(e)];
     if (outputs == 1) held = detail::callers_gradient;
-    else
-      held = own[static_cast<std::size_t>(e)] = edge(e).gradient_is_dx ? detail::callers_gradient : scratch.take(edge(e).extents);
+    else held = own[static_cast<std::size_t>(e)] = take_gradient(e, scratch);
   }
   for (int i = N - 1; i >= 0; --i) {
     if (!item(i).writes()) continue;
@@ -197,7 +209,7 @@ template <int N> constexpr long GraphPlan<N>::place_gradients() {
     scratch.release(holder[static_cast<std::size_t>(i)]);
   }
   for (int i = 0; i < N; ++i) {
-    edge(i).gradient = scratch.offset(own[static_cast<std::size_t>(i)]);
+    if (const int array = own[static_cast<std::size_t>(i)]; array >= 0) edge(i).gradient = scratch.offset(array);
     for (GraphRead& r : node(i).reads)
       if (r.temporary.width > 0) r.temporary = scratch.offset(static_cast<int>(r.temporary.offset));
   }

@@ -49,6 +49,7 @@ struct GraphEdge {
   Extents extents{};
   int source = -1;          ///< the item whose memory it is: itself, unless a layer only renames
   bool from_input = false;  ///< its gradient is wanted only where the input's is
+  bool whole = false;       ///< backward of its layer wants the gradient as one array over all workers
   EdgePlace place = EdgePlace::none;
   ActivationOffset at{};        ///< of kept and scratch ones
   bool gradient_is_dx = false;  ///< the gradient is made where the graph's caller wants it
@@ -59,6 +60,7 @@ struct GraphEdge {
 struct GraphRead {
   bool hands_on = false;  ///< the part is the gradient of the item's own edge, where that is
   bool first = false;     ///< nobody has given a part before
+  bool copied = false;    ///< handed on into the edge's own array
   bool owned = false;     ///< the sum so far is in the edge's own array: the part goes to `temporary`
   ActivationOffset temporary{};
 };
@@ -72,12 +74,10 @@ struct GraphNode {
   std::array<GraphRead, JoinInputs::most> reads{};
 };
 
-/// Arrays of scratch memory with a count of who needs each. An array is as wide as the widest edge that it ever has, so that the
-/// slices of two workers never meet.
+/// Arrays of scratch memory with a count of who needs each, as wide as the widest edge that it ever has.
 template <int Most> struct ScratchArrays {
-  static constexpr int nobodys = -1;
-  std::array<long, Most> width{};
-  std::array<int, Most> users{};
+  std::array<long, static_cast<std::size_t>(Most)> width{};
+  std::array<int, static_cast<std::size_t>(Most)> users{};
   int count = 0;
 
   constexpr int take(const Extents& e) {
@@ -132,6 +132,7 @@ template <int N> struct GraphPlan {
     e.extents = s.output;
     e.source = s.aliases ? edge(read(i, 0)).source : i;
     e.from_input = s.aliases && edge(read(i, 0)).from_input;
+    e.whole = s.whole_gradient;
     if (s.tokens > 0 && (split_input || edge(read(i, 0)).source != whole_input()) && total.fault == Fault::none)
       total.fault = Fault::tokens_in_the_middle;
     total.absorb(s);
@@ -169,6 +170,7 @@ template <int N> struct GraphPlan {
   constexpr int last_use(int source);
   constexpr long place_edges();      // returns the scalars of scratch memory that forward takes
   constexpr long place_gradients();  // likewise backward
+  constexpr int take_gradient(int e, Scratch& scratch);
   constexpr void give(int i, int k, Scratch& scratch, Numbers& holder, Numbers& own);
 };
 

@@ -32,7 +32,6 @@ template <GraphLike L, class In> struct Node<L, In> {
   template <class R> static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
                                                                    const typename R::Activation* y,
                                                                    const typename R::Activation* dy, typename R::Activation* dx) {
-    detail::NoSplit<R> guard(r);
     const Backward<R> b{r, at, x, y, dy, dx};
     const typename R::Activation* gradients[n] = {};
     each([&]<int I>(std::integral_constant<int, I>) { begin_gradient<I>(b, gradients); });
@@ -53,8 +52,8 @@ template <GraphLike L, class In> struct Node<L, In> {
     });
     if (plan.outputs > 1) visit(1, std::string_view("copy"));
   }
-  template <class Visit> static constexpr void leaves(const ArenaOffsets& at, bool, Visit&& visit) {
-    each_layer([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::leaves(at + plan.nodes[I].at, false, visit); });
+  template <class Visit> static constexpr void leaves(const ArenaOffsets& at, bool split, Visit&& visit) {
+    each_layer([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::leaves(at + plan.nodes[I].at, split, visit); });
   }
   template <class R> static constexpr ConversionMemory conversion() {
     ConversionMemory s;
@@ -140,8 +139,10 @@ template <GraphLike L, class In> struct Node<L, In> {
 
   /// The array where the gradient of edge E is made.
   template <int E, class R> static typename R::Activation* own_gradient(const Backward<R>& b) {
+    constexpr ActivationOffset own = plan.edges[E].gradient;
     if constexpr (plan.edges[E].gradient_is_dx) return b.dx;
-    else return b.r.temporary({b.at.scratch + plan.edges[E].gradient.offset, plan.edges[E].gradient.width});
+    else if constexpr (plan.edges[E].whole) return b.r.whole_gradient({b.at.whole_gradient + own.offset, own.width});
+    else return b.r.temporary({b.at.scratch + own.offset, own.width});
   }
   template <int E, class R> static bool wanted(const Backward<R>& b) { return b.dx || !plan.edges[E].from_input; }
   template <int E, class R> static long values(const Backward<R>& b) { return sample_pitch(plan.edges[E].extents) * b.r.batch; }
@@ -212,7 +213,11 @@ template <GraphLike L, class In> struct Node<L, In> {
   static void take(const Backward<R>& b, const typename R::Activation** gradients, const typename R::Activation* part) {
     constexpr int E = plan.items[I].reads[K];
     constexpr GraphRead read = plan.nodes[I].reads[K];
-    if constexpr (read.first) {
+    if constexpr (read.copied) {
+      auto* own = own_gradient<E>(b);
+      ops::copy<typename R::Device>(own, part, values<E>(b));
+      gradients[E] = own;
+    } else if constexpr (read.first) {
       gradients[E] = part;
     } else {
       auto* own = own_gradient<E>(b);
