@@ -64,6 +64,7 @@ TEST_CASE("a world of one needs no communicator's help", "[parallel]") {
 
 namespace {
 struct NamesBuckets {
+  static constexpr sk::comm::Capabilities capabilities{sk::comm::Capability::bucket_sizes};
   static constexpr long bucket_bytes = 400, first_bucket_bytes = 40;
 };
 }  // namespace
