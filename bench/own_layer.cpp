@@ -5,27 +5,14 @@
 #include <cmath>
 #include <functional>
 
-#include <skein/nn/expression_layer.hpp>
-
+#include "../tests/support/own_layers.hpp"
 #include "support/report.hpp"
 #include "support/slices.hpp"
 
 namespace {
 using namespace bench;
 namespace sk = skein;
-using namespace sk::literals;
 using Frame = sk::nn::Frame<float, sk::Cpu>;
-
-struct Scale {
-  static constexpr sk::LayerSpec describe(sk::Edge in) {
-    return {.output = in, .parameters = {{"scale", {in.last()}, sk::Init::ones}}, .backward_reads = sk::Reads::x};
-  }
-  static void forward(auto& f) { f.y() = f.x() * f.parameter("scale"_p); }
-  static void backward(auto& f) {
-    f.gradient("scale"_p) += sum_leading(f.dy() * f.x());
-    f.dx() = f.dy() * f.parameter("scale"_p);
-  }
-};
 
 /// The compiler is told that arrays do not overlap, and the sizes.
 struct ByHand {
@@ -112,7 +99,7 @@ bool report_ratio(Report& report, Line l, const std::function<void()>& ours, con
 }
 
 template <class In> bool size(Report& report, long batch, const std::string& name) {
-  using Ours = sk::nn::ExpressionLayer<Scale>;
+  using Ours = sk::nn::ExpressionLayer<own_layers::Scale>;
   const long values = batch * sk::sample_pitch(In::extents), features = In::extents.last();
   Memory a(values, features), b(values, features);
   a.frame.batch = b.frame.batch = batch;

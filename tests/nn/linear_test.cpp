@@ -29,7 +29,8 @@ static_assert(
 static_assert(
     nn::Linear<10, sk::WeightInit<sk::Init::zeros>, sk::BiasInit<sk::Init::ones>>::describe({1, {84}}).parameters[1].init ==
     sk::Init::ones);
-static_assert(nn::Linear<512>::describe({1, {512}}).splits_gradients && !nn::Linear<80>::describe({1, {80}}).splits_gradients);
+static_assert(nn::needs_of<nn::Linear<512>>({1, {512}}).splits_gradients &&
+              !nn::needs_of<nn::Linear<80>>({1, {80}}).splits_gradients);
 
 namespace {
 

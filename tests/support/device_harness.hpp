@@ -3,7 +3,7 @@
 // layer_harness.hpp; everything that comes out must agree. For .cu tests that include skein/cuda.hpp.
 //
 //     support::agree<nn::Linear<10>, sk::Shape<84>>({.batch = 5});  // on Cuda as a network would run it: rewritten
-//     support::agree<nn::Linear<10>, nn::Bare<nn::Linear<10>>, sk::Shape<84>, double>({.batch = 5, .accumulate = true});
+//     support::agree<nn::Linear<10>, sk::Shape<84>, double>({.batch = 5, .accumulate = true});
 #pragma once
 #include <skein/nn/fuse.hpp>
 

@@ -104,20 +104,24 @@ template <class L, class In, class Scalar_ = double, class Device_ = sk::Cpu> cl
   using ContextType = sk::nn::Context<Scalar, Device>;
   static constexpr bool on_host = std::same_as<Device, sk::Cpu>;
   static constexpr sk::LayerInfo info = L::describe(In::extents);
+  static constexpr sk::KernelNeeds needs = [] {
+    if constexpr (sk::nn::HasNeeds<L>) return L::template needs<Device>(In::extents);
+    else return sk::KernelNeeds{};
+  }();
   static constexpr long in_count = In::count, in_pitch = sk::sample_pitch(In::extents);
   static constexpr long out_count = info.output.count(), out_pitch = sk::sample_pitch(info.output);
 
   /// `split`: Context::split_gradients(), for layers that declare splits_gradients; the sums over workers are made here.
   explicit LayerHarness(long samples, int workers = 1, bool split = false)
-      : batch(samples), parameters(info.stored_parameters()), buffers(info.stored_buffers()), packed_weights(info.packed_weights),
-        x(samples * in_pitch), y(samples * out_pitch), dy(samples * out_pitch), dx(samples * in_pitch),
-        saved_for_backward(samples * info.saved_for_backward), batch_statistics(info.batch_statistics),
+      : batch(samples), parameters(info.stored_parameters()), buffers(info.stored_buffers()),
+        packed_weights(needs.packed_weights), x(samples * in_pitch), y(samples * out_pitch), dy(samples * out_pitch),
+        dx(samples * in_pitch), saved_for_backward(samples * info.saved_for_backward), batch_statistics(info.batch_statistics),
         saved_bytes(samples * info.saved_bytes), values_(sizeof(sk::ops::StepValues)),
         team_(std::make_unique<sk::Workers>(workers)), exchange_(static_cast<std::size_t>(workers) * exchange_size),
-        split_(split && info.splits_gradients && workers > 1) {
+        split_(split && needs.splits_gradients && workers > 1) {
     if (!on_host) REQUIRE(workers == 1);
     for (int w = 0; w < workers; ++w) gradients_.emplace_back(info.stored_parameters());
-    for (int w = 0; w < workers; ++w) workspace_.emplace_back(info.workspace);
+    for (int w = 0; w < workers; ++w) workspace_.emplace_back(needs.workspace);
     initialize(11);
     set_x([](long b, long i) { return wave(b * 131 + i, 0.7, 0.3); });
     set_dy([](long b, long i) { return wave(b * 57 + i, 1.3, 0.1); });

@@ -22,9 +22,9 @@ template <int N, bool Split = false> struct Linear {
             .flops = 2L * k * N,
             .saves_input = true,
             .overwrites_gradients = Split,
-            .splits_gradients = Split,
             .fault = in.rank == 1 ? sk::nn::Fault::none : sk::nn::Fault::wants_flat};
   }
+  template <class Device> static constexpr sk::KernelNeeds needs(sk::Extents) { return {.splits_gradients = Split}; }
   template <class In, class Frame> static void forward(Frame& f) {
     constexpr long k = In::count, p = sk::row_pitch(N), xp = sk::sample_pitch(In::extents);
     for (long b = 0; b < f.batch; ++b)

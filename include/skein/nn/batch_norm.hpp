@@ -27,12 +27,12 @@ template <class... Options> struct BatchNorm {
     info.buffers[0] = {.name = "running_mean", .extents = channels, .init = Init::zeros};
     info.buffers[1] = {.name = "running_var", .extents = channels, .init = Init::ones};
     info.batch_statistics = 2L * in.last();  // mean and 1 / deviation of the batch
-    info.workspace = 4 * ops::column_period(width(in));
     info.flops = 4 * in.count();
     info.saves_input = true;
     info.couples_batch = true;
     return info;
   }
+  template <class Device> static constexpr KernelNeeds needs(Extents in) { return ops::batch_norm_needs<Device>(width(in)); }
 
   template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;
 

@@ -49,14 +49,13 @@ template <int Filters, class... Options> struct Conv2d {
                          .decay = false};
     i.flops = g.flops();
     i.saves_input = true;
-    i.packed_weights = ops::conv2d_packed_weights(g);
-    i.workspace = ops::conv2d_workspace(g);
     i.kronecker = {fan_in + (has_bias ? 1 : 0), Filters};
     if (!in.image()) i.fault = Fault::wants_image;
     else if (!g.fits()) i.fault = Fault::window_too_large;
     else if (in.channels() % groups != 0 || Filters % groups != 0) i.fault = Fault::groups_do_not_divide;
     return i;
   }
+  template <class Device> static constexpr KernelNeeds needs(Extents in) { return ops::conv2d_needs<Device>(geometry(in)); }
 
   template <class In, class Frame> static void forward(Frame& f) { Op<In, Frame>::forward(call<In>(f)); }
   template <class In, class Frame> static void backward(Frame& f) { Op<In, Frame>::backward(call<In>(f)); }

@@ -21,13 +21,20 @@ template <class Composite, class... Layers> struct FusedLayer : Composite {
 };
 
 namespace detail {
+/// L as Device runs it: itself on the host, and where no kernel wants anything.
+template <class L, class Device> struct Placed { using type = L; };
+template <HasNeeds L, class Device>
+requires(!on_host<Device>) struct Placed<L, Device> {
+  using type = OnDevice<L, Device>;
+};
+
 template <class L, class Device> struct Rewrite;  // of one layer or container
 
 template <class Done, class Device, class... Rest> struct FuseList;
 template <class... Done, class Device> struct FuseList<List<Done...>, Device> { using type = Sequential<Done...>; };
 
-template <class Device, class... Ls> using Composite = typename Fusion<Device, Ls...>::type;
-template <class Device, class... Ls> inline constexpr bool fuses = !std::is_void_v<Composite<Device, Ls...>>;
+template <class Device, class... Ls> inline constexpr bool fuses = !std::is_void_v<typename Fusion<Device, Ls...>::type>;
+template <class Device, class... Ls> using Composite = typename Placed<typename Fusion<Device, Ls...>::type, Device>::type;
 
 template <class... Done, class Device, class A> struct FuseList<List<Done...>, Device, A> {
   using type = Sequential<Done..., typename Rewrite<A, Device>::type>;
@@ -71,7 +78,7 @@ template <class L, class Device> struct Rewrite {
     else if constexpr (GraphLike<L>) return std::type_identity<typename L::template rewritten<Device>>{};
     else if constexpr (fuses<Device, L>)
       return std::type_identity<FusedLayer<Composite<Device, L>, L>>{};  // another form of one layer
-    else return std::type_identity<L>{};
+    else return Placed<L, Device>{};
   }
   using type = typename decltype(choose())::type;
 };

@@ -11,4 +11,8 @@ namespace skein::inline SKEIN_ABI::nn {
 /// `type` is the composite that runs Layers... on Device, or void: not fused.
 template <class Device, class... Layers> struct Fusion { using type = void; };
 
+/// A layer that the operations of another device than the host run: what its kernels want, needs(), is asked for that device. The
+/// rewriting puts it in where a layer has needs().
+template <class L, class Device> struct OnDevice : L { using kernel_device = Device; };
+
 }  // namespace skein::inline SKEIN_ABI::nn

@@ -6,7 +6,9 @@
 //       static constexpr LayerInfo describe(Extents in);
 //       template <class In, class Frame> static void forward(Frame& f);    // In: the Shape<...> of one sample
 //       template <class In, class Frame> static void backward(Frame& f);
-//       template <class In, class Frame> static void pack_weights(Frame& f);     // optional: packed or transposed weights
+//       // optional: what the operations of a device want beside (packed weights, a workspace a worker, divided gradients)
+//       template <class Device> static constexpr KernelNeeds needs(Extents in);
+//       template <class In, class Frame> static void pack_weights(Frame& f);     // with it: makes the packed weights
 //       template <class In, class Frame> static void prepare(Frame& f);    // optional: whatever must exist before step 1
 //       // optional, the two together: backward in two halves, of which a pipeline delays the second
 //       template <class In, class Frame> static void backward_input(Frame& f);
@@ -25,10 +27,13 @@
 #include "../core/shape.hpp"
 #include "../core/workers.hpp"
 #include "../device/device.hpp"
+#include "../ops/kernel_needs.hpp"
 #include "../ops/step_values.hpp"
 #include "initializers.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
+
+using ops::KernelNeeds;
 
 /// Why a layer refuses an input. The sentences live in nn/check.hpp.
 enum class Fault {
@@ -71,7 +76,8 @@ struct KroneckerInfo {
   long a = 0, g = 0;
 };
 
-/// All that a layer declares for one input: a pure function of the input's extents. "Scalars" are of the model's scalar type.
+/// All that a layer declares for one input, on whatever device: a pure function of the input's extents. "Scalars" are of the
+/// model's scalar type.
 struct LayerInfo {
   Extents output{};
   std::array<ParameterInfo, 8> parameters{};  ///< unused ones have an empty name
@@ -80,14 +86,11 @@ struct LayerInfo {
   bool saved_by_backward = false;                  ///< `saved_for_backward` is written and read by backward alone
   long saved_bytes = 0;                            ///< bytes a sample, likewise (indices, masks)
   long batch_statistics = 0;                       ///< scalars of the whole batch, likewise (batch mean)
-  long packed_weights = 0;                         ///< scalars made of the parameters by pack_weights()
-  long workspace = 0;                              ///< scalars a worker, undefined between calls
   long flops = 0;                                  ///< of forward, a sample
   bool saves_input = false, saves_output = false;  ///< does backward read x, y
   bool aliases_input = false;                      ///< the output is the input's memory: forward and backward do nothing
   bool couples_batch = false;                      ///< a sample's output depends on others (batch normalisation)
   bool overwrites_gradients = false;               ///< backward honours context.accumulate; others only add
-  bool splits_gradients = false;                   ///< backward can share one gradient among workers: see Context::split
   KroneckerInfo kronecker{};
   int tokens = 0;  ///< not 0: its input is integers below this number
   Fault fault = Fault::none;
@@ -177,7 +180,7 @@ template <class Scalar, class Device> struct Context {
     }
   }
 
-  /// True where the workers divide one gradient among them instead of adding up their own: a layer that declared
+  /// True where the workers divide one gradient among them instead of adding up their own: a layer whose needs() declare
   /// splits_gradients then computes, between two barriers, its share of the columns over the samples of all workers.
   bool split_gradients() const { return split; }
 
@@ -203,7 +206,7 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Fram
   const Scalar* parameters = nullptr;  ///< of this layer, in the order of LayerInfo::parameters, rows padded
   Scalar* gradients = nullptr;         ///< the same layout; += unless overwrites_gradients and !accumulate
   Scalar* buffers = nullptr;
-  Scalar* packed_weights = nullptr;  ///< written by pack_weights(), read by the others
+  Scalar* packed_weights = nullptr;  ///< KernelNeeds::packed_weights, written by pack_weights(), read by the others
   const Activation* x = nullptr;     ///< (batch, sample_pitch(In)); in backward only with saves_input
   Activation* y = nullptr;           ///< (batch, sample_pitch(output)); in backward only with saves_output
   const Activation* dy = nullptr;
@@ -227,6 +230,9 @@ template <class L> concept HasDescribe = requires(Extents in) {
 // These look at the declaration only: the body is not instantiated.
 template <class L> concept HasForward = requires(detail::ProbeFrame& f) { L::template forward<Shape<1>>(f); };
 template <class L> concept HasBackward = requires(detail::ProbeFrame& f) { L::template backward<Shape<1>>(f); };
+template <class L> concept HasNeeds = requires(Extents in) {
+  { L::template needs<Cpu>(in) } -> std::same_as<KernelNeeds>;
+};
 template <class L> concept HasPackWeights = requires(detail::ProbeFrame& f) { L::template pack_weights<Shape<1>>(f); };
 /// backward_input, later backward_parameters, with the same frame but for dx, make what backward makes. Samples that the second
 /// reads beside x, y and dy are in `saved_for_backward`. The first may add to gradients too (a bias); context.accumulate is that
@@ -256,5 +262,6 @@ template <class L> concept Layer = HasDescribe<L> && HasForward<L> && HasBackwar
 
 namespace skein::inline SKEIN_ABI {
 using nn::Init;
+using nn::KernelNeeds;
 using nn::LayerInfo;
 }  // namespace skein::inline SKEIN_ABI

@@ -31,13 +31,14 @@ template <int N, class... Options> struct Linear {
                             .decay = false};
     info.flops = 2L * k * N;
     info.saves_input = true;
-    info.packed_weights = ops::dense_packed_weights(k, N);
-    info.workspace = ops::dense_workspace(k, N);
     info.overwrites_gradients = true;
-    info.splits_gradients = splits(k);
     info.kronecker = {k + (has_bias ? 1L : 0L), N};
     info.fault = in.flat() ? Fault::none : Fault::wants_flat;
     return info;
+  }
+
+  template <class Device> static constexpr KernelNeeds needs(Extents in) {
+    return ops::dense_needs<Device>(static_cast<int>(in.count()), N);
   }
 
   template <class In, class Frame> static void forward(Frame& f) { forward_with<In, ops::Keep>(f); }
@@ -54,7 +55,7 @@ template <int N, class... Options> struct Linear {
 
   /// The transposed copy that backward reads; each worker a part.
   template <class In, class Frame> static void pack_weights(Frame& f) {
-    if constexpr (ops::dense_packed_weights(static_cast<int>(In::count), N) > 0) {
+    if constexpr (needs<typename Frame::Device>(In::extents).packed_weights > 0) {
       const auto [lo, hi] = f.context->worker.slice(N, 8);
       Kernels<In, Frame>::pack_weights(lo, hi, f.parameters, f.packed_weights);
     }
@@ -98,7 +99,7 @@ template <int N, class... Options> struct Linear {
     ops::DenseGradients<typename Frame::Scalar, typename Frame::Activation> g{
         .batch = f.batch, .x = f.x, .dy = dy, .dw = f.gradients, .accumulate = context.accumulate};
     if (sums_bias) g.db = f.gradients + bias_at<In>;
-    if constexpr (splits(static_cast<int>(In::count))) {
+    if constexpr (needs<typename Frame::Device>(In::extents).splits_gradients) {
       if (context.split_gradients()) {  // all samples, a part of the columns
         g.batch = context.total;
         g.x = context.whole(f.x, row_pitch(In::count));
@@ -111,8 +112,6 @@ template <int N, class... Options> struct Linear {
     }
     kernels<In>(f).gradients(g);
   }
-  /// Summing the workers' gradients of a large weight would cost more than the two barriers.
-  static constexpr bool splits(int in) { return 1L * in * N >= 64 * 1024 && N > 4; }
 };
 
 }  // namespace skein::inline SKEIN_ABI::nn

@@ -77,6 +77,19 @@ template <class L> constexpr int layer_count_of() {
 }
 }  // namespace detail
 
+/// A rewriting has put L on another device than the host.
+template <class L> concept RunsOnDevice = requires { typename L::kernel_device; };
+
+/// What the kernels of a layer want: those of the host, or of the device that a rewriting has put it on (nn/fuse.hpp).
+template <class L> constexpr KernelNeeds needs_of(Extents in) {
+  static_assert(HasNeeds<L> || !HasPackWeights<L>,
+                "a layer with pack_weights() says how much its copies take: give it template <class Device> static constexpr "
+                "sk::KernelNeeds needs(sk::Extents in)");
+  if constexpr (HasNeeds<L> && RunsOnDevice<L>) return L::template needs<typename L::kernel_device>(in);
+  else if constexpr (HasNeeds<L>) return L::template needs<Cpu>(in);
+  else return {};
+}
+
 /// What L needs for such an input. By value: a fault inside is in the result, not an error.
 template <class L> constexpr MemoryRequirements analyze(Extents in) {
   if constexpr (Container<L>) {
@@ -85,11 +98,12 @@ template <class L> constexpr MemoryRequirements analyze(Extents in) {
     const LayerInfo i = info_of<L>(in);
     MemoryRequirements s{
         .output = i.output, .parameters = i.parameter_count(), .stored = i.stored_parameters(), .buffers = i.stored_buffers()};
-    s.packed_weights = whole_line(i.packed_weights);
+    const KernelNeeds k = needs_of<L>(in);
+    s.packed_weights = whole_line(k.packed_weights);
     s.batch_statistics = whole_line(i.batch_statistics);
     (i.saved_by_backward ? s.backward_scratch : s.saved_for_backward) = whole_line(i.saved_for_backward);
     s.saved_bytes = whole_line_bytes(i.saved_bytes);
-    s.workspace = i.workspace;
+    s.workspace = k.workspace;
     s.flops = i.flops;
     s.operations = s.paths = detail::layer_count_of<L>();
     s.entries = i.entries();
@@ -98,7 +112,7 @@ template <class L> constexpr MemoryRequirements analyze(Extents in) {
     s.saves_output = i.saves_output;
     s.aliases = i.aliases_input;
     s.couples_batch = i.couples_batch;
-    s.whole_gradient = i.splits_gradients;
+    s.whole_gradient = k.splits_gradients;
     s.tokens = i.tokens;
     s.fault = !has_forward<L> ? Fault::no_forward : !has_backward<L> ? Fault::no_backward : i.fault;
     return s;

@@ -36,12 +36,13 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run 
   /// One array for all workers, which nothing else uses.
   Activation* whole_gradient(ActivationOffset s) const { return whole_gradients + s.offset * capacity + context.first * s.width; }
 
-  /// A leaf's frame, but for its samples. F: Frame<Scalar, Device>, or with Activation for a leaf that takes it.
-  template <class F> F frame(const ArenaOffsets& at, const LayerInfo& info) const {
+  /// A leaf's frame, but for its samples; `splits`: its gradient may be divided among the workers. F: Frame<Scalar, Device>, or
+  /// with Activation for a leaf that takes it.
+  template <class F> F frame(const ArenaOffsets& at, const LayerInfo& info, bool splits = false) const {
     F f;
     f.parameters = parameters + at.parameter;
     if constexpr (!std::same_as<typename F::Activation, Scalar>) f.weights = this->weights + at.parameter;
-    f.gradients = (info.splits_gradients && context.split ? split_gradients : gradients) + at.parameter;
+    f.gradients = (splits && context.split ? split_gradients : gradients) + at.parameter;
     f.buffers = buffers + at.buffer;
     f.packed_weights = packed_weights + at.packed_weights;
     f.saved_for_backward = (info.saved_by_backward ? backward_scratch + at.backward_scratch * capacity
@@ -68,6 +69,7 @@ template <class R> concept Defers = requires(R& r, const typename R::Activation*
 /// A leaf. forward returns where the output is (an aliasing layer: its input); backward likewise for the input's gradient.
 template <class L, class In> struct Node {
   static constexpr LayerInfo info = L::describe(In::extents);
+  static constexpr bool splits = needs_of<L>(In::extents).splits_gradients;
 
   template <class R> static const typename R::Activation* forward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
                                                                   typename R::Activation* y) {
@@ -77,7 +79,7 @@ template <class L, class In> struct Node {
       ConvertedLayer<L, In>::forward(r, at, x, y);
       return y;
     } else {
-      auto f = r.template frame<LeafFrame<L, R>>(at, info);
+      auto f = r.template frame<LeafFrame<L, R>>(at, info, splits);
       f.x = x;
       f.y = y;
       L::template forward<In>(f);
@@ -93,7 +95,7 @@ template <class L, class In> struct Node {
       if constexpr (!takes<R>) {
         ConvertedLayer<L, In>::backward(r, at, x, y, dy, dx);
       } else {
-        auto f = r.template frame<LeafFrame<L, R>>(at, info);
+        auto f = r.template frame<LeafFrame<L, R>>(at, info, splits);
         f.x = x;
         f.y = const_cast<typename R::Activation*>(y);
         f.dy = dy;
@@ -114,7 +116,7 @@ template <class L, class In> struct Node {
   /// The half that a backward before has left for later.
   template <class R> static void backward_parameters(R& r, const ArenaOffsets& at, const typename R::Activation* x,
                                                      const typename R::Activation* y, const typename R::Activation* dy) {
-    auto f = r.template frame<LeafFrame<L, R>>(at, info);
+    auto f = r.template frame<LeafFrame<L, R>>(at, info, splits);
     f.x = x;
     f.y = const_cast<typename R::Activation*>(y);
     f.dy = dy;
@@ -122,7 +124,7 @@ template <class L, class In> struct Node {
   }
   template <class R> static void pack_weights(R& r, const ArenaOffsets& at) {
     if constexpr (HasPackWeights<L>) {
-      auto f = r.template frame<LeafFrame<L, R>>(at, info);
+      auto f = r.template frame<LeafFrame<L, R>>(at, info, splits);
       L::template pack_weights<In>(f);
     }
   }
@@ -131,7 +133,7 @@ template <class L, class In> struct Node {
       if constexpr (!takes<R>) {
         ConvertedLayer<L, In>::prepare(r, at);
       } else {
-        auto f = r.template frame<LeafFrame<L, R>>(at, info);
+        auto f = r.template frame<LeafFrame<L, R>>(at, info, splits);
         L::template prepare<In>(f);
       }
     }
@@ -144,7 +146,7 @@ template <class L, class In> struct Node {
   }
   /// Calls visit(layer's info, stored parameter offset, may its gradient be split among workers) for each leaf, in order.
   template <class Visit> static constexpr void leaves(const ArenaOffsets& at, bool split, Visit&& visit) {
-    visit(info, at.parameter, split && info.splits_gradients);
+    visit(info, at.parameter, split && splits);
   }
   /// What running this subtree on other activations than its scalars takes.
   template <class R> static constexpr ConversionMemory conversion() {

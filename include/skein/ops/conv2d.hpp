@@ -7,6 +7,7 @@
 
 #include "../device/device.hpp"
 #include "cpu/conv2d.hpp"
+#include "kernel_needs.hpp"
 #include "reference/conv2d.hpp"
 
 namespace skein::inline SKEIN_ABI::ops {
@@ -15,6 +16,12 @@ namespace skein::inline SKEIN_ABI::ops {
 constexpr long conv2d_packed_weights(const Conv2dGeometry& g) { return cpu::conv2d_packed_weights({g}); }
 /// As conv2d_packed_weights, of a worker's workspace.
 constexpr long conv2d_workspace(const Conv2dGeometry& g) { return cpu::conv2d_workspace({g}); }
+
+/// What a device's kernels of a geometry want.
+template <class Device> constexpr KernelNeeds conv2d_needs(const Conv2dGeometry&) { return {}; }
+template <> constexpr KernelNeeds conv2d_needs<Cpu>(const Conv2dGeometry& g) {
+  return {conv2d_packed_weights(g), conv2d_workspace(g)};
+}
 
 /// What every back end offers for a geometry: each device specialises it.
 template <class Device, class Scalar, Conv2dGeometry G> struct Conv2d {

@@ -4,6 +4,8 @@
 #include <string_view>
 
 #include "../core/shape.hpp"
+#include "../device/device.hpp"
+#include "kernel_needs.hpp"
 
 namespace skein::inline SKEIN_ABI::ops {
 
@@ -54,7 +56,7 @@ constexpr bool turns_on_the_fly(int in, int out) {
   return dense_kernel(in, out) == DenseKernel::small && out * row_pitch(in) <= 256;
 }
 
-/// Scalars of the transposed copy that the kernels want of an (in, out) weight: (out, row_pitch(in)), or none.
+/// Scalars of the transposed copy that the host's kernels want of an (in, out) weight: (out, row_pitch(in)), or none.
 constexpr long dense_packed_weights(int in, int out) {
   const DenseKernel kernel = dense_kernel(in, out);
   if (kernel != DenseKernel::thin_output && kernel != DenseKernel::small) return 0;
@@ -63,5 +65,12 @@ constexpr long dense_packed_weights(int in, int out) {
 
 /// Scalars of scratch memory that the gradient of the input wants: a transposed panel, made anew in each call.
 constexpr long dense_workspace(int in, int out) { return dense_kernel(in, out) == DenseKernel::large ? 128L * out : 0; }
+
+/// What a device's kernels of an (in, out) weight want.
+template <class Device> constexpr KernelNeeds dense_needs(int, int) { return {}; }
+/// The host's: a large weight's gradients are divided, since to sum the workers' own would cost more than two barriers.
+template <> constexpr KernelNeeds dense_needs<Cpu>(int in, int out) {
+  return {dense_packed_weights(in, out), dense_workspace(in, out), 1L * in * out >= 64 * 1024 && out > 4};
+}
 
 }  // namespace skein::inline SKEIN_ABI::ops

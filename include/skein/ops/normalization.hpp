@@ -5,6 +5,7 @@
 
 #include "../device/device.hpp"
 #include "cpu/normalization.hpp"
+#include "kernel_needs.hpp"
 #include "reference/normalization.hpp"
 
 namespace skein::inline SKEIN_ABI::ops {
@@ -25,6 +26,10 @@ template <> struct RowNormalizeKernels<Cpu> {
   }
   static void prepare(const RowShape&, std::size_t) {}
 };
+
+/// What a device's kernels want for rows of n values.
+template <class Device> constexpr KernelNeeds row_normalize_needs(long) { return {}; }
+template <> constexpr KernelNeeds row_normalize_needs<Cpu>(long n) { return {.workspace = 2 * n}; }
 
 /// y = (x - mean) / sqrt(variance + epsilon) weight + bias, each row by itself; saved: (rows, 2), mean and 1 / deviation. Values
 /// may be of a 16-bit type on a GPU.

@@ -23,6 +23,7 @@ template <class Norm> struct NormThenRelu {
     info.saves_output = true;
     return info;
   }
+  template <class Device> static constexpr sk::KernelNeeds needs(sk::Extents in) { return Norm::template needs<Device>(in); }
   template <class In, class Frame> static void forward(Frame& f) {
     Norm::template forward<In>(f);
     for (long i = 0; i < f.batch * sk::sample_pitch(In::extents); ++i) f.y[i] = f.y[i] < 0 ? 0 : f.y[i];
@@ -75,7 +76,7 @@ TEST_CASE("BatchNorm on Cuda is the same one value at a time and in packs", "[cu
 
 TEST_CASE("BatchNorm's backward on Cuda follows running statistics in evaluation", "[cuda]") {
   LayerHarness<BatchNorm<>, Shape<3, 2, 5>> here(4);
-  LayerHarness<sk::nn::Bare<BatchNorm<>>, Shape<3, 2, 5>, double, Cuda> there(4);
+  LayerHarness<BatchNorm<>, Shape<3, 2, 5>, double, Cuda> there(4);
   here.context.phase = there.context.phase = sk::nn::Phase::evaluation;
   for (long i = 0; i < here.buffers.size(); ++i) here.buffers[i] = there.buffers[i] = 0.3 + 0.01 * static_cast<double>(i);
   here.forward(), there.forward();
@@ -116,7 +117,7 @@ TEST_CASE("BatchNorm's statistics on Cuda are those of all ranks where a policy 
     for (long i = 0; i < alone.in_count; ++i) CHECK(with.dx_at(3, i) == Approx(alone.dx_at(3, i)).epsilon(1e-4).margin(1e-5));
     for (long i = 0; i < 5; ++i) CHECK(with.gradient_at(0, i) == Approx(alone.gradient_at(0, i)).epsilon(1e-4).margin(1e-5));
   };
-  using Layer = sk::nn::Bare<BatchNorm<>>;
+  using Layer = BatchNorm<>;
   check(LayerHarness<Layer, Shape<5>, double, Cuda>(6), LayerHarness<Layer, Shape<5>, double, Cuda>(6));
   check(LayerHarness<Layer, Shape<3, 4, 5>, float, Cuda>(6), LayerHarness<Layer, Shape<3, 4, 5>, float, Cuda>(6));
 }

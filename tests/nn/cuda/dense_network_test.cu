@@ -25,5 +25,5 @@ TEST_CASE("A network of linear layers: the summary says what runs", "[linear][ne
   const std::string text = sk::summary<sk::Model<Demo, sk::Shape<1>, sk::Cuda>>();
   CHECK(text.find("cuBLASLt, fused, 2 layers") != text.npos);
   CHECK(text.find("on Cuda") != text.npos);
-  CHECK(text.find("Bare") == text.npos);
+  CHECK(text.find("OnDevice") == text.npos);
 }

@@ -19,7 +19,8 @@ TEMPLATE_TEST_CASE("LayerNorm on the GPU agrees with the Cpu", "[nn][cuda]", flo
 
 TEST_CASE("LayerNorm on the GPU has no workspace of the host's", "[nn][cuda]") {
   using L = nn::Fused<nn::LayerNorm<>, sk::Cuda>;
-  STATIC_REQUIRE(L::describe({1, {40}}).workspace == 0);
+  STATIC_REQUIRE(nn::needs_of<L>({1, {40}}).workspace == 0);
+  STATIC_REQUIRE(nn::needs_of<nn::LayerNorm<>>({1, {40}}).workspace == 80);
   STATIC_REQUIRE(nn::computes_in<L, sk::Cuda, sk::bf16>);
   STATIC_REQUIRE_FALSE(nn::computes_in<nn::LayerNorm<>, sk::Cpu, sk::bf16>);
 }

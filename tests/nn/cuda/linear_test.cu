@@ -24,24 +24,25 @@ namespace {
 
 using Net = nn::Sequential<nn::Linear<80>, nn::Relu, nn::Linear<40>, TanhGelu, nn::Linear<20>, nn::Gelu, nn::Linear<10>>;
 using Rewritten = nn::Fused<Net, sk::Cuda>;
-template <class A> using Bare = nn::FusedLayer<nn::Bare<A>, A>;
+template <class A> using OnCuda = nn::OnDevice<A, sk::Cuda>;
 static_assert(std::is_same_v<sk::TypeAt<Rewritten::children, 0>,
-                             nn::FusedLayer<nn::Bare<nn::LinearActivation<nn::Linear<80>, nn::Relu>>, nn::Linear<80>, nn::Relu>>);
+                             nn::FusedLayer<OnCuda<nn::LinearActivation<nn::Linear<80>, nn::Relu>>, nn::Linear<80>, nn::Relu>>);
 static_assert(std::is_same_v<sk::TypeAt<Rewritten::children, 1>,
-                             nn::FusedLayer<nn::LinearGelu<nn::Linear<40>, TanhGelu>, nn::Linear<40>, TanhGelu>>);
-static_assert(std::is_same_v<sk::TypeAt<Rewritten::children, 2>, Bare<nn::Linear<20>>>, "the exact GELU is not the library's");
-static_assert(std::is_same_v<sk::TypeAt<Rewritten::children, 4>, Bare<nn::Linear<10>>>);
+                             nn::FusedLayer<OnCuda<nn::LinearGelu<nn::Linear<40>, TanhGelu>>, nn::Linear<40>, TanhGelu>>);
+static_assert(std::is_same_v<sk::TypeAt<Rewritten::children, 2>, OnCuda<nn::Linear<20>>>, "the exact GELU is not the library's");
+static_assert(std::is_same_v<sk::TypeAt<Rewritten::children, 4>, OnCuda<nn::Linear<10>>>);
 
 constexpr nn::MemoryRequirements sizes = nn::analyze<Rewritten>({1, {300}});
 static_assert(sizes.packed_weights == 0 && sizes.workspace == 0 && sizes.stored == nn::analyze<Net>({1, {300}}).stored);
 static_assert(sizes.operations == nn::analyze<Net>({1, {300}}).operations);
-static_assert(!nn::Bare<nn::Linear<512>>::describe({1, {512}}).splits_gradients);
-static_assert(nn::computes_in<Bare<nn::Linear<10>>, sk::Cuda, sk::bf16> && !nn::computes_in<nn::Linear<10>, sk::Cpu, sk::bf16>);
+static_assert(nn::needs_of<nn::Linear<512>>({1, {512}}).splits_gradients);
+static_assert(!nn::needs_of<OnCuda<nn::Linear<512>>>({1, {512}}).splits_gradients);
+static_assert(nn::computes_in<OnCuda<nn::Linear<10>>, sk::Cuda, sk::bf16> && !nn::computes_in<nn::Linear<10>, sk::Cpu, sk::bf16>);
 static_assert(nn::computes_in<sk::TypeAt<Rewritten::children, 0>, sk::Cuda, sk::fp16>);
 
 /// The composite on the device beside the composite, or the two parts, on the Cpu.
 template <class L, class A, class In, class Scalar> void both(const support::AgreeOptions& o) {
-  agree<nn::LinearActivation<L, A>, nn::Bare<nn::LinearActivation<L, A>>, In, Scalar>(o);
+  agree<nn::LinearActivation<L, A>, In, Scalar>(o);
 }
 template <int In, class L, class A> void composites() {
   for (long batch : {0L, 1L, 7L, 129L})
@@ -111,16 +112,16 @@ TEST_CASE("Linear and the tanh form of GELU on Cuda agree with their parts", "[l
 }
 
 TEST_CASE("Linear on Cuda: gradients are those of finite differences", "[linear]") {
-  support::LayerHarness<nn::Bare<nn::Linear<7>>, sk::Shape<17>, double, sk::Cuda> h(3);
+  support::LayerHarness<nn::Linear<7>, sk::Shape<17>, double, sk::Cuda> h(3);
   h.check_gradients(1e-6, 25);
-  support::LayerHarness<nn::Bare<nn::LinearActivation<nn::Linear<6>, nn::Tanh>>, sk::Shape<5>, double, sk::Cuda> fused(2);
+  support::LayerHarness<nn::LinearActivation<nn::Linear<6>, nn::Tanh>, sk::Shape<5>, double, sk::Cuda> fused(2);
   fused.check_gradients(1e-6, 25);
 }
 
 // max(x, 0) of what is no number is 0 in some libraries, and cuBLASLt's documentation does not say: then the gradient must show
 // it.
 TEMPLATE_TEST_CASE("Linear on Cuda: a number that is none is seen", "[linear]", nn::Relu, nn::Sigmoid) {
-  support::LayerHarness<nn::Bare<nn::LinearActivation<nn::Linear<8>, TestType>>, sk::Shape<8>, float, sk::Cuda> h(1);
+  support::LayerHarness<nn::LinearActivation<nn::Linear<8>, TestType>, sk::Shape<8>, float, sk::Cuda> h(1);
   h.set_parameter(0, [](long) { return std::nan(""); });
   h.forward();
   const bool seen = std::isnan(h.y_at(0, 3));
@@ -181,12 +182,12 @@ template <class OnCpu, class L, class Half> void in_half(long batch) {
 
 TEMPLATE_TEST_CASE("Linear on Cuda: samples of 16 bits, float gradients", "[linear][half]", sk::bf16, sk::fp16) {
   using Line = nn::Linear<10>;
-  in_half<Line, nn::Bare<Line>, TestType>(9);
-  in_half<nn::LinearActivation<Line, nn::Relu>, nn::Bare<nn::LinearActivation<Line, nn::Relu>>, TestType>(9);
+  in_half<Line, Line, TestType>(9);
+  in_half<nn::LinearActivation<Line, nn::Relu>, nn::LinearActivation<Line, nn::Relu>, TestType>(9);
   STATIC_REQUIRE(nn::computes_in<nn::LinearGelu<Line, TanhGelu>, sk::Cuda, TestType>);
 }
 
 TEST_CASE("Linear on Cuda: the summary's kernel", "[linear]") {
   using Frame = nn::Frame<float, sk::Cuda>;
-  CHECK(Bare<nn::Linear<10>>::kernel<sk::Shape<84>, Frame>() == "cuBLASLt");
+  CHECK(OnCuda<nn::Linear<10>>::kernel<sk::Shape<84>, Frame>() == "cuBLASLt");
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// BatchNorm on the GPU: without the host's workspace, or with the Relu behind it in the same passes over the batch.
+// BatchNorm on the GPU: with the Relu behind it in the same passes over the batch.
 #pragma once
 #include "../../ops/cuda/batch_norm.hpp"
 #include "../batch_norm.hpp"
-#include "../fused/bare.hpp"
+#include "../fusion.hpp"
 #include "../relu.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
@@ -12,11 +12,11 @@ namespace skein::inline SKEIN_ABI::nn {
 template <class Norm> struct RectifiedBatchNorm {
   static constexpr LayerInfo describe(Extents in) {
     LayerInfo info = Norm::describe(in);
-    info.workspace = 0;
     info.saves_output = true;
     info.flops += in.count();
     return info;
   }
+  template <class Device> static constexpr KernelNeeds needs(Extents in) { return Norm::template needs<Device>(in); }
   template <class Device, class Activation> static constexpr bool computes_in = nn::computes_in<Norm, Device, Activation>;
 
   template <class In, class Frame> static void forward(Frame& f) {
@@ -33,7 +33,6 @@ template <class Norm> struct RectifiedBatchNorm {
   template <class Frame> using Kernels = ops::BatchNormKernels<typename Frame::Device>;
 };
 
-template <class... Os> struct Fusion<Cuda, BatchNorm<Os...>> { using type = Bare<BatchNorm<Os...>>; };
 template <class... Os> struct Fusion<Cuda, BatchNorm<Os...>, Relu> { using type = RectifiedBatchNorm<BatchNorm<Os...>>; };
 
 }  // namespace skein::inline SKEIN_ABI::nn

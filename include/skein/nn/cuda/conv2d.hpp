@@ -14,12 +14,11 @@ template <class Convolution, bool Rectifies> struct DeviceConv2d {
   static constexpr LayerInfo describe(Extents in) {
     const ops::Conv2dGeometry g = Convolution::geometry(in);
     LayerInfo i = Convolution::describe(in);
-    i.packed_weights = ops::conv2d_device_packed_weights(g);
-    i.workspace = 0;
     i.saves_output = Rectifies;
     if (Rectifies) i.flops += g.out_count();
     return i;
   }
+  template <class Device> static constexpr KernelNeeds needs(Extents in) { return Convolution::template needs<Device>(in); }
   template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;
 
   template <class In, class Frame> static void forward(Frame& f) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a GPU runs for Linear: the layer without the host's packed weights; with an activation behind it one composite, whose
+// What a GPU runs for Linear with an activation behind it: one composite, whose
 // product applies ReLU, or GELU in its form with tanh, in its own kernel. (cuBLASLt's GELU is that form: the exact one, and that
 // of strict floats, is a kernel behind.)
 #pragma once
 #include "../../ops/cuda/dense.hpp"
-#include "../fused/bare.hpp"
 #include "../fused/linear_activation.hpp"
 #include "../gelu.hpp"
 #include "../relu.hpp"
@@ -24,11 +23,12 @@ template <int N, class... Options, class Activation> struct LinearGelu<Linear<N,
   using Function = typename Activation::function;
 
   static constexpr LayerInfo describe(Extents in) {
-    LayerInfo info = Bare<Base>::describe(in);
+    LayerInfo info = Base::describe(in);
     info.saved_for_backward = row_pitch(N);
     info.flops += N;
     return info;
   }
+  template <class Device> static constexpr KernelNeeds needs(Extents in) { return Base::template needs<Device>(in); }
   template <class In, class Frame> static void forward(Frame& f) {
     auto* before = reinterpret_cast<typename Frame::Activation*>(f.saved_for_backward);
     const auto dense = Base::template kernels<In>(f);
@@ -50,11 +50,10 @@ template <int N, class... Options, class Activation> struct LinearGelu<Linear<N,
   template <class Device, class Sample> static constexpr bool computes_in = Base::template computes_in<Device, Sample>;
 };
 
-template <int N, class... Options> struct Fusion<Cuda, Linear<N, Options...>> { using type = Bare<Linear<N, Options...>>; };
 template <int N, class... Options, ElementwiseLayer Activation>
 requires KnowsDerivativeFromOutput<typename Activation::function>
 struct Fusion<Cuda, Linear<N, Options...>, Activation> {
-  using type = Bare<LinearActivation<Linear<N, Options...>, Activation>>;
+  using type = LinearActivation<Linear<N, Options...>, Activation>;
 };
 template <int N, class... Options> struct Fusion<Cuda, Linear<N, Options...>, BasicGelu<TanhForm>> {
   using type = LinearGelu<Linear<N, Options...>, BasicGelu<TanhForm>>;

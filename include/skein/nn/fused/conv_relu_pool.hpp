@@ -26,12 +26,13 @@ template <class Convolution, bool Rectifies, class Pool> struct ConvReluPool {
     i.output = {3, {g.out_height(), g.out_width(), g.conv.filters}};
     i.saved_for_backward = ops::cpu::conv_relu_pool_saved(g);
     i.saved_bytes = ops::cpu::conv_relu_pool_saved_bytes(g);
-    i.packed_weights = ops::cpu::conv2d_packed_weights(g);
-    i.workspace = ops::cpu::conv2d_workspace(g);
     i.saves_output = Rectifies;
     i.flops += (Rectifies ? g.conv.out_count() : 0) + (g.pooled() ? g.out_count() * g.pool_kernel * g.pool_kernel : 0);
     if (i.fault == Fault::none && !g.pool().fits()) i.fault = Fault::window_too_large;
     return i;
+  }
+  template <class Device> static constexpr KernelNeeds needs(Extents in) {
+    return {ops::cpu::conv2d_packed_weights(geometry(in)), ops::cpu::conv2d_workspace(geometry(in))};
   }
 
   template <class In, class Frame> static void forward(Frame& f) {

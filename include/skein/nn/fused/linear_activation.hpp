@@ -36,6 +36,7 @@ template <int N, class... Options, class Activation> struct LinearActivation<Lin
     info.saves_output = true;
     return info;
   }
+  template <class Device> static constexpr KernelNeeds needs(Extents in) { return Base::template needs<Device>(in); }
   template <class In, class Frame> static void forward(Frame& f) { Base::template forward_with<In, detail::Value<Function>>(f); }
 
   template <class In, class Frame> static void backward(Frame& f) {
@@ -61,7 +62,7 @@ template <int N, class... Options, class Activation> struct LinearActivation<Lin
 
  private:
   template <class In, class Frame> static bool split(const Frame& f) {
-    return f.context->split_gradients() && Base::splits(static_cast<int>(In::count));
+    return f.context->split_gradients() && needs<typename Frame::Device>(In::extents).splits_gradients;
   }
   /// The gradient between product and activation: of the samples' type, which is not wider.
   template <class Frame> static auto* between(Frame& f) {

@@ -150,6 +150,9 @@ template <class Value, class Parameter> struct DeviceConv2d {
   }
 };
 
+/// A copy of the filters in cuDNN's order; the workspace is the library's.
+template <> constexpr KernelNeeds conv2d_needs<Cuda>(const Conv2dGeometry& g) { return {conv2d_device_packed_weights(g)}; }
+
 /// The face: parameters and images of one type. c.packed_weights has as many scalars as `packed_weights` says; c.workspace is not
 /// used.
 template <class Scalar, Conv2dGeometry G> struct Conv2d<Cuda, Scalar, G> {
