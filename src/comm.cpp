@@ -13,6 +13,7 @@
 #include <skein/comm/control/wire.ipp>
 #include <skein/comm/launch/placement.ipp>
 #include <skein/comm/measure.ipp>
+#include <skein/comm/messages.ipp>
 #include <skein/comm/options.ipp>
 #include <skein/comm/self/self_comm.ipp>
 #include <skein/comm/sim/delayed.ipp>

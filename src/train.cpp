@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// skein::compiled: the bodies of optim/ and train/.
+// skein::compiled: the bodies of nn/, optim/ and train/.
+#include <skein/nn/summary.ipp>
 #include <skein/optim/groups.ipp>
 #include <skein/optim/schedule.ipp>
 #include <skein/train/atomic_file.ipp>

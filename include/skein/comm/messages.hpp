@@ -16,6 +16,12 @@ inline constexpr int any_rank = -1;
 
 namespace comm {
 
+/// The texts of all ranks, which stand joined, by their lengths.
+std::vector<std::string> split_texts(std::string_view joined, std::span<const std::size_t> lengths);
+/// Throws the CommError of assert_same: who believes what.
+[[noreturn]] void fail_differing(std::string_view what, std::span<const std::uint64_t> hashes,
+                                 std::span<const std::string> beliefs);
+
 /// What ranks agree on: single values, texts, plans; values of the host on every device. Derived as for Collectives; a
 /// communicator of another device than Cpu has control(), a communicator of the host over the same ranks.
 template <class Derived, DeviceTag Device> class Agreements : public Collectives<Derived, Device> {
@@ -51,9 +57,7 @@ template <class Derived, DeviceTag Device> class Agreements : public Collectives
     for (const std::size_t c : counts) sum += c;
     std::string joined(sum, '\0');
     host().all_gather_v(text, counts, joined);
-    std::vector<std::string> all;
-    for (std::size_t r = 0, at = 0; r < counts.size(); at += counts[r++]) all.push_back(joined.substr(at, counts[r]));
-    return all;
+    return split_texts(joined, counts);
   }
   /// Root's text (or serialised object), on every rank. Blocking; allocates.
   [[nodiscard]] std::string broadcast(std::string text, int root) {
@@ -69,17 +73,7 @@ template <class Derived, DeviceTag Device> class Agreements : public Collectives
     bool same = true;
     for (const std::uint64_t h : hashes) same = same && h == hashes[0];
     if (same) return;
-    const std::vector<std::string> all = all_gather(belief.substr(0, 400));
-    std::string text(what);
-    text += " differs between ranks: ";
-    const int n = static_cast<int>(hashes.size());
-    for (int r = 0; r < n; ++r) {
-      const auto equal = [&](int q) { return hashes[static_cast<std::size_t>(q)] == hashes[static_cast<std::size_t>(r)]; };
-      bool seen = false;
-      for (int q = 0; q < r; ++q) seen = seen || equal(q);
-      if (!seen) text += (r ? "; " : "") + ranks_text(n, equal) + ": " + all[static_cast<std::size_t>(r)];
-    }
-    throw CommError(text + ". Start every rank with the same program and options");
+    fail_differing(what, hashes, all_gather(belief.substr(0, 400)));
   }
   void assert_same(std::string_view what, std::uint64_t hash) { assert_same(what, "hash " + std::to_string(hash)); }
 
@@ -140,3 +134,7 @@ template <class Derived, DeviceTag Device> class Messages : public Agreements<De
 
 }  // namespace comm
 }  // namespace skein::inline SKEIN_ABI
+
+#if !SKEIN_COMPILED
+#include "messages.ipp"
+#endif

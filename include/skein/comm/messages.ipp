@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of messages.hpp.
+#pragma once
+#include "messages.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+SKEIN_INLINE std::vector<std::string> split_texts(std::string_view joined, std::span<const std::size_t> lengths) {
+  std::vector<std::string> all;
+  for (std::size_t r = 0, at = 0; r < lengths.size(); at += lengths[r++]) all.emplace_back(joined.substr(at, lengths[r]));
+  return all;
+}
+
+SKEIN_INLINE void fail_differing(std::string_view what, std::span<const std::uint64_t> hashes,
+                                 std::span<const std::string> beliefs) {
+  std::string text(what);
+  text += " differs between ranks: ";
+  const int n = static_cast<int>(hashes.size());
+  for (int r = 0; r < n; ++r) {
+    const auto equal = [&](int q) { return hashes[static_cast<std::size_t>(q)] == hashes[static_cast<std::size_t>(r)]; };
+    bool seen = false;
+    for (int q = 0; q < r; ++q) seen = seen || equal(q);
+    if (!seen) text += (r ? "; " : "") + ranks_text(n, equal) + ": " + beliefs[static_cast<std::size_t>(r)];
+  }
+  throw CommError(text + ". Start every rank with the same program and options");
+}
+
+}  // namespace skein::inline SKEIN_ABI::comm

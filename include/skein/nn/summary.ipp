@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of summary.hpp.
+#pragma once
+#include "summary.hpp"
+
+namespace skein::inline SKEIN_ABI::nn::detail {
+
+SKEIN_INLINE std::string text_of(const Extents& e) {
+  std::string t;
+  for (int i = 0; i < e.rank; ++i) t += (i ? " x " : "") + std::to_string(e[i]);
+  return t;
+}
+
+SKEIN_INLINE std::string kind_text(std::string_view kind) {
+  std::string t;
+  for (std::size_t i = 0; i < kind.size();) {
+    std::size_t word = i;
+    while (word < kind.size() && (std::isalnum(static_cast<unsigned char>(kind[word])) || kind[word] == '_')) ++word;
+    if (word > i && kind.substr(word, 2) == "::") {
+      i = word + 2;
+      continue;
+    }
+    if (word == i) ++word;
+    t += kind.substr(i, word - i);
+    i = word;
+  }
+  return t;
+}
+
+SKEIN_INLINE std::string grouped(long n) {  // 61,706
+  std::string t = std::to_string(n);
+  for (int i = static_cast<int>(t.size()) - 3; i > 0; i -= 3) t.insert(static_cast<std::size_t>(i), ",");
+  return t;
+}
+
+SKEIN_INLINE void pad(std::string& to, std::string_view text, std::size_t width, bool right) {
+  if (right && text.size() < width) to.append(width - text.size(), ' ');
+  to += text;
+  if (!right && text.size() < width) to.append(width - text.size(), ' ');
+  to += "  ";
+}
+
+SKEIN_INLINE std::string summary_text(const Extents& input, std::span<const SummaryRow> rows,
+                                      std::span<const ExecutedLayer> executed, const SummaryTotals& totals) {
+  std::string t;
+  auto row = [&](std::string_view name, std::string_view kind, std::string_view output, std::string_view parameters,
+                 std::string_view flops, std::string_view runs) {
+    pad(t, name, 12);
+    pad(t, kind, 44);
+    pad(t, output, 14);
+    pad(t, parameters, 12, true);
+    pad(t, flops, 14, true);
+    t += runs;
+    while (!t.empty() && t.back() == ' ') t.pop_back();
+    t += '\n';
+  };
+  row("name", "layer", "output", "parameters", "flops", "runs as");
+  row("", "input", text_of(input), "", "", "");
+  std::size_t unit = 0;
+  int part = 0;
+  for (const SummaryRow& r : rows) {
+    const plan::LayerNode& o = *r.node;
+    const ExecutedLayer u = unit < executed.size() ? executed[unit] : ExecutedLayer{1, {}};
+    std::string runs = part == 0 ? std::string(u.kernel) : "  with the one above";
+    if (part == 0 && u.layer_count > 1) runs += text("{}fused, {} layers", runs.empty() ? "" : ", ", u.layer_count);
+    row(r.name, std::string_view(kind_text(o.kind)).substr(0, 44), text_of(o.output),
+        o.logical_parameters ? grouped(o.logical_parameters) : "", o.flops ? grouped(o.flops) : "", runs);
+    if (++part >= u.layer_count) {
+      part = 0;
+      ++unit;
+    }
+  }
+  t += text(
+      "{} parameters ({} stored), {} flops forward a sample, {} bytes a sample kept for backward, {} gradient buckets of 128 KiB",
+      grouped(totals.parameters), grouped(totals.stored), grouped(totals.flops), grouped(totals.saved_bytes), totals.buckets);
+  t += totals.depth_first_block ? text(", runs depth-first in blocks of {} samples", totals.depth_first_block)
+                                : ", runs layer by layer";
+  return t + text(", on {}{}\n", totals.device, totals.precision);
+}
+
+}  // namespace skein::inline SKEIN_ABI::nn::detail
