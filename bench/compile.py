@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What does a user's compiler pay: time and peak memory of 03_mnist_data_parallel (with MPI's headers) and of the umbrella header
-alone, growth from 10 to 100 equal layers; and the program: its size, and the time from process start to the end of the first
-step. Times are processor time of the compiler, the least of several runs: other jobs then hardly matter."""
+alone, each header-only and in the form that is linked to skein::compiled; growth from 10 to 100 equal layers; and the program: its
+size, and the time from process start to the end of the first step. Times are processor time of the compiler, the least of several runs: other jobs then hardly matter."""
 import os
 import pathlib
 import subprocess
@@ -69,14 +69,19 @@ def main():
         with_mpi, link_mpi = report.library(mpi=True)
         example = report.ROOT / "examples" / "03_mnist_data_parallel.cpp"
         seconds, memory = compiler.compile(example, folder / "example.o", with_mpi + ["-c"])
-        lines.add("03_mnist_data_parallel with MPI", seconds, "s", 12, 7, f"{options.compiler} -O2 -march=native, processor time")
+        lines.add("03_mnist_data_parallel with MPI", seconds, "s", 13, 7, f"{options.compiler} -O2 -march=native, processor time")
         lines.add("the same, peak memory", memory, "MB", 700, 450)
+        form = ["-DSKEIN_COMPILED=1", "-DSKEIN_COMPILED_MPI=1"]
+        seconds, _ = compiler.compile(example, folder / "linked.o", with_mpi + form + ["-c"])
+        lines.add("the same, for skein::compiled_mpi", seconds, "s", 7, 5)
 
         umbrella = folder / "umbrella.cpp"
         umbrella.write_text("#include <skein/skein.hpp>\nint main() {}\n")
         seconds, memory = compiler.compile(umbrella, folder / "umbrella.o", compiling + ["-c"])
-        lines.add("umbrella header alone", seconds, "s", 2.5, 1.5)
+        lines.add("umbrella header alone", seconds, "s", 3, 1.5)
         lines.add("the same, peak memory", memory, "MB", 700, 450)
+        seconds, _ = compiler.compile(umbrella, folder / "umbrella_linked.o", compiling + form + ["-c"])
+        lines.add("the same, for skein::compiled", seconds, "s", 2.5, 1.5)
 
         figures = {}
         for count in (10, 100):
