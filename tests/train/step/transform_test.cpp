@@ -293,13 +293,16 @@ TEST_CASE("A checkpoint of slices that end at parameters is whole: it goes on in
 }
 
 namespace {
-/// A policy with slices of its own: the last rank has three quarters. It does not ask who wants rows whole.
+// [quote own_placement]
+/// A policy with slices of its own: the last of two ranks has three quarters. It does not ask who wants rows whole.
 struct Uneven : sk::parallel::DataParallel<sk::ThreadComm, sk::parallel::Sharded<2>> {
   using DataParallel::DataParallel;
   sk::plan::Placement placement(const sk::plan::ArenaTable& table) const {
-    return sk::plan::Placement::sliced({{0, table.stored / 4}, {table.stored / 4, table.stored}}, comm().rank());
+    const long cut = table.stored / 4;
+    return sk::plan::Placement::sliced({{0, cut}, {cut, table.stored}}, comm().rank());
   }
 };
+// [end]
 /// Slices, and nobody who gathers them.
 struct Scattered : sk::parallel::SingleProcess {
   sk::plan::Placement placement(const sk::plan::ArenaTable& table) const {
