@@ -126,8 +126,13 @@ class AnyCallback {
 class Callbacks {
  public:
   Callbacks() = default;
-  Callbacks(std::initializer_list<AnyCallback> all) : all_(all) {}
-  void add(AnyCallback callback) { all_.push_back(std::move(callback)); }
+  Callbacks(std::initializer_list<AnyCallback> all);
+  Callbacks(const Callbacks&);
+  Callbacks(Callbacks&&) noexcept;
+  Callbacks& operator=(const Callbacks&);
+  Callbacks& operator=(Callbacks&&) noexcept;
+  ~Callbacks();
+  void add(AnyCallback callback);
   std::size_t size() const { return all_.size(); }
   bool wants_steps() const;
 

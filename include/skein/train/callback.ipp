@@ -10,6 +10,15 @@ SKEIN_INLINE AnyCallback& AnyCallback::operator=(AnyCallback other) noexcept {
   return *this;
 }
 
+SKEIN_INLINE Callbacks::Callbacks(std::initializer_list<AnyCallback> all) : all_(all) {}
+SKEIN_INLINE Callbacks::Callbacks(const Callbacks&) = default;
+SKEIN_INLINE Callbacks::Callbacks(Callbacks&&) noexcept = default;
+SKEIN_INLINE Callbacks& Callbacks::operator=(const Callbacks&) = default;
+SKEIN_INLINE Callbacks& Callbacks::operator=(Callbacks&&) noexcept = default;
+SKEIN_INLINE Callbacks::~Callbacks() = default;
+
+SKEIN_INLINE void Callbacks::add(AnyCallback callback) { all_.push_back(std::move(callback)); }
+
 SKEIN_INLINE bool Callbacks::wants_steps() const {
   for (const AnyCallback& callback : all_)
     if (callback.wants_steps()) return true;

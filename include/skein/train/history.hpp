@@ -19,6 +19,12 @@ namespace skein::inline SKEIN_ABI {
 /// What Trainer::fit returns. Iterates over its epochs: for (const auto& epoch : history) ...
 class History {
  public:
+  History() = default;
+  History(const History&);
+  History(History&&) noexcept;
+  History& operator=(const History&);
+  History& operator=(History&&) noexcept;
+  ~History();
   const std::vector<train::EpochRecord>& epochs() const { return epochs_; }
   /// Empty unless the trainer records steps.
   const std::vector<train::StepRecord>& steps() const { return steps_; }

@@ -5,6 +5,12 @@
 
 namespace skein::inline SKEIN_ABI {
 
+SKEIN_INLINE History::History(const History&) = default;
+SKEIN_INLINE History::History(History&&) noexcept = default;
+SKEIN_INLINE History& History::operator=(const History&) = default;
+SKEIN_INLINE History& History::operator=(History&&) noexcept = default;
+SKEIN_INLINE History::~History() = default;
+
 SKEIN_INLINE const train::EpochRecord& History::best() const {
   const train::EpochRecord* best = &back();
   const bool validated = best->validation.measured();
