@@ -110,3 +110,28 @@ TEST_CASE("sums are the same whether or not a transport asks for lines before it
     CHECK(data[0] == first);
   }
 }
+
+TEST_CASE("calls that use the short ring and those that use the long one follow each other") {
+  Ranks all(0);
+  constexpr std::size_t piece = 90000;  // several chunks
+  for (int turn = 0; turn < 6; ++turn) {
+    std::vector<std::vector<float>> from, into;
+    std::vector<CollectiveCall> calls;
+    for (int r = 0; r < ranks; ++r) {
+      from.emplace_back(piece * ranks, static_cast<float>(r + 1 + turn));
+      into.emplace_back(piece);
+      CollectiveCall o = sum(from.back());
+      o.signature.kind = Collective::ReduceScatter;
+      o.signature.count = piece;
+      o.recv = into.back().data();
+      calls.push_back(o);
+    }
+    all.run(calls);
+    for (const std::vector<float>& d : into) CHECK(d == std::vector<float>(piece, static_cast<float>(6 + 3 * turn)));
+    if (turn % 2) check_sums(all);
+    if (turn % 3 == 0) {
+      std::vector<CollectiveCall> barriers(ranks, barrier());
+      all.run(barriers);
+    }
+  }
+}

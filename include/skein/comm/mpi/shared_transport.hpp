@@ -47,7 +47,7 @@ class SharedTransport {
   bool all(int which, std::uint64_t value);
   bool sources_in(std::uint64_t value);
 
-  // The next chunk's slot is free. In the short ring it is when this rank has taken what was there: the others had folded it.
+  // All have taken what was in the next chunk's slot.
   bool has_room();
 
   // Ranks compare what they call before they touch a byte.
@@ -56,8 +56,10 @@ class SharedTransport {
   // The part of `whole` that belongs to chunk i.
   Piece part(Piece whole, std::uint64_t i) const;
   Piece slice(Piece chunk, int r) const { return slice_of(chunk.count, o_->signature.element, r, ranks_); }
+  /// Each part of a slot has one reader, which writes to it: the short ring will do.
+  bool written_back() const { return two_phases_ || o_->signature.kind == Collective::ReduceScatter; }
   char* slot(int r, std::uint64_t i) const {
-    return two_phases_ ? segment_.folding_slot(r, base_ + i) : segment_.slot(r, base_ + i);
+    return written_back() ? segment_.folding_slot(r, base_ + i) : segment_.slot(r, base_ + i);
   }
   char* sub_slot(int r, int q, std::uint64_t i) const { return slot(r, i) + static_cast<std::size_t>(q) * sub_slot_; }
   bool receives() const { return o_->signature.kind != Collective::Reduce || rank_ == o_->signature.root; }

@@ -83,8 +83,8 @@ SKEIN_MPI_INLINE bool SharedTransport::sources_in(std::uint64_t value) {
 }
 
 SKEIN_MPI_INLINE bool SharedTransport::has_room() {
-  if (two_phases_) return in_ - taken_ < Segment::folding_depth;
-  return base_ + in_ < segment_.depth() || all(Taken, base_ + in_ + 1 - segment_.depth());
+  const std::uint64_t depth = written_back() ? Segment::folding_depth : segment_.depth();
+  return base_ + in_ < depth || all(Taken, base_ + in_ + 1 - depth);
 }
 
 SKEIN_MPI_INLINE void SharedTransport::compare() {
@@ -214,8 +214,9 @@ SKEIN_MPI_INLINE void SharedTransport::take(std::uint64_t i) {
       const Piece c = part(o.piece(rank_), i), own = part({0, o.piece(rank_).count}, i);
       for (int r = 0; r < ranks_; ++r)
         pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + o.bytes(c.offset) : sub_slot(r, rank_, i);
-      pointers_.to[0] = o.into() + o.bytes(own.offset);
-      if (c.count) o.fold(o.functor, pointers_.to.data(), 1, pointers_.from.data(), ranks_, c.count);
+      for (int r = 0; r < ranks_; ++r)  // what nobody else reads goes back written
+        pointers_.to[static_cast<std::size_t>(r)] = r == rank_ ? o.into() + o.bytes(own.offset) : sub_slot(r, rank_, i);
+      if (c.count) o.fold(o.functor, pointers_.to.data(), ranks_, pointers_.from.data(), ranks_, c.count);
       break;
     }
     case Collective::AllToAll:
