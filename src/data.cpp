@@ -4,6 +4,7 @@
 #include <skein/data/csv.ipp>
 #include <skein/data/idx.ipp>
 #include <skein/data/loader.ipp>
+#include <skein/data/map_npy.ipp>
 #include <skein/data/mnist.ipp>
 #include <skein/data/mnist_or_synthetic.ipp>
 #include <skein/data/moments.ipp>

@@ -67,8 +67,12 @@ TEST_CASE("a part of a batch has its own samples, labels, targets and place in t
   labels.resize(10);
   all.labels = labels.data();
   CHECK(all.part(2, 4).labels == labels.data() + 4);
+  const std::vector<std::int32_t> tokens(15);
+  all.tokens = tokens.data();
+  CHECK(all.part(2, 4).tokens == tokens.data() + 6);
 
   all.x = nullptr;
+  all.tokens = nullptr;
   all.labels = nullptr;
   all.targets = nullptr;
   const auto nothing = all.part(1, 3);

@@ -114,8 +114,9 @@ template <class L, class In, class Scalar_ = double, class Device_ = sk::Cpu> cl
   /// `split`: Context::split_gradients(), for layers that declare splits_gradients; the sums over workers are made here.
   explicit LayerHarness(long samples, int workers = 1, bool split = false)
       : batch(samples), parameters(info.stored_parameters()), buffers(info.stored_buffers()),
-        packed_weights(needs.packed_weights), x(samples * in_pitch), y(samples * out_pitch), dy(samples * out_pitch),
-        dx(samples * in_pitch), saved_for_backward(samples * info.saved_for_backward), batch_statistics(info.batch_statistics),
+        packed_weights(needs.packed_weights), x(samples * in_pitch), tokens(sk::is_tokens<In> ? samples * in_count : 0),
+        y(samples * out_pitch), dy(samples * out_pitch), dx(samples * in_pitch),
+        saved_for_backward(samples * info.saved_for_backward), batch_statistics(info.batch_statistics),
         saved_bytes(samples * info.saved_bytes), values_(sizeof(sk::ops::StepValues)),
         team_(std::make_unique<sk::Workers>(workers)), exchange_(static_cast<std::size_t>(workers) * exchange_size),
         split_(split && needs.splits_gradients && workers > 1) {
@@ -130,7 +131,9 @@ template <class L, class In, class Scalar_ = double, class Device_ = sk::Cpu> cl
   // ---- memory: public, laid out as in an executor
 
   long batch;
-  Guarded<Scalar> parameters, buffers, packed_weights, x, y, dy, dx, saved_for_backward, batch_statistics;
+  Guarded<Scalar> parameters, buffers, packed_weights, x;
+  Guarded<std::int32_t> tokens;  ///< where In is Tokens<T>, in place of x
+  Guarded<Scalar> y, dy, dx, saved_for_backward, batch_statistics;
   Guarded<std::byte> saved_bytes;
   ContextType context{};  ///< a template for the workers': set phase, key, ... here
 
@@ -154,6 +157,9 @@ template <class L, class In, class Scalar_ = double, class Device_ = sk::Cpu> cl
   Scalar gradient_at(int p, long i) const { return gradients_[0][parameter_index(p, i)]; }
 
   template <class F> void set_x(F f) { set(x, in_count, in_pitch, f); }
+  template <class F> void set_tokens(F f) {
+    for (long i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<std::int32_t>(f(i / in_count, i % in_count));
+  }
   template <class F> void set_dy(F f) { set(dy, out_count, out_pitch, f); }
   template <class F> void set_parameter(int p, F f) {
     for (long i = 0; i < parameter_size(p); ++i) parameter_at(p, i) = static_cast<Scalar>(f(i));
@@ -235,8 +241,9 @@ template <class L, class In, class Scalar_ = double, class Device_ = sk::Cpu> cl
   // ---- checks
 
   bool intact() const {
-    bool good = parameters.intact() && buffers.intact() && packed_weights.intact() && x.intact() && y.intact() && dy.intact() &&
-                dx.intact() && saved_for_backward.intact() && batch_statistics.intact() && saved_bytes.intact();
+    bool good = parameters.intact() && buffers.intact() && packed_weights.intact() && x.intact() && tokens.intact() &&
+                y.intact() && dy.intact() && dx.intact() && saved_for_backward.intact() && batch_statistics.intact() &&
+                saved_bytes.intact();
     for (const auto& g : gradients_) good = good && g.intact();
     for (const auto& g : workspace_) good = good && g.intact();
     return good;
@@ -317,7 +324,8 @@ template <class L, class In, class Scalar_ = double, class Device_ = sk::Cpu> cl
     f.gradients = there_.of(gradients_[static_cast<std::size_t>(split_ ? 0 : w.index)]);
     f.buffers = there_.of(buffers);
     f.packed_weights = there_.of(packed_weights);
-    f.x = there_.of(x) + lo * in_pitch;
+    f.x = sk::is_tokens<In> ? nullptr : there_.of(x) + lo * in_pitch;
+    if (sk::is_tokens<In>) f.tokens = there_.of(tokens) + lo * in_count;
     f.y = there_.of(y) + lo * out_pitch;
     f.saved_for_backward = there_.of(saved_for_backward) + lo * info.saved_for_backward;
     f.saved_bytes = there_.of(saved_bytes) + lo * info.saved_bytes;

@@ -49,7 +49,6 @@ template <int Vocabulary, int Width> struct Embedding {
   static constexpr sk::LayerSpec describe(sk::Edge in) {
     return {.output = {in.last(), Width},
             .parameters = {{"table", {Vocabulary, Width}, sk::Init::lecun_normal}},  // N(0, 1)
-            .backward_reads = sk::Reads::x,
             .tokens = Vocabulary};
   }
   static void forward(auto& f) { f.y() = rows_of(f.parameter("table"_p), f.tokens()); }

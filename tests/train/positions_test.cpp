@@ -125,3 +125,20 @@ TEST_CASE("A fit says how many labels it wants, and which one is wrong", "[train
   CHECK_THROWS_WITH(trainer.fit(wrong, quiet),
                     Catch::Contains("sample 17 has the label 3 at position 2; the network has 3 outputs"));
 }
+
+TEST_CASE("A pipeline's first stage reads tokens", "[train]") {
+  const Points points;
+  sk::Tensor<std::int32_t, 2> tokens(sk::dims(50, positions));
+  for (long i = 0; i < tokens.size(); ++i) tokens.data()[i] = static_cast<std::int32_t>(i * i % 7);
+  const auto data = sk::data::from_tensors(tokens, points.labels);
+  const auto losses = [&](auto& model, auto policy) {
+    sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.01f}, policy};
+    return trainer.fit(data, {.epochs = 2, .batch = 12, .record_steps = true, .progress = false, .threads = 2}).losses();
+  };
+  using Pipeline = parallel::Pipeline<own_layers::Embedding<7, classes>, Second>;
+  sk::SelfComm self;
+  const Pipeline pipeline{self, {.micro_batches = 3}};
+  auto staged = pipeline.model<sk::Tokens<positions>>(sk::Seed{3});
+  sk::Model<Pipeline::network, sk::Tokens<positions>> whole{sk::Seed{3}};
+  same(losses(staged, pipeline), losses(whole, parallel::SingleProcess{}));
+}

@@ -14,6 +14,7 @@ namespace skein::inline SKEIN_ABI {
 struct Extents {
   int rank = 0;
   int e[4] = {0, 0, 0, 0};
+  bool tokens = false;  ///< the values are 32-bit integers to be looked up, not numbers
 
   constexpr long count() const {
     long n = 1;
@@ -39,9 +40,10 @@ template <int... Extent> struct Shape {
   static constexpr Extents extents{rank, {Extent...}};
 };
 
-/// A sample of T tokens: integers, which a layer such as an embedding looks up. They are served as the numbers of a data set are.
-template <int T> struct Tokens : Shape<T> { static constexpr bool tokens = true; };
-template <class Input> inline constexpr bool is_tokens = requires { Input::tokens; };
+/// A sample of T tokens: 32-bit integers, which a layer such as an embedding looks up.
+template <int T> struct Tokens : Shape<T> { static constexpr Extents extents{1, {T}, true}; };
+/// Is this input Tokens<T>.
+template <class Input> inline constexpr bool is_tokens = Input::extents.tokens;
 
 /// Value to type. Integers rather than a class value: nvcc 13.0 rejects the latter as a kernel's template argument.
 template <int Rank, int A, int B, int C, int D> struct MakeShape;
@@ -49,6 +51,10 @@ template <int A, int B, int C, int D> struct MakeShape<1, A, B, C, D> { using ty
 template <int A, int B, int C, int D> struct MakeShape<2, A, B, C, D> { using type = Shape<A, B>; };
 template <int A, int B, int C, int D> struct MakeShape<3, A, B, C, D> { using type = Shape<A, B, C>; };
 template <int A, int B, int C, int D> struct MakeShape<4, A, B, C, D> { using type = Shape<A, B, C, D>; };
+
+/// The same for an edge that may be of tokens.
+template <bool OfTokens, int Rank, int A, int B, int C, int D> struct MakeEdge : MakeShape<Rank, A, B, C, D> {};
+template <int A, int B, int C, int D> struct MakeEdge<true, 1, A, B, C, D> { using type = Tokens<A>; };
 
 /// The length of a stored row of n values: whole vectors, and never a multiple of 512, which would alias in the first-level
 /// cache (an sgemm over rows of 512 floats runs at 60 % of one over rows of 528). A function of n alone, never of the

@@ -32,6 +32,10 @@ template <class Scalar = float, class Device = Cpu> struct Batch : BatchView<Sca
     strides[0] = this->pitch;
     return {this->x, extents, strides};
   }
+  /// The tokens as a matrix, (count, T).
+  TensorView<const std::int32_t, 2, Device> token_view() const {
+    return {this->tokens, dims(this->count, this->pitch), dims(this->pitch, 1)};
+  }
   /// The target vectors as a matrix, (count, target_length).
   TensorView<const Scalar, 2, Device> target_view() const {
     return {this->targets, dims(this->count, target_length), dims(this->target_pitch, 1)};

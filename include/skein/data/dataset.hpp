@@ -83,8 +83,23 @@ template <class Scalar> struct Destination {
             epoch};
   }
 };
+/// Copies samples that are tokens, as 32-bit integers.
+template <class T> concept GathersTokens = requires(const T& d, Indices i, std::int32_t* x, long pitch) {
+  d.gather(i, x, pitch);
+};
+/// Serves tokens and their labels in one call.
+template <class T> concept ServesTokens = requires(const T& d, Indices i, const Destination<std::int32_t>& to) {
+  d.serve(i, to);
+};
 /// Brings the samples of a batch and what belongs to them in one call.
 template <class T> concept Serves = requires(const T& d, Indices i, const Destination<float>& to) { d.serve(i, to); };
+
+/// Whether a data set can bring its samples as numbers, or as tokens.
+template <class T> inline constexpr bool gives_numbers = Gathers<T> || ReadsSamples<T> || Serves<T>;
+template <class T> inline constexpr bool gives_tokens = GathersTokens<T> || ServesTokens<T>;
+/// Whether a data set can bring its samples as Scalar: float, double, or std::int32_t for tokens.
+template <class T, class Scalar> concept Gives = (std::same_as<Scalar, std::int32_t> && gives_tokens<T>) ||
+                                                 (!std::same_as<Scalar, std::int32_t> && gives_numbers<T>);
 
 /// A data set: `size()`, `sample_extents()` (of one sample, images as height, width, channels), `target()` if it has targets, and
 /// one of
@@ -94,10 +109,12 @@ template <class T> concept Serves = requires(const T& d, Indices i, const Destin
 /// - `read(index, std::span<float> x, std::int32_t& label)`, or with `std::span<std::int32_t> labels`, or with
 ///   `std::span<float> target`: one sample, for sets that are on a disk;
 /// - `serve(indices, Destination<float>)`: a batch in one call.
-/// All of them const, and safe to call from several threads at once. Overloads for double are used where they exist.
+/// Samples that are tokens (Tokens<T>) come by gather(indices, std::int32_t* x, pitch) or serve(indices,
+/// Destination<std::int32_t>). All of them const, and safe to call from several threads at once. Overloads for double are used
+/// where they exist.
 template <class T> concept Dataset = HasSize<T> && HasSampleExtents<T> &&
-    (Gathers<T> || ReadsSamples<T> ||
-     Serves<T>)&&(HasTarget<T> || !(HasLabels<T> || HasTargets<T> || ReadsLabelled<T> || ReadsManyLabels<T> || ReadsTargets<T>));
+    (gives_numbers<T> || gives_tokens<T>)&&(HasTarget<T> || !(HasLabels<T> || HasTargets<T> || ReadsLabelled<T> ||
+                                                              ReadsManyLabels<T> || ReadsTargets<T>));
 
 /// Whether a data set can bring labels, or target vectors.
 template <class T> inline constexpr bool gives_labels = HasLabels<T> || ReadsLabelled<T> || ReadsManyLabels<T> ||
@@ -116,7 +133,7 @@ template <class T> consteval void assert_dataset() {
     static_assert(detail::is_a_dataset<T>,
                   "this is no data set: it lacks sample_extents() const, the Extents of one sample; "
                   "vectors and spans become one by data::from_tensors(x, y)");
-  else if constexpr (!Gathers<T> && !ReadsSamples<T> && !Serves<T>)
+  else if constexpr (!gives_numbers<T> && !gives_tokens<T>)
     static_assert(detail::is_a_dataset<T>,
                   "this is no data set: it lacks gather(data::Indices, float* x, long pitch) const, which copies "
                   "samples into rows of the caller, or read(std::int64_t index, std::span<float> x, "
@@ -143,6 +160,20 @@ inline void widen_rows(double* x, long rows, long n, long pitch) {
 
 template <class T, class Scalar> void serve_from(const T& d, Indices indices, const Destination<Scalar>& to);
 
+/// Samples that are tokens, and their labels.
+template <class T> void serve_from(const T& d, Indices indices, const Destination<std::int32_t>& to) {
+  if constexpr (ServesTokens<T>) {
+    d.serve(indices, to);
+  } else {
+    if (to.x) d.gather(indices, to.x, to.pitch);
+    if constexpr (HasLabels<T>)
+      if (to.labels) d.labels(indices, to.labels);
+  }
+}
+template <class T> void gather_from(const T& d, Indices indices, std::int32_t* x, long pitch, std::int64_t epoch) {
+  serve_from(d, indices, Destination<std::int32_t>{.x = x, .pitch = pitch, .epoch = epoch});
+}
+
 /// Samples with whatever form T has: with or without epoch, in Scalar or by way of float.
 template <class T, class Scalar> void gather_from(const T& d, Indices indices, Scalar* x, long pitch, std::int64_t epoch) {
   if constexpr (requires { d.gather(indices, x, pitch, epoch); }) {
@@ -160,6 +191,7 @@ template <class T, class Scalar> void gather_from(const T& d, Indices indices, S
 
 template <class T> void labels_from(const T& d, Indices indices, std::int32_t* out) {
   if constexpr (HasLabels<T>) d.labels(indices, out);
+  else if constexpr (!gives_numbers<T>) serve_from(d, indices, Destination<std::int32_t>{.labels = out});
   else serve_from(d, indices, Destination<float>{.labels = out});
 }
 

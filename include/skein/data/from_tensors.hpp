@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data sets out of arrays that a program has: numbers in, numbers or class numbers out. Values are copied once.
+// Data sets out of arrays that a program has: numbers or tokens in, numbers or class numbers out. Values are copied once.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -39,9 +39,18 @@ template <class T> struct NumberIn { using type = typename ArrayLength<std::rang
 template <HostTensor T> struct NumberIn<T> { using type = typename T::Scalar; };
 template <class T> using NumberOf = typename NumberIn<T>::type;
 
+/// Throws ArgumentError for an integer that a data set cannot keep.
+template <class To, class From> To converted(From number) {
+  if constexpr (std::is_same_v<To, std::int32_t> && std::is_integral_v<From> && !std::is_same_v<From, bool>)
+    if (!std::in_range<std::int32_t>(number))
+      throw ArgumentError("from_tensors: the integer " + std::to_string(number) +
+                          " does not fit 32 bits, as labels and tokens do");
+  return static_cast<To>(number);
+}
+
 template <class To, class S, int Rank> void flatten_view(const TensorView<S, Rank, Cpu>& view, std::vector<To>& flat) {
   for (long i = 0; i < view.extent(0); ++i) {
-    if constexpr (Rank == 1) flat.push_back(static_cast<To>(view.data[i * view.strides[0]]));
+    if constexpr (Rank == 1) flat.push_back(converted<To>(view.data[i * view.strides[0]]));
     else flatten_view<To>(view[i], flat);
   }
 }
@@ -57,8 +66,8 @@ template <class To, class T> std::vector<To> flatten(const T& numbers) {
       flat.reserve(static_cast<std::size_t>(std::ranges::size(numbers)) * static_cast<std::size_t>(each > 0 ? each : 1));
     for (const auto& item : numbers) {
       if constexpr (each > 0)
-        for (const auto& number : item) flat.push_back(static_cast<To>(number));
-      else flat.push_back(static_cast<To>(item));
+        for (const auto& number : item) flat.push_back(converted<To>(number));
+      else flat.push_back(converted<To>(item));
     }
   }
   return flat;
@@ -78,7 +87,8 @@ template <class T> Extents sample_of(const T& numbers) {
 
 template <class X> using StoredFor =
     std::conditional_t<std::is_same_v<NumberOf<X>, double>, double,
-                       std::conditional_t<std::is_same_v<NumberOf<X>, std::uint8_t>, std::uint8_t, float>>;
+                       std::conditional_t<std::is_same_v<NumberOf<X>, std::uint8_t>, std::uint8_t,
+                                          std::conditional_t<std::is_integral_v<NumberOf<X>>, std::int32_t, float>>>;
 
 template <class X> inline constexpr bool takes = Numbers<X>;  // a value, so that no compiler explains the concept at length
 template <class X> consteval void assert_numbers() {

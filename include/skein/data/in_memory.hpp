@@ -15,11 +15,12 @@
 
 namespace skein::inline SKEIN_ABI::data {
 
-/// Samples in memory, shared by all copies and slices. Bytes are served as byte / 255, then every value as
-/// (value - mean) / deviation; by default 0 and 1.
+/// Samples in memory, shared by all copies and slices. Integers of 32 bits are tokens to a network that takes such. Bytes are
+/// served as byte / 255, then every value as (value - mean) / deviation; by default 0 and 1.
 template <class Stored = float> class InMemory {
-  static_assert(std::is_same_v<Stored, float> || std::is_same_v<Stored, double> || std::is_same_v<Stored, std::uint8_t>,
-                "data::InMemory keeps samples as float, double or std::uint8_t");
+  static_assert(std::is_same_v<Stored, float> || std::is_same_v<Stored, double> || std::is_same_v<Stored, std::uint8_t> ||
+                    std::is_same_v<Stored, std::int32_t>,
+                "data::InMemory keeps samples as float, double, std::uint8_t or std::int32_t");
 
  public:
   /// The type of target vectors: double for double samples, else float.
@@ -97,6 +98,13 @@ template <class Stored = float> class InMemory {
         for (long j = 0; j < count_; ++j) to[j] = static_cast<Scalar>(from[j]);
       else
         for (long j = 0; j < count_; ++j) to[j] = static_cast<Scalar>(from[j]) * scale + shift;
+    }
+  }
+  /// As tokens.
+  void gather(Indices indices, std::int32_t* x, long pitch) const requires std::is_same_v<Stored, std::int32_t> {
+    for (const std::int64_t i : indices) {
+      std::copy_n(stored(i), count_, x);
+      x += pitch;
     }
   }
   void labels(Indices indices, std::int32_t* out) const {

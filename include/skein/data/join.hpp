@@ -34,7 +34,8 @@ template <class... Sets> class Joined {
     const int n = static_cast<int>(end().y);
     return n > 0 ? Target::vector(n) : Target{};
   }
-  template <class Scalar> void gather(Indices indices, Scalar* x, long pitch, std::int64_t epoch = 0) const {
+  template <class Scalar>
+  requires(Gives<Sets, Scalar>&&...) void gather(Indices indices, Scalar* x, long pitch, std::int64_t epoch = 0) const {
     each([&](const auto& set, Place at) { detail::gather_from(set, indices, x + at.x, pitch, epoch); });
   }
   template <class Scalar> void targets(Indices indices, Scalar* y, long pitch) const {

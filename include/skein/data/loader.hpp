@@ -44,6 +44,7 @@ struct LoaderOptions {
   int busy_threads = 1;  ///< threads that compute meanwhile (all ranks' on these cores)
   HostMemory memory{};   ///< what the batches are staged in
   int held = 0;          ///< so many batches stay as they are while later ones are asked for
+  bool tokens = false;   ///< samples are served as 32-bit integers, for a network that takes Tokens<T>
 };
 
 /// A place between two steps: the next batch is that of `step` in `epoch`. What a checkpoint keeps.
@@ -128,7 +129,7 @@ template <class Scalar = float> class Loader {
   struct Slot {
     Slot(const DatasetView& data, long capacity, const LoaderOptions& options);
     HostArray<Scalar> x, targets;
-    HostArray<std::int32_t> labels;
+    HostArray<std::int32_t> labels, tokens;
     HostArray<std::int64_t> indices;
     Batch<Scalar> batch;
   };

@@ -72,11 +72,12 @@ template <class Scalar> Permutation Loader<Scalar>::order(std::int64_t e) const 
 }
 
 template <class Scalar> Loader<Scalar>::Slot::Slot(const DatasetView& data, long capacity, const LoaderOptions& options)
-    : x(static_cast<std::size_t>(capacity * sample_pitch(data.sample_extents())), options.memory),
-      indices(static_cast<std::size_t>(capacity)) {
+    : indices(static_cast<std::size_t>(capacity)) {
   batch.sample = data.sample_extents();
-  batch.pitch = sample_pitch(batch.sample);
-  batch.x = x.data();
+  batch.pitch = options.tokens ? batch.sample.count() : sample_pitch(batch.sample);
+  const auto values = static_cast<std::size_t>(capacity * batch.pitch);
+  if (options.tokens) batch.tokens = (tokens = HostArray<std::int32_t>(values, options.memory)).data();
+  else batch.x = (x = HostArray<Scalar>(values, options.memory)).data();
   batch.indices = indices.data();
   batch.held = options.held;
   if (data.target().kind == TargetKind::label) {
@@ -94,6 +95,9 @@ template <class Scalar> Loader<Scalar>::Slot::Slot(const DatasetView& data, long
 template <class Scalar> void Loader<Scalar>::check() const {
   const LoaderOptions& o = options_;
   if (!data_) throw ArgumentError("loader: the data set is empty: give it a data set");
+  if (!(o.tokens ? data_.gives_tokens() : data_.gives_numbers()))
+    throw ArgumentError(o.tokens ? "loader: tokens are asked for, and the data set has none"
+                                 : "loader: the data set has tokens: ask for them with .tokens = true");
   if (o.ranks < 1 || o.rank < 0 || o.rank >= o.ranks)
     throw ArgumentError("loader: rank " + std::to_string(o.rank) + " is not one of " + std::to_string(o.ranks));
   if (o.shards != 0 && o.partition == Partition::local)
@@ -122,9 +126,14 @@ template <class Scalar> void Loader<Scalar>::stage(Slot& slot, std::int64_t epoc
   order_.fill(part.begin, n, slot.indices.data());
   const Indices indices(slot.indices.data(), static_cast<std::size_t>(n));
   Batch<Scalar>& b = slot.batch;
-  if (n > 0)
-    data_.serve(indices, Destination<Scalar>{slot.x.data(), b.pitch, b.labels ? slot.labels.data() : nullptr,
-                                             b.targets ? slot.targets.data() : nullptr, b.target_pitch, epoch});
+  std::int32_t* const labels = b.labels ? slot.labels.data() : nullptr;
+  Scalar* const targets = b.targets ? slot.targets.data() : nullptr;
+  if (n > 0 && options_.tokens) {
+    data_.serve(indices, Destination<std::int32_t>{slot.tokens.data(), b.pitch, labels, nullptr, 0, epoch});
+    if (targets) data_.targets(indices, targets, b.target_pitch);
+  } else if (n > 0) {
+    data_.serve(indices, Destination<Scalar>{slot.x.data(), b.pitch, labels, targets, b.target_pitch, epoch});
+  }
   b.count = n;
   b.global_count = part.global_count;
   b.first = part.first;

@@ -35,8 +35,8 @@ template <class Data, class Function> class Mapped {
     else return {};
   }
   template <class Scalar>
-  requires(detail::maps_sample<Function, Scalar>) void gather(Indices indices, Scalar* x, long pitch,
-                                                              std::int64_t epoch = 0) const {
+  requires(Gives<Data, Scalar>&& detail::maps_sample<Function, Scalar>) void gather(Indices indices, Scalar* x, long pitch,
+                                                                                    std::int64_t epoch = 0) const {
     detail::gather_from(data_, indices, x, pitch, epoch);
     change(indices, x, pitch, epoch);
   }
@@ -45,7 +45,8 @@ template <class Data, class Function> class Mapped {
     detail::targets_from(data_, indices, y, pitch);
   }
   template <class Scalar>
-  requires(detail::maps_sample<Function, Scalar>) void serve(Indices indices, const Destination<Scalar>& to) const {
+  requires(Gives<Data, Scalar>&& detail::maps_sample<Function, Scalar>) void serve(Indices indices,
+                                                                                   const Destination<Scalar>& to) const {
     detail::serve_from(data_, indices, to);
     if (to.x) change(indices, to.x, to.pitch, to.epoch);
   }

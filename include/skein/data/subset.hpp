@@ -36,7 +36,9 @@ template <class Data> class Subset {
     else return {};
   }
 
-  template <class Scalar> void gather(Indices indices, Scalar* x, long pitch, std::int64_t epoch = 0) const {
+  template <class Scalar>
+  requires Gives<Data, Scalar>
+  void gather(Indices indices, Scalar* x, long pitch, std::int64_t epoch = 0) const {
     translate(indices, [&](Indices own, long done) { detail::gather_from(data_, own, x + done * pitch, pitch, epoch); });
   }
   void labels(Indices indices, std::int32_t* out) const requires gives_labels<Data> {
@@ -45,7 +47,9 @@ template <class Data> class Subset {
   template <class Scalar> void targets(Indices indices, Scalar* y, long pitch) const requires gives_targets<Data> {
     translate(indices, [&](Indices own, long done) { detail::targets_from(data_, own, y + done * pitch, pitch); });
   }
-  template <class Scalar> void serve(Indices indices, const Destination<Scalar>& to) const {
+  template <class Scalar>
+  requires Gives<Data, Scalar>
+  void serve(Indices indices, const Destination<Scalar>& to) const {
     translate(indices, [&](Indices own, long done) { detail::serve_from(data_, own, to.after(done, target().each)); });
   }
 

@@ -14,6 +14,7 @@ namespace detail {
 struct DatasetTable {
   void (*serve_float)(const void*, Indices, const Destination<float>&) = nullptr;
   void (*serve_double)(const void*, Indices, const Destination<double>&) = nullptr;
+  void (*serve_tokens)(const void*, Indices, const Destination<std::int32_t>&) = nullptr;
   bool labels = false, targets = false;  // it can bring them
 };
 
@@ -21,8 +22,14 @@ template <class T> struct Erased {
   template <class Scalar> static void serve(const void* d, Indices i, const Destination<Scalar>& to) {
     serve_from(*static_cast<const T*>(d), i, to);
   }
-  static constexpr DatasetTable table{&Erased::template serve<float>, &Erased::template serve<double>, gives_labels<T>,
-                                      gives_targets<T>};
+  static constexpr DatasetTable make() {
+    DatasetTable t{.labels = gives_labels<T>, .targets = gives_targets<T>};
+    if constexpr (gives_numbers<T>)
+      t.serve_float = &Erased::template serve<float>, t.serve_double = &Erased::template serve<double>;
+    if constexpr (gives_tokens<T>) t.serve_tokens = &Erased::template serve<std::int32_t>;
+    return t;
+  }
+  static constexpr DatasetTable table = make();
 };
 }  // namespace detail
 
@@ -52,15 +59,22 @@ class DatasetView {
   Extents sample_extents() const { return sample_; }
   Target target() const { return target_; }
 
-  /// The samples of a batch and what belongs to them, in one call.
+  /// Can it bring samples as numbers; as tokens.
+  bool gives_numbers() const { return table_->serve_float != nullptr; }
+  bool gives_tokens() const { return table_->serve_tokens != nullptr; }
+  /// The samples of a batch and what belongs to them, in one call: only as what it gives.
   void serve(Indices indices, const Destination<float>& to) const { table_->serve_float(object_, indices, to); }
   void serve(Indices indices, const Destination<double>& to) const { table_->serve_double(object_, indices, to); }
+  void serve(Indices indices, const Destination<std::int32_t>& to) const { table_->serve_tokens(object_, indices, to); }
   /// Sample indices[i] to x + i * pitch; the gap behind a row is not touched. The epoch keys random augmentation.
   template <class Scalar> void gather(Indices indices, Scalar* x, long pitch, std::int64_t epoch = 0) const {
     serve(indices, Destination<Scalar>{.x = x, .pitch = pitch, .epoch = epoch});
   }
   /// Class numbers, target().each a sample; only where target().kind is label.
-  void labels(Indices indices, std::int32_t* out) const { serve(indices, Destination<float>{.labels = out}); }
+  void labels(Indices indices, std::int32_t* out) const {
+    if (gives_numbers()) serve(indices, Destination<float>{.labels = out});
+    else serve(indices, Destination<std::int32_t>{.labels = out});
+  }
   /// Target vectors, to y + i * pitch; only where target().kind is vector.
   template <class Scalar> void targets(Indices indices, Scalar* y, long pitch) const {
     serve(indices, Destination<Scalar>{.targets = y, .target_pitch = pitch});

@@ -24,6 +24,7 @@ template <class Scalar = float, class Device = Cpu> struct BatchView {
   std::int64_t first = 0;                ///< position of sample 0 in the epoch, over all ranks: keys dropout
   int held = 0;                          ///< so many more batches may be asked for before these samples are overwritten
   long labels_each = 1;                  ///< labels a sample: one, or one a position of it
+  const std::int32_t* tokens = nullptr;  ///< where the network takes such, in place of x: sample i at tokens + i * pitch, dense
 
   const Scalar* row(long i) const { return x + i * pitch; }
   const Scalar* target(long i) const { return targets + i * target_pitch; }
@@ -31,6 +32,7 @@ template <class Scalar = float, class Device = Cpu> struct BatchView {
   BatchView part(long begin, long end) const {
     BatchView p = *this;
     if (x) p.x = row(begin);
+    if (tokens) p.tokens = tokens + begin * pitch;
     if (labels) p.labels = labels + begin * labels_each;
     if (targets) p.targets = target(begin);
     p.count = end - begin;
@@ -40,7 +42,7 @@ template <class Scalar = float, class Device = Cpu> struct BatchView {
 };
 
 /// What can be computed with by a model of this scalar: members of a BatchView. Most derive from that (data::Batch); one that
-/// does not has one label a sample.
+/// does not has numbers, and one label a sample.
 template <class T, class Scalar> concept Batch = requires(const T& b) {
   { b.x } -> std::convertible_to<const Scalar*>;
   { b.targets } -> std::convertible_to<const Scalar*>;

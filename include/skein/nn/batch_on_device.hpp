@@ -26,7 +26,8 @@ template <class Scalar, class Device> class BatchOnDevice {
             .count = batch.count,
             .global_count = batch.global_count,
             .first = batch.first,
-            .labels_each = batch.labels_each};
+            .labels_each = batch.labels_each,
+            .tokens = copy_there(tokens_, batch.tokens, batch.count * batch.pitch)};
   }
 
  private:
@@ -39,7 +40,7 @@ template <class Scalar, class Device> class BatchOnDevice {
 
   [[no_unique_address]] Device where_;
   Arena<Scalar, Device> x_, targets_;
-  Arena<std::int32_t, Device> labels_;
+  Arena<std::int32_t, Device> labels_, tokens_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::nn

@@ -14,6 +14,8 @@ namespace check {
 // Each condition is a variable template over types: clang puts it on the error line, gcc in the note below.
 template <class L, class In> inline constexpr nn::Fault fault_of = nn::analyze<L>(In::extents).fault;
 template <class L, class In> inline constexpr bool gets_a_flat_shape = fault_of<L, In> != nn::Fault::wants_flat;
+template <class L, class In> inline constexpr bool gets_numbers = fault_of<L, In> != nn::Fault::wants_numbers;
+template <class L, class In> inline constexpr bool gets_tokens = fault_of<L, In> != nn::Fault::wants_tokens;
 template <class L, class In> inline constexpr bool gets_an_image = fault_of<L, In> != nn::Fault::wants_image;
 template <class L, class In> inline constexpr bool kernel_fits_into = fault_of<L, In> != nn::Fault::window_too_large;
 template <class L, class In> inline constexpr bool groups_divide_the_channels =
@@ -37,6 +39,10 @@ template <class Layer, int... Path> struct layer {
     static_assert(has_expression_forward<Layer>, "this layer lacks: static void forward(auto& f)");
     static_assert(has_expression_backward<Layer>, "this layer lacks: static void backward(auto& f)");
     static_assert(has_room_for_its_parameters<Layer, Input>, "a layer has at most eight parameters");
+    static_assert(gets_numbers<Layer, Input>,
+                  "the input is tokens and this layer calculates with numbers: let a layer look them up before, as an embedding "
+                  "does");
+    static_assert(gets_tokens<Layer, Input>, "this layer takes tokens: it stands first in a network whose input is Tokens<T>");
     static_assert(gets_a_flat_shape<Layer, Input>, "this layer takes a flat shape: put Flatten before it");
     static_assert(gets_an_image<Layer, Input>,
                   "this layer takes an image, Shape<height, width, channels>: is a Flatten too early?");

@@ -82,14 +82,16 @@ template <class L, class In> class GradientRun {
         kept_(count(sizes.kept_activations * o.batch)), scratch_(count((sizes.scratch + sizes.whole_gradients) * o.batch)),
         saved_(count((sizes.saved_for_backward + sizes.backward_scratch) * o.batch)), workspace_(count(sizes.workspace)),
         x_(count(whole_line(in) * o.batch)), y_(count(whole_line(out) * o.batch)), dy_(count(whole_line(out) * o.batch)),
-        dx_(count(whole_line(in) * o.batch)), exchange_(4096), saved_bytes_(count(sizes.saved_bytes * o.batch)) {
+        dx_(count(whole_line(in) * o.batch)), exchange_(4096), saved_bytes_(count(sizes.saved_bytes * o.batch)),
+        tokens_(count(is_tokens<In> ? In::count * o.batch : 0)) {
     fill(program.parameters(), parameters_.data());
     fill(program.buffers(), start_.data());
     for (std::size_t i = 0; i < parameters_.size(); ++i)  // off the places where an initial value hides an error: 0 and 1
       if (parameters_.data()[i] == 0 || parameters_.data()[i] == 1) parameters_.data()[i] += 0.3 * noise(1, i);
     clear_gaps();
-    for (std::size_t i = 0; i < x_.size(); ++i)
-      x_.data()[i] = sizes.tokens > 0 ? std::floor((noise(2, i) + 1) / 2 * sizes.tokens) : noise(2, i);
+    for (std::size_t i = 0; i < x_.size(); ++i) x_.data()[i] = noise(2, i);
+    for (std::size_t i = 0; i < tokens_.size(); ++i)
+      tokens_.data()[i] = static_cast<std::int32_t>((noise(2, i) + 1) / 2 * sizes.tokens);
     for (std::size_t i = 0; i < dy_.size(); ++i) dy_.data()[i] = noise(3, i);
     make_run();
   }
@@ -138,6 +140,7 @@ template <class L, class In> class GradientRun {
         if (i % row_pitch(e.extents.last()) >= e.extents.last()) parameters_.data()[e.offset + i] = 0;
   }
   void make_run() {
+    run_.tokens = tokens_.data();
     run_.parameters = parameters_.data();
     run_.gradients = run_.split_gradients = gradients_.data();
     run_.buffers = buffers_.data();
@@ -196,6 +199,7 @@ template <class L, class In> class GradientRun {
   Values parameters_, gradients_, buffers_, start_, packed_, statistics_, kept_, scratch_, saved_, workspace_, x_, y_, dy_, dx_,
       exchange_;
   Arena<std::byte> saved_bytes_;
+  Arena<std::int32_t> tokens_;
   Run<double, Cpu> run_;
   const double* y_at_ = nullptr;
 };

@@ -9,19 +9,23 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
-/// Throws ArgumentError for the first sample of a batch that has a token which is no integer from 0 to one below the network's
-/// number of them. Nothing where the network takes no tokens, or where the batch is a device's, whose owner knows.
+/// Throws ArgumentError for a batch of numbers where the network takes tokens, or the other way round, and for the first token
+/// that is not from 0 to one below the network's number of them. Of a batch on a device its owner knows.
 template <class Model, class Batch> void check_tokens(const Batch& batch) {
-  if constexpr (Model::sizes.tokens > 0 && on_host<DeviceOf<Batch>>) {
-    constexpr long most = Model::sizes.tokens;
-    for (long i = 0; i < batch.count; ++i)
-      for (long t = 0; t < Model::input::count; ++t) {
-        const double token = static_cast<double>(batch.x[i * batch.pitch + t]);
-        if (token >= 0 && token < most && token == static_cast<double>(static_cast<long>(token))) continue;
-        throw ArgumentError("sample " + std::to_string(i) + " has the token " + std::to_string(token) + " at position " +
-                            std::to_string(t) + "; the network has " + std::to_string(most) + " tokens, the integers 0 to " +
-                            std::to_string(most - 1));
-      }
+  constexpr long length = Model::input::count, most = Model::sizes.tokens;
+  if constexpr (!is_tokens<typename Model::input>) {
+    if (batch.tokens) throw ArgumentError("the batch has tokens and the network calculates with numbers: give it .x");
+  } else {
+    if (batch.count > 0 && (!batch.tokens || batch.pitch != length))
+      throw ArgumentError(
+          "the network takes " + std::to_string(length) +
+          " tokens a sample: give the batch .tokens, 32-bit integers without gaps, and .pitch = " + std::to_string(length));
+    if constexpr (on_host<DeviceOf<Batch>>)
+      for (long i = 0; i < batch.count * length; ++i)
+        if (batch.tokens[i] < 0 || batch.tokens[i] >= most)
+          throw ArgumentError("sample " + std::to_string(i / length) + " has the token " + std::to_string(batch.tokens[i]) +
+                              " at position " + std::to_string(i % length) + "; the network has " + std::to_string(most) +
+                              " tokens, the integers 0 to " + std::to_string(most - 1));
   }
 }
 

@@ -69,9 +69,13 @@ template <class L, class In> struct ConvertedLayer {
     using Device = typename R::Device;
     each_block(r, [&](long first, long room) {
       Scalar *wide_x = r.conversion, *wide_y = wide_x + room * in_line;
-      ops::convert<Device>(wide_x, x + first * in, r.batch * in);
       auto f = r.template frame<Frame<Scalar, Device>>(at, info);
-      f.x = wide_x;
+      if constexpr (info.tokens > 0) {
+        f.tokens += first * In::count;
+      } else {
+        ops::convert<Device>(wide_x, x + first * in, r.batch * in);
+        f.x = wide_x;
+      }
       f.y = wide_y;
       L::template forward<In>(f);
       ops::convert<Device>(y + first * out, wide_y, r.batch * out);
@@ -89,7 +93,9 @@ template <class L, class In> struct ConvertedLayer {
       ops::convert<Device>(wide_dy, dy + first * out, r.batch * out);
       f.dy = wide_dy;
       f.dx = dx ? wide_dx : nullptr;
-      if constexpr (info.saves_input) {
+      if constexpr (info.tokens > 0) {
+        f.tokens += first * In::count;
+      } else if constexpr (info.saves_input) {
         ops::convert<Device>(next, x + first * in, r.batch * in);
         f.x = next;
         next += room * in_line;

@@ -147,17 +147,18 @@ template <class L, class In, class Raw, bool Backward> class ExpressionFrame {
 
   /// The samples that come in: (batch, In).
   auto x() const {
+    static_assert(detail::spec_of<L, In>.tokens == 0,
+                  "this layer's input is tokens, as its describe() says, and no numbers: read f.tokens()");
     static_assert(!Backward || reads & Reads::x,
                   "this layer's backward reads x, and its describe() does not say so: .backward_reads = sk::Reads::x");
     return samples<XLayout>(raw_.x);
   }
-  /// The same where they are tokens: for rows_of(table, f.tokens()) and sum_by_token(e, f.tokens()).
+  /// The same where they are tokens, (batch, T) of 32-bit integers, in backward too: for rows_of(table, f.tokens()) and
+  /// sum_by_token(e, f.tokens()).
   auto tokens() const {
     static_assert(detail::spec_of<L, In>.tokens > 0,
                   "this layer's describe() does not say how many tokens there are: .tokens = N");
-    static_assert(!Backward || reads & Reads::x,
-                  "this layer's backward reads x, and its describe() does not say so: .backward_reads = sk::Reads::x");
-    return TokenView<Activation, Device, XLayout>{raw_.x + first_ * XLayout::sample_stride, batch_};
+    return TokenView<Device, static_cast<long>(In::count)>{raw_.tokens + first_ * static_cast<long>(In::count), batch_};
   }
   /// In forward what is to be written, (batch, output); in backward the same, to be read.
   auto y() const {
@@ -174,6 +175,7 @@ template <class L, class In, class Raw, bool Backward> class ExpressionFrame {
   /// The gradient of x, to be written: all of it. Where nobody wants it, an assignment does nothing.
   auto dx() const {
     static_assert(Backward, "forward has no gradients: dx() is backward's");
+    static_assert(detail::spec_of<L, In>.tokens == 0, "tokens have no gradient: a layer that takes them writes no dx");
     return target<XLayout, detail::WriteOnly>(raw_.dx);
   }
   template <class Name> auto parameter(Name) const {

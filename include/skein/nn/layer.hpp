@@ -47,7 +47,8 @@ enum class Fault {
   repeats_nothing,
   concat_differs,
   too_many_parameters,
-  tokens_in_the_middle,
+  wants_tokens,
+  wants_numbers,
   graph,
   no_describe,
   no_forward,
@@ -215,8 +216,9 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Fram
   std::byte* saved_bytes = nullptr;      ///< (batch, LayerInfo::saved_bytes)
   Scalar* batch_statistics = nullptr;
   Scalar* workspace = nullptr;
-  long batch = 0;   ///< samples in this slice
-  int ordinal = 0;  ///< of the layer in its network: keys random numbers
+  const std::int32_t* tokens = nullptr;  ///< (batch, In), dense, in place of x: of a layer that takes tokens
+  long batch = 0;                        ///< samples in this slice
+  int ordinal = 0;                       ///< of the layer in its network: keys random numbers
   const Context<Scalar, Device>* context = nullptr;
 };
 

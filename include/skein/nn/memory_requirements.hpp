@@ -114,7 +114,11 @@ template <class L> constexpr MemoryRequirements analyze(Extents in) {
     s.couples_batch = i.couples_batch;
     s.whole_gradient = k.splits_gradients;
     s.tokens = i.tokens;
-    s.fault = !has_forward<L> ? Fault::no_forward : !has_backward<L> ? Fault::no_backward : i.fault;
+    s.fault = !has_forward<L>              ? Fault::no_forward
+              : !has_backward<L>           ? Fault::no_backward
+              : in.tokens && i.tokens < 1  ? Fault::wants_numbers
+              : !in.tokens && i.tokens > 0 ? Fault::wants_tokens
+                                           : i.fault;
     return s;
   } else {
     return {.output = in, .operations = 1, .fault = Fault::no_describe};

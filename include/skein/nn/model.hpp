@@ -52,6 +52,7 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
                 "precision::tf32 is a mode of a GPU's matrix units: on the Cpu use precision::fp32");
   using Scalar = typename precision::master;          ///< of parameters, gradients, buffers, optimizer state, files
   using Activation = typename precision::activation;  ///< of what flows between layers, and its gradients
+  using Element = std::conditional_t<is_tokens<Input>, std::int32_t, Scalar>;  ///< of samples
   /// May gradients of activations be too small for their type, so that the loss is scaled up: 16-bit ones.
   static constexpr bool scales_loss = is_half<Activation>;
   using fused = nn::Fused<Network, Device>;  ///< what is executed
@@ -62,13 +63,6 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
   static constexpr Extents output_extents = sizes.output;
   static constexpr long parameter_count = sizes.parameters;  ///< logical; the arena holds padding as well
   static constexpr long flops = sizes.flops;                 ///< forward, a sample
-  static_assert(is_tokens<Input> || sizes.tokens == 0, "this network takes tokens: give the model the input Tokens<T>");
-  static_assert(
-      !is_tokens<Input> || sizes.tokens > 0,
-      "the input is tokens and the network calculates with numbers: let its first layer look them up, as an embedding does");
-  static_assert(
-      sizes.tokens <= 1L << skein::detail::mantissa_bits<Activation>(),
-      "there are more tokens than the type of the activations can tell apart: take float instead of a 16-bit precision");
   static_assert(nn::analyze<fused>(Input::extents).stored == sizes.stored, "a fused layer must have the parameters of its parts");
 
   /// A hash of shapes, names and offsets: ranks whose models differ have different ones.

@@ -104,7 +104,6 @@ template <class... Layers> struct Sequential {
       } else {
         c.gradient = {turn * widest, widest};
       }
-      if (i > 0 && size_of(i).tokens > 0 && total.fault == Fault::none) total.fault = Fault::tokens_in_the_middle;
       total.absorb(size_of(i));
       if (size_of(i).scratch > inner) inner = size_of(i).scratch;
     }
@@ -128,8 +127,8 @@ template <SequentialLike L, class In> struct Node<L, In> {
   static constexpr int n = L::size;
   using Indices = std::make_integer_sequence<int, n>;
   template <int I> using ShapeAt =  // integers, not a reference to the extents, for nvcc
-      typename MakeShape<all.children[I].in.rank, all.children[I].in.e[0], all.children[I].in.e[1], all.children[I].in.e[2],
-                         all.children[I].in.e[3]>::type;
+      typename MakeEdge<all.children[I].in.tokens, all.children[I].in.rank, all.children[I].in.e[0], all.children[I].in.e[1],
+                        all.children[I].in.e[2], all.children[I].in.e[3]>::type;
   template <int I> using NodeAt = Node<TypeAt<typename L::children, I>, ShapeAt<I>>;
 
   template <class R> static const typename R::Activation* forward(R& r, const ArenaOffsets& at, const typename R::Activation* x,

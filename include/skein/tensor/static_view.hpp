@@ -228,22 +228,19 @@ template <class E, class Tokens_> struct StaticTokenSum {
 
 }  // namespace detail
 
-/// The tokens of a batch: integers, in memory of the samples' type, which holds them exactly. One beyond the table is an
-/// ArgumentError on the Cpu; a device's have been looked at on the host, and are kept within.
-template <class Element, class Device_, class Layout> struct TokenView {
-  static constexpr long positions = Layout::count;
-  const Element* data = nullptr;
+/// The tokens of a batch, (batch, Positions), dense. One beyond the table is an ArgumentError on the Cpu; a device's have been
+/// looked at on the host, and are kept within.
+template <class Device_, long Positions> struct TokenView {
+  static constexpr long positions = Positions;
+  const std::int32_t* data = nullptr;
   long batch = 1;
 
   template <long Rows> SKEIN_ALWAYS_INLINE constexpr long at(long sample, long position) const {
-    const auto value = static_cast<float>(data[sample * Layout::sample_stride + position]);
-    const bool known = value >= 0 && value < static_cast<float>(Rows);
-    if constexpr (std::is_same_v<Device_, Cpu>) {
-      if (!known) detail::throw_token(value >= -2e9f && value <= 2e9f ? static_cast<long>(value) : -1, sample, position, Rows);
-      return static_cast<long>(value);
-    } else {
-      return known ? static_cast<long>(value) : 0;
-    }
+    const long token = data[sample * Positions + position];
+    const bool known = token >= 0 && token < Rows;
+    if constexpr (std::is_same_v<Device_, Cpu>)
+      if (!known) detail::throw_token(token, sample, position, Rows);
+    return known ? token : 0;
   }
 };
 
@@ -267,17 +264,17 @@ template <class Table, class Tokens_> struct StaticRows : StaticNode {
 }  // namespace detail
 
 /// (positions, width): the row of a table of parameters (rows, width) that each token names.
-template <class Scalar, class Device, class Layout, class Element, class Positions>
+template <class Scalar, class Device, class Layout, long Positions>
 constexpr auto rows_of(const StaticView<const Scalar, Scalar, Device, Layout>& table,
-                       const TokenView<Element, Device, Positions>& tokens) {
+                       const TokenView<Device, Positions>& tokens) {
   static_assert(Layout::extents.rank == 2, "rows_of takes a table of parameters (rows, width), and tokens");
   using View = StaticView<const Scalar, Scalar, Device, Layout>;
-  return detail::StaticRows<View, TokenView<Element, Device, Positions>>{{}, table, tokens};
+  return detail::StaticRows<View, TokenView<Device, Positions>>{{}, table, tokens};
 }
 /// The sums of e (positions, width) over all positions of a token, in the order of samples and positions: (rows, width).
-template <StaticExpression E, class Element, class Device, class Positions>
-constexpr auto sum_by_token(const E& e, const TokenView<Element, Device, Positions>& tokens) {
-  return detail::StaticTokenSum<E, TokenView<Element, Device, Positions>>{e, tokens};
+template <StaticExpression E, class Device, long Positions>
+constexpr auto sum_by_token(const E& e, const TokenView<Device, Positions>& tokens) {
+  return detail::StaticTokenSum<E, TokenView<Device, Positions>>{e, tokens};
 }
 
 /// The sums over all extents but the last, and over the batch: (last extent). What the gradient of a factor a feature, or a bias

@@ -20,6 +20,12 @@ template <class Model> void check_samples(const data::DatasetView& data, const c
   if (data.sample_extents().count() != Model::input::count)
     throw ShapeError(std::string("the ") + which + " data set's samples are " + detail::shape_text(data.sample_extents()) +
                      ", the model takes " + detail::shape_text(Model::input::extents));
+  if (is_tokens<typename Model::input> && !data.gives_tokens())
+    throw ArgumentError(std::string("the model takes tokens, the ") + which +
+                        " data set's samples are numbers: give it 32-bit integers, as from_tensors of integers does");
+  if (!is_tokens<typename Model::input> && !data.gives_numbers())
+    throw ArgumentError(std::string("the model calculates with numbers, the ") + which +
+                        " data set's samples are tokens: give the model the input Tokens<T>, and a layer that looks them up");
 }
 
 /// Throws ArgumentError where a data set's samples or targets are not what the model and the loss take.

@@ -6,7 +6,7 @@
 namespace skein::inline SKEIN_ABI::train::detail {
 
 SKEIN_INLINE std::string shape_text(const Extents& e) {
-  std::string text = "Shape<";
+  std::string text = e.tokens ? "Tokens<" : "Shape<";
   for (int i = 0; i < e.rank; ++i) text += (i ? ", " : "") + std::to_string(e[i]);
   return text + ">";
 }

@@ -12,17 +12,22 @@
 namespace skein::inline SKEIN_ABI::train {
 
 /// How a loader makes batches for this device: staged where it likes to fetch them, and staying as long as it may take.
-template <class Scalar, class Device> data::LoaderOptions device_loader_options() {
+template <class Model> data::LoaderOptions device_loader_options() {
+  using Scalar = typename Model::Scalar;
+  using Device = typename Model::device;
   data::LoaderOptions o;
+  o.tokens = is_tokens<typename Model::input>;
   o.memory = StepDevice<Scalar, Device>::host_memory();
   o.held = StepDevice<Scalar, Device>::held;
   return o;
 }
 
 /// The outputs for each row of x: (samples, outputs). Throws ShapeError where a row is no sample of the model's.
-template <class Model, class Scalar, int Rank, class Device, class Forward>
-Tensor<Scalar, 2, Device> predict_rows(const Model& model, TensorView<const Scalar, Rank, Device> x, long capacity,
-                                       const Forward& forward) {
+template <class Model, int Rank, class Forward>
+auto predict_rows(const Model& model, TensorView<const typename Model::Element, Rank, typename Model::device> x, long capacity,
+                  const Forward& forward) {
+  using Scalar = typename Model::Scalar;
+  using Device = typename Model::device;
   long values = 1;
   for (int i = 1; i < Rank; ++i) values *= x.extent(i);
   if (values != Model::input::count)
@@ -33,7 +38,8 @@ Tensor<Scalar, 2, Device> predict_rows(const Model& model, TensorView<const Scal
   data::Batch<Scalar, Device> batch;
   batch.pitch = Rank == 1 ? 1 : x.strides[0];
   for (long at = 0; at < n; at += capacity) {
-    batch.x = x.data + at * batch.pitch;
+    if constexpr (is_tokens<typename Model::input>) batch.tokens = x.data + at * batch.pitch;
+    else batch.x = x.data + at * batch.pitch;
     batch.count = batch.global_count = std::min(capacity, n - at);
     batch.first = at;
     forward(batch, all.data() + at * width);
@@ -47,7 +53,7 @@ auto predict_samples(const Model& model, const data::DatasetView& data, long cap
   using Scalar = typename Model::Scalar;
   using Device = typename Model::device;
   const long n = static_cast<long>(data.size()), width = Model::output_extents.count();
-  data::LoaderOptions o = device_loader_options<Scalar, Device>();
+  data::LoaderOptions o = device_loader_options<Model>();
   o.batch = std::max(1L, std::min(capacity, n));
   o.shuffle = false;
   o.prefetch = data::Prefetch::off;

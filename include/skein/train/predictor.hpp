@@ -22,6 +22,7 @@ struct PredictorOptions {
 template <class Model> class Predictor {
  public:
   using Scalar = typename Model::Scalar;
+  using Element = typename Model::Element;
   using Device = typename Model::device;
 
   explicit Predictor(Model& model, const PredictorOptions& options = {})
@@ -32,10 +33,12 @@ template <class Model> class Predictor {
   void load(const std::string& path) { train::load_weights(path, executor_.model()); }
 
   /// The outputs for each row of x: (samples, outputs).
-  template <int Rank> Tensor<Scalar, 2, Device> predict(TensorView<const Scalar, Rank, Device> x) {
-    return train::predict_rows(executor_.model(), x, executor_.capacity(), forward());
+  template <int Rank> Tensor<Scalar, 2, Device> predict(TensorView<const Element, Rank, Device> x) {
+    return train::predict_rows<Model, Rank>(executor_.model(), x, executor_.capacity(), forward());
   }
-  template <int Rank> Tensor<Scalar, 2, Device> predict(const Tensor<Scalar, Rank, Device>& x) { return predict<Rank>(x.view()); }
+  template <int Rank> Tensor<Scalar, 2, Device> predict(const Tensor<Element, Rank, Device>& x) {
+    return predict<Rank>(x.view());
+  }
   /// The same for each sample of a data set.
   Tensor<Scalar, 2, Device> predict(const data::DatasetView& data) {
     train::check_samples<Model>(data, "predicted");

@@ -39,8 +39,8 @@ template <class Scalar> class StepDevice<Scalar, Cpu> {
   static constexpr data::HostMemory host_memory() { return {}; }
 
   explicit StepDevice(Cpu = {}) {}
-  /// Room for the batches of one call, in scalars and labels.
-  static constexpr void reserve(long, long, long) {}
+  /// Room for the batches of one call, in scalars, tokens, labels and targets.
+  static constexpr void reserve(long, long, long, long) {}
   /// The batch where the device reads it; valid until finish().
   template <class Given> static decltype(auto) stage(const Given& batch) { return batch_view<Scalar, Cpu>(batch); }
   static constexpr void finish() {}

@@ -74,7 +74,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     asked_ = options;
     parts_.device.forget();
     executor = std::make_unique<Executor>(model(), loss(), options);
-    parts_.device.reserve(options.batch * Executor::input_pitch,
+    constexpr bool tokens = is_tokens<typename Model::input>;
+    parts_.device.reserve(tokens ? 0 : options.batch * Executor::input_pitch, tokens ? options.batch * Model::input::count : 0,
                           Loss::target == nn::TargetKind::label ? options.batch * labels_each : 0,
                           Loss::target == nn::TargetKind::vector ? options.batch * std::max(row_pitch(Width), OutputPitch) : 0);
     parts_.memory.reserve(*executor, Parts::stored, virtual_shards > 0);
@@ -285,7 +286,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// All that a captured step bakes in.
   CapturedStepKey kind(const State& step) const {
     const auto& batch = *step.batch;
-    return {batch.x,
+    return {is_tokens<typename Model::input> ? static_cast<const void*>(batch.tokens) : batch.x,
             batch.labels,
             batch.targets,
             batch.pitch,

@@ -31,6 +31,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
 
  public:
   using Scalar = typename Model::Scalar;
+  using Element = typename Model::Element;
   using Device = typename Model::device;
   using TrainStep = typename train::detail::TrainStepOf<fault == train::detail::Part::none, Model, Loss, Optimizer, Policy>::type;
 
@@ -110,11 +111,13 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   }
 
   /// The outputs for each row of x, (samples, outputs). This rank alone; all samples.
-  template <int Rank> Tensor<Scalar, 2, Device> predict(TensorView<const Scalar, Rank, Device> x) {
+  template <int Rank> Tensor<Scalar, 2, Device> predict(TensorView<const Element, Rank, Device> x) {
     reserve_for_prediction(x.extent(0));
-    return train::predict_rows(model(), x, train_step_.executor().capacity(), forward());
+    return train::predict_rows<Model, Rank>(model(), x, train_step_.executor().capacity(), forward());
   }
-  template <int Rank> Tensor<Scalar, 2, Device> predict(const Tensor<Scalar, Rank, Device>& x) { return predict<Rank>(x.view()); }
+  template <int Rank> Tensor<Scalar, 2, Device> predict(const Tensor<Element, Rank, Device>& x) {
+    return predict<Rank>(x.view());
+  }
   /// The same for each sample of a data set.
   Tensor<Scalar, 2, Device> predict(data::DatasetView data) {
     train::check_samples<Model>(data, "predicted");
@@ -199,7 +202,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   }
 
   data::LoaderOptions loader_options(const data::DatasetView& train, const FitOptions& options) {
-    data::LoaderOptions o = train::device_loader_options<Scalar, Device>();
+    data::LoaderOptions o = train::device_loader_options<Model>();
     o.batch = options.batch;
     o.batch_per_rank = options.batch_per_rank;
     o.shuffle = options.shuffle;
@@ -222,7 +225,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     return o;
   }
   data::LoaderOptions evaluation_options(long batch) {
-    data::LoaderOptions o = train::device_loader_options<Scalar, Device>();
+    data::LoaderOptions o = train::device_loader_options<Model>();
     o.batch = batch;
     o.shuffle = false;
     o.ranks = parts();

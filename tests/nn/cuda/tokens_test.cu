@@ -20,7 +20,7 @@ template <int V, int W, int T, class S, class Device> struct LookUp {
   using Layer = nn::ExpressionLayer<own_layers::Embedding<V, W>>;
   support::LayerHarness<Layer, sk::Tokens<T>, S, Device> h;
   explicit LookUp(long batch, int largest = V) : h(batch) {
-    h.set_x([=](long b, long t) { return static_cast<double>((b * 7 + t * t) % largest); });
+    h.set_tokens([=](long b, long t) { return (b * 7 + t * t) % largest; });
     h.forward();
     h.backward(false);
     h.backward(false, true);  // adds to the first

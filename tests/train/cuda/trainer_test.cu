@@ -5,8 +5,11 @@
 #include <string>
 
 #include <skein/cuda.hpp>
+#include <skein/data/map_npy.hpp>
+#include <skein/nn/each_position.hpp>
 #include <skein/train/metrics.hpp>
 
+#include "support/own_layers.hpp"
 #include "support/temporary_folder.hpp"
 #include "train/cuda/step_twins.hpp"
 
@@ -216,4 +219,22 @@ TEST_CASE("a label a position, on a GPU as on the Cpu", "[train][cuda]") {
     CHECK(g.epochs()[e].training.accuracy == Approx(h.epochs()[e].training.accuracy).margin(0.006));
     CHECK(g.epochs()[e].validation["accuracy"] == Approx(h.epochs()[e].validation["accuracy"]).margin(0.006));
   }
+}
+
+TEST_CASE("the token that follows each is learnt on a GPU as on the Cpu, with the same bits in every run", "[train][cuda]") {
+  std::vector<std::int32_t> text;
+  for (int i = 0; i < 1500; ++i) text.push_back((i * i + i / 7) % 11);
+  const sk::data::NextTokens<> data(std::span<const std::int32_t>(text), {.length = 6, .vocabulary = 11});
+  const auto fit = [&](auto device) {
+    using Network = nn::Sequential<own_layers::Embedding<11, 5>, nn::EachPosition<nn::Linear<11>>>;
+    sk::Model<Network, sk::Tokens<6>, decltype(device)> model{sk::Seed{3}};
+    auto trainer = trainer_of(model);
+    auto all = trainer.fit(data, {.epochs = 3, .batch = 32, .validate = data, .record_steps = true, .progress = false}).losses();
+    for (const float p : weights(model)) all.push_back(p);
+    return all;
+  };
+  const auto h = fit(sk::Cpu{}), g = fit(sk::Cuda{});
+  REQUIRE(g.size() == h.size());
+  for (std::size_t i = 0; i < h.size(); ++i) CHECK(g[i] == Approx(h[i]).epsilon(1e-3).margin(1e-4));
+  CHECK(fit(sk::Cuda{}) == g);
 }

@@ -47,7 +47,8 @@ template <class Model, class Loss, class Memory_ = ExecutorMemory<Model>> class 
     s.run.batch = hi - lo;
     s.run.context.global_first = static_cast<std::uint64_t>((on_host<Device> ? batch.first : 0) + lo);  // else in values()
     Scalar* y = s.outputs + lo * Memory::output_pitch;
-    const Activation* x = Stage && !batch.x ? s.set->input.data() + s.run.context.first * pitch : input(s, batch, lo, hi);
+    const Activation* x =
+        Stage && !tokens && !batch.x ? s.set->input.data() + s.run.context.first * pitch : input(s, batch, lo, hi);
     Activation* out = network_output(s, lo);
     const Activation* at = Root::forward(s.run, ArenaOffsets{}, x, out);
     if (at != out) ops::copy<Device>(out, at, (hi - lo) * Memory::output_pitch);
@@ -86,7 +87,7 @@ template <class Model, class Loss, class Memory_ = ExecutorMemory<Model>> class 
 
  private:
   using Root = typename Memory::Root;
-  static constexpr bool mixed = Memory::mixed;
+  static constexpr bool mixed = Memory::mixed, tokens = is_tokens<typename Model::input>;
   static constexpr long pitch = Memory::input_pitch, columns = static_cast<long>(Model::input::count);
 
   /// Where the device reads the loss scale itself, it is among its values.
@@ -94,8 +95,17 @@ template <class Model, class Loss, class Memory_ = ExecutorMemory<Model>> class 
     if constexpr (Model::scales_loss && on_host<Device>) return call.scale * call.loss_scale;
     else return call.scale;
   }
-  /// This slice's input rows: the batch's own memory where its pitch and type are the arena's, else a copy.
+  /// This slice's input rows: the batch's own memory where its pitch and type are the arena's, else a copy. Tokens are beside
+  /// them.
   const Activation* input(State& s, const View& batch, long lo, long hi) {
+    if constexpr (tokens) {
+      s.run.tokens = batch.tokens + lo * columns;
+      return nullptr;
+    } else {
+      return numbers(s, batch, lo, hi);
+    }
+  }
+  const Activation* numbers(State& s, const View& batch, long lo, long hi) {
     if constexpr (!mixed)
       if (batch.pitch == pitch) return batch.x + lo * pitch;
     Activation* to = s.set->input.data() + s.run.context.first * pitch;

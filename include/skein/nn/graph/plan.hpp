@@ -133,8 +133,6 @@ template <int N> struct GraphPlan {
     e.source = s.aliases ? edge(read(i, 0)).source : i;
     e.from_input = s.aliases && edge(read(i, 0)).from_input;
     e.whole = s.whole_gradient;
-    if (s.tokens > 0 && (split_input || edge(read(i, 0)).source != whole_input()) && total.fault == Fault::none)
-      total.fault = Fault::tokens_in_the_middle;
     total.absorb(s);
   }
   constexpr void set_join(int i, const JoinSpec& s) {
@@ -144,7 +142,9 @@ template <int N> struct GraphPlan {
     total.operations += 1;
     total.paths += 1;
     total.flops += join_flops(s);
-    if (!s.accepts) blame(GraphFault::join_refuses, i);
+    bool tokens = false;  // joins calculate with numbers
+    for (int k = 0; k < item(i).read_count && k < JoinInputs::most; ++k) tokens = tokens || edge(read(i, k)).extents.tokens;
+    if (!s.accepts || tokens) blame(GraphFault::join_refuses, i);
   }
   constexpr void finish(const Extents& in);
 

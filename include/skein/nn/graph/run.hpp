@@ -17,8 +17,8 @@ template <GraphLike L, class In> struct Node<L, In> {
   static constexpr long in_pitch = sample_pitch(In::extents), out_pitch = sample_pitch(plan.total.output);
   template <int I> using LayerAt = typename TypeAt<typename L::graph_items, I>::layer;
   template <int I> using ShapeAt =
-      typename MakeShape<plan.edges[I].extents.rank, plan.edges[I].extents.e[0], plan.edges[I].extents.e[1],
-                         plan.edges[I].extents.e[2], plan.edges[I].extents.e[3]>::type;
+      typename MakeEdge<plan.edges[I].extents.tokens, plan.edges[I].extents.rank, plan.edges[I].extents.e[0],
+                        plan.edges[I].extents.e[1], plan.edges[I].extents.e[2], plan.edges[I].extents.e[3]>::type;
   template <int I> using NodeAt = Node<LayerAt<I>, ShapeAt<plan.items[I].reads[0]>>;
 
   template <class R> static const typename R::Activation* forward(R& r, const ArenaOffsets& at, const typename R::Activation* x,

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "../../nn/check_tokens.hpp"
 #include "../../nn/executor_options.hpp"
 #include "../../nn/step_memory.hpp"
 #include "pipeline_run.hpp"
@@ -173,6 +174,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     return program(Run::micros(most, size));
   }
   void check_labels(const BatchView<Scalar>& batch) const {
+    nn::check_tokens<Model>(batch);
     if constexpr (Loss::target == nn::TargetKind::label) {
       constexpr long each = nn::labels_each(Model::output_extents);
       if (!batch.labels) return;

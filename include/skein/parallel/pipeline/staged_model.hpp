@@ -31,6 +31,7 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   using precision = typename skein::detail::PrecisionOf<Precision_>::type;
   using Scalar = typename precision::master;
   using Activation = typename precision::activation;
+  using Element = std::conditional_t<is_tokens<Input>, std::int32_t, Scalar>;  ///< of samples
   using Stage = nn::AnyStage<Scalar, Activation, Device>;
   static constexpr bool scales_loss = false;
   static constexpr nn::MemoryRequirements sizes = nn::analyze<network>(Input::extents);
@@ -169,7 +170,7 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   }
   template <int I> struct InputShape {
     static constexpr Extents e = input_of<I>();
-    using type = typename MakeShape<e.rank, e.e[0], e.e[1], e.e[2], e.e[3]>::type;
+    using type = typename MakeEdge<e.tokens, e.rank, e.e[0], e.e[1], e.e[2], e.e[3]>::type;
   };
   template <int I> using StageInput = typename InputShape<I>::type;
   template <int I> using StageModel = Model<StageNet<I>, StageInput<I>, Device, Precision_>;

@@ -31,14 +31,16 @@ template <class Scalar> class BatchUpload {
   explicit BatchUpload(Cuda where) : where_(where) {}
 
   /// True where memory moved: what was captured with it is void.
-  bool reserve(long scalars, long labels, long targets) {
-    if (scalars <= room_.x && labels <= room_.labels && targets <= room_.targets) return false;
-    room_ = {std::max(scalars, room_.x), std::max(labels, room_.labels), std::max(targets, room_.targets)};
+  bool reserve(long scalars, long tokens, long labels, long targets) {
+    if (scalars <= room_.x && tokens <= room_.tokens && labels <= room_.labels && targets <= room_.targets) return false;
+    room_ = {std::max(scalars, room_.x), std::max(tokens, room_.tokens), std::max(labels, room_.labels),
+             std::max(targets, room_.targets)};
     const cuda::UseDevice here(where_);
     if (slots_[0].copy) cuda::synchronize(where_);
     for (Slot& s : slots_) {
       if (!s.copy) s.copy = std::make_unique<Events>();
       s.x = Arena<Scalar, Cuda>(static_cast<std::size_t>(room_.x), where_);
+      s.tokens = Arena<std::int32_t, Cuda>(static_cast<std::size_t>(room_.tokens), where_);
       s.labels = Arena<std::int32_t, Cuda>(static_cast<std::size_t>(room_.labels), where_);
       s.targets = Arena<Scalar, Cuda>(static_cast<std::size_t>(room_.targets), where_);
       s.copy->free.record(cuda::stream(where_));
@@ -55,12 +57,14 @@ template <class Scalar> class BatchUpload {
     Events& e = *s.copy;
     if (e.pending && !e.copied.done()) e.copied.synchronize();
     e.pending = true;
-    const std::size_t n = static_cast<std::size_t>(batch.count), x = n * static_cast<std::size_t>(batch.pitch),
+    const std::size_t n = static_cast<std::size_t>(batch.count), values = n * static_cast<std::size_t>(batch.pitch),
+                      x = batch.tokens ? 0 : values, tokens = batch.tokens ? values : 0,
                       labels = batch.labels ? n * static_cast<std::size_t>(batch.labels_each) : 0,
                       targets = batch.targets ? n * static_cast<std::size_t>(batch.target_pitch) : 0;
-    if (batch.held < held) keep(s, batch, x, labels, targets);
+    if (batch.held < held) keep(s, batch, x, tokens, labels, targets);
     e.free.hold(stream_->get());
     send(s.x.data(), batch.held < held ? s.kept_x.data() : batch.x, x);
+    send(s.tokens.data(), batch.held < held ? s.kept_tokens.data() : batch.tokens, tokens);
     send(s.labels.data(), batch.held < held ? s.kept_labels.data() : batch.labels, labels);
     send(s.targets.data(), batch.held < held ? s.kept_targets.data() : batch.targets, targets);
     e.copied.record(stream_->get());
@@ -74,14 +78,15 @@ template <class Scalar> class BatchUpload {
             .count = batch.count,
             .global_count = batch.global_count,
             .first = batch.first,
-            .labels_each = batch.labels_each};
+            .labels_each = batch.labels_each,
+            .tokens = batch.tokens ? s.tokens.data() : nullptr};
   }
   /// What the last stage() gave is not needed by anything that comes later.
   void finish() { slots_[next_].copy->free.record(cuda::stream(where_)); }
 
  private:
   struct Room {
-    long x = 0, labels = 0, targets = 0;
+    long x = 0, tokens = 0, labels = 0, targets = 0;
   };
   struct Events {
     cuda::Event copied, free;
@@ -89,9 +94,9 @@ template <class Scalar> class BatchUpload {
   };
   struct Slot {
     Arena<Scalar, Cuda> x, targets;
-    Arena<std::int32_t, Cuda> labels;
+    Arena<std::int32_t, Cuda> tokens, labels;
     cuda::Pinned<Scalar> kept_x, kept_targets;
-    cuda::Pinned<std::int32_t> kept_labels;
+    cuda::Pinned<std::int32_t> kept_tokens, kept_labels;
     std::unique_ptr<Events> copy;
   };
 
@@ -100,9 +105,13 @@ template <class Scalar> class BatchUpload {
     cuda::check(cudaMemcpyAsync(to, from, n * sizeof(T), cudaMemcpyHostToDevice, stream_->get()), "cudaMemcpyAsync (batch)",
                 cuda::Bytes{n * sizeof(T)});
   }
-  void keep(Slot& s, const BatchView<Scalar>& batch, std::size_t x, std::size_t labels, std::size_t targets) {
+  void keep(Slot& s, const BatchView<Scalar>& batch, std::size_t x, std::size_t tokens, std::size_t labels, std::size_t targets) {
     if (s.kept_x.size() < x) s.kept_x = cuda::Pinned<Scalar>(static_cast<std::size_t>(room_.x));
     if (x > 0) std::memcpy(s.kept_x.data(), batch.x, x * sizeof(Scalar));
+    if (tokens > 0) {
+      if (s.kept_tokens.size() < tokens) s.kept_tokens = cuda::Pinned<std::int32_t>(static_cast<std::size_t>(room_.tokens));
+      std::memcpy(s.kept_tokens.data(), batch.tokens, tokens * sizeof(std::int32_t));
+    }
     if (labels > 0) {
       if (s.kept_labels.size() < labels) s.kept_labels = cuda::Pinned<std::int32_t>(static_cast<std::size_t>(room_.labels));
       std::memcpy(s.kept_labels.data(), batch.labels, labels * sizeof(std::int32_t));

@@ -62,8 +62,8 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
 
   explicit StepDevice(Cuda where) : where_(where), upload_(where), totals_(4, where), squares_(1, where), scale_(1, where) {}
 
-  void reserve(long scalars, long labels, long targets) {
-    if (upload_.reserve(scalars, labels, targets)) forget();
+  void reserve(long scalars, long tokens, long labels, long targets) {
+    if (upload_.reserve(scalars, tokens, labels, targets)) forget();
   }
   template <class Given> decltype(auto) stage(const Given& given) {
     const auto& batch = batch_view<Scalar, Cuda>(given);
@@ -72,7 +72,8 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
     if constexpr (std::same_as<DeviceOf<Given>, Cuda>) {
       return BatchView<Scalar, Cuda>(batch);
     } else {
-      reserve(batch.count * batch.pitch, batch.labels ? batch.count * batch.labels_each : 0,
+      const long values = batch.count * batch.pitch;
+      reserve(batch.tokens ? 0 : values, batch.tokens ? values : 0, batch.labels ? batch.count * batch.labels_each : 0,
               batch.targets ? batch.count * batch.target_pitch : 0);
       return upload_.stage(batch);
     }

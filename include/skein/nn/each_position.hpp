@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// EachPosition<L>: a layer of flat samples on each position of a sequence, (T, C) to (T, N), with one set of parameters: what
+// PyTorch's Linear does to the last axis. T positions of a batch are T times as many samples of L.
+#pragma once
+#include "../ops/elementwise.hpp"
+#include "linear.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+/// L is a leaf such as Linear<65>, which keeps nothing beside x and y for backward. Its samples lie in padded rows and positions
+/// do not: where the two differ they are copied, once each way.
+template <class L> struct EachPosition {
+  static_assert(
+      HasDescribe<L> && HasForward<L> && HasBackwardHalves<L>,
+      "EachPosition<L> takes a layer of flat samples whose backward comes in halves, such as Linear<N>; layers of expressions "
+      "take sequences as they are");
+
+  static constexpr LayerInfo describe(Extents in) {
+    const Extents one{1, {in.last()}};
+    LayerInfo info = L::describe(one);
+    const int positions = static_cast<int>(in.count() / in.last());
+    const int n = info.output.last();
+    if (info.fault == Fault::none && (in.rank != 2 || info.saved_for_backward + info.saved_bytes + info.batch_statistics > 0))
+      info.fault = Fault::own;
+    info.output = {2, {positions, n}};
+    info.saved_for_backward =
+        positions * (padded(one) ? row_pitch(in.last()) : 0) + positions * (padded({1, {n}}) ? row_pitch(n) : 0);
+    info.saves_input = !padded(one);
+    info.flops *= positions;
+    info.kronecker = {};
+    return info;
+  }
+  template <class Device> static constexpr KernelNeeds needs(Extents in) {
+    KernelNeeds all = L::template needs<Device>(Extents{1, {in.last()}});
+    all.splits_gradients = false;  // positions of other workers are not in one array with gaps
+    return all;
+  }
+  template <class Device, class Activation> static constexpr bool computes_in = nn::computes_in<L, Device, Activation>;
+
+  template <class In, class Frame> static void forward(Frame& f) {
+    Frame inner = rows_of<In>(f);
+    if constexpr (Sizes<In>::copies_x) {
+      auto* x = x_rows<In>(f);
+      copy_rows<In, Sizes<In>::c>(f, x, row_pitch(Sizes<In>::c), f.x, Sizes<In>::c);
+      inner.x = x;
+    }
+    if constexpr (Sizes<In>::copies_y) inner.y = y_rows<In>(f);
+    L::template forward<typename Sizes<In>::One>(inner);
+    if constexpr (Sizes<In>::copies_y) copy_rows<In, Sizes<In>::n>(f, f.y, Sizes<In>::n, inner.y, row_pitch(Sizes<In>::n));
+  }
+  template <class In, class Frame> static void backward(Frame& f) {
+    using One = typename Sizes<In>::One;
+    Frame inner = rows_of<In>(f);
+    if constexpr (Sizes<In>::copies_x) inner.x = x_rows<In>(f);
+    if constexpr (Sizes<In>::copies_y) {
+      auto* dy = y_rows<In>(f);
+      copy_rows<In, Sizes<In>::n>(f, dy, row_pitch(Sizes<In>::n), f.dy, Sizes<In>::n);
+      inner.dy = dy;
+    }
+    if constexpr (!Sizes<In>::copies_x) {
+      L::template backward<One>(inner);
+    } else {  // the rows of x become those of its gradient when nobody reads them any more
+      inner.dx = nullptr;
+      L::template backward<One>(inner);
+      if (!f.dx) return;
+      inner.dx = x_rows<In>(f);
+      L::template backward_input<One>(inner);
+      copy_rows<In, Sizes<In>::c>(f, f.dx, Sizes<In>::c, inner.dx, row_pitch(Sizes<In>::c));
+    }
+  }
+  template <class In, class Frame> static void pack_weights(Frame& f) {
+    if constexpr (HasPackWeights<L>) L::template pack_weights<typename Sizes<In>::One>(f);
+  }
+  template <class In, class Frame> static void prepare(Frame& f) {
+    if constexpr (HasPrepare<L>) {
+      Frame inner = rows_of<In>(f);
+      L::template prepare<typename Sizes<In>::One>(inner);
+    }
+  }
+
+ private:
+  static constexpr bool padded(const Extents& flat) { return row_pitch(flat.last()) != flat.last(); }
+  template <class In> struct Sizes {
+    static constexpr long c = In::extents.last(), positions = In::count / c;
+    using One = Shape<static_cast<int>(c)>;
+    static constexpr long n = L::describe(One::extents).output.last();
+    static constexpr bool copies_x = row_pitch(c) != c, copies_y = row_pitch(n) != n;
+  };
+  /// The frame of as many samples as there are positions.
+  template <class In, class Frame> static Frame rows_of(const Frame& f) {
+    Frame inner = f;
+    inner.batch = f.batch * Sizes<In>::positions;
+    inner.saved_for_backward = nullptr;
+    return inner;
+  }
+  template <class In, class Frame> static auto* x_rows(const Frame& f) {
+    return reinterpret_cast<typename Frame::Activation*>(f.saved_for_backward);
+  }
+  template <class In, class Frame> static auto* y_rows(const Frame& f) {
+    const long before = Sizes<In>::copies_x ? f.batch * Sizes<In>::positions * row_pitch(Sizes<In>::c) : 0;
+    return reinterpret_cast<typename Frame::Activation*>(f.saved_for_backward + before);
+  }
+  template <class In, long Columns, class Frame, class T>
+  static void copy_rows(const Frame& f, T* to, long to_pitch, const T* from, long from_pitch) {
+    ops::copy_rows<typename Frame::Device>(to, to_pitch, from, from_pitch, f.batch * Sizes<In>::positions, Columns);
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::nn

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/data/map_npy.hpp>
+
+#include <string>
+#include <vector>
+
+#include <skein/data/loader.hpp>
+#include <skein/data/subset.hpp>
+#include <skein/tensor/npy.hpp>
+
+#include <catch2/catch.hpp>
+#include "../support/temporary_folder.hpp"
+#include "../support/thrown.hpp"
+
+namespace sk = skein;
+using namespace sk::data;
+
+namespace {
+using support::thrown;
+/// A .npy file with this dictionary, padded as NumPy pads it, and bytes of values behind it.
+std::string write(const support::TemporaryFolder& folder, std::string dictionary, std::size_t value_bytes,
+                  std::size_t header = 128) {
+  std::string s("\x93NUMPY\x01\x00", 8);
+  dictionary += std::string(header - 11 - dictionary.size(), ' ') + "\n";
+  s += static_cast<char>(dictionary.size() & 0xff);
+  s += static_cast<char>(dictionary.size() >> 8);
+  s += dictionary;
+  for (std::size_t i = 0; i < value_bytes; ++i) s += static_cast<char>(i);
+  const std::string path = folder / "hostile.npy";
+  support::write_file(path, s.data(), s.size());
+  return path;
+}
+std::string fault(const std::string& path) {
+  return thrown<sk::Error>([&] { map_npy<std::int32_t>(path); });
+}
+using Catch::Contains;
+}  // namespace
+
+TEST_CASE("a .npy file is mapped, and stays mapped as long as a copy is there") {
+  const support::TemporaryFolder folder;
+  sk::Tensor<std::int32_t, 2> a(sk::dims(3, 4));
+  for (long i = 0; i < 12; ++i) a.data()[i] = static_cast<std::int32_t>(i * i);
+  sk::save_npy(folder / "a.npy", a);
+  MappedNpy<std::int32_t> kept;
+  {
+    const auto mapped = map_npy<std::int32_t>(folder / "a.npy");
+    CHECK(mapped.extents == std::vector<long>{3, 4});
+    kept = mapped;
+  }
+  REQUIRE(kept.values.size() == 12);
+  for (std::size_t i = 0; i < 12; ++i) CHECK(kept.values[i] == static_cast<int>(i * i));
+}
+
+TEST_CASE("a file that is not what is mapped says how to mend it") {
+  const support::TemporaryFolder folder;
+  CHECK_THAT(fault(folder / "none.npy"), Contains("cannot be opened"));
+  CHECK_THAT(fault(folder / "."), Contains("no plain file"));
+  support::write_file(folder / "empty.npy", "", 0);
+  CHECK_THAT(fault(folder / "empty.npy"), Contains("is empty"));
+  const auto of = [&](const std::string& descr, const std::string& shape, const std::string& order, std::size_t bytes,
+                      std::size_t header = 128) {
+    return fault(
+        write(folder, "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }", bytes, header));
+  };
+  CHECK(of("<i4", "(5,)", "False", 20) == "");
+  CHECK_THAT(of("<i8", "(5,)", "False", 40), Contains("holds values of type i8, i4 is mapped") && Contains(".astype(\"i4\")"));
+  CHECK_THAT(of("<u4", "(5,)", "False", 20), Contains("type u4"));
+  CHECK_THAT(of(">i4", "(5,)", "False", 20), Contains("other byte order"));
+  CHECK_THAT(of("<i4", "(5, 1)", "True", 20), Contains("column-major") && Contains("ascontiguousarray"));
+  CHECK(of("<i4", "(5,)", "True", 20) == "");
+  CHECK_THAT(of("<i4", "(5,)", "False", 20, 126), Contains("not aligned"));
+  CHECK(of("<i4", "(6,)", "False", 20) != "");                      // too short
+  CHECK(of("<i4", "(4,)", "False", 20) != "");                      // too long
+  CHECK(of("<i4", "(4611686018427387904, 4)", "False", 20) != "");  // would overflow
+}
+
+TEMPLATE_TEST_CASE("a text becomes windows with the token that follows each", "", std::int32_t, std::uint16_t, std::uint8_t) {
+  const support::TemporaryFolder folder;
+  sk::Tensor<TestType, 1> text(sk::dims(23));
+  for (long i = 0; i < 23; ++i) text.data()[i] = static_cast<TestType>(3 * i);
+  sk::save_npy(folder / "text.npy", text);
+  const NextTokens<TestType> samples(map_npy<TestType>(folder / "text.npy"), {.length = 4, .stride = 3, .vocabulary = 70});
+  CHECK(samples.size() == 7);  // the last begins at 18 and its last label is 22
+  CHECK(samples.target() == Target::labels(70, 4));
+  CHECK(samples.sample_extents() == sk::Extents{1, {4}, true});
+  const DatasetView view = samples;
+  CHECK((view.gives_tokens() && !view.gives_numbers()));
+  for (const long at : {6L, 0L}) {
+    const std::int64_t index[] = {at};
+    std::int32_t x[4], labels[4];
+    view.serve(index, Destination<std::int32_t>{.x = x, .pitch = 4, .labels = labels});
+    for (int t = 0; t < 4; ++t) CHECK((x[t] == 3 * (3 * at + t) && labels[t] == 3 * (3 * at + t + 1)));
+  }
+  CHECK(NextTokens<TestType>(map_npy<TestType>(folder / "text.npy"), {.length = 11}).size() == 2);
+  CHECK(NextTokens<TestType>(map_npy<TestType>(folder / "text.npy"), {.length = 22}).size() == 1);
+  CHECK_THAT(thrown<sk::Error>([&] { NextTokens<TestType>(map_npy<TestType>(folder / "text.npy"), {.length = 23}); }),
+             Contains("needs a longer text than 23 tokens"));
+  CHECK_THAT(thrown<sk::Error>([&] { NextTokens<TestType>(map_npy<TestType>(folder / "text.npy"), {}); }),
+             Contains(".length is at least 1"));
+}
+
+TEST_CASE("a loader serves tokens where they are asked for, of subsets too, with their labels") {
+  std::vector<std::int32_t> text(100);
+  for (std::size_t i = 0; i < 100; ++i) text[i] = static_cast<std::int32_t>(i);
+  const NextTokens<> windows(std::span<const std::int32_t>(text), {.length = 5, .stride = 1});
+  const Subset<NextTokens<>> chosen(windows, {10, 20, 30, 40, 50});
+  for (auto prefetch : {Prefetch::on, Prefetch::off}) {
+    Loader loader{chosen, {.batch = 3, .ranks = 2, .rank = 1, .prefetch = prefetch, .tokens = true}};
+    long samples = 0;
+    for (const auto& b : loader.epoch(1)) {
+      CHECK((b.x == nullptr && b.pitch == 5 && b.labels_each == 5));
+      for (long i = 0; i < b.count; ++i, ++samples)
+        for (long t = 0; t < 5; ++t) {
+          CHECK(b.token_view()(i, t) == b.tokens[5 * i] + t);
+          CHECK(b.labels[5 * i + t] == b.tokens[5 * i + t] + 1);
+          CHECK(b.tokens[5 * i] == 10 * (b.indices[i] + 1));
+        }
+    }
+    CHECK(samples > 1);
+  }
+  CHECK_THAT(thrown<sk::Error>([&] { Loader<float>(chosen, {.batch = 3}); }), Contains("ask for them with .tokens"));
+}
