@@ -128,7 +128,7 @@ TEST_CASE("An outer optimizer takes elementwise transforms", "[parallel]") {
   });
 }
 
-TEST_CASE("A pipeline takes elementwise transforms, and a norm over its stages", "[parallel]") {
+TEST_CASE("A pipeline takes any chain: a norm is over its stages, a tensor is whole on one of them", "[parallel]") {
   const auto takes = [](const auto& chain) {
     const Values expected = serial(chain);
     sk::spawn(2, [&](sk::ThreadComm& world) {
@@ -147,4 +147,5 @@ TEST_CASE("A pipeline takes elementwise transforms, and a norm over its stages",
   };
   takes(element);
   takes(head);
+  takes(tensor);
 }

@@ -24,10 +24,6 @@ template <class Model, class Loss> class StageExecutor final
   using Activation = typename Model::Activation;
   using Device = typename Model::device;
   using View = BatchView<Scalar, Device>;
-  static_assert(
-      on_host<Device> && !Model::precision::mixed,
-      "a pipeline's stages run on the Cpu, with activations of the weights' type: give the model Cpu and float or double");
-  static constexpr long width = Model::output_extents.count();
 
   StageExecutor(Model& model, Loss loss) : model_(&model), loss_(std::move(loss)), step_memory_(model.where()) {}
 

@@ -39,8 +39,8 @@ template <class... Ss> class Pipeline : public PolicyBase {
     return StagedModel<Pipeline, Input, Device, Precision>(*this, seed);
   }
 
-  template <class R> PipelinePolicyState<typename R::Scalar> bind(const R&) const {
-    return PipelinePolicyState<typename R::Scalar>(team_);
+  template <class R> PipelinePolicyState<typename R::Scalar, typename R::Device> bind(const R&) const {
+    return PipelinePolicyState<typename R::Scalar, typename R::Device>(team_);
   }
   static constexpr bool brings_train_step = true;
   template <class Model, class Loss, class Optimizer> using TrainStep = PipelineTrainStep<Model, Loss, Optimizer>;

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "../../device/host_side.hpp"
 #include "../../optim/state.hpp"
 #include "pipeline_team.hpp"
 #include "staged_model.hpp"
@@ -24,23 +26,29 @@ template <class Model, class Optimizer> struct LocalStage {
   using Scalar = typename Model::Scalar;
   using Bound = optim::BoundOptimizer<Optimizer, Scalar, typename Model::device>;
 
+  using Edge = HostSide<typename Model::Activation, typename Model::device>;
+
+  Edge& edge(int slot, SlotMessage kind) { return edges[static_cast<std::size_t>(4 * slot + static_cast<int>(kind))]; }
   int request(int slot, SlotMessage kind) const { return first_request + 4 * slot + static_cast<int>(kind); }
 
   int stage = 0, slots = 0, kept = 0, first_request = 0;
   long stored = 0;
-  const Scalar* gradient = nullptr;
+  const Scalar* gradient = nullptr;  // of the update that goes on
+  Scalar* parameters = nullptr;
   bool fresh = true;             // nothing is in the gradients yet: of backward
   bool fresh_parameters = true;  // of its second half
   std::unique_ptr<typename Model::Stage> executor;
+  std::vector<Edge> edges{};  // four a slot: where messages are, of the host
   std::unique_ptr<Bound> optimizer;
 };
 
-template <class Model, class Optimizer> class PipelineLocalStages {
+template <class Model_, class Optimizer> class PipelineLocalStages {
  public:
+  using Model = Model_;
   using Scalar = typename Model::Scalar;
   using Device = typename Model::device;
   using Stage = LocalStage<Model, Optimizer>;
-  static constexpr int first_tied_tag = 31000, file_tag = 31999;  // below: those of micro-batches
+  static constexpr int first_tied_tag = 31000;  // below: those of micro-batches
 
   /// Initial weights are agreed here: all ranks make theirs at the same time.
   template <class Loss>
@@ -54,10 +62,11 @@ template <class Model, class Optimizer> class PipelineLocalStages {
       h.stage = s;
       h.executor = model->executor(s, loss);
       h.stored = static_cast<long>(model->parameters(s).size);
-      h.optimizer = std::make_unique<typename Stage::Bound>(part, Model::table(s));
+      h.optimizer = std::make_unique<typename Stage::Bound>(part, Model::table(s), model->where());
       policy_state.buffers.push_back(model->buffers(s));
       stages.push_back(std::move(h));
     }
+    policy_state.where = model->where();
     find_tied();
     start();
   }
@@ -84,6 +93,7 @@ template <class Model, class Optimizer> class PipelineLocalStages {
       h.executor->reserve(workers, o);
       h.first_request = requests;
       requests += 4 * h.slots;
+      make_edges(h, micro_batch);
     }
     tied_requests_ = requests;
     team->line->reserve(std::max(1, requests + 2 * static_cast<int>(tied_.size())));
@@ -119,62 +129,65 @@ template <class Model, class Optimizer> class PipelineLocalStages {
     });
   }
 
-  // ---- files: those of the whole network in one model ----------------------------------------------------------------
-
-  /// Array 0: parameters, 1: buffers, then the optimizer's. Rank 0 has them between gather() and drop().
-  Arena<Scalar>& whole(std::size_t array) { return make_whole()[array]; }
-  /// All ranks: brings the stages' arrays together on rank 0.
-  void gather() {
-    if (team->replica > 0) return;
-    if (team->process == 0) make_whole();
-    for (std::size_t a = 0; a < static_cast<std::size_t>(2 + optimizer().arrays()); ++a)
-      for (int s = 0; s < Model::stages; ++s) {
-        const int from = team->process_of(s);
-        const plan::Range r = a == 1 ? Model::buffer_range(s) : Model::range(s);
-        if (r.begin == r.end || (team->process != 0 && from != team->process)) continue;
-        const std::size_t bytes = static_cast<std::size_t>(r.end - r.begin) * sizeof(Scalar);
-        if (from == 0) {
-          if (team->process == 0) std::memcpy(whole_[a].data() + r.begin, mine(a, s), bytes);
-        } else if (team->process == 0) {
-          team->line->receive(0, whole_[a].data() + r.begin, bytes, from, file_tag);
-          team->line->wait(0);
-        } else {
-          team->line->send(0, mine(a, s), bytes, 0, file_tag);
-          team->line->wait(0);
-        }
-      }
+  /// Gradients of a stage, with their tail, over the pipelines beside each other. The first of the tail are `sums` before and
+  /// after.
+  void sum_over_pipelines(DeviceSpan<Scalar, Device> gradients, std::span<Scalar> sums) {
+    HostSide<Scalar, Device> host(gradients, model->where());
+    host.read();
+    Scalar* const tail = host.data() + gradients.size - gradient_tail;
+    std::copy(sums.begin(), sums.end(), tail);
+    team->data->sum(DeviceSpan<Scalar>(host.data(), gradients.size));
+    std::copy_n(tail, sums.size(), sums.begin());
+    host.write();
   }
-  void drop() { whole_.clear(); }
-  /// Each stage's part of one of the optimizer's arrays.
-  void set_state(int k, const Scalar* whole) {
-    for (Stage& h : stages)
-      std::memcpy(mine(static_cast<std::size_t>(2 + k), h.stage), whole + Model::range(h.stage).begin,
-                  static_cast<std::size_t>(h.stored) * sizeof(Scalar));
-  }
-  /// Each stage takes its own of whole(0) and whole(1), which were written.
-  void scatter() {
-    for (Stage& h : stages) {
-      std::memcpy(mine(0, h.stage), whole_[0].data() + Model::range(h.stage).begin,
-                  static_cast<std::size_t>(h.stored) * sizeof(Scalar));
-      const plan::Range b = Model::buffer_range(h.stage);
-      if (b.end > b.begin)
-        std::memcpy(mine(1, h.stage), whole_[1].data() + b.begin, static_cast<std::size_t>(b.end - b.begin) * sizeof(Scalar));
+  /// The sum of the squares of what the optimizer takes as the gradients [begin, end) of a stage.
+  double sum_of_squares(Stage& h, const optim::StepCall<Scalar>& call, long begin, long end) {
+    if constexpr (on_host<Device>) return h.optimizer->sum_of_squares(call, begin, end);
+    else {
+      Arena<double, Device> sum(1, model->where());
+      h.optimizer->sum_of_squares(call, begin, end, sum.data());
+      HostSide<double, Device> host(sum.span(), model->where());
+      host.read();
+      return host.data()[0];
     }
-    drop();
   }
 
   Model* model;
   std::shared_ptr<PipelineTeam> team;
-  PipelinePolicyState<Scalar> policy_state;
+  PipelinePolicyState<Scalar, Device> policy_state;
   std::vector<Stage> stages;
 
  private:
+  /// The first of them over the pipelines beside each other.
+  void broadcast(DeviceSpan<Scalar, Device> values) {
+    HostSide<Scalar, Device> host(values, model->where());
+    host.read();
+    team->data->broadcast(host.data(), values.size * sizeof(Scalar), 0);
+    host.write();
+  }
+
   struct Tied {  // one side of a pair that this process has, or both
     int stage[2] = {-1, -1};
     long offset[2] = {0, 0}, stored = 0;
     Arena<Scalar> other;
   };
 
+  /// In the order of SlotMessage, with room for the sums behind a gradient.
+  void make_edges(Stage& h, long samples) {
+    h.edges.clear();
+    if (team->processes == 1) return;
+    const auto add = [&](auto* there, long pitch, long room) {
+      h.edges.emplace_back(there, static_cast<std::size_t>(samples * pitch + room), model->where());
+    };
+    auto& e = *h.executor;
+    const long in = e.input_pitch(), out = e.output_pitch(), room = gradient_tail;
+    for (int slot = 0; slot < h.slots; ++slot) {
+      add(e.input(slot), in, 0);
+      add(e.gradient(slot), out, room);
+      add(e.output(slot), out, 0);
+      add(e.input_gradient(slot), in, room);
+    }
+  }
   void start() {
     team->line->reserve(1);
     if (policy_state.ranks() == 1) return tie_weights();
@@ -182,6 +195,7 @@ template <class Model, class Optimizer> class PipelineLocalStages {
     const PipelineOptions& o = team->options;
     f.add(Model::fingerprint)
         .add(sizeof(Scalar))
+        .add(skein::detail::scalar_name<typename Model::precision::compute>())
         .add(static_cast<std::uint64_t>(o.schedule))
         .add(static_cast<std::uint64_t>(o.micro_batches));
     f.add(static_cast<std::uint64_t>(o.micro_batch))
@@ -193,29 +207,17 @@ template <class Model, class Optimizer> class PipelineLocalStages {
     if (team->data)
       for (Stage& h : stages) {
         const auto p = model->parameters(h.stage), b = model->buffers(h.stage);
-        team->data->broadcast(p.data, p.size * sizeof(Scalar), 0);
-        if (b.size > 0) team->data->broadcast(b.data, b.size * sizeof(Scalar), 0);
+        broadcast(p);
+        if (b.size > 0) broadcast(b);
       }
     tie_weights();
-  }
-
-  std::vector<Arena<Scalar>>& make_whole() {
-    if (whole_.empty()) {
-      whole_.emplace_back(static_cast<std::size_t>(Model::sizes.stored));
-      whole_.emplace_back(static_cast<std::size_t>(Model::sizes.buffers));
-      for (int k = 0; k < optimizer().arrays(); ++k) whole_.emplace_back(static_cast<std::size_t>(Model::sizes.stored));
-    }
-    return whole_;
-  }
-  /// This process's part of an array.
-  Scalar* mine(std::size_t array, int stage) {
-    if (array == 0) return model->parameters(stage).data;
-    return array == 1 ? model->buffers(stage).data : of(stage).optimizer->array(static_cast<int>(array) - 2).data;
   }
 
   // ---- tied parameters -----------------------------------------------------------------------------------------------
 
   void find_tied() {
+    if (!on_host<Device> && !team->options.tied.empty())
+      throw ArgumentError("Pipeline: .tied adds up gradients in the host's memory: give the model the device Cpu");
     for (const TiedParameters& t : team->options.tied) {
       Tied tied;
       const std::string_view names[2] = {t.first, t.second};
@@ -276,7 +278,6 @@ template <class Model, class Optimizer> class PipelineLocalStages {
   }
 
   std::vector<Tied> tied_;
-  std::vector<Arena<Scalar>> whole_;
   int tied_requests_ = 0;  // the first of theirs
 };
 

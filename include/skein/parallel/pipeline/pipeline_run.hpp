@@ -4,30 +4,18 @@
 // so that every stage knows the batch's loss and divisor without a message of its own.
 #pragma once
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "../../optim/clip.hpp"
+#include "../../nn/batch_on_device.hpp"
 #include "../../plan/pipeline_program.hpp"
-#include "pipeline_local_stages.hpp"
+#include "pipeline_call.hpp"
+#include "pipeline_update.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel::detail {
-
-/// What is done with a batch.
-struct PipelineCall {
-  long size = 1;  // of a micro-batch
-  nn::Phase phase = nn::Phase::training;
-  std::uint64_t key = 0;
-  bool accumulate = false, update = true;
-  double lr = 0, clip = 0;
-  double expected_weight = 1;  // weight that the gradients are divided by as they are made
-  std::int64_t step = 0;       // updates before
-  nn::LossSums carried{};      // of the batches that are accumulated
-};
 
 template <class Model, class Loss, class Optimizer> class PipelineRun {
  public:
@@ -36,20 +24,24 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
   using Scalar = typename Model::Scalar;
   using Activation = typename Model::Activation;
   using Device = typename Model::device;
+  using View = BatchView<Scalar, Device>;
   using Sums = nn::LossSums;
   static constexpr long Width = Model::output_extents.count(), OutputPitch = sample_pitch(Model::output_extents);
 
   PipelineRun(Model& model, const Loss& loss, const Optimizer& optimizer, std::shared_ptr<PipelineTeam> team)
-      : local_stages(model, loss, optimizer, std::move(team)) {}
+      : local_stages(model, loss, optimizer, std::move(team)), updates(local_stages), batch_on_device_(model.where()) {}
+  PipelineRun(const PipelineRun&) = delete;
+  PipelineRun& operator=(const PipelineRun&) = delete;
 
   // ---- programs and memory -------------------------------------------------------------------------------------------
 
   void reserve(long batch, int threads, Denormals denormals) {
+    if (!on_host<Device>) threads = 1;
     const bool same = workers_ && workers_->size() == threads && workers_->denormals() == denormals;
     if (same && capacity_ >= batch) return;
     if (!same) workers_ = std::make_unique<Workers>(threads, denormals);
     capacity_ = std::max(capacity_, batch);
-    outputs_ = Arena<Scalar>(static_cast<std::size_t>(capacity_ * OutputPitch));
+    outputs_ = Arena<Scalar, Device>(static_cast<std::size_t>(capacity_ * OutputPitch), local_stages.model->where());
     for (Stage& h : local_stages.stages) h.slots = h.kept = 0;
     programs_.clear();
     make_memory();
@@ -116,7 +108,9 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
 
   // ---- the interpreter -----------------------------------------------------------------------------------------------
 
-  void run(const plan::PipelineProgram& p, const BatchView<Scalar>& batch, const PipelineCall& call) {
+  void run(const plan::PipelineProgram& p, const BatchView<Scalar>& given, const PipelineCall& call) {
+    const BatchView<Scalar> own = own_part(given);
+    const View& batch = batch_on_device_(own);
     micro_sums_.assign(at(p.micros), {});
     micro_all_.assign(at(p.micros), {});
     local_stages.policy_state.events.clear();
@@ -143,10 +137,13 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
         case plan::Task::update:
           event.begin = local_stages.clock();
           if (call.update && p.synchronous) {
-            if (!std::exchange(ready, true)) reduce_gradients(call);
-            update(h, call, all_sums_.weight, call.expected_weight, call.step + 1);
+            if (!std::exchange(ready, true)) updates.begin(*workers_, call, batch_sums(call));
+            updates.update(*workers_, h);
           } else if (call.update) {
-            update_alone(h, line, call);
+            const int micro = line.step.micro;
+            if (line.keeps >= 0) h.executor->keep(line.keeps);
+            micro_all_[at(micro)] =
+                updates.update_alone(*workers_, h, call, micro_sums_[at(micro)], expected_batch_weight(call.size), micro);
           }
           ends(event);
           break;
@@ -159,23 +156,29 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
         for (SlotMessage kind : {SlotMessage::output, SlotMessage::gradient_out}) local_stages.wait(h.request(s, kind));
   }
 
-  // What the last run has left. Sums of micro-batches: of this pipeline; and of all, as PipeDream's updates learn them. Of the
-  // batch: where a synchronous one updated.
+  // What the last run has left. Sums of micro-batches: of this pipeline; and of all, as PipeDream's updates learn them.
   const std::vector<Sums>& micro_sums() const { return micro_sums_; }
   const std::vector<Sums>& micro_sums_of_all() const { return micro_all_; }
-  const Sums& sums_of_all() const { return all_sums_; }
-  double gradient_norm() const { return norm_; }
-  Scalar* outputs() { return outputs_.data(); }
   const Scalar* outputs() const { return outputs_.data(); }
+  /// All processes of the pipeline: the last stage's outputs, of so many samples, come to all.
+  void broadcast_outputs(long count) {
+    const PipelineTeam& team = *local_stages.team;
+    HostSide<Scalar, Device> host(outputs_.data(), static_cast<std::size_t>(count * OutputPitch), local_stages.model->where());
+    host.read();
+    team.line->broadcast(host.data(), host.size() * sizeof(Scalar), team.process_of(Model::stages - 1));
+    host.write();
+  }
 
   LocalStages local_stages;
+  PipelineUpdate<Model, Optimizer> updates;
 
  private:
   static constexpr long tail_bytes = 3 * sizeof(double);
-  static_assert(tail_bytes <= gradient_tail * static_cast<long>(sizeof(Scalar)));
+  static_assert(tail_bytes <= gradient_tail * static_cast<long>(sizeof(Activation)));
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-  static std::size_t edge_bytes(long activations) { return static_cast<std::size_t>(activations) * sizeof(Activation); }
+  static std::size_t activations(long n) { return static_cast<std::size_t>(n); }
+  static std::size_t edge_bytes(long n) { return activations(n) * sizeof(Activation); }
   static int tag(int stage, bool back, int micro, const plan::PipelineProgram& p) {
     return (2 * stage + back) * p.micros + micro;
   }
@@ -183,6 +186,19 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
     return std::clamp(count - line.step.micro * call.size, 0L, call.size);
   }
 
+  /// What this process's stages read of a batch.
+  BatchView<Scalar> own_part(const BatchView<Scalar>& batch) const {
+    BatchView<Scalar> b = batch;
+    if (!local_stages.model->holds(0)) b.x = nullptr;
+    if (!local_stages.model->holds(Model::stages - 1)) b.labels = nullptr, b.targets = nullptr;
+    return b;
+  }
+  /// The sums of this pipeline's batch, with those of the batches before it that are accumulated.
+  Sums batch_sums(const PipelineCall& call) const {
+    Sums sums = call.carried;
+    for (const Sums& s : micro_sums_) sums += s;
+    return sums;
+  }
   void make_memory() {
     const PipelineOptions& o = local_stages.team->options;
     local_stages.reserve(*workers_, o.micro_batch > 0 ? std::min(o.micro_batch, capacity_) : micro_size(capacity_ * o.replicas),
@@ -200,22 +216,28 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
   /// The input of a line's forward is asked of the process that has the stage before.
   void ask(const plan::PipelineProgram& p, const plan::PipelineLine& line, long count, const PipelineCall& call) {
     Stage& h = local_stages.of(line.step.stage);
-    local_stages.team->line->receive(h.request(line.slot, SlotMessage::input), h.executor->input(line.slot),
+    local_stages.team->line->receive(h.request(line.slot, SlotMessage::input), h.edge(line.slot, SlotMessage::input).data(),
                                      edge_bytes(samples(line, count, call) * h.executor->input_pitch()),
                                      local_stages.team->process_of(h.stage - 1), tag(h.stage, false, line.step.micro, p));
   }
-  void forward(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line, const BatchView<Scalar>& batch,
+  void forward(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line, const View& batch,
                const PipelineCall& call, PipelineEvent& event) {
     const int stage = line.step.stage, micro = line.step.micro;
     if (line.receives) local_stages.wait(h.request(line.slot, SlotMessage::input));
     if (line.sends) local_stages.wait(h.request(line.slot, SlotMessage::output));
     event.begin = local_stages.clock();
     const long begin = micro * call.size;
-    BatchView<Scalar> m = batch.part(begin, begin + samples(line, batch.count, call));
+    View m = batch.part(begin, begin + samples(line, batch.count, call));
+    if (line.receives) h.edge(line.slot, SlotMessage::input).write(activations(m.count * h.executor->input_pitch()));
     if (stage > 0) m.x = nullptr;  // it is in the slot
     const double expected_weight = p.synchronous ? call.expected_weight : expected_batch_weight(call.size);
-    h.executor->forward(
-        {.slot = line.slot, .phase = call.phase, .scale = 1 / expected_weight, .key = call.key, .kept = line.weights}, m);
+    h.executor->forward({.slot = line.slot,
+                         .phase = call.phase,
+                         .scale = 1 / expected_weight,
+                         .loss_scale = call.loss_scale,
+                         .key = call.key,
+                         .kept = line.weights},
+                        m);
     ends(event);
     hand_on(p, h, line, m.count);
     if (stage + 1 == Model::stages) {
@@ -224,7 +246,8 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
         ops::copy<Device>(outputs_.data() + micro * call.size * OutputPitch, h.executor->outputs(line.slot),
                           m.count * OutputPitch);
     } else if (call.phase == nn::Phase::training && line.sends) {
-      local_stages.team->line->receive(h.request(line.slot, SlotMessage::gradient_in), h.executor->gradient(line.slot),
+      local_stages.team->line->receive(h.request(line.slot, SlotMessage::gradient_in),
+                                       h.edge(line.slot, SlotMessage::gradient_in).data(),
                                        edge_bytes(m.count * h.executor->output_pitch()) + tail_bytes,
                                        local_stages.team->process_of(stage + 1), tag(stage, true, micro, p));
     }
@@ -232,8 +255,10 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
   void backward(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line, long count, PipelineEvent& event) {
     if (line.receives) {
       local_stages.wait(h.request(line.slot, SlotMessage::gradient_in));
-      std::memcpy(static_cast<void*>(&micro_sums_[at(line.step.micro)]),
-                  h.executor->gradient(line.slot) + count * h.executor->output_pitch(), tail_bytes);
+      auto& edge = h.edge(line.slot, SlotMessage::gradient_in);
+      const std::size_t n = activations(count * h.executor->output_pitch());
+      std::memcpy(static_cast<void*>(&micro_sums_[at(line.step.micro)]), edge.data() + n, tail_bytes);
+      edge.write(n);
     }
     if (line.sends) local_stages.wait(h.request(line.slot, SlotMessage::gradient_out));
     event.begin = local_stages.clock();
@@ -246,96 +271,35 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
   /// The output goes to the next stage: of another process, or of this one.
   void hand_on(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line, long count) {
     const long n = count * h.executor->output_pitch();
-    if (line.sends)
-      local_stages.team->line->send(h.request(line.slot, SlotMessage::output), h.executor->output(line.slot), edge_bytes(n),
+    if (line.sends) {
+      auto& edge = h.edge(line.slot, SlotMessage::output);
+      edge.read(activations(n));
+      local_stages.team->line->send(h.request(line.slot, SlotMessage::output), edge.data(), edge_bytes(n),
                                     local_stages.team->process_of(h.stage + 1), tag(h.stage + 1, false, line.step.micro, p));
+    }
     if (line.to >= 0) ops::copy<Device>(local_stages.of(h.stage + 1).executor->input(line.to), h.executor->output(line.slot), n);
   }
   /// The gradient of the input, and the sums of its micro-batch, to the stage before.
   void hand_back(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line, long count) {
     const long n = count * h.executor->input_pitch();
     if (line.sends) {
-      Activation* dx = h.executor->input_gradient(line.slot);
-      std::memcpy(static_cast<void*>(dx + n), &micro_sums_[at(line.step.micro)], tail_bytes);
-      local_stages.team->line->send(h.request(line.slot, SlotMessage::gradient_out), dx, edge_bytes(n) + tail_bytes,
+      auto& edge = h.edge(line.slot, SlotMessage::gradient_out);
+      edge.read(activations(n));
+      std::memcpy(static_cast<void*>(edge.data() + n), &micro_sums_[at(line.step.micro)], tail_bytes);
+      local_stages.team->line->send(h.request(line.slot, SlotMessage::gradient_out), edge.data(), edge_bytes(n) + tail_bytes,
                                     local_stages.team->process_of(h.stage - 1), tag(h.stage - 1, true, line.step.micro, p));
     }
     if (line.to >= 0)
       ops::copy<Device>(local_stages.of(h.stage - 1).executor->gradient(line.to), h.executor->input_gradient(line.slot), n);
   }
 
-  // ---- updates -------------------------------------------------------------------------------------------------------
-
-  /// Before the first update of a synchronous step: gradients and sums become those of all workers, pipelines and tied twins.
-  void reduce_gradients(const PipelineCall& call) {
-    Sums sums = call.carried;
-    for (const Sums& s : micro_sums_) sums += s;
-    all_sums_ = sums;
-    for (Stage& h : local_stages.stages) {
-      h.executor->reduce_workers();
-      all_sums_ = over_pipelines(h, sums);
-    }
-    local_stages.exchange_tied();
-    clip_factor_ = 1;
-    if (call.clip <= 0) return;
-    double sum[1] = {0};
-    for (Stage& h : local_stages.stages)
-      sum[0] +=
-          h.optimizer->sum_of_squares(step_call(h, call, all_sums_.weight, call.expected_weight, call.step + 1), 0, h.stored);
-    if (local_stages.team->processes > 1) local_stages.team->line->sum(DeviceSpan<double>(sum, 1));
-    norm_ = std::sqrt(sum[0]);
-    clip_factor_ = static_cast<double>(optim::ClipNorm{static_cast<float>(call.clip)}(norm_));
-  }
-  /// PipeDream: a stage updates by one micro-batch.
-  void update_alone(Stage& h, const plan::PipelineLine& line, const PipelineCall& call) {
-    const int micro = line.step.micro;
-    if (line.keeps >= 0) h.executor->keep(line.keeps);
-    h.executor->reduce_workers();
-    const Sums all = over_pipelines(h, micro_sums_[at(micro)]);
-    micro_all_[at(micro)] = all;
-    update(h, call, all.weight, expected_batch_weight(call.size), call.step + 1 + micro);
-  }
-  /// The gradients of a stage, and the sums behind them, over the pipelines beside each other.
-  Sums over_pipelines(Stage& h, const Sums& sums) {
-    if (!local_stages.team->data) return sums;
-    const auto g = h.executor->gradients();
-    Scalar* tail = g.data + h.stored;
-    tail[0] = static_cast<Scalar>(sums.loss);
-    tail[1] = static_cast<Scalar>(sums.weight);
-    tail[2] = static_cast<Scalar>(sums.correct);
-    const double before = local_stages.clock();
-    local_stages.team->data->sum(g);
-    local_stages.policy_state.waited += local_stages.clock() - before;
-    return {static_cast<double>(tail[0]), static_cast<double>(tail[1]), static_cast<double>(tail[2])};
-  }
-  optim::StepCall<Scalar> step_call(Stage& h, const PipelineCall& call, double weight, double expected_weight,
-                                    std::int64_t step) {
-    optim::StepCall<Scalar> c;
-    c.step = step;
-    c.lr = call.lr;
-    c.gradient_scale = weight > 0 ? expected_weight / weight : 0;
-    h.gradient = h.executor->gradients().data;
-    c.gradients = &h.gradient;
-    return c;
-  }
-  void update(Stage& h, const PipelineCall& call, double weight, double expected_weight, std::int64_t step) {
-    optim::StepCall<Scalar> c = step_call(h, call, weight, expected_weight, step);
-    if (call.clip > 0) c.gradient_scale *= clip_factor_;
-    Scalar* parameters = h.executor->parameters().data;
-    workers_->run([&](Worker& w) {
-      const auto slice = w.slice(h.stored, 16);
-      if (slice.first < slice.second) h.optimizer->update(parameters, c, slice.first, slice.second);
-    });
-  }
-
   std::unique_ptr<Workers> workers_;
   std::vector<std::pair<bool, std::unique_ptr<plan::PipelineProgram>>> programs_;
   std::vector<Sums> micro_sums_, micro_all_;
-  Arena<Scalar> outputs_;
-  Sums all_sums_{};
+  Arena<Scalar, Device> outputs_;
+  nn::BatchOnDevice<Scalar, Device> batch_on_device_;
   long capacity_ = 0;
   bool halves_ = false;
-  double norm_ = 0, clip_factor_ = 1;
 };
 
 }  // namespace skein::inline SKEIN_ABI::parallel::detail

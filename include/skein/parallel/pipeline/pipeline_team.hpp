@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../../core/error.hpp"
+#include "../../device/host_side.hpp"
 #include "../../plan/schedule_check.hpp"
 #include "pipeline_link.hpp"
 #include "../policy.hpp"
@@ -106,7 +107,7 @@ class PipelineTeam {
 };
 
 /// What a Trainer sees of a pipeline.
-template <class Scalar> class PipelinePolicyState : public PolicyState {
+template <class Scalar, class Device = Cpu> class PipelinePolicyState : public PolicyState {
  public:
   static constexpr Capabilities capabilities{Capability::shares_batches};
   explicit PipelinePolicyState(std::shared_ptr<PipelineTeam> team) : team_(std::move(team)) {}
@@ -123,10 +124,13 @@ template <class Scalar> class PipelinePolicyState : public PolicyState {
 
   void average_buffers() {
     if (!team_->data) return;
-    for (DeviceSpan<Scalar> b : buffers) {
+    for (DeviceSpan<Scalar, Device> b : buffers) {
       if (b.size == 0) continue;
-      team_->data->sum(b);
-      for (Scalar& v : b) v /= static_cast<Scalar>(team_->options.replicas);
+      HostSide<Scalar, Device> host(b, where);
+      host.read();
+      team_->data->sum(DeviceSpan<Scalar>(host.data(), b.size));
+      for (std::size_t i = 0; i < b.size; ++i) host.data()[i] /= static_cast<Scalar>(team_->options.replicas);
+      host.write();
     }
   }
   void reduce(std::span<double> values) {
@@ -142,7 +146,8 @@ template <class Scalar> class PipelinePolicyState : public PolicyState {
   const PipelineTeam& team() const { return *team_; }
 
   // The train step's.
-  std::vector<DeviceSpan<Scalar>> buffers{};
+  std::vector<DeviceSpan<Scalar, Device>> buffers{};
+  Device where{};
   std::vector<PipelineEvent> events{};
   double waited = 0;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PipelineTrainStep: one training step through the stages of this process, in the order of a schedule's table: what a Trainer
-// sees of it, in place of train::TrainStep. pipeline_held.hpp has the stages, pipeline_run.hpp runs their lines.
+// sees of it, in place of train::TrainStep. pipeline_local_stages.hpp has the stages, pipeline_run.hpp runs their lines.
 #pragma once
 #include <unistd.h>
 
@@ -14,6 +14,8 @@
 #include "../../nn/check_tokens.hpp"
 #include "../../nn/executor_options.hpp"
 #include "../../nn/step_memory.hpp"
+#include "../../optim/loss_scaler.hpp"
+#include "pipeline_files.hpp"
 #include "pipeline_run.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
@@ -31,17 +33,18 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   using Scalar = typename Model::Scalar;
   using Device = typename Model::device;
   using Sums = nn::LossSums;
-  using PolicyState = PipelinePolicyState<Scalar>;
+  using PolicyState = PipelinePolicyState<Scalar, Device>;
   static constexpr int virtual_shards = 0;
   static_assert(
-      !optim::has_stages<Optimizer>,
-      "Pipeline: a stage updates by itself: its optimizer's chain takes ClipNorm at its head and elementwise transforms, "
-      "none that needs tensors (Lars) or a norm further on");
+      on_host<Device> || !optim::has_stages<Optimizer>,
+      "Pipeline: a stage on a GPU takes ClipNorm at the head of its chain and elementwise transforms: one that needs tensors "
+      "(Lars), or a norm further on, runs on the host, or without a pipeline");
   static constexpr long Width = Model::output_extents.count(), OutputPitch = sample_pitch(Model::output_extents);
 
   /// Initial weights are agreed here: all ranks make their train step at the same time.
   template <class Policy> PipelineTrainStep(Model& model, Loss loss, const Optimizer& optimizer, const Policy& policy)
-      : loss_(std::move(loss)), asked_optimizer_(optimizer), run_(model, loss_, optimizer, policy.team()) {}
+      : loss_(std::move(loss)), asked_optimizer_(optimizer), run_(model, loss_, optimizer, policy.team()),
+        files_(run_.local_stages), memory_(model.where()) {}
 
   /// Memory for batches of at most `options.batch` samples of this pipeline.
   void reserve(ExecutorOptions options) {
@@ -59,16 +62,14 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   /// One step on this pipeline's samples of a batch. Returns the sums over all of them, on every rank. PipeDream makes an update
   /// for each micro-batch; the pipeline drains at the end of the batch. All ranks of the pipeline give the same batch.
   template <class Given, class Options> Sums step(const Given& given, const Options& options) {
-    const BatchView<Scalar>& batch = batch_view<Scalar, Device>(given);
+    const BatchView<Scalar>& batch = batch_view<Scalar, Cpu>(given);
+    [[maybe_unused]] const auto here = memory_.enter();
     check_labels(batch);
     const long size = run_.micro_size(batch.global_count);
     const plan::PipelineProgram& program = program_of(batch.count, batch.global_count, size);
     const bool together = program.synchronous;
     const double clip = optim::clip_norm_of(asked_optimizer_, options.clip_norm);
-    if (!together && (options.accumulate || !options.update || clip > 0))
-      throw ArgumentError(
-          "Pipeline: PipeDream updates after each micro-batch: no accumulation over batches, and no norm of all gradients to "
-          "clip by");
+    check_alone(together, options.accumulate || !options.update, clip > 0);
     if (accumulated_ == 0) expected_weight_ = Run::expected_batch_weight(size);
     if (!options.accumulate) carried_ = {};
     detail::PipelineCall call;
@@ -77,6 +78,8 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     call.key = options.key;
     call.accumulate = options.accumulate;
     call.update = options.update;
+    call.look = Model::scales_loss && scaler_.active();
+    call.loss_scale = scaler_.scale();
     call.lr = static_cast<double>(asked_optimizer_.lr) * options.lr_factor;
     call.clip = clip;
     call.expected_weight = expected_weight_;
@@ -85,10 +88,11 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     run_.run(program, batch, call);
     for (const Sums& s : together ? run_.micro_sums() : run_.micro_sums_of_all())
       carried_ += s;  // in the order of the micro-batches
-    Sums sums = call.update && together ? run_.sums_of_all() : carried_;
+    Sums sums = call.update && together ? run_.updates.sums_of_all() : carried_;
     accumulated_ = call.update ? 0 : accumulated_ + 1;
     if (call.update) {
-      step_ += together ? 1 : program.micros;
+      const bool counts = !call.look || scaler_.update(run_.updates.overflowed());
+      step_ += !counts ? 0 : together ? 1 : program.micros;
       totals_ += sums;
     }
     return sums;
@@ -98,7 +102,8 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   /// Forward and loss, in evaluation phase, micro-batches one behind the other through the stages. The sums are the last stage's;
   /// with neither labels nor targets, every rank has the outputs.
   template <class Given> Sums evaluate(const Given& given, bool accumulate = false) {
-    const BatchView<Scalar>& batch = batch_view<Scalar, Device>(given);
+    const BatchView<Scalar>& batch = batch_view<Scalar, Cpu>(given);
+    [[maybe_unused]] const auto here = memory_.enter();
     check_labels(batch);
     detail::PipelineCall call;
     call.size = run_.micro_size(batch.count * team().options.replicas);
@@ -108,9 +113,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     Sums sums;
     for (const Sums& s : run_.micro_sums()) sums += s;
     evaluated_ = accumulate ? (evaluated_ += sums) : sums;
-    if (!batch.labels && !batch.targets && team().processes > 1)
-      team().line->broadcast(run_.outputs(), static_cast<std::size_t>(batch.count * OutputPitch) * sizeof(Scalar),
-                             team().process_of(Model::stages - 1));
+    if (!batch.labels && !batch.targets && team().processes > 1) run_.broadcast_outputs(batch.count);
     return evaluated_;
   }
 
@@ -122,7 +125,16 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   const Loss& loss() const { return loss_; }
   std::int64_t steps() const { return step_; }
   void set_steps(std::int64_t n) { step_ = n; }
-  double gradient_norm() const { return run_.gradient_norm(); }
+  /// How the loss is scaled: dynamically for fp16, not at all for bf16, as they come; all ranks alike. Throws ArgumentError for
+  /// values that cannot scale.
+  void set_loss_scaling(const optim::LossScaling& scaling) requires Model::scales_loss {
+    scaling.check();
+    if (!(scaling == scaler_.options())) scaler_ = optim::LossScaler(scaling);
+  }
+  /// The scale as it stands.
+  optim::LossScaler& loss_scaler() requires Model::scales_loss { return scaler_; }
+  /// The norm of the gradients of all stages in the last step that was clipped; 0 before.
+  double gradient_norm() const { return run_.updates.norm(); }
   optim::BoundOptimizer<Optimizer, Scalar, Device>& optimizer() { return run_.local_stages.optimizer(); }
   int threads() const {
     const int cores = available_cores(), sharing = policy_state().local_ranks();
@@ -144,14 +156,14 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   // ---- files: those of the whole network in one model ----------------------------------------------------------------
 
   /// All ranks: brings the stages' parameters, buffers and optimizer state together on rank 0, until drop_state().
-  void gather_state() { run_.local_stages.gather(); }
-  void drop_state() { run_.local_stages.drop(); }
-  DeviceSpan<Scalar> whole_parameters() { return run_.local_stages.whole(0).span(); }
-  DeviceSpan<Scalar> whole_buffers() { return run_.local_stages.whole(1).span(); }
-  DeviceSpan<Scalar> state(int k) { return run_.local_stages.whole(static_cast<std::size_t>(2 + k)).span(); }
-  void set_state(int k, const Scalar* whole) { run_.local_stages.set_state(k, whole); }
+  void gather_state() { files_.gather(); }
+  void drop_state() { files_.drop(); }
+  DeviceSpan<Scalar, Device> whole_parameters() { return files_.whole(0).span(); }
+  DeviceSpan<Scalar, Device> whole_buffers() { return files_.whole(1).span(); }
+  DeviceSpan<Scalar, Device> state(int k) { return files_.whole(static_cast<std::size_t>(2 + k)).span(); }
+  void set_state(int k, const Scalar* whole) { files_.set_state(k, whole); }
   /// After whole_parameters() and whole_buffers() were written: each stage takes its own.
-  void scatter() { run_.local_stages.scatter(); }
+  void scatter() { files_.scatter(); }
 
   /// Bytes of what grows with the micro-batches in flight, and micro-batches that this process has memory for.
   long activation_bytes() const { return run_.local_stages.activation_bytes(); }
@@ -162,6 +174,22 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
  private:
   using Run = detail::PipelineRun<Model, Loss, Optimizer>;
 
+  static constexpr optim::LossScaling usual_scaling() {
+    return std::same_as<typename Model::Activation, fp16> ? optim::LossScaling::dynamic() : optim::LossScaling::none();
+  }
+  /// PipeDream's stages update one by one, in no step of all of them.
+  void check_alone(bool together, bool accumulates, bool clips) const {
+    if (together) return;
+    if (accumulates || clips || optim::has_stages<Optimizer>)
+      throw ArgumentError(
+          "Pipeline: PipeDream updates after each micro-batch: no accumulation over batches, no norm of all gradients to clip "
+          "by, "
+          "and no transform that needs tensors (Lars)");
+    if (scaler_.active())
+      throw ArgumentError(
+          "Pipeline: PipeDream's stages update one by one and cannot skip a step together where a gradient "
+          "overflows: take precision::bf16, .loss_scaling = none, or another schedule");
+  }
   PipelineTeam& team() const { return *run_.local_stages.team; }
   const plan::PipelineProgram& program_of(long count, long global_count, long size) {
     const plan::PipelineProgram& found = program(Run::micros(count, size));
@@ -186,7 +214,9 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   Loss loss_;
   Optimizer asked_optimizer_;
   Run run_;
-  nn::StepMemory<Device> memory_{};
+  detail::PipelineFiles<typename Run::LocalStages> files_;
+  nn::StepMemory<Device> memory_;
+  optim::LossScaler scaler_{usual_scaling()};
   Sums carried_{}, evaluated_{}, totals_{};  // carried_: of the batches that are accumulated
   long accumulated_ = 0;
   double expected_weight_ = 1;

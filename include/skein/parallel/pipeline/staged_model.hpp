@@ -33,7 +33,7 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   using Activation = typename precision::activation;
   using Element = std::conditional_t<is_tokens<Input>, std::int32_t, Scalar>;  ///< of samples
   using Stage = nn::AnyStage<Scalar, Activation, Device>;
-  static constexpr bool scales_loss = false;
+  static constexpr bool scales_loss = is_half<Activation>;
   static constexpr nn::MemoryRequirements sizes = nn::analyze<network>(Input::extents);
   static constexpr const auto& program = nn::program<network, Input>;
   static constexpr Extents output_extents = sizes.output;
@@ -46,7 +46,7 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
     each([&]<int I>(std::integral_constant<int, I>) {
       if (pipeline.holds(I))
         std::get<I>(held_) = std::make_unique<StageModel<I>>(
-            seed, Device{},
+            seed, where_,
             ModelPart{entry_of(program.parameters(), place<I>().parameter), entry_of(program.buffers(), place<I>().buffer)});
     });
   }
@@ -100,7 +100,7 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
     for (int s = 0; s < stages; ++s) n += (parameters(s).size + gradients(s).size) * sizeof(Scalar);
     return n;
   }
-  Device where() const { return {}; }
+  Device where() const { return where_; }
   Seed seed() const { return seed_; }
   /// While it lives, the weights of the stages that are held may change (nn/weights.hpp); copies of them are made anew after it.
   class Lease {
@@ -197,6 +197,7 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   }
 
   Seed seed_;
+  Device where_ = Memory<Device>::here();
   typename LocalStages<std::make_integer_sequence<int, stages>>::type held_{};
 };
 
