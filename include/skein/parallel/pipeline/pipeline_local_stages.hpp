@@ -201,7 +201,8 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
     f.add(static_cast<std::uint64_t>(o.micro_batch))
         .add(static_cast<std::uint64_t>(o.replicas))
         .add(static_cast<std::uint64_t>(o.vertical_sync));
-    for (int s = 0; s < Model::stages; ++s) f.add(static_cast<std::uint64_t>(Model::range(s).end));
+    const plan::Placement placement = Model::placement();
+    for (int s = 0; s < placement.owners(); ++s) f.add(static_cast<std::uint64_t>(placement.part(s).end));
     for (const TiedParameters& t : o.tied) f.add(std::string_view(t.first)).add(std::string_view(t.second));
     team->world->assert_same("the pipelines (network, stages, input shape, scalar, options)", f.value());
     if (team->data)
@@ -218,6 +219,7 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
   void find_tied() {
     if (!on_host<Device> && !team->options.tied.empty())
       throw ArgumentError("Pipeline: .tied adds up gradients in the host's memory: give the model the device Cpu");
+    const plan::Placement placement = Model::placement();
     for (const TiedParameters& t : team->options.tied) {
       Tied tied;
       const std::string_view names[2] = {t.first, t.second};
@@ -225,9 +227,8 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
       for (int k = 0; k < 2; ++k) {
         for (const plan::Entry& e : Model::program.parameters()) {
           if (!(Model::program.name(e) == names[k])) continue;
-          for (int s = 0; s < Model::stages; ++s)
-            if (e.offset >= Model::range(s).begin && e.offset < Model::range(s).end)
-              tied.stage[k] = s, tied.offset[k] = e.offset - Model::range(s).begin;
+          tied.stage[k] = static_cast<int>(placement.owners_of(e).begin);
+          tied.offset[k] = e.offset - placement.part(tied.stage[k]).begin;
           tied.stored = e.stored;
           extents[k] = e.extents;
         }

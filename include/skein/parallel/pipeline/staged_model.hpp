@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../../nn/stage_executor.hpp"
+#include "../../plan/placement.hpp"
 #include "stages.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
@@ -44,10 +45,7 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
 
   explicit StagedModel(const Pipeline& pipeline, Seed seed = {}) : seed_(seed) {
     each([&]<int I>(std::integral_constant<int, I>) {
-      if (pipeline.holds(I))
-        std::get<I>(held_) = std::make_unique<StageModel<I>>(
-            seed, where_,
-            ModelPart{entry_of(program.parameters(), place<I>().parameter), entry_of(program.buffers(), place<I>().buffer)});
+      if (pipeline.holds(I)) std::get<I>(held_) = std::make_unique<StageModel<I>>(seed, where_, part_of(I));
     });
   }
 
@@ -56,22 +54,27 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
     each([&]<int I>(std::integral_constant<int, I>) { held = held || (I == stage && std::get<I>(held_)); });
     return held;
   }
-  /// The scalars of the whole network's arena that a stage has.
-  static constexpr plan::Range range(int stage) {
-    plan::Range r;
+  /// Which stage has which scalars of the whole network's arena.
+  static constexpr plan::Placement placement() {
+    std::vector<plan::Range> parts;
     each([&]<int I>(std::integral_constant<int, I>) {
-      if (I == stage) r = {place<I>().parameter, place<I>().parameter + nn::analyze<StageNet<I>>(StageInput<I>::extents).stored};
+      const long begin = place<I>().parameter;
+      parts.push_back({begin, begin + nn::analyze<StageNet<I>>(StageInput<I>::extents).stored});
     });
-    return r;
+    return plan::Placement::staged(std::move(parts));
   }
   /// The same of the buffers.
-  static constexpr plan::Range buffer_range(int stage) {
-    plan::Range r;
+  static constexpr plan::Placement buffer_placement() {
+    std::vector<plan::Range> parts;
     each([&]<int I>(std::integral_constant<int, I>) {
-      if (I == stage) r = {place<I>().buffer, place<I>().buffer + nn::analyze<StageNet<I>>(StageInput<I>::extents).buffers};
+      const long begin = place<I>().buffer;
+      parts.push_back({begin, begin + nn::analyze<StageNet<I>>(StageInput<I>::extents).buffers});
     });
-    return r;
+    return plan::Placement::staged(std::move(parts));
   }
+  /// What of them a stage has.
+  static constexpr plan::Range range(int stage) { return placement().part(stage); }
+  static constexpr plan::Range buffer_range(int stage) { return buffer_placement().part(stage); }
   /// The arena of a stage that this process holds; empty for another.
   DeviceSpan<Scalar, Device> parameters(int stage) {
     DeviceSpan<Scalar, Device> s;
@@ -139,10 +142,12 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   }
   /// The stage's rows of the parameter table.
   static auto table(int stage) {
-    const plan::Range r = range(stage);
+    const plan::Range r = range(stage), rows = plan::rows_within(program.parameters(), r);
     StageTable<std::remove_cvref_t<decltype(program)>> t{&program, {}, r.end - r.begin};
-    for (const plan::Entry& e : program.parameters())
-      if (e.offset >= r.begin && e.offset < r.end) t.entries.push_back(e), t.entries.back().offset -= r.begin;
+    for (long k = rows.begin; k < rows.end; ++k) {
+      t.entries.push_back(program.parameters()[static_cast<std::size_t>(k)]);
+      t.entries.back().offset -= r.begin;
+    }
     return t;
   }
 
@@ -190,10 +195,10 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
     using type = std::tuple<std::unique_ptr<StageModel<I>>...>;
   };
 
-  static int entry_of(std::span<const plan::Entry> entries, long offset) {
-    int n = 0;
-    for (const plan::Entry& e : entries) n += e.offset < offset;
-    return n;
+  /// Initial values are those of the stage's rows in the whole network's tables.
+  static ModelPart part_of(int stage) {
+    return {static_cast<int>(plan::rows_within(program.parameters(), range(stage)).begin),
+            static_cast<int>(plan::rows_within(program.buffers(), buffer_range(stage)).begin)};
   }
 
   Seed seed_;
