@@ -52,6 +52,8 @@ template <class Model, class Loss> class Executor {
   Workers& workers() { return workers_; }
   long capacity() const { return options_.batch; }
   bool depth_first() const { return memory_.depth_first(); }
+  /// The copies of the weights that its kernels read: of all executors of this model on the host.
+  const void* packed_weights() const { return memory_.copies(); }
   /// (batch, output_pitch): what the last forward of this rank gave.
   const Scalar* outputs() const { return memory_.outputs(); }
   /// The gradients of worker w: worker 0's is the model's own. With virtual shards: of this rank's shard w.
@@ -129,6 +131,7 @@ template <class Model, class Loss> class Executor {
       workers_.run(f);
     } catch (...) {
       ready_.forget();
+      memory_.abandon_copies();
       throw;
     }
   }

@@ -37,13 +37,13 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run 
   /// One array for all workers, which nothing else uses.
   Activation* whole_gradient(ActivationOffset s) const { return whole_gradients + s.offset * capacity + context.first * s.width; }
 
-  /// A leaf's frame, but for its samples; `splits`: its gradient may be divided among the workers. F: Frame<Scalar, Device>, or
+  /// A leaf's frame, but for its samples. F: Frame<Scalar, Device>, or
   /// with Activation for a leaf that takes it.
-  template <class F> F frame(const ArenaOffsets& at, const LayerInfo& info, bool splits = false) const {
+  template <class F> SKEIN_ALWAYS_INLINE F frame(const ArenaOffsets& at, const LayerInfo& info) const {
     F f;
     f.parameters = parameters + at.parameter;
     if constexpr (!std::same_as<typename F::Activation, Scalar>) f.weights = this->weights + at.parameter;
-    f.gradients = (splits && context.split ? split_gradients : gradients) + at.parameter;
+    f.gradients = gradients + at.parameter;
     f.buffers = buffers + at.buffer;
     f.packed_weights = packed_weights + at.packed_weights;
     f.saved_for_backward = (info.saved_by_backward ? backward_scratch + at.backward_scratch * capacity
@@ -81,7 +81,8 @@ template <class L, class In> struct Node {
       ConvertedLayer<L, In>::forward(r, at, x, y);
       return y;
     } else {
-      auto f = r.template frame<LeafFrame<L, R>>(at, info, splits);
+      auto f = r.template frame<LeafFrame<L, R>>(at, info);
+      share_gradient(r, at, f);
       f.x = x;
       f.y = y;
       L::template forward<In>(f);
@@ -97,7 +98,8 @@ template <class L, class In> struct Node {
       if constexpr (!takes<R>) {
         ConvertedLayer<L, In>::backward(r, at, x, y, dy, dx);
       } else {
-        auto f = r.template frame<LeafFrame<L, R>>(at, info, splits);
+        auto f = r.template frame<LeafFrame<L, R>>(at, info);
+        share_gradient(r, at, f);
         f.x = x;
         f.y = const_cast<typename R::Activation*>(y);
         f.dy = dy;
@@ -118,7 +120,8 @@ template <class L, class In> struct Node {
   /// The half that a backward before has left for later.
   template <class R> static void backward_parameters(R& r, const ArenaOffsets& at, const typename R::Activation* x,
                                                      const typename R::Activation* y, const typename R::Activation* dy) {
-    auto f = r.template frame<LeafFrame<L, R>>(at, info, splits);
+    auto f = r.template frame<LeafFrame<L, R>>(at, info);
+    share_gradient(r, at, f);
     f.x = x;
     f.y = const_cast<typename R::Activation*>(y);
     f.dy = dy;
@@ -126,7 +129,8 @@ template <class L, class In> struct Node {
   }
   template <class R> static void pack_weights(R& r, const ArenaOffsets& at) {
     if constexpr (HasPackWeights<L>) {
-      auto f = r.template frame<LeafFrame<L, R>>(at, info, splits);
+      auto f = r.template frame<LeafFrame<L, R>>(at, info);
+      share_gradient(r, at, f);
       L::template pack_weights<In>(f);
     }
   }
@@ -135,7 +139,8 @@ template <class L, class In> struct Node {
       if constexpr (!takes<R>) {
         ConvertedLayer<L, In>::prepare(r, at);
       } else {
-        auto f = r.template frame<LeafFrame<L, R>>(at, info, splits);
+        auto f = r.template frame<LeafFrame<L, R>>(at, info);
+        share_gradient(r, at, f);
         L::template prepare<In>(f);
       }
     }
@@ -158,6 +163,11 @@ template <class L, class In> struct Node {
   }
 
  private:
+  /// The rank's one gradient where the workers divide it.
+  template <class R, class F> static void share_gradient(R& r, const ArenaOffsets& at, F& f) {
+    if constexpr (splits)
+      if (r.context.split) f.gradients = r.split_gradients + at.parameter;
+  }
   template <class R> static constexpr bool takes = std::same_as<typename LeafFrame<L, R>::Activation, typename R::Activation>;
 };
 

@@ -4,10 +4,14 @@
 // the count moves when the lease ends, and a pass that begins before that is refused. Gradients are not here.
 #pragma once
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "../core/error.hpp"
 #include "../device/memory.hpp"
+#include "packed_weights.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -63,6 +67,18 @@ template <class Scalar_, class Device_> class Weights {
           "before the pass");
   }
 
+  /// The copies that a program's kernels read: one for all of its executors on the host, and for each on a device. Made when the
+  /// first asks, kept as long as one is there. `program` is an address of its own.
+  std::shared_ptr<nn::PackedWeights<Scalar, Device>> copies_of(const void* program, std::size_t packed, std::size_t converted) {
+    const std::lock_guard lock(mutex_);
+    for (Copies& c : copies_)
+      if (auto there = c.shared.lock(); there && c.program == program && on_host<Device>) return there;
+    std::erase_if(copies_, [](const Copies& c) { return c.shared.expired(); });
+    auto made = std::make_shared<nn::PackedWeights<Scalar, Device>>(packed, converted, where());
+    copies_.push_back({program, made});
+    return made;
+  }
+
   /// For a training's own parts, which write in the middle of a step: without a lease. changed() follows.
   DeviceSpan<Scalar, Device> unguarded() { return parameters_.span(); }
   void changed() { version_ += 2; }
@@ -78,10 +94,16 @@ template <class Scalar_, class Device_> class Weights {
     else --version_;
   }
 
+  struct Copies {
+    const void* program;
+    std::weak_ptr<nn::PackedWeights<Scalar, Device>> shared;
+  };
   Arena<Scalar, Device> parameters_, buffers_;
   std::uint64_t version_ = 2;
   int leases_ = 0;
   bool changed_ = false;  // by one of the leases that are there
+  std::vector<Copies> copies_;
+  std::mutex mutex_;  // of copies_: executors may be made by several threads
 };
 
 }  // namespace skein::inline SKEIN_ABI

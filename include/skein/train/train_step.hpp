@@ -256,7 +256,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       scale_.note(overflowed);
       if (overflowed) return settle_scale();
     }
-    model().weights().changed();  // by the optimizer, and by what follows: no pass begins in between
+    parts_.weights->changed();  // by the optimizer, and by what follows: no pass begins in between
     (void)parts_.policy_state.after_step({step_, samples_, step.expected_weight});
   }
   /// Takes note of whether the last step counts: the scale and the steps follow.

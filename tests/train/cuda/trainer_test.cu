@@ -43,6 +43,26 @@ template <class M> std::vector<typename M::Scalar> weights(const M& m) {
   return {v.begin(), v.end()};
 }
 
+/// A data set of one's own, read sample by sample when it is asked for.
+struct HeapsReadOneByOne {
+  Heaps heaps;
+  std::int64_t size() const { return static_cast<std::int64_t>(heaps.labels.size()); }
+  sk::Extents sample_extents() const { return {1, {13}}; }
+  sk::data::Target target() const { return sk::data::Target::labels(6); }
+  void read(std::int64_t i, std::span<float> x, std::int32_t& label) const {
+    std::copy_n(heaps.x.begin() + 13 * i, 13, x.begin());
+    label = heaps.labels[static_cast<std::size_t>(i)];
+  }
+};
+
+/// A metric of one's own: the share of samples of heap 2 that are found.
+const sk::train::OwnMetric recall{"recall of 2",
+                                  [](auto output, int label) {
+                                    const bool is = label == 2;
+                                    return std::array<double, 2>{double(is && sk::train::argmax(output) == 2), double(is)};
+                                  },
+                                  [](std::array<double, 2> sums) { return sums[1] > 0 ? sums[0] / sums[1] : 0; }};
+
 /// Stops the fit at the end of an epoch.
 struct StopAt {
   int epoch;
@@ -94,6 +114,20 @@ TEMPLATE_TEST_CASE("a fit on a GPU has the history of the Cpu", "[train][cuda]",
   CHECK(compare(other) == replayed);
 }
 
+TEST_CASE("a data set and a metric of one's own on a GPU", "[train][cuda]") {
+  const HeapsReadOneByOne own{Heaps(203)};
+  const auto fit = [&](auto device, const auto& data) {
+    Model<decltype(device)> model{sk::Seed{3}};
+    auto trainer = trainer_of(model);
+    const auto validation = own.heaps.set();
+    return trainer.fit(data, {.epochs = 4, .batch = 16, .validate = validation, .metrics = {recall}, .progress = false}).back();
+  };
+  const sk::train::EpochRecord here = fit(sk::Cpu{}, own), there = fit(sk::Cuda{}, own), given = fit(sk::Cuda{}, own.heaps.set());
+  CHECK(here.validation["recall of 2"] > 0.5);
+  CHECK(there.validation["recall of 2"] == Approx(here.validation["recall of 2"]).margin(0.03));  // one sample of 34
+  CHECK(there.training.loss == Approx(here.training.loss).epsilon(1e-4));
+  CHECK(there.training.loss == given.training.loss);
+}
 TEST_CASE("accumulated batches on a GPU", "[train][cuda]") {
   const Heaps heaps(90);
   const auto data = heaps.set();

@@ -63,7 +63,8 @@ class ExecutorMemory {
     for (int w = 0; w < threads; ++w) workspace_.emplace_back(static_cast<std::size_t>(sizes.workspace + 16), where);
     const long outputs = options.batch * output_pitch, arrays_of_outputs = mixed ? 1 : slots.count;  // else the network's own
     outputs_ = Arena<Scalar, Device>(static_cast<std::size_t>(outputs * arrays_of_outputs), where);
-    packed_weights_ = Arena<Scalar, Device>(static_cast<std::size_t>(sizes.packed_weights), where);
+    copies_ = weights_->copies_of(&program_of_copies, static_cast<std::size_t>(sizes.packed_weights), converted_scalars);
+    packer_ = copies_->join();
     if constexpr (mixed) make_converted(where);
     exchange_ = Arena<double>(static_cast<std::size_t>(threads * exchange_size));
     states_ = std::make_unique<State[]>(static_cast<std::size_t>(threads * slots.count));
@@ -104,20 +105,21 @@ class ExecutorMemory {
 
   /// Every worker: copies that layers derive of the weights are made anew where the weights have changed.
   void refresh(const Worker& w, State& s) {
-    if (s.packed_version == weights_->version()) return;
+    const std::uint64_t version = weights_->version();
+    if (s.packed_version == version) return;
     weights_->assert_at_rest();
-    if constexpr (conversion.reads_weights) {
-      const auto [lo, hi] = w.slice(sizes.stored, 32);
-      ops::convert<Device>(converted_.weights.data() + lo, s.run.parameters + lo, hi - lo);
-      if constexpr (sizes.packed_weights == 0) w.barrier();
-    }
-    if constexpr (sizes.packed_weights > 0) {
-      s.run.context.worker = w;
-      Root::pack_weights(s.run, ArenaOffsets{});
-      w.barrier();
-    }
-    s.packed_version = weights_->version();
+    if constexpr (sizes.packed_weights > 0 || conversion.reads_weights)
+      if (!on_host<Device> || copies_->begin(version, packer_)) {
+        make_copies(w, s);
+        w.barrier();
+        copies_->end(version);
+      }
+    s.packed_version = version;
   }
+  /// After an exception of a worker: copies that were being made are nobody's.
+  void abandon_copies() { copies_->abandon(packer_); }
+  /// Where the copies are: executors that share them have one address.
+  const void* copies() const { return copies_.get(); }
   /// Where a step is captured, copies of the weights are part of every replay, unless an accumulation has made them.
   void forget_packed(State& s, bool accumulates) const {
     if constexpr (!on_host<Device>)
@@ -136,8 +138,7 @@ class ExecutorMemory {
     m.parameters = static_cast<std::size_t>(sizes.stored) * sizeof(Scalar);
     m.gradients = static_cast<std::size_t>(sizes.stored + gradient_tail) * sizeof(Scalar) * gradients_.size();
     m.buffers = static_cast<std::size_t>(sizes.buffers) * sizeof(Scalar);
-    m.packed_weights = packed_weights_.size() * sizeof(Scalar);
-    if constexpr (conversion.reads_weights) m.packed_weights += converted_.weights.size() * sizeof(Activation);
+    m.packed_weights = copies_->bytes();
     m.activations = activation_bytes();
     for (const auto& w : workspace_) m.workspace += w.size() * sizeof(Scalar);
     return m;
@@ -150,20 +151,35 @@ class ExecutorMemory {
   }
   static constexpr ConversionMemory conversion = find_conversion();
   static constexpr long backward_scratch = !mixed || conversion.passes ? sizes.backward_scratch : 0;
-  static constexpr long exchange_size = 4096;  // doubles a worker: sums of a normalisation layer
+  static constexpr std::size_t converted_scalars =
+      conversion.reads_weights
+          ? (static_cast<std::size_t>(sizes.stored) * sizeof(Activation) + sizeof(Scalar) - 1) / sizeof(Scalar)
+          : 0;
+  static constexpr char program_of_copies = 0;  // its address: models of one type pack alike
+  static constexpr long exchange_size = 4096;   // doubles a worker: sums of a normalisation layer
 
   struct Converted {
     std::vector<Arena<Scalar, Device>> conversion;  // a worker each
-    Arena<Activation, Device> weights;              // the parameters, for layers that compute in the activations' type
   };
   struct Nothing {};
 
+  /// This worker's part.
+  void make_copies(const Worker& w, State& s) {
+    if constexpr (conversion.reads_weights) {
+      const auto [lo, hi] = w.slice(sizes.stored, 32);
+      ops::convert<Device>(converted_weights() + lo, s.run.parameters + lo, hi - lo);
+    }
+    if constexpr (sizes.packed_weights > 0) {
+      s.run.context.worker = w;
+      Root::pack_weights(s.run, ArenaOffsets{});
+    }
+  }
+  /// The parameters, for layers that compute in the activations' type.
+  Activation* converted_weights() const { return reinterpret_cast<Activation*>(copies_->converted()); }
   void make_converted(Device where) requires mixed {
     const long slice = depth_first_ ? capacity_ : (capacity_ + threads_ - 1) / threads_;
     for (int w = 0; w < threads_; ++w)
       converted_.conversion.emplace_back(static_cast<std::size_t>(conversion.total(slice)), where);
-    if constexpr (conversion.reads_weights)
-      converted_.weights = Arena<Activation, Device>(static_cast<std::size_t>(sizes.stored), where);
   }
   /// Scratch memory is one array for all slots: nothing stays there.
   void make_sets(int count, bool edges, Device where) {
@@ -183,7 +199,7 @@ class ExecutorMemory {
       r.split_gradients = gradients(0);
     }
     r.buffers = model_->buffers().data;
-    r.packed_weights = packed_weights_.data();
+    r.packed_weights = copies_->packed();
     r.batch_statistics = s.set->batch_statistics.data();
     r.kept_activations = s.set->kept_activations.data();
     r.saved_for_backward = s.set->saved_for_backward.data();
@@ -195,7 +211,7 @@ class ExecutorMemory {
     r.workspace = workspace_[static_cast<std::size_t>(w)].data();
     if constexpr (mixed) {
       r.conversion = converted_.conversion[static_cast<std::size_t>(w)].data();
-      r.weights = converted_.weights.data();
+      r.weights = converted_weights();
     }
     r.capacity = capacity_;
     r.context.exchange = exchange_.data();
@@ -228,7 +244,9 @@ class ExecutorMemory {
   std::vector<Set> sets_;
   std::vector<Arena<Scalar, Device>> partial_, workspace_;
   std::vector<Scalar*> gradients_;
-  Arena<Scalar, Device> outputs_, packed_weights_;
+  Arena<Scalar, Device> outputs_;
+  std::shared_ptr<PackedWeights<Scalar, Device>> copies_;
+  std::uint64_t packer_ = 0;  // its number among those that share the copies
   [[no_unique_address]] std::conditional_t<mixed, Converted, Nothing> converted_;
   Arena<double> exchange_;
   std::unique_ptr<State[]> states_;

@@ -38,8 +38,8 @@ template <class Scalar, class Device, class Activation> struct StageRun : Run<Sc
     this->context.split = split;
     deferred.clear();
   }
-  template <class F> F frame(const ArenaOffsets& at, const LayerInfo& info, bool splits = false) const {
-    F f = Base::template frame<F>(at, info, splits);
+  template <class F> F frame(const ArenaOffsets& at, const LayerInfo& info) const {
+    F f = Base::template frame<F>(at, info);
     f.ordinal += ordinal;
     return f;
   }

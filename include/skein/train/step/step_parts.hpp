@@ -25,13 +25,14 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
   static constexpr long stored = Model::sizes.stored;
 
   template <class Policy> StepParts(Model& m, Loss l, const Optimizer& o, const Policy& policy)
-      : model(&m), loss(std::move(l)), placement(placed(policy)), optimizer(o, Model::program, m.where(), placement.own()),
-        policy_state(policy.bind(replica())), device(m.where()) {}
+      : model(&m), weights(&m.weights()), loss(std::move(l)), placement(placed(policy)),
+        optimizer(o, Model::program, m.where(), placement.own()), policy_state(policy.bind(replica())), device(m.where()) {}
 
   /// The sums of the batch behind the gradients: of all ranks, after an exchange.
   Scalar* tail() { return model->gradient_arena().data + stored; }
 
   Model* model;
+  Weights<Scalar, Device>* weights;  ///< the model's: a step asks for them
   Loss loss;
   plan::Placement placement;  ///< who updates what
   Bound optimizer;

@@ -27,7 +27,7 @@ struct Update {
   static constexpr bool of_updates = true, waits = false;
 
   template <class Parts> static bool run(WorkerStep<Parts>& w) {
-    auto* const parameters = w.parts.model->weights().unguarded().data;
+    auto* const parameters = w.parts.weights->unguarded().data;
     w.each([&](long begin, long end) { w.parts.optimizer.update(parameters, w.call, begin, end); });
     return true;
   }
