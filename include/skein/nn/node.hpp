@@ -39,7 +39,7 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run 
 
   /// A leaf's frame, but for its samples. F: Frame<Scalar, Device>, or
   /// with Activation for a leaf that takes it.
-  template <class F> SKEIN_ALWAYS_INLINE F frame(const ArenaOffsets& at, const LayerInfo& info) const {
+  template <class F> F frame(const ArenaOffsets& at, const LayerInfo& info) const {
     F f;
     f.parameters = parameters + at.parameter;
     if constexpr (!std::same_as<typename F::Activation, Scalar>) f.weights = this->weights + at.parameter;
