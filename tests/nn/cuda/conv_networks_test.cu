@@ -45,9 +45,9 @@ TEST_CASE("what runs a network on Cuda: fused where it is said", "[cuda]") {
   using Fused = nn::Fused<nn::Sequential<nn::Conv2d<4, Kernel<3>, NoBias>, nn::BatchNorm<>, nn::Relu, nn::Conv2d<4, Kernel<1>>,
                                          nn::Relu, nn::MaxPool2d<2>>,
                           skein::Cuda>;
-  using Norm = nn::RectifiedBatchNorm<nn::BatchNorm<>>;
-  using First = nn::DeviceConv2d<nn::Conv2d<4, Kernel<3>, NoBias>, false>;
-  using Second = nn::DeviceConv2d<nn::Conv2d<4, Kernel<1>>, true>;
+  using Norm = nn::OnDevice<nn::RectifiedBatchNorm<nn::BatchNorm<>>, skein::Cuda>;
+  using First = nn::OnDevice<nn::DeviceConv2d<nn::Conv2d<4, Kernel<3>, NoBias>, false>, skein::Cuda>;
+  using Second = nn::OnDevice<nn::DeviceConv2d<nn::Conv2d<4, Kernel<1>>, true>, skein::Cuda>;
   STATIC_REQUIRE(
       std::is_same_v<Fused, nn::Sequential<nn::FusedLayer<First, nn::Conv2d<4, Kernel<3>, NoBias>>,
                                            nn::FusedLayer<Norm, nn::BatchNorm<>, nn::Relu>,

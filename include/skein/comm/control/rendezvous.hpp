@@ -115,43 +115,52 @@ template <class Tries> std::unique_ptr<Client> join_at(Tries&& tries, const Rank
 /// At an address that all ranks were given: rank 0 listens there, the others connect.
 std::unique_ptr<Client> meet_at(const std::string& address, const RankPlace& place);
 
-/// Over a communicator of the host. Ranks that are threads of one process get pairs of sockets; others a port of rank 0.
-template <class Comm> std::unique_ptr<Client> meet_over(Comm& world, double deadline) {
+namespace detail {
+/// Ranks that are threads of one process get pairs of sockets.
+template <class Comm> std::unique_ptr<Client> meet_within_process(Comm& world, double deadline) {
   const auto n = static_cast<std::size_t>(world.size());
-  if (one_process(world) && node_size(world) >= world.size()) {
-    std::vector<Descriptor> coordinators, own;
-    std::vector<int> numbers(n, -1);
-    if (world.rank() == 0)
-      for (std::size_t r = 0; r < n; ++r) {
-        auto [mine, theirs] = connected_pair();
-        own.push_back(std::move(mine));
-        coordinators.push_back(std::move(theirs));
-        numbers[r] = own.back().get();
-      }
-    world.broadcast(numbers, 0);
-    Descriptor mine(numbers[static_cast<std::size_t>(world.rank())]);
-    for (Descriptor& d : own) (void)d.release();  // each rank's from here on
-    std::unique_ptr<Server> server = world.rank() == 0 ? std::make_unique<Server>(std::move(coordinators)) : nullptr;
-    return std::make_unique<Client>(std::move(mine), world.rank(), world.size(), deadline, std::move(server));
-  } else {
-    RankPlace place{world.rank(), world.size(), 0, deadline};
-    if (n == 1) return serve_at(Listener({"localhost", 0}), place, "localhost");
-    std::unique_ptr<Listener> listener;
-    std::string said;
-    if (world.rank() == 0) {
-      listener = std::make_unique<Listener>(Address{"0.0.0.0", 0});
-      said = std::to_string(std::chrono::system_clock::now().time_since_epoch().count()) + "." + std::to_string(::getpid());
-      for (const std::string& host : own_hosts()) said += " " + Address{host, listener->port()}.text();
+  std::vector<Descriptor> coordinators, own;
+  std::vector<int> numbers(n, -1);
+  if (world.rank() == 0)
+    for (std::size_t r = 0; r < n; ++r) {
+      auto [mine, theirs] = connected_pair();
+      own.push_back(std::move(mine));
+      coordinators.push_back(std::move(theirs));
+      numbers[r] = own.back().get();
     }
-    said = world.broadcast(std::move(said), 0);
-    place.key = key_of(said);
-    std::vector<Try> addresses;
-    for (std::size_t at = said.find(' '); at != std::string::npos; at = said.find(' ', at + 1))
-      addresses.push_back({parse_address(said.substr(at + 1, said.find(' ', at + 1) - at - 1)), place.key});
-    const std::string where = addresses.front().at.text();
-    if (world.rank() == 0) return serve_at(*listener, place, where);
-    return join_at([&](std::string&) { return addresses; }, place, where);
+  world.broadcast(numbers, 0);
+  Descriptor mine(numbers[static_cast<std::size_t>(world.rank())]);
+  for (Descriptor& d : own) (void)d.release();  // each rank's from here on
+  std::unique_ptr<Server> server = world.rank() == 0 ? std::make_unique<Server>(std::move(coordinators)) : nullptr;
+  return std::make_unique<Client>(std::move(mine), world.rank(), world.size(), deadline, std::move(server));
+}
+/// Others get a port of rank 0. Of the communicator this needs no more than a broadcast of text.
+template <class Comm> std::unique_ptr<Client> meet_at_a_port(Comm& world, double deadline) {
+  RankPlace place{world.rank(), world.size(), 0, deadline};
+  if (place.size == 1) return serve_at(Listener({"localhost", 0}), place, "localhost");
+  std::unique_ptr<Listener> listener;
+  std::string said;
+  if (world.rank() == 0) {
+    listener = std::make_unique<Listener>(Address{"0.0.0.0", 0});
+    said = std::to_string(std::chrono::system_clock::now().time_since_epoch().count()) + "." + std::to_string(::getpid());
+    for (const std::string& host : own_hosts()) said += " " + Address{host, listener->port()}.text();
   }
+  said = world.broadcast(std::move(said), 0);
+  place.key = key_of(said);
+  std::vector<Try> addresses;
+  for (std::size_t at = said.find(' '); at != std::string::npos; at = said.find(' ', at + 1))
+    addresses.push_back({parse_address(said.substr(at + 1, said.find(' ', at + 1) - at - 1)), place.key});
+  const std::string where = addresses.front().at.text();
+  if (world.rank() == 0) return serve_at(*listener, place, where);
+  return join_at([&](std::string&) { return addresses; }, place, where);
+}
+}  // namespace detail
+
+/// Over a communicator of the host: within a process, or at a port of rank 0's machine. Collective; blocking.
+template <class Comm> std::unique_ptr<Client> meet_over(Comm& world, double deadline) {
+  if constexpr (can<Comm, Capability::processes>)
+    if (one_process(world) && node_size(world) >= world.size()) return detail::meet_within_process(world, deadline);
+  return detail::meet_at_a_port(world, deadline);
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm::control
