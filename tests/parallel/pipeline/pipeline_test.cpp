@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pipeline over threads, and driven by one thread; tests/distributed has the same over processes.
 #include "../../support/pipeline_cases.hpp"
+#include "../../support/at_every_size.hpp"
 
 #include <skein/comm/sim/sim_comm.hpp>
-#include <skein/comm/thread/spawn.hpp>
 #include <skein/plan/timeline.hpp>
 
 namespace cases = pipeline_cases;
 namespace sk = skein;
 using S = sk::parallel::PipelineSchedule;
-
-namespace {
-template <class Function> void on(int ranks, Function function) {
-  INFO(ranks << " ranks");
-  CHECK_NOTHROW(sk::spawn(ranks, function, {.deadline = 120}));
-}
-}  // namespace
+using support::on_threads;
 
 TEST_CASE("synchronous pipelines give the bits of the serial run", "[parallel]") {
-  on(4, [](auto& w) { cases::agrees_with_serial(w, {S::unpipelined, S::gpipe, S::one_f_one_b, S::zero_bubble}); });
-  on(2, [](auto& w) { cases::agrees_with_serial(w, {S::interleaved}); });
+  on_threads(4, [](auto& w) { cases::agrees_with_serial(w, {S::unpipelined, S::gpipe, S::one_f_one_b, S::zero_bubble}); });
+  on_threads(2, [](auto& w) { cases::agrees_with_serial(w, {S::interleaved}); });
 }
 TEST_CASE("one thread drives all stages", "[parallel]") {
   sk::SelfComm self;
@@ -36,24 +30,24 @@ TEST_CASE("one thread drives all stages", "[parallel]") {
   cases::trains(self);
 }
 TEST_CASE("a stage never allocates its neighbours' weights", "[parallel]") {
-  on(4, [](auto& w) { cases::holds_its_own_stages(w); });
+  on_threads(4, [](auto& w) { cases::holds_its_own_stages(w); });
 }
 TEST_CASE("a pipeline follows its table and nothing else", "[parallel]") {
-  on(4, [](auto& w) { cases::follows_the_table(w); });
+  on_threads(4, [](auto& w) { cases::follows_the_table(w); });
 }
 TEST_CASE("PipeDream reads the weights that it has stashed", "[parallel]") {
-  on(4, [](auto& w) { cases::pipedream_is_delayed(w); });
+  on_threads(4, [](auto& w) { cases::pipedream_is_delayed(w); });
 }
 TEST_CASE("pipelines beside each other", "[parallel]") {
-  on(8, [](auto& w) { cases::replicates(w); });
-  on(8, [](auto& w) { cases::replicates_pipedream(w); });
+  on_threads(8, [](auto& w) { cases::replicates(w); });
+  on_threads(8, [](auto& w) { cases::replicates_pipedream(w); });
 }
 TEST_CASE("tied weights across stages", "[parallel]") {
-  on(4, [](auto& w) { cases::ties(w); });
+  on_threads(4, [](auto& w) { cases::ties(w); });
 }
 TEST_CASE("a Trainer over a pipeline", "[parallel]") {
-  on(2, [](auto& w) { cases::trains(w); });
-  on(4, [](auto& w) { cases::trains(w); });
+  on_threads(2, [](auto& w) { cases::trains(w); });
+  on_threads(4, [](auto& w) { cases::trains(w); });
 }
 TEST_CASE("on a simulated clock a pipeline's trace is its table, played", "[parallel]") {
   namespace plan = sk::plan;
@@ -108,7 +102,7 @@ TEST_CASE("a pipeline as a user writes it", "[parallel]") {
   CHECK(lines == 8 * 3 + 1);
 }
 TEST_CASE("ranks and stages that do not go together are refused", "[parallel]") {
-  on(3, [](auto& world) {
+  on_threads(3, [](auto& world) {
     try {
       cases::Pipeline pipeline{world};
       RANK_CHECK(!"refused");

@@ -109,12 +109,7 @@ template <class Model, class Optimizer> class PipelineUpdate {
   /// what a chain does before its last pass is done.
   void begin(Workers& workers, const PipelineCall& call, const Sums& own) {
     all_sums_ = own;
-    for (Stage& h : stages_.stages) {
-      h.executor->reduce_workers();
-      all_sums_ = over_pipelines(h, own);
-      h.gradient = h.executor->gradients().data;
-      h.parameters = h.executor->parameters().data;
-    }
+    for (Stage& h : stages_.stages) all_sums_ = complete(h, own);
     stages_.exchange_tied();
     call_ = step_call(call, all_sums_.weight, call.expected_weight, call.step + 1);
     overflowed_ = false;
@@ -129,10 +124,7 @@ template <class Model, class Optimizer> class PipelineUpdate {
   }
   /// PipeDream: a stage updates by one micro-batch. Returns the sums of that one, over all pipelines.
   Sums update_alone(Workers& workers, Stage& h, const PipelineCall& call, const Sums& own, double expected_weight, int micro) {
-    h.executor->reduce_workers();
-    const Sums all = over_pipelines(h, own);
-    h.gradient = h.executor->gradients().data;
-    h.parameters = h.executor->parameters().data;
+    const Sums all = complete(h, own);
     update(workers, h, step_call(call, all.weight, expected_weight, call.step + 1 + micro));
     return all;
   }
@@ -156,6 +148,14 @@ template <class Model, class Optimizer> class PipelineUpdate {
     if constexpr (optim::has_stages<Optimizer>) stages_.optimizer().optimizer().run_stages(gradient);
     w.barrier();  // all have read call_
     if (w.index == 0) call_.gradient_scale = gradient.scale();
+  }
+  /// The gradients of a stage become those of all workers and pipelines; returns the sums behind them.
+  Sums complete(Stage& h, const Sums& own) {
+    h.executor->reduce_workers();
+    const Sums all = over_pipelines(h, own);
+    h.gradient = h.executor->gradients().data;
+    h.parameters = h.executor->parameters().data;
+    return all;
   }
   /// The gradients of a stage, and the sums behind them, over the pipelines beside each other.
   Sums over_pipelines(Stage& h, const Sums& sums) {
