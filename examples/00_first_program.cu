@@ -14,8 +14,8 @@ using LeNet = sk::nn::Sequential<
 // clang-format on
 
 int main(int argc, char** argv) {
-  sk::NcclComm world{argc, argv};  // one process without a launcher: a world of one
-  auto [train, test] = sk::data::mnist("data/mnist");
+  sk::NcclComm world{argc, argv};          // one process without a launcher: a world of one
+  auto [train, test] = sk::data::mnist();  // $SKEIN_DATA/mnist, ../shared/data/mnist or data/mnist
   sk::Model<LeNet, sk::Shape<28, 28, 1>, sk::Cuda> model{sk::Seed{42}, world.where()};
   sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.05f, .momentum = 0.9f},
                       sk::parallel::DataParallel{world}};

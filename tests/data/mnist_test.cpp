@@ -99,14 +99,13 @@ TEST_CASE("Fashion-MNIST is what its authors published") {
                std::vector<int>(10, 1000)});
 }
 
-TEST_CASE("the folder that is given is taken first, then SKEIN_DATA") {
+TEST_CASE("a folder that is named is the only one looked into; SKEIN_DATA is where to look without one") {
   Folder folder, other;
   write_set(folder, "", 77);
   write_set(other, "mnist/", 88);
   const DataFolder environment(other.path());
   CHECK(sk::data::mnist(folder.path()).train.stored(0)[0] == 77);
   CHECK(sk::data::mnist().train.stored(0)[0] == 88);
-  CHECK(sk::data::mnist(folder.path() + "/absent").train.stored(0)[0] == 88);
   CHECK(sk::data::mnist().train.mean() == 0.1307);
   CHECK(sk::data::mnist().train.deviation() == 0.3081);
   const auto sets = sk::data::mnist_or_synthetic(folder.path());
@@ -114,14 +113,32 @@ TEST_CASE("the folder that is given is taken first, then SKEIN_DATA") {
   CHECK_FALSE(sets.synthetic);
 }
 
+TEST_CASE("a folder without the files is refused, and the message says where they are") {
+  Folder empty, other;
+  write_set(other, "mnist/", 88);
+  write_set(other, "fashion-mnist/", 99);
+  const DataFolder environment(other.path());
+  const std::string absent = empty.path() + "/absent";
+  const Thrown t = thrown([&] { sk::data::mnist(absent); });
+  CHECK(t.path == absent);
+  CHECK(t.says("the four files train-images-idx3-ubyte[.gz], ... are not there; they are in " + other.path() + "/mnist, where "));
+  CHECK(thrown([&] { sk::data::fashion_mnist(absent); }).says("they are in " + other.path() + "/fashion-mnist"));
+  CHECK(thrown([&] { sk::data::mnist_or_synthetic(absent); }).says("they are in " + other.path() + "/mnist"));
+  CHECK(sk::data::find_images("mnist", absent).empty());
+}
+
 TEST_CASE("what is not found says where it was looked for and how to get it") {
   Folder empty;
   const DataFolder environment(empty.path());
   if (!sk::data::find_images("letters").empty()) return;
-  const Thrown t = thrown([&] { sk::data::detail::load_images("letters", empty.path() + "/here", 0, 1); });
-  CHECK(t.path == empty.path() + "/here");
-  CHECK(t.says("Looked in: " + empty.path() + "/here, " + empty.path() + "/letters, ../shared/data/letters, data/letters."));
-  CHECK(t.says("To get them: scripts/data letters, or set SKEIN_DATA"));
+  const std::string here = empty.path() + "/here";
+  const Thrown t = thrown([&] { sk::data::detail::load_images("letters", here, 0, 1); });
+  CHECK(t.path == here);
+  CHECK(t.says("are not there, nor in " + empty.path() + "/letters, ../shared/data/letters, data/letters."));
+  CHECK(t.says("To get them: scripts/data letters --to " + here));
+  const Thrown anywhere = thrown([&] { sk::data::detail::load_images("letters", {}, 0, 1); });
+  CHECK(anywhere.says("Looked in: " + empty.path() + "/letters, ../shared/data/letters, data/letters."));
+  CHECK(anywhere.says("To get them: scripts/data letters, or set SKEIN_DATA"));
 }
 
 TEST_CASE("files that are there but wrong are never papered over") {

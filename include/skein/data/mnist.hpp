@@ -30,19 +30,20 @@ bool holds_images(const std::string& folder);
 TrainTest read_folder(const std::string& folder, double mean, double deviation);
 }  // namespace detail
 
-/// Where a data set `name` ("mnist") is looked for, in this order: `folder` if it is given, $SKEIN_DATA/name,
-/// ../shared/data/name, data/name.
-std::vector<std::string> search_folders(const std::string& name, const std::string& folder = {});
+/// Where a data set `name` ("mnist") is looked for by who names no folder, in this order: $SKEIN_DATA/name, ../shared/data/name,
+/// data/name.
+std::vector<std::string> search_folders(const std::string& name);
 
-/// The first of search_folders(name, folder) that holds the four files; empty where none does.
+/// `folder` where it holds the four files; without one the first of search_folders(name) that does. Empty where there are none.
 std::string find_images(const std::string& name, const std::string& folder = {});
 
 namespace detail {
 TrainTest load_images(const std::string& name, const std::string& folder, double mean, double deviation);
 }  // namespace detail
 
-/// MNIST: 60,000 and 10,000 images of 28 x 28 x 1, ten classes, normalised with 0.1307 and 0.3081. Looks in `folder`, then where
-/// search_folders says. Throws FileError where it is in none of them or malformed.
+/// MNIST: 60,000 and 10,000 images of 28 x 28 x 1, ten classes, normalised with 0.1307 and 0.3081. A folder that is named is the
+/// only one looked into; without one it is where search_folders("mnist") says. Throws FileError where the files are not there or
+/// malformed.
 inline TrainTest mnist(const std::string& folder = {}) { return detail::load_images("mnist", folder, 0.1307, 0.3081); }
 
 /// Fashion-MNIST, in the same format; normalised with 0.2860 and 0.3530.

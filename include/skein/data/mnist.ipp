@@ -36,17 +36,16 @@ SKEIN_INLINE TrainTest read_folder(const std::string& folder, double mean, doubl
 
 namespace skein::inline SKEIN_ABI::data {
 
-SKEIN_INLINE std::vector<std::string> search_folders(const std::string& name, const std::string& folder) {
+SKEIN_INLINE std::vector<std::string> search_folders(const std::string& name) {
   std::vector<std::string> folders;
-  if (!folder.empty()) folders.push_back(folder);
   if (const char* root = std::getenv("SKEIN_DATA"); root && *root) folders.push_back(std::string(root) + "/" + name);
-  for (const char* root : {"../shared/data/", "data/"})
-    if (const std::string next = root + name; next != folder) folders.push_back(next);
+  for (const char* root : {"../shared/data/", "data/"}) folders.push_back(root + name);
   return folders;
 }
 
 SKEIN_INLINE std::string find_images(const std::string& name, const std::string& folder) {
-  for (const std::string& f : search_folders(name, folder))
+  if (!folder.empty()) return detail::holds_images(folder) ? folder : std::string();
+  for (const std::string& f : search_folders(name))
     if (detail::holds_images(f)) return f;
   return {};
 }
@@ -56,13 +55,15 @@ SKEIN_INLINE std::string find_images(const std::string& name, const std::string&
 namespace skein::inline SKEIN_ABI::data::detail {
 
 SKEIN_INLINE TrainTest load_images(const std::string& name, const std::string& folder, double mean, double deviation) {
-  const std::string found = find_images(name, folder);
-  if (!found.empty()) return read_folder(found, mean, deviation);
+  if (const std::string found = find_images(name, folder); !found.empty()) return read_folder(found, mean, deviation);
+  std::string files = std::string("the four files ") + idx_stems[0] + "[.gz], ... are not there";
+  if (const std::string elsewhere = folder.empty() ? folder : find_images(name); !elsewhere.empty())
+    throw FileError(folder, -1, files + "; they are in " + elsewhere + ", where they are looked for if no folder is named");
   std::string looked;
-  for (const std::string& f : search_folders(name, folder)) looked += (looked.empty() ? "" : ", ") + f;
+  for (const std::string& f : search_folders(name)) looked += (looked.empty() ? "" : ", ") + f;
   throw FileError(folder.empty() ? name : folder, -1,
-                  "the four files " + std::string(idx_stems[0]) + "[.gz], ... are not there. Looked in: " + looked +
-                      ". To get them: scripts/data " + name + ", or set SKEIN_DATA to the folder that holds " + name + "/");
+                  files + (folder.empty() ? ". Looked in: " : ", nor in ") + looked + ". To get them: scripts/data " + name +
+                      (folder.empty() ? ", or set SKEIN_DATA to the folder that holds " + name + "/" : " --to " + folder));
 }
 
 }  // namespace skein::inline SKEIN_ABI::data::detail

@@ -16,8 +16,9 @@ struct SourcedTrainTest {
   bool synthetic = false;
 };
 
-/// MNIST from `folder` or where search_folders("mnist") finds it, else synthetic digits (`samples` to train, a sixth to test;
-/// another seed draws others). Throws FileError for files that are there but malformed: those are never papered over.
+/// MNIST from where search_folders("mnist") finds it, else synthetic digits (`samples` to train, a sixth to test; another seed
+/// draws others). A folder that is named is the only one looked into, and it must hold MNIST. Throws FileError where it does not,
+/// and for files that are there but malformed: those are never papered over.
 SourcedTrainTest mnist_or_synthetic(const std::string& folder = {}, std::int64_t samples = 60000, Seed seed = {});
 
 }  // namespace skein::inline SKEIN_ABI::data

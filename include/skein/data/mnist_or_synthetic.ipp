@@ -6,7 +6,7 @@
 namespace skein::inline SKEIN_ABI::data {
 
 SKEIN_INLINE SourcedTrainTest mnist_or_synthetic(const std::string& folder, std::int64_t samples, Seed seed) {
-  if (const std::string found = find_images("mnist", folder); !found.empty()) {
+  if (const std::string found = folder.empty() ? find_images("mnist") : folder; !found.empty()) {
     TrainTest sets = mnist(found);
     return {sets.train, sets.test, "MNIST from " + found, false};
   }
