@@ -6,6 +6,7 @@ Checked are relative links and their anchors; paths of this repository in `code`
 library in `code` (a::b is a word of a header); environment variables and CMake options (SKEIN_...).
 
 Usage: doc_links.py <repository> | --self-test"""
+import functools
 import pathlib
 import re
 import sys
@@ -28,8 +29,15 @@ def documents(root):
 def anchors(text):
     found = set()
     for heading in re.findall(r"^#+ (.+)$", FENCE.sub("", text), re.M):
-        found.add(re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()).strip().replace(" ", "-"))
+        anchor = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()).strip().replace(" ", "-")
+        number = next((n for n in range(1, len(found) + 1) if f"{anchor}-{n}" not in found), 1) if anchor in found else 0
+        found.add(f"{anchor}-{number}" if number else anchor)
     return found
+
+
+@functools.cache
+def anchors_of(file, _age):
+    return anchors(file.read_text())
 
 
 def words_of(root):
@@ -58,7 +66,7 @@ def check(root):
             file = (document.parent / path if path else document).resolve()
             if not file.exists() or not file.is_relative_to(root.resolve()):
                 fault(f"links to {target}, which is not there")
-            elif anchor and file.suffix == ".md" and anchor not in anchors(file.read_text()):
+            elif anchor and file.suffix == ".md" and anchor not in anchors_of(file, file.stat().st_mtime_ns):
                 fault(f"links to {target}: there is no such heading")
         commands = [body for language, body in FENCE.findall(text) if language == "sh"]
         code = CODE.findall(prose)

@@ -21,7 +21,8 @@ COMPILED = ("examples/", "tests/", "test_package/", "bench/", "include/")
 
 
 def documents(root):
-    return [root / name for name in ("README.md", "CONTRIBUTING.md") if (root / name).is_file()] + sorted((root / "docs").rglob("*.md"))
+    return [root / name for name in ("README.md", "CONTRIBUTING.md") if (root / name).is_file()] + sorted(
+        page for page in (root / "docs").rglob("*.md") if page.parent.name != "reference")  # that one is made of the headers
 
 
 def quoted(root, path, region):

@@ -27,7 +27,8 @@ BODY = re.compile(r"^( *)(?=\S)(?!(?:if|else|for|while|switch|do|try|namespace|s
 TYPE = re.compile(r"^(?:template <.*> ?)?(?:inline )?(?:constexpr )?(?:struct|class|concept|enum class|enum) (?:alignas\([^)]*\) |SKEIN_\w+ )?(\w+)([^;]*)$")
 FUNCTION_NAME = re.compile(r"^(?!return|using|namespace|static_assert|public|private|SKEIN_|#|//|\}|typedef|extern|template <> )(?:template <.*> )?(?:\[\[\w+\]\] )?"
                            r"[\w:<>,&*\s\.\(\)]*?[\s&*](\w+)\(")
-PRIVATE = {"detail", "kernel", "in", "check", "v", "keep", "native"}
+KEYWORDS = {"bool", "requires", "sizeof", "decltype", "noexcept"}
+PRIVATE = {"detail", "kernel", "in", "check", "v", "keep", "native", "functions"}
 
 
 def functions(lines):
@@ -46,9 +47,8 @@ def functions(lines):
     return found
 
 
-def public_without_sentence(lines):
-    """(line, name) of names at namespace scope, which is not indented, that no `///` stands above (of overloads: above none)."""
-    spoken, silent, depth_private = set(), {}, None
+def public_declarations(lines):
+    """(line, name, has a sentence, opens a struct) of names at namespace scope, which is not indented, outside namespaces of PRIVATE."""
     stack, block = [], []
     for number, line in enumerate(lines):
         opened = re.match(r"^namespace ([\w:]*(?:inline SKEIN_ABI)?[\w: ]*)\{(?!.*\})", line)
@@ -68,16 +68,24 @@ def public_without_sentence(lines):
                 type_ = TYPE.match(line)
                 call = None if type_ else FUNCTION_NAME.match(line)
                 name = type_.group(1) if type_ else call.group(1) if call else None
-                special = "template <>" in line or (type_ and re.match(r"\s*<", type_.group(2)))
+                special = "template <>" in line or (type_ and re.match(r"\s*<|::", type_.group(2)))
                 if type_ and line.rstrip().endswith(";"):
                     name = None
-                if name and not special and not (call and name.startswith(("operator", "SKEIN_"))):
-                    if any(before.startswith("///") for before in block) or "///<" in line:
-                        spoken.add(name)
-                    else:
-                        silent.setdefault(name, number + 1)
+                if name and not special and not (call and (name.startswith(("operator", "SKEIN_")) or name in KEYWORDS)):
+                    spoken = any(before.startswith("///") for before in block) or "///<" in line
+                    yield number + 1, name, spoken, bool(type_ and re.search(r"\bstruct\b", line) and line.rstrip().endswith("{"))
                     if not line.rstrip().endswith((",", "(", ">")):
                         block = [b for b in block if b.startswith("///")] if line.startswith("template") and not type_ and not call else []
+
+
+def public_without_sentence(lines):
+    """(line, name) of public names that no `///` stands above (of overloads: above none)."""
+    spoken, silent = set(), {}
+    for number, name, has_sentence, _ in public_declarations(lines):
+        if has_sentence:
+            spoken.add(name)
+        else:
+            silent.setdefault(name, number)
     return [(line, name) for name, line in silent.items() if name not in spoken]
 
 
