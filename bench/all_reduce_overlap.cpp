@@ -28,7 +28,7 @@ template <class Comm> struct Steps {
   Steps(Comm& comm, const Samples<Deep, Loss>& all)
       : train_step(model, Loss{}, sk::optim::Sgd{.lr = 1e-5f}, Policy{comm, {.bucket_bytes = 512 * 512 * 4}}),
         samples(all.batch(batch / 2 * comm.rank(), batch / 2 * (comm.rank() + 1), batch)) {
-    train_step.reserve({.batch = batch / 2, .execution = sk::Execution::layer_wise, .threads = 1});
+    train_step.reserve({.capacity = batch / 2, .execution = sk::Execution::layer_wise, .threads = 1});
     train_step.executor().prepare(batch / 2);
   }
   void run(int n) {

@@ -44,7 +44,7 @@ int main() {
   sk::spawn(2, [&](sk::ThreadComm& world) {
     const auto digits = sk::data::mnist_or_synthetic();
     Model model{sk::Seed{1}};  // the same on every rank
-    Executor executor{model, sk::nn::CrossEntropy{}, {.batch = 64, .threads = 1}};
+    Executor executor{model, sk::nn::CrossEntropy{}, {.capacity = 64, .threads = 1}};
     Optimizer optimizer{sk::optim::Sgd{.lr = 0.1f, .momentum = 0.9f}, Model::program, model.where()};
     sk::data::Loader<> training{digits.train, {.batch = 128, .ranks = world.size(), .rank = world.rank()}};
     sk::data::Loader<> testing{digits.test, {.batch = 128, .shuffle = false, .ranks = world.size(), .rank = world.rank()}};

@@ -15,6 +15,6 @@ int main() {
   batch.sample = {3, {28, 28, 1}};
   batch.labels = labels.data();
   batch.count = batch.global_count = 128;
-  trainer.train_step().reserve({.batch = 128});
+  trainer.train_step().reserve({.capacity = 128});
   return trainer.train_step().step(batch).mean() > 0 ? 0 : 1;
 }

@@ -30,7 +30,7 @@ template <class Network, class Loss, class Precision = sk::precision::fp32> clas
     train_step_.reset();
     model_ = std::make_unique<Model>(sk::Seed{7});
     train_step_ = std::make_unique<TrainStep>(*model_, Loss{}, sgd_, sk::parallel::SingleProcess{});
-    train_step_->reserve({.batch = batch_.count});
+    train_step_->reserve({.capacity = batch_.count});
     train_step_->executor().prepare(batch_.count);
   }
   void step(double factor = 1e-3) { (void)train_step_->step(batch_, {.lr_factor = factor}); }

@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
   const long steps = argc > 1 ? std::atol(argv[1]) : 1;
   sk::Model<sk::nn::Linear<8>, sk::Shape<8>> model{sk::Seed{1}};
   sk::train::TrainStep train_step{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}, sk::parallel::SingleProcess{}};
-  train_step.reserve({.batch = 8, .threads = 1});
+  train_step.reserve({.capacity = 8, .threads = 1});
   sk::Arena<float> x(8 * sk::row_pitch(8)), targets(8 * sk::row_pitch(8));
   for (int i = 0; i < 8; ++i)
     for (int j = 0; j < 8; ++j)

@@ -121,7 +121,7 @@ template <class Network, class Loss, class Policy = sk::parallel::SingleProcess>
     train_step_.reset();
     model_ = std::make_unique<Model>(sk::Seed{7});
     train_step_ = std::make_unique<TrainStep>(*model_, Loss{}, sgd_, policy_);
-    train_step_->reserve({.batch = batch_.count, .threads = threads_});
+    train_step_->reserve({.capacity = batch_.count, .threads = threads_});
     train_step_->executor().prepare(batch_.count);
   }
   double step(double factor = 1e-3) { return train_step_->step(batch_, {.lr_factor = factor}).mean(); }

@@ -136,10 +136,9 @@ template <class Comm> Outcome train(Comm& world, const Options& o, int every, in
   Outcome out;
   out.loss.reserve(static_cast<std::size_t>(epochs));
   sk::FitOptions how{.epochs = epochs,
-                     .batch_per_rank = o.batch,
-                     .partition = sk::data::Partition::local,
                      .progress = false,
-                     .threads = o.threads};
+                     .threads = o.threads,
+                     .loader = {.batch_per_rank = o.batch, .partition = sk::data::Partition::local}};
   how.callbacks.add(Watch{&o, &out});
   world.barrier();
   trainer.fit(shard, how);

@@ -134,7 +134,7 @@ int run(sk::MpiComm& world, const Options& o) {
     world.barrier();
     if (!teams[i]) return;
     sk::FitOptions how{.epochs = o.epochs, .progress = false, .threads = trials[i].threads};
-    (o.same_batch ? how.batch : how.batch_per_rank) = o.batch;
+    (o.same_batch ? how.batch : how.loader.batch_per_rank) = o.batch;
     const sk::History history = teams[i]->trainer.fit(samples, how);
     seconds.push_back(history.seconds() / o.epochs);
     if (trials[i].first == 0) trials[i].first = history.begin()->training.loss;

@@ -87,10 +87,9 @@ double train(Comm& world, const Options& o, const sk::data::SourcedTrainTest& di
   {
     sk::Trainer trainer{model, sk::nn::CrossEntropy{}, optimizer, sk::parallel::DataParallel{world, how}};
     const sk::FitOptions fit{.epochs = o.epochs,
-                             .batch_per_rank = o.batch,
-                             .partition = sk::data::Partition::local,
                              .progress = false,
-                             .threads = o.threads};
+                             .threads = o.threads,
+                             .loader = {.batch_per_rank = o.batch, .partition = sk::data::Partition::local}};
     seconds = trainer.fit(shard, fit).seconds();
   }
   // Each rank for itself: its shard, and the whole test set.

@@ -109,7 +109,7 @@ template <class Pipeline, class Input> Outcomes measure(World& world, const Opti
   using Whole = sk::Model<typename Pipeline::network, Input, sk::Cpu>;
   Whole whole{sk::Seed{3}};
   sk::train::TrainStep<Whole, nn::CrossEntropy, sk::optim::Sgd> one(whole, {}, sgd, {});
-  one.reserve({.batch = o.batch, .threads = 1});
+  one.reserve({.capacity = o.batch, .threads = 1});
   std::vector<std::unique_ptr<Trial<Pipeline, Input>>> trials;
   for (const Kind& k : kinds) {
     if ((world.size == out.stages) == (k.schedule == Schedule::interleaved)) continue;
@@ -117,7 +117,7 @@ template <class Pipeline, class Input> Outcomes measure(World& world, const Opti
     const double length = 1e-3 * o.dilate;
     if (length > 0) options.lengths.stages.assign(static_cast<std::size_t>(out.stages), {length, length, length});
     trials.push_back(std::make_unique<Trial<Pipeline, Input>>(world, options, sgd));
-    trials.back()->train_step.reserve({.batch = o.batch, .threads = 1});
+    trials.back()->train_step.reserve({.capacity = o.batch, .threads = 1});
     out.of.push_back({.kind = k, .table = trials.back()->pipeline.schedule(o.micro_batches)});
   }
   // Right before fast: the losses of five steps.

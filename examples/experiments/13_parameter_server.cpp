@@ -88,7 +88,7 @@ template <class Comm, class Policy> Outcome train(Comm& world, const Policy& pol
   sk::train::TrainStep train_step{model, sk::nn::CrossEntropy{}, sgd, Slowed{policy, pace}};
   auto& policy_state = train_step.policy_state();
   double steps = 0;
-  if (!policy_state.serves()) train_step.reserve({.batch = o.batch, .threads = 1});
+  if (!policy_state.serves()) train_step.reserve({.capacity = o.batch, .threads = 1});
   world.barrier();
   const auto begin = Clock::now();
   if constexpr (sk::parallel::ServesUpdates<std::remove_reference_t<decltype(policy_state)>>) {
@@ -229,7 +229,7 @@ void on_a_network(int ranks, const sk::SimOptions& network, double step_seconds,
       if (policy_state.serves()) train_step.serve([](std::int64_t) { return 1.0; });
     }
     if (!policy_state.serves()) {
-      train_step.reserve({.batch = 1, .threads = 1});
+      train_step.reserve({.capacity = 1, .threads = 1});
       const std::vector<float> x(static_cast<std::size_t>(Model::input::count), 0.5f);
       const std::vector<std::int32_t> labels(1, 3);
       sk::data::Batch<float> batch;

@@ -96,7 +96,7 @@ template <class Policy> double step_seconds(sk::ThreadComm& world, const Policy&
   auto data = wave(o.batch * world.size());
   Model model{sk::Seed{1}};
   sk::train::TrainStep<Model, sk::nn::Mse, sk::optim::Sgd, Policy> train_step(model, {}, sk::optim::Sgd{.lr = 1e-4f}, policy);
-  train_step.reserve({.batch = o.batch, .threads = 1});
+  train_step.reserve({.capacity = o.batch, .threads = 1});
   double least = 1e9;
   sk::data::LoaderOptions how;
   how.batch_per_rank = o.batch;
@@ -215,7 +215,8 @@ template <class Make> Curve curve(const Options& o, double compute, std::uint64_
         const auto note = [&](sk::train::EpochRecord& record) {
           if (world.rank() == 0) c.seconds.push_back(world.now()), c.losses.push_back(record.training.loss);
         };
-        trainer.fit(data, {.epochs = o.epochs, .batch_per_rank = 10, .callbacks = {note}, .progress = false, .threads = 1});
+        trainer.fit(data,
+                    {.epochs = o.epochs, .callbacks = {note}, .progress = false, .threads = 1, .loader = {.batch_per_rank = 10}});
       });
   report = r.text();
   return c;

@@ -46,7 +46,7 @@ TEST_CASE("a pass by hand, and an optimizer on it", "[guide]") {
   sk::data::Loader<> loader{digits, {.batch = 5}};
   // [quote pass]
   GuideModel model{sk::Seed{1}};
-  sk::Executor executor{model, sk::nn::CrossEntropy{.label_smoothing = 0.1}, {.batch = 32, .threads = 2}};
+  sk::Executor executor{model, sk::nn::CrossEntropy{.label_smoothing = 0.1}, {.capacity = 32, .threads = 2}};
   for (const sk::data::Batch<>& batch : loader.epoch(0)) {
     const sk::nn::LossSums sums = executor.forward_backward(batch);  // the gradients of the mean are in model.gradients()
     CHECK(sums.mean() > 0);

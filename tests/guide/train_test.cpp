@@ -124,7 +124,7 @@ TEST_CASE("fit, callbacks, metrics, files", "[guide]") {
   // [end]
   // [quote predictor]
   DigitsModel used;  // no gradients, no optimizer
-  sk::Predictor predictor{used, {.batch = 64}};
+  sk::Predictor predictor{used, {.capacity = 64}};
   predictor.load(folder / "best.skein");
   const sk::Tensor<float, 2> outputs = predictor.predict(test);  // (200, 10)
   // [end]

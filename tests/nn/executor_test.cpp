@@ -129,7 +129,7 @@ TEST_CASE("gradients of parts add up to that of the whole", "[nn]") {
   Data<Model> data(9);
   for (int threads : {1, 2, 3}) {
     const auto whole = gradient(model, data.batch, {.execution = sk::Execution::layer_wise, .threads = threads});
-    sk::Executor executor{model, nn::Mse{}, {.batch = 5, .execution = sk::Execution::layer_wise, .threads = threads}};
+    sk::Executor executor{model, nn::Mse{}, {.capacity = 5, .execution = sk::Execution::layer_wise, .threads = threads}};
     const double scale = 1 / executor.expected_batch_weight(9);
     executor.forward_backward(data.part(0, 5), {.scale = scale});
     const auto sums = executor.forward_backward(data.part(5, 9), {.scale = scale, .accumulate = true});
@@ -145,7 +145,7 @@ TEST_CASE("gradients are reported from the back, without gaps, each final", "[nn
   Data<Model> data(8);
   const auto expected = gradient(model, data.batch, {.execution = sk::Execution::layer_wise, .threads = 1});
   for (int threads : {1, 2, 3}) {
-    sk::Executor executor{model, nn::Mse{}, {.batch = 8, .execution = sk::Execution::layer_wise, .threads = threads}};
+    sk::Executor executor{model, nn::Mse{}, {.capacity = 8, .execution = sk::Execution::layer_wise, .threads = threads}};
     struct Log final : nn::GradientSink {
       explicit Log(Model& m) : model(&m) {}
       void gradient_ready(long begin, long end) override {
@@ -181,9 +181,9 @@ TEST_CASE("gradients are reported from the back, without gaps, each final", "[nn
 
 TEST_CASE("a pass refuses what it cannot do", "[nn]") {
   Double<nn::Sequential<Linear<5>, Center>, sk::Shape<4>> coupled{sk::Seed{1}};
-  CHECK_THROWS_WITH((sk::Executor{coupled, nn::Mse{}, {.batch = 4, .execution = sk::Execution::depth_first}}),
+  CHECK_THROWS_WITH((sk::Executor{coupled, nn::Mse{}, {.capacity = 4, .execution = sk::Execution::depth_first}}),
                     Catch::Contains("use Execution::layer_wise"));
-  CHECK_THROWS_WITH((sk::Executor{coupled, nn::Mse{}, {}}), Catch::Contains(".batch must be given"));
+  CHECK_THROWS_WITH((sk::Executor{coupled, nn::Mse{}, {}}), Catch::Contains(".capacity must be given"));
 }
 
 namespace {
@@ -202,7 +202,7 @@ template <class Input> struct Positions {
 template <class Input> std::vector<double> of_positions(const Positions<Input>& data, sk::ExecutorOptions options) {
   using Model = sk::Model<nn::Sequential<own_layers::Scale, nn::Tanh>, Input, sk::Cpu, double>;
   Model model{sk::Seed{5}};
-  options.batch = data.batch().count;
+  options.capacity = data.batch().count;
   sk::Executor executor{model, nn::CrossEntropy{.class_weights = {1, 2, 3}, .ignore_label = -1}, options};
   const nn::LossSums sums = executor.forward_backward(data.batch());
   std::vector<double> all{sums.loss, sums.weight, sums.correct, executor.evaluate(data.batch()).loss};
@@ -230,7 +230,7 @@ TEST_CASE("Samples of several positions, each with its label, are as many sample
 TEST_CASE("A pass refuses another number of labels, and names sample and position of a wrong one", "[nn]") {
   Positions<sk::Shape<4, 3>> data;
   sk::Model<own_layers::Scale, sk::Shape<4, 3>, sk::Cpu, double> model;
-  sk::Executor executor{model, nn::CrossEntropy{.ignore_label = -1}, {.batch = 3, .threads = 2}};
+  sk::Executor executor{model, nn::CrossEntropy{.ignore_label = -1}, {.capacity = 3, .threads = 2}};
   auto batch = data.batch();
   batch.labels_each = 1;
   CHECK_THROWS_WITH(executor.forward_backward(batch), Catch::Contains("1 labels a sample, the network's output 4 positions"));

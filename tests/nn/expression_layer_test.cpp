@@ -71,7 +71,7 @@ template <class L, class Precision> std::vector<double> trained(int threads, sk:
   using Model = sk::Model<Net<L>, sk::Shape<6>, sk::Cpu, Precision>;
   Model model{sk::Seed{3}};
   constexpr long batch = 50, in = sk::row_pitch(6), out = sk::row_pitch(3);
-  sk::Executor executor{model, nn::Mse{}, {.batch = batch, .execution = execution, .threads = threads}};
+  sk::Executor executor{model, nn::Mse{}, {.capacity = batch, .execution = execution, .threads = threads}};
   std::vector<float> x(batch * in), t(batch * out);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(support::wave(static_cast<long>(i), 0.7));
   for (std::size_t i = 0; i < t.size(); ++i) t[i] = static_cast<float>(support::wave(static_cast<long>(i), 1.9));

@@ -157,7 +157,7 @@ template <class Net, class Input> std::vector<float> trained(int threads, sk::Ex
   for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = static_cast<float>(sk::random_uniform(1, 0, i)) - 0.5f;
   for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = static_cast<float>(sk::random_uniform(1, 1, i)) - 0.5f;
   sk::BatchView<float> batch{samples.data(), in, nullptr, targets.data(), out, 13};
-  sk::Executor executor{model, nn::Mse{}, {.batch = 13, .execution = execution, .block = 3, .threads = threads}};
+  sk::Executor executor{model, nn::Mse{}, {.capacity = 13, .execution = execution, .block = 3, .threads = threads}};
   executor.forward_backward(batch);
   return {model.gradients().begin(), model.gradients().end()};
 }
@@ -251,7 +251,7 @@ TEST_CASE("a graph of 16-bit activations is near to one of floats", "[nn]") {
     std::vector<float> samples(8 * 16), targets(8 * 3, 0.5f);
     for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = static_cast<float>(sk::random_uniform(2, 0, i)) - 0.5f;
     sk::BatchView<float> batch{samples.data(), 16, nullptr, targets.data(), 3, 8};
-    sk::Executor executor{model, nn::Mse{}, {.batch = 8, .threads = 2}};
+    sk::Executor executor{model, nn::Mse{}, {.capacity = 8, .threads = 2}};
     executor.forward_backward(batch);
     return std::vector<float>(model.gradients().begin(), model.gradients().end());
   };

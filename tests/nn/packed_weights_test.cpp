@@ -65,11 +65,11 @@ TEST_CASE("Another executor waits until the copies are made", "[nn]") {
 
 TEST_CASE("Executors of one program share the copies of a model's weights, whatever their batch and threads", "[nn]") {
   Model model{sk::Seed{2}};
-  Executor one(model, {}, {.batch = samples, .threads = 2}),
-      two(model, {}, {.batch = 2 * samples, .threads = 1, .training = false});
+  Executor one(model, {}, {.capacity = samples, .threads = 2}),
+      two(model, {}, {.capacity = 2 * samples, .threads = 1, .training = false});
   CHECK(one.packed_weights() == two.packed_weights());
   Model another{sk::Seed{2}};
-  Executor apart(another, {}, {.batch = samples, .threads = 2});
+  Executor apart(another, {}, {.capacity = samples, .threads = 2});
   CHECK(one.packed_weights() != apart.packed_weights());
   const auto before = outputs(one);
   CHECK(outputs(two) == before);
@@ -82,7 +82,7 @@ TEST_CASE("Executors of one program share the copies of a model's weights, whate
 
 TEST_CASE("Predictors of several threads read one packing", "[nn]") {
   Model model{sk::Seed{2}};
-  Executor alone(model, {}, {.batch = samples, .threads = 1, .training = false});
+  Executor alone(model, {}, {.capacity = samples, .threads = 1, .training = false});
   const auto expected = outputs(alone);
   for (int turn = 0; turn < 20; ++turn) {
     model.modify()[0] += 0.0f;  // all must pack anew
@@ -90,7 +90,7 @@ TEST_CASE("Predictors of several threads read one packing", "[nn]") {
     std::vector<std::thread> threads;
     for (std::size_t t = 0; t < 4; ++t)
       threads.emplace_back([&, t] {
-        Executor executor(model, {}, {.batch = samples, .threads = t % 2 ? 2 : 1, .training = false});
+        Executor executor(model, {}, {.capacity = samples, .threads = t % 2 ? 2 : 1, .training = false});
         got[t] = outputs(executor);
       });
     for (std::thread& t : threads) t.join();

@@ -43,7 +43,7 @@ template <class P> Result run() {
   }
   const std::vector<float> x = wave(batch * in, 0.7, 0.3), target = wave(batch * out, 1.1, 0.9);
   const sk::BatchView<float> b{.x = x.data(), .pitch = in, .targets = target.data(), .target_pitch = out, .count = batch};
-  sk::Executor executor{model, nn::Mse{}, {.batch = batch, .threads = 1}};
+  sk::Executor executor{model, nn::Mse{}, {.capacity = batch, .threads = 1}};
   constexpr double scale = 64;  // a power of two: it changes a gradient only where fp16 would lose it
   executor.forward_backward(b, {.scale = scale / static_cast<double>(batch * out)});
   Result r;

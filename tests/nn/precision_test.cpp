@@ -62,7 +62,7 @@ struct Result {
 
 template <class Model>
 Result run(Model& model, const Data<Model>& data, sk::ExecutorOptions options, sk::ExecutorCall call = {}) {
-  options.batch = data.batch.count;
+  options.capacity = data.batch.count;
   sk::Executor executor{model, nn::Mse{}, options};
   executor.prepare(data.batch.count);
   call.key = 77;
@@ -216,7 +216,7 @@ TEST_CASE("a batch of many blocks and a worker without samples", "[nn]") {
   using Narrow = sk::Model<Nodes, In, sk::Cpu, sk::precision::bf16>;
   Narrow model{sk::Seed{3}};
   const Data<Narrow> data(27);
-  sk::Executor executor{model, nn::Mse{}, {.batch = 27, .execution = sk::Execution::layer_wise, .threads = 2}};
+  sk::Executor executor{model, nn::Mse{}, {.capacity = 27, .execution = sk::Execution::layer_wise, .threads = 2}};
   executor.forward_backward(data.batch, {.key = 5});
   const std::vector<float> once(model.gradients().begin(), model.gradients().end());
   executor.forward_backward(data.batch, {.accumulate = true, .key = 5});

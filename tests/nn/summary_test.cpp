@@ -57,7 +57,7 @@ TEST_CASE("the summary has a row a layer and the sums", "[nn]") {
 
 TEST_CASE("the summary of a pass says what memory it holds", "[nn]") {
   Model model;
-  sk::Executor executor{model, nn::CrossEntropy{}, {.batch = 32, .threads = 2}};
+  sk::Executor executor{model, nn::CrossEntropy{}, {.capacity = 32, .threads = 2}};
   const sk::MemoryPlan m = executor.memory_plan();
   CHECK(m.parameters == Model::sizes.stored * sizeof(float));
   CHECK(m.gradients == 2 * (Model::sizes.stored + sk::gradient_tail) * sizeof(float));

@@ -79,7 +79,7 @@ TEST_CASE("Tokens stay integers where activations are short: no vocabulary is to
   using Model = sk::Model<Net, sk::Tokens<3>, sk::Cpu, sk::precision::bf16>;
   STATIC_REQUIRE(std::is_same_v<Model::Element, std::int32_t>);
   Model model{sk::Seed{1}};
-  sk::Executor executor{model, nn::Mse{}, {.batch = 2, .threads = 1, .training = false}};
+  sk::Executor executor{model, nn::Mse{}, {.capacity = 2, .threads = 1, .training = false}};
   const std::vector<std::int32_t> tokens{99'999, 0, 99'998, 257, 65'537, 99'997};
   executor.evaluate(sk::BatchView<float>{.pitch = 3, .count = 2, .tokens = tokens.data()});
   for (std::size_t i = 0; i < 6; ++i)

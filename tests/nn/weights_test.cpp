@@ -64,7 +64,7 @@ template <class Model> void copies_follow() {
   const auto outputs = [](auto& executor) {
     return std::vector<float>(executor.outputs(), executor.outputs() + samples * sk::row_pitch(40));
   };
-  sk::Executor<Model, nn::Mse> executor(model, {}, {.batch = samples, .threads = 2});
+  sk::Executor<Model, nn::Mse> executor(model, {}, {.capacity = samples, .threads = 2});
   executor.evaluate(batch);
   const auto before = outputs(executor);
   {
@@ -75,7 +75,7 @@ template <class Model> void copies_follow() {
   }
   executor.evaluate(batch);
   CHECK(outputs(executor) != before);
-  sk::Executor<Model, nn::Mse> fresh(model, {}, {.batch = samples, .threads = 2});
+  sk::Executor<Model, nn::Mse> fresh(model, {}, {.capacity = samples, .threads = 2});
   fresh.evaluate(batch);
   CHECK(outputs(executor) == outputs(fresh));
 }
@@ -90,14 +90,14 @@ TEST_CASE("A model has no gradients until somebody asks; an executor that does n
   using Model = sk::Model<Net, sk::Shape<64>>;
   Model model;
   CHECK(std::as_const(model).gradients().size == 0);
-  sk::Executor<Model, nn::Mse> predicting(model, {}, {.batch = samples, .threads = 2, .training = false});
+  sk::Executor<Model, nn::Mse> predicting(model, {}, {.capacity = samples, .threads = 2, .training = false});
   const std::vector<float> x(samples * 64, 0.25f), y(samples * 40, 0.5f);
   const sk::BatchView<float> batch{.x = x.data(), .pitch = 64, .targets = y.data(), .target_pitch = 40, .count = samples};
   CHECK(predicting.evaluate(batch).weight > 0);
   CHECK(predicting.memory_plan().gradients == 0);
   CHECK(std::as_const(model).gradients().size == 0);
   CHECK_THROWS_WITH(predicting.forward_backward(batch), Catch::Contains(".training = false has no gradients"));
-  sk::Executor<Model, nn::Mse> training(model, {}, {.batch = samples, .threads = 1});
+  sk::Executor<Model, nn::Mse> training(model, {}, {.capacity = samples, .threads = 1});
   training.forward_backward(batch);
   CHECK(std::as_const(model).gradients().size == static_cast<std::size_t>(Model::sizes.stored));
 }
@@ -118,7 +118,7 @@ template <class Model> std::vector<float> outputs(Model& model) {
   for (long i = 0; i < 3; ++i)
     for (long j = 0; j < count; ++j)
       x[static_cast<std::size_t>(i * pitch + j)] = sk::random_uniform(5, 0, static_cast<std::uint64_t>(i * count + j)) - 0.5f;
-  sk::Executor<Model, nn::Mse> executor(model, {}, {.batch = 3, .threads = 1, .training = false});
+  sk::Executor<Model, nn::Mse> executor(model, {}, {.capacity = 3, .threads = 1, .training = false});
   executor.evaluate(sk::BatchView<float>{.x = x.data(), .pitch = pitch, .count = 3});
   return std::vector<float>(executor.outputs(), executor.outputs() + 3 * sk::row_pitch(5));
 }

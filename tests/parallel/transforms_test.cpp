@@ -70,8 +70,8 @@ TEST_CASE("SyncEvery, ModelAverage and Gossip take any chain: a rank's own step 
     sk::spawn(2, [&](sk::ThreadComm& world) {
       require_close(train(parallel::data_parallel<parallel::SyncEvery<1>>(world), chain, {.batch = 19}), expected);
       // Every rank has all of the data, so that all make the same steps, and their mean is the serial training.
-      const sk::FitOptions alike{.batch_per_rank = 19, .shuffle = false, .partition = sk::data::Partition::local};
-      const Values alone = train(parallel::SingleProcess{}, chain, {.batch = 19, .shuffle = false});
+      const sk::FitOptions alike{.loader = {.batch_per_rank = 19, .shuffle = false, .partition = sk::data::Partition::local}};
+      const Values alone = train(parallel::SingleProcess{}, chain, {.batch = 19, .loader = {.shuffle = false}});
       require_close(train(parallel::model_average<1>(world), chain, alike), alone);
       require_close(train(parallel::Gossip{world}, chain, alike), alone);
     });

@@ -83,11 +83,11 @@ template <class Comm> void agrees_with_serial(Comm& world) {
     for (bool poll : {true, false})
       require_same(train(DataParallel{world, {.bucket_bytes = bucket, .poll = poll}}, options), serial, 1e-12);
   sk::FitOptions depth = options;
-  depth.execution = sk::Execution::depth_first;
+  depth.compute.execution = sk::Execution::depth_first;
   require_same(train(DataParallel{world}, depth), serial, 1e-12);
   sk::FitOptions threads = options;
   threads.threads = 2;
-  threads.execution = sk::Execution::layer_wise;
+  threads.compute.execution = sk::Execution::layer_wise;
   require_same(train(DataParallel{world, {.bucket_bytes = 1}}, threads), serial, 1e-12);
   require_same(train(DataParallel{world}, options, sk::optim::Adam{.lr = 0.01f}),
                train(sk::parallel::SingleProcess{}, options, sk::optim::Adam{.lr = 0.01f}), 1e-9);
@@ -101,7 +101,7 @@ template <class Comm> void agrees_with_serial(Comm& world) {
 /// Accumulation divides by what was really served.
 template <class Comm> void accumulates(Comm& world) {
   const Result once = train(sk::parallel::SingleProcess{}, {.epochs = 2, .batch = 20, .threads = 1});
-  const Result twice = train(DataParallel{world}, {.epochs = 2, .batch = 10, .accumulate = 2, .threads = 1});
+  const Result twice = train(DataParallel{world}, {.epochs = 2, .batch = 10, .threads = 1, .step = {.accumulate = 2}});
   require_same(twice, once, 1e-12);
 }
 
@@ -130,8 +130,8 @@ template <class Comm> void local_shards(Comm& world) {
   auto shard = sk::data::from_tensors(x, sk::Extents{1, {4}}, y);
   Model model{sk::Seed{3}};
   sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.0f}, DataParallel{world}};
-  const auto history =
-      trainer.fit(shard, {.batch_per_rank = 4, .partition = sk::data::Partition::local, .progress = false, .threads = 1});
+  const auto history = trainer.fit(
+      shard, {.progress = false, .threads = 1, .loader = {.batch_per_rank = 4, .partition = sk::data::Partition::local}});
   Model same{sk::Seed{3}};
   sk::Trainer alone{same, nn::Mse{}, sk::optim::Sgd{.lr = 0.0f}};
   double sums[2] = {alone.evaluate(shard).loss * n, static_cast<double>(n)};
@@ -184,10 +184,10 @@ template <class Comm> bool first_bucket_overlaps(Comm& world, bool poll) {
   for (int i = 0; i < 8 && !any; ++i) {
     trainer.fit(data, {.epochs = 1,
                        .batch = 96,
-                       .last = sk::data::LastBatch::drop,
                        .progress = false,
-                       .execution = sk::Execution::layer_wise,
-                       .threads = 1});
+                       .threads = 1,
+                       .loader = {.last = sk::data::LastBatch::drop},
+                       .compute = {.execution = sk::Execution::layer_wise}});
     const auto& policy_state = trainer.train_step().policy_state();
     RANK_CHECK(policy_state.trace().size() == 5);
     for (const auto& b : policy_state.trace()) RANK_CHECK(b.started >= 0);

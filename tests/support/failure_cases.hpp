@@ -83,7 +83,8 @@ template <class Policy> void fit(const Policy& policy, const Case& c, sk::Execut
   const auto data = sk::data::InMemory<float>({1, {12}}, std::move(x), std::move(y), 4);
   Model model{sk::Seed{5}};
   sk::Trainer trainer{model, ThrowingLoss{}, sk::optim::Sgd{.lr = 0.01f}, policy};
-  sk::FitOptions o{.epochs = c.epochs, .batch = c.batch, .progress = false, .execution = execution, .threads = c.threads};
+  sk::FitOptions o{
+      .epochs = c.epochs, .batch = c.batch, .progress = false, .threads = c.threads, .compute = {.execution = execution}};
   if (c.sleep > 0) o.callbacks.add(Sleeper{c.sleep});
   trainer.fit(data, o);
 }

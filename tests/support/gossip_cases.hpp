@@ -57,7 +57,7 @@ template <class Policy> cases::Result train(const Policy& policy, sk::FitOptions
 
 /// On at most three ranks every rank is a neighbour of every other: with plain SGD and equal shares it is DataParallel.
 template <class Comm> void equals_data_parallel(Comm& world) {
-  const sk::FitOptions options{.epochs = 3, .batch_per_rank = 6, .last = sk::data::LastBatch::drop};
+  const sk::FitOptions options{.epochs = 3, .loader = {.batch_per_rank = 6, .last = sk::data::LastBatch::drop}};
   const cases::Result ours = train(sk::parallel::Gossip{world}, options),
                       other = train(sk::parallel::DataParallel{world}, options);
   RANK_CHECK(ours.losses.size() == 3);

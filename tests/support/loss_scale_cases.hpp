@@ -63,7 +63,7 @@ template <class TrainStep> std::vector<float> everything(TrainStep& s) {
 template <class Policy> void skips(const Policy& policy, int rank, int ranks, int threads, sk::Execution execution) {
   Model<sk::precision::fp16> model{sk::Seed{3}};
   sk::train::TrainStep train_step{model, nn::Mse{}, sk::optim::Adam{.lr = 0.01f}, policy};
-  train_step.reserve({.batch = 12, .execution = execution, .threads = threads});
+  train_step.reserve({.capacity = 12, .execution = execution, .threads = threads});
   RANK_CHECK(train_step.loss_scaler().options() == sk::optim::LossScaling::dynamic());
   train_step.set_loss_scaling({.initial = 1024, .interval = 3});
   const Samples good, bad(11);  // the last sample: of the last rank
@@ -85,7 +85,7 @@ template <class Policy> void skips(const Policy& policy, int rank, int ranks, in
   // The same four steps without the one that was skipped, in one rank and float: Adam's step count did not move.
   Model<float> twin{sk::Seed{3}};
   sk::train::TrainStep alone{twin, nn::Mse{}, sk::optim::Adam{.lr = 0.01f}, sk::parallel::SingleProcess{}};
-  alone.reserve({.batch = 12, .threads = 1});
+  alone.reserve({.capacity = 12, .threads = 1});
   for (int i = 0; i < 4; ++i) alone.step(good.share(0, 1));
   const std::vector<float> a = everything(train_step), b = everything(alone);
   double worst = 0;

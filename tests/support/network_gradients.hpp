@@ -35,7 +35,7 @@ template <class Model> struct Data {
 template <class Net, class Input> using Double = sk::Model<Net, Input, sk::Cpu, double>;
 
 template <class Model> std::vector<double> gradient(Model& model, const Batch& batch, sk::ExecutorOptions options) {
-  options.batch = std::max(1L, batch.count);
+  options.capacity = std::max(1L, batch.count);
   sk::Executor executor{model, nn::Mse{}, options};
   executor.forward_backward(batch);
   return {model.gradients().begin(), model.gradients().end()};
@@ -45,7 +45,7 @@ template <class Net, class Input> void check_gradient(bool couples = false) {
   using Model = Double<Net, Input>;
   Model model{sk::Seed{5}};
   Data<Model> data(7);
-  sk::Executor executor{model, nn::Mse{}, {.batch = 7, .execution = sk::Execution::layer_wise, .threads = 1}};
+  sk::Executor executor{model, nn::Mse{}, {.capacity = 7, .execution = sk::Execution::layer_wise, .threads = 1}};
   executor.forward_backward(data.batch);
   const std::vector<double> g(model.gradients().begin(), model.gradients().end());
   double norm = 0, error = 0;

@@ -61,9 +61,9 @@ template <class Policy, class Optimizer = sk::optim::Sgd> Trace train(const Poli
                          .batch = job.batch,
                          .validate = data,
                          .seed = sk::Seed{11},
-                         .accumulate = job.accumulate,
                          .progress = false,
-                         .threads = 1};
+                         .threads = 1,
+                         .step = {.accumulate = job.accumulate}};
   if (job.steps) options.callbacks.add(Watch{&t, &model});
   t.history = trainer.fit(data, options);
   const auto p = std::as_const(model).parameters();
@@ -157,8 +157,10 @@ template <class Comm> void weighs(Comm& world) {
   const auto run = [&](const auto& policy, sk::data::Partition partition) {
     cases::Model model{sk::Seed{3}};
     sk::Trainer trainer{model, cases::nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}, policy};
-    trainer.fit(shard,
-                {.epochs = 1, .batch_per_rank = 4, .shuffle = false, .partition = partition, .progress = false, .threads = 1});
+    trainer.fit(shard, {.epochs = 1,
+                        .progress = false,
+                        .threads = 1,
+                        .loader = {.batch_per_rank = 4, .shuffle = false, .partition = partition}});
     const auto p = std::as_const(model).parameters();
     return Values(p.begin(), p.end());
   };

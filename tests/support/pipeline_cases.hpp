@@ -76,7 +76,7 @@ inline Result serial(long batch, long micro) {
   const Points points;
   Whole model{sk::Seed{5}};
   sk::train::TrainStep<Whole, nn::CrossEntropy, Optimizer> train_step(model, {}, optimizer, {});
-  train_step.reserve({.batch = micro, .execution = sk::Execution::layer_wise, .threads = 1});
+  train_step.reserve({.capacity = micro, .execution = sk::Execution::layer_wise, .threads = 1});
   Result r;
   for (int step = 0; step < 4; ++step) {
     const long first = step * 27, end = first + batch;
@@ -96,7 +96,7 @@ template <class Then> void pipelined(const Pipeline& pipeline, long batch, int t
   const Points points;
   Staged model = pipeline.model<Input>(sk::Seed{5});
   TrainStep train_step(model, {}, optimizer, pipeline);
-  train_step.reserve({.batch = batch, .threads = threads});
+  train_step.reserve({.capacity = batch, .threads = threads});
   std::vector<double> losses;
   for (int step = 0; step < 4; ++step) {
     const int parts = train_step.policy_state().shards(), part = train_step.policy_state().shard();
@@ -202,7 +202,7 @@ template <class Comm> void pipedream_is_delayed(Comm& world) {
   const Points points;
   Whole model{sk::Seed{5}};
   sk::Executor<Whole, nn::CrossEntropy> executor(model, {},
-                                                 {.batch = size, .execution = sk::Execution::layer_wise, .threads = 1});
+                                                 {.capacity = size, .execution = sk::Execution::layer_wise, .threads = 1});
   sk::optim::BoundOptimizer<Optimizer, float, sk::Cpu> bound(optimizer, Whole::program);
   std::int64_t steps = 0;
   const plan::Schedule table = plan::pipedream(Pipeline::stage_count, micros);
@@ -274,7 +274,7 @@ template <class Comm> void replicates_pipedream(Comm& world) {
   const auto run = [&](const Pipeline& pipeline, int parts, auto&& then) {
     Staged model = pipeline.model<Input>(sk::Seed{5});
     TrainStep train_step(model, {}, optimizer, pipeline);
-    train_step.reserve({.batch = 20, .threads = 1});
+    train_step.reserve({.capacity = 20, .threads = 1});
     auto batch = points.batch(0, 20);
     batch.global_count = 20 * parts;
     double loss = 0;
@@ -303,7 +303,8 @@ template <class Comm> void ties(Comm& world) {
   Whole model{sk::Seed{5}};
   constexpr plan::Entry a = Whole::parameter("3.weight"), b = Whole::parameter("6.body.0.weight");
   std::copy_n(model.parameters().begin() + a.offset, a.stored, model.modify().begin() + b.offset);
-  sk::Executor<Whole, nn::CrossEntropy> executor(model, {}, {.batch = 9, .execution = sk::Execution::layer_wise, .threads = 1});
+  sk::Executor<Whole, nn::CrossEntropy> executor(model, {},
+                                                 {.capacity = 9, .execution = sk::Execution::layer_wise, .threads = 1});
   sk::optim::BoundOptimizer<Optimizer, float, sk::Cpu> bound(optimizer, Whole::program);
   for (int step = 0; step < 4; ++step) {
     for (int m = 0; m < 4; ++m)
@@ -342,11 +343,11 @@ template <class Comm> void trains(Comm& world) {
   sk::FitOptions options{.epochs = 4,
                          .batch = 11,
                          .validate = data,
-                         .accumulate = 3,
                          .clip_norm = 0.4,
                          .progress = false,
-                         .execution = sk::Execution::layer_wise,
-                         .threads = 1};
+                         .threads = 1,
+                         .step = {.accumulate = 3},
+                         .compute = {.execution = sk::Execution::layer_wise}};
   sk::Model<Two::network, Input, sk::Cpu> model{sk::Seed{9}};
   sk::Trainer serial{model, nn::CrossEntropy{}, sgd};
   const auto expected = serial.fit(data, options);
@@ -356,8 +357,8 @@ template <class Comm> void trains(Comm& world) {
   auto staged = pipeline.template model<Input>(sk::Seed{9});
   sk::Trainer trainer{staged, nn::CrossEntropy{}, sgd, pipeline};
   options.batch = 33;
-  options.accumulate = 1;
-  options.execution = sk::Execution::automatic;
+  options.step.accumulate = 1;
+  options.compute.execution = sk::Execution::automatic;
   const auto history = trainer.fit(data, options);
   for (int e = 0; e < 4; ++e) {
     const auto &mine = history.epochs()[static_cast<std::size_t>(e)], &theirs = expected.epochs()[static_cast<std::size_t>(e)];

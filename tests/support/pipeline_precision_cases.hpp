@@ -40,7 +40,7 @@ template <class Precision, class P = Pipeline, class O> auto serial_course(long 
   const Points points;
   Model model{sk::Seed{5}};
   sk::train::TrainStep<Model, nn::CrossEntropy, O> train_step(model, {}, o, {});
-  train_step.reserve({.batch = micro, .execution = sk::Execution::layer_wise, .threads = 1});
+  train_step.reserve({.capacity = micro, .execution = sk::Execution::layer_wise, .threads = 1});
   set_scaling(train_step);
   Course<> c;
   for (int step = 0; step < 8; ++step)
@@ -61,7 +61,7 @@ void pipeline_course(const P& pipeline, long batch, int threads, const O& o, dou
   const Points points;
   auto model = pipeline.template model<Input, sk::Cpu, Precision>(sk::Seed{5});
   sk::parallel::PipelineTrainStep<decltype(model), nn::CrossEntropy, O> train_step(model, {}, o, pipeline);
-  train_step.reserve({.batch = batch, .threads = threads});
+  train_step.reserve({.capacity = batch, .threads = threads});
   set_scaling(train_step);
   Course<> c;
   for (int step = 0; step < 8; ++step) {
@@ -126,7 +126,7 @@ template <class Comm> void links_carry_sixteen_bits(Comm& world) {
     const Pipeline pipeline{counted, {.micro_batches = 4}};
     auto model = pipeline.model<Input, sk::Cpu, Precision>(sk::Seed{5});
     sk::parallel::PipelineTrainStep<decltype(model), nn::CrossEntropy, Optimizer> train_step(model, {}, optimizer, pipeline);
-    train_step.reserve({.batch = 36, .threads = 1});
+    train_step.reserve({.capacity = 36, .threads = 1});
     const auto before = counted.counts();
     train_step.step(Points{}.batch(0, 36));
     return counted.counts() - before;
@@ -168,7 +168,7 @@ template <class Comm> void trains_scaled(Comm& world) {
   auto model = pipeline.template model<Input, sk::Cpu, sk::precision::fp16>(sk::Seed{9});
   sk::Trainer trainer{model, nn::CrossEntropy{}, Optimizer{.lr = 0.5f}, pipeline};
   const sk::FitOptions options{
-      .epochs = 6, .batch = 33, .validate = data, .progress = false, .threads = 1, .loss_scaling = restless};
+      .epochs = 6, .batch = 33, .validate = data, .progress = false, .threads = 1, .step = {.loss_scaling = restless}};
   const auto history = trainer.fit(data, options);
   RANK_CHECK(history.back().training.loss < history.epochs().front().training.loss);
   RANK_CHECK(trainer.train_step().loss_scaler().skipped() > 0);

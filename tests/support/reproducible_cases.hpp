@@ -24,12 +24,13 @@ using Wide = nn::Sequential<nn::Flatten, nn::Linear<20>, nn::Relu, nn::Linear<3>
 
 /// Uneven batches, of which the last has fewer samples than there are shards.
 template <class Policy> auto layer_wise(const Policy& policy, int threads) {
-  return shard_cases::train<Net>(policy, {.epochs = 2, .batch = 19, .execution = sk::Execution::layer_wise, .threads = threads});
+  return shard_cases::train<Net>(
+      policy, {.epochs = 2, .batch = 19, .threads = threads, .compute = {.execution = sk::Execution::layer_wise}});
 }
 /// The other executor; several batches a step; clipping.
 template <class Policy> auto clipped(const Policy& policy, int threads) {
-  return shard_cases::train<Wide, double>(policy,
-                                          {.epochs = 2, .batch = 11, .accumulate = 3, .clip_norm = 0.05, .threads = threads});
+  return shard_cases::train<Wide, double>(
+      policy, {.epochs = 2, .batch = 11, .clip_norm = 0.05, .threads = threads, .step = {.accumulate = 3}});
 }
 
 /// Every rank throws the same sentence.

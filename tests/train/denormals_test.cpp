@@ -25,7 +25,7 @@ Aged age(int threads, sk::Denormals denormals, sk::Execution execution) {
   sk::Model<sk::nn::Linear<8>, sk::Shape<8>> model{sk::Seed{1}};
   sk::train::TrainStep train_step{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.1f, .momentum = 0.9f},
                                   sk::parallel::SingleProcess{}};
-  train_step.reserve({.batch = 8, .execution = execution, .threads = threads, .denormals = denormals});
+  train_step.reserve({.capacity = 8, .execution = execution, .threads = threads, .denormals = denormals});
   const long pitch = sk::row_pitch(8);
   sk::Arena<float> x(static_cast<std::size_t>(8 * pitch)), zero(static_cast<std::size_t>(8 * pitch));
   for (long i = 0; i < 8 * pitch; ++i) x.data()[i] = static_cast<float>(i % 5);

@@ -97,7 +97,7 @@ TEST_CASE("a policy's hook that throws ends the step, which is not counted, and 
   const auto weights = [&](bool armed) {
     cases::Model model{sk::Seed{5}};
     sk::train::TrainStep train_step{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}, ThrowingPolicy{hook, &armed}};
-    train_step.reserve({.batch = 12, .execution = sk::Execution::layer_wise, .threads = threads});
+    train_step.reserve({.capacity = 12, .execution = sk::Execution::layer_wise, .threads = threads});
     sk::Arena<float> x(12 * sk::row_pitch(12));
     std::vector<std::int32_t> labels(12);
     for (std::size_t i = 0; i < x.size(); ++i) x.data()[i] = sk::random_uniform(1, 0, i);

@@ -144,7 +144,7 @@ void follows(const Optimizer& optimizer, long count, int threads, const Expected
   set_parameters(model);
   const Samples<Model> samples(count);
   sk::train::TrainStep train_step{model, nn::CrossEntropy{}, optimizer, sk::parallel::SingleProcess{}};
-  train_step.reserve({.batch = count, .threads = threads});
+  train_step.reserve({.capacity = count, .threads = threads});
 
   const std::size_t steps = exact ? expected.losses.size() : 20;
   REQUIRE(expected.losses.size() == 100);

@@ -62,11 +62,11 @@ template <class Input, class Policy = parallel::SingleProcess> std::vector<doubl
   const sk::History history = trainer.fit(data, {.epochs = 3,
                                                  .batch = 40 / static_cast<long>(Input::count / classes),
                                                  .validate = data,
-                                                 .shuffle = false,
                                                  .metrics = {sk::train::Accuracy{}, sk::train::TopK{2}},
                                                  .record_steps = true,
                                                  .progress = false,
-                                                 .threads = threads});
+                                                 .threads = threads,
+                                                 .loader = {.shuffle = false}});
   for (const auto& e : history.epochs())
     for (double v : {e.training.loss, e.training.accuracy, e.validation.loss, e.validation.accuracy, e.validation["accuracy"],
                      e.validation["top-2"]})
@@ -111,7 +111,7 @@ TEST_CASE("A fit says how many labels it wants, and which one is wrong", "[train
   Points points;
   sk::Model<Net, Sequence> model{sk::Seed{3}};
   sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{}};
-  const sk::FitOptions quiet{.batch = 50, .shuffle = false, .progress = false};
+  const sk::FitOptions quiet{.batch = 50, .progress = false, .loader = {.shuffle = false}};
   const auto single = sk::data::from_tensors(points.x, std::vector<std::int32_t>(50));
   CHECK_THROWS_WITH(
       trainer.fit(single, quiet),

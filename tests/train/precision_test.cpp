@@ -58,7 +58,7 @@ template <class P, class Optimizer = sk::optim::Sgd> struct Training {
   Model<P> model{sk::Seed{3}};
   sk::train::TrainStep<Model<P>, nn::Mse, Optimizer> train_step;
   explicit Training(Optimizer optimizer = {.lr = 0.1f}) : train_step(model, nn::Mse{}, optimizer, sk::parallel::SingleProcess{}) {
-    train_step.reserve({.batch = 12, .threads = 1});
+    train_step.reserve({.capacity = 12, .threads = 1});
   }
   std::vector<double> weights() const {
     return {std::as_const(model).parameters().begin(), std::as_const(model).parameters().end()};
@@ -131,7 +131,7 @@ TEST_CASE("a checkpoint keeps the scale, and no precision", "[train]") {
   using Trainer = sk::Trainer<Half, nn::Mse, sk::optim::Adam>;
   Half model{sk::Seed{3}};
   Trainer trainer{model, {}, {.lr = 0.01f}};
-  trainer.train_step().reserve({.batch = 12, .threads = 1});
+  trainer.train_step().reserve({.capacity = 12, .threads = 1});
   trainer.train_step().set_loss_scaling({.initial = 64, .interval = 2});
   for (int i = 0; i < 3; ++i) trainer.train_step().step(samples.share(0, 1));
   trainer.train_step().step(cases::Samples(0).share(0, 1));
@@ -139,7 +139,7 @@ TEST_CASE("a checkpoint keeps the scale, and no precision", "[train]") {
 
   Half again;
   Trainer other{again, {}, {.lr = 0.01f}};
-  other.train_step().reserve({.batch = 12, .threads = 1});
+  other.train_step().reserve({.capacity = 12, .threads = 1});
   other.train_step().set_loss_scaling({.initial = 8, .interval = 2});
   other.load(path);
   CHECK(other.train_step().loss_scaler().scale() == 64);  // 64, doubled, halved
@@ -154,7 +154,7 @@ TEST_CASE("a checkpoint keeps the scale, and no precision", "[train]") {
 
   Model<float> wide;  // the weights are float's in any precision
   sk::Trainer plain{wide, nn::Mse{}, sk::optim::Adam{.lr = 0.01f}};
-  plain.train_step().reserve({.batch = 12, .threads = 1});
+  plain.train_step().reserve({.capacity = 12, .threads = 1});
   plain.load(path);
   CHECK(plain.train_step().steps() == 3);
   plain.save(path);
@@ -168,12 +168,13 @@ TEST_CASE("what cannot be scaled is refused", "[train]") {
   Model<float> wide;
   sk::Trainer plain{wide, nn::Mse{}, sk::optim::Sgd{}};
   CHECK_THROWS_WITH(
-      plain.fit(data, {.batch = 4, .progress = false, .loss_scaling = sk::optim::LossScaling::dynamic()}),
+      plain.fit(data, {.batch = 4, .progress = false, .step = {.loss_scaling = sk::optim::LossScaling::dynamic()}}),
       "fit: .loss_scaling is for models whose activations are stored in 16 bits, as those of precision::fp16: leave it out");
   Model<sk::precision::fp16> half;
   sk::Trainer trainer{half, nn::Mse{}, sk::optim::Sgd{}};
-  CHECK_THROWS_AS(trainer.fit(data, {.batch = 4, .progress = false, .loss_scaling = sk::optim::LossScaling{.growth = 0}}),
-                  sk::ArgumentError);
-  CHECK_NOTHROW(trainer.fit(data, {.batch = 4, .progress = false, .loss_scaling = sk::optim::LossScaling::fixed(128)}));
+  CHECK_THROWS_AS(
+      trainer.fit(data, {.batch = 4, .progress = false, .step = {.loss_scaling = sk::optim::LossScaling{.growth = 0}}}),
+      sk::ArgumentError);
+  CHECK_NOTHROW(trainer.fit(data, {.batch = 4, .progress = false, .step = {.loss_scaling = sk::optim::LossScaling::fixed(128)}}));
   CHECK(trainer.train_step().loss_scaler().scale() == 128);
 }

@@ -28,7 +28,7 @@ TEST_CASE("A predictor predicts what the trainer does, of its file, without grad
   const auto expected = trainer.predict(data);
 
   Model model{sk::Seed{9}};
-  sk::Predictor predictor{model, {.batch = 16, .threads = 2}};
+  sk::Predictor predictor{model, {.capacity = 16, .threads = 2}};
   CHECK(values(predictor.predict(data)) != values(expected));
   predictor.load(folder / "training");
   CHECK(values(predictor.predict(data)) == values(expected));

@@ -112,12 +112,14 @@ TEST_CASE("threads and executors do not change the curve, dropout included", "[t
     for (auto execution : {sk::Execution::layer_wise, sk::Execution::depth_first}) {
       Model model{sk::Seed{3}};
       auto trainer = trainer_of(model);
-      curves.push_back(
-          trainer
-              .fit(
-                  data,
-                  {.epochs = 2, .batch = 32, .record_steps = true, .progress = false, .execution = execution, .threads = threads})
-              .losses());
+      curves.push_back(trainer
+                           .fit(data, {.epochs = 2,
+                                       .batch = 32,
+                                       .record_steps = true,
+                                       .progress = false,
+                                       .threads = threads,
+                                       .compute = {.execution = execution}})
+                           .losses());
     }
   for (const auto& c : curves)
     for (std::size_t i = 0; i < c.size(); ++i) CHECK(c[i] == Approx(curves[0][i]).epsilon(1e-4));
@@ -139,8 +141,8 @@ TEST_CASE("a second fit goes on, a schedule and the seed have an effect", "[trai
   CHECK(run({.epochs = 1, .batch = 16}, 4) == run({.epochs = 4, .batch = 16}));
   CHECK(run({.epochs = 1, .batch = 16, .schedule = sk::optim::constant(0)}) == weights(Model{sk::Seed{3}}));
   CHECK(run({.epochs = 1, .batch = 16, .seed = sk::Seed{1}}) != run({.epochs = 1, .batch = 16, .seed = sk::Seed{2}}));
-  CHECK(run({.epochs = 1, .batch = 16, .shuffle = false}) != run({.epochs = 1, .batch = 16}));
-  CHECK(run({.epochs = 1, .batch = 16, .last = sk::data::LastBatch::drop}) != run({.epochs = 1, .batch = 16}));
+  CHECK(run({.epochs = 1, .batch = 16, .loader = {.shuffle = false}}) != run({.epochs = 1, .batch = 16}));
+  CHECK(run({.epochs = 1, .batch = 16, .loader = {.last = sk::data::LastBatch::drop}}) != run({.epochs = 1, .batch = 16}));
 }
 
 TEST_CASE("a training that was saved in the middle of an epoch goes on with the same bits", "[train]") {
@@ -235,9 +237,11 @@ TEST_CASE("what does not fit is said in a sentence", "[train]") {
   const auto wrong = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, labels);
   CHECK_THROWS_WITH(trainer.fit(wrong, quiet), Catch::Contains("has the label 3") && Catch::Contains("3 outputs"));
   CHECK_THROWS_WITH(trainer.fit(data, {.progress = false}), Catch::Contains("no batch size"));
-  CHECK_THROWS_WITH(trainer.fit(data, {.batch = 4, .batch_per_rank = 4, .progress = false}), Catch::Contains("keep one of them"));
+  CHECK_THROWS_WITH(trainer.fit(data, {.batch = 4, .progress = false, .loader = {.batch_per_rank = 4}}),
+                    Catch::Contains("keep one of them"));
   CHECK_THROWS_WITH(trainer.fit({}, quiet), Catch::Contains("training data set is empty"));
-  CHECK_THROWS_WITH(trainer.fit(data, {.batch = 4, .accumulate = 0, .progress = false}), Catch::Contains(".accumulate"));
+  CHECK_THROWS_WITH(trainer.fit(data, {.batch = 4, .progress = false, .step = {.accumulate = 0}}),
+                    Catch::Contains(".accumulate"));
 
   sk::Trainer regression{model, nn::Mse{}, sk::optim::Sgd{}};
   CHECK_THROWS_WITH(regression.fit(data, quiet), Catch::Contains("compares with target values"));

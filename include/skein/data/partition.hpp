@@ -40,7 +40,9 @@ struct BatchSize {
       throw ArgumentError("both .batch (" + std::to_string(batch) + ", over all ranks) and .batch_per_rank (" +
                           std::to_string(batch_per_rank) + ") are given: keep one of them");
     if (batch == 0 && batch_per_rank == 0)
-      throw ArgumentError("no batch size is given: set .batch (samples of a step over all ranks) or .batch_per_rank");
+      throw ArgumentError(
+          "no batch size is given: set .batch (samples of a step over all ranks) or .batch_per_rank (of fit: "
+          ".loader.batch_per_rank)");
     return batch > 0 ? batch : batch_per_rank * ranks;
   }
 };

@@ -50,7 +50,7 @@ template <class Model, class Loss> class Executor {
   Model& model() const { return memory_.model(); }
   const Loss& loss() const { return pass_.loss(); }
   Workers& workers() { return workers_; }
-  long capacity() const { return options_.batch; }
+  long capacity() const { return options_.capacity; }
   bool depth_first() const { return memory_.depth_first(); }
   /// The copies of the weights that its kernels read: of all executors of this model on the host.
   const void* packed_weights() const { return memory_.copies(); }

@@ -15,9 +15,9 @@ namespace skein::inline SKEIN_ABI {
 
 enum class Execution { automatic, layer_wise, depth_first };
 
-/// What an Executor is asked for; only the batch has to be given.
+/// What an Executor is asked for; only the capacity has to be given.
 struct ExecutorOptions {
-  long batch = 0;  ///< the most samples of this rank in one call; must be given
+  long capacity = 0;  ///< the most samples of this rank in one call; must be given
   Execution execution = Execution::automatic;
   long block = 0;                          ///< samples a block of depth_first; 0: from the cost sheet
   int threads = 0;                         ///< workers of this rank; 0: the cores of the affinity mask
@@ -61,7 +61,7 @@ constexpr long depth_first_block(const MemoryRequirements& s, long scalar_bytes,
 /// have.
 template <class Device>
 ExecutorOptions resolve_options(ExecutorOptions o, const MemoryRequirements& sizes, long scalar_bytes, long activation_bytes) {
-  if (o.batch <= 0) throw ArgumentError("Executor: .batch must be given: the most samples of this rank in one step");
+  if (o.capacity <= 0) throw ArgumentError("Executor: .capacity must be given: the most samples of this rank in one step");
   if (!on_host<Device> && o.execution == Execution::depth_first)
     throw ArgumentError("Executor: depth-first blocks keep samples in the host's cache; on " + std::string(Device::name) +
                         " a network runs layer by layer: leave .execution as it is");
@@ -71,7 +71,7 @@ ExecutorOptions resolve_options(ExecutorOptions o, const MemoryRequirements& siz
     if (sizes.couples_batch)
       throw ArgumentError(
           "Executor: a network with batch normalisation has statistics of the whole batch, which virtual shards do not share");
-    const long shard = (o.batch + o.shards.count() - 1) / o.shards.count();
+    const long shard = (o.capacity + o.shards.count() - 1) / o.shards.count();
     if (o.execution == Execution::layer_wise || (o.execution == Execution::automatic && !prefers_depth_first(sizes)))
       o.block = shard;
     else if (o.block <= 0) o.block = depth_first_block(sizes, scalar_bytes, activation_bytes);
@@ -86,7 +86,7 @@ ExecutorOptions resolve_options(ExecutorOptions o, const MemoryRequirements& siz
     throw ArgumentError(
         "Executor: a network with batch normalisation needs the whole batch in each layer: use Execution::layer_wise");
   if (o.block <= 0) o.block = depth_first_block(sizes, scalar_bytes, activation_bytes);
-  if (o.block > o.batch) o.block = o.batch;
+  if (o.block > o.capacity) o.block = o.capacity;
   return o;
 }
 }  // namespace nn

@@ -31,7 +31,7 @@ template <class Model, class Loss> class StageExecutor final
     workers_ = &workers;
     options_ = options;
     ExecutorOptions o;
-    o.batch = options.batch;
+    o.capacity = options.batch;
     o.execution = Execution::layer_wise;
     slots_.assign(static_cast<std::size_t>(options.slots), {});
     parts_.emplace(*model_, o, workers.size(), options, step_memory_, loss_);

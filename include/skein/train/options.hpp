@@ -16,31 +16,47 @@
 
 namespace skein::inline SKEIN_ABI {
 
-/// Of Trainer::fit. `.batch` counts the samples of a step over all ranks, `.batch_per_rank` those of one rank: give one.
+namespace train {
+/// How fit serves the samples: `.loader = {.shuffle = false}`.
+struct FitLoader {
+  long batch_per_rank = 0;                              ///< samples of a step on each rank, in place of `.batch`
+  bool shuffle = true;                                  ///< false: in the order of the data set
+  data::Partition partition = data::Partition::shared;  ///< `local`: each rank's data set is its own shard
+  data::LastBatch last = data::LastBatch::keep;         ///< `drop`: samples that fill no batch are left out
+  data::Prefetch prefetch = data::Prefetch::automatic;  ///< whether a thread stages batches ahead
+};
+
+/// How a step is made of batches: `.step = {.accumulate = 4}`.
+struct FitStep {
+  int accumulate = 1;  ///< batches whose gradients make one step
+  /// of a model with 16-bit activations; empty: dynamic for fp16, none for bf16
+  std::optional<optim::LossScaling> loss_scaling{};
+};
+
+/// How a step is computed: `.compute = {.execution = Execution::layer_wise}`.
+struct FitCompute {
+  Execution execution = Execution::automatic;  ///< layer by layer, or depth-first by blocks of samples
+  Denormals denormals = Denormals::flush;      ///< numbers below the smallest normal one (1.2e-38 in float) become zero
+  bool graph = true;                           ///< a step may become one captured graph, on a device that has such
+};
+}  // namespace train
+
+/// Of Trainer::fit, in the order in which a program writes them. Give one of `.batch` and `.loader = {.batch_per_rank = ...}`.
 struct FitOptions {
-  int epochs = 1;
-  long batch = 0;
-  long batch_per_rank = 0;
-  data::DatasetView validate{};  ///< evaluated after every epoch; must outlive the fit
-  bool shuffle = true;
-  Seed seed{};                 ///< of order and dropout; 0: the model's
-  int accumulate = 1;          ///< batches whose gradients make one step
-  optim::Schedule schedule{};  ///< factor of the optimizer's lr, by optimizer step
-  double clip_norm = 0;        ///< global norm of the gradients; 0: no clipping
-  data::Partition partition = data::Partition::shared;
-  data::LastBatch last = data::LastBatch::keep;
+  int epochs = 1;                           ///< passes over the training data
+  long batch = 0;                           ///< samples of a step over all ranks
+  data::DatasetView validate{};             ///< evaluated after every epoch; must outlive the fit
+  optim::Schedule schedule{};               ///< factor of the optimizer's rate, by optimizer step
+  double clip_norm = 0;                     ///< limit of the gradients' global norm; 0: none
+  Seed seed{};                              ///< of order and dropout; 0: the model's
   std::vector<train::AnyMetric> metrics{};  ///< of the validation
-  train::Callbacks callbacks{};
-  bool record_steps = false;  ///< a StepRecord of every step in the History
-  bool progress = true;       ///< lines on the terminal, rank 0 only
-  Execution execution = Execution::automatic;
-  int threads = 0;  ///< workers of this rank; 0: its cores
-  Denormals denormals =
-      Denormals::flush;  ///< within steps, numbers below the smallest normal one (1.2e-38 in float) are zero; or kept
-  data::Prefetch prefetch = data::Prefetch::automatic;
-  std::optional<optim::LossScaling>
-      loss_scaling{};  ///< of a model with 16-bit activations; empty: dynamic for fp16, none for bf16
-  bool graph = true;   ///< a step may become one captured graph, on a device that has such
+  train::Callbacks callbacks{};             ///< called around epochs and steps, in this order
+  bool record_steps = false;                ///< a `StepRecord` of every step in the `History`
+  bool progress = true;                     ///< lines on the terminal, by rank 0 alone
+  int threads = 0;                          ///< workers of this rank; 0: its cores
+  train::FitLoader loader{};                ///< how samples are served
+  train::FitStep step{};                    ///< how a step is made of batches
+  train::FitCompute compute{};              ///< how a step is computed
 };
 
 /// Of Trainer::evaluate.

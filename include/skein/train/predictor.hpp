@@ -13,8 +13,8 @@ namespace skein::inline SKEIN_ABI {
 
 /// How a Predictor computes: the samples at a time, its threads.
 struct PredictorOptions {
-  long batch = 256;  ///< samples at a time; more are predicted in parts
-  int threads = 0;   ///< 0: the cores of the affinity mask
+  long capacity = 256;  ///< samples at a time; more are predicted in parts
+  int threads = 0;      ///< 0: the cores of the affinity mask
   Denormals denormals = Denormals::flush;
 };
 
@@ -27,7 +27,8 @@ template <class Model> class Predictor {
 
   explicit Predictor(Model& model, const PredictorOptions& options = {})
       : executor_(model, {},
-                  {.batch = options.batch, .threads = options.threads, .denormals = options.denormals, .training = false}) {}
+                  {.capacity = options.capacity, .threads = options.threads, .denormals = options.denormals, .training = false}) {
+  }
 
   /// The weights of what Trainer::save wrote. Throws FileError for a file of another network.
   void load(const std::string& path) { train::load_weights(path, executor_.model()); }

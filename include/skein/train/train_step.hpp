@@ -63,21 +63,22 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     parts_.policy_state.start();
   }
 
-  /// Makes memory for calls of at most `options.batch` samples of this rank, unless it is there. Keeps everything else.
+  /// Makes memory for calls of at most `options.capacity` samples of this rank, unless it is there. Keeps everything else.
   void reserve(ExecutorOptions options) {
     if (options.threads <= 0) options.threads = threads();
     if constexpr (virtual_shards > 0) options.shards = SumShards::share(parts_);
     auto& executor = parts_.executor;
-    if (executor && executor->capacity() >= options.batch && options.execution == asked_.execution &&
+    if (executor && executor->capacity() >= options.capacity && options.execution == asked_.execution &&
         options.block == asked_.block && options.threads == asked_.threads && options.denormals == asked_.denormals)
       return;
     asked_ = options;
     parts_.device.forget();
     executor = std::make_unique<Executor>(model(), loss(), options);
     constexpr bool tokens = is_tokens<typename Model::input>;
-    parts_.device.reserve(tokens ? 0 : options.batch * Executor::input_pitch, tokens ? options.batch * Model::input::count : 0,
-                          Loss::target == nn::TargetKind::label ? options.batch * labels_each : 0,
-                          Loss::target == nn::TargetKind::vector ? options.batch * std::max(row_pitch(Width), OutputPitch) : 0);
+    parts_.device.reserve(
+        tokens ? 0 : options.capacity * Executor::input_pitch, tokens ? options.capacity * Model::input::count : 0,
+        Loss::target == nn::TargetKind::label ? options.capacity * labels_each : 0,
+        Loss::target == nn::TargetKind::vector ? options.capacity * std::max(row_pitch(Width), OutputPitch) : 0);
     parts_.memory.reserve(*executor, Parts::stored, virtual_shards > 0);
     if constexpr (virtual_shards > 0) parts_.policy_state.set_partial_sums(executor->subtree_sums());
   }

@@ -46,12 +46,13 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     train::check_data<Model, Loss>(train, "training");
     if (options.epochs < 0) throw ArgumentError("fit: .epochs is negative");
     (void)optim::clip_norm_of(train_step_.optimizer().optimizer(), options.clip_norm);  // not twice
-    if (options.accumulate < 1) throw ArgumentError("fit: .accumulate must be at least 1 batch a step");
-    if (options.loss_scaling) {
-      if constexpr (Model::scales_loss) train_step_.set_loss_scaling(*options.loss_scaling);
+    if (options.step.accumulate < 1) throw ArgumentError("fit: .step.accumulate must be at least 1 batch a step");
+    if (options.step.loss_scaling) {
+      if constexpr (Model::scales_loss) train_step_.set_loss_scaling(*options.step.loss_scaling);
       else
         throw ArgumentError(
-            "fit: .loss_scaling is for models whose activations are stored in 16 bits, as those of precision::fp16: leave it "
+            "fit: .step.loss_scaling is for models whose activations are stored in 16 bits, as those of precision::fp16: leave "
+            "it "
             "out");
     }
     if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>) train::check_served(train_step_, options.clip_norm);
@@ -102,7 +103,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if (policy_state().serves()) return {};  // the others' affair
     const long batch = options.batch > 0 ? options.batch : 256L * policy_state().ranks();
     data::Loader<Scalar> loader(data, evaluation_options(batch));
-    train_step_.reserve({.batch = std::max(loader.capacity(), train_step_.reserved() ? train_step_.executor().capacity() : 0L),
+    train_step_.reserve({.capacity = std::max(loader.capacity(), train_step_.reserved() ? train_step_.executor().capacity() : 0L),
                          .execution = execution_,
                          .threads = threads_,
                          .denormals = denormals_});
@@ -204,17 +205,17 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   data::LoaderOptions loader_options(const data::DatasetView& train, const FitOptions& options) {
     data::LoaderOptions o = train::device_loader_options<Model>();
     o.batch = options.batch;
-    o.batch_per_rank = options.batch_per_rank;
-    o.shuffle = options.shuffle;
+    o.batch_per_rank = options.loader.batch_per_rank;
+    o.shuffle = options.loader.shuffle;
     o.seed = seed_;
     o.ranks = parts();
     o.rank = part();
     o.shards = TrainStep::virtual_shards;
-    o.partition = options.partition;
-    o.last = options.last;
-    o.prefetch = options.prefetch;
+    o.partition = options.loader.partition;
+    o.last = options.loader.last;
+    o.prefetch = options.loader.prefetch;
     o.busy_threads = (options.threads > 0 ? options.threads : train_step_.threads()) * policy_state().local_ranks();
-    if (options.partition == data::Partition::local) {
+    if (options.loader.partition == data::Partition::local) {
       std::vector<double> sizes(static_cast<std::size_t>(o.ranks), 0);
       if (scores()) sizes[static_cast<std::size_t>(o.rank)] = static_cast<double>(train.size());
       policy_state().reduce(sizes);
@@ -237,12 +238,14 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// All memory, and whatever layers want beforehand, for every batch size that will come.
   void reserve(data::Loader<Scalar>& loader, data::Loader<Scalar>* validation, const FitOptions& options) {
     threads_ = options.threads;
-    execution_ = options.execution;
-    denormals_ = options.denormals;
+    execution_ = options.compute.execution;
+    denormals_ = options.compute.denormals;
     long capacity = loader.capacity();
     if (validation) capacity = std::max(capacity, validation->capacity());
-    train_step_.reserve(
-        {.batch = capacity, .execution = options.execution, .threads = options.threads, .denormals = options.denormals});
+    train_step_.reserve({.capacity = capacity,
+                         .execution = options.compute.execution,
+                         .threads = options.threads,
+                         .denormals = options.compute.denormals});
     std::vector<long> sizes;
     for (auto* l : {&loader, validation})
       for (std::int64_t s : {std::int64_t{0}, l ? l->steps() - 1 : 0})
@@ -254,7 +257,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   void reserve_for_prediction(long n) {
     if (train_step_.reserved()) return;
     train_step_.reserve(
-        {.batch = std::clamp(n, 1L, 256L), .execution = execution_, .threads = threads_, .denormals = denormals_});
+        {.capacity = std::clamp(n, 1L, 256L), .execution = execution_, .threads = threads_, .denormals = denormals_});
   }
 
   void keep_callbacks() {
@@ -292,10 +295,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       step.lr_factor = factor = static_cast<double>(options.schedule(train_step_.steps()));
       step.clip_norm = options.clip_norm;
       step.accumulate = pending > 0;
-      step.update = pending + 1 == options.accumulate || batch.step + 1 == loader.steps();
+      step.update = pending + 1 == options.step.accumulate || batch.step + 1 == loader.steps();
       step.key =
           random_key(seed_.value, 0x73746570ull + static_cast<std::uint64_t>(number * loader.steps() + batch.step));  // "step"
-      step.graph = options.graph;
+      step.graph = options.compute.graph;
       const typename TrainStep::Sums sums = train_step_.step(batch, step);
       place_.samples += batch.global_count;
       place_.step = batch.step + 1;
@@ -348,7 +351,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       record.epoch = static_cast<int>(place_.base + place_.epoch) + 1;
       record.loss = sums.mean();
       if constexpr (Loss::target == nn::TargetKind::label)
-        record.accuracy = sums.correct / std::max(1.0, static_cast<double>(counted(batch) * labels_each) * options.accumulate);
+        record.accuracy =
+            sums.correct / std::max(1.0, static_cast<double>(counted(batch) * labels_each) * options.step.accumulate);
       record.learning_rate = static_cast<double>(train_step_.optimizer().optimizer().lr) * factor;
       record.seconds = now - work.last;
       record.samples_per_second = static_cast<double>(batch.global_count) / record.seconds;

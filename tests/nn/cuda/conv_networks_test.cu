@@ -32,7 +32,7 @@ TEST_CASE("a residual network with batch normalisation trains alike on both devi
 }
 TEST_CASE("the summary of an executor on Cuda names what the libraries chose, and their detours", "[cuda]") {
   skein::Model<LeNet, Shape<12, 12, 1>, skein::Cuda> model;
-  skein::Executor executor{model, nn::CrossEntropy{}, {.batch = 23}};
+  skein::Executor executor{model, nn::CrossEntropy{}, {.capacity = 23}};
   CHECK(skein::summary(executor).find("cuDNN's convolution of 23") == std::string::npos);
   executor.prepare(23);
   const std::string text = skein::summary(executor);

@@ -25,8 +25,8 @@ TEST_CASE("a pass on a GPU has the gradients of the Cpu", "[nn][cuda]") {
   Model<sk::Cpu> here{sk::Seed{4}};
   Model<sk::Cuda> there{sk::Seed{4}};
   const twins::Data<Model<sk::Cpu>, nn::CrossEntropy> data(7);
-  sk::Executor a{here, nn::CrossEntropy{}, {.batch = 7, .threads = 1}};
-  sk::Executor b{there, nn::CrossEntropy{}, {.batch = 7}};
+  sk::Executor a{here, nn::CrossEntropy{}, {.capacity = 7, .threads = 1}};
+  sk::Executor b{there, nn::CrossEntropy{}, {.capacity = 7}};
   b.prepare(7);
   const auto batch = data.batch(0, 7);
   const nn::LossSums wanted = a.forward_backward(batch), got = b.forward_backward(batch);
@@ -51,7 +51,7 @@ TEST_CASE("a pass on a GPU has the gradients of the Cpu", "[nn][cuda]") {
 TEST_CASE("a pass takes batches of its GPU, with rows further apart too", "[nn][cuda]") {
   Model<sk::Cuda> model{sk::Seed{4}};
   const twins::Data<Model<sk::Cuda>, nn::CrossEntropy> data(7);
-  sk::Executor executor{model, nn::CrossEntropy{}, {.batch = 7}};
+  sk::Executor executor{model, nn::CrossEntropy{}, {.capacity = 7}};
   const auto host = data.batch(0, 7);
   (void)executor.forward_backward(host);
   const auto wanted = gradients(model);
@@ -83,7 +83,7 @@ TEST_CASE("a loop by hand on a GPU", "[nn][cuda]") {
   const twins::Data<Model<sk::Cpu>, nn::CrossEntropy> data(12);
   auto train = [&](auto& model) {
     using M = std::remove_cvref_t<decltype(model)>;
-    sk::Executor executor{model, nn::CrossEntropy{}, {.batch = 6, .threads = 1}};
+    sk::Executor executor{model, nn::CrossEntropy{}, {.capacity = 6, .threads = 1}};
     sk::optim::BoundOptimizer<sk::optim::Adam, double, typename M::device> optimizer{sk::optim::Adam{.lr = 0.01f}, M::program,
                                                                                      model.where()};
     for (long s = 0; s < 10; ++s) {
@@ -98,7 +98,7 @@ TEST_CASE("a loop by hand on a GPU", "[nn][cuda]") {
 
 TEST_CASE("the summary of a pass on a GPU names its kernels and its memory", "[nn][cuda]") {
   sk::Model<Net, In, sk::Cuda> model{sk::Seed{4}};
-  sk::Executor executor{model, nn::CrossEntropy{}, {.batch = 7}};
+  sk::Executor executor{model, nn::CrossEntropy{}, {.capacity = 7}};
   executor.prepare(7);
   const std::string text = sk::summary(executor);
   CAPTURE(text);

@@ -54,7 +54,7 @@ template <class Device, class Scalar> std::vector<double> gradients_of_parts() {
   for (std::size_t i = 0; i < targets.size(); ++i)
     targets[i] = static_cast<Scalar>(i % pitch == 0 ? static_cast<double>(i / pitch % 2) : sk::random_uniform(1, 1, i));
   const sk::BatchView<Scalar> batch{samples.data(), in, nullptr, targets.data(), pitch, n};
-  sk::Executor executor{model, loss, {.batch = n, .threads = 1}};
+  sk::Executor executor{model, loss, {.capacity = n, .threads = 1}};
   executor.prepare(n);
   std::vector<double> all;
   for (int turn = 0; turn < 2; ++turn) {  // the sums of a part begin at zero again

@@ -75,7 +75,7 @@ TEST_CASE("a GPU's step that overflows is skipped, and the scale falls", "[train
     twins::Data<Model, nn::Mse> good(12), bad(12);
     bad.y[0] = 1e8f;
     sk::train::TrainStep train_step{model, nn::Mse{}, optim::Adam{.lr = 0.01f}, sk::parallel::SingleProcess{}};
-    train_step.reserve({.batch = 6, .threads = 1});
+    train_step.reserve({.capacity = 6, .threads = 1});
     train_step.executor().prepare(6);
     train_step.set_loss_scaling({.initial = 1024, .interval = 5});
     sk::train::StepOptions o;

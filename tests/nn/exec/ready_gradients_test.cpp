@@ -49,7 +49,7 @@ TEST_CASE("a sink hears of the gradients behind a layer before it sums the layer
   const sk::BatchView<double> batch{x.data(), sk::row_pitch(4), nullptr, targets.data(), sk::row_pitch(3), 6, 6};
   for (int threads : {1, 2, 3}) {
     INFO(threads << " threads");
-    sk::Executor executor{model, nn::Mse{}, {.batch = 6, .threads = threads}};
+    sk::Executor executor{model, nn::Mse{}, {.capacity = 6, .threads = threads}};
     const auto step = [&](const nn::ExecutorSinks& sinks) {
       executor.run([&](sk::Worker& w) {
         executor.forward_backward(w, batch, {}, sinks);

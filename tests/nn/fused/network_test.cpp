@@ -37,13 +37,14 @@ template <class Network, class In> Result run(ExecutorOptions options) {
   Model<Network, In> model{Seed{7}};
   Executor executor(model, nn::Mse{}, options);
   constexpr long pitch = sample_pitch(In::extents), out = row_pitch(decltype(executor)::width);
-  std::vector<float> x(static_cast<std::size_t>(options.batch * pitch)), targets(static_cast<std::size_t>(options.batch * out));
+  std::vector<float> x(static_cast<std::size_t>(options.capacity * pitch)),
+      targets(static_cast<std::size_t>(options.capacity * out));
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(support::scattered(static_cast<long>(i), 1));
   for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = static_cast<float>(support::scattered(static_cast<long>(i), 2));
   Result r;
   for (int step = 0; step < 2; ++step) {  // the second with other weights: derived copies must follow
-    executor.forward_backward(BatchView<float>{x.data(), pitch, nullptr, targets.data(), out, options.batch});
-    r.outputs.insert(r.outputs.end(), executor.outputs(), executor.outputs() + options.batch * out);
+    executor.forward_backward(BatchView<float>{x.data(), pitch, nullptr, targets.data(), out, options.capacity});
+    r.outputs.insert(r.outputs.end(), executor.outputs(), executor.outputs() + options.capacity * out);
     for (float g : model.gradients()) r.gradients.push_back(static_cast<double>(g));
     for (float& p : model.modify()) p *= 0.9f;
   }
@@ -52,11 +53,11 @@ template <class Network, class In> Result run(ExecutorOptions options) {
 template <class Fused, class Plain, class In> void agree(int layers) {
   STATIC_REQUIRE(Model<Fused, In>::fused::size < Fused::size);
   CHECK(Model<Fused, In>::fused::size == layers);
-  const Result expected = run<Plain, In>({.batch = 11, .execution = Execution::layer_wise, .threads = 1});
+  const Result expected = run<Plain, In>({.capacity = 11, .execution = Execution::layer_wise, .threads = 1});
   for (Execution e : {Execution::layer_wise, Execution::depth_first})
     for (int threads : {1, 2, 3}) {
       INFO("threads " << threads);
-      const Result got = run<Fused, In>({.batch = 11, .execution = e, .block = 4, .threads = threads});
+      const Result got = run<Fused, In>({.capacity = 11, .execution = e, .block = 4, .threads = threads});
       CHECK(support::apart(got.outputs, expected.outputs) < 1e-6);
       CHECK(support::apart(got.gradients, expected.gradients) < 3e-6);
     }

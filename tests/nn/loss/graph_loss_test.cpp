@@ -126,7 +126,7 @@ TEST_CASE("a network with the loss of a graph has the gradient of finite differe
   std::vector<double> first;
   for (const int threads : {1, 2, 4})
     for (const auto execution : {sk::Execution::layer_wise, sk::Execution::depth_first}) {
-      sk::Executor executor{model, loss_of(), {.batch = n + 4, .execution = execution, .block = 3, .threads = threads}};
+      sk::Executor executor{model, loss_of(), {.capacity = n + 4, .execution = execution, .block = 3, .threads = threads}};
       executor.forward_backward(data.batch());
       const std::vector<double> g(model.gradients().begin(), model.gradients().end());
       if (first.empty()) first = g;
@@ -134,7 +134,7 @@ TEST_CASE("a network with the loss of a graph has the gradient of finite differe
       for (std::size_t i = 0; i < g.size(); ++i) apart = std::max(apart, std::abs(g[i] - first[i]));
       CHECK(apart < 1e-15);
     }
-  sk::Executor executor{model, loss_of(), {.batch = n, .threads = 1}};
+  sk::Executor executor{model, loss_of(), {.capacity = n, .threads = 1}};
   double worst = 0;
   for (const auto& e : Model::program.parameters()) {
     const std::size_t i = static_cast<std::size_t>(e.offset);

@@ -97,7 +97,7 @@ void same_as_serial(sk::NcclComm& world) {
   }
   sk::FitOptions accumulated = short_fit;
   accumulated.batch = 10;
-  accumulated.accumulate = 2;
+  accumulated.step.accumulate = 2;
   require_same(train(world.where(), sk::parallel::DataParallel{world}, accumulated),
                train(sk::Cpu{}, sk::parallel::SingleProcess{}, accumulated), 2e-5);
 }

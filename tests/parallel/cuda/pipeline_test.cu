@@ -103,8 +103,8 @@ TEST_CASE("stages on GPUs train as on the host", "[parallel][cuda]") {
   as_on_the_host<float>({.schedule = S::pipedream, .micro_batches = 5}, {}, 2e-5);
 }
 TEST_CASE("stages on GPUs in 16 bits skip steps together", "[parallel][cuda]") {
-  as_on_the_host<sk::precision::fp16>({.micro_batches = 4},
-                                      {.loss_scaling = sk::optim::LossScaling{.initial = 2097152, .interval = 2}}, 2e-2);
+  as_on_the_host<sk::precision::fp16>(
+      {.micro_batches = 4}, {.step = {.loss_scaling = sk::optim::LossScaling{.initial = 2097152, .interval = 2}}}, 2e-2);
 }
 TEST_CASE("pipelines of GPUs beside each other", "[parallel][cuda]") {
   sk::SelfComm self;

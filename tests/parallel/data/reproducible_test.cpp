@@ -47,7 +47,7 @@ TEST_CASE("samples of other shards are refused", "[parallel]") {
     cases::Model model{sk::Seed{1}};
     using Policy = sk::parallel::DataParallel<sk::ThreadComm, sk::parallel::Reproducible<8>>;
     sk::train::TrainStep<cases::Model, sk::nn::CrossEntropy, sk::optim::Sgd, Policy> train_step{model, {}, {}, Policy{world}};
-    train_step.reserve({.batch = 10, .threads = 1});
+    train_step.reserve({.capacity = 10, .threads = 1});
     sk::data::Batch<float> batch;
     batch.count = 10;
     batch.global_count = 20;

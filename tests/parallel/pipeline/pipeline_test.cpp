@@ -61,7 +61,7 @@ TEST_CASE("on a simulated clock a pipeline's trace is its table, played", "[para
       const cases::Pipeline pipeline{world, {.schedule = schedule, .micro_batches = 6, .lengths = lengths}};
       cases::Staged model = pipeline.model<cases::Input>(sk::Seed{5});
       cases::TrainStep train_step(model, {}, cases::optimizer, pipeline);
-      train_step.reserve({.batch = 36, .threads = 1});
+      train_step.reserve({.capacity = 36, .threads = 1});
       const double begin = world.all_reduce(world.now(), sk::Max{});
       world.compute(begin + 10 - world.now());  // all begin at the same time
       const double start = world.now();

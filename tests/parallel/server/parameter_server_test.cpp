@@ -23,7 +23,7 @@ void at(std::initializer_list<int> sizes, void (*function)(sk::ThreadComm&)) {
 }
 /// A loop by hand over a batch of two samples.
 template <class TrainStep> void nine_steps(TrainStep& train_step) {
-  train_step.reserve({.batch = 2, .threads = 1});
+  train_step.reserve({.capacity = 2, .threads = 1});
   const std::vector<double> x(8, 0.1), y(6, 0.2);
   sk::data::Batch<double> batch;
   batch.x = x.data(), batch.targets = y.data();
@@ -43,7 +43,8 @@ template <class Function> std::string failure(int ranks, Function function, doub
 TEST_CASE("a parameter server without staleness gives the bits of DataParallel", "[parallel]") {
   at({2, 3, 5}, [](sk::ThreadComm& w) { cases::equals_data_parallel(w, {.epochs = 1, .batch = 10}); });
   at({4}, [](sk::ThreadComm& w) {
-    cases::equals_data_parallel(w, {.epochs = 1, .batch = 10, .accumulate = 2, .schedule = sk::optim::linear(0.1, 1, 8)});
+    cases::equals_data_parallel(w,
+                                {.epochs = 1, .batch = 10, .schedule = sk::optim::linear(0.1, 1, 8), .step = {.accumulate = 2}});
   });
 }
 

@@ -44,8 +44,8 @@ template <class Policy> std::vector<double> train(const Policy& policy) {
                   .batch = 32,
                   .record_steps = true,
                   .progress = false,
-                  .execution = sk::Execution::layer_wise,
-                  .threads = 1})
+                  .threads = 1,
+                  .compute = {.execution = sk::Execution::layer_wise}})
       .losses();
 }
 }  // namespace
@@ -122,8 +122,8 @@ TEST_CASE("the cost of a step is that of the policy on the clock", "[simulated]"
                               trainer.fit(data, {.epochs = epochs,
                                                  .batch = 32,
                                                  .progress = false,
-                                                 .execution = sk::Execution::layer_wise,
-                                                 .threads = 1});
+                                                 .threads = 1,
+                                                 .compute = {.execution = sk::Execution::layer_wise}});
                             })
             .seconds();
       };

@@ -94,7 +94,7 @@ auto run(const Loss& loss, const Optimizer& optimizer, const Plan& plan, Device 
   Model model{sk::Seed{3}, where};
   const Data<Model, Loss> data(5 * plan.batch);
   sk::train::TrainStep train_step{model, loss, optimizer, sk::parallel::SingleProcess{}};
-  train_step.reserve({.batch = plan.batch, .threads = 1});
+  train_step.reserve({.capacity = plan.batch, .threads = 1});
   train_step.executor().prepare(plan.batch);
   train_step.executor().prepare(plan.last);
   train_step.set_totals({});

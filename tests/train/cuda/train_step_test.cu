@@ -81,7 +81,7 @@ TEST_CASE("the sums of a step wait until somebody asks, and are gone with the ne
   Model model{sk::Seed{3}};
   const twins::Data<Model, nn::Mse> data(12);
   sk::train::TrainStep train_step{model, nn::Mse{}, optim::Sgd{.lr = 0.1f}, sk::parallel::SingleProcess{}};
-  train_step.reserve({.batch = 6});
+  train_step.reserve({.capacity = 6});
   const auto first = train_step.step(data.batch(0, 6));
   CHECK(first.mean() > 0);
   const auto second = train_step.step(data.batch(6, 12));
@@ -96,7 +96,7 @@ TEST_CASE("steps neither make memory nor wait once all kinds of them were captur
   const twins::Data<Model, nn::CrossEntropy> data(30);
   sk::train::TrainStep train_step{model, nn::CrossEntropy{.class_weights = {1, 2, 3, 4, 5}}, optim::Adam{.lr = 0.01f},
                                   sk::parallel::SingleProcess{}};
-  train_step.reserve({.batch = 6});
+  train_step.reserve({.capacity = 6});
   train_step.executor().prepare(6);
   train_step.executor().prepare(4);
   auto epochs = [&](int n) {
@@ -120,7 +120,7 @@ TEST_CASE("the first step makes no memory that prepare() could have made", "[tra
   Model model{sk::Seed{3}};
   const twins::Data<Model, nn::CrossEntropy> data(6);
   sk::train::TrainStep train_step{model, nn::CrossEntropy{}, optim::Adam{.lr = 0.01f}, sk::parallel::SingleProcess{}};
-  train_step.reserve({.batch = 6});
+  train_step.reserve({.capacity = 6});
   train_step.executor().prepare(6);
   auto batch = data.batch(0, 6);
   batch.held = 2;

@@ -107,10 +107,10 @@ TEMPLATE_TEST_CASE("a fit on a GPU has the history of the Cpu", "[train][cuda]",
   };
   const auto replayed = compare(options);
   sk::FitOptions other = options;
-  other.graph = false;
+  other.compute.graph = false;
   other.record_steps = true;
   CHECK(compare(other) == replayed);
-  other.prefetch = sk::data::Prefetch::on;
+  other.loader.prefetch = sk::data::Prefetch::on;
   CHECK(compare(other) == replayed);
 }
 
@@ -131,7 +131,7 @@ TEST_CASE("a data set and a metric of one's own on a GPU", "[train][cuda]") {
 TEST_CASE("accumulated batches on a GPU", "[train][cuda]") {
   const Heaps heaps(90);
   const auto data = heaps.set();
-  const sk::FitOptions options{.epochs = 5, .batch = 16, .accumulate = 2, .progress = false};
+  const sk::FitOptions options{.epochs = 5, .batch = 16, .progress = false, .step = {.accumulate = 2}};
   Model<sk::Cpu, double> here{sk::Seed{3}};
   Model<sk::Cuda, double> there{sk::Seed{3}};
   auto a = trainer_of(here);
@@ -232,8 +232,9 @@ TEST_CASE("depth-first blocks are the host's", "[train][cuda]") {
   const auto data = heaps.set();
   Model<sk::Cuda> model{sk::Seed{3}};
   auto trainer = trainer_of(model);
-  CHECK_THROWS_WITH(trainer.fit(data, {.epochs = 1, .batch = 4, .progress = false, .execution = sk::Execution::depth_first}),
-                    Catch::Contains("on Cuda a network runs layer by layer"));
+  CHECK_THROWS_WITH(
+      trainer.fit(data, {.epochs = 1, .batch = 4, .progress = false, .compute = {.execution = sk::Execution::depth_first}}),
+      Catch::Contains("on Cuda a network runs layer by layer"));
 }
 
 TEST_CASE("a label a position, on a GPU as on the Cpu", "[train][cuda]") {

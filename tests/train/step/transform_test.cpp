@@ -58,7 +58,7 @@ template <class Transform> Values naive(const Transform& transform) {
   const shard_cases::Images images;
   const auto data = sk::data::from_tensors(images.x, sk::Extents{3, {6, 6, 1}}, images.labels);
   Model model{sk::Seed{3}};
-  sk::Executor<Model, nn::CrossEntropy> executor(model, nn::CrossEntropy{}, {.batch = 61, .threads = 1});
+  sk::Executor<Model, nn::CrossEntropy> executor(model, nn::CrossEntropy{}, {.capacity = 61, .threads = 1});
   sk::data::Loader<double> loader(data, {.batch = 61, .shuffle = false});
   std::vector<Values> momentum;
   for (int epoch = 0; epoch < 4; ++epoch)
@@ -103,7 +103,7 @@ template <class Optimizer> Values trained(const Optimizer& optimizer, int thread
   const auto data = sk::data::from_tensors(images.x, sk::Extents{3, {6, 6, 1}}, images.labels);
   Model model{sk::Seed{3}};
   sk::Trainer trainer{model, nn::CrossEntropy{}, optimizer};
-  trainer.fit(data, {.epochs = 4, .batch = 61, .shuffle = false, .progress = false, .threads = threads});
+  trainer.fit(data, {.epochs = 4, .batch = 61, .progress = false, .threads = threads, .loader = {.shuffle = false}});
   return {std::as_const(model).parameters().begin(), std::as_const(model).parameters().end()};
 }
 void check_close(const Values& a, const Values& b, double tolerance = 1e-9) {

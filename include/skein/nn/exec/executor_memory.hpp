@@ -52,7 +52,7 @@ class ExecutorMemory {
   /// `options` are complete (resolve_options).
   ExecutorMemory(Model& model, const ExecutorOptions& options, int threads, const MicroBatchSlots& slots = {})
       : model_(&model), weights_(&model.weights()), threads_(threads), depth_first_(options.execution == Execution::depth_first),
-        capacity_(depth_first_ ? options.block : options.batch) {
+        capacity_(depth_first_ ? options.block : options.capacity) {
     const Device where = model.where();
     make_sets(depth_first_ ? threads : slots.count, slots.edges, where);
     const int arrays = options.shards ? options.shards.count() : threads;
@@ -61,7 +61,7 @@ class ExecutorMemory {
     for (int w = 0; options.training && w < arrays; ++w)
       gradients_.push_back(w == 0 ? model.gradient_arena().data : partial_[static_cast<std::size_t>(w - 1)].data());
     for (int w = 0; w < threads; ++w) workspace_.emplace_back(static_cast<std::size_t>(sizes.workspace + 16), where);
-    const long outputs = options.batch * output_pitch, arrays_of_outputs = mixed ? 1 : slots.count;  // else the network's own
+    const long outputs = options.capacity * output_pitch, arrays_of_outputs = mixed ? 1 : slots.count;  // else the network's own
     outputs_ = Arena<Scalar, Device>(static_cast<std::size_t>(outputs * arrays_of_outputs), where);
     copies_ = weights_->copies_of(&program_of_copies, static_cast<std::size_t>(sizes.packed_weights), converted_scalars);
     packer_ = copies_->join();

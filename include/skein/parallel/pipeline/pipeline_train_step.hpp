@@ -46,14 +46,14 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
       : loss_(std::move(loss)), asked_optimizer_(optimizer), run_(model, loss_, optimizer, policy.team()),
         files_(run_.local_stages), memory_(model.where()) {}
 
-  /// Memory for batches of at most `options.batch` samples of this pipeline.
+  /// Memory for batches of at most `options.capacity` samples of this pipeline.
   void reserve(ExecutorOptions options) {
     if (options.threads <= 0) options.threads = threads();
     if (options.execution == Execution::depth_first)
       throw ArgumentError(
           "Pipeline: depth-first blocks cut a batch for the cache, micro-batches cut it for the ranks: leave .execution as it "
           "is");
-    run_.reserve(options.batch, options.threads, options.denormals);
+    run_.reserve(options.capacity, options.threads, options.denormals);
   }
   bool reserved() const { return run_.reserved(); }
   /// Programs and primitives for batches of so many samples.

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of options in docs/ say what the headers say: each field in its order of declaration, with type, default and sentence.
+
+A table has a line `<!-- options: PATH#STRUCT -->` before it, and a row for each field of that struct. The sentence of a field is
+its `///<` behind it, or the `///` lines before it.
+
+Usage: option_tables.py <repository> | --update <repository> | --self-test"""
+import pathlib
+import re
+import sys
+import tempfile
+
+TABLE = re.compile(r"^<!-- options: (?P<path>[^#\s]+)#(?P<struct>\w+) -->\n(?P<rows>(?:\|.*\n)*)", re.M)
+FIELD = re.compile(r"^  (?P<type>[\w:<>, ]+?) (?P<name>\w+)(?: = (?P<value>[^;]+)|\{(?P<braced>[^;]*)\});(?:\s*///< (?P<text>.*))?$")
+HEAD = "| option | type | default | meaning |\n|---|---|---|---|\n"
+
+
+def fields(text, struct):
+    """(name, type, default, sentence) of each field. Raises ValueError with the sentence."""
+    found = re.search(rf"^struct {struct} \{{\n(.*?)^\}};", text, re.M | re.S)
+    if not found:
+        raise ValueError(f"names {struct}, which is no struct of that header")
+    rows, before = [], ""
+    for line in found.group(1).splitlines():
+        note = re.fullmatch(r"\s*///<? (.*)", line)
+        field = FIELD.match(line)
+        if note and "///<" in line and rows:
+            rows[-1] = (*rows[-1][:3], (rows[-1][3] + " " + note.group(1)).strip())
+        elif note:
+            before = (before + " " + note.group(1)).strip()
+        elif field:
+            value = field["value"] or field["braced"] or ""
+            rows.append((field["name"], field["type"], value.split("::")[-1], field["text"] or before))
+            before = ""
+        elif line.strip():
+            raise ValueError(f"{struct}: '{line.strip()}' is no field `type name = default;  ///< sentence` on one line")
+    if len(rows) > 19:
+        raise ValueError(f"of {struct} has {len(rows)} rows: nobody remembers the order of so many, so put some into a struct of their own")
+    for name, _, _, sentence in rows:
+        if not sentence:
+            raise ValueError(f"{struct}: .{name} has no sentence: put `///< ...` behind it")
+    return rows
+
+
+def table(root, path, struct):
+    if not (root / path).is_file():
+        raise ValueError(f"names {path}, which is no file")
+    rows = fields((root / path).read_text(), struct)
+    cell = lambda code: f"`{code}`" if code else ""
+    return HEAD + "".join(f"| `.{name}` | `{kind}` | {cell(value)} | {sentence} |\n" for name, kind, value, sentence in rows)
+
+
+def check(root, update=False):
+    faults, tables = [], 0
+    for document in sorted((root / "docs").rglob("*.md")):
+        text = document.read_text()
+
+        def one(match):
+            nonlocal tables
+            tables += 1
+            try:
+                right = table(root, match["path"], match["struct"])
+            except ValueError as e:
+                faults.append(f"{document.relative_to(root)}: a table {e}")
+                return match.group(0)
+            if right != match["rows"] and not update:
+                faults.append(f"{document.relative_to(root)}: the table of {match['struct']} differs from {match['path']}: run "
+                              "tests/house/option_tables.py --update .")
+            return match.group(0)[:len(match.group(0)) - len(match["rows"])] + right
+
+        changed = TABLE.sub(one, text)
+        if update and changed != text:
+            document.write_text(changed)
+    if not tables:
+        faults.append("no document has a table of options")
+    return faults
+
+
+def self_test():
+    wrong = []
+    header = ("struct O {\n  int epochs = 1;  ///< passes\n  std::vector<A, B> all{};  ///< of them\n  /// chosen\n  data::P p = data::P::one;\n"
+              "};\n")
+    rows = HEAD + "| `.epochs` | `int` | `1` | passes |\n| `.all` | `std::vector<A, B>` |  | of them |\n| `.p` | `data::P` | `one` | chosen |\n"
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        (root / "docs").mkdir()
+        page = root / "docs/a.md"
+
+        def found(in_header, in_page):
+            (root / "o.hpp").write_text(in_header)
+            page.write_text(in_page)
+            return check(root)
+
+        right = "<!-- options: o.hpp#O -->\n" + rows
+        if found(header, right):
+            wrong.append(f"a right table is refused: {found(header, right)}")
+        swapped = header.replace("  int epochs = 1;  ///< passes\n", "").replace("\n};", "\n  int epochs = 1;  ///< passes\n};")
+        for in_header, in_page, sentence in [(header.replace("= 1", "= 2"), right, "differs"), (swapped, right, "differs"),
+                                             (header.replace("epochs", "epoch"), right, "differs"), (header, right.replace("#O", "#X"), "no struct"),
+                                             (header.replace("  ///< passes", ""), right, "no sentence"), (header, "text\n", "no document"),
+                                             (header.replace("int epochs = 1;", "int a, b;"), right, "no field"),
+                                             (header.replace("\n};", "".join(f"\n  int a{i} = 0;  ///< a" for i in range(17)) + "\n};"), right,
+                                              "20 rows")]:
+            faults = found(in_header, in_page)
+            if len(faults) != 1 or sentence not in faults[0]:
+                wrong.append(f"wanted '{sentence}', found {faults}")
+        found(header.replace("= 1", "= 2"), right)
+        check(root, update=True)
+        if page.read_text() != right.replace("`1`", "`2`"):
+            wrong.append("--update does not write the table")
+    return wrong
+
+
+def main():
+    arguments = sys.argv[1:]
+    if arguments == ["--self-test"]:
+        faults = self_test()
+    elif arguments[0] == "--update":
+        faults = check(pathlib.Path(arguments[1]), update=True)
+    else:
+        faults = check(pathlib.Path(arguments[0]))
+    print("\n".join(faults) if faults else "every table of options says what its header says")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
