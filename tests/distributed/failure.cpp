@@ -39,13 +39,16 @@ TEST_CASE("what fails in a step of one process is named on the others within the
   if (size == 1 || size > 3) return;
   const int threads = GENERATE(1, 2, 4);
   const Transport transport = GENERATE(Transport::memory, Transport::messages, Transport::native);
-  if (transport == Transport::native && threads == 4) return;
+  // Each case waits for its deadline: two ranks try every transport with two numbers of threads or more, three ranks with one.
+  if (size == 2 && ((transport == Transport::native && threads == 4) || (transport == Transport::messages && threads == 1)))
+    return;
+  if (size == 3 && threads != (transport == Transport::memory ? 2 : transport == Transport::messages ? 4 : 1)) return;
   CAPTURE(threads, static_cast<int>(transport));
   const cases::Case usual{.threads = threads};
   cases::Case other = usual;
 
   SECTION("a rank that stands still for longer than the deadline") {
-    other.sleep = 4;
+    other.sleep = 2;
     CHECK_THAT(of_all(transport, 1, usual, other), Catch::Contains("rank 1 did not arrive within 1 s"));
   }
   SECTION("a rank that is missing, since it has fewer epochs") {

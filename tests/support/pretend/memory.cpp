@@ -50,10 +50,13 @@ bool always_open() {
   return is;
 }
 
+constexpr std::size_t page = 4096;
+std::size_t to_page(std::size_t n) { return (n + page - 1) / page * page; }
+
 void protect(Arena& arena) {
   if (!arena.base || arena.high == 0) return;
   const bool open = arena.open > 0 || always_open();
-  if (mprotect(arena.base, (arena.high + 4095) / 4096 * 4096, open ? PROT_READ | PROT_WRITE : PROT_NONE) != 0) {
+  if (mprotect(arena.base, to_page(arena.high), open ? PROT_READ | PROT_WRITE : PROT_NONE) != 0) {
     std::perror("pretend CUDA: mprotect");
     std::abort();
   }
@@ -64,6 +67,21 @@ void open_locked(Arena& arena) {
 }
 void close_locked(Arena& arena) {
   if (--arena.open == 0) protect(arena);
+}
+
+/// Gives a free end of the arena back: opening costs time for each page below `high` that was ever written.
+void give_back_end(Arena& arena) {
+  if (arena.free.empty()) return;
+  const auto last = std::prev(arena.free.end());
+  if (last->first + last->second != arena.high) return;
+  const std::size_t from = to_page(last->first), to = to_page(arena.high);
+  if (from < to &&
+      (mprotect(arena.base + from, to - from, PROT_NONE) != 0 || madvise(arena.base + from, to - from, MADV_DONTNEED) != 0)) {
+    std::perror("pretend CUDA: the end of a device's memory");
+    std::abort();
+  }
+  arena.high = last->first;
+  arena.free.erase(last);
 }
 
 void check_guard(Arena& arena, std::size_t offset, const Block& block) {
@@ -157,6 +175,7 @@ cudaError_t release(void* p) {
         arena.free.erase(it);
       }
     }
+    give_back_end(arena);
     return cudaSuccess;
   }
   return cudaErrorInvalidValue;
