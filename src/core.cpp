@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // skein::compiled: the bodies of core/, device/ and draw/.
 #include <skein/core/error.ipp>
+#include <skein/core/flags.ipp>
+#include <skein/core/run.ipp>
 #include <skein/core/text.ipp>
 #include <skein/core/workers.ipp>
 #include <skein/device/kept_memory.ipp>

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include <skein/nn/dropout.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/loss/mse.hpp>
 #include <skein/nn/executor.hpp>
@@ -237,4 +238,24 @@ TEST_CASE("A pass refuses another number of labels, and names sample and positio
   CHECK_THROWS_WITH(executor.evaluate(batch), Catch::Contains("1 labels a sample"));
   data.labels[9] = 3;
   CHECK_THROWS_WITH(executor.evaluate(data.batch()), Catch::Contains("sample 2 has the label 3 at position 1"));
+}
+
+TEST_CASE("A loop by hand drops other values in each call, the same on each rank, unless it gives a key", "[nn]") {
+  using Model = sk::Model<nn::Sequential<nn::Dropout<>, Linear<8>>, sk::Shape<8>>;
+  Model model{sk::Seed{5}};
+  const std::vector<float> x(4 * 16, 1.f);
+  const std::vector<std::int32_t> labels(4, 1);
+  const sk::BatchView<float> batch{.x = x.data(), .pitch = 16, .labels = labels.data(), .count = 4};
+  sk::Executor one{model, nn::CrossEntropy{}, {.batch = 4, .threads = 1}}, rank{model, nn::CrossEntropy{}, {.batch = 4, .threads = 2}};
+  const auto outputs = [&](auto& executor, sk::ExecutorCall call) {
+    executor.forward_backward(batch, call);
+    return std::vector<float>(executor.outputs(), executor.outputs() + 4 * executor.output_pitch);
+  };
+  const auto first = outputs(one, {}), second = outputs(one, {}), added = outputs(one, {.accumulate = true});
+  CHECK(first != second);
+  CHECK(second != added);
+  CHECK(outputs(rank, {}) == first);
+  CHECK(outputs(rank, {}) == second);
+  CHECK(outputs(one, {.key = 7}) == outputs(one, {.key = 7}));
+  CHECK(outputs(one, {.key = 7}) != outputs(one, {.key = 8}));
 }

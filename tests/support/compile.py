@@ -4,7 +4,8 @@
 (--source), or a wrong program (--wrong), which must fail with one error that says its sentence in at most 20 lines, and whose twin must
 compile (unless --without-twin). --twins compiles the twins of many in one source, each in a namespace of its own.
 
-A wrong program begins with `// expect: <sentence>`, has its wrong lines under `#ifndef SKEIN_TWIN` and the right ones in the
+A wrong program begins with `// expect: <sentence>`, or with `// expect after the compiler's own: <sentence>` where the language itself
+refuses it and ours may only be the last word; it has its wrong lines under `#ifndef SKEIN_TWIN` and the right ones in the
 other branch. --precompile makes clang's precompiled header of what the library includes of others, --precompiled gives it to a call: half the time
 of a header. (What a header forgets to include of the standard library is then not found: the long checks do without.) --self-test tries the runner on programs that it must refuse."""
 import argparse
@@ -79,20 +80,22 @@ def tidy(text):
 def check_wrong(compiler, path, twin=True):
     """Returns the faults of a wrong program, as sentences; none where it is as it should be."""
     first = pathlib.Path(path).read_text().splitlines()[:1]
-    match = re.match(r"// expect: (.+)", first[0] if first else "")
+    match = re.match(r"// expect(?P<last> after the compiler's own)?: (?P<sentence>.+)", first[0] if first else "")
     if not match:
         return [f"{path}: the first line must be `// expect: <sentence>`"]
-    sentence, faults = match.group(1).strip(), []
+    sentence, last, faults = match["sentence"].strip(), match["last"], []
     status, text = compiler.run(path)
     lines, errors = tidy(text), errors_in(text)
     if status == 0:
         faults.append("the wrong program compiles")
     else:
-        if len(errors) != 1:
+        if last and sum("static assertion" in line or "static_assert" in line for line in errors) != 1:
+            faults.append("of the library's own sentences it prints not one")
+        if not last and len(errors) != 1:
             faults.append(f"it prints {len(errors)} errors, not one")
         if len(lines) > MAX_LINES:
             faults.append(f"it prints {len(lines)} lines, more than {MAX_LINES}")
-        if sentence not in " ".join(errors):
+        if sentence not in " ".join(errors[-1:] if last else errors):
             faults.append(f"its error does not say: {sentence}")
     if faults:
         faults.append("the compiler says:\n" + "\n".join(lines[:60]))
@@ -120,6 +123,9 @@ def self_test(compiler):
         "two_errors": ("// expect: put Flatten before it\n", rule + "Rule<int> a; Rule<char> b;", right, "2 errors"),
         "bad_twin": ("// expect: put Flatten before it\n", rule + "Rule<int> wrong;", "nonsense;", "the twin does not compile"),
         "long": ("// expect: no matching function\n", overloads + "void g() { f(nullptr); }", right, "more than 20"),
+        "last_word": ("// expect after the compiler's own: put Flatten before it\n", "nonsense; " + rule + "Rule<int> wrong;", right, None),
+        "not_the_last": ("// expect after the compiler's own: put Flatten before it\n", rule + "Rule<int> wrong; nonsense;", right, "does not say"),
+        "two_of_ours": ("// expect after the compiler's own: put Flatten before it\n", rule + "Rule<int> a; Rule<char> b;", right, "not one"),
         "no_sentence": ("", rule + "Rule<int> wrong;", right, "the first line must be"),
     }
     wrong = []

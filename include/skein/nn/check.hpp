@@ -22,9 +22,11 @@ template <class L, class In> inline constexpr bool groups_divide_the_channels =
     fault_of<L, In> != nn::Fault::groups_do_not_divide;
 template <class L, class In> inline constexpr bool accepts = fault_of<L, In> != nn::Fault::own;
 template <class Body, class Shortcut> inline constexpr bool same_shape = std::same_as<Body, Shortcut>;
-template <class L> inline constexpr bool has_describe = nn::Container<L> || nn::HasDescribe<L> || nn::HasSpec<L>;
-template <class L> inline constexpr bool has_forward = nn::Container<L> || nn::HasSpec<L> || nn::HasForward<L>;
-template <class L> inline constexpr bool has_backward = nn::Container<L> || nn::HasSpec<L> || nn::HasBackward<L>;
+template <class L> inline constexpr bool has_something_of_a_layer =
+    nn::Container<L> || nn::HasDescribe<L> || nn::HasSpec<L> || nn::HasForward<L> || nn::HasBackward<L>;
+template <class L> inline constexpr bool has_describe = !has_something_of_a_layer<L> || nn::Container<L> || nn::HasDescribe<L> || nn::HasSpec<L>;
+template <class L> inline constexpr bool has_forward = !has_something_of_a_layer<L> || nn::Container<L> || nn::HasSpec<L> || nn::HasForward<L>;
+template <class L> inline constexpr bool has_backward = !has_something_of_a_layer<L> || nn::Container<L> || nn::HasSpec<L> || nn::HasBackward<L>;
 template <class L> inline constexpr bool has_expression_forward = !nn::HasSpec<L> || nn::HasExpressionForward<L>;
 template <class L> inline constexpr bool has_expression_backward = !nn::HasSpec<L> || nn::HasExpressionBackward<L>;
 template <class L, class In> inline constexpr bool has_room_for_its_parameters =
@@ -33,6 +35,9 @@ template <class L, class In> inline constexpr bool has_room_for_its_parameters =
 // The names read as a sentence in the compilers' trails: layer<Linear<120>, 3>::gets<Shape<12, 12, 6>>.
 template <class Layer, int... Path> struct layer {
   template <class Input> struct gets {
+    static_assert(has_something_of_a_layer<Layer>,
+                  "this type is no layer: it has neither describe() nor forward() nor backward(). If it is a network, the error "
+                  "above is within its layers: a rate is written Dropout<Rate<1, 10>>, a layer without options BatchNorm<>");
     static_assert(has_describe<Layer>, "this layer lacks: static constexpr skein::LayerSpec describe(skein::Edge in)");
     static_assert(has_forward<Layer>, "this layer lacks: template <class In, class Frame> static void forward(Frame& f)");
     static_assert(has_backward<Layer>, "this layer lacks: template <class In, class Frame> static void backward(Frame& f)");

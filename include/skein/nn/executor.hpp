@@ -85,6 +85,7 @@ template <class Model, class Loss> class Executor {
     const auto& seen = batch_view<Scalar, Device>(given);
     check(seen);
     const View& batch = batch_on_device_(seen);
+    if (call.key == 0) call.key = random_key(model().seed().value, ++calls_);
     begin(batch, call);
     const bool summed = ready_.summed();
     run([&](Worker& w) {
@@ -227,6 +228,7 @@ template <class Model, class Loss> class Executor {
   nn::ReadyGradients<Model> ready_;
   nn::ShardSums<Scalar> shards_;
   nn::BatchOnDevice<Scalar, Device> batch_on_device_;
+  std::uint64_t calls_ = 0;  // of hand-written loops that gave no key
 };
 
 }  // namespace skein::inline SKEIN_ABI

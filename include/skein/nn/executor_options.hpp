@@ -41,7 +41,7 @@ struct ExecutorCall {
   double scale = 1;         ///< factor of the loss's gradient: 1 / (samples of the whole batch)
   double loss_scale = 1;    ///< another, of a model that scales its loss
   bool accumulate = false;  ///< add to the gradients that are there
-  std::uint64_t key = 0;    ///< of this step's random numbers
+  std::uint64_t key = 0;    ///< of this step's random numbers; 0: another in each call, of the model's seed and a count of calls
   long global_count = 0;    ///< samples of the whole batch: virtual shards are cut out of that
 };
 

@@ -6,10 +6,10 @@
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
-enum class Part { none, loss, optimizer, device, policy };
+enum class Part { none, swapped, loss, optimizer, device, policy };
 template <class Model> using ReplicaOf = parallel::Replica<typename Model::Scalar, typename Model::device>;
 template <class Loss, class Optimizer, class Policy, class Model> consteval Part first_fault() {
-  if (!nn::Loss<Loss>) return Part::loss;
+  if constexpr (!nn::Loss<Loss>) return optim::Optimizer<Loss> && nn::Loss<Optimizer> ? Part::swapped : Part::loss;
   if (!optim::Optimizer<Optimizer>) return Part::optimizer;
   if constexpr (std::derived_from<Policy, parallel::PolicyBase>)
     if constexpr (!Policy::template fits<typename Model::device>) return Part::device;
@@ -20,8 +20,13 @@ struct NoTrainStep {
   using Sums = nn::LossSums;  // named in the trainer's declarations
   template <class... Any> explicit NoTrainStep(Any&&...) {}
 };
+template <class Optimizer, class Loss> inline constexpr bool stand_in_order = false;
+template <class Model> inline constexpr bool outlives_its_trainer = false;
 template <Part P, class Loss, class Optimizer, class Policy, class Model> constexpr bool assert_trainer() {
-  if constexpr (P == Part::loss) nn::assert_loss<Loss>();
+  if constexpr (P == Part::swapped)
+    static_assert(stand_in_order<Loss, Optimizer>,
+                  "the optimizer stands where the loss belongs: write Trainer{model, loss, optimizer, policy}");
+  else if constexpr (P == Part::loss) nn::assert_loss<Loss>();
   else if constexpr (P == Part::optimizer) optim::assert_optimizer<Optimizer>();
   else if constexpr (P == Part::device) Policy::template assert_fits<typename Model::device>();
   else if constexpr (P == Part::policy) parallel::assert_policy<Policy, ReplicaOf<Model>>();

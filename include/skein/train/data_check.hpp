@@ -34,7 +34,8 @@ template <class Model, class Loss> void check_data(const data::DatasetView& data
   const std::string set = std::string("the ") + which + " data set";
   if constexpr (Loss::target == nn::TargetKind::label) {
     if (data.target().kind != data::TargetKind::label)
-      throw ArgumentError("the loss compares with class labels, " + set + " has none: use Mse or Huber, or give it labels");
+      throw ArgumentError("the loss compares with class labels, the targets of " + set +
+                          " are numbers: give it integers (from_tensors of int), or use a loss such as Mse");
     constexpr long each = nn::labels_each(Model::output_extents);
     if (data.target().each != each)
       throw ShapeError(set + " has " + std::to_string(data.target().each) + " labels a sample, the network's output " +
@@ -42,7 +43,8 @@ template <class Model, class Loss> void check_data(const data::DatasetView& data
                        " positions, each with a label of its own");
   } else {
     if (data.target().kind != data::TargetKind::vector)
-      throw ArgumentError("the loss compares with target values, " + set + " has none: use CrossEntropy, or give it targets");
+      throw ArgumentError("the loss compares with numbers, the targets of " + set +
+                          " are class labels, as integers are: give it floats (from_tensors of float), or use CrossEntropy");
     constexpr long wanted = nn::target_length<Loss>(Model::sizes.output.count());
     if (data.target().count != wanted)
       throw ShapeError("a target of " + set + " has " + std::to_string(data.target().count) + " values, the network gives " +

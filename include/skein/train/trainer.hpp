@@ -39,6 +39,12 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// or options differ refuse to start, all with the same CommError. The model must outlive the trainer.
   explicit Trainer(Model& model, Loss loss = {}, Optimizer optimizer = {}, Policy policy = {})
       : policy_(std::move(policy)), train_step_(model, std::move(loss), optimizer, policy_) {}
+  /// A model that ends with the statement is refused.
+  explicit Trainer(Model&& model, Loss loss = {}, Optimizer optimizer = {}, Policy policy = {})
+      : Trainer(model, std::move(loss), optimizer, std::move(policy)) {
+    static_assert(train::detail::outlives_its_trainer<Model>,
+                  "the model must outlive its trainer: give it a name, sk::Model<...> model; sk::Trainer trainer{model, ...}");
+  }
 
   /// Trains for options.epochs epochs and returns their history (the same on all ranks). After load() of a file that was saved
   /// within a fit, it goes on where that one was. Throws ArgumentError for options, data and network that do not fit.

@@ -129,6 +129,12 @@ template <class Comm, class Scalar, class Device, class Exchange = AllReduceExch
   BucketScheduler<Bound> scheduler_;
 };
 
+namespace detail {
+/// In place of the communicator that DataParallel{} was not given.
+struct NoCommunicator {};
+template <class Comm> inline constexpr bool has_the_communicator_of_its_ranks = !std::same_as<Comm, NoCommunicator>;
+}  // namespace detail
+
 /// The policy state of DataParallel<Comm, Options...>.
 template <class Comm, class Scalar, class Device, class... Options> using DataParallelStateOf =
     WithOptions<DataParallelPolicyState<Comm, Scalar, Device, ExchangeWith<AllReduceExchange, Options...>>, Options...>;
@@ -142,6 +148,7 @@ template <class Comm, class... Options> class DataParallel : public PolicyBase {
  public:
   using communicator = Comm;
   explicit DataParallel(Comm& comm, DataParallelOptions options = {}) : comm_(&comm), options_(options) {}
+  DataParallel() requires std::same_as<Comm, detail::NoCommunicator> : comm_(nullptr) {}
 
   template <class R> auto bind(const R& replica) const {
     return DataParallelStateOf<Comm, typename R::Scalar, typename R::Device, Options...>(*comm_, options_, replica);
@@ -154,13 +161,19 @@ template <class Comm, class... Options> class DataParallel : public PolicyBase {
   }
   /// Does the communicator move this device's memory; and the sentence where it does not.
   template <class Device> static constexpr bool fits = comm::sound<Comm, Device>;
-  template <class Device> static consteval void assert_fits() { assert_communicator<Comm, Device>(); }
+  template <class Device> static consteval void assert_fits() {
+    if constexpr (detail::has_the_communicator_of_its_ranks<Comm>) assert_communicator<Comm, Device>();
+    else
+      static_assert(detail::has_the_communicator_of_its_ranks<Comm>,
+                    "DataParallel is given the communicator of its ranks: DataParallel{world}, of sk::MpiComm world{argc, argv}");
+  }
   Comm& comm() const { return *comm_; }
 
  private:
   Comm* comm_;
   DataParallelOptions options_;
 };
+DataParallel() -> DataParallel<detail::NoCommunicator>;
 template <class Comm> DataParallel(Comm&) -> DataParallel<Comm>;
 template <class Comm> DataParallel(Comm&, DataParallelOptions) -> DataParallel<Comm>;
 

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of run.hpp.
+#pragma once
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "run.hpp"
+
+namespace skein::inline SKEIN_ABI::detail {
+
+/// Does a launcher's environment call this process another rank than 0? Then a wrong flag is said by that one alone.
+SKEIN_INLINE bool another_rank_speaks() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "RANK"})
+    if (const char* rank = std::getenv(name)) return std::string_view(rank) != "0";
+  return false;
+}
+
+SKEIN_INLINE int run_guarded(int argc, const char* const* argv, int (*call)(void*), void* object) {
+  std::string_view program = argc > 0 ? argv[0] : "";
+  program.remove_prefix(program.rfind('/') + 1);  // npos + 1 is 0
+  const auto say = [&](const char* message) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(program.size()), program.data(), message);
+  };
+  try {
+    return call(object);
+  } catch (const FlagError& e) {
+    if (!another_rank_speaks()) say(e.what());
+    return 2;
+  } catch (const std::exception& e) { say(e.what()); } catch (...) {
+    say("an exception that is no std::exception");
+  }
+  return 1;
+}
+
+}  // namespace skein::inline SKEIN_ABI::detail

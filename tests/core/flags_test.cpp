@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flags: what the command line sets, and what is said of flags and values that there are not.
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <vector>
+
+#include <skein/core/flags.hpp>
+
+#include "../support/thrown.hpp"
+
+namespace sk = skein;
+
+namespace {
+
+struct Options {
+  int epochs = 5;
+  long batch = 128;
+  std::size_t seed = 1;
+  float lr = 0.05f;
+  double momentum = 0.9;
+  bool full = true, quiet = false;
+  std::string network = "mlp", data;
+  std::vector<int> stages{2, 4};
+  std::vector<std::string> names;
+};
+
+/// The options that a command line gives; `again`: read() returned false.
+Options read(std::vector<const char*> line, bool* again = nullptr) {
+  Options o;
+  sk::Flags flags{"A program"};
+  flags("epochs", o.epochs, "passes over the data").within(1, 1000);
+  flags("batch", o.batch).at_least(1);
+  flags("seed", o.seed);
+  flags("lr", o.lr, "learning rate").within(0, 10);
+  flags("momentum", o.momentum);
+  flags("full", o.full), flags("quiet", o.quiet);
+  flags("network", o.network, "which one").one_of({"mlp", "lenet"});
+  flags("data_folder", o.data);
+  flags("stages", o.stages).at_least(2);
+  flags("names", o.names);
+  line.insert(line.begin(), "/home/me/program");
+  const bool ran = flags.read(static_cast<int>(line.size()), line.data());
+  if (again) *again = ran;
+  return o;
+}
+std::string refused(std::vector<const char*> line) {
+  const std::string text = support::thrown<sk::FlagError>([&] { (void)read(std::move(line)); });
+  CHECK_THAT(text, Catch::Contains("\nusage: program [--flag value]...\n"));
+  return text.substr(0, text.find('\n'));
+}
+
+}  // namespace
+
+TEST_CASE("Flags set what they name, and leave the rest at its defaults", "[core]") {
+  const Options o = read({"--lr", "0.01", "--epochs=20", "--no-full", "--quiet", "--network", "lenet", "--data-folder", "a b",
+                          "--stages", "2,8", "--names=x,y", "--seed", "18446744073709551615", "--momentum", "-1e-3"});
+  CHECK(o.lr == 0.01f);
+  CHECK(o.epochs == 20);
+  CHECK_FALSE(o.full);
+  CHECK(o.quiet);
+  CHECK(o.network == "lenet");
+  CHECK(o.data == "a b");
+  CHECK(o.stages == std::vector<int>{2, 8});
+  CHECK(o.names == std::vector<std::string>{"x", "y"});
+  CHECK(o.seed == ~std::size_t{0});
+  CHECK(o.momentum == -1e-3);
+  CHECK(o.batch == 128);
+  CHECK(read({"--epochs", "3", "--epochs", "4", "--quiet=true", "--quiet=no"}).epochs == 4);
+  CHECK(read({"--data_folder", "x"}).data == "x");
+}
+
+TEST_CASE("A flag that there is not, and a value that is none, are one sentence and the list", "[core]") {
+  CHECK(refused({"--learning-rate", "0.1"}) == "there is no flag --learning-rate");
+  CHECK(refused({"--epoch", "3"}) == "there is no flag --epoch: is --epochs meant?");
+  CHECK(refused({"--bacth=3"}) == "there is no flag --bacth: is --batch meant?");
+  CHECK(refused({"5"}) == "there is no flag 5");
+  CHECK(refused({"--no-epochs"}) == "there is no flag --no-epochs");
+  CHECK(refused({"--epochs"}) == "--epochs has no value: a whole number from 1 to 1000 is wanted");
+  CHECK(refused({"--epochs", "0"}) == "--epochs is \"0\": a whole number from 1 to 1000 is wanted");
+  CHECK(refused({"--epochs", "2.5"}) == "--epochs is \"2.5\": a whole number from 1 to 1000 is wanted");
+  CHECK(refused({"--epochs", "99999999999"}) == "--epochs is \"99999999999\": a whole number from 1 to 1000 is wanted");
+  CHECK(refused({"--seed", "-1"}) == "--seed is \"-1\": a whole number is wanted");
+  CHECK(refused({"--lr", "fast"}) == "--lr is \"fast\": a number from 0 to 10 is wanted");
+  CHECK(refused({"--momentum", "nan"}) == "--momentum is \"nan\": a number is wanted");
+  CHECK(refused({"--network=resnet"}) == "--network is \"resnet\": one of mlp, lenet is wanted");
+  CHECK(refused({"--quiet=maybe"}) == "--quiet is \"maybe\": true or false is wanted");
+  CHECK(refused({"--stages", "2,x"}) == "--stages is \"2,x\": whole numbers with commas between them of at least 2 is wanted");
+}
+
+TEST_CASE("The list of flags has what they take and their defaults", "[core]") {
+  Options o;
+  sk::Flags flags{"A program"};
+  flags("epochs", o.epochs, "passes over the data").within(1, 1'000'000);
+  flags("lr", o.lr, "learning rate");
+  flags("names", o.names);
+  CHECK(flags.help("program") ==
+        "A program\n"
+        "usage: program [--flag value]...\n"
+        "  --epochs  passes over the data; a whole number from 1 to 1000000 (5)\n"
+        "  --lr      learning rate; a number (0.05)\n"
+        "  --names   words\n"
+        "  --help    this list\n");
+  CHECK_THROWS_WITH(flags("lr", o.lr), Catch::Contains("there is a flag --lr already"));
+  bool ran = true;
+  CHECK(read({"--help", "--nonsense"}, &ran).epochs == 5);
+  CHECK_FALSE(ran);
+}
