@@ -12,16 +12,13 @@ using Executor = sk::Executor<Model, sk::nn::CrossEntropy>;
 using Optimizer = sk::optim::BoundOptimizer<sk::optim::Sgd, float, sk::Cpu>;
 
 // [quote train]
-void train(sk::ThreadComm& world, Executor& executor, Optimizer& optimizer, sk::data::Loader<>& loader, int epoch,
-           std::int64_t& step) {
+void train(sk::ThreadComm& world, Executor& executor, Optimizer& optimizer, sk::data::Loader<>& loader, int epoch) {
   Model& model = executor.model();
   for (const sk::data::Batch<>& batch : loader.epoch(epoch)) {
     const auto sums = executor.forward_backward(
         batch, {.scale = 1.0 / static_cast<double>(batch.global_count)});  // this rank's part of the mean
     world.all_reduce(model.gradients(), sk::Sum{});
-    const float* gradients[] = {model.gradients().data};
-    optimizer.update(model.modify().begin(), {.step = ++step, .lr = optimizer.optimizer().lr, .gradients = gradients}, 0,
-                     Model::sizes.stored);
+    optimizer.step(model);
     if (world.rank() == 0 && batch.step % 100 == 0)
       std::printf("epoch %d [%5ld/%ld]  loss %.4f\n", epoch, static_cast<long>(batch.first),
                   static_cast<long>(loader.dataset().size()), sums.mean());
@@ -39,21 +36,35 @@ double test(sk::ThreadComm& world, Executor& executor, sk::data::Loader<>& loade
   return correct / all;
 }
 
-int main() {
+// [quote options]
+struct Options {
+  float lr = 0.1f;
+  int epochs = 2, ranks = 2;
+
+  void flags(sk::Flags& f) {
+    f("lr", lr, "learning rate");
+    f("epochs", epochs, "passes over the training data").at_least(1);
+    f("ranks", ranks, "threads of this process").within(1, 64);
+  }
+};
+// [end]
+
+int run(const Options& o) {
   double accuracy = 0;
-  sk::spawn(2, [&](sk::ThreadComm& world) {
+  sk::spawn(o.ranks, [&](sk::ThreadComm& world) {
     const auto digits = sk::data::mnist_or_synthetic();
     Model model{sk::Seed{1}};  // the same on every rank
-    Executor executor{model, sk::nn::CrossEntropy{}, {.capacity = 64, .threads = 1}};
-    Optimizer optimizer{sk::optim::Sgd{.lr = 0.1f, .momentum = 0.9f}, Model::program, model.where()};
     sk::data::Loader<> training{digits.train, {.batch = 128, .ranks = world.size(), .rank = world.rank()}};
     sk::data::Loader<> testing{digits.test, {.batch = 128, .shuffle = false, .ranks = world.size(), .rank = world.rank()}};
-    std::int64_t step = 0;
-    for (int epoch = 0; epoch < 2; ++epoch) {
-      train(world, executor, optimizer, training, epoch, step);
+    Executor executor{model, sk::nn::CrossEntropy{}, {.capacity = training.capacity(), .threads = 1}};
+    Optimizer optimizer{sk::optim::Sgd{.lr = o.lr, .momentum = 0.9f}, model};
+    for (int epoch = 0; epoch < o.epochs; ++epoch) {
+      train(world, executor, optimizer, training, epoch);
       const double a = test(world, executor, testing);
       if (world.rank() == 0) accuracy = a;
     }
   });
   return accuracy > 0.9 ? 0 : 1;
 }
+
+int main(int argc, char** argv) { return sk::run<Options>(argc, argv, run); }

@@ -5,10 +5,7 @@
 // ctest on 2 ranks: --epochs 1
 // ctest: --epochs 1 --threads-as-ranks 2
 // ctest expects: test accuracy 9[5-9]
-#include <getopt.h>
-
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include <skein/mpi.hpp>
@@ -25,8 +22,19 @@ struct LeNet : sk::nn::Sequential<
 struct Options {
   std::string data, save, history;
   int epochs = 5, threads_as_ranks = 0;
-  long batch = 128, samples = 0;  // 0: all
+  long batch = 128, samples = 0;
   float lr = 0.05f;
+
+  void flags(sk::Flags& f) {
+    f("data", data, "folder of MNIST; without it, where mnist() looks");
+    f("epochs", epochs, "passes over the training data").at_least(1);
+    f("batch", batch, "samples of a step, over all ranks").at_least(1);
+    f("lr", lr, "learning rate").at_least(0);
+    f("threads-as-ranks", threads_as_ranks, "so many threads of this process; 0: the processes of mpirun").at_least(0);
+    f("samples", samples, "train with so many; 0: all").at_least(0);
+    f("save", save, "file of the training");
+    f("history", history, "writes NAME.svg and NAME.csv");
+  }
 };
 
 template <class Comm> void run(Comm& world, const Options& o) {
@@ -49,39 +57,10 @@ template <class Comm> void run(Comm& world, const Options& o) {
               history.seconds());
 }
 
-// By hand, since a parser of options costs more to compile than the training.
-Options parse(int argc, char** argv) {
-  const option names[] = {{"data", 1, nullptr, 'd'}, {"epochs", 1, nullptr, 'e'},           {"batch", 1, nullptr, 'b'},
-                          {"lr", 1, nullptr, 'l'},   {"threads-as-ranks", 1, nullptr, 't'}, {"samples", 1, nullptr, 'n'},
-                          {"save", 1, nullptr, 's'}, {"history", 1, nullptr, 'h'},          {}};
-  Options o;
-  for (int c; (c = getopt_long(argc, argv, "", names, nullptr)) != -1;) {
-    if (c == 'd') o.data = optarg;
-    else if (c == 'e') o.epochs = std::atoi(optarg);
-    else if (c == 'b') o.batch = std::atol(optarg);
-    else if (c == 'l') o.lr = static_cast<float>(std::atof(optarg));
-    else if (c == 't') o.threads_as_ranks = std::atoi(optarg);
-    else if (c == 'n') o.samples = std::atol(optarg);
-    else if (c == 's') o.save = optarg;
-    else if (c == 'h') o.history = optarg;
-    else std::exit(2);
-  }
-  if (o.epochs < 1 || o.batch < 1 || optind < argc) {
-    std::fprintf(stderr,
-                 "usage: %s [--data FOLDER] [--epochs N] [--batch SAMPLES] [--lr RATE] [--threads-as-ranks N] [--samples N] "
-                 "[--save FILE] [--history NAME]\n",
-                 argv[0]);
-    std::exit(2);
-  }
-  return o;
-}
-
 int main(int argc, char** argv) {
-  const Options o = parse(argc, argv);
-  if (o.threads_as_ranks > 0) {
-    sk::spawn(o.threads_as_ranks, [&](sk::ThreadComm& world) { run(world, o); });
-  } else {
+  return sk::run<Options>(argc, argv, [&](const Options& o) {
+    if (o.threads_as_ranks > 0) return sk::spawn(o.threads_as_ranks, [&](sk::ThreadComm& world) { run(world, o); });
     sk::MpiComm world{argc, argv};
     run(world, o);
-  }
+  });
 }

@@ -253,6 +253,15 @@ if(SKEIN_CHECK_GXX AND NOT SKEIN_SANITIZE)                    # counted, so the 
   set_tests_properties(bench.overhead PROPERTIES LABELS house TIMEOUT 300 SKIP_RETURN_CODE 77)
 endif()
 
+# ---- a program's main: a wrong flag, and an exception that passes the world, are one sentence
+if(SKEIN_HAS_mpi AND SKEIN_EXAMPLES)
+  foreach(case "flag;--epoch;3;there is no flag --epoch: is --epochs meant" "exception;--data;/nowhere;left the scope of the world's MpiComm: /nowhere")
+    list(POP_FRONT case name flag value sentence)
+    add_test(NAME house.main.${name} COMMAND example_03_mnist_data_parallel ${flag} ${value})
+    set_tests_properties(house.main.${name} PROPERTIES LABELS "house;mpi" TIMEOUT 60 PASS_REGULAR_EXPRESSION "${sentence}")
+  endforeach()
+endif()
+
 # ---- the harness for ranks: a failure on one rank fails the run, a lost rank is named
 if(SKEIN_HAS_mpi)
   add_executable(test_harness house/harness/harness_cases.cpp)

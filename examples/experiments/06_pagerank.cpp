@@ -4,7 +4,8 @@
 // ctest: --nodes 600 --iterations 60
 // ctest: --nodes 300 --p 0 --iterations 30 --start ones --threads 1
 // ctest expects: all versions agree
-#include "support/pagerank_flags.hpp"
 #include "support/pagerank_program.hpp"
 
-int main(int argc, char** argv) { return experiments::pagerank_main(argc, argv, experiments::run_pagerank<skein::Cpu>); }
+int main(int argc, char** argv) {
+  return skein::run<experiments::PageRankOptions>(argc, argv, experiments::run_pagerank<skein::Cpu>);
+}

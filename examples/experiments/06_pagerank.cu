@@ -4,9 +4,8 @@
 // ctest expects: all versions agree
 #include <skein/cuda.hpp>
 
-#include "support/pagerank_flags.hpp"
 #include "support/pagerank_program.hpp"
 
 int main(int argc, char** argv) {
-  return experiments::pagerank_main(argc, argv, experiments::run_pagerank<skein::Cpu, skein::Cuda>);
+  return skein::run<experiments::PageRankOptions>(argc, argv, experiments::run_pagerank<skein::Cpu, skein::Cuda>);
 }

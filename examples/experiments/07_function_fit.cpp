@@ -6,12 +6,10 @@
 // ctest: --samples 2000 --batch 100 --epochs 4 --threads 1 --no-full
 #include <cmath>
 #include <cstdio>
-#include <exception>
 #include <limits>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <skein/skein.hpp>
 
 namespace sk = skein;
@@ -32,6 +30,19 @@ struct Options {
   std::uint64_t seed = 1;
   bool full = true;
   std::string svg;
+
+  void flags(sk::Flags& f) {
+    f.about("The 1-80-80-40-1 regression: mini-batches against the full batch");
+    f("samples", samples, "x is drawn from [0, 20]").within(1, 100'000'000);
+    f("batch", batch, "samples of a mini-batch").within(1, 100'000'000);
+    f("epochs", epochs, "of each way to train").within(1, 1'000'000);
+    f("lr", lr, "learning rate").within(0.0, 10.0);
+    f("threads", threads, "0: the cores").within(0, 1024);
+    f("reach", reach, "fails where the loss of the mini-batches stays above");
+    f("seed", seed, "of samples, weights and order");
+    f("full", full, "train with the full batch as well");
+    f("svg", svg, "draws NAME_fit.svg and NAME_loss.svg");
+  }
 };
 
 /// What came of one way to train.
@@ -116,23 +127,4 @@ int run(const Options& o) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  Options o;
-  CLI::App app{"The 1-80-80-40-1 regression: mini-batches against the full batch"};
-  app.add_option("--samples", o.samples, "x is drawn from [0, 20]")->check(CLI::Range(1L, 100'000'000L))->capture_default_str();
-  app.add_option("--batch", o.batch, "samples of a mini-batch")->check(CLI::Range(1L, 100'000'000L))->capture_default_str();
-  app.add_option("--epochs", o.epochs, "of each way to train")->check(CLI::Range(1, 1'000'000))->capture_default_str();
-  app.add_option("--lr", o.lr, "learning rate")->check(CLI::Range(0.0, 10.0))->capture_default_str();
-  app.add_option("--threads", o.threads, "0: the cores")->check(CLI::Range(0, 1024))->capture_default_str();
-  app.add_option("--reach", o.reach, "fails where the loss of the mini-batches stays above");
-  app.add_option("--seed", o.seed, "of samples, weights and order")->capture_default_str();
-  app.add_flag("--full,!--no-full", o.full, "train with the full batch as well");
-  app.add_option("--svg", o.svg, "draws NAME_fit.svg and NAME_loss.svg");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return run(o);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "07_function_fit: %s\n", e.what());
-    return 2;
-  }
-}
+int main(int argc, char** argv) { return sk::run<Options>(argc, argv, run); }

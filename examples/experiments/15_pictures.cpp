@@ -9,7 +9,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <exception>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -198,13 +197,14 @@ int run(bool check) {
   return stale > 0;
 }
 
+struct Options {
+  bool check = false;
+
+  void flags(sk::Flags& f) { f("check", check, "draws nothing, and fails where a picture of docs/ is stale"); }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc > 1 && std::string_view(argv[1]) == "--check");
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 1;
-  }
+  return sk::run<Options>(argc, argv, [](const Options& o) { return run(o.check); });
 }

@@ -3,10 +3,8 @@
 // discount. Read are the digit (a class) and what is to be paid (a number): two inputs, two outputs, two losses.
 // ctest: --samples 8000 --epochs 8 --accuracy 0.92 --error 0.07 --threads 2
 #include <cstdio>
-#include <exception>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <skein/data/join.hpp>
 #include <skein/nn/graph.hpp>
 #include <skein/nn/loss/graph_loss.hpp>
@@ -46,6 +44,16 @@ struct Options {
   int epochs = 10, threads = 0;
   double accuracy = 0, error = 1e9;  // what must be reached
   std::uint64_t seed = 1;
+
+  void flags(sk::Flags& f) {
+    f.about("A network with two inputs, two outputs and two losses");
+    f("samples", samples, "to train with").within(100, 10'000'000);
+    f("epochs", epochs).within(1, 10'000);
+    f("threads", threads, "0: the cores").within(0, 1024);
+    f("accuracy", accuracy, "fails where fewer digits are read, 0 to 1");
+    f("error", error, "fails where the totals are further off");
+    f("seed", seed);
+  }
 };
 
 // [quote data]
@@ -87,20 +95,4 @@ int run(const Options& o) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  Options o;
-  CLI::App app{"A network with two inputs, two outputs and two losses"};
-  app.add_option("--samples", o.samples, "to train with")->check(CLI::Range(100L, 10'000'000L))->capture_default_str();
-  app.add_option("--epochs", o.epochs)->check(CLI::Range(1, 10'000))->capture_default_str();
-  app.add_option("--threads", o.threads, "0: the cores")->check(CLI::Range(0, 1024))->capture_default_str();
-  app.add_option("--accuracy", o.accuracy, "fails where fewer digits are read, 0 to 1");
-  app.add_option("--error", o.error, "fails where the totals are further off");
-  app.add_option("--seed", o.seed)->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return run(o);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return sk::run<Options>(argc, argv, run); }

@@ -85,7 +85,7 @@ TEST_CASE("A flag that there is not, and a value that is none, are one sentence 
   CHECK(refused({"--momentum", "nan"}) == "--momentum is \"nan\": a number is wanted");
   CHECK(refused({"--network=resnet"}) == "--network is \"resnet\": one of mlp, lenet is wanted");
   CHECK(refused({"--quiet=maybe"}) == "--quiet is \"maybe\": true or false is wanted");
-  CHECK(refused({"--stages", "2,x"}) == "--stages is \"2,x\": whole numbers with commas between them of at least 2 is wanted");
+  CHECK(refused({"--stages", "2,x"}) == "--stages is \"2,x\": a list with commas of whole numbers of at least 2 is wanted");
 }
 
 TEST_CASE("The list of flags has what they take and their defaults", "[core]") {

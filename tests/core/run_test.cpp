@@ -27,7 +27,7 @@ struct Ended {
 /// A child process whose main is `program(argc, argv)`; both outputs go to one file.
 template <class Program> Ended ended(std::vector<std::string> line, Program&& program) {
   const support::TemporaryFolder folder;
-  const std::string file = (folder / "out").string();
+  const std::string file = folder / "out";
   line.insert(line.begin(), "bin/program");
   const pid_t child = fork();
   if (child == 0) {

@@ -133,3 +133,23 @@ TEST_CASE("fit, callbacks, metrics, files", "[guide]") {
   CHECK(scores.accuracy == Approx(history.best().validation.accuracy));
   CHECK(logits.extent(0) == 200);
 }
+
+TEST_CASE("a loop by hand", "[guide]") {
+  const auto train = sk::data::synthetic_digits(600, sk::Seed{1});
+  DigitsModel model{sk::Seed{1}};
+  double first = 0, last = 0;
+  // [quote by_hand]
+  sk::data::Loader<> loader{train, {.batch = 50}};
+  sk::Executor executor{model, sk::nn::CrossEntropy{}, {.capacity = loader.capacity()}};
+  sk::optim::BoundOptimizer optimizer{sk::optim::Adam{.lr = 2e-3f}, model};
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    sk::nn::LossSums sums;
+    for (const auto& batch : loader.epoch(epoch)) {
+      sums += executor.forward_backward(batch);
+      optimizer.step(model, {.clip_norm = 1});
+    }
+    (epoch == 0 ? first : last) = sums.mean();
+  }
+  // [end]
+  CHECK(last < 0.8 * first);
+}

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
+#include <vector>
+
+#include <skein/data/from_tensors.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/mse.hpp>
+#include <skein/optim/adam.hpp>
 #include <skein/optim/optimizer.hpp>
+#include <skein/train/trainer.hpp>
 
 using namespace skein;
 
@@ -51,4 +58,33 @@ TEST_CASE("A user's optimizer runs over ranges", "[optim]") {
   CHECK(p[1] == 1.5f);
   CHECK(p[2] == 1.0f);
   CHECK(p[3] == 1.0f);
+}
+
+TEST_CASE("A loop by hand of forward_backward and step gives what fit gives, with and without clipping", "[optim]") {
+  namespace sk = skein;
+  using Model = sk::Model<sk::nn::Sequential<sk::nn::Linear<3>, sk::nn::Linear<2>>, sk::Shape<4>, sk::Cpu, double>;
+  std::vector<double> x(12 * 4), y(12 * 2);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(1, 0, i) - 0.5;
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = sk::random_uniform(1, 1, i);
+  const auto data = sk::data::from_tensors(x, sk::Extents{1, {4}}, y);
+  for (const double clip : {0.0, 0.05}) {
+    Model fitted{sk::Seed{3}}, model{sk::Seed{3}};
+    const sk::optim::Adam adam{.lr = 0.03f};
+    sk::Trainer trainer{fitted, sk::nn::Mse{}, adam};
+    trainer.fit(data, {.epochs = 5, .batch = 5, .clip_norm = clip, .progress = false, .loader = {.shuffle = false}});
+
+    sk::Executor executor{model, sk::nn::Mse{}, {.capacity = 5, .threads = 1}};
+    sk::optim::BoundOptimizer optimizer{adam, model};
+    sk::data::Loader<double> loader{data, {.batch = 5, .shuffle = false}};
+    for (int epoch = 0; epoch < 5; ++epoch)
+      for (const auto& batch : loader.epoch(epoch)) {
+        executor.forward_backward(batch);
+        optimizer.step(model, {.clip_norm = clip});
+      }
+    for (std::size_t i = 0; i < model.parameters().size; ++i)
+      CHECK(model.parameters()[i] == Approx(fitted.parameters()[i]).epsilon(1e-12));
+    const double before = model.parameters()[0];
+    optimizer.step(model, {.lr = 1});  // another rate, the same gradients
+    CHECK(std::abs(model.parameters()[0] - before) > 0.02);
+  }
 }

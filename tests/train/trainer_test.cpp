@@ -231,7 +231,8 @@ TEST_CASE("what does not fit is said in a sentence", "[train]") {
   const auto wide = sk::data::from_tensors(points.x, sk::Extents{1, {203}}, std::vector<std::int32_t>(4));
   CHECK_THROWS_WITH(trainer.fit(wide, quiet), Catch::Contains("samples are Shape<203>, the model takes Shape<4>"));
   const auto vectors = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, std::vector<float>(609));
-  CHECK_THROWS_WITH(trainer.fit(vectors, quiet), Catch::Contains("compares with class labels") && Catch::Contains("give it integers"));
+  CHECK_THROWS_WITH(trainer.fit(vectors, quiet),
+                    Catch::Contains("compares with class labels") && Catch::Contains("give it integers"));
   auto labels = points.labels;
   labels[200] = 3;
   const auto wrong = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, labels);

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <skein/core/run.hpp>
+
 #include "pagerank.hpp"
 
 namespace experiments {
@@ -20,6 +22,21 @@ struct PageRankOptions {
   double p = 0.05, damping = 0.85;
   int iterations = 200, threads = 0;
   std::uint64_t seed = 1;
+
+  void flags(sk::Flags& f) {
+    f.about(
+        "PageRank of a graph. A file is a list of edges, a line each: FROM TO, plain or gzip; without it the graph is random.");
+    f("graph", graph, "file of edges");
+    f("out", out, "writes the ranks to this .csv");
+    f("iterations", iterations, "of each version").within(1, 1'000'000);
+    f("nodes", nodes, "of the random graph").within(2, 1'000'000);
+    f("p", p, "share of the pairs of nodes that it links").within(0, 0.999);
+    f("damping", damping, "share of the walks that go on").within(0.001, 0.999);
+    f("start", start, "of the iterations").one_of({"uniform", "ones"});
+    f("threads", threads, "0: the cores").within(0, 1024);
+    f("dense-limit", dense_limit, "no dense versions of graphs with more nodes").within(0, 1'000'000);
+    f("seed", seed, "of the random graph");
+  }
 };
 
 /// A version on one device: seconds of all iterations, and how far its ranks are from the first version's.

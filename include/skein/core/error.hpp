@@ -26,14 +26,19 @@ struct SourceLocation {
 /// Base of every exception that the library throws.
 class Error : public std::runtime_error {
  public:
-  explicit Error(const std::string& what, SourceLocation where = SourceLocation::current())
-      : std::runtime_error(what), where_(where) {}
+  explicit Error(const std::string& what, SourceLocation where = SourceLocation::current());
   /// The place in the library, or in the caller, that found the fault.
   const SourceLocation& where() const noexcept { return where_; }
 
  private:
   SourceLocation where_;
 };
+
+namespace detail {
+/// The message of the Error that was made last, on whichever thread, cut at 500 characters: for who ends the job while an
+/// exception passes and cannot look at it. Empty where there was none.
+std::string last_error();
+}  // namespace detail
 
 /// Extents that do not fit each other: names the operation and both shapes.
 class ShapeError : public Error {

@@ -1,9 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of error.hpp.
 #pragma once
+#include <mutex>
+
 #include "error.hpp"
 
 namespace skein::inline SKEIN_ABI {
+
+namespace detail {
+struct LastError {
+  std::mutex mutex;
+  char text[500] = {};
+  std::size_t size = 0;
+};
+SKEIN_INLINE LastError& the_last_error() {
+  static LastError last;
+  return last;
+}
+SKEIN_INLINE std::string last_error() {
+  LastError& last = the_last_error();
+  const std::lock_guard lock(last.mutex);
+  return std::string(last.text, last.size);
+}
+}  // namespace detail
+
+SKEIN_INLINE Error::Error(const std::string& what, SourceLocation where) : std::runtime_error(what), where_(where) {
+  detail::LastError& last = detail::the_last_error();
+  const std::lock_guard lock(last.mutex);
+  last.size = what.copy(last.text, sizeof last.text);
+}
 
 SKEIN_INLINE FileError::FileError(const std::string& path, long long offset, const std::string& what, SourceLocation where)
     : Error(offset >= 0 ? text("{} (byte {}): {}", path, offset, what) : text("{}: {}", path, what), where), path_(path),

@@ -70,8 +70,9 @@ class Flags {
   /// Binds --name to a variable: bool, int, long, std::size_t, float, double, std::string, or a vector of int or std::string. It
   /// must outlive read(). Throws ArgumentError for a name that is there.
   template <class T> Flag operator()(std::string name, T& value, std::string help = "") {
-    static_assert(detail::is_read_from_a_flag<T>,
-                  "a flag sets a bool, int, long, std::size_t, float, double, std::string, or a std::vector of int or std::string");
+    static_assert(
+        detail::is_read_from_a_flag<T>,
+        "a flag sets a bool, int, long, std::size_t, float, double, std::string, or a std::vector of int or std::string");
     return add({std::move(name), std::move(help), {}, detail::flag_kind<T>, &value});
   }
 
@@ -85,7 +86,7 @@ class Flags {
  private:
   Flag add(detail::FlagEntry entry);
   detail::FlagEntry* find(std::string_view name);
-  bool switched_off(std::string_view given);                                           // --no-name of a truth value
+  bool switched_off(std::string_view given);  // --no-name of a truth value
   detail::FlagEntry& named(std::string_view given, std::string_view program);
   [[noreturn]] void refuse(const std::string& what, std::string_view program) const;
 

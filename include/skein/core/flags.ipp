@@ -57,16 +57,26 @@ SKEIN_INLINE bool set_flag(const FlagEntry& e, std::string_view text) {
   const auto number = [&](std::string_view part, auto& value) { return set_number(part, value, e); };
   const auto words = [&](std::string_view part, std::string& value) { return set_words(part, value, e); };
   switch (e.kind) {
-    case FlagKind::truth: return set_truth(text, *static_cast<bool*>(e.value));
-    case FlagKind::int32: return number(text, *static_cast<int*>(e.value));
-    case FlagKind::int64: return number(text, *static_cast<long*>(e.value));
-    case FlagKind::count: return number(text, *static_cast<unsigned long*>(e.value));
-    case FlagKind::real32: return number(text, *static_cast<float*>(e.value));
-    case FlagKind::real64: return number(text, *static_cast<double*>(e.value));
-    case FlagKind::words: return words(text, *static_cast<std::string*>(e.value));
-    case FlagKind::int32s: return set_each(text, *static_cast<std::vector<int>*>(e.value), number);
-    case FlagKind::many_words: return set_each(text, *static_cast<std::vector<std::string>*>(e.value), words);
-    case FlagKind::none: break;
+    case FlagKind::truth:
+      return set_truth(text, *static_cast<bool*>(e.value));
+    case FlagKind::int32:
+      return number(text, *static_cast<int*>(e.value));
+    case FlagKind::int64:
+      return number(text, *static_cast<long*>(e.value));
+    case FlagKind::count:
+      return number(text, *static_cast<unsigned long*>(e.value));
+    case FlagKind::real32:
+      return number(text, *static_cast<float*>(e.value));
+    case FlagKind::real64:
+      return number(text, *static_cast<double*>(e.value));
+    case FlagKind::words:
+      return words(text, *static_cast<std::string*>(e.value));
+    case FlagKind::int32s:
+      return set_each(text, *static_cast<std::vector<int>*>(e.value), number);
+    case FlagKind::many_words:
+      return set_each(text, *static_cast<std::vector<std::string>*>(e.value), words);
+    case FlagKind::none:
+      break;
   }
   return false;
 }
@@ -74,20 +84,28 @@ SKEIN_INLINE bool set_flag(const FlagEntry& e, std::string_view text) {
 SKEIN_INLINE std::string text_of_flag(const FlagEntry& e) {
   std::string text;
   switch (e.kind) {
-    case FlagKind::truth: return *static_cast<bool*>(e.value) ? "true" : "false";
-    case FlagKind::int32: return skein::text("{}", *static_cast<int*>(e.value));
-    case FlagKind::int64: return skein::text("{}", *static_cast<long*>(e.value));
-    case FlagKind::count: return skein::text("{}", *static_cast<unsigned long*>(e.value));
-    case FlagKind::real32: return skein::text("{}", *static_cast<float*>(e.value));
-    case FlagKind::real64: return skein::text("{}", *static_cast<double*>(e.value));
-    case FlagKind::words: return *static_cast<std::string*>(e.value);
+    case FlagKind::truth:
+      return *static_cast<bool*>(e.value) ? "true" : "false";
+    case FlagKind::int32:
+      return skein::text("{}", *static_cast<int*>(e.value));
+    case FlagKind::int64:
+      return skein::text("{}", *static_cast<long*>(e.value));
+    case FlagKind::count:
+      return skein::text("{}", *static_cast<unsigned long*>(e.value));
+    case FlagKind::real32:
+      return skein::text("{}", *static_cast<float*>(e.value));
+    case FlagKind::real64:
+      return skein::text("{}", *static_cast<double*>(e.value));
+    case FlagKind::words:
+      return *static_cast<std::string*>(e.value);
     case FlagKind::int32s:
       for (int i : *static_cast<std::vector<int>*>(e.value)) text += (text.empty() ? "" : ",") + std::to_string(i);
       return text;
     case FlagKind::many_words:
       for (const std::string& word : *static_cast<std::vector<std::string>*>(e.value)) text += (text.empty() ? "" : ",") + word;
       return text;
-    case FlagKind::none: break;
+    case FlagKind::none:
+      break;
   }
   return text;
 }
@@ -102,13 +120,20 @@ SKEIN_INLINE std::string wanted_of_flag(const FlagEntry& e) {
   for (const std::string& word : e.choices) wanted += (wanted.empty() ? "" : ", ") + word;
   if (!wanted.empty()) return "one of " + wanted;
   switch (e.kind) {
-    case FlagKind::truth: return "true or false";
+    case FlagKind::truth:
+      return "true or false";
     case FlagKind::real32:
-    case FlagKind::real64: wanted = "a number"; break;
-    case FlagKind::int32s: wanted = "whole numbers with commas between them"; break;
+    case FlagKind::real64:
+      wanted = "a number";
+      break;
+    case FlagKind::int32s:
+      wanted = "a list with commas of whole numbers";
+      break;
     case FlagKind::words:
-    case FlagKind::many_words: return "words";
-    default: wanted = "a whole number";
+    case FlagKind::many_words:
+      return "words";
+    default:
+      wanted = "a whole number";
   }
   if (std::isfinite(e.low) && std::isfinite(e.high)) return wanted + " from " + bound_text(e.low) + " to " + bound_text(e.high);
   return std::isfinite(e.low) ? wanted + " of at least " + bound_text(e.low) : wanted;
@@ -170,7 +195,8 @@ SKEIN_INLINE detail::FlagEntry& Flags::named(std::string_view given, std::string
   if (detail::FlagEntry* e = find(name)) return *e;
   std::string near;
   for (const detail::FlagEntry& e : entries_)
-    if (!name.empty() && (detail::letters_apart(name, e.name) <= 2 || e.name.starts_with(name))) near = ": is --" + e.name + " meant?";
+    if (!name.empty() && (detail::letters_apart(name, e.name) <= 2 || e.name.starts_with(name)))
+      near = ": is --" + e.name + " meant?";
   refuse("there is no flag " + std::string(given) + near, program);
 }
 
@@ -206,8 +232,8 @@ SKEIN_INLINE std::string Flags::help(std::string_view program) const {
     lines += "  " + name + std::string(width + 2 - name.size(), ' ') + help + "\n";
   };
   for (const detail::FlagEntry& e : entries_)
-    line("--" + e.name, (e.help.empty() ? "" : e.help + "; ") + detail::wanted_of_flag(e) +
-                            (e.initial.empty() ? "" : " (" + e.initial + ")"));
+    line("--" + e.name,
+         (e.help.empty() ? "" : e.help + "; ") + detail::wanted_of_flag(e) + (e.initial.empty() ? "" : " (" + e.initial + ")"));
   line("--help", "this list");
   return lines;
 }

@@ -17,7 +17,8 @@ template <class T> concept FlagOptions = std::default_initializable<T> && requir
 };
 
 namespace detail {
-/// Calls call(object) and returns what it returns; prints what it throws, after the output so far, and returns 1, of a FlagError 2.
+/// Calls call(object) and returns what it returns; prints what it throws, after the output so far, and returns 1, of a
+/// FlagError 2.
 int run_guarded(int argc, const char* const* argv, int (*call)(void*), void* object);
 
 template <class Body, class... Arguments> int code_of(Body& body, const Arguments&... arguments) {
@@ -36,14 +37,16 @@ template <class Function> int guarded(int argc, char** argv, Function function) 
 
 /// `int main(int argc, char** argv) { return sk::run(argc, argv, [&] { ... }); }`: 0, or what body returns. An exception is
 /// printed as "program: its message", and 1 is returned.
-template <class Body> requires std::invocable<Body&>
+template <class Body>
+requires std::invocable<Body&>
 int run(int argc, char** argv, Body&& body) {
   return detail::guarded(argc, argv, [&] { return detail::code_of(body); });
 }
 
 /// The same with options that the command line sets: `sk::run<Options>(argc, argv, [&](const Options& o) { ... })`. After --help,
 /// which prints the list of flags, it returns 0 without a call of body; for a wrong flag 2.
-template <FlagOptions Options, class Body> requires std::invocable<Body&, const Options&>
+template <FlagOptions Options, class Body>
+requires std::invocable<Body&, const Options&>
 int run(int argc, char** argv, Body&& body) {
   return detail::guarded(argc, argv, [&] {
     Options options;

@@ -24,9 +24,12 @@ template <class L, class In> inline constexpr bool accepts = fault_of<L, In> != 
 template <class Body, class Shortcut> inline constexpr bool same_shape = std::same_as<Body, Shortcut>;
 template <class L> inline constexpr bool has_something_of_a_layer =
     nn::Container<L> || nn::HasDescribe<L> || nn::HasSpec<L> || nn::HasForward<L> || nn::HasBackward<L>;
-template <class L> inline constexpr bool has_describe = !has_something_of_a_layer<L> || nn::Container<L> || nn::HasDescribe<L> || nn::HasSpec<L>;
-template <class L> inline constexpr bool has_forward = !has_something_of_a_layer<L> || nn::Container<L> || nn::HasSpec<L> || nn::HasForward<L>;
-template <class L> inline constexpr bool has_backward = !has_something_of_a_layer<L> || nn::Container<L> || nn::HasSpec<L> || nn::HasBackward<L>;
+template <class L> inline constexpr bool has_describe =
+    !has_something_of_a_layer<L> || nn::Container<L> || nn::HasDescribe<L> || nn::HasSpec<L>;
+template <class L> inline constexpr bool has_forward =
+    !has_something_of_a_layer<L> || nn::Container<L> || nn::HasSpec<L> || nn::HasForward<L>;
+template <class L> inline constexpr bool has_backward =
+    !has_something_of_a_layer<L> || nn::Container<L> || nn::HasSpec<L> || nn::HasBackward<L>;
 template <class L> inline constexpr bool has_expression_forward = !nn::HasSpec<L> || nn::HasExpressionForward<L>;
 template <class L> inline constexpr bool has_expression_backward = !nn::HasSpec<L> || nn::HasExpressionBackward<L>;
 template <class L, class In> inline constexpr bool has_room_for_its_parameters =

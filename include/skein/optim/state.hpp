@@ -24,11 +24,21 @@ template <class Scalar> struct StepCall {
   int gradient_count = 1;
 };
 
+/// A model: its network's program is a constant of its type.
+template <class M> concept HasProgram = requires { M::program; };
+
+/// Of BoundOptimizer::step.
+struct StepOptions {
+  double lr = 0;         ///< of this step; 0: the optimizer's own
+  double clip_norm = 0;  ///< gradients of a larger global norm are scaled down to it; 0: no clipping. On the host
+};
+
 /// An optimizer with its state for the parameters of one program, or for a part of them.
 template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
  public:
   /// `program`: the model's; throws ArgumentError for hyper-parameters or groups that make no sense.
-  template <class Program> BoundOptimizer(const O& optimizer, const Program& program, Device where = {})
+  template <class Program>
+  requires(!HasProgram<Program>) BoundOptimizer(const O& optimizer, const Program& program, Device where = {})
       : BoundOptimizer(optimizer, program, where, plan::Range{0, program.stored_parameters}) {}
   /// With state of a part of the parameters alone: nothing else of them is ever updated.
   template <class Program> BoundOptimizer(const O& optimizer, const Program& program, Device where, plan::Range owned)
@@ -47,6 +57,24 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
       entries_.assign(program.parameters().begin(), program.parameters().end()), names_ = std::move(names);
     for (int k = 0; k < arrays_; ++k) pointers_.push_back(state_.data() + k * pitch() - owned_.begin / 16 * 16);
     make_factors(where);
+  }
+
+  /// For a model: `sk::optim::BoundOptimizer optimizer{sk::optim::Adam{.lr = 0.001f}, model};`.
+  template <HasProgram Model> BoundOptimizer(const O& optimizer, const Model& model)
+      : BoundOptimizer(optimizer, Model::program, model.where()) {}
+
+  /// One step of a loop by hand: updates the model's parameters by its gradients, which executor.forward_backward() has made
+  /// and the ranks have summed. It counts the steps itself. All of the parameters; on one thread.
+  template <class Model> void step(Model& model, const StepOptions& options = {}) {
+    static_assert(!has_stages<O>,
+                  "a chain with transforms of whole tensors is more than one pass: a loop by hand makes its steps with "
+                  "train::TrainStep");
+    const Scalar* gradients[] = {model.gradients().data};
+    StepCall<Scalar> call{
+        .step = ++steps_, .lr = options.lr != 0 ? options.lr : static_cast<double>(optimizer_.lr), .gradients = gradients};
+    const ClipNorm clip{static_cast<float>(clip_norm_of(optimizer_, options.clip_norm))};
+    if (clip.active()) call.gradient_scale = clip(gradient_norm(call));
+    update(model.modify().begin(), call, 0, stored_);
   }
 
   /// Updates what [begin, end) of the arena holds: within owned().
@@ -112,7 +140,13 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
       Copy<Device, Cpu>::run(factors_.data(), table.data(), table.size() * sizeof(ops::RangeFactors), where);
     }
   }
+  double gradient_norm(const StepCall<Scalar>& call) const {
+    if constexpr (std::same_as<Device, Cpu>) return std::sqrt(sum_of_squares(call, 0, stored_));
+    else throw ArgumentError("step: .clip_norm is for the host; on a device train::TrainStep clips without waiting for the norm");
+  }
+
   O optimizer_;
+  std::int64_t steps_ = 0;  // of step()
   long stored_;
   plan::Range owned_;
   int arrays_;
@@ -123,5 +157,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
   std::vector<plan::Entry> entries_;
   std::vector<std::string> names_;
 };
+template <Optimizer O, HasProgram Model> BoundOptimizer(const O&, const Model&)
+    -> BoundOptimizer<O, typename Model::Scalar, typename Model::device>;
 
 }  // namespace skein::inline SKEIN_ABI::optim

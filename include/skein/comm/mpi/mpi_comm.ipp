@@ -25,7 +25,10 @@ SKEIN_MPI_INLINE MpiComm::~MpiComm() {
   if (!engine_) return;
   if (session_ && session_->owns() && comm::mpi_runs()) {
     // Others may wait for this rank for ever: MPI_Finalize would too.
-    if (std::uncaught_exceptions() > uncaught_) comm::abort_all("an exception left the scope of the world's MpiComm");
+    if (std::uncaught_exceptions() > uncaught_) {
+      const std::string last = detail::last_error();
+      comm::abort_all("an exception left the scope of the world's MpiComm" + (last.empty() ? "" : ": " + last));
+    }
     if (engine_->failed()) comm::abort_all("the world's MpiComm had failed");
   }
   engine_.reset();

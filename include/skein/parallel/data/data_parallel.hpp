@@ -173,7 +173,7 @@ template <class Comm, class... Options> class DataParallel : public PolicyBase {
   Comm* comm_;
   DataParallelOptions options_;
 };
-DataParallel() -> DataParallel<detail::NoCommunicator>;
+DataParallel()->DataParallel<detail::NoCommunicator>;
 template <class Comm> DataParallel(Comm&) -> DataParallel<Comm>;
 template <class Comm> DataParallel(Comm&, DataParallelOptions) -> DataParallel<Comm>;
 
