@@ -1,120 +1,252 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of csv.hpp.
 #pragma once
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "../core/workers.hpp"
+#include "byte_source.hpp"
 #include "csv.hpp"
-
-namespace skein::inline SKEIN_ABI::data {
-
-SKEIN_INLINE std::int64_t Table::column(std::string_view name) const {
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (names[i] == name) return static_cast<std::int64_t>(i);
-  std::string known;
-  for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 20); ++i) known += (i ? ", " : "") + names[i];
-  throw ArgumentError(path + " has no column \"" + std::string(name) + "\"; it has: " + known);
-}
-
-SKEIN_INLINE InMemory<float> Table::dataset(std::string_view target) const {
-  const std::int64_t t = column(target);
-  std::vector<float> y;
-  for (std::int64_t r = 0; r < rows; ++r) y.push_back(static_cast<float>(at(r, t)));
-  return InMemory<float>(sample(), others(t), std::move(y), 1);
-}
-
-SKEIN_INLINE InMemory<float> Table::labelled(std::string_view target) const {
-  const std::int64_t t = column(target);
-  std::vector<std::int32_t> labels;
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const double v = at(r, t);
-    if (!(v >= 0 && v <= 2147483646.0) || v != std::floor(v))
-      throw FileError(path, -1,
-                      "column \"" + names[static_cast<std::size_t>(t)] + "\" has " + std::to_string(v) + " in data row " +
-                          std::to_string(r + 1) + ": a class number 0, 1, 2, ... is wanted");
-    labels.push_back(static_cast<std::int32_t>(v));
-  }
-  return InMemory<float>(sample(), others(t), std::move(labels));
-}
-
-SKEIN_INLINE Extents Table::sample() const {
-  if (columns() < 2) throw ArgumentError(path + " has one column: a data set needs a target and at least one other");
-  return {1, {static_cast<int>(columns() - 1)}};
-}
-
-SKEIN_INLINE std::vector<float> Table::others(std::int64_t target) const {
-  std::vector<float> x;
-  x.reserve(values.size());
-  for (std::int64_t r = 0; r < rows; ++r)
-    for (std::int64_t c = 0; c < columns(); ++c)
-      if (c != target) x.push_back(static_cast<float>(at(r, c)));
-  return x;
-}
-
-}  // namespace skein::inline SKEIN_ABI::data
+#include "csv_cursor.hpp"
 
 namespace skein::inline SKEIN_ABI::data::detail {
 
-SKEIN_INLINE CsvParser::CsvParser(std::string_view text, const std::string& path, char separator)
-    : text_(text), path_(path), separator_(separator) {
-  if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;
-  if (separator == '"' || separator == '\n' || separator == '\r')
-    throw ArgumentError("a CSV separator cannot be a quote or a line end");
-}
+/// Stretches of whole lines: of a text in memory, or of a file through a buffer.
+class CsvText {
+ public:
+  CsvText(std::string_view text, std::string path, const CsvOptions& o) : text_(text), path_(std::move(path)), options_(o) {}
+  CsvText(const std::string& path, const CsvOptions& o) : path_(path), file_(std::make_unique<ByteSource>(path)), options_(o) {}
 
-SKEIN_INLINE bool CsvParser::more() {
-  while (at_ < text_.size() && (text_[at_] == '\n' || text_[at_] == '\r')) {
-    if (text_[at_] == '\n') ++line_;
-    ++at_;
-  }
-  return at_ < text_.size();
-}
-
-SKEIN_INLINE bool CsvParser::next(std::string& field) {
-  field.clear();
-  start_ = at_;
-  while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t') && text_[at_] != separator_) ++at_;
-  if (at_ < text_.size() && text_[at_] == '"') quoted(field);
-  else
-    while (at_ < text_.size() && text_[at_] != separator_ && text_[at_] != '\n' && text_[at_] != '\r') field += text_[at_++];
-  while (!field.empty() && (field.back() == ' ' || field.back() == '\t')) field.pop_back();
-  if (at_ == text_.size()) return false;
-  if (text_[at_] == separator_) return ++at_, true;
-  if (text_[at_] == '\r' && at_ + 1 < text_.size() && text_[at_ + 1] == '\n') ++at_;
-  ++at_, ++line_;
-  return false;
-}
-
-SKEIN_INLINE void CsvParser::fail(std::int64_t line, std::size_t at, const std::string& what) const {
-  throw FileError(path_, static_cast<long long>(at), "line " + std::to_string(line) + ": " + what);
-}
-
-SKEIN_INLINE void CsvParser::quoted(std::string& field) {
-  const std::int64_t line = line_;
-  const std::size_t open = at_++;
-  while (true) {
-    if (at_ == text_.size()) fail(line, open, "a quote is never closed");
-    const char c = text_[at_++];
-    if (c == '\n') ++line_;
-    if (c != '"') {
-      field += c;
-      continue;
+  const std::string& path() const { return path_; }
+  /// The next lines, in blocks of about a megabyte, at most `most`; none at the end.
+  std::vector<std::string_view> next(int most) {
+    for (std::size_t wanted = static_cast<std::size_t>(most) * block_bytes;; wanted *= 2) {  // twice: a line is longer than that
+      const std::string_view rest = ahead(wanted);
+      const int parts = static_cast<int>(std::clamp<std::size_t>(rest.size() / least_bytes, 1, static_cast<std::size_t>(most)));
+      std::vector<std::size_t> cuts = line_cuts(rest, options_.separator, parts);
+      if (ended_ && !rest.empty() && (cuts.empty() || cuts.back() < rest.size())) cuts.push_back(rest.size());
+      if (cuts.empty() && !ended_) continue;
+      std::vector<std::string_view> blocks;
+      for (std::size_t begin = 0; const std::size_t cut : cuts) blocks.push_back(rest.substr(begin, cut - begin)), begin = cut;
+      stretch_ = used_;
+      if (!cuts.empty()) used_ += cuts.back();
+      return blocks;
     }
-    if (at_ == text_.size() || text_[at_] != '"') break;
-    field += '"', ++at_;
   }
-  while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t') && text_[at_] != separator_) ++at_;
-  if (at_ < text_.size() && text_[at_] != separator_ && text_[at_] != '\n' && text_[at_] != '\r')
-    fail(line_, at_, "text follows a closing quote");
+  /// Goes back to so many bytes behind the beginning of what next() gave.
+  void rewind_to(std::size_t bytes) { used_ = stretch_ + bytes; }
+  /// The byte of the whole text at which next()'s lines begin.
+  std::size_t place() const { return gone_ + stretch_; }
+
+ private:
+  static constexpr std::size_t block_bytes = 1 << 20, least_bytes = 1 << 16;
+
+  /// That many bytes which were not used; fewer only at the end.
+  std::string_view ahead(std::size_t wanted) {
+    if (!file_) {
+      ended_ = text_.size() - used_ <= wanted;
+      return text_.substr(used_, wanted);
+    }
+    if (const std::size_t there = buffer_.size() - used_; !ended_ && there < wanted) {
+      buffer_.erase(0, used_);
+      gone_ += std::exchange(used_, 0);
+      buffer_.resize(wanted);
+      buffer_.resize(there + file_->read(buffer_.data() + there, wanted - there));
+      ended_ = buffer_.size() < wanted;
+      if (gone_ + buffer_.size() > options_.limit)
+        file_->fail(file_->offset(), "is larger than the limit of " + std::to_string(options_.limit) + " bytes");
+    }
+    return std::string_view(buffer_).substr(used_);
+  }
+
+  std::string_view text_;
+  std::string path_;
+  std::unique_ptr<ByteSource> file_;
+  const CsvOptions& options_;
+  std::string buffer_;
+  std::size_t used_ = 0, stretch_ = 0, gone_ = 0;
+  bool ended_ = false;
+};
+
+/// What a pass makes of a column.
+enum class Take { nothing, numbers, texts };
+
+/// The values of one block of lines.
+struct CsvBlock {
+  std::vector<Column> columns;
+  std::vector<bool> no_numbers;  // columns of numbers in which there is something else
+  std::int64_t lines = 0;
+  std::optional<CsvFault> fault;
+};
+
+/// One pass over the lines. Another is needed where a column of numbers turns out to be one of texts.
+class CsvPass {
+ public:
+  CsvPass(const CsvOptions& options, const std::vector<std::string>& names, std::vector<Take> take)
+      : options_(options), missing_(options.missing), take_(std::move(take)), right_(take_) {
+    for (std::size_t c = 0; c < names.size(); ++c) columns_.emplace_back(names[c], kind(take_[c]));
+  }
+
+  /// The lines of a stretch; `line` is the number of the first, and becomes that of the line behind them.
+  void add(const CsvText& input, const std::vector<std::string_view>& texts, std::int64_t& line) {
+    while (blocks_.size() < texts.size()) blocks_.push_back({columns_of_block(), {}, 0, {}});
+    if (texts.size() > 1 && !team_) team_ = std::make_unique<Workers>(options_.threads, Denormals::keep);
+    const auto read_part = [&](const Worker& w) {
+      for (std::size_t i = static_cast<std::size_t>(w.index); i < texts.size(); i += static_cast<std::size_t>(w.count))
+        read(texts[i], blocks_[i]);
+    };
+    texts.size() > 1 ? team_->run(read_part) : read_part(Worker{});
+    std::size_t place = input.place();
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      append(blocks_[i], input.path(), line, place);
+      line += blocks_[i].lines;
+      place += texts[i].size();
+    }
+  }
+  /// What the columns are, and whether the pass took them so.
+  const std::vector<Take>& right() const { return right_; }
+  bool took_right() const { return right_ == take_; }
+  /// All columns that were wanted.
+  std::vector<Column> columns() {
+    std::vector<Column> wanted;
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      if (take_[c] != Take::nothing) wanted.push_back(std::move(columns_[c]));
+    return wanted;
+  }
+
+ private:
+  static Column::Kind kind(Take take) { return take == Take::texts ? Column::Kind::texts : Column::Kind::numbers; }
+  std::vector<Column> columns_of_block() const {
+    std::vector<Column> empty;
+    for (std::size_t c = 0; c < take_.size(); ++c) empty.emplace_back(std::string(), kind(take_[c]));
+    return empty;
+  }
+  void append(const CsvBlock& block, const std::string& path, std::int64_t line, std::size_t place) {
+    if (block.fault)
+      throw FileError(path, static_cast<long long>(place + block.fault->at),
+                      "line " + std::to_string(line + block.fault->line - 1) + ": " + block.fault->what);
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      if (block.no_numbers[c]) right_[c] = Take::texts;
+    if (took_right())
+      for (std::size_t c = 0; c < columns_.size(); ++c) columns_[c].append(block.columns[c]);
+  }
+  void read(std::string_view text, CsvBlock& block) const {
+    for (Column& column : block.columns) column.clear();
+    block.no_numbers.assign(columns_.size(), false);
+    CsvCursor cursor(text, options_.separator);
+    try {
+      while (cursor.more()) read_line(cursor, block);
+      block.lines = cursor.line() - 1;
+    } catch (const CsvFault& fault) { block.fault = fault; }
+  }
+  void read_line(CsvCursor& cursor, CsvBlock& block) const {
+    const std::int64_t line = cursor.line();
+    const std::string count = std::to_string(columns_.size());
+    std::size_t c = 0;
+    for (CsvCursor::Next next = CsvCursor::Next::field; next == CsvCursor::Next::field; ++c) {
+      if (c == columns_.size()) throw CsvFault{line, cursor.place(), "has more than the " + count + " fields of the first line"};
+      next = read_field(cursor, block, c);
+    }
+    if (c < columns_.size())
+      throw CsvFault{line, cursor.field_place(), "has " + std::to_string(c) + " fields, the first line has " + count};
+  }
+  CsvCursor::Next read_field(CsvCursor& cursor, CsvBlock& block, std::size_t c) const {
+    Column& column = block.columns[c];
+    double number = 0;
+    if (take_[c] == Take::numbers)
+      if (const CsvCursor::Next next = cursor.next_number(number); next != CsvCursor::Next::unread)
+        return column.add(number), next;
+    std::string_view field;
+    const CsvCursor::Next next = cursor.next(field);
+    if (take_[c] == Take::nothing) return next;
+    if (missing_.contains(field)) column.add_missing();
+    else if (take_[c] == Take::texts) column.add(field);
+    else if (parse_number(field, number)) column.add(number);
+    else block.no_numbers[c] = true;
+    return next;
+  }
+
+  const CsvOptions& options_;
+  MissingWords missing_;
+  std::vector<Take> take_, right_;
+  std::vector<Column> columns_;
+  std::vector<CsvBlock> blocks_;
+  std::unique_ptr<Workers> team_;
+};
+
+/// The names of the columns, and how much of the text they take.
+struct CsvHead {
+  std::vector<std::string> names;
+  std::size_t bytes = 0;
+  std::int64_t lines = 0;
+};
+
+SKEIN_INLINE CsvHead read_head(std::string_view text, const std::string& path, const CsvOptions& options) {
+  const std::size_t mark = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
+  CsvCursor cursor(text.substr(mark), options.separator);
+  const MissingWords missing(options.missing);
+  bool named = options.header == Header::present;
+  std::vector<std::string> first;
+  try {
+    if (!cursor.more()) throw FileError(path, 0, "is empty: a table is wanted");
+    const std::size_t begin = cursor.place();
+    std::string_view field;
+    for (CsvCursor::Next next = CsvCursor::Next::field; next == CsvCursor::Next::field;) {
+      next = cursor.next(field);
+      double number;
+      named = named || (options.header == Header::automatic && !missing.contains(field) && !parse_number(field, number));
+      first.emplace_back(field);
+    }
+    if (named) return {std::move(first), mark + cursor.place(), cursor.line() - 1};
+    CsvHead head{{}, mark + begin, 0};
+    for (std::size_t i = 0; i < first.size(); ++i) head.names.push_back(std::to_string(i));
+    return head;
+  } catch (const CsvFault& fault) {
+    throw FileError(path, static_cast<long long>(mark + fault.at), "line " + std::to_string(fault.line) + ": " + fault.what);
+  }
 }
 
-SKEIN_INLINE bool parse_number(std::string_view text, double& value) {
-  if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.remove_prefix(1);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() && std::isfinite(value);
+/// What the options say about the columns; else numbers, until something else is found.
+SKEIN_INLINE std::vector<Take> take_as_asked(const CsvHead& head, const std::string& path, const CsvOptions& options) {
+  std::vector<Column> named;
+  for (const std::string& name : head.names) named.emplace_back(name);
+  const Table table(std::move(named), path);
+  std::vector<Take> take(head.names.size(), options.columns.empty() ? Take::numbers : Take::nothing);
+  for (const std::string& name : options.columns) take[static_cast<std::size_t>(table.column(name))] = Take::numbers;
+  for (const std::string& name : options.text)
+    if (Take& t = take[static_cast<std::size_t>(table.column(name))]; t == Take::numbers) t = Take::texts;
+  return take;
 }
 
-SKEIN_INLINE std::string shown(std::string_view field) {
-  std::string s;
-  for (const char c : field.substr(0, 40)) s += c >= 32 && c < 127 ? c : '?';
-  return "\"" + s + (field.size() > 40 ? "...\"" : "\"");
+/// Every pass opens the text anew.
+SKEIN_INLINE Table read_table(const std::function<CsvText()>& open, const CsvOptions& options) {
+  if (options.separator == '"' || options.separator == '\n' || options.separator == '\r')
+    throw ArgumentError("a CSV separator cannot be a quote or a line end");
+  const int blocks = 2 * (options.threads > 0 ? options.threads : Workers::default_count());
+  std::vector<Take> take;
+  while (true) {
+    CsvText input = open();
+    std::vector<std::string_view> texts = input.next(1);
+    if (texts.empty()) throw FileError(input.path(), 0, "is empty: a table is wanted");
+    const CsvHead head = read_head(texts[0], input.path(), options);
+    input.rewind_to(head.bytes);
+    if (take.empty()) {  // a look at the first megabyte
+      CsvPass sample(options, head.names, take_as_asked(head, input.path(), options));
+      std::int64_t line = 1 + head.lines;
+      texts = input.next(1);
+      sample.add(input, texts, line);
+      take = sample.right();
+      input.rewind_to(0);
+    }
+    CsvPass pass(options, head.names, take);
+    std::int64_t line = 1 + head.lines;
+    while (!(texts = input.next(blocks)).empty()) pass.add(input, texts, line);
+    if (pass.took_right()) return Table(pass.columns(), input.path());
+    take = pass.right();
+  }
 }
 
 }  // namespace skein::inline SKEIN_ABI::data::detail
@@ -122,52 +254,11 @@ SKEIN_INLINE std::string shown(std::string_view field) {
 namespace skein::inline SKEIN_ABI::data {
 
 SKEIN_INLINE Table parse_csv(std::string_view text, const std::string& path, const CsvOptions& options) {
-  detail::CsvParser parser(text, path, options.separator);
-  Table table;
-  table.path = path;
-  std::vector<std::string> first;
-  std::string field;
-  std::size_t columns = 0;
-  for (bool top = true; parser.more(); top = false) {
-    const std::int64_t line = parser.line();
-    std::size_t count = 0, row_begin = table.values.size(), bad_at = 0;
-    std::string bad;
-    for (bool following = true; following; ++count) {
-      following = parser.next(field);
-      double value = 0;
-      const bool number = detail::parse_number(field, value);
-      if (!number && bad_at == 0 && bad.empty()) bad = detail::shown(field), bad_at = parser.field_start();
-      if (top) first.push_back(field);
-      else if (!number)
-        parser.fail(line, parser.field_start(),
-                    "column " + std::to_string(count + 1) + " is " + detail::shown(field) + ", not a number");
-      else if (count == columns)
-        parser.fail(line, parser.field_start(), "has more than the " + std::to_string(columns) + " fields of the first line");
-      table.values.push_back(value);
-    }
-    if (top) {
-      columns = count;
-      const bool named = options.header == Header::present || (options.header == Header::automatic && !bad.empty());
-      if (!named && !bad.empty())
-        parser.fail(line, bad_at, bad + " is not a number, and the options say that there is no header");
-      if (named) table.values.resize(row_begin);
-      else table.rows = 1;
-      for (std::size_t i = 0; i < columns; ++i) table.names.push_back(named ? first[i] : std::to_string(i));
-    } else {
-      if (count < columns)
-        parser.fail(line, parser.field_start(),
-                    "has " + std::to_string(count) + " fields, the first line has " + std::to_string(columns));
-      ++table.rows;
-    }
-  }
-  if (columns == 0) throw FileError(path, 0, "is empty: a table of numbers is wanted");
-  return table;
+  return detail::read_table([&] { return detail::CsvText(text, path, options); }, options);
 }
 
 SKEIN_INLINE Table read_csv(const std::string& path, const CsvOptions& options) {
-  ByteSource source(path);
-  const std::vector<unsigned char> bytes = source.rest(options.limit);
-  return parse_csv({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path, options);
+  return detail::read_table([&] { return detail::CsvText(path, options); }, options);
 }
 
 }  // namespace skein::inline SKEIN_ABI::data

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of csv_cursor.hpp.
+#pragma once
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "csv_cursor.hpp"
+
+namespace skein::inline SKEIN_ABI::data::detail {
+
+SKEIN_INLINE MissingWords::MissingWords(const std::vector<std::string>& words) : words_(words) {
+  for (const std::string& word : words_) {
+    longest_ = std::max(longest_, word.size());
+    if (word.empty()) empty_ = true;
+    else starts_[static_cast<unsigned char>(word[0])] = true;
+  }
+}
+
+SKEIN_INLINE bool MissingWords::listed(std::string_view field) const {
+  return std::find(words_.begin(), words_.end(), field) != words_.end();
+}
+
+SKEIN_INLINE bool CsvCursor::more() {
+  while (at_ < end_ && (*at_ == '\n' || *at_ == '\r'))
+    if (*at_++ == '\n') ++line_;
+  return at_ < end_;
+}
+
+SKEIN_INLINE CsvCursor::Next CsvCursor::behind_field() {
+  if (at_ == end_) return Next::line;
+  if (*at_ == separator_) return ++at_, Next::field;
+  if (*at_ == '\r' && at_ + 1 < end_ && at_[1] == '\n') ++at_;
+  ++at_, ++line_;
+  return Next::line;
+}
+
+SKEIN_INLINE CsvCursor::Next CsvCursor::next(std::string_view& field) {
+  field_ = at_;
+  while (at_ < end_ && blank(*at_)) ++at_;
+  if (at_ < end_ && *at_ == '"') {
+    quoted(field);
+  } else {
+    const char* const start = at_;
+    while (at_ < end_ && !ends_field(*at_)) ++at_;
+    field = {start, static_cast<std::size_t>(at_ - start)};
+  }
+  while (!field.empty() && (field.back() == ' ' || field.back() == '\t')) field.remove_suffix(1);
+  return behind_field();
+}
+
+SKEIN_INLINE CsvCursor::Next CsvCursor::next_number(double& number) {
+  const char* at = at_;
+  const char* const small_end = end_ - at > 9 ? at + 9 : end_;
+  std::int32_t whole = 0;
+  while (at < small_end && static_cast<unsigned char>(*at - '0') < 10) whole = 10 * whole + (*at++ - '0');
+  if (at > at_ && at < end_ && ends_field(*at)) {
+    number = whole;
+  } else {
+    const auto [stop, error] = std::from_chars(at_, end_, number);
+    if (error != std::errc{} || !std::isfinite(number) || (stop != end_ && !ends_field(*stop))) return Next::unread;
+    at = stop;
+  }
+  field_ = std::exchange(at_, at);
+  return behind_field();
+}
+
+SKEIN_INLINE void CsvCursor::quoted(std::string_view& field) {
+  const char* const open = at_++;
+  const std::int64_t line = line_;
+  const char* from = at_;
+  unescaped_.clear();
+  while (true) {
+    const char* const quote = static_cast<const char*>(std::memchr(at_, '"', static_cast<std::size_t>(end_ - at_)));
+    if (!quote) throw CsvFault{line, static_cast<std::size_t>(open - begin_), "a quote is never closed"};
+    line_ += std::count(at_, quote, '\n');
+    at_ = quote + 1;
+    if (at_ == end_ || *at_ != '"') break;
+    unescaped_.append(from, at_);  // with one quote of the two
+    from = ++at_;
+  }
+  const std::string_view rest(from, static_cast<std::size_t>(at_ - 1 - from));
+  field = unescaped_.empty() ? rest : unescaped_.append(rest);
+  while (at_ < end_ && blank(*at_)) ++at_;
+  if (at_ < end_ && !ends_field(*at_)) throw CsvFault{line_, place(), "text follows a closing quote"};
+}
+
+SKEIN_INLINE bool parse_number(std::string_view text, double& number) {
+  if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size() && std::isfinite(number);
+}
+
+SKEIN_INLINE std::vector<std::size_t> line_cuts(std::string_view text, char separator, int parts) {
+  std::vector<std::size_t> found;
+  const char *const begin = text.data(), *const end = begin + text.size();
+  const char *at = begin, *last = nullptr;
+  const auto find = [](const char* from, const char* to, char c) {
+    return from < to ? static_cast<const char*>(std::memchr(from, c, static_cast<std::size_t>(to - from))) : nullptr;
+  };
+  while (at < end) {
+    const char* const quote = find(at, end, '"');
+    const char* const gap_end = quote ? quote : end;  // no quotes in [at, gap_end), which lies outside quotes
+    while (static_cast<int>(found.size()) + 1 < parts) {
+      const char* const target = begin + text.size() * (found.size() + 1) / static_cast<std::size_t>(parts);
+      const char* const line_end = find(std::max(at, target), gap_end, '\n');
+      if (!line_end) break;
+      found.push_back(static_cast<std::size_t>(line_end + 1 - begin));
+      at = line_end + 1;
+    }
+    if (const void* line_end = at < gap_end ? ::memrchr(at, '\n', static_cast<std::size_t>(gap_end - at)) : nullptr)
+      last = static_cast<const char*>(line_end) + 1;
+    else if (at > begin && at[-1] == '\n') last = at;
+    if (!quote) break;
+    const char* before = quote;
+    while (before > at && (before[-1] == ' ' || before[-1] == '\t') && before[-1] != separator) --before;
+    const bool opens = before == begin || before[-1] == separator || before[-1] == '\n' || before[-1] == '\r';
+    at = quote + 1;
+    if (!opens) continue;  // a quote in the middle of a field is a character like others
+    while (true) {
+      const char* const close = find(at, end, '"');
+      at = close ? close + 1 : end;
+      if (at == end || *at != '"') break;
+      ++at;
+    }
+  }
+  if (last && (found.empty() || found.back() < static_cast<std::size_t>(last - begin)))
+    found.push_back(static_cast<std::size_t>(last - begin));
+  return found;
+}
+
+}  // namespace skein::inline SKEIN_ABI::data::detail

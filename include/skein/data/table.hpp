@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// A table: columns with names, of numbers or of texts, in which values may be missing. read_csv() makes one; a TableEncoder
+// makes a data set of it. Copies and chosen rows of a table share its columns.
+#pragma once
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "in_memory.hpp"
+#include "text_pool.hpp"
+
+namespace skein::inline SKEIN_ABI::data {
+
+/// A column of a table: numbers or texts. Whole numbers of 32 bits take 4 bytes each, other numbers 8, texts 4 and each different
+/// text once.
+class Column {
+ public:
+  enum class Kind { numbers, texts };
+  explicit Column(std::string name, Kind kind = Kind::numbers) : name_(std::move(name)), text_(kind == Kind::texts) {}
+  /// Numbers; NaN: missing. Throws ArgumentError for an infinite one.
+  Column(std::string name, std::span<const double> numbers);
+  /// Texts; an empty one: missing.
+  Column(std::string name, std::span<const std::string> texts);
+
+  const std::string& name() const { return name_; }
+  bool is_text() const { return text_; }
+  std::int64_t size() const { return static_cast<std::int64_t>(wide_ ? numbers_.size() : integers_.size()); }
+  /// A number; NaN where it is missing. Only of a column of numbers.
+  double number(std::int64_t row) const {
+    const std::size_t i = static_cast<std::size_t>(row);
+    if (wide_) return numbers_[i];
+    return integers_[i] == missing_integer ? std::numeric_limits<double>::quiet_NaN() : integers_[i];
+  }
+  /// The number of a text in texts(); -1 where it is missing. Only of a column of texts.
+  std::int32_t code(std::int64_t row) const { return integers_[static_cast<std::size_t>(row)]; }
+  const TextPool& texts() const { return texts_; }
+  bool missing(std::int64_t row) const;
+  /// The value as a text: of a number the shortest that reads back as the same; empty where it is missing.
+  std::string text(std::int64_t row) const;
+
+  void add(double number);
+  void add(std::string_view text) { integers_.push_back(texts_.add(text)); }
+  void add_missing();
+  /// The values of another column of the same kind behind these.
+  void append(const Column& other);
+  void clear();
+
+ private:
+  static constexpr std::int32_t missing_integer = std::numeric_limits<std::int32_t>::min();
+  void widen();
+
+  std::string name_;
+  bool text_ = false, wide_ = false;
+  std::vector<std::int32_t> integers_;  // whole numbers, or numbers of texts
+  std::vector<double> numbers_;
+  TextPool texts_;
+};
+
+/// Columns of equal length. Rows and columns are numbered from 0; messages count data rows from 1.
+class Table {
+ public:
+  Table() = default;
+  /// `path` stands in messages. Throws ShapeError where columns have not as many values.
+  explicit Table(std::vector<Column> columns, std::string path = "the table");
+
+  const std::string& path() const { return path_; }
+  std::int64_t rows() const { return rows_; }
+  int columns() const { return static_cast<int>(columns_->size()); }
+  std::vector<std::string> names() const;
+  bool contains(std::string_view name) const;
+  /// The column of that name. Throws ArgumentError that lists what there is.
+  int column(std::string_view name) const;
+
+  bool is_text(int column) const { return of(column).is_text(); }
+  bool missing(std::int64_t row, int column) const { return of(column).missing(stored_row(row)); }
+  /// A number; NaN where it is missing. Throws ArgumentError where the column has texts.
+  double number(std::int64_t row, int column) const;
+  /// A value as a text; empty where it is missing.
+  std::string text(std::int64_t row, int column) const { return of(column).text(stored_row(row)); }
+  /// All values of a column; missing ones as above.
+  std::vector<double> numbers(std::string_view column) const;
+  std::vector<std::string> texts(std::string_view column) const;
+
+  /// Chosen rows in a chosen order. Throws ArgumentError for a row that is not there.
+  Table subset(std::span<const std::int64_t> rows) const;
+  /// The rows in which none of these columns (none at all: of all) has a missing value.
+  Table drop_missing(std::initializer_list<std::string_view> columns = {}) const;
+
+  /// A data set for regression: the named column is the target (a vector of one), all others, as numbers, are the sample. Throws
+  /// ArgumentError for texts and missing values: a TableEncoder says what they become.
+  InMemory<float> dataset(std::string_view target) const;
+  /// A data set for classification: the named column holds class numbers 0, 1, 2, ...
+  InMemory<float> labelled(std::string_view target) const;
+
+  /// For what reads a table column by column.
+  const Column& of(int column) const { return (*columns_)[static_cast<std::size_t>(column)]; }
+  std::int64_t stored_row(std::int64_t row) const { return chosen_ ? (*chosen_)[static_cast<std::size_t>(row)] : row; }
+  /// Throws ArgumentError: passengers.csv: column "age" has `what` in data row 7: `mend`
+  [[noreturn]] void refuse(std::int64_t row, int column, const std::string& what, const std::string& mend) const;
+  /// A number that is there and that a float can hold, or an ArgumentError.
+  float number_as_float(std::int64_t row, int column) const;
+
+ private:
+  Extents sample() const;
+  std::vector<float> others(int target) const;
+
+  std::string path_ = "the table";
+  std::shared_ptr<const std::vector<Column>> columns_ = std::make_shared<const std::vector<Column>>();
+  std::shared_ptr<const std::vector<std::int64_t>> chosen_;  // null: all rows
+  std::int64_t rows_ = 0;
+};
+
+namespace detail {
+/// What a message may show of a field: short, printable.
+std::string shown(std::string_view field);
+/// The shortest text that reads back as this number.
+std::string shortest(double number);
+}  // namespace detail
+
+}  // namespace skein::inline SKEIN_ABI::data
+
+#if !SKEIN_COMPILED
+#include "table.ipp"
+#endif

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of table.hpp.
+#pragma once
+#include <charconv>
+#include <cmath>
+
+#include "table.hpp"
+
+namespace skein::inline SKEIN_ABI::data::detail {
+
+SKEIN_INLINE std::string shown(std::string_view field) {
+  std::string s;
+  for (const char c : field.substr(0, 40)) s += c >= 32 && c < 127 ? c : '?';
+  return "\"" + s + (field.size() > 40 ? "...\"" : "\"");
+}
+
+SKEIN_INLINE std::string shortest(double number) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, number).ptr};
+}
+
+}  // namespace skein::inline SKEIN_ABI::data::detail
+
+namespace skein::inline SKEIN_ABI::data {
+
+SKEIN_INLINE Column::Column(std::string name, std::span<const double> numbers) : name_(std::move(name)) {
+  for (const double number : numbers) {
+    if (std::isinf(number)) throw ArgumentError("column \"" + name_ + "\": an infinite number cannot be in a table");
+    number == number ? add(number) : add_missing();
+  }
+}
+
+SKEIN_INLINE Column::Column(std::string name, std::span<const std::string> texts) : name_(std::move(name)), text_(true) {
+  for (const std::string& text : texts) text.empty() ? add_missing() : add(std::string_view(text));
+}
+
+SKEIN_INLINE bool Column::missing(std::int64_t row) const { return text_ ? code(row) < 0 : std::isnan(number(row)); }
+
+SKEIN_INLINE std::string Column::text(std::int64_t row) const {
+  if (missing(row)) return {};
+  return text_ ? std::string(texts_[code(row)]) : detail::shortest(number(row));
+}
+
+SKEIN_INLINE void Column::add(double number) {
+  if (!wide_) {
+    const bool whole = number > missing_integer && number <= std::numeric_limits<std::int32_t>::max() &&
+                       static_cast<std::int32_t>(number) == number && !(number == 0 && std::signbit(number));
+    if (whole) return integers_.push_back(static_cast<std::int32_t>(number));
+    widen();
+  }
+  numbers_.push_back(number);
+}
+
+SKEIN_INLINE void Column::add_missing() {
+  if (wide_) numbers_.push_back(std::numeric_limits<double>::quiet_NaN());
+  else integers_.push_back(text_ ? -1 : missing_integer);
+}
+
+SKEIN_INLINE void Column::widen() {
+  std::vector<double> wide;
+  wide.reserve(integers_.capacity());
+  for (std::int64_t i = 0; i < size(); ++i) wide.push_back(number(i));
+  numbers_ = std::move(wide);
+  integers_ = {};
+  wide_ = true;
+}
+
+SKEIN_INLINE void Column::append(const Column& other) {
+  if (text_) {
+    std::vector<std::int32_t> here(static_cast<std::size_t>(other.texts_.size()));
+    for (std::int32_t i = 0; i < other.texts_.size(); ++i) here[static_cast<std::size_t>(i)] = texts_.add(other.texts_[i]);
+    for (const std::int32_t code : other.integers_) integers_.push_back(code < 0 ? -1 : here[static_cast<std::size_t>(code)]);
+    return;
+  }
+  if (other.wide_ && !wide_) widen();
+  if (!wide_) integers_.insert(integers_.end(), other.integers_.begin(), other.integers_.end());
+  else if (other.wide_) numbers_.insert(numbers_.end(), other.numbers_.begin(), other.numbers_.end());
+  else
+    for (std::int64_t i = 0; i < other.size(); ++i) numbers_.push_back(other.number(i));
+}
+
+SKEIN_INLINE void Column::clear() {
+  integers_.clear();
+  numbers_.clear();
+  texts_.clear();
+  wide_ = false;
+}
+
+SKEIN_INLINE Table::Table(std::vector<Column> columns, std::string path) : path_(std::move(path)) {
+  for (const Column& c : columns)
+    if (c.size() != columns.front().size())
+      throw ShapeError(path_ + ": column \"" + columns.front().name() + "\" has " + std::to_string(columns.front().size()) +
+                       " values, column \"" + c.name() + "\" has " + std::to_string(c.size()));
+  rows_ = columns.empty() ? 0 : columns.front().size();
+  columns_ = std::make_shared<const std::vector<Column>>(std::move(columns));
+}
+
+SKEIN_INLINE std::vector<std::string> Table::names() const {
+  std::vector<std::string> all;
+  for (const Column& c : *columns_) all.push_back(c.name());
+  return all;
+}
+
+SKEIN_INLINE bool Table::contains(std::string_view name) const {
+  for (const Column& c : *columns_)
+    if (c.name() == name) return true;
+  return false;
+}
+
+SKEIN_INLINE int Table::column(std::string_view name) const {
+  int found = -1;
+  for (int i = 0; i < columns(); ++i) {
+    if (of(i).name() != name) continue;
+    if (found >= 0)
+      throw ArgumentError(path_ + " has two columns \"" + std::string(name) + "\", " + std::to_string(found + 1) + " and " +
+                          std::to_string(i + 1) + ": give one of them another name");
+    found = i;
+  }
+  if (found >= 0) return found;
+  std::string known;
+  for (int i = 0; i < std::min(columns(), 20); ++i) known += (i ? ", " : "") + of(i).name();
+  throw ArgumentError(path_ + " has no column \"" + std::string(name) + "\"; it has: " + known);
+}
+
+SKEIN_INLINE void Table::refuse(std::int64_t row, int column, const std::string& what, const std::string& mend) const {
+  throw ArgumentError(path_ + ": column \"" + of(column).name() + "\" has " + what + " in data row " +
+                      std::to_string(stored_row(row) + 1) + ": " + mend);
+}
+
+SKEIN_INLINE double Table::number(std::int64_t row, int column) const {
+  const Column& c = of(column);
+  if (!c.is_text()) return c.number(stored_row(row));
+  for (std::int64_t i = 0; i < c.size(); ++i) {
+    double ignored = 0;
+    if (c.code(i) < 0) continue;
+    const std::string_view text = c.texts()[c.code(i)];
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ignored);
+    if (error == std::errc{} && end == text.data() + text.size() && std::isfinite(ignored)) continue;
+    throw ArgumentError(path_ + ": column \"" + c.name() + "\" is a text column, since data row " + std::to_string(i + 1) +
+                        " has " + detail::shown(text) +
+                        ": name that in CsvOptions::missing if it stands for no value, or take the column as categories, by "
+                        "one_hot or index");
+  }
+  throw ArgumentError(path_ + ": column \"" + c.name() + "\" is a text column: take it out of CsvOptions::text");
+}
+
+SKEIN_INLINE std::vector<double> Table::numbers(std::string_view column) const {
+  const int c = this->column(column);
+  std::vector<double> all;
+  for (std::int64_t r = 0; r < rows_; ++r) all.push_back(number(r, c));
+  return all;
+}
+
+SKEIN_INLINE std::vector<std::string> Table::texts(std::string_view column) const {
+  const int c = this->column(column);
+  std::vector<std::string> all;
+  for (std::int64_t r = 0; r < rows_; ++r) all.push_back(text(r, c));
+  return all;
+}
+
+SKEIN_INLINE Table Table::subset(std::span<const std::int64_t> rows) const {
+  std::vector<std::int64_t> stored;
+  for (const std::int64_t r : rows) {
+    if (r < 0 || r >= rows_)
+      throw ArgumentError(path_ + ": row " + std::to_string(r) + " is not one of " + std::to_string(rows_));
+    stored.push_back(stored_row(r));
+  }
+  Table result = *this;
+  result.rows_ = static_cast<std::int64_t>(stored.size());
+  result.chosen_ = std::make_shared<const std::vector<std::int64_t>>(std::move(stored));
+  return result;
+}
+
+SKEIN_INLINE Table Table::drop_missing(std::initializer_list<std::string_view> names) const {
+  std::vector<int> looked_at;
+  for (const std::string_view name : names) looked_at.push_back(column(name));
+  for (int c = 0; names.size() == 0 && c < columns(); ++c) looked_at.push_back(c);
+  std::vector<std::int64_t> kept;
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    bool whole = true;
+    for (const int c : looked_at) whole = whole && !missing(r, c);
+    if (whole) kept.push_back(r);
+  }
+  return subset(kept);
+}
+
+SKEIN_INLINE float Table::number_as_float(std::int64_t row, int column) const {
+  const double value = number(row, column);
+  if (value != value) refuse(row, column, "no value", "drop such rows by drop_missing(), or let a TableEncoder fill them");
+  const float narrow = static_cast<float>(value);
+  if (!std::isfinite(narrow)) refuse(row, column, detail::shortest(value), "a float holds numbers up to 3.4e38");
+  return narrow;
+}
+
+SKEIN_INLINE InMemory<float> Table::dataset(std::string_view target) const {
+  const int t = column(target);
+  std::vector<float> y;
+  for (std::int64_t r = 0; r < rows_; ++r) y.push_back(number_as_float(r, t));
+  return InMemory<float>(sample(), others(t), std::move(y), 1);
+}
+
+SKEIN_INLINE InMemory<float> Table::labelled(std::string_view target) const {
+  const int t = column(target);
+  std::vector<std::int32_t> labels;
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    const double v = number(r, t);
+    if (!(v >= 0 && v <= 2147483646.0) || v != std::floor(v))
+      refuse(r, t, v == v ? detail::shortest(v) : "no value", "a class number 0, 1, 2, ... is wanted");
+    labels.push_back(static_cast<std::int32_t>(v));
+  }
+  return InMemory<float>(sample(), others(t), std::move(labels));
+}
+
+SKEIN_INLINE Extents Table::sample() const {
+  if (columns() < 2) throw ArgumentError(path_ + " has one column: a data set needs a target and at least one other");
+  return {1, {columns() - 1}};
+}
+
+SKEIN_INLINE std::vector<float> Table::others(int target) const {
+  std::vector<float> x;
+  x.reserve(static_cast<std::size_t>(rows_) * static_cast<std::size_t>(columns() - 1));
+  for (std::int64_t r = 0; r < rows_; ++r)
+    for (int c = 0; c < columns(); ++c)
+      if (c != target) x.push_back(number_as_float(r, c));
+  return x;
+}
+
+}  // namespace skein::inline SKEIN_ABI::data

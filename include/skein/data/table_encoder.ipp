@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of table_encoder.hpp.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "table_encoder.hpp"
+
+namespace skein::inline SKEIN_ABI::data {
+
+SKEIN_INLINE TableEncoder& TableEncoder::add(std::vector<std::string> names, Encoded like) {
+  for (std::string& name : names) {
+    for (const Encoded& e : columns_)
+      if (e.name == name && e.wanted() != like.wanted())
+        throw ArgumentError("table encoder: column \"" + name +
+                            "\" is a value of the sample and what is predicted: take it as one");
+    like.name = std::move(name);
+    columns_.push_back(like);
+  }
+  inputs_ = outputs_ = {};
+  return *this;
+}
+
+SKEIN_INLINE TableEncoder& TableEncoder::numbers(std::vector<std::string> columns, NumberOptions o) {
+  return add(std::move(columns), {.role = Role::number, .indicator = o.indicator, .fill = o.missing});
+}
+SKEIN_INLINE TableEncoder& TableEncoder::standardize(std::vector<std::string> columns, NumberOptions o) {
+  return add(std::move(columns), {.role = Role::number, .standard = true, .indicator = o.indicator, .fill = o.missing});
+}
+SKEIN_INLINE TableEncoder& TableEncoder::one_hot(std::vector<std::string> columns, CategoryOptions o) {
+  return add(std::move(columns),
+             {.role = Role::one_hot, .missing = o.missing, .unknown = o.unknown, .categories = std::move(o.categories)});
+}
+SKEIN_INLINE TableEncoder& TableEncoder::index(std::vector<std::string> columns, CategoryOptions o) {
+  if (o.missing == FillCategory::zeros || o.unknown == FillCategory::zeros)
+    throw ArgumentError("table encoder: index() has no zeros, since 0 is a category: use FillCategory::own");
+  return add(std::move(columns),
+             {.role = Role::index, .missing = o.missing, .unknown = o.unknown, .categories = std::move(o.categories)});
+}
+SKEIN_INLINE TableEncoder& TableEncoder::label(std::string column, std::vector<std::string> classes) {
+  return add({std::move(column)}, {.role = Role::label, .categories = std::move(classes)});
+}
+SKEIN_INLINE TableEncoder& TableEncoder::target(std::vector<std::string> columns) {
+  return add(std::move(columns), {.role = Role::target});
+}
+SKEIN_INLINE TableEncoder& TableEncoder::standardize_target(std::vector<std::string> columns) {
+  return add(std::move(columns), {.role = Role::target, .standard = true});
+}
+
+SKEIN_INLINE TableEncoder& TableEncoder::fit(const Table& training) {
+  if (training.rows() == 0) throw ArgumentError("table encoder: " + training.path() + " has no rows to learn from");
+  Standardizer inputs, outputs;
+  for (Encoded& e : columns_) {
+    Standardizer& values = e.wanted() ? outputs : inputs;
+    if (e.categorical()) {
+      learn_categories(e, training);
+      for (int i = 0; i < e.width(); ++i) values.add({}, false);
+    } else {
+      learn_number(e, training, values);
+      if (e.indicator) values.add({}, false);
+    }
+  }
+  if (inputs.size() == 0)
+    throw ArgumentError("table encoder: no column is a value of the sample: name some by standardize(), numbers() or one_hot()");
+  inputs_ = std::move(inputs);
+  outputs_ = std::move(outputs);
+  return *this;
+}
+
+SKEIN_INLINE void TableEncoder::learn_number(Encoded& e, const Table& table, Standardizer& standardizer) {
+  const int column = table.column(e.name);
+  std::vector<double> there;
+  for (std::int64_t r = 0; r < table.rows(); ++r)
+    if (const double v = table.number(r, column); v == v) there.push_back(v);
+  if ((e.fill == Fill::mean || e.fill == Fill::median) && there.empty())
+    throw ArgumentError(table.path() + ": column \"" + e.name + "\" has no value in the training rows: leave it out");
+  if (e.fill == Fill::mean) {
+    e.filled = 0;
+    for (const double v : there) e.filled += v / static_cast<double>(there.size());
+  } else if (e.fill == Fill::median) {
+    std::sort(there.begin(), there.end());
+    const std::size_t n = there.size();
+    e.filled = n % 2 ? there[n / 2] : there[n / 2 - 1] + (there[n / 2] - there[n / 2 - 1]) / 2;
+  }
+  if (e.fill != Fill::refuse) there.resize(static_cast<std::size_t>(table.rows()), e.filled);
+  standardizer.add(there, e.standard);
+}
+
+namespace detail {
+/// The number of a row's category; missing, or not among the categories.
+class CategoryOf {
+ public:
+  static constexpr std::int32_t missing = -1, unknown = -2;
+  CategoryOf(const Column& column, const std::vector<std::string>& categories) : column_(column) {
+    for (const std::string& category : categories) known_.add(category);
+    if (column.is_text())
+      for (std::int32_t i = 0; i < column.texts().size(); ++i) numbers_.push_back(find(column.texts()[i]));
+  }
+  std::int32_t operator()(std::int64_t stored_row) const {
+    if (column_.missing(stored_row)) return missing;
+    return column_.is_text() ? numbers_[static_cast<std::size_t>(column_.code(stored_row))] : find(column_.text(stored_row));
+  }
+
+ private:
+  std::int32_t find(std::string_view text) const {
+    const std::int32_t number = known_.find(text);
+    return number < 0 ? unknown : number;
+  }
+  const Column& column_;
+  TextPool known_;
+  std::vector<std::int32_t> numbers_;  // of the column's texts
+};
+
+/// The different values of a column's rows, sorted: texts by their bytes, numbers by size.
+SKEIN_INLINE std::vector<std::string> categories_of(const Table& table, int column) {
+  std::vector<std::string> all;
+  if (table.is_text(column)) {
+    std::vector<bool> seen(static_cast<std::size_t>(table.of(column).texts().size()));
+    for (std::int64_t r = 0; r < table.rows(); ++r)
+      if (!table.missing(r, column)) seen[static_cast<std::size_t>(table.of(column).code(table.stored_row(r)))] = true;
+    for (std::size_t i = 0; i < seen.size(); ++i)
+      if (seen[i]) all.emplace_back(table.of(column).texts()[static_cast<std::int32_t>(i)]);
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+  std::vector<double> numbers;
+  for (std::int64_t r = 0; r < table.rows(); ++r)
+    if (!table.missing(r, column)) numbers.push_back(table.number(r, column));
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  for (const double v : numbers) all.push_back(shortest(v));
+  return all;
+}
+}  // namespace detail
+
+SKEIN_INLINE void TableEncoder::learn_categories(Encoded& e, const Table& table) {
+  const int column = table.column(e.name);
+  if (e.categories.empty()) e.categories = detail::categories_of(table, column);
+  if (e.categories.empty())
+    throw ArgumentError(table.path() + ": column \"" + e.name + "\" has no value in the training rows: leave it out");
+  const detail::CategoryOf category(table.of(column), e.categories);
+  std::vector<std::int64_t> counts(e.categories.size());
+  for (std::int64_t r = 0; r < table.rows(); ++r)
+    if (const std::int32_t c = category(table.stored_row(r)); c >= 0) ++counts[static_cast<std::size_t>(c)];
+  e.most_frequent = static_cast<std::int32_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
+}
+
+template <class To> void TableEncoder::encode_categories(const Encoded& e, const Table& table, To* to, long pitch) {
+  const int column = table.column(e.name);
+  const detail::CategoryOf category(table.of(column), e.categories);
+  for (std::int64_t r = 0; r < table.rows(); ++r) {
+    To* const row = to + r * pitch;
+    std::int32_t c = category(table.stored_row(r));
+    if (c < 0) {
+      const bool missing = c == detail::CategoryOf::missing;
+      const FillCategory fill = missing ? e.missing : e.unknown;
+      if (fill == FillCategory::refuse && missing)
+        table.refuse(r, column, "no value",
+                     e.role == Role::label ? "drop such rows by drop_missing()"
+                                           : "drop such rows by drop_missing(), or say .missing = sk::data::FillCategory::own");
+      if (fill == FillCategory::refuse)
+        table.refuse(r, column, detail::shown(table.text(r, column)),
+                     e.role == Role::label
+                         ? "the training rows do not have this class: name all classes in label()"
+                         : "the training rows do not have it: say .unknown = sk::data::FillCategory::own or zeros");
+      c = fill == FillCategory::own             ? static_cast<std::int32_t>(e.categories.size())
+          : fill == FillCategory::most_frequent ? e.most_frequent
+                                                : -1;
+    }
+    if (e.role != Role::one_hot) *row = static_cast<To>(c);
+    else
+      for (int k = 0; k < e.one_hot_width(); ++k) row[k] = static_cast<To>(k == c);
+  }
+}
+
+template <class To>
+void TableEncoder::encode_numbers(const Encoded& e, const Table& table, double mean, double deviation, To* to, long pitch) {
+  const int column = table.column(e.name);
+  for (std::int64_t r = 0; r < table.rows(); ++r) {
+    const double number = table.number(r, column);
+    const bool missing = number != number;
+    if (missing && e.fill == Fill::refuse)
+      table.refuse(r, column, "no value",
+                   e.wanted() ? "drop such rows by drop_missing()"
+                              : "drop such rows by drop_missing(), or say .missing = sk::data::Fill::median");
+    const To value = static_cast<To>(((missing ? e.filled : number) - mean) / deviation);
+    if (!std::isfinite(static_cast<float>(value)))
+      table.refuse(r, column, detail::shortest(number), "a float holds numbers up to 3.4e38");
+    to[r * pitch] = value;
+    if (e.indicator) to[r * pitch + 1] = static_cast<To>(missing);
+  }
+}
+
+SKEIN_INLINE bool TableEncoder::has_targets(const Table& table) const {
+  for (const Encoded& e : columns_)
+    if (e.wanted() && table.contains(e.name)) return true;
+  return false;
+}
+
+template <class Stored> InMemory<Stored> TableEncoder::make(const Table& table) const {
+  check_fitted();
+  const auto rows = static_cast<std::size_t>(table.rows());
+  const std::size_t width = inputs_.size(), length = outputs_.size();
+  std::vector<Stored> x(rows * width);
+  std::vector<float> y(has_targets(table) ? rows * length : 0);
+  std::size_t input = 0, output = 0;
+  for (const Encoded& e : columns_) {
+    if (e.wanted() && y.empty()) continue;
+    const Standardizer& standard = e.wanted() ? outputs_ : inputs_;
+    std::size_t& at = e.wanted() ? output : input;
+    const auto encode = [&](auto* to, std::size_t pitch) {
+      if (e.categorical()) encode_categories(e, table, to + at, static_cast<long>(pitch));
+      else encode_numbers(e, table, standard.mean(at), standard.deviation(at), to + at, static_cast<long>(pitch));
+    };
+    e.wanted() ? encode(y.data(), length) : encode(x.data(), width);
+    at += static_cast<std::size_t>(e.width());
+  }
+  const Extents sample{1, {static_cast<int>(width)}};
+  if (y.empty()) return InMemory<Stored>(sample, std::move(x));
+  const bool label = length == 1 && std::any_of(columns_.begin(), columns_.end(), [](auto& e) { return e.role == Role::label; });
+  if (!label) return InMemory<Stored>(sample, std::move(x), std::move(y), static_cast<int>(length));
+  return InMemory<Stored>(sample, std::move(x), std::vector<std::int32_t>(y.begin(), y.end()),
+                          static_cast<int>(classes().size()));
+}
+
+SKEIN_INLINE InMemory<float> TableEncoder::encode(const Table& rows) const { return make<float>(rows); }
+
+SKEIN_INLINE InMemory<std::int32_t> TableEncoder::tokens(const Table& rows) const {
+  for (const Encoded& e : columns_)
+    if (!e.wanted() && e.role != Role::index)
+      throw ArgumentError("table encoder: tokens() gives integers, and column \"" + e.name + "\" is not taken by index()");
+  return make<std::int32_t>(rows);
+}
+
+SKEIN_INLINE void TableEncoder::restore(std::span<float> outputs) const {
+  check_fitted();
+  std::size_t at = 0, value = 0;
+  for (const Encoded& e : columns_) {
+    if (!e.wanted()) continue;
+    if (e.role == Role::target && at < outputs.size())
+      outputs[at] = static_cast<float>(outputs[at] * outputs_.deviation(value) + outputs_.mean(value));
+    at += e.role == Role::label ? e.categories.size() : 1;
+    ++value;
+  }
+  if (at != outputs.size())
+    throw ShapeError("table encoder: a row of outputs has " + std::to_string(outputs.size()) +
+                     " values, its labels and targets " + std::to_string(at));
+}
+
+SKEIN_INLINE void TableEncoder::check_fitted() const {
+  if (inputs_.size() == 0) throw ArgumentError("table encoder: it has learnt nothing yet: call fit(training) first");
+}
+
+SKEIN_INLINE std::vector<std::string> TableEncoder::names() const {
+  check_fitted();
+  std::vector<std::string> all;
+  for (const Encoded& e : columns_) {
+    if (e.wanted()) continue;
+    if (e.role == Role::one_hot) {
+      for (const std::string& category : e.categories) all.push_back(e.name + " = " + category);
+      if (e.own_category()) all.push_back(e.name + " is another or missing");
+      continue;
+    }
+    all.push_back(e.name);
+    if (e.indicator) all.push_back(e.name + " is missing");
+  }
+  return all;
+}
+
+SKEIN_INLINE const std::vector<std::string>& TableEncoder::classes() const {
+  for (const Encoded& e : columns_)
+    if (e.role == Role::label) return categories(e.name);
+  throw ArgumentError("table encoder: no column is a label");
+}
+
+SKEIN_INLINE const std::vector<std::string>& TableEncoder::categories(std::string_view column) const {
+  check_fitted();
+  for (const Encoded& e : columns_)
+    if (e.name == column && e.categorical()) return e.categories;
+  throw ArgumentError("table encoder: column \"" + std::string(column) + "\" is not taken as categories");
+}
+
+}  // namespace skein::inline SKEIN_ABI::data

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/data/table_encoder.hpp>
+
+#include <set>
+
+#include <skein/data/csv.hpp>
+#include <skein/data/from_tensors.hpp>
+#include <skein/data/map.hpp>
+#include <skein/data/table_split.hpp>
+#include <skein/train/archive.hpp>
+
+#include "fixtures/tables.hpp"
+#include "support.hpp"
+#include <catch2/catch.hpp>
+
+namespace sk = skein;
+using namespace data_test;
+using sk::data::Fill;
+using sk::data::FillCategory;
+using sk::data::parse_csv;
+using sk::data::Table;
+using sk::data::TableEncoder;
+
+namespace {
+template <class Set> std::vector<float> values(const Set& set) {
+  const long n = set.sample_extents().count();
+  std::vector<float> all(static_cast<std::size_t>(n * set.size()));
+  for (std::int64_t i = 0; i < set.size(); ++i) set.gather(sk::data::Indices(&i, 1), all.data() + i * n, n);
+  return all;
+}
+TableEncoder of_passengers() {
+  TableEncoder encoder;
+  encoder.standardize({"age", "fare"}, {.missing = Fill::median})
+      .one_hot({"sex", "port", "class"}, {.missing = FillCategory::most_frequent})
+      .label("survived");
+  return encoder;
+}
+}  // namespace
+
+TEST_CASE("numbers, missing values and categories become what scikit-learn makes of them") {
+  const Table table = parse_csv(fixtures::passengers, "passengers.csv");
+  TableEncoder encoder = of_passengers();
+  const auto set = encoder.fit(table).encode(table);
+  const std::vector<float> found = values(set);
+  REQUIRE(found.size() == fixtures::passengers_encoded.size());
+  for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == Approx(fixtures::passengers_encoded[i]).margin(1e-6));
+  CHECK(encoder.names() == std::vector<std::string>{"age", "fare", "sex = female", "sex = male", "port = C", "port = Q",
+                                                    "port = S", "class = 1", "class = 2", "class = 3"});
+  CHECK(encoder.classes() == std::vector<std::string>{"no", "yes"});
+  CHECK(set.target() == sk::data::Target::labels(2));
+  CHECK(set.label(0) == 0);
+  CHECK(set.label(1) == 1);
+}
+
+TEST_CASE("what the training rows taught is done to other rows, and is the same after a file") {
+  const Table table = parse_csv(fixtures::passengers, "passengers.csv");
+  TableEncoder encoder = of_passengers();
+  encoder.fit(table);
+  TableEncoder read;
+  sk::train::from_bytes(sk::train::to_bytes(encoder), read);
+  const Table others = parse_csv("age,fare,sex,port,class\n,8,male,S,3\n", "new.csv");  // without the label
+  const auto set = read.encode(others);
+  CHECK(values(set) == values(encoder.encode(others)));
+  CHECK(values(set)[0] == Approx(fixtures::passengers_encoded[30]));  // the median, as in row 4
+  CHECK(set.target() == sk::data::Target{});
+}
+
+TEST_CASE("indicators, categories of their own and mean values") {
+  const Table table = parse_csv("x,k\n1,a\n,b\n5,\n", "t.csv");
+  TableEncoder encoder;
+  encoder.numbers({"x"}, {.missing = Fill::mean, .indicator = true})
+      .one_hot({"k"}, {.missing = FillCategory::own, .unknown = FillCategory::own});
+  CHECK(values(encoder.fit(table).encode(table)) == std::vector<float>{1, 0, 1, 0, 0, 3, 1, 0, 1, 0, 5, 0, 0, 0, 1});
+  CHECK(values(encoder.encode(parse_csv("x,k\n2,c\n", "t"))) == std::vector<float>{2, 0, 0, 0, 1});
+  CHECK(encoder.names() == std::vector<std::string>{"x", "x is missing", "k = a", "k = b", "k is another or missing"});
+  TableEncoder zeros;
+  zeros.numbers({"x"}, {.missing = Fill::zero}).one_hot({"k"}, {.missing = FillCategory::zeros});
+  CHECK(values(zeros.fit(table).encode(table)) == std::vector<float>{1, 1, 0, 0, 0, 1, 5, 0, 0});
+}
+
+TEST_CASE("indices of categories are tokens, or values of a sample") {
+  const Table table = parse_csv("town,day,n\nUlm,1,3\nBonn,7,4\nUlm,7,5\n", "t.csv");
+  TableEncoder encoder;
+  encoder.index({"town", "day"}, {.unknown = FillCategory::own}).target({"n"});
+  const auto tokens = encoder.fit(table).tokens(table);
+  const std::int64_t all[] = {0, 1, 2};
+  std::int32_t found[6];
+  tokens.gather(all, found, 2);
+  CHECK(std::vector<std::int32_t>(found, found + 6) == std::vector<std::int32_t>{1, 0, 0, 1, 1, 1});
+  CHECK(tokens.target() == sk::data::Target::vector(1));
+  CHECK(values(encoder.encode(parse_csv("town,day\nKiel,7\n", "t"))) == std::vector<float>{2, 1});
+  CHECK_THROWS_AS(encoder.numbers({"n"}), sk::ArgumentError);  // it is the target
+}
+
+TEST_CASE("a label and targets are one target vector, and outputs go back to the table's units") {
+  const Table table = parse_csv("x,kind,price\n1,b,100\n2,a,300\n", "t.csv");
+  TableEncoder encoder;
+  encoder.numbers({"x"}).label("kind").standardize_target({"price"});
+  const auto set = encoder.fit(table).encode(table);
+  CHECK(set.target() == sk::data::Target::vector(2));
+  const std::int64_t all[] = {0, 1};
+  float y[4];
+  set.targets(all, y, 2);
+  CHECK(std::vector<float>(y, y + 4) == std::vector<float>{1, -1, 0, 1});
+  float outputs[] = {0.2f, 0.7f, 0.5f};  // two classes, a price
+  encoder.restore(outputs);
+  CHECK(outputs[0] == 0.2f);
+  CHECK(outputs[2] == 250);
+  CHECK(thrown([&] { encoder.restore(std::span<float>(outputs, 2)); }).says("has 2 values, its labels and targets 3"));
+}
+
+TEST_CASE("what has no encoding is refused by column and row, with what to do") {
+  const Table table = parse_csv("x,k,y\n1,a,0\n2,b,1\n", "t.csv");
+  TableEncoder encoder;
+  CHECK(thrown([&] { encoder.encode(table); }).says("it has learnt nothing yet: call fit(training) first"));
+  encoder.standardize({"x"}).one_hot({"k"}).label("y");
+  encoder.fit(table);
+  const auto refused = [&](const char* text) { return thrown([&] { encoder.encode(parse_csv(text, "n.csv")); }); };
+  CHECK(refused("x,k,y\n1,a,0\n,a,0\n").says("n.csv: column \"x\" has no value in data row 2: drop such rows by drop_missing()"));
+  CHECK(refused("x,k,y\n1,,0\n").says("column \"k\" has no value in data row 1"));
+  CHECK(refused("x,k,y\n1,c,0\n").says("column \"k\" has \"c\" in data row 1: the training rows do not have it"));
+  CHECK(refused("x,k,y\n1,a,2\n").says("column \"y\" has \"2\" in data row 1: the training rows do not have this class"));
+  CHECK(refused("x,k,y\none,a,0\n").says("column \"x\" is a text column, since data row 1 has \"one\""));
+  CHECK(refused("k,y\na,0\n").says("n.csv has no column \"x\"; it has: k, y"));
+  CHECK(thrown([&] { encoder.fit(table.subset({})); }).says("t.csv has no rows to learn from"));
+  CHECK(thrown([&] { TableEncoder{}.label("y").fit(table); }).says("no column is a value of the sample"));
+  CHECK(thrown([&] {
+          TableEncoder{}.numbers({"y"}).label("y");
+        }).says("column \"y\" is a value of the sample and what is predicted"));
+  CHECK(thrown([&] { TableEncoder{}.index({"k"}, {.missing = FillCategory::zeros}); }).says("since 0 is a category"));
+  CHECK(thrown([&] { TableEncoder{}.numbers({"x"}).fit(table).tokens(table); }).says("\"x\" is not taken by index()"));
+  CHECK(thrown([&] { TableEncoder{}.numbers({"x"}).fit(table).classes(); }).says("no column is a label"));
+}
+
+TEST_CASE("a Standardizer is learnt on the training samples and maps any others") {
+  const auto train = sk::data::from_tensors(std::vector<double>{1, 5, 7, 3, 5, 7}, sk::Extents{1, {3}});
+  const sk::data::Standardizer standard(train);
+  CHECK(standard.mean(0) == 2);
+  CHECK(standard.deviation(0) == 1);
+  CHECK(standard.deviation(1) == 1);  // a constant
+  const auto mapped = sk::data::map(sk::data::from_tensors(std::vector<double>{4, 6, 7}, sk::Extents{1, {3}}), standard);
+  CHECK(values(mapped) == std::vector<float>{2, 1, 0});
+  float sample[] = {2, 1, 0};
+  standard.restore(std::span<float>(sample));
+  CHECK(sample[0] == 4);
+  CHECK(thrown([&] { standard(std::span<float>(sample, 2)); }).says("of 3 values was given a sample of 2"));
+  std::vector<double> tenth(1000, 0.1);
+  CHECK(sk::data::Standardizer(sk::data::from_tensors(tenth, sk::Extents{1, {1}})).deviation(0) == 1);
+  CHECK_THROWS_AS(sk::data::Standardizer(train.slice(0, 0)), sk::ArgumentError);
+}
+
+TEST_CASE("splits: at random, whole groups on one side, the past before the future") {
+  std::string text = "patient,day,x\n";
+  for (int i = 0; i < 100; ++i)
+    text += std::to_string(i % 17) + ",2026-01-" + (i % 31 < 9 ? "0" : "") + std::to_string(i % 31 + 1) + "," +
+            std::to_string(i) + "\n";
+  const Table table = parse_csv(text, "t.csv");
+  const auto whole = [&](const std::pair<Table, Table>& parts) {
+    std::multiset<double> all;
+    for (const Table* part : {&parts.first, &parts.second})
+      for (const double x : part->numbers("x")) all.insert(x);
+    return all.size() == 100 && std::set<double>(all.begin(), all.end()).size() == 100;
+  };
+  const auto random = sk::data::split(table, 0.7, sk::Seed{3});
+  CHECK(random.first.rows() == 70);
+  CHECK(whole(random));
+  CHECK(random.first.numbers("x") == sk::data::split(table, 0.7, sk::Seed{3}).first.numbers("x"));
+  CHECK(random.first.numbers("x") != sk::data::split(table, 0.7, sk::Seed{4}).first.numbers("x"));
+
+  const auto grouped = sk::data::split(table, 0.7, sk::data::by_group("patient"), sk::Seed{3});
+  CHECK(whole(grouped));
+  CHECK(grouped.first.rows() >= 70);
+  CHECK(grouped.first.rows() < 77);
+  const auto first = grouped.first.numbers("patient"), second = grouped.second.numbers("patient");
+  for (const double p : second) CHECK(std::find(first.begin(), first.end(), p) == first.end());
+
+  const auto timed = sk::data::split(table, 0.7, sk::data::by_time("day"));
+  CHECK(whole(timed));
+  const auto past = timed.first.texts("day"), future = timed.second.texts("day");
+  CHECK(*std::max_element(past.begin(), past.end()) < *std::min_element(future.begin(), future.end()));
+  CHECK(past.size() >= 70);
+  CHECK(sk::data::split(table, 0, sk::data::by_time("day")).first.rows() == 0);
+  CHECK(sk::data::split(table, 1, sk::data::by_group("patient")).second.rows() == 0);
+  CHECK_THROWS_AS(sk::data::split(table, 1.5), sk::ArgumentError);
+  CHECK(thrown([] {
+          sk::data::split(parse_csv("g,x\n,1\n", "t"), 0.5, sk::data::by_group("g"));
+        }).says("column \"g\" has no value in data row 1: each row needs a group"));
+}
+
+TEST_CASE("columns of a program's own make a table") {
+  const double ages[] = {3, std::nan(""), 5.5};
+  const std::string towns[] = {"Ulm", "", "Bonn"};
+  const Table table({sk::data::Column("age", ages), sk::data::Column("town", towns)});
+  CHECK(table.rows() == 3);
+  CHECK(table.missing(1, 0));
+  CHECK(table.missing(1, 1));
+  CHECK(table.texts("town")[2] == "Bonn");
+  const std::int64_t chosen[] = {2, 0};
+  CHECK(table.subset(chosen).numbers("age") == std::vector<double>{5.5, 3});
+  CHECK(thrown([&] { table.subset(chosen).subset(std::vector<std::int64_t>{2}); }).says("row 2 is not one of 2"));
+  CHECK_THROWS_AS(Table({sk::data::Column("a", ages), sk::data::Column("b", std::span(towns, 2))}), sk::ShapeError);
+}
