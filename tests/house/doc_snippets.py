@@ -3,7 +3,7 @@
 """The code in the documentation is quoted from files that are compiled: README.md, CONTRIBUTING.md and docs/**/*.md.
 
 A block of C++ or CMake has a line `<!-- quote: PATH#REGION -->` before it and equals that region, which stands in PATH between
-`// [quote REGION]` and `// [end]`; without `#REGION` it is the whole file, but for its licence line. Common indentation is left
+`// [quote REGION]` and `// [end]`; without `#REGION` it is the whole file, but for its licence line and what tells ctest how to run it. Common indentation is left
 out, and so are expectations of the tests: lines that begin with CHECK or REQUIRE, or end with `// not quoted`, and what
 turns clang-format off and on.
 
@@ -31,7 +31,7 @@ def quoted(root, path, region):
         raise ValueError(f"quotes {path}, which is no file that is compiled here")
     lines = (root / path).read_text().splitlines()
     if region is None:
-        lines = [line for line in lines if "SPDX-License-Identifier" not in line]
+        lines = [line for line in lines if "SPDX-License-Identifier" not in line and not line.startswith("// ctest")]
         return "\n".join(lines).strip("\n") + "\n"
     inside, found, closed = [], 0, False
     for line in lines:

@@ -4,7 +4,10 @@
 first, then each file in a namespace of its own. A file that must not be in one (it opens namespace skein, declares extern "C", replaces
 operator new, or has its includes under #if) stands outside, before the others.
 
-Usage: unity.py OUTPUT SOURCE... | --self-test"""
+With --programs each file has a main(): the joined program takes the file's name (without .cpp) and runs that one with the arguments
+behind it.
+
+Usage: unity.py [--programs] OUTPUT SOURCE... | --self-test"""
 import pathlib
 import re
 import sys
@@ -51,6 +54,32 @@ def behind(header, seen):
     return found
 
 
+DISPATCH = """int main(int argc, char** argv) {
+  const std::string_view name = argc > 1 ? argv[1] : "";
+%s  std::fprintf(stderr, "which program? %%s NAME, one of:%s\\n", argv[0]);
+  return 2;
+}
+"""
+
+
+def join_programs(sources):
+    """The sources in one translation unit, whose main() calls the main() of the source that its first argument names."""
+    text, calls, names = join(sources), "", ""
+    for number, source in enumerate(map(pathlib.Path, sources)):
+        body = source.read_text()
+        main_of = re.search(r"^int main\(([^)]*)\)", body, re.M)
+        if stands_outside(body) or not main_of:
+            raise SystemExit(f"{source} cannot be joined: it needs a main(), and includes outside of #if")
+        end = body.index("\n}\n", main_of.start())              # main() returns 0 at its end by itself, no other function does
+        body = body[:end] + "\n  return 0;" + body[end:]
+        body = body.replace(main_of[0], f"int main_of_{number}({main_of[1]})")
+        text = text.replace(f'#include "{source}"\n}}', f'#line 1 "{source}"\n{body}}}')
+        call = f"file_{number}::main_of_{number}({'argc - 1, argv + 1' if main_of[1] else ''})"
+        calls += f'  if (name == "{source.stem}") return {call};\n'
+        names += f" {source.stem}"
+    return "#include <cstdio>\n#include <string_view>\n" + text + DISPATCH % (calls, names)
+
+
 def join(sources):
     headers, quoted, outside, inside, seen = {}, {}, [], [], set()
     for number, source in enumerate(sources):
@@ -77,6 +106,14 @@ def self_test():
         (folder / "c.cpp").write_text("namespace skein::detail {}\n")
         (folder / "d.cpp").write_text("#if FAR\n#include <far.hpp>\n#endif\n")
         text = join([folder / name for name in ("a.cpp", "b.cpp", "c.cpp", "d.cpp")])
+        (folder / "one.cpp").write_text("#include <vector>\nint main() {\n  f();\n}\n")
+        (folder / "two.cpp").write_text("#include <vector>\nint main(int argc, char** argv) {\n  return argc;\n}\n")
+        programs = join_programs([folder / "one.cpp", folder / "two.cpp"])
+    for line in ['namespace file_1 {\n#line 1 ', 'int main_of_0() {\n  f();\n  return 0;\n}\n',
+                 '  if (name == "one") return file_0::main_of_0();',
+                 '  if (name == "two") return file_1::main_of_1(argc - 1, argv + 1);']:
+        if line not in programs:
+            faults.append(f"joined programs lack {line}:\n{programs}")
     wanted = ["// Made by tests/support/unity.py.", f'#include "{folder}/c.cpp"', f'#include "{folder}/d.cpp"', "#include <vector>",
               "#include <array>", f'#include "{folder}/near.hpp"', "namespace file_0 {", f'#include "{folder}/a.cpp"', "}", "namespace file_1 {",
               f'#include "{folder}/b.cpp"', "}", ""]
@@ -94,8 +131,9 @@ def main():
         faults = self_test()
         print("\n".join(faults) if faults else "files are joined without meeting")
         return 1 if faults else 0
-    output, *sources = sys.argv[1:]
-    text, path = join(sources), pathlib.Path(output)
+    programs = sys.argv[1] == "--programs"
+    output, *sources = sys.argv[2 if programs else 1:]
+    text, path = (join_programs if programs else join)(sources), pathlib.Path(output)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return 0

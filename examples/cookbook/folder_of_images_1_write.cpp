@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes 2,000 drawn digits as gray images (PGM), a folder for each class: stands for data that one has. The next program reads
+// them.
+#include <skein/skein.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+namespace sk = skein;
+
+int main() {
+  const auto digits = sk::data::synthetic_digits(2000, sk::Seed{1});
+  std::vector<float> pixels(28 * 28);
+  for (std::int64_t i = 0; i < digits.size(); ++i) {
+    const std::string folder = "images/" + std::to_string(digits.label(i));
+    std::filesystem::create_directories(folder);
+    digits.gather({&i, 1}, pixels.data(), 28 * 28);
+    std::ofstream file(folder + "/" + std::to_string(i) + ".pgm", std::ios::binary);
+    file << "P5 28 28 255\n";
+    for (const float p : pixels) file.put(static_cast<char>(255 * p));
+  }
+}

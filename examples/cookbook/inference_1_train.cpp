@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trains a classifier and saves it. The next program uses it.
+#include <skein/skein.hpp>
+namespace sk = skein;
+
+using Net = sk::nn::Sequential<sk::nn::Flatten, sk::nn::Linear<32>, sk::nn::Relu, sk::nn::Linear<10>>;
+
+int main() {
+  const auto digits = sk::data::synthetic_digits(2000, sk::Seed{1});
+  sk::Model<Net, sk::Shape<28, 28, 1>> model{sk::Seed{1}};
+  sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.005f}};
+  trainer.fit(digits, {.epochs = 4, .batch = 50, .progress = false});
+  trainer.save("classifier.skein");
+}

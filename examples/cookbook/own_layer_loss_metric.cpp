@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A layer, a loss and a metric of one's own, in one training.
+#include <skein/nn/check_gradients.hpp>
+#include <skein/skein.hpp>
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <vector>
+namespace sk = skein;
+using namespace sk::literals;  // "scale"_p
+
+// [quote parts]
+/// y = scale * x, with one trained factor for each feature.
+struct Scale {
+  static constexpr sk::LayerSpec describe(sk::Edge in) {
+    return {.output = in, .parameters = {{"scale", {in.last()}, sk::Init::ones}}, .backward_reads = sk::Reads::x};
+  }
+  static void forward(auto& f) { f.y() = f.x() * f.parameter("scale"_p); }
+  static void backward(auto& f) {
+    f.gradient("scale"_p) += sum_leading(f.dy() * f.x());
+    f.dx() = f.dy() * f.parameter("scale"_p);
+  }
+};
+
+/// log cosh(output - target): quadratic near 0, linear for outliers.
+struct LogCosh {
+  template <class T> constexpr T operator()(T output, T target) const {
+    const T d = abs(output - target);
+    return d + log1p(exp(-2 * d)) - 0.6931471805599453;
+  }
+};
+
+/// The share of outputs that are within 0.1 of their target.
+const auto within = [](std::span<const float> output, std::span<const float> target) {
+  return std::abs(output[0] - target[0]) < 0.1f ? 1.0 : 0.0;
+};
+// [end]
+
+struct Net : sk::nn::Sequential<sk::nn::Linear<32>, sk::nn::Tanh, Scale, sk::nn::Linear<1>> {};
+
+int main() {
+  std::vector<float> x, y;
+  for (int i = 0; i < 2000; ++i) {
+    x.push_back(0.001f * static_cast<float>(i) - 1);
+    y.push_back(std::sin(3 * x.back()));
+  }
+  const auto [train, test] = sk::data::split(sk::data::from_tensors(x, y), 0.8, sk::Seed{1});
+  // [quote training]
+  if (const auto gradients = sk::check_gradients<Scale, sk::Shape<5>>(); !gradients) std::printf("%s", gradients.text().c_str());
+  sk::Model<Net, sk::Shape<1>> model{sk::Seed{1}};
+  sk::Trainer trainer{model, sk::nn::OwnLoss{LogCosh{}}, sk::optim::Adam{.lr = 0.01f}};
+  const sk::History history = trainer.fit(
+      train,
+      {.epochs = 10, .batch = 20, .validate = test, .metrics = {sk::train::OwnMetric{"within 0.1", within}}, .progress = false});
+  // [end]
+  std::printf("loss %.5f, within 0.1: %.2f\n", history.back().validation.loss, history.back().validation["within 0.1"]);
+}

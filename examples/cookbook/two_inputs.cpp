@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two inputs (a picture and two numbers), two outputs (a class and a number), a loss and a metric for each output.
+#include <skein/data/join.hpp>
+#include <skein/nn/graph.hpp>
+#include <skein/nn/loss/graph_loss.hpp>
+#include <skein/skein.hpp>
+#include <skein/train/metrics/graph_metric.hpp>
+
+#include <cstdio>
+#include <vector>
+namespace sk = skein;
+namespace nn = skein::nn;
+using nn::Apply, nn::From, nn::Input, nn::Output, nn::To;
+
+// [quote network]
+struct picture;  // edges are named by types without a definition
+struct terms;
+struct seen;
+struct known;
+struct both;
+struct digit;
+struct price;
+
+// clang-format off
+struct Bill : nn::Graph<
+    Input<picture, sk::Shape<28, 28, 1>>, Input<terms, sk::Shape<2>>,
+    Apply<nn::Sequential<nn::Flatten, nn::Linear<32>, nn::Relu>, From<picture>, To<seen>>,
+    Apply<nn::Sequential<nn::Linear<32>, nn::Relu>, From<terms>, To<known>>,
+    Apply<nn::Concatenate, From<seen, known>, To<both>>,
+    Apply<nn::Linear<10>, From<seen>, To<digit>>,
+    Apply<nn::Sequential<nn::Linear<32>, nn::Relu, nn::Linear<1>>, From<both>, To<price>>,
+    Output<digit>, Output<price>> {};
+// clang-format on
+using BillModel = sk::Model<Bill, Bill::input>;
+// [end]
+
+int main() {
+  // [quote data]
+  const auto pictures = sk::data::synthetic_digits(3000, sk::Seed{1});
+  std::vector<float> numbers, prices;
+  for (long i = 0; i < 3000; ++i) {
+    const float pieces = sk::random_uniform(1, 0, static_cast<std::uint64_t>(2 * i)),
+                discount = sk::random_uniform(1, 0, static_cast<std::uint64_t>(2 * i + 1));
+    numbers.insert(numbers.end(), {pieces, discount});
+    prices.push_back(static_cast<float>(pictures.label(i)) / 9 * pieces * (1 - discount / 2));
+  }
+  const auto bills = sk::data::join(pictures, sk::data::from_tensors(numbers, sk::Extents{1, {2}}, prices));
+  const auto [train, test] = sk::data::split(bills, 0.8, sk::Seed{1});
+  // [end]
+  // [quote training]
+  BillModel model{sk::Seed{1}};
+  const auto loss = nn::graph_loss<BillModel>(nn::on<digit>(nn::CrossEntropy{}), nn::on<price>(nn::Mse{}, 10));
+  sk::Trainer trainer{model, loss, sk::optim::Adam{.lr = 0.003f}};
+  const sk::History history =
+      trainer.fit(train, {.epochs = 6,
+                          .batch = 50,
+                          .validate = test,
+                          .metrics = {sk::train::metric_on<digit>(loss, sk::train::Accuracy{}, "digit"),
+                                      sk::train::metric_on<price>(loss, sk::train::MeanAbsoluteError{}, "price")},
+                          .progress = false});
+  // [end]
+  std::printf("digits: %.2f right; prices: %.3f off\n", history.back().validation["digit"], history.back().validation["price"]);
+}

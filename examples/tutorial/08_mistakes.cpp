@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Step 8 of docs/tutorial.md: which digits does the trained network confuse? Reads what step 7 saved.
+#include <skein/skein.hpp>
+
+#include <cstdio>
+namespace sk = skein;
+
+using Digits =
+    sk::nn::Sequential<sk::nn::Conv2d<8, sk::Kernel<5>>, sk::nn::Relu, sk::nn::MaxPool2d<2>, sk::nn::Flatten, sk::nn::Linear<10>>;
+
+int main() {
+  const auto test = sk::data::synthetic_digits(1000, sk::Seed{2});
+  sk::Model<Digits, sk::Shape<28, 28, 1>> model;
+  sk::Predictor predictor{model, {.batch = 100}};
+  predictor.load("digits.skein");
+  const sk::Tensor<long, 1> says = argmax(predictor.predict(test), 1);  // (1000): of the 10 outputs the largest
+  long wrong[10] = {}, worst = 0;
+  for (long i = 0; i < 1000; ++i) wrong[test.label(i)] += says(i) != test.label(i);
+  for (long digit = 0; digit < 10; ++digit)
+    if (wrong[digit] > wrong[worst]) worst = digit;
+  std::printf("the %ld is misread most often: %ld times\n", worst, wrong[worst]);
+}
