@@ -3,6 +3,7 @@
 // them.
 #include <skein/skein.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -17,6 +18,6 @@ int main() {
     digits.gather({&i, 1}, pixels.data(), 28 * 28);
     std::ofstream file(folder + "/" + std::to_string(i) + ".pgm", std::ios::binary);
     file << "P5 28 28 255\n";
-    for (const float p : pixels) file.put(static_cast<char>(255 * p));
+    for (const float p : pixels) file.put(static_cast<char>(static_cast<unsigned char>(255 * std::clamp(p, 0.0f, 1.0f))));
   }
 }

@@ -9,7 +9,7 @@ using Net = sk::nn::Sequential<sk::nn::Flatten, sk::nn::Linear<32>, sk::nn::Relu
 
 int main() {
   sk::Model<Net, sk::Shape<28, 28, 1>> model;
-  sk::Predictor predictor{model, {.batch = 8}};  // the most samples at a time: memory is made for them once
+  sk::Predictor predictor{model};
   predictor.load("classifier.skein");
 
   const auto digits = sk::data::synthetic_digits(5, sk::Seed{7});

@@ -13,7 +13,7 @@ using Model = sk::Model<Net, sk::Shape<28, 28, 1>>;
 int main() {
   const auto digits = sk::data::synthetic_digits(2000, sk::Seed{1});
   Model model{sk::Seed{1}};
-  sk::Executor executor{model, sk::nn::CrossEntropy{}, {.batch = 25}};
+  sk::Executor executor{model, sk::nn::CrossEntropy{}, {.capacity = 25}};
   const sk::optim::BoundOptimizer<sk::optim::Adam, float, sk::Cpu> optimizer{{.lr = 0.005f}, Model::program};
   sk::data::Loader<> loader{digits, {.batch = 25, .seed = sk::Seed{2}}};
   // [quote loop]
@@ -23,8 +23,10 @@ int main() {
   for (int epoch = 0; epoch < 5; ++epoch) {
     sk::nn::LossSums sums;
     for (const sk::data::Batch<>& batch : loader.epoch(epoch)) {
-      sums += executor.forward_backward(batch, {.scale = 1.0 / (accumulate * 25), .accumulate = batches % accumulate != 0});
+      const auto step =
+          executor.forward_backward(batch, {.scale = 1.0 / (accumulate * 25), .accumulate = batches % accumulate != 0});
       if (++batches % accumulate != 0) continue;
+      sums += step;                              // of all batches that were accumulated
       const auto gradients = model.gradients();  // of all parameters, one after the other; gaps are 0
       double squares = 0;
       for (std::size_t i = 0; i < gradients.size; ++i) squares += gradients[i] * gradients[i];

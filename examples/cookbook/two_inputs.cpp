@@ -56,8 +56,9 @@ int main() {
                           .batch = 50,
                           .validate = test,
                           .metrics = {sk::train::metric_on<digit>(loss, sk::train::Accuracy{}, "digit"),
-                                      sk::train::metric_on<price>(loss, sk::train::MeanAbsoluteError{}, "price")},
+                                      sk::train::metric_on<price>(loss, sk::train::MeanAbsoluteError{}, "cost")},
                           .progress = false});
   // [end]
-  std::printf("digits: %.2f right; prices: %.3f off\n", history.back().validation["digit"], history.back().validation["price"]);
+  std::printf("digits: %.2f right; prices: %.3f off\n", history.back().validation["digit accuracy"],
+              history.back().validation["cost mean absolute error"]);
 }

@@ -23,7 +23,7 @@ int main() {
   trainer.save("curve.skein");
 
   CurveModel loaded;  // could be in another program: it needs the network and the file, no optimizer
-  sk::Predictor predictor{loaded, {.batch = 64}};
+  sk::Predictor predictor{loaded};
   predictor.load("curve.skein");
   const sk::Tensor<float, 2> outputs = predictor.predict(sk::Tensor<float, 2>{{-0.5f}, {0}, {0.5f}});  // (3, 1)
   for (int i = 0; i < 3; ++i) std::printf("sin(%4.1f) = %5.1f\n", 1.5 * (i - 1), static_cast<double>(outputs(i, 0)));

@@ -11,7 +11,7 @@ using Digits =
 int main() {
   const auto test = sk::data::synthetic_digits(1000, sk::Seed{2});
   sk::Model<Digits, sk::Shape<28, 28, 1>> model;
-  sk::Predictor predictor{model, {.batch = 100}};
+  sk::Predictor predictor{model};
   predictor.load("digits.skein");
   const sk::Tensor<long, 1> says = argmax(predictor.predict(test), 1);  // (1000): of the 10 outputs the largest
   long wrong[10] = {}, worst = 0;

@@ -43,6 +43,12 @@ def differences(shown, printed):
     return faults
 
 
+def lines_of(output):
+    """What stays on a terminal: a line that is written over again counts once, a bar of progress not at all."""
+    lines = [line.split("\r")[-1].rstrip() for line in output.replace("\r\n", "\n").split("\n")]
+    return "\n".join(line for line in lines if not re.search(r"\[[=> ]{5,}\]", line)).strip("\n") + "\n"
+
+
 def pages(root):
     return [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
 
@@ -54,6 +60,8 @@ def self_test():
         found = differences(shown, printed)
         if (not fault and found) or (fault and (len(found) != 1 or fault not in found[0])):
             wrong.append(f"{shown!r} against {printed!r}: wanted '{fault}', found {found}")
+    if lines_of("\repoch 1 [===>   ] 2/80\r      \repoch 1 loss 2\r\nend\n") != "epoch 1 loss 2\nend\n":
+        wrong.append("what a terminal shows in the end")
     return wrong
 
 
@@ -64,16 +72,17 @@ def main():
         return 1 if faults else 0
     update = sys.argv[1] == "--update"
     root, source, _, *command = sys.argv[2 if update else 1:]
-    run = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    print(run.stdout, end="")
+    run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    output = lines_of(run.stdout.decode(errors="replace"))
+    print(output, end="")
     faults = [f"it ended with {run.returncode}"] if run.returncode != 0 else []
     for page in pages(pathlib.Path(root)):
         text = page.read_text()
         for match in block_of(source).finditer(text):
             if not update:
-                faults += [f"{page.relative_to(root)}: {d}" for d in differences(match[2], run.stdout)]
+                faults += [f"{page.relative_to(root)}: {d}" for d in differences(match[2], output)]
         if update and block_of(source).search(text):
-            page.write_text(block_of(source).sub(lambda m: m[1] + run.stdout.rstrip() + "\n" + m[3], text))
+            page.write_text(block_of(source).sub(lambda m: m[1] + output.rstrip() + "\n" + m[3], text))
     if faults:
         print(f"{source}: " + "\n".join(faults))
     return 1 if faults else 0
