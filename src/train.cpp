@@ -11,6 +11,7 @@
 #include <skein/train/control.ipp>
 #include <skein/train/curves.ipp>
 #include <skein/train/data_check.ipp>
+#include <skein/train/fit_loop.ipp>
 #include <skein/train/hash.ipp>
 #include <skein/train/history.ipp>
 #include <skein/train/in_archive.ipp>

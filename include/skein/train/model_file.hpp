@@ -17,20 +17,9 @@
 #include "checkpoint.hpp"
 #include "history.hpp"
 #include "host_copy.hpp"
+#include "training_position.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
-
-/// Where a training stands: epochs before this fit, epochs and steps of it, and the sums of the epoch that is going on.
-struct TrainingPosition {
-  std::int64_t base = 0, epoch = 0, step = 0;
-  std::int64_t samples = 0;
-  nn::LossSums sums{};
-  bool running = false;  // saved within a fit
-
-  template <class Archive> void serialize(Archive& archive, unsigned) {
-    (archive & base & epoch & step & samples & sums.loss & sums.weight & sums.correct & running);
-  }
-};
 
 namespace detail {
 /// Calls visit(arena, prefix of the section names, entries) for each array of the model: on the model's device.

@@ -22,18 +22,9 @@
 #include "step/transform.hpp"
 #include "step/update.hpp"
 #include "step/virtual_shards.hpp"
+#include "step_options.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
-
-/// What may change from step to step.
-struct StepOptions {
-  double lr_factor = 1;     ///< schedule: a factor of the optimizer's lr
-  double clip_norm = 0;     ///< 0: no clipping
-  bool accumulate = false;  ///< add to the gradients of the call before
-  bool update = true;       ///< false: gradients only (all but the last call of an accumulation)
-  std::uint64_t key = 0;    ///< of this step's random numbers
-  bool graph = true;        ///< may the step be captured and replayed, where the device has such
-};
 
 /// Forward, backward, exchange and update of a batch by the workers of a rank, under a policy.
 template <class Model, class Loss, class Optimizer, class Policy = parallel::SingleProcess> class TrainStep {

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of fit_loop.hpp: of both scalars that there are in the library.
+#pragma once
+#include <algorithm>
+#include <utility>
+
+#include "../core/error.hpp"
+#include "archive.hpp"
+#include "fit_loop.hpp"
+
+namespace skein::inline SKEIN_ABI::train::detail {
+
+/// Of one fit.
+template <class Scalar> struct FitLoop<Scalar>::Work {
+  Work(Steps& asked, const FitOptions& o, data::Loader<Scalar>& train, data::Loader<Scalar>* validate, int rank)
+      : steps(asked), options(o), loader(train), validation(validate), callbacks(o.callbacks), metrics(o.metrics),
+        progress(ProgressOptions{.rank = o.progress ? rank : 1}) {}
+  Steps& steps;
+  const FitOptions& options;
+  data::Loader<Scalar>& loader;
+  data::Loader<Scalar>* validation;
+  Callbacks callbacks;
+  std::vector<AnyMetric> metrics;
+  Control control;
+  Progress progress;
+  double start = 0, last = 0;     // seconds
+  double begin = 0, exposed = 0;  // of the epoch
+  double factor = 1;              // of the rate
+  std::int64_t steps_done = 0;
+  bool steps_wanted = false;
+};
+
+template <class Scalar> struct FitLoop<Scalar>::Forget {  // callbacks live as long as their fit
+  Callbacks*& callbacks;
+  ~Forget() { callbacks = nullptr; }
+};
+
+template <class Scalar> History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOptions& options) {
+  facts_ = steps.facts();
+  seed_ = options.seed.value != 0 ? options.seed : facts_.seed;
+  data::Loader<Scalar> loader(train, loader_options(steps, train, options));
+  std::unique_ptr<data::Loader<Scalar>> validation;
+  if (options.validate) validation = std::make_unique<data::Loader<Scalar>>(options.validate, evaluation_options(loader.batch()));
+  reserve(steps, loader, validation.get(), options);
+  begin(loader);
+  Work work(steps, options, loader, validation.get(), facts_.rank);
+  if (!callback_state_.empty() && continues_ && work.callbacks.size() > 0)
+    from_bytes(std::as_bytes(std::span(callback_state_)), work.callbacks, "the callbacks of the loaded training");
+  callback_state_.clear();
+  callbacks_ = &work.callbacks;
+  const Forget forget{callbacks_};
+  const auto epochs = static_cast<std::size_t>(options.epochs);
+  history_.reserve(history_.size() + epochs,
+                   options.record_steps ? history_.steps().size() + epochs * static_cast<std::size_t>(loader.steps()) : 0);
+  work.callbacks.on_fit_begin(work.control);
+  agree(steps, work.control);
+  double wanted[1] = {work.callbacks.wants_steps() ? 1.0 : 0.0};  // by any rank: all must agree after each step then
+  steps.reduce(wanted);
+  work.steps_wanted = wanted[0] > 0;
+  work.start = work.last = seconds_now();
+  while (place_.epoch < options.epochs && !work.control.stopping()) {
+    work.callbacks.on_epoch_begin(static_cast<int>(place_.base + place_.epoch) + 1, work.control);
+    epoch(work);
+  }
+  if (work.control.stopping() && work.control.reason().size() > 0)
+    work.progress.line("stopped: " + std::string(work.control.reason()));
+  place_.running = place_.epoch < options.epochs;  // stopped: load() and fit() go on
+  if (place_.running) keep_callbacks();            // for a save() after the stop
+  steps.finish();
+  steps.average_buffers();
+  History result = place_.running ? history_ : std::exchange(history_, History{});  // a stopped fit may be saved and go on
+  work.callbacks.on_fit_end(result);
+  return result;
+}
+
+template <class Scalar> Scores FitLoop<Scalar>::evaluate(Steps& steps, data::DatasetView data, EvaluateOptions& options) {
+  facts_ = steps.facts();
+  const long batch = options.batch > 0 ? options.batch : 256L * facts_.ranks;
+  data::Loader<Scalar> loader(data, evaluation_options(batch));
+  ExecutorOptions memory = memory_;
+  memory.capacity = std::max(loader.capacity(), steps.capacity());
+  steps.reserve(memory);
+  steps.average_buffers();
+  return evaluate(steps, loader, options.metrics);
+}
+
+template <class Scalar> ExecutorOptions FitLoop<Scalar>::memory_for_prediction(long n) const {
+  ExecutorOptions memory = memory_;
+  memory.capacity = std::clamp(n, 1L, 256L);
+  return memory;
+}
+
+template <class Scalar> const std::string& FitLoop<Scalar>::callback_state() {
+  if (callbacks_) keep_callbacks();
+  return callback_state_;
+}
+
+template <class Scalar>
+void FitLoop<Scalar>::resume(const TrainingPosition& place, const History& history, const std::string& callbacks) {
+  place_ = place;
+  history_ = history;
+  callback_state_ = callbacks;
+  fitting_ = false;
+  resumed_ = true;
+}
+
+template <class Scalar>
+data::LoaderOptions FitLoop<Scalar>::loader_options(Steps& steps, const data::DatasetView& train, const FitOptions& options) {
+  data::LoaderOptions o = facts_.loader;
+  o.batch = options.batch;
+  o.batch_per_rank = options.loader.batch_per_rank;
+  o.shuffle = options.loader.shuffle;
+  o.seed = seed_;
+  o.ranks = facts_.parts;
+  o.rank = facts_.part;
+  o.shards = facts_.virtual_shards;
+  o.partition = options.loader.partition;
+  o.last = options.loader.last;
+  o.prefetch = options.loader.prefetch;
+  o.busy_threads = (options.threads > 0 ? options.threads : facts_.threads) * facts_.local_ranks;
+  if (options.loader.partition == data::Partition::local) {
+    std::vector<double> sizes(static_cast<std::size_t>(o.ranks), 0);
+    if (facts_.scores) sizes[static_cast<std::size_t>(o.rank)] = static_cast<double>(train.size());
+    steps.reduce(sizes);
+    shard_sizes_.clear();
+    for (double s : sizes) shard_sizes_.push_back(static_cast<std::int64_t>(s));
+    o.sizes = shard_sizes_;
+  }
+  return o;
+}
+
+template <class Scalar> data::LoaderOptions FitLoop<Scalar>::evaluation_options(long batch) const {
+  data::LoaderOptions o = facts_.loader;
+  o.batch = batch;
+  o.shuffle = false;
+  o.ranks = facts_.parts;
+  o.rank = facts_.part;
+  o.prefetch = data::Prefetch::off;
+  return o;
+}
+
+/// All memory, and whatever layers want beforehand, for every batch size that will come.
+template <class Scalar> void FitLoop<Scalar>::reserve(Steps& steps, data::Loader<Scalar>& loader,
+                                                      data::Loader<Scalar>* validation, const FitOptions& options) {
+  memory_ = {.execution = options.compute.execution, .threads = options.threads, .denormals = options.compute.denormals};
+  ExecutorOptions memory = memory_;
+  memory.capacity = validation ? std::max(loader.capacity(), validation->capacity()) : loader.capacity();
+  steps.reserve(memory);
+  long sizes[4];
+  long* end = sizes;
+  for (auto* l : {&loader, validation})
+    for (std::int64_t s : {std::int64_t{0}, l ? l->steps() - 1 : 0})
+      if (l && l->steps() > 0)
+        if (const long n = l->share(s).count(); std::find(sizes, end, n) == end) *end++ = n;
+  std::sort(sizes, end);
+  for (const long* n = sizes; n < end; ++n) steps.prepare(*n);
+}
+
+template <class Scalar> void FitLoop<Scalar>::keep_callbacks() {
+  const std::vector<std::byte> bytes = to_bytes(*callbacks_);
+  callback_state_.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+template <class Scalar> void FitLoop<Scalar>::begin(data::Loader<Scalar>& loader) {
+  continues_ = resumed_ && place_.running;
+  if (!continues_) {  // a fit of its own, whose epochs count on from the last
+    place_.base += place_.epoch + (place_.step > 0 ? 1 : 0);
+    place_.epoch = place_.step = 0;
+    place_.sums = {};
+    place_.samples = 0;
+    history_ = History{};
+  }
+  resumed_ = false;
+  place_.running = true;
+  if (place_.step > loader.steps())
+    throw ArgumentError("fit: the loaded training was at step " + std::to_string(place_.step) +
+                        " of its epoch, this data set and batch have " + std::to_string(loader.steps()) +
+                        ": go on with the same .batch and data");
+}
+
+template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
+  Steps& steps = work.steps;
+  const FitOptions& options = work.options;
+  const std::int64_t number = place_.base + place_.epoch, count = work.loader.steps();
+  if (place_.step > 0) work.loader.seek({number, place_.step});
+  work.begin = seconds_now(), work.exposed = steps.exposed_seconds();
+  work.factor = 1;
+  int pending = 0;  // batches of the accumulation that have gone
+  steps.set_totals(place_.sums);
+  fitting_ = true;
+  steps.epoch_begins(number);
+  for (const data::Batch<Scalar>& batch : work.loader.epoch(number)) {
+    StepOptions step;
+    step.lr_factor = work.factor = static_cast<double>(options.schedule(steps.steps()));
+    step.clip_norm = options.clip_norm;
+    step.accumulate = pending > 0;
+    step.update = pending + 1 == options.step.accumulate || batch.step + 1 == count;
+    step.key = random_key(seed_.value, 0x73746570ull + static_cast<std::uint64_t>(number * count + batch.step));  // "step"
+    step.graph = options.compute.graph;
+    steps.step(batch, step);
+    place_.samples += batch.global_count;
+    place_.step = batch.step + 1;
+    pending = step.update ? 0 : pending + 1;
+    ++work.steps_done;
+    if (step.update && after_step(work, batch)) break;
+  }
+  place_.sums = steps.totals();
+  fitting_ = false;
+  if (const std::string_view note = steps.note(); !note.empty() && !std::exchange(noted_, true))  // once
+    work.progress.line(std::string(note));
+  if (place_.step == count) end_epoch(work);  // else it was stopped within the epoch
+}
+
+/// Validation, the record, callbacks.
+template <class Scalar> void FitLoop<Scalar>::end_epoch(Work& work) {
+  Steps& steps = work.steps;
+  const std::int64_t number = place_.base + place_.epoch;
+  steps.epoch_ends(number);
+  if (facts_.local_sums) place_.sums = sum_over_ranks(steps, place_.sums);
+  EpochRecord record;
+  record.epoch = static_cast<int>(number) + 1;
+  record.step = steps.steps();
+  record.training.loss = place_.sums.mean();
+  if (facts_.labels && place_.samples > 0)
+    record.training.accuracy = place_.sums.correct / static_cast<double>(place_.samples * facts_.labels_each);
+  record.learning_rate = steps.rate() * work.factor;
+  const double trained = seconds_now() - work.begin;
+  record.samples_per_second = static_cast<double>(place_.samples) / trained;
+  record.exposed_communication = (steps.exposed_seconds() - work.exposed) / trained;
+  if (work.validation) {
+    steps.average_buffers();
+    record.validation = evaluate(steps, *work.validation, work.metrics);
+  }
+  record.seconds = seconds_now() - work.begin;
+  place_.epoch += 1;
+  place_.step = 0;
+  place_.sums = {};
+  place_.samples = 0;
+  history_.add(record);
+  work.callbacks.on_epoch_end(history_.last(), work.control);
+  agree(steps, work.control);
+  work.progress.epoch(history_.back(), static_cast<int>(place_.base) + work.options.epochs);
+}
+
+/// Records, callbacks, the progress line. True: stop here.
+template <class Scalar> bool FitLoop<Scalar>::after_step(Work& work, const data::Batch<Scalar>& batch) {
+  const bool wanted = work.options.record_steps || work.steps_wanted;
+  if (!wanted && !work.options.progress) return false;
+  if (wanted) record_step(work, batch);
+  const double now = wanted ? work.last : seconds_now();
+  if (work.options.progress && work.progress.due(now)) show(work, now);
+  return work.control.stopping();
+}
+
+template <class Scalar> void FitLoop<Scalar>::record_step(Work& work, const data::Batch<Scalar>& batch) {
+  const nn::LossSums sums = work.steps.sums();  // a device is waited for here
+  const double now = seconds_now();
+  const auto counted = static_cast<double>((facts_.local_sums ? batch.count : batch.global_count) * facts_.labels_each);
+  StepRecord record;
+  record.step = work.steps.steps();
+  record.epoch = static_cast<int>(place_.base + place_.epoch) + 1;
+  record.loss = sums.mean();
+  if (facts_.labels) record.accuracy = sums.correct / std::max(1.0, counted * work.options.step.accumulate);
+  record.learning_rate = work.steps.rate() * work.factor;
+  record.seconds = now - work.last;
+  record.samples_per_second = static_cast<double>(batch.global_count) / record.seconds;
+  record.exposed_communication = (work.steps.exposed_seconds() - work.exposed) / std::max(1e-9, now - work.begin);
+  if (work.options.record_steps) history_.add(record);
+  if (work.steps_wanted) {
+    work.callbacks.on_step_end(record, work.control);
+    agree(work.steps, work.control);
+  }
+  work.last = now;
+}
+
+template <class Scalar> void FitLoop<Scalar>::show(Work& work, double now) {
+  const FitOptions& options = work.options;
+  place_.sums = work.steps.totals();
+  ProgressState state;
+  state.epoch = static_cast<int>(place_.base + place_.epoch) + 1;
+  state.epochs = static_cast<int>(place_.base) + options.epochs;
+  state.step = place_.step;
+  state.steps = work.loader.steps();
+  state.loss = place_.sums.mean();
+  if (facts_.labels)
+    state.accuracy = place_.sums.correct / std::max(1.0, static_cast<double>(place_.samples * facts_.labels_each));
+  const double passed = std::max(1e-9, now - work.begin);
+  state.samples_per_second = static_cast<double>(place_.samples) / passed;
+  if (facts_.ranks > 1) state.exposed_communication = (work.steps.exposed_seconds() - work.exposed) / passed;
+  const std::int64_t left = (options.epochs - place_.epoch) * state.steps - place_.step;
+  state.seconds_left = seconds_left(now - work.start, work.steps_done, work.steps_done + left);
+  work.progress.update(state, now);
+}
+
+template <class Scalar> void FitLoop<Scalar>::agree(Steps& steps, Control& control) const {
+  if (facts_.ranks <= 1) return;
+  double stop[1] = {control.stopping() ? 1.0 : 0.0};
+  steps.reduce(stop);
+  control.agree(stop[0] > 0);
+}
+
+template <class Scalar>
+Scores FitLoop<Scalar>::evaluate(Steps& steps, data::Loader<Scalar>& loader, std::vector<AnyMetric>& metrics) {
+  double samples = 0;
+  bool more = false;
+  for (auto& m : metrics)
+    for (double& s : m.sums()) s = 0;
+  for (const data::Batch<Scalar>& batch : loader.epoch(0)) {
+    steps.evaluate(batch, more);
+    more = true;
+    samples += static_cast<double>(batch.count);
+    if (!metrics.empty()) steps.feed(metrics, batch);
+  }
+  const nn::LossSums sums = more ? steps.sums() : nn::LossSums{};
+  double totals[4] = {sums.loss, sums.weight, sums.correct, samples};
+  if (!facts_.scores)
+    for (double& t : totals) t = 0;
+  steps.reduce(totals);
+  Scores found;
+  found.loss = totals[1] > 0 ? totals[0] / totals[1] : 0;
+  if (facts_.labels) found.accuracy = totals[3] > 0 ? totals[2] / (totals[3] * static_cast<double>(facts_.labels_each)) : 0;
+  for (auto& m : metrics) {
+    if (!facts_.scores)
+      for (double& t : m.sums()) t = 0;
+    steps.reduce(m.sums());
+    found.set(m.name(), m.value());
+  }
+  return found;
+}
+
+#if SKEIN_COMPILED
+template class FitLoop<float>;
+template class FitLoop<double>;
+#endif
+
+}  // namespace skein::inline SKEIN_ABI::train::detail

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// A train step, of whatever network and policy, as the loop of a fit sees it.
+#pragma once
+#include <type_traits>
+
+#include "../parallel/concepts.hpp"
+#include "fit_loop.hpp"
+#include "host_copy.hpp"
+#include "predict.hpp"
+
+namespace skein::inline SKEIN_ABI::train::detail {
+
+/// Refers to the train step.
+template <class TrainStep> class FitStepsOf final : public FitSteps<typename TrainStep::Scalar> {
+  using Scalar = typename TrainStep::Scalar;
+  using Model = std::remove_cvref_t<decltype(std::declval<TrainStep&>().model())>;
+  using Loss = std::remove_cvref_t<decltype(std::declval<TrainStep&>().loss())>;
+  using PolicyState = typename TrainStep::PolicyState;
+  static constexpr bool labels = Loss::target == nn::TargetKind::label;
+
+ public:
+  explicit FitStepsOf(TrainStep& train_step) : train_step_(train_step) {}
+
+  FitFacts facts() override {
+    const auto& state = train_step_.policy_state();
+    FitFacts f{.rank = state.rank(),
+               .ranks = state.ranks(),
+               .local_ranks = state.local_ranks(),
+               .part = state.rank(),
+               .parts = state.ranks(),
+               .virtual_shards = TrainStep::virtual_shards,
+               .local_sums = PolicyState::local_sums,
+               .labels = labels,
+               .labels_each = nn::labels_each(Model::output_extents),
+               .threads = train_step_.threads(),
+               .seed = train_step_.model().seed(),
+               .loader = device_loader_options<Model>()};
+    if constexpr (parallel::SharesBatches<PolicyState>)
+      f.part = state.shard(), f.parts = state.shards(), f.scores = state.scores();
+    return f;
+  }
+  void reserve(const ExecutorOptions& options) override { train_step_.reserve(options); }
+  void prepare(long count) override { train_step_.executor().prepare(count); }
+  long capacity() override { return train_step_.reserved() ? train_step_.executor().capacity() : 0; }
+  void step(const data::Batch<Scalar>& batch, const StepOptions& options) override { sums_ = train_step_.step(batch, options); }
+  void evaluate(const data::Batch<Scalar>& batch, bool more) override { sums_ = train_step_.evaluate(batch, more); }
+  nn::LossSums sums() override { return sums_; }
+  nn::LossSums totals() override { return train_step_.totals(); }
+  void set_totals(const nn::LossSums& sums) override { train_step_.set_totals(sums); }
+  std::int64_t steps() override { return train_step_.steps(); }
+  double rate() override { return static_cast<double>(train_step_.optimizer().optimizer().lr); }
+  std::string_view note() override { return train_step_.device().note(); }
+  void epoch_begins(std::int64_t number) override { train_step_.policy_state().epoch_begins(number); }
+  void epoch_ends(std::int64_t number) override {
+    if (auto lease = train_step_.model().modify(); !train_step_.policy_state().epoch_ends(number)) lease.unchanged();
+  }
+  void finish() override {
+    if (auto lease = train_step_.model().modify(); !train_step_.policy_state().finish()) lease.unchanged();
+  }
+  void average_buffers() override { train_step_.policy_state().average_buffers(); }
+  void reduce(std::span<double> values) override { train_step_.policy_state().reduce(values); }
+  double exposed_seconds() override { return train_step_.policy_state().exposed_seconds(); }
+
+  /// A row a label, and what they are compared with.
+  void feed(std::span<AnyMetric> metrics, const data::Batch<Scalar>& batch) override {
+    constexpr long rows = nn::rows_of_sample<Loss>(Model::output_extents), width = TrainStep::Width / rows;
+    const Scalar* values =
+        host_.read(train_step_.executor().outputs(), static_cast<std::size_t>(batch.count * TrainStep::OutputPitch),
+                   train_step_.model().where());
+    const Rows<Scalar> outputs{values, rows > 1 ? width : TrainStep::OutputPitch, batch.count * rows, static_cast<int>(width)};
+    for (auto& m : metrics) {
+      if constexpr (labels) m.add(outputs, Labels(batch.labels, static_cast<std::size_t>(batch.count * rows)));
+      else
+        m.add(outputs,
+              Rows<Scalar>{batch.targets, batch.target_pitch, batch.count, static_cast<int>(nn::target_length<Loss>(width))});
+    }
+  }
+
+ private:
+  TrainStep& train_step_;
+  typename TrainStep::Sums sums_{};
+  HostCopy<Scalar, typename Model::device> host_;
+};
+
+}  // namespace skein::inline SKEIN_ABI::train::detail

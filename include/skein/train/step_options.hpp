@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a caller says of one training step.
+#pragma once
+#include <cstdint>
+
+#include "../core/config.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+/// What may change from step to step.
+struct StepOptions {
+  double lr_factor = 1;     ///< schedule: a factor of the optimizer's lr
+  double clip_norm = 0;     ///< 0: no clipping
+  bool accumulate = false;  ///< add to the gradients of the call before
+  bool update = true;       ///< false: gradients only (all but the last call of an accumulation)
+  std::uint64_t key = 0;    ///< of this step's random numbers
+  bool graph = true;        ///< may the step be captured and replayed, where the device has such
+};
+
+}  // namespace skein::inline SKEIN_ABI::train
