@@ -22,7 +22,7 @@
 
 namespace skein::inline SKEIN_ABI {
 
-/// Forward, loss and backward of a model, which must outlive it.
+/// Computes forward, loss and backward of a model for a batch. The model must outlive the executor.
 template <class Model, class Loss> class Executor {
   static_assert((nn::assert_loss<Loss>(), true));
   using Memory = nn::ExecutorMemory<Model>;
@@ -38,7 +38,7 @@ template <class Model, class Loss> class Executor {
   static constexpr long input_pitch = Memory::input_pitch, output_pitch = Memory::output_pitch;
   static constexpr long width = sizes.output.count();
 
-  /// Makes all memory. Throws ArgumentError for options that the network cannot have.
+  /// Allocates all memory. Throws ArgumentError for options that do not fit the network.
   Executor(Model& model, Loss loss, ExecutorOptions options)
       : options_(nn::resolve_options<Device>(options, sizes, sizeof(Scalar), sizeof(Activation))), step_memory_(model.where()),
         workers_(on_host<Device> ? options_.threads : 1, options_.denormals), memory_(model, options_, workers_.size()),
@@ -54,7 +54,7 @@ template <class Model, class Loss> class Executor {
   bool depth_first() const { return memory_.depth_first(); }
   /// The copies of the weights that its kernels read: of all executors of this model on the host.
   const void* packed_weights() const { return memory_.copies(); }
-  /// (batch, output_pitch): what the last forward of this rank gave.
+  /// The outputs of the last forward of this rank: (batch, output_pitch).
   const Scalar* outputs() const { return memory_.outputs(); }
   /// The gradients of worker w: worker 0's is the model's own. With virtual shards: of this rank's shard w.
   Scalar* gradients(int w) { return memory_.gradients(w); }
@@ -103,7 +103,7 @@ template <class Model, class Loss> class Executor {
     const auto& batch = batch_view<Scalar, Device>(given);
     return forward_backward(batch, ExecutorCall{.scale = 1.0 / expected_batch_weight(batch.count)});
   }
-  /// Forward and loss in evaluation phase; outputs() holds the outputs.
+  /// Forward and loss without backward, as in evaluation (no dropout). outputs() has the outputs.
   template <class Given> nn::LossSums evaluate(const Given& given) {
     [[maybe_unused]] const auto here = step_memory_.enter();
     const auto& seen = batch_view<Scalar, Device>(given);

@@ -15,11 +15,11 @@ namespace skein::inline SKEIN_ABI {
 
 enum class Execution { automatic, layer_wise, depth_first };
 
-/// What an Executor is asked for; only the capacity has to be given.
+/// Options of an Executor; only the capacity must be given.
 struct ExecutorOptions {
   long capacity = 0;  ///< the most samples of this rank in one call; must be given
   Execution execution = Execution::automatic;
-  long block = 0;                          ///< samples a block of depth_first; 0: from the cost sheet
+  long block = 0;                          ///< samples of a block in depth_first execution; 0: chosen by the sizes of the network
   int threads = 0;                         ///< workers of this rank; 0: the cores of the affinity mask
   Denormals denormals = Denormals::flush;  ///< what the workers do with numbers below the smallest normal one
   plan::VirtualShards
@@ -39,8 +39,8 @@ struct MemoryPlan {
 /// One call of forward_backward.
 struct ExecutorCall {
   double scale = 1;         ///< factor of the loss's gradient: 1 / (samples of the whole batch)
-  double loss_scale = 1;    ///< another, of a model that scales its loss
-  bool accumulate = false;  ///< add to the gradients that are there
+  double loss_scale = 1;    ///< another factor, for a model that scales its loss
+  bool accumulate = false;  ///< add to the gradients of the calls before
   std::uint64_t key = 0;    ///< of this step's random numbers; 0: another in each call, of the model's seed and a count of calls
   long global_count = 0;    ///< samples of the whole batch: virtual shards are cut out of that
 };

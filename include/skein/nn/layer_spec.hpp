@@ -15,7 +15,7 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
-/// What flows between two layers: the extents of one sample, at most four. `{3, 4}` is an edge of 3 x 4 numbers.
+/// The input or output of a layer: the extents of one sample, at most four. `{3, 4}` is an edge of 3 x 4 numbers.
 struct Edge : Extents {
   constexpr Edge() = default;
   constexpr Edge(const Extents& e) : Extents(e) {}
@@ -23,17 +23,17 @@ struct Edge : Extents {
   requires(sizeof...(E) >= 1 && sizeof...(E) <= 4) constexpr Edge(E... e) : Extents{sizeof...(E), {static_cast<int>(e)...}} {}
 };
 
-/// Which samples backward reads, beside the gradient of the output. What is not named is not kept.
+/// What backward reads beside the gradient of the output; the library keeps nothing else.
 enum class Reads { nothing = 0, x = 1, y = 2, x_and_y = 3 };
 constexpr bool operator&(Reads a, Reads b) { return (static_cast<int>(a) & static_cast<int>(b)) != 0; }
 
-/// One trained array of a layer.
+/// A parameter of a layer: a trained array.
 struct ParameterSpec {
   std::string_view name{};
   Edge extents{};
   Init init = Init::fan_in_uniform;
   long fan_in = 1, fan_out = 1;
-  bool decay = true;  ///< does weight decay apply
+  bool decay = true;  ///< whether weight decay applies
 };
 
 /// Up to as many parameters as a LayerInfo has room for.
@@ -57,13 +57,13 @@ struct ParameterList {
   }
 };
 
-/// All that a layer of expressions declares for one input.
+/// What describe() returns: the output, the parameters, and what backward reads, for one input.
 struct LayerSpec {
   Edge output{};
   ParameterList parameters{};
   Reads backward_reads = Reads::nothing;
-  long flops = 0;       ///< of forward, a sample; 0: as many as the output has values
-  int tokens = 0;       ///< its input is integers below this number, not numbers to calculate with
+  long flops = 0;       ///< of forward, for one sample; 0: the number of output values
+  int tokens = 0;       ///< not 0: the input is tokens, integers below this number
   bool accepts = true;  ///< false: this input is refused
 
   /// As the rest of the library knows a layer.

@@ -50,26 +50,26 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
   using precision = typename detail::PrecisionOf<Precision_>::type;
   static_assert(detail::has_its_units<precision, Device>,
                 "precision::tf32 is a mode of a GPU's matrix units: on the Cpu use precision::fp32");
-  using Scalar = typename precision::master;          ///< of parameters, gradients, buffers, optimizer state, files
-  using Activation = typename precision::activation;  ///< of what flows between layers, and its gradients
+  using Scalar = typename precision::master;          ///< the type of parameters, gradients, buffers, optimizer state and files
+  using Activation = typename precision::activation;  ///< the type of the outputs of layers and of their gradients
   using Element = std::conditional_t<is_tokens<Input>, std::int32_t, Scalar>;  ///< of samples
   /// May gradients of activations be too small for their type, so that the loss is scaled up: 16-bit ones.
   static constexpr bool scales_loss = is_half<Activation>;
-  using fused = nn::Fused<Network, Device>;  ///< what is executed
+  using fused = nn::Fused<Network, Device>;  ///< the network with fused layers, as it is executed
 
-  /// Everything about the network that does not depend on values: constants.
+  /// The plan of the network: layers, shapes, offsets, flops. A constant.
   static constexpr nn::MemoryRequirements sizes = nn::analyze<Network>(Input::extents);
   static constexpr const auto& program = nn::program<Network, Input>;
   static constexpr Extents output_extents = sizes.output;
-  static constexpr long parameter_count = sizes.parameters;  ///< logical; the arena holds padding as well
-  static constexpr long flops = sizes.flops;                 ///< forward, a sample
+  static constexpr long parameter_count = sizes.parameters;  ///< without padding
+  static constexpr long flops = sizes.flops;                 ///< of forward, for one sample
   static_assert(nn::analyze<fused>(Input::extents).stored == sizes.stored, "a fused layer must have the parameters of its parts");
 
-  /// A hash of shapes, names and offsets: ranks whose models differ have different ones.
+  /// A hash of shapes, names and offsets, by which ranks compare their models.
   static constexpr std::uint64_t fingerprint = plan::fingerprint(nn::program<Network, Input>);
 
   /// Initial values depend on the seed and on each parameter's place in the table, never on threads or ranks.
-  /// Without `where` it is made on the device that is current: a rank's own GPU.
+  /// Without `where` the model is made on the current device: the rank's own GPU.
   explicit Model(Seed seed = {}, Device where = Memory<Device>::here(), ModelPart part = {})
       : weights_(std::make_shared<Weights<Scalar, Device>>(arena_size(), static_cast<std::size_t>(sizes.buffers), where)),
         seed_(seed) {
@@ -86,7 +86,7 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
     return Same(weights_, seed_);
   }
 
-  /// The whole arena, padding included, to be read.
+  /// All parameters in one array, padding included, read-only.
   DeviceSpan<const Scalar, Device> parameters() const { return weights_->read(); }
   /// The right to write to it, while the lease lives: model.modify()[i] = 1. Copies that layers derive of the weights are made
   /// anew after it has ended.
@@ -96,12 +96,12 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
   DeviceSpan<Scalar, Device> buffers() { return weights_->buffers(); }
   DeviceSpan<const Scalar, Device> buffers() const { return weights_->buffers(); }
 
-  /// Gradients are made when somebody first asks: a model that only predicts has none.
+  /// The gradients, allocated at the first call: a model that only predicts has none.
   DeviceSpan<Scalar, Device> gradients() { return gradient_arena().sub(0, static_cast<std::size_t>(sizes.stored)); }
   DeviceSpan<const Scalar, Device> gradients() const {
     return {gradients_.data(), gradients_.size() > 0 ? static_cast<std::size_t>(sizes.stored) : 0};
   }
-  /// Gradients and the tail behind them, as one array: what is all-reduced.
+  /// Gradients and the sums of the batch behind them, as one array, for an all-reduce.
   DeviceSpan<Scalar, Device> gradient_arena() {
     if (gradients_.size() == 0)
       gradients_ = Arena<Scalar, Device>(static_cast<std::size_t>(sizes.stored + gradient_tail), where());

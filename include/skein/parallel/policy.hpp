@@ -31,7 +31,8 @@ template <class Scalar_, class Device_> struct Replica {
   std::uint64_t fingerprint = 0;           ///< of everything that the ranks must have in common
 };
 
-/// How gradients of ranks become one: the mean over all samples, or that times the number of ranks (the sum of the ranks' means).
+/// How gradients of ranks are combined: the mean over all samples, or that times the number of ranks (the sum of the ranks'
+/// means).
 enum class Reduce { Mean, Sum };
 
 /// What a step has been, as after_step hears it.
@@ -127,7 +128,7 @@ struct PolicyBase {
   plan::Placement placement(const plan::ArenaTable& table) const { return plan::Placement::replicated(table.stored); }
 };
 
-/// No parallelism: the default of a Trainer without a policy.
+/// One rank: the policy of a Trainer without a policy.
 struct SingleProcess : PolicyBase {
   template <class R> PolicyState bind(const R&) const { return {}; }
 };

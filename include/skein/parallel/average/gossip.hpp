@@ -158,9 +158,10 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
   std::int64_t step_ = 0, ahead_ = 0;
 };
 
-/// Decentralised training over a ring; the communicator must outlive it. Ranks have weights of their own until the fit ends, with
-/// the mean of all (a validation in between is of each rank's own); the optimizer's state stays each rank's own. A rank talks to
-/// two others, however many there are. With a bound greater than 0 a late neighbour is not waited for and left out. On the host.
+/// Decentralised training on a ring: each rank averages its weights with those of its two neighbours. At the end of a fit all
+/// ranks get the mean of all weights; until then each rank has its own weights, which a validation uses. The optimizer's state is
+/// never shared. With a bound above 0 a rank does not wait for a late neighbour. The communicator must outlive the training. Host
+/// only.
 template <class Comm, class Bound = Staleness<0>> class Gossip : public PolicyBase {
  public:
   using communicator = Comm;
@@ -183,7 +184,7 @@ template <class Comm, class Bound = Staleness<0>> class Gossip : public PolicyBa
 };
 template <class Comm> Gossip(Comm&) -> Gossip<Comm>;
 
-/// gossip<Staleness<2>>(world): the bound by type, the communicator's type by what is given.
+/// gossip<Staleness<2>>(world): Gossip with this bound; the type of the communicator is deduced.
 template <class Bound = Staleness<0>, class Comm> Gossip<Comm, Bound> gossip(Comm& comm) { return Gossip<Comm, Bound>(comm); }
 
 }  // namespace skein::inline SKEIN_ABI::parallel

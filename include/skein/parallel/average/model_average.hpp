@@ -17,22 +17,22 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-/// What a period is counted in.
+/// The unit of a period: optimizer steps or epochs.
 enum class Every { step, epoch };
 
-/// The mean as it is, without an outer optimizer.
+/// No outer optimizer: the ranks take the mean itself.
 struct PlainAverage {};
 
-/// What is averaged when, and how much of it a rank takes.
+/// Options of ModelAverage: what is averaged, when, and with which weights.
 struct ModelAverageOptions {
-  bool weighted = true;      ///< by the samples that a rank has seen since the last average; false: all alike
-  bool state = false;        ///< the optimizer's state too
-  std::int64_t first = 0;    ///< nothing is averaged in so many steps: another policy keeps the ranks together
-  std::int64_t warm_up = 0;  ///< after each of the first so many steps
-  int fragments = 1;         ///< parts of the parameters, each with its own step of the period
-  int delay = 0;             ///< steps that a part may travel while training goes on
-  double keep = 0;           ///< share of a rank's own values that it keeps when a part arrives
-  bool at_end = true;        ///< once more when a fit ends, so that all ranks have one model
+  bool weighted = true;      ///< weight each rank by its samples since the last average; false: all ranks count the same
+  bool state = false;        ///< also average the optimizer's state
+  std::int64_t first = 0;    ///< no average in the first so many steps: another policy keeps the ranks together
+  std::int64_t warm_up = 0;  ///< average after each of the first so many steps
+  int fragments = 1;         ///< number of parts of the parameters; each part is averaged in another step of the period
+  int delay = 0;             ///< steps from the start of an average to its arrival; training continues meanwhile
+  double keep = 0;           ///< when a delayed average arrives: new weight = keep * own + (1 - keep) * average
+  bool at_end = true;        ///< average at the end of a fit, so that all ranks have the same model
 };
 
 namespace detail {
@@ -304,8 +304,8 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
   bool anchored_ = false, loaded_ = false;
 };
 
-/// Every rank trains by itself; every Period steps (or epochs) the ranks' models become their mean. model_average<4>(world) makes
-/// one. The communicator must outlive the training. ModelAverage<1> with plain SGD is DataParallel.
+/// Every rank trains alone; after every Period steps (or epochs) each weight becomes its mean over the ranks.
+/// model_average<4>(world) makes one. The communicator must outlive the training. ModelAverage<1> with plain SGD is DataParallel.
 template <int Period, class Comm, Every Unit = Every::step, class Outer = PlainAverage> class ModelAverage : public PolicyBase {
   static_assert(detail::is_a_time<Period>, "ModelAverage<Period>: a period is 1 step (or epoch) or more");
 
@@ -334,8 +334,8 @@ ModelAverage<Period, Comm, Unit> model_average(Comm& comm, ModelAverageOptions o
   return ModelAverage<Period, Comm, Unit>(comm, options);
 }
 
-/// diloco<500>(world): ranks train by themselves, and the way from where they began to their mean is the gradient of an outer
-/// optimizer: Nesterov's momentum of 0.9 and a rate of 0.7, unless another is given. Streaming: {.fragments = 4, .delay = 5,
+/// diloco<500>(world): ranks train alone; the difference between their old weights and the mean is the gradient of an outer
+/// optimizer (Nesterov's momentum of 0.9 and a rate of 0.7, unless another is given). Streaming: {.fragments = 4, .delay = 5,
 /// .keep = 0.5}.
 template <int Period, Every Unit = Every::step, class Comm, optim::Optimizer Outer = optim::Sgd>
 ModelAverage<Period, Comm, Unit, Outer> diloco(Comm& comm, ModelAverageOptions options = {},

@@ -9,7 +9,7 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-/// Post-local SGD: gradients of all ranks in the first steps, then each rank trains by itself and models are
+/// Post-local SGD: ranks exchange gradients in the first steps; after that each rank trains alone, and models are
 /// averaged every Period steps: post_local_sgd<500, 8>(world).
 template <int FirstSteps, int Period, class Comm>
 auto post_local_sgd(Comm& comm, ModelAverageOptions average = {}, DataParallelOptions gradients = {}) {

@@ -10,7 +10,7 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-/// plan::RingAllReduce: the least bytes, 2 (N - 1) messages.
+/// plan::RingAllReduce: the fewest bytes, in 2 (N - 1) messages.
 struct Ring : AlgorithmBase {
   static constexpr std::string_view name = plan::RingAllReduce::name;
   plan::RingAllReduce table(int ranks, long count) const { return {ranks, count}; }
@@ -20,7 +20,7 @@ struct RecursiveDoubling : AlgorithmBase {
   static constexpr std::string_view name = plan::RecursiveDoubling::name;
   plan::RecursiveDoubling table(int ranks, long count) const { return {ranks, count}; }
 };
-/// plan::TorusAllReduce with so many columns, which divide the ranks; 0: as square as it goes.
+/// plan::TorusAllReduce with so many columns, which must divide the ranks; 0: as square as possible.
 template <int Columns = 0> struct Torus : AlgorithmBase {
   static_assert(Columns >= 0, "Torus<Columns>: a torus has a column at least, or 0 for as many as rows");
   static constexpr std::string_view name = plan::TorusAllReduce::name;
@@ -39,7 +39,7 @@ template <int Node> struct Nodes : AlgorithmBase {
   static constexpr std::string_view name = plan::HierarchicalAllReduce::name;
   plan::HierarchicalAllReduce table(int ranks, long count) const { return {ranks, count, Node}; }
 };
-/// The cheapest for each bucket: of these, and of the communicator's own, by comm::measured_network at the start (or from its
+/// For each bucket the fastest of these and of the communicator's own, by comm::measured_network at the start (or from its
 /// cache).
 struct BySize : AlgorithmBase {
   static constexpr std::string_view name = "by size";
@@ -59,8 +59,8 @@ namespace detail {
 template <class A> inline constexpr bool is_algorithm = false;
 }
 
-/// Gradients are added by A: Ring, RecursiveDoubling, Torus<Columns>, Nodes<Node>, BySize, or a type of the user's that derives
-/// from AlgorithmBase and has a name and table(ranks, count).
+/// The all-reduce of gradients uses A: Ring, RecursiveDoubling, Torus<Columns>, Nodes<Node>, BySize, or your own type, which
+/// derives from AlgorithmBase and has a name and table(ranks, count).
 template <class A> struct Algorithm : OptionBase {
   static constexpr OptionKind kind = OptionKind::algorithm;
   static constexpr bool checked = [] {

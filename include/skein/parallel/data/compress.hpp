@@ -8,11 +8,11 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-/// Gradients are encoded by the compressor before they travel. Each bucket (PowerSgd: each matrix) has one of its own, which sees
-/// the logical values only. comm::ErrorFeedback<C> keeps what was left out: TopK and PowerSgd need it to converge. Its residuals
-/// are saved with the training. Under a loss scale (models of 16 bits) residuals have the scale of their step, and a step that is
-/// skipped for an overflow loses what it sent. Blocking where DataParallel is; bytes: planned() of the policy state; the same
-/// bits on all ranks.
+/// The compressor encodes gradients before they are sent. Each bucket (PowerSgd: each matrix) has its own compressor, which gets
+/// the values without padding. comm::ErrorFeedback<C> keeps the errors; TopK and PowerSgd need it to converge. Its residuals are
+/// saved with the training. Under a loss scale (models of 16 bits) residuals have the scale of their step, and a step that is
+/// skipped for an overflow loses what it sent. planned() of the policy state has the bytes of a step. All ranks get the same
+/// bits.
 template <class Compressor> struct Compress : OptionBase {
   static constexpr OptionKind kind = OptionKind::compress;
   static_assert((comm::assert_compressor<Compressor>(), true));

@@ -19,11 +19,11 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-/// How DataParallel exchanges gradients.
+/// Options of DataParallel that are values.
 struct DataParallelOptions {
   Reduce reduce = Reduce::Mean;
-  long bucket_bytes = 0;  ///< at least so much in a bucket; the first bucket is the last layers'. 0: what the communicator likes
-  bool poll = true;       ///< make progress at layer boundaries while backward goes on
+  long bucket_bytes = 0;  ///< least size of a bucket; the first bucket has the last layers. 0: the communicator's default
+  bool poll = true;       ///< make progress at the boundaries of layers during backward
 };
 
 /// Bytes of a bucket, and of the first one, where the program says nothing: 128 KiB, a communicator's cheapest message between
@@ -139,8 +139,8 @@ template <class Comm> inline constexpr bool has_the_communicator_of_its_ranks = 
 template <class Comm, class Scalar, class Device, class... Options> using DataParallelStateOf =
     WithOptions<DataParallelPolicyState<Comm, Scalar, Device, ExchangeWith<AllReduceExchange, Options...>>, Options...>;
 
-/// Data parallelism over a communicator, which must outlive the training. Options are types that change one thing each
-/// (SyncEvery<4>, Compress<...>, Sharded<1>, ...): without them it is synchronous SGD by all-reduce in 32 bits.
+/// Data parallelism: each rank has the whole model and a part of each batch; the ranks add their gradients by all-reduce in each
+/// step. The communicator must outlive the training. Options are types: SyncEvery<4>, Compress<...>, Sharded<1>, ...
 template <class Comm, class... Options> class DataParallel : public PolicyBase {
   static_assert(assert_options<Options...>());
   static_assert(detail::assert_chosen<ExchangeWith<AllReduceExchange, Options...>, Comm>());
@@ -159,7 +159,7 @@ template <class Comm, class... Options> class DataParallel : public PolicyBase {
       return plan::Placement::sliced(plan::slices(table, comm_->size()), comm_->rank());
     else return plan::Placement::replicated(table.stored);
   }
-  /// Does the communicator move this device's memory; and the sentence where it does not.
+  /// Whether the communicator can send this device's memory; and the message if it cannot.
   template <class Device> static constexpr bool fits = comm::sound<Comm, Device>;
   template <class Device> static consteval void assert_fits() {
     if constexpr (detail::has_the_communicator_of_its_ranks<Comm>) assert_communicator<Comm, Device>();
@@ -177,7 +177,7 @@ DataParallel()->DataParallel<detail::NoCommunicator>;
 template <class Comm> DataParallel(Comm&) -> DataParallel<Comm>;
 template <class Comm> DataParallel(Comm&, DataParallelOptions) -> DataParallel<Comm>;
 
-/// data_parallel<SyncEvery<4>>(world, {.bucket_bytes = 65536}): the options by type, the communicator's type by what is given.
+/// data_parallel<SyncEvery<4>>(world, {.bucket_bytes = 65536}): DataParallel with options; the communicator's type is deduced.
 template <class... Options, class Comm>
 DataParallel<Comm, Options...> data_parallel(Comm& comm, DataParallelOptions options = {}) {
   return DataParallel<Comm, Options...>(comm, options);

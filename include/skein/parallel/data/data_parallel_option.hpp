@@ -13,15 +13,15 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-/// What an option is about: at most one of each.
+/// The kinds of options. DataParallel takes at most one of each kind.
 enum class OptionKind {
-  when,          ///< in which steps gradients are exchanged
-  compress,      ///< in what form they travel
-  algorithm,     ///< by which all-reduce
-  exchange,      ///< by an exchange of the user's
-  sharding,      ///< what each rank keeps a part of
+  when,          ///< the steps in which gradients are exchanged
+  compress,      ///< the encoding of gradients
+  algorithm,     ///< the algorithm of the all-reduce
+  exchange,      ///< an exchange of the user
+  sharding,      ///< each rank keeps a part of the optimizer's state
   reproducible,  ///< virtual shards: the same bits on any number of ranks
-  statistics,    ///< of layers, over all ranks
+  statistics,    ///< statistics of layers over all ranks
 };
 
 /// What an option does not say itself. Each derives from it, and has its `kind`.

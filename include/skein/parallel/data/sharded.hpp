@@ -61,8 +61,8 @@ template <class Inner> class PartOwner : public Inner {
 };
 }  // namespace detail
 
-/// An option of DataParallel. The optimizer's state is 1 / R of a whole one on each of R ranks; a checkpoint holds all of it, so
-/// that it loads into any number of ranks, sharded or not.
+/// An option of DataParallel (ZeRO). Each of R ranks has 1 / R of the optimizer's state. A checkpoint has the whole state, so it
+/// loads into any number of ranks, sharded or not.
 template <int ZeroLevel> struct Sharded : OptionBase {
   static_assert(detail::is_a_zero_level<ZeroLevel>,
                 "Sharded<1> shards the optimizer's state, Sharded<2> the gradients too: there is no other stage");

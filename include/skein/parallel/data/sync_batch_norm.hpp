@@ -10,7 +10,7 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-/// An option of DataParallel. Two blocking all-reduces a layer and step, of 2 doubles a channel and one more each; deterministic.
+/// Batch normalisation with the statistics of all ranks. Costs two blocking all-reduces of 2 doubles a channel in each step.
 struct SyncBatchNorm : OptionBase {
   static constexpr OptionKind kind = OptionKind::statistics;
 

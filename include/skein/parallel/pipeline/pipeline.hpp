@@ -7,7 +7,7 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-/// The policy that trains a network cut into stages, each on a rank or several on one, over micro-batches.
+/// Pipeline parallelism: the network is cut into stages, a batch into micro-batches; a rank runs one or several stages.
 template <class... Ss> class Pipeline : public PolicyBase {
   static_assert(sizeof...(Ss) > 0, "Pipeline<Stages...>: give at least one stage, a network such as nn::Sequential<...>");
 
@@ -16,9 +16,9 @@ template <class... Ss> class Pipeline : public PolicyBase {
   using network = whole_network<Ss...>;
   static constexpr int stage_count = sizeof...(Ss);
 
-  /// Over a communicator that outlives the training: stage s is rank s mod ranks' (with .replicas, of each pipeline; ranks of one
-  /// pipeline follow each other). In a world of one, this thread drives all stages. All ranks construct theirs at the same time.
-  /// Throws ArgumentError where ranks, stages and schedule do not go together.
+  /// The communicator must outlive the training. Rank s mod (number of ranks) runs stage s (with .replicas: in each pipeline,
+  /// whose ranks are consecutive). With one rank, this thread runs all stages. All ranks construct their pipelines at the same
+  /// time. Throws ArgumentError if ranks, stages and schedule do not fit together.
   template <class Comm> explicit Pipeline(Comm& world, const PipelineOptions& options = {})
       : team_(std::make_shared<PipelineTeam>(pipeline_link(world), options, stage_count)) {}
 
@@ -26,15 +26,15 @@ template <class... Ss> class Pipeline : public PolicyBase {
   explicit Pipeline(std::shared_ptr<PipelineLink> link, const PipelineOptions& options = {})
       : team_(std::make_shared<PipelineTeam>(std::move(link), options, stage_count)) {}
 
-  /// Does this process have the stage.
+  /// Whether this process has the stage.
   bool holds(int stage) const { return team_->holds(stage); }
   const std::shared_ptr<PipelineTeam>& team() const { return team_; }
-  /// The table that a batch of so many micro-batches follows.
+  /// The schedule of a batch with so many micro-batches.
   plan::Schedule schedule(int micro_batches) const {
     return pipeline_schedule(team_->options, team_->ranks, stage_count, micro_batches);
   }
 
-  /// The model of this process's stages, with the initial weights that a Model of the whole network has with this seed.
+  /// The model of this process's stages. The initial weights are those of a Model of the whole network with this seed.
   template <class Input, class Device = Cpu, class Precision = float> auto model(Seed seed = {}) const {
     return StagedModel<Pipeline, Input, Device, Precision>(*this, seed);
   }
@@ -49,7 +49,7 @@ template <class... Ss> class Pipeline : public PolicyBase {
   std::shared_ptr<PipelineTeam> team_;
 };
 
-/// Stages that come as one type: Pipeline<balanced_stages<Network, Input, 4>>.
+/// Stages given as one type: Pipeline<balanced_stages<Network, Input, 4>>.
 template <class... Ss> class Pipeline<Stages<Ss...>> : public Pipeline<Ss...> {
  public:
   template <class Comm> explicit Pipeline(Comm& world, const PipelineOptions& options = {}) : Pipeline<Ss...>(world, options) {}

@@ -200,10 +200,10 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   ServerReport report_;
 };
 
-/// Training with servers of the weights; the communicator must outlive it. All ranks do the same: make the trainer, call fit. On
-/// a server fit serves until the others' has ended, and returns an empty history, as evaluate returns empty scores; afterwards
-/// all ranks have the final weights. `Bound` is Staleness<S>; without a bound a slow worker delays nobody before the end of an
-/// epoch. On the host.
+/// Training with servers, which hold the weights; the communicator must outlive it. All ranks make the trainer and call fit. On a
+/// server, fit serves until the workers have finished and returns an empty history, and evaluate returns empty scores. Afterwards
+/// all ranks have the final weights. `Bound` is Staleness<S>; without a bound, workers wait for each other only at the end of an
+/// epoch. Host only.
 template <class Comm, class Bound = Staleness<unbounded>> class ParameterServer : public PolicyBase {
  public:
   using communicator = Comm;
@@ -238,7 +238,7 @@ template <class Comm, class Bound = Staleness<unbounded>> class ParameterServer 
 template <class Comm> ParameterServer(Comm&) -> ParameterServer<Comm>;
 template <class Comm> ParameterServer(Comm&, ParameterServerOptions) -> ParameterServer<Comm>;
 
-/// parameter_server<Staleness<4>>(world, {.servers = 2}): the bound by type, the communicator's type by what is given.
+/// parameter_server<Staleness<4>>(world, {.servers = 2}): the type of the communicator is deduced.
 template <class Bound = Staleness<unbounded>, class Comm>
 ParameterServer<Comm, Bound> parameter_server(Comm& comm, ParameterServerOptions options = {}) {
   return ParameterServer<Comm, Bound>(comm, options);

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+"""examples/cookbook/inference_2_use.cpp in Keras."""
+import keras
+from digits import digits
+
+model = keras.models.load_model("classifier.keras")
+x, labels = digits(2005)
+probabilities = keras.ops.softmax(model.predict(x[2000:], verbose=0))
+for label, p in zip(labels[2000:], probabilities):
+    print(f"digit {label}: says {int(p.argmax())}, probability {float(p.max()):.2f}")
