@@ -75,6 +75,8 @@ def check(root, update=False):
             faults.append(f"{where}: differs from {match['path']}#{match['region']}: tests/house/doc_snippets.py --update .")
             return match[0]
 
+        for line in re.finditer(r"^<!-- quote: .*-->\n(?!```)", text, re.M):
+            faults.append(f"{name}:{text.count(chr(10), 0, line.start()) + 1}: a quote without a block of code behind it")
         changed = BLOCK.sub(visit, text)
         if changed != text:
             document.write_text(changed)
@@ -100,7 +102,8 @@ def self_test():
             wrong.append("a right quote is refused")
         for planted, sentence in [(right.replace("x = 1", "x = 2"), "differs from tests/a.cpp#one"), (right.replace("#one", "#two"), "there are 0"),
                                   (right.replace("#one", "#open"), "has no end"), (right.replace("tests/a", "docs/a"), "no file that is compiled"),
-                                  ("```cpp\nint z;\n```\n", "quotes nothing"), ("text\n", "no document quotes")]:
+                                  ("```cpp\nint z;\n```\n", "quotes nothing"),
+                                  (right + "<!-- quote: tests/a.cpp#one -->\n\ntext\n", "without a block"), ("text\n", "no document quotes")]:
             faults = found(planted)
             if len(faults) != 1 or sentence not in faults[0]:
                 wrong.append(f"planted {planted!r}, wanted '{sentence}', found {faults}")
