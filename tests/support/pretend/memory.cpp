@@ -26,6 +26,8 @@ struct Arena {
   unsigned char* base = nullptr;
   std::size_t high = 0;  // end of what was ever used
   int open = 0;
+  bool writable = false;                    // what the pages say; may stay true while nothing runs, see close_locked
+  long since_change = 0;                    // how often it was closed since memory was last allocated or released
   std::map<std::size_t, Block> used;        // by offset
   std::map<std::size_t, std::size_t> free;  // offset -> bytes
 };
@@ -54,8 +56,9 @@ constexpr std::size_t page = 4096;
 std::size_t to_page(std::size_t n) { return (n + page - 1) / page * page; }
 
 void protect(Arena& arena) {
-  if (!arena.base || arena.high == 0) return;
   const bool open = arena.open > 0 || always_open();
+  arena.writable = open;
+  if (!arena.base || arena.high == 0) return;
   if (mprotect(arena.base, to_page(arena.high), open ? PROT_READ | PROT_WRITE : PROT_NONE) != 0) {
     std::perror("pretend CUDA: mprotect");
     std::abort();
@@ -63,10 +66,14 @@ void protect(Arena& arena) {
 }
 
 void open_locked(Arena& arena) {
-  if (arena.open++ == 0) protect(arena);
+  if (arena.open++ == 0 && !arena.writable) protect(arena);
 }
+/// Closes to the host: always in the first operations on new memory, later every eighth time, since two system calls cost more
+/// than most kernels of a test and a host that touches the device's memory in a step does so in the first.
 void close_locked(Arena& arena) {
-  if (--arena.open == 0) protect(arena);
+  constexpr long always = 12;
+  if (--arena.open > 0) return;
+  if (++arena.since_change <= always || arena.since_change % 8 == 0) protect(arena);
 }
 
 /// Gives a free end of the arena back: opening costs time for each page below `high` that was ever written.
@@ -85,14 +92,12 @@ void give_back_end(Arena& arena) {
 }
 
 void check_guard(Arena& arena, std::size_t offset, const Block& block) {
-  open_locked(arena);
   const unsigned char* end = arena.base + offset + block.bytes;
   for (std::size_t i = 0; i < block.whole - block.bytes; ++i)
     if (end[i] != guard_byte) {
       std::fprintf(stderr, "pretend CUDA: something wrote %zu bytes behind an allocation of %zu bytes\n", i, block.bytes);
       std::abort();
     }
-  close_locked(arena);
 }
 
 }  // namespace
@@ -133,9 +138,11 @@ cudaError_t allocate(void** p, std::size_t bytes, int device) {
   if (offset == arena.high) {
     if (arena.high + whole > reserved) return cudaErrorMemoryAllocation;
     arena.high += whole;
-    if (arena.open > 0 || always_open()) protect(arena);
   }
   arena.used[offset] = {bytes, whole};
+  arena.since_change = 0;
+  arena.writable = false;  // new memory may lie behind what is open
+  if (arena.open > 0) protect(arena);
   open_locked(arena);
   std::memset(arena.base + offset, nan_byte, bytes);
   std::memset(arena.base + offset + bytes, guard_byte, whole - bytes);
@@ -153,15 +160,16 @@ cudaError_t release(void* p) {
     if (!arena.base || at < arena.base || at >= arena.base + arena.high) continue;
     const auto found = arena.used.find(static_cast<std::size_t>(at - arena.base));
     if (found == arena.used.end()) return cudaErrorInvalidValue;
-    check_guard(arena, found->first, found->second);
+    arena.since_change = 0;
     open_locked(arena);
+    check_guard(arena, found->first, found->second);
     std::memset(at, nan_byte, found->second.bytes);
     if (found->second.whole >= (std::size_t{1} << 20)) {
       const std::uintptr_t from = (reinterpret_cast<std::uintptr_t>(at) + 4095) / 4096 * 4096;
       const std::uintptr_t to = (reinterpret_cast<std::uintptr_t>(at) + found->second.whole) / 4096 * 4096;
       madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
     }
-    close_locked(arena);
+    --arena.open;  // the next operation or allocation closes it
     auto [it, added] = arena.free.emplace(found->first, found->second.whole);
     arena.used.erase(found);
     if (auto next = std::next(it); next != arena.free.end() && it->first + it->second == next->first) {
