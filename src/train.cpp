@@ -16,8 +16,17 @@
 #include <skein/train/history.ipp>
 #include <skein/train/in_archive.ipp>
 #include <skein/train/input_file.ipp>
+#include <skein/train/not_finite.ipp>
 #include <skein/train/out_archive.ipp>
 #include <skein/train/progress.ipp>
 #include <skein/train/records.ipp>
 #include <skein/train/section.ipp>
 #include <skein/train/text.ipp>
+#include <skein/train/watch.ipp>
+
+namespace skein::inline SKEIN_ABI::train {
+template std::string first_not_finite<float>(std::span<const float>, const std::vector<LayerRange>&,
+                                             const std::function<bool(std::span<const float>)>&, const std::function<bool()>&);
+template std::string first_not_finite<double>(std::span<const double>, const std::vector<LayerRange>&,
+                                              const std::function<bool(std::span<const double>)>&, const std::function<bool()>&);
+}  // namespace skein::inline SKEIN_ABI::train

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/train/callbacks.hpp>
 #include <skein/train/history.hpp>
+#include <skein/train/watch.hpp>
 
 #include <catch2/catch.hpp>
 #include <functional>
@@ -57,7 +58,7 @@ TEST_CASE("early stopping counts epochs without improvement") {
 TEST_CASE("early stopping: a change that is too small does not count, NaN is the worst") {
   CHECK(stops_after(EarlyStopping{.patience = 2, .least_change = 0.1}, {1, 0.95, 0.92, 0.5}) == 3);
   CHECK(stops_after(EarlyStopping{.patience = 2, .least_change = 0.1}, {1, 0.95, 0.85, 0.8}) == 0);
-  EarlyStopping accuracy{.patience = 1, .watch = Watch::ValidationAccuracy};
+  EarlyStopping accuracy{.patience = 1, .watch = highest("accuracy")};
   Control control;
   auto good = epoch(1, 1, 0.5), broken = epoch(2, not_measured, 0.4);
   accuracy.on_epoch_end(good, control);
@@ -65,21 +66,62 @@ TEST_CASE("early stopping: a change that is too small does not count, NaN is the
   CHECK(control.stopping());
 }
 
-TEST_CASE("watching a validation that does not exist is refused with the remedy") {
+TEST_CASE("what comes without a choice watches the validation loss, else the training loss") {
   EpochRecord record;
-  record.epoch = 1, record.training.loss = 1;
+  record.epoch = 1, record.training.loss = 3;
+  CHECK(watched_value(record, {}) == 3);
+  record.validation.loss = 2, record.validation.accuracy = 0.5;
+  record.validation.set("top-3", 0.75);
+  CHECK(watched_value(record, {}) == 2);
+  CHECK(watched_value(record, lowest("training loss")) == 3);
+  CHECK(watched_value(record, highest("accuracy")) == 0.5);
+  CHECK(watched_value(record, highest("top-3")) == 0.75);
+}
+
+TEST_CASE("a watched value that is not there, or NaN, in the first epoch is refused with the names that are") {
   Control control;
-  EarlyStopping stopping;
-  CHECK_THROWS_WITH(stopping.on_epoch_end(record, control),
-                    "a callback watches the validation, but the training has none: give fit a .validate set, or watch "
-                    "Watch::TrainingLoss");
-  stopping.watch = Watch::TrainingLoss;
-  CHECK_NOTHROW(stopping.on_epoch_end(record, control));
+  auto record = epoch(1, 1, 0.5);
+  record.validation.set("top-3", 0.75);
+  EarlyStopping wrong{.watch = highest("top-5")};
+  CHECK_THROWS_WITH(wrong.on_epoch_end(record, control),
+                    "EarlyStopping watches 'top-5', which is not a number after epoch 1; the validation has 'loss', 'accuracy', "
+                    "'top-3': name one of these, as in .watch = highest(\"accuracy\")");
+  auto regression = epoch(1, 1);
+  regression.validation = {};
+  auto best = best_model([](const EpochRecord&) {}, highest("accuracy"));
+  CHECK_THROWS_WITH(best.on_epoch_end(regression, control),
+                    "best_model watches 'accuracy', which is not a number after epoch 1; the training, as there is no .validate "
+                    "set, has 'loss': name one of these, as in .watch = highest(\"accuracy\")");
+  regression.training.loss = not_measured;
+  CHECK_THROWS_AS(EarlyStopping{}.on_epoch_end(regression, control), skein::ArgumentError);
+}
+
+TEST_CASE("early stopping keeps the weights of each best epoch if it is to restore them") {
+  Control control;
+  EarlyStopping stopping{.patience = 1, .restore_best = true};
+  auto first = epoch(1, 1), second = epoch(2, 2);
+  stopping.on_epoch_end(first, control);
+  CHECK(control.keeps_weights());
+  control.agree(false, 1.0);
+  stopping.on_epoch_end(second, control);
+  CHECK_FALSE(control.keeps_weights());
+  CHECK(control.stopping());
+}
+
+TEST_CASE("ranks that ask for different rates take the first one's; stopping leaves the rate") {
+  Control control;
+  CHECK(control.rate_factor() == 1);
+  control.set_rate_factor(0.5);
+  control.agree(false);
+  CHECK(control.rate_factor() == 0.5);
+  control.agree(true, 0.25);
+  CHECK((control.rate_factor() == 0.25 && control.keeps_weights()));
+  CHECK_THROWS_WITH(control.set_rate_factor(-1), Catch::Contains("the factor of the rate is not negative"));
 }
 
 TEST_CASE("best model calls its function at each best epoch") {
   std::vector<int> best;
-  auto callback = best_model([&](const EpochRecord& record) { best.push_back(record.epoch); });
+  auto callback = best_model([&](const EpochRecord& record) { best.push_back(record.epoch); }, highest("accuracy"));
   Control control;
   int number = 0;
   for (const double accuracy : {0.5, 0.4, 0.6, 0.6, not_measured, 0.7}) {
@@ -183,7 +225,7 @@ TEST_CASE("the state of callbacks survives a checkpoint") {
   Callbacks resumed{std::ref(after), std::ref(log_after), [](EpochRecord&) {}};
   const auto bytes = to_bytes(callbacks);
   from_bytes(bytes, resumed);
-  CHECK((after.best == before.best && after.best_epoch == 1));
+  CHECK((after.best.value == before.best.value && after.best.epoch == 1));
   CHECK(log_after.rates == log.rates);
   auto third = epoch(3, 0.6);
   resumed.on_epoch_end(third, control);

@@ -163,6 +163,12 @@ TEST_CASE("an own function of a sample, with labels and with targets") {
   CHECK(within.value() == 0.5);
 }
 
+TEST_CASE("a confusion matrix adds no column beside the accuracy") {
+  ConfusionMatrix matrix{3};
+  CHECK_FALSE(AnyMetric{std::ref(matrix)}.has_column());
+  CHECK(AnyMetric{TopK{2}}.has_column());
+}
+
 TEST_CASE("an own metric of several sums, over ranks too, and behind AnyMetric") {
   const auto counts = [](auto output, int label) {
     const bool says = output[1] > output[0], is = label == 1;

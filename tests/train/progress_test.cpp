@@ -3,7 +3,10 @@
 
 #include <catch2/catch.hpp>
 #include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
 #include <string>
+#include <unistd.h>
 
 using namespace skein::train;
 
@@ -161,4 +164,65 @@ TEST_CASE("a file is not taken for a terminal") {
   progress.update(running(), 0);
   progress.update(running(), 11);
   CHECK(capture.text().find('\r') == std::string::npos);
+}
+
+namespace {
+/// A pseudo-terminal, as mpirun gives one to its ranks.
+struct PseudoTerminal {
+  int master = ::posix_openpt(O_RDWR | O_NOCTTY);
+  std::FILE* slave = nullptr;
+  PseudoTerminal() {
+    REQUIRE((master >= 0 && ::grantpt(master) == 0 && ::unlockpt(master) == 0));
+    slave = std::fopen(::ptsname(master), "w");
+    REQUIRE(slave);
+  }
+  ~PseudoTerminal() {
+    std::fclose(slave);
+    ::close(master);
+  }
+  std::string text() {
+    std::fflush(slave);
+    std::string all(4096, ' ');
+    all.resize(static_cast<std::size_t>(::read(master, all.data(), all.size())));
+    return all;
+  }
+};
+/// An environment variable for a scope; null: not set.
+struct Environment {
+  Environment(const char* n, const char* value) : name(n), before(std::getenv(n) ? std::getenv(n) : ""), was_set(std::getenv(n)) {
+    if (value) ::setenv(name, value, 1);
+    else ::unsetenv(name);
+  }
+  ~Environment() {
+    if (was_set) ::setenv(name, before.c_str(), 1);
+    else ::unsetenv(name);
+  }
+  const char* name;
+  std::string before;
+  bool was_set;
+};
+/// What a rank writes of a running epoch after a minute, and of its end.
+std::string written(const char* launched, const char* wanted) {
+  const Environment rank("OMPI_COMM_WORLD_RANK", launched), choice("SKEIN_PROGRESS", wanted), other("PMIX_RANK", nullptr);
+  PseudoTerminal terminal;
+  Progress progress({.stream = terminal.slave});
+  progress.update(running(), 0);
+  progress.update(running(), 60);
+  progress.line("end");
+  progress.finish();
+  if (wanted && std::string(wanted) == "off") std::fputs("nothing", terminal.slave);
+  return terminal.text();
+}
+bool has_bar(const std::string& text) { return text.find("\repoch 2/5") != std::string::npos; }
+}  // namespace
+
+TEST_CASE("under a launcher whole lines, though its ranks see a terminal; SKEIN_PROGRESS chooses") {
+  CHECK(has_bar(written(nullptr, nullptr)));
+  const std::string lines = written("0", nullptr);
+  CHECK_FALSE(has_bar(lines));
+  CHECK(lines.find("accuracy 96.31 %") != std::string::npos);
+  CHECK(has_bar(written("0", "bar")));
+  CHECK_FALSE(has_bar(written(nullptr, "lines")));
+  CHECK(written(nullptr, "off") == "nothing");
+  CHECK_THROWS_WITH(written(nullptr, "no"), "SKEIN_PROGRESS=no is not bar, lines or off");
 }

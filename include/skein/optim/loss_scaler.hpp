@@ -56,6 +56,8 @@ class LossScaler {
   constexpr const LossScaling& options() const { return options_; }
   constexpr bool active() const { return options_.active(); }
   constexpr double scale() const { return scale_; }
+  /// May an overflow lower the scale: then a step that is not finite is skipped, and the next may be finite.
+  constexpr bool can_fall() const { return active() && options_.backoff < 1 && scale_ > options_.least; }
   /// Good steps since the scale last moved, and steps that were skipped so far.
   constexpr std::int64_t good_steps() const { return good_; }
   constexpr std::int64_t skipped() const { return skipped_; }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedules of the learning rate: pure functions from the step (0 is the first) to a factor of the optimizer's lr. Small
-// values that compose, `warmup(500) * cosine(10000)` or `then(warmup(500), 500, cosine(9500))`; Schedule holds any of them
-// without memory of its own. Formulas as in torch.optim.lr_scheduler (its closed forms).
+// values that compose, `warmup(epochs(1)) * cosine()` or `then(warmup(500), 500, cosine(9500))`; Schedule holds any of them
+// without memory of its own. A length is a number of steps, epochs(3), or share(0.1) of the whole fit; the trainer says what that
+// is in steps. Formulas as in torch.optim.lr_scheduler (its closed forms).
 #pragma once
 #include <algorithm>
 #include <array>
@@ -23,9 +24,60 @@ template <class F> concept ScheduleFunction = std::copy_constructible<F> && requ
   { f(step) } -> std::convertible_to<float>;
 };
 
+/// How long a fit is: what a schedule in epochs or in shares of the fit is bound to.
+struct FitLength {
+  std::int64_t steps = 0;            ///< optimizer steps of the whole fit
+  std::int64_t steps_per_epoch = 0;  ///< optimizer steps of an epoch
+};
+
+/// A length of a schedule: a number of optimizer steps, of epochs, or a share of the whole fit.
+class Length {
+ public:
+  enum class Unit { steps, epochs, share };
+
+  constexpr Length(std::int64_t steps) : value_(static_cast<double>(steps)) {}
+  constexpr Length(Unit unit, double value) : value_(value), unit_(unit) {}
+
+  /// Whether it is a number of steps already.
+  constexpr bool known() const { return unit_ == Unit::steps; }
+  /// In steps. Throws ArgumentError where it is not known: outside of a fit, before bound().
+  double steps() const;
+  /// The same in steps of this fit; at least one.
+  Length bound(const FitLength& fit) const;
+  constexpr double value() const { return value_; }
+
+ private:
+  double value_;
+  Unit unit_ = Unit::steps;
+};
+/// So many epochs of the fit: `step(epochs(30))`. May be a fraction.
+constexpr Length epochs(double count) { return {Length::Unit::epochs, count}; }
+/// A share of the steps of the whole fit: `warmup(share(0.05))`.
+constexpr Length share(double of_the_fit) { return {Length::Unit::share, of_the_fit}; }
+/// The whole fit: the length that `cosine()` has.
+inline constexpr Length whole_fit = share(1);
+
 namespace schedules {
-/// Base of the library's own schedules: what makes `*` find them.
-struct Composable {};
+/// Base of the library's own schedules: what makes `*` find them. One with lengths has each_length(visit) of its own.
+struct Composable {
+  template <class Visit> void each_length(const Visit&) {}
+};
+
+/// Calls visit(length) for the lengths of a schedule. A function of the user's has none.
+template <class F, class Visit> void visit_lengths(F&, const Visit&) {}
+template <std::derived_from<Composable> F, class Visit> void visit_lengths(F& function, const Visit& visit) {
+  function.each_length(visit);
+}
+/// The lengths of F become steps of this fit.
+template <class F> void bind(F& function, const FitLength& fit) {
+  visit_lengths(function, [&](Length& length) { length = length.bound(fit); });
+}
+/// Whether F has a length that is no number of steps yet.
+template <class F> bool wants_lengths(F function) {
+  bool wants = false;
+  visit_lengths(function, [&](const Length& length) { wants = wants || !length.known(); });
+  return wants;
+}
 
 /// The same factor for ever.
 struct Constant : Composable {
@@ -34,16 +86,20 @@ struct Constant : Composable {
 };
 /// Times `gamma` after every `every` steps.
 struct Step : Composable {
-  std::int64_t every = 1;
+  Length every = 1;
   double gamma = 0.1;
-  float operator()(std::int64_t step) const { return static_cast<float>(std::pow(gamma, static_cast<double>(step / every))); }
+  float operator()(std::int64_t step) const;
+  template <class Visit> void each_length(const Visit& visit) { visit(every); }
 };
 /// Times `gamma` at each of up to 8 milestones, which are numbers of steps.
 struct MultiStep : Composable {
-  std::array<std::int64_t, 8> milestones{};
+  std::array<Length, 8> milestones{1, 1, 1, 1, 1, 1, 1, 1};
   int count = 0;
   double gamma = 0.1;
   float operator()(std::int64_t step) const;
+  template <class Visit> void each_length(const Visit& visit) {
+    for (Length& milestone : milestones) visit(milestone);
+  }
 };
 /// Times `gamma` after every step.
 struct Exponential : Composable {
@@ -52,38 +108,77 @@ struct Exponential : Composable {
 };
 /// From 1 to `floor` in half a cosine over `steps`; then `floor`.
 struct Cosine : Composable {
-  std::int64_t steps = 1;
+  Length steps = 1;
   double floor = 0;
   float operator()(std::int64_t step) const;
+  template <class Visit> void each_length(const Visit& visit) { visit(steps); }
 };
 /// From `from` to `to` in a straight line over `steps`; then `to`.
 struct Linear : Composable {
   double from = 0, to = 1;
-  std::int64_t steps = 1;
+  Length steps = 1;
   float operator()(std::int64_t step) const;
+  template <class Visit> void each_length(const Visit& visit) { visit(steps); }
 };
 /// (1 - step / steps) to a power; then 0.
 struct Polynomial : Composable {
-  std::int64_t steps = 1;
+  Length steps = 1;
   double power = 1;
   float operator()(std::int64_t step) const;
+  template <class Visit> void each_length(const Visit& visit) { visit(steps); }
+};
+/// A linear warm-up: 1/steps in the first step, 1 from the last one on.
+struct Warmup : Composable {
+  Length steps = 1;
+  float operator()(std::int64_t step) const;
+  template <class Visit> void each_length(const Visit& visit) { visit(steps); }
+};
+/// Up from `start` to 1 in the first `rise` of the steps, and down to `end`, along half cosines.
+struct OneCycle : Composable {
+  Length steps = whole_fit;
+  double rise = 0.3, start = 1 / 25.0, end = 1 / 25e4;
+  float operator()(std::int64_t step) const;
+  template <class Visit> void each_length(const Visit& visit) { visit(steps); }
 };
 /// The product of two schedules.
 template <class A, class B> struct Product : Composable {
   A a;
   B b;
   float operator()(std::int64_t step) const { return a(step) * b(step); }
+  template <class Visit> void each_length(const Visit& visit) {
+    visit_lengths(a, visit);
+    visit_lengths(b, visit);
+  }
 };
-/// `first` for so many steps, then `next`, which counts from 0 again.
+/// `first` for so many steps, then `next`, which counts from 0 again; the whole fit is for it what is left.
 template <class A, class B> struct Then : Composable {
   A first;
-  std::int64_t steps = 0;
+  Length steps = 1;
   B next;
-  float operator()(std::int64_t step) const { return step < steps ? first(step) : next(step - steps); }
+  float operator()(std::int64_t step) const {
+    const std::int64_t n = static_cast<std::int64_t>(steps.steps());
+    return step < n ? static_cast<float>(first(step)) : static_cast<float>(next(step - n));
+  }
+  template <class Visit> void each_length(const Visit& visit) {
+    visit(steps);
+    visit_lengths(first, visit);
+    visit_lengths(next, visit);
+  }
 };
+/// Of a Then: the lengths of `next` are bound to what is left of the fit.
+template <class A, class B> void bind(Then<A, B>& function, const FitLength& fit) {
+  function.steps = function.steps.bound(fit);
+  bind(function.first, fit);
+  const std::int64_t left = fit.steps - static_cast<std::int64_t>(function.steps.steps());
+  bind(function.next, FitLength{std::max<std::int64_t>(1, left), fit.steps_per_epoch});
+}
+template <class A, class B> void bind(Product<A, B>& function, const FitLength& fit) {
+  bind(function.a, fit);
+  bind(function.b, fit);
+}
 
-/// Throws ArgumentError, with the schedule's name, where a number of steps is not positive.
-void demand_steps(const char* name, std::int64_t steps);
+/// Throws ArgumentError, with the schedule's name, where a length is not positive.
+void demand_steps(const char* name, const Length& length);
 
 /// The product of two schedules.
 template <class A, class B>
@@ -94,23 +189,27 @@ operator*(A a, B b) { return {{}, a, b}; }
 /// The same factor always.
 inline schedules::Constant constant(double factor) { return {{}, factor}; }
 /// gamma^(step / every), in whole periods. PyTorch's StepLR.
-schedules::Step step(std::int64_t every, double gamma = 0.1);
+schedules::Step step(Length every, double gamma = 0.1);
 /// gamma for each milestone that is reached; at most eight. PyTorch's MultiStepLR.
-schedules::MultiStep multi_step(std::initializer_list<std::int64_t> milestones, double gamma = 0.1);
+schedules::MultiStep multi_step(std::initializer_list<Length> milestones, double gamma = 0.1);
 /// gamma^step. PyTorch's ExponentialLR.
 inline schedules::Exponential exponential(double gamma) { return {{}, gamma}; }
-/// From 1 down to `floor` along half a cosine, and `floor` after. PyTorch's CosineAnnealingLR until its T_max.
-schedules::Cosine cosine(std::int64_t steps, double floor = 0);
+/// From 1 down to `floor` along half a cosine, over the whole fit as it comes, and `floor` after. PyTorch's CosineAnnealingLR
+/// until its T_max.
+schedules::Cosine cosine(Length steps = whole_fit, double floor = 0);
 /// From one factor to another along a line, and the second after. PyTorch's LinearLR.
-schedules::Linear linear(double from, double to, std::int64_t steps);
+schedules::Linear linear(double from, double to, Length steps = whole_fit);
 /// From 1 to 0 as (1 - step / steps)^power, and 0 after. PyTorch's PolynomialLR.
-schedules::Polynomial polynomial(std::int64_t steps, double power = 1);
+schedules::Polynomial polynomial(Length steps = whole_fit, double power = 1);
 /// Linear warm-up: 1/steps in the first step, 2/steps in the second, 1 from the last one on.
-schedules::Linear warmup(std::int64_t steps);
+schedules::Warmup warmup(Length steps);
+/// What Smith and Topin call one cycle (arXiv:1708.07120), over the whole fit as it comes: from `start` up to 1 in the first
+/// `rise` of the steps, then down to `end`. PyTorch's OneCycleLR with max_lr the optimizer's lr; momentum stays as it is.
+schedules::OneCycle one_cycle(Length steps = whole_fit, double rise = 0.3, double start = 1 / 25.0, double end = 1 / 25e4);
 /// The linear scaling rule: lr * ranks, reached from lr in `warmup_steps` (0: at once). Goyal et al., arXiv:1706.02677.
 schedules::Linear linear_scaling(int ranks, std::int64_t warmup_steps = 0);
 /// `first` for so many steps, then `next` from its own step 0 on. PyTorch's SequentialLR.
-template <ScheduleFunction A, ScheduleFunction B> schedules::Then<A, B> then(A first, std::int64_t steps, B next) {
+template <ScheduleFunction A, ScheduleFunction B> schedules::Then<A, B> then(A first, Length steps, B next) {
   schedules::demand_steps("then", steps);
   return {{}, first, steps, next};
 }
@@ -127,13 +226,23 @@ class Schedule {
                   "outside and capture a pointer");
     new (storage_) F(function);
     call_ = [](const void* f, std::int64_t step) { return static_cast<float>((*static_cast<const F*>(f))(step)); };
+    if constexpr (std::derived_from<F, schedules::Composable>) {
+      bind_ = [](void* f, const FitLength& fit) { schedules::bind(*static_cast<F*>(f), fit); };
+      wants_ = [](const void* f) { return schedules::wants_lengths(*static_cast<const F*>(f)); };
+    }
   }
+  /// The same with lengths in epochs and in shares of the fit as numbers of steps: what Trainer::fit calls.
+  Schedule bound(const FitLength& fit) const;
+  /// Whether it has such lengths.
+  bool wants_lengths() const { return wants_ && wants_(storage_); }
   /// The factor of lr in this step; 0 is the first.
   float operator()(std::int64_t step) const { return call_(storage_, step); }
 
  private:
   alignas(16) unsigned char storage_[256] = {};
   float (*call_)(const void*, std::int64_t) = nullptr;
+  void (*bind_)(void*, const FitLength&) = nullptr;  // null: it has no lengths
+  bool (*wants_)(const void*) = nullptr;
 };
 
 }  // namespace skein::inline SKEIN_ABI::optim

@@ -3,41 +3,92 @@
 #pragma once
 #include "schedule.hpp"
 
+namespace skein::inline SKEIN_ABI::optim {
+
+SKEIN_INLINE double Length::steps() const {
+  if (!known())
+    throw ArgumentError(
+        "a schedule in epochs or in shares of the fit has no length outside of a fit: call bound({.steps = ..., "
+        ".steps_per_epoch = ...}) of the Schedule first");
+  return value_;
+}
+
+SKEIN_INLINE Length Length::bound(const FitLength& fit) const {
+  if (known()) return *this;
+  const double steps = value_ * static_cast<double>(unit_ == Unit::epochs ? fit.steps_per_epoch : fit.steps);
+  return Length(std::max<std::int64_t>(1, std::llround(steps)));
+}
+
+SKEIN_INLINE Schedule Schedule::bound(const FitLength& fit) const {
+  Schedule same = *this;
+  if (bind_) bind_(same.storage_, fit);
+  return same;
+}
+
+}  // namespace skein::inline SKEIN_ABI::optim
+
 namespace skein::inline SKEIN_ABI::optim::schedules {
+
+namespace detail {
+/// How much of a length has gone, in [0, 1].
+inline double gone(std::int64_t step, const Length& length) { return std::min(1.0, static_cast<double>(step) / length.steps()); }
+/// From `from` to `to` along half a cosine.
+inline double along_cosine(double from, double to, double t) {
+  return to + (from - to) * (1 + std::cos(3.141592653589793 * t)) / 2;
+}
+}  // namespace detail
+
+SKEIN_INLINE float Step::operator()(std::int64_t step) const {
+  return static_cast<float>(std::pow(gamma, static_cast<double>(step / static_cast<std::int64_t>(every.steps()))));
+}
+
+SKEIN_INLINE float Warmup::operator()(std::int64_t step) const {
+  return static_cast<float>(std::min(1.0, static_cast<double>(step + 1) / steps.steps()));
+}
+
+SKEIN_INLINE float OneCycle::operator()(std::int64_t step) const {
+  const double last = std::max(1.0, steps.steps() - 1), top = rise * steps.steps() - 1, at = static_cast<double>(step);
+  if (at <= top) return static_cast<float>(detail::along_cosine(start, 1, top > 0 ? at / top : 1));
+  return static_cast<float>(detail::along_cosine(1, end, std::min(1.0, (at - top) / std::max(1e-9, last - top))));
+}
 
 SKEIN_INLINE float MultiStep::operator()(std::int64_t step) const {
   int passed = 0;
-  for (int i = 0; i < count; ++i) passed += step >= milestones[static_cast<std::size_t>(i)];
+  for (int i = 0; i < count; ++i) passed += static_cast<double>(step) >= milestones[static_cast<std::size_t>(i)].steps();
   return static_cast<float>(std::pow(gamma, passed));
 }
 
 SKEIN_INLINE float Cosine::operator()(std::int64_t step) const {
-  const double t = static_cast<double>(std::min(step, steps)) / static_cast<double>(steps);
-  return static_cast<float>(floor + (1 - floor) * (1 + std::cos(3.141592653589793 * t)) / 2);
+  return static_cast<float>(detail::along_cosine(1, floor, detail::gone(step, steps)));
 }
 
 SKEIN_INLINE float Linear::operator()(std::int64_t step) const {
-  return static_cast<float>(from + (to - from) * static_cast<double>(std::min(step, steps)) / static_cast<double>(steps));
+  return static_cast<float>(from + (to - from) * detail::gone(step, steps));
 }
 
 SKEIN_INLINE float Polynomial::operator()(std::int64_t step) const {
-  return static_cast<float>(std::pow(1 - static_cast<double>(std::min(step, steps)) / static_cast<double>(steps), power));
+  return static_cast<float>(std::pow(1 - detail::gone(step, steps), power));
 }
 
-SKEIN_INLINE void demand_steps(const char* name, std::int64_t steps) {
-  if (steps <= 0) throw ArgumentError(std::string(name) + ": " + std::to_string(steps) + " steps; it takes a positive number");
+SKEIN_INLINE void demand_steps(const char* name, const Length& length) {
+  if (length.known() && length.value() < 1)
+    throw ArgumentError(std::string(name) + ": " + std::to_string(static_cast<std::int64_t>(length.value())) +
+                        " steps; it takes a positive number");
+  if (!(length.value() > 0))
+    throw ArgumentError(std::string(name) + ": " + std::to_string(length.value()) +
+                        " epochs, or of the fit; it takes a positive number");
 }
 
 }  // namespace skein::inline SKEIN_ABI::optim::schedules
 
 namespace skein::inline SKEIN_ABI::optim {
 
-SKEIN_INLINE schedules::Step step(std::int64_t every, double gamma) {
+SKEIN_INLINE schedules::Step step(Length every, double gamma) {
   schedules::demand_steps("step", every);
   return {{}, every, gamma};
 }
 
-SKEIN_INLINE schedules::MultiStep multi_step(std::initializer_list<std::int64_t> milestones, double gamma) {
+SKEIN_INLINE schedules::MultiStep multi_step(std::initializer_list<Length> milestones, double gamma) {
   schedules::MultiStep s;
   if (milestones.size() > s.milestones.size())
     throw ArgumentError("multi_step has " + std::to_string(milestones.size()) + " milestones; it takes at most " +
@@ -48,25 +99,31 @@ SKEIN_INLINE schedules::MultiStep multi_step(std::initializer_list<std::int64_t>
   return s;
 }
 
-SKEIN_INLINE schedules::Cosine cosine(std::int64_t steps, double floor) {
+SKEIN_INLINE schedules::Cosine cosine(Length steps, double floor) {
   schedules::demand_steps("cosine", steps);
   return {{}, steps, floor};
 }
 
-SKEIN_INLINE schedules::Linear linear(double from, double to, std::int64_t steps) {
+SKEIN_INLINE schedules::Linear linear(double from, double to, Length steps) {
   schedules::demand_steps("linear", steps);
   return {{}, from, to, steps};
 }
 
-SKEIN_INLINE schedules::Polynomial polynomial(std::int64_t steps, double power) {
+SKEIN_INLINE schedules::Polynomial polynomial(Length steps, double power) {
   schedules::demand_steps("polynomial", steps);
   return {{}, steps, power};
 }
 
-SKEIN_INLINE schedules::Linear warmup(std::int64_t steps) {
+SKEIN_INLINE schedules::Warmup warmup(Length steps) {
   schedules::demand_steps("warmup", steps);
-  if (steps == 1) return {{}, 1, 1, 1};
-  return {{}, 1.0 / static_cast<double>(steps), 1, steps - 1};
+  return {{}, steps};
+}
+
+SKEIN_INLINE schedules::OneCycle one_cycle(Length steps, double rise, double start, double end) {
+  schedules::demand_steps("one_cycle", steps);
+  if (!(rise > 0 && rise < 1))
+    throw ArgumentError("one_cycle: the share of the steps in which the rate rises is between 0 and 1");
+  return {{}, steps, rise, start, end};
 }
 
 SKEIN_INLINE schedules::Linear linear_scaling(int ranks, std::int64_t warmup_steps) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The callbacks that come with the library: early stopping, best model, learning-rate log, time limit. Each is a value that
-// one can write oneself in as many lines.
+// The callbacks that come with the library: early stopping, best model, reduction of the rate on a plateau, learning-rate log,
+// time limit. Each is a value that one can write oneself in as many lines.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -16,51 +16,61 @@
 #include "control.hpp"
 #include "records.hpp"
 #include "text.hpp"
+#include "watch.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
-/// What a callback looks at, and which direction is better.
-enum class Watch { ValidationLoss, ValidationAccuracy, TrainingLoss, TrainingAccuracy };
-
-/// The watched value, turned so that greater is better. NaN counts as the worst. Throws ArgumentError where it was not measured
-/// at all because there is no validation set.
-double merit(const EpochRecord& epoch, Watch watch);
-
-/// Stops when the watched value has not become better by more than least_change for `patience` epochs in a row.
+/// Stops when the watched value has not become better by more than least_change for `patience` epochs in a row. With
+/// `.restore_best = true` the model has the weights of the best epoch when fit returns, whatever stopped it.
 struct EarlyStopping {
   int patience = 3;
-  Watch watch = Watch::ValidationLoss;
+  Watch watch{};  ///< as it comes: the validation loss, else the training loss
   double least_change = 0;
+  bool restore_best = false;
 
   void on_epoch_end(EpochRecord& epoch, Control& control);
-  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & best & best_epoch); }
+  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & best); }
 
-  double best = 0;  // state
-  int best_epoch = 0;
+  BestValue best{};  // state
 };
 
 /// Calls a function at the end of every epoch that is the best so far: best_model([&](const EpochRecord&) { trainer.save("best");
 /// }).
 template <class Function> struct BestModel {
   Function function;
-  Watch watch = Watch::ValidationAccuracy;
+  Watch watch{};
 
   void on_epoch_end(EpochRecord& epoch, Control&) {
-    const double now = merit(epoch, watch);
-    if (best_epoch != 0 && !(now > best)) return;
-    best = now;
-    best_epoch = epoch.epoch;
-    function(epoch);
+    if (best.improved_by(epoch, watch, 0, "best_model")) function(epoch);
   }
-  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & best & best_epoch); }
+  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & best); }
 
-  double best = 0;  // state
-  int best_epoch = 0;
+  BestValue best{};  // state
 };
-/// A callback that calls `function` when the watched value is the best so far, and keeps that epoch's number.
-template <class Function> BestModel<Function> best_model(Function function, Watch watch = Watch::ValidationAccuracy) {
-  return {std::move(function), watch};
+/// A callback that calls `function` when the watched value is the best so far: as it comes, the validation loss, else the
+/// training loss.
+template <class Function> BestModel<Function> best_model(Function function, Watch watch = {}) {
+  return {std::move(function), std::move(watch)};
 }
+
+/// Multiplies the rate by `factor` when the watched value has not become better for more than `patience` epochs. PyTorch's
+/// ReduceLROnPlateau with its defaults: `threshold` is a share of the best value, `cooldown` epochs after a reduction do not
+/// count, and the product of all factors does not fall below `least_factor`.
+struct ReduceOnPlateau {
+  double factor = 0.1;
+  int patience = 10;
+  Watch watch{};
+  double threshold = 1e-4;
+  int cooldown = 0;
+  double least_factor = 0;
+
+  void on_fit_begin(Control&);
+  void on_epoch_end(EpochRecord& epoch, Control& control);
+  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & best & bad_epochs & cooling); }
+
+  BestValue best{};  // state
+  int bad_epochs = 0, cooling = 0;
+};
 
 /// Keeps the learning rate of every step at which it changed. Hand it over by std::ref to read it afterwards.
 struct LearningRateLog {

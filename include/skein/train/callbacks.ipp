@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of callbacks.hpp.
 #pragma once
+#include <algorithm>
+
 #include "callbacks.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
-SKEIN_INLINE double merit(const EpochRecord& epoch, Watch watch) {
-  const bool validation = watch == Watch::ValidationLoss || watch == Watch::ValidationAccuracy;
-  if (validation && !epoch.validation.measured())
-    throw ArgumentError(
-        "a callback watches the validation, but the training has none: give fit a .validate set, or watch "
-        "Watch::TrainingLoss");
-  const Scores& scores = validation ? epoch.validation : epoch.training;
-  const bool loss = watch == Watch::ValidationLoss || watch == Watch::TrainingLoss;
-  const double value = loss ? -scores.loss : scores.accuracy;
-  return value == value ? value : -std::numeric_limits<double>::infinity();
+SKEIN_INLINE void EarlyStopping::on_epoch_end(EpochRecord& epoch, Control& control) {
+  if (best.improved_by(epoch, watch, least_change, "EarlyStopping")) {
+    if (restore_best) control.keep_weights();
+  } else if (epoch.epoch - best.epoch >= patience) {
+    control.stop("early stopping: no better since epoch " + std::to_string(best.epoch));
+  }
 }
 
-SKEIN_INLINE void EarlyStopping::on_epoch_end(EpochRecord& epoch, Control& control) {
-  const double now = merit(epoch, watch);
-  if (best_epoch == 0 || now > best + least_change) {
-    best = now;
-    best_epoch = epoch.epoch;
-  } else if (epoch.epoch - best_epoch >= patience) {
-    control.stop("early stopping: no better since epoch " + std::to_string(best_epoch));
-  }
+SKEIN_INLINE void ReduceOnPlateau::on_fit_begin(Control&) {
+  if (!(factor > 0 && factor < 1)) throw ArgumentError("ReduceOnPlateau: .factor must be between 0 and 1");
+}
+
+SKEIN_INLINE void ReduceOnPlateau::on_epoch_end(EpochRecord& epoch, Control& control) {
+  if (best.improved_by(epoch, watch, threshold * std::fabs(best.value), "ReduceOnPlateau")) bad_epochs = 0;
+  else ++bad_epochs;
+  if (cooling > 0) --cooling, bad_epochs = 0;
+  if (bad_epochs <= patience) return;
+  control.set_rate_factor(std::max(control.rate_factor() * factor, least_factor));
+  cooling = cooldown;
+  bad_epochs = 0;
 }
 
 SKEIN_INLINE void LearningRateLog::on_step_end(const StepRecord& step, Control&) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a callback may ask of the training: to stop, and why. A request, not an act: ranks may ask for different things (their
-// clocks differ), so the trainer lets all ranks agree before it stops.
+// What a callback may ask of the training: to stop, and why; to keep the weights as they are; another rate. Requests, not acts:
+// ranks may ask for different things (their clocks differ), so the trainer lets all ranks agree before it does them.
 #pragma once
 #include <array>
 #include <string_view>
@@ -16,11 +16,23 @@ class Control {
   void stop(std::string_view reason);
   bool stopping() const { return stopping_; }
   std::string_view reason() const { return reason_.data(); }
+  /// The trainer keeps a copy of the weights as they are after this step or epoch, in place of the copy before. The model gets
+  /// the last copy back when fit ends.
+  void keep_weights() { keeps_weights_ = true; }
+  bool keeps_weights() const { return keeps_weights_; }
+
+  /// A factor of the scheduled rate, from the next step on until it is set again; 1 at first, and saved with the training. Where
+  /// ranks ask for different ones, all take rank 0's.
+  void set_rate_factor(double factor);
+  double rate_factor() const { return rate_factor_; }
+
   /// For the trainer, after the ranks agreed: one that did not ask itself stops because another did.
   void agree(bool stop_all, std::string_view reason = "another rank asked to stop");
+  void agree(bool keep_all, double rate_factor) { keeps_weights_ = keep_all, rate_factor_ = rate_factor; }
 
  private:
-  bool stopping_ = false;
+  bool stopping_ = false, keeps_weights_ = false;
+  double rate_factor_ = 1;
   std::array<char, 128> reason_{};
 };
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of control.hpp.
 #pragma once
+#include <string>
+
+#include "../core/error.hpp"
 #include "control.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
@@ -12,8 +15,15 @@ SKEIN_INLINE void Control::stop(std::string_view reason) {
 }
 
 SKEIN_INLINE void Control::agree(bool stop_all, std::string_view reason) {
-  if (stop_all) stop(reason);
-  else *this = {};
+  if (stop_all) return stop(reason);
+  stopping_ = false;
+  reason_ = {};
+}
+
+SKEIN_INLINE void Control::set_rate_factor(double factor) {
+  if (!(factor >= 0 && factor < 1e300))
+    throw ArgumentError("Control::set_rate_factor(" + std::to_string(factor) + "): the factor of the rate is not negative");
+  rate_factor_ = factor;
 }
 
 }  // namespace skein::inline SKEIN_ABI::train

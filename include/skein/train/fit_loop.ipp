@@ -7,14 +7,18 @@
 #include "../core/error.hpp"
 #include "archive.hpp"
 #include "fit_loop.hpp"
+#include "loss_judge.hpp"
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
 /// Of one fit.
 template <class Scalar> struct FitLoop<Scalar>::Work {
-  Work(Steps& asked, const FitOptions& o, data::Loader<Scalar>& train, data::Loader<Scalar>* validate, int rank)
+  Work(Steps& asked, const FitOptions& o, data::Loader<Scalar>& train, data::Loader<Scalar>* validate, const FitFacts& facts)
       : steps(asked), options(o), loader(train), validation(validate), callbacks(o.callbacks), metrics(o.metrics),
-        progress(ProgressOptions{.rank = o.progress ? rank : 1}) {}
+        progress(ProgressOptions{.rank = o.progress ? facts.rank : 1}), judge(asked, facts, o) {
+    const std::int64_t count = (train.steps() + o.step.accumulate - 1) / o.step.accumulate;
+    schedule = o.schedule.bound({.steps = o.epochs * count, .steps_per_epoch = count});
+  }
   Steps& steps;
   const FitOptions& options;
   data::Loader<Scalar>& loader;
@@ -23,11 +27,13 @@ template <class Scalar> struct FitLoop<Scalar>::Work {
   std::vector<AnyMetric> metrics;
   Control control;
   Progress progress;
+  LossJudge<Scalar> judge;
+  optim::Schedule schedule{};     // with the lengths of this fit
   double start = 0, last = 0;     // seconds
   double begin = 0, exposed = 0;  // of the epoch
   double factor = 1;              // of the rate
   std::int64_t steps_done = 0;
-  bool steps_wanted = false;
+  bool steps_wanted = false, kept = false;  // kept: weights, for a callback
 };
 
 template <class Scalar> struct FitLoop<Scalar>::Forget {  // callbacks live as long as their fit
@@ -42,8 +48,8 @@ template <class Scalar> History FitLoop<Scalar>::run(Steps& steps, data::Dataset
   std::unique_ptr<data::Loader<Scalar>> validation;
   if (options.validate) validation = std::make_unique<data::Loader<Scalar>>(options.validate, evaluation_options(loader.batch()));
   reserve(steps, loader, validation.get(), options);
-  begin(loader);
-  Work work(steps, options, loader, validation.get(), facts_.rank);
+  begin(steps, loader);
+  Work work(steps, options, loader, validation.get(), facts_);
   if (!callback_state_.empty() && continues_ && work.callbacks.size() > 0)
     from_bytes(std::as_bytes(std::span(callback_state_)), work.callbacks, "the callbacks of the loaded training");
   callback_state_.clear();
@@ -52,14 +58,16 @@ template <class Scalar> History FitLoop<Scalar>::run(Steps& steps, data::Dataset
   const auto epochs = static_cast<std::size_t>(options.epochs);
   history_.reserve(history_.size() + epochs,
                    options.record_steps ? history_.steps().size() + epochs * static_cast<std::size_t>(loader.steps()) : 0);
+  work.control.set_rate_factor(place_.rate_factor);
   work.callbacks.on_fit_begin(work.control);
-  agree(steps, work.control);
+  agree(work);
   double wanted[1] = {work.callbacks.wants_steps() ? 1.0 : 0.0};  // by any rank: all must agree after each step then
   steps.reduce(wanted);
   work.steps_wanted = wanted[0] > 0;
   work.start = work.last = seconds_now();
   while (place_.epoch < options.epochs && !work.control.stopping()) {
-    work.callbacks.on_epoch_begin(static_cast<int>(place_.base + place_.epoch) + 1, work.control);
+    work.callbacks.on_epoch_begin(epoch_number(), work.control);
+    agree(work);
     epoch(work);
   }
   if (work.control.stopping() && work.control.reason().size() > 0)
@@ -67,6 +75,7 @@ template <class Scalar> History FitLoop<Scalar>::run(Steps& steps, data::Dataset
   place_.running = place_.epoch < options.epochs;  // stopped: load() and fit() go on
   if (place_.running) keep_callbacks();            // for a save() after the stop
   steps.finish();
+  if (work.kept) steps.give_back_weights();
   steps.average_buffers();
   History result = place_.running ? history_ : std::exchange(history_, History{});  // a stopped fit may be saved and go on
   work.callbacks.on_fit_end(result);
@@ -161,13 +170,15 @@ template <class Scalar> void FitLoop<Scalar>::keep_callbacks() {
   callback_state_.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
-template <class Scalar> void FitLoop<Scalar>::begin(data::Loader<Scalar>& loader) {
+template <class Scalar> void FitLoop<Scalar>::begin(Steps& steps, data::Loader<Scalar>& loader) {
   continues_ = resumed_ && place_.running;
   if (!continues_) {  // a fit of its own, whose epochs count on from the last
     place_.base += place_.epoch + (place_.step > 0 ? 1 : 0);
     place_.epoch = place_.step = 0;
     place_.sums = {};
     place_.samples = 0;
+    place_.rate_factor = 1;
+    place_.first_step = steps.steps();
     history_ = History{};
   }
   resumed_ = false;
@@ -185,26 +196,33 @@ template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
   if (place_.step > 0) work.loader.seek({number, place_.step});
   work.begin = seconds_now(), work.exposed = steps.exposed_seconds();
   work.factor = 1;
-  int pending = 0;  // batches of the accumulation that have gone
+  int pending = 0;           // batches of the accumulation that have gone
+  std::int64_t waiting = 0;  // their samples
   steps.set_totals(place_.sums);
   fitting_ = true;
   steps.epoch_begins(number);
   for (const data::Batch<Scalar>& batch : work.loader.epoch(number)) {
     StepOptions step;
-    step.lr_factor = work.factor = static_cast<double>(options.schedule(steps.steps()));
+    step.lr_factor = work.factor = static_cast<double>(work.schedule(steps.steps() - place_.first_step)) * place_.rate_factor;
     step.clip_norm = options.clip_norm;
     step.accumulate = pending > 0;
     step.update = pending + 1 == options.step.accumulate || batch.step + 1 == count;
     step.key = random_key(seed_.value, 0x73746570ull + static_cast<std::uint64_t>(number * count + batch.step));  // "step"
     step.graph = options.compute.graph;
+    step.finite = work.judge.judges_step();
     steps.step(batch, step);
-    place_.samples += batch.global_count;
+    waiting += batch.global_count;
     place_.step = batch.step + 1;
     pending = step.update ? 0 : pending + 1;
     ++work.steps_done;
-    if (step.update && after_step(work, batch)) break;
+    if (!step.update) continue;
+    const std::int64_t samples = std::exchange(waiting, 0);
+    if (step.finite && !work.judge.made(batch, epoch_number(), work.factor)) continue;
+    place_.samples += samples;
+    if (after_step(work, batch)) break;
   }
   place_.sums = steps.totals();
+  work.judge.look(place_.sums, epoch_number(), work.factor);
   fitting_ = false;
   if (const std::string_view note = steps.note(); !note.empty() && !std::exchange(noted_, true))  // once
     work.progress.line(std::string(note));
@@ -217,6 +235,8 @@ template <class Scalar> void FitLoop<Scalar>::end_epoch(Work& work) {
   const std::int64_t number = place_.base + place_.epoch;
   steps.epoch_ends(number);
   if (facts_.local_sums) place_.sums = sum_over_ranks(steps, place_.sums);
+  work.judge.look(place_.sums, epoch_number(), work.factor);
+  left_out_ += work.judge.end_of_epoch(work.progress, place_.samples == 0);
   EpochRecord record;
   record.epoch = static_cast<int>(number) + 1;
   record.step = steps.steps();
@@ -238,7 +258,7 @@ template <class Scalar> void FitLoop<Scalar>::end_epoch(Work& work) {
   place_.samples = 0;
   history_.add(record);
   work.callbacks.on_epoch_end(history_.last(), work.control);
-  agree(steps, work.control);
+  agree(work);
   work.progress.epoch(history_.back(), static_cast<int>(place_.base) + work.options.epochs);
 }
 
@@ -254,6 +274,7 @@ template <class Scalar> bool FitLoop<Scalar>::after_step(Work& work, const data:
 
 template <class Scalar> void FitLoop<Scalar>::record_step(Work& work, const data::Batch<Scalar>& batch) {
   const nn::LossSums sums = work.steps.sums();  // a device is waited for here
+  if (!facts_.host) work.judge.look(sums, epoch_number(), work.factor);
   const double now = seconds_now();
   const auto counted = static_cast<double>((facts_.local_sums ? batch.count : batch.global_count) * facts_.labels_each);
   StepRecord record;
@@ -268,7 +289,7 @@ template <class Scalar> void FitLoop<Scalar>::record_step(Work& work, const data
   if (work.options.record_steps) history_.add(record);
   if (work.steps_wanted) {
     work.callbacks.on_step_end(record, work.control);
-    agree(work.steps, work.control);
+    agree(work);
   }
   work.last = now;
 }
@@ -276,6 +297,7 @@ template <class Scalar> void FitLoop<Scalar>::record_step(Work& work, const data
 template <class Scalar> void FitLoop<Scalar>::show(Work& work, double now) {
   const FitOptions& options = work.options;
   place_.sums = work.steps.totals();
+  work.judge.look(place_.sums, epoch_number(), work.factor);
   ProgressState state;
   state.epoch = static_cast<int>(place_.base + place_.epoch) + 1;
   state.epochs = static_cast<int>(place_.base) + options.epochs;
@@ -292,11 +314,24 @@ template <class Scalar> void FitLoop<Scalar>::show(Work& work, double now) {
   work.progress.update(state, now);
 }
 
-template <class Scalar> void FitLoop<Scalar>::agree(Steps& steps, Control& control) const {
-  if (facts_.ranks <= 1) return;
-  double stop[1] = {control.stopping() ? 1.0 : 0.0};
-  steps.reduce(stop);
-  control.agree(stop[0] > 0);
+/// What callbacks asked for becomes what all ranks do: they stop and keep weights where one asks to; the rate is rank 0's.
+template <class Scalar> void FitLoop<Scalar>::agree(Work& work) {
+  Control& control = work.control;
+  if (facts_.ranks > 1) {
+    double asked[3] = {control.stopping() ? 1.0 : 0.0, control.keeps_weights() ? 1.0 : 0.0,
+                       facts_.rank == 0 ? control.rate_factor() : 0.0};
+    work.steps.reduce(asked);
+    control.agree(asked[0] > 0);
+    control.agree(asked[1] > 0, asked[2]);
+  }
+  place_.rate_factor = control.rate_factor();
+  if (facts_.serves && place_.rate_factor != 1)
+    throw ArgumentError(
+        "fit: a callback asks for another rate, but the servers that make the updates hear of none: take a .schedule");
+  if (!control.keeps_weights()) return;
+  work.steps.keep_weights();
+  work.kept = true;
+  control.agree(false, place_.rate_factor);
 }
 
 template <class Scalar>
@@ -323,7 +358,7 @@ Scores FitLoop<Scalar>::evaluate(Steps& steps, data::Loader<Scalar>& loader, std
     if (!facts_.scores)
       for (double& t : m.sums()) t = 0;
     steps.reduce(m.sums());
-    found.set(m.name(), m.value());
+    if (m.has_column()) found.set(m.name(), m.value());
   }
   return found;
 }

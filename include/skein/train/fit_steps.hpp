@@ -6,7 +6,9 @@
 #include "../parallel/concepts.hpp"
 #include "fit_loop.hpp"
 #include "host_copy.hpp"
+#include "not_finite.hpp"
 #include "predict.hpp"
+#include "weights_copy.hpp"
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
@@ -16,7 +18,9 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   using Model = std::remove_cvref_t<decltype(std::declval<TrainStep&>().model())>;
   using Loss = std::remove_cvref_t<decltype(std::declval<TrainStep&>().loss())>;
   using PolicyState = typename TrainStep::PolicyState;
-  static constexpr bool labels = Loss::target == nn::TargetKind::label;
+  static constexpr bool labels = Loss::target == nn::TargetKind::label, host = on_host<typename TrainStep::Device>;
+  /// Steps can be left out before they are made. The stages of a pipeline update by themselves.
+  static constexpr bool leaves_out = host && !parallel::SharesBatches<PolicyState>;
 
  public:
   explicit FitStepsOf(TrainStep& train_step) : train_step_(train_step) {}
@@ -32,6 +36,11 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
                .local_sums = PolicyState::local_sums,
                .labels = labels,
                .labels_each = nn::labels_each(Model::output_extents),
+               .host = host,
+               .leaves_out = leaves_out,
+               .sees_all_sums = leaves_out && !PolicyState::local_sums && (state.ranks() == 1 || state.synchronizes_gradients()),
+               .scales_loss = std::same_as<typename Model::Activation, fp16>,
+               .serves = parallel::ServesUpdates<PolicyState>,
                .threads = train_step_.threads(),
                .seed = train_step_.model().seed(),
                .loader = device_loader_options<Model>()};
@@ -45,6 +54,21 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   void step(const data::Batch<Scalar>& batch, const StepOptions& options) override { sums_ = train_step_.step(batch, options); }
   void evaluate(const data::Batch<Scalar>& batch, bool more) override { sums_ = train_step_.evaluate(batch, more); }
   nn::LossSums sums() override { return sums_; }
+  bool left_out() override { return train_step_.left_out(); }
+  bool scale_can_fall() override {
+    if constexpr (Model::scales_loss && host) return train_step_.loss_scaler().can_fall();
+    else return false;
+  }
+  double gradient_norm() override {
+    if constexpr (leaves_out && TrainStep::virtual_shards == 0) return norm_of_gradients(train_step_);
+    else return train_step_.gradient_norm();
+  }
+  std::string first_not_finite(const data::Batch<Scalar>& batch) override {
+    if constexpr (leaves_out) return first_layer_not_finite(train_step_, batch);
+    else return {};
+  }
+  void keep_weights() override { kept_.keep(train_step_); }
+  void give_back_weights() override { kept_.give_back(train_step_); }
   nn::LossSums totals() override { return train_step_.totals(); }
   void set_totals(const nn::LossSums& sums) override { train_step_.set_totals(sums); }
   std::int64_t steps() override { return train_step_.steps(); }
@@ -80,6 +104,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   TrainStep& train_step_;
   typename TrainStep::Sums sums_{};
   HostCopy<Scalar, typename Model::device> host_;
+  WeightsCopy<TrainStep> kept_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::train::detail

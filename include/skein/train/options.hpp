@@ -13,6 +13,7 @@
 #include "../optim/schedule.hpp"
 #include "callback.hpp"
 #include "metrics/any_metric.hpp"
+#include "not_finite.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -54,6 +55,7 @@ struct FitOptions {
   bool record_steps = false;                ///< a `StepRecord` of every step in the `History`
   bool progress = true;                     ///< lines on the terminal, by rank 0 alone
   int threads = 0;                          ///< workers of this rank; 0: its cores
+  OnNan on_nan = OnNan::stop;               ///< where the loss of a step is no finite number: `stop`, `skip` or `go_on`
   train::FitLoader loader{};                ///< how samples are served
   train::FitStep step{};                    ///< how a step is made of batches
   train::FitCompute compute{};              ///< how a step is computed

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The progress line of a training. On a terminal one line that is written over ten times a second; elsewhere (a file, a
-// batch system) whole lines, one every ten seconds. The line of an epoch's end stays in both. What the line says is a pure
-// function; Progress only decides when.
+// The progress of a training. On a terminal one line that is written over ten times a second (a bar); elsewhere (a file, a batch
+// system, the ranks of mpirun, which see a pseudo-terminal) whole lines, one every ten seconds. The line of an epoch's end stays
+// in both. SKEIN_PROGRESS=bar, lines or off says it for all programs. What the line says is a pure function; Progress only
+// decides when.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -51,6 +52,7 @@ void append_epoch(std::string& text, const EpochRecord& epoch, int epochs);
 
 /// Where and how often the progress is written.
 struct ProgressOptions {
+  /// Detect: what SKEIN_PROGRESS says, else a bar where the stream is a terminal and no launcher (mpirun, srun) stands between.
   enum class Terminal { Detect, Yes, No };
   std::FILE* stream = stdout;
   int rank = 0;  // only rank 0 writes
@@ -62,6 +64,7 @@ struct ProgressOptions {
 /// Writes the progress of a training; on ranks other than 0, or without a stream, nothing. Does not own the stream.
 class Progress {
  public:
+  /// Throws ArgumentError where SKEIN_PROGRESS has another value.
   explicit Progress(const ProgressOptions& options = {});
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;

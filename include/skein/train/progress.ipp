@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of progress.hpp.
 #pragma once
+#include <cstdlib>
+
+#include "../core/error.hpp"
 #include "progress.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
@@ -93,12 +96,30 @@ SKEIN_INLINE void append_epoch(std::string& text, const EpochRecord& epoch, int 
   text += " s";
 }
 
+namespace detail {
+/// A launcher reads what the ranks write, through pseudo-terminals: whether it has a terminal itself, they cannot know.
+inline bool launched() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MPI_LOCALRANKID", "SLURM_PROCID", "FLUX_TASK_RANK"})
+    if (std::getenv(name)) return true;
+  return false;
+}
+inline bool is_terminal(std::FILE* stream) {
+  const int handle = ::fileno(stream);
+  return handle >= 0 && ::isatty(handle) == 1;
+}
+}  // namespace detail
+
 SKEIN_INLINE Progress::Progress(const ProgressOptions& options) : options_(options) {
+  using Terminal = ProgressOptions::Terminal;
   if (options.rank != 0) options_.stream = nullptr;
   if (!options_.stream) return;
-  const int handle = ::fileno(options_.stream);
-  terminal_ = options.terminal == ProgressOptions::Terminal::Yes ||
-              (options.terminal == ProgressOptions::Terminal::Detect && handle >= 0 && ::isatty(handle) == 1);
+  const char* set = std::getenv("SKEIN_PROGRESS");
+  const std::string_view wanted = options.terminal != Terminal::Detect || !set ? "" : set;
+  if (wanted == "off") options_.stream = nullptr;
+  else if (wanted == "bar" || wanted == "lines") terminal_ = wanted == "bar";
+  else if (!wanted.empty()) throw ArgumentError("SKEIN_PROGRESS=" + std::string(wanted) + " is not bar, lines or off");
+  else if (options.terminal == Terminal::Detect) terminal_ = detail::is_terminal(options.stream) && !detail::launched();
+  else terminal_ = options.terminal == Terminal::Yes;
   text_.reserve(1024);
 }
 

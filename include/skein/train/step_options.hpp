@@ -15,6 +15,7 @@ struct StepOptions {
   bool update = true;       ///< false: gradients only (all but the last call of an accumulation)
   std::uint64_t key = 0;    ///< of this step's random numbers
   bool graph = true;        ///< may the step be captured and replayed, where the device has such
+  bool finite = false;      ///< on the host: the update is left out where the loss, or the norm to clip by, is not finite
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

@@ -79,6 +79,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// step whose gradients overflow leaves parameters, state and steps() as they were. Batch: see Executor; in the host's memory,
   /// or the device's.
   template <class Batch> Sums step(const Batch& given, const StepOptions& options = {}) {
+    left_out_ = false;
     check_labels(batch_view<Scalar, Device>(given));
     if constexpr (virtual_shards > 0) SumShards::check(parts_, given);
     [[maybe_unused]] const auto here = parts_.executor->memory().enter();
@@ -181,6 +182,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     settle_scale();
     return scale_.scaler();
   }
+  /// Was the update of the last step left out, since its loss or the norm of its gradients is not finite: see
+  /// StepOptions::finite.
+  bool left_out() const { return left_out_; }
   /// The gradient norm of the last step that was clipped; 0 before. Waits for a device that has it.
   double gradient_norm() const {
     if constexpr (on_host<Device>) return parts_.memory.norm;
@@ -211,6 +215,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
             .update = options.update,
             .exchange = exchange,
             .look = Model::scales_loss && scale_.scaler().active(),
+            .finite = on_host<Device> && options.finite,
             .number = step_,
             .lr = static_cast<double>(parts_.optimizer.optimizer().lr) * options.lr_factor,
             .clip = clip,
@@ -242,6 +247,11 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   }
   /// After an update: the sums of the epoch, the scale of the loss, what the policy does with the weights.
   void finish(const State& step) {
+    if (step.left_out) [[unlikely]] {
+      left_out_ = true;
+      --step_;
+      return;
+    }
     if constexpr (on_host<Device>) parts_.device.add(sums_);
     if constexpr (Model::scales_loss) {
       const bool overflowed = on_host<Device> && step.look && parts_.memory.overflowed;  // on all ranks
@@ -309,6 +319,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   ExecutorOptions asked_{};
   ShardedState<Parts> state_;  // while it is saved
   nn::LossSums sums_{};
+  bool left_out_ = false;
   double expected_weight_ = 1;          // of all samples of a step, by their number
   long accumulated_ = 0, samples_ = 0;  // calls of this step before this one; samples of all of them
   mutable std::int64_t step_ = 0;

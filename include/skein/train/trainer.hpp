@@ -56,7 +56,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
             "it "
             "out");
     }
-    if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>) train::check_served(train_step_, options.clip_norm);
+    if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>)
+      train::check_served(train_step_, options.clip_norm, options.schedule);
     if (policy_state().serves()) return serve(options);
     if (options.validate) train::check_data<Model, Loss>(options.validate, "validation");
     Steps steps(train_step_);
@@ -121,6 +122,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if (TrainStep::PolicyState::local_sums && policy_state().rank() != 0) place.sums = {};  // those in the file are of all ranks
     loop_.resume(place, history, callbacks);
   }
+
+  /// Steps that were left out so far since their loss was no finite number: see FitOptions::on_nan.
+  std::int64_t left_out() const { return loop_.left_out(); }
 
   /// The parts under fit: train step, executor, optimizer, policy state.
   TrainStep& train_step() { return train_step_; }

@@ -12,10 +12,12 @@ struct TrainingPosition {
   std::int64_t base = 0, epoch = 0, step = 0;
   std::int64_t samples = 0;
   nn::LossSums sums{};
-  bool running = false;  // saved within a fit
+  bool running = false;         // saved within a fit
+  std::int64_t first_step = 0;  // optimizer steps before this fit: schedules count from there
+  double rate_factor = 1;       // that callbacks have set
 
   template <class Archive> void serialize(Archive& archive, unsigned) {
-    (archive & base & epoch & step & samples & sums.loss & sums.weight & sums.correct & running);
+    (archive & base & epoch & step & samples & sums.loss & sums.weight & sums.correct & running & first_step & rate_factor);
   }
 };
 

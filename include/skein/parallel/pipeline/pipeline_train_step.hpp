@@ -117,6 +117,16 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     return evaluated_;
   }
 
+  /// An update is made whatever the loss is.
+  static constexpr bool left_out() { return false; }
+  /// Calls visit(array) for the parameters and the buffers that this process has.
+  template <class Visit> void each_weight_array(Visit&& visit) {
+    for (auto& h : run_.local_stages.stages) {
+      visit(model().parameters(h.stage));
+      visit(model().buffers(h.stage));
+    }
+  }
+
   nn::LossSums totals() const { return totals_; }
   void set_totals(const nn::LossSums& s) { totals_ = s; }
   Model& model() const { return *run_.local_stages.model; }

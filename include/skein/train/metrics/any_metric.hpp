@@ -21,6 +21,9 @@ template <class M, class Scalar, class Truth> concept TakesOutputs = requires(M&
   metric.add(outputs, truth);
 };
 
+/// It says that its value is not to be written down with the scores.
+template <class M> concept WithoutColumn = requires { requires !M::has_column; };
+
 /// Owns a copy of the metric, or refers to the user's through std::ref. Copies have a state of their own (those of a reference
 /// share it).
 class AnyMetric {
@@ -49,6 +52,8 @@ class AnyMetric {
   /// What ranks add up before value() is asked.
   std::span<double> sums() { return held_->sums(); }
   double value() const { return held_->value(); }
+  /// Whether its value is written down with the scores; not where the metric has `static constexpr bool has_column = false`.
+  bool has_column() const { return held_->has_column(); }
 
  private:
   struct Base {
@@ -63,6 +68,7 @@ class AnyMetric {
     virtual void add(Rows<double>, Rows<double>) = 0;
     virtual std::span<double> sums() = 0;
     virtual double value() const = 0;
+    virtual bool has_column() const = 0;
   };
   template <class T> struct Model final : Base {
     using Inner = typename Unwrapped<T>::type;
@@ -79,6 +85,7 @@ class AnyMetric {
     void add(Rows<double> outputs, Rows<double> targets) override { feed(outputs, targets, "target rows"); }
     std::span<double> sums() override { return inner().sums(); }
     double value() const override { return inner().value(); }
+    bool has_column() const override { return !WithoutColumn<Inner>; }
 
     template <class Scalar, class Truth> void feed(Rows<Scalar> outputs, Truth truth, const char* kind) {
       if constexpr (TakesOutputs<Inner, Scalar, Truth>) {

@@ -24,7 +24,9 @@ class ConfusionMatrix {
       throw ArgumentError("a confusion matrix of " + std::to_string(classes) + " classes: 1 to 32768 are possible");
     counts_.resize(static_cast<std::size_t>(classes) * static_cast<std::size_t>(classes));  // (true class, predicted class)
   }
-  static constexpr std::string_view name() { return "confusion accuracy"; }
+  static constexpr std::string_view name() { return "confusion matrix"; }
+  /// Its value is the accuracy, which is there already: no column of its own.
+  static constexpr bool has_column = false;
   int classes() const { return classes_; }
 
   /// Outputs that are NaN have no prediction and are left out.

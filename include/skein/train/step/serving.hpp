@@ -2,6 +2,7 @@
 // What a rank that serves does in place of steps: the policy receives gradients, and the stages of an update change and read them
 // as on a rank that trains, in this rank's part of the parameters.
 #pragma once
+#include "../../optim/schedule.hpp"
 #include "run_stages.hpp"
 #include "transform.hpp"
 #include "update.hpp"
@@ -9,14 +10,18 @@
 namespace skein::inline SKEIN_ABI::train {
 
 /// Throws ArgumentError for what a fit with servers cannot have.
-template <class TrainStep> void check_served(TrainStep& train_step, double clip_norm) {
+template <class TrainStep> void check_served(TrainStep& train_step, double clip_norm, const optim::Schedule& schedule) {
   if (clip_norm > 0 && !TrainStep::PolicyState::serves_whole_steps)
     throw ArgumentError(
         "fit: .clip_norm needs the gradients of all ranks at once, which a parameter server waits for with Staleness<0>: take "
         "that, or leave it out");
+  if (schedule.wants_lengths())
+    throw ArgumentError("fit: servers make the updates and do not know how long an epoch is: give the .schedule counts of steps");
   if constexpr (TrainStep::Parts::Model::scales_loss)
     if (train_step.loss_scaler().active())
-      throw ArgumentError("fit: a parameter server does not know the loss scale of 16-bit models: take .loss_scaling = none");
+      throw ArgumentError(
+          "fit: a parameter server does not know the loss scale of 16-bit models: take .step = {.loss_scaling = "
+          "LossScaling::none()}");
 }
 
 /// Returns when those that train have finished. factor(step): the schedule's, from 0; clip_norm as in StepOptions.

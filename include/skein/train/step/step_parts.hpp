@@ -76,6 +76,9 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
   }
 };
 
+/// Neither NaN nor infinite.
+constexpr bool is_finite(double x) { return x - x == 0; }
+
 /// One step, the same for all workers.
 template <class Parts> struct StepState {
   using View = typename Parts::Executor::View;
@@ -84,6 +87,8 @@ template <class Parts> struct StepState {
   nn::ExecutorSinks sinks{};
   bool update = true, exchange = false;
   bool look = false;           ///< for gradients that are not finite: with one, nothing is updated
+  bool finite = false;         ///< nothing is updated where the loss, or the norm of a clipped gradient, is not finite
+  bool left_out = false;       ///< that was so
   std::int64_t number = 1;     ///< of the update, from 1
   double lr = 0, clip = 0;     ///< clip: the norm to clip by; 0: none
   double expected_weight = 1;  ///< gradients are sums over samples, divided by it

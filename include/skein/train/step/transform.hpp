@@ -95,7 +95,12 @@ struct Transform {
     constexpr bool stages = optim::has_stages<typename Parts::Optimizer>;
     if (!stages && w.step.clip <= 0) return true;
     GradientAsItStands gradient(w);
-    if (w.step.clip > 0) gradient.multiply(optim::ClipNorm{static_cast<float>(w.step.clip)}(gradient.norm()));
+    if (w.step.clip > 0) {
+      const double norm = gradient.norm();
+      if (w.step.finite && !is_finite(norm)) [[unlikely]]
+        return w.leave_out();
+      gradient.multiply(optim::ClipNorm{static_cast<float>(w.step.clip)}(norm));
+    }
     if constexpr (stages) w.parts.optimizer.optimizer().run_stages(gradient);
     return true;
   }

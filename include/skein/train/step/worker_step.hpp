@@ -38,6 +38,12 @@ template <class Parts> struct WorkerStep {
     }
   }
 
+  /// The step ends here, for all workers: nothing is updated.
+  bool leave_out() {
+    if (worker.index == 0) step.left_out = true;
+    return false;
+  }
+
   const Worker& worker;
   Parts& parts;
   StepState<Parts>& step;

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the loop of a fit knows of a training, and what it asks of it: a few virtual functions, so that the loop is compiled once.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "../data/loader.hpp"
+#include "../nn/executor_options.hpp"
+#include "../nn/loss/loss.hpp"
+#include "metrics/any_metric.hpp"
+#include "step_options.hpp"
+
+namespace skein::inline SKEIN_ABI::train::detail {
+
+/// What the loop knows of a training beforehand.
+struct FitFacts {
+  int rank = 0, ranks = 1, local_ranks = 1;  ///< of the policy; how many share a machine
+  int part = 0, parts = 1;                   ///< of a batch: the ranks of a pipeline have one part together
+  bool scores = true;                        ///< this rank has its part's outputs: of a pipeline, its last stage
+  int virtual_shards = 0;                    ///< of a policy that has such
+  bool local_sums = false;                   ///< a step's sums are of this rank alone
+  bool labels = false;                       ///< the loss compares with labels, and accuracy is counted
+  long labels_each = 1;                      ///< answers that a sample is asked for
+  bool host = true;                          ///< the sums of a step are known after it, without waiting for a device
+  bool leaves_out = true;                    ///< a step can be left out before its update: not by a pipeline
+  bool sees_all_sums = true;                 ///< before its update, all ranks know the sums of all
+  bool scales_loss = false;                  ///< as it comes, the loss is scaled, and a step that overflows is skipped
+  bool serves = false;                       ///< the policy has ranks that make the updates
+  int threads = 1;                           ///< workers of this rank, where the options do not say
+  Seed seed{};                               ///< the model's
+  data::LoaderOptions loader{};              ///< how the device likes its batches
+};
+
+/// What the loop asks of a training: the train step, the policy's state, the optimizer. Functions that may change the
+/// parameters announce it to the model.
+template <class Scalar> class FitSteps {
+ public:
+  virtual FitFacts facts() = 0;
+  /// Makes memory for batches of so many samples; and whatever layers want beforehand for one of `count`.
+  virtual void reserve(const ExecutorOptions& options) = 0;
+  virtual void prepare(long count) = 0;
+  /// Of the largest batch that there is memory for; 0 before reserve().
+  virtual long capacity() = 0;
+  virtual void step(const data::Batch<Scalar>& batch, const StepOptions& options) = 0;
+  /// Forward and loss alone; `more`: the sums are those of the calls before too.
+  virtual void evaluate(const data::Batch<Scalar>& batch, bool more) = 0;
+  /// Of the last step, or evaluation. A device is waited for.
+  virtual nn::LossSums sums() = 0;
+  /// The last step was not made: see StepOptions::finite.
+  virtual bool left_out() = 0;
+  /// An overflow lowers the scale of the loss.
+  virtual bool scale_can_fall() = 0;
+  /// Of the last step, where that is known.
+  virtual double gradient_norm() = 0;
+  /// What of the batch's step is not finite, in a sentence without its end; the weights stay as they are.
+  virtual std::string first_not_finite(const data::Batch<Scalar>& batch) = 0;
+  /// Keeps a copy of weights and buffers, in place of the one before; and gives it back to the model.
+  virtual void keep_weights() = 0;
+  virtual void give_back_weights() = 0;
+  /// Gives the metrics the outputs of the batch that has been evaluated.
+  virtual void feed(std::span<AnyMetric> metrics, const data::Batch<Scalar>& batch) = 0;
+  /// The sums of the epoch. A device is waited for.
+  virtual nn::LossSums totals() = 0;
+  virtual void set_totals(const nn::LossSums& sums) = 0;
+  virtual std::int64_t steps() = 0;     ///< of the optimizer
+  virtual double rate() = 0;            ///< the optimizer's, without the schedule
+  virtual std::string_view note() = 0;  ///< why a step is not what it could be
+  virtual void epoch_begins(std::int64_t number) = 0;
+  virtual void epoch_ends(std::int64_t number) = 0;
+  virtual void finish() = 0;
+  virtual void average_buffers() = 0;
+  virtual void reduce(std::span<double> values) = 0;
+  virtual double exposed_seconds() = 0;
+
+ protected:
+  ~FitSteps() = default;
+};
+
+}  // namespace skein::inline SKEIN_ABI::train::detail

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// LossJudge: looks in a fit whether the loss is a finite number. It asks for nothing of its own: on the host it sees the sums of
+// each step, which ranks that add up their gradients have in common; elsewhere those that a record, a progress line or the end of
+// an epoch reads anyway, some steps later.
+#pragma once
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "fit_facts.hpp"
+#include "not_finite.hpp"
+#include "options.hpp"
+#include "progress.hpp"
+
+namespace skein::inline SKEIN_ABI::train::detail {
+
+/// Of one fit. Throws NotFiniteError for a loss that is not finite, unless .on_nan says otherwise.
+template <class Scalar> class LossJudge {
+ public:
+  using Steps = FitSteps<Scalar>;
+
+  /// Throws ArgumentError where steps are to be skipped and ranks could skip different ones.
+  LossJudge(Steps& steps, const FitFacts& facts, const FitOptions& options)
+      : steps_(steps), on_nan_(options.on_nan), host_(facts.host), leaves_out_(facts.leaves_out),
+        scaled_(options.step.loss_scaling ? options.step.loss_scaling->active() : facts.scales_loss) {
+    if (on_nan_ == OnNan::skip && !facts.sees_all_sums)
+      throw ArgumentError(
+          "fit: .on_nan = OnNan::skip is for a model on the Cpu and a policy whose ranks add up their gradients in each step: "
+          "here ranks would skip different steps; take OnNan::stop");
+  }
+
+  /// StepOptions::finite of the next step. Not where a scaled loss may overflow: such a step is skipped and the scale falls,
+  /// until it can fall no further.
+  bool judges_step() { return host_ && on_nan_ != OnNan::go_on && !(scaled_ && steps_.scale_can_fall()); }
+  /// After a step with an update that is judged: was it made.
+  bool made(const data::Batch<Scalar>& batch, int epoch, double factor) {
+    const bool out = steps_.left_out();
+    const nn::LossSums sums = steps_.sums();
+    if (!out && std::isfinite(sums.loss)) [[likely]]
+      return true;
+    if (on_nan_ == OnNan::skip) return left_out_ += out, !out;
+    stop(sums, epoch, factor, false, leaves_out_ ? steps_.first_not_finite(batch) : "");
+  }
+  /// Sums of a step, or of an epoch so far, that somebody has asked for.
+  void look(const nn::LossSums& sums, int epoch, double factor) {
+    if (!std::isfinite(sums.loss) && on_nan_ != OnNan::go_on && !scaled_) [[unlikely]]
+      stop(sums, epoch, factor, true, {});
+  }
+  /// How many steps of the epoch were left out; says so. Throws where these were all.
+  std::int64_t end_of_epoch(Progress& progress, bool all) {
+    const std::int64_t n = std::exchange(left_out_, 0);
+    if (n > 0) progress.line(std::to_string(n) + " steps of this epoch were left out: their loss was no finite number");
+    if (n > 0 && all)
+      throw NotFiniteError(
+          "fit: all steps of an epoch were left out (.on_nan = OnNan::skip), since their loss was no finite number: "
+          "lower the rate, or look at the samples");
+    return n;
+  }
+
+ private:
+  [[noreturn]] void stop(const nn::LossSums& sums, int epoch, double factor, bool late, std::string layer) {
+    throw NotFiniteError(not_finite_message({.step = steps_.steps() + (steps_.left_out() ? 1 : 0),
+                                             .epoch = epoch,
+                                             .loss = sums.mean(),
+                                             .rate = steps_.rate() * factor,
+                                             .norm = steps_.gradient_norm(),
+                                             .found_late = late,
+                                             .layer = std::move(layer)}));
+  }
+
+  Steps& steps_;
+  OnNan on_nan_;
+  bool host_, leaves_out_, scaled_;
+  std::int64_t left_out_ = 0;
+};
+
+}  // namespace skein::inline SKEIN_ABI::train::detail

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of watch.hpp.
+#pragma once
+#include "watch.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+namespace detail {
+constexpr std::string_view training_prefix = "training ";
+
+/// The scores that the name is about, and the name within them.
+inline std::pair<const Scores*, std::string_view> scores_of(const EpochRecord& epoch, const Watch& watch) {
+  const std::string_view name = watch.name;
+  if (name.starts_with(training_prefix)) return {&epoch.training, name.substr(training_prefix.size())};
+  return {epoch.validation.measured() ? &epoch.validation : &epoch.training, name};
+}
+/// "'loss', 'accuracy' and 'top-3'".
+inline std::string names_of(const Scores& scores) {
+  std::string names = "'loss'";
+  const auto add = [&](std::string_view name) { names.append(", '").append(name).append("'"); };
+  if (scores.accuracy == scores.accuracy) add("accuracy");
+  for (int i = 0; i < scores.metrics(); ++i) add(scores.metric_name(i));
+  return names;
+}
+[[noreturn]] inline void refuse_watch(const EpochRecord& record, const Watch& watch, const char* callback) {
+  const auto [scores, name] = scores_of(record, watch);
+  const bool validation = scores == &record.validation;
+  std::string there;
+  if (scores->loss != scores->loss && name == "loss") there = "the loss is NaN: look at the data and lower the rate";
+  else
+    there = std::string(validation ? "the validation" : "the training, as there is no .validate set,") + " has " +
+            names_of(*scores) + ": name one of these, as in .watch = highest(\"accuracy\")";
+  throw ArgumentError(std::string(callback) + " watches '" + watch.name + "', which is not a number after epoch " +
+                      std::to_string(record.epoch) + "; " + there);
+}
+}  // namespace detail
+
+SKEIN_INLINE double watched_value(const EpochRecord& epoch, const Watch& watch) {
+  const auto [scores, name] = detail::scores_of(epoch, watch);
+  if (name == "loss") return scores->loss;
+  for (int i = 0; i < scores->metrics(); ++i)
+    if (scores->metric_name(i) == name.substr(0, Scores::longest_name)) return scores->metric_value(i);
+  return name == "accuracy" ? scores->accuracy : not_measured;
+}
+
+SKEIN_INLINE bool BestValue::improved_by(const EpochRecord& record, const Watch& watch, double least_change,
+                                         const char* callback) {
+  const double now = watched_value(record, watch);
+  if (epoch == 0 && now != now) detail::refuse_watch(record, watch, callback);
+  const bool better = epoch == 0 || (watch.higher_is_better ? now > value + least_change : now < value - least_change);
+  if (better) value = now, epoch = record.epoch;
+  return better;
+}
+
+}  // namespace skein::inline SKEIN_ABI::train
