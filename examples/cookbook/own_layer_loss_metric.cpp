@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A layer, a loss and a metric of one's own, in one training.
-#include <skein/nn/check_gradients.hpp>
 #include <skein/skein.hpp>
 
-#include <array>
 #include <cmath>
 #include <cstdio>
-#include <vector>
 namespace sk = skein;
 using namespace sk::literals;  // "scale"_p
 
@@ -40,14 +37,11 @@ const auto within = [](std::span<const float> output, std::span<const float> tar
 struct Net : sk::nn::Sequential<sk::nn::Linear<32>, sk::nn::Tanh, Scale, sk::nn::Linear<1>> {};
 
 int main() {
-  std::vector<float> x, y;
-  for (int i = 0; i < 2000; ++i) {
-    x.push_back(0.001f * static_cast<float>(i) - 1);
-    y.push_back(std::sin(3 * x.back()));
-  }
-  const auto [train, test] = sk::data::split(sk::data::from_tensors(x, y), 0.8, sk::Seed{1});
+  const auto x = sk::linspace(-1.0f, 1.0f, 2000);  // (2000)
+  const sk::Tensor<float, 1> y = sin(3 * x);       // (2000)
+  const auto points = sk::data::from_tensors(x, y);
+  const auto [train, test] = sk::data::split(points, 0.8, sk::Seed{1});
   // [quote training]
-  if (const auto gradients = sk::check_gradients<Scale, sk::Shape<5>>(); !gradients) std::printf("%s", gradients.text().c_str());
   sk::Model<Net, sk::Shape<1>> model{sk::Seed{1}};
   sk::Trainer trainer{model, sk::nn::OwnLoss{LogCosh{}}, sk::optim::Adam{.lr = 0.01f}};
   const sk::History history = trainer.fit(

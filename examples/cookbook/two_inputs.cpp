@@ -7,28 +7,19 @@
 #include <skein/train/metrics/graph_metric.hpp>
 
 #include <cstdio>
-#include <vector>
 namespace sk = skein;
 namespace nn = skein::nn;
 using nn::Apply, nn::From, nn::Input, nn::Output, nn::To;
 
 // [quote network]
-struct picture;  // edges are named by types without a definition
-struct terms;
-struct seen;
-struct known;
-struct both;
-struct digit;
-struct price;
-
 // clang-format off
-struct Bill : nn::Graph<
-    Input<picture, sk::Shape<28, 28, 1>>, Input<terms, sk::Shape<2>>,
-    Apply<nn::Sequential<nn::Flatten, nn::Linear<32>, nn::Relu>, From<picture>, To<seen>>,
-    Apply<nn::Sequential<nn::Linear<32>, nn::Relu>, From<terms>, To<known>>,
-    Apply<nn::Concatenate, From<seen, known>, To<both>>,
-    Apply<nn::Linear<10>, From<seen>, To<digit>>,
-    Apply<nn::Sequential<nn::Linear<32>, nn::Relu, nn::Linear<1>>, From<both>, To<price>>,
+struct Bill : nn::Graph<  // `struct name` in front of an edge's name declares the name
+    Input<struct picture, sk::Shape<28, 28, 1>>, Input<struct terms, sk::Shape<2>>,
+    Apply<nn::Sequential<nn::Flatten, nn::Linear<32>, nn::Relu>, From<picture>, To<struct seen>>,
+    Apply<nn::Sequential<nn::Linear<32>, nn::Relu>, From<terms>, To<struct known>>,
+    Apply<nn::Concatenate, From<seen, known>, To<struct both>>,
+    Apply<nn::Linear<10>, From<seen>, To<struct digit>>,
+    Apply<nn::Sequential<nn::Linear<32>, nn::Relu, nn::Linear<1>>, From<both>, To<struct price>>,
     Output<digit>, Output<price>> {};
 // clang-format on
 using BillModel = sk::Model<Bill, Bill::input>;
@@ -37,14 +28,11 @@ using BillModel = sk::Model<Bill, Bill::input>;
 int main() {
   // [quote data]
   const auto pictures = sk::data::synthetic_digits(3000, sk::Seed{1});
-  std::vector<float> numbers, prices;
-  for (long i = 0; i < 3000; ++i) {
-    const float pieces = sk::random_uniform(1, 0, static_cast<std::uint64_t>(2 * i)),
-                discount = sk::random_uniform(1, 0, static_cast<std::uint64_t>(2 * i + 1));
-    numbers.insert(numbers.end(), {pieces, discount});
-    prices.push_back(static_cast<float>(pictures.label(i)) / 9 * pieces * (1 - discount / 2));
-  }
-  const auto bills = sk::data::join(pictures, sk::data::from_tensors(numbers, sk::Extents{1, {2}}, prices));
+  const sk::Tensor<float, 2> numbers = sk::uniform<float>(sk::Seed{1}, sk::dims(3000, 2));  // pieces, discount
+  sk::Tensor<float, 1> prices = sk::zeros<float>(3000);                                     // (3000)
+  for (long i = 0; i < 3000; ++i) prices(i) = static_cast<float>(pictures.label(i)) / 9 * numbers(i, 0) * (1 - numbers(i, 1) / 2);
+  const auto terms_and_prices = sk::data::from_tensors(numbers, prices);
+  const auto bills = sk::data::join(pictures, terms_and_prices);
   const auto [train, test] = sk::data::split(bills, 0.8, sk::Seed{1});
   // [end]
   // [quote training]
