@@ -6,10 +6,13 @@
 #include <cstdint>
 #include <cstring>
 #include <iterator>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
+#include "../core/error.hpp"
 #include "../core/hash.hpp"
 #include "fold.hpp"
 
@@ -109,27 +112,34 @@ inline Piece slice_of(std::size_t n, std::size_t element, int r, int ranks) {
   return {at(r), at(r + 1) - at(r)};
 }
 
+/// A call on a rank, for messages.
+struct CallPlace {
+  const char* call;
+  int rank, ranks;
+};
+/// Throws ArgumentError where there is no such rank.
+int checked_rank(int r, const CallPlace& place);
+/// The pieces of a call that cuts `whole` values into one piece a rank, of which this rank has `part`: equal ones, or `counts`.
+/// Throws ArgumentError where they do not add up.
+void set_counts(CollectiveCall& o, const CallPlace& place, std::size_t whole, std::size_t part,
+                std::span<const std::size_t> counts);
+
 /// "rank 2", "ranks 0, 3, 4".
+std::string ranks_text(std::span<const int> ranks);
+/// Of the ranks below `size` that are wanted.
 template <class Wanted> std::string ranks_text(int size, Wanted&& wanted) {
-  std::string list;
-  int n = 0;
+  std::vector<int> ranks;
   for (int r = 0; r < size; ++r)
-    if (wanted(r)) list += (n++ ? ", " : "") + std::to_string(r);
-  return (n == 1 ? "rank " : "ranks ") + list;
+    if (wanted(r)) ranks.push_back(r);
+  return ranks_text(std::span<const int>(ranks));
 }
 
-/// The sentence for calls that do not match: groups of ranks with equal calls.
+/// The sentence for calls that do not match: groups of ranks with equal calls. `all`: of each rank.
+std::string mismatch_text(unsigned long long call, std::span<const Signature> all);
 template <class SignatureOf> std::string mismatch_text(unsigned long long call, int size, SignatureOf&& of) {
-  std::string text = "collective call " + std::to_string(call) + " differs between ranks: ";
-  bool first = true;
-  for (int r = 0; r < size; ++r) {
-    bool seen = false;
-    for (int q = 0; q < r; ++q) seen = seen || of(q) == of(r);
-    if (seen) continue;
-    text += (first ? "" : "; ") + ranks_text(size, [&](int q) { return of(q) == of(r); }) + ": " + describe(of(r));
-    first = false;
-  }
-  return text + ". Every rank must make the same calls in the same order";
+  std::vector<Signature> all;
+  for (int r = 0; r < size; ++r) all.push_back(of(r));
+  return mismatch_text(call, all);
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm

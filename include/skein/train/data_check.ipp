@@ -3,6 +3,8 @@
 #pragma once
 #include "data_check.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train::detail {
 
 SKEIN_INLINE std::string shape_text(const Extents& e) {
@@ -12,3 +14,5 @@ SKEIN_INLINE std::string shape_text(const Extents& e) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::train::detail
+
+SKEIN_END_COLD

@@ -9,6 +9,8 @@
 #include "fit_loop.hpp"
 #include "loss_judge.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train::detail {
 
 /// Of one fit.
@@ -161,7 +163,6 @@ template <class Scalar> void FitLoop<Scalar>::reserve(Steps& steps, data::Loader
     for (std::int64_t s : {std::int64_t{0}, l ? l->steps() - 1 : 0})
       if (l && l->steps() > 0)
         if (const long n = l->share(s).count(); std::find(sizes, end, n) == end) *end++ = n;
-  std::sort(sizes, end);
   for (const long* n = sizes; n < end; ++n) steps.prepare(*n);
 }
 
@@ -369,3 +370,5 @@ template class FitLoop<double>;
 #endif
 
 }  // namespace skein::inline SKEIN_ABI::train::detail
+
+SKEIN_END_COLD

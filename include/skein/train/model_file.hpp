@@ -35,29 +35,39 @@ template <class TrainStep> inline constexpr bool policy_keeps_state =
 inline std::string state_prefix(int k) { return "optimizer/" + std::to_string(k) + "/"; }
 }  // namespace detail
 
+namespace detail {
+/// The sections of one array of the model, in host memory.
+template <class Scalar> void add_array(CheckpointWriter& writer, const std::string& prefix, std::span<const plan::Entry> entries,
+                                       std::span<const plan::PathPart> paths, const Scalar* data) {
+  for (const plan::Entry& e : entries)
+    writer.add(prefix + std::string(std::string_view(plan::name_of(paths, e))), e.extents, data + e.offset,
+               row_pitch(e.extents.last()));
+}
+/// What is of no network: the place in the data, the history, the callbacks' bytes, known to the fit that has them.
+void add_records(CheckpointWriter& writer, std::int64_t steps, const TrainingPosition& place, const History& history,
+                 const std::string& callbacks);
+}  // namespace detail
+
 /// Writes all that a training needs to go on: weights, buffers, optimizer, position, history, callbacks. Collective.
 template <class TrainStep> void save_training(const std::string& path, TrainStep& train_step, const TrainingPosition& place,
                                               const History& history, const std::string& callbacks) {
   using Model = std::remove_cvref_t<decltype(train_step.model())>;
   using Scalar = typename Model::Scalar;
   CheckpointWriter writer;
-  std::vector<HostCopy<Scalar, typename Model::device>> copies(2 + static_cast<std::size_t>(train_step.optimizer().arrays()));
-  auto copy = copies.begin();
-  const auto add = [&](auto arena, const std::string& prefix, std::span<const plan::Entry> entries) {
-    const Scalar* data = (copy++)->read(arena.data, arena.size, train_step.model().where());
-    for (const plan::Entry& e : entries)
-      writer.add(prefix + std::string(std::string_view(Model::program.name(e))), e.extents, data + e.offset,
-                 row_pitch(e.extents.last()));
-  };
-  detail::for_each_arena(train_step, add);
-  for (int k = 0; k < train_step.optimizer().arrays(); ++k)
-    add(train_step.state(k), detail::state_prefix(k), Model::program.parameters());
-  const std::int64_t steps = train_step.steps();
-  writer.add_object("steps", steps);
+  const int arrays = train_step.optimizer().arrays();
+  std::vector<HostCopy<Scalar, typename Model::device>> copies(2 +
+                                                               static_cast<std::size_t>(arrays));  // until the file is written
+  for (int k = -2; k < arrays; ++k) {
+    const auto arena = k == -2 ? train_step.whole_parameters() : k == -1 ? train_step.whole_buffers() : train_step.state(k);
+    const Scalar* data = copies[static_cast<std::size_t>(k + 2)].read(arena.data, arena.size, train_step.model().where());
+    detail::add_array(writer,
+                      k == -2   ? "parameters/"
+                      : k == -1 ? "buffers/"
+                                : detail::state_prefix(k),
+                      k == -1 ? Model::program.buffers() : Model::program.parameters(), Model::program.parts(), data);
+  }
+  detail::add_records(writer, train_step.steps(), place, history, callbacks);
   if constexpr (Model::scales_loss) writer.add_object("loss_scaler", train_step.loss_scaler());
-  writer.add_object("place", place);
-  writer.add_object("history", history);
-  writer.add_object("callbacks", callbacks);  // bytes: what they are is known to the fit that has them
   if constexpr (detail::policy_keeps_state<TrainStep>) {
     const std::vector<std::byte> bytes = to_bytes(train_step.policy_state());
     writer.add_object("policy_kind", train_step.policy_state().saved_as());
@@ -140,3 +150,7 @@ template <class Model> void load_weights(const std::string& path, Model& model) 
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+#if !SKEIN_COMPILED
+#include "model_file.ipp"
+#endif

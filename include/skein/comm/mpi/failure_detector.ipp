@@ -3,6 +3,8 @@
 #pragma once
 #include "failure_detector.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE FailureDetector::FailureDetector(MPI_Comm comm, int id, int rank, int ranks, const CallHistory& history)
@@ -80,3 +82,5 @@ SKEIN_MPI_INLINE void FailureDetector::send(Kind kind, std::uint64_t call, const
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD
