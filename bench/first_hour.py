@@ -44,7 +44,14 @@ def debug_build(bench):
     bench.lines.add("debug build of the first program", seconds, "s", 6, note="-g, header-only, processor time, linking included")
 
 
-ROWS = {"debug_build": debug_build}
+def agreement(bench):
+    """What two ranks compare before the first step of fit: milliseconds, and collectives."""
+    seconds, collectives = subprocess.run([str(bench.build("agree"))], check=True, capture_output=True, text=True).stdout.split()
+    bench.lines.add("agreement of the ranks at the start of fit", 1e3 * float(seconds), "ms", 1, note="2 ranks that are threads")
+    bench.lines.add("collectives of that agreement", float(collectives), "", 1)
+
+
+ROWS = {"agreement": agreement, "debug_build": debug_build}
 
 
 def main():

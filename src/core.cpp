@@ -2,6 +2,7 @@
 // skein::compiled: the bodies of core/, device/ and draw/.
 #include <skein/core/error.ipp>
 #include <skein/core/flags.ipp>
+#include <skein/core/named_values.ipp>
 #include <skein/core/run.ipp>
 #include <skein/core/text.ipp>
 #include <skein/core/workers.ipp>

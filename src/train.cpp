@@ -3,7 +3,7 @@
 #include <skein/nn/summary.ipp>
 #include <skein/optim/groups.ipp>
 #include <skein/optim/schedule.ipp>
-#include <skein/optim/state.ipp>
+#include <skein/train/agreement.ipp>
 #include <skein/train/atomic_file.ipp>
 #include <skein/train/callback.ipp>
 #include <skein/train/callbacks.ipp>
@@ -17,17 +17,14 @@
 #include <skein/train/history.ipp>
 #include <skein/train/in_archive.ipp>
 #include <skein/train/input_file.ipp>
-<<<<<<< HEAD
-#include <skein/train/not_finite.ipp>
-=======
 #include <skein/train/model_file.ipp>
->>>>>>> 1affa8b (Header-only, what no step waits for is compiled with -O1; names, placements, sections of files and sentences about calls are compiled once, not once a network or communicator)
+#include <skein/train/not_finite.ipp>
 #include <skein/train/out_archive.ipp>
 #include <skein/train/progress.ipp>
 #include <skein/train/records.ipp>
 #include <skein/train/section.ipp>
-#include <skein/train/step/step_parts.ipp>
 #include <skein/train/text.ipp>
+#include <skein/train/training_position.ipp>
 #include <skein/train/watch.ipp>
 
 namespace skein::inline SKEIN_ABI::train {

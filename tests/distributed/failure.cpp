@@ -14,8 +14,8 @@ namespace sk = skein;
 namespace {
 enum class Transport { memory, messages, native };
 
-/// What this rank's fit throws, of ranks of which rank 1 differs.
-std::string of_all(Transport transport, double deadline, const cases::Case& usual, const cases::Case& other) {
+/// What a function of the world throws on this rank.
+template <class Function> std::string of_all(Transport transport, double deadline, Function&& function) {
   sk::CommOptions o;
   o.deadline = deadline;
   o.shared_memory = transport == Transport::memory;
@@ -24,10 +24,15 @@ std::string of_all(Transport transport, double deadline, const cases::Case& usua
   std::string text;
   {
     sk::MpiComm world{MPI_COMM_WORLD, o};
-    text = cases::thrown([&] { cases::fit(sk::parallel::DataParallel{world}, world.rank() == 1 ? other : usual); });
+    text = cases::thrown([&] { function(world); });
   }
   MPI_Barrier(MPI_COMM_WORLD);
   return text;
+}
+/// What this rank's fit throws, of ranks of which rank 1 differs.
+std::string of_all(Transport transport, double deadline, const cases::Case& usual, const cases::Case& other) {
+  return of_all(transport, deadline,
+                [&](auto& world) { cases::fit(sk::parallel::DataParallel{world}, world.rank() == 1 ? other : usual); });
 }
 }  // namespace
 
@@ -51,10 +56,11 @@ TEST_CASE("what fails in a step of one process is named on the others within the
     other.sleep = 2;
     CHECK_THAT(of_all(transport, 1, usual, other), Catch::Contains("rank 1 did not arrive within 1 s"));
   }
-  SECTION("a rank that is missing, since it has fewer epochs") {
+  SECTION("a rank that has fewer epochs, and another rate") {
     other.epochs = 1;
-    const std::string text = of_all(transport, 1, usual, other);
-    if (rank != 1) CHECK_THAT(text, Catch::Contains("rank 1 "));
+    other.lr = 0.5f;
+    CHECK_THAT(of_all(transport, 1, usual, other),
+               Catch::Contains("fit: `.epochs` is 2 on rank") && Catch::Contains(", 1 on rank 1 (and so differ `.lr` of Sgd)"));
   }
   SECTION("a layer that throws on one rank") {
     other.value = cases::backward_throws;
@@ -69,8 +75,25 @@ TEST_CASE("what fails in a step of one process is named on the others within the
   }
   SECTION("another batch on one rank") {
     other.batch = 16;
-    CHECK_FALSE(of_all(transport, 1, usual, other).empty());
+    CHECK_THAT(of_all(transport, 1, usual, other), Catch::Contains("fit: `.batch` is 32 on rank"));
   }
+}
+
+TEST_CASE("a call of all ranks that one process makes alone is named, and who has not made it", "[distributed]") {
+  int size = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (size == 1 || size > 3) return;
+  const Transport transport = GENERATE(Transport::memory, Transport::messages, Transport::native);
+  const cases::Alone what = GENERATE(cases::Alone::save_in_fit, cases::Alone::load);
+  const int threads = transport == Transport::memory ? 2 : 1;
+  CAPTURE(static_cast<int>(transport), static_cast<int>(what));
+  int rank = 0;
+  const std::string text = of_all(transport, 1, [&](auto& world) {
+    rank = world.rank();
+    cases::call_alone(sk::parallel::DataParallel{world}, rank, what, threads, "/tmp/skein-never-written");
+    if (rank != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1800));  // it is there, and does something else
+  });
+  if (rank == 0) CHECK_THAT(text, Catch::Contains(cases::alone_text(what, size)));
 }
 
 TEST_CASE("Reproducible refuses sums in native order", "[distributed]") {

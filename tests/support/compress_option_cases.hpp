@@ -171,7 +171,11 @@ template <class Policy> Fit fit(const Policy& policy, int epochs, const std::str
   const auto data = sk::data::from_tensors(x, sk::Extents{1, {1}}, y);
   for (int e = 0; e < epochs; ++e) {
     result.losses.push_back(
-        trainer.fit(data, {.epochs = 1, .batch = 24, .seed = sk::Seed{9}, .progress = false, .threads = 1}).back().training.loss);
+        trainer
+            .fit(data,
+                 {.epochs = e == 0 && !load.empty() ? 2 : 1, .batch = 24, .seed = sk::Seed{9}, .progress = false, .threads = 1})
+            .back()
+            .training.loss);
     if (e == 1 && !save.empty()) trainer.save(save);
   }
   if constexpr (requires { trainer.train_step().policy_state().exchange().planned(); }) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -61,12 +62,28 @@ struct Case {
   bool wrong_label = false;
   float value = 0;   ///< of every eighth sample: one that a layer or the loss throws at
   double sleep = 0;  ///< seconds, before the second epoch
+  float lr = 0.01f;
+  std::uint64_t model_seed = 5;
+  bool validate = false;
+  void (*change)(sk::FitOptions&) = nullptr;  ///< of the other options
+  float meddle = 0;                           ///< is added to a weight after the second step
 };
 
 struct Sleeper {
   double seconds;
   void on_epoch_begin(int epoch, sk::train::Control&) {
     if (epoch == 2 && seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  }
+};
+
+/// A callback that changes a weight of this rank alone.
+struct Meddler {
+  Model* model;
+  float by;
+  void on_step_end(const sk::train::StepRecord& r, sk::train::Control&) {
+    if (r.step != 2) return;
+    const auto lease = model->modify();
+    lease.data()[0] += by;
   }
 };
 
@@ -81,12 +98,47 @@ template <class Policy> void fit(const Policy& policy, const Case& c, sk::Execut
     if (c.wrong_label) y[i] = 7;
   }
   const auto data = sk::data::InMemory<float>({1, {12}}, std::move(x), std::move(y), 4);
-  Model model{sk::Seed{5}};
-  sk::Trainer trainer{model, ThrowingLoss{}, sk::optim::Sgd{.lr = 0.01f}, policy};
+  Model model{sk::Seed{c.model_seed}};
+  sk::Trainer trainer{model, ThrowingLoss{}, sk::optim::Sgd{.lr = c.lr}, policy};
   sk::FitOptions o{
       .epochs = c.epochs, .batch = c.batch, .progress = false, .threads = c.threads, .compute = {.execution = execution}};
   if (c.sleep > 0) o.callbacks.add(Sleeper{c.sleep});
+  if (c.validate) o.validate = data;
+  if (c.change) c.change(o);
+  if (c.meddle) o.callbacks.add(Meddler{&model, c.meddle});
   trainer.fit(data, o);
+}
+
+/// A call of all ranks that rank 0 alone makes.
+enum class Alone { save, save_in_fit, evaluate, load, fit };
+
+/// Two epochs on all ranks, then the call on rank 0.
+template <class Policy> void call_alone(const Policy& policy, int rank, Alone what, int threads, const std::string& path) {
+  const auto data = sk::data::InMemory<float>({1, {12}}, std::vector<float>(12 * 32, 0.5f), std::vector<int>(32, 1), 4);
+  Model model{sk::Seed{5}};
+  sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.01f}, policy};
+  sk::FitOptions o{.epochs = 2, .batch = 16, .progress = false, .threads = threads};
+  struct Saver {
+    std::function<void()> save;
+    void on_epoch_end(const sk::train::EpochRecord&, sk::train::Control&) { save(); }
+  };
+  if (what == Alone::save_in_fit && rank == 0) o.callbacks.add(Saver{[&] { trainer.save(path); }});
+  trainer.fit(data, o);
+  if (rank != 0) return;
+  if (what == Alone::save) trainer.save_weights(path + ".weights");  // a call of one rank
+  if (what == Alone::save) trainer.save(path);
+  if (what == Alone::evaluate) (void)trainer.evaluate(data);
+  if (what == Alone::load) trainer.load(path);
+  if (what == Alone::fit) trainer.fit(data, o);
+}
+/// What rank 0 must hear then.
+inline std::string alone_text(Alone what, int ranks) {
+  const std::string call = what == Alone::evaluate ? "evaluate"
+                           : what == Alone::load   ? "load"
+                           : what == Alone::fit    ? "fit"
+                                                   : "save";
+  return call + " is a call of all ranks: " + (ranks == 2 ? "rank 1 has" : "ranks 1, 2 have") + " not called it" +
+         (what == Alone::save_in_fit && ranks == 2 ? "; it is in fit. " : ". ");
 }
 
 /// What a fit throws, its type apart; "" where it ends well.

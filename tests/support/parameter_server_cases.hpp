@@ -119,7 +119,7 @@ template <class Comm> void saves_and_loads(Comm& world, const std::string& path)
   world.barrier();
   Training second{policy, adam};
   second.trainer.load(path);
-  (void)second.fit({.epochs = 1, .batch = 10});
+  (void)second.fit({.epochs = 2, .batch = 10});
   RANK_CHECK(second.parameters() == whole.parameters());
   // Within a fit, while the servers serve.
   Training saved{policy, adam};

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Failures inside a step, over threads, with several threads a rank: tests/distributed/failure.cpp has those of processes.
+#include <skein/comm/counted.hpp>
+#include <skein/comm/public_call.hpp>
 #include <skein/comm/thread/spawn.hpp>
+#include <skein/core/named_values.hpp>
+#include <skein/optim/adam.hpp>
+#include <skein/parallel/average/model_average.hpp>
 #include <skein/parallel/data/sync_batch_norm.hpp>
 
 #include "../support/failure_cases.hpp"
+#include "../support/temporary_folder.hpp"
 
+#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -63,18 +70,6 @@ TEST_CASE("what fails in a step of one rank ends the fit of all, with any number
     other.wrong_label = true;
     CHECK_THAT(of_two(usual, other), Catch::Contains("rank 1 failed: ") && Catch::Contains("has the label 7"));
   }
-  SECTION("another batch") {
-    other.batch = 16;
-    CHECK_THAT(of_two(usual, other), Catch::Contains("rank"));
-  }
-  SECTION("fewer samples") {
-    other.samples = 24;  // one step an epoch
-    CHECK_THAT(of_two(usual, other), Catch::Contains("rank"));
-  }
-  SECTION("fewer epochs") {
-    other.epochs = 1;
-    CHECK_THAT(of_two(usual, other), Catch::Contains("rank"));
-  }
   SECTION("a layer that throws forward") {
     other.value = cases::forward_throws;
     for (auto execution : {sk::Execution::layer_wise, sk::Execution::depth_first})
@@ -89,6 +84,102 @@ TEST_CASE("what fails in a step of one rank ends the fit of all, with any number
     other.value = cases::loss_throws;
     CHECK_THAT(of_two(usual, other), Catch::Contains("rank 1 failed: the loss throws"));
   }
+}
+
+TEST_CASE("what a fit's ranks must have alike is compared before its first step, and named", "[train]") {
+  const int threads = GENERATE(1, 2);
+  const cases::Case usual{.threads = threads, .change = [](sk::FitOptions& o) { o.clip_norm = 1, o.validate = {}; }};
+  const auto differs = [&](auto change, const std::string& text) {
+    CAPTURE(text);
+    cases::Case other = usual;
+    change(other);
+    const std::string found = of_two(usual, other);
+    CHECK_THAT(found, Catch::Contains("fit: " + text) && Catch::Contains("give all ranks the same"));
+  };
+  using cases::Case;
+  differs([](Case& c) { c.lr = 0.1f; }, "`.lr` of Sgd is 0.01 on rank 0, 0.1 on rank 1");
+  differs([](Case& c) { c.batch = 16; }, "`.batch` is 32 on rank 0, 16 on rank 1");
+  differs([](Case& c) { c.epochs = 1; }, "`.epochs` is 2 on rank 0, 1 on rank 1");
+  differs([](Case& c) { c.samples = 60; }, "the number of training samples is 64 on rank 0, 60 on rank 1");
+  differs([](Case& c) { c.model_seed = 6; }, "the seed (.seed, else the model's) is 5 on rank 0, 6 on rank 1");
+  differs([](Case& c) { c.change = nullptr; }, "`.clip_norm` is 1 on rank 0, 0 on rank 1");
+  differs([](Case& c) { c.change = [](sk::FitOptions& o) { o.clip_norm = 1, o.seed = sk::Seed{9}; }; },
+          "the seed (.seed, else the model's) is 5 on rank 0, 9 on rank 1");
+  differs([](Case& c) { c.change = [](sk::FitOptions& o) { o.clip_norm = 1, o.loader.shuffle = false; }; },
+          "`.loader.shuffle` is true on rank 0, false on rank 1");
+  differs([](Case& c) { c.change = [](sk::FitOptions& o) { o.clip_norm = 1, o.step.accumulate = 2; }; },
+          "`.step.accumulate` is 1 on rank 0, 2 on rank 1");
+  differs([](Case& c) { c.change = [](sk::FitOptions& o) { o.clip_norm = 1, o.schedule = sk::optim::step(20, 0.5); }; },
+          "the factor of .schedule in step 30 is 1 on rank 0, 0.5 on rank 1");
+  differs([](Case& c) { c.change = nullptr, c.validate = true; },
+          "`.clip_norm` is 1 on rank 0, 0 on rank 1 (and so differ `.validate`");
+  differs([](Case& c) { c.change = [](sk::FitOptions& o) { o.clip_norm = 1, o.loader.partition = sk::data::Partition::local; }; },
+          "`.loader.partition` is shared on rank 0, local on rank 1");
+}
+
+TEST_CASE("what may differ between ranks is not compared: threads, and the sizes of shards", "[train]") {
+  cases::Case usual{.change = [](sk::FitOptions& o) { o.loader.partition = sk::data::Partition::local; }};
+  cases::Case other = usual;
+  other.threads = 2;
+  other.samples = 40;
+  CHECK(of_two(usual, other).empty());
+}
+
+TEST_CASE("a weight that one rank has changed is found at the end of the fit, and within it where asked", "[train]") {
+  const int threads = GENERATE(1, 2);
+  cases::Case usual{.threads = threads};
+  usual.meddle = 1e-30f;  // a callback on all ranks; this one changes no bit
+  cases::Case other = usual;
+  CHECK(of_two(usual, other).empty());
+  other.meddle = 0.25f;
+  CHECK_THAT(of_two(usual, other), Catch::Contains("the ranks have other weights at the end of fit: 0.weight is of hash ") &&
+                                       Catch::Contains(" on rank 0, of hash "));
+  usual.change = other.change = [](sk::FitOptions& o) { o.check.replicas_every = 3; };
+  CHECK_THAT(of_two(usual, other), Catch::Contains("the ranks have other weights after step 3: 0.weight is of hash "));
+  const auto drifting = [&](sk::ThreadComm& world) { cases::fit(sk::parallel::model_average<2>(world), usual); };
+  CHECK_THROWS_WITH(sk::spawn(2, drifting),
+                    Catch::Contains(".check.replicas_every is for policies whose ranks have the same weights"));
+}
+
+TEST_CASE("a call of all ranks that one rank makes alone is named, and who has not made it", "[train]") {
+  const cases::Alone what =
+      GENERATE(cases::Alone::save, cases::Alone::save_in_fit, cases::Alone::evaluate, cases::Alone::load, cases::Alone::fit);
+  const int threads = GENERATE(1, 2);
+  const support::TemporaryFolder folder;
+  const std::string text = cases::thrown([&] {
+    sk::spawn(2, [&](sk::ThreadComm& world) {
+      cases::call_alone(sk::parallel::DataParallel{world}, world.rank(), what, threads, folder / "alone");
+    });
+  });
+  CHECK_THAT(text, Catch::Contains(cases::alone_text(what, 2)));
+}
+
+TEST_CASE("the ranks of a fit agree by one collective, in less than a millisecond", "[train]") {
+  const auto collectives = [](auto call) {
+    long count = 0;
+    sk::spawn(2, [&](sk::ThreadComm& world) {
+      sk::Counted<sk::ThreadComm> counted{world};
+      const long before = counted.counts().collectives;
+      call(counted);
+      if (world.rank() == 0) count = counted.counts().collectives - before;
+    });
+    return count;
+  };
+  double seconds = 1;
+  const long count = collectives([&](auto& world) {
+    sk::parallel::CommPolicyState<sk::Counted<sk::ThreadComm>, float, sk::Cpu> state{world, {}};
+    for (int i = 0; i < 20; ++i) {
+      const auto begin = std::chrono::steady_clock::now();
+      sk::train::Agreement own;
+      sk::train::describe(sk::FitOptions{}, own.all);
+      sk::optim::describe(sk::optim::Adam{}, own.all);
+      sk::train::agree("fit", state, own);
+      if (world.rank() == 0)
+        seconds = std::min(seconds, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
+  });
+  CHECK(count == 20);
+  CHECK(seconds < 1e-3);
 }
 
 TEST_CASE("a policy's hook that throws ends the step, which is not counted, and the next ones are right", "[train]") {

@@ -12,6 +12,7 @@
 #include <skein/nn/loss/mse.hpp>
 #include <skein/nn/loss/own_loss.hpp>
 #include <skein/optim/adam.hpp>
+#include <skein/optim/adamw.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/train/callbacks.hpp>
 #include <skein/train/metrics.hpp>
@@ -180,13 +181,141 @@ TEST_CASE("a training that was saved in the middle of an epoch goes on with the 
     Model second{sk::Seed{77}};
     auto resumed = trainer_of(second);
     resumed.load(path);
-    sk::FitOptions rest = options;
-    rest.seed = sk::Seed{3};  // the seed of the data is an option of the fit: the first model's by default
-    const sk::History h = resumed.fit(data, rest);
+    const sk::History h = resumed.fit(data, options);  // the seed of the order is the file's
     CHECK(weights(second) == weights(whole));
     CHECK(h.back().training.loss == expected.back().training.loss);
     CHECK(h.back().validation.loss == expected.back().validation.loss);
   }
+}
+
+TEST_CASE("a training goes on within an epoch with the samples that are left, or says why not", "[train]") {
+  Points points;
+  const auto data = points.set();
+  const auto fewer = data.take(190);
+  const support::TemporaryFolder folder;
+  const std::string path = (folder / "training.skein");
+  const sk::FitOptions options{.epochs = 2, .batch = 16, .progress = false, .threads = 1};
+  Model whole{sk::Seed{3}};
+  trainer_of(whole).fit(data, options);
+  struct StopAt {
+    std::int64_t step;
+    void on_step_end(const sk::train::StepRecord& r, sk::train::Control& c) {
+      if (r.step == step) c.stop("enough");
+    }
+  };
+  const auto stop_at = [&](std::int64_t step) {
+    Model first{sk::Seed{3}};
+    auto trainer = trainer_of(first);
+    sk::FitOptions cut = options;
+    cut.callbacks = {StopAt{step}};
+    trainer.fit(data, cut);
+    trainer.save(path);
+  };
+  stop_at(18);  // the fifth of 13 steps
+
+  const auto go_on = [&](const auto& set, auto change) {
+    Model second{sk::Seed{77}};  // the seed of the order is the file's
+    auto resumed = trainer_of(second);
+    resumed.load(path);
+    sk::FitOptions rest = options;
+    change(rest);
+    resumed.fit(set, rest);
+    return weights(second);
+  };
+  CHECK(go_on(data, [](sk::FitOptions&) {}) == weights(whole));
+  const auto place = Catch::Contains("goes on at step 5 of its epoch 2");
+  CHECK_THROWS_WITH(go_on(data, [](sk::FitOptions& o) { o.batch = 32; }),
+                    place && Catch::Contains(".batch) was 16; now it is 32"));
+  CHECK_THROWS_WITH(go_on(data, [](sk::FitOptions& o) { o.seed = sk::Seed{4}; }),
+                    place && Catch::Contains(".seed was 3; now it is 4"));
+  CHECK_THROWS_WITH(go_on(data, [](sk::FitOptions& o) { o.loader.shuffle = false; }),
+                    place && Catch::Contains(".loader.shuffle was true"));
+  CHECK_THROWS_WITH(go_on(data, [](sk::FitOptions& o) { o.loader.last = sk::data::LastBatch::drop; }),
+                    place && Catch::Contains(".loader.last was keep"));
+  CHECK_THROWS_WITH(go_on(fewer, [](sk::FitOptions&) {}), place && Catch::Contains("samples was 203; now it is 190"));
+
+  stop_at(13);  // between two epochs another batch is another training's affair
+  CHECK_NOTHROW(go_on(data, [](sk::FitOptions& o) { o.batch = 32; }));
+}
+
+TEST_CASE("the place in a file of the version before this one is read, and a forged one is refused", "[train]") {
+  sk::train::TrainingPosition at;
+  const auto bytes = [&](std::uint32_t version, std::int64_t epoch) {
+    sk::train::OutArchive archive;
+    archive& version;  // as an object begins
+    for (const std::int64_t n : {std::int64_t{2}, epoch, std::int64_t{5}, std::int64_t{80}}) archive& n;
+    for (const double sum : {1.5, 2.5, 3.5}) archive& sum;
+    archive & true;
+    return archive.take();
+  };
+  sk::train::from_bytes(bytes(0, 4), at, "a file", 0);
+  CHECK(at.base == 2);
+  CHECK(at.epoch == 4);
+  CHECK(at.running);
+  CHECK(at.order.batch == 0);
+  CHECK_NOTHROW(sk::train::check_order(at, {.seed = 1, .batch = 32}));  // nothing is known of it
+  CHECK_THROWS_WITH(sk::train::from_bytes(bytes(0, -4), at, "a file", 0), Catch::Contains("the place of the training is none"));
+  CHECK_THROWS_AS(sk::train::from_bytes(bytes(2, 4), at, "a file", 0), sk::train::VersionError);
+}
+
+TEST_CASE("after load() .epochs is the total, and a fit with nothing to do is an error", "[train]") {
+  Points points;
+  const auto data = points.set();
+  const support::TemporaryFolder folder;
+  const std::string path = (folder / "training.skein"), best = (folder / "best.skein");
+  const sk::FitOptions options{.epochs = 4, .batch = 16, .progress = false, .threads = 1};
+  Model model{sk::Seed{3}}, whole{sk::Seed{3}};
+  auto trainer = trainer_of(model);
+  sk::FitOptions keeps = options;
+  struct Keep {
+    std::function<void()> save;
+    void on_epoch_end(const sk::train::EpochRecord&, sk::train::Control&) { save(); }
+  };
+  keeps.callbacks = {Keep{[&] { trainer.save(best); }}};
+  trainer.fit(data, keeps);
+  trainer.save(path);
+  sk::FitOptions six = options;
+  six.epochs = 6;
+  trainer_of(whole).fit(data, six);
+
+  for (const std::string& file : {path, best}) {  // saved after the fit, and in its last epoch
+    Model second{sk::Seed{3}};
+    auto resumed = trainer_of(second);
+    resumed.load(file);
+    CHECK_THROWS_WITH(resumed.fit(data, {.epochs = 3, .batch = 16, .progress = false}),
+                      Catch::Contains("nothing to do: 4 of 3 epochs are done") && Catch::Contains("load_weights"));
+    resumed.load(file);
+    CHECK_THROWS_WITH(resumed.fit(data, options), Catch::Contains("nothing to do: 4 of 4 epochs are done"));
+    CHECK(weights(second) == weights(model));
+    resumed.load(file);
+    CHECK(resumed.fit(data, six).back().epoch == 6);
+    CHECK(weights(second) == weights(whole));
+  }
+}
+
+TEST_CASE("a file of another optimizer is refused with what would serve", "[train]") {
+  const support::TemporaryFolder folder;
+  Model model{sk::Seed{3}};
+  trainer_of(model).save(folder / "adam");
+  const auto other = [&](const auto& optimizer) {
+    Model fresh{sk::Seed{3}};
+    sk::Trainer{fresh, nn::CrossEntropy{}, optimizer}.load(folder / "adam");
+  };
+  const auto theirs = Catch::Contains("another optimizer (Adam and 2 arrays"), way = Catch::Contains("load_weights(path)");
+  CHECK_THROWS_WITH(other(sk::optim::Sgd{}), theirs && way && Catch::Contains("(Sgd and 0)"));
+  CHECK_THROWS_WITH(other(sk::optim::AdamW{}), theirs && way && Catch::Contains("(AdamW and 2)"));
+  CHECK_THROWS_WITH(other(sk::optim::Adam{.amsgrad = true}), theirs && way);
+  CHECK_NOTHROW(other(sk::optim::Adam{.lr = 0.5f}));  // another rate is no other optimizer
+}
+
+TEST_CASE("the weights alone are saved and read without a trainer's other state", "[train]") {
+  const support::TemporaryFolder folder;
+  Model model{sk::Seed{3}}, other{sk::Seed{4}};
+  trainer_of(model).save_weights(folder / "weights");
+  sk::train::load_weights(folder / "weights", other);
+  CHECK(weights(other) == weights(model));
+  Model third{sk::Seed{5}};
+  CHECK_THROWS_AS(trainer_of(third).load(folder / "weights"), sk::FileError);  // no training is in it
 }
 
 TEST_CASE("callbacks go on where they were", "[train]") {

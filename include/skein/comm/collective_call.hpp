@@ -10,11 +10,12 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
-#include "../core/error.hpp"
 #include "../core/hash.hpp"
 #include "fold.hpp"
+#include "public_call.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
 
@@ -53,16 +54,30 @@ template <class Op> constexpr std::uint8_t reduction_code() {
 /// What all ranks must agree on in one call.
 struct Signature {
   Collective kind = Collective::Barrier;
-  std::uint8_t scalar = 0, reduction = 0, unused = 0;
+  std::uint8_t scalar = 0, reduction = 0;
+  std::uint8_t within = 0;  ///< the public call that it is part of (InPublicCall::next)
   std::int32_t root = 0;
   std::uint64_t element = 1, count = 0, counts_hash = 0;
-  friend bool operator==(const Signature&, const Signature&) = default;
+
+  std::uint8_t public_call() const { return within & static_cast<std::uint8_t>(~InPublicCall::opens); }
+  /// It is the first collective of its public call, on this rank: it may be another one's on others.
+  bool opens() const { return within != public_call(); }
+  /// What is compared.
+  Signature compared() const {
+    Signature s = *this;
+    s.within = public_call();
+    return s;
+  }
+  friend bool operator==(const Signature& a, const Signature& b) {
+    return a.kind == b.kind && a.scalar == b.scalar && a.reduction == b.reduction && a.public_call() == b.public_call() &&
+           a.root == b.root && a.element == b.element && a.count == b.count && a.counts_hash == b.counts_hash;
+  }
 };
 
 /// Its codes are of this library: a signature that another process sent may hold anything.
 inline bool is_known(const Signature& s) {
   return static_cast<std::size_t>(s.kind) < std::size(collective_names) && s.scalar < std::size(scalar_names) &&
-         s.reduction < std::size(reduction_names);
+         s.reduction < std::size(reduction_names) && s.public_call() < std::size(public_call_names);
 }
 
 /// "all_reduce(Sum) of 512 float".
@@ -112,34 +127,36 @@ inline Piece slice_of(std::size_t n, std::size_t element, int r, int ranks) {
   return {at(r), at(r + 1) - at(r)};
 }
 
-/// A call on a rank, for messages.
-struct CallPlace {
-  const char* call;
-  int rank, ranks;
-};
-/// Throws ArgumentError where there is no such rank.
-int checked_rank(int r, const CallPlace& place);
-/// The pieces of a call that cuts `whole` values into one piece a rank, of which this rank has `part`: equal ones, or `counts`.
-/// Throws ArgumentError where they do not add up.
-void set_counts(CollectiveCall& o, const CallPlace& place, std::size_t whole, std::size_t part,
-                std::span<const std::size_t> counts);
-
 /// "rank 2", "ranks 0, 3, 4".
-std::string ranks_text(std::span<const int> ranks);
-/// Of the ranks below `size` that are wanted.
 template <class Wanted> std::string ranks_text(int size, Wanted&& wanted) {
-  std::vector<int> ranks;
+  std::string list;
+  int n = 0;
   for (int r = 0; r < size; ++r)
-    if (wanted(r)) ranks.push_back(r);
-  return ranks_text(std::span<const int>(ranks));
+    if (wanted(r)) list += (n++ ? ", " : "") + std::to_string(r);
+  return (n == 1 ? "rank " : "ranks ") + list;
 }
 
-/// The sentence for calls that do not match: groups of ranks with equal calls. `all`: of each rank.
-std::string mismatch_text(unsigned long long call, std::span<const Signature> all);
+/// What a sentence about calls that do not match begins with, where ranks are in different public calls: "save is a call of all
+/// ranks: rank 1 has not called it; it is in fit. "; else nothing. Each with its rank.
+std::string public_calls_text(std::span<const std::pair<int, Signature>> calls);
+/// What a sentence about a missing rank begins with, where the waiting one has just come into a public call: "save is a call of
+/// all ranks: rank 1 has not called it. "; else nothing. `missing`: as ranks_text says them.
+std::string not_called_text(const Signature& s, std::string_view missing);
+
+/// The sentence for calls that do not match: groups of ranks with equal calls.
 template <class SignatureOf> std::string mismatch_text(unsigned long long call, int size, SignatureOf&& of) {
-  std::vector<Signature> all;
-  for (int r = 0; r < size; ++r) all.push_back(of(r));
-  return mismatch_text(call, all);
+  std::vector<std::pair<int, Signature>> calls;
+  for (int r = 0; r < size; ++r) calls.emplace_back(r, of(r));
+  std::string text = public_calls_text(calls) + "collective call " + std::to_string(call) + " differs between ranks: ";
+  bool first = true;
+  for (int r = 0; r < size; ++r) {
+    bool seen = false;
+    for (int q = 0; q < r; ++q) seen = seen || of(q) == of(r);
+    if (seen) continue;
+    text += (first ? "" : "; ") + ranks_text(size, [&](int q) { return of(q) == of(r); }) + ": " + describe(of(r));
+    first = false;
+  }
+  return text + ". Every rank must make the same calls in the same order";
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm

@@ -3,8 +3,6 @@
 #pragma once
 #include "options.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI {
 
 SKEIN_INLINE ReductionOrder CommOptions::order_of_environment() {
@@ -25,5 +23,3 @@ SKEIN_INLINE double CommOptions::environment(const char* name, double otherwise)
 }
 
 }  // namespace skein::inline SKEIN_ABI
-
-SKEIN_END_COLD

@@ -5,8 +5,6 @@
 
 #include "error.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI {
 
 namespace detail {
@@ -37,5 +35,3 @@ SKEIN_INLINE FileError::FileError(const std::string& path, long long offset, con
       offset_(offset) {}
 
 }  // namespace skein::inline SKEIN_ABI
-
-SKEIN_END_COLD

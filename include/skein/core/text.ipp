@@ -3,8 +3,6 @@
 #pragma once
 #include "text.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::detail {
 
 SKEIN_INLINE void TextValue::append_to(std::string& to) const {
@@ -43,5 +41,3 @@ SKEIN_NOINLINE SKEIN_INLINE std::string fill_text(std::string_view pattern, cons
 }
 
 }  // namespace skein::inline SKEIN_ABI::detail
-
-SKEIN_END_COLD

@@ -3,8 +3,6 @@
 #pragma once
 #include "loader.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::data {
 
 template <class Scalar> Loader<Scalar>::Loader(DatasetView data, const LoaderOptions& options)
@@ -215,5 +213,3 @@ template class Loader<double>;
 #endif
 
 }  // namespace skein::inline SKEIN_ABI::data
-
-SKEIN_END_COLD

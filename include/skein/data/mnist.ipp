@@ -3,8 +3,6 @@
 #pragma once
 #include "mnist.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::data::detail {
 
 SKEIN_INLINE bool file_exists(const std::string& path) {
@@ -77,5 +75,3 @@ SKEIN_INLINE TrainTest fashion_mnist(const std::string& folder) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::data
-
-SKEIN_END_COLD

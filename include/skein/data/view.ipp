@@ -3,8 +3,6 @@
 #pragma once
 #include "view.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::data {
 
 SKEIN_INLINE void DatasetView::check() const {
@@ -23,5 +21,3 @@ SKEIN_INLINE void DatasetView::check() const {
 }
 
 }  // namespace skein::inline SKEIN_ABI::data
-
-SKEIN_END_COLD

@@ -3,8 +3,6 @@
 #pragma once
 #include "axis.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::draw {
 
 SKEIN_INLINE double Axis::at(double value) const {
@@ -54,5 +52,3 @@ SKEIN_INLINE double Axis::round_step(double raw) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::draw
-
-SKEIN_END_COLD

@@ -3,8 +3,6 @@
 #pragma once
 #include "plot.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::draw {
 
 SKEIN_INLINE std::pair<double, double> Series::ends(std::size_t i) const {
@@ -201,5 +199,3 @@ SKEIN_INLINE void Plot::Pen::legend() const {
 }
 
 }  // namespace skein::inline SKEIN_ABI::draw
-
-SKEIN_END_COLD

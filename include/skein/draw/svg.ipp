@@ -3,8 +3,6 @@
 #pragma once
 #include "svg.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::draw {
 
 SKEIN_INLINE void append_xml(std::string& text, std::string_view content) {
@@ -99,5 +97,3 @@ SKEIN_INLINE void write_svg(const std::string& path, std::string_view svg) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::draw
-
-SKEIN_END_COLD

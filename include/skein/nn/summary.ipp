@@ -3,8 +3,6 @@
 #pragma once
 #include "summary.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::nn::detail {
 
 SKEIN_INLINE std::string text_of(const Extents& e) {
@@ -81,5 +79,3 @@ SKEIN_INLINE std::string summary_text(const Extents& input, std::span<const Summ
 }
 
 }  // namespace skein::inline SKEIN_ABI::nn::detail
-
-SKEIN_END_COLD

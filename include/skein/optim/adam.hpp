@@ -21,6 +21,11 @@ template <class Hyper> void check_adam(const char* name, const Hyper& h) {
   demand(h.weight_decay >= 0, name, "weight_decay", h.weight_decay, "weight decay must not be negative");
 }
 
+template <class Hyper> void describe_adam(const char* name, const Hyper& h, NamedValues& to) {
+  to.of(name).add(".lr", h.lr).add(".beta1", h.beta1).add(".beta2", h.beta2).add(".epsilon", h.epsilon);
+  to.add(".weight_decay", h.weight_decay).add(".amsgrad", h.amsgrad);
+}
+
 /// All of the pass but the weight decay.
 template <class Hyper, class Scalar, class Device>
 ops::AdamArguments<Scalar> adam_pass(const Hyper& h, const UpdateCall<Scalar, Device>& call) {
@@ -52,6 +57,7 @@ struct Adam {
   static constexpr const char* state_name(int k) { return detail::adam_state_name(k); }
   /// Throws ArgumentError for values out of range.
   void check() const { detail::check_adam("Adam", *this); }
+  void describe(NamedValues& to) const { detail::describe_adam("Adam", *this, to); }
 
   template <class Scalar, class Device> ops::AdamArguments<Scalar> arguments(const UpdateCall<Scalar, Device>& call) const {
     auto arguments = detail::adam_pass(*this, call);

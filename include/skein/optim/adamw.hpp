@@ -19,6 +19,7 @@ struct AdamW {
   static constexpr const char* state_name(int k) { return detail::adam_state_name(k); }
   /// Throws ArgumentError for values out of range.
   void check() const { detail::check_adam("AdamW", *this); }
+  void describe(NamedValues& to) const { detail::describe_adam("AdamW", *this, to); }
 
   template <class Scalar, class Device> ops::AdamArguments<Scalar> arguments(const UpdateCall<Scalar, Device>& call) const {
     auto arguments = detail::adam_pass(*this, call);

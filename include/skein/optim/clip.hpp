@@ -24,6 +24,7 @@ struct ClipNorm {
   }
   constexpr double factor(double norm) const { return (*this)(norm); }
   void check() const { detail::demand(max_norm >= 0, "ClipNorm", "max_norm", max_norm, "a norm is not negative"); }
+  void describe(NamedValues& to) const { to.of("ClipNorm").add(".max_norm", max_norm); }
 };
 
 /// The sum of the squares of gradient_scale times the summed gradients over [begin, end), in double. Workers call it on

@@ -8,6 +8,7 @@
 #include <span>
 #include <type_traits>
 
+#include "../core/named_values.hpp"
 #include "../device/device.hpp"
 #include "../ops/optimizer.hpp"
 #include "groups.hpp"
@@ -53,7 +54,7 @@ template <class O> concept HasApply = requires(const O& o, const UpdateCall<floa
 
 /// An optimizer: copyable, has a rate, says how many state arrays it keeps, and updates: element by element, or by one pass of
 /// its own. Optional members that the library honours: `float weight_decay`, `Groups groups`, `void check() const` (throws
-/// ArgumentError for bad values).
+/// ArgumentError for bad values), `void describe(NamedValues&) const` (hyper-parameters by name, which ranks compare).
 template <class O> concept Optimizer = std::copyable<O> && HasRate<O> && HasState<O> &&
     (HasElement<O> ? std::is_trivially_copyable_v<O> : HasArguments<O> || HasApply<O>);
 
@@ -111,6 +112,14 @@ template <Optimizer O> O for_a_part(O o) {
 /// Throws ArgumentError for hyper-parameters that make no sense.
 template <Optimizer O> void check(const O& o) {
   if constexpr (HasCheck<O>) o.check();
+}
+
+/// It says its hyper-parameters by name: void describe(NamedValues&) const.
+template <class O> concept SaysItsValues = requires(const O& o, NamedValues& to) { o.describe(to); };
+/// The hyper-parameters that ranks compare: those that the optimizer says, else its rate, its decay and its number of arrays.
+template <Optimizer O> void describe(const O& o, NamedValues& to) {
+  if constexpr (SaysItsValues<O>) o.describe(to);
+  else to.of("the optimizer").add(".lr", o.lr).add(".weight_decay", weight_decay_of(o)).add("arrays of state", o.state_arrays());
 }
 
 /// What all passes of ops have in common, out of a call: auto arguments = arguments_of<ops::SgdArguments<Scalar>>(call).

@@ -28,6 +28,10 @@ struct RmsProp {
     detail::demand(momentum >= 0, "RmsProp", "momentum", momentum, "momentum must not be negative");
     detail::demand(weight_decay >= 0, "RmsProp", "weight_decay", weight_decay, "weight decay must not be negative");
   }
+  void describe(NamedValues& to) const {
+    to.of("RmsProp").add(".lr", lr).add(".alpha", alpha).add(".epsilon", epsilon).add(".momentum", momentum);
+    to.add(".centered", centered).add(".weight_decay", weight_decay);
+  }
 
   template <class Scalar, class Device> ops::RmsPropArguments<Scalar> arguments(const UpdateCall<Scalar, Device>& call) const {
     auto arguments = arguments_of<ops::RmsPropArguments<Scalar>>(call);

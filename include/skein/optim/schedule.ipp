@@ -3,7 +3,6 @@
 #pragma once
 #include "schedule.hpp"
 
-<<<<<<< HEAD
 namespace skein::inline SKEIN_ABI::optim {
 
 SKEIN_INLINE double Length::steps() const {
@@ -27,9 +26,6 @@ SKEIN_INLINE Schedule Schedule::bound(const FitLength& fit) const {
 }
 
 }  // namespace skein::inline SKEIN_ABI::optim
-=======
-SKEIN_BEGIN_COLD
->>>>>>> 1affa8b (Header-only, what no step waits for is compiled with -O1; names, placements, sections of files and sentences about calls are compiled once, not once a network or communicator)
 
 namespace skein::inline SKEIN_ABI::optim::schedules {
 
@@ -136,5 +132,3 @@ SKEIN_INLINE schedules::Linear linear_scaling(int ranks, std::int64_t warmup_ste
 }
 
 }  // namespace skein::inline SKEIN_ABI::optim
-
-SKEIN_END_COLD

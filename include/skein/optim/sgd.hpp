@@ -27,6 +27,11 @@ struct Sgd {
     detail::demand(dampening == 0 || momentum != 0, "Sgd", "dampening", dampening, "dampening does nothing without momentum");
   }
 
+  void describe(NamedValues& to) const {
+    to.of("Sgd").add(".lr", lr).add(".momentum", momentum).add(".nesterov", nesterov);
+    to.add(".weight_decay", weight_decay).add(".dampening", dampening);
+  }
+
   template <class Scalar, class Device> ops::SgdArguments<Scalar> arguments(const UpdateCall<Scalar, Device>& call) const {
     auto arguments = arguments_of<ops::SgdArguments<Scalar>>(call);
     arguments.lr = static_cast<Scalar>(call.lr);

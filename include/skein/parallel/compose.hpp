@@ -197,6 +197,27 @@ template <class... PolicyStates> class ComposedPolicyState {
   void barrier() {
     on_widest([](auto& s) { s.barrier(); });
   }
+  std::vector<std::uint64_t> numbers_of_all(std::span<const std::uint64_t> own) {
+    std::vector<std::uint64_t> all;
+    on_widest([&](auto& s) { all = s.numbers_of_all(own); });
+    return all;
+  }
+  std::vector<std::string> texts_of_all(const std::string& own) {
+    std::vector<std::string> all;
+    on_widest([&](auto& s) { all = s.texts_of_all(own); });
+    return all;
+  }
+  /// At the end of a fit, where the last policy that averages, else that of the gradients, is one over all ranks.
+  SameWeights same_weights() const {
+    bool promised = false, averaged = false;
+    const auto ask = [&](const auto& s) {
+      constexpr bool averages = AveragesWeights<std::remove_cvref_t<decltype(s)>>;
+      if (averages || !averaged) promised = s.ranks() == ranks() && s.same_weights() != SameWeights::never;
+      averaged = averaged || averages;
+    };
+    std::apply([&](const auto&... s) { (ask(s), ...); }, policy_states_);
+    return promised ? SameWeights::after_fit : SameWeights::never;
+  }
   void check() const {
     std::apply([](const auto&... s) { (s.check(), ...); }, policy_states_);
   }

@@ -28,6 +28,9 @@ template <class S> concept HasStepHooks = requires(S& s, const S& c, const StepD
   s.average_buffers();
   s.reduce(sums);
   s.barrier();
+  { s.numbers_of_all(std::span<const std::uint64_t>{}) } -> std::same_as<std::vector<std::uint64_t>>;
+  { s.texts_of_all(std::string{}) } -> std::same_as<std::vector<std::string>>;
+  { c.same_weights() } -> std::same_as<SameWeights>;
   c.check();
   s.replayed();
 };

@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -34,6 +35,9 @@ template <class Scalar_, class Device_> struct Replica {
 /// How gradients of ranks are combined: the mean over all samples, or that times the number of ranks (the sum of the ranks'
 /// means).
 enum class Reduce { Mean, Sum };
+
+/// When all ranks that have the same parameters have the same bits in them: what a fit may compare.
+enum class SameWeights { never, after_fit, after_step };
 
 /// What a step has been, as after_step hears it.
 struct StepDone {
@@ -109,6 +113,12 @@ struct PolicyState {
   /// Sums over ranks (loss, metrics, requests to stop); blocking.
   void reduce(std::span<double>) {}
   void barrier() {}
+  /// The numbers that each rank gives, as many on every rank, in the order of the ranks; the same for a text. All ranks take
+  /// part, those that serve too. Blocking.
+  std::vector<std::uint64_t> numbers_of_all(std::span<const std::uint64_t> own) { return {own.begin(), own.end()}; }
+  std::vector<std::string> texts_of_all(const std::string& own) { return {own}; }
+  /// What the policy promises of the weights, and is therefore compared.
+  SameWeights same_weights() const { return SameWeights::never; }
   /// Throws where the exchange has failed: after one has waited for a device, before one trusts what it made.
   void check() const {}
   /// A step that was captured, its exchange with it, has been launched once more.

@@ -3,8 +3,6 @@
 #pragma once
 #include "virtual_shards.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::plan {
 
 SKEIN_INLINE std::vector<TreeNode> subtrees(const VirtualShards& s) {
@@ -14,5 +12,3 @@ SKEIN_INLINE std::vector<TreeNode> subtrees(const VirtualShards& s) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::plan
-
-SKEIN_END_COLD

@@ -3,8 +3,6 @@
 #pragma once
 #include "atomic_file.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE AtomicFile::AtomicFile(const std::string& path) : path_(path), partial_(path + ".partial") {
@@ -79,5 +77,3 @@ SKEIN_INLINE void AtomicFile::sync_folder() const {
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
-
-SKEIN_END_COLD

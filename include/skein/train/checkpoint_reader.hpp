@@ -35,6 +35,8 @@ class CheckpointReader {
   const std::vector<SectionInfo>& sections() const { return table_.sections; }
   /// The build that wrote the file: version, instruction set, compiler.
   const std::string& written_by() const { return table_.written_by; }
+  /// Of all that the file holds: the same for copies of a file.
+  std::uint64_t hash() const;
   bool contains(std::string_view name) const { return by_name_.contains(name); }
   /// Has anybody read it.
   bool taken(std::string_view name) const { return contains(name) && taken_[by_name_.find(name)->second]; }

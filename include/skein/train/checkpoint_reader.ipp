@@ -3,9 +3,13 @@
 #pragma once
 #include "checkpoint_reader.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::train {
+
+SKEIN_INLINE std::uint64_t CheckpointReader::hash() const {
+  Fnv1a all;
+  for (const SectionInfo& s : table_.sections) all.add(s.name).add(s.hash);
+  return all.value();
+}
 
 SKEIN_INLINE CheckpointReader::CheckpointReader(InputFile file, Verify verify) : file_(std::move(file)) {
   read_table(read_header());
@@ -162,5 +166,3 @@ SKEIN_INLINE void CheckpointReader::check_zeros(std::uint64_t from) const {
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
-
-SKEIN_END_COLD

@@ -3,8 +3,6 @@
 #pragma once
 #include "data_check.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::train::detail {
 
 SKEIN_INLINE std::string shape_text(const Extents& e) {
@@ -14,5 +12,3 @@ SKEIN_INLINE std::string shape_text(const Extents& e) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::train::detail
-
-SKEIN_END_COLD

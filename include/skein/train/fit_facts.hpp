@@ -9,6 +9,7 @@
 #include "../data/loader.hpp"
 #include "../nn/executor_options.hpp"
 #include "../nn/loss/loss.hpp"
+#include "../parallel/policy.hpp"
 #include "metrics/any_metric.hpp"
 #include "step_options.hpp"
 
@@ -28,6 +29,7 @@ struct FitFacts {
   bool sees_all_sums = true;                 ///< before its update, all ranks know the sums of all
   bool scales_loss = false;                  ///< as it comes, the loss is scaled, and a step that overflows is skipped
   bool serves = false;                       ///< the policy has ranks that make the updates
+  parallel::SameWeights same_weights{};      ///< what the policy promises of the ranks' weights
   int threads = 1;                           ///< workers of this rank, where the options do not say
   Seed seed{};                               ///< the model's
   data::LoaderOptions loader{};              ///< how the device likes its batches
@@ -73,6 +75,8 @@ template <class Scalar> class FitSteps {
   virtual void average_buffers() = 0;
   virtual void reduce(std::span<double> values) = 0;
   virtual double exposed_seconds() = 0;
+  /// Throws CommError where weights differ that the policy promises to be the same on all ranks.
+  virtual void compare_weights(std::string_view when) = 0;
 
  protected:
   ~FitSteps() = default;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "../core/named_values.hpp"
 #include "clock.hpp"
 #include "fit_facts.hpp"
 #include "history.hpp"
@@ -38,6 +39,8 @@ template <class Scalar> class FitLoop {
   /// Of a rank that serves: its fit is over.
   void served() { place_.running = false; }
 
+  /// What ranks compare of the seed, and of whether a loaded training goes on.
+  void describe(const FitOptions& options, Seed of_model, NamedValues& to) const;
   /// Where the training stands. Within an epoch, its sums are the train step's.
   const TrainingPosition& position() const { return place_; }
   bool within_epoch() const { return fitting_; }
@@ -57,8 +60,11 @@ template <class Scalar> class FitLoop {
   data::LoaderOptions evaluation_options(long batch) const;
   void reserve(Steps& steps, data::Loader<Scalar>& loader, data::Loader<Scalar>* validation, const FitOptions& options);
   void keep_callbacks();
-  void begin(Steps& steps, data::Loader<Scalar>& loader);
+  Seed seed_of(const FitOptions& options, Seed of_model) const;
+  EpochOrder order_of(const data::Loader<Scalar>& loader, const FitOptions& options) const;
+  void begin(Steps& steps, data::Loader<Scalar>& loader, const FitOptions& options);
   void epoch(Work& work);
+  History end(Work& work);
   bool after_step(Work& work, const data::Batch<Scalar>& batch);
   void record_step(Work& work, const data::Batch<Scalar>& batch);
   void show(Work& work, double now);
@@ -70,7 +76,7 @@ template <class Scalar> class FitLoop {
   FitFacts facts_{};
   TrainingPosition place_{};
   History history_{};  // of the fit that is going on
-  Seed seed_{};
+  Seed seed_{}, loaded_seed_{};
   std::vector<std::int64_t> shard_sizes_;
   ExecutorOptions memory_{};        // of the last fit
   Callbacks* callbacks_ = nullptr;  // of the fit that is going on

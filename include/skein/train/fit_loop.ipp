@@ -9,8 +9,6 @@
 #include "fit_loop.hpp"
 #include "loss_judge.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::train::detail {
 
 /// Of one fit.
@@ -43,14 +41,24 @@ template <class Scalar> struct FitLoop<Scalar>::Forget {  // callbacks live as l
   ~Forget() { callbacks = nullptr; }
 };
 
+/// Throws ArgumentError where weights differ between exchanges, and are to be compared there.
+inline void check_replica_options(const FitFacts& facts, std::int64_t every) {
+  if (every < 0) throw ArgumentError("fit: .check.replicas_every is a number of steps: 0 or more");
+  if (every > 0 && facts.ranks > 1 && facts.same_weights != parallel::SameWeights::after_step)
+    throw ArgumentError(
+        "fit: .check.replicas_every is for policies whose ranks have the same weights after each step, as DataParallel's; "
+        "this one's differ between exchanges: leave it out (at the end of fit they are compared in any case)");
+}
+
 template <class Scalar> History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOptions& options) {
   facts_ = steps.facts();
-  seed_ = options.seed.value != 0 ? options.seed : facts_.seed;
+  check_replica_options(facts_, options.check.replicas_every);
+  seed_ = seed_of(options, facts_.seed);
   data::Loader<Scalar> loader(train, loader_options(steps, train, options));
   std::unique_ptr<data::Loader<Scalar>> validation;
   if (options.validate) validation = std::make_unique<data::Loader<Scalar>>(options.validate, evaluation_options(loader.batch()));
   reserve(steps, loader, validation.get(), options);
-  begin(steps, loader);
+  begin(steps, loader, options);
   Work work(steps, options, loader, validation.get(), facts_);
   if (!callback_state_.empty() && continues_ && work.callbacks.size() > 0)
     from_bytes(std::as_bytes(std::span(callback_state_)), work.callbacks, "the callbacks of the loaded training");
@@ -72,13 +80,18 @@ template <class Scalar> History FitLoop<Scalar>::run(Steps& steps, data::Dataset
     agree(work);
     epoch(work);
   }
+  return end(work);
+}
+
+template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
   if (work.control.stopping() && work.control.reason().size() > 0)
     work.progress.line("stopped: " + std::string(work.control.reason()));
-  place_.running = place_.epoch < options.epochs;  // stopped: load() and fit() go on
-  if (place_.running) keep_callbacks();            // for a save() after the stop
-  steps.finish();
-  if (work.kept) steps.give_back_weights();
-  steps.average_buffers();
+  place_.running = place_.epoch < work.options.epochs;  // stopped: load() and fit() go on
+  if (place_.running) keep_callbacks();                 // for a save() after the stop
+  work.steps.finish();
+  work.steps.compare_weights("at the end of fit");
+  if (work.kept) work.steps.give_back_weights();
+  work.steps.average_buffers();
   History result = place_.running ? history_ : std::exchange(history_, History{});  // a stopped fit may be saved and go on
   work.callbacks.on_fit_end(result);
   return result;
@@ -111,6 +124,7 @@ void FitLoop<Scalar>::resume(const TrainingPosition& place, const History& histo
   place_ = place;
   history_ = history;
   callback_state_ = callbacks;
+  loaded_seed_ = Seed{place.order.seed};
   fitting_ = false;
   resumed_ = true;
 }
@@ -129,11 +143,11 @@ data::LoaderOptions FitLoop<Scalar>::loader_options(Steps& steps, const data::Da
   o.last = options.loader.last;
   o.prefetch = options.loader.prefetch;
   o.busy_threads = (options.threads > 0 ? options.threads : facts_.threads) * facts_.local_ranks;
+  shard_sizes_.clear();
   if (options.loader.partition == data::Partition::local) {
     std::vector<double> sizes(static_cast<std::size_t>(o.ranks), 0);
     if (facts_.scores) sizes[static_cast<std::size_t>(o.rank)] = static_cast<double>(train.size());
     steps.reduce(sizes);
-    shard_sizes_.clear();
     for (double s : sizes) shard_sizes_.push_back(static_cast<std::int64_t>(s));
     o.sizes = shard_sizes_;
   }
@@ -163,6 +177,7 @@ template <class Scalar> void FitLoop<Scalar>::reserve(Steps& steps, data::Loader
     for (std::int64_t s : {std::int64_t{0}, l ? l->steps() - 1 : 0})
       if (l && l->steps() > 0)
         if (const long n = l->share(s).count(); std::find(sizes, end, n) == end) *end++ = n;
+  std::sort(sizes, end);
   for (const long* n = sizes; n < end; ++n) steps.prepare(*n);
 }
 
@@ -171,8 +186,31 @@ template <class Scalar> void FitLoop<Scalar>::keep_callbacks() {
   callback_state_.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
-template <class Scalar> void FitLoop<Scalar>::begin(Steps& steps, data::Loader<Scalar>& loader) {
-  continues_ = resumed_ && place_.running;
+/// Of a loaded training that goes on: the file's, unless another is given.
+template <class Scalar> Seed FitLoop<Scalar>::seed_of(const FitOptions& options, Seed of_model) const {
+  if (options.seed.value != 0) return options.seed;
+  return loaded_seed_.value != 0 ? loaded_seed_ : of_model;
+}
+
+template <class Scalar> void FitLoop<Scalar>::describe(const FitOptions& options, Seed of_model, NamedValues& to) const {
+  to.add("the seed (.seed, else the model's)", seed_of(options, of_model).value);
+  to.add("whether load() was called", resumed_);
+}
+
+template <class Scalar>
+EpochOrder FitLoop<Scalar>::order_of(const data::Loader<Scalar>& loader, const FitOptions& options) const {
+  std::int64_t samples = shard_sizes_.empty() ? loader.dataset().size() : 0;
+  for (const std::int64_t n : shard_sizes_) samples += n;
+  return {.seed = seed_.value,
+          .batch = loader.batch(),
+          .samples = samples,
+          .shards = hash_of_shards(shard_sizes_),
+          .shuffle = options.loader.shuffle,
+          .keeps_last = options.loader.last == data::LastBatch::keep};
+}
+
+template <class Scalar> void FitLoop<Scalar>::begin(Steps& steps, data::Loader<Scalar>& loader, const FitOptions& options) {
+  continues_ = resumed_ && (place_.running || place_.epoch > 0);
   if (!continues_) {  // a fit of its own, whose epochs count on from the last
     place_.base += place_.epoch + (place_.step > 0 ? 1 : 0);
     place_.epoch = place_.step = 0;
@@ -182,8 +220,11 @@ template <class Scalar> void FitLoop<Scalar>::begin(Steps& steps, data::Loader<S
     place_.first_step = steps.steps();
     history_ = History{};
   }
+  const EpochOrder order = order_of(loader, options);
+  if (continues_) check_epochs(place_, options.epochs), check_order(place_, order);
   resumed_ = false;
   place_.running = true;
+  place_.order = order;
   if (place_.step > loader.steps())
     throw ArgumentError("fit: the loaded training was at step " + std::to_string(place_.step) +
                         " of its epoch, this data set and batch have " + std::to_string(loader.steps()) +
@@ -265,6 +306,8 @@ template <class Scalar> void FitLoop<Scalar>::end_epoch(Work& work) {
 
 /// Records, callbacks, the progress line. True: stop here.
 template <class Scalar> bool FitLoop<Scalar>::after_step(Work& work, const data::Batch<Scalar>& batch) {
+  if (const std::int64_t every = work.options.check.replicas_every; every > 0 && work.steps.steps() % every == 0)
+    work.steps.compare_weights(text("after step {}", work.steps.steps()));
   const bool wanted = work.options.record_steps || work.steps_wanted;
   if (!wanted && !work.options.progress) return false;
   if (wanted) record_step(work, batch);
@@ -370,5 +413,3 @@ template class FitLoop<double>;
 #endif
 
 }  // namespace skein::inline SKEIN_ABI::train::detail
-
-SKEIN_END_COLD

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "../parallel/concepts.hpp"
+#include "agreement.hpp"
 #include "fit_loop.hpp"
 #include "host_copy.hpp"
 #include "not_finite.hpp"
@@ -41,6 +42,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
                .sees_all_sums = leaves_out && !PolicyState::local_sums && (state.ranks() == 1 || state.synchronizes_gradients()),
                .scales_loss = std::same_as<typename Model::Activation, fp16>,
                .serves = parallel::ServesUpdates<PolicyState>,
+               .same_weights = state.same_weights(),
                .threads = train_step_.threads(),
                .seed = train_step_.model().seed(),
                .loader = device_loader_options<Model>()};
@@ -84,6 +86,10 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   void average_buffers() override { train_step_.policy_state().average_buffers(); }
   void reduce(std::span<double> values) override { train_step_.policy_state().reduce(values); }
   double exposed_seconds() override { return train_step_.policy_state().exposed_seconds(); }
+  void compare_weights([[maybe_unused]] std::string_view when) override {
+    if constexpr (may_have_others<PolicyState>)
+      if (train_step_.policy_state().same_weights() != parallel::SameWeights::never) check_replicas(train_step_, when);
+  }
 
   /// A row a label, and what they are compared with.
   void feed(std::span<AnyMetric> metrics, const data::Batch<Scalar>& batch) override {

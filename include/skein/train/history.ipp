@@ -3,8 +3,6 @@
 #pragma once
 #include "history.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI {
 
 SKEIN_INLINE History::History(const History&) = default;
@@ -115,5 +113,3 @@ SKEIN_INLINE void History::write(const std::string& path, const std::string& tex
 }
 
 }  // namespace skein::inline SKEIN_ABI
-
-SKEIN_END_COLD

@@ -3,8 +3,6 @@
 #pragma once
 #include "input_file.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE InputFile::InputFile(const std::string& path) : path_(path) {
@@ -57,5 +55,3 @@ SKEIN_INLINE void InputFile::read_at(long long offset, void* bytes, std::size_t 
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
-
-SKEIN_END_COLD

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "../nn/loss/loss.hpp"
+#include "../core/named_values.hpp"
 #include "../optim/loss_scaler.hpp"
+#include "../optim/optimizer.hpp"
 #include "../parallel/concepts.hpp"
 #include "../plan/program.hpp"
 #include "checkpoint.hpp"
@@ -33,19 +35,14 @@ template <class TrainStep> inline constexpr bool policy_keeps_state =
     parallel::KeepsState<std::remove_cvref_t<decltype(std::declval<TrainStep&>().policy_state())>>;
 /// The names of the sections of an optimizer's array.
 inline std::string state_prefix(int k) { return "optimizer/" + std::to_string(k) + "/"; }
-}  // namespace detail
-
-namespace detail {
-/// The sections of one array of the model, in host memory.
-template <class Scalar> void add_array(CheckpointWriter& writer, const std::string& prefix, std::span<const plan::Entry> entries,
-                                       std::span<const plan::PathPart> paths, const Scalar* data) {
-  for (const plan::Entry& e : entries)
-    writer.add(prefix + std::string(std::string_view(plan::name_of(paths, e))), e.extents, data + e.offset,
-               row_pitch(e.extents.last()));
+/// The optimizer's hyper-parameters by name: which optimizer a file is of.
+template <class TrainStep> std::string optimizer_lines(TrainStep& train_step) {
+  NamedValues values;
+  optim::describe(train_step.optimizer().optimizer(), values);
+  return values.lines();
 }
-/// What is of no network: the place in the data, the history, the callbacks' bytes, known to the fit that has them.
-void add_records(CheckpointWriter& writer, std::int64_t steps, const TrainingPosition& place, const History& history,
-                 const std::string& callbacks);
+/// Throws FileError where a file's optimizer is another than this one, of which these are the lines and the number of arrays.
+void check_optimizer(CheckpointReader& reader, const std::string& own, int arrays);
 }  // namespace detail
 
 /// Writes all that a training needs to go on: weights, buffers, optimizer, position, history, callbacks. Collective.
@@ -54,20 +51,24 @@ template <class TrainStep> void save_training(const std::string& path, TrainStep
   using Model = std::remove_cvref_t<decltype(train_step.model())>;
   using Scalar = typename Model::Scalar;
   CheckpointWriter writer;
-  const int arrays = train_step.optimizer().arrays();
-  std::vector<HostCopy<Scalar, typename Model::device>> copies(2 +
-                                                               static_cast<std::size_t>(arrays));  // until the file is written
-  for (int k = -2; k < arrays; ++k) {
-    const auto arena = k == -2 ? train_step.whole_parameters() : k == -1 ? train_step.whole_buffers() : train_step.state(k);
-    const Scalar* data = copies[static_cast<std::size_t>(k + 2)].read(arena.data, arena.size, train_step.model().where());
-    detail::add_array(writer,
-                      k == -2   ? "parameters/"
-                      : k == -1 ? "buffers/"
-                                : detail::state_prefix(k),
-                      k == -1 ? Model::program.buffers() : Model::program.parameters(), Model::program.parts(), data);
-  }
-  detail::add_records(writer, train_step.steps(), place, history, callbacks);
+  std::vector<HostCopy<Scalar, typename Model::device>> copies(2 + static_cast<std::size_t>(train_step.optimizer().arrays()));
+  auto copy = copies.begin();
+  const auto add = [&](auto arena, const std::string& prefix, std::span<const plan::Entry> entries) {
+    const Scalar* data = (copy++)->read(arena.data, arena.size, train_step.model().where());
+    for (const plan::Entry& e : entries)
+      writer.add(prefix + std::string(std::string_view(Model::program.name(e))), e.extents, data + e.offset,
+                 row_pitch(e.extents.last()));
+  };
+  detail::for_each_arena(train_step, add);
+  for (int k = 0; k < train_step.optimizer().arrays(); ++k)
+    add(train_step.state(k), detail::state_prefix(k), Model::program.parameters());
+  const std::int64_t steps = train_step.steps();
+  writer.add_object("steps", steps);
+  writer.add_object("optimizer", detail::optimizer_lines(train_step));
   if constexpr (Model::scales_loss) writer.add_object("loss_scaler", train_step.loss_scaler());
+  writer.add_object("place", place);
+  writer.add_object("history", history);
+  writer.add_object("callbacks", callbacks);  // bytes: what they are is known to the fit that has them
   if constexpr (detail::policy_keeps_state<TrainStep>) {
     const std::vector<std::byte> bytes = to_bytes(train_step.policy_state());
     writer.add_object("policy_kind", train_step.policy_state().saved_as());
@@ -76,10 +77,12 @@ template <class TrainStep> void save_training(const std::string& path, TrainStep
   writer.commit(path);
 }
 
-/// Reads what save_training wrote, whole or not at all; throws FileError, with the path, where it does not fit. Collective.
-template <class TrainStep> void load_training(const std::string& path, TrainStep& train_step, TrainingPosition& place,
-                                              History& history, std::string& callbacks) {
+/// Reads what save_training wrote, whole or not at all, and returns the hash of the file; throws FileError, with the path, where
+/// it does not fit.
+template <class TrainStep> std::uint64_t load_training(const std::string& path, TrainStep& train_step, TrainingPosition& place,
+                                                       History& history, std::string& callbacks) {
   CheckpointReader reader{path};  // every hash is checked before anything is changed
+  detail::check_optimizer(reader, detail::optimizer_lines(train_step), train_step.optimizer().arrays());
   std::int64_t steps = 0;
   TrainingPosition at;
   History past;
@@ -125,6 +128,26 @@ template <class TrainStep> void load_training(const std::string& path, TrainStep
   place = at;
   history = past;
   callbacks = states;
+  return reader.hash();
+}
+
+/// Each rank of such a policy has all parameters.
+template <class PolicyState> inline constexpr bool has_whole_model = !parallel::SharesBatches<PolicyState>;
+
+/// Writes the parameters and buffers of a model, which load_weights reads. A call of this rank alone. Throws FileError.
+template <class Model> void save_weights(const std::string& path, const Model& model) {
+  using Scalar = typename Model::Scalar;
+  CheckpointWriter writer;
+  HostCopy<Scalar, typename Model::device> parameters, buffers;
+  const auto add = [&](auto& copy, const auto& arena, const std::string& prefix, std::span<const plan::Entry> entries) {
+    const Scalar* data = copy.read(arena.data, arena.size, model.where());
+    for (const plan::Entry& e : entries)
+      writer.add(prefix + std::string(std::string_view(Model::program.name(e))), e.extents, data + e.offset,
+                 row_pitch(e.extents.last()));
+  };
+  add(parameters, model.parameters(), "parameters/", Model::program.parameters());
+  add(buffers, model.buffers(), "buffers/", Model::program.buffers());
+  writer.commit(path);
 }
 
 /// The parameters and buffers of a saved training into a model, without its optimizer. Throws FileError for a file of another

@@ -40,6 +40,11 @@ struct FitCompute {
   Denormals denormals = Denormals::flush;      ///< numbers below the smallest normal one (1.2e-38 in float) become zero
   bool graph = true;                           ///< a step may become one captured graph, on a device that has such
 };
+
+/// What ranks compare while they train: `.check = {.replicas_every = 100}`.
+struct FitCheck {
+  std::int64_t replicas_every = 0;  ///< steps between two comparisons of the ranks' weights; 0: at the end of fit alone
+};
 }  // namespace train
 
 /// Of Trainer::fit, in the order in which a program writes them. Give one of `.batch` and `.loader = {.batch_per_rank = ...}`.
@@ -59,6 +64,7 @@ struct FitOptions {
   train::FitLoader loader{};                ///< how samples are served
   train::FitStep step{};                    ///< how a step is made of batches
   train::FitCompute compute{};              ///< how a step is computed
+  train::FitCheck check{};                  ///< what ranks compare while they train
 };
 
 /// Of Trainer::evaluate.

@@ -3,8 +3,6 @@
 #pragma once
 #include "text.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE void append_number(std::string& text, double value) {
@@ -40,5 +38,3 @@ SKEIN_INLINE void append_csv_field(std::string& text, std::string_view field) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
-
-SKEIN_END_COLD

@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include "../comm/public_call.hpp"
 #include "../device/copy.hpp"
 #include "../nn/check_tokens.hpp"
 #include "step/check_step.hpp"
@@ -50,6 +51,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// Initial weights are agreed here: all ranks make their TrainStep at the same time.
   TrainStep(Model& model, Loss loss, const Optimizer& optimizer, const Policy& policy)
       : parts_(model, std::move(loss), optimizer, policy) {
+    const comm::InPublicCall here(comm::PublicCall::trainer);
     const auto lease = model.modify();  // weights may come from another rank
     parts_.policy_state.start();
   }

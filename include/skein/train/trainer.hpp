@@ -6,8 +6,10 @@
 #include <string>
 #include <utility>
 
+#include "../comm/public_call.hpp"
 #include "../data/loader.hpp"
 #include "../tensor/tensor.hpp"
+#include "agreement.hpp"
 #include "data_check.hpp"
 #include "fit_steps.hpp"
 #include "history.hpp"
@@ -41,9 +43,12 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
                   "the model must outlive its trainer: give it a name, sk::Model<...> model; sk::Trainer trainer{model, ...}");
   }
 
-  /// Trains for options.epochs epochs and returns their history (the same on all ranks). After load() of a file that was saved
-  /// within a fit, it goes on where that one was. Throws ArgumentError for options, data and network that do not fit.
+  /// Trains for options.epochs epochs and returns their history (the same on all ranks). After load() it goes on where the file's
+  /// fit was, and options.epochs is the total of both. Throws ArgumentError for options, data and network that do not fit, and
+  /// CommError where the ranks differ in what they must have alike.
   History fit(data::DatasetView train, const FitOptions& options) {
+    const comm::InPublicCall here(comm::PublicCall::fit);
+    agree_on_fit(train, options);
     train::check_data<Model, Loss>(train, "training");
     if (options.epochs < 0) throw ArgumentError("fit: .epochs is negative");
     (void)optim::clip_norm_of(train_step_.optimizer().optimizer(), options.clip_norm);  // not twice
@@ -66,8 +71,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
 
   /// Loss, accuracy and metrics over a data set, summed over all ranks, each of which evaluates its part.
   train::Scores evaluate(data::DatasetView data, EvaluateOptions options = {}) {
+    const comm::InPublicCall here(comm::PublicCall::evaluate);
     train::check_data<Model, Loss>(data, "evaluated");
     if (policy_state().serves()) return {};  // the others' affair
+    policy_state().barrier();                // who has not called this is named
     Steps steps(train_step_);
     return loop_.evaluate(steps, data, options);
   }
@@ -90,6 +97,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// Writes model, buffers, optimizer state, step and place in the data to one file, so that load() and fit() go on with the same
   /// bits. All ranks call it; rank 0 writes beside the old file and renames. Throws FileError (on every rank CommError).
   void save(const std::string& path) {
+    const comm::InPublicCall here(comm::PublicCall::save);
+    policy_state().barrier();  // who has not called this is named
     policy_state().average_buffers();
     train_step_.gather_state();
     policy_state().before_save();
@@ -108,13 +117,27 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if (!failure.empty()) throw FileError(path, -1, "could not be saved: " + failure);
     if (failed[0] != 0) throw CommError("save: rank 0 could not write '" + path + "': see its message");
   }
+  /// Writes the weights alone, which a Predictor and load_weights read. A call of this rank alone, which has the whole model
+  /// under every policy but a Pipeline. Throws FileError.
+  void save_weights(const std::string& path) const {
+    static_assert(train::has_whole_model<typename TrainStep::PolicyState>,
+                  "trainer.save_weights(path): under a Pipeline no rank has the whole model: all ranks call trainer.save(path)");
+    if constexpr (train::has_whole_model<typename TrainStep::PolicyState>) train::save_weights(path, model());
+  }
   /// Reads what save() wrote; every rank reads the file itself. Throws FileError for a file of another network, optimizer or
-  /// scalar type, and for a damaged one; nothing is changed then.
+  /// scalar type, and for a damaged one; nothing is changed then. Throws CommError where the ranks have read files that differ.
   void load(const std::string& path) {
+    const comm::InPublicCall here(comm::PublicCall::load);
+    policy_state().barrier();  // who has not called this is named
     train::TrainingPosition place;
     History history;
     std::string callbacks;
-    train::load_training(path, train_step_, place, history, callbacks);
+    train::LoadedFile file{path};
+    try {
+      file.hash = train::load_training(path, train_step_, place, history, callbacks);
+    } catch (const FileError& e) { file.fail(e); }
+    if constexpr (several) train::agree_on_file(policy_state(), file);
+    file.check();
     {
       const auto lease = model().modify();
       policy_state().start();
@@ -134,11 +157,29 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   using Steps = train::detail::FitStepsOf<TrainStep>;
 
   auto& policy_state() { return train_step_.policy_state(); }
+  static constexpr bool several = train::may_have_others<typename TrainStep::PolicyState>;
+  /// One collective, before anything else is: whatever would make ranks train with other weights, samples or steps is named.
+  void agree_on_fit([[maybe_unused]] const data::DatasetView& train, [[maybe_unused]] const FitOptions& options) {
+    if constexpr (several) {
+      train::Agreement own{.trains = !policy_state().serves()};
+      train::describe(options, own.all);
+      optim::describe(train_step_.optimizer().optimizer(), own.all);
+      train::describe(optim::groups_of(train_step_.optimizer().optimizer()), own.all);
+      nn::describe(train_step_.loss(), own.all);
+      train::describe(train, "training", options.loader.partition == data::Partition::shared, own.training);
+      train::describe(options.validate, "validation", true, own.training);
+      train::describe(loop_.position(), train_step_.steps(), own.training);
+      loop_.describe(options, model().seed(), own.training);
+      train::agree("fit", policy_state(), own);
+    }
+  }
   /// Of a rank that serves: its history is empty.
   History serve([[maybe_unused]] const FitOptions& options) {
     if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>)
       train_step_.serve(options.schedule, options.clip_norm);
-    if (auto lease = model().modify(); !policy_state().finish()) lease.unchanged();
+    Steps steps(train_step_);
+    steps.finish();
+    steps.compare_weights("at the end of fit");
     loop_.served();
     return {};
   }
@@ -150,6 +191,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// forward(batch, to): the outputs of a batch, dense.
   auto forward() {
     return [this](const auto& batch, Scalar* to) {
+      const comm::InPublicCall call(comm::PublicCall::predict);  // of a pipeline all ranks
       (void)train_step_.evaluate(batch);
       [[maybe_unused]] const auto here = train_step_.executor().memory().enter();
       ops::copy_rows<Device>(to, TrainStep::Width, train_step_.executor().outputs(), TrainStep::OutputPitch, batch.count,

@@ -1,24 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a training stands, as its file has it.
+// Where a training stands, as its file has it: epochs, steps, the sums of the epoch that is going on, and what decides which
+// samples an epoch's steps serve, so that a training does not go on in the middle of an epoch with other ones.
 #pragma once
 #include <cstdint>
+#include <span>
+#include <string>
 
+#include "../core/random.hpp"
 #include "../nn/loss/loss.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
+/// What decides which samples each step of an epoch serves.
+struct EpochOrder {
+  std::uint64_t seed = 0;
+  std::int64_t batch = 0;    ///< samples of a step over all ranks; 0: not known (a file of an older version)
+  std::int64_t samples = 0;  ///< of the data set; Partition::local: of all shards
+  std::uint64_t shards = 0;  ///< Partition::local: a hash of the shards' sizes; else 0
+  bool shuffle = true, keeps_last = true;
+
+  template <class Archive> void serialize(Archive& archive, unsigned) {
+    (archive & seed & batch & samples & shards & shuffle & keeps_last);
+  }
+};
+
 /// Where a training stands: epochs before this fit, epochs and steps of it, and the sums of the epoch that is going on.
 struct TrainingPosition {
+  static constexpr unsigned archive_version = 1;
   std::int64_t base = 0, epoch = 0, step = 0;
   std::int64_t samples = 0;
   nn::LossSums sums{};
   bool running = false;         // saved within a fit
   std::int64_t first_step = 0;  // optimizer steps before this fit: schedules count from there
   double rate_factor = 1;       // that callbacks have set
+  EpochOrder order{};           // these three from version 1 on
 
-  template <class Archive> void serialize(Archive& archive, unsigned) {
-    (archive & base & epoch & step & samples & sums.loss & sums.weight & sums.correct & running & first_step & rate_factor);
+  template <class Archive> void serialize(Archive& archive, unsigned version) {
+    (archive & base & epoch & step & samples & sums.loss & sums.weight & sums.correct & running);
+    if (version >= 1) (archive & first_step & rate_factor & order);
+    if constexpr (Archive::is_loading::value)
+      if (base < 0 || epoch < 0 || step < 0 || samples < 0 || order.batch < 0 || base > 1'000'000'000 || epoch > 1'000'000'000)
+        archive.refuse("the place of the training is none: epochs, steps and samples are 0 or more");
   }
 };
 
+/// A hash of the shards' sizes; 0 where there are none.
+std::uint64_t hash_of_shards(std::span<const std::int64_t> sizes);
+/// Throws ArgumentError where the training, which stopped within an epoch, would go on with other samples than it began with.
+void check_order(const TrainingPosition& at, const EpochOrder& now);
+/// Throws ArgumentError where a loaded training has had all epochs that it is asked for.
+void check_epochs(const TrainingPosition& at, int epochs);
+
 }  // namespace skein::inline SKEIN_ABI::train
+
+#if !SKEIN_COMPILED
+#include "training_position.ipp"
+#endif

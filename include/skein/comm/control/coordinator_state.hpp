@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,6 +76,8 @@ class CoordinatorState {
   }
 
   void exchange(int rank, Frame f, double now);
+  // "save is a call of all ranks: rank 1 has not called it. barrier in save (call 3): rank 1".
+  static std::string missing_text(std::uint64_t number, const Exchange& e, const std::string& who);
   void overdue(Group& g, std::uint64_t number, const Exchange& e);
 
   void open(int rank, const Frame& f);

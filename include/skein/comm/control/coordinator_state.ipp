@@ -5,11 +5,17 @@
 
 namespace skein::inline SKEIN_ABI::comm::control {
 
-SKEIN_INLINE std::string describe_exchange(std::string_view payload) {
+/// The call that a payload is of, where it is one.
+SKEIN_INLINE std::optional<Signature> signature_of(std::string_view payload) {
   Signature s;
-  if (payload.size() < sizeof s) return "an exchange";
+  if (payload.size() < sizeof s) return std::nullopt;
   std::memcpy(&s, payload.data(), sizeof s);
-  return is_known(s) ? describe(s) : "an exchange";
+  return is_known(s) ? std::optional(s) : std::nullopt;
+}
+
+SKEIN_INLINE std::string describe_exchange(std::string_view payload) {
+  const std::optional<Signature> s = signature_of(payload);
+  return s ? describe(*s) : "an exchange";
 }
 
 SKEIN_INLINE CoordinatorState::CoordinatorState(int size) : size_(size), left_(static_cast<std::size_t>(size)) {
@@ -104,8 +110,7 @@ SKEIN_INLINE void CoordinatorState::exchange(int rank, Frame f, double now) {
   if (std::find(e.came.begin(), e.came.end(), false) != e.came.end()) {
     const auto missing = [&](std::size_t j) { return !e.came[j] && left_[index(g.members[j])]; };
     for (std::size_t j = 0; j < n; ++j)
-      if (missing(j))
-        return fail(e.what + " (call " + std::to_string(f.number) + "): " + named(g, missing) + " returned and will not arrive");
+      if (missing(j)) return fail(missing_text(f.number, e, named(g, missing)) + " returned and will not arrive");
     return;
   }
   std::string all;
@@ -120,9 +125,16 @@ SKEIN_INLINE void CoordinatorState::exchange(int rank, Frame f, double now) {
   g.exchanges.erase(f.number);
 }
 
+SKEIN_INLINE std::string CoordinatorState::missing_text(std::uint64_t number, const Exchange& e, const std::string& who) {
+  std::string text;
+  for (const std::string& payload : e.payloads)
+    if (const std::optional<Signature> s = signature_of(payload); s && text.empty()) text = not_called_text(*s, who);
+  return text + e.what + " (call " + std::to_string(number) + "): " + who;
+}
+
 SKEIN_INLINE void CoordinatorState::overdue(Group& g, std::uint64_t number, const Exchange& e) {
-  fail(e.what + " (call " + std::to_string(number) + "): " + named(g, [&](std::size_t i) { return !e.came[i]; }) +
-       " did not arrive within " + seconds_text(e.limit));
+  const std::string who = named(g, [&](std::size_t i) { return !e.came[i]; });
+  fail(missing_text(number, e, who) + " did not arrive within " + seconds_text(e.limit));
 }
 
 SKEIN_INLINE void CoordinatorState::open(int rank, const Frame& f) {
@@ -150,8 +162,8 @@ SKEIN_INLINE void CoordinatorState::leave(int rank) {
     if (std::find(g.members.begin(), g.members.end(), rank) == g.members.end()) continue;
     for (const auto& [number, e] : g.exchanges)
       if (!e.came[place(g, rank)])
-        return fail(e.what + " (call " + std::to_string(number) +
-                    "): " + named(g, [&](std::size_t i) { return g.members[i] == rank; }) + " returned and will not arrive");
+        return fail(missing_text(number, e, named(g, [&](std::size_t i) { return g.members[i] == rank; })) +
+                    " returned and will not arrive");
   }
 }
 

@@ -3,15 +3,14 @@
 #pragma once
 #include "call_history.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE void CallHistory::add(const Signature& s) {
   Entry& e = entries_[calls_++ % kept];
   e.hash_before = hash_;
   e.signature = s;
-  hash_ = Fnv1a{}.add(hash_).add(hash_bytes(&s, sizeof s)).value();
+  const Signature compared = s.compared();
+  hash_ = Fnv1a{}.add(hash_).add(hash_bytes(&compared, sizeof compared)).value();
 }
 
 SKEIN_MPI_INLINE RecentCalls CallHistory::recent() const {
@@ -37,13 +36,13 @@ SKEIN_MPI_INLINE std::optional<std::string> CallHistory::difference(const Recent
     if (!(other.signature[i] == entry(first + i).signature)) {
       const Signature own = entry(first + i).signature;
       const int low = std::min(own_rank, other_rank), high = std::max(own_rank, other_rank);
-      return "collective call " + std::to_string(first + i) + " differs between ranks: rank " + std::to_string(low) + ": " +
-             describe(low == own_rank ? own : other.signature[i]) + "; rank " + std::to_string(high) + ": " +
-             describe(high == own_rank ? own : other.signature[i]) + ". Every rank must make the same calls in the same order";
+      const std::pair<int, Signature> calls[] = {{own_rank, own}, {other_rank, other.signature[i]}};
+      return public_calls_text(calls) + "collective call " + std::to_string(first + i) + " differs between ranks: rank " +
+             std::to_string(low) + ": " + describe(low == own_rank ? own : other.signature[i]) + "; rank " +
+             std::to_string(high) + ": " + describe(high == own_rank ? own : other.signature[i]) +
+             ". Every rank must make the same calls in the same order";
     }
   return std::nullopt;
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
-
-SKEIN_END_COLD

@@ -3,8 +3,6 @@
 #pragma once
 #include "engine.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE MpiEngine::MpiEngine(MPI_Comm parent, const CommOptions& options) : options_(options) {
@@ -187,6 +185,7 @@ SKEIN_MPI_INLINE void MpiEngine::check(Deadline& timer, const Ticket* message) {
     const auto missing = [&](int r) { return memory->lacks(r) && (!any_absent || !memory->has_begun(r)); };
     for (int r = 0; r < size_; ++r) any = any || missing(r);
     if (!any) return;
+    if (any_absent) text = not_called_text(queue_->current().signature, ranks_text(size_, missing)) + text;
     text += ranks_text(size_, missing) +
             (any_absent ? " did not arrive" + within
                         : " arrived but made no progress" + within + ": what is started has to be polled or waited for");
@@ -220,10 +219,10 @@ SKEIN_MPI_INLINE void MpiEngine::ask_who_is_missing(const std::string& text, con
   for (int r = 0; r < size_; ++r)
     if (r != rank_ && !silent(r) && detector_->call(r) < call)
       found += (found.empty() ? "" : "; ") + ("rank " + std::to_string(r)) + " waits in " + detector_->text(r);
+  const auto late = [&](int r) { return r != rank_ && (silent(r) || detector_->call(r) < call); };
+  const std::string not_called = found.empty() ? "" : not_called_text(queue_->current().signature, ranks_text(size_, late));
   if (found.empty()) found = "all ranks have arrived, and no message has" + within + ": look at the network";
-  fail(text + found);
+  fail(not_called + text + found);
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
-
-SKEIN_END_COLD

@@ -3,8 +3,6 @@
 #pragma once
 #include "kept_buffers.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE KeptBuffers::~KeptBuffers() {
@@ -31,5 +29,3 @@ SKEIN_MPI_INLINE std::vector<std::unique_ptr<KeptBuffers::Held>>& KeptBuffers::k
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
-
-SKEIN_END_COLD

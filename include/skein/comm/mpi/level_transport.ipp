@@ -3,8 +3,6 @@
 #pragma once
 #include "level_transport.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE LevelTransport::~LevelTransport() {
@@ -105,5 +103,3 @@ SKEIN_MPI_INLINE void LevelTransport::gather() {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
-
-SKEIN_END_COLD

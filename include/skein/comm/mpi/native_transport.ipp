@@ -3,8 +3,6 @@
 #pragma once
 #include "native_transport.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE NativeTransport::NativeTransport(MPI_Comm comm, int rank, int ranks, const CommOptions& options)
@@ -147,5 +145,3 @@ SKEIN_MPI_INLINE void NativeTransport::finish() {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
-
-SKEIN_END_COLD

@@ -3,8 +3,6 @@
 #pragma once
 #include "point_to_point.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE Ticket PointToPoint::start(bool sends, void* data, std::size_t bytes, int peer, int tag) {
@@ -77,5 +75,3 @@ SKEIN_MPI_INLINE void PointToPoint::next_piece(Transfer& t) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
-
-SKEIN_END_COLD

@@ -3,8 +3,6 @@
 #pragma once
 #include "segment.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE Segment::~Segment() {
@@ -111,5 +109,3 @@ SKEIN_MPI_INLINE void Segment::unmap() {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
-
-SKEIN_END_COLD

@@ -3,8 +3,6 @@
 #pragma once
 #include "session.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE void abort_all(const std::string& message) {
@@ -47,5 +45,3 @@ SKEIN_MPI_INLINE void MpiSession::finish() {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
-
-SKEIN_END_COLD

@@ -3,8 +3,6 @@
 #pragma once
 #include "shared_links.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE SharedLinks::SharedLinks(Segment& segment, int rank, int ranks)
@@ -189,5 +187,3 @@ SKEIN_MPI_INLINE void SharedLinks::complete(Transfer& t, std::size_t came) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
-
-SKEIN_END_COLD

@@ -3,8 +3,6 @@
 #pragma once
 #include "signature_check.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE SignatureCheck::SignatureCheck(MPI_Comm comm, int rank, int ranks)
@@ -31,5 +29,3 @@ SKEIN_MPI_INLINE bool SignatureCheck::step() {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
-
-SKEIN_END_COLD

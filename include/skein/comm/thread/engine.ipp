@@ -126,7 +126,9 @@ SKEIN_INLINE void ThreadEngine::check(Deadline& timer, Message* message) {
   for (int r = 0; r < team_->size; ++r) any_gone = any_gone || gone(r);
   if (!late && !any_gone) return;
   const std::uint64_t call = head_ < worked_ ? head_ : worked_;
-  std::string text = describe(team_->post(rank_, call).signature) + " (call " + std::to_string(call) + "): ";
+  const Signature& own = team_->post(rank_, call).signature;
+  std::string text = need_.which == Team::Posted || any_gone ? not_called_text(own, ranks_text(team_->size, missing)) : "";
+  text += describe(own) + " (call " + std::to_string(call) + "): ";
   if (any_gone) text += ranks_text(team_->size, gone) + " returned and will not arrive";
   else if (need_.which == Team::Posted)
     text += ranks_text(team_->size, missing) + " did not arrive within " + seconds_text(timer.limit());

@@ -3,8 +3,6 @@
 #pragma once
 #include "team.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_INLINE bool Failure::set(int rank, const std::string& message, std::exception_ptr cause) {
@@ -28,5 +26,3 @@ SKEIN_INLINE void Team::wake_everyone() {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
-
-SKEIN_END_COLD

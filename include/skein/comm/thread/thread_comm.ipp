@@ -3,8 +3,6 @@
 #pragma once
 #include "thread_comm.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI {
 
 SKEIN_INLINE ThreadComm::ThreadComm(std::shared_ptr<comm::Team> team, int rank)
@@ -46,5 +44,3 @@ SKEIN_INLINE ThreadComm ThreadComm::split(int color, int key) {
 }
 
 }  // namespace skein::inline SKEIN_ABI
-
-SKEIN_END_COLD

@@ -20,6 +20,7 @@ struct CrossEntropy {
 
   std::span<const float> table() const { return class_weights; }
   std::optional<std::int32_t> ignored_label() const { return ignore_label; }
+  void describe(NamedValues& to) const { to.of("CrossEntropy").add(".label_smoothing", label_smoothing); }
 
   /// Of labels on the host.
   template <class Scalar> double weight(const LossCall<Scalar, Cpu>& call) const {

@@ -23,6 +23,7 @@ struct Huber {
   double delta = 1;  ///< where the parabola becomes a line; positive
 
   static constexpr TargetKind target = TargetKind::vector;
+  void describe(NamedValues& to) const { to.of("Huber").add(".delta", delta); }
 
   template <class Scalar, class Device> double weight(const LossCall<Scalar, Device>& call) const { return element_weight(call); }
   /// Throws ArgumentError for a delta that is not positive.

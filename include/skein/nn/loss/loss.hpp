@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "../../core/error.hpp"
+#include "../../core/named_values.hpp"
 #include "../../core/shape.hpp"
 #include "../../device/copy.hpp"
 #include "../../ops/label_loss.hpp"
@@ -159,6 +160,20 @@ template <class L> concept HasLossWorkspace = requires {
 template <class L> concept HasLossTable = requires(const L& loss) {
   { loss.table() } -> std::convertible_to<std::span<const float>>;
 };
+
+/// A loss says its numbers by name: void describe(NamedValues&) const.
+template <class L> concept SaysItsValues = requires(const L& loss, NamedValues& to) { loss.describe(to); };
+/// What ranks compare of a loss: what it says of itself, its table and the label that it leaves out.
+template <class L> void describe(const L& loss, NamedValues& to) {
+  to.of("the loss");
+  if constexpr (SaysItsValues<L>) loss.describe(to);
+  if constexpr (HasLossTable<L>) {
+    const std::span<const float> table = loss.table();
+    if (!table.empty()) to.add_hash("the weights", table.data(), table.size_bytes());
+  }
+  if constexpr (SaysIgnoredLabel<L>)
+    if (const std::optional<std::int32_t> label = loss.ignored_label()) to.add(".ignore_label", *label);
+}
 
 /// The device's copy of a loss's table, made once; who runs the loss keeps one and sets LossCall::table. Nothing on the Cpu.
 template <class Loss, class Device> class LossTable {

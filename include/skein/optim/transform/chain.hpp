@@ -66,6 +66,12 @@ template <class O, class... Ts> class Chain {
     std::apply([](const auto&... t) { (check_one(t), ...); }, transforms_);
     optim::check(optimizer_);
   }
+  /// The values of all parts, and the rate and decay that are the chain's.
+  void describe(NamedValues& to) const {
+    std::apply([&](const auto&... t) { (describe_one(t, to), ...); }, transforms_);
+    optim::describe(optimizer_, to);
+    to.of("the chain").add(".lr", lr).add(".weight_decay", weight_decay);
+  }
   /// Of the ClipNorm at the head.
   double clip_norm() const requires(head == 1) { return static_cast<double>(std::get<0>(transforms_).max_norm); }
   const O& optimizer() const { return optimizer_; }
@@ -96,6 +102,9 @@ template <class O, class... Ts> class Chain {
  private:
   template <class T> static void check_one(const T& t) {
     if constexpr (requires { t.check(); }) t.check();
+  }
+  template <class T> static void describe_one(const T& t, NamedValues& to) {
+    if constexpr (SaysItsValues<T>) t.describe(to);
   }
   template <int I> using TransformAt = std::tuple_element_t<static_cast<std::size_t>(I), std::tuple<Ts...>>;
 

@@ -11,6 +11,7 @@ struct ClipValue {
 
   static constexpr Needs needs = Needs::element;
   void check() const { detail::demand(limit > 0, "ClipValue", "limit", limit, "the limit must be positive"); }
+  void describe(NamedValues& to) const { to.of("ClipValue").add(".limit", limit); }
   template <class Scalar> constexpr Scalar element(const UpdateRates<Scalar>&, Scalar gradient, Scalar, Scalar*) const {
     const Scalar most = static_cast<Scalar>(limit);
     return gradient > most ? most : gradient < -most ? -most : gradient;

@@ -17,6 +17,7 @@ struct Lars {
 
   static constexpr Needs needs = Needs::tensor;
   void check() const { detail::demand(trust > 0, "Lars", "trust", trust, "the trust coefficient must be positive"); }
+  void describe(NamedValues& to) const { to.of("Lars").add(".trust", trust).add(".weight_decay", weight_decay); }
   // [quote tensor]
   template <class Scalar, class Device> void tensor(const TensorUpdate<Scalar, Device>& t) const {
     const Scalar decay = static_cast<Scalar>(weight_decay * t.decay_factor), w = norm(t.value), g = norm(t.gradient);

@@ -84,6 +84,7 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
     return true;
   }
 
+  SameWeights same_weights() const { return SameWeights::after_fit; }
   /// Steps that this rank was ahead of the weights that it knew of a neighbour, at most.
   std::int64_t max_ahead() const { return ahead_; }
 

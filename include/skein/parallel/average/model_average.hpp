@@ -130,6 +130,10 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
     return changed;
   }
 
+  /// In the steps before .first another policy sees to it, or nobody.
+  SameWeights same_weights() const {
+    return options_.at_end && step_ > options_.first ? SameWeights::after_fit : SameWeights::never;
+  }
   /// How often a part has become the mean so far.
   std::int64_t averages() const { return averages_; }
 

@@ -94,6 +94,7 @@ template <class Comm, class Scalar, class Device, class Exchange = AllReduceExch
 
   void gradient_ready(long begin, long end) { scheduler_.ready(begin, end, options_.poll); }
   void finish_gradients() { add_exposed(scheduler_.finish()); }
+  SameWeights same_weights() const { return SameWeights::after_step; }
   double gradient_factor() const { return options_.reduce == Reduce::Sum ? static_cast<double>(comm().size()) : 1.0; }
 
   void replayed() {

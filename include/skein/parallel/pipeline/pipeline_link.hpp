@@ -2,7 +2,10 @@
 // PipelineLink: the few calls that a pipeline makes of its communicator, behind one interface: its messages are large and few, so
 // that the pipeline of a network is compiled once, not once for each communicator.
 #pragma once
+#include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -40,6 +43,8 @@ class PipelineLink {
   virtual void broadcast(void* data, std::size_t bytes, int root) = 0;
   virtual void barrier() = 0;
   virtual void assert_same(std::string_view what, std::uint64_t hash) = 0;
+  virtual std::vector<std::uint64_t> numbers_of_all(std::span<const std::uint64_t> own) = 0;
+  virtual std::vector<std::string> texts_of_all(const std::string& own) = 0;
   virtual std::unique_ptr<PipelineLink> split(int color, int key) = 0;
 };
 
@@ -79,6 +84,12 @@ template <class Comm> class PipelineLinkOver final : public PipelineLink {
   }
   void barrier() override { comm_.barrier(); }
   void assert_same(std::string_view what, std::uint64_t hash) override { comm_.assert_same(what, hash); }
+  std::vector<std::uint64_t> numbers_of_all(std::span<const std::uint64_t> own) override {
+    std::vector<std::uint64_t> all(own.size() * static_cast<std::size_t>(comm_.size()));
+    comm_.all_gather(DeviceSpan<const std::uint64_t>(own.data(), own.size()), DeviceSpan<std::uint64_t>(all.data(), all.size()));
+    return all;
+  }
+  std::vector<std::string> texts_of_all(const std::string& own) override { return comm_.all_gather(own); }
   std::unique_ptr<PipelineLink> split([[maybe_unused]] int color, [[maybe_unused]] int key) override {
     if constexpr (comm::can<C, comm::Capability::splits>) return std::make_unique<PipelineLinkOver<C>>(comm_.split(color, key));
     else throw ArgumentError("Pipeline: .replicas want a communicator that can be split; this one cannot");

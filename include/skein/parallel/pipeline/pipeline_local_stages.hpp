@@ -189,6 +189,7 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
     }
   }
   void start() {
+    const comm::InPublicCall here(comm::PublicCall::trainer);
     team->line->reserve(1);
     if (policy_state.ranks() == 1) return tie_weights();
     Fnv1a f;

@@ -135,6 +135,8 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
     if (!serves() && ranks() > 1) group_->barrier();
   }
 
+  SameWeights same_weights() const { return SameWeights::after_fit; }
+
   /// Of the last fit, on all ranks when it has ended.
   const ServerReport& report() const { return report_; }
   /// The parameters that server s keeps.

@@ -26,7 +26,12 @@ template <class Parts> class GradientAsItStands {
   /// Its norm, of all that is not frozen, over the ranks that own a part.
   double norm() {
     if (std::exchange(numbers_read_, true)) w_.worker.barrier();  // others may still add up those of the norm before
-    if constexpr (PolicyState::virtual_shards > 0) {              // in pieces of the arena, whoever computes them
+    // Of a gradient that all ranks have: in pieces of the arena, whoever adds them up, or ranks of other threads would drift
+    // apart.
+    constexpr bool replicas = parallel::SynchronizesGradients<PolicyState> && !parallel::OwnsPart<PolicyState>;
+    const bool pieces = PolicyState::virtual_shards > 0 || (replicas && w_.one_array);
+    if (pieces) {
+      w_.call.gradient_count = 1;
       for (auto [p, last] = w_.worker.slice(memory_.norm_pieces); p < last; ++p)
         memory_.numbers[static_cast<std::size_t>(p)] = optimizer_.sum_of_squares(w_.call, piece(p), piece(p + 1));
     } else {
@@ -36,7 +41,8 @@ template <class Parts> class GradientAsItStands {
     }
     w_.worker.barrier();
     double squares = 0;
-    for (double n : memory_.numbers) squares += n;
+    for (int i = 0; i < (pieces ? memory_.norm_pieces : w_.worker.count); ++i)
+      squares += memory_.numbers[static_cast<std::size_t>(i)];
     if constexpr (parallel::OwnsPart<PolicyState>) squares = over_owners(squares);
     const double norm = std::sqrt(squares);
     if (w_.worker.index == 0) memory_.norm = norm;

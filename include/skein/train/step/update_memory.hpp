@@ -12,7 +12,7 @@ namespace skein::inline SKEIN_ABI::train {
 
 /// What an update remembers from step to step, for all workers.
 template <class Scalar> struct UpdateMemory {
-  static constexpr int norm_pieces = 64;  ///< of virtual shards: the norm must not depend on who adds it up
+  static constexpr int norm_pieces = 64;  ///< where ranks must find the same norm, which then depends on no number of threads
 
   struct Segment {
     plan::Range range{};
@@ -39,7 +39,7 @@ template <class Scalar> struct UpdateMemory {
     gradients.clear();
     for (int w = 0; w < (shards ? 1 : n); ++w) gradients.push_back(executor.gradients(w));
     whole_gradient = executor.gradients(0);
-    numbers.assign(static_cast<std::size_t>(shards ? std::max(n, norm_pieces) : n), 0);
+    numbers.assign(static_cast<std::size_t>(std::max(n, norm_pieces)), 0);
     segments.clear();
     long at = 0;
     if (!shards)

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ranks of a training must have in common, compared before it is too late: options, hyper-parameters, sizes and places
+// at the start of a fit, files after load(), weights at its end. Where all agree that is one all_gather of a hash or two; where
+// they do not, every rank throws the same CommError, which names the first value that differs and who has which.
+#pragma once
+#include <concepts>
+#include <cstdint>
+#include <exception>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../core/named_values.hpp"
+#include "../data/view.hpp"
+#include "../optim/groups.hpp"
+#include "../parallel/policy.hpp"
+#include "hash.hpp"
+#include "host_copy.hpp"
+#include "options.hpp"
+#include "training_position.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+/// There may be other ranks, with which one has to agree.
+template <class PolicyState> inline constexpr bool may_have_others = !std::same_as<PolicyState, parallel::PolicyState>;
+
+/// What a rank believes: what all must have alike, and what those that train must (a server needs no data).
+struct Agreement {
+  NamedValues all{}, training{};
+  bool trains = true;
+};
+
+/// Options of a fit that all ranks give alike. Not among them: threads, callbacks, progress, prefetching, graphs.
+void describe(const FitOptions& options, NamedValues& to);
+/// A data set of each rank, `set` is "training" or "validation": its size, where all see the whole set, and its samples.
+void describe(const data::DatasetView& data, std::string_view set, bool shared, NamedValues& to);
+/// The rules of the optimizer's groups; of a predicate no more than that there is one.
+void describe(const optim::Groups& groups, NamedValues& to);
+/// Where a training stands.
+void describe(const TrainingPosition& place, std::int64_t steps, NamedValues& to);
+
+namespace detail {
+/// The hashes of a rank, as they travel.
+struct AgreementHashes {
+  static constexpr std::size_t count = 2;
+  std::uint64_t numbers[count];
+};
+AgreementHashes hashes_of(const Agreement& own);
+/// All ranks have the same.
+bool same(std::span<const std::uint64_t> of_all);
+/// What a rank tells the others where hashes differ, and what all make of it: throws CommError, "fit: `.lr` of Adam is 0.1 on
+/// rank 0, 0.01 on rank 1: ...".
+std::string text_of(const Agreement& own);
+[[noreturn]] void fail_disagreement(std::string_view call, const std::vector<std::string>& texts);
+/// Throws where the weights of replicas differ.
+[[noreturn]] void fail_replicas(std::string_view when, const std::vector<std::string>& texts);
+}  // namespace detail
+
+/// Every rank says what it believes; where two differ, all throw the same CommError. Collective: one all_gather of 16 bytes where
+/// all agree. `call` is the public function, as users know it.
+template <class PolicyState> void agree(std::string_view call, PolicyState& policy_state, const Agreement& own) {
+  if (detail::same(policy_state.numbers_of_all(detail::hashes_of(own).numbers))) return;
+  detail::fail_disagreement(call, policy_state.texts_of_all(detail::text_of(own)));
+}
+
+/// What a rank has read, or why it could not.
+struct LoadedFile {
+  std::string path{};
+  std::uint64_t hash = 0;
+  std::string failure{};
+  std::exception_ptr error{};
+
+  /// Keeps the error that is being handled.
+  void fail(const std::exception& e) { failure = e.what(), error = std::current_exception(); }
+  /// Throws it.
+  void check() const {
+    if (error) std::rethrow_exception(error);
+  }
+};
+namespace detail {
+[[noreturn]] void fail_files(const std::vector<std::string>& texts);
+}
+/// All ranks have read the same file, or copies of it. Throws CommError where not: with the paths, or with why a rank could not
+/// read its own. Collective: one all_gather of 8 bytes where they have.
+template <class PolicyState> void agree_on_file(PolicyState& policy_state, const LoadedFile& file) {
+  const std::uint64_t own[1] = {file.error ? 0 : file.hash | 1};
+  bool equal = true;
+  for (const std::uint64_t hash : policy_state.numbers_of_all(own)) equal = equal && hash == own[0] && hash != 0;
+  if (equal) return;
+  const std::vector<std::string> texts = policy_state.texts_of_all(file.error ? "!" + file.failure : file.path);
+  if (!file.error) detail::fail_files(texts);
+}
+
+/// Throws CommError, on all ranks, where replicas that the policy promises to be equal are not: it names the first parameter that
+/// differs, and the ranks. `when`: "at the end of fit". Collective: one all_gather of 8 bytes where all are equal.
+template <class TrainStep> void check_replicas(TrainStep& train_step, std::string_view when) {
+  using Model = std::remove_cvref_t<decltype(train_step.model())>;
+  using Scalar = typename Model::Scalar;
+  HostCopy<Scalar, typename Model::device> copy;
+  const auto arena = train_step.whole_parameters();
+  const Scalar* values = copy.read(arena.data, arena.size, train_step.model().where());
+  const std::uint64_t own[1] = {hash64(values, arena.size * sizeof(Scalar))};
+  auto& policy_state = train_step.policy_state();
+  const std::vector<std::uint64_t> all = policy_state.numbers_of_all(own);
+  bool equal = true;
+  for (const std::uint64_t hash : all) equal = equal && hash == own[0];
+  if (equal) return;  // the same answer on all ranks: one that differs differs from some
+  NamedValues parameters;
+  for (const plan::Entry& e : Model::program.parameters())
+    parameters.add_hash(std::string_view(Model::program.name(e)), values + e.offset,
+                        static_cast<std::size_t>(e.stored) * sizeof(Scalar));
+  detail::fail_replicas(when, policy_state.texts_of_all("+" + parameters.lines()));
+}
+
+}  // namespace skein::inline SKEIN_ABI::train
+
+#if !SKEIN_COMPILED
+#include "agreement.ipp"
+#endif

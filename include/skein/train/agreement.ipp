@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of agreement.hpp.
+#pragma once
+#include <algorithm>
+
+#include "../comm/collective_call.hpp"
+#include "agreement.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+SKEIN_INLINE void describe(const FitOptions& o, NamedValues& to) {
+  to.of("").add(".epochs", o.epochs).add(".batch", o.batch).add(".loader.batch_per_rank", o.loader.batch_per_rank);
+  to.add(".loader.partition", o.loader.partition == data::Partition::local ? "local" : "shared");
+  to.add(".loader.shuffle", o.loader.shuffle).add(".loader.last", o.loader.last == data::LastBatch::drop ? "drop" : "keep");
+  to.add(".step.accumulate", o.step.accumulate).add(".clip_norm", o.clip_norm);
+  to.add(".compute.denormals", o.compute.denormals == Denormals::keep ? "keep" : "flush");
+  if (const auto& s = o.step.loss_scaling)
+    to.add(".step.loss_scaling",
+           text("{{}, {}, {}, {}, {}, {}}", s->initial, s->growth, s->backoff, s->interval, s->least, s->greatest));
+  else to.add(".step.loss_scaling", "as it comes");
+  to.add(".on_nan", static_cast<int>(o.on_nan));
+  to.add(".check.replicas_every", o.check.replicas_every);
+  to.add(".validate", o.validate ? "a data set" : "nothing");
+  std::string metrics;
+  for (const AnyMetric& m : o.metrics) metrics.append(metrics.empty() ? "" : ", ").append(m.name());
+  to.add(".metrics", metrics.empty() ? "none" : std::string_view(metrics));
+  const optim::Schedule schedule = o.schedule.bound({.steps = 10000, .steps_per_epoch = 1000});  // of any fit: the same on all
+  for (std::int64_t decade = 1; decade <= 1'000'000; decade *= 10)
+    for (const std::int64_t step : {decade, 3 * decade})
+      to.add(text("the factor of .schedule in step {}", step), schedule(step - 1));
+}
+
+SKEIN_INLINE void describe(const data::DatasetView& data, std::string_view set, bool shared, NamedValues& to) {
+  if (!data) return;
+  if (shared) to.add(text("the number of {} samples", set), data.size());
+  std::string extents;
+  for (int i = 0; i < data.sample_extents().rank; ++i) extents += (i ? ", " : "") + std::to_string(data.sample_extents()[i]);
+  to.add(text("the shape of a {} sample", set), "(" + extents + ")");
+}
+
+SKEIN_INLINE void describe(const optim::Groups& groups, NamedValues& to) {
+  std::string rules;
+  for (const optim::GroupRule& r : groups.rules) {
+    rules += text("\"{}\"{}", r.pattern, r.predicate ? " (some)" : "");
+    if (r.lr_factor) rules += text(" lr * {}", *r.lr_factor);
+    if (r.decay_factor) rules += text(" weight_decay * {}", *r.decay_factor);
+    if (r.freeze) rules += *r.freeze ? " frozen" : " trainable";
+    rules += "; ";
+  }
+  to.of("the optimizer").add(".groups", rules.empty() ? "none" : std::string_view(rules));
+}
+
+SKEIN_INLINE void describe(const TrainingPosition& place, std::int64_t steps, NamedValues& to) {
+  to.of("").add("the number of epochs done", place.base + place.epoch).add("the step within the epoch", place.step);
+  to.add("the number of optimizer steps done", steps);
+}
+
+namespace detail {
+
+SKEIN_INLINE AgreementHashes hashes_of(const Agreement& own) {
+  return {{own.all.hash(), own.trains ? own.training.hash() | 1 : 0}};
+}
+
+SKEIN_INLINE bool same(std::span<const std::uint64_t> of_all) {
+  std::uint64_t training = 0;
+  for (std::size_t r = 0; r < of_all.size(); r += AgreementHashes::count) {
+    if (of_all[r] != of_all[0]) return false;
+    if (training != 0 && of_all[r + 1] != 0 && of_all[r + 1] != training) return false;
+    training = std::max(training, of_all[r + 1]);
+  }
+  return true;
+}
+
+SKEIN_INLINE std::string text_of(const Agreement& own) {
+  return own.trains ? "+" + own.all.lines() + own.training.lines() : "-" + own.all.lines();
+}
+
+/// Names and values of a rank: those of a rank that trains begin with "+".
+struct RankValues {
+  bool trains = true;
+  std::vector<std::pair<std::string, std::string>> values;
+
+  explicit RankValues(std::string_view told) : trains(told.starts_with('+')) {
+    for (told.remove_prefix(std::min<std::size_t>(1, told.size())); !told.empty();) {
+      const std::string_view line = told.substr(0, told.find('\n'));
+      const std::size_t tab = line.find('\t');
+      if (tab != line.npos) values.emplace_back(line.substr(0, tab), line.substr(tab + 1));
+      told.remove_prefix(std::min(told.size(), line.size() + 1));
+    }
+  }
+  std::string_view value(std::string_view name) const {
+    for (const auto& [n, value] : values)
+      if (n == name) return value;
+    return trains ? "not given" : "";
+  }
+};
+
+/// "`.lr` of Adam is 0.1 on rank 0, 0.01 on ranks 1, 2", for each name whose values differ, the first in full, the next by name.
+SKEIN_INLINE std::string differences(const std::vector<std::string>& texts) {
+  std::vector<RankValues> ranks(texts.begin(), texts.end());
+  const int n = static_cast<int>(ranks.size());
+  std::string found, more;
+  std::vector<std::string_view> names;
+  for (const RankValues& r : ranks)
+    for (const auto& [name, value] : r.values)
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  for (const std::string_view name : names) {
+    const auto of = [&](int r) { return ranks[static_cast<std::size_t>(r)].value(name); };
+    std::string values;
+    int kinds = 0;
+    for (int r = 0; r < n; ++r) {
+      bool seen = of(r).empty();
+      for (int q = 0; q < r; ++q) seen = seen || of(q) == of(r);
+      if (seen) continue;
+      values.append(kinds++ ? ", " : " is ").append(of(r)).append(" on ");
+      values += comm::ranks_text(n, [&](int q) { return of(q) == of(r); });
+    }
+    if (kinds < 2) continue;
+    if (found.empty()) found = std::string(name) + values;
+    else if (more.size() < 300) more.append(more.empty() ? "" : ", ").append(name);
+  }
+  return more.empty() ? found : found + " (and so differ " + more + ")";
+}
+
+SKEIN_INLINE void fail_disagreement(std::string_view call, const std::vector<std::string>& texts) {
+  throw CommError(std::string(call) + ": " + differences(texts) + ": give all ranks the same");
+}
+
+SKEIN_INLINE void fail_files(const std::vector<std::string>& texts) {
+  std::string list;
+  for (std::size_t r = 0; r < texts.size(); ++r) {
+    if (texts[r].starts_with('!')) throw CommError(text("load: rank {} could not read its file: {}", r, texts[r].substr(1)));
+    list.append(r ? ", " : "").append(text("'{}' on rank {}", texts[r], r));
+  }
+  throw CommError("load: the ranks have read files that differ: " + list + ": give all ranks the same file, or copies of it");
+}
+
+SKEIN_INLINE void fail_replicas(std::string_view when, const std::vector<std::string>& texts) {
+  throw CommError(
+      text("the ranks have other weights {}: {}: all must make the same updates; look for a callback or a loop that "
+           "changes weights or the optimizer on one rank alone",
+           when, differences(texts)));
+}
+
+}  // namespace detail
+}  // namespace skein::inline SKEIN_ABI::train

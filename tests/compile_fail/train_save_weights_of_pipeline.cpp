@@ -1,0 +1,23 @@
+// expect: under a Pipeline no rank has the whole model: all ranks call trainer.save(path)
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/comm/self/self_comm.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/mse.hpp>
+#include <skein/optim/sgd.hpp>
+#include <skein/parallel/pipeline/pipeline.hpp>
+#include <skein/train/trainer.hpp>
+
+namespace sk = skein;
+using Two = sk::parallel::Pipeline<sk::nn::Linear<4>, sk::nn::Linear<1>>;
+
+int main() {
+  sk::SelfComm world;
+  const Two pipeline{world};
+  auto model = pipeline.model<sk::Shape<2>>(sk::Seed{1});
+  sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{}, pipeline};
+#ifdef SKEIN_TWIN
+  trainer.save("training");
+#else
+  trainer.save_weights("weights");
+#endif
+}
