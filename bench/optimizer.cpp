@@ -32,7 +32,8 @@ template <class Network> bool adam(Report& report, Line l) {
   std::int64_t step = 0;
   float rate = 1e-3f;
   auto update = [&] {
-    optimizer.update(model.modify().begin(), {.step = ++step, .lr = rate, .gradients = gradients}, 0, stored);
+    const auto weights = model.modify();
+    optimizer.update(weights.data(), {.step = ++step, .lr = rate, .gradients = gradients}, 0, stored);
   };
 
   for (int i = 0; i < 5; ++i) update();

@@ -253,6 +253,21 @@ if(SKEIN_CHECK_GXX AND NOT SKEIN_SANITIZE)                    # counted, so the 
   set_tests_properties(bench.overhead PROPERTIES LABELS house TIMEOUT 300 SKIP_RETURN_CODE 77)
 endif()
 
+# ---- what a debug build looks at
+if(NOT SKEIN_SANITIZE)
+  add_executable(test_checked house/checked/checked.cpp)
+  skein_private(test_checked)
+  target_compile_options(test_checked PRIVATE -O0 -UNDEBUG)
+  target_link_libraries(test_checked PRIVATE ${SKEIN_FORM})
+  set(stale "weights changed while nobody had a lease")
+  foreach(case "stale;${stale}" "stale_of_two;${stale}" "too_large;batch has 8 samples, and .capacity is 7" "index;index 3 of axis 1 is not within"
+          "span;index 99999 of axis 0 is not within" "none;nothing was found")
+    list(POP_FRONT case name sentence)
+    add_test(NAME house.checked.${name} COMMAND test_checked ${name})
+    set_tests_properties(house.checked.${name} PROPERTIES LABELS house TIMEOUT 60 PASS_REGULAR_EXPRESSION "${sentence}")
+  endforeach()
+endif()
+
 # ---- a program's main: a wrong flag, and an exception that passes the world, are one sentence
 if(SKEIN_HAS_mpi AND SKEIN_EXAMPLES)
   foreach(case "flag;--epoch;3;there is no flag --epoch: is --epochs meant" "exception;--data;/nowhere;left the scope of the world's MpiComm: /nowhere")

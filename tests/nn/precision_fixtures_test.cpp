@@ -38,7 +38,7 @@ template <class P> Result run() {
   };
   const std::vector<float>* next = values;
   for (const sk::plan::Entry& e : Model::program.parameters()) {
-    each(e, [&](long at, long i) { model.modify().begin()[at] = (*next)[static_cast<std::size_t>(i)]; });
+    each(e, [&](long at, long i) { model.modify()[static_cast<std::size_t>(at)] = (*next)[static_cast<std::size_t>(i)]; });
     ++next;
   }
   const std::vector<float> x = wave(batch * in, 0.7, 0.3), target = wave(batch * out, 1.1, 0.9);

@@ -215,16 +215,21 @@ template <class Comm> void pipedream_is_delayed(Comm& world) {
         if (s.task == plan::Task::update) ++read;
         if (s == plan::Step{plan::Task::forward, 0, m}) break;
       }
-      std::copy(versions[read].begin(), versions[read].end(), model.modify().begin());
+      const auto put = [&](const auto& values) {
+        const auto weights = model.modify();
+        std::copy(values.begin(), values.end(), weights.data());
+      };
+      put(versions[read]);
       executor.forward_backward(points.batch(step * 27 + m * size, size),
                                 {.scale = 1.0 / size, .key = 77u + static_cast<unsigned>(step)});
-      std::copy(versions.back().begin(), versions.back().end(), model.modify().begin());
+      put(versions.back());
       sk::optim::StepCall<float> call;
       call.step = ++steps;
       call.lr = 0.05f;
       const float* gradients = model.gradients().data;
       call.gradients = &gradients;
-      bound.update(model.modify().begin(), call, 0, Whole::sizes.stored);
+      const auto weights = model.modify();
+      bound.update(weights.data(), call, 0, Whole::sizes.stored);
       versions.emplace_back(model.parameters().begin(), model.parameters().end());
     }
   }
@@ -302,7 +307,10 @@ template <class Comm> void ties(Comm& world) {
   const Points points;
   Whole model{sk::Seed{5}};
   constexpr plan::Entry a = Whole::parameter("3.weight"), b = Whole::parameter("6.body.0.weight");
-  std::copy_n(model.parameters().begin() + a.offset, a.stored, model.modify().begin() + b.offset);
+  {
+    const auto weights = model.modify();
+    std::copy_n(weights.data() + a.offset, a.stored, weights.data() + b.offset);
+  }
   sk::Executor<Whole, nn::CrossEntropy> executor(model, {},
                                                  {.capacity = 9, .execution = sk::Execution::layer_wise, .threads = 1});
   sk::optim::BoundOptimizer<Optimizer, float, sk::Cpu> bound(optimizer, Whole::program);
@@ -318,7 +326,8 @@ template <class Comm> void ties(Comm& world) {
     call.gradient_scale = 9.0 / 36;
     const float* gradients = g;
     call.gradients = &gradients;
-    bound.update(model.modify().begin(), call, 0, Whole::sizes.stored);
+    const auto weights = model.modify();
+    bound.update(weights.data(), call, 0, Whole::sizes.stored);
   }
   Result expected;
   expected.parameters.assign(model.parameters().begin(), model.parameters().end());

@@ -43,6 +43,16 @@
 #define SKEIN_MPI_INLINE inline
 #endif
 
+// 1: a debug build, which looks at indices, sizes, and whether copies of weights are fresh. Without a word of the build: where
+// the compiler does not optimise and NDEBUG is not defined. No layout of a type depends on it.
+#ifndef SKEIN_CHECKED
+#if defined(NDEBUG) || defined(__OPTIMIZE__)
+#define SKEIN_CHECKED 0
+#else
+#define SKEIN_CHECKED 1
+#endif
+#endif
+
 // Translation units compiled for different instruction sets, or with different options, must not meet at link time: the inline
 // namespace carries both beside the version, as v0_1_avx512_x1o1z1j0 (no JSON), so that the linker names them. Not cuDNN, which
 // only headers in cuda/ ask for: a program's units for the host do not know it.

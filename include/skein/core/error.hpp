@@ -38,6 +38,8 @@ namespace detail {
 /// The message of the Error that was made last, on whichever thread, cut at 500 characters: for who ends the job while an
 /// exception passes and cannot look at it. Empty where there was none.
 std::string last_error();
+/// Of a debug build (SKEIN_CHECKED): throws the ShapeError of an index that is not within [0, size).
+[[noreturn]] void refuse_index(long index, long size, int axis = 0);
 }  // namespace detail
 
 /// Extents that do not fit each other: names the operation and both shapes.

@@ -30,6 +30,10 @@ SKEIN_INLINE Error::Error(const std::string& what, SourceLocation where) : std::
   last.size = what.copy(last.text, sizeof last.text);
 }
 
+SKEIN_INLINE void detail::refuse_index(long index, long size, int axis) {
+  throw ShapeError(text("index {} of axis {} is not within [0, {})", index, axis, size));
+}
+
 SKEIN_INLINE FileError::FileError(const std::string& path, long long offset, const std::string& what, SourceLocation where)
     : Error(offset >= 0 ? text("{} (byte {}): {}", path, offset, what) : text("{}: {}", path, what), where), path_(path),
       offset_(offset) {}

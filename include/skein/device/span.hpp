@@ -5,6 +5,7 @@
 #include <span>
 #include <type_traits>
 
+#include "../core/error.hpp"
 #include "device.hpp"
 
 namespace skein::inline SKEIN_ABI {
@@ -24,7 +25,11 @@ template <class T, DeviceTag Device = Cpu> struct DeviceSpan {
 
   constexpr T* begin() const requires std::same_as<Device, Cpu> { return data; }
   constexpr T* end() const requires std::same_as<Device, Cpu> { return data + size; }
-  constexpr T& operator[](std::size_t i) const requires std::same_as<Device, Cpu> { return data[i]; }
+  /// Checked in a debug build.
+  constexpr T& operator[](std::size_t i) const requires std::same_as<Device, Cpu> {
+    if (SKEIN_CHECKED && i >= size) detail::refuse_index(static_cast<long>(i), static_cast<long>(size));
+    return data[i];
+  }
 };
 
 }  // namespace skein::inline SKEIN_ABI

@@ -205,7 +205,10 @@ template <class Model, class Loss> class Executor {
   }
 
  private:
-  static void check(const auto& batch) {
+  void check(const auto& batch) const {
+    if (batch.count > capacity())
+      throw ArgumentError(
+          text("Executor: the batch has {} samples, and .capacity is {}: the most samples of one call", batch.count, capacity()));
     nn::check_tokens<Model>(batch);
     if constexpr (Loss::target == nn::TargetKind::label)
       if (batch.labels) nn::check_labels_each(batch.labels_each, nn::labels_each(sizes.output));

@@ -90,7 +90,7 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
   DeviceSpan<const Scalar, Device> parameters() const { return weights_->read(); }
   /// The right to write to it, while the lease lives: model.modify()[i] = 1. Copies that layers derive of the weights are made
   /// anew after it has ended.
-  typename Weights<Scalar, Device>::Lease modify() { return weights_->modify(); }
+  [[nodiscard]] typename Weights<Scalar, Device>::Lease modify() { return weights_->modify(); }
   Weights<Scalar, Device>& weights() { return *weights_; }
   const Weights<Scalar, Device>& weights() const { return *weights_; }
   DeviceSpan<Scalar, Device> buffers() { return weights_->buffers(); }

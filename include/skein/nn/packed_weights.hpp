@@ -21,6 +21,10 @@ template <class Scalar, class Device> class PackedWeights {
   Scalar* converted() { return converted_.data(); }
   std::size_t bytes() const { return (packed_.size() + converted_.size()) * sizeof(Scalar); }
 
+  /// Of a debug build: the hash of the weights that the copies were made of.
+  void made_of(std::uint64_t hash) { hash_.store(hash, std::memory_order_relaxed); }
+  std::uint64_t made_of() const { return hash_.load(std::memory_order_relaxed); }
+
   /// A number for an executor, from 1: who packs.
   std::uint64_t join() { return 1 + joined_++ % 0x7fff; }
   /// Asked by every worker of an executor: must it help to make the copies of that version? Waits while another executor makes
@@ -48,7 +52,7 @@ template <class Scalar, class Device> class PackedWeights {
  private:
   Arena<Scalar, Device> packed_, converted_;
   std::atomic<std::uint64_t> state_{0};  // a version, and above 48 bits who makes the copies of another one
-  std::atomic<std::uint64_t> joined_{0};
+  std::atomic<std::uint64_t> joined_{0}, hash_{0};
 };
 
 }  // namespace skein::inline SKEIN_ABI::nn

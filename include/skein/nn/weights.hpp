@@ -23,7 +23,7 @@ template <class Scalar_, class Device_> class Weights {
 
   /// The right to write to the parameters, as long as it lives. In one line: `model.modify()[i] = 1`, `for (float& p :
   /// model.modify())`.
-  class Lease {
+  class [[nodiscard]] Lease {
    public:
     explicit Lease(Weights& weights) : weights_(&weights) { weights.open(); }
     Lease(Lease&& o) noexcept : weights_(std::exchange(o.weights_, nullptr)), changed_(o.changed_) {}
@@ -39,10 +39,12 @@ template <class Scalar_, class Device_> class Weights {
     DeviceSpan<Scalar, Device> span() const&& = delete;
     Scalar* data() const& { return weights_->parameters_.data(); }
     Scalar* data() const&& = delete;
-    Scalar* begin() const { return weights_->parameters_.data(); }
-    Scalar* end() const { return begin() + size(); }
+    Scalar* begin() const& { return weights_->parameters_.data(); }
+    Scalar* begin() const&& = delete;
+    Scalar* end() const& { return begin() + size(); }
+    Scalar* end() const&& = delete;
     std::size_t size() const { return weights_->parameters_.size(); }
-    Scalar& operator[](std::size_t i) const requires on_host<Device> { return begin()[i]; }
+    Scalar& operator[](std::size_t i) const requires on_host<Device> { return span()[i]; }
 
    private:
     Weights* weights_;
@@ -52,7 +54,7 @@ template <class Scalar_, class Device_> class Weights {
   Weights(std::size_t parameters, std::size_t buffers, Device where) : parameters_(parameters, where), buffers_(buffers, where) {}
 
   DeviceSpan<const Scalar, Device> read() const { return parameters_.span(); }
-  Lease modify() { return Lease(*this); }
+  [[nodiscard]] Lease modify() { return Lease(*this); }
   DeviceSpan<Scalar, Device> buffers() { return buffers_.span(); }
   DeviceSpan<const Scalar, Device> buffers() const { return buffers_.span(); }
   Device where() const { return parameters_.where(); }

@@ -74,7 +74,8 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
         .step = ++steps_, .lr = options.lr != 0 ? options.lr : static_cast<double>(optimizer_.lr), .gradients = gradients};
     const ClipNorm clip{static_cast<float>(clip_norm_of(optimizer_, options.clip_norm))};
     if (clip.active()) call.gradient_scale = clip(gradient_norm(call));
-    update(model.modify().begin(), call, 0, stored_);
+    const auto weights = model.modify();
+    update(weights.data(), call, 0, stored_);
   }
 
   /// Updates what [begin, end) of the arena holds: within owned().

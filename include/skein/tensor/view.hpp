@@ -61,16 +61,19 @@ template <class Scalar_, int Rank, class Device_> struct TensorView {
     }
     return true;
   }
-  /// All axes given as integers: the value (Cpu only, checked by assert). Else a view; missing axes are taken whole.
+  /// All axes given as integers: the value (Cpu only, checked in a debug build). Else a view; missing axes are taken whole.
   template <detail::SliceArgument... A> constexpr decltype(auto) operator()(A... a) const {
     static_assert(detail::consumed_axes<A...> <= Rank, "more indices than the tensor has axes");
     if constexpr (detail::is_element<Rank, A...>) {
       static_assert(std::is_same_v<Device, Cpu>, "a single value can be read on the host only: move the tensor with .to<Cpu>()");
       long offset = 0;
       int i = 0;
-      ((assert(static_cast<long>(a) >= 0 && static_cast<long>(a) < extents.e[i]),
-        offset += static_cast<long>(a) * strides.e[i++]),
-       ...);
+      const auto take = [&](long index) {
+        if (SKEIN_CHECKED && (index < 0 || index >= extents.e[i])) skein::detail::refuse_index(index, extents.e[i], i);
+        assert(index >= 0 && index < extents.e[i]);
+        offset += index * strides.e[i++];
+      };
+      (take(static_cast<long>(a)), ...);
       return static_cast<Scalar_&>(data[offset]);
     } else if constexpr (detail::consumed_axes<A...> <= Rank) {
       constexpr int R = detail::sliced_rank<Rank, A...>;

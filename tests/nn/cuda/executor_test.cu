@@ -89,7 +89,8 @@ TEST_CASE("a loop by hand on a GPU", "[nn][cuda]") {
     for (long s = 0; s < 10; ++s) {
       (void)executor.forward_backward(data.batch(s % 2 * 6, s % 2 * 6 + 6));
       const double* gradients[] = {model.gradients().data};
-      optimizer.update(model.modify().begin(), {.step = s + 1, .lr = 0.01, .gradients = gradients}, 0, M::sizes.stored);
+      const auto weights = model.modify();
+      optimizer.update(weights.data(), {.step = s + 1, .lr = 0.01, .gradients = gradients}, 0, M::sizes.stored);
     }
     return twins::values(model.parameters(), model.where());
   };

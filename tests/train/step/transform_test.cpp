@@ -77,7 +77,8 @@ template <class Transform> Values naive(const Transform& transform) {
           momentum[k][i] = 0.9 * momentum[k][i] + gradients[k][i];
           values[k][i] -= 0.5 * momentum[k][i];
         }
-        write(model.modify().begin(), Model::program.parameters()[k], values[k]);
+        const auto weights = model.modify();
+        write(weights.data(), Model::program.parameters()[k], values[k]);
       }
     }
   return {std::as_const(model).parameters().begin(), std::as_const(model).parameters().end()};

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../core/hash.hpp"
 #include "../../core/workers.hpp"
 #include "../../ops/elementwise.hpp"
 #include "../activations.hpp"
@@ -106,11 +107,17 @@ class ExecutorMemory {
   /// Every worker: copies that layers derive of the weights are made anew where the weights have changed.
   void refresh(const Worker& w, State& s) {
     const std::uint64_t version = weights_->version();
-    if (s.packed_version == version) return;
+    if (s.packed_version == version) {
+      if constexpr (checks_copies)
+        if (w.index == 0 && copies_->made_of() != hash_of_weights()) refuse_stale_copies();
+      return;
+    }
     weights_->assert_at_rest();
     if constexpr (sizes.packed_weights > 0 || conversion.reads_weights)
       if (!on_host<Device> || copies_->begin(version, packer_)) {
         make_copies(w, s);
+        if constexpr (checks_copies)
+          if (w.index == 0) copies_->made_of(hash_of_weights());
         w.barrier();
         copies_->end(version);
       }
@@ -162,6 +169,20 @@ class ExecutorMemory {
     std::vector<Arena<Scalar, Device>> conversion;  // a worker each
   };
   struct Nothing {};
+
+  /// In a debug build weights that changed while nobody had a lease are found by their hash.
+  static constexpr bool checks_copies =
+      SKEIN_CHECKED && on_host<Device> && (sizes.packed_weights > 0 || conversion.reads_weights);
+  std::uint64_t hash_of_weights() const {
+    const auto weights = weights_->read();
+    return hash_bytes(weights.data, weights.size * sizeof(Scalar));
+  }
+  [[noreturn]] static void refuse_stale_copies() {
+    throw ArgumentError(
+        "the model's weights changed while nobody had a lease, so that the copies that kernels read are stale: a span or a "
+        "reference was kept after its lease had ended. Write under `auto weights = model.modify();`, and let it end before the "
+        "pass");
+  }
 
   /// This worker's part.
   void make_copies(const Worker& w, State& s) {
