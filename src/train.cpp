@@ -33,3 +33,4 @@ template std::string first_not_finite<float>(std::span<const float>, const std::
 template std::string first_not_finite<double>(std::span<const double>, const std::vector<LayerRange>&,
                                               const std::function<bool(std::span<const double>)>&, const std::function<bool()>&);
 }  // namespace skein::inline SKEIN_ABI::train
+#include <skein/train/weights_npz.ipp>

@@ -91,3 +91,4 @@
 #include "train/metrics.hpp"
 #include "train/predictor.hpp"
 #include "train/trainer.hpp"
+#include "train/weights_npz.hpp"

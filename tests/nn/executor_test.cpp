@@ -246,8 +246,8 @@ TEST_CASE("A loop by hand drops other values in each call, the same on each rank
   const std::vector<float> x(4 * 16, 1.f);
   const std::vector<std::int32_t> labels(4, 1);
   const sk::BatchView<float> batch{.x = x.data(), .pitch = 16, .labels = labels.data(), .count = 4};
-  sk::Executor one{model, nn::CrossEntropy{}, {.batch = 4, .threads = 1}},
-      rank{model, nn::CrossEntropy{}, {.batch = 4, .threads = 2}};
+  sk::Executor one{model, nn::CrossEntropy{}, {.capacity = 4, .threads = 1}},
+      rank{model, nn::CrossEntropy{}, {.capacity = 4, .threads = 2}};
   const auto outputs = [&](auto& executor, sk::ExecutorCall call) {
     executor.forward_backward(batch, call);
     return std::vector<float>(executor.outputs(), executor.outputs() + 4 * executor.output_pitch);

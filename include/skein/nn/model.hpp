@@ -11,6 +11,7 @@
 #include "../core/random.hpp"
 #include "../device/memory.hpp"
 #include "../plan/buckets.hpp"
+#include "../tensor/view.hpp"
 #include "check.hpp"
 #include "fuse.hpp"
 #include "precision.hpp"
@@ -30,6 +31,21 @@ struct ModelPart {
 };
 
 namespace nn {
+namespace detail {
+/// A view of a parameter in the arena, whose rows are padded.
+template <int Rank, class Scalar, class Device>
+TensorView<const Scalar, Rank, Device> view_of(const Scalar* first, const Extents& e, Device where) {
+  Dims<Rank> extents, strides;
+  long step = 1;
+  for (int i = Rank - 1; i >= 0; --i) {
+    extents[i] = e[i];
+    strides[i] = step;
+    step *= i == Rank - 1 ? row_pitch(e[i]) : e[i];
+  }
+  return {first, extents, strides, where};
+}
+}  // namespace detail
+
 /// Two tables of one network describe the same arrays.
 constexpr bool same_arrays(std::span<const plan::Entry> a, std::span<const plan::Entry> b) {
   if (a.size() != b.size()) return false;
@@ -111,6 +127,19 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
   std::uint64_t version() const { return weights_->version(); }
   Device where() const { return weights_->where(); }
   Seed seed() const { return seed_; }
+
+  /// Calls visit(name, view) for each parameter: a TensorView<const Scalar, R, Device> of its logical extents, without the
+  /// padding of rows, R from 1 to 4. `model.for_each_parameter([](std::string_view name, auto view) { ... });`
+  template <class Visit> void for_each_parameter(Visit&& visit) const {
+    for (const plan::Entry& e : program.parameters()) {
+      const auto view = [&]<int Rank>(std::integral_constant<int, Rank>) {
+        if (e.extents.rank == Rank)
+          visit(std::string_view(program.name(e)), nn::detail::view_of<Rank>(parameters().data + e.offset, e.extents, where()));
+      };
+      view(std::integral_constant<int, 1>{}), view(std::integral_constant<int, 2>{});
+      view(std::integral_constant<int, 3>{}), view(std::integral_constant<int, 4>{});
+    }
+  }
 
   /// The table's row of a parameter by its name, "0.weight": checked at compile time where the name is a constant.
   static consteval plan::Entry parameter(std::string_view name) {

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model's parameters and buffers to NumPy and back, by their names: save_npz("weights.npz", model), load_npz("weights.npz",
+// model). In PyTorch's layout the file is that of its state_dict.
+#pragma once
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "../device/memory.hpp"
+#include "../plan/program.hpp"
+#include "../tensor/npz.hpp"
+#include "host_copy.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+/// How weights lie in a file.
+enum class WeightLayout {
+  skein,   ///< as in the model: the output index last, images as (height, width, channels)
+  pytorch  ///< Linear (out, in), Conv2d (out, in / groups, height, width); behind a Flatten features count (channels, height,
+           ///< width)
+};
+
+/// Of save_npz and load_npz of a model.
+struct WeightOptions {
+  WeightLayout layout = WeightLayout::skein;  ///< of the file
+  bool partial = false;                       ///< load_npz: arrays that the file lacks, or has too many, are no fault
+};
+
+namespace train::detail {
+/// One array in the arena and in the file: up to four extents to walk through, with the strides of both.
+struct ArrayInFile {
+  std::array<long, 4> extents{1, 1, 1, 1}, arena{}, file{};
+  std::vector<long> shape;  // of the file's array
+};
+/// Where entry e of the program's operations lies in the file.
+ArrayInFile array_in_file(std::span<const plan::LayerNode> operations, const plan::Entry& e, WeightLayout layout);
+/// Throws FileError where `found` is another shape than the file's array must have.
+void check_shape(const std::string& path, std::string_view name, std::span<const long> found, const ArrayInFile& wanted);
+/// Throws FileError for names in a file that the model does not have.
+void check_names(const std::string& path, const std::vector<std::string>& found, const std::vector<std::string>& known);
+
+/// Values between the arena and a dense array: copy(arena value, file value).
+template <class Arena, class File, class Copy> void walk(const ArrayInFile& a, Arena* arena, File* file, Copy&& copy) {
+  for (long i = 0; i < a.extents[0]; ++i)
+    for (long j = 0; j < a.extents[1]; ++j)
+      for (long k = 0; k < a.extents[2]; ++k)
+        for (long l = 0; l < a.extents[3]; ++l)
+          copy(arena[i * a.arena[0] + j * a.arena[1] + k * a.arena[2] + l * a.arena[3]],
+               file[i * a.file[0] + j * a.file[1] + k * a.file[2] + l * a.file[3]]);
+}
+/// Calls f with the rank of an array, 1 to 4, as a constant.
+template <class Function> void with_rank(std::size_t rank, Function&& f) {
+  if (rank == 1) f(std::integral_constant<int, 1>{});
+  else if (rank == 2) f(std::integral_constant<int, 2>{});
+  else if (rank == 3) f(std::integral_constant<int, 3>{});
+  else f(std::integral_constant<int, 4>{});
+}
+template <int Rank> Dims<Rank> dims_of(std::span<const long> extents) {
+  Dims<Rank> d;
+  for (int i = 0; i < Rank; ++i) d.e[i] = extents[static_cast<std::size_t>(i)];
+  return d;
+}
+}  // namespace train::detail
+
+/// Writes the parameters and buffers of a model, of any device, as arrays with their names ("0.weight"), without the padding of
+/// rows. `numpy.load` reads it; with {.layout = WeightLayout::pytorch} it is a `state_dict`. Throws FileError.
+template <class Model>
+requires requires { Model::program; }
+void save_npz(const std::string& path, const Model& model, const WeightOptions& options = {}) {
+  using Scalar = typename Model::Scalar;
+  NpzWriter out(path);
+  const auto add = [&](auto arena, std::span<const plan::Entry> entries) {
+    train::HostCopy<Scalar, typename Model::device> copy;
+    const Scalar* data = copy.read(arena.data, arena.size, model.where());
+    for (const plan::Entry& e : entries) {
+      const auto place = train::detail::array_in_file(Model::program.ops(), e, options.layout);
+      std::vector<Scalar> dense(static_cast<std::size_t>(e.extents.count()));
+      train::detail::walk(place, data + e.offset, dense.data(), [](const Scalar& from, Scalar& to) { to = from; });
+      train::detail::with_rank(place.shape.size(), [&]<int Rank>(std::integral_constant<int, Rank>) {
+        const auto extents = train::detail::dims_of<Rank>(place.shape);
+        out.add(std::string(std::string_view(Model::program.name(e))),
+                TensorView<const Scalar, Rank, Cpu>(dense.data(), extents, row_major(extents)));
+      });
+    }
+  };
+  add(model.parameters(), Model::program.parameters());
+  add(model.buffers(), Model::program.buffers());
+  out.close();
+}
+
+/// Reads the parameters and buffers of a model out of what save_npz, or numpy.savez of a state_dict, wrote. Numbers of another
+/// type are converted. Throws FileError for arrays that are missing, too many or of another shape; the model is as before then.
+template <class Model>
+requires requires { Model::program; }
+void load_npz(const std::string& path, Model& model, const WeightOptions& options = {}) {
+  using Scalar = typename Model::Scalar;
+  const NpzFile file(path);
+  std::vector<std::string> known;
+  const auto staged = [&](auto arena, std::span<const plan::Entry> entries) {
+    train::HostCopy<Scalar, typename Model::device> copy;
+    const Scalar* now = copy.read(arena.data, arena.size, model.where());
+    std::vector<Scalar> next(now, now + arena.size);
+    for (const plan::Entry& e : entries) {
+      const std::string& name = known.emplace_back(std::string_view(Model::program.name(e)));
+      if (options.partial && !file.contains(name)) continue;
+      const auto place = train::detail::array_in_file(Model::program.ops(), e, options.layout);
+      train::detail::with_rank(place.shape.size(), [&]<int Rank>(std::integral_constant<int, Rank>) {
+        const Tensor<Scalar, Rank, Cpu> found = file.get<Scalar, Rank>(name, NpyTypes::convert);
+        train::detail::check_shape(path, name, found.shape(), place);
+        train::detail::walk(place, next.data() + e.offset, found.data(), [](Scalar& to, const Scalar& from) { to = from; });
+      });
+    }
+    return next;
+  };
+  const auto parameters = staged(std::as_const(model).parameters(), Model::program.parameters());
+  const auto buffers = staged(std::as_const(model).buffers(), Model::program.buffers());
+  if (!options.partial) train::detail::check_names(path, file.names(), known);
+  const auto weights = model.modify();
+  train::HostCopy<Scalar, typename Model::device>::write(weights.data(), parameters.data(), parameters.size(), model.where());
+  train::HostCopy<Scalar, typename Model::device>::write(model.buffers().data, buffers.data(), buffers.size(), model.where());
+}
+
+}  // namespace skein::inline SKEIN_ABI
+
+#if !SKEIN_COMPILED
+#include "weights_npz.ipp"
+#endif

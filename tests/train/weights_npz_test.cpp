@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights as arrays of NumPy: without padding, by name; in PyTorch's layout they are what a network written as PyTorch has it
+// gives the same outputs with.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <vector>
+
+#include <skein/data/from_tensors.hpp>
+#include <skein/nn/batch_norm.hpp>
+#include <skein/nn/conv2d.hpp>
+#include <skein/nn/dropout.hpp>
+#include <skein/nn/flatten.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/model.hpp>
+#include <skein/nn/relu.hpp>
+#include <skein/tensor/create.hpp>
+#include <skein/train/predictor.hpp>
+#include <skein/train/weights_npz.hpp>
+
+#include "../support/temporary_folder.hpp"
+
+namespace sk = skein;
+namespace nn = skein::nn;
+
+namespace {
+
+// Behind the Flatten a normalisation, whose vectors are of channels first too.
+using Net = nn::Sequential<nn::Conv2d<6, sk::Kernel<3>>, nn::Relu, nn::Flatten, nn::BatchNorm<>, nn::Dropout<>, nn::Linear<7>,
+                           nn::Relu, nn::Linear<3>>;
+using Model = sk::Model<Net, sk::Shape<5, 6, 2>>;
+
+void scatter(Model& model) {  // so that no array is all ones or zeros
+  auto weights = model.modify();
+  for (const sk::plan::Entry& e : Model::program.buffers())
+    for (long i = 0; i < e.extents.count(); ++i)
+      model.buffers()[static_cast<std::size_t>(e.offset + i)] =
+          0.5f + sk::random_uniform(9, 1, static_cast<std::uint64_t>(e.offset + i));
+  for (const sk::plan::Entry& e : Model::program.parameters())
+    if (e.extents.rank == 1)
+      for (long i = 0; i < e.extents.count(); ++i)
+        weights[static_cast<std::size_t>(e.offset + i)] += sk::random_uniform(9, 0, static_cast<std::uint64_t>(e.offset + i));
+}
+
+/// The network over one image of (channels, height, width), with arrays as a state_dict has them.
+std::vector<double> as_pytorch_has_it(const sk::NpzFile& f, const sk::Tensor<float, 3>& image) {
+  const auto kernel = f.get<float, 4>("0.weight");
+  const auto bias = f.get<float, 1>("0.bias"), gain = f.get<float, 1>("3.weight"), shift = f.get<float, 1>("3.bias"),
+             mean = f.get<float, 1>("3.running_mean"), variance = f.get<float, 1>("3.running_var");
+  std::vector<double> x;  // flattened (channels, height, width)
+  for (long o = 0; o < 6; ++o)
+    for (long i = 0; i < 3; ++i)
+      for (long j = 0; j < 4; ++j) {
+        double sum = bias(o);
+        for (long c = 0; c < 2; ++c)
+          for (long a = 0; a < 3; ++a)
+            for (long b = 0; b < 3; ++b) sum += static_cast<double>(kernel(o, c, a, b)) * image(c, i + a, j + b);
+        x.push_back(std::max(0.0, sum));
+      }
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const long k = static_cast<long>(i);
+    x[i] = (x[i] - mean(k)) / std::sqrt(variance(k) + 1e-5) * gain(k) + shift(k);
+  }
+  for (const char* name : {"5", "7"}) {
+    const auto weight = f.get<float, 2>(std::string(name) + ".weight");
+    const auto b = f.get<float, 1>(std::string(name) + ".bias");
+    std::vector<double> y;
+    for (long o = 0; o < weight.extent(0); ++o) {
+      double sum = b(o);
+      for (long i = 0; i < weight.extent(1); ++i) sum += static_cast<double>(weight(o, i)) * x[static_cast<std::size_t>(i)];
+      y.push_back(name[0] == '5' ? std::max(0.0, sum) : sum);
+    }
+    x = y;
+  }
+  return x;
+}
+
+}  // namespace
+
+TEST_CASE("Weights go to NumPy's files and back, without the padding of rows", "[train]") {
+  const support::TemporaryFolder folder;
+  Model model{sk::Seed{1}}, other{sk::Seed{2}};
+  scatter(model);
+  for (const auto layout : {sk::WeightLayout::skein, sk::WeightLayout::pytorch}) {
+    sk::save_npz(folder / "w.npz", model, {.layout = layout});
+    other = Model{sk::Seed{2}};
+    sk::load_npz(folder / "w.npz", other, {.layout = layout});
+    CHECK(std::equal(model.parameters().begin(), model.parameters().end(), other.parameters().begin()));
+    CHECK(std::equal(model.buffers().begin(), model.buffers().end(), other.buffers().begin()));
+  }
+  sk::save_npz(folder / "w.npz", model);
+  const sk::NpzFile file = sk::load_npz(folder / "w.npz");
+  CHECK(file.names() == std::vector<std::string>{"0.weight", "0.bias", "3.weight", "3.bias", "5.weight", "5.bias", "7.weight",
+                                                 "7.bias", "3.running_mean", "3.running_var"});
+  const auto last = file.get<float, 2>("7.weight");  // (7, 3)
+  CHECK(last(6, 2) ==
+        model.parameters()[static_cast<std::size_t>(Model::parameter("7.weight").offset + 6 * sk::row_pitch(3) + 2)]);
+}
+
+TEST_CASE("In PyTorch's layout a network of channels first gives the same outputs", "[train]") {
+  const support::TemporaryFolder folder;
+  Model model{sk::Seed{1}};
+  scatter(model);
+  const std::string path = folder / "weights.npz";
+  // [quote pytorch]
+  sk::save_npz(path, model, {.layout = sk::WeightLayout::pytorch});
+  sk::load_npz(path, model, {.layout = sk::WeightLayout::pytorch});
+  // [end]
+  const auto file = sk::load_npz(path);
+  CHECK(file.get<float, 4>("0.weight").shape() == sk::dims(6, 2, 3, 3));
+  CHECK(file.get<float, 2>("5.weight").shape() == sk::dims(7, 72));
+  const sk::Tensor<float, 4> images = sk::normal<float>(sk::Seed{5}, sk::dims(1, 5, 6, 2));
+  sk::Tensor<float, 3> channels_first(sk::dims(2, 5, 6));
+  for (long c = 0; c < 2; ++c)
+    for (long i = 0; i < 5; ++i)
+      for (long j = 0; j < 6; ++j) channels_first(c, i, j) = images(0, i, j, c);
+  sk::Predictor predictor{model, {.threads = 1}};
+  const auto outputs = predictor.predict(images);
+  const auto expected = as_pytorch_has_it(file, channels_first);
+  for (long o = 0; o < 3; ++o) CHECK(outputs(0, o) == Approx(expected[static_cast<std::size_t>(o)]).epsilon(1e-4).margin(1e-5));
+}
+
+TEST_CASE("A file of other weights is refused, and changes nothing", "[train]") {
+  const support::TemporaryFolder folder;
+  using Other = sk::Model<nn::Sequential<nn::Linear<7>, nn::Linear<3>>, sk::Shape<4>>;
+  Other model{sk::Seed{1}}, same{sk::Seed{1}};
+  const auto unchanged = [&] {
+    return std::equal(model.parameters().begin(), model.parameters().end(), same.parameters().begin());
+  };
+  sk::save_npz(folder / "torch.npz", model, {.layout = sk::WeightLayout::pytorch});
+  CHECK_THROWS_WITH(
+      sk::load_npz(folder / "torch.npz", model),
+      Catch::Contains("the array '0.weight' has the shape (7, 4), the model's is (4, 7)") && Catch::Contains("pytorch"));
+  CHECK(unchanged());
+  {
+    sk::NpzWriter out(folder / "part.npz");
+    out.add("1.bias", sk::Tensor<double, 1>{1, 2, 3});
+    out.add("head.bias", sk::Tensor<float, 1>{1, 2, 3});
+    out.close();
+  }
+  CHECK_THROWS_WITH(sk::load_npz(folder / "part.npz", model), Catch::Contains("has no array '0.weight'"));
+  CHECK(unchanged());
+  sk::load_npz(folder / "part.npz", model, {.partial = true});
+  CHECK(model.parameters()[static_cast<std::size_t>(Other::parameter("1.bias").offset + 1)] == 2);
+  sk::save_npz(folder / "all.npz", model);
+  Other loaded{sk::Seed{3}};
+  sk::load_npz(folder / "all.npz", loaded);
+  CHECK(loaded.parameters()[0] == same.parameters()[0]);
+}
+
+TEST_CASE("Parameters are visited by name as views without padding", "[train]") {
+  Model model{sk::Seed{1}};
+  long count = 0;
+  std::vector<std::string> names;
+  model.for_each_parameter([&](std::string_view name, auto view) {
+    names.emplace_back(name);
+    count += view.size();
+    if constexpr (decltype(view)::rank == 2)
+      if (name == "7.weight")
+        CHECK(view(6, 2) ==
+              model.parameters()[static_cast<std::size_t>(Model::parameter("7.weight").offset + 6 * sk::row_pitch(3) + 2)]);
+  });
+  CHECK(count == Model::parameter_count);
+  CHECK(names.size() == 8);
+  CHECK(names[5] == "5.bias");
+}
