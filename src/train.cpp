@@ -26,6 +26,7 @@
 #include <skein/train/text.ipp>
 #include <skein/train/training_position.ipp>
 #include <skein/train/watch.ipp>
+#include <skein/train/weights_npz.ipp>
 
 namespace skein::inline SKEIN_ABI::train {
 template std::string first_not_finite<float>(std::span<const float>, const std::vector<LayerRange>&,
@@ -33,4 +34,3 @@ template std::string first_not_finite<float>(std::span<const float>, const std::
 template std::string first_not_finite<double>(std::span<const double>, const std::vector<LayerRange>&,
                                               const std::function<bool(std::span<const double>)>&, const std::function<bool()>&);
 }  // namespace skein::inline SKEIN_ABI::train
-#include <skein/train/weights_npz.ipp>
