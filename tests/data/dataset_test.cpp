@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/data/dataset.hpp>
 
+#include <cmath>
+#include <limits>
+#include <memory>
 #include <vector>
 
 #include <skein/data/from_tensors.hpp>
 #include <skein/data/map.hpp>
 #include <skein/data/moments.hpp>
+#include <skein/data/normalize.hpp>
 #include <skein/data/view.hpp>
 #include <skein/tensor/tensor.hpp>
 
@@ -210,7 +214,7 @@ TEST_CASE("data sets out of arrays: functions of one variable, of several, and c
   CHECK(gathered(columns, {2}) == std::vector<float>{3, 6});
   CHECK(thrown([] {
           from_tensors(std::vector<float>{1, 2, 3}, std::vector<int>{1});
-        }).text == "a data set in memory: 3 samples need 3 labels, 1 are given");
+        }).says("a data set in memory: 3 samples need 3 labels, 1 are given"));
   CHECK(thrown([] {
           from_tensors(std::vector<float>{1, 2, 3}, {1, {2}}, std::vector<int>{1});
         }).says("no whole number of samples of 2 values"));
@@ -371,4 +375,117 @@ TEST_CASE("several labels a sample: in memory, read one by one, and through what
   CHECK((reversed[0] == 400 && reversed[1199] == 3 && reversed[3 * 300] == 100));
   CHECK_THROWS_WITH(InMemory<float>({1, {3}}, std::vector<float>(6), std::vector<std::int32_t>(2), 0, 3),
                     Catch::Contains("2 samples need 6 labels, 2 are given"));
+}
+
+TEST_CASE("flat rows without extents: the message says how to give them") {
+  const std::vector<float> rows(30);
+  CHECK(thrown([&] { from_tensors(rows, std::vector<int>(10)); }).text ==
+        "a data set in memory: 30 samples need 30 labels, 10 are given: if a sample has 3 values, say so: "
+        "from_tensors(x, sk::Extents{1, {3}}, y)");
+  CHECK(thrown([&] { from_tensors(rows, std::vector<float>(10)); }).text ==
+        "from_tensors: 10 target values cannot belong to 30 samples: if a sample has 3 values, say so: "
+        "from_tensors(x, sk::Extents{1, {3}}, y)");
+  CHECK(from_tensors(rows, sk::Extents{1, {3}}, std::vector<float>(10)).size() == 10);
+  CHECK(thrown([&] { from_tensors(rows, std::vector<float>{}); }).says("0 target values cannot belong to 30 samples"));
+}
+
+namespace {
+struct Counted {  // of values that are destroyed with it
+  std::shared_ptr<int> alive = std::make_shared<int>(7);
+  std::int64_t size() const { return 3; }
+  sk::Extents sample_extents() const { return {1, {1}}; }
+  void gather(Indices indices, float* x, long) const {
+    for (std::size_t i = 0; i < indices.size(); ++i) x[i] = static_cast<float>(*alive);
+  }
+};
+}  // namespace
+
+TEST_CASE("a view keeps a data set that is made in place, and refers to one that has a name") {
+  std::weak_ptr<int> alive;
+  {
+    DatasetView view = [&] {
+      Counted made;
+      alive = made.alive;
+      return made;
+    }();
+    CHECK(alive.use_count() == 1);
+    const DatasetView copy = view;
+    view = {};
+    REQUIRE_FALSE(alive.expired());
+    CHECK(gathered(copy, {1}) == std::vector<float>{7});
+  }
+  CHECK(alive.expired());
+  const Counted named;
+  const DatasetView view = named;
+  CHECK(named.alive.use_count() == 1);  // not copied
+  CHECK(gathered(from_tensors(std::vector<float>{1, 2}, std::vector<int>{0, 1}), {1}) == std::vector<float>{2});
+}
+
+TEST_CASE("values that are infinite or not a number do not become a data set unless asked for") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const double large = 1e39;
+  const std::vector<float> plain{1, 2, 3, 4, 5, 6};
+  auto x = plain;
+  x[4] = nan;
+  CHECK(thrown([&] {
+          from_tensors(x, sk::Extents{1, {2}}, std::vector<int>{0, 1, 0});
+        }).text == "a data set in memory: value 0 of sample 2 is nan: mend the data, or ask for such with data::NonFinite::keep");
+  CHECK(thrown([&] {
+          from_tensors(plain, sk::Extents{1, {3}}, std::vector<double>{1, -large});
+        }).says("target value 0 of sample 1 is -inf (a float holds numbers up to 3.4e38)"));
+  CHECK(thrown([&] { from_tensors(std::vector<double>{1, HUGE_VAL}, sk::Extents{1, {2}}); }).says("value 1 of sample 0 is inf"));
+  CHECK(thrown([&] { InMemory<float>({1, {2}}, x); }).says("value 0 of sample 2 is nan"));
+  const auto kept = from_tensors(x, sk::Extents{1, {2}}, std::vector<int>{0, 1, 0}, NonFinite::keep);
+  CHECK(std::isnan(gathered(kept, {2})[0]));
+  CHECK(kept.non_finite() == NonFinite::keep);
+  CHECK(subset(kept, {0, 1}).non_finite() == NonFinite::keep);
+  CHECK(from_tensors(plain, plain).non_finite() == NonFinite::absent);  // nobody looks again
+  CHECK(
+      from_tensors(std::vector<double>{1, large}, plain.size() > 0 ? std::vector<int>{0, 1} : std::vector<int>{}).non_finite() ==
+      NonFinite::refuse);  // a float cannot hold it, a double can
+  CHECK(map(from_tensors(plain, plain), [](auto) {}).non_finite() == NonFinite::refuse);
+
+  const InMemory<std::uint8_t> bytes({1, {2}}, {0, 255});
+  CHECK(bytes.normalize(0.1, 0.3).non_finite() == NonFinite::absent);
+  CHECK(thrown([&] { bytes.normalize(0.1, 1e-40); }).says("normalize: a mean of 0.100000 and a deviation of"));
+  CHECK(thrown([&] {
+          bytes.normalize(HUGE_VAL, 1);
+        }).says("normalize: the mean is inf and the deviation 1.000000: both must be finite"));
+  CHECK(thrown([&] { bytes.normalize(0, std::nan("")); }).says("normalize: the deviation is nan, it must be positive"));
+}
+
+TEST_CASE("the greatest magnitude is that of every value, wherever it stands") {
+  std::vector<float> x(1000, 0.5f);
+  std::vector<double> y(1000, -0.25);
+  const auto most = [](const auto& v, std::size_t n) { return detail::greatest_magnitude(std::span(v).first(n)); };
+  CHECK((most(x, 1000) == 0.5f && most(y, 1000) == 0.25 && most(x, 0) == 0));
+  for (const std::size_t n : {1u, 31u, 32u, 33u, 200u, 1000u})
+    for (const std::size_t at : {std::size_t{0}, n / 2, n - 1}) {
+      x[at] = -3, y[at] = 4;
+      CHECK((most(x, n) == 3 && most(y, n) == 4));
+      x[at] = -HUGE_VALF, y[at] = std::nan("");
+      CHECK_FALSE(detail::finite(most(x, n)));
+      CHECK_FALSE(detail::finite(most(y, n)));
+      CHECK(detail::first_not_finite(std::span<const float>(x).first(n)) == static_cast<long>(at));
+      x[at] = 0.5f, y[at] = -0.25;
+    }
+}
+
+TEST_CASE("what split returned can be normalised, and so can any set") {
+  const InMemory<std::uint8_t> bytes({1, {1}}, {0, 51, 102, 255});
+  const auto [train, rest] = split(bytes, 0.5);
+  const auto whole = bytes.normalize(0.2, 0.5);
+  const auto own = train.normalize(0.2, 0.5);
+  CHECK(own.size() == 2);
+  CHECK(own.non_finite() == NonFinite::absent);
+  for (std::int64_t i = 0; i < 2; ++i) {
+    const float before = gathered(train, {i})[0], after = gathered(own, {i})[0];
+    CHECK(after == Approx((before - 0.2f) / 0.5f));
+  }
+  const auto squares = split(Squares{}, 0.5).first;  // a set without a normalize() of its own
+  const auto served = squares.normalize(1, 2);
+  CHECK(gathered(served, {3})[0] == Approx((gathered(squares, {3})[0] - 1) / 2));
+  CHECK(served.target() == Target::vector(1));
+  CHECK(gathered(normalize(map(bytes, [](auto) {}), 0.2, 0.5), {3})[0] == Approx(gathered(whole, {3})[0]));
+  CHECK(thrown([&] { train.normalize(0, 0); }).says("normalize: the deviation is 0.000000, it must be positive"));
 }

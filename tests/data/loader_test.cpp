@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
+#include <memory>
 #include <new>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include <skein/data/from_tensors.hpp>
@@ -279,6 +282,9 @@ TEST_CASE("options that contradict each other are refused in a sentence") {
           const auto none = ramp(0);
           Loader loader{none, {.batch = 1}};
         }).text == "loader: the data set has no samples");
+  CHECK(thrown([] {
+          Loader loader{ramp(0), {.batch = 1, .name = "the test set"}};
+        }).text == "loader: the test set has no samples");
   Loader loader{data, {.batch = 2, .prefetch = Prefetch::off}};
   auto outer = loader.epoch(0).begin();
   auto inner = loader.epoch(1).begin();
@@ -286,10 +292,137 @@ TEST_CASE("options that contradict each other are refused in a sentence") {
   CHECK(thrown([&] { ++outer; }).says("two loops over epochs of one loader are mixed"));
 }
 
-TEST_CASE("the prefetch thread is there only where a core is spare") {
+namespace {
+/// Samples that are brought one by one, as from a disk. Sample i is i, and its target 2 i.
+struct Slow {
+  static constexpr bool prefers_ascending = false;
+  std::int64_t size() const { return 200; }
+  sk::Extents sample_extents() const { return {1, {1}}; }
+  Target target() const { return Target::vector(1); }
+  void read(std::int64_t i, std::span<float> x, std::span<float> y) const { x[0] = static_cast<float>(i), y[0] = 2 * x[0]; }
+};
+struct Ascending : Slow {
+  static constexpr bool prefers_ascending = true;
+  mutable std::atomic<bool> ascended = true;
+  void serve(Indices indices, const Destination<float>& to) const {
+    if (!std::is_sorted(indices.begin(), indices.end())) ascended = false;
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      if (to.x) to.x[static_cast<long>(i) * to.pitch] = static_cast<float>(indices[i]);
+      if (to.targets) to.targets[static_cast<long>(i) * to.target_pitch] = 2 * static_cast<float>(indices[i]);
+    }
+  }
+};
+}  // namespace
+
+TEST_CASE("prefetch threads are there only where cores are spare, several where samples take time") {
   const auto data = ramp(10);
-  CHECK_FALSE(Loader{data, {.batch = 2, .busy_threads = sk::available_cores()}}.prefetching());
-  CHECK(Loader{data, {.batch = 2, .busy_threads = sk::available_cores() - 1}}.prefetching());
+  const Slow slow;
+  const int cores = sk::available_cores();
+  const auto threads = [](const auto& set, LoaderOptions options) {
+    options.batch = 2;
+    return Loader{set, options}.prefetch_threads();
+  };
+  CHECK(threads(data, {.busy_threads = cores}) == 0);
+  CHECK_FALSE(Loader{data, {.batch = 2, .busy_threads = cores}}.prefetching());
+  CHECK(threads(data, {.busy_threads = cores - 1}) == 1);
+  CHECK(threads(slow, {.busy_threads = cores - 1}) == 1);
+  CHECK(threads(data, {.busy_threads = cores - 3}) == 1);
+  CHECK(threads(slow, {.busy_threads = cores - 3}) == 3);
+  CHECK(threads(slow, {.busy_threads = cores - 9}) == 4);
+  CHECK(threads(map(subset(slow, {0, 5}), [](auto) {}), {.busy_threads = cores - 3}) == 3);
+  CHECK(threads(data, {.prefetch = Prefetch::on, .prefetch_threads = 3}) == 3);
+  CHECK(threads(data, {.prefetch = Prefetch::off, .prefetch_threads = 3}) == 0);
+}
+
+TEST_CASE("any number of prefetch threads serves the same batches in the same order") {
+  const int threads = GENERATE(1, 2, 3, 7), held = GENERATE(0, 2);
+  const Slow data;
+  Loader plain{data, {.batch = 9, .prefetch = Prefetch::off}};
+  Loader loader{data, {.batch = 9, .prefetch = Prefetch::on, .prefetch_threads = threads, .held = held}};
+  for (const std::int64_t epoch : {0, 1, 5}) {
+    CHECK(served(loader, epoch) == served(plain, epoch));
+    for (const auto& b : loader.epoch(epoch)) {
+      REQUIRE((b.x[0] == static_cast<float>(b.indices[0]) && b.targets[0] == 2 * b.x[0]));
+      if (b.step == 3 + epoch) break;
+    }
+  }
+  loader.seek({2, 4});
+  plain.seek({2, 4});
+  CHECK(served(loader, 2) == served(plain, 2));
+}
+
+TEST_CASE("with several prefetch threads too an exception reaches the loop at its own step") {
+  const auto data = map(Slow{}, [](auto sample, std::int64_t index, std::int64_t epoch) {
+    if ((index == 35 || index == 65) && epoch == 1)
+      throw std::runtime_error("sample " + std::to_string(index) + " is unreadable");
+    sample[0] += 0;
+  });
+  Loader loader{data, {.batch = 10, .shuffle = false, .prefetch = Prefetch::on, .prefetch_threads = 4}};
+  for (int again = 0; again < 20; ++again) {
+    std::size_t seen = 0;
+    std::string text;
+    try {
+      for (const auto& b : loader.epoch(1)) seen += static_cast<std::size_t>(b.count);
+    } catch (const std::runtime_error& e) { text = e.what(); }
+    REQUIRE(text == "sample 35 is unreadable");
+    REQUIRE(seen == 30);
+    REQUIRE(served(loader, 2).size() == 200);
+  }
+}
+
+TEST_CASE("a set that prefers ascending indices is asked for the samples of a batch so, on any number of ranks") {
+  const Ascending data;
+  Loader plain{Slow{}, {.batch = 32}};
+  Loader loader{data, {.batch = 32}}, first{data, {.batch = 32, .ranks = 2}}, second{data, {.batch = 32, .ranks = 2, .rank = 1}};
+  auto a = first.epoch(3).begin();
+  auto b = second.epoch(3).begin();
+  auto usual = plain.epoch(3).begin();
+  for (const auto& batch : loader.epoch(3)) {
+    const auto list = [](const Batch<>& of) { return std::vector<std::int64_t>(of.indices, of.indices + of.count); };
+    std::vector<std::int64_t> both = list(*a), same = list(*usual);
+    for (const std::int64_t i : list(*b)) both.push_back(i);
+    std::sort(same.begin(), same.end());
+    REQUIRE(list(batch) == same);
+    REQUIRE(both == same);
+    REQUIRE(batch.x[0] == static_cast<float>(same[0]));
+    ++a, ++b, ++usual;
+  }
+  CHECK(data.ascended);
+  Loader local{data, {.batch = 32, .partition = Partition::local, .sizes = std::vector<std::int64_t>{200}}};
+  CHECK(served(local, 0).size() == 200);
+  CHECK(data.ascended);
+}
+
+TEST_CASE("a batch with a value that is infinite or not a number is refused by its index, unless the set says so") {
+  struct Own : Slow {
+    std::int64_t bad = -1, bad_target = -1;
+    NonFinite said = NonFinite::refuse;
+    NonFinite non_finite() const { return said; }
+    void read(std::int64_t i, std::span<float> x, std::span<float> y) const {
+      x[0] = i == bad ? std::nanf("") : 1, y[0] = i == bad_target ? -HUGE_VALF : 2;
+    }
+  } own;
+  const auto says = [&](auto scalar, LoaderOptions options) {
+    options.batch = 32, options.name = "the training data set";
+    return thrown([&] { served(*std::make_unique<Loader<decltype(scalar)>>(own, options), 0); }).text;
+  };
+  const Prefetch prefetch = GENERATE(Prefetch::on, Prefetch::off);
+  CHECK(says(0.0f, {.prefetch = prefetch}) == "nothing");
+  own.bad = 71;
+  const std::string text =
+      "value 0 of sample 71 of the training data set is nan: mend the data; a set whose values may be so has "
+      "data::NonFinite non_finite() const";
+  CHECK(says(0.0f, {.prefetch = prefetch}) == text);
+  CHECK(says(0.0, {.prefetch = prefetch}) == text);
+  own.bad = -1, own.bad_target = 199;
+  CHECK(says(0.0f, {.prefetch = prefetch}).find("target value 0 of sample 199 of the training data set is -inf") == 0);
+  own.said = NonFinite::keep;
+  CHECK(says(0.0f, {.prefetch = prefetch}) == "nothing");
+  const auto large = from_tensors(std::vector<double>{1, 1e39}, std::vector<int>{0, 1});
+  Loader<double> wide{large, {.batch = 2}};
+  CHECK(served(wide, 0).size() == 2);
+  Loader<float> narrow{large, {.batch = 2}};
+  CHECK(thrown([&] { served(narrow, 0); }).says("value 0 of sample 1 of the data set is inf"));
 }
 
 TEST_CASE("no page fault and no allocation in any step after the first epoch") {

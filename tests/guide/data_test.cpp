@@ -55,6 +55,13 @@ struct Folder {
 // [end]
 static_assert((sk::data::assert_dataset<Folder>(), true));
 
+// [quote non_finite]
+struct Measured : Sine {  // some values are missing: a layer of the network handles NaN
+  sk::data::NonFinite non_finite() const { return sk::data::NonFinite::keep; }
+};
+// [end]
+static_assert((sk::data::assert_dataset<Measured>(), true));
+
 // [quote noise]
 struct Noise {  // keyed by (epoch, sample): the same on any number of ranks
   template <class T> void operator()(std::span<T> sample, std::int64_t index, std::int64_t epoch) const {
@@ -87,6 +94,7 @@ TEST_CASE("sets and loaders", "[guide]") {
   CHECK(samples <= 181);
   CHECK(loader.steps() == 5);
 
+  CHECK(sk::data::DatasetView(Measured{}).non_finite() == sk::data::NonFinite::keep);
   const Sine sine;
   sk::data::Loader<> own{sine, {.batch = 10, .shuffle = false}};
   for (const auto& batch : own.epoch(0)) {

@@ -122,8 +122,9 @@ TEST_CASE("A fit says how many labels it wants, and which one is wrong", "[train
   CHECK_THROWS_WITH(of_one.fit(many, quiet), Catch::Contains("has 4 labels a sample") && Catch::Contains("has 1 positions"));
   points.labels(17, 2) = 3;
   const auto wrong = points.set<Sequence>();
-  CHECK_THROWS_WITH(trainer.fit(wrong, quiet),
-                    Catch::Contains("sample 17 has the label 3 at position 2; the network has 3 outputs"));
+  CHECK_THROWS_WITH(
+      trainer.fit(wrong, quiet),
+      Catch::Contains("sample 17 of the training data set has the label 3 at position 2; the network has 3 outputs"));
 }
 
 TEST_CASE("A pipeline's first stage reads tokens", "[train]") {

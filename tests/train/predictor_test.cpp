@@ -32,13 +32,15 @@ TEST_CASE("A predictor predicts what the trainer does, of its file, without grad
   CHECK(values(predictor.predict(data)) != values(expected));
   predictor.load(folder / "training");
   CHECK(values(predictor.predict(data)) == values(expected));
-  const sk::Tensor<float, 2> x(std::span<const float>(images.x), sk::dims(61, 36));
+  const sk::Tensor<float, 4> x(std::span<const float>(images.x), sk::dims(61, 6, 6, 1));
   CHECK(values(predictor.predict(x)) == values(expected));
   CHECK(std::as_const(model).gradients().size == 0);
   CHECK(predictor.memory_plan().gradients == 0);
 
   const sk::Tensor<float, 2> narrow(sk::dims(2, 35));
-  CHECK_THROWS_WITH(predictor.predict(narrow), Catch::Contains("a sample of x has 35 values, the network takes 36"));
+  CHECK_THROWS_WITH(predictor.predict(narrow), Catch::Contains("the rows of x are Shape<35>, the model takes Shape<6, 6, 1>"));
+  const sk::Tensor<float, 2> flat(sk::dims(2, 36));
+  CHECK_THROWS_WITH(predictor.predict(flat), Catch::Contains("say so: a tensor of samples x 6 x 6 x 1"));
   sk::Model<nn::Sequential<nn::Flatten, nn::Linear<20>>, sk::Shape<6, 6, 1>> smaller;
   const auto before = values(smaller.parameters());
   sk::Predictor other{smaller};

@@ -365,11 +365,19 @@ TEST_CASE("what does not fit is said in a sentence", "[train]") {
   auto labels = points.labels;
   labels[200] = 3;
   const auto wrong = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, labels);
-  CHECK_THROWS_WITH(trainer.fit(wrong, quiet), Catch::Contains("has the label 3") && Catch::Contains("3 outputs"));
+  CHECK_THROWS_WITH(trainer.fit(wrong, quiet),
+                    Catch::Contains("sample 200 of the training data set has the label 3") && Catch::Contains("3 outputs"));
+  CHECK_THROWS_WITH(trainer.fit(data, {.batch = 16, .validate = wrong, .progress = false}),
+                    Catch::Contains("sample 200 of the validation data set has the label 3"));
+  CHECK_THROWS_WITH(trainer.evaluate(wrong), Catch::Contains("sample 200 of the evaluated data set has the label 3"));
   CHECK_THROWS_WITH(trainer.fit(data, {.progress = false}), Catch::Contains("no batch size"));
   CHECK_THROWS_WITH(trainer.fit(data, {.batch = 4, .progress = false, .loader = {.batch_per_rank = 4}}),
                     Catch::Contains("keep one of them"));
-  CHECK_THROWS_WITH(trainer.fit({}, quiet), Catch::Contains("training data set is empty"));
+  CHECK_THROWS_WITH(trainer.fit({}, quiet), Catch::Contains("the training data set is missing"));
+  const auto none = data.slice(0, 0);
+  CHECK_THROWS_WITH(trainer.fit(none, quiet), Catch::Contains("the training data set has no samples"));
+  CHECK_THROWS_WITH(trainer.fit(data, {.batch = 16, .validate = none, .progress = false}),
+                    Catch::Contains("the validation data set has no samples"));
   CHECK_THROWS_WITH(trainer.fit(data, {.batch = 4, .progress = false, .step = {.accumulate = 0}}),
                     Catch::Contains(".accumulate"));
 
@@ -377,4 +385,42 @@ TEST_CASE("what does not fit is said in a sentence", "[train]") {
   CHECK_THROWS_WITH(regression.fit(data, quiet), Catch::Contains("class labels, as integers are: give it floats"));
   const auto narrow = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, std::vector<float>(203));
   CHECK_THROWS_WITH(regression.fit(narrow, quiet), Catch::Contains("has 1 values, the network gives 3"));
+}
+
+TEST_CASE("the extents of samples are compared with the model's, not their count") {
+  using Images = sk::nn::Sequential<naive::Flatten, naive::Linear<3>>;
+  sk::Model<Images, sk::Shape<8, 8, 3>> model{sk::Seed{1}};
+  sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{}};
+  const sk::FitOptions quiet{.batch = 2, .progress = false};
+  const std::vector<float> x(2 * 192);
+  const std::vector<std::int32_t> y{0, 2};
+  const auto of = [&](sk::Extents sample) { return sk::data::from_tensors(x, sample, y); };
+  CHECK_NOTHROW(trainer.fit(of({3, {8, 8, 3}}), quiet));
+  CHECK_NOTHROW(trainer.fit(of({4, {8, 8, 3, 1}}), quiet));  // the same but for an extent of 1
+  CHECK_THROWS_WITH(
+      trainer.fit(of({3, {3, 8, 8}}), quiet),
+      Catch::Contains("the training data set's samples are Shape<3, 8, 8>, the model takes Shape<8, 8, 3>: images are "
+                      "(height, width, channels)"));
+  CHECK_THROWS_WITH(
+      trainer.fit(of({1, {192}}), quiet),
+      Catch::Contains("samples are Shape<192>, the model takes Shape<8, 8, 3>: if the values are in that order, say "
+                      "so: from_tensors(x, sk::Extents{...}, y) with the extents 8 x 8 x 3"));
+  CHECK_THROWS_WITH(trainer.fit(of({3, {8, 8, 3}}), {.batch = 2, .validate = of({1, {192}}), .progress = false}),
+                    Catch::Contains("the validation data set's samples are Shape<192>"));
+  CHECK_THROWS_WITH(trainer.predict(of({2, {64, 3}})), Catch::Contains("the predicted data set's samples are Shape<64, 3>"));
+
+  sk::Model<naive::Linear<3>, sk::Shape<192>> flat{sk::Seed{1}};  // reads the values of any extents in their order
+  sk::Trainer reader{flat, nn::CrossEntropy{}, sk::optim::Sgd{}};
+  CHECK_NOTHROW(reader.fit(of({3, {8, 8, 3}}), quiet));
+}
+
+TEST_CASE("options keep a validation set that is made in place") {
+  const Points points;
+  const auto train = points.set();
+  sk::Model<naive::Linear<3>, sk::Shape<4>> model{sk::Seed{3}};
+  sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}};
+  const sk::FitOptions options{.batch = 16, .validate = points.set(), .progress = false};
+  const sk::FitOptions copy = options;
+  const sk::History history = trainer.fit(train, copy);
+  CHECK(history.back().validation.loss == trainer.evaluate(train).loss);
 }

@@ -18,6 +18,7 @@ template <class Scalar = float, class Device = Cpu> struct Batch : BatchView<Sca
   int target_length = 0;                  ///< of a target vector
   const std::int64_t* indices = nullptr;  ///< sample i's index in the data set
   std::int64_t epoch = 0, step = 0;
+  const char* set = nullptr;  ///< what messages call the data set
 
   /// The samples as a tensor: (count, height, width, channels), (count, length), ... Throws ShapeError where Rank is not that of
   /// the samples plus one.

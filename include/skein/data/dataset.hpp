@@ -4,10 +4,8 @@
 #pragma once
 #include <concepts>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <type_traits>
-#include <vector>
 
 #include "../core/shape.hpp"
 
@@ -26,6 +24,10 @@ struct Target {
   friend constexpr bool operator==(const Target&, const Target&) = default;
 };
 
+/// Values that are infinite or not a number. refuse: a Loader looks at each batch, and throws where there is one. absent: there
+/// are none, somebody has looked. keep: they are wanted.
+enum class NonFinite { refuse, absent, keep };
+
 /// Indices of samples within a data set.
 using Indices = std::span<const std::int64_t>;
 
@@ -40,6 +42,10 @@ template <class T> concept HasSampleExtents = requires(const T& d) {
 /// T says what it has beside the samples: target().
 template <class T> concept HasTarget = requires(const T& d) {
   { d.target() } -> std::convertible_to<Target>;
+};
+/// T says what is known of infinite values and of those that are no numbers: non_finite(). Without it a Loader looks.
+template <class T> concept HasNonFinite = requires(const T& d) {
+  { d.non_finite() } -> std::convertible_to<NonFinite>;
 };
 template <class T> concept HasLabels = requires(const T& d, Indices i, std::int32_t* out) { d.labels(i, out); };
 template <class T> concept HasTargets = requires(const T& d, Indices i, float* out, long pitch) { d.targets(i, out, pitch); };
@@ -83,6 +89,16 @@ template <class Scalar> struct Destination {
             epoch};
   }
 };
+/// T says that its samples take time to bring, so that several threads of a loader are worth while: static constexpr bool
+/// prefers_threads. Without it those do that bring samples on demand, by read() or serve() alone.
+template <class T> concept HasPrefersThreads = requires {
+  { T::prefers_threads } -> std::convertible_to<bool>;
+};
+/// T says that a loader shall ask for the samples of a batch in ascending order of their indices: static constexpr bool
+/// prefers_ascending.
+template <class T> concept HasPrefersAscending = requires {
+  { T::prefers_ascending } -> std::convertible_to<bool>;
+};
 /// Copies samples that are tokens, as 32-bit integers.
 template <class T> concept GathersTokens = requires(const T& d, Indices i, std::int32_t* x, long pitch) {
   d.gather(i, x, pitch);
@@ -111,7 +127,8 @@ template <class T, class Scalar> concept Gives = (std::same_as<Scalar, std::int3
 /// - `serve(indices, Destination<float>)`: a batch in one call.
 /// Samples that are tokens (Tokens<T>) come by gather(indices, std::int32_t* x, pitch) or serve(indices,
 /// Destination<std::int32_t>). All of them const, and safe to call from several threads at once. Overloads for double are used
-/// where they exist.
+/// where they exist. A set may say more: `data::NonFinite non_finite() const`, where its values may be infinite or not a number;
+/// `static constexpr bool prefers_threads`, `prefers_ascending`, how a loader shall ask for samples.
 template <class T> concept Dataset = HasSize<T> && HasSampleExtents<T> &&
     (gives_numbers<T> || gives_tokens<T>)&&(HasTarget<T> || !(HasLabels<T> || HasTargets<T> || ReadsLabelled<T> ||
                                                               ReadsManyLabels<T> || ReadsTargets<T>));
@@ -144,123 +161,13 @@ template <class T> consteval void assert_dataset() {
                   "data::Target::labels(classes) or data::Target::vector(length)");
 }
 
-namespace detail {
-/// Rows that hold n floats in their last 4n bytes become n doubles, in place and without other memory.
-inline void widen_rows(double* x, long rows, long n, long pitch) {
-  for (long i = 0; i < rows; ++i) {
-    char* row = reinterpret_cast<char*>(x + i * pitch);
-    for (long j = 0; j < n; ++j) {
-      float narrow;
-      std::memcpy(&narrow, row + 4 * n + 4 * j, 4);
-      const double wide = narrow;
-      std::memcpy(row + 8 * j, &wide, 8);
-    }
-  }
+template <class T> constexpr bool prefers_threads() {
+  if constexpr (HasPrefersThreads<T>) return T::prefers_threads;
+  else return ReadsSamples<T> || (Serves<T> && !Gathers<T>);
 }
-
-template <class T, class Scalar> void serve_from(const T& d, Indices indices, const Destination<Scalar>& to);
-
-/// Samples that are tokens, and their labels.
-template <class T> void serve_from(const T& d, Indices indices, const Destination<std::int32_t>& to) {
-  if constexpr (ServesTokens<T>) {
-    d.serve(indices, to);
-  } else {
-    if (to.x) d.gather(indices, to.x, to.pitch);
-    if constexpr (HasLabels<T>)
-      if (to.labels) d.labels(indices, to.labels);
-  }
+template <class T> constexpr bool prefers_ascending() {
+  if constexpr (HasPrefersAscending<T>) return T::prefers_ascending;
+  else return false;
 }
-template <class T> void gather_from(const T& d, Indices indices, std::int32_t* x, long pitch, std::int64_t epoch) {
-  serve_from(d, indices, Destination<std::int32_t>{.x = x, .pitch = pitch, .epoch = epoch});
-}
-
-/// Samples with whatever form T has: with or without epoch, in Scalar or by way of float.
-template <class T, class Scalar> void gather_from(const T& d, Indices indices, Scalar* x, long pitch, std::int64_t epoch) {
-  if constexpr (requires { d.gather(indices, x, pitch, epoch); }) {
-    d.gather(indices, x, pitch, epoch);
-  } else if constexpr (requires { d.gather(indices, x, pitch); }) {
-    d.gather(indices, x, pitch);
-  } else if constexpr (Gathers<T>) {
-    const long n = Extents(d.sample_extents()).count();
-    gather_from(d, indices, reinterpret_cast<float*>(x) + n, 2 * pitch, epoch);
-    widen_rows(x, static_cast<long>(indices.size()), n, pitch);
-  } else {
-    serve_from(d, indices, Destination<Scalar>{.x = x, .pitch = pitch, .epoch = epoch});
-  }
-}
-
-template <class T> void labels_from(const T& d, Indices indices, std::int32_t* out) {
-  if constexpr (HasLabels<T>) d.labels(indices, out);
-  else if constexpr (!gives_numbers<T>) serve_from(d, indices, Destination<std::int32_t>{.labels = out});
-  else serve_from(d, indices, Destination<float>{.labels = out});
-}
-
-template <class T, class Scalar> void targets_from(const T& d, Indices indices, Scalar* y, long pitch) {
-  if constexpr (requires { d.targets(indices, y, pitch); }) {
-    d.targets(indices, y, pitch);
-  } else if constexpr (HasTargets<T>) {
-    const long n = Target(d.target()).count;
-    d.targets(indices, reinterpret_cast<float*>(y) + n, 2 * pitch);
-    widen_rows(y, static_cast<long>(indices.size()), n, pitch);
-  } else {
-    serve_from(d, indices, Destination<Scalar>{.targets = y, .target_pitch = pitch});
-  }
-}
-
-/// One read a sample; what is not wanted goes to memory of this call.
-template <class T> void read_each(const T& d, Indices indices, const Destination<float>& to) {
-  const std::size_t n = static_cast<std::size_t>(Extents(d.sample_extents()).count());
-  std::size_t length = 0;
-  if constexpr (ReadsTargets<T>) length = static_cast<std::size_t>(Target(d.target()).count);
-  if constexpr (ReadsManyLabels<T>) length = static_cast<std::size_t>(Target(d.target()).each);
-  std::vector<float> unwanted((to.x ? 0 : n) + (to.targets ? 0 : length));
-  std::vector<std::int32_t> unwanted_labels(ReadsManyLabels<T> && !to.labels ? length : 0);
-  for (std::size_t i = 0; i < indices.size(); ++i) {
-    const std::span<float> x(to.x ? to.x + static_cast<long>(i) * to.pitch : unwanted.data(), n);
-    if constexpr (ReadsLabelled<T>) {
-      std::int32_t label = 0;
-      d.read(indices[i], x, label);
-      if (to.labels) to.labels[i] = label;
-    } else if constexpr (ReadsManyLabels<T>) {
-      std::int32_t* const labels = to.labels ? to.labels + i * length : unwanted_labels.data();
-      d.read(indices[i], x, std::span<std::int32_t>(labels, length));
-    } else if constexpr (ReadsTargets<T>) {
-      float* const y = to.targets ? to.targets + static_cast<long>(i) * to.target_pitch : unwanted.data() + (to.x ? 0 : n);
-      d.read(indices[i], x, std::span<float>(y, length));
-    } else {
-      d.read(indices[i], x);
-    }
-  }
-}
-/// By way of float, in the memory of the doubles.
-template <class T> void serve_widened(const T& d, Indices indices, const Destination<double>& to) {
-  const long n = Extents(d.sample_extents()).count(), rows = static_cast<long>(indices.size());
-  long length = 0;
-  if constexpr (HasTarget<T>) length = Target(d.target()).count;
-  serve_from(
-      d, indices,
-      Destination<float>{to.x ? reinterpret_cast<float*>(to.x) + n : nullptr, 2 * to.pitch, to.labels,
-                         to.targets ? reinterpret_cast<float*>(to.targets) + length : nullptr, 2 * to.target_pitch, to.epoch});
-  if (to.x) widen_rows(to.x, rows, n, to.pitch);
-  if (to.targets) widen_rows(to.targets, rows, length, to.target_pitch);
-}
-
-/// Samples and what belongs to them, in one call where T has such a one.
-template <class T, class Scalar> void serve_from(const T& d, Indices indices, const Destination<Scalar>& to) {
-  if constexpr (requires { d.serve(indices, to); }) {
-    d.serve(indices, to);
-  } else if constexpr (std::is_same_v<Scalar, double> && (ReadsSamples<T> || (Serves<T> && !Gathers<T>))) {
-    serve_widened(d, indices, to);
-  } else if constexpr (ReadsSamples<T>) {
-    read_each(d, indices, to);
-  } else {
-    if (to.x) gather_from(d, indices, to.x, to.pitch, to.epoch);
-    if constexpr (HasLabels<T>)
-      if (to.labels) d.labels(indices, to.labels);
-    if constexpr (HasTargets<T>)
-      if (to.targets) targets_from(d, indices, to.targets, to.target_pitch);
-  }
-}
-}  // namespace detail
 
 }  // namespace skein::inline SKEIN_ABI::data

@@ -97,18 +97,17 @@ template <class X> consteval void assert_numbers() {
                 "on the host");
 }
 
-inline int length_of(std::size_t values, std::int64_t samples, const char* what) {
-  if (samples == 0 || values % static_cast<std::size_t>(samples) != 0)
-    throw ShapeError(std::string("from_tensors: ") + std::to_string(values) + " " + what + " cannot belong to " +
-                     std::to_string(samples) + " samples");
-  return static_cast<int>(values / static_cast<std::size_t>(samples));
-}
+/// Target values a sample. Throws ShapeError where they cannot be divided among the samples, of `each` values.
+int target_length(std::size_t values, std::size_t samples, long each);
 }  // namespace detail
 
 /// Samples of the given extents, dense one after another in x, with targets y: integers are class numbers (one a sample; of a
 /// tensor (samples, T), or of items std::array<int, T>, T a sample), other numbers are target vectors (as many values a sample as
-/// there are). Throws ShapeError where counts do not fit.
-template <class X, class Y> auto from_tensors(const X& x, Extents sample, const Y& y) {
+/// there are). Throws ShapeError where counts do not fit, ArgumentError where a value is infinite or not a number: with
+/// NonFinite::keep they are served as they are.
+template <class X, class Y>
+requires(!std::is_same_v<Y, NonFinite>) auto from_tensors(const X& x, Extents sample, const Y& y,
+                                                          NonFinite non_finite = NonFinite::refuse) {
   detail::assert_numbers<X>();
   detail::assert_numbers<Y>();
   if constexpr (detail::Numbers<X> && detail::Numbers<Y>) {
@@ -116,13 +115,11 @@ template <class X, class Y> auto from_tensors(const X& x, Extents sample, const 
     auto samples = detail::flatten<Stored>(x);
     if constexpr (std::is_integral_v<detail::NumberOf<Y>>) {
       return InMemory<Stored>(sample, std::move(samples), detail::flatten<std::int32_t>(y), 0,
-                              static_cast<int>(detail::sample_of(y).count()));
+                              static_cast<int>(detail::sample_of(y).count()), non_finite);
     } else {
       auto targets = detail::flatten<typename InMemory<Stored>::Real>(y);
-      const long count = sample.count();
-      const int length =
-          detail::length_of(targets.size(), count > 0 ? static_cast<std::int64_t>(samples.size()) / count : 0, "target values");
-      return InMemory<Stored>(sample, std::move(samples), std::move(targets), length);
+      const int length = detail::target_length(targets.size(), samples.size(), sample.count());
+      return InMemory<Stored>(sample, std::move(samples), std::move(targets), length, non_finite);
     }
   }
 }
@@ -130,18 +127,22 @@ template <class X, class Y> auto from_tensors(const X& x, Extents sample, const 
 /// One sample for each item of x, which is a number (a function of one variable) or a std::array of numbers (of several); or for
 /// each x(i) of a tensor. y as above; it may be a tensor too.
 template <class X, class Y>
-requires(!std::is_same_v<Y, Extents>) auto from_tensors(const X& x, const Y& y) {
+requires(!std::is_same_v<Y, Extents>) auto from_tensors(const X& x, const Y& y, NonFinite non_finite = NonFinite::refuse) {
   detail::assert_numbers<X>();
-  if constexpr (detail::Numbers<X>) return from_tensors(x, detail::sample_of(x), y);
+  if constexpr (detail::Numbers<X>) return from_tensors(x, detail::sample_of(x), y, non_finite);
 }
 
 /// Samples without targets, for predictions.
-template <class X> auto from_tensors(const X& x, Extents sample) {
+template <class X> auto from_tensors(const X& x, Extents sample, NonFinite non_finite = NonFinite::refuse) {
   detail::assert_numbers<X>();
   if constexpr (detail::Numbers<X>) {
     using Stored = detail::StoredFor<X>;
-    return InMemory<Stored>(sample, detail::flatten<Stored>(x));
+    return InMemory<Stored>(sample, detail::flatten<Stored>(x), non_finite);
   }
 }
 
 }  // namespace skein::inline SKEIN_ABI::data
+
+#if !SKEIN_COMPILED
+#include "from_tensors.ipp"
+#endif

@@ -5,15 +5,28 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "../core/error.hpp"
+#include "finite.hpp"
 #include "subset.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
+
+namespace detail {
+/// What a data set in memory is made of, in numbers.
+struct InMemoryCounts {
+  std::int64_t values = 0, labels = 0, targets = 0;  ///< that are given
+};
+/// The number of samples. Throws ShapeError where the counts do not fit.
+std::int64_t count_samples(const Extents& sample, const Target& target, const InMemoryCounts& given);
+/// Throws ArgumentError for value `at` of a data set, which is not finite; `each` values are of a sample.
+[[noreturn]] void throw_not_finite(const char* what, double value, std::int64_t at, long each);
+}  // namespace detail
 
 /// Samples in memory, shared by all copies and slices. Integers of 32 bits are tokens to a network that takes such. Bytes are
 /// served as byte / 255, then every value as (value - mean) / deviation; by default 0 and 1.
@@ -27,27 +40,41 @@ template <class Stored = float> class InMemory {
   using Real = std::conditional_t<std::is_same_v<Stored, double>, double, float>;
 
   InMemory() = default;
-  /// Samples without targets, one after another, dense. Throws ShapeError where the counts do not fit; so do the others.
-  InMemory(Extents sample, std::vector<Stored> samples) : InMemory(sample, std::move(samples), {}, {}, Target{}) {}
+  /// Samples without targets, one after another, dense. Throws ShapeError where the counts do not fit, ArgumentError where a
+  /// value is infinite or not a number and not NonFinite::keep is given; so do the others.
+  InMemory(Extents sample, std::vector<Stored> samples, NonFinite non_finite = NonFinite::refuse)
+      : InMemory(sample, std::move(samples), {}, {}, Target{}, non_finite) {}
   /// With class numbers, `each` a sample one behind the other; `classes` 0: the largest label plus one.
-  InMemory(Extents sample, std::vector<Stored> samples, std::vector<std::int32_t> labels, int classes = 0, int each = 1)
-      : InMemory(sample, std::move(samples), std::move(labels), {}, Target::labels(classes, each)) {
+  InMemory(Extents sample, std::vector<Stored> samples, std::vector<std::int32_t> labels, int classes = 0, int each = 1,
+           NonFinite non_finite = NonFinite::refuse)
+      : InMemory(sample, std::move(samples), std::move(labels), {}, Target::labels(classes, each), non_finite) {
     if (classes == 0)
       for (const std::int32_t label : storage_->labels) target_.count = std::max(target_.count, label + 1);
   }
   /// With target vectors of `length` values, one after another, dense.
-  InMemory(Extents sample, std::vector<Stored> samples, std::vector<Real> targets, int length)
-      : InMemory(sample, std::move(samples), {}, std::move(targets), Target::vector(length)) {}
+  InMemory(Extents sample, std::vector<Stored> samples, std::vector<Real> targets, int length,
+           NonFinite non_finite = NonFinite::refuse)
+      : InMemory(sample, std::move(samples), {}, std::move(targets), Target::vector(length), non_finite) {}
 
   std::int64_t size() const { return size_; }
   Extents sample_extents() const { return sample_; }
   Target target() const { return target_; }
+  /// keep where that was asked for; refuse where a double is too large for a float: it may be served as such.
+  NonFinite non_finite() const {
+    if (storage_->non_finite == NonFinite::keep) return NonFinite::keep;
+    return served_magnitude(mean_, deviation_) > largest_float ? NonFinite::refuse : NonFinite::absent;
+  }
   double mean() const { return mean_; }
   double deviation() const { return deviation_; }
 
-  /// The same samples, served as (value - mean) / deviation; of bytes, value is byte / 255. Replaces an earlier normalise.
+  /// The same samples, served as (value - mean) / deviation; of bytes, value is byte / 255. Replaces an earlier normalize. Throws
+  /// ArgumentError where mean or deviation is no number for it, or makes values infinite.
   InMemory normalize(double mean, double deviation) const {
-    if (!(deviation > 0)) throw ArgumentError("normalise: the deviation must be positive");
+    check_normalization(mean, deviation);
+    if (storage_->non_finite != NonFinite::keep && served_magnitude(mean, deviation) > largest_float &&
+        storage_->magnitude <= largest_float)
+      throw ArgumentError("normalize: a mean of " + std::to_string(mean) + " and a deviation of " + std::to_string(deviation) +
+                          " make values infinite: data::moments(set) has those of the set");
     InMemory result = *this;
     result.mean_ = mean;
     result.deviation_ = deviation;
@@ -130,28 +157,37 @@ template <class Stored = float> class InMemory {
     std::vector<Stored> samples;
     std::vector<std::int32_t> labels;
     std::vector<Real> targets;
+    NonFinite non_finite = NonFinite::absent;
+    double magnitude = 0, target_magnitude = 0;  // the greatest of all values
   };
+  static constexpr bool real = std::is_floating_point_v<Stored>;
+  static constexpr double largest_float = 3.4028234663852886e38;
 
   InMemory(Extents sample, std::vector<Stored> samples, std::vector<std::int32_t> labels, std::vector<Real> targets,
-           Target target)
+           Target target, NonFinite non_finite)
       : sample_(sample), target_(target) {
-    if (sample.rank < 1 || sample.rank > 4 || sample.count() <= 0)
-      throw ShapeError("a data set in memory: the extents of a sample must be one to four positive numbers");
+    size_ = detail::count_samples(sample, target,
+                                  {static_cast<std::int64_t>(samples.size()), static_cast<std::int64_t>(labels.size()),
+                                   static_cast<std::int64_t>(targets.size())});
     count_ = sample.count();
-    size_ = static_cast<std::int64_t>(samples.size()) / count_;
-    if (size_ * count_ != static_cast<std::int64_t>(samples.size()))
-      throw ShapeError("a data set in memory: " + std::to_string(samples.size()) + " values are no whole number of samples of " +
-                       std::to_string(count_) + " values");
-    const std::size_t given = target.kind == TargetKind::label ? labels.size() : targets.size();
-    const std::int64_t each = target.kind == TargetKind::vector ? target.count : target.each;
-    if (target.kind == TargetKind::vector && each < 1)
-      throw ShapeError("a data set in memory: the length of a target must be positive");
-    if (target.kind == TargetKind::label && each < 1) throw ShapeError("a data set in memory: a sample has at least one label");
-    if (target.kind != TargetKind::none && static_cast<std::int64_t>(given) != size_ * each)
-      throw ShapeError("a data set in memory: " + std::to_string(size_) + " samples need " + std::to_string(size_ * each) +
-                       (target.kind == TargetKind::label ? " labels" : " target values") + ", " + std::to_string(given) +
-                       " are given");
-    storage_ = std::make_shared<const Storage>(Storage{std::move(samples), std::move(labels), std::move(targets)});
+    double magnitude = std::is_same_v<Stored, std::uint8_t> ? 255 : 2147483648.0, target_magnitude = 0;
+    if (non_finite != NonFinite::keep) {
+      if constexpr (real) magnitude = checked_magnitude(std::span<const Stored>(samples), "value", count_);
+      target_magnitude = checked_magnitude(std::span<const Real>(targets), "target value", target.count);
+    }
+    storage_ = std::make_shared<const Storage>(
+        Storage{std::move(samples), std::move(labels), std::move(targets), non_finite, magnitude, target_magnitude});
+  }
+  template <class Value> static double checked_magnitude(std::span<const Value> values, const char* what, long each) {
+    const double most = static_cast<double>(detail::greatest_magnitude(values));
+    if (const long at = detail::finite(most) ? -1 : detail::first_not_finite(values); at >= 0)
+      detail::throw_not_finite(what, static_cast<double>(values[static_cast<std::size_t>(at)]), at, each);
+    return most;
+  }
+  /// No value is served that is greater.
+  double served_magnitude(double mean, double deviation) const {
+    constexpr double unit = std::is_same_v<Stored, std::uint8_t> ? 255.0 : 1.0;
+    return std::max(storage_->target_magnitude, (storage_->magnitude / unit + (mean < 0 ? -mean : mean)) / deviation);
   }
 
   /// Rows are chosen at random: the processor's own prefetcher sees no pattern from one to the next.
@@ -170,3 +206,7 @@ template <class Stored = float> class InMemory {
 };
 
 }  // namespace skein::inline SKEIN_ABI::data
+
+#if !SKEIN_COMPILED
+#include "in_memory.ipp"
+#endif

@@ -9,13 +9,16 @@
 #include <vector>
 
 #include "../core/error.hpp"
-#include "dataset.hpp"
+#include "serve_from.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
 
 /// Data sets of the same samples, seen as one. See join().
 template <class... Sets> class Joined {
  public:
+  static constexpr bool prefers_threads = (data::prefers_threads<Sets>() || ...);
+  static constexpr bool prefers_ascending = (data::prefers_ascending<Sets>() || ...);
+
   /// Throws ShapeError where the sets have not as many samples.
   explicit Joined(Sets... sets) : sets_(std::move(sets)...) {
     (assert_dataset<Sets>(), ...);
@@ -34,6 +37,14 @@ template <class... Sets> class Joined {
     const int n = static_cast<int>(end().y);
     return n > 0 ? Target::vector(n) : Target{};
   }
+  NonFinite non_finite() const {
+    NonFinite all = NonFinite::absent;
+    each([&](const auto& set, Place) {
+      const NonFinite own = detail::non_finite_of(set);
+      if (own == NonFinite::keep || all == NonFinite::absent) all = own;
+    });
+    return all;
+  }
   template <class Scalar>
   requires(Gives<Sets, Scalar>&&...) void gather(Indices indices, Scalar* x, long pitch, std::int64_t epoch = 0) const {
     each([&](const auto& set, Place at) { detail::gather_from(set, indices, x + at.x, pitch, epoch); });
@@ -41,12 +52,12 @@ template <class... Sets> class Joined {
   template <class Scalar> void targets(Indices indices, Scalar* y, long pitch) const {
     each([&](const auto& set, Place at) {
       using Set = std::remove_cvref_t<decltype(set)>;
-      const TargetKind kind = target_of(set).kind;
+      const TargetKind kind = detail::target_of(set).kind;
       if constexpr (gives_targets<Set>)
         if (kind == TargetKind::vector) detail::targets_from(set, indices, y + at.y, pitch);
       if constexpr (gives_labels<Set>)
         if (kind == TargetKind::label) {
-          const long own = target_of(set).each;
+          const long own = detail::target_of(set).each;
           std::vector<std::int32_t> labels(indices.size() * static_cast<std::size_t>(own));
           detail::labels_from(set, indices, labels.data());
           for (long i = 0; i < static_cast<long>(labels.size()); ++i)
@@ -59,12 +70,8 @@ template <class... Sets> class Joined {
   struct Place {
     long x = 0, y = 0;  // in the rows of samples and of targets
   };
-  template <class Set> static Target target_of(const Set& set) {
-    if constexpr (HasTarget<Set>) return set.target();
-    else return {};
-  }
   template <class Set> static Place length(const Set& set) {
-    const Target t = target_of(set);
+    const Target t = detail::target_of(set);
     return {Extents(set.sample_extents()).count(), t.kind == TargetKind::vector  ? t.count
                                                    : t.kind == TargetKind::label ? t.each
                                                                                  : 0};

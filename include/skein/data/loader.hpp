@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Serves a data set in batches: this rank's part of each global batch, in the epoch's order, staged in memory that is made
-// once. A thread may stage ahead (it sleeps when there is nothing to do); without it the batch is staged when asked for.
+// once. Threads may stage ahead, a batch each (they sleep when there is nothing to do); without them the batch is staged when
+// asked for.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -26,7 +27,7 @@
 
 namespace skein::inline SKEIN_ABI::data {
 
-/// Whether a thread stages batches ahead. automatic: where there are more cores than `busy_threads`.
+/// Whether threads stage batches ahead. automatic: where there are more cores than `busy_threads`.
 enum class Prefetch { automatic, on, off };
 
 /// What a Loader is made of. `.batch` counts samples of a step over all ranks, `.batch_per_rank` those of one rank: give one.
@@ -41,10 +42,12 @@ struct LoaderOptions {
   std::span<const std::int64_t> sizes{};  ///< Partition::local: the shard sizes of all ranks (copied)
   LastBatch last = LastBatch::keep;
   Prefetch prefetch = Prefetch::automatic;
-  int busy_threads = 1;  ///< threads that compute meanwhile (all ranks' on these cores)
-  HostMemory memory{};   ///< what the batches are staged in
-  int held = 0;          ///< so many batches stay as they are while later ones are asked for
-  bool tokens = false;   ///< samples are served as 32-bit integers, for a network that takes Tokens<T>
+  int prefetch_threads = 0;           ///< 0: one; of a set that prefers_threads, one on each core that is not busy, at most four
+  int busy_threads = 1;               ///< threads that compute meanwhile (all ranks' on these cores)
+  HostMemory memory{};                ///< what the batches are staged in
+  int held = 0;                       ///< so many batches stay as they are while later ones are asked for
+  bool tokens = false;                ///< samples are served as 32-bit integers, for a network that takes Tokens<T>
+  const char* name = "the data set";  ///< what messages call it; a literal, or what outlives the loader's batches
 };
 
 /// A place between two steps: the next batch is that of `step` in `epoch`. What a checkpoint keeps.
@@ -54,7 +57,9 @@ struct Position {
 };
 
 /// Batches of a data set, which must outlive the loader. `for (const auto& batch : loader.epoch(e))`. One user thread.
-/// Order, batches and positions are the same with and without prefetching.
+/// Order, batches and positions are the same with any number of prefetch threads. A set that prefers_ascending is asked for the
+/// samples of a batch (the global one: ranks have neighbouring parts of it) in ascending order of their indices, and they are
+/// served so.
 template <class Scalar = float> class Loader {
   static_assert(std::is_same_v<Scalar, float> || std::is_same_v<Scalar, double>, "a Loader stages samples as float or double");
 
@@ -69,7 +74,8 @@ template <class Scalar = float> class Loader {
   std::int64_t steps() const { return steps_; }  ///< of an epoch, the same on every rank
   long batch() const { return batch_; }          ///< samples of a full step over all ranks
   long capacity() const { return capacity_; }    ///< the most samples that a batch of this rank has
-  bool prefetching() const { return prefetching_; }
+  bool prefetching() const { return !threads_.empty(); }
+  int prefetch_threads() const { return static_cast<int>(threads_.size()); }
   /// Seconds that the user's thread has spent on batches so far: staging, or waiting for the thread that does.
   double waited() const { return waited_; }
 
@@ -124,22 +130,26 @@ template <class Scalar = float> class Loader {
   Permutation order(std::int64_t e) const;
 
  private:
-  static constexpr int slots = 3;  // one in use, two ahead: the thread is woken every other step
-
   struct Slot {
-    Slot(const DatasetView& data, long capacity, const LoaderOptions& options);
+    Slot(const DatasetView& data, long capacity, long ascending, const LoaderOptions& options);
     HostArray<Scalar> x, targets;
     HostArray<std::int32_t> labels, tokens;
     HostArray<std::int64_t> indices;
+    std::vector<std::int64_t> ascending;  // the indices of a global batch, where they are sorted
     Batch<Scalar> batch;
+    std::int64_t staged = -1;  // the step of this epoch that it holds
   };
 
   plan::VirtualShards shards() const { return plan::virtual_shards(options_.shards, options_.ranks, options_.rank); }
 
   void check() const;
+  /// Throws ArgumentError where a value of a batch is infinite or not a number.
+  void check_finite(const Slot& slot) const;
 
   /// Fills a slot with this rank's part of a step.
   void stage(Slot& slot, std::int64_t epoch, std::int64_t step);
+  /// The indices of its samples.
+  void choose(Slot& slot, const Share& part, std::int64_t step) const;
 
   /// Points the loader, and its thread, at a step.
   void begin(std::int64_t epoch, std::int64_t step);
@@ -150,7 +160,9 @@ template <class Scalar = float> class Loader {
     return slots_[static_cast<std::size_t>((shift_ + step) % static_cast<std::int64_t>(slots_.size()))];
   }
 
-  /// The prefetch thread: fills free slots in order, sleeps otherwise.
+  int wanted_threads() const;
+  void stop_threads();
+  /// A prefetch thread: fills the next free slot, sleeps where there is none.
   void serve();
 
   DatasetView data_;
@@ -158,7 +170,6 @@ template <class Scalar = float> class Loader {
   std::vector<std::int64_t> sizes_;
   long batch_ = 0, capacity_ = 0;
   std::int64_t steps_ = 0;
-  bool prefetching_ = false;
   std::vector<Slot> slots_;
   Position position_{};
   std::optional<Position> pending_;
@@ -167,11 +178,15 @@ template <class Scalar = float> class Loader {
   std::mutex mutex_;
   std::condition_variable work_, ready_;
   Permutation order_{0};
-  std::int64_t epoch_ = 0, filled_ = 0, taken_ = 0;
-  std::int64_t shift_ = 0, last_ = -1;  // step s is in slot (shift_ + s); the last that was served, counted so
-  bool active_ = false, filling_ = false, stop_ = false;
-  std::exception_ptr error_;
-  std::thread thread_;
+  std::int64_t ahead_ =
+      0;  // slots of prefetch threads: one in use, two for a thread, which is woken every other step, one more for others
+  std::int64_t epoch_ = 0, next_ = 0, taken_ = 0;  // next_: the step that is staged next
+  std::int64_t shift_ = 0, last_ = -1;             // step s is in slot (shift_ + s); the last that was served, counted so
+  int filling_ = 0;                                // threads that stage
+  bool active_ = false, stop_ = false;
+  std::exception_ptr error_;  // of step failed_
+  std::int64_t failed_ = 0;
+  std::vector<std::thread> threads_;
 };
 
 #if SKEIN_COMPILED

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of loader.hpp: of both scalars that there are in the library.
 #pragma once
+#include "finite.hpp"
 #include "loader.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
@@ -18,22 +19,38 @@ template <class Scalar> Loader<Scalar>::Loader(DatasetView data, const LoaderOpt
                                 : (batch_ + options_.ranks - 1) / options_.ranks;
   if (capacity_ > data_.size()) capacity_ = static_cast<long>(data_.size());
   capacity_ = std::max<long>(capacity_, 1);
-  prefetching_ = options_.prefetch == Prefetch::on ||
-                 (options_.prefetch == Prefetch::automatic && available_cores() > options_.busy_threads);
-  const int count = (prefetching_ ? slots : 1) + options_.held;
+  const int threads = wanted_threads(), count = (threads > 0 ? threads + 2 : 1) + options_.held;
+  ahead_ = threads + 2;
+  const long ascending = !data_.prefers_ascending() ? 0
+                         : local                    ? capacity_
+                                                    : std::min<long>(batch_, static_cast<long>(data_.size()));
   slots_.reserve(static_cast<std::size_t>(count));
-  for (int i = 0; i < count; ++i) slots_.emplace_back(data_, capacity_, options_);
-  if (prefetching_) thread_ = std::thread([this] { serve(); });
+  for (int i = 0; i < count; ++i) slots_.emplace_back(data_, capacity_, ascending, options_);
+  threads_.reserve(static_cast<std::size_t>(threads));
+  try {
+    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { serve(); });
+  } catch (...) {
+    stop_threads();
+    throw;
+  }
 }
 
-template <class Scalar> Loader<Scalar>::~Loader() {
-  if (!prefetching_) return;
+template <class Scalar> Loader<Scalar>::~Loader() { stop_threads(); }
+
+template <class Scalar> int Loader<Scalar>::wanted_threads() const {
+  const int spare = available_cores() - options_.busy_threads;
+  if (options_.prefetch == Prefetch::off || (options_.prefetch == Prefetch::automatic && spare < 1)) return 0;
+  if (options_.prefetch_threads > 0) return options_.prefetch_threads;
+  return data_.prefers_threads() ? std::clamp(spare, 1, 4) : 1;
+}
+
+template <class Scalar> void Loader<Scalar>::stop_threads() {
   {
     std::lock_guard lock(mutex_);
     stop_ = true;
   }
-  work_.notify_one();
-  thread_.join();
+  work_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
 }
 
 template <class Scalar> void Loader<Scalar>::seek(Position at) {
@@ -71,14 +88,16 @@ template <class Scalar> Permutation Loader<Scalar>::order(std::int64_t e) const 
   return Permutation(data_.size(), options_.seed, e, local ? 1 + static_cast<std::uint64_t>(options_.rank) : 0);
 }
 
-template <class Scalar> Loader<Scalar>::Slot::Slot(const DatasetView& data, long capacity, const LoaderOptions& options)
-    : indices(static_cast<std::size_t>(capacity)) {
+template <class Scalar>
+Loader<Scalar>::Slot::Slot(const DatasetView& data, long capacity, long most, const LoaderOptions& options)
+    : indices(static_cast<std::size_t>(capacity)), ascending(static_cast<std::size_t>(most)) {
   batch.sample = data.sample_extents();
   batch.pitch = options.tokens ? batch.sample.count() : sample_pitch(batch.sample);
   const auto values = static_cast<std::size_t>(capacity * batch.pitch);
   if (options.tokens) batch.tokens = (tokens = HostArray<std::int32_t>(values, options.memory)).data();
   else batch.x = (x = HostArray<Scalar>(values, options.memory)).data();
   batch.indices = indices.data();
+  batch.set = options.name;
   batch.held = options.held;
   if (data.target().kind == TargetKind::label) {
     batch.labels_each = data.target().each;
@@ -94,7 +113,7 @@ template <class Scalar> Loader<Scalar>::Slot::Slot(const DatasetView& data, long
 
 template <class Scalar> void Loader<Scalar>::check() const {
   const LoaderOptions& o = options_;
-  if (!data_) throw ArgumentError("loader: the data set is empty: give it a data set");
+  if (!data_) throw ArgumentError(std::string("loader: ") + o.name + " is missing: give it a data set");
   if (!(o.tokens ? data_.gives_tokens() : data_.gives_numbers()))
     throw ArgumentError(o.tokens ? "loader: tokens are asked for, and the data set has none"
                                  : "loader: the data set has tokens: ask for them with .tokens = true");
@@ -107,7 +126,8 @@ template <class Scalar> void Loader<Scalar>::check() const {
   if (o.shards != 0 && o.shards < o.ranks)
     throw ArgumentError("loader: " + std::to_string(o.shards) + " virtual shards are too few for " + std::to_string(o.ranks) +
                         " ranks: each rank holds at least one");
-  if (o.partition == Partition::shared && data_.size() == 0) throw ArgumentError("loader: the data set has no samples");
+  if (o.partition == Partition::shared && data_.size() == 0)
+    throw ArgumentError(std::string("loader: ") + o.name + " has no samples");
   if (o.partition == Partition::shared && !sizes_.empty())
     throw ArgumentError("loader: .sizes belongs to Partition::local; a shared data set has one size");
   if (o.partition == Partition::shared) return;
@@ -120,10 +140,20 @@ template <class Scalar> void Loader<Scalar>::check() const {
                         std::to_string(data_.size()));
 }
 
+template <class Scalar> void Loader<Scalar>::choose(Slot& slot, const Share& part, std::int64_t step) const {
+  if (!data_.prefers_ascending()) return order_.fill(part.begin, part.count(), slot.indices.data());
+  const bool local = options_.partition == Partition::local;
+  const std::int64_t first = local ? part.begin : step * batch_;
+  const long n = local ? part.count() : part.global_count;
+  order_.fill(first, n, slot.ascending.data());
+  std::sort(slot.ascending.begin(), slot.ascending.begin() + n);
+  std::copy_n(slot.ascending.begin() + (part.begin - first), part.count(), slot.indices.data());
+}
+
 template <class Scalar> void Loader<Scalar>::stage(Slot& slot, std::int64_t epoch, std::int64_t step) {
   const Share part = share(step);
   const long n = part.count();
-  order_.fill(part.begin, n, slot.indices.data());
+  choose(slot, part, step);
   const Indices indices(slot.indices.data(), static_cast<std::size_t>(n));
   Batch<Scalar>& b = slot.batch;
   std::int32_t* const labels = b.labels ? slot.labels.data() : nullptr;
@@ -135,24 +165,42 @@ template <class Scalar> void Loader<Scalar>::stage(Slot& slot, std::int64_t epoc
     data_.serve(indices, Destination<Scalar>{slot.x.data(), b.pitch, labels, targets, b.target_pitch, epoch});
   }
   b.count = n;
+  if (data_.non_finite() == NonFinite::refuse) check_finite(slot);
   b.global_count = part.global_count;
   b.first = part.first;
   b.epoch = epoch;
   b.step = step;
 }
 
+template <class Scalar> void Loader<Scalar>::check_finite(const Slot& slot) const {
+  const Batch<Scalar>& b = slot.batch;
+  const auto look = [&](const Scalar* from, long pitch, const char* what) {
+    const std::span<const Scalar> values(from, static_cast<std::size_t>(b.count * pitch));  // gaps are zero
+    if (!from || detail::finite(static_cast<double>(detail::greatest_magnitude(values)))) return;
+    const long at = detail::first_not_finite(values);
+    throw ArgumentError(std::string(what) + " " + std::to_string(at % pitch) + " of sample " +
+                        std::to_string(b.indices[at / pitch]) + " of " + options_.name + " is " +
+                        detail::not_finite_text(static_cast<double>(values[static_cast<std::size_t>(at)])) +
+                        ": mend the data; a set whose values may be so has data::NonFinite non_finite() const");
+  };
+  look(b.x, b.pitch, "value");
+  look(b.targets, b.target_pitch, "target value");
+}
+
 template <class Scalar> void Loader<Scalar>::begin(std::int64_t epoch, std::int64_t step) {
   std::unique_lock lock(mutex_);
   active_ = false;
-  ready_.wait(lock, [&] { return !filling_; });
+  ready_.wait(lock, [&] { return filling_ == 0; });
   order_ = order(epoch);
   epoch_ = epoch;
   shift_ = last_ + 1 - step;  // the slots go round over epochs too: what is held stays held
-  filled_ = taken_ = step;
+  next_ = taken_ = step;
+  for (Slot& slot : slots_) slot.staged = -1;
   error_ = nullptr;
+  failed_ = steps_;
   active_ = true;
   lock.unlock();
-  if (prefetching_) work_.notify_one();
+  if (prefetching()) work_.notify_all();
 }
 
 template <class Scalar> const Batch<Scalar>& Loader<Scalar>::take(std::int64_t epoch, std::int64_t step) {
@@ -162,17 +210,17 @@ template <class Scalar> const Batch<Scalar>& Loader<Scalar>::take(std::int64_t e
   if (!active_ || epoch_ != epoch || taken_ > step)
     throw ArgumentError("loader: two loops over epochs of one loader are mixed: finish one before the next begins");
   last_ = shift_ + step;
-  if (!prefetching_) {
+  if (!prefetching()) {
     stage(slot, epoch, step);
   } else {
     taken_ = step;  // what came before is free again
-    if (filled_ - taken_ <= 1) {
+    if (next_ - taken_ < ahead_ - 1) {
       lock.unlock();
-      work_.notify_one();
+      work_.notify_all();
       lock.lock();
     }
-    ready_.wait(lock, [&] { return filled_ > step || error_; });
-    if (filled_ <= step) {
+    ready_.wait(lock, [&] { return slot.staged == step || failed_ <= step; });
+    if (slot.staged != step) {
       active_ = false;
       std::rethrow_exception(std::exchange(error_, nullptr));
     }
@@ -190,19 +238,20 @@ template <class Scalar> void Loader<Scalar>::finish() {
 template <class Scalar> void Loader<Scalar>::serve() {
   std::unique_lock lock(mutex_);
   while (true) {
-    work_.wait(lock, [&] { return stop_ || (active_ && !error_ && filled_ < steps_ && filled_ - taken_ < slots); });
+    work_.wait(lock, [&] { return stop_ || (active_ && next_ < failed_ && next_ - taken_ < ahead_); });
     if (stop_) return;
-    const std::int64_t step = filled_;
-    filling_ = true;
+    const std::int64_t step = next_++;
+    Slot& slot = slot_of(step);
+    ++filling_;
     lock.unlock();
     std::exception_ptr error;
     try {
-      stage(slot_of(step), epoch_, step);
+      stage(slot, epoch_, step);
     } catch (...) { error = std::current_exception(); }
     lock.lock();
-    filling_ = false;
-    if (error) error_ = error;
-    else ++filled_;
+    --filling_;
+    if (!error) slot.staged = step;
+    else if (step < failed_) error_ = error, failed_ = step;
     ready_.notify_one();
   }
 }

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "dataset.hpp"
+#include "serve_from.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
 
@@ -21,6 +21,9 @@ inline constexpr bool maps_sample = requires(const Function& f, std::span<Scalar
 /// `data` with `function` applied to each sample in place. See map().
 template <class Data, class Function> class Mapped {
  public:
+  static constexpr bool prefers_threads = data::prefers_threads<Data>();
+  static constexpr bool prefers_ascending = data::prefers_ascending<Data>();
+
   Mapped(Data data, Function function) : data_(std::move(data)), function_(std::move(function)) {
     assert_dataset<Data>();
     static_assert(detail::maps_sample<Function, float>,
@@ -30,10 +33,9 @@ template <class Data, class Function> class Mapped {
 
   std::int64_t size() const { return static_cast<std::int64_t>(data_.size()); }
   Extents sample_extents() const { return data_.sample_extents(); }
-  Target target() const {
-    if constexpr (HasTarget<Data>) return data_.target();
-    else return {};
-  }
+  Target target() const { return detail::target_of(data_); }
+  /// What a function makes of finite values need not be finite.
+  NonFinite non_finite() const { return detail::non_finite_of(data_) == NonFinite::keep ? NonFinite::keep : NonFinite::refuse; }
   template <class Scalar>
   requires(Gives<Data, Scalar>&& detail::maps_sample<Function, Scalar>) void gather(Indices indices, Scalar* x, long pitch,
                                                                                     std::int64_t epoch = 0) const {

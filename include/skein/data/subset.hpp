@@ -10,14 +10,18 @@
 #include <vector>
 
 #include "../core/error.hpp"
-#include "dataset.hpp"
+#include "normalize.hpp"
 #include "permutation.hpp"
+#include "serve_from.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
 
 /// Samples `indices[0], indices[1], ...` of a data set.
 template <class Data> class Subset {
  public:
+  static constexpr bool prefers_threads = data::prefers_threads<Data>();
+  static constexpr bool prefers_ascending = data::prefers_ascending<Data>();
+
   /// Throws ArgumentError for an index outside the data set.
   Subset(Data data, std::vector<std::int64_t> indices) : data_(std::move(data)) {
     assert_dataset<Data>();
@@ -28,12 +32,18 @@ template <class Data> class Subset {
                             " samples");
     indices_ = std::make_shared<const std::vector<std::int64_t>>(std::move(indices));
   }
+  /// Those of another subset, of as many samples.
+  Subset(Data data, std::shared_ptr<const std::vector<std::int64_t>> indices)
+      : data_(std::move(data)), indices_(std::move(indices)) {}
 
   std::int64_t size() const { return static_cast<std::int64_t>(indices_->size()); }
   Extents sample_extents() const { return data_.sample_extents(); }
-  Target target() const {
-    if constexpr (HasTarget<Data>) return data_.target();
-    else return {};
+  Target target() const { return detail::target_of(data_); }
+  NonFinite non_finite() const { return detail::non_finite_of(data_); }
+  /// The same samples as data::normalize(set, mean, deviation) serves them.
+  auto normalize(double mean, double deviation) const {
+    auto whole = data::normalize(data_, mean, deviation);
+    return Subset<decltype(whole)>(std::move(whole), indices_);
   }
 
   template <class Scalar>
@@ -81,6 +91,7 @@ template <class Data> std::pair<Subset<Data>, Subset<Data>> split(const Data& da
   const Permutation order(size, seed, -1);
   std::vector<std::int64_t> first, second;
   for (std::int64_t i = 0; i < size; ++i) (i < head ? first : second).push_back(order(i));
+  if constexpr (prefers_ascending<Data>()) std::sort(first.begin(), first.end()), std::sort(second.begin(), second.end());
   return {Subset<Data>(data, std::move(first)), Subset<Data>(data, std::move(second))};
 }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A view of any data set without its type, so that loaders, trainers and their options are no templates over the data.
-// It does not own: the data set must live as long as the view is used.
+// A data set that has a name is referred to, one that is made in place is kept.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <type_traits>
+#include <utility>
 
 #include "../core/error.hpp"
-#include "dataset.hpp"
+#include "serve_from.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
 
@@ -16,6 +18,7 @@ struct DatasetTable {
   void (*serve_double)(const void*, Indices, const Destination<double>&) = nullptr;
   void (*serve_tokens)(const void*, Indices, const Destination<std::int32_t>&) = nullptr;
   bool labels = false, targets = false;  // it can bring them
+  bool prefers_threads = false, prefers_ascending = false;
 };
 
 template <class T> struct Erased {
@@ -24,6 +27,7 @@ template <class T> struct Erased {
   }
   static constexpr DatasetTable make() {
     DatasetTable t{.labels = gives_labels<T>, .targets = gives_targets<T>};
+    t.prefers_threads = data::prefers_threads<T>(), t.prefers_ascending = data::prefers_ascending<T>();
     if constexpr (gives_numbers<T>)
       t.serve_float = &Erased::template serve<float>, t.serve_double = &Erased::template serve<double>;
     if constexpr (gives_tokens<T>) t.serve_tokens = &Erased::template serve<std::int32_t>;
@@ -31,10 +35,13 @@ template <class T> struct Erased {
   }
   static constexpr DatasetTable table = make();
 };
+
+template <class T> inline constexpr bool can_be_kept = std::is_constructible_v<std::remove_const_t<T>, T&&>;
 }  // namespace detail
 
 /// Any data set, seen through function pointers (a call costs a nanosecond a batch, not a sample). Made implicitly from a data
-/// set; does not own it. Empty by default: tests false.
+/// set. One that has a name is not copied, and must outlive the view; one that is made in place, as in
+/// `{.validate = from_tensors(x, y)}`, is moved into the view, whose copies share it. Empty by default: tests false.
 class DatasetView {
  public:
   DatasetView() = default;
@@ -42,15 +49,18 @@ class DatasetView {
   /// Takes size, extents and target as they are now. Refuses at compile time what is no data set; throws ArgumentError for a
   /// target that the type cannot give.
   template <class T>
-  requires(!std::is_base_of_v<DatasetView, T>) DatasetView(const T& dataset) {
-    assert_dataset<T>();
-    if constexpr (Dataset<T>) {
-      object_ = &dataset;
-      table_ = &detail::Erased<T>::table;
-      size_ = static_cast<std::int64_t>(dataset.size());
-      sample_ = dataset.sample_extents();
-      if constexpr (HasTarget<T>) target_ = dataset.target();
-      check();
+  requires(!std::is_base_of_v<DatasetView, T>) DatasetView(const T& dataset) { see(dataset); }
+  template <class T>
+  requires(!std::is_reference_v<T> && !std::is_base_of_v<DatasetView, std::remove_const_t<T>>) DatasetView(T&& dataset) {
+    using Set = std::remove_const_t<T>;
+    if constexpr (Dataset<Set> && detail::can_be_kept<T>) {
+      auto kept = std::make_shared<const Set>(std::forward<T>(dataset));
+      see(*kept);
+      kept_ = std::move(kept);
+    } else {
+      assert_dataset<Set>();
+      static_assert(!Dataset<Set> || detail::can_be_kept<T>,
+                    "this data set cannot be moved, so nothing can keep it: give it a name, and let it outlive what uses it");
     }
   }
 
@@ -58,6 +68,11 @@ class DatasetView {
   std::int64_t size() const { return size_; }
   Extents sample_extents() const { return sample_; }
   Target target() const { return target_; }
+  /// Whether its values may be infinite or not a number, and who looks.
+  NonFinite non_finite() const { return non_finite_; }
+  /// How a loader shall ask for its samples: on several threads, in ascending order of their indices.
+  bool prefers_threads() const { return table_->prefers_threads; }
+  bool prefers_ascending() const { return table_->prefers_ascending; }
 
   /// Can it bring samples as numbers; as tokens.
   bool gives_numbers() const { return table_->serve_float != nullptr; }
@@ -81,6 +96,18 @@ class DatasetView {
   }
 
  private:
+  template <class T> void see(const T& dataset) {
+    assert_dataset<T>();
+    if constexpr (Dataset<T>) {
+      object_ = &dataset;
+      table_ = &detail::Erased<T>::table;
+      size_ = static_cast<std::int64_t>(dataset.size());
+      sample_ = dataset.sample_extents();
+      target_ = detail::target_of(dataset);
+      non_finite_ = detail::non_finite_of(dataset);
+      check();
+    }
+  }
   void check() const;
 
   const void* object_ = nullptr;
@@ -88,6 +115,8 @@ class DatasetView {
   std::int64_t size_ = 0;
   Extents sample_{};
   Target target_{};
+  NonFinite non_finite_ = NonFinite::refuse;
+  std::shared_ptr<const void> kept_;  // a data set that was made in place
 };
 
 }  // namespace skein::inline SKEIN_ABI::data

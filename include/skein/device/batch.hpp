@@ -4,6 +4,7 @@
 #pragma once
 #include <concepts>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 
 #include "device.hpp"
@@ -40,6 +41,25 @@ template <class Scalar = float, class Device = Cpu> struct BatchView {
     return p;
   }
 };
+
+/// What messages call the samples of a batch: by their indices in a data set where a batch says them, else by their places in it.
+struct SampleNames {
+  const std::int64_t* indices = nullptr;  ///< of each sample, in the set
+  const char* set = nullptr;              ///< "the training data set"
+  std::string operator()(long i) const {
+    return "sample " + std::to_string(indices ? indices[i] : i) + (set ? std::string(" of ") + set : std::string());
+  }
+};
+/// A batch that says which samples of which set it has, as a loader's does.
+template <class T> concept NamesSamples = requires(const T& b) {
+  { b.indices } -> std::convertible_to<const std::int64_t*>;
+  { b.set } -> std::convertible_to<const char*>;
+};
+/// The names of a batch's samples; none where it says none.
+template <class T> constexpr SampleNames names_of(const T& batch) {
+  if constexpr (NamesSamples<T>) return {batch.indices, batch.set};
+  else return {};
+}
 
 /// What can be computed with by a model of this scalar: members of a BatchView. Most derive from that (data::Batch); one that
 /// does not has numbers, and one label a sample.

@@ -11,7 +11,7 @@ namespace skein::inline SKEIN_ABI::nn {
 
 /// Throws ArgumentError for a batch of numbers where the network takes tokens, or the other way round, and for the first token
 /// that is not from 0 to one below the network's number of them. Of a batch on a device its owner knows.
-template <class Model, class Batch> void check_tokens(const Batch& batch) {
+template <class Model, class Batch> void check_tokens(const Batch& batch, [[maybe_unused]] const SampleNames& names = {}) {
   constexpr long length = Model::input::count, most = Model::sizes.tokens;
   if constexpr (!is_tokens<typename Model::input>) {
     if (batch.tokens) throw ArgumentError("the batch has tokens and the network calculates with numbers: give it .x");
@@ -23,8 +23,8 @@ template <class Model, class Batch> void check_tokens(const Batch& batch) {
     if constexpr (on_host<DeviceOf<Batch>>)
       for (long i = 0; i < batch.count * length; ++i)
         if (batch.tokens[i] < 0 || batch.tokens[i] >= most)
-          throw ArgumentError("sample " + std::to_string(i / length) + " has the token " + std::to_string(batch.tokens[i]) +
-                              " at position " + std::to_string(i % length) + "; the network has " + std::to_string(most) +
+          throw ArgumentError(names(i / length) + " has the token " + std::to_string(batch.tokens[i]) + " at position " +
+                              std::to_string(i % length) + "; the network has " + std::to_string(most) +
                               " tokens, the integers 0 to " + std::to_string(most - 1));
   }
 }

@@ -12,14 +12,17 @@ namespace skein::inline SKEIN_ABI::train {
 
 namespace detail {
 std::string shape_text(const Extents& e);
+/// Throws ShapeError where samples of these extents are not what a model takes. Those of a flat model may have any extents, which
+/// are read in their order, and a last extent of 1 may be left out; else they are compared one by one. `whose` samples: "the
+/// training data set's samples"; `how` the extents of flat ones are said: what stands before them.
+void check_extents(const Extents& given, const Extents& wanted, const std::string& whose, const char* how);
 }  // namespace detail
 
-/// `which`: "training", for the message. A sample may have other extents than the model's input, but not another count.
+/// `which`: "training", for the message.
 template <class Model> void check_samples(const data::DatasetView& data, const char* which) {
-  if (!data) throw ArgumentError(std::string("the ") + which + " data set is empty: give a data set that outlives the call");
-  if (data.sample_extents().count() != Model::input::count)
-    throw ShapeError(std::string("the ") + which + " data set's samples are " + detail::shape_text(data.sample_extents()) +
-                     ", the model takes " + detail::shape_text(Model::input::extents));
+  if (!data) throw ArgumentError(std::string("the ") + which + " data set is missing: give one");
+  detail::check_extents(data.sample_extents(), Model::input::extents, std::string("the ") + which + " data set's samples",
+                        "from_tensors(x, sk::Extents{...}, y) with the extents ");
   if (is_tokens<typename Model::input> && !data.gives_tokens())
     throw ArgumentError(std::string("the model takes tokens, the ") + which +
                         " data set's samples are numbers: give it 32-bit integers, as from_tensors of integers does");

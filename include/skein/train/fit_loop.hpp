@@ -57,7 +57,7 @@ template <class Scalar> class FitLoop {
   struct Forget;
 
   data::LoaderOptions loader_options(Steps& steps, const data::DatasetView& train, const FitOptions& options);
-  data::LoaderOptions evaluation_options(long batch) const;
+  data::LoaderOptions evaluation_options(long batch, const char* name = "the validation data set") const;
   void reserve(Steps& steps, data::Loader<Scalar>& loader, data::Loader<Scalar>* validation, const FitOptions& options);
   void keep_callbacks();
   Seed seed_of(const FitOptions& options, Seed of_model) const;

@@ -100,7 +100,7 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
 template <class Scalar> Scores FitLoop<Scalar>::evaluate(Steps& steps, data::DatasetView data, EvaluateOptions& options) {
   facts_ = steps.facts();
   const long batch = options.batch > 0 ? options.batch : 256L * facts_.ranks;
-  data::Loader<Scalar> loader(data, evaluation_options(batch));
+  data::Loader<Scalar> loader(data, evaluation_options(batch, "the evaluated data set"));
   ExecutorOptions memory = memory_;
   memory.capacity = std::max(loader.capacity(), steps.capacity());
   steps.reserve(memory);
@@ -132,6 +132,7 @@ void FitLoop<Scalar>::resume(const TrainingPosition& place, const History& histo
 template <class Scalar>
 data::LoaderOptions FitLoop<Scalar>::loader_options(Steps& steps, const data::DatasetView& train, const FitOptions& options) {
   data::LoaderOptions o = facts_.loader;
+  o.name = "the training data set";
   o.batch = options.batch;
   o.batch_per_rank = options.loader.batch_per_rank;
   o.shuffle = options.loader.shuffle;
@@ -142,6 +143,7 @@ data::LoaderOptions FitLoop<Scalar>::loader_options(Steps& steps, const data::Da
   o.partition = options.loader.partition;
   o.last = options.loader.last;
   o.prefetch = options.loader.prefetch;
+  o.prefetch_threads = options.loader.prefetch_threads;
   o.busy_threads = (options.threads > 0 ? options.threads : facts_.threads) * facts_.local_ranks;
   shard_sizes_.clear();
   if (options.loader.partition == data::Partition::local) {
@@ -154,8 +156,9 @@ data::LoaderOptions FitLoop<Scalar>::loader_options(Steps& steps, const data::Da
   return o;
 }
 
-template <class Scalar> data::LoaderOptions FitLoop<Scalar>::evaluation_options(long batch) const {
+template <class Scalar> data::LoaderOptions FitLoop<Scalar>::evaluation_options(long batch, const char* name) const {
   data::LoaderOptions o = facts_.loader;
+  o.name = name;
   o.batch = batch;
   o.shuffle = false;
   o.ranks = facts_.parts;

@@ -24,7 +24,8 @@ struct FitLoader {
   bool shuffle = true;                                  ///< false: in the order of the data set
   data::Partition partition = data::Partition::shared;  ///< `local`: each rank's data set is its own shard
   data::LastBatch last = data::LastBatch::keep;         ///< `drop`: samples that fill no batch are left out
-  data::Prefetch prefetch = data::Prefetch::automatic;  ///< whether a thread stages batches ahead
+  data::Prefetch prefetch = data::Prefetch::automatic;  ///< whether threads stage batches ahead
+  int prefetch_threads = 0;                             ///< 0: one, or more for a set that `prefers_threads`
 };
 
 /// How a step is made of batches: `.step = {.accumulate = 4}`.
@@ -51,7 +52,7 @@ struct FitCheck {
 struct FitOptions {
   int epochs = 1;                           ///< passes over the training data
   long batch = 0;                           ///< samples of a step over all ranks
-  data::DatasetView validate{};             ///< evaluated after every epoch; must outlive the fit
+  data::DatasetView validate{};             ///< evaluated after every epoch; one with a name must outlive the fit
   optim::Schedule schedule{};               ///< factor of the optimizer's rate, by optimizer step
   double clip_norm = 0;                     ///< limit of the gradients' global norm; 0: none
   Seed seed{};                              ///< of order and dropout; 0: the model's

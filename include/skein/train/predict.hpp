@@ -7,6 +7,7 @@
 
 #include "../data/loader.hpp"
 #include "../tensor/tensor.hpp"
+#include "data_check.hpp"
 #include "step_device.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
@@ -28,11 +29,9 @@ auto predict_rows(const Model& model, TensorView<const typename Model::Element, 
                   const Forward& forward) {
   using Scalar = typename Model::Scalar;
   using Device = typename Model::device;
-  long values = 1;
-  for (int i = 1; i < Rank; ++i) values *= x.extent(i);
-  if (values != Model::input::count)
-    throw ShapeError("predict: a sample of x has " + std::to_string(values) + " values, the network takes " +
-                     std::to_string(Model::input::count));
+  Extents sample{1, {1}};
+  for (int i = 1; i < Rank; ++i) sample.e[i - 1] = static_cast<int>(x.extent(i)), sample.rank = i;
+  detail::check_extents(sample, Model::input::extents, "predict: the rows of x", "a tensor of samples x ");
   const long n = x.extent(0), width = Model::output_extents.count();
   Tensor<Scalar, 2, Device> all(dims(n, width), model.where());
   data::Batch<Scalar, Device> batch;
@@ -55,6 +54,7 @@ auto predict_samples(const Model& model, const data::DatasetView& data, long cap
   const long n = static_cast<long>(data.size()), width = Model::output_extents.count();
   data::LoaderOptions o = device_loader_options<Model>();
   o.batch = std::max(1L, std::min(capacity, n));
+  o.name = "the data set to predict";
   o.shuffle = false;
   o.prefetch = data::Prefetch::off;
   data::Loader<Scalar> loader(data, o);

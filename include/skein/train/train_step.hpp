@@ -82,7 +82,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// or the device's.
   template <class Batch> Sums step(const Batch& given, const StepOptions& options = {}) {
     left_out_ = false;
-    check_labels(batch_view<Scalar, Device>(given));
+    check_labels(batch_view<Scalar, Device>(given), names_of(given));
     if constexpr (virtual_shards > 0) SumShards::check(parts_, given);
     [[maybe_unused]] const auto here = parts_.executor->memory().enter();
     const auto& batch = parts_.device.stage(given);
@@ -105,7 +105,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// Forward and loss of this rank's samples, in evaluation phase. Sums are of this rank alone: of this batch, or with
   /// `accumulate` of those before it too.
   template <class Batch> Sums evaluate(const Batch& given, bool accumulate = false) {
-    check_labels(batch_view<Scalar, Device>(given));
+    check_labels(batch_view<Scalar, Device>(given), names_of(given));
     Executor& run = executor();
     [[maybe_unused]] const auto here = run.memory().enter();
     const auto& batch = parts_.device.stage(given);
@@ -276,14 +276,14 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
 
   /// Before the parallel region, so that nothing has been changed by a wrong batch. Labels and tokens that are on a device
   /// already are their owner's care.
-  template <class Batch> void check_labels(const Batch& batch) const {
-    nn::check_tokens<Model>(batch);
+  template <class Batch> void check_labels(const Batch& batch, const SampleNames& names) const {
+    nn::check_tokens<Model>(batch, names);
     if constexpr (Loss::target == nn::TargetKind::label) {
       if (!batch.labels) return;
       nn::check_labels_each(batch.labels_each, labels_each);
       if constexpr (on_host<DeviceOf<Batch>>)
         nn::check_labels(batch.labels, batch.count * labels_each, Width / labels_each, nn::ignored_label(parts_.loss), 0,
-                         labels_each);
+                         labels_each, names);
     }
   }
 

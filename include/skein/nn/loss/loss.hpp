@@ -13,6 +13,7 @@
 #include "../../core/error.hpp"
 #include "../../core/named_values.hpp"
 #include "../../core/shape.hpp"
+#include "../../device/batch.hpp"
 #include "../../device/copy.hpp"
 #include "../../ops/label_loss.hpp"
 #include "../../ops/vector_loss.hpp"
@@ -62,14 +63,15 @@ struct LossSums {
 };
 
 /// Throws ArgumentError for the first of `count` labels, `each` a sample, that is no class: a fit checks a batch before its
-/// parallel region. `first` is the place of the first label, for the message.
+/// parallel region. `first` is the place of the first label, for the message, where no names are given.
 inline void check_labels(const std::int32_t* labels, long count, long classes, std::optional<std::int32_t> ignore = {},
-                         long first = 0, long each = 1) {
+                         long first = 0, long each = 1, const SampleNames& names = {}) {
   for (long i = 0; i < count; ++i)
     if ((labels[i] < 0 || labels[i] >= classes) && !(ignore && labels[i] == *ignore))
-      throw ArgumentError("sample " + std::to_string((first + i) / each) + " has the label " + std::to_string(labels[i]) +
-                          (each > 1 ? " at position " + std::to_string((first + i) % each) : "") + "; the network has " +
-                          std::to_string(classes) + " outputs, so labels are 0 to " + std::to_string(classes - 1) +
+      throw ArgumentError((names.indices ? names(i / each) : SampleNames{}((first + i) / each)) + " has the label " +
+                          std::to_string(labels[i]) + (each > 1 ? " at position " + std::to_string((first + i) % each) : "") +
+                          "; the network has " + std::to_string(classes) + " outputs, so labels are 0 to " +
+                          std::to_string(classes - 1) +
                           (ignore ? " (or " + std::to_string(*ignore) + ", which is ignored)"
                                   : ": mend the labels, or name the one to leave out with .ignore_label"));
 }

@@ -64,7 +64,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   template <class Given, class Options> Sums step(const Given& given, const Options& options) {
     const BatchView<Scalar>& batch = batch_view<Scalar, Cpu>(given);
     [[maybe_unused]] const auto here = memory_.enter();
-    check_labels(batch);
+    check_labels(batch, names_of(given));
     const long size = run_.micro_size(batch.global_count);
     const plan::PipelineProgram& program = program_of(batch.count, batch.global_count, size);
     const bool together = program.synchronous;
@@ -104,7 +104,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   template <class Given> Sums evaluate(const Given& given, bool accumulate = false) {
     const BatchView<Scalar>& batch = batch_view<Scalar, Cpu>(given);
     [[maybe_unused]] const auto here = memory_.enter();
-    check_labels(batch);
+    check_labels(batch, names_of(given));
     detail::PipelineCall call;
     call.size = run_.micro_size(batch.count * team().options.replicas);
     call.phase = nn::Phase::evaluation;
@@ -211,13 +211,13 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
                           std::to_string(count) + " of " + std::to_string(global_count) + " samples");
     return program(Run::micros(most, size));
   }
-  void check_labels(const BatchView<Scalar>& batch) const {
-    nn::check_tokens<Model>(batch);
+  void check_labels(const BatchView<Scalar>& batch, const SampleNames& names) const {
+    nn::check_tokens<Model>(batch, names);
     if constexpr (Loss::target == nn::TargetKind::label) {
       constexpr long each = nn::labels_each(Model::output_extents);
       if (!batch.labels) return;
       nn::check_labels_each(batch.labels_each, each);
-      nn::check_labels(batch.labels, batch.count * each, Width / each, nn::ignored_label(loss_), 0, each);
+      nn::check_labels(batch.labels, batch.count * each, Width / each, nn::ignored_label(loss_), 0, each, names);
     }
   }
 

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of from_tensors.hpp.
+#pragma once
+#include "from_tensors.hpp"
+
+namespace skein::inline SKEIN_ABI::data::detail {
+
+SKEIN_INLINE int target_length(std::size_t values, std::size_t samples, long each) {
+  const std::size_t count = each > 0 ? samples / static_cast<std::size_t>(each) : 0;
+  if (count > 0 && values > 0 && values % count == 0) return static_cast<int>(values / count);
+  std::string text =
+      "from_tensors: " + std::to_string(values) + " target values cannot belong to " + std::to_string(count) + " samples";
+  if (each == 1 && values > 0 && values < count && count % values == 0)
+    text += ": if a sample has " + std::to_string(count / values) + " values, say so: from_tensors(x, sk::Extents{1, {" +
+            std::to_string(count / values) + "}}, y)";
+  throw ShapeError(text);
+}
+
+}  // namespace skein::inline SKEIN_ABI::data::detail

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of in_memory.hpp.
+#pragma once
+#include "in_memory.hpp"
+
+namespace skein::inline SKEIN_ABI::data::detail {
+
+SKEIN_INLINE std::int64_t count_samples(const Extents& sample, const Target& target, const InMemoryCounts& given) {
+  const std::string set = "a data set in memory: ";
+  if (sample.rank < 1 || sample.rank > 4 || sample.count() <= 0)
+    throw ShapeError(set + "the extents of a sample must be one to four positive numbers");
+  const std::int64_t count = sample.count(), size = given.values / count;
+  if (size * count != given.values)
+    throw ShapeError(set + std::to_string(given.values) + " values are no whole number of samples of " + std::to_string(count) +
+                     " values");
+  if (target.kind == TargetKind::none) return size;
+  const bool labels = target.kind == TargetKind::label;
+  const std::int64_t each = labels ? target.each : target.count, there = labels ? given.labels : given.targets;
+  if (each < 1) throw ShapeError(set + (labels ? "a sample has at least one label" : "the length of a target must be positive"));
+  if (there == size * each) return size;
+  std::string text = set + std::to_string(size) + " samples need " + std::to_string(size * each) +
+                     (labels ? " labels" : " target values") + ", " + std::to_string(there) + " are given";
+  if (count == 1 && each == 1 && there > 0 && size > there && size % there == 0)
+    text += ": if a sample has " + std::to_string(size / there) + " values, say so: from_tensors(x, sk::Extents{1, {" +
+            std::to_string(size / there) + "}}, y)";
+  throw ShapeError(text);
+}
+
+SKEIN_INLINE void throw_not_finite(const char* what, double value, std::int64_t at, long each) {
+  const std::int64_t n = each > 0 ? each : 1;
+  throw ArgumentError("a data set in memory: " + std::string(what) + " " + std::to_string(at % n) + " of sample " +
+                      std::to_string(at / n) + " is " + not_finite_text(value) +
+                      (value == value ? " (a float holds numbers up to 3.4e38)" : "") +
+                      ": mend the data, or ask for such with data::NonFinite::keep");
+}
+
+}  // namespace skein::inline SKEIN_ABI::data::detail
