@@ -6,7 +6,10 @@
 #include <skein/core/named_values.hpp>
 #include <skein/optim/adam.hpp>
 #include <skein/parallel/average/model_average.hpp>
+#include <skein/comm/sim/sim_comm.hpp>
 #include <skein/parallel/data/sync_batch_norm.hpp>
+#include <skein/parallel/pipeline/pipeline.hpp>
+#include <skein/parallel/server/parameter_server.hpp>
 
 #include "../support/failure_cases.hpp"
 #include "../support/temporary_folder.hpp"
@@ -123,6 +126,40 @@ TEST_CASE("what may differ between ranks is not compared: threads, and the sizes
   other.threads = 2;
   other.samples = 40;
   CHECK(of_two(usual, other).empty());
+}
+
+TEST_CASE("ranks that differ are named under servers, in pipelines and in simulated worlds; a server needs no data", "[train]") {
+  const int threads = GENERATE(1, 2);
+  const cases::Case usual{.threads = threads};
+  cases::Case rate = usual, none = usual;
+  rate.lr = 0.5f;
+  none.samples = 0;
+  const auto served = [&](const cases::Case& of_1, const cases::Case& of_server) {
+    return cases::thrown([&] {
+      sk::spawn(3, [&](sk::ThreadComm& world) {
+        const auto policy = sk::parallel::parameter_server<sk::parallel::Staleness<0>>(world);
+        cases::fit(policy, world.rank() == 2 ? of_server : world.rank() == 1 ? of_1 : usual);
+      });
+    });
+  };
+  CHECK(served(usual, none).empty());
+  CHECK_THAT(served(rate, usual), Catch::Contains("fit: `.lr` of Sgd is 0.01 on ranks 0, 2, 0.5 on rank 1"));
+  CHECK_THAT(served(usual, rate), Catch::Contains("fit: `.lr` of Sgd is 0.01 on ranks 0, 1, 0.5 on rank 2"));
+
+  const auto in_simulation = [&](sk::SimComm& world) {
+    cases::fit(sk::parallel::DataParallel{world}, world.rank() == 1 ? rate : usual);
+  };
+  CHECK_THAT(cases::thrown([&] { (void)sk::simulate(2, {}, in_simulation); }),
+             Catch::Contains("fit: `.lr` of Sgd is 0.01 on rank 0, 0.5 on rank 1"));
+
+  const auto in_a_pipeline = [&](sk::ThreadComm& world) {
+    const auto data = sk::data::InMemory<float>({1, {12}}, std::vector<float>(12 * 32, 0.5f), std::vector<int>(32, 1), 4);
+    const sk::parallel::Pipeline<sk::nn::Linear<8>, sk::nn::Linear<4>> pipeline{world};
+    auto model = pipeline.model<sk::Shape<12>>(sk::Seed{3});
+    sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{}, pipeline};
+    trainer.fit(data, {.batch = world.rank() == 1 ? 8 : 16, .progress = false, .threads = threads});
+  };
+  CHECK_THAT(cases::thrown([&] { sk::spawn(2, in_a_pipeline); }), Catch::Contains("fit: `.batch` is 16 on rank 0, 8 on rank 1"));
 }
 
 TEST_CASE("a weight that one rank has changed is found at the end of the fit, and within it where asked", "[train]") {

@@ -49,7 +49,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   History fit(data::DatasetView train, const FitOptions& options) {
     const comm::InPublicCall here(comm::PublicCall::fit);
     agree_on_fit(train, options);
-    train::check_data<Model, Loss>(train, "training");
+    if (!policy_state().serves()) train::check_data<Model, Loss>(train, "training");  // a server needs none
     if (options.epochs < 0) throw ArgumentError("fit: .epochs is negative");
     (void)optim::clip_norm_of(train_step_.optimizer().optimizer(), options.clip_norm);  // not twice
     if (options.step.accumulate < 1) throw ArgumentError("fit: .step.accumulate must be at least 1 batch a step");
