@@ -37,7 +37,9 @@ template <class Scalar> class FitLoop {
   /// For predicting n samples: computed as the last fit was.
   ExecutorOptions memory_for_prediction(long n) const;
   /// Of a rank that serves: its fit is over.
-  void served() { place_.running = false; }
+  void served() { place_.running = resumed_ = false; }
+  /// Optimizer steps before the loaded fit, which goes on; -1 where none was loaded.
+  std::int64_t first_step_of_loaded() const { return resumed_ && goes_on() ? place_.first_step : -1; }
 
   /// What ranks compare of the seed, and of whether a loaded training goes on.
   void describe(const FitOptions& options, Seed of_model, NamedValues& to) const;
@@ -60,6 +62,7 @@ template <class Scalar> class FitLoop {
   data::LoaderOptions evaluation_options(long batch, const char* name = "the validation data set") const;
   void reserve(Steps& steps, data::Loader<Scalar>& loader, data::Loader<Scalar>* validation, const FitOptions& options);
   void keep_callbacks();
+  bool goes_on() const { return place_.running || place_.epoch > 0; }
   Seed seed_of(const FitOptions& options, Seed of_model) const;
   EpochOrder order_of(const data::Loader<Scalar>& loader, const FitOptions& options) const;
   void begin(Steps& steps, data::Loader<Scalar>& loader, const FitOptions& options);

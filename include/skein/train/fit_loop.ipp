@@ -213,7 +213,7 @@ EpochOrder FitLoop<Scalar>::order_of(const data::Loader<Scalar>& loader, const F
 }
 
 template <class Scalar> void FitLoop<Scalar>::begin(Steps& steps, data::Loader<Scalar>& loader, const FitOptions& options) {
-  continues_ = resumed_ && (place_.running || place_.epoch > 0);
+  continues_ = resumed_ && goes_on();
   if (!continues_) {  // a fit of its own, whose epochs count on from the last
     place_.base += place_.epoch + (place_.step > 0 ? 1 : 0);
     place_.epoch = place_.step = 0;

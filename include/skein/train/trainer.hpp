@@ -175,8 +175,14 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   }
   /// Of a rank that serves: its history is empty.
   History serve([[maybe_unused]] const FitOptions& options) {
-    if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>)
-      train_step_.serve(options.schedule, options.clip_norm);
+    if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>) {
+      std::int64_t first = loop_.first_step_of_loaded();  // else that of the first gradients that come
+      const auto factor = [&](std::int64_t step) {
+        if (first < 0) first = step;
+        return options.schedule(step - first);
+      };
+      train_step_.serve(factor, options.clip_norm);
+    }
     Steps steps(train_step_);
     steps.finish();
     steps.compare_weights("at the end of fit");
