@@ -17,6 +17,11 @@
 #include <skein/train/history.ipp>
 #include <skein/train/in_archive.ipp>
 #include <skein/train/input_file.ipp>
+#include <skein/train/kept_objects.ipp>
+#include <skein/train/metrics/area_under_curve.ipp>
+#include <skein/train/metrics/class_scores.ipp>
+#include <skein/train/metrics/confusion_matrix.ipp>
+#include <skein/train/metrics/r2.ipp>
 #include <skein/train/model_file.ipp>
 #include <skein/train/not_finite.ipp>
 #include <skein/train/out_archive.ipp>

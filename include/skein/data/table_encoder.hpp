@@ -70,6 +70,7 @@ class TableEncoder {
   /// A row of outputs of the network in the units of the table, in place: what standardize_target() did is undone. A label takes
   /// as many outputs as it has classes.
   void restore(std::span<float> outputs) const;
+  void restore(std::span<double> outputs) const;
 
   /// Values of a sample, after fit(); and their names, such as "age", "age is missing", "sex = female".
   int width() const { return static_cast<int>(inputs_.size()); }
@@ -115,6 +116,7 @@ class TableEncoder {
   static void encode_numbers(const Encoded& e, const Table& table, double mean, double deviation, To* to, long pitch);
   template <class Stored> InMemory<Stored> make(const Table& table) const;
   bool has_targets(const Table& table) const;
+  template <class T> void restore_row(std::span<T> outputs) const;
 
   std::vector<Encoded> columns_;
   Standardizer inputs_, outputs_;  // a value of a sample each, of a target

@@ -233,13 +233,13 @@ SKEIN_INLINE InMemory<std::int32_t> TableEncoder::tokens(const Table& rows) cons
   return make<std::int32_t>(rows);
 }
 
-SKEIN_INLINE void TableEncoder::restore(std::span<float> outputs) const {
+template <class T> void TableEncoder::restore_row(std::span<T> outputs) const {
   check_fitted();
   std::size_t at = 0, value = 0;
   for (const Encoded& e : columns_) {
     if (!e.wanted()) continue;
     if (e.role == Role::target && at < outputs.size())
-      outputs[at] = static_cast<float>(outputs[at] * outputs_.deviation(value) + outputs_.mean(value));
+      outputs[at] = static_cast<T>(outputs[at] * outputs_.deviation(value) + outputs_.mean(value));
     at += e.role == Role::label ? e.categories.size() : 1;
     ++value;
   }
@@ -247,6 +247,9 @@ SKEIN_INLINE void TableEncoder::restore(std::span<float> outputs) const {
     throw ShapeError("table encoder: a row of outputs has " + std::to_string(outputs.size()) +
                      " values, its labels and targets " + std::to_string(at));
 }
+
+SKEIN_INLINE void TableEncoder::restore(std::span<float> outputs) const { restore_row(outputs); }
+SKEIN_INLINE void TableEncoder::restore(std::span<double> outputs) const { restore_row(outputs); }
 
 SKEIN_INLINE void TableEncoder::check_fitted() const {
   if (inputs_.size() == 0) throw ArgumentError("table encoder: it has learnt nothing yet: call fit(training) first");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The picture of a training as an SVG text: two plots, loss and accuracy, training and validation over the epochs, the loss
-// of single steps as a faint line behind them where it was recorded. A pure function of the records.
+// The picture of a training as an SVG text: two plots, loss and accuracy (where there is none, the validation's metrics), training
+// and validation over the epochs, the loss of single steps as a faint line behind them where it was recorded. A pure function of the records.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -21,6 +21,9 @@ draw::Series step_curve(std::span<const EpochRecord> epochs, std::span<const Ste
 
 /// Logarithmic where the losses span more than a factor of 30; from zero where that is near.
 void choose_loss_axis(draw::Plot& plot);
+
+/// The metrics of the validation: what stands in the right half where there is no accuracy, as of a regression.
+draw::Plot metric_plot(std::span<const EpochRecord> epochs, const draw::Plot& like);
 
 void draw_or_say(const draw::Plot& plot, draw::Svg& svg, double from_left, const char* sentence);
 

@@ -34,6 +34,24 @@ SKEIN_INLINE void choose_loss_axis(draw::Plot& plot) {
   if (plot.log_y) plot.title += " (logarithmic)";
 }
 
+SKEIN_INLINE draw::Plot metric_plot(std::span<const EpochRecord> epochs, const draw::Plot& like) {
+  draw::Plot plot = like;
+  plot.title = "metrics, validation", plot.percent = false;
+  plot.series.clear();
+  for (const EpochRecord& epoch : epochs)
+    for (int i = 0; i < epoch.validation.metrics(); ++i) {
+      const std::string name(epoch.validation.metric_name(i));
+      auto series = std::find_if(plot.series.begin(), plot.series.end(), [&](const auto& s) { return s.name == name; });
+      if (series == plot.series.end()) {
+        const std::size_t color = plot.series.size() % std::size(draw::palette);
+        series = plot.series.insert(series, draw::Series{.name = name, .color = draw::palette[color]});
+      }
+      series->x.push_back(epoch.epoch);
+      series->y.push_back(epoch.validation.metric_value(i));
+    }
+  return plot;
+}
+
 SKEIN_INLINE void draw_or_say(const draw::Plot& plot, draw::Svg& svg, double from_left, const char* sentence) {
   if (plot.any()) plot.draw(svg, from_left);
   else svg.words(from_left + plot.width / 2, plot.height / 2, sentence, {.anchor = "middle", .color = draw::grey});
@@ -59,9 +77,10 @@ SKEIN_INLINE std::string draw_curves(std::span<const EpochRecord> epochs, std::s
     accuracy.series[1].y.push_back(epoch.validation.accuracy);
   }
   detail::choose_loss_axis(loss);
+  if (!accuracy.any()) accuracy = detail::metric_plot(epochs, accuracy);
   draw::Svg svg(960, 380);
   detail::draw_or_say(loss, svg, 0, "no loss was recorded");
-  detail::draw_or_say(accuracy, svg, 480, "no accuracy was recorded");
+  detail::draw_or_say(accuracy, svg, 480, "no accuracy and no other metric was recorded");
   return svg.text();
 }
 

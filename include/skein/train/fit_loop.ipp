@@ -8,6 +8,7 @@
 #include "archive.hpp"
 #include "fit_loop.hpp"
 #include "loss_judge.hpp"
+#include "metrics/gather_samples.hpp"
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
@@ -385,13 +386,19 @@ template <class Scalar>
 Scores FitLoop<Scalar>::evaluate(Steps& steps, data::Loader<Scalar>& loader, std::vector<AnyMetric>& metrics) {
   double samples = 0;
   bool more = false;
-  for (auto& m : metrics)
-    for (double& s : m.sums()) s = 0;
+  std::vector<std::int64_t> rows;  // of the whole data set: those that metrics keep samples of
+  bool kept = false;
+  for (auto& m : metrics) {
+    m.begin(facts_.metric_width, facts_.metric_values);
+    kept = kept || m.samples();
+  }
   for (const data::Batch<Scalar>& batch : loader.epoch(0)) {
     steps.evaluate(batch, more);
     more = true;
     samples += static_cast<double>(batch.count);
     if (!metrics.empty()) steps.feed(metrics, batch);
+    for (long i = 0; kept && i < batch.count * facts_.metric_rows; ++i)
+      rows.push_back(batch.indices[i / facts_.metric_rows] * facts_.metric_rows + i % facts_.metric_rows);
   }
   const nn::LossSums sums = more ? steps.sums() : nn::LossSums{};
   double totals[4] = {sums.loss, sums.weight, sums.correct, samples};
@@ -401,10 +408,13 @@ Scores FitLoop<Scalar>::evaluate(Steps& steps, data::Loader<Scalar>& loader, std
   Scores found;
   found.loss = totals[1] > 0 ? totals[0] / totals[1] : 0;
   if (facts_.labels) found.accuracy = totals[3] > 0 ? totals[2] / (totals[3] * static_cast<double>(facts_.labels_each)) : 0;
+  if (!facts_.scores) rows.clear();
   for (auto& m : metrics) {
-    if (!facts_.scores)
-      for (double& t : m.sums()) t = 0;
-    steps.reduce(m.sums());
+    if (!facts_.scores) m.begin(facts_.metric_width, facts_.metric_values);
+    const auto reduce = [&](std::span<double> values) { steps.reduce(values); };
+    if (std::vector<double>* of_rows = m.samples())
+      gather_samples(*of_rows, rows, static_cast<std::int64_t>(totals[3]) * facts_.metric_rows, reduce);
+    else reduce(m.sums());
     if (m.has_column()) found.set(m.name(), m.value());
   }
   return found;

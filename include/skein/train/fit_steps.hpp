@@ -27,6 +27,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   explicit FitStepsOf(TrainStep& train_step) : train_step_(train_step) {}
 
   FitFacts facts() override {
+    constexpr long rows = nn::rows_of_sample<Loss>(Model::output_extents), width = TrainStep::Width / rows;
     const auto& state = train_step_.policy_state();
     FitFacts f{.rank = state.rank(),
                .ranks = state.ranks(),
@@ -43,6 +44,9 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
                .scales_loss = std::same_as<typename Model::Activation, fp16>,
                .serves = parallel::ServesUpdates<PolicyState>,
                .same_weights = state.same_weights(),
+               .metric_rows = rows,
+               .metric_width = static_cast<int>(width),
+               .metric_values = labels ? 0 : static_cast<int>(nn::target_length<Loss>(width)),
                .threads = train_step_.threads(),
                .seed = train_step_.model().seed(),
                .loader = device_loader_options<Model>()};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The concept of a metric: a small value whose state is sums of doubles, so that ranks add theirs with one all-reduce. It is
-// fed with the outputs of a batch and either labels or target rows, and says its value at the end. What it divides by is one
-// of the sums.
+// The concept of a metric: a small value whose state is sums of doubles, so that ranks add theirs with one all-reduce; or what it
+// keeps of each sample, where a measure of all samples is no function of sums. It is fed with the outputs of a batch and either
+// labels or target rows, and says its value at the end. What it divides by is one of the sums.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "../core/config.hpp"
 
@@ -40,6 +41,19 @@ template <class T> concept LabelMetric = requires(T metric, Rows<float> outputs,
 /// Can be fed with outputs and targets of type Rows<float>.
 template <class T> concept TargetMetric = requires(T metric, Rows<float> rows) { metric.add(rows, rows); };
 
+/// Its state is sums, which ranks add up.
+template <class T> concept HasSums = requires(T m) {
+  { m.sums() } -> std::convertible_to<std::span<double>>;
+};
+/// It keeps as many doubles of each row that was added, in their order: those of all ranks are put together, in the order of the
+/// data set, before value() is asked.
+template <class T> concept KeepsSamples = requires(T m) {
+  { m.samples() } -> std::same_as<std::vector<double>&>;
+};
+/// It is told the number of outputs of a row, and of values that they are compared with (0: a label), before the first batch; its
+/// state is then as new.
+template <class T> concept IsBegun = requires(T m) { m.begin(1, 1); };
+
 namespace detail {
 enum class MetricFault { None, Name, Add, Sums, Value, Copy };
 
@@ -50,10 +64,7 @@ template <class T> consteval MetricFault metric_fault() {
       })
     return MetricFault::Name;
   if (!LabelMetric<T> && !TargetMetric<T>) return MetricFault::Add;
-  if (!requires(T m) {
-        { m.sums() } -> std::convertible_to<std::span<double>>;
-      })
-    return MetricFault::Sums;
+  if (!HasSums<T> && !KeepsSamples<T>) return MetricFault::Sums;
   if (!requires(const T m) {
         { m.value() } -> std::convertible_to<double>;
       })
@@ -62,7 +73,8 @@ template <class T> consteval MetricFault metric_fault() {
 }
 }  // namespace detail
 
-/// A measure of outputs: name(), add(outputs, labels or targets), sums(), value() const.
+/// A measure of outputs: name() (an empty one: it is not recorded), add(outputs, labels or targets), sums() or samples(), value()
+/// const, and begin(outputs, values) where its state has a size that is not known before.
 template <class T> concept Metric = detail::metric_fault<T>()
 == detail::MetricFault::None;
 
@@ -75,13 +87,16 @@ template <class T> consteval void assert_metric() {
   static_assert(fault != Add,
                 "a metric must be fed: void add(Rows<Scalar> outputs, Labels labels), or with Rows<Scalar> targets, for float");
   static_assert(fault != Sums,
-                "the state of a metric must be sums that ranks can add: std::span<double> sums(), all zero at the start");
+                "the state of a metric must be sums that ranks can add: std::span<double> sums(), all zero at the start; or what it "
+                "keeps of each row: std::vector<double>& samples()");
   static_assert(fault != Value, "a metric needs its result: double value() const");
 }
 
 /// Back to the state before the first add.
 template <Metric T> constexpr void clear(T& metric) {
-  for (double& sum : std::span<double>(metric.sums())) sum = 0;
+  if constexpr (KeepsSamples<T>) metric.samples().clear();
+  else
+    for (double& sum : std::span<double>(metric.sums())) sum = 0;
 }
 
 }  // namespace skein::inline SKEIN_ABI::train

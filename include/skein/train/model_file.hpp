@@ -19,6 +19,7 @@
 #include "checkpoint.hpp"
 #include "history.hpp"
 #include "host_copy.hpp"
+#include "kept_objects.hpp"
 #include "training_position.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
@@ -47,7 +48,7 @@ void check_optimizer(CheckpointReader& reader, const std::string& own, int array
 
 /// Writes all that a training needs to go on: weights, buffers, optimizer, position, history, callbacks. Collective.
 template <class TrainStep> void save_training(const std::string& path, TrainStep& train_step, const TrainingPosition& place,
-                                              const History& history, const std::string& callbacks) {
+                                              const History& history, const std::string& callbacks, const KeptObjects& kept) {
   using Model = std::remove_cvref_t<decltype(train_step.model())>;
   using Scalar = typename Model::Scalar;
   CheckpointWriter writer;
@@ -69,6 +70,7 @@ template <class TrainStep> void save_training(const std::string& path, TrainStep
   writer.add_object("place", place);
   writer.add_object("history", history);
   writer.add_object("callbacks", callbacks);  // bytes: what they are is known to the fit that has them
+  kept.write(writer);
   if constexpr (detail::policy_keeps_state<TrainStep>) {
     const std::vector<std::byte> bytes = to_bytes(train_step.policy_state());
     writer.add_object("policy_kind", train_step.policy_state().saved_as());
@@ -80,7 +82,7 @@ template <class TrainStep> void save_training(const std::string& path, TrainStep
 /// Reads what save_training wrote, whole or not at all, and returns the hash of the file; throws FileError, with the path, where
 /// it does not fit.
 template <class TrainStep> std::uint64_t load_training(const std::string& path, TrainStep& train_step, TrainingPosition& place,
-                                                       History& history, std::string& callbacks) {
+                                                       History& history, std::string& callbacks, KeptObjects& kept) {
   CheckpointReader reader{path};  // every hash is checked before anything is changed
   detail::check_optimizer(reader, detail::optimizer_lines(train_step), train_step.optimizer().arrays());
   std::int64_t steps = 0;
@@ -91,6 +93,8 @@ template <class TrainStep> std::uint64_t load_training(const std::string& path, 
   reader.read_object("history", past);
   std::string states;
   reader.read_object("callbacks", states);
+  KeptObjects objects;
+  objects.read(reader);
   std::string policy, kind;  // of a training by another policy: left alone
   if (reader.contains("policy")) reader.read_object("policy", policy);
   if (reader.contains("policy_kind")) reader.read_object("policy_kind", kind);
@@ -128,6 +132,7 @@ template <class TrainStep> std::uint64_t load_training(const std::string& path, 
   place = at;
   history = past;
   callbacks = states;
+  kept = objects;
   return reader.hash();
 }
 
@@ -135,9 +140,10 @@ template <class TrainStep> std::uint64_t load_training(const std::string& path, 
 template <class PolicyState> inline constexpr bool has_whole_model = !parallel::SharesBatches<PolicyState>;
 
 /// Writes the parameters and buffers of a model, which load_weights reads. A call of this rank alone. Throws FileError.
-template <class Model> void save_weights(const std::string& path, const Model& model) {
+template <class Model> void save_weights(const std::string& path, const Model& model, const KeptObjects& kept = {}) {
   using Scalar = typename Model::Scalar;
   CheckpointWriter writer;
+  kept.write(writer);
   HostCopy<Scalar, typename Model::device> parameters, buffers;
   const auto add = [&](auto& copy, const auto& arena, const std::string& prefix, std::span<const plan::Entry> entries) {
     const Scalar* data = copy.read(arena.data, arena.size, model.where());
@@ -152,8 +158,10 @@ template <class Model> void save_weights(const std::string& path, const Model& m
 
 /// The parameters and buffers of a saved training into a model, without its optimizer. Throws FileError for a file of another
 /// network, and for a damaged one; nothing is changed then.
-template <class Model> void load_weights(const std::string& path, Model& model) {
+template <class Model> void load_weights(const std::string& path, Model& model, KeptObjects* kept = nullptr) {
   CheckpointReader reader{path};  // every hash is checked before anything is changed
+  KeptObjects objects;
+  objects.read(reader);
   using Scalar = typename Model::Scalar;
   const auto read = [&](std::size_t size, const std::string& prefix, std::span<const plan::Entry> entries) {
     Arena<Scalar> staged(size);
@@ -167,6 +175,7 @@ template <class Model> void load_weights(const std::string& path, Model& model) 
   for (const SectionInfo& section : reader.sections())
     if (section.name.starts_with("parameters/") && !reader.taken(section.name))
       throw FileError(path, -1, "the file's network has a parameter '" + section.name.substr(11) + "', the model has none");
+  if (kept) *kept = objects;
   const auto lease = model.modify();
   HostCopy<Scalar, typename Model::device>::write(lease.data(), parameters.data(), parameters.size(), model.where());
   HostCopy<Scalar, typename Model::device>::write(model.buffers().data, buffers.data(), buffers.size(), model.where());

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predictor: a model that is only used. It has what forward needs, and neither gradients nor an optimizer's state.
 #pragma once
+#include <concepts>
+#include <span>
 #include <string>
+#include <string_view>
 
+#include "../data/table_encoder.hpp"
 #include "../nn/executor.hpp"
 #include "../nn/loss/mse.hpp"
 #include "data_check.hpp"
@@ -30,8 +34,10 @@ template <class Model> class Predictor {
                   {.capacity = options.capacity, .threads = options.threads, .denormals = options.denormals, .training = false}) {
   }
 
-  /// The weights of what Trainer::save wrote. Throws FileError for a file of another network.
-  void load(const std::string& path) { train::load_weights(path, executor_.model()); }
+  /// The weights of what Trainer::save wrote, and what Trainer::keep put beside them. Throws FileError for a file of another network.
+  void load(const std::string& path) { train::load_weights(path, executor_.model(), &kept_); }
+  /// What Trainer::keep put into the file. Throws ArgumentError where there is no such object.
+  template <class T> T kept(std::string_view name = T::kept_as) const { return kept_.template get<T>(name); }
 
   /// The outputs for each row of x: (samples, outputs).
   template <int Rank> Tensor<Scalar, 2, Device> predict(TensorView<const Element, Rank, Device> x) {
@@ -44,6 +50,17 @@ template <class Model> class Predictor {
   Tensor<Scalar, 2, Device> predict(const data::DatasetView& data) {
     train::check_samples<Model>(data, "predicted");
     return train::predict_samples(executor_.model(), data, executor_.capacity(), forward());
+  }
+
+  /// The same for each row of a table, as it comes: the file's TableEncoder encodes it, and outputs are in the units of the table.
+  /// Throws ArgumentError where the file keeps none (Trainer::keep(encoder)), and as the encoder does.
+  template <std::same_as<data::Table> Rows> Tensor<Scalar, 2> predict(const Rows& table) {
+    const auto encoder = kept<data::TableEncoder>();
+    const auto samples = encoder.encode(table);
+    Tensor<Scalar, 2> outputs = predict(data::DatasetView(samples)).template to<Cpu>();
+    const auto width = static_cast<std::size_t>(outputs.extent(1));
+    for (long i = 0; i < outputs.extent(0); ++i) encoder.restore(std::span(outputs.data() + i * outputs.extent(1), width));
+    return outputs;
   }
 
   /// Bytes that it and the model hold.
@@ -61,6 +78,7 @@ template <class Model> class Predictor {
   }
 
   Executor executor_;
+  train::KeptObjects kept_;
 };
 
 }  // namespace skein::inline SKEIN_ABI

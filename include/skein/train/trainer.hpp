@@ -108,7 +108,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if constexpr (TrainStep::PolicyState::local_sums) place.sums = train::detail::sum_over_ranks(policy_state(), place.sums);
     if (policy_state().rank() == 0) {
       try {
-        train::save_training(path, train_step_, place, loop_.history(), loop_.callback_state());
+        train::save_training(path, train_step_, place, loop_.history(), loop_.callback_state(), kept_);
       } catch (const Error& e) { failure = e.what(); }
     }
     train_step_.drop_state();
@@ -122,7 +122,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   void save_weights(const std::string& path) const {
     static_assert(train::has_whole_model<typename TrainStep::PolicyState>,
                   "trainer.save_weights(path): under a Pipeline no rank has the whole model: all ranks call trainer.save(path)");
-    if constexpr (train::has_whole_model<typename TrainStep::PolicyState>) train::save_weights(path, model());
+    if constexpr (train::has_whole_model<typename TrainStep::PolicyState>) train::save_weights(path, model(), kept_);
   }
   /// Reads what save() wrote; every rank reads the file itself. Throws FileError for a file of another network, optimizer or
   /// scalar type, and for a damaged one; nothing is changed then. Throws CommError where the ranks have read files that differ.
@@ -134,7 +134,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     std::string callbacks;
     train::LoadedFile file{path};
     try {
-      file.hash = train::load_training(path, train_step_, place, history, callbacks);
+      file.hash = train::load_training(path, train_step_, place, history, callbacks, kept_);
     } catch (const FileError& e) { file.fail(e); }
     if constexpr (several) train::agree_on_file(policy_state(), file);
     file.check();
@@ -148,6 +148,12 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
 
   /// Steps that were left out so far since their loss was no finite number: see FitOptions::on_nan.
   std::int64_t left_out() const { return loop_.left_out(); }
+  /// Puts an object with serialize() into every file that save() writes from now on: what prepared the data, names of classes. The
+  /// object is copied. A Predictor of the file has it again: predictor.kept<T>(name). Loading replaces what is kept by the file's.
+  template <class T> void keep(const std::string& name, const T& object) { kept_.set(name, object); }
+  /// Under the name that its type has: a data::TableEncoder, which Predictor::predict(table) then uses.
+  template <class T> void keep(const T& object) { keep(std::string(T::kept_as), object); }
+  template <class T> T kept(std::string_view name = T::kept_as) const { return kept_.template get<T>(name); }
 
   /// The parts under fit: train step, executor, optimizer, policy state.
   TrainStep& train_step() { return train_step_; }
@@ -208,6 +214,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   Policy policy_;
   TrainStep train_step_;
   train::detail::FitLoop<Scalar> loop_;
+  train::KeptObjects kept_;
 };
 
 }  // namespace skein::inline SKEIN_ABI

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "../../core/error.hpp"
 #include "../metric.hpp"
@@ -49,8 +50,12 @@ class AnyMetric {
   bool takes_targets() const { return held_->takes_targets(); }
   template <class Scalar> void add(Rows<Scalar> outputs, Labels labels) { held_->add(outputs, labels); }
   template <class Scalar> void add(Rows<Scalar> outputs, Rows<Scalar> targets) { held_->add(outputs, targets); }
+  /// As new, for rows of so many outputs and values to compare with (0: a label).
+  void begin(int outputs, int values) { held_->begin(outputs, values); }
   /// What ranks add up before value() is asked.
   std::span<double> sums() { return held_->sums(); }
+  /// What it keeps of each row, which ranks put together; null where it has sums.
+  std::vector<double>* samples() { return held_->samples(); }
   double value() const { return held_->value(); }
   /// Whether its value is written down with the scores; not where the metric has `static constexpr bool has_column = false`.
   bool has_column() const { return held_->has_column(); }
@@ -66,7 +71,9 @@ class AnyMetric {
     virtual void add(Rows<double>, Labels) = 0;
     virtual void add(Rows<float>, Rows<float>) = 0;
     virtual void add(Rows<double>, Rows<double>) = 0;
+    virtual void begin(int outputs, int values) = 0;
     virtual std::span<double> sums() = 0;
+    virtual std::vector<double>* samples() = 0;
     virtual double value() const = 0;
     virtual bool has_column() const = 0;
   };
@@ -83,7 +90,18 @@ class AnyMetric {
     void add(Rows<double> outputs, Labels labels) override { feed(outputs, labels, "labels"); }
     void add(Rows<float> outputs, Rows<float> targets) override { feed(outputs, targets, "target rows"); }
     void add(Rows<double> outputs, Rows<double> targets) override { feed(outputs, targets, "target rows"); }
-    std::span<double> sums() override { return inner().sums(); }
+    void begin([[maybe_unused]] int outputs, [[maybe_unused]] int values) override {
+      if constexpr (IsBegun<Inner>) inner().begin(outputs, values);
+      else clear(inner());
+    }
+    std::span<double> sums() override {
+      if constexpr (KeepsSamples<Inner>) return {};
+      else return inner().sums();
+    }
+    std::vector<double>* samples() override {
+      if constexpr (KeepsSamples<Inner>) return &inner().samples();
+      else return nullptr;
+    }
     double value() const override { return inner().value(); }
     bool has_column() const override { return !WithoutColumn<Inner>; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The confusion matrix: how often each class was taken for each. Its value is the accuracy; precision, recall and F1 of a
-// class, and a table for people, come with it.
+// class, a table and a picture for people come with it.
 #pragma once
 #include <cmath>
 #include <cstddef>
@@ -11,7 +11,6 @@
 
 #include "../../core/error.hpp"
 #include "../metric.hpp"
-#include "../text.hpp"
 #include "accuracy.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
@@ -19,11 +18,9 @@ namespace skein::inline SKEIN_ABI::train {
 /// Counts of (true class, predicted class). Give it to a trainer by std::ref to read it afterwards.
 class ConfusionMatrix {
  public:
-  explicit ConfusionMatrix(int classes) : classes_(classes) {
-    if (classes < 1 || classes > 32768)
-      throw ArgumentError("a confusion matrix of " + std::to_string(classes) + " classes: 1 to 32768 are possible");
-    counts_.resize(static_cast<std::size_t>(classes) * static_cast<std::size_t>(classes));  // (true class, predicted class)
-  }
+  explicit ConfusionMatrix(int classes);
+  /// With names of the classes, for text() and svg(); a TableEncoder's classes().
+  explicit ConfusionMatrix(std::vector<std::string> names);
   static constexpr std::string_view name() { return "confusion matrix"; }
   /// Its value is the accuracy, which is there already: no column of its own.
   static constexpr bool has_column = false;
@@ -74,32 +71,24 @@ class ConfusionMatrix {
   }
 
   /// A table: a row a true class, a column a predicted one, the recall at the end.
-  std::string text() const {
-    std::string out = "true\\as";
-    for (int j = 0; j < classes_; ++j) append_right(out, std::to_string(j));
-    out += "  recall\n";
-    for (int i = 0; i < classes_; ++i) {
-      std::string head = std::to_string(i);
-      out.append(head.size() < 7 ? 7 - head.size() : 0, ' ').append(head);
-      for (int j = 0; j < classes_; ++j) append_right(out, std::to_string(static_cast<long long>(at(i, j))));
-      out += "  ";
-      if (const double r = recall(i); r == r) append_fixed(out, 100 * r, 1), out += " %";
-      else out += "-";
-      out += '\n';
-    }
-    return out;
-  }
+  std::string text() const;
+  /// The same as a picture: the darker a field, the larger its share of the true class.
+  std::string svg() const;
+  void write_svg(const std::string& path) const;
 
  private:
   std::size_t index(int truth, int predicted) const {
     return static_cast<std::size_t>(truth) * static_cast<std::size_t>(classes_) + static_cast<std::size_t>(predicted);
   }
-  static void append_right(std::string& out, const std::string& cell) {
-    out.append(cell.size() < 7 ? 7 - cell.size() : 1, ' ').append(cell);
-  }
+  std::string class_name(int c) const;
 
   int classes_;
-  std::vector<double> counts_;
+  std::vector<double> counts_;  // (true class, predicted class)
+  std::vector<std::string> names_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+#if !SKEIN_COMPILED
+#include "confusion_matrix.ipp"
+#endif

@@ -33,7 +33,12 @@ template <class Inner> class GraphMetric {
       inner_.add(own, wanted);
     }
   }
-  std::span<double> sums() { return inner_.sums(); }
+  void begin(int, int) {
+    if constexpr (IsBegun<Inner>) inner_.begin(static_cast<int>(columns_.width), columns_.labels ? 0 : static_cast<int>(columns_.values));
+    else clear(inner_);
+  }
+  std::span<double> sums() requires HasSums<Inner> { return inner_.sums(); }
+  std::vector<double>& samples() requires KeepsSamples<Inner> { return inner_.samples(); }
   double value() const { return inner_.value(); }
 
  private:

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of kept_objects.hpp.
+#pragma once
+#include <utility>
+
+#include "kept_objects.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+SKEIN_INLINE void KeptObjects::write(CheckpointWriter& writer) const {
+  for (const auto& [name, bytes] : bytes_)
+    writer.add_object("kept/" + name, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+SKEIN_INLINE void KeptObjects::read(CheckpointReader& reader) {
+  decltype(bytes_) found;
+  for (const SectionInfo& section : reader.sections()) {
+    if (!section.name.starts_with("kept/")) continue;
+    std::string text;
+    reader.read_object(section.name, text);
+    const auto bytes = std::as_bytes(std::span(text));
+    found[section.name.substr(5)].assign(bytes.begin(), bytes.end());
+  }
+  bytes_ = std::move(found);
+}
+
+SKEIN_INLINE const std::vector<std::byte>& KeptObjects::bytes(std::string_view name) const {
+  const auto found = bytes_.find(name);
+  if (found != bytes_.end()) return found->second;
+  std::string names;
+  for (const auto& [known, ignored] : bytes_) names += (names.empty() ? "" : ", ") + known;
+  throw ArgumentError("the file keeps no object \"" + std::string(name) + "\"; it keeps: " + (names.empty() ? "none" : names) +
+                      ". Before the training was saved, trainer.keep(...) puts one into it");
+}
+
+}  // namespace skein::inline SKEIN_ABI::train

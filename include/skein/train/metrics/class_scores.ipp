@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of class_scores.hpp.
+#pragma once
+#include <cmath>
+
+#include "class_scores.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+SKEIN_INLINE ClassCounts::ClassCounts(std::string_view name, int of, double threshold)
+    : name_(std::string(name) + (of < 0 ? "" : " of " + std::to_string(of))), class_(of), threshold_(threshold) {}
+
+SKEIN_INLINE double ClassCounts::score(double a, double b) const {
+  const int classes = static_cast<int>(counts_.size() / 3);
+  if (class_ >= classes && classes > 0)
+    throw ArgumentError(name_ + ": there are " + std::to_string(classes) + " classes, numbered from 0");
+  double sum = 0;
+  int there = 0;
+  for (int c = 0; c < classes; ++c) {
+    const double* counts = counts_.data() + 3 * c;
+    if (class_ >= 0 ? c != class_ : counts[said] + counts[actual] == 0) continue;
+    const double divisor = a * counts[said] + b * counts[actual];
+    sum += divisor > 0 ? counts[right] / divisor : 0;
+    ++there;
+  }
+  double samples = 0;
+  for (const double count : counts_) samples += count;
+  return samples > 0 && there > 0 ? sum / there : std::nan("");
+}
+
+}  // namespace skein::inline SKEIN_ABI::train
