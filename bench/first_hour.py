@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The first hour of a user: what he does before the first training is a good one. Each row is one function below."""
+import os
 import pathlib
+import random
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -51,7 +54,67 @@ def agreement(bench):
     bench.lines.add("collectives of that agreement", float(collectives), "", 1)
 
 
-ROWS = {"agreement": agreement, "debug_build": debug_build}
+def write_table(path, rows):
+    """A table of about 97 bytes a row: numbers of several lengths, some missing, and two columns of categories."""
+    draw = random.Random(1)
+    towns, answers = ("Berlin", "Hamburg", "Munich", "Cologne", "Frankfurt", "Stuttgart", "Leipzig", "Dresden"), ("yes", "no", "unknown")
+    lines = []
+    for i in range(10000):
+        area, age = draw.gauss(100, 30), "" if draw.random() < 0.03 else f"{draw.gauss(40, 12):.3f}"
+        lines.append(f",{draw.gauss(0, 1):.6f},{draw.gauss(0, 1):.6f},{draw.gauss(0, 1):.4f},{age},{draw.gauss(0, 1):.8g},{area:.5f},"
+                     f"{draw.randrange(1000)},{draw.randrange(1000)},{draw.randrange(10)},{draw.choice(towns)},{draw.choice(answers)},"
+                     f"{3000 * area:.2f}\n")
+    with open(path, "w") as file:
+        file.write("id,a,b,c,age,d,area,k,l,m,town,answer,price\n")
+        for i in range(0, rows, len(lines)):
+            file.write("".join(str(i + j) + line for j, line in enumerate(lines[:rows - i])))
+
+
+def csv(bench):
+    """A CSV file of 100 MB, from the cache of the system: in turns with pandas, each in a process of its own."""
+    python, path = os.environ.get("SKEIN_PEER_PYTHON") or sys.executable, bench.folder / "table.csv"
+    write_table(path, 1_150_000)
+    megabytes, program = path.stat().st_size / 2**20, bench.build("csv")
+
+    def run(*command):
+        output = subprocess.run([str(c) for c in command], check=True, stdout=subprocess.PIPE, text=True).stdout
+        return [float(field) for field in output.split()]
+    threads = len(os.sched_getaffinity(0))
+    peer = subprocess.run([python, "-c", "import pandas; print(pandas.__version__)"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True)
+    ours, theirs, one = [], [], []
+    for _ in range(3 if bench.options.quick else 11):
+        ours.append(run(program, path, threads))
+        one.append(run(program, path, 1))
+        if peer.returncode == 0:
+            theirs.append(run(python, report.ROOT / "bench" / "peer" / "first_hour.py", path))
+            if ours[-1][3] != theirs[-1][3] or ours[-1][5] != theirs[-1][5] or abs(ours[-1][4] / theirs[-1][4] - 1) > 1e-9:
+                sys.exit("first_hour: pandas has read another table")
+    note = f"{megabytes:.0f} MB, {threads} threads"
+    seconds = statistics.median(r[0] for r in ours)
+    if theirs:
+        ratios = sorted(a[0] / b[0] for a, b in zip(ours, theirs))
+        bench.lines.compare("CSV of 100 MB", seconds, statistics.median(r[0] for r in theirs), "s",
+                            (statistics.median(ratios), ratios[0], ratios[-1]), "pandas " + peer.stdout.strip(), 1.0,
+                            note + ", least and greatest of the pairs")
+        cores = sorted(a[1] / b[1] for a, b in zip(one, theirs))
+        bench.lines.compare("the same, processor time, 1 thread", statistics.median(r[1] for r in one),
+                            statistics.median(r[1] for r in theirs), "s", (statistics.median(cores), cores[0], cores[-1]), "pandas")
+    else:
+        bench.lines.add("CSV of 100 MB", seconds, "s", note=note + ", no pandas here")
+    bench.lines.add("the same, peak memory over the file", max(r[2] for r in ours) / megabytes, "times", 3)
+
+
+def auc(bench):
+    """AUC of 10^6 samples."""
+    seconds, value = (float(field) for field in subprocess.run([str(bench.build("auc"))], check=True, stdout=subprocess.PIPE,
+                                                               text=True).stdout.split())
+    if abs(value - 0.7602) > 0.002:
+        sys.exit(f"first_hour: the AUC of two normal scores one deviation apart is 0.7602, not {value}")
+    bench.lines.add("AUC of 10^6 samples", seconds, "s", 0.2, note="1 thread, the least of 5")
+
+
+ROWS = {"csv": csv, "auc": auc, "agreement": agreement, "debug_build": debug_build}
 
 
 def main():

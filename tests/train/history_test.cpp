@@ -105,12 +105,26 @@ TEST_CASE("SVG: two panels, a curve and a legend entry for what was measured") {
   CHECK(count(svg, "<text") == count(svg, "</text>"));
 }
 
+TEST_CASE("SVG: without an accuracy the right half shows the metrics of the validation") {
+  sk::History history;
+  for (int e = 1; e <= 3; ++e) {
+    auto record = epoch(e, 1.0 / e, sk::train::not_measured);
+    record.validation.set("R2", 1 - 1.0 / e);
+    record.validation.set("mean absolute error", 2.0 / e);
+    history.add(record);
+  }
+  CHECK(count(history.svg(), ">metrics, validation</text>") == 1);
+  CHECK(count(history.svg(), ">R2</text>") == 1);
+  CHECK(count(history.svg(), ">mean absolute error</text>") == 1);
+  CHECK(count(history.svg(), "no accuracy") == 0);
+}
+
 TEST_CASE("SVG: a gap where the loss was NaN; sentences where there is nothing; a logarithmic axis for wide losses") {
   sk::History history;
   CHECK(count(history.svg(), "no loss was recorded") == 1);
   for (int e = 1; e <= 5; ++e) history.add(epoch(e, e == 3 ? sk::train::not_measured : 1.0 / e, sk::train::not_measured));
   CHECK(count(history.svg(), "<polyline") == 2);
-  CHECK(count(history.svg(), "no accuracy was recorded") == 1);
+  CHECK(count(history.svg(), "no accuracy and no other metric was recorded") == 1);
   CHECK(count(history.svg(), "logarithmic") == 0);
   history.add(epoch(6, 0.001, 1));
   CHECK(count(history.svg(), "loss (logarithmic)") == 1);

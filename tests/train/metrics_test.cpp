@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/core/random.hpp>
 #include <skein/train/metrics.hpp>
+#include <skein/train/metrics/gather_samples.hpp>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -9,8 +10,12 @@
 #include <numeric>
 #include <vector>
 
+#include "fixtures/tables.hpp"
+
 using namespace skein::train;
 
+static_assert(Metric<Auc> && Metric<R2> && Metric<F1> && LabelMetric<Auc> && TargetMetric<Auc> && KeepsSamples<Auc> &&
+              HasSums<F1>);
 static_assert(Metric<Accuracy> && Metric<TopK> && Metric<BinaryAccuracy> && Metric<ConfusionMatrix> && Metric<MeanAbsoluteError>);
 static_assert(LabelMetric<Accuracy> && !TargetMetric<Accuracy> && TargetMetric<MeanAbsoluteError> &&
               !LabelMetric<MeanAbsoluteError>);
@@ -131,6 +136,93 @@ TEST_CASE("confusion matrix against counting, and its measures by hand") {
   CHECK(small.f1(1) == Approx(12.0 / 15));
   CHECK(small.value() == Approx(17.0 / 20));
   CHECK(small.text() == "true\\as      0      1  recall\n      0     11      1  91.7 %\n      1      2      6  75.0 %\n");
+}
+
+TEST_CASE("a confusion matrix has names of classes, as a text and as a picture") {
+  ConfusionMatrix matrix{{"cat", "wild <dog>"}};
+  const float outputs[] = {1, 0, 0, 1, 0, 1};
+  matrix.add(Rows<float>{outputs, 2, 3, 2}, Truth{0, 1, 0});
+  CHECK(matrix.text() ==
+        "    true\\as        cat wild <dog>  recall\n"
+        "        cat          1          1  50.0 %\n"
+        " wild <dog>          0          1  100.0 %\n");
+  const std::string svg = matrix.svg();
+  CHECK(svg.starts_with("<svg"));
+  CHECK(svg.find("wild &lt;dog&gt;") != std::string::npos);
+  CHECK_FALSE(AnyMetric(matrix).has_column());
+  CHECK(ConfusionMatrix{500}.svg().size() > 1000);
+}
+
+TEST_CASE("precision, recall, F1, AUC and R2 are scikit-learn's") {
+  using fixtures::class_scores;
+  const Rows<double> scores{class_scores.data(), 3, 40, 3}, logits{fixtures::binary_logits.data(), 1, 40, 1};
+  const Truth labels(fixtures::class_labels.begin(), fixtures::class_labels.end());
+  const std::vector<double> truth(fixtures::binary_truth.begin(), fixtures::binary_truth.end());
+  const Rows<double> wanted{truth.data(), 1, 40, 1};
+  const auto of_labels = [&](auto metric) { return metric.add(scores, labels), metric.value(); };
+  const auto of_targets = [&](auto metric) { return metric.add(logits, wanted), metric.value(); };
+  const auto same = [](double value, double expected) { CHECK(value == Approx(expected).epsilon(1e-12)); };
+  same(of_labels(Precision{}), fixtures::precision_macro[0]);
+  same(of_labels(Recall{}), fixtures::recall_macro[0]);
+  same(of_labels(F1{}), fixtures::f1_macro[0]);
+  for (int c = 0; c < 3; ++c) {
+    same(of_labels(Precision{c}), fixtures::precision_of_classes[std::size_t(c)]);
+    same(of_labels(Recall{c}), fixtures::recall_of_classes[std::size_t(c)]);
+    same(of_labels(F1{c}), fixtures::f1_of_classes[std::size_t(c)]);
+  }
+  same(of_targets(Precision{}), fixtures::precision_binary[0]);
+  same(of_targets(Recall{}), fixtures::recall_binary[0]);
+  same(of_targets(F1{}), fixtures::f1_binary[0]);
+  same(of_targets(Auc{}), fixtures::auc_binary[0]);
+  same(of_labels(Auc{}), fixtures::auc_ovr_macro[0]);
+  R2 r2;
+  r2.add(Rows<double>{fixtures::regression_outputs.data(), 2, 40, 2},
+         Rows<double>{fixtures::regression_targets.data(), 2, 40, 2});
+  same(r2.value(), fixtures::r2_uniform[0]);
+  CHECK(std::isnan(Auc{}.value()));
+  CHECK(std::isnan(F1{}.value()));
+  CHECK(std::isnan(R2{}.value()));
+  CHECK(F1{2}.name() == "F1 of 2");
+  CHECK_THROWS_WITH(of_labels(F1{3}), "F1 of 3: there are 3 classes, numbered from 0");
+}
+
+TEST_CASE("AUC against counting pairs, with many equal scores, negative labels and a NaN") {
+  const Random r = random(11, 300, 2, 6);
+  Auc metric;
+  metric.add(r.rows, r.labels);
+  double pairs = 0, wins = 0;
+  const auto score = [&](long i) { return r.rows[i][1] - r.rows[i][0]; };
+  for (long i = 0; i < 300; ++i)
+    for (long j = 0; j < 300; ++j) {
+      if (r.labels[std::size_t(i)] != 1 || r.labels[std::size_t(j)] != 0) continue;
+      pairs += 1;
+      wins += score(i) > score(j) ? 1 : score(i) == score(j) ? 0.5 : 0;
+    }
+  CHECK(metric.value() == Approx(wins / pairs).epsilon(1e-14));
+  metric.add(Rows<float>{&nan_value, 0, 1, 2}, Truth{1});
+  CHECK(std::isnan(metric.value()));
+}
+
+TEST_CASE("a metric of all samples sees them together, in the order of the data set") {
+  AllSamples last{"last", [](Rows<double> outputs, Labels labels) { return outputs[outputs.count - 1][0] + labels.back(); }};
+  const float outputs[] = {1, 2, 3, 4};
+  last.begin(1, 0);
+  last.add(Rows<float>{outputs, 1, 2, 1}, Truth{10, 20});
+  last.add(Rows<float>{outputs + 2, 1, 2, 1}, Truth{30, 40});
+  CHECK(last.value() == 44);
+  // Two ranks, as one all-reduce after the other sees them.
+  std::vector<double> first = {1, 10, 3, 30}, second = {2, 20};
+  const std::vector<std::int64_t> rows_of_first = {0, 2}, rows_of_second = {1};
+  std::vector<std::vector<double>> sent;
+  gather_samples(first, rows_of_first, 3, [&](std::span<double> values) {
+    if (values.size() == 2) values[0] = 6, values[1] = 3;
+    sent.emplace_back(values.begin(), values.end());
+  });
+  CHECK(first == std::vector<double>{1, 10, 0, 0, 3, 30});
+  gather_samples(second, rows_of_second, 3, [&](std::span<double> values) {
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = values.size() == 2 ? sent[0][i] : values[i] + sent[1][i];
+  });
+  CHECK(second == std::vector<double>{1, 10, 2, 20, 3, 30});
 }
 
 TEST_CASE("mean absolute error and binary accuracy by hand, in float and double") {

@@ -5,6 +5,8 @@
 #include <skein/nn/sequential.hpp>
 #include <skein/train/predictor.hpp>
 
+#include <skein/data/csv.hpp>
+
 #include "../support/shard_cases.hpp"
 #include "../support/temporary_folder.hpp"
 
@@ -46,4 +48,42 @@ TEST_CASE("A predictor predicts what the trainer does, of its file, without grad
   sk::Predictor other{smaller};
   CHECK_THROWS_WITH(other.load(folder / "training"), Catch::Contains("the file's network has a parameter '"));
   CHECK(values(smaller.parameters()) == before);
+}
+
+TEST_CASE("A predictor gets raw rows of a table, and gives values in the table's units", "[train]") {
+  const support::TemporaryFolder folder;
+  using House = sk::Model<nn::Sequential<nn::Linear<1>>, sk::Shape<4>>;
+  std::string text = "area,town,age,price\n";
+  for (int i = 0; i < 60; ++i) {
+    const int area = 40 + 7 * i % 90;
+    text += std::to_string(area) + (i % 2 ? ",Ulm," : ",Bonn,") + (i % 5 ? std::to_string(i % 30) : "") + "," +
+            std::to_string(3000 * area + (i % 2 ? 50000 : 0)) + "\n";
+  }
+  {
+    const auto table = sk::data::parse_csv(text, "houses.csv");
+    sk::data::TableEncoder encoder;
+    encoder.standardize({"area", "age"}, {.missing = sk::data::Fill::median}).one_hot({"town"}).standardize_target({"price"});
+    const auto training = encoder.fit(table).encode(table);
+    House model{sk::Seed{1}};
+    sk::Trainer trainer{model, nn::Mse{}, sk::optim::Adam{.lr = 0.05f}};
+    trainer.keep(encoder);
+    trainer.keep("unit", std::string("euro"));
+    trainer.fit(training, {.epochs = 60, .batch = 20, .progress = false});
+    trainer.save(folder / "houses");
+    sk::Trainer again{model, nn::Mse{}, sk::optim::Adam{.lr = 0.05f}};
+    again.load(folder / "houses");
+    again.save(folder / "houses");  // what is kept goes on with the training
+  }
+  House model;
+  sk::Predictor predictor{model};
+  CHECK_THROWS_WITH(predictor.predict(sk::data::parse_csv("area\n1\n", "t")),
+                    Catch::Contains("the file keeps no object \"table encoder\"; it keeps: none"));
+  predictor.load(folder / "houses");
+  const auto prices = predictor.predict(sk::data::parse_csv("age,town,area\n,Ulm,100\n3,Bonn,50\n", "new.csv"));  // (2, 1)
+  CHECK(prices(0, 0) == Approx(350000).epsilon(0.02));
+  CHECK(prices(1, 0) == Approx(150000).epsilon(0.04));
+  CHECK(predictor.kept<std::string>("unit") == "euro");
+  CHECK(predictor.kept<sk::data::TableEncoder>().names()[2] == "town = Bonn");
+  CHECK_THROWS_WITH(predictor.predict(sk::data::parse_csv("age,town,area\n,Kiel,100\n", "new.csv")),
+                    Catch::Contains("column \"town\" has \"Kiel\" in data row 1"));
 }

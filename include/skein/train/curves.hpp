@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The picture of a training as an SVG text: two plots, loss and accuracy (where there is none, the validation's metrics), training
-// and validation over the epochs, the loss of single steps as a faint line behind them where it was recorded. A pure function of the records.
+// The picture of a training as an SVG text: two plots, loss and accuracy (where there is none, the validation's metrics),
+// training and validation over the epochs, the loss of single steps as a faint line behind them where it was recorded. A pure
+// function of the records.
 #pragma once
 #include <algorithm>
 #include <cmath>

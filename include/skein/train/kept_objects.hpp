@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects that go into a training's files beside the model: what prepared the data, names of classes. They are bytes here, so that
-// no trainer is compiled for their types.
+// Objects that go into a training's files beside the model: what prepared the data, names of classes. They are bytes here, so
+// that no trainer is compiled for their types.
 #pragma once
 #include <cstddef>
 #include <map>

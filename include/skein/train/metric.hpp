@@ -73,7 +73,7 @@ template <class T> consteval MetricFault metric_fault() {
 }
 }  // namespace detail
 
-/// A measure of outputs: name() (an empty one: it is not recorded), add(outputs, labels or targets), sums() or samples(), value()
+/// A measure of outputs: name(), add(outputs, labels or targets), sums() or samples(), value()
 /// const, and begin(outputs, values) where its state has a size that is not known before.
 template <class T> concept Metric = detail::metric_fault<T>()
 == detail::MetricFault::None;
@@ -86,9 +86,10 @@ template <class T> consteval void assert_metric() {
   static_assert(fault != Name, "a metric needs a name: std::string_view name() const");
   static_assert(fault != Add,
                 "a metric must be fed: void add(Rows<Scalar> outputs, Labels labels), or with Rows<Scalar> targets, for float");
-  static_assert(fault != Sums,
-                "the state of a metric must be sums that ranks can add: std::span<double> sums(), all zero at the start; or what it "
-                "keeps of each row: std::vector<double>& samples()");
+  static_assert(
+      fault != Sums,
+      "the state of a metric must be sums that ranks can add: std::span<double> sums(), all zero at the start; or what it "
+      "keeps of each row: std::vector<double>& samples()");
   static_assert(fault != Value, "a metric needs its result: double value() const");
 }
 

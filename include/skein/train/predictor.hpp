@@ -34,7 +34,8 @@ template <class Model> class Predictor {
                   {.capacity = options.capacity, .threads = options.threads, .denormals = options.denormals, .training = false}) {
   }
 
-  /// The weights of what Trainer::save wrote, and what Trainer::keep put beside them. Throws FileError for a file of another network.
+  /// The weights of what Trainer::save wrote, and what Trainer::keep put beside them. Throws FileError for a file of another
+  /// network.
   void load(const std::string& path) { train::load_weights(path, executor_.model(), &kept_); }
   /// What Trainer::keep put into the file. Throws ArgumentError where there is no such object.
   template <class T> T kept(std::string_view name = T::kept_as) const { return kept_.template get<T>(name); }
@@ -52,8 +53,8 @@ template <class Model> class Predictor {
     return train::predict_samples(executor_.model(), data, executor_.capacity(), forward());
   }
 
-  /// The same for each row of a table, as it comes: the file's TableEncoder encodes it, and outputs are in the units of the table.
-  /// Throws ArgumentError where the file keeps none (Trainer::keep(encoder)), and as the encoder does.
+  /// The same for each row of a table, as it comes: the file's TableEncoder encodes it, and outputs are in the units of the
+  /// table. Throws ArgumentError where the file keeps none (Trainer::keep(encoder)), and as the encoder does.
   template <std::same_as<data::Table> Rows> Tensor<Scalar, 2> predict(const Rows& table) {
     const auto encoder = kept<data::TableEncoder>();
     const auto samples = encoder.encode(table);

@@ -148,8 +148,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
 
   /// Steps that were left out so far since their loss was no finite number: see FitOptions::on_nan.
   std::int64_t left_out() const { return loop_.left_out(); }
-  /// Puts an object with serialize() into every file that save() writes from now on: what prepared the data, names of classes. The
-  /// object is copied. A Predictor of the file has it again: predictor.kept<T>(name). Loading replaces what is kept by the file's.
+  /// Puts an object with serialize() into every file that save() writes from now on: what prepared the data, names of classes.
+  /// The object is copied. A Predictor of the file has it again: predictor.kept<T>(name). Loading replaces what is kept by the
+  /// file's.
   template <class T> void keep(const std::string& name, const T& object) { kept_.set(name, object); }
   /// Under the name that its type has: a data::TableEncoder, which Predictor::predict(table) then uses.
   template <class T> void keep(const T& object) { keep(std::string(T::kept_as), object); }

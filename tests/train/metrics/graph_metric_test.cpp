@@ -2,6 +2,7 @@
 // Metrics of one output of a graph, and a training with two inputs, two outputs and two losses from data to predictions.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -154,4 +155,35 @@ TEST_CASE("a data set without the targets of all losses is refused", "[train]") 
   const auto wrong = data::from_tensors(std::vector<float>(17 * 4), sk::Extents{1, {17}}, std::vector<float>(5 * 4));
   CHECK_THROWS_WITH(trainer.fit(wrong, {.epochs = 1, .batch = 4, .progress = false}),
                     Catch::Contains("has 5 values, the network gives 2"));
+}
+
+TEST_CASE("metrics of a head over all samples are the same on three ranks as on one", "[train]") {
+  const auto training = samples(90);
+  const auto loss = loss_of();
+  const auto evaluated = [&](auto& trainer) {
+    const train::AllSamples worst{"worst", [](train::Rows<double> outputs, train::Rows<double> targets) {
+                                    double most = 0;
+                                    for (long i = 0; i < outputs.count; ++i)
+                                      most = std::max(most, std::abs(outputs[i][0] - targets[i][0]) + 1e-3 * double(i));
+                                    return most;
+                                  }};
+    return trainer.evaluate(
+        training, {.batch = 32,
+                   .metrics = {train::metric_on<row>(loss, train::Auc{}, "row"), train::metric_on<row>(loss, train::F1{}, "row"),
+                               train::metric_on<product>(loss, train::R2{}, "product"),
+                               train::metric_on<product>(loss, worst, "product")}});
+  };
+  Model model{sk::Seed{4}};
+  sk::Trainer alone{model, loss, sk::optim::Sgd{}};
+  const train::Scores expected = evaluated(alone);
+  CHECK(expected.metric_name(0) == "row AUC");
+  CHECK(expected["product worst"] > 0.089);
+  sk::spawn(3, [&](sk::ThreadComm& world) {
+    Model own{sk::Seed{4}};
+    sk::Trainer trainer{own, loss, sk::optim::Sgd{}, sk::parallel::DataParallel{world}};
+    const train::Scores found = evaluated(trainer);
+    for (int i = 0; i < 4; ++i)
+      if (std::abs(found.metric_value(i) - expected.metric_value(i)) > 1e-6)
+        throw sk::Error(std::string(found.metric_name(i)) + " differs");
+  });
 }

@@ -57,7 +57,8 @@ template <class Function> class AllSamples {
     const Rows<double> outputs{samples_.data(), pitch, count, width_};
     if constexpr (by_label) {
       std::vector<std::int32_t> labels;
-      for (long i = 0; i < count; ++i) labels.push_back(static_cast<std::int32_t>(samples_[static_cast<std::size_t>(i * pitch + width_)]));
+      for (long i = 0; i < count; ++i)
+        labels.push_back(static_cast<std::int32_t>(samples_[static_cast<std::size_t>(i * pitch + width_)]));
       return function_(outputs, Labels(labels));
     } else {
       return function_(outputs, Rows<double>{samples_.data() + width_, pitch, count, values_});

@@ -36,7 +36,7 @@ SKEIN_INLINE double Auc::of_labels() const {
       const auto end = row + static_cast<long>(scores);
       const double greatest = *std::max_element(row, end);
       double sum = 0;
-      for (auto p = row; p != end; ++p) sum += *p = std::exp(*p - greatest);
+      for (auto p = row; p != end; ++p) sum += * p = std::exp(*p - greatest);
       for (auto p = row; p != end; ++p) *p /= sum;
     }
   }

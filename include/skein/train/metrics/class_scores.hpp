@@ -13,8 +13,8 @@
 
 namespace skein::inline SKEIN_ABI::train {
 
-/// What Precision, Recall and F1 have in common. Of labels, a sample is taken for the class of its greatest output; of target rows
-/// of 0 and 1, each column is a class, and an output above the threshold is a yes: 0 for logits, 0.5 for probabilities.
+/// What Precision, Recall and F1 have in common. Of labels, a sample is taken for the class of its greatest output; of target
+/// rows of 0 and 1, each column is a class, and an output above the threshold is a yes: 0 for logits, 0.5 for probabilities.
 class ClassCounts {
  public:
   std::string_view name() const { return name_; }
@@ -65,8 +65,8 @@ class ClassCounts {
   std::vector<double> counts_;  // (class, Count)
 };
 
-/// Of the samples taken for a class, the share that was of it: train::Precision{} is the mean over the classes, train::Precision{1}
-/// that of class 1.
+/// Of the samples taken for a class, the share that was of it: train::Precision{} is the mean over the classes,
+/// train::Precision{1} that of class 1.
 class Precision : public ClassCounts {
  public:
   explicit Precision(int of = -1, double threshold = 0) : ClassCounts("precision", of, threshold) {}

@@ -31,8 +31,7 @@ SKEIN_INLINE std::string ConfusionMatrix::text() const {
   const auto right = [&](std::string& out, const std::string& cell) {
     out.append(cell.size() < width ? width - cell.size() : 1, ' ').append(cell);
   };
-  std::string out;
-  right(out, "true\\as");
+  std::string out = std::string(width - 7, ' ') + "true\\as";
   for (int j = 0; j < classes_; ++j) right(out, class_name(j));
   out += "  recall\n";
   for (int i = 0; i < classes_; ++i) {
@@ -49,7 +48,8 @@ SKEIN_INLINE std::string ConfusionMatrix::text() const {
 SKEIN_INLINE std::string ConfusionMatrix::svg() const {
   std::size_t longest = 0;
   for (int c = 0; c < classes_; ++c) longest = std::max(longest, class_name(c).size());
-  const double cell = std::clamp(600.0 / classes_, 6.0, 56.0), names = 30 + 7 * static_cast<double>(std::min<std::size_t>(longest, 30));
+  const double cell = std::clamp(600.0 / classes_, 6.0, 56.0),
+               names = 30 + 7 * static_cast<double>(std::min<std::size_t>(longest, 30));
   const double left = names + 20, top = 40, side = cell * classes_, width = left + side + 20;
   draw::Svg svg(std::max(width, 220.0), top + side + names + 20);
   svg.words(left + side / 2, 22, "true class by row, predicted class by column", {.anchor = "middle"});

@@ -12,8 +12,8 @@
 
 namespace skein::inline SKEIN_ABI::train {
 
-/// `samples` has as many doubles of each of `rows`; afterwards of each of all rows, in their order, on every rank. reduce(span) adds
-/// up over the ranks, which all call this. Takes the memory of all rows, and two all-reduces.
+/// `samples` has as many doubles of each of `rows`; afterwards of each of all rows, in their order, on every rank. reduce(span)
+/// adds up over the ranks, which all call this. Takes the memory of all rows, and two all-reduces.
 template <class Reduce>
 void gather_samples(std::vector<double>& samples, std::span<const std::int64_t> rows, std::int64_t all, Reduce&& reduce) {
   double counts[2] = {static_cast<double>(samples.size()), static_cast<double>(rows.size())};

@@ -34,7 +34,8 @@ template <class Inner> class GraphMetric {
     }
   }
   void begin(int, int) {
-    if constexpr (IsBegun<Inner>) inner_.begin(static_cast<int>(columns_.width), columns_.labels ? 0 : static_cast<int>(columns_.values));
+    if constexpr (IsBegun<Inner>)
+      inner_.begin(static_cast<int>(columns_.width), columns_.labels ? 0 : static_cast<int>(columns_.values));
     else clear(inner_);
   }
   std::span<double> sums() requires HasSums<Inner> { return inner_.sums(); }
