@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/tensor/npy.hpp>
 
+#include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <fstream>
 
 #include <catch2/catch.hpp>
@@ -60,6 +62,28 @@ TEST_CASE("files of other byte order, element order, version and type are unders
   CHECK(parse<std::uint8_t, 0>(npy(dictionary("|u1", "()"), 1))() == 0);
   CHECK(list(parse<double, 1>(npy(dictionary("|u1", "(3,)"), 3), sk::NpyTypes::convert)) == std::vector<double>{0, 1, 2});
   CHECK(list(parse<bool, 1>(npy(dictionary("|b1", "(3,)"), 3))) == std::vector<bool>{false, true, true});
+}
+
+TEST_CASE("a value that the asked type cannot hold is refused, not made infinite or any number") {
+  const auto of = [](double value, auto as) {
+    Bytes bytes = npy(dictionary("<f8", "(2,)"), 16);
+    const double values[2] = {1.5, value};
+    std::memcpy(bytes.data() + bytes.size() - 16, values, 16);
+    return text_of([&] { parse<decltype(as), 1>(bytes, sk::NpyTypes::convert); });
+  };
+  CHECK(of(1e39, 1.0f) == "x.npy: value 1 is 1e+39, which f4 cannot hold: load the array as a wider type");
+  CHECK(of(1e39, 1.0) != of(1e39, 1.0f));
+  CHECK(of(3e38, 1.0f) == of(HUGE_VAL, 1.0f));  // both fit: what is infinite in the file stays so
+  CHECK(of(std::nan(""), 1.0f) == of(0, 1.0f));
+  CHECK(of(std::nan(""), 1) == "x.npy: value 1 is nan, which i4 cannot hold: load the array as a wider type");
+  CHECK(of(3e9, 1).find("is 3e+09, which i4 cannot hold") != std::string::npos);
+  CHECK(of(-2147483648.9, 1) == of(0, 1));
+  CHECK(of(-1, std::uint8_t{}).find("is -1, which u1 cannot hold") != std::string::npos);
+  CHECK(of(255.9, std::uint8_t{}) == of(-0.9, std::uint8_t{}));
+  CHECK(of(9.3e18, std::int64_t{}).find("which i8 cannot hold") != std::string::npos);
+  CHECK(text_of([] {
+          parse<std::int8_t, 1>(npy(dictionary("<u2", "(1,)"), 2), sk::NpyTypes::convert);
+        }).find("is 256, which i1 cannot hold") != std::string::npos);
 }
 
 TEST_CASE("every malformed .npy file says where and why") {

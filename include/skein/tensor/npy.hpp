@@ -4,22 +4,40 @@
 #pragma once
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <memory>
+#include <utility>
 
 #include "npy_header.hpp"
 #include "tensor.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
-/// exact: the file must hold the asked scalar type; convert: each value is cast to it.
+/// exact: the file must hold the asked scalar type; convert: each value is cast to it, and one that it cannot hold is a FileError
+/// (1e39 as a float, NaN or 300 as an 8-bit integer; a fraction is cut off).
 enum class NpyTypes { exact, convert };
 
 namespace detail {
 
-template <class From, class S> void npy_values(S* to, const unsigned char* bytes, long n, bool swapped) {
+/// Whether a number of a file fits another type: what is finite stays so, and an integer is in range.
+template <class S, class From> constexpr bool npy_holds(From value) {
+  if constexpr (std::is_same_v<S, bool> || std::is_same_v<From, bool>) return true;
+  else if constexpr (std::is_floating_point_v<S> && std::is_floating_point_v<From>)
+    return sizeof(S) >= sizeof(From) || !(std::abs(value) > static_cast<From>(std::numeric_limits<S>::max())) ||
+           std::isinf(value);
+  else if constexpr (std::is_floating_point_v<S>) return true;
+  else if constexpr (std::is_integral_v<From>) return std::in_range<S>(value);
+  else {
+    const double whole = std::trunc(static_cast<double>(value)), end = std::ldexp(1.0, std::numeric_limits<S>::digits);
+    return whole < end && whole >= (std::is_signed_v<S> ? -end : 0.0);
+  }
+}
+
+template <class From, class S> void npy_values(S* to, const unsigned char* bytes, long n, bool swapped, const std::string& path) {
   for (long i = 0; i < n; ++i, bytes += sizeof(From)) {
     unsigned char raw[sizeof(From)];
     std::memcpy(raw, bytes, sizeof(From));
@@ -29,28 +47,29 @@ template <class From, class S> void npy_values(S* to, const unsigned char* bytes
     } else {
       From value;
       std::memcpy(&value, raw, sizeof(From));
+      if (!npy_holds<S>(value)) throw_not_held(path, i, static_cast<double>(value), npy_kind<S>(), static_cast<int>(sizeof(S)));
       to[i] = static_cast<S>(value);
     }
   }
 }
 
 /// Any type of file into S.
-template <class S> void npy_convert(S* to, const unsigned char* bytes, long n, const NpyHeader& h) {
+template <class S> void npy_convert(S* to, const unsigned char* bytes, long n, const NpyHeader& h, const std::string& path) {
   switch (h.kind) {
     case 'b':
-      return npy_values<bool>(to, bytes, n, h.swapped);
+      return npy_values<bool>(to, bytes, n, h.swapped, path);
     case 'f':
-      return h.width == 4 ? npy_values<float>(to, bytes, n, h.swapped) : npy_values<double>(to, bytes, n, h.swapped);
+      return h.width == 4 ? npy_values<float>(to, bytes, n, h.swapped, path) : npy_values<double>(to, bytes, n, h.swapped, path);
     case 'i':
-      return h.width == 1   ? npy_values<std::int8_t>(to, bytes, n, h.swapped)
-             : h.width == 2 ? npy_values<std::int16_t>(to, bytes, n, h.swapped)
-             : h.width == 4 ? npy_values<std::int32_t>(to, bytes, n, h.swapped)
-                            : npy_values<std::int64_t>(to, bytes, n, h.swapped);
+      return h.width == 1   ? npy_values<std::int8_t>(to, bytes, n, h.swapped, path)
+             : h.width == 2 ? npy_values<std::int16_t>(to, bytes, n, h.swapped, path)
+             : h.width == 4 ? npy_values<std::int32_t>(to, bytes, n, h.swapped, path)
+                            : npy_values<std::int64_t>(to, bytes, n, h.swapped, path);
     default:
-      return h.width == 1   ? npy_values<std::uint8_t>(to, bytes, n, h.swapped)
-             : h.width == 2 ? npy_values<std::uint16_t>(to, bytes, n, h.swapped)
-             : h.width == 4 ? npy_values<std::uint32_t>(to, bytes, n, h.swapped)
-                            : npy_values<std::uint64_t>(to, bytes, n, h.swapped);
+      return h.width == 1   ? npy_values<std::uint8_t>(to, bytes, n, h.swapped, path)
+             : h.width == 2 ? npy_values<std::uint16_t>(to, bytes, n, h.swapped, path)
+             : h.width == 4 ? npy_values<std::uint32_t>(to, bytes, n, h.swapped, path)
+                            : npy_values<std::uint64_t>(to, bytes, n, h.swapped, path);
   }
 }
 
@@ -76,7 +95,7 @@ Tensor<S, R, Cpu> npy_tensor(const NpyHeader& h, NpyTypes types, const std::stri
   } else {
     std::vector<unsigned char> raw(bytes);
     read(raw.data(), bytes);
-    npy_convert(t.data(), raw.data(), n, h);
+    npy_convert(t.data(), raw.data(), n, h, path);
   }
   if (h.fortran && R > 1) return Tensor<S, R, Cpu>(t.view().transpose());
   return t;

@@ -80,6 +80,9 @@ template <class S> constexpr char npy_kind() {
 /// The header of a dense row-major array, version 1.0, a multiple of 64 bytes.
 std::string npy_header_text(char kind, int width, const long* extents, int rank);
 
+/// Throws FileError for value i of a file, which a scalar of this kind and width cannot hold.
+[[noreturn]] void throw_not_held(const std::string& path, long i, double value, char kind, int width);
+
 }  // namespace detail
 
 }  // namespace skein::inline SKEIN_ABI

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of npy_header.hpp.
 #pragma once
+#include <cstdio>
+
 #include "npy_header.hpp"
 
 namespace skein::inline SKEIN_ABI {
@@ -155,6 +157,14 @@ SKEIN_INLINE std::string npy_header_text(char kind, int width, const long* exten
   h += static_cast<char>(d.size() & 0xff);
   h += static_cast<char>(d.size() >> 8);
   return h + d;
+}
+
+SKEIN_INLINE void throw_not_held(const std::string& path, long i, double value, char kind, int width) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  throw FileError(path, -1,
+                  "value " + std::to_string(i) + " is " + text + ", which " + kind + std::to_string(width) +
+                      " cannot hold: load the array as a wider type");
 }
 
 }  // namespace skein::inline SKEIN_ABI::detail
