@@ -137,8 +137,8 @@ inline std::string alone_text(Alone what, int ranks) {
                            : what == Alone::load   ? "load"
                            : what == Alone::fit    ? "fit"
                                                    : "save";
-  return call + " is a call of all ranks: " + (ranks == 2 ? "rank 1 has" : "ranks 1, 2 have") + " not called it" +
-         (what == Alone::save_in_fit && ranks == 2 ? "; it is in fit. " : ". ");
+  if (ranks > 2) return call + " is a call of all ranks: rank";  // over messages a rank hears of one other first
+  return call + " is a call of all ranks: rank 1 has not called it" + (what == Alone::save_in_fit ? "; it is in fit. " : ". ");
 }
 
 /// What a fit throws, its type apart; "" where it ends well.
