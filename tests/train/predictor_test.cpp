@@ -5,7 +5,11 @@
 #include <skein/nn/sequential.hpp>
 #include <skein/train/predictor.hpp>
 
+#include <fstream>
+
 #include <skein/data/csv.hpp>
+#include <skein/data/table_split.hpp>
+#include <skein/train/metrics.hpp>
 
 #include "../support/shard_cases.hpp"
 #include "../support/temporary_folder.hpp"
@@ -59,27 +63,40 @@ TEST_CASE("A predictor gets raw rows of a table, and gives values in the table's
     text += std::to_string(area) + (i % 2 ? ",Ulm," : ",Bonn,") + (i % 5 ? std::to_string(i % 30) : "") + "," +
             std::to_string(3000 * area + (i % 2 ? 50000 : 0)) + "\n";
   }
+  std::ofstream(folder / "houses.csv") << text;
+  std::ofstream(folder / "new.csv") << "age,town,area\n,Ulm,100\n3,Bonn,50\n";
   {
-    const auto table = sk::data::parse_csv(text, "houses.csv");
+    // [quote table]
+    const auto table = sk::data::read_csv(folder / "houses.csv");  // area, town, age (some are missing), price
+    const auto [training, test] = sk::data::split(table, 0.8, sk::Seed{1});
     sk::data::TableEncoder encoder;
     encoder.standardize({"area", "age"}, {.missing = sk::data::Fill::median}).one_hot({"town"}).standardize_target({"price"});
-    const auto training = encoder.fit(table).encode(table);
+    const auto train = encoder.fit(training).encode(training), check = encoder.encode(test);  // (4) to (1)
+    // [end]
+    // [quote keep]
     House model{sk::Seed{1}};
     sk::Trainer trainer{model, nn::Mse{}, sk::optim::Adam{.lr = 0.05f}};
-    trainer.keep(encoder);
+    trainer.keep(encoder);  // goes into the file
+    const sk::History history =
+        trainer.fit(train, {.epochs = 60, .batch = 20, .validate = check, .metrics = {sk::train::R2{}}, .progress = false});
+    trainer.save(folder / "houses.skein");
+    // [end]
+    CHECK(history.back().validation["R2"] > 0.99);
     trainer.keep("unit", std::string("euro"));
-    trainer.fit(training, {.epochs = 60, .batch = 20, .progress = false});
-    trainer.save(folder / "houses");
+    trainer.save(folder / "houses.skein");
     sk::Trainer again{model, nn::Mse{}, sk::optim::Adam{.lr = 0.05f}};
-    again.load(folder / "houses");
-    again.save(folder / "houses");  // what is kept goes on with the training
+    again.load(folder / "houses.skein");
+    again.save(folder / "houses.skein");  // what is kept goes on with the training
   }
+  House fresh;
+  CHECK_THROWS_WITH(sk::Predictor{fresh}.predict(sk::data::parse_csv("area\n1\n", "t")),
+                    Catch::Contains("the file keeps no object \"table encoder\"; it keeps: none"));
+  // [quote raw_rows]
   House model;
   sk::Predictor predictor{model};
-  CHECK_THROWS_WITH(predictor.predict(sk::data::parse_csv("area\n1\n", "t")),
-                    Catch::Contains("the file keeps no object \"table encoder\"; it keeps: none"));
-  predictor.load(folder / "houses");
-  const auto prices = predictor.predict(sk::data::parse_csv("age,town,area\n,Ulm,100\n3,Bonn,50\n", "new.csv"));  // (2, 1)
+  predictor.load(folder / "houses.skein");
+  const sk::Tensor<float, 2> prices = predictor.predict(sk::data::read_csv(folder / "new.csv"));  // (2, 1), in euros
+  // [end]
   CHECK(prices(0, 0) == Approx(350000).epsilon(0.02));
   CHECK(prices(1, 0) == Approx(150000).epsilon(0.04));
   CHECK(predictor.kept<std::string>("unit") == "euro");

@@ -13,6 +13,8 @@ namespace check {
 
 // Each condition is a variable template over types: clang puts it on the error line, gcc in the note below.
 template <class L, class In> inline constexpr nn::Fault fault_of = nn::analyze<L>(In::extents).fault;
+template <class L, class In> inline constexpr bool keeps_the_count = fault_of<L, In> != nn::Fault::reshape_count;
+template <class L, class In> inline constexpr bool slices_within = fault_of<L, In> != nn::Fault::slice_outside;
 template <class L, class In> inline constexpr bool gets_a_flat_shape = fault_of<L, In> != nn::Fault::wants_flat;
 template <class L, class In> inline constexpr bool gets_numbers = fault_of<L, In> != nn::Fault::wants_numbers;
 template <class L, class In> inline constexpr bool gets_tokens = fault_of<L, In> != nn::Fault::wants_tokens;
@@ -59,6 +61,8 @@ template <class Layer, int... Path> struct layer {
                   "this layer takes an image, Shape<height, width, channels>: is a Flatten too early?");
     static_assert(kernel_fits_into<Layer, Input>,
                   "the kernel is larger than its padded input: use a smaller kernel or more padding");
+    static_assert(keeps_the_count<Layer, Input>, "Reshape<...>: the extents must multiply to as many values as the input has");
+    static_assert(slices_within<Layer, Input>, "Slice<Begin, End>: End is beyond the last extent of the input");
     static_assert(groups_divide_the_channels<Layer, Input>, "Groups<G>: G must divide the input channels and the filters");
     static_assert(accepts<Layer, Input>, "this layer refuses its input shape: see its describe()");
   };

@@ -46,6 +46,8 @@ enum class Fault {
   repeat_changes_shape,
   repeats_nothing,
   concat_differs,
+  reshape_count,
+  slice_outside,
   too_many_parameters,
   wants_tokens,
   wants_numbers,
