@@ -6,6 +6,7 @@
 #include <skein/comm/mpi/engine.ipp>
 #include <skein/comm/mpi/failure_detector.ipp>
 #include <skein/comm/mpi/kept_buffers.ipp>
+#include <skein/comm/mpi/message_ring.ipp>
 #include <skein/comm/mpi/level_transport.ipp>
 #include <skein/comm/mpi/message_transport.ipp>
 #include <skein/comm/mpi/mpi_comm.ipp>

@@ -22,7 +22,8 @@ using Catch::Matchers::Contains;
 
 namespace {
 /// `node`: so many ranks count as one node, and share memory; 0: none do.
-sk::CommOptions native(double deadline = 60, int node = 0) {
+/// `eager`: bytes of a message; 0: whole ones, and MPI's call in place of the ring.
+sk::CommOptions native(double deadline = 60, int node = 0, std::size_t eager = 3000) {
   sk::CommOptions o;
   o.shared_memory = node > 0;  // ranks of one machine would share it
   o.node_size = node;
@@ -32,7 +33,8 @@ sk::CommOptions native(double deadline = 60, int node = 0) {
   o.check = false;
   o.message = 60000;  // so that long ones go in pieces
   o.doubling_bytes = 1000;
-  o.halving_bytes = 20000;
+  o.halving_bytes = 5000;
+  o.eager_bytes = eager;
   return o;
 }
 double seconds_since(std::chrono::steady_clock::time_point t) {
@@ -81,11 +83,12 @@ template <class T, class Op> void against_serial(sk::MpiComm& world, std::size_t
 TEST_CASE("reductions in native order equal the serial ones up to rounding, and are the same bits on all ranks",
           "[distributed]") {
   const int node = GENERATE(0, 2, 3);
-  sk::MpiComm world{MPI_COMM_WORLD, native(60, node)};
+  const std::size_t eager = node ? 3000 : GENERATE(std::size_t{0}, std::size_t{3000});
+  sk::MpiComm world{MPI_COMM_WORLD, native(60, node, eager)};
   const bool native_order = world.size() > (node ? node : 1);
   CHECK(world.order() == (native_order ? sk::ReductionOrder::native : sk::ReductionOrder::ranks));
   CHECK((!native_order || !world.shares_memory()));
-  // none, one, doubling, halving, MPI's, MPI's in pieces
+  // none, one, doubling, halving, a ring or MPI's, the same in pieces
   for (const std::size_t n : {0u, 1u, 37u, 250u, 251u, 4000u, 9000u, 70001u}) {
     against_serial<float>(world, n, sk::Sum{}, 1.2e-7);
     against_serial<double>(world, n, sk::Mean{}, 2.3e-16);

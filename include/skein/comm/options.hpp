@@ -32,9 +32,13 @@ struct CommOptions {
   /// Of MpiComm; the same on all ranks (environment: SKEIN_REDUCTION_ORDER=ranks or native). What ranks of one node reduce
   /// through shared memory is in the order of the ranks always.
   ReductionOrder order = order_of_environment();
-  /// Bytes up to which an all-reduce in native order goes by recursive doubling, and by halving and doubling, over messages of
-  /// this library; what is longer goes by MPI_Iallreduce. Open MPI 4.1's takes twice the rounds for short ones. 0: always MPI's.
-  std::size_t doubling_bytes = std::size_t{16} << 10, halving_bytes = std::size_t{256} << 10;
+  /// How an all-reduce in native order goes between nodes: up to doubling_bytes by recursive doubling; where the ranks are a
+  /// power of two and a rank's part (bytes / ranks) is up to halving_bytes, by halving and doubling; what is longer round a ring.
+  std::size_t doubling_bytes = std::size_t{32} << 10, halving_bytes = std::size_t{64} << 10;
+  /// The longest message of those: shorter than what MPI sends without asking the receiver first (64 KiB in Open MPI over TCP).
+  /// 0: whole messages, and what would go round the ring goes by MPI_Iallreduce, for a network of which a machine's own MPI knows
+  /// more.
+  std::size_t eager_bytes = 60000;
   /// Bytes from which an all-reduce in native order, where all nodes have as many ranks and more than one, is made within the
   /// nodes first, through shared memory, and between them by slices.
   std::size_t level_bytes = 1024;

@@ -130,9 +130,10 @@ struct RecursiveDoubling {
   }
 };
 
-/// Rabenseifner's: a reduce-scatter in which the exchanged range halves, with the rank at distance N / 2, N / 4, ..., then an
-/// all-gather that goes the same way back. 2 log2 N messages and 2 (N - 1) / N n values leave each rank: as few values as a ring,
-/// in fewer messages. Where N is no power of two, as RecursiveDoubling, for n values more. For messages of middle length.
+/// Rabenseifner's: a reduce-scatter in which the exchanged range halves, with the rank at distance 1, 2, 4, ... (the longest
+/// messages go to the next rank, which is often on the same switch), then an all-gather that goes the same way back. 2 log2 N
+/// messages and 2 (N - 1) / N n values leave each rank: as few values as a ring, in fewer messages. Where N is no power of two,
+/// as RecursiveDoubling, for n values more. For messages of middle length.
 struct HalvingDoubling {
   static constexpr std::string_view name = "halving and doubling";
   int ranks = 1;
@@ -147,7 +148,7 @@ struct HalvingDoubling {
     if (round < 0 || round == 2 * rounds()) return p.hand_on(rank, {0, count}, round < 0);
     if (place < 0) return {};
     const bool adds = round < rounds();
-    const int halvings = adds ? round + 1 : 2 * rounds() - round, other = place ^ (1 << (rounds() - halvings));
+    const int halvings = adds ? round + 1 : 2 * rounds() - round, other = place ^ (1 << (halvings - 1));
     const Range own = left_to(place, halvings), theirs = left_to(other, halvings);
     const int who = p.rank_at(other);
     return detail::without_empty({who, adds ? theirs : own, who, adds ? own : theirs, adds});
@@ -157,7 +158,7 @@ struct HalvingDoubling {
   /// What a place has to itself after so many halvings.
   constexpr Range left_to(int place, int halvings) const {
     Range r{0, count};
-    for (int i = 1; i <= halvings; ++i) r = piece_of(r, place >> (rounds() - i) & 1, 2);
+    for (int i = 1; i <= halvings; ++i) r = piece_of(r, place >> (i - 1) & 1, 2);
     return r;
   }
 };

@@ -75,7 +75,15 @@ class MpiEngine {
   // MPI's own words about calls that differ are "message truncated": ask the others what they have called.
   void look_for_difference();
   void look_for_failure();
-  void serve(const std::string& waits_for);
+  void serve() {
+    serve([] { return std::string("nothing"); });
+  }
+  /// waits_for(): what this rank says to those who ask; often nobody does.
+  template <class F> void serve(F&& waits_for) {
+    take_notes();
+    if (detector_->asked()) detector_->answer(queue_->complete(), waits_for());
+  }
+  void take_notes();
 
   // Works and waits until done() is true; `message` is the ticket of the transfer that is waited for.
   template <class Done> void wait_until(Done&& done, const Ticket* message) {
@@ -88,7 +96,10 @@ class MpiEngine {
         finished = done();
       });
       if (finished) return;
-      if (moved) continue;
+      if (moved) {
+        if (spins_ > 0) turns = 0;  // where ranks have cores of their own, the next message is looked for as often
+        continue;
+      }
       SharedTransport* const memory =
           !message && with_messages([](auto& m) { return m.active(); }) == 0 ? queue_->through_memory() : nullptr;
       if (memory && memory->need().line) {
@@ -117,6 +128,7 @@ class MpiEngine {
   std::optional<PointToPoint> point_to_point_;  // or by MPI
   std::optional<FailureDetector> detector_;
   unsigned looks_ = 0;
+  std::chrono::steady_clock::time_point looked_{};
   bool failed_ = false, verdict_received_ = false;
   std::string message_;
 };

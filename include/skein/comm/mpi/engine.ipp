@@ -132,7 +132,7 @@ SKEIN_MPI_INLINE void MpiEngine::look_for_difference() {
   Deadline grace(std::min(1.0, options_.deadline / 4));
   grace.start();
   while (!grace.over() && !detector_->all_answered()) {
-    serve("nothing");
+    serve();
     std::this_thread::sleep_for(std::chrono::microseconds(500));
   }
 }
@@ -142,14 +142,18 @@ SKEIN_MPI_INLINE void MpiEngine::look_for_failure() {
   if (queue_->shares_memory()) {
     if (queue_->segment().failed()) fail(queue_->segment().message());
   } else if (size_ > 1 && ++looks_ % 32 == 0) {
-    serve("nothing");
+    // Not at each of them: a question that MPI answers with "nothing there" may give the core to another process.
+    const auto now = std::chrono::steady_clock::now();
+    if (now - looked_ < std::chrono::milliseconds(5)) return;
+    looked_ = now;
+    serve();
   }
 }
 
-SKEIN_MPI_INLINE void MpiEngine::serve(const std::string& waits_for) {
+SKEIN_MPI_INLINE void MpiEngine::take_notes() {
   std::optional<std::string> difference;
   try {
-    detector_->serve(queue_->complete(), waits_for);
+    detector_->serve();
     if (!failed_) difference = detector_->difference();
   } catch (const CommError& e) {
     verdict_received_ = true;
@@ -173,7 +177,7 @@ SKEIN_MPI_INLINE bool MpiEngine::idle(int turn) {
 
 SKEIN_MPI_INLINE void MpiEngine::check(Deadline& timer, const Ticket* message) {
   look_for_failure();
-  if (notes()) serve(waiting_text(message));
+  if (notes()) serve([&] { return waiting_text(message); });
   if (!timer.over()) return;
   std::string text = waiting_text(message) + ": ";
   const std::string within = " within " + seconds_text(timer.limit());
@@ -206,7 +210,7 @@ SKEIN_MPI_INLINE void MpiEngine::ask_who_is_missing(const std::string& text, con
   Deadline grace(std::min(2.0, std::max(0.3, limit / 4)));
   grace.start();
   while (!grace.over() && !detector_->all_answered()) {
-    serve(waiting_text(nullptr));
+    serve([&] { return waiting_text(nullptr); });
     guarded([&] { step(); });
     if (queue_->complete() != call) return;  // it arrived after all
     std::this_thread::sleep_for(std::chrono::microseconds(500));

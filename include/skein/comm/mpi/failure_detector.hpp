@@ -32,10 +32,14 @@ class FailureDetector {
   FailureDetector& operator=(const FailureDetector&) = delete;
   ~FailureDetector();
 
-  /// Answers questions with what this rank waits for; throws the verdict of another rank.
-  void serve(std::uint64_t call, const std::string& waits_for);
-  /// A sentence where a rank that has said what it calls differs from this one.
-  std::optional<std::string> difference() const;
+  /// Takes what others have sent; throws the verdict of another rank.
+  void serve();
+  /// Somebody wants to know what this rank waits for.
+  bool asked() const { return !askers_.empty(); }
+  void answer(std::uint64_t call, const std::string& waits_for);
+  /// A sentence where a rank that has said what it calls differs from this one. Costs nothing where neither has called more
+  /// since it was asked last.
+  std::optional<std::string> difference();
   /// Tells the next rank what this one has called: its first calls, then a few times within `deadline` seconds. Costs a look at
   /// the clock, and no wait.
   void tell_history(double deadline);
@@ -72,9 +76,14 @@ class FailureDetector {
   int id_, rank_, ranks_;
   const CallHistory& history_;
   std::vector<Note> notes_;
-  std::map<int, RecentCalls> calls_of_;
+  struct Told {
+    RecentCalls recent;
+    std::uint64_t compared = 0;  // so many calls of both
+  };
+  std::map<int, Told> calls_of_;
   std::chrono::steady_clock::time_point told_{};
   std::vector<std::unique_ptr<Outgoing>> sent_;
+  std::vector<int> askers_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm

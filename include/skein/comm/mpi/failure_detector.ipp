@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of failure_detector.hpp.
 #pragma once
+#include <utility>
+
 #include "failure_detector.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
@@ -16,7 +18,7 @@ SKEIN_MPI_INLINE FailureDetector::~FailureDetector() {
   }
 }
 
-SKEIN_MPI_INLINE void FailureDetector::serve(std::uint64_t call, const std::string& waits_for) {
+SKEIN_MPI_INLINE void FailureDetector::serve() {
   while (true) {
     int there = 0;
     MPI_Status status;
@@ -26,15 +28,23 @@ SKEIN_MPI_INLINE void FailureDetector::serve(std::uint64_t call, const std::stri
     check_mpi(MPI_Recv(&note, sizeof note, MPI_BYTE, status.MPI_SOURCE, tag, comm_, MPI_STATUS_IGNORE), "control");
     if (note.id != id_) continue;
     if (note.kind == Verdict) throw CommError(note.text);
-    if (note.kind == Question) send(Answer, call, waits_for, status.MPI_SOURCE);
+    if (note.kind == Question) askers_.push_back(status.MPI_SOURCE);
     if (note.kind == Answer) notes_[static_cast<std::size_t>(status.MPI_SOURCE)] = note;
-    if (note.kind == Answer || note.kind == History) calls_of_[status.MPI_SOURCE] = note.recent;
+    if (note.kind == Answer || note.kind == History) calls_of_[status.MPI_SOURCE] = {note.recent, 0};
   }
 }
 
-SKEIN_MPI_INLINE std::optional<std::string> FailureDetector::difference() const {
-  for (const auto& [rank, recent] : calls_of_)
-    if (auto text = history_.difference(recent, rank, rank_)) return text;
+SKEIN_MPI_INLINE void FailureDetector::answer(std::uint64_t call, const std::string& waits_for) {
+  for (const int q : askers_) send(Answer, call, waits_for, q);
+  askers_.clear();
+}
+
+SKEIN_MPI_INLINE std::optional<std::string> FailureDetector::difference() {
+  for (auto& [rank, told] : calls_of_) {
+    const std::uint64_t both = std::min(told.recent.calls, history_.calls());
+    if (std::exchange(told.compared, both) == both) continue;
+    if (auto text = history_.difference(told.recent, rank, rank_)) return text;
+  }
   return std::nullopt;
 }
 

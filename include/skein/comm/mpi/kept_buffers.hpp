@@ -24,6 +24,9 @@ class KeptBuffers {
   char* out() { return held_->out.data(); }
   /// A place for the request of a message, or of a collective, that is about to start on in() and out().
   MPI_Request* next_request(bool collective = false);
+  /// Places for `n` requests of messages, by their index; what was there before must be complete.
+  void reserve_requests(std::size_t n);
+  MPI_Request& request(std::size_t i) { return held_->requests[i]; }
   /// True once all that was started is complete. Throws MpiError.
   bool complete(const char* call) { return held_->requests.empty() || test_all(held_->requests, collective_, call); }
 

@@ -23,6 +23,11 @@ SKEIN_MPI_INLINE MPI_Request* KeptBuffers::next_request(bool collective) {
   return &held_->requests.emplace_back(MPI_REQUEST_NULL);
 }
 
+SKEIN_MPI_INLINE void KeptBuffers::reserve_requests(std::size_t n) {
+  collective_ = false;
+  held_->requests.assign(n, MPI_REQUEST_NULL);
+}
+
 SKEIN_MPI_INLINE std::vector<std::unique_ptr<KeptBuffers::Held>>& KeptBuffers::kept_for_ever() {
   static auto* const kept = new std::vector<std::unique_ptr<Held>>;
   return *kept;

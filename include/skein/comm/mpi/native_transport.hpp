@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-reduces and reduces between nodes in the order that MPI likes: MPI_Iallreduce and MPI_Ireduce, of which a machine's own MPI
-// may make what its network can do best. Short all-reduces go by the tables of plan/collective_steps.hpp over messages, as does
-// what MPI has no name for (Max and Min that let a NaN through, bf16, fp16). A started call of MPI cannot be cancelled, so all of
-// them work on buffers of this transport: two copies a call, which a network does not notice. A state machine: step() never
+// All-reduces between nodes in an order of additions that the network likes: short ones by the tables of
+// plan/collective_steps.hpp, long ones round a ring of messages; reduces to one rank by MPI_Ireduce. CommOptions can leave long
+// ones to MPI_Iallreduce, where a machine's own MPI knows what its network can do best. A started call of MPI cannot be
+// cancelled, so all of them work on buffers of this transport, or in memory that it can keep. A state machine: step() never
 // waits.
 #pragma once
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include "../work.hpp"
 #include "api.hpp"
 #include "kept_buffers.hpp"
+#include "message_ring.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
 
@@ -41,7 +42,7 @@ class NativeTransport {
   bool step();
 
  private:
-  enum class Phase { Start, Exchange, Finish, Done };
+  enum class Phase { Start, Exchange, Ring, Finish, Done };
   enum class Algorithm { Doubling, Halving, Ring, Mpi };
 
   const char* name() const { return collective_names[static_cast<int>(o_->signature.kind)].data(); }
@@ -60,10 +61,8 @@ class NativeTransport {
     switch (algorithm_) {
       case Algorithm::Doubling:
         return f(plan::RecursiveDoubling{ranks_, n});
-      case Algorithm::Halving:
-        return f(plan::HalvingDoubling{ranks_, n});
       default:
-        return f(plan::RingAllReduce{ranks_, n});
+        return f(plan::HalvingDoubling{ranks_, n});
     }
   }
 
@@ -71,6 +70,14 @@ class NativeTransport {
   void call_mpi(std::size_t bytes);
   /// Starts the table's next step in which this rank has something to do.
   void exchange();
+  void receive_values();
+  void send_values();
+  /// f(part) for the messages that carry a range.
+  template <class F> void each_message(plan::Range r, F&& f) const {
+    const std::size_t bytes = static_cast<std::size_t>(size(r));
+    const int parts = eager_bytes_ ? static_cast<int>((bytes + eager_bytes_ - 1) / eager_bytes_) : 1;
+    for (int i = 0; i < parts; ++i) f(plan::piece_of(r, i, parts));
+  }
   /// Where a table works on the current piece.
   char* work() { return outlives_ ? o_->into() + offset() : kept_.out(); }
   char* at(plan::Range r) { return work() + o_->bytes(static_cast<std::size_t>(r.begin)); }
@@ -81,8 +88,9 @@ class NativeTransport {
 
   MPI_Comm comm_;
   int rank_, ranks_;
-  std::size_t message_, doubling_bytes_, halving_bytes_;
+  std::size_t message_, doubling_bytes_, halving_bytes_, eager_bytes_;
   KeptBuffers kept_;
+  MessageRing ring_;
   const CollectiveCall* o_ = nullptr;
   std::size_t begin_ = 0, per_piece_ = 1;  // elements: done so far; of a piece
   Phase phase_ = Phase::Done;

@@ -7,7 +7,8 @@ namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE NativeTransport::NativeTransport(MPI_Comm comm, int rank, int ranks, const CommOptions& options)
     : comm_(comm), rank_(rank), ranks_(ranks), message_(std::clamp<std::size_t>(options.message, 4096, longest)),
-      doubling_bytes_(options.doubling_bytes), halving_bytes_(options.halving_bytes) {}
+      doubling_bytes_(options.doubling_bytes), halving_bytes_(options.halving_bytes), eager_bytes_(options.eager_bytes),
+      ring_(comm, rank, ranks, tag, kept_) {}
 
 SKEIN_MPI_INLINE bool NativeTransport::takes(const CollectiveCall& o) {
   const Signature& s = o.signature;
@@ -29,6 +30,11 @@ SKEIN_MPI_INLINE void NativeTransport::keep() {
 }
 
 SKEIN_MPI_INLINE bool NativeTransport::step() {
+  if (phase_ == Phase::Ring) {
+    const bool moved = ring_.step();
+    if (ring_.done()) phase_ = Phase::Finish;
+    return moved;
+  }
   if (!kept_.complete(name())) return false;
   switch (phase_) {
     case Phase::Start:
@@ -42,6 +48,7 @@ SKEIN_MPI_INLINE bool NativeTransport::step() {
     case Phase::Finish:
       finish();
       break;
+    case Phase::Ring:
     case Phase::Done:
       return false;
   }
@@ -65,9 +72,9 @@ SKEIN_MPI_INLINE NativeTransport::Algorithm NativeTransport::algorithm() const {
   const std::size_t bytes = o_->bytes(count());
   if (s.kind != Collective::AllReduce) return Algorithm::Mpi;
   if (bytes <= doubling_bytes_) return Algorithm::Doubling;
-  // Open MPI sends all values log2 N times between two or three ranks.
-  if (ranks_ == 2 || (bytes <= halving_bytes_ && std::has_single_bit(static_cast<unsigned>(ranks_)))) return Algorithm::Halving;
-  return ranks_ == 3 || mpi_type(s) == MPI_DATATYPE_NULL ? Algorithm::Ring : Algorithm::Mpi;
+  const std::size_t part = bytes / static_cast<std::size_t>(ranks_);
+  if (part <= halving_bytes_ && std::has_single_bit(static_cast<unsigned>(ranks_))) return Algorithm::Halving;
+  return eager_bytes_ > 0 || mpi_type(s) == MPI_DATATYPE_NULL ? Algorithm::Ring : Algorithm::Mpi;
 }
 
 SKEIN_MPI_INLINE void NativeTransport::start() {
@@ -76,20 +83,22 @@ SKEIN_MPI_INLINE void NativeTransport::start() {
   phase_ = Phase::Finish;
   if (bytes == 0) return;
   algorithm_ = algorithm();
-  const bool table = algorithm_ != Algorithm::Mpi;
-  kept_.reserve(outlives_ && !table ? 0 : bytes, outlives_ && table ? 0 : bytes);
-  if (table) {
-    if (!outlives_) copy_bytes(work(), o.from() + offset(), bytes);
-    step_ = 0;
-    exchange();
+  if (algorithm_ == Algorithm::Mpi) return call_mpi(bytes);
+  kept_.reserve(algorithm_ == Algorithm::Ring ? 0 : bytes, outlives_ ? 0 : bytes);
+  if (!outlives_) copy_bytes(work(), o.from() + offset(), bytes);
+  if (algorithm_ == Algorithm::Ring) {
+    phase_ = Phase::Ring;
+    ring_.begin(o, work(), count(), eager_bytes_ ? eager_bytes_ : bytes);
     return;
   }
-  call_mpi(bytes);
+  step_ = 0;
+  exchange();
 }
 
 SKEIN_MPI_INLINE void NativeTransport::call_mpi(std::size_t bytes) {
   const CollectiveCall& o = *o_;
   const int n = static_cast<int>(count()), root = o.signature.root;
+  kept_.reserve(outlives_ ? 0 : bytes, bytes);
   if (o.signature.kind == Collective::Broadcast) {
     if (is_root()) copy_bytes(kept_.out(), o.from() + offset(), bytes);
     check_mpi(MPI_Ibcast(kept_.out(), static_cast<int>(bytes), MPI_BYTE, root, comm_, kept_.next_request(true)), name());
@@ -109,18 +118,28 @@ SKEIN_MPI_INLINE void NativeTransport::exchange() {
   const int steps = with_table([](const auto& table) { return table.steps(); });
   for (; step_ < steps; ++step_) {
     now_ = with_table([&](const auto& table) { return table.at(rank_, step_); });
-    if (now_.from >= 0)
-      check_mpi(MPI_Irecv(now_.adds ? kept_.in() : at(now_.receive), size(now_.receive), MPI_BYTE, now_.from, tag, comm_,
-                          kept_.next_request()),
-                name());
-    if (now_.to >= 0)
-      check_mpi(MPI_Isend(at(now_.send), size(now_.send), MPI_BYTE, now_.to, tag, comm_, kept_.next_request()), name());
+    if (now_.from >= 0) receive_values();
+    if (now_.to >= 0) send_values();
     if (now_.from >= 0 || now_.to >= 0) {
       phase_ = Phase::Exchange;
       return;
     }
   }
   phase_ = Phase::Finish;
+}
+
+SKEIN_MPI_INLINE void NativeTransport::receive_values() {
+  char* const into = now_.adds ? kept_.in() : at(now_.receive);
+  each_message(now_.receive, [&](plan::Range r) {
+    char* const to = into + o_->bytes(static_cast<std::size_t>(r.begin - now_.receive.begin));
+    check_mpi(MPI_Irecv(to, size(r), MPI_BYTE, now_.from, tag, comm_, kept_.next_request()), name());
+  });
+}
+
+SKEIN_MPI_INLINE void NativeTransport::send_values() {
+  each_message(now_.send, [&](plan::Range r) {
+    check_mpi(MPI_Isend(at(r), size(r), MPI_BYTE, now_.to, tag, comm_, kept_.next_request()), name());
+  });
 }
 
 SKEIN_MPI_INLINE void NativeTransport::add() {
