@@ -3,6 +3,7 @@
 #include <skein/nn/summary.ipp>
 #include <skein/optim/groups.ipp>
 #include <skein/optim/schedule.ipp>
+#include <skein/optim/state.ipp>
 #include <skein/train/agreement.ipp>
 #include <skein/train/atomic_file.ipp>
 #include <skein/train/callback.ipp>
@@ -28,6 +29,7 @@
 #include <skein/train/progress.ipp>
 #include <skein/train/records.ipp>
 #include <skein/train/section.ipp>
+#include <skein/train/step/step_parts.ipp>
 #include <skein/train/text.ipp>
 #include <skein/train/training_position.ipp>
 #include <skein/train/watch.ipp>

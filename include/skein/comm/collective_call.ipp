@@ -3,6 +3,8 @@
 #pragma once
 #include "collective_call.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_INLINE std::string describe(const Signature& s) {
@@ -45,3 +47,5 @@ SKEIN_INLINE std::string not_called_text(const Signature& s, std::string_view mi
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD

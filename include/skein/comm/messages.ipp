@@ -3,6 +3,8 @@
 #pragma once
 #include "messages.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_INLINE std::vector<std::string> split_texts(std::string_view joined, std::span<const std::size_t> lengths) {
@@ -26,3 +28,5 @@ SKEIN_INLINE void fail_differing(std::string_view what, std::span<const std::uin
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD

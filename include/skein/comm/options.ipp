@@ -3,6 +3,8 @@
 #pragma once
 #include "options.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI {
 
 SKEIN_INLINE ReductionOrder CommOptions::order_of_environment() {
@@ -23,3 +25,5 @@ SKEIN_INLINE double CommOptions::environment(const char* name, double otherwise)
 }
 
 }  // namespace skein::inline SKEIN_ABI
+
+SKEIN_END_COLD

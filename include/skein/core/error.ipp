@@ -5,6 +5,8 @@
 
 #include "error.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI {
 
 namespace detail {
@@ -39,3 +41,5 @@ SKEIN_INLINE FileError::FileError(const std::string& path, long long offset, con
       offset_(offset) {}
 
 }  // namespace skein::inline SKEIN_ABI
+
+SKEIN_END_COLD

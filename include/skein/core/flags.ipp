@@ -8,6 +8,8 @@
 
 #include "flags.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI {
 
 namespace detail {
@@ -239,3 +241,5 @@ SKEIN_INLINE std::string Flags::help(std::string_view program) const {
 }
 
 }  // namespace skein::inline SKEIN_ABI
+
+SKEIN_END_COLD

@@ -4,6 +4,8 @@
 #include "hash.hpp"
 #include "named_values.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI {
 
 SKEIN_INLINE NamedValues& NamedValues::of(std::string_view owner) {
@@ -30,3 +32,5 @@ SKEIN_INLINE NamedValues& NamedValues::add_hash(std::string_view name, const voi
 SKEIN_INLINE std::uint64_t NamedValues::hash() const { return hash_bytes(lines_.data(), lines_.size()); }
 
 }  // namespace skein::inline SKEIN_ABI
+
+SKEIN_END_COLD

@@ -8,6 +8,8 @@
 
 #include "run.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::detail {
 
 /// Does a launcher's environment call this process another rank than 0? Then a wrong flag is said by that one alone.
@@ -36,3 +38,5 @@ SKEIN_INLINE int run_guarded(int argc, const char* const* argv, int (*call)(void
 }
 
 }  // namespace skein::inline SKEIN_ABI::detail
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "text.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::detail {
 
 SKEIN_INLINE void TextValue::append_to(std::string& to) const {
@@ -41,3 +43,5 @@ SKEIN_NOINLINE SKEIN_INLINE std::string fill_text(std::string_view pattern, cons
 }
 
 }  // namespace skein::inline SKEIN_ABI::detail
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "byte_source.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::data {
 
 SKEIN_INLINE ByteSource::ByteSource(const std::string& path) : path_(path), buffer_(buffer_bytes) {
@@ -119,3 +121,5 @@ SKEIN_INLINE void ByteSource::next_member() {
 #endif
 
 }  // namespace skein::inline SKEIN_ABI::data
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "idx.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::data {
 
 SKEIN_INLINE Idx read_idx(ByteSource& source, std::uint64_t limit) {
@@ -70,3 +72,5 @@ SKEIN_INLINE InMemory<std::uint8_t> read_idx_images(const std::string& images_pa
 }
 
 }  // namespace skein::inline SKEIN_ABI::data
+
+SKEIN_END_COLD

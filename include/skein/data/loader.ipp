@@ -4,6 +4,8 @@
 #include "finite.hpp"
 #include "loader.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::data {
 
 template <class Scalar> Loader<Scalar>::Loader(DatasetView data, const LoaderOptions& options)
@@ -262,3 +264,5 @@ template class Loader<double>;
 #endif
 
 }  // namespace skein::inline SKEIN_ABI::data
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "mnist.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::data::detail {
 
 SKEIN_INLINE bool file_exists(const std::string& path) {
@@ -75,3 +77,5 @@ SKEIN_INLINE TrainTest fashion_mnist(const std::string& folder) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::data
+
+SKEIN_END_COLD

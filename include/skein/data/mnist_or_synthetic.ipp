@@ -3,6 +3,8 @@
 #pragma once
 #include "mnist_or_synthetic.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::data {
 
 SKEIN_INLINE SourcedTrainTest mnist_or_synthetic(const std::string& folder, std::int64_t samples, Seed seed) {
@@ -16,3 +18,5 @@ SKEIN_INLINE SourcedTrainTest mnist_or_synthetic(const std::string& folder, std:
 }
 
 }  // namespace skein::inline SKEIN_ABI::data
+
+SKEIN_END_COLD

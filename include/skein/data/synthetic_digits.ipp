@@ -3,6 +3,8 @@
 #pragma once
 #include "synthetic_digits.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::data::detail {
 
 SKEIN_INLINE void DigitPainter::paint(std::uint8_t* pixels) {
@@ -102,3 +104,5 @@ SKEIN_INLINE InMemory<std::uint8_t> synthetic_digits(std::int64_t samples, Seed 
 }
 
 }  // namespace skein::inline SKEIN_ABI::data
+
+SKEIN_END_COLD

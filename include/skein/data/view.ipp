@@ -3,6 +3,8 @@
 #pragma once
 #include "view.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::data {
 
 SKEIN_INLINE void DatasetView::check() const {
@@ -21,3 +23,5 @@ SKEIN_INLINE void DatasetView::check() const {
 }
 
 }  // namespace skein::inline SKEIN_ABI::data
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "axis.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::draw {
 
 SKEIN_INLINE double Axis::at(double value) const {
@@ -52,3 +54,5 @@ SKEIN_INLINE double Axis::round_step(double raw) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::draw
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "plot.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::draw {
 
 SKEIN_INLINE std::pair<double, double> Series::ends(std::size_t i) const {
@@ -199,3 +201,5 @@ SKEIN_INLINE void Plot::Pen::legend() const {
 }
 
 }  // namespace skein::inline SKEIN_ABI::draw
+
+SKEIN_END_COLD

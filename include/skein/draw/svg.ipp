@@ -3,6 +3,8 @@
 #pragma once
 #include "svg.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::draw {
 
 SKEIN_INLINE void append_xml(std::string& text, std::string_view content) {
@@ -97,3 +99,5 @@ SKEIN_INLINE void write_svg(const std::string& path, std::string_view svg) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::draw
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "summary.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::nn::detail {
 
 SKEIN_INLINE std::string text_of(const Extents& e) {
@@ -79,3 +81,5 @@ SKEIN_INLINE std::string summary_text(const Extents& input, std::span<const Summ
 }
 
 }  // namespace skein::inline SKEIN_ABI::nn::detail
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "groups.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::optim {
 
 SKEIN_INLINE GroupRule no_decay_on_biases_and_norms() {
@@ -27,7 +29,9 @@ SKEIN_INLINE std::vector<ParameterGroupRange> resolve(const Groups& groups, std:
       range.decay_factor = rule.decay_factor.value_or(range.decay_factor);
       range.frozen = rule.freeze.value_or(range.frozen);
     }
-    ranges.push_back(range);
+    auto at = ranges.end();  // by their places: as the table nearly always is
+    while (at != ranges.begin() && (at - 1)->begin > range.begin) --at;
+    ranges.insert(at, range);
   }
   for (std::size_t r = 0; r < groups.rules.size(); ++r) {
     const GroupRule& rule = groups.rules[r];
@@ -40,8 +44,6 @@ SKEIN_INLINE std::vector<ParameterGroupRange> resolve(const Groups& groups, std:
                           "\") matches no parameter; there are " + names + (table.size() > 8 ? ", ..." : ""));
     }
   }
-  std::sort(ranges.begin(), ranges.end(),
-            [](const ParameterGroupRange& a, const ParameterGroupRange& b) { return a.begin < b.begin; });
   std::vector<ParameterGroupRange> merged;
   for (const ParameterGroupRange& range : ranges) {
     if (range.begin == range.end) continue;
@@ -54,3 +56,5 @@ SKEIN_INLINE std::vector<ParameterGroupRange> resolve(const Groups& groups, std:
 }
 
 }  // namespace skein::inline SKEIN_ABI::optim
+
+SKEIN_END_COLD

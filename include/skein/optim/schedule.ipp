@@ -3,6 +3,8 @@
 #pragma once
 #include "schedule.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::optim {
 
 SKEIN_INLINE double Length::steps() const {
@@ -132,3 +134,5 @@ SKEIN_INLINE schedules::Linear linear_scaling(int ranks, std::int64_t warmup_ste
 }
 
 }  // namespace skein::inline SKEIN_ABI::optim
+
+SKEIN_END_COLD

@@ -3,6 +3,7 @@
 // One pass of update() over any part of the arena; workers take disjoint parts.
 #pragma once
 #include <cmath>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,12 @@
 #include "transform/transform.hpp"
 
 namespace skein::inline SKEIN_ABI::optim {
+
+/// The names of the rows of a table of parameters.
+std::vector<std::string> names_of(std::span<const plan::PathPart> paths, std::span<const plan::Entry> entries);
+/// The rules as ranges of such a table.
+std::vector<ParameterGroupRange> resolve(const Groups& groups, std::span<const plan::Entry> entries,
+                                         std::span<const std::string> names);
 
 /// What one step hands to the pass.
 template <class Scalar> struct StepCall {
@@ -45,14 +52,8 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
       : optimizer_(optimizer), stored_(program.stored_parameters), owned_(owned), arrays_(optimizer.state_arrays()),
         state_(static_cast<std::size_t>(pitch() * arrays_), where) {
     check(optimizer_);
-    std::vector<std::string> names;  // reserved: the table has views of them
-    std::vector<ParameterEntry> table;
-    names.reserve(program.parameters().size());
-    for (const plan::Entry& e : program.parameters()) {
-      names.emplace_back(std::string_view(program.name(e)));
-      table.push_back({names.back(), e.offset, e.offset + e.stored, e.decay});
-    }
-    ranges_ = resolve(groups_of(optimizer_), table);
+    std::vector<std::string> names = names_of(program.parts(), program.parameters());
+    ranges_ = resolve(groups_of(optimizer_), program.parameters(), names);
     if constexpr (needs_tensors<O>)
       entries_.assign(program.parameters().begin(), program.parameters().end()), names_ = std::move(names);
     for (int k = 0; k < arrays_; ++k) pointers_.push_back(state_.data() + k * pitch() - owned_.begin / 16 * 16);
@@ -162,3 +163,7 @@ template <Optimizer O, HasProgram Model> BoundOptimizer(const O&, const Model&)
     -> BoundOptimizer<O, typename Model::Scalar, typename Model::device>;
 
 }  // namespace skein::inline SKEIN_ABI::optim
+
+#if !SKEIN_COMPILED
+#include "state.ipp"
+#endif

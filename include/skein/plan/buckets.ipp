@@ -3,6 +3,8 @@
 #pragma once
 #include "buckets.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::plan {
 
 SKEIN_INLINE std::vector<Range> buckets(std::span<const LayerNode> operations, long end, BucketSize size) {
@@ -12,3 +14,5 @@ SKEIN_INLINE std::vector<Range> buckets(std::span<const LayerNode> operations, l
 }
 
 }  // namespace skein::inline SKEIN_ABI::plan
+
+SKEIN_END_COLD

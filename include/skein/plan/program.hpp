@@ -68,6 +68,23 @@ struct Range {
   friend constexpr bool operator==(const Range&, const Range&) = default;
 };
 
+/// "7." for the eighth child of the network; the root has no name.
+constexpr void append_path(Name& n, std::span<const PathPart> paths, int p) {
+  if (p < 0 || paths[static_cast<std::size_t>(p)].parent < 0) return;
+  const PathPart& part = paths[static_cast<std::size_t>(p)];
+  append_path(n, paths, part.parent);
+  if (part.label.empty()) n.append(part.index);
+  else n.append(part.label);
+  n.append(".");
+}
+/// The name of a row of a table: "7.body.0.weight".
+constexpr Name name_of(std::span<const PathPart> paths, const Entry& e) {
+  Name n;
+  append_path(n, paths, e.path);
+  n.append(e.leaf);
+  return n;
+}
+
 /// A network in tables: layers in order, parameters and buffers by name, paths in files, sizes of the edges.
 template <int Operations, int Entries, int Buffers, int Paths> struct Program {
   std::array<LayerNode, Operations> operations{};
@@ -92,24 +109,11 @@ template <int Operations, int Entries, int Buffers, int Paths> struct Program {
     tensors[static_cast<std::size_t>(tensor_count)] = count;
     return tensor_count++;
   }
-  /// "7." for the eighth child of the network; the root has no name.
-  constexpr void prefix(Name& n, int p) const {
-    if (p < 0 || paths[static_cast<std::size_t>(p)].parent < 0) return;
-    const PathPart& part = paths[static_cast<std::size_t>(p)];
-    prefix(n, part.parent);
-    if (part.label.empty()) n.append(part.index);
-    else n.append(part.label);
-    n.append(".");
-  }
-  constexpr Name name(const Entry& e) const {
-    Name n;
-    prefix(n, e.path);
-    n.append(e.leaf);
-    return n;
-  }
+  constexpr std::span<const PathPart> parts() const { return {paths.data(), static_cast<std::size_t>(path_count)}; }
+  constexpr Name name(const Entry& e) const { return name_of(parts(), e); }
   constexpr Name name(const LayerNode& o) const {
     Name n;
-    prefix(n, o.path);
+    append_path(n, parts(), o.path);
     if (n.length > 0) --n.length;  // without the last dot
     n.text[n.length] = 0;
     return n;

@@ -3,6 +3,8 @@
 #pragma once
 #include "virtual_shards.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::plan {
 
 SKEIN_INLINE std::vector<TreeNode> subtrees(const VirtualShards& s) {
@@ -12,3 +14,5 @@ SKEIN_INLINE std::vector<TreeNode> subtrees(const VirtualShards& s) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::plan
+
+SKEIN_END_COLD

@@ -6,6 +6,8 @@
 #include "../comm/collective_call.hpp"
 #include "agreement.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE void describe(const FitOptions& o, NamedValues& to) {
@@ -144,3 +146,5 @@ SKEIN_INLINE void fail_replicas(std::string_view when, const std::vector<std::st
 
 }  // namespace detail
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "atomic_file.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE AtomicFile::AtomicFile(const std::string& path) : path_(path), partial_(path + ".partial") {
@@ -77,3 +79,5 @@ SKEIN_INLINE void AtomicFile::sync_folder() const {
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

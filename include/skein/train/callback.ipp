@@ -3,6 +3,8 @@
 #pragma once
 #include "callback.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE AnyCallback& AnyCallback::operator=(AnyCallback other) noexcept {
@@ -46,3 +48,5 @@ SKEIN_INLINE void Callbacks::on_step_end(const StepRecord& record, Control& cont
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

@@ -5,6 +5,8 @@
 
 #include "callbacks.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE void EarlyStopping::on_epoch_end(EpochRecord& epoch, Control& control) {
@@ -67,3 +69,5 @@ SKEIN_INLINE void TimeLimit::check(double& before, double& most, const char* wha
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

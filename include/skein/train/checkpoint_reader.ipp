@@ -3,6 +3,8 @@
 #pragma once
 #include "checkpoint_reader.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE std::uint64_t CheckpointReader::hash() const {
@@ -166,3 +168,5 @@ SKEIN_INLINE void CheckpointReader::check_zeros(std::uint64_t from) const {
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

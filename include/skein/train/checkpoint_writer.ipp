@@ -3,6 +3,8 @@
 #pragma once
 #include "checkpoint_writer.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE std::string build_fingerprint() {
@@ -92,3 +94,5 @@ SKEIN_INLINE std::uint64_t CheckpointWriter::write_values(AtomicFile& file, cons
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

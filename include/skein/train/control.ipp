@@ -6,6 +6,8 @@
 #include "../core/error.hpp"
 #include "control.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE void Control::stop(std::string_view reason) {
@@ -27,3 +29,5 @@ SKEIN_INLINE void Control::set_rate_factor(double factor) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "curves.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train::detail {
 
 SKEIN_INLINE draw::Series step_curve(std::span<const EpochRecord> epochs, std::span<const StepRecord> steps) {
@@ -85,3 +87,5 @@ SKEIN_INLINE std::string draw_curves(std::span<const EpochRecord> epochs, std::s
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "data_check.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train::detail {
 
 SKEIN_INLINE std::string shape_text(const Extents& e) {
@@ -27,3 +29,5 @@ SKEIN_INLINE void check_extents(const Extents& given, const Extents& wanted, con
 }
 
 }  // namespace skein::inline SKEIN_ABI::train::detail
+
+SKEIN_END_COLD

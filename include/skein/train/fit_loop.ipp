@@ -10,6 +10,8 @@
 #include "loss_judge.hpp"
 #include "metrics/gather_samples.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train::detail {
 
 /// Of one fit.
@@ -181,7 +183,6 @@ template <class Scalar> void FitLoop<Scalar>::reserve(Steps& steps, data::Loader
     for (std::int64_t s : {std::int64_t{0}, l ? l->steps() - 1 : 0})
       if (l && l->steps() > 0)
         if (const long n = l->share(s).count(); std::find(sizes, end, n) == end) *end++ = n;
-  std::sort(sizes, end);
   for (const long* n = sizes; n < end; ++n) steps.prepare(*n);
 }
 
@@ -426,3 +427,5 @@ template class FitLoop<double>;
 #endif
 
 }  // namespace skein::inline SKEIN_ABI::train::detail
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "history.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI {
 
 SKEIN_INLINE History::History(const History&) = default;
@@ -113,3 +115,5 @@ SKEIN_INLINE void History::write(const std::string& path, const std::string& tex
 }
 
 }  // namespace skein::inline SKEIN_ABI
+
+SKEIN_END_COLD

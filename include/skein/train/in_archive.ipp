@@ -3,6 +3,8 @@
 #pragma once
 #include "in_archive.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE InArchive::InArchive(std::span<const std::byte> bytes, std::string path, long long offset, std::size_t budget)
@@ -49,3 +51,5 @@ SKEIN_INLINE std::size_t InArchive::get_count(std::size_t least, std::size_t mem
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

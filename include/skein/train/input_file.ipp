@@ -3,6 +3,8 @@
 #pragma once
 #include "input_file.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE InputFile::InputFile(const std::string& path) : path_(path) {
@@ -55,3 +57,5 @@ SKEIN_INLINE void InputFile::read_at(long long offset, void* bytes, std::size_t 
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "model_file.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train::detail {
 
 /// Whose values these are, "ClipNorm, Sgd, the chain": of lines as NamedValues makes them.
@@ -35,3 +37,5 @@ SKEIN_INLINE void check_optimizer(CheckpointReader& reader, const std::string& o
 }
 
 }  // namespace skein::inline SKEIN_ABI::train::detail
+
+SKEIN_END_COLD

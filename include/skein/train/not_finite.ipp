@@ -6,6 +6,8 @@
 #include "not_finite.hpp"
 #include "text.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE std::string not_finite_message(const NotFiniteStep& s) {
@@ -41,3 +43,5 @@ template <class Scalar> std::string first_not_finite(std::span<const Scalar> wei
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "out_archive.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE std::vector<std::byte> OutArchive::take() {
@@ -25,3 +27,5 @@ SKEIN_INLINE void OutArchive::put_count(std::size_t count, std::size_t memory) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

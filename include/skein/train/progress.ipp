@@ -6,6 +6,8 @@
 #include "../core/error.hpp"
 #include "progress.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE double seconds_left(double elapsed, std::int64_t steps_done, std::int64_t steps_in_all) {
@@ -177,3 +179,5 @@ SKEIN_INLINE int Progress::columns() const {
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

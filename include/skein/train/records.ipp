@@ -3,6 +3,8 @@
 #pragma once
 #include "records.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE double Scores::operator[](std::string_view name) const {
@@ -40,3 +42,5 @@ SKEIN_INLINE std::string_view Scores::Metric::name() const {
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "section.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE std::string SectionInfo::text() const {
@@ -12,3 +14,5 @@ SKEIN_INLINE std::string SectionInfo::text() const {
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "text.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE void append_number(std::string& text, double value) {
@@ -38,3 +40,5 @@ SKEIN_INLINE void append_csv_field(std::string& text, std::string_view field) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

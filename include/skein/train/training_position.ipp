@@ -4,6 +4,8 @@
 #include "../core/hash.hpp"
 #include "training_position.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE std::uint64_t hash_of_shards(std::span<const std::int64_t> sizes) {
@@ -39,3 +41,5 @@ SKEIN_INLINE void check_epochs(const TrainingPosition& at, int epochs) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "watch.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 namespace detail {
@@ -53,3 +55,5 @@ SKEIN_INLINE bool BestValue::improved_by(const EpochRecord& record, const Watch&
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "api.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE void check_mpi(int status, const char* call, SourceLocation where) {
@@ -48,3 +50,5 @@ SKEIN_MPI_INLINE bool mpi_runs() {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD

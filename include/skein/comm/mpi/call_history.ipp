@@ -3,6 +3,8 @@
 #pragma once
 #include "call_history.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE void CallHistory::add(const Signature& s) {
@@ -46,3 +48,5 @@ SKEIN_MPI_INLINE std::optional<std::string> CallHistory::difference(const Recent
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD

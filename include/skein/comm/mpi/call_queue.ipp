@@ -3,6 +3,8 @@
 #pragma once
 #include "call_queue.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE CallQueue::CallQueue(MPI_Comm comm, MPI_Comm node, int rank, int ranks, const CommOptions& options, bool native,
@@ -66,3 +68,5 @@ SKEIN_MPI_INLINE void CallQueue::work_alone(const CollectiveCall& o) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD

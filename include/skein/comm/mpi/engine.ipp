@@ -3,6 +3,8 @@
 #pragma once
 #include "engine.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE MpiEngine::MpiEngine(MPI_Comm parent, const CommOptions& options) : options_(options) {
@@ -230,3 +232,5 @@ SKEIN_MPI_INLINE void MpiEngine::ask_who_is_missing(const std::string& text, con
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD

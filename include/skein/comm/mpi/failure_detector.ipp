@@ -5,6 +5,8 @@
 
 #include "failure_detector.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE FailureDetector::FailureDetector(MPI_Comm comm, int id, int rank, int ranks, const CallHistory& history)
@@ -90,3 +92,5 @@ SKEIN_MPI_INLINE void FailureDetector::send(Kind kind, std::uint64_t call, const
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD

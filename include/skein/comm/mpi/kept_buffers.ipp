@@ -3,6 +3,8 @@
 #pragma once
 #include "kept_buffers.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE KeptBuffers::~KeptBuffers() {
@@ -34,3 +36,5 @@ SKEIN_MPI_INLINE std::vector<std::unique_ptr<KeptBuffers::Held>>& KeptBuffers::k
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD

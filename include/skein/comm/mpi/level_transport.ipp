@@ -3,6 +3,8 @@
 #pragma once
 #include "level_transport.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE LevelTransport::~LevelTransport() {
@@ -103,3 +105,5 @@ SKEIN_MPI_INLINE void LevelTransport::gather() {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD

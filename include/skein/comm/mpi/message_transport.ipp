@@ -3,6 +3,8 @@
 #pragma once
 #include "message_transport.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE MessageTransport::MessageTransport(MPI_Comm comm, int rank, int ranks, std::size_t message)
@@ -141,3 +143,5 @@ SKEIN_MPI_INLINE void MessageTransport::fold() {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "mpi_comm.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI {
 
 SKEIN_MPI_INLINE MpiComm::MpiComm(int& argc, char**& argv, const CommOptions& options)
@@ -46,3 +48,5 @@ SKEIN_MPI_INLINE MpiComm MpiComm::split(int color, int key) {
 }
 
 }  // namespace skein::inline SKEIN_ABI
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "native_transport.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE NativeTransport::NativeTransport(MPI_Comm comm, int rank, int ranks, const CommOptions& options)
@@ -164,3 +166,5 @@ SKEIN_MPI_INLINE void NativeTransport::finish() {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD

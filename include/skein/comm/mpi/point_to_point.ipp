@@ -3,6 +3,8 @@
 #pragma once
 #include "point_to_point.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE Ticket PointToPoint::start(bool sends, void* data, std::size_t bytes, int peer, int tag) {
@@ -75,3 +77,5 @@ SKEIN_MPI_INLINE void PointToPoint::next_piece(Transfer& t) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD

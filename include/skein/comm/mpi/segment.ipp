@@ -3,6 +3,8 @@
 #pragma once
 #include "segment.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE Segment::~Segment() {
@@ -109,3 +111,5 @@ SKEIN_MPI_INLINE void Segment::unmap() {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD

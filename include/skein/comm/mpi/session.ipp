@@ -3,6 +3,8 @@
 #pragma once
 #include "session.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE void abort_all(const std::string& message) {
@@ -45,3 +47,5 @@ SKEIN_MPI_INLINE void MpiSession::finish() {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "shared_links.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE SharedLinks::SharedLinks(Segment& segment, int rank, int ranks)
@@ -187,3 +189,5 @@ SKEIN_MPI_INLINE void SharedLinks::complete(Transfer& t, std::size_t came) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD

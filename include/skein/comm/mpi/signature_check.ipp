@@ -3,6 +3,8 @@
 #pragma once
 #include "signature_check.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE SignatureCheck::SignatureCheck(MPI_Comm comm, int rank, int ranks)
@@ -29,3 +31,5 @@ SKEIN_MPI_INLINE bool SignatureCheck::step() {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "team.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_INLINE bool Failure::set(int rank, const std::string& message, std::exception_ptr cause) {
@@ -26,3 +28,5 @@ SKEIN_INLINE void Team::wake_everyone() {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "thread_comm.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI {
 
 SKEIN_INLINE ThreadComm::ThreadComm(std::shared_ptr<comm::Team> team, int rank)
@@ -44,3 +46,5 @@ SKEIN_INLINE ThreadComm ThreadComm::split(int color, int key) {
 }
 
 }  // namespace skein::inline SKEIN_ABI
+
+SKEIN_END_COLD

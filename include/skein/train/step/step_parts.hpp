@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the stages of a training step work on: the parts that a training has bound together, and the step that is going on.
 #pragma once
+#include <cstdint>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "../../nn/executor.hpp"
@@ -11,6 +13,14 @@
 #include "update_memory.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
+
+namespace detail {
+/// Throws ArgumentError for a placement that the step cannot work with.
+void check_placement(const plan::Placement& p, const plan::ArenaTable& table, bool owns_part);
+/// Of everything that the ranks must have in common. compute: the name of the type of a mixed precision, else empty.
+std::uint64_t fingerprint(std::uint64_t model, std::size_t scalar, const Extents& input, std::string_view compute,
+                          const plan::Placement& placement);
+}  // namespace detail
 
 /// The parts of one training; it owns all but the model.
 template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struct StepParts {
@@ -46,14 +56,7 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
   template <class Policy> static plan::Placement placed(const Policy& policy) {
     const plan::ArenaTable table{Model::program.parameters(), stored, optim::needs_tensors<Optimizer>};
     plan::Placement p = policy.placement(table);
-    if (!parallel::OwnsPart<PolicyState> && p.kind() == plan::PlacementKind::sliced)
-      throw ArgumentError(
-          "the policy's placement is in slices and its state declares no Capability::owns_part, so that no rank would get the "
-          "weights of the others");
-    if (table.whole_rows && !p.keeps_whole(table.rows))
-      throw ArgumentError(
-          "the policy's placement cuts a parameter that a transform of tensors (Lars) sees as a whole: where "
-          "ArenaTable::whole_rows is set, slices end at rows (plan::slices does that)");
+    detail::check_placement(p, table, parallel::OwnsPart<PolicyState>);
     return p;
   }
   parallel::Replica<Scalar, Device> replica() {
@@ -67,11 +70,9 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
     r.stored = stored;
     r.placement = placement;
     r.where = model->where();
-    Fnv1a f;
-    f.add(Model::fingerprint).add(sizeof(Scalar)).add(Model::input::extents);
-    if (Model::precision::mixed) f.add(skein::detail::scalar_name<typename Model::precision::compute>());
-    for (int k = 0; k < placement.owners(); ++k) f.add(static_cast<std::uint64_t>(placement.part(k).end));
-    r.fingerprint = f.value();
+    std::string_view compute;
+    if (Model::precision::mixed) compute = skein::detail::scalar_name<typename Model::precision::compute>();
+    r.fingerprint = detail::fingerprint(Model::fingerprint, sizeof(Scalar), Model::input::extents, compute, placement);
     return r;
   }
 };
@@ -97,3 +98,7 @@ template <class Parts> struct StepState {
 };
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+#if !SKEIN_COMPILED
+#include "step_parts.ipp"
+#endif
