@@ -54,6 +54,20 @@ TEST_CASE("tensors come back from a .npz file, stored and deflated") {
   CHECK(archive(sk::NpzMethod::stored) == archive(sk::NpzMethod::stored));  // files do not depend on the clock
 }
 
+TEST_CASE("an array may unpack to no more than the limit; a pipe is no file") {
+  const sk::NpzFile f(archive(sk::NpzMethod::deflated), "x.npz", 2000), whole(archive(sk::NpzMethod::stored), "x.npz", 2000);
+  CHECK(text_of([&] {
+          f.get<float, 2>("w");
+        }).find("the array 'w' unpacks to 2528 bytes, more than the limit of 2000: give load_npz a larger one") !=
+        std::string::npos);
+  CHECK(whole.get<float, 2>("w").size() == 600);  // no more than the file has
+  const support::TemporaryFolder folder;
+  const std::string pipe = folder / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(text_of([&] { sk::load_npz(pipe); }) == pipe + ": is no plain file");
+  CHECK(text_of([&] { sk::load_npy<float, 1>(pipe); }) == pipe + ": is no plain file");
+}
+
 TEST_CASE("archives that lie are refused before anything is allocated") {
   const Bytes stored = archive(sk::NpzMethod::stored), deflated = archive(sk::NpzMethod::deflated);
   CHECK(fault({}).find("is no .npz file, or cut off") != std::string::npos);

@@ -19,7 +19,7 @@ enum class Header { automatic, present, absent };
 struct CsvOptions {
   Header header = Header::automatic;
   char separator = ',';
-  std::uint64_t limit = std::uint64_t{1} << 32;  ///< bytes of the file, uncompressed
+  std::uint64_t limit = std::uint64_t{1} << 30;  ///< bytes of the file, uncompressed
   std::vector<std::string> columns{};            ///< only these, in the file's order; empty: all
   std::vector<std::string> text{};               ///< columns of texts that look like numbers, such as postcodes
   /// Fields that stand for no value; pandas has the same.

@@ -67,7 +67,7 @@ struct Idx {
 
 /// The most bytes that an IDX file may unpack to, unless the caller says otherwise: a compressed file can hold a thousand times
 /// its size.
-inline constexpr std::uint64_t idx_limit = std::uint64_t{1} << 32;
+inline constexpr std::uint64_t idx_limit = std::uint64_t{1} << 30;
 
 /// Reads an IDX file from a source. Throws FileError for whatever is not exactly one; allocates no more than is really there.
 Idx read_idx(ByteSource& source, std::uint64_t limit = idx_limit);
@@ -80,7 +80,8 @@ Idx read_idx(std::span<const unsigned char> bytes, const std::string& name = "me
 
 /// A data set out of an IDX file of unsigned bytes, (n, height, width), (n, height, width, channels) or (n, length), and one of n
 /// labels. Images without a channel extent get one of 1. Throws FileError where the two do not fit each other.
-InMemory<std::uint8_t> read_idx_images(const std::string& images_path, const std::string& labels_path, int classes = 0);
+InMemory<std::uint8_t> read_idx_images(const std::string& images_path, const std::string& labels_path, int classes = 0,
+                                       std::uint64_t limit = idx_limit);
 
 }  // namespace skein::inline SKEIN_ABI::data
 

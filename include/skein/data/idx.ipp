@@ -46,8 +46,9 @@ SKEIN_INLINE Idx read_idx(std::span<const unsigned char> bytes, const std::strin
   return read_idx(source, limit);
 }
 
-SKEIN_INLINE InMemory<std::uint8_t> read_idx_images(const std::string& images_path, const std::string& labels_path, int classes) {
-  Idx images = read_idx(images_path), labels = read_idx(labels_path);
+SKEIN_INLINE InMemory<std::uint8_t> read_idx_images(const std::string& images_path, const std::string& labels_path, int classes,
+                                                    std::uint64_t limit) {
+  Idx images = read_idx(images_path, limit), labels = read_idx(labels_path, limit);
   if (images.type != IdxType::uint8 || images.extents.size() < 2 || images.extents.size() > 4)
     throw FileError(images_path, 2, "holds no images: unsigned bytes with 2 to 4 extents are wanted");
   if (labels.type != IdxType::uint8 || labels.extents.size() != 1)

@@ -2,6 +2,8 @@
 // Tensors from and to NumPy's .npy files: read into the host's memory, written from any device through it. A malformed file is a
 // FileError with path, byte offset and reason; nothing is allocated that the file does not hold.
 #pragma once
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -115,7 +117,10 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
+/// Throws FileError where it cannot be opened, or is there and no plain file: one that is a pipe would be waited for.
 inline File open_file(const std::string& path, const char* mode) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) throw FileError(path, -1, "is no plain file");
   File f(std::fopen(path.c_str(), mode));
   if (!f) throw FileError(path, -1, std::string("cannot be opened: ") + std::strerror(errno));
   return f;

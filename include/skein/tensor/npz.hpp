@@ -17,12 +17,19 @@ namespace skein::inline SKEIN_ABI {
 /// How members of a .npz file are written.
 enum class NpzMethod { stored, deflated };
 
+/// The most bytes that an array of a .npz file may unpack to, unless the caller says otherwise: a deflated array can be a
+/// thousand times as long as what the file holds of it.
+inline constexpr std::size_t npz_limit = std::size_t{1} << 30;
+
 /// An open .npz file; its bytes are held in memory.
 class NpzFile {
  public:
-  explicit NpzFile(const std::string& path);
+  explicit NpzFile(const std::string& path, std::size_t limit = npz_limit);
   /// From bytes; `path` is what messages call them.
-  NpzFile(std::vector<unsigned char> bytes, const std::string& path) : path_(path), bytes_(std::move(bytes)) { read_directory(); }
+  NpzFile(std::vector<unsigned char> bytes, const std::string& path, std::size_t limit = npz_limit)
+      : path_(path), bytes_(std::move(bytes)), limit_(limit) {
+    read_directory();
+  }
 
   /// The names of the arrays, without ".npy", in the order of the file.
   std::vector<std::string> names() const;
@@ -35,6 +42,7 @@ class NpzFile {
     const std::span<const unsigned char> packed(bytes_.data() + m->begin, m->packed);
     const std::string where = path_ + "[" + m->name + "]";
     if (m->method == 0) return checked<Scalar, Rank>(packed, *m, types, where);
+    if (m->size > limit_) refuse_size(*m);
     std::vector<unsigned char> plain(m->size);
     z_stream z{};
     if (inflateInit2(&z, -MAX_WBITS) != Z_OK) throw FileError(path_, static_cast<long long>(m->begin), "zlib cannot start");
@@ -68,6 +76,7 @@ class NpzFile {
 
   static uInt chunk(std::size_t n) { return static_cast<uInt>(std::min<std::size_t>(n, 1u << 30)); }
   [[noreturn]] void fail(std::size_t at, const std::string& what) const;
+  [[noreturn]] void refuse_size(const Member& m) const;
   std::uint64_t number(std::size_t at, int width) const;
   const Member* find(std::string_view name) const;
   template <class S, int R> Tensor<S, R, Cpu> checked(std::span<const unsigned char> plain, const Member& m, NpyTypes types,
@@ -88,11 +97,12 @@ class NpzFile {
 
   std::string path_;
   std::vector<unsigned char> bytes_;
+  std::size_t limit_ = npz_limit;
   std::vector<Member> members_;
 };
 
 /// Opens a .npz file: auto f = load_npz("weights.npz"); auto w = f.get<float, 2>("w");
-inline NpzFile load_npz(const std::string& path) { return NpzFile(path); }
+inline NpzFile load_npz(const std::string& path, std::size_t limit = npz_limit) { return NpzFile(path, limit); }
 
 /// Writes a .npz file, array by array: NpzWriter out("a.npz"); out.add("w", w); out.close(). Members stay below 4 GiB.
 class NpzWriter {

@@ -5,7 +5,7 @@
 
 namespace skein::inline SKEIN_ABI {
 
-SKEIN_INLINE NpzFile::NpzFile(const std::string& path) : path_(path) {
+SKEIN_INLINE NpzFile::NpzFile(const std::string& path, std::size_t limit) : path_(path), limit_(limit) {
   const detail::File file = detail::open_file(path, "rb");
   bytes_.resize(static_cast<std::size_t>(detail::file_size(file.get(), path)));
   detail::read_bytes(file.get(), bytes_.data(), bytes_.size(), path);
@@ -20,6 +20,11 @@ SKEIN_INLINE std::vector<std::string> NpzFile::names() const {
 
 SKEIN_INLINE void NpzFile::fail(std::size_t at, const std::string& what) const {
   throw FileError(path_, static_cast<long long>(at), what);
+}
+
+SKEIN_INLINE void NpzFile::refuse_size(const Member& m) const {
+  fail(m.begin, "the array '" + m.name + "' unpacks to " + std::to_string(m.size) + " bytes, more than the limit of " +
+                    std::to_string(limit_) + ": give load_npz a larger one");
 }
 
 SKEIN_INLINE std::uint64_t NpzFile::number(std::size_t at, int width) const {
