@@ -10,6 +10,7 @@ import sys
 
 MOST = 1.3
 PAIRS = {  # programs in examples: the same in bench/peer/first_hour
+    "cookbook/table_regression.cpp": "table_regression.py",
     "tutorial/10_four_processes.cpp": "images_on_two_ranks.py",
     "cookbook/own_layer_loss_metric.cpp": "own_layer_loss_metric.py",
     "cookbook/two_inputs.cpp": "two_inputs.py",
