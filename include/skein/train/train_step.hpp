@@ -81,7 +81,6 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// step whose gradients overflow leaves parameters, state and steps() as they were. Batch: see Executor; in the host's memory,
   /// or the device's.
   template <class Batch> Sums step(const Batch& given, const StepOptions& options = {}) {
-    left_out_ = false;
     check_labels(batch_view<Scalar, Device>(given), names_of(given));
     if constexpr (virtual_shards > 0) SumShards::check(parts_, given);
     [[maybe_unused]] const auto here = parts_.executor->memory().enter();
@@ -184,7 +183,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     settle_scale();
     return scale_.scaler();
   }
-  /// Was the update of the last step left out, since its loss or the norm of its gradients is not finite: see
+  /// Was the update of the last step that had one left out, since its loss or the norm of its gradients is not finite: see
   /// StepOptions::finite.
   bool left_out() const { return left_out_; }
   /// The gradient norm of the last step that was clipped; 0 before. Waits for a device that has it.
@@ -249,8 +248,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   }
   /// After an update: the sums of the epoch, the scale of the loss, what the policy does with the weights.
   void finish(const State& step) {
-    if (step.left_out) [[unlikely]] {
-      left_out_ = true;
+    left_out_ = step.left_out;
+    if (left_out_) [[unlikely]] {
       --step_;
       return;
     }
