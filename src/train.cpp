@@ -34,6 +34,7 @@
 #include <skein/train/training_position.ipp>
 #include <skein/train/watch.ipp>
 #include <skein/train/weights_npz.ipp>
+#include <skein/train/weights_file.ipp>
 
 namespace skein::inline SKEIN_ABI::train {
 template std::string first_not_finite<float>(std::span<const float>, const std::vector<LayerRange>&,

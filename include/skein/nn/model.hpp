@@ -14,6 +14,7 @@
 #include "../tensor/view.hpp"
 #include "check.hpp"
 #include "fuse.hpp"
+#include "load_options.hpp"
 #include "precision.hpp"
 #include "program.hpp"
 #include "weights.hpp"
@@ -123,6 +124,11 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
       gradients_ = Arena<Scalar, Device>(static_cast<std::size_t>(sizes.stored + gradient_tail), where());
     return gradients_.span();
   }
+  /// Takes the weights of a file that a trainer, or train::save_weights, has written: parameters and buffers, without optimizer
+  /// and place. Throws FileError, with all names that do not match, for a file of another network; nothing is changed then. Needs
+  /// skein/train/weights_file.hpp, which skein/skein.hpp has.
+  void load(const std::string& path, const LoadOptions& options = {}) { load_into(*this, path, options); }
+
   /// A count of changes of the parameters.
   std::uint64_t version() const { return weights_->version(); }
   Device where() const { return weights_->where(); }

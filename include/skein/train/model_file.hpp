@@ -156,31 +156,6 @@ template <class Model> void save_weights(const std::string& path, const Model& m
   writer.commit(path);
 }
 
-/// The parameters and buffers of a saved training into a model, without its optimizer. Throws FileError for a file of another
-/// network, and for a damaged one; nothing is changed then.
-template <class Model> void load_weights(const std::string& path, Model& model, KeptObjects* kept = nullptr) {
-  CheckpointReader reader{path};  // every hash is checked before anything is changed
-  KeptObjects objects;
-  objects.read(reader);
-  using Scalar = typename Model::Scalar;
-  const auto read = [&](std::size_t size, const std::string& prefix, std::span<const plan::Entry> entries) {
-    Arena<Scalar> staged(size);
-    for (const plan::Entry& e : entries)
-      reader.read(prefix + std::string(std::string_view(Model::program.name(e))), e.extents, staged.data() + e.offset,
-                  row_pitch(e.extents.last()));
-    return staged;
-  };
-  const Arena<Scalar> parameters = read(model.parameters().size, "parameters/", Model::program.parameters());
-  const Arena<Scalar> buffers = read(model.buffers().size, "buffers/", Model::program.buffers());
-  for (const SectionInfo& section : reader.sections())
-    if (section.name.starts_with("parameters/") && !reader.taken(section.name))
-      throw FileError(path, -1, "the file's network has a parameter '" + section.name.substr(11) + "', the model has none");
-  if (kept) *kept = objects;
-  const auto lease = model.modify();
-  HostCopy<Scalar, typename Model::device>::write(lease.data(), parameters.data(), parameters.size(), model.where());
-  HostCopy<Scalar, typename Model::device>::write(model.buffers().data, buffers.data(), buffers.size(), model.where());
-}
-
 }  // namespace skein::inline SKEIN_ABI::train
 
 #if !SKEIN_COMPILED

@@ -10,7 +10,7 @@
 #include "../nn/executor.hpp"
 #include "../nn/loss/mse.hpp"
 #include "data_check.hpp"
-#include "model_file.hpp"
+#include "weights_file.hpp"
 #include "predict.hpp"
 
 namespace skein::inline SKEIN_ABI {
@@ -34,9 +34,11 @@ template <class Model> class Predictor {
                   {.capacity = options.capacity, .threads = options.threads, .denormals = options.denormals, .training = false}) {
   }
 
-  /// The weights of what Trainer::save wrote, and what Trainer::keep put beside them. Throws FileError for a file of another
-  /// network.
-  void load(const std::string& path) { train::load_weights(path, executor_.model(), &kept_); }
+  /// The weights of what Trainer::save or train::save_weights wrote, and what Trainer::keep put beside them. Throws FileError for
+  /// a file of another network.
+  void load(const std::string& path, const LoadOptions& options = {}) {
+    train::load_weights(path, executor_.model(), options, &kept_);
+  }
   /// What Trainer::keep put into the file. Throws ArgumentError where there is no such object.
   template <class T> T kept(std::string_view name = T::kept_as) const { return kept_.template get<T>(name); }
 

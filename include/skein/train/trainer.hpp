@@ -18,6 +18,7 @@
 #include "predict.hpp"
 #include "check_trainer.hpp"
 #include "train_step.hpp"
+#include "weights_file.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -144,6 +145,16 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     }
     if (TrainStep::PolicyState::local_sums && policy_state().rank() != 0) place.sums = {};  // those in the file are of all ranks
     loop_.resume(place, history, callbacks);
+  }
+
+  /// The weights of a file alone: parameters and buffers, without the optimizer's state and the place in the data. A call of all
+  /// ranks, each of which reads the file; under a Pipeline the stages take their own. Throws FileError, with all names that do
+  /// not match, for a file of another network; nothing is changed then.
+  void load_weights(const std::string& path, const LoadOptions& options = {}) {
+    if constexpr (parallel::SharesBatches<typename TrainStep::PolicyState>) train::scatter_weights(path, train_step_, options);
+    else train::load_weights(path, model(), options);
+    const auto lease = model().modify();
+    policy_state().start();
   }
 
   /// Steps that were left out so far since their loss was no finite number: see FitOptions::on_nan.

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of a file's weights a model takes.
+#pragma once
+#include <string>
+
+#include "../core/config.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+/// Of Model::load and Trainer::load_weights: `{.only = "0.*"}` takes parameters and buffers of such names (`*` any text, dots
+/// too;
+/// `?` one letter) and leaves the others as they are. Empty: all of them, and the file may have no others.
+struct LoadOptions {
+  std::string only{};
+};
+
+}  // namespace skein::inline SKEIN_ABI

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights out of a file, without optimizer and place: for inference, for fine-tuning, for another head. Names and extents of what
+// is taken have to be those of the model; where they are not, one message names all that differ.
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../nn/load_options.hpp"
+#include "../plan/program.hpp"
+#include "checkpoint_reader.hpp"
+#include "host_copy.hpp"
+#include "kept_objects.hpp"
+
+namespace skein::inline SKEIN_ABI {
+namespace train {
+
+/// An array of weights as a file has it: "parameters/0.weight".
+struct WeightArray {
+  std::string section;
+  Extents extents{};
+};
+/// Throws FileError where the file lacks one of the model's arrays whose name matches `only`, has it with other extents, or has
+/// one that the model has not; ArgumentError where the model has none of that name.
+void check_weights(const CheckpointReader& reader, const std::string& path, const std::vector<WeightArray>& model,
+                   const std::string& only);
+/// Does the array's name match: "parameters/0.weight" matches "0.*". Empty matches all.
+bool weight_matches(std::string_view only, std::string_view section);
+
+/// The arrays of a program as a file has them.
+template <class Program> std::vector<WeightArray> weight_arrays(const Program& program) {
+  std::vector<WeightArray> arrays;
+  for (const plan::Entry& e : program.parameters())
+    arrays.push_back({"parameters/" + std::string(std::string_view(program.name(e))), e.extents});
+  for (const plan::Entry& e : program.buffers())
+    arrays.push_back({"buffers/" + std::string(std::string_view(program.name(e))), e.extents});
+  return arrays;
+}
+
+/// Fills the whole arrays of a network's parameters and buffers, in the host's memory, with what options.only says of a file.
+/// Throws FileError for a file of another network, and for a damaged one; nothing is changed then.
+template <class Program, class Scalar> void read_weights(const std::string& path, const Program& program,
+                                                         const LoadOptions& options, Scalar* parameters, Scalar* buffers,
+                                                         KeptObjects* kept = nullptr) {
+  CheckpointReader reader{path};  // every hash is checked before anything is changed
+  check_weights(reader, path, weight_arrays(program), options.only);
+  KeptObjects objects;
+  objects.read(reader);
+  if (kept) *kept = objects;
+  const auto read = [&](const std::string& prefix, std::span<const plan::Entry> entries, Scalar* to) {
+    for (const plan::Entry& e : entries)
+      if (const std::string section = prefix + std::string(std::string_view(program.name(e)));
+          weight_matches(options.only, section))
+        reader.read(section, e.extents, to + e.offset, row_pitch(e.extents.last()));
+  };
+  read("parameters/", program.parameters(), parameters);
+  read("buffers/", program.buffers(), buffers);
+}
+
+/// The parameters and buffers of a saved training, or of saved weights, into a model; `kept` gets what Trainer::keep put beside
+/// them.
+template <class Model>
+void load_weights(const std::string& path, Model& model, const LoadOptions& options = {}, KeptObjects* kept = nullptr) {
+  using Scalar = typename Model::Scalar;
+  using Copy = HostCopy<Scalar, typename Model::device>;
+  const auto of = [&](const auto& arena) {
+    Copy copy;
+    const Scalar* from = copy.read(arena.data, arena.size, model.where());
+    return std::vector<Scalar>(from, from + arena.size);
+  };
+  std::vector<Scalar> parameters = of(model.parameters()), buffers = of(model.buffers());
+  read_weights(path, Model::program, options, parameters.data(), buffers.data(), kept);
+  const auto lease = model.modify();
+  Copy::write(lease.data(), parameters.data(), parameters.size(), model.where());
+  Copy::write(model.buffers().data, buffers.data(), buffers.size(), model.where());
+}
+/// The same into the stages of a pipeline: all of a file's weights. Throws ArgumentError where only some are wanted.
+template <class TrainStep> void scatter_weights(const std::string& path, TrainStep& train_step, const LoadOptions& options) {
+  using Model = std::remove_cvref_t<decltype(train_step.model())>;
+  using Copy = HostCopy<typename Model::Scalar, typename Model::device>;
+  if (!options.only.empty())
+    throw ArgumentError("load_weights: under a Pipeline no rank has all weights, so that .only is not there: leave it out");
+  std::vector<typename Model::Scalar> parameters(static_cast<std::size_t>(Model::sizes.stored)),
+      buffers(static_cast<std::size_t>(Model::sizes.buffers));
+  read_weights(path, Model::program, options, parameters.data(), buffers.data());
+  const auto lease = train_step.model().modify();
+  Copy::write(train_step.whole_parameters().data, parameters.data(), parameters.size(), train_step.model().where());
+  Copy::write(train_step.whole_buffers().data, buffers.data(), buffers.size(), train_step.model().where());
+  train_step.scatter();
+  train_step.drop_state();
+}
+}  // namespace train
+
+/// What Model::load calls.
+template <class Model> void load_into(Model& model, const std::string& path, const LoadOptions& options) {
+  train::load_weights(path, model, options);
+}
+
+}  // namespace skein::inline SKEIN_ABI
+
+#if !SKEIN_COMPILED
+#include "weights_file.ipp"
+#endif

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of weights_file.hpp.
+#pragma once
+#include <algorithm>
+
+#include "../optim/groups.hpp"
+#include "weights_file.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+namespace detail {
+inline std::string_view weight_name(std::string_view section) { return section.substr(section.find('/') + 1); }
+inline bool is_weight(std::string_view section) { return section.starts_with("parameters/") || section.starts_with("buffers/"); }
+/// "32 x 10".
+template <class Numbers> std::string sizes_text(const Numbers& numbers, std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) text += (i > 0 ? " x " : "") + std::to_string(numbers[i]);
+  return text;
+}
+/// The first of the faults, as one sentence.
+inline std::string listed(const std::vector<std::string>& faults) {
+  constexpr std::size_t most = 6;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, faults.size()); ++i) text += (i > 0 ? "; " : "") + faults[i];
+  if (faults.size() > most) text += "; and " + std::to_string(faults.size() - most) + " more";
+  return text;
+}
+}  // namespace detail
+
+SKEIN_INLINE bool weight_matches(std::string_view only, std::string_view section) {
+  return only.empty() || optim::matches(only, detail::weight_name(section));
+}
+
+SKEIN_INLINE void check_weights(const CheckpointReader& reader, const std::string& path, const std::vector<WeightArray>& model,
+                                const std::string& only) {
+  std::vector<std::string> faults;
+  const auto fault = [&](std::string_view section, const std::string& what) {
+    faults.push_back("'" + std::string(detail::weight_name(section)) + "' " + what);
+  };
+  bool any = false;
+  for (const WeightArray& a : model) {
+    if (!weight_matches(only, a.section)) continue;
+    any = true;
+    const auto found = std::find_if(reader.sections().begin(), reader.sections().end(),
+                                    [&](const SectionInfo& s) { return s.name == a.section; });
+    if (found == reader.sections().end()) fault(a.section, "is in the model alone");
+    else if (!std::equal(found->extents.begin(), found->extents.end(), a.extents.e, a.extents.e + a.extents.rank))
+      fault(a.section, "is " + detail::sizes_text(found->extents, found->extents.size()) + " in the file and " +
+                           detail::sizes_text(a.extents.e, static_cast<std::size_t>(a.extents.rank)) + " in the model");
+  }
+  if (!any && !only.empty())
+    throw ArgumentError("load_weights: .only = \"" + only +
+                        "\" is no name of the model's parameters and buffers, which begin with '" +
+                        std::string(detail::weight_name(model.empty() ? "" : std::string_view(model.front().section))) + "'");
+  for (const SectionInfo& s : reader.sections())
+    if (detail::is_weight(s.name) && weight_matches(only, s.name) &&
+        std::none_of(model.begin(), model.end(), [&](const WeightArray& a) { return a.section == s.name; }))
+      fault(s.name, "is in the file alone");
+  if (faults.empty()) return;
+  throw FileError(
+      path, -1, "has the weights of another network: " + detail::listed(faults) + ". Take what both have with {.only = \"0.*\"}");
+}
+
+}  // namespace skein::inline SKEIN_ABI::train

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <vector>
+
+#include <skein/nn/batch_norm.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/mse.hpp>
+#include <skein/nn/relu.hpp>
+#include <skein/optim/adam.hpp>
+#include <skein/train/predictor.hpp>
+#include <skein/train/trainer.hpp>
+#include <skein/train/weights_file.hpp>
+
+#include "support/temporary_folder.hpp"
+
+namespace sk = skein;
+namespace nn = skein::nn;
+
+namespace {
+template <int Outputs> struct Body : nn::Sequential<nn::Linear<6>, nn::BatchNorm<>, nn::Relu, nn::Linear<Outputs>> {};
+using Five = sk::Model<Body<5>, sk::Shape<4>>;
+using Two = sk::Model<Body<2>, sk::Shape<4>>;
+
+template <class Model> std::vector<float> all(const Model& m) { return {m.parameters().begin(), m.parameters().end()}; }
+template <class Model> std::vector<float> statistics(const Model& m) { return {m.buffers().begin(), m.buffers().end()}; }
+
+/// The file of a trained model, whose buffers are no longer their first ones.
+struct Saved {
+  support::TemporaryFolder folder;
+  std::string path = folder / "five.skein";
+  Five model{sk::Seed{1}};
+  Saved() {
+    for (const sk::plan::Entry& e : Five::program.buffers())
+      for (long i = 0; i < e.extents.count(); ++i) model.buffers().data[e.offset + i] = 0.5f + static_cast<float>(e.offset + i);
+    sk::Trainer trainer{model, nn::Mse{}, sk::optim::Adam{}};
+    trainer.save(path);
+  }
+};
+}  // namespace
+
+TEST_CASE("a model takes the weights of a training's file, without optimizer and place", "[train]") {
+  Saved saved;
+  Five model{sk::Seed{2}};
+  model.load(saved.path);
+  CHECK(all(model) == all(saved.model));
+  CHECK(statistics(model) == statistics(saved.model));
+
+  Five tuned{sk::Seed{3}};
+  sk::Trainer trainer{tuned, nn::Mse{}, sk::optim::Adam{.lr = 0.5f, .amsgrad = true}};  // load() would refuse: another optimizer
+  trainer.load_weights(saved.path);
+  CHECK(all(tuned) == all(saved.model));
+  CHECK(trainer.train_step().steps() == 0);
+}
+
+TEST_CASE("another head takes the body alone", "[train]") {
+  Saved saved;
+  Two model{sk::Seed{2}}, untouched{sk::Seed{2}};
+  CHECK_THROWS_WITH(model.load(saved.path),
+                    Catch::Contains("has the weights of another network: '3.weight' is 6 x 5 in the file and 6 x 2 in the model; "
+                                    "'3.bias' is 5 in the file and 2 in the model. Take what both have with {.only = \"0.*\"}"));
+  CHECK(all(model) == all(untouched));
+  model.load(saved.path, {.only = "0.*"});
+  model.load(saved.path, {.only = "1.*"});
+  const long head = Two::parameter("3.weight").offset;
+  const auto mine = all(model), theirs = all(saved.model), before = all(untouched);
+  CHECK(std::vector(mine.begin(), mine.begin() + head) == std::vector(theirs.begin(), theirs.begin() + head));
+  CHECK(std::vector(mine.begin() + head, mine.end()) == std::vector(before.begin() + head, before.end()));
+  CHECK(statistics(model) == statistics(saved.model));
+  CHECK_THROWS_WITH(
+      model.load(saved.path, {.only = "7.*"}),
+      "load_weights: .only = \"7.*\" is no name of the model's parameters and buffers, which begin with '0.weight'");
+}
+
+TEST_CASE("names that one side alone has are said", "[train]") {
+  Saved saved;
+  sk::Model<nn::Sequential<nn::Linear<6>>, sk::Shape<4>> shorter;
+  CHECK_THROWS_WITH(shorter.load(saved.path),
+                    Catch::Contains("'1.scale' is in the file alone") || Catch::Contains("'1.weight' is in the file alone"));
+  CHECK_NOTHROW(shorter.load(saved.path, {.only = "0.*"}));
+  sk::Predictor predictor{shorter};
+  CHECK_NOTHROW(predictor.load(saved.path, {.only = "0.*"}));
+  sk::Model<nn::Sequential<nn::Linear<6>, nn::BatchNorm<>, nn::Relu, nn::Linear<5>, nn::Linear<3>>, sk::Shape<4>> longer;
+  CHECK_THROWS_WITH(longer.load(saved.path), Catch::Contains("'4.weight' is in the model alone"));
+}
