@@ -89,6 +89,7 @@
 #include "tensor/sort.hpp"
 #include "tensor/sparse.hpp"
 #include "tensor/tensor.hpp"
+#include "train/averaged_model.hpp"
 #include "train/callbacks.hpp"
 #include "train/history.hpp"
 #include "train/metrics.hpp"

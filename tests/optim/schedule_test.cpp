@@ -5,6 +5,7 @@
 #include <skein/optim/schedule.hpp>
 
 #include "fixtures/norm_loss_optim.hpp"
+#include "fixtures/schedules.hpp"
 
 using namespace skein::optim;
 
@@ -77,4 +78,30 @@ TEST_CASE("Schedules refuse periods that are not positive", "[optim]") {
   CHECK_THROWS_WITH(then(constant(1), 0, constant(1)), Catch::Contains("then: 0 steps"));
   CHECK_THROWS_WITH(linear_scaling(0), "linear_scaling(0): there is at least one rank");
   CHECK_THROWS_WITH(multi_step({1, 2, 3, 4, 5, 6, 7, 8, 9}), Catch::Contains("multi_step has 9 milestones; it takes at most 8"));
+}
+
+TEST_CASE("One cycle agrees with PyTorch's OneCycleLR", "[optim]") {
+  agrees(one_cycle(40), fixtures::one_cycle_lr);
+  agrees(Schedule(one_cycle()).bound({.steps = 40, .steps_per_epoch = 10}), fixtures::one_cycle_lr);
+}
+
+TEST_CASE("Lengths in epochs and in shares of the fit become steps", "[optim]") {
+  const FitLength fit{.steps = 120, .steps_per_epoch = 30};
+  const auto same = [&](const Schedule& of_the_fit, const Schedule& in_steps) {
+    const Schedule bound = of_the_fit.bound(fit);
+    CHECK(of_the_fit.wants_lengths());
+    CHECK_FALSE(bound.wants_lengths());
+    for (std::int64_t t = 0; t < 130; ++t) CHECK(bound(t) == in_steps(t));
+  };
+  same(cosine(), cosine(120));
+  same(warmup(epochs(1)) * cosine(), warmup(30) * cosine(120));
+  same(step(epochs(2), 0.5), step(60, 0.5));
+  same(multi_step({epochs(1), share(0.75)}), multi_step({30, 90}));
+  same(linear(1, 0.1), linear(1, 0.1, 120));
+  same(polynomial(share(0.5), 2), polynomial(60, 2));
+  same(then(warmup(epochs(1)), epochs(1), cosine()), then(warmup(30), 30, cosine(90)));  // the rest of the fit
+  CHECK_FALSE(Schedule(cosine(5)).wants_lengths());
+  CHECK_FALSE(Schedule([](std::int64_t) { return 1.0f; }).bound(fit).wants_lengths());
+  CHECK_THROWS_WITH(cosine()(3), Catch::Contains("has no length outside of a fit"));
+  CHECK_THROWS_WITH(warmup(epochs(0)), Catch::Contains("warmup: "));
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "fixtures/schedules.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace sk = skein;
@@ -233,4 +234,17 @@ TEST_CASE("the state of callbacks survives a checkpoint") {
 
   Callbacks fewer{EarlyStopping{}};
   CHECK_THROWS_WITH(from_bytes(bytes, fewer, "f"), "f (byte 12): holds the state of 3 callbacks, but this training has 1");
+}
+
+TEST_CASE("the reduction on a plateau agrees with PyTorch's ReduceLROnPlateau") {
+  AnyCallback reduce{ReduceOnPlateau{.factor = 0.5, .patience = 2, .cooldown = 1, .least_factor = 0.1}};
+  Control control;
+  reduce.on_fit_begin(control);
+  for (std::size_t e = 0; e < fixtures::plateau_metrics.size(); ++e) {
+    auto record = epoch(static_cast<int>(e) + 1, fixtures::plateau_metrics[e]);
+    reduce.on_epoch_end(record, control);
+    CHECK(control.rate_factor() == Approx(fixtures::plateau_lr[e]));
+  }
+  AnyCallback wrong{ReduceOnPlateau{.factor = 2}};
+  CHECK_THROWS_WITH(wrong.on_fit_begin(control), "ReduceOnPlateau: .factor must be between 0 and 1");
 }

@@ -14,6 +14,7 @@
 #include <skein/optim/sgd.hpp>
 #include <skein/parallel/average/model_average.hpp>
 #include <skein/parallel/data/data_parallel.hpp>
+#include <skein/train/averaged_model.hpp>
 #include <skein/train/callbacks.hpp>
 #include <skein/train/loss_judge.hpp>
 #include <skein/train/trainer.hpp>
@@ -174,6 +175,44 @@ TEST_CASE("a schedule in epochs and in shares has the lengths of the fit", "[tra
     for (std::size_t i = 0; i < 16; ++i)
       CHECK(history.steps()[i].learning_rate == Approx(0.05 * static_cast<double>(steps(static_cast<std::int64_t>(i)))));
   }
+}
+
+TEST_CASE("averages of the weights: exponential after each step, the mean over the ends of epochs", "[train]") {
+  const Points points;
+  const auto data = points.set();
+  Model model{sk::Seed{3}};
+  auto trainer = trainer_of(model);
+  sk::train::AveragedModel exponential{model, sk::train::ema(0.75)}, mean{model, sk::train::swa(3)};
+  std::vector<float> by_hand, sum(weights(model).size(), 0.0f);
+  struct Steps {
+    std::vector<float>* average;
+    Model* model;
+    void on_step_end(const sk::train::StepRecord&, sk::train::Control&) {
+      const auto now = weights(*model);
+      if (average->empty()) *average = now;
+      for (std::size_t i = 0; i < now.size(); ++i) (*average)[i] = 0.75f * (*average)[i] + 0.25f * now[i];
+    }
+  };
+  sk::FitOptions how = options();
+  how.epochs = 4;
+  how.callbacks = {exponential, std::ref(mean), Steps{&by_hand, &model}, [&](sk::train::EpochRecord& e) {
+                     if (e.epoch < 3) return;
+                     const auto now = weights(model);
+                     for (std::size_t i = 0; i < now.size(); ++i) sum[i] += now[i] / 2;
+                   }};
+  trainer.fit(data, how);
+  CHECK((exponential.count() == 16 && mean.count() == 2));
+  const auto first = weights(exponential.model()), second = weights(mean.model());
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    CHECK(first[i] == Approx(by_hand[i]).margin(1e-6));
+    CHECK(second[i] == Approx(sum[i]).margin(1e-6));
+  }
+  auto averaged = trainer_of(exponential.model());
+  CHECK(std::isfinite(averaged.evaluate(data).loss));
+  const auto bytes = sk::train::to_bytes(exponential);
+  sk::train::AveragedModel resumed{model, sk::train::ema(0.75)};
+  sk::train::from_bytes(bytes, resumed);
+  CHECK((resumed.count() == 16 && weights(resumed.model()) == first));
 }
 
 TEST_CASE("ranks that add up their gradients stop at one step, and skip the same ones; others cannot skip", "[train]") {

@@ -62,7 +62,7 @@ TEST_CASE("another head takes the body alone", "[train]") {
                                     "'3.bias' is 5 in the file and 2 in the model. Take what both have with {.only = \"0.*\"}"));
   CHECK(all(model) == all(untouched));
   model.load(saved.path, {.only = "0.*"});
-  model.load(saved.path, {.only = "1.*"});
+  model.load(saved.path, sk::LoadOptions{.only = "1.*"});
   const long head = Two::parameter("3.weight").offset;
   const auto mine = all(model), theirs = all(saved.model), before = all(untouched);
   CHECK(std::vector(mine.begin(), mine.begin() + head) == std::vector(theirs.begin(), theirs.begin() + head));

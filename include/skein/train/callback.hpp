@@ -4,7 +4,7 @@
 //
 //     void on_fit_begin(Control&)                         void on_fit_end(const History&)
 //     void on_epoch_begin(int epoch, Control&)            void on_epoch_end(EpochRecord&, Control&)
-//     void on_step_end(const StepRecord&, Control&)
+//     void on_step_end(const StepRecord&, Control&)       void on_update(std::int64_t step), which needs no record
 //
 // A function of (EpochRecord&, Control&) or of (EpochRecord&) is a callback too: it runs at the end of each epoch. One with a
 // serialize() keeps its state in checkpoints.
@@ -30,6 +30,7 @@ template <class T> concept HasFitEnd = requires(T t, const History& h) { t.on_fi
 template <class T> concept HasEpochBegin = requires(T t, Control c) { t.on_epoch_begin(1, c); };
 template <class T> concept HasEpochEnd = requires(T t, EpochRecord r, Control c) { t.on_epoch_end(r, c); };
 template <class T> concept HasStepEnd = requires(T t, const StepRecord& r, Control c) { t.on_step_end(r, c); };
+template <class T> concept HasUpdate = requires(T t) { t.on_update(std::int64_t{1}); };
 template <class T> concept IsEpochFunction = std::invocable<T&, EpochRecord&, Control&> || std::invocable<T&, EpochRecord&>;
 template <class T> concept HasState = requires(T t, OutArchive& archive) { t.serialize(archive, 0u); };
 }  // namespace detail
@@ -37,7 +38,7 @@ template <class T> concept HasState = requires(T t, OutArchive& archive) { t.ser
 /// Has at least one hook.
 template <class T> concept Callback = std::copy_constructible<T> &&
     (detail::HasFitBegin<T> || detail::HasFitEnd<T> || detail::HasEpochBegin<T> || detail::HasEpochEnd<T> ||
-     detail::HasStepEnd<T> || detail::IsEpochFunction<T>);
+     detail::HasStepEnd<T> || detail::HasUpdate<T> || detail::IsEpochFunction<T>);
 
 /// Says in one sentence what keeps T from being a callback.
 template <class T> consteval void assert_callback() {
@@ -70,6 +71,7 @@ class AnyCallback {
   void on_epoch_begin(int epoch, Control& control) { held_->on_epoch_begin(epoch, control); }
   void on_epoch_end(EpochRecord& record, Control& control) { held_->on_epoch_end(record, control); }
   void on_step_end(const StepRecord& record, Control& control) { held_->on_step_end(record, control); }
+  void on_update(std::int64_t step) { held_->on_update(step); }
   /// Whether the trainer has to make step records for it (the loss of a step costs a reduction over ranks).
   bool wants_steps() const { return held_->wants_steps(); }
   void serialize(OutArchive& archive, unsigned) { held_->save(archive); }
@@ -84,6 +86,7 @@ class AnyCallback {
     virtual void on_epoch_begin(int, Control&) = 0;
     virtual void on_epoch_end(EpochRecord&, Control&) = 0;
     virtual void on_step_end(const StepRecord&, Control&) = 0;
+    virtual void on_update(std::int64_t) = 0;
     virtual bool wants_steps() const = 0;
     virtual void save(OutArchive&) = 0;
     virtual void load(InArchive&) = 0;
@@ -109,6 +112,9 @@ class AnyCallback {
     }
     void on_step_end([[maybe_unused]] const StepRecord& r, [[maybe_unused]] Control& c) override {
       if constexpr (detail::HasStepEnd<Inner>) inner().on_step_end(r, c);
+    }
+    void on_update([[maybe_unused]] std::int64_t step) override {
+      if constexpr (detail::HasUpdate<Inner>) inner().on_update(step);
     }
     bool wants_steps() const override { return detail::HasStepEnd<Inner>; }
     void save([[maybe_unused]] OutArchive& archive) override {
@@ -141,6 +147,10 @@ class Callbacks {
   void on_epoch_begin(int epoch, Control& control);
   void on_epoch_end(EpochRecord& record, Control& control);
   void on_step_end(const StepRecord& record, Control& control);
+  /// After each optimizer step, of which no record is made.
+  void on_update(std::int64_t step) {
+    for (AnyCallback& each : all_) each.on_update(step);
+  }
 
   /// The states of all that have one. Another number of callbacks on loading is a FileError.
   template <class Archive> void serialize(Archive& archive, unsigned) {

@@ -266,6 +266,7 @@ template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
     const std::int64_t samples = std::exchange(waiting, 0);
     if (step.finite && !work.judge.made(batch, epoch_number(), work.factor)) continue;
     place_.samples += samples;
+    work.callbacks.on_update(steps.steps());
     if (after_step(work, batch)) break;
   }
   place_.sums = steps.totals();
