@@ -122,6 +122,21 @@ TEST_CASE("fit, callbacks, metrics, files", "[guide]") {
   const sk::train::Scores scores = loaded.evaluate(test);
   const sk::Tensor<float, 2> logits = loaded.predict(test);  // (200, 10)
   // [end]
+  // [quote weights]
+  DigitsModel tuned{sk::Seed{3}};
+  tuned.load(folder / "best.skein", {.only = "1.*"});  // "1.weight" and "1.bias"; names as in sk::summary(model)
+  sk::Trainer tuning{tuned, sk::nn::CrossEntropy{}, sk::optim::Adam{.lr = 1e-3f}};
+  sk::train::AveragedModel average{tuned, sk::train::ema(0.99)};
+  tuning.fit(train, {.epochs = 3,
+                     .batch = 50,
+                     .validate = test,
+                     .schedule = sk::optim::warmup(sk::optim::epochs(1)) * sk::optim::cosine(),
+                     .callbacks = {average, sk::train::ReduceOnPlateau{.patience = 1},
+                                   sk::train::EarlyStopping{.watch = sk::train::highest("accuracy"), .restore_best = true}},
+                     .progress = false});
+  sk::Predictor smooth{average.model()};
+  // [end]
+  CHECK(smooth.predict(test).extent(0) == 200);
   // [quote predictor]
   DigitsModel used;  // no gradients, no optimizer
   sk::Predictor predictor{used, {.capacity = 64}};
