@@ -33,8 +33,8 @@
 #include <skein/train/text.ipp>
 #include <skein/train/training_position.ipp>
 #include <skein/train/watch.ipp>
-#include <skein/train/weights_npz.ipp>
 #include <skein/train/weights_file.ipp>
+#include <skein/train/weights_npz.ipp>
 
 namespace skein::inline SKEIN_ABI::train {
 template std::string first_not_finite<float>(std::span<const float>, const std::vector<LayerRange>&,

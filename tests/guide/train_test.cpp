@@ -104,7 +104,8 @@ TEST_CASE("fit, callbacks, metrics, files", "[guide]") {
               .validate = test,
               .metrics = {sk::train::TopK{3}, std::ref(matrix)},
               .callbacks = {sk::train::EarlyStopping{.patience = 3},
-                            sk::train::best_model([&](const sk::train::EpochRecord&) { trainer.save(folder / "best.skein"); }),
+                            sk::train::best_model([&](const sk::train::EpochRecord&) { trainer.save(folder / "best.skein"); },
+                                                  sk::train::highest("accuracy")),
                             [](const sk::train::EpochRecord& epoch) {
                               if (epoch.training.loss > 10) throw sk::Error("it diverges");
                             }},

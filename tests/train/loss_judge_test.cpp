@@ -38,7 +38,7 @@ struct Points {
     }
     if (broken >= 0) x(broken, 1) = infinite;
   }
-  auto set() const { return sk::data::from_tensors(x, y); }
+  auto set() const { return sk::data::from_tensors(x, y, sk::data::NonFinite::keep); }
 };
 sk::FitOptions options() { return {.epochs = 2, .batch = 10, .seed = sk::Seed{1}, .progress = false, .threads = 1}; }
 std::vector<float> weights(const Model& m) { return {m.parameters().begin(), m.parameters().end()}; }
