@@ -56,8 +56,13 @@ refused() {
 }
 
 case $way in
-  add_subdirectory)
-    project "$here/add_subdirectory/CMakeLists.txt" -DSKEIN_FOLDER="$source" ;;
+  add_subdirectory)                        # with the umbrella header precompiled
+    form=skein::headers_precompiled
+    project "$here/add_subdirectory/CMakeLists.txt" -DSKEIN_FOLDER="$source"
+    if ! [ -f "$work/build/CMakeFiles/my_training.dir/cmake_pch.hxx.gch" ]; then
+      echo "skein::headers_precompiled: nothing was precompiled"
+      exit 1
+    fi ;;
 
   bare)                                    # none of the third parties that the core can do without
     project "$here/add_subdirectory/CMakeLists.txt" -DSKEIN_FOLDER="$source" -DSKEIN_ONEDNN=OFF -DSKEIN_MPI=OFF -DSKEIN_CUDA=OFF \
@@ -78,6 +83,10 @@ case $way in
     cmake --install "$work/skein" --prefix "$work/prefix" >/dev/null
     rm -rf "$work/skein"
     project "$source/test_package/CMakeLists.txt" -DCMAKE_PREFIX_PATH="$work/prefix"
+    mkdir -p "$work/precompiled"
+    printf 'cmake_minimum_required(VERSION 3.25)\nproject(p CXX)\nfind_package(skein REQUIRED)\nif(NOT TARGET skein::headers_precompiled)\n  message(FATAL_ERROR "none")\nendif()\n' \
+      >"$work/precompiled/CMakeLists.txt"
+    cmake -S "$work/precompiled" -B "$work/precompiled/build" -DCMAKE_PREFIX_PATH="$work/prefix" >/dev/null
     component=mpi
     if [ "$form" = skein::compiled ]; then
       component=compiled_mpi

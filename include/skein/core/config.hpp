@@ -92,6 +92,18 @@
 #define SKEIN_NOINLINE
 #endif
 
+// Around what includes the compiler's intrinsics: gcc 12 says of its own that they may be uninitialized (PR 105593), in every
+// program that is compiled with -Wall for vectors, SYSTEM headers or not.
+#if defined(__GNUC__) && !defined(__clang__)
+#define SKEIN_BEGIN_INTRINSICS                                                         \
+  _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wuninitialized\"") \
+      _Pragma("GCC diagnostic ignored \"-Wmaybe-uninitialized\"")
+#define SKEIN_END_INTRINSICS _Pragma("GCC diagnostic pop")
+#else
+#define SKEIN_BEGIN_INTRINSICS
+#define SKEIN_END_INTRINSICS
+#endif
+
 // A function that kernels call and that cannot be constexpr; constexpr ones need no mark (nvcc's --expt-relaxed-constexpr).
 #if defined(__CUDACC__)
 #define SKEIN_HOST_DEVICE __host__ __device__

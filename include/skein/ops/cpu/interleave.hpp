@@ -5,7 +5,9 @@
 #include "../../core/config.hpp"
 
 #if defined(__AVX__)
+SKEIN_BEGIN_INTRINSICS
 #include <immintrin.h>
+SKEIN_END_INTRINSICS
 #endif
 
 namespace skein::inline SKEIN_ABI::ops::cpu {

@@ -6,7 +6,9 @@
 
 #if SKEIN_WITH_XSIMD
 #include <type_traits>
+SKEIN_BEGIN_INTRINSICS
 #include <xsimd/xsimd.hpp>
+SKEIN_END_INTRINSICS
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 

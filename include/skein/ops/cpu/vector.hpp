@@ -5,7 +5,9 @@
 #include "../../core/config.hpp"
 
 #if SKEIN_WITH_XSIMD
+SKEIN_BEGIN_INTRINSICS
 #include <xsimd/xsimd.hpp>
+SKEIN_END_INTRINSICS
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
