@@ -97,7 +97,7 @@ template <class Policy> void fit(const Policy& policy, const Case& c, sk::Execut
     if (c.value != 0) std::fill(&x[12 * i], &x[12 * i] + 12, c.value);
     if (c.wrong_label) y[i] = 7;
   }
-  const auto data = sk::data::InMemory<float>({1, {12}}, std::move(x), std::move(y), 4);
+  const auto data = sk::data::InMemory<float>({1, {12}}, std::move(x), std::move(y), 4, 1, sk::data::NonFinite::keep);
   Model model{sk::Seed{c.model_seed}};
   sk::Trainer trainer{model, ThrowingLoss{}, sk::optim::Sgd{.lr = c.lr}, policy};
   sk::FitOptions o{

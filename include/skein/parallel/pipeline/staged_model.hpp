@@ -19,6 +19,7 @@ template <class Program> struct StageTable {
   std::vector<plan::Entry> entries{};  ///< offsets count from the stage's first
   long stored_parameters = 0;
   std::span<const plan::Entry> parameters() const { return entries; }
+  std::span<const plan::PathPart> parts() const { return whole->parts(); }
   plan::Name name(const plan::Entry& e) const { return whole->name(e); }
 };
 
