@@ -15,6 +15,7 @@ PAIRS = {  # programs in examples: the same in bench/peer/first_hour
     "cookbook/own_layer_loss_metric.cpp": "own_layer_loss_metric.py",
     "cookbook/two_inputs.cpp": "two_inputs.py",
     "cookbook/loop_by_hand.cpp": "loop_by_hand.py",
+    "cookbook/transfer_learning.cpp": "transfer_learning.py",
     "cookbook/inference_1_train.cpp cookbook/inference_2_use.cpp": "inference_1_train.py inference_2_use.py",
 }
 
