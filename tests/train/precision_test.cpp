@@ -169,7 +169,7 @@ TEST_CASE("what cannot be scaled is refused", "[train]") {
   sk::Trainer plain{wide, nn::Mse{}, sk::optim::Sgd{}};
   CHECK_THROWS_WITH(
       plain.fit(data, {.batch = 4, .progress = false, .step = {.loss_scaling = sk::optim::LossScaling::dynamic()}}),
-      "fit: .loss_scaling is for models whose activations are stored in 16 bits, as those of precision::fp16: leave it out");
+      "fit: .step.loss_scaling is for models whose activations are stored in 16 bits, as those of precision::fp16: leave it out");
   Model<sk::precision::fp16> half;
   sk::Trainer trainer{half, nn::Mse{}, sk::optim::Sgd{}};
   CHECK_THROWS_AS(

@@ -59,8 +59,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       else
         throw ArgumentError(
             "fit: .step.loss_scaling is for models whose activations are stored in 16 bits, as those of precision::fp16: leave "
-            "it "
-            "out");
+            "it out");
     }
     if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>)
       train::check_served(train_step_, options.clip_norm, options.schedule);
