@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../core/error.hpp"
+#include "../core/random.hpp"
 #include "../device/device.hpp"
 #include "control.hpp"
 #include "records.hpp"

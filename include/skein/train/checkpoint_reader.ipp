@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of checkpoint_reader.hpp.
 #pragma once
+#include "../core/hash.hpp"
 #include "checkpoint_reader.hpp"
 
 SKEIN_BEGIN_COLD

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../comm/public_call.hpp"
 #include "../../device/host_side.hpp"
 #include "../../optim/state.hpp"
 #include "pipeline_team.hpp"
