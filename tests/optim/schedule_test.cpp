@@ -102,6 +102,11 @@ TEST_CASE("Lengths in epochs and in shares of the fit become steps", "[optim]") 
   same(then(warmup(epochs(1)), epochs(1), cosine()), then(warmup(30), 30, cosine(90)));  // the rest of the fit
   CHECK_FALSE(Schedule(cosine(5)).wants_lengths());
   CHECK_FALSE(Schedule([](std::int64_t) { return 1.0f; }).bound(fit).wants_lengths());
+  const auto own = [](std::int64_t) { return 1.0f; };
+  CHECK(Schedule{}.has_all_steps());
+  CHECK(Schedule(then(warmup(5), 5, cosine(9))).has_all_steps());
+  CHECK_FALSE(Schedule(own).has_all_steps());
+  CHECK_FALSE(Schedule(then(warmup(5), 5, own)).has_all_steps());
   CHECK_THROWS_WITH(cosine()(3), Catch::Contains("has no length outside of a fit"));
   CHECK_THROWS_WITH(warmup(epochs(0)), Catch::Contains("warmup: "));
 }

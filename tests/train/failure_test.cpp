@@ -120,6 +120,14 @@ TEST_CASE("what a fit's ranks must have alike is compared before its first step,
           "`.loader.partition` is shared on rank 0, local on rank 1");
 }
 
+TEST_CASE("a user's schedule is not asked for steps that the fit has not", "[train]") {
+  static const std::vector<float> factors(4, 1.0f);  // 2 epochs of 64 samples in batches of 32
+  const cases::Case usual{.change = [](sk::FitOptions& o) {
+    o.schedule = [table = &factors](std::int64_t step) { return table->at(static_cast<std::size_t>(step)); };
+  }};
+  CHECK(of_two(usual, usual) == "");
+}
+
 TEST_CASE("what may differ between ranks is not compared: threads, and the sizes of shards", "[train]") {
   cases::Case usual{.change = [](sk::FitOptions& o) { o.loader.partition = sk::data::Partition::local; }};
   cases::Case other = usual;

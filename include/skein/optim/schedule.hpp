@@ -177,6 +177,11 @@ template <class A, class B> void bind(Product<A, B>& function, const FitLength& 
   bind(function.b, fit);
 }
 
+/// F has a factor for every step. A function of the user's may have them for the steps of its fit alone, as a table has.
+template <class F> inline constexpr bool has_all_steps = std::derived_from<F, Composable>;
+template <class A, class B> inline constexpr bool has_all_steps<Then<A, B>> = has_all_steps<A> && has_all_steps<B>;
+template <class A, class B> inline constexpr bool has_all_steps<Product<A, B>> = has_all_steps<A> && has_all_steps<B>;
+
 /// Throws ArgumentError, with the schedule's name, where a length is not positive.
 void demand_steps(const char* name, const Length& length);
 
@@ -225,6 +230,7 @@ class Schedule {
                   "a schedule is a small trivially copyable function of the step (at most 256 bytes): keep large tables "
                   "outside and capture a pointer");
     new (storage_) F(function);
+    has_all_steps_ = schedules::has_all_steps<F>;
     call_ = [](const void* f, std::int64_t step) { return static_cast<float>((*static_cast<const F*>(f))(step)); };
     if constexpr (std::derived_from<F, schedules::Composable>) {
       bind_ = [](void* f, const FitLength& fit) { schedules::bind(*static_cast<F*>(f), fit); };
@@ -235,6 +241,8 @@ class Schedule {
   Schedule bound(const FitLength& fit) const;
   /// Whether it has such lengths.
   bool wants_lengths() const { return wants_ && wants_(storage_); }
+  /// Whether it has a factor for every step: it is made of the library's schedules alone.
+  bool has_all_steps() const { return has_all_steps_; }
   /// The factor of lr in this step; 0 is the first.
   float operator()(std::int64_t step) const { return call_(storage_, step); }
 
@@ -243,6 +251,7 @@ class Schedule {
   float (*call_)(const void*, std::int64_t) = nullptr;
   void (*bind_)(void*, const FitLength&) = nullptr;  // null: it has no lengths
   bool (*wants_)(const void*) = nullptr;
+  bool has_all_steps_ = false;
 };
 
 }  // namespace skein::inline SKEIN_ABI::optim

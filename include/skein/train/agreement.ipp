@@ -27,9 +27,13 @@ SKEIN_INLINE void describe(const FitOptions& o, NamedValues& to) {
   for (const AnyMetric& m : o.metrics) metrics.append(metrics.empty() ? "" : ", ").append(m.name());
   to.add(".metrics", metrics.empty() ? "none" : std::string_view(metrics));
   const optim::Schedule schedule = o.schedule.bound({.steps = 10000, .steps_per_epoch = 1000});  // of any fit: the same on all
-  for (std::int64_t decade = 1; decade <= 1'000'000; decade *= 10)
-    for (const std::int64_t step : {decade, 3 * decade})
-      to.add(text("the factor of .schedule in step {}", step), schedule(step - 1));
+  const auto add_step = [&](std::int64_t step) { to.add(text("the factor of .schedule in step {}", step), schedule(step - 1)); };
+  add_step(1);
+  if (!schedule.has_all_steps()) return;  // a user's table may end with the fit
+  for (std::int64_t decade = 1; decade <= 1'000'000; decade *= 10) {
+    if (decade > 1) add_step(decade);
+    add_step(3 * decade);
+  }
 }
 
 SKEIN_INLINE void describe(const data::DatasetView& data, std::string_view set, bool shared, NamedValues& to) {
