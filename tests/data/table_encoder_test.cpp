@@ -65,6 +65,22 @@ TEST_CASE("what the training rows taught is done to other rows, and is the same 
   CHECK(set.target() == sk::data::Target{});
 }
 
+TEST_CASE("an encoder that learns again forgets what it had learnt, but for categories that were given") {
+  TableEncoder encoder;
+  encoder.one_hot({"k"}).one_hot({"g"}, {.categories = {"x", "y"}}).label("l");
+  const Table first = parse_csv("k,g,l\na,x,no\nb,y,yes\n", "first.csv"), second = parse_csv("k,g,l\nc,x,up\nb,x,down\n", "second.csv");
+  encoder.fit(first);
+  TableEncoder read;
+  sk::train::from_bytes(sk::train::to_bytes(encoder), read);
+  for (TableEncoder* again : {&encoder, &read}) {
+    again->fit(second);
+    CHECK(again->categories("k") == std::vector<std::string>{"b", "c"});
+    CHECK(again->categories("g") == std::vector<std::string>{"x", "y"});
+    CHECK(again->classes() == std::vector<std::string>{"down", "up"});
+    CHECK_NOTHROW(again->encode(second));
+  }
+}
+
 TEST_CASE("indicators, categories of their own and mean values") {
   const Table table = parse_csv("x,k\n1,a\n,b\n5,\n", "t.csv");
   TableEncoder encoder;

@@ -93,6 +93,7 @@ class TableEncoder {
     double filled = 0;                // what a missing number becomes
     std::int32_t most_frequent = -1;  // category
     std::vector<std::string> categories{};
+    bool learns = true;  // its categories, from the rows that fit() is given
 
     bool wanted() const { return role == Role::label || role == Role::target; }
     bool categorical() const { return role == Role::one_hot || role == Role::index || role == Role::label; }
@@ -102,7 +103,7 @@ class TableEncoder {
     int width() const { return role == Role::one_hot ? one_hot_width() : 1 + indicator; }
 
     template <class Archive> void serialize(Archive& archive, unsigned) {
-      (archive & name & role & standard & indicator & fill & missing & unknown & filled & most_frequent & categories);
+      (archive & name & role & standard & indicator & fill & missing & unknown & filled & most_frequent & categories & learns);
     }
   };
 

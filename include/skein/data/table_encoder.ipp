@@ -16,6 +16,7 @@ SKEIN_INLINE TableEncoder& TableEncoder::add(std::vector<std::string> names, Enc
         throw ArgumentError("table encoder: column \"" + name +
                             "\" is a value of the sample and what is predicted: take it as one");
     like.name = std::move(name);
+    like.learns = like.categories.empty();
     columns_.push_back(like);
   }
   inputs_ = outputs_ = {};
@@ -136,7 +137,7 @@ SKEIN_INLINE std::vector<std::string> categories_of(const Table& table, int colu
 
 SKEIN_INLINE void TableEncoder::learn_categories(Encoded& e, const Table& table) {
   const int column = table.column(e.name);
-  if (e.categories.empty()) e.categories = detail::categories_of(table, column);
+  if (e.learns) e.categories = detail::categories_of(table, column);
   if (e.categories.empty())
     throw ArgumentError(table.path() + ": column \"" + e.name + "\" has no value in the training rows: leave it out");
   const detail::CategoryOf category(table.of(column), e.categories);
