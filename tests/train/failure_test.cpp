@@ -187,8 +187,8 @@ TEST_CASE("a weight that one rank has changed is found at the end of the fit, an
 }
 
 TEST_CASE("a call of all ranks that one rank makes alone is named, and who has not made it", "[train]") {
-  const cases::Alone what =
-      GENERATE(cases::Alone::save, cases::Alone::save_in_fit, cases::Alone::evaluate, cases::Alone::load, cases::Alone::fit);
+  const cases::Alone what = GENERATE(cases::Alone::save, cases::Alone::save_in_fit, cases::Alone::evaluate, cases::Alone::load,
+                                     cases::Alone::load_weights, cases::Alone::fit);
   const int threads = GENERATE(1, 2);
   const support::TemporaryFolder folder;
   const std::string text = cases::thrown([&] {
@@ -197,6 +197,27 @@ TEST_CASE("a call of all ranks that one rank makes alone is named, and who has n
     });
   });
   CHECK_THAT(text, Catch::Contains(cases::alone_text(what, 2)));
+}
+
+TEST_CASE("a rank that has no file of weights is named by the others", "[train]") {
+  const support::TemporaryFolder folder;
+  std::string heard;
+  const std::string text = cases::thrown([&] {
+    sk::spawn(2, [&](sk::ThreadComm& world) {
+      cases::Model model{sk::Seed{5}};
+      sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{}, sk::parallel::DataParallel{world}};
+      if (world.rank() == 0) trainer.save_weights(folder / "weights");
+      world.barrier();
+      try {
+        trainer.load_weights(world.rank() == 0 ? folder / "weights" : folder / "none");
+      } catch (const sk::CommError& e) {
+        if (world.rank() == 0) heard = e.what();
+        throw;
+      }
+    });
+  });
+  CHECK_THAT(heard, Catch::Contains("rank 1") && Catch::Contains(folder / "none"));
+  CHECK_THAT(text, Catch::Contains(folder / "none"));
 }
 
 TEST_CASE("the ranks of a fit agree by one collective, in less than a millisecond", "[train]") {

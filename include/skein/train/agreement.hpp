@@ -79,17 +79,17 @@ struct LoadedFile {
   }
 };
 namespace detail {
-[[noreturn]] void fail_files(const std::vector<std::string>& texts);
+[[noreturn]] void fail_files(std::string_view call, const std::vector<std::string>& texts);
 }
 /// All ranks have read the same file, or copies of it. Throws CommError where not: with the paths, or with why a rank could not
-/// read its own. Collective: one all_gather of 8 bytes where they have.
-template <class PolicyState> void agree_on_file(PolicyState& policy_state, const LoadedFile& file) {
+/// read its own. `call` is the public function. Collective: one all_gather of 8 bytes where they have.
+template <class PolicyState> void agree_on_file(std::string_view call, PolicyState& policy_state, const LoadedFile& file) {
   const std::uint64_t own[1] = {file.error ? 0 : file.hash | 1};
   bool equal = true;
   for (const std::uint64_t hash : policy_state.numbers_of_all(own)) equal = equal && hash == own[0] && hash != 0;
   if (equal) return;
   const std::vector<std::string> texts = policy_state.texts_of_all(file.error ? "!" + file.failure : file.path);
-  if (!file.error) detail::fail_files(texts);
+  if (!file.error) detail::fail_files(call, texts);
 }
 
 /// Throws CommError, on all ranks, where replicas that the policy promises to be equal are not: it names the first parameter that

@@ -132,13 +132,14 @@ SKEIN_INLINE void fail_disagreement(std::string_view call, const std::vector<std
   throw CommError(std::string(call) + ": " + differences(texts) + ": give all ranks the same");
 }
 
-SKEIN_INLINE void fail_files(const std::vector<std::string>& texts) {
+SKEIN_INLINE void fail_files(std::string_view call, const std::vector<std::string>& texts) {
   std::string list;
   for (std::size_t r = 0; r < texts.size(); ++r) {
-    if (texts[r].starts_with('!')) throw CommError(text("load: rank {} could not read its file: {}", r, texts[r].substr(1)));
+    if (texts[r].starts_with('!')) throw CommError(text("{}: rank {} could not read its file: {}", call, r, texts[r].substr(1)));
     list.append(r ? ", " : "").append(text("'{}' on rank {}", texts[r], r));
   }
-  throw CommError("load: the ranks have read files that differ: " + list + ": give all ranks the same file, or copies of it");
+  throw CommError(
+      text("{}: the ranks have read files that differ: {}: give all ranks the same file, or copies of it", call, list));
 }
 
 SKEIN_INLINE void fail_replicas(std::string_view when, const std::vector<std::string>& texts) {

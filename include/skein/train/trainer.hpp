@@ -136,7 +136,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     try {
       file.hash = train::load_training(path, train_step_, place, history, callbacks, kept_);
     } catch (const FileError& e) { file.fail(e); }
-    if constexpr (several) train::agree_on_file(policy_state(), file);
+    if constexpr (several) train::agree_on_file("load", policy_state(), file);
     file.check();
     {
       const auto lease = model().modify();
@@ -148,10 +148,17 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
 
   /// The weights of a file alone: parameters and buffers, without the optimizer's state and the place in the data. A call of all
   /// ranks, each of which reads the file; under a Pipeline the stages take their own. Throws FileError, with all names that do
-  /// not match, for a file of another network; nothing is changed then.
+  /// not match, for a file of another network; nothing is changed then. Where one rank cannot read its file, all throw.
   void load_weights(const std::string& path, const LoadOptions& options = {}) {
-    if constexpr (parallel::SharesBatches<typename TrainStep::PolicyState>) train::scatter_weights(path, train_step_, options);
-    else train::load_weights(path, model(), options);
+    const comm::InPublicCall here(comm::PublicCall::load_weights);
+    policy_state().barrier();  // who has not called this is named
+    train::LoadedFile file{path};
+    try {
+      if constexpr (parallel::SharesBatches<typename TrainStep::PolicyState>) train::scatter_weights(path, train_step_, options);
+      else train::load_weights(path, model(), options);
+    } catch (const Error& e) { file.fail(e); }
+    if constexpr (several) train::agree_on_file("load_weights", policy_state(), file);
+    file.check();
     const auto lease = model().modify();
     policy_state().start();
   }
