@@ -20,9 +20,8 @@ SKEIN_INLINE void describe(const FitOptions& o, NamedValues& to) {
     to.add(".step.loss_scaling",
            text("{{}, {}, {}, {}, {}, {}}", s->initial, s->growth, s->backoff, s->interval, s->least, s->greatest));
   else to.add(".step.loss_scaling", "as it comes");
-  to.add(".on_nan", static_cast<int>(o.on_nan));
+  to.add(".on_nan", o.on_nan == OnNan::stop ? "stop" : o.on_nan == OnNan::skip ? "skip" : "go_on");
   to.add(".check.replicas_every", o.check.replicas_every);
-  to.add(".validate", o.validate ? "a data set" : "nothing");
   std::string metrics;
   for (const AnyMetric& m : o.metrics) metrics.append(metrics.empty() ? "" : ", ").append(m.name());
   to.add(".metrics", metrics.empty() ? "none" : std::string_view(metrics));

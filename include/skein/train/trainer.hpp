@@ -3,6 +3,7 @@
 // what differs between one core, threads, ranks and devices is in the types of the model and the policy. It waits for a device
 // only where a record, a callback or a progress line wants a number.
 #pragma once
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -59,7 +60,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       else
         throw ArgumentError(
             "fit: .step.loss_scaling is for models whose activations are stored in 16 bits, as those of precision::fp16: leave "
-            "it out");
+            "it "
+            "out");
     }
     if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>)
       train::check_served(train_step_, options.clip_norm, options.schedule);
@@ -72,9 +74,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// Loss, accuracy and metrics over a data set, summed over all ranks, each of which evaluates its part.
   train::Scores evaluate(data::DatasetView data, EvaluateOptions options = {}) {
     const comm::InPublicCall here(comm::PublicCall::evaluate);
+    if (policy_state().serves()) return {};  // the others' affair; a server needs no data
     train::check_data<Model, Loss>(data, "evaluated");
-    if (policy_state().serves()) return {};  // the others' affair
-    policy_state().barrier();                // who has not called this is named
+    policy_state().barrier();  // who has not called this is named
     Steps steps(train_step_);
     return loop_.evaluate(steps, data, options);
   }
@@ -190,6 +192,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       optim::describe(train_step_.optimizer().optimizer(), own.all);
       train::describe(optim::groups_of(train_step_.optimizer().optimizer()), own.all);
       nn::describe(train_step_.loss(), own.all);
+      own.training.add(".validate", options.validate ? "a data set" : "nothing");
       train::describe(train, "training", options.loader.partition == data::Partition::shared, own.training);
       train::describe(options.validate, "validation", true, own.training);
       train::describe(loop_.position(), train_step_.steps(), own.training);
