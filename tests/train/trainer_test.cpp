@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include <skein/data/from_tensors.hpp>
@@ -256,6 +257,10 @@ TEST_CASE("the place in a file of the version before this one is read, and a for
   CHECK_NOTHROW(sk::train::check_order(at, {.seed = 1, .batch = 32}));  // nothing is known of it
   CHECK_THROWS_WITH(sk::train::from_bytes(bytes(0, -4), at, "a file", 0), Catch::Contains("the place of the training is none"));
   CHECK_THROWS_AS(sk::train::from_bytes(bytes(2, 4), at, "a file", 0), sk::train::VersionError);
+  sk::train::TrainingPosition forged;
+  forged.first_step = std::numeric_limits<std::int64_t>::min();  // which no step less is a number
+  CHECK_THROWS_WITH(sk::train::from_bytes(sk::train::to_bytes(forged), at, "a file", 0),
+                    Catch::Contains("the place of the training is none"));
 }
 
 TEST_CASE("after load() .epochs is the total, and a fit with nothing to do is an error", "[train]") {

@@ -90,6 +90,8 @@ template <class TrainStep> std::uint64_t load_training(const std::string& path, 
   History past;
   reader.read_object("steps", steps);
   reader.read_object("place", at);
+  if (steps < at.first_step || steps > (std::int64_t{1} << 53))
+    throw FileError(path, -1, text("says that {} optimizer steps were made: it is damaged", steps));
   reader.read_object("history", past);
   std::string states;
   reader.read_object("callbacks", states);

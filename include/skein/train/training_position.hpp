@@ -39,7 +39,8 @@ struct TrainingPosition {
     (archive & base & epoch & step & samples & sums.loss & sums.weight & sums.correct & running);
     if (version >= 1) (archive & first_step & rate_factor & order);
     if constexpr (Archive::is_loading::value)
-      if (base < 0 || epoch < 0 || step < 0 || samples < 0 || order.batch < 0 || base > 1'000'000'000 || epoch > 1'000'000'000)
+      if (base < 0 || epoch < 0 || step < 0 || samples < 0 || first_step < 0 || order.batch < 0 || base > 1'000'000'000 ||
+          epoch > 1'000'000'000 || !(rate_factor >= 0))
         archive.refuse("the place of the training is none: epochs, steps and samples are 0 or more");
   }
 };
