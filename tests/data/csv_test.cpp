@@ -36,6 +36,14 @@ TEST_CASE("a table with a header, quotes, spaces, signs and both line ends") {
   CHECK(thrown([&] { t.column("size"); }).text == "t.csv has no column \"size\"; it has: area, price, in \"k\", rooms");
 }
 
+TEST_CASE("spaces within quotes belong to the field, and empty lines before the first count") {
+  const auto t = parse_csv("a,b\n\" x \" , y \n\"1 \",2\n", "t.csv");
+  CHECK(t.texts("a") == std::vector<std::string>{" x ", "1 "});
+  CHECK(t.texts("b") == std::vector<std::string>{"y", "2"});
+  CHECK(thrown([] { parse_csv("\n\n1,2\n3\n", "t"); }).says("line 4: has 1 fields, the first line has 2"));
+  CHECK(thrown([] { parse_csv("\n\na,b\n3\n", "t"); }).says("line 4: has 1 fields, the first line has 2"));
+}
+
 TEST_CASE("the header is found, or as the options say") {
   CHECK(parse_csv("1,2\n3,4", "t").rows() == 2);
   CHECK(parse_csv("1,2\n3,4", "t").names() == std::vector<std::string>{"0", "1"});

@@ -193,6 +193,7 @@ SKEIN_INLINE CsvHead read_head(std::string_view text, const std::string& path, c
   try {
     if (!cursor.more()) throw FileError(path, 0, "is empty: a table is wanted");
     const std::size_t begin = cursor.place();
+    const std::int64_t empty_lines = cursor.line() - 1;
     std::string_view field;
     for (CsvCursor::Next next = CsvCursor::Next::field; next == CsvCursor::Next::field;) {
       next = cursor.next(field);
@@ -201,7 +202,7 @@ SKEIN_INLINE CsvHead read_head(std::string_view text, const std::string& path, c
       first.emplace_back(field);
     }
     if (named) return {std::move(first), mark + cursor.place(), cursor.line() - 1};
-    CsvHead head{{}, mark + begin, 0};
+    CsvHead head{{}, mark + begin, empty_lines};
     for (std::size_t i = 0; i < first.size(); ++i) head.names.push_back(std::to_string(i));
     return head;
   } catch (const CsvFault& fault) {

@@ -46,8 +46,8 @@ SKEIN_INLINE CsvCursor::Next CsvCursor::next(std::string_view& field) {
     const char* const start = at_;
     while (at_ < end_ && !ends_field(*at_)) ++at_;
     field = {start, static_cast<std::size_t>(at_ - start)};
+    while (!field.empty() && (field.back() == ' ' || field.back() == '\t')) field.remove_suffix(1);
   }
-  while (!field.empty() && (field.back() == ' ' || field.back() == '\t')) field.remove_suffix(1);
   return behind_field();
 }
 
@@ -88,6 +88,7 @@ SKEIN_INLINE void CsvCursor::quoted(std::string_view& field) {
 }
 
 SKEIN_INLINE bool parse_number(std::string_view text, double& number) {
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
   if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc{} && end == text.data() + text.size() && std::isfinite(number);
