@@ -111,7 +111,7 @@ int main(int argc, char** argv) {
             .ratio = bootstrap(ratios),
             .must = {.bound = 1.7, .at_least = true}};
   line.accepted = sk::available_cores() >= 2;
-  line.add("processor time of two " + number(median(busy_ratios)) + " of one's");
+  line.add("processor time of two " + std::to_string(median(busy_ratios)) + " of one's");
   report.add(line);
 
   const std::vector<float> batch(128 * 784, 0.5f);  // of a data set of one's own, which a loader looks at

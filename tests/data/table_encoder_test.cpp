@@ -68,7 +68,8 @@ TEST_CASE("what the training rows taught is done to other rows, and is the same 
 TEST_CASE("an encoder that learns again forgets what it had learnt, but for categories that were given") {
   TableEncoder encoder;
   encoder.one_hot({"k"}).one_hot({"g"}, {.categories = {"x", "y"}}).label("l");
-  const Table first = parse_csv("k,g,l\na,x,no\nb,y,yes\n", "first.csv"), second = parse_csv("k,g,l\nc,x,up\nb,x,down\n", "second.csv");
+  const Table first = parse_csv("k,g,l\na,x,no\nb,y,yes\n", "first.csv");
+  const Table second = parse_csv("k,g,l\nc,x,up\nb,x,down\n", "second.csv");
   encoder.fit(first);
   TableEncoder read;
   sk::train::from_bytes(sk::train::to_bytes(encoder), read);

@@ -12,8 +12,8 @@ namespace skein::inline SKEIN_ABI::comm {
 /// The functions that all ranks call. The numbers travel with each collective.
 enum class PublicCall : std::uint8_t { none, trainer, fit, evaluate, predict, save, load, load_weights };
 /// As messages say them.
-inline constexpr std::string_view public_call_names[] = {"",        "making a Trainer", "fit",  "evaluate",
-                                                         "predict", "save",             "load", "load_weights"};
+inline constexpr std::string_view public_call_names[] = {"",     "making a Trainer", "fit", "evaluate", "predict", "save",
+                                                         "load", "load_weights"};
 
 /// As long as it lives this thread is in that call; calls nest. It costs two stores, and each collective that is started a load.
 class InPublicCall {

@@ -64,7 +64,8 @@ class CsvCursor {
   char separator_;
 };
 
-/// Reads all of the text, but for blanks behind it, as one finite number, or says that it is none. "nan" and "inf" are no numbers here.
+/// Reads all of the text, but for blanks behind it, as one finite number, or says that it is none. "nan" and "inf" are
+/// none here.
 bool parse_number(std::string_view text, double& number);
 
 /// Places in text that begins with a line: behind the first line end outside quotes of each of `parts` equal parts, and last

@@ -178,8 +178,8 @@ template <class Scalar = float> class Loader {
   std::mutex mutex_;
   std::condition_variable work_, ready_;
   Permutation order_{0};
-  std::int64_t ahead_ =
-      0;  // slots of prefetch threads: one in use, two for a thread, which is woken every other step, one more for others
+  // Slots of prefetch threads: one in use, two for a thread, which is woken every other step, one more for each other thread.
+  std::int64_t ahead_ = 0;
   std::int64_t epoch_ = 0, next_ = 0, taken_ = 0;  // next_: the step that is staged next
   std::int64_t shift_ = 0, last_ = -1;             // step s is in slot (shift_ + s); the last that was served, counted so
   int filling_ = 0;                                // threads that stage

@@ -8,8 +8,7 @@
 namespace skein::inline SKEIN_ABI {
 
 /// Of Model::load and Trainer::load_weights: `{.only = "0.*"}` takes parameters and buffers of such names (`*` any text, dots
-/// too;
-/// `?` one letter) and leaves the others as they are. Empty: all of them, and the file may have no others.
+/// too; `?` one letter) and leaves the others as they are. Empty: all of them, and the file may have no others.
 struct LoadOptions {
   std::string only{};
 };

@@ -179,8 +179,10 @@ template <class A, class B> void bind(Product<A, B>& function, const FitLength& 
 
 /// F has a factor for every step. A function of the user's may have them for the steps of its fit alone, as a table has.
 template <class F> inline constexpr bool has_all_steps = std::derived_from<F, Composable>;
+// clang-format off
 template <class A, class B> inline constexpr bool has_all_steps<Then<A, B>> = has_all_steps<A> && has_all_steps<B>;
 template <class A, class B> inline constexpr bool has_all_steps<Product<A, B>> = has_all_steps<A> && has_all_steps<B>;
+// clang-format on
 
 /// Throws ArgumentError, with the schedule's name, where a length is not positive.
 void demand_steps(const char* name, const Length& length);

@@ -60,8 +60,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       else
         throw ArgumentError(
             "fit: .step.loss_scaling is for models whose activations are stored in 16 bits, as those of precision::fp16: leave "
-            "it "
-            "out");
+            "it out");
     }
     if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>)
       train::check_served(train_step_, options.clip_norm, options.schedule);
@@ -111,7 +110,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if (policy_state().rank() == 0) {
       try {
         train::save_training(path, train_step_, place, loop_.history(), loop_.callback_state(), kept_);
-      } catch (const Error& e) { failure = e.what(); }
+      } catch (const std::exception& e) { failure = e.what(); }
     }
     train_step_.drop_state();
     double failed[1] = {failure.empty() ? 0.0 : 1.0};

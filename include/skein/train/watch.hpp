@@ -11,10 +11,9 @@
 
 namespace skein::inline SKEIN_ABI::train {
 
-/// `.watch = highest("accuracy")`, `.watch = lowest("mean absolute error")`. The name is "loss", "accuracy" or that of a metric
-/// of
-/// `.metrics`: of the validation, or of the training where there is no validation set. "training loss" and "training accuracy"
-/// are the training's in any case.
+/// `.watch = highest("accuracy")`, `.watch = lowest("mean absolute error")`. The name is "loss", "accuracy" or that of a
+/// metric of `.metrics`: of the validation, or of the training where there is no validation set. "training loss" and
+/// "training accuracy" are the training's in any case.
 struct Watch {
   std::string name = "loss";
   bool higher_is_better = false;
