@@ -82,6 +82,21 @@ TEST_CASE("an encoder that learns again forgets what it had learnt, but for cate
   }
 }
 
+TEST_CASE("an encoder in a file whose columns need more values than it has moments is refused") {
+  TableEncoder small, large;
+  small.numbers({"x"}).fit(parse_csv("x\n1\n2\n", "t.csv"));
+  large.numbers({"x", "y"}).fit(parse_csv("x,y\n1,2\n2,3\n", "t.csv"));
+  // Behind the columns stand the moments: of the samples 20 bytes and 16 a value, of the targets 20 bytes.
+  auto forged = sk::train::to_bytes(large);
+  const auto moments = sk::train::to_bytes(small);
+  forged.resize(forged.size() - 72);
+  forged.insert(forged.end(), moments.end() - 56, moments.end());
+  TableEncoder read;
+  CHECK(thrown([&] { sk::train::from_bytes(forged, read); }).says("do not fit each other"));
+  CHECK_NOTHROW(sk::train::from_bytes(moments, read));
+  CHECK(read.width() == 1);
+}
+
 TEST_CASE("indicators, categories of their own and mean values") {
   const Table table = parse_csv("x,k\n1,a\n,b\n5,\n", "t.csv");
   TableEncoder encoder;

@@ -42,7 +42,11 @@ class Standardizer {
   /// One more value, with the moments of these numbers; of none (standard false) the mean 0 and the deviation 1.
   void add(std::span<const double> numbers, bool standard = true);
 
-  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & mean_ & deviation_); }
+  template <class Archive> void serialize(Archive& archive, unsigned) {
+    (archive & mean_ & deviation_);
+    if constexpr (Archive::is_loading::value)
+      if (mean_.size() != deviation_.size()) archive.refuse("a Standardizer has as many deviations as means");
+  }
 
  private:
   void check(std::size_t values) const {

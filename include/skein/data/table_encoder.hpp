@@ -80,7 +80,11 @@ class TableEncoder {
   /// Categories of a column that one_hot, index or label takes, after fit().
   const std::vector<std::string>& categories(std::string_view column) const;
 
-  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & columns_ & inputs_ & outputs_); }
+  template <class Archive> void serialize(Archive& archive, unsigned) {
+    (archive & columns_ & inputs_ & outputs_);
+    if constexpr (Archive::is_loading::value)
+      if (!fits_its_moments()) archive.refuse("the columns of the table encoder and what it has learnt do not fit each other");
+  }
 
  private:
   enum class Role { number, one_hot, index, label, target };
@@ -109,6 +113,8 @@ class TableEncoder {
 
   TableEncoder& add(std::vector<std::string> names, Encoded like);
   void check_fitted() const;
+  /// Has a mean and a deviation for each value that the columns become; a file may say anything.
+  bool fits_its_moments() const;
   static void learn_number(Encoded& e, const Table& table, Standardizer& standardizer);
   static void learn_categories(Encoded& e, const Table& table);
   /// Writes the column's values to to[row * pitch].

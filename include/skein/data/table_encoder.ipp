@@ -256,6 +256,13 @@ SKEIN_INLINE void TableEncoder::check_fitted() const {
   if (inputs_.size() == 0) throw ArgumentError("table encoder: it has learnt nothing yet: call fit(training) first");
 }
 
+SKEIN_INLINE bool TableEncoder::fits_its_moments() const {
+  if (inputs_.size() == 0) return outputs_.size() == 0;  // it has learnt nothing yet
+  std::size_t inputs = 0, outputs = 0;
+  for (const Encoded& e : columns_) (e.wanted() ? outputs : inputs) += static_cast<std::size_t>(e.width());
+  return inputs == inputs_.size() && outputs == outputs_.size();
+}
+
 SKEIN_INLINE std::vector<std::string> TableEncoder::names() const {
   check_fitted();
   std::vector<std::string> all;
