@@ -7,9 +7,10 @@
 
 #include <skein/skein.hpp>
 namespace sk = skein;
-using namespace sk::literals;  // "scale"_p
 
 // [quote layer]
+using namespace sk::literals;  // "scale"_p
+
 /// y = scale * x, with one trained factor a feature.
 struct Scale {
   static constexpr sk::LayerSpec describe(sk::Edge in) {

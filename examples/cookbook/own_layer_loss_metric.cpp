@@ -5,9 +5,10 @@
 #include <cmath>
 #include <cstdio>
 namespace sk = skein;
-using namespace sk::literals;  // "scale"_p
 
 // [quote parts]
+using namespace sk::literals;  // "scale"_p
+
 /// y = scale * x, with one trained factor for each feature.
 struct Scale {
   static constexpr sk::LayerSpec describe(sk::Edge in) {

@@ -86,5 +86,8 @@ TEST_CASE("A loop by hand of forward_backward and step gives what fit gives, wit
     const double before = model.parameters()[0];
     optimizer.step(model, {.lr = 1});  // another rate, the same gradients
     CHECK(std::abs(model.parameters()[0] - before) > 0.02);
+    const double last = model.parameters()[0];
+    optimizer.step(model, {.lr = 0});  // where a schedule ends: no rate is not the optimizer's own
+    CHECK(model.parameters()[0] == last);
   }
 }

@@ -3,6 +3,7 @@
 // One pass of update() over any part of the arena; workers take disjoint parts.
 #pragma once
 #include <cmath>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,8 +37,8 @@ template <class M> concept HasProgram = requires { M::program; };
 
 /// Of BoundOptimizer::step.
 struct StepOptions {
-  double lr = 0;         ///< of this step; 0: the optimizer's own
-  double clip_norm = 0;  ///< gradients of a larger global norm are scaled down to it; 0: no clipping. On the host
+  std::optional<double> lr;  ///< of this step, also 0; absent: the optimizer's own
+  double clip_norm = 0;      ///< gradients of a larger global norm are scaled down to it; 0: no clipping. On the host
 };
 
 /// An optimizer with its state for the parameters of one program, or for a part of them.
@@ -72,7 +73,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
                   "train::TrainStep");
     const Scalar* gradients[] = {model.gradients().data};
     StepCall<Scalar> call{
-        .step = ++steps_, .lr = options.lr != 0 ? options.lr : static_cast<double>(optimizer_.lr), .gradients = gradients};
+        .step = ++steps_, .lr = options.lr.value_or(static_cast<double>(optimizer_.lr)), .gradients = gradients};
     const ClipNorm clip{static_cast<float>(clip_norm_of(optimizer_, options.clip_norm))};
     if (clip.active()) call.gradient_scale = clip(gradient_norm(call));
     const auto weights = model.modify();
