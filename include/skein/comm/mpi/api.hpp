@@ -46,6 +46,11 @@ bool test_all(std::vector<MPI_Request>& requests, bool collectives, const char* 
 /// MPI is running: initialised, and not yet finalised.
 bool mpi_runs();
 
+/// Frees a communicator where all of its ranks come to this within a quarter of a second. Else it stays until MPI ends: where a
+/// call failed on another rank alone, messages are still under way, and Open MPI 4.1 gives them to the next communicator of the
+/// same context id, or ends with a fault.
+void free_together(MPI_Comm& comm);
+
 }  // namespace skein::inline SKEIN_ABI::comm
 
 #if !SKEIN_COMPILED_MPI

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of api.hpp.
 #pragma once
+#include <sched.h>
+
 #include "api.hpp"
 
 SKEIN_BEGIN_COLD
@@ -47,6 +49,27 @@ SKEIN_MPI_INLINE bool mpi_runs() {
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalised);
   return initialized && !finalised;
+}
+
+SKEIN_MPI_INLINE void free_together(MPI_Comm& comm) {
+  constexpr int tag = 32201;  // the failure detector has the one before
+  int rank = 0, ranks = 1;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &ranks);
+  const double end = MPI_Wtime() + 0.25;
+  for (int away = 1; away < ranks; away *= 2) {  // a barrier that ends with the time
+    MPI_Request both[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    MPI_Irecv(nullptr, 0, MPI_BYTE, (rank + ranks - away) % ranks, tag, comm, &both[0]);
+    MPI_Isend(nullptr, 0, MPI_BYTE, (rank + away) % ranks, tag, comm, &both[1]);
+    int done = 0;
+    while (MPI_Testall(2, both, &done, MPI_STATUSES_IGNORE) == MPI_SUCCESS && !done && MPI_Wtime() < end) sched_yield();
+    if (done) continue;
+    if (both[0] != MPI_REQUEST_NULL) MPI_Cancel(&both[0]);
+    for (MPI_Request& r : both)
+      if (r != MPI_REQUEST_NULL) MPI_Request_free(&r);
+    return;
+  }
+  MPI_Comm_free(&comm);
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm

@@ -22,7 +22,7 @@ SKEIN_MPI_INLINE MpiEngine::MpiEngine(MPI_Comm parent, const CommOptions& option
 
 SKEIN_MPI_INLINE MpiEngine::~MpiEngine() {
   if (links_ && !failed_) deliver();
-  if (!failed_ && mpi_runs()) MPI_Comm_free(&comm_);
+  if (!failed_ && mpi_runs()) free_together(comm_);
 }
 
 SKEIN_MPI_INLINE void MpiEngine::run(const CollectiveCall& o) {

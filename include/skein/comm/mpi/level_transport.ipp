@@ -9,7 +9,7 @@ namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE LevelTransport::~LevelTransport() {
   between_.reset();
-  if (comm_ != MPI_COMM_NULL && !kept_ && mpi_runs()) MPI_Comm_free(&comm_);
+  if (comm_ != MPI_COMM_NULL && !kept_ && mpi_runs()) free_together(comm_);
 }
 
 SKEIN_MPI_INLINE bool LevelTransport::create(MPI_Comm comm, MPI_Comm node, const CommOptions& options) {
