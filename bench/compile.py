@@ -12,6 +12,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
 import report  # noqa: E402
+from compiler import Compiler  # noqa: E402
 
 EQUAL_LAYERS = """#include <skein/skein.hpp>
 namespace sk = skein;
@@ -28,24 +29,6 @@ int main() {{
   trainer.train_step().step(batch);
 }}
 """
-
-
-class Compiler:
-    def __init__(self, command, quick):
-        self.command, self.runs = command, 1 if quick else 3
-
-    def compile(self, source, target, flags):
-        """(seconds, megabytes): the least of the runs."""
-        best = None
-        for _ in range(self.runs):
-            child = subprocess.Popen([self.command, "-std=c++20", "-O2", "-march=native", "-w", *flags, str(source), "-o",
-                                      str(target)])
-            _, status, usage = os.wait4(child.pid, 0)
-            if status != 0:
-                sys.exit(f"compile: {self.command} does not compile {source}")
-            figures = (usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
-            best = figures if best is None or figures < best else best
-        return best
 
 
 def least_seconds(command, runs, environment):

@@ -71,19 +71,45 @@ template <class Comm> std::vector<Lesson> lessons(const Course& c, Comm& world) 
       {"DataParallel", [&] { return c.whole(par::DataParallel{world}); }},
       {"SyncEvery<4>, models averaged every 16",
        [&] {
-         return c.whole(par::Compose{par::data_parallel<par::SyncEvery<4>>(world), par::model_average<16>(world)});
+         return c.whole(par::Compose{par::DataParallel{world, par::SyncEvery<4>{}}, par::ModelAverage{world, par::Period<16>{}}});
        }},
-      {"models averaged every 8", [&] { return c.whole(par::model_average<8>(world, {.state = true})); }},
-      {"post-local SGD", [&] { return c.whole(par::post_local_sgd<100, 8>(world)); }},
-      {"DiLoCo, every 16", [&] { return c.whole(par::diloco<16>(world), outer); }},
-      {"parameter server, staleness 4", [&] { return c.whole(par::parameter_server<par::Staleness<4>>(world), late); }},
-      {"gossip", [&] { return c.whole(par::gossip(world)); }},
-      {"8-bit wire", [&] { return c.whole(par::data_parallel<par::Compress<Int8>>(world)); }},
-      {"top 1 % with error feedback, ring", [&] { return c.whole(par::data_parallel<par::Compress<Top>>(world)); }},
+      {"models averaged every 8",
+       [&] {
+         return c.whole(par::ModelAverage{world, {.state = true}, par::Period<8>{}});
+       }},
+      {"post-local SGD",
+       [&] {
+         return c.whole(par::PostLocalSgd{world, par::SyncFirst<100>{}, par::Period<8>{}});
+       }},
+      {"DiLoCo, every 16",
+       [&] {
+         return c.whole(par::ModelAverage{world, par::Period<16>{}, par::DiLoCo{}}, outer);
+       }},
+      {"parameter server, staleness 4",
+       [&] {
+         return c.whole(par::ParameterServer{world, par::Staleness<4>{}}, late);
+       }},
+      {"gossip", [&] { return c.whole(par::Gossip{world}); }},
+      {"8-bit wire",
+       [&] {
+         return c.whole(par::DataParallel{world, par::Compress<Int8>{}});
+       }},
+      {"top 1 % with error feedback, ring",
+       [&] {
+         return c.whole(par::DataParallel{world, par::Compress<Top>{}});
+       }},
       {"PowerSGD of rank 4, ring",
-       [&] { return c.whole(par::data_parallel<par::Compress<Low>, par::Algorithm<par::Ring>>(world)); }},
-      {"Reproducible<8>", [&] { return c.whole(par::data_parallel<par::Reproducible<8>>(world)); }},
-      {"Sharded<2>", [&] { return c.whole(par::data_parallel<par::Sharded<2>>(world)); }},
+       [&] {
+         return c.whole(par::DataParallel{world, par::Compress<Low>{}, par::Algorithm<par::Ring>{}});
+       }},
+      {"Reproducible<8>",
+       [&] {
+         return c.whole(par::DataParallel{world, par::Reproducible<8>{}});
+       }},
+      {"Sharded<2>",
+       [&] {
+         return c.whole(par::DataParallel{world, par::Sharded<2>{}});
+       }},
       {"pipeline of 3 stages, 1F1B", [=] { return pipeline(par::PipelineSchedule::one_f_one_b, usual); }},
       {"pipeline of 3 stages, PipeDream", [=] { return pipeline(par::PipelineSchedule::pipedream, small); }},
   };

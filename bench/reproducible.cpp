@@ -9,7 +9,7 @@
 namespace {
 using namespace bench;
 using Loss = nn::CrossEntropy;
-using sk::parallel::Reproducible, sk::parallel::data_parallel;
+using sk::parallel::DataParallel, sk::parallel::Reproducible;
 constexpr sk::optim::Sgd sgd{.lr = 0.05f, .momentum = 0.9};
 template <class... Option> using Of = Training<LeNet, Loss, sk::parallel::DataParallel<sk::ThreadComm, Option...>>;
 
@@ -29,7 +29,8 @@ void report_ratio(Report& report, const Candidate& ours, const Candidate& plain,
 /// Work 0: reproducible steps; work 1: those of DataParallel; this rank's share of the batch.
 std::vector<Ranks<sk::ThreadComm>::Work> works(sk::ThreadComm& comm, const std::vector<double>& bits, bool* right) {
   const auto samples = std::make_shared<Samples<LeNet, Loss>>(128);
-  const auto same = std::make_shared<Of<Reproducible<8>>>(*samples, sgd, 1, data_parallel<Reproducible<8>>(comm), comm.rank(), 2);
+  const auto same =
+      std::make_shared<Of<Reproducible<8>>>(*samples, sgd, 1, DataParallel{comm, Reproducible<8>{}}, comm.rank(), 2);
   const auto plain = std::make_shared<Of<>>(*samples, sgd, 1, sk::parallel::DataParallel{comm}, comm.rank(), 2);
   const bool mine = same->losses(20) == bits;
   if (comm.rank() == 0) *right = mine;
@@ -48,7 +49,7 @@ int main(int argc, char** argv) {
   std::vector<double> bits;
   sk::spawn(1, [&](sk::ThreadComm& comm) {
     for (int threads : {1, 2}) {
-      Of<Reproducible<8>> same(samples, sgd, threads, data_parallel<Reproducible<8>>(comm));
+      Of<Reproducible<8>> same(samples, sgd, threads, DataParallel{comm, Reproducible<8>{}});
       Of<> plain(samples, sgd, threads, sk::parallel::DataParallel{comm});
       if (threads == 1) bits = same.losses(20);
       report_ratio(

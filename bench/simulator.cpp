@@ -35,7 +35,7 @@ double counts_of_training(int ranks) {
   std::vector<long> real(static_cast<std::size_t>(2 * ranks)), simulated = real;
   sk::spawn(ranks, [&](sk::ThreadComm& threads) {
     sk::Counted<sk::ThreadComm> world(threads);
-    const auto policy = sk::parallel::data_parallel<sk::parallel::Algorithm<sk::parallel::Ring>>(world);
+    const auto policy = sk::parallel::DataParallel{world, sk::parallel::Algorithm<sk::parallel::Ring>{}};
     Training<FunctionFit, nn::Mse, std::remove_const_t<decltype(policy)>> training(samples, sgd, 1, policy, world.rank(), ranks);
     const sk::comm::Counts before = world.counts();
     for (int i = 0; i < 3; ++i) training.step();
@@ -44,7 +44,7 @@ double counts_of_training(int ranks) {
     real[static_cast<std::size_t>(2 * world.rank() + 1)] = sent.bytes;
   });
   sk::simulate(ranks, {.algorithm = plan::AllReduceAlgorithm::ring}, [&](sk::SimComm& world) {
-    const auto policy = sk::parallel::simulated(DataParallel{world}, world, {});
+    const auto policy = sk::parallel::Simulated{DataParallel{world}, world, {}};
     Training<FunctionFit, nn::Mse, std::remove_const_t<decltype(policy)>> training(samples, sgd, 1, policy, world.rank(), ranks);
     const sk::SimRank before = world.so_far();
     for (int i = 0; i < 3; ++i) training.step();
@@ -171,7 +171,7 @@ double simulated_step(long batch, double never, const plan::Level& link, long bu
       2, {.network = {link, link, 0, 0}, .algorithm = plan::AllReduceAlgorithm::recursive_doubling}, [&](sk::SimComm& world) {
         plan::ComputeTimes times = plan::compute_times(never);
         if (depth_first) times = {times.forward + times.backward, 0, times.update};  // gradients are ready at the end
-        const auto policy = sk::parallel::simulated(DataParallel{world, {.bucket_bytes = bucket_bytes}}, world, times);
+        const auto policy = sk::parallel::Simulated{DataParallel{world, {.bucket_bytes = bucket_bytes}}, world, times};
         Training<Network, Loss, std::remove_const_t<decltype(policy)>> training(samples, sgd, 1, policy, world.rank(), 2);
         if (world.rank() == 0) begin = world.now();
         for (int i = 0; i < steps; ++i) training.step();
@@ -204,7 +204,7 @@ template <class Comm> void by_policy(Comm& world, int steps) {
   static const Samples<FunctionFit, nn::Mse> samples(256);
   const double slow = world.rank() % 2 ? 2 : 1;
   const auto policy =
-      sk::parallel::simulated(DataParallel{world, {.bucket_bytes = 8192}}, world, {0.02 * slow, 0.04 * slow, 0.005});
+      sk::parallel::Simulated{DataParallel{world, {.bucket_bytes = 8192}}, world, {0.02 * slow, 0.04 * slow, 0.005}};
   Training<FunctionFit, nn::Mse, std::remove_const_t<decltype(policy)>> training(samples, sgd, 1, policy, world.rank(),
                                                                                  world.size());
   for (int i = 0; i < steps; ++i) training.step();

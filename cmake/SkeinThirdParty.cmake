@@ -2,7 +2,7 @@
 # What skein links to, found the same way in the source tree and from an installed package: a header library does not care what
 # was there when it was installed, only what is there when it is used. Each finding becomes a line of the summary.
 
-set(SKEIN_COMPONENTS mpi cuda nccl xtensor)
+set(SKEIN_COMPONENTS mpi cuda nccl xtensor lapack)
 foreach(part ONEDNN MPI CUDA)
   if(NOT DEFINED SKEIN_${part})
     set(SKEIN_${part} AUTO CACHE STRING "Use ${part}: AUTO (where found), ON (or stop), OFF")
@@ -121,7 +121,7 @@ function(skein_link_core target)
   endif()
 endfunction()
 
-# skein_find_component(<mpi|cuda|nccl|xtensor>): sets SKEIN_HAS_<component>, and SKEIN_WHY_NOT_<component> where it is absent.
+# skein_find_component(<mpi|cuda|nccl|xtensor|lapack>): sets SKEIN_HAS_<component>, and SKEIN_WHY_NOT_<component> where it is absent.
 # A macro: what find_package sets has to stay visible where the component is linked.
 macro(skein_find_component component)
   set(SKEIN_HAS_${component} FALSE)
@@ -190,6 +190,13 @@ macro(skein_find_component component)
     else()
       set(SKEIN_WHY_NOT_xtensor "skein/xtensor.hpp cannot be included; apt install libxtensor-dev")
     endif()
+  elseif("${component}" STREQUAL "lapack")
+    find_package(LAPACK QUIET)                     # OpenBLAS, oneMKL or the reference: BLA_VENDOR chooses
+    if(TARGET LAPACK::LAPACK)
+      set(SKEIN_HAS_lapack TRUE)
+    else()
+      set(SKEIN_WHY_NOT_lapack "no K-FAC; apt install libopenblas-dev")
+    endif()
   else()
     set(SKEIN_WHY_NOT_${component} "skein has no such component; it has: ${SKEIN_COMPONENTS}")
   endif()
@@ -215,6 +222,9 @@ function(skein_link_component target component)
     target_link_libraries(${target} INTERFACE skein::cuda skein_nccl::nccl)
   elseif(component STREQUAL "xtensor")
     target_link_libraries(${target} INTERFACE xtensor)
+  elseif(component STREQUAL "lapack")
+    target_link_libraries(${target} INTERFACE LAPACK::LAPACK)
+    target_compile_definitions(${target} INTERFACE SKEIN_WITH_LAPACK=1)
   endif()
 endfunction()
 

@@ -11,7 +11,8 @@
 #include <skein/comm/control/socket.ipp>
 #include <skein/comm/control/watch.ipp>
 #include <skein/comm/control/wire.ipp>
-#include <skein/comm/launch/placement.ipp>
+#include <skein/comm/launch/local_devices.ipp>
+#include <skein/comm/launch/started_ranks.ipp>
 #include <skein/comm/measure.ipp>
 #include <skein/comm/messages.ipp>
 #include <skein/comm/options.ipp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // skein::compiled: the bodies of data/ and tensor/.
 #include <skein/data/byte_source.ipp>
+#include <skein/data/cifar10.ipp>
 #include <skein/data/csv.ipp>
 #include <skein/data/csv_cursor.ipp>
 #include <skein/data/finite.ipp>

@@ -27,7 +27,7 @@ TEST_CASE("one include has all that a training is tried with", "[simulate]") {
   using sk::parallel::DataParallel;
   const double alone = trained(sk::parallel::SingleProcess{});
   const sk::SimReport report = sk::simulate(2, {}, [&](sk::SimComm& world) {
-    CHECK(trained(sk::parallel::simulated(DataParallel{world}, world, sk::parallel::compute_times(1e-3))) == Approx(alone));
+    CHECK(trained(sk::parallel::Simulated{DataParallel{world}, world, sk::parallel::compute_times(1e-3)}) == Approx(alone));
   });
   CHECK(report.seconds() >= 2 * 1e-3);
   CHECK(alone > 0);

@@ -57,10 +57,12 @@ class Report:
                            "holds": holds, "threads": None, "isa": None, "note": note})
         return holds is not False
 
-    def compare(self, metric, ours, peer, unit, ratio, peer_name, must=None, note=""):
-        """One figure beside a peer's; `ratio` is (median, low, high) of ours over the peer's, and `must` bounds the whole interval."""
-        holds = ratio[2] <= must if must is not None else None
-        said = "" if holds is None else f", must <= {must:g} {'yes' if holds else 'NO'}"
+    def compare(self, metric, ours, peer, unit, ratio, peer_name, must=None, note="", at_least=None):
+        """One figure beside a peer's; `ratio` is (median, low, high) of ours over the peer's, and `must` (or `at_least`) bounds the
+        whole interval."""
+        holds = ratio[2] <= must if must is not None else ratio[1] >= at_least if at_least is not None else None
+        sign, must = (">=", at_least) if must is None else ("<=", must)
+        said = "" if holds is None else f", must {sign} {must:g} {'yes' if holds else 'NO'}"
         print(f"  {metric}: {number(ours)} {unit}, {peer_name} {number(peer)} {unit}: {ratio[0]:.3g} ({ratio[1]:.3g} to {ratio[2]:.3g})"
               + said + (f"  [{note}]" if note else ""), flush=True)
         self.lines.append({"bench": self.bench, "metric": metric, "ours": ours, "peer": peer, "peer_name": peer_name, "unit": unit,

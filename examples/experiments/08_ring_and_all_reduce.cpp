@@ -7,9 +7,7 @@
 // ctest on 2 ranks:
 // ctest expects: all as it should be
 #include <cstdio>
-#include <cstdlib>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <skein/mpi.hpp>
@@ -17,6 +15,15 @@
 namespace sk = skein;
 
 namespace {
+
+struct Options {
+  int threads = 0;
+
+  void flags(sk::Flags& f) {
+    f.about("A token round a ring of ranks, and sums over them");
+    f("threads", threads, "so many threads of this process; 0: the processes of mpirun").within(0, 1024);
+  }
+};
 
 /// Throws, so that every rank ends and says why.
 void expect(bool holds, const std::string& what) {
@@ -70,13 +77,12 @@ template <class Comm> void run(Comm& world) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int threads = 0;
-  for (int i = 1; i + 1 < argc; ++i)
-    if (std::string_view(argv[i]) == "--threads") threads = std::atoi(argv[i + 1]);
-  if (threads > 0) {
-    sk::spawn(threads, [](sk::ThreadComm& world) { run(world); });
-  } else {
-    sk::MpiComm world{argc, argv};
-    run(world);
-  }
+  return sk::run<Options>(argc, argv, [&](const Options& o) {
+    if (o.threads > 0) {
+      sk::spawn(o.threads, [](sk::ThreadComm& world) { run(world); });
+    } else {
+      sk::MpiComm world{argc, argv};
+      run(world);
+    }
+  });
 }

@@ -8,13 +8,12 @@
 // ctest expects: all ranks have the same weights
 #include <cmath>
 #include <cstdio>
-#include <exception>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <skein/comm/sim/delayed.hpp>
 #include <skein/comm/thread/spawn.hpp>
+#include <skein/core/run.hpp>
 #include <skein/data/from_tensors.hpp>
 #include <skein/mpi.hpp>
 #include <skein/nn/linear.hpp>
@@ -46,6 +45,25 @@ struct Options {
   double target = 0.05, latency = 50, bandwidth = 1;  // microseconds, Gbit a second
   float lr = 0.005f;
   std::string json, svg;
+
+  void flags(sk::Flags& f) {
+    f.about("How often should ranks synchronize");
+    f("ranks", ranks, "threads of this process").within(1, 256);
+    f("processes", processes, "ranks are the processes of mpirun");
+    f("epochs", epochs, "at most").within(1, 10'000'000);
+    f("target", target, "the mean loss over all samples to come below");
+    f("grain", grain, "the loss is looked at every so many epochs, as the tutorial does").within(1, 10'000'000);
+    f("seeds", seeds, "trainings of each row").within(1, 100);
+    f("samples", samples, "of the regression").within(1, 100'000'000);
+    f("batch", batch, "samples of a rank in a step").within(1, 1'000'000);
+    f("lr", lr, "rate");
+    f("threads", threads, "workers of a rank").within(1, 1024);
+    f("slow-epochs", slow_epochs, "times 20 epochs of each row over the slow network; 0: none").within(0, 1'000'000);
+    f("latency", latency, "of the slow network, in microseconds").within(0, 1e6);
+    f("bandwidth", bandwidth, "of the slow network, in Gbit a second").within(1e-6, 1e6);
+    f("svg", svg, "draws NAME_loss.svg and NAME_seconds.svg");
+    f("json", json, "adds the figures to this file");
+  }
 };
 
 /// SyncEveryEpochs<N> with the N of a row, so that one training is compiled for all of them; 0: never.
@@ -130,7 +148,7 @@ template <class Comm> Outcome train(Comm& world, const Options& o, int every, in
   Model model{sk::Seed{static_cast<std::uint64_t>(seed)}};
   SyncEveryChosen::epochs = every;
   // [quote compose]
-  const Compose policy{data_parallel<SyncEveryChosen>(world), model_average<200, Every::epoch>(world)};
+  const Compose policy{DataParallel{world, SyncEveryChosen{}}, ModelAverage{world, Period<200, Every::epoch>{}}};
   sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = o.lr}, policy};
   // [end]
   Outcome out;
@@ -251,35 +269,7 @@ int say(const std::vector<Row>& table, const Options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options o;
-  CLI::App app{"How often should ranks synchronise"};
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // a script's, then the user's
-  const CLI::Range count(1, 10'000'000);
-  app.add_option("--ranks", o.ranks, "threads of this process")->check(CLI::Range(1, 256))->capture_default_str();
-  app.add_flag("--processes", o.processes, "ranks are the processes of mpirun");
-  app.add_option("--epochs", o.epochs, "at most")->check(count)->capture_default_str();
-  app.add_option("--target", o.target, "the mean loss over all samples to come below")->capture_default_str();
-  app.add_option("--grain", o.grain, "the loss is looked at every so many epochs, as the tutorial does")
-      ->check(count)
-      ->capture_default_str();
-  app.add_option("--seeds", o.seeds, "trainings of each row")->check(CLI::Range(1, 100))->capture_default_str();
-  app.add_option("--samples", o.samples, "of the regression")->check(CLI::Range(1L, 100'000'000L))->capture_default_str();
-  app.add_option("--batch", o.batch, "samples of a rank in a step")->check(CLI::Range(1L, 1'000'000L))->capture_default_str();
-  app.add_option("--lr", o.lr, "rate")->capture_default_str();
-  app.add_option("--threads", o.threads, "workers of a rank")->check(CLI::Range(1, 1024))->capture_default_str();
-  app.add_option("--slow-epochs", o.slow_epochs, "times 20 epochs of each row over the slow network; 0: none")
-      ->check(CLI::Range(0, 1'000'000))
-      ->capture_default_str();
-  app.add_option("--latency", o.latency, "of the slow network, in microseconds")
-      ->check(CLI::Range(0.0, 1e6))
-      ->capture_default_str();
-  app.add_option("--bandwidth", o.bandwidth, "of the slow network, in Gbit a second")
-      ->check(CLI::Range(1e-6, 1e6))
-      ->capture_default_str();
-  app.add_option("--svg", o.svg, "draws NAME_loss.svg and NAME_seconds.svg");
-  app.add_option("--json", o.json, "adds the figures to this file");
-  CLI11_PARSE(app, argc, argv);
-  try {
+  return sk::run<Options>(argc, argv, [&](Options o) {
     std::vector<Row> table = rows();
     if (o.processes) {
       int status = 0;
@@ -305,8 +295,5 @@ int main(int argc, char** argv) {
       });
     }
     return say(table, o);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "09_how_often_to_synchronize: %s\n", e.what());
-    return 2;
-  }
+  });
 }

@@ -9,12 +9,10 @@
 // ctest expects: all ranks have the same weights
 #include <cmath>
 #include <cstdio>
-#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <skein/mpi.hpp>
 #include <skein/skein.hpp>
 
@@ -34,6 +32,19 @@ struct Options {
   long samples = 80'000, batch = 1000;
   bool same_batch = false;
   std::string json, svg;
+
+  void flags(sk::Flags& f) {
+    f.about("1, 2, 4, 8 processes on the same cores");
+    f("processes", processes, "how many, the first is compared with").within(1, 100'000);
+    f("threads", threads, "workers of a rank; 0: its share of the cores").within(0, 1024);
+    f("samples", samples, "of the regression").within(1, 100'000'000);
+    f("batch", batch, "samples of a process in a step").within(1, 1'000'000);
+    f("same-batch", same_batch, "the batch is of all processes together: as many steps with 8 as with 1");
+    f("epochs", epochs, "of one turn").within(1, 100'000);
+    f("rounds", rounds, "each has two turns of every number of processes").within(1, 100'000);
+    f("svg", svg, "draws NAME.svg");
+    f("json", json, "adds the figures to this file");
+  }
 };
 
 /// The training of so many ranks; made and run by those alone.
@@ -166,34 +177,10 @@ int run(sk::MpiComm& world, const Options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options o;
-  CLI::App app{"1, 2, 4, 8 processes on the same cores"};
-  const CLI::Range count(1, 100'000), none_or_more(0, 1024);
-  app.add_option("--processes", o.processes, "how many, the first is compared with")
-      ->delimiter(',')
-      ->check(count)
-      ->capture_default_str();
-  app.add_option("--threads", o.threads, "workers of a rank; 0: its share of the cores")
-      ->check(none_or_more)
-      ->capture_default_str();
-  app.add_option("--samples", o.samples, "of the regression")->check(CLI::Range(1L, 100'000'000L))->capture_default_str();
-  app.add_option("--batch", o.batch, "samples of a process in a step")->check(CLI::Range(1L, 1'000'000L))->capture_default_str();
-  app.add_flag("--same-batch", o.same_batch, "the batch is of all processes together: as many steps with 8 as with 1");
-  app.add_option("--epochs", o.epochs, "of one turn")->check(count)->capture_default_str();
-  app.add_option("--rounds", o.rounds, "each has two turns of every number of processes")
-      ->check(count)
-      ->take_last()
-      ->capture_default_str();
-  app.add_option("--svg", o.svg, "draws NAME.svg");
-  app.add_option("--json", o.json, "adds the figures to this file");
-  CLI11_PARSE(app, argc, argv);
-  try {
+  return sk::run<Options>(argc, argv, [&](const Options& o) {
     int status = 0;
     sk::MpiComm world{argc, argv};
     world.run([&](sk::MpiComm& w) { status = run(w, o); });
     return status;
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "10_processes_and_cores: %s\n", e.what());
-    return 2;
-  }
+  });
 }

@@ -14,12 +14,10 @@
 // ctest: --threads-as-ranks 2 --samples 3000 --processes 1,2 --rounds 1 --svg speed_up
 // ctest expects: all ranks have the same weights
 #include <cstdio>
-#include <exception>
 #include <fstream>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <skein/mpi.hpp>
 #include <skein/skein.hpp>
 
@@ -42,6 +40,22 @@ struct Options {
   std::vector<int> processes;
   int epochs = 1, threads = 1, threads_as_ranks = 0, rounds = 5;
   long batch = 128, samples = 0;  // a rank's batch; 0: all samples
+
+  void flags(sk::Flags& f) {
+    f.about("MNIST over ranks: logistic regression with Adam, or LeNet with summed gradients");
+    f("network", network, "logistic or lenet").one_of({"logistic", "lenet"});
+    f("epochs", epochs, "how many").within(1, 100'000);
+    f("batch", batch, "samples of a rank in a step").within(1, 1'000'000);
+    f("samples", samples, "take only so many; 0: all").within(0, 1'000'000'000);
+    f("threads", threads, "workers of a rank").within(1, 1024);
+    f("threads-as-ranks", threads_as_ranks, "so many threads of this process; 0: the processes of mpirun").within(0, 256);
+    f("processes", processes, "measures these numbers of ranks in turns").within(1, 1024);
+    f("rounds", rounds, "of these measurements").within(1, 10'000);
+    f("svg", svg, "draws their speed-up in NAME.svg");
+    f("json", json, "adds their figures to this file");
+    f("data", data, "folder of MNIST");
+    f("record", record, "adds the time to this file, reads the time of one rank there");
+  }
 };
 
 /// Seconds of a run of one rank with the same settings in the file, or 0. Lines are "settings,ranks,seconds"; others are passed
@@ -217,36 +231,12 @@ template <class Comm> void run(Comm& world, const Options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options o;
-  CLI::App app{"MNIST over ranks: logistic regression with Adam, or LeNet with summed gradients"};
-  app.add_option("--network", o.network, "logistic or lenet")->check(CLI::IsMember({"logistic", "lenet"}))->capture_default_str();
-  app.add_option("--epochs", o.epochs, "how many")->check(CLI::Range(1, 100'000))->capture_default_str();
-  app.add_option("--batch", o.batch, "samples of a rank in a step")->check(CLI::Range(1L, 1'000'000L))->capture_default_str();
-  app.add_option("--samples", o.samples, "take only so many; 0: all")
-      ->check(CLI::Range(0L, 1'000'000'000L))
-      ->take_last()
-      ->capture_default_str();
-  app.add_option("--threads", o.threads, "workers of a rank")->check(CLI::Range(1, 1024))->capture_default_str();
-  app.add_option("--threads-as-ranks", o.threads_as_ranks, "so many threads of this process; 0: the processes of mpirun")
-      ->check(CLI::Range(0, 256));
-  app.add_option("--processes", o.processes, "measures these numbers of ranks in turns")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1024));
-  app.add_option("--rounds", o.rounds, "of these measurements")->check(CLI::Range(1, 10'000))->take_last()->capture_default_str();
-  app.add_option("--svg", o.svg, "draws their speed-up in NAME.svg");
-  app.add_option("--json", o.json, "adds their figures to this file");
-  app.add_option("--data", o.data, "folder of MNIST");
-  app.add_option("--record", o.record, "adds the time to this file, reads the time of one rank there");
-  CLI11_PARSE(app, argc, argv);
-  try {
+  return sk::run<Options>(argc, argv, [&](const Options& o) {
     if (o.threads_as_ranks > 0) {
       sk::spawn(o.threads_as_ranks, [&](sk::ThreadComm& world) { run(world, o); });
     } else {
       sk::MpiComm world{argc, argv};
       run(world, o);
     }
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "11_mnist_over_mpi: %s\n", e.what());
-    return 2;
-  }
+  });
 }

@@ -12,14 +12,12 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <skein/comm/sim/delayed.hpp>
 #include <skein/mpi.hpp>
 #include <skein/parallel.hpp>
@@ -50,6 +48,24 @@ struct Options {
   long batch = 256, samples = 12'000;
   double dilate = 0;  // milliseconds
   std::string data, json, svg;
+
+  void flags(sk::Flags& f) {
+    f.about("An MLP and LeNet as pipelines, every schedule");
+    f("network", networks, "mlp, lenet").one_of({"mlp", "lenet"});
+    f("stages", stages, "2, 4").within(2, 4);
+    f("threads-as-ranks", threads_as_ranks, "so many threads of this process; 0: the processes of mpirun").within(0, 100'000);
+    f("micro-batches", micro_batches, "of a batch").within(1, 100'000);
+    f("batch", batch, "samples of a step").within(1, 1'000'000);
+    f("samples", samples, "of the data set").within(1, 1'000'000'000);
+    f("rounds", rounds, "each has a turn of every schedule").within(1, 100'000);
+    f("steps", steps, "of a turn").within(1, 100'000);
+    f("epochs", epochs, "of a training of LeNet in 2 stages afterwards").within(0, 100'000);
+    f("dilate", dilate, "threads as ranks, more than cores: forward and each half of backward sleep so many milliseconds")
+        .within(0, 1000);
+    f("data", data, "folder of MNIST");
+    f("svg", svg, "draws NAME_NETWORK_STAGES.svg, and writes its times beside it as .csv");
+    f("json", json, "adds the figures to this file");
+  }
 };
 
 struct Kind {
@@ -310,32 +326,9 @@ template <class Comm> World of(Comm& comm) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options o;
-  CLI::App app{"An MLP and LeNet as pipelines, every schedule"};
-  const CLI::Range count(1, 100'000), none_or_more(0, 100'000);
-  app.add_option("--network", o.networks, "mlp, lenet")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"mlp", "lenet"}))
-      ->capture_default_str();
-  app.add_option("--stages", o.stages, "2, 4")->delimiter(',')->check(CLI::IsMember({2, 4}))->capture_default_str();
-  app.add_option("--threads-as-ranks", o.threads_as_ranks, "so many threads of this process; 0: the processes of mpirun")
-      ->check(none_or_more);
-  app.add_option("--micro-batches", o.micro_batches, "of a batch")->check(count)->capture_default_str();
-  app.add_option("--batch", o.batch, "samples of a step")->check(CLI::Range(1L, 1'000'000L))->capture_default_str();
-  app.add_option("--samples", o.samples, "of the data set")->check(CLI::Range(1L, 1'000'000'000L))->capture_default_str();
-  app.add_option("--rounds", o.rounds, "each has a turn of every schedule")->check(count)->take_last()->capture_default_str();
-  app.add_option("--steps", o.steps, "of a turn")->check(count)->capture_default_str();
-  app.add_option("--epochs", o.epochs, "of a training of LeNet in 2 stages afterwards")
-      ->check(none_or_more)
-      ->capture_default_str();
-  app.add_option("--dilate", o.dilate,
-                 "threads as ranks, more than cores: forward and each half of backward sleep so many milliseconds")
-      ->check(CLI::Range(0.0, 1000.0));
-  app.add_option("--data", o.data, "folder of MNIST");
-  app.add_option("--svg", o.svg, "draws NAME_NETWORK_STAGES.svg, and writes its times beside it as .csv");
-  app.add_option("--json", o.json, "adds the figures to this file");
-  CLI11_PARSE(app, argc, argv);
-  try {
+  return sk::run<Options>(argc, argv, [&](const Options& o) {
+    for (const int s : o.stages)
+      if (s == 3) throw sk::FlagError("--stages takes 2, 4 or both");
     int status = 0;
     if (o.threads_as_ranks > 0) {
       sk::SlowNetwork network({.near = {1e-4, 1e-10}, .far = {1e-4, 1e-10}, .node = 1});  // of dilated runs
@@ -353,8 +346,5 @@ int main(int argc, char** argv) {
       });
     }
     return status;
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "12_pipeline: %s\n", e.what());
-    return 2;
-  }
+  });
 }

@@ -10,13 +10,12 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <exception>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <skein/comm/sim/sim_comm.hpp>
 #include <skein/comm/thread/spawn.hpp>
+#include <skein/core/run.hpp>
 #include <skein/data/loader.hpp>
 #include <skein/data/mnist_or_synthetic.hpp>
 #include <skein/mpi.hpp>
@@ -58,6 +57,27 @@ struct Options {
   float lr = 0.03f;
   bool processes = false;
   std::string data, json, svg;
+
+  void flags(sk::Flags& f) {
+    f.about("Synchronous against asynchronous SGD with one slow worker; servers against a ring");
+    f("workers", workers, "ranks that train; one or two more serve").within(2, 256);
+    f("processes", processes, "ranks are the processes of mpirun: start workers + 2 (workers + 1: no row of two servers)");
+    f("seconds", seconds, "of each training").within(0.01, 1e5);
+    f("seeds", seeds, "trainings of each row").within(1, 100);
+    f("step", step, "ms that a worker sleeps in a step").within(0, 1e5);
+    f("slow", slow, "times as long sleeps the slow worker").within(1, 1e4);
+    f("samples", samples, "take only so many; 0: all").within(0, 1'000'000'000);
+    f("batch", batch, "samples of a worker in a step").within(1, 1'000'000);
+    f("lr", lr, "rate of one worker's gradient");
+    f("target", target, "the test accuracy to reach");
+    f("simulate", simulate, "up to so many workers on a simulated network; 0: none").within(0, 1024);
+    f("compute", compute, "simulated ms of a step").within(1e-6, 1e6);
+    f("latency", latency, "simulated microseconds of a message").within(0, 1e6);
+    f("bandwidth", bandwidth, "simulated Gbit a second").within(1e-6, 1e6);
+    f("data", data, "folder of MNIST");
+    f("svg", svg, "draws NAME_slow.svg and NAME_simulated.svg");
+    f("json", json, "adds the figures to this file");
+  }
 };
 double since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
 
@@ -140,13 +160,13 @@ struct Row {
 /// Calls f(name, kind, function that makes the policy of a communicator).
 template <class F> void each_policy(const F& f) {
   f("all-reduce (synchronous)", Kind{0, true}, [](auto& c) { return DataParallel{c}; });
-  f("gossip on a ring", Kind{0}, [](auto& c) { return gossip(c); });
-  f("gossip, neighbours 8 late", Kind{0}, [](auto& c) { return gossip<Staleness<8>>(c); });
-  f("server, synchronous", Kind{1}, [](auto& c) { return parameter_server<Staleness<0>>(c); });
-  f("server, 8 ahead", Kind{1, false, false}, [](auto& c) { return parameter_server<Staleness<8>>(c); });
-  f("server, no bound", Kind{1, false, false}, [](auto& c) { return parameter_server(c); });
-  f("server, rate by staleness", Kind{1, false, false}, [](auto& c) { return parameter_server(c, {.rate = LateRate::divided}); });
-  f("2 servers, no bound", Kind{2, false, false}, [](auto& c) { return parameter_server(c, {.servers = 2}); });
+  f("gossip on a ring", Kind{0}, [](auto& c) { return Gossip{c}; });
+  f("gossip, neighbours 8 late", Kind{0}, [](auto& c) { return Gossip{c, Staleness<8>{}}; });
+  f("server, synchronous", Kind{1}, [](auto& c) { return ParameterServer{c, Staleness<0>{}}; });
+  f("server, 8 ahead", Kind{1, false, false}, [](auto& c) { return ParameterServer{c, Staleness<8>{}}; });
+  f("server, no bound", Kind{1, false, false}, [](auto& c) { return ParameterServer{c}; });
+  f("server, rate by staleness", Kind{1, false, false}, [](auto& c) { return ParameterServer{c, {.rate = LateRate::divided}}; });
+  f("2 servers, no bound", Kind{2, false, false}, [](auto& c) { return ParameterServer{c, {.servers = 2}}; });
 }
 
 /// Every policy, on as many of the ranks as it takes.
@@ -222,7 +242,7 @@ template <class Make, class Loop>
 void on_a_network(int ranks, const sk::SimOptions& network, double step_seconds, const Make& make, const Loop& loop) {
   (void)sk::simulate(ranks, network, [&](sk::SimComm& world) {
     Model model{sk::Seed{1}};
-    const auto policy = simulated(make(world), world, sk::parallel::compute_times(step_seconds));
+    const auto policy = Simulated{make(world), world, sk::parallel::compute_times(step_seconds)};
     sk::train::TrainStep train_step{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.01f}, policy};
     auto& policy_state = train_step.policy_state();
     if constexpr (sk::parallel::ServesUpdates<std::remove_reference_t<decltype(policy_state)>>) {
@@ -301,9 +321,9 @@ void simulate(const Options& o, ex::Results& results) {
   std::vector<double> seconds, first;
   int half = 0;
   for (int w = 1; w <= o.simulate; w *= 2) {
-    seconds = {step_on_a_network(w, 1, o, [](sk::SimComm& c) { return parameter_server<Staleness<0>>(c); })};
+    seconds = {step_on_a_network(w, 1, o, [](sk::SimComm& c) { return ParameterServer{c, Staleness<0>{}}; })};
     for (int k : {1, 2, 4})
-      seconds.push_back(step_on_a_network(w, k, o, [k](sk::SimComm& c) { return parameter_server(c, {.servers = k}); }));
+      seconds.push_back(step_on_a_network(w, k, o, [k](sk::SimComm& c) { return ParameterServer{c, {.servers = k}}; }));
     seconds.push_back(step_on_a_network(w, 0, o, [](sk::SimComm& c) { return DataParallel{c, {.bucket_bytes = 1 << 24}}; }));
     if (w == 1) first = seconds;
     if (alone / seconds[0] > 0.5) half = w;
@@ -342,36 +362,7 @@ void simulate(const Options& o, ex::Results& results) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options o;
-  CLI::App app{"Synchronous against asynchronous SGD with one slow worker; servers against a ring"};
-  app.add_option("--workers", o.workers, "ranks that train; one or two more serve")
-      ->check(CLI::Range(2, 256))
-      ->capture_default_str();
-  app.add_flag("--processes", o.processes,
-               "ranks are the processes of mpirun: start workers + 2 (workers + 1: no row of two servers)");
-  app.add_option("--seconds", o.seconds, "of each training")->check(CLI::Range(0.01, 1e5))->capture_default_str();
-  app.add_option("--seeds", o.seeds, "trainings of each row")->check(CLI::Range(1, 100))->capture_default_str();
-  app.add_option("--step", o.step, "ms that a worker sleeps in a step")->check(CLI::Range(0.0, 1e5))->capture_default_str();
-  app.add_option("--slow", o.slow, "times as long sleeps the slow worker")->check(CLI::Range(1.0, 1e4))->capture_default_str();
-  app.add_option("--samples", o.samples, "take only so many; 0: all")
-      ->check(CLI::Range(0L, 1'000'000'000L))
-      ->capture_default_str();
-  app.add_option("--batch", o.batch, "samples of a worker in a step")->check(CLI::Range(1L, 1'000'000L))->capture_default_str();
-  app.add_option("--lr", o.lr, "rate of one worker's gradient")->capture_default_str();
-  app.add_option("--target", o.target, "the test accuracy to reach")->capture_default_str();
-  app.add_option("--simulate", o.simulate, "up to so many workers on a simulated network; 0: none")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
-  app.add_option("--compute", o.compute, "simulated ms of a step")->check(CLI::Range(1e-6, 1e6))->capture_default_str();
-  app.add_option("--latency", o.latency, "simulated microseconds of a message")
-      ->check(CLI::Range(0.0, 1e6))
-      ->capture_default_str();
-  app.add_option("--bandwidth", o.bandwidth, "simulated Gbit a second")->check(CLI::Range(1e-6, 1e6))->capture_default_str();
-  app.add_option("--data", o.data, "folder of MNIST");
-  app.add_option("--svg", o.svg, "draws NAME_slow.svg and NAME_simulated.svg");
-  app.add_option("--json", o.json, "adds the figures to this file");
-  CLI11_PARSE(app, argc, argv);
-  try {
+  return sk::run<Options>(argc, argv, [&](const Options& o) {
     auto digits = sk::data::mnist_or_synthetic(o.data);
     if (o.samples > 0) digits.train = digits.train.take(o.samples), digits.test = digits.test.take(o.samples / 6);
     std::vector<Row> rows;
@@ -396,8 +387,5 @@ int main(int argc, char** argv) {
       if (world.rank() == 0) status = end();
     });
     return status;
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "13_parameter_server: %s\n", e.what());
-    return 2;
-  }
+  });
 }

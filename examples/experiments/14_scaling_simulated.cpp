@@ -10,14 +10,13 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <exception>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <skein/comm/measure.hpp>
 #include <skein/comm/sim/sim_comm.hpp>
 #include <skein/comm/thread/spawn.hpp>
+#include <skein/core/run.hpp>
 #include <skein/data/from_tensors.hpp>
 #include <skein/nn/fused/linear_activation.hpp>
 #include <skein/nn/linear.hpp>
@@ -52,6 +51,25 @@ struct Options {
   std::string json, svg;
 
   plan::Network network() const { return {{1e-6 * near_us, 1e-9 / near_gb}, {1e-6 * far_us, 1e-9 / far_gb}, node, 0}; }
+
+  void flags(sk::Flags& f) {
+    f.about("Scaling to 4,096 ranks, simulated, beside what can be measured here");
+    f("ranks", ranks, "up to so many").within(1, 65536);
+    f("node", node, "ranks of a node").within(1, 65536);
+    f("near-us", near_us, "alpha within a node, microseconds").within(1e-9, 1e9);
+    f("near-gb", near_gb, "GB/s within a node").within(1e-9, 1e9);
+    f("far-us", far_us, "alpha between nodes, microseconds").within(1e-9, 1e9);
+    f("far-gb", far_gb, "GB/s between nodes").within(1e-9, 1e9);
+    f("jitter", jitter, "deviation of the time to compute and of messages").within(0, 2);
+    f("samples", samples, "of an epoch").within(1, 1'000'000'000);
+    f("batch", batch, "of a rank").within(1, 1'000'000);
+    f("workers", workers, "virtual workers").within(1, 512);
+    f("epochs", epochs, "of the virtual workers").within(1, 100'000);
+    f("seeds", seeds, "of the virtual workers").within(1, 100);
+    f("rounds", rounds, "of the measurement: the least counts").within(1, 100'000);
+    f("svg", svg, "draws SVGs whose names begin so");
+    f("json", json, "adds figures to this file, an object a line");
+  }
 };
 
 /// The tutorial's function; `normalized`: its argument in -2 to 2, so that few steps show something.
@@ -211,7 +229,7 @@ template <class Make> Curve curve(const Options& o, double compute, std::uint64_
         Model model{sk::Seed{seed}};
         sk::Trainer trainer{
             model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.005f, .momentum = 0.9f},
-            sk::parallel::simulated(policy, world, plan::compute_times(10 * compute / static_cast<double>(o.batch)))};
+            sk::parallel::Simulated{policy, world, plan::compute_times(10 * compute / static_cast<double>(o.batch))}};
         const auto note = [&](sk::train::EpochRecord& record) {
           if (world.rank() == 0) c.seconds.push_back(world.now()), c.losses.push_back(record.training.loss);
         };
@@ -254,8 +272,8 @@ void virtual_workers(const Options& o, double compute) {
     return report;
   };
   const std::string report = row("gradients in every step", [](sk::SimComm& w) { return sk::parallel::DataParallel{w}; });
-  row("gradients in every 10th", [](sk::SimComm& w) { return sk::parallel::data_parallel<sk::parallel::SyncEvery<10>>(w); });
-  row("models averaged every 10", [](sk::SimComm& w) { return sk::parallel::model_average<10>(w); });
+  row("gradients in every 10th", [](sk::SimComm& w) { return sk::parallel::DataParallel{w, sk::parallel::SyncEvery<10>{}}; });
+  row("models averaged every 10", [](sk::SimComm& w) { return sk::parallel::ModelAverage{w, sk::parallel::Period<10>{}}; });
   table.print();
   std::printf("%s\n", report.c_str());
   if (!o.svg.empty()) plot.write(o.svg + "_workers.svg");
@@ -287,33 +305,4 @@ int run(const Options& o) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  Options o;
-  CLI::App app{"Scaling to 4,096 ranks, simulated, beside what can be measured here"};
-  app.add_option("--ranks", o.ranks, "up to so many")->check(CLI::Range(1, 65536))->capture_default_str();
-  app.add_option("--node", o.node, "ranks of a node")->check(CLI::Range(1, 65536))->capture_default_str();
-  app.add_option("--near-us", o.near_us, "alpha within a node, microseconds")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--near-gb", o.near_gb, "GB/s within a node")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--far-us", o.far_us, "alpha between nodes, microseconds")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--far-gb", o.far_gb, "GB/s between nodes")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--jitter", o.jitter, "deviation of the time to compute and of messages")
-      ->check(CLI::Range(0.0, 2.0))
-      ->capture_default_str();
-  app.add_option("--samples", o.samples, "of an epoch")->check(CLI::Range(1L, 1'000'000'000L))->capture_default_str();
-  app.add_option("--batch", o.batch, "of a rank")->check(CLI::Range(1L, 1'000'000L))->capture_default_str();
-  app.add_option("--workers", o.workers, "virtual workers")->check(CLI::Range(1, 512))->capture_default_str();
-  app.add_option("--epochs", o.epochs, "of the virtual workers")->check(CLI::Range(1, 100'000))->capture_default_str();
-  app.add_option("--seeds", o.seeds, "of the virtual workers")->check(CLI::Range(1, 100))->capture_default_str();
-  app.add_option("--rounds", o.rounds, "of the measurement: the least counts")
-      ->check(CLI::Range(1, 100'000))
-      ->capture_default_str();
-  app.add_option("--svg", o.svg, "draws SVGs whose names begin so");
-  app.add_option("--json", o.json, "adds figures to this file, an object a line");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return run(o);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "14_scaling_simulated: %s\n", e.what());
-    return 2;
-  }
-}
+int main(int argc, char** argv) { return sk::run<Options>(argc, argv, run); }

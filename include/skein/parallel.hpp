@@ -5,7 +5,7 @@
 #pragma once
 #include "comm/algorithms/all_reduce.hpp"
 #include "comm/compress/error_feedback.hpp"
-#include "comm/compress/exchange.hpp"
+#include "comm/compress/compressed_collectives.hpp"
 #include "comm/compress/half_codec.hpp"
 #include "comm/compress/int8_codec.hpp"
 #include "comm/compress/power_sgd.hpp"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
-#include "skein/comm/compress/exchange.hpp"
+#include "skein/comm/compress/compressed_collectives.hpp"
 #include "skein/comm/compress/int8_codec.hpp"
 #include "skein/comm/self/self_comm.hpp"
 

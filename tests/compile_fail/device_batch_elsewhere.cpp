@@ -1,6 +1,6 @@
 // expect: the batch is in a device's memory and the model is not there: give Model the batch's device
 // SPDX-License-Identifier: Apache-2.0
-#include <skein/device/batch.hpp>
+#include <skein/device/batch_view.hpp>
 
 #ifdef SKEIN_TWIN
 using Device = skein::Cuda;

@@ -1,6 +1,6 @@
 // expect: a batch has x, pitch, labels, targets, target_pitch, count, global_count, first and held: derive it from skein::BatchView<Scalar>, or fill one of those
 // SPDX-License-Identifier: Apache-2.0
-#include <skein/device/batch.hpp>
+#include <skein/device/batch_view.hpp>
 
 struct Mine {
   const float* x = nullptr;

@@ -13,5 +13,5 @@ using Outer = sk::optim::Chain<sk::optim::Sgd>;
 #else
 using Outer = sk::optim::Chain<sk::optim::Sgd, sk::optim::Lars>;
 #endif
-using Policy = sk::parallel::ModelAverage<2, sk::ThreadComm, sk::parallel::Every::step, Outer>;
+using Policy = sk::parallel::ModelAverage<sk::ThreadComm, sk::parallel::Period<2>, Outer>;
 void start(const Policy& policy) { (void)policy.bind(sk::parallel::Replica<float, sk::Cpu>{}); }

@@ -14,5 +14,5 @@ struct Star : sk::parallel::AlgorithmBase {
 
 int main() {
   sk::SelfComm world;
-  (void)sk::parallel::data_parallel<sk::parallel::Algorithm<Star>>(world);
+  (void)sk::parallel::DataParallel{world, sk::parallel::Algorithm<Star>{}};
 }

@@ -12,10 +12,11 @@ int main() {
   sk::SelfComm world;
   const sk::parallel::Replica<float, sk::Cpu> replica;
 #ifndef SKEIN_TWIN
-  const sk::parallel::Compose policy{sk::parallel::data_parallel<sk::parallel::Sharded<1>>(world),
-                                     sk::parallel::model_average<4>(world)};
+  const sk::parallel::Compose policy{sk::parallel::DataParallel{world, sk::parallel::Sharded<1>{}},
+                                     sk::parallel::ModelAverage{world, sk::parallel::Period<4>{}}};
 #else
-  const sk::parallel::Compose policy{sk::parallel::data_parallel<>(world), sk::parallel::model_average<4>(world)};
+  const sk::parallel::Compose policy{sk::parallel::DataParallel{world},
+                                     sk::parallel::ModelAverage{world, sk::parallel::Period<4>{}}};
 #endif
   (void)policy.bind(replica);
 }

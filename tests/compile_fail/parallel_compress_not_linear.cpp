@@ -17,6 +17,6 @@ using Compressor = sk::comm::Int8Codec<>;
 
 int main() {
   sk::SelfComm world;
-  const auto policy = data_parallel<Compress<Compressor>, Algorithm<Ring>>(world);
+  const auto policy = DataParallel{world, Compress<Compressor>{}, Algorithm<Ring>{}};
   return policy.bind(Replica<float, sk::Cpu>{}).ranks() - 1;
 }

@@ -26,5 +26,6 @@ struct Mine {
 int main() {
   sk::SelfComm world;
   sk::Model<sk::nn::Sequential<sk::nn::Linear<1>>, sk::Shape<1>> model;
-  sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{}, sk::parallel::data_parallel<sk::parallel::ExchangeBy<Mine>>(world)};
+  sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{},
+                      sk::parallel::DataParallel{world, sk::parallel::ExchangeBy<Mine>{}}};
 }

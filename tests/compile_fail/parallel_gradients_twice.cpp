@@ -13,7 +13,8 @@ int main() {
 #ifndef SKEIN_TWIN
   const sk::parallel::Compose policy{sk::parallel::DataParallel{world}, sk::parallel::DataParallel{world}};
 #else
-  const sk::parallel::Compose policy{sk::parallel::DataParallel{world}, sk::parallel::model_average<4>(world)};
+  const sk::parallel::Compose policy{sk::parallel::DataParallel{world},
+                                     sk::parallel::ModelAverage{world, sk::parallel::Period<4>{}}};
 #endif
   (void)policy.bind(replica);
 }

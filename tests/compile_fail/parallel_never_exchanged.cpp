@@ -10,9 +10,9 @@ int main() {
   sk::SelfComm world;
   const sk::parallel::Replica<float, sk::Cpu> replica;
 #ifndef SKEIN_TWIN
-  const auto policy = sk::parallel::data_parallel<sk::parallel::SyncEvery<0>>(world);
+  const auto policy = sk::parallel::DataParallel{world, sk::parallel::SyncEvery<0>{}};
 #else
-  const auto policy = sk::parallel::data_parallel<sk::parallel::SyncEvery<1>>(world);
+  const auto policy = sk::parallel::DataParallel{world, sk::parallel::SyncEvery<1>{}};
 #endif
   (void)policy.bind(replica);
 }

@@ -5,10 +5,10 @@
 
 namespace sk = skein;
 
+void f(sk::SelfComm& world) {
 #ifndef SKEIN_TWIN
-using Policy = sk::parallel::DataParallel<sk::SelfComm, int>;
+  sk::parallel::DataParallel policy{world, 4};
 #else
-using Policy = sk::parallel::DataParallel<sk::SelfComm>;
+  sk::parallel::DataParallel policy{world};
 #endif
-
-void f(sk::SelfComm& world) { Policy policy{world}; }
+}

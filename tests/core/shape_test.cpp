@@ -14,6 +14,10 @@ TEST_CASE("shapes are types, extents are values") {
   static_assert(std::is_same_v<sk::MakeShape<1, 7, 0, 0, 0>::type, sk::Shape<7>>);
   CHECK(sk::Extents{}.count() == 1);
   CHECK_FALSE(sk::Extents{1, {5}} == sk::Extents{2, {5, 1}});
+  constexpr int most = 0x7fffffff;
+  static_assert(sk::Extents{4, {most, most, most, most}}.count() == sk::Extents{3, {most, most, most}}.count());  // no overflow
+  static_assert(sk::Extents{2, {most, most}}.count() == 1L * most * most / 2 || sk::Extents{2, {most, most}}.count() > 1L << 60);
+  static_assert(sk::Extents{4, {0, most, most, most}}.count() == 0 && sk::Extents{4, {most, most, most, 0}}.count() == 0);
 }
 
 TEST_CASE("a row's pitch is whole vectors, and never a multiple of 512") {

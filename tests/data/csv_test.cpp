@@ -130,6 +130,17 @@ TEST_CASE("what is no table is refused by line and byte") {
   CHECK_THROWS_AS(parse_csv("1", "t", {.separator = '"'}), sk::ArgumentError);
 }
 
+TEST_CASE("a small file of separators does not become a large table") {
+  const std::string commas(200'000, ',');
+  CHECK(fault_of(commas).says("(byte 100000): line 1: has more than 100000 columns"));
+  CHECK(parse_csv("1,2,3\n4,5,6\n", "t", {.most_columns = 3}).columns() == 3);
+  CHECK(fault_of("1,2,3\n4,5,6\n", {.most_columns = 2}).says("give the options of read_csv more .most_columns"));
+  std::string halves;  // 4 bytes in the text, 8 in the table
+  for (int i = 0; i < 20000; ++i) halves += "0.5\n";
+  CHECK(fault_of(halves, {.limit = 60'000}).says("becomes a table of more than 160000 bytes: give the options of read_csv"));
+  CHECK(parse_csv(halves, "t", {.limit = 80'000}).rows() == 20000);  // as many bytes more than the text has
+}
+
 TEST_CASE("a table becomes a data set by naming its target") {
   Folder folder;
   const auto path = folder.write("houses.csv", "area,price,rooms\n10,100,1\n20,200,2\n30,300,0\n");

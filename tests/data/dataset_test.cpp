@@ -429,7 +429,9 @@ TEST_CASE("values that are infinite or not a number do not become a data set unl
   x[4] = nan;
   CHECK(thrown([&] {
           from_tensors(x, sk::Extents{1, {2}}, std::vector<int>{0, 1, 0});
-        }).text == "a data set in memory: value 0 of sample 2 is nan: mend the data, or ask for such with data::NonFinite::keep");
+        }).text ==
+        "a data set in memory: value 0 of sample 2 is nan: correct it; if such values are intended, give "
+        "data::NonFinite::keep as the last argument");
   CHECK(thrown([&] {
           from_tensors(plain, sk::Extents{1, {3}}, std::vector<double>{1, -large});
         }).says("target value 0 of sample 1 is -inf (a float holds numbers up to 3.4e38)"));
@@ -447,6 +449,8 @@ TEST_CASE("values that are infinite or not a number do not become a data set unl
 
   const InMemory<std::uint8_t> bytes({1, {2}}, {0, 255});
   CHECK(bytes.normalize(0.1, 0.3).non_finite() == NonFinite::absent);
+  CHECK(thrown([&] { bytes.normalize(33.3, 78.5); }).says("normalize: bytes are served as byte / 255, from 0 to 1"));
+  CHECK(thrown([&] { bytes.normalize(0, 255); }).says("divide those of the bytes by 255"));
   CHECK(thrown([&] { bytes.normalize(0.1, 1e-40); }).says("normalize: a mean of 0.100000 and a deviation of"));
   CHECK(thrown([&] {
           bytes.normalize(HUGE_VAL, 1);

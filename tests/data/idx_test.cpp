@@ -50,6 +50,7 @@ TEST_CASE("IDX headers that lie are refused before anything is allocated") {
   CHECK(fault_of(idx_bytes(8, {0x7fffffff, 0x7fffffff, 0x7fffffff}, {})).says("multiply to more than any file can hold"));
   CHECK(
       fault_of(idx_bytes(8, {0x7fffffff, 0x7fffffff}, {1})).says("cannot hold the values of the IDX file: the header asks for"));
+  CHECK(fault_of(idx_bytes(8, {0, 0x7fffffff, 0x7fffffff, 0x7fffffff}, {})).says("multiply to more than any file can hold"));
   CHECK(fault_of(idx_bytes(8, {0x80000000u}, {1})).text == "x.idx (byte 4): extent 0 is 2147483648: too large for IDX");
   CHECK(fault_of(idx_bytes(8, {0x7fffffff}, {1})).says("the header asks for 2147483647 bytes, the file has 9"));
   CHECK(fault_of(idx_bytes(7, {1}, {1})).text == "x.idx (byte 2): has type code 7, which IDX does not know");

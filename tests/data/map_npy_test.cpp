@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/data/map_npy.hpp>
 
+#include <sys/stat.h>
+
 #include <string>
 #include <vector>
 
@@ -56,6 +58,8 @@ TEST_CASE("a file that is not what is mapped says how to mend it") {
   CHECK_THAT(fault(folder / "none.npy"), Contains("cannot be opened"));
   CHECK_THAT(fault(folder / "."), Contains("no plain file"));
   support::write_file(folder / "empty.npy", "", 0);
+  REQUIRE(::mkfifo((folder / "pipe.npy").c_str(), 0600) == 0);
+  CHECK_THAT(fault(folder / "pipe.npy"), Contains("no plain file"));  // and does not wait for a writer
   CHECK_THAT(fault(folder / "empty.npy"), Contains("is empty"));
   const auto of = [&](const std::string& descr, const std::string& shape, const std::string& order, std::size_t bytes,
                       std::size_t header = 128) {

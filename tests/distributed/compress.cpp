@@ -2,7 +2,7 @@
 // Compressed sums over processes: the cases of the threads' tests.
 #include <catch2/catch.hpp>
 
-#include <skein/comm/compress/exchange.hpp>
+#include <skein/comm/compress/compressed_collectives.hpp>
 #include <skein/mpi.hpp>
 
 #include "../support/compress_cases.hpp"

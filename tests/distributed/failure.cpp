@@ -102,7 +102,7 @@ TEST_CASE("Reproducible refuses sums in native order", "[distributed]") {
   o.order = sk::ReductionOrder::native;
   sk::MpiComm world{MPI_COMM_WORLD, o};
   const std::string text = cases::thrown([&] {
-    sk::parallel::data_parallel<sk::parallel::Reproducible<8>>(world).bind(sk::parallel::Replica<float, sk::Cpu>{}).start();
+    sk::parallel::DataParallel{world, sk::parallel::Reproducible<8>{}}.bind(sk::parallel::Replica<float, sk::Cpu>{}).start();
   });
   if (world.size() > 1 && world.size() <= 8)
     CHECK_THAT(text, Catch::Contains("Reproducible<8>: the communicator adds in native order"));

@@ -11,10 +11,10 @@ namespace sk = skein;
 
 TEST_CASE("weights over processes have the bits of one rank over threads", "[distributed]") {
   sk::MpiComm world{MPI_COMM_WORLD};
-  const auto here = reproducible_cases::layer_wise(sk::parallel::data_parallel<sk::parallel::Reproducible<8>>(world), 1);
+  const auto here = reproducible_cases::layer_wise(sk::parallel::DataParallel{world, sk::parallel::Reproducible<8>{}}, 1);
   auto one = here;
   sk::spawn(1, [&](sk::ThreadComm& t) {
-    one = reproducible_cases::layer_wise(sk::parallel::data_parallel<sk::parallel::Reproducible<8>>(t), 1);
+    one = reproducible_cases::layer_wise(sk::parallel::DataParallel{t, sk::parallel::Reproducible<8>{}}, 1);
   });
   CHECK(here == one);
 }
@@ -23,7 +23,7 @@ TEST_CASE("statistics over processes, with sharded state and scattered gradients
           "[distributed]") {
   sk::MpiComm world{MPI_COMM_WORLD};
   const auto policy =
-      sk::parallel::data_parallel<sk::parallel::Sharded<2>, sk::parallel::SyncBatchNorm>(world, {.bucket_bytes = 1});
+      sk::parallel::DataParallel{world, {.bucket_bytes = 1}, sk::parallel::Sharded<2>{}, sk::parallel::SyncBatchNorm{}};
   shard_cases::require_close(sync_batch_norm_cases::train(policy, 1),
                              sync_batch_norm_cases::train(sk::parallel::SingleProcess{}, 1), 1e-9);
 }

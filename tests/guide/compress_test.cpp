@@ -6,7 +6,7 @@
 
 #include <skein/comm/algorithms/all_reduce.hpp>
 #include <skein/comm/compress/error_feedback.hpp>
-#include <skein/comm/compress/exchange.hpp>
+#include <skein/comm/compress/compressed_collectives.hpp>
 #include <skein/comm/compress/half_codec.hpp>
 #include <skein/comm/compress/top_k.hpp>
 #include <skein/comm/counted.hpp>
@@ -111,7 +111,7 @@ TEST_CASE("a training whose gradients travel in 16 bits round a ring", "[guide]"
   sk::spawn(4, [&](sk::ThreadComm& threads) {
     sk::Counted world{threads};  // counts what goes through another
     sk::Model<sk::nn::Sequential<sk::nn::Linear<1>>, sk::Shape<1>> model{sk::Seed{1}};
-    sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.03f}, data_parallel<Half, Algorithm<Ring>>(world)};
+    sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.03f}, DataParallel{world, Half{}, Algorithm<Ring>{}}};
     const sk::comm::Counts before = world.counts();
     const sk::History history = trainer.fit(data, {.epochs = 100, .batch = 8, .progress = false, .threads = 1});
     if (world.rank() == 0) {                                                        // not quoted

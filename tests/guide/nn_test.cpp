@@ -25,6 +25,15 @@ static_assert(GuideModel::parameter_count == 72 + 4 * 584 + 1290);
 static_assert(GuideModel::output_extents == sk::Extents{1, {10}});
 // [end]
 
+// [quote models]
+using Small = sk::Model<sk::models::CifarResNet<32>, sk::Shape<32, 32, 3>>;  // option A of the paper
+static_assert(Small::parameter_count == 464'154);
+using Projected = sk::Model<sk::models::CifarResNet<32, sk::models::Shortcut::projection>, sk::Shape<32, 32, 3>>;
+static_assert(Projected::parameter_count == 464'154 + 2'752);
+using Lab = sk::Model<sk::models::ResNetV2<50, 10>, sk::Shape<128, 128, 3>>;  // ten classes, images of any size
+static_assert(Lab::parameter_count == 23'539'850);
+// [end]
+
 // [quote own_optimizer]
 struct SignSgd {
   float lr = 1e-3f;

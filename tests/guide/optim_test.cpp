@@ -44,12 +44,21 @@ TEST_CASE("a chain of transforms and an optimizer", "[guide]") {
   CHECK(losses.back() < 0.9 * losses.front());
 }
 
-TEST_CASE("an optimizer and transforms of one's own", "[guide]") {
-  CHECK(learns(own::Lion{.lr = 0.01f}));
-  CHECK(learns(sk::optim::chain(own::Centralize{}, own::Quantize{}, own::Lion{.lr = 0.01f})));
-  // [quote own_groups]
-  auto lion = sk::optim::chain(own::Lion{.lr = 0.01f, .weight_decay = 0.1f});
-  lion.groups = {sk::optim::no_decay_on_biases_and_norms(), sk::optim::frozen("1.bias")};
+TEST_CASE("optimizers for large batches, and Muon", "[guide]") {
+  // [quote large_batch]
+  const auto lamb = sk::optim::chain(sk::optim::Lamb{.weight_decay = 0.01f}, sk::optim::Sgd{.lr = 0.05f});
+  const auto muon = sk::optim::chain(sk::optim::Muon{}, sk::optim::Sgd{.lr = 0.05f, .weight_decay = 0.01f});
   // [end]
-  CHECK(learns(lion));
+  CHECK(learns(lamb));
+  CHECK(learns(muon));
+}
+
+TEST_CASE("an optimizer and transforms of one's own", "[guide]") {
+  CHECK(learns(own::Signum{.lr = 0.01f}));
+  CHECK(learns(sk::optim::chain(own::Centralize{}, own::Quantize{}, own::Signum{.lr = 0.01f})));
+  // [quote own_groups]
+  auto signum = sk::optim::chain(own::Signum{.lr = 0.01f, .weight_decay = 0.1f});
+  signum.groups = {sk::optim::no_decay_on_biases_and_norms(), sk::optim::frozen("1.bias")};
+  // [end]
+  CHECK(learns(signum));
 }

@@ -25,6 +25,8 @@ def fields(text, struct):
     for line in found.group(1).splitlines():
         note = re.fullmatch(r"\s*///<? (.*)", line)
         field = FIELD.match(line)
+        if "detail::refused::" in line:  # a name that other libraries use: it takes no value
+            continue
         if note and "///<" in line and rows:
             rows[-1] = (*rows[-1][:3], (rows[-1][3] + " " + note.group(1)).strip())
         elif note:

@@ -159,6 +159,7 @@ def text_of(node):
     if node is None:
         return ""
     paragraphs = ["".join(p.itertext()) for p in node.iter("para")]
+    paragraphs = [re.sub(r"\bsk(?!ein)(?=[a-z_]+::)", "sk::", p) for p in paragraphs]  # Doxygen takes `::` for its sign of a link
     return " ".join(re.sub(r"\s+", " ", p).strip() for p in paragraphs if p.strip())
 
 
@@ -275,7 +276,7 @@ def type_entry(compound, level="###"):
     bases = ", ".join(tidy(code_of(b)) for b in compound.findall("basecompoundref") if b.get("prot") == "public")
     head = (template + "\n" if template else "") + f"{kind} {name}" + (f" : {bases}" if bases else "")
     out += ["```cpp", head, "```", ""]
-    members = members_of(compound)
+    members = [m for m in members_of(compound) if "detail::refused::" not in code_of(m.find("type"))]  # names of other libraries
     fields = [m for m in members if m.get("kind") == "variable" and m.get("static") != "yes" and not m.find("name").text.startswith("@")]
     if fields:
         rows = []

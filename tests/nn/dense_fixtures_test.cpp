@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear, the activations and the softmaxes give PyTorch's values and gradients (tests/fixtures/make_dense.py).
+// Linear, the activations, the softmaxes, Slice and Reshape give PyTorch's values and gradients (tests/fixtures/make_dense.py).
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -11,7 +11,9 @@
 #include <skein/nn/linear.hpp>
 #include <skein/nn/log_softmax.hpp>
 #include <skein/nn/relu.hpp>
+#include <skein/nn/reshape.hpp>
 #include <skein/nn/sigmoid.hpp>
+#include <skein/nn/slice.hpp>
 #include <skein/nn/softmax.hpp>
 #include <skein/nn/tanh.hpp>
 
@@ -87,4 +89,25 @@ TEST_CASE("PyTorch: activations", "[fixtures]") {
   both<nn::Elementwise<Silu>>("silu", torch::silu_y, torch::silu_dx);
   both<nn::Softmax>("softmax", torch::softmax_y, torch::softmax_dx);
   both<nn::LogSoftmax>("log-softmax", torch::log_softmax_y, torch::log_softmax_dx);
+}
+
+namespace {
+/// What moves values only gives the same ones to the bit.
+template <class L, class In, class S> void moves(const std::vector<double>& y, const std::vector<double>& dx) {
+  LayerHarness<L, In, S> h(2);
+  h.set_x([](long b, long i) { return single(wave(b * 131 + i, 0.7, 0.3)); });
+  set_dy(h);
+  h.forward();
+  h.backward();
+  const long outputs = static_cast<long>(y.size()) / 2;
+  REQUIRE(L::describe(In::extents).output.count() == outputs);
+  REQUIRE(In::count == static_cast<long>(dx.size()) / 2);
+  CHECK(distance(y, [&](long i) { return h.y_at(i / outputs, i % outputs); }) <= 0);
+  CHECK(distance(dx, [&](long i) { return h.dx_at(i / In::count, i % In::count); }) <= 0);
+}
+}  // namespace
+
+TEMPLATE_TEST_CASE("PyTorch: a slice of the last extent, a reshape", "[fixtures]", float, double) {
+  moves<nn::Slice<2, 5>, sk::Shape<3, 4, 7>, TestType>(torch::slice_y, torch::slice_dx);
+  moves<nn::Reshape<12, 7>, sk::Shape<84>, TestType>(torch::reshape_y, torch::reshape_dx);
 }

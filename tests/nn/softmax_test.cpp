@@ -5,7 +5,10 @@
 #include <cmath>
 
 #include <skein/nn/check.hpp>
+#include <skein/nn/identity.hpp>
 #include <skein/nn/log_softmax.hpp>
+#include <skein/nn/loss/cross_entropy.hpp>
+#include <skein/nn/sequential.hpp>
 #include <skein/nn/softmax.hpp>
 
 #include "../support/close.hpp"
@@ -16,6 +19,9 @@ namespace nn = skein::nn;
 using support::LayerHarness;
 
 static_assert((sk::assert_layer<nn::Softmax, sk::Shape<10>>(), true));
+static_assert(nn::output_kind_of<nn::Sequential<nn::Identity, nn::Sequential<nn::Softmax>>>() == nn::OutputKind::probabilities);
+static_assert(nn::output_kind_of<nn::Sequential<nn::Softmax, nn::Identity>>() == nn::OutputKind::any);
+static_assert(!nn::fits_loss<nn::Softmax, nn::CrossEntropy>() && nn::fits_loss<nn::LogSoftmax, nn::CrossEntropy>());
 static_assert(nn::LogSoftmax::describe({3, {4, 5, 6}}).output == sk::Extents{3, {4, 5, 6}});
 static_assert(nn::Softmax::describe({1, {10}}).saves_output && !nn::Softmax::describe({1, {10}}).saves_input);
 

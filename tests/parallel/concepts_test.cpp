@@ -26,13 +26,14 @@ template <class... P> constexpr bool sound = ((sp::Policy<P, Replica> && fault<S
 static_assert(
     sound<sp::SingleProcess, Parallel<>, Parallel<sp::SyncEvery<2>>, Parallel<sp::Sharded<1>>, Parallel<sp::Sharded<2>>>);
 static_assert(sound<Parallel<sp::Reproducible<4>>, Parallel<sp::SyncBatchNorm>, Parallel<sp::Compress<sk::comm::Int8Codec<>>>>);
-static_assert(sound<sp::ModelAverage<2, sk::ThreadComm>, sp::Gossip<sk::ThreadComm>, sp::ParameterServer<sk::ThreadComm>>);
+static_assert(
+    sound<sp::ModelAverage<sk::ThreadComm, sp::Period<2>>, sp::Gossip<sk::ThreadComm>, sp::ParameterServer<sk::ThreadComm>>);
 static_assert(sp::SynchronizesGradients<StateOf<Parallel<>>> && !sp::SynchronizesGradients<sp::PolicyState>);
 static_assert(sp::OwnsPart<StateOf<Parallel<sp::Sharded<1>>>> && !sp::OwnsPart<StateOf<Parallel<>>>);
 static_assert(sp::ReducesStatistics<StateOf<Parallel<sp::SyncBatchNorm>>> && !sp::ReducesStatistics<StateOf<Parallel<>>>);
 static_assert(sp::AveragesWeights<StateOf<sp::Gossip<sk::ThreadComm>>> && !sp::AveragesWeights<StateOf<Parallel<>>>);
 static_assert(sp::ServesUpdates<StateOf<sp::ParameterServer<sk::ThreadComm>>> && !sp::ServesUpdates<StateOf<Parallel<>>>);
-static_assert(sp::KeepsState<StateOf<sp::ModelAverage<2, sk::ThreadComm>>> && !sp::KeepsState<StateOf<Parallel<>>>);
+static_assert(sp::KeepsState<StateOf<sp::ModelAverage<sk::ThreadComm, sp::Period<2>>>> && !sp::KeepsState<StateOf<Parallel<>>>);
 static_assert(sp::SumsShards<StateOf<Parallel<sp::Reproducible<4>>>> && !sp::SumsShards<StateOf<Parallel<>>>);
 static_assert(sp::LetsWeightsDrift<StateOf<Parallel<sp::SyncFirst<3>>>> && !sp::LetsWeightsDrift<StateOf<Parallel<>>>);
 
@@ -242,7 +243,7 @@ TEST_CASE("what wraps a policy forwards every hook", "[parallel]") {
   SECTION("Slowed") { every_hook_arrives(sp::Slowed{policy, {.rank = 7}}, counts); }
   SECTION("simulated") {
     Clock clock;
-    every_hook_arrives(sp::simulated(policy, clock, {.forward = 1, .backward = 2, .update = 3}), counts);
+    every_hook_arrives(sp::Simulated{policy, clock, {.forward = 1, .backward = 2, .update = 3}}, counts);
     CHECK(clock.now == 6);
   }
   SECTION("Compose") { every_hook_arrives(sp::Compose{policy, sp::SingleProcess{}}, counts); }

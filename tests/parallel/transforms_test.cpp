@@ -8,7 +8,9 @@
 #include <skein/nn/sequential.hpp>
 #include <skein/optim/transform/chain.hpp>
 #include <skein/optim/transform/clip_value.hpp>
+#include <skein/optim/transform/lamb.hpp>
 #include <skein/optim/transform/lars.hpp>
+#include <skein/optim/transform/muon.hpp>
 #include <skein/parallel/average/gossip.hpp>
 #include <skein/parallel/average/model_average.hpp>
 #include <skein/parallel/data/sync_every.hpp>
@@ -42,7 +44,7 @@ const auto element =
     optim::chain(optim::ClipValue{0.01f}, Decay{},
                  optim::Adam{.lr = 0.01f, .weight_decay = 0.01f, .groups = optim::no_decay_on_biases_and_norms()});
 const auto head = optim::chain(optim::ClipNorm{0.05f}, optim::ClipValue{0.01f}, sgd);
-const auto tensor = optim::chain(optim::ClipNorm{0.2f}, optim::Lars{.trust = 0.05f}, optim::ClipNorm{0.01f}, sgd);
+const auto tensor = optim::chain(optim::ClipNorm{0.2f}, optim::Muon{}, optim::Lamb{}, optim::ClipNorm{0.01f}, sgd);
 
 template <class Policy, class Optimizer> Values train(const Policy& policy, const Optimizer& optimizer, sk::FitOptions options) {
   options.epochs = 2;
@@ -68,11 +70,11 @@ TEST_CASE("SyncEvery, ModelAverage and Gossip take any chain: a rank's own step 
   const auto takes = [](const auto& chain) {
     const Values expected = serial(chain);
     sk::spawn(2, [&](sk::ThreadComm& world) {
-      require_close(train(parallel::data_parallel<parallel::SyncEvery<1>>(world), chain, {.batch = 19}), expected);
+      require_close(train(parallel::DataParallel{world, parallel::SyncEvery<1>{}}, chain, {.batch = 19}), expected);
       // Every rank has all of the data, so that all make the same steps, and their mean is the serial training.
       const sk::FitOptions alike{.loader = {.batch_per_rank = 19, .shuffle = false, .partition = sk::data::Partition::local}};
       const Values alone = train(parallel::SingleProcess{}, chain, {.batch = 19, .loader = {.shuffle = false}});
-      require_close(train(parallel::model_average<1>(world), chain, alike), alone);
+      require_close(train(parallel::ModelAverage{world, parallel::Period<1>{}}, chain, alike), alone);
       require_close(train(parallel::Gossip{world}, chain, alike), alone);
     });
   };
@@ -85,7 +87,7 @@ TEST_CASE("Servers of whole steps take any chain: their parts end at parameters,
     const Values expected = serial(chain);
     for (const int servers : {1, 2, 3})
       sk::spawn(2 + servers, [&](sk::ThreadComm& world) {
-        const auto policy = parallel::parameter_server<parallel::Staleness<0>>(world, {.servers = servers});
+        const auto policy = parallel::ParameterServer{world, {.servers = servers}, parallel::Staleness<0>{}};
         require_close(train(policy, chain, {.batch = 19}), expected);
       });
   };
@@ -94,7 +96,7 @@ TEST_CASE("Servers of whole steps take any chain: their parts end at parameters,
   takes(tensor);
   const Values clipped = train(parallel::SingleProcess{}, sgd, {.batch = 19, .clip_norm = 0.05});
   sk::spawn(4, [&](sk::ThreadComm& world) {
-    const auto policy = parallel::parameter_server<parallel::Staleness<0>>(world, {.servers = 2});
+    const auto policy = parallel::ParameterServer{world, {.servers = 2}, parallel::Staleness<0>{}};
     require_close(train(policy, sgd, {.batch = 19, .clip_norm = 0.05}), clipped);
   });
 }
@@ -103,13 +105,13 @@ TEST_CASE("Servers that do not wait take elements and tensors, of each rank's ow
   const auto takes = [](const auto& chain) {
     const Values expected = serial(chain);
     sk::spawn(3, [&](sk::ThreadComm& world) {  // one rank trains: its gradients are never late
-      require_close(train(parallel::parameter_server(world, {.servers = 2}), chain, {.batch = 19}), expected);
+      require_close(train(parallel::ParameterServer{world, {.servers = 2}}, chain, {.batch = 19}), expected);
     });
   };
   takes(element);
   takes(optim::chain(optim::Lars{.trust = 0.05f}, optim::ClipValue{0.01f}, Decay{}, sgd));
   sk::spawn(2, [&](sk::ThreadComm& world) {
-    const auto policy = parallel::parameter_server(world);
+    const auto policy = parallel::ParameterServer{world};
     RANK_CHECK(support::thrown<sk::ArgumentError>([&] {
                  train(policy, sgd, {.batch = 19, .clip_norm = 1});
                }).find("which a parameter server waits for with Staleness<0>") != std::string::npos);
@@ -119,7 +121,8 @@ TEST_CASE("Servers that do not wait take elements and tensors, of each rank's ow
 TEST_CASE("An outer optimizer takes elementwise transforms", "[parallel]") {
   sk::spawn(3, [&](sk::ThreadComm& world) {
     const auto outer = [&](const auto& optimizer) {
-      return train(parallel::diloco<2>(world, {}, optimizer), optim::Sgd{.lr = 0.1f}, {.batch = 18});
+      return train(parallel::ModelAverage{world, parallel::Period<2>{}, parallel::DiLoCo{optimizer}}, optim::Sgd{.lr = 0.1f},
+                   {.batch = 18});
     };
     const optim::Sgd plain{.lr = 0.7f, .momentum = 0.9, .nesterov = true};
     const Values nesterov = outer(plain);

@@ -4,7 +4,7 @@
 #pragma once
 #include <skein/comm/algorithms/all_reduce.hpp>
 #include <skein/comm/compress/error_feedback.hpp>
-#include <skein/comm/compress/exchange.hpp>
+#include <skein/comm/compress/compressed_collectives.hpp>
 #include <skein/comm/compress/half_codec.hpp>
 #include <skein/comm/compress/int8_codec.hpp>
 #include <skein/comm/compress/power_sgd.hpp>

@@ -189,12 +189,12 @@ template <class Policy> Fit fit(const Policy& policy, int epochs, const std::str
 /// Trains to the loss that the serial run comes to (0.011), the same bits on all ranks; and goes on after a load as if nothing
 /// had been.
 template <class... Options, class World> void trains(World& world, const std::string& file) {
-  const Fit with = fit(data_parallel<Options...>(world), 60);
+  const Fit with = fit(DataParallel{world, Options{}...}, 60);
   RANK_CHECK(with.losses.back() < 0.018);
   std::vector<float> first = with.parameters;
   world.broadcast(first, 0);
   RANK_CHECK(first == with.parameters);
-  const Fit whole = fit(data_parallel<Options...>(world), 5, file), rest = fit(data_parallel<Options...>(world), 3, {}, file);
+  const Fit whole = fit(DataParallel{world, Options{}...}, 5, file), rest = fit(DataParallel{world, Options{}...}, 3, {}, file);
   RANK_CHECK(rest.parameters == whole.parameters);
   world.barrier();
 }

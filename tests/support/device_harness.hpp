@@ -5,7 +5,7 @@
 //     support::agree<nn::Linear<10>, sk::Shape<84>>({.batch = 5});  // on Cuda as a network would run it: rewritten
 //     support::agree<nn::Linear<10>, sk::Shape<84>, double>({.batch = 5, .accumulate = true});
 #pragma once
-#include <skein/nn/fuse.hpp>
+#include <skein/nn/fused_network.hpp>
 
 #include "close.hpp"
 #include "layer_harness.hpp"

@@ -71,7 +71,7 @@ template <class Bound, class Comm> double ahead_of_a_slow_one(Comm& world) {
   cases::Points points;
   auto data = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.y);
   cases::Model model{sk::Seed{3}};
-  const sk::parallel::Slowed policy{sk::parallel::gossip<Bound>(world), {.rank = 1, .seconds = 0.02}};
+  const sk::parallel::Slowed policy{sk::parallel::Gossip{world, Bound{}}, {.rank = 1, .seconds = 0.02}};
   sk::Trainer trainer{model, skein::nn::Mse{}, sk::optim::Sgd{.lr = 0.05f}, policy};
   (void)trainer.fit(data, {.epochs = 1, .batch = 10, .progress = false, .threads = 1});
   cases::same_on_all_ranks(world, std::as_const(model).parameters());

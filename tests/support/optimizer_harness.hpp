@@ -31,6 +31,10 @@ template <class Scalar, class Optimizer> class OptimizerRun {
   /// Step t (from 1) on the fixture's gradients; `cuts`: where the arena is divided; `workers`: over how many gradients they are
   /// spread.
   void step(std::int64_t t, std::vector<long> cuts = {}, int workers = 1, double scale = 1) {
+    step(t, std::move(cuts), workers, scale, [](const auto& call, const Optimizer& o) { skein::optim::apply(o, call); });
+  }
+  /// The same with apply(call, optimizer) in the place of the library's.
+  template <class Apply> void step(std::int64_t t, std::vector<long> cuts, int workers, double scale, const Apply& apply) {
     const std::vector<double> g = wave(21, 0.1 * static_cast<double>(t), 0.2, 0.5),
                               more = wave(3, 0.3 * static_cast<double>(t), 0.1);
     std::vector<std::vector<Scalar>> gradients(static_cast<std::size_t>(workers), std::vector<Scalar>(stored, Scalar(0)));
@@ -57,7 +61,7 @@ template <class Scalar, class Optimizer> class OptimizerRun {
       call.step = t;
       call.lr = optimizer_.lr;
       call.weight_decay = skein::optim::weight_decay_of(optimizer_);
-      skein::optim::apply(optimizer_, call);
+      apply(call, optimizer_);
     }
   }
   std::vector<double> first21() const { return {parameters.begin(), parameters.begin() + 21}; }

@@ -8,14 +8,13 @@ namespace own {
 namespace sk = skein;
 
 // [quote own_optimizer]
-/// Chen et al., "Symbolic discovery of optimization algorithms", arXiv:2302.06675.
-struct Lion {
-  float lr = 1e-4f, beta1 = 0.9f, beta2 = 0.99f, weight_decay = 0;
+/// Bernstein et al., "signSGD: compressed optimisation for non-convex problems", arXiv:1802.04434: the sign of a momentum.
+struct Signum {
+  float lr = 1e-4f, momentum = 0.9f, weight_decay = 0;
   static constexpr int state_arrays() { return 1; }
   template <class S> constexpr void element(const sk::optim::UpdateRates<S>& at, S gradient, S& value, S* state) const {
-    const S direction = S(beta1) * state[0] + S(1 - beta1) * gradient;
-    value -= at.lr * (S((direction > 0) - (direction < 0)) + at.weight_decay * value);
-    state[0] = S(beta2) * state[0] + S(1 - beta2) * gradient;
+    state[0] = S(momentum) * state[0] + S(1 - momentum) * gradient;
+    value -= at.lr * (S((state[0] > 0) - (state[0] < 0)) + at.weight_decay * value);
   }
 };
 // [end]

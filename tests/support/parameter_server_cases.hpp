@@ -44,7 +44,7 @@ template <class Comm> void equals_data_parallel(Comm& world, const sk::FitOption
   using sk::optim::Adam;
   const Adam adam{.lr = 0.01f};
   for (int servers = 1; servers < world.size() && servers <= 2; ++servers) {
-    Training served{sk::parallel::parameter_server<Staleness<0>>(world, {.servers = servers}), adam};
+    Training served{sk::parallel::ParameterServer{world, {.servers = servers}, Staleness<0>{}}, adam};
     RANK_CHECK(served.policy_state().ranks() == world.size() - servers);
     auto o = options;
     o.validate = served.data;
@@ -83,7 +83,7 @@ template <class Comm> void equals_data_parallel(Comm& world, const sk::FitOption
 /// Without a bound, and with one: every gradient is an update, the loss falls, and all ranks end with the same weights.
 template <class Bound, class Comm> void trains(Comm& world, LateRate rate) {
   // Nobody is slow: the type is that of the next case.
-  const sk::parallel::Slowed policy{sk::parallel::parameter_server<Bound>(world, {.servers = 1, .rate = rate}), {.seconds = 0}};
+  const sk::parallel::Slowed policy{sk::parallel::ParameterServer{world, {.servers = 1, .rate = rate}, Bound{}}, {.seconds = 0}};
   Training served{policy, sk::optim::Sgd{.lr = 0.05f}};
   const sk::History history = served.fit({.epochs = 8, .batch = 12, .validate = served.data});
   cases::same_on_all_ranks(world, std::as_const(served.model).parameters());
@@ -101,7 +101,7 @@ template <class Bound, class Comm> void trains(Comm& world, LateRate rate) {
 
 /// One worker is slow: how far the others run ahead is what the bound says.
 template <class Bound, class Comm> double ahead_of_a_slow_one(Comm& world) {
-  Training served{sk::parallel::Slowed{sk::parallel::parameter_server<Bound>(world), {.rank = 1, .seconds = 0.02}},
+  Training served{sk::parallel::Slowed{sk::parallel::ParameterServer{world, Bound{}}, {.rank = 1, .seconds = 0.02}},
                   sk::optim::Sgd{.lr = 0.01f}};
   (void)served.fit({.epochs = 1, .batch = 10});
   return served.policy_state().report().max_ahead;
@@ -110,7 +110,7 @@ template <class Bound, class Comm> double ahead_of_a_slow_one(Comm& world) {
 /// A training that is saved and goes on has the bits of one that never stopped; the state comes from the servers.
 template <class Comm> void saves_and_loads(Comm& world, const std::string& path) {
   const sk::optim::Adam adam{.lr = 0.01f};
-  const auto policy = sk::parallel::parameter_server<Staleness<0>>(world, {.servers = std::min(2, world.size() - 1)});
+  const auto policy = sk::parallel::ParameterServer{world, {.servers = std::min(2, world.size() - 1)}, Staleness<0>{}};
   Training whole{policy, adam};
   (void)whole.fit({.epochs = 2, .batch = 10});
   Training first{policy, adam};

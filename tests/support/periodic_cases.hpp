@@ -99,9 +99,9 @@ template <class Comm> void is_data_parallel(Comm& world) {
     const Job<> job{.epochs = 2, .batch = batch};
     const Trace all = train(DataParallel{world}, job);
     for (const Trace& t :
-         {train(model_average<1>(world), job), train(data_parallel<SyncEvery<1>>(world), job),
-          train(data_parallel<SyncEveryEpochs<1>>(world), job), train(model_average<1>(world, {.fragments = 3}), job),
-          train(model_average<3>(world, {.warm_up = 1000}), job)}) {
+         {train(ModelAverage{world, Period<1>{}}, job), train(DataParallel{world, SyncEvery<1>{}}, job),
+          train(DataParallel{world, SyncEveryEpochs<1>{}}, job), train(ModelAverage{world, {.fragments = 3}, Period<1>{}}, job),
+          train(ModelAverage{world, {.warm_up = 1000}, Period<3>{}}, job)}) {
       RANK_CHECK(near(t.last, all.last));
       RANK_CHECK(near(t.epochs, all.epochs));
       RANK_CHECK(near({t.history.back().validation.loss}, {all.history.back().validation.loss}));
@@ -109,14 +109,16 @@ template <class Comm> void is_data_parallel(Comm& world) {
   }
   const Job<> accumulated{
       .epochs = 2, .batch = 10, .accumulate = 3};  // a step of 30 samples, and one of 6: the samples of all its batches count
-  RANK_CHECK(near(train(model_average<1>(world), accumulated).last, train(DataParallel{world}, accumulated).last));
+  RANK_CHECK(near(train(ModelAverage{world, Period<1>{}}, accumulated).last, train(DataParallel{world}, accumulated).last));
   if (24 % world.size() != 0) return;
   const Job<> momentum{.optimizer = {.lr = 0.1f, .momentum = 0.9}, .epochs = 2};
-  const Trace all = train(DataParallel{world}, momentum), averaged = train(model_average<1>(world, {.state = true}), momentum);
+  const Trace all = train(DataParallel{world}, momentum),
+              averaged = train(ModelAverage{world, {.state = true}, Period<1>{}}, momentum);
   RANK_CHECK(near(averaged.last, all.last));
   RANK_CHECK(near(averaged.momentum, all.momentum));
   RANK_CHECK(alike(world, averaged.momentum));
-  const Trace later = train(model_average<2>(world, {.state = true}), momentum), own = train(model_average<2>(world), momentum);
+  const Trace later = train(ModelAverage{world, {.state = true}, Period<2>{}}, momentum),
+              own = train(ModelAverage{world, Period<2>{}}, momentum);
   RANK_CHECK(near(later.last, all.last) == (world.size() == 1));
   RANK_CHECK(near(own.momentum, later.momentum) == (world.size() == 1));
   RANK_CHECK(alike(world, own.last));
@@ -125,8 +127,8 @@ template <class Comm> void is_data_parallel(Comm& world) {
 /// Gradients every third step: replicas go their own ways in between, each by its own gradients, and are one at the end.
 template <class Comm> void drifts(Comm& world) {
   const bool one = world.size() == 1;
-  const Trace t = train(data_parallel<SyncEvery<3>>(world), Job<>{.epochs = 2});
-  const Trace own = train(model_average<1000>(world, {.at_end = false}), Job<>{.epochs = 2});
+  const Trace t = train(DataParallel{world, SyncEvery<3>{}}, Job<>{.epochs = 2});
+  const Trace own = train(ModelAverage{world, {.at_end = false}, Period<1000>{}}, Job<>{.epochs = 2});
   RANK_CHECK(t.at.size() == 8);
   RANK_CHECK(near(t.at[1], own.at[1]));         // two steps by itself
   RANK_CHECK(near(t.at[2], own.at[2]) == one);  // the third with everybody's gradients
@@ -137,11 +139,11 @@ template <class Comm> void drifts(Comm& world) {
   Values step(t.last.size()), mine(t.last.size());
   for (std::size_t i = 0; i < step.size(); ++i) step[i] = t.at[2][i] - t.at[1][i], mine[i] = own.at[2][i] - own.at[1][i];
   if (24 % world.size() == 0) RANK_CHECK(near(step, mean(world, mine)));
-  const Trace sums = train(data_parallel<SyncEvery<3>>(world, {.reduce = Reduce::Sum}));
+  const Trace sums = train(DataParallel{world, {.reduce = Reduce::Sum}, SyncEvery<3>{}});
   RANK_CHECK(near(sums.at[1], own.at[1]));  // steps of its own are what they are
   RANK_CHECK(near(sums.at[2], t.at[2]) == one);
   // By epochs: the second is the first that exchanges.
-  const Trace e = train(data_parallel<SyncEveryEpochs<2>>(world), Job<>{.epochs = 2});
+  const Trace e = train(DataParallel{world, SyncEveryEpochs<2>{}}, Job<>{.epochs = 2});
   RANK_CHECK(near(e.at[3], own.at[3]));
   RANK_CHECK(near(e.at[4], own.at[4]) == one);
   RANK_CHECK(!near(e.last, t.last) || one);
@@ -170,8 +172,8 @@ template <class Comm> void weighs(Comm& world) {
   const double samples = world.all_reduce(static_cast<double>(n), sk::Mean{});
   for (double& v : weighted) v /= samples;
   const bool one = world.size() == 1;
-  const Values by_samples = run(model_average<1000>(world), sk::data::Partition::local);
-  const Values alike = run(model_average<1000>(world, {.weighted = false}), sk::data::Partition::local);
+  const Values by_samples = run(ModelAverage{world, Period<1000>{}}, sk::data::Partition::local);
+  const Values alike = run(ModelAverage{world, {.weighted = false}, Period<1000>{}}, sk::data::Partition::local);
   RANK_CHECK(near(by_samples, weighted));
   RANK_CHECK(near(alike, mean(world, own)));
   RANK_CHECK(near(by_samples, alike) == one);
@@ -181,27 +183,28 @@ template <class Comm> void weighs(Comm& world) {
 template <class Comm> void averages_on_time(Comm& world) {
   const bool one = world.size() == 1;
   const Job<> job{.epochs = 2};
-  const Trace t = train(model_average<3>(world), job);
+  const Trace t = train(ModelAverage{world, Period<3>{}}, job);
   for (std::size_t s = 0; s < 8; ++s) RANK_CHECK(alike(world, t.at[s]) == (one || s % 3 == 2));
   RANK_CHECK(alike(world, t.last));
-  RANK_CHECK(!alike(world, train(model_average<3>(world, {.at_end = false}), job).last) || one);
-  const Trace warm = train(model_average<4>(world, {.warm_up = 2}), job);
+  RANK_CHECK(!alike(world, train(ModelAverage{world, {.at_end = false}, Period<3>{}}, job).last) || one);
+  const Trace warm = train(ModelAverage{world, {.warm_up = 2}, Period<4>{}}, job);
   for (std::size_t s = 0; s < 8; ++s) RANK_CHECK(alike(world, warm.at[s]) == (one || s < 2 || s % 4 == 3));
-  const Trace epochs = train(model_average<2, Every::epoch>(world), job);
+  const Trace epochs = train(ModelAverage{world, Period<2, Every::epoch>{}}, job);
   for (std::size_t s = 0; s < 8; ++s)
     RANK_CHECK(alike(world, epochs.at[s]) == one);  // the average comes after the step's callback
   RANK_CHECK(near(epochs.last, mean(world, epochs.at[7]), one ? 1e-12 : 1e-2));
   RANK_CHECK(alike(world, {epochs.history.back().validation.loss}));
   // Post-local SGD: DataParallel, then averages.
   const Job<> momentum{.optimizer = {.lr = 0.1f, .momentum = 0.9}, .epochs = 2};
-  const Trace all = train(DataParallel{world}, momentum), post = train(post_local_sgd<4, 2>(world), momentum);
+  const Trace all = train(DataParallel{world}, momentum),
+              post = train(PostLocalSgd{world, SyncFirst<4>{}, Period<2>{}}, momentum);
   for (std::size_t s = 0; s < 8; ++s) {
     RANK_CHECK(near(post.at[s], all.at[s]) == (one || s < 4));
     RANK_CHECK(alike(world, post.at[s]) == (one || s < 4 || s % 2 == 1));
   }
   // Gradients every third step and models every fourth, as the tutorial has it.
-  const Trace both = train(Compose{data_parallel<SyncEvery<3>>(world), model_average<4>(world)}, job);
-  const Trace gradients = train(data_parallel<SyncEvery<3>>(world), job);
+  const Trace both = train(Compose{DataParallel{world, SyncEvery<3>{}}, ModelAverage{world, Period<4>{}}}, job);
+  const Trace gradients = train(DataParallel{world, SyncEvery<3>{}}, job);
   RANK_CHECK(near(both.at[2], gradients.at[2]));
   RANK_CHECK(near(both.at[3], gradients.at[3]) == one);
   for (std::size_t s = 0; s < 8; ++s) RANK_CHECK(alike(world, both.at[s]) == (one || s % 4 == 3));
@@ -211,7 +214,7 @@ template <class Comm> void averages_on_time(Comm& world) {
 template <class Comm> void streams(Comm& world) {
   if (world.size() == 1) return;
   const Job<> job{.epochs = 3};
-  const Trace t = train(model_average<6>(world, {.fragments = 3}), job);
+  const Trace t = train(ModelAverage{world, {.fragments = 3}, Period<6>{}}, job);
   const std::size_t size = t.last.size(), lines = (size + 15) / 16;
   const auto part = [&](const Values& v, std::size_t f) {
     const auto at = [&](std::size_t i) { return v.begin() + static_cast<long>(std::min(size, 16 * (lines * i / 3))); };
@@ -221,11 +224,12 @@ template <class Comm> void streams(Comm& world) {
     for (std::size_t f = 0; f < 3; ++f) RANK_CHECK(alike(world, part(t.at[s], f)) == ((s + 1 + 6 - 2 * f) % 6 == 0));
   RANK_CHECK(alike(world, t.last));
   // Sent after step 4 as it was then, there after step 6.
-  const Trace late = train(model_average<4>(world, {.delay = 2}), job), own = train(model_average<1000>(world), job);
+  const Trace late = train(ModelAverage{world, {.delay = 2}, Period<4>{}}, job),
+              own = train(ModelAverage{world, Period<1000>{}}, job);
   RANK_CHECK(near(late.at[4], own.at[4]));
   if (24 % world.size() == 0) RANK_CHECK(near(late.at[5], mean(world, own.at[3])));
   RANK_CHECK(alike(world, late.last));
-  const Trace kept = train(model_average<4>(world, {.delay = 2, .keep = 0.25}), job);
+  const Trace kept = train(ModelAverage{world, {.delay = 2, .keep = 0.25}, Period<4>{}}, job);
   Values expected = late.at[5];
   for (std::size_t i = 0; i < size; ++i) expected[i] = 0.75 * expected[i] + 0.25 * own.at[5][i];
   RANK_CHECK(near(kept.at[5], expected));
@@ -234,9 +238,10 @@ template <class Comm> void streams(Comm& world) {
 /// The way to the mean as a gradient of another optimizer.
 template <class Comm> void steps_outward(Comm& world) {
   const Job<> job{.epochs = 1};
-  const Trace plain = train(model_average<2>(world), job), none = train(diloco<2>(world, {}, sk::optim::Sgd{.lr = 1}), job);
+  const Trace plain = train(ModelAverage{world, Period<2>{}}, job),
+              none = train(ModelAverage{world, Period<2>{}, DiLoCo{sk::optim::Sgd{.lr = 1}}}, job);
   RANK_CHECK(near(none.last, plain.last));  // the rate of 1 leads to the mean
-  const Trace outer = train(diloco<2>(world), job);
+  const Trace outer = train(ModelAverage{world, Period<2>{}, DiLoCo{}}, job);
   cases::Model begin{sk::Seed{3}};
   Values anchor(std::as_const(begin).parameters().begin(), std::as_const(begin).parameters().end()), expected = anchor,
                                                                                                      momentum(anchor.size());
@@ -247,7 +252,8 @@ template <class Comm> void steps_outward(Comm& world) {
   RANK_CHECK(near(outer.at[1], expected));
   RANK_CHECK(alike(world, outer.last));
   RANK_CHECK(!near(outer.last, expected));
-  const Trace streamed = train(diloco<4>(world, {.fragments = 2, .delay = 1, .keep = 0.5}), Job<>{.epochs = 4});
+  const Trace streamed =
+      train(ModelAverage{world, {.fragments = 2, .delay = 1, .keep = 0.5}, Period<4>{}, DiLoCo{}}, Job<>{.epochs = 4});
   RANK_CHECK(alike(world, streamed.last));
   RANK_CHECK(streamed.epochs.back() < streamed.epochs.front());
 }
@@ -256,13 +262,14 @@ template <class Comm> void steps_outward(Comm& world) {
 template <class Comm> void has_levels(Comm& world) {
   if (world.size() != 4) return;
   Comm node = world.split(world.rank() / 2);
-  const Trace t = train(Compose{model_average<1>(node), model_average<3>(world)}, Job<>{.epochs = 2});
+  const Trace t = train(Compose{ModelAverage{node, Period<1>{}}, ModelAverage{world, Period<3>{}}}, Job<>{.epochs = 2});
   for (std::size_t s = 0; s < 8; ++s) {
     RANK_CHECK(alike(node, t.at[s]));
     RANK_CHECK(alike(world, t.at[s]) == (s % 3 == 2));
   }
   RANK_CHECK(alike(world, t.last));
-  RANK_CHECK(near(train(Compose{model_average<2>(node), model_average<1>(world)}).last, train(DataParallel{world}).last));
+  RANK_CHECK(near(train(Compose{ModelAverage{node, Period<2>{}}, ModelAverage{world, Period<1>{}}}).last,
+                  train(DataParallel{world}).last));
 
   Comm across = world.split(world.rank() == 0 || world.rank() == 3 ? 0 : 1), columns = world.split(world.rank() % 2);
   const auto refusal = [&](const auto& policy) {
@@ -274,11 +281,12 @@ template <class Comm> void has_levels(Comm& world) {
     for (const std::string& m : world.all_gather(message)) RANK_CHECK(m == message);
     return message;
   };
-  const std::string text = refusal(Compose{model_average<2>(node), model_average<2>(across), model_average<1>(world)});
+  const std::string text =
+      refusal(Compose{ModelAverage{node, Period<2>{}}, ModelAverage{across, Period<2>{}}, ModelAverage{world, Period<1>{}}});
   RANK_CHECK(text.find("Compose: groups overlap wrongly: ranks 0 and 1 share a group of 2") != std::string::npos);
-  RANK_CHECK(refusal(Compose{model_average<2>(node), model_average<1>(columns)}).find("of the widest communicator's 2 ranks") !=
-             std::string::npos);
-  RANK_CHECK(refusal(Compose{model_average<2>(node), model_average<1>(world)}).empty());
+  RANK_CHECK(refusal(Compose{ModelAverage{node, Period<2>{}}, ModelAverage{columns, Period<1>{}}})
+                 .find("of the widest communicator's 2 ranks") != std::string::npos);
+  RANK_CHECK(refusal(Compose{ModelAverage{node, Period<2>{}}, ModelAverage{world, Period<1>{}}}).empty());
 }
 
 /// Ranks that disagree on the options do not start.
@@ -287,7 +295,8 @@ template <class Comm> void refuses_other_options(Comm& world) {
   std::string message;
   try {
     cases::Model model{sk::Seed{3}};
-    sk::Trainer trainer{model, cases::nn::Mse{}, sk::optim::Sgd{}, model_average<4>(world, {.state = world.rank() == 0})};
+    sk::Trainer trainer{model, cases::nn::Mse{}, sk::optim::Sgd{},
+                        ModelAverage{world, {.state = world.rank() == 0}, Period<4>{}}};
   } catch (const sk::CommError& e) { message = e.what(); }
   RANK_CHECK(message.find("the models of ModelAverage") != std::string::npos);
   for (const std::string& m : world.all_gather(message)) RANK_CHECK(m == message);
@@ -299,11 +308,11 @@ template <class Comm> void learns(Comm& world) {
   const double first = train(DataParallel{world}, Job<>{.steps = false}).epochs.front();
   const auto reaches = [&](const auto& policy) { return train(policy, job).history.back().validation.loss < 0.2 * first; };
   RANK_CHECK(reaches(DataParallel{world}));
-  RANK_CHECK(reaches(data_parallel<SyncEvery<3>>(world)));
-  RANK_CHECK(reaches(model_average<4>(world)));
-  RANK_CHECK(reaches(diloco<4>(world)));
-  RANK_CHECK(reaches(post_local_sgd<4, 2>(world)));
-  RANK_CHECK(reaches(Compose{data_parallel<SyncEvery<3>>(world), model_average<4>(world)}));
+  RANK_CHECK(reaches(DataParallel{world, SyncEvery<3>{}}));
+  RANK_CHECK(reaches(ModelAverage{world, Period<4>{}}));
+  RANK_CHECK(reaches(ModelAverage{world, Period<4>{}, DiLoCo{}}));
+  RANK_CHECK(reaches(PostLocalSgd{world, SyncFirst<4>{}, Period<2>{}}));
+  RANK_CHECK(reaches(Compose{DataParallel{world, SyncEvery<3>{}}, ModelAverage{world, Period<4>{}}}));
 }
 
 }  // namespace periodic_cases

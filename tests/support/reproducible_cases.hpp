@@ -37,7 +37,7 @@ template <class Policy> auto clipped(const Policy& policy, int threads) {
 template <class Comm> void refuses_more_ranks(Comm& world) {
   std::string message;
   try {
-    sk::parallel::data_parallel<sk::parallel::Reproducible<5>>(world).bind(sk::parallel::Replica<float, sk::Cpu>{}).start();
+    sk::parallel::DataParallel{world, sk::parallel::Reproducible<5>{}}.bind(sk::parallel::Replica<float, sk::Cpu>{}).start();
   } catch (const sk::ArgumentError& e) { message = e.what(); }
   RANK_CHECK(message.find("Reproducible<5>: 6 ranks have 5 virtual shards to share") != std::string::npos);
 }

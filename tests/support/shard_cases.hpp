@@ -21,7 +21,7 @@ namespace shard_cases {
 
 namespace sk = skein;
 namespace nn = skein::nn;
-using sk::parallel::data_parallel;
+using sk::parallel::DataParallel;
 
 /// 61 images of 6 x 6: no batch and no number of ranks divides them.
 struct Images {

@@ -16,7 +16,7 @@ namespace sharded_cases {
 
 namespace sk = skein;
 namespace nn = skein::nn;
-using sk::parallel::data_parallel, sk::parallel::Sharded;
+using sk::parallel::DataParallel, sk::parallel::Sharded;
 using Net = nn::Sequential<nn::Flatten, nn::Linear<37>, nn::Relu, nn::Linear<20>, nn::Relu, nn::Linear<3>>;
 using Model = sk::Model<Net, sk::Shape<6, 6, 1>>;
 inline constexpr sk::optim::Adam adam{.lr = 0.01f};
@@ -32,11 +32,11 @@ template <class Comm> void agrees_with_data_parallel(Comm& world) {
   const auto whole = train(sk::parallel::DataParallel{world}), clipped = train(sk::parallel::DataParallel{world}, 0.05);
   RANK_CHECK(clipped.parameters != whole.parameters);
   for (long bucket : {1L, 1L << 20}) {
-    RANK_CHECK(train(data_parallel<Sharded<1>>(world, {.bucket_bytes = bucket})) == whole);
-    RANK_CHECK(train(data_parallel<Sharded<2>>(world, {.bucket_bytes = bucket})) == whole);
+    RANK_CHECK(train(DataParallel{world, {.bucket_bytes = bucket}, Sharded<1>{}}) == whole);
+    RANK_CHECK(train(DataParallel{world, {.bucket_bytes = bucket}, Sharded<2>{}}) == whole);
   }
-  shard_cases::require_close(train(data_parallel<Sharded<1>>(world), 0.05), clipped, 1e-6);
-  shard_cases::require_close(train(data_parallel<Sharded<2>>(world, {.poll = false}), 0.05), clipped, 1e-6);
+  shard_cases::require_close(train(DataParallel{world, Sharded<1>{}}, 0.05), clipped, 1e-6);
+  shard_cases::require_close(train(DataParallel{world, {.poll = false}, Sharded<2>{}}, 0.05), clipped, 1e-6);
 }
 
 template <class Policy> struct Training {
@@ -53,7 +53,7 @@ template <class Policy> struct Training {
 
 /// The bytes of the optimizer's state: of all ranks together those of one whole, of each its part.
 template <class Comm> void state_is_a_part(Comm& world) {
-  Training part(data_parallel<Sharded<1>>(world));
+  Training part(DataParallel{world, Sharded<1>{}});
   auto& optimizer = part.trainer.train_step().optimizer();
   const std::size_t whole = 2 * Model::sizes.stored * sizeof(float), line = 2 * 16 * sizeof(float),
                     ranks = static_cast<std::size_t>(world.size());
@@ -64,13 +64,13 @@ template <class Comm> void state_is_a_part(Comm& world) {
 /// A checkpoint is whole: of a sharded run it goes on in one that is not, and the other way round.
 template <class Comm> void checkpoints_are_whole(Comm& world, const std::string& path) {
   Training whole(sk::parallel::DataParallel{world});
-  Training one(data_parallel<Sharded<1>>(world));
+  Training one(DataParallel{world, Sharded<1>{}});
   whole.epoch();
   one.epoch();
   one.trainer.save(path + ".sharded");
   whole.trainer.save(path + ".whole");
   Training from_sharded(sk::parallel::DataParallel{world});
-  Training from_whole(data_parallel<Sharded<2>>(world));
+  Training from_whole(DataParallel{world, Sharded<2>{}});
   from_sharded.trainer.load(path + ".sharded");
   from_whole.trainer.load(path + ".whole");
   whole.epoch();
@@ -90,11 +90,11 @@ template <class Comm> void slices_end_at_parameters(Comm& world) {
     return shard_cases::train<Net, double>(policy, {.epochs = 2, .batch = 19, .threads = 1 + world.rank() % 2}, chain);
   };
   const auto whole = trained(sk::parallel::DataParallel{world});
-  shard_cases::require_close(trained(data_parallel<Sharded<1>>(world)), whole, 1e-9);
-  shard_cases::require_close(trained(data_parallel<Sharded<2>>(world, {.bucket_bytes = 1})), whole, 1e-9);
+  shard_cases::require_close(trained(DataParallel{world, Sharded<1>{}}), whole, 1e-9);
+  shard_cases::require_close(trained(DataParallel{world, {.bucket_bytes = 1}, Sharded<2>{}}), whole, 1e-9);
 
   Model model{sk::Seed{3}};
-  sk::Trainer trainer{model, nn::CrossEntropy{}, chain, data_parallel<Sharded<2>>(world)};
+  sk::Trainer trainer{model, nn::CrossEntropy{}, chain, DataParallel{world, Sharded<2>{}}};
   const sk::plan::Range own = trainer.train_step().optimizer().owned();
   bool begins = own.begin == Model::sizes.stored, ends = own.end == Model::sizes.stored;
   for (const sk::plan::Entry& e : Model::program.parameters()) {

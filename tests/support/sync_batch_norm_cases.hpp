@@ -25,7 +25,7 @@ template <class Policy> auto train(const Policy& policy, int threads) {
 
 /// Weights, losses and running statistics are those of one rank with the whole batches.
 template <class Comm> void agrees_with_one_rank(Comm& world, int threads) {
-  const auto all = train(sk::parallel::data_parallel<sk::parallel::SyncBatchNorm>(world, {.bucket_bytes = 1}), threads);
+  const auto all = train(sk::parallel::DataParallel{world, {.bucket_bytes = 1}, sk::parallel::SyncBatchNorm{}}, threads);
   shard_cases::require_close(all, train(sk::parallel::SingleProcess{}, 1), 1e-9);
 }
 

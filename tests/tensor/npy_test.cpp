@@ -100,6 +100,8 @@ TEST_CASE("every malformed .npy file says where and why") {
         std::string::npos);
   CHECK(fault(npy(dictionary("<f4", "(99999999999999999999, 1)"), 16)).find("has an extent that no file can hold") !=
         std::string::npos);
+  CHECK(fault(npy(dictionary("<f4", "(0, 99999999999, 99999999999)"), 0)).find("must hold more than 0 bytes") !=
+        std::string::npos);
   CHECK(fault(npy(dictionary("<U8", "(2, 2)"), 16))
             .find("has the type '<U8': floats of 4 and 8 bytes, integers and booleans are understood") != std::string::npos);
   CHECK(fault(npy(dictionary("<f4", "(2, -2)"), 16)).find("wants an extent here") != std::string::npos);

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/tensor/npz.hpp>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -67,6 +71,56 @@ TEST_CASE("an array may unpack to no more than the limit; a pipe is no file") {
   CHECK(text_of([&] { sk::load_npz(pipe); }) == pipe + ": is no plain file");
   CHECK(text_of([&] { sk::load_npy<float, 1>(pipe); }) == pipe + ": is no plain file");
 }
+
+TEST_CASE("the limit counts what is asked for: narrow values that are converted to wide ones") {
+  const support::TemporaryFolder folder;
+  sk::NpzWriter out(folder / "a.npz", sk::NpzMethod::deflated);
+  out.add("bytes", sk::zeros<std::uint8_t>(1000));
+  out.close();
+  const sk::NpzFile f(folder / "a.npz", 4000);
+  CHECK(f.get<float, 1>("bytes", sk::NpyTypes::convert).size() == 1000);
+  CHECK(text_of([&] {
+          f.get<double, 1>("bytes", sk::NpyTypes::convert);
+        }).find("unpacks to 8000 bytes, more than the limit of 4000") != std::string::npos);
+}
+
+TEST_CASE("65,535 arrays are opened in less than a second, and two of one name are refused") {
+  const support::TemporaryFolder folder;
+  sk::NpzWriter out(folder / "many.npz");
+  const sk::Tensor<std::uint8_t, 1> one = sk::zeros<std::uint8_t>(1);
+  for (int i = 0; i < 65535; ++i) out.add(std::to_string(i), one);
+  out.close();
+  const std::clock_t start = std::clock();
+  const sk::NpzFile f = sk::load_npz(folder / "many.npz");
+  for (int i = 0; i < 65535; ++i) REQUIRE(f.contains(std::to_string(i)));
+  CHECK(f.names().size() == 65535);
+  CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < 2);  // searched one by one: 9 s and more
+  sk::NpzWriter twice(folder / "twice.npz");
+  twice.add("w", one);
+  twice.add("w", one);
+  twice.close();
+  CHECK(text_of([&] { sk::load_npz(folder / "twice.npz"); }).find("has two arrays 'w'") != std::string::npos);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_CASE("memory that is not to be had is a fault of the file, as any other is") {
+  const support::TemporaryFolder folder;
+  sk::NpzWriter out(folder / "zeros.npz", sk::NpzMethod::deflated);
+  out.add("zeros", sk::zeros<double>(std::int64_t{1} << 26));  // 512 MB in half a megabyte
+  out.close();
+  const sk::NpzFile f(folder / "zeros.npz");
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_AS, &before) == 0);
+  long pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlimit tight{static_cast<rlim_t>(pages * ::sysconf(_SC_PAGESIZE)) + (rlim_t{64} << 20), before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_AS, &tight) == 0);
+  const std::string said = text_of([&] { f.get<double, 1>("zeros"); });
+  REQUIRE(::setrlimit(RLIMIT_AS, &before) == 0);
+  CHECK(said ==
+        folder / "zeros.npz" + ": needs more memory than this process can have: a smaller file, or a higher limit (ulimit -v)");
+}
+#endif
 
 TEST_CASE("archives that lie are refused before anything is allocated") {
   const Bytes stored = archive(sk::NpzMethod::stored), deflated = archive(sk::NpzMethod::deflated);

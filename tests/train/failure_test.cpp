@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Failures inside a step, over threads, with several threads a rank: tests/distributed/failure.cpp has those of processes.
 #include <skein/comm/counted.hpp>
+#include <skein/comm/launch/started_ranks.hpp>
 #include <skein/comm/public_call.hpp>
 #include <skein/comm/thread/spawn.hpp>
 #include <skein/core/named_values.hpp>
@@ -14,7 +15,11 @@
 #include "../support/failure_cases.hpp"
 #include "../support/temporary_folder.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <chrono>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -128,6 +133,26 @@ TEST_CASE("a user's schedule is not asked for steps that the fit has not", "[tra
   CHECK(of_two(usual, usual) == "");
 }
 
+TEST_CASE("ranks whose Trainer has no policy are told once that they train apart", "[train]") {
+  const support::TemporaryFolder folder;
+  const auto said = [&](auto policy) {
+    std::fflush(stderr);
+    const int kept = dup(2), file = open((folder / "said").c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    dup2(file, 2);
+    sk::spawn(2, [&](sk::ThreadComm&) { cases::fit(policy, {}); });
+    std::fflush(stderr);
+    dup2(kept, 2);
+    close(file), close(kept);
+    return support::read_text(folder / "said");
+  };
+  CHECK(said(sk::parallel::Alone{}).empty());
+  CHECK_THAT(
+      said(sk::parallel::SingleProcess{}),
+      Catch::StartsWith("fit: 2 ranks were started, and this Trainer has no policy: each rank trains a model of its own."));
+  CHECK(said(sk::parallel::SingleProcess{}).empty());
+  CHECK(sk::comm::launch::started_rank().ranks == 1);
+}
+
 TEST_CASE("what may differ between ranks is not compared: threads, and the sizes of shards", "[train]") {
   cases::Case usual{.change = [](sk::FitOptions& o) { o.loader.partition = sk::data::Partition::local; }};
   cases::Case other = usual;
@@ -145,7 +170,7 @@ TEST_CASE("ranks that differ are named under servers, in pipelines and in simula
   const auto served = [&](const cases::Case& of_1, const cases::Case& of_server) {
     return cases::thrown([&] {
       sk::spawn(3, [&](sk::ThreadComm& world) {
-        const auto policy = sk::parallel::parameter_server<sk::parallel::Staleness<0>>(world);
+        const auto policy = sk::parallel::ParameterServer{world, sk::parallel::Staleness<0>{}};
         cases::fit(policy, world.rank() == 2 ? of_server : world.rank() == 1 ? of_1 : usual);
       });
     });
@@ -181,7 +206,9 @@ TEST_CASE("a weight that one rank has changed is found at the end of the fit, an
                                        Catch::Contains(" on rank 0, of hash "));
   usual.change = other.change = [](sk::FitOptions& o) { o.check.replicas_every = 3; };
   CHECK_THAT(of_two(usual, other), Catch::Contains("the ranks have other weights after step 3: 0.weight is of hash "));
-  const auto drifting = [&](sk::ThreadComm& world) { cases::fit(sk::parallel::model_average<2>(world), usual); };
+  const auto drifting = [&](sk::ThreadComm& world) {
+    cases::fit(sk::parallel::ModelAverage{world, sk::parallel::Period<2>{}}, usual);
+  };
   CHECK_THROWS_WITH(sk::spawn(2, drifting),
                     Catch::Contains(".check.replicas_every is for policies whose ranks have the same weights"));
 }

@@ -89,6 +89,18 @@ TEST_CASE("CSV: a line an epoch, empty where nothing was measured, metrics as co
   CHECK(folder.names().size() == 1);
 }
 
+TEST_CASE("CSV: a metric has one column, whatever other metrics an epoch has") {
+  sk::History history;
+  for (int e = 1; e <= 2; ++e) {
+    history.add(epoch(e, 1, 0.5, 1, 0.5));
+    if (e == 2) history.last().validation.set("late", 8);
+    history.last().validation.set("always", e);
+  }
+  CHECK(count(history.csv(), ",validation_always,validation_late\n") == 1);
+  CHECK(count(history.csv(), ",1.5,1,\n") == 1);
+  CHECK(count(history.csv(), ",1.5,2,8\n") == 1);
+}
+
 TEST_CASE("SVG: two panels, a curve and a legend entry for what was measured") {
   sk::History history;
   for (int e = 1; e <= 4; ++e) history.add(epoch(e, 1.0 / e, 1 - 0.1 / e, 1.1 / e, 1 - 0.2 / e));

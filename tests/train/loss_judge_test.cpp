@@ -213,6 +213,18 @@ TEST_CASE("averages of the weights: exponential after each step, the mean over t
   sk::train::AveragedModel resumed{model, sk::train::ema(0.75)};
   sk::train::from_bytes(bytes, resumed);
   CHECK((resumed.count() == 16 && weights(resumed.model()) == first));
+
+  using Larger = sk::Model<nn::Sequential<nn::Linear<7>>, sk::Shape<3>>;
+  Larger larger{sk::Seed{4}};
+  sk::train::AveragedModel other{larger, sk::train::ema(0.75)};
+  CHECK_THROWS_WITH(sk::train::from_bytes(bytes, other), Catch::Contains("weights and 0 buffer values, this one"));
+  CHECK(other.count() == 0);
+  {
+    const auto initial = other.model().modify();
+    for (std::size_t i = 0; i < initial.size(); ++i) initial[i] = 1e9f;  // far from the weights: only a copy is exact
+  }
+  other.on_update(1);
+  CHECK(std::equal(larger.parameters().begin(), larger.parameters().end(), other.model().parameters().begin()));
 }
 
 TEST_CASE("ranks that add up their gradients stop at one step, and skip the same ones; others cannot skip", "[train]") {
@@ -234,7 +246,7 @@ TEST_CASE("ranks that add up their gradients stop at one step, and skip the same
     trainer.fit(data, skips);
     after[rank] = weights(model);
     Model own{sk::Seed{3}};
-    sk::Trainer drifts{own, nn::Mse{}, sk::optim::Sgd{.lr = 0.05f}, sk::parallel::model_average<1>(world)};
+    sk::Trainer drifts{own, nn::Mse{}, sk::optim::Sgd{.lr = 0.05f}, sk::parallel::ModelAverage{world, sk::parallel::Period<1>{}}};
     std::string refused;
     try {
       drifts.fit(data, skips);

@@ -203,6 +203,30 @@ TEST_CASE("AUC against counting pairs, with many equal scores, negative labels a
   CHECK(std::isnan(metric.value()));
 }
 
+TEST_CASE("AUC of many scores sorts them as std::sort does: signs, both zeros, infinities, ties, numbers next to zero") {
+  std::vector<double> scores[2], sorted[2];
+  const double infinity = std::numeric_limits<double>::infinity(), special[] = {0.0, -0.0, infinity, -infinity, 5e-324, -5e-324};
+  for (std::uint64_t i = 0; i < 40000; ++i) {
+    const double even = 0.01 * static_cast<double>(skein::random_below(12, 0, i, 200)) - 1;  // ties, within and between classes
+    const double score = i % 7 == 0   ? special[i / 7 % 6]
+                         : i % 2 == 0 ? even
+                                      : skein::random_normal(13, 0, i) * std::exp2(i % 300);
+    scores[skein::random_below(14, 0, i, 4) == 0].push_back(score);
+  }
+  for (int c = 0; c < 2; ++c) {
+    sorted[c] = scores[c];
+    std::sort(sorted[c].begin(), sorted[c].end());
+  }
+  double pairs = 0;
+  for (const double score : sorted[1]) {
+    const auto [below, up_to] = std::equal_range(sorted[0].begin(), sorted[0].end(), score);
+    pairs += 0.5 * static_cast<double>((below - sorted[0].begin()) + (up_to - sorted[0].begin()));
+  }
+  CHECK(area_under_curve(scores[1], scores[0]) ==
+        pairs / (static_cast<double>(sorted[1].size()) * static_cast<double>(sorted[0].size())));
+  CHECK((scores[0] == sorted[0] && scores[1] == sorted[1]));
+}
+
 TEST_CASE("a metric of all samples sees them together, in the order of the data set") {
   AllSamples last{"last", [](Rows<double> outputs, Labels labels) { return outputs[outputs.count - 1][0] + labels.back(); }};
   const float outputs[] = {1, 2, 3, 4};
@@ -214,15 +238,32 @@ TEST_CASE("a metric of all samples sees them together, in the order of the data 
   std::vector<double> first = {1, 10, 3, 30}, second = {2, 20};
   const std::vector<std::int64_t> rows_of_first = {0, 2}, rows_of_second = {1};
   std::vector<std::vector<double>> sent;
-  gather_samples(first, rows_of_first, 3, [&](std::span<double> values) {
-    if (values.size() == 2) values[0] = 6, values[1] = 3;
-    sent.emplace_back(values.begin(), values.end());
-  });
+  gather_samples(
+      first, rows_of_first, 3,
+      [&](std::span<double> values) {
+        if (sent.empty()) values[0] = 6, values[1] = 3, values[3] = 12;
+        sent.emplace_back(values.begin(), values.end());
+      },
+      "last");
   CHECK(first == std::vector<double>{1, 10, 0, 0, 3, 30});
-  gather_samples(second, rows_of_second, 3, [&](std::span<double> values) {
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = values.size() == 2 ? sent[0][i] : values[i] + sent[1][i];
-  });
+  gather_samples(
+      second, rows_of_second, 3,
+      [&](std::span<double> values) {
+        for (std::size_t i = 0; i < values.size(); ++i) values[i] = values.size() == 4 ? sent[0][i] : values[i] + sent[1][i];
+      },
+      "last");
   CHECK(second == std::vector<double>{1, 10, 2, 20, 3, 30});
+  // One that keeps nothing of a row; ranks that keep different numbers of a row, by the sums of both.
+  std::vector<double> fewer = {1, 3}, more = {1, 10, 2, 20, 3, 30};
+  const std::vector<std::int64_t> rows = {0, 1, 2};
+  const std::string says =
+      "the metric 'kept' has kept 2 numbers of 3 rows on this rank: samples() has as many numbers of each row";
+  CHECK_THROWS_WITH(gather_samples(
+                        fewer, rows, 3, [](std::span<double>) {}, "kept"),
+                    Catch::StartsWith(says));
+  CHECK_THROWS_AS(gather_samples(
+                      more, rows, 6, [](std::span<double> v) { v[0] = 9, v[1] = 6, v[3] += 3; }, "kept"),
+                  skein::ArgumentError);
 }
 
 TEST_CASE("mean absolute error and binary accuracy by hand, in float and double") {

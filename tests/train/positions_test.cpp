@@ -87,7 +87,7 @@ TEST_CASE("A fit over samples of four labels is that over four times as many sam
   CHECK(expected[3] == Approx(expected[4]));  // the metric counts as the loss does
   for (int threads : {1, 2, 4}) same(numbers<Sequence>({}, threads), expected);
   sk::SelfComm self;
-  same(numbers<Sequence>(parallel::data_parallel<parallel::Reproducible<5>>(self), 2), expected);
+  same(numbers<Sequence>(parallel::DataParallel{self, parallel::Reproducible<5>{}}, 2), expected);
 }
 
 TEST_CASE("A pipeline's micro-batches carry the labels of all positions", "[train]") {

@@ -106,6 +106,44 @@ TEST_CASE("fit learns, and its history says how", "[train]") {
   for (long i = 0; i < same.size(); ++i) REQUIRE(same.data()[i] == outputs.data()[i]);
 }
 
+TEST_CASE("options that would do nothing or harm are refused before a step", "[train]") {
+  Points points;
+  const auto data = points.set();
+  Model model{sk::Seed{3}};
+  const auto before = weights(model);
+  auto trainer = trainer_of(model);
+  const auto refused = [&](sk::FitOptions o, const char* says) {
+    if (o.batch == 0) o.batch = 16;
+    o.progress = false;
+    CHECK_THROWS_WITH(trainer.fit(data, o), Catch::Contains(says));
+  };
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  refused({.clip_norm = -1}, "fit: .clip_norm is -1: it is the largest norm");
+  refused({.clip_norm = static_cast<double>(nan)}, "fit: .clip_norm is nan");
+  refused({.threads = -2}, "fit: .threads is -2");
+  refused({.batch = 1000, .loader = {.last = sk::data::LastBatch::drop}},
+          "a batch of 1000 over all ranks is more than the 203 samples");
+  refused({.schedule = [=](std::int64_t) { return nan; }}, "fit: the .schedule returns nan for step 1");
+  refused({.schedule = sk::optim::constant(-1)}, "fit: the .schedule returns -1 for step 1");
+  CHECK_THROWS_WITH(trainer.evaluate(data, {.batch = -5}), Catch::Contains("evaluate: .batch is -5"));
+  CHECK(weights(model) == before);
+}
+
+TEST_CASE("metrics need a validation set, and names that differ", "[train]") {
+  Points points;
+  const auto data = points.set();
+  Model model{sk::Seed{3}};
+  auto trainer = trainer_of(model);
+  CHECK_THROWS_WITH(trainer.fit(data, {.batch = 16, .metrics = {sk::train::Accuracy{}}, .progress = false}),
+                    Catch::StartsWith("fit: .metrics are of the validation, and no .validate set is given"));
+  CHECK_THROWS_WITH(trainer.fit(data, {.batch = 16,
+                                       .validate = data,
+                                       .metrics = {sk::train::Accuracy{}, sk::train::TopK{2}, sk::train::Accuracy{}},
+                                       .progress = false}),
+                    Catch::Contains("two metrics of .metrics have the name 'accuracy'"));
+  CHECK_THROWS_WITH(trainer.evaluate(data, {.metrics = {sk::train::F1{}, sk::train::F1{}}}), Catch::Contains("'F1'"));
+}
+
 TEST_CASE("threads and executors do not change the curve, dropout included", "[train]") {
   Points points;
   const auto data = points.set();

@@ -9,9 +9,9 @@ from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 dist.init_process_group("gloo")
 torch.manual_seed(1)
-x, labels = digits(2000)
-images, targets = torch.from_numpy(x).permute(0, 3, 1, 2), torch.from_numpy(labels)
-training = TensorDataset(images[:1600], targets[:1600])
+images, targets = (torch.from_numpy(array) for array in digits(4000))
+test_images, test_targets = (torch.from_numpy(array) for array in digits(1000, seed=2))
+training = TensorDataset(images.permute(0, 3, 1, 2), targets)
 sampler = DistributedSampler(training)
 loader = DataLoader(training, batch_size=25, sampler=sampler)
 model = DistributedDataParallel(
@@ -35,6 +35,7 @@ for epoch in range(3):
 if dist.get_rank() == 0:
     torch.save(model.module.state_dict(), "digits.pt")
     with torch.no_grad():
-        right = (model.module(images[1600:]).argmax(1) == targets[1600:]).float().mean()
+        outputs = model.module(test_images.permute(0, 3, 1, 2))
+    right = (outputs.argmax(1) == test_targets).float().mean()
     print(f"{dist.get_world_size()} ranks: test accuracy {100 * right:.1f} %")
 dist.destroy_process_group()

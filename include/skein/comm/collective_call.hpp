@@ -128,12 +128,13 @@ inline Piece slice_of(std::size_t n, std::size_t element, int r, int ranks) {
 }
 
 /// "rank 2", "ranks 0, 3, 4".
+std::string ranks_text(std::span<const int> ranks);
+/// Of the ranks below `size` that are wanted.
 template <class Wanted> std::string ranks_text(int size, Wanted&& wanted) {
-  std::string list;
-  int n = 0;
+  std::vector<int> ranks;
   for (int r = 0; r < size; ++r)
-    if (wanted(r)) list += (n++ ? ", " : "") + std::to_string(r);
-  return (n == 1 ? "rank " : "ranks ") + list;
+    if (wanted(r)) ranks.push_back(r);
+  return ranks_text(std::span<const int>(ranks));
 }
 
 /// What a sentence about calls that do not match begins with, where ranks are in different public calls: "save is a call of all
@@ -143,21 +144,25 @@ std::string public_calls_text(std::span<const std::pair<int, Signature>> calls);
 /// all ranks: rank 1 has not called it. "; else nothing. `missing`: as ranks_text says them.
 std::string not_called_text(const Signature& s, std::string_view missing);
 
-/// The sentence for calls that do not match: groups of ranks with equal calls.
+/// The sentence for calls that do not match: groups of ranks with equal calls. `calls`: of each rank, in order.
+std::string mismatch_text(unsigned long long call, std::span<const std::pair<int, Signature>> calls);
 template <class SignatureOf> std::string mismatch_text(unsigned long long call, int size, SignatureOf&& of) {
   std::vector<std::pair<int, Signature>> calls;
   for (int r = 0; r < size; ++r) calls.emplace_back(r, of(r));
-  std::string text = public_calls_text(calls) + "collective call " + std::to_string(call) + " differs between ranks: ";
-  bool first = true;
-  for (int r = 0; r < size; ++r) {
-    bool seen = false;
-    for (int q = 0; q < r; ++q) seen = seen || of(q) == of(r);
-    if (seen) continue;
-    text += (first ? "" : "; ") + ranks_text(size, [&](int q) { return of(q) == of(r); }) + ": " + describe(of(r));
-    first = false;
-  }
-  return text + ". Every rank must make the same calls in the same order";
+  return mismatch_text(call, calls);
 }
+
+/// A call on a rank, for messages.
+struct CallPlace {
+  const char* call;
+  int rank, ranks;
+};
+/// Throws ArgumentError: there is no rank r.
+[[noreturn]] void throw_no_rank(int r, const CallPlace& place);
+/// The pieces of a call that cuts `whole` values into one piece a rank, of which this rank has `part`: equal ones, or `counts`.
+/// Throws ArgumentError where they do not add up.
+void set_counts(CollectiveCall& o, const CallPlace& place, std::size_t whole, std::size_t part,
+                std::span<const std::size_t> counts);
 
 }  // namespace skein::inline SKEIN_ABI::comm
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of collective_call.hpp.
 #pragma once
+#include <string>
+
+#include "../core/error.hpp"
+#include "../core/text.hpp"
 #include "collective_call.hpp"
 
 SKEIN_BEGIN_COLD
@@ -44,6 +48,53 @@ SKEIN_INLINE std::string not_called_text(const Signature& s, std::string_view mi
   if (!is_known(s) || !s.opens() || !s.public_call()) return {};
   return std::string(public_call_names[s.public_call()]) + " is a call of all ranks: " + std::string(missing) +
          (missing.starts_with("ranks") ? " have" : " has") + " not called it. ";
+}
+
+SKEIN_INLINE std::string ranks_text(std::span<const int> ranks) {
+  std::string out = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size(); ++i) out.append(i ? ", " : "").append(std::to_string(ranks[i]));
+  return out;
+}
+
+SKEIN_INLINE std::string mismatch_text(unsigned long long call, std::span<const std::pair<int, Signature>> calls) {
+  std::string out = public_calls_text(calls) + text("collective call {} differs between ranks", call);
+  const char* before = ": ";
+  for (std::size_t r = 0; r < calls.size(); ++r) {
+    const Signature& s = calls[r].second;
+    std::vector<int> equal;
+    for (const auto& c : calls)
+      if (c.second == s) equal.push_back(c.first);
+    if (equal.front() != calls[r].first) continue;  // said
+    out.append(before).append(ranks_text(equal)).append(": ").append(describe(s));
+    before = "; ";
+  }
+  return out + ". Every rank must make the same calls in the same order";
+}
+
+SKEIN_INLINE void throw_no_rank(int r, const CallPlace& place) {
+  throw ArgumentError(text("{}: there is no rank {} among {}", place.call, r, place.ranks));
+}
+
+SKEIN_INLINE void set_counts(CollectiveCall& o, const CallPlace& place, std::size_t whole, std::size_t part,
+                             std::span<const std::size_t> counts) {
+  const auto ranks = static_cast<std::size_t>(place.ranks);
+  if (counts.empty()) {
+    o.signature.count = part;
+    if (whole != part * ranks)
+      throw ArgumentError(
+          text("{}: the longer span must hold {} pieces of {} values; it holds {}", place.call, ranks, part, whole));
+    return;
+  }
+  std::size_t sum = 0;
+  for (const std::size_t c : counts) sum += c;
+  if (counts.size() != ranks || sum != whole || counts[static_cast<std::size_t>(place.rank)] != part)
+    throw ArgumentError(
+        text("{}: counts must name one piece a rank that add up to the longer span; {} counts add up to {} of {} "
+             "values, and this rank's span holds {}",
+             place.call, counts.size(), sum, whole, part));
+  o.counts = counts.data();
+  o.signature.count = sum;
+  o.signature.counts_hash = hash_bytes(counts.data(), counts.size_bytes());
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm

@@ -99,8 +99,7 @@ template <class Derived, DeviceTag Device> class Collectives {
   auto& engine() { return self().engine(); }
   std::size_t ranks() { return static_cast<std::size_t>(self().size()); }
   int checked_rank(int r, const char* call) {
-    if (r < 0 || r >= self().size())
-      throw ArgumentError(std::string(call) + ": there is no rank " + std::to_string(r) + " among " + std::to_string(ranks()));
+    if (r < 0 || r >= self().size()) throw_no_rank(r, {call, self().rank(), self().size()});
     return r;
   }
   void run(const CollectiveCall& o) { engine().run(o); }
@@ -147,22 +146,7 @@ template <class Derived, DeviceTag Device> class Collectives {
     return o;
   }
   void set_counts(CollectiveCall& o, const char* call, std::size_t whole, std::size_t part, std::span<const std::size_t> counts) {
-    if (counts.empty()) {
-      o.signature.count = part;
-      if (whole != part * ranks())
-        throw ArgumentError(std::string(call) + ": the longer span must hold " + std::to_string(ranks()) + " pieces of " +
-                            std::to_string(part) + " values; it holds " + std::to_string(whole));
-      return;
-    }
-    std::size_t sum = 0;
-    for (const std::size_t c : counts) sum += c;
-    if (counts.size() != ranks() || sum != whole || counts[static_cast<std::size_t>(self().rank())] != part)
-      throw ArgumentError(std::string(call) + ": counts must name one piece a rank that add up to the longer span; " +
-                          std::to_string(counts.size()) + " counts add up to " + std::to_string(sum) + " of " +
-                          std::to_string(whole) + " values, and this rank's span holds " + std::to_string(part));
-    o.counts = counts.data();
-    o.signature.count = sum;
-    o.signature.counts_hash = hash_bytes(counts.data(), counts.size_bytes());
+    comm::set_counts(o, {call, self().rank(), self().size()}, whole, part, counts);
   }
   template <class T, class U, class Op> CollectiveCall reduce_scatter_operation(DeviceSpan<T, Device> send,
                                                                                 DeviceSpan<U, Device> recv, const Op& op,

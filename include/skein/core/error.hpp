@@ -3,6 +3,7 @@
 // file from a bad call from a failed rank. Every message says what failed, where, and how to mend it. (No inherited
 // constructors: nvcc 13.0 crashes on their default arguments.)
 #pragma once
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -75,6 +76,18 @@ class FileError : public Error {
   std::string path_;
   long long offset_;
 };
+
+namespace detail {
+[[noreturn]] void refuse_memory(const std::string& path);
+/// read() of a file: where there is not the memory for it, a FileError, as for every other fault of a file.
+template <class Read> decltype(auto) reading(const std::string& path, Read&& read) {
+  try {
+    return read();
+  } catch (const std::bad_alloc&) { refuse_memory(path); } catch (const std::length_error&) {
+    refuse_memory(path);
+  }
+}
+}  // namespace detail
 
 }  // namespace skein::inline SKEIN_ABI
 

@@ -32,6 +32,10 @@ SKEIN_INLINE Error::Error(const std::string& what, SourceLocation where) : std::
   last.size = what.copy(last.text, sizeof last.text);
 }
 
+SKEIN_INLINE void detail::refuse_memory(const std::string& path) {
+  throw FileError(path, -1, "needs more memory than this process can have: a smaller file, or a higher limit (ulimit -v)");
+}
+
 SKEIN_INLINE void detail::refuse_index(long index, long size, int axis) {
   throw ShapeError(text("index {} of axis {} is not within [0, {})", index, axis, size));
 }

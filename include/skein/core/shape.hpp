@@ -3,6 +3,7 @@
 // that both can be template arguments of a kernel.
 #pragma once
 #include <cstddef>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -16,9 +17,11 @@ struct Extents {
   int e[4] = {0, 0, 0, 0};
   bool tokens = false;  ///< the values are 32-bit integers to be looked up, not numbers
 
+  /// Their product; where that is no size of anything (2^61 or more), 2^61.
   constexpr long count() const {
+    constexpr long most = std::numeric_limits<long>::max() / 4;  // and no pitch, nor bytes of a value, overflows
     long n = 1;
-    for (int i = 0; i < rank; ++i) n *= e[i];
+    for (int i = 0; i < rank; ++i) n = e[i] > 0 && n > most / e[i] ? most : n * e[i];
     return n;
   }
   constexpr int operator[](int i) const { return e[i]; }

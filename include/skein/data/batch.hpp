@@ -7,7 +7,7 @@
 
 #include "../core/error.hpp"
 #include "../core/shape.hpp"
-#include "../device/batch.hpp"
+#include "../device/batch_view.hpp"
 #include "../tensor/view.hpp"
 
 namespace skein::inline SKEIN_ABI::data {

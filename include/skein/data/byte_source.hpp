@@ -39,6 +39,8 @@ class ByteSource {
   bool gzip() const { return gzip_; }
   /// Uncompressed bytes read so far.
   std::int64_t offset() const { return offset_; }
+  /// The size of the file, as it is stored.
+  std::uint64_t stored() const { return stored_size_; }
   /// The most uncompressed bytes that the stored bytes can hold in all (deflate's limit is 1032 for 1): known before reading.
   std::uint64_t most() const;
 
@@ -52,6 +54,7 @@ class ByteSource {
       fail(offset_, std::string("cannot hold ") + what + ": the header asks for " + std::to_string(n) + " bytes, the file has " +
                         std::to_string(stored_size_) + (gzip_ ? " compressed" : ""));
     std::vector<unsigned char> bytes;
+    if (n <= (std::uint64_t{1} << 30)) bytes.reserve(static_cast<std::size_t>(n));  // untouched: address space, no memory
     while (bytes.size() < n) {
       const std::size_t done = bytes.size(), next = static_cast<std::size_t>(std::min<std::uint64_t>(
                                                  n, gzip_ ? std::max<std::size_t>(2 * done, first_piece) : n));

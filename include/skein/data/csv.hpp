@@ -19,9 +19,11 @@ enum class Header { automatic, present, absent };
 struct CsvOptions {
   Header header = Header::automatic;
   char separator = ',';
-  std::uint64_t limit = std::uint64_t{1} << 30;  ///< bytes of the file, uncompressed
-  std::vector<std::string> columns{};            ///< only these, in the file's order; empty: all
-  std::vector<std::string> text{};               ///< columns of texts that look like numbers, such as postcodes
+  /// Bytes of the file, uncompressed; and of the table's memory so many more than the file has.
+  std::uint64_t limit = std::uint64_t{1} << 30;
+  int most_columns = 100'000;
+  std::vector<std::string> columns{};  ///< only these, in the file's order; empty: all
+  std::vector<std::string> text{};     ///< columns of texts that look like numbers, such as postcodes
   /// Fields that stand for no value; pandas has the same.
   std::vector<std::string> missing{"", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "-nan", "-NaN", "null", "NULL", "None", "<NA>"};
   int threads = 0;  ///< 0: the cores of the affinity mask

@@ -21,6 +21,8 @@ class CsvText {
   CsvText(const std::string& path, const CsvOptions& o) : path_(path), file_(std::make_unique<ByteSource>(path)), options_(o) {}
 
   const std::string& path() const { return path_; }
+  /// Bytes of the file as it is stored.
+  std::uint64_t stored() const { return file_ ? file_->stored() : text_.size(); }
   /// The next lines, in blocks of about a megabyte, at most `most`; none at the end.
   std::vector<std::string_view> next(int most) {
     for (std::size_t wanted = static_cast<std::size_t>(most) * block_bytes;; wanted *= 2) {  // twice: a line is longer than that
@@ -105,6 +107,12 @@ class CsvPass {
       line += blocks_[i].lines;
       place += texts[i].size();
     }
+    std::uint64_t bytes = 0;
+    for (const Column& column : columns_) bytes += column.bytes();
+    if (bytes > options_.limit && bytes - options_.limit > input.stored())
+      throw FileError(input.path(), static_cast<long long>(place),
+                      "becomes a table of more than " + std::to_string(bytes) +
+                          " bytes: give the options of read_csv a larger .limit, or name the .columns that are wanted");
   }
   /// What the columns are, and whether the pass took them so.
   const std::vector<Take>& right() const { return right_; }
@@ -130,8 +138,8 @@ class CsvPass {
                       "line " + std::to_string(line + block.fault->line - 1) + ": " + block.fault->what);
     for (std::size_t c = 0; c < columns_.size(); ++c)
       if (block.no_numbers[c]) right_[c] = Take::texts;
-    if (took_right())
-      for (std::size_t c = 0; c < columns_.size(); ++c) columns_[c].append(block.columns[c]);
+    if (!took_right()) return;
+    for (std::size_t c = 0; c < columns_.size(); ++c) columns_[c].append(block.columns[c]);
   }
   void read(std::string_view text, CsvBlock& block) const {
     for (Column& column : block.columns) column.clear();
@@ -197,6 +205,10 @@ SKEIN_INLINE CsvHead read_head(std::string_view text, const std::string& path, c
     std::string_view field;
     for (CsvCursor::Next next = CsvCursor::Next::field; next == CsvCursor::Next::field;) {
       next = cursor.next(field);
+      if (static_cast<int>(first.size()) == options.most_columns)
+        throw CsvFault{cursor.line(), cursor.field_place(),
+                       "has more than " + std::to_string(options.most_columns) +
+                           " columns: where that is right, give the options of read_csv more .most_columns"};
       double number;
       named = named || (options.header == Header::automatic && !missing.contains(field) && !parse_number(field, number));
       first.emplace_back(field);
@@ -255,11 +267,13 @@ SKEIN_INLINE Table read_table(const std::function<CsvText()>& open, const CsvOpt
 namespace skein::inline SKEIN_ABI::data {
 
 SKEIN_INLINE Table parse_csv(std::string_view text, const std::string& path, const CsvOptions& options) {
-  return detail::read_table([&] { return detail::CsvText(text, path, options); }, options);
+  return skein::detail::reading(
+      path, [&] { return detail::read_table([&] { return detail::CsvText(text, path, options); }, options); });
 }
 
 SKEIN_INLINE Table read_csv(const std::string& path, const CsvOptions& options) {
-  return detail::read_table([&] { return detail::CsvText(path, options); }, options);
+  return skein::detail::reading(path,
+                                [&] { return detail::read_table([&] { return detail::CsvText(path, options); }, options); });
 }
 
 }  // namespace skein::inline SKEIN_ABI::data

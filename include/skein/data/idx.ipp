@@ -17,14 +17,16 @@ SKEIN_INLINE Idx read_idx(ByteSource& source, std::uint64_t limit) {
   if (width == 0) source.fail(2, "has type code " + std::to_string(magic[2]) + ", which IDX does not know");
   if (rank < 1 || rank > 8) source.fail(3, "has " + std::to_string(rank) + " extents: 1 to 8 are understood");
   std::uint64_t bytes = static_cast<std::uint64_t>(width);
+  std::uint64_t claimed = bytes;  // without extents of zero
   for (int i = 0; i < rank; ++i) {
     unsigned char e[4];
     source.read_all(e, 4, "the extents of the IDX header");
     const std::uint64_t extent = std::uint64_t{e[0]} << 24 | std::uint64_t{e[1]} << 16 | std::uint64_t{e[2]} << 8 | e[3];
     if (extent > 0x7fffffffull)
       source.fail(4 + 4 * i, "extent " + std::to_string(i) + " is " + std::to_string(extent) + ": too large for IDX");
-    if (extent != 0 && bytes > (std::uint64_t{1} << 62) / extent)
+    if (extent != 0 && claimed > (std::uint64_t{1} << 62) / extent)
       source.fail(4 + 4 * i, "its extents multiply to more than any file can hold");
+    claimed *= std::max<std::uint64_t>(extent, 1);
     bytes *= extent;
     idx.extents.push_back(static_cast<std::int64_t>(extent));
   }
@@ -37,18 +39,22 @@ SKEIN_INLINE Idx read_idx(ByteSource& source, std::uint64_t limit) {
 }
 
 SKEIN_INLINE Idx read_idx(const std::string& path, std::uint64_t limit) {
-  ByteSource source(path);
-  return read_idx(source, limit);
+  return skein::detail::reading(path, [&] {
+    ByteSource source(path);
+    return read_idx(source, limit);
+  });
 }
 
 SKEIN_INLINE Idx read_idx(std::span<const unsigned char> bytes, const std::string& name, std::uint64_t limit) {
-  ByteSource source(bytes, name);
-  return read_idx(source, limit);
+  return skein::detail::reading(name, [&] {
+    ByteSource source(bytes, name);
+    return read_idx(source, limit);
+  });
 }
 
 SKEIN_INLINE InMemory<std::uint8_t> read_idx_images(const std::string& images_path, const std::string& labels_path, int classes,
                                                     std::uint64_t limit) {
-  Idx images = read_idx(images_path, limit), labels = read_idx(labels_path, limit);
+  Idx images = read_idx(images_path, limit), labels = read_idx(labels_path, limit / sizeof(std::int32_t));
   if (images.type != IdxType::uint8 || images.extents.size() < 2 || images.extents.size() > 4)
     throw FileError(images_path, 2, "holds no images: unsigned bytes with 2 to 4 extents are wanted");
   if (labels.type != IdxType::uint8 || labels.extents.size() != 1)

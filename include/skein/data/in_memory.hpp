@@ -71,6 +71,10 @@ template <class Stored = float> class InMemory {
   /// ArgumentError where mean or deviation is no number for it, or makes values infinite.
   InMemory normalize(double mean, double deviation) const {
     check_normalization(mean, deviation);
+    if (std::is_same_v<Stored, std::uint8_t> && (mean < 0 || mean > 1 || deviation > 1))
+      throw ArgumentError("normalize: bytes are served as byte / 255, from 0 to 1, and then normalised: a mean of " +
+                          std::to_string(mean) + " and a deviation of " + std::to_string(deviation) +
+                          " are not theirs; divide those of the bytes by 255");
     if (storage_->non_finite != NonFinite::keep && served_magnitude(mean, deviation) > largest_float &&
         storage_->magnitude <= largest_float)
       throw ArgumentError("normalize: a mean of " + std::to_string(mean) + " and a deviation of " + std::to_string(deviation) +

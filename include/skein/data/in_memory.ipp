@@ -31,7 +31,7 @@ SKEIN_INLINE void throw_not_finite(const char* what, double value, std::int64_t 
   throw ArgumentError("a data set in memory: " + std::string(what) + " " + std::to_string(at % n) + " of sample " +
                       std::to_string(at / n) + " is " + not_finite_text(value) +
                       (value == value ? " (a float holds numbers up to 3.4e38)" : "") +
-                      ": mend the data, or ask for such with data::NonFinite::keep");
+                      ": correct it; if such values are intended, give data::NonFinite::keep as the last argument");
 }
 
 }  // namespace skein::inline SKEIN_ABI::data::detail

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <exception>
 #include <iterator>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -157,7 +158,7 @@ template <class Scalar = float> class Loader {
   const Batch<Scalar>& take(std::int64_t epoch, std::int64_t step);
   void finish();
   Slot& slot_of(std::int64_t step) {
-    return slots_[static_cast<std::size_t>((shift_ + step) % static_cast<std::int64_t>(slots_.size()))];
+    return *slots_[static_cast<std::size_t>((shift_ + step) % static_cast<std::int64_t>(slots_.size()))];
   }
 
   int wanted_threads() const;
@@ -170,7 +171,7 @@ template <class Scalar = float> class Loader {
   std::vector<std::int64_t> sizes_;
   long batch_ = 0, capacity_ = 0;
   std::int64_t steps_ = 0;
-  std::vector<Slot> slots_;
+  std::vector<std::unique_ptr<Slot>> slots_;
   Position position_{};
   std::optional<Position> pending_;
   double waited_ = 0;

@@ -27,7 +27,7 @@ template <class Scalar> Loader<Scalar>::Loader(DatasetView data, const LoaderOpt
                          : local                    ? capacity_
                                                     : std::min<long>(batch_, static_cast<long>(data_.size()));
   slots_.reserve(static_cast<std::size_t>(count));
-  for (int i = 0; i < count; ++i) slots_.emplace_back(data_, capacity_, ascending, options_);
+  for (int i = 0; i < count; ++i) slots_.push_back(std::make_unique<Slot>(data_, capacity_, ascending, options_));
   threads_.reserve(static_cast<std::size_t>(threads));
   try {
     for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { serve(); });
@@ -183,7 +183,8 @@ template <class Scalar> void Loader<Scalar>::check_finite(const Slot& slot) cons
     throw ArgumentError(std::string(what) + " " + std::to_string(at % pitch) + " of sample " +
                         std::to_string(b.indices[at / pitch]) + " of " + options_.name + " is " +
                         detail::not_finite_text(static_cast<double>(values[static_cast<std::size_t>(at)])) +
-                        ": mend the data; a set whose values may be so has data::NonFinite non_finite() const");
+                        ": correct it; if such values are intended, give the data set data::NonFinite non_finite() const, "
+                        "which returns data::NonFinite::keep");
   };
   look(b.x, b.pitch, "value");
   look(b.targets, b.target_pitch, "target value");
@@ -197,7 +198,7 @@ template <class Scalar> void Loader<Scalar>::begin(std::int64_t epoch, std::int6
   epoch_ = epoch;
   shift_ = last_ + 1 - step;  // the slots go round over epochs too: what is held stays held
   next_ = taken_ = step;
-  for (Slot& slot : slots_) slot.staged = -1;
+  for (const auto& slot : slots_) slot->staged = -1;
   error_ = nullptr;
   failed_ = steps_;
   active_ = true;

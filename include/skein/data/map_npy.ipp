@@ -19,7 +19,7 @@ SKEIN_INLINE MappedFile map_file(const std::string& path) {
     ~Descriptor() {
       if (fd >= 0) ::close(fd);
     }
-  } const file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  } const file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) throw FileError(path, -1, std::string("cannot be opened: ") + std::strerror(errno));
   struct stat about {};
   if (::fstat(file.fd, &about) != 0 || !S_ISREG(about.st_mode))

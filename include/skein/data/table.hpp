@@ -40,6 +40,8 @@ class Column {
   std::int32_t code(std::int64_t row) const { return integers_[static_cast<std::size_t>(row)]; }
   const TextPool& texts() const { return texts_; }
   bool missing(std::int64_t row) const;
+  /// What the values take in memory.
+  std::uint64_t bytes() const;
   /// The value as a text: of a number the shortest that reads back as the same; empty where it is missing.
   std::string text(std::int64_t row) const;
 

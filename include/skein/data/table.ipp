@@ -34,6 +34,10 @@ SKEIN_INLINE Column::Column(std::string name, std::span<const std::string> texts
   for (const std::string& text : texts) text.empty() ? add_missing() : add(std::string_view(text));
 }
 
+SKEIN_INLINE std::uint64_t Column::bytes() const {
+  return integers_.size() * sizeof(integers_[0]) + numbers_.size() * sizeof(numbers_[0]) + texts_.bytes();
+}
+
 SKEIN_INLINE bool Column::missing(std::int64_t row) const { return text_ ? code(row) < 0 : std::isnan(number(row)); }
 
 SKEIN_INLINE std::string Column::text(std::int64_t row) const {

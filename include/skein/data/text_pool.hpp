@@ -23,6 +23,8 @@ class TextPool {
   }
   std::int32_t size() const { return static_cast<std::int32_t>(ends_.size()); }
   void clear();
+  /// What they take in memory.
+  std::uint64_t bytes() const { return bytes_.size() + ends_.size() * sizeof(ends_[0]) + slots_.size() * sizeof(slots_[0]); }
 
  private:
   /// Where the text stands in the hash table, or where it would.

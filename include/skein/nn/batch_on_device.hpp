@@ -4,7 +4,7 @@
 #pragma once
 #include <cstdint>
 
-#include "../device/batch.hpp"
+#include "../device/batch_view.hpp"
 #include "../device/copy.hpp"
 #include "../device/memory.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "../core/error.hpp"
 #include "../core/shape.hpp"
-#include "../device/batch.hpp"
+#include "../device/batch_view.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 

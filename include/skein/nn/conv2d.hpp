@@ -49,7 +49,7 @@ template <int Filters, class... Options> struct Conv2d {
                          .decay = false};
     i.flops = g.flops();
     i.saves_input = true;
-    i.kronecker = {fan_in + (has_bias ? 1 : 0), Filters};
+    if (groups == 1) i.kronecker = {fan_in + (has_bias ? 1 : 0), Filters};
     if (!in.image()) i.fault = Fault::wants_image;
     else if (!g.fits()) i.fault = Fault::window_too_large;
     else if (in.channels() % groups != 0 || Filters % groups != 0) i.fault = Fault::groups_do_not_divide;
@@ -66,6 +66,13 @@ template <int Filters, class... Options> struct Conv2d {
   template <class In, class Frame> static void prepare(Frame& f) { Op<In, Frame>::prepare(f.batch); }
   /// Which kernel runs this layer.
   template <class In, class Frame> static constexpr std::string_view kernel() { return Op<In, Frame>::name; }
+
+  template <class In, class Frame, class Sums> static void kronecker_factors(const Frame& f, const Sums& sums) {
+    constexpr ops::Conv2dGeometry g = geometry(In::extents);
+    constexpr long pixels = g.out_count() / Filters;
+    sums.images(g, f.x, f.batch);
+    sums.gradients(f.dy, f.batch * pixels, Filters, sums.mean_of_pixels(pixels));
+  }
 
   /// The layer's memory as the operation wants it.
   template <class In, class Frame> static ops::Conv2dCall<typename Frame::Scalar> call(Frame& f) {

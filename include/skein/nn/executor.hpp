@@ -22,10 +22,13 @@
 
 namespace skein::inline SKEIN_ABI {
 
-/// Computes forward, loss and backward of a model for a batch. The model must outlive the executor.
-template <class Model, class Loss> class Executor {
+/// Computes forward, loss and backward of a model for a batch. The model must outlive the executor. Run: what a worker's pass is
+/// made of, where it does more (nn::KroneckerRun).
+template <class Model, class Loss,
+          class Run = nn::Run<typename Model::Scalar, typename Model::device, typename Model::Activation>>
+class Executor {
   static_assert((nn::assert_loss<Loss>(), true));
-  using Memory = nn::ExecutorMemory<Model>;
+  using Memory = nn::ExecutorMemory<Model, Run>;
   using State = typename Memory::State;
 
  public:
@@ -51,6 +54,8 @@ template <class Model, class Loss> class Executor {
   const Loss& loss() const { return pass_.loss(); }
   Workers& workers() { return workers_; }
   long capacity() const { return options_.capacity; }
+  /// What worker w's pass is made of.
+  Run& run_of(int w) { return memory_.state(w).run; }
   bool depth_first() const { return memory_.depth_first(); }
   /// The copies of the weights that its kernels read: of all executors of this model on the host.
   const void* packed_weights() const { return memory_.copies(); }
@@ -75,7 +80,7 @@ template <class Model, class Loss> class Executor {
   // ---- one call for hand-written loops ---------------------------------------------------------------------------------
 
   /// Forward, loss, backward. The gradients of the rank are in model().gradients() afterwards: those of the sum of losses
-  /// times call.scale. The batch (device/batch.hpp) is in memory of the host or of the model's device. Waits for a device
+  /// times call.scale. The batch (device/batch_view.hpp) is in memory of the host or of the model's device. Waits for a device
   /// (train::TrainStep does not).
   template <class Given> nn::LossSums forward_backward(const Given& given, ExecutorCall call) {
     if (!options_.training)
@@ -198,9 +203,9 @@ template <class Model, class Loss> class Executor {
       const plan::Range mine = slice(w, batch);
       s.run.batch = mine.end - mine.begin;
       if (!depth_first()) return Memory::Root::prepare(s.run, nn::ArenaOffsets{});
-      if (!options_.shards) return nn::prepare_depth_first<Model>(s, memory_.capacity(), s.run.batch);
+      if (!options_.shards) return nn::prepare_depth_first<Memory>(s, memory_.capacity(), s.run.batch);
       for (long n : {batch / options_.shards.count(), batch / options_.shards.count() + 1})
-        nn::prepare_depth_first<Model>(s, memory_.capacity(), n);
+        nn::prepare_depth_first<Memory>(s, memory_.capacity(), n);
     });
   }
 
@@ -227,8 +232,8 @@ template <class Model, class Loss> class Executor {
   nn::StepMemory<Device> step_memory_;
   Workers workers_;
   Memory memory_;
-  nn::SlicePass<Model, Loss> pass_;
-  nn::ReadyGradients<Model> ready_;
+  nn::SlicePass<Model, Loss, Memory> pass_;
+  nn::ReadyGradients<Memory> ready_;
   nn::ShardSums<Scalar> shards_;
   nn::BatchOnDevice<Scalar, Device> batch_on_device_;
   std::uint64_t calls_ = 0;  // of hand-written loops that gave no key

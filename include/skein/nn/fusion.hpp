@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The point where neighbours become one layer: a header that has a fused composite specialises Fusion for the pattern. The
-// rewriting itself (longest pattern first; patterns of one layer too) is in nn/fuse.hpp. A composite is an ordinary layer whose
-// parameters are those of its parts, in their order: names, tables and files follow the network that the user wrote.
+// rewriting itself (longest pattern first; patterns of one layer too) is in nn/fused_network.hpp. A composite is an ordinary
+// layer whose parameters are those of its parts, in their order: names, tables and files follow the network that the user wrote.
 #pragma once
 #include "../core/config.hpp"
 #include "../device/device.hpp"

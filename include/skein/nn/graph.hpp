@@ -13,7 +13,7 @@
 // A sample is one row in which the inputs lie one after the other, as its outputs do in a row of outputs. Not included by
 // skein/skein.hpp.
 #pragma once
-#include "fuse.hpp"
+#include "fused_network.hpp"
 #include "graph/check.hpp"
 #include "graph/run.hpp"
 #include "program.hpp"

@@ -64,7 +64,18 @@ template <int N, class... Options> struct Linear {
   template <class In, class Frame> static constexpr std::string_view kernel() { return Kernels<In, Frame>::kernel(); }
   template <class Device, class Activation> static constexpr bool computes_in = ops::dense_computes_in<Device, Activation>;
 
+  template <class In, class Frame, class Sums> static void kronecker_factors(const Frame& f, const Sums& sums) {
+    add_factors<In>(f, f.dy, sums);
+  }
+
   // ---- the parts, for composites
+
+  /// dy: (batch, row_pitch(N)), of the product.
+  template <class In, class Frame, class Sums>
+  static void add_factors(const Frame& f, const typename Frame::Activation* dy, const Sums& sums) {
+    sums.inputs(f.x, f.batch, In::count, row_pitch(In::count));
+    sums.gradients(dy, f.batch, row_pitch(N));
+  }
 
   template <class In, class Frame> using Kernels =
       ops::Dense<typename Frame::Device, typename Frame::Scalar, static_cast<int>(In::count), N>;

@@ -6,6 +6,8 @@
 namespace skein::inline SKEIN_ABI::nn {
 
 /// y = x - log(sum(exp(x))).
-struct LogSoftmax : detail::RowSoftmax<true> {};
+struct LogSoftmax : detail::RowSoftmax<true> {
+  static constexpr OutputKind gives = OutputKind::log_probabilities;
+};
 
 }  // namespace skein::inline SKEIN_ABI::nn

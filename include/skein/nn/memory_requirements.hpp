@@ -83,7 +83,7 @@ template <class L> concept RunsOnDevice = requires { typename L::kernel_device; 
 /// A layer that makes copies of its weights says how much they take.
 template <class L> inline constexpr bool says_what_it_packs = HasNeeds<L> || !HasPackWeights<L>;
 
-/// What the kernels of a layer want: those of the host, or of the device that a rewriting has put it on (nn/fuse.hpp).
+/// What the kernels of a layer want: those of the host, or of the device that a rewriting has put it on (nn/fused_network.hpp).
 template <class L> constexpr KernelNeeds needs_of(Extents in) {
   if constexpr (HasNeeds<L> && RunsOnDevice<L>) return L::template needs<typename L::kernel_device>(in);
   else if constexpr (HasNeeds<L>) return L::template needs<Cpu>(in);

@@ -13,7 +13,7 @@
 #include "../plan/buckets.hpp"
 #include "../tensor/view.hpp"
 #include "check.hpp"
-#include "fuse.hpp"
+#include "fused_network.hpp"
 #include "load_options.hpp"
 #include "precision.hpp"
 #include "program.hpp"

@@ -68,6 +68,13 @@ template <class R> concept Defers = requires(R& r, const typename R::Activation*
   { r.defers(dy, true) } -> std::same_as<bool>;
 };
 
+/// A run that wants second moments of what goes through a layer: see KroneckerRun (nn/kronecker.hpp).
+template <class R> concept CollectsFactors = requires(R& r) { r.sums_at(0L); };
+/// L has Kronecker factors.
+template <class L, class In, class F, class Sums> concept HasKroneckerFactors = requires(const F& f, const Sums& sums) {
+  L::template kronecker_factors<In>(f, sums);
+};
+
 /// A leaf. forward returns where the output is (an aliasing layer: its input); backward likewise for the input's gradient.
 template <class L, class In> struct Node {
   static constexpr LayerInfo info = L::describe(In::extents);
@@ -112,6 +119,7 @@ template <class L, class In> struct Node {
           }
         }
         L::template backward<In>(f);
+        if constexpr (CollectsFactors<R>) add_factors(r, at, f);
       }
       if constexpr (info.stored_parameters() > 0) r.ready(at.parameter, at.parameter + info.stored_parameters());
       return dx;
@@ -163,6 +171,10 @@ template <class L, class In> struct Node {
   }
 
  private:
+  template <class R, class F> static void add_factors(R& r, const ArenaOffsets& at, const F& f) {
+    if constexpr (HasKroneckerFactors<L, In, F, decltype(r.sums_at(0L))>)
+      if (info.kronecker.a > 0 && r.collects) L::template kronecker_factors<In>(f, r.sums_at(at.parameter));
+  }
   /// The rank's one gradient where the workers divide it.
   template <class R, class F> static void share_gradient(R& r, const ArenaOffsets& at, F& f) {
     if constexpr (splits)

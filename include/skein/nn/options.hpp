@@ -15,6 +15,7 @@ template <int P> struct Padding {};                            ///< zeros (pooli
 template <int D> struct Dilation {};                           ///< distance between the taps of a kernel
 template <int G> struct Groups {};                             ///< channel groups of a convolution
 struct NoBias {};                                              ///< leave the bias out
+template <int Before, int After> struct ZeroChannels {};       ///< channels of zeros before and behind those of an image
 template <int Numerator, int Denominator> struct Rate {};      ///< dropout: the share that is set to zero
 template <int Numerator, int Denominator> struct Slope {};     ///< leaky ReLU: slope below zero
 template <int Numerator, int Denominator> struct Epsilon {};   ///< normalisation: added to the variance

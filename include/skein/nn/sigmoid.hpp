@@ -2,6 +2,7 @@
 // Sigmoid: the logistic function.
 #pragma once
 #include "elementwise.hpp"
+#include "output_kind.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -12,6 +13,8 @@ struct SigmoidFunction {
 };
 
 /// y = 1 / (1 + exp(-x)).
-struct Sigmoid : Elementwise<SigmoidFunction> {};
+struct Sigmoid : Elementwise<SigmoidFunction> {
+  static constexpr OutputKind gives = OutputKind::probabilities;
+};
 
 }  // namespace skein::inline SKEIN_ABI::nn

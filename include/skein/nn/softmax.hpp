@@ -5,6 +5,7 @@
 #include "../core/half.hpp"
 #include "../ops/row_softmax.hpp"
 #include "layer.hpp"
+#include "output_kind.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -29,6 +30,8 @@ template <bool Log> struct RowSoftmax {
 }  // namespace detail
 
 /// y = exp(x) / sum(exp(x)); the row's maximum is subtracted first.
-struct Softmax : detail::RowSoftmax<false> {};
+struct Softmax : detail::RowSoftmax<false> {
+  static constexpr OutputKind gives = OutputKind::probabilities;
+};
 
 }  // namespace skein::inline SKEIN_ABI::nn

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "../core/workers.hpp"
-#include "../device/batch.hpp"
+#include "../device/batch_view.hpp"
 #include "../device/span.hpp"
 #include "layer.hpp"
 #include "loss/loss.hpp"

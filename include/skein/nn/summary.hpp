@@ -65,6 +65,8 @@ std::string summary_text(const Extents& input, std::span<const SummaryRow> rows,
                          const SummaryTotals& totals);
 }  // namespace nn::detail
 
+SKEIN_BEGIN_COLD
+
 /// The table. Lines end with a newline.
 template <class Model> std::string summary() {
   using F = nn::Frame<typename Model::Scalar, typename Model::device, typename Model::Activation>;
@@ -89,7 +91,7 @@ template <class Model> std::string summary(const Model&) { return summary<Model>
 
 /// The table, one line of what an executor has made, "memory for 128 samples on Cuda 0: ...", and what its device's libraries
 /// have chosen: a line each, what they did not do first.
-template <class Model, class Loss> std::string summary(Executor<Model, Loss>& executor) {
+template <class Model, class Loss, class Run> std::string summary(Executor<Model, Loss, Run>& executor) {
   const MemoryPlan m = executor.memory_plan();
   std::string t = summary<Model>() + "memory for " + std::to_string(executor.capacity()) + " samples on " +
                   std::string(Model::device::name) +
@@ -108,6 +110,8 @@ template <class Model, class Loss> std::string summary(Executor<Model, Loss>& ex
   item("workspace of libraries", m.libraries);
   return t + "\n" + executor.choices_text();
 }
+
+SKEIN_END_COLD
 
 }  // namespace skein::inline SKEIN_ABI
 

@@ -23,6 +23,13 @@ template <class Scalar, ConvReluPoolGeometry G> struct ConvReluPool<Cpu, Scalar,
   static void backward(const Conv2dCall<Scalar>& c, Scalar* saved_for_backward, const ArgMax* winners) {
     Kernel::backward(c, saved_for_backward, winners);
   }
+  /// After backward, the gradient of sample n's convolution, (out_height, out_width, filters): what backward has left in
+  /// saved_for_backward (kept_gradient), or in `room` for as many scalars.
+  static constexpr bool kept_gradient = !Kernel::direct;
+  static const Scalar* gradient(const Scalar* y, const Scalar* dy, const Scalar* saved_for_backward, const ArgMax* winners,
+                                long n, Scalar* room) {
+    return Kernel::gradient(y, dy, saved_for_backward, winners, n, room);
+  }
 };
 
 }  // namespace skein::inline SKEIN_ABI::ops

@@ -17,6 +17,8 @@ template <> struct OptimizerKernels<Cpu> {
   template <class Scalar> static void update(const SgdArguments<Scalar>& arguments) { cpu::sgd(arguments); }
   template <class Scalar> static void update(const AdamArguments<Scalar>& arguments) { cpu::adam(arguments); }
   template <class Scalar> static void update(const RmsPropArguments<Scalar>& arguments) { cpu::rms_prop(arguments); }
+  template <class Scalar> static void update(const AdagradArguments<Scalar>& arguments) { cpu::adagrad(arguments); }
+  template <class Scalar> static void update(const LionArguments<Scalar>& arguments) { cpu::lion(arguments); }
   template <class Call> static void update(const Call& arguments) { reference::update(arguments); }
   template <class Scalar> static void sum_of_squares(const UpdateArguments<Scalar>& arguments, double* into) {
     *into = cpu::sum_of_squares(arguments);

@@ -310,8 +310,8 @@ template <class... PolicyStates> class ComposedPolicyState {
 
 template <class... PolicyStates> inline constexpr bool forwards_to_parts<ComposedPolicyState<PolicyStates...>> = true;
 
-/// Several policies for one training: Compose{data_parallel<SyncEvery<4>>(world), model_average<100>(world)}. Their hooks are
-/// called in this order. At most one of them exchanges gradients.
+/// Several policies for one training: Compose{DataParallel{world, SyncEvery<4>{}}, ModelAverage{world, Period<100>{}}}. Their
+/// hooks are called in this order. At most one of them exchanges gradients.
 template <class... Policies> class Compose : public PolicyBase {
   static_assert(detail::several_policies<sizeof...(Policies)>,
                 "Compose takes the policies that are to be composed: give it at least one");

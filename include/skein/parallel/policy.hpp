@@ -138,9 +138,12 @@ struct PolicyBase {
   plan::Placement placement(const plan::ArenaTable& table) const { return plan::Placement::replicated(table.stored); }
 };
 
-/// One rank: the policy of a Trainer without a policy.
+/// One rank: the policy of a Trainer without a policy. Where several ranks were started, fit prints a line that they train apart.
 struct SingleProcess : PolicyBase {
   template <class R> PolicyState bind(const R&) const { return {}; }
 };
+
+/// One rank among several, which trains a model of its own on purpose: fit prints no line about it.
+struct Alone : SingleProcess {};
 
 }  // namespace skein::inline SKEIN_ABI::parallel

@@ -132,7 +132,7 @@ SKEIN_INLINE std::string ranks_in_words(const Advice& a) {
     if (a.period > 1)
       t += said(
           "Exchanging every %d steps would hold the waiting below a tenth of the time, but replicas drift apart in between: "
-          "compare SyncEvery<%d> with ModelAverage<%d>.\n",
+          "compare SyncEvery<%d> of DataParallel with Period<%d> of ModelAverage.\n",
           a.period, a.period, a.period);
     else t += "Exchange in every step: the waiting is below a tenth of the time.\n";
   }

@@ -3,7 +3,7 @@
 // waits for ever, and counts what the table costs: length, bubble, live activations, waiting messages, stashed weights. Usable in
 // static_assert.
 #pragma once
-#include "schedule.hpp"
+#include "pipeline_schedule.hpp"
 
 namespace skein::inline SKEIN_ABI::plan {
 

@@ -148,17 +148,19 @@ template <class S, int R> std::string npy_header_of(const TensorView<const S, R,
 template <class Scalar, int Rank> Tensor<Scalar, Rank, Cpu> load_npy(const std::string& path, NpyTypes types = NpyTypes::exact) {
   const detail::File file = detail::open_file(path, "rb");
   const long long size = detail::file_size(file.get(), path);
-  std::vector<unsigned char> start(static_cast<std::size_t>(std::min(size, 12LL)));
-  detail::read_bytes(file.get(), start.data(), start.size(), path);
-  const std::size_t header = static_cast<std::size_t>(detail::npy_header_bytes(start, size, path, 0));
-  const std::size_t have = start.size();
-  start.resize(std::max(header, have));
-  if (header > have) detail::read_bytes(file.get(), start.data() + have, header - have, path);
-  const NpyHeader h = detail::parse_npy_header(start, size, path, 0);
-  if (std::fseek(file.get(), static_cast<long>(h.bytes), SEEK_SET) != 0)
-    throw FileError(path, h.bytes, "cannot be read from here");
-  return detail::npy_tensor<Scalar, Rank>(h, types, path, 0,
-                                          [&](unsigned char* to, std::size_t n) { detail::read_bytes(file.get(), to, n, path); });
+  return detail::reading(path, [&] {
+    std::vector<unsigned char> start(static_cast<std::size_t>(std::min(size, 12LL)));
+    detail::read_bytes(file.get(), start.data(), start.size(), path);
+    const std::size_t header = static_cast<std::size_t>(detail::npy_header_bytes(start, size, path, 0));
+    const std::size_t have = start.size();
+    start.resize(std::max(header, have));
+    if (header > have) detail::read_bytes(file.get(), start.data() + have, header - have, path);
+    const NpyHeader h = detail::parse_npy_header(start, size, path, 0);
+    if (std::fseek(file.get(), static_cast<long>(h.bytes), SEEK_SET) != 0)
+      throw FileError(path, h.bytes, "cannot be read from here");
+    return detail::npy_tensor<Scalar, Rank>(
+        h, types, path, 0, [&](unsigned char* to, std::size_t n) { detail::read_bytes(file.get(), to, n, path); });
+  });
 }
 
 /// Writes a tensor, a view or an expression as a .npy file of version 1.0; of another device, through a copy on the host.

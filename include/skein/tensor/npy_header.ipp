@@ -131,11 +131,13 @@ SKEIN_INLINE NpyHeader parse_npy_header(std::span<const unsigned char> whole, lo
   bool fits = true, nothing = false;
   for (long e : h.extents) nothing = nothing || e == 0;
   long long need = h.width;
+  const long long most = nothing ? 1LL << 60 : room;  // of an array of nothing the other extents must be sizes, too
   for (long e : h.extents) {
-    if (nothing) need = 0;
-    else if (need > room / e) fits = false;
+    if (e == 0 || !fits) continue;
+    if (need > most / e) fits = false;
     else need *= e;
   }
+  if (nothing && fits) need = 0;
   if (!fits || need != room) {
     const std::string asked = fits ? std::to_string(need) : "more than " + std::to_string(room);
     throw FileError(path, base + h.bytes,

@@ -5,6 +5,8 @@
 #include <zlib.h>
 
 #include <cstring>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,29 +43,11 @@ class NpzFile {
     if (!m) throw FileError(path_, -1, "has no array '" + std::string(name) + "'");
     const std::span<const unsigned char> packed(bytes_.data() + m->begin, m->packed);
     const std::string where = path_ + "[" + m->name + "]";
-    if (m->method == 0) return checked<Scalar, Rank>(packed, *m, types, where);
-    if (m->size > limit_) refuse_size(*m);
-    std::vector<unsigned char> plain(m->size);
-    z_stream z{};
-    if (inflateInit2(&z, -MAX_WBITS) != Z_OK) throw FileError(path_, static_cast<long long>(m->begin), "zlib cannot start");
-    std::size_t in = 0, out = 0;
-    int status = Z_OK;
-    while (status == Z_OK && (in < packed.size() || out < plain.size())) {
-      const uInt give = chunk(packed.size() - in), take = chunk(plain.size() - out);
-      unsigned char nothing = 0;
-      z.next_in = const_cast<unsigned char*>(packed.data() + in);
-      z.avail_in = give;
-      z.next_out = take ? plain.data() + out : &nothing;
-      z.avail_out = take;
-      status = inflate(&z, Z_NO_FLUSH);
-      in += give - z.avail_in;
-      out += take - z.avail_out;
-    }
-    inflateEnd(&z);
-    if (status != Z_STREAM_END || out != plain.size() || in != packed.size())
-      throw FileError(path_, static_cast<long long>(m->begin + in),
-                      "the deflated array '" + m->name + "' is damaged, or not as long as the directory says");
-    return checked<Scalar, Rank>(plain, *m, types, where);
+    return detail::reading(path_, [&] {
+      if (m->method == 0) return checked<Scalar, Rank>(packed, *m, types, where);
+      const std::vector<unsigned char> plain = inflated(*m);
+      return checked<Scalar, Rank>(plain, *m, types, where);
+    });
   }
 
  private:
@@ -76,7 +60,9 @@ class NpzFile {
 
   static uInt chunk(std::size_t n) { return static_cast<uInt>(std::min<std::size_t>(n, 1u << 30)); }
   [[noreturn]] void fail(std::size_t at, const std::string& what) const;
-  [[noreturn]] void refuse_size(const Member& m) const;
+  /// Throws FileError where an array of a deflated member takes more bytes than the limit.
+  void check_size(const Member& m, std::size_t bytes) const;
+  std::vector<unsigned char> inflated(const Member& m) const;
   std::uint64_t number(std::size_t at, int width) const;
   const Member* find(std::string_view name) const;
   template <class S, int R> Tensor<S, R, Cpu> checked(std::span<const unsigned char> plain, const Member& m, NpyTypes types,
@@ -85,6 +71,10 @@ class NpzFile {
     for (std::size_t i = 0; i < plain.size(); i += chunk(plain.size() - i))
       crc = crc32(crc, plain.data() + i, chunk(plain.size() - i));
     if (crc != m.crc) fail(m.begin, "the array '" + m.name + "' is damaged: its checksum differs");
+    if (m.method != 0 && types == NpyTypes::convert) {  // to wider values
+      const NpyHeader h = detail::parse_npy_header(plain, static_cast<long long>(plain.size()), where, 0);
+      check_size(m, static_cast<std::size_t>(h.count()) * sizeof(S));
+    }
     return detail::npy_from_bytes<S, R>(plain, types, where, 0);
   }
 
@@ -99,6 +89,7 @@ class NpzFile {
   std::vector<unsigned char> bytes_;
   std::size_t limit_ = npz_limit;
   std::vector<Member> members_;
+  std::map<std::string, std::size_t, std::less<>> places_;  // of members, by name
 };
 
 /// Opens a .npz file: auto f = load_npz("weights.npz"); auto w = f.get<float, 2>("w");

@@ -7,9 +7,11 @@ namespace skein::inline SKEIN_ABI {
 
 SKEIN_INLINE NpzFile::NpzFile(const std::string& path, std::size_t limit) : path_(path), limit_(limit) {
   const detail::File file = detail::open_file(path, "rb");
-  bytes_.resize(static_cast<std::size_t>(detail::file_size(file.get(), path)));
-  detail::read_bytes(file.get(), bytes_.data(), bytes_.size(), path);
-  read_directory();
+  detail::reading(path, [&] {
+    bytes_.resize(static_cast<std::size_t>(detail::file_size(file.get(), path)));
+    detail::read_bytes(file.get(), bytes_.data(), bytes_.size(), path);
+    read_directory();
+  });
 }
 
 SKEIN_INLINE std::vector<std::string> NpzFile::names() const {
@@ -22,9 +24,34 @@ SKEIN_INLINE void NpzFile::fail(std::size_t at, const std::string& what) const {
   throw FileError(path_, static_cast<long long>(at), what);
 }
 
-SKEIN_INLINE void NpzFile::refuse_size(const Member& m) const {
-  fail(m.begin, "the array '" + m.name + "' unpacks to " + std::to_string(m.size) + " bytes, more than the limit of " +
+SKEIN_INLINE void NpzFile::check_size(const Member& m, std::size_t bytes) const {
+  if (bytes <= limit_) return;
+  fail(m.begin, "the array '" + m.name + "' unpacks to " + std::to_string(bytes) + " bytes, more than the limit of " +
                     std::to_string(limit_) + ": give load_npz a larger one");
+}
+
+SKEIN_INLINE std::vector<unsigned char> NpzFile::inflated(const Member& m) const {
+  check_size(m, m.size);
+  std::vector<unsigned char> plain(m.size);
+  z_stream z{};
+  if (inflateInit2(&z, -MAX_WBITS) != Z_OK) fail(m.begin, "zlib cannot start");
+  std::size_t in = 0, out = 0;
+  int status = Z_OK;
+  while (status == Z_OK && (in < m.packed || out < plain.size())) {
+    const uInt give = chunk(m.packed - in), take = chunk(plain.size() - out);
+    unsigned char nothing = 0;
+    z.next_in = const_cast<unsigned char*>(bytes_.data() + m.begin + in);
+    z.avail_in = give;
+    z.next_out = take ? plain.data() + out : &nothing;
+    z.avail_out = take;
+    status = inflate(&z, Z_NO_FLUSH);
+    in += give - z.avail_in;
+    out += take - z.avail_out;
+  }
+  inflateEnd(&z);
+  if (status != Z_STREAM_END || out != plain.size() || in != m.packed)
+    fail(m.begin + in, "the deflated array '" + m.name + "' is damaged, or not as long as the directory says");
+  return plain;
 }
 
 SKEIN_INLINE std::uint64_t NpzFile::number(std::size_t at, int width) const {
@@ -34,9 +61,8 @@ SKEIN_INLINE std::uint64_t NpzFile::number(std::size_t at, int width) const {
 }
 
 SKEIN_INLINE const NpzFile::Member* NpzFile::find(std::string_view name) const {
-  for (const Member& m : members_)
-    if (m.name == name) return &m;
-  return nullptr;
+  const auto place = places_.find(name);
+  return place == places_.end() ? nullptr : &members_[place->second];
 }
 
 SKEIN_INLINE void NpzFile::read_directory() {
@@ -92,7 +118,7 @@ SKEIN_INLINE std::size_t NpzFile::read_member(std::size_t at, std::size_t end, s
     fail(entry + 24, "the array '" + m.name + "' claims " + std::to_string(size) + " bytes: deflate cannot pack that into " +
                          std::to_string(packed));
   if (m.name.size() > 4 && m.name.ends_with(".npy")) m.name.resize(m.name.size() - 4);
-  if (find(m.name)) fail(entry + 46, "has two arrays '" + m.name + "'");
+  if (!places_.try_emplace(m.name, members_.size()).second) fail(entry + 46, "has two arrays '" + m.name + "'");
   members_.push_back(std::move(m));
   return at;
 }

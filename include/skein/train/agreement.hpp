@@ -3,7 +3,9 @@
 // at the start of a fit, files after load(), weights at its end. Where all agree that is one all_gather of a hash or two; where
 // they do not, every rank throws the same CommError, which names the first value that differs and who has which.
 #pragma once
+#include <algorithm>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <span>
@@ -15,12 +17,16 @@
 #include "../data/view.hpp"
 #include "../optim/groups.hpp"
 #include "../parallel/policy.hpp"
+#include "../plan/program.hpp"
 #include "hash.hpp"
 #include "host_copy.hpp"
 #include "options.hpp"
 #include "training_position.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
+
+/// Of a Trainer without a policy: prints a line, once a process and on rank 0, where several ranks were started together.
+void warn_of_ranks_apart();
 
 /// There may be other ranks, with which one has to agree.
 template <class PolicyState> inline constexpr bool may_have_others = !std::same_as<PolicyState, parallel::PolicyState>;
@@ -53,6 +59,9 @@ bool same(std::span<const std::uint64_t> of_all);
 /// rank 0, 0.01 on rank 1: ...".
 std::string text_of(const Agreement& own);
 [[noreturn]] void fail_disagreement(std::string_view call, const std::vector<std::string>& texts);
+/// The parameters by name, each with a hash of its values: what ranks tell each other where replicas differ.
+std::string parameter_hashes(std::span<const plan::Entry> entries, std::span<const plan::PathPart> paths, const void* values,
+                             std::size_t scalar_bytes);
 /// Throws where the weights of replicas differ.
 [[noreturn]] void fail_replicas(std::string_view when, const std::vector<std::string>& texts);
 }  // namespace detail
@@ -92,6 +101,8 @@ template <class PolicyState> void agree_on_file(std::string_view call, PolicySta
   if (!file.error) detail::fail_files(call, texts);
 }
 
+SKEIN_BEGIN_COLD
+
 /// Throws CommError, on all ranks, where replicas that the policy promises to be equal are not: it names the first parameter that
 /// differs, and the ranks. `when`: "at the end of fit". Collective: one all_gather of 8 bytes where all are equal.
 template <class TrainStep> void check_replicas(TrainStep& train_step, std::string_view when) {
@@ -103,15 +114,13 @@ template <class TrainStep> void check_replicas(TrainStep& train_step, std::strin
   const std::uint64_t own[1] = {hash64(values, arena.size * sizeof(Scalar))};
   auto& policy_state = train_step.policy_state();
   const std::vector<std::uint64_t> all = policy_state.numbers_of_all(own);
-  bool equal = true;
-  for (const std::uint64_t hash : all) equal = equal && hash == own[0];
-  if (equal) return;  // the same answer on all ranks: one that differs differs from some
-  NamedValues parameters;
-  for (const plan::Entry& e : Model::program.parameters())
-    parameters.add_hash(std::string_view(Model::program.name(e)), values + e.offset,
-                        static_cast<std::size_t>(e.stored) * sizeof(Scalar));
-  detail::fail_replicas(when, policy_state.texts_of_all("+" + parameters.lines()));
+  if (std::ranges::all_of(all, [&](std::uint64_t hash) { return hash == own[0]; }))
+    return;  // the same answer on all ranks: one that differs differs from some
+  detail::fail_replicas(when, policy_state.texts_of_all(detail::parameter_hashes(
+                                  Model::program.parameters(), Model::program.parts(), values, sizeof(Scalar))));
 }
+
+SKEIN_END_COLD
 
 }  // namespace skein::inline SKEIN_ABI::train
 

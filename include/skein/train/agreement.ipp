@@ -2,13 +2,26 @@
 // The bodies of agreement.hpp.
 #pragma once
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 
 #include "../comm/collective_call.hpp"
+#include "../comm/launch/started_ranks.hpp"
 #include "agreement.hpp"
 
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train {
+
+SKEIN_INLINE void warn_of_ranks_apart() {
+  static std::atomic<bool> said{false};
+  const comm::launch::StartedRank here = comm::launch::started_rank();
+  if (here.ranks == 1 || here.rank != 0 || said.exchange(true)) return;
+  std::fprintf(stderr,
+               "fit: %d ranks were started, and this Trainer has no policy: each rank trains a model of its own. Give it one, "
+               "Trainer{model, loss, optimizer, DataParallel{world}}; or parallel::Alone{}, if that is meant\n",
+               here.ranks);
+}
 
 SKEIN_INLINE void describe(const FitOptions& o, NamedValues& to) {
   to.of("").add(".epochs", o.epochs).add(".batch", o.batch).add(".loader.batch_per_rank", o.loader.batch_per_rank);
@@ -139,6 +152,16 @@ SKEIN_INLINE void fail_files(std::string_view call, const std::vector<std::strin
   }
   throw CommError(
       text("{}: the ranks have read files that differ: {}: give all ranks the same file, or copies of it", call, list));
+}
+
+SKEIN_INLINE std::string parameter_hashes(std::span<const plan::Entry> entries, std::span<const plan::PathPart> paths,
+                                          const void* values, std::size_t scalar_bytes) {
+  NamedValues parameters;
+  for (const plan::Entry& e : entries)
+    parameters.add_hash(std::string_view(plan::name_of(paths, e)),
+                        static_cast<const std::byte*>(values) + static_cast<std::size_t>(e.offset) * scalar_bytes,
+                        static_cast<std::size_t>(e.stored) * scalar_bytes);
+  return "+" + parameters.lines();
 }
 
 SKEIN_INLINE void fail_replicas(std::string_view when, const std::vector<std::string>& texts) {

@@ -3,8 +3,10 @@
 // step, or the mean over the ends of epochs (stochastic weight averaging, Izmailov et al., arXiv:1803.05407), as PyTorch's
 // AveragedModel with use_buffers has them.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "../core/error.hpp"
@@ -53,21 +55,30 @@ template <class Model> class AveragedModel {
   template <class Archive> void serialize(Archive& archive, unsigned) {
     std::vector<Scalar> weights(model().parameters().begin(), model().parameters().end()),
         buffers(model().buffers().begin(), model().buffers().end());
-    (archive & state_->count & weights & buffers);
-    if (weights.size() != model().parameters().size || buffers.size() != model().buffers().size) return;
+    std::int64_t count = state_->count;
+    (archive & count & weights & buffers);
+    if constexpr (Archive::is_loading::value) {
+      if (weights.size() != model().parameters().size || buffers.size() != model().buffers().size)
+        archive.refuse("the AveragedModel of the file has " + std::to_string(weights.size()) + " weights and " +
+                       std::to_string(buffers.size()) + " buffer values, this one " + std::to_string(model().parameters().size) +
+                       " and " + std::to_string(model().buffers().size) + ": it is of another network");
+    }
+    state_->count = count;
     const auto lease = model().modify();
     for (std::size_t i = 0; i < weights.size(); ++i) lease.data()[i] = weights[i];
     for (std::size_t i = 0; i < buffers.size(); ++i) model().buffers().data[i] = buffers[i];
   }
 
  private:
-  /// average += share * (weights - average), of buffers too.
+  /// average += share * (weights - average), of buffers too; the first one is a copy.
   void add(double share) {
     ++state_->count;
     const auto lease = model().modify();
     const auto toward = [&](Scalar* to, const Scalar* from, std::size_t n) {
       const Scalar s = static_cast<Scalar>(share);
-      for (std::size_t i = 0; i < n; ++i) to[i] += s * (from[i] - to[i]);
+      if (share == 1) std::copy_n(from, n, to);
+      else
+        for (std::size_t i = 0; i < n; ++i) to[i] += s * (from[i] - to[i]);
     };
     const Model& trained = *trained_;
     toward(lease.data(), trained.parameters().data, trained.parameters().size);

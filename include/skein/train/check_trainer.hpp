@@ -6,11 +6,12 @@
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
-enum class Part { none, swapped, loss, optimizer, device, policy };
+enum class Part { none, swapped, loss, optimizer, outputs, device, policy };
 template <class Model> using ReplicaOf = parallel::Replica<typename Model::Scalar, typename Model::device>;
 template <class Loss, class Optimizer, class Policy, class Model> consteval Part first_fault() {
   if constexpr (!nn::Loss<Loss>) return optim::Optimizer<Loss> && nn::Loss<Optimizer> ? Part::swapped : Part::loss;
   if (!optim::Optimizer<Optimizer>) return Part::optimizer;
+  if (!nn::fits_loss<typename Model::network, Loss>()) return Part::outputs;
   if constexpr (std::derived_from<Policy, parallel::PolicyBase>)
     if constexpr (!Policy::template fits<typename Model::device>) return Part::device;
     else return parallel::Policy<Policy, ReplicaOf<Model>> ? Part::none : Part::policy;
@@ -21,6 +22,7 @@ struct NoTrainStep {
   template <class... Any> explicit NoTrainStep(Any&&...) {}
 };
 template <class Optimizer, class Loss> inline constexpr bool stand_in_order = false;
+template <class Network, class Loss> inline constexpr bool outputs_are_what_the_loss_takes = false;
 template <class Model> inline constexpr bool outlives_its_trainer = false;
 template <Part P, class Loss, class Optimizer, class Policy, class Model> constexpr bool assert_trainer() {
   if constexpr (P == Part::swapped)
@@ -28,6 +30,14 @@ template <Part P, class Loss, class Optimizer, class Policy, class Model> conste
                   "the optimizer stands where the loss belongs: write Trainer{model, loss, optimizer, policy}");
   else if constexpr (P == Part::loss) nn::assert_loss<Loss>();
   else if constexpr (P == Part::optimizer) optim::assert_optimizer<Optimizer>();
+  else if constexpr (P == Part::outputs && nn::kind_taken_by<Loss>() == nn::OutputKind::logits)
+    static_assert(outputs_are_what_the_loss_takes<typename Model::network, Loss>,
+                  "the network ends with probabilities (Softmax or Sigmoid), and this loss takes logits: it has that function "
+                  "inside; leave the last layer out, and apply it to what predict() returns");
+  else if constexpr (P == Part::outputs)
+    static_assert(outputs_are_what_the_loss_takes<typename Model::network, Loss>,
+                  "the network ends with probabilities, and this loss takes log-probabilities: put LogSoftmax in place of "
+                  "Softmax");
   else if constexpr (P == Part::device) Policy::template assert_fits<typename Model::device>();
   else if constexpr (P == Part::policy) parallel::assert_policy<Policy, ReplicaOf<Model>>();
   return true;

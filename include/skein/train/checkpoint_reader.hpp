@@ -64,9 +64,11 @@ class CheckpointReader {
     const SectionInfo& info = table_.sections[at];
     if (info.type != SectionType::object)
       fail(info.offset, "section '" + info.name + "' holds " + info.text() + ", not an object");
-    std::vector<std::byte> bytes(info.bytes);
-    read_values(info, bytes.data(), info.bytes, info.bytes);
-    from_bytes(bytes, object, path(), static_cast<long long>(info.offset));
+    skein::detail::reading(path(), [&] {
+      std::vector<std::byte> bytes(info.bytes);
+      read_values(info, bytes.data(), info.bytes, info.bytes);
+      from_bytes(bytes, object, path(), static_cast<long long>(info.offset));
+    });
     taken_[at] = true;
   }
 

@@ -30,15 +30,7 @@ class CheckpointWriter {
  public:
   /// The values of a tensor in host memory whose rows (its last extent) are `pitch` scalars apart. They must live until commit().
   template <class T> void add(std::string_view name, const Extents& extents, const T* data, long pitch) {
-    if (pitch < extents.last())
-      throw ArgumentError("checkpoint section '" + std::string(name) + "': rows of " + std::to_string(extents.last()) +
-                          " values cannot be " + std::to_string(pitch) + " apart");
-    const auto row = static_cast<std::uint64_t>(extents.last()) * sizeof(T);
-    Entry& entry = make(name, section_type<T>(), {extents.e, extents.e + extents.rank},
-                        static_cast<std::uint64_t>(extents.count()) * sizeof(T));
-    entry.data = reinterpret_cast<const std::byte*>(data);
-    entry.row_bytes = row;
-    entry.pitch_bytes = static_cast<std::uint64_t>(pitch) * sizeof(T);
+    add_rows(name, section_type<T>(), extents, data, pitch, sizeof(T));
   }
   /// A flat run of values in host memory, which must live until commit().
   template <class T> void add(std::string_view name, std::span<const T> values) {
@@ -47,13 +39,7 @@ class CheckpointWriter {
     entry.row_bytes = entry.pitch_bytes = values.size_bytes();
   }
   /// An object by its serialize(), taken now.
-  template <class T> void add_object(std::string_view name, const T& object) {
-    std::vector<std::byte> bytes = to_bytes(object);
-    Entry& entry = make(name, SectionType::object, {static_cast<std::int64_t>(bytes.size())}, bytes.size());
-    entry.owned = std::move(bytes);
-    entry.data = entry.owned.data();
-    entry.row_bytes = entry.pitch_bytes = entry.owned.size();
-  }
+  template <class T> void add_object(std::string_view name, const T& object) { add_bytes(name, to_bytes(object)); }
 
   std::size_t size() const { return entries_.size(); }
 
@@ -78,6 +64,9 @@ class CheckpointWriter {
     std::vector<std::byte> owned;
   };
 
+  void add_rows(std::string_view name, SectionType type, const Extents& extents, const void* data, long pitch,
+                std::size_t scalar_bytes);
+  void add_bytes(std::string_view name, std::vector<std::byte>&& bytes);
   Entry& make(std::string_view name, SectionType type, std::vector<std::int64_t> extents, std::uint64_t bytes);
   static void write_zeros(AtomicFile& file, std::uint64_t from, std::uint64_t to);
   /// Rows without their padding, gathered into pieces of a megabyte where there is padding. Returns the hash.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of checkpoint_writer.hpp.
 #pragma once
+#include "../core/text.hpp"
 #include "checkpoint_writer.hpp"
 
 SKEIN_BEGIN_COLD
@@ -50,6 +51,24 @@ SKEIN_INLINE void CheckpointWriter::write(AtomicFile& file) {
   std::memcpy(header.magic, detail::checkpoint_magic, sizeof header.magic);
   header.hash = hash64(&header, sizeof header - 8);
   file.write_at(0, &header, sizeof header);
+}
+
+SKEIN_INLINE void CheckpointWriter::add_rows(std::string_view name, SectionType type, const Extents& extents, const void* data,
+                                             long pitch, std::size_t scalar_bytes) {
+  if (pitch < extents.last())
+    throw ArgumentError(text("checkpoint section '{}': rows of {} values cannot be {} apart", name, extents.last(), pitch));
+  Entry& entry =
+      make(name, type, {extents.e, extents.e + extents.rank}, static_cast<std::uint64_t>(extents.count()) * scalar_bytes);
+  entry.data = static_cast<const std::byte*>(data);
+  entry.row_bytes = static_cast<std::uint64_t>(extents.last()) * scalar_bytes;
+  entry.pitch_bytes = static_cast<std::uint64_t>(pitch) * scalar_bytes;
+}
+
+SKEIN_INLINE void CheckpointWriter::add_bytes(std::string_view name, std::vector<std::byte>&& bytes) {
+  Entry& entry = make(name, SectionType::object, {static_cast<std::int64_t>(bytes.size())}, bytes.size());
+  entry.owned = std::move(bytes);
+  entry.data = entry.owned.data();
+  entry.row_bytes = entry.pitch_bytes = entry.owned.size();
 }
 
 SKEIN_INLINE CheckpointWriter::Entry& CheckpointWriter::make(std::string_view name, SectionType type,

@@ -46,7 +46,8 @@ SKEIN_INLINE draw::Plot metric_plot(std::span<const EpochRecord> epochs, const d
       auto series = std::find_if(plot.series.begin(), plot.series.end(), [&](const auto& s) { return s.name == name; });
       if (series == plot.series.end()) {
         const std::size_t color = plot.series.size() % std::size(draw::palette);
-        series = plot.series.insert(series, draw::Series{.name = name, .color = draw::palette[color]});
+        plot.series.push_back({.name = name, .color = draw::palette[color]});
+        series = std::prev(plot.series.end());
       }
       series->x.push_back(epoch.epoch);
       series->y.push_back(epoch.validation.metric_value(i));

@@ -53,11 +53,56 @@ inline void check_replica_options(const FitFacts& facts, std::int64_t every) {
         "this one's differ between exchanges: leave it out (at the end of fit they are compared in any case)");
 }
 
+/// Throws ArgumentError for options that would do nothing, or harm, without a word.
+inline void check_options(const FitOptions& options) {
+  if (!(options.clip_norm >= 0))
+    throw ArgumentError(
+        text("fit: .clip_norm is {}: it is the largest norm that gradients keep, above 0; 0: none", options.clip_norm));
+  if (options.threads < 0)
+    throw ArgumentError(text("fit: .threads is {}: give 1 or more; 0: the cores of this rank", options.threads));
+}
+/// Throws ArgumentError where an epoch has no step.
+inline void check_steps(std::int64_t steps, long batch, std::int64_t samples) {
+  if (steps == 0)
+    throw ArgumentError(
+        text("fit: an epoch has no step: .loader = {.last = LastBatch::drop} leaves out batches that are not full, and "
+             "a batch of {} over all ranks is more than the {} samples of the training data set",
+             batch, samples));
+}
+/// The factor of the rate in a step, from 0. Throws ArgumentError for one that is none.
+inline double factor_of(const optim::Schedule& schedule, std::int64_t step) {
+  const auto factor = static_cast<double>(schedule(step));
+  if (!(factor >= 0 && factor <= 3.4e38)) [[unlikely]]
+    throw ArgumentError(
+        text("fit: the .schedule returns {} for step {}: a factor of the rate is finite and not negative", factor, step + 1));
+  return factor;
+}
+
+/// Throws ArgumentError for a metric without a name, and for two of one name: their values would go into one column.
+inline void check_names(const std::vector<AnyMetric>& metrics) {
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    if (metrics[i].name().empty()) throw ArgumentError(text("metric {} of .metrics has no name: name() returns nothing", i));
+    for (std::size_t j = 0; j < i; ++j)
+      if (metrics[i].has_column() && metrics[j].has_column() && metrics[i].name() == metrics[j].name())
+        throw ArgumentError(
+            text("two metrics of .metrics have the name '{}', so that one value would replace the other: give "
+                 "each a name of its own",
+                 metrics[i].name()));
+  }
+}
+
 template <class Scalar> History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOptions& options) {
   facts_ = steps.facts();
   check_replica_options(facts_, options.check.replicas_every);
+  check_options(options);
+  check_names(options.metrics);
+  if (!options.metrics.empty() && !options.validate)
+    throw ArgumentError(
+        "fit: .metrics are of the validation, and no .validate set is given: give one (the training set too can be it), or ask "
+        "afterwards by trainer.evaluate(data, {.metrics = ...})");
   seed_ = seed_of(options, facts_.seed);
   data::Loader<Scalar> loader(train, loader_options(steps, train, options));
+  check_steps(loader.steps(), loader.batch(), train.size());
   std::unique_ptr<data::Loader<Scalar>> validation;
   if (options.validate) validation = std::make_unique<data::Loader<Scalar>>(options.validate, evaluation_options(loader.batch()));
   reserve(steps, loader, validation.get(), options);
@@ -102,6 +147,9 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
 
 template <class Scalar> Scores FitLoop<Scalar>::evaluate(Steps& steps, data::DatasetView data, EvaluateOptions& options) {
   facts_ = steps.facts();
+  check_names(options.metrics);
+  if (options.batch < 0)
+    throw ArgumentError(text("evaluate: .batch is {}: give 1 or more samples; 0: 256 a rank", options.batch));
   const long batch = options.batch > 0 ? options.batch : 256L * facts_.ranks;
   data::Loader<Scalar> loader(data, evaluation_options(batch, "the evaluated data set"));
   ExecutorOptions memory = memory_;
@@ -250,7 +298,7 @@ template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
   steps.epoch_begins(number);
   for (const data::Batch<Scalar>& batch : work.loader.epoch(number)) {
     StepOptions step;
-    step.lr_factor = work.factor = static_cast<double>(work.schedule(steps.steps() - place_.first_step)) * place_.rate_factor;
+    step.lr_factor = work.factor = factor_of(work.schedule, steps.steps() - place_.first_step) * place_.rate_factor;
     step.clip_norm = options.clip_norm;
     step.accumulate = pending > 0;
     step.update = pending + 1 == options.step.accumulate || batch.step + 1 == count;
@@ -415,7 +463,7 @@ Scores FitLoop<Scalar>::evaluate(Steps& steps, data::Loader<Scalar>& loader, std
     if (!facts_.scores) m.begin(facts_.metric_width, facts_.metric_values);
     const auto reduce = [&](std::span<double> values) { steps.reduce(values); };
     if (std::vector<double>* of_rows = m.samples())
-      gather_samples(*of_rows, rows, static_cast<std::int64_t>(totals[3]) * facts_.metric_rows, reduce);
+      gather_samples(*of_rows, rows, static_cast<std::int64_t>(totals[3]) * facts_.metric_rows, reduce, m.name());
     else reduce(m.sums());
     if (m.has_column()) found.set(m.name(), m.value());
   }

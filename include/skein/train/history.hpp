@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "../core/error.hpp"
@@ -72,8 +73,8 @@ class History {
 
  private:
   using Pass = train::Scores train::EpochRecord::*;
-  int most_metrics(Pass pass) const;
-  void append_names(std::string& text, const char* prefix, Pass pass, int count) const;
+  std::vector<std::string_view> metric_names(Pass pass) const;
+  static void append_metrics(std::string& text, const train::Scores& scores, const std::vector<std::string_view>& names);
   static void append_fields(std::string& text, std::initializer_list<double> values);
   static void write(const std::string& path, const std::string& text);
 

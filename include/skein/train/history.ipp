@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of history.hpp.
 #pragma once
+#include <algorithm>
+
 #include "history.hpp"
 
 SKEIN_BEGIN_COLD
@@ -55,9 +57,9 @@ SKEIN_INLINE std::string History::csv() const {
   std::string text =
       "epoch,step,loss,accuracy,validation_loss,validation_accuracy,learning_rate,samples_per_second,"
       "exposed_communication,seconds";
-  const int training = most_metrics(&train::EpochRecord::training), validation = most_metrics(&train::EpochRecord::validation);
-  append_names(text, "", &train::EpochRecord::training, training);
-  append_names(text, "validation_", &train::EpochRecord::validation, validation);
+  const auto training = metric_names(&train::EpochRecord::training), validation = metric_names(&train::EpochRecord::validation);
+  for (const std::string_view name : training) train::append_csv_field(text += ',', std::string(name));
+  for (const std::string_view name : validation) train::append_csv_field(text += ',', "validation_" + std::string(name));
   text += '\n';
   for (const auto& epoch : epochs_) {
     train::append_integer(text, epoch.epoch);
@@ -65,8 +67,8 @@ SKEIN_INLINE std::string History::csv() const {
     train::append_integer(text, epoch.step);
     append_fields(text, {epoch.training.loss, epoch.training.accuracy, epoch.validation.loss, epoch.validation.accuracy,
                          epoch.learning_rate, epoch.samples_per_second, epoch.exposed_communication, epoch.seconds});
-    for (int i = 0; i < training; ++i) append_fields(text, {epoch.training.metric_value(i)});
-    for (int i = 0; i < validation; ++i) append_fields(text, {epoch.validation.metric_value(i)});
+    append_metrics(text, epoch.training, training);
+    append_metrics(text, epoch.validation, validation);
     text += '\n';
   }
   return text;
@@ -85,20 +87,22 @@ SKEIN_INLINE std::string History::steps_csv() const {
   return text;
 }
 
-SKEIN_INLINE int History::most_metrics(Pass pass) const {
-  int most = 0;
-  for (const auto& epoch : epochs_) most = (epoch.*pass).metrics() > most ? (epoch.*pass).metrics() : most;
-  return most;
+/// Of all epochs, in the order in which they appeared.
+SKEIN_INLINE std::vector<std::string_view> History::metric_names(Pass pass) const {
+  std::vector<std::string_view> names;
+  for (const auto& epoch : epochs_)
+    for (int i = 0; i < (epoch.*pass).metrics(); ++i)
+      if (const std::string_view name = (epoch.*pass).metric_name(i); std::find(names.begin(), names.end(), name) == names.end())
+        names.push_back(name);
+  return names;
 }
 
-SKEIN_INLINE void History::append_names(std::string& text, const char* prefix, Pass pass, int count) const {
-  for (int i = 0; i < count; ++i)
-    for (const auto& epoch : epochs_)
-      if ((epoch.*pass).metrics() > i) {
-        text += ',';
-        train::append_csv_field(text, prefix + std::string((epoch.*pass).metric_name(i)));
-        break;
-      }
+SKEIN_INLINE void History::append_metrics(std::string& text, const train::Scores& scores,
+                                          const std::vector<std::string_view>& names) {
+  for (const std::string_view name : names) {
+    const double* value = scores.find(name);
+    append_fields(text, {value ? *value : train::not_measured});
+  }
 }
 
 SKEIN_INLINE void History::append_fields(std::string& text, std::initializer_list<double> values) {

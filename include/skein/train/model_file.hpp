@@ -14,6 +14,7 @@
 #include "../core/named_values.hpp"
 #include "../optim/loss_scaler.hpp"
 #include "../optim/optimizer.hpp"
+#include "../optim/transform/transform.hpp"
 #include "../parallel/concepts.hpp"
 #include "../plan/program.hpp"
 #include "checkpoint.hpp"
@@ -34,6 +35,9 @@ template <class TrainStep, class Visit> void for_each_arena(TrainStep& train_ste
 /// Is there a section "policy".
 template <class TrainStep> inline constexpr bool policy_keeps_state =
     parallel::KeepsState<std::remove_cvref_t<decltype(std::declval<TrainStep&>().policy_state())>>;
+/// Is there a section "curvature".
+template <class TrainStep> inline constexpr bool keeps_curvature =
+    optim::needs_curvature<std::remove_cvref_t<decltype(std::declval<TrainStep&>().optimizer().optimizer())>>;
 /// The names of the sections of an optimizer's array.
 inline std::string state_prefix(int k) { return "optimizer/" + std::to_string(k) + "/"; }
 /// The optimizer's hyper-parameters by name: which optimizer a file is of.
@@ -42,9 +46,29 @@ template <class TrainStep> std::string optimizer_lines(TrainStep& train_step) {
   optim::describe(train_step.optimizer().optimizer(), values);
   return values.lines();
 }
+/// The sections of one array of the model, in host memory, which must live until the file is written.
+void add_array(CheckpointWriter& writer, const std::string& prefix, std::span<const plan::Entry> entries,
+               std::span<const plan::PathPart> paths, const float* data);
+void add_array(CheckpointWriter& writer, const std::string& prefix, std::span<const plan::Entry> entries,
+               std::span<const plan::PathPart> paths, const double* data);
+/// What is of no network: the steps, the optimizer's values, the place in the data, the history, the callbacks' bytes (what they
+/// are is known to the fit that has them), the kept objects.
+struct FileRecords {
+  std::int64_t steps;
+  std::string optimizer;
+  const TrainingPosition& place;
+  const History& history;
+  const std::string& callbacks;
+  const KeptObjects& kept;
+};
+void add_records(CheckpointWriter& writer, const FileRecords& records);
+/// Of a save that failed on rank 0: throws FileError where this is that rank, which knows why, else CommError.
+[[noreturn]] void fail_save(const std::string& path, const std::string& why);
 /// Throws FileError where a file's optimizer is another than this one, of which these are the lines and the number of arrays.
 void check_optimizer(CheckpointReader& reader, const std::string& own, int arrays);
 }  // namespace detail
+
+SKEIN_BEGIN_COLD
 
 /// Writes all that a training needs to go on: weights, buffers, optimizer, position, history, callbacks. Collective.
 template <class TrainStep> void save_training(const std::string& path, TrainStep& train_step, const TrainingPosition& place,
@@ -55,22 +79,15 @@ template <class TrainStep> void save_training(const std::string& path, TrainStep
   std::vector<HostCopy<Scalar, typename Model::device>> copies(2 + static_cast<std::size_t>(train_step.optimizer().arrays()));
   auto copy = copies.begin();
   const auto add = [&](auto arena, const std::string& prefix, std::span<const plan::Entry> entries) {
-    const Scalar* data = (copy++)->read(arena.data, arena.size, train_step.model().where());
-    for (const plan::Entry& e : entries)
-      writer.add(prefix + std::string(std::string_view(Model::program.name(e))), e.extents, data + e.offset,
-                 row_pitch(e.extents.last()));
+    detail::add_array(writer, prefix, entries, Model::program.parts(),
+                      (copy++)->read(arena.data, arena.size, train_step.model().where()));
   };
   detail::for_each_arena(train_step, add);
   for (int k = 0; k < train_step.optimizer().arrays(); ++k)
     add(train_step.state(k), detail::state_prefix(k), Model::program.parameters());
-  const std::int64_t steps = train_step.steps();
-  writer.add_object("steps", steps);
-  writer.add_object("optimizer", detail::optimizer_lines(train_step));
+  detail::add_records(writer, {train_step.steps(), detail::optimizer_lines(train_step), place, history, callbacks, kept});
   if constexpr (Model::scales_loss) writer.add_object("loss_scaler", train_step.loss_scaler());
-  writer.add_object("place", place);
-  writer.add_object("history", history);
-  writer.add_object("callbacks", callbacks);  // bytes: what they are is known to the fit that has them
-  kept.write(writer);
+  if constexpr (detail::keeps_curvature<TrainStep>) writer.add_object("curvature", train_step.curvature().saved());
   if constexpr (detail::policy_keeps_state<TrainStep>) {
     const std::vector<std::byte> bytes = to_bytes(train_step.policy_state());
     writer.add_object("policy_kind", train_step.policy_state().saved_as());
@@ -104,6 +121,17 @@ template <class TrainStep> std::uint64_t load_training(const std::string& path, 
   optim::LossScaler scaler;  // of a 16-bit training; the weights are the same in any precision
   if constexpr (Model::scales_loss) scaler = train_step.loss_scaler();
   if (reader.contains("loss_scaler")) reader.read_object("loss_scaler", scaler);
+  auto curvature = [&] {
+    if constexpr (detail::keeps_curvature<TrainStep>) {
+      auto saved = train_step.curvature().saved();
+      const auto own = saved;
+      reader.read_object("curvature", saved);
+      if (!saved.same_sizes(own)) throw FileError(path, -1, "its factors of layers (Kfac) have other sizes: it is damaged");
+      return saved;
+    } else {
+      return 0;
+    }
+  }();
   // First into memory of our own, so that a file of another network changes nothing. Gaps stay zero.
   using Scalar = typename Model::Scalar;
   std::vector<Arena<Scalar>> staged;
@@ -128,6 +156,7 @@ template <class TrainStep> std::uint64_t load_training(const std::string& path, 
     HostCopy<Scalar, typename Model::device>::write(arena.data, (next++)->data(), arena.size, train_step.model().where());
   });
   for (int k = 0; k < train_step.optimizer().arrays(); ++k) train_step.set_state(k, (next++)->data());
+  if constexpr (detail::keeps_curvature<TrainStep>) train_step.curvature().take(std::move(curvature));
   train_step.scatter();
   train_step.set_steps(steps);
   if constexpr (Model::scales_loss) train_step.loss_scaler() = scaler;
@@ -148,15 +177,14 @@ template <class Model> void save_weights(const std::string& path, const Model& m
   kept.write(writer);
   HostCopy<Scalar, typename Model::device> parameters, buffers;
   const auto add = [&](auto& copy, const auto& arena, const std::string& prefix, std::span<const plan::Entry> entries) {
-    const Scalar* data = copy.read(arena.data, arena.size, model.where());
-    for (const plan::Entry& e : entries)
-      writer.add(prefix + std::string(std::string_view(Model::program.name(e))), e.extents, data + e.offset,
-                 row_pitch(e.extents.last()));
+    detail::add_array(writer, prefix, entries, Model::program.parts(), copy.read(arena.data, arena.size, model.where()));
   };
   add(parameters, model.parameters(), "parameters/", Model::program.parameters());
   add(buffers, model.buffers(), "buffers/", Model::program.buffers());
   writer.commit(path);
 }
+
+SKEIN_END_COLD
 
 }  // namespace skein::inline SKEIN_ABI::train
 

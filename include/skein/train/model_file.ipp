@@ -36,6 +36,36 @@ SKEIN_INLINE void check_optimizer(CheckpointReader& reader, const std::string& o
                        saved.empty() ? "another" : std::string_view(theirs), there, ours, arrays));
 }
 
+template <class Scalar> void add_entries(CheckpointWriter& writer, const std::string& prefix,
+                                         std::span<const plan::Entry> entries, std::span<const plan::PathPart> paths,
+                                         const Scalar* data) {
+  for (const plan::Entry& e : entries)
+    writer.add(prefix + std::string(std::string_view(plan::name_of(paths, e))), e.extents, data + e.offset,
+               row_pitch(e.extents.last()));
+}
+SKEIN_INLINE void add_array(CheckpointWriter& writer, const std::string& prefix, std::span<const plan::Entry> entries,
+                            std::span<const plan::PathPart> paths, const float* data) {
+  add_entries(writer, prefix, entries, paths, data);
+}
+SKEIN_INLINE void add_array(CheckpointWriter& writer, const std::string& prefix, std::span<const plan::Entry> entries,
+                            std::span<const plan::PathPart> paths, const double* data) {
+  add_entries(writer, prefix, entries, paths, data);
+}
+
+SKEIN_INLINE void fail_save(const std::string& path, const std::string& why) {
+  if (!why.empty()) throw FileError(path, -1, "could not be saved: " + why);
+  throw CommError("save: rank 0 could not write '" + path + "': see its message");
+}
+
+SKEIN_INLINE void add_records(CheckpointWriter& writer, const FileRecords& records) {
+  writer.add_object("steps", records.steps);
+  writer.add_object("optimizer", records.optimizer);
+  writer.add_object("place", records.place);
+  writer.add_object("history", records.history);
+  writer.add_object("callbacks", records.callbacks);
+  records.kept.write(writer);
+}
+
 }  // namespace skein::inline SKEIN_ABI::train::detail
 
 SKEIN_END_COLD

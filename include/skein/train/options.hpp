@@ -14,6 +14,7 @@
 #include "callback.hpp"
 #include "metrics/any_metric.hpp"
 #include "not_finite.hpp"
+#include "refused_options.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -50,27 +51,41 @@ struct FitCheck {
 
 /// Of Trainer::fit, in the order in which a program writes them. Give one of `.batch` and `.loader = {.batch_per_rank = ...}`.
 struct FitOptions {
-  int epochs = 1;                           ///< passes over the training data
-  long batch = 0;                           ///< samples of a step over all ranks
-  data::DatasetView validate{};             ///< evaluated after every epoch; one with a name must outlive the fit
-  optim::Schedule schedule{};               ///< factor of the optimizer's rate, by optimizer step
-  double clip_norm = 0;                     ///< limit of the gradients' global norm; 0: none
+  int epochs = 1;  ///< passes over the training data
+  [[no_unique_address]] train::detail::refused::NumEpochs num_epochs{};
+  long batch = 0;  ///< samples of a step over all ranks
+  [[no_unique_address]] train::detail::refused::BatchSize batch_size{};
+  data::DatasetView validate{};  ///< evaluated after every epoch; one with a name must outlive the fit
+  [[no_unique_address]] train::detail::refused::ValidationData validation{};
+  [[no_unique_address]] train::detail::refused::ValidationData validation_data{};
+  optim::Schedule schedule{};  ///< factor of the optimizer's rate, by optimizer step
+  [[no_unique_address]] train::detail::refused::LearningRate lr{};
+  [[no_unique_address]] train::detail::refused::LearningRate learning_rate{};
+  double clip_norm = 0;  ///< limit of the gradients' global norm; 0: none
+  [[no_unique_address]] train::detail::refused::MaxNorm max_norm{};
+  [[no_unique_address]] train::detail::refused::MaxNorm gradient_clip_val{};
   Seed seed{};                              ///< of order and dropout; 0: the model's
-  std::vector<train::AnyMetric> metrics{};  ///< of the validation
+  std::vector<train::AnyMetric> metrics{};  ///< of the `.validate` set
   train::Callbacks callbacks{};             ///< called around epochs and steps, in this order
   bool record_steps = false;                ///< a `StepRecord` of every step in the `History`
   bool progress = true;                     ///< lines on the terminal, by rank 0 alone
-  int threads = 0;                          ///< workers of this rank; 0: its cores
-  OnNan on_nan = OnNan::stop;               ///< where the loss of a step is no finite number: `stop`, `skip` or `go_on`
-  train::FitLoader loader{};                ///< how samples are served
-  train::FitStep step{};                    ///< how a step is made of batches
-  train::FitCompute compute{};              ///< how a step is computed
-  train::FitCheck check{};                  ///< what ranks compare while they train
+  [[no_unique_address]] train::detail::refused::Verbose verbose{};
+  int threads = 0;             ///< workers of this rank; 0: its cores
+  OnNan on_nan = OnNan::stop;  ///< where the loss of a step is no finite number: `stop`, `skip` or `go_on`
+  train::FitLoader loader{};   ///< how samples are served
+  [[no_unique_address]] train::detail::refused::OfLoader shuffle{};
+  [[no_unique_address]] train::detail::refused::OfLoader drop_last{};
+  [[no_unique_address]] train::detail::refused::OfLoader num_workers{};
+  train::FitStep step{};  ///< how a step is made of batches
+  [[no_unique_address]] train::detail::refused::OfStep accumulate{};
+  train::FitCompute compute{};  ///< how a step is computed
+  train::FitCheck check{};      ///< what ranks compare while they train
 };
 
 /// Of Trainer::evaluate.
 struct EvaluateOptions {
   long batch = 0;  ///< samples of all ranks at a time; 0: what fits into the executor
+  [[no_unique_address]] train::detail::refused::BatchSize batch_size{};
   std::vector<train::AnyMetric> metrics{};
 };
 

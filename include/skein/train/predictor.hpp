@@ -22,6 +22,10 @@ struct PredictorOptions {
   Denormals denormals = Denormals::flush;
 };
 
+namespace train::detail {
+template <class Model> inline constexpr bool outlives_its_predictor = false;
+}
+
 /// sk::Predictor predictor{model};  predictor.load("training");  predictor.predict(x). The model must outlive it.
 template <class Model> class Predictor {
  public:
@@ -32,6 +36,11 @@ template <class Model> class Predictor {
   explicit Predictor(Model& model, const PredictorOptions& options = {})
       : executor_(model, {},
                   {.capacity = options.capacity, .threads = options.threads, .denormals = options.denormals, .training = false}) {
+  }
+  /// A model that ends with the statement is refused.
+  explicit Predictor(Model&& model, const PredictorOptions& options = {}) : Predictor(model, options) {
+    static_assert(train::detail::outlives_its_predictor<Model>,
+                  "the model must outlive its predictor: give it a name, sk::Model<...> model; sk::Predictor predictor{model}");
   }
 
   /// The weights of what Trainer::save or train::save_weights wrote, and what Trainer::keep put beside them. Throws FileError for

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is written down about a training: Scores of a pass over data, EpochRecord of an epoch, StepRecord of a step. Plain
-// values of a fixed size, so that recording allocates nothing in the middle of a training; what was not measured is NaN.
+// What is written down about a training: Scores of a pass over data, EpochRecord of an epoch, StepRecord of a step (a plain
+// value, so that recording steps allocates nothing); what was not measured is NaN.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "../core/error.hpp"
 
@@ -19,8 +21,7 @@ inline constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
 /// Loss, accuracy and further metrics by name, of one pass over a data set.
 class Scores {
  public:
-  static constexpr int most_metrics = 6;
-  static constexpr std::size_t longest_name = 24;
+  static constexpr unsigned archive_version = 1;  // before it: six metrics, names of at most 24 characters
 
   double loss = not_measured;
   double accuracy = not_measured;  // share in [0, 1]
@@ -30,22 +31,40 @@ class Scores {
 
   /// The metric of this name. Throws ArgumentError that lists the names there are.
   double operator[](std::string_view name) const;
-  /// Adds a metric, or replaces the one of this name (cut to 24 characters). Throws ArgumentError beyond six.
+  /// The same; null where there is none.
+  const double* find(std::string_view name) const;
+  /// Adds a metric, or replaces the value of the one of this name. Throws ArgumentError for an empty name.
   void set(std::string_view name, double value);
-  int metrics() const;
-  std::string_view metric_name(int i) const { return metrics_[static_cast<std::size_t>(i)].name(); }
+  int metrics() const { return static_cast<int>(metrics_.size()); }
+  std::string_view metric_name(int i) const { return metrics_[static_cast<std::size_t>(i)].name; }
   double metric_value(int i) const { return metrics_[static_cast<std::size_t>(i)].value; }
 
-  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & loss & accuracy & metrics_); }
+  template <class Archive> void serialize(Archive& archive, unsigned version) {
+    (archive & loss & accuracy);
+    if (version >= 1) {
+      (archive & metrics_);
+    } else {
+      std::array<OldMetric, 6> old{};
+      (archive & old);
+      metrics_.clear();
+      for (const OldMetric& m : old)
+        if (const std::string name(m.text.data(), std::find(m.text.begin(), m.text.end(), '\0')); !name.empty())
+          set(name, m.value);
+    }
+  }
 
  private:
   struct Metric {
-    std::array<char, longest_name> text{};
+    std::string name;
     double value = not_measured;
-    std::string_view name() const;
+    template <class Archive> void serialize(Archive& archive, unsigned) { (archive & name & value); }
+  };
+  struct OldMetric {  // of archive version 0
+    std::array<char, 24> text{};
+    double value = not_measured;
     template <class Archive> void serialize(Archive& archive, unsigned) { (archive & text & value); }
   };
-  std::array<Metric, most_metrics> metrics_{};
+  std::vector<Metric> metrics_;
 };
 
 /// One epoch: the scores over it, and how fast it went.

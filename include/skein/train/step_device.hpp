@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "../data/host_memory.hpp"
-#include "../device/batch.hpp"
+#include "../device/batch_view.hpp"
 #include "../nn/step_memory.hpp"
 
 namespace skein::inline SKEIN_ABI::train {

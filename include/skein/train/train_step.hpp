@@ -73,6 +73,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
         Loss::target == nn::TargetKind::label ? options.capacity * labels_each : 0,
         Loss::target == nn::TargetKind::vector ? options.capacity * std::max(row_pitch(Width), OutputPitch) : 0);
     parts_.memory.reserve(*executor, Parts::stored, virtual_shards > 0);
+    parts_.curvature.attach(*executor);
     if constexpr (virtual_shards > 0) parts_.policy_state.set_partial_sums(executor->subtree_sums());
   }
 
@@ -146,6 +147,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   PolicyState& policy_state() { return parts_.policy_state; }
   const PolicyState& policy_state() const { return parts_.policy_state; }
   typename Parts::Bound& optimizer() { return parts_.optimizer; }
+  /// What a chain with Needs::curvature remembers.
+  typename Parts::Curvature& curvature() { return parts_.curvature; }
 
   /// The optimizer's array k, whole, in the layout of the parameters. Where ranks have parts of it, all call gather_state()
   /// before, rank 0 has it then until drop_state().

@@ -23,6 +23,8 @@
 
 namespace skein::inline SKEIN_ABI {
 
+SKEIN_BEGIN_COLD
+
 /// Trains a model on a data set: epochs, schedules, validation, callbacks, checkpoints, under a policy.
 template <class Model, class Loss, class Optimizer, class Policy = parallel::SingleProcess> class Trainer {
   static constexpr train::detail::Part fault = train::detail::first_fault<Loss, Optimizer, Policy, Model>();
@@ -51,6 +53,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   History fit(data::DatasetView train, const FitOptions& options) {
     const comm::InPublicCall here(comm::PublicCall::fit);
     agree_on_fit(train, options);
+    if constexpr (std::same_as<Policy, parallel::SingleProcess>) train::warn_of_ranks_apart();
     if (!policy_state().serves()) train::check_data<Model, Loss>(train, "training");  // a server needs none
     if (options.epochs < 0) throw ArgumentError("fit: .epochs is negative");
     (void)optim::clip_norm_of(train_step_.optimizer().optimizer(), options.clip_norm);  // not twice
@@ -115,8 +118,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     train_step_.drop_state();
     double failed[1] = {failure.empty() ? 0.0 : 1.0};
     policy_state().reduce(failed);
-    if (!failure.empty()) throw FileError(path, -1, "could not be saved: " + failure);
-    if (failed[0] != 0) throw CommError("save: rank 0 could not write '" + path + "': see its message");
+    if (failed[0] != 0) train::detail::fail_save(path, failure);
   }
   /// Writes the weights alone, which a Predictor and load_weights read. A call of this rank alone, which has the whole model
   /// under every policy but a Pipeline. Throws FileError.
@@ -236,5 +238,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   train::detail::FitLoop<Scalar> loop_;
   train::KeptObjects kept_;
 };
+
+SKEIN_END_COLD
 
 }  // namespace skein::inline SKEIN_ABI

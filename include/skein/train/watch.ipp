@@ -40,8 +40,7 @@ inline std::string names_of(const Scores& scores) {
 SKEIN_INLINE double watched_value(const EpochRecord& epoch, const Watch& watch) {
   const auto [scores, name] = detail::scores_of(epoch, watch);
   if (name == "loss") return scores->loss;
-  for (int i = 0; i < scores->metrics(); ++i)
-    if (scores->metric_name(i) == name.substr(0, Scores::longest_name)) return scores->metric_value(i);
+  if (const double* value = scores->find(name)) return *value;
   return name == "accuracy" ? scores->accuracy : not_measured;
 }
 

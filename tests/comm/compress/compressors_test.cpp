@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each compressor's contract: bytes, linearity, the error of a round trip.
 #include <skein/comm/compress/error_feedback.hpp>
-#include <skein/comm/compress/exchange.hpp>
+#include <skein/comm/compress/compressed_collectives.hpp>
 #include <skein/comm/compress/half_codec.hpp>
 #include <skein/comm/compress/int8_codec.hpp>
 #include <skein/comm/compress/power_sgd.hpp>
@@ -197,4 +197,28 @@ TEST_CASE("error feedback: what was decoded and what is kept add up to what came
   feedback_law(Int8Codec<64>{}, 1e-4, false);
   feedback_law(TopK<10>{}, 2e-4, true);
   feedback_law(PowerSgd<4>{3}, 2e-3, true);
+}
+
+namespace {
+/// After one call with a NaN and an infinity, everything is finite again, and what is said comes near to what is given.
+template <class C> void forgets_what_is_not_finite(C compressor) {
+  INFO(C::name);
+  ErrorFeedback<C> with{compressor};
+  const std::vector<float> good = normals(400, 21);
+  for (int step = 0; step < 40; ++step) {
+    std::vector<float> v = good;
+    if (step == 3) v[17] = NAN, v[250] = std::numeric_limits<float>::infinity();
+    compress_in_place(with, v);
+    CHECK(std::all_of(with.residual().begin(), with.residual().end(), [](float x) { return std::isfinite(x); }));
+    if (step > 3) CHECK(std::all_of(v.begin(), v.end(), [](float x) { return std::isfinite(x); }));
+  }
+  CHECK(norm({with.residual().begin(), with.residual().end()}) < 40 * norm(good));
+}
+}  // namespace
+
+TEST_CASE("error feedback keeps no NaN: the step after one that was left out is sound again") {
+  forgets_what_is_not_finite(HalfCodec<sk::bf16>{});
+  forgets_what_is_not_finite(Int8Codec<64>{});
+  forgets_what_is_not_finite(TopK<10>{});
+  forgets_what_is_not_finite(PowerSgd<4>{3});
 }

@@ -2,7 +2,7 @@
 // A layer of a user, written once for both devices: alone and in a network, launched and replayed.
 #include "train/cuda/step_twins.hpp"
 
-#include <skein/nn/fuse.hpp>
+#include <skein/nn/fused_network.hpp>
 
 #include "../../support/device_harness.hpp"
 #include "../../support/own_layers.hpp"

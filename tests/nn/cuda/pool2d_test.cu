@@ -5,6 +5,8 @@
 #include <skein/nn/avg_pool2d.hpp>
 #include <skein/nn/global_avg_pool.hpp>
 #include <skein/nn/max_pool2d.hpp>
+#include <skein/nn/zero_pad2d.hpp>
+#include <skein/ops/cuda/for_each.hpp>
 #include <skein/ops/cuda/pool2d.hpp>
 
 #include "support/device_harness.hpp"
@@ -42,6 +44,10 @@ TEST_CASE("averages on Cuda are those of the Cpu", "[cuda]") {
   agrees<nn::GlobalAvgPool, Shape<5, 4, 6>>();
   agrees<nn::GlobalAvgPool, Shape<1, 1, 3>>();
   agrees<nn::GlobalAvgPool, Shape<7, 7, 33>>();
+}
+TEST_CASE("zeros around an image on Cuda are those of the Cpu", "[cuda]") {
+  agrees<nn::ZeroPad2d<1>, Shape<6, 7, 3>>(Roundings::exact);
+  agrees<nn::ZeroPad2d<1, Stride<2>, skein::ZeroChannels<2, 3>>, Shape<5, 4, 5>>(Roundings::exact);
 }
 TEST_CASE("pooling on Cuda is the same one value at a time and in packs", "[cuda]") {
   for (const bool plain : {false, true}) {

@@ -3,7 +3,7 @@
 // table.
 #include <catch2/catch.hpp>
 
-#include <skein/nn/fuse.hpp>
+#include <skein/nn/fused_network.hpp>
 
 #include <skein/cuda.hpp>
 

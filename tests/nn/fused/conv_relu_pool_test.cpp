@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
-#include <skein/nn/fuse.hpp>
+#include <skein/nn/fused_network.hpp>
 #include <skein/nn/fused/conv_relu_pool.hpp>
 
 #include "fixtures/conv.hpp"

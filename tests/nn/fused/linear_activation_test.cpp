@@ -2,7 +2,7 @@
 // Linear and an activation as one layer: found by the rewriting, and equal to its parts.
 #include <catch2/catch.hpp>
 
-#include <skein/nn/fuse.hpp>
+#include <skein/nn/fused_network.hpp>
 #include <skein/nn/fused/linear_activation.hpp>
 #include <skein/nn/gelu.hpp>
 #include <skein/nn/leaky_relu.hpp>

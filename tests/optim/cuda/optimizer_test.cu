@@ -154,7 +154,7 @@ TEMPLATE_TEST_CASE("Optimizers on the GPU agree with the Cpu over twenty steps, 
   agrees_with_groups<TestType>(optim::RmsProp{.lr = 0.01f, .momentum = 0.9});
   agrees_with_groups<TestType>(SignDescent{});
   agrees_with_groups<TestType>(SignByRange{});
-  agrees_with_groups<TestType>(optim::chain(own::Lion{.lr = 0.01f}));
+  agrees_with_groups<TestType>(optim::chain(own::Signum{.lr = 0.01f}));
   agrees_with_groups<TestType>(optim::chain(optim::ClipNorm{1}, optim::ClipValue{0.5f}, optim::Adam{.lr = 0.01f}));
   agrees_with_groups<TestType>(
       optim::chain(Smooth{}, optim::ClipValue{0.5f}, Smooth{}, optim::Sgd{.lr = 0.05f, .momentum = 0.9}));

@@ -46,7 +46,7 @@ TEST_CASE("options of averaging that make no sense are refused", "[parallel]") {
   sk::SelfComm self;
   const auto refused = [&](sk::parallel::ModelAverageOptions options) {
     try {
-      (void)cases::train(sk::parallel::model_average<4>(self, options));
+      (void)cases::train(sk::parallel::ModelAverage{self, options, sk::parallel::Period<4>{}});
     } catch (const sk::ArgumentError& e) { return std::string(e.what()); }
     return std::string();
   };
@@ -69,7 +69,8 @@ TEST_CASE("a training with an outer optimizer goes on with the same bits", "[par
                 using Model = cases::cases::Model;
                 // [quote diloco]
                 Model model{sk::Seed{3}};
-                sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}, sk::parallel::diloco<4>(world)};
+                sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.1f},
+                                    sk::parallel::ModelAverage{world, sk::parallel::Period<4>{}, sk::parallel::DiLoCo{}}};
                 // [end]
                 sk::FitOptions options{.epochs = 4, .batch = 24, .progress = false, .threads = 1};
                 if (from_file) trainer.load(path);

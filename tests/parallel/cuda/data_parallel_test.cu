@@ -111,8 +111,11 @@ void launched(sk::NcclComm& world) {
 /// are each rank's.
 void averages(sk::NcclComm& world) {
   const Result serial = train(sk::Cpu{}, sk::parallel::SingleProcess{}, short_fit);
-  Result r = train(world.where(), sk::parallel::diloco<1>(world, {.state = true, .fragments = 2}, sk::optim::Sgd{.lr = 1}),
-                   short_fit, 3 + world.rank());
+  Result r =
+      train(world.where(),
+            sk::parallel::ModelAverage{
+                world, {.state = true, .fragments = 2}, sk::parallel::Period<1>{}, sk::parallel::DiLoCo{sk::optim::Sgd{.lr = 1}}},
+            short_fit, 3 + world.rank());
   r.losses = serial.losses;
   require_same(r, serial, 2e-5);
 }
@@ -122,7 +125,7 @@ void in_parts(sk::NcclComm& world) {
   sk::FitOptions clipped = short_fit;
   clipped.clip_norm = 0.05;
   using sk::parallel::Sharded, sk::parallel::SyncBatchNorm;
-  const auto policy = sk::parallel::data_parallel<Sharded<2>, SyncBatchNorm>(world, {.bucket_bytes = 1});
+  const auto policy = sk::parallel::DataParallel{world, {.bucket_bytes = 1}, Sharded<2>{}, SyncBatchNorm{}};
   require_same(train<Coupled>(world.where(), policy, clipped), train<Coupled>(sk::Cpu{}, sk::parallel::SingleProcess{}, clipped),
                2e-5);
 }
@@ -132,16 +135,16 @@ void chains_in_parts(sk::NcclComm& world) {
   const auto chain = sk::optim::chain(ClipNorm{0.2f}, Lars{.trust = 0.05f}, ClipNorm{0.02f}, Sgd{.lr = 0.3f, .momentum = 0.9f});
   const Result serial = train(sk::Cpu{}, sk::parallel::SingleProcess{}, short_fit, 3, chain);
   require_same(train(world.where(), sk::parallel::DataParallel{world}, short_fit, 3, chain), serial, 2e-5);
-  require_same(train(world.where(), sk::parallel::data_parallel<sk::parallel::Sharded<2>>(world), short_fit, 3, chain), serial,
+  require_same(train(world.where(), sk::parallel::DataParallel{world, sk::parallel::Sharded<2>{}}, short_fit, 3, chain), serial,
                2e-5);
 }
 /// An exchange of one's own moves the device's memory, as on the host.
 void in_two_halves(sk::NcclComm& world) {
-  using sk::parallel::data_parallel, sk::parallel::ExchangeBy;
+  using sk::parallel::DataParallel, sk::parallel::ExchangeBy;
   const Result serial = train(sk::Cpu{}, sk::parallel::SingleProcess{}, short_fit);
   for (const long bucket : {1L, 1L << 20})
-    require_same(train(world.where(), data_parallel<ExchangeBy<InTwoHalves>>(world, {.bucket_bytes = bucket}), short_fit), serial,
-                 2e-5);
+    require_same(train(world.where(), DataParallel{world, {.bucket_bytes = bucket}, ExchangeBy<InTwoHalves>{}}, short_fit),
+                 serial, 2e-5);
 }
 void on_another_device(sk::NcclComm& world) {
   sk::Model<Net, sk::Shape<4>, sk::Cuda> model{sk::Seed{3}, sk::Cuda{0}};  // whatever the rank

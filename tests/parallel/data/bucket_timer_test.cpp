@@ -23,7 +23,7 @@ template <class... Options> void is_filled() {
     const auto data = sk::data::from_tensors(images.x, sk::Extents{3, {6, 6, 1}}, images.labels);
     sk::Model<Net, sk::Shape<6, 6, 1>> model{sk::Seed{3}};
     sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f},
-                        parallel::data_parallel<Options...>(world, {.bucket_bytes = 1})};
+                        parallel::DataParallel{world, {.bucket_bytes = 1}, Options{}...}};
     trainer.fit(data, {.batch = 20, .progress = false, .threads = 1});
     const auto& state = trainer.train_step().policy_state();
     const std::span<const parallel::BucketTrace> trace = state.trace();

@@ -35,7 +35,7 @@ TEST_CASE("trainings through a wire", "[parallel]") {
         cases::trains<sk::parallel::Compress<sk::comm::ErrorFeedback<sk::comm::TopK<8>>>>(world, folder / "top");
         cases::trains<sk::parallel::Compress<sk::comm::ErrorFeedback<sk::comm::PowerSgd<2>>>>(world, folder / "power");
         // What another wire has kept is left alone.
-        const auto top = sk::parallel::data_parallel<sk::parallel::Compress<sk::comm::ErrorFeedback<sk::comm::TopK<8>>>>(world);
+        const auto top = sk::parallel::DataParallel{world, sk::parallel::Compress<sk::comm::ErrorFeedback<sk::comm::TopK<8>>>{}};
         RANK_CHECK(cases::fit(top, 1, {}, folder / "power").losses[0] > 0);
         world.barrier();
       },

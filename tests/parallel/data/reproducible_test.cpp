@@ -18,7 +18,7 @@ template <int V, class Train> void same_bits(std::initializer_list<int> worlds, 
       INFO(ranks << " ranks of " << threads << " threads");
       CHECK_NOTHROW(sk::spawn(ranks,
                               [&](sk::ThreadComm& world) {
-                                const auto r = train(sk::parallel::data_parallel<sk::parallel::Reproducible<V>>(world), threads);
+                                const auto r = train(sk::parallel::DataParallel{world, sk::parallel::Reproducible<V>{}}, threads);
                                 if (ranks * threads == 1) first = r;
                                 RANK_CHECK(r == first);
                               },

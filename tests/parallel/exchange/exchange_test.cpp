@@ -60,7 +60,7 @@ TEST_CASE("ranks that exchange by different algorithms refuse to start", "[paral
   try {
     sk::spawn(2, [](sk::ThreadComm& world) {
       if (world.rank() == 0) (void)sharded_cases::train(sp::DataParallel{world});
-      else (void)sharded_cases::train(sp::data_parallel<sp::ExchangeBy<InTwoHalves>>(world));
+      else (void)sharded_cases::train(sp::DataParallel{world, sp::ExchangeBy<InTwoHalves>{}});
     });
   } catch (const sk::CommError& e) { message = e.what(); }
   CHECK_THAT(message, Catch::Matchers::Contains("the models of DataParallel"));

@@ -79,7 +79,7 @@ TEST_CASE("three workers and a server", "[parallel]") {
     Model model{sk::Seed{3}};
     sk::Trainer trainer{
         model, sk::nn::Mse{}, sk::optim::Adam{.lr = 0.01f},
-        sk::parallel::parameter_server<sk::parallel::Staleness<4>>(world, {.rate = sk::parallel::LateRate::divided})};
+        sk::parallel::ParameterServer{world, {.rate = sk::parallel::LateRate::divided}, sk::parallel::Staleness<4>{}}};
     const sk::History own = trainer.fit(data, {.epochs = 2, .batch = 12, .progress = false, .threads = 1});
     if (world.rank() != 0) return;  // on rank 3 it served until the others had ended
     history = own;
@@ -97,7 +97,7 @@ TEST_CASE("a parameter server on a simulated network: the same bits, and a fast 
   std::vector<double> here, there;
   sk::spawn(3,
             [&](sk::ThreadComm& w) {
-              cases::Training served{sk::parallel::parameter_server<Staleness<0>>(w), sk::optim::Sgd{.lr = 0.05f}};
+              cases::Training served{sk::parallel::ParameterServer{w, Staleness<0>{}}, sk::optim::Sgd{.lr = 0.05f}};
               (void)served.fit(options);
               if (w.rank() == 0) here = served.parameters();
             },
@@ -106,7 +106,7 @@ TEST_CASE("a parameter server on a simulated network: the same bits, and a fast 
   const sk::SimOptions slow{.network = {{1e-6, 1e-10}, {1e-6, 1e-10}, 0, 0}, .slow = {1, 4}};
   const sk::parallel::ComputeTimes times = sk::parallel::compute_times(1e-3);
   const auto report = sk::simulate(3, slow, [&](sk::SimComm& w) {
-    cases::Training served{sk::parallel::simulated(sk::parallel::parameter_server<Staleness<0>>(w), w, times),
+    cases::Training served{sk::parallel::Simulated{sk::parallel::ParameterServer{w, Staleness<0>{}}, w, times},
                            sk::optim::Sgd{.lr = 0.05f}};
     (void)served.fit(options);
     if (w.rank() == 0) there = served.parameters();
@@ -114,7 +114,7 @@ TEST_CASE("a parameter server on a simulated network: the same bits, and a fast 
   CHECK(here == there);
   CHECK(report.ranks[0].waited > 9 * 2.9e-3);  // rank 1 takes four times as long, and each step waits for it
   (void)sk::simulate(3, slow, [&](sk::SimComm& w) {
-    cases::Training served{sk::parallel::simulated(sk::parallel::parameter_server(w), w, times), sk::optim::Sgd{.lr = 0.05f}};
+    cases::Training served{sk::parallel::Simulated{sk::parallel::ParameterServer{w}, w, times}, sk::optim::Sgd{.lr = 0.05f}};
     auto& train_step = served.trainer.train_step();
     if (served.policy_state().serves()) train_step.serve([](std::int64_t) { return 1.0; });
     else nine_steps(train_step);
@@ -186,7 +186,7 @@ TEST_CASE("the step of a late gradient is divided by the updates that it missed"
 
 TEST_CASE("who is missing at a parameter server is named", "[parallel]") {
   const auto hang = [](sk::ThreadComm& world) {
-    cases::Training served{sk::parallel::parameter_server<Staleness<1>>(world), sk::optim::Sgd{}};
+    cases::Training served{sk::parallel::ParameterServer{world, Staleness<1>{}}, sk::optim::Sgd{}};
     if (world.rank() == 1) {  // is there, but never trains
       std::this_thread::sleep_for(std::chrono::milliseconds(1600));
       return;
@@ -213,8 +213,8 @@ TEST_CASE("a parameter server refuses what cannot work, on all ranks", "[paralle
   CHECK(failure(2, with(0, 0)).find("at least one server") != std::string::npos);
   CHECK(failure(2, with(1, 1)).find(".clip_norm") != std::string::npos);
   const auto differ = [](sk::ThreadComm& world) {
-    if (world.rank() == 0) cases::Training{sk::parallel::parameter_server<Staleness<1>>(world), sk::optim::Sgd{}};
-    else cases::Training{sk::parallel::parameter_server<Staleness<2>>(world), sk::optim::Sgd{}};
+    if (world.rank() == 0) cases::Training{sk::parallel::ParameterServer{world, Staleness<1>{}}, sk::optim::Sgd{}};
+    else cases::Training{sk::parallel::ParameterServer{world, Staleness<2>{}}, sk::optim::Sgd{}};
   };
   CHECK(failure(3, differ).find("models of ParameterServer") != std::string::npos);
 }

@@ -58,7 +58,7 @@ TEST_CASE("a simulated training has the losses of a real one, bit for bit", "[si
       if (world.rank() == 0) real = losses;
     });
     const sk::SimReport report = sk::simulate(ranks, {}, [&](sk::SimComm& world) {
-      const auto losses = train(sk::parallel::simulated(DataParallel{world, {.bucket_bytes = 256}}, world, {1e-3, 2e-3, 1e-4}));
+      const auto losses = train(sk::parallel::Simulated{DataParallel{world, {.bucket_bytes = 256}}, world, {1e-3, 2e-3, 1e-4}});
       if (world.rank() == 0) simulated = losses;
     });
     REQUIRE(real.size() == steps);
@@ -72,11 +72,11 @@ TEST_CASE("a simulated training has the losses of a real one, bit for bit", "[si
 TEST_CASE("a policy that exchanges no gradients goes by the clock too", "[simulated]") {
   std::vector<double> real, simulated;
   sk::spawn(3, [&](sk::ThreadComm& world) {
-    const auto losses = train(model_average<2>(world));
+    const auto losses = train(ModelAverage{world, Period<2>{}});
     if (world.rank() == 0) real = losses;
   });
   const sk::SimReport report = sk::simulate(3, {}, [&](sk::SimComm& world) {
-    const auto losses = train(sk::parallel::simulated(model_average<2>(world), world, {1e-3, 2e-3, 1e-4}));
+    const auto losses = train(sk::parallel::Simulated{ModelAverage{world, Period<2>{}}, world, {1e-3, 2e-3, 1e-4}});
     if (world.rank() == 0) simulated = losses;
   });
   REQUIRE(real.size() == steps);
@@ -91,7 +91,7 @@ TEST_CASE("a step on the clock: compute, the ring, and what of it is hidden behi
     return sk::simulate(
                2, {.network = {{0, beta}, {0, beta}, 0, 0}, .algorithm = sk::plan::AllReduceAlgorithm::ring, .slow = {1, slow}},
                [&](sk::SimComm& world) {
-                 train(sk::parallel::simulated(DataParallel{world, {.bucket_bytes = bucket_bytes}}, world, times));
+                 train(sk::parallel::Simulated{DataParallel{world, {.bucket_bytes = bucket_bytes}}, world, times});
                })
         .seconds();
   };
@@ -112,19 +112,20 @@ TEST_CASE("the cost of a step is that of the policy on the clock", "[simulated]"
     for (const int ranks : {2, 4}) {
       const sk::plan::Network network{{1e-2, 1e-5}, {1e-2, 1e-5}, 0, 1e-6};
       const auto run = [&](int epochs) {
-        return sk::simulate(ranks, {.network = network},
-                            [&](sk::SimComm& world) {
-                              auto data = wave();
-                              Model model{sk::Seed{3}};
-                              sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.05f},
-                                                  sk::parallel::simulated(DataParallel{world, {.bucket_bytes = bucket_bytes}},
-                                                                          world, {0.5, 1, 0.25})};
-                              trainer.fit(data, {.epochs = epochs,
-                                                 .batch = 32,
-                                                 .progress = false,
-                                                 .threads = 1,
-                                                 .compute = {.execution = sk::Execution::layer_wise}});
-                            })
+        return sk::simulate(
+                   ranks, {.network = network},
+                   [&](sk::SimComm& world) {
+                     auto data = wave();
+                     Model model{sk::Seed{3}};
+                     sk::Trainer trainer{
+                         model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.05f},
+                         sk::parallel::Simulated{DataParallel{world, {.bucket_bytes = bucket_bytes}}, world, {0.5, 1, 0.25}}};
+                     trainer.fit(data, {.epochs = epochs,
+                                        .batch = 32,
+                                        .progress = false,
+                                        .threads = 1,
+                                        .compute = {.execution = sk::Execution::layer_wise}});
+                   })
             .seconds();
       };
       const sk::plan::StepWork work{
@@ -143,7 +144,7 @@ TEST_CASE("virtual workers: 16 ranks of this process, each with a model and grad
   const sk::plan::Network network{.near = {2e-6, 5e-11}, .far = {1e-5, 1e-10}, .node = 8};  // seconds a message, and a byte
   const sk::SimReport report = sk::simulate(16, {.network = network, .slow = {1.5}, .jitter = 0.05}, [&](sk::SimComm& world) {
     Model model{sk::Seed{3}};  // rank 0 takes half as long again to compute
-    const auto policy = sk::parallel::simulated(DataParallel{world}, world, sk::parallel::compute_times(1e-3));
+    const auto policy = sk::parallel::Simulated{DataParallel{world}, world, sk::parallel::compute_times(1e-3)};
     sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.05f}, policy};
     trainer.fit(data, {.epochs = 2, .batch = 32, .progress = false, .threads = 1});
     if (world.rank() == 0) seconds = world.now();
@@ -166,7 +167,7 @@ TEST_CASE("the backward pass goes by the flops of its layers, from the back", "[
   CHECK(compute_times(3).step() == Approx(3));
   CHECK_THROWS_WITH(sk::simulate(1, {},
                                  [](sk::SimComm& world) {
-                                   (void)sk::parallel::simulated(SingleProcess{}, world, {-1, 0, 0});
+                                   (void)sk::parallel::Simulated{SingleProcess{}, world, {-1, 0, 0}};
                                  }),
                     Catch::Contains("times to compute are 0 or more"));
 }

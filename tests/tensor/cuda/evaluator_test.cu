@@ -2,7 +2,7 @@
 // Tensors on a device: where they lie, what crosses to the host and back, and assignments there.
 #include <skein/tensor/create.hpp>
 #include <skein/tensor/cuda/evaluator.hpp>
-#include <skein/tensor/join.hpp>
+#include <skein/tensor/concatenate.hpp>
 #include <skein/tensor/npy.hpp>
 #include <skein/tensor/npz.hpp>
 #include <skein/tensor/print.hpp>

@@ -60,9 +60,10 @@ constexpr Row everything{true, true, true, true};
 template <class... Options> using DataParallel = parallel::DataParallel<Comm, Options...>;
 }  // namespace
 
-static_assert(all_rows<parallel::SingleProcess, DataParallel<>, DataParallel<parallel::SyncEvery<4>>,
-                       DataParallel<parallel::Reproducible<4>>, parallel::ModelAverage<4, Comm>, parallel::Gossip<Comm>,
-                       parallel::Compose<DataParallel<>, parallel::ModelAverage<4, Comm>>>(everything));
+static_assert(
+    all_rows<parallel::SingleProcess, DataParallel<>, DataParallel<parallel::SyncEvery<4>>,
+             DataParallel<parallel::Reproducible<4>>, parallel::ModelAverage<Comm, parallel::Period<4>>, parallel::Gossip<Comm>,
+             parallel::Compose<DataParallel<>, parallel::ModelAverage<Comm, parallel::Period<4>>>>(everything));
 static_assert(all_rows<DataParallel<parallel::Sharded<1>>, DataParallel<parallel::Sharded<2>>>(everything));
 static_assert(all_rows<parallel::ParameterServer<Comm, parallel::Staleness<0>>>(everything));
 

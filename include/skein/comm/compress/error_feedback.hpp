@@ -10,8 +10,8 @@
 namespace skein::inline SKEIN_ABI::comm {
 
 /// A compressor around another: the same wire, with a residual of n floats. One object for one range of values. What ranks add on
-/// a 16-bit wire is rounded once more, which no rank sees and no residual keeps. A NaN or infinity stays in the residual: reset()
-/// forgets it.
+/// a 16-bit wire is rounded once more, which no rank sees and no residual keeps. A NaN or infinity is sent once: no residual
+/// keeps it, and what the residual had there is lost.
 template <class C> class ErrorFeedback {
  public:
   static constexpr std::string_view name = C::name;
@@ -31,7 +31,10 @@ template <class C> class ErrorFeedback {
     compressor_.encode(std::span<const float>(residual_), wire, round);
     if (round + 1 < rounds) return;
     compressor_.decode(std::span<const Element>(wire), std::span<float>(decoded_));  // what this rank alone has said
-    for (std::size_t i = 0; i < residual_.size(); ++i) residual_[i] -= decoded_[i];
+    for (std::size_t i = 0; i < residual_.size(); ++i) {
+      const float left = residual_[i] - decoded_[i];
+      residual_[i] = left - left == 0 ? left : 0;  // NaN - NaN and infinity - infinity are NaN
+    }
   }
   void take(std::span<const Element> wire, int round) requires requires(C& c) { c.take(wire, round); }
   { compressor_.take(wire, round); }

@@ -42,6 +42,7 @@ template <int Rank> class PowerSgd {
   /// Round 0: P = M Q. Round 1: Q = M' P, with the P that take() was given.
   void encode(std::span<const float> values, std::span<float> wire, int round) {
     begin(values.size());
+    if (round == 0 && !finite(q_)) start();
     std::fill(wire.begin(), wire.end(), 0.0f);
     for_each(values, [&](std::size_t row, std::size_t column, float x) {
       float* to = wire.data() + Rank * (round == 0 ? row : column);
@@ -95,7 +96,14 @@ template <int Rank> class PowerSgd {
     count_ = n;
     q_.resize(size);
     p_.assign(elements(n, 0), 0.0f);
-    for (std::size_t i = 0; i < size; ++i) q_[i] = random_normal(random_key(seed_, 0x506f77), 0, i);
+    start();
+  }
+  /// The Q of the first call; also after a call with values that were not finite, which is a Q of all ranks.
+  void start() {
+    for (std::size_t i = 0; i < q_.size(); ++i) q_[i] = random_normal(random_key(seed_, 0x506f77), 0, i);
+  }
+  static bool finite(const std::vector<float>& values) {
+    return std::all_of(values.begin(), values.end(), [](float v) { return v - v == 0; });
   }
   /// Gram-Schmidt; a column that depends on those before it becomes zero.
   static void orthonormalize(std::vector<float>& m) {

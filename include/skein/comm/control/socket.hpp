@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "../../core/error.hpp"
-#include "../launch/placement.hpp"
+#include "../launch/local_devices.hpp"
 
 namespace skein::inline SKEIN_ABI::comm::control {
 

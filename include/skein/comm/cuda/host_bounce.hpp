@@ -8,7 +8,7 @@
 
 #include "../../device/cuda/pinned.hpp"
 #include "../../device/cuda/stream.hpp"
-#include "../launch/placement.hpp"
+#include "../launch/local_devices.hpp"
 #include "../concepts.hpp"
 #include "../messages.hpp"
 #include "../queries.hpp"

@@ -27,6 +27,7 @@ SKEIN_MPI_INLINE std::uint64_t CallQueue::push(const CollectiveCall& o) {
 SKEIN_MPI_INLINE void CallQueue::keep() {
   if (native_) native_->keep();
   levels_.keep();
+  messages_.keep();
 }
 
 SKEIN_MPI_INLINE bool CallQueue::step() {

@@ -22,6 +22,8 @@ class MessageTransport {
   /// Makes `o` the current call. It stays alive until step() says that it is done.
   void begin(const CollectiveCall& o, std::uint64_t);
   bool done() const { return piece_ == pieces_; }
+  /// The communicator has failed: what MPI may still read or write must stay, of the caller's memory what is an arena's.
+  void keep();
 
   /// Goes on where messages have arrived; false where nothing could be done.
   bool step();

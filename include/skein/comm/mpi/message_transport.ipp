@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of message_transport.hpp.
 #pragma once
+#include <utility>
+
+#include "../../device/kept_memory.hpp"
 #include "message_transport.hpp"
 
 SKEIN_BEGIN_COLD
@@ -26,6 +29,14 @@ SKEIN_MPI_INLINE void MessageTransport::begin(const CollectiveCall& o, std::uint
   if (s.kind == Collective::ReduceScatter) per_piece_ = std::max<std::size_t>(1, per_piece_ / static_cast<std::size_t>(ranks_));
   whole_ = o.bytes(s.count) <= 8192;
   pieces_ = most == 0 || s.kind == Collective::Barrier ? 1 : (most + per_piece_ - 1) / per_piece_;
+}
+
+SKEIN_MPI_INLINE void MessageTransport::keep() {
+  if (!o_ || done() || requests_.empty()) return;
+  KeptMemory::keep(o_->send);
+  KeptMemory::keep(o_->recv);
+  static auto* const kept = new std::vector<std::vector<char>>;  // never destroyed, as MPI may be at work until the process ends
+  kept->push_back(std::exchange(scratch_, {}));
 }
 
 SKEIN_MPI_INLINE bool MessageTransport::step() {

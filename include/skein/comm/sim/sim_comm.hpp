@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A communicator whose network is a clock. Ranks run the real code of every policy, with real gradients, one at a time in this
 // process; what is made up is the time alone: of messages by alpha and beta of the level between two ranks, of collectives by the
-// play of their tables, of computing by compute(seconds), by a thread's processor time, or by parallel::simulated around a
+// play of their tables, of computing by compute(seconds), by a thread's processor time, or by parallel::Simulated around a
 // policy.
 #pragma once
 #include <chrono>

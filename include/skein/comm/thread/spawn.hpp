@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "../launch/started_ranks.hpp"
 #include "thread_comm.hpp"
 
 namespace skein::inline SKEIN_ABI {
@@ -21,6 +22,7 @@ template <class Function> void spawn(int n, Function&& function, const CommOptio
     std::string message;
     std::exception_ptr cause;
     ThreadComm world(team, rank);
+    const comm::launch::RankOfThread here({rank, n});
     try {
       function(world);
       return;

@@ -10,9 +10,8 @@
 namespace skein::inline SKEIN_ABI::nn {
 
 /// Forward, loss and backward of the samples of `slice`, in even blocks of at most the memory's capacity; one, if it is empty.
-template <class Model, class Loss>
-void run_depth_first(SlicePass<Model, Loss>& pass, typename ExecutorMemory<Model>::State& s, long capacity, plan::Range slice,
-                     const typename SlicePass<Model, Loss>::View& batch, const ExecutorCall& call) {
+template <class Pass> void run_depth_first(Pass& pass, typename Pass::State& s, long capacity, plan::Range slice,
+                                           const typename Pass::View& batch, const ExecutorCall& call) {
   const long n = slice.end - slice.begin, count = n > capacity ? (n + capacity - 1) / capacity : 1;
   s.run.context.first = 0;
   for (long b = 0, from = slice.begin, to; b < count; ++b, from = to) {
@@ -24,9 +23,8 @@ void run_depth_first(SlicePass<Model, Loss>& pass, typename ExecutorMemory<Model
 }
 
 /// Forward and loss of the same, in blocks of the capacity.
-template <class Model, class Loss>
-void evaluate_depth_first(SlicePass<Model, Loss>& pass, typename ExecutorMemory<Model>::State& s, long capacity,
-                          plan::Range slice, const typename SlicePass<Model, Loss>::View& batch) {
+template <class Pass> void evaluate_depth_first(Pass& pass, typename Pass::State& s, long capacity, plan::Range slice,
+                                                const typename Pass::View& batch) {
   s.run.context.first = 0;
   for (long at = slice.begin; at < slice.end; at += capacity) {
     s.run.context.total = std::min(capacity, slice.end - at);
@@ -35,11 +33,11 @@ void evaluate_depth_first(SlicePass<Model, Loss>& pass, typename ExecutorMemory<
 }
 
 /// Whatever layers want to have before the blocks of n samples come.
-template <class Model> void prepare_depth_first(typename ExecutorMemory<Model>::State& s, long capacity, long n) {
+template <class Memory> void prepare_depth_first(typename Memory::State& s, long capacity, long n) {
   const long count = (n + capacity - 1) / capacity;
   for (long b = 0; b < count; ++b) {
     s.run.batch = n * (b + 1) / count - n * b / count;
-    ExecutorMemory<Model>::Root::prepare(s.run, ArenaOffsets{});
+    Memory::Root::prepare(s.run, ArenaOffsets{});
   }
 }
 

@@ -7,9 +7,8 @@
 namespace skein::inline SKEIN_ABI::nn {
 
 /// Forward, loss and backward of this worker's part.
-template <class Model, class Loss> void run_layer_wise(SlicePass<Model, Loss>& pass, typename ExecutorMemory<Model>::State& s,
-                                                       const Worker& w, const typename SlicePass<Model, Loss>::View& batch,
-                                                       const ExecutorCall& call) {
+template <class Pass> void run_layer_wise(Pass& pass, typename Pass::State& s, const Worker& w, const typename Pass::View& batch,
+                                          const ExecutorCall& call) {
   const auto [lo, hi] = w.slice(batch.count);
   s.run.context.first = lo;
   s.run.context.total = batch.count;
@@ -18,9 +17,8 @@ template <class Model, class Loss> void run_layer_wise(SlicePass<Model, Loss>& p
 }
 
 /// Forward and loss of this worker's part.
-template <class Model, class Loss> void evaluate_layer_wise(SlicePass<Model, Loss>& pass,
-                                                            typename ExecutorMemory<Model>::State& s, const Worker& w,
-                                                            const typename SlicePass<Model, Loss>::View& batch) {
+template <class Pass>
+void evaluate_layer_wise(Pass& pass, typename Pass::State& s, const Worker& w, const typename Pass::View& batch) {
   const auto [lo, hi] = w.slice(batch.count);
   s.run.context.first = lo;
   s.run.context.total = batch.count;

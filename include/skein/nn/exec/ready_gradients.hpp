@@ -15,14 +15,14 @@
 namespace skein::inline SKEIN_ABI::nn {
 
 /// How far each worker is with its gradients, and what all of them have finished.
-template <class Model> class ReadyGradients {
+template <class Memory> class ReadyGradients {
  public:
-  using Scalar = typename Model::Scalar;
-  using Device = typename Model::device;
-  using State = typename ExecutorMemory<Model>::State;
+  using Scalar = typename Memory::Scalar;
+  using Device = typename Memory::Device;
+  using State = typename Memory::State;
 
   /// Both memories stay where they are.
-  ReadyGradients(ExecutorMemory<Model>& memory, StepMemory<Device>& step_memory)
+  ReadyGradients(Memory& memory, StepMemory<Device>& step_memory)
       : memory_(&memory), step_memory_(&step_memory), threads_(memory.threads()),
         progress_(std::make_unique<Progress[]>(static_cast<std::size_t>(threads_))) {
     for (int w = 0; w < threads_; ++w) memory.state(w).run.context.hook = this;
@@ -78,7 +78,7 @@ template <class Model> class ReadyGradients {
   }
 
  private:
-  static constexpr long stored = ExecutorMemory<Model>::sizes.stored, nothing = stored + 1;
+  static constexpr long stored = Memory::sizes.stored, nothing = stored + 1;
   struct alignas(64) Progress {        // of one worker
     std::atomic<long> begin{nothing};  // gradients at and behind this offset are final
   };
@@ -132,7 +132,7 @@ template <class Model> class ReadyGradients {
     }
   }
 
-  ExecutorMemory<Model>* memory_;
+  Memory* memory_;
   StepMemory<Device>* step_memory_;
   int threads_;
   std::unique_ptr<Progress[]> progress_;

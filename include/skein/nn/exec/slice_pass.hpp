@@ -6,7 +6,7 @@
 #include <concepts>
 #include <utility>
 
-#include "../../device/batch.hpp"
+#include "../../device/batch_view.hpp"
 #include "../step_memory.hpp"
 #include "executor_memory.hpp"
 

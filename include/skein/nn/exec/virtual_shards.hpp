@@ -13,16 +13,15 @@
 namespace skein::inline SKEIN_ABI::nn {
 
 /// Every worker: forward, loss and backward of some shards of this rank, whichever. Their sums lie behind their gradients.
-template <class Model, class Loss> void run_shards(SlicePass<Model, Loss>& pass, ExecutorMemory<Model>& memory,
-                                                   const plan::VirtualShards& shards, const Worker& w,
-                                                   const typename SlicePass<Model, Loss>::View& batch, const ExecutorCall& call) {
-  using Scalar = typename Model::Scalar;
+template <class Pass> void run_shards(Pass& pass, typename Pass::Memory& memory, const plan::VirtualShards& shards,
+                                      const Worker& w, const typename Pass::View& batch, const ExecutorCall& call) {
+  using Scalar = typename Pass::Scalar;
   auto& s = memory.state(w.index);
   const auto at = [&](int shard) { return static_cast<long>(plan::shard_begin(call.global_count, shards.total, shard)); };
   const auto [lo, hi] = w.slice(shards.count());
   for (int i = static_cast<int>(lo); i < static_cast<int>(hi); ++i) {
     Scalar* const g = s.run.gradients = memory.gradients(i);
-    Scalar* const tail = g + ExecutorMemory<Model>::sizes.stored;
+    Scalar* const tail = g + Pass::Memory::sizes.stored;
     s.sums = {};
     if (!call.accumulate) {
       memory.clear_gradients(s);

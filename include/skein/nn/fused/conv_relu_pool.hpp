@@ -43,6 +43,17 @@ template <class Convolution, bool Rectifies, class Pool> struct ConvReluPool {
     Op<In, Frame>::backward(Convolution::template call<In>(f), f.saved_for_backward,
                             reinterpret_cast<const ops::ArgMax*>(f.saved_bytes));
   }
+  /// The gradient of the convolution's output is written once more where the kernels go without it.
+  template <class In, class Frame, class Sums> static void kronecker_factors(const Frame& f, const Sums& sums) {
+    constexpr ops::Conv2dGeometry g = Convolution::geometry(In::extents);
+    constexpr long pixels = g.out_count() / Convolution::filters;
+    sums.images(g, f.x, f.batch);
+    auto* const room = sums.room(Op<In, Frame>::kept_gradient ? 0 : g.out_count());
+    for (long n = 0; n < f.batch; ++n)
+      sums.gradients(
+          Op<In, Frame>::gradient(f.y, f.dy, f.saved_for_backward, reinterpret_cast<const ops::ArgMax*>(f.saved_bytes), n, room),
+          pixels, Convolution::filters, sums.mean_of_pixels(pixels));
+  }
   template <class In, class Frame> static void pack_weights(Frame& f) {
     const Worker& w = f.context->worker;
     if (f.ordinal % w.count == w.index) Op<In, Frame>::pack_weights(Convolution::template call<In>(f));

@@ -53,6 +53,10 @@ template <int N, class... Options, class Activation> struct LinearActivation<Lin
   template <class In, class Frame> static void backward_parameters(Frame& f) {
     Base::template parameter_gradients<In>(f, between(f), row_pitch(N), Base::has_bias && split<In>(f));
   }
+  /// The gradient between product and activation is what backward has saved.
+  template <class In, class Frame, class Sums> static void kronecker_factors(const Frame& f, const Sums& sums) {
+    Base::template add_factors<In>(f, between(f), sums);
+  }
   template <class In, class Frame> static void pack_weights(Frame& f) { Base::template pack_weights<In>(f); }
   template <class In, class Frame> static void prepare(Frame& f) {
     Base::template prepare_with<In, detail::Value<Function>>(f, false);
@@ -65,7 +69,7 @@ template <int N, class... Options, class Activation> struct LinearActivation<Lin
     return f.context->split_gradients() && needs<typename Frame::Device>(In::extents).splits_gradients;
   }
   /// The gradient between product and activation: of the samples' type, which is not wider.
-  template <class Frame> static auto* between(Frame& f) {
+  template <class Frame> static auto* between(const Frame& f) {
     return reinterpret_cast<typename Frame::Activation*>(f.saved_for_backward);
   }
 };

@@ -29,6 +29,7 @@ struct BinaryCrossEntropy {
   std::vector<float> positive_weight = {};  ///< empty: 1; one value: of all outputs; else one an output
 
   static constexpr TargetKind target = TargetKind::vector;
+  static constexpr OutputKind takes = OutputKind::logits;
   std::span<const float> table() const { return positive_weight; }
 
   template <class Scalar, class Device> double weight(const LossCall<Scalar, Device>& call) const { return element_weight(call); }

@@ -17,6 +17,7 @@ struct CrossEntropy {
   std::optional<std::int32_t> ignore_label = {};  ///< samples with this label count nothing
 
   static constexpr TargetKind target = TargetKind::label;
+  static constexpr OutputKind takes = OutputKind::logits;
 
   std::span<const float> table() const { return class_weights; }
   std::optional<std::int32_t> ignored_label() const { return ignore_label; }

@@ -13,10 +13,11 @@
 #include "../../core/error.hpp"
 #include "../../core/named_values.hpp"
 #include "../../core/shape.hpp"
-#include "../../device/batch.hpp"
+#include "../../device/batch_view.hpp"
 #include "../../device/copy.hpp"
 #include "../../ops/label_loss.hpp"
 #include "../../ops/vector_loss.hpp"
+#include "../output_kind.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 

@@ -25,6 +25,7 @@ struct Nll {
   std::optional<std::int32_t> ignore_label = {};  ///< samples with this label count nothing
 
   static constexpr TargetKind target = TargetKind::label;
+  static constexpr OutputKind takes = OutputKind::log_probabilities;
   std::span<const float> table() const { return class_weights; }
   std::optional<std::int32_t> ignored_label() const { return ignore_label; }
 

@@ -63,6 +63,17 @@ template <class Scalar, ConvReluPoolGeometry G> struct ConvReluPool {
     }
   }
 
+  static const Scalar* gradient(const Scalar* y, const Scalar* dy, const Scalar* saved_for_backward, const ArgMax* winners,
+                                long n, Scalar* room) {
+    if constexpr (direct) {
+      DirectConv2d<Scalar, DirectPlan{G}>::unpool(y + n * G.out_count(), dy + n * G.out_count(),
+                                                  winners + n * DirectPlan{G}.winner_bytes(), room);
+      return room;
+    } else {
+      return saved_for_backward + n * G.conv.out_count();
+    }
+  }
+
  private:
   static void rectify(Scalar* y, long n) {
     for (long i = 0; i < n; ++i) y[i] = y[i] < 0 ? Scalar(0) : y[i];

@@ -69,6 +69,20 @@ template <class Scalar, DirectPlan P> struct DirectConv2d {
   static void backward(const Conv2dCall<Scalar>& c, const ArgMax* winners) {
     Backward::run(c, c.packed_weights + P.flipped_at(), winners);
   }
+  /// The gradient of one sample's convolution in full, of y and dy behind ReLU and pooling: (out_height, out_width, filters).
+  static void unpool(const Scalar* y, const Scalar* dy, const ArgMax* winners, Scalar* to) {
+    constexpr int filters = P.conv().filters, columns = P.g.out_width(), side = P.g.pool_kernel;
+    std::fill_n(to, P.conv().out_count(), Scalar(0));
+    for (int pixel = 0; pixel < P.g.pixels(); ++pixel)
+      for (int f = 0; f < filters; ++f) {
+        const long i = 1L * pixel * filters + f;
+        if (P.g.relu && !(y[i] > 0)) continue;
+        const int place = P.g.pooled() ? winners[by_channel ? f * P.winner_plane() + pixel : i] : 0;
+        const int row = pixel / columns * P.g.pool_stride - P.g.pool_padding + place / side;
+        const int column = pixel % columns * P.g.pool_stride - P.g.pool_padding + place % side;
+        to[(1L * row * P.conv().out_width() + column) * filters + f] += dy[i];
+      }
+  }
 };
 #else
 template <class Scalar, DirectPlan P> struct DirectConv2d;  // never named: runs_direct says no

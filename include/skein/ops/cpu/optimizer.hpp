@@ -13,6 +13,18 @@ SKEIN_END_INTRINSICS
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
 namespace detail {
+/// x * y + z, rounded once. Of 512 bits xsimd's is a product and a sum: where z is a product too, the compiler chooses which of
+/// the two it joins with the sum, and chose differently for a range's vectors and for what is left at its end.
+template <class Scalar> SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> fma(const xsimd::batch<Scalar>& x, const xsimd::batch<Scalar>& y,
+                                                                     const xsimd::batch<Scalar>& z) {
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<Scalar, float> && xsimd::batch<Scalar>::size == 16) return _mm512_fmadd_ps(x, y, z);
+  else if constexpr (std::is_same_v<Scalar, double> && xsimd::batch<Scalar>::size == 8) return _mm512_fmadd_pd(x, y, z);
+  else
+#endif
+    return xsimd::fma(x, y, z);
+}
+
 /// a / b. In 16 lanes of float the divider is the bottleneck of Adam's pass (a root and a quotient a vector): there, the 14-bit
 /// reciprocal and one Newton step on the quotient, right to the last bit or two.
 template <class Scalar>
@@ -20,7 +32,7 @@ SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> quotient(const xsimd::batch<Scalar>& a,
   using V = xsimd::batch<Scalar>;
   if constexpr (std::is_same_v<Scalar, float> && V::size == 16) {
     const V reciprocal = xsimd::reciprocal(b), guess = a * reciprocal;
-    return xsimd::fma(guess, V(1.0f) - b * reciprocal, guess);
+    return detail::fma(guess, V(1.0f) - b * reciprocal, guess);
   } else {
     return a / b;
   }
@@ -96,16 +108,16 @@ template <class Scalar> void sgd(const SgdArguments<Scalar>& p) {
   const V lr(-p.lr), decay(p.decay), momentum(p.momentum), keep(p.keep);
   if (!p.momenta) {
     Scalar* const none[1] = {nullptr};
-    detail::each_element<0>(p, none, [=](V g, V& value, V*) { value = xsimd::fma(lr, xsimd::fma(decay, value, g), value); });
+    detail::each_element<0>(p, none, [=](V g, V& value, V*) { value = detail::fma(lr, detail::fma(decay, value, g), value); });
     return;
   }
   // g + momentum * m (Nesterov) or m, without a branch in the loop.
   const V of_gradient(p.nesterov ? Scalar(1) : Scalar(0)), of_momentum(p.nesterov ? p.momentum : Scalar(1));
   Scalar* const state[2] = {p.momenta, nullptr};
   detail::each_element<1>(p, state, [=](V g, V& value, V* s) {
-    g = xsimd::fma(decay, value, g);
-    s[0] = xsimd::fma(momentum, s[0], keep * g);
-    value = xsimd::fma(lr, xsimd::fma(of_gradient, g, of_momentum * s[0]), value);
+    g = detail::fma(decay, value, g);
+    s[0] = detail::fma(momentum, s[0], keep * g);
+    value = detail::fma(lr, detail::fma(of_gradient, g, of_momentum * s[0]), value);
   });
 }
 
@@ -115,17 +127,17 @@ template <class Scalar> void adam(const AdamArguments<Scalar>& p) {
   const V fresh1(p.fresh1), beta2(p.beta2), fresh2(p.fresh2), epsilon(p.epsilon), decay(p.decay), shrink(p.shrink), rate(-p.rate),
       correction(p.correction);
   const auto moments = [=](V g, V* s) {
-    s[0] = xsimd::fma(fresh1, g - s[0], s[0]);
-    s[1] = xsimd::fma(fresh2 * g, g, beta2 * s[1]);
+    s[0] = detail::fma(fresh1, g - s[0], s[0]);
+    s[1] = detail::fma(fresh2 * g, g, beta2 * s[1]);
   };
   const auto move = [=](V& value, V first, V second) {
-    value = xsimd::fma(rate, detail::quotient<Scalar>(first, xsimd::fma(xsimd::sqrt(second), correction, epsilon)), value);
+    value = detail::fma(rate, detail::quotient<Scalar>(first, detail::fma(xsimd::sqrt(second), correction, epsilon)), value);
   };
   if (p.greatest) {
     Scalar* const state[4] = {p.first, p.second, p.greatest, nullptr};
     detail::each_element<3>(p, state, [=](V g, V& value, V* s) {
       value = value * shrink;
-      moments(xsimd::fma(decay, value, g), s);
+      moments(detail::fma(decay, value, g), s);
       s[2] = xsimd::max(s[2], s[1]);
       move(value, s[0], s[2]);
     });
@@ -135,7 +147,7 @@ template <class Scalar> void adam(const AdamArguments<Scalar>& p) {
   if (p.decay != 0 || p.shrink != 1) {
     detail::each_element<2>(p, state, [=](V g, V& value, V* s) {
       value = value * shrink;
-      moments(xsimd::fma(decay, value, g), s);
+      moments(detail::fma(decay, value, g), s);
       move(value, s[0], s[1]);
     });
   } else {  // every operation counts: without the two of the weight decay
@@ -151,40 +163,64 @@ template <class Scalar> void rms_prop(const RmsPropArguments<Scalar>& p) {
   using V = xsimd::batch<Scalar>;
   const V lr(-p.lr), alpha(p.alpha), fresh(p.fresh), epsilon(p.epsilon), momentum(p.momentum), decay(p.decay), zero(Scalar(0));
   const auto square = [=](V& g, V value, V& s) {
-    g = xsimd::fma(decay, value, g);
-    s = xsimd::fma(fresh * g, g, alpha * s);
+    g = detail::fma(decay, value, g);
+    s = detail::fma(fresh * g, g, alpha * s);
   };
   const auto center = [=](V g, V s, V& average) {
-    average = xsimd::fma(fresh, g - average, average);
+    average = detail::fma(fresh, g - average, average);
     return xsimd::max(xsimd::fnma(average, average, s), zero);
   };
   if (p.average && p.momenta) {
     Scalar* const state[4] = {p.square, p.average, p.momenta, nullptr};
     detail::each_element<3>(p, state, [=](V g, V& value, V* s) {
       square(g, value, s[0]);
-      s[2] = xsimd::fma(momentum, s[2], g / (xsimd::sqrt(center(g, s[0], s[1])) + epsilon));
-      value = xsimd::fma(lr, s[2], value);
+      s[2] = detail::fma(momentum, s[2], g / (xsimd::sqrt(center(g, s[0], s[1])) + epsilon));
+      value = detail::fma(lr, s[2], value);
     });
   } else if (p.average) {
     Scalar* const state[3] = {p.square, p.average, nullptr};
     detail::each_element<2>(p, state, [=](V g, V& value, V* s) {
       square(g, value, s[0]);
-      value = xsimd::fma(lr, g / (xsimd::sqrt(center(g, s[0], s[1])) + epsilon), value);
+      value = detail::fma(lr, g / (xsimd::sqrt(center(g, s[0], s[1])) + epsilon), value);
     });
   } else if (p.momenta) {
     Scalar* const state[3] = {p.square, p.momenta, nullptr};
     detail::each_element<2>(p, state, [=](V g, V& value, V* s) {
       square(g, value, s[0]);
-      s[1] = xsimd::fma(momentum, s[1], g / (xsimd::sqrt(s[0]) + epsilon));
-      value = xsimd::fma(lr, s[1], value);
+      s[1] = detail::fma(momentum, s[1], g / (xsimd::sqrt(s[0]) + epsilon));
+      value = detail::fma(lr, s[1], value);
     });
   } else {
     Scalar* const state[2] = {p.square, nullptr};
     detail::each_element<1>(p, state, [=](V g, V& value, V* s) {
       square(g, value, s[0]);
-      value = xsimd::fma(lr, g / (xsimd::sqrt(s[0]) + epsilon), value);
+      value = detail::fma(lr, g / (xsimd::sqrt(s[0]) + epsilon), value);
     });
   }
+}
+
+/// As reference::update of an AdagradArguments, in vectors.
+template <class Scalar> void adagrad(const AdagradArguments<Scalar>& p) {
+  using V = xsimd::batch<Scalar>;
+  const V lr(-p.lr), initial(p.initial), epsilon(p.epsilon), decay(p.decay);
+  Scalar* const state[2] = {p.sum, nullptr};
+  detail::each_element<1>(p, state, [=](V g, V& value, V* s) {
+    g = detail::fma(decay, value, g);
+    s[0] = detail::fma(g, g, s[0]);
+    value = detail::fma(lr, g / (xsimd::sqrt(initial + s[0]) + epsilon), value);
+  });
+}
+
+/// As reference::update of a LionArguments, in vectors.
+template <class Scalar> void lion(const LionArguments<Scalar>& p) {
+  using V = xsimd::batch<Scalar>;
+  const V lr(-p.lr), fresh1(p.fresh1), fresh2(p.fresh2), decay(p.decay);
+  Scalar* const state[2] = {p.momenta, nullptr};
+  detail::each_element<1>(p, state, [=](V g, V& value, V* s) {
+    const V direction = xsimd::sign(detail::fma(fresh1, g - s[0], s[0]));
+    value = detail::fma(lr, detail::fma(decay, value, direction), value);
+    s[0] = detail::fma(fresh2, g - s[0], s[0]);
+  });
 }
 
 /// Whole vectors are squared in the scalar type and added up in double every 64 vectors: the relative error stays below
@@ -199,7 +235,7 @@ template <class Scalar> double sum_of_squares(const UpdateArguments<Scalar>& p) 
     V squares(Scalar(0));
     for (int k = 0; k < 64 && i + lanes <= p.end; ++k, i += lanes) {
       const V g = detail::gradient_sum<0, Scalar>(p.gradients[0], nullptr, p, i) * scale;
-      squares = xsimd::fma(g, g, squares);
+      squares = detail::fma(g, g, squares);
     }
     sum += static_cast<double>(xsimd::hadd(squares));
   }
@@ -218,6 +254,8 @@ extern template double sum_of_squares<float>(const UpdateArguments<float>&);
 #else
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
+template <class Scalar> void adagrad(const AdagradArguments<Scalar>& p) { reference::update(p); }
+template <class Scalar> void lion(const LionArguments<Scalar>& p) { reference::update(p); }
 using reference::adam;
 using reference::rms_prop;
 using reference::sgd;

@@ -109,6 +109,42 @@ template <class Scalar> struct RmsPropArguments : UpdateArguments<Scalar> {
   }
 };
 
+/// g = scale * sum + decay * p; s += g^2; p -= lr * g / (sqrt(initial + s) + epsilon).
+template <class Scalar> struct AdagradArguments : UpdateArguments<Scalar> {
+  Scalar* sum = nullptr;
+  Scalar lr = 0, initial = 0, epsilon = 0, decay = 0;  // lr: of this step
+
+  static constexpr int arrays = 1;
+  constexpr Scalar* array(int) const { return sum; }
+  constexpr void element(Scalar g, Scalar& value, Scalar* state) const {
+    g += decay * value;
+    state[0] += g * g;
+    value -= lr * (g / (std::sqrt(initial + state[0]) + epsilon));
+  }
+  constexpr void rescale(Scalar lr_factor, Scalar decay_factor) {
+    lr *= lr_factor;
+    decay *= decay_factor;
+  }
+};
+
+/// p -= lr * (sign(m + fresh1 * (g - m)) + decay * p); m += fresh2 * (g - m).
+template <class Scalar> struct LionArguments : UpdateArguments<Scalar> {
+  Scalar* momenta = nullptr;
+  Scalar lr = 0, fresh1 = 1, fresh2 = 1, decay = 0;  // fresh: 1 - beta
+
+  static constexpr int arrays = 1;
+  constexpr Scalar* array(int) const { return momenta; }
+  constexpr void element(Scalar g, Scalar& value, Scalar* state) const {
+    const Scalar direction = state[0] + fresh1 * (g - state[0]);
+    value -= lr * (Scalar((direction > 0) - (direction < 0)) + decay * value);
+    state[0] += fresh2 * (g - state[0]);
+  }
+  constexpr void rescale(Scalar lr_factor, Scalar decay_factor) {
+    lr *= lr_factor;
+    decay *= decay_factor;
+  }
+};
+
 namespace reference {
 /// Element i of the workers' gradients, added up in their order and scaled.
 template <class Scalar> Scalar summed(const UpdateArguments<Scalar>& p, long i) {

@@ -44,11 +44,17 @@ template <class O, class... Ts> class Chain {
     return n;
   }
   static constexpr int fused_from = first_after_stages(count);
+  static constexpr std::size_t position_of_curvature() {
+    std::size_t i = 0;
+    while (i < sizeof...(Ts) && kinds[i] != Needs::curvature) ++i;
+    return i;
+  }
 
  public:
   static constexpr int stages = stages_before(count);
   static constexpr int tensors = ((Ts::needs == Needs::tensor) + ... + 0), norms = ((Ts::needs == Needs::global) + ... + 0),
-                       host_tensors = (detail::of_host_tensors<Ts> + ... + 0);
+                       host_tensors = (detail::of_host_tensors<Ts> + ... + 0),
+                       curvatures = ((Ts::needs == Needs::curvature) + ... + 0);
   static constexpr bool takes_ranges = fused_from < count || optim::takes_ranges_of<O>;
 
   float lr = 0;  ///< the optimizer's, as its weight decay and its groups: these are the chain's from here on
@@ -76,6 +82,8 @@ template <class O, class... Ts> class Chain {
   double clip_norm() const requires(head == 1) { return static_cast<double>(std::get<0>(transforms_).max_norm); }
   const O& optimizer() const { return optimizer_; }
   template <int I> const auto& transform() const { return std::get<I>(transforms_); }
+  /// The one that needs curvature.
+  const auto& curvature() const requires(curvatures == 1) { return std::get<position_of_curvature()>(transforms_); }
 
   /// The last pass: the elementwise transforms behind the last stage, and the optimizer.
   template <class Scalar, class Device> void apply(const UpdateCall<Scalar, Device>& call) const {
@@ -123,12 +131,13 @@ template <class O, class... Ts> class Chain {
     if constexpr (I >= head && kind != Needs::element) {
       const auto& transform = std::get<static_cast<std::size_t>(I)>(transforms_);
       constexpr int from = first_after_stages(I);
-      if (from < I || (kind == Needs::tensor && !step.whole())) {
+      if (from < I || (kind != Needs::global && !step.whole())) {
         const auto before = fused<from, I>();
         step.make_whole(
             [&](const auto& call, auto* into) { detail::write_gradient(call, before, call.state + state_before(from), into); });
       }
       if constexpr (kind == Needs::global) step.scale_by_norm(transform);
+      else if constexpr (kind == Needs::curvature) step.precondition(transform);
       else
         step.each_tensor([&](auto& parameter) {
           parameter.state_arrays += state_before(I);
@@ -150,6 +159,9 @@ template <class O, class... Ts> consteval bool assert_chain() {
                   "a chain ends with its optimizer, as in chain(ClipNorm{1.0f}, Sgd{}): its last is a transform");
   else if constexpr (!Optimizer<O>) assert_optimizer<O>();
   else if constexpr (!(Transform<Ts> && ...)) (..., assert_transform<Ts>());
+  else if constexpr (((Ts::needs == Needs::curvature) + ... + 0) > 1)
+    static_assert(is_a_chain<O, Ts...>,
+                  "a chain has one transform that needs curvature (Kfac): a second one would undo the first");
   else if constexpr (!can_fuse<O> && ((Ts::needs == Needs::element) || ...))
     static_assert(
         is_a_chain<O, Ts...>,

@@ -13,9 +13,10 @@ namespace skein::inline SKEIN_ABI::optim {
 
 /// What a transform sees at once.
 enum class Needs {
-  element,  ///< S element(const UpdateRates<S>& at, S gradient, S value, S* state) const: the new gradient
-  tensor,   ///< void tensor(const TensorUpdate<S, Device>& parameter) const: writes parameter.gradient
-  global,   ///< constexpr double factor(double norm) const: of all gradients, whose norm it is given
+  element,    ///< S element(const UpdateRates<S>& at, S gradient, S value, S* state) const: the new gradient
+  tensor,     ///< void tensor(const TensorUpdate<S, Device>& parameter) const: writes parameter.gradient
+  global,     ///< constexpr double factor(double norm) const: of all gradients, whose norm it is given
+  curvature,  ///< second moments of what goes through the layers, which its State<Scalar> collects: Kfac
 };
 
 template <class Scalar, class Device = Cpu> struct TensorUpdate;  // transform/tensor_update.hpp
@@ -33,6 +34,9 @@ template <class T> consteval bool keeps_what_it_needs() {
     };
   else if constexpr (T::needs == Needs::tensor) return requires(const T& t, const TensorUpdate<float>& parameter) {
       t.tensor(parameter);
+    };
+  else if constexpr (T::needs == Needs::curvature) return requires {
+      typename T::template State<float>;
     };
   else return requires(const T& t, double norm) {
       { t.factor(norm) } -> std::convertible_to<double>;
@@ -73,6 +77,10 @@ template <class T> consteval void assert_transform() {
       static_assert(detail::is_a_transform<T>,
                     "a transform that needs a tensor is given one parameter after the other: give it void tensor(const "
                     "TensorUpdate<S>& parameter) const, for any S, which writes parameter.gradient");
+    else if constexpr (T::needs == Needs::curvature)
+      static_assert(
+          detail::is_a_transform<T>,
+          "a transform that needs curvature has a state that collects it: give it a template State<Scalar>, as Kfac has");
     else
       static_assert(
           detail::is_a_transform<T>,
@@ -84,10 +92,10 @@ template <class T> consteval void assert_transform() {
 /// How many stages before the last pass a chain has, and how many of its transforms see tensors (some perhaps the host's alone)
 /// or a norm; of an optimizer that is no chain: none.
 struct ChainNeeds {
-  int stages = 0, tensors = 0, host_tensors = 0, norms = 0;
+  int stages = 0, tensors = 0, host_tensors = 0, norms = 0, curvatures = 0;
 };
 template <class O> inline constexpr ChainNeeds chain_needs = [] {
-  if constexpr (requires { O::stages; }) return ChainNeeds{O::stages, O::tensors, O::host_tensors, O::norms};
+  if constexpr (requires { O::stages; }) return ChainNeeds{O::stages, O::tensors, O::host_tensors, O::norms, O::curvatures};
   else return ChainNeeds{};
 }();
 /// Has O transforms between whose parts the gradient exists as a whole (a chain with a tensor transform, or with a norm behind
@@ -99,6 +107,8 @@ template <class O> inline constexpr bool needs_tensors = chain_needs<O>.tensors 
 template <class O> inline constexpr bool needs_host_tensors = chain_needs<O>.host_tensors > 0;
 /// Is one of its transforms given the norm of all gradients?
 template <class O> inline constexpr bool needs_norms = chain_needs<O>.norms > 0;
+/// Does one of them precondition by the curvature that a step collects?
+template <class O> inline constexpr bool needs_curvature = chain_needs<O>.curvatures > 0;
 /// Does O begin with a norm to clip by?
 template <class O> inline constexpr bool clips_first = requires(const O& o) { o.clip_norm(); };
 

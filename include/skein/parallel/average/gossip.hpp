@@ -161,12 +161,12 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
 
 /// Decentralised training on a ring: each rank averages its weights with those of its two neighbours. At the end of a fit all
 /// ranks get the mean of all weights; until then each rank has its own weights, which a validation uses. The optimizer's state is
-/// never shared. With a bound above 0 a rank does not wait for a late neighbour. The communicator must outlive the training. Host
-/// only.
+/// never shared. With a bound above 0, Gossip{world, Staleness<2>{}}, a rank does not wait for a late neighbour. The communicator
+/// must outlive the training. Host only.
 template <class Comm, class Bound = Staleness<0>> class Gossip : public PolicyBase {
  public:
   using communicator = Comm;
-  explicit Gossip(Comm& comm) : comm_(&comm) {}
+  explicit Gossip(Comm& comm, Bound = {}) : comm_(&comm) {}
 
   template <class R> auto bind(const R& replica) const {
     return GossipPolicyState<Comm, typename R::Scalar, Bound::bound>(*comm_, replica);
@@ -184,8 +184,6 @@ template <class Comm, class Bound = Staleness<0>> class Gossip : public PolicyBa
   Comm* comm_;
 };
 template <class Comm> Gossip(Comm&) -> Gossip<Comm>;
-
-/// gossip<Staleness<2>>(world): Gossip with this bound; the type of the communicator is deduced.
-template <class Bound = Staleness<0>, class Comm> Gossip<Comm, Bound> gossip(Comm& comm) { return Gossip<Comm, Bound>(comm); }
+template <class Comm, int Steps> Gossip(Comm&, Staleness<Steps>) -> Gossip<Comm, Staleness<Steps>>;
 
 }  // namespace skein::inline SKEIN_ABI::parallel

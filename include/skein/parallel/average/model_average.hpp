@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ModelAverage<Period>: each rank trains by itself, and every so often the models of all ranks become their mean. With an outer
-// optimizer the mean is not taken as it is: the way to it is a gradient for that optimizer (DiLoCo, Douillard et al. 2023;
-// streaming by fragments: Douillard et al. 2025). McMahan et al., "Communication-Efficient Learning", AISTATS 2017; Stich, "Local
-// SGD Converges Fast", ICLR 2019.
+// ModelAverage<Comm, Period<N>>: each rank trains by itself, and every so often the models of all ranks become their mean. With
+// an outer optimizer the mean is not taken as it is: the way to it is a gradient for that optimizer (DiLoCo, Douillard et al.
+// 2023; streaming by fragments: Douillard et al. 2025). McMahan et al., "Communication-Efficient Learning", AISTATS 2017; Stich,
+// "Local SGD Converges Fast", ICLR 2019.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -20,8 +20,23 @@ namespace skein::inline SKEIN_ABI::parallel {
 /// The unit of a period: optimizer steps or epochs.
 enum class Every { step, epoch };
 
+/// After how many steps, or epochs, models are averaged: Period<4>, Period<2, Every::epoch>.
+template <int Length, Every Unit = Every::step> struct Period {
+  static_assert(Length >= 1, "Period<N> of ModelAverage: a period is 1 step (or epoch) or more");
+  static constexpr int length = Length;
+  static constexpr Every unit = Unit;
+};
+
 /// No outer optimizer: the ranks take the mean itself.
 struct PlainAverage {};
+
+/// The outer optimizer of ModelAverage: its gradient is the difference between a rank's old weights and the mean. Nesterov's
+/// momentum of 0.9 and a rate of 0.7, unless another is given: DiLoCo{optim::Sgd{.lr = 1}}.
+template <class Outer = optim::Sgd> struct DiLoCo {
+  DiLoCo() requires std::same_as<Outer, optim::Sgd> : outer{.lr = 0.7f, .momentum = 0.9, .nesterov = true} {}
+  explicit DiLoCo(Outer o) : outer(o) {}
+  Outer outer;
+};
 
 /// Options of ModelAverage: what is averaged, when, and with which weights.
 struct ModelAverageOptions {
@@ -36,7 +51,9 @@ struct ModelAverageOptions {
 };
 
 namespace detail {
-template <int Period> inline constexpr bool is_a_time = Period >= 1;
+/// In place of the period that ModelAverage{world} was not given.
+struct NoPeriod : Period<1> {};
+template <class When> inline constexpr bool has_a_period = !std::same_as<When, NoPeriod>;
 
 /// to += factor * from, over [begin, end) of arrays on any device.
 template <class Scalar, class Device> void add_scaled(Scalar* to, const Scalar* from, long count, double factor) {
@@ -51,7 +68,7 @@ template <class Scalar, class Device> void add_scaled(Scalar* to, const Scalar* 
 }  // namespace detail
 
 /// The state of a training by ModelAverage on one rank: what travels, and the outer optimizer's memory.
-template <int Period, Every Unit, class Outer, class Comm, class Scalar, class Device> class ModelAveragePolicyState
+template <class When, class Outer, class Comm, class Scalar, class Device> class ModelAveragePolicyState
     : public CommPolicyState<Comm, Scalar, Device> {
   using Base = CommPolicyState<Comm, Scalar, Device>;
   using Base::replica, Base::several;
@@ -80,8 +97,8 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
     if (!several()) return;
     Fnv1a f;
     f.add(replica().fingerprint)
-        .add(static_cast<std::uint64_t>(Period))
-        .add(static_cast<std::uint64_t>(Unit))
+        .add(static_cast<std::uint64_t>(When::length))
+        .add(static_cast<std::uint64_t>(When::unit))
         .add(fragments_.size());
     for (const auto n : {static_cast<std::int64_t>(options_.weighted), static_cast<std::int64_t>(options_.state), options_.first,
                          options_.warm_up, static_cast<std::int64_t>(options_.delay), static_cast<std::int64_t>(options_.at_end)})
@@ -108,11 +125,11 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
     }
     if (step_ <= options_.first) return skip(changed);
     for (std::size_t i = 0; i < fragments_.size(); ++i)
-      if (step_ <= options_.warm_up || (Unit == Every::step && due(step_, i))) changed = begin(fragments_[i]) || changed;
+      if (step_ <= options_.warm_up || (When::unit == Every::step && due(step_, i))) changed = begin(fragments_[i]) || changed;
     return arrive(changed);
   }
   bool epoch_ends(std::int64_t epoch) {
-    if (Unit != Every::epoch || !works() || step_ <= options_.first) return false;
+    if (When::unit != Every::epoch || !works() || step_ <= options_.first) return false;
     bool changed = false;
     for (std::size_t i = 0; i < fragments_.size(); ++i)
       if (due(epoch + 1, i)) changed = begin(fragments_[i]) || changed;
@@ -177,7 +194,9 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
   /// A mean over one rank is the model itself; an outer optimizer has its own way with that.
   bool works() const { return several() || has_outer; }
   bool due(std::int64_t time, std::size_t fragment) const {
-    return (time - Period * static_cast<std::int64_t>(fragment) / static_cast<std::int64_t>(fragments_.size())) % Period == 0;
+    return (time - When::length * static_cast<std::int64_t>(fragment) / static_cast<std::int64_t>(fragments_.size())) %
+               When::length ==
+           0;
   }
   bool skip(bool changed) {
     for (Fragment& f : fragments_) f.samples = samples_, f.averaged = step_;
@@ -199,7 +218,7 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
     demand(options_.fragments >= 1, ".fragments is at least 1");
     demand(options_.first >= 0 && options_.warm_up >= 0, ".first and .warm_up are numbers of steps: 0 or more");
     demand(options_.delay >= 0, ".delay is a number of steps: 0 or more");
-    demand(Unit == Every::epoch || options_.delay < Period || options_.delay == 0,
+    demand(When::unit == Every::epoch || options_.delay < When::length || options_.delay == 0,
            ".delay must be shorter than the period: a part would not have arrived before it is sent again");
     demand(options_.keep >= 0 && options_.keep < 1, ".keep is a share: at least 0, less than 1");
     if constexpr (has_outer) optim::check(outer_);
@@ -308,19 +327,24 @@ template <int Period, Every Unit, class Outer, class Comm, class Scalar, class D
   bool anchored_ = false, loaded_ = false;
 };
 
-/// Every rank trains alone; after every Period steps (or epochs) each weight becomes its mean over the ranks.
-/// model_average<4>(world) makes one. The communicator must outlive the training. ModelAverage<1> with plain SGD is DataParallel.
-template <int Period, class Comm, Every Unit = Every::step, class Outer = PlainAverage> class ModelAverage : public PolicyBase {
-  static_assert(detail::is_a_time<Period>, "ModelAverage<Period>: a period is 1 step (or epoch) or more");
+/// Every rank trains alone; after every so many steps (or epochs) each weight becomes its mean over the ranks:
+/// ModelAverage{world, Period<4>{}}, ModelAverage{world, {.weighted = false}, Period<2, Every::epoch>{}}. With an outer
+/// optimizer, ModelAverage{world, Period<500>{}, DiLoCo{}}, the way to the mean is its gradient; streaming: {.fragments = 4,
+/// .delay = 5, .keep = 0.5}. The communicator must outlive the training. With Period<1> and plain SGD it is DataParallel.
+template <class Comm, class When, class Outer = PlainAverage> class ModelAverage : public PolicyBase {
+  static_assert(detail::has_a_period<When>,
+                "ModelAverage is given its period: ModelAverage{world, Period<4>{}}, or Period<2, Every::epoch>{}");
 
  public:
   using communicator = Comm;
-  explicit ModelAverage(Comm& comm, ModelAverageOptions options = {}, Outer outer = {})
-      : comm_(&comm), options_(options), outer_(outer) {}
+  explicit ModelAverage(Comm& comm, ModelAverageOptions options = {}, When = {}) : comm_(&comm), options_(options) {}
+  explicit ModelAverage(Comm& comm, When) : ModelAverage(comm) {}
+  ModelAverage(Comm& comm, ModelAverageOptions options, When, DiLoCo<Outer> outer)
+      : comm_(&comm), options_(options), outer_(outer.outer) {}
+  ModelAverage(Comm& comm, When when, DiLoCo<Outer> outer) : ModelAverage(comm, {}, when, outer) {}
 
   template <class R> auto bind(const R& replica) const {
-    return ModelAveragePolicyState<Period, Unit, Outer, Comm, typename R::Scalar, typename R::Device>(*comm_, options_, outer_,
-                                                                                                      replica);
+    return ModelAveragePolicyState<When, Outer, Comm, typename R::Scalar, typename R::Device>(*comm_, options_, outer_, replica);
   }
   template <class Device> static constexpr bool fits = comm::sound<Comm, Device>;
   template <class Device> static consteval void assert_fits() { assert_communicator<Comm, Device>(); }
@@ -329,22 +353,15 @@ template <int Period, class Comm, Every Unit = Every::step, class Outer = PlainA
  private:
   Comm* comm_;
   ModelAverageOptions options_;
-  [[no_unique_address]] Outer outer_;
+  [[no_unique_address]] Outer outer_{};
 };
-
-/// model_average<4>(world): after every fourth step; model_average<2, Every::epoch>(world): after every second epoch.
-template <int Period, Every Unit = Every::step, class Comm>
-ModelAverage<Period, Comm, Unit> model_average(Comm& comm, ModelAverageOptions options = {}) {
-  return ModelAverage<Period, Comm, Unit>(comm, options);
-}
-
-/// diloco<500>(world): ranks train alone; the difference between their old weights and the mean is the gradient of an outer
-/// optimizer (Nesterov's momentum of 0.9 and a rate of 0.7, unless another is given). Streaming: {.fragments = 4, .delay = 5,
-/// .keep = 0.5}.
-template <int Period, Every Unit = Every::step, class Comm, optim::Optimizer Outer = optim::Sgd>
-ModelAverage<Period, Comm, Unit, Outer> diloco(Comm& comm, ModelAverageOptions options = {},
-                                               Outer outer = {.lr = 0.7f, .momentum = 0.9, .nesterov = true}) {
-  return ModelAverage<Period, Comm, Unit, Outer>(comm, options, outer);
-}
+template <class Comm> ModelAverage(Comm&) -> ModelAverage<Comm, detail::NoPeriod>;
+template <class Comm> ModelAverage(Comm&, ModelAverageOptions) -> ModelAverage<Comm, detail::NoPeriod>;
+template <class Comm, int N, Every U> ModelAverage(Comm&, Period<N, U>) -> ModelAverage<Comm, Period<N, U>>;
+template <class Comm, int N, Every U> ModelAverage(Comm&, ModelAverageOptions, Period<N, U>) -> ModelAverage<Comm, Period<N, U>>;
+template <class Comm, int N, Every U, class Outer> ModelAverage(Comm&, Period<N, U>, DiLoCo<Outer>)
+    -> ModelAverage<Comm, Period<N, U>, Outer>;
+template <class Comm, int N, Every U, class Outer> ModelAverage(Comm&, ModelAverageOptions, Period<N, U>, DiLoCo<Outer>)
+    -> ModelAverage<Comm, Period<N, U>, Outer>;
 
 }  // namespace skein::inline SKEIN_ABI::parallel

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// post_local_sgd: synchronous at first, when weights change fast, and then by averages of models. Lin et al., "Don't Use Large
+// PostLocalSgd: synchronous at first, when weights change fast, and then by averages of models. Lin et al., "Don't Use Large
 // Mini-Batches, Use Local SGD", ICLR 2020.
 #pragma once
 #include "../compose.hpp"
@@ -9,12 +9,24 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-/// Post-local SGD: ranks exchange gradients in the first steps; after that each rank trains alone, and models are
-/// averaged every Period steps: post_local_sgd<500, 8>(world).
-template <int FirstSteps, int Period, class Comm>
-auto post_local_sgd(Comm& comm, ModelAverageOptions average = {}, DataParallelOptions gradients = {}) {
-  average.first = FirstSteps;
-  return Compose{data_parallel<SyncFirst<FirstSteps>>(comm, gradients), model_average<Period>(comm, average)};
-}
+/// Post-local SGD: ranks exchange gradients in the first steps; after that each rank trains alone, and models are averaged every
+/// so many steps: PostLocalSgd{world, SyncFirst<500>{}, Period<8>{}}.
+template <class Comm, class First, class When> class PostLocalSgd
+    : public Compose<DataParallel<Comm, First>, ModelAverage<Comm, When>> {
+  using Base = Compose<DataParallel<Comm, First>, ModelAverage<Comm, When>>;
+  static ModelAverageOptions behind(ModelAverageOptions options) {
+    options.first = First::steps;
+    return options;
+  }
+
+ public:
+  PostLocalSgd(Comm& comm, First first, When when) : PostLocalSgd(comm, {}, first, when) {}
+  PostLocalSgd(Comm& comm, ModelAverageOptions average, First first, When when)
+      : Base(DataParallel<Comm, First>(comm, first), ModelAverage<Comm, When>(comm, behind(average), when)) {}
+};
+template <class Comm, int N, int P, Every U> PostLocalSgd(Comm&, SyncFirst<N>, Period<P, U>)
+    -> PostLocalSgd<Comm, SyncFirst<N>, Period<P, U>>;
+template <class Comm, int N, int P, Every U> PostLocalSgd(Comm&, ModelAverageOptions, SyncFirst<N>, Period<P, U>)
+    -> PostLocalSgd<Comm, SyncFirst<N>, Period<P, U>>;
 
 }  // namespace skein::inline SKEIN_ABI::parallel

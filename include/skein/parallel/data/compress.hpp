@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compress<Compressor>: an option of DataParallel: in what form gradients travel.
-// data_parallel<Compress<comm::HalfCodec<bf16>>>(world) sends half the bytes; what is not linear (Int8Codec, TopK) is gathered
+// DataParallel{world, Compress<comm::HalfCodec<bf16>>{}} sends half the bytes; what is not linear (Int8Codec, TopK) is gathered
 // instead of added. Xu et al., "Compressed communication for distributed deep learning", 2020, has the survey.
 #pragma once
 #include "../exchange/encoded_exchange.hpp"

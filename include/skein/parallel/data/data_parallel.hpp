@@ -5,6 +5,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -49,6 +50,14 @@ template <class Exchange, class Comm> consteval bool assert_chosen() {
   return true;
 }
 
+/// What ranks must have alike.
+inline std::uint64_t hash_of(std::uint64_t fingerprint, Reduce reduce, std::string_view exchange,
+                             std::span<const plan::Range> buckets) {
+  Fnv1a f;
+  f.add(fingerprint).add(static_cast<std::uint64_t>(reduce)).add(exchange).add(buckets.size());
+  for (const plan::Range& b : buckets) f.add(static_cast<std::uint64_t>(b.begin)).add(static_cast<std::uint64_t>(b.end));
+  return f.value();
+}
 /// Buckets without what lies behind the last parameter.
 inline std::vector<plan::Range> until(std::vector<plan::Range> buckets, long stored) {
   for (plan::Range& b : buckets) b = {std::min(b.begin, stored), std::min(b.end, stored)};
@@ -82,12 +91,8 @@ template <class Comm, class Scalar, class Device, class Exchange = AllReduceExch
   void start() {
     this->check_place("DataParallel");
     if (!several()) return;
-    Fnv1a f;
-    f.add(replica().fingerprint).add(static_cast<std::uint64_t>(options_.reduce)).add(std::string_view(Sound::name));
-    f.add(scheduler_.buckets().size());
-    for (const plan::Range& b : scheduler_.buckets())
-      f.add(static_cast<std::uint64_t>(b.begin)).add(static_cast<std::uint64_t>(b.end));
-    comm().assert_same("the models of DataParallel (network, input shape, scalar, options)", f.value());
+    comm().assert_same("the models of DataParallel (network, input shape, scalar, options)",
+                       detail::hash_of(replica().fingerprint, options_.reduce, Sound::name, scheduler_.buckets()));
     this->broadcast_weights();
     exchange().start();
   }
@@ -141,7 +146,8 @@ template <class Comm, class Scalar, class Device, class... Options> using DataPa
     WithOptions<DataParallelPolicyState<Comm, Scalar, Device, ExchangeWith<AllReduceExchange, Options...>>, Options...>;
 
 /// Data parallelism: each rank has the whole model and a part of each batch; the ranks add their gradients by all-reduce in each
-/// step. The communicator must outlive the training. Options are types: SyncEvery<4>, Compress<...>, Sharded<1>, ...
+/// step. The communicator must outlive the training. Options that change the code are types, given as empty values behind the
+/// others: DataParallel{world}, DataParallel{world, SyncEvery<4>{}}, DataParallel{world, {.bucket_bytes = 65536}, Sharded<1>{}}.
 template <class Comm, class... Options> class DataParallel : public PolicyBase {
   static_assert(assert_options<Options...>());
   static_assert(detail::assert_chosen<ExchangeWith<AllReduceExchange, Options...>, Comm>());
@@ -149,6 +155,9 @@ template <class Comm, class... Options> class DataParallel : public PolicyBase {
  public:
   using communicator = Comm;
   explicit DataParallel(Comm& comm, DataParallelOptions options = {}) : comm_(&comm), options_(options) {}
+  explicit DataParallel(Comm& comm, Options...) requires(sizeof...(Options) > 0) : DataParallel(comm) {}
+  explicit DataParallel(Comm& comm, DataParallelOptions options, Options...) requires(sizeof...(Options) > 0)
+      : DataParallel(comm, options) {}
   DataParallel() requires std::same_as<Comm, detail::NoCommunicator> : comm_(nullptr) {}
 
   template <class R> auto bind(const R& replica) const {
@@ -175,13 +184,9 @@ template <class Comm, class... Options> class DataParallel : public PolicyBase {
   DataParallelOptions options_;
 };
 DataParallel()->DataParallel<detail::NoCommunicator>;
-template <class Comm> DataParallel(Comm&) -> DataParallel<Comm>;
-template <class Comm> DataParallel(Comm&, DataParallelOptions) -> DataParallel<Comm>;
-
-/// data_parallel<SyncEvery<4>>(world, {.bucket_bytes = 65536}): DataParallel with options; the communicator's type is deduced.
-template <class... Options, class Comm>
-DataParallel<Comm, Options...> data_parallel(Comm& comm, DataParallelOptions options = {}) {
-  return DataParallel<Comm, Options...>(comm, options);
-}
+template <class Comm, class... Options>
+requires(!std::same_as<Options, DataParallelOptions> && ...) DataParallel(Comm&, Options...)
+->DataParallel<Comm, Options...>;
+template <class Comm, class... Options> DataParallel(Comm&, DataParallelOptions, Options...) -> DataParallel<Comm, Options...>;
 
 }  // namespace skein::inline SKEIN_ABI::parallel

@@ -7,7 +7,7 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-/// data_parallel<ExchangeBy<Own>>(world): buckets, their order, the sums of the batch and the trace are as without it.
+/// DataParallel{world, ExchangeBy<Own>{}}: buckets, their order, the sums of the batch and the trace are as without it.
 template <class Own> struct ExchangeBy : OptionBase {
   static constexpr OptionKind kind = OptionKind::exchange;
   template <class> using Exchange = Own;

@@ -83,9 +83,10 @@ template <int N> struct SyncEveryEpochs : OptionBase {
 };
 
 /// Gradients are exchanged in the first N steps and then no more: the first phase of post-local SGD (Lin et al., "Don't Use Large
-/// Mini-Batches, Use Local SGD", ICLR 2020). post_local_sgd has the second with it.
+/// Mini-Batches, Use Local SGD", ICLR 2020). PostLocalSgd has the second with it.
 template <int N> struct SyncFirst : OptionBase {
   static constexpr OptionKind kind = OptionKind::when;
+  static constexpr int steps = N;
   template <class Inner> class Around : public ExchangesSometimes<Inner> {
     static_assert(detail::is_a_count<N>, "SyncFirst<N>: there cannot be less than 0 steps");
     using Base = ExchangesSometimes<Inner>;

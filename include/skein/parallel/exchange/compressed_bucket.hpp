@@ -157,17 +157,9 @@ template <class C, class Scalar> class CompressedBucket {
       if (!u.raw) u.compressor.encode(from, to, round);
       else if constexpr (by_matrix<C>)
         if (round == 0) std::copy(from.begin(), from.end(), to.begin());
-      if constexpr (keeps_residual)
-        if (round == rounds - 1 && !u.raw && !finite(u.compressor.residual())) u.compressor.reset();
     }
     written_ = at;
     return std::span<Element>(wire_).first(at);
-  }
-  /// An overflow must not stay for ever in what is kept.
-  static bool finite(std::span<const float> v) {
-    float sum = 0;
-    for (const float x : v) sum += x * 0;  // NaN where one is not finite
-    return sum == 0;
   }
 
   std::vector<plan::Range> runs_;

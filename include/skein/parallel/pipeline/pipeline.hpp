@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pipeline<Stages...>: the network is cut into stages, each on a rank (or several on one); the batch into micro-batches that
-// follow each other through them. In which order is data: a table of plan/schedule.hpp, which the train step interprets. GPipe:
-// Huang et al., NeurIPS 2019.
+// follow each other through them. In which order is data: a table of plan/pipeline_schedule.hpp, which the train step interprets.
+// GPipe: Huang et al., NeurIPS 2019.
 #pragma once
 #include "pipeline_train_step.hpp"
 

@@ -16,7 +16,7 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-/// Which table of plan/schedule.hpp.
+/// Which table of plan/pipeline_schedule.hpp.
 enum class PipelineSchedule { unpipelined, gpipe, one_f_one_b, interleaved, zero_bubble, pipedream };
 
 /// Two parameters of the same extents, by their names in the whole network, that are one: they begin as the first, and each step

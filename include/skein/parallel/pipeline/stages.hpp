@@ -5,7 +5,7 @@
 #pragma once
 #include <array>
 
-#include "../../nn/fuse.hpp"
+#include "../../nn/fused_network.hpp"
 #include "../../nn/program.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {

@@ -205,11 +205,12 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
 /// Training with servers, which hold the weights; the communicator must outlive it. All ranks make the trainer and call fit. On a
 /// server, fit serves until the workers have finished and returns an empty history, and evaluate returns empty scores. Afterwards
 /// all ranks have the final weights. `Bound` is Staleness<S>; without a bound, workers wait for each other only at the end of an
-/// epoch. Host only.
+/// epoch: ParameterServer{world, {.servers = 2}, Staleness<4>{}}. Host only.
 template <class Comm, class Bound = Staleness<unbounded>> class ParameterServer : public PolicyBase {
  public:
   using communicator = Comm;
-  explicit ParameterServer(Comm& comm, ParameterServerOptions options = {}) : comm_(&comm), options_(options) {}
+  explicit ParameterServer(Comm& comm, ParameterServerOptions options = {}, Bound = {}) : comm_(&comm), options_(options) {}
+  explicit ParameterServer(Comm& comm, Bound) : ParameterServer(comm) {}
 
   /// Servers have a slice each, those that train nothing.
   plan::Placement placement(const plan::ArenaTable& table) const {
@@ -239,11 +240,8 @@ template <class Comm, class Bound = Staleness<unbounded>> class ParameterServer 
 };
 template <class Comm> ParameterServer(Comm&) -> ParameterServer<Comm>;
 template <class Comm> ParameterServer(Comm&, ParameterServerOptions) -> ParameterServer<Comm>;
-
-/// parameter_server<Staleness<4>>(world, {.servers = 2}): the type of the communicator is deduced.
-template <class Bound = Staleness<unbounded>, class Comm>
-ParameterServer<Comm, Bound> parameter_server(Comm& comm, ParameterServerOptions options = {}) {
-  return ParameterServer<Comm, Bound>(comm, options);
-}
+template <class Comm, int Steps> ParameterServer(Comm&, Staleness<Steps>) -> ParameterServer<Comm, Staleness<Steps>>;
+template <class Comm, int Steps> ParameterServer(Comm&, ParameterServerOptions, Staleness<Steps>)
+    -> ParameterServer<Comm, Staleness<Steps>>;
 
 }  // namespace skein::inline SKEIN_ABI::parallel

@@ -87,20 +87,22 @@ template <class World> inline constexpr bool has_a_clock = comm::can<World, comm
 template <class Policy> inline constexpr bool makes_no_steps = !Policy::brings_train_step;
 }  // namespace detail
 
-/// The policy and the times. World: SimComm; or what has its compute(seconds), as Delayed, where a rank that computes sleeps.
+/// The policy and the times: Simulated{DataParallel{world}, world, compute_times(2e-3)}, for a Trainer on a SimComm. World:
+/// SimComm; or what has its compute(seconds), as Delayed, where a rank that computes sleeps. Times are of an optimizer step,
+/// however many samples and calls it has.
 template <class World, class Policy> class Simulated : public Policy {
   static_assert(
       detail::has_a_clock<World>,
-      "simulated(policy, world, times): the world has no compute(seconds): take a SimComm, or a Delayed around the communicator");
+      "Simulated{policy, world, times}: the world has no compute(seconds): take a SimComm, or a Delayed around the communicator");
   static_assert(
       detail::makes_no_steps<Policy>,
-      "simulated(policy, world, times): a pipeline makes steps of its own, which ask no hooks: give it .lengths in place "
+      "Simulated{policy, world, times}: a pipeline makes steps of its own, which ask no hooks: give it .lengths in place "
       "of this");
 
  public:
   Simulated(Policy policy, World& world, const ComputeTimes& times) : Policy(std::move(policy)), world_(&world), times_(times) {
     for (const double s : {times.forward, times.backward, times.update})
-      if (!(s >= 0)) throw ArgumentError("simulated: times to compute are 0 or more; one is " + std::to_string(s));
+      if (!(s >= 0)) throw ArgumentError("Simulated: times to compute are 0 or more; one is " + std::to_string(s));
   }
   template <class R> auto bind(const R& replica) const {
     using Inner = decltype(Policy::bind(replica));
@@ -111,11 +113,6 @@ template <class World, class Policy> class Simulated : public Policy {
   World* world_;
   ComputeTimes times_;
 };
-
-/// simulated(DataParallel{world}, world, compute_times(2e-3)): a policy for a Trainer on a SimComm. Times are of an optimizer
-/// step, however many samples and calls it has.
-template <class World, class Policy> Simulated<World, Policy> simulated(Policy policy, World& world, const ComputeTimes& times) {
-  return {std::move(policy), world, times};
-}
+template <class World, class Policy> Simulated(Policy, World&, const ComputeTimes&) -> Simulated<World, Policy>;
 
 }  // namespace skein::inline SKEIN_ABI::parallel

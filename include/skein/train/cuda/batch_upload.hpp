@@ -9,7 +9,7 @@
 #include <string>
 
 #include "../../data/host_memory.hpp"
-#include "../../device/batch.hpp"
+#include "../../device/batch_view.hpp"
 #include "../../device/cuda/memory.hpp"
 #include "../../device/cuda/pinned.hpp"
 

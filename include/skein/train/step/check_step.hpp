@@ -1,21 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 // Do model, optimizer and policy go together in one step: found by value, the first that does not is named by one static_assert.
 #pragma once
+#include <concepts>
+#include <span>
+
 #include "../../device/device.hpp"
 #include "../../optim/transform/transform.hpp"
 #include "../../parallel/concepts.hpp"
+#include "../../plan/program.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
 /// What a step of these parts could not do.
 enum class StepFault {
   none,
-  shards_on_device,   ///< virtual shards, and a model on a GPU
-  shards_of_couples,  ///< virtual shards, and layers that couple the samples of a batch
-  servers_on_device,  ///< a rank that serves, and a model on a GPU
-  norms_of_servers,   ///< a transform that is given a norm, and servers that have no whole gradient
-  tensors_on_device,  ///< a transform of the host's tensors, and a model on a GPU
+  shards_on_device,      ///< virtual shards, and a model on a GPU
+  shards_of_couples,     ///< virtual shards, and layers that couple the samples of a batch
+  servers_on_device,     ///< a rank that serves, and a model on a GPU
+  norms_of_servers,      ///< a transform that is given a norm, and servers that have no whole gradient
+  curvature_of_policy,   ///< a transform of curvature, and a policy whose ranks do not have one gradient in every step
+  curvature_on_device,   ///< a transform of curvature, and a model on a GPU
+  curvature_of_halves,   ///< a transform of curvature, and activations of 16 bits
+  curvature_of_nothing,  ///< a transform of curvature, and no layer that has factors
+  tensors_on_device,     ///< a transform of the host's tensors, and a model on a GPU
 };
+
+/// May a transform of curvature be in a chain under this policy: one rank, whose state is the plain one.
+template <class PolicyState> inline constexpr bool collects_curvature = std::same_as<PolicyState, parallel::PolicyState>;
+/// Has one of the layers Kronecker factors.
+constexpr bool has_factors(std::span<const plan::LayerNode> layers) {
+  for (const plan::LayerNode& layer : layers)
+    if (layer.kronecker_a > 0) return true;
+  return false;
+}
 
 /// The first fault of a step.
 template <class Model, class Optimizer, class PolicyState> consteval StepFault step_fault() {
@@ -25,6 +42,12 @@ template <class Model, class Optimizer, class PolicyState> consteval StepFault s
   if (serves && !host) return StepFault::servers_on_device;
   if constexpr (serves)
     if (!PolicyState::serves_whole_steps && optim::needs_norms<Optimizer>) return StepFault::norms_of_servers;
+  if constexpr (optim::needs_curvature<Optimizer>) {
+    if (!host) return StepFault::curvature_on_device;
+    if (!collects_curvature<PolicyState>) return StepFault::curvature_of_policy;
+    if (Model::precision::mixed) return StepFault::curvature_of_halves;
+    if (!has_factors(Model::program.ops())) return StepFault::curvature_of_nothing;
+  }
   return !host && optim::needs_host_tensors<Optimizer> ? StepFault::tensors_on_device : StepFault::none;
 }
 
@@ -41,6 +64,14 @@ template <class Model, class Optimizer, class PolicyState> consteval void assert
   static_assert(fault != StepFault::norms_of_servers,
                 "ParameterServer: servers update by each rank's gradients as they come, in an order of their own, so that nobody "
                 "has the norm of a whole gradient (ClipNorm): take Staleness<0>, or transforms of elements and tensors");
+  static_assert(fault != StepFault::curvature_on_device,
+                "Kfac is for the host so far: a GPU's layers do not hand over their factors, and cuSOLVER is not there");
+  static_assert(fault != StepFault::curvature_of_policy,
+                "Kfac runs on one rank so far: take the Trainer without this policy, or leave Kfac out of the chain");
+  static_assert(fault != StepFault::curvature_of_halves,
+                "Kfac: layers on activations of 16 bits do not hand over their factors; take a Model without mixed precision");
+  static_assert(fault != StepFault::curvature_of_nothing,
+                "Kfac: no layer of this network has Kronecker factors (Linear and Conv2d of one group have them)");
   static_assert(fault != StepFault::tensors_on_device,
                 "on a GPU a transform of tensors is given the device's: let its tensor() take them, as void tensor(const auto& "
                 "parameter) const or by template <class S, class Device> and const TensorUpdate<S, Device>&");

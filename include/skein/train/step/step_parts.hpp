@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "../../nn/executor.hpp"
+#include "../../nn/kronecker.hpp"
 #include "../../optim/state.hpp"
 #include "../../parallel/concepts.hpp"
 #include "../step_device.hpp"
@@ -22,6 +23,25 @@ std::uint64_t fingerprint(std::uint64_t model, std::size_t scalar, const Extents
                           const plan::Placement& placement);
 }  // namespace detail
 
+/// Of an optimizer that collects no curvature.
+struct NoCurvature {
+  template <class Layers> explicit NoCurvature(const Layers&) {}
+  template <class Executor> void attach(Executor&) {}
+};
+namespace detail {
+template <class Optimizer, class Model> struct CurvatureOf {
+  using State = NoCurvature;
+  using Run = nn::Run<typename Model::Scalar, typename Model::device, typename Model::Activation>;
+};
+template <class Optimizer, class Model>
+requires optim::needs_curvature<Optimizer>
+struct CurvatureOf<Optimizer, Model> {
+  using State = typename std::remove_cvref_t<decltype(std::declval<const Optimizer&>().curvature())>::template State<
+      typename Model::Scalar>;
+  using Run = nn::KroneckerRun<typename Model::Scalar, typename Model::device, typename Model::Activation>;
+};
+}  // namespace detail
+
 /// The parts of one training; it owns all but the model.
 template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struct StepParts {
   using Model = Model_;
@@ -30,7 +50,8 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
   using PolicyState = PolicyState_;
   using Scalar = typename Model::Scalar;
   using Device = typename Model::device;
-  using Executor = skein::Executor<Model, Loss>;
+  using Curvature = typename detail::CurvatureOf<Optimizer, Model>::State;
+  using Executor = skein::Executor<Model, Loss, typename detail::CurvatureOf<Optimizer, Model>::Run>;
   using Bound = optim::BoundOptimizer<Optimizer, Scalar, Device>;
   static constexpr long stored = Model::sizes.stored;
 
@@ -50,6 +71,7 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
   StepDevice<Scalar, Device> device;
   std::unique_ptr<Executor> executor{};
   UpdateMemory<Scalar> memory{};
+  [[no_unique_address]] Curvature curvature{Model::program.ops()};  ///< what a chain with Needs::curvature remembers
 
  private:
   /// Throws ArgumentError for a placement that the step cannot work with: of a policy of the user's.

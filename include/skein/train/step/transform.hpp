@@ -58,6 +58,17 @@ template <class Parts> class GradientAsItStands {
     w_.one_array = whole_ = true;
     w_.worker.barrier();
   }
+  /// The whole gradient becomes what the transform's state makes of it.
+  template <class Preconditioner> void precondition(const Preconditioner& transform) {
+    const auto& s = w_.step;
+    w_.parts.curvature.precondition(transform,
+                                    {.step = s.number,
+                                     .lr = s.lr,
+                                     .scale = s.weight > 0 ? s.expected_weight / s.weight : 0,
+                                     .gradient = memory_.whole_gradient,
+                                     .ranges = optimizer_.ranges()},
+                                    w_.worker);
+  }
   /// visit(parameter) for those of this rank's part that are this worker's, since their middle lies in its share, and waits for
   /// the others.
   template <class Visit> void each_tensor(const Visit& visit) {

@@ -124,5 +124,5 @@ using comm::launch::LocalDevices;
 }  // namespace skein::inline SKEIN_ABI
 
 #if !SKEIN_COMPILED
-#include "placement.ipp"
+#include "local_devices.ipp"
 #endif

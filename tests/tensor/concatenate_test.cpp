@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <skein/tensor/join.hpp>
+#include <skein/tensor/concatenate.hpp>
 
 #include <catch2/catch.hpp>
 #include "support.hpp"

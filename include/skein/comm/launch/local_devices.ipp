@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of placement.hpp.
 #pragma once
-#include "placement.hpp"
+#include "local_devices.hpp"
 
 namespace skein::inline SKEIN_ABI::comm::launch {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "skein/comm/launch/placement.hpp"
+#include "skein/comm/launch/local_devices.hpp"
 
 #include <catch2/catch.hpp>
 

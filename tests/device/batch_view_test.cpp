@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <skein/device/batch.hpp>
+#include <skein/device/batch_view.hpp>
 
 #include <type_traits>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <skein/comm/compress/exchange.hpp>
+#include <skein/comm/compress/compressed_collectives.hpp>
 #include <skein/comm/self/self_comm.hpp>
 #include <skein/comm/thread/spawn.hpp>
 

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The door to LAPACK (OpenBLAS, oneMKL or the reference): symmetric eigenvalues and the inverse by Cholesky, on the calling
+// thread. It is there where a program links skein::lapack (SKEIN_WITH_LAPACK); its Fortran names are declared here, so that no
+// header of it is needed.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+#include <vector>
+
+#include "../../core/config.hpp"
+
+#ifndef SKEIN_WITH_LAPACK
+#define SKEIN_WITH_LAPACK 0
+#endif
+
+namespace skein::inline SKEIN_ABI::ops::cpu {
+
+/// Scratch memory of one thread, which grows to what the largest call wants.
+template <class Scalar> struct LapackWork {
+  std::vector<Scalar> numbers;
+  std::vector<int> integers;
+  std::vector<double> doubles;  ///< of a call that is made again in double
+};
+
+}  // namespace skein::inline SKEIN_ABI::ops::cpu
+
+#if SKEIN_WITH_LAPACK
+extern "C" {
+void ssyevd_(const char*, const char*, const int*, float*, const int*, float*, float*, const int*, int*, const int*, int*);
+void dsyevd_(const char*, const char*, const int*, double*, const int*, double*, double*, const int*, int*, const int*, int*);
+void spotrf_(const char*, const int*, float*, const int*, int*);
+void dpotrf_(const char*, const int*, double*, const int*, int*);
+void spotri_(const char*, const int*, float*, const int*, int*);
+void dpotri_(const char*, const int*, double*, const int*, int*);
+}
+
+namespace skein::inline SKEIN_ABI::ops::cpu {
+
+namespace detail {
+inline void syevd(const int* n, float* a, float* w, float* work, const int* lwork, int* iwork, const int* liwork, int* info) {
+  ssyevd_("V", "U", n, a, n, w, work, lwork, iwork, liwork, info);
+}
+inline void syevd(const int* n, double* a, double* w, double* work, const int* lwork, int* iwork, const int* liwork, int* info) {
+  dsyevd_("V", "U", n, a, n, w, work, lwork, iwork, liwork, info);
+}
+inline void potrf(const int* n, float* a, int* info) { spotrf_("U", n, a, n, info); }
+inline void potrf(const int* n, double* a, int* info) { dpotrf_("U", n, a, n, info); }
+inline void potri(const int* n, float* a, int* info) { spotri_("U", n, a, n, info); }
+inline void potri(const int* n, double* a, int* info) { dpotri_("U", n, a, n, info); }
+
+template <class Scalar> bool all_finite(const Scalar* a, long n) {
+  Scalar sum = 0;  // NaN where one of them is not finite
+  for (long i = 0; i < n; ++i) sum += a[i] * Scalar(0);
+  return sum == 0;
+}
+}  // namespace detail
+
+/// Eigenvalues, rising, and eigenvectors of a symmetric matrix (n, n), dense: row i of `a` becomes the vector of values[i].
+/// False where there are none: `a` holds a number that is not finite, or LAPACK gives up; `a` is spoilt then.
+template <class Scalar> bool eigen_symmetric(long n, Scalar* a, Scalar* values, LapackWork<Scalar>& work) {
+  if (!detail::all_finite(a, n * n)) return false;
+  const int size = static_cast<int>(n), numbers = 1 + 6 * size + 2 * size * size, integers = 3 + 5 * size;
+  work.numbers.resize(std::max(work.numbers.size(), static_cast<std::size_t>(numbers)));
+  work.integers.resize(std::max(work.integers.size(), static_cast<std::size_t>(integers)));
+  int info = 0;
+  detail::syevd(&size, a, values, work.numbers.data(), &numbers, work.integers.data(), &integers, &info);
+  return info == 0;
+}
+
+/// The inverse of a symmetric positive definite matrix (n, n), dense, in its place. False where it is not that: `a` is spoilt.
+template <class Scalar> bool invert_symmetric(long n, Scalar* a, LapackWork<Scalar>&) {
+  if (!detail::all_finite(a, n * n)) return false;
+  const int size = static_cast<int>(n);
+  int info = 0;
+  detail::potrf(&size, a, &info);
+  if (info == 0) detail::potri(&size, a, &info);
+  if (info != 0) return false;
+  for (long i = 0; i < n; ++i)  // its upper triangle by columns is our lower one by rows
+    for (long j = i + 1; j < n; ++j) a[i * n + j] = a[j * n + i];
+  return detail::all_finite(a, n * n);
+}
+
+}  // namespace skein::inline SKEIN_ABI::ops::cpu
+#else
+namespace skein::inline SKEIN_ABI::ops::cpu {
+
+/// Without LAPACK: who wants them refuses to compile before it comes to this.
+template <class Scalar> bool eigen_symmetric(long, Scalar*, Scalar*, LapackWork<Scalar>&) { return false; }
+template <class Scalar> bool invert_symmetric(long, Scalar*, LapackWork<Scalar>&) { return false; }
+
+}  // namespace skein::inline SKEIN_ABI::ops::cpu
+#endif

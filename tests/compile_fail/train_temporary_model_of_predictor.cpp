@@ -1,0 +1,18 @@
+// expect: the model must outlive its predictor: give it a name
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/nn/linear.hpp>
+#include <skein/nn/sequential.hpp>
+#include <skein/train/predictor.hpp>
+
+namespace sk = skein;
+
+using Model = sk::Model<sk::nn::Sequential<sk::nn::Linear<1>>, sk::Shape<1>>;
+
+int main() {
+#ifdef SKEIN_TWIN
+  Model model{sk::Seed{1}};
+  sk::Predictor predictor{model};
+#else
+  sk::Predictor predictor{Model{sk::Seed{1}}};
+#endif
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// CIFAR-10's binary version: planes become pixels; what is wrong with a file is said. The shared subset has the published facts.
+#include <skein/data/cifar10.hpp>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <string>
+#include <sys/stat.h>
+#include <vector>
+
+#include "support.hpp"
+
+namespace sk = skein;
+using data_test::Bytes;
+
+namespace {
+/// A record whose pixel k has the values k, k + 1, k + 2 (mod 256).
+void add_record(Bytes& to, unsigned char label) {
+  to.push_back(label);
+  for (int c = 0; c < 3; ++c)
+    for (int k = 0; k < 1024; ++k) to.push_back(static_cast<unsigned char>(k + c));
+}
+}  // namespace
+
+TEST_CASE("a CIFAR-10 file is read as pixels, one file behind the other", "[data][cifar10]") {
+  const data_test::Folder folder;
+  Bytes two, one;
+  add_record(two, 3), add_record(two, 9), add_record(one, 0);
+  const auto set = sk::data::read_cifar10({folder.write("a.bin", two), folder.write("b.bin", one)});
+  REQUIRE(set.size() == 3);
+  CHECK(set.sample_extents() == sk::Extents{3, {32, 32, 3}});
+  CHECK((set.label(0) == 3 && set.label(1) == 9 && set.label(2) == 0));
+  for (const int k : {0, 5, 31, 32, 255, 1023})
+    for (int c = 0; c < 3; ++c) CHECK(set.stored(2)[3 * k + c] == static_cast<unsigned char>(k + c));
+}
+
+TEST_CASE("a faulty CIFAR-10 file is refused with the place", "[data][cifar10]") {
+  using Catch::Contains;
+  const data_test::Folder folder;
+  Bytes good;
+  add_record(good, 1);
+  Bytes cut = good, label = good;
+  cut.pop_back();
+  add_record(label, 10);
+  CHECK_THROWS_WITH(sk::data::read_cifar10({folder.write("cut.bin", cut)}), Contains("3072 bytes, which are not whole records"));
+  CHECK_THROWS_WITH(sk::data::read_cifar10({folder.write("empty.bin", Bytes{})}), Contains("it has 0 bytes"));
+  CHECK_THROWS_WITH(sk::data::read_cifar10({folder.write("label.bin", label)}),
+                    Contains("label 10 is not below 10") && Contains("3073"));
+  CHECK_THROWS_WITH(sk::data::read_cifar10({folder.write("long.bin", good)}, 3000), Contains("limit of 3000 bytes"));
+  CHECK_THROWS_AS(sk::data::read_cifar10({folder.path() + "/none.bin"}), sk::FileError);
+  REQUIRE(::mkfifo((folder.path() + "/pipe").c_str(), 0600) == 0);
+  CHECK_THROWS_AS(sk::data::read_cifar10({folder.path() + "/pipe"}), sk::FileError);
+  CHECK_THROWS_WITH(sk::data::cifar10(folder.path()), Contains("Looked in: " + folder.path()));
+}
+
+TEST_CASE("the subset of CIFAR-10 has the published facts", "[data][cifar10]") {
+  const char* root = std::getenv("SKEIN_DATA");
+  const std::string folder = (root ? root : "../shared/data") + std::string("/cifar10");
+  if (!sk::data::detail::file_exists(folder + "/train_subset_10000.bin")) {
+    WARN("the subset of CIFAR-10 is not there: skipped; set SKEIN_DATA");
+    return;
+  }
+  const auto sets = sk::data::cifar10(folder);
+  REQUIRE((sets.train.size() == 10'000 && sets.test.size() == 2'000));
+  CHECK(sets.source.find("a subset of CIFAR-10") == 0);
+  const int train[] = {5, 6, 6, 3, 9, 0, 3, 0, 2, 7}, test[] = {0, 8, 2, 1, 9, 4, 7, 2, 1, 9};
+  std::vector<int> seen(10, 0);
+  for (int i = 0; i < 10; ++i) CHECK((sets.train.label(i) == train[i] && sets.test.label(i) == test[i]));
+  double sums[3] = {};
+  for (int i = 0; i < 10'000; ++i) {
+    ++seen[static_cast<std::size_t>(sets.train.label(i))];
+    for (int k = 0; k < 3072; ++k) sums[k % 3] += sets.train.stored(i)[k];
+  }
+  CHECK(seen == std::vector<int>(10, 1000));
+  const double means[] = {0.491753, 0.482979, 0.447812};
+  for (int c = 0; c < 3; ++c) CHECK(sums[c] / (255.0 * 1024 * 10'000) == Approx(means[c]).margin(1e-6));
+  CHECK((sets.train.stored(0)[0] == 31 && sets.train.stored(0)[3] == 31 && sets.train.stored(0)[6] == 32));
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole network beside PyTorch's: weights, samples and labels that both sides draw by one integer hash of the index, and the
+// comparison of gradients, by their products with fixed vectors, so that an element in the wrong place shows.
+#pragma once
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include <skein/data/batch.hpp>
+#include <skein/nn/model.hpp>
+
+namespace support {
+
+namespace sk = skein;
+namespace nn = skein::nn;
+
+/// What PyTorch made of one network: of each parameter's gradient the products with some fixed vectors and the norm; losses of
+/// steps; the loss in evaluation phase.
+struct Expected {
+  const std::vector<double>&projections, &norms, &losses, &evaluation;
+};
+
+/// Value `index` of stream `salt`, within (-scale, scale): as draw() of networks_of_pytorch.py, to the bit.
+inline float draw(long index, int salt, double scale) {
+  auto h = static_cast<std::uint32_t>(index + salt * 1000003L);
+  h = (h ^ (h >> 16)) * 0x85ebca6bu;
+  h = (h ^ (h >> 13)) * 0xc2b2ae35u;
+  h ^= h >> 16;
+  const double steps = static_cast<double>(h >> 8) - (8388608 - 0.5);
+  return static_cast<float>(steps * (scale / 8388608));
+}
+
+/// Calls visit(parameter, logical index, stored index) for every element of every parameter.
+template <class Model, class Visit> void each_element(Visit&& visit) {
+  int p = 0;
+  for (const sk::plan::Entry& e : Model::program.parameters()) {
+    const long columns = e.extents.last();
+    for (long i = 0; i < e.extents.count(); ++i) visit(p, e, i, e.offset + i / columns * sk::row_pitch(columns) + i % columns);
+    ++p;
+  }
+}
+
+template <class Model> void set_parameters(Model& model) {
+  using Scalar = typename Model::Scalar;
+  const auto lease = model.modify();
+  Scalar* values = lease.data();
+  each_element<Model>([&](int p, const sk::plan::Entry& e, long i, long at) {
+    const double scale = e.fan_in > 0 ? 1 / std::sqrt(static_cast<double>(e.fan_in)) : 0.25;  // else a normalisation
+    const double center = e.init == static_cast<int>(nn::Init::ones) ? 1 : 0;
+    values[at] = static_cast<Scalar>(static_cast<float>(static_cast<double>(draw(i, p + 1, scale)) + center));
+  });
+}
+
+/// The samples and labels of the fixtures, in memory of their own.
+template <class Model> struct Samples {
+  using Scalar = typename Model::Scalar;
+  static constexpr long pitch = sk::sample_pitch(Model::input::extents), length = Model::input::count;
+  sk::Arena<Scalar, sk::Cpu> x;
+  std::vector<std::int32_t> labels;
+
+  explicit Samples(long count) : x(static_cast<std::size_t>(count * pitch)), labels(static_cast<std::size_t>(count)) {
+    for (long i = 0; i < count; ++i) {
+      labels[static_cast<std::size_t>(i)] = static_cast<std::int32_t>((7 * i + 3) % 10);
+      for (long k = 0; k < length; ++k) x.data()[i * pitch + k] = static_cast<Scalar>(draw(i * length + k, 100, 1));
+    }
+  }
+  sk::data::Batch<Scalar> batch() const {
+    sk::data::Batch<Scalar> b;
+    b.x = x.data();
+    b.pitch = pitch;
+    b.sample = Model::input::extents;
+    b.labels = labels.data();
+    b.count = b.global_count = static_cast<long>(labels.size());
+    return b;
+  }
+};
+
+/// |a - b| over |b|, or over `floor` where b is less: to be below a tolerance.
+inline double apart_from(double a, double b, double floor = 0) { return std::abs(a - b) / std::max(std::abs(b), floor); }
+
+/// Projections of the gradients in the arena, of worker 0: the whole gradient where there is no other.
+template <class Model> void check_gradients(const Model& model, const Expected& expected, double tolerance) {
+  const int parameters = static_cast<int>(Model::program.parameters().size());
+  const int vectors = static_cast<int>(expected.projections.size()) / parameters;
+  std::vector<double> projections(static_cast<std::size_t>(vectors * parameters)), squares(static_cast<std::size_t>(parameters));
+  each_element<Model>([&](int p, const sk::plan::Entry&, long i, long at) {
+    const double g = static_cast<double>(model.gradients().data[at]);
+    for (int k = 0; k < vectors; ++k)
+      projections[static_cast<std::size_t>(vectors * p + k)] += g * std::cos(static_cast<double>((k + 1) * (i + 1)));
+    squares[static_cast<std::size_t>(p)] += g * g;
+  });
+  REQUIRE(projections.size() == expected.projections.size());
+  REQUIRE(squares.size() == expected.norms.size());
+  double largest = 0;
+  for (double n : expected.norms) largest = std::max(largest, n);
+  for (std::size_t k = 0; k < projections.size(); ++k) {
+    const std::size_t p = k / static_cast<std::size_t>(vectors);
+    // A bias before BatchNorm has a gradient of zero, to rounding: what cancels in it is of the size of the other gradients.
+    const double scale = std::max(expected.norms[p], 0.01 * largest);
+    INFO("parameter " << p << ", vector " << k % static_cast<std::size_t>(vectors) + 1 << ": " << projections[k] << " for "
+                      << expected.projections[k] << ", apart by " << projections[k] - expected.projections[k] << ", norm "
+                      << expected.norms[p]);
+    CHECK(apart_from(projections[k], expected.projections[k], scale) <= tolerance);
+    CHECK(apart_from(std::sqrt(squares[p]), expected.norms[p], scale) <= tolerance);
+  }
+}
+
+}  // namespace support
