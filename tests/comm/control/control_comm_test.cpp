@@ -482,3 +482,23 @@ TEST_CASE("a rank whose frame the coordinator cannot read is told so, as the oth
   CHECK_THAT(support::wait_for(strange), Equals(said[0]));
   CHECK(control::now() - before < 8);
 }
+
+TEST_CASE("what an exchange has brought is given, though another rank fails right after it") {
+  auto [end, coordinator] = control::connected_pair();
+  std::thread peer([&coordinator = coordinator] {
+    pollfd p{coordinator.get(), POLLIN, 0};
+    (void)::poll(&p, 1, 60000);
+    const std::string both = control::encode({control::Kind::Gathered, 0, 0, 0, "the values"}) +
+                             control::encode({control::Kind::Fail, 0, 0, 0, "rank 0 failed"});
+    (void)control::write_all(coordinator.get(), both, 60);
+  });
+  control::Client client(std::move(end), 1, 2, 60, nullptr);
+  std::string came, then;
+  try {
+    came = client.exchange(0, 0, "mine");
+    (void)client.exchange(0, 1, "mine");
+  } catch (const sk::CommError& e) { then = e.what(); }
+  peer.join();
+  CHECK(came == "the values");
+  CHECK(then == "rank 0 failed");
+}
