@@ -13,6 +13,7 @@
 #include <skein/data/mnist.ipp>
 #include <skein/data/mnist_or_synthetic.ipp>
 #include <skein/data/moments.ipp>
+#include <skein/data/normalization.ipp>
 #include <skein/data/normalize.ipp>
 #include <skein/data/standardizer.ipp>
 #include <skein/data/synthetic_digits.ipp>

@@ -10,5 +10,6 @@ int main() {
   sk::Model<Net, sk::Shape<28, 28, 1>> model{sk::Seed{1}};
   sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.005f}};
   trainer.fit(digits, {.epochs = 4, .batch = 50, .progress = false});
+  trainer.keep(digits.normalization());  // goes into the file: programs that use it give raw images
   trainer.save("classifier.skein");
 }

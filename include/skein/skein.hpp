@@ -24,6 +24,7 @@
 #include "data/mnist.hpp"
 #include "data/mnist_or_synthetic.hpp"
 #include "data/moments.hpp"
+#include "data/normalization.hpp"
 #include "data/subset.hpp"
 #include "data/standardizer.hpp"
 #include "data/synthetic_digits.hpp"

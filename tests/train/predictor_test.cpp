@@ -55,6 +55,59 @@ TEST_CASE("A predictor predicts what the trainer does, of its file, without grad
   CHECK(values(smaller.parameters()) == before);
 }
 
+TEST_CASE("A predictor normalises raw images as the file says, and refuses normalised ones", "[train]") {
+  const support::TemporaryFolder folder;
+  std::vector<std::uint8_t> bytes(20 * 36);
+  std::vector<std::int32_t> labels;
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i * 37 % 251);
+  for (int i = 0; i < 20; ++i) labels.push_back(i % 3);
+  const auto raw = sk::data::from_tensors(bytes, sk::Extents{3, {6, 6, 1}}, labels);
+  // [quote keep_normalization]
+  const auto train = raw.normalize(0.4, 0.3);  // raw: bytes; served as (byte / 255 - 0.4) / 0.3
+  Model trained{sk::Seed{3}};
+  sk::Trainer trainer{trained, nn::CrossEntropy{}, sk::optim::Adam{}};
+  trainer.fit(train, {.epochs = 1, .batch = 10, .progress = false});
+  trainer.keep(train.normalization());
+  trainer.save(folder / "new");
+  // [end]
+  sk::Trainer silent{trained, nn::CrossEntropy{}, sk::optim::Adam{}};
+  silent.save(folder / "old");
+  const auto expected = values(trainer.predict(train));
+  const auto check = [&](const auto& outputs) {
+    const auto found = values(outputs);
+    REQUIRE(found.size() == expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == Approx(expected[i]).margin(1e-4));
+  };
+  std::vector<float> shares(bytes.begin(), bytes.end());
+  for (float& v : shares) v /= 255;
+
+  Model model;
+  sk::Predictor predictor{model, {.capacity = 7}};
+  predictor.load(folder / "old");  // says nothing of its samples: they come as the network takes them
+  check(predictor.predict(train));
+  // [quote raw_images]
+  predictor.load(folder / "new");
+  const sk::Tensor<float, 2> logits = predictor.predict(raw);  // (20, 3)
+  // [end]
+  check(logits);
+  check(predictor.predict(raw.subset({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19})));
+  check(predictor.predict(sk::data::from_tensors(shares, sk::Extents{3, {6, 6, 1}}, labels)));
+  const sk::Tensor<float, 4> x(std::span<const float>(shares), sk::dims(20, 6, 6, 1));
+  check(predictor.predict(x));
+  CHECK(predictor.kept<sk::data::Normalization>().divisor == 255);
+
+  CHECK_THROWS_WITH(predictor.predict(train), Catch::Contains("this data set is normalised already: give the raw set"));
+  CHECK_THROWS_WITH(predictor.predict(sk::eval(x * 255.0f)), Catch::Contains("trained with bytes / 255, from 0 to 1: divide"));
+  trainer.keep(sk::data::Normalization{{1, 2}, {1, 1}});
+  trainer.save(folder / "channels");
+  predictor.load(folder / "channels");
+  CHECK_THROWS_WITH(predictor.predict(x), Catch::Contains("a normalization of 2 channels, the samples have 1"));
+  trainer.keep(sk::data::Normalization{{127}, {70}});
+  trainer.save(folder / "floats");
+  predictor.load(folder / "floats");
+  CHECK_THROWS_WITH(predictor.predict(raw), Catch::Contains("the file keeps a normalization of values beyond 1"));
+}
+
 TEST_CASE("A predictor gets raw rows of a table, and gives values in the table's units", "[train]") {
   const support::TemporaryFolder folder;
   using House = sk::Model<nn::Sequential<nn::Linear<1>>, sk::Shape<4>>;

@@ -9,12 +9,14 @@
 
 #include "../core/random.hpp"
 #include "../core/shape.hpp"
+#include "normalization.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
 
 /// (value - mean) / deviation by channel, of images of Channels, dense, channels last.
 template <int Channels> struct NormalizeChannels {
   std::array<double, Channels> mean{}, deviation{};
+  Normalization normalization() const { return {{mean.begin(), mean.end()}, {deviation.begin(), deviation.end()}}; }
   template <class Scalar> void operator()(std::span<Scalar> sample) const {
     std::array<Scalar, Channels> scale{}, shift{};
     for (std::size_t c = 0; c < Channels; ++c) {

@@ -66,6 +66,8 @@ template <class Stored = float> class InMemory {
   }
   double mean() const { return mean_; }
   double deviation() const { return deviation_; }
+  /// For Trainer::keep: a Predictor of the file then takes raw samples.
+  Normalization normalization() const { return {{mean_}, {deviation_}, std::is_same_v<Stored, std::uint8_t> ? 255.0 : 1.0}; }
 
   /// The same samples, served as (value - mean) / deviation; of bytes, value is byte / 255. Replaces an earlier normalize. Throws
   /// ArgumentError where mean or deviation is no number for it, or makes values infinite.

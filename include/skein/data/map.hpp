@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "normalization.hpp"
 #include "serve_from.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
@@ -36,6 +37,10 @@ template <class Data, class Function> class Mapped {
   Target target() const { return detail::target_of(data_); }
   /// What a function makes of finite values need not be finite.
   NonFinite non_finite() const { return detail::non_finite_of(data_) == NonFinite::keep ? NonFinite::keep : NonFinite::refuse; }
+  /// That of the set, and then that of the function, where it is one: a Normalization, NormalizeChannels, a Standardizer.
+  Normalization normalization() const requires(HasNormalization<Data> || HasNormalization<Function>) {
+    return detail::normalization_of(data_).then(detail::normalization_of(function_));
+  }
   template <class Scalar>
   requires(Gives<Data, Scalar>&& detail::maps_sample<Function, Scalar>) void gather(Indices indices, Scalar* x, long pitch,
                                                                                     std::int64_t epoch = 0) const {

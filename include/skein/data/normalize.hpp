@@ -3,11 +3,11 @@
 // does.
 #pragma once
 #include <concepts>
-#include <span>
 #include <utility>
 
 #include "../core/error.hpp"
 #include "map.hpp"
+#include "normalization.hpp"
 #include "serve_from.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
@@ -16,13 +16,6 @@ namespace skein::inline SKEIN_ABI::data {
 void check_normalization(double mean, double deviation);
 
 namespace detail {
-/// Of one sample: (value - mean) / deviation.
-struct Normalization {
-  double mean = 0, deviation = 1;
-  template <class Scalar> void operator()(std::span<Scalar> sample) const {
-    for (Scalar& value : sample) value = static_cast<Scalar>((static_cast<double>(value) - mean) / deviation);
-  }
-};
 template <class Data> concept Normalizes = requires(const Data& d, double x) {
   { d.normalize(x, x) } -> Dataset;
 };
@@ -34,7 +27,7 @@ template <class Data> auto normalize(Data set, double mean, double deviation) {
   assert_dataset<Data>();
   check_normalization(mean, deviation);
   if constexpr (detail::Normalizes<Data>) return set.normalize(mean, deviation);
-  else return map(std::move(set), detail::Normalization{mean, deviation});
+  else return map(std::move(set), Normalization{{mean}, {deviation}});
 }
 
 }  // namespace skein::inline SKEIN_ABI::data

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../core/error.hpp"
+#include "normalization.hpp"
 #include "view.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
@@ -26,6 +27,8 @@ class Standardizer {
   double mean(std::size_t value) const { return mean_[value]; }
   double deviation(std::size_t value) const { return deviation_[value]; }
 
+  /// For Trainer::keep: keep(map(train, standardizer).normalization()).
+  Normalization normalization() const { return {mean_, deviation_}; }
   /// Of one sample, in place; what data::map takes. Throws ShapeError for another number of values.
   template <class T> void operator()(std::span<T> sample) const {
     check(sample.size());

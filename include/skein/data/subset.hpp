@@ -40,6 +40,7 @@ template <class Data> class Subset {
   Extents sample_extents() const { return data_.sample_extents(); }
   Target target() const { return detail::target_of(data_); }
   NonFinite non_finite() const { return detail::non_finite_of(data_); }
+  Normalization normalization() const requires HasNormalization<Data> { return data_.normalization(); }
   /// The same samples as data::normalize(set, mean, deviation) serves them.
   auto normalize(double mean, double deviation) const {
     auto whole = data::normalize(data_, mean, deviation);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "../core/error.hpp"
+#include "normalization.hpp"
 #include "serve_from.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
@@ -70,6 +71,8 @@ class DatasetView {
   Target target() const { return target_; }
   /// Whether its values may be infinite or not a number, and who looks.
   NonFinite non_finite() const { return non_finite_; }
+  /// How they are normalised already, as far as the set says it.
+  const Normalization& normalization() const { return normalization_; }
   /// How a loader shall ask for its samples: on several threads, in ascending order of their indices.
   bool prefers_threads() const { return table_->prefers_threads; }
   bool prefers_ascending() const { return table_->prefers_ascending; }
@@ -105,6 +108,7 @@ class DatasetView {
       sample_ = dataset.sample_extents();
       target_ = detail::target_of(dataset);
       non_finite_ = detail::non_finite_of(dataset);
+      normalization_ = detail::normalization_of(dataset);
       check();
     }
   }
@@ -116,6 +120,7 @@ class DatasetView {
   Extents sample_{};
   Target target_{};
   NonFinite non_finite_ = NonFinite::refuse;
+  Normalization normalization_;
   std::shared_ptr<const void> kept_;  // a data set that was made in place
 };
 

@@ -17,6 +17,7 @@ namespace skein::inline SKEIN_ABI::train {
 class KeptObjects {
  public:
   template <class T> void set(const std::string& name, const T& object) { bytes_[name] = to_bytes(object); }
+  bool has(std::string_view name) const { return bytes_.find(name) != bytes_.end(); }
   /// Throws ArgumentError that lists the names there are.
   template <class T> T get(std::string_view name) const {
     T object;

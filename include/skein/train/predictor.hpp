@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "../data/map.hpp"
 #include "../data/table_encoder.hpp"
 #include "../nn/executor.hpp"
 #include "../nn/loss/mse.hpp"
@@ -47,21 +48,29 @@ template <class Model> class Predictor {
   /// a file of another network.
   void load(const std::string& path, const LoadOptions& options = {}) {
     train::load_weights(path, executor_.model(), options, &kept_);
+    normalization_ = kept_.has(data::Normalization::kept_as) ? kept<data::Normalization>() : data::Normalization{};
   }
   /// What Trainer::keep put into the file. Throws ArgumentError where there is no such object.
   template <class T> T kept(std::string_view name = T::kept_as) const { return kept_.template get<T>(name); }
 
-  /// The outputs for each row of x: (samples, outputs).
+  /// The outputs for each row of x: (samples, outputs). If the file keeps a Normalization (Trainer::keep(set.normalization())), x
+  /// is raw, and a normalised copy of it is made on the host.
   template <int Rank> Tensor<Scalar, 2, Device> predict(TensorView<const Element, Rank, Device> x) {
-    return train::predict_rows<Model, Rank>(executor_.model(), x, executor_.capacity(), forward());
+    if constexpr (!is_tokens<typename Model::input>)
+      if (!normalization_.identity()) return predict_rows<Rank>(normalized(x));
+    return predict_rows<Rank>(x);
   }
   template <int Rank> Tensor<Scalar, 2, Device> predict(const Tensor<Element, Rank, Device>& x) {
     return predict<Rank>(x.view());
   }
-  /// The same for each sample of a data set.
+  /// The same for each sample of a data set. Throws ArgumentError for one that is normalised already where the file keeps a
+  /// Normalization.
   Tensor<Scalar, 2, Device> predict(const data::DatasetView& data) {
     train::check_samples<Model>(data, "predicted");
-    return train::predict_samples(executor_.model(), data, executor_.capacity(), forward());
+    if constexpr (!is_tokens<typename Model::input>)
+      if (!normalization_.identity())
+        return predict_samples(data::map(data, applied_to(data.normalization(), data.sample_extents())));
+    return predict_samples(data);
   }
 
   /// The same for each row of a table, as it comes: the file's TableEncoder encodes it, and outputs are in the units of the
@@ -80,6 +89,29 @@ template <class Model> class Predictor {
 
  private:
   using Executor = skein::Executor<Model, nn::Mse>;  // without targets nothing is compared
+  template <int Rank> Tensor<Scalar, 2, Device> predict_rows(TensorView<const Element, Rank, Device> x) {
+    return train::predict_rows<Model, Rank>(executor_.model(), x, executor_.capacity(), forward());
+  }
+  Tensor<Scalar, 2, Device> predict_samples(const data::DatasetView& data) {
+    return train::predict_samples(executor_.model(), data, executor_.capacity(), forward());
+  }
+  data::detail::KeptNormalization applied_to(const data::Normalization& set, const Extents& sample) const {
+    data::check_raw(normalization_, set, sample);
+    return {normalization_, set.divisor != 1};
+  }
+  template <int Rank> Tensor<Element, Rank, Device> normalized(TensorView<const Element, Rank, Device> x) const {
+    Extents sample{1, {1}};
+    for (int i = 1; i < Rank; ++i) sample.e[i - 1] = static_cast<int>(x.extent(i)), sample.rank = i;
+    const auto apply = applied_to({}, sample);
+    Tensor<Element, Rank> rows(x.extents);
+    const long each = sample.count(), pitch = Rank == 1 ? 1 : x.strides[0];
+    for (long i = 0; i < x.extent(0); ++i) {
+      Element* row = rows.data() + i * each;
+      Copy<Cpu, Device>::run(row, x.data + i * pitch, static_cast<std::size_t>(each) * sizeof(Element), Cpu{}, x.device());
+      apply(std::span(row, static_cast<std::size_t>(each)));
+    }
+    return rows.template to<Device>(x.device());
+  }
   auto forward() {
     return [this](const auto& batch, Scalar* to) {
       (void)executor_.evaluate(batch);
@@ -91,6 +123,7 @@ template <class Model> class Predictor {
 
   Executor executor_;
   train::KeptObjects kept_;
+  data::Normalization normalization_;
 };
 
 }  // namespace skein::inline SKEIN_ABI

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of normalization.hpp.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "../core/error.hpp"
+#include "../core/text.hpp"
+#include "normalization.hpp"
+
+SKEIN_BEGIN_COLD
+
+namespace skein::inline SKEIN_ABI::data {
+
+SKEIN_INLINE bool Normalization::identity() const {
+  return std::all_of(mean.begin(), mean.end(), [](double m) { return m == 0; }) &&
+         std::all_of(deviation.begin(), deviation.end(), [](double d) { return d == 1; });
+}
+
+SKEIN_INLINE bool Normalization::sound() const {
+  return mean.size() == deviation.size() && std::isfinite(divisor) && divisor > 0 &&
+         std::all_of(mean.begin(), mean.end(), [](double m) { return std::isfinite(m); }) &&
+         std::all_of(deviation.begin(), deviation.end(), [](double d) { return std::isfinite(d) && d > 0; });
+}
+
+SKEIN_INLINE Normalization Normalization::then(const Normalization& next) const {
+  if (next.mean.empty()) return *this;
+  if (mean.empty()) return {next.mean, next.deviation, divisor};
+  const std::size_t own = mean.size(), others = next.mean.size(), n = std::max(own, others);
+  if (n % own != 0 || n % others != 0)
+    throw ArgumentError("a normalization of " + std::to_string(own) + " means is followed by one of " + std::to_string(others) +
+                        ": both are of the same channels or values, or one has a single mean");
+  Normalization both{{}, {}, divisor};
+  for (std::size_t c = 0; c < n; ++c) {
+    both.mean.push_back(mean[c % own] + deviation[c % own] * next.mean[c % others]);
+    both.deviation.push_back(deviation[c % own] * next.deviation[c % others]);
+  }
+  return both;
+}
+
+SKEIN_INLINE void check_raw(const Normalization& kept, const Normalization& set, const Extents& sample) {
+  if (!set.identity())
+    throw ArgumentError(
+        "predict: the file keeps the normalization of the samples, and this data set is normalised already: give the raw set, "
+        "without its normalize(...) (set.normalize(0, 1) of one in memory)");
+  const std::size_t n = kept.mean.size();
+  if (n > 1 && n != static_cast<std::size_t>(sample.last()) && n != static_cast<std::size_t>(sample.count()))
+    throw ArgumentError("predict: the file keeps a normalization of " + std::to_string(n) + " channels, the samples have " +
+                        std::to_string(sample.last()));
+  const auto beyond = [](double x) { return x > 1; };
+  if (set.divisor != 1 && kept.divisor == 1 &&
+      (std::any_of(kept.mean.begin(), kept.mean.end(), beyond) ||
+       std::any_of(kept.deviation.begin(), kept.deviation.end(), beyond)))
+    throw ArgumentError(
+        "predict: this data set has bytes, which are served as byte / 255, and the file keeps a normalization of "
+        "values beyond 1: give the samples as numbers, as in the training");
+}
+
+SKEIN_INLINE void detail::KeptNormalization::refuse(double value) const {
+  throw ArgumentError(
+      "predict: a sample has the value " + std::to_string(value) +
+      ", and the model was trained with bytes / 255, from 0 to 1: divide the values by 255, or give a data set of "
+      "bytes (from_tensors of std::uint8_t)");
+}
+
+}  // namespace skein::inline SKEIN_ABI::data
+
+SKEIN_END_COLD

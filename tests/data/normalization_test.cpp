@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/data/normalization.hpp>
+
+#include <skein/data/crop_and_flip.hpp>
+#include <skein/data/from_tensors.hpp>
+#include <skein/data/standardizer.hpp>
+#include <skein/train/archive.hpp>
+
+namespace sk = skein;
+namespace data = skein::data;
+
+namespace {
+std::vector<double> values(data::DatasetView set) {
+  const long each = set.sample_extents().count();
+  std::vector<double> all(static_cast<std::size_t>(set.size() * each));
+  for (std::int64_t i = 0; i < set.size(); ++i) set.gather({&i, 1}, all.data() + i * each, each);
+  return all;
+}
+/// The raw set, normalised as `set` says, has the values of `set`.
+template <class Raw, class Set> void check_says(const Raw& raw, const Set& set) {
+  CHECK(data::DatasetView(raw).normalization().identity());
+  const data::Normalization says = set.normalization();
+  CHECK_FALSE(says.identity());
+  const auto expected = values(set), found = values(data::map(raw, says));
+  REQUIRE(expected.size() == found.size());
+  for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == Approx(expected[i]).margin(1e-5));
+}
+const data::InMemory<float> images({3, {1, 2, 3}}, {1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13});
+const data::InMemory<std::uint8_t> bytes({3, {1, 2, 1}}, {0, 255, 51, 102});
+}  // namespace
+
+TEST_CASE("A data set says how it is normalised", "[data]") {
+  check_says(images, images.normalize(3, 2));
+  check_says(bytes, bytes.normalize(0.25, 0.5));
+  CHECK(bytes.normalization().divisor == 255);
+  CHECK(data::DatasetView(bytes.normalize(0.25, 0.5)).normalization().mean == std::vector{0.25});
+  check_says(images.subset({1, 0}), data::normalize(images.subset({1, 0}), 3, 2));
+  const data::NormalizeChannels<3> channels{{1, 2, 3}, {4, 5, 6}};
+  check_says(images, data::map(images, channels));
+  check_says(images, data::map(images.normalize(3, 2), channels));  // one after the other
+  check_says(images, data::map(images, data::Standardizer(images)));
+  CHECK_THROWS_WITH(data::Normalization({{1, 2}, {1, 1}}).then({{1, 2, 3}, {1, 1, 1}}),
+                    Catch::Contains("a normalization of 2 means is followed by one of 3"));
+}
+
+TEST_CASE("A normalization goes through an archive, and a damaged one is refused", "[data]") {
+  const data::Normalization written{{1, 2}, {3, 4}, 255};
+  data::Normalization read;
+  sk::train::from_bytes(sk::train::to_bytes(written), read, "it");
+  CHECK(read.mean == written.mean);
+  CHECK(read.deviation == written.deviation);
+  CHECK(read.divisor == 255);
+  for (const data::Normalization& bad : {data::Normalization{{1}, {}}, {{1}, {0}}, {{1}, {1}, 0}})
+    CHECK_THROWS_WITH(sk::train::from_bytes(sk::train::to_bytes(bad), read, "it"),
+                      Catch::Contains("as many deviations as means"));
+}
