@@ -1,4 +1,4 @@
-// expect: Kfac runs on one rank so far: take the Trainer without this policy, or leave Kfac out of the chain
+// expect: Kfac needs the whole gradient of all ranks in every step: take DataParallel without Sharded, SyncEvery and
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/comm/thread/thread_comm.hpp>
 #include <skein/nn/linear.hpp>
@@ -7,14 +7,16 @@
 #include <skein/optim/sgd.hpp>
 #include <skein/optim/transform/chain.hpp>
 #include <skein/parallel/data/data_parallel.hpp>
+#include <skein/parallel/data/sync_every.hpp>
 #include <skein/train/step/check_step.hpp>
 
 namespace sk = skein;
 
 using Optimizer = sk::optim::Chain<sk::optim::Sgd, sk::optim::Kfac>;
 #ifdef SKEIN_TWIN
-using State = sk::parallel::PolicyState;
+using Policy = sk::parallel::DataParallel<sk::ThreadComm>;
 #else
-using State = decltype(std::declval<sk::parallel::DataParallel<sk::ThreadComm>>().bind(sk::parallel::Replica<float, sk::Cpu>{}));
+using Policy = sk::parallel::DataParallel<sk::ThreadComm, sk::parallel::SyncEvery<2>>;
 #endif
+using State = decltype(std::declval<Policy>().bind(sk::parallel::Replica<float, sk::Cpu>{}));
 static_assert((sk::train::assert_step<sk::Model<sk::nn::Linear<3>, sk::Shape<2>>, Optimizer, State>(), true));

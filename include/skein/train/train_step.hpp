@@ -73,7 +73,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
         Loss::target == nn::TargetKind::label ? options.capacity * labels_each : 0,
         Loss::target == nn::TargetKind::vector ? options.capacity * std::max(row_pitch(Width), OutputPitch) : 0);
     parts_.memory.reserve(*executor, Parts::stored, virtual_shards > 0);
-    parts_.curvature.attach(*executor);
+    parts_.curvature.attach(*executor, parts_.policy_state.rank(), parts_.policy_state.ranks());
     if constexpr (virtual_shards > 0) parts_.policy_state.set_partial_sums(executor->subtree_sums());
   }
 

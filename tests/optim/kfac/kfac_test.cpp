@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include <catch2/catch.hpp>
+#include <skein/comm/thread/spawn.hpp>
 #include <skein/data/from_tensors.hpp>
 #include <skein/data/loader.hpp>
 #include <skein/nn/conv2d.hpp>
@@ -20,6 +21,7 @@
 #include <skein/nn/tanh.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/optim/transform/chain.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
 #include <skein/tensor/npz.hpp>
 #include <skein/train/trainer.hpp>
 
@@ -246,8 +248,11 @@ const auto& images() {
   return data;
 }
 Values parameters(const auto& model) { return {model.parameters().begin(), model.parameters().end()}; }
-const auto momentum = optim::chain(optim::ClipNorm{1.0f}, optim::Kfac{.factor_every = 2, .inverse_every = 3},
-                                   optim::Sgd{.lr = 0.1f, .momentum = 0.9});
+auto with_momentum(optim::KfacInverse how) {
+  return optim::chain(optim::ClipNorm{1.0f}, optim::Kfac{.factor_every = 2, .inverse_every = 3, .inverse = how},
+                      optim::Sgd{.lr = 0.1f, .momentum = 0.9});
+}
+const auto momentum = with_momentum(optim::KfacInverse::eigen);
 template <class Trainer>
 void fit(Trainer& trainer, int epochs, sk::Execution execution = sk::Execution::automatic, int threads = 2) {
   trainer.fit(images(), {.epochs = epochs,
@@ -257,11 +262,22 @@ void fit(Trainer& trainer, int epochs, sk::Execution execution = sk::Execution::
                          .threads = threads,
                          .compute = {.execution = execution}});
 }
-Values trained(sk::Execution execution, int threads) {
+Values trained(sk::Execution execution, int threads, optim::KfacInverse how = optim::KfacInverse::eigen) {
   Images<Pooled> model{sk::Seed{3}};
-  sk::Trainer trainer{model, nn::CrossEntropy{}, momentum};
+  sk::Trainer trainer{model, nn::CrossEntropy{}, with_momentum(how)};
   fit(trainer, 3, execution, threads);
   return parameters(std::as_const(model));
+}
+/// The parameters of each of so many ranks, of which every second has two workers.
+std::vector<Values> trained_by(int ranks, optim::KfacInverse how) {
+  std::vector<Values> of_rank(static_cast<std::size_t>(ranks));
+  sk::spawn(ranks, [&](sk::ThreadComm& world) {
+    Images<Pooled> model{sk::Seed{3}};
+    sk::Trainer trainer{model, nn::CrossEntropy{}, with_momentum(how), sk::parallel::DataParallel{world}};
+    fit(trainer, 3, sk::Execution::automatic, 1 + world.rank() % 2);
+    of_rank[static_cast<std::size_t>(world.rank())] = parameters(std::as_const(model));
+  });
+  return of_rank;
 }
 }  // namespace
 
@@ -271,6 +287,73 @@ TEST_CASE("Kfac trains alike in either order of the work, on any number of threa
   for (const Values& other :
        {trained(sk::Execution::depth_first, 1), trained(sk::Execution::depth_first, 3), trained(sk::Execution::layer_wise, 2)})
     for (std::size_t i = 0; i < one.size(); ++i) REQUIRE(other[i] == Approx(one[i]).margin(1e-9));
+}
+
+TEST_CASE("Kfac over ranks: the weights of one rank, and all ranks have the same bits", "[optim]") {
+  const auto how = GENERATE(optim::KfacInverse::eigen, optim::KfacInverse::cholesky);
+  const int ranks = GENERATE(2, 3, 7);
+  const Values one = trained(sk::Execution::automatic, 1, how);
+  const std::vector<Values> all = trained_by(ranks, how);
+  for (const Values& v : all) CHECK(v == all[0]);
+  double apart = 0;
+  for (std::size_t i = 0; i < one.size(); ++i) apart = std::max(apart, std::abs(all[0][i] - one[i]));
+  CHECK(apart <= 1e-9);
+}
+
+TEST_CASE("Kfac over ranks sends the lower triangles of the factors, and each inverse once", "[optim]") {
+  using Plan = optim::KfacState<double>;
+  const Plan plan(Images<Pooled>::program.ops());  // factors of 19 and 5, 46 and 6, 7 and 3 rows
+  const auto triangle = [](long n) { return n * (n + 1) / 2; };
+  CHECK(plan.packed_values() == triangle(19) + triangle(5) + triangle(46) + triangle(6) + triangle(7) + triangle(3));
+  CHECK(plan.inverse_values({}) == 19 * 20 + 5 * 6 + 46 * 47 + 6 * 7 + 7 * 8 + 3 * 4);
+  CHECK(plan.inverse_values({.inverse = optim::KfacInverse::cholesky}) == 19 * 19 + 25 + 46 * 46 + 36 + 49 + 9);
+  struct Counted {
+    long *summed, *sent;
+    static int rank() { return 0; }
+    static int size() { return 2; }
+    void sum(std::span<double> values) const { *summed += static_cast<long>(values.size()); }
+    void broadcast(std::span<double> values, int) const { *sent += static_cast<long>(values.size()); }
+  };
+  for (const int every : {1, 10}) {
+    const optim::Kfac kfac{.factor_every = every, .inverse_every = every};
+    Images<Pooled> model{sk::Seed{3}};
+    sk::train::StepParts<Images<Pooled>, nn::CrossEntropy, decltype(with(kfac)), sk::parallel::PolicyState>::Executor executor(
+        model, nn::CrossEntropy{}, sk::ExecutorOptions{.capacity = 4, .threads = 1});
+    Plan state(Images<Pooled>::program.ops());
+    state.attach(executor, 0, 2);
+    Values gradient(static_cast<std::size_t>(Images<Pooled>::sizes.stored));
+    long summed = 0, sent = 0;
+    executor.workers().run([&](const sk::Worker& w) {
+      for (int step = 1; step <= 20; ++step) {
+        state.begin_pass(kfac, w, step, 4, false);
+        state.precondition(kfac, {.step = step, .lr = 0.1, .gradient = gradient.data()}, w, Counted{&summed, &sent});
+      }
+    });
+    CHECK(summed == 20 / every * (plan.packed_values() + 1));  // and the number of samples
+    CHECK(sent == 20 / every * plan.inverse_values(kfac));
+  }
+}
+
+TEST_CASE("Kfac over ranks, resumed on another number of them", "[optim]") {
+  const support::TemporaryFolder folder;
+  const auto go_on = [&](int ranks, int epochs, bool load) {
+    Values result;
+    sk::spawn(ranks, [&](sk::ThreadComm& world) {
+      Images<Pooled> model{sk::Seed{3}};
+      sk::Trainer trainer{model, nn::CrossEntropy{}, momentum, sk::parallel::DataParallel{world}};
+      if (load) trainer.load(folder / "training");
+      fit(trainer, epochs, sk::Execution::automatic, 1);
+      if (!load) trainer.save(folder / "training");
+      if (world.rank() == 0) result = parameters(std::as_const(model));
+    });
+    return result;
+  };
+  (void)go_on(2, 1, false);
+  const Values same = go_on(2, 3, true), other = go_on(3, 3, true), whole = trained(sk::Execution::automatic, 1);
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    REQUIRE(same[i] == Approx(whole[i]).margin(1e-9));
+    REQUIRE(other[i] == Approx(whole[i]).margin(1e-9));
+  }
 }
 
 TEST_CASE("A training with Kfac that is resumed has the same bits", "[optim]") {
@@ -289,5 +372,4 @@ TEST_CASE("Kfac refuses what makes no sense", "[optim]") {
   CHECK_THROWS_WITH((optim::Kfac{.damping = 0}.check()),
                     Catch::Contains("Kfac{.damping = 0.000000}: the damping must be positive"));
   CHECK_THROWS_WITH((optim::Kfac{.inverse_every = 0}.check()), Catch::Contains("an interval is at least one step"));
-  CHECK((optim::share_by_cost(Values{1, 5, 2, 2}, 2) == std::vector<int>{1, 0, 1, 1}));
 }

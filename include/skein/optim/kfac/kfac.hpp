@@ -6,14 +6,9 @@
 #include <cstdint>
 
 #include "../transform/transform.hpp"
+#include "kfac_inverse.hpp"
 
 namespace skein::inline SKEIN_ABI::optim {
-
-/// How Kfac divides by its factors.
-enum class KfacInverse {
-  eigen,     ///< eigenvectors of both: the damping is added to the products of their eigenvalues
-  cholesky,  ///< an inverse of each, with the damping added to its diagonal: less work
-};
 
 /// Has the state of a preconditioner, of the network's layers (optim/kfac/kfac_state.hpp).
 template <class Scalar> class KfacState;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Kfac remembers of a training: a layer's factors and what divides by them, shared out among the workers of a rank by what
-// they cost, factor by factor and layer by layer.
+// What Kfac remembers of a training: a layer's factors and what divides by them. Inverses are shared out among the ranks by what
+// they cost, and all work of a rank among its workers, factor by factor and layer by layer. Pauloski et al., "KAISA", SC 2021,
+// arXiv:2107.01739: every rank has all inverses and preconditions the whole gradient.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -12,26 +13,19 @@
 #include "../../core/error.hpp"
 #include "../../core/workers.hpp"
 #include "../../nn/kronecker.hpp"
-#include "../../ops/cpu/lapack.hpp"
+#include "../../plan/share_by_cost.hpp"
 #include "../groups.hpp"
 #include "kfac.hpp"
 
 namespace skein::inline SKEIN_ABI::optim {
 
-/// Who of `workers` does which of these pieces of work: the largest first, each to him who has least.
-inline std::vector<int> share_by_cost(std::span<const double> costs, int workers) {
-  std::vector<std::size_t> order(costs.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
-  std::vector<double> load(static_cast<std::size_t>(workers), 0);
-  std::vector<int> owner(costs.size());
-  for (const std::size_t i : order) {
-    const auto least = std::min_element(load.begin(), load.end());
-    *least += costs[i];
-    owner[i] = static_cast<int>(least - load.begin());
-  }
-  return owner;
-}
+/// The ranks of a training that has one.
+struct OneRank {
+  static constexpr int rank() { return 0; }
+  static constexpr int size() { return 1; }
+  template <class Span> static void sum(Span) {}
+  template <class Span> static void broadcast(Span, int) {}
+};
 
 /// What a step tells it.
 template <class Scalar> struct KfacCall {
@@ -42,13 +36,14 @@ template <class Scalar> struct KfacCall {
   std::span<const ParameterGroupRange> ranges;
 };
 
-/// Factors, what divides by them, and the workers' sums. All workers call the same in the same order.
+/// Factors, what divides by them, and the workers' sums. All workers call the same in the same order, and so do all ranks.
 template <class Scalar> class KfacState {
   static_assert(SKEIN_WITH_LAPACK || sizeof(Scalar) == 0,
                 "Kfac needs LAPACK, and this program is built without it: link skein::lapack (apt install libopenblas-dev, or "
                 "liblapack-dev, and configure again)");
 
  public:
+  using Call = KfacCall<Scalar>;
   explicit KfacState(std::span<const plan::LayerNode> layers) {
     for (const plan::LayerNode& layer : layers)
       if (layer.kronecker_a > 0) {
@@ -66,8 +61,8 @@ template <class Scalar> class KfacState {
     }
   }
 
-  /// The executor's workers collect for this; after each new executor.
-  template <class Executor> void attach(Executor& executor) {
+  /// The executor's workers collect for this; after each new executor. The rank among those that have one gradient.
+  template <class Executor> void attach(Executor& executor, int rank, int ranks) {
     const int n = executor.workers().size();
     runs_.clear();
     for (int w = 0; w < n; ++w) {
@@ -84,13 +79,19 @@ template <class Scalar> class KfacState {
       of_factors.push_back(g * g * g);
       of_layers.push_back(a * g * (a + g));
     }
-    factor_owner_ = share_by_cost(of_factors, n);
-    layer_owner_ = share_by_cost(of_layers, n);
+    factor_owner_ = plan::share_by_cost(of_factors, n);
+    layer_owner_ = plan::share_by_cost(of_layers, n);
+    inverse_rank_ = plan::share_by_cost(of_factors, ranks);
+    for (std::size_t i = 0; i < of_factors.size(); ++i)
+      if (inverse_rank_[i] != rank) of_factors[i] = 0;
+    inverse_owner_ = plan::share_by_cost(of_factors, n);
     std::size_t largest = 0;
-    for (const nn::KroneckerPlace& p : places_) largest = std::max(largest, static_cast<std::size_t>(p.a * p.g));
-    for (Work& w : work_) w.product.assign(largest, Scalar(0));
     directions_.clear();
-    for (const nn::KroneckerPlace& p : places_) directions_.emplace_back(static_cast<std::size_t>(p.a * p.g));
+    for (const nn::KroneckerPlace& p : places_)
+      largest = std::max(largest, directions_.emplace_back(static_cast<std::size_t>(p.a * p.g)).size());
+    for (Work& w : work_) w.product.assign(largest, Scalar(0));
+    products_.assign(places_.size(), 0);
+    packed_.assign(ranks > 1 ? static_cast<std::size_t>(packed_values()) + 1 : 0, Scalar(0));
   }
 
   /// Every worker, before the forward pass of a step, or of one of an accumulation's batches, of so many samples of this rank.
@@ -102,29 +103,36 @@ template <class Scalar> class KfacState {
     if (w.index == 0) samples_ = static_cast<double>(samples) + (accumulates ? samples_ : 0);
   }
 
-  /// Every worker, after all have ended backward: the gradient in call.gradient becomes the preconditioned one.
-  void precondition(const Kfac& kfac, const KfacCall<Scalar>& call, const Worker& w) {
-    if (kfac.updates_factors(call.step)) {
-      each_factor(w, [&](const Factor& f) {
-        add_workers(f);
-        update(kfac, f, f.of_gradients ? call.scale * call.scale : 1);
-      });
-      w.barrier();
-    }
-    if (kfac.updates_inverses(call.step)) {
-      each_factor(w, [&](const Factor& f) { invert(kfac, f, work(w)); });
-      w.barrier();
-    }
-    double product = 0;
-    each_layer(w, call, [&](std::size_t k) { product += direction(kfac, k, call.gradient, work(w)); });
-    work(w).product_of_step = product;
+  /// Every worker, after all have ended backward: the gradient in call.gradient becomes the preconditioned one. Over several
+  /// ranks the gradient is that of all, and so are the factors: `ranks` has rank(), size(), sum(span) and broadcast(span, root).
+  template <class Ranks = OneRank>
+  void precondition(const Kfac& kfac, const Call& call, const Worker& w, const Ranks& ranks = {}) {
+    if (kfac.updates_factors(call.step)) update_factors(kfac, call.scale * call.scale, w, ranks);
+    if (kfac.updates_inverses(call.step)) update_inverses(kfac, w, ranks);
+    each_layer(w, [&](std::size_t k) {
+      products_[k] = frozen(places_[k], call.ranges) ? 0 : direction(kfac, k, call.gradient, work(w));
+    });
     w.barrier();
-    double sum = 0;
-    for (const Work& one : work_) sum += one.product_of_step;
+    double sum = 0;  // by layers, so that it does not depend on the number of workers, in which ranks may differ
+    for (const double product : products_) sum += product;
     sum = std::abs(sum) * call.lr * call.lr;
     const double scale = kfac.kl_clip > 0 && sum > 0 ? std::min(1.0, std::sqrt(kfac.kl_clip / sum)) : 1;
-    each_layer(w, call, [&](std::size_t k) { write(k, static_cast<Scalar>(scale), call.gradient); });
+    each_layer(w, [&](std::size_t k) {
+      if (!frozen(places_[k], call.ranges)) write(k, static_cast<Scalar>(scale), call.gradient);
+    });
     w.barrier();
+  }
+
+  /// Values that a rank gives where factors are updated: the lower triangles, for they are symmetric.
+  long packed_values() const {
+    long n = 0;
+    for (const nn::KroneckerPlace& p : places_) n += triangle(p.a) + triangle(p.g);
+    return n;
+  }
+  /// Values that the ranks together give where inverses are updated.
+  long inverse_values(const Kfac& kfac) const {
+    return static_cast<long>(inverses_.size()) +
+           (kfac.inverse == KfacInverse::eigen ? static_cast<long>(eigenvalues_.size()) : 0);
   }
 
   /// Layers with factors, and their factors: (n, n), A before G.
@@ -157,13 +165,7 @@ template <class Scalar> class KfacState {
     std::vector<Scalar>* sums;
     bool* collects;
   };
-  struct alignas(64) Work {
-    ops::cpu::LapackWork<Scalar> lapack;
-    ops::cpu::LapackWork<double> again;
-    std::vector<double> doubles;
-    std::vector<Scalar> product;
-    double product_of_step = 0;
-  };
+  using Work = KfacWork<Scalar>;
 
   static long end_of(const nn::KroneckerPlace& p) { return p.sums + p.a * p.a + p.g * p.g; }
   Work& work(const Worker& w) { return work_[static_cast<std::size_t>(w.index)]; }
@@ -177,13 +179,14 @@ template <class Scalar> class KfacState {
   std::span<const Scalar> view(const Factor& f) const { return std::span(factors_).subspan(size(f.at), size(f.n * f.n)); }
   static std::size_t size(long n) { return static_cast<std::size_t>(n); }
 
-  template <class Visit> void each_factor(const Worker& w, const Visit& visit) {
-    for (std::size_t i = 0; i < factor_owner_.size(); ++i)
-      if (factor_owner_[i] == w.index) visit(factor(places_[i / 2], i % 2 == 1));
+  static long triangle(long n) { return n * (n + 1) / 2; }
+  template <class Visit> void each_factor(const std::vector<int>& owner, int who, const Visit& visit) {
+    for (std::size_t i = 0; i < owner.size(); ++i)
+      if (owner[i] == who) visit(factor(places_[i / 2], i % 2 == 1));
   }
-  template <class Visit> void each_layer(const Worker& w, const KfacCall<Scalar>& call, const Visit& visit) {
+  template <class Visit> void each_layer(const Worker& w, const Visit& visit) {
     for (std::size_t k = 0; k < places_.size(); ++k)
-      if (layer_owner_[k] == w.index && !frozen(places_[k], call.ranges)) visit(k);
+      if (layer_owner_[k] == w.index) visit(k);
   }
   static bool frozen(const nn::KroneckerPlace& p, std::span<const ParameterGroupRange> ranges) {
     const long end = p.parameter + p.a * row_pitch(p.g);
@@ -191,6 +194,49 @@ template <class Scalar> class KfacState {
                        [&](const ParameterGroupRange& r) { return r.frozen && r.begin < end && p.parameter < r.end; });
   }
 
+  template <class Ranks> void update_factors(const Kfac& kfac, double scale, const Worker& w, const Ranks& ranks) {
+    each_factor(factor_owner_, w.index, [&](const Factor& f) { add_workers(f); });
+    if (ranks.size() > 1) add_ranks(w, ranks);
+    each_factor(factor_owner_, w.index, [&](const Factor& f) { update(kfac, f, f.of_gradients ? scale : 1); });
+    w.barrier();
+  }
+  /// Each inverse is made by one rank, and sent to the others.
+  template <class Ranks> void update_inverses(const Kfac& kfac, const Worker& w, const Ranks& ranks) {
+    for (std::size_t i = 0; i < inverse_owner_.size(); ++i)
+      if (inverse_rank_[i] == ranks.rank() && inverse_owner_[i] == w.index)
+        invert(kfac, factor(places_[i / 2], i % 2 == 1), work(w));
+    w.barrier();
+    if (ranks.size() == 1) return;
+    if (w.index == 0)
+      for (std::size_t i = 0; i < inverse_rank_.size(); ++i) {
+        const Factor f = factor(places_[i / 2], i % 2 == 1);
+        ranks.broadcast(std::span(inverses_).subspan(size(f.at), size(f.n * f.n)), inverse_rank_[i]);
+        if (kfac.inverse == KfacInverse::eigen)
+          ranks.broadcast(std::span(eigenvalues_).subspan(size(f.values), size(f.n)), inverse_rank_[i]);
+      }
+    w.barrier();
+  }
+  /// The sums of this rank become those of all ranks, and so does the number of samples.
+  template <class Ranks> void add_ranks(const Worker& w, const Ranks& ranks) {
+    w.barrier();
+    if (w.index == 0) {
+      Scalar* at = packed_.data();
+      each_row([&](Scalar* row, long n) { at = std::copy_n(row, n, at); });
+      *at = static_cast<Scalar>(samples_);
+      ranks.sum(std::span(packed_));
+      at = packed_.data();
+      each_row([&](Scalar* row, long n) { std::copy_n(at, n, row), at += n; });
+      samples_ = static_cast<double>(*at);
+    }
+    w.barrier();
+  }
+  /// visit(row, values) of the lower triangles of this rank's sums.
+  template <class Visit> void each_row(const Visit& visit) {
+    for (std::size_t i = 0; i < factor_owner_.size(); ++i) {
+      const Factor f = factor(places_[i / 2], i % 2 == 1);
+      for (long row = 0; row < f.n; ++row) visit(runs_[0].sums->data() + f.at + row * f.n, row + 1);
+    }
+  }
   /// Of the lower triangle: worker 0's sums become those of all.
   void add_workers(const Factor& f) {
     Scalar* const to = runs_[0].sums->data() + f.at;
@@ -208,77 +254,30 @@ template <class Scalar> class KfacState {
     for (long i = 0; i < f.n; ++i)
       for (long j = 0; j <= i; ++j) to[j * f.n + i] = to[i * f.n + j] = keep * to[i * f.n + j] + fresh * sum[i * f.n + j];
   }
-  double trace(const Factor& f) const {
-    double sum = 0;
-    for (long i = 0; i < f.n; ++i) sum += static_cast<double>(factors_[size(f.at + i * f.n + i)]);
-    return sum;
-  }
-  /// What is added to this factor's eigenvalues: with the correction, pi sqrt(damping) or sqrt(damping) / pi.
+  /// What is added to this factor's eigenvalues: pi sqrt(damping) or sqrt(damping) / pi; 0 where their products are damped.
   double own_damping(const Kfac& kfac, const Factor& f) const {
-    if (!kfac.pi_correction) return kfac.damping;
+    if (!kfac.pi_correction) return kfac.inverse == KfacInverse::eigen ? 0 : kfac.damping;
     const nn::KroneckerPlace& p = places_[f.layer];
-    const double a = trace(factor(p, false)) / static_cast<double>(p.a), g = trace(factor(p, true)) / static_cast<double>(p.g);
+    const double a = mean_of_diagonal(p.a, view(factor(p, false))), g = mean_of_diagonal(p.g, view(factor(p, true)));
     const double pi = a > 0 && g > 0 ? std::sqrt(a / g) : 1;
     return std::sqrt(kfac.damping) * (f.of_gradients ? 1 / pi : pi);
   }
   void invert(const Kfac& kfac, const Factor& f, Work& work) {
-    Scalar* const to = inverses_.data() + f.at;
-    std::copy_n(factors_.data() + f.at, f.n * f.n, to);
-    if (divide(kfac, f, to, eigenvalues_.data() + f.values, work.lapack)) return;
-    // Once more, in double.
-    work.doubles.assign(size(f.n * f.n + f.n), 0);
-    double *const matrix = work.doubles.data(), *const values = matrix + f.n * f.n;
-    std::copy_n(factors_.data() + f.at, f.n * f.n, matrix);
-    if (!divide(kfac, f, matrix, values, work.again))
-      throw ArgumentError(std::string("Kfac: the factor ") + (f.of_gradients ? "G" : "A") + " of layer " +
-                          std::to_string(f.layer) + " (" + names_[f.layer] +
-                          ", of those that have factors) has no inverse, in double neither: the loss has "
-                          "probably diverged. Take a larger .damping or a smaller rate, or look for NaN in the data");
-    std::transform(matrix, matrix + f.n * f.n, to, [](double v) { return static_cast<Scalar>(v); });
-    std::transform(values, values + f.n, eigenvalues_.data() + f.values, [](double v) { return static_cast<Scalar>(v); });
-  }
-  template <class Number>
-  bool divide(const Kfac& kfac, const Factor& f, Number* matrix, Number* values, ops::cpu::LapackWork<Number>& lapack) const {
-    const double damping = own_damping(kfac, f);
-    if (kfac.inverse == KfacInverse::cholesky) {
-      for (long i = 0; i < f.n; ++i) matrix[i * f.n + i] += static_cast<Number>(damping);
-      return ops::cpu::invert_symmetric(f.n, matrix, lapack);
-    }
-    if (!ops::cpu::eigen_symmetric(f.n, matrix, values, lapack)) return false;
-    for (long i = 0; i < f.n; ++i)
-      values[i] = std::max(Number(0), values[i]) + (kfac.pi_correction ? static_cast<Number>(damping) : Number(0));
-    return true;
+    if (invert_factor(kfac.inverse, f.n, own_damping(kfac, f), factors_.data() + f.at, inverses_.data() + f.at,
+                      eigenvalues_.data() + f.values, work))
+      return;
+    throw ArgumentError(std::string("Kfac: the factor ") + (f.of_gradients ? "G" : "A") + " of layer " + std::to_string(f.layer) +
+                        " (" + names_[f.layer] +
+                        ", of those that have factors) has no inverse, in double neither: the loss has "
+                        "probably diverged. Take a larger .damping or a smaller rate, or look for NaN in the data");
   }
   /// directions_[k] = A^-1 gradient G^-1; returns their product with the gradient.
   double direction(const Kfac& kfac, std::size_t k, const Scalar* gradient, Work& work) {
-    using ops::Transpose;
     const nn::KroneckerPlace& p = places_[k];
-    const Factor fa = factor(p, false), fg = factor(p, true);
-    const long a = p.a, g = p.g, pitch = row_pitch(g);
-    const Scalar* const from = gradient + p.parameter;
-    Scalar *const to = directions_[k].data(), *const half = work.product.data();
-    const auto product = [](Transpose ta, Transpose tb, long m, long n, long inner, const Scalar* x, long x_pitch,
-                            const Scalar* y, Scalar* z) {
-      ops::gemm<Cpu>(ta, tb, m, n, inner, Scalar(1), x, x_pitch, y, tb == Transpose::yes ? inner : n, Scalar(0), z, n);
-    };
-    const Scalar *const in_a = inverses_.data() + fa.at, *const in_g = inverses_.data() + fg.at;
-    if (kfac.inverse == KfacInverse::cholesky) {
-      product(Transpose::no, Transpose::no, a, g, g, from, pitch, in_g, half);
-      product(Transpose::no, Transpose::no, a, g, a, in_a, a, half, to);
-    } else {  // rows of in_a and in_g are eigenvectors
-      product(Transpose::no, Transpose::yes, a, g, g, from, pitch, in_g, half);
-      product(Transpose::no, Transpose::no, a, g, a, in_a, a, half, to);
-      const Scalar *const va = eigenvalues_.data() + fa.values, *const vg = eigenvalues_.data() + fg.values;
-      const Scalar damping = kfac.pi_correction ? Scalar(0) : static_cast<Scalar>(kfac.damping);
-      for (long i = 0; i < a; ++i)
-        for (long j = 0; j < g; ++j) to[i * g + j] /= va[i] * vg[j] + damping;
-      product(Transpose::no, Transpose::no, a, g, g, to, g, in_g, half);
-      product(Transpose::yes, Transpose::no, a, g, a, in_a, a, half, to);
-    }
-    double sum = 0;
-    for (long i = 0; i < a; ++i)
-      for (long j = 0; j < g; ++j) sum += static_cast<double>(from[i * pitch + j]) * static_cast<double>(to[i * g + j]);
-    return sum;
+    const Factor a = factor(p, false), g = factor(p, true);
+    return divide_by_factors(
+        kfac.inverse, kfac.pi_correction ? 0 : kfac.damping, {p.a, inverses_.data() + a.at, eigenvalues_.data() + a.values},
+        {p.g, inverses_.data() + g.at, eigenvalues_.data() + g.values}, gradient + p.parameter, work, directions_[k].data());
   }
   void write(std::size_t k, Scalar scale, Scalar* gradient) const {
     const nn::KroneckerPlace& p = places_[k];
@@ -291,8 +290,10 @@ template <class Scalar> class KfacState {
   std::vector<Scalar> factors_, inverses_, eigenvalues_;
   std::vector<Run> runs_;
   std::vector<Work> work_;
-  std::vector<int> factor_owner_, layer_owner_;
+  std::vector<int> factor_owner_, layer_owner_, inverse_owner_, inverse_rank_;  ///< workers of this rank; ranks
   std::vector<std::vector<Scalar>> directions_;
+  std::vector<double> products_;  ///< of a layer's direction with its gradient
+  std::vector<Scalar> packed_;    ///< lower triangles and the number of samples, on their way between ranks
   double samples_ = 0;
 };
 

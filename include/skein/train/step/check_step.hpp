@@ -25,8 +25,12 @@ enum class StepFault {
   tensors_on_device,     ///< a transform of the host's tensors, and a model on a GPU
 };
 
-/// May a transform of curvature be in a chain under this policy: one rank, whose state is the plain one.
-template <class PolicyState> inline constexpr bool collects_curvature = std::same_as<PolicyState, parallel::PolicyState>;
+/// May a transform of curvature be in a chain under this policy: one rank, whose state is the plain one, or ranks that all have
+/// the whole gradient of all in every step.
+template <class S> inline constexpr bool collects_curvature = std::same_as<S, parallel::PolicyState> ||
+                                                              (parallel::Communicates<S> && parallel::SynchronizesGradients<S> &&
+                                                               !parallel::LetsWeightsDrift<S> && !parallel::OwnsPart<S> &&
+                                                               !parallel::SharesBatches<S> && S::virtual_shards == 0);
 /// Has one of the layers Kronecker factors.
 constexpr bool has_factors(std::span<const plan::LayerNode> layers) {
   for (const plan::LayerNode& layer : layers)
@@ -67,7 +71,8 @@ template <class Model, class Optimizer, class PolicyState> consteval void assert
   static_assert(fault != StepFault::curvature_on_device,
                 "Kfac is for the host so far: a GPU's layers do not hand over their factors, and cuSOLVER is not there");
   static_assert(fault != StepFault::curvature_of_policy,
-                "Kfac runs on one rank so far: take the Trainer without this policy, or leave Kfac out of the chain");
+                "Kfac needs the whole gradient of all ranks in every step: take DataParallel without Sharded, SyncEvery and "
+                "Reproducible, or one rank, or leave Kfac out of the chain");
   static_assert(fault != StepFault::curvature_of_halves,
                 "Kfac: layers on activations of 16 bits do not hand over their factors; take a Model without mixed precision");
   static_assert(fault != StepFault::curvature_of_nothing,

@@ -26,7 +26,7 @@ std::uint64_t fingerprint(std::uint64_t model, std::size_t scalar, const Extents
 /// Of an optimizer that collects no curvature.
 struct NoCurvature {
   template <class Layers> explicit NoCurvature(const Layers&) {}
-  template <class Executor> void attach(Executor&) {}
+  template <class Executor> void attach(Executor&, int, int) {}
 };
 namespace detail {
 template <class Optimizer, class Model> struct CurvatureOf {

@@ -6,10 +6,24 @@
 #include <span>
 #include <utility>
 
+#include "../../comm/op.hpp"
 #include "../../optim/transform/visit_tensor.hpp"
 #include "worker_step.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
+
+/// The ranks that have one gradient, as a transform of curvature sees them.
+template <class Comm> struct RanksOfGradient {
+  Comm& comm;
+  int rank() const { return comm.rank(); }
+  int size() const { return comm.size(); }
+  template <class Scalar> void sum(std::span<Scalar> values) const {
+    comm.all_reduce(DeviceSpan<Scalar, Cpu>(values.data(), values.size()), Sum{});
+  }
+  template <class Scalar> void broadcast(std::span<Scalar> values, int root) const {
+    comm.broadcast(DeviceSpan<Scalar, Cpu>(values.data(), values.size()), root);
+  }
+};
 
 /// What a chain works with: the gradient as one worker sees it. Every worker calls the same in the same order.
 template <class Parts> class GradientAsItStands {
@@ -61,13 +75,15 @@ template <class Parts> class GradientAsItStands {
   /// The whole gradient becomes what the transform's state makes of it.
   template <class Preconditioner> void precondition(const Preconditioner& transform) {
     const auto& s = w_.step;
-    w_.parts.curvature.precondition(transform,
-                                    {.step = s.number,
-                                     .lr = s.lr,
-                                     .scale = s.weight > 0 ? s.expected_weight / s.weight : 0,
-                                     .gradient = memory_.whole_gradient,
-                                     .ranges = optimizer_.ranges()},
-                                    w_.worker);
+    const typename Parts::Curvature::Call call{.step = s.number,
+                                               .lr = s.lr,
+                                               .scale = s.weight > 0 ? s.expected_weight / s.weight : 0,
+                                               .gradient = memory_.whole_gradient,
+                                               .ranges = optimizer_.ranges()};
+    if constexpr (parallel::Communicates<PolicyState>)
+      w_.parts.curvature.precondition(transform, call, w_.worker,
+                                      RanksOfGradient<typename PolicyState::communicator>{w_.parts.policy_state.comm()});
+    else w_.parts.curvature.precondition(transform, call, w_.worker);
   }
   /// visit(parameter) for those of this rank's part that are this worker's, since their middle lies in its share, and waits for
   /// the others.

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Kfac computes with one layer's factors: their inverses or eigenvectors, and the gradient divided by both.
+#pragma once
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "../../core/shape.hpp"
+#include "../../ops/cpu/lapack.hpp"
+#include "../../ops/gemm.hpp"
+
+namespace skein::inline SKEIN_ABI::optim {
+
+/// How Kfac divides by its factors.
+enum class KfacInverse {
+  eigen,     ///< eigenvectors of both: the damping is added to the products of their eigenvalues
+  cholesky,  ///< an inverse of each, with the damping added to its diagonal: less work
+};
+
+/// The trace of a matrix (n, n), by n.
+template <class Scalar> double mean_of_diagonal(long n, std::span<const Scalar> matrix) {
+  double sum = 0;
+  for (long i = 0; i < n; ++i) sum += static_cast<double>(matrix[static_cast<std::size_t>(i * (n + 1))]);
+  return sum / static_cast<double>(n);
+}
+
+/// Memory of one worker.
+template <class Scalar> struct alignas(64) KfacWork {
+  ops::cpu::LapackWork<Scalar> lapack;
+  ops::cpu::LapackWork<double> again;
+  std::vector<double> doubles;
+  std::vector<Scalar> product;  ///< of the size of the largest gradient of a layer
+};
+
+namespace detail {
+/// The matrix, a factor of n rows, becomes its inverse, or its rows the eigenvectors of `values`; false where LAPACK finds none.
+template <class Number> bool divide_factor(KfacInverse how, long n, double damping, Number* matrix, Number* values,
+                                           ops::cpu::LapackWork<Number>& lapack) {
+  if (how == KfacInverse::cholesky) {
+    for (long i = 0; i < n; ++i) matrix[i * n + i] += static_cast<Number>(damping);
+    return ops::cpu::invert_symmetric(n, matrix, lapack);
+  }
+  if (!ops::cpu::eigen_symmetric(n, matrix, values, lapack)) return false;
+  for (long i = 0; i < n; ++i) values[i] = std::max(Number(0), values[i]) + static_cast<Number>(damping);
+  return true;
+}
+}  // namespace detail
+
+/// `inverse` (n, n) becomes what divides by the factor (n, n), and `values` its eigenvalues where Kfac takes those. In double
+/// where the first try fails; false where that fails too.
+template <class Scalar> bool invert_factor(KfacInverse how, long n, double damping, const Scalar* factor, Scalar* inverse,
+                                           Scalar* values, KfacWork<Scalar>& work) {
+  std::copy_n(factor, n * n, inverse);
+  if (detail::divide_factor(how, n, damping, inverse, values, work.lapack)) return true;
+  work.doubles.assign(static_cast<std::size_t>(n * n + n), 0);
+  double *const matrix = work.doubles.data(), *const eigenvalues = matrix + n * n;
+  std::copy_n(factor, n * n, matrix);
+  if (!detail::divide_factor(how, n, damping, matrix, eigenvalues, work.again)) return false;
+  std::transform(matrix, matrix + n * n, inverse, [](double v) { return static_cast<Scalar>(v); });
+  std::transform(eigenvalues, eigenvalues + n, values, [](double v) { return static_cast<Scalar>(v); });
+  return true;
+}
+
+/// What divides by one factor: its inverse or eigenvectors (n, n), and its eigenvalues (n).
+template <class Scalar> struct FactorInverse {
+  long n;
+  const Scalar *matrix, *values;
+};
+
+/// to (a, g) = A^-1 gradient G^-1, for a gradient (a, g) in rows of row_pitch(g); returns the product of both. The damping is
+/// added to products of eigenvalues.
+template <class Scalar> double divide_by_factors(KfacInverse how, double damping,
+                                                 const FactorInverse<std::type_identity_t<Scalar>>& of_a,
+                                                 const FactorInverse<std::type_identity_t<Scalar>>& of_g, const Scalar* gradient,
+                                                 KfacWork<Scalar>& work, Scalar* to) {
+  using ops::Transpose;
+  const long a = of_a.n, g = of_g.n, pitch = row_pitch(g);
+  Scalar* const half = work.product.data();
+  const auto product = [](Transpose ta, Transpose tb, long m, long n, long inner, const Scalar* x, long x_pitch, const Scalar* y,
+                          Scalar* z) {
+    ops::gemm<Cpu>(ta, tb, m, n, inner, Scalar(1), x, x_pitch, y, tb == Transpose::yes ? inner : n, Scalar(0), z, n);
+  };
+  if (how == KfacInverse::cholesky) {
+    product(Transpose::no, Transpose::no, a, g, g, gradient, pitch, of_g.matrix, half);
+    product(Transpose::no, Transpose::no, a, g, a, of_a.matrix, a, half, to);
+  } else {  // rows of the matrices are eigenvectors
+    product(Transpose::no, Transpose::yes, a, g, g, gradient, pitch, of_g.matrix, half);
+    product(Transpose::no, Transpose::no, a, g, a, of_a.matrix, a, half, to);
+    for (long i = 0; i < a; ++i)
+      for (long j = 0; j < g; ++j) to[i * g + j] /= of_a.values[i] * of_g.values[j] + static_cast<Scalar>(damping);
+    product(Transpose::no, Transpose::no, a, g, g, to, g, of_g.matrix, half);
+    product(Transpose::yes, Transpose::no, a, g, a, of_a.matrix, a, half, to);
+  }
+  double sum = 0;
+  for (long i = 0; i < a; ++i)
+    for (long j = 0; j < g; ++j) sum += static_cast<double>(gradient[i * pitch + j]) * static_cast<double>(to[i * g + j]);
+  return sum;
+}
+
+}  // namespace skein::inline SKEIN_ABI::optim
