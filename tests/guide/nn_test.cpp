@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <skein/nn/loss/weighted_losses.hpp>
 #include <skein/skein.hpp>
 
 #include "../support/own_losses.hpp"
@@ -92,6 +93,20 @@ TEST_CASE("a loss out of its formula", "[guide]") {
   // [quote own_loss]
   const sk::nn::OwnLoss focal{Focal{.gamma = 2}, {.class_weights = weights}};
   sk::Trainer trainer{model, focal, sk::optim::Adam{.lr = 0.01f}};
+  // [end]
+  const std::vector<double> losses = trainer.fit(digits, {.epochs = 5, .batch = 5, .progress = false}).losses();
+  CHECK(losses.back() < losses.front());
+}
+
+TEST_CASE("several losses of one output", "[guide]") {
+  using own_losses::Focal;
+  const auto digits = sk::data::from_tensors(std::vector<float>(64 * 5, 0.5f), sk::Extents{3, {8, 8, 1}},
+                                             std::vector<std::int32_t>{1, 1, 1, 4, 5});
+  GuideModel model{sk::Seed{1}};
+  // [quote weighted_losses]
+  const auto loss =
+      sk::nn::weighted_losses<GuideModel>(sk::nn::on(sk::nn::CrossEntropy{}), sk::nn::on(sk::nn::OwnLoss{Focal{}}, 0.1));
+  sk::Trainer trainer{model, loss, sk::optim::Adam{.lr = 0.01f}};
   // [end]
   const std::vector<double> losses = trainer.fit(digits, {.epochs = 5, .batch = 5, .progress = false}).losses();
   CHECK(losses.back() < losses.front());

@@ -136,6 +136,15 @@ TEST_CASE("A predictor gets raw rows of a table, and gives values in the table's
     trainer.save(folder / "houses.skein");
     // [end]
     CHECK(history.back().validation["R2"] > 0.99);
+    const auto rows = sk::data::read_csv(folder / "new.csv");
+    const auto prices = trainer.predict(rows);  // raw rows, as a predictor takes them
+    CHECK(prices(0, 0) == Approx(350000).epsilon(0.02));
+    sk::Predictor same{model};
+    trainer.save_weights(folder / "weights");
+    same.load(folder / "weights");
+    CHECK(values(same.predict(rows)) == values(prices));
+    sk::Trainer without{model, nn::Mse{}, sk::optim::Adam{}};
+    CHECK_THROWS_WITH(without.predict(rows), Catch::Contains("no object \"table encoder\""));
     trainer.keep("unit", std::string("euro"));
     trainer.save(folder / "houses.skein");
     sk::Trainer again{model, nn::Mse{}, sk::optim::Adam{.lr = 0.05f}};

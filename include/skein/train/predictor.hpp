@@ -7,12 +7,12 @@
 #include <string_view>
 
 #include "../data/map.hpp"
-#include "../data/table_encoder.hpp"
 #include "../nn/executor.hpp"
 #include "../nn/loss/mse.hpp"
 #include "data_check.hpp"
 #include "weights_file.hpp"
 #include "predict.hpp"
+#include "predict_table.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -76,12 +76,8 @@ template <class Model> class Predictor {
   /// The same for each row of a table, as it comes: the file's TableEncoder encodes it, and outputs are in the units of the
   /// table. Throws ArgumentError where the file keeps none (Trainer::keep(encoder)), and as the encoder does.
   template <std::same_as<data::Table> Rows> Tensor<Scalar, 2> predict(const Rows& table) {
-    const auto encoder = kept<data::TableEncoder>();
-    const auto samples = encoder.encode(table);
-    Tensor<Scalar, 2> outputs = predict(data::DatasetView(samples)).template to<Cpu>();
-    const auto width = static_cast<std::size_t>(outputs.extent(1));
-    for (long i = 0; i < outputs.extent(0); ++i) encoder.restore(std::span(outputs.data() + i * outputs.extent(1), width));
-    return outputs;
+    return train::predict_table<Scalar>(kept<data::TableEncoder>(), table,
+                                        [this](const data::DatasetView& samples) { return predict(samples); });
   }
 
   /// Bytes that it and the model hold.

@@ -3,6 +3,7 @@
 // what differs between one core, threads, ranks and devices is in the types of the model and the policy. It waits for a device
 // only where a record, a callback or a progress line wants a number.
 #pragma once
+#include <concepts>
 #include <exception>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "model_file.hpp"
 #include "options.hpp"
 #include "predict.hpp"
+#include "predict_table.hpp"
 #include "check_trainer.hpp"
 #include "train_step.hpp"
 #include "weights_file.hpp"
@@ -96,6 +98,13 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     train::check_samples<Model>(data, "predicted");
     reserve_for_prediction(static_cast<long>(data.size()));
     return train::predict_samples(model(), data, train_step_.executor().capacity(), forward());
+  }
+
+  /// The same for each row of a table, as it comes: the TableEncoder that keep() was given, or that the loaded file has, encodes
+  /// it, and outputs are in the units of the table. Throws ArgumentError where there is none.
+  template <std::same_as<data::Table> Rows> Tensor<Scalar, 2> predict(const Rows& table) {
+    return train::predict_table<Scalar>(kept<data::TableEncoder>(), table,
+                                        [this](const data::DatasetView& samples) { return predict(samples); });
   }
 
   /// Writes model, buffers, optimizer state, step and place in the data to one file, so that load() and fit() go on with the same
