@@ -14,13 +14,13 @@
 // ctest: --threads-as-ranks 2 --samples 3000 --processes 1,2 --rounds 1 --svg speed_up
 // ctest expects: all ranks have the same weights
 #include <cstdio>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include <skein/mpi.hpp>
 #include <skein/skein.hpp>
 
+#include "support/recorded_runs.hpp"
 #include "support/results.hpp"
 namespace sk = skein;
 namespace ex = experiments;
@@ -58,18 +58,6 @@ struct Options {
   }
 };
 
-/// Seconds of a run of one rank with the same settings in the file, or 0. Lines are "settings,ranks,seconds"; others are passed
-/// over.
-double seconds_of_one(const std::string& file, const std::string& settings) {
-  std::ifstream in(file);
-  double found = 0;
-  for (std::string line; std::getline(in, line);)
-    if (double s = 0;
-        line.starts_with(settings + ",1,") && std::sscanf(line.c_str() + settings.size() + 3, "%lf", &s) == 1 && s > 0)
-      found = s;
-  return found;
-}
-
 template <class Comm> void report(Comm& world, const Options& o, const std::string& source, double seconds) {
   const int ranks = world.size();
   std::printf("%s on %s: %d ranks (%s), %d epochs, batch %ld a rank, %.2f s\n", o.network.c_str(), source.c_str(), ranks,
@@ -78,11 +66,7 @@ template <class Comm> void report(Comm& world, const Options& o, const std::stri
     const std::string settings = o.network + " " + std::string(Comm::name) + " x" + std::to_string(o.threads) + " " +
                                  std::to_string(o.epochs) + " epochs of " + std::to_string(o.samples) + " by " +
                                  std::to_string(o.batch);
-    std::ofstream out(o.record, std::ios::app);
-    if (!(out << settings << ',' << ranks << ',' << seconds << std::endl)) throw sk::FileError(o.record, -1, "cannot be written");
-    if (const double one = seconds_of_one(o.record, settings); one > 0)
-      std::printf("speed-up %.2f, efficiency %.2f\n", one / seconds, one / seconds / ranks);
-    else std::printf("no run of one rank with these settings in %s: no speed-up\n", o.record.c_str());
+    std::printf("%s\n", ex::record_run(o.record, settings, ranks, seconds).c_str());
   }
   if (o.network == "logistic")
     std::printf(

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// A residual network on CIFAR-10 over ranks, as courses on supercomputers train it: momentum SGD, LARS, LAMB or K-FAC, a rate
+// that grows with the global batch, warm-up, steps down, crops and flips, batch normalization over the ranks. With --optimizer
+// all they run one after another from the same weights, with tables and a plot of the accuracy by time; with --record FILE the
+// speed-up against the run of one rank in that file. Pauloski et al., SC 2020, arXiv:2007.00784 (K-FAC: damping 0.003, factor
+// decay 0.95, kl-clip 0.001, factors every step, inverses every 10); He et al., CVPR 2016 (the network).
+//     for n in 1 2 4; do mpirun -n $n 17_cifar_resnet --optimizer kfac --record times.csv; done
+//     17_cifar_resnet --optimizer all --epochs 20 --target 0.6 --svg by_optimizer --json figures.json
+// The gate compiles ResNet-20 alone; 32 and 56 are there where tests are not built (-DSKEIN_TESTS=OFF).
+// ctest: --samples 192 --epochs 1 --batch 32 --optimizer all --inverse cholesky --target 0.01 --svg cifar_resnet
+// ctest on 2 ranks: --samples 192 --epochs 1 --batch 32 --optimizer kfac --record cifar_resnet.csv
+// ctest expects: best accuracy
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <skein/mpi.hpp>
+#include <skein/optim/kfac/kfac.hpp>
+#include <skein/parallel.hpp>
+#include <skein/skein.hpp>
+
+#include "support/recorded_runs.hpp"
+#include "support/results.hpp"
+#include "support/table.hpp"
+namespace sk = skein;
+namespace ex = experiments;
+namespace optim = sk::optim;
+
+namespace {
+
+struct Options {
+  int depth = 20, epochs = 10, warmup = 2, accumulate = 1, threads = 0, inverse_every = 10, factor_every = 1;
+  long batch = 128, samples = 0;
+  double lr = 0, momentum = 0.9, weight_decay = 5e-4, damping = 0.003, target = 0.6, label_smoothing = 0;
+  bool augment = true;
+  std::vector<int> decay{35, 75, 90};
+  std::string optimizer = "sgd", inverse = "eigen", data, record, svg, json;
+  long seed = 1;
+
+  void flags(sk::Flags& f) {
+    f.about("A residual network on CIFAR-10 over ranks: SGD, LARS, LAMB or K-FAC");
+    f("depth", depth, "layers of the network: 20, 32 or 56").within(20, 56);
+    f("optimizer", optimizer, "sgd, lars, lamb, kfac, or all in turns").one_of({"sgd", "lars", "lamb", "kfac", "all"});
+    f("epochs", epochs, "how many").within(1, 100'000);
+    f("batch", batch, "samples of a rank in a batch").within(1, 1'000'000);
+    f("accumulate", accumulate, "batches of a step").within(1, 10'000);
+    f("samples", samples, "take only so many; 0: all").within(0, 1'000'000);
+    f("lr", lr, "rate at 128 samples a step, to which it is proportional; 0: the optimizer's usual one").within(0, 1000);
+    f("momentum", momentum, "of the steps").within(0, 0.999);
+    f("weight-decay", weight_decay, "share of the weights in the gradient").within(0, 1);
+    f("label-smoothing", label_smoothing, "share of a label that all classes get").within(0, 1);
+    f("warmup", warmup, "epochs in which the rate rises").within(0, 1000);
+    f("decay", decay, "percent of the epochs after which the rate is a tenth").within(1, 100);
+    f("damping", damping, "of K-FAC").within(1e-12, 1e3);
+    f("inverse", inverse, "of K-FAC's factors").one_of({"eigen", "cholesky"});
+    f("factor-every", factor_every, "steps between K-FAC's factors").within(1, 1'000'000);
+    f("inverse-every", inverse_every, "steps between its inverses").within(1, 1'000'000);
+    f("augment", augment, "crops and flips");
+    f("target", target, "accuracy whose time is told").within(0, 1);
+    f("seed", seed, "of weights, order and crops").within(1, 1'000'000'000);
+    f("threads", threads, "workers of a rank; 0: its cores").within(0, 1024);
+    f("data", data, "folder of CIFAR-10");
+    f("record", record, "adds the time to this file, reads the time of one rank there");
+    f("svg", svg, "draws accuracies in NAME.svg");
+    f("json", json, "adds the figures to this file");
+  }
+};
+
+/// Drawn digits on 32 x 32 pixels, each in a tint of its own: where CIFAR-10 is not there.
+sk::data::InMemory<std::uint8_t> tinted_digits(long samples, sk::Seed seed) {
+  const auto digits = sk::data::synthetic_digits(samples, seed);
+  std::vector<std::uint8_t> images(static_cast<std::size_t>(samples) * 32 * 32 * 3, 0);
+  std::vector<std::int32_t> labels;
+  for (long i = 0; i < samples; ++i) {
+    labels.push_back(digits.label(i));
+    const std::uint8_t* const from = digits.stored(i);
+    for (long p = 0; p < 28 * 28; ++p)
+      for (long c = 0; c < 3; ++c)
+        images[static_cast<std::size_t>(((i * 32 + p / 28 + 2) * 32 + p % 28 + 2) * 3 + c)] =
+            static_cast<std::uint8_t>(from[p] * (1 + (i / (c + 1)) % 4) / 4);
+  }
+  return {{3, {32, 32, 3}}, std::move(images), std::move(labels), 10};
+}
+
+sk::data::SourcedTrainTest images(const Options& o) {
+  auto found = [&]() -> sk::data::SourcedTrainTest {
+    try {
+      return sk::data::cifar10(o.data);
+    } catch (const sk::FileError& e) {
+      if (!o.data.empty() || e.offset() >= 0) throw;  // a folder was named, or a file is malformed
+    }
+    const long n = o.samples > 0 ? o.samples : 10'000;
+    return {tinted_digits(n, sk::Seed{1}), tinted_digits(n / 5 + 1, sk::Seed{2}), "drawn digits (CIFAR-10 was not found)", true};
+  }();
+  if (o.samples > 0 && o.samples < found.train.size())
+    found.train = found.train.take(o.samples), found.test = found.test.take(std::min(found.test.size(), o.samples / 5 + 1));
+  return found;
+}
+
+/// One training, and what the table says of it.
+struct Outcome {
+  std::string optimizer;
+  sk::History history;
+
+  double best() const { return history.best().validation.accuracy; }
+  /// Seconds of training and validation until the accuracy was there, or not a number.
+  double seconds_to(double target) const {
+    double seconds = 0;
+    for (const auto& e : history) {
+      seconds += e.seconds;
+      if (e.validation.accuracy >= target) return seconds;
+    }
+    return NAN;
+  }
+};
+
+template <class Network, class Optimizer> Outcome train(sk::MpiComm& world, const Options& o, const std::string& name,
+                                                        const sk::data::SourcedTrainTest& set, const Optimizer& optimizer) {
+  using namespace sk::data;
+  const sk::Seed seed{static_cast<std::uint64_t>(o.seed)};
+  const auto shown = map(set.test, cifar10_channels);
+  sk::Model<Network, sk::Shape<32, 32, 3>> model{seed};
+  sk::Trainer trainer{model, sk::nn::CrossEntropy{.label_smoothing = o.label_smoothing}, optimizer,
+                      sk::parallel::DataParallel{world, sk::parallel::SyncBatchNorm{}}};
+  // Milestones in percent of the fit; warm-up in epochs.
+  const auto at = [&](std::size_t i) { return optim::share(i < o.decay.size() ? o.decay[i] / 100.0 : 2.0); };
+  const auto steps = optim::multi_step({at(0), at(1), at(2)});
+  sk::FitOptions fit{.epochs = o.epochs,
+                     .validate = shown,
+                     .seed = seed,
+                     .threads = o.threads,
+                     .loader = {.batch_per_rank = o.batch},
+                     .step = {.accumulate = o.accumulate}};
+  if (o.warmup > 0 && o.warmup < o.epochs) fit.schedule = optim::warmup(optim::epochs(o.warmup)) * steps;
+  else fit.schedule = steps;
+  if (world.rank() == 0) std::printf("-- %s\n", name.c_str());
+  if (o.augment) return {name, trainer.fit(map(map(set.train, CropAndFlip{.seed = seed}), cifar10_channels), fit)};
+  return {name, trainer.fit(map(set.train, cifar10_channels), fit)};
+}
+
+template <class Network>
+std::vector<Outcome> train_each(sk::MpiComm& world, const Options& o, const sk::data::SourcedTrainTest& set) {
+  std::vector<Outcome> outcomes;
+  const double scale = static_cast<double>(o.batch) * world.size() * o.accumulate / 128;
+  const auto momentum_sgd = [&](double usual, double decay) {
+    return optim::Sgd{.lr = static_cast<float>((o.lr > 0 ? o.lr : usual) * scale),
+                      .momentum = static_cast<float>(o.momentum),
+                      .weight_decay = static_cast<float>(decay)};
+  };
+  const auto add = [&](const std::string& name, const auto& optimizer) {
+    if (o.optimizer == name || o.optimizer == "all") outcomes.push_back(train<Network>(world, o, name, set, optimizer));
+  };
+  const float decay = static_cast<float>(o.weight_decay);
+  add("sgd", momentum_sgd(0.1, o.weight_decay));
+  add("lars", optim::chain(optim::Lars{.trust = 1e-2f, .weight_decay = decay}, momentum_sgd(1, 0)));
+  auto lamb = momentum_sgd(5e-3, 0);
+  lamb.momentum = 0;
+  add("lamb", optim::chain(optim::Lamb{.weight_decay = decay}, lamb));
+  add("kfac",
+      optim::chain(optim::Kfac{.damping = o.damping,
+                               .factor_every = o.factor_every,
+                               .inverse_every = o.inverse_every,
+                               .inverse = o.inverse == "eigen" ? optim::KfacInverse::eigen : optim::KfacInverse::cholesky},
+                   momentum_sgd(0.1, o.weight_decay)));
+  return outcomes;
+}
+
+std::vector<Outcome> train_each(sk::MpiComm& world, const Options& o, const sk::data::SourcedTrainTest& set) {
+  if (o.depth == 20) return train_each<sk::models::CifarResNet<20>>(world, o, set);
+#if SKEIN_ALL_DEPTHS
+  if (o.depth == 32) return train_each<sk::models::CifarResNet<32>>(world, o, set);
+  if (o.depth == 56) return train_each<sk::models::CifarResNet<56>>(world, o, set);
+  throw sk::ArgumentError("--depth " + std::to_string(o.depth) + ": it is 20, 32 or 56");
+#endif
+  throw sk::ArgumentError("--depth " + std::to_string(o.depth) +
+                          ": this program was compiled with ResNet-20 alone; configure with -DSKEIN_TESTS=OFF for 32 and 56");
+}
+
+void report(const sk::MpiComm& world, const Options& o, const std::string& source, const std::vector<Outcome>& outcomes) {
+  std::printf("ResNet-%d on %s: %d ranks, %d epochs, %ld samples a rank and batch, %d batches a step\n", o.depth, source.c_str(),
+              world.size(), o.epochs, o.batch, o.accumulate);
+  ex::Results results("cifar_resnet", {.json = o.json});
+  ex::Table table{{"optimizer", "best accuracy", "last loss", "seconds", "images a second", "seconds to the target"}};
+  sk::draw::Plot plot{.title = "ResNet-" + std::to_string(o.depth) + ", " + std::to_string(world.size()) + " ranks",
+                      .x_label = "seconds",
+                      .y_label = "test accuracy"};
+  for (const Outcome& one : outcomes) {
+    const double seconds = one.history.seconds(), images = one.history.back().samples_per_second;
+    table.row({one.optimizer, ex::cell(one.best()), ex::cell(one.history.back().training.loss), ex::cell(seconds),
+               ex::cell(images), ex::cell(one.seconds_to(o.target))});
+    auto& curve = plot.series.emplace_back();
+    curve.name = one.optimizer;
+    double at = 0;
+    for (const auto& e : one.history) curve.x.push_back(at += e.seconds), curve.y.push_back(e.validation.accuracy);
+    ex::Line line{.metric = one.optimizer + ", best test accuracy", .ours = one.best(), .unit = ""};
+    line.add("seconds to " + ex::cell(o.target) + ": " + ex::cell(one.seconds_to(o.target)));
+    results.add(line);
+    if (o.record.empty()) continue;
+    const std::string settings = "ResNet-" + std::to_string(o.depth) + " " + one.optimizer + " " + std::to_string(o.epochs) +
+                                 " epochs of " + std::to_string(o.samples) + " by " + std::to_string(o.batch) + " x" +
+                                 std::to_string(o.accumulate) + " on " + std::to_string(o.threads) + " threads";
+    std::printf("%s: %s\n", one.optimizer.c_str(), ex::record_run(o.record, settings, world.size(), seconds).c_str());
+  }
+  table.print();
+  if (!o.svg.empty()) plot.write(o.svg + ".svg"), std::printf("drawn: %s.svg\n", o.svg.c_str());
+  results.finish();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return sk::run<Options>(argc, argv, [&](const Options& o) {
+    sk::MpiComm world{argc, argv};
+    const auto set = images(o);
+    const std::vector<Outcome> outcomes = train_each(world, o, set);
+    if (world.rank() == 0) report(world, o, set.source, outcomes);
+  });
+}
