@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long does an all-reduce of floats take within a node: between two processes through shared memory, against Open MPI's; and
-// between two threads? OMPI_MCA_btl_vader_single_copy_mechanism=cma gives the peer its kernel-assisted copies where the system
-// allows them. Sums are checked before anything is timed.
+// How long does an all-reduce of floats take within a node: between two processes through shared memory, of foreign buffers and
+// of gradients in shared pages (where DataParallel has them), against Open MPI's; and between two threads?
+// OMPI_MCA_btl_vader_single_copy_mechanism=cma gives the peer its kernel-assisted copies where the system allows them. Sums are
+// checked before anything is timed.
 // ranks: 2
 #include <skein/mpi.hpp>
 
@@ -11,7 +12,7 @@ namespace {
 using namespace bench;
 using Floats = std::shared_ptr<std::vector<float>>;
 
-template <class Comm> void check(Comm& comm, std::vector<float>& data) {
+template <class Comm> void check(Comm& comm, std::span<float> data) {
   std::fill(data.begin(), data.end(), static_cast<float>(comm.rank() + 1));
   comm.all_reduce(data);
   if (data.front() != 3 || data.back() != 3) throw std::runtime_error("shared_memory: the sum is wrong");
@@ -21,15 +22,22 @@ template <class Comm> std::vector<typename Ranks<Comm>::Work> works(Comm& comm, 
   std::vector<typename Ranks<Comm>::Work> all;
   for (const long bytes : sizes) {
     const Floats data = std::make_shared<std::vector<float>>(static_cast<std::size_t>(bytes / 4));
-    check(comm, *data);
+    check<Comm>(comm, *data);
     all.push_back([&comm, data](long n) {
       while (n-- > 0) comm.all_reduce(*data);
     });
-    if constexpr (Comm::name == "MpiComm")
+    if constexpr (Comm::name == "MpiComm") {
+      const sk::comm::SharedPages pages = comm.share(static_cast<std::size_t>(bytes));
+      if (!pages) throw std::runtime_error("shared_memory: there are no shared pages");
+      check<Comm>(comm, pages.span<float>());
+      all.push_back([&comm, pages](long n) {
+        while (n-- > 0) comm.all_reduce(pages.span<float>());
+      });
       all.push_back([data](long n) {
         while (n-- > 0)
           MPI_Allreduce(MPI_IN_PLACE, data->data(), static_cast<int>(data->size()), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
       });
+    }
   }
   return all;
 }
@@ -41,12 +49,16 @@ std::string size_in_words(long bytes) {
 }
 
 void processes(Report& report, Ranks<sk::MpiComm>& ranks, const std::vector<long>& sizes, Plan plan) {
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const int ours = 2 * static_cast<int>(i);
-    Line l{.metric = "all_reduce of " + size_in_words(sizes[i]) + ", 2 processes", .peer_name = "Open MPI", .unit = "us"};
+  constexpr const char* what[] = {"foreign buffers", "shared gradients"};
+  for (std::size_t k = 0; k < 2 * sizes.size(); ++k) {
+    const std::size_t i = k / 2;
+    const int place = static_cast<int>(k % 2), ours = 3 * static_cast<int>(i) + place, peer = 3 * static_cast<int>(i) + 2;
+    Line l{.metric = "all_reduce of " + size_in_words(sizes[i]) + ", 2 processes, " + what[place],
+           .peer_name = "Open MPI",
+           .unit = "us"};
     if (sizes[i] >= 64 * 1024) l.must = {0.50}, l.hope = {0.30};
     if (const std::string reason = void_reason(ranks.candidate(ours), plan); !reason.empty()) l.accepted = false, l.add(reason);
-    const Comparison c = compare(ranks.candidate(ours), ranks.candidate(ours + 1), plan);
+    const Comparison c = compare(ranks.candidate(ours), ranks.candidate(peer), plan);
     l.ours = 1e6 * c.a;
     l.peer = 1e6 * c.b;
     l.ratio = c.ratio;

@@ -11,6 +11,7 @@
 #include <skein/comm/mpi/message_transport.ipp>
 #include <skein/comm/mpi/mpi_comm.ipp>
 #include <skein/comm/mpi/native_transport.ipp>
+#include <skein/comm/mpi/node_pages.ipp>
 #include <skein/comm/mpi/point_to_point.ipp>
 #include <skein/comm/mpi/segment.ipp>
 #include <skein/comm/mpi/session.ipp>

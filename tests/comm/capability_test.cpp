@@ -39,8 +39,10 @@ struct Everything : sk::SelfComm {
   double waited() { return 17; }
   void compute(double seconds) { computed += seconds; }
   Everything split(int, int = 0) { return {}; }
+  sk::comm::SharedPages share(std::size_t bytes) { return {pages, bytes}; }
 
   std::shared_ptr<int> checks = std::make_shared<int>(0);
+  std::shared_ptr<int> pages = std::make_shared<int>(19);
   double computed = 0;
 };
 
@@ -55,8 +57,8 @@ using Hierarchical = sk::Hierarchical<Everything>;
 static_assert(sound<sk::Counted<Everything>> && capabilities_of<sk::Counted<Everything>> == all - Capability::splits);
 static_assert(sound<Delayed> && capabilities_of<Delayed> == all - Capabilities{Capability::splits, Capability::clocks});
 static_assert(sound<Hierarchical>);
-static_assert(capabilities_of<Hierarchical> ==
-              all - Capabilities{Capability::splits, Capability::orders, Capability::failures, Capability::node_places});
+static_assert(capabilities_of<Hierarchical> == all - Capabilities{Capability::splits, Capability::orders, Capability::failures,
+                                                                  Capability::node_places, Capability::shares});
 static_assert(sound<sk::Counted<sk::Delayed<sk::ThreadComm>>> && sound<sk::Counted<sk::SelfComm>>);
 static_assert(capabilities_of<sk::Delayed<sk::SelfComm>> == Capabilities{Capability::nodes, Capability::computes});
 
@@ -92,6 +94,7 @@ TEST_CASE("what wraps a communicator hands on what it was asked", "[comm]") {
   CHECK(*inner.checks == 2);
   counted.compute(2.5);
   CHECK(inner.computed == 2.5);
+  CHECK(counted.share(sizeof(int)).span<int>()[0] == 19);
   CHECK((decltype(counted)::bucket_bytes == 7 && decltype(counted)::first_bucket_bytes == 5));
   CHECK_THROWS_WITH(sk::comm::fail_all(counted, "stop"), "all: stop");
 }

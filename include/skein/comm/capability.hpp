@@ -7,6 +7,7 @@
 
 #include "../core/enum_set.hpp"
 #include "options.hpp"
+#include "shared_pages.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
 
@@ -24,8 +25,9 @@ enum class Capability : unsigned {
   clocks,        ///< double now() and double waited(): its ranks have a clock of their own
   computes,      ///< compute(seconds): so much time passes on this rank
   splits,        ///< split(color, key): a communicator of its own kind, of some of its ranks
+  shares,        ///< share(bytes): SharedPages, whose all-reduces copy nothing. A call of all ranks
 };
-inline constexpr unsigned capability_count = 12;
+inline constexpr unsigned capability_count = 13;
 /// A set of them.
 using Capabilities = EnumSet<Capability>;
 
@@ -66,6 +68,7 @@ template <class Inner, Capability... Without> class ForwardsTo
   double now() requires(hands_on<Capability::clocks>) { return inner_->now(); }
   double waited() requires(hands_on<Capability::clocks>) { return inner_->waited(); }
   void compute(double seconds) requires(hands_on<Capability::computes>) { inner_->compute(seconds); }
+  SharedPages share(std::size_t bytes) requires(hands_on<Capability::shares>) { return inner_->share(bytes); }
 
  protected:
   ForwardsTo() = default;

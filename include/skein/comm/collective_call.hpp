@@ -58,6 +58,7 @@ struct Signature {
   std::uint8_t within = 0;  ///< the public call that it is part of (InPublicCall::next)
   std::int32_t root = 0;
   std::uint64_t element = 1, count = 0, counts_hash = 0;
+  std::uint64_t shared_at = 0;  ///< where the span lies in shared pages, by a count that all ranks keep alike; 0: it does not
 
   std::uint8_t public_call() const { return within & static_cast<std::uint8_t>(~InPublicCall::opens); }
   /// It is the first collective of its public call, on this rank: it may be another one's on others.
@@ -70,7 +71,8 @@ struct Signature {
   }
   friend bool operator==(const Signature& a, const Signature& b) {
     return a.kind == b.kind && a.scalar == b.scalar && a.reduction == b.reduction && a.public_call() == b.public_call() &&
-           a.root == b.root && a.element == b.element && a.count == b.count && a.counts_hash == b.counts_hash;
+           a.root == b.root && a.element == b.element && a.count == b.count && a.counts_hash == b.counts_hash &&
+           a.shared_at == b.shared_at;
   }
 };
 

@@ -23,6 +23,7 @@ SKEIN_INLINE std::string describe(const Signature& s) {
   if (s.kind == Collective::Broadcast) text += " from rank " + std::to_string(s.root);
   if (s.kind == Collective::Reduce) text += " to rank " + std::to_string(s.root);
   if (s.counts_hash) text += " (own counts, hash " + std::to_string(s.counts_hash % 100000) + ")";
+  if (s.shared_at) text += " in shared pages (place " + std::to_string(s.shared_at) + ")";
   return text + within;
 }
 

@@ -118,6 +118,9 @@ template <class C> concept HasComputes = requires(C& c, double seconds) { c.comp
 template <class C> concept HasSplits = requires(C& c) {
   { c.split(0, 0) } -> std::same_as<C>;
 };
+template <class C> concept HasShares = requires(C& c, std::size_t bytes) {
+  { c.share(bytes) } -> std::same_as<SharedPages>;
+};
 }  // namespace detail
 
 /// The first capability that C declares without its functions, or whose functions it has without declaring it; capability_count
@@ -125,7 +128,8 @@ template <class C> concept HasSplits = requires(C& c) {
 template <class C> consteval unsigned first_capability_fault() {
   const bool there[] = {detail::HasNodes<C>,    detail::HasNodePlaces<C>,  detail::HasProcesses<C>, detail::HasDevices<C>,
                         detail::HasCaptures<C>, detail::HasBucketSizes<C>, detail::HasDeadlines<C>, detail::HasFailures<C>,
-                        detail::HasOrders<C>,   detail::HasClocks<C>,      detail::HasComputes<C>,  detail::HasSplits<C>};
+                        detail::HasOrders<C>,   detail::HasClocks<C>,      detail::HasComputes<C>,  detail::HasSplits<C>,
+                        detail::HasShares<C>};
   static_assert(std::size(there) == capability_count);
   for (unsigned i = 0; i < capability_count; ++i)
     if (there[i] != capabilities_of<C>.has(Capability{i})) return i;
@@ -167,6 +171,9 @@ template <class C> consteval void assert_capabilities() {
   static_assert(fault != splits,
                 "a communicator has split(color, key), which gives one of its own type, and declares comm::Capability::splits: "
                 "both or neither");
+  static_assert(fault != shares,
+                "a communicator has share(std::size_t bytes), which gives comm::SharedPages, and declares "
+                "comm::Capability::shares: both or neither");
 }
 
 template <class C> inline constexpr bool is_a_communicator = Communicator<C>;

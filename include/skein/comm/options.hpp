@@ -27,6 +27,9 @@ struct CommOptions {
   bool check = environment("SKEIN_CHECK", 0.0) != 0.0;
   /// Collectives and messages of ranks on one node go through shared memory (environment: SKEIN_SHARED_MEMORY=0 turns it off).
   bool shared_memory = environment("SKEIN_SHARED_MEMORY", 1.0) != 0.0;
+  /// Gradients, and what share() is asked for, lie in pages that the ranks of one node share, where that takes copies out of an
+  /// all-reduce (environment: SKEIN_SHARED_PAGES=0 turns it off, for all ranks).
+  bool shared_pages = environment("SKEIN_SHARED_PAGES", 1.0) != 0.0;
   /// Bytes of one message of plain MPI; longer ones are cut (Open MPI 4.1 counts in int).
   std::size_t message = std::size_t{1} << 28;
   /// Of MpiComm; the same on all ranks (environment: SKEIN_REDUCTION_ORDER=ranks or native). What ranks of one node reduce

@@ -116,12 +116,20 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
   /// The gradients, allocated at the first call: a model that only predicts has none.
   DeviceSpan<Scalar, Device> gradients() { return gradient_arena().sub(0, static_cast<std::size_t>(sizes.stored)); }
   DeviceSpan<const Scalar, Device> gradients() const {
-    return {gradients_.data(), gradients_.size() > 0 ? static_cast<std::size_t>(sizes.stored) : 0};
+    return {placed_ ? placed_.get() : gradients_.data(), has_gradients() ? static_cast<std::size_t>(sizes.stored) : 0};
+  }
+  /// They are there: somebody has asked for them, or placed them.
+  bool has_gradients() const { return placed_ || gradients_.size() > 0; }
+  /// Gives gradients that nobody has asked for yet a place in memory of another owner: `memory` has room for gradient_arena(),
+  /// zeroed and aligned to 64 bytes, and lives as long as the model has it. Else they are where they were.
+  void place_gradients(std::shared_ptr<Scalar> memory) {
+    if (!has_gradients()) placed_ = std::move(memory);
   }
   /// Gradients and the sums of the batch behind them, as one array, for an all-reduce.
   DeviceSpan<Scalar, Device> gradient_arena() {
-    if (gradients_.size() == 0)
-      gradients_ = Arena<Scalar, Device>(static_cast<std::size_t>(sizes.stored + gradient_tail), where());
+    constexpr auto size = static_cast<std::size_t>(sizes.stored + gradient_tail);
+    if (placed_) return {placed_.get(), size};
+    if (gradients_.size() == 0) gradients_ = Arena<Scalar, Device>(size, where());
     return gradients_.span();
   }
   /// Takes the weights of a file that a trainer, or train::save_weights, has written: parameters and buffers, without optimizer
@@ -190,6 +198,7 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
 
   std::shared_ptr<Weights<Scalar, Device>> weights_;
   Arena<Scalar, Device> gradients_;
+  std::shared_ptr<Scalar> placed_;  // gradients elsewhere, with their owner
   Seed seed_;
 };
 

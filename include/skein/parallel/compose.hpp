@@ -319,6 +319,14 @@ template <class... Policies> class Compose : public PolicyBase {
  public:
   explicit Compose(Policies... policies) : policies_(std::move(policies)...) {}
 
+  /// Of the first that gives some: at most one exchanges gradients.
+  std::shared_ptr<void> gradient_memory(std::size_t bytes) const {
+    std::shared_ptr<void> memory;
+    const auto ask = [&](const auto& p) { memory = memory ? memory : p.gradient_memory(bytes); };
+    std::apply([&](const auto&... p) { (ask(p), ...); }, policies_);
+    return memory;
+  }
+
   template <class R> auto bind(const R& replica) const {
     using Composed = ComposedPolicyState<decltype(std::declval<const Policies&>().bind(replica))...>;
     static_assert(detail::keep_whole_replicas<decltype(std::declval<const Policies&>().bind(replica))...>,

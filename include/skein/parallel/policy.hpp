@@ -5,7 +5,9 @@
 // as values, so that it is compiled once for a communicator, not once for a network.
 #pragma once
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -136,6 +138,9 @@ struct PolicyBase {
   template <class Device> static consteval void assert_fits() {}
   /// Which rank updates which parameters, and has the optimizer's state of them: asked before there is a policy state.
   plan::Placement placement(const plan::ArenaTable& table) const { return plan::Placement::replicated(table.stored); }
+  /// Memory for so many bytes of gradients from which the policy exchanges them faster, zeroed, with its owner; null: the model's
+  /// own serves. Asked on all ranks before there is a policy state; 0 where the model has its gradients already.
+  std::shared_ptr<void> gradient_memory(std::size_t) const { return nullptr; }
 };
 
 /// One rank: the policy of a Trainer without a policy. Where several ranks were started, fit prints a line that they train apart.

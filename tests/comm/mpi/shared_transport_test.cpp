@@ -5,6 +5,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <sys/mman.h>
+
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -108,6 +111,44 @@ TEST_CASE("sums are the same whether or not a transport asks for lines before it
     all.run(calls);
     CHECK(data[1] == wanted);
     CHECK(data[0] == first);
+  }
+}
+
+TEST_CASE("sums in shared pages are those of slots, before and after each other, while counters wrap") {
+  const std::uint64_t before = GENERATE(0u, (std::uint64_t{1} << 31) - 3, (std::uint64_t{1} << 32) - 3);
+  Ranks all(before, GENERATE(false, true));
+  for (const int which : {SharedTransport::In, SharedTransport::Folded, SharedTransport::Taken}) all.set(which, before);
+  constexpr std::size_t count = 30001;
+  char name[64] = "";
+  std::vector<std::shared_ptr<sk::comm::NodePages>> pages;
+  for (int r = 0; r < ranks; ++r) pages.push_back(std::make_shared<sk::comm::NodePages>(r, ranks, 4 * (count + 1)));
+  REQUIRE(pages[0]->make(name));
+  for (int r = 0; r < ranks; ++r) {
+    REQUIRE(pages[static_cast<std::size_t>(r)]->map(name));
+    all.transports[static_cast<std::size_t>(r)]->add(pages[static_cast<std::size_t>(r)]);
+  }
+  shm_unlink(name);
+  for (int turn = 0; turn < 5; ++turn) {
+    std::vector<std::vector<float>> slots;
+    std::vector<CollectiveCall> calls, in_place;
+    for (int r = 0; r < ranks; ++r) {
+      slots.emplace_back(count);
+      float* const own = reinterpret_cast<float*>(pages[static_cast<std::size_t>(r)]->own()) + turn % 2;
+      for (std::size_t i = 0; i < count; ++i)
+        own[i] = slots.back()[i] = 0.1f * static_cast<float>((i * 7 + static_cast<std::size_t>(r) * 13) % 101);
+      calls.push_back(sum(slots.back()));
+      in_place.push_back(calls.back());
+      CollectiveCall& o = in_place.back();
+      o.send = o.recv = own;
+      const SharedTransport& t = *all.transports[static_cast<std::size_t>(r)];
+      o.signature.shared_at = t.shared_at(o);
+      REQUIRE(o.signature.shared_at == static_cast<std::uint64_t>(64 + 4 * (turn % 2)));
+      REQUIRE(t.shared_at(calls.back()) == 0);
+    }
+    all.run(turn % 2 ? calls : in_place);
+    all.run(turn % 2 ? in_place : calls);
+    for (std::size_t r = 0; r < ranks; ++r) CHECK(std::memcmp(in_place[r].recv, slots[r].data(), 4 * count) == 0);
+    check_sums(all);
   }
 }
 

@@ -31,7 +31,7 @@ struct Signal {
 sk::CommOptions options_of(const std::string& transport) {
   sk::CommOptions o;
   o.deadline = 1;
-  o.shared_memory = transport == "memory" || transport == "levels";
+  o.shared_memory = transport == "memory" || transport == "pages" || transport == "levels";
   o.order = transport == "native" || transport == "levels" ? sk::ReductionOrder::native : sk::ReductionOrder::ranks;
   o.node_size = transport == "levels" ? 2 : 0;
   o.level_bytes = 1;
@@ -50,6 +50,16 @@ void fit(sk::MpiComm& world, int threads, int signal) {
   o.callbacks.add(Signal{world.rank() == 1 ? signal : 0});
   trainer.fit(data, o);
 }
+/// Sums in shared pages, before the sixth of which rank 1 gets its signal.
+void sum_in_pages(sk::MpiComm& world, int signal) {
+  const sk::comm::SharedPages pages = world.share(1 << 18);
+  if (!pages) throw std::runtime_error("there are no shared pages");
+  for (int i = 0; i < 1000; ++i) {
+    if (i == 5) second_epoch = Clock::now();
+    if (i == 5 && world.rank() == 1) ::kill(::getpid(), signal);
+    world.all_reduce(pages.span<float>());
+  }
+}
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -59,7 +69,8 @@ int main(int argc, char** argv) {
   const int rank = world.rank(), last = world.size() - 1;
   std::string text = "nothing";
   try {
-    fit(world, std::atoi(argv[2]), std::atoi(argv[3]));
+    if (argv[1] == std::string("pages")) sum_in_pages(world, std::atoi(argv[3]));
+    else fit(world, std::atoi(argv[2]), std::atoi(argv[3]));
   } catch (const std::exception& e) { text = e.what(); }
   const double seconds = std::chrono::duration<double>(Clock::now() - second_epoch).count();
   std::printf("rank %d of %d, after %.1f s: %s\n", rank, last + 1, seconds, text.c_str());

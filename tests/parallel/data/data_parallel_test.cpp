@@ -5,6 +5,8 @@
 
 #include <skein/comm/self/self_comm.hpp>
 #include <skein/comm/thread/spawn.hpp>
+#include <skein/parallel/compose.hpp>
+#include <skein/parallel/data/sharded.hpp>
 
 namespace cases = data_parallel_cases;
 namespace sk = skein;
@@ -25,7 +27,48 @@ struct Noted {
     return {};
   }
 };
+/// Has memory for what is shared, and says how much was wanted.
+struct Sharing : sk::SelfComm {
+  static constexpr sk::comm::Capabilities capabilities{sk::comm::Capability::nodes, sk::comm::Capability::shares};
+  sk::comm::SharedPages share(std::size_t bytes) {
+    wanted = bytes;
+    if (bytes == 0) return {};
+    const auto memory = std::make_shared<sk::Arena<double>>((bytes + 7) / 8);
+    weak = memory;
+    return {std::shared_ptr<void>(memory, memory->data()), bytes};
+  }
+  std::size_t wanted = 1;
+  std::weak_ptr<sk::Arena<double>> weak{};
+};
 }  // namespace
+
+TEST_CASE("gradients lie where the communicator shares memory, as long as the model has them", "[parallel]") {
+  Sharing world;
+  using sk::parallel::DataParallel;
+  const auto bound = [&](auto& model, const auto& policy) {
+    sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{}, policy};
+    return world.weak.lock() && static_cast<void*>(model.gradient_arena().data) == world.weak.lock()->data();
+  };
+  {
+    cases::Model model, other;
+    CHECK(bound(model, DataParallel{world}));
+    CHECK(world.wanted == model.gradient_arena().size * sizeof(double));
+    CHECK_FALSE(world.weak.expired());
+    CHECK(static_cast<const cases::Model&>(model).gradients().size == model.gradients().size);
+    cases::Model moved = std::move(model);
+    CHECK(static_cast<void*>(moved.gradient_arena().data) == world.weak.lock()->data());
+    (void)other.gradients();
+    CHECK_FALSE(bound(other, DataParallel{world}));  // they were there
+    CHECK(world.wanted == 0);
+  }
+  CHECK(world.weak.expired());
+  world.wanted = 1;
+  cases::Model whole;
+  CHECK_FALSE(bound(whole, DataParallel{world, sk::parallel::Sharded<2>{}}));  // its gradients are scattered
+  CHECK(world.wanted == 0);
+  cases::Model composed;
+  CHECK(bound(composed, sk::parallel::Compose{DataParallel{world}}));
+}
 
 TEST_CASE("data-parallel training agrees with the serial run", "[parallel]") {
   at_every_size([](auto& w) { cases::agrees_with_serial(w); });

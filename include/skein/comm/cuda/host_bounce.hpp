@@ -194,18 +194,19 @@ template <class Host> class HostBounceEngine {
 /// A rank with a GPU over a communicator of the host, which must outlive it: `HostBounce world{mpi}`. The same collectives and
 /// messages as the host's, a user's own reductions too (they run on the host), the same order of summation. Every value crosses
 /// to the host and back: B bytes each way beside what the host's communicator moves. Not capturable.
-template <class Host> class HostBounce : public comm::Messages<HostBounce<Host>, Cuda>, public comm::ForwardsTo<Host> {
+template <class Host> class HostBounce : public comm::Messages<HostBounce<Host>, Cuda>,
+                                         public comm::ForwardsTo<Host, comm::Capability::shares> {
   static_assert((assert_communicator<Host, Cpu>(), true));
 
  public:
   static constexpr std::string_view name = "HostBounce";
   using engine_type = comm::HostBounceEngine<Host>;
   template <class T, class Op> static constexpr bool reduces = Host::template reduces<T, Op>;
-  static constexpr comm::Capabilities capabilities =
-      comm::ForwardsTo<Host>::capabilities | comm::Capabilities{comm::Capability::devices, comm::Capability::splits};
+  static constexpr comm::Capabilities capabilities = comm::ForwardsTo<Host, comm::Capability::shares>::capabilities |
+                                                     comm::Capabilities{comm::Capability::devices, comm::Capability::splits};
 
   explicit HostBounce(Host& host, Cuda device)
-      : comm::ForwardsTo<Host>(host), engine_(std::make_unique<engine_type>(host, device)) {}
+      : comm::ForwardsTo<Host, comm::Capability::shares>(host), engine_(std::make_unique<engine_type>(host, device)) {}
   /// On the GPU of this rank's place on its machine, modulo the visible ones.
   explicit HostBounce(Host& host)
       : HostBounce(host, Cuda{comm::launch::device_of(comm::node_rank(host), cuda::device_count())}) {}
@@ -226,7 +227,8 @@ template <class Host> class HostBounce : public comm::Messages<HostBounce<Host>,
 
  private:
   HostBounce(std::unique_ptr<Host> own, Cuda device)
-      : comm::ForwardsTo<Host>(*own), own_(std::move(own)), engine_(std::make_unique<engine_type>(*own_, device)) {}
+      : comm::ForwardsTo<Host, comm::Capability::shares>(*own), own_(std::move(own)),
+        engine_(std::make_unique<engine_type>(*own_, device)) {}
 
   std::unique_ptr<Host> own_;  // of a part
   std::unique_ptr<engine_type> engine_;

@@ -22,7 +22,8 @@ namespace skein::inline SKEIN_ABI {
 /// (of leaders: B to a leader from each rank, 2 (n - 1) / n B between leaders).
 template <class Inner, class Outer = Inner> class Hierarchical
     : public comm::Agreements<Hierarchical<Inner, Outer>, Cpu>,
-      public comm::ForwardsTo<Inner, comm::Capability::orders, comm::Capability::failures, comm::Capability::node_places> {
+      public comm::ForwardsTo<Inner, comm::Capability::orders, comm::Capability::failures, comm::Capability::node_places,
+                              comm::Capability::shares> {
   static_assert(std::same_as<typename Inner::device, Cpu> && std::same_as<typename Outer::device, Cpu>,
                 "Hierarchical goes with communicators of the host: NCCL knows its levels by itself");
 

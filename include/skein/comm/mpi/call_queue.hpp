@@ -41,6 +41,9 @@ class CallQueue {
   /// The transport that works on the current call, where that is shared memory.
   SharedTransport* through_memory() { return !idle() && in_memory(current()) ? &*shared_ : nullptr; }
 
+  /// All-reduces in these pages copy nothing; where the queue shares memory.
+  void add(const std::shared_ptr<NodePages>& pages) { shared_->add(pages); }
+
   /// Adds a call; returns its number, which complete() reaches.
   std::uint64_t push(const CollectiveCall& o);
   /// The communicator has failed: nothing is worked on any more, and what MPI may still read or write stays.

@@ -17,7 +17,9 @@ SKEIN_MPI_INLINE CallQueue::CallQueue(MPI_Comm comm, MPI_Comm node, int rank, in
 }
 
 SKEIN_MPI_INLINE std::uint64_t CallQueue::push(const CollectiveCall& o) {
-  calls_[tail_ % ring] = o;
+  CollectiveCall& call = calls_[tail_ % ring];
+  call = o;
+  if (in_memory(o)) call.signature.shared_at = shared_->shared_at(o);
   ++tail_;
   if (ranks_ > 1 && !shared_) history_.add(o.signature);
   if (tail_ == head_ + 1) begin();
@@ -28,6 +30,7 @@ SKEIN_MPI_INLINE void CallQueue::keep() {
   if (native_) native_->keep();
   levels_.keep();
   messages_.keep();
+  if (shared_) shared_->withdraw();
 }
 
 SKEIN_MPI_INLINE bool CallQueue::step() {

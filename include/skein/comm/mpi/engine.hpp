@@ -38,6 +38,8 @@ class MpiEngine {
   ReductionOrder order() const { return queue_->native() ? ReductionOrder::native : ReductionOrder::ranks; }
   bool failed() const { return failed_; }
   CommOptions& options() { return options_; }
+  /// All-reduces in these pages copy nothing from here on. Collective, where shares_memory().
+  void add(const std::shared_ptr<NodePages>& pages) { queue_->add(pages); }
   void set_check(bool check) { options_.check = check; }
 
   void run(const CollectiveCall& o);

@@ -23,9 +23,9 @@ template <class C> struct Bridge {};
 class MpiComm : public comm::Messages<MpiComm, Cpu> {
  public:
   static constexpr std::string_view name = "MpiComm";
-  static constexpr comm::Capabilities capabilities{comm::Capability::nodes,     comm::Capability::node_places,
-                                                   comm::Capability::deadlines, comm::Capability::failures,
-                                                   comm::Capability::orders,    comm::Capability::splits};
+  static constexpr comm::Capabilities capabilities{
+      comm::Capability::nodes,  comm::Capability::node_places, comm::Capability::deadlines, comm::Capability::failures,
+      comm::Capability::orders, comm::Capability::splits,      comm::Capability::shares};
   using engine_type = comm::MpiEngine;
   template <class T, class Op> static constexpr bool reduces = Reduction<Op, T>;
 
@@ -61,6 +61,11 @@ class MpiComm : public comm::Messages<MpiComm, Cpu> {
 
   /// A communicator of the ranks with this colour (0 or more), ordered by key, then by rank. Collective; blocking.
   MpiComm split(int color, int key = 0);
+
+  /// Memory of this rank, zeroed, that the other ranks read and write too: an all-reduce of a span of it, at the same place on
+  /// every rank and of more than 16 KiB, copies nothing. None, on all ranks alike, where the collectives do not go through shared
+  /// memory, /dev/shm has no room, or the ranks ask for different sizes or for nothing. Collective; blocking.
+  comm::SharedPages share(std::size_t bytes);
 
   /// Calls function(*this); an exception ends all ranks with its message, even where the program would catch it further out.
   template <class Function> void run(Function&& function) {

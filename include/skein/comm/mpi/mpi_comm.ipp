@@ -3,6 +3,8 @@
 #pragma once
 #include "mpi_comm.hpp"
 
+#include <sys/mman.h>
+
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI {
@@ -45,6 +47,32 @@ SKEIN_MPI_INLINE MpiComm MpiComm::split(int color, int key) {
   MpiComm made(part, engine_->options());
   MPI_Comm_free(&part);
   return made;
+}
+
+SKEIN_MPI_INLINE comm::SharedPages MpiComm::share(std::size_t bytes) {
+  if (size() == 1 || !shares_memory()) return {};
+  const auto asked = engine_->options().shared_pages ? static_cast<std::int64_t>(bytes) : 0;
+  std::int64_t most[] = {asked, -asked};
+  all_reduce(std::span(most), Max{});
+  if (most[0] <= 0 || most[0] != -most[1]) return {};
+  struct File {
+    char name[64] = "";
+    bool made = false;
+    ~File() { remove(); }
+    void remove() {
+      if (std::exchange(made, false)) shm_unlink(name);
+    }
+  } file;
+  const auto pages = std::make_shared<comm::NodePages>(rank(), size(), bytes);
+  if (rank() == 0) file.made = pages->make(file.name);
+  broadcast(std::span(file.name));
+  int good = pages->map(file.name) ? 1 : 0;
+  all_reduce(DeviceSpan<int, Cpu>{&good, 1}, Min{});
+  file.remove();
+  if (!good) return {};
+  pages->touch();
+  engine_->add(pages);
+  return {std::shared_ptr<void>(pages, pages->own()), bytes};
 }
 
 }  // namespace skein::inline SKEIN_ABI

@@ -19,6 +19,7 @@
 #include "../collective_call.hpp"
 #include "../wait.hpp"
 #include "api.hpp"
+#include "node_pages.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
 

@@ -61,26 +61,18 @@ SKEIN_MPI_INLINE void Segment::fail(const std::string& message) const {
 }
 
 SKEIN_MPI_INLINE bool Segment::make(char (&name)[64]) {
-  for (int attempt = 0; attempt < 100; ++attempt) {
-    const auto now = static_cast<unsigned long long>(std::chrono::steady_clock::now().time_since_epoch().count());
-    std::snprintf(name, sizeof name, "/skein-%d-%llx-%d", static_cast<int>(getpid()), now, attempt);
-    const int file = shm_open(name, O_CREAT | O_EXCL | O_RDWR, 0600);
-    if (file < 0) continue;
-    file_ = file;
-    // posix_fallocate: a full /dev/shm is found here, not by a SIGBUS later.
-    const bool good = ftruncate(file, static_cast<off_t>(bytes_ + large_ * n() * n())) == 0 &&
-                      posix_fallocate(file, 0, static_cast<off_t>(bytes_)) == 0 && map(file);
-    if (!good) {
-      shm_unlink(name);
-      break;
-    }
-    new (base_) Head();
-    for (int r = 0; r < ranks_; ++r) new (&line(r)) Line();
-    for (int p = 0; p < ranks_ * ranks_; ++p) new (&link(0, p)) LinkLine();
-    return true;
+  file_ = make_shared_file(name, bytes_ + large_ * n() * n());
+  if (file_ < 0) return false;
+  // posix_fallocate: a full /dev/shm is found here, not by a SIGBUS later.
+  if (posix_fallocate(file_, 0, static_cast<off_t>(bytes_)) != 0 || !map(file_)) {
+    shm_unlink(name);
+    name[0] = 0;
+    return false;
   }
-  name[0] = 0;
-  return false;
+  new (base_) Head();
+  for (int r = 0; r < ranks_; ++r) new (&line(r)) Line();
+  for (int p = 0; p < ranks_ * ranks_; ++p) new (&link(0, p)) LinkLine();
+  return true;
 }
 
 SKEIN_MPI_INLINE bool Segment::open(const char* name) {

@@ -5,10 +5,14 @@
 // a store to a line that another core has only read waits for that core to give it up (a half to a quarter of the speed, a tenth
 // where the cores share no cache). Chunks follow each other through a ring, so that copying, folding and waiting overlap. A state
 // machine: step() never waits.
+// An all-reduce whose spans lie in shared pages (NodePages), at one place on all ranks, needs no slots: once all have come, each
+// folds its slice of all spans where they are, and is done when all have.
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "../work.hpp"
 #include "segment.hpp"
@@ -23,6 +27,13 @@ class SharedTransport {
   /// `chunks`: as many have passed through the segment before (tests begin where the 32-bit counters of the lines wrap).
   /// `asks`: for lines, before it reads what it will write.
   SharedTransport(const Segment& segment, int rank, int ranks, std::uint64_t chunks = 0, bool asks = !reads_take_lines());
+
+  /// From here on all-reduces in these pages copy nothing. All ranks do so between the same calls.
+  void add(const std::shared_ptr<NodePages>& pages);
+  /// Signature::shared_at of the call: 0 too where it is so short that one rendezvous is worth more than copies.
+  std::uint64_t shared_at(const CollectiveCall& o) const;
+  /// The communicator has failed: nobody else writes into this rank's pages any more.
+  void withdraw();
 
   /// Makes `o` the current call. It stays alive until step() says that it is done.
   void begin(const CollectiveCall& o, std::uint64_t call);
@@ -53,6 +64,9 @@ class SharedTransport {
   // Ranks compare what they call before they touch a byte.
   void compare();
 
+  // The current call begins in the shared pages that its signature names.
+  void find_pages();
+
   // The part of `whole` that belongs to chunk i.
   Piece part(Piece whole, std::uint64_t i) const;
   Piece slice(Piece chunk, int r) const { return slice_of(chunk.count, o_->signature.element, r, ranks_); }
@@ -66,15 +80,30 @@ class SharedTransport {
 
   void fill(std::uint64_t i);
 
+  // Where rank r's values lie that this rank folds: `user` bytes from the beginning of its span, `inside` its slot.
+  char* operand(int r, std::uint64_t i, std::size_t user, std::size_t inside) const {
+    return pages_ ? pages_->part(r) + offset_ + user : slot(r, i) + inside;
+  }
+
   void fold_slice(std::uint64_t i);
   // Sums out of this rank's slot, which it fills again.
   void take_sums(char* to, const char* from, std::size_t bytes);
 
   void take(std::uint64_t i);
 
+  /// Pages of all ranks, and what shared_at counts up to their beginning.
+  struct Shared {
+    std::uint64_t begin = 0;
+    std::weak_ptr<NodePages> pages{};
+  };
+
   const Segment& segment_;
   int rank_, ranks_;
   bool asks_;
+  std::vector<Shared> shared_;
+  std::uint64_t shared_end_ = 64;     // no place is counted twice, and none is 0
+  const NodePages* pages_ = nullptr;  // of the current call; its span, and so they, live until it is done
+  std::size_t offset_ = 0;            // of its span in each part
   Pointers pointers_;
   Line& own_;
   const CollectiveCall* o_ = nullptr;

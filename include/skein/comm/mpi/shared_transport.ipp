@@ -8,6 +8,36 @@ namespace skein::inline SKEIN_ABI::comm {
 SKEIN_MPI_INLINE SharedTransport::SharedTransport(const Segment& segment, int rank, int ranks, std::uint64_t chunks, bool asks)
     : segment_(segment), rank_(rank), ranks_(ranks), asks_(asks), pointers_(ranks), own_(segment.line(rank)), base_(chunks) {}
 
+SKEIN_MPI_INLINE void SharedTransport::add(const std::shared_ptr<NodePages>& pages) {
+  std::erase_if(shared_, [](const Shared& s) { return s.pages.expired(); });
+  shared_.push_back({shared_end_, pages});
+  shared_end_ += pages->stride();
+}
+
+SKEIN_MPI_INLINE std::uint64_t SharedTransport::shared_at(const CollectiveCall& o) const {
+  const std::size_t bytes = o.bytes(o.signature.count);
+  if (o.signature.kind != Collective::AllReduce || bytes <= one_phase_bytes || o.send != o.recv) return 0;
+  for (const Shared& s : shared_)
+    if (const auto pages = s.pages.lock(); pages && pages->holds(o.recv, bytes))
+      return s.begin + static_cast<std::uint64_t>(o.into() - pages->own());
+  return 0;
+}
+
+SKEIN_MPI_INLINE void SharedTransport::withdraw() {
+  for (const Shared& s : shared_)
+    if (const auto pages = s.pages.lock()) pages->withdraw();
+}
+
+SKEIN_MPI_INLINE void SharedTransport::find_pages() {
+  pages_ = nullptr;
+  const std::uint64_t at = o_->signature.shared_at;
+  if (at == 0) return;
+  for (const Shared& s : shared_)
+    if (const auto pages = s.pages.lock(); pages && at >= s.begin && at - s.begin < pages->stride())
+      pages_ = pages.get(), offset_ = static_cast<std::size_t>(at - s.begin);
+  if (!pages_) throw CommError("all_reduce: the shared pages of its span were released before the call was done");
+}
+
 SKEIN_MPI_INLINE void SharedTransport::begin(const CollectiveCall& o, std::uint64_t call) {
   o_ = &o;
   call_ = call;
@@ -20,6 +50,8 @@ SKEIN_MPI_INLINE void SharedTransport::begin(const CollectiveCall& o, std::uint6
   two_phases_ = reduces && bytes > one_phase_bytes;
   std::size_t most = s.count;
   per_chunk_ = slot / s.element;
+  find_pages();
+  if (pages_) per_chunk_ = s.count;
   if (s.kind == Collective::AllGather) most = o.largest_piece(ranks_);
   if (s.kind == Collective::ReduceScatter || s.kind == Collective::AllToAll) {
     most = o.largest_piece(ranks_);
@@ -83,6 +115,7 @@ SKEIN_MPI_INLINE bool SharedTransport::sources_in(std::uint64_t value) {
 }
 
 SKEIN_MPI_INLINE bool SharedTransport::has_room() {
+  if (pages_) return true;
   const std::uint64_t depth = written_back() ? Segment::folding_depth : segment_.depth();
   return base_ + in_ < depth || all(Taken, base_ + in_ + 1 - depth);
 }
@@ -110,6 +143,7 @@ SKEIN_MPI_INLINE Piece SharedTransport::part(Piece whole, std::uint64_t i) const
 }
 
 SKEIN_MPI_INLINE void SharedTransport::fill(std::uint64_t i) {
+  if (pages_) return;
   const CollectiveCall& o = *o_;
   switch (o.signature.kind) {
     case Collective::Barrier:
@@ -150,8 +184,8 @@ SKEIN_MPI_INLINE void SharedTransport::fold_slice(std::uint64_t i) {
   const bool to_all = o.signature.kind == Collective::AllReduce;
   std::size_t targets = 0;
   for (int r = 0; r < ranks_; ++r) {
-    pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + user : slot(r, i) + inside;
-    if (r != rank_ && (to_all || r == o.signature.root)) pointers_.to[targets++] = slot(r, i) + inside;
+    pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + user : operand(r, i, user, inside);
+    if (r != rank_ && (to_all || r == o.signature.root)) pointers_.to[targets++] = operand(r, i, user, inside);
   }
   if (receives()) pointers_.to[targets++] = o.into() + user;
   const std::size_t block = asks_ ? std::max<std::size_t>(1, asked_bytes / o.signature.element) : own.count;
@@ -159,7 +193,7 @@ SKEIN_MPI_INLINE void SharedTransport::fold_slice(std::uint64_t i) {
     n = std::min(block, own.count - at);
     if (asks_)
       for (int r = 0; r < ranks_; ++r)
-        if (r != rank_) take_lines(slot(r, i) + inside + o.bytes(at), o.bytes(n));
+        if (r != rank_) take_lines(operand(r, i, user, inside) + o.bytes(at), o.bytes(n));
     o.fold(o.functor, pointers_.to.data(), static_cast<int>(targets), pointers_.from.data(), ranks_, n);
     for (const void*& p : pointers_.from) p = static_cast<const char*>(p) + o.bytes(n);
     for (std::size_t t = 0; t < targets; ++t) pointers_.to[t] = static_cast<char*>(pointers_.to[t]) + o.bytes(n);
@@ -176,6 +210,7 @@ SKEIN_MPI_INLINE void SharedTransport::take_sums(char* to, const char* from, std
 }
 
 SKEIN_MPI_INLINE void SharedTransport::take(std::uint64_t i) {
+  if (pages_) return;
   const CollectiveCall& o = *o_;
   switch (o.signature.kind) {
     case Collective::Barrier:

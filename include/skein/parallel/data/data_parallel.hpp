@@ -169,6 +169,13 @@ template <class Comm, class... Options> class DataParallel : public PolicyBase {
       return plan::Placement::sliced(plan::slices(table, comm_->size()), comm_->rank());
     else return plan::Placement::replicated(table.stored);
   }
+  /// Pages that the ranks share, where the communicator has such and all-reduces the gradients where they are. It is asked with
+  /// all options, for nothing with some: ranks whose options differ hear of that from start().
+  std::shared_ptr<void> gradient_memory([[maybe_unused]] std::size_t bytes) const {
+    constexpr bool in_place = std::same_as<ExchangeWith<AllReduceExchange, Options...>, AllReduceExchange>;
+    if constexpr (comm::can<Comm, comm::Capability::shares>) return comm_->share(in_place ? bytes : 0).memory();
+    else return nullptr;
+  }
   /// Whether the communicator can send this device's memory; and the message if it cannot.
   template <class Device> static constexpr bool fits = comm::sound<Comm, Device>;
   template <class Device> static consteval void assert_fits() {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "../../comm/public_call.hpp"
 #include "../../nn/executor.hpp"
 #include "../../nn/kronecker.hpp"
 #include "../../optim/state.hpp"
@@ -57,7 +58,7 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
 
   template <class Policy> StepParts(Model& m, Loss l, const Optimizer& o, const Policy& policy)
       : model(&m), weights(&m.weights()), loss(std::move(l)), placement(placed(policy)),
-        optimizer(o, Model::program, m.where(), placement.own()), policy_state(policy.bind(replica())), device(m.where()) {}
+        optimizer(o, Model::program, m.where(), placement.own()), policy_state(bound(policy)), device(m.where()) {}
 
   /// The sums of the batch behind the gradients: of all ranks, after an exchange.
   Scalar* tail() { return model->gradient_arena().data + stored; }
@@ -80,6 +81,16 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
     plan::Placement p = policy.placement(table);
     detail::check_placement(p, table, parallel::OwnsPart<PolicyState>);
     return p;
+  }
+  /// Gradients that are not there yet are where the policy wants them.
+  template <class Policy> PolicyState bound(const Policy& policy) {
+    if constexpr (on_host<Device>) {
+      const comm::InPublicCall here(comm::PublicCall::trainer);
+      constexpr auto bytes = static_cast<std::size_t>(stored + gradient_tail) * sizeof(Scalar);
+      if (const std::shared_ptr<void> memory = policy.gradient_memory(model->has_gradients() ? 0 : bytes))
+        model->place_gradients({memory, static_cast<Scalar*>(memory.get())});
+    }
+    return policy.bind(replica());
   }
   parallel::Replica<Scalar, Device> replica() {
     parallel::Replica<Scalar, Device> r;

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pages that all ranks of a node map, a part each: what SharedPages of an MpiComm are. A file in shared memory whose name is gone
+// as soon as all have mapped it; each rank claims the memory of its own part, so that it lies near that rank's cores.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "api.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+/// A new file in shared memory, of that size, of which nothing is claimed; its name. -1, and no name, where there is none. What
+/// is written beyond the space that is left is a SIGBUS: claim it (posix_fallocate).
+int make_shared_file(char (&name)[64], std::uint64_t bytes);
+
+/// One rank's mapping of the parts of all. Made by all ranks together: make() on one, then map() on each.
+class NodePages {
+ public:
+  /// `bytes`: of each part; they are rounded up to whole pages.
+  NodePages(int rank, int ranks, std::size_t bytes);
+  NodePages(const NodePages&) = delete;
+  NodePages& operator=(const NodePages&) = delete;
+  /// The part of this rank stays where a call that cannot be cancelled works in it (KeptMemory).
+  ~NodePages();
+
+  /// The file of all parts, with its name, which is the caller's to remove (shm_unlink). False, and no name, where the machine
+  /// gives none.
+  bool make(char (&name)[64]);
+  /// Maps all parts of that file, and claims this rank's; false where the machine has no room.
+  bool map(const char* name);
+  /// When all have mapped theirs: no page fault is left for the first call.
+  void touch() const;
+
+  char* part(int r) const { return base_ + static_cast<std::size_t>(r) * stride_; }
+  char* own() const { return part(rank_); }
+  /// Bytes of each part.
+  std::size_t stride() const { return stride_; }
+  /// All of these bytes lie in this rank's part.
+  bool holds(const void* p, std::size_t bytes) const {
+    const auto at = reinterpret_cast<std::uintptr_t>(p), begin = reinterpret_cast<std::uintptr_t>(own());
+    return at >= begin && bytes <= stride_ && at - begin <= stride_ - bytes;
+  }
+  /// A call was broken off: this rank's part becomes memory of its own, at the same address and with the same values, so that a
+  /// rank which comes late to the call does not write into what is long used otherwise.
+  void withdraw() noexcept;
+
+ private:
+  int rank_, ranks_;
+  std::size_t stride_;
+  char* base_ = nullptr;
+  int file_ = -1;
+  bool withdrawn_ = false;
+};
+
+}  // namespace skein::inline SKEIN_ABI::comm
+
+#if !SKEIN_COMPILED_MPI
+#include "node_pages.ipp"
+#endif
