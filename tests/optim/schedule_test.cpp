@@ -109,4 +109,8 @@ TEST_CASE("Lengths in epochs and in shares of the fit become steps", "[optim]") 
   CHECK_FALSE(Schedule(then(warmup(5), 5, own)).has_all_steps());
   CHECK_THROWS_WITH(cosine()(3), Catch::Contains("has no length outside of a fit"));
   CHECK_THROWS_WITH(warmup(epochs(0)), Catch::Contains("warmup: "));
+  CHECK_THROWS_WITH(Schedule(warmup(121) * cosine()).bound(fit),
+                    Catch::Contains("warmup: 121 steps, and the fit has 120: the rate"));
+  CHECK_THROWS_WITH(Schedule(warmup(epochs(5))).bound(fit), Catch::Contains("warmup: 150 steps, and the fit has 120"));
+  CHECK_NOTHROW(Schedule(warmup(epochs(4))).bound(fit));
 }

@@ -65,5 +65,6 @@ TEST_CASE("Sgd refuses what makes no sense", "[optim]") {
                     Catch::Contains("needs a dampening of 0"));
   CHECK_THROWS_WITH((Sgd{.dampening = 0.1}.check()), Catch::Contains("dampening does nothing without momentum"));
   CHECK_THROWS_WITH((Sgd{.momentum = -0.5}.check()), Catch::Contains("momentum must not be negative"));
+  CHECK_THROWS_WITH((Sgd{.momentum = 1}.check()), Catch::Contains("momentum must be below 1: else old gradients never fade"));
   CHECK_THROWS_WITH((Sgd{.weight_decay = -0.5f}.check()), Catch::Contains("weight decay must not be negative"));
 }

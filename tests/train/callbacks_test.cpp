@@ -247,4 +247,7 @@ TEST_CASE("the reduction on a plateau agrees with PyTorch's ReduceLROnPlateau") 
   }
   AnyCallback wrong{ReduceOnPlateau{.factor = 2}};
   CHECK_THROWS_WITH(wrong.on_fit_begin(control), "ReduceOnPlateau: .factor must be between 0 and 1");
+  CHECK_THROWS_WITH(ReduceOnPlateau{.patience = -1}.on_fit_begin(control),
+                    "ReduceOnPlateau: .patience is -1: give 0 or more epochs");
+  CHECK_THROWS_WITH(EarlyStopping{.patience = -1}.on_fit_begin(control), "EarlyStopping: .patience is -1: give 0 or more epochs");
 }

@@ -31,10 +31,25 @@ namespace skein::inline SKEIN_ABI::data {
 /// Whether threads stage batches ahead. automatic: where there are more cores than `busy_threads`.
 enum class Prefetch { automatic, on, off };
 
+namespace detail {
+namespace refused {
+template <class> inline constexpr bool by_this_name = false;
+/// A member that takes no memory and refuses every value: PyTorch's name of an option.
+struct BatchSize {
+  constexpr BatchSize() = default;
+  template <class T> constexpr BatchSize(const T&) {
+    static_assert(by_this_name<T>,
+                  "a Loader has no .batch_size: .batch is the samples of a step over all ranks, .batch_per_rank those of a rank");
+  }
+};
+}  // namespace refused
+}  // namespace detail
+
 /// What a Loader is made of. `.batch` counts samples of a step over all ranks, `.batch_per_rank` those of one rank: give one.
 struct LoaderOptions {
   long batch = 0;
   long batch_per_rank = 0;
+  [[no_unique_address]] detail::refused::BatchSize batch_size{};
   bool shuffle = true;  ///< false: in the order of the data set
   Seed seed{};          ///< with the epoch, the key of the order
   int ranks = 1, rank = 0;

@@ -22,6 +22,10 @@
 
 namespace skein::inline SKEIN_ABI {
 
+namespace nn {
+template <class Model> inline constexpr bool outlives_its_executor = false;
+}
+
 /// Computes forward, loss and backward of a model for a batch. The model must outlive the executor. Run: what a worker's pass is
 /// made of, where it does more (nn::KroneckerRun).
 template <class Model, class Loss,
@@ -47,6 +51,10 @@ class Executor {
         workers_(on_host<Device> ? options_.threads : 1, options_.denormals), memory_(model, options_, workers_.size()),
         pass_(memory_, step_memory_, std::move(loss)), ready_(memory_, step_memory_),
         shards_(options_.shards, shard_gradients(), sizes.stored), batch_on_device_(model.where()) {}
+  /// A model that ends with the statement is refused.
+  Executor(Model&& model, Loss loss, ExecutorOptions options) : Executor(model, std::move(loss), options) {
+    static_assert(nn::outlives_its_executor<Model>, "the model must outlive its executor: give it a name, sk::Model<...> model");
+  }
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 

@@ -9,6 +9,7 @@ namespace skein::inline SKEIN_ABI::optim {
 /// s: sum of the gradient's squares so far; p -= lr / (1 + (step - 1) lr_decay) * g / (sqrt(s) + epsilon).
 struct Adagrad {
   float lr = 1e-2f;
+  [[no_unique_address]] detail::refused::LearningRate learning_rate{};
   double lr_decay = 0;
   double epsilon = 1e-10;          ///< positive: gaps between rows hold zeros, and 0 / 0 would spoil them
   double initial_accumulator = 0;  ///< what s begins with. Its array begins with 0 all the same: the pass adds this

@@ -47,6 +47,7 @@ ops::AdamArguments<Scalar> adam_pass(const Hyper& h, const UpdateCall<Scalar, De
 /// m, v: running means of the gradient and its square; p -= lr * m^ / (sqrt(v^) + epsilon), both corrected for their start.
 struct Adam {
   float lr = 1e-3f;
+  [[no_unique_address]] detail::refused::LearningRate learning_rate{};
   double beta1 = 0.9, beta2 = 0.999;
   double epsilon = 1e-8;   ///< positive: gaps between rows hold zeros, and 0 / 0 would spoil them
   float weight_decay = 0;  ///< added to the gradient (L2)

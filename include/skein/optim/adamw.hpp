@@ -9,6 +9,7 @@ namespace skein::inline SKEIN_ABI::optim {
 /// p *= 1 - lr * weight_decay, then Adam without weight decay.
 struct AdamW {
   float lr = 1e-3f;
+  [[no_unique_address]] detail::refused::LearningRate learning_rate{};
   double beta1 = 0.9, beta2 = 0.999;
   double epsilon = 1e-8;       ///< positive: gaps between rows hold zeros, and 0 / 0 would spoil them
   float weight_decay = 1e-2f;  ///< times lr: the share by which the weights shrink

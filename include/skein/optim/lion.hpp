@@ -9,6 +9,7 @@ namespace skein::inline SKEIN_ABI::optim {
 /// AdamW's, with as much more weight decay, is what the paper advises.
 struct Lion {
   float lr = 1e-4f;
+  [[no_unique_address]] detail::refused::LearningRate learning_rate{};
   double beta1 = 0.9, beta2 = 0.99;
   float weight_decay = 0;  ///< times lr: the share by which the weights shrink
   Groups groups = {};

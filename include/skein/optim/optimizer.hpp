@@ -32,6 +32,19 @@ template <class Scalar> struct UpdateRates {
   Scalar step = 1;  ///< 1 in the first step
 };
 
+namespace detail {
+namespace refused {
+template <class> inline constexpr bool by_this_name = false;
+/// A member that takes no memory and refuses every value: PyTorch's `lr` is that name here too, Keras's is learning_rate.
+struct LearningRate {
+  constexpr LearningRate() = default;
+  template <class T> constexpr LearningRate(const T&) {
+    static_assert(by_this_name<T>, "an optimizer has no option of this name: its learning rate is .lr, as in Sgd{.lr = 0.1f}");
+  }
+};
+}  // namespace refused
+}  // namespace detail
+
 /// O has a learning rate: `lr`.
 template <class O> concept HasRate = requires(const O& o) {
   { o.lr } -> std::convertible_to<float>;

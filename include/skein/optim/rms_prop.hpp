@@ -9,6 +9,7 @@ namespace skein::inline SKEIN_ABI::optim {
 /// s: running mean of the gradient's square; p -= lr * b, b = momentum * b + g / (sqrt(s) + epsilon).
 struct RmsProp {
   float lr = 1e-2f;
+  [[no_unique_address]] detail::refused::LearningRate learning_rate{};
   double alpha = 0.99;    ///< the share of s that a step keeps
   double epsilon = 1e-8;  ///< positive: gaps between rows hold zeros, and 0 / 0 would spoil them
   double momentum = 0;
@@ -26,6 +27,7 @@ struct RmsProp {
                    "a running mean keeps a share from 0 up to, not including, 1");
     detail::demand(epsilon > 0, "RmsProp", "epsilon", epsilon, "epsilon must be positive");
     detail::demand(momentum >= 0, "RmsProp", "momentum", momentum, "momentum must not be negative");
+    detail::demand(momentum < 1, "RmsProp", "momentum", momentum, "momentum must be below 1: else old gradients never fade");
     detail::demand(weight_decay >= 0, "RmsProp", "weight_decay", weight_decay, "weight decay must not be negative");
   }
   void describe(NamedValues& to) const {

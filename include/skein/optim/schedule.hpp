@@ -28,6 +28,7 @@ template <class F> concept ScheduleFunction = std::copy_constructible<F> && requ
 struct FitLength {
   std::int64_t steps = 0;            ///< optimizer steps of the whole fit
   std::int64_t steps_per_epoch = 0;  ///< optimizer steps of an epoch
+  bool refuses_longer = true;        ///< a warm-up that is longer than the fit
 };
 
 /// A length of a schedule: a number of optimizer steps, of epochs, or a share of the whole fit.
@@ -42,13 +43,20 @@ class Length {
   constexpr bool known() const { return unit_ == Unit::steps; }
   /// In steps. Throws ArgumentError where it is not known: outside of a fit, before bound().
   double steps() const;
-  /// The same in steps of this fit; at least one.
+  /// The same in steps of this fit; at least one. Throws ArgumentError for a warm-up that is longer than the fit.
   Length bound(const FitLength& fit) const;
   constexpr double value() const { return value_; }
+  /// The same of a warm-up, which bound() refuses where it is longer than the fit.
+  constexpr Length of_warmup() const {
+    Length same = *this;
+    same.of_warmup_ = true;
+    return same;
+  }
 
  private:
   double value_;
   Unit unit_ = Unit::steps;
+  bool of_warmup_ = false;
 };
 /// So many epochs of the fit: `step(epochs(30))`. May be a fraction.
 constexpr Length epochs(double count) { return {Length::Unit::epochs, count}; }

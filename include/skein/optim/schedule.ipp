@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of schedule.hpp.
 #pragma once
+#include "../core/text.hpp"
 #include "schedule.hpp"
 
 SKEIN_BEGIN_COLD
@@ -16,9 +17,16 @@ SKEIN_INLINE double Length::steps() const {
 }
 
 SKEIN_INLINE Length Length::bound(const FitLength& fit) const {
-  if (known()) return *this;
-  const double steps = value_ * static_cast<double>(unit_ == Unit::epochs ? fit.steps_per_epoch : fit.steps);
-  return Length(std::max<std::int64_t>(1, std::llround(steps)));
+  Length same = *this;
+  if (!known()) {
+    const double steps = value_ * static_cast<double>(unit_ == Unit::epochs ? fit.steps_per_epoch : fit.steps);
+    same = Length(std::max<std::int64_t>(1, std::llround(steps)));
+  }
+  if (of_warmup_ && fit.refuses_longer && fit.steps > 0 && same.value_ > static_cast<double>(fit.steps))
+    throw ArgumentError(
+        text("warmup: {} steps, and the fit has {}: the rate would never be reached; give fewer steps, or more .epochs",
+             static_cast<std::int64_t>(same.value_), fit.steps));
+  return same;
 }
 
 SKEIN_INLINE Schedule Schedule::bound(const FitLength& fit) const {
@@ -118,7 +126,7 @@ SKEIN_INLINE schedules::Polynomial polynomial(Length steps, double power) {
 
 SKEIN_INLINE schedules::Warmup warmup(Length steps) {
   schedules::demand_steps("warmup", steps);
-  return {{}, steps};
+  return {{}, steps.of_warmup()};
 }
 
 SKEIN_INLINE schedules::OneCycle one_cycle(Length steps, double rise, double start, double end) {

@@ -9,6 +9,7 @@ namespace skein::inline SKEIN_ABI::optim {
 /// p -= lr * m, m = momentum * m + (1 - dampening) * (g + weight_decay * p); the first m is the gradient.
 struct Sgd {
   float lr = 1e-3f;
+  [[no_unique_address]] detail::refused::LearningRate learning_rate{};
   double momentum = 0;
   bool nesterov = false;  ///< looks ahead: p -= lr * (g + momentum * m)
   float weight_decay = 0;
@@ -21,6 +22,7 @@ struct Sgd {
   void check() const {
     detail::demand(lr >= 0, "Sgd", "lr", lr, "the rate must not be negative");
     detail::demand(momentum >= 0, "Sgd", "momentum", momentum, "momentum must not be negative");
+    detail::demand(momentum < 1, "Sgd", "momentum", momentum, "momentum must be below 1: else old gradients never fade");
     detail::demand(weight_decay >= 0, "Sgd", "weight_decay", weight_decay, "weight decay must not be negative");
     detail::demand(!nesterov || momentum > 0, "Sgd", "momentum", momentum, "Nesterov's form needs a positive momentum");
     detail::demand(!nesterov || dampening == 0, "Sgd", "dampening", dampening, "Nesterov's form needs a dampening of 0");

@@ -38,7 +38,8 @@ SKEIN_INLINE void describe(const FitOptions& o, NamedValues& to) {
   std::string metrics;
   for (const AnyMetric& m : o.metrics) metrics.append(metrics.empty() ? "" : ", ").append(m.name());
   to.add(".metrics", metrics.empty() ? "none" : std::string_view(metrics));
-  const optim::Schedule schedule = o.schedule.bound({.steps = 10000, .steps_per_epoch = 1000});  // of any fit: the same on all
+  const optim::Schedule schedule =
+      o.schedule.bound({.steps = 10000, .steps_per_epoch = 1000, .refuses_longer = false});  // of any fit: the same on all
   const auto add_step = [&](std::int64_t step) { to.add(text("the factor of .schedule in step {}", step), schedule(step - 1)); };
   add_step(1);
   if (!schedule.has_all_steps()) return;  // a user's table may end with the fit

@@ -28,6 +28,7 @@ struct EarlyStopping {
   double least_change = 0;
   bool restore_best = false;
 
+  void on_fit_begin(Control&);
   void on_epoch_end(EpochRecord& epoch, Control& control);
   template <class Archive> void serialize(Archive& archive, unsigned) { (archive & best); }
 

@@ -3,11 +3,16 @@
 #pragma once
 #include <algorithm>
 
+#include "../core/text.hpp"
 #include "callbacks.hpp"
 
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train {
+
+SKEIN_INLINE void EarlyStopping::on_fit_begin(Control&) {
+  if (patience < 0) throw ArgumentError(text("EarlyStopping: .patience is {}: give 0 or more epochs", patience));
+}
 
 SKEIN_INLINE void EarlyStopping::on_epoch_end(EpochRecord& epoch, Control& control) {
   if (best.improved_by(epoch, watch, least_change, "EarlyStopping")) {
@@ -18,6 +23,7 @@ SKEIN_INLINE void EarlyStopping::on_epoch_end(EpochRecord& epoch, Control& contr
 }
 
 SKEIN_INLINE void ReduceOnPlateau::on_fit_begin(Control&) {
+  if (patience < 0) throw ArgumentError(text("ReduceOnPlateau: .patience is {}: give 0 or more epochs", patience));
   if (!(factor > 0 && factor < 1)) throw ArgumentError("ReduceOnPlateau: .factor must be between 0 and 1");
 }
 

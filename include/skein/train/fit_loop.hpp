@@ -59,7 +59,12 @@ template <class Scalar> class FitLoop {
   struct Forget;
 
   data::LoaderOptions loader_options(Steps& steps, const data::DatasetView& train, const FitOptions& options);
-  data::LoaderOptions evaluation_options(long batch, const char* name = "the validation data set") const;
+  data::LoaderOptions evaluation_options(long batch, const char* name) const;
+  data::LoaderOptions validation_options(long batch, const FitOptions& options) const;
+  /// Threads that compute on this machine, all ranks'.
+  int busy_threads(const FitOptions& options) const {
+    return (options.threads > 0 ? options.threads : facts_.threads) * facts_.local_ranks;
+  }
   void reserve(Steps& steps, data::Loader<Scalar>& loader, data::Loader<Scalar>* validation, const FitOptions& options);
   void keep_callbacks();
   bool goes_on() const { return place_.running || place_.epoch > 0; }

@@ -104,7 +104,8 @@ template <class Scalar> History FitLoop<Scalar>::run(Steps& steps, data::Dataset
   data::Loader<Scalar> loader(train, loader_options(steps, train, options));
   check_steps(loader.steps(), loader.batch(), train.size());
   std::unique_ptr<data::Loader<Scalar>> validation;
-  if (options.validate) validation = std::make_unique<data::Loader<Scalar>>(options.validate, evaluation_options(loader.batch()));
+  if (options.validate)
+    validation = std::make_unique<data::Loader<Scalar>>(options.validate, validation_options(loader.batch(), options));
   reserve(steps, loader, validation.get(), options);
   begin(steps, loader, options);
   Work work(steps, options, loader, validation.get(), facts_);
@@ -195,7 +196,7 @@ data::LoaderOptions FitLoop<Scalar>::loader_options(Steps& steps, const data::Da
   o.last = options.loader.last;
   o.prefetch = options.loader.prefetch;
   o.prefetch_threads = options.loader.prefetch_threads;
-  o.busy_threads = (options.threads > 0 ? options.threads : facts_.threads) * facts_.local_ranks;
+  o.busy_threads = busy_threads(options);
   shard_sizes_.clear();
   if (options.loader.partition == data::Partition::local) {
     std::vector<double> sizes(static_cast<std::size_t>(o.ranks), 0);
@@ -215,6 +216,15 @@ template <class Scalar> data::LoaderOptions FitLoop<Scalar>::evaluation_options(
   o.ranks = facts_.parts;
   o.rank = facts_.part;
   o.prefetch = data::Prefetch::off;
+  return o;
+}
+
+/// The validation set is fetched as the training set is.
+template <class Scalar> data::LoaderOptions FitLoop<Scalar>::validation_options(long batch, const FitOptions& options) const {
+  data::LoaderOptions o = evaluation_options(batch, "the validation data set");
+  o.prefetch = options.loader.prefetch;
+  o.prefetch_threads = options.loader.prefetch_threads;
+  o.busy_threads = busy_threads(options);
   return o;
 }
 

@@ -57,7 +57,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     agree_on_fit(train, options);
     if constexpr (std::same_as<Policy, parallel::SingleProcess>) train::warn_of_ranks_apart();
     if (!policy_state().serves()) train::check_data<Model, Loss>(train, "training");  // a server needs none
-    if (options.epochs < 0) throw ArgumentError("fit: .epochs is negative");
+    if (options.epochs < 1)
+      throw ArgumentError(text("fit: .epochs is {}: give 1 or more passes over the training data", options.epochs));
     (void)optim::clip_norm_of(train_step_.optimizer().optimizer(), options.clip_norm);  // not twice
     if (options.step.accumulate < 1) throw ArgumentError("fit: .step.accumulate must be at least 1 batch a step");
     if (options.step.loss_scaling) {

@@ -2,6 +2,8 @@
 // Losses out of their forward formula on the GPU beside the Cpu, with several lanes a row too, and in a training.
 #include "train/cuda/step_twins.hpp"
 
+#include <skein/nn/loss/weighted_losses.hpp>
+
 #include "../../support/device_loss.hpp"
 #include "../../support/host_lanes.hpp"
 #include "../../support/own_losses.hpp"
@@ -65,4 +67,12 @@ struct Net : nn::Sequential<nn::Linear<12>, nn::Tanh, nn::Linear<5>> {};
 TEST_CASE("A network with a loss out of a formula trains on both devices, launched and replayed", "[nn][cuda]") {
   twins::agree<own_loss_test::Net, sk::Shape<6>, double>(nn::OwnLoss{own_losses::Focal{}}, sk::optim::Adam{.lr = 0.01f});
   twins::agree<own_loss_test::Net, sk::Shape<6>, double>(nn::OwnLoss{own_losses::LogCosh{}}, sk::optim::Adam{.lr = 0.01f});
+}
+
+TEST_CASE("Weighted losses of one output train on both devices", "[nn][cuda]") {
+  const std::vector<float> weights{1, 2, 0.5f, 3, 1};
+  const auto loss = nn::weighted_losses<sk::Model<own_loss_test::Net, sk::Shape<6>>>(
+      nn::on(nn::CrossEntropy{.class_weights = weights}, 0.5),
+      nn::on(nn::OwnLoss{own_losses::Focal{}, {.class_weights = weights}}, 0.1));
+  twins::agree<own_loss_test::Net, sk::Shape<6>, double>(loss, sk::optim::Adam{.lr = 0.01f});
 }

@@ -38,4 +38,6 @@ TEST_CASE("BinaryCrossEntropy survives logits of any size", "[loss]") {
 TEST_CASE("BinaryCrossEntropy says that its weights do not fit", "[loss]") {
   CHECK_THROWS_WITH(rows(BinaryCrossEntropy{.positive_weight = {1, 2, 3}}),
                     "BinaryCrossEntropy has 3 positive weights for 5 outputs: give it none, one, or one an output");
+  CHECK_THROWS_WITH(rows(BinaryCrossEntropy{.positive_weight = {-1}}),
+                    Catch::Contains(".positive_weight[0] is -1: a weight is a finite number, not negative"));
 }

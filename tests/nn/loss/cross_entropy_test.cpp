@@ -123,5 +123,8 @@ TEST_CASE("CrossEntropy says what is wrong with labels and options", "[loss]") {
   CHECK_THROWS_AS(wrong(CrossEntropy{.ignore_label = -1}, 1.0, 3), skein::ArgumentError);
   CHECK_THROWS_WITH(all(CrossEntropy{.class_weights = {1, 2}}),
                     "CrossEntropy has 2 class weights for 5 outputs: give it one a class, or none");
+  CHECK_THROWS_WITH(all(CrossEntropy{.class_weights = {1, 1, -0.5f, 1, 1}}),
+                    "CrossEntropy: .class_weights[2] is -0.5: a weight is a finite number, not negative");
+  CHECK_THROWS_WITH(all(CrossEntropy{.class_weights = {1, 1, 1, 1, std::nanf("")}}), Catch::Contains(".class_weights[4] is nan"));
   CHECK_THROWS_WITH(all(CrossEntropy{.label_smoothing = 1.5}), Catch::Contains("smoothing is a share, from 0 to 1"));
 }

@@ -23,6 +23,10 @@ template <class Name> struct edge {
     static_assert(F != inputs_mixed, "Graph: of several Inputs each has a shape: Input<name, Shape<...>>");
     static_assert(F != inputs_differ,
                   "Graph: the shapes of its Inputs do not add up to the input that it gets: give the model Net::input");
+    static_assert(
+        F != tokens_beside_numbers,
+        "Graph: Inputs with shapes are parts of one row of floats, and this one is Tokens<T>: tokens cannot stand beside "
+        "numbers yet: give categories as one-hot values (data::TableEncoder::one_hot), or let Input<name> be all of the tokens");
     static_assert(F != layer_of_several,
                   "Graph: a layer reads one edge: join several before it, by Add, Multiply, Concatenate or a join of your own");
     static_assert(F != join_of_one, "Graph: a join reads at least two edges");

@@ -40,7 +40,8 @@ template <int N> constexpr void GraphPlan<N>::begin(const Extents& in) {
     whole = whole || !shaped;
     GraphEdge& e = edge(i);
     e.extents = shaped ? item(i).part : in;
-    if (shaped) e.extents.tokens = false;  // a row of several inputs is of numbers
+    if (e.extents.tokens && shaped) blame(GraphFault::tokens_beside_numbers, i);  // a row of several inputs is of numbers
+    if (shaped) e.extents.tokens = false;
     e.source = i;
     e.from_input = true;
     node(i).offset = offset;

@@ -23,6 +23,7 @@ enum class GraphFault {
   output_twice,
   inputs_mixed,
   inputs_differ,
+  tokens_beside_numbers,
   layer_of_several,
   join_of_one,
   too_many_edges,

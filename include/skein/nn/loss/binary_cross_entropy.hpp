@@ -39,6 +39,7 @@ struct BinaryCrossEntropy {
     if (weights > 1 && weights != call.width)
       throw ArgumentError("BinaryCrossEntropy has " + std::to_string(weights) + " positive weights for " +
                           std::to_string(call.width) + " outputs: give it none, one, or one an output");
+    check_weights("BinaryCrossEntropy", "positive_weight", positive_weight);
     return vector_loss(call, BinaryCrossEntropyElement<Scalar>{table_of(call, table()), weights > 1 ? weights : 1});
   }
 };

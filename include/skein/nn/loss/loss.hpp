@@ -5,6 +5,7 @@
 #pragma once
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 #include "../../core/error.hpp"
 #include "../../core/named_values.hpp"
 #include "../../core/shape.hpp"
+#include "../../core/text.hpp"
 #include "../../device/batch_view.hpp"
 #include "../../device/copy.hpp"
 #include "../../ops/label_loss.hpp"
@@ -263,11 +265,19 @@ LossSums label_loss(const LossCall<Scalar, Device>& call, const Function& f, con
   return {s.loss, s.weight, s.correct};
 }
 
-/// Throws ArgumentError where a loss's weights of classes are not one for each of the network's outputs; none fit any network.
+/// Throws ArgumentError for the first of a loss's weights that is negative or no number. `name`: "class_weights".
+inline void check_weights(const char* loss, const char* name, std::span<const float> weights) {
+  for (std::size_t c = 0; c < weights.size(); ++c)
+    if (!(weights[c] >= 0 && weights[c] <= std::numeric_limits<float>::max()))
+      throw ArgumentError(text("{}: .{}[{}] is {}: a weight is a finite number, not negative", loss, name, c, weights[c]));
+}
+/// Throws ArgumentError where a loss's weights of classes are not one for each of the network's outputs, none of them negative;
+/// none fit any network.
 inline void check_class_weights(const char* loss, std::span<const float> weights, long classes) {
   if (!weights.empty() && static_cast<long>(weights.size()) != classes)
     throw ArgumentError(std::string(loss) + " has " + std::to_string(weights.size()) + " class weights for " +
                         std::to_string(classes) + " outputs: give it one a class, or none");
+  check_weights(loss, "class_weights", weights);
 }
 /// The divisor of a loss of labels, which are on the host: the sum of their classes' weights. Throws as the loss itself does.
 template <class Scalar> double label_weight(const char* loss, const LossCall<Scalar, Cpu>& call, std::span<const float> weights,
