@@ -53,7 +53,7 @@ def debug_build(bench):
     form that the README recommends for it, skein::compiled_mpi beside skein::headers_precompiled, after an edit of the program."""
     source, compiling = report.ROOT / "examples" / "00_first_program.cpp", report.library(mpi=True)[0]
     header = bench.folder / "cmake_pch.hxx"
-    header.write_text("#include <skein/skein.hpp>\n")
+    header.write_text("#include <skein/skein.hpp>\n#include <skein/mpi.hpp>\n")
     library = ["-DSKEIN_COMPILED=1", "-DSKEIN_COMPILED_MPI=1"]
 
     def seconds(*flags):

@@ -207,6 +207,7 @@ endmacro()
 function(skein_link_component target component)
   if(component STREQUAL "mpi")
     target_link_libraries(${target} INTERFACE Boost::mpi Boost::serialization MPI::MPI_CXX)
+    set_target_properties(${target} PROPERTIES INTERFACE_SKEIN_LINKS_MPI ON COMPATIBLE_INTERFACE_BOOL SKEIN_LINKS_MPI)
   elseif(component STREQUAL "cuda")
     # CMake 3.25 cannot ask nvcc for C++20 by cxx_std_20: the flag is passed.
     # The suppressed warnings: pragmas for g++ in the host's loops, and what the constexpr code of layers makes nvcc say.
@@ -226,6 +227,13 @@ function(skein_link_component target component)
     target_link_libraries(${target} INTERFACE LAPACK::LAPACK)
     target_compile_definitions(${target} INTERFACE SKEIN_WITH_LAPACK=1)
   endif()
+endfunction()
+
+# skein_precompile_headers(<target>): whoever links it compiles the umbrella header once a target, and its sources without it; where
+# it links MPI too, skein/mpi.hpp beside it.
+function(skein_precompile_headers target)
+  target_precompile_headers(${target} INTERFACE <skein/skein.hpp>
+    $<$<BOOL:$<TARGET_PROPERTY:SKEIN_LINKS_MPI>>:<skein/mpi.hpp$<ANGLE-R>>)
 endfunction()
 
 function(skein_print_summary)

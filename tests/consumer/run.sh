@@ -84,9 +84,21 @@ case $way in
     rm -rf "$work/skein"
     project "$source/test_package/CMakeLists.txt" -DCMAKE_PREFIX_PATH="$work/prefix"
     mkdir -p "$work/precompiled"
-    printf 'cmake_minimum_required(VERSION 3.25)\nproject(p CXX)\nfind_package(skein REQUIRED)\nif(NOT TARGET skein::headers_precompiled)\n  message(FATAL_ERROR "none")\nendif()\n' \
-      >"$work/precompiled/CMakeLists.txt"
+    printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(p CXX)' 'find_package(skein REQUIRED OPTIONAL_COMPONENTS mpi)' \
+      'add_library(alone STATIC main.cpp)' 'target_link_libraries(alone skein::headers_precompiled)' \
+      'if(TARGET skein::mpi)' '  add_library(ranks STATIC main.cpp)' \
+      '  target_link_libraries(ranks skein::headers_precompiled skein::mpi)' 'endif()' >"$work/precompiled/CMakeLists.txt"
+    : >"$work/precompiled/main.cpp"
     cmake -S "$work/precompiled" -B "$work/precompiled/build" -DCMAKE_PREFIX_PATH="$work/prefix" >/dev/null
+    pch=$work/precompiled/build/CMakeFiles
+    if ! grep -q skein/skein.hpp "$pch/alone.dir/cmake_pch.hxx" || grep -q skein/mpi.hpp "$pch/alone.dir/cmake_pch.hxx"; then
+      echo "skein::headers_precompiled: not the umbrella header alone without MPI"
+      exit 1
+    fi
+    if [ "${SKEIN_CHECK_MPI:-}" = TRUE ] && ! grep -q skein/mpi.hpp "$pch/ranks.dir/cmake_pch.hxx"; then
+      echo "skein::headers_precompiled beside skein::mpi: skein/mpi.hpp is not precompiled"
+      exit 1
+    fi
     component=mpi
     if [ "$form" = skein::compiled ]; then
       component=compiled_mpi
