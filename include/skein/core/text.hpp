@@ -42,16 +42,14 @@ class TextValue {
 /// Not constexpr: a call of it in a constant expression is an error that has its name.
 inline void text_has_other_places_than_values() {}
 
-constexpr std::size_t places_in(std::string_view pattern) {
-  std::size_t count = 0;
-  for (std::size_t at = pattern.find("{}"); at != pattern.npos; at = pattern.find("{}", at + 2)) ++count;
-  return count;
-}
 /// A pattern with as many places "{}" as there are values: another does not compile.
-template <class... Values> struct TextPattern {
+template <std::size_t Values> struct TextPattern {
   std::string_view pattern;
-  template <std::size_t N> consteval TextPattern(const char (&text)[N]) : pattern(text, N - 1) {
-    if (places_in(pattern) != sizeof...(Values)) text_has_other_places_than_values();
+  consteval TextPattern(const char* text) : pattern(text) {
+    std::size_t places = 0;
+    for (; *text != 0; ++text)
+      if (text[0] == '{' && text[1] == '}') ++places;
+    if (places != Values) text_has_other_places_than_values();
   }
 };
 
@@ -61,8 +59,7 @@ std::string fill_text(std::string_view pattern, const TextValue* value);
 /// The pattern with a value in the place of each "{}": whole numbers, real numbers (as few digits as tell them from others), true
 /// and false, characters and words. Another number of values than places does not compile.
 template <class... Values>
-requires(sizeof...(Values) > 0) std::string
-    text(std::type_identity_t<detail::TextPattern<Values...>> pattern, const Values&... values) {
+requires(sizeof...(Values) > 0) std::string text(detail::TextPattern<sizeof...(Values)> pattern, const Values&... values) {
   const detail::TextValue all[] = {values...};
   return detail::fill_text(pattern.pattern, all);
 }

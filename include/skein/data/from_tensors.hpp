@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <iterator>
-#include <ranges>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -25,9 +24,12 @@ template <class T, std::size_t N> struct ArrayLength<std::array<T, N>> {
   using number = T;
 };
 
+/// What a range holds. Not by <ranges>, which the umbrella header would compile for this alone.
+template <class T> using RangeValue = std::iter_value_t<decltype(std::ranges::begin(std::declval<const T&>()))>;
 /// A range of numbers or of std::array of numbers; or a tensor or view on the host.
-template <class T> concept NumberRange =
-    std::ranges::input_range<T> && std::is_arithmetic_v<typename ArrayLength<std::ranges::range_value_t<T>>::number>;
+template <class T> concept NumberRange = requires(const T& range) { std::ranges::end(range); }
+&&std::is_arithmetic_v<typename ArrayLength<RangeValue<T>>::number>;
+template <class T> concept SizedRange = requires(const T& range) { std::ranges::size(range); };
 template <class T> inline constexpr int tensor_rank = 0;
 template <class Scalar, int Rank> inline constexpr int tensor_rank<TensorView<Scalar, Rank, Cpu>> = Rank;
 template <class Scalar, int Rank> inline constexpr int tensor_rank<Tensor<Scalar, Rank, Cpu>> = Rank;
@@ -35,7 +37,7 @@ template <class T> concept HostTensor = tensor_rank<T> >
 0 && tensor_rank<T> <= 5;
 template <class T> concept Numbers = HostTensor<T> ||(NumberRange<T> && !requires { typename T::skein_expression; });
 
-template <class T> struct NumberIn { using type = typename ArrayLength<std::ranges::range_value_t<T>>::number; };
+template <class T> struct NumberIn { using type = typename ArrayLength<RangeValue<T>>::number; };
 template <HostTensor T> struct NumberIn<T> { using type = typename T::Scalar; };
 template <class T> using NumberOf = typename NumberIn<T>::type;
 
@@ -61,8 +63,8 @@ template <class To, class T> std::vector<To> flatten(const T& numbers) {
     if constexpr (requires { numbers.view(); }) flatten_view<To>(numbers.view(), flat);
     else flatten_view<To>(numbers, flat);
   } else {
-    constexpr int each = ArrayLength<std::ranges::range_value_t<T>>::value;
-    if constexpr (std::ranges::sized_range<const T>)
+    constexpr int each = ArrayLength<RangeValue<T>>::value;
+    if constexpr (SizedRange<T>)
       flat.reserve(static_cast<std::size_t>(std::ranges::size(numbers)) * static_cast<std::size_t>(each > 0 ? each : 1));
     for (const auto& item : numbers) {
       if constexpr (each > 0)
@@ -80,7 +82,7 @@ template <class T> Extents sample_of(const T& numbers) {
     if (sample.rank == 0) sample = {1, {1}};
     return sample;
   } else {
-    constexpr int each = ArrayLength<std::ranges::range_value_t<T>>::value;
+    constexpr int each = ArrayLength<RangeValue<T>>::value;
     return {1, {each > 0 ? each : 1}};
   }
 }

@@ -3,6 +3,8 @@
 #pragma once
 #include "from_tensors.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::data::detail {
 
 SKEIN_INLINE int target_length(std::size_t values, std::size_t samples, long each) {
@@ -17,3 +19,5 @@ SKEIN_INLINE int target_length(std::size_t values, std::size_t samples, long eac
 }
 
 }  // namespace skein::inline SKEIN_ABI::data::detail
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "in_memory.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::data::detail {
 
 SKEIN_INLINE std::int64_t count_samples(const Extents& sample, const Target& target, const InMemoryCounts& given) {
@@ -35,3 +37,5 @@ SKEIN_INLINE void throw_not_finite(const char* what, double value, std::int64_t 
 }
 
 }  // namespace skein::inline SKEIN_ABI::data::detail
+
+SKEIN_END_COLD

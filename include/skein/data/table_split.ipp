@@ -2,10 +2,11 @@
 // The bodies of table_split.hpp.
 #pragma once
 #include <algorithm>
-#include <numeric>
 
 #include "permutation.hpp"
 #include "table_split.hpp"
+
+SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::data::detail {
 
@@ -14,31 +15,28 @@ SKEIN_INLINE std::int64_t rows_of_first(const Table& table, double fraction) {
   return static_cast<std::int64_t>(static_cast<double>(table.rows()) * fraction + 0.5);
 }
 
-/// A number for each row: equal for equal values, numbered in the order of the values. Throws where one is missing.
+/// A number for each value: equal for equal values, numbered in the order of the values.
+template <class T> std::vector<std::int64_t> numbered(const std::vector<T>& values) {
+  std::vector<T> sorted = values;
+  std::sort(sorted.begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  std::vector<std::int64_t> numbers;
+  numbers.reserve(values.size());
+  for (const T& value : values) numbers.push_back(std::lower_bound(sorted.begin(), sorted.end(), value) - sorted.begin());
+  return numbers;
+}
+
+/// The numbers of the rows' values in a column. Throws where one is missing.
 SKEIN_INLINE std::vector<std::int64_t> ranked(const Table& table, const std::string& name, const char* what) {
   const int column = table.column(name);
-  const auto n = static_cast<std::size_t>(table.rows());
-  std::vector<double> numbers(n);
-  std::vector<std::string> texts(n);
-  for (std::size_t r = 0; r < n; ++r) {
-    const auto row = static_cast<std::int64_t>(r);
+  std::vector<double> numbers;
+  std::vector<std::string> texts;
+  for (std::int64_t row = 0; row < table.rows(); ++row) {
     if (table.missing(row, column)) table.refuse(row, column, "no value", std::string("each row needs a ") + what);
-    if (table.is_text(column)) texts[r] = table.text(row, column);
-    else numbers[r] = table.number(row, column);
+    if (table.is_text(column)) texts.push_back(table.text(row, column));
+    else numbers.push_back(table.number(row, column));
   }
-  const auto before = [&](std::int64_t a, std::int64_t b) {
-    const auto i = static_cast<std::size_t>(a), j = static_cast<std::size_t>(b);
-    return numbers[i] < numbers[j] || (numbers[i] == numbers[j] && texts[i] < texts[j]);
-  };
-  std::vector<std::int64_t> order(n), rank(n);
-  std::iota(order.begin(), order.end(), std::int64_t{0});
-  std::stable_sort(order.begin(), order.end(), before);
-  std::int64_t next = -1;
-  for (std::size_t i = 0; i < n; ++i) {
-    if (i == 0 || before(order[i - 1], order[i])) ++next;
-    rank[static_cast<std::size_t>(order[i])] = next;
-  }
-  return rank;
+  return table.is_text(column) ? numbered(texts) : numbered(numbers);
 }
 
 /// Rows whose key goes to the first part, in their order, and the others.
@@ -88,3 +86,5 @@ SKEIN_INLINE std::pair<Table, Table> split(const Table& table, double fraction, 
 }
 
 }  // namespace skein::inline SKEIN_ABI::data
+
+SKEIN_END_COLD

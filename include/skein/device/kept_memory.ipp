@@ -3,6 +3,8 @@
 #pragma once
 #include "kept_memory.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI {
 
 SKEIN_INLINE void KeptMemory::add(const void* p, std::size_t bytes) {
@@ -46,3 +48,5 @@ SKEIN_INLINE KeptMemory::Blocks::iterator KeptMemory::find(Table& t, const char*
 }
 
 }  // namespace skein::inline SKEIN_ABI
+
+SKEIN_END_COLD

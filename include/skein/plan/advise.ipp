@@ -3,6 +3,8 @@
 #pragma once
 #include "advise.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::plan::detail {
 
 SKEIN_INLINE std::string said(const char* format, ...) {
@@ -180,3 +182,5 @@ SKEIN_INLINE std::string Advice::text() const {
 }
 
 }  // namespace skein::inline SKEIN_ABI::plan
+
+SKEIN_END_COLD

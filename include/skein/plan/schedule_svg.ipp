@@ -3,6 +3,8 @@
 #pragma once
 #include "schedule_svg.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::plan::detail {
 
 SKEIN_INLINE void TimelineDrawing::tasks() const {
@@ -59,3 +61,5 @@ SKEIN_INLINE std::string schedule_svg(const Timeline& t, const ScheduleSvgOption
 }
 
 }  // namespace skein::inline SKEIN_ABI::plan
+
+SKEIN_END_COLD

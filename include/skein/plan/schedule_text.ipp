@@ -3,6 +3,8 @@
 #pragma once
 #include "schedule_text.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::plan {
 
 SKEIN_INLINE std::string schedule_text(const Timeline& t, double unit) {
@@ -41,3 +43,5 @@ SKEIN_INLINE std::string schedule_text(const Schedule& s, const TaskLengths& len
 }
 
 }  // namespace skein::inline SKEIN_ABI::plan
+
+SKEIN_END_COLD

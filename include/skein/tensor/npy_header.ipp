@@ -5,6 +5,8 @@
 
 #include "npy_header.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI {
 
 SKEIN_INLINE long long NpyHeader::count() const {
@@ -170,3 +172,5 @@ SKEIN_INLINE void throw_not_held(const std::string& path, long i, double value, 
 }
 
 }  // namespace skein::inline SKEIN_ABI::detail
+
+SKEIN_END_COLD

@@ -5,6 +5,8 @@
 
 #include "kept_objects.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE void KeptObjects::write(CheckpointWriter& writer) const {
@@ -34,3 +36,5 @@ SKEIN_INLINE const std::vector<std::byte>& KeptObjects::bytes(std::string_view n
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

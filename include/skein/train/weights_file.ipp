@@ -6,6 +6,8 @@
 #include "../optim/groups.hpp"
 #include "weights_file.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 namespace detail {
@@ -62,3 +64,5 @@ SKEIN_INLINE void check_weights(const CheckpointReader& reader, const std::strin
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

@@ -5,6 +5,8 @@
 
 #include "weights_npz.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train::detail {
 
 SKEIN_INLINE bool is_kind(const plan::LayerNode& node, std::string_view name) {
@@ -89,3 +91,5 @@ SKEIN_INLINE void check_names(const std::string& path, const std::vector<std::st
 }
 
 }  // namespace skein::inline SKEIN_ABI::train::detail
+
+SKEIN_END_COLD

@@ -3,6 +3,8 @@
 #pragma once
 #include "local_devices.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm::launch {
 
 SKEIN_INLINE Lookup process_environment() {
@@ -178,3 +180,5 @@ SKEIN_INLINE std::vector<int> LocalDevices::resolve(int visible) const {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm::launch
+
+SKEIN_END_COLD
