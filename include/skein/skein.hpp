@@ -63,6 +63,7 @@
 #include "nn/models/vgg.hpp"
 #include "nn/model.hpp"
 #include "nn/executor.hpp"
+#include "nn/recurrent.hpp"
 #include "nn/relu.hpp"
 #include "nn/repeat.hpp"
 #include "nn/reshape.hpp"

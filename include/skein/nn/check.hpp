@@ -19,6 +19,7 @@ template <class L, class In> inline constexpr bool gets_a_flat_shape = fault_of<
 template <class L, class In> inline constexpr bool gets_numbers = fault_of<L, In> != nn::Fault::wants_numbers;
 template <class L, class In> inline constexpr bool gets_tokens = fault_of<L, In> != nn::Fault::wants_tokens;
 template <class L, class In> inline constexpr bool gets_an_image = fault_of<L, In> != nn::Fault::wants_image;
+template <class L, class In> inline constexpr bool gets_a_sequence = fault_of<L, In> != nn::Fault::wants_sequence;
 template <class L, class In> inline constexpr bool kernel_fits_into = fault_of<L, In> != nn::Fault::window_too_large;
 template <class L, class In> inline constexpr bool groups_divide_the_channels =
     fault_of<L, In> != nn::Fault::groups_do_not_divide;
@@ -59,6 +60,8 @@ template <class Layer, int... Path> struct layer {
     static_assert(gets_a_flat_shape<Layer, Input>, "this layer takes a flat shape: put Flatten before it");
     static_assert(gets_an_image<Layer, Input>,
                   "this layer takes an image, Shape<height, width, channels>: is a Flatten too early?");
+    static_assert(gets_a_sequence<Layer, Input>,
+                  "this layer takes a sequence, Shape<steps, values>: a Reshape<steps, values> before it makes one");
     static_assert(kernel_fits_into<Layer, Input>,
                   "the kernel is larger than its padded input: use a smaller kernel or more padding");
     static_assert(keeps_the_count<Layer, Input>, "Reshape<...>: the extents must multiply to as many values as the input has");

@@ -40,6 +40,7 @@ enum class Fault {
   none,
   wants_flat,
   wants_image,
+  wants_sequence,
   window_too_large,
   groups_do_not_divide,
   branches_differ,
