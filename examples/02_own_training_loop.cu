@@ -17,8 +17,7 @@ using Optimizer = sk::optim::BoundOptimizer<sk::optim::Sgd, float, sk::Cuda>;
 void train(sk::NcclComm& world, Executor& executor, Optimizer& optimizer, sk::data::Loader<>& loader, int epoch) {
   Model& model = executor.model();
   for (const sk::data::Batch<>& batch : loader.epoch(epoch)) {
-    const auto sums = executor.forward_backward(
-        batch, {.scale = 1.0 / static_cast<double>(batch.global_count)});  // this rank's part of the mean
+    const auto sums = executor.forward_backward(batch, {.of_samples = batch.global_count});  // this rank's part of the mean
     world.all_reduce(model.gradients(), sk::Sum{});
     optimizer.step(model);
     if (world.rank() == 0 && batch.step % 100 == 0)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // skein::compiled: the bodies of nn/, optim/ and train/.
+#include <skein/nn/check_batch.ipp>
 #include <skein/nn/summary.ipp>
 #include <skein/optim/groups.ipp>
 #include <skein/optim/schedule.ipp>
@@ -12,7 +13,6 @@
 #include <skein/train/checkpoint_writer.ipp>
 #include <skein/train/control.ipp>
 #include <skein/train/curves.ipp>
-#include <skein/train/data_check.ipp>
 #include <skein/train/fit_loop.ipp>
 #include <skein/train/hash.ipp>
 #include <skein/train/history.ipp>

@@ -17,7 +17,7 @@ int main() {
     sk::nn::LossSums sums;
     for (const sk::data::Batch<>& batch : loader.epoch(epoch)) {
       const long part = batch.step % 4;  // of a step of 100 samples
-      const auto step = executor.forward_backward(batch, {.scale = 1.0 / 100, .accumulate = part != 0});
+      const auto step = executor.forward_backward(batch, {.of_samples = 100, .accumulate = part != 0});
       if (part != 3) continue;
       sums += step;  // of all four batches
       optimizer.step(model, {.clip_norm = 1.0});

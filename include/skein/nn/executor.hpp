@@ -15,6 +15,7 @@
 #include "../core/error.hpp"
 #include "../core/workers.hpp"
 #include "batch_on_device.hpp"
+#include "check_batch.hpp"
 #include "check_tokens.hpp"
 #include "exec/layer_wise.hpp"
 #include "exec/ready_gradients.hpp"
@@ -87,16 +88,20 @@ class Executor {
 
   // ---- one call for hand-written loops ---------------------------------------------------------------------------------
 
-  /// Forward, loss, backward. The gradients of the rank are in model().gradients() afterwards: those of the sum of losses
-  /// times call.scale. The batch (device/batch_view.hpp) is in memory of the host or of the model's device. Waits for a device
-  /// (train::TrainStep does not).
-  template <class Given> nn::LossSums forward_backward(const Given& given, ExecutorCall call) {
+  /// Forward, loss, backward. The gradients of the rank are in model().gradients() afterwards: those of the mean loss over this
+  /// batch. Several calls, or ranks, that make one step say `.of_samples`, all its samples, so that their gradients add up to
+  /// that of one mean; `.scale` is a factor of your own, of the gradient of the sum of losses. With `.accumulate` the gradients
+  /// are added to those before, and the sums that are returned are of all calls since the first one without it: add up those of
+  /// the last call of each step alone. The batch (device/batch_view.hpp) is in memory of the host or of the model's device. Waits
+  /// for a device (train::TrainStep does not). Throws where samples or targets are not what the model and the loss take.
+  template <class Given> nn::LossSums forward_backward(const Given& given, ExecutorCall call = {}) {
     if (!options_.training)
       throw ArgumentError("Executor: one that was made with .training = false has no gradients: it evaluates and predicts");
     if (options_.shards) throw ArgumentError("Executor: the gradients of virtual shards are summed by train::TrainStep");
     [[maybe_unused]] const auto here = step_memory_.enter();
     const auto& seen = batch_view<Scalar, Device>(given);
-    check(seen);
+    nn::check_call(call);
+    check(given, seen, true);
     const View& batch = batch_on_device_(seen);
     if (call.key == 0) call.key = random_key(model().seed().value, ++calls_);
     begin(batch, call);
@@ -111,16 +116,12 @@ class Executor {
     ready_.set_summed();
     return sums();
   }
-  /// The same with the gradient of the mean loss over this batch.
-  template <class Given> nn::LossSums forward_backward(const Given& given) {
-    const auto& batch = batch_view<Scalar, Device>(given);
-    return forward_backward(batch, ExecutorCall{.scale = 1.0 / expected_batch_weight(batch.count)});
-  }
-  /// Forward and loss without backward, as in evaluation (no dropout). outputs() has the outputs.
+  /// Forward and loss without backward, as in evaluation (no dropout). outputs() has the outputs; a batch without targets gives
+  /// them alone, and sums of nothing.
   template <class Given> nn::LossSums evaluate(const Given& given) {
     [[maybe_unused]] const auto here = step_memory_.enter();
     const auto& seen = batch_view<Scalar, Device>(given);
-    check(seen);
+    check(given, seen, false);
     const View& batch = batch_on_device_(seen);
     begin(batch, {});
     run([&](Worker& w) { evaluate(w, batch); });
@@ -218,7 +219,8 @@ class Executor {
   }
 
  private:
-  void check(const auto& batch) const {
+  void check(const auto& given, const auto& batch, bool training) const {
+    nn::check_batch<Model, Loss>(given, training);
     if (batch.count > capacity())
       throw ArgumentError(
           text("Executor: the batch has {} samples, and .capacity is {}: the most samples of one call", batch.count, capacity()));

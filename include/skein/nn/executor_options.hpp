@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "../core/denormals.hpp"
@@ -38,9 +39,11 @@ struct MemoryPlan {
 
 /// One call of forward_backward.
 struct ExecutorCall {
-  double scale = 1;         ///< factor of the loss's gradient: 1 / (samples of the whole batch)
+  /// factor of the gradient of the sum of losses; absent: 1 / expected_batch_weight(samples), so that it is that of the mean
+  std::optional<double> scale{};
+  long of_samples = 0;      ///< the mean is over so many samples, those of all calls and ranks that make a step; 0: of this call
   double loss_scale = 1;    ///< another factor, for a model that scales its loss
-  bool accumulate = false;  ///< add to the gradients of the calls before
+  bool accumulate = false;  ///< add to the gradients of the calls before; the sums that are returned are of all of them
   std::uint64_t key = 0;    ///< of this step's random numbers; 0: another in each call, of the model's seed and a count of calls
   long global_count = 0;    ///< samples of the whole batch: virtual shards are cut out of that
 };
@@ -57,11 +60,33 @@ constexpr long depth_first_block(const MemoryRequirements& s, long scalar_bytes,
   return block < 8 ? 8 : block > 1024 ? 1024 : block;
 }
 
+/// Throws ArgumentError for a negative number of workers: of `who`'s option.
+inline void check_threads(const char* who, int threads) {
+  if (threads < 0) throw ArgumentError(text("{}: .threads is {}: give 1 or more; 0: the cores of this rank", who, threads));
+}
+/// Throws ArgumentError for a factor of the gradient that is none: what a call says of it.
+inline void check_call(const ExecutorCall& call) {
+  if (call.scale && !(*call.scale >= -1e300 && *call.scale <= 1e300))
+    throw ArgumentError(
+        text("forward_backward: .scale is {}: it is a finite factor of the gradient; without it the gradient is "
+             "that of the mean",
+             *call.scale));
+  if (call.of_samples < 0 || (call.of_samples > 0 && call.scale))
+    throw ArgumentError(call.of_samples < 0
+                            ? text("forward_backward: .of_samples is {}: it is the number of samples of a whole "
+                                   "step; 0: those of the call",
+                                   call.of_samples)
+                            : text("forward_backward: .scale = {} and .of_samples = {} both say the factor of the "
+                                   "gradient: give one of them",
+                                   *call.scale, call.of_samples));
+}
+
 /// The options with what they leave open. Throws ArgumentError for those that a network of these sizes, or this device, cannot
 /// have.
 template <class Device>
 ExecutorOptions resolve_options(ExecutorOptions o, const MemoryRequirements& sizes, long scalar_bytes, long activation_bytes) {
   if (o.capacity <= 0) throw ArgumentError("Executor: .capacity must be given: the most samples of this rank in one step");
+  check_threads("Executor", o.threads);
   if (!on_host<Device> && o.execution == Execution::depth_first)
     throw ArgumentError("Executor: depth-first blocks keep samples in the host's cache; on " + std::string(Device::name) +
                         " a network runs layer by layer: leave .execution as it is");

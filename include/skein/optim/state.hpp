@@ -37,9 +37,27 @@ template <class M> concept HasProgram = requires { M::program; };
 
 /// Of BoundOptimizer::step.
 struct StepOptions {
-  std::optional<double> lr;  ///< of this step, also 0; absent: the optimizer's own
-  double clip_norm = 0;      ///< gradients of a larger global norm are scaled down to it; 0: no clipping. On the host
+  std::optional<double> lr{};  ///< of this step, also 0; absent: the optimizer's own
+  double clip_norm = 0;        ///< gradients of a larger global norm are scaled down to it; 0: no clipping. On the host
 };
+
+namespace detail {
+/// Of a model's type: a constant.
+template <class Model> constexpr std::uint64_t layout_of() {
+  constexpr std::uint64_t hash = plan::layout_hash(Model::program);
+  return hash;
+}
+template <class Model> constexpr long stored_of() { return Model::program.stored_parameters; }
+/// Throws ArgumentError: the optimizer's state is not that of this model's parameters.
+[[noreturn]] void refuse_model(long bound, long given, bool whole);
+/// Throws ArgumentError for values that are no rate, or no norm to clip by.
+void refuse_rate(double lr);
+inline void check(const StepOptions& o) {
+  if (o.lr && !(*o.lr >= 0 && *o.lr <= 3.4e38)) [[unlikely]]
+    refuse_rate(*o.lr);
+  check_clip_norm("step", o.clip_norm);
+}
+}  // namespace detail
 
 /// An optimizer with its state for the parameters of one program, or for a part of them.
 template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
@@ -50,8 +68,8 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
       : BoundOptimizer(optimizer, program, where, plan::Range{0, program.stored_parameters}) {}
   /// With state of a part of the parameters alone: nothing else of them is ever updated.
   template <class Program> BoundOptimizer(const O& optimizer, const Program& program, Device where, plan::Range owned)
-      : optimizer_(optimizer), stored_(program.stored_parameters), owned_(owned), arrays_(optimizer.state_arrays()),
-        state_(static_cast<std::size_t>(pitch() * arrays_), where) {
+      : optimizer_(optimizer), stored_(program.stored_parameters), layout_(plan::layout_hash(program)), owned_(owned),
+        arrays_(optimizer.state_arrays()), state_(static_cast<std::size_t>(pitch() * arrays_), where) {
     check(optimizer_);
     std::vector<std::string> names = names_of(program.parts(), program.parameters());
     ranges_ = resolve(groups_of(optimizer_), program.parameters(), names);
@@ -66,11 +84,14 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
       : BoundOptimizer(optimizer, Model::program, model.where()) {}
 
   /// One step of a loop by hand: updates the model's parameters by its gradients, which executor.forward_backward() has made
-  /// and the ranks have summed. It counts the steps itself. All of the parameters; on one thread.
+  /// and the ranks have summed. It counts the steps itself. All of the parameters; on one thread. Throws ArgumentError for a
+  /// model of another layout than the one it was made with, and for options that make no sense.
   template <class Model> void step(Model& model, const StepOptions& options = {}) {
     static_assert(!has_stages<O>,
                   "a chain with transforms of whole tensors is more than one pass: a loop by hand makes its steps with "
                   "train::TrainStep");
+    if (!whole() || detail::layout_of<Model>() != layout_) detail::refuse_model(stored_, detail::stored_of<Model>(), whole());
+    detail::check(options);
     const Scalar* gradients[] = {model.gradients().data};
     StepCall<Scalar> call{
         .step = ++steps_, .lr = options.lr.value_or(static_cast<double>(optimizer_.lr)), .gradients = gradients};
@@ -151,6 +172,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
   O optimizer_;
   std::int64_t steps_ = 0;  // of step()
   long stored_;
+  std::uint64_t layout_;
   plan::Range owned_;
   int arrays_;
   Arena<Scalar, Device> state_;

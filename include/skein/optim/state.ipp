@@ -20,6 +20,19 @@ SKEIN_INLINE std::vector<ParameterGroupRange> resolve(const Groups& groups, std:
   return resolve(groups, table);
 }
 
+namespace detail {
+SKEIN_INLINE void refuse_model(long bound, long given, bool whole) {
+  if (!whole) throw ArgumentError("step: this optimizer has state of a part of the parameters: update() takes the part");
+  throw ArgumentError(
+      text("step: the optimizer was made with a model whose {} parameters (padding included) lie otherwise than the "
+           "{} of this one: each model has an optimizer of its own",
+           bound, given));
+}
+SKEIN_INLINE void refuse_rate(double lr) {
+  throw ArgumentError(text("step: .lr is {}: a rate is finite and not negative; without it the optimizer's own", lr));
+}
+}  // namespace detail
+
 }  // namespace skein::inline SKEIN_ABI::optim
 
 SKEIN_END_COLD

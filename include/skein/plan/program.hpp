@@ -138,4 +138,14 @@ template <class Program> constexpr std::uint64_t fingerprint(const Program& p) {
   return f.value();
 }
 
+/// The places of the parameters in their arena: what an optimizer's state for them is laid out by. The same for two inputs of one
+/// network that share its weights.
+template <class Program> constexpr std::uint64_t layout_hash(const Program& p) {
+  Fnv1a f;
+  f.add(static_cast<std::uint64_t>(p.stored_parameters));
+  for (const Entry& e : p.parameters())
+    f.add(e.leaf).add(e.extents).add(static_cast<std::uint64_t>(e.offset)).add(static_cast<std::uint64_t>(e.decay));
+  return f.value();
+}
+
 }  // namespace skein::inline SKEIN_ABI::plan

@@ -55,11 +55,8 @@ inline void check_replica_options(const FitFacts& facts, std::int64_t every) {
 
 /// Throws ArgumentError for options that would do nothing, or harm, without a word.
 inline void check_options(const FitOptions& options) {
-  if (!(options.clip_norm >= 0))
-    throw ArgumentError(
-        text("fit: .clip_norm is {}: it is the largest norm that gradients keep, above 0; 0: none", options.clip_norm));
-  if (options.threads < 0)
-    throw ArgumentError(text("fit: .threads is {}: give 1 or more; 0: the cores of this rank", options.threads));
+  optim::check_clip_norm("fit", options.clip_norm);
+  nn::check_threads("fit", options.threads);
 }
 /// Throws ArgumentError where an epoch has no step.
 inline void check_steps(std::int64_t steps, long batch, std::int64_t samples) {

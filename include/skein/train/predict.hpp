@@ -31,7 +31,7 @@ auto predict_rows(const Model& model, TensorView<const typename Model::Element, 
   using Device = typename Model::device;
   Extents sample{1, {1}};
   for (int i = 1; i < Rank; ++i) sample.e[i - 1] = static_cast<int>(x.extent(i)), sample.rank = i;
-  detail::check_extents(sample, Model::input::extents, "predict: the rows of x", "a tensor of samples x ");
+  nn::check_extents(sample, Model::input::extents, "predict: the rows of x", "a tensor of samples x ");
   const long n = x.extent(0), width = Model::output_extents.count();
   Tensor<Scalar, 2, Device> all(dims(n, width), model.where());
   data::Batch<Scalar, Device> batch;

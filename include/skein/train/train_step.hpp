@@ -11,6 +11,7 @@
 
 #include "../comm/public_call.hpp"
 #include "../device/copy.hpp"
+#include "../nn/check_batch.hpp"
 #include "../nn/check_tokens.hpp"
 #include "step/check_step.hpp"
 #include "step/device_update.hpp"
@@ -58,7 +59,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
 
   /// Makes memory for calls of at most `options.capacity` samples of this rank, unless it is there. Keeps everything else.
   void reserve(ExecutorOptions options) {
-    if (options.threads <= 0) options.threads = threads();
+    nn::check_threads("reserve", options.threads);
+    if (options.threads == 0) options.threads = threads();
     if constexpr (virtual_shards > 0) options.shards = SumShards::share(parts_);
     auto& executor = parts_.executor;
     if (executor && executor->capacity() >= options.capacity && options.execution == asked_.execution &&
@@ -82,7 +84,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// step whose gradients overflow leaves parameters, state and steps() as they were. Batch: see Executor; in the host's memory,
   /// or the device's.
   template <class Batch> Sums step(const Batch& given, const StepOptions& options = {}) {
-    check_labels(batch_view<Scalar, Device>(given), names_of(given));
+    check_batch(given, true);
     if constexpr (virtual_shards > 0) SumShards::check(parts_, given);
     [[maybe_unused]] const auto here = parts_.executor->memory().enter();
     const auto& batch = parts_.device.stage(given);
@@ -105,7 +107,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// Forward and loss of this rank's samples, in evaluation phase. Sums are of this rank alone: of this batch, or with
   /// `accumulate` of those before it too.
   template <class Batch> Sums evaluate(const Batch& given, bool accumulate = false) {
-    check_labels(batch_view<Scalar, Device>(given), names_of(given));
+    check_batch(given, false);
     Executor& run = executor();
     [[maybe_unused]] const auto here = run.memory().enter();
     const auto& batch = parts_.device.stage(given);
@@ -206,6 +208,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   template <class View> State begin(const View& batch, const StepOptions& options, PolicySink<PolicyState>& policy) {
     if (accumulated_ == 0) expected_weight_ = Executor::expected_batch_weight(batch.global_count), samples_ = 0;
     samples_ += static_cast<long>(batch.count);
+    optim::check_clip_norm("step", options.clip_norm);
+    if (!(options.lr_factor >= 0)) [[unlikely]]
+      throw ArgumentError(text("step: .lr_factor is {}: a factor of the rate is not negative", options.lr_factor));
     const double clip = optim::clip_norm_of(parts_.optimizer.optimizer(), options.clip_norm);
     const bool exchange = options.update && parts_.policy_state.synchronizes_gradients();
     if (options.update) ++step_;
@@ -278,6 +283,11 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
 
   /// Before the parallel region, so that nothing has been changed by a wrong batch. Labels and tokens that are on a device
   /// already are their owner's care.
+  template <class Given> void check_batch(const Given& given, bool training) const {
+    const auto& batch = batch_view<Scalar, Device>(given);  // refuses what is no batch
+    nn::check_batch<Model, Loss>(given, training);
+    check_labels(batch, names_of(given));
+  }
   template <class Batch> void check_labels(const Batch& batch, const SampleNames& names) const {
     nn::check_tokens<Model>(batch, names);
     if constexpr (Loss::target == nn::TargetKind::label) {

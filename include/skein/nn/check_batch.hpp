@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does a batch, or a data set, have what a network and its loss take: extents of samples, labels or target vectors. Asked before
+// a call, since a kernel reads as many values as the network wants: a few comparisons a batch. The sentences of Trainer::fit too.
+#pragma once
+#include <concepts>
+#include <string>
+
+#include "../core/error.hpp"
+#include "../core/shape.hpp"
+#include "../device/batch_view.hpp"
+#include "loss/loss.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+/// What stands beside samples: nothing, labels, or vectors of so many values.
+enum class GivenTargets { none, labels, vectors };
+
+/// "Shape<28, 28, 1>", "Tokens<16>".
+std::string shape_text(const Extents& e);
+/// Throws ShapeError where samples of these extents are not what a model takes. Those of a flat model may have any extents, which
+/// are read in their order, and a last extent of 1 may be left out; else they are compared one by one. `whose` samples: "the
+/// training data set's samples"; `how` the extents of flat ones are said: what stands before them.
+void check_extents(const Extents& given, const Extents& wanted, const std::string& whose, const char* how);
+/// Throws the ArgumentError of a loss that compares with labels (or with numbers), and gets something else. `of`: "the training
+/// data set"; `length` of the vectors.
+[[noreturn]] void refuse_targets(TargetKind wanted, GivenTargets given, const std::string& of, long length);
+/// Throws the ShapeError of target vectors of another length.
+[[noreturn]] void refuse_target_length(long given, long wanted, const std::string& of);
+
+namespace detail {
+/// A batch that says the extents of a sample, and the length of a target: a loader's.
+template <class T> concept SaysExtents = requires(const T& b) {
+  { b.sample } -> std::convertible_to<const Extents&>;
+  { b.target_length } -> std::convertible_to<long>;
+};
+/// What messages call a batch: its data set, where it says one.
+std::string batch_text(const char* set);
+void check_batch_extents(const Extents& given, const Extents& wanted, const char* set);
+[[noreturn]] void refuse_pitch(long pitch, const char* member, long wanted, const char* of);
+}  // namespace detail
+
+/// Throws where a batch, as it was given, has other samples than the model takes, or other targets than the loss compares with.
+/// `training`: there must be targets; else they may be missing, and only outputs are made. A batch without samples has nothing to
+/// compare.
+template <class Model, class Loss, class Given> void check_batch(const Given& b, bool training) {
+  if (b.count <= 0) return;
+  constexpr bool wants_labels = Loss::target == TargetKind::label;
+  const char* set = names_of(b).set;
+  if constexpr (detail::SaysExtents<Given>)
+    if (b.sample.rank > 0 && b.sample != Model::input::extents) detail::check_batch_extents(b.sample, Model::input::extents, set);
+  if constexpr (!is_tokens<typename Model::input>) {
+    if (!b.x) throw ArgumentError("the batch has no samples: .x is null");
+    if (b.pitch < Model::input::count) detail::refuse_pitch(b.pitch, ".pitch", Model::input::count, "the network's input");
+  }
+  const bool wanted = wants_labels ? b.labels != nullptr : b.targets != nullptr;
+  const bool other = wants_labels ? b.targets != nullptr : b.labels != nullptr;
+  if (!wanted) {
+    if (training || other)
+      refuse_targets(Loss::target,
+                     !other         ? GivenTargets::none
+                     : wants_labels ? GivenTargets::vectors
+                                    : GivenTargets::labels,
+                     detail::batch_text(set), b.target_pitch);
+    return;
+  }
+  if constexpr (!wants_labels) {
+    constexpr long length = target_length<Loss>(Model::sizes.output.count());
+    if constexpr (detail::SaysExtents<Given>)
+      if (b.target_length > 0 && b.target_length != length)
+        refuse_target_length(b.target_length, length, detail::batch_text(set));
+    if (b.target_pitch < length) detail::refuse_pitch(b.target_pitch, ".target_pitch", length, "a target of the loss");
+  }
+}
+
+}  // namespace skein::inline SKEIN_ABI::nn
+
+#if !SKEIN_COMPILED
+#include "check_batch.ipp"
+#endif

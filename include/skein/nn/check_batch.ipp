@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of check_batch.hpp.
+#pragma once
+#include "check_batch.hpp"
+
+SKEIN_BEGIN_COLD
+
+namespace skein::inline SKEIN_ABI::nn {
+
+SKEIN_INLINE std::string shape_text(const Extents& e) {
+  std::string shape = e.tokens ? "Tokens<" : "Shape<";
+  for (int i = 0; i < e.rank; ++i) shape += (i ? ", " : "") + std::to_string(e[i]);
+  return shape + ">";
+}
+
+SKEIN_INLINE void check_extents(const Extents& given, const Extents& wanted, const std::string& whose, const char* how) {
+  const auto extent = [](const Extents& e, int i) { return i < e.rank ? e[i] : 1; };
+  bool same = wanted.flat() ? given.count() == wanted.count() : true;
+  for (int i = 0; i < 4 && !wanted.flat(); ++i) same = same && extent(given, i) == extent(wanted, i);
+  if (same) return;
+  std::string message = whose + " are " + shape_text(given) + ", the model takes " + shape_text(wanted);
+  if (given.count() == wanted.count() && given.flat()) {
+    message += std::string(": if the values are in that order, say so: ") + how;
+    for (int i = 0; i < wanted.rank; ++i) message += (i ? " x " : "") + std::to_string(wanted[i]);
+  } else if (given.rank == 3 && wanted.rank == 3 && given.count() == wanted.count()) {
+    message += ": images are (height, width, channels), the channels last";
+  }
+  throw ShapeError(message);
+}
+
+SKEIN_INLINE void refuse_targets(TargetKind wanted, GivenTargets given, const std::string& of, long length) {
+  const bool labels = wanted == TargetKind::label;
+  const char* with = labels ? "class labels" : "numbers";
+  if (given == GivenTargets::none)
+    throw ArgumentError(
+        text("the loss compares with {}, and {} has no targets: give it {} beside the samples, as "
+             "from_tensors(x, extents, y) does",
+             with, of, labels ? "labels" : "target vectors"));
+  if (!labels)
+    throw ArgumentError("the loss compares with numbers, the targets of " + of +
+                        " are class labels, as integers are: give it floats (from_tensors of float), or use CrossEntropy");
+  throw ArgumentError("the loss compares with class labels, the targets of " + of +
+                      " are numbers: give it integers (from_tensors of int), or use a loss such as Mse" +
+                      (length > 1 ? "; where data::join has made numbers of labels beside others, graph_loss gives each part of "
+                                    "them a loss of its own"
+                                  : ""));
+}
+SKEIN_INLINE void refuse_target_length(long given, long wanted, const std::string& of) {
+  throw ShapeError(text("a target of {} has {} values, the network gives {}", of, given, wanted));
+}
+
+namespace detail {
+SKEIN_INLINE std::string batch_text(const char* set) { return set ? set : "the batch"; }
+SKEIN_INLINE void check_batch_extents(const Extents& given, const Extents& wanted, const char* set) {
+  check_extents(given, wanted, batch_text(set) + "'s samples", "from_tensors(x, sk::Extents{...}, y) with the extents ");
+}
+SKEIN_INLINE void refuse_pitch(long pitch, const char* member, long wanted, const char* of) {
+  throw ShapeError(
+      text("the batch's {} is {}, and {} has {} values: {} is the distance from one sample to the next, at least that", member,
+           pitch, of, wanted, member));
+}
+}  // namespace detail
+
+}  // namespace skein::inline SKEIN_ABI::nn
+
+SKEIN_END_COLD
