@@ -28,6 +28,7 @@ def build(compiler, folder):
 
 # What guards a step: the header, and what the lines have to contain (None: all of them).
 GUARDS = {"flushing denormals": ("core/denormals.hpp", None), "cancellable barriers": ("core/workers.hpp", "arrive_and_wait"),
+          "comparing the batch": ("nn/check_batch.hpp", None),
           "finite losses, before the update": ("train/step/update.hpp", "finite"), "and after it": ("train/train_step.hpp", "left_out")}
 
 

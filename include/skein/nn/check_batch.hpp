@@ -35,6 +35,12 @@ template <class T> concept SaysExtents = requires(const T& b) {
 };
 /// What messages call a batch: its data set, where it says one.
 std::string batch_text(const char* set);
+template <class Input> constexpr bool same_extents(const Extents& e) {
+  bool same = e.rank == Input::rank;
+  for (int i = 0; i < Input::rank; ++i) same = same && e.e[i] == Input::extents.e[i];
+  return same;
+}
+[[noreturn]] void refuse_null();
 void check_batch_extents(const Extents& given, const Extents& wanted, const char* set);
 [[noreturn]] void refuse_pitch(long pitch, const char* member, long wanted, const char* of);
 }  // namespace detail
@@ -42,33 +48,35 @@ void check_batch_extents(const Extents& given, const Extents& wanted, const char
 /// Throws where a batch, as it was given, has other samples than the model takes, or other targets than the loss compares with.
 /// `training`: there must be targets; else they may be missing, and only outputs are made. A batch without samples has nothing to
 /// compare.
-template <class Model, class Loss, class Given> void check_batch(const Given& b, bool training) {
+template <class Model, class Loss, class Given> SKEIN_ALWAYS_INLINE void check_batch(const Given& b, bool training) {
   if (b.count <= 0) return;
   constexpr bool wants_labels = Loss::target == TargetKind::label;
-  const char* set = names_of(b).set;
   if constexpr (detail::SaysExtents<Given>)
-    if (b.sample.rank > 0 && b.sample != Model::input::extents) detail::check_batch_extents(b.sample, Model::input::extents, set);
+    if (!detail::same_extents<typename Model::input>(b.sample) && b.sample.rank > 0) [[unlikely]]
+      detail::check_batch_extents(b.sample, Model::input::extents, names_of(b).set);
   if constexpr (!is_tokens<typename Model::input>) {
-    if (!b.x) throw ArgumentError("the batch has no samples: .x is null");
-    if (b.pitch < Model::input::count) detail::refuse_pitch(b.pitch, ".pitch", Model::input::count, "the network's input");
+    if (!b.x) [[unlikely]]
+      detail::refuse_null();
+    if (b.pitch < Model::input::count) [[unlikely]]
+      detail::refuse_pitch(b.pitch, ".pitch", Model::input::count, "the network's input");
   }
-  const bool wanted = wants_labels ? b.labels != nullptr : b.targets != nullptr;
-  const bool other = wants_labels ? b.targets != nullptr : b.labels != nullptr;
-  if (!wanted) {
+  if (wants_labels ? b.labels == nullptr : b.targets == nullptr) [[unlikely]] {
+    const bool other = wants_labels ? b.targets != nullptr : b.labels != nullptr;
     if (training || other)
       refuse_targets(Loss::target,
                      !other         ? GivenTargets::none
                      : wants_labels ? GivenTargets::vectors
                                     : GivenTargets::labels,
-                     detail::batch_text(set), b.target_pitch);
+                     detail::batch_text(names_of(b).set), b.target_pitch);
     return;
   }
   if constexpr (!wants_labels) {
     constexpr long length = target_length<Loss>(Model::sizes.output.count());
     if constexpr (detail::SaysExtents<Given>)
-      if (b.target_length > 0 && b.target_length != length)
-        refuse_target_length(b.target_length, length, detail::batch_text(set));
-    if (b.target_pitch < length) detail::refuse_pitch(b.target_pitch, ".target_pitch", length, "a target of the loss");
+      if (b.target_length != length && b.target_length > 0) [[unlikely]]
+        refuse_target_length(b.target_length, length, detail::batch_text(names_of(b).set));
+    if (b.target_pitch < length) [[unlikely]]
+      detail::refuse_pitch(b.target_pitch, ".target_pitch", length, "a target of the loss");
   }
 }
 

@@ -94,7 +94,7 @@ class Executor {
   /// are added to those before, and the sums that are returned are of all calls since the first one without it: add up those of
   /// the last call of each step alone. The batch (device/batch_view.hpp) is in memory of the host or of the model's device. Waits
   /// for a device (train::TrainStep does not). Throws where samples or targets are not what the model and the loss take.
-  template <class Given> nn::LossSums forward_backward(const Given& given, ExecutorCall call = {}) {
+  template <class Given> nn::LossSums forward_backward(const Given& given, const ExecutorCall& call = {}) {
     if (!options_.training)
       throw ArgumentError("Executor: one that was made with .training = false has no gradients: it evaluates and predicts");
     if (options_.shards) throw ArgumentError("Executor: the gradients of virtual shards are summed by train::TrainStep");
@@ -103,12 +103,14 @@ class Executor {
     nn::check_call(call);
     check(given, seen, true);
     const View& batch = batch_on_device_(seen);
-    if (call.key == 0) call.key = random_key(model().seed().value, ++calls_);
-    begin(batch, call);
+    const double weight = expected_batch_weight(call.of_samples > 0 ? call.of_samples : batch.count);
+    const nn::PassCall pass =
+        nn::resolve_call(call, weight, call.key != 0 ? call.key : random_key(model().seed().value, ++calls_));
+    begin(batch, pass);
     const bool summed = ready_.summed();
     run([&](Worker& w) {
       if (call.accumulate && summed && w.index > 0) memory_.clear_partial(w.index);
-      forward_backward(w, batch, call);
+      forward_backward(w, batch, pass);
       w.barrier();
       ready_.sum_workers(w);
     });
@@ -134,7 +136,7 @@ class Executor {
   /// What the device reads of a step, beside the batch. The calling thread has entered memory().
   nn::StepMemory<Device>& memory() { return step_memory_; }
   /// Before the parts: the numbers of the step go to the device. Does not wait.
-  void begin(const View& batch, const ExecutorCall& call) {
+  void begin(const View& batch, const nn::PassCall& call) {
     if constexpr (!on_host<Device>)
       step_memory_.begin(
           {.key = call.key, .global_first = static_cast<std::uint64_t>(batch.first), .loss_scale = call.loss_scale});
@@ -153,7 +155,7 @@ class Executor {
 
   // ---- the parts, called by every worker inside one parallel region ----------------------------------------------------
 
-  SKEIN_NOINLINE void forward_backward(const Worker& w, const View& batch, const ExecutorCall& call,
+  SKEIN_NOINLINE void forward_backward(const Worker& w, const View& batch, const nn::PassCall& call,
                                        const nn::ExecutorSinks& sinks = {}) {
     State& s = memory_.state(w.index);
     memory_.forget_packed(s, call.accumulate);

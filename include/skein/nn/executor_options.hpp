@@ -49,6 +49,20 @@ struct ExecutorCall {
 };
 
 namespace nn {
+/// The same as the parts of a pass have it, with the factor itself.
+struct PassCall {
+  double scale = 1;  ///< of the gradient of the sum of losses
+  double loss_scale = 1;
+  bool accumulate = false;
+  std::uint64_t key = 0;
+  long global_count = 0;
+};
+
+/// The call with what it leaves open: the divisor of its mean, and the key.
+constexpr PassCall resolve_call(const ExecutorCall& c, double weight, std::uint64_t key) {
+  return {c.scale ? *c.scale : 1 / weight, c.loss_scale, c.accumulate, key, c.global_count};
+}
+
 /// The executor by the cost sheet: depth-first pays where the parameters stay in the cache beside a block of activations, and
 /// no sample needs another.
 constexpr bool prefers_depth_first(const MemoryRequirements& s) { return !s.couples_batch && s.stored <= 16 * 1024; }

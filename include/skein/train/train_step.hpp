@@ -208,9 +208,6 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   template <class View> State begin(const View& batch, const StepOptions& options, PolicySink<PolicyState>& policy) {
     if (accumulated_ == 0) expected_weight_ = Executor::expected_batch_weight(batch.global_count), samples_ = 0;
     samples_ += static_cast<long>(batch.count);
-    optim::check_clip_norm("step", options.clip_norm);
-    if (!(options.lr_factor >= 0)) [[unlikely]]
-      throw ArgumentError(text("step: .lr_factor is {}: a factor of the rate is not negative", options.lr_factor));
     const double clip = optim::clip_norm_of(parts_.optimizer.optimizer(), options.clip_norm);
     const bool exchange = options.update && parts_.policy_state.synchronizes_gradients();
     if (options.update) ++step_;
@@ -286,16 +283,13 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   template <class Given> void check_batch(const Given& given, bool training) const {
     const auto& batch = batch_view<Scalar, Device>(given);  // refuses what is no batch
     nn::check_batch<Model, Loss>(given, training);
-    check_labels(batch, names_of(given));
-  }
-  template <class Batch> void check_labels(const Batch& batch, const SampleNames& names) const {
-    nn::check_tokens<Model>(batch, names);
+    nn::check_tokens<Model>(batch, names_of(given));
     if constexpr (Loss::target == nn::TargetKind::label) {
       if (!batch.labels) return;
       nn::check_labels_each(batch.labels_each, labels_each);
-      if constexpr (on_host<DeviceOf<Batch>>)
+      if constexpr (on_host<DeviceOf<std::remove_cvref_t<decltype(batch)>>>)
         nn::check_labels(batch.labels, batch.count * labels_each, Width / labels_each, nn::ignored_label(parts_.loss), 0,
-                         labels_each, names);
+                         labels_each, names_of(given));
     }
   }
 

@@ -11,7 +11,7 @@ namespace skein::inline SKEIN_ABI::nn {
 
 /// Forward, loss and backward of the samples of `slice`, in even blocks of at most the memory's capacity; one, if it is empty.
 template <class Pass> void run_depth_first(Pass& pass, typename Pass::State& s, long capacity, plan::Range slice,
-                                           const typename Pass::View& batch, const ExecutorCall& call) {
+                                           const typename Pass::View& batch, const PassCall& call) {
   const long n = slice.end - slice.begin, count = n > capacity ? (n + capacity - 1) / capacity : 1;
   s.run.context.first = 0;
   for (long b = 0, from = slice.begin, to; b < count; ++b, from = to) {

@@ -8,7 +8,7 @@ namespace skein::inline SKEIN_ABI::nn {
 
 /// Forward, loss and backward of this worker's part.
 template <class Pass> void run_layer_wise(Pass& pass, typename Pass::State& s, const Worker& w, const typename Pass::View& batch,
-                                          const ExecutorCall& call) {
+                                          const PassCall& call) {
   const auto [lo, hi] = w.slice(batch.count);
   s.run.context.first = lo;
   s.run.context.total = batch.count;

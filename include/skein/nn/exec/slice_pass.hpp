@@ -59,9 +59,9 @@ template <class Model, class Loss, class Memory_ = ExecutorMemory<Model>> class 
     return x;
   }
 
-  SKEIN_NOINLINE void step(State& s, const View& batch, long lo, long hi, const ExecutorCall& call) {
+  SKEIN_NOINLINE void step(State& s, const View& batch, long lo, long hi, const PassCall& call) {
     Activation* dy = s.set->gradient.data() + s.run.context.first * Memory::output_pitch;
-    const Activation* x = forward_loss(s, batch, lo, hi, loss_gradient(s), gradient_scale(call, batch));
+    const Activation* x = forward_loss(s, batch, lo, hi, loss_gradient(s), gradient_scale(call));
     if constexpr (mixed) ops::convert<Device>(dy, loss_gradient(s), (hi - lo) * Memory::output_pitch);
     Root::backward(s.run, ArenaOffsets{}, x, network_output(s, lo), dy, nullptr);
   }
@@ -69,9 +69,9 @@ template <class Model, class Loss, class Memory_ = ExecutorMemory<Model>> class 
   // ---- the two halves of a step, of a micro-batch in a slot --------------------------------------------------------------
 
   /// Forward. With a loss, the gradient of the outputs is in the slot afterwards, while it trains. Returns the input.
-  const Activation* forward(State& s, const View& batch, long lo, long hi, const ExecutorCall& call) {
+  const Activation* forward(State& s, const View& batch, long lo, long hi, const PassCall& call) {
     const bool wanted = has_loss && s.run.context.training();
-    const Activation* x = forward_loss<true>(s, batch, lo, hi, wanted ? loss_gradient(s) : nullptr, gradient_scale(call, batch));
+    const Activation* x = forward_loss<true>(s, batch, lo, hi, wanted ? loss_gradient(s) : nullptr, gradient_scale(call));
     if constexpr (mixed)
       if (wanted) ops::convert<Device>(gradient(s), loss_gradient(s), (hi - lo) * Memory::output_pitch);
     return x;
@@ -91,15 +91,9 @@ template <class Model, class Loss, class Memory_ = ExecutorMemory<Model>> class 
   static constexpr long pitch = Memory::input_pitch, columns = static_cast<long>(Model::input::count);
 
   /// Where the device reads the loss scale itself, it is among its values.
-  static double gradient_scale(const ExecutorCall& call, const View& batch) {
-    const double scale = call.scale ? *call.scale : mean_scale(call.of_samples > 0 ? call.of_samples : batch.count);
-    if constexpr (Model::scales_loss && on_host<Device>) return scale * call.loss_scale;
-    else return scale;
-  }
-  /// The factor of the sum of losses that makes it the mean over so many samples.
-  static double mean_scale(long samples) {
-    if constexpr (has_loss) return 1 / expected_weight<Loss>(Memory::sizes.output, samples);
-    else return 1;
+  static double gradient_scale(const PassCall& call) {
+    if constexpr (Model::scales_loss && on_host<Device>) return call.scale * call.loss_scale;
+    else return call.scale;
   }
   /// This slice's input rows: the batch's own memory where its pitch and type are the arena's, else a copy. Tokens are beside
   /// them.

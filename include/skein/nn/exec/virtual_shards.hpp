@@ -14,7 +14,7 @@ namespace skein::inline SKEIN_ABI::nn {
 
 /// Every worker: forward, loss and backward of some shards of this rank, whichever. Their sums lie behind their gradients.
 template <class Pass> void run_shards(Pass& pass, typename Pass::Memory& memory, const plan::VirtualShards& shards,
-                                      const Worker& w, const typename Pass::View& batch, const ExecutorCall& call) {
+                                      const Worker& w, const typename Pass::View& batch, const PassCall& call) {
   using Scalar = typename Pass::Scalar;
   auto& s = memory.state(w.index);
   const auto at = [&](int shard) { return static_cast<long>(plan::shard_begin(call.global_count, shards.total, shard)); };

@@ -112,10 +112,15 @@ template <class O> inline constexpr bool needs_curvature = chain_needs<O>.curvat
 /// Does O begin with a norm to clip by?
 template <class O> inline constexpr bool clips_first = requires(const O& o) { o.clip_norm(); };
 
+namespace detail {
+[[noreturn]] SKEIN_NOINLINE inline void refuse_clip_norm(const char* who, double norm) {
+  throw ArgumentError(text("{}: .clip_norm is {}: it is the largest norm that gradients keep, above 0; 0: none", who, norm));
+}
+}  // namespace detail
 /// Throws ArgumentError for what is no norm to clip by: the option .clip_norm of `who`.
 inline void check_clip_norm(const char* who, double norm) {
   if (!(norm >= 0)) [[unlikely]]
-    throw ArgumentError(text("{}: .clip_norm is {}: it is the largest norm that gradients keep, above 0; 0: none", who, norm));
+    detail::refuse_clip_norm(who, norm);
 }
 /// The norm to clip by in one step: what was asked for the step, or what O begins with. Throws ArgumentError for both.
 template <class O> double clip_norm_of(const O& o, double asked) {

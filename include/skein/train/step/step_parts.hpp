@@ -117,7 +117,7 @@ constexpr bool is_finite(double x) { return x - x == 0; }
 template <class Parts> struct StepState {
   using View = typename Parts::Executor::View;
   const View* batch = nullptr;
-  ExecutorCall call{};
+  nn::PassCall call{};
   nn::ExecutorSinks sinks{};
   bool update = true, exchange = false;
   bool look = false;           ///< for gradients that are not finite: with one, nothing is updated
