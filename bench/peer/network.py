@@ -16,6 +16,17 @@ class FlattenLast(nn.Module):
         return x.permute(0, 2, 3, 1).flatten(1)
 
 
+class LastState(nn.Module):
+    """An LSTM over (batch, steps, values), and of its states the last."""
+
+    def __init__(self, values, hidden):
+        super().__init__()
+        self.lstm = nn.LSTM(values, hidden, batch_first=True)
+
+    def forward(self, x):
+        return self.lstm(x)[0][:, -1]
+
+
 def build(words, channels_last):
     """(network, extents of a sample, whether they are images)."""
     first, *rest = words.split()
@@ -29,6 +40,8 @@ def build(words, channels_last):
             layers.append(nn.Conv2d(x.shape[1], n[0], n[1], stride=n[2], padding=n[3]))
         elif kind == "pool":
             layers.append(nn.MaxPool2d(*n))
+        elif kind == "lstm":
+            layers.append(LastState(x.shape[2], n[0]))
         elif kind == "linear":
             layers.append(nn.Linear(x.shape[1], n[0]))
         elif kind == "flatten":
@@ -63,6 +76,11 @@ def load(model, path, channels_last):
                 out, each, height, width = layer.weight.shape
                 layer.weight.copy_(take(height, width, each, out).permute(3, 2, 0, 1))
                 layer.bias.copy_(take(out))
+            if isinstance(layer, LastState):
+                for weight in (layer.lstm.weight_ih_l0, layer.lstm.weight_hh_l0):
+                    weight.copy_(take(weight.shape[1], weight.shape[0]).T)
+                for bias in (layer.lstm.bias_ih_l0, layer.lstm.bias_hh_l0):
+                    bias.copy_(take(bias.shape[0]))
             if isinstance(layer, nn.Linear):
                 out, count = layer.weight.shape
                 weight = take(count, out)

@@ -24,6 +24,12 @@ struct Mlp : nn::Sequential<nn::Linear<512>, nn::Relu, nn::Linear<512>, nn::Relu
   static constexpr const char* words = "784 linear:512 relu linear:512 relu linear:10";
 };
 
+/// An image of digits row by row.
+struct LstmRows : nn::Sequential<nn::Lstm<128, sk::LastState>, nn::Linear<10>> {
+  using input = sk::Shape<28, 28>;
+  static constexpr const char* words = "28,28 lstm:128 linear:10";
+};
+
 // ---- not LeNet: what no kernel was written for by name
 struct OddWidths : nn::Sequential<nn::Conv2d<7, sk::Kernel<3>, sk::Padding<1>>, nn::Relu, nn::MaxPool2d<2>,
                                   nn::Conv2d<19, sk::Kernel<3>, sk::Padding<1>>, nn::Relu, nn::MaxPool2d<2>, nn::Flatten,
