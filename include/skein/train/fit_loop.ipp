@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "../core/error.hpp"
+#include "../optim/transform/transform.hpp"
 #include "archive.hpp"
 #include "fit_loop.hpp"
 #include "loss_judge.hpp"
