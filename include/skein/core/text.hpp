@@ -57,9 +57,11 @@ std::string fill_text(std::string_view pattern, const TextValue* value);
 }  // namespace detail
 
 /// The pattern with a value in the place of each "{}": whole numbers, real numbers (as few digits as tell them from others), true
-/// and false, characters and words. Another number of values than places does not compile.
+/// and false, characters and words. Another number of values than places does not compile. (The identity: nvcc counts the values
+/// before it has them otherwise.)
 template <class... Values>
-requires(sizeof...(Values) > 0) std::string text(detail::TextPattern<sizeof...(Values)> pattern, const Values&... values) {
+requires(sizeof...(Values) > 0) std::string
+    text(std::type_identity_t<detail::TextPattern<sizeof...(Values)>> pattern, const Values&... values) {
   const detail::TextValue all[] = {values...};
   return detail::fill_text(pattern.pattern, all);
 }
