@@ -33,7 +33,7 @@ template <class Scalar> struct KfacCall {
   double lr = 0;               ///< of this step
   double scale = 1;            ///< what the layers' output gradients are multiplied by, to be those of the mean loss
   Scalar* gradient = nullptr;  ///< the whole one, in the layout of the parameters: to be written
-  std::span<const ParameterGroupRange> ranges;
+  std::span<const ParameterGroupRange> ranges{};
 };
 
 /// Factors, what divides by them, and the workers' sums. All workers call the same in the same order, and so do all ranks.
