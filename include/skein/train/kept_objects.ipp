@@ -31,8 +31,10 @@ SKEIN_INLINE const std::vector<std::byte>& KeptObjects::bytes(std::string_view n
   if (found != bytes_.end()) return found->second;
   std::string names;
   for (const auto& [known, ignored] : bytes_) names += (names.empty() ? "" : ", ") + known;
-  throw ArgumentError("the file keeps no object \"" + std::string(name) + "\"; it keeps: " + (names.empty() ? "none" : names) +
-                      ". Before the training was saved, trainer.keep(...) puts one into it");
+  throw ArgumentError("no object \"" + std::string(name) +
+                      "\" is kept beside this model; kept are: " + (names.empty() ? "none" : names) +
+                      ". trainer.keep(...) puts one there, and into the files that the trainer saves afterwards; a predictor has "
+                      "those of the file that it was given by load()");
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
