@@ -55,6 +55,18 @@ TEST_CASE("the header is found, or as the options say") {
   CHECK(thrown([] { parse_csv("a,a\n1,2\n", "t").column("a"); }).says("t has two columns \"a\", 1 and 2"));
 }
 
+TEST_CASE("a header line of one field that another separator would part names the option") {
+  const auto refused = [](const char* text) { return thrown([&] { parse_csv(text, "t.csv").column("weight"); }).text; };
+  CHECK(
+      refused("weight;km;price\n1;2;3\n") ==
+      "t.csv has no column \"weight\"; it has: weight;km;price, in one column: if its fields are separated by ';', read it with "
+      "{.separator = ';'}");
+  CHECK_THAT(refused("weight\tkm\n1\t2\n"), Catch::Contains("read it with {.separator = '\\t'}"));
+  CHECK(refused("mass;km,price\n1,2\n") == "t.csv has no column \"weight\"; it has: mass;km, price");
+  CHECK(refused("mass\n1\n") == "t.csv has no column \"weight\"; it has: mass");
+  CHECK(parse_csv("weight;km;price\n1;2;3\n", "t.csv", {.separator = ';'}).numbers("km") == std::vector<double>{2});
+}
+
 TEST_CASE("columns are of numbers or of texts, and values may be missing") {
   const auto t = parse_csv("id,size,town,flag\n1,2.5,Berlin,\n2,NA,\"Bad \"\"X\"\"\",NaN\n3,-1e3,,null\n", "t.csv");
   CHECK_FALSE(t.is_text(t.column("size")));

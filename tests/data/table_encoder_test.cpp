@@ -164,6 +164,28 @@ TEST_CASE("what has no encoding is refused by column and row, with what to do") 
   CHECK(thrown([&] { TableEncoder{}.numbers({"x"}).fit(table).classes(); }).says("no column is a label"));
 }
 
+TEST_CASE("a column that is taken twice in the same way is refused") {
+  TableEncoder encoder;
+  encoder.standardize({"x"}).numbers({"x"}).one_hot({"k"});
+  const std::string again = "is taken twice in the same way: name it once";
+  CHECK(thrown([&] { encoder.standardize({"x"}); }).says("table encoder: column \"x\" " + again));
+  CHECK(thrown([&] { encoder.one_hot({"k"}); }).says("column \"k\" " + again));
+  CHECK(thrown([&] { TableEncoder{}.target({"y", "y"}); }).says("column \"y\" " + again));
+  CHECK(encoder.fit(parse_csv("x,k\n1,a\n2,b\n", "t.csv")).width() == 4);
+}
+
+TEST_CASE("one_hot of a column of measured numbers is refused") {
+  std::string text = "weight,km\n";
+  for (int i = 0; i < 1001; ++i) text += std::to_string(i) + ".5," + std::to_string(i % 1000) + "\n";
+  const Table table = parse_csv(text, "t.csv");
+  CHECK(thrown([&] { TableEncoder{}.one_hot({"weight"}).fit(table); })
+            .says("t.csv: column \"weight\" has 1001 different values, of which one_hot learns up to 1000: take numbers by "
+                  "standardize(), many categories by index(), or name them in .categories"));
+  CHECK(TableEncoder{}.one_hot({"km"}).fit(table).width() == 1000);
+  CHECK(TableEncoder{}.index({"weight"}).fit(table).width() == 1);
+  CHECK(TableEncoder{}.one_hot({"weight"}, {.categories = table.texts("weight")}).fit(table).width() == 1001);
+}
+
 TEST_CASE("a Standardizer is learnt on the training samples and maps any others") {
   const auto train = sk::data::from_tensors(std::vector<double>{1, 5, 7, 3, 5, 7}, sk::Extents{1, {3}});
   const sk::data::Standardizer standard(train);

@@ -12,9 +12,10 @@ namespace skein::inline SKEIN_ABI::data {
 SKEIN_INLINE TableEncoder& TableEncoder::add(std::vector<std::string> names, Encoded like) {
   for (std::string& name : names) {
     for (const Encoded& e : columns_)
-      if (e.name == name && e.wanted() != like.wanted())
+      if (e.name == name && (e.wanted() != like.wanted() || (e.role == like.role && e.standard == like.standard)))
         throw ArgumentError("table encoder: column \"" + name +
-                            "\" is a value of the sample and what is predicted: take it as one");
+                            (e.role != like.role ? "\" is a value of the sample and what is predicted: take it as one"
+                                                 : "\" is taken twice in the same way: name it once"));
     like.name = std::move(name);
     like.learns = like.categories.empty();
     columns_.push_back(like);
@@ -138,6 +139,10 @@ SKEIN_INLINE std::vector<std::string> categories_of(const Table& table, int colu
 SKEIN_INLINE void TableEncoder::learn_categories(Encoded& e, const Table& table) {
   const int column = table.column(e.name);
   if (e.learns) e.categories = detail::categories_of(table, column);
+  if (e.learns && e.role == Role::one_hot && e.categories.size() > 1000)
+    throw ArgumentError(table.path() + ": column \"" + e.name + "\" has " + std::to_string(e.categories.size()) +
+                        " different values, of which one_hot learns up to 1000: take numbers by standardize(), many categories "
+                        "by index(), or name them in .categories");
   if (e.categories.empty())
     throw ArgumentError(table.path() + ": column \"" + e.name + "\" has no value in the training rows: leave it out");
   const detail::CategoryOf category(table.of(column), e.categories);
