@@ -5,6 +5,7 @@
 #include <skein/comm/public_call.hpp>
 #include <skein/comm/thread/spawn.hpp>
 #include <skein/core/named_values.hpp>
+#include <skein/nn/loss/mse.hpp>
 #include <skein/optim/adam.hpp>
 #include <skein/parallel/average/model_average.hpp>
 #include <skein/comm/sim/sim_comm.hpp>
@@ -123,6 +124,38 @@ TEST_CASE("what a fit's ranks must have alike is compared before its first step,
           "`.clip_norm` is 1 on rank 0, 0 on rank 1 (and so differ `.validate`");
   differs([](Case& c) { c.change = [](sk::FitOptions& o) { o.clip_norm = 1, o.loader.partition = sk::data::Partition::local; }; },
           "`.loader.partition` is shared on rank 0, local on rank 1");
+}
+
+TEST_CASE("ranks with other samples of the same number are named, unless the partition is local", "[train]") {
+  const auto fit_with = [](float first, float first_checked, sk::FitOptions options) {
+    const auto set_from = [](float begin, int samples) {
+      std::vector<float> x(static_cast<std::size_t>(12 * samples)), y(static_cast<std::size_t>(samples));
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = begin + static_cast<float>(i % 17);
+      return sk::data::InMemory<float>({1, {12}}, std::move(x), std::move(y), 1);
+    };
+    return cases::thrown([&] {
+      sk::spawn(2,
+                [&](sk::ThreadComm& world) {
+                  const auto data = set_from(world.rank() * first, 16), checked = set_from(world.rank() * first_checked, 8);
+                  sk::Model<sk::nn::Sequential<sk::nn::Linear<1>>, sk::Shape<12>> model{sk::Seed{5}};
+                  sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 1e-4f}, sk::parallel::DataParallel{world}};
+                  sk::FitOptions own = options;
+                  own.batch = 8, own.epochs = 1, own.progress = false, own.threads = 1, own.validate = checked;
+                  trainer.fit(data, own);
+                },
+                {.deadline = 60});
+    });
+  };
+  CHECK(fit_with(0, 0, {}).empty());
+  CHECK_THAT(fit_with(1, 0, {}),
+             Catch::Contains("fit: the content of the first, middle and last training sample is of hash ") &&
+                 Catch::Contains(" on rank 0, of hash ") &&
+                 Catch::Contains(" on rank 1: give all ranks the same whole set; where each rank has samples of its own, say "
+                                 ".loader = {.partition = data::Partition::local}"));
+  CHECK(fit_with(1, 0, {.loader = {.partition = sk::data::Partition::local}}).empty());
+  CHECK_THAT(fit_with(0, 1, {}),
+             Catch::Contains("fit: the content of the first, middle and last validation sample is of hash ") &&
+                 Catch::EndsWith(": give all ranks the same"));
 }
 
 TEST_CASE("a user's schedule is not asked for steps that the fit has not", "[train]") {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include "../comm/collective_call.hpp"
 #include "../comm/launch/started_ranks.hpp"
@@ -49,12 +51,49 @@ SKEIN_INLINE void describe(const FitOptions& o, NamedValues& to) {
   }
 }
 
+namespace detail {
+
+/// As the set serves them, with their labels or targets, by their bytes.
+template <class Value> std::string bytes_of(const data::DatasetView& data, data::Indices samples) {
+  const auto n = samples.size();
+  const auto each = static_cast<std::size_t>(data.sample_extents().count());
+  const auto labels_each = static_cast<std::size_t>(data.target().each), length = static_cast<std::size_t>(data.target().count);
+  std::vector<Value> x(n * each), targets;
+  std::vector<std::int32_t> labels;
+  data::Destination<Value> to{.x = x.data(), .pitch = static_cast<long>(each)};
+  if (data.target().kind == data::TargetKind::label) labels.resize(n * labels_each), to.labels = labels.data();
+  if (data.target().kind == data::TargetKind::vector) {
+    targets.resize(n * length);
+    to.targets = targets.data(), to.target_pitch = static_cast<long>(length);
+  }
+  data.serve(samples, to);
+  std::string bytes;
+  const auto append = [&](const auto& values) {
+    bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(values[0]));
+  };
+  append(x), append(labels), append(targets);
+  return bytes;
+}
+
+/// The first, the middle and the last sample, where they lie in memory: their values are known to be finite then. What reads a
+/// file, or draws its samples at random, is not asked before its time.
+SKEIN_INLINE void describe_samples(const data::DatasetView& data, std::string_view set, NamedValues& to) {
+  const std::int64_t n = data.size();
+  if (n == 0 || data.non_finite() != data::NonFinite::absent || data.prefers_threads()) return;
+  const std::int64_t samples[] = {0, n / 2, n - 1};
+  const std::string bytes = data.gives_numbers() ? bytes_of<float>(data, samples) : bytes_of<std::int32_t>(data, samples);
+  to.add_hash(text("the content of the first, middle and last {} sample", set), bytes.data(), bytes.size());
+}
+
+}  // namespace detail
+
 SKEIN_INLINE void describe(const data::DatasetView& data, std::string_view set, bool shared, NamedValues& to) {
   if (!data) return;
   if (shared) to.add(text("the number of {} samples", set), data.size());
   std::string extents;
   for (int i = 0; i < data.sample_extents().rank; ++i) extents += (i ? ", " : "") + std::to_string(data.sample_extents()[i]);
   to.add(text("the shape of a {} sample", set), "(" + extents + ")");
+  if (shared) detail::describe_samples(data, set, to);
 }
 
 SKEIN_INLINE void describe(const optim::Groups& groups, NamedValues& to) {
@@ -142,7 +181,13 @@ SKEIN_INLINE std::string differences(const std::vector<std::string>& texts) {
 }
 
 SKEIN_INLINE void fail_disagreement(std::string_view call, const std::vector<std::string>& texts) {
-  throw CommError(std::string(call) + ": " + differences(texts) + ": give all ranks the same");
+  const std::string found = differences(texts);
+  const bool parts =
+      found.starts_with("the content of the first, middle and last training") || found.starts_with("the number of training");
+  throw CommError(std::string(call) + ": " + found + ": give all ranks the same" +
+                  (parts ? " whole set; where each rank has samples of its own, say .loader = {.partition = "
+                           "data::Partition::local}"
+                         : ""));
 }
 
 SKEIN_INLINE void fail_files(std::string_view call, const std::vector<std::string>& texts) {
