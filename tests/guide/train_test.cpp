@@ -146,6 +146,15 @@ TEST_CASE("fit, callbacks, metrics, files", "[guide]") {
   // [end]
   CHECK(std::equal(outputs.begin(), outputs.end(), logits.begin()));
   CHECK(std::as_const(used).gradients().size == 0);
+  const std::vector<float> pixels(28 * 28, 0.5f);
+  // [quote one_image]
+  const sk::Tensor<float, 4> image(std::span<const float>(pixels), sk::dims(1, 28, 28, 1));  // one image, of a vector of 784
+  const sk::Tensor<float, 2> one = predictor.predict(image);                                 // (1, 10): logits
+  const auto powers = sk::eval(exp(one(0) - max(one(0))));
+  const auto probabilities = sk::eval(powers / sum(powers));  // (10): the softmax
+  // [end]
+  CHECK(probabilities.extent(0) == 10);
+  CHECK(sum(probabilities) == Approx(1).margin(1e-5));
   CHECK(scores.accuracy == Approx(history.best().validation.accuracy));
   CHECK(logits.extent(0) == 200);
 }
