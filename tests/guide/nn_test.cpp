@@ -124,12 +124,14 @@ TEST_CASE("optimizers, groups, schedules", "[guide]") {
   const auto data = sk::data::from_tensors(std::vector<float>(64 * 8, 0.5f), sk::Extents{3, {8, 8, 1}},
                                            std::vector<std::int32_t>{1, 2, 3, 4, 5, 6, 7, 8});
   // [quote schedule]
-  const sk::optim::Schedule schedule = sk::optim::warmup(100) * sk::optim::cosine(10'000);  // a factor of lr for each step
+  const auto rising = sk::optim::warmup(sk::optim::epochs(1));        // a factor of lr for each step
+  const sk::optim::Schedule schedule = rising * sk::optim::cosine();  // over the whole fit
   sk::Trainer trainer{model, sk::nn::CrossEntropy{}, optimizer};
   trainer.fit(data, {.epochs = 2, .batch = 4, .schedule = schedule, .clip_norm = 1.0, .progress = false});
   // [end]
-  CHECK(schedule(0) == Approx(0.01));
-  CHECK(schedule(99) == Approx(1).epsilon(0.01));
+  const auto of_a_fit = schedule.bound({.steps = 10'000, .steps_per_epoch = 100});
+  CHECK(of_a_fit(0) == Approx(0.01));
+  CHECK(of_a_fit(99) == Approx(1).epsilon(0.01));
   CHECK(std::vector<float>(before.begin(), before.end()) ==
         std::vector<float>(model.parameters().data, model.parameters().data + 8));
   sk::Trainer own{model, sk::nn::CrossEntropy{}, SignSgd{.lr = 0.01f}};
