@@ -66,6 +66,7 @@ Result run(Model& model, const Data<Model>& data, sk::ExecutorOptions options, s
   sk::Executor executor{model, nn::Mse{}, options};
   executor.prepare(data.batch.count);
   call.key = 77;
+  if (!call.scale) call.scale = 1;  // the sum, which is a whole number where the samples are
   executor.forward_backward(data.batch, call);
   Result r;
   for (long i = 0; i < data.batch.count; ++i)

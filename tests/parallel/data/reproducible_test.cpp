@@ -48,7 +48,11 @@ TEST_CASE("samples of other shards are refused", "[parallel]") {
     using Policy = sk::parallel::DataParallel<sk::ThreadComm, sk::parallel::Reproducible<8>>;
     sk::train::TrainStep<cases::Model, sk::nn::CrossEntropy, sk::optim::Sgd, Policy> train_step{model, {}, {}, Policy{world}};
     train_step.reserve({.capacity = 10, .threads = 1});
+    constexpr long pitch = sk::sample_pitch(cases::Model::input::extents);
+    const std::vector<float> x(10 * pitch);
+    const std::vector<std::int32_t> labels(10);
     sk::data::Batch<float> batch;
+    batch.x = x.data(), batch.pitch = pitch, batch.labels = labels.data();
     batch.count = 10;
     batch.global_count = 20;
     try {
