@@ -2,6 +2,7 @@
 // A batch of the host where an executor wants it: as it is where the model is on the host too, else a blocking copy, for
 // hand-written loops. (A training stages its batches ahead of the steps: train/step_device.hpp.)
 #pragma once
+#include <concepts>
 #include <cstdint>
 
 #include "../device/batch_view.hpp"
@@ -16,8 +17,13 @@ template <class Scalar, class Device> class BatchOnDevice {
   explicit BatchOnDevice(Device where) : where_(where) {}
 
   /// The batch where the model is: itself, or a copy that lives until the next call.
-  const BatchView<Scalar, Device>& operator()(const BatchView<Scalar, Device>& batch) { return batch; }
-  BatchView<Scalar, Device> operator()(const BatchView<Scalar>& batch) requires(!on_host<Device>) {
+  template <class View> decltype(auto) operator()(const View& batch) {
+    if constexpr (std::derived_from<View, BatchView<Scalar, Device>>) return static_cast<const BatchView<Scalar, Device>&>(batch);
+    else return copied(batch);
+  }
+
+ private:
+  BatchView<Scalar, Device> copied(const BatchView<Scalar>& batch) {
     return {.x = copy_there(x_, batch.x, batch.count * batch.pitch),
             .pitch = batch.pitch,
             .labels = copy_there(labels_, batch.labels, batch.count * batch.labels_each),
@@ -29,8 +35,6 @@ template <class Scalar, class Device> class BatchOnDevice {
             .labels_each = batch.labels_each,
             .tokens = copy_there(tokens_, batch.tokens, batch.count * batch.pitch)};
   }
-
- private:
   template <class T> const T* copy_there(Arena<T, Device>& to, const T* from, long n) {
     if (!from || n <= 0) return from ? to.data() : nullptr;
     if (static_cast<long>(to.size()) < n) to = Arena<T, Device>(static_cast<std::size_t>(n), where_);
