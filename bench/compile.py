@@ -25,7 +25,7 @@ int main() {{
   batch.x = batch.targets = x.data();
   batch.pitch = batch.target_pitch = batch.target_length = 32;
   batch.count = batch.global_count = 1;
-  trainer.train_step().reserve({{.batch = 1}});
+  trainer.train_step().reserve({{.capacity = 1}});
   trainer.train_step().step(batch);
 }}
 """
