@@ -30,7 +30,10 @@ SKEIN_MPI_INLINE bool LevelTransport::create(MPI_Comm comm, MPI_Comm node, const
   MPI_Comm_rank(comm_, &rank);
   MPI_Comm_size(comm_, &nodes);
   inside_.emplace(segment_, place_, places_);
-  between_.emplace(comm_, rank, nodes, options);
+  CommOptions slices = options;  // all places of a node send at once through one link: what is long for the link counts
+  slices.doubling_bytes /= static_cast<std::size_t>(places_);
+  slices.halving_bytes /= static_cast<std::size_t>(places_);
+  between_.emplace(comm_, rank, nodes, slices);
   counts_.resize(static_cast<std::size_t>(places_));
   least_bytes_ = options.level_bytes;
   return true;
