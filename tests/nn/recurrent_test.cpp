@@ -3,12 +3,21 @@
 
 #include <skein/nn/check.hpp>
 #include <skein/nn/concat.hpp>
+#include <skein/nn/dropout.hpp>
+#include <skein/nn/each_position.hpp>
+#include <skein/nn/executor.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/mse.hpp>
 #include <skein/nn/recurrent.hpp>
+#include <skein/optim/sgd.hpp>
+#include <skein/optim/state.hpp>
 
 #include "fixtures/recurrent.hpp"
 #include "support/apart.hpp"
 #include "support/layer_harness.hpp"
 
+namespace sk = skein;
+namespace nn = skein::nn;
 using skein::LastState;
 using skein::Reversed;
 using skein::Shape;
@@ -100,4 +109,127 @@ TEST_CASE("Recurrent layers' gradients agree with finite differences", "[nn]") {
   LayerHarness<Gru<9, Reversed>, Shape<3, 4>>(2, 2).check_gradients(1e-5);
   LayerHarness<Lstm<17, LastState, Reversed>, Shape<4, 2>>(3).check_gradients(1e-5);
   LayerHarness<Gru<17, LastState>, Shape<1, 20>>(3).check_gradients(1e-5);
+}
+
+namespace {
+/// The parameters of make_recurrent.py's networks: 0.5 sin(step (i + 1)), another step each.
+template <class Model> void set_waves(Model& model) {
+  auto weights = model.modify();
+  double step = 0.31;
+  for (const sk::plan::Entry& e : Model::program.parameters()) {
+    const long width = e.extents.last();
+    for (long i = 0; i < e.extents.count(); ++i)
+      weights[e.offset + i / width * sk::row_pitch(width) + i % width] = 0.5 * support::wave(i, step);
+    step += 0.17;
+  }
+}
+/// What is stored behind each other, without the gaps.
+template <class Model> Values logical(const Model&, const double* first, const sk::plan::Entry& e) {
+  const long width = e.extents.last();
+  Values v;
+  for (long i = 0; i < e.extents.count(); ++i) v.push_back(first[e.offset + i / width * sk::row_pitch(width) + i % width]);
+  return v;
+}
+template <class Cell> using Head = nn::Sequential<Cell, nn::EachPosition<nn::Linear<2>>>;
+
+/// Three windows of two sequences, twice, in steps of SGD; the states go on within each round.
+template <class Cell> void truncated(const Values& losses, const Values& weight_hh) {
+  using Model = sk::Model<Head<Cell>, Shape<4, 3>, sk::Cpu, double>;
+  for (const int workers : {1, 2}) {
+    Model model;
+    set_waves(model);
+    sk::Executor executor{model, nn::Mse{}, {.capacity = 2, .threads = workers}};
+    CHECK_FALSE(executor.depth_first());
+    sk::optim::BoundOptimizer sgd{sk::optim::Sgd{.lr = 0.5f}, model};
+    Values got;
+    for (int round = 0; round < 2; ++round) {
+      executor.reset_states();
+      for (long window = 0; window < 3; ++window) {
+        Values x, target;
+        for (long b = 0; b < 2; ++b) {
+          for (long i = 0; i < 12; ++i) x.push_back(support::wave((b * 3 + window) * 12 + i, 0.7, 0.1));
+          for (long i = 0; i < 8; ++i) target.push_back(support::wave((b * 3 + window) * 8 + i, 1.3));
+        }
+        got.push_back(executor.forward_backward(sk::BatchView<double>{x.data(), 12, nullptr, target.data(), 8, 2}).mean());
+        sgd.step(model);
+      }
+    }
+    CHECK(test::first_apart<double>(got, losses, 64) == -1);
+    CHECK(test::first_apart<double>(logical(model, model.parameters().data, Model::program.parameters()[1]), weight_hh, 64) ==
+          -1);
+  }
+}
+}  // namespace
+
+TEST_CASE("Two layers in both directions agree with PyTorch", "[nn]") {
+  using Both = nn::Concat<Lstm<5>, Lstm<5, Reversed>>;
+  using Model = sk::Model<nn::Sequential<Both, Both>, Shape<4, 3>, sk::Cpu, double>;
+  for (const int workers : {1, 2}) {
+    Model model;
+    set_waves(model);
+    Values x, target;
+    for (long i = 0; i < 24; ++i) x.push_back(support::wave(i, 0.7, 0.1));
+    for (long i = 0; i < 80; ++i) target.push_back(support::wave(i, 1.3));
+    sk::Executor executor{model, nn::Mse{}, {.capacity = 2, .threads = workers}};
+    executor.forward_backward(sk::BatchView<double>{x.data(), 12, nullptr, target.data(), 40, 2});
+    CHECK(test::first_apart<double>(Values(executor.outputs(), executor.outputs() + 80), fixtures::stacked_y, 64) == -1);
+    Values all;
+    for (const sk::plan::Entry& e : Model::program.parameters()) {
+      const Values one = logical(model, model.gradients().data, e);
+      all.insert(all.end(), one.begin(), one.end());
+    }
+    CHECK(test::first_apart<double>(all, fixtures::stacked_gradients, 64) == -1);
+  }
+}
+
+TEST_CASE("Dropout between two layers: the gradient is that of the mask", "[nn]") {
+  using Net = nn::Sequential<Gru<5>, nn::Dropout<sk::Rate<1, 3>>, Gru<4, LastState>>;
+  using Model = sk::Model<Net, Shape<4, 3>, sk::Cpu, double>;
+  Model model{sk::Seed{5}};
+  Values x, target;
+  for (long i = 0; i < 36; ++i) x.push_back(support::wave(i, 0.7, 0.1));
+  for (long i = 0; i < 12; ++i) target.push_back(support::wave(i, 1.3));
+  const sk::BatchView<double> batch{x.data(), 12, nullptr, target.data(), 4, 3};
+  sk::Executor executor{model, nn::Mse{}, {.capacity = 3, .threads = 2}};
+  executor.forward_backward(batch, {.key = 3});
+  const Values g(model.gradients().begin(), model.gradients().end());
+  double gap = 0, norm = 0;
+  for (const sk::plan::Entry& e : Model::program.parameters())
+    for (long i = 0; i < e.extents.last(); ++i) {  // a row of each
+      const double before = model.parameters()[e.offset + i], h = 1e-5;
+      model.modify()[e.offset + i] = before + h;
+      const double up = executor.forward_backward(batch, {.key = 3}).mean();
+      model.modify()[e.offset + i] = before - h;
+      const double down = executor.forward_backward(batch, {.key = 3}).mean();
+      model.modify()[e.offset + i] = before;
+      gap += std::pow((up - down) / (2 * h) - g[static_cast<std::size_t>(e.offset + i)], 2);
+      norm += std::pow(g[static_cast<std::size_t>(e.offset + i)], 2);
+    }
+  REQUIRE(norm > 0);
+  CHECK(std::sqrt(gap / norm) < 1e-7);
+  CHECK(executor.forward_backward(batch, {.key = 4}).mean() != executor.forward_backward(batch, {.key = 3}).mean());
+}
+
+TEST_CASE("Stateful layers go on where the batch before has ended, as PyTorch's with the state given back", "[nn]") {
+  using namespace fixtures;
+  truncated<Rnn<5, sk::Stateful>>(rnn_truncated_losses, rnn_truncated_weight_hh);
+  truncated<Lstm<5, sk::Stateful>>(lstm_truncated_losses, lstm_truncated_weight_hh);
+  truncated<Gru<5, sk::Stateful>>(gru_truncated_losses, gru_truncated_weight_hh);
+
+  using Model = sk::Model<nn::Sequential<Lstm<5, sk::Stateful, LastState>, nn::Linear<2>>, Shape<4, 3>, sk::Cpu, double>;
+  Model model;
+  const Values x(36, 0.5), target(6 * 8, 0.25);
+  const sk::BatchView<double> two{x.data(), 12, nullptr, target.data(), 8, 2}, three{x.data(), 12, nullptr, target.data(), 8, 3};
+  sk::Executor executor{model, nn::Mse{}, {.capacity = 3, .threads = 1}};
+  const double first = executor.evaluate(two).mean();
+  CHECK(executor.evaluate(two).mean() != first);  // from the states that the first call has left
+  CHECK_THROWS_WITH(executor.evaluate(three),
+                    "Executor: the batch has 3 samples, and the states of Stateful layers are of the 2 of the batch before: each "
+                    "sample goes on where the one in its place has ended; executor.reset_states() begins with zeros");
+  executor.reset_states();
+  CHECK(executor.evaluate(two).mean() == first);
+  executor.reset_states();
+  CHECK_NOTHROW(executor.evaluate(three));
+  CHECK_THROWS_WITH((sk::Executor{model, nn::Mse{}, {.capacity = 3, .execution = sk::Execution::depth_first}}),
+                    Catch::Contains("a network with Stateful layers needs the whole batch in each layer"));
 }

@@ -18,6 +18,7 @@
 #include <skein/nn/flatten.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
+#include <skein/nn/recurrent.hpp>
 #include <skein/optim/adam.hpp>
 #include <skein/tensor/npy.hpp>
 #include <skein/train/trainer.hpp>
@@ -37,6 +38,12 @@ struct Bigrams : nn::Sequential<own_layers::Embedding<vocabulary, 16>,         /
 // [end]
 /// The next character from eight.
 struct Context : nn::Sequential<own_layers::Embedding<vocabulary, 8>, nn::Flatten, nn::Linear<vocabulary>> {};
+
+/// The next character from all before it: an LSTM whose state goes on from batch to batch.
+// [quote stateful]
+struct Reader : nn::Sequential<own_layers::Embedding<vocabulary, 16>, nn::Lstm<96, sk::Stateful>,
+                               nn::EachPosition<nn::Linear<vocabulary>>> {};
+// [end]
 
 /// The beginning of tiny Shakespeare as tokens; empty where the file is not there.
 std::vector<std::int32_t> tokens(std::size_t most) {
@@ -100,6 +107,48 @@ TEST_CASE("An embedding learns the character after eight, a label a sample", "[t
   const std::vector<double> first = losses<Context>(sk::data::from_tensors(x, next), 2);
   CHECK(first[3] < 2.4);
   CHECK(first[3] < 0.9 * first[0]);
+}
+
+TEST_CASE("An LSTM with a state that goes on learns the next character, by truncated back-propagation", "[train]") {
+  constexpr long streams = 16;  // parts of the text that are read side by side
+  const std::vector<std::int32_t> text = tokens(40'000);
+  if (text.empty()) return;
+  const long each = static_cast<long>(text.size() - 1) / streams / length * length;
+  std::vector<std::int32_t> x(streams * length), y(streams * length);
+  const auto window = [&](long first) {
+    for (long s = 0; s < streams; ++s) {
+      std::copy_n(text.data() + s * each + first, length, x.data() + s * length);
+      std::copy_n(text.data() + s * each + first + 1, length, y.data() + s * length);
+    }
+    sk::BatchView<float> batch;
+    batch.tokens = x.data(), batch.labels = y.data();
+    batch.pitch = batch.labels_each = length;
+    batch.count = streams;
+    return batch;
+  };
+  const auto train = [&]<class Network>(Network, int threads) {
+    double mean = 0;
+    // [quote truncated]
+    sk::Model<Network, sk::Tokens<length>> model{sk::Seed{1}};
+    sk::Executor executor{model, nn::CrossEntropy{}, {.capacity = streams, .threads = threads}};
+    sk::optim::BoundOptimizer adam{sk::optim::Adam{.lr = 0.004f}, model};
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      mean = 0;
+      executor.reset_states();
+      for (long first = 0; first < each; first += length) {
+        mean += executor.forward_backward(window(first)).mean() * length / static_cast<double>(each);
+        adam.step(model, {.clip_norm = 1});
+      }
+    }
+    // [end]
+    return mean;
+  };
+  struct Forgetful
+      : nn::Sequential<own_layers::Embedding<vocabulary, 16>, nn::Lstm<96>, nn::EachPosition<nn::Linear<vocabulary>>> {};
+  const double one = train(Reader{}, 1);
+  CHECK(one < 2.05);  // pairs of characters: 2.45
+  CHECK(train(Reader{}, 2) == Approx(one).epsilon(2e-2));
+  CHECK(one < train(Forgetful{}, 1) - 0.03);  // which begins every eight characters with nothing
 }
 
 TEST_CASE("A fit refuses a token that the network does not know, before anything has been changed", "[train]") {

@@ -130,6 +130,12 @@ class Executor {
     return sums();
   }
 
+  /// Stateful layers begin the next call with zeros, and a batch of any size. Without it each call, of training or evaluation,
+  /// goes on where the one before has ended.
+  void reset_states() {
+    for (int w = 0; w < workers_.size(); ++w) memory_.state(w).continues = 0;
+  }
+
   /// What an unweighted loss divides by: labels, or samples times outputs.
   static constexpr double expected_batch_weight(long samples) { return nn::expected_weight<Loss>(sizes.output, samples); }
 
@@ -163,6 +169,7 @@ class Executor {
     s.run.context.key = call.key;
     s.run.context.worker = w;
     s.run.context.phase = nn::Phase::training;
+    carry_state(s, batch.count);
     if constexpr (!on_host<Device>) s.run.context.values = step_memory_.values();
     if (!call.accumulate) {
       s.sums = {};
@@ -196,6 +203,7 @@ class Executor {
     if constexpr (!on_host<Device>) s.run.context.values = step_memory_.values();
     s.run.context.worker = w;
     s.run.context.phase = nn::Phase::evaluation;
+    carry_state(s, batch.count);
     ready_.listen(s, {});
     if (depth_first()) nn::evaluate_depth_first(pass_, s, memory_.capacity(), slice(w, batch.count), batch);
     else nn::evaluate_layer_wise(pass_, s, w, batch);
@@ -226,9 +234,23 @@ class Executor {
     if (batch.count > capacity())
       throw ArgumentError(
           text("Executor: the batch has {} samples, and .capacity is {}: the most samples of one call", batch.count, capacity()));
+    if constexpr (sizes.carries_state)
+      if (const long before = memory_.state(0).continues; before > 0 && before != batch.count)
+        throw ArgumentError(
+            text("Executor: the batch has {} samples, and the states of Stateful layers are of the {} of the batch "
+                 "before: each sample goes on where the one in its place has ended; executor.reset_states() begins "
+                 "with zeros",
+                 batch.count, before));
     nn::check_tokens<Model>(batch);
     if constexpr (Loss::target == nn::TargetKind::label)
       if (batch.labels) nn::check_labels_each(batch.labels_each, nn::labels_each(sizes.output));
+  }
+  /// What the layers' states are those of.
+  static void carry_state(State& s, long samples) {
+    if constexpr (sizes.carries_state) {
+      s.run.context.continues = s.continues > 0;
+      s.continues = samples;
+    }
   }
   static plan::Range slice(const Worker& w, long n) {
     const auto [lo, hi] = w.slice(n);

@@ -64,8 +64,10 @@ constexpr PassCall resolve_call(const ExecutorCall& c, double weight, std::uint6
 }
 
 /// The executor by the cost sheet: depth-first pays where the parameters stay in the cache beside a block of activations, and
-/// no sample needs another.
-constexpr bool prefers_depth_first(const MemoryRequirements& s) { return !s.couples_batch && s.stored <= 16 * 1024; }
+/// no sample needs another, nor what the batch before has left.
+constexpr bool prefers_depth_first(const MemoryRequirements& s) {
+  return !s.couples_batch && !s.carries_state && s.stored <= 16 * 1024;
+}
 /// Samples a block, so that what backward needs of them fits into half of a second-level cache; a multiple of 8.
 constexpr long depth_first_block(const MemoryRequirements& s, long scalar_bytes, long activation_bytes) {
   const long sample = (s.kept_activations + s.scratch + s.whole_gradients) * activation_bytes +
@@ -104,6 +106,10 @@ ExecutorOptions resolve_options(ExecutorOptions o, const MemoryRequirements& siz
   if (!on_host<Device> && o.execution == Execution::depth_first)
     throw ArgumentError("Executor: depth-first blocks keep samples in the host's cache; on " + std::string(Device::name) +
                         " a network runs layer by layer: leave .execution as it is");
+  if (sizes.carries_state && (o.shards || o.execution == Execution::depth_first))
+    throw ArgumentError(
+        "Executor: a network with Stateful layers needs the whole batch in each layer, since every sample has its state from one "
+        "batch to the next: use Execution::layer_wise, without .shards");
   if (o.shards) {  // each by itself, as blocks: of the cost sheet's size, or whole
     if (!on_host<Device>)
       throw ArgumentError("Executor: virtual shards are for the host: on " + std::string(Device::name) + " leave .shards empty");

@@ -95,6 +95,7 @@ struct LayerInfo {
   bool saves_input = false, saves_output = false;  ///< does backward read x, y
   bool aliases_input = false;                      ///< the output is the input's memory: forward and backward do nothing
   bool couples_batch = false;                      ///< a sample's output depends on others (batch normalisation)
+  bool carries_state = false;                      ///< `saved_for_backward` begins where the batch before has left it
   bool overwrites_gradients = false;               ///< backward honours context.accumulate; others only add
   KroneckerInfo kronecker{};
   int tokens = 0;  ///< not 0: its input is integers below this number
@@ -140,6 +141,7 @@ template <class Scalar, class Device> struct Context {
   Phase phase = Phase::training;
   bool accumulate = true;                   ///< false: the gradients hold nothing yet, an overwriting layer may store
   bool split = false;                       ///< see split_gradients()
+  bool continues = false;                   ///< `carries_state`: the samples go on where those of the call before have ended
   long first = 0;                           ///< of this worker's samples, in the rank's batch
   long total = 0;                           ///< samples in the rank's batch
   std::uint64_t key = 0;                    ///< of this step's random numbers

@@ -26,6 +26,7 @@ struct MemoryRequirements {
   bool saves_input = false, saves_output = false;
   bool aliases = false, couples_batch = false;
   bool whole_gradient = false;  // backward wants dy as one array over all workers (splits_gradients)
+  bool carries_state = false;   // of some layer, from one batch to the next
   int tokens = 0;               // not 0: the input is integers below this number
   Fault fault = Fault::none;
 
@@ -46,6 +47,7 @@ struct MemoryRequirements {
     paths += s.paths;
     if (s.workspace > workspace) workspace = s.workspace;
     couples_batch = couples_batch || s.couples_batch;
+    carries_state = carries_state || s.carries_state;
     if (s.tokens > 0 && (tokens == 0 || s.tokens < tokens)) tokens = s.tokens;
     if (fault == Fault::none) fault = s.fault;
   }
@@ -112,6 +114,7 @@ template <class L> constexpr MemoryRequirements analyze(Extents in) {
     s.saves_output = i.saves_output;
     s.aliases = i.aliases_input;
     s.couples_batch = i.couples_batch;
+    s.carries_state = i.carries_state;
     s.whole_gradient = k.splits_gradients;
     s.tokens = i.tokens;
     s.fault = !has_forward<L>              ? Fault::no_forward

@@ -13,6 +13,9 @@ namespace skein::inline SKEIN_ABI {
 
 struct LastState {};  ///< recurrent layers: the output is the state after the last step alone
 struct Reversed {};   ///< recurrent layers: the last step of the sequence comes first
+/// Recurrent layers: a sequence begins with the state that the sequence in its place of the batch before has ended with. No
+/// gradient goes back there (truncated back-propagation through time). Executor::reset_states() begins with zeros again.
+struct Stateful {};
 
 }  // namespace skein::inline SKEIN_ABI
 
@@ -22,7 +25,11 @@ namespace detail {
 /// A cell of H values over sequences.
 template <class Cell, int H, class... Options> struct Recurrent {
   static_assert(H > 0, "a recurrent layer has at least one value of state");
-  static constexpr bool last_alone = has_option<LastState, Options...>, reversed = has_option<Reversed, Options...>;
+  static constexpr bool last_alone = has_option<LastState, Options...>, reversed = has_option<Reversed, Options...>,
+                        stateful = has_option<Stateful, Options...>;
+  static_assert(!stateful || !reversed,
+                "Stateful: a sequence that is read from its end does not go on in the next batch: leave "
+                "Reversed or Stateful out");
 
   static constexpr LayerInfo describe(Extents in) {
     constexpr int columns = Cell::gates * H;
@@ -33,27 +40,29 @@ template <class Cell, int H, class... Options> struct Recurrent {
     info.parameters[1] = {.name = "weight_hh", .extents = {2, {H, columns}}, .fan_in = H, .fan_out = H};
     info.parameters[2] = {.name = "bias_ih", .extents = {1, {columns}}, .fan_in = H, .fan_out = H, .decay = false};
     info.parameters[3] = {.name = "bias_hh", .extents = {1, {columns}}, .fan_in = H, .fan_out = H, .decay = false};
-    info.saved_for_backward = ops::cpu::Recurrence<Cell, float>::kept_count({steps, inputs, H});
+    info.saved_for_backward = ops::cpu::RecurrentSizes<Cell>{inputs, H}.kept(steps);
     info.flops = 2L * steps * columns * (inputs + H);
     info.saves_input = true;
+    info.carries_state = stateful;
     info.fault = in.rank == 2 ? Fault::none : Fault::wants_sequence;
     return info;
   }
-  template <class Device> static constexpr KernelNeeds needs(Extents) {
+  template <class Device> static constexpr KernelNeeds needs(Extents in) {
     static_assert(on_host<Device>, "Rnn, Lstm and Gru run on the host so far: take a model on sk::Cpu");
-    return {};
+    const ops::cpu::RecurrentSizes<Cell> sizes{in.last(), H};
+    return {.packed_weights = sizes.packed_weights(), .workspace = sizes.workspace()};
   }
 
   template <class In, class Frame> static void forward(Frame& f) {
     using Scalar = typename Frame::Scalar;
     auto steps = recurrence<In>(f);
-    steps.forward(weights<In>(f.parameters));
+    steps.forward(weights<In>(f.parameters), continues(f));
     constexpr long t = In::extents[0], pitch = sample_pitch(describe(In::extents).output);
     for (long b = 0; b < f.batch; ++b) {
       Scalar* const y = f.y + b * pitch;
-      if constexpr (last_alone) std::fill(std::copy_n(steps.state(b, t - 1), H, y), y + pitch, Scalar(0));
+      if constexpr (last_alone) std::fill(std::copy_n(steps.state_after(b, t - 1), H, y), y + pitch, Scalar(0));
       else
-        for (long k = 0; k < t; ++k) std::copy_n(steps.state(b, k), H, y + shape<In>().place(k) * H);
+        for (long k = 0; k < t; ++k) std::copy_n(steps.state_after(b, k), H, y + order<In>().place(k) * H);
     }
   }
   template <class In, class Frame> static void backward(Frame& f) {
@@ -61,34 +70,41 @@ template <class Cell, int H, class... Options> struct Recurrent {
     constexpr long t = In::extents[0], pitch = sample_pitch(describe(In::extents).output);
     const auto dy = [&](long b, long k) -> const Scalar* {
       if constexpr (last_alone) return k == t - 1 ? f.dy + b * pitch : nullptr;
-      else return f.dy + b * pitch + shape<In>().place(k) * H;
+      else return f.dy + b * pitch + order<In>().place(k) * H;
     };
-    recurrence<In>(f).backward(weights<In>(f.parameters), dy, weights<In>(f.gradients), f.dx);
+    recurrence<In>(f).backward(weights<In>(f.parameters), dy, weights<In>(f.gradients), f.dx, continues(f));
+  }
+  /// The transposed copies that backward reads; each worker a part.
+  template <class In, class Frame> static void pack_weights(Frame& f) {
+    const auto [lo, hi] = f.context->worker.slice(Cell::gates * H, 8);
+    Steps<In, typename Frame::Scalar>::pack_weights(lo, hi, weights<In>(f.parameters), f.packed_weights);
   }
 
  private:
-  template <class In> static constexpr ops::cpu::SequenceShape shape() {
-    return {In::extents[0], In::extents.last(), H, reversed};
-  }
+  static constexpr long gate_pitch = row_pitch(Cell::gates * H);
+  template <class In, class Scalar> using Steps = ops::cpu::Recurrence<Cell, Scalar, In::extents.last(), H>;
+  template <class In> static constexpr ops::cpu::SequenceOrder order() { return {In::extents[0], reversed}; }
+
+  template <class Frame> static bool continues(const Frame& f) { return stateful && f.context->continues; }
   template <class In, class Frame> static auto recurrence(const Frame& f) {
-    return ops::cpu::Recurrence<Cell, typename Frame::Scalar>(shape<In>(), f.batch, f.x, f.saved_for_backward);
+    return Steps<In, typename Frame::Scalar>(order<In>(), f.batch, {f.x, f.saved_for_backward, f.packed_weights, f.workspace});
   }
   template <class In, class Scalar> static ops::cpu::RecurrentWeights<Scalar> weights(Scalar* first) {
-    constexpr long pitch = row_pitch(Cell::gates * H), inputs = In::extents.last();
-    Scalar* const hidden = first + inputs * pitch;
-    return {first, hidden, hidden + H * pitch, hidden + (H + 1) * pitch, pitch};
+    constexpr long inputs = In::extents.last();
+    Scalar* const hidden = first + inputs * gate_pitch;
+    return {first, hidden, hidden + H * gate_pitch, hidden + (H + 1) * gate_pitch};
   }
 };
 }  // namespace detail
 
-/// Elman's network: h = tanh(x W + b + h' U + d), over (T, C) to (T, H). Options: LastState, Reversed. The state before the first
-/// step is zero.
+/// Elman's network: h = tanh(x W + b + h' U + d), over (T, C) to (T, H). Options: LastState, Reversed, Stateful. Without Stateful
+/// the state before the first step is zero.
 template <int H, class... Options> struct Rnn : detail::Recurrent<ops::cpu::RnnCell, H, Options...> {};
 
-/// LSTM with input, forget and output gates, over (T, C) to (T, H). Options: LastState, Reversed.
+/// LSTM with input, forget and output gates, over (T, C) to (T, H). Options: LastState, Reversed, Stateful.
 template <int H, class... Options> struct Lstm : detail::Recurrent<ops::cpu::LstmCell, H, Options...> {};
 
-/// GRU with reset and update gates, over (T, C) to (T, H). Options: LastState, Reversed.
+/// GRU with reset and update gates, over (T, C) to (T, H). Options: LastState, Reversed, Stateful.
 template <int H, class... Options> struct Gru : detail::Recurrent<ops::cpu::GruCell, H, Options...> {};
 
 }  // namespace skein::inline SKEIN_ABI::nn

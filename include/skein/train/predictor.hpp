@@ -33,6 +33,8 @@ template <class Model> class Predictor {
   using Scalar = typename Model::Scalar;
   using Element = typename Model::Element;
   using Device = typename Model::device;
+  static_assert(!Model::sizes.carries_state,
+                "a network with Stateful layers is evaluated by an Executor, whose reset_states() says where a sequence begins");
 
   explicit Predictor(Model& model, const PredictorOptions& options = {})
       : executor_(model, {},

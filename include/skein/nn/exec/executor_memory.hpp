@@ -48,6 +48,7 @@ class ExecutorMemory {
     Scalar* outputs = nullptr;  ///< (batch, output_pitch), of all workers
     LossSums sums{};            ///< of its samples, in the last call or accumulated calls
     std::uint64_t packed_version = 0;
+    long continues = 0;  ///< samples of its last call, whose states are still there; 0: none
   };
 
   /// `options` are complete (resolve_options).

@@ -1,125 +1,163 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recurrent cell over sequences, forward and backward, step by step: two products of matrices a step, and the cell on each
-// sample.
+// A recurrent cell over sequences, forward and backward. What it keeps lies step behind step, in each step sample behind sample:
+// so the rows of a step are neighbours, whose products stay in the second-level cache with the cell between them.
+//
+//     T steps, B samples, C inputs, H values of state, G columns of gates (gates * H); P(n) is row_pitch(n)
 #pragma once
 #include <algorithm>
 
-#include "../gemm.hpp"
 #include "recurrent_cells.hpp"
+#include "row_products.hpp"
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
-/// Sizes of a recurrent layer: `steps` of `inputs` values, `hidden` values of state.
-struct SequenceShape {
-  long steps = 1, inputs = 1, hidden = 1;
+/// How a sequence is read.
+struct SequenceOrder {
+  long steps = 1;
   bool reversed = false;  ///< the last step first
 
   /// The place of the k-th step in the sequence.
   constexpr long place(long k) const { return reversed ? steps - 1 - k : k; }
 };
 
-/// Weights (inputs, gates * hidden) and (hidden, gates * hidden), and two biases, in rows `pitch` apart.
-template <class Scalar> struct RecurrentWeights {
-  Scalar *of_input, *of_hidden, *bias_input, *bias_hidden;
-  long pitch;
+/// Weights (C, P(G)) and (H, P(G)), and two biases.
+template <class Scalar> struct RecurrentWeights { Scalar *of_input, *of_hidden, *bias_input, *bias_hidden; };
+
+/// Memory of one pass over B sequences.
+template <class Scalar> struct RecurrentMemory {
+  const Scalar* x;       ///< (B, T, C)
+  Scalar* kept;          ///< (B, RecurrentSizes::kept): from forward to backward
+  const Scalar* packed;  ///< written by pack_weights()
+  Scalar* workspace;     ///< undefined between calls
 };
 
-/// The cell on `batch` sequences. `kept`: what forward leaves for backward, kept_count(shape) values a sample.
-template <class Cell, class Scalar> class Recurrence {
+/// What a recurrent layer of C inputs and H values of state wants.
+template <class Cell> struct RecurrentSizes {
+  long inputs, hidden;
+
+  constexpr long columns() const { return Cell::gates * hidden; }
+  /// Scalars a sample: gates (T), h and the cell's memory (T + 1, the state before the first step in front), the gradients of
+  /// both, and a row of a product that is not kept.
+  constexpr long kept(long steps) const {
+    const long state = row_pitch(hidden), scratch = std::max(Cell::splits ? row_pitch(columns()) : 0, row_pitch(inputs));
+    const long all = steps * row_pitch(columns()) + (steps + 1) * (Cell::memory ? 2 : 1) * state + 2 * state + scratch;
+    return (all + 15) / 16 * 16;
+  }
+  constexpr long packed_weights() const {
+    return row_products_packed(inputs, columns()) + row_products_packed(hidden, columns());
+  }
+  constexpr long workspace() const { return 2 * row_pitch(columns()); }
+};
+
+/// The cell on `batch` sequences of C = Inputs values, with H = Hidden values of state.
+template <class Cell, class Scalar, int Inputs, int Hidden> class Recurrence {
+  static constexpr int columns = Cell::gates * Hidden;
+  using OfInput = RowProducts<Scalar, Inputs, columns>;
+  using OfHidden = RowProducts<Scalar, Hidden, columns>;
+  static constexpr long gate_pitch = row_pitch(columns), pitch = row_pitch(Hidden), input_pitch = row_pitch(Inputs);
+
  public:
-  /// Steps, and behind them the gradients of h and c, and a row of zeros: the state before the first step.
-  static constexpr long kept_count(const SequenceShape& s) {
-    return (s.steps * Cell::kept + 2) * s.hidden + Cell::kept * s.hidden;
+  Recurrence(const SequenceOrder& order, long batch, const RecurrentMemory<Scalar>& memory)
+      : order_(order), batch_(batch), m_(memory), gates_(memory.kept), state_(gates_ + order.steps * batch * gate_pitch),
+        memory_(state_ + (order.steps + 1) * batch * pitch),
+        state_gradient_(memory_ + (Cell::memory ? (order.steps + 1) * batch * pitch : 0)),
+        memory_gradient_(state_gradient_ + batch * pitch), scratch_(memory_gradient_ + batch * pitch) {}
+
+  /// Columns [begin, end) of both weights: the transposed copies that backward reads.
+  static void pack_weights(long begin, long end, const RecurrentWeights<const Scalar>& w, Scalar* packed) {
+    OfInput::pack_weights(begin, end, w.of_input, packed);
+    OfHidden::pack_weights(begin, end, w.of_hidden, packed + OfInput::packed_weights);
   }
 
-  Recurrence(const SequenceShape& shape, long batch, const Scalar* x, Scalar* kept)
-      : s_(shape), batch_(batch), x_(x), kept_(kept) {}
-
-  void forward(const RecurrentWeights<const Scalar>& w) {
-    const long n = s_.hidden, columns = Cell::gates * n;
-    each_sample([&](Scalar* sample) { std::fill_n(sample + zeros(), Cell::kept * n, Scalar(0)); });
-    for (long k = 0; k < s_.steps; ++k) {
-      each_sample([&](Scalar* sample) {
-        Scalar* const now = sample + at(k);
-        for (long j = 0; j < columns; ++j) now[j] = w.bias_input[j] + (j < own_columns() ? w.bias_hidden[j] : Scalar(0));
-        if constexpr (Cell::splits) std::copy_n(w.bias_hidden + own_columns(), n, now + Cell::memory * n);
-      });
-      product(columns, s_.inputs, x_ + s_.place(k) * s_.inputs, s_.steps * s_.inputs, w.of_input, w.pitch, kept_ + at(k));
-      if (k > 0) {
-        const Scalar* const h = kept_ + at(k - 1) + Cell::state * n;
-        product(own_columns(), n, h, stride(), w.of_hidden, w.pitch, kept_ + at(k));
-        if constexpr (Cell::splits)
-          product(n, n, h, stride(), w.of_hidden + own_columns(), w.pitch, kept_ + at(k) + Cell::memory * n);
+  /// `continues`: the states before the first step are those that the call before, on as many sequences, has ended with; else
+  /// zeros.
+  void forward(const RecurrentWeights<const Scalar>& w, bool continues = false) {
+    Scalar* const bias = m_.workspace;
+    std::copy_n(w.bias_input, gate_pitch, bias);
+    if constexpr (!Cell::splits)
+      for (long j = 0; j < columns; ++j) bias[j] += w.bias_hidden[j];
+    begin(state(0), state(order_.steps), continues);
+    if constexpr (Cell::carries) begin(memory(0), memory(order_.steps), continues);
+    for (long k = 0; k < order_.steps; ++k) {
+      OfInput::forward(batch_, x_at(k), x_pitch(), w.of_input, bias, gates(k), gate_pitch);
+      if constexpr (Cell::splits) {
+        if (k > 0 || continues) OfHidden::forward(batch_, state(k), pitch, w.of_hidden, w.bias_hidden, scratch_, gate_pitch);
+        else repeat(w.bias_hidden);
+      } else if (k > 0 || continues) {
+        OfHidden::forward(batch_, state(k), pitch, w.of_hidden, nullptr, gates(k), gate_pitch);
       }
-      each_sample([&](Scalar* sample) { Cell::forward(n, sample + at(k), sample + before(k)); });
+      for (long b = 0; b < batch_; ++b) Cell::forward(Hidden, rows(b, k));
     }
   }
   /// h of a sample after its k-th step.
-  const Scalar* state(long sample, long k) const { return kept_ + sample * stride() + at(k) + Cell::state * s_.hidden; }
+  const Scalar* state_after(long sample, long k) const { return state(k + 1) + sample * pitch; }
 
-  /// dy(sample, k): the gradient of h after the k-th step, or nullptr. Adds to the weights' gradients; dx (batch, steps, inputs)
-  /// is written where it is not null. Overwrites what forward has kept.
-  template <class Gradient>
-  void backward(const RecurrentWeights<const Scalar>& w, const Gradient& dy, const RecurrentWeights<Scalar>& dw, Scalar* dx) {
-    const long n = s_.hidden, columns = Cell::gates * n;
-    each_sample([&](Scalar* sample) { std::fill_n(sample + gradients(), 2 * n, Scalar(0)); });
-    for (long k = s_.steps; k-- > 0;) {
+  /// dy(sample, k): the gradient of h after the k-th step, or nullptr. Adds to the weights' gradients; dx (B, T, C) is written
+  /// where it is not null. The gates become their gradients.
+  template <class Gradient> void backward(const RecurrentWeights<const Scalar>& w, const Gradient& dy,
+                                          const RecurrentWeights<Scalar>& dw, Scalar* dx, bool continues = false) {
+    std::fill_n(state_gradient_, 2 * batch_ * pitch, Scalar(0));
+    std::fill_n(m_.workspace, 2 * gate_pitch, Scalar(0));
+    for (long k = order_.steps; k-- > 0;) {
       for (long b = 0; b < batch_; ++b) {
-        Scalar *const sample = kept_ + b * stride(), *const dh = sample + gradients();
-        if (const Scalar* const d = dy(b, k)) zip([](auto p, auto q) { return p + q; }, n, dh, d, dh);
-        Cell::backward(n, sample + at(k), sample + before(k), dh, dh + n);
-        add_biases(sample + at(k), dw);
+        const CellRows<Scalar> r = rows(b, k);
+        if (const Scalar* const d = dy(b, k)) add_row(Hidden, d, r.state_gradient);
+        Cell::backward(Hidden, r);
+        add_row(columns, r.gates, m_.workspace);
+        if constexpr (Cell::splits) add_row(Hidden, r.hidden + columns - Hidden, m_.workspace + gate_pitch);
       }
-      const Scalar *const gates = kept_ + at(k), *const split = gates + Cell::memory * n;
-      add_transposed(s_.inputs, columns, x_ + s_.place(k) * s_.inputs, s_.steps * s_.inputs, gates, dw.of_input, dw.pitch);
-      if (dx) {
-        Scalar* const to = dx + s_.place(k) * s_.inputs;
-        back(s_.inputs, columns, gates, w.of_input, w.pitch, Scalar(0), to, s_.steps * s_.inputs);
+      const Scalar* const of_hidden = Cell::splits ? scratch_ : gates(k);
+      OfInput::add_weight_gradient(batch_, x_at(k), x_pitch(), gates(k), gate_pitch, dw.of_input);
+      if (k > 0 || continues) OfHidden::add_weight_gradient(batch_, state(k), pitch, of_hidden, gate_pitch, dw.of_hidden);
+      if (k > 0) {
+        OfHidden::input_gradient(batch_, of_hidden, gate_pitch, w.of_hidden, m_.packed + OfInput::packed_weights, Cell::passes_h,
+                                 state_gradient_, pitch);
       }
-      if (k == 0) continue;
-      const Scalar* const h = kept_ + at(k - 1) + Cell::state * n;
-      add_transposed(n, own_columns(), h, stride(), gates, dw.of_hidden, dw.pitch);
-      back(n, own_columns(), gates, w.of_hidden, w.pitch, Cell::splits ? Scalar(1) : Scalar(0), kept_ + gradients(), stride());
-      if constexpr (Cell::splits) {
-        add_transposed(n, n, h, stride(), split, dw.of_hidden + own_columns(), dw.pitch);
-        back(n, n, split, w.of_hidden + own_columns(), w.pitch, Scalar(1), kept_ + gradients(), stride());
-      }
+      if (dx) input_gradient(k, w, dx);
     }
+    add_row(columns, m_.workspace, dw.bias_input);
+    add_row(columns - (Cell::splits ? Hidden : 0), m_.workspace, dw.bias_hidden);
+    if constexpr (Cell::splits) add_row(Hidden, m_.workspace + gate_pitch, dw.bias_hidden + columns - Hidden);
   }
 
  private:
-  long stride() const { return kept_count(s_); }
-  long at(long k) const { return k * Cell::kept * s_.hidden; }
-  long gradients() const { return at(s_.steps); }
-  long zeros() const { return gradients() + 2 * s_.hidden; }
-  long before(long k) const { return k > 0 ? at(k - 1) : zeros(); }
-  /// Columns of the hidden state's product that are added to those of the input's.
-  long own_columns() const { return (Cell::gates - Cell::splits) * s_.hidden; }
-  template <class Visit> void each_sample(const Visit& visit) {
-    for (long b = 0; b < batch_; ++b) visit(kept_ + b * stride());
+  const Scalar* x_at(long k) const { return m_.x + order_.place(k) * Inputs; }
+  long x_pitch() const { return order_.steps * Inputs; }
+  Scalar* gates(long k) const { return gates_ + k * batch_ * gate_pitch; }
+  Scalar* state(long k) const { return state_ + k * batch_ * pitch; }    // before step k
+  Scalar* memory(long k) const { return memory_ + k * batch_ * pitch; }  // likewise
+  CellRows<Scalar> rows(long b, long k) const {
+    const long at = b * pitch, next = at + batch_ * pitch;
+    CellRows<Scalar> r{.gates = gates(k) + b * gate_pitch, .hidden = scratch_ + b * gate_pitch};
+    r.state = state(k) + next;
+    r.memory = memory(k) + next;
+    r.state_before = state(k) + at;
+    r.memory_before = memory(k) + at;
+    r.state_gradient = state_gradient_ + at;
+    r.memory_gradient = memory_gradient_ + at;
+    return r;
   }
-  void product(long columns, long inner, const Scalar* a, long a_pitch, const Scalar* w, long pitch, Scalar* to) {
-    gemm<Cpu>(Transpose::no, Transpose::no, batch_, columns, inner, Scalar(1), a, a_pitch, w, pitch, Scalar(1), to, stride());
+  void begin(Scalar* first, const Scalar* last, bool continues) {
+    if (continues) std::copy_n(last, batch_ * pitch, first);
+    else std::fill_n(first, batch_ * pitch, Scalar(0));
   }
-  void add_transposed(long rows, long columns, const Scalar* a, long a_pitch, const Scalar* g, Scalar* dw, long pitch) {
-    gemm<Cpu>(Transpose::yes, Transpose::no, rows, columns, batch_, Scalar(1), a, a_pitch, g, stride(), Scalar(1), dw, pitch);
+  void repeat(const Scalar* bias) {
+    for (long b = 0; b < batch_; ++b) std::copy_n(bias, columns, scratch_ + b * gate_pitch);
   }
-  void back(long columns, long inner, const Scalar* g, const Scalar* w, long pitch, Scalar beta, Scalar* to, long to_pitch) {
-    gemm<Cpu>(Transpose::no, Transpose::yes, batch_, columns, inner, Scalar(1), g, stride(), w, pitch, beta, to, to_pitch);
+  static void add_row(long n, const Scalar* from, Scalar* to) {
+    vector_by_vector<Scalar>(n, [&](const auto& at) { at.store(to, at.load(to) + at.load(from)); });
   }
-  void add_biases(const Scalar* now, const RecurrentWeights<Scalar>& dw) {
-    const long n = s_.hidden;
-    const auto add = [](auto p, auto q) { return p + q; };
-    zip(add, Cell::gates * n, dw.bias_input, now, dw.bias_input);
-    zip(add, own_columns(), dw.bias_hidden, now, dw.bias_hidden);
-    if constexpr (Cell::splits)
-      zip(add, n, dw.bias_hidden + own_columns(), now + Cell::memory * n, dw.bias_hidden + own_columns());
+  /// Rows of a step do not lie beside each other in dx, and a product writes behind their end.
+  void input_gradient(long k, const RecurrentWeights<const Scalar>& w, Scalar* dx) {
+    OfInput::input_gradient(batch_, gates(k), gate_pitch, w.of_input, m_.packed, false, scratch_, input_pitch);
+    Scalar* const to = dx + order_.place(k) * Inputs;
+    for (long b = 0; b < batch_; ++b) std::copy_n(scratch_ + b * input_pitch, Inputs, to + b * x_pitch());
   }
 
-  SequenceShape s_;
+  SequenceOrder order_;
   long batch_;
-  const Scalar* x_;
-  Scalar* kept_;
+  RecurrentMemory<Scalar> m_;
+  Scalar *gates_, *state_, *memory_, *state_gradient_, *memory_gradient_, *scratch_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu

@@ -39,6 +39,8 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
       on_host<Device> || !optim::has_stages<Optimizer>,
       "Pipeline: a stage on a GPU takes ClipNorm at the head of its chain and elementwise transforms: one that needs tensors "
       "(Lars), or a norm further on, runs on the host, or without a pipeline");
+  static_assert(!Model::sizes.carries_state,
+                "Pipeline: micro-batches do not go on where those before have ended: take a model without Stateful layers");
   static_assert(!optim::needs_curvature<Optimizer>,
                 "Pipeline: Kfac runs on one rank so far: take the Trainer without this policy, or leave Kfac out of the chain");
   static constexpr long Width = Model::output_extents.count(), OutputPitch = sample_pitch(Model::output_extents);

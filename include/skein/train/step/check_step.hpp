@@ -15,6 +15,7 @@ namespace skein::inline SKEIN_ABI::train {
 enum class StepFault {
   none,
   shards_on_device,      ///< virtual shards, and a model on a GPU
+  states_of_sequences,   ///< layers that carry their state from batch to batch
   shards_of_couples,     ///< virtual shards, and layers that couple the samples of a batch
   servers_on_device,     ///< a rank that serves, and a model on a GPU
   norms_of_servers,      ///< a transform that is given a norm, and servers that have no whole gradient
@@ -42,6 +43,7 @@ constexpr bool has_factors(std::span<const plan::LayerNode> layers) {
 template <class Model, class Optimizer, class PolicyState> consteval StepFault step_fault() {
   constexpr bool host = on_host<typename Model::device>, serves = parallel::ServesUpdates<PolicyState>;
   if (PolicyState::virtual_shards > 0 && !host) return StepFault::shards_on_device;
+  if (Model::sizes.carries_state) return StepFault::states_of_sequences;
   if (PolicyState::virtual_shards > 0 && Model::sizes.couples_batch) return StepFault::shards_of_couples;
   if (serves && !host) return StepFault::servers_on_device;
   if constexpr (serves)
@@ -60,6 +62,9 @@ template <class Model, class Optimizer, class PolicyState> consteval void assert
   constexpr StepFault fault = step_fault<Model, Optimizer, PolicyState>();
   static_assert(fault != StepFault::shards_on_device,
                 "Reproducible is for the host: kernels and libraries of a GPU do not promise the same bits");
+  static_assert(fault != StepFault::states_of_sequences,
+                "a network with Stateful layers is trained by a loop by hand, Executor and BoundOptimizer, that gives it the "
+                "sequences in their order: fit shuffles them, and validates in between");
   static_assert(fault != StepFault::shards_of_couples,
                 "Reproducible: a virtual shard is a batch of its own, and batch normalization would take its statistics from "
                 "that: use LayerNorm in its place, or DataParallel without Reproducible");
