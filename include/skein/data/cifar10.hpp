@@ -17,9 +17,9 @@ namespace skein::inline SKEIN_ABI::data {
 InMemory<std::uint8_t> read_cifar10(const std::vector<std::string>& paths, std::uint64_t limit = std::uint64_t{1} << 30);
 
 /// CIFAR-10: data_batch_1.bin to data_batch_5.bin and test_batch.bin, or, where those are not, train_subset_*.bin of 10,000 and
-/// test_subset_*.bin of 2,000 images; `source` says which. Served as byte / 255: crop_and_flip and normalize_channels do the
-/// rest. A folder that is named is the only one looked into; without one it is where search_folders("cifar10") says. Throws
-/// FileError where neither is there, or a file is malformed.
+/// test_subset_*.bin of 2,000 images; `source` says which. Served as byte / 255: data::map with CropAndFlip and cifar10_channels
+/// does the rest. A folder that is named is the only one looked into; without one it is where search_folders("cifar10") says.
+/// Throws FileError where neither is there, or a file is malformed.
 SourcedTrainTest cifar10(const std::string& folder = {});
 
 }  // namespace skein::inline SKEIN_ABI::data
