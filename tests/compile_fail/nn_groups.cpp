@@ -1,4 +1,4 @@
-// expect: Groups<G>: G must divide the input channels and the filters
+// expect: the number of groups (Groups<G>, GroupNorm<G>) must divide the input channels, and the filters of a convolution
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/nn/conv2d.hpp>
 #include <skein/nn/flatten.hpp>

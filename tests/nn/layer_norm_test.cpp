@@ -5,42 +5,11 @@
 #include <skein/nn/layer_norm.hpp>
 
 #include "fixtures/norm_loss_optim.hpp"
-#include "support/apart.hpp"
-#include "support/layer_harness.hpp"
+#include "support/norm_cases.hpp"
 
 using skein::Shape;
 using skein::nn::LayerNorm;
 using support::LayerHarness;
-
-namespace {
-template <class In, class Scalar> void follows(long batch, int workers, const std::vector<double>& y,
-                                               const std::vector<double>& dx, const std::vector<double>& dweight,
-                                               const std::vector<double>& dbias) {
-  LayerHarness<LayerNorm<skein::Epsilon<1, 1000>>, In, Scalar> h(batch, workers);
-  h.set_parameter(0, [](long i) { return 1 + 0.3 * support::wave(i, 0.5); });
-  h.set_parameter(1, [](long i) { return support::wave(i, 0.8); });
-  h.set_x([](long b, long i) { return 2 * support::wave(b * In::count + i, 0.7, 0.1) + 1; });
-  h.set_dy([](long b, long i) { return support::wave(b * In::count + i, 1.3); });
-  h.forward();
-  h.backward();
-  std::vector<double> got_y, got_dx, got_weight, got_bias;
-  for (long b = 0; b < batch; ++b)
-    for (long i = 0; i < In::count; ++i) {
-      got_y.push_back(static_cast<double>(h.y_at(b, i)));
-      got_dx.push_back(static_cast<double>(h.dx_at(b, i)));
-    }
-  for (long i = 0; i < In::extents.last(); ++i) {
-    got_weight.push_back(static_cast<double>(h.gradient_at(0, i)));
-    got_bias.push_back(static_cast<double>(h.gradient_at(1, i)));
-  }
-  CHECK(test::first_apart<Scalar>(got_y, y, 64) == -1);
-  CHECK(test::first_apart<Scalar>(got_dx, dx, 64) == -1);
-  CHECK(test::first_apart<Scalar>(got_weight, dweight, 64) == -1);
-  CHECK(test::first_apart<Scalar>(got_bias, dbias, 64) == -1);
-  CHECK(h.worst_gap() == 0);
-  CHECK(h.intact());
-}
-}  // namespace
 
 TEST_CASE("LayerNorm says what it needs", "[nn]") {
   constexpr auto info = LayerNorm<>::describe({3, {4, 4, 6}});
@@ -51,16 +20,10 @@ TEST_CASE("LayerNorm says what it needs", "[nn]") {
 }
 
 TEST_CASE("LayerNorm over the last extent agrees with PyTorch", "[nn]") {
-  for (const int workers : {1, 3}) {
-    follows<Shape<21>, double>(4, workers, fixtures::ln_flat_y, fixtures::ln_flat_dx, fixtures::ln_flat_dweight,
-                               fixtures::ln_flat_dbias);
-    follows<Shape<21>, float>(4, workers, fixtures::ln_flat_y, fixtures::ln_flat_dx, fixtures::ln_flat_dweight,
-                              fixtures::ln_flat_dbias);
-    follows<Shape<2, 3, 5>, double>(2, workers, fixtures::ln_image_y, fixtures::ln_image_dx, fixtures::ln_image_dweight,
-                                    fixtures::ln_image_dbias);
-    follows<Shape<2, 3, 5>, float>(2, workers, fixtures::ln_image_y, fixtures::ln_image_dx, fixtures::ln_image_dweight,
-                                   fixtures::ln_image_dbias);
-  }
+  using namespace fixtures;
+  using L = LayerNorm<skein::Epsilon<1, 1000>>;
+  support::norm_follows<L, Shape<21>>(4, {ln_flat_y, ln_flat_dx, ln_flat_dweight, ln_flat_dbias});
+  support::norm_follows<L, Shape<2, 3, 5>>(2, {ln_image_y, ln_image_dx, ln_image_dweight, ln_image_dbias});
 }
 
 TEST_CASE("LayerNorm's gradients agree with finite differences", "[nn]") {

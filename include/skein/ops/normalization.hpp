@@ -14,15 +14,15 @@ namespace skein::inline SKEIN_ABI::ops {
 template <class Device> struct RowNormalizeKernels;
 
 template <> struct RowNormalizeKernels<Cpu> {
-  template <class Scalar, class Value> static void forward(const RowShape& s, const Value* x, const Scalar* weight,
-                                                           const Scalar* bias, double epsilon, Value* y,
-                                                           Scalar* saved_for_backward) {
-    cpu::row_normalize(s, x, weight, bias, epsilon, y, saved_for_backward);
+  template <Center C, class Scalar, class Value> static void forward(const RowShape& s, const Value* x, const Scalar* weight,
+                                                                     const Scalar* bias, double epsilon, Value* y,
+                                                                     Scalar* saved_for_backward) {
+    cpu::row_normalize<C>(s, x, weight, bias, epsilon, y, saved_for_backward);
   }
-  template <class Scalar, class Value> static void backward(const RowShape& s, const Value* x, const Value* dy,
-                                                            const Scalar* weight, const Scalar* saved_for_backward, Value* dx,
-                                                            Scalar* dweight, Scalar* dbias, Scalar* scratch) {
-    cpu::row_normalize_backward(s, x, dy, weight, saved_for_backward, dx, dweight, dbias, scratch);
+  template <Center C, class Scalar, class Value>
+  static void backward(const RowShape& s, const Value* x, const Value* dy, const Scalar* weight, const Scalar* saved_for_backward,
+                       Value* dx, Scalar* dweight, Scalar* dbias, Scalar* scratch) {
+    cpu::row_normalize_backward<C>(s, x, dy, weight, saved_for_backward, dx, dweight, dbias, scratch);
   }
   static void prepare(const RowShape&, std::size_t) {}
 };
@@ -31,18 +31,18 @@ template <> struct RowNormalizeKernels<Cpu> {
 template <class Device> constexpr KernelNeeds row_normalize_needs(long) { return {}; }
 template <> constexpr KernelNeeds row_normalize_needs<Cpu>(long n) { return {.workspace = 2 * n}; }
 
-/// y = (x - mean) / sqrt(variance + epsilon) weight + bias, each row by itself; saved: (rows, 2), mean and 1 / deviation. Values
-/// may be of a 16-bit type on a GPU.
-template <class Device, class Scalar, class Value> void row_normalize(Device, const RowShape& s, const Value* x,
-                                                                      const Scalar* weight, const Scalar* bias, double epsilon,
-                                                                      Value* y, Scalar* saved_for_backward) {
-  RowNormalizeKernels<Device>::forward(s, x, weight, bias, epsilon, y, saved_for_backward);
+/// y = (x - mean) / sqrt(variance + epsilon) weight + bias, each row by itself; saved: (rows, 2), mean and 1 / deviation. Without
+/// a center y = x / sqrt(mean of x^2 + epsilon) weight, and saved is (rows, 1). Values may be of a 16-bit type on a GPU.
+template <Center C = Center::mean, class Device, class Scalar, class Value>
+void row_normalize(Device, const RowShape& s, const Value* x, const Scalar* weight, const Scalar* bias, double epsilon, Value* y,
+                   Scalar* saved_for_backward) {
+  RowNormalizeKernels<Device>::template forward<C>(s, x, weight, bias, epsilon, y, saved_for_backward);
 }
-/// Adds to dweight and dbias; writes dx where it is not null. scratch: 2 row_pitch(n) scalars, on the Cpu.
-template <class Device, class Scalar, class Value>
+/// Adds to dweight and, with a center, to dbias; writes dx where it is not null. scratch: 2 row_pitch(n) scalars, on the Cpu.
+template <Center C = Center::mean, class Device, class Scalar, class Value>
 void row_normalize_backward(Device, const RowShape& s, const Value* x, const Value* dy, const Scalar* weight,
                             const Scalar* saved_for_backward, Value* dx, Scalar* dweight, Scalar* dbias, Scalar* scratch) {
-  RowNormalizeKernels<Device>::backward(s, x, dy, weight, saved_for_backward, dx, dweight, dbias, scratch);
+  RowNormalizeKernels<Device>::template backward<C>(s, x, dy, weight, saved_for_backward, dx, dweight, dbias, scratch);
 }
 /// Makes what the passes over rows of this shape want before the first step.
 template <class Device, class Scalar> void row_normalize_prepare(const RowShape& s) {

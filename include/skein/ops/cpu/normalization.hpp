@@ -135,20 +135,29 @@ template <class Scalar> void column_combine(const Columns<Scalar>& m, const Scal
       [=](long i, long k) { dx[i] = a[k] * dy[i] + b[k] * (x[i] - mean[k]) + c[k]; });
 }
 
+namespace detail {
+template <class Scalar> SKEIN_ALWAYS_INLINE Scalar row_sum(const Scalar* row, long n) {
+  using V = xsimd::batch<Scalar>;
+  V total(Scalar(0));
+  each_vector_of<Scalar>(
+      n, [&](long c) { total += V::load_unaligned(row + c); },
+      [&](long c, long left) { total += load_part<Scalar>(row + c, left, Scalar(0)); });
+  return xsimd::hadd(total);
+}
+}  // namespace detail
+
 /// As reference::row_normalize, in vectors.
-template <class Scalar> void row_normalize(const RowShape& s, const Scalar* x, const Scalar* weight, const Scalar* bias,
-                                           double epsilon, Scalar* y, Scalar* saved_for_backward) {
+template <Center C = Center::mean, class Scalar> void row_normalize(const RowShape& s, const Scalar* x, const Scalar* weight,
+                                                                    const Scalar* bias, double epsilon, Scalar* y,
+                                                                    Scalar* saved_for_backward) {
   using V = xsimd::batch<Scalar>;
   using detail::each_vector_of, detail::load_ones, detail::load_part, detail::store_part;
+  constexpr bool centers = C == Center::mean;
   const Scalar one_of_n = Scalar(1) / static_cast<Scalar>(s.n);
   for (long r = 0; r < s.rows; ++r) {
     const Scalar* in = x + r * s.pitch;
     Scalar* out = y + r * s.pitch;
-    V total(Scalar(0));
-    each_vector_of<Scalar>(
-        s.n, [&](long c) { total += V::load_unaligned(in + c); },
-        [&](long c, long left) { total += load_part<Scalar>(in + c, left, Scalar(0)); });
-    const Scalar mean = xsimd::hadd(total) * one_of_n;
+    const Scalar mean = centers ? detail::row_sum(in, s.n) * one_of_n : Scalar(0);
     V squares(Scalar(0));
     each_vector_of<Scalar>(
         s.n,
@@ -164,24 +173,28 @@ template <class Scalar> void row_normalize(const RowShape& s, const Scalar* x, c
     each_vector_of<Scalar>(
         s.n,
         [&](long c) {
-          const V hat = (V::load_unaligned(in + c) - V(mean)) * V(inverse);
-          xsimd::fma(hat, V::load_unaligned(weight + c), V::load_unaligned(bias + c)).store_unaligned(out + c);
+          const V hat = (V::load_unaligned(in + c) - V(mean)) * V(inverse), w = V::load_unaligned(weight + c);
+          if constexpr (centers) xsimd::fma(hat, w, V::load_unaligned(bias + c)).store_unaligned(out + c);
+          else (hat * w).store_unaligned(out + c);
         },
         [&](long c, long left) {
-          for (long k = c; k < c + left; ++k) out[k] = (in[k] - mean) * inverse * weight[k] + bias[k];
+          for (long k = c; k < c + left; ++k) out[k] = (in[k] - mean) * inverse * weight[k] + (centers ? bias[k] : Scalar(0));
         });
     for (long c = s.n; c < s.pitch; ++c) out[c] = 0;
-    saved_for_backward[2 * r] = mean;
-    saved_for_backward[2 * r + 1] = inverse;
+    Scalar* const kept = saved_for_backward + row_statistics<C> * r;
+    kept[0] = mean;
+    kept[row_statistics<C> - 1] = inverse;
   }
 }
 
 /// The gradients of weight and bias are gathered over 64 rows before they are added, so that long sums keep their digits.
-template <class Scalar> void row_normalize_backward(const RowShape& s, const Scalar* x, const Scalar* dy, const Scalar* weight,
-                                                    const Scalar* saved_for_backward, Scalar* dx, Scalar* dweight, Scalar* dbias,
-                                                    Scalar* scratch) {
+/// scratch: 2 s.n scalars.
+template <Center C = Center::mean, class Scalar>
+void row_normalize_backward(const RowShape& s, const Scalar* x, const Scalar* dy, const Scalar* weight,
+                            const Scalar* saved_for_backward, Scalar* dx, Scalar* dweight, Scalar* dbias, Scalar* scratch) {
   using V = xsimd::batch<Scalar>;
   constexpr long lanes = static_cast<long>(V::size);
+  constexpr bool centers = C == Center::mean;
   Scalar* weights = scratch;
   Scalar* biases = scratch + s.n;
   const Scalar one_of_n = Scalar(1) / static_cast<Scalar>(s.n);
@@ -190,15 +203,18 @@ template <class Scalar> void row_normalize_backward(const RowShape& s, const Sca
     for (long r = begin; r < std::min(begin + 64, s.rows); ++r) {
       const Scalar* in = x + r * s.pitch;
       const Scalar* g = dy + r * s.pitch;
-      const Scalar mean = saved_for_backward[2 * r], inverse = saved_for_backward[2 * r + 1];
+      const Scalar* const kept = saved_for_backward + row_statistics<C> * r;
+      const Scalar mean = centers ? kept[0] : Scalar(0), inverse = kept[row_statistics<C> - 1];
       V sums(Scalar(0)), products(Scalar(0));
       long c = 0;
       for (; c + lanes <= s.n; c += lanes) {
         const V slope = V::load_unaligned(g + c), hat = (V::load_unaligned(in + c) - V(mean)) * V(inverse);
         const V scaled = slope * V::load_unaligned(weight + c);
         xsimd::fma(slope, hat, V::load_unaligned(weights + c)).store_unaligned(weights + c);
-        (slope + V::load_unaligned(biases + c)).store_unaligned(biases + c);
-        sums += scaled;
+        if constexpr (centers) {
+          (slope + V::load_unaligned(biases + c)).store_unaligned(biases + c);
+          sums += scaled;
+        }
         products = xsimd::fma(scaled, hat, products);
       }
       Scalar sum = xsimd::hadd(sums), product = xsimd::hadd(products);
@@ -206,7 +222,7 @@ template <class Scalar> void row_normalize_backward(const RowShape& s, const Sca
         const Scalar hat = (in[c] - mean) * inverse;
         weights[c] += g[c] * hat;
         biases[c] += g[c];
-        sum += g[c] * weight[c];
+        sum += centers ? g[c] * weight[c] : Scalar(0);
         product += g[c] * weight[c] * hat;
       }
       if (!dx) continue;
@@ -222,7 +238,7 @@ template <class Scalar> void row_normalize_backward(const RowShape& s, const Sca
     }
     for (long c = 0; c < s.n; ++c) {
       dweight[c] += weights[c];
-      dbias[c] += biases[c];
+      if constexpr (centers) dbias[c] += biases[c];
     }
   }
 }
@@ -239,10 +255,10 @@ using reference::row_normalize;
 template <class Scalar> void column_moments(const Columns<Scalar>& m, double* sum, double* square, Scalar*) {
   reference::column_moments(m, sum, square);
 }
-template <class Scalar> void row_normalize_backward(const RowShape& s, const Scalar* x, const Scalar* dy, const Scalar* weight,
-                                                    const Scalar* saved_for_backward, Scalar* dx, Scalar* dweight, Scalar* dbias,
-                                                    Scalar*) {
-  reference::row_normalize_backward(s, x, dy, weight, saved_for_backward, dx, dweight, dbias);
+template <Center C = Center::mean, class Scalar>
+void row_normalize_backward(const RowShape& s, const Scalar* x, const Scalar* dy, const Scalar* weight,
+                            const Scalar* saved_for_backward, Scalar* dx, Scalar* dweight, Scalar* dbias, Scalar*) {
+  reference::row_normalize_backward<C>(s, x, dy, weight, saved_for_backward, dx, dweight, dbias);
 }
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layer normalisation on the GPU. Forward and the gradient of x: one warp a row, 16 bytes a lane where rows are aligned (plainly:
-// one value). The gradients of weight and bias: sums over columns in two passes, parts of the rows first, in the same order in
-// every run.
+// Layer and group normalisation on the GPU. Forward and the gradient of x: one warp a row, 16 bytes a lane where rows are aligned
+// (plainly: one value). The gradients of weight and bias: sums over columns in two passes, parts of the rows first, in the same
+// order in every run. Shape: RowShape, or GroupShape, whose rows lie in pieces.
 #pragma once
 #include <algorithm>
 #include <cmath>
 
 #include "../../device/cuda/launch.hpp"
 #include "../../device/cuda/plain_kernels.hpp"
+#include "../group_normalization.hpp"
 #include "../normalization.hpp"
+#include "elementwise.hpp"
 #include "pack.hpp"
 
 namespace skein::inline SKEIN_ABI::ops {
@@ -28,26 +30,28 @@ template <int W, class T> SKEIN_HOST_DEVICE Pack<T, W> load_some(const T* from, 
 }
 
 /// y = (x - mean) inverse weight + bias for one row, W values a lane at a time; gaps zero. Keeps mean and inverse.
-template <class Scalar, class Value, int W = 1> struct RowNormalize {
-  RowShape s;
+template <class Scalar, class Value, int W = 1, class Shape = RowShape, Center C = Center::mean> struct RowNormalize {
+  Shape s;
   const Value* x;
   const Scalar *weight, *bias;
   double epsilon;
   Value* y;
   Scalar* saved_for_backward;
   template <class Lanes> constexpr void operator()(long row, Lanes lanes) const {
-    const Value* in = x + row * s.pitch;
-    Value* out = y + row * s.pitch;
+    constexpr long kept = row_statistics<C>;
     const long first = 1L * lanes.index * W, step = 1L * lanes.count * W;
     const Scalar one_of_n = Scalar(1) / static_cast<Scalar>(s.n);
-    Scalar total = 0, squares = 0;
-    for (long c = first; c < s.n; c += step) {
-      const auto v = load<W>(in + c);
-      for (int k = 0; k < W && c + k < s.n; ++k) total += static_cast<Scalar>(v.value[k]);
+    Scalar mean = 0, squares = 0;
+    if constexpr (C == Center::mean) {
+      Scalar total = 0;
+      for (long c = first; c < s.n; c += step) {
+        const auto v = load<W>(x + s.at(row, c));
+        for (int k = 0; k < W && c + k < s.n; ++k) total += static_cast<Scalar>(v.value[k]);
+      }
+      mean = lanes.reduce(total, Plus{}) * one_of_n;
     }
-    const Scalar mean = lanes.reduce(total, Plus{}) * one_of_n;
     for (long c = first; c < s.n; c += step) {
-      const auto v = load<W>(in + c);
+      const auto v = load<W>(x + s.at(row, c));
       for (int k = 0; k < W && c + k < s.n; ++k) {
         const Scalar d = static_cast<Scalar>(v.value[k]) - mean;
         squares += d * d;
@@ -55,76 +59,81 @@ template <class Scalar, class Value, int W = 1> struct RowNormalize {
     }
     const Scalar inverse =
         static_cast<Scalar>(1 / std::sqrt(static_cast<double>(lanes.reduce(squares, Plus{}) * one_of_n) + epsilon));
-    for (long c = first; c < s.pitch; c += step) {
-      auto v = load<W>(in + c);
-      const auto w = load_some<W>(weight + c, s.n - c), b = load_some<W>(bias + c, s.n - c);
+    for (long c = first; c < s.stored(); c += step) {
+      auto v = load<W>(x + s.at(row, c));
+      const auto w = load_some<W>(weight + s.column(row, c), s.n - c);
+      Pack<Scalar, W> b{};
+      if constexpr (C == Center::mean) b = load_some<W>(bias + s.column(row, c), s.n - c);
       for (int k = 0; k < W; ++k)
         v.value[k] = static_cast<Value>(c + k < s.n ? (static_cast<Scalar>(v.value[k]) - mean) * inverse * w.value[k] + b.value[k]
                                                     : Scalar(0));
-      store(out + c, v);
+      store(y + s.at(row, c), v);
     }
     if (lanes.index == 0) {
-      saved_for_backward[2 * row] = mean;
-      saved_for_backward[2 * row + 1] = inverse;
+      if constexpr (C == Center::mean) saved_for_backward[kept * row] = mean;
+      saved_for_backward[kept * row + kept - 1] = inverse;
     }
   }
 };
 
 /// dx of one row from dy and what forward kept, W values a lane at a time; gaps zero.
-template <class Scalar, class Value, int W = 1> struct RowNormalizeBackward {
-  RowShape s;
+template <class Scalar, class Value, int W = 1, class Shape = RowShape, Center C = Center::mean> struct RowNormalizeBackward {
+  Shape s;
   const Value *x, *dy;
   const Scalar *weight, *saved_for_backward;
   Value* dx;
   template <class Lanes> constexpr void operator()(long row, Lanes lanes) const {
-    const Value* in = x + row * s.pitch;
-    const Value* g = dy + row * s.pitch;
-    Value* out = dx + row * s.pitch;
+    constexpr long kept = row_statistics<C>;
     const long first = 1L * lanes.index * W, step = 1L * lanes.count * W;
-    const Scalar mean = saved_for_backward[2 * row], inverse = saved_for_backward[2 * row + 1],
-                 one_of_n = Scalar(1) / static_cast<Scalar>(s.n);
+    const Scalar mean = C == Center::mean ? saved_for_backward[kept * row] : Scalar(0),
+                 inverse = saved_for_backward[kept * row + kept - 1], one_of_n = Scalar(1) / static_cast<Scalar>(s.n);
     Scalar sum = 0, product = 0;
     for (long c = first; c < s.n; c += step) {
-      const auto v = load<W>(in + c), d = load<W>(g + c);
-      const auto w = load_some<W>(weight + c, s.n - c);
+      const auto v = load<W>(x + s.at(row, c)), d = load<W>(dy + s.at(row, c));
+      const auto w = load_some<W>(weight + s.column(row, c), s.n - c);
       for (int k = 0; k < W && c + k < s.n; ++k) {
         const Scalar scaled = static_cast<Scalar>(d.value[k]) * w.value[k];
         sum += scaled;
         product += scaled * ((static_cast<Scalar>(v.value[k]) - mean) * inverse);
       }
     }
-    const Scalar average = lanes.reduce(sum, Plus{}) * one_of_n, along = lanes.reduce(product, Plus{}) * one_of_n;
-    for (long c = first; c < s.pitch; c += step) {
-      const auto v = load<W>(in + c);
-      auto d = load<W>(g + c);
-      const auto w = load_some<W>(weight + c, s.n - c);
+    const Scalar average = C == Center::mean ? lanes.reduce(sum, Plus{}) * one_of_n : Scalar(0),
+                 along = lanes.reduce(product, Plus{}) * one_of_n;
+    for (long c = first; c < s.stored(); c += step) {
+      const auto v = load<W>(x + s.at(row, c));
+      auto d = load<W>(dy + s.at(row, c));
+      const auto w = load_some<W>(weight + s.column(row, c), s.n - c);
       for (int k = 0; k < W; ++k)
         d.value[k] = static_cast<Value>(c + k < s.n ? inverse * (static_cast<Scalar>(d.value[k]) * w.value[k] - average -
                                                                  (static_cast<Scalar>(v.value[k]) - mean) * inverse * along)
                                                     : Scalar(0));
-      store(out + c, d);
+      store(dx + s.at(row, c), d);
     }
   }
 };
 
-/// Part p of the rows, column c: sums of dy times the normalised x, and of dy. Index p n + c.
-template <class Scalar, class Value> struct NormalizeColumns {
-  RowShape s;
+/// Part p of the rows of the matrix m, column c: sums of dy times the normalised x, and of dy. Index p m.n + c.
+template <class Scalar, class Value, class Shape = RowShape, Center C = Center::mean> struct NormalizeColumns {
+  Shape s;
+  RowShape m;  // s.matrix()
   const Value *x, *dy;
   const Scalar* saved_for_backward;
   long rows_a_part;
-  Scalar* partial;  // (parts, 2, n)
+  Scalar* partial;  // (parts, 2, m.n)
   constexpr void operator()(long index) const {
-    const long part = quotient(index, s.n), c = index - part * s.n;
-    const long begin = part * rows_a_part, end = begin + rows_a_part < s.rows ? begin + rows_a_part : s.rows;
+    constexpr long kept = row_statistics<C>;
+    const long part = quotient(index, m.n), c = index - part * m.n;
+    const long begin = part * rows_a_part, end = begin + rows_a_part < m.rows ? begin + rows_a_part : m.rows;
     Scalar product = 0, sum = 0;
     for (long r = begin; r < end; ++r) {
-      const Scalar g = static_cast<Scalar>(dy[r * s.pitch + c]);
-      product += g * ((static_cast<Scalar>(x[r * s.pitch + c]) - saved_for_backward[2 * r]) * saved_for_backward[2 * r + 1]);
+      const Scalar g = static_cast<Scalar>(dy[m.at(r, c)]);
+      const Scalar* const of_row = saved_for_backward + kept * s.row_of(r, c);
+      const Scalar mean = C == Center::mean ? of_row[0] : Scalar(0);
+      product += g * ((static_cast<Scalar>(x[m.at(r, c)]) - mean) * of_row[kept - 1]);
       sum += g;
     }
-    partial[2 * part * s.n + c] = product;
-    partial[(2 * part + 1) * s.n + c] = sum;
+    partial[2 * part * m.n + c] = product;
+    partial[(2 * part + 1) * m.n + c] = sum;
   }
 };
 
@@ -137,7 +146,7 @@ template <class Scalar> struct AddColumnParts {
     Scalar sum = 0;
     for (long p = 0; p < parts; ++p) sum += partial[2 * p * n + i];
     if (i < n) dweight[i] += sum;
-    else dbias[i - n] += sum;
+    else if (dbias) dbias[i - n] += sum;
   }
 };
 
@@ -152,7 +161,7 @@ template <class Scalar> struct JoinColumnParts {
     sum = lanes.reduce(sum, Plus{});
     if (lanes.index != 0) return;
     if (i < n) dweight[i] += sum;
-    else dbias[i - n] += sum;
+    else if (dbias) dbias[i - n] += sum;
   }
 };
 
@@ -166,40 +175,81 @@ constexpr long parts_of(const RowShape& s) { return (s.rows + rows_a_part(s) - 1
 }  // namespace cuda
 
 template <> struct RowNormalizeKernels<Cuda> {
-  template <class Scalar, class Value> static void forward(const RowShape& s, const Value* x, const Scalar* weight,
-                                                           const Scalar* bias, double epsilon, Value* y,
-                                                           Scalar* saved_for_backward) {
+  template <Center C, class Shape, class Scalar, class Value>
+  static void forward(const Shape& s, const Value* x, const Scalar* weight, const Scalar* bias, double epsilon, Value* y,
+                      Scalar* saved_for_backward) {
+    using cuda::RowNormalize;
     if (constexpr int w = cuda::pack_width<Value>; packs<w>(s, x, y, weight, bias))
-      skein::cuda::for_each_row(s.rows, cuda::RowNormalize<Scalar, Value, w>{s, x, weight, bias, epsilon, y, saved_for_backward});
-    else skein::cuda::for_each_row(s.rows, cuda::RowNormalize<Scalar, Value>{s, x, weight, bias, epsilon, y, saved_for_backward});
+      skein::cuda::for_each_row(s.rows,
+                                RowNormalize<Scalar, Value, w, Shape, C>{s, x, weight, bias, epsilon, y, saved_for_backward});
+    else
+      skein::cuda::for_each_row(s.rows,
+                                RowNormalize<Scalar, Value, 1, Shape, C>{s, x, weight, bias, epsilon, y, saved_for_backward});
   }
-  template <class Scalar, class Value> static void backward(const RowShape& s, const Value* x, const Value* dy,
-                                                            const Scalar* weight, const Scalar* saved_for_backward, Value* dx,
-                                                            Scalar* dweight, Scalar* dbias, Scalar*) {
+  template <Center C, class Shape, class Scalar, class Value>
+  static void backward(const Shape& s, const Value* x, const Value* dy, const Scalar* weight, const Scalar* saved_for_backward,
+                       Value* dx, Scalar* dweight, Scalar* dbias, Scalar*) {
+    using cuda::RowNormalizeBackward;
     if (s.rows <= 0) return;
-    const long rows = cuda::rows_a_part(s), parts = cuda::parts_of(s);
-    Scalar* partial = static_cast<Scalar*>(skein::cuda::workspace().get(bytes(s, sizeof(Scalar))));
-    skein::cuda::for_each(parts * s.n, cuda::NormalizeColumns<Scalar, Value>{s, x, dy, saved_for_backward, rows, partial});
+    const RowShape m = s.matrix();
+    const long rows = cuda::rows_a_part(m), parts = cuda::parts_of(m);
+    Scalar* partial = static_cast<Scalar*>(skein::cuda::workspace().get(bytes(m, sizeof(Scalar))));
+    skein::cuda::for_each(parts * m.n,
+                          cuda::NormalizeColumns<Scalar, Value, Shape, C>{s, m, x, dy, saved_for_backward, rows, partial});
     if (skein::cuda::plain_kernels())
-      skein::cuda::for_each(2 * s.n, cuda::AddColumnParts<Scalar>{s.n, parts, partial, dweight, dbias});
-    else skein::cuda::for_each_row(2 * s.n, cuda::JoinColumnParts<Scalar>{s.n, parts, partial, dweight, dbias});
+      skein::cuda::for_each(2 * m.n, cuda::AddColumnParts<Scalar>{m.n, parts, partial, dweight, dbias});
+    else skein::cuda::for_each_row(2 * m.n, cuda::JoinColumnParts<Scalar>{m.n, parts, partial, dweight, dbias});
     if (!dx) return;
     if (constexpr int w = cuda::pack_width<Value>; packs<w>(s, x, dy, dx, weight))
-      skein::cuda::for_each_row(s.rows, cuda::RowNormalizeBackward<Scalar, Value, w>{s, x, dy, weight, saved_for_backward, dx});
-    else skein::cuda::for_each_row(s.rows, cuda::RowNormalizeBackward<Scalar, Value>{s, x, dy, weight, saved_for_backward, dx});
+      skein::cuda::for_each_row(s.rows,
+                                RowNormalizeBackward<Scalar, Value, w, Shape, C>{s, x, dy, weight, saved_for_backward, dx});
+    else
+      skein::cuda::for_each_row(s.rows,
+                                RowNormalizeBackward<Scalar, Value, 1, Shape, C>{s, x, dy, weight, saved_for_backward, dx});
   }
-  static void prepare(const RowShape& s, std::size_t size) {
-    if (s.rows > 0) skein::cuda::workspace().reserve(bytes(s, size));
+  template <class Shape> static void prepare(const Shape& s, std::size_t size) {
+    if (s.rows > 0) skein::cuda::workspace().reserve(bytes(s.matrix(), size));
   }
 
  private:
-  /// Do packs of W lie in all arrays as wide ones need it?
+  /// Do packs of W lie in all arrays, and in each piece of a row, as wide ones need it?
   template <int W, class... T> static bool packs(const RowShape& s, const T*... arrays) {
     return W > 1 && !skein::cuda::plain_kernels() && s.pitch % W == 0 &&
            (... && (reinterpret_cast<std::uintptr_t>(arrays) % (sizeof(T) * W) == 0));
   }
-  static std::size_t bytes(const RowShape& s, std::size_t size) {
-    return static_cast<std::size_t>(2 * cuda::parts_of(s) * s.n) * size;
+  template <int W, class... T> static bool packs(const GroupShape& s, const T*... arrays) {
+    return s.width() % W == 0 && packs<W>(RowShape{s.rows, s.n, s.pitch}, arrays...);
+  }
+  static std::size_t bytes(const RowShape& m, std::size_t size) {
+    return static_cast<std::size_t>(2 * cuda::parts_of(m) * m.n) * size;
+  }
+};
+
+template <> struct GroupNormalizeKernels<Cuda> {
+  using Rows = RowNormalizeKernels<Cuda>;
+  template <int Channels, int Groups, class Value, class Parameter>
+  static void prepare(const GroupNormalizeCall<Value, Parameter>& c) {
+    Rows::prepare(shape<Channels, Groups>(c), sizeof(Parameter));
+  }
+  template <int Channels, int Groups, class Value, class Parameter>
+  static void forward(const GroupNormalizeCall<Value, Parameter>& c) {
+    clear_gaps<Channels>(c, c.y);
+    Rows::forward<Center::mean>(shape<Channels, Groups>(c), c.x, c.weight, c.bias, c.epsilon, c.y, c.saved_for_backward);
+  }
+  /// Adds to dweight and dbias; writes dx where it is not null.
+  template <int Channels, int Groups, class Value, class Parameter>
+  static void backward(const GroupNormalizeCall<Value, Parameter>& c) {
+    if (c.dx) clear_gaps<Channels>(c, c.dx);
+    Rows::backward<Center::mean>(shape<Channels, Groups>(c), c.x, c.dy, c.weight,
+                                 static_cast<const Parameter*>(c.saved_for_backward), c.dx, c.dweight, c.dbias, c.workspace);
+  }
+
+ private:
+  template <int Channels, int Groups, class Call> static GroupShape shape(const Call& c) {
+    return {c.samples, c.pixels, Channels, Groups, c.pitch};
+  }
+  template <int Channels, class Call, class Value> static void clear_gaps(const Call& c, Value* to) {
+    if (c.pixels * Channels < c.pitch) ElementwiseKernels<Cuda>::fill(to, Value(0), c.samples * c.pitch);
   }
 };
 

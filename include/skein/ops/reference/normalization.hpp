@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalisation as plain loops: the oracle of the tests, and what runs without xsimd. Two views of a batch: columns (a channel
-// each, over all rows: batch normalisation) and rows (layer normalisation).
+// each, over all rows: batch normalisation) and rows (layer normalisation; with a shape of groups, group normalisation).
 #pragma once
 #include <cmath>
 
@@ -22,10 +22,40 @@ template <class Scalar> struct Columns {
   long rows = 0, width = 0;
 };
 
-/// Rows of n values, `pitch` apart; gaps are zero and stay zero.
+/// Rows of n values, `pitch` apart; gaps are zero and stay zero. The functions are what passes over rows ask of any shape.
 struct RowShape {
   long rows = 0, n = 0, pitch = 0;
+
+  constexpr long stored() const { return pitch; }                            ///< values that a pass writes in a row
+  constexpr long at(long row, long c) const { return row * pitch + c; }      ///< where value c of a row lies
+  constexpr long column(long, long c) const { return c; }                    ///< which weight it has
+  constexpr RowShape matrix() const { return *this; }                        ///< the same values, a column for each weight
+  constexpr long row_of(long matrix_row, long) const { return matrix_row; }  ///< the row of a value of the matrix
 };
+
+/// Dense images of `pixels` times `channels` values, `pitch` apart; a row is what a group of channels has in one image.
+struct GroupShape {
+  long rows = 0, n = 0, pitch = 0;  ///< samples * groups; values of a row; from sample to sample
+  long channels = 0, groups = 1;
+
+  constexpr GroupShape(long samples, long pixels, long all_channels, long of_groups, long sample_pitch)
+      : rows(samples * of_groups), n(pixels * all_channels / of_groups), pitch(sample_pitch), channels(all_channels),
+        groups(of_groups) {}
+  constexpr long width() const { return channels / groups; }  ///< channels of a group
+  constexpr long pixels() const { return n / width(); }
+  constexpr long samples() const { return rows / groups; }
+  constexpr long stored() const { return n; }
+  constexpr long at(long row, long c) const { return row / groups * pitch + c / width() * channels + column(row, c); }
+  constexpr long column(long row, long c) const { return row % groups * width() + c % width(); }
+  constexpr RowShape matrix() const { return {samples() * pixels(), channels, pixels() == 1 ? pitch : channels}; }
+  constexpr long row_of(long matrix_row, long c) const { return matrix_row / pixels() * groups + c / width(); }
+};
+
+/// What is taken from a row before it is scaled: its mean (layer and group normalisation), or nothing (by the root mean square).
+enum class Center { mean, nothing };
+
+/// Scalars that forward keeps of a row: the mean, where it is taken away, and 1 / deviation.
+template <Center C> inline constexpr long row_statistics = C == Center::mean ? 2 : 1;
 
 namespace reference {
 /// sum[c] = sum of x, square[c] = sum of x^2 over the rows.
@@ -66,47 +96,58 @@ template <class Scalar> void column_combine(const Columns<Scalar>& m, const Scal
       dx[r * m.width + j] = a[j] * dy[r * m.width + j] + b[j] * (m.x[r * m.width + j] - mean[j]) + c[j];
 }
 
-/// y = (x - mean) / sqrt(variance + epsilon) weight + bias, each row by itself; saved: (rows, 2), mean and 1 / deviation.
-template <class Scalar> void row_normalize(const RowShape& s, const Scalar* x, const Scalar* weight, const Scalar* bias,
-                                           double epsilon, Scalar* y, Scalar* saved_for_backward) {
+/// y = (x - mean) / sqrt(variance + epsilon) weight + bias, each row by itself; saved: (rows, 2), mean and 1 / deviation. Without
+/// a center y = x / sqrt(mean of x^2 + epsilon) weight, and saved is (rows, 1).
+template <Center C = Center::mean, class Shape, class Scalar>
+void row_normalize(const Shape& s, const Scalar* x, const Scalar* weight, const Scalar* bias, double epsilon, Scalar* y,
+                   Scalar* saved_for_backward) {
+  constexpr long kept = row_statistics<C>;
   for (long r = 0; r < s.rows; ++r) {
-    const Scalar* in = x + r * s.pitch;
-    Scalar* out = y + r * s.pitch;
     double mean = 0, variance = 0;
-    for (long c = 0; c < s.n; ++c) mean += static_cast<double>(in[c]);
+    for (long c = 0; C == Center::mean && c < s.n; ++c) mean += static_cast<double>(x[s.at(r, c)]);
     mean /= static_cast<double>(s.n);
-    for (long c = 0; c < s.n; ++c) variance += (static_cast<double>(in[c]) - mean) * (static_cast<double>(in[c]) - mean);
+    for (long c = 0; c < s.n; ++c) {
+      const double d = static_cast<double>(x[s.at(r, c)]) - mean;
+      variance += d * d;
+    }
     const double inverse = 1 / std::sqrt(variance / static_cast<double>(s.n) + epsilon);
-    for (long c = 0; c < s.n; ++c)
-      out[c] = static_cast<Scalar>((static_cast<double>(in[c]) - mean) * inverse) * weight[c] + bias[c];
-    for (long c = s.n; c < s.pitch; ++c) out[c] = 0;
-    saved_for_backward[2 * r] = static_cast<Scalar>(mean);
-    saved_for_backward[2 * r + 1] = static_cast<Scalar>(inverse);
+    for (long c = 0; c < s.n; ++c) {
+      const long i = s.at(r, c), k = s.column(r, c);
+      y[i] = static_cast<Scalar>((static_cast<double>(x[i]) - mean) * inverse) * weight[k] + (bias ? bias[k] : Scalar(0));
+    }
+    for (long c = s.n; c < s.stored(); ++c) y[s.at(r, c)] = 0;
+    if constexpr (C == Center::mean) saved_for_backward[kept * r] = static_cast<Scalar>(mean);
+    saved_for_backward[kept * r + kept - 1] = static_cast<Scalar>(inverse);
   }
 }
 
 /// Adds to dweight and dbias, and writes dx where it is not null.
-template <class Scalar> void row_normalize_backward(const RowShape& s, const Scalar* x, const Scalar* dy, const Scalar* weight,
-                                                    const Scalar* saved_for_backward, Scalar* dx, Scalar* dweight,
-                                                    Scalar* dbias) {
+template <Center C = Center::mean, class Shape, class Scalar>
+void row_normalize_backward(const Shape& s, const Scalar* x, const Scalar* dy, const Scalar* weight,
+                            const Scalar* saved_for_backward, Scalar* dx, Scalar* dweight, Scalar* dbias) {
+  constexpr long kept = row_statistics<C>;
   for (long r = 0; r < s.rows; ++r) {
-    const Scalar* in = x + r * s.pitch;
-    const Scalar* g = dy + r * s.pitch;
-    const Scalar mean = saved_for_backward[2 * r], inverse = saved_for_backward[2 * r + 1];
+    const Scalar mean = C == Center::mean ? saved_for_backward[kept * r] : Scalar(0),
+                 inverse = saved_for_backward[kept * r + kept - 1];
     double sum = 0, product = 0;
     for (long c = 0; c < s.n; ++c) {
-      const Scalar hat = (in[c] - mean) * inverse;
-      dweight[c] += g[c] * hat;
-      dbias[c] += g[c];
-      sum += static_cast<double>(g[c] * weight[c]);
-      product += static_cast<double>(g[c] * weight[c] * hat);
+      const long i = s.at(r, c), k = s.column(r, c);
+      const Scalar hat = (x[i] - mean) * inverse;
+      dweight[k] += dy[i] * hat;
+      if constexpr (C == Center::mean) {
+        dbias[k] += dy[i];
+        sum += static_cast<double>(dy[i] * weight[k]);
+      }
+      product += static_cast<double>(dy[i] * weight[k] * hat);
     }
     if (!dx) continue;
     const Scalar average = static_cast<Scalar>(sum / static_cast<double>(s.n)),
                  along = static_cast<Scalar>(product / static_cast<double>(s.n));
-    for (long c = 0; c < s.n; ++c)
-      dx[r * s.pitch + c] = inverse * (g[c] * weight[c] - average - (in[c] - mean) * inverse * along);
-    for (long c = s.n; c < s.pitch; ++c) dx[r * s.pitch + c] = 0;
+    for (long c = 0; c < s.n; ++c) {
+      const long i = s.at(r, c);
+      dx[i] = inverse * (dy[i] * weight[s.column(r, c)] - average - (x[i] - mean) * inverse * along);
+    }
+    for (long c = s.n; c < s.stored(); ++c) dx[s.at(r, c)] = 0;
   }
 }
 }  // namespace reference

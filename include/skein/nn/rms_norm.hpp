@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Normalisation by the root mean square over the last extent: each flat sample, or each position, by itself. PyTorch's
+// RMSNorm(channels) on channels-last data. Zhang and Sennrich, NeurIPS 2019.
+#pragma once
+#include <limits>
+
+#include "../core/half.hpp"
+#include "../ops/normalization.hpp"
+#include "layer.hpp"
+#include "options.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+/// y = x / sqrt(mean of x^2 + epsilon) weight. Options: Epsilon<N, D>; without it the machine epsilon of the model's scalar, as
+/// in PyTorch. The same in training and evaluation.
+template <class... Options> struct RmsNorm {
+  static_assert(sizeof...(Options) == 0 || detail::PickRatio<Epsilon, 0, 1, Options...>::value > 0,
+                "RmsNorm<Epsilon<N, D>>: the Epsilon must be positive");
+
+  /// Samples of any type on a GPU; the root is a float's.
+  template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;
+
+  static constexpr LayerInfo describe(Extents in) {
+    LayerInfo info;
+    info.output = in;
+    info.parameters[0] = {.name = "weight", .extents = {1, {in.last()}}, .init = Init::ones, .decay = false};
+    info.saved_for_backward = in.count() / in.last();  // 1 / root of each row
+    info.flops = 5 * in.count();
+    info.saves_input = true;
+    return info;
+  }
+  template <class Device> static constexpr KernelNeeds needs(Extents in) { return ops::row_normalize_needs<Device>(in.last()); }
+
+  template <class In, class Frame> static void forward(Frame& f) {
+    using Scalar = typename Frame::Scalar;
+    constexpr double given = detail::PickRatio<Epsilon, 0, 1, Options...>::value;
+    constexpr double epsilon = given > 0 ? given : static_cast<double>(std::numeric_limits<Scalar>::epsilon());
+    ops::row_normalize<ops::Center::nothing>(typename Frame::Device{}, shape(In::extents, f.batch), f.x, f.parameters,
+                                             static_cast<const Scalar*>(nullptr), epsilon, f.y, f.saved_for_backward);
+  }
+  template <class In, class Frame> static void backward(Frame& f) {
+    using Scalar = typename Frame::Scalar;
+    ops::row_normalize_backward<ops::Center::nothing>(typename Frame::Device{}, shape(In::extents, f.batch), f.x, f.dy,
+                                                      f.parameters, static_cast<const Scalar*>(f.saved_for_backward), f.dx,
+                                                      f.gradients, static_cast<Scalar*>(nullptr), f.workspace);
+  }
+  template <class In, class Frame> static void prepare(Frame& f) {
+    ops::row_normalize_prepare<typename Frame::Device, typename Frame::Scalar>(shape(In::extents, f.batch));
+  }
+
+ private:
+  static constexpr ops::RowShape shape(const Extents& in, long batch) {
+    return {batch * (in.count() / in.last()), in.last(), in.flat() ? row_pitch(in.last()) : in.last()};
+  }
+};
+
+}  // namespace skein::inline SKEIN_ABI::nn
