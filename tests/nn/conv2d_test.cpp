@@ -71,6 +71,10 @@ TEST_CASE("Conv2d agrees with PyTorch") {
                                                                                      conv_dilated_dweight, conv_dilated_dbias);
   matches_pytorch<nn::Conv2d<6, Kernel<3>, Groups<2>>, Shape<6, 5, 4>>(conv_grouped_y, conv_grouped_dx, conv_grouped_dweight,
                                                                        conv_grouped_dbias);
+  matches_pytorch<nn::Conv2d<8, Kernel<3>, Groups<8>, Padding<1>, Stride<2>>, Shape<7, 6, 8>>(
+      conv_depthwise_y, conv_depthwise_dx, conv_depthwise_dweight, conv_depthwise_dbias);
+  matches_pytorch<nn::Conv2d<8, Kernel<3>, Groups<4>, Padding<1>>, Shape<5, 6, 4>>(
+      conv_depthwise_twice_y, conv_depthwise_twice_dx, conv_depthwise_twice_dweight, conv_depthwise_twice_dbias);
   matches_pytorch<nn::Conv2d<8, Kernel<5>, NoBias>, Shape<6, 7, 6>>(conv_without_bias_y, conv_without_bias_dx,
                                                                     conv_without_bias_dweight);
   matches_pytorch<nn::Conv2d<6, Kernel<1>>, Shape<4, 5, 12>>(conv_1x1_y, conv_1x1_dx, conv_1x1_dweight, conv_1x1_dbias);
@@ -83,4 +87,44 @@ TEST_CASE("Conv2d: a shifted image gives a shifted output") {
   b.forward();
   for (long row = 0; row < 6; ++row)
     for (long i = 5; i < 7 * 5; ++i) CHECK(b.y_at(0, row * 35 + i) == Approx(a.y_at(0, row * 35 + i - 5)).margin(1e-5));
+}
+
+// ---- along sequences and through volumes
+TEST_CASE("Conv1d and Conv3d describe themselves, and refuse") {
+  constexpr LayerInfo i = nn::Conv1d<6, Kernel<5>, Padding<2>, Stride<2>>::describe({2, {28, 3}});
+  static_assert(i.output == Extents{2, {14, 6}} && i.parameters[0].extents == Extents{3, {5, 3, 6}});
+  static_assert(i.parameters[0].fan_in == 15 && i.parameters[0].fan_out == 30 && i.kronecker.a == 16 && i.kronecker.g == 6);
+  static_assert(i.flops == 2 * 14 * 6 * 15);
+  constexpr LayerInfo v = nn::Conv3d<4, Kernel<3>, Padding<1>>::describe({4, {5, 6, 7, 2}});
+  static_assert(v.output == Extents{4, {5, 6, 7, 4}} && v.parameters[0].extents == Extents{3, {27, 2, 4}});
+  static_assert(v.parameters[0].fan_in == 54 && v.flops == 2L * 5 * 6 * 7 * 4 * 54);
+  STATIC_REQUIRE(nn::Conv1d<4, Kernel<3>>::describe({3, {5, 5, 2}}).fault == nn::Fault::wants_sequence);
+  STATIC_REQUIRE(nn::Conv1d<4, Kernel<3>>::describe({2, {2, 2}}).fault == nn::Fault::window_too_large);
+  STATIC_REQUIRE(nn::Conv3d<4, Kernel<3>>::describe({3, {5, 5, 2}}).fault == nn::Fault::wants_volume);
+  STATIC_REQUIRE(nn::Conv3d<4, Kernel<3>>::describe({4, {2, 5, 5, 2}}).fault == nn::Fault::window_too_large);
+  STATIC_REQUIRE(nn::Conv3d<4, Kernel<3>, Groups<2>>::describe({4, {5, 5, 5, 3}}).fault == nn::Fault::groups_do_not_divide);
+  assert_layer<nn::Conv1d<6, Kernel<3>>, Shape<9, 4>>();
+  assert_layer<nn::Conv3d<6, Kernel<3>>, Shape<5, 5, 5, 4>>();
+}
+TEST_CASE("Conv1d against plain loops") {
+  conv_follows<nn::Conv1d<5, Kernel<4>, Stride<3>, Padding<2>>, Shape<17, 3>>();
+  conv_follows<nn::Conv1d<16, Kernel<3>, Dilation<4>, Groups<2>, NoBias>, Shape<20, 8>>();
+}
+TEST_CASE("Conv3d against plain loops") {
+  conv_follows<nn::Conv3d<5, Kernel<3>, Stride<2>, Padding<1>>, Shape<5, 4, 6, 3>>();
+  conv_follows<nn::Conv3d<8, Kernel<2>, Dilation<2>, Groups<4>, NoBias>, Shape<4, 5, 3, 4>>();
+}
+TEST_CASE("Conv1d and Conv3d agree with PyTorch") {
+  using namespace fixtures;
+  matches_pytorch<nn::Conv1d<5, Kernel<4>, Stride<2>, Padding<1>>, Shape<11, 3>>(conv1d_y, conv1d_dx, conv1d_dweight,
+                                                                                 conv1d_dbias);
+  matches_pytorch<nn::Conv1d<4, Kernel<3>, Dilation<3>, Padding<2>, Groups<2>>, Shape<12, 6>>(
+      conv1d_grouped_y, conv1d_grouped_dx, conv1d_grouped_dweight, conv1d_grouped_dbias);
+  matches_pytorch<nn::Conv3d<3, Kernel<3>, Padding<1>>, Shape<3, 4, 2, 2>>(conv3d_y, conv3d_dx, conv3d_dweight, conv3d_dbias);
+  matches_pytorch<nn::Conv3d<6, Kernel<2>, Stride<2>, Groups<2>>, Shape<4, 5, 3, 4>>(
+      conv3d_strided_y, conv3d_strided_dx, conv3d_strided_dweight, conv3d_strided_dbias);
+}
+TEST_CASE("Conv1d and Conv3d: the gradient is the derivative") {
+  LayerHarness<nn::Conv1d<3, Kernel<3>, Padding<1>, Stride<2>>, Shape<9, 2>>(2, 2).check_gradients();
+  LayerHarness<nn::Conv3d<3, Kernel<2>, Padding<1>, Stride<2>>, Shape<3, 4, 3, 2>>(2, 4).check_gradients();
 }

@@ -65,8 +65,13 @@ template <class H> ConvChain naive_chain(H& h, const sk::ops::ConvReluPoolGeomet
   reference::conv2d_forward(g.conv, c);
   if (g.relu)
     for (double& v : conv) v = std::max(v, 0.0);
-  reference::max_pool2d_forward(g.pool(), h.batch, conv.data(), r.y.data(), winners.data());
-  reference::max_pool2d_backward(g.pool(), h.batch, dy.data(), winners.data(), dconv.data());
+  if (g.pooled()) {
+    reference::max_pool2d_forward(g.pool(), h.batch, conv.data(), r.y.data(), winners.data());
+    reference::max_pool2d_backward(g.pool(), h.batch, dy.data(), winners.data(), dconv.data());
+  } else {  // volumes too
+    r.y = conv;
+    dconv = dy;
+  }
   if (g.relu)
     for (std::size_t i = 0; i < conv.size(); ++i)
       if (!(conv[i] > 0)) dconv[i] = 0;

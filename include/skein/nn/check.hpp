@@ -20,6 +20,8 @@ template <class L, class In> inline constexpr bool gets_numbers = fault_of<L, In
 template <class L, class In> inline constexpr bool gets_tokens = fault_of<L, In> != nn::Fault::wants_tokens;
 template <class L, class In> inline constexpr bool gets_an_image = fault_of<L, In> != nn::Fault::wants_image;
 template <class L, class In> inline constexpr bool gets_a_sequence = fault_of<L, In> != nn::Fault::wants_sequence;
+template <class L, class In> inline constexpr bool gets_a_volume = fault_of<L, In> != nn::Fault::wants_volume;
+template <class L, class In> inline constexpr bool leaves_an_output = fault_of<L, In> != nn::Fault::no_output;
 template <class L, class In> inline constexpr bool kernel_fits_into = fault_of<L, In> != nn::Fault::window_too_large;
 template <class L, class In> inline constexpr bool groups_divide_the_channels =
     fault_of<L, In> != nn::Fault::groups_do_not_divide;
@@ -62,11 +64,16 @@ template <class Layer, int... Path> struct layer {
                   "this layer takes an image, Shape<height, width, channels>: is a Flatten too early?");
     static_assert(gets_a_sequence<Layer, Input>,
                   "this layer takes a sequence, Shape<steps, values>: a Reshape<steps, values> before it makes one");
+    static_assert(gets_a_volume<Layer, Input>, "this layer takes a volume, Shape<depth, height, width, channels>");
+    static_assert(leaves_an_output<Layer, Input>,
+                  "the Padding of this transposed convolution leaves no output: use less padding or a larger kernel");
     static_assert(kernel_fits_into<Layer, Input>,
                   "the kernel is larger than its padded input: use a smaller kernel or more padding");
     static_assert(keeps_the_count<Layer, Input>, "Reshape<...>: the extents must multiply to as many values as the input has");
     static_assert(slices_within<Layer, Input>, "Slice<Begin, End>: End is beyond the last extent of the input");
-    static_assert(groups_divide_the_channels<Layer, Input>, "Groups<G>: G must divide the input channels and the filters");
+    static_assert(
+        groups_divide_the_channels<Layer, Input>,
+        "the number of groups (Groups<G>, GroupNorm<G>) must divide the input channels, and the filters of a convolution");
     static_assert(accepts<Layer, Input>, "this layer refuses its input shape: see its describe()");
   };
 };

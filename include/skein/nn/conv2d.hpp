@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv2d<Filters, Kernel<K>, ...>: convolution of an image with square windows, PyTorch's semantics and default initial values.
-// The weight is stored (kernel, kernel, in_channels / groups, filters).
+// Conv1d, Conv2d and Conv3d<Filters, Kernel<K>, ...>: convolution of a sequence, an image or a volume with windows of K positions
+// along each of its dimensions, PyTorch's semantics and default initial values. The weight is stored (window, in_channels /
+// groups, filters), where the window of Conv3d is one extent of K^3.
 #pragma once
 #include <string_view>
 
@@ -10,10 +11,9 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
-/// An image (h, w, c) becomes (h', w', Filters), h' = (h + 2 padding - dilation (kernel - 1) - 1) / stride + 1. Options:
-/// Kernel<K> (must be given), Stride<1>, Padding<0>, Dilation<1>, Groups<1>, NoBias, WeightInit<>, BiasInit<>. Refuses a flat
-/// input, a window larger than the padded image, and groups that do not divide channels and filters.
-template <int Filters, class... Options> struct Conv2d {
+namespace detail {
+/// A convolution along the first Dimensions extents of its input.
+template <int Dimensions, int Filters, class... Options> struct Convolution {
   static constexpr int filters = Filters;
   static constexpr int kernel_size = detail::Pick<Kernel, 0, Options...>::value;
   static constexpr int stride = detail::Pick<Stride, 1, Options...>::value;
@@ -21,22 +21,32 @@ template <int Filters, class... Options> struct Conv2d {
   static constexpr int dilation = detail::Pick<Dilation, 1, Options...>::value;
   static constexpr int groups = detail::Pick<Groups, 1, Options...>::value;
   static constexpr bool has_bias = !detail::has_option<NoBias, Options...>;
-  static_assert(Filters > 0, "Conv2d<Filters, ...>: at least one filter");
-  static_assert(kernel_size > 0, "Conv2d<Filters, Kernel<K>, ...>: give the side of the window, at least 1");
+  static_assert(Filters > 0, "a convolution, such as Conv2d<Filters, ...>, has at least one filter");
+  static_assert(kernel_size > 0,
+                "a convolution, such as Conv2d<Filters, Kernel<K>, ...>, needs the side of its window, at least 1");
   static_assert(stride > 0 && dilation > 0 && groups > 0 && padding >= 0,
-                "Conv2d: Stride, Dilation and Groups are at least 1, Padding at least 0");
+                "of a convolution Stride, Dilation and Groups are at least 1, Padding at least 0");
 
   static constexpr ops::Conv2dGeometry geometry(Extents in) {
-    const bool image = in.image();
-    return {
-        image ? in.height() : 1, image ? in.width() : 1, in.channels(), Filters, kernel_size, stride, padding, dilation, groups};
+    const bool fits = in.rank == Dimensions + 1;
+    ops::Conv2dGeometry g{1, 1, in.channels(), Filters, kernel_size, stride, padding, dilation, groups, Dimensions, 1};
+    g.width = fits ? in[Dimensions - 1] : 1;
+    if (Dimensions > 1 && fits) g.height = in[Dimensions - 2];
+    if (Dimensions > 2 && fits) g.depth = in[0];
+    return g;
   }
   static constexpr LayerInfo describe(Extents in) {
     const ops::Conv2dGeometry g = geometry(in);
-    LayerInfo i{.output = {3, {g.out_height(), g.out_width(), Filters}}};
-    const long fan_in = g.weight_rows(), fan_out = 1L * kernel_size * kernel_size * g.group_filters();
+    constexpr int k = kernel_size;
+    LayerInfo i;
+    i.output = Dimensions == 1   ? Extents{2, {g.out_width(), Filters}}
+               : Dimensions == 2 ? Extents{3, {g.out_height(), g.out_width(), Filters}}
+                                 : Extents{4, {g.out_depth(), g.out_height(), g.out_width(), Filters}};
+    const Extents weight = Dimensions == 2 ? Extents{4, {k, k, g.group_channels(), Filters}}
+                                           : Extents{3, {g.window_count(), g.group_channels(), Filters}};
+    const long fan_in = g.weight_rows(), fan_out = 1L * g.window_count() * g.group_filters();
     i.parameters[0] = {.name = "weight",
-                       .extents = {4, {kernel_size, kernel_size, g.group_channels(), Filters}},
+                       .extents = weight,
                        .init = detail::PickInit<WeightInit, Init::fan_in_uniform, Options...>::value,
                        .fan_in = fan_in,
                        .fan_out = fan_out};
@@ -50,7 +60,8 @@ template <int Filters, class... Options> struct Conv2d {
     i.flops = g.flops();
     i.saves_input = true;
     if (groups == 1) i.kronecker = {fan_in + (has_bias ? 1 : 0), Filters};
-    if (!in.image()) i.fault = Fault::wants_image;
+    if (in.rank != Dimensions + 1)
+      i.fault = Dimensions == 1 ? Fault::wants_sequence : Dimensions == 2 ? Fault::wants_image : Fault::wants_volume;
     else if (!g.fits()) i.fault = Fault::window_too_large;
     else if (in.channels() % groups != 0 || Filters % groups != 0) i.fault = Fault::groups_do_not_divide;
     return i;
@@ -69,7 +80,7 @@ template <int Filters, class... Options> struct Conv2d {
 
   template <class In, class Frame, class Sums> static void kronecker_factors(const Frame& f, const Sums& sums) {
     constexpr ops::Conv2dGeometry g = geometry(In::extents);
-    constexpr long pixels = g.out_count() / Filters;
+    constexpr long pixels = g.out_pixels();
     sums.images(g, f.x, f.batch);
     sums.gradients(f.dy, f.batch * pixels, Filters, sums.mean_of_pixels(pixels));
   }
@@ -95,5 +106,19 @@ template <int Filters, class... Options> struct Conv2d {
  private:
   template <class In, class Frame> using Op = ops::Conv2d<typename Frame::Device, typename Frame::Scalar, geometry(In::extents)>;
 };
+}  // namespace detail
+
+/// An image (h, w, c) becomes (h', w', Filters), h' = (h + 2 padding - dilation (kernel - 1) - 1) / stride + 1. Options:
+/// Kernel<K> (must be given), Stride<1>, Padding<0>, Dilation<1>, Groups<1> (as many as channels: depthwise), NoBias,
+/// WeightInit<>, BiasInit<>. Refuses what is no image, a window larger than the padded image, and groups that do not divide
+/// channels and filters.
+template <int Filters, class... Options> struct Conv2d : detail::Convolution<2, Filters, Options...> {};
+
+/// The same along a sequence: (steps, c) becomes (steps', Filters). The weight is (kernel, c / groups, Filters).
+template <int Filters, class... Options> struct Conv1d : detail::Convolution<1, Filters, Options...> {};
+
+/// The same of a volume: (d, h, w, c) becomes (d', h', w', Filters). The weight is (kernel^3, c / groups, Filters), the window by
+/// slices, rows and columns.
+template <int Filters, class... Options> struct Conv3d : detail::Convolution<3, Filters, Options...> {};
 
 }  // namespace skein::inline SKEIN_ABI::nn

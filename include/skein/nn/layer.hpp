@@ -41,6 +41,8 @@ enum class Fault {
   wants_flat,
   wants_image,
   wants_sequence,
+  wants_volume,
+  no_output,
   window_too_large,
   groups_do_not_divide,
   branches_differ,

@@ -41,6 +41,16 @@ TEST_CASE("Conv2d on Cuda is Conv2d on the Cpu: windows, strides, paddings", "[c
   agrees<nn::Conv2d<7, Kernel<3>, Stride<2>, Padding<1>, NoBias>, Shape<11, 9, 5>>();
   agrees<nn::Conv2d<20, Kernel<4>, Stride<3>, Padding<2>>, Shape<10, 13, 3>>();
 }
+TEST_CASE("Conv1d and Conv3d on Cuda are those on the Cpu", "[cuda]") {
+  for (const long batch : {0L, 1L, 3L}) {
+    agree<nn::Conv1d<5, Kernel<4>, Stride<2>, Padding<1>>, Shape<11, 3>, float>({.batch = batch});
+    agree<nn::Conv1d<6, Kernel<3>, Dilation<2>, Groups<3>, NoBias>, Shape<12, 6>, double>({.batch = batch});
+    agree<nn::Conv3d<4, Kernel<3>, Padding<1>>, Shape<4, 3, 5, 2>, float>({.batch = batch});
+    agree<nn::Conv3d<6, Kernel<2>, Stride<2>, Groups<2>, NoBias>, Shape<4, 5, 4, 4>, double>({.batch = batch});
+  }
+  agree<nn::Conv1d<5, Kernel<3>>, Shape<9, 4>, float>({.batch = 4, .wants_dx = false, .accumulate = true});
+  agree<nn::Conv3d<5, Kernel<2>>, Shape<3, 4, 3, 4>, float>({.batch = 4, .wants_dx = false, .accumulate = true});
+}
 TEST_CASE("Conv2d on Cuda is Conv2d on the Cpu: 1 x 1, dilation, groups", "[cuda]") {
   agrees<nn::Conv2d<33, Kernel<1>>, Shape<5, 3, 17>>();
   agrees<nn::Conv2d<8, Kernel<1>, Stride<2>, NoBias>, Shape<7, 6, 9>>();

@@ -17,6 +17,7 @@
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/max_pool2d.hpp>
 #include <skein/nn/relu.hpp>
+#include <skein/nn/reshape.hpp>
 #include <skein/nn/sequential.hpp>
 #include <skein/nn/tanh.hpp>
 #include <skein/optim/sgd.hpp>
@@ -287,6 +288,21 @@ TEST_CASE("Kfac trains alike in either order of the work, on any number of threa
   for (const Values& other :
        {trained(sk::Execution::depth_first, 1), trained(sk::Execution::depth_first, 3), trained(sk::Execution::layer_wise, 2)})
     for (std::size_t i = 0; i < one.size(); ++i) REQUIRE(other[i] == Approx(one[i]).margin(1e-9));
+}
+
+TEST_CASE("Kfac of windows of one position is the same along one, two and three dimensions", "[optim]") {
+  const auto steps = [&]<class Layer, class Form>(Layer, Form) {
+    Images<nn::Sequential<Form, Layer, nn::Tanh, nn::Flatten, nn::Linear<3>>> model{sk::Seed{3}};
+    sk::Trainer trainer{model, nn::CrossEntropy{}, momentum};
+    fit(trainer, 2);
+    return parameters(std::as_const(model));
+  };
+  const Values image = steps(nn::Conv2d<4, sk::Kernel<1>>{}, nn::Reshape<6, 6, 2>{});
+  for (const Values& other : {steps(nn::Conv1d<4, sk::Kernel<1>>{}, nn::Reshape<36, 2>{}),
+                              steps(nn::Conv3d<4, sk::Kernel<1>>{}, nn::Reshape<2, 3, 6, 2>{})}) {
+    REQUIRE(other.size() == image.size());
+    for (std::size_t i = 0; i < image.size(); ++i) REQUIRE(other[i] == Approx(image[i]).margin(1e-9));
+  }
 }
 
 TEST_CASE("Kfac over ranks: the weights of one rank, and all ranks have the same bits", "[optim]") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv2d on the GPU, alone or with the Relu behind it: the same parameters, other packed weights (cuDNN's order of filters), no
-// workspace of its own. Images may be stored in bf16 or fp16.
+// Conv1d, Conv2d and Conv3d on the GPU, alone or with the Relu behind it: the same parameters, other packed weights (cuDNN's
+// order of filters), no workspace of its own. Images may be stored in bf16 or fp16.
 #pragma once
 #include "../../ops/cuda/conv2d.hpp"
 #include "../conv2d.hpp"
@@ -34,7 +34,9 @@ template <class Convolution, bool Rectifies> struct DeviceConv2d {
     Op<Frame>::prepare(Convolution::geometry(In::extents), f.batch, Convolution::has_bias, Rectifies, math(f));
   }
   template <class In, class Frame> static constexpr std::string_view kernel() {
-    return !Op<Frame>::by_cudnn ? "plain loops on the GPU" : Rectifies ? "cuDNN with ReLU" : "cuDNN";
+    return !Op<Frame>::by_cudnn || Convolution::geometry(In::extents).dimensions == 3 ? "plain loops on the GPU"
+           : Rectifies                                                                ? "cuDNN with ReLU"
+                                                                                      : "cuDNN";
   }
 
  private:
@@ -60,6 +62,10 @@ template <class Convolution, bool Rectifies> struct DeviceConv2d {
   }
 };
 
+template <int F, class... Os> struct Fusion<Cuda, Conv1d<F, Os...>> { using type = DeviceConv2d<Conv1d<F, Os...>, false>; };
+template <int F, class... Os> struct Fusion<Cuda, Conv1d<F, Os...>, Relu> { using type = DeviceConv2d<Conv1d<F, Os...>, true>; };
+template <int F, class... Os> struct Fusion<Cuda, Conv3d<F, Os...>> { using type = DeviceConv2d<Conv3d<F, Os...>, false>; };
+template <int F, class... Os> struct Fusion<Cuda, Conv3d<F, Os...>, Relu> { using type = DeviceConv2d<Conv3d<F, Os...>, true>; };
 template <int F, class... Os> struct Fusion<Cuda, Conv2d<F, Os...>> { using type = DeviceConv2d<Conv2d<F, Os...>, false>; };
 template <int F, class... Os> struct Fusion<Cuda, Conv2d<F, Os...>, Relu> { using type = DeviceConv2d<Conv2d<F, Os...>, true>; };
 

@@ -38,7 +38,7 @@ template <class Scalar> struct ReferenceConv2d {
   static void forward(const Conv2dGeometry& g, const Conv2dCall<Scalar>& c) { reference::conv2d_forward(g, c); }
   static void backward(const Conv2dGeometry& g, const Conv2dCall<Scalar>& c) {
     if (c.dx) reference::conv2d_backward_data(g, c);
-    reference::conv2d_backward_weights(g, c);
+    if (c.dweight) reference::conv2d_backward_weights(g, c);
   }
 };
 

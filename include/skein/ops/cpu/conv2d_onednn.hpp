@@ -13,7 +13,7 @@ namespace skein::inline SKEIN_ABI::ops::cpu {
 /// Bound of the scalars of the weights in any layout that is accepted of oneDNN: channels are padded to vectors, in groups only
 /// where they are many.
 constexpr long onednn_packed(const Conv2dGeometry& g) {
-  const long window = 1L * g.kernel * g.kernel, in = g.group_channels(), out = g.group_filters();
+  const long window = g.window_count(), in = g.group_channels(), out = g.group_filters();
   const long each = round16(in) * round16(out) * window * g.groups, across = round16(g.groups) * in * out * window;
   return round16(g.groups == 1 || (in >= 8 && out >= 8) ? each : across);
 }
@@ -58,6 +58,7 @@ class OneDnnConv2d {
       const float* packed = to_data_ ? c.packed_weights + onednn_packed(g_) : !(data_ == plain_) ? c.packed_weights : c.weight;
       p.data->run({c.dy, packed, c.dx});
     }
+    if (!c.dweight) return;
     const long count = g_.weight_rows() * g_.weight_pitch();
     float* plain = c.workspace + onednn_packed(g_);
     float* bias = plain + round16(count);
@@ -77,19 +78,29 @@ class OneDnnConv2d {
     std::unique_ptr<onednn::Primitive> forward, data, weights;
   };
 
-  static Description image(long n, long h, long w, long c) { return {{n, c, h, w}, {h * w * c, 1, w * c, c}}; }
-  Description input(long n) const { return image(n, g_.height, g_.width, g_.channels); }
-  Description output(long n) const { return image(n, g_.out_height(), g_.out_width(), g_.filters); }
+  /// n dense images of (d, h, w, c); d only where the window moves along it.
+  Description image(long n, long d, long h, long w, long c) const {
+    if (g_.dimensions < 3) return {{n, c, h, w}, {h * w * c, 1, w * c, c}};
+    return {{n, c, d, h, w}, {d * h * w * c, 1, h * w * c, w * c, c}};
+  }
+  Description input(long n) const { return image(n, g_.depth, g_.height, g_.width, g_.channels); }
+  Description output(long n) const { return image(n, g_.out_depth(), g_.out_height(), g_.out_width(), g_.filters); }
   Description bias() const { return {{g_.filters}, {1}}; }
   /// As they lie in the arena, or (not plain) as oneDNN likes.
   Description weights(bool plain) const {
-    const long k = g_.kernel, in = g_.group_channels(), out = g_.group_filters(), pitch = g_.weight_pitch();
-    if (g_.groups == 1) {
-      if (!plain) return {{out, in, k, k}, {}};
-      return {{out, in, k, k}, {1, pitch, k * in * pitch, in * pitch}};
-    }
-    if (!plain) return {{g_.groups, out, in, k, k}, {}};
-    return {{g_.groups, out, in, k, k}, {out, 1, pitch, k * in * pitch, in * pitch}};
+    const long in = g_.group_channels(), out = g_.group_filters(), pitch = g_.weight_pitch(), cube = g_.dimensions == 3;
+    std::vector<long> extents, strides;
+    const auto dimension = [&](long extent, long stride) {
+      extents.push_back(extent);
+      if (plain) strides.push_back(stride);
+    };
+    if (g_.groups > 1) dimension(g_.groups, out);
+    dimension(out, 1);
+    dimension(in, pitch);
+    if (cube) dimension(g_.kernel, 1L * g_.kernel * g_.kernel * in * pitch);
+    dimension(g_.window_height(), g_.kernel * in * pitch);
+    dimension(g_.kernel, in * pitch);
+    return {extents, strides};
   }
 
   Plan plan_forward(long n, const Description& w) const {
@@ -187,13 +198,17 @@ class OneDnnConv2d {
     dnnl_dims_t stride{}, dilation{}, padding{}, padding_after{};
     explicit Numbers(const Conv2dGeometry& g) {
       const auto after = [&](int in, int out) { return (out - 1) * g.stride + g.reach() - in - g.padding; };
-      for (int i = 0; i < 2; ++i) {
+      int i = 0;
+      const auto dimension = [&](int in, int out) {
         stride[i] = g.stride;
         dilation[i] = g.dilation - 1;
         padding[i] = g.padding;
-      }
-      padding_after[0] = after(g.height, g.out_height());
-      padding_after[1] = after(g.width, g.out_width());
+        padding_after[i++] = after(in, out);
+      };
+      if (g.dimensions == 1) stride[i++] = 1;  // a height of 1, along which nothing moves
+      if (g.dimensions == 3) dimension(g.depth, g.out_depth());
+      if (g.dimensions > 1) dimension(g.height, g.out_height());
+      dimension(g.width, g.out_width());
     }
   };
 

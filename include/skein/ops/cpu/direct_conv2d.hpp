@@ -13,8 +13,9 @@ namespace skein::inline SKEIN_ABI::ops::cpu {
 /// Can direct kernels take this convolution at all?
 constexpr bool takes_direct(const ConvReluPoolGeometry& g) {
   const Conv2dGeometry& c = g.conv;
-  return c.groups == 1 && c.dilation == 1 && c.padding < c.kernel && c.kernel <= 7 && c.filters <= 512 && c.channels <= 512 &&
-         (c.filters > 4 || c.channels <= 8) && g.pool_kernel <= largest_max_pool && g.pool_kernel >= g.pool_stride;
+  return c.dimensions == 2 && c.groups == 1 && c.dilation == 1 && c.padding < c.kernel && c.kernel <= 7 && c.filters <= 512 &&
+         c.channels <= 512 && (c.filters > 4 || c.channels <= 8) && g.pool_kernel <= largest_max_pool &&
+         g.pool_kernel >= g.pool_stride;
 }
 
 #if SKEIN_WITH_XSIMD

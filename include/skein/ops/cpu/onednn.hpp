@@ -59,9 +59,9 @@ using DescriptionRef = const dnnl_memory_desc_t*;
 /// Extents and layout of an array of floats.
 class Description {
  public:
-  using Dims = std::initializer_list<long>;
+  using Dims = std::vector<long>;
   /// By strides, or (no strides) in whatever layout a primitive likes best.
-  Description(Dims extents, Dims strides) {
+  Description(const Dims& extents, const Dims& strides) {
     dnnl_dims_t e{}, s{};
     int n = 0;
     for (long v : extents) e[n++] = v;

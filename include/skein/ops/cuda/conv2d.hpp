@@ -20,8 +20,8 @@ template <class Value, class Parameter> struct DeviceConv2dCall {
   const Parameter* bias = nullptr;  ///< null: none
   Value* y = nullptr;               ///< read by backward where there is a ReLU
   const Value* dy = nullptr;
-  Value* dx = nullptr;  ///< null: nobody wants it
-  Parameter* dweight = nullptr;
+  Value* dx = nullptr;           ///< null: nobody wants it
+  Parameter* dweight = nullptr;  ///< null: nobody wants it
   Parameter* dbias = nullptr;
   Value* packed_weights = nullptr;  ///< conv2d_device_packed_weights(g) values, 16-byte aligned
   cudnn::MathMode math = cudnn::MathMode::full;
@@ -85,7 +85,7 @@ template <class Value, class Parameter> struct DeviceConv2d {
     auto* base = static_cast<std::byte*>(skein::cuda::workspace().get(scratch.total));
     auto* dz = reinterpret_cast<Value*>(base);
     if (c.dbias || c.has_relu)
-      column_sums(c.batch * g.out_height() * g.out_width(), g.filters, base + scratch.sums,
+      column_sums(c.batch * g.out_pixels(), g.filters, base + scratch.sums,
                   kernel::RectifiedGradient<Value>{c.dy, c.has_relu ? c.y : nullptr, dz},
                   kernel::AddBiasGradient<Parameter>{c.dbias});
     const Value* dy = c.has_relu ? dz : c.dy;
@@ -94,13 +94,14 @@ template <class Value, class Parameter> struct DeviceConv2d {
       void* rest = base + scratch.rest;
       if (c.dx && own.has_input_gradient()) own.input_gradient(c.packed_weights, dy, c.dx, rest);
       else if (c.dx) plain_input_gradient(g, c, dy);
+      if (!c.dweight) return;
       if (!own.has_filter_gradient()) return plain_filter_gradient(g, c, dy);
       auto* dfilters = reinterpret_cast<Value*>(base + scratch.filters);
       own.filter_gradient(c.x, dy, dfilters, rest);
       add_filter_gradient(g, c, dfilters);
     } else {
       if (c.dx) plain_input_gradient(g, c, dy);
-      plain_filter_gradient(g, c, dy);
+      if (c.dweight) plain_filter_gradient(g, c, dy);
     }
   }
 
@@ -111,7 +112,7 @@ template <class Value, class Parameter> struct DeviceConv2d {
     Scratch(const Conv2dGeometry& g, long batch, bool has_relu, cudnn::MathMode math) {
       const auto take = [this](std::size_t bytes) { return std::exchange(total, total + (bytes + 255) / 256 * 256); };
       if (has_relu) take(static_cast<std::size_t>(batch * g.out_count()) * sizeof(Value));
-      sums = take(column_sums_bytes(batch * g.out_height() * g.out_width(), g.filters));
+      sums = take(column_sums_bytes(batch * g.out_pixels(), g.filters));
       if constexpr (by_cudnn) {
         const cudnn::Convolution& own = of(g, batch, math);
         filters = take(static_cast<std::size_t>(g.weight_rows() * g.filters) * sizeof(Value));
@@ -122,7 +123,7 @@ template <class Value, class Parameter> struct DeviceConv2d {
 
   static void add_bias(const Conv2dGeometry& g, const Call& c) {
     const kernel::BiasRelu<Value, Parameter> pass{c.y, c.bias, c.has_relu};
-    row_strips(c.batch * g.out_height() * g.out_width(), g.filters, pass.aligned(), pass);
+    row_strips(c.batch * g.out_pixels(), g.filters, pass.aligned(), pass);
   }
   /// dweight += the gradient that cuDNN has made in its order.
   static void add_filter_gradient(const Conv2dGeometry& g, const Call& c, const Value* made) {

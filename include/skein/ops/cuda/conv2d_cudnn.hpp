@@ -20,8 +20,8 @@ struct Said {
   std::string operator()() const {
     const auto number = [](int n) { return std::to_string(n); };
     return "of " + shape({batch, g.height, g.width, g.channels}) + " to " + shape({g.out_height(), g.out_width(), g.filters}) +
-           ", kernel " + number(g.kernel) + ", stride " + number(g.stride) + ", padding " + number(g.padding) + ", dilation " +
-           number(g.dilation) + ", groups " + number(g.groups);
+           ", kernel " + (g.dimensions == 1 ? "1 x " : "") + number(g.kernel) + ", stride " + number(g.stride) + ", padding " +
+           number(g.padding) + ", dilation " + number(g.dilation) + ", groups " + number(g.groups);
   }
 };
 
@@ -40,15 +40,16 @@ class Convolution {
     const cudnnDataType_t compute = type == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
     described_ = describe();
     if (!described_) {
-      skein::cuda::choices().detour(text() + ": more than 2^31 values, plain loops run");
+      skein::cuda::choices().detour(text() + (g.dimensions == 3 ? ": along three dimensions" : ": more than 2^31 values") +
+                                    ", plain loops run");
       return;
     }
     const cudnnMathType_t wish = type == CUDNN_DATA_FLOAT && math == MathMode::full ? CUDNN_FMA_MATH
                                  : type == CUDNN_DATA_DOUBLE                        ? CUDNN_DEFAULT_MATH
                                                                                     : CUDNN_TENSOR_OP_MATH;
     for (const ConvolutionDescriptor* c : {&forward_conv_, &data_conv_, &filter_conv_}) {
-      check(cudnnSetConvolution2dDescriptor(c->get(), g.padding, g.padding, g.stride, g.stride, g.dilation, g.dilation,
-                                            CUDNN_CROSS_CORRELATION, compute),
+      check(cudnnSetConvolution2dDescriptor(c->get(), g.padding_height(), g.padding, g.stride_height(), g.stride,
+                                            g.dilation_height(), g.dilation, CUDNN_CROSS_CORRELATION, compute),
             "cudnnSetConvolution2dDescriptor", said());
       check(cudnnSetConvolutionGroupCount(c->get(), g.groups), "cudnnSetConvolutionGroupCount", said());
       check(cudnnSetConvolutionMathType(c->get(), wish), "cudnnSetConvolutionMathType", said());
@@ -142,9 +143,10 @@ class Convolution {
 
   Said said() const { return {g_, batch_}; }
 
-  /// False where images or filters are larger than cuDNN's descriptors can say (2^31 values): plain loops count further.
+  /// False where images or filters are larger than cuDNN's descriptors can say (2^31 values): plain loops count further. False
+  /// too along three dimensions, for which descriptors are not written yet.
   bool describe() {
-    if (batch_ > std::numeric_limits<int>::max()) return false;
+    if (batch_ > std::numeric_limits<int>::max() || g_.dimensions == 3) return false;
     const int n = static_cast<int>(batch_);
     return supported(cudnnSetTensor4dDescriptor(x_.get(), CUDNN_TENSOR_NHWC, type_, n, g_.channels, g_.height, g_.width),
                      "cudnnSetTensor4dDescriptor", said()) &&
@@ -152,7 +154,7 @@ class Convolution {
                cudnnSetTensor4dDescriptor(y_.get(), CUDNN_TENSOR_NHWC, type_, n, g_.filters, g_.out_height(), g_.out_width()),
                "cudnnSetTensor4dDescriptor", said()) &&
            supported(cudnnSetFilter4dDescriptor(filter_.get(), type_, CUDNN_TENSOR_NHWC, g_.filters, g_.group_channels(),
-                                                g_.kernel, g_.kernel),
+                                                g_.window_height(), g_.kernel),
                      "cudnnSetFilter4dDescriptor", said());
   }
   /// list(): the heuristics' order. The first that is deterministic, in the math asked for, and whose workspace is within the

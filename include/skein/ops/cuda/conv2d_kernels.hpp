@@ -101,6 +101,15 @@ template <class Parameter> struct AddBiasGradient {
 
 // ---- in plain loops
 
+/// Which pixel an output of a batch is.
+struct OutputPlace {
+  int column, row, slice;
+  long sample;
+  constexpr OutputPlace(const Conv2dGeometry& g, long pixel)
+      : column(static_cast<int>(pixel % g.out_width())), row(static_cast<int>(pixel / g.out_width() % g.out_height())),
+        slice(static_cast<int>(pixel / g.out_width() / g.out_height() % g.out_depth())), sample(pixel / g.out_pixels()) {}
+};
+
 template <class Value, class Parameter> struct PlainForward {
   Conv2dGeometry g;
   const Value* x;
@@ -109,22 +118,22 @@ template <class Value, class Parameter> struct PlainForward {
   Value* y;
   bool has_relu;
   constexpr void operator()(long i) const {
-    const int out_width = g.out_width(), out_height = g.out_height(), in = g.group_channels();
-    const int f = static_cast<int>(i % g.filters), group = f / g.group_filters();
-    const long pixel = i / g.filters;
-    const int column = static_cast<int>(pixel % out_width), row = static_cast<int>(pixel / out_width % out_height);
-    const Value* image = x + pixel / out_width / out_height * g.in_count() + group * in;
+    const int in = g.group_channels(), f = static_cast<int>(i % g.filters), group = f / g.group_filters();
+    const OutputPlace o(g, i / g.filters);
+    const Value* image = x + o.sample * g.in_count() + group * in;
     SumOf<Value> sum = bias ? static_cast<SumOf<Value>>(bias[f]) : SumOf<Value>(0);
-    for (int ky = 0; ky < g.kernel; ++ky) {
-      const int iy = row * g.stride + ky * g.dilation - g.padding;
-      if (iy < 0 || iy >= g.height) continue;
-      for (int kx = 0; kx < g.kernel; ++kx) {
-        const int ix = column * g.stride + kx * g.dilation - g.padding;
-        if (ix < 0 || ix >= g.width) continue;
-        const Value* from = image + (1L * iy * g.width + ix) * g.channels;
-        const Parameter* w = weight + (1L * ky * g.kernel + kx) * in * g.weight_pitch() + f;
-        for (int c = 0; c < in; ++c)
-          sum += static_cast<SumOf<Value>>(from[c]) * static_cast<SumOf<Value>>(w[c * g.weight_pitch()]);
+    for (int kz = 0; kz < g.window_depth(); ++kz) {
+      const int iz = g.in_slice(o.slice, kz);
+      for (int ky = 0; iz >= 0 && ky < g.window_height(); ++ky) {
+        const int iy = g.in_row(o.row, ky);
+        for (int kx = 0; iy >= 0 && kx < g.kernel; ++kx) {
+          const int ix = g.in_column(o.column, kx);
+          if (ix < 0) continue;
+          const Value* from = image + ((1L * iz * g.height + iy) * g.width + ix) * g.channels;
+          const Parameter* w = weight + ((1L * kz * g.window_height() + ky) * g.kernel + kx) * in * g.weight_pitch() + f;
+          for (int c = 0; c < in; ++c)
+            sum += static_cast<SumOf<Value>>(from[c]) * static_cast<SumOf<Value>>(w[c * g.weight_pitch()]);
+        }
       }
     }
     if (has_relu && sum < 0) sum = 0;
@@ -139,21 +148,24 @@ template <class Value, class Parameter> struct PlainInputGradient {
   const Parameter* weight;
   Value* dx;
   constexpr void operator()(long i) const {
-    const int out_width = g.out_width(), out_height = g.out_height(), in = g.group_channels(), out = g.group_filters();
-    const int c = static_cast<int>(i % g.channels), group = c / in;
-    const long pixel = i / g.channels;
-    const int ix = static_cast<int>(pixel % g.width), iy = static_cast<int>(pixel / g.width % g.height);
-    const Value* image = dy + pixel / g.width / g.height * g.out_count() + group * out;
+    const int in = g.group_channels(), out = g.group_filters(), c = static_cast<int>(i % g.channels), group = c / in;
+    const long pixel = i / g.channels, rows = pixel / g.width, slices = rows / g.height;
+    const int ix = static_cast<int>(pixel % g.width), iy = static_cast<int>(rows % g.height),
+              iz = static_cast<int>(slices % g.depth);
+    const Value* image = dy + slices / g.depth * g.out_count() + group * out;
     SumOf<Value> sum = 0;
-    for (int ky = 0; ky < g.kernel; ++ky) {
-      const int top = iy + g.padding - ky * g.dilation;
-      if (top < 0 || top % g.stride != 0 || top / g.stride >= out_height) continue;
-      for (int kx = 0; kx < g.kernel; ++kx) {
-        const int left = ix + g.padding - kx * g.dilation;
-        if (left < 0 || left % g.stride != 0 || left / g.stride >= out_width) continue;
-        const Value* from = image + (1L * (top / g.stride) * out_width + left / g.stride) * g.filters;
-        const Parameter* w = weight + ((1L * ky * g.kernel + kx) * in + (c - group * in)) * g.weight_pitch() + group * out;
-        for (int f = 0; f < out; ++f) sum += static_cast<SumOf<Value>>(from[f]) * static_cast<SumOf<Value>>(w[f]);
+    for (int kz = 0; kz < g.window_depth(); ++kz) {
+      const int slice = g.out_slice(iz, kz);
+      for (int ky = 0; slice >= 0 && ky < g.window_height(); ++ky) {
+        const int row = g.out_row(iy, ky);
+        for (int kx = 0; row >= 0 && kx < g.kernel; ++kx) {
+          const int column = g.out_column(ix, kx);
+          if (column < 0) continue;
+          const Value* from = image + ((1L * slice * g.out_height() + row) * g.out_width() + column) * g.filters;
+          const long tap = (1L * kz * g.window_height() + ky) * g.kernel + kx;
+          const Parameter* w = weight + (tap * in + (c - group * in)) * g.weight_pitch() + group * out;
+          for (int f = 0; f < out; ++f) sum += static_cast<SumOf<Value>>(from[f]) * static_cast<SumOf<Value>>(w[f]);
+        }
       }
     }
     dx[i] = static_cast<Value>(sum);
@@ -171,19 +183,19 @@ template <class Value, class Parameter> struct PlainFilterGradient {
     constexpr SumOf<Value> operator()(SumOf<Value> a, SumOf<Value> b) const { return a + b; }
   };
   template <class Lanes> SKEIN_HOST_DEVICE void operator()(long i, Lanes lanes) const {
-    const int out_width = g.out_width(), out_height = g.out_height(), in = g.group_channels();
-    const int f = static_cast<int>(i % g.filters), group = f / g.group_filters();
-    const long r = i / g.filters;
-    const int c = static_cast<int>(r % in), kx = static_cast<int>(r / in % g.kernel), ky = static_cast<int>(r / in / g.kernel);
-    const long pixels = batch * out_height * out_width;
+    const int in = g.group_channels(), f = static_cast<int>(i % g.filters), group = f / g.group_filters();
+    const long r = i / g.filters, tap = r / in;
+    const int c = static_cast<int>(r % in), kx = static_cast<int>(tap % g.kernel),
+              ky = static_cast<int>(tap / g.kernel % g.window_height()),
+              kz = static_cast<int>(tap / g.kernel / g.window_height());
+    const long pixels = batch * g.out_pixels();
     SumOf<Value> sum = 0;
     for (long p = lanes.index; p < pixels; p += Lanes::count) {
-      const int column = static_cast<int>(p % out_width), row = static_cast<int>(p / out_width % out_height);
-      const int iy = row * g.stride + ky * g.dilation - g.padding, ix = column * g.stride + kx * g.dilation - g.padding;
-      if (iy < 0 || iy >= g.height || ix < 0 || ix >= g.width) continue;
-      const long n = p / out_width / out_height;
-      sum += static_cast<SumOf<Value>>(x[n * g.in_count() + (1L * iy * g.width + ix) * g.channels + group * in + c]) *
-             static_cast<SumOf<Value>>(dy[p * g.filters + f]);
+      const OutputPlace o(g, p);
+      const int iz = g.in_slice(o.slice, kz), iy = g.in_row(o.row, ky), ix = g.in_column(o.column, kx);
+      if (iz < 0 || iy < 0 || ix < 0) continue;
+      const long at = ((1L * iz * g.height + iy) * g.width + ix) * g.channels + group * in + c;
+      sum += static_cast<SumOf<Value>>(x[o.sample * g.in_count() + at]) * static_cast<SumOf<Value>>(dy[p * g.filters + f]);
     }
     sum = lanes.reduce(sum, Plus{});
     if (lanes.index == 0) dweight[r * g.weight_pitch() + f] += static_cast<Parameter>(sum);

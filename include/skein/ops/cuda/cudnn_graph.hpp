@@ -114,10 +114,10 @@ class FusedConvolution {
   FusedConvolution(const Conv2dGeometry& g, long batch, cudnnDataType_t type, bool bias, bool has_relu) : has_bias_(bias) {
     const std::int64_t n = batch, k = g.filters, h = g.out_height(), w = g.out_width();
     const auto x = image(x_id, type, n, g.channels, g.height, g.width), y = image(y_id, type, n, k, h, w);
-    const auto filter = image(filter_id, type, k, g.group_channels(), g.kernel, g.kernel);
+    const auto filter = image(filter_id, type, k, g.group_channels(), g.window_height(), g.kernel);
 
-    const std::int64_t padding[] = {g.padding, g.padding}, stride[] = {g.stride, g.stride}, dilation[] = {g.dilation, g.dilation},
-                       dimensions = 2;
+    const std::int64_t padding[] = {g.padding_height(), g.padding}, stride[] = {g.stride_height(), g.stride},
+                       dilation[] = {g.dilation_height(), g.dilation}, dimensions = 2;
     Backend window(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
     window.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, dimensions)
         .set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, compute)

@@ -13,9 +13,9 @@ namespace skein::inline SKEIN_ABI::optim {
 /// Has the state of a preconditioner, of the network's layers (optim/kfac/kfac_state.hpp).
 template <class Scalar> class KfacState;
 
-/// The gradient of each layer that has Kronecker factors (Linear, Conv2d of one group) becomes A^-1 g G^-1. A: the running mean
-/// of its inputs' second moment, a 1 for the bias among them; G: of its outputs' gradients; both begin as the identity. Layers
-/// without factors, and those with a frozen parameter, keep their gradient.
+/// The gradient of each layer that has Kronecker factors (Linear, convolutions of one group) becomes A^-1 g G^-1. A: the running
+/// mean of its inputs' second moment, a 1 for the bias among them; G: of its outputs' gradients; both begin as the identity.
+/// Layers without factors, and those with a frozen parameter, keep their gradient.
 struct Kfac {
   double damping = 0.003;
   int factor_every = 1, inverse_every = 10;  ///< steps from one update of the factors, of their inverses, to the next
