@@ -38,5 +38,6 @@
 #if __has_include(<cudnn.h>)
 #include "nn/cuda/batch_norm.hpp"
 #include "nn/cuda/conv2d.hpp"
+#include "ops/cuda/conv_transpose2d.hpp"
 #include "ops/cuda/row_softmax.hpp"
 #endif

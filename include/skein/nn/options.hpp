@@ -12,6 +12,7 @@ namespace skein::inline SKEIN_ABI {
 template <int K> struct Kernel {};                             ///< side of a square window
 template <int S> struct Stride {};                             ///< step of a window; pooling's default is its kernel
 template <int P> struct Padding {};                            ///< zeros (pooling: nothing) on each side
+template <int P> struct OutputPadding {};                      ///< transposed convolution: rows and columns added at the end
 template <int D> struct Dilation {};                           ///< distance between the taps of a kernel
 template <int G> struct Groups {};                             ///< channel groups of a convolution
 struct NoBias {};                                              ///< leave the bias out
