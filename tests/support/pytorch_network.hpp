@@ -54,16 +54,23 @@ template <class Model> void set_parameters(Model& model) {
   });
 }
 
-/// The samples and labels of the fixtures, in memory of their own.
+/// The label of a sample, or of a pixel that counts on from sample to sample.
+inline std::int32_t label_of(long i, bool of_pixels) {
+  return static_cast<std::int32_t>(of_pixels ? (i / 7 * 5 + i % 7) % 3 : (7 * i + 3) % 10);
+}
+
+/// The samples and labels of the fixtures, in memory of their own; as many labels a sample as the output has positions.
 template <class Model> struct Samples {
   using Scalar = typename Model::Scalar;
   static constexpr long pitch = sk::sample_pitch(Model::input::extents), length = Model::input::count;
   sk::Arena<Scalar, sk::Cpu> x;
   std::vector<std::int32_t> labels;
 
-  explicit Samples(long count) : x(static_cast<std::size_t>(count * pitch)), labels(static_cast<std::size_t>(count)) {
+  static constexpr long each = Model::output_extents.count() / Model::output_extents.last();
+
+  explicit Samples(long count) : x(static_cast<std::size_t>(count * pitch)), labels(static_cast<std::size_t>(count * each)) {
+    for (long i = 0; i < count * each; ++i) labels[static_cast<std::size_t>(i)] = label_of(i, each > 1);
     for (long i = 0; i < count; ++i) {
-      labels[static_cast<std::size_t>(i)] = static_cast<std::int32_t>((7 * i + 3) % 10);
       for (long k = 0; k < length; ++k) x.data()[i * pitch + k] = static_cast<Scalar>(draw(i * length + k, 100, 1));
     }
   }
@@ -73,7 +80,8 @@ template <class Model> struct Samples {
     b.pitch = pitch;
     b.sample = Model::input::extents;
     b.labels = labels.data();
-    b.count = b.global_count = static_cast<long>(labels.size());
+    b.labels_each = each;
+    b.count = b.global_count = static_cast<long>(labels.size()) / each;
     return b;
   }
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole networks against PyTorch, through the TrainStep: LeNet-5 with Sgd, a strided CNN with BatchNorm and Adam, a perceptron
-// with LayerNorm, Gelu and AdamW. The first step's loss and gradients, the losses of 100 steps, and the loss in evaluation phase.
-// Gradients are compared by their products with three fixed vectors, so that an element in the wrong place shows.
+// with LayerNorm, Gelu and AdamW, two U-Nets with a class a pixel. The first step's loss and gradients, the losses of 100 steps,
+// and the loss in evaluation phase. Gradients are compared by their products with three fixed vectors, so that an element in the
+// wrong place shows.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -16,11 +17,13 @@
 #include <skein/nn/fused/conv_relu_pool.hpp>
 #include <skein/nn/fused/linear_activation.hpp>
 #include <skein/nn/gelu.hpp>
+#include <skein/nn/group_norm.hpp>
 #include <skein/nn/layer_norm.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/max_pool2d.hpp>
 #include <skein/nn/model.hpp>
+#include <skein/nn/models/unet.hpp>
 #include <skein/nn/relu.hpp>
 #include <skein/nn/sequential.hpp>
 #include <skein/optim/adam.hpp>
@@ -97,4 +100,12 @@ TEST_CASE("a perceptron with LayerNorm, Gelu and AdamW trains as in PyTorch", "[
   using namespace fixture;
   follows<Mlp, sk::Shape<20>>(sk::optim::AdamW{.lr = 1e-3f, .weight_decay = 0.05f}, 8,
                               {mlp_projections, mlp_norms, mlp_losses, mlp_evaluation});
+}
+
+TEST_CASE("U-Nets train as in PyTorch, with a label for each pixel", "[train][networks]") {
+  using namespace fixture;
+  follows<sk::models::UNet<3, 8>, sk::Shape<16, 8, 2>>(sk::optim::Sgd{.lr = 0.1f, .momentum = 0.9}, 4,
+                                                       {unet_projections, unet_norms, unet_losses, unet_evaluation});
+  follows<sk::models::UNet<3, 4, 1, nn::GroupNorm<2>>, sk::Shape<8, 8, 1>>(
+      sk::optim::Adam{.lr = 1e-2f}, 3, {unet_groups_projections, unet_groups_norms, unet_groups_losses, unet_groups_evaluation});
 }

@@ -9,6 +9,7 @@
 #include <skein/data/from_tensors.hpp>
 #include <skein/nn/batch_norm.hpp>
 #include <skein/nn/conv2d.hpp>
+#include <skein/nn/conv_transpose2d.hpp>
 #include <skein/nn/dropout.hpp>
 #include <skein/nn/flatten.hpp>
 #include <skein/nn/linear.hpp>
@@ -163,4 +164,31 @@ TEST_CASE("Parameters are visited by name as views without padding", "[train]") 
   CHECK(count == Model::parameter_count);
   CHECK(names.size() == 8);
   CHECK(names[5] == "5.bias");
+}
+
+namespace {
+/// Saves a network of one layer in PyTorch's layout, and gives what the file has of its weight; it must come back.
+template <int Rank, class Layer, class Input> sk::Tensor<float, Rank> weight_for_pytorch(sk::Model<Layer, Input>& model) {
+  const support::TemporaryFolder folder;
+  sk::save_npz(folder / "w.npz", model, {.layout = sk::WeightLayout::pytorch});
+  sk::Model<Layer, Input> other{sk::Seed{2}};
+  sk::load_npz(folder / "w.npz", other, {.layout = sk::WeightLayout::pytorch});
+  CHECK(std::equal(model.parameters().begin(), model.parameters().end(), other.parameters().begin()));
+  return sk::load_npz(folder / "w.npz").get<float, Rank>("weight");
+}
+}  // namespace
+
+TEST_CASE("Convolutions along sequences, through volumes and transposed have PyTorch's shapes in the file", "[train]") {
+  sk::Model<nn::Conv1d<5, sk::Kernel<4>>, sk::Shape<9, 3>> line{sk::Seed{1}};
+  const auto w1 = weight_for_pytorch<3>(line);
+  REQUIRE(w1.shape() == sk::dims(5, 3, 4));
+  CHECK(w1(4, 2, 1) == line.parameters()[(1 * 3 + 2) * sk::row_pitch(5) + 4]);
+  sk::Model<nn::Conv3d<5, sk::Kernel<2>>, sk::Shape<4, 4, 4, 3>> volume{sk::Seed{1}};
+  const auto w3 = weight_for_pytorch<5>(volume);
+  REQUIRE(w3.shape() == sk::dims(5, 3, 2, 2, 2));
+  CHECK(w3(4, 2, 1, 0, 1) == volume.parameters()[((1 * 4 + 0 * 2 + 1) * 3 + 2) * sk::row_pitch(5) + 4]);
+  sk::Model<nn::ConvTranspose2d<5, sk::Kernel<2>>, sk::Shape<4, 4, 3>> back{sk::Seed{1}};
+  const auto wt = weight_for_pytorch<4>(back);
+  REQUIRE(wt.shape() == sk::dims(3, 5, 2, 2));
+  CHECK(wt(2, 4, 1, 0) == back.parameters()[((1 * 2 + 0) * 5 + 4) * sk::row_pitch(3) + 2]);
 }

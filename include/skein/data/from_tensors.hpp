@@ -99,14 +99,17 @@ template <class X> consteval void assert_numbers() {
                 "on the host");
 }
 
+/// Labels a sample of a plain list of them: one, or where there are more labels than samples as many as divide evenly.
+int labels_each(std::size_t labels, std::size_t values, long each);
 /// Target values a sample. Throws ShapeError where they cannot be divided among the samples, of `each` values.
 int target_length(std::size_t values, std::size_t samples, long each);
 }  // namespace detail
 
 /// Samples of the given extents, dense one after another in x, with targets y: integers are class numbers (one a sample; of a
-/// tensor (samples, T), or of items std::array<int, T>, T a sample), other numbers are target vectors (as many values a sample as
-/// there are). Throws ShapeError where counts do not fit, ArgumentError where a value is infinite or not a number: with
-/// NonFinite::keep they are served as they are.
+/// tensor (samples, T) or (samples, h, w), of items std::array<int, T>, or of a plain list that is a multiple as long, as many a
+/// sample as there are: a label image), other numbers are target vectors (as many values a sample as there are). Throws
+/// ShapeError where counts do not fit, ArgumentError where a value is infinite or not a number: with NonFinite::keep they are
+/// served as they are.
 template <class X, class Y>
 requires(!std::is_same_v<Y, NonFinite>) auto from_tensors(const X& x, Extents sample, const Y& y,
                                                           NonFinite non_finite = NonFinite::refuse) {
@@ -116,8 +119,10 @@ requires(!std::is_same_v<Y, NonFinite>) auto from_tensors(const X& x, Extents sa
     using Stored = detail::StoredFor<X>;
     auto samples = detail::flatten<Stored>(x);
     if constexpr (std::is_integral_v<detail::NumberOf<Y>>) {
-      return InMemory<Stored>(sample, std::move(samples), detail::flatten<std::int32_t>(y), 0,
-                              static_cast<int>(detail::sample_of(y).count()), non_finite);
+      auto labels = detail::flatten<std::int32_t>(y);
+      const int items = static_cast<int>(detail::sample_of(y).count());
+      const int each = items > 1 ? items : detail::labels_each(labels.size(), samples.size(), sample.count());
+      return InMemory<Stored>(sample, std::move(samples), std::move(labels), 0, each, non_finite);
     } else {
       auto targets = detail::flatten<typename InMemory<Stored>::Real>(y);
       const int length = detail::target_length(targets.size(), samples.size(), sample.count());

@@ -7,6 +7,11 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::data::detail {
 
+SKEIN_INLINE int labels_each(std::size_t labels, std::size_t values, long each) {
+  const std::size_t count = each > 1 ? values / static_cast<std::size_t>(each) : 0;  // numbers alone: one label a sample
+  return count > 0 && labels > count && labels % count == 0 ? static_cast<int>(labels / count) : 1;
+}
+
 SKEIN_INLINE int target_length(std::size_t values, std::size_t samples, long each) {
   const std::size_t count = each > 0 ? samples / static_cast<std::size_t>(each) : 0;
   if (count > 0 && values > 0 && values % count == 0) return static_cast<int>(values / count);

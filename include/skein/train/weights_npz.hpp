@@ -52,12 +52,13 @@ template <class Arena, class File, class Copy> void walk(const ArrayInFile& a, A
           copy(arena[i * a.arena[0] + j * a.arena[1] + k * a.arena[2] + l * a.arena[3]],
                file[i * a.file[0] + j * a.file[1] + k * a.file[2] + l * a.file[3]]);
 }
-/// Calls f with the rank of an array, 1 to 4, as a constant.
+/// Calls f with the rank of an array, 1 to 5, as a constant.
 template <class Function> void with_rank(std::size_t rank, Function&& f) {
   if (rank == 1) f(std::integral_constant<int, 1>{});
   else if (rank == 2) f(std::integral_constant<int, 2>{});
   else if (rank == 3) f(std::integral_constant<int, 3>{});
-  else f(std::integral_constant<int, 4>{});
+  else if (rank == 4) f(std::integral_constant<int, 4>{});
+  else f(std::integral_constant<int, 5>{});
 }
 template <int Rank> Dims<Rank> dims_of(std::span<const long> extents) {
   Dims<Rank> d;

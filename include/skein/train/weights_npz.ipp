@@ -2,6 +2,7 @@
 // The bodies of weights_npz.hpp.
 #pragma once
 #include <algorithm>
+#include <cmath>
 
 #include "weights_npz.hpp"
 
@@ -21,7 +22,8 @@ SKEIN_INLINE Extents image_behind(std::span<const plan::LayerNode> operations, c
         std::find_if(operations.begin(), operations.end(), [&](const plan::LayerNode& o) { return o.out == tensor; });
     if (writer == operations.end()) break;
     if (is_kind(*writer, "Flatten")) return writer->input;
-    const bool stays = writer->logical_parameters == 0 || is_kind(*writer, "BatchNorm") || is_kind(*writer, "LayerNorm");
+    const bool stays = writer->logical_parameters == 0 || is_kind(*writer, "BatchNorm") || is_kind(*writer, "LayerNorm") ||
+                       is_kind(*writer, "RmsNorm");
     if (!stays || !(writer->input == writer->output) || writer->in2 >= 0) break;
     tensor = writer->in;
   }
@@ -30,6 +32,23 @@ SKEIN_INLINE Extents image_behind(std::span<const plan::LayerNode> operations, c
 
 SKEIN_INLINE std::array<long, 4> dense(const std::array<long, 4>& extents) {
   return {extents[1] * extents[2] * extents[3], extents[2] * extents[3], extents[3], 1};
+}
+
+/// The weight of a convolution, (window, in, out), becomes (out, in, window). False where it is another array.
+SKEIN_INLINE bool convolution_of_pytorch(const plan::LayerNode& node, int rank, ArrayInFile& a) {
+  const auto [height, window, in, out] = a.extents;
+  if ((is_kind(node, "Conv2d") || is_kind(node, "ConvTranspose2d")) && rank == 4) {
+    a.shape = {out, in, height, window};
+  } else if (is_kind(node, "Conv1d") && rank == 3) {
+    a.shape = {out, in, window};
+  } else if (is_kind(node, "Conv3d") && rank == 3) {
+    const long side = std::lround(std::cbrt(static_cast<double>(window)));
+    a.shape = {out, in, side, side, side};
+  } else {
+    return false;
+  }
+  a.file = {window, 1, height * window, in * height * window};
+  return true;
 }
 
 SKEIN_INLINE ArrayInFile array_in_file(std::span<const plan::LayerNode> operations, const plan::Entry& e, WeightLayout layout) {
@@ -47,11 +66,7 @@ SKEIN_INLINE ArrayInFile array_in_file(std::span<const plan::LayerNode> operatio
   const plan::LayerNode& node = operations[static_cast<std::size_t>(e.operation)];
   const Extents image = image_behind(operations, node);
   const bool linear = is_kind(node, "Linear") || is_kind(node, "EachPosition");
-  if (is_kind(node, "Conv2d") && rank == 4) {  // (height, width, in, out) becomes (out, in, height, width)
-    const auto [h, w, in, out] = a.extents;
-    a.shape = {out, in, h, w};
-    a.file = {w, 1, h * w, in * h * w};
-  } else if (linear && rank == 2) {  // (in, out) becomes (out, in)
+  if (!convolution_of_pytorch(node, rank, a) && linear && rank == 2) {  // (in, out) becomes (out, in)
     const long in = a.extents[2], out = a.extents[3];
     a.shape = {out, in};
     a.file = {0, 0, 1, in};
