@@ -16,13 +16,13 @@ template <class Scalar> void agrees(const ops::Conv2dGeometry& g, long batch) {
   CAPTURE(g.height, g.width, g.channels, g.kernel, g.stride, g.padding, batch);
   std::vector<Scalar> x(static_cast<std::size_t>(batch * g.in_count()));
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<Scalar>(skein::random_uniform(3, 0, i)) - Scalar(0.4);
-  const long n = g.weight_rows(), pixels = g.out_count() / g.filters, pitch = n + 3;
+  const long n = g.weight_rows(), pixels = g.out_pixels(), pitch = n + 3;
   const auto at = [](long i) { return static_cast<std::size_t>(i); };
   std::vector<Scalar> scratch, here(at(n * pitch), Scalar(1)), patches(at(pixels * n)), sums(at(n), Scalar(2));
   std::vector<double> expected(at(n * n), 1), of_sums(at(n), 2);
   const Scalar factor = Scalar(0.25);
   ops::add_patch_products(g, x.data(), batch, factor, scratch, here.data(), pitch);
-  ops::add_patch_sums(g, x.data(), batch, factor, sums.data());
+  ops::add_patch_sums(g, x.data(), batch, factor, scratch, sums.data());
   for (long b = 0; b < batch; ++b) {
     ops::write_patches(g, x.data() + b * g.in_count(), patches.data());
     for (long p = 0; p < pixels; ++p)
@@ -54,4 +54,7 @@ TEMPLATE_TEST_CASE("Products of patches are those of the patches", "[ops]", floa
         }
   agrees<TestType>({.height = 9, .width = 8, .channels = 16, .filters = 4, .kernel = 3, .stride = 2, .padding = 1}, 3);
   agrees<TestType>({.height = 9, .width = 8, .channels = 16, .filters = 4, .kernel = 3, .padding = 2, .dilation = 2}, 3);
+  agrees<TestType>({.height = 3, .width = 8, .channels = 16, .filters = 4, .kernel = 3, .padding = 1, .dimensions = 1}, 3);
+  agrees<TestType>(
+      {.height = 4, .width = 5, .channels = 16, .filters = 4, .kernel = 3, .padding = 1, .dimensions = 3, .depth = 6}, 3);
 }

@@ -44,11 +44,11 @@ template <class Scalar> struct KroneckerSums {
   }
   /// Of a convolution: means over the pixels, of patches and of gradients, as each sample had one.
   void images(const ops::Conv2dGeometry& geometry, const Scalar* x, long batch) const {
-    const long pixels = geometry.out_count() / geometry.filters, width = geometry.weight_rows();
+    const long pixels = geometry.out_pixels(), width = geometry.weight_rows();
     const Scalar factor = mean_of_pixels(pixels);
     ops::add_patch_products(geometry, x, batch, factor, *scratch, a_sums, a);
     if (width == a) return;
-    ops::add_patch_sums(geometry, x, batch, factor, a_sums + width * a);
+    ops::add_patch_sums(geometry, x, batch, factor, *scratch, a_sums + width * a);
     a_sums[width * a + width] += factor * static_cast<Scalar>(batch * pixels);
   }
   /// Memory for n scalars, until the next call.

@@ -12,7 +12,7 @@
 namespace skein::inline SKEIN_ABI::ops {
 
 /// to, the lower triangle of (n, n) with n = weight_rows, its rows `pitch` scalars apart, += factor * the sum over all patches of
-/// the images x (batch, height, width, channels) of a patch by itself. Of one group. On the calling thread.
+/// the images x (batch, depth, height, width, channels) of a patch by itself. Of one group. On the calling thread.
 template <class Scalar> void add_patch_products(const Conv2dGeometry& g, const Scalar* x, long batch, Scalar factor,
                                                 std::vector<Scalar>& scratch, Scalar* to, long pitch) {
   const auto room = [&](long n) {
@@ -23,7 +23,7 @@ template <class Scalar> void add_patch_products(const Conv2dGeometry& g, const S
   if (const cpu::PatchProducts<Scalar> products(g); products.possible())
     return products.add(x, batch, factor, room(products.room()), to, pitch);
 #endif
-  const long pixels = g.out_count() / g.filters, width = g.weight_rows();
+  const long pixels = g.out_pixels(), width = g.weight_rows();
   const long together = std::max(1L, (1L << 17) / (pixels * width));
   Scalar* const patches = room(together * pixels * width);
   for (long n = 0; n < batch; n += together) {
@@ -33,14 +33,19 @@ template <class Scalar> void add_patch_products(const Conv2dGeometry& g, const S
   }
 }
 
-/// to (weight_rows) += factor * the sum of these patches.
-template <class Scalar> void add_patch_sums(const Conv2dGeometry& g, const Scalar* x, long batch, Scalar factor, Scalar* to) {
-  for (long n = 0; n < batch; ++n, x += g.in_count())
-    for (int row = 0; row < g.out_height(); ++row)
-      for (int column = 0; column < g.out_width(); ++column)
-        reference::detail::each_tap(g, row, column, [&](long pixel, long weight_row) {
-          for (int c = 0; c < g.channels; ++c) to[weight_row + c] += factor * x[pixel + c];
-        });
+/// to (weight_rows) += factor * the sum of these patches: those of the sum of the images.
+template <class Scalar> void add_patch_sums(const Conv2dGeometry& g, const Scalar* x, long batch, Scalar factor,
+                                            std::vector<Scalar>& scratch, Scalar* to) {
+  const long count = g.in_count();
+  scratch.resize(std::max(scratch.size(), static_cast<std::size_t>(count)));
+  Scalar* const sum = scratch.data();
+  std::fill_n(sum, count, Scalar(0));
+  for (long n = 0; n < batch; ++n, x += count)
+    for (long i = 0; i < count; ++i) sum[i] += x[i];
+  for (long pixel = 0; pixel < g.out_pixels(); ++pixel)
+    reference::detail::each_tap(g, pixel, [&](long at, long tap) {
+      for (int c = 0; c < g.channels; ++c) to[tap + c] += factor * sum[at + c];
+    });
 }
 
 }  // namespace skein::inline SKEIN_ABI::ops

@@ -83,8 +83,8 @@ template <class Scalar> class PatchProducts {
 
   /// Is there a kernel for this convolution, and less work than with patches?
   bool possible() const {
-    return g_.stride == 1 && g_.dilation == 1 && g_.groups == 1 && g_.kernel > 1 && g_.channels % lanes == 0 &&
-           g_.channels % 4 == 0 &&
+    return g_.dimensions == 2 && g_.stride == 1 && g_.dilation == 1 && g_.groups == 1 && g_.kernel > 1 &&
+           g_.channels % lanes == 0 && g_.channels % 4 == 0 &&
            multiplications() < g_.out_height() * g_.out_width() * g_.weight_rows() * (g_.weight_rows() + 1) / 2;
   }
   long room() const { return sums() + together() * image_pitch() + tail(); }
