@@ -2,7 +2,9 @@
 #include <skein/data/csv.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdlib>
 
 #include <skein/core/random.hpp>
 #include <skein/data/csv_cursor.hpp>
@@ -98,6 +100,55 @@ TEST_CASE("lines are cut behind line ends outside quotes") {
   CHECK(line_cuts("5\" disk\nb\n", ',', 1) == Cuts{10});  // a quote in the middle of a field opens nothing
   CHECK(line_cuts("a\n\"open\n", ',', 1) == Cuts{2});
   CHECK(line_cuts("no line", ',', 3).empty());
+}
+
+TEST_CASE("a number of any length and form is the nearest double, as strtod has it") {
+  std::string text = "value\n";
+  std::vector<double> expected;
+  const auto add = [&](const std::string& number) {
+    text += number + "\n";
+    expected.push_back(std::strtod(number.c_str(), nullptr));
+  };
+  for (const char* number : {"0",
+                             "-0",
+                             "-0.0",
+                             ".5",
+                             "-.5",
+                             "5.",
+                             "-5.",
+                             "0.1",
+                             "999999999999999",
+                             "9999999999999999",
+                             "0.3",
+                             "123456789012345.6",
+                             "0.000000000000001",
+                             "0.0000000000000001",
+                             "1234567.89e-3",
+                             "2.2250738585072011e-308",
+                             "9007199254740993",
+                             "00000000000000001",
+                             "3.14159265358979323846",
+                             "+1.5",
+                             "1e5",
+                             "-1E+5"})
+    add(number);
+  for (std::uint64_t i = 0; i < 20000; ++i) {  // a sign, up to 20 digits, a point anywhere among them, a few exponents
+    const auto draw = [&](std::uint64_t k, int below) {
+      return static_cast<std::uint64_t>(sk::random_uniform(7, i, k) * static_cast<float>(below));
+    };
+    const std::uint64_t digits = 1 + draw(0, 20), point = draw(1, static_cast<int>(digits) + 1);
+    std::string number = draw(2, 2) ? "-" : "";
+    for (std::uint64_t k = 0; k < digits; ++k) {
+      if (k == point && draw(3, 4)) number += '.';
+      number += static_cast<char>('0' + draw(4 + k, 10));
+    }
+    if (draw(30, 5) == 0) number += "e" + std::to_string(static_cast<int>(draw(31, 40)) - 20);
+    add(number);
+  }
+  const std::vector<double> numbers = parse_csv(text, "t").numbers("value");
+  REQUIRE(numbers.size() == expected.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    if (std::bit_cast<std::uint64_t>(numbers[i]) != std::bit_cast<std::uint64_t>(expected[i])) CHECK(numbers[i] == expected[i]);
 }
 
 TEST_CASE("a long file is cut into blocks of whole lines, whatever its quotes, and any number of threads reads the same") {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/data/normalization.hpp>
 
+#include <catch2/catch.hpp>
+
 #include <skein/data/crop_and_flip.hpp>
 #include <skein/data/from_tensors.hpp>
+#include <skein/data/join.hpp>
 #include <skein/data/standardizer.hpp>
 #include <skein/train/archive.hpp>
 
@@ -41,6 +44,26 @@ TEST_CASE("A data set says how it is normalised", "[data]") {
   check_says(images, data::map(images, data::Standardizer(images)));
   CHECK_THROWS_WITH(data::Normalization({{1, 2}, {1, 1}}).then({{1, 2, 3}, {1, 1, 1}}),
                     Catch::Contains("a normalization of 2 means is followed by one of 3"));
+}
+
+TEST_CASE("Joined data sets say how each of their values is normalised", "[data]") {
+  const data::InMemory<float> table({1, {3}}, {1, 20, 300, 4, 50, 600});
+  const data::NormalizeChannels<3> channels{{1, 2, 3}, {4, 5, 6}};
+  const auto raw = data::join(images, table);  // 6 values of an image, 3 of the table
+  check_says(raw, data::join(data::map(images, channels), table));
+  check_says(raw, data::join(images.normalize(3, 2), data::map(table, data::Standardizer(table))));
+  check_says(raw, data::normalize(data::join(images, table.normalize(3, 2)), 1, 4));  // one after the other
+  check_says(data::join(bytes, table), data::join(bytes.normalize(0.25, 0.5), table));
+  CHECK(data::join(images, table.normalize(20, 10)).normalization().mean == std::vector<double>{0, 0, 0, 0, 0, 0, 20, 20, 20});
+  CHECK(data::join(bytes, bytes).normalization().divisor == 255);
+  CHECK(data::join(bytes, table).normalization().divisor == 1);  // of the table's values
+  struct Silent {
+    std::int64_t size() const { return 2; }
+    sk::Extents sample_extents() const { return {1, {1}}; }
+    void gather(data::Indices, float*, long) const {}
+  };
+  STATIC_REQUIRE(data::HasNormalization<data::Joined<Silent, data::InMemory<float>>>);
+  STATIC_REQUIRE_FALSE(data::HasNormalization<data::Joined<Silent, Silent>>);
 }
 
 TEST_CASE("A normalization goes through an archive, and a damaged one is refused", "[data]") {

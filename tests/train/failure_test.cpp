@@ -12,6 +12,7 @@
 #include <skein/parallel/data/sync_batch_norm.hpp>
 #include <skein/parallel/pipeline/pipeline.hpp>
 #include <skein/parallel/server/parameter_server.hpp>
+#include <skein/train/metrics.hpp>
 
 #include "../support/failure_cases.hpp"
 #include "../support/temporary_folder.hpp"
@@ -29,6 +30,7 @@
 #include <catch2/catch.hpp>
 
 namespace cases = failure_cases;
+namespace nn = skein::nn;
 namespace sk = skein;
 
 namespace {
@@ -156,6 +158,62 @@ TEST_CASE("ranks with other samples of the same number are named, unless the par
   CHECK_THAT(fit_with(0, 1, {}),
              Catch::Contains("fit: the content of the first, middle and last validation sample is of hash ") &&
                  Catch::EndsWith(": give all ranks the same"));
+}
+
+namespace {
+using Small = sk::Model<nn::Sequential<nn::Linear<4>>, sk::Shape<3>>;
+/// 40 samples of three values, each of its own.
+sk::data::InMemory<float> forty() {
+  std::vector<float> x;
+  std::vector<std::int32_t> y;
+  for (int i = 0; i < 120; ++i) x.push_back(0.01f * static_cast<float>(i));
+  for (int i = 0; i < 40; ++i) y.push_back(i % 4);
+  return {{1, {3}}, std::move(x), std::move(y), 4};
+}
+}  // namespace
+
+TEST_CASE("ranks that evaluate other samples, in other batches or by other metrics are named", "[train]") {
+  const auto message = [](auto evaluate) {
+    return cases::thrown([&] {
+      sk::spawn(2, [&](sk::ThreadComm& world) {
+        Small model{sk::Seed{1}};
+        sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{}, sk::parallel::DataParallel{world}};
+        evaluate(trainer, world.rank());
+      });
+    });
+  };
+  const auto all = forty();
+  CHECK_THAT(message([&](auto& trainer, int rank) { trainer.evaluate(rank == 0 ? all : all.slice(8, 32)); }),
+             Catch::Contains("evaluate: the number of evaluated samples is 40 on rank 0, 24 on rank 1"));
+  CHECK_THAT(message([&](auto& trainer, int rank) { trainer.evaluate(all.slice(4 * rank, 4 * rank + 20)); }),
+             Catch::Contains("evaluate: the content of the first, middle and last evaluated sample is of hash"));
+  CHECK_THAT(message([&](auto& trainer, int rank) { trainer.evaluate(all, {.batch = 8 + 8 * rank}); }),
+             Catch::Contains("evaluate: `.batch` is 8 on rank 0, 16 on rank 1: give all ranks the same"));
+  CHECK_THAT(message([&](auto& trainer, int rank) {
+               sk::EvaluateOptions options;
+               if (rank == 1) options.metrics = {sk::train::Accuracy{}};
+               trainer.evaluate(all, options);
+             }),
+             Catch::Contains("evaluate: `.metrics` is none on rank 0, accuracy on rank 1"));
+  CHECK_NOTHROW(sk::spawn(2, [&](sk::ThreadComm& world) {
+    Small model{sk::Seed{1}};
+    sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{}, sk::parallel::DataParallel{world}};
+    trainer.evaluate(all, {.batch = 8});
+  }));
+}
+
+TEST_CASE("ranks that are threads and share one model are told so", "[train]") {
+  const auto all = forty();
+  Small model{sk::Seed{1}};
+  const std::string found = cases::thrown([&] {
+    sk::spawn(2, [&](sk::ThreadComm& world) {
+      sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{}, sk::parallel::DataParallel{world}};
+      trainer.fit(all, {.epochs = 2, .batch = 8, .progress = false});
+    });
+  });
+  CHECK_THAT(found, Catch::Contains("this model is in another training: ranks that are threads have a model each"));
+  sk::Trainer alone{model, nn::CrossEntropy{}, sk::optim::Sgd{}};
+  CHECK_NOTHROW(alone.fit(all, {.batch = 8, .progress = false}));  // the fit that failed has ended
 }
 
 TEST_CASE("a user's schedule is not asked for steps that the fit has not", "[train]") {

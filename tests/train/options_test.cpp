@@ -2,19 +2,25 @@
 // Options of fit that would do nothing, or nothing of what was meant; and whom they make fetch samples.
 #include <catch2/catch.hpp>
 
+#include <limits>
 #include <mutex>
 #include <set>
 #include <thread>
+#include <vector>
 
+#include <skein/comm/self/self_comm.hpp>
 #include <skein/data/from_tensors.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
+#include <skein/nn/loss/mse.hpp>
 #include <skein/nn/sequential.hpp>
 #include <skein/optim/sgd.hpp>
+#include <skein/parallel/pipeline/pipeline.hpp>
 #include <skein/train/callbacks.hpp>
 #include <skein/train/trainer.hpp>
 
 namespace sk = skein;
+namespace data = skein::data;
 
 namespace {
 using Model = sk::Model<sk::nn::Sequential<sk::nn::Linear<2>>, sk::Shape<3>>;
@@ -49,6 +55,49 @@ TEST_CASE("fit refuses options that do nothing", "[train]") {
   CHECK_THROWS_WITH(trainer.fit(data, {.batch = 8, .callbacks = {sk::train::EarlyStopping{.patience = -1}}, .progress = false}),
                     Catch::Contains("EarlyStopping: .patience is -1"));
   CHECK(data.threads.empty());  // before a sample is read
+}
+
+TEST_CASE("an empty data set is named, with targets or labels", "[train]") {
+  const std::vector<float> nothing;
+  sk::Model<sk::nn::Sequential<sk::nn::Linear<1>>, sk::Shape<3>> model;
+  sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{}};
+  const auto empty = data::from_tensors(nothing, sk::Extents{1, {3}}, nothing);
+  CHECK(empty.size() == 0);
+  CHECK_THROWS_WITH(trainer.fit(empty, {.batch = 8}), Catch::Contains("the training data set has no samples"));
+  const auto some = data::from_tensors(std::vector<float>{1, 2, 3}, sk::Extents{1, {3}}, std::vector<float>{1});
+  CHECK_THROWS_WITH(trainer.fit(some, {.batch = 8, .validate = empty, .progress = false}),
+                    Catch::Contains("the validation data set has no samples"));
+  CHECK_THROWS_WITH(data::from_tensors(nothing, sk::Extents{1, {3}}, std::vector<float>{1}), Catch::Contains("0 samples"));
+}
+
+TEST_CASE("a step of a loop by hand refuses a factor of the rate and a norm that make no step", "[train]") {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinite = std::numeric_limits<double>::infinity();
+  const Watched data;
+  const auto refuses = [&](auto& step) {
+    step.reserve({.capacity = 8});
+    data::Loader<> loader{data, {.batch = 8}};
+    for (const data::Batch<>& batch : loader.epoch(0)) {
+      for (const double factor : {nan, infinite, -infinite, -0.5})
+        CHECK_THROWS_WITH(step.step(batch, {.lr_factor = factor}),
+                          Catch::StartsWith("step: .lr_factor is ") && Catch::Contains("is finite and not negative"));
+      for (const double norm : {nan, -infinite, -1.0})
+        CHECK_THROWS_WITH(step.step(batch, {.clip_norm = norm}), Catch::StartsWith("step: .clip_norm is "));
+    }
+    CHECK(step.steps() == 0);
+    for (const data::Batch<>& batch : loader.epoch(0)) step.step(batch, {.lr_factor = 0.5, .clip_norm = infinite});
+    CHECK(step.steps() == 5);
+  };
+  Model model{sk::Seed{1}};
+  const std::vector<float> before(model.parameters().begin(), model.parameters().end());
+  sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}};
+  refuses(trainer.train_step());
+  CHECK(std::vector<float>(model.parameters().begin(), model.parameters().end()) != before);
+
+  sk::SelfComm self;
+  const sk::parallel::Pipeline<sk::nn::Linear<4>, sk::nn::Linear<2>> pipeline{self};
+  auto staged = pipeline.model<sk::Shape<3>>(sk::Seed{1});
+  sk::Trainer stages{staged, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}, pipeline};
+  refuses(stages.train_step());
 }
 
 TEST_CASE("Threads fetch the validation set as they fetch the training set", "[train]") {

@@ -152,14 +152,16 @@ class CsvPass {
   }
   void read_line(CsvCursor& cursor, CsvBlock& block) const {
     const std::int64_t line = cursor.line();
-    const std::string count = std::to_string(columns_.size());
     std::size_t c = 0;
     for (CsvCursor::Next next = CsvCursor::Next::field; next == CsvCursor::Next::field; ++c) {
-      if (c == columns_.size()) throw CsvFault{line, cursor.place(), "has more than the " + count + " fields of the first line"};
+      if (c == columns_.size())
+        throw CsvFault{line, cursor.place(),
+                       "has more than the " + std::to_string(columns_.size()) + " fields of the first line"};
       next = read_field(cursor, block, c);
     }
     if (c < columns_.size())
-      throw CsvFault{line, cursor.field_place(), "has " + std::to_string(c) + " fields, the first line has " + count};
+      throw CsvFault{line, cursor.field_place(),
+                     "has " + std::to_string(c) + " fields, the first line has " + std::to_string(columns_.size())};
   }
   CsvCursor::Next read_field(CsvCursor& cursor, CsvBlock& block, std::size_t c) const {
     Column& column = block.columns[c];

@@ -51,14 +51,34 @@ SKEIN_INLINE CsvCursor::Next CsvCursor::next(std::string_view& field) {
   return behind_field();
 }
 
+/// The number that begins at `at`, and where it ends; null where it is none, or one of more digits or with an exponent. Quotient
+/// and operands are doubles, rounded once: what from_chars gives (Clinger, "How to read floating point numbers accurately",
+/// 1990).
+inline const char* plain_number(const char* at, const char* end, double& number) {
+  static constexpr double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16};
+  const bool negative = at < end && *at == '-';
+  at += negative;
+  const char* const most = end - at > 16 ? at + 16 : end;  // a point and 15 digits, which a double holds
+  std::uint64_t digits = 0;
+  const char* const first = at;
+  while (at < most && static_cast<unsigned char>(*at - '0') < 10) digits = 10 * digits + static_cast<std::uint64_t>(*at++ - '0');
+  std::ptrdiff_t count = at - first, behind = 0;
+  if (at < most && *at == '.') {
+    const char* const point = at++;
+    while (at < most && static_cast<unsigned char>(*at - '0') < 10)
+      digits = 10 * digits + static_cast<std::uint64_t>(*at++ - '0');
+    behind = at - point - 1;
+    count += behind;
+  }
+  if (count == 0 || count > 15) return nullptr;
+  const double magnitude = static_cast<double>(digits) / powers[behind];
+  number = negative ? -magnitude : magnitude;
+  return at;
+}
+
 SKEIN_INLINE CsvCursor::Next CsvCursor::next_number(double& number) {
-  const char* at = at_;
-  const char* const small_end = end_ - at > 9 ? at + 9 : end_;
-  std::int32_t whole = 0;
-  while (at < small_end && static_cast<unsigned char>(*at - '0') < 10) whole = 10 * whole + (*at++ - '0');
-  if (at > at_ && at < end_ && ends_field(*at)) {
-    number = whole;
-  } else {
+  const char* at = plain_number(at_, end_, number);
+  if (!at || at == end_ || !ends_field(*at)) {
     const auto [stop, error] = std::from_chars(at_, end_, number);
     if (error != std::errc{} || !std::isfinite(number) || (stop != end_ && !ends_field(*stop))) return Next::unread;
     at = stop;

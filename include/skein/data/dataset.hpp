@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 #include "../core/shape.hpp"
 
@@ -49,6 +50,15 @@ template <class T> concept HasNonFinite = requires(const T& d) {
 };
 template <class T> concept HasLabels = requires(const T& d, Indices i, std::int32_t* out) { d.labels(i, out); };
 template <class T> concept HasTargets = requires(const T& d, Indices i, float* out, long pitch) { d.targets(i, out, pitch); };
+/// One of several data sets side by side: its samples, and what belongs to them.
+struct JoinedPart {
+  Extents sample{};
+  Target target{};
+};
+/// T is made of several data sets side by side, and says what each gives, in their order: parts().
+template <class T> concept HasParts = requires(const T& d) {
+  { d.parts() } -> std::same_as<std::vector<JoinedPart>>;
+};
 /// Copies samples into the caller's rows; the form with an epoch is for random augmentation, keyed by (epoch, sample).
 template <class T> concept Gathers = requires(const T& d, Indices i, float* x, long pitch) { d.gather(i, x, pitch); }
 || requires(const T& d, Indices i, float* x, long pitch, std::int64_t epoch) { d.gather(i, x, pitch, epoch); };
@@ -138,13 +148,18 @@ template <class T> inline constexpr bool gives_labels = HasLabels<T> || ReadsLab
                                                         (Serves<T> && !Gathers<T>);
 template <class T> inline constexpr bool gives_targets = HasTargets<T> || ReadsTargets<T> || (Serves<T> && !Gathers<T>);
 
+class Table;
 namespace detail {
 template <class T> inline constexpr bool is_a_dataset = false;
 }
 
 /// Fails to compile, with one sentence, where T is no data set.
 template <class T> consteval void assert_dataset() {
-  if constexpr (!HasSize<T>)
+  if constexpr (std::same_as<T, Table>)
+    static_assert(detail::is_a_dataset<T>,
+                  "a Table is no data set, since its columns may be texts or missing: a TableEncoder makes one, "
+                  "encoder.fit(training).encode(training)");
+  else if constexpr (!HasSize<T>)
     static_assert(detail::is_a_dataset<T>, "this is no data set: it lacks size() const, the number of samples");
   else if constexpr (!HasSampleExtents<T>)
     static_assert(detail::is_a_dataset<T>,

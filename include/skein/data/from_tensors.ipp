@@ -14,6 +14,7 @@ SKEIN_INLINE int labels_each(std::size_t labels, std::size_t values, long each) 
 
 SKEIN_INLINE int target_length(std::size_t values, std::size_t samples, long each) {
   const std::size_t count = each > 0 ? samples / static_cast<std::size_t>(each) : 0;
+  if (count == 0 && values == 0) return 1;  // whoever asks for a sample says that there is none
   if (count > 0 && values > 0 && values % count == 0) return static_cast<int>(values / count);
   std::string text =
       "from_tensors: " + std::to_string(values) + " target values cannot belong to " + std::to_string(count) + " samples";

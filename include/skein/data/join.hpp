@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../core/error.hpp"
+#include "normalization.hpp"
 #include "serve_from.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
@@ -37,11 +38,42 @@ template <class... Sets> class Joined {
     const int n = static_cast<int>(end().y);
     return n > 0 ? Target::vector(n) : Target{};
   }
+  /// What each set gives, in their order; those of a joined set one by one.
+  std::vector<JoinedPart> parts() const {
+    std::vector<JoinedPart> all;
+    each([&]<class Set>(const Set& set, Place) {
+      if constexpr (HasParts<Set>)
+        for (const JoinedPart& part : set.parts()) all.push_back(part);
+      else all.push_back({Extents(set.sample_extents()), detail::target_of(set)});
+    });
+    return all;
+  }
   NonFinite non_finite() const {
     NonFinite all = NonFinite::absent;
     each([&](const auto& set, Place) {
       const NonFinite own = detail::non_finite_of(set);
       if (own == NonFinite::keep || all == NonFinite::absent) all = own;
+    });
+    return all;
+  }
+  /// Of each value of the joined row, as the set that it comes from says; the divisor is 1 where the sets' differ.
+  Normalization normalization() const requires(HasNormalization<Sets> || ...) {
+    Normalization all;
+    bool raw = true, first = true;
+    each([&](const auto& set, Place) {
+      const Normalization own = detail::normalization_of(set);
+      raw = raw && own.identity();
+      all.divisor = first || all.divisor == own.divisor ? own.divisor : 1;
+      first = false;
+    });
+    if (raw) return all;
+    each([&](const auto& set, Place) {
+      const Normalization own = detail::normalization_of(set);
+      const std::size_t count = static_cast<std::size_t>(length(set).x), n = own.mean.size();
+      for (std::size_t i = 0; i < count; ++i) {
+        all.mean.push_back(n > 0 ? own.mean[i % n] : 0);
+        all.deviation.push_back(n > 0 ? own.deviation[i % n] : 1);
+      }
     });
     return all;
   }

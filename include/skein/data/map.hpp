@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "normalization.hpp"
 #include "serve_from.hpp"
@@ -35,6 +36,7 @@ template <class Data, class Function> class Mapped {
   std::int64_t size() const { return static_cast<std::int64_t>(data_.size()); }
   Extents sample_extents() const { return data_.sample_extents(); }
   Target target() const { return detail::target_of(data_); }
+  std::vector<JoinedPart> parts() const requires HasParts<Data> { return data_.parts(); }
   /// What a function makes of finite values need not be finite.
   NonFinite non_finite() const { return detail::non_finite_of(data_) == NonFinite::keep ? NonFinite::keep : NonFinite::refuse; }
   /// That of the set, and then that of the function, where it is one: a Normalization, NormalizeChannels, a Standardizer.

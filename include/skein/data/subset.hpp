@@ -39,6 +39,7 @@ template <class Data> class Subset {
   std::int64_t size() const { return static_cast<std::int64_t>(indices_->size()); }
   Extents sample_extents() const { return data_.sample_extents(); }
   Target target() const { return detail::target_of(data_); }
+  std::vector<JoinedPart> parts() const requires HasParts<Data> { return data_.parts(); }
   NonFinite non_finite() const { return detail::non_finite_of(data_); }
   Normalization normalization() const requires HasNormalization<Data> { return data_.normalization(); }
   /// The same samples as data::normalize(set, mean, deviation) serves them.

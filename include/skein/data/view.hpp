@@ -6,6 +6,7 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "../core/error.hpp"
 #include "normalization.hpp"
@@ -71,6 +72,8 @@ class DatasetView {
   Target target() const { return target_; }
   /// Whether its values may be infinite or not a number, and who looks.
   NonFinite non_finite() const { return non_finite_; }
+  /// What each of the sets that are joined in it gives; empty of one that is not joined.
+  const std::vector<JoinedPart>& parts() const { return parts_; }
   /// How they are normalised already, as far as the set says it.
   const Normalization& normalization() const { return normalization_; }
   /// How a loader shall ask for its samples: on several threads, in ascending order of their indices.
@@ -109,6 +112,7 @@ class DatasetView {
       target_ = detail::target_of(dataset);
       non_finite_ = detail::non_finite_of(dataset);
       normalization_ = detail::normalization_of(dataset);
+      if constexpr (HasParts<T>) parts_ = dataset.parts();
       check();
     }
   }
@@ -120,6 +124,7 @@ class DatasetView {
   Extents sample_{};
   Target target_{};
   NonFinite non_finite_ = NonFinite::refuse;
+  std::vector<JoinedPart> parts_;
   Normalization normalization_;
   std::shared_ptr<const void> kept_;  // a data set that was made in place
 };

@@ -13,6 +13,9 @@
 // A sample is one row in which the inputs lie one after the other, as its outputs do in a row of outputs. Not included by
 // skein/skein.hpp.
 #pragma once
+#include <array>
+#include <type_traits>
+
 #include "fused_network.hpp"
 #include "graph/check.hpp"
 #include "graph/run.hpp"
@@ -72,6 +75,24 @@ template <class... Items> constexpr int input_count() {
   return n > 0 ? static_cast<int>(n) : 1;
 }
 
+/// The extents of all Inputs that have such.
+template <class... Items> struct InputParts {
+  template <class T> static constexpr bool shaped() {
+    if constexpr (!is_graph_item<T>) return false;
+    else return std::is_same_v<typename T::reads, List<>> && T::item().part.rank > 0;
+  }
+  static constexpr auto value = [] {
+    std::array<Extents, (std::size_t{0} + ... + std::size_t{shaped<Items>()})> parts{};
+    std::size_t n = 0;
+    auto one = [&]<class T>(List<T>*) {
+      if constexpr (shaped<T>()) parts[n++] = T::item().part;
+    };
+    const int each[] = {(one(static_cast<List<Items>*>(nullptr)), 0)...};
+    (void)each;
+    return parts;
+  }();
+};
+
 /// The first of Names that is Name; -1: none is.
 template <class Name, class... Names> constexpr int place_of() {
   constexpr bool same[] = {__is_same(Name, Names)..., false};
@@ -104,6 +125,7 @@ template <class... Items> struct Graph {
 
   /// The input of a model where the Inputs have shapes: a row of all their values.
   using input = Shape<detail::input_count<Items...>()>;
+  static constexpr auto input_parts = detail::InputParts<Items...>::value;
   template <class Device> using rewritten = Graph<typename detail::RewriteItem<Items, Device>::type...>;
 
   static constexpr GraphPlan<size> plan(Extents in) {

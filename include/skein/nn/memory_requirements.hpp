@@ -2,6 +2,8 @@
 // What a subtree of a network needs, added up by value: analyze<L>(extents). Containers have their own analyze(); leaves
 // describe themselves. Constexpr calls are not memoised, so nothing here is called twice a level.
 #pragma once
+#include <span>
+
 #include "layer_spec.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
@@ -70,6 +72,11 @@ template <class L> concept RepeatLike = requires {
   L::repetitions;
 };
 template <class L> concept GraphLike = requires { typename L::graph_items; };
+/// The extents of the Inputs of a Graph whose sample is a row of several; of any other network none.
+template <class L> constexpr std::span<const Extents> input_parts() {
+  if constexpr (GraphLike<L>) return L::input_parts;
+  else return {};
+}
 
 namespace detail {
 /// How many of the user's layers a (possibly fused) layer stands for.

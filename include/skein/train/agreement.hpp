@@ -39,6 +39,8 @@ struct Agreement {
 
 /// Options of a fit that all ranks give alike. Not among them: threads, callbacks, progress, prefetching, graphs.
 void describe(const FitOptions& options, NamedValues& to);
+/// Those of an evaluation.
+void describe(const EvaluateOptions& options, NamedValues& to);
 /// A data set of each rank, `set` is "training" or "validation": its size, where all see the whole set, and its samples.
 void describe(const data::DatasetView& data, std::string_view set, bool shared, NamedValues& to);
 /// The rules of the optimizer's groups; of a predicate no more than that there is one.

@@ -25,6 +25,18 @@ SKEIN_INLINE void warn_of_ranks_apart() {
                here.ranks);
 }
 
+namespace detail {
+SKEIN_INLINE std::string names_of(const std::vector<AnyMetric>& metrics) {
+  std::string names;
+  for (const AnyMetric& m : metrics) names.append(names.empty() ? "" : ", ").append(m.name());
+  return names.empty() ? "none" : names;
+}
+}  // namespace detail
+
+SKEIN_INLINE void describe(const EvaluateOptions& o, NamedValues& to) {
+  to.of("").add(".batch", o.batch).add(".metrics", detail::names_of(o.metrics));
+}
+
 SKEIN_INLINE void describe(const FitOptions& o, NamedValues& to) {
   to.of("").add(".epochs", o.epochs).add(".batch", o.batch).add(".loader.batch_per_rank", o.loader.batch_per_rank);
   to.add(".loader.partition", o.loader.partition == data::Partition::local ? "local" : "shared");
@@ -37,9 +49,7 @@ SKEIN_INLINE void describe(const FitOptions& o, NamedValues& to) {
   else to.add(".step.loss_scaling", "as it comes");
   to.add(".on_nan", o.on_nan == OnNan::stop ? "stop" : o.on_nan == OnNan::skip ? "skip" : "go_on");
   to.add(".check.replicas_every", o.check.replicas_every);
-  std::string metrics;
-  for (const AnyMetric& m : o.metrics) metrics.append(metrics.empty() ? "" : ", ").append(m.name());
-  to.add(".metrics", metrics.empty() ? "none" : std::string_view(metrics));
+  to.add(".metrics", detail::names_of(o.metrics));
   const optim::Schedule schedule =
       o.schedule.bound({.steps = 10000, .steps_per_epoch = 1000, .refuses_longer = false});  // of any fit: the same on all
   const auto add_step = [&](std::int64_t step) { to.add(text("the factor of .schedule in step {}", step), schedule(step - 1)); };

@@ -2,20 +2,35 @@
 // Do a trainer's parts fit: the loss, the optimizer, the policy's communicator on the model's device. Found by value; the
 // first that does not is named by one static_assert, and nothing else of the trainer is instantiated.
 #pragma once
+#include <concepts>
+
+#include "../comm/concepts.hpp"
 #include "train_step.hpp"
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
-enum class Part { none, swapped, loss, optimizer, outputs, device, policy };
+/// What stands for a loss or an optimizer that was not given: see the deduction guides of Trainer.
+struct Missing {};
+/// What stands for a communicator where a policy belongs; it copies none, since not all can be copied.
+template <class Comm> struct NotAPolicy {
+  NotAPolicy() = default;
+  NotAPolicy(const Comm&) {}
+};
+template <class T> inline constexpr bool is_communicator = Communicator<T>;
+template <class Comm> inline constexpr bool is_communicator<NotAPolicy<Comm>> = true;
+
+enum class Part { none, missing, swapped, policy_third, loss, optimizer, outputs, device, communicator, policy };
 template <class Model> using ReplicaOf = parallel::Replica<typename Model::Scalar, typename Model::device>;
 template <class Loss, class Optimizer, class Policy, class Model> consteval Part first_fault() {
+  if (std::same_as<Loss, Missing> || std::same_as<Optimizer, Missing>) return Part::missing;
   if constexpr (!nn::Loss<Loss>) return optim::Optimizer<Loss> && nn::Loss<Optimizer> ? Part::swapped : Part::loss;
+  if (std::derived_from<Optimizer, parallel::PolicyBase>) return Part::policy_third;
   if (!optim::Optimizer<Optimizer>) return Part::optimizer;
   if (!nn::fits_loss<typename Model::network, Loss>()) return Part::outputs;
   if constexpr (std::derived_from<Policy, parallel::PolicyBase>)
     if constexpr (!Policy::template fits<typename Model::device>) return Part::device;
     else return parallel::Policy<Policy, ReplicaOf<Model>> ? Part::none : Part::policy;
-  else return Part::policy;
+  else return is_communicator<Policy> ? Part::communicator : Part::policy;
 }
 struct NoTrainStep {
   using Sums = nn::LossSums;  // named in the trainer's declarations
@@ -24,10 +39,17 @@ struct NoTrainStep {
 template <class Optimizer, class Loss> inline constexpr bool stand_in_order = false;
 template <class Network, class Loss> inline constexpr bool outputs_are_what_the_loss_takes = false;
 template <class Model> inline constexpr bool outlives_its_trainer = false;
+template <class X, class Y> inline constexpr bool is_one_data_set = false;
 template <Part P, class Loss, class Optimizer, class Policy, class Model> constexpr bool assert_trainer() {
-  if constexpr (P == Part::swapped)
+  if constexpr (P == Part::missing)
+    static_assert(!std::same_as<Optimizer, Missing>,
+                  "a trainer needs a loss and an optimizer: Trainer{model, nn::CrossEntropy{}, optim::Adam{.lr = 1e-3f}}");
+  else if constexpr (P == Part::swapped)
     static_assert(stand_in_order<Loss, Optimizer>,
                   "the optimizer stands where the loss belongs: write Trainer{model, loss, optimizer, policy}");
+  else if constexpr (P == Part::policy_third)
+    static_assert(stand_in_order<Optimizer, Policy>,
+                  "the policy stands where the optimizer belongs: write Trainer{model, loss, optimizer, policy}");
   else if constexpr (P == Part::loss) nn::assert_loss<Loss>();
   else if constexpr (P == Part::optimizer) optim::assert_optimizer<Optimizer>();
   else if constexpr (P == Part::outputs && nn::kind_taken_by<Loss>() == nn::OutputKind::logits)
@@ -39,6 +61,10 @@ template <Part P, class Loss, class Optimizer, class Policy, class Model> conste
                   "the network ends with probabilities, and this loss takes log-probabilities: put LogSoftmax in place of "
                   "Softmax");
   else if constexpr (P == Part::device) Policy::template assert_fits<typename Model::device>();
+  else if constexpr (P == Part::communicator)
+    static_assert(!is_communicator<Policy>,
+                  "a communicator is no policy, which says what its ranks exchange: Trainer{model, loss, optimizer, "
+                  "DataParallel{world}}");
   else if constexpr (P == Part::policy) parallel::assert_policy<Policy, ReplicaOf<Model>>();
   return true;
 }

@@ -55,9 +55,10 @@ template <class T> concept KeepsSamples = requires(T m) {
 template <class T> concept IsBegun = requires(T m) { m.begin(1, 1); };
 
 namespace detail {
-enum class MetricFault { None, Name, Add, Sums, Value, Copy };
+enum class MetricFault { None, Text, Name, Add, Sums, Value, Copy };
 
 template <class T> consteval MetricFault metric_fault() {
+  if (std::convertible_to<const T&, std::string_view>) return MetricFault::Text;
   if (!std::copy_constructible<T>) return MetricFault::Copy;
   if (!requires(const T m) {
         { m.name() } -> std::convertible_to<std::string_view>;
@@ -82,6 +83,8 @@ template <class T> concept Metric = detail::metric_fault<T>()
 template <class T> consteval void assert_metric() {
   using enum detail::MetricFault;
   constexpr detail::MetricFault fault = detail::metric_fault<T>();
+  static_assert(fault != Text,
+                "a metric is an object and not its name: .metrics = {sk::train::R2{}}; docs/guide/train.md lists the metrics");
   static_assert(fault != Copy, "a metric is a small value: give it a copy constructor");
   static_assert(fault != Name, "a metric needs a name: std::string_view name() const");
   static_assert(fault != Add,

@@ -58,6 +58,7 @@ struct FitOptions {
   data::DatasetView validate{};  ///< evaluated after every epoch; one with a name must outlive the fit
   [[no_unique_address]] train::detail::refused::ValidationData validation{};
   [[no_unique_address]] train::detail::refused::ValidationData validation_data{};
+  [[no_unique_address]] train::detail::refused::ValidationSplit validation_split{};
   optim::Schedule schedule{};  ///< factor of the optimizer's rate, by optimizer step
   [[no_unique_address]] train::detail::refused::LearningRate lr{};
   [[no_unique_address]] train::detail::refused::LearningRate learning_rate{};

@@ -30,6 +30,12 @@ struct ValidationData {
     static_assert(by_this_name<T>, "fit has no option of this name: the data that it evaluates after each epoch is .validate");
   }
 };
+struct ValidationSplit {
+  constexpr ValidationSplit() = default;
+  template <class T> constexpr ValidationSplit(const T&) {
+    static_assert(by_this_name<T>, "fit splits no data: auto [train, rest] = sk::data::split(set, 0.8), and .validate = rest");
+  }
+};
 struct LearningRate {
   constexpr LearningRate() = default;
   template <class T> constexpr LearningRate(const T&) {

@@ -13,6 +13,7 @@
 #include "../device/copy.hpp"
 #include "../nn/check_batch.hpp"
 #include "../nn/check_tokens.hpp"
+#include "model_in_fit.hpp"
 #include "step/check_step.hpp"
 #include "step/device_update.hpp"
 #include "step/exchange.hpp"
@@ -53,6 +54,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   TrainStep(Model& model, Loss loss, const Optimizer& optimizer, const Policy& policy)
       : parts_(model, std::move(loss), optimizer, policy) {
     const comm::InPublicCall here(comm::PublicCall::trainer);
+    const ModelInFit alone(&model);
     const auto lease = model.modify();  // weights may come from another rank
     parts_.policy_state.start();
   }
@@ -75,7 +77,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
         Loss::target == nn::TargetKind::label ? options.capacity * labels_each : 0,
         Loss::target == nn::TargetKind::vector ? options.capacity * std::max(row_pitch(Width), OutputPitch) : 0);
     parts_.memory.reserve(*executor, Parts::stored, virtual_shards > 0);
-    parts_.curvature.attach(*executor);
+    parts_.curvature.attach(*executor, parts_.policy_state.rank(), parts_.policy_state.ranks());
     if constexpr (virtual_shards > 0) parts_.policy_state.set_partial_sums(executor->subtree_sums());
   }
 
@@ -85,6 +87,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// or the device's.
   template <class Batch> Sums step(const Batch& given, const StepOptions& options = {}) {
     check_batch(given, true);
+    optim::check_step(options);
     if constexpr (virtual_shards > 0) SumShards::check(parts_, given);
     [[maybe_unused]] const auto here = parts_.executor->memory().enter();
     const auto& batch = parts_.device.stage(given);
@@ -155,14 +158,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// The optimizer's array k, whole, in the layout of the parameters. Where ranks have parts of it, all call gather_state()
   /// before, rank 0 has it then until drop_state().
   DeviceSpan<Scalar, Device> state(int k) { return state_.array(parts_, k); }
-  void gather_state() {
-    state_.gather(parts_);
-    if constexpr (optim::needs_curvature<Optimizer>) parts_.curvature.gather(RanksOfGradient<PolicyState>{parts_.policy_state});
-  }
-  void drop_state() {
-    state_.drop();
-    if constexpr (optim::needs_curvature<Optimizer>) parts_.curvature.drop();
-  }
+  void gather_state() { state_.gather(parts_); }
+  void drop_state() { state_.drop(); }
   /// Sets the optimizer's array k from a whole one of the host: what is owned of it.
   void set_state(int k, const Scalar* values) {
     const auto array = parts_.optimizer.array(k);

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <exception>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "../comm/public_call.hpp"
@@ -16,6 +17,7 @@
 #include "fit_steps.hpp"
 #include "history.hpp"
 #include "model_file.hpp"
+#include "model_in_fit.hpp"
 #include "options.hpp"
 #include "predict.hpp"
 #include "predict_table.hpp"
@@ -54,6 +56,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// CommError where the ranks differ in what they must have alike.
   History fit(data::DatasetView train, const FitOptions& options) {
     const comm::InPublicCall here(comm::PublicCall::fit);
+    const train::ModelInFit in_fit(&model());
     agree_on_fit(train, options);
     if constexpr (std::same_as<Policy, parallel::SingleProcess>) train::warn_of_ranks_apart();
     if (!policy_state().serves()) train::check_data<Model, Loss>(train, "training");  // a server needs none
@@ -76,12 +79,22 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     return loop_.run(steps, train, options);
   }
 
-  /// Loss, accuracy and metrics over a data set, summed over all ranks, each of which evaluates its part.
+  /// Samples and targets that are no data set together are refused.
+  template <class X, class Y> History fit(const X&, const Y&, const FitOptions&) {
+    static_assert(
+        train::detail::is_one_data_set<X, Y>,
+        "fit takes one data set of samples and targets: trainer.fit(sk::data::from_tensors(x, y), {.epochs = 5, .batch = "
+        "32})");
+    return {};
+  }
+
+  /// Loss, accuracy and metrics over a data set, summed over all ranks, each of which evaluates its part. Throws CommError where
+  /// ranks give another data set, batch or metrics.
   train::Scores evaluate(data::DatasetView data, EvaluateOptions options = {}) {
     const comm::InPublicCall here(comm::PublicCall::evaluate);
     if (policy_state().serves()) return {};  // the others' affair; a server needs no data
+    agree_on_evaluation(data, options);
     train::check_data<Model, Loss>(data, "evaluated");
-    policy_state().barrier();  // who has not called this is named
     Steps steps(train_step_);
     return loop_.evaluate(steps, data, options);
   }
@@ -211,6 +224,17 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       train::agree("fit", policy_state(), own);
     }
   }
+  /// Who has not called this is named, and what would make ranks evaluate other samples. Servers have no part in it.
+  void agree_on_evaluation([[maybe_unused]] const data::DatasetView& data, [[maybe_unused]] const EvaluateOptions& options) {
+    if constexpr (several && !parallel::ServesUpdates<typename TrainStep::PolicyState>) {
+      train::Agreement own;
+      train::describe(options, own.training);
+      train::describe(data, "evaluated", true, own.training);
+      train::agree("evaluate", policy_state(), own);
+    } else {
+      policy_state().barrier();
+    }
+  }
   /// Of a rank that serves: its history is empty.
   History serve([[maybe_unused]] const FitOptions& options) {
     if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>) {
@@ -248,6 +272,13 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   train::detail::FitLoop<Scalar> loop_;
   train::KeptObjects kept_;
 };
+
+/// What is missing, or no policy, is said in one sentence.
+template <class Model> Trainer(Model&) -> Trainer<Model, train::detail::Missing, train::detail::Missing>;
+template <class Model, class Loss> Trainer(Model&, Loss) -> Trainer<Model, Loss, train::detail::Missing>;
+template <class Model, class Loss, class Optimizer, class Comm>
+requires Communicator<std::remove_cvref_t<Comm>> Trainer(Model&, Loss, Optimizer, Comm&&)
+->Trainer<Model, Loss, Optimizer, train::detail::NotAPolicy<std::remove_cvref_t<Comm>>>;
 
 SKEIN_END_COLD
 

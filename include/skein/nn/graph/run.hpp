@@ -12,7 +12,8 @@ namespace skein::inline SKEIN_ABI::nn {
 template <GraphLike L, class In> struct Node<L, In> {
   static constexpr GraphPlan<L::size> plan = L::plan(In::extents);
   static constexpr int n = L::size;
-  using Indices = std::make_integer_sequence<int, n>;
+  static constexpr bool sound = plan.fault == GraphFault::none;  // else refused already: nothing shall cascade
+  using Indices = std::make_integer_sequence<int, sound ? n : 0>;
   using Kind = GraphItem::Kind;
   static constexpr long in_pitch = sample_pitch(In::extents), out_pitch = sample_pitch(plan.total.output);
   template <int I> using LayerAt = typename TypeAt<typename L::graph_items, I>::layer;

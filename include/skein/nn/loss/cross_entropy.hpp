@@ -9,11 +9,12 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
-/// -sum_c a_c log softmax(output)_c, with a = (1 - s) w[label] at the label and s w[c] / classes everywhere; divided by the
-/// sum of the labels' weights.
+/// -sum_c a_c log softmax(output)_c, with a = (1 - s) w[label] at the label and s w[c] / classes everywhere. The mean divides by
+/// the sum of w[label] over the samples, not by their number, as torch.nn.CrossEntropyLoss(weight=w) does: in a step over the
+/// samples of all its batches and ranks, in an evaluation over the whole data set (PyTorch: over one batch on one rank).
 struct CrossEntropy {
   double label_smoothing = 0;                     ///< s: the share of a label that is spread over all classes, in [0, 1]
-  std::vector<float> class_weights = {};          ///< w; empty: 1 for every class
+  std::vector<float> class_weights = {};          ///< w, as they are: not scaled to a sum; empty: 1 for every class
   std::optional<std::int32_t> ignore_label = {};  ///< samples with this label count nothing
 
   static constexpr TargetKind target = TargetKind::label;

@@ -17,6 +17,7 @@
 #include "../../ops/for_each.hpp"
 #include "../graph.hpp"
 #include "loss.hpp"
+#include "loss_columns.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -29,13 +30,6 @@ template <class Name, class L> struct LossOn {
 };
 /// A loss for the output Name.
 template <class Name, class L> LossOn<Name, L> on(L loss, double factor = 1) { return {std::move(loss), factor}; }
-
-/// Where a loss finds its columns.
-struct LossColumns {
-  long output = 0, width = 0;   ///< in a row of outputs
-  long target = 0, values = 0;  ///< in a row of targets
-  bool labels = false;          ///< its target is a class number
-};
 
 namespace detail {
 /// A number that is no class, for a target that is no whole number.
@@ -61,8 +55,13 @@ struct AddPartSums {
     part[0] = part[1] = part[2] = 0;
   }
 };
+/// A Graph that is not made of its items is refused by its model.
+template <class Network> constexpr bool has_items() {
+  if constexpr (GraphLike<Network>) return Network::sound;
+  else return false;
+}
 template <class Name, class Network, class In> constexpr OutputColumns columns_in() {
-  if constexpr (GraphLike<Network>) return output_columns<Name, Network, In>();
+  if constexpr (has_items<Network>()) return output_columns<Name, Network, In>();
   else return {};
 }
 /// Outputs of a network to which a GraphLoss has given a loss: each, once.
@@ -81,6 +80,7 @@ template <class Network, class In, class... On> consteval bool assert_graph_loss
   constexpr std::array<OutputColumns, sizeof...(On)> outputs{columns_in<typename On::name, Network, In>()...};
   if constexpr (!GraphLike<Network>)
     static_assert(GraphLike<Network>, "graph_loss: the model's network is no Graph: give it one loss");
+  else if constexpr (!has_items<Network>()) return true;
   else if constexpr (!all_known(outputs)) static_assert(all_known(outputs), "graph_loss: the network has no Output of this name");
   else
     static_assert(each_once(outputs, output_count<Network, In>()),
@@ -94,6 +94,19 @@ template <class Scalar, class Device> struct GraphLossCall : LossCall<Scalar, De
   Scalar* workspace = nullptr;
   double* part = nullptr;  ///< of a device: three zeros
 };
+
+namespace detail {
+/// loss(call) with `values` scalars of its own, which end with the call.
+template <class Loss, class Scalar, class Device>
+LossSums call_with_memory(const Loss& loss, const LossCall<Scalar, Device>& call, long values) {
+  Arena<Scalar, Device> memory(static_cast<std::size_t>(values));
+  Arena<double, Device> sums(on_host<Device> ? 0 : 3);
+  GraphLossCall<Scalar, Device> with{call};
+  with.workspace = memory.data();
+  with.part = sums.data();
+  return loss(with);
+}
+}  // namespace detail
 
 /// The sum of factor times loss over the outputs of a network that is a Graph. It is a mean over samples: a part's own mean over
 /// its values is taken, weights of classes multiply what a sample counts, and labels that are left out count nothing, while the
@@ -147,12 +160,7 @@ template <class Model, class... On> class GraphLoss {
 
   /// With memory of this call.
   template <class Scalar, class Device> LossSums operator()(const LossCall<Scalar, Device>& call) const {
-    Arena<Scalar, Device> memory(static_cast<std::size_t>(workspace * call.count));
-    Arena<double, Device> sums(on_host<Device> ? 0 : 3);
-    GraphLossCall<Scalar, Device> with{call};
-    with.workspace = memory.data();
-    with.part = sums.data();
-    return (*this)(with);
+    return detail::call_with_memory(*this, call, workspace * call.count);
   }
   template <class Scalar, class Device> LossSums operator()(const GraphLossCall<Scalar, Device>& call) const {
     LossSums all{.loss = 0, .weight = on_host<Device> ? weight(call) : 0.0};

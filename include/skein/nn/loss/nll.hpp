@@ -19,9 +19,10 @@ struct NegativeAtLabel {
   }
 };
 
-/// -weight[label] output[label], divided by the sum of the labels' weights.
+/// -w[label] output[label]. The mean divides by the sum of w[label] over the samples of a step on all ranks, not by their number:
+/// see CrossEntropy.
 struct Nll {
-  std::vector<float> class_weights = {};          ///< empty: 1 for every class
+  std::vector<float> class_weights = {};          ///< w, as they are: not scaled to a sum; empty: 1 for every class
   std::optional<std::int32_t> ignore_label = {};  ///< samples with this label count nothing
 
   static constexpr TargetKind target = TargetKind::label;

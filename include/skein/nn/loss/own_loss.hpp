@@ -28,7 +28,8 @@ struct OwnLossOptions {
 };
 
 /// The mean of a formula. f(output, target) is an element's loss, averaged over samples and values (TargetKind::vector); f(row)
-/// is a row's loss for its label, weighted by the label's class and divided by the sum of those weights (TargetKind::label).
+/// is a row's loss for its label, weighted by the label's class and divided by the sum of those weights, not by the number of
+/// samples (TargetKind::label; see CrossEntropy).
 /// Written as a type of namespace scope it runs on a GPU too; a lambda is for the Cpu.
 template <class Formula> class OwnLoss {
   static_assert((assert_formula<Formula>(), true));

@@ -123,12 +123,7 @@ template <class Model, class... L> class WeightedLosses {
   }
   /// With memory of this call.
   template <class Scalar, class Device> LossSums operator()(const LossCall<Scalar, Device>& call) const {
-    Arena<Scalar, Device> memory(static_cast<std::size_t>(call.gradient ? call.output_pitch * call.count : 0));
-    Arena<double, Device> sums(on_host<Device> ? 0 : 3);
-    GraphLossCall<Scalar, Device> with{call};
-    with.workspace = memory.data();
-    with.part = sums.data();
-    return (*this)(with);
+    return detail::call_with_memory(*this, call, call.gradient ? call.output_pitch * call.count : 0);
   }
   template <class Scalar, class Device> LossSums operator()(const GraphLossCall<Scalar, Device>& call) const {
     LossSums all;

@@ -116,11 +116,21 @@ namespace detail {
 [[noreturn]] SKEIN_NOINLINE inline void refuse_clip_norm(const char* who, double norm) {
   throw ArgumentError(text("{}: .clip_norm is {}: it is the largest norm that gradients keep, above 0; 0: none", who, norm));
 }
+[[noreturn]] SKEIN_NOINLINE inline void refuse_lr_factor(double factor) {
+  throw ArgumentError(text("step: .lr_factor is {}: a factor of the rate is finite and not negative", factor));
+}
 }  // namespace detail
 /// Throws ArgumentError for what is no norm to clip by: the option .clip_norm of `who`.
 inline void check_clip_norm(const char* who, double norm) {
   if (!(norm >= 0)) [[unlikely]]
     detail::refuse_clip_norm(who, norm);
+}
+/// Throws ArgumentError for what no step can be made with: an .lr_factor that is negative, infinite or no number, and a
+/// .clip_norm that is no norm.
+template <class StepOptions> void check_step(const StepOptions& o) {
+  if (!(o.lr_factor >= 0 && o.lr_factor <= 3.4e38)) [[unlikely]]
+    detail::refuse_lr_factor(o.lr_factor);
+  check_clip_norm("step", o.clip_norm);
 }
 /// The norm to clip by in one step: what was asked for the step, or what O begins with. Throws ArgumentError for both.
 template <class O> double clip_norm_of(const O& o, double asked) {

@@ -69,6 +69,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     const BatchView<Scalar>& batch = batch_view<Scalar, Cpu>(given);
     [[maybe_unused]] const auto here = memory_.enter();
     check_labels(batch, names_of(given));
+    optim::check_step(options);
     const long size = run_.micro_size(batch.global_count);
     const plan::PipelineProgram& program = program_of(batch.count, batch.global_count, size);
     const bool together = program.synchronous;
@@ -101,7 +102,9 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     }
     return sums;
   }
-  template <class Given> Sums step(const Given& batch) { return step(batch, PipelineStepOptions{}); }
+  template <class Given> Sums step(const Given& batch, const PipelineStepOptions& options = {}) {
+    return step<Given, PipelineStepOptions>(batch, options);
+  }
 
   /// Forward and loss, in evaluation phase, micro-batches one behind the other through the stages. The sums are the last stage's;
   /// with neither labels nor targets, every rank has the outputs.

@@ -1,0 +1,21 @@
+// expect: a trainer needs a loss and an optimizer: Trainer{model, nn::CrossEntropy{}, optim::Adam{.lr = 1e-3f}}
+// SPDX-License-Identifier: Apache-2.0
+#include <vector>
+
+#include <skein/data/from_tensors.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/mse.hpp>
+#include <skein/optim/sgd.hpp>
+#include <skein/train/trainer.hpp>
+
+namespace sk = skein;
+
+int main() {
+  sk::Model<sk::nn::Sequential<sk::nn::Linear<1>>, sk::Shape<1>> model;
+  const std::vector<float> x(8), y(8);
+#ifdef SKEIN_TWIN
+  sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{}};
+#else
+  sk::Trainer trainer{model, sk::nn::Mse{}};
+#endif
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joined data sets and a network of several inputs and outputs: sets in another order than the Inputs, or than the losses, have
+// as many values, and would be trained on in silence.
+#include <skein/train/data_check.hpp>
+
+#include <array>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include <skein/data/from_tensors.hpp>
+#include <skein/data/join.hpp>
+#include <skein/data/map.hpp>
+#include <skein/nn/flatten.hpp>
+#include <skein/nn/graph.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/cross_entropy.hpp>
+#include <skein/nn/loss/graph_loss.hpp>
+#include <skein/nn/loss/mse.hpp>
+#include <skein/optim/sgd.hpp>
+#include <skein/train/trainer.hpp>
+
+namespace sk = skein;
+namespace nn = skein::nn;
+namespace data = skein::data;
+
+namespace data_check_test {
+struct image;
+struct table;
+struct seen;
+struct both;
+struct kind;
+struct parity;
+struct price;
+using nn::Apply, nn::From, nn::To;
+struct Net : nn::Graph<nn::Input<image, sk::Shape<3, 2, 1>>, nn::Input<table, sk::Shape<2>>,
+                       Apply<nn::Flatten, From<image>, To<seen>>, Apply<nn::Concatenate, From<seen, table>, To<both>>,
+                       Apply<nn::Linear<5>, From<both>, To<kind>>, Apply<nn::Linear<2>, From<both>, To<parity>>,
+                       Apply<nn::Linear<1>, From<both>, To<price>>, nn::Output<kind>, nn::Output<parity>, nn::Output<price>> {};
+using Model = sk::Model<Net, Net::input>;
+}  // namespace data_check_test
+using namespace data_check_test;
+
+namespace {
+const std::vector<float> pixels(4 * 6, 0.5f), numbers{1, 2, 3, 4, 5, 6, 7, 8}, prices{1, 2, 3, 4};
+const std::vector<int> kinds{0, 4, 2, 3}, parities{0, 0, 1, 1};
+const sk::Extents image_of{3, {3, 2, 1}}, row_of{1, {2}};
+
+/// Four samples with labels or values beside them.
+auto images(const auto& y) { return data::from_tensors(pixels, image_of, y); }
+auto rows(const auto& y) { return data::from_tensors(numbers, row_of, y); }
+}  // namespace
+
+TEST_CASE("joined data sets say what each of them gives, through splits and changes too", "[train]") {
+  const auto joined = data::join(data::join(images(kinds), rows(prices)), rows(parities));
+  const auto same = [](const std::vector<data::JoinedPart>& parts) {
+    REQUIRE(parts.size() == 3);
+    CHECK((parts[0].sample == image_of && parts[1].sample == row_of && parts[2].sample == row_of));
+    CHECK(parts[0].target.kind == data::TargetKind::label);
+    CHECK(parts[1].target == data::Target::vector(1));
+    CHECK(parts[2].target.kind == data::TargetKind::label);
+  };
+  same(joined.parts());
+  same(data::split(joined, 0.5).first.parts());
+  same(data::DatasetView(data::map(joined, [](auto) {})).parts());
+  CHECK(data::DatasetView(rows(prices)).parts().empty());
+}
+
+TEST_CASE("joined data sets in another order than the Inputs of a graph are refused", "[train]") {
+  Model model{sk::Seed{1}};
+  const auto loss =
+      nn::graph_loss<Model>(nn::on<kind>(nn::CrossEntropy{}), nn::on<parity>(nn::CrossEntropy{}), nn::on<price>(nn::Mse{}));
+  sk::Trainer trainer{model, loss, sk::optim::Sgd{}};
+  const std::vector<std::array<float, 3>> targets{{0, 0, 1}, {4, 1, 2}, {2, 0, 3}, {3, 1, 4}};
+  const sk::FitOptions once{.batch = 2, .progress = false};
+  const auto plain = data::from_tensors(pixels, image_of);
+  CHECK_NOTHROW(trainer.fit(data::join(plain, rows(targets)), once));
+  CHECK_NOTHROW(trainer.fit(data::join(data::from_tensors(pixels, sk::Extents{2, {3, 2}}), rows(targets)), once));
+  CHECK_NOTHROW(trainer.fit(data::from_tensors(std::vector<float>(32), sk::Extents{1, {8}}, targets), once));  // a row by hand
+  const auto swapped = data::join(rows(targets), plain);
+  CHECK_THROWS_WITH(trainer.fit(swapped, once),
+                    Catch::Contains("the training data set joins samples of Shape<2>, Shape<3, 2, 1>, the Inputs of the "
+                                    "network are Shape<3, 2, 1>, Shape<2>: join the sets in the order of the Inputs"));
+  CHECK_THROWS_AS(trainer.fit(data::split(swapped, 0.5).first, once), sk::ShapeError);
+  CHECK_THROWS_WITH(trainer.predict(data::join(rows(prices), plain)), Catch::Contains("the predicted data set joins samples of"));
+  CHECK_THROWS_WITH(trainer.fit(data::join(data::from_tensors(pixels, sk::Extents{3, {2, 3, 1}}), rows(targets)), once),
+                    Catch::Contains("joins samples of Shape<2, 3, 1>, Shape<2>"));
+}
+
+TEST_CASE("joined data sets whose targets are in another order than the losses of a graph are refused", "[train]") {
+  struct Two
+      : nn::Graph<
+            nn::Input<image, sk::Shape<3, 2, 1>>, nn::Input<table, sk::Shape<2>>, Apply<nn::Linear<5>, From<table>, To<kind>>,
+            Apply<nn::Sequential<nn::Flatten, nn::Linear<2>>, From<image>, To<parity>>, nn::Output<kind>, nn::Output<parity>> {};
+  using Labels = sk::Model<Two, Two::input>;
+  Labels model{sk::Seed{1}};
+  const sk::FitOptions once{.batch = 2, .progress = false};
+  sk::Trainer labels{model, nn::graph_loss<Labels>(nn::on<kind>(nn::CrossEntropy{}), nn::on<parity>(nn::CrossEntropy{})),
+                     sk::optim::Sgd{}};
+  CHECK_NOTHROW(labels.fit(data::join(images(kinds), rows(parities)), once));
+  sk::Trainer mixed{model, nn::graph_loss<Labels>(nn::on<parity>(nn::Mse{}), nn::on<kind>(nn::CrossEntropy{})), sk::optim::Sgd{}};
+  const std::vector<std::array<float, 2>> pairs{{0, 1}, {1, 0}, {0, 1}, {1, 0}};
+  CHECK_NOTHROW(mixed.fit(data::join(images(pairs), rows(kinds)), once));
+  CHECK_THROWS_WITH(
+      mixed.fit(data::join(images(kinds), rows(pairs)), once),
+      Catch::Contains("the targets of the training data set are a label of 5 classes, 2 values, in the order of the "
+                      "joined sets; the losses of the graph_loss take 2 values, a label of 5 classes: give the losses "
+                      "in the order of the sets"));
+}
