@@ -24,6 +24,7 @@
 #include "parallel/average/post_local_sgd.hpp"
 #include "parallel/data/reproducible.hpp"
 #include "parallel/data/exchange_by.hpp"
+#include "parallel/data/gradient_workers.hpp"
 #include "parallel/data/sharded.hpp"
 #include "parallel/data/data_parallel_option.hpp"
 #include "parallel/data/sync_batch_norm.hpp"

@@ -19,5 +19,5 @@ TEST_CASE("each capability is a member of its own, and the last is the count's",
     all = all | Capabilities{Capability{i}};
     CHECK(all.has(Capability{i}));
   }
-  CHECK(static_cast<unsigned>(Capability::keeps_state) + 1 == sp::capability_count);
+  CHECK(static_cast<unsigned>(Capability::shares_inverses) + 1 == sp::capability_count);
 }

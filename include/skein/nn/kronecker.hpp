@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "../ops/patches.hpp"
+#include "../ops/patch_products.hpp"
 #include "../ops/symmetric_product.hpp"
 #include "../plan/program.hpp"
 #include "node.hpp"
@@ -44,15 +44,12 @@ template <class Scalar> struct KroneckerSums {
   }
   /// Of a convolution: means over the pixels, of patches and of gradients, as each sample had one.
   void images(const ops::Conv2dGeometry& geometry, const Scalar* x, long batch) const {
-    const long pixels = geometry.out_count() / geometry.filters, width = geometry.weight_rows();
-    const long together = std::max(1L, (1L << 17) / (pixels * width));
-    scratch->resize(std::max(scratch->size(), static_cast<std::size_t>(together * pixels * width)));
-    for (long n = 0; n < batch; n += together) {
-      const long count = std::min(together, batch - n);
-      for (long i = 0; i < count; ++i)
-        ops::write_patches(geometry, x + (n + i) * geometry.in_count(), scratch->data() + i * pixels * width);
-      inputs(scratch->data(), count * pixels, width, width, mean_of_pixels(pixels));
-    }
+    const long pixels = geometry.out_pixels(), width = geometry.weight_rows();
+    const Scalar factor = mean_of_pixels(pixels);
+    ops::add_patch_products(geometry, x, batch, factor, *scratch, a_sums, a);
+    if (width == a) return;
+    ops::add_patch_sums(geometry, x, batch, factor, *scratch, a_sums + width * a);
+    a_sums[width * a + width] += factor * static_cast<Scalar>(batch * pixels);
   }
   /// Memory for n scalars, until the next call.
   Scalar* room(long n) const {

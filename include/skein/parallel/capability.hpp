@@ -18,8 +18,9 @@ enum class Capability : unsigned {
   shares_batches,          ///< shards(), shard(), scores(): several ranks have one part of a batch together
   communicates,            ///< comm(): ranks of a communicator; those of several policies in a Compose must nest
   keeps_state,             ///< saved_as(), serialize(): what is saved with the training
+  shares_inverses,         ///< worker_grid(), column(), row(): ranks keep the inverses of some layers' curvature
 };
-inline constexpr unsigned capability_count = 10;
+inline constexpr unsigned capability_count = 11;
 
 /// A set of them.
 using Capabilities = EnumSet<Capability>;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "../plan/curvature_shares.hpp"
 #include "policy.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
@@ -92,6 +93,11 @@ template <class S> concept HasSerialize = requires(S& s, AnyArchive& archive) { 
 template <class S> concept HasSavedAs = requires(const S& c) {
   { c.saved_as() } -> std::same_as<std::string>;
 };
+template <class S> concept HasWorkerGrid = requires(S& s, const S& c) {
+  { c.worker_grid() } -> std::same_as<plan::WorkerGrid>;
+  s.column().size();
+  s.row().size();
+};
 }  // namespace detail
 
 /// Its gradients become the sums over ranks: a Compose has one such policy at most.
@@ -119,6 +125,9 @@ template <class S> concept SharesBatches = detail::declares<Capability::shares_b
 /// Something of it is saved with the training.
 template <class S> concept KeepsState =
     detail::declares<Capability::keeps_state, S> && detail::HasSerialize<S> && detail::HasSavedAs<S>;
+
+/// Each rank has the inverses of some layers' curvature, and gets the preconditioned gradients of the others from its row.
+template <class S> concept SharesInverses = detail::declares<Capability::shares_inverses, S> && detail::HasWorkerGrid<S>;
 
 /// It has a communicator, whose groups nest within those of other policies.
 template <class S> concept Communicates = detail::declares<Capability::communicates, S> && detail::HasComm<S>;
@@ -149,6 +158,8 @@ enum class PolicyStateFault {
   communicator_undeclared,
   state,
   state_undeclared,
+  inverses,
+  inverses_undeclared,
 };
 /// What is declared and not there; and what is there and not declared.
 template <class S> consteval PolicyStateFault first_declared_fault() {
@@ -163,6 +174,7 @@ template <class S> consteval PolicyStateFault first_declared_fault() {
   if (declares<Capability::shares_batches, S> && !SharesBatches<S>) return F::batches;
   if (declares<Capability::communicates, S> && !Communicates<S>) return F::communicator;
   if (declares<Capability::keeps_state, S> && !KeepsState<S>) return F::state;
+  if (declares<Capability::shares_inverses, S> && !SharesInverses<S>) return F::inverses;
   return F::none;
 }
 template <class S> consteval PolicyStateFault first_undeclared() {
@@ -177,6 +189,7 @@ template <class S> consteval PolicyStateFault first_undeclared() {
   if (HasBatchShares<S> && !declares<Capability::shares_batches, S>) return F::batches_undeclared;
   if (HasComm<S> && !declares<Capability::communicates, S>) return F::communicator_undeclared;
   if ((HasSerialize<S> || HasSavedAs<S>)&&!declares<Capability::keeps_state, S>) return F::state_undeclared;
+  if (HasWorkerGrid<S> && !declares<Capability::shares_inverses, S>) return F::inverses_undeclared;
   return F::none;
 }
 template <class S> consteval PolicyStateFault first_state_fault() {
@@ -250,6 +263,11 @@ template <class S> consteval void assert_policy_state() {
   static_assert(fault != F::state_undeclared,
                 "a policy state with serialize() or saved_as() declares Capability::keeps_state in its `capabilities`: else it "
                 "would not be saved with the training");
+  static_assert(fault != F::inverses,
+                "a policy state that declares Capability::shares_inverses has plan::WorkerGrid worker_grid() const, and the "
+                "communicators column() and row() of that grid");
+  static_assert(fault != F::inverses_undeclared,
+                "a policy state with worker_grid(), column() and row() declares Capability::shares_inverses in `capabilities`");
 }
 
 namespace detail {

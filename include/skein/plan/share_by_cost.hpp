@@ -11,10 +11,11 @@
 namespace skein::inline SKEIN_ABI::plan {
 
 /// Who of `workers` does which of these pieces of work: the largest first, each to him who has least.
-inline std::vector<int> share_by_cost(std::span<const double> costs, int workers) {
+constexpr std::vector<int> share_by_cost(std::span<const double> costs, int workers) {
   std::vector<std::size_t> order(costs.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return costs[a] != costs[b] ? costs[a] > costs[b] : a < b; });
   std::vector<double> load(static_cast<std::size_t>(workers), 0);
   std::vector<int> owner(costs.size());
   for (const std::size_t i : order) {

@@ -77,7 +77,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
         Loss::target == nn::TargetKind::label ? options.capacity * labels_each : 0,
         Loss::target == nn::TargetKind::vector ? options.capacity * std::max(row_pitch(Width), OutputPitch) : 0);
     parts_.memory.reserve(*executor, Parts::stored, virtual_shards > 0);
-    parts_.curvature.attach(*executor, parts_.policy_state.rank(), parts_.policy_state.ranks());
+    parts_.curvature.attach(*executor);
     if constexpr (virtual_shards > 0) parts_.policy_state.set_partial_sums(executor->subtree_sums());
   }
 
@@ -158,8 +158,14 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// The optimizer's array k, whole, in the layout of the parameters. Where ranks have parts of it, all call gather_state()
   /// before, rank 0 has it then until drop_state().
   DeviceSpan<Scalar, Device> state(int k) { return state_.array(parts_, k); }
-  void gather_state() { state_.gather(parts_); }
-  void drop_state() { state_.drop(); }
+  void gather_state() {
+    state_.gather(parts_);
+    if constexpr (optim::needs_curvature<Optimizer>) parts_.curvature.gather(RanksOfGradient<PolicyState>{parts_.policy_state});
+  }
+  void drop_state() {
+    state_.drop();
+    if constexpr (optim::needs_curvature<Optimizer>) parts_.curvature.drop();
+  }
   /// Sets the optimizer's array k from a whole one of the host: what is owned of it.
   void set_state(int k, const Scalar* values) {
     const auto array = parts_.optimizer.array(k);

@@ -318,25 +318,31 @@ TEST_CASE("Kfac over ranks: the weights of one rank, and all ranks have the same
 
 TEST_CASE("Kfac over ranks sends the lower triangles of the factors, and each inverse once", "[optim]") {
   using Plan = optim::KfacState<double>;
-  const Plan plan(Images<Pooled>::program.ops());  // factors of 19 and 5, 46 and 6, 7 and 3 rows
+  const sk::plan::RankInGrid first{0, {2, 2}}, second{1, {2, 2}};
+  const auto layers = Images<Pooled>::program.ops();  // factors of 19 and 5, 46 and 6, 7 and 3 rows
   const auto triangle = [](long n) { return n * (n + 1) / 2; };
-  CHECK(plan.packed_values() == triangle(19) + triangle(5) + triangle(46) + triangle(6) + triangle(7) + triangle(3));
-  CHECK(plan.inverse_values({}) == 19 * 20 + 5 * 6 + 46 * 47 + 6 * 7 + 7 * 8 + 3 * 4);
-  CHECK(plan.inverse_values({.inverse = optim::KfacInverse::cholesky}) == 19 * 19 + 25 + 46 * 46 + 36 + 49 + 9);
+  const auto of_both = [&](const optim::Kfac& kfac) {
+    return Plan(layers, kfac, first).inverse_values() + Plan(layers, kfac, second).inverse_values();
+  };
+  CHECK(Plan(layers).packed_values() == triangle(19) + triangle(5) + triangle(46) + triangle(6) + triangle(7) + triangle(3) + 1);
+  CHECK(of_both({}) == 19 * 20 + 5 * 6 + 46 * 47 + 6 * 7 + 7 * 8 + 3 * 4);
+  CHECK(of_both({.inverse = optim::KfacInverse::cholesky}) == 19 * 19 + 25 + 46 * 46 + 36 + 49 + 9);
+  CHECK(Plan(layers).inverse_values() == 0);  // of one rank
   struct Counted {
     long *summed, *sent;
-    static int rank() { return 0; }
-    static int size() { return 2; }
     void sum(std::span<double> values) const { *summed += static_cast<long>(values.size()); }
-    void broadcast(std::span<double> values, int) const { *sent += static_cast<long>(values.size()); }
+    void gather_workers(std::span<double> own, std::span<const std::size_t>, std::span<double>) const {
+      *sent += static_cast<long>(own.size());
+    }
+    static void gather_receivers(std::span<double>, std::span<const std::size_t>, std::span<double>) {}
   };
   for (const int every : {1, 10}) {
     const optim::Kfac kfac{.factor_every = every, .inverse_every = every};
     Images<Pooled> model{sk::Seed{3}};
     sk::train::StepParts<Images<Pooled>, nn::CrossEntropy, decltype(with(kfac)), sk::parallel::PolicyState>::Executor executor(
         model, nn::CrossEntropy{}, sk::ExecutorOptions{.capacity = 4, .threads = 1});
-    Plan state(Images<Pooled>::program.ops());
-    state.attach(executor, 0, 2);
+    Plan state(layers, kfac, first);
+    state.attach(executor);
     Values gradient(static_cast<std::size_t>(Images<Pooled>::sizes.stored));
     long summed = 0, sent = 0;
     executor.workers().run([&](const sk::Worker& w) {
@@ -345,8 +351,8 @@ TEST_CASE("Kfac over ranks sends the lower triangles of the factors, and each in
         state.precondition(kfac, {.step = step, .lr = 0.1, .gradient = gradient.data()}, w, Counted{&summed, &sent});
       }
     });
-    CHECK(summed == 20 / every * (plan.packed_values() + 1));  // and the number of samples
-    CHECK(sent == 20 / every * plan.inverse_values(kfac));
+    CHECK(summed == 20 / every * state.packed_values());
+    CHECK(sent == 20 / every * state.inverse_values());
   }
 }
 

@@ -8,6 +8,7 @@
 #include "../../core/shape.hpp"
 #include "../../ops/cpu/lapack.hpp"
 #include "../../ops/gemm.hpp"
+#include "../../ops/symmetric_inverse.hpp"
 
 namespace skein::inline SKEIN_ABI::optim {
 
@@ -38,7 +39,7 @@ template <class Number> bool divide_factor(KfacInverse how, long n, double dampi
                                            ops::cpu::LapackWork<Number>& lapack) {
   if (how == KfacInverse::cholesky) {
     for (long i = 0; i < n; ++i) matrix[i * n + i] += static_cast<Number>(damping);
-    return ops::cpu::invert_symmetric(n, matrix, lapack);
+    return ops::invert_symmetric(n, matrix, lapack);
   }
   if (!ops::cpu::eigen_symmetric(n, matrix, values, lapack)) return false;
   for (long i = 0; i < n; ++i) values[i] = std::max(Number(0), values[i]) + static_cast<Number>(damping);
@@ -57,7 +58,8 @@ template <class Scalar> bool invert_factor(KfacInverse how, long n, double dampi
   std::copy_n(factor, n * n, matrix);
   if (!detail::divide_factor(how, n, damping, matrix, eigenvalues, work.again)) return false;
   std::transform(matrix, matrix + n * n, inverse, [](double v) { return static_cast<Scalar>(v); });
-  std::transform(eigenvalues, eigenvalues + n, values, [](double v) { return static_cast<Scalar>(v); });
+  if (how == KfacInverse::eigen)
+    std::transform(eigenvalues, eigenvalues + n, values, [](double v) { return static_cast<Scalar>(v); });
   return true;
 }
 
@@ -67,12 +69,12 @@ template <class Scalar> struct FactorInverse {
   const Scalar *matrix, *values;
 };
 
-/// to (a, g) = A^-1 gradient G^-1, for a gradient (a, g) in rows of row_pitch(g); returns the product of both. The damping is
-/// added to products of eigenvalues.
-template <class Scalar> double divide_by_factors(KfacInverse how, double damping,
-                                                 const FactorInverse<std::type_identity_t<Scalar>>& of_a,
-                                                 const FactorInverse<std::type_identity_t<Scalar>>& of_g, const Scalar* gradient,
-                                                 KfacWork<Scalar>& work, Scalar* to) {
+/// to (a, g) = A^-1 gradient G^-1, for a gradient (a, g) in rows of row_pitch(g). The damping is added to products of
+/// eigenvalues.
+template <class Scalar> void divide_by_factors(KfacInverse how, double damping,
+                                               const FactorInverse<std::type_identity_t<Scalar>>& of_a,
+                                               const FactorInverse<std::type_identity_t<Scalar>>& of_g, const Scalar* gradient,
+                                               KfacWork<Scalar>& work, Scalar* to) {
   using ops::Transpose;
   const long a = of_a.n, g = of_g.n, pitch = row_pitch(g);
   Scalar* const half = work.product.data();
@@ -91,9 +93,14 @@ template <class Scalar> double divide_by_factors(KfacInverse how, double damping
     product(Transpose::no, Transpose::no, a, g, g, to, g, of_g.matrix, half);
     product(Transpose::yes, Transpose::no, a, g, a, of_a.matrix, a, half, to);
   }
+}
+
+/// The sum of the products of a gradient (a, g), in rows of row_pitch(g), and a direction (a, g).
+template <class Scalar> double product_of(long a, long g, const Scalar* gradient, const Scalar* direction) {
+  const long pitch = row_pitch(g);
   double sum = 0;
   for (long i = 0; i < a; ++i)
-    for (long j = 0; j < g; ++j) sum += static_cast<double>(gradient[i * pitch + j]) * static_cast<double>(to[i * g + j]);
+    for (long j = 0; j < g; ++j) sum += static_cast<double>(gradient[i * pitch + j]) * static_cast<double>(direction[i * g + j]);
   return sum;
 }
 

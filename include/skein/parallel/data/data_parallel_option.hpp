@@ -22,6 +22,7 @@ enum class OptionKind {
   sharding,      ///< each rank keeps a part of the optimizer's state
   reproducible,  ///< virtual shards: the same bits on any number of ranks
   statistics,    ///< statistics of layers over all ranks
+  curvature,     ///< who keeps the inverses of K-FAC
 };
 
 /// What an option does not say itself. Each derives from it, and has its `kind`.

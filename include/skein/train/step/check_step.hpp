@@ -20,6 +20,7 @@ enum class StepFault {
   servers_on_device,     ///< a rank that serves, and a model on a GPU
   norms_of_servers,      ///< a transform that is given a norm, and servers that have no whole gradient
   curvature_of_policy,   ///< a transform of curvature, and a policy whose ranks do not have one gradient in every step
+  workers_of_nothing,    ///< gradient workers, and no transform of curvature
   curvature_on_device,   ///< a transform of curvature, and a model on a GPU
   curvature_of_halves,   ///< a transform of curvature, and activations of 16 bits
   curvature_of_nothing,  ///< a transform of curvature, and no layer that has factors
@@ -48,6 +49,7 @@ template <class Model, class Optimizer, class PolicyState> consteval StepFault s
   if (serves && !host) return StepFault::servers_on_device;
   if constexpr (serves)
     if (!PolicyState::serves_whole_steps && optim::needs_norms<Optimizer>) return StepFault::norms_of_servers;
+  if (parallel::SharesInverses<PolicyState> && !optim::needs_curvature<Optimizer>) return StepFault::workers_of_nothing;
   if constexpr (optim::needs_curvature<Optimizer>) {
     if (!host) return StepFault::curvature_on_device;
     if (!collects_curvature<PolicyState>) return StepFault::curvature_of_policy;
@@ -73,6 +75,10 @@ template <class Model, class Optimizer, class PolicyState> consteval void assert
   static_assert(fault != StepFault::norms_of_servers,
                 "ParameterServer: servers update by each rank's gradients as they come, in an order of their own, so that nobody "
                 "has the norm of a whole gradient (ClipNorm): take Staleness<0>, or transforms of elements and tensors");
+  static_assert(
+      fault != StepFault::workers_of_nothing,
+      "GradientWorkers says which ranks keep the inverses of Kfac, and there is no Kfac in this optimizer's chain: leave "
+      "the option out");
   static_assert(fault != StepFault::curvature_on_device,
                 "Kfac is for the host so far: a GPU's layers do not hand over their factors, and cuSOLVER is not there");
   static_assert(fault != StepFault::curvature_of_policy,

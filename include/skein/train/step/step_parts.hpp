@@ -11,6 +11,7 @@
 #include "../../nn/kronecker.hpp"
 #include "../../optim/state.hpp"
 #include "../../parallel/concepts.hpp"
+#include "../../plan/curvature_shares.hpp"
 #include "../step_device.hpp"
 #include "update_memory.hpp"
 
@@ -26,8 +27,7 @@ std::uint64_t fingerprint(std::uint64_t model, std::size_t scalar, const Extents
 
 /// Of an optimizer that collects no curvature.
 struct NoCurvature {
-  template <class Layers> explicit NoCurvature(const Layers&) {}
-  template <class Executor> void attach(Executor&, int, int) {}
+  template <class Executor> void attach(Executor&) {}
 };
 namespace detail {
 template <class Optimizer, class Model> struct CurvatureOf {
@@ -72,7 +72,7 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
   StepDevice<Scalar, Device> device;
   std::unique_ptr<Executor> executor{};
   UpdateMemory<Scalar> memory{};
-  [[no_unique_address]] Curvature curvature{Model::program.ops()};  ///< what a chain with Needs::curvature remembers
+  [[no_unique_address]] Curvature curvature = collected();  ///< what a chain with Needs::curvature remembers
 
  private:
   /// Throws ArgumentError for a placement that the step cannot work with: of a policy of the user's.
@@ -91,6 +91,15 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
         model->place_gradients({memory, static_cast<Scalar*>(memory.get())});
     }
     return policy.bind(replica());
+  }
+  Curvature collected() const {
+    if constexpr (!optim::needs_curvature<Optimizer>) return {};
+    else return Curvature(Model::program.ops(), optimizer.optimizer().curvature(), place_in_grid());
+  }
+  plan::RankInGrid place_in_grid() const {
+    plan::RankInGrid here{policy_state.rank(), {policy_state.ranks(), policy_state.ranks()}};
+    if constexpr (parallel::SharesInverses<PolicyState>) here.grid = policy_state.worker_grid();
+    return here;
   }
   parallel::Replica<Scalar, Device> replica() {
     parallel::Replica<Scalar, Device> r;

@@ -12,17 +12,30 @@
 
 namespace skein::inline SKEIN_ABI::train {
 
-/// The ranks that have one gradient, as a transform of curvature sees them.
-template <class Comm> struct RanksOfGradient {
-  Comm& comm;
-  int rank() const { return comm.rank(); }
-  int size() const { return comm.size(); }
-  template <class Scalar> void sum(std::span<Scalar> values) const {
-    comm.all_reduce(DeviceSpan<Scalar, Cpu>(values.data(), values.size()), Sum{});
+/// The ranks that have one gradient, as a transform of curvature sees them: all, and those of this rank's column and row in the
+/// grid of GradientWorkers. Blocking.
+template <class PolicyState> struct RanksOfGradient {
+  PolicyState& state;
+
+  template <class Scalar> void sum([[maybe_unused]] std::span<Scalar> values) const {
+    if constexpr (parallel::Communicates<PolicyState>) state.comm().all_reduce(there(values), Sum{});
   }
-  template <class Scalar> void broadcast(std::span<Scalar> values, int root) const {
-    comm.broadcast(DeviceSpan<Scalar, Cpu>(values.data(), values.size()), root);
+  /// All values of this column, of which this rank has `own`, counts[r] are of the r-th.
+  template <class Scalar> void gather_workers([[maybe_unused]] std::span<Scalar> own,
+                                              [[maybe_unused]] std::span<const std::size_t> counts,
+                                              [[maybe_unused]] std::span<Scalar> whole) const {
+    if constexpr (parallel::SharesInverses<PolicyState>) state.column().all_gather_v(there(own), counts, there(whole));
+    else if constexpr (parallel::Communicates<PolicyState>) state.comm().all_gather_v(there(own), counts, there(whole));
   }
+  /// The same of this row.
+  template <class Scalar> void gather_receivers([[maybe_unused]] std::span<Scalar> own,
+                                                [[maybe_unused]] std::span<const std::size_t> counts,
+                                                [[maybe_unused]] std::span<Scalar> whole) const {
+    if constexpr (parallel::SharesInverses<PolicyState>) state.row().all_gather_v(there(own), counts, there(whole));
+  }
+
+ private:
+  template <class Scalar> static DeviceSpan<Scalar, Cpu> there(std::span<Scalar> s) { return {s.data(), s.size()}; }
 };
 
 /// What a chain works with: the gradient as one worker sees it. Every worker calls the same in the same order.
@@ -80,10 +93,7 @@ template <class Parts> class GradientAsItStands {
                                                .scale = s.weight > 0 ? s.expected_weight / s.weight : 0,
                                                .gradient = memory_.whole_gradient,
                                                .ranges = optimizer_.ranges()};
-    if constexpr (parallel::Communicates<PolicyState>)
-      w_.parts.curvature.precondition(transform, call, w_.worker,
-                                      RanksOfGradient<typename PolicyState::communicator>{w_.parts.policy_state.comm()});
-    else w_.parts.curvature.precondition(transform, call, w_.worker);
+    w_.parts.curvature.precondition(transform, call, w_.worker, RanksOfGradient<PolicyState>{w_.parts.policy_state});
   }
   /// visit(parameter) for those of this rank's part that are this worker's, since their middle lies in its share, and waits for
   /// the others.

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// The running means of the layers' Kronecker factors: what a step's workers have added up becomes that of all workers and of all
+// ranks, and a share of the factors. Every rank has all of them.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "../../core/workers.hpp"
+#include "kfac.hpp"
+#include "kfac_layout.hpp"
+
+namespace skein::inline SKEIN_ABI::optim {
+
+/// Of the layers of `layout`, which must outlive it. All workers call the same in the same order, and so do all ranks.
+template <class Scalar> class KfacFactors {
+ public:
+  /// All factors are the identity.
+  explicit KfacFactors(const KfacLayout& layout) : layout_(&layout), values_(size(layout.factor_values()), Scalar(0)) {
+    for (std::size_t i = 0; i < layout.factor_count(); ++i) {
+      const KfacFactor& f = layout.factor(i);
+      for (long k = 0; k < f.n; ++k) values_[size(f.at + k * f.n + k)] = 1;
+    }
+    if (layout.ranks().grid.ranks > 1) packed_.assign(size(packed_values()), Scalar(0));
+  }
+
+  /// The executor's workers collect for this.
+  template <class Executor> void attach(Executor& executor) {
+    const int n = executor.workers().size();
+    runs_.clear();
+    for (int w = 0; w < n; ++w) {
+      auto& run = executor.run_of(w);
+      run.places = layout_->places();
+      run.factor_sums.assign(values_.size(), Scalar(0));
+      runs_.push_back({&run.factor_sums, &run.collects});
+    }
+    std::vector<double> costs;
+    for (const plan::FactorSizes& s : layout_->sizes())
+      for (const long rows : {s.a, s.g}) costs.push_back(static_cast<double>(rows * rows));
+    owner_ = plan::share_by_cost(costs, n);
+  }
+
+  /// Every worker, before the forward pass of a step, or of one of an accumulation's batches, of so many samples of this rank.
+  void begin_pass(const Kfac& kfac, const Worker& w, std::int64_t step, long samples, bool accumulates) {
+    const Run& run = runs_[size(w.index)];
+    *run.collects = kfac.updates_factors(step);
+    if (!*run.collects) return;
+    if (!accumulates) std::fill(run.sums->begin(), run.sums->end(), Scalar(0));
+    if (w.index == 0) samples_ = static_cast<double>(samples) + (accumulates ? samples_ : 0);
+  }
+
+  /// Every worker, after all have ended backward. The output gradients times `scale` are those of the mean loss.
+  template <class Ranks> void update(const Kfac& kfac, double scale, const Worker& w, const Ranks& ranks) {
+    each_own(w, [&](const KfacFactor& f) { add_workers(f); });
+    if (!packed_.empty()) {
+      w.barrier();
+      if (w.index == 0) add_ranks(ranks);
+      w.barrier();
+    }
+    each_own(w, [&](const KfacFactor& f) { keep(kfac, f, f.of_gradients ? scale * scale : 1); });
+    w.barrier();
+  }
+
+  /// Values that a rank gives in an update: the lower triangles, for factors are symmetric, and the number of its samples.
+  long packed_values() const {
+    long n = 1;
+    for (const plan::FactorSizes& s : layout_->sizes()) n += s.a * (s.a + 1) / 2 + s.g * (s.g + 1) / 2;
+    return n;
+  }
+  const Scalar* data(const KfacFactor& f) const { return values_.data() + f.at; }
+  std::span<const Scalar> view(const KfacFactor& f) const { return {data(f), size(f.n * f.n)}; }
+  /// All of them, in the order of the layers.
+  const std::vector<Scalar>& values() const { return values_; }
+  void set_values(std::vector<Scalar>&& values) { values_ = std::move(values); }
+
+ private:
+  struct Run {
+    std::vector<Scalar>* sums;
+    bool* collects;
+  };
+  static std::size_t size(long n) { return static_cast<std::size_t>(n); }
+  template <class Visit> void each_own(const Worker& w, const Visit& visit) {
+    for (std::size_t i = 0; i < owner_.size(); ++i)
+      if (owner_[i] == w.index) visit(layout_->factor(i));
+  }
+  /// The sums of this rank become those of all ranks, and so does the number of samples.
+  template <class Ranks> void add_ranks(const Ranks& ranks) {
+    Scalar* at = packed_.data();
+    each_row([&](Scalar* row, long n) { at = std::copy_n(row, n, at); });
+    *at = static_cast<Scalar>(samples_);
+    ranks.sum(std::span(packed_));
+    at = packed_.data();
+    each_row([&](Scalar* row, long n) { std::copy_n(at, n, row), at += n; });
+    samples_ = static_cast<double>(*at);
+  }
+  /// visit(row, values) of the lower triangles of this rank's sums.
+  template <class Visit> void each_row(const Visit& visit) {
+    for (std::size_t i = 0; i < layout_->factor_count(); ++i) {
+      const KfacFactor& f = layout_->factor(i);
+      for (long row = 0; row < f.n; ++row) visit(runs_[0].sums->data() + f.at + row * f.n, row + 1);
+    }
+  }
+  /// Of the lower triangle: worker 0's sums become those of all.
+  void add_workers(const KfacFactor& f) {
+    Scalar* const to = runs_[0].sums->data() + f.at;
+    for (std::size_t w = 1; w < runs_.size(); ++w) {
+      const Scalar* const from = runs_[w].sums->data() + f.at;
+      for (long i = 0; i < f.n; ++i)
+        for (long j = 0; j <= i; ++j) to[i * f.n + j] += from[i * f.n + j];
+    }
+  }
+  void keep(const Kfac& kfac, const KfacFactor& f, double scale) {
+    const Scalar kept = static_cast<Scalar>(kfac.factor_decay);
+    const Scalar fresh = static_cast<Scalar>((1 - kfac.factor_decay) * scale / std::max(1.0, samples_));
+    const Scalar* const sum = runs_[0].sums->data() + f.at;
+    Scalar* const to = values_.data() + f.at;
+    for (long i = 0; i < f.n; ++i)
+      for (long j = 0; j <= i; ++j) to[j * f.n + i] = to[i * f.n + j] = kept * to[i * f.n + j] + fresh * sum[i * f.n + j];
+  }
+
+  const KfacLayout* layout_;
+  std::vector<Scalar> values_;
+  std::vector<Run> runs_;
+  std::vector<int> owner_;      ///< workers of this rank
+  std::vector<Scalar> packed_;  ///< lower triangles and the number of samples, on their way between ranks
+  double samples_ = 0;
+};
+
+}  // namespace skein::inline SKEIN_ABI::optim

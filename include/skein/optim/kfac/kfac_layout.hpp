@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where Kfac has what: the factors of all layers, on every rank; what divides by those of a rank's own layers; the preconditioned
+// gradients. What ranks send each other lies side by side, in the order of the ranks that make it.
+#pragma once
+#include <cstddef>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../../nn/kronecker.hpp"
+#include "../../plan/curvature_shares.hpp"
+#include "../../plan/program.hpp"
+
+namespace skein::inline SKEIN_ABI::optim {
+
+/// A factor of a layer: A, of its inputs, or G, of its outputs' gradients.
+struct KfacFactor {
+  std::size_t layer = 0;
+  bool of_gradients = false;
+  long n = 0;        ///< rows
+  long at = 0;       ///< (n, n), among all factors
+  long values = 0;   ///< (n), among the eigenvalues of all factors, as files have them
+  long inverse = 0;  ///< (n, n), and behind that the eigenvalues where there are such: among the inverses of its column of ranks
+  int rank = 0;      ///< who makes the inverse
+};
+
+/// The places of everything that a KfacState has.
+class KfacLayout {
+ public:
+  KfacLayout(std::span<const plan::LayerNode> nodes, plan::RankInGrid ranks, bool eigenvalues) : ranks_(ranks) {
+    for (const plan::LayerNode& node : nodes)
+      if (node.kronecker_a > 0) {
+        const long a = node.kronecker_a, g = node.kronecker_g;
+        places_.push_back({node.parameter, a, g, size_});
+        names_.emplace_back(node.kind);
+        sizes_.push_back({a, g});
+        size_ += a * a + g * g;
+      }
+    shares_ = plan::share_curvature(sizes_, ranks.grid);
+    list_factors();
+    for (int c = 0; c < ranks.grid.columns(); ++c) {
+      column_values_.push_back(0);
+      for (int row = 0; row < ranks.grid.workers; ++row)
+        place_inverses(row * ranks.grid.columns() + c, eigenvalues, column_values_.back());
+      place_directions(c);
+    }
+  }
+
+  std::size_t layers() const { return places_.size(); }
+  const nn::KroneckerPlace& place(std::size_t layer) const { return places_[layer]; }
+  std::span<const nn::KroneckerPlace> places() const { return places_; }
+  const std::string& name(std::size_t layer) const { return names_[layer]; }
+  /// Of layer i / 2, A before G.
+  const KfacFactor& factor(std::size_t i) const { return factors_[i]; }
+  std::size_t factor_count() const { return factors_.size(); }
+  /// Has this rank the inverses of a layer, and preconditions its gradient?
+  bool holds(std::size_t layer) const { return shares_.column[layer] == ranks_.grid.column(ranks_.rank); }
+  /// Where a layer's preconditioned gradient (a, g), dense, lies among those of all.
+  long direction(std::size_t layer) const { return directions_[layer]; }
+
+  const plan::RankInGrid& ranks() const { return ranks_; }
+  const plan::CurvatureShares& shares() const { return shares_; }
+  std::span<const plan::FactorSizes> sizes() const { return sizes_; }
+  /// Values of all factors, of the inverses of this rank's column, of all eigenvalues, of all preconditioned gradients.
+  long factor_values() const { return size_; }
+  long inverse_values() const { return static_cast<long>(column_values_[column()]); }
+  long eigenvalues() const { return eigenvalues_; }
+  long direction_values() const { return direction_size_; }
+  /// Of the inverses of this column, by the rank that makes them; of the preconditioned gradients, by column; of the inverses, by
+  /// column. In the order of a row, or column, of ranks.
+  std::span<const std::size_t> inverse_counts() const { return inverse_counts_; }
+  std::span<const std::size_t> direction_counts() const { return direction_counts_; }
+  std::span<const std::size_t> column_values() const { return column_values_; }
+  /// Where those begin that this rank gives.
+  std::size_t own_inverses() const { return before(inverse_counts_, ranks_.grid.row(ranks_.rank)); }
+  std::size_t own_directions() const { return before(direction_counts_, ranks_.grid.column(ranks_.rank)); }
+  /// Where the inverse of a factor lies, had a rank those of all columns, one behind the other.
+  std::size_t among_all(const KfacFactor& f) const {
+    return before(column_values_, shares_.column[f.layer]) + static_cast<std::size_t>(f.inverse);
+  }
+
+ private:
+  std::size_t column() const { return static_cast<std::size_t>(ranks_.grid.column(ranks_.rank)); }
+  static std::size_t before(std::span<const std::size_t> counts, int k) {
+    return std::accumulate(counts.begin(), counts.begin() + k, std::size_t{0});
+  }
+  void list_factors() {
+    for (std::size_t i = 0; i < 2 * places_.size(); ++i) {
+      const nn::KroneckerPlace& p = places_[i / 2];
+      KfacFactor f{.layer = i / 2, .of_gradients = i % 2 == 1, .n = p.a, .at = p.sums};
+      if (f.of_gradients) f.n = p.g, f.at += p.a * p.a;
+      f.values = eigenvalues_;
+      f.rank = shares_.inverse_rank[i];
+      eigenvalues_ += f.n;
+      factors_.push_back(f);
+    }
+  }
+  /// Those that `rank` makes, from `at` on.
+  void place_inverses(int rank, bool eigenvalues, std::size_t& at) {
+    const std::size_t begin = at;
+    for (KfacFactor& f : factors_) {
+      if (f.rank != rank) continue;
+      f.inverse = static_cast<long>(at);
+      at += static_cast<std::size_t>(f.n * f.n + (eigenvalues ? f.n : 0));
+    }
+    if (ranks_.grid.column(rank) == ranks_.grid.column(ranks_.rank)) inverse_counts_.push_back(at - begin);
+  }
+  void place_directions(int column) {
+    const long begin = direction_size_;
+    directions_.resize(layers());
+    for (std::size_t k = 0; k < layers(); ++k) {
+      if (shares_.column[k] != column) continue;
+      directions_[k] = direction_size_;
+      direction_size_ += places_[k].a * places_[k].g;
+    }
+    direction_counts_.push_back(static_cast<std::size_t>(direction_size_ - begin));
+  }
+
+  plan::RankInGrid ranks_;
+  plan::CurvatureShares shares_;
+  std::vector<nn::KroneckerPlace> places_;
+  std::vector<std::string> names_;
+  std::vector<plan::FactorSizes> sizes_;
+  std::vector<KfacFactor> factors_;
+  std::vector<long> directions_;
+  std::vector<std::size_t> inverse_counts_, direction_counts_, column_values_;
+  long size_ = 0, eigenvalues_ = 0, direction_size_ = 0;
+};
+
+}  // namespace skein::inline SKEIN_ABI::optim
