@@ -48,6 +48,19 @@ TEST_CASE("buckets are constants", "[plan]") {
   CHECK(plan::buckets(fixed, 45 + tail, 21) == std::vector<plan::Range>{{40, 61}, {10, 40}, {0, 10}});
 }
 
+TEST_CASE("buckets end where the layers begin that are trained", "[plan]") {
+  const auto cut = [](long first_trained) {
+    return plan::without_frozen(plan::buckets(fixed, 45 + tail, 21), fixed, first_trained);
+  };
+  CHECK(cut(0) == plan::buckets(fixed, 45 + tail, 21));
+  CHECK(cut(9) == cut(0));  // within the first layer
+  CHECK(cut(10) == std::vector<plan::Range>{{40, 61}, {10, 40}});
+  CHECK(cut(39) == cut(10));
+  CHECK(cut(40) == std::vector<plan::Range>{{40, 61}});
+  CHECK(cut(45) == std::vector<plan::Range>{{45, 61}});  // the sums of the batch are left
+  CHECK(plan::without_frozen(plan::buckets(fixed, 45 + tail, 1000), fixed, 10) == std::vector<plan::Range>{{10, 61}});
+}
+
 TEST_CASE("the first bucket may be smaller than the others", "[plan]") {
   CHECK(plan::buckets(fixed, 45 + tail, {1000, 21}) == std::vector<plan::Range>{{40, 61}, {0, 40}});
   CHECK(plan::buckets(fixed, 45 + tail, {30, 1}) == std::vector<plan::Range>{{40, 61}, {10, 40}, {0, 10}});

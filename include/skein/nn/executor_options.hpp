@@ -26,6 +26,9 @@ struct ExecutorOptions {
   plan::VirtualShards
       shards{};          ///< this rank's, of a batch in virtual shards: each has gradients of its own, and is one worker's
   bool training = true;  ///< false: it evaluates and predicts alone, and there are no gradients
+  /// Parameters before this offset of the arena are frozen (optim::BoundOptimizer::first_trained): backward ends at the first
+  /// layer that is trained, and the gradients before it stay zero.
+  long first_trained = 0;
 };
 
 /// Bytes that an executor and its model hold on their device, the optimizer's state apart.
@@ -103,6 +106,10 @@ template <class Device>
 ExecutorOptions resolve_options(ExecutorOptions o, const MemoryRequirements& sizes, long scalar_bytes, long activation_bytes) {
   if (o.capacity <= 0) throw ArgumentError("Executor: .capacity must be given: the most samples of this rank in one step");
   check_threads("Executor", o.threads);
+  if (o.first_trained < 0 || o.first_trained > sizes.stored)
+    throw ArgumentError(
+        text("Executor: .first_trained is {}: it is an offset in the model's {} stored parameters, padding included",
+             o.first_trained, sizes.stored));
   if (!on_host<Device> && o.execution == Execution::depth_first)
     throw ArgumentError("Executor: depth-first blocks keep samples in the host's cache; on " + std::string(Device::name) +
                         " a network runs layer by layer: leave .execution as it is");

@@ -29,6 +29,7 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run 
   Scalar* conversion = nullptr;  // this worker's, see nn/converted_layer.hpp
   long capacity = 0;             // samples that every per-sample array has room for
   long batch = 0;                // samples of this slice
+  long first_trained = 0;        // parameters before this offset are frozen: backward makes no gradient of them
   Context<Scalar, Device> context{};
 
   Activation* save(ActivationOffset s) const { return kept_activations + s.offset * capacity + context.first * s.width; }
@@ -58,6 +59,8 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run 
     f.context = &context;
     return f;
   }
+  /// Parameters that end there or before are frozen, all of them: nobody reads what backward would make from there on.
+  bool frozen(long end) const { return end <= first_trained; }
   void ready(long begin, long end) const {
     if (context.ready_hook) context.ready_hook(context.hook, context, begin, end);
   }
@@ -102,6 +105,7 @@ template <class L, class In> struct Node {
     if constexpr (info.aliases_input) {
       return dy;
     } else {
+      if (!dx && r.frozen(at.parameter + info.stored_parameters())) return nullptr;
       if constexpr (!takes<R>) {
         ConvertedLayer<L, In>::backward(r, at, x, y, dy, dx);
       } else {

@@ -73,7 +73,11 @@ template <RepeatLike L, class In> struct Node<L, In> {
                                                                    const typename R::Activation* dy, typename R::Activation* dx) {
     detail::NoSplit<R> guard(r);
     for (long k = n - 1; k >= 0; --k) {
-      typename R::Activation* to = k == 0 ? dx : r.temporary({at.scratch + (k & 1) * edge_line, edge_line});
+      const long begin = at_block(at, k).parameter;
+      typename R::Activation* to = k == 0                   ? dx
+                                   : !dx && r.frozen(begin) ? nullptr
+                                                            : r.temporary({at.scratch + (k & 1) * edge_line, edge_line});
+      if (!to && r.frozen(begin + block.stored)) return nullptr;
       dy = Block::backward(r, at_block(at, k), k == 0 ? x : edge(r, at, k - 1), k + 1 == n ? y : edge(r, at, k), dy, to);
     }
     return dy;

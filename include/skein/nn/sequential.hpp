@@ -176,10 +176,11 @@ template <SequentialLike L, class In> struct Node<L, In> {
     const int source = i < 0 ? -1 : all.children[static_cast<std::size_t>(i)].source;
     return source < 0 ? x : output(r, at, source, const_cast<typename R::Activation*>(y));
   }
-  /// Where child i writes the gradient of its input.
+  /// Where child i writes the gradient of its input; null: nobody wants it.
   template <class R>
   static typename R::Activation* gradient(const R& r, const ArenaOffsets& at, int i, typename R::Activation* dx) {
     if (i <= all.first) return dx;
+    if (!dx && r.frozen(at.parameter + all.children[static_cast<std::size_t>(i)].at.parameter)) return nullptr;
     const ChildPlace& c = all.children[static_cast<std::size_t>(i - 1)];
     const ActivationOffset s = c.gradient;
     if (c.whole_gradient) return r.whole_gradient({s.offset + at.whole_gradient, s.width});
@@ -197,11 +198,18 @@ template <SequentialLike L, class In> struct Node<L, In> {
   static const typename R::Activation* backward_all(R& r, const ArenaOffsets& at, const typename R::Activation* x,
                                                     const typename R::Activation* y, const typename R::Activation* dy,
                                                     typename R::Activation* dx, std::integer_sequence<int, I...>) {
-    const int done[] = {(dy = NodeAt<n - 1 - I>::backward(r, at + all.children[n - 1 - I].at, edge(r, at, n - 2 - I, x, y),
-                                                          edge(r, at, n - 1 - I, x, y), dy, gradient(r, at, n - 1 - I, dx)),
-                         0)...};
+    const int done[] = {(dy = backward_child<n - 1 - I>(r, at, x, y, dy, dx), 0)...};
     (void)done;
     return dy;
+  }
+  template <int I, class R>
+  static const typename R::Activation* backward_child(R& r, const ArenaOffsets& at, const typename R::Activation* x,
+                                                      const typename R::Activation* y, const typename R::Activation* dy,
+                                                      typename R::Activation* dx) {
+    constexpr long end = I + 1 < n ? all.children[I + 1 < n ? I + 1 : I].at.parameter : all.total.stored;
+    typename R::Activation* const to = gradient(r, at, I, dx);
+    if (!to && r.frozen(at.parameter + end)) return nullptr;  // nor is anything in front of it trained
+    return NodeAt<I>::backward(r, at + all.children[I].at, edge(r, at, I - 1, x, y), edge(r, at, I, x, y), dy, to);
   }
 };
 

@@ -2,7 +2,9 @@
 // An optimizer bound to one model: its state arrays, laid out as the parameter arena, and its groups as ranges of the table.
 // One pass of update() over any part of the arena; workers take disjoint parts.
 #pragma once
+#include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <optional>
 #include <span>
 #include <string>
@@ -66,16 +68,20 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
   template <class Program>
   requires(!HasProgram<Program>) BoundOptimizer(const O& optimizer, const Program& program, Device where = {})
       : BoundOptimizer(optimizer, program, where, plan::Range{0, program.stored_parameters}) {}
-  /// With state of a part of the parameters alone: nothing else of them is ever updated.
-  template <class Program> BoundOptimizer(const O& optimizer, const Program& program, Device where, plan::Range owned)
+  /// With state of a part of the parameters alone: nothing else of them is ever updated. Nor, on the host, is there state of what
+  /// first_trained() leaves out, but where the arrays are wanted whole.
+  template <class Program>
+  BoundOptimizer(const O& optimizer, const Program& program, Device where, plan::Range owned, bool whole_arrays = false)
       : optimizer_(optimizer), stored_(program.stored_parameters), layout_(plan::layout_hash(program)), owned_(owned),
-        arrays_(optimizer.state_arrays()), state_(static_cast<std::size_t>(pitch() * arrays_), where) {
+        kept_(owned), arrays_(optimizer.state_arrays()) {
     check(optimizer_);
     std::vector<std::string> names = names_of(program.parts(), program.parameters());
     ranges_ = resolve(groups_of(optimizer_), program.parameters(), names);
     if constexpr (needs_tensors<O>)
       entries_.assign(program.parameters().begin(), program.parameters().end()), names_ = std::move(names);
-    for (int k = 0; k < arrays_; ++k) pointers_.push_back(state_.data() + k * pitch() - owned_.begin / 16 * 16);
+    if (std::same_as<Device, Cpu> && !whole_arrays) kept_.begin = std::clamp(first_trained(), owned.begin, owned.end);
+    state_ = Arena<Scalar, Device>(static_cast<std::size_t>(pitch() * arrays_), where);
+    for (int k = 0; k < arrays_; ++k) pointers_.push_back(state_.data() + k * pitch() - kept_.begin / 16 * 16);
     make_factors(where);
   }
 
@@ -137,23 +143,33 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
 
   const O& optimizer() const { return optimizer_; }
   int arrays() const { return arrays_; }
-  /// The part of the arena whose state is here; and is that all of it.
+  /// The part of the arena that update() takes; and is that all of it.
   plan::Range owned() const { return owned_; }
   bool whole() const { return owned_.begin == 0 && owned_.end == stored_; }
-  /// State array k, in the layout of the parameters: of what is owned.
+  /// What of that has state: what begins with frozen parameters has none there.
+  plan::Range kept() const { return kept_; }
+  /// State array k, in the layout of the parameters: of kept().
   DeviceSpan<Scalar, Device> array(int k) {
-    return {pointers_[static_cast<std::size_t>(k)] + owned_.begin, static_cast<std::size_t>(owned_.end - owned_.begin)};
+    return {pointers_[static_cast<std::size_t>(k)] + kept_.begin, static_cast<std::size_t>(kept_.end - kept_.begin)};
   }
   /// Bytes of all arrays.
   std::size_t state_bytes() const { return state_.size() * sizeof(Scalar); }
   std::span<const ParameterGroupRange> ranges() const { return ranges_; }
+  /// Parameters before this offset of the arena are frozen, from the first on: an Executor that knows it makes no gradients of
+  /// them.
+  long first_trained() const {
+    long offset = 0;
+    for (const ParameterGroupRange& r : ranges_)
+      if (r.frozen && r.begin <= offset) offset = r.end;
+    return offset;
+  }
   /// Rows of the parameter table and their names, where the optimizer has a transform that needs them.
   std::span<const plan::Entry> entries() const { return entries_; }
   std::string_view name(std::size_t entry) const { return names_[entry]; }
 
  private:
   /// State arrays begin on whole lines, and an element of the parameters stands in its line where it does there.
-  long pitch() const { return (owned_.end + 15) / 16 * 16 - owned_.begin / 16 * 16; }
+  long pitch() const { return (kept_.end + 15) / 16 * 16 - kept_.begin / 16 * 16; }
   /// The ranges where the kernels are, unless one rate and decay serve all.
   void make_factors(Device where) {
     if constexpr (ops::OptimizerKernels<Device>::takes_ranges) {
@@ -173,7 +189,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
   std::int64_t steps_ = 0;  // of step()
   long stored_;
   std::uint64_t layout_;
-  plan::Range owned_;
+  plan::Range owned_, kept_;
   int arrays_;
   Arena<Scalar, Device> state_;
   std::vector<Scalar*> pointers_;

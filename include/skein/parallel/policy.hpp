@@ -29,6 +29,7 @@ template <class Scalar_, class Device_> struct Replica {
   std::span<const plan::LayerNode> operations{};
   std::span<const plan::Entry> entries{};  ///< of the parameters: where the logical values are
   long stored = 0;                         ///< scalars of the parameter arena
+  long first_trained = 0;                  ///< parameters before it are frozen: their gradients stay zero
   plan::Placement placement{};             ///< what of it each rank updates, and has the optimizer's state of
   Device where{};                          ///< which of the devices
   std::uint64_t fingerprint = 0;           ///< of everything that the ranks must have in common

@@ -44,6 +44,9 @@ constexpr int bucket_count(std::span<const LayerNode> operations, long end, long
 /// The buckets of for_each_bucket, in its order.
 std::vector<Range> buckets(std::span<const LayerNode> operations, long end, BucketSize size);
 
+/// The same buckets without the layers that end at `first_trained` or before: their gradients are not made.
+std::vector<Range> without_frozen(std::vector<Range> buckets, std::span<const LayerNode> operations, long first_trained);
+
 /// The r-th of `ranks` even parts of [0, n), in whole cache lines of 16 scalars but for the last; parts may be empty.
 constexpr Range even_range(long n, int ranks, int r) {
   const long lines = (n + 15) / 16, begin = lines * r / ranks * 16, end = lines * (r + 1) / ranks * 16;

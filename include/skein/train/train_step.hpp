@@ -64,6 +64,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     nn::check_threads("reserve", options.threads);
     if (options.threads == 0) options.threads = threads();
     if constexpr (virtual_shards > 0) options.shards = SumShards::share(parts_);
+    options.first_trained = parts_.optimizer.first_trained();
     auto& executor = parts_.executor;
     if (executor && executor->capacity() >= options.capacity && options.execution == asked_.execution &&
         options.block == asked_.block && options.threads == asked_.threads && options.denormals == asked_.denormals)
@@ -166,10 +167,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     state_.drop();
     if constexpr (optim::needs_curvature<Optimizer>) parts_.curvature.drop();
   }
-  /// Sets the optimizer's array k from a whole one of the host: what is owned of it.
+  /// Sets the optimizer's array k from a whole one of the host: what is kept of it.
   void set_state(int k, const Scalar* values) {
     const auto array = parts_.optimizer.array(k);
-    Copy<Device, Cpu>::run(array.data, values + parts_.optimizer.owned().begin, array.size * sizeof(Scalar), model().where(),
+    Copy<Device, Cpu>::run(array.data, values + parts_.optimizer.kept().begin, array.size * sizeof(Scalar), model().where(),
                            Cpu{});
   }
   /// What a file has of the model: the arenas themselves, which are whole; scatter() has nothing to do.

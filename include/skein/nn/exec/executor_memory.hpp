@@ -74,8 +74,9 @@ class ExecutorMemory {
       for (int w = 0; w < threads; ++w) {
         state(w, slot).outputs = outputs_.data() + (mixed ? 0 : slot * outputs);
         make_run(state(w, slot), w, depth_first_ ? w : slot, options.shards ? 0 : w);
+        state(w, slot).run.first_trained = options.first_trained;
       }
-    find_ranges();
+    find_ranges(options.first_trained);
   }
 
   Model& model() const { return *model_; }
@@ -245,14 +246,14 @@ class ExecutorMemory {
   /// Layers that divide a gradient among the workers read the samples of all: not where each converts its own.
   bool divides_gradients() const { return !mixed && !depth_first_ && threads_ > 1; }
 
-  void find_ranges() {
+  void find_ranges(long first_trained) {
     auto append = [](std::vector<plan::Range>& to, plan::Range r) {
       if (!to.empty() && to.back().end == r.begin) to.back().end = r.end;
       else to.push_back(r);
     };
     Root::leaves(ArenaOffsets{}, divides_gradients(), [&](const LayerInfo& info, long offset, bool split) {
       const long n = info.stored_parameters();
-      if (n == 0) return;
+      if (n == 0 || offset + n <= first_trained) return;
       if (!info.overwrites_gradients) append(cleared_, {offset, offset + n});
       if (!split) append(summed_, {offset, offset + n});
     });

@@ -81,9 +81,10 @@ template <class Comm, class Scalar, class Device, class Exchange = AllReduceExch
   static constexpr bool capturable = Bound::capturable && comm::can<Comm, comm::Capability::captures>;
 
   DataParallelPolicyState(Comm& comm, const DataParallelOptions& options, const Replica<Scalar, Device>& replica)
-      : DataParallelPolicyState(
-            comm, options, replica,
-            plan::buckets(replica.operations, static_cast<long>(replica.gradients.size), bucket_size<Comm, Scalar>(options))) {}
+      : DataParallelPolicyState(comm, options, replica,
+                                plan::without_frozen(plan::buckets(replica.operations, static_cast<long>(replica.gradients.size),
+                                                                   bucket_size<Comm, Scalar>(options)),
+                                                     replica.operations, replica.first_trained)) {}
 
   using Base::comm;
   bool synchronizes_gradients() const { return several(); }

@@ -63,7 +63,9 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
       h.stage = s;
       h.executor = model->executor(s, loss);
       h.stored = static_cast<long>(model->parameters(s).size);
-      h.optimizer = std::make_unique<typename Stage::Bound>(part, Model::table(s), model->where());
+      const auto& table = Model::table(s);
+      h.optimizer =
+          std::make_unique<typename Stage::Bound>(part, table, model->where(), plan::Range{0, table.stored_parameters}, true);
       policy_state.buffers.push_back(model->buffers(s));
       stages.push_back(std::move(h));
     }

@@ -55,10 +55,13 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
   using Executor = skein::Executor<Model, Loss, typename detail::CurvatureOf<Optimizer, Model>::Run>;
   using Bound = optim::BoundOptimizer<Optimizer, Scalar, Device>;
   static constexpr long stored = Model::sizes.stored;
+  /// Does the policy read the optimizer's state, of frozen parameters too?
+  static constexpr bool whole_arrays =
+      parallel::OwnsPart<PolicyState> || parallel::ServesUpdates<PolicyState> || parallel::AveragesWeights<PolicyState>;
 
   template <class Policy> StepParts(Model& m, Loss l, const Optimizer& o, const Policy& policy)
       : model(&m), weights(&m.weights()), loss(std::move(l)), placement(placed(policy)),
-        optimizer(o, Model::program, m.where(), placement.own()), policy_state(bound(policy)), device(m.where()) {}
+        optimizer(o, Model::program, m.where(), placement.own(), whole_arrays), policy_state(bound(policy)), device(m.where()) {}
 
   /// The sums of the batch behind the gradients: of all ranks, after an exchange.
   Scalar* tail() { return model->gradient_arena().data + stored; }
@@ -106,10 +109,12 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
     r.parameters = model->weights().unguarded();
     r.gradients = model->gradient_arena();
     r.buffers = model->buffers();
-    for (int k = 0; optimizer.whole() && k < optimizer.arrays(); ++k) r.state.push_back(optimizer.array(k));
+    const bool whole = optimizer.whole() && optimizer.kept().begin == 0;
+    for (int k = 0; whole && k < optimizer.arrays(); ++k) r.state.push_back(optimizer.array(k));
     r.operations = Model::program.ops();
     r.entries = Model::program.parameters();
     r.stored = stored;
+    r.first_trained = optimizer.first_trained();
     r.placement = placement;
     r.where = model->where();
     std::string_view compute;
