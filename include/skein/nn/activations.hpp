@@ -38,13 +38,13 @@ template <class Scalar, class Activation, class Device> class Activations {
  public:
   /// For n samples.
   Activations(const ActivationSizes& s, long n, Device where)
-      : kept_activations(count(s.network.kept_activations * n), where),
+      : kept_activations(count((s.network.kept_activations + s.network.again.activations) * n), where),
         scratch(count((s.network.scratch + s.network.whole_gradients) * n), where),
         input(count(whole_line(s.input_pitch) * n), where), gradient(count(whole_line(s.output_pitch) * n + s.room), where),
         input_gradient(s.room > 0 ? count(whole_line(s.input_pitch) * n + s.room) : 0, where),
-        saved_for_backward(count((s.network.saved_for_backward + s.backward_scratch) * n), where),
-        batch_statistics(count(s.network.batch_statistics), where), saved_bytes(count(s.network.saved_bytes * n), where),
-        wide(count(s.output_pitch * n), where) {}
+        saved_for_backward(count((s.network.saved_for_backward + s.backward_scratch + s.network.again.saved) * n), where),
+        batch_statistics(count(s.network.batch_statistics), where),
+        saved_bytes(count((s.network.saved_bytes + s.network.again.bytes) * n), where), wide(count(s.output_pitch * n), where) {}
 
   std::size_t bytes() const {
     const std::size_t edges = input.size() + gradient.size() + input_gradient.size() + wide.output.size();

@@ -53,7 +53,7 @@ template <class... Options> struct BatchNorm {
     c.samples = f.batch;
     c.pixels = In::extents.count() / channels;
     c.epsilon = epsilon;
-    c.momentum = momentum;
+    c.momentum = f.context->again ? 0 : momentum;
     c.training = f.context->training();
     c.has_relu = Rectifies;
     c.x = f.x;

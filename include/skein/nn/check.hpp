@@ -90,6 +90,11 @@ template <class... Branches> struct concat_branches {
   };
 };
 template <class Repeat> struct repeat { static_assert(std::is_void_v<Repeat>, "Repeat<N, Block>: N must be at least 1"); };
+template <class Recompute> struct recomputed_state {
+  static_assert(std::is_void_v<Recompute>,
+                "Recompute: a layer that carries its state from batch to batch has it where the block is made again: leave that "
+                "layer out of the block");
+};
 template <class Block> struct repeated_block {
   template <class Input, class Output> struct turns {
     static_assert(same_shape<Input, Output>, "Repeat: the block must return the shape that it gets");
@@ -163,6 +168,10 @@ template <class L, class In, int... Path> constexpr auto first_fault() {
       return first_fault<typename L::block, In, Path..., 0>();
     else
       return static_cast<typename repeated_block<typename L::block>::template turns<In, Output<typename L::block, In>>*>(nullptr);
+  } else if constexpr (nn::RecomputeLike<L>) {
+    if constexpr (fault_of<typename L::recomputed_block, In> != nn::Fault::none)
+      return first_fault<typename L::recomputed_block, In, Path...>();
+    else return static_cast<recomputed_state<L>*>(nullptr);
   } else if constexpr (nn::GraphLike<L>) {
     return GraphFaults<L, In>::template first<Path...>();
   } else {

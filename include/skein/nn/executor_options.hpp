@@ -73,8 +73,9 @@ constexpr bool prefers_depth_first(const MemoryRequirements& s) {
 }
 /// Samples a block, so that what backward needs of them fits into half of a second-level cache; a multiple of 8.
 constexpr long depth_first_block(const MemoryRequirements& s, long scalar_bytes, long activation_bytes) {
-  const long sample = (s.kept_activations + s.scratch + s.whole_gradients) * activation_bytes +
-                      (s.saved_for_backward + s.backward_scratch) * scalar_bytes + s.saved_bytes + 1;
+  const long sample = (s.kept_activations + s.again.activations + s.scratch + s.whole_gradients) * activation_bytes +
+                      (s.saved_for_backward + s.again.saved + s.backward_scratch) * scalar_bytes + s.saved_bytes + s.again.bytes +
+                      1;
   const long block = 256L * 1024 / sample / 8 * 8;
   return block < 8 ? 8 : block > 1024 ? 1024 : block;
 }

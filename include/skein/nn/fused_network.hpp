@@ -7,6 +7,7 @@
 
 #include "concat.hpp"
 #include "fusion.hpp"
+#include "recompute.hpp"
 #include "repeat.hpp"
 #include "residual.hpp"
 #include "sequential.hpp"
@@ -75,6 +76,8 @@ template <class L, class Device> struct Rewrite {
     else if constexpr (ConcatLike<L>) return FuseBranches<typename L::branches, Device>{};
     else if constexpr (RepeatLike<L>)
       return std::type_identity<Repeat<L::repetitions, typename Rewrite<typename L::block, Device>::type>>{};
+    else if constexpr (RecomputeLike<L>)
+      return std::type_identity<Recompute<typename Rewrite<typename L::recomputed_block, Device>::type>>{};
     else if constexpr (GraphLike<L>) return std::type_identity<typename L::template rewritten<Device>>{};
     else if constexpr (fuses<Device, L>)
       return std::type_identity<FusedLayer<Composite<Device, L>, L>>{};  // another form of one layer

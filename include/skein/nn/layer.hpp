@@ -48,6 +48,7 @@ enum class Fault {
   branches_differ,
   repeat_changes_shape,
   repeats_nothing,
+  recomputes_state,
   concat_differs,
   reshape_count,
   slice_outside,
@@ -143,6 +144,7 @@ template <class Scalar, class Device> struct Context {
   Phase phase = Phase::training;
   bool accumulate = true;                   ///< false: the gradients hold nothing yet, an overwriting layer may store
   bool split = false;                       ///< see split_gradients()
+  bool again = false;                       ///< forward runs once more, for backward: running statistics stay
   bool continues = false;                   ///< `carries_state`: the samples go on where those of the call before have ended
   long first = 0;                           ///< of this worker's samples, in the rank's batch
   long total = 0;                           ///< samples in the rank's batch

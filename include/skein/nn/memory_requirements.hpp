@@ -13,6 +13,20 @@ constexpr long whole_line(long scalars) { return (scalars + 15) / 16 * 16; }
 /// A number of bytes, rounded up to whole cache lines.
 constexpr long whole_line_bytes(long bytes) { return (bytes + 63) / 64 * 64; }
 
+/// Memory that the blocks of Recompute share, a sample: the largest block's (with those within it); and the flops of forward that
+/// backward makes once more, those of all.
+struct AgainRequirements {
+  long activations = 0, saved = 0, bytes = 0;  // edges; scalars and bytes of layers' own blocks
+  long flops = 0;
+
+  constexpr void absorb(const AgainRequirements& s) {
+    activations = s.activations > activations ? s.activations : activations;
+    saved = s.saved > saved ? s.saved : saved;
+    bytes = s.bytes > bytes ? s.bytes : bytes;
+    flops += s.flops;
+  }
+};
+
 /// What a network or a part of it needs for an input: output, parameters, scalars of each arena, and what it counts.
 struct MemoryRequirements {
   Extents output{};
@@ -30,6 +44,7 @@ struct MemoryRequirements {
   bool whole_gradient = false;  // backward wants dy as one array over all workers (splits_gradients)
   bool carries_state = false;   // of some layer, from one batch to the next
   int tokens = 0;               // not 0: the input is integers below this number
+  AgainRequirements again{};
   Fault fault = Fault::none;
 
   constexpr void absorb(const MemoryRequirements& s) {  // what does not depend on the order
@@ -50,6 +65,7 @@ struct MemoryRequirements {
     if (s.workspace > workspace) workspace = s.workspace;
     couples_batch = couples_batch || s.couples_batch;
     carries_state = carries_state || s.carries_state;
+    again.absorb(s.again);
     if (s.tokens > 0 && (tokens == 0 || s.tokens < tokens)) tokens = s.tokens;
     if (fault == Fault::none) fault = s.fault;
   }
@@ -71,6 +87,8 @@ template <class L> concept RepeatLike = requires {
   typename L::block;
   L::repetitions;
 };
+/// L is one block, whose activations backward makes again.
+template <class L> concept RecomputeLike = requires { typename L::recomputed_block; };
 template <class L> concept GraphLike = requires { typename L::graph_items; };
 /// The extents of the Inputs of a Graph whose sample is a row of several; of any other network none.
 template <class L> constexpr std::span<const Extents> input_parts() {

@@ -23,6 +23,12 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run 
   Activation* kept_activations = nullptr;
   Scalar *saved_for_backward = nullptr, *backward_scratch = nullptr;
   std::byte* saved_bytes = nullptr;
+  struct {
+    Activation* activations = nullptr;
+    Scalar* saved = nullptr;
+    std::byte* bytes = nullptr;
+    bool shared = false;  // by workers, whose parts of it lie otherwise in each block
+  } again{};              // the same three, of blocks whose activations are made again: see nn/recompute.hpp
   Activation *scratch = nullptr, *whole_gradients = nullptr;
   long scratch_width = 0;        // what a sample takes of the scratch memory
   Scalar* workspace = nullptr;   // this worker's

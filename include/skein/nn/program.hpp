@@ -3,6 +3,7 @@
 #pragma once
 #include "../plan/program.hpp"
 #include "concat.hpp"
+#include "recompute.hpp"
 #include "repeat.hpp"
 #include "residual.hpp"
 #include "sequential.hpp"
@@ -76,9 +77,17 @@ constexpr int emit_leaf(P& p, int path, int x, Extents& in, const LayerInfo& i, 
   p.operations[static_cast<std::size_t>(p.operation_count++)] = o;
   return o.out;
 }
+template <class P> constexpr void mark_again(P& p, int first) {
+  for (int i = first; i < p.operation_count; ++i) p.operations[static_cast<std::size_t>(i)].again = true;
+}
 template <class L, class P> constexpr int emit_child(P& p, int path, int& index, int x, Extents& in) {
   if constexpr (RepeatLike<L> && label_of<L>().empty()) {  // spliced: numbered as N children of the parent
     for (int k = 0; k < L::repetitions; ++k) x = emit<typename L::block>(p, p.path(path, index++), x, in);
+    return x;
+  } else if constexpr (RecomputeLike<L>) {  // as if the block stood there
+    const int first = p.operation_count;
+    x = emit_child<typename L::recomputed_block>(p, path, index, x, in);
+    mark_again(p, first);
     return x;
   } else {
     return emit<L>(p, p.path(path, index++, label_of<L>()), x, in);
@@ -139,6 +148,11 @@ template <class L, class P> constexpr int emit(P& p, int path, int x, Extents& i
     return detail::emit_branches(p, path, x, in, static_cast<typename L::branches*>(nullptr));
   } else if constexpr (RepeatLike<L>) {
     for (int k = 0; k < L::repetitions; ++k) x = emit<typename L::block>(p, p.path(path, k), x, in);
+    return x;
+  } else if constexpr (RecomputeLike<L>) {
+    const int first = p.operation_count;
+    x = emit<typename L::recomputed_block>(p, path, x, in);
+    detail::mark_again(p, first);
     return x;
   } else if constexpr (GraphLike<L>) {
     return L::emit(p, path, x, in);

@@ -24,6 +24,7 @@ template <int N, class Block> struct Repeat {
     t.backward_scratch *= n;
     t.saved_bytes *= n;
     t.flops *= n;
+    t.again.flops *= n;
     t.operations *= n;
     t.entries *= n;
     t.buffer_entries *= n;

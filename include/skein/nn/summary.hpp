@@ -57,6 +57,7 @@ struct SummaryRow {
 /// What the last line says; a depth_first_block of 0: layer by layer.
 struct SummaryTotals {
   long parameters, stored, flops, saved_bytes, depth_first_block;
+  long again_bytes, again_flops;  // what backward makes once more
   int buckets;
   std::string_view device;
   std::string precision;
@@ -84,8 +85,10 @@ template <class Model> std::string summary() {
       depth_first ? nn::depth_first_block(s, sizeof(typename Model::Scalar), sizeof(typename Model::Activation)) : 0;
   return nn::detail::summary_text(
       Model::input::extents, rows, executed,
-      {Model::parameter_count, s.stored, Model::flops, saved_bytes_per_sample<Model>, block, gradient_buckets<Model>,
-       Model::device::name, nn::detail::precision_text<typename Model::precision>()});
+      {Model::parameter_count, s.stored, Model::flops, saved_bytes_per_sample<Model>, block,
+       s.again.activations * static_cast<long>(sizeof(typename Model::Activation)) +
+           s.again.saved * static_cast<long>(sizeof(typename Model::Scalar)) + s.again.bytes,
+       s.again.flops, gradient_buckets<Model>, Model::device::name, nn::detail::precision_text<typename Model::precision>()});
 }
 template <class Model> std::string summary(const Model&) { return summary<Model>(); }
 

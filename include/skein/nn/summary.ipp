@@ -65,6 +65,7 @@ SKEIN_INLINE std::string summary_text(const Extents& input, std::span<const Summ
     const ExecutedLayer u = unit < executed.size() ? executed[unit] : ExecutedLayer{1, {}};
     std::string runs = part == 0 ? std::string(u.kernel) : "  with the one above";
     if (part == 0 && u.layer_count > 1) runs += text("{}fused, {} layers", runs.empty() ? "" : ", ", u.layer_count);
+    if (o.again) runs += runs.empty() ? "again in backward" : ", again in backward";
     row(r.name, std::string_view(kind_text(o.kind)).substr(0, 44), text_of(o.output),
         o.logical_parameters ? grouped(o.logical_parameters) : "", o.flops ? grouped(o.flops) : "", runs);
     if (++part >= u.layer_count) {
@@ -77,6 +78,10 @@ SKEIN_INLINE std::string summary_text(const Extents& input, std::span<const Summ
       grouped(totals.parameters), grouped(totals.stored), grouped(totals.flops), grouped(totals.saved_bytes), totals.buckets);
   t += totals.depth_first_block ? text(", runs depth-first in blocks of {} samples", totals.depth_first_block)
                                 : ", runs layer by layer";
+  if (totals.again_flops > 0)
+    t += text(", {} flops a sample once more in backward ({} % of forward) with {} bytes a sample for one block at a time",
+              grouped(totals.again_flops), (100 * totals.again_flops + totals.flops / 2) / totals.flops,
+              grouped(totals.again_bytes));
   return t + text(", on {}{}\n", totals.device, totals.precision);
 }
 

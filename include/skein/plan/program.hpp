@@ -59,6 +59,7 @@ struct LayerNode {
   long saved_bytes = 0;
   long flops = 0;  ///< forward, a sample
   bool saves_input = false, saves_output = false;
+  bool again = false;  ///< backward runs its forward once more
   long kronecker_a = 0, kronecker_g = 0;
 };
 

@@ -209,7 +209,7 @@ class ExecutorMemory {
     ActivationSizes s{sizes, backward_scratch, input_pitch, output_pitch};
     if (edges) s.room = gradient_tail * static_cast<long>(sizeof(Scalar) / sizeof(Activation));
     for (int i = 0; i < count; ++i) {
-      if (i > 0 && !depth_first_) s.network.scratch = s.network.whole_gradients = 0;
+      if (i > 0 && !depth_first_) s.network.scratch = s.network.whole_gradients = 0, s.network.again = {};
       sets_.emplace_back(s, capacity_, where);
     }
   }
@@ -228,7 +228,11 @@ class ExecutorMemory {
     r.saved_for_backward = s.set->saved_for_backward.data();
     r.backward_scratch = r.saved_for_backward + sizes.saved_for_backward * capacity_;
     r.saved_bytes = s.set->saved_bytes.data();
-    r.scratch = (depth_first_ ? s.set : &sets_[0])->scratch.data();
+    Set& passing = depth_first_ ? *s.set : sets_[0];  // what no micro-batch leaves for later
+    r.again = {passing.kept_activations.data() + sizes.kept_activations * capacity_,
+               passing.saved_for_backward.data() + (sizes.saved_for_backward + backward_scratch) * capacity_,
+               passing.saved_bytes.data() + sizes.saved_bytes * capacity_, !depth_first_};
+    r.scratch = passing.scratch.data();
     r.scratch_width = sizes.scratch;
     r.whole_gradients = r.scratch + sizes.scratch * capacity_;
     r.workspace = workspace_[static_cast<std::size_t>(w)].data();
