@@ -7,6 +7,14 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
+/// Where blocks whose activations are made again keep them: see nn/recompute.hpp.
+template <class Scalar, class Activation> struct AgainMemory {
+  Activation* activations = nullptr;
+  Scalar* saved = nullptr;
+  std::byte* bytes = nullptr;
+  bool shared = false;  ///< by workers, whose parts of it lie otherwise in each block
+};
+
 /// One worker's pass: base pointers of the arenas and the slice of the batch that it works on. Edges between layers are
 /// Activation, all else is Scalar.
 template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run : detail::CastWeights<Scalar_, Activation_> {
@@ -23,12 +31,7 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run 
   Activation* kept_activations = nullptr;
   Scalar *saved_for_backward = nullptr, *backward_scratch = nullptr;
   std::byte* saved_bytes = nullptr;
-  struct {
-    Activation* activations = nullptr;
-    Scalar* saved = nullptr;
-    std::byte* bytes = nullptr;
-    bool shared = false;  // by workers, whose parts of it lie otherwise in each block
-  } again{};              // the same three, of blocks whose activations are made again: see nn/recompute.hpp
+  AgainMemory<Scalar_, Activation_> again{};
   Activation *scratch = nullptr, *whole_gradients = nullptr;
   long scratch_width = 0;        // what a sample takes of the scratch memory
   Scalar* workspace = nullptr;   // this worker's
