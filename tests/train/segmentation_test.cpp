@@ -11,6 +11,7 @@
 #include <skein/nn/group_norm.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/models/unet.hpp>
+#include <skein/nn/reshape.hpp>
 #include <skein/nn/residual.hpp>
 #include <skein/nn/rms_norm.hpp>
 #include <skein/nn/summary.hpp>
@@ -61,6 +62,11 @@ struct Small : nn::Sequential<nn::Conv2d<8, sk::Kernel<3>, sk::Stride<2>, sk::Pa
                               nn::Residual<nn::Conv2d<8, sk::Kernel<3>, sk::Padding<1>, sk::Groups<8>>>,  // depthwise
                               nn::ConvTranspose2d<6, sk::Kernel<3>, sk::Stride<2>, sk::Padding<1>, sk::OutputPadding<1>>,
                               nn::RmsNorm<>, nn::MaxPool2d<2>, nn::Upsample<2, sk::Bilinear>, nn::Conv2d<3, sk::Kernel<1>>> {};
+
+/// Convolutions along one and three dimensions.
+struct Along : nn::Sequential<nn::Reshape<side, side>, nn::Conv1d<24, sk::Kernel<3>, sk::Padding<1>>, nn::Relu,
+                              nn::Reshape<4, 4, 8, 3>, nn::Conv3d<6, sk::Kernel<3>, sk::Padding<1>>, nn::Reshape<side, side, 3>> {
+};
 
 template <class Net, class Policy = sk::parallel::SingleProcess>
 std::vector<double> losses(const Squares& squares, int threads, Policy policy = {}) {
@@ -127,15 +133,20 @@ TEST_CASE("Label images as a plain list are those of a tensor; another number of
 
 TEST_CASE("Networks of pixels have the same losses on any number of workers and ranks", "[train]") {
   const Squares squares(32, 4);
-  const auto small = losses<Small>(squares, 1), unet = losses<sk::models::UNet<3, 4, 2, nn::GroupNorm<2>>>(squares, 1);
+  const auto small = losses<Small>(squares, 1), along = losses<Along>(squares, 1),
+             unet = losses<sk::models::UNet<3, 4, 2, nn::GroupNorm<2>>>(squares, 1);
   for (const int threads : {2, 4}) {
     same(losses<Small>(squares, threads), small);
+    same(losses<Along>(squares, threads), along);
     same(losses<sk::models::UNet<3, 4, 2, nn::GroupNorm<2>>>(squares, threads), unet);
   }
   for (const int ranks : {2, 3})
     sk::spawn(ranks, [&](sk::ThreadComm& world) {
-      const auto found = losses<Small>(squares, 1, sk::parallel::DataParallel{world});
-      if (world.rank() == 0) same(found, small);
+      const auto found = losses<Small>(squares, 1, sk::parallel::DataParallel{world}),
+                 found_along = losses<Along>(squares, 1, sk::parallel::DataParallel{world});
+      if (world.rank() != 0) return;
+      same(found, small);
+      same(found_along, along);
     });
 }
 

@@ -2,6 +2,8 @@
 // Whole convolutional networks trained on both devices: launched, and replayed from a captured step.
 #include "train/cuda/step_twins.hpp"
 
+#include <skein/nn/models/unet.hpp>
+
 namespace nn = skein::nn;
 using skein::Kernel;
 using skein::NoBias;
@@ -20,8 +22,18 @@ using ResNet =
     nn::Sequential<nn::Conv2d<6, Kernel<3>, Padding<1>, NoBias>, nn::BatchNorm<>, nn::Relu, nn::Residual<Body<6, 1>>, nn::Relu,
                    nn::Residual<Body<9, 2>, nn::Sequential<nn::Conv2d<9, Kernel<1>, Stride<2>, NoBias>, nn::BatchNorm<>>>,
                    nn::Relu, nn::AvgPool2d<2>, nn::GlobalAvgPool, nn::Linear<10>, nn::LogSoftmax>;
+/// (8, 8, 2) to (8, 8, 3): what UNet has not.
+using Pixels = nn::Sequential<nn::Conv2d<6, Kernel<3>, Stride<2>, Padding<1>>, nn::GroupNorm<3>, nn::Relu,
+                              nn::Conv2d<6, Kernel<3>, Padding<1>, skein::Groups<6>>, nn::Upsample<2, skein::Bilinear>,
+                              nn::RmsNorm<>, nn::Reshape<64, 6>, nn::Conv1d<6, Kernel<3>, Padding<1>>, nn::Reshape<4, 4, 4, 6>,
+                              nn::Conv3d<3, Kernel<3>, Padding<1>>, nn::Reshape<8, 8, 3>>;
 }  // namespace
 
+TEST_CASE("networks with a class for each pixel train alike on both devices", "[cuda]") {
+  twins::agree<Pixels, Shape<8, 8, 2>, double>(nn::CrossEntropy{}, skein::optim::Sgd{.lr = 0.05, .momentum = 0.9}, {}, 1e-10);
+  twins::agree<skein::models::UNet<3, 4, 1>, Shape<8, 8, 2>, double>(nn::CrossEntropy{},
+                                                                     skein::optim::Sgd{.lr = 0.05, .momentum = 0.9}, {}, 1e-10);
+}
 TEST_CASE("LeNet trains alike on both devices", "[cuda]") {
   twins::agree<LeNet, Shape<12, 12, 1>>(nn::CrossEntropy{}, skein::optim::Sgd{.lr = 0.05, .momentum = 0.9});
 }

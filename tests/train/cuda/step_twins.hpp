@@ -16,11 +16,14 @@ namespace sk = skein;
 template <class Model, class Loss> struct Data {
   using Scalar = typename Model::Scalar;
   static constexpr long in = sk::sample_pitch(Model::input::extents), width = Model::output_extents.count(),
-                        out = sk::row_pitch(width);
+                        out = sk::row_pitch(width), classes = Model::output_extents.last(), each = width / classes;
   std::vector<Scalar> x, y;
   std::vector<std::int32_t> labels;
   explicit Data(long n, std::uint64_t key = 1)
-      : x(static_cast<std::size_t>(n * in)), y(static_cast<std::size_t>(n * out)), labels(static_cast<std::size_t>(n)) {
+      : x(static_cast<std::size_t>(n * in)), y(static_cast<std::size_t>(n * out)), labels(static_cast<std::size_t>(n * each)) {
+    for (long i = 0; i < n * each; ++i)  // of each position
+      labels[static_cast<std::size_t>(i)] =
+          static_cast<std::int32_t>(sk::random_uniform(key, 2, static_cast<std::uint64_t>(i)) * static_cast<double>(classes));
     for (long i = 0; i < n; ++i) {
       for (long c = 0; c < Model::input::count; ++c)
         x[static_cast<std::size_t>(i * in + c)] =
@@ -28,8 +31,6 @@ template <class Model, class Loss> struct Data {
       for (long c = 0; c < width; ++c)
         y[static_cast<std::size_t>(i * out + c)] =
             static_cast<Scalar>(sk::random_uniform(key, 1, static_cast<std::uint64_t>(i * out + c)) - 0.5);
-      labels[static_cast<std::size_t>(i)] =
-          static_cast<std::int32_t>(sk::random_uniform(key, 2, static_cast<std::uint64_t>(i)) * static_cast<double>(width));
     }
   }
   sk::data::Batch<Scalar> batch(long begin, long end) const {
@@ -38,7 +39,8 @@ template <class Model, class Loss> struct Data {
     b.pitch = in;
     b.sample = Model::input::extents;
     if constexpr (Loss::target == sk::nn::TargetKind::label) {
-      b.labels = labels.data() + begin;
+      b.labels = labels.data() + begin * each;
+      b.labels_each = each;
     } else {
       b.targets = y.data() + begin * out;
       b.target_pitch = out;
