@@ -106,21 +106,22 @@ template <class Network, class Loss> struct Samples {
 };
 
 /// One rank's training on its part of the samples. While it is timed, the rate is a thousandth: weights stay as they are.
-template <class Network, class Loss, class Policy = sk::parallel::SingleProcess> class Training {
+template <class Network, class Loss, class Policy = sk::parallel::SingleProcess, class Optimizer = sk::optim::Sgd>
+class Training {
  public:
   using Model = ModelOf<Network>;
-  using TrainStep = sk::train::TrainStep<Model, Loss, sk::optim::Sgd, Policy>;
+  using TrainStep = sk::train::TrainStep<Model, Loss, Optimizer, Policy>;
 
-  Training(const Samples<Network, Loss>& samples, sk::optim::Sgd sgd, int threads, Policy policy = {}, int rank = 0,
+  Training(const Samples<Network, Loss>& samples, Optimizer optimizer, int threads, Policy policy = {}, int rank = 0,
            int ranks = 1)
-      : sgd_(sgd), threads_(threads), policy_(std::move(policy)),
+      : optimizer_(optimizer), threads_(threads), policy_(std::move(policy)),
         batch_(samples.batch(samples.count * rank / ranks, samples.count * (rank + 1) / ranks, samples.count)) {
     reset();
   }
   void reset() {
     train_step_.reset();
     model_ = std::make_unique<Model>(sk::Seed{7});
-    train_step_ = std::make_unique<TrainStep>(*model_, Loss{}, sgd_, policy_);
+    train_step_ = std::make_unique<TrainStep>(*model_, Loss{}, optimizer_, policy_);
     train_step_->reserve({.capacity = batch_.count, .threads = threads_});
     train_step_->executor().prepare(batch_.count);
   }
@@ -141,7 +142,7 @@ template <class Network, class Loss, class Policy = sk::parallel::SingleProcess>
   const Model& model() const { return *model_; }
 
  private:
-  sk::optim::Sgd sgd_;
+  Optimizer optimizer_;
   int threads_;
   Policy policy_;
   sk::data::Batch<float> batch_;

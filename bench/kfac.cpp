@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does K-FAC cost, and what does it gain? Its average step on ResNet-20 (32 x 32, batch 128, Cholesky) beside plain SGD's
+// and beside kfac-pytorch's with the same settings; and the time of LeNet on Fashion-MNIST to a test accuracy, beside SGD with
+// the best rate and momentum of a grid.
+#include <map>
+
+#include <skein/optim/kfac/kfac.hpp>
+
+#include "support/training.hpp"
+
+namespace {
+using namespace bench;
+using Loss = nn::CrossEntropy;
+
+struct ResNet20 : sk::models::CifarResNet<20> {
+  static constexpr const char* words = "resnet20";
+};
+constexpr sk::optim::Sgd sgd{.lr = 0.1f, .momentum = 0.9};
+constexpr int cycle = 10;  // steps from one update of the inverses to the next: what is timed is whole cycles
+
+constexpr sk::optim::Kfac settings(int factor_every) {
+  return {.damping = 0.003, .factor_every = factor_every, .inverse_every = cycle, .inverse = sk::optim::KfacInverse::cholesky};
+}
+auto preconditioned(int factor_every) { return sk::optim::chain(settings(factor_every), sgd); }
+using Preconditioned = Training<ResNet20, Loss, sk::parallel::SingleProcess, decltype(preconditioned(1))>;
+
+/// Whole cycles of a training.
+template <class T> Candidate cycles(T& training) {
+  return [&training](long n) { return timed(n * cycle, [&] { training.step(); }); };
+}
+Plan few_rounds(bool quick) { return {0.1, quick ? 4 : 12}; }
+
+/// The layers' factors by symmetric products, half of the work, with so many updates in a cycle; inverses; four products a layer
+/// and step. Of a step of SGD: see step_flops.
+double kfac_flops(long batch, int factor_every) {
+  double factors = 0, inverses = 0, products = 0;
+  for (const auto& layer : ModelOf<ResNet20>::program.ops()) {
+    const double a = static_cast<double>(layer.kronecker_a), g = static_cast<double>(layer.kronecker_g);
+    if (a == 0) continue;
+    const double pixels = static_cast<double>(layer.flops) / (2 * a * g);
+    factors += static_cast<double>(batch) * pixels * (a * a + g * g);
+    inverses += a * a * a + g * g * g;
+    products += 2 * a * g * (a + g);
+  }
+  return factors / factor_every + inverses / cycle + products;
+}
+
+/// The fastest variant of kfac-pytorch, or nothing. One cycle each decides: a cycle takes seconds.
+std::unique_ptr<Peer> kfac_pytorch(const std::vector<std::string>& arguments, int threads) {
+  std::unique_ptr<Peer> best;
+  if (!Peer::available()) return best;
+  double least = 1e9;
+  for (int t = 1; t <= threads; ++t)
+    for (const bool channels_last : {false, true}) {  // (kfac-pytorch 0.4.2 fails with the second)
+      const PeerVariant v{t, false, channels_last, false, {}};
+      try {
+        auto peer = std::make_unique<Peer>("kfac_pytorch.py", arguments, v);
+        (void)peer->run(1);
+        const double seconds = peer->run(1).wall / cycle;
+        std::cout << "  kfac-pytorch with " << v.name() << ": " << 1e3 * seconds << " ms a step" << std::endl;
+        if (seconds < least) least = seconds, best = std::move(peer);
+      } catch (const std::exception& e) {
+        std::cout << "  kfac-pytorch with " << v.name() << " left out: " << e.what() << std::endl;
+      }
+    }
+  return best;
+}
+
+/// Against SGD's step, and against kfac-pytorch's.
+bool steps(Report& report, int factor_every, int threads, double rate, bool against_sgd) {
+  const long batch = 128;
+  const std::string what = "ResNet-20 step, batch 128, factors every " + std::to_string(factor_every) + ", inverses every 10";
+  const Samples<ResNet20, Loss> samples(batch);
+  Training<ResNet20, Loss> plain(samples, sgd, threads);
+  Preconditioned ours(samples, preconditioned(factor_every), threads);
+  const double floor = 1e3 * (step_flops<ResNet20>(batch) + kfac_flops(batch, factor_every)) / (rate * threads);
+  const std::string why = void_reason([&](long n) { return plain.run(n); }, {0.002, report.quick() ? 40 : 80});
+  const auto fill = [&](Line& l, const Comparison& c) {
+    l.ours = 1e3 * c.a / cycle;
+    l.peer = 1e3 * c.b / cycle;
+    l.ratio = c.ratio;
+    l.floor = floor;
+    l.threads = threads;
+    l.add("least " + number(1e3 * c.least_a / cycle) + " against " + number(1e3 * c.least_b / cycle));
+    if (!why.empty()) l.accepted = false, l.add(why);
+  };
+  if (against_sgd) {
+    Line l{.metric = what, .peer_name = "our SGD", .must = {1.25}, .hope = {1.15}};
+    fill(l, compare(cycles(ours), cycles(plain), few_rounds(report.quick())));
+    report.add(l);
+  }
+  const Exchange exchange;
+  ours.reset();  // the peer begins with these weights too
+  auto arguments = hand_over(exchange, samples, ours.model(), sgd);
+  for (const std::string& more : {std::string("--factor-every"), std::to_string(factor_every)}) arguments.push_back(more);
+  const std::unique_ptr<Peer> peer = kfac_pytorch(arguments, threads);
+  Line l{.metric = what, .peer_name = "kfac-pytorch (not at hand)", .must = {0.50}, .hope = {0.30}};
+  if (!peer) {
+    const Comparison c = alone(cycles(ours), few_rounds(report.quick()));
+    l.ours = 1e3 * c.a / cycle, l.floor = floor, l.threads = threads;
+    report.add(l);
+    report.say(
+        "  kfac-pytorch is missing: pip install --no-deps git+https://github.com/gpauloski/kfac-pytorch, into the peer's "
+        "environment");
+    return true;
+  }
+  const std::string wrong = difference(ours.losses(8), peer->losses(8));
+  if (!wrong.empty()) l.accepted = false, l.add(wrong);
+  l.peer_name = "kfac-pytorch, " + peer->name();
+  fill(l, compare(
+              cycles(ours), [&](long n) { return peer->run(n); }, few_rounds(report.quick())));
+  report.add(l);
+  return wrong.empty();
+}
+
+// ---- time to an accuracy
+
+constexpr double wanted = 0.88;
+constexpr int most_epochs = 8, seeds = 3;
+constexpr long batch = 128, look_every = 50;  // steps from one evaluation to the next; these are not timed
+
+/// Seconds and steps of a training until the test accuracy was as wanted in an evaluation.
+struct Reached {
+  double seconds = 1e9;
+  long steps = 0;
+};
+template <class Optimizer>
+Reached train_until(const sk::data::TrainTest& set, const Optimizer& optimizer, std::uint64_t seed, double give_up) {
+  using Model = ModelOf<LeNet>;
+  Model model{sk::Seed{seed}};
+  sk::train::TrainStep step(model, Loss{}, optimizer, sk::parallel::SingleProcess{});
+  step.reserve({.capacity = 1000, .threads = 2});
+  sk::data::Loader<> loader(set.train, {.batch = batch, .seed = sk::Seed{seed}, .last = sk::data::LastBatch::drop});
+  sk::data::Loader<> test(set.test, {.batch = 1000, .shuffle = false});
+  const auto accuracy = [&] {
+    bool first = true;
+    sk::nn::LossSums sums;
+    for (const auto& b : test.epoch(0)) sums = step.evaluate(b, !std::exchange(first, false));
+    return sums.correct / sums.weight;
+  };
+  Reached r{0, 0};
+  for (int e = 0; e < most_epochs; ++e) {
+    double begin = clock_seconds(CLOCK_MONOTONIC);
+    for (const auto& b : loader.epoch(e)) {
+      if (!std::isfinite(step.step(b).mean())) return {};
+      if (++r.steps % look_every != 0) continue;
+      r.seconds += clock_seconds(CLOCK_MONOTONIC) - begin;
+      if (accuracy() >= wanted) return r;
+      begin = clock_seconds(CLOCK_MONOTONIC);
+    }
+    r.seconds += clock_seconds(CLOCK_MONOTONIC) - begin;
+    if (r.seconds > give_up) return {};
+  }
+  return {};
+}
+
+/// The setting that is fastest over all seeds, by its mean time: each side has the same chance.
+struct Tuned {
+  std::string name;
+  std::vector<Reached> runs;
+  double mean() const {
+    double sum = 0;
+    for (const Reached& r : runs) sum += r.seconds;
+    return sum / static_cast<double>(runs.size());
+  }
+  double steps() const {
+    double sum = 0;
+    for (const Reached& r : runs) sum += static_cast<double>(r.steps);
+    return sum / static_cast<double>(runs.size());
+  }
+};
+template <class Optimizer>
+void try_setting(Tuned& best, const std::string& name, const sk::data::TrainTest& set, const Optimizer& optimizer) {
+  Tuned t{name, {}};
+  const double give_up = best.runs.empty() ? 1e9 : 3 * best.mean();
+  for (int k = 1; k <= seeds; ++k) {
+    try {
+      t.runs.push_back(train_until(set, optimizer, static_cast<std::uint64_t>(k), give_up));
+    } catch (const sk::ArgumentError&) { t.runs.push_back({}); }  // diverged: a factor has no inverse
+    if (t.runs.back().seconds > 1e8) break;
+  }
+  const bool whole = static_cast<int>(t.runs.size()) == seeds && t.mean() < 1e8;
+  std::cout << "  " << name << ": "
+            << (whole ? number(t.mean()) + " s, " + number(t.steps()) + " steps" : std::string("not there, or too slow"))
+            << std::endl;
+  if (whole && (best.runs.empty() || t.mean() < best.mean())) best = std::move(t);
+}
+
+/// Both sides take the best of their settings, by these seeds.
+bool time_to_accuracy(Report& report) {
+  if (sk::data::find_images("fashion-mnist").empty()) {
+    report.say("Fashion-MNIST is not there: SKEIN_DATA names the folder that has fashion-mnist/");
+    return true;
+  }
+  const auto set = sk::data::fashion_mnist();
+  Tuned plain, ours;
+  for (const double momentum : {0.9, 0.95, 0.0})
+    for (const float rate : {0.01f, 0.02f, 0.03f, 0.05f, 0.1f, 0.2f})
+      if (!report.quick() || (momentum == 0.9 && rate > 0.01f && rate < 0.1f))
+        try_setting(plain, "SGD, rate " + number(rate) + ", momentum " + number(momentum), set,
+                    sk::optim::Sgd{.lr = rate, .momentum = momentum});
+  for (const double damping : {1e-6, 1e-4, 3e-3})
+    for (const double clip : {1e-3, 5e-4, 2e-3})  // the clip is what limits each step: the rate changes nothing
+      if (!report.quick() || clip == 1e-3)
+        try_setting(ours, "K-FAC every 50 steps, damping " + number(damping) + ", kl-clip " + number(clip), set,
+                    sk::optim::chain(sk::optim::Kfac{.damping = damping,
+                                                     .factor_every = 50,
+                                                     .inverse_every = 50,
+                                                     .kl_clip = clip,
+                                                     .inverse = sk::optim::KfacInverse::cholesky},
+                                     sk::optim::Sgd{.lr = 0.1f, .momentum = 0.9}));
+  if (plain.runs.empty() || ours.runs.empty()) return false;
+  std::vector<double> ratios;
+  for (int s = 0; s < seeds; ++s)
+    ratios.push_back(ours.runs[static_cast<std::size_t>(s)].seconds / plain.runs[static_cast<std::size_t>(s)].seconds);
+  Line l{.metric = "LeNet on Fashion-MNIST to " + number(100 * wanted) + " % test accuracy, 3 seeds",
+         .ours = ours.mean(),
+         .peer = plain.mean(),
+         .peer_name = plain.name,
+         .unit = "s",
+         .ratio = bootstrap(ratios),
+         .must = {0.90},
+         .hope = {0.70},
+         .threads = 2};
+  l.add(ours.name + ", " + number(ours.steps()) + " steps against " + number(plain.steps()));
+  report.add(l);
+  return true;
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  Report report("kfac", options(argc, argv));
+  const double rate = gemm_rate(report.quick());
+  report.say("a core's sgemm: " + number(1e-9 * rate) + " GFLOP/s");
+  bool right = true;
+  for (const int threads : {1, 2}) right &= steps(report, cycle, threads, rate, true);
+  right &= steps(report, 1, 2, rate, false);  // kfac-pytorch's examples: factors every step, inverses every 10
+  right &= time_to_accuracy(report);
+  return report.finish(right);
+}
