@@ -27,6 +27,37 @@ class LastState(nn.Module):
         return self.lstm(x)[0][:, -1]
 
 
+class CifarBlock(nn.Module):
+    """Two convolutions past a shortcut, which takes every second pixel and pads channels with zeros (option A) where they differ."""
+
+    def __init__(self, channels, width):
+        super().__init__()
+        self.stride, self.padding = width // channels, (width - channels) // 2
+        self.conv1, self.norm1 = nn.Conv2d(channels, width, 3, self.stride, 1, bias=False), nn.BatchNorm2d(width)
+        self.conv2, self.norm2 = nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width)
+
+    def forward(self, x):
+        y = self.norm2(self.conv2(torch.relu(self.norm1(self.conv1(x)))))
+        if self.padding:
+            x = nn.functional.pad(x[:, :, ::self.stride, ::self.stride], (0, 0, 0, 0, self.padding, self.padding))
+        return torch.relu(x + y)
+
+
+class GlobalAvgPool(nn.Module):
+    def forward(self, x):
+        return x.mean((2, 3))
+
+
+def cifar_resnet(channels, depth):
+    """All but the head."""
+    layers, width = [nn.Conv2d(channels, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU()], 16
+    for wider in (16, 32, 64):
+        for _ in range((depth - 2) // 6):
+            layers.append(CifarBlock(width, wider))
+            width = wider
+    return nn.Sequential(*layers, GlobalAvgPool())
+
+
 def build(words, channels_last):
     """(network, extents of a sample, whether they are images)."""
     first, *rest = words.split()
@@ -42,6 +73,8 @@ def build(words, channels_last):
             layers.append(nn.MaxPool2d(*n))
         elif kind == "lstm":
             layers.append(LastState(x.shape[2], n[0]))
+        elif kind == "cifar_resnet":
+            layers.append(cifar_resnet(x.shape[1], n[0]))
         elif kind == "linear":
             layers.append(nn.Linear(x.shape[1], n[0]))
         elif kind == "flatten":
@@ -69,13 +102,18 @@ def load(model, path, channels_last):
         return values[at - count:at].reshape(shape)
 
     with torch.no_grad():
-        for layer in model:
+        for layer in model.modules():
             if isinstance(layer, (nn.Flatten, FlattenLast)):
                 image = layer.image
             if isinstance(layer, nn.Conv2d):
                 out, each, height, width = layer.weight.shape
                 layer.weight.copy_(take(height, width, each, out).permute(3, 2, 0, 1))
-                layer.bias.copy_(take(out))
+                if layer.bias is not None:
+                    layer.bias.copy_(take(out))
+            if isinstance(layer, nn.BatchNorm2d):
+                layer.weight.copy_(take(layer.num_features))
+                layer.bias.copy_(take(layer.num_features))
+                layer.reset_running_stats()
             if isinstance(layer, LastState):
                 for weight in (layer.lstm.weight_ih_l0, layer.lstm.weight_hh_l0):
                     weight.copy_(take(weight.shape[1], weight.shape[0]).T)

@@ -31,6 +31,12 @@ struct LstmRows : nn::Sequential<nn::Lstm<128, sk::LastState>, nn::Linear<10>> {
   static constexpr long input_flops = 28 * 2L * 28 * 512;  // of the rows; the product with the state has a gradient in every step
 };
 
+/// For CIFAR-10, shortcuts without parameters.
+template <int Depth> struct CifarResNet : sk::models::CifarResNet<Depth> {
+  static_assert(Depth == 20 || Depth == 32);
+  static constexpr const char* words = Depth == 20 ? "32,32,3 cifar_resnet:20 linear:10" : "32,32,3 cifar_resnet:32 linear:10";
+};
+
 // ---- not LeNet: what no kernel was written for by name
 struct OddWidths : nn::Sequential<nn::Conv2d<7, sk::Kernel<3>, sk::Padding<1>>, nn::Relu, nn::MaxPool2d<2>,
                                   nn::Conv2d<19, sk::Kernel<3>, sk::Padding<1>>, nn::Relu, nn::MaxPool2d<2>, nn::Flatten,

@@ -212,9 +212,10 @@ void against_one(Line& l, const Samples<Network, Loss>& samples, sk::optim::Sgd 
 }
 
 /// A step of a network on so many threads against the peer's best: of a fresh state, which the goals are for, and of one that is
-/// old.
+/// `age` steps old (0: not asked for).
 template <class Network, class Loss>
-bool measure_step(Report& report, Line l, long batch, sk::optim::Sgd sgd, double rate, bool with_peer = true) {
+bool measure_step(Report& report, Line l, long batch, sk::optim::Sgd sgd, double rate, bool with_peer = true,
+                  long age = aged_steps) {
   const Samples<Network, Loss> samples(batch);
   Training<Network, Loss> ours(samples, sgd, l.threads);
   const Exchange exchange;
@@ -229,9 +230,10 @@ bool measure_step(Report& report, Line l, long batch, sk::optim::Sgd sgd, double
   const bool right = against(l, run, peer.get(), wrong, report.quick());
   if (l.threads == 2) against_one(l, samples, sgd, run, report.quick());
   report.add(l);
-  ours.age(aged_steps);
-  if (peer) peer->age(aged_steps);
-  Line old{.metric = l.metric + ", " + std::to_string(aged_steps) + " steps old", .floor = l.floor, .threads = l.threads};
+  if (age == 0) return right;
+  ours.age(age);
+  if (peer) peer->age(age);
+  Line old{.metric = l.metric + ", " + std::to_string(age) + " steps old", .floor = l.floor, .threads = l.threads};
   const bool still_right = against(old, run, peer.get(), "", report.quick());
   report.add(old);
   return right && still_right;
