@@ -74,8 +74,10 @@ TEST_CASE("a step of a loop by hand refuses a factor of the rate and a norm that
   constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinite = std::numeric_limits<double>::infinity();
   const Watched data;
   const auto refuses = [&](auto& step) {
-    step.reserve({.capacity = 8});
     data::Loader<> loader{data, {.batch = 8}};
+    for (const data::Batch<>& batch : loader.epoch(0))
+      CHECK_THROWS_WITH(step.step(batch), Catch::Contains("call reserve({.capacity = loader.capacity()})"));
+    step.reserve({.capacity = 8});
     for (const data::Batch<>& batch : loader.epoch(0)) {
       for (const double factor : {nan, infinite, -infinite, -0.5})
         CHECK_THROWS_WITH(step.step(batch, {.lr_factor = factor}),

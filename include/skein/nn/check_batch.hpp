@@ -41,10 +41,16 @@ template <class Input> constexpr bool same_extents(const Extents& e) {
   return same;
 }
 [[noreturn]] void refuse_null();
+[[noreturn]] void refuse_unreserved();
 void check_batch_extents(const Extents& given, const Extents& wanted, const char* set);
 [[noreturn]] void refuse_pitch(long pitch, const char* member, long wanted, const char* of);
 }  // namespace detail
 
+/// Throws ArgumentError where the executor of a step has not been made.
+inline void check_reserved(const void* executor) {
+  if (!executor) [[unlikely]]
+    detail::refuse_unreserved();
+}
 /// Throws where a batch, as it was given, has other samples than the model takes, or other targets than the loss compares with.
 /// `training`: there must be targets; else they may be missing, and only outputs are made. A batch without samples has nothing to
 /// compare.

@@ -51,6 +51,9 @@ SKEIN_INLINE void refuse_target_length(long given, long wanted, const std::strin
 
 namespace detail {
 SKEIN_INLINE void refuse_null() { throw ArgumentError("the batch has no samples: .x is null"); }
+SKEIN_INLINE void refuse_unreserved() {
+  throw ArgumentError("step: there is no memory yet: call reserve({.capacity = loader.capacity()}) before the first step");
+}
 SKEIN_INLINE std::string batch_text(const char* set) { return set ? set : "the batch"; }
 SKEIN_INLINE void check_batch_extents(const Extents& given, const Extents& wanted, const char* set) {
   check_extents(given, wanted, batch_text(set) + "'s samples", "from_tensors(x, sk::Extents{...}, y) with the extents ");

@@ -292,6 +292,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// already are their owner's care.
   template <class Given> void check_batch(const Given& given, bool training) const {
     const auto& batch = batch_view<Scalar, Device>(given);  // refuses what is no batch
+    nn::check_reserved(parts_.executor.get());
     nn::check_batch<Model, Loss>(given, training);
     nn::check_tokens<Model>(batch, names_of(given));
     if constexpr (Loss::target == nn::TargetKind::label) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "../../nn/check_tokens.hpp"
+#include "../../nn/check_batch.hpp"
 #include "../../nn/executor_options.hpp"
 #include "../../nn/step_memory.hpp"
 #include "../../optim/loss_scaler.hpp"
@@ -69,6 +70,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     const BatchView<Scalar>& batch = batch_view<Scalar, Cpu>(given);
     [[maybe_unused]] const auto here = memory_.enter();
     check_labels(batch, names_of(given));
+    nn::check_reserved(reserved() ? this : nullptr);
     optim::check_step(options);
     const long size = run_.micro_size(batch.global_count);
     const plan::PipelineProgram& program = program_of(batch.count, batch.global_count, size);
