@@ -57,6 +57,8 @@ struct Squares {
   auto set() const { return sk::data::from_tensors(images, labels); }
 };
 
+static_assert(sk::Model<sk::models::UNet<2>, sk::Shape<32, 32, 1>>::parameter_count == 117'090);
+
 /// One of each layer that makes or enlarges images, and of the normalisations that do not couple the batch.
 struct Small : nn::Sequential<nn::Conv2d<8, sk::Kernel<3>, sk::Stride<2>, sk::Padding<1>>, nn::GroupNorm<4>, nn::Relu,
                               nn::Residual<nn::Conv2d<8, sk::Kernel<3>, sk::Padding<1>, sk::Groups<8>>>,  // depthwise

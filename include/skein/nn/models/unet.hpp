@@ -39,7 +39,7 @@ template <int Width, class Norm> struct UNetLevel<Width, 0, Norm> : UNetConvs<Wi
 
 /// An image (h, w, c) becomes (h, w, Classes), the logits of each pixel; a sample has h w labels. h and w are multiples of
 /// 2^Levels, else the Graph refuses its Concatenate. The first level has Width channels, each below twice as many; `UNet<2>` for
-/// one channel has 117,602 parameters. Norm: what stands behind each convolution, such as GroupNorm<8> for small batches.
+/// one channel has 117,090 parameters. Norm: what stands behind each convolution, such as GroupNorm<8> for small batches.
 template <int Classes, int Width = 16, int Levels = 2, class Norm = nn::BatchNorm<>> struct UNet
     : nn::Sequential<detail::UNetLevel<Width, Levels, Norm>, nn::Conv2d<Classes, Kernel<1>>> {
   static_assert(Levels >= 0, "UNet<Classes, Width, Levels>: the number of times that the sides are halved");
