@@ -213,9 +213,8 @@ void against_one(Line& l, const Samples<Network, Loss>& samples, sk::optim::Sgd 
 
 /// A step of a network on so many threads against the peer's best: of a fresh state, which the goals are for, and of one that is
 /// `age` steps old (0: not asked for).
-template <class Network, class Loss>
-bool measure_step(Report& report, Line l, long batch, sk::optim::Sgd sgd, double rate, bool with_peer = true,
-                  long age = aged_steps) {
+template <class Network, class Loss> bool measure_step(Report& report, Line l, long batch, sk::optim::Sgd sgd, double rate,
+                                                       bool with_peer = true, long age = aged_steps) {
   const Samples<Network, Loss> samples(batch);
   Training<Network, Loss> ours(samples, sgd, l.threads);
   const Exchange exchange;
