@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/nn/fused_network.hpp>
 #include <skein/nn/recurrent.hpp>
-#include <skein/nn/sequential.hpp>
 
 namespace sk = skein;
 namespace nn = skein::nn;
@@ -12,5 +11,5 @@ using Device = sk::Cpu;
 #else
 using Device = sk::Cuda;
 #endif
-using Executed = nn::Fused<nn::Sequential<nn::Lstm<8, sk::LastState>>, Device>;
+using Executed = nn::Fused<nn::Lstm<8, sk::LastState>, Device>;
 static_assert(nn::analyze<Executed>({2, {28, 28}}).output.last() == 8);

@@ -22,6 +22,8 @@ template <class L, class In> inline constexpr bool gets_an_image = fault_of<L, I
 template <class L, class In> inline constexpr bool gets_a_sequence = fault_of<L, In> != nn::Fault::wants_sequence;
 template <class L, class In> inline constexpr bool gets_a_volume = fault_of<L, In> != nn::Fault::wants_volume;
 template <class L, class In> inline constexpr bool leaves_an_output = fault_of<L, In> != nn::Fault::no_output;
+template <class L, class In> inline constexpr bool enlarges_in_a_mode = fault_of<L, In> != nn::Fault::no_such_mode;
+template <class L, class In> inline constexpr bool goes_on_where_it_ended = fault_of<L, In> != nn::Fault::state_of_reversed;
 template <class L, class In> inline constexpr bool kernel_fits_into = fault_of<L, In> != nn::Fault::window_too_large;
 template <class L, class In> inline constexpr bool groups_divide_the_channels =
     fault_of<L, In> != nn::Fault::groups_do_not_divide;
@@ -67,6 +69,10 @@ template <class Layer, int... Path> struct layer {
     static_assert(gets_a_volume<Layer, Input>, "this layer takes a volume, Shape<depth, height, width, channels>");
     static_assert(leaves_an_output<Layer, Input>,
                   "the Padding of this transposed convolution leaves no output: use less padding or a larger kernel");
+    static_assert(enlarges_in_a_mode<Layer, Input>, "Upsample<Factor, Mode>: the Mode is Nearest or Bilinear");
+    static_assert(goes_on_where_it_ended<Layer, Input>,
+                  "Stateful: a sequence that is read from its end does not go on in the next batch: leave Reversed or Stateful "
+                  "out");
     static_assert(kernel_fits_into<Layer, Input>,
                   "the kernel is larger than its padded input: use a smaller kernel or more padding");
     static_assert(keeps_the_count<Layer, Input>, "Reshape<...>: the extents must multiply to as many values as the input has");

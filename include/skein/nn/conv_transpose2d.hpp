@@ -3,6 +3,7 @@
 // semantics and default initial values. The weight is that of the convolution which it transposes, and which has Filters channels
 // and as many filters as our input has channels: (kernel, kernel, Filters / groups, in_channels).
 #pragma once
+#include <algorithm>
 #include <string_view>
 
 #include "../ops/conv_transpose2d.hpp"
@@ -30,11 +31,15 @@ template <int Filters, class... Options> struct ConvTranspose2d {
                 "ConvTranspose2d: OutputPadding is less than the stride: it chooses among the sizes that a convolution of this "
                 "stride makes equal");
 
+  /// A side of the output; below 1: there is none.
+  static constexpr int length(int in) {
+    return (in - 1) * stride - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1;
+  }
   /// Of the convolution that is transposed: its input is our output.
   static constexpr ops::Conv2dGeometry geometry(Extents in) {
     const bool image = in.image();
-    return {side(image ? in.height() : 1),
-            side(image ? in.width() : 1),
+    return {std::max(1, length(image ? in.height() : 1)),
+            std::max(1, length(image ? in.width() : 1)),
             Filters,
             in.channels(),
             kernel_size,
@@ -83,11 +88,6 @@ template <int Filters, class... Options> struct ConvTranspose2d {
  private:
   template <class In, class Frame> using Op =
       ops::ConvTranspose2d<typename Frame::Device, typename Frame::Scalar, geometry(In::extents)>;
-
-  static constexpr int length(int in) {
-    return (in - 1) * stride - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1;
-  }
-  static constexpr int side(int in) { return length(in) > 0 ? length(in) : 1; }
 
   template <class In, class Frame> static ops::Conv2dCall<typename Frame::Scalar> call(Frame& f) {
     constexpr long weight = geometry(In::extents).weight_rows() * geometry(In::extents).weight_pitch();

@@ -43,6 +43,8 @@ enum class Fault {
   wants_sequence,
   wants_volume,
   no_output,
+  no_such_mode,
+  state_of_reversed,
   window_too_large,
   groups_do_not_divide,
   branches_differ,

@@ -27,9 +27,6 @@ template <class Cell, int H, class... Options> struct Recurrent {
   static_assert(H > 0, "a recurrent layer has at least one value of state");
   static constexpr bool last_alone = has_option<LastState, Options...>, reversed = has_option<Reversed, Options...>,
                         stateful = has_option<Stateful, Options...>;
-  static_assert(!stateful || !reversed,
-                "Stateful: a sequence that is read from its end does not go on in the next batch: leave "
-                "Reversed or Stateful out");
 
   static constexpr LayerInfo describe(Extents in) {
     constexpr int columns = Cell::gates * H;
@@ -44,7 +41,7 @@ template <class Cell, int H, class... Options> struct Recurrent {
     info.flops = 2L * steps * columns * (inputs + H);
     info.saves_input = true;
     info.carries_state = stateful;
-    info.fault = in.rank == 2 ? Fault::none : Fault::wants_sequence;
+    info.fault = in.rank != 2 ? Fault::wants_sequence : stateful && reversed ? Fault::state_of_reversed : Fault::none;
     return info;
   }
   template <class Device> static constexpr KernelNeeds needs(Extents in) {

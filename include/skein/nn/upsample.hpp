@@ -105,14 +105,14 @@ template <class Image, int Each, class Value> struct DownsamplePixels {
 /// An image (h, w, c) becomes (Factor h, Factor w, c). Mode: Nearest (the default) or Bilinear. Refuses what is no image.
 template <int Factor, class Mode = Nearest> struct Upsample {
   static_assert(Factor > 0, "Upsample<Factor, Mode>: the Factor is at least 1");
-  static_assert(std::same_as<Mode, Nearest> || std::same_as<Mode, Bilinear>,
-                "Upsample<Factor, Mode>: the Mode is Nearest or Bilinear");
   static constexpr bool smooth = std::same_as<Mode, Bilinear>;
 
   static constexpr LayerInfo describe(Extents in) {
     if (!in.image()) return {.output = {3, {1, 1, 1}}, .fault = Fault::wants_image};
     const Extents output{3, {Factor * in.height(), Factor * in.width(), in.channels()}};
-    return {.output = output, .flops = (smooth ? 8 : 1) * output.count()};
+    return {.output = output,
+            .flops = (smooth ? 8 : 1) * output.count(),
+            .fault = smooth || std::same_as<Mode, Nearest> ? Fault::none : Fault::no_such_mode};
   }
   template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;
 

@@ -104,7 +104,7 @@ auto run(const Loss& loss, const Optimizer& optimizer, const Plan& plan, Device 
   if constexpr (!sk::on_host<Device>) sk::cuda::use(sk::Cuda{0});  // the model's is its own affair
   for (long s = 0; s < plan.steps; ++s) {
     sk::train::StepOptions o;
-    o.lr_factor = 1 - 0.02 * static_cast<double>(s);
+    o.lr_factor = 1 / (1 + 0.02 * static_cast<double>(s));
     o.clip_norm = plan.clip;
     o.accumulate = s % plan.accumulate > 0;
     o.update = s % plan.accumulate + 1 == plan.accumulate;
@@ -122,6 +122,7 @@ auto run(const Loss& loss, const Optimizer& optimizer, const Plan& plan, Device 
   t.parameters = values(model.parameters(), where);
   t.buffers = values(model.buffers(), where);
   for (int k = 0; k < train_step.optimizer().arrays(); ++k) {
+    t.state.insert(t.state.end(), static_cast<std::size_t>(train_step.optimizer().kept().begin), 0);  // no state there is 0
     const auto v = values(train_step.optimizer().array(k), where);
     t.state.insert(t.state.end(), v.begin(), v.end());
   }

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "../../core/workers.hpp"
-#include "kfac.hpp"
 #include "kfac_layout.hpp"
+#include "kfac_options.hpp"
 
 namespace skein::inline SKEIN_ABI::optim {
 

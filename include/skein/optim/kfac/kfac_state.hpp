@@ -16,9 +16,9 @@
 #include "../../core/error.hpp"
 #include "../../core/workers.hpp"
 #include "../groups.hpp"
-#include "kfac.hpp"
 #include "kfac_factors.hpp"
 #include "kfac_layout.hpp"
+#include "kfac_options.hpp"
 
 namespace skein::inline SKEIN_ABI::optim {
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user says of K-FAC. kfac.hpp has the state that goes with it.
+#pragma once
+#include <cstdint>
+
+#include "../transform/transform.hpp"
+#include "kfac_inverse.hpp"
+
+namespace skein::inline SKEIN_ABI::optim {
+
+/// Has the state of a preconditioner, of the network's layers (optim/kfac/kfac_state.hpp).
+template <class Scalar> class KfacState;
+
+/// The gradient of each layer that has Kronecker factors (Linear, convolutions of one group) becomes A^-1 g G^-1. A: the running
+/// mean of its inputs' second moment, a 1 for the bias among them; G: of its outputs' gradients; both begin as the identity.
+/// Layers without factors, and those with a frozen parameter, keep their gradient.
+struct Kfac {
+  double damping = 0.003;
+  int factor_every = 1, inverse_every = 10;  ///< steps from one update of the factors, of their inverses, to the next
+  double factor_decay = 0.95;                ///< the share of a factor that an update keeps
+  double kl_clip = 0.001;                    ///< scales the result down to lr sqrt(sum g . result) <= sqrt(kl_clip); 0: never
+  KfacInverse inverse = KfacInverse::eigen;
+  /// Damping of each factor by the ratio pi of their mean eigenvalues, pi sqrt(damping) and sqrt(damping) / pi; false: the
+  /// damping as it is, which is kfac-pytorch's.
+  bool pi_correction = false;
+
+  static constexpr Needs needs = Needs::curvature;
+  template <class Scalar> using State = KfacState<Scalar>;
+
+  void check() const {
+    detail::demand(damping > 0, "Kfac", "damping", damping, "the damping must be positive");
+    detail::demand(factor_every >= 1, "Kfac", "factor_every", factor_every, "an interval is at least one step");
+    detail::demand(inverse_every >= 1, "Kfac", "inverse_every", inverse_every, "an interval is at least one step");
+    detail::demand(factor_decay >= 0 && factor_decay < 1, "Kfac", "factor_decay", factor_decay,
+                   "a running mean keeps a share from 0 up to, not including, 1");
+    detail::demand(kl_clip >= 0, "Kfac", "kl_clip", kl_clip, "a limit is not negative; 0 is none");
+  }
+  void describe(NamedValues& to) const {
+    to.of("Kfac").add(".damping", damping).add(".factor_every", factor_every).add(".inverse_every", inverse_every);
+    to.add(".factor_decay", factor_decay).add(".kl_clip", kl_clip).add(".inverse", static_cast<int>(inverse));
+    to.add(".pi_correction", pi_correction);
+  }
+  /// Whether the step of this number, from 1, updates the factors, and their inverses.
+  bool updates_factors(std::int64_t step) const { return (step - 1) % factor_every == 0; }
+  bool updates_inverses(std::int64_t step) const { return (step - 1) % inverse_every == 0; }
+};
+
+}  // namespace skein::inline SKEIN_ABI::optim
