@@ -116,6 +116,9 @@ SKEIN_MPI_INLINE bool SharedTransport::sources_in(std::uint64_t value) {
 
 SKEIN_MPI_INLINE bool SharedTransport::has_room() {
   if (pages_) return true;
+  // The others leave sums in this rank's slot. Between step()'s look at their Folded and this look at their Taken they may have
+  // counted both: that they have taken a chunk does not say that this rank has.
+  if (two_phases_ && in_ - taken_ >= Segment::folding_depth) return false;
   const std::uint64_t depth = written_back() ? Segment::folding_depth : segment_.depth();
   return base_ + in_ < depth || all(Taken, base_ + in_ + 1 - depth);
 }
