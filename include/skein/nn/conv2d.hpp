@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "../ops/conv2d.hpp"
+#include "convolution_call.hpp"
 #include "layer.hpp"
 #include "options.hpp"
 
@@ -87,20 +88,8 @@ template <int Dimensions, int Filters, class... Options> struct Convolution {
 
   /// The layer's memory as the operation wants it.
   template <class In, class Frame> static ops::Conv2dCall<typename Frame::Scalar> call(Frame& f) {
-    constexpr long weight = geometry(In::extents).weight_rows() * geometry(In::extents).weight_pitch();
-    ops::Conv2dCall<typename Frame::Scalar> c;
-    c.batch = f.batch;
-    c.x = f.x;
-    c.weight = f.parameters;
-    c.bias = has_bias ? f.parameters + weight : nullptr;
-    c.y = f.y;
-    c.dy = f.dy;
-    c.dx = f.dx;
-    c.dweight = f.gradients;
-    c.dbias = has_bias && f.gradients ? f.gradients + weight : nullptr;
-    c.packed_weights = f.packed_weights;
-    c.workspace = f.workspace;
-    return c;
+    constexpr ops::Conv2dGeometry g = geometry(In::extents);
+    return detail::convolution_call<has_bias>(f, g.weight_rows() * g.weight_pitch());
   }
 
  private:

@@ -32,22 +32,17 @@ template <class... Options> struct LayerNorm {
 
   template <class In, class Frame> static void forward(Frame& f) {
     constexpr long bias = row_pitch(In::extents.last());
-    ops::row_normalize(typename Frame::Device{}, shape(In::extents, f.batch), f.x, f.parameters, f.parameters + bias, epsilon,
-                       f.y, f.saved_for_backward);
+    ops::row_normalize(typename Frame::Device{}, ops::rows_of(In::extents, f.batch), f.x, f.parameters, f.parameters + bias,
+                       epsilon, f.y, f.saved_for_backward);
   }
   template <class In, class Frame> static void backward(Frame& f) {
     constexpr long bias = row_pitch(In::extents.last());
-    ops::row_normalize_backward(typename Frame::Device{}, shape(In::extents, f.batch), f.x, f.dy, f.parameters,
+    ops::row_normalize_backward(typename Frame::Device{}, ops::rows_of(In::extents, f.batch), f.x, f.dy, f.parameters,
                                 static_cast<const typename Frame::Scalar*>(f.saved_for_backward), f.dx, f.gradients,
                                 f.gradients + bias, f.workspace);
   }
   template <class In, class Frame> static void prepare(Frame& f) {
-    ops::row_normalize_prepare<typename Frame::Device, typename Frame::Scalar>(shape(In::extents, f.batch));
-  }
-
- private:
-  static constexpr ops::RowShape shape(const Extents& in, long batch) {
-    return {batch * (in.count() / in.last()), in.last(), in.flat() ? row_pitch(in.last()) : in.last()};
+    ops::row_normalize_prepare<typename Frame::Device, typename Frame::Scalar>(ops::rows_of(In::extents, f.batch));
   }
 };
 

@@ -35,22 +35,17 @@ template <class... Options> struct RmsNorm {
     using Scalar = typename Frame::Scalar;
     constexpr double given = detail::PickRatio<Epsilon, 0, 1, Options...>::value;
     constexpr double epsilon = given > 0 ? given : static_cast<double>(std::numeric_limits<Scalar>::epsilon());
-    ops::row_normalize<ops::Center::nothing>(typename Frame::Device{}, shape(In::extents, f.batch), f.x, f.parameters,
+    ops::row_normalize<ops::Center::nothing>(typename Frame::Device{}, ops::rows_of(In::extents, f.batch), f.x, f.parameters,
                                              static_cast<const Scalar*>(nullptr), epsilon, f.y, f.saved_for_backward);
   }
   template <class In, class Frame> static void backward(Frame& f) {
     using Scalar = typename Frame::Scalar;
-    ops::row_normalize_backward<ops::Center::nothing>(typename Frame::Device{}, shape(In::extents, f.batch), f.x, f.dy,
+    ops::row_normalize_backward<ops::Center::nothing>(typename Frame::Device{}, ops::rows_of(In::extents, f.batch), f.x, f.dy,
                                                       f.parameters, static_cast<const Scalar*>(f.saved_for_backward), f.dx,
                                                       f.gradients, static_cast<Scalar*>(nullptr), f.workspace);
   }
   template <class In, class Frame> static void prepare(Frame& f) {
-    ops::row_normalize_prepare<typename Frame::Device, typename Frame::Scalar>(shape(In::extents, f.batch));
-  }
-
- private:
-  static constexpr ops::RowShape shape(const Extents& in, long batch) {
-    return {batch * (in.count() / in.last()), in.last(), in.flat() ? row_pitch(in.last()) : in.last()};
+    ops::row_normalize_prepare<typename Frame::Device, typename Frame::Scalar>(ops::rows_of(In::extents, f.batch));
   }
 };
 

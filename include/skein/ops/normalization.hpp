@@ -3,12 +3,18 @@
 #pragma once
 #include <cstddef>
 
+#include "../core/shape.hpp"
 #include "../device/device.hpp"
 #include "cpu/normalization.hpp"
 #include "kernel_needs.hpp"
 #include "reference/normalization.hpp"
 
 namespace skein::inline SKEIN_ABI::ops {
+
+/// The rows of a batch of samples along their last extent. Only flat samples have gaps.
+constexpr RowShape rows_of(const Extents& in, long batch) {
+  return {batch * (in.count() / in.last()), in.last(), in.flat() ? row_pitch(in.last()) : in.last()};
+}
 
 /// Layer normalisation of one device; a device without its header is a compile error that names this.
 template <class Device> struct RowNormalizeKernels;
