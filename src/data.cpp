@@ -18,6 +18,7 @@
 #include <skein/data/standardizer.ipp>
 #include <skein/data/synthetic_digits.ipp>
 #include <skein/data/table.ipp>
+#include <skein/data/table_categories.ipp>
 #include <skein/data/table_encoder.ipp>
 #include <skein/data/table_split.ipp>
 #include <skein/data/text_pool.ipp>

@@ -151,6 +151,26 @@ TEST_CASE("a number of any length and form is the nearest double, as strtod has 
     if (std::bit_cast<std::uint64_t>(numbers[i]) != std::bit_cast<std::uint64_t>(expected[i])) CHECK(numbers[i] == expected[i]);
 }
 
+TEST_CASE("a column of numbers with zeros before them has their texts too") {
+  const auto t = parse_csv("zip,month,x\n02114,1,0.5\n,10,1.50\n10115,3,7\n", "t");
+  CHECK_FALSE(t.is_text(0));
+  CHECK(t.numbers("zip")[0] == 2114);
+  CHECK(t.missing(1, 0));
+  CHECK(std::isnan(t.number(1, 0)));
+  CHECK(t.texts("zip") == std::vector<std::string>{"02114", "", "10115"});
+  CHECK(t.texts("month") == std::vector<std::string>{"1", "10", "3"});
+  CHECK(t.of(0).first_reworded() == -1);
+  CHECK(t.of(1).first_reworded() == -1);
+  CHECK(t.of(2).first_reworded() == 0);
+  CHECK(parse_csv("a\n1000000\n", "t").text(0, 0) == "1000000");
+  CHECK(parse_csv("a\n123456789012345\n", "t").text(0, 0) == "123456789012345");
+  std::string late = "a,b\n";  // found out in another block, and with a text beside it
+  for (int i = 0; i < 300'000; ++i) late += std::to_string(i) + ",1\n";
+  CHECK(parse_csv(late + "007,1\n", "t").text(300'000, 0) == "007");
+  CHECK(parse_csv(late + "007,1\n", "t").number(5, 0) == 5);
+  CHECK(parse_csv(late + "007,1\nx,1\n", "t").is_text(0));
+}
+
 TEST_CASE("a long file is cut into blocks of whole lines, whatever its quotes, and any number of threads reads the same") {
   Folder folder;
   std::string text = "number,note,late\n";

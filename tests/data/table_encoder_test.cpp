@@ -6,6 +6,7 @@
 #include <skein/data/csv.hpp>
 #include <skein/data/from_tensors.hpp>
 #include <skein/data/map.hpp>
+#include <skein/data/table_categories.hpp>
 #include <skein/data/table_split.hpp>
 #include <skein/train/archive.hpp>
 
@@ -153,6 +154,11 @@ TEST_CASE("what has no encoding is refused by column and row, with what to do") 
   CHECK(refused("x,k,y\n1,c,0\n").says("column \"k\" has \"c\" in data row 1: the training rows do not have it"));
   CHECK(refused("x,k,y\n1,a,2\n").says("column \"y\" has \"2\" in data row 1: the training rows do not have this class"));
   CHECK(refused("x,k,y\none,a,0\n").says("column \"x\" is a text column, since data row 1 has \"one\""));
+  CHECK(refused("x,k,y\n\"1,200\",a,0\n")
+            .says("column \"x\" is a text column, since data row 1 has \"1,200\": numbers have no thousands separators, and a "
+                  "point before the decimals: write 1200, or 1.200"));
+  CHECK(refused("x,k,y\n\"1,200,300.5\",a,0\n").says(": write 1200300.5"));
+  CHECK(refused("x,k,y\n\"1,5\",a,0\n").says("before the decimals: write 1.5"));
   CHECK(refused("k,y\na,0\n").says("n.csv has no column \"x\"; it has: k, y"));
   CHECK(thrown([&] { encoder.fit(table.subset({})); }).says("t.csv has no rows to learn from"));
   CHECK(thrown([&] { TableEncoder{}.label("y").fit(table); }).says("no column is a value of the sample"));
@@ -176,14 +182,99 @@ TEST_CASE("a column that is taken twice in the same way is refused") {
 
 TEST_CASE("one_hot of a column of measured numbers is refused") {
   std::string text = "weight,km\n";
-  for (int i = 0; i < 1001; ++i) text += std::to_string(i) + ".5," + std::to_string(i % 1000) + "\n";
+  for (int i = 0; i < 1002; ++i) text += std::to_string(i % 1001) + ".5," + std::to_string(i % 1000) + "\n";
   const Table table = parse_csv(text, "t.csv");
   CHECK(thrown([&] { TableEncoder{}.one_hot({"weight"}).fit(table); })
             .says("t.csv: column \"weight\" has 1001 different values, of which one_hot learns up to 1000: take numbers by "
                   "standardize(), many categories by index(), or name them in .categories"));
   CHECK(TableEncoder{}.one_hot({"km"}).fit(table).width() == 1000);
+  std::vector<std::string> weights = table.texts("weight");
+  weights.pop_back();
   CHECK(TableEncoder{}.index({"weight"}).fit(table).width() == 1);
-  CHECK(TableEncoder{}.one_hot({"weight"}, {.categories = table.texts("weight")}).fit(table).width() == 1001);
+  CHECK(TableEncoder{}.one_hot({"weight"}, {.categories = weights}).fit(table).width() == 1001);
+  CHECK(thrown([&] {
+          TableEncoder{}.one_hot({"weight"}, {.categories = table.texts("weight")});
+        }).says("the category \"0.5\" of column \"weight\" is given twice: name it once"));
+}
+
+TEST_CASE("a column with another category in each row is refused") {
+  std::string text = "id,price,town\n";
+  for (int i = 0; i < 60; ++i) text += "A" + std::to_string(i) + "," + std::to_string(i) + ".5,Ulm\n";
+  const Table table = parse_csv(text, "t.csv");
+  CHECK(
+      thrown([&] { TableEncoder{}.one_hot({"id"}).fit(table); })
+          .says("t.csv: column \"id\" has another category in each of its 60 training rows: take numbers by standardize(), leave "
+                "out a column that numbers or names the rows, or give the .categories"));
+  CHECK(thrown([&] { TableEncoder{}.index({"id"}).fit(table); }).says("another category in each"));
+  CHECK(thrown([&] { TableEncoder{}.one_hot({"town"}).label("price").fit(table); })
+            .says("column \"price\" has another class in each of its 60 training rows: take what is predicted as a number by "
+                  "target() or standardize_target()"));
+  CHECK(TableEncoder{}.one_hot({"id"}, {.categories = table.texts("id")}).fit(table).width() == 60);
+  const std::int64_t few[] = {0, 1, 2};
+  CHECK(TableEncoder{}.one_hot({"id"}).fit(table.subset(few)).width() == 3);
+}
+
+TEST_CASE("categories that are texts stay texts where a file has only such as look like numbers") {
+  const Table training = parse_csv("zip,size\n02114,1\nSW1A,2\n100000,3\n0,4\n", "t.csv");
+  TableEncoder encoder;
+  encoder.one_hot({"zip"}, {.unknown = FillCategory::zeros}).numbers({"size"}).fit(training);
+  CHECK(encoder.categories("zip") == std::vector<std::string>{"0", "02114", "100000", "SW1A"});
+  TableEncoder read;
+  sk::train::from_bytes(sk::train::to_bytes(encoder), read);
+  for (const char* text : {"zip,size\n02114,5\n", "zip,size\n\"02114\",5\n", "zip,size\n02114,5\n1e5,6\n"}) {
+    std::vector<float> found = values(read.encode(parse_csv(text, "n.csv")));
+    found.resize(5);
+    CHECK(found == std::vector<float>{0, 1, 0, 0, 5});
+  }
+  CHECK(values(read.encode(parse_csv("zip,size\n100000,5\n0,6\n", "n.csv"))) == std::vector<float>{0, 0, 1, 0, 5, 1, 0, 0, 0, 6});
+  CHECK(values(read.encode(parse_csv("zip,size\n2114,5\n", "n.csv"))) == std::vector<float>{0, 0, 0, 0, 5});
+  const std::string refused =
+      "n.csv: column \"zip\" is taken as texts, as in the training rows or the given categories, and was read as numbers here, "
+      "of "
+      "which 1.5 in data row 2 may stand otherwise in the file: read it with {.text = {\"zip\"}}";
+  CHECK(thrown([&] { read.encode(parse_csv("zip,size\n3,1\n1.50,5\n", "n.csv")); }).text == refused);
+  CHECK(thrown([&] { read.encode(parse_csv("zip,size\n3,1\n+1,5\n", "n.csv")); }).says("of which 1 in data row 2 may stand"));
+  CHECK(thrown([&] { read.encode(parse_csv("zip,size\n1e5,5\n", "n.csv")); }).says("of which 100000 in data row 1 may stand"));
+  CHECK_NOTHROW(read.encode(parse_csv("zip,size\n1.50,5\n", "n.csv", {.text = {"zip"}})));
+  CHECK(thrown([&] {
+          read.encode(parse_csv("zip,size\n0,5\n3,many\n", "n.csv"));
+        }).says("n.csv: column \"size\" is a text column, since data row 2 has \"many\""));
+}
+
+TEST_CASE("a category as a number, and as it was given") {
+  using namespace sk::data::detail;
+  CHECK(as_number("02114") == "2114");
+  CHECK(as_number("SW1A") == "SW1A");
+  CHECK(is_short_number("100000"));
+  CHECK_FALSE(is_short_number("1.0"));
+  CHECK_FALSE(is_short_number("SW1A"));
+}
+
+TEST_CASE("categories that are numbers stay numbers where a file has texts beside them") {
+  const Table training = parse_csv("month,x\n1,0\n2,0\n10,0\n", "t.csv");
+  TableEncoder encoder;
+  encoder.one_hot({"month"}, {.unknown = FillCategory::zeros}).fit(training);
+  CHECK(values(encoder.encode(parse_csv("month\n02\n10\nJan\n1.0\n", "n.csv"))) ==
+        std::vector<float>{0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0});
+  CHECK(values(encoder.encode(parse_csv("month\n02\n01\n", "n.csv"))) == std::vector<float>{0, 1, 0, 1, 0, 0});
+  TableEncoder given;
+  given.one_hot({"zip"}, {.categories = {"02114", "10115"}});
+  CHECK(values(given.fit(parse_csv("zip\n02114\n10115\n", "t.csv")).encode(parse_csv("zip\n10115\n", "n.csv"))) ==
+        std::vector<float>{0, 1});
+}
+
+TEST_CASE("an encoder says what became of each column") {
+  TableEncoder encoder = of_passengers();
+  encoder.fit(parse_csv(fixtures::passengers, "passengers.csv"));
+  const std::string text = encoder.text();
+  CHECK(text.starts_with("age: a number, mean "));
+  CHECK(text.find("\nsex: 2 categories, female, male\n") != text.npos);
+  CHECK(text.find("\nclass: 3 categories, 1, 2, 3\nsurvived: 2 classes, no, yes\n") != text.npos);
+  std::string towns = "town,y\n";
+  for (int i = 0; i < 7; ++i) towns += "t" + std::to_string(i) + ",1\n";
+  CHECK(TableEncoder{}.index({"town"}).target({"y"}).fit(parse_csv(towns)).text() ==
+        "town: 7 categories, t0, t1, t2, t3, t4, ...\ny: a target\n");
+  CHECK_THROWS_AS(TableEncoder{}.numbers({"x"}).text(), sk::ArgumentError);
 }
 
 TEST_CASE("a Standardizer is learnt on the training samples and maps any others") {

@@ -73,13 +73,13 @@ class CsvText {
   bool ended_ = false;
 };
 
-/// What a pass makes of a column.
-enum class Take { nothing, numbers, texts };
+/// What a pass makes of a column. padded: numbers, some of which have zeros before them, whose texts are kept beside them.
+enum class Take { nothing, numbers, padded, texts };
 
 /// The values of one block of lines.
 struct CsvBlock {
   std::vector<Column> columns;
-  std::vector<bool> no_numbers;  // columns of numbers in which there is something else
+  std::vector<Take> found;  // what the columns turn out to be
   std::int64_t lines = 0;
   std::optional<CsvFault> fault;
 };
@@ -94,7 +94,7 @@ class CsvPass {
 
   /// The lines of a stretch; `line` is the number of the first, and becomes that of the line behind them.
   void add(const CsvText& input, const std::vector<std::string_view>& texts, std::int64_t& line) {
-    while (blocks_.size() < texts.size()) blocks_.push_back({columns_of_block(), {}, 0, {}});
+    while (blocks_.size() < texts.size()) blocks_.push_back({columns_of_block(), take_, 0, {}});
     if (texts.size() > 1 && !team_) team_ = std::make_unique<Workers>(options_.threads, Denormals::keep);
     const auto read_part = [&](const Worker& w) {
       for (std::size_t i = static_cast<std::size_t>(w.index); i < texts.size(); i += static_cast<std::size_t>(w.count))
@@ -120,13 +120,16 @@ class CsvPass {
   /// All columns that were wanted.
   std::vector<Column> columns() {
     std::vector<Column> wanted;
-    for (std::size_t c = 0; c < columns_.size(); ++c)
-      if (take_[c] != Take::nothing) wanted.push_back(std::move(columns_[c]));
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      if (take_[c] == Take::nothing) continue;
+      wanted.push_back(std::move(columns_[c]));
+      if (take_[c] == Take::padded) wanted.back().take_as_numbers();
+    }
     return wanted;
   }
 
  private:
-  static Column::Kind kind(Take take) { return take == Take::texts ? Column::Kind::texts : Column::Kind::numbers; }
+  static Column::Kind kind(Take take) { return take >= Take::padded ? Column::Kind::texts : Column::Kind::numbers; }
   std::vector<Column> columns_of_block() const {
     std::vector<Column> empty;
     for (std::size_t c = 0; c < take_.size(); ++c) empty.emplace_back(std::string(), kind(take_[c]));
@@ -136,14 +139,13 @@ class CsvPass {
     if (block.fault)
       throw FileError(path, static_cast<long long>(place + block.fault->at),
                       "line " + std::to_string(line + block.fault->line - 1) + ": " + block.fault->what);
-    for (std::size_t c = 0; c < columns_.size(); ++c)
-      if (block.no_numbers[c]) right_[c] = Take::texts;
+    for (std::size_t c = 0; c < columns_.size(); ++c) right_[c] = std::max(right_[c], block.found[c]);
     if (!took_right()) return;
     for (std::size_t c = 0; c < columns_.size(); ++c) columns_[c].append(block.columns[c]);
   }
   void read(std::string_view text, CsvBlock& block) const {
     for (Column& column : block.columns) column.clear();
-    block.no_numbers.assign(columns_.size(), false);
+    block.found = take_;
     CsvCursor cursor(text, options_.separator);
     try {
       while (cursor.more()) read_line(cursor, block);
@@ -165,17 +167,23 @@ class CsvPass {
   }
   CsvCursor::Next read_field(CsvCursor& cursor, CsvBlock& block, std::size_t c) const {
     Column& column = block.columns[c];
+    const Take take = take_[c];
     double number = 0;
-    if (take_[c] == Take::numbers)
-      if (const CsvCursor::Next next = cursor.next_number(number); next != CsvCursor::Next::unread)
-        return column.add(number), next;
+    NumberForm form{};
+    const auto add = [&] {
+      if (form == NumberForm::padded) block.found[c] = std::max(block.found[c], Take::padded);
+      column.add(number, form != NumberForm::other);
+    };
+    if (take == Take::numbers)
+      if (const CsvCursor::Next next = cursor.next_number(number, form); next != CsvCursor::Next::unread) return add(), next;
     std::string_view field;
     const CsvCursor::Next next = cursor.next(field);
-    if (take_[c] == Take::nothing) return next;
+    if (take == Take::nothing) return next;
     if (missing_.contains(field)) column.add_missing();
-    else if (take_[c] == Take::texts) column.add(field);
-    else if (parse_number(field, number)) column.add(number);
-    else block.no_numbers[c] = true;
+    else if (take == Take::texts) column.add(field);
+    else if (!parse_number(field, number, form)) block.found[c] = Take::texts;
+    else if (take == Take::padded) column.add(field);
+    else add();
     return next;
   }
 

@@ -35,6 +35,10 @@ class MissingWords {
   bool empty_ = false;
 };
 
+/// How a number stands in a text: in the one way in which an integer is written; with zeros before it, as in a postcode; or with
+/// a point, a plus, an exponent or more than 15 digits.
+enum class NumberForm { integer, padded, other };
+
 /// Goes through text field by field. Throws CsvFault. The text must outlive it.
 class CsvCursor {
  public:
@@ -50,7 +54,7 @@ class CsvCursor {
   /// Reads a field, whose text lies in the cursor's text or is the cursor's until the next one, and says what follows.
   Next next(std::string_view& field);
   /// Reads a field that is a plain number; of any other it reads nothing: unread.
-  Next next_number(double& number);
+  Next next_number(double& number, NumberForm& form);
 
  private:
   Next behind_field();
@@ -67,6 +71,7 @@ class CsvCursor {
 /// Reads all of the text, but for blanks behind it, as one finite number, or says that it is none. "nan" and "inf" are
 /// none here.
 bool parse_number(std::string_view text, double& number);
+bool parse_number(std::string_view text, double& number, NumberForm& form);
 
 /// Places in text that begins with a line: behind the first line end outside quotes of each of `parts` equal parts, and last
 /// behind the last one in the text. Empty where the text has no whole line.

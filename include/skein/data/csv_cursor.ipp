@@ -54,7 +54,7 @@ SKEIN_INLINE CsvCursor::Next CsvCursor::next(std::string_view& field) {
 /// The number that begins at `at`, and where it ends; null where it is none, or one of more digits or with an exponent. Quotient
 /// and operands are doubles, rounded once: what from_chars gives (Clinger, "How to read floating point numbers accurately",
 /// 1990).
-inline const char* plain_number(const char* at, const char* end, double& number) {
+inline const char* plain_number(const char* at, const char* end, double& number, NumberForm& form) {
   static constexpr double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16};
   const bool negative = at < end && *at == '-';
   at += negative;
@@ -63,12 +63,14 @@ inline const char* plain_number(const char* at, const char* end, double& number)
   const char* const first = at;
   while (at < most && static_cast<unsigned char>(*at - '0') < 10) digits = 10 * digits + static_cast<std::uint64_t>(*at++ - '0');
   std::ptrdiff_t count = at - first, behind = 0;
+  form = count > 1 && *first == '0' ? NumberForm::padded : NumberForm::integer;
   if (at < most && *at == '.') {
     const char* const point = at++;
     while (at < most && static_cast<unsigned char>(*at - '0') < 10)
       digits = 10 * digits + static_cast<std::uint64_t>(*at++ - '0');
     behind = at - point - 1;
     count += behind;
+    form = NumberForm::other;
   }
   if (count == 0 || count > 15) return nullptr;
   const double magnitude = static_cast<double>(digits) / powers[behind];
@@ -76,12 +78,13 @@ inline const char* plain_number(const char* at, const char* end, double& number)
   return at;
 }
 
-SKEIN_INLINE CsvCursor::Next CsvCursor::next_number(double& number) {
-  const char* at = plain_number(at_, end_, number);
+SKEIN_INLINE CsvCursor::Next CsvCursor::next_number(double& number, NumberForm& form) {
+  const char* at = plain_number(at_, end_, number, form);
   if (!at || at == end_ || !ends_field(*at)) {
     const auto [stop, error] = std::from_chars(at_, end_, number);
     if (error != std::errc{} || !std::isfinite(number) || (stop != end_ && !ends_field(*stop))) return Next::unread;
     at = stop;
+    form = NumberForm::other;
   }
   field_ = std::exchange(at_, at);
   return behind_field();
@@ -112,6 +115,13 @@ SKEIN_INLINE bool parse_number(std::string_view text, double& number) {
   if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc{} && end == text.data() + text.size() && std::isfinite(number);
+}
+
+SKEIN_INLINE bool parse_number(std::string_view text, double& number, NumberForm& form) {
+  double same = 0;
+  const char* const end = text.data() + text.size();
+  if (plain_number(text.data(), end, same, form) != end) form = NumberForm::other;
+  return parse_number(text, number);
 }
 
 SKEIN_INLINE std::vector<std::size_t> line_cuts(std::string_view text, char separator, int parts) {

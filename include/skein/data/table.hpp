@@ -17,7 +17,7 @@
 namespace skein::inline SKEIN_ABI::data {
 
 /// A column of a table: numbers or texts. Whole numbers of 32 bits take 4 bytes each, other numbers 8, texts 4 and each different
-/// text once.
+/// text once. Numbers of which a file has some with zeros before them, such as 02114, take as much as their texts.
 class Column {
  public:
   enum class Kind { numbers, texts };
@@ -34,7 +34,8 @@ class Column {
   double number(std::int64_t row) const {
     const std::size_t i = static_cast<std::size_t>(row);
     if (wide_) return numbers_[i];
-    return integers_[i] == missing_integer ? std::numeric_limits<double>::quiet_NaN() : integers_[i];
+    if (!values_.empty()) return integers_[i] < 0 ? missing_number : values_[static_cast<std::size_t>(integers_[i])];
+    return integers_[i] == missing_integer ? missing_number : integers_[i];
   }
   /// The number of a text in texts(); -1 where it is missing. Only of a column of texts.
   std::int32_t code(std::int64_t row) const { return integers_[static_cast<std::size_t>(row)]; }
@@ -42,18 +43,26 @@ class Column {
   bool missing(std::int64_t row) const;
   /// What the values take in memory.
   std::uint64_t bytes() const;
-  /// The value as a text: of a number the shortest that reads back as the same; empty where it is missing.
+  /// The value as a text: of a number as take_as_numbers() found it, else the shortest that reads back as the same; empty where
+  /// it is missing.
   std::string text(std::int64_t row) const;
+  /// The first number that stood in a file in a form that text() may not give back, as 1.10 does; -1: none.
+  std::int64_t first_reworded() const { return reworded_; }
 
-  void add(double number);
+  /// `as_text`: text() gives back what stood in the file.
+  void add(double number, bool as_text = true);
   void add(std::string_view text) { integers_.push_back(texts_.add(text)); }
   void add_missing();
   /// The values of another column of the same kind behind these.
   void append(const Column& other);
+  /// Texts that are all numbers become numbers, which keep their texts.
+  void take_as_numbers();
   void clear();
 
  private:
   static constexpr std::int32_t missing_integer = std::numeric_limits<std::int32_t>::min();
+  static constexpr double missing_number = std::numeric_limits<double>::quiet_NaN();
+  bool has_texts() const { return text_ || !values_.empty(); }
   void widen();
 
   std::string name_;
@@ -61,6 +70,8 @@ class Column {
   std::vector<std::int32_t> integers_;  // whole numbers, or numbers of texts
   std::vector<double> numbers_;
   TextPool texts_;
+  std::vector<double> values_;  // of texts_, where they are numbers
+  std::int64_t reworded_ = -1;
 };
 
 /// Columns of equal length. Rows and columns are numbered from 0; messages count data rows from 1.
@@ -120,7 +131,7 @@ class Table {
 namespace detail {
 /// What a message may show of a field: short, printable.
 std::string shown(std::string_view field);
-/// The shortest text that reads back as this number.
+/// The shortest text that reads back as this number; of an integer of up to 15 digits all of them.
 std::string shortest(double number);
 }  // namespace detail
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "csv_cursor.hpp"
 #include "table.hpp"
 
 namespace skein::inline SKEIN_ABI::data::detail {
@@ -16,7 +17,25 @@ SKEIN_INLINE std::string shown(std::string_view field) {
 
 SKEIN_INLINE std::string shortest(double number) {
   char text[32];
-  return {text, std::to_chars(text, text + sizeof text, number).ptr};
+  const bool whole = std::fabs(number) < 1e15 && number == std::trunc(number) && !(number == 0 && std::signbit(number));
+  return {text, whole ? std::to_chars(text, text + sizeof text, static_cast<std::int64_t>(number)).ptr
+                      : std::to_chars(text, text + sizeof text, number).ptr};
+}
+
+/// What to do where a number is wanted and the text is none.
+SKEIN_INLINE std::string mend_of_number(std::string_view text) {
+  std::string without, with_point(text);
+  for (const char c : text)
+    if (c != ',') without += c;
+  double ignored = 0;
+  const std::size_t comma = text.find(',');
+  if (comma == text.npos || !parse_number(without, ignored))
+    return "name that in CsvOptions::missing if it stands for no value, or take the column as categories, by one_hot or index";
+  const bool decimal = text.find_first_of(",.", comma + 1) == text.npos;
+  const bool thousands = !decimal || text.size() - comma == 4;
+  with_point[comma] = '.';
+  return "numbers have no thousands separators, and a point before the decimals: write " +
+         (thousands ? without + (decimal ? ", or " + with_point : "") : with_point);
 }
 
 }  // namespace skein::inline SKEIN_ABI::data::detail
@@ -35,17 +54,19 @@ SKEIN_INLINE Column::Column(std::string name, std::span<const std::string> texts
 }
 
 SKEIN_INLINE std::uint64_t Column::bytes() const {
-  return integers_.size() * sizeof(integers_[0]) + numbers_.size() * sizeof(numbers_[0]) + texts_.bytes();
+  return integers_.size() * sizeof(integers_[0]) + numbers_.size() * sizeof(numbers_[0]) + values_.size() * sizeof(values_[0]) +
+         texts_.bytes();
 }
 
-SKEIN_INLINE bool Column::missing(std::int64_t row) const { return text_ ? code(row) < 0 : std::isnan(number(row)); }
+SKEIN_INLINE bool Column::missing(std::int64_t row) const { return has_texts() ? code(row) < 0 : std::isnan(number(row)); }
 
 SKEIN_INLINE std::string Column::text(std::int64_t row) const {
   if (missing(row)) return {};
-  return text_ ? std::string(texts_[code(row)]) : detail::shortest(number(row));
+  return has_texts() ? std::string(texts_[code(row)]) : detail::shortest(number(row));
 }
 
-SKEIN_INLINE void Column::add(double number) {
+SKEIN_INLINE void Column::add(double number, bool as_text) {
+  if (!as_text && reworded_ < 0) reworded_ = size();
   if (!wide_) {
     const bool whole = number > missing_integer && number <= std::numeric_limits<std::int32_t>::max() &&
                        static_cast<std::int32_t>(number) == number && !(number == 0 && std::signbit(number));
@@ -56,7 +77,7 @@ SKEIN_INLINE void Column::add(double number) {
 }
 
 SKEIN_INLINE void Column::add_missing() {
-  if (wide_) numbers_.push_back(std::numeric_limits<double>::quiet_NaN());
+  if (wide_) numbers_.push_back(missing_number);
   else integers_.push_back(text_ ? -1 : missing_integer);
 }
 
@@ -76,6 +97,7 @@ SKEIN_INLINE void Column::append(const Column& other) {
     for (const std::int32_t code : other.integers_) integers_.push_back(code < 0 ? -1 : here[static_cast<std::size_t>(code)]);
     return;
   }
+  if (other.reworded_ >= 0 && reworded_ < 0) reworded_ = size() + other.reworded_;
   if (other.wide_ && !wide_) widen();
   if (!wide_) integers_.insert(integers_.end(), other.integers_.begin(), other.integers_.end());
   else if (other.wide_) numbers_.insert(numbers_.end(), other.numbers_.begin(), other.numbers_.end());
@@ -83,11 +105,19 @@ SKEIN_INLINE void Column::append(const Column& other) {
     for (std::int64_t i = 0; i < other.size(); ++i) numbers_.push_back(other.number(i));
 }
 
+SKEIN_INLINE void Column::take_as_numbers() {
+  values_.resize(static_cast<std::size_t>(texts_.size()));
+  for (std::int32_t i = 0; i < texts_.size(); ++i) detail::parse_number(texts_[i], values_[static_cast<std::size_t>(i)]);
+  text_ = false;
+}
+
 SKEIN_INLINE void Column::clear() {
   integers_.clear();
   numbers_.clear();
   texts_.clear();
+  values_.clear();
   wide_ = false;
+  reworded_ = -1;
 }
 
 SKEIN_INLINE Table::Table(std::vector<Column> columns, std::string path) : path_(std::move(path)) {
@@ -147,9 +177,7 @@ SKEIN_INLINE double Table::number(std::int64_t row, int column) const {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ignored);
     if (error == std::errc{} && end == text.data() + text.size() && std::isfinite(ignored)) continue;
     throw ArgumentError(path_ + ": column \"" + c.name() + "\" is a text column, since data row " + std::to_string(i + 1) +
-                        " has " + detail::shown(text) +
-                        ": name that in CsvOptions::missing if it stands for no value, or take the column as categories, by "
-                        "one_hot or index");
+                        " has " + detail::shown(text) + ": " + detail::mend_of_number(text));
   }
   throw ArgumentError(path_ + ": column \"" + c.name() + "\" is a text column: take it out of CsvOptions::text");
 }

@@ -8,6 +8,9 @@
 //     trainer.keep(encoder);
 //
 // and where the model is used: predictor.load("titanic.skein");  predictor.predict(sk::data::read_csv("new.csv")).
+//
+// It remembers whether a column of categories had texts or numbers. Rows in which the other kind was read are taken as the kind
+// of the training rows: a file with the one postcode 02114 has a column of numbers.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -79,6 +82,8 @@ class TableEncoder {
   const std::vector<std::string>& classes() const;
   /// Categories of a column that one_hot, index or label takes, after fit().
   const std::vector<std::string>& categories(std::string_view column) const;
+  /// What became of each column, a line each, after fit(): "sex: 2 categories, female, male".
+  std::string text() const;
 
   template <class Archive> void serialize(Archive& archive, unsigned) {
     (archive & columns_ & inputs_ & outputs_);
@@ -97,7 +102,8 @@ class TableEncoder {
     double filled = 0;                // what a missing number becomes
     std::int32_t most_frequent = -1;  // category
     std::vector<std::string> categories{};
-    bool learns = true;  // its categories, from the rows that fit() is given
+    bool learns = true;     // its categories, from the rows that fit() is given
+    bool of_texts = false;  // categories are texts, not numbers
 
     bool wanted() const { return role == Role::label || role == Role::target; }
     bool categorical() const { return role == Role::one_hot || role == Role::index || role == Role::label; }
@@ -107,7 +113,8 @@ class TableEncoder {
     int width() const { return role == Role::one_hot ? one_hot_width() : 1 + indicator; }
 
     template <class Archive> void serialize(Archive& archive, unsigned) {
-      (archive & name & role & standard & indicator & fill & missing & unknown & filled & most_frequent & categories & learns);
+      (archive & name & role & standard & indicator & fill & missing & unknown & filled & most_frequent & categories & learns &
+       of_texts);
     }
   };
 

@@ -2,14 +2,17 @@
 // The bodies of table_encoder.hpp.
 #pragma once
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <utility>
 
+#include "table_categories.hpp"
 #include "table_encoder.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
 
 SKEIN_INLINE TableEncoder& TableEncoder::add(std::vector<std::string> names, Encoded like) {
+  detail::check_given(like.categories, names.empty() ? "" : names.front());
   for (std::string& name : names) {
     for (const Encoded& e : columns_)
       if (e.name == name && (e.wanted() != like.wanted() || (e.role == like.role && e.standard == like.standard)))
@@ -90,62 +93,28 @@ SKEIN_INLINE void TableEncoder::learn_number(Encoded& e, const Table& table, Sta
 }
 
 namespace detail {
-/// The number of a row's category; missing, or not among the categories.
-class CategoryOf {
- public:
-  static constexpr std::int32_t missing = -1, unknown = -2;
-  CategoryOf(const Column& column, const std::vector<std::string>& categories) : column_(column) {
-    for (const std::string& category : categories) known_.add(category);
-    if (column.is_text())
-      for (std::int32_t i = 0; i < column.texts().size(); ++i) numbers_.push_back(find(column.texts()[i]));
-  }
-  std::int32_t operator()(std::int64_t stored_row) const {
-    if (column_.missing(stored_row)) return missing;
-    return column_.is_text() ? numbers_[static_cast<std::size_t>(column_.code(stored_row))] : find(column_.text(stored_row));
-  }
-
- private:
-  std::int32_t find(std::string_view text) const {
-    const std::int32_t number = known_.find(text);
-    return number < 0 ? unknown : number;
-  }
-  const Column& column_;
-  TextPool known_;
-  std::vector<std::int32_t> numbers_;  // of the column's texts
-};
-
-/// The different values of a column's rows, sorted: texts by their bytes, numbers by size.
-SKEIN_INLINE std::vector<std::string> categories_of(const Table& table, int column) {
-  std::vector<std::string> all;
-  if (table.is_text(column)) {
-    std::vector<bool> seen(static_cast<std::size_t>(table.of(column).texts().size()));
-    for (std::int64_t r = 0; r < table.rows(); ++r)
-      if (!table.missing(r, column)) seen[static_cast<std::size_t>(table.of(column).code(table.stored_row(r)))] = true;
-    for (std::size_t i = 0; i < seen.size(); ++i)
-      if (seen[i]) all.emplace_back(table.of(column).texts()[static_cast<std::int32_t>(i)]);
-    std::sort(all.begin(), all.end());
-    return all;
-  }
-  std::vector<double> numbers;
-  for (std::int64_t r = 0; r < table.rows(); ++r)
-    if (!table.missing(r, column)) numbers.push_back(table.number(r, column));
-  std::sort(numbers.begin(), numbers.end());
-  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-  for (const double v : numbers) all.push_back(shortest(v));
-  return all;
+/// In six digits, for people.
+inline std::string rounded(double number) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, number, std::chars_format::general, 6).ptr};
 }
 }  // namespace detail
 
 SKEIN_INLINE void TableEncoder::learn_categories(Encoded& e, const Table& table) {
   const int column = table.column(e.name);
+  e.of_texts = table.is_text(column);
   if (e.learns) e.categories = detail::categories_of(table, column);
+  else
+    for (const std::string& given : e.categories) e.of_texts = e.of_texts || !detail::is_short_number(given);
+  if (e.of_texts) detail::check_kind(table, column);
   if (e.learns && e.role == Role::one_hot && e.categories.size() > 1000)
     throw ArgumentError(table.path() + ": column \"" + e.name + "\" has " + std::to_string(e.categories.size()) +
                         " different values, of which one_hot learns up to 1000: take numbers by standardize(), many categories "
                         "by index(), or name them in .categories");
   if (e.categories.empty())
     throw ArgumentError(table.path() + ": column \"" + e.name + "\" has no value in the training rows: leave it out");
-  const detail::CategoryOf category(table.of(column), e.categories);
+  if (e.learns) detail::check_repeats(table, column, e.categories.size(), e.role == Role::label);
+  const detail::CategoryOf category(table.of(column), e.categories, e.of_texts);
   std::vector<std::int64_t> counts(e.categories.size());
   for (std::int64_t r = 0; r < table.rows(); ++r)
     if (const std::int32_t c = category(table.stored_row(r)); c >= 0) ++counts[static_cast<std::size_t>(c)];
@@ -154,7 +123,8 @@ SKEIN_INLINE void TableEncoder::learn_categories(Encoded& e, const Table& table)
 
 template <class To> void TableEncoder::encode_categories(const Encoded& e, const Table& table, To* to, long pitch) {
   const int column = table.column(e.name);
-  const detail::CategoryOf category(table.of(column), e.categories);
+  if (e.of_texts) detail::check_kind(table, column);
+  const detail::CategoryOf category(table.of(column), e.categories, e.of_texts);
   for (std::int64_t r = 0; r < table.rows(); ++r) {
     To* const row = to + r * pitch;
     std::int32_t c = category(table.stored_row(r));
@@ -282,6 +252,29 @@ SKEIN_INLINE std::vector<std::string> TableEncoder::names() const {
     if (e.indicator) all.push_back(e.name + " is missing");
   }
   return all;
+}
+
+SKEIN_INLINE std::string TableEncoder::text() const {
+  check_fitted();
+  std::string lines;
+  std::size_t input = 0, output = 0;
+  for (const Encoded& e : columns_) {
+    const Standardizer& learnt = e.wanted() ? outputs_ : inputs_;
+    std::size_t& at = e.wanted() ? output : input;
+    lines += e.name + ": ";
+    if (e.categorical()) {
+      lines += std::to_string(e.categories.size()) + (e.role == Role::label ? " classes" : " categories");
+      for (std::size_t i = 0; i < std::min<std::size_t>(e.categories.size(), 5); ++i) lines += ", " + e.categories[i];
+      if (e.categories.size() > 5) lines += ", ...";
+    } else {
+      lines += e.role == Role::target ? "a target" : "a number";
+      if (e.standard)
+        lines += ", mean " + detail::rounded(learnt.mean(at)) + ", deviation " + detail::rounded(learnt.deviation(at));
+    }
+    lines += '\n';
+    at += static_cast<std::size_t>(e.width());
+  }
+  return lines;
 }
 
 SKEIN_INLINE const std::vector<std::string>& TableEncoder::classes() const {

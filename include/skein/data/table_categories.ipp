@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of table_categories.hpp.
+#pragma once
+#include <algorithm>
+
+#include "../core/error.hpp"
+#include "csv_cursor.hpp"
+#include "table_categories.hpp"
+
+namespace skein::inline SKEIN_ABI::data::detail {
+
+SKEIN_INLINE bool is_short_number(std::string_view text) {
+  double number = 0;
+  return parse_number(text, number) && shortest(number) == text;
+}
+
+SKEIN_INLINE std::string as_number(std::string_view text) {
+  double number = 0;
+  return parse_number(text, number) ? shortest(number) : std::string(text);
+}
+
+SKEIN_INLINE CategoryOf::CategoryOf(const Column& column, const std::vector<std::string>& categories, bool of_texts)
+    : column_(column), of_texts_(of_texts) {
+  for (const std::string& category : categories) known_.add(category);
+  if (column.is_text())
+    for (std::int32_t i = 0; i < column.texts().size(); ++i)
+      numbers_.push_back(of_texts ? find(column.texts()[i]) : find(as_number(column.texts()[i])));
+}
+
+SKEIN_INLINE std::vector<std::string> categories_of(const Table& table, int column) {
+  std::vector<std::string> all;
+  if (table.is_text(column)) {
+    std::vector<bool> seen(static_cast<std::size_t>(table.of(column).texts().size()));
+    for (std::int64_t r = 0; r < table.rows(); ++r)
+      if (!table.missing(r, column)) seen[static_cast<std::size_t>(table.of(column).code(table.stored_row(r)))] = true;
+    for (std::size_t i = 0; i < seen.size(); ++i)
+      if (seen[i]) all.emplace_back(table.of(column).texts()[static_cast<std::int32_t>(i)]);
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+  std::vector<double> numbers;
+  for (std::int64_t r = 0; r < table.rows(); ++r)
+    if (!table.missing(r, column)) numbers.push_back(table.number(r, column));
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  for (const double v : numbers) all.push_back(shortest(v));
+  return all;
+}
+
+SKEIN_INLINE void check_given(const std::vector<std::string>& categories, const std::string& column) {
+  TextPool given;
+  for (const std::string& category : categories)
+    if (const std::int32_t before = given.size(); given.add(category) != before)
+      throw ArgumentError("table encoder: the category \"" + category + "\" of column \"" + column +
+                          "\" is given twice: name it once");
+}
+
+SKEIN_INLINE void check_repeats(const Table& table, int column, std::size_t categories, bool label) {
+  std::size_t values = 0;
+  for (std::int64_t r = 0; r < table.rows(); ++r) values += !table.missing(r, column);
+  if (categories <= 50 || categories < values) return;
+  throw ArgumentError(
+      table.path() + ": column \"" + table.of(column).name() + "\" has another " + (label ? "class" : "category") +
+      " in each of its " + std::to_string(values) + " training rows: " +
+      (label ? "take what is predicted as a number by target() or standardize_target()"
+             : "take numbers by standardize(), leave out a column that numbers or names the rows, or give the .categories"));
+}
+
+SKEIN_INLINE void check_kind(const Table& table, int column) {
+  const Column& c = table.of(column);
+  const std::int64_t row = c.is_text() ? -1 : c.first_reworded();
+  if (row < 0) return;
+  throw ArgumentError(table.path() + ": column \"" + c.name() +
+                      "\" is taken as texts, as in the training rows or the given categories, and was read as numbers here, of "
+                      "which " +
+                      shortest(c.number(row)) + " in data row " + std::to_string(row + 1) +
+                      " may stand otherwise in the file: read it with {.text = {\"" + c.name() + "\"}}");
+}
+
+}  // namespace skein::inline SKEIN_ABI::data::detail
