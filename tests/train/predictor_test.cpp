@@ -164,6 +164,16 @@ TEST_CASE("A predictor gets raw rows of a table, and gives values in the table's
   CHECK(prices(0, 0) == Approx(350000).epsilon(0.02));
   CHECK(prices(1, 0) == Approx(150000).epsilon(0.04));
   CHECK(predictor.kept<std::string>("unit") == "euro");
+  const sk::Tensor<float, 2> raw({{100, 1, 0, 1}});
+  const auto refused = Catch::Contains(
+      "predict: the model was trained on rows that a TableEncoder encoded, and a tensor does not "
+      "say whether its rows are: give the table, predict(sk::data::read_csv(\"new.csv\"))");
+  CHECK_THROWS_WITH(predictor.predict(raw), refused);
+  sk::Trainer loaded{model, nn::Mse{}, sk::optim::Adam{.lr = 0.05f}};
+  loaded.load(folder / "houses.skein");
+  CHECK_THROWS_WITH(loaded.predict(raw), refused);
+  const auto encoded = predictor.kept<sk::data::TableEncoder>().encode(sk::data::read_csv(folder / "new.csv"));
+  CHECK(values(predictor.predict(encoded)).size() == 2);
   CHECK(predictor.kept<sk::data::TableEncoder>().names()[2] == "town = Bonn");
   CHECK_THROWS_WITH(predictor.predict(sk::data::parse_csv("age,town,area\n,Kiel,100\n", "new.csv")),
                     Catch::Contains("column \"town\" has \"Kiel\" in data row 1"));

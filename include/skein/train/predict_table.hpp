@@ -3,8 +3,10 @@
 #pragma once
 #include <span>
 
+#include "../core/error.hpp"
 #include "../data/table_encoder.hpp"
 #include "../tensor/tensor.hpp"
+#include "kept_objects.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
@@ -17,6 +19,16 @@ Tensor<Scalar, 2> predict_table(const data::TableEncoder& encoder, const data::T
   const auto width = static_cast<std::size_t>(outputs.extent(1));
   for (long i = 0; i < outputs.extent(0); ++i) encoder.restore(std::span(outputs.data() + i * outputs.extent(1), width));
   return outputs;
+}
+
+/// Throws ArgumentError where a TableEncoder is kept, since the rows of a tensor are not encoded by it.
+inline void refuse_rows_of_tensor(const KeptObjects& kept) {
+  if (kept.has(data::TableEncoder::kept_as))
+    throw ArgumentError(
+        "predict: the model was trained on rows that a TableEncoder encoded, and a tensor does not say whether its rows are: "
+        "give "
+        "the table, predict(sk::data::read_csv(\"new.csv\")), or rows that are encoded as a data set, "
+        "predict(encoder.encode(table))");
 }
 
 }  // namespace skein::inline SKEIN_ABI::train

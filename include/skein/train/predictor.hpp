@@ -56,8 +56,9 @@ template <class Model> class Predictor {
   template <class T> T kept(std::string_view name = T::kept_as) const { return kept_.template get<T>(name); }
 
   /// The outputs for each row of x: (samples, outputs). If the file keeps a Normalization (Trainer::keep(set.normalization())), x
-  /// is raw, and a normalised copy of it is made on the host.
+  /// is raw, and a normalised copy of it is made on the host. Throws ArgumentError where the file keeps a TableEncoder.
   template <int Rank> Tensor<Scalar, 2, Device> predict(TensorView<const Element, Rank, Device> x) {
+    train::refuse_rows_of_tensor(kept_);
     if constexpr (!is_tokens<typename Model::input>)
       if (!normalization_.identity()) return predict_rows<Rank>(normalized(x));
     return predict_rows<Rank>(x);
@@ -66,7 +67,7 @@ template <class Model> class Predictor {
     return predict<Rank>(x.view());
   }
   /// The same for each sample of a data set. Throws ArgumentError for one that is normalised already where the file keeps a
-  /// Normalization.
+  /// Normalization. Where it keeps a TableEncoder, the samples are what that encodes: encoder.encode(table).
   Tensor<Scalar, 2, Device> predict(const data::DatasetView& data) {
     train::check_samples<Model>(data, "predicted");
     if constexpr (!is_tokens<typename Model::input>)

@@ -99,8 +99,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     return loop_.evaluate(steps, data, options);
   }
 
-  /// The outputs for each row of x, (samples, outputs). This rank alone; all samples.
+  /// The outputs for each row of x, (samples, outputs). This rank alone; all samples. Throws ArgumentError where a TableEncoder
+  /// is kept.
   template <int Rank> Tensor<Scalar, 2, Device> predict(TensorView<const Element, Rank, Device> x) {
+    train::refuse_rows_of_tensor(kept_);
     reserve_for_prediction(x.extent(0));
     return train::predict_rows<Model, Rank>(model(), x, train_step_.executor().capacity(), forward());
   }
