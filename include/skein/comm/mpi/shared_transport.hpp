@@ -4,7 +4,7 @@
 // goes to the rank that folds it and comes back, written both times: processors hand such lines on at the speed of a read, while
 // a store to a line that another core has only read waits for that core to give it up (a half to a quarter of the speed, a tenth
 // where the cores share no cache). Chunks follow each other through a ring, so that copying, folding and waiting overlap. A state
-// machine: step() never waits.
+// machine (chunk_steps.hpp): step() never waits.
 // An all-reduce whose spans lie in shared pages (NodePages), at one place on all ranks, needs no slots: once all have come, each
 // folds its slice of all spans where they are, and is done when all have.
 #pragma once
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../work.hpp"
+#include "chunk_steps.hpp"
 #include "segment.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
@@ -38,7 +39,7 @@ class SharedTransport {
   /// Makes `o` the current call. It stays alive until step() says that it is done.
   void begin(const CollectiveCall& o, std::uint64_t call);
   /// All chunks of the current call have passed.
-  bool done() const { return taken_ == chunks_; }
+  bool done() const { return own_.taken == chunks_.count; }
 
   /// One piece of work of the current call; false where it lacks need().
   bool step();
@@ -47,19 +48,19 @@ class SharedTransport {
   /// Whether rank r is among those that it lacks.
   bool lacks(int r) const;
   /// Rank r has at least begun the current call.
-  bool has_begun(int r) const { return Need{&segment_.line(r), In, number(base_ + 1)}.met(); }
+  bool has_begun(int r) const { return Need{&segment_.line(r), In, number(1)}.met(); }
 
  private:
   static constexpr std::size_t one_phase_bytes = 16384;  // below, one rendezvous is worth more than a second fold (measured)
   static constexpr std::size_t asked_bytes = 4096;       // lines are asked for so many bytes ahead
 
-  static std::uint32_t number(std::uint64_t chunk) { return static_cast<std::uint32_t>(chunk); }
-  bool met(int r, int which, std::uint64_t value);
-  bool all(int which, std::uint64_t value);
-  bool sources_in(std::uint64_t value);
-
-  // All have taken what was in the next chunk's slot.
-  bool has_room();
+  // Chunk i of the current call among those of all calls, and what counters, which wrap, say of it.
+  std::uint64_t chunk(std::int64_t i) const { return base_ + static_cast<std::uint64_t>(i); }
+  std::uint32_t number(std::int64_t i) const { return static_cast<std::uint32_t>(chunk(i)); }
+  /// How far the ranks that this one waits for have come since the beginning of the call, at least: one look at each of them.
+  ChunkCounts look() const;
+  /// What the awaited step lacks.
+  Need lacking() const;
 
   // Ranks compare what they call before they touch a byte.
   void compare();
@@ -68,28 +69,28 @@ class SharedTransport {
   void find_pages();
 
   // The part of `whole` that belongs to chunk i.
-  Piece part(Piece whole, std::uint64_t i) const;
+  Piece part(Piece whole, std::int64_t i) const;
   Piece slice(Piece chunk, int r) const { return slice_of(chunk.count, o_->signature.element, r, ranks_); }
   /// Each part of a slot has one reader, which writes to it: the short ring will do.
-  bool written_back() const { return two_phases_ || o_->signature.kind == Collective::ReduceScatter; }
-  char* slot(int r, std::uint64_t i) const {
-    return written_back() ? segment_.folding_slot(r, base_ + i) : segment_.slot(r, base_ + i);
+  bool written_back() const { return chunks_.folds || o_->signature.kind == Collective::ReduceScatter; }
+  char* slot(int r, std::int64_t i) const {
+    return written_back() ? segment_.folding_slot(r, chunk(i)) : segment_.slot(r, chunk(i));
   }
-  char* sub_slot(int r, int q, std::uint64_t i) const { return slot(r, i) + static_cast<std::size_t>(q) * sub_slot_; }
+  char* sub_slot(int r, int q, std::int64_t i) const { return slot(r, i) + static_cast<std::size_t>(q) * sub_slot_; }
   bool receives() const { return o_->signature.kind != Collective::Reduce || rank_ == o_->signature.root; }
 
-  void fill(std::uint64_t i);
+  void fill(std::int64_t i);
 
   // Where rank r's values lie that this rank folds: `user` bytes from the beginning of its span, `inside` its slot.
-  char* operand(int r, std::uint64_t i, std::size_t user, std::size_t inside) const {
+  char* operand(int r, std::int64_t i, std::size_t user, std::size_t inside) const {
     return pages_ ? pages_->part(r) + offset_ + user : slot(r, i) + inside;
   }
 
-  void fold_slice(std::uint64_t i);
+  void fold_slice(std::int64_t i);
   // Sums out of this rank's slot, which it fills again.
   void take_sums(char* to, const char* from, std::size_t bytes);
 
-  void take(std::uint64_t i);
+  void take(std::int64_t i);
 
   /// Pages of all ranks, and what shared_at counts up to their beginning.
   struct Shared {
@@ -105,11 +106,13 @@ class SharedTransport {
   const NodePages* pages_ = nullptr;  // of the current call; its span, and so they, live until it is done
   std::size_t offset_ = 0;            // of its span in each part
   Pointers pointers_;
-  Line& own_;
+  Line& line_;
   const CollectiveCall* o_ = nullptr;
-  std::uint64_t call_ = 0, base_, chunks_ = 0, in_ = 0, folded_ = 0, taken_ = 0;
+  std::uint64_t call_ = 0, base_;  // chunks of all calls before
+  ChunkCall chunks_{.count = 0};
+  ChunkCounts own_;
   std::size_t per_chunk_ = 0, sub_slot_ = 0;
-  bool two_phases_ = false, compared_ = false;
+  bool compared_ = false;
   Need need_;
 };
 

@@ -3,10 +3,12 @@
 #pragma once
 #include "shared_transport.hpp"
 
+#include <limits>
+
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE SharedTransport::SharedTransport(const Segment& segment, int rank, int ranks, std::uint64_t chunks, bool asks)
-    : segment_(segment), rank_(rank), ranks_(ranks), asks_(asks), pointers_(ranks), own_(segment.line(rank)), base_(chunks) {}
+    : segment_(segment), rank_(rank), ranks_(ranks), asks_(asks), pointers_(ranks), line_(segment.line(rank)), base_(chunks) {}
 
 SKEIN_MPI_INLINE void SharedTransport::add(const std::shared_ptr<NodePages>& pages) {
   std::erase_if(shared_, [](const Shared& s) { return s.pages.expired(); });
@@ -41,16 +43,17 @@ SKEIN_MPI_INLINE void SharedTransport::find_pages() {
 SKEIN_MPI_INLINE void SharedTransport::begin(const CollectiveCall& o, std::uint64_t call) {
   o_ = &o;
   call_ = call;
-  base_ += chunks_;
-  in_ = folded_ = taken_ = 0;
+  base_ += static_cast<std::uint64_t>(chunks_.count);
+  own_ = {};
   compared_ = false;
   const Signature& s = o.signature;
   const std::size_t slot = segment_.slot_bytes(), bytes = o.bytes(s.count);
   const bool reduces = s.kind == Collective::AllReduce || s.kind == Collective::Reduce;
-  two_phases_ = reduces && bytes > one_phase_bytes;
+  chunks_.folds = reduces && bytes > one_phase_bytes;
   std::size_t most = s.count;
   per_chunk_ = slot / s.element;
   find_pages();
+  chunks_.in_place = pages_ != nullptr;
   if (pages_) per_chunk_ = s.count;
   if (s.kind == Collective::AllGather) most = o.largest_piece(ranks_);
   if (s.kind == Collective::ReduceScatter || s.kind == Collective::AllToAll) {
@@ -58,36 +61,35 @@ SKEIN_MPI_INLINE void SharedTransport::begin(const CollectiveCall& o, std::uint6
     sub_slot_ = slot / static_cast<std::size_t>(ranks_) / 64 * 64;
     per_chunk_ = sub_slot_ / s.element;
   }
-  chunks_ = most == 0 || s.kind == Collective::Barrier ? 1 : (most + per_chunk_ - 1) / per_chunk_;
+  const std::size_t chunks = most == 0 || s.kind == Collective::Barrier ? 1 : (most + per_chunk_ - 1) / per_chunk_;
   const std::size_t grain = std::max<std::size_t>(1, 64 / s.element);
-  if (chunks_ > 1) per_chunk_ = std::min(per_chunk_, ((most + chunks_ - 1) / chunks_ + grain - 1) / grain * grain);
+  if (chunks > 1) per_chunk_ = std::min(per_chunk_, ((most + chunks - 1) / chunks + grain - 1) / grain * grain);
+  chunks_.count = static_cast<std::int64_t>(chunks);
+  chunks_.depth = static_cast<std::int64_t>(written_back() ? Segment::folding_depth : segment_.depth());
   segment_.signature(rank_, call_) = s;
   // A call that folds nothing brings the counter along, before its In is seen: counters are compared by their difference, and
   // one that stayed behind by 2^31 chunks would count as ahead.
-  if (!two_phases_) own_.counter[Folded].store(number(base_ + chunks_), std::memory_order_relaxed);
+  if (!chunks_.folds) line_.counter[Folded].store(number(chunks_.count), std::memory_order_relaxed);
 }
 
 SKEIN_MPI_INLINE bool SharedTransport::step() {
   need_ = {};
-  const std::uint64_t ready = two_phases_ ? folded_ : in_;
-  if (taken_ < ready && (two_phases_ ? all(Folded, base_ + taken_ + 1) : sources_in(base_ + taken_ + 1))) {
-    compare();
-    take(taken_++);
-    publish(own_, Taken, number(base_ + taken_), Reach::Machine);
-    return true;
+  const ChunkStep next = next_step(chunks_, own_, look());
+  if (next == ChunkStep::wait) {
+    need_ = lacking();
+    return false;
   }
-  if (two_phases_ && folded_ < in_ && all(In, base_ + folded_ + 1)) {
-    compare();
-    fold_slice(folded_++);
-    publish(own_, Folded, number(base_ + folded_), Reach::Machine);
-    return true;
-  }
-  if (in_ < chunks_ && has_room()) {
-    fill(in_++);
-    publish(own_, In, number(base_ + in_), Reach::Machine);
-    return true;
-  }
-  return false;
+  if (next != ChunkStep::fill) compare();
+  if (next == ChunkStep::take) take(own_.taken++);
+  else if (next == ChunkStep::fold) fold_slice(own_.folded++);
+  else fill(own_.in++);
+  const int which = next == ChunkStep::take ? Taken : next == ChunkStep::fold ? Folded : In;
+  publish(line_, which,
+          number(next == ChunkStep::take   ? own_.taken
+                 : next == ChunkStep::fold ? own_.folded
+                                           : own_.in),
+          Reach::Machine);
+  return true;
 }
 
 SKEIN_MPI_INLINE bool SharedTransport::lacks(int r) const {
@@ -96,31 +98,35 @@ SKEIN_MPI_INLINE bool SharedTransport::lacks(int r) const {
   return !Need{&segment_.line(r), need_.which, need_.value}.met();
 }
 
-SKEIN_MPI_INLINE bool SharedTransport::met(int r, int which, std::uint64_t value) {
-  const Need need{&segment_.line(r), which, number(value)};
-  if (need.met()) return true;
-  if (!need_.line) need_ = need;
-  return false;
+SKEIN_MPI_INLINE ChunkCounts SharedTransport::look() const {
+  constexpr std::int64_t all = std::numeric_limits<std::int64_t>::max();
+  const bool broadcasts = o_->signature.kind == Collective::Broadcast;
+  ChunkCounts least{all, all, all};
+  for (int r = 0; r < ranks_; ++r) {
+    if (r == rank_) continue;
+    const auto count = [&](int which) {
+      const std::uint32_t have = segment_.line(r).counter[which].load(std::memory_order_acquire);
+      return std::int64_t{static_cast<std::int32_t>(have - number(0))};
+    };
+    if (!broadcasts || r == o_->signature.root) least.in = std::min(least.in, count(In));
+    least.folded = std::min(least.folded, count(Folded));
+    least.taken = std::min(least.taken, count(Taken));
+  }
+  return least;
 }
 
-SKEIN_MPI_INLINE bool SharedTransport::all(int which, std::uint64_t value) {
-  for (int r = 0; r < ranks_; ++r)
-    if (r != rank_ && !met(r, which, value)) return false;
-  return true;
-}
-
-SKEIN_MPI_INLINE bool SharedTransport::sources_in(std::uint64_t value) {
-  if (o_->signature.kind == Collective::Broadcast) return rank_ == o_->signature.root || met(o_->signature.root, In, value);
-  return all(In, value);
-}
-
-SKEIN_MPI_INLINE bool SharedTransport::has_room() {
-  if (pages_) return true;
-  // The others leave sums in this rank's slot. Between step()'s look at their Folded and this look at their Taken they may have
-  // counted both: that they have taken a chunk does not say that this rank has.
-  if (two_phases_ && in_ - taken_ >= Segment::folding_depth) return false;
-  const std::uint64_t depth = written_back() ? Segment::folding_depth : segment_.depth();
-  return base_ + in_ < depth || all(Taken, base_ + in_ + 1 - depth);
+SKEIN_MPI_INLINE Need SharedTransport::lacking() const {
+  const ChunkStep awaited = awaited_step(chunks_, own_);
+  Need need{.which = Taken, .value = number(own_.in + 1 - chunks_.depth)};
+  if (awaited == ChunkStep::take) need = {.which = chunks_.folds ? Folded : In, .value = number(own_.taken + 1)};
+  if (awaited == ChunkStep::fold) need = {.which = In, .value = number(own_.folded + 1)};
+  const bool of_root = o_->signature.kind == Collective::Broadcast && need.which == In;
+  for (int r = 0; r < ranks_; ++r) {
+    if (r == rank_ || (of_root && r != o_->signature.root)) continue;
+    need.line = &segment_.line(r);
+    if (!need.met()) break;
+  }
+  return need;
 }
 
 SKEIN_MPI_INLINE void SharedTransport::compare() {
@@ -139,13 +145,13 @@ SKEIN_MPI_INLINE void SharedTransport::compare() {
     if (!(of(r) == own)) throw CommError(mismatch_text(call_, ranks_, of));
 }
 
-SKEIN_MPI_INLINE Piece SharedTransport::part(Piece whole, std::uint64_t i) const {
+SKEIN_MPI_INLINE Piece SharedTransport::part(Piece whole, std::int64_t i) const {
   const std::size_t begin = std::min(whole.count, static_cast<std::size_t>(i) * per_chunk_),
                     end = std::min(whole.count, begin + per_chunk_);
   return {whole.offset + begin, end - begin};
 }
 
-SKEIN_MPI_INLINE void SharedTransport::fill(std::uint64_t i) {
+SKEIN_MPI_INLINE void SharedTransport::fill(std::int64_t i) {
   if (pages_) return;
   const CollectiveCall& o = *o_;
   switch (o.signature.kind) {
@@ -158,7 +164,7 @@ SKEIN_MPI_INLINE void SharedTransport::fill(std::uint64_t i) {
     case Collective::Reduce: {
       const Piece c = part({0, o.signature.count}, i);
       const char* from = o.from() + o.bytes(c.offset);
-      const Piece own = two_phases_ ? slice(c, rank_) : Piece{c.count, 0};
+      const Piece own = chunks_.folds ? slice(c, rank_) : Piece{c.count, 0};
       const std::size_t after = own.offset + own.count;
       copy_bytes(slot(rank_, i), from, o.bytes(own.offset));
       copy_bytes(slot(rank_, i) + o.bytes(after), from + o.bytes(after), o.bytes(c.count - after));
@@ -179,7 +185,7 @@ SKEIN_MPI_INLINE void SharedTransport::fill(std::uint64_t i) {
   }
 }
 
-SKEIN_MPI_INLINE void SharedTransport::fold_slice(std::uint64_t i) {
+SKEIN_MPI_INLINE void SharedTransport::fold_slice(std::int64_t i) {
   const CollectiveCall& o = *o_;
   const Piece c = part({0, o.signature.count}, i), own = slice(c, rank_);
   if (own.count == 0) return;
@@ -212,7 +218,7 @@ SKEIN_MPI_INLINE void SharedTransport::take_sums(char* to, const char* from, std
   }
 }
 
-SKEIN_MPI_INLINE void SharedTransport::take(std::uint64_t i) {
+SKEIN_MPI_INLINE void SharedTransport::take(std::int64_t i) {
   if (pages_) return;
   const CollectiveCall& o = *o_;
   switch (o.signature.kind) {
@@ -228,7 +234,7 @@ SKEIN_MPI_INLINE void SharedTransport::take(std::uint64_t i) {
       const Piece c = part({0, o.signature.count}, i);
       if (!receives() || c.count == 0) break;
       char* into = o.into() + o.bytes(c.offset);
-      if (!two_phases_) {
+      if (!chunks_.folds) {
         for (int r = 0; r < ranks_; ++r)
           pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + o.bytes(c.offset) : slot(r, i);
         pointers_.to[0] = into;
