@@ -226,6 +226,14 @@ template <class... PolicyStates> class ComposedPolicyState {
     return std::apply([](const auto&... s) { return (s.exposed_seconds() + ...); }, policy_states_);
   }
 
+  /// use(comm) with that of the policy that has the most ranks. False where it has none.
+  template <class Use> bool with_widest_comm(const Use& use) {
+    bool used = false;
+    on_widest([&](auto& s) {
+      if constexpr (Communicates<std::remove_reference_t<decltype(s)>>) use(s.comm()), used = true;
+    });
+    return used;
+  }
   /// The I-th policy's state.
   template <std::size_t I> auto& part() { return std::get<I>(policy_states_); }
 
@@ -287,9 +295,7 @@ template <class... PolicyStates> class ComposedPolicyState {
         if (i == widest_) return;
         Level level;
         const detail::GroupSeat mine{s.comm().broadcast(me, 0), s.comm().size()};
-        on_widest([&](auto& w) {
-          if constexpr (Communicates<std::remove_reference_t<decltype(w)>>) level.seats = w.comm().all_gather(mine);
-        });
+        (void)with_widest_comm([&](auto& comm) { level.seats = comm.all_gather(mine); });
         for (const detail::GroupSeat& seat : level.seats) level.widest_group = std::max(level.widest_group, seat.size);
         levels.push_back(std::move(level));
       }

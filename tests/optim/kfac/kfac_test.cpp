@@ -22,7 +22,12 @@
 #include <skein/nn/tanh.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/optim/transform/chain.hpp>
+#include <skein/parallel/average/gossip.hpp>
+#include <skein/parallel/average/model_average.hpp>
+#include <skein/parallel/compose.hpp>
 #include <skein/parallel/data/data_parallel.hpp>
+#include <skein/parallel/data/sharded.hpp>
+#include <skein/parallel/data/sync_every.hpp>
 #include <skein/tensor/npz.hpp>
 #include <skein/train/trainer.hpp>
 
@@ -314,6 +319,113 @@ TEST_CASE("Kfac over ranks: the weights of one rank, and all ranks have the same
   double apart = 0;
   for (std::size_t i = 0; i < one.size(); ++i) apart = std::max(apart, std::abs(all[0][i] - one[i]));
   CHECK(apart <= 1e-9);
+}
+
+TEST_CASE("Kfac of ranks that own parts: the weights of one rank", "[optim]") {
+  const Values one = trained(sk::Execution::automatic, 1);
+  const auto check = [&](auto sharded, int ranks) {
+    std::vector<Values> all(static_cast<std::size_t>(ranks));
+    sk::spawn(ranks, [&](sk::ThreadComm& world) {
+      Images<Pooled> model{sk::Seed{3}};
+      sk::Trainer trainer{model, nn::CrossEntropy{}, momentum, sk::parallel::DataParallel{world, sharded}};
+      fit(trainer, 3, sk::Execution::automatic, 1 + world.rank() % 2);
+      all[static_cast<std::size_t>(world.rank())] = parameters(std::as_const(model));
+    });
+    for (const Values& v : all) REQUIRE(v == all[0]);
+    for (std::size_t i = 0; i < one.size(); ++i) REQUIRE(all[0][i] == Approx(one[i]).margin(1e-9));
+  };
+  for (const int ranks : {2, 3}) {
+    check(sk::parallel::Sharded<1>{}, ranks);
+    check(sk::parallel::Sharded<2>{}, ranks);
+  }
+}
+
+namespace {
+sk::FitOptions in_order(int epochs, int ranks) {
+  return {.epochs = epochs,
+          .batch = 10 * ranks,
+          .seed = sk::Seed{5},
+          .progress = false,
+          .loader = {.shuffle = false, .partition = sk::data::Partition::local}};
+}
+/// Without momentum, of which each rank has its own while ranks drift apart, and a file rank 0's.
+const auto plain_steps = optim::chain(optim::Kfac{.factor_every = 2, .inverse_every = 3}, optim::Sgd{.lr = 0.1f});
+/// What each rank has after so many epochs under policy(world), on the data of its own that data(rank) is. It begins with the
+/// file `load`, and saves itself half way.
+template <class Policy, class Data> std::vector<Values> apart(int ranks, const Policy& policy, const Data& data, int epochs,
+                                                              const std::string& load = {}, const std::string& save = {}) {
+  std::vector<Values> all(static_cast<std::size_t>(ranks));
+  sk::spawn(ranks, [&](sk::ThreadComm& world) {
+    Images<Pooled> model{sk::Seed{3}};
+    sk::Trainer trainer{model, nn::CrossEntropy{}, plain_steps, policy(world)};
+    const auto set = data(world.rank());
+    int epochs_left = epochs;
+    if (!load.empty()) trainer.load(load);
+    if (!save.empty()) {
+      trainer.fit(set, in_order(epochs / 2, ranks));
+      trainer.save(save);
+      epochs_left = epochs - epochs / 2;
+    }
+    trainer.fit(set, in_order(epochs_left, ranks));
+    Values& mine = all[static_cast<std::size_t>(world.rank())];
+    mine = parameters(std::as_const(model));
+    for (std::size_t layer = 0; layer < 3; ++layer) {
+      const auto a = trainer.train_step().curvature().factor_a(layer), g = trainer.train_step().curvature().factor_g(layer);
+      mine.insert(mine.end(), a.begin(), a.end());
+      mine.insert(mine.end(), g.begin(), g.end());
+    }
+  });
+  return all;
+}
+/// 37 images of a rank's own.
+auto images_of(int rank) {
+  std::vector<double> x(72 * 37);
+  std::vector<std::int32_t> labels(37);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<double>(sk::random_uniform(3, static_cast<std::uint64_t>(rank), i)) - 0.5;
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>((i + static_cast<std::size_t>(rank)) % 3);
+  return sk::data::from_tensors(x, sk::Extents{3, {6, 6, 2}}, labels);
+}
+template <class Check> void with_each_policy(const Check& check) {
+  namespace parallel = sk::parallel;
+  check([](sk::ThreadComm& world) { return parallel::DataParallel{world, parallel::SyncEvery<3>{}}; });
+  check([](sk::ThreadComm& world) { return parallel::ModelAverage{world, parallel::Period<5>{}}; });
+  check([](sk::ThreadComm& world) { return parallel::Gossip{world}; });
+  check([](sk::ThreadComm& world) {
+    return parallel::Compose{parallel::DataParallel{world, parallel::SyncEvery<2>{}},
+                             parallel::ModelAverage{world, parallel::Period<4>{}}};
+  });
+}
+}  // namespace
+
+TEST_CASE("Kfac of ranks that drift apart: with the same samples each makes the steps of one rank", "[optim]") {
+  Values one;
+  {
+    Images<Pooled> model{sk::Seed{3}};
+    sk::Trainer trainer{model, nn::CrossEntropy{}, plain_steps};
+    trainer.fit(images(), in_order(3, 1));
+    one = parameters(std::as_const(model));
+  }
+  with_each_policy([&](const auto& policy) {
+    for (const Values& v : apart(
+             3, policy, [](int) { return images(); }, 3))
+      for (std::size_t i = 0; i < one.size(); ++i) REQUIRE(v[i] == Approx(one[i]).margin(1e-9));
+  });
+}
+
+TEST_CASE("Kfac of ranks that drift apart: they have the same factors, and go on from a file with the same bits", "[optim]") {
+  const support::TemporaryFolder folder;
+  const auto check = [&](const auto& policy) {
+    const std::string file = folder / "training";
+    const std::vector<Values> whole = apart(2, policy, images_of, 4, "", file);
+    const std::vector<Values> resumed = apart(2, policy, images_of, 4, file);
+    CHECK(whole[0] == whole[1]);
+    CHECK(resumed == whole);
+  };
+  with_each_policy(check);
+  check([](sk::ThreadComm& world) {
+    return sk::parallel::ModelAverage{world, sk::parallel::ModelAverageOptions{.delay = 1}, sk::parallel::Period<2>{}};
+  });
 }
 
 TEST_CASE("Kfac over ranks sends the lower triangles of the factors, and each inverse once", "[optim]") {

@@ -53,13 +53,13 @@ template <class Scalar> class KfacFactors {
 
   /// Every worker, after all have ended backward. The output gradients times `scale` are those of the mean loss.
   template <class Ranks> void update(const Kfac& kfac, double scale, const Worker& w, const Ranks& ranks) {
-    each_own(w, [&](const KfacFactor& f) { add_workers(f); });
+    each_own(w, [&](const KfacFactor& f) { add_workers(f, static_cast<Scalar>(f.of_gradients ? scale * scale : 1)); });
     if (!packed_.empty()) {
       w.barrier();
       if (w.index == 0) add_ranks(ranks);
       w.barrier();
     }
-    each_own(w, [&](const KfacFactor& f) { keep(kfac, f, f.of_gradients ? scale * scale : 1); });
+    each_own(w, [&](const KfacFactor& f) { keep(kfac, f); });
     w.barrier();
   }
 
@@ -102,18 +102,21 @@ template <class Scalar> class KfacFactors {
       for (long row = 0; row < f.n; ++row) visit(runs_[0].sums->data() + f.at + row * f.n, row + 1);
     }
   }
-  /// Of the lower triangle: worker 0's sums become those of all.
-  void add_workers(const KfacFactor& f) {
+  /// Of the lower triangle: worker 0's sums become `scale` times those of all. Ranks may have scales of their own.
+  void add_workers(const KfacFactor& f, Scalar scale) {
     Scalar* const to = runs_[0].sums->data() + f.at;
     for (std::size_t w = 1; w < runs_.size(); ++w) {
       const Scalar* const from = runs_[w].sums->data() + f.at;
       for (long i = 0; i < f.n; ++i)
         for (long j = 0; j <= i; ++j) to[i * f.n + j] += from[i * f.n + j];
     }
+    if (scale == 1) return;
+    for (long i = 0; i < f.n; ++i)
+      for (long j = 0; j <= i; ++j) to[i * f.n + j] *= scale;
   }
-  void keep(const Kfac& kfac, const KfacFactor& f, double scale) {
+  void keep(const Kfac& kfac, const KfacFactor& f) {
     const Scalar kept = static_cast<Scalar>(kfac.factor_decay);
-    const Scalar fresh = static_cast<Scalar>((1 - kfac.factor_decay) * scale / std::max(1.0, samples_));
+    const Scalar fresh = static_cast<Scalar>((1 - kfac.factor_decay) / std::max(1.0, samples_));
     const Scalar* const sum = runs_[0].sums->data() + f.at;
     Scalar* const to = values_.data() + f.at;
     for (long i = 0; i < f.n; ++i)

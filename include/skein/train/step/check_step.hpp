@@ -19,7 +19,8 @@ enum class StepFault {
   shards_of_couples,     ///< virtual shards, and layers that couple the samples of a batch
   servers_on_device,     ///< a rank that serves, and a model on a GPU
   norms_of_servers,      ///< a transform that is given a norm, and servers that have no whole gradient
-  curvature_of_policy,   ///< a transform of curvature, and a policy whose ranks do not have one gradient in every step
+  curvature_of_policy,   ///< a transform of curvature, and a policy whose ranks do not make the same steps together
+  curvature_of_drifted,  ///< gradient workers, and ranks that take steps by their own gradients
   workers_of_nothing,    ///< gradient workers, and no transform of curvature
   curvature_on_device,   ///< a transform of curvature, and a model on a GPU
   curvature_of_halves,   ///< a transform of curvature, and activations of 16 bits
@@ -27,11 +28,11 @@ enum class StepFault {
   tensors_on_device,     ///< a transform of the host's tensors, and a model on a GPU
 };
 
-/// May a transform of curvature be in a chain under this policy: one rank, whose state is the plain one, or ranks that all have
-/// the whole gradient of all in every step.
+/// May a transform of curvature be in a chain under this policy: one rank, whose state is the plain one, or ranks that all make
+/// the same steps, so that their factors are added up in the same ones.
 template <class S> inline constexpr bool collects_curvature = std::same_as<S, parallel::PolicyState> ||
-                                                              (parallel::Communicates<S> && parallel::SynchronizesGradients<S> &&
-                                                               !parallel::LetsWeightsDrift<S> && !parallel::OwnsPart<S> &&
+                                                              ((parallel::Communicates<S> ||
+                                                                parallel::forwards_to_parts<S>)&&!parallel::ServesUpdates<S> &&
                                                                !parallel::SharesBatches<S> && S::virtual_shards == 0);
 /// Has one of the layers Kronecker factors.
 constexpr bool has_factors(std::span<const plan::LayerNode> layers) {
@@ -53,6 +54,7 @@ template <class Model, class Optimizer, class PolicyState> consteval StepFault s
   if constexpr (optim::needs_curvature<Optimizer>) {
     if (!host) return StepFault::curvature_on_device;
     if (!collects_curvature<PolicyState>) return StepFault::curvature_of_policy;
+    if (parallel::SharesInverses<PolicyState> && PolicyState::local_sums) return StepFault::curvature_of_drifted;
     if (Model::precision::mixed) return StepFault::curvature_of_halves;
     if (!has_factors(Model::program.ops())) return StepFault::curvature_of_nothing;
   }
@@ -82,8 +84,11 @@ template <class Model, class Optimizer, class PolicyState> consteval void assert
   static_assert(fault != StepFault::curvature_on_device,
                 "Kfac is for the host so far: a GPU's layers do not hand over their factors, and cuSOLVER is not there");
   static_assert(fault != StepFault::curvature_of_policy,
-                "Kfac needs the whole gradient of all ranks in every step: take DataParallel without Sharded, SyncEvery and "
-                "Reproducible, or one rank, or leave Kfac out of the chain");
+                "Kfac needs ranks that all make the same steps, each with a batch of its own: take DataParallel without "
+                "Reproducible, ModelAverage or one rank, not ParameterServer, or leave Kfac out of the chain");
+  static_assert(fault != StepFault::curvature_of_drifted,
+                "GradientWorkers: a layer's workers precondition the gradient of all ranks, and under SyncEvery each rank takes "
+                "steps by its own: leave this option out, then every rank preconditions all layers");
   static_assert(fault != StepFault::curvature_of_halves,
                 "Kfac: layers on activations of 16 bits do not hand over their factors; take a Model without mixed precision");
   static_assert(fault != StepFault::curvature_of_nothing,
