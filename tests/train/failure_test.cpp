@@ -152,12 +152,60 @@ TEST_CASE("ranks with other samples of the same number are named, unless the par
   CHECK_THAT(fit_with(1, 0, {}),
              Catch::Contains("fit: the content of the first, middle and last training sample is of hash ") &&
                  Catch::Contains(" on rank 0, of hash ") &&
-                 Catch::Contains(" on rank 1: give all ranks the same whole set; where each rank has samples of its own, say "
-                                 ".loader = {.partition = data::Partition::local}"));
+                 Catch::Contains(" on rank 1: give all ranks the same whole set, in the same order; where each rank has samples "
+                                 "of its own, say .loader = {.partition = data::Partition::local}"));
   CHECK(fit_with(1, 0, {.loader = {.partition = sk::data::Partition::local}}).empty());
   CHECK_THAT(fit_with(0, 1, {}),
              Catch::Contains("fit: the content of the first, middle and last validation sample is of hash ") &&
                  Catch::EndsWith(": give all ranks the same"));
+}
+
+namespace {
+/// Reads on demand sample order[i] of some: its values are 0.01 times that, or drawn at random.
+struct Read {
+  std::vector<int> order;
+  bool random = false;
+  int missing = -1;  // a sample that cannot be read
+  mutable int draws = 0;
+  std::int64_t size() const { return static_cast<std::int64_t>(order.size()); }
+  sk::Extents sample_extents() const { return {1, {3}}; }
+  sk::data::Target target() const { return sk::data::Target::labels(4); }
+  void read(std::int64_t i, std::span<float> x, std::int32_t& label) const {
+    const int at = order[static_cast<std::size_t>(i)];
+    if (at == missing) throw sk::FileError("image.png", 0, "is\tmissing");
+    for (float& value : x) value = 0.01f * static_cast<float>(random ? ++draws : at);
+    label = at % 4;
+  }
+};
+}  // namespace
+
+TEST_CASE("ranks whose own data set brings its samples in another order are named, unless they are drawn at random", "[train]") {
+  const auto fit_with = [](std::vector<int> of_rank_1, bool random, int missing_of_rank_1) {
+    return cases::thrown([&] {
+      sk::spawn(2,
+                [&](sk::ThreadComm& world) {
+                  Read data{.order = {0, 1, 2, 3, 4, 5, 6, 7}, .random = random, .draws = 100 * world.rank()};
+                  if (world.rank() == 1) data.order = of_rank_1, data.missing = missing_of_rank_1;
+                  sk::Model<nn::Sequential<nn::Linear<4>>, sk::Shape<3>> model{sk::Seed{5}};
+                  sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{}, sk::parallel::DataParallel{world}};
+                  trainer.fit(data, {.epochs = 1, .batch = 8, .progress = false, .threads = 1});
+                },
+                {.deadline = 60});
+    });
+  };
+  const std::vector<int> same{0, 1, 2, 3, 4, 5, 6, 7}, other{7, 1, 2, 3, 4, 5, 6, 0}, labels_alike{4, 1, 2, 3, 0, 5, 6, 7};
+  const auto named = [](const std::string& found) {
+    return found.find("fit: the content of the first, middle and last training sample is of hash ") != found.npos &&
+           found.find("give all ranks the same whole set, in the same order") != found.npos;
+  };
+  CHECK(fit_with(same, false, -1).empty());
+  CHECK(named(fit_with(other, false, -1)));
+  CHECK(named(fit_with(labels_alike, false, -1)));
+  CHECK(fit_with(same, true, -1).empty());
+  CHECK(fit_with(labels_alike, true, -1).empty());
+  CHECK(named(fit_with(other, true, -1)));  // other labels
+  CHECK_THAT(fit_with(same, false, 4), Catch::Contains("last training sample is of hash ") &&
+                                           Catch::Contains("not to be had (image.png (byte 0): is missing) on rank 1"));
 }
 
 namespace {

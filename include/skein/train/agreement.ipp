@@ -63,8 +63,11 @@ SKEIN_INLINE void describe(const FitOptions& o, NamedValues& to) {
 
 namespace detail {
 
-/// As the set serves them, with their labels or targets, by their bytes.
-template <class Value> std::string bytes_of(const data::DatasetView& data, data::Indices samples) {
+/// Samples as a set serves them, and their labels or targets, by their bytes.
+struct SampleBytes {
+  std::string samples, targets;
+};
+template <class Value> SampleBytes bytes_of(const data::DatasetView& data, data::Indices samples) {
   const auto n = samples.size();
   const auto each = static_cast<std::size_t>(data.sample_extents().count());
   const auto labels_each = static_cast<std::size_t>(data.target().each), length = static_cast<std::size_t>(data.target().count);
@@ -77,22 +80,39 @@ template <class Value> std::string bytes_of(const data::DatasetView& data, data:
     to.targets = targets.data(), to.target_pitch = static_cast<long>(length);
   }
   data.serve(samples, to);
-  std::string bytes;
-  const auto append = [&](const auto& values) {
-    bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(values[0]));
+  const auto bytes = [](const auto& values) {
+    return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(values[0]));
   };
-  append(x), append(labels), append(targets);
-  return bytes;
+  return {bytes(x), bytes(labels) + bytes(targets)};
 }
 
-/// The first, the middle and the last sample, where they lie in memory: their values are known to be finite then. What reads a
-/// file, or draws its samples at random, is not asked before its time.
+/// The first, the middle and the last sample. A set that may bring them from anywhere is asked for the first one twice: what it
+/// draws at random is not compared.
+SKEIN_INLINE std::string bytes_to_compare(const data::DatasetView& data) {
+  const std::int64_t samples[] = {0, data.size() / 2, data.size() - 1};
+  const auto bytes = [&](data::Indices of) {
+    return data.gives_numbers() ? bytes_of<float>(data, of) : bytes_of<std::int32_t>(data, of);
+  };
+  SampleBytes all = bytes(samples);
+  if (data.non_finite() == data::NonFinite::absent) return all.samples + all.targets;
+  const SampleBytes again = bytes(data::Indices(samples, 1));
+  if (!all.samples.starts_with(again.samples)) all.samples.clear();
+  if (!all.targets.starts_with(again.targets)) all.targets.clear();
+  return all.samples + all.targets;
+}
+
 SKEIN_INLINE void describe_samples(const data::DatasetView& data, std::string_view set, NamedValues& to) {
-  const std::int64_t n = data.size();
-  if (n == 0 || data.non_finite() != data::NonFinite::absent || data.prefers_threads()) return;
-  const std::int64_t samples[] = {0, n / 2, n - 1};
-  const std::string bytes = data.gives_numbers() ? bytes_of<float>(data, samples) : bytes_of<std::int32_t>(data, samples);
-  to.add_hash(text("the content of the first, middle and last {} sample", set), bytes.data(), bytes.size());
+  if (data.size() == 0) return;
+  const std::string name = text("the content of the first, middle and last {} sample", set);
+  try {
+    const std::string bytes = bytes_to_compare(data);
+    to.add_hash(name, bytes.data(), bytes.size());
+  } catch (const std::exception& e) {  // of all ranks: a step says so
+    std::string why = e.what();
+    std::replace_if(
+        why.begin(), why.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
+    to.add(name, "not to be had (" + why + ")");
+  }
 }
 
 }  // namespace detail
@@ -195,8 +215,8 @@ SKEIN_INLINE void fail_disagreement(std::string_view call, const std::vector<std
   const bool parts =
       found.starts_with("the content of the first, middle and last training") || found.starts_with("the number of training");
   throw CommError(std::string(call) + ": " + found + ": give all ranks the same" +
-                  (parts ? " whole set; where each rank has samples of its own, say .loader = {.partition = "
-                           "data::Partition::local}"
+                  (parts ? " whole set, in the same order; where each rank has samples of its own, say .loader = "
+                           "{.partition = data::Partition::local}"
                          : ""));
 }
 
