@@ -210,6 +210,37 @@ TEST_CASE("a position that was saved goes on with exactly the batches that are l
   CHECK(thrown([&] { loader.seek({0, 11}); }).says("step 11 of epoch 0 is not within 10 steps an epoch"));
 }
 
+TEST_CASE("batches that are kept while the loader serves later ones are refused where they are used") {
+  const auto data = ramp(40);
+  const Prefetch prefetch = GENERATE(Prefetch::on, Prefetch::off);
+  const std::string sentence =
+      "a batch of the data set is used after later ones, which the loader has put into the same memory: use it before the next "
+      "one is asked for, copy what is to be kept (sk::Tensor<float, 2> x = batch.view<2>()), or let more of them stay, "
+      "LoaderOptions{.held = 10}";
+  std::vector<Batch<float>> all, held;
+  std::vector<sk::Tensor<float, 2>> copies;
+  {
+    Loader loader{data, {.batch = 10, .shuffle = false, .prefetch = prefetch}};
+    for (auto batch : loader.epoch(0)) {  // a copy that is used before the next one is as good
+      CHECK(batch.view<2>()(0, 0) == static_cast<float>(10 * all.size()));
+      all.push_back(batch);
+      copies.push_back(sk::Tensor<float, 2>(batch.view<2>()));
+    }
+    CHECK(all.back().view<2>()(0, 0) == 30);
+    for (int i = 0; i < 3; ++i) {
+      CHECK(thrown([&] { all[i].view<2>(); }).text == sentence);
+      CHECK(copies[i](0, 0) == static_cast<float>(10 * i));
+    }
+    CHECK(thrown([&] { all[0].target_view(); }).text == sentence);
+    CHECK(thrown([&] { all[0].token_view(); }).text == sentence);
+    Loader keeping{data, {.batch = 10, .shuffle = false, .prefetch = prefetch, .held = 2}};
+    for (const auto& batch : keeping.epoch(0)) held.push_back(batch);
+    for (int i = 1; i < 4; ++i) CHECK(held[i].view<2>()(0, 0) == static_cast<float>(10 * i));
+    CHECK(thrown([&] { held[0].view<2>(); }).text == sentence);
+  }
+  CHECK(thrown([&] { all.back().view<2>(); }).text == sentence);  // the loader is gone
+}
+
 TEST_CASE("a loop may be left early and another epoch begun") {
   const auto data = ramp(200);
   Loader loader{data, {.batch = 10, .seed = {4}, .prefetch = Prefetch::on}};

@@ -70,6 +70,24 @@ void check_factor(const std::vector<double>& a, const std::vector<double>& b, do
 
 }  // namespace
 
+TEST_CASE("a batch of a loader that has served a later one into its memory is refused", "[nn]") {
+  using Model = Linear<3, 2>;
+  Model model{sk::Seed{1}};
+  sk::Executor executor{model, nn::CrossEntropy{}, {.capacity = 2, .threads = 1}};
+  sk::train::TrainStep step{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}, sk::parallel::SingleProcess{}};
+  step.reserve({.capacity = 2, .threads = 1});
+  const auto set = labels(3);
+  sk::data::Loader<> loader{set, {.batch = 2, .prefetch = sk::data::Prefetch::off}};
+  std::vector<sk::data::Batch<>> all;
+  for (const auto& batch : loader.epoch(0)) all.push_back(batch);
+  const auto refused = Catch::Contains("a batch of the data set is used after later ones");
+  CHECK_THROWS_WITH(executor.forward_backward(all[0]), refused);
+  CHECK_THROWS_WITH(executor.evaluate(all[0]), refused);
+  CHECK_THROWS_WITH(step.step(all[0]), refused);
+  CHECK_NOTHROW(executor.forward_backward(all[1]));
+  CHECK_NOTHROW(step.step(all[1]));
+}
+
 TEST_CASE("A batch of other samples than the model's is refused", "[nn]") {
   check_refused<Linear<600, 40>>(nn::Mse{}, numbers(2, 1), "samples are Shape<2>, the model takes Shape<600>");
   check_refused<Linear<2, 1>>(nn::Mse{}, numbers(600, 40), "samples are Shape<600>, the model takes Shape<2>");

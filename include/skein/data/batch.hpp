@@ -3,6 +3,7 @@
 // pointers into the loader's memory, valid until the next batch is asked for.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "../core/error.hpp"
@@ -12,6 +13,24 @@
 
 namespace skein::inline SKEIN_ABI::data {
 
+/// Which of a loader's batches it is: the loader serves later ones into the same memory.
+struct ServedBatch {
+  std::shared_ptr<const std::int64_t> last{};  ///< the number of the loader's last one; null: no loader's
+  std::int64_t number = 0;
+
+  /// Its samples are still there, where the last `held` stay as they are.
+  bool current(int held) const { return !last || *last - number <= held; }
+};
+
+namespace detail {
+[[noreturn]] inline void refuse_overwritten(const char* set) {
+  throw ArgumentError(std::string("a batch of ") + (set ? set : "a loader") +
+                      " is used after later ones, which the loader has put into the same memory: use it before the next one is "
+                      "asked for, copy what is to be kept (sk::Tensor<float, 2> x = batch.view<2>()), or let more of them stay, "
+                      "LoaderOptions{.held = 10}");
+}
+}  // namespace detail
+
 /// The samples of one rank in one step, in memory of Device (a Loader's: the host's), and what the step may want to know of them.
 template <class Scalar = float, class Device = Cpu> struct Batch : BatchView<Scalar, Device> {
   Extents sample{};                       ///< extents of one sample
@@ -19,10 +38,17 @@ template <class Scalar = float, class Device = Cpu> struct Batch : BatchView<Sca
   const std::int64_t* indices = nullptr;  ///< sample i's index in the data set
   std::int64_t epoch = 0, step = 0;
   const char* set = nullptr;  ///< what messages call the data set
+  ServedBatch served{};       ///< of a Loader's batch, and of a copy of it
 
+  /// Throws ArgumentError where the loader has put later batches into its memory. What computes with it, and the views, do so.
+  void check_current() const {
+    if (!served.current(this->held)) [[unlikely]]
+      detail::refuse_overwritten(set);
+  }
   /// The samples as a tensor: (count, height, width, channels), (count, length), ... Throws ShapeError where Rank is not that of
   /// the samples plus one.
   template <int Rank> TensorView<const Scalar, Rank, Device> view() const {
+    check_current();
     if (Rank != sample.rank + 1)
       throw ShapeError("batch: samples of rank " + std::to_string(sample.rank) + " make a tensor of rank " +
                        std::to_string(sample.rank + 1) + ", not of " + std::to_string(Rank));
@@ -35,10 +61,12 @@ template <class Scalar = float, class Device = Cpu> struct Batch : BatchView<Sca
   }
   /// The tokens as a matrix, (count, T).
   TensorView<const std::int32_t, 2, Device> token_view() const {
+    check_current();
     return {this->tokens, dims(this->count, this->pitch), dims(this->pitch, 1)};
   }
   /// The target vectors as a matrix, (count, target_length).
   TensorView<const Scalar, 2, Device> target_view() const {
+    check_current();
     return {this->targets, dims(this->count, target_length), dims(this->target_pitch, 1)};
   }
 };

@@ -186,6 +186,7 @@ template <class Scalar = float> class Loader {
   std::vector<std::int64_t> sizes_;
   long batch_ = 0, capacity_ = 0;
   std::int64_t steps_ = 0;
+  std::shared_ptr<std::int64_t> served_ = std::make_shared<std::int64_t>(0);  // batches so far
   std::vector<std::unique_ptr<Slot>> slots_;
   Position position_{};
   std::optional<Position> pending_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of loader.hpp: of both scalars that there are in the library.
 #pragma once
+#include <limits>
+
 #include "finite.hpp"
 #include "loader.hpp"
 
@@ -27,7 +29,10 @@ template <class Scalar> Loader<Scalar>::Loader(DatasetView data, const LoaderOpt
                          : local                    ? capacity_
                                                     : std::min<long>(batch_, static_cast<long>(data_.size()));
   slots_.reserve(static_cast<std::size_t>(count));
-  for (int i = 0; i < count; ++i) slots_.push_back(std::make_unique<Slot>(data_, capacity_, ascending, options_));
+  for (int i = 0; i < count; ++i) {
+    slots_.push_back(std::make_unique<Slot>(data_, capacity_, ascending, options_));
+    slots_.back()->batch.served.last = served_;
+  }
   threads_.reserve(static_cast<std::size_t>(threads));
   try {
     for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { serve(); });
@@ -37,7 +42,10 @@ template <class Scalar> Loader<Scalar>::Loader(DatasetView data, const LoaderOpt
   }
 }
 
-template <class Scalar> Loader<Scalar>::~Loader() { stop_threads(); }
+template <class Scalar> Loader<Scalar>::~Loader() {
+  stop_threads();
+  *served_ = std::numeric_limits<std::int64_t>::max();  // no batch is there any more
+}
 
 template <class Scalar> int Loader<Scalar>::wanted_threads() const {
   const int spare = available_cores() - options_.busy_threads;
@@ -229,6 +237,7 @@ template <class Scalar> const Batch<Scalar>& Loader<Scalar>::take(std::int64_t e
     }
   }
   waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  slot.batch.served.number = ++*served_;
   position_ = step + 1 < steps_ ? Position{epoch, step + 1} : Position{epoch + 1, 0};
   return slot.batch;
 }

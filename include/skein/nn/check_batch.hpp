@@ -33,6 +33,8 @@ template <class T> concept SaysExtents = requires(const T& b) {
   { b.sample } -> std::convertible_to<const Extents&>;
   { b.target_length } -> std::convertible_to<long>;
 };
+/// A batch whose memory may have got other samples meanwhile: a loader's.
+template <class T> concept ChecksItsMemory = requires(const T& b) { b.check_current(); };
 /// What messages call a batch: its data set, where it says one.
 std::string batch_text(const char* set);
 template <class Input> constexpr bool same_extents(const Extents& e) {
@@ -56,6 +58,7 @@ inline void check_reserved(const void* executor) {
 /// compare.
 template <class Model, class Loss, class Given> SKEIN_ALWAYS_INLINE void check_batch(const Given& b, bool training) {
   if (b.count <= 0) return;
+  if constexpr (detail::ChecksItsMemory<Given>) b.check_current();
   constexpr bool wants_labels = Loss::target == TargetKind::label;
   if constexpr (detail::SaysExtents<Given>)
     if (!detail::same_extents<typename Model::input>(b.sample) && b.sample.rank > 0) [[unlikely]]

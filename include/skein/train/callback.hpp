@@ -35,6 +35,10 @@ template <class T> concept IsEpochFunction = std::invocable<T&, EpochRecord&, Co
 template <class T> concept HasState = requires(T t, OutArchive& archive) { t.serialize(archive, 0u); };
 }  // namespace detail
 
+/// What it has gathered is read after the fit: it says so by static constexpr bool is_read_afterwards = true, and a copy of it is
+/// refused.
+template <class T> concept IsReadAfterwards = requires { requires T::is_read_afterwards; };
+
 /// Has at least one hook.
 template <class T> concept Callback = std::copy_constructible<T> &&
     (detail::HasFitBegin<T> || detail::HasFitEnd<T> || detail::HasEpochBegin<T> || detail::HasEpochEnd<T> ||
@@ -60,6 +64,9 @@ class AnyCallback {
   requires(!std::same_as<std::remove_cvref_t<T>, AnyCallback>) AnyCallback(T&& callback) {
     using Inner = typename Unwrapped<std::remove_cvref_t<T>>::type;
     assert_callback<Inner>();
+    static_assert(!std::same_as<Inner, std::remove_cvref_t<T>> || !IsReadAfterwards<Inner>,
+                  "the trainer would fill a copy of this callback: hand it over by reference, .callbacks = {std::ref(log)}, and "
+                  "read it afterwards");
     if constexpr (Callback<Inner>) held_ = std::make_unique<Model<std::remove_cvref_t<T>>>(std::forward<T>(callback));
   }
   AnyCallback(const AnyCallback& other) : held_(other.held_->copy()) {}

@@ -75,6 +75,7 @@ struct ReduceOnPlateau {
 
 /// Keeps the learning rate of every step at which it changed. Hand it over by std::ref to read it afterwards.
 struct LearningRateLog {
+  static constexpr bool is_read_afterwards = true;
   std::vector<std::pair<std::int64_t, double>> rates;  // (step, rate from this step on)
 
   void on_step_end(const StepRecord& step, Control&);

@@ -25,8 +25,8 @@ template <class M, class Scalar, class Truth> concept TakesOutputs = requires(M&
 /// It says that its value is not to be written down with the scores.
 template <class M> concept WithoutColumn = requires { requires !M::has_column; };
 
-/// Owns a copy of the metric, or refers to the user's through std::ref. Copies have a state of their own (those of a reference
-/// share it).
+/// Owns a copy of the metric, or refers to the user's through std::ref, which a metric with a name wants: the trainer fills it.
+/// Copies have a state of their own (those of a reference share it).
 class AnyMetric {
   template <class T> struct Unwrapped { using type = T; };
   template <class T> struct Unwrapped<std::reference_wrapper<T>> { using type = T; };
@@ -36,6 +36,11 @@ class AnyMetric {
   requires(!std::same_as<std::remove_cvref_t<T>, AnyMetric>) AnyMetric(T&& metric) {
     using Inner = typename Unwrapped<std::remove_cvref_t<T>>::type;
     assert_metric<Inner>();
+    constexpr bool named = std::is_lvalue_reference_v<T> && !std::is_const_v<std::remove_reference_t<T>>;
+    constexpr bool is_copied = std::same_as<Inner, std::remove_cvref_t<T>>;
+    static_assert(!is_copied || !Metric<Inner> || !(named || WithoutColumn<Inner>),
+                  "the trainer would fill a copy of this metric: hand it over by reference, .metrics = {std::ref(matrix)}, and "
+                  "read it afterwards");
     if constexpr (Metric<Inner>) held_ = std::make_unique<Model<std::remove_cvref_t<T>>>(std::forward<T>(metric));
   }
   AnyMetric(const AnyMetric& other) : held_(other.held_->copy()) {}

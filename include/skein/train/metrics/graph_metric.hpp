@@ -41,6 +41,8 @@ template <class Inner> class GraphMetric {
   std::span<double> sums() requires HasSums<Inner> { return inner_.sums(); }
   std::vector<double>& samples() requires KeepsSamples<Inner> { return inner_.samples(); }
   double value() const { return inner_.value(); }
+  /// The metric that it feeds: of a confusion matrix the counts.
+  const Inner& metric() const { return inner_; }
 
  private:
   Inner inner_;
