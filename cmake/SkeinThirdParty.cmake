@@ -2,7 +2,7 @@
 # What skein links to, found the same way in the source tree and from an installed package: a header library does not care what
 # was there when it was installed, only what is there when it is used. Each finding becomes a line of the summary.
 
-set(SKEIN_COMPONENTS mpi cuda nccl xtensor lapack)
+set(SKEIN_COMPONENTS mpi cuda nccl xtensor lapack images)
 foreach(part ONEDNN MPI CUDA)
   if(NOT DEFINED SKEIN_${part})
     set(SKEIN_${part} AUTO CACHE STRING "Use ${part}: AUTO (where found), ON (or stop), OFF")
@@ -121,7 +121,7 @@ function(skein_link_core target)
   endif()
 endfunction()
 
-# skein_find_component(<mpi|cuda|nccl|xtensor|lapack>): sets SKEIN_HAS_<component>, and SKEIN_WHY_NOT_<component> where it is absent.
+# skein_find_component(<mpi|cuda|nccl|xtensor|lapack|images>): sets SKEIN_HAS_<component>, and SKEIN_WHY_NOT_<component> where it is absent.
 # A macro: what find_package sets has to stay visible where the component is linked.
 macro(skein_find_component component)
   set(SKEIN_HAS_${component} FALSE)
@@ -197,6 +197,16 @@ macro(skein_find_component component)
     else()
       set(SKEIN_WHY_NOT_lapack "no K-FAC; apt install libopenblas-dev")
     endif()
+  elseif("${component}" STREQUAL "images")
+    find_package(PNG QUIET)
+    find_path(SKEIN_TURBOJPEG_INCLUDE turbojpeg.h)
+    find_library(SKEIN_TURBOJPEG_LIBRARY turbojpeg)
+    mark_as_advanced(SKEIN_TURBOJPEG_INCLUDE SKEIN_TURBOJPEG_LIBRARY)
+    if(TARGET PNG::PNG AND SKEIN_TURBOJPEG_INCLUDE AND SKEIN_TURBOJPEG_LIBRARY)
+      set(SKEIN_HAS_images TRUE)
+    else()
+      set(SKEIN_WHY_NOT_images "folders of PNG and JPEG images are not read; apt install libpng-dev libturbojpeg0-dev")
+    endif()
   else()
     set(SKEIN_WHY_NOT_${component} "skein has no such component; it has: ${SKEIN_COMPONENTS}")
   endif()
@@ -226,6 +236,10 @@ function(skein_link_component target component)
   elseif(component STREQUAL "lapack")
     target_link_libraries(${target} INTERFACE LAPACK::LAPACK)
     target_compile_definitions(${target} INTERFACE SKEIN_WITH_LAPACK=1)
+  elseif(component STREQUAL "images")
+    target_include_directories(${target} SYSTEM INTERFACE "${SKEIN_TURBOJPEG_INCLUDE}")
+    target_link_libraries(${target} INTERFACE PNG::PNG "${SKEIN_TURBOJPEG_LIBRARY}")
+    target_compile_definitions(${target} INTERFACE SKEIN_WITH_IMAGES=1)
   endif()
 endfunction()
 

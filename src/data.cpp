@@ -15,6 +15,8 @@
 #include <skein/data/moments.ipp>
 #include <skein/data/normalization.ipp>
 #include <skein/data/normalize.ipp>
+#include <skein/data/npy_pair.ipp>
+#include <skein/data/resize.ipp>
 #include <skein/data/standardizer.ipp>
 #include <skein/data/synthetic_digits.ipp>
 #include <skein/data/table.ipp>

@@ -55,6 +55,7 @@ DOORS = [
     (r"(oneapi/dnnl/)?dnnl", ["ops/cpu/*"]),
     (r"xsimd/", ["ops/cpu/*", "tensor/*"]),
     (r"(cblas|lapacke|lapack)\.h|mkl", ["ops/cpu/*"]),
+    (r"png\.h|turbojpeg\.h", ["data/image_codecs.hpp"]),
     (r"zlib\.h|zstd\.h", ["data/*", "tensor/npz.hpp"]),
     (r"nlohmann/", ["train/*"]),
     (r"xtensor/|xtl/", ["xtensor.hpp"]),

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A data set in memory: samples as float, double or bytes, with labels or target vectors. Bytes stay bytes (MNIST takes 47 MB
-// instead of 188) and become numbers, normalised, as they are gathered.
+// A data set in memory, allocated or mapped: samples as float, double or bytes, with labels or target vectors. Bytes stay bytes
+// (MNIST takes 47 MB instead of 188) and become numbers, normalised, as they are gathered.
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -47,14 +48,21 @@ template <class Stored = float> class InMemory {
   /// With class numbers, `each` a sample one behind the other; `classes` 0: the largest label plus one.
   InMemory(Extents sample, std::vector<Stored> samples, std::vector<std::int32_t> labels, int classes = 0, int each = 1,
            NonFinite non_finite = NonFinite::refuse)
-      : InMemory(sample, std::move(samples), std::move(labels), {}, Target::labels(classes, each), non_finite) {
-    if (classes == 0)
-      for (const std::int32_t label : storage_->labels) target_.count = std::max(target_.count, label + 1);
-  }
+      : InMemory(sample, std::move(samples), std::move(labels), {}, Target::labels(classes, each), non_finite) {}
   /// With target vectors of `length` values, one after another, dense.
   InMemory(Extents sample, std::vector<Stored> samples, std::vector<Real> targets, int length,
            NonFinite non_finite = NonFinite::refuse)
       : InMemory(sample, std::move(samples), {}, std::move(targets), Target::vector(length), non_finite) {}
+  /// Samples that lie elsewhere, such as in a file that is mapped, and are there as long as `owner` is; with labels or target
+  /// vectors as `target` says. Throws ShapeError where the counts do not fit. Nobody reads the samples here: whether they are
+  /// finite a loader looks at, batch by batch.
+  InMemory(Extents sample, std::span<const Stored> samples, std::shared_ptr<const void> owner, std::vector<std::int32_t> labels,
+           std::vector<Real> targets, Target target)
+      : sample_(sample), target_(target) {
+    const double magnitude = real ? std::numeric_limits<double>::infinity() : greatest_integer;
+    keep(samples,
+         {.owner = std::move(owner), .labels = std::move(labels), .targets = std::move(targets), .magnitude = magnitude});
+  }
 
   std::int64_t size() const { return size_; }
   Extents sample_extents() const { return sample_; }
@@ -102,7 +110,7 @@ template <class Stored = float> class InMemory {
   Subset<InMemory> subset(std::vector<std::int64_t> indices) const { return Subset<InMemory>(*this, std::move(indices)); }
 
   /// The stored values of sample i, not normalised.
-  const Stored* stored(std::int64_t i) const { return storage_->samples.data() + (begin_ + i) * count_; }
+  const Stored* stored(std::int64_t i) const { return samples_.data() + (begin_ + i) * count_; }
   /// The label of sample i, or of those that it has the j-th.
   std::int32_t label(std::int64_t i, int j = 0) const {
     return storage_->labels[static_cast<std::size_t>((begin_ + i) * target_.each + j)];
@@ -116,7 +124,7 @@ template <class Stored = float> class InMemory {
     const bool plain = unit == 1 && mean_ == 0 && deviation_ == 1;
     const std::size_t n = indices.size();
     if (count_ == 1) {  // functions of one variable: no loop within the loop
-      const Stored* from = storage_->samples.data() + begin_;
+      const Stored* from = samples_.data() + begin_;
       for (std::size_t i = 0; i < n; ++i) {
         const Scalar value = static_cast<Scalar>(from[indices[i]]);
         x[static_cast<long>(i) * pitch] = plain ? value : value * scale + shift;
@@ -160,29 +168,38 @@ template <class Stored = float> class InMemory {
 
  private:
   struct Storage {
-    std::vector<Stored> samples;
+    std::shared_ptr<const void> owner;  // of the samples
     std::vector<std::int32_t> labels;
     std::vector<Real> targets;
     NonFinite non_finite = NonFinite::absent;
     double magnitude = 0, target_magnitude = 0;  // the greatest of all values
   };
   static constexpr bool real = std::is_floating_point_v<Stored>;
+  static constexpr double greatest_integer = std::is_same_v<Stored, std::uint8_t> ? 255 : 2147483648.0;
   static constexpr double largest_float = 3.4028234663852886e38;
 
   InMemory(Extents sample, std::vector<Stored> samples, std::vector<std::int32_t> labels, std::vector<Real> targets,
            Target target, NonFinite non_finite)
       : sample_(sample), target_(target) {
-    size_ = detail::count_samples(sample, target,
-                                  {static_cast<std::int64_t>(samples.size()), static_cast<std::int64_t>(labels.size()),
-                                   static_cast<std::int64_t>(targets.size())});
-    count_ = sample.count();
-    double magnitude = std::is_same_v<Stored, std::uint8_t> ? 255 : 2147483648.0, target_magnitude = 0;
-    if (non_finite != NonFinite::keep) {
-      if constexpr (real) magnitude = checked_magnitude(std::span<const Stored>(samples), "value", count_);
-      target_magnitude = checked_magnitude(std::span<const Real>(targets), "target value", target.count);
+    auto owned = std::make_shared<const std::vector<Stored>>(std::move(samples));
+    const std::span<const Stored> all(*owned);
+    keep(all, {std::move(owned), std::move(labels), std::move(targets), non_finite, greatest_integer});
+  }
+  /// The number of samples, and of classes where nobody has said it; and looks at values that somebody may have to.
+  void keep(std::span<const Stored> samples, Storage storage) {
+    size_ = detail::count_samples(sample_, target_,
+                                  {static_cast<std::int64_t>(samples.size()), static_cast<std::int64_t>(storage.labels.size()),
+                                   static_cast<std::int64_t>(storage.targets.size())});
+    count_ = sample_.count();
+    if (target_.kind == TargetKind::label && target_.count == 0)
+      for (const std::int32_t label : storage.labels) target_.count = std::max(target_.count, label + 1);
+    if (storage.non_finite != NonFinite::keep) {
+      if (real && detail::finite(storage.magnitude))
+        if constexpr (real) storage.magnitude = checked_magnitude(samples, "value", count_);
+      storage.target_magnitude = checked_magnitude(std::span<const Real>(storage.targets), "target value", target_.count);
     }
-    storage_ = std::make_shared<const Storage>(
-        Storage{std::move(samples), std::move(labels), std::move(targets), non_finite, magnitude, target_magnitude});
+    samples_ = samples;
+    storage_ = std::make_shared<const Storage>(std::move(storage));
   }
   template <class Value> static double checked_magnitude(std::span<const Value> values, const char* what, long each) {
     const double most = static_cast<double>(detail::greatest_magnitude(values));
@@ -208,6 +225,7 @@ template <class Stored = float> class InMemory {
   long count_ = 1;
   std::int64_t begin_ = 0, size_ = 0;
   double mean_ = 0, deviation_ = 1;
+  std::span<const Stored> samples_{};
   std::shared_ptr<const Storage> storage_ = std::make_shared<const Storage>();
 };
 

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// How image_file.hpp reads and writes files: PNG by libpng, JPEG by libjpeg-turbo. The only place that includes them; empty in a
+// program that does not link skein::images.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "image_file.hpp"
+#include "map_npy.hpp"
+
+#if SKEIN_WITH_IMAGES
+#include <png.h>
+#include <turbojpeg.h>
+
+SKEIN_BEGIN_COLD
+
+namespace skein::inline SKEIN_ABI::data::detail {
+
+/// Memory for an image of this size. Throws FileError for one that is too large to be meant.
+inline ImageBytes image_of(const std::string& path, long height, long width, int channels) {
+  if (height < 1 || width < 1 || height > image_pixel_limit / width)
+    throw FileError(path, 0,
+                    "says that it is an image of " + std::to_string(width) + " x " + std::to_string(height) +
+                        " pixels: " + std::to_string(image_pixel_limit) + " are read at most");
+  ImageBytes image{{static_cast<int>(height), static_cast<int>(width)}, channels, {}};
+  image.values.resize(static_cast<std::size_t>(height * width * channels));
+  return image;
+}
+
+inline ImageBytes read_png(const std::string& path, std::span<const unsigned char> bytes, int channels) {
+  struct Reader : png_image {
+    Reader() : png_image{} { version = PNG_IMAGE_VERSION; }
+    ~Reader() { png_image_free(this); }
+  } reader;
+  if (!png_image_begin_read_from_memory(&reader, bytes.data(), bytes.size()))
+    throw FileError(path, -1, std::string("is a damaged PNG file: ") + reader.message);
+  reader.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  ImageBytes image = image_of(path, static_cast<long>(reader.height), static_cast<long>(reader.width), channels);
+  const png_color black{0, 0, 0};
+  if (!png_image_finish_read(&reader, &black, image.values.data(), 0, nullptr))
+    throw FileError(path, -1, std::string("is a damaged PNG file: ") + reader.message);
+  return image;
+}
+
+inline ImageBytes read_jpeg(const std::string& path, std::span<const unsigned char> bytes, int channels) {
+  const struct Close {
+    void operator()(void* handle) const { tjDestroy(handle); }
+  } close{};
+  const std::unique_ptr<void, Close> reader(tjInitDecompress(), close);
+  const auto check = [&](int failed) {
+    if (failed) throw FileError(path, -1, std::string("is a damaged JPEG file: ") + tjGetErrorStr2(reader.get()));
+  };
+  int width = 0, height = 0, sampling = 0, colours = 0;
+  const auto size = static_cast<unsigned long>(bytes.size());
+  check(tjDecompressHeader3(reader.get(), bytes.data(), size, &width, &height, &sampling, &colours));
+  ImageBytes image = image_of(path, height, width, channels);
+  check(tjDecompress2(reader.get(), bytes.data(), size, image.values.data(), width, 0, height,
+                      channels == 1 ? TJPF_GRAY : TJPF_RGB, 0));
+  return image;
+}
+
+inline ImageBytes read_image_file(const std::string& path, int channels) {
+  if (channels != 1 && channels != 3)
+    throw ArgumentError("read_image: an image has 3 channels, red, green and blue, or 1, gray; not " + std::to_string(channels));
+  const MappedFile file = map_file(path);
+  const std::span<const unsigned char> bytes(file.bytes.get(), file.size);
+  constexpr unsigned char png[] = {0x89, 'P', 'N', 'G'}, jpeg[] = {0xff, 0xd8, 0xff};
+  const auto begins = [&](std::span<const unsigned char> with) {
+    return bytes.size() >= with.size() && std::equal(with.begin(), with.end(), bytes.begin());
+  };
+  if (begins(png)) return read_png(path, bytes, channels);
+  if (begins(jpeg)) return read_jpeg(path, bytes, channels);
+  throw FileError(path, 0, "is neither a PNG nor a JPEG file");
+}
+
+inline void write_png_file(const std::string& path, const ImageBytes& image) {
+  if (image.size.height < 1 || image.size.width < 1 || (image.channels != 1 && image.channels != 3) ||
+      image.values.size() != static_cast<std::size_t>(image.size.height) * static_cast<std::size_t>(image.size.width) *
+                                 static_cast<std::size_t>(image.channels))
+    throw ArgumentError("write_png: an image of " + std::to_string(image.size.height) + " x " + std::to_string(image.size.width) +
+                        " with " + std::to_string(image.channels) + " channels (1 or 3) has other than " +
+                        std::to_string(image.values.size()) + " values");
+  png_image about{};
+  about.version = PNG_IMAGE_VERSION;
+  about.height = static_cast<png_uint_32>(image.size.height);
+  about.width = static_cast<png_uint_32>(image.size.width);
+  about.format = image.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  if (!png_image_write_to_file(&about, path.c_str(), 0, image.values.data(), 0, nullptr))
+    throw FileError(path, -1, std::string("cannot be written: ") + about.message);
+}
+
+}  // namespace skein::inline SKEIN_ABI::data::detail
+
+SKEIN_END_COLD
+#endif

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images in files, PNG and JPEG: needs the target skein::images. A file is not believed: its size is looked at before memory is
+// taken, and what is damaged is refused.
+#pragma once
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../core/error.hpp"
+#include "resize.hpp"
+
+#ifndef SKEIN_WITH_IMAGES
+#define SKEIN_WITH_IMAGES 0
+#endif
+
+namespace skein::inline SKEIN_ABI::data {
+
+/// The bytes of an image, (height, width, channels).
+struct ImageBytes {
+  ImageSize size{};
+  int channels = 3;
+  std::vector<std::uint8_t> values;
+};
+
+/// The most pixels of an image that is read: 2^27, which is 384 MiB of colours.
+inline constexpr long image_pixel_limit = 1L << 27;
+
+namespace detail {
+/// Is it named as one that can be read: .png, .jpg, .jpeg, in small or large letters.
+inline bool names_image(std::string_view path) {
+  std::string end(path.substr(std::min(path.size(), path.rfind('.'))));
+  for (char& c : end) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return end == ".png" || end == ".jpg" || end == ".jpeg";
+}
+ImageBytes read_image_file(const std::string& path, int channels);
+void write_png_file(const std::string& path, const ImageBytes& image);
+
+template <bool Linked> consteval void assert_images_linked() {
+  static_assert(Linked,
+                "images in files need libpng and libjpeg-turbo, and this program is built without them: link skein::images (apt "
+                "install libpng-dev libturbojpeg0-dev, and configure again)");
+}
+}  // namespace detail
+
+/// Reads a PNG or JPEG file with 3 channels (red, green, blue) or 1 (gray): colours become gray, and gray ones become coloured,
+/// as needed; transparent pixels are laid over black; 16 bits become 8. Throws FileError where it is neither, or damaged.
+template <bool Linked = SKEIN_WITH_IMAGES != 0> ImageBytes read_image(const std::string& path, int channels = 3) {
+  detail::assert_images_linked<Linked>();
+  if constexpr (Linked) return detail::read_image_file(path, channels);
+}
+/// Writes a PNG file. Throws ArgumentError for an image whose values are not as many as its size says, FileError where it cannot
+/// be written.
+template <bool Linked = SKEIN_WITH_IMAGES != 0> void write_png(const std::string& path, const ImageBytes& image) {
+  detail::assert_images_linked<Linked>();
+  if constexpr (Linked) detail::write_png_file(path, image);
+}
+
+}  // namespace skein::inline SKEIN_ABI::data
+
+#include "image_codecs.hpp"

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folders of images as a data set, a folder for each class, as torchvision's ImageFolder has them: root/cat/1.png,
+// root/dog/old/2.jpg. Needs the target skein::images (image_file.hpp).
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dataset.hpp"
+#include "image_file.hpp"
+
+namespace skein::inline SKEIN_ABI::data {
+
+/// How the images of a folder are served.
+struct ImageFolderOptions {
+  ImageSize size{};  ///< all become that large (resize(), then rounded to bytes); 0 x 0: all must be as large as the first
+  int channels = 3;  ///< red, green, blue; 1: gray
+};
+
+/// Images in files, read when a batch needs them. The classes are the folders below the root, in the order of their names; within
+/// a class files of all folders below count, in the order of their paths, so that all ranks have the same. Files that are not
+/// named .png, .jpg or .jpeg are left out. Pixels are served as byte / 255, (height, width, channels).
+class ImageFolder {
+ public:
+  static constexpr bool prefers_threads = true;
+
+  /// Lists the files. Throws FileError where the root is no folder, has no folders, or there is no image in one of them.
+  template <bool Linked = SKEIN_WITH_IMAGES != 0>
+  explicit ImageFolder(const std::string& root, const ImageFolderOptions& options = {}) : options_(options) {
+    detail::assert_images_linked<Linked>();
+    namespace fs = std::filesystem;
+    std::error_code none;
+    if (!fs::is_directory(root, none)) throw FileError(root, -1, "is no folder");
+    for (const auto& entry : fs::directory_iterator(root, none))
+      if (entry.is_directory(none)) classes_.push_back(entry.path().filename().string());
+    if (classes_.empty()) throw FileError(root, -1, "has no folders: images lie in one for each class, root/class/image.png");
+    std::sort(classes_.begin(), classes_.end());
+    for (std::size_t k = 0; k < classes_.size(); ++k) list(fs::path(root) / classes_[k], static_cast<std::int32_t>(k));
+    const bool given = options.size.height != 0 || options.size.width != 0;
+    if (!given) options_.size = detail::read_image_file(path(0), options.channels).size;
+    if (options_.size.height < 1 || options_.size.width < 1)
+      throw ArgumentError("ImageFolder: .size has a height and a width above 0, or neither");
+    stretches_ = given;
+  }
+
+  std::int64_t size() const { return static_cast<std::int64_t>(files_.size()); }
+  Extents sample_extents() const { return {3, {options_.size.height, options_.size.width, options_.channels}}; }
+  Target target() const { return Target::labels(static_cast<int>(classes_.size())); }
+  /// The names of the folders, by class.
+  const std::vector<std::string>& class_names() const { return classes_; }
+  /// The file of sample i.
+  const std::string& path(std::int64_t i) const { return files_[static_cast<std::size_t>(i)].first; }
+
+  /// Throws FileError where the file is damaged, or has another size than all and none was asked for.
+  void read(std::int64_t i, std::span<float> x, std::int32_t& label) const {
+    label = files_[static_cast<std::size_t>(i)].second;
+    const ImageBytes image = detail::read_image_file(path(i), options_.channels);
+    const auto number = [](std::uint8_t byte) { return static_cast<float>(byte) / 255; };
+    if (image.size == options_.size) {
+      std::transform(image.values.begin(), image.values.end(), x.begin(), number);
+      return;
+    }
+    if (!stretches_)
+      throw FileError(path(i), -1,
+                      "is " + text(image.size) + ", and the first image of the folder " + text(options_.size) +
+                          " (height x width): give ImageFolder a .size that all become");
+    std::vector<float> whole(image.values.size());
+    std::transform(image.values.begin(), image.values.end(), whole.begin(), number);
+    const std::vector<float> resized = resize(whole, image.size, options_.size, image.channels);
+    std::transform(resized.begin(), resized.end(), x.begin(), [](float v) { return std::round(v * 255) / 255; });
+  }
+
+ private:
+  static std::string text(ImageSize s) { return std::to_string(s.height) + " x " + std::to_string(s.width); }
+  void list(const std::filesystem::path& folder, std::int32_t label) {
+    const auto before = static_cast<std::ptrdiff_t>(files_.size());
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+      if (entry.is_regular_file() && detail::names_image(entry.path().string()))
+        files_.emplace_back(entry.path().string(), label);
+    if (before == static_cast<std::ptrdiff_t>(files_.size()))
+      throw FileError(folder.string(), -1, "has no image named .png, .jpg or .jpeg: a class without samples");
+    std::sort(files_.begin() + before, files_.end());
+  }
+
+  ImageFolderOptions options_;
+  bool stretches_ = false;
+  std::vector<std::string> classes_;
+  std::vector<std::pair<std::string, std::int32_t>> files_;
+};
+
+}  // namespace skein::inline SKEIN_ABI::data

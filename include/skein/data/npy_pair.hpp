@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data sets packed in files that every tool of the field reads: a .npy file of the samples, mapped into memory and never read as
+// a whole, and one of what belongs to them. Many small files (images, see image_folder.hpp) are packed once, and then cost a
+// copy.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "in_memory.hpp"
+#include "map_npy.hpp"
+#include "view.hpp"
+
+namespace skein::inline SKEIN_ABI::data {
+
+namespace detail {
+/// What a file of labels or target vectors holds.
+template <class Real> struct NpyTargets {
+  std::vector<std::int32_t> labels;
+  std::vector<Real> vectors;
+  Target target{};
+};
+/// Of so many samples; integers are class numbers. Throws FileError where it is another number.
+void read_npy_targets(const std::string& path, std::int64_t samples, int classes, NpyTargets<float>& to);
+void read_npy_targets(const std::string& path, std::int64_t samples, int classes, NpyTargets<double>& to);
+/// The extents of a sample of an array: all but the first. Throws FileError where a data set cannot have them.
+Extents sample_of_npy(const std::string& path, const std::vector<long>& extents);
+}  // namespace detail
+
+/// The samples of a .npy file (samples, ...), mapped: pages come as a batch needs them, so the file may be larger than the
+/// memory. Stored is the file's type: std::uint8_t (served as byte / 255, images as height, width, channels), float, double, or
+/// std::int32_t for tokens. `targets` names the file of what belongs to them: integers (samples) or (samples, T) are class
+/// numbers, other numbers (samples) or (samples, n) target vectors. classes 0: the largest label plus one. Throws FileError.
+template <class Stored = std::uint8_t>
+InMemory<Stored> from_npy(const std::string& samples, const std::string& targets = "", int classes = 0) {
+  MappedNpy<Stored> mapped = map_npy<Stored>(samples);
+  const Extents sample = detail::sample_of_npy(samples, mapped.extents);
+  detail::NpyTargets<typename InMemory<Stored>::Real> beside;
+  if (!targets.empty()) detail::read_npy_targets(targets, mapped.extents[0], classes, beside);
+  return InMemory<Stored>(sample, mapped.values, std::move(mapped.file.bytes), std::move(beside.labels),
+                          std::move(beside.vectors), beside.target);
+}
+
+/// How to_npy writes samples. bytes: those that are served as byte / 255, as images are; floats: as they are served; tokens: as
+/// 32-bit integers.
+enum class NpyStored { bytes, floats, tokens };
+
+/// Writes all samples of a set, in its order, to a .npy file (samples, ...), and what belongs to them to another: class numbers
+/// as int32, target vectors as float32. Takes the memory of a few samples. Throws FileError where a file cannot be written,
+/// ArgumentError where the set does not give what is asked for: bytes of a value that is no byte / 255 (of a set that is
+/// normalised), a file of targets for a set without, or none for one with.
+void to_npy(const DatasetView& set, const std::string& samples, const std::string& targets = "",
+            NpyStored stored = NpyStored::bytes);
+
+}  // namespace skein::inline SKEIN_ABI::data
+
+#if !SKEIN_COMPILED
+#include "npy_pair.ipp"
+#endif

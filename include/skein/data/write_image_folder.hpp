@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A data set of images as folders of PNG files, which ImageFolder reads. Needs the target skein::images (image_file.hpp).
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "image_file.hpp"
+#include "view.hpp"
+
+namespace skein::inline SKEIN_ABI::data {
+
+/// Writes each sample of a set of images as a PNG file, root/class/000012.png, in folders that it makes: those of `class_names`,
+/// or 0, 1, ... Throws ArgumentError for a set without one label a sample, or whose samples are not (height, width, 1 or 3);
+/// FileError where a file cannot be written.
+template <bool Linked = SKEIN_WITH_IMAGES != 0>
+void write_image_folder(const DatasetView& set, const std::string& root, std::vector<std::string> class_names = {}) {
+  detail::assert_images_linked<Linked>();
+  const Extents extents = set.sample_extents();
+  if (extents.rank != 3 || (extents.e[2] != 1 && extents.e[2] != 3) || set.target().kind != TargetKind::label ||
+      set.target().each != 1)
+    throw ArgumentError("write_image_folder: samples are images (height, width, 1 or 3), each with one class number");
+  for (int k = static_cast<int>(class_names.size()); k < set.target().count; ++k) class_names.push_back(std::to_string(k));
+  for (const std::string& name : class_names) std::filesystem::create_directories(std::filesystem::path(root) / name);
+  ImageBytes image{{extents.e[0], extents.e[1]}, extents.e[2], {}};
+  image.values.resize(static_cast<std::size_t>(extents.count()));
+  std::vector<float> x(image.values.size());
+  for (std::int64_t i = 0; i < set.size(); ++i) {
+    std::int32_t label = 0;
+    set.serve(Indices(&i, 1), Destination<float>{.x = x.data(), .pitch = static_cast<long>(x.size()), .labels = &label});
+    if (label < 0 || label >= static_cast<std::int32_t>(class_names.size()))
+      throw ArgumentError("write_image_folder: sample " + std::to_string(i) + " has the label " + std::to_string(label) + " of " +
+                          std::to_string(class_names.size()) + " classes");
+    for (std::size_t k = 0; k < x.size(); ++k)
+      image.values[k] = static_cast<std::uint8_t>(std::clamp(x[k] * 255 + 0.5f, 0.0f, 255.0f));
+    char name[32];
+    std::snprintf(name, sizeof name, "%06lld.png", static_cast<long long>(i));
+    write_png<Linked>((std::filesystem::path(root) / class_names[static_cast<std::size_t>(label)] / name).string(), image);
+  }
+}
+
+}  // namespace skein::inline SKEIN_ABI::data

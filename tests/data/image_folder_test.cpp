@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folders of images: what is written is read, sizes, orders, and files that are damaged or none.
+#include <skein/data/image_folder.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <skein/data/from_tensors.hpp>
+#include <skein/data/npy_pair.hpp>
+#include <skein/data/write_image_folder.hpp>
+
+#include <catch2/catch.hpp>
+#include "../support/temporary_folder.hpp"
+#include "../support/thrown.hpp"
+#include "fixtures/gray_jpeg.hpp"
+
+namespace sk = skein;
+using namespace sk::data;
+using Catch::Contains;
+
+namespace {
+/// Images of 6 x 5 pixels in colours, of 3 classes.
+auto images(int count) {
+  std::vector<std::uint8_t> x(static_cast<std::size_t>(count) * 90);
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::uint8_t>(i * 37 % 256);
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i % 3);
+  return from_tensors(x, sk::Extents{3, {6, 5, 3}}, labels);
+}
+std::vector<float> sample(const auto& set, std::int64_t i, std::int32_t& label) {
+  std::vector<float> x(static_cast<std::size_t>(set.sample_extents().count()));
+  set.read(i, x, label);
+  return x;
+}
+std::string fault(const auto& act) { return support::thrown<sk::Error>(act); }
+void write(const std::string& path, const std::string& bytes) { support::write_file(path, bytes.data(), bytes.size()); }
+/// The check value that PNG has behind each chunk: CRC-32.
+std::uint32_t png_check(const std::string& bytes) {
+  std::uint32_t crc = 0xffffffffu;
+  for (const char c : bytes) {
+    crc ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = crc & 1 ? 0xedb88320u ^ (crc >> 1) : crc >> 1;
+  }
+  return ~crc;
+}
+std::string bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+}  // namespace
+
+TEST_CASE("A set that is written as a folder of images is read as it was, class by class") {
+  const support::TemporaryFolder folder;
+  const auto set = images(10);
+  write_image_folder(set, folder / "set", {"cat", "dog"});  // the third is named 2
+  write(folder / "set/cat/notes.txt", "no image");
+  const ImageFolder read(folder / "set");
+  CHECK(read.class_names() == std::vector<std::string>{"2", "cat", "dog"});
+  CHECK(read.target() == Target::labels(3));
+  CHECK(read.sample_extents() == sk::Extents{3, {6, 5, 3}});
+  REQUIRE(read.size() == 10);
+  for (std::int64_t i = 0; i < 10; ++i) {
+    std::int32_t label = -1;
+    const std::vector<float> x = sample(read, i, label);
+    const std::int64_t original = std::stoll(std::filesystem::path(read.path(i)).stem().string());
+    CHECK(label == (set.label(original) + 1) % 3);
+    for (std::size_t k = 0; k < 90; ++k) REQUIRE(x[k] == static_cast<float>(set.stored(original)[k]) / 255);
+  }
+  to_npy(read, folder / "x.npy", folder / "y.npy");
+  const auto packed = from_npy(folder / "x.npy", folder / "y.npy");
+  std::int32_t label = -1;
+  CHECK(sample(read, 7, label)[11] == static_cast<float>(packed.stored(7)[11]) / 255);
+  CHECK(packed.label(7) == label);
+}
+
+TEST_CASE("Images of a folder become gray, and of one size, in bytes") {
+  const support::TemporaryFolder folder;
+  write_image_folder(images(3), folder / "set");
+  const ImageFolder gray(folder / "set", {.size = {4, 8}, .channels = 1});
+  CHECK(gray.sample_extents() == sk::Extents{3, {4, 8, 1}});
+  std::int32_t label = -1;
+  for (const float v : sample(gray, 2, label)) CHECK(std::abs(v * 255 - std::round(v * 255)) < 1e-3f);
+  CHECK(label == 2);
+  to_npy(gray, folder / "x.npy", folder / "y.npy");  // refuses what is no byte
+  write_png(folder / "set/1/large.png", {{7, 7}, 3, std::vector<std::uint8_t>(147)});
+  const ImageFolder several(folder / "set");
+  CHECK_THAT(fault([&] { sample(several, 2, label); }),
+             Contains("large.png: is 7 x 7, and the first image of the folder 6 x 5") && Contains("give ImageFolder a .size"));
+}
+
+TEST_CASE("A JPEG file is read, and one that is cut off is refused") {
+  const support::TemporaryFolder folder;
+  constexpr auto& jpeg = fixtures::gray_jpeg;
+  const std::string path = folder / "gray.JPG";
+  support::write_file(path, jpeg, sizeof jpeg);
+  const ImageBytes gray = read_image(path, 1), coloured = read_image(path);
+  CHECK(gray.size == ImageSize{8, 8});
+  for (std::size_t i = 0; i < 64; ++i) {
+    CHECK(std::abs(static_cast<int>(gray.values[i]) - static_cast<int>(30 * (i / 8))) <= 3);  // each row 30 lighter
+    CHECK(coloured.values[3 * i + 2] == gray.values[i]);
+  }
+  support::write_file(path, jpeg, sizeof jpeg / 2);
+  CHECK_THAT(fault([&] { (void)read_image(path, 1); }), Contains("gray.JPG") && Contains("is a damaged JPEG file"));
+}
+
+TEST_CASE("Every cut of a PNG file is refused, and so is a size that is not meant") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder / "image.png";
+  std::vector<std::uint8_t> values(300);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::uint8_t>(i * 7919 % 251);
+  write_png(path, {{10, 10}, 3, values});
+  CHECK(read_image(path).values == values);
+  const std::string whole = bytes_of(path);
+  for (std::size_t n = 1; n + 16 < whole.size(); n += 3) {  // the last chunk has nothing that is needed
+    write(path, whole.substr(0, n));
+    CHECK_THAT(fault([&] { (void)read_image(path); }), Contains("image.png"));
+  }
+  std::string large = whole;
+  for (const std::size_t at : {16u, 20u}) large.replace(at, 4, std::string("\0\x01\0\0", 4));  // 65,536 x 65,536
+  for (std::size_t i = 0, crc = png_check(large.substr(12, 17)); i < 4; ++i)
+    large[29 + i] = static_cast<char>(crc >> (24 - 8 * i));
+  write(path, large);
+  CHECK_THAT(fault([&] { (void)read_image(path); }), Contains("65536 x 65536 pixels: 134217728 are read at most"));
+  write(path, "GIF89a and more");
+  CHECK_THAT(fault([&] { (void)read_image(path); }), Contains("is neither a PNG nor a JPEG file"));
+  CHECK_THAT(fault([&] { (void)read_image(path, 2); }), Contains("not 2"));
+  CHECK_THAT(fault([&] { write_png(path, {{2, 2}, 3, values}); }), Contains("has other than 300 values"));
+  CHECK_THAT(fault([&] { write_png(folder / "no/image.png", {{10, 10}, 3, values}); }), Contains("cannot be written"));
+}
+
+TEST_CASE("Folders that have no images say so") {
+  const support::TemporaryFolder folder;
+  CHECK_THAT(fault([&] { ImageFolder(folder / "none"); }), Contains("none: is no folder"));
+  std::filesystem::create_directories(folder / "set");
+  CHECK_THAT(fault([&] { ImageFolder(folder / "set"); }), Contains("root/class/image.png"));
+  std::filesystem::create_directories(folder / "set/cat");
+  CHECK_THAT(fault([&] { ImageFolder(folder / "set"); }), Contains("a class without samples"));
+  write_image_folder(images(3), folder / "full");
+  CHECK_THAT(fault([&] {
+               ImageFolder(folder / "full", {.size = {5, 0}});
+             }),
+             Contains("a height and a width above 0, or neither"));
+  CHECK_THAT(fault([&] {
+               write_image_folder(from_tensors(std::vector<float>(4), sk::Extents{1, {2}}), folder / "x");
+             }),
+             Contains("each with one class number"));
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/data/npy_pair.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <fstream>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <skein/data/from_tensors.hpp>
+#include <skein/data/loader.hpp>
+#include <skein/data/map.hpp>
+#include <skein/data/synthetic_digits.hpp>
+#include <skein/tensor/create.hpp>
+#include <skein/tensor/npy.hpp>
+
+#include <catch2/catch.hpp>
+#include "../support/temporary_folder.hpp"
+#include "../support/thrown.hpp"
+
+namespace sk = skein;
+using namespace sk::data;
+using Catch::Contains;
+
+namespace {
+/// Everything that a set serves, in its order.
+struct Served {
+  std::vector<float> x, y;
+  std::vector<std::int32_t> labels;
+  friend bool operator==(const Served&, const Served&) = default;
+};
+Served served(const DatasetView& set) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(set.size()));
+  std::iota(all.begin(), all.end(), std::int64_t{0});
+  Served s;
+  s.x.resize(all.size() * static_cast<std::size_t>(set.sample_extents().count()));
+  set.gather(all, s.x.data(), set.sample_extents().count());
+  if (set.target().kind == TargetKind::label) {
+    s.labels.resize(all.size() * static_cast<std::size_t>(set.target().each));
+    set.labels(all, s.labels.data());
+  }
+  if (set.target().kind == TargetKind::vector) {
+    s.y.resize(all.size() * static_cast<std::size_t>(set.target().count));
+    set.targets(all, s.y.data(), set.target().count);
+  }
+  return s;
+}
+std::string fault(const std::string& samples, const std::string& targets = "") {
+  return support::thrown<sk::Error>([&] { (void)from_npy(samples, targets); });
+}
+}  // namespace
+
+TEST_CASE("Images go through a pair of .npy files as bytes, and are served as they were") {
+  const support::TemporaryFolder folder;
+  const auto digits = synthetic_digits(150, sk::Seed{1}).normalize(0, 1);
+  const std::string x = folder / "x.npy", y = folder / "y.npy";
+  to_npy(digits, x, y);
+  const auto packed = from_npy(x, y);
+  CHECK(packed.size() == 150);
+  CHECK(packed.sample_extents() == sk::Extents{3, {28, 28, 1}});
+  CHECK(packed.target() == Target::labels(10));
+  CHECK(served(packed) == served(digits));
+  CHECK(served(packed.slice(20, 90)) == served(digits.slice(20, 90)));
+  CHECK(served(packed.normalize(0.1, 0.3)) == served(digits.normalize(0.1, 0.3)));
+  CHECK(packed.non_finite() == NonFinite::absent);
+  CHECK(sk::load_npy<std::uint8_t, 4>(x).extent(1) == 28);
+  CHECK(from_npy(x).target().kind == TargetKind::none);
+  CHECK(from_npy(x, y, 12).target() == Target::labels(12));
+}
+
+TEST_CASE("Numbers with target vectors, and tokens with a label each, go through a pair of .npy files") {
+  const support::TemporaryFolder folder;
+  const std::string x = folder / "x.npy", y = folder / "y.npy";
+  std::vector<float> values(70 * 3), targets(70 * 2);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i));
+  for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = static_cast<float>(i) / 7;
+  const auto set = from_tensors(values, sk::Extents{1, {3}}, targets);
+  to_npy(set, x, y, NpyStored::floats);
+  const auto packed = from_npy<float>(x, y);
+  CHECK(packed.target() == Target::vector(2));
+  CHECK(served(packed) == served(set));
+  CHECK(packed.non_finite() == NonFinite::refuse);  // nobody has looked
+
+  std::vector<std::int32_t> tokens(65 * 4), next(65 * 4);
+  std::iota(tokens.begin(), tokens.end(), 0);
+  for (std::size_t i = 0; i < next.size(); ++i) next[i] = tokens[i] + 1;
+  const auto text = from_tensors(tokens, sk::Extents{1, {4}, true}, next);
+  to_npy(text, x, y, NpyStored::tokens);
+  const auto read = from_npy<std::int32_t>(x, y);
+  CHECK(read.target() == Target::labels(261, 4));
+  for (std::int64_t i = 0; i < 65; ++i) CHECK(read.stored(i)[3] == text.stored(i)[3]);
+  for (std::int64_t i = 0; i < 65; ++i) CHECK(read.label(i, 2) == text.label(i, 2));
+}
+
+TEST_CASE("A mapped set outlives the one that it was copied from, and labels of NumPy's own type are class numbers") {
+  const support::TemporaryFolder folder;
+  const std::string x = folder / "x.npy", y = folder / "y.npy";
+  sk::Tensor<std::uint8_t, 2> images(sk::dims(3, 4));
+  sk::Tensor<std::int64_t, 1> labels(sk::dims(3));
+  for (long i = 0; i < 12; ++i) images.data()[i] = static_cast<std::uint8_t>(20 * i);
+  for (long i = 0; i < 3; ++i) labels.data()[i] = 2 - i;
+  sk::save_npy(x, images);
+  sk::save_npy(y, labels);
+  InMemory<std::uint8_t> kept;
+  {
+    const auto set = from_npy(x, y);
+    kept = set.slice(1, 3);
+  }
+  CHECK(kept.stored(0)[0] == 80);
+  CHECK(kept.label(1) == 0);
+  CHECK(kept.target() == Target::labels(3));
+}
+
+TEST_CASE("A loader looks at the floats of a mapped set, and names the sample") {
+  const support::TemporaryFolder folder;
+  sk::Tensor<float, 2> values(sk::dims(9, 2));
+  for (long i = 0; i < 18; ++i) values.data()[i] = static_cast<float>(i);
+  values.data()[11] = NAN;
+  sk::save_npy(folder / "x.npy", values);
+  const auto set = from_npy<float>(folder / "x.npy");
+  Loader<> loader(set, {.batch = 3, .shuffle = false});
+  const auto read = [&] {
+    for (const auto& batch : loader.epoch(0)) (void)batch;
+  };
+  CHECK_THAT(support::thrown<sk::Error>(read), Contains("sample 5") && Contains("nan"));
+}
+
+TEST_CASE("Files that are no pair say so") {
+  const support::TemporaryFolder folder;
+  const std::string x = folder / "x.npy", y = folder / "y.npy", other = folder / "other.npy";
+  sk::save_npy(x, sk::Tensor<std::uint8_t, 2>(sk::dims(3, 4)));
+  sk::save_npy(y, sk::Tensor<std::int32_t, 1>(sk::dims(2)));
+  CHECK_THAT(fault(x, y), Contains("has targets of 2 samples, and there are 3"));
+  sk::save_npy(y, sk::Tensor<std::int32_t, 3>(sk::dims(3, 1, 1)));
+  CHECK_THAT(fault(x, y), Contains("labels or targets are (samples), or (samples, n)"));
+  sk::Tensor<std::int64_t, 1> large(sk::dims(3));
+  large.data()[2] = std::int64_t{1} << 40;
+  sk::save_npy(y, large);
+  CHECK_THAT(fault(x, y), Contains("y.npy"));
+  sk::save_npy(other, sk::Tensor<float, 2>(sk::dims(3, 4)));
+  CHECK_THAT(fault(other), Contains("holds values of type f4, u1 is mapped"));
+  CHECK_THAT(fault(folder / "none.npy"), Contains("cannot be opened"));
+  CHECK_THAT(fault(x, folder / "none.npy"), Contains("cannot be opened"));
+
+  const auto digits = synthetic_digits(3, sk::Seed{1});
+  const auto refused = [&](const DatasetView& set, const std::string& targets, NpyStored stored) {
+    return support::thrown<sk::Error>([&] { to_npy(set, x, targets, stored); });
+  };
+  CHECK_THAT(refused(digits.normalize(0.2, 0.3), y, NpyStored::bytes),
+             Contains("sample 0 has the value") && Contains("set.normalize(0, 1)"));
+  CHECK_THAT(refused(digits, "", NpyStored::bytes), Contains("name a file for them too"));
+  CHECK_THAT(refused(digits, y, NpyStored::tokens), Contains("this set gives no tokens"));
+  CHECK_THAT(refused(from_tensors(std::vector<float>{1, 2}, sk::Extents{1, {1}}), y, NpyStored::floats),
+             Contains("neither labels nor targets"));
+  CHECK_THAT(support::thrown<sk::Error>([&] { to_npy(digits, folder / "no/x.npy", y); }), Contains("cannot be opened"));
+}
