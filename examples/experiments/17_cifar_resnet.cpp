@@ -106,7 +106,7 @@ struct Outcome {
   std::string optimizer;
   sk::History history;
 
-  double best() const { return history.best().validation.accuracy; }
+  double best() const { return history.best(sk::train::highest("accuracy")).validation.accuracy; }
   /// Seconds of training and validation until the accuracy was there, or not a number.
   double seconds_to(double target) const {
     double seconds = 0;

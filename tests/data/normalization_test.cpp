@@ -46,6 +46,32 @@ TEST_CASE("A data set says how it is normalised", "[data]") {
                     Catch::Contains("a normalization of 2 means is followed by one of 3"));
 }
 
+TEST_CASE("A normalization that leaves out a function of data::map is not kept", "[data]") {
+  const auto normal = images.normalize(3, 2);
+  const auto halve = [](std::span<float> sample) {
+    for (float& value : sample) value /= 2;
+  };
+  const auto noise = [](std::span<float> sample, std::int64_t index, std::int64_t epoch) {
+    sample[0] += 0.1f * static_cast<float>(index * epoch);
+  };
+  const auto refused = [](const data::Normalization& n) {
+    CHECK_FALSE(n.whole);
+    CHECK_THROWS_WITH(sk::train::to_bytes(n),
+                      Catch::Contains("keep: data::map changes the samples of this set by a function that is "
+                                      "no Normalization, which a predictor would leave out"));
+  };
+  refused(data::map(normal, halve).normalization());
+  refused(data::map(images, halve).normalization());
+  refused(data::map(data::map(images, halve), data::Normalization{{1}, {2}}).normalization());
+  refused(data::map(images, halve).normalization().then({{1}, {2}}));
+  refused(data::Normalization{}.then(data::map(images, halve).normalization()));
+  refused(data::join(normal, data::map(images, halve)).normalization());
+  refused(data::DatasetView(data::map(normal, halve)).normalization());
+  CHECK_NOTHROW(sk::train::to_bytes(data::map(normal, noise).normalization()));  // of training samples only
+  CHECK(data::map(normal, noise).normalization().mean == std::vector<double>{3});
+  CHECK_NOTHROW(sk::train::to_bytes(data::map(normal, data::Normalization{{1}, {2}}).normalization()));
+}
+
 TEST_CASE("Joined data sets say how each of their values is normalised", "[data]") {
   const data::InMemory<float> table({1, {3}}, {1, 20, 300, 4, 50, 600});
   const data::NormalizeChannels<3> channels{{1, 2, 3}, {4, 5, 6}};

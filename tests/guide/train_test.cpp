@@ -155,7 +155,7 @@ TEST_CASE("fit, callbacks, metrics, files", "[guide]") {
   // [end]
   CHECK(probabilities.extent(0) == 10);
   CHECK(sum(probabilities) == Approx(1).margin(1e-5));
-  CHECK(scores.accuracy == Approx(history.best().validation.accuracy));
+  CHECK(scores.accuracy == Approx(history.best(sk::train::highest("accuracy")).validation.accuracy));
   CHECK(logits.extent(0) == 200);
 }
 

@@ -38,13 +38,22 @@ TEST_CASE("a history is pleasant to ask") {
   history.add(epoch(3, 0.3, 0.9, 0.7, 0.85));
   CHECK(history.size() == 3);
   CHECK(history.back().validation.accuracy == 0.85);
-  CHECK(history.best().epoch == 2);  // the first of equals
-  CHECK(history.losses() == std::vector<double>{0.9, 0.5, 0.3});
-  CHECK(history.accuracies() == std::vector<double>{0.75, 0.85, 0.85});
-  CHECK(history.seconds() == 4.5);
+  CHECK(history.best().epoch == 2);
+  CHECK(history.best(sk::train::highest("accuracy")).epoch == 2);  // the first of equals
+  CHECK(history.best(sk::train::lowest("training loss")).epoch == 3);
+  history.add(epoch(4, 0.2, 0.95, 0.65, 0.95));
+  CHECK(history.best().epoch == 2);  // of the loss, as callbacks have it
+  CHECK(history.best(sk::train::highest("accuracy")).epoch == 4);
+  CHECK_THROWS_WITH(
+      history.best(sk::train::highest("F1")),
+      "history.best() watches 'F1', which is not a number after epoch 4; the validation has 'loss', 'accuracy': name "
+      "one of these, as in .watch = highest(\"accuracy\")");
+  CHECK(history.losses() == std::vector<double>{0.9, 0.5, 0.3, 0.2});
+  CHECK(history.accuracies() == std::vector<double>{0.75, 0.85, 0.85, 0.95});
+  CHECK(history.seconds() == 6);
   int sum = 0;
   for (const auto& each : history) sum += each.epoch;
-  CHECK(sum == 6);
+  CHECK(sum == 10);
 }
 
 TEST_CASE("the best epoch without accuracies, without validation, after a NaN") {
@@ -60,6 +69,12 @@ TEST_CASE("the best epoch without accuracies, without validation, after a NaN") 
   broken.add(epoch(1, 0.5, nan));
   broken.add(epoch(2, nan, nan));
   CHECK(broken.best().epoch == 1);
+  sk::History later, never;
+  later.add(epoch(1, nan, nan));
+  later.add(epoch(2, 0.5, nan));
+  CHECK(later.best().epoch == 2);
+  never.add(epoch(1, nan, nan));
+  CHECK_THROWS_AS(never.best(), sk::ArgumentError);
 }
 
 TEST_CASE("losses are those of the steps where steps were recorded") {

@@ -52,9 +52,39 @@ TEST_CASE("fit refuses options that do nothing", "[train]") {
   CHECK_THROWS_WITH(trainer.fit(data, {.epochs = -1, .batch = 8}), Catch::Contains("fit: .epochs is -1"));
   CHECK_THROWS_WITH(trainer.fit(data, {.epochs = 2, .batch = 8, .schedule = sk::optim::warmup(11), .progress = false}),
                     Catch::Contains("warmup: 11 steps, and the fit has 10"));
+  CHECK_THROWS_WITH(trainer.fit(data, {.epochs = 2, .batch = 8, .schedule = sk::optim::cosine(2), .progress = false}),
+                    "fit: the .schedule is 0 from step 3 on, so that the last 8 of the 10 steps train nothing: leave out its "
+                    "length, as in cosine(), "
+                    "which is that of the fit then; a bare number counts steps, sk::optim::epochs(5) are epochs");
+  CHECK_THROWS_WITH(trainer.fit(data, {.batch = 8, .schedule = sk::optim::constant(0), .progress = false}),
+                    Catch::Contains("the .schedule is 0 from step 1 on"));
+  for (const auto& groups :
+       {sk::optim::Groups{sk::optim::frozen("*")}, {sk::optim::frozen("*.weight"), sk::optim::frozen("*.bias")}}) {
+    const std::string refused = "the rules of .groups freeze every parameter, so that nothing is left to train";
+    sk::Trainer frozen{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.groups = groups}};
+    CHECK_THROWS_WITH(frozen.fit(data, {.batch = 8, .progress = false}), Catch::Contains(refused));
+    CHECK_THROWS_WITH((sk::optim::BoundOptimizer{sk::optim::Sgd{.groups = groups}, model}), Catch::Contains(refused));
+  }
   CHECK_THROWS_WITH(trainer.fit(data, {.batch = 8, .callbacks = {sk::train::EarlyStopping{.patience = -1}}, .progress = false}),
                     Catch::Contains("EarlyStopping: .patience is -1"));
   CHECK(data.threads.empty());  // before a sample is read
+}
+
+TEST_CASE("a schedule may end a step before the fit, or at a floor, and one that is refused leaves the trainer as it was",
+          "[train]") {
+  const Watched data;
+  Model model;
+  sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{}};
+  const auto fit = [&](sk::optim::Schedule schedule) {
+    return trainer.fit(data, {.epochs = 2, .batch = 8, .schedule = schedule, .progress = false}).size();
+  };
+  CHECK_THROWS_AS(fit(sk::optim::cosine(5)), sk::ArgumentError);
+  CHECK(fit(sk::optim::cosine(5, 0.01)) == 2);
+  CHECK(fit(sk::optim::cosine(9)) == 2);
+  CHECK(fit(sk::optim::cosine()) == 2);
+  CHECK(fit(sk::optim::polynomial()) == 2);
+  CHECK(fit(sk::optim::linear(1, 0)) == 2);
+  CHECK(fit(sk::optim::cosine(sk::optim::epochs(2))) == 2);
 }
 
 TEST_CASE("an empty data set is named, with targets or labels", "[train]") {

@@ -63,6 +63,7 @@ template <class... Sets> class Joined {
     each([&](const auto& set, Place) {
       const Normalization own = detail::normalization_of(set);
       raw = raw && own.identity();
+      all.whole = all.whole && own.whole;
       all.divisor = first || all.divisor == own.divisor ? own.divisor : 1;
       first = false;
     });

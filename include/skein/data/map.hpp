@@ -39,9 +39,12 @@ template <class Data, class Function> class Mapped {
   std::vector<JoinedPart> parts() const requires HasParts<Data> { return data_.parts(); }
   /// What a function makes of finite values need not be finite.
   NonFinite non_finite() const { return detail::non_finite_of(data_) == NonFinite::keep ? NonFinite::keep : NonFinite::refuse; }
-  /// That of the set, and then that of the function, where it is one: a Normalization, NormalizeChannels, a Standardizer.
+  /// That of the set, and then that of the function, where it is one: a Normalization, NormalizeChannels, a Standardizer. Another
+  /// function of the sample alone makes it one that is not whole; one of the epoch is augmentation, of training samples only.
   Normalization normalization() const requires(HasNormalization<Data> || HasNormalization<Function>) {
-    return detail::normalization_of(data_).then(detail::normalization_of(function_));
+    Normalization all = detail::normalization_of(data_).then(detail::normalization_of(function_));
+    all.whole = all.whole && (HasNormalization<Function> || augments);
+    return all;
   }
   template <class Scalar>
   requires(Gives<Data, Scalar>&& detail::maps_sample<Function, Scalar>) void gather(Indices indices, Scalar* x, long pitch,
@@ -61,6 +64,8 @@ template <class Data, class Function> class Mapped {
   }
 
  private:
+  static constexpr bool augments = requires(const Function& f, std::span<float> sample, std::int64_t i) { f(sample, i, i); };
+
   template <class Scalar> void change(Indices indices, Scalar* x, long pitch, std::int64_t epoch) const {
     const std::size_t n = static_cast<std::size_t>(Extents(data_.sample_extents()).count());
     for (std::size_t i = 0; i < indices.size(); ++i) {

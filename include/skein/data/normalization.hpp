@@ -24,6 +24,7 @@ struct Normalization {
 
   std::vector<double> mean{}, deviation{};
   double divisor = 1;  ///< by which the set divides what it stores before: 255 where it stores bytes
+  bool whole = true;   ///< false: the samples were changed by another function too, as data::map of a function does
 
   /// Itself, so that data::map of one says it.
   const Normalization& normalization() const { return *this; }
@@ -40,6 +41,7 @@ struct Normalization {
   }
 
   template <class Archive> void serialize(Archive& archive, unsigned) {
+    if constexpr (!Archive::is_loading::value) check_whole();
     (archive & mean & deviation & divisor);
     if constexpr (Archive::is_loading::value)
       if (!sound()) archive.refuse("a Normalization has as many deviations as means, all positive, and a positive divisor");
@@ -47,6 +49,8 @@ struct Normalization {
 
  private:
   bool sound() const;
+  /// Throws ArgumentError where it is not all that is done to a sample: a file of it would be wrong.
+  void check_whole() const;
 };
 
 /// T says how its values are normalised: normalization().

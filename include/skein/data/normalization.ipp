@@ -24,14 +24,24 @@ SKEIN_INLINE bool Normalization::sound() const {
          std::all_of(deviation.begin(), deviation.end(), [](double d) { return std::isfinite(d) && d > 0; });
 }
 
+SKEIN_INLINE void Normalization::check_whole() const {
+  if (!whole)
+    throw ArgumentError(
+        "keep: data::map changes the samples of this set by a function that is no Normalization, which a predictor would leave "
+        "out: "
+        "map it by a data::Normalization or a data::Standardizer; or keep the normalization of the set within the map, and apply "
+        "the "
+        "function to what is predicted too");
+}
+
 SKEIN_INLINE Normalization Normalization::then(const Normalization& next) const {
-  if (next.mean.empty()) return *this;
-  if (mean.empty()) return {next.mean, next.deviation, divisor};
+  if (next.mean.empty()) return {mean, deviation, divisor, whole && next.whole};
+  if (mean.empty()) return {next.mean, next.deviation, divisor, whole && next.whole};
   const std::size_t own = mean.size(), others = next.mean.size(), n = std::max(own, others);
   if (n % own != 0 || n % others != 0)
     throw ArgumentError("a normalization of " + std::to_string(own) + " means is followed by one of " + std::to_string(others) +
                         ": both are of the same channels or values, or one has a single mean");
-  Normalization both{{}, {}, divisor};
+  Normalization both{{}, {}, divisor, whole && next.whole};
   for (std::size_t c = 0; c < n; ++c) {
     both.mean.push_back(mean[c % own] + deviation[c % own] * next.mean[c % others]);
     both.deviation.push_back(deviation[c % own] * next.deviation[c % others]);

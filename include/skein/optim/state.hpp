@@ -24,6 +24,17 @@ std::vector<std::string> names_of(std::span<const plan::PathPart> paths, std::sp
 std::vector<ParameterGroupRange> resolve(const Groups& groups, std::span<const plan::Entry> entries,
                                          std::span<const std::string> names);
 
+/// Throws ArgumentError where the rules freeze all parameters of such a program.
+template <class Program> void check_trains(const Groups& groups, const Program& program) {
+  if (groups.empty()) return;
+  for (const ParameterGroupRange& range : resolve(groups, program.parameters(), names_of(program.parts(), program.parameters())))
+    if (!range.frozen) return;
+  throw ArgumentError(
+      "the rules of .groups freeze every parameter, so that nothing is left to train: frozen(\"0.*\") freezes those of layer 0, "
+      "and "
+      "trainable(\"7.*\") behind it takes a rule back");
+}
+
 /// What one step hands to the pass.
 template <class Scalar> struct StepCall {
   std::int64_t step = 1;                     ///< from 1
@@ -87,7 +98,9 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
 
   /// For a model: `sk::optim::BoundOptimizer optimizer{sk::optim::Adam{.lr = 0.001f}, model};`.
   template <HasProgram Model> BoundOptimizer(const O& optimizer, const Model& model)
-      : BoundOptimizer(optimizer, Model::program, model.where()) {}
+      : BoundOptimizer(optimizer, Model::program, model.where()) {
+    check_trains(groups_of(optimizer_), Model::program);
+  }
 
   /// One step of a loop by hand: updates the model's parameters by its gradients, which executor.forward_backward() has made
   /// and the ranks have summed. It counts the steps itself. All of the parameters; on one thread. Throws ArgumentError for a

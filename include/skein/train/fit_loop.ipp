@@ -15,6 +15,17 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
+/// Throws ArgumentError where the end of a fit has the rate 0, since the schedule is shorter.
+inline void check_end(const optim::Schedule& schedule, std::int64_t steps) {
+  std::int64_t end = steps;
+  while (end > 0 && schedule(end - 1) == 0) --end;
+  if (steps - end <= 1 + steps / 100) return;
+  throw ArgumentError(text(
+      "fit: the .schedule is 0 from step {} on, so that the last {} of the {} steps train nothing: leave out its length, as in "
+      "cosine(), which is that of the fit then; a bare number counts steps, sk::optim::epochs(5) are epochs",
+      end + 1, steps - end, steps));
+}
+
 /// Of one fit.
 template <class Scalar> struct FitLoop<Scalar>::Work {
   Work(Steps& asked, const FitOptions& o, data::Loader<Scalar>& train, data::Loader<Scalar>* validate, const FitFacts& facts)
@@ -22,6 +33,7 @@ template <class Scalar> struct FitLoop<Scalar>::Work {
         progress(ProgressOptions{.rank = o.progress ? facts.rank : 1}), judge(asked, facts, o) {
     const std::int64_t count = (train.steps() + o.step.accumulate - 1) / o.step.accumulate;
     schedule = o.schedule.bound({.steps = o.epochs * count, .steps_per_epoch = count});
+    check_end(schedule, o.epochs * count);
   }
   Steps& steps;
   const FitOptions& options;
@@ -105,8 +117,8 @@ template <class Scalar> History FitLoop<Scalar>::run(Steps& steps, data::Dataset
   if (options.validate)
     validation = std::make_unique<data::Loader<Scalar>>(options.validate, validation_options(loader.batch(), options));
   reserve(steps, loader, validation.get(), options);
-  begin(steps, loader, options);
   Work work(steps, options, loader, validation.get(), facts_);
+  begin(steps, loader, options);
   if (!callback_state_.empty() && continues_ && work.callbacks.size() > 0)
     from_bytes(std::as_bytes(std::span(callback_state_)), work.callbacks, "the callbacks of the loaded training");
   callback_state_.clear();

@@ -14,6 +14,7 @@
 #include "curves.hpp"
 #include "records.hpp"
 #include "text.hpp"
+#include "watch.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -39,9 +40,10 @@ class History {
     if (epochs_.empty()) throw ArgumentError("the history has no epoch yet: fit at least one");
     return epochs_.back();
   }
-  /// The epoch of the highest validation accuracy; without accuracies of the lowest validation loss; without a validation
-  /// set the same of the training. The first of equals. Throws ArgumentError where there is none.
-  const train::EpochRecord& best() const;
+  /// The epoch whose watched value is the best, the first of equals: as it comes, the one of the lowest validation loss, else of
+  /// the lowest training loss, which callbacks take too; best(train::highest("accuracy")). Throws ArgumentError where no epoch
+  /// has a value.
+  const train::EpochRecord& best(const train::Watch& watch = {}) const;
   /// The training loss of every recorded step, or of every epoch where no steps were recorded.
   std::vector<double> losses() const;
   /// The validation accuracy of every epoch.

@@ -15,15 +15,14 @@ SKEIN_INLINE History& History::operator=(const History&) = default;
 SKEIN_INLINE History& History::operator=(History&&) noexcept = default;
 SKEIN_INLINE History::~History() = default;
 
-SKEIN_INLINE const train::EpochRecord& History::best() const {
-  const train::EpochRecord* best = &back();
-  const bool validated = best->validation.measured();
-  const auto merit = [&](const train::EpochRecord& epoch) {
-    const train::Scores& scores = validated ? epoch.validation : epoch.training;
-    return scores.accuracy == scores.accuracy ? scores.accuracy : -scores.loss;
-  };
-  for (auto epoch = epochs_.rbegin(); epoch != epochs_.rend(); ++epoch)
-    if (merit(*epoch) >= merit(*best) || merit(*best) != merit(*best)) best = &*epoch;
+SKEIN_INLINE const train::EpochRecord& History::best(const train::Watch& watch) const {
+  (void)back();
+  train::BestValue value;
+  const train::EpochRecord* best = nullptr;
+  for (const train::EpochRecord& epoch : epochs_)
+    if (const double now = train::watched_value(epoch, watch); now == now && value.improved_by(epoch, watch, 0, "history.best()"))
+      best = &epoch;
+  if (!best) value.improved_by(back(), watch, 0, "history.best()");  // throws
   return *best;
 }
 

@@ -62,6 +62,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if (!policy_state().serves()) train::check_data<Model, Loss>(train, "training");  // a server needs none
     if (options.epochs < 1)
       throw ArgumentError(text("fit: .epochs is {}: give 1 or more passes over the training data", options.epochs));
+    optim::check_trains(optim::groups_of(train_step_.optimizer().optimizer()), Model::program);
     (void)optim::clip_norm_of(train_step_.optimizer().optimizer(), options.clip_norm);  // not twice
     if (options.step.accumulate < 1) throw ArgumentError("fit: .step.accumulate must be at least 1 batch a step");
     if (options.step.loss_scaling) {
