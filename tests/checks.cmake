@@ -335,6 +335,13 @@ if(SKEIN_HAS_mpi AND NOT SKEIN_SANITIZE)
   set_tests_properties(house.dead_rank PROPERTIES LABELS "house;mpi" TIMEOUT 400 SKIP_RETURN_CODE 77 PROCESSORS 2)
 endif()
 
+# ---- the scripts of examples/slurm, given to a Slurm of the test's own; mostly it waits
+if(SKEIN_HAS_mpi AND SKEIN_EXAMPLES AND NOT SKEIN_SANITIZE)
+  add_test(NAME slurm.scripts COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/slurm/check.py" "${PROJECT_SOURCE_DIR}"
+           $<TARGET_FILE:example_11_mnist_over_mpi> $<TARGET_FILE:cookbook_programs> requeue)
+  set_tests_properties(slurm.scripts PROPERTIES LABELS "example;mpi" TIMEOUT 180 SKIP_RETURN_CODE 77 ENVIRONMENT "SKEIN_DATA=${SKEIN_DATA_DIR}")
+endif()
+
 # ---- a machine without packages
 if(NOT SKEIN_SANITIZE)
   add_test(NAME consumer.vendor COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/consumer/vendor.sh" "${PROJECT_SOURCE_DIR}"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The code in the documentation is quoted from files that are compiled: README.md, CONTRIBUTING.md and docs/**/*.md.
 
-A block of C++ or CMake has a line `<!-- quote: PATH#REGION -->` before it and equals that region, which stands in PATH between
-`// [quote REGION]` and `// [end]`; without `#REGION` it is the whole file, but for its licence line and what tells ctest how to run it. Common indentation is left
+A block of C++ or CMake has a line `<!-- quote: PATH#REGION -->` before it, others may have one, and it equals that region, which stands in
+PATH between `// [quote REGION]` and `// [end]`; without `#REGION` it is the whole file, but for its licence line and what tells ctest how to run it. Common indentation is left
 out, and so are expectations of the tests: lines that begin with CHECK or REQUIRE, or end with `// not quoted`, and what
 turns clang-format off and on.
 
@@ -56,7 +56,7 @@ def check(root, update=False):
 
         def visit(match):
             nonlocal blocks
-            if match["language"] not in CHECKED:
+            if match["language"] not in CHECKED and not match["quote"]:
                 return match[0]
             where = f"{name}:{text.count(chr(10), 0, match.start()) + 1}"
             if not match["quote"]:
@@ -72,7 +72,7 @@ def check(root, update=False):
                 return match[0]
             if update:
                 return f"{match['quote']}```{match['language']}\n{wanted}```"
-            faults.append(f"{where}: differs from {match['path']}#{match['region']}: tests/house/doc_snippets.py --update .")
+            faults.append(f"{where}: differs from {match['path'] + ('#' + match['region'] if match['region'] else '')}: tests/house/doc_snippets.py --update .")
             return match[0]
 
         for line in re.finditer(r"^<!-- quote: .*-->\n(?!```)", text, re.M):
@@ -98,11 +98,14 @@ def self_test():
             return check(root)
 
         right = "<!-- quote: tests/a.cpp#one -->\n```cpp\nint x = 1;\nreturn x;\n```\n"
-        if found(right + "\n```sh\nls\n```\n"):
+        (root / "tests/a.sh").write_text("#!/bin/bash\n# SPDX-License-Identifier: Apache-2.0\nls\n")
+        script = "<!-- quote: tests/a.sh -->\n```sh\n#!/bin/bash\nls\n```\n"
+        if found(right + "\n```sh\nls\n```\n" + script):
             wrong.append("a right quote is refused")
         for planted, sentence in [(right.replace("x = 1", "x = 2"), "differs from tests/a.cpp#one"), (right.replace("#one", "#two"), "there are 0"),
                                   (right.replace("#one", "#open"), "has no end"), (right.replace("tests/a", "docs/a"), "no file that is compiled"),
                                   ("```cpp\nint z;\n```\n", "quotes nothing"),
+                                  (script.replace("ls", "ls -l"), "differs from tests/a.sh"),
                                   (right + "<!-- quote: tests/a.cpp#one -->\n\ntext\n", "without a block"), ("text\n", "no document quotes")]:
             faults = found(planted)
             if len(faults) != 1 or sentence not in faults[0]:
