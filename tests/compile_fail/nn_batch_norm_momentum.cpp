@@ -1,11 +1,15 @@
-// expect: BatchNorm's Momentum is the weight of the new statistics: from 0 to 1
+// expect: BatchNorm's Momentum<N, D> is the weight of the new statistics: N / D is from 0 to 1
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/nn/batch_norm.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/model.hpp>
+
+namespace nn = skein::nn;
 
 #ifdef SKEIN_TWIN
-using Norm = skein::nn::BatchNorm<skein::Momentum<1, 10>>;
+using Net = nn::Sequential<nn::BatchNorm<skein::Momentum<1, 10>>, nn::Linear<3>>;
 #else
-using Norm = skein::nn::BatchNorm<skein::Momentum<9, 1>>;
+using Net = nn::Sequential<nn::BatchNorm<skein::Momentum<9, 1>>, nn::Linear<3>>;
 #endif
 
-int main() { return Norm::describe({1, {5}}).couples_batch ? 0 : 1; }
+int main() { skein::Model<Net, skein::Shape<8>> model; }

@@ -5,6 +5,10 @@
 A table has a line `<!-- options: PATH#STRUCT -->` before it, and a row for each field of that struct. The sentence of a field is
 its `///<` behind it, or the `///` lines before it.
 
+A table of layers has a line `<!-- layers: FOLDER -->` before it: each layer with options of the headers in that folder stands in one
+row, whose second cell names those that the layer declares (`using options = ...`), where it gives values with their defaults. A layer
+that takes options and declares none is a fault.
+
 Usage: option_tables.py <repository> | --update <repository> | --self-test"""
 import pathlib
 import re
@@ -14,6 +18,69 @@ import tempfile
 TABLE = re.compile(r"^<!-- options: (?P<path>[^#\s]+)#(?P<struct>\w+) -->\n(?P<rows>(?:\|.*\n)*)", re.M)
 FIELD = re.compile(r"^  (?P<type>[\w:<>, ]+?) (?P<name>\w+)(?: = (?P<value>[^;]+)|\{(?P<braced>[^;]*)\});(?:\s*///< (?P<text>.*))?$")
 HEAD = "| option | type | default | meaning |\n|---|---|---|---|\n"
+
+
+LAYERS = re.compile(r"^<!-- layers: (?P<folder>\S+) -->\n(?P<rows>(?:\|.*\n)*)", re.M)
+DECLARED = re.compile(r"using options\s*=\s*(?:detail::)?LayerOptions<List<(?P<known>.*?)>,\s*Options\.\.\.>;", re.S)
+
+
+def parts(text):
+    """What commas outside of brackets separate."""
+    found, depth = [""], 0
+    for c in text:
+        depth += (c == "<") - (c == ">")
+        found[-1:] = [found[-1], ""] if c == "," and depth == 0 else [found[-1] + c]
+    return [" ".join(part.split()) for part in found if part.strip()]
+
+
+def declared_options(folder):
+    """The options that each layer of a folder declares. Raises ValueError with the sentence."""
+    layers, bases_of_others = {}, set()
+    for header in sorted(set(folder.glob("*.hpp")) - {folder / "options.hpp"}):
+        text = header.read_text()
+        structs = [(match.start(), match["name"]) for match in re.finditer(r"\bstruct (?P<name>\w+)[^;{]*\{", text)]
+        here = {}
+        for match in DECLARED.finditer(text):
+            known = []
+            for option in parts(match["known"]):
+                wrapped = re.fullmatch(r"(?:detail::)?(?:Required|OneOf)<(.*)>", option)
+                known += parts(wrapped[1]) if wrapped else [option]
+            here[[name for start, name in structs if start < match.start()][-1]] = known
+        for match in re.finditer(r"class\.\.\. Options> struct (?P<name>\w+)\s*(?P<bases>[^;{]*)\{", text):
+            name, bases = match["name"], re.findall(r"\w+", match["bases"])
+            inherited = [base for base in bases if base in here]
+            if inherited:
+                here[name] = here[inherited[0]]
+                bases_of_others.update(inherited)
+            if name not in here:
+                raise ValueError(f"of layers: {header.name}: {name} takes options and does not say which: using options = "
+                                 "detail::LayerOptions<List<...>, Options...>;")
+        layers.update(here)
+    return {name: known for name, known in layers.items() if name not in bases_of_others}
+
+
+def layer_faults(root, folder, rows):
+    """What the rows of a table of layers say otherwise than the headers."""
+    try:
+        layers, faults = declared_options(root / folder), []
+    except ValueError as e:
+        return [str(e)]
+    shown = {}
+    for row in rows.splitlines()[2:]:
+        first, second = row.strip("|\n").split("|")[:2]
+        for layer in re.findall(r"`(\w+)<([^`]*)>`", first):
+            shown.setdefault(layer[0], (parts(layer[1])[1:], re.findall(r"`([A-Z]\w*(?:<[^`]*>)?)`", second.split(":")[0])))
+    for layer, known in layers.items():
+        if layer not in shown:
+            faults.append(f"of layers has no row for {layer}, which has options")
+            continue
+        in_name, listed = shown[layer]
+        names = [option.split("<")[0] for option in in_name + listed]
+        if sorted(names) != sorted(option.split("<")[0] for option in known):
+            faults.append(f"of layers: {layer} declares {', '.join(known)}; its row names {', '.join(in_name + listed) or 'none'}")
+        faults += [f"of layers: {layer} declares {default}; its row names {option}" for option in listed for default in known
+                   if option.split("<")[0] == default.split("<")[0] and re.search(r"<.*\d", option) and option != default]
+    return faults
 
 
 def fields(text, struct):
@@ -72,6 +139,8 @@ def check(root, update=False):
             return match.group(0)[:len(match.group(0)) - len(match["rows"])] + right
 
         changed = TABLE.sub(one, text)
+        for match in LAYERS.finditer(text):
+            faults += [f"{document.relative_to(root)}: the table {fault}" for fault in layer_faults(root, match["folder"], match["rows"])]
         if update and changed != text:
             document.write_text(changed)
     if not tables:
@@ -107,6 +176,19 @@ def self_test():
             faults = found(in_header, in_page)
             if len(faults) != 1 or sentence not in faults[0]:
                 wrong.append(f"wanted '{sentence}', found {faults}")
+        layer = ("template <class... Options> struct Base {\n  using options = LayerOptions<List<Required<Kernel<1>>, Stride<2>, OneOf<A, B>>, "
+                 "Options...>;\n};\ntemplate <int N, class... Options> struct Layer : detail::Base<Options...> {};\n")
+        line = "| `Layer<N, Kernel<K>>` | `Stride<2>`, `A` or `B`: text of `Others` |\n"
+        layer_table = right + "<!-- layers: layers -->\n| layers | options |\n|---|---|\n"
+        (root / "layers").mkdir()
+        for in_header, in_page, sentence in [(layer, line, ""), (layer.replace("Stride<2>", "Stride<2>, NoBias"), line, "declares"),
+                                             (layer.replace("Stride<2>", "Stride<1>"), line, "row names Stride<2>"), (layer, "", "no row"),
+                                             (layer, line.replace(", `A`", ", `A`, `Padding`"), "row names"),
+                                             (layer.replace("using options", "using others"), line, "does not say which")]:
+            (root / "layers/layer.hpp").write_text(in_header)
+            faults = found(header, layer_table + in_page)
+            if len(faults) != (1 if sentence else 0) or sentence not in "".join(faults):
+                wrong.append(f"of a table of layers: wanted '{sentence}', found {faults}")
         found(header.replace("= 1", "= 2"), right)
         check(root, update=True)
         if page.read_text() != right.replace("`1`", "`2`"):

@@ -10,12 +10,12 @@ namespace skein::inline SKEIN_ABI::nn {
 
 /// Options: Stride<K>, Padding<0> (at most half of K).
 template <int K, class... Options> struct AvgPool2d {
+  using options = detail::LayerOptions<List<Stride<K>, Padding<0>>, Options...>;
   static constexpr int kernel_size = K;
-  static constexpr int stride = detail::Pick<Stride, K, Options...>::value;
-  static constexpr int padding = detail::Pick<Padding, 0, Options...>::value;
+  static constexpr int stride = detail::option<Stride>(options{});
+  static constexpr int padding = detail::option<Padding>(options{});
   static_assert(K > 0, "AvgPool2d<K>: K is at least 1");
-  static_assert(stride > 0, "AvgPool2d: Stride is at least 1");
-  static_assert(padding >= 0 && 2 * padding <= K, "AvgPool2d: Padding is at most half of the window");
+  static_assert(2 * padding <= K, "AvgPool2d: Padding is at most half of the window");
 
   static constexpr ops::Pool2dGeometry geometry(Extents in) {
     const bool image = in.image();

@@ -13,10 +13,9 @@ namespace skein::inline SKEIN_ABI::nn {
 /// Options: Epsilon<N, D> (default 1/100000), Momentum<N, D> (the weight of the new statistics; default 1/10). Training uses
 /// the batch's mean and variance and keeps running ones (the variance unbiased); evaluation uses those.
 template <class... Options> struct BatchNorm {
-  static constexpr double epsilon = detail::PickRatio<Epsilon, 1, 100000, Options...>::value;
-  static constexpr double momentum = detail::PickRatio<Momentum, 1, 10, Options...>::value;
-  static_assert(epsilon > 0, "BatchNorm's Epsilon must be positive");
-  static_assert(momentum >= 0 && momentum <= 1, "BatchNorm's Momentum is the weight of the new statistics: from 0 to 1");
+  using options = detail::LayerOptions<List<Epsilon<1, 100000>, Momentum<1, 10>>, Options...>;
+  static constexpr double epsilon = detail::option<Epsilon>(options{}).ratio();
+  static constexpr double momentum = detail::option<Momentum>(options{}).ratio();
 
   static constexpr LayerInfo describe(Extents in) {
     LayerInfo info;

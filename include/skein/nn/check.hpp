@@ -2,6 +2,7 @@
 // What a wrong network gets to read: one sentence, one error. The first fault is found by value over the whole network; only
 // then is a type named whose static_assert says it, so that gcc, clang and nvcc print the sentence with the types beside it.
 #pragma once
+#include "check_options.hpp"
 #include "concat.hpp"
 #include "repeat.hpp"
 #include "residual.hpp"
@@ -22,7 +23,6 @@ template <class L, class In> inline constexpr bool gets_an_image = fault_of<L, I
 template <class L, class In> inline constexpr bool gets_a_sequence = fault_of<L, In> != nn::Fault::wants_sequence;
 template <class L, class In> inline constexpr bool gets_a_volume = fault_of<L, In> != nn::Fault::wants_volume;
 template <class L, class In> inline constexpr bool leaves_an_output = fault_of<L, In> != nn::Fault::no_output;
-template <class L, class In> inline constexpr bool enlarges_in_a_mode = fault_of<L, In> != nn::Fault::no_such_mode;
 template <class L, class In> inline constexpr bool goes_on_where_it_ended = fault_of<L, In> != nn::Fault::state_of_reversed;
 template <class L, class In> inline constexpr bool kernel_fits_into = fault_of<L, In> != nn::Fault::window_too_large;
 template <class L, class In> inline constexpr bool groups_divide_the_channels =
@@ -69,7 +69,6 @@ template <class Layer, int... Path> struct layer {
     static_assert(gets_a_volume<Layer, Input>, "this layer takes a volume, Shape<depth, height, width, channels>");
     static_assert(leaves_an_output<Layer, Input>,
                   "the Padding of this transposed convolution leaves no output: use less padding or a larger kernel");
-    static_assert(enlarges_in_a_mode<Layer, Input>, "Upsample<Factor, Mode>: the Mode is Nearest or Bilinear");
     static_assert(goes_on_where_it_ended<Layer, Input>,
                   "Stateful: a sequence that is read from its end does not go on in the next batch: leave Reversed or Stateful "
                   "out");
@@ -180,6 +179,8 @@ template <class L, class In, int... Path> constexpr auto first_fault() {
     else return static_cast<recomputed_state<L>*>(nullptr);
   } else if constexpr (nn::GraphLike<L>) {
     return GraphFaults<L, In>::template first<Path...>();
+  } else if constexpr (nn::option_fault_of<L>() != nn::Fault::none) {
+    return fault_of_options<L, Path...>();
   } else {
     return static_cast<typename layer<L, Path...>::template gets<In>*>(nullptr);
   }
@@ -191,6 +192,7 @@ template <class Network, class In> using FirstFault = std::remove_pointer_t<decl
 /// The ladder for one layer at one input shape: implementers call it in their own tests. A layer of expressions is compiled for
 /// the host's floats, so that what its forward and backward refuse is seen here.
 template <class L, class In> consteval void assert_layer() {
+  if constexpr (nn::option_fault_of<L>() != nn::Fault::none) static_assert(sizeof(check::FaultOfOptions<L>) > 0);
   static_assert(sizeof(typename check::layer<L>::template gets<In>) > 0);
   if constexpr (nn::HasSpec<L> && nn::has_forward<L> && nn::has_backward<L>)
     static_assert(&nn::compile_bodies<L, In, nn::detail::ProbeFrame> != nullptr);

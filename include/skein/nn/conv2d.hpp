@@ -15,18 +15,17 @@ namespace skein::inline SKEIN_ABI::nn {
 namespace detail {
 /// A convolution along the first Dimensions extents of its input.
 template <int Dimensions, int Filters, class... Options> struct Convolution {
+  using options = LayerOptions<List<Required<Kernel<1>>, Stride<1>, Padding<0>, Dilation<1>, Groups<1>, NoBias,
+                                    WeightInit<Init::fan_in_uniform>, BiasInit<Init::fan_in_uniform>>,
+                               Options...>;
   static constexpr int filters = Filters;
-  static constexpr int kernel_size = detail::Pick<Kernel, 0, Options...>::value;
-  static constexpr int stride = detail::Pick<Stride, 1, Options...>::value;
-  static constexpr int padding = detail::Pick<Padding, 0, Options...>::value;
-  static constexpr int dilation = detail::Pick<Dilation, 1, Options...>::value;
-  static constexpr int groups = detail::Pick<Groups, 1, Options...>::value;
-  static constexpr bool has_bias = !detail::has_option<NoBias, Options...>;
+  static constexpr int kernel_size = detail::option<Kernel>(options{});
+  static constexpr int stride = detail::option<Stride>(options{});
+  static constexpr int padding = detail::option<Padding>(options{});
+  static constexpr int dilation = detail::option<Dilation>(options{});
+  static constexpr int groups = detail::option<Groups>(options{});
+  static constexpr bool has_bias = !detail::has_option<NoBias>(options{});
   static_assert(Filters > 0, "a convolution, such as Conv2d<Filters, ...>, has at least one filter");
-  static_assert(kernel_size > 0,
-                "a convolution, such as Conv2d<Filters, Kernel<K>, ...>, needs the side of its window, at least 1");
-  static_assert(stride > 0 && dilation > 0 && groups > 0 && padding >= 0,
-                "of a convolution Stride, Dilation and Groups are at least 1, Padding at least 0");
 
   static constexpr ops::Conv2dGeometry geometry(Extents in) {
     const bool fits = in.rank == Dimensions + 1;
@@ -46,15 +45,12 @@ template <int Dimensions, int Filters, class... Options> struct Convolution {
     const Extents weight = Dimensions == 2 ? Extents{4, {k, k, g.group_channels(), Filters}}
                                            : Extents{3, {g.window_count(), g.group_channels(), Filters}};
     const long fan_in = g.weight_rows(), fan_out = 1L * g.window_count() * g.group_filters();
-    i.parameters[0] = {.name = "weight",
-                       .extents = weight,
-                       .init = detail::PickInit<WeightInit, Init::fan_in_uniform, Options...>::value,
-                       .fan_in = fan_in,
-                       .fan_out = fan_out};
+    i.parameters[0] = {
+        .name = "weight", .extents = weight, .init = detail::option<WeightInit>(options{}), .fan_in = fan_in, .fan_out = fan_out};
     if (has_bias)
       i.parameters[1] = {.name = "bias",
                          .extents = {1, {Filters}},
-                         .init = detail::PickInit<BiasInit, Init::fan_in_uniform, Options...>::value,
+                         .init = detail::option<BiasInit>(options{}),
                          .fan_in = fan_in,
                          .fan_out = fan_out,
                          .decay = false};

@@ -17,18 +17,18 @@ namespace skein::inline SKEIN_ABI::nn {
 /// Options: Kernel<K> (must be given), Stride<1>, Padding<0>, OutputPadding<0> (less than the stride), Dilation<1>, Groups<1>,
 /// NoBias, WeightInit<>, BiasInit<>. Refuses what is no image, and groups that do not divide channels and filters.
 template <int Filters, class... Options> struct ConvTranspose2d {
-  static constexpr int kernel_size = detail::Pick<Kernel, 0, Options...>::value;
-  static constexpr int stride = detail::Pick<Stride, 1, Options...>::value;
-  static constexpr int padding = detail::Pick<Padding, 0, Options...>::value;
-  static constexpr int output_padding = detail::Pick<OutputPadding, 0, Options...>::value;
-  static constexpr int dilation = detail::Pick<Dilation, 1, Options...>::value;
-  static constexpr int groups = detail::Pick<Groups, 1, Options...>::value;
-  static constexpr bool has_bias = !detail::has_option<NoBias, Options...>;
+  using options = detail::LayerOptions<List<detail::Required<Kernel<1>>, Stride<1>, Padding<0>, OutputPadding<0>, Dilation<1>,
+                                            Groups<1>, NoBias, WeightInit<Init::fan_in_uniform>, BiasInit<Init::fan_in_uniform>>,
+                                       Options...>;
+  static constexpr int kernel_size = detail::option<Kernel>(options{});
+  static constexpr int stride = detail::option<Stride>(options{});
+  static constexpr int padding = detail::option<Padding>(options{});
+  static constexpr int output_padding = detail::option<OutputPadding>(options{});
+  static constexpr int dilation = detail::option<Dilation>(options{});
+  static constexpr int groups = detail::option<Groups>(options{});
+  static constexpr bool has_bias = !detail::has_option<NoBias>(options{});
   static_assert(Filters > 0, "ConvTranspose2d<Filters, ...>: at least one filter");
-  static_assert(kernel_size > 0, "ConvTranspose2d<Filters, Kernel<K>, ...>: give the side of the window, at least 1");
-  static_assert(stride > 0 && dilation > 0 && groups > 0 && padding >= 0,
-                "ConvTranspose2d: Stride, Dilation and Groups are at least 1, Padding at least 0");
-  static_assert(output_padding >= 0 && output_padding < stride,
+  static_assert(output_padding < stride,
                 "ConvTranspose2d: OutputPadding is less than the stride: it chooses among the sizes that a convolution of this "
                 "stride makes equal");
 
@@ -55,13 +55,13 @@ template <int Filters, class... Options> struct ConvTranspose2d {
     const long fan_in = g.weight_rows(), fan_out = 1L * g.window_count() * g.group_filters();  // as PyTorch counts them
     i.parameters[0] = {.name = "weight",
                        .extents = {4, {kernel_size, kernel_size, g.group_channels(), g.filters}},
-                       .init = detail::PickInit<WeightInit, Init::fan_in_uniform, Options...>::value,
+                       .init = detail::option<WeightInit>(options{}),
                        .fan_in = fan_in,
                        .fan_out = fan_out};
     if (has_bias)
       i.parameters[1] = {.name = "bias",
                          .extents = {1, {Filters}},
-                         .init = detail::PickInit<BiasInit, Init::fan_in_uniform, Options...>::value,
+                         .init = detail::option<BiasInit>(options{}),
                          .fan_in = fan_in,
                          .fan_out = fan_out,
                          .decay = false};

@@ -12,8 +12,8 @@ namespace skein::inline SKEIN_ABI::nn {
 
 /// Options: Rate<N, D>, the share that is set to zero (default one half).
 template <class... Options> struct Dropout {
-  static constexpr double rate = detail::PickRatio<Rate, 1, 2, Options...>::value;
-  static_assert(rate >= 0 && rate <= 1, "Dropout's Rate is a share: from 0 to 1");
+  using options = detail::LayerOptions<List<Rate<1, 2>>, Options...>;
+  static constexpr double rate = detail::option<Rate>(options{}).ratio();
 
   /// Samples of any type on a GPU: the arithmetic is float's.
   template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;

@@ -15,6 +15,8 @@ template <class L> struct EachPosition {
       "EachPosition<L> takes a layer of flat samples whose backward comes in halves, such as Linear<N>; layers of expressions "
       "take sequences as they are");
 
+  using options = typename detail::OptionsOf<L>::type;
+
   static constexpr LayerInfo describe(Extents in) {
     const Extents one{1, {in.last()}};
     LayerInfo info = L::describe(one);

@@ -12,9 +12,9 @@ namespace skein::inline SKEIN_ABI::nn {
 /// Samples (..., C) of any rank. Options: Epsilon<N, D> (default 1/100000). The same in training and evaluation, and no sample
 /// depends on another. Refuses a G that does not divide C. GroupNorm<C> is instance normalisation with weight and bias.
 template <int G, class... Options> struct GroupNorm {
-  static constexpr double epsilon = detail::PickRatio<Epsilon, 1, 100000, Options...>::value;
+  using options = detail::LayerOptions<List<Epsilon<1, 100000>>, Options...>;
+  static constexpr double epsilon = detail::option<Epsilon>(options{}).ratio();
   static_assert(G > 0, "GroupNorm<G>: at least one group");
-  static_assert(epsilon > 0, "GroupNorm's Epsilon must be positive");
 
   /// Samples of any type on a GPU; mean and deviation are float's.
   template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;

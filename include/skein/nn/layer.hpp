@@ -43,7 +43,10 @@ enum class Fault {
   wants_sequence,
   wants_volume,
   no_output,
-  no_such_mode,
+  option_unknown,
+  option_twice,
+  option_out_of_range,
+  option_missing,
   state_of_reversed,
   window_too_large,
   groups_do_not_divide,
@@ -268,6 +271,11 @@ template <class L, class Device, class Activation> consteval bool says_computes_
 /// and then gets a Frame<Scalar, Device, Activation>. A layer that does not gets its samples converted, and runs as ever.
 template <class L, class Device, class Activation>
 inline constexpr bool computes_in = detail::says_computes_in<L, Device, Activation>();
+
+/// A layer with options says which it knows: using options = detail::LayerOptions<...> (nn/options.hpp).
+template <class L> concept HasOptions = requires {
+  { L::options::fault } -> std::convertible_to<Fault>;
+};
 
 /// A leaf of a network: describes itself, runs forward and backward.
 template <class L> concept Layer = HasDescribe<L> && HasForward<L> && HasBackward<L>;

@@ -11,8 +11,8 @@ namespace skein::inline SKEIN_ABI::nn {
 
 /// Options: Epsilon<N, D> (default 1/100000). The same in training and evaluation.
 template <class... Options> struct LayerNorm {
-  static constexpr double epsilon = detail::PickRatio<Epsilon, 1, 100000, Options...>::value;
-  static_assert(epsilon > 0, "LayerNorm's Epsilon must be positive");
+  using options = detail::LayerOptions<List<Epsilon<1, 100000>>, Options...>;
+  static constexpr double epsilon = detail::option<Epsilon>(options{}).ratio();
 
   /// Samples of any type on a GPU; mean and deviation are float's.
   template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;

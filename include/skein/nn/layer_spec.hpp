@@ -109,10 +109,18 @@ template <class L> concept HasExpressionBackward = requires(detail::AnyFrame& f)
 template <class L> inline constexpr bool has_forward = HasSpec<L> ? HasExpressionForward<L> : HasForward<L>;
 template <class L> inline constexpr bool has_backward = HasSpec<L> ? HasExpressionBackward<L> : HasBackward<L>;
 
-/// What a leaf says of itself, by either kind of describe().
+/// A fault of the options that a layer was given.
+template <class L> constexpr Fault option_fault_of() {
+  if constexpr (HasOptions<L>) return L::options::fault;
+  else return Fault::none;
+}
+/// What a leaf says of itself, by either kind of describe(); a fault of its options comes first.
 template <class L> constexpr LayerInfo info_of(Extents in) {
-  if constexpr (HasSpec<L>) return L::describe(Edge(in)).info();
-  else return L::describe(in);
+  LayerInfo info;
+  if constexpr (HasSpec<L>) info = L::describe(Edge(in)).info();
+  else info = L::describe(in);
+  if (constexpr Fault wrong = option_fault_of<L>(); wrong != Fault::none) info.fault = wrong;
+  return info;
 }
 
 }  // namespace skein::inline SKEIN_ABI::nn

@@ -8,15 +8,15 @@ namespace skein::inline SKEIN_ABI::nn {
 
 /// LeakyRelu of one element.
 template <class... Options> struct LeakyReluFunction {
-  static constexpr double slope = detail::PickRatio<Slope, 1, 100, Options...>::value;
+  using options = detail::LayerOptions<List<Slope<1, 100>>, Options...>;
+  static constexpr double slope = detail::option<Slope>(options{}).ratio();  // not negative: the output's sign is the input's
   template <class T> constexpr T operator()(const T& x) const { return where(x > T(0), x, x * slope); }
   template <class T> static constexpr T derivative_from_output(const T& y) { return where(y > T(0), T(1), T(slope)); }
 };
 
 /// y = x for x > 0, else slope * x. Options: Slope<N, D> (default 1/100).
 template <class... Options> struct LeakyRelu : Elementwise<LeakyReluFunction<Options...>> {
-  static_assert(LeakyReluFunction<Options...>::slope >= 0,
-                "LeakyRelu's Slope must not be negative: the sign of the output tells that of the input");
+  using options = typename LeakyReluFunction<Options...>::options;
 };
 
 }  // namespace skein::inline SKEIN_ABI::nn

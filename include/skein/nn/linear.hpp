@@ -10,22 +10,21 @@ namespace skein::inline SKEIN_ABI::nn {
 
 /// N outputs. Options: NoBias, WeightInit<Init::...>, BiasInit<Init::...>.
 template <int N, class... Options> struct Linear {
+  using options =
+      detail::LayerOptions<List<NoBias, WeightInit<Init::fan_in_uniform>, BiasInit<Init::fan_in_uniform>>, Options...>;
   static_assert(N > 0, "Linear needs at least one output");
-  static constexpr bool has_bias = !detail::has_option<NoBias, Options...>;
+  static constexpr bool has_bias = !detail::has_option<NoBias>(options{});
 
   static constexpr LayerInfo describe(Extents in) {
     const int k = static_cast<int>(in.count());
     LayerInfo info;
     info.output = {1, {N}};
-    info.parameters[0] = {.name = "weight",
-                          .extents = {2, {k, N}},
-                          .init = detail::PickInit<WeightInit, Init::fan_in_uniform, Options...>::value,
-                          .fan_in = k,
-                          .fan_out = N};
+    info.parameters[0] = {
+        .name = "weight", .extents = {2, {k, N}}, .init = detail::option<WeightInit>(options{}), .fan_in = k, .fan_out = N};
     if (has_bias)
       info.parameters[1] = {.name = "bias",
                             .extents = {1, {N}},
-                            .init = detail::PickInit<BiasInit, Init::fan_in_uniform, Options...>::value,
+                            .init = detail::option<BiasInit>(options{}),
                             .fan_in = k,
                             .fan_out = N,
                             .decay = false};

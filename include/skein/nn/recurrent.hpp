@@ -25,8 +25,9 @@ namespace detail {
 /// A cell of H values over sequences.
 template <class Cell, int H, class... Options> struct Recurrent {
   static_assert(H > 0, "a recurrent layer has at least one value of state");
-  static constexpr bool last_alone = has_option<LastState, Options...>, reversed = has_option<Reversed, Options...>,
-                        stateful = has_option<Stateful, Options...>;
+  using options = LayerOptions<List<LastState, Reversed, Stateful>, Options...>;
+  static constexpr bool last_alone = has_option<LastState>(options{}), reversed = has_option<Reversed>(options{}),
+                        stateful = has_option<Stateful>(options{});
 
   static constexpr LayerInfo describe(Extents in) {
     constexpr int columns = Cell::gates * H;

@@ -14,8 +14,7 @@ namespace skein::inline SKEIN_ABI::nn {
 /// y = x / sqrt(mean of x^2 + epsilon) weight. Options: Epsilon<N, D>; without it the machine epsilon of the model's scalar, as
 /// in PyTorch. The same in training and evaluation.
 template <class... Options> struct RmsNorm {
-  static_assert(sizeof...(Options) == 0 || detail::PickRatio<Epsilon, 0, 1, Options...>::value > 0,
-                "RmsNorm<Epsilon<N, D>>: the Epsilon must be positive");
+  using options = detail::LayerOptions<List<Epsilon<0, 0>>, Options...>;  // no default of its own
 
   /// Samples of any type on a GPU; the root is a float's.
   template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;
@@ -33,7 +32,7 @@ template <class... Options> struct RmsNorm {
 
   template <class In, class Frame> static void forward(Frame& f) {
     using Scalar = typename Frame::Scalar;
-    constexpr double given = detail::PickRatio<Epsilon, 0, 1, Options...>::value;
+    constexpr double given = detail::option<Epsilon>(options{}).ratio();
     constexpr double epsilon = given > 0 ? given : static_cast<double>(std::numeric_limits<Scalar>::epsilon());
     ops::row_normalize<ops::Center::nothing>(typename Frame::Device{}, ops::rows_of(In::extents, f.batch), f.x, f.parameters,
                                              static_cast<const Scalar*>(nullptr), epsilon, f.y, f.saved_for_backward);

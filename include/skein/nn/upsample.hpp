@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Upsample<Factor, Mode>: an image of Factor times the height and width, PyTorch's Upsample(scale_factor, mode) with
-// align_corners=False: the centre of output pixel o is at (o + 1/2) / Factor - 1/2 of the input. Backward gathers: a value of the
-// input adds up the outputs that read it, so that no two indices write one value, and the order of the sum is fixed.
+// Upsample<Factor>, Upsample<Factor, Bilinear>: an image of Factor times the height and width, PyTorch's Upsample(scale_factor,
+// mode) with align_corners=False: the centre of output pixel o is at (o + 1/2) / Factor - 1/2 of the input. Backward gathers: a
+// value of the input adds up the outputs that read it, so that no two indices write one value, and the order of the sum is fixed.
 #pragma once
 #include "../core/half.hpp"
 #include "../ops/for_each.hpp"
 #include "layer.hpp"
+#include "options.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -102,17 +103,16 @@ template <class Image, int Each, class Value> struct DownsamplePixels {
 };
 }  // namespace detail
 
-/// An image (h, w, c) becomes (Factor h, Factor w, c). Mode: Nearest (the default) or Bilinear. Refuses what is no image.
-template <int Factor, class Mode = Nearest> struct Upsample {
-  static_assert(Factor > 0, "Upsample<Factor, Mode>: the Factor is at least 1");
-  static constexpr bool smooth = std::same_as<Mode, Bilinear>;
+/// An image (h, w, c) becomes (Factor h, Factor w, c). Options: Nearest (the default) or Bilinear. Refuses what is no image.
+template <int Factor, class... Options> struct Upsample {
+  using options = detail::LayerOptions<List<detail::OneOf<Nearest, Bilinear>>, Options...>;
+  static_assert(Factor > 0, "Upsample<Factor>: the Factor is at least 1");
+  static constexpr bool smooth = detail::has_option<Bilinear>(options{});
 
   static constexpr LayerInfo describe(Extents in) {
     if (!in.image()) return {.output = {3, {1, 1, 1}}, .fault = Fault::wants_image};
     const Extents output{3, {Factor * in.height(), Factor * in.width(), in.channels()}};
-    return {.output = output,
-            .flops = (smooth ? 8 : 1) * output.count(),
-            .fault = smooth || std::same_as<Mode, Nearest> ? Fault::none : Fault::no_such_mode};
+    return {.output = output, .flops = (smooth ? 8 : 1) * output.count()};
   }
   template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;
 

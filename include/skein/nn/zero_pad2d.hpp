@@ -10,13 +10,6 @@
 namespace skein::inline SKEIN_ABI::nn {
 
 namespace detail {
-/// The two numbers of ZeroChannels among Options, else none.
-template <class... Options> struct PickZeroChannels { static constexpr int before = 0, after = 0; };
-template <int Before, int After, class... Rest> struct PickZeroChannels<ZeroChannels<Before, After>, Rest...> {
-  static constexpr int before = Before, after = After;
-};
-template <class First, class... Rest> struct PickZeroChannels<First, Rest...> : PickZeroChannels<Rest...> {};
-
 /// Where values of an image go in a padded one, and every which pixel stays.
 template <int Height, int Width, int Channels, int Border, int Before, int After, int Step> struct PaddedImage {
   static constexpr int height = Height, width = Width, channels = Channels, border = Border, before = Before, step = Step;
@@ -65,11 +58,11 @@ template <class Image, int Each, class Value> struct UnpadPixels {
 /// An image (h, w, c) becomes (h + 2 P, w + 2 P, c). Options: Stride<S>: of that every S-th row and column, the first among them;
 /// ZeroChannels<Before, After>: so many channels of zeros around the image's own.
 template <int P, class... Options> struct ZeroPad2d {
-  static constexpr int border = P, stride = detail::Pick<Stride, 1, Options...>::value;
-  static constexpr int before = detail::PickZeroChannels<Options...>::before, after = detail::PickZeroChannels<Options...>::after;
-  static_assert(P >= 0 && before >= 0 && after >= 0,
-                "ZeroPad2d<P, ZeroChannels<Before, After>>: P, Before and After are at least 0");
-  static_assert(stride > 0, "ZeroPad2d: Stride is at least 1");
+  using options = detail::LayerOptions<List<Stride<1>, ZeroChannels<0, 0>>, Options...>;
+  static constexpr int border = P, stride = detail::option<Stride>(options{});
+  static constexpr detail::OptionPair zeros = detail::option<ZeroChannels>(options{});
+  static constexpr int before = zeros.first, after = zeros.second;
+  static_assert(P >= 0, "ZeroPad2d<P>: P is at least 0");
 
   static constexpr LayerInfo describe(Extents in) {
     if (!in.image()) return {.output = {3, {1, 1, 1}}, .fault = Fault::wants_image};
