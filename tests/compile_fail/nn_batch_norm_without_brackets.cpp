@@ -1,4 +1,4 @@
-// expect after the compiler's own: a rate is written Dropout<Rate<1, 10>>, a layer without options BatchNorm<>
+// expect after the compiler's own: a layer without options is written BatchNorm<>
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/nn/batch_norm.hpp>
 #include <skein/nn/linear.hpp>

@@ -1,4 +1,4 @@
-// expect after the compiler's own: a rate is written Dropout<Rate<1, 10>>, a layer without options BatchNorm<>
+// expect after the compiler's own: an option has its name, as in Conv2d<16, Kernel<3>> and Dropout<Rate<1, 10>>
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/nn/dropout.hpp>
 #include <skein/nn/linear.hpp>

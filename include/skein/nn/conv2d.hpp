@@ -25,6 +25,7 @@ template <int Dimensions, int Filters, class... Options> struct Convolution {
   static constexpr int dilation = detail::option<Dilation>(options{});
   static constexpr int groups = detail::option<Groups>(options{});
   static constexpr bool has_bias = !detail::has_option<NoBias>(options{});
+  static constexpr Init weight_init = detail::option<WeightInit>(options{}), bias_init = detail::option<BiasInit>(options{});
   static_assert(Filters > 0, "a convolution, such as Conv2d<Filters, ...>, has at least one filter");
 
   static constexpr ops::Conv2dGeometry geometry(Extents in) {
@@ -45,15 +46,10 @@ template <int Dimensions, int Filters, class... Options> struct Convolution {
     const Extents weight = Dimensions == 2 ? Extents{4, {k, k, g.group_channels(), Filters}}
                                            : Extents{3, {g.window_count(), g.group_channels(), Filters}};
     const long fan_in = g.weight_rows(), fan_out = 1L * g.window_count() * g.group_filters();
-    i.parameters[0] = {
-        .name = "weight", .extents = weight, .init = detail::option<WeightInit>(options{}), .fan_in = fan_in, .fan_out = fan_out};
+    i.parameters[0] = {.name = "weight", .extents = weight, .init = weight_init, .fan_in = fan_in, .fan_out = fan_out};
     if (has_bias)
-      i.parameters[1] = {.name = "bias",
-                         .extents = {1, {Filters}},
-                         .init = detail::option<BiasInit>(options{}),
-                         .fan_in = fan_in,
-                         .fan_out = fan_out,
-                         .decay = false};
+      i.parameters[1] = {
+          .name = "bias", .extents = {1, {Filters}}, .init = bias_init, .fan_in = fan_in, .fan_out = fan_out, .decay = false};
     i.flops = g.flops();
     i.saves_input = true;
     if (groups == 1) i.kronecker = {fan_in + (has_bias ? 1 : 0), Filters};

@@ -27,6 +27,7 @@ template <int Filters, class... Options> struct ConvTranspose2d {
   static constexpr int dilation = detail::option<Dilation>(options{});
   static constexpr int groups = detail::option<Groups>(options{});
   static constexpr bool has_bias = !detail::has_option<NoBias>(options{});
+  static constexpr Init weight_init = detail::option<WeightInit>(options{}), bias_init = detail::option<BiasInit>(options{});
   static_assert(Filters > 0, "ConvTranspose2d<Filters, ...>: at least one filter");
   static_assert(output_padding < stride,
                 "ConvTranspose2d: OutputPadding is less than the stride: it chooses among the sizes that a convolution of this "
@@ -55,16 +56,12 @@ template <int Filters, class... Options> struct ConvTranspose2d {
     const long fan_in = g.weight_rows(), fan_out = 1L * g.window_count() * g.group_filters();  // as PyTorch counts them
     i.parameters[0] = {.name = "weight",
                        .extents = {4, {kernel_size, kernel_size, g.group_channels(), g.filters}},
-                       .init = detail::option<WeightInit>(options{}),
+                       .init = weight_init,
                        .fan_in = fan_in,
                        .fan_out = fan_out};
     if (has_bias)
-      i.parameters[1] = {.name = "bias",
-                         .extents = {1, {Filters}},
-                         .init = detail::option<BiasInit>(options{}),
-                         .fan_in = fan_in,
-                         .fan_out = fan_out,
-                         .decay = false};
+      i.parameters[1] = {
+          .name = "bias", .extents = {1, {Filters}}, .init = bias_init, .fan_in = fan_in, .fan_out = fan_out, .decay = false};
     i.flops = g.flops();
     i.saves_input = true;
     if (!in.image()) i.fault = Fault::wants_image;

@@ -89,4 +89,10 @@ template <class L, class Device> struct Rewrite {
 
 template <class Network, class Device> using Fused = typename detail::Rewrite<Network, Device>::type;
 
+namespace detail {
+/// Fused of a network that is sound. One that was refused is not looked into again: each further error would hide the sentence.
+template <class Network, class Device, bool Sound> struct ExecutedNetwork { using type = Fused<Network, Device>; };
+template <class Network, class Device> struct ExecutedNetwork<Network, Device, false> { using type = Identity; };
+}  // namespace detail
+
 }  // namespace skein::inline SKEIN_ABI::nn

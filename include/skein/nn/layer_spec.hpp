@@ -114,13 +114,20 @@ template <class L> constexpr Fault option_fault_of() {
   if constexpr (HasOptions<L>) return L::options::fault;
   else return Fault::none;
 }
+namespace detail {
+template <class L> constexpr LayerInfo described(Extents in) {
+  if constexpr (HasSpec<L>) return L::describe(Edge(in)).info();
+  else return L::describe(in);
+}
+constexpr LayerInfo with_fault(LayerInfo info, Fault fault) {
+  info.fault = fault;
+  return info;
+}
+}  // namespace detail
 /// What a leaf says of itself, by either kind of describe(); a fault of its options comes first.
 template <class L> constexpr LayerInfo info_of(Extents in) {
-  LayerInfo info;
-  if constexpr (HasSpec<L>) info = L::describe(Edge(in)).info();
-  else info = L::describe(in);
-  if (constexpr Fault wrong = option_fault_of<L>(); wrong != Fault::none) info.fault = wrong;
-  return info;
+  if constexpr (option_fault_of<L>() == Fault::none) return detail::described<L>(in);
+  else return detail::with_fault(detail::described<L>(in), option_fault_of<L>());
 }
 
 }  // namespace skein::inline SKEIN_ABI::nn

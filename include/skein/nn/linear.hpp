@@ -14,20 +14,15 @@ template <int N, class... Options> struct Linear {
       detail::LayerOptions<List<NoBias, WeightInit<Init::fan_in_uniform>, BiasInit<Init::fan_in_uniform>>, Options...>;
   static_assert(N > 0, "Linear needs at least one output");
   static constexpr bool has_bias = !detail::has_option<NoBias>(options{});
+  static constexpr Init weight_init = detail::option<WeightInit>(options{}), bias_init = detail::option<BiasInit>(options{});
 
   static constexpr LayerInfo describe(Extents in) {
     const int k = static_cast<int>(in.count());
     LayerInfo info;
     info.output = {1, {N}};
-    info.parameters[0] = {
-        .name = "weight", .extents = {2, {k, N}}, .init = detail::option<WeightInit>(options{}), .fan_in = k, .fan_out = N};
+    info.parameters[0] = {.name = "weight", .extents = {2, {k, N}}, .init = weight_init, .fan_in = k, .fan_out = N};
     if (has_bias)
-      info.parameters[1] = {.name = "bias",
-                            .extents = {1, {N}},
-                            .init = detail::option<BiasInit>(options{}),
-                            .fan_in = k,
-                            .fan_out = N,
-                            .decay = false};
+      info.parameters[1] = {.name = "bias", .extents = {1, {N}}, .init = bias_init, .fan_in = k, .fan_out = N, .decay = false};
     info.flops = 2L * k * N;
     info.saves_input = true;
     info.overwrites_gradients = true;

@@ -72,15 +72,17 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
   using Element = std::conditional_t<is_tokens<Input>, std::int32_t, Scalar>;  ///< of samples
   /// May gradients of activations be too small for their type, so that the loss is scaled up: 16-bit ones.
   static constexpr bool scales_loss = is_half<Activation>;
-  using fused = nn::Fused<Network, Device>;  ///< the network with fused layers, as it is executed
 
   /// The plan of the network: layers, shapes, offsets, flops. A constant.
   static constexpr nn::MemoryRequirements sizes = nn::analyze<Network>(Input::extents);
+  /// The network with fused layers, as it is executed; of one that is refused none, so that no further error follows.
+  using fused = typename nn::detail::ExecutedNetwork<Network, Device, sizes.fault == nn::Fault::none>::type;
   static constexpr const auto& program = nn::program<Network, Input>;
   static constexpr Extents output_extents = sizes.output;
   static constexpr long parameter_count = sizes.parameters;  ///< without padding
   static constexpr long flops = sizes.flops;                 ///< of forward, for one sample
-  static_assert(nn::analyze<fused>(Input::extents).stored == sizes.stored, "a fused layer must have the parameters of its parts");
+  static_assert(sizes.fault != nn::Fault::none || nn::analyze<fused>(Input::extents).stored == sizes.stored,
+                "a fused layer must have the parameters of its parts");
 
   /// A hash of shapes, names and offsets, by which ranks compare their models.
   static constexpr std::uint64_t fingerprint = plan::fingerprint(nn::program<Network, Input>);
