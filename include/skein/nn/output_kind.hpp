@@ -3,6 +3,7 @@
 // a word, so that a trainer refuses the pair.
 #pragma once
 #include <concepts>
+#include <type_traits>
 
 #include "memory_requirements.hpp"
 
@@ -20,10 +21,51 @@ template <class L> concept SaysWhatItTakes = requires {
   { L::takes } -> std::convertible_to<OutputKind>;
 };
 
+namespace detail {
+/// Stands for the layer behind an edge of a Graph that no layer writes, and behind several Outputs.
+struct NoLayer {};
+
+/// The layer of a Graph that writes the edge Name.
+template <class Name, class Items> struct WriterOf;
+template <class Name, class... Items> struct WriterOf<Name, List<Items...>> {
+  static constexpr int at = [] {
+    constexpr bool writes[] = {(std::same_as<typename Items::writes, Name> && !std::is_void_v<typename Items::layer>)...};
+    for (int i = 0; i < static_cast<int>(sizeof...(Items)); ++i)
+      if (writes[i]) return i;
+    return -1;
+  }();
+  static constexpr auto find() {
+    if constexpr (at < 0) return std::type_identity<NoLayer>{};
+    else return std::type_identity<typename TypeAt<List<Items...>, at>::layer>{};
+  }
+  using type = typename decltype(find())::type;
+};
+/// The layer whose output is that of a Graph with one Output.
+template <class Items> struct LayerAtOutput;
+template <class... Items> struct LayerAtOutput<List<Items...>> {
+  static constexpr int outputs = (0 + ... + int{std::is_void_v<typename Items::writes>});
+  static constexpr auto find() {
+    constexpr bool ends[] = {std::is_void_v<typename Items::writes>...};
+    constexpr int at = [&] {
+      for (int i = 0; i < static_cast<int>(sizeof...(Items)); ++i)
+        if (ends[i]) return i;
+      return 0;
+    }();
+    if constexpr (outputs != 1) return std::type_identity<NoLayer>{};
+    else return WriterOf<TypeAt<typename TypeAt<List<Items...>, at>::reads, 0>, List<Items...>>{};
+  }
+  using type = typename decltype(find())::type;
+};
+}  // namespace detail
+
 /// What the outputs of a network are, by its last layer.
 template <class Network> consteval OutputKind output_kind_of() {
   if constexpr (SequentialLike<Network>) return output_kind_of<TypeAt<typename Network::children, Network::size - 1>>();
-  else if constexpr (SaysWhatItGives<Network>) return Network::gives;
+  else if constexpr (RecomputeLike<Network>) return output_kind_of<typename Network::recomputed_block>();
+  else if constexpr (GraphLike<Network>) {
+    if constexpr (Network::sound) return output_kind_of<typename detail::LayerAtOutput<typename Network::graph_items>::type>();
+    else return OutputKind::any;
+  } else if constexpr (SaysWhatItGives<Network>) return Network::gives;
   else return OutputKind::any;
 }
 /// What outputs a loss takes.
@@ -37,6 +79,19 @@ template <class Loss> consteval OutputKind kind_taken_by() {
 template <class Network, class Loss> consteval bool fits_loss() {
   return output_kind_of<Network>() != OutputKind::probabilities || kind_taken_by<Loss>() == OutputKind::any ||
          kind_taken_by<Loss>() == OutputKind::probabilities;
+}
+template <class Network, class Loss> inline constexpr bool outputs_are_what_the_loss_takes = fits_loss<Network, Loss>();
+
+/// Refuses, with one sentence, a loss of other outputs than those of a network, or of the layer at an Output of a Graph.
+template <class Network, class Loss> consteval void assert_outputs() {
+  if constexpr (kind_taken_by<Loss>() == OutputKind::logits)
+    static_assert(outputs_are_what_the_loss_takes<Network, Loss>,
+                  "the network ends with probabilities (Softmax or Sigmoid), and this loss takes logits: it has that function "
+                  "inside; leave the last layer out, and apply it to what predict() returns");
+  else
+    static_assert(outputs_are_what_the_loss_takes<Network, Loss>,
+                  "the network ends with probabilities, and this loss takes log-probabilities: put LogSoftmax in place of "
+                  "Softmax");
 }
 
 }  // namespace skein::inline SKEIN_ABI::nn

@@ -37,7 +37,6 @@ struct NoTrainStep {
   template <class... Any> explicit NoTrainStep(Any&&...) {}
 };
 template <class Optimizer, class Loss> inline constexpr bool stand_in_order = false;
-template <class Network, class Loss> inline constexpr bool outputs_are_what_the_loss_takes = false;
 template <class Model> inline constexpr bool outlives_its_trainer = false;
 template <class X, class Y> inline constexpr bool is_one_data_set = false;
 template <Part P, class Loss, class Optimizer, class Policy, class Model> constexpr bool assert_trainer() {
@@ -52,14 +51,7 @@ template <Part P, class Loss, class Optimizer, class Policy, class Model> conste
                   "the policy stands where the optimizer belongs: write Trainer{model, loss, optimizer, policy}");
   else if constexpr (P == Part::loss) nn::assert_loss<Loss>();
   else if constexpr (P == Part::optimizer) optim::assert_optimizer<Optimizer>();
-  else if constexpr (P == Part::outputs && nn::kind_taken_by<Loss>() == nn::OutputKind::logits)
-    static_assert(outputs_are_what_the_loss_takes<typename Model::network, Loss>,
-                  "the network ends with probabilities (Softmax or Sigmoid), and this loss takes logits: it has that function "
-                  "inside; leave the last layer out, and apply it to what predict() returns");
-  else if constexpr (P == Part::outputs)
-    static_assert(outputs_are_what_the_loss_takes<typename Model::network, Loss>,
-                  "the network ends with probabilities, and this loss takes log-probabilities: put LogSoftmax in place of "
-                  "Softmax");
+  else if constexpr (P == Part::outputs) nn::assert_outputs<typename Model::network, Loss>();
   else if constexpr (P == Part::device) Policy::template assert_fits<typename Model::device>();
   else if constexpr (P == Part::communicator)
     static_assert(!is_communicator<Policy>,

@@ -82,9 +82,10 @@ template <class Network, class In, class... On> consteval bool assert_graph_loss
     static_assert(GraphLike<Network>, "graph_loss: the model's network is no Graph: give it one loss");
   else if constexpr (!has_items<Network>()) return true;
   else if constexpr (!all_known(outputs)) static_assert(all_known(outputs), "graph_loss: the network has no Output of this name");
-  else
+  else if constexpr (!each_once(outputs, output_count<Network, In>()))
     static_assert(each_once(outputs, output_count<Network, In>()),
                   "graph_loss: each Output of the network has one loss; with the factor 0 it does not count");
+  else (assert_outputs<typename WriterOf<typename On::name, typename Network::graph_items>::type, typename On::loss_type>(), ...);
   return true;
 }
 }  // namespace detail
