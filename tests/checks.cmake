@@ -287,7 +287,12 @@ if(NOT SKEIN_SANITIZE)
   target_link_libraries(test_checked PRIVATE ${SKEIN_FORM})
   set(stale "weights changed while nobody had a lease")
   foreach(case "stale;${stale}" "stale_of_two;${stale}" "too_large;batch has 8 samples, and .capacity is 7" "index;index 3 of axis 1 is not within"
-          "span;index 99999 of axis 0 is not within" "none;nothing was found")
+          "span;index 99999 of axis 0 is not within" "none;nothing was found"
+          "output;OnlyAdds: forward does not write its output .value 0 of sample"
+          "half_of_the_output;ByPointers: forward does not write its output .value 3 of sample"
+          "input_gradient;NoInputGradient: backward does not write the gradient of its input"
+          "parameter_gradient;NoParameterGradient: backward adds nothing to the gradient of its parameter 'scale'"
+          "all_written;nothing was found")
     list(POP_FRONT case name sentence)
     add_test(NAME house.checked.${name} COMMAND test_checked ${name})
     set_tests_properties(house.checked.${name} PROPERTIES LABELS house TIMEOUT 60 PASS_REGULAR_EXPRESSION "${sentence}")

@@ -30,6 +30,15 @@ struct NoInput : own_layers::Scale {  // a dx that forgets the factor
     f.dx() = f.dy();
   }
 };
+struct NoOutput : own_layers::Scale {
+  static void forward(auto&) {}
+};
+struct NoInputGradient : own_layers::Scale {
+  static void backward(auto& f) { f.gradient("scale"_p) += sum_leading(f.dy() * f.x()); }
+};
+struct NoParameterGradient : own_layers::Scale {
+  static void backward(auto& f) { f.dx() = f.dy() * f.parameter("scale"_p); }
+};
 template <class L> using Net = nn::Sequential<nn::Linear<6>, L, nn::Tanh>;
 }  // namespace
 
@@ -63,4 +72,18 @@ TEST_CASE("A wrong gradient is named, with both values", "[nn]") {
   CHECK(input.disagreements[0].where.substr(0, 20) == "parameter \"0.weight\"");
   CHECK(input.disagreements[2].where.substr(0, 6) == "input ");
   CHECK(input.text().find("backward says") != std::string::npos);
+}
+
+TEST_CASE("A layer that does not write what it must is named, within a network too", "[nn]") {
+  const auto output = sk::check_gradients<Net<NoOutput>, sk::Shape<4>>();
+  CHECK(!output);
+  CHECK(output.text().find("NoOutput: forward does not write its output (value 0 of sample 0): assign it, f.y() = ...") !=
+        std::string::npos);
+  const auto input = sk::check_gradients<Net<NoInputGradient>, sk::Shape<4>>();
+  CHECK(input.text().find("NoInputGradient: backward does not write the gradient of its input (value 0 of sample 0)") !=
+        std::string::npos);
+  const auto parameter = sk::check_gradients<Net<NoParameterGradient>, sk::Shape<4>>();
+  REQUIRE(parameter.disagreements.size() == 1);
+  CHECK(parameter.text().find("parameter \"1.scale\"") != std::string::npos);
+  CHECK(parameter.text().find("backward says 0 in all of them, as if it added nothing to this gradient") != std::string::npos);
 }

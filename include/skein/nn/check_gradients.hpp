@@ -34,17 +34,20 @@ struct GradientDisagreement {
   double gradient = 0;    ///< as backward has it
   double difference = 0;  ///< (f(x + step) - f(x - step)) / (2 step)
   long wrong = 0, tried = 0;
+  bool untouched = false;  ///< backward says 0 in all of them
 };
 
 /// What a check found.
 struct GradientCheck {
   std::vector<GradientDisagreement> disagreements;
-  double worst = 0;  ///< the largest error of all, beside the larger of 1 and the gradient
-  long tried = 0;    ///< values that were moved
+  std::string unwritten;  ///< what a layer does not write, and which; empty: all write what they must
+  double worst = 0;       ///< the largest error of all, beside the larger of 1 and the gradient
+  long tried = 0;         ///< values that were moved
 
-  explicit operator bool() const { return disagreements.empty(); }
-  /// A line for each parameter or input that disagrees; or that all agree.
+  explicit operator bool() const { return disagreements.empty() && unwritten.empty(); }
+  /// A line for each parameter or input that disagrees; or that all agree. What is not written is all there is to say.
   std::string text() const {
+    if (!unwritten.empty()) return unwritten + "\n";
     if (disagreements.empty())
       return "gradients agree with finite differences in " + std::to_string(tried) + " values; largest error " + number(worst) +
              "\n";
@@ -52,7 +55,8 @@ struct GradientCheck {
     for (const GradientDisagreement& d : disagreements)
       s += d.where + ": backward says " + number(d.gradient) + ", finite differences " + number(d.difference) + ", off by " +
            number(std::abs(d.gradient - d.difference)) + " (" + std::to_string(d.wrong) + " of the " + std::to_string(d.tried) +
-           " values tried disagree)\n";
+           " values tried disagree)" +
+           (d.untouched ? ": backward says 0 in all of them, as if it added nothing to this gradient\n" : "\n");
     return s;
   }
 
@@ -96,7 +100,8 @@ template <class L, class In> class GradientRun {
     make_run();
   }
 
-  GradientCheck check() {
+  /// Where a layer does not write what it must there are no gradients to compare.
+  GradientCheck check() try {
     objective();
     const double* dx = Node<L, In>::backward(run_, {}, x_.data(), y_at_, dy_.data(), dx_.data());
     const std::vector<double> input(dx, dx + options_.batch * in);  // a network that only renames hands dy on
@@ -117,7 +122,7 @@ template <class L, class In> class GradientRun {
                      "input " + std::to_string(i % In::count) + " of sample " + std::to_string(sample)};
       });
     return result;
-  }
+  } catch (const Unwritten& e) { return {.unwritten = e.what()}; }
 
  private:
   struct Place {
@@ -172,6 +177,7 @@ template <class L, class In> class GradientRun {
   template <class At> void compare(GradientCheck& result, long n, At&& at) {
     GradientDisagreement found;
     double most = 0;
+    bool touched = false;
     for (long k = 0, tried = std::min(n, options_.most); k < tried; ++k) {
       const Place p = at(k * n / tried);
       const double middle = *p.value;
@@ -186,12 +192,14 @@ template <class L, class In> class GradientRun {
       ++found.tried;
       ++result.tried;
       if (error > options_.tolerance) ++found.wrong;
+      touched = touched || p.gradient != 0;
       if (error > most) {
         most = error;
         found.where = p.name, found.gradient = p.gradient, found.difference = difference;
       }
     }
     result.worst = std::max(result.worst, most);
+    found.untouched = !touched;
     if (found.wrong > 0) result.disagreements.push_back(found);
   }
 
@@ -200,7 +208,10 @@ template <class L, class In> class GradientRun {
       exchange_;
   Arena<std::byte> saved_bytes_;
   Arena<std::int32_t> tokens_;
-  Run<double, Cpu> run_;
+  struct WatchedRun : Run<double, Cpu> {
+    static constexpr bool checks_writes = true;
+  };
+  WatchedRun run_;
   const double* y_at_ = nullptr;
 };
 

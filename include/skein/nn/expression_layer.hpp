@@ -18,6 +18,7 @@
 #include "../tensor/functions.hpp"
 #include "../tensor/static_evaluate.hpp"
 #include "layer_spec.hpp"
+#include "write_check.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -53,7 +54,10 @@ template <class L, class In, int I> struct ParameterAt {
   }();
 };
 
-struct WriteOnly {};
+/// Of an array that may be null, so that nobody reads what has been written there.
+struct WriteOnly : StaticNode {
+  using write_only = void;
+};
 /// Samples that a layer writes. The array may be null: nobody wants them, and nothing is done. Base: StaticNode where what has
 /// been written may be read again.
 template <class Element, class Scalar_, class Device_, class Layout, class Base> class SamplesToWrite : public Base {
@@ -94,14 +98,18 @@ template <class E> inline constexpr bool is_sum = requires { typename E::static_
 /// The gradient of a parameter, which layers add to.
 template <class Scalar, class Device, class Layout> class GradientToAdd {
  public:
-  constexpr GradientToAdd(Scalar* data, long batch) : data_(data), batch_(batch) {}
+  /// `added` gets `bit` where something is added, in a debug build.
+  constexpr GradientToAdd(Scalar* data, long batch, unsigned* added, unsigned bit)
+      : data_(data), batch_(batch), added_(added), bit_(bit) {}
   template <class E> void operator+=(const E& sum) const {
     static_assert(is_sum<E>, "a gradient takes sums over the samples: sum_leading(e), sum_batch(e) or sum_all(e)");
-    if constexpr (is_sum<E>) {
+    if constexpr (is_sum<E>) (void)skein::detail::leaf(sum.summed);
+    if constexpr (is_sum<E> && !skein::detail::WriteOnlyExpression<decltype(E::summed)>) {
       constexpr bool fits = !E::sound || E::fits(Layout::extents);
       static_assert(fits,
                     "the sum has other extents than the parameter: sum_leading(e) has the last extent of e, sum_batch(e) all "
                     "of them, sum_all(e) is (1)");
+      if (SKEIN_CHECKED) *added_ |= bit_;
       if constexpr (fits) skein::static_add_sum<Layout, Device>(data_, batch_, sum);
     }
   }
@@ -112,6 +120,8 @@ template <class Scalar, class Device, class Layout> class GradientToAdd {
  private:
   Scalar* data_;
   long batch_;
+  unsigned* added_;
+  unsigned bit_;
 };
 
 }  // namespace detail
@@ -188,13 +198,23 @@ template <class L, class In, class Raw, bool Backward> class ExpressionFrame {
     static_assert(Backward, "forward has no gradients: gradient() is backward's");
     static_assert(find<Name>() >= 0, "this layer has no parameter of this name: see its describe()");
     using P = At<Name>;
-    return detail::GradientToAdd<Scalar, Device, typename P::Layout>(raw_.gradients + P::offset, batch_);
+    return detail::GradientToAdd<Scalar, Device, typename P::Layout>(raw_.gradients + P::offset, batch_, &added_,
+                                                                     1u << find<Name>());
   }
   bool training() const { return raw_.context->training(); }
   /// The frame below, with pointers: for kernels. It has the samples from `first` on.
-  const Raw& raw() const { return raw_; }
+  const Raw& raw() const {
+    added_ = ~0u;  // nobody sees what is added by pointers
+    return raw_;
+  }
   long first() const { return first_; }
   long batch() const { return batch_; }
+  /// Of a debug build, after backward: throws ArgumentError for a parameter to whose gradient nothing was added.
+  void assert_gradients_added() const {
+    constexpr ParameterList all = detail::spec_of<L, In>.parameters;
+    for (int i = 0; i < all.count; ++i)
+      if (!(added_ >> i & 1u)) detail::refuse_missing_gradient(detail::kind_of<L>(), all.list[i].name);
+  }
 
  private:
   template <class Name> static constexpr int find() { return detail::spec_of<L, In>.parameters.find(Name::name); }
@@ -208,6 +228,7 @@ template <class L, class In, class Raw, bool Backward> class ExpressionFrame {
   }
   const Raw& raw_;
   long first_, batch_;
+  mutable unsigned added_ = 0;  ///< a bit for each parameter whose gradient was added to
 };
 
 /// The bodies of L, which are compiled where this is named.
@@ -216,6 +237,11 @@ void compile_bodies(ExpressionFrame<L, In, Raw, false>& forward, ExpressionFrame
   L::forward(forward);
   L::backward(backward);
 }
+
+template <class L> struct ExpressionLayer;
+namespace detail {
+template <class L> struct Named<ExpressionLayer<L>> { using type = L; };
+}  // namespace detail
 
 /// L as an ordinary layer.
 template <class L> struct ExpressionLayer {
@@ -227,7 +253,10 @@ template <class L> struct ExpressionLayer {
     each_block<In, Frame, false>(f, [](auto& block) { L::forward(block); });
   }
   template <class In, class Frame> static void backward(Frame& f) {
-    each_block<In, Frame, true>(f, [](auto& block) { L::backward(block); });
+    each_block<In, Frame, true>(f, [](auto& block) {
+      L::backward(block);
+      if constexpr (SKEIN_CHECKED) block.assert_gradients_added();
+    });
   }
   /// Room for the sums of gradients.
   template <class In, class Frame> static void prepare(Frame&) {

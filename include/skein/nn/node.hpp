@@ -4,6 +4,7 @@
 #pragma once
 #include "converted_layer.hpp"
 #include "expression_layer.hpp"
+#include "write_check.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -104,7 +105,9 @@ template <class L, class In> struct Node {
       share_gradient(r, at, f);
       f.x = x;
       f.y = y;
+      const auto written = watch<R>(y, r.batch, info.output);
       L::template forward<In>(f);
+      written.assert_written("forward", "its output", "f.y() = ...");
       return y;
     }
   }
@@ -124,14 +127,17 @@ template <class L, class In> struct Node {
         f.y = const_cast<typename R::Activation*>(y);
         f.dy = dy;
         f.dx = dx;
+        const auto written = watch<R>(info.tokens > 0 ? nullptr : dx, r.batch, In::extents);
         if constexpr (Defers<R> && HasBackwardHalves<L>) {
           if (r.defers(dy, info.saved_by_backward)) {
             L::template backward_input<In>(f);
+            written.assert_written("backward", "the gradient of its input", "f.dx() = ...");
             r.defer(&Node::template backward_parameters<R>, at, x, y, dy);
             return dx;
           }
         }
         L::template backward<In>(f);
+        written.assert_written("backward", "the gradient of its input", "f.dx() = ...");
         if constexpr (CollectsFactors<R>) add_factors(r, at, f);
       }
       if constexpr (info.stored_parameters() > 0) r.ready(at.parameter, at.parameter + info.stored_parameters());
@@ -194,6 +200,11 @@ template <class L, class In> struct Node {
       if (r.context.split) f.gradients = r.split_gradients + at.parameter;
   }
   template <class R> static constexpr bool takes = std::same_as<typename LeafFrame<L, R>::Activation, typename R::Activation>;
+  /// Samples that the layer is about to write.
+  template <class R, class T> static auto watch(T* to, long batch, const Extents& sample) {
+    if constexpr (checks_writes<R>) return detail::WriteCheck<L, T>(to, batch, sample);
+    else return detail::NoWriteCheck{};
+  }
 };
 
 /// A leaf of tensor expressions.

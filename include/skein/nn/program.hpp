@@ -3,6 +3,7 @@
 #pragma once
 #include "../plan/program.hpp"
 #include "concat.hpp"
+#include "layer_name.hpp"
 #include "recompute.hpp"
 #include "repeat.hpp"
 #include "residual.hpp"
@@ -14,20 +15,6 @@ namespace skein::inline SKEIN_ABI::nn {
 template <class L, class P> constexpr int emit(P& p, int path, int x, Extents& in);
 
 namespace detail {
-/// "Linear<120>" out of the compiler's signature of this function: for people, not for files.
-template <class L> constexpr std::string_view signature() { return __PRETTY_FUNCTION__; }
-template <class L> constexpr std::string_view kind_of() {
-  std::string_view s = signature<L>();
-  const auto at = s.find("L = ");
-  if (at == s.npos) return s;
-  s.remove_prefix(at + 4);
-  const auto end = s.find_first_of(";]");
-  s = s.substr(0, end);
-  // without the namespaces before the name itself
-  const auto angle = s.find('<');
-  const auto colon = s.substr(0, angle).rfind("::");
-  return colon == s.npos ? s : s.substr(colon + 2);
-}
 template <class L> constexpr std::string_view label_of() {
   if constexpr (requires { L::label; }) return L::label;
   else return {};

@@ -122,8 +122,19 @@ template <class S, int R, class D> struct Leaf<TensorView<S, R, D>> {
 template <class S, int R, class D> struct Leaf<TensorView<const S, R, D>> {
   static constexpr TensorView<const S, R, D> make(const TensorView<const S, R, D>& v) { return v; }
 };
+/// An array of a layer that is written and not read.
+template <class T> concept WriteOnlyExpression = requires { typename std::remove_cvref_t<T>::write_only; };
+template <class T> inline constexpr bool is_there_to_be_read = !WriteOnlyExpression<T>;
+/// Refuses it where it is an operand; a number stands there in its place.
+template <class T> constexpr auto in_place_of_write_only() {
+  static_assert(is_there_to_be_read<std::remove_cvref_t<T>>,
+                "f.dx() is written and not read, since it is not there where no layer wants it: keep the expression, const auto "
+                "dx = f.dy() * 2, and read that");
+  return Constant<typename std::remove_cvref_t<T>::Scalar>{};
+}
 template <class T> SKEIN_ALWAYS_INLINE constexpr auto leaf(T&& operand) {
-  return Leaf<std::remove_cvref_t<T>>::make(std::forward<T>(operand));
+  if constexpr (WriteOnlyExpression<T>) return in_place_of_write_only<T>();
+  else return Leaf<std::remove_cvref_t<T>>::make(std::forward<T>(operand));
 }
 
 /// What stands for an expression that was refused: keeps the compiler quiet about all that follows from it.
@@ -228,6 +239,7 @@ namespace detail {
 template <class Other, class T> SKEIN_ALWAYS_INLINE constexpr auto operand(T&& x) {
   if constexpr (Number<T>)
     return Constant<typename std::remove_cvref_t<Other>::Scalar>{static_cast<typename std::remove_cvref_t<Other>::Scalar>(x)};
+  else if constexpr (WriteOnlyExpression<T>) return in_place_of_write_only<T>();
   else return leaf(std::forward<T>(x));
 }
 }  // namespace detail

@@ -16,6 +16,7 @@
 static_assert(SKEIN_CHECKED == 1, "this program shows what a debug build looks at");
 namespace sk = skein;
 namespace nn = skein::nn;
+using namespace sk::literals;
 
 namespace {
 
@@ -48,6 +49,42 @@ void too_large() {
   executor.evaluate(sk::BatchView<float>{.x = x.data(), .pitch = 64, .count = samples});
 }
 
+/// Layers that forget what they must write: an output, the gradient of the input, that of a parameter.
+struct Scale {
+  static constexpr sk::LayerSpec describe(sk::Edge in) {
+    return {.output = in, .parameters = {{"scale", {in.last()}, sk::Init::ones}}, .backward_reads = sk::Reads::x};
+  }
+  static void forward(auto& f) { f.y() = f.x() * f.parameter("scale"_p); }
+  static void backward(auto& f) {
+    f.gradient("scale"_p) += sum_leading(f.dy() * f.x());
+    f.dx() = f.dy() * f.parameter("scale"_p);
+  }
+};
+struct OnlyAdds : Scale {
+  static void forward(auto& f) { f.y() += f.x(); }
+};
+struct NoInputGradient : Scale {
+  static void backward(auto& f) { f.gradient("scale"_p) += sum_leading(f.dy() * f.x()); }
+};
+struct NoParameterGradient : Scale {
+  static void backward(auto& f) { f.dx() = f.dy() * f.parameter("scale"_p); }
+};
+struct ByPointers {  // writes the first half of its outputs
+  static constexpr sk::LayerInfo describe(sk::Extents in) { return {.output = in}; }
+  template <class In, class Frame> static void forward(Frame& f) {
+    for (long s = 0; s < f.batch; ++s)
+      for (long i = 0; i < In::count / 2; ++i) f.y[s * sk::sample_pitch(In::extents) + i] = 1;
+  }
+  template <class In, class Frame> static void backward(Frame&) {}
+};
+template <class L> void step() {
+  sk::Model<nn::Sequential<nn::Linear<6>, L, nn::Linear<40>>, sk::Shape<64>> model{sk::Seed{1}};
+  const std::vector<float> x(samples * 64, 0.25f), target(samples * 40, 1.f);
+  sk::Executor executor(model, nn::Mse{}, {.capacity = samples, .threads = 2});
+  executor.forward_backward(
+      sk::BatchView<float>{.x = x.data(), .pitch = 64, .targets = target.data(), .target_pitch = 40, .count = samples});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -56,6 +93,11 @@ int main(int argc, char** argv) {
     if (name == "stale") stale(1);
     if (name == "stale_of_two") stale(2);
     if (name == "too_large") too_large();
+    if (name == "all_written") step<Scale>();
+    if (name == "output") step<OnlyAdds>();
+    if (name == "half_of_the_output") step<ByPointers>();
+    if (name == "input_gradient") step<NoInputGradient>();
+    if (name == "parameter_gradient") step<NoParameterGradient>();
     const sk::Tensor<float, 2> t{{1, 2, 3}, {4, 5, 6}};
     if (name == "index") std::printf("%f\n", static_cast<double>(t(1, 3)));
     if (name == "span") std::printf("%f\n", static_cast<double>(Model{}.parameters()[99'999]));
