@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // skein::compiled: kernels of float that most networks share.
-#include <skein/nn/relu.hpp>
-#include <skein/nn/fused/linear_activation.hpp>
 #include <skein/ops/cpu/optimizer.hpp>
 #include <skein/ops/cpu/softmax.hpp>
 #include <skein/ops/cpu/tile.hpp>
@@ -15,7 +13,6 @@ template void sgd<float>(const SgdArguments<float>&);
 template void adam<float>(const AdamArguments<float>&);
 template double sum_of_squares<float>(const UpdateArguments<float>&);
 #define SKEIN_NOTHING
-SKEIN_PANELS_OF_FLOAT(SKEIN_NOTHING, Keep)
-SKEIN_PANELS_OF_FLOAT(SKEIN_NOTHING, nn::detail::Value<nn::ReluFunction>)
+SKEIN_PANELS_OF_FLOAT(SKEIN_NOTHING)
 #endif
 }  // namespace skein::inline SKEIN_ABI::ops::cpu

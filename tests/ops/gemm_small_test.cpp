@@ -50,6 +50,13 @@ struct Halve {
   template <class V> V operator()(const V& v) const { return v * V(0.5f); }
 };
 
+struct Rectify {
+  template <class V> V operator()(const V& v) const { return xsimd::max(v, V(0.0f)); }
+};
+}  // namespace
+template <> inline constexpr bool sk::ops::is_rectifier<Rectify> = true;
+namespace {
+
 template <class S, int N> constexpr bool cuts_well() {
   using Plan = cpu::ColumnPlan<S, N>;
   int columns = Plan::narrow_tail ? Plan::half : 0;
@@ -71,7 +78,7 @@ template <class S, int N> void check() {
         const auto a = filled<S>(turned ? k : m, turned ? m : k, a_pitch, 0.7, nan);
         const auto b = filled<S>(k, N, pitch, 1.1, turned ? nan : S(0));  // gradients may have anything in their gaps
         const auto start = filled<S>(1, N, pitch, 0.4, S(0));
-        auto c = filled<S>(m, N, pitch, 0.2, S(0)), d = filled<S>(m, N, pitch, 0.2, S(0));
+        auto c = filled<S>(m, N, pitch, 0.2, S(0)), d = filled<S>(m, N, pitch, 0.2, S(0)), e = filled<S>(m, N, pitch, 0.2, S(0));
         cpu::Product<S> p{
             .m = m, .k = k, .a = a.data(), .lda = a_pitch, .b = b.data(), .ldb = pitch, .c = c.data(), .ldc = pitch};
         if (turned) {  // accumulates, by three workers
@@ -84,6 +91,8 @@ template <class S, int N> void check() {
           p.start = nullptr;
           p.c = d.data();
           cpu::small_product<N, false, false>(p);
+          p.c = e.data();
+          cpu::small_product<N, false, false, Rectify>(p);
         }
         long wrong = 0;
         for (long i = 0; i < m; ++i)
@@ -98,7 +107,8 @@ template <class S, int N> void check() {
             if (turned) wrong += !near(c.data()[i * pitch + j], sum + std::sin(0.2 * static_cast<double>(i * N + j + 1)));
             else
               wrong += !near(c.data()[i * pitch + j], 0.5 * (sum + static_cast<double>(start.data()[j]))) +
-                       !near(d.data()[i * pitch + j], sum);
+                           !near(d.data()[i * pitch + j], sum) ||
+                       e.data()[i * pitch + j] != std::max(S(0), d.data()[i * pitch + j]);
           }
         if (turned)
           for (long i = 0; i < m; ++i)
@@ -119,6 +129,19 @@ template <class S, int N> void check() {
 }
 
 }  // namespace
+
+TEST_CASE("a product that is rectified keeps what is not a number, and minus infinity where it is not", "[gemm]") {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  const float a[] = {nan, -infinity, -2, 3};
+  auto b = filled<float>(1, 24, sk::row_pitch(24), 0.0, 0.0f), c = filled<float>(4, 24, sk::row_pitch(24), 0.0, 0.0f);
+  for (long j = 0; j < 24; ++j) b.data()[j] = 1;
+  cpu::Product<float> p{.m = 4, .k = 1, .a = a, .lda = 1, .b = b.data(), .ldb = 24, .c = c.data(), .ldc = sk::row_pitch(24)};
+  cpu::small_product<24, false, false>(p);
+  const auto row = [&](long i) { return c.data()[i * sk::row_pitch(24) + 23]; };
+  CHECK((std::isnan(row(0)) && row(1) == -infinity && row(2) == -2 && row(3) == 3));
+  cpu::small_product<24, false, false, Rectify>(p);
+  CHECK((std::isnan(row(0)) && row(1) == 0 && row(2) == 0 && row(3) == 3));
+}
 
 TEST_CASE("small products agree with plain loops", "[gemm]") {
   check<float, 7>();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Relu: max(x, 0). Not a number stays not a number.
 #pragma once
+#include "../ops/dense_types.hpp"
 #include "elementwise.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
@@ -15,3 +16,7 @@ struct ReluFunction {
 struct Relu : Elementwise<ReluFunction> {};
 
 }  // namespace skein::inline SKEIN_ABI::nn
+
+namespace skein::inline SKEIN_ABI::ops {
+template <> inline constexpr bool is_rectifier<nn::detail::Value<nn::ReluFunction>> = true;
+}  // namespace skein::inline SKEIN_ABI::ops

@@ -14,6 +14,9 @@ struct Keep {
   template <class V> SKEIN_ALWAYS_INLINE constexpr V operator()(const V& v) const { return v; }
 };
 
+/// That a Finish is max(v, 0). A back end may then take 0 as a value, and so compile one kernel for Keep and for it.
+template <class Finish> inline constexpr bool is_rectifier = false;
+
 /// What a caller allows beyond the arithmetic of its types. Devices that cannot, do not.
 struct DenseOptions {
   bool tf32 = false;  ///< floats may be rounded to TF32 on their way into matrix units

@@ -7,18 +7,6 @@
 #include "../fusion.hpp"
 #include "../linear.hpp"
 
-#if SKEIN_COMPILED && SKEIN_WITH_XSIMD
-#include "../../ops/cpu/tile.hpp"
-namespace skein::inline SKEIN_ABI {
-namespace nn {
-struct ReluFunction;
-}
-namespace ops::cpu {
-SKEIN_PANELS_OF_FLOAT(extern, nn::detail::Value<nn::ReluFunction>)
-}
-}  // namespace skein::inline SKEIN_ABI
-#endif
-
 namespace skein::inline SKEIN_ABI::nn {
 
 template <class Product, class Activation> struct LinearActivation;

@@ -35,18 +35,17 @@ template <class Scalar, int N> struct ColumnPlan {
 template <int N, bool Turned, bool Masked, class Finish = Keep, class Scalar>
 SKEIN_ALWAYS_INLINE void small_product(const Product<Scalar>& product, Share share = {}) {
   using Plan = ColumnPlan<Scalar, N>;
+  using Stored = std::conditional_t<is_rectifier<Finish>, Keep, Finish>;
   [&]<int... I>(std::integer_sequence<int, I...>) {
     auto one = [&]<int Index>(std::integral_constant<int, Index>) {
       if (!share.has(Index, Plan::all)) return;
       Product<Scalar> p = product.columns(Plan::first(Index));
       constexpr bool last = Index + 1 == Plan::all, masked = Masked && last && Plan::ragged;
-      p.left = N - Plan::first(Index);
-      if constexpr (Index < Plan::panels) {
-        p.left -= (Plan::width(Index) - 1) * Plan::lanes;
-        panel<typename Plan::V, Plan::width(Index), Turned, masked, Finish>(p);
-      } else {
-        panel<typename Plan::Tail, 1, Turned, masked, Finish>(p);
-      }
+      constexpr int width = Index < Plan::panels ? Plan::width(Index) : 1;
+      using V = std::conditional_t<(Index < Plan::panels), typename Plan::V, typename Plan::Tail>;
+      if constexpr (masked) p.left = N - Plan::first(Index) - (width - 1) * static_cast<int>(V::size);
+      if constexpr (is_rectifier<Finish>) p.rectified = true;
+      panel<V, width, Turned, masked, Stored>(p);
     };
     const int each[] = {(one(std::integral_constant<int, I>{}), 0)...};
     (void)each;

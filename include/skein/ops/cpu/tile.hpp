@@ -6,12 +6,13 @@
 #include "vector.hpp"
 
 #if SKEIN_WITH_XSIMD
+#include <type_traits>
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
 /// The operands of C = op(A) B + start. A is (m, k), stored transposed where the tile says so; rows of `start` are
-/// start_pitch apart: 0 repeats a row (a bias); null: zeros. `left`: lanes of the last vector that a masked tile stores, zeros
-/// go to the others.
+/// start_pitch apart: 0 repeats a row (a bias); null: zeros. `rectified`: Keep stores max(v, 0). `left`: lanes of the last vector
+/// that a masked tile stores, zeros go to the others.
 template <class Scalar> struct Product {
   long m = 0, k = 0;
   const Scalar* a = nullptr;
@@ -23,6 +24,7 @@ template <class Scalar> struct Product {
   const Scalar* start = nullptr;
   long start_pitch = 0;
   int left = 0;
+  bool rectified = false;
 
   SKEIN_ALWAYS_INLINE Product columns(long j) const {
     Product p = *this;
@@ -76,6 +78,12 @@ SKEIN_ALWAYS_INLINE void tile(const Product<Scalar>& p, long i) {
     a += Turned ? lda : 1;
     b += ldb;
   }
+  if constexpr (std::is_same_v<Finish, Keep> && !Turned)
+    if (p.rectified)
+#pragma GCC unroll 16
+      for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 16
+        for (int j = 0; j < Columns; ++j) sum[r][j] = xsimd::max(V(Scalar(0)), sum[r][j]);  // in this order NaN stays
   Scalar* c = p.c + i * p.ldc;
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
@@ -111,31 +119,31 @@ SKEIN_NOINLINE void panel(const Product<Scalar>& p) {
 }
 
 // Panels of float, which most networks share: with `extern` not compiled here, with nothing compiled (into skein::compiled).
-#define SKEIN_PANELS(word, V, columns, Finish)                                              \
-  word template void panel<V, columns, false, false, Finish, float>(const Product<float>&); \
-  word template void panel<V, columns, false, true, Finish, float>(const Product<float>&);  \
-  word template void panel<V, columns, true, false, Finish, float>(const Product<float>&);  \
-  word template void panel<V, columns, true, true, Finish, float>(const Product<float>&);
+#define SKEIN_PANELS(word, V, columns)                                                    \
+  word template void panel<V, columns, false, false, Keep, float>(const Product<float>&); \
+  word template void panel<V, columns, false, true, Keep, float>(const Product<float>&);  \
+  word template void panel<V, columns, true, false, Keep, float>(const Product<float>&);  \
+  word template void panel<V, columns, true, true, Keep, float>(const Product<float>&);
 namespace detail {
 using WholeVector = Vector<float, widest_lanes<float>>;
 using HalfVector = Vector<float, widest_lanes<float> / 2>;
 }  // namespace detail
 #if defined(__AVX512F__)
-#define SKEIN_PANELS_OF_FLOAT(word, Finish)          \
-  SKEIN_PANELS(word, detail::WholeVector, 5, Finish) \
-  SKEIN_PANELS(word, detail::WholeVector, 4, Finish) \
-  SKEIN_PANELS(word, detail::WholeVector, 3, Finish) \
-  SKEIN_PANELS(word, detail::WholeVector, 2, Finish) \
-  SKEIN_PANELS(word, detail::WholeVector, 1, Finish) \
-  SKEIN_PANELS(word, detail::HalfVector, 1, Finish)
+#define SKEIN_PANELS_OF_FLOAT(word)          \
+  SKEIN_PANELS(word, detail::WholeVector, 5) \
+  SKEIN_PANELS(word, detail::WholeVector, 4) \
+  SKEIN_PANELS(word, detail::WholeVector, 3) \
+  SKEIN_PANELS(word, detail::WholeVector, 2) \
+  SKEIN_PANELS(word, detail::WholeVector, 1) \
+  SKEIN_PANELS(word, detail::HalfVector, 1)
 #else
-#define SKEIN_PANELS_OF_FLOAT(word, Finish)          \
-  SKEIN_PANELS(word, detail::WholeVector, 3, Finish) \
-  SKEIN_PANELS(word, detail::WholeVector, 2, Finish) \
-  SKEIN_PANELS(word, detail::WholeVector, 1, Finish)
+#define SKEIN_PANELS_OF_FLOAT(word)          \
+  SKEIN_PANELS(word, detail::WholeVector, 3) \
+  SKEIN_PANELS(word, detail::WholeVector, 2) \
+  SKEIN_PANELS(word, detail::WholeVector, 1)
 #endif
 #if SKEIN_COMPILED
-SKEIN_PANELS_OF_FLOAT(extern, Keep)
+SKEIN_PANELS_OF_FLOAT(extern)
 #endif
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
