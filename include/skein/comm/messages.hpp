@@ -9,6 +9,8 @@
 
 #include "collectives.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI {
 
 /// As the sender in recv and irecv: whoever comes first.
@@ -134,6 +136,8 @@ template <class Derived, DeviceTag Device> class Messages : public Agreements<De
 
 }  // namespace comm
 }  // namespace skein::inline SKEIN_ABI
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED
 #include "messages.ipp"

@@ -9,6 +9,8 @@
 
 #include "flags.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI {
 
 /// Options of a program: a struct whose `void flags(sk::Flags& f)` names its fields, f("lr", lr, "learning rate").
@@ -57,6 +59,8 @@ int run(int argc, char** argv, Body&& body) {
 }
 
 }  // namespace skein::inline SKEIN_ABI
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED
 #include "run.ipp"

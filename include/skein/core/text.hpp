@@ -12,6 +12,8 @@
 
 #include "config.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI {
 
 namespace detail {
@@ -67,6 +69,8 @@ requires(sizeof...(Values) > 0) std::string
 }
 
 }  // namespace skein::inline SKEIN_ABI
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED
 #include "text.ipp"

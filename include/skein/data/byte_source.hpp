@@ -22,6 +22,8 @@
 
 #include "../core/error.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::data {
 
 /// A stream of bytes with a name for messages. Not copyable, not movable.
@@ -109,6 +111,8 @@ class ByteSource {
 };
 
 }  // namespace skein::inline SKEIN_ABI::data
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED
 #include "byte_source.ipp"

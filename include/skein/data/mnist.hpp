@@ -10,6 +10,8 @@
 
 #include "idx.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::data {
 
 /// A training and a test set: `auto [train, test] = sk::data::mnist();`
@@ -50,6 +52,8 @@ inline TrainTest mnist(const std::string& folder = {}) { return detail::load_ima
 TrainTest fashion_mnist(const std::string& folder = {});
 
 }  // namespace skein::inline SKEIN_ABI::data
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED
 #include "mnist.ipp"

@@ -7,6 +7,8 @@
 #include "mnist.hpp"
 #include "synthetic_digits.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::data {
 
 /// A training and a test set, and in words where they come from.
@@ -22,6 +24,8 @@ struct SourcedTrainTest {
 SourcedTrainTest mnist_or_synthetic(const std::string& folder = {}, std::int64_t samples = 60000, Seed seed = {});
 
 }  // namespace skein::inline SKEIN_ABI::data
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED
 #include "mnist_or_synthetic.ipp"

@@ -10,6 +10,8 @@
 #include "../core/error.hpp"
 #include "../plan/virtual_shards.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::data {
 
 /// shared: every rank can read the whole data set. local: each rank's data set is its own shard, of any size.
@@ -110,3 +112,5 @@ constexpr Share local_share(std::span<const std::int64_t> sizes, long batch, int
 }
 
 }  // namespace skein::inline SKEIN_ABI::data
+
+SKEIN_END_COLD

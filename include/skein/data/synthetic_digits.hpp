@@ -14,6 +14,8 @@
 #include "../core/random.hpp"
 #include "in_memory.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::data {
 
 namespace detail {
@@ -122,6 +124,8 @@ class DigitPainter {
 InMemory<std::uint8_t> synthetic_digits(std::int64_t samples, Seed seed = {});
 
 }  // namespace skein::inline SKEIN_ABI::data
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED
 #include "synthetic_digits.ipp"

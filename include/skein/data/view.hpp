@@ -12,6 +12,8 @@
 #include "normalization.hpp"
 #include "serve_from.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::data {
 
 namespace detail {
@@ -130,6 +132,8 @@ class DatasetView {
 };
 
 }  // namespace skein::inline SKEIN_ABI::data
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED
 #include "view.ipp"

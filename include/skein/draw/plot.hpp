@@ -18,6 +18,8 @@
 #include "axis.hpp"
 #include "svg.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::draw {
 
 /// A curve, or the bars of one color: y[i] at x[i]. An error bar is y[i] - error[i] to y[i] + error[i], or low[i] to high[i]
@@ -104,6 +106,8 @@ struct Plot::Pen {
 /// The corner that the fewest points of curves or bars are in: the upper right one, where that is no worse than others.
 
 }  // namespace skein::inline SKEIN_ABI::draw
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED
 #include "plot.ipp"

@@ -12,6 +12,8 @@
 #include "../plan/virtual_shards.hpp"
 #include "memory_requirements.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI {
 
 enum class Execution { automatic, layer_wise, depth_first };
@@ -145,3 +147,5 @@ ExecutorOptions resolve_options(ExecutorOptions o, const MemoryRequirements& siz
 }  // namespace nn
 
 }  // namespace skein::inline SKEIN_ABI
+
+SKEIN_END_COLD

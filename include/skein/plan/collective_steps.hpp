@@ -12,6 +12,8 @@
 
 #include "program.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::plan {
 
 /// What one rank does in one step: both halves may be absent (rank -1). What is sent is read before anything that comes is
@@ -221,3 +223,5 @@ constexpr int square_columns(int ranks) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::plan
+
+SKEIN_END_COLD

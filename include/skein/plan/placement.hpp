@@ -11,6 +11,8 @@
 
 #include "buckets.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::plan {
 
 /// What a placement is made for: the rows of the table in the order of the arena, and what those need who work on a slice.
@@ -135,3 +137,5 @@ class Placement {
 };
 
 }  // namespace skein::inline SKEIN_ABI::plan
+
+SKEIN_END_COLD

@@ -10,6 +10,8 @@
 #include "../core/hash.hpp"
 #include "../core/shape.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::plan {
 
 /// A short string that can live in constant expressions: "7.body.0.weight".
@@ -150,3 +152,5 @@ template <class Program> constexpr std::uint64_t layout_hash(const Program& p) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::plan
+
+SKEIN_END_COLD

@@ -11,6 +11,8 @@
 #include "in_archive.hpp"
 #include "out_archive.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 /// The bytes of an object.
@@ -29,3 +31,5 @@ void from_bytes(std::span<const std::byte> bytes, T& object, std::string path = 
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

@@ -6,6 +6,8 @@
 
 #include "archive_traits.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train::detail {
 
 /// Base of OutArchive and InArchive, which say how values are transferred and what stands around objects.
@@ -48,3 +50,5 @@ template <class Archive, bool Saving> class ArchiveFace {
 };
 
 }  // namespace skein::inline SKEIN_ABI::train::detail
+
+SKEIN_END_COLD

@@ -25,6 +25,8 @@ class access;
 template <class T> struct version;
 }  // namespace boost::serialization
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 /// A file or an object in it was written by a later version of its program than this one.
@@ -140,3 +142,5 @@ inline constexpr int deepest = 64;
 }  // namespace detail
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

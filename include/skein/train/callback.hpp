@@ -22,6 +22,8 @@
 #include "control.hpp"
 #include "records.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 namespace detail {
@@ -174,6 +176,8 @@ class Callbacks {
 };
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED
 #include "callback.ipp"

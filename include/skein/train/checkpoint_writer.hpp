@@ -20,6 +20,8 @@
 #include "hash.hpp"
 #include "section.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 /// Who wrote a file, so that a difference can be reported: version, instruction set, compiler.
@@ -77,6 +79,8 @@ class CheckpointWriter {
 };
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED
 #include "checkpoint_writer.ipp"

@@ -13,6 +13,8 @@
 #include "../nn/loss/loss_columns.hpp"
 #include "../nn/memory_requirements.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 namespace detail {
@@ -115,3 +117,5 @@ template <class Model, class Loss> void check_data(const data::DatasetView& data
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

@@ -11,6 +11,8 @@
 #include "predict.hpp"
 #include "weights_copy.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train::detail {
 
 /// Refers to the train step.
@@ -118,3 +120,5 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
 };
 
 }  // namespace skein::inline SKEIN_ABI::train::detail
+
+SKEIN_END_COLD

@@ -16,6 +16,8 @@
 #include "text.hpp"
 #include "watch.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI {
 
 /// What Trainer::fit returns. Iterates over its epochs: for (const auto& epoch : history) ...
@@ -85,6 +87,8 @@ class History {
 };
 
 }  // namespace skein::inline SKEIN_ABI
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED
 #include "history.ipp"

@@ -17,6 +17,8 @@
 #include "archive_face.hpp"
 #include "archive_traits.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 /// Reads what OutArchive wrote, in the same order. The bytes must outlive it.
@@ -120,6 +122,8 @@ class InArchive : public detail::ArchiveFace<InArchive, false> {
 };
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED
 #include "in_archive.ipp"

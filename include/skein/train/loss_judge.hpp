@@ -12,6 +12,8 @@
 #include "options.hpp"
 #include "progress.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train::detail {
 
 /// Of one fit. Throws NotFiniteError for a loss that is not finite, unless .on_nan says otherwise.
@@ -75,3 +77,5 @@ template <class Scalar> class LossJudge {
 };
 
 }  // namespace skein::inline SKEIN_ABI::train::detail
+
+SKEIN_END_COLD

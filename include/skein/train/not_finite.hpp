@@ -15,6 +15,8 @@
 #include "../nn/loss/loss.hpp"
 #include "../plan/program.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI {
 
 /// What Trainer::fit does where the loss of a step is NaN or infinite, or the norm of gradients that are clipped. stop: it throws
@@ -110,6 +112,8 @@ extern template std::string first_not_finite<double>(std::span<const double>, co
 
 }  // namespace train
 }  // namespace skein::inline SKEIN_ABI
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED
 #include "not_finite.ipp"

@@ -16,6 +16,8 @@
 #include "not_finite.hpp"
 #include "refused_options.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI {
 
 namespace train {
@@ -91,3 +93,5 @@ struct EvaluateOptions {
 };
 
 }  // namespace skein::inline SKEIN_ABI
+
+SKEIN_END_COLD

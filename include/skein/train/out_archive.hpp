@@ -16,6 +16,8 @@
 #include "archive_face.hpp"
 #include "archive_traits.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 /// Collects the bytes of objects in memory. Types: numbers, enums, bool, std::string, vector, array, pair, tuple, map,
@@ -87,6 +89,8 @@ class OutArchive : public detail::ArchiveFace<OutArchive, true> {
 };
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED
 #include "out_archive.ipp"

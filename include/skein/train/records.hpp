@@ -13,6 +13,8 @@
 
 #include "../core/error.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 /// The value of a field that nobody measured.
@@ -100,6 +102,8 @@ struct StepRecord {
 };
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED
 #include "records.ipp"

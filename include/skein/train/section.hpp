@@ -19,6 +19,8 @@
 #include "../core/config.hpp"
 #include "archive_traits.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 /// The format that this program writes, and the latest that it reads.
@@ -104,6 +106,8 @@ static_assert(sizeof(CheckpointHeader) == header_bytes && std::is_trivially_copy
 }  // namespace detail
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED
 #include "section.ipp"

@@ -7,6 +7,8 @@
 #include "../parallel/concepts.hpp"
 #include "host_copy.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 /// Calls visit(array) for the parameters and the buffers that this process has, on their device.
@@ -51,3 +53,5 @@ template <class TrainStep> class WeightsCopy {
 };
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

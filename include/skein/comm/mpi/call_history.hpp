@@ -10,6 +10,8 @@
 
 #include "../collective_call.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 /// The end of a rank's history, as it travels: calls [calls - shown, calls), and the hash of those before.
@@ -45,6 +47,8 @@ class CallHistory {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED_MPI
 #include "call_history.ipp"

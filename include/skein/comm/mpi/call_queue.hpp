@@ -14,6 +14,8 @@
 #include "shared_transport.hpp"
 #include "signature_check.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 /// A queue of at most `ring` calls. Where two fit, a call goes through shared memory before MPI, and in native order before
@@ -80,6 +82,8 @@ class CallQueue {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED_MPI
 #include "call_queue.ipp"

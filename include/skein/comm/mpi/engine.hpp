@@ -15,6 +15,8 @@
 #include "point_to_point.hpp"
 #include "shared_links.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 /// What MpiComm hands its calls to. Throws CommError where the communicator has failed, on every rank the same.
@@ -136,6 +138,8 @@ class MpiEngine {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED_MPI
 #include "engine.ipp"

@@ -17,6 +17,8 @@
 #include "api.hpp"
 #include "call_history.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 /// Questions, answers and verdicts of one communicator, on a tag of their own. Never waits.
@@ -87,6 +89,8 @@ class FailureDetector {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED_MPI
 #include "failure_detector.ipp"

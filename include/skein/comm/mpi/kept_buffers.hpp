@@ -8,6 +8,8 @@
 
 #include "api.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 /// Two buffers and the requests that work on them; never released while one of those is not complete.
@@ -43,6 +45,8 @@ class KeptBuffers {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED_MPI
 #include "kept_buffers.ipp"

@@ -11,6 +11,8 @@
 #include "native_transport.hpp"
 #include "shared_transport.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 /// The transport of two levels, for the calls that it takes(). Values are added within each node in the order of its ranks, then
@@ -62,6 +64,8 @@ class LevelTransport {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED_MPI
 #include "level_transport.ipp"

@@ -11,6 +11,8 @@
 #include "../work.hpp"
 #include "kept_buffers.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 /// One rank's place in a ring of messages. Its buffers and requests are `kept`'s, which must outlive it; one call at a time.
@@ -59,6 +61,8 @@ class MessageRing {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED_MPI
 #include "message_ring.ipp"

@@ -3,6 +3,8 @@
 #pragma once
 #include "message_ring.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE MessageRing::MessageRing(MPI_Comm comm, int rank, int ranks, int tag, KeptBuffers& kept)
@@ -67,3 +69,5 @@ SKEIN_MPI_INLINE bool MessageRing::test(MPI_Request& request) const {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD

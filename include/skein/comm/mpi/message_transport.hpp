@@ -10,6 +10,8 @@
 #include "../work.hpp"
 #include "api.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 /// The transport that works everywhere, in the order of the ranks.
@@ -75,6 +77,8 @@ class MessageTransport {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED_MPI
 #include "message_transport.ipp"

@@ -12,6 +12,8 @@
 #include "engine.hpp"
 #include "session.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI {
 
 namespace comm {
@@ -92,6 +94,8 @@ class MpiComm : public comm::Messages<MpiComm, Cpu> {
 };
 
 }  // namespace skein::inline SKEIN_ABI
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED_MPI
 #include "mpi_comm.ipp"

@@ -18,6 +18,8 @@
 #include "kept_buffers.hpp"
 #include "message_ring.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 /// The transport of ReductionOrder::native, for the calls that it takes().
@@ -101,6 +103,8 @@ class NativeTransport {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED_MPI
 #include "native_transport.ipp"

@@ -7,6 +7,8 @@
 
 #include "api.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 /// A new file in shared memory, of that size, of which nothing is claimed; its name. -1, and no name, where there is none. What
@@ -53,6 +55,8 @@ class NodePages {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED_MPI
 #include "node_pages.ipp"

@@ -8,6 +8,8 @@
 #include "../request.hpp"
 #include "api.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 /// Messages by MPI: started, polled, kept in a pool.
@@ -44,6 +46,8 @@ class PointToPoint {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED_MPI
 #include "point_to_point.ipp"

@@ -21,6 +21,8 @@
 #include "api.hpp"
 #include "node_pages.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 /// What two ranks say about the ring from one to the other, in bytes since the start.
@@ -103,6 +105,8 @@ class Segment {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED_MPI
 #include "segment.ipp"

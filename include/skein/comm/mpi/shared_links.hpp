@@ -14,6 +14,8 @@
 #include "../work.hpp"
 #include "segment.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 /// As PointToPoint: started, polled, kept in a pool; messages of one pair and tag arrive in order.
@@ -110,6 +112,8 @@ class SharedLinks {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED_MPI
 #include "shared_links.ipp"

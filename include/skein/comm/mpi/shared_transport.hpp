@@ -18,6 +18,8 @@
 #include "chunk_steps.hpp"
 #include "segment.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 /// The transport of ranks on one node, in the order of the ranks. One call at a time.
@@ -117,6 +119,8 @@ class SharedTransport {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED_MPI
 #include "shared_transport.ipp"

@@ -5,6 +5,8 @@
 
 #include <limits>
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE SharedTransport::SharedTransport(const Segment& segment, int rank, int ranks, std::uint64_t chunks, bool asks)
@@ -274,3 +276,5 @@ SKEIN_MPI_INLINE void SharedTransport::take(std::int64_t i) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD

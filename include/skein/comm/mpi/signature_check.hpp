@@ -7,6 +7,8 @@
 #include "../collective_call.hpp"
 #include "api.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 /// A state machine: step() never waits.
@@ -34,6 +36,8 @@ class SignatureCheck {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED_MPI
 #include "signature_check.ipp"

@@ -3,6 +3,8 @@
 #pragma once
 #include "engine.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_INLINE void ThreadEngine::run(const CollectiveCall& o) {
@@ -206,3 +208,5 @@ SKEIN_INLINE void ThreadEngine::wait_for_message(Ticket& t) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD

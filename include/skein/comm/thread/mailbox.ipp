@@ -3,6 +3,8 @@
 #pragma once
 #include "mailbox.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_INLINE void Message::finish(State s) {
@@ -60,3 +62,5 @@ SKEIN_INLINE void Mailbox::exchange(Message& s, Message& r) {
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD

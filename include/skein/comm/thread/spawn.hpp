@@ -10,6 +10,8 @@
 #include "../launch/started_ranks.hpp"
 #include "thread_comm.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI {
 
 /// Runs function(ThreadComm&) on n ranks. An exception of one rank ends all ranks: the others' collectives throw its message, and
@@ -53,3 +55,5 @@ template <class Function> void spawn(int n, Function&& function, const CommOptio
 }
 
 }  // namespace skein::inline SKEIN_ABI
+
+SKEIN_END_COLD

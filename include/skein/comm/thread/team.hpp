@@ -12,6 +12,8 @@
 #include "../wait.hpp"
 #include "mailbox.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::comm {
 
 /// The first failure of any rank: set once, seen by all teams that stem from one spawn.
@@ -53,6 +55,8 @@ struct Team {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED
 #include "team.ipp"

@@ -12,6 +12,8 @@
 
 #include "../../core/error.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 /// `samples` has as many doubles of each of `rows`; afterwards of each of all rows, in their order, on every rank. reduce(span)
@@ -39,3 +41,5 @@ template <class Reduce> void gather_samples(std::vector<double>& samples, std::s
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD
