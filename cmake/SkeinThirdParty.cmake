@@ -2,7 +2,7 @@
 # What skein links to, found the same way in the source tree and from an installed package: a header library does not care what
 # was there when it was installed, only what is there when it is used. Each finding becomes a line of the summary.
 
-set(SKEIN_COMPONENTS mpi cuda nccl xtensor lapack images)
+set(SKEIN_COMPONENTS mpi cuda nccl xtensor lapack images hdf5)
 foreach(part ONEDNN MPI CUDA)
   if(NOT DEFINED SKEIN_${part})
     set(SKEIN_${part} AUTO CACHE STRING "Use ${part}: AUTO (where found), ON (or stop), OFF")
@@ -121,7 +121,7 @@ function(skein_link_core target)
   endif()
 endfunction()
 
-# skein_find_component(<mpi|cuda|nccl|xtensor|lapack|images>): sets SKEIN_HAS_<component>, and SKEIN_WHY_NOT_<component> where it is absent.
+# skein_find_component(<mpi|cuda|nccl|xtensor|lapack|images|hdf5>): sets SKEIN_HAS_<component>, and SKEIN_WHY_NOT_<component> where it is absent.
 # A macro: what find_package sets has to stay visible where the component is linked.
 macro(skein_find_component component)
   set(SKEIN_HAS_${component} FALSE)
@@ -207,6 +207,14 @@ macro(skein_find_component component)
     else()
       set(SKEIN_WHY_NOT_images "folders of PNG and JPEG images are not read; apt install libpng-dev libturbojpeg0-dev")
     endif()
+  elseif("${component}" STREQUAL "hdf5")
+    find_package(HDF5 QUIET COMPONENTS C)
+    if(TARGET hdf5::hdf5)
+      set(SKEIN_HAS_hdf5 TRUE)
+      set(skein_version_hdf5 "${HDF5_VERSION}")
+    else()
+      set(SKEIN_WHY_NOT_hdf5 "data sets in HDF5 files are not read; apt install libhdf5-dev")
+    endif()
   else()
     set(SKEIN_WHY_NOT_${component} "skein has no such component; it has: ${SKEIN_COMPONENTS}")
   endif()
@@ -240,6 +248,9 @@ function(skein_link_component target component)
     target_include_directories(${target} SYSTEM INTERFACE "${SKEIN_TURBOJPEG_INCLUDE}")
     target_link_libraries(${target} INTERFACE PNG::PNG "${SKEIN_TURBOJPEG_LIBRARY}")
     target_compile_definitions(${target} INTERFACE SKEIN_WITH_IMAGES=1)
+  elseif(component STREQUAL "hdf5")
+    target_link_libraries(${target} INTERFACE hdf5::hdf5)
+    target_compile_definitions(${target} INTERFACE SKEIN_WITH_HDF5=1)
   endif()
 endfunction()
 

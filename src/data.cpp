@@ -17,6 +17,7 @@
 #include <skein/data/normalize.ipp>
 #include <skein/data/npy_pair.ipp>
 #include <skein/data/resize.ipp>
+#include <skein/data/set_blocks.ipp>
 #include <skein/data/standardizer.ipp>
 #include <skein/data/synthetic_digits.ipp>
 #include <skein/data/table.ipp>

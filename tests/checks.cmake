@@ -35,7 +35,7 @@ endif()
 # ---- flags of skein and of what it found, for compilers that are called directly
 add_library(skein_flags OBJECT EXCLUDE_FROM_ALL support/main.cpp)
 target_link_libraries(skein_flags PRIVATE skein::skein)
-foreach(component mpi xtensor lapack images)
+foreach(component mpi xtensor lapack images hdf5)
   if(TARGET skein::${component})
     target_link_libraries(skein_flags PRIVATE skein::${component})
   endif()

@@ -68,12 +68,12 @@ TEST_CASE("A set that is written as a folder of images is read as it was, class 
     const std::vector<float> x = sample(read, i, label);
     const std::int64_t original = std::stoll(std::filesystem::path(read.path(i)).stem().string());
     CHECK(label == (set.label(original) + 1) % 3);
-    for (std::size_t k = 0; k < 90; ++k) REQUIRE(x[k] == static_cast<float>(set.stored(original)[k]) / 255);
+    for (std::size_t k = 0; k < 90; ++k) REQUIRE(x[k] == static_cast<float>(set.stored(original)[k]) * (1.0f / 255));
   }
   to_npy(read, folder / "x.npy", folder / "y.npy");
   const auto packed = from_npy(folder / "x.npy", folder / "y.npy");
   std::int32_t label = -1;
-  CHECK(sample(read, 7, label)[11] == static_cast<float>(packed.stored(7)[11]) / 255);
+  CHECK(sample(read, 7, label)[11] == static_cast<float>(packed.stored(7)[11]) * (1.0f / 255));
   CHECK(packed.label(7) == label);
 }
 

@@ -76,7 +76,7 @@ TEST_CASE("Numbers with target vectors, and tokens with a label each, go through
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i));
   for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = static_cast<float>(i) / 7;
   const auto set = from_tensors(values, sk::Extents{1, {3}}, targets);
-  to_npy(set, x, y, NpyStored::floats);
+  to_npy(set, x, y, PackedAs::floats);
   const auto packed = from_npy<float>(x, y);
   CHECK(packed.target() == Target::vector(2));
   CHECK(served(packed) == served(set));
@@ -86,7 +86,7 @@ TEST_CASE("Numbers with target vectors, and tokens with a label each, go through
   std::iota(tokens.begin(), tokens.end(), 0);
   for (std::size_t i = 0; i < next.size(); ++i) next[i] = tokens[i] + 1;
   const auto text = from_tensors(tokens, sk::Extents{1, {4}, true}, next);
-  to_npy(text, x, y, NpyStored::tokens);
+  to_npy(text, x, y, PackedAs::tokens);
   const auto read = from_npy<std::int32_t>(x, y);
   CHECK(read.target() == Target::labels(261, 4));
   for (std::int64_t i = 0; i < 65; ++i) CHECK(read.stored(i)[3] == text.stored(i)[3]);
@@ -144,14 +144,14 @@ TEST_CASE("Files that are no pair say so") {
   CHECK_THAT(fault(x, folder / "none.npy"), Contains("cannot be opened"));
 
   const auto digits = synthetic_digits(3, sk::Seed{1});
-  const auto refused = [&](const DatasetView& set, const std::string& targets, NpyStored stored) {
+  const auto refused = [&](const DatasetView& set, const std::string& targets, PackedAs stored) {
     return support::thrown<sk::Error>([&] { to_npy(set, x, targets, stored); });
   };
-  CHECK_THAT(refused(digits.normalize(0.2, 0.3), y, NpyStored::bytes),
+  CHECK_THAT(refused(digits.normalize(0.2, 0.3), y, PackedAs::bytes),
              Contains("sample 0 has the value") && Contains("set.normalize(0, 1)"));
-  CHECK_THAT(refused(digits, "", NpyStored::bytes), Contains("name a file for them too"));
-  CHECK_THAT(refused(digits, y, NpyStored::tokens), Contains("this set gives no tokens"));
-  CHECK_THAT(refused(from_tensors(std::vector<float>{1, 2}, sk::Extents{1, {1}}), y, NpyStored::floats),
+  CHECK_THAT(refused(digits, "", PackedAs::bytes), Contains("name a place for them too"));
+  CHECK_THAT(refused(digits, y, PackedAs::tokens), Contains("this set gives no tokens"));
+  CHECK_THAT(refused(from_tensors(std::vector<float>{1, 2}, sk::Extents{1, {1}}), y, PackedAs::floats),
              Contains("neither labels nor targets"));
   CHECK_THAT(support::thrown<sk::Error>([&] { to_npy(digits, folder / "no/x.npy", y); }), Contains("cannot be opened"));
 }

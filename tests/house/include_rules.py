@@ -56,6 +56,7 @@ DOORS = [
     (r"xsimd/", ["ops/cpu/*", "tensor/*"]),
     (r"(cblas|lapacke|lapack)\.h|mkl", ["ops/cpu/*"]),
     (r"png\.h|turbojpeg\.h", ["data/image_codecs.hpp"]),
+    (r"hdf5\.h", ["data/hdf5_file.hpp"]),
     (r"zlib\.h|zstd\.h", ["data/*", "tensor/npz.hpp"]),
     (r"nlohmann/", ["train/*"]),
     (r"xtensor/|xtl/", ["xtensor.hpp"]),

@@ -60,7 +60,7 @@ class ImageFolder {
   void read(std::int64_t i, std::span<float> x, std::int32_t& label) const {
     label = files_[static_cast<std::size_t>(i)].second;
     const ImageBytes image = detail::read_image_file(path(i), options_.channels);
-    const auto number = [](std::uint8_t byte) { return static_cast<float>(byte) / 255; };
+    const auto number = [](std::uint8_t byte) { return static_cast<float>(byte) * (1.0f / 255); };
     if (image.size == options_.size) {
       std::transform(image.values.begin(), image.values.end(), x.begin(), number);
       return;
@@ -72,7 +72,7 @@ class ImageFolder {
     std::vector<float> whole(image.values.size());
     std::transform(image.values.begin(), image.values.end(), whole.begin(), number);
     const std::vector<float> resized = resize(whole, image.size, options_.size, image.channels);
-    std::transform(resized.begin(), resized.end(), x.begin(), [](float v) { return std::round(v * 255) / 255; });
+    std::transform(resized.begin(), resized.end(), x.begin(), [](float v) { return std::round(v * 255) * (1.0f / 255); });
   }
 
  private:

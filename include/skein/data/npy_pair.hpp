@@ -11,7 +11,7 @@
 
 #include "in_memory.hpp"
 #include "map_npy.hpp"
-#include "view.hpp"
+#include "set_blocks.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
 
@@ -43,16 +43,11 @@ InMemory<Stored> from_npy(const std::string& samples, const std::string& targets
                           std::move(beside.vectors), beside.target);
 }
 
-/// How to_npy writes samples. bytes: those that are served as byte / 255, as images are; floats: as they are served; tokens: as
-/// 32-bit integers.
-enum class NpyStored { bytes, floats, tokens };
-
 /// Writes all samples of a set, in its order, to a .npy file (samples, ...), and what belongs to them to another: class numbers
 /// as int32, target vectors as float32. Takes the memory of a few samples. Throws FileError where a file cannot be written,
 /// ArgumentError where the set does not give what is asked for: bytes of a value that is no byte / 255 (of a set that is
 /// normalised), a file of targets for a set without, or none for one with.
-void to_npy(const DatasetView& set, const std::string& samples, const std::string& targets = "",
-            NpyStored stored = NpyStored::bytes);
+void to_npy(const DatasetView& set, const std::string& samples, const std::string& targets = "", PackedAs as = PackedAs::bytes);
 
 }  // namespace skein::inline SKEIN_ABI::data
 

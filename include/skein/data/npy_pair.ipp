@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of npy_pair.hpp.
 #pragma once
-#include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <span>
 
@@ -74,10 +71,10 @@ class NpyWriter {
   NpyWriter(const std::string& path, char kind, int width, const std::vector<long>& extents)
       : path_(path), file_(skein::detail::open_file(path, "wb")) {
     const std::string header = skein::detail::npy_header_text(kind, width, extents.data(), static_cast<int>(extents.size()));
-    write(std::span<const char>(header));
+    write({reinterpret_cast<const unsigned char*>(header.data()), header.size()});
   }
-  template <class Value> void write(std::span<const Value> values) {
-    if (std::fwrite(values.data(), sizeof(Value), values.size(), file_.get()) != values.size()) fail();
+  void write(std::span<const unsigned char> bytes) {
+    if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size()) fail();
   }
   void end() {
     if (std::fflush(file_.get()) != 0) fail();
@@ -88,92 +85,20 @@ class NpyWriter {
   std::string path_;
   skein::detail::File file_;
 };
-
-/// A value as the byte that is served as it.
-inline std::uint8_t byte_of(float value, std::int64_t sample) {
-  const float scaled = value * 255, byte = std::round(scaled);
-  if (!(byte >= 0 && byte <= 255 && std::abs(scaled - byte) <= 1e-3f))
-    throw ArgumentError(
-        "to_npy: sample " + std::to_string(sample) + " has the value " + std::to_string(value) +
-        ", which is no byte / 255: pack the set as it is before normalize(), set.normalize(0, 1), or write NpyStored::floats");
-  return static_cast<std::uint8_t>(byte);
-}
-
-/// A set on its way into two files, a block of samples at a time.
-class NpyPacker {
- public:
-  NpyPacker(const DatasetView& set, const std::string& samples, const std::string& targets, NpyStored stored)
-      : set_(set), stored_(stored), x_(samples, kind(), stored == NpyStored::bytes ? 1 : 4, shape()) {
-    const Target target = set.target();
-    const bool labels = target.kind == TargetKind::label;
-    each_ = labels ? target.each : target.count;
-    if (targets.empty()) return;
-    std::vector<long> extents{static_cast<long>(set.size())};
-    if (!labels || each_ > 1) extents.push_back(each_);
-    y_.emplace(targets, labels ? 'i' : 'f', 4, extents);
-  }
-  void write_all() {
-    constexpr std::int64_t block = 64;
-    std::vector<std::int64_t> indices;
-    for (std::int64_t first = 0; first < set_.size(); first += block) {
-      indices.resize(static_cast<std::size_t>(std::min(block, set_.size() - first)));
-      std::iota(indices.begin(), indices.end(), first);
-      if (stored_ == NpyStored::tokens) write_block(indices, integers_);
-      else write_block(indices, numbers_);
-    }
-    x_.end();
-    if (y_) y_->end();
-  }
-
- private:
-  char kind() const { return stored_ == NpyStored::tokens ? 'i' : stored_ == NpyStored::bytes ? 'u' : 'f'; }
-  std::vector<long> shape() const {
-    std::vector<long> extents{static_cast<long>(set_.size())};
-    const Extents sample = set_.sample_extents();
-    extents.insert(extents.end(), sample.e, sample.e + sample.rank);
-    return extents;
-  }
-  template <class Scalar> void write_block(Indices indices, std::vector<Scalar>& x) {
-    const long count = set_.sample_extents().count();
-    const std::size_t beside = indices.size() * static_cast<std::size_t>(each_);
-    x.resize(indices.size() * static_cast<std::size_t>(count));
-    Destination<Scalar> to{.x = x.data(), .pitch = count};
-    std::vector<Scalar> vectors;
-    if (set_.target().kind == TargetKind::label) labels_.resize(beside), to.labels = labels_.data();
-    if (set_.target().kind == TargetKind::vector) vectors.resize(beside), to.targets = vectors.data(), to.target_pitch = each_;
-    set_.serve(indices, to);
-    if (stored_ == NpyStored::bytes) write_bytes(x, indices[0], count);
-    else x_.write(std::span<const Scalar>(x));
-    if (to.labels) y_->write(std::span<const std::int32_t>(labels_));
-    else if (y_) y_->write(std::span<const Scalar>(vectors));
-  }
-  template <class Scalar> void write_bytes(const std::vector<Scalar>& x, std::int64_t first, long count) {
-    bytes_.resize(x.size());
-    for (std::size_t i = 0; i < x.size(); ++i)
-      bytes_[i] = byte_of(static_cast<float>(x[i]), first + static_cast<std::int64_t>(i) / count);
-    x_.write(std::span<const std::uint8_t>(bytes_));
-  }
-
-  const DatasetView& set_;
-  NpyStored stored_;
-  long each_ = 0;
-  NpyWriter x_;
-  std::optional<NpyWriter> y_;
-  std::vector<float> numbers_;
-  std::vector<std::int32_t> integers_, labels_;
-  std::vector<std::uint8_t> bytes_;
-};
 }  // namespace detail
 
-SKEIN_INLINE void to_npy(const DatasetView& set, const std::string& samples, const std::string& targets, NpyStored stored) {
-  const bool tokens = stored == NpyStored::tokens;
-  if (tokens ? !set.gives_tokens() : !set.gives_numbers())
-    throw ArgumentError(tokens ? "to_npy: this set gives no tokens: write NpyStored::bytes or NpyStored::floats"
-                               : "to_npy: this set gives tokens: write NpyStored::tokens");
-  if ((set.target().kind == TargetKind::none) != targets.empty())
-    throw ArgumentError(targets.empty() ? "to_npy: this set has labels or targets: name a file for them too"
-                                        : "to_npy: this set has neither labels nor targets for " + targets);
-  detail::NpyPacker(set, samples, targets, stored).write_all();
+SKEIN_INLINE void to_npy(const DatasetView& set, const std::string& samples, const std::string& targets, PackedAs as) {
+  SetBlocks blocks("to_npy", set, as, !targets.empty());
+  const char kind = as == PackedAs::tokens ? 'i' : as == PackedAs::bytes ? 'u' : 'f';
+  detail::NpyWriter x(samples, kind, as == PackedAs::bytes ? 1 : 4, blocks.extents());
+  std::optional<detail::NpyWriter> y;
+  if (!targets.empty()) y.emplace(targets, blocks.labels() ? 'i' : 'f', 4, blocks.target_extents());
+  while (blocks.next()) {
+    x.write(blocks.samples());
+    if (y) y->write(blocks.targets());
+  }
+  x.end();
+  if (y) y->end();
 }
 
 }  // namespace skein::inline SKEIN_ABI::data

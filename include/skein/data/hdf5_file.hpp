@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arrays of HDF5 files, opened, read by rows and written: what hdf5_set.hpp needs of the library, and the only place that
+// includes it; empty in a program that does not link skein::hdf5. The library of most systems is not safe for threads: one call
+// at a time.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../core/error.hpp"
+#include "set_blocks.hpp"
+
+#ifndef SKEIN_WITH_HDF5
+#define SKEIN_WITH_HDF5 0
+#endif
+
+#if SKEIN_WITH_HDF5
+#include <hdf5.h>
+
+SKEIN_BEGIN_COLD
+
+namespace skein::inline SKEIN_ABI::data::detail {
+
+inline std::mutex& hdf5_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+/// An object of the library, closed at the end. The caller holds the mutex while one is made or closed.
+class Hdf5Handle {
+ public:
+  Hdf5Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
+  Hdf5Handle(Hdf5Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+  Hdf5Handle& operator=(Hdf5Handle&&) = delete;
+  ~Hdf5Handle() {
+    if (id_ >= 0) close_(id_);
+  }
+  hid_t get() const { return id_; }
+
+ private:
+  hid_t id_;
+  herr_t (*close_)(hid_t);
+};
+
+/// The mutex, and the library's own lines on the terminal switched off as long.
+class Hdf5Call {
+ public:
+  explicit Hdf5Call(const std::string& path) : path_(path), lock_(hdf5_mutex()) {
+    H5Eget_auto2(H5E_DEFAULT, &print_, &data_);
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  }
+  ~Hdf5Call() { H5Eset_auto2(H5E_DEFAULT, print_, data_); }
+  Hdf5Call(const Hdf5Call&) = delete;
+
+  /// An object that was made. Throws FileError with what the library says where it was not.
+  Hdf5Handle made(hid_t id, herr_t (*close)(hid_t), const std::string& what) const {
+    if (id < 0) fail(what);
+    return {id, close};
+  }
+  void done(herr_t result, const std::string& what) const {
+    if (result < 0) fail(what);
+  }
+  [[noreturn]] void fail(const std::string& what) const {
+    std::string reason;
+    const auto note = [](unsigned, const H5E_error2_t* error, void* to) -> herr_t {
+      if (error->desc) *static_cast<std::string*>(to) = error->desc;  // the innermost comes last
+      return 0;
+    };
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, note, &reason);
+    throw FileError(path_, -1, what + (reason.empty() ? "" : ": " + reason));
+  }
+
+ private:
+  const std::string& path_;
+  std::lock_guard<std::mutex> lock_;
+  H5E_auto2_t print_ = nullptr;
+  void* data_ = nullptr;
+};
+
+/// One array of a file, open to be read by rows.
+class Hdf5Array {
+ public:
+  /// Throws FileError where the file has no such array of numbers.
+  Hdf5Array(const std::string& path, const std::string& name) : path_(path), name_(name), open_(open(path, name)) {
+    const Hdf5Call call(path_);
+    const Hdf5Handle space = call.made(H5Dget_space(id()), H5Sclose, "has an array '" + name_ + "' without extents");
+    const int rank = H5Sget_simple_extent_ndims(space.get());
+    if (rank < 1 || rank > 5)
+      throw FileError(path_, -1,
+                      "has in '" + name_ + "' an array of " + std::to_string(rank) +
+                          " extents: a data set has that of the samples, and one to four of each sample");
+    extents_.resize(static_cast<std::size_t>(rank));
+    H5Sget_simple_extent_dims(space.get(), extents_.data(), nullptr);
+    for (const hsize_t e : extents_)
+      if (e < 1 || e > static_cast<hsize_t>(std::numeric_limits<int>::max()))
+        throw FileError(path_, -1, "has in '" + name_ + "' an extent of " + std::to_string(e));
+    const Hdf5Handle type = call.made(H5Dget_type(id()), H5Tclose, "has an array '" + name_ + "' without a type");
+    class_ = H5Tget_class(type.get());
+    if (class_ != H5T_INTEGER && class_ != H5T_FLOAT)
+      throw FileError(path_, -1, "has in '" + name_ + "' an array of other than numbers");
+    bytes_ = class_ == H5T_INTEGER && H5Tget_size(type.get()) == 1 && H5Tget_sign(type.get()) == H5T_SGN_NONE;
+  }
+  ~Hdf5Array() {
+    const std::lock_guard lock(hdf5_mutex());
+    { const Open closed = std::move(open_); }
+  }
+  Hdf5Array(const Hdf5Array&) = delete;
+
+  const std::vector<hsize_t>& extents() const { return extents_; }
+  std::int64_t rows() const { return static_cast<std::int64_t>(extents_[0]); }
+  bool integers() const { return class_ == H5T_INTEGER; }
+  bool bytes() const { return bytes_; }
+
+  /// Rows [first, first + count), dense, as the type of `to`: std::uint8_t, float or std::int64_t.
+  template <class Value> void read(std::int64_t first, std::int64_t count, Value* to) const {
+    const hid_t type = std::is_same_v<Value, float>          ? H5T_NATIVE_FLOAT
+                       : std::is_same_v<Value, std::uint8_t> ? H5T_NATIVE_UINT8
+                                                             : H5T_NATIVE_INT64;
+    const Hdf5Call call(path_);
+    const Hdf5Handle all = call.made(H5Dget_space(id()), H5Sclose, "cannot be read");
+    std::vector<hsize_t> begin(extents_.size(), 0), size = extents_;
+    begin[0] = static_cast<hsize_t>(first), size[0] = static_cast<hsize_t>(count);
+    call.done(H5Sselect_hyperslab(all.get(), H5S_SELECT_SET, begin.data(), nullptr, size.data(), nullptr), "cannot be read");
+    const Hdf5Handle here =
+        call.made(H5Screate_simple(static_cast<int>(size.size()), size.data(), nullptr), H5Sclose, "cannot be read");
+    call.done(H5Dread(id(), type, here.get(), all.get(), H5P_DEFAULT, to), "is damaged: rows " + std::to_string(first) + " to " +
+                                                                               std::to_string(first + count - 1) + " of '" +
+                                                                               name_ + "' cannot be read");
+  }
+
+ private:
+  struct Open {
+    Hdf5Handle file, array;
+  };
+  static Open open(const std::string& path, const std::string& name) {
+    const Hdf5Call call(path);
+    Hdf5Handle file = call.made(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose, "cannot be opened as an HDF5 file");
+    const hid_t array = H5Dopen2(file.get(), name.c_str(), H5P_DEFAULT);
+    return {std::move(file), call.made(array, H5Dclose, "has no array '" + name + "'")};
+  }
+  hid_t id() const { return open_.array.get(); }
+
+  std::string path_, name_;
+  Open open_;
+  std::vector<hsize_t> extents_;
+  H5T_class_t class_ = H5T_NO_CLASS;
+  bool bytes_ = false;
+};
+
+/// An array that is written by rows, in chunks of so many, compressed.
+class Hdf5Writer {
+ public:
+  Hdf5Writer(const std::string& path, hid_t file, const std::string& name, hid_t type, const std::vector<long>& extents,
+             long chunk, int level)
+      : path_(path), type_(type), extents_(extents.begin(), extents.end()),
+        array_(make(path, file, name, type, extents_, chunk, level)) {}
+
+  void write(std::int64_t first, std::int64_t count, const void* values) {
+    const Hdf5Call call(path_);
+    std::vector<hsize_t> begin(extents_.size(), 0), size = extents_;
+    begin[0] = static_cast<hsize_t>(first), size[0] = static_cast<hsize_t>(count);
+    const Hdf5Handle all = call.made(H5Dget_space(array_.get()), H5Sclose, "cannot be written");
+    call.done(H5Sselect_hyperslab(all.get(), H5S_SELECT_SET, begin.data(), nullptr, size.data(), nullptr), "cannot be written");
+    const Hdf5Handle here =
+        call.made(H5Screate_simple(static_cast<int>(size.size()), size.data(), nullptr), H5Sclose, "cannot be written");
+    call.done(H5Dwrite(array_.get(), type_, here.get(), all.get(), H5P_DEFAULT, values), "cannot be written");
+  }
+
+ private:
+  static Hdf5Handle make(const std::string& path, hid_t file, const std::string& name, hid_t type,
+                         const std::vector<hsize_t>& extents, long chunk, int level) {
+    const Hdf5Call call(path);
+    const int rank = static_cast<int>(extents.size());
+    const Hdf5Handle space = call.made(H5Screate_simple(rank, extents.data(), nullptr), H5Sclose, "cannot be written");
+    const Hdf5Handle how = call.made(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "cannot be written");
+    std::vector<hsize_t> piece = extents;
+    piece[0] = std::min<hsize_t>(static_cast<hsize_t>(chunk), extents[0]);
+    call.done(H5Pset_chunk(how.get(), rank, piece.data()), "cannot be written");
+    if (level > 0) call.done(H5Pset_deflate(how.get(), static_cast<unsigned>(level)), "cannot be compressed");
+    return call.made(H5Dcreate2(file, name.c_str(), type, space.get(), H5P_DEFAULT, how.get(), H5P_DEFAULT), H5Dclose,
+                     "cannot be written as '" + name + "'");
+  }
+
+  std::string path_;
+  hid_t type_;
+  std::vector<hsize_t> extents_;
+  Hdf5Handle array_;
+};
+
+}  // namespace skein::inline SKEIN_ABI::data::detail
+
+SKEIN_END_COLD
+#endif

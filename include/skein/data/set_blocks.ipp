@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of set_blocks.hpp.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "../core/error.hpp"
+#include "set_blocks.hpp"
+
+SKEIN_BEGIN_COLD
+
+namespace skein::inline SKEIN_ABI::data {
+
+SKEIN_INLINE SetBlocks::SetBlocks(std::string caller, const DatasetView& set, PackedAs as, bool with_targets)
+    : caller_(std::move(caller)), set_(set), as_(as) {
+  const bool tokens = as == PackedAs::tokens;
+  if (tokens ? !set.gives_tokens() : !set.gives_numbers())
+    throw ArgumentError(caller_ + (tokens ? ": this set gives no tokens: write PackedAs::bytes or PackedAs::floats"
+                                          : ": this set gives tokens: write PackedAs::tokens"));
+  if ((set.target().kind != TargetKind::none) != with_targets)
+    throw ArgumentError(caller_ + (with_targets ? ": this set has neither labels nor targets: name none"
+                                                : ": this set has labels or targets: name a place for them too"));
+}
+
+template <class Scalar> void SetBlocks::serve(std::vector<Scalar>& x, std::vector<Scalar>& vectors) {
+  const long pitch = set_.sample_extents().count();
+  const std::size_t beside = indices_.size() * static_cast<std::size_t>(each());
+  x.resize(indices_.size() * static_cast<std::size_t>(pitch));
+  Destination<Scalar> to{.x = x.data(), .pitch = pitch};
+  if (labels()) labels_.resize(beside), to.labels = labels_.data();
+  if (set_.target().kind == TargetKind::vector) vectors.resize(beside), to.targets = vectors.data(), to.target_pitch = each();
+  set_.serve(indices_, to);
+}
+
+SKEIN_INLINE bool SetBlocks::next() {
+  constexpr std::int64_t most = 64;
+  const std::int64_t begin = indices_.empty() ? 0 : indices_.back() + 1;
+  indices_.resize(static_cast<std::size_t>(std::min(most, set_.size() - begin)));
+  std::iota(indices_.begin(), indices_.end(), begin);
+  if (indices_.empty()) return false;
+  if (as_ == PackedAs::tokens) return serve(tokens_, no_vectors_), true;
+  serve(numbers_, vectors_);
+  if (as_ == PackedAs::floats) return true;
+  bytes_.resize(numbers_.size());
+  for (std::size_t i = 0; i < numbers_.size(); ++i) {
+    const float scaled = numbers_[i] * 255, byte = std::round(scaled);
+    if (!(byte >= 0 && byte <= 255 && std::abs(scaled - byte) <= 1e-3f))
+      throw ArgumentError(caller_ + ": sample " +
+                          std::to_string(begin + static_cast<std::int64_t>(i) / set_.sample_extents().count()) +
+                          " has the value " + std::to_string(numbers_[i]) +
+                          ", which is no byte / 255: pack the set as it is before normalize(), set.normalize(0, 1), or write "
+                          "PackedAs::floats");
+    bytes_[i] = static_cast<std::uint8_t>(byte);
+  }
+  return true;
+}
+
+SKEIN_INLINE std::span<const unsigned char> SetBlocks::samples() const {
+  const auto bytes = [](const auto& v) {
+    return std::span(reinterpret_cast<const unsigned char*>(v.data()), v.size() * sizeof(v[0]));
+  };
+  return as_ == PackedAs::bytes ? bytes(bytes_) : as_ == PackedAs::floats ? bytes(numbers_) : bytes(tokens_);
+}
+SKEIN_INLINE std::span<const unsigned char> SetBlocks::targets() const {
+  if (labels()) return {reinterpret_cast<const unsigned char*>(labels_.data()), labels_.size() * sizeof(std::int32_t)};
+  return {reinterpret_cast<const unsigned char*>(vectors_.data()), vectors_.size() * sizeof(float)};
+}
+SKEIN_INLINE std::vector<long> SetBlocks::extents() const {
+  std::vector<long> extents{static_cast<long>(set_.size())};
+  const Extents sample = set_.sample_extents();
+  extents.insert(extents.end(), sample.e, sample.e + sample.rank);
+  return extents;
+}
+SKEIN_INLINE std::vector<long> SetBlocks::target_extents() const {
+  std::vector<long> extents{static_cast<long>(set_.size())};
+  if (!labels() || each() > 1) extents.push_back(each());
+  return extents;
+}
+
+}  // namespace skein::inline SKEIN_ABI::data
+
+SKEIN_END_COLD

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data sets through HDF5 files: what is written is read, in any order, on several threads; and files that are none or damaged.
+#include <skein/data/hdf5_set.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <skein/data/from_tensors.hpp>
+#include <skein/data/loader.hpp>
+#include <skein/data/synthetic_digits.hpp>
+
+#include <catch2/catch.hpp>
+#include "../support/temporary_folder.hpp"
+#include "../support/thrown.hpp"
+
+namespace sk = skein;
+using namespace sk::data;
+using Catch::Contains;
+
+namespace {
+auto digits(int count) { return synthetic_digits(count, sk::Seed{1}).normalize(0, 1); }
+std::string fault(const auto& act) { return support::thrown<sk::Error>(act); }
+/// Chosen samples as a set serves them, and their labels behind.
+std::vector<float> chosen(const DatasetView& set, const std::vector<std::int64_t>& indices) {
+  const long n = set.sample_extents().count();
+  std::vector<float> x(indices.size() * static_cast<std::size_t>(n + 3), -1.0f);
+  std::vector<std::int32_t> labels(indices.size() * static_cast<std::size_t>(set.target().each));
+  set.serve(indices, Destination<float>{.x = x.data(), .pitch = n + 3, .labels = labels.data()});
+  x.insert(x.end(), labels.begin(), labels.end());
+  return x;
+}
+}  // namespace
+
+TEST_CASE("Images go through an HDF5 file, in chunks of any length, and are served in any order") {
+  const support::TemporaryFolder folder;
+  const auto set = digits(150);
+  for (const long chunk : {1L, 7L, 1000L}) {
+    to_hdf5(set, folder / "set.h5", {.chunk = chunk, .level = chunk == 7 ? 0 : 4});
+    const Hdf5Set read(folder / "set.h5");
+    CHECK(read.size() == 150);
+    CHECK(read.sample_extents() == sk::Extents{3, {28, 28, 1}});
+    CHECK(read.target() == Target::labels(10));
+    const std::vector<std::int64_t> order{5, 6, 7, 149, 0, 64, 63, 5};
+    CHECK(chosen(read, order) == chosen(set, order));
+  }
+  CHECK(Hdf5Set(folder / "set.h5", {.targets = ""}).target().kind == TargetKind::none);
+  CHECK(Hdf5Set(folder / "set.h5", {.classes = 12}).target() == Target::labels(12));
+}
+
+TEST_CASE("Numbers with target vectors go through an HDF5 file, beside other arrays") {
+  const support::TemporaryFolder folder;
+  std::vector<float> x(70 * 3), y(70 * 2);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i));
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = static_cast<float>(i) / 7;
+  const auto set = from_tensors(x, sk::Extents{1, {3}}, y);
+  to_hdf5(set, folder / "set.h5", {.samples = "inputs", .targets = "outputs", .as = PackedAs::floats});
+  const Hdf5Set read(folder / "set.h5", {.samples = "inputs", .targets = "outputs"});
+  CHECK(read.target() == Target::vector(2));
+  std::vector<float> to(3), target(2);
+  const std::vector<std::int64_t> one{41};
+  read.serve(one, {.x = to.data(), .pitch = 3, .targets = target.data(), .target_pitch = 2});
+  CHECK(std::equal(to.begin(), to.end(), x.begin() + 123));
+  CHECK(std::equal(target.begin(), target.end(), y.begin() + 82));
+}
+
+TEST_CASE("A loader serves an HDF5 file on threads of its own, each sample once, with its label") {
+  const support::TemporaryFolder folder;
+  const auto set = digits(90);
+  to_hdf5(set, folder / "set.h5");
+  const Hdf5Set read(folder / "set.h5");
+  for (const int threads : {1, 3}) {
+    Loader<> loader(read, {.batch = 16, .prefetch = Prefetch::on, .prefetch_threads = threads});
+    std::vector<int> seen(90);
+    for (const auto& batch : loader.epoch(1))
+      for (long i = 0; i < batch.count; ++i) {
+        ++seen[static_cast<std::size_t>(batch.indices[i])];
+        CHECK(batch.labels[i] == set.label(batch.indices[i]));
+      }
+    CHECK(std::all_of(seen.begin(), seen.end(), [](int n) { return n == 1; }));
+  }
+}
+
+TEST_CASE("Files that are no HDF5 file, or another, or damaged, say so") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder / "set.h5";
+  CHECK_THAT(fault([&] { Hdf5Set{path}; }), Contains("set.h5: cannot be opened as an HDF5 file"));
+  support::write_file(path, "no HDF5 at all", 14);
+  CHECK_THAT(fault([&] { Hdf5Set{path}; }), Contains("cannot be opened as an HDF5 file"));
+  to_hdf5(digits(40), path);
+  CHECK_THAT(fault([&] { Hdf5Set(path, {.samples = "images"}); }), Contains("has no array 'images'"));
+  CHECK_THAT(fault([&] { Hdf5Set(path, {.samples = "y", .targets = "x"}); }), Contains("(samples) or (samples, n)"));
+  std::ifstream in(path, std::ios::binary);
+  const std::string whole{std::istreambuf_iterator<char>(in), {}};
+  support::write_file(path, whole.data(), whole.size() / 2);
+  CHECK_THAT(fault([&] { Hdf5Set{path}; }), Contains("set.h5"));
+  std::string bad = whole;  // of a compressed sample
+  std::fill(bad.begin() + static_cast<std::ptrdiff_t>(bad.size() / 2),
+            bad.begin() + static_cast<std::ptrdiff_t>(bad.size() / 2) + 600, '\x55');
+  support::write_file(path, bad.data(), bad.size());
+  CHECK_THAT(fault([&] {
+               const Hdf5Set set(path);
+               for (std::int64_t i = 0; i < 40; ++i) chosen(set, {i});
+             }),
+             Contains("set.h5"));
+}
+
+TEST_CASE("A file of a few bytes that claims many samples is refused before memory is taken") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder / "set.h5";
+  {
+    const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    for (const char* name : {"x", "y"}) {
+      const hsize_t extents[] = {2000000000, 2};
+      const hid_t space = H5Screate_simple(name[0] == 'x' ? 2 : 1, extents, nullptr);
+      const hid_t how = H5Pcreate(H5P_DATASET_CREATE);
+      const hsize_t chunk[] = {1, 2};
+      H5Pset_chunk(how, name[0] == 'x' ? 2 : 1, chunk);
+      H5Dclose(H5Dcreate2(file, name, H5T_NATIVE_INT32, space, H5P_DEFAULT, how, H5P_DEFAULT));
+      H5Pclose(how);
+      H5Sclose(space);
+    }
+    H5Fclose(file);
+  }
+  CHECK_THAT(fault([&] { Hdf5Set{path}; }), Contains("2000000000 targets: 134217728 are read at most"));
+}
+
+TEST_CASE("What to_hdf5 cannot write it says") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder / "set.h5";
+  CHECK_THAT(fault([&] { to_hdf5(digits(3), path, {.chunk = 0}); }), Contains(".chunk is one sample or more"));
+  CHECK_THAT(fault([&] { to_hdf5(digits(3), path, {.as = PackedAs::tokens}); }), Contains("to_npy"));
+  CHECK_THAT(fault([&] { to_hdf5(digits(3).normalize(0.3, 0.5), path); }), Contains("to_hdf5: sample 0 has the value"));
+  CHECK_THAT(fault([&] { to_hdf5(digits(3), folder / "no/set.h5"); }), Contains("no/set.h5: cannot be written"));
+}
