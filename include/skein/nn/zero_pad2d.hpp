@@ -30,9 +30,14 @@ template <class Image, int Each, class Value> struct PadPixels {
     const bool inside = row >= 0 && row < I::height && column >= 0 && column < I::width;
     const Value* from = x + sample * x_pitch + (inside ? (row * I::width + column) * I::channels : 0);
     Value* to = y + sample * y_pitch + at * I::out_channels + channel;
-    for (int k = 0; k < Each; ++k) {
-      const long c = channel + k - I::before;
-      to[k] = inside && c >= 0 && c < I::channels ? from[c] : Value(0);
+    if constexpr (Each == I::out_channels) {  // loops without a condition, which become vectors
+      for (int k = 0; k < I::out_channels; ++k) to[k] = Value(0);
+      for (int k = 0; inside && k < I::channels; ++k) to[I::before + k] = from[k];
+    } else {
+      for (int k = 0; k < Each; ++k) {
+        const long c = channel + k - I::before;
+        to[k] = inside && c >= 0 && c < I::channels ? from[c] : Value(0);
+      }
     }
   }
 };
@@ -50,7 +55,10 @@ template <class Image, int Each, class Value> struct UnpadPixels {
     const long from = (row / I::step * I::out_width + column / I::step) * I::out_channels + I::before + channel;
     Value* to = dx + sample * x_pitch + at * I::channels + channel;
     const Value* gradient = dy + sample * y_pitch + (taken ? from : 0);
-    for (int k = 0; k < Each; ++k) to[k] = taken ? gradient[k] : Value(0);
+    if (taken)
+      for (int k = 0; k < Each; ++k) to[k] = gradient[k];
+    else
+      for (int k = 0; k < Each; ++k) to[k] = Value(0);
   }
 };
 }  // namespace detail
