@@ -13,8 +13,10 @@
 #include <skein/nn/conv2d.hpp>
 #include <skein/nn/dropout.hpp>
 #include <skein/nn/flatten.hpp>
+#include <skein/nn/fused/conv_batch_norm.hpp>
 #include <skein/nn/fused/conv_relu_pool.hpp>
 #include <skein/nn/fused/linear_activation.hpp>
+#include <skein/nn/fused/rectified_residual.hpp>
 #include <skein/nn/gelu.hpp>
 #include <skein/nn/global_avg_pool.hpp>
 #include <skein/nn/layer_norm.hpp>

@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <vector>
 
+#include <skein/nn/fused/conv_batch_norm.hpp>
+#include <skein/nn/fused/rectified_residual.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/models/resnet.hpp>
 #include <skein/nn/models/resnet_v2.hpp>

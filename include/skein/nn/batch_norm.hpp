@@ -67,6 +67,10 @@ template <class... Options> struct BatchNorm {
     c.running_variance = f.buffers + pitch;
     c.mean = f.batch_statistics;
     c.inverse = f.batch_statistics + channels;
+    if constexpr (Rectifies && on_host<typename Frame::Device>) {
+      c.scale = c.inverse + channels;
+      c.shift = c.scale + channels;
+    }
     c.workspace = f.workspace;
     return c;
   }

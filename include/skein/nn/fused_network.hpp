@@ -29,13 +29,13 @@ requires(!on_host<Device>) struct Placed<L, Device> {
   using type = OnDevice<L, Device>;
 };
 
-template <class L, class Device> struct Rewrite;  // of one layer or container
+template <class L, class Device> struct Rewrite;  // of one layer or container, or of a composite that contains layers
 
 template <class Done, class Device, class... Rest> struct FuseList;
 template <class... Done, class Device> struct FuseList<List<Done...>, Device> { using type = Sequential<Done...>; };
 
 template <class Device, class... Ls> inline constexpr bool fuses = !std::is_void_v<typename Fusion<Device, Ls...>::type>;
-template <class Device, class... Ls> using Composite = typename Placed<typename Fusion<Device, Ls...>::type, Device>::type;
+template <class Device, class... Ls> using Composite = typename Rewrite<typename Fusion<Device, Ls...>::type, Device>::type;
 
 template <class... Done, class Device, class A> struct FuseList<List<Done...>, Device, A> {
   using type = Sequential<Done..., typename Rewrite<A, Device>::type>;
@@ -78,7 +78,8 @@ template <class L, class Device> struct Rewrite {
       return std::type_identity<Repeat<L::repetitions, typename Rewrite<typename L::block, Device>::type>>{};
     else if constexpr (RecomputeLike<L>)
       return std::type_identity<Recompute<typename Rewrite<typename L::recomputed_block, Device>::type>>{};
-    else if constexpr (GraphLike<L>) return std::type_identity<typename L::template rewritten<Device>>{};
+    else if constexpr (GraphLike<L> || RectifiedResidualLike<L>)
+      return std::type_identity<typename L::template rewritten<Device>>{};
     else if constexpr (fuses<Device, L>)
       return std::type_identity<FusedLayer<Composite<Device, L>, L>>{};  // another form of one layer
     else return Placed<L, Device>{};

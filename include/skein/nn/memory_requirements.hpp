@@ -81,6 +81,11 @@ template <class L> concept ResidualLike = requires {
   typename L::body;
   typename L::shortcut;
 };
+/// The same with a ReLU behind the sum: of a rewriting (nn/fused/rectified_residual.hpp).
+template <class L> concept RectifiedResidualLike = requires {
+  typename L::rectified_body;
+  typename L::rectified_shortcut;
+};
 template <class L> concept ConcatLike = requires { typename L::branches; };
 /// L is one block, several times.
 template <class L> concept RepeatLike = requires {

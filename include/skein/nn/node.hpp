@@ -88,13 +88,26 @@ template <class L, class In, class F, class Sums> concept HasKroneckerFactors = 
   L::template kronecker_factors<In>(f, sums);
 };
 
+/// What a residual block asks of the ends of its body in backward: the last layer's Frame::dsum, the first one's Frame::adds_dx.
+template <class Activation> struct BodyEnds {
+  Activation* dsum = nullptr;
+  bool adds_dx = false;
+};
+/// The last layer of a node joins a sum (JoinsSum), or its first one adds to the gradient of the input (AddsToGradient).
+template <class N, class R> concept NodeJoinsSum = requires { requires N::template joins_sum<R>; };
+template <class N, class R> concept NodeAddsToGradient = requires { requires N::template adds_dx<R>; };
+
 /// A leaf. forward returns where the output is (an aliasing layer: its input); backward likewise for the input's gradient.
 template <class L, class In> struct Node {
   static constexpr LayerInfo info = L::describe(In::extents);
   static constexpr bool splits = needs_of<L>(In::extents).splits_gradients;
+  template <class R> static constexpr bool takes = std::same_as<typename LeafFrame<L, R>::Activation, typename R::Activation>;
+  template <class R> static constexpr bool joins_sum = takes<R>&& JoinsSum<L>;
+  template <class R> static constexpr bool adds_dx = takes<R>&& AddsToGradient<L, In, LeafFrame<L, R>>;
 
   template <class R> static const typename R::Activation* forward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
-                                                                  typename R::Activation* y) {
+                                                                  typename R::Activation* y,
+                                                                  const typename R::Activation* addend = nullptr) {
     if constexpr (info.aliases_input) {
       return x;
     } else if constexpr (!takes<R>) {
@@ -105,6 +118,7 @@ template <class L, class In> struct Node {
       share_gradient(r, at, f);
       f.x = x;
       f.y = y;
+      f.addend = addend;
       const auto written = watch<R>(y, r.batch, info.output);
       L::template forward<In>(f);
       written.assert_written("forward", "its output", "f.y() = ...");
@@ -113,7 +127,8 @@ template <class L, class In> struct Node {
   }
   template <class R> static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
                                                                    const typename R::Activation* y,
-                                                                   const typename R::Activation* dy, typename R::Activation* dx) {
+                                                                   const typename R::Activation* dy, typename R::Activation* dx,
+                                                                   const BodyEnds<typename R::Activation>& ends = {}) {
     if constexpr (info.aliases_input) {
       return dy;
     } else {
@@ -127,7 +142,9 @@ template <class L, class In> struct Node {
         f.y = const_cast<typename R::Activation*>(y);
         f.dy = dy;
         f.dx = dx;
-        const auto written = watch<R>(info.tokens > 0 ? nullptr : dx, r.batch, In::extents);
+        f.dsum = ends.dsum;
+        f.adds_dx = ends.adds_dx;
+        const auto written = watch<R>(info.tokens > 0 || ends.adds_dx ? nullptr : dx, r.batch, In::extents);
         if constexpr (Defers<R> && HasBackwardHalves<L>) {
           if (r.defers(dy, info.saved_by_backward)) {
             L::template backward_input<In>(f);
@@ -199,7 +216,6 @@ template <class L, class In> struct Node {
     if constexpr (splits)
       if (r.context.split) f.gradients = r.split_gradients + at.parameter;
   }
-  template <class R> static constexpr bool takes = std::same_as<typename LeafFrame<L, R>::Activation, typename R::Activation>;
   /// Samples that the layer is about to write.
   template <class R, class T> static auto watch(T* to, long batch, const Extents& sample) {
     if constexpr (checks_writes<R>) return detail::WriteCheck<L, T>(to, batch, sample);

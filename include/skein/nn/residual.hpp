@@ -48,13 +48,18 @@ template <ResidualLike L, class In> struct Node<L, In> {
     a.scratch = slot;
     return a;
   }
+  template <class R> static typename R::Activation* body_output_of(const R& r, const ArenaOffsets& at) {
+    return r.save({at.kept_activations, out});
+  }
+  template <class R> static typename R::Activation* shortcut_output_of(const R& r, const ArenaOffsets& at) {
+    return r.save({at.kept_activations + shortcut_output, out});
+  }
 
   template <class R> static const typename R::Activation* forward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
                                                                   typename R::Activation* y) {
     typename R::Activation* other = r.temporary({at.scratch, slot});
-    const auto* a = Body::forward(r, at + body_at(), x, body.saves_output ? r.save({at.kept_activations, out}) : y);
-    const auto* b = Shortcut::forward(r, at + shortcut_at(), x,
-                                      shortcut.saves_output ? r.save({at.kept_activations + shortcut_output, out}) : other);
+    const auto* a = Body::forward(r, at + body_at(), x, body.saves_output ? body_output_of(r, at) : y);
+    const auto* b = Shortcut::forward(r, at + shortcut_at(), x, shortcut.saves_output ? shortcut_output_of(r, at) : other);
     ops::add<typename R::Device>(y, a, b, out * r.batch);
     return y;
   }
@@ -63,10 +68,9 @@ template <ResidualLike L, class In> struct Node<L, In> {
                                                                    const typename R::Activation* dy, typename R::Activation* dx) {
     detail::NoSplit<R> guard(r);
     typename R::Activation* other = dx ? r.temporary({at.scratch, slot}) : nullptr;
-    const auto* kept_activations = shortcut.saves_output ? r.save({at.kept_activations + shortcut_output, out}) : nullptr;
+    const auto* kept_activations = shortcut.saves_output ? shortcut_output_of(r, at) : nullptr;
     const auto* b = Shortcut::backward(r, at + shortcut_at(), x, kept_activations, dy, other);  // the arena's order reversed
-    const auto* a =
-        Body::backward(r, at + body_at(), x, body.saves_output ? r.save({at.kept_activations, out}) : nullptr, dy, dx);
+    const auto* a = Body::backward(r, at + body_at(), x, body.saves_output ? body_output_of(r, at) : nullptr, dy, dx);
     if (dx) ops::add<typename R::Device>(dx, a, b, in * r.batch);
     return dx;
   }

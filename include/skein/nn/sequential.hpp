@@ -131,14 +131,20 @@ template <SequentialLike L, class In> struct Node<L, In> {
                         all.children[I].in.e[2], all.children[I].in.e[3]>::type;
   template <int I> using NodeAt = Node<TypeAt<typename L::children, I>, ShapeAt<I>>;
 
+  // As a residual block's body: its last layer joins the sum, its first one adds to dx. They must be two.
+  template <class R> static constexpr bool joins_sum = (n > 1) && NodeJoinsSum<NodeAt<n - 1>, R>;
+  template <class R> static constexpr bool adds_dx = (n > 1) && NodeAddsToGradient<NodeAt<0>, R>;
+
   template <class R> static const typename R::Activation* forward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
-                                                                  typename R::Activation* y) {
-    return forward_all(r, at, x, y, Indices{});
+                                                                  typename R::Activation* y,
+                                                                  const typename R::Activation* addend = nullptr) {
+    return forward_all(r, at, x, y, addend, Indices{});
   }
   template <class R> static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
                                                                    const typename R::Activation* y,
-                                                                   const typename R::Activation* dy, typename R::Activation* dx) {
-    return backward_all(r, at, x, y, dy, dx, Indices{});
+                                                                   const typename R::Activation* dy, typename R::Activation* dx,
+                                                                   const BodyEnds<typename R::Activation>& ends = {}) {
+    return backward_all(r, at, {x, y, dx, ends}, dy, Indices{});
   }
   template <class R> static void pack_weights(R& r, const ArenaOffsets& at) {
     each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::pack_weights(r, at + all.children[I].at); }, Indices{});
@@ -189,27 +195,44 @@ template <SequentialLike L, class In> struct Node<L, In> {
 
   template <class R, int... I>
   static const typename R::Activation* forward_all(R& r, const ArenaOffsets& at, const typename R::Activation* x,
-                                                   typename R::Activation* y, std::integer_sequence<int, I...>) {
-    const int done[] = {(x = NodeAt<I>::forward(r, at + all.children[I].at, x, output(r, at, I, y)), 0)...};
+                                                   typename R::Activation* y, const typename R::Activation* addend,
+                                                   std::integer_sequence<int, I...>) {
+    const int done[] = {(x = forward_child<I>(r, at + all.children[I].at, x, output(r, at, I, y), addend), 0)...};
     (void)done;
     return x;
   }
-  template <class R, int... I>
-  static const typename R::Activation* backward_all(R& r, const ArenaOffsets& at, const typename R::Activation* x,
-                                                    const typename R::Activation* y, const typename R::Activation* dy,
-                                                    typename R::Activation* dx, std::integer_sequence<int, I...>) {
-    const int done[] = {(dy = backward_child<n - 1 - I>(r, at, x, y, dy, dx), 0)...};
+  template <int I, class R>
+  static const typename R::Activation* forward_child(R& r, const ArenaOffsets& at, const typename R::Activation* x,
+                                                     typename R::Activation* y, const typename R::Activation* addend) {
+    if constexpr (I + 1 == n && joins_sum<R>) return NodeAt<I>::forward(r, at, x, y, addend);
+    else return NodeAt<I>::forward(r, at, x, y);
+  }
+  /// What backward of all children has in common.
+  template <class Activation> struct BackwardCall {
+    const Activation *x, *y;
+    Activation* dx;
+    BodyEnds<Activation> ends;
+  };
+  template <class R, int... I> static const typename R::Activation* backward_all(R& r, const ArenaOffsets& at,
+                                                                                 const BackwardCall<typename R::Activation>& call,
+                                                                                 const typename R::Activation* dy,
+                                                                                 std::integer_sequence<int, I...>) {
+    const int done[] = {(dy = backward_child<n - 1 - I>(r, at, call, dy), 0)...};
     (void)done;
     return dy;
   }
-  template <int I, class R>
-  static const typename R::Activation* backward_child(R& r, const ArenaOffsets& at, const typename R::Activation* x,
-                                                      const typename R::Activation* y, const typename R::Activation* dy,
-                                                      typename R::Activation* dx) {
+  template <int I, class R> static const typename R::Activation* backward_child(R& r, const ArenaOffsets& at,
+                                                                                const BackwardCall<typename R::Activation>& call,
+                                                                                const typename R::Activation* dy) {
     constexpr long end = I + 1 < n ? all.children[I + 1 < n ? I + 1 : I].at.parameter : all.total.stored;
-    typename R::Activation* const to = gradient(r, at, I, dx);
+    typename R::Activation* const to = gradient(r, at, I, call.dx);
     if (!to && r.frozen(at.parameter + end)) return nullptr;  // nor is anything in front of it trained
-    return NodeAt<I>::backward(r, at + all.children[I].at, edge(r, at, I - 1, x, y), edge(r, at, I, x, y), dy, to);
+    const ArenaOffsets here = at + all.children[I].at;
+    const auto *x = edge(r, at, I - 1, call.x, call.y), *y = edge(r, at, I, call.x, call.y);
+    constexpr bool last = I + 1 == n && joins_sum<R>, first = I == 0 && adds_dx<R>;
+    if constexpr (last || first)
+      return NodeAt<I>::backward(r, here, x, y, dy, to, {last ? call.ends.dsum : nullptr, first ? call.ends.adds_dx : false});
+    else return NodeAt<I>::backward(r, here, x, y, dy, to);
   }
 };
 

@@ -13,7 +13,9 @@ namespace skein::inline SKEIN_ABI::ops {
 
 /// What a device's kernels want for rows of so many columns.
 template <class Device> constexpr KernelNeeds batch_norm_needs(long) { return {}; }
-template <> constexpr KernelNeeds batch_norm_needs<Cpu>(long columns) { return {.workspace = 4 * column_period(columns)}; }
+template <> constexpr KernelNeeds batch_norm_needs<Cpu>(long columns) {
+  return {.workspace = cpu::batch_norm_workspace(columns)};
+}
 
 /// A device's batch normalisation: each specialises it.
 template <class Device> struct BatchNormKernels;

@@ -14,6 +14,15 @@ template <> struct ElementwiseKernels<Cpu> {
   template <class Scalar> static void add(Scalar* y, const Scalar* a, const Scalar* b, long n) {
     for (long i = 0; i < n; ++i) y[i] = static_cast<Scalar>(a[i] + b[i]);
   }
+  template <class Scalar> static void add_relu(Scalar* y, const Scalar* a, const Scalar* b, long n) {
+    for (long i = 0; i < n; ++i) {
+      const auto sum = a[i] + b[i];
+      y[i] = static_cast<Scalar>(sum < 0 ? 0 : sum);
+    }
+  }
+  template <class Scalar> static void relu_gradient(Scalar* dx, const Scalar* dy, const Scalar* y, long n) {
+    for (long i = 0; i < n; ++i) dx[i] = y[i] > Scalar(0) ? dy[i] : Scalar(0);
+  }
   template <class Scalar> static void copy(Scalar* y, const Scalar* x, long n) {
     std::memmove(y, x, static_cast<std::size_t>(n) * sizeof(Scalar));
   }
@@ -29,6 +38,16 @@ template <> struct ElementwiseKernels<Cpu> {
 /// y = a + b over n values.
 template <class Device, class Scalar> void add(Scalar* y, const Scalar* a, const Scalar* b, long n) {
   ElementwiseKernels<Device>::add(y, a, b, n);
+}
+
+/// y = max(0, a + b) over n values. NaN stays.
+template <class Device, class Scalar> void add_relu(Scalar* y, const Scalar* a, const Scalar* b, long n) {
+  ElementwiseKernels<Device>::add_relu(y, a, b, n);
+}
+
+/// dx = dy where y > 0, else 0, over n values.
+template <class Device, class Scalar> void relu_gradient(Scalar* dx, const Scalar* dy, const Scalar* y, long n) {
+  ElementwiseKernels<Device>::relu_gradient(dx, dy, y, n);
 }
 
 /// y = x over n values; nothing where they are the same array.

@@ -51,6 +51,8 @@ template <class Scalar, Conv2dGeometry G> struct Conv2d {
     else return std::string_view(onednn ? "oneDNN" : "reference");
   }
   static constexpr std::string_view name = name_of();
+  /// It can add to dx.
+  static constexpr bool adds_dx = direct;
 
   static void pack_weights(const Conv2dCall<Scalar>& c) {
     if constexpr (direct) DirectConv2d<Scalar, DirectPlan{{G}}>::pack_weights(c);
@@ -63,6 +65,27 @@ template <class Scalar, Conv2dGeometry G> struct Conv2d {
     if constexpr (direct) DirectConv2d<Scalar, DirectPlan{{G}}>::forward(c, nullptr);
     else if constexpr (onednn) onednn_conv2d<G>().forward(c);
     else ReferenceConv2d<Scalar>::forward(G, c);
+  }
+  /// The same; done(first, count) is called as soon as these images' outputs are written, while they are in the cache.
+  template <class Done> static void forward_each(const Conv2dCall<Scalar>& c, Done done) {
+    if constexpr (direct) {
+      DirectConv2d<Scalar, DirectPlan{{G}}>::forward(c, nullptr, [&](long n) { done(n, 1L); });
+    } else {
+      forward(c);
+      done(0L, c.batch);
+    }
+  }
+  /// Backward where make(first, count, to) writes the gradients of these images' outputs. They are made in the cache where the
+  /// kernel goes by images, else in dy_room, for all of them.
+  template <class Make> static void backward_of(const Conv2dCall<Scalar>& c, [[maybe_unused]] Scalar* dy_room, Make make) {
+    if constexpr (direct) {
+      DirectConv2d<Scalar, DirectPlan{{G}}>::backward(c, nullptr, [&](long n, Scalar* to) { make(n, 1L, to); });
+    } else {
+      make(0L, c.batch, dy_room);
+      Conv2dCall<Scalar> conv = c;
+      conv.dy = dy_room;
+      backward(conv);
+    }
   }
   static void backward(const Conv2dCall<Scalar>& c) {
     if constexpr (direct) DirectConv2d<Scalar, DirectPlan{{G}}>::backward(c, nullptr);

@@ -83,9 +83,9 @@ template <class Scalar, DirectPlan P> struct DenseData {
           to[(1L * t * filters + f) * row_pitch(channels) + c] =
               weight[(1L * (k * k - 1 - t) * channels + c) * P.conv().weight_pitch() + f];
   }
-  /// zeros: as many as there are channels, in whole vectors.
-  static void image(const Scalar* g, const Scalar* transposed, const Scalar* zeros, Scalar* dx, Scalar* workspace) {
-    Forward::image(g, transposed, zeros, dx, nullptr, workspace);
+  /// zeros: as many as there are channels, in whole vectors. adds: to dx, else it is written.
+  static void image(const Scalar* g, const Scalar* transposed, const Scalar* zeros, Scalar* dx, Scalar* workspace, bool adds) {
+    Forward::image(g, transposed, zeros, dx, nullptr, workspace, adds);
   }
 };
 

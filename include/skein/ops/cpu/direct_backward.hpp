@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "byte_words.hpp"
 #include "dense_backward.hpp"
 
 #if SKEIN_WITH_XSIMD
@@ -38,9 +39,12 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
               k < P.row_values() ? weight[(1L * ky * P.row_values() + k) * P.conv().weight_pitch() + f] : Scalar(0);
   }
 
-  /// winners: (batch, P.winner_bytes()), null where nothing pools. c.y is read where there is ReLU.
-  static void run(const Conv2dCall<Scalar>& c, const Scalar* flipped, const ArgMax* winners) {
+  /// winners: (batch, P.winner_bytes()), null where nothing pools. c.y is read where there is ReLU. make(n, to), where it is
+  /// given, writes image n's gradient of the convolution's output.
+  template <class Make> static void run(const Conv2dCall<Scalar>& c, const Scalar* flipped, const ArgMax* winners, Make make) {
     constexpr int group = P.group();
+    constexpr bool made = !std::is_same_v<Make, NothingMade>;
+    constexpr long g_pitch = P.g.relu || made ? P.masked() : P.g.out_count();
     Scalar* images = c.workspace;
     Scalar* masked = c.workspace + P.masked_at();
     Scalar* dweight = c.workspace + P.dweight_at();
@@ -51,27 +55,31 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
     if constexpr (Turned::possible) std::memset(zeros, 0, (round16(P.conv().channels) + 16) * sizeof(Scalar));
     for (long n = 0; n < c.batch; n += group) {
       const int count = static_cast<int>(c.batch - n < group ? c.batch - n : group);
-      const Scalar* g = P.g.relu ? masked : c.dy + n * P.g.out_count();
+      const Scalar* g = P.g.relu || made ? masked : c.dy + n * P.g.out_count();
       for (int i = 0; i < count; ++i) {
         take(c.x + (n + i) * P.conv().in_count(), images + i * P.padded_image());
-        if (P.g.relu) mask(c.y + (n + i) * P.g.out_count(), c.dy + (n + i) * P.g.out_count(), masked + i * P.masked());
+        if constexpr (made) make(n + i, masked + i * P.masked());
+        else if (P.g.relu) mask(c.y + (n + i) * P.g.out_count(), c.dy + (n + i) * P.g.out_count(), masked + i * P.masked());
         if (c.dbias) add_pixels(g + i * g_pitch, bias);
       }
       const ArgMax* places = winners ? winners + n * P.winner_bytes() : nullptr;
       if constexpr (Dense::possible) {
         for (int i = 0; i < count; ++i) Dense::add(images + i * P.padded_image(), g + i * g_pitch, c.dweight);
       } else {
-        each_pass(
-            [&]<int R, int W>(Size<R>, Size<W>, int row, int v) { weights<R, W>(images, g, places, count, row, v, dweight); });
+        each_pass([&]<int R, int W>(Size<R>, Size<W>, int row, int v) {
+          weights<R, W>(images, g, g_pitch, places, count, row, v, dweight);
+        });
       }
+      if (!c.dx) continue;
       if constexpr (Turned::possible) {
-        if (!c.dx) continue;
         if (n == 0) Turned::Forward::clear(c.workspace + P.transposed_at());
         for (int i = 0; i < count; ++i)
-          Turned::image(g + i * g_pitch, flipped, zeros, c.dx + (n + i) * P.conv().in_count(), c.workspace + P.transposed_at());
-      } else if (c.dx) {
+          Turned::image(g + i * g_pitch, flipped, zeros, c.dx + (n + i) * P.conv().in_count(), c.workspace + P.transposed_at(),
+                        c.adds_dx);
+      } else {
         for (int i = 0; i < count; ++i)
-          data(g + i * g_pitch, places + i * P.winner_bytes(), flipped, c.workspace, c.dx + (n + i) * P.conv().in_count());
+          data(g + i * g_pitch, places + i * P.winner_bytes(), flipped, c.workspace, c.dx + (n + i) * P.conv().in_count(),
+               c.adds_dx);
       }
     }
     for (int f = 0; f < filters; ++f) {
@@ -85,7 +93,6 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
 
  private:
   template <int N> struct Size {};
-  static constexpr long g_pitch = P.g.relu ? P.masked() : P.g.out_count();
   static constexpr long pixel_step = 1L * P.g.pool_stride * P.conv().stride * P.conv().channels;
   static constexpr long row_step = 1L * P.g.pool_stride * P.conv().stride * P.padded_row();
   static constexpr long origin = -1L * P.g.pool_padding * P.conv().stride * (P.padded_row() + P.conv().channels);
@@ -154,8 +161,8 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
     else return offset[ByChannel ? winners[f * P.winner_plane() + pixel] : winners[pixel * filters + f]];
   }
 
-  template <int R, int W> static SKEIN_NOINLINE void weights(const Scalar* images, const Scalar* g, const ArgMax* winners,
-                                                             int count, int row, int v, Scalar* dweight) {
+  template <int R, int W> static SKEIN_NOINLINE void weights(const Scalar* images, const Scalar* g, long g_pitch,
+                                                             const ArgMax* winners, int count, int row, int v, Scalar* dweight) {
     constexpr int sets = R * W >= 8 ? 1 : R * W >= 4 ? 2 : accumulators >= 24 ? 4 : 2;  // enough independent sums
     const Scalar* first = images + origin + row * P.padded_row() + v * lanes;
     for (int f = 0; f < filters; ++f) {
@@ -201,8 +208,8 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
     for (int i = 0; i < R * W; ++i) sum[i] = xsimd::fma(g, load_from<V>(x + i / W * P.padded_row() + i % W * lanes), sum[i]);
   }
 
-  /// dx of one image.
-  static void data(const Scalar* g, const ArgMax* winners, const Scalar* flipped, Scalar* workspace, Scalar* dx) {
+  /// dx of one image, written or added to.
+  static void data(const Scalar* g, const ArgMax* winners, const Scalar* flipped, Scalar* workspace, Scalar* dx, bool adds) {
     Scalar* padded = workspace + P.dx_at();
     std::memset(padded, 0, P.padded_image() * sizeof(Scalar));
     const ArgMax* alive = winners;
@@ -219,7 +226,12 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
     });
     constexpr long n = 1L * P.conv().width * P.conv().channels;
     const Scalar* from = padded + P.conv().padding * (P.padded_row() + P.conv().channels);
-    for (int r = 0; r < P.conv().height; ++r) std::memcpy(dx + r * n, from + r * P.padded_row(), n * sizeof(Scalar));
+    for (int r = 0; r < P.conv().height; ++r) {
+      const Scalar* row = from + r * P.padded_row();
+      if (!adds) std::memcpy(dx + r * n, row, n * sizeof(Scalar));
+      else
+        for (long i = 0; i < n; ++i) dx[r * n + i] += row[i];
+    }
   }
   template <int R, int W>
   static SKEIN_NOINLINE void by_channel(const Scalar* g, const ArgMax* winners, const Scalar* w, Scalar* dx) {
@@ -245,16 +257,7 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
   static constexpr bool all_alive = !P.g.pooled() && !P.g.relu;
   /// Eight winners as bytes of a word; behind the last filter, bytes that are no place.
   static SKEIN_ALWAYS_INLINE std::uint64_t eight(const ArgMax* from, int word) {
-    std::uint64_t bytes = ~std::uint64_t(0);
-    if (filters % 8 != 0 && word == words - 1) std::memcpy(&bytes, from + 8 * word, filters % 8 == 0 ? 8 : filters % 8);
-    else std::memcpy(&bytes, from + 8 * word, 8);
-    return bytes;
-  }
-  /// The high bit of each byte of `bytes` that equals `value` (little-endian order of filters).
-  static SKEIN_ALWAYS_INLINE std::uint64_t equal_bytes(std::uint64_t bytes, int value) {
-    constexpr std::uint64_t low = 0x7f7f7f7f7f7f7f7fu;
-    const std::uint64_t x = bytes ^ (0x0101010101010101u * static_cast<std::uint64_t>(value));
-    return ~(((x & low) + low) | x | low);
+    return word_of_bytes(from + 8 * word, filters % 8 != 0 && word == words - 1 ? filters % 8 : 8);
   }
   template <int R, int W>
   static SKEIN_NOINLINE void by_pixel(const Scalar* g, const ArgMax* winners, const Scalar* w, Scalar* dx) {

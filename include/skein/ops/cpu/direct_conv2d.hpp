@@ -54,8 +54,9 @@ template <class Scalar, DirectPlan P> struct DirectConv2d {
     if constexpr (over_width) Width::pack(c.weight, c.packed_weights + P.packed_at());
     Backward::flip(c.weight, c.packed_weights + P.flipped_at());
   }
-  /// winners: (batch, P.winner_bytes()), written where there is pooling.
-  static void forward(const Conv2dCall<Scalar>& c, ArgMax* winners) {
+  /// winners: (batch, P.winner_bytes()), written where there is pooling. done(n) is called after each image n, whose output is in
+  /// the cache then.
+  template <class Done = NothingDone> static void forward(const Conv2dCall<Scalar>& c, ArgMax* winners, Done done = {}) {
     const Scalar* bias = c.packed_weights + P.bias_at();
     if constexpr (over_width) Width::clear(c.workspace);
     else Filters::clear(c.workspace);
@@ -65,10 +66,18 @@ template <class Scalar, DirectPlan P> struct DirectConv2d {
       ArgMax* places = winners + n * P.winner_bytes();
       if constexpr (over_width) Width::image(x, c.packed_weights + P.packed_at(), bias, y, places, c.workspace);
       else Filters::image(x, c.weight, bias, y, places, c.workspace);
+      done(n);
     }
   }
-  static void backward(const Conv2dCall<Scalar>& c, const ArgMax* winners) {
-    Backward::run(c, c.packed_weights + P.flipped_at(), winners);
+  /// With weights (weight_rows, weight_pitch) and a bias in place of the call's own; of vectors over the filters, nothing pooled.
+  static void forward_with(const Conv2dCall<Scalar>& c, const Scalar* weight, const Scalar* bias) requires(!over_width) {
+    Filters::clear(c.workspace);
+    for (long n = 0; n < c.batch; ++n)
+      Filters::image(c.x + n * P.conv().in_count(), weight, bias, c.y + n * P.g.out_count(), nullptr, c.workspace);
+  }
+  /// make(n, to): writes the gradient of image n's convolution; without it that is dy, behind ReLU and pooling.
+  template <class Make = NothingMade> static void backward(const Conv2dCall<Scalar>& c, const ArgMax* winners, Make make = {}) {
+    Backward::run(c, c.packed_weights + P.flipped_at(), winners, make);
   }
   /// The gradient of one sample's convolution in full, of y and dy behind ReLU and pooling: (out_height, out_width, filters).
   static void unpool(const Scalar* y, const Scalar* dy, const ArgMax* winners, Scalar* to) {

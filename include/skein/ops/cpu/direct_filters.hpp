@@ -18,8 +18,10 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
   static constexpr int step = P.conv().stride * P.conv().channels;  // values from one pixel's patch to the next one's
   using V = Vector<Scalar, lanes>;
 
-  /// x: one image; y: (pixels, filters); winners: likewise, where there is pooling.
-  static void image(const Scalar* x, const Scalar* weight, const Scalar* bias, Scalar* y, ArgMax* winners, Scalar* workspace) {
+  /// x: one image; y: (pixels, filters); winners: likewise, where there is pooling. adds: to y in place of the bias, where
+  /// nothing is pooled and the filters fill vectors.
+  static void image(const Scalar* x, const Scalar* weight, const Scalar* bias, Scalar* y, ArgMax* winners, Scalar* workspace,
+                    bool adds = false) {
     const Scalar* from = x;
     if constexpr (P.conv().padding > 0) {
       pad(x, workspace);
@@ -30,7 +32,7 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
     if constexpr (!P.g.pooled()) {
       for (int r = 0; r < rows; ++r) {
         Scalar* to = y + 1L * r * columns * filters;
-        row(from + r * row_step, weight, bias, pitch == filters ? to : ring);
+        row(from + r * row_step, weight, adds ? Start{to, pitch} : Start{bias, 0}, pitch == filters ? to : ring);
         if (pitch != filters)
           for (int p = 0; p < columns; ++p) std::memcpy(to + 1L * p * filters, ring + 1L * p * pitch, filters * sizeof(Scalar));
       }
@@ -39,7 +41,7 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
       for (int r = 0; r < P.g.out_height(); ++r) {
         const int top = r * P.g.pool_stride - P.g.pool_padding, end = top + P.g.pool_kernel < rows ? top + P.g.pool_kernel : rows;
         for (next = next < top ? top : next; next < end; ++next)
-          row(from + next * row_step, weight, bias, ring + 1L * (next % P.g.pool_kernel) * columns * pitch);
+          row(from + next * row_step, weight, {bias, 0}, ring + 1L * (next % P.g.pool_kernel) * columns * pitch);
         const long at = 1L * r * P.g.out_width() * filters;
         PoolRows<Scalar, P, pitch>::run(ring, r, y + at, winners + at);
       }
@@ -67,20 +69,27 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
     to += P.conv().padding * (P.padded_row() + P.conv().channels);
     for (int r = 0; r < P.conv().height; ++r) std::memcpy(to + r * P.padded_row(), x + r * n, n * sizeof(Scalar));
   }
-  static void row(const Scalar* x, const Scalar* weight, const Scalar* bias, Scalar* to) {
+  /// What the sums of a row begin with: the bias for each pixel, or what is there.
+  struct Start {
+    const Scalar* at;
+    long pitch;
+    Start from(long pixel) const { return {at + pixel * pitch, pitch}; }
+  };
+  static void row(const Scalar* x, const Scalar* weight, Start start, Scalar* to) {
     int p = 0;
     if constexpr (wider > 0)
-      for (; p < wider * (pixels + 1); p += pixels + 1) block<pixels + 1>(x + p * step, weight, bias, to + 1L * p * pitch);
-    for (; p < columns; p += pixels) block<pixels>(x + p * step, weight, bias, to + 1L * p * pitch);
+      for (; p < wider * (pixels + 1); p += pixels + 1)
+        block<pixels + 1>(x + p * step, weight, start.from(p), to + 1L * p * pitch);
+    for (; p < columns; p += pixels) block<pixels>(x + p * step, weight, start.from(p), to + 1L * p * pitch);
   }
-  template <int N> static SKEIN_NOINLINE void block(const Scalar* x, const Scalar* weight, const Scalar* bias, Scalar* to) {
+  template <int N> static SKEIN_NOINLINE void block(const Scalar* x, const Scalar* weight, Start start, Scalar* to) {
     constexpr int C = chunk();
     for (int first = 0; first < pitch; first += C * lanes) {
       V sum[N][C];
 #pragma GCC unroll 16
       for (int p = 0; p < N; ++p)
 #pragma GCC unroll 16
-        for (int v = 0; v < C; ++v) sum[p][v] = load_from<V>(bias + first + v * lanes);
+        for (int v = 0; v < C; ++v) sum[p][v] = load_from<V>(start.at + p * start.pitch + first + v * lanes);
       const Scalar* w = weight + first;
       for (int ky = 0; ky < P.conv().kernel; ++ky) {
         const Scalar* from = x + ky * P.padded_row();

@@ -30,6 +30,13 @@ namespace cpu {
 /// n, rounded up to a multiple of 16.
 constexpr long round16(long n) { return (n + 15) / 16 * 16; }
 
+/// Nothing is called behind an image's forward pass.
+struct NothingDone {
+  void operator()(long) const {}
+};
+/// The gradient of the convolution's output is dy.
+struct NothingMade {};
+
 /// The winner of an output that ReLU has switched off.
 inline constexpr ArgMax no_winner = 255;
 

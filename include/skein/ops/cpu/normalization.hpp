@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalisation in vectors. Columns: the matrix is read as one array whose coefficients repeat after column_period, so that 6
-// channels fill vectors as well as 64 do; sums are taken in registers over blocks of rows, about a first guess of the mean,
-// and added up in double. Rows: three short passes over a row in the first-level cache. Without xsimd it is the reference.
+// Normalisation of rows in vectors: three short passes over a row in the first-level cache. Without xsimd it is the reference.
 #pragma once
-#include "../reference/normalization.hpp"
+#include "normalize_columns.hpp"
 
 #if SKEIN_WITH_XSIMD
 #include <algorithm>
@@ -11,129 +9,6 @@
 #include "vector_part.hpp"
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
-
-namespace detail {
-/// For each vector of columns, over blocks of rows: term(i, j, first, second) adds to two vectors for element i of the array,
-/// place j of the period; the sums come out in double, per column. Elements behind the last whole period: rest(i, c).
-template <class Scalar, class Term, class Rest>
-SKEIN_ALWAYS_INLINE void column_sums(long rows, long width, double* first_sum, double* second_sum, Term term, Rest rest) {
-  using V = xsimd::batch<Scalar>;
-  constexpr long lanes = static_cast<long>(V::size);
-  const long period = column_period(width), total = rows * width, whole = total / period * period;
-  const long block = std::clamp(8192 / period, 8L, 64L) * period;
-  alignas(64) Scalar first_lanes[V::size], second_lanes[V::size];
-  for (long begin = 0; begin < whole; begin += block) {
-    const long end = std::min(begin + block, whole);
-    long column = 0;
-    for (long j = 0; j < period; j += lanes) {
-      V first0(Scalar(0)), second0(Scalar(0)), first1(Scalar(0)), second1(Scalar(0));
-      long i = begin + j;
-      for (; i + period < end; i += 2 * period) {
-        term(i, j, first0, second0);
-        term(i + period, j, first1, second1);
-      }
-      if (i < end) term(i, j, first0, second0);
-      (first0 + first1).store_aligned(first_lanes);
-      (second0 + second1).store_aligned(second_lanes);
-      for (long l = 0; l < lanes; ++l) {
-        first_sum[column] += static_cast<double>(first_lanes[l]);
-        second_sum[column] += static_cast<double>(second_lanes[l]);
-        if (++column == width) column = 0;
-      }
-    }
-  }
-  for (long i = whole; i < total; ++i) rest(i, i % width);
-}
-
-/// body(i, j) for each vector of the array, j its place in the period; rest(i, c) for the elements behind.
-template <class Scalar, class Body, class Rest> SKEIN_ALWAYS_INLINE void column_map(long rows, long width, Body body, Rest rest) {
-  constexpr long lanes = static_cast<long>(xsimd::batch<Scalar>::size);
-  const long period = column_period(width), total = rows * width, whole = total / period * period;
-  for (long begin = 0; begin < whole; begin += period)
-    for (long j = 0; j < period; j += lanes) body(begin + j, j);
-  for (long i = whole; i < total; ++i) rest(i, (i - whole) % width);
-}
-}  // namespace detail
-
-/// Sums of x and x^2 over the rows, per column, in double. guess: column_period(width) scalars of scratch.
-template <class Scalar> void column_moments(const Columns<Scalar>& m, double* sum, double* square, Scalar* guess) {
-  using V = xsimd::batch<Scalar>;
-  const long period = column_period(m.width), sample = std::min(m.rows, 8L);
-  for (long c = 0; c < m.width; ++c) {
-    double mean = 0;
-    for (long r = 0; r < sample; ++r) mean += static_cast<double>(m.x[r * m.width + c]);
-    guess[c] = sample > 0 ? static_cast<Scalar>(mean / static_cast<double>(sample)) : Scalar(0);
-    sum[c] = square[c] = 0;
-  }
-  for (long i = m.width; i < period; ++i) guess[i] = guess[i - m.width];
-  const Scalar* x = m.x;
-  detail::column_sums<Scalar>(
-      m.rows, m.width, sum, square,
-      [=](long i, long j, V& first, V& second) {
-        const V d = V::load_unaligned(x + i) - V::load_unaligned(guess + j);
-        first += d;
-        second = xsimd::fma(d, d, second);
-      },
-      [=](long i, long c) {
-        const double d = static_cast<double>(x[i]) - static_cast<double>(guess[c]);
-        sum[c] += d;
-        square[c] += d * d;
-      });
-  const double n = static_cast<double>(m.rows);
-  for (long c = 0; c < m.width; ++c) {  // from sums about the guess to sums about zero
-    const double g = static_cast<double>(guess[c]);
-    square[c] += g * (2 * sum[c] + n * g);
-    sum[c] += n * g;
-  }
-}
-
-/// Sums of dy and dy (x - mean) over the rows, per column, in double. Coefficients of columns are repeated to column_period.
-template <class Scalar>
-void column_products(const Columns<Scalar>& m, const Scalar* dy, const Scalar* mean, double* sum, double* product) {
-  using V = xsimd::batch<Scalar>;
-  for (long c = 0; c < m.width; ++c) sum[c] = product[c] = 0;
-  const Scalar* x = m.x;
-  detail::column_sums<Scalar>(
-      m.rows, m.width, sum, product,
-      [=](long i, long j, V& first, V& second) {
-        const V g = V::load_unaligned(dy + i);
-        first += g;
-        second = xsimd::fma(g, V::load_unaligned(x + i) - V::load_unaligned(mean + j), second);
-      },
-      [=](long i, long c) {
-        sum[c] += static_cast<double>(dy[i]);
-        product[c] += static_cast<double>(dy[i]) * (static_cast<double>(x[i]) - static_cast<double>(mean[c]));
-      });
-}
-
-/// y = (x - mean) scale + shift.
-template <class Scalar>
-void column_affine(const Columns<Scalar>& m, const Scalar* mean, const Scalar* scale, const Scalar* shift, Scalar* y) {
-  using V = xsimd::batch<Scalar>;
-  const Scalar* x = m.x;
-  detail::column_map<Scalar>(
-      m.rows, m.width,
-      [=](long i, long j) {
-        const V d = V::load_unaligned(x + i) - V::load_unaligned(mean + j);
-        xsimd::fma(d, V::load_unaligned(scale + j), V::load_unaligned(shift + j)).store_unaligned(y + i);
-      },
-      [=](long i, long c) { y[i] = (x[i] - mean[c]) * scale[c] + shift[c]; });
-}
-
-/// dx = a dy + b (x - mean) + c.
-template <class Scalar> void column_combine(const Columns<Scalar>& m, const Scalar* dy, const Scalar* mean, const Scalar* a,
-                                            const Scalar* b, const Scalar* c, Scalar* dx) {
-  using V = xsimd::batch<Scalar>;
-  const Scalar* x = m.x;
-  detail::column_map<Scalar>(
-      m.rows, m.width,
-      [=](long i, long j) {
-        const V d = V::load_unaligned(x + i) - V::load_unaligned(mean + j);
-        const V constant = xsimd::fma(V::load_unaligned(b + j), d, V::load_unaligned(c + j));
-        xsimd::fma(V::load_unaligned(a + j), V::load_unaligned(dy + i), constant).store_unaligned(dx + i);
-      },
-      [=](long i, long k) { dx[i] = a[k] * dy[i] + b[k] * (x[i] - mean[k]) + c[k]; });
-}
 
 namespace detail {
 template <class Scalar> SKEIN_ALWAYS_INLINE Scalar row_sum(const Scalar* row, long n) {
@@ -248,13 +123,7 @@ void row_normalize_backward(const RowShape& s, const Scalar* x, const Scalar* dy
 #else
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
-using reference::column_affine;
-using reference::column_combine;
-using reference::column_products;
 using reference::row_normalize;
-template <class Scalar> void column_moments(const Columns<Scalar>& m, double* sum, double* square, Scalar*) {
-  reference::column_moments(m, sum, square);
-}
 template <Center C = Center::mean, class Scalar>
 void row_normalize_backward(const RowShape& s, const Scalar* x, const Scalar* dy, const Scalar* weight,
                             const Scalar* saved_for_backward, Scalar* dx, Scalar* dweight, Scalar* dbias, Scalar*) {

@@ -78,6 +78,7 @@ template <class Scalar> struct Conv2dCall {
   Scalar* y = nullptr;             ///< (batch, out_depth, out_height, out_width, filters)
   const Scalar* dy = nullptr;
   Scalar* dx = nullptr;
+  bool adds_dx = false;  ///< adds to dx what else is written; of kernels that say so
   Scalar* dweight = nullptr;
   Scalar* dbias = nullptr;
   Scalar* packed_weights = nullptr;  ///< what pack_weights() made of the weights

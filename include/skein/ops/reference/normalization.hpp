@@ -58,15 +58,19 @@ enum class Center { mean, nothing };
 template <Center C> inline constexpr long row_statistics = C == Center::mean ? 2 : 1;
 
 namespace reference {
-/// sum[c] = sum of x, square[c] = sum of x^2 over the rows.
-template <class Scalar> void column_moments(const Columns<Scalar>& m, double* sum, double* square) {
-  for (long c = 0; c < m.width; ++c) sum[c] = square[c] = 0;
+/// Adds x to sum[c] and x^2 to square[c], over the rows.
+template <class Scalar> void add_moments(const Columns<Scalar>& m, double* sum, double* square) {
   for (long r = 0; r < m.rows; ++r)
     for (long c = 0; c < m.width; ++c) {
       const double v = static_cast<double>(m.x[r * m.width + c]);
       sum[c] += v;
       square[c] += v * v;
     }
+}
+/// sum[c] = sum of x, square[c] = sum of x^2 over the rows.
+template <class Scalar> void column_moments(const Columns<Scalar>& m, double* sum, double* square) {
+  for (long c = 0; c < m.width; ++c) sum[c] = square[c] = 0;
+  add_moments(m, sum, square);
 }
 
 /// sum[c] = sum of dy, product[c] = sum of dy (x - mean).

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// RectifiedResidual<Body, Shortcut>: y = max(0, Body(x) + Shortcut(x)): what runs a Residual and the Relu behind it on the host.
+// Where the body ends with a layer that joins a sum (ConvBatchNorm), sum and ReLU are part of that layer's passes; where it
+// begins with one that can, its gradient is added to the shortcut's in place.
+#pragma once
+#include "../fused_network.hpp"
+#include "../relu.hpp"
+
+namespace skein::inline SKEIN_ABI::nn {
+
+/// y = max(0, Body(x) + Shortcut(x)); both have the same output.
+template <class Body, class Shortcut> struct RectifiedResidual {
+  using rectified_body = Body;
+  using rectified_shortcut = Shortcut;
+  template <class Device> using rewritten =
+      RectifiedResidual<typename detail::Rewrite<Body, Device>::type, typename detail::Rewrite<Shortcut, Device>::type>;
+  static constexpr MemoryRequirements analyze(Extents in) {
+    MemoryRequirements t = Residual<Body, Shortcut>::analyze(in);
+    t.operations += 1;
+    t.paths += 1;
+    t.flops += t.output.count();
+    t.saves_output = true;
+    if (!nn::analyze<Shortcut>(in).aliases) t.scratch += slot(in, t.output);  // both gradients of the sum's operands
+    return t;
+  }
+  /// Scalars a sample of an array for the input, or the output, or a gradient of them.
+  static constexpr long slot(Extents in, Extents out) {
+    const long x = whole_line(sample_pitch(in)), y = whole_line(sample_pitch(out));
+    return x > y ? x : y;
+  }
+};
+
+template <RectifiedResidualLike L, class In> struct Node<L, In> {
+  using Plain = Node<Residual<typename L::rectified_body, typename L::rectified_shortcut>, In>;
+  using Body = typename Plain::Body;
+  using Shortcut = typename Plain::Shortcut;
+  static constexpr long out = Plain::out, in = Plain::in, slot = Plain::slot;
+  static constexpr bool identity = Plain::shortcut.aliases;
+  static constexpr ArenaOffsets below(ArenaOffsets a) {  // of its own slots of scratch memory
+    a.scratch = identity ? slot : 2 * slot;
+    return a;
+  }
+  static constexpr ArenaOffsets body_at() { return below(Plain::body_at()); }
+  static constexpr ArenaOffsets shortcut_at() { return below(Plain::shortcut_at()); }
+
+  template <class R> static const typename R::Activation* forward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
+                                                                  typename R::Activation* y) {
+    const auto* b =
+        Shortcut::forward(r, at + shortcut_at(), x,
+                          Plain::shortcut.saves_output ? Plain::shortcut_output_of(r, at) : r.temporary({at.scratch, slot}));
+    if constexpr (NodeJoinsSum<Body, R>) {
+      Body::forward(r, at + body_at(), x, y, b);
+    } else {
+      const auto* a = Body::forward(r, at + body_at(), x, Plain::body.saves_output ? Plain::body_output_of(r, at) : y);
+      ops::add_relu<typename R::Device>(y, a, b, out * r.batch);
+    }
+    return y;
+  }
+  template <class R> static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
+                                                                   const typename R::Activation* y,
+                                                                   const typename R::Activation* dy, typename R::Activation* dx) {
+    detail::NoSplit<R> guard(r);
+    // A shortcut's parameters are behind the body's in the arena, so that its gradients are made first.
+    if constexpr (NodeJoinsSum<Body, R> && Plain::shortcut.stored == 0) return backward_joined(r, at, x, y, dy, dx);
+    else return backward_apart(r, at, x, y, dy, dx);
+  }
+  template <class R> static void pack_weights(R& r, const ArenaOffsets& at) { Plain::pack_weights(r, at); }
+  template <class R> static void prepare(R& r, const ArenaOffsets& at) { Plain::prepare(r, at); }
+  template <class F, class Visit> static constexpr void executed_layers(Visit&& visit) {
+    Body::template executed_layers<F>(visit);
+    Shortcut::template executed_layers<F>(visit);
+    visit(2, NodeJoinsSum<Body, F> ? std::string_view("in the body's last pass") : std::string_view("sum, with ReLU"));
+  }
+  template <class Visit> static constexpr void leaves(const ArenaOffsets& at, bool split, Visit&& visit) {
+    Plain::leaves(at, split, visit);
+  }
+  template <class R> static constexpr ConversionMemory conversion() { return Plain::template conversion<R>(); }
+
+ private:
+  /// The body's last layer makes the gradient of the sum. Of a shortcut that only hands x on that is dx, to which the body adds.
+  template <class R>
+  static const typename R::Activation* backward_joined(R& r, const ArenaOffsets& at, const typename R::Activation* x,
+                                                       const typename R::Activation* y, const typename R::Activation* dy,
+                                                       typename R::Activation* dx) {
+    constexpr bool adds = identity && NodeAddsToGradient<Body, R>;
+    auto* const dsum = adds && dx ? dx : r.temporary({at.scratch, slot});
+    Body::backward(r, at + body_at(), x, y, dy, dx, {dsum, adds && dx});
+    if (!dx || adds) return dx;
+    ops::add<typename R::Device>(dx, dx, through_shortcut(r, at, x, dsum, r.temporary({at.scratch + slot, slot})), in * r.batch);
+    return dx;
+  }
+  /// The gradient of the sum first, then the shortcut's, then the body's.
+  template <class R>
+  static const typename R::Activation* backward_apart(R& r, const ArenaOffsets& at, const typename R::Activation* x,
+                                                      const typename R::Activation* y, const typename R::Activation* dy,
+                                                      typename R::Activation* dx) {
+    constexpr bool adds = NodeAddsToGradient<Body, R>;
+    auto* const dsum = r.temporary({at.scratch, slot});
+    ops::relu_gradient<typename R::Device>(dsum, dy, y, out * r.batch);
+    auto* const to = !dx || identity ? nullptr : adds ? dx : r.temporary({at.scratch + slot, slot});
+    const auto* b = through_shortcut(r, at, x, dsum, to);
+    const auto* body_output = Plain::body.saves_output ? Plain::body_output_of(r, at) : nullptr;
+    if constexpr (adds) {
+      if (dx) ops::copy<typename R::Device>(dx, b, in * r.batch);
+      Body::backward(r, at + body_at(), x, body_output, dsum, dx, {nullptr, dx != nullptr});
+    } else {
+      const auto* a = Body::backward(r, at + body_at(), x, body_output, dsum, dx);
+      if (dx) ops::add<typename R::Device>(dx, a, b, in * r.batch);
+    }
+    return dx;
+  }
+  template <class R>
+  static const typename R::Activation* through_shortcut(R& r, const ArenaOffsets& at, const typename R::Activation* x,
+                                                        const typename R::Activation* dsum, typename R::Activation* to) {
+    const auto* output = Plain::shortcut.saves_output ? Plain::shortcut_output_of(r, at) : nullptr;
+    return Shortcut::backward(r, at + shortcut_at(), x, output, dsum, to);
+  }
+};
+
+template <class Body, class Shortcut> struct Fusion<Cpu, Residual<Body, Shortcut>, Relu> {
+  using type = RectifiedResidual<Body, Shortcut>;
+};
+
+}  // namespace skein::inline SKEIN_ABI::nn
