@@ -4,7 +4,7 @@
 
 Reads requests from stdin, a line each: "run N" (N steps: answers seconds of wall and processor time), "losses K" (K steps from
 the weights handed over: answers the losses), "age N" (N steps at the full rate: answers the last loss), "fit ACCURACY EPOCHS" (whole trainings in the order of files order0, order1, ...:
-answers seconds, epochs, accuracy). Answers "ready" when it is."""
+answers seconds, epochs, accuracy), "memory" (the most bytes of all tensors within a step). Answers "ready" when it is."""
 import argparse
 import os
 import sys
@@ -65,6 +65,20 @@ class Training:
         self.reset()
         return [self.step(self.x, self.y).item() for _ in range(k)]
 
+    def memory(self):
+        """The most bytes of all tensors within a step: those that stay, and the running sum of what a step takes and gives back."""
+        self.step(self.x, self.y)
+        self.optimizer.zero_grad(set_to_none=True)
+        state = [v for values in self.optimizer.state.values() for v in values.values() if torch.is_tensor(v)]
+        stay = sum(t.numel() * t.element_size() for t in [*self.model.parameters(), *self.model.buffers(), *state])
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+            self.step(self.x, self.y)
+        now = most = 0
+        for event in sorted((e for e in profile.profiler.kineto_results.events() if e.name() == "[memory]"), key=lambda e: e.start_ns()):
+            now += event.nbytes()
+            most = max(most, now)
+        return [stay + most]
+
     def fit(self, wanted, epochs):
         """Until the test accuracy is as wanted: seconds, epochs, accuracy."""
         self.reset()
@@ -93,6 +107,8 @@ def serve(training):
             answer = training.run(int(values[0]))
         elif what == "age":
             answer = training.age(int(values[0]))
+        elif what == "memory":
+            answer = training.memory()
         elif what == "losses":
             answer = training.losses(int(values[0]))
         else:
