@@ -107,6 +107,12 @@ TEST_CASE("Lengths in epochs and in shares of the fit become steps", "[optim]") 
   CHECK(Schedule(then(warmup(5), 5, cosine(9))).has_all_steps());
   CHECK_FALSE(Schedule(own).has_all_steps());
   CHECK_FALSE(Schedule(then(warmup(5), 5, own)).has_all_steps());
+  for (std::int64_t t = 0; t < 130; ++t) {  // without a Schedule around it
+    CHECK(cosine().bound(fit)(t) == cosine(120)(t));
+    CHECK((warmup(epochs(1)) * cosine()).bound(fit)(t) == (warmup(30) * cosine(120))(t));
+    CHECK(then(warmup(epochs(1)), epochs(1), cosine()).bound({.steps = 120, .steps_per_epoch = 30})(t) ==
+          then(warmup(30), 30, cosine(90))(t));
+  }
   CHECK_THROWS_WITH(cosine()(3), Catch::Contains("has no length outside of a fit"));
   CHECK_THROWS_WITH(warmup(epochs(0)), Catch::Contains("warmup: "));
   CHECK_THROWS_WITH(Schedule(warmup(121) * cosine()).bound(fit),

@@ -107,3 +107,32 @@ TEST_CASE("joined data sets whose targets are in another order than the losses o
                       "joined sets; the losses of the graph_loss take 2 values, a label of 5 classes: give the losses "
                       "in the order of the sets"));
 }
+
+TEST_CASE("labels that are joined go with a graph_loss, and labels that are not with the loss itself, and the sentence says so",
+          "[train]") {
+  struct One : nn::Graph<nn::Input<image, sk::Shape<3, 2, 1>>, nn::Input<table, sk::Shape<2>>,
+                         Apply<nn::Flatten, From<image>, To<seen>>, Apply<nn::Concatenate, From<seen, table>, To<both>>,
+                         Apply<nn::Linear<5>, From<both>, To<kind>>, nn::Output<kind>> {};
+  using OneHead = sk::Model<One, One::input>;
+  OneHead model{sk::Seed{1}};
+  const sk::FitOptions once{.batch = 2, .progress = false};
+  const auto unlabelled = data::from_tensors(numbers, row_of);
+  sk::Trainer plain{model, nn::CrossEntropy{}, sk::optim::Sgd{}};
+  CHECK_THROWS_WITH(
+      plain.fit(data::join(images(kinds), unlabelled), once),
+      "the training data set is joined, and data::join makes values of the labels: graph_loss gives each part of them "
+      "a loss of its own, nn::graph_loss<Model>(nn::on<output>(nn::CrossEntropy{}))");
+  sk::Trainer of_graph{model, nn::graph_loss<OneHead>(nn::on<kind>(nn::CrossEntropy{})), sk::optim::Sgd{}};
+  CHECK_NOTHROW(of_graph.fit(data::join(images(kinds), unlabelled), once));
+  struct Single : nn::Graph<nn::Input<table, sk::Shape<2>>, Apply<nn::Linear<5>, From<table>, To<kind>>, nn::Output<kind>> {};
+  using SingleModel = sk::Model<Single, Single::input>;
+  SingleModel single{sk::Seed{1}};
+  sk::Trainer alone{single, nn::graph_loss<SingleModel>(nn::on<kind>(nn::CrossEntropy{})), sk::optim::Sgd{}};
+  CHECK_THROWS_WITH(
+      alone.fit(rows(kinds), once),
+      "a graph_loss compares with a row of values for each sample, and the training data set has labels that are in no "
+      "row: join it with the sets of the other Inputs, data::join(pictures, numbers), or alone, data::join(set)");
+  CHECK_NOTHROW(alone.fit(data::join(rows(kinds)), once));
+  sk::Trainer itself{single, nn::CrossEntropy{}, sk::optim::Sgd{}};
+  CHECK_NOTHROW(itself.fit(rows(kinds), once));
+}

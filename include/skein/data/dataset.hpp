@@ -159,6 +159,11 @@ template <class T> consteval void assert_dataset() {
     static_assert(detail::is_a_dataset<T>,
                   "a Table is no data set, since its columns may be texts or missing: a TableEncoder makes one, "
                   "encoder.fit(training).encode(training)");
+  else if constexpr (std::is_arithmetic_v<T>)
+    static_assert(
+        detail::is_a_dataset<T>,
+        "a number is no data set, as .validate takes one: auto [train, rest] = sk::data::split(set, 0.8), and .validate = "
+        "rest");
   else if constexpr (!HasSize<T>)
     static_assert(detail::is_a_dataset<T>, "this is no data set: it lacks size() const, the number of samples");
   else if constexpr (!HasSampleExtents<T>)

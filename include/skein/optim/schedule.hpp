@@ -65,11 +65,16 @@ constexpr Length share(double of_the_fit) { return {Length::Unit::share, of_the_
 /// The whole fit: the length that `cosine()` has.
 inline constexpr Length whole_fit = share(1);
 
+class Schedule;
+
 namespace schedules {
 /// Base of the library's own schedules: what makes `*` find them. One with lengths has each_length(visit) of its own.
 struct Composable {
   template <class Visit> void each_length(const Visit&) {}
 };
+
+/// The same for a schedule of type Own: cosine().bound({.steps = 1000, .steps_per_epoch = 100}) has its lengths in steps.
+template <class Own> struct ComposableOf : Composable { Schedule bound(const FitLength& fit) const; };
 
 /// Calls visit(length) for the lengths of a schedule. A function of the user's has none.
 template <class F, class Visit> void visit_lengths(F&, const Visit&) {}
@@ -88,19 +93,19 @@ template <class F> bool wants_lengths(F function) {
 }
 
 /// The same factor for ever.
-struct Constant : Composable {
+struct Constant : ComposableOf<Constant> {
   double factor = 1;
   float operator()(std::int64_t) const { return static_cast<float>(factor); }
 };
 /// Times `gamma` after every `every` steps.
-struct Step : Composable {
+struct Step : ComposableOf<Step> {
   Length every = 1;
   double gamma = 0.1;
   float operator()(std::int64_t step) const;
   template <class Visit> void each_length(const Visit& visit) { visit(every); }
 };
 /// Times `gamma` at each of up to 8 milestones, which are numbers of steps.
-struct MultiStep : Composable {
+struct MultiStep : ComposableOf<MultiStep> {
   std::array<Length, 8> milestones{1, 1, 1, 1, 1, 1, 1, 1};
   int count = 0;
   double gamma = 0.1;
@@ -110,46 +115,46 @@ struct MultiStep : Composable {
   }
 };
 /// Times `gamma` after every step.
-struct Exponential : Composable {
+struct Exponential : ComposableOf<Exponential> {
   double gamma = 1;
   float operator()(std::int64_t step) const { return static_cast<float>(std::pow(gamma, static_cast<double>(step))); }
 };
 /// From 1 to `floor` in half a cosine over `steps`; then `floor`.
-struct Cosine : Composable {
+struct Cosine : ComposableOf<Cosine> {
   Length steps = 1;
   double floor = 0;
   float operator()(std::int64_t step) const;
   template <class Visit> void each_length(const Visit& visit) { visit(steps); }
 };
 /// From `from` to `to` in a straight line over `steps`; then `to`.
-struct Linear : Composable {
+struct Linear : ComposableOf<Linear> {
   double from = 0, to = 1;
   Length steps = 1;
   float operator()(std::int64_t step) const;
   template <class Visit> void each_length(const Visit& visit) { visit(steps); }
 };
 /// (1 - step / steps) to a power; then 0.
-struct Polynomial : Composable {
+struct Polynomial : ComposableOf<Polynomial> {
   Length steps = 1;
   double power = 1;
   float operator()(std::int64_t step) const;
   template <class Visit> void each_length(const Visit& visit) { visit(steps); }
 };
 /// A linear warm-up: 1/steps in the first step, 1 from the last one on.
-struct Warmup : Composable {
+struct Warmup : ComposableOf<Warmup> {
   Length steps = 1;
   float operator()(std::int64_t step) const;
   template <class Visit> void each_length(const Visit& visit) { visit(steps); }
 };
 /// Up from `start` to 1 in the first `rise` of the steps, and down to `end`, along half cosines.
-struct OneCycle : Composable {
+struct OneCycle : ComposableOf<OneCycle> {
   Length steps = whole_fit;
   double rise = 0.3, start = 1 / 25.0, end = 1 / 25e4;
   float operator()(std::int64_t step) const;
   template <class Visit> void each_length(const Visit& visit) { visit(steps); }
 };
 /// The product of two schedules.
-template <class A, class B> struct Product : Composable {
+template <class A, class B> struct Product : ComposableOf<Product<A, B>> {
   A a;
   B b;
   float operator()(std::int64_t step) const { return a(step) * b(step); }
@@ -159,7 +164,7 @@ template <class A, class B> struct Product : Composable {
   }
 };
 /// `first` for so many steps, then `next`, which counts from 0 again; the whole fit is for it what is left.
-template <class A, class B> struct Then : Composable {
+template <class A, class B> struct Then : ComposableOf<Then<A, B>> {
   A first;
   Length steps = 1;
   B next;
@@ -263,6 +268,10 @@ class Schedule {
   bool (*wants_)(const void*) = nullptr;
   bool has_all_steps_ = false;
 };
+
+template <class Own> Schedule schedules::ComposableOf<Own>::bound(const FitLength& fit) const {
+  return Schedule(static_cast<const Own&>(*this)).bound(fit);
+}
 
 }  // namespace skein::inline SKEIN_ABI::optim
 

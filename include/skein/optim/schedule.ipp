@@ -12,7 +12,7 @@ SKEIN_INLINE double Length::steps() const {
   if (!known())
     throw ArgumentError(
         "a schedule in epochs or in shares of the fit has no length outside of a fit: call bound({.steps = ..., "
-        ".steps_per_epoch = ...}) of the Schedule first");
+        ".steps_per_epoch = ...}) first");
   return value_;
 }
 

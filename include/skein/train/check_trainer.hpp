@@ -39,6 +39,7 @@ struct NoTrainStep {
 template <class Optimizer, class Loss> inline constexpr bool stand_in_order = false;
 template <class Model> inline constexpr bool outlives_its_trainer = false;
 template <class X, class Y> inline constexpr bool is_one_data_set = false;
+template <class... Options> inline constexpr bool have_names = false;
 template <Part P, class Loss, class Optimizer, class Policy, class Model> constexpr bool assert_trainer() {
   if constexpr (P == Part::missing)
     static_assert(!std::same_as<Optimizer, Missing>,

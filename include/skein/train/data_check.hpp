@@ -95,10 +95,27 @@ inline nn::GivenTargets given_targets(const data::Target& t) {
 }
 }  // namespace detail
 
+/// Throws ArgumentError where labels are not in the form that the loss takes: join() makes values of them, for a graph_loss.
+inline void check_labels_joined(const data::DatasetView& data, bool of_graph_loss, const std::string& set) {
+  if (of_graph_loss && data.target().kind == data::TargetKind::label)
+    throw ArgumentError(text(
+        "a graph_loss compares with a row of values for each sample, and {} has labels that are in no row: join it with the sets "
+        "of the other Inputs, data::join(pictures, numbers), or alone, data::join(set)",
+        set));
+  if (of_graph_loss || data.target().kind != data::TargetKind::vector) return;
+  for (const data::JoinedPart& part : data.parts())
+    if (part.target.kind == data::TargetKind::label)
+      throw ArgumentError(
+          set +
+          " is joined, and data::join makes values of the labels: graph_loss gives each part of them a loss of its "
+          "own, nn::graph_loss<Model>(nn::on<output>(nn::CrossEntropy{}))");
+}
+
 /// Throws ArgumentError where a data set's samples or targets are not what the model and the loss take.
 template <class Model, class Loss> void check_data(const data::DatasetView& data, const char* which) {
   check_samples<Model>(data, which);
   const std::string set = std::string("the ") + which + " data set";
+  if (Loss::target == nn::TargetKind::label || nn::HasLossColumns<Loss>) check_labels_joined(data, nn::HasLossColumns<Loss>, set);
   if constexpr (Loss::target == nn::TargetKind::label) {
     if (data.target().kind != data::TargetKind::label)
       nn::refuse_targets(Loss::target, detail::given_targets(data.target()), set, data.target().count);

@@ -80,12 +80,24 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     return loop_.run(steps, train, options);
   }
 
-  /// Samples and targets that are no data set together are refused.
+  /// Samples and targets that are no data set together are refused, and a data set for validation in the second place.
   template <class X, class Y> History fit(const X&, const Y&, const FitOptions&) {
-    static_assert(
-        train::detail::is_one_data_set<X, Y>,
-        "fit takes one data set of samples and targets: trainer.fit(sk::data::from_tensors(x, y), {.epochs = 5, .batch = "
-        "32})");
+    if constexpr (data::Dataset<Y>)
+      static_assert(train::detail::is_one_data_set<X, Y>,
+                    "the data that fit evaluates after each epoch is an option: trainer.fit(train, {.epochs = 5, .batch = 32, "
+                    ".validate = test})");
+    else
+      static_assert(
+          train::detail::is_one_data_set<X, Y>,
+          "fit takes one data set of samples and targets: trainer.fit(sk::data::from_tensors(x, y), {.epochs = 5, .batch = "
+          "32})");
+    return {};
+  }
+  /// Options without their names are refused.
+  template <class Data, class Epochs, class... More>
+  requires std::is_arithmetic_v<Epochs> History fit(const Data&, Epochs, const More&...) {
+    static_assert(train::detail::have_names<Epochs, More...>,
+                  "the options of fit have names: trainer.fit(data, {.epochs = 10, .batch = 32})");
     return {};
   }
 
