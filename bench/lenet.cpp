@@ -11,7 +11,7 @@ constexpr int most_epochs = 12;
 
 struct StopAt {
   double accuracy;
-  void on_epoch_end(const sk::train::EpochRecord& e, sk::train::Control& c) const {
+  void on_epoch_end(const sk::train::EpochRecord& e, sk::train::FitControl& c) const {
     if (e.validation.accuracy >= accuracy) c.stop("enough");
   }
 };

@@ -13,10 +13,10 @@ struct Watch {
   Counts* first;
   Counts* last;
   int from;
-  void on_step_end(const sk::train::StepRecord& s, sk::train::Control&) const {
+  void on_step_end(const sk::train::StepRecord& s, sk::train::FitControl&) const {
     if (s.step == from) *first = Counts::now();
   }
-  void on_epoch_end(const sk::train::EpochRecord&, sk::train::Control&) const { *last = Counts::now(); }
+  void on_epoch_end(const sk::train::EpochRecord&, sk::train::FitControl&) const { *last = Counts::now(); }
 };
 
 template <class Network, class Policy> void fit(const Policy& policy, int threads, Watch watch) {

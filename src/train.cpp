@@ -11,8 +11,8 @@
 #include <skein/train/callbacks.ipp>
 #include <skein/train/checkpoint_reader.ipp>
 #include <skein/train/checkpoint_writer.ipp>
-#include <skein/train/control.ipp>
 #include <skein/train/curves.ipp>
+#include <skein/train/fit_control.ipp>
 #include <skein/train/fit_loop.ipp>
 #include <skein/train/hash.ipp>
 #include <skein/train/history.ipp>

@@ -17,7 +17,7 @@ using Net = sk::nn::Sequential<sk::nn::Flatten, sk::nn::Linear<32>, sk::nn::Relu
 volatile std::sig_atomic_t signalled = 0;
 
 struct StopAtSignal {
-  void on_step_end(const sk::train::StepRecord&, sk::train::Control& control) {
+  void on_step_end(const sk::train::StepRecord&, sk::train::FitControl& control) {
     if (signalled) control.stop("the job's time is almost over");
   }
 };

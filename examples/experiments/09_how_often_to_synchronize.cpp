@@ -96,7 +96,7 @@ struct Outcome {
 struct Watch {
   const Options* o;
   Outcome* out;
-  void on_epoch_end(sk::train::EpochRecord& record, sk::train::Control& control) {
+  void on_epoch_end(sk::train::EpochRecord& record, sk::train::FitControl& control) {
     out->loss.push_back(record.training.loss);
     out->seconds += record.seconds;
     if (!(record.training.loss < o->target)) return;

@@ -71,7 +71,7 @@ struct Case {
 
 struct Sleeper {
   double seconds;
-  void on_epoch_begin(int epoch, sk::train::Control&) {
+  void on_epoch_begin(int epoch, sk::train::FitControl&) {
     if (epoch == 2 && seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   }
 };
@@ -80,7 +80,7 @@ struct Sleeper {
 struct Meddler {
   Model* model;
   float by;
-  void on_step_end(const sk::train::StepRecord& r, sk::train::Control&) {
+  void on_step_end(const sk::train::StepRecord& r, sk::train::FitControl&) {
     if (r.step != 2) return;
     const auto lease = model->modify();
     lease.data()[0] += by;
@@ -120,7 +120,7 @@ template <class Policy> void call_alone(const Policy& policy, int rank, Alone wh
   sk::FitOptions o{.epochs = 2, .batch = 16, .progress = false, .threads = threads};
   struct Saver {
     std::function<void()> save;
-    void on_epoch_end(const sk::train::EpochRecord&, sk::train::Control&) { save(); }
+    void on_epoch_end(const sk::train::EpochRecord&, sk::train::FitControl&) { save(); }
   };
   if (what == Alone::save_in_fit && rank == 0) o.callbacks.add(Saver{[&] { trainer.save(path); }});
   trainer.fit(data, o);

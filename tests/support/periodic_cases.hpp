@@ -52,7 +52,7 @@ template <class Policy, class Optimizer = sk::optim::Sgd> Trace train(const Poli
   struct Watch {
     Trace* trace;
     cases::Model* model;
-    void on_step_end(const sk::train::StepRecord&, sk::train::Control&) {
+    void on_step_end(const sk::train::StepRecord&, sk::train::FitControl&) {
       const auto p = std::as_const(*model).parameters();
       trace->at.emplace_back(p.begin(), p.end());
     }

@@ -26,7 +26,7 @@ EpochRecord epoch(int number, double validation_loss, double validation_accuracy
 /// The epoch after which the callback stops a training of these validation losses; 0 if it does not.
 template <class T> int stops_after(T callback, std::vector<double> losses, std::string* reason = nullptr) {
   AnyCallback any(callback);
-  Control control;
+  FitControl control;
   for (std::size_t e = 0; e < losses.size(); ++e) {
     auto record = epoch(static_cast<int>(e) + 1, losses[e]);
     any.on_epoch_end(record, control);
@@ -38,10 +38,10 @@ template <class T> int stops_after(T callback, std::vector<double> losses, std::
 }
 struct Recorder {
   std::vector<std::string> seen;
-  void on_fit_begin(Control&) { seen.push_back("begin"); }
-  void on_epoch_begin(int epoch, Control&) { seen.push_back("epoch " + std::to_string(epoch)); }
-  void on_step_end(const StepRecord& step, Control&) { seen.push_back("step " + std::to_string(step.step)); }
-  void on_epoch_end(EpochRecord& record, Control&) { seen.push_back("end " + std::to_string(record.epoch)); }
+  void on_fit_begin(FitControl&) { seen.push_back("begin"); }
+  void on_epoch_begin(int epoch, FitControl&) { seen.push_back("epoch " + std::to_string(epoch)); }
+  void on_step_end(const StepRecord& step, FitControl&) { seen.push_back("step " + std::to_string(step.step)); }
+  void on_epoch_end(EpochRecord& record, FitControl&) { seen.push_back("end " + std::to_string(record.epoch)); }
   void on_fit_end(const sk::History& history) { seen.push_back("fit " + std::to_string(history.size())); }
 };
 static_assert(Callback<EarlyStopping> && Callback<TimeLimit> && Callback<LearningRateLog> && Callback<Recorder> &&
@@ -60,7 +60,7 @@ TEST_CASE("early stopping: a change that is too small does not count, NaN is the
   CHECK(stops_after(EarlyStopping{.patience = 2, .least_change = 0.1}, {1, 0.95, 0.92, 0.5}) == 3);
   CHECK(stops_after(EarlyStopping{.patience = 2, .least_change = 0.1}, {1, 0.95, 0.85, 0.8}) == 0);
   EarlyStopping accuracy{.patience = 1, .watch = highest("accuracy")};
-  Control control;
+  FitControl control;
   auto good = epoch(1, 1, 0.5), broken = epoch(2, not_measured, 0.4);
   accuracy.on_epoch_end(good, control);
   accuracy.on_epoch_end(broken, control);
@@ -80,7 +80,7 @@ TEST_CASE("what comes without a choice watches the validation loss, else the tra
 }
 
 TEST_CASE("a watched value that is not there, or NaN, in the first epoch is refused with the names that are") {
-  Control control;
+  FitControl control;
   auto record = epoch(1, 1, 0.5);
   record.validation.set("top-3", 0.75);
   EarlyStopping wrong{.watch = highest("top-5")};
@@ -98,7 +98,7 @@ TEST_CASE("a watched value that is not there, or NaN, in the first epoch is refu
 }
 
 TEST_CASE("early stopping keeps the weights of each best epoch if it is to restore them") {
-  Control control;
+  FitControl control;
   EarlyStopping stopping{.patience = 1, .restore_best = true};
   auto first = epoch(1, 1), second = epoch(2, 2);
   stopping.on_epoch_end(first, control);
@@ -110,7 +110,7 @@ TEST_CASE("early stopping keeps the weights of each best epoch if it is to resto
 }
 
 TEST_CASE("ranks that ask for different rates take the first one's; stopping leaves the rate") {
-  Control control;
+  FitControl control;
   CHECK(control.rate_factor() == 1);
   control.set_rate_factor(0.5);
   control.agree(false);
@@ -123,7 +123,7 @@ TEST_CASE("ranks that ask for different rates take the first one's; stopping lea
 TEST_CASE("best model calls its function at each best epoch") {
   std::vector<int> best;
   auto callback = best_model([&](const EpochRecord& record) { best.push_back(record.epoch); }, highest("accuracy"));
-  Control control;
+  FitControl control;
   int number = 0;
   for (const double accuracy : {0.5, 0.4, 0.6, 0.6, not_measured, 0.7}) {
     auto record = epoch(++number, 1, accuracy);
@@ -135,7 +135,7 @@ TEST_CASE("best model calls its function at each best epoch") {
 
 TEST_CASE("the learning-rate log keeps changes") {
   LearningRateLog log;
-  Control control;
+  FitControl control;
   for (int s = 1; s <= 6; ++s) log.on_step_end(StepRecord{.step = s, .learning_rate = s < 4 ? 0.1 : 0.01}, control);
   CHECK(log.rates == std::vector<std::pair<std::int64_t, double>>{{1, 0.1}, {4, 0.01}});
   support::TemporaryFolder folder;
@@ -145,7 +145,7 @@ TEST_CASE("the learning-rate log keeps changes") {
 
 TEST_CASE("the time limit stops while the longest step still fits") {
   TimeLimit limit{.seconds = 10, .now = +[] { return pretended_time; }};
-  Control control;
+  FitControl control;
   pretended_time = 1000;
   limit.on_fit_begin(control);
   for (const double now : {1002.0, 1003.0, 1005.5}) {
@@ -161,7 +161,7 @@ TEST_CASE("the time limit stops while the longest step still fits") {
 
 TEST_CASE("the time limit by epochs does not look at steps") {
   TimeLimit limit{.seconds = 10, .whole_epochs = true, .now = +[] { return pretended_time; }};
-  Control control;
+  FitControl control;
   pretended_time = 0;
   limit.on_fit_begin(control);
   EpochRecord record;
@@ -176,7 +176,7 @@ TEST_CASE("the time limit by epochs does not look at steps") {
 }
 
 TEST_CASE("the first reason to stop is kept, cut where it is long; ranks agree in the end") {
-  Control control;
+  FitControl control;
   control.stop(std::string(500, 'x'));
   control.stop("second");
   CHECK(control.reason() == std::string(127, 'x'));
@@ -190,8 +190,8 @@ TEST_CASE("callbacks: every hook, in order, by reference and by value; functions
   Recorder recorder;
   int calls = 0, controlled = 0;
   Callbacks callbacks{std::ref(recorder), [&](EpochRecord& record) { record.validation.set("calls", ++calls); },
-                      [&](EpochRecord&, Control& control) { controlled++, control.stop("own"); }, EarlyStopping{}};
-  Control control;
+                      [&](EpochRecord&, FitControl& control) { controlled++, control.stop("own"); }, EarlyStopping{}};
+  FitControl control;
   sk::History history;
   callbacks.on_fit_begin(control);
   callbacks.on_epoch_begin(1, control);
@@ -215,7 +215,7 @@ TEST_CASE("the state of callbacks survives a checkpoint") {
   EarlyStopping before{.patience = 2};
   LearningRateLog log;
   Callbacks callbacks{std::ref(before), std::ref(log), [](EpochRecord&) {}};
-  Control control;
+  FitControl control;
   auto first = epoch(1, 0.5), second = epoch(2, 0.7);
   callbacks.on_epoch_end(first, control);
   callbacks.on_epoch_end(second, control);
@@ -238,7 +238,7 @@ TEST_CASE("the state of callbacks survives a checkpoint") {
 
 TEST_CASE("the reduction on a plateau agrees with PyTorch's ReduceLROnPlateau") {
   AnyCallback reduce{ReduceOnPlateau{.factor = 0.5, .patience = 2, .cooldown = 1, .least_factor = 0.1}};
-  Control control;
+  FitControl control;
   reduce.on_fit_begin(control);
   for (std::size_t e = 0; e < fixtures::plateau_metrics.size(); ++e) {
     auto record = epoch(static_cast<int>(e) + 1, fixtures::plateau_metrics[e]);

@@ -131,7 +131,7 @@ TEST_CASE("early stopping gives the best weights back, whatever ends the fit", "
   sk::FitOptions how = options();
   how.epochs = 6;
   how.validate = data;
-  how.callbacks = {[&](sk::train::EpochRecord& e, sk::train::Control& control) {
+  how.callbacks = {[&](sk::train::EpochRecord& e, sk::train::FitControl& control) {
                      after.push_back(weights(model));
                      if (e.epoch == 3) control.set_rate_factor(100);  // it diverges from here
                    },
@@ -187,7 +187,7 @@ TEST_CASE("averages of the weights: exponential after each step, the mean over t
   struct Steps {
     std::vector<float>* average;
     Model* model;
-    void on_step_end(const sk::train::StepRecord&, sk::train::Control&) {
+    void on_step_end(const sk::train::StepRecord&, sk::train::FitControl&) {
       const auto now = weights(*model);
       if (average->empty()) *average = now;
       for (std::size_t i = 0; i < now.size(); ++i) (*average)[i] = 0.75f * (*average)[i] + 0.25f * now[i];

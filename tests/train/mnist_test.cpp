@@ -43,7 +43,7 @@ struct Curve {
 
 struct StopAt {
   std::int64_t step;
-  void on_step_end(const sk::train::StepRecord& r, sk::train::Control& c) {
+  void on_step_end(const sk::train::StepRecord& r, sk::train::FitControl& c) {
     if (r.step == step) c.stop("enough");
   }
 };

@@ -47,7 +47,7 @@ std::vector<float> weights(const Model& m) { return {m.parameters().begin(), m.p
 struct Counter {
   int* seen;
   int epochs = 0;
-  void on_epoch_end(sk::train::EpochRecord& r, sk::train::Control& c) {
+  void on_epoch_end(sk::train::EpochRecord& r, sk::train::FitControl& c) {
     *seen = ++epochs;
     if (r.epoch == 2) c.stop("half of it");
   }
@@ -208,7 +208,7 @@ TEST_CASE("a training that was saved in the middle of an epoch goes on with the 
     sk::FitOptions cut = options;
     struct StopAt {
       std::int64_t step;
-      void on_step_end(const sk::train::StepRecord& r, sk::train::Control& c) {
+      void on_step_end(const sk::train::StepRecord& r, sk::train::FitControl& c) {
         if (r.step == step) c.stop("enough");
       }
     };
@@ -238,7 +238,7 @@ TEST_CASE("a training goes on within an epoch with the samples that are left, or
   trainer_of(whole).fit(data, options);
   struct StopAt {
     std::int64_t step;
-    void on_step_end(const sk::train::StepRecord& r, sk::train::Control& c) {
+    void on_step_end(const sk::train::StepRecord& r, sk::train::FitControl& c) {
       if (r.step == step) c.stop("enough");
     }
   };
@@ -312,7 +312,7 @@ TEST_CASE("after load() .epochs is the total, and a fit with nothing to do is an
   sk::FitOptions keeps = options;
   struct Keep {
     std::function<void()> save;
-    void on_epoch_end(const sk::train::EpochRecord&, sk::train::Control&) { save(); }
+    void on_epoch_end(const sk::train::EpochRecord&, sk::train::FitControl&) { save(); }
   };
   keeps.callbacks = {Keep{[&] { trainer.save(best); }}};
   trainer.fit(data, keeps);

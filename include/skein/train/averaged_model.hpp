@@ -12,7 +12,7 @@
 #include "../core/error.hpp"
 #include "../core/random.hpp"
 #include "../device/device.hpp"
-#include "control.hpp"
+#include "fit_control.hpp"
 #include "records.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
@@ -49,7 +49,7 @@ template <class Model> class AveragedModel {
   void on_update(std::int64_t) {
     if (options_.decay > 0) add(state_->count == 0 ? 1 : 1 - options_.decay);
   }
-  void on_epoch_end(EpochRecord& epoch, Control&) {
+  void on_epoch_end(EpochRecord& epoch, FitControl&) {
     if (options_.decay == 0 && epoch.epoch >= options_.from_epoch) add(1 / static_cast<double>(state_->count + 1));
   }
   template <class Archive> void serialize(Archive& archive, unsigned) {

@@ -2,11 +2,11 @@
 // The concept of a callback: a small value with any of the hooks below; what it lacks costs nothing. Callbacks run on every
 // rank, in the order in which they were given. AnyCallback and Callbacks hold them for a trainer.
 //
-//     void on_fit_begin(Control&)                         void on_fit_end(const History&)
-//     void on_epoch_begin(int epoch, Control&)            void on_epoch_end(EpochRecord&, Control&)
-//     void on_step_end(const StepRecord&, Control&)       void on_update(std::int64_t step), which needs no record
+//     void on_fit_begin(FitControl&)                         void on_fit_end(const History&)
+//     void on_epoch_begin(int epoch, FitControl&)            void on_epoch_end(EpochRecord&, FitControl&)
+//     void on_step_end(const StepRecord&, FitControl&)       void on_update(std::int64_t step), which needs no record
 //
-// A function of (EpochRecord&, Control&) or of (EpochRecord&) is a callback too: it runs at the end of each epoch. One with a
+// A function of (EpochRecord&, FitControl&) or of (EpochRecord&) is a callback too: it runs at the end of each epoch. One with a
 // serialize() keeps its state in checkpoints.
 #pragma once
 #include <concepts>
@@ -19,7 +19,7 @@
 
 #include "../fwd.hpp"
 #include "archive.hpp"
-#include "control.hpp"
+#include "fit_control.hpp"
 #include "records.hpp"
 
 SKEIN_BEGIN_COLD
@@ -27,13 +27,13 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::train {
 
 namespace detail {
-template <class T> concept HasFitBegin = requires(T t, Control c) { t.on_fit_begin(c); };
+template <class T> concept HasFitBegin = requires(T t, FitControl c) { t.on_fit_begin(c); };
 template <class T> concept HasFitEnd = requires(T t, const History& h) { t.on_fit_end(h); };
-template <class T> concept HasEpochBegin = requires(T t, Control c) { t.on_epoch_begin(1, c); };
-template <class T> concept HasEpochEnd = requires(T t, EpochRecord r, Control c) { t.on_epoch_end(r, c); };
-template <class T> concept HasStepEnd = requires(T t, const StepRecord& r, Control c) { t.on_step_end(r, c); };
+template <class T> concept HasEpochBegin = requires(T t, FitControl c) { t.on_epoch_begin(1, c); };
+template <class T> concept HasEpochEnd = requires(T t, EpochRecord r, FitControl c) { t.on_epoch_end(r, c); };
+template <class T> concept HasStepEnd = requires(T t, const StepRecord& r, FitControl c) { t.on_step_end(r, c); };
 template <class T> concept HasUpdate = requires(T t) { t.on_update(std::int64_t{1}); };
-template <class T> concept IsEpochFunction = std::invocable<T&, EpochRecord&, Control&> || std::invocable<T&, EpochRecord&>;
+template <class T> concept IsEpochFunction = std::invocable<T&, EpochRecord&, FitControl&> || std::invocable<T&, EpochRecord&>;
 template <class T> concept HasState = requires(T t, OutArchive& archive) { t.serialize(archive, 0u); };
 }  // namespace detail
 
@@ -50,10 +50,10 @@ template <class T> concept Callback = std::copy_constructible<T> &&
 template <class T> consteval void assert_callback() {
   static_assert(std::copy_constructible<T>,
                 "a callback is a small value: give it a copy constructor, or hand it over by std::ref");
-  static_assert(
-      !std::copy_constructible<T> || Callback<T>,
-      "a callback needs one of the hooks on_fit_begin(Control&), on_epoch_begin(int, Control&), on_step_end(const StepRecord&, "
-      "Control&), on_epoch_end(EpochRecord&, Control&), on_fit_end(const History&)");
+  static_assert(!std::copy_constructible<T> || Callback<T>,
+                "a callback needs one of the hooks on_fit_begin(FitControl&), on_epoch_begin(int, FitControl&), "
+                "on_step_end(const StepRecord&, "
+                "FitControl&), on_epoch_end(EpochRecord&, FitControl&), on_fit_end(const History&)");
 }
 
 /// Any callback behind one type. Owns a copy, or refers to the user's through std::ref.
@@ -75,11 +75,11 @@ class AnyCallback {
   AnyCallback(AnyCallback&&) noexcept = default;
   AnyCallback& operator=(AnyCallback other) noexcept;
 
-  void on_fit_begin(Control& control) { held_->on_fit_begin(control); }
+  void on_fit_begin(FitControl& control) { held_->on_fit_begin(control); }
   void on_fit_end(const History& history) { held_->on_fit_end(history); }
-  void on_epoch_begin(int epoch, Control& control) { held_->on_epoch_begin(epoch, control); }
-  void on_epoch_end(EpochRecord& record, Control& control) { held_->on_epoch_end(record, control); }
-  void on_step_end(const StepRecord& record, Control& control) { held_->on_step_end(record, control); }
+  void on_epoch_begin(int epoch, FitControl& control) { held_->on_epoch_begin(epoch, control); }
+  void on_epoch_end(EpochRecord& record, FitControl& control) { held_->on_epoch_end(record, control); }
+  void on_step_end(const StepRecord& record, FitControl& control) { held_->on_step_end(record, control); }
   void on_update(std::int64_t step) { held_->on_update(step); }
   /// Whether the trainer has to make step records for it (the loss of a step costs a reduction over ranks).
   bool wants_steps() const { return held_->wants_steps(); }
@@ -90,11 +90,11 @@ class AnyCallback {
   struct Base {
     virtual ~Base() = default;
     virtual std::unique_ptr<Base> copy() const = 0;
-    virtual void on_fit_begin(Control&) = 0;
+    virtual void on_fit_begin(FitControl&) = 0;
     virtual void on_fit_end(const History&) = 0;
-    virtual void on_epoch_begin(int, Control&) = 0;
-    virtual void on_epoch_end(EpochRecord&, Control&) = 0;
-    virtual void on_step_end(const StepRecord&, Control&) = 0;
+    virtual void on_epoch_begin(int, FitControl&) = 0;
+    virtual void on_epoch_end(EpochRecord&, FitControl&) = 0;
+    virtual void on_step_end(const StepRecord&, FitControl&) = 0;
     virtual void on_update(std::int64_t) = 0;
     virtual bool wants_steps() const = 0;
     virtual void save(OutArchive&) = 0;
@@ -105,21 +105,21 @@ class AnyCallback {
     explicit Model(T given) : callback(std::move(given)) {}
     Inner& inner() { return callback; }
     std::unique_ptr<Base> copy() const override { return std::make_unique<Model>(*this); }
-    void on_fit_begin([[maybe_unused]] Control& c) override {
+    void on_fit_begin([[maybe_unused]] FitControl& c) override {
       if constexpr (detail::HasFitBegin<Inner>) inner().on_fit_begin(c);
     }
     void on_fit_end([[maybe_unused]] const History& h) override {
       if constexpr (detail::HasFitEnd<Inner>) inner().on_fit_end(h);
     }
-    void on_epoch_begin([[maybe_unused]] int epoch, [[maybe_unused]] Control& c) override {
+    void on_epoch_begin([[maybe_unused]] int epoch, [[maybe_unused]] FitControl& c) override {
       if constexpr (detail::HasEpochBegin<Inner>) inner().on_epoch_begin(epoch, c);
     }
-    void on_epoch_end([[maybe_unused]] EpochRecord& r, [[maybe_unused]] Control& c) override {
+    void on_epoch_end([[maybe_unused]] EpochRecord& r, [[maybe_unused]] FitControl& c) override {
       if constexpr (detail::HasEpochEnd<Inner>) inner().on_epoch_end(r, c);
-      else if constexpr (std::invocable<Inner&, EpochRecord&, Control&>) inner()(r, c);
+      else if constexpr (std::invocable<Inner&, EpochRecord&, FitControl&>) inner()(r, c);
       else if constexpr (std::invocable<Inner&, EpochRecord&>) inner()(r);
     }
-    void on_step_end([[maybe_unused]] const StepRecord& r, [[maybe_unused]] Control& c) override {
+    void on_step_end([[maybe_unused]] const StepRecord& r, [[maybe_unused]] FitControl& c) override {
       if constexpr (detail::HasStepEnd<Inner>) inner().on_step_end(r, c);
     }
     void on_update([[maybe_unused]] std::int64_t step) override {
@@ -151,11 +151,11 @@ class Callbacks {
   std::size_t size() const { return all_.size(); }
   bool wants_steps() const;
 
-  void on_fit_begin(Control& control);
+  void on_fit_begin(FitControl& control);
   void on_fit_end(const History& history);
-  void on_epoch_begin(int epoch, Control& control);
-  void on_epoch_end(EpochRecord& record, Control& control);
-  void on_step_end(const StepRecord& record, Control& control);
+  void on_epoch_begin(int epoch, FitControl& control);
+  void on_epoch_end(EpochRecord& record, FitControl& control);
+  void on_step_end(const StepRecord& record, FitControl& control);
   /// After each optimizer step, of which no record is made.
   void on_update(std::int64_t step) {
     for (AnyCallback& each : all_) each.on_update(step);

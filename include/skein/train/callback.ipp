@@ -27,7 +27,7 @@ SKEIN_INLINE bool Callbacks::wants_steps() const {
   return false;
 }
 
-SKEIN_INLINE void Callbacks::on_fit_begin(Control& control) {
+SKEIN_INLINE void Callbacks::on_fit_begin(FitControl& control) {
   for (auto& each : all_) each.on_fit_begin(control);
 }
 
@@ -35,15 +35,15 @@ SKEIN_INLINE void Callbacks::on_fit_end(const History& history) {
   for (auto& each : all_) each.on_fit_end(history);
 }
 
-SKEIN_INLINE void Callbacks::on_epoch_begin(int epoch, Control& control) {
+SKEIN_INLINE void Callbacks::on_epoch_begin(int epoch, FitControl& control) {
   for (auto& each : all_) each.on_epoch_begin(epoch, control);
 }
 
-SKEIN_INLINE void Callbacks::on_epoch_end(EpochRecord& record, Control& control) {
+SKEIN_INLINE void Callbacks::on_epoch_end(EpochRecord& record, FitControl& control) {
   for (auto& each : all_) each.on_epoch_end(record, control);
 }
 
-SKEIN_INLINE void Callbacks::on_step_end(const StepRecord& record, Control& control) {
+SKEIN_INLINE void Callbacks::on_step_end(const StepRecord& record, FitControl& control) {
   for (auto& each : all_) each.on_step_end(record, control);
 }
 

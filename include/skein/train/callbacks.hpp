@@ -13,7 +13,7 @@
 #include "atomic_file.hpp"
 #include "callback.hpp"
 #include "clock.hpp"
-#include "control.hpp"
+#include "fit_control.hpp"
 #include "records.hpp"
 #include "text.hpp"
 #include "watch.hpp"
@@ -28,8 +28,8 @@ struct EarlyStopping {
   double least_change = 0;
   bool restore_best = false;
 
-  void on_fit_begin(Control&);
-  void on_epoch_end(EpochRecord& epoch, Control& control);
+  void on_fit_begin(FitControl&);
+  void on_epoch_end(EpochRecord& epoch, FitControl& control);
   template <class Archive> void serialize(Archive& archive, unsigned) { (archive & best); }
 
   BestValue best{};  // state
@@ -41,7 +41,7 @@ template <class Function> struct BestModel {
   Function function;
   Watch watch{};
 
-  void on_epoch_end(EpochRecord& epoch, Control&) {
+  void on_epoch_end(EpochRecord& epoch, FitControl&) {
     if (best.improved_by(epoch, watch, 0, "best_model")) function(epoch);
   }
   template <class Archive> void serialize(Archive& archive, unsigned) { (archive & best); }
@@ -65,8 +65,8 @@ struct ReduceOnPlateau {
   int cooldown = 0;
   double least_factor = 0;
 
-  void on_fit_begin(Control&);
-  void on_epoch_end(EpochRecord& epoch, Control& control);
+  void on_fit_begin(FitControl&);
+  void on_epoch_end(EpochRecord& epoch, FitControl& control);
   template <class Archive> void serialize(Archive& archive, unsigned) { (archive & best & bad_epochs & cooling); }
 
   BestValue best{};  // state
@@ -78,7 +78,7 @@ struct LearningRateLog {
   static constexpr bool is_read_afterwards = true;
   std::vector<std::pair<std::int64_t, double>> rates;  // (step, rate from this step on)
 
-  void on_step_end(const StepRecord& step, Control&);
+  void on_step_end(const StepRecord& step, FitControl&);
   void write_csv(const std::string& path) const;
   template <class Archive> void serialize(Archive& archive, unsigned) { (archive & rates); }
 };
@@ -90,14 +90,14 @@ struct TimeLimit {
   bool whole_epochs = false;
   double (*now)() = +[] { return seconds_now(); };
 
-  void on_fit_begin(Control&) { start = last = last_epoch = now(); }
-  void on_step_end(const StepRecord&, Control& control);
-  void on_epoch_end(EpochRecord&, Control& control);
+  void on_fit_begin(FitControl&) { start = last = last_epoch = now(); }
+  void on_step_end(const StepRecord&, FitControl& control);
+  void on_epoch_end(EpochRecord&, FitControl& control);
 
   double start = 0, last = 0, last_epoch = 0, longest = 0;  // state
 
  private:
-  void check(double& before, double& most, const char* what, Control& control) const;
+  void check(double& before, double& most, const char* what, FitControl& control) const;
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

@@ -10,11 +10,11 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train {
 
-SKEIN_INLINE void EarlyStopping::on_fit_begin(Control&) {
+SKEIN_INLINE void EarlyStopping::on_fit_begin(FitControl&) {
   if (patience < 0) throw ArgumentError(text("EarlyStopping: .patience is {}: give 0 or more epochs", patience));
 }
 
-SKEIN_INLINE void EarlyStopping::on_epoch_end(EpochRecord& epoch, Control& control) {
+SKEIN_INLINE void EarlyStopping::on_epoch_end(EpochRecord& epoch, FitControl& control) {
   if (best.improved_by(epoch, watch, least_change, "EarlyStopping")) {
     if (restore_best) control.keep_weights();
   } else if (epoch.epoch - best.epoch >= patience) {
@@ -22,12 +22,12 @@ SKEIN_INLINE void EarlyStopping::on_epoch_end(EpochRecord& epoch, Control& contr
   }
 }
 
-SKEIN_INLINE void ReduceOnPlateau::on_fit_begin(Control&) {
+SKEIN_INLINE void ReduceOnPlateau::on_fit_begin(FitControl&) {
   if (patience < 0) throw ArgumentError(text("ReduceOnPlateau: .patience is {}: give 0 or more epochs", patience));
   if (!(factor > 0 && factor < 1)) throw ArgumentError("ReduceOnPlateau: .factor must be between 0 and 1");
 }
 
-SKEIN_INLINE void ReduceOnPlateau::on_epoch_end(EpochRecord& epoch, Control& control) {
+SKEIN_INLINE void ReduceOnPlateau::on_epoch_end(EpochRecord& epoch, FitControl& control) {
   if (best.improved_by(epoch, watch, threshold * std::fabs(best.value), "ReduceOnPlateau")) bad_epochs = 0;
   else ++bad_epochs;
   if (cooling > 0) --cooling, bad_epochs = 0;
@@ -37,7 +37,7 @@ SKEIN_INLINE void ReduceOnPlateau::on_epoch_end(EpochRecord& epoch, Control& con
   bad_epochs = 0;
 }
 
-SKEIN_INLINE void LearningRateLog::on_step_end(const StepRecord& step, Control&) {
+SKEIN_INLINE void LearningRateLog::on_step_end(const StepRecord& step, FitControl&) {
   if (rates.empty() || rates.back().second != step.learning_rate) rates.emplace_back(step.step, step.learning_rate);
 }
 
@@ -53,16 +53,16 @@ SKEIN_INLINE void LearningRateLog::write_csv(const std::string& path) const {
   file.commit();
 }
 
-SKEIN_INLINE void TimeLimit::on_step_end(const StepRecord&, Control& control) {
+SKEIN_INLINE void TimeLimit::on_step_end(const StepRecord&, FitControl& control) {
   if (!whole_epochs) check(last, longest, "step", control);
 }
 
-SKEIN_INLINE void TimeLimit::on_epoch_end(EpochRecord&, Control& control) {
+SKEIN_INLINE void TimeLimit::on_epoch_end(EpochRecord&, FitControl& control) {
   if (whole_epochs) check(last_epoch, longest, "epoch", control);
   last = now();  // validation is no step
 }
 
-SKEIN_INLINE void TimeLimit::check(double& before, double& most, const char* what, Control& control) const {
+SKEIN_INLINE void TimeLimit::check(double& before, double& most, const char* what, FitControl& control) const {
   const double instant = now();
   most = instant - before > most ? instant - before : most;
   before = instant;

@@ -41,7 +41,7 @@ template <class Scalar> struct FitLoop<Scalar>::Work {
   data::Loader<Scalar>* validation;
   Callbacks callbacks;
   std::vector<AnyMetric> metrics;
-  Control control;
+  FitControl control;
   Progress progress;
   LossJudge<Scalar> judge;
   optim::Schedule schedule{};     // with the lengths of this fit
@@ -434,7 +434,7 @@ template <class Scalar> void FitLoop<Scalar>::show(Work& work, double now) {
 
 /// What callbacks asked for becomes what all ranks do: they stop and keep weights where one asks to; the rate is rank 0's.
 template <class Scalar> void FitLoop<Scalar>::agree(Work& work) {
-  Control& control = work.control;
+  FitControl& control = work.control;
   if (facts_.ranks > 1) {
     double asked[3] = {control.stopping() ? 1.0 : 0.0, control.keeps_weights() ? 1.0 : 0.0,
                        facts_.rank == 0 ? control.rate_factor() : 0.0};

@@ -16,7 +16,7 @@
 #include "model_in_fit.hpp"
 #include "step/check_step.hpp"
 #include "step/device_update.hpp"
-#include "step/exchange.hpp"
+#include "step/exchange_gradients.hpp"
 #include "step/forward_backward.hpp"
 #include "step/loss_scaling.hpp"
 #include "step/run_stages.hpp"
@@ -209,10 +209,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
 
  private:
   /// The stages between two captures of a device, and on the host.
-  using Stages =
-      std::conditional_t<on_host<Device>,
-                         StageList<ForwardBackward, SumShards, Exchange, BeginUpdate, LookForOverflow, Transform, Update>,
-                         StageList<ForwardBackward, Exchange, DeviceUpdate>>;
+  using Stages = std::conditional_t<
+      on_host<Device>, StageList<ForwardBackward, SumShards, ExchangeGradients, BeginUpdate, LookForOverflow, Transform, Update>,
+      StageList<ForwardBackward, ExchangeGradients, DeviceUpdate>>;
 
   /// The step that these options ask for. Counts it.
   template <class View> State begin(const View& batch, const StepOptions& options, PolicySink<PolicyState>& policy) {

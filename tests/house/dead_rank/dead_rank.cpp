@@ -21,7 +21,7 @@ Clock::time_point second_epoch;
 
 struct Signal {
   int signal;  // 0: none
-  void on_epoch_begin(int epoch, sk::train::Control&) const {
+  void on_epoch_begin(int epoch, sk::train::FitControl&) const {
     if (epoch != 2) return;
     second_epoch = Clock::now();
     if (signal) ::kill(::getpid(), signal);

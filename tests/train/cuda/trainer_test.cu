@@ -66,7 +66,7 @@ const sk::train::OwnMetric recall{"recall of 2",
 /// Stops the fit at the end of an epoch.
 struct StopAt {
   int epoch;
-  void on_epoch_end(sk::train::EpochRecord& r, sk::train::Control& c) {
+  void on_epoch_end(sk::train::EpochRecord& r, sk::train::FitControl& c) {
     if (r.epoch == epoch) c.stop("as asked");
   }
 };

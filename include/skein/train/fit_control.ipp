@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bodies of control.hpp.
+// The bodies of fit_control.hpp.
 #pragma once
 #include <string>
 
 #include "../core/error.hpp"
-#include "control.hpp"
+#include "fit_control.hpp"
 
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train {
 
-SKEIN_INLINE void Control::stop(std::string_view reason) {
+SKEIN_INLINE void FitControl::stop(std::string_view reason) {
   if (stopping_) return;
   stopping_ = true;
   reason_[reason.copy(reason_.data(), reason_.size() - 1)] = '\0';
 }
 
-SKEIN_INLINE void Control::agree(bool stop_all, std::string_view reason) {
+SKEIN_INLINE void FitControl::agree(bool stop_all, std::string_view reason) {
   if (stop_all) return stop(reason);
   stopping_ = false;
   reason_ = {};
 }
 
-SKEIN_INLINE void Control::set_rate_factor(double factor) {
+SKEIN_INLINE void FitControl::set_rate_factor(double factor) {
   if (!(factor >= 0 && factor < 1e300))
-    throw ArgumentError("Control::set_rate_factor(" + std::to_string(factor) + "): the factor of the rate is not negative");
+    throw ArgumentError("FitControl::set_rate_factor(" + std::to_string(factor) + "): the factor of the rate is not negative");
   rate_factor_ = factor;
 }
 

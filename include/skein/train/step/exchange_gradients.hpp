@@ -6,7 +6,7 @@
 namespace skein::inline SKEIN_ABI::train {
 
 /// The stage that ends the exchange of gradients.
-struct Exchange {
+struct ExchangeGradients {
   template <class Parts> static constexpr bool used = true;
   static constexpr bool of_updates = false, waits = true;
 

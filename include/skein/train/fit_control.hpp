@@ -10,7 +10,7 @@
 namespace skein::inline SKEIN_ABI::train {
 
 /// Handed to every hook of every callback.
-class Control {
+class FitControl {
  public:
   /// Ends the training after this step or epoch. The first reason is kept (its first 127 characters).
   void stop(std::string_view reason);
@@ -39,5 +39,5 @@ class Control {
 }  // namespace skein::inline SKEIN_ABI::train
 
 #if !SKEIN_COMPILED
-#include "control.ipp"
+#include "fit_control.ipp"
 #endif
