@@ -54,9 +54,17 @@ void onednn_follows(const Conv2dGeometry& g, std::initializer_list<long> batches
     for (long i = 0; i < x.size(); ++i) x[i] = static_cast<float>(scattered(i, 1));
     for (long i = 0; i < dy.size(); ++i) dy[i] = static_cast<float>(scattered(i, 2));
     dweight[0] = 1;  // added to
-    ops::Conv2dCall<float> c{batch,           x.data(),  weight.data(),  has_bias ? bias.data() : nullptr,  y.data(),
-                             dy.data(),       dx.data(), dweight.data(), has_bias ? dbias.data() : nullptr, packed_weights.data(),
-                             workspace.data()};
+    ops::Conv2dCall<float> c{.batch = batch,
+                             .x = x.data(),
+                             .weight = weight.data(),
+                             .bias = has_bias ? bias.data() : nullptr,
+                             .y = y.data(),
+                             .dy = dy.data(),
+                             .dx = dx.data(),
+                             .dweight = dweight.data(),
+                             .dbias = has_bias ? dbias.data() : nullptr,
+                             .packed_weights = packed_weights.data(),
+                             .workspace = workspace.data()};
     conv.prepare(batch);
     conv.pack_weights(c);
     conv.forward(c);
@@ -65,9 +73,15 @@ void onednn_follows(const Conv2dGeometry& g, std::initializer_list<long> batches
     auto x2 = doubles(x), w2 = doubles(weight), b2 = doubles(bias), dy2 = doubles(dy);
     std::vector<double> y2(dy2.size()), dx2(x2.size()), dw2(w2.size()), db2(b2.size());
     dw2[0] = 1;
-    const ops::Conv2dCall<double> d{batch,      x2.data(),  w2.data(),  has_bias ? b2.data() : nullptr,  y2.data(),
-                                    dy2.data(), dx2.data(), dw2.data(), has_bias ? db2.data() : nullptr, nullptr,
-                                    nullptr};
+    const ops::Conv2dCall<double> d{.batch = batch,
+                                    .x = x2.data(),
+                                    .weight = w2.data(),
+                                    .bias = has_bias ? b2.data() : nullptr,
+                                    .y = y2.data(),
+                                    .dy = dy2.data(),
+                                    .dx = dx2.data(),
+                                    .dweight = dw2.data(),
+                                    .dbias = has_bias ? db2.data() : nullptr};
     ops::reference::conv2d_forward(g, d);
     ops::reference::conv2d_backward_data(g, d);
     ops::reference::conv2d_backward_weights(g, d);
@@ -88,6 +102,19 @@ void onednn_follows(const Conv2dGeometry& g, std::initializer_list<long> batches
   }
 }
 }  // namespace
+
+TEST_CASE("there is room for the weights in the layouts that oneDNN likes") {
+  for (const int kernel : {1, 3})
+    for (const int channels : {3, 16, 64, 80, 512, 2048})
+      for (const int filters : {10, 16, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 512, 1000, 1024, 2048})
+        for (const int side : {1, 4, 7, 14, 56}) {
+          if (kernel == 3 && channels * filters > 512 * 512) continue;
+          CAPTURE(kernel, channels, filters, side);
+          CHECK(ops::cpu::OneDnnConv2d({side, side, channels, filters, kernel, 1, kernel / 2}).accepted());
+        }
+  CHECK(ops::cpu::OneDnnConv2d({14, 14, 64, 64, 3, 1, 1, 1, 64}).accepted());
+  CHECK(ops::cpu::OneDnnConv2d({14, 14, 64, 128, 3, 1, 1, 1, 2}).accepted());
+}
 
 TEST_CASE("oneDNN's convolution is the plain one") {
   onednn_follows({9, 8, 3, 16, 3, 1, 1}, {0, 1, 3}, true);

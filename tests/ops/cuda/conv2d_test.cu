@@ -72,9 +72,15 @@ void follows(const Conv2dGeometry& g, long batch, bool bias, bool has_relu, doub
                       y2(dy2.size()), dx2(x2.size());
   std::vector<double> w2 = rows<double>(g.weight_rows(), g.filters, pitch, 3), b2 = rows<double>(1, g.filters, pitch, 4),
                       dw2 = rows<double>(g.weight_rows(), g.filters, pitch, 5), db2 = rows<double>(1, g.filters, pitch, 6);
-  const ops::Conv2dCall<double> d{batch,      x2.data(),  w2.data(),  bias ? b2.data() : nullptr,  y2.data(),
-                                  dy2.data(), dx2.data(), dw2.data(), bias ? db2.data() : nullptr, nullptr,
-                                  nullptr};
+  const ops::Conv2dCall<double> d{.batch = batch,
+                                  .x = x2.data(),
+                                  .weight = w2.data(),
+                                  .bias = bias ? b2.data() : nullptr,
+                                  .y = y2.data(),
+                                  .dy = dy2.data(),
+                                  .dx = dx2.data(),
+                                  .dweight = dw2.data(),
+                                  .dbias = bias ? db2.data() : nullptr};
   ops::reference::conv2d_forward(g, d);
   if (has_relu)
     for (std::size_t i = 0; i < y2.size(); ++i)

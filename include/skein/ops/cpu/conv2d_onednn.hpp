@@ -2,6 +2,7 @@
 // Convolution by oneDNN, in float: NHWC images, weights in the layout that oneDNN likes, made of the plain ones after every
 // change (with plain weights it falls back to gemm, five times slower). Primitives are made once per thread, geometry and batch.
 #pragma once
+#include <algorithm>
 #include <type_traits>
 
 #include "../reference/conv2d.hpp"
@@ -10,11 +11,17 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
-/// Bound of the scalars of the weights in any layout that is accepted of oneDNN: channels are padded to vectors, in groups only
-/// where they are many.
+/// Filters in the layouts of oneDNN: padded to blocks of 16, or of up to 64 where they are more than two vectors of them (forward
+/// with AVX-512 takes blocks of 48 for most of the powers of two).
+constexpr long onednn_filters(long n) {
+  const auto blocks = [n](long block) { return (n + block - 1) / block * block; };
+  return n > 32 ? std::max(blocks(48), blocks(64)) : blocks(16);
+}
+/// Bound of the scalars of the weights in any layout that is accepted of oneDNN: channels are padded to vectors, filters to
+/// blocks, in groups only where they are many.
 constexpr long onednn_packed(const Conv2dGeometry& g) {
   const long window = g.window_count(), in = g.group_channels(), out = g.group_filters();
-  const long each = round16(in) * round16(out) * window * g.groups, across = round16(g.groups) * in * out * window;
+  const long each = round16(in) * onednn_filters(out) * window * g.groups, across = round16(g.groups) * in * out * window;
   return round16(g.groups == 1 || (in >= 8 && out >= 8) ? each : across);
 }
 /// Scalars: packed for forward and for backward data.
@@ -40,6 +47,8 @@ class OneDnnConv2d {
     if (!(gradient_ == plain_)) from_gradient_ = onednn::make_reorder(gradient_, plain_);
   }
 
+  /// All weights are in the layouts that oneDNN likes. A layout that is refused for its size is as slow as plain loops.
+  bool accepted() const { return accepted_; }
   void pack_weights(const Conv2dCall<float>& c) {
     if (to_forward_) to_forward_->run({c.weight, c.packed_weights});
     if (to_data_) to_data_->run({c.weight, c.packed_weights + onednn_packed(g_)});
@@ -163,9 +172,10 @@ class OneDnnConv2d {
     if (const Plan d = plan_data(16, any, f)) accept(data_, d, dnnl_query_weights_md);
     if (const Plan w = plan_weights(16, any, f)) accept(gradient_, w, dnnl_query_diff_weights_md);
   }
-  void accept(Description& layout, const Plan& plan, dnnl_query_t what) const {
+  void accept(Description& layout, const Plan& plan, dnnl_query_t what) {
     const Description liked(plan.query(what));
     if (liked.bytes() <= static_cast<std::size_t>(onednn_packed(g_)) * sizeof(float)) layout = liked;
+    else accepted_ = false;
   }
 
   Primitives& at(long batch) {
@@ -214,6 +224,7 @@ class OneDnnConv2d {
 
   Conv2dGeometry g_;
   Description plain_, forward_, data_, gradient_;  // layouts of the weights
+  bool accepted_ = true;
   std::unique_ptr<onednn::Primitive> to_forward_, to_data_, from_gradient_;
   Arena<float> zeros_;
   std::vector<Primitives> made_;
