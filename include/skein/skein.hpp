@@ -42,6 +42,7 @@
 #include "nn/elementwise.hpp"
 #include "nn/expression_layer.hpp"
 #include "nn/flatten.hpp"
+#include "nn/fused/batch_norm_relu.hpp"
 #include "nn/fused/conv_batch_norm.hpp"
 #include "nn/fused/conv_relu_pool.hpp"
 #include "nn/fused/linear_activation.hpp"

@@ -4,6 +4,7 @@
 #include <skein/nn/batch_norm.hpp>
 #include <skein/nn/conv2d.hpp>
 #include <skein/nn/flatten.hpp>
+#include <skein/nn/fused/batch_norm_relu.hpp>
 #include <skein/nn/fused/conv_batch_norm.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/relu.hpp>

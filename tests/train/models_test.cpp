@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <skein/nn/fused/batch_norm_relu.hpp>
 #include <skein/nn/fused/conv_batch_norm.hpp>
 #include <skein/nn/fused/rectified_residual.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>

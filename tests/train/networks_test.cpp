@@ -14,6 +14,7 @@
 #include <skein/nn/batch_norm.hpp>
 #include <skein/nn/conv2d.hpp>
 #include <skein/nn/flatten.hpp>
+#include <skein/nn/fused/batch_norm_relu.hpp>
 #include <skein/nn/fused/conv_batch_norm.hpp>
 #include <skein/nn/fused/conv_relu_pool.hpp>
 #include <skein/nn/fused/linear_activation.hpp>

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a larger batch costs when the epochs stay: LeNet-5 on MNIST (or another set of its format: --data) by plain SGD, by SGD
+// with a rate in proportion to the batch and warm-up (Goyal et al., arXiv:1706.02677), by LARS, LAMB and K-FAC, over several
+// seeds: a table and a plot of the accuracy by the batch. Before that the largest batch that fits into --memory: found from the
+// memory plans of two small batches, compared with the plan of an executor of that batch and with what the process has after a
+// step; and images a second by the batch, with the batch from which more of it brings less than a twentieth.
+//     19_large_batch --epochs 10 --batches 128,256,512,1024,2048,4096,8192 --seeds 3 --svg large_batch --json figures.json
+//     19_large_batch --method none --memory 4096
+// ctest: --samples 1280 --epochs 2 --batches 64,256 --seeds 2 --memory 24 --seconds 0.01 --svg large_batch
+// ctest expects: largest batch
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <skein/optim/kfac/kfac.hpp>
+#include <skein/skein.hpp>
+
+#include "support/results.hpp"
+#include "support/table.hpp"
+namespace sk = skein;
+namespace nn = skein::nn;
+namespace ex = experiments;
+namespace optim = skein::optim;
+
+namespace {
+
+using LeNet =
+    nn::Sequential<nn::Conv2d<6, sk::Kernel<5>, sk::Padding<2>>, nn::Relu, nn::MaxPool2d<2>, nn::Conv2d<16, sk::Kernel<5>>,
+                   nn::Relu, nn::MaxPool2d<2>, nn::Flatten, nn::Linear<120>, nn::Relu, nn::Linear<84>, nn::Relu, nn::Linear<10>>;
+using Model = sk::Model<LeNet, sk::Shape<28, 28, 1>>;
+constexpr double mebibyte = 1024.0 * 1024.0;
+
+struct Options {
+  int epochs = 5, warmup = 1, threads = 0, seeds = 1, inverse_every = 5;
+  long samples = 0, memory = 256, base_batch = 128;
+  double lr = 0.01, momentum = 0.9, lars_lr = 1, lamb_lr = 0.01, kfac_lr = 0.03, damping = 0.1, seconds = 0.2;
+  std::vector<int> batches{128, 512, 2048, 8192};
+  std::string method = "all", data, svg, json;
+
+  void flags(sk::Flags& f) {
+    f.about("Accuracy by the batch at fixed epochs: plain SGD, linear scaling, LARS, LAMB, K-FAC; the largest batch in memory");
+    f("method", method, "sgd, linear, lars, lamb, kfac, all in turns, or none")
+        .one_of({"sgd", "linear", "lars", "lamb", "kfac", "all", "none"});
+    f("batches", batches, "samples of a step, in turns").within(1, 1'000'000);
+    f("epochs", epochs, "of each training").within(1, 100'000);
+    f("warmup", warmup, "epochs in which the rate rises, of all but plain SGD").within(0, 1000);
+    f("seeds", seeds, "trainings of each kind").within(1, 1000);
+    f("samples", samples, "take only so many; 0: all").within(0, 1'000'000);
+    f("base-batch", base_batch, "the batch that the rates are for").within(1, 1'000'000);
+    f("lr", lr, "rate of SGD").within(0, 1000);
+    f("momentum", momentum, "of SGD, LARS and K-FAC").within(0, 0.999);
+    f("lars-lr", lars_lr, "rate of LARS, whose trust is 0.01; it grows with the root of the batch").within(0, 1000);
+    f("lamb-lr", lamb_lr, "rate of LAMB, likewise").within(0, 1000);
+    f("kfac-lr", kfac_lr, "rate of K-FAC, which grows with the batch").within(0, 1000);
+    f("damping", damping, "of K-FAC").within(1e-12, 1e3);
+    f("inverse-every", inverse_every, "steps between K-FAC's inverses").within(1, 1'000'000);
+    f("memory", memory, "MiB into which the largest batch must fit").within(8, 1'000'000);
+    f("seconds", seconds, "of steps for each rate of images").within(0, 3600);
+    f("threads", threads, "workers; 0: the cores").within(0, 1024);
+    f("data", data, "folder of MNIST, or of a set in its files' format");
+    f("svg", svg, "draws accuracies in NAME.svg");
+    f("json", json, "adds the figures to this file");
+  }
+};
+
+// ---- accuracy by the batch
+
+/// The best test accuracies of one method at one batch, one for each seed.
+struct Outcome {
+  std::string method;
+  int batch = 0;
+  std::vector<double> accuracies;
+};
+
+template <class Optimizer> double train(const Options& o, const sk::data::SourcedTrainTest& set, const Optimizer& optimizer,
+                                        int batch, int warmup, int seed) {
+  Model model{sk::Seed{static_cast<std::uint64_t>(seed)}};
+  sk::Trainer trainer{model, nn::CrossEntropy{}, optimizer};
+  sk::FitOptions fit{.epochs = o.epochs,
+                     .batch = batch,
+                     .validate = set.test,
+                     .seed = sk::Seed{static_cast<std::uint64_t>(seed)},
+                     .progress = false,
+                     .threads = o.threads};
+  if (warmup > 0 && warmup < o.epochs) fit.schedule = optim::warmup(optim::epochs(warmup)) * optim::cosine();
+  else fit.schedule = optim::cosine();
+  try {
+    return trainer.fit(set.train, fit).best(sk::train::highest("accuracy")).validation.accuracy;
+  } catch (const sk::NotFiniteError&) {
+    return 0.1;  // it diverged: no better than chance
+  }
+}
+
+class Study {
+ public:
+  Study(const Options& o, const sk::data::SourcedTrainTest& set) : o_(&o), set_(&set) {}
+  void run() {
+    for (const int batch : o_->batches) {
+      const double scale = static_cast<double>(batch) / static_cast<double>(o_->base_batch);
+      add("sgd", batch, 0, sgd(o_->lr));
+      add("linear", batch, o_->warmup, sgd(o_->lr * scale));
+      add("lars", batch, o_->warmup, optim::chain(optim::Lars{.trust = 1e-2f}, sgd(o_->lars_lr * std::sqrt(scale))));
+      add("lamb", batch, o_->warmup,
+          optim::chain(optim::Lamb{}, optim::Sgd{.lr = static_cast<float>(o_->lamb_lr * std::sqrt(scale))}));
+      add("kfac", batch, o_->warmup,
+          optim::chain(
+              optim::Kfac{.damping = o_->damping, .inverse_every = o_->inverse_every, .inverse = optim::KfacInverse::cholesky},
+              sgd(o_->kfac_lr * scale)));
+    }
+  }
+  void report(ex::Results& results) const {
+    std::vector<std::string> heads{"batch", "steps"};
+    sk::draw::Plot plot{.title = "LeNet-5, " + std::to_string(o_->epochs) + " epochs, whatever the batch",
+                        .x_label = "samples of a step",
+                        .y_label = "best test accuracy",
+                        .log_x = true};
+    for (const Outcome& one : outcomes_) {
+      if (one.batch == outcomes_.front().batch) heads.push_back(one.method), plot.series.push_back({.name = one.method});
+      const auto series =
+          std::find_if(plot.series.begin(), plot.series.end(), [&](const auto& s) { return s.name == one.method; });
+      const ex::MeanAndDeviation m = ex::mean_and_deviation(one.accuracies);
+      series->x.push_back(one.batch), series->y.push_back(m.mean), series->error.push_back(m.deviation);
+      results.add(
+          {.metric = one.method + ", batch " + std::to_string(one.batch) + ", best test accuracy", .ours = m.mean, .unit = ""});
+    }
+    ex::Table table{heads};
+    for (const int batch : o_->batches) {
+      std::vector<std::string> cells{std::to_string(batch),
+                                     std::to_string(o_->epochs * ((set_->train.size() + batch - 1) / batch))};
+      for (const Outcome& one : outcomes_)
+        if (one.batch == batch) cells.push_back(ex::cell(one.accuracies));
+      table.row(cells);
+    }
+    table.print();
+    if (!o_->svg.empty()) plot.write(o_->svg + ".svg"), std::printf("drawn: %s.svg\n", o_->svg.c_str());
+  }
+  bool any() const { return !outcomes_.empty(); }
+
+ private:
+  optim::Sgd sgd(double rate) const { return {.lr = static_cast<float>(rate), .momentum = static_cast<float>(o_->momentum)}; }
+  template <class Optimizer> void add(const std::string& method, int batch, int warmup, const Optimizer& optimizer) {
+    if (o_->method != method && o_->method != "all") return;
+    Outcome one{method, batch, {}};
+    for (int seed = 1; seed <= o_->seeds; ++seed) one.accuracies.push_back(train(*o_, *set_, optimizer, batch, warmup, seed));
+    outcomes_.push_back(one);
+  }
+
+  const Options* o_;
+  const sk::data::SourcedTrainTest* set_;
+  std::vector<Outcome> outcomes_;
+};
+
+// ---- the largest batch in memory, and what a larger one brings
+
+/// A training of a batch of noise.
+class Steps {
+ public:
+  Steps(const Options& o, long batch)
+      : x_(static_cast<std::size_t>(batch * 784)), labels_(static_cast<std::size_t>(batch)),
+        step_(model_, nn::CrossEntropy{}, optim::Sgd{.lr = 1e-4f, .momentum = 0.9}, sk::parallel::SingleProcess{}) {
+    for (std::size_t i = 0; i < x_.size(); ++i) x_[i] = sk::random_uniform(5, 1, i) - 0.5f;
+    for (std::size_t i = 0; i < labels_.size(); ++i) labels_[i] = static_cast<std::int32_t>(i % 10);
+    step_.reserve({.capacity = batch, .threads = o.threads});
+  }
+  void step() { step_.step(sk::BatchView<float>{x_.data(), 784, labels_.data(), nullptr, 0, static_cast<long>(labels_.size())}); }
+  /// Bytes by the plan, and of the optimizer's one array.
+  double bytes() {
+    const sk::MemoryPlan m = step_.executor().memory_plan();
+    return static_cast<double>(m.parameters * 2 + m.gradients + m.buffers + m.packed_weights + m.activations + m.workspace);
+  }
+  double images_a_second(double seconds) {
+    step();  // the first touches the memory
+    long n = 0;
+    const auto begin = std::chrono::steady_clock::now();
+    double passed = 0;
+    for (; n == 0 || passed < seconds; ++n) {
+      step();
+      passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    }
+    return static_cast<double>(n) * static_cast<double>(labels_.size()) / passed;
+  }
+
+ private:
+  Model model_{sk::Seed{1}};
+  std::vector<float> x_;
+  std::vector<std::int32_t> labels_;
+  sk::train::TrainStep<Model, nn::CrossEntropy, optim::Sgd, sk::parallel::SingleProcess> step_;
+};
+
+/// Bytes of this process that are in memory.
+double resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  double all = 0, resident = 0;
+  statm >> all >> resident;
+  return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+/// A plan is a constant and so much a sample: two of them say what any batch takes.
+long find_largest_batch(const Options& o) {
+  const double small = Steps(o, 64).bytes(), each = (Steps(o, 128).bytes() - small) / 64;
+  return static_cast<long>((static_cast<double>(o.memory) * mebibyte - small) / each) + 64;
+}
+
+void study_memory(const Options& o, ex::Results& results) {
+  const long largest = find_largest_batch(o);
+  if (largest < 1) throw sk::ArgumentError("--memory " + std::to_string(o.memory) + ": not one sample fits into so many MiB");
+  double before = resident_bytes();
+  Steps found(o, largest);
+  found.step();
+  const double resident = (resident_bytes() - before) / mebibyte, planned = found.bytes() / mebibyte;
+  std::printf(
+      "largest batch in %ld MiB: %ld (its plan: %.2f MiB; of one more: %.2f; in memory after a step, with the samples: %.2f)\n",
+      o.memory, largest, planned, Steps(o, largest + 1).bytes() / mebibyte, resident);
+  if (planned > static_cast<double>(o.memory)) throw sk::Error("19_large_batch: the plan of the batch that was found is larger");
+  results.add(
+      {.metric = "largest batch in " + std::to_string(o.memory) + " MiB", .ours = static_cast<double>(largest), .unit = ""});
+
+  std::vector<std::pair<long, double>> rates;
+  for (long batch = 16; batch <= largest; batch *= 2) rates.emplace_back(batch, Steps(o, batch).images_a_second(o.seconds));
+  if (rates.empty()) return;
+  double best = 0;
+  for (const auto& [batch, rate] : rates) best = std::max(best, rate);
+  ex::Table table{{"batch", "images a second", "of the best"}};
+  for (const auto& [batch, rate] : rates) table.row({std::to_string(batch), ex::cell(rate), ex::cell(rate / best)});
+  table.print();
+  const auto enough = std::find_if(rates.begin(), rates.end(), [&](const auto& r) { return r.second >= 0.95 * best; });
+  std::printf("images a second are within a twentieth of the best from a batch of %ld on\n", enough->first);
+  results.add({.metric = "batch from which throughput is saturated", .ours = static_cast<double>(enough->first), .unit = ""});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return sk::run<Options>(argc, argv, [&](const Options& o) {
+    auto set = sk::data::mnist_or_synthetic(o.data);
+    if (o.samples > 0) set.train = set.train.take(o.samples), set.test = set.test.take(std::max(o.samples / 6, 1L));
+    std::printf("LeNet-5 on %s: %ld images, %d epochs, %d seeds\n", set.source.c_str(), static_cast<long>(set.train.size()),
+                o.epochs, o.seeds);
+    ex::Results results("large_batch", {.json = o.json});
+    study_memory(o, results);  // first: what trainings give back stays in the process
+    Study study(o, set);
+    study.run();
+    if (study.any()) study.report(results);
+    results.finish();
+  });
+}
