@@ -386,6 +386,31 @@ TEST_CASE("a rank that has no file of weights is named by the others", "[train]"
   CHECK_THAT(text, Catch::Contains(folder / "none"));
 }
 
+TEST_CASE("ranks that load files of other weights are named with their files", "[train]") {
+  const support::TemporaryFolder folder;
+  for (const std::uint64_t seed : {5, 6}) {
+    cases::Model model{sk::Seed{seed}};
+    sk::Trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{}}.save(folder / std::to_string(seed));
+  }
+  const auto load = [&](bool weights_alone, bool same) {
+    return cases::thrown([&] {
+      sk::spawn(2, [&](sk::ThreadComm& world) {
+        cases::Model model{sk::Seed{5}};
+        sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{}, sk::parallel::DataParallel{world}};
+        const std::string path = folder / (world.rank() == 0 || same ? "5" : "6");
+        weights_alone ? trainer.load_weights(path) : trainer.load(path);
+      });
+    });
+  };
+  for (const bool weights_alone : {false, true}) {
+    CHECK(load(weights_alone, true).empty());
+    CHECK_THAT(
+        load(weights_alone, false),
+        Catch::Contains((weights_alone ? "load_weights" : "load") + std::string(": the ranks have read files that differ: '") +
+                        (folder / "5") + "' on rank 0, '" + (folder / "6") + "' on rank 1: give all ranks the same file"));
+  }
+}
+
 TEST_CASE("the ranks of a fit agree by one collective, in less than a millisecond", "[train]") {
   const auto collectives = [](auto call) {
     long count = 0;

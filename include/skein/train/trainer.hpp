@@ -195,8 +195,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     policy_state().barrier();  // who has not called this is named
     train::LoadedFile file{path};
     try {
-      if constexpr (parallel::SharesBatches<typename TrainStep::PolicyState>) train::scatter_weights(path, train_step_, options);
-      else train::load_weights(path, model(), options);
+      if constexpr (parallel::SharesBatches<typename TrainStep::PolicyState>)
+        file.hash = train::scatter_weights(path, train_step_, options);
+      else file.hash = train::load_weights(path, model(), options);
     } catch (const Error& e) { file.fail(e); }
     if constexpr (several) train::agree_on_file("load_weights", policy_state(), file);
     file.check();

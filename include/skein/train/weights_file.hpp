@@ -2,6 +2,7 @@
 // Weights out of a file, without optimizer and place: for inference, for fine-tuning, for another head. Names and extents of what
 // is taken have to be those of the model; where they are not, one message names all that differ.
 #pragma once
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,10 +40,10 @@ template <class Program> std::vector<WeightArray> weight_arrays(const Program& p
 }
 
 /// Fills the whole arrays of a network's parameters and buffers, in the host's memory, with what options.only says of a file.
-/// Throws FileError for a file of another network, and for a damaged one; nothing is changed then.
-template <class Program, class Scalar> void read_weights(const std::string& path, const Program& program,
-                                                         const LoadOptions& options, Scalar* parameters, Scalar* buffers,
-                                                         KeptObjects* kept = nullptr) {
+/// Returns the hash of the file. Throws FileError for a file of another network, and for a damaged one; nothing is changed then.
+template <class Program, class Scalar> std::uint64_t read_weights(const std::string& path, const Program& program,
+                                                                  const LoadOptions& options, Scalar* parameters, Scalar* buffers,
+                                                                  KeptObjects* kept = nullptr) {
   CheckpointReader reader{path};  // every hash is checked before anything is changed
   check_weights(reader, path, weight_arrays(program), options.only);
   KeptObjects objects;
@@ -56,12 +57,13 @@ template <class Program, class Scalar> void read_weights(const std::string& path
   };
   read("parameters/", program.parameters(), parameters);
   read("buffers/", program.buffers(), buffers);
+  return reader.hash();
 }
 
 /// The parameters and buffers of a saved training, or of saved weights, into a model; `kept` gets what Trainer::keep put beside
-/// them.
+/// them. Returns the hash of the file.
 template <class Model>
-void load_weights(const std::string& path, Model& model, const LoadOptions& options = {}, KeptObjects* kept = nullptr) {
+std::uint64_t load_weights(const std::string& path, Model& model, const LoadOptions& options = {}, KeptObjects* kept = nullptr) {
   using Scalar = typename Model::Scalar;
   using Copy = HostCopy<Scalar, typename Model::device>;
   const auto of = [&](const auto& arena) {
@@ -70,25 +72,28 @@ void load_weights(const std::string& path, Model& model, const LoadOptions& opti
     return std::vector<Scalar>(from, from + arena.size);
   };
   std::vector<Scalar> parameters = of(model.parameters()), buffers = of(model.buffers());
-  read_weights(path, Model::program, options, parameters.data(), buffers.data(), kept);
+  const std::uint64_t hash = read_weights(path, Model::program, options, parameters.data(), buffers.data(), kept);
   const auto lease = model.modify();
   Copy::write(lease.data(), parameters.data(), parameters.size(), model.where());
   Copy::write(model.buffers().data, buffers.data(), buffers.size(), model.where());
+  return hash;
 }
 /// The same into the stages of a pipeline: all of a file's weights. Throws ArgumentError where only some are wanted.
-template <class TrainStep> void scatter_weights(const std::string& path, TrainStep& train_step, const LoadOptions& options) {
+template <class TrainStep>
+std::uint64_t scatter_weights(const std::string& path, TrainStep& train_step, const LoadOptions& options) {
   using Model = std::remove_cvref_t<decltype(train_step.model())>;
   using Copy = HostCopy<typename Model::Scalar, typename Model::device>;
   if (!options.only.empty())
     throw ArgumentError("load_weights: under a Pipeline no rank has all weights, so that .only is not there: leave it out");
   std::vector<typename Model::Scalar> parameters(static_cast<std::size_t>(Model::sizes.stored)),
       buffers(static_cast<std::size_t>(Model::sizes.buffers));
-  read_weights(path, Model::program, options, parameters.data(), buffers.data());
+  const std::uint64_t hash = read_weights(path, Model::program, options, parameters.data(), buffers.data());
   const auto lease = train_step.model().modify();
   Copy::write(train_step.whole_parameters().data, parameters.data(), parameters.size(), train_step.model().where());
   Copy::write(train_step.whole_buffers().data, buffers.data(), buffers.size(), train_step.model().where());
   train_step.scatter();
   train_step.drop_state();
+  return hash;
 }
 }  // namespace train
 
