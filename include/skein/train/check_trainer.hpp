@@ -5,6 +5,7 @@
 #include <concepts>
 
 #include "../comm/concepts.hpp"
+#include "../data/dataset.hpp"
 #include "train_step.hpp"
 
 namespace skein::inline SKEIN_ABI::train::detail {
@@ -40,6 +41,17 @@ template <class Optimizer, class Loss> inline constexpr bool stand_in_order = fa
 template <class Model> inline constexpr bool outlives_its_trainer = false;
 template <class X, class Y> inline constexpr bool is_one_data_set = false;
 template <class... Options> inline constexpr bool have_names = false;
+template <class X, class Y> consteval void assert_one_data_set() {
+  if constexpr (data::Dataset<Y>)
+    static_assert(is_one_data_set<X, Y>,
+                  "the data that fit evaluates after each epoch is an option: trainer.fit(train, {.epochs = 5, .batch = 32, "
+                  ".validate = test})");
+  else
+    static_assert(
+        is_one_data_set<X, Y>,
+        "fit takes one data set of samples and targets: trainer.fit(sk::data::from_tensors(x, y), {.epochs = 5, .batch = "
+        "32})");
+}
 template <Part P, class Loss, class Optimizer, class Policy, class Model> constexpr bool assert_trainer() {
   if constexpr (P == Part::missing)
     static_assert(!std::same_as<Optimizer, Missing>,

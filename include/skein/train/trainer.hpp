@@ -82,15 +82,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
 
   /// Samples and targets that are no data set together are refused, and a data set for validation in the second place.
   template <class X, class Y> History fit(const X&, const Y&, const FitOptions&) {
-    if constexpr (data::Dataset<Y>)
-      static_assert(train::detail::is_one_data_set<X, Y>,
-                    "the data that fit evaluates after each epoch is an option: trainer.fit(train, {.epochs = 5, .batch = 32, "
-                    ".validate = test})");
-    else
-      static_assert(
-          train::detail::is_one_data_set<X, Y>,
-          "fit takes one data set of samples and targets: trainer.fit(sk::data::from_tensors(x, y), {.epochs = 5, .batch = "
-          "32})");
+    train::detail::assert_one_data_set<X, Y>();
     return {};
   }
   /// Options without their names are refused.
