@@ -109,6 +109,7 @@ SKEIN_NOINLINE void panel(const Product<Scalar>& p) {
   constexpr int rows = detail::tile_rows(Columns);
   long i = 0;
   for (; i + rows <= p.m; i += rows) detail::tile<V, rows, Columns, Turned, Masked, Finish>(p, i);
+  if (i == p.m) return;
   if constexpr (rows > 4)
     for (; i + 4 <= p.m; i += 4) detail::tile<V, 4, Columns, Turned, Masked, Finish>(p, i);
   if (i + 2 <= p.m) {
