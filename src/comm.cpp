@@ -27,3 +27,4 @@
 #include <skein/comm/thread/team.ipp>
 #include <skein/comm/thread/thread_comm.ipp>
 #include <skein/comm/wait.ipp>
+#include <skein/comm/work.ipp>

@@ -129,15 +129,22 @@ inline Piece slice_of(std::size_t n, std::size_t element, int r, int ranks) {
   return {at(r), at(r + 1) - at(r)};
 }
 
+/// What a callable says of a rank, so that who asks for it is compiled once, not for each callable; which outlives this.
+template <class Result> class OfRank {
+ public:
+  template <class F> OfRank(const F& f) : function_(&f), call_(&call<F>) {}
+  Result operator()(int r) const { return call_(function_, r); }
+
+ private:
+  template <class F> static Result call(const void* f, int r) { return (*static_cast<const F*>(f))(r); }
+  const void* function_;
+  Result (*call_)(const void*, int);
+};
+
 /// "rank 2", "ranks 0, 3, 4".
 std::string ranks_text(std::span<const int> ranks);
 /// Of the ranks below `size` that are wanted.
-template <class Wanted> std::string ranks_text(int size, Wanted&& wanted) {
-  std::vector<int> ranks;
-  for (int r = 0; r < size; ++r)
-    if (wanted(r)) ranks.push_back(r);
-  return ranks_text(std::span<const int>(ranks));
-}
+std::string ranks_text(int size, OfRank<bool> wanted);
 
 /// What a sentence about calls that do not match begins with, where ranks are in different public calls: "save is a call of all
 /// ranks: rank 1 has not called it; it is in fit. "; else nothing. Each with its rank.
@@ -148,11 +155,7 @@ std::string not_called_text(const Signature& s, std::string_view missing);
 
 /// The sentence for calls that do not match: groups of ranks with equal calls. `calls`: of each rank, in order.
 std::string mismatch_text(unsigned long long call, std::span<const std::pair<int, Signature>> calls);
-template <class SignatureOf> std::string mismatch_text(unsigned long long call, int size, SignatureOf&& of) {
-  std::vector<std::pair<int, Signature>> calls;
-  for (int r = 0; r < size; ++r) calls.emplace_back(r, of(r));
-  return mismatch_text(call, calls);
-}
+std::string mismatch_text(unsigned long long call, int size, OfRank<Signature> of);
 
 /// A call on a rank, for messages.
 struct CallPlace {

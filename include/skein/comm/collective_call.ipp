@@ -57,6 +57,19 @@ SKEIN_INLINE std::string ranks_text(std::span<const int> ranks) {
   return out;
 }
 
+SKEIN_INLINE std::string ranks_text(int size, OfRank<bool> wanted) {
+  std::vector<int> ranks;
+  for (int r = 0; r < size; ++r)
+    if (wanted(r)) ranks.push_back(r);
+  return ranks_text(ranks);
+}
+
+SKEIN_INLINE std::string mismatch_text(unsigned long long call, int size, OfRank<Signature> of) {
+  std::vector<std::pair<int, Signature>> calls;
+  for (int r = 0; r < size; ++r) calls.emplace_back(r, of(r));
+  return mismatch_text(call, calls);
+}
+
 SKEIN_INLINE std::string mismatch_text(unsigned long long call, std::span<const std::pair<int, Signature>> calls) {
   std::string out = public_calls_text(calls) + text("collective call {} differs between ranks", call);
   const char* before = ": ";

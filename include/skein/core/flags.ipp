@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <type_traits>
 
 #include "flags.hpp"
 
@@ -32,11 +34,12 @@ SKEIN_INLINE std::vector<std::string> between_commas(std::string_view text) {
 
 /// The whole text as a number that the variable and the flag's range have.
 template <class T> bool set_number(std::string_view text, T& value, const FlagEntry& e) {
-  T read{};
+  std::conditional_t<std::signed_integral<T>, std::int64_t, T> read{};
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), read);
   if (fault != std::errc{} || end != text.data() + text.size() || !std::isfinite(static_cast<double>(read))) return false;
   if (static_cast<double>(read) < e.low || static_cast<double>(read) > e.high) return false;
-  value = read;
+  value = static_cast<T>(read);
+  if constexpr (std::signed_integral<T>) return value == read;
   return true;
 }
 SKEIN_INLINE bool set_truth(std::string_view text, bool& value) {

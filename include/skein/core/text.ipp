@@ -18,10 +18,10 @@ SKEIN_INLINE void TextValue::append_to(std::string& to) const {
       to.push_back(static_cast<char>(number_));
       return;
     case Kind::number:
-      end = std::to_chars(digits, digits + sizeof digits, number_).ptr;
+      end = std::to_chars(digits, digits + sizeof digits, static_cast<std::int64_t>(number_)).ptr;
       break;
     case Kind::count:
-      end = std::to_chars(digits, digits + sizeof digits, count_).ptr;
+      end = std::to_chars(digits, digits + sizeof digits, static_cast<std::uint64_t>(count_)).ptr;
       break;
     case Kind::real:
       end = narrow_ ? std::to_chars(digits, digits + sizeof digits, static_cast<float>(real_)).ptr

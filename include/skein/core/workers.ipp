@@ -31,7 +31,7 @@ SKEIN_INLINE Workers::Workers(int n, Denormals denormals)
       start_(count_, spins_for(count_)) {
   threads_.reserve(static_cast<std::size_t>(count_ - 1));
   try {
-    for (int i = 1; i < count_; ++i) threads_.emplace_back([this, i] { serve(i); });
+    for (int i = 1; i < count_; ++i) threads_.push_back(std::thread([this, i] { serve(i); }));
   } catch (const std::system_error& e) {
     stop();
     throw Error(

@@ -35,7 +35,7 @@ template <class Scalar> Loader<Scalar>::Loader(DatasetView data, const LoaderOpt
   }
   threads_.reserve(static_cast<std::size_t>(threads));
   try {
-    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { serve(); });
+    for (int i = 0; i < threads; ++i) threads_.push_back(std::thread([this] { serve(); }));
   } catch (...) {
     stop_threads();
     throw;

@@ -11,6 +11,8 @@
 
 #include "../core/error.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::draw {
 
 /// Colors that can be told apart, in the order in which series take them.
@@ -81,6 +83,8 @@ class Svg {
 void write_svg(const std::string& path, std::string_view svg);
 
 }  // namespace skein::inline SKEIN_ABI::draw
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED
 #include "svg.ipp"

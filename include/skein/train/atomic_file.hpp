@@ -15,6 +15,8 @@
 
 #include "../core/error.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 /// Writes PATH so that readers see the old file or the new one. Every failure is a FileError; without commit() nothing stays.
@@ -49,6 +51,8 @@ class AtomicFile {
 };
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED
 #include "atomic_file.ipp"

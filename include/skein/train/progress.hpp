@@ -17,6 +17,8 @@
 #include "records.hpp"
 #include "text.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 /// Where a training stands, of all ranks together.
@@ -95,6 +97,8 @@ class Progress {
 };
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD
 
 #if !SKEIN_COMPILED
 #include "progress.ipp"

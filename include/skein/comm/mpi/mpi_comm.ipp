@@ -66,10 +66,10 @@ SKEIN_MPI_INLINE comm::SharedPages MpiComm::share(std::size_t bytes) {
   const auto pages = std::make_shared<comm::NodePages>(rank(), size(), bytes);
   if (rank() == 0) file.made = pages->make(file.name);
   broadcast(std::span(file.name));
-  int good = pages->map(file.name) ? 1 : 0;
-  all_reduce(DeviceSpan<int, Cpu>{&good, 1}, Min{});
+  std::int64_t failed[] = {pages->map(file.name) ? 0 : 1};
+  all_reduce(std::span(failed), Max{});
   file.remove();
-  if (!good) return {};
+  if (failed[0] != 0) return {};
   pages->touch();
   engine_->add(pages);
   return {std::shared_ptr<void>(pages, pages->own()), bytes};

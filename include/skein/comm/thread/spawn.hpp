@@ -40,7 +40,7 @@ template <class Function> void spawn(int n, Function&& function, const CommOptio
   };
   std::vector<std::thread> threads;
   try {
-    for (int r = 1; r < n; ++r) threads.emplace_back(serve, r);
+    for (int r = 1; r < n; ++r) threads.push_back(std::thread(serve, r));
     serve(0);
   } catch (const std::exception& e) {  // a thread that could not be started
     failure->set(0, std::string("spawn: ") + e.what(), std::current_exception());
