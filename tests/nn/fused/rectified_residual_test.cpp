@@ -3,6 +3,7 @@
 // layers cannot; whole networks, fused and not; with Recompute, frozen beginnings and K-FAC's factors.
 #include <catch2/catch.hpp>
 
+#include <skein/comm/thread/spawn.hpp>
 #include <skein/nn/fused/conv_batch_norm.hpp>
 #include <skein/nn/fused/conv_relu_pool.hpp>
 #include <skein/nn/fused/rectified_residual.hpp>
@@ -11,6 +12,8 @@
 #include <skein/optim/kfac/kfac.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/optim/transform/chain.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
+#include <skein/parallel/data/sync_batch_norm.hpp>
 #include <skein/train/train_step.hpp>
 
 #include "support/fused_networks.hpp"
@@ -120,4 +123,32 @@ TEST_CASE("A frozen beginning ends where it ends, within a fused block, too") {
     INFO("down to " << rule);
     train_alike<Basic>(sgd, 1e-12);
   }
+}
+
+TEST_CASE("Ranks exchange gradients of fused blocks when they are final, and statistics over all ranks") {
+  const auto alike = []<class Network>(Network) {
+    using M = Model<Network, In, Cpu, double>;
+    const support::Batch<In, double, M::output_extents.count()> batch(12);
+    const auto steps = [&](const auto& policy, int rank, int ranks, int threads) {
+      M model{Seed{7}};
+      train::TrainStep step{model, nn::Mse{}, optim::Sgd{.lr = 0.05f, .momentum = 0.9}, policy};
+      step.reserve({.capacity = 12, .threads = threads});
+      auto view = batch.view();
+      view.global_count = 12;
+      for (int i = 0; i < 4; ++i) step.step(view.part(12 * rank / ranks, 12 * (rank + 1) / ranks));
+      std::vector<double> values(model.parameters().begin(), model.parameters().end());
+      values.insert(values.end(), model.buffers().begin(), model.buffers().end());
+      return values;
+    };
+    const auto expected = steps(parallel::SingleProcess{}, 0, 1, 1);
+    for (const int ranks : {2, 3})
+      spawn(ranks, [&](ThreadComm& world) {
+        const auto got =
+            steps(parallel::DataParallel{world, {.bucket_bytes = 1}, parallel::SyncBatchNorm{}}, world.rank(), ranks, 2);
+        if (!(support::apart(got, expected) < 1e-11)) throw Error("a rank's weights are others");
+      });
+  };
+  alike(Projected<true>{});
+  alike(Zeros<true>{});
+  alike(Nested<true>{});
 }
