@@ -7,6 +7,7 @@
 #include "fixtures/norm_loss_optim.hpp"
 #include "support/apart.hpp"
 #include "support/layer_harness.hpp"
+#include "support/thrown.hpp"
 
 using skein::Shape;
 using skein::nn::BatchNorm;
@@ -173,4 +174,22 @@ TEST_CASE("BatchNorm takes a batch with fewer samples than workers", "[nn]") {
   }
   for (long i = 0; i < 12; ++i) CHECK(many.y_at(1, i) == Approx(one.y_at(1, i)));
   for (long i = 0; i < 12; ++i) CHECK(many.dx_at(1, i) == Approx(one.dx_at(1, i)));
+}
+
+TEST_CASE("BatchNorm trains on no batch with one value of each channel, as in PyTorch", "[nn]") {
+  LayerHarness<BatchNorm<>, Shape<5>> flat(1, 1), of_two(1, 2);
+  for (auto* h : {&flat, &of_two}) {
+    CHECK(support::thrown<skein::ArgumentError>([&] {
+            h->forward();
+          }).find("layer 3 (BatchNorm of 5 channels) trains on a batch of 1 sample") != std::string::npos);
+    h->context.phase = skein::nn::Phase::evaluation;
+    CHECK_NOTHROW(h->forward());
+    h->context.phase = skein::nn::Phase::training;
+    h->context.statistics_hook = [](void*, double*, long) {};  // other ranks have samples too
+    CHECK_NOTHROW(h->forward());
+  }
+  LayerHarness<BatchNorm<>, Shape<1, 1, 5>> pixel(1, 1);
+  CHECK(!support::thrown<skein::ArgumentError>([&] { pixel.forward(); }).empty());
+  LayerHarness<BatchNorm<>, Shape<2, 1, 5>> image(1, 1);
+  CHECK_NOTHROW(image.forward());
 }

@@ -83,7 +83,11 @@ TEST_CASE("A layer that does not write what it must is named, within a network t
   CHECK(input.text().find("NoInputGradient: backward does not write the gradient of its input (value 0 of sample 0)") !=
         std::string::npos);
   const auto parameter = sk::check_gradients<Net<NoParameterGradient>, sk::Shape<4>>();
-  REQUIRE(parameter.disagreements.size() == 1);
-  CHECK(parameter.text().find("parameter \"1.scale\"") != std::string::npos);
-  CHECK(parameter.text().find("backward says 0 in all of them, as if it added nothing to this gradient") != std::string::npos);
+  if (SKEIN_CHECKED) {
+    CHECK(parameter.text().find("backward adds nothing to the gradient of its parameter 'scale'") != std::string::npos);
+  } else {
+    REQUIRE(parameter.disagreements.size() == 1);
+    CHECK(parameter.text().find("parameter \"1.scale\"") != std::string::npos);
+    CHECK(parameter.text().find("backward says 0 in all of them, as if it added nothing to this gradient") != std::string::npos);
+  }
 }

@@ -21,8 +21,8 @@ using Net = nn::Sequential<nn::Conv2d<5, sk::Kernel<3>>, nn::BatchNorm<>, nn::Re
                            nn::Relu, nn::Linear<3>>;
 
 template <class Policy> auto train(const Policy& policy, int threads) {
-  // The last batch has one sample: ranks without any.
-  return shard_cases::train<Net, double>(policy, {.epochs = 2, .batch = 20, .threads = threads});
+  // The last batch has two samples: ranks without any, and ranks with one.
+  return shard_cases::train<Net, double>(policy, {.epochs = 3, .batch = 59, .threads = threads});
 }
 
 /// Weights, losses and running statistics are those of one rank with the whole batches.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <skein/data/from_tensors.hpp>
+#include <skein/nn/batch_norm.hpp>
 #include <skein/nn/dropout.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/loss/mse.hpp>
@@ -21,6 +22,7 @@
 
 #include "../support/naive_layers.hpp"
 #include "../support/temporary_folder.hpp"
+#include "../support/thrown.hpp"
 
 namespace sk = skein;
 namespace nn = skein::nn;
@@ -466,4 +468,17 @@ TEST_CASE("options keep a validation set that is made in place") {
   const sk::FitOptions copy = options;
   const sk::History history = trainer.fit(train, copy);
   CHECK(history.back().validation.loss == trainer.evaluate(train).loss);
+}
+
+TEST_CASE("A last batch of one sample in front of a BatchNorm ends a fit, and may be left out", "[train]") {
+  const Points points;  // 203 = 101 * 2 + 1
+  sk::Model<nn::Sequential<naive::Linear<6>, nn::BatchNorm<>, naive::Linear<3>>, sk::Shape<4>> model{sk::Seed{1}};
+  sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.01f}};
+  const std::string text =
+      support::thrown<sk::ArgumentError>([&] { trainer.fit(points.set(), {.epochs = 1, .batch = 2, .progress = false}); });
+  CHECK(text.find("layer 1 (BatchNorm of 6 channels) trains on a batch of 1 sample") != std::string::npos);
+  CHECK(text.find(".loader = {.last = data::LastBatch::drop}") != std::string::npos);
+  sk::Trainer without{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.01f}};
+  CHECK_NOTHROW(
+      without.fit(points.set(), {.epochs = 1, .batch = 2, .progress = false, .loader = {.last = sk::data::LastBatch::drop}}));
 }

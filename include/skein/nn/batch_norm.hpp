@@ -3,6 +3,9 @@
 // Szegedy, ICML 2015. Statistics are summed in double through Context::reduce_statistics, so that the workers of a rank see
 // one batch (and ranks too, where the policy fills the hook: SyncBatchNorm).
 #pragma once
+#include <string>
+
+#include "../core/error.hpp"
 #include "../core/half.hpp"
 #include "../ops/batch_norm.hpp"
 #include "layer.hpp"
@@ -11,7 +14,8 @@
 namespace skein::inline SKEIN_ABI::nn {
 
 /// Options: Epsilon<N, D> (default 1/100000), Momentum<N, D> (the weight of the new statistics; default 1/10). Training uses
-/// the batch's mean and variance and keeps running ones (the variance unbiased); evaluation uses those.
+/// the batch's mean and variance and keeps running ones (the variance unbiased); evaluation uses those. Training throws
+/// ArgumentError where a batch has one value of each channel.
 template <class... Options> struct BatchNorm {
   using options = detail::LayerOptions<List<Epsilon<1, 100000>, Momentum<1, 10>>, Options...>;
   static constexpr double epsilon = detail::option<Epsilon>(options{}).ratio();
@@ -36,6 +40,7 @@ template <class... Options> struct BatchNorm {
   template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;
 
   template <class In, class Frame> static void forward(Frame& f) {
+    assert_several_values<In>(f);
     Kernels<Frame>::template forward<In::extents.last(), width(In::extents)>(call<In>(f), *f.context);
   }
   template <class In, class Frame> static void backward(Frame& f) {
@@ -73,6 +78,16 @@ template <class... Options> struct BatchNorm {
     }
     c.workspace = f.workspace;
     return c;
+  }
+
+  /// One value of each channel is its own mean: throws, as PyTorch does. Where ranks share their statistics no rank knows alone.
+  template <class In, class Frame> static void assert_several_values(const Frame& f) {
+    const auto& context = *f.context;
+    if (!context.training() || context.statistics_hook || context.total * In::extents.count() != In::extents.last()) return;
+    throw ArgumentError("layer " + std::to_string(f.ordinal) + " (BatchNorm of " + std::to_string(In::extents.last()) +
+                        " channels) trains on a batch of 1 sample, and has one value of each channel: its variance is 0. Take "
+                        "larger batches; the short last batch of an epoch is left out by .loader = {.last = "
+                        "data::LastBatch::drop} of fit, .last of a Loader; ranks share their statistics with SyncBatchNorm");
   }
 
   /// Columns of the batch as a dense matrix: a flat sample is a padded row, whose gap is columns of zeros.
