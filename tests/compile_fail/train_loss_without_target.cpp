@@ -1,4 +1,4 @@
-// expect: a loss says what it compares with: give it static constexpr nn::TargetKind target
+// expect: a loss says what it compares with: static constexpr nn::TargetKind target. A formula alone
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/data/from_tensors.hpp>
 #include <skein/nn/linear.hpp>

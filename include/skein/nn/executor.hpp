@@ -52,6 +52,11 @@ class Executor {
         workers_(on_host<Device> ? options_.threads : 1, options_.denormals), memory_(model, options_, workers_.size()),
         pass_(memory_, step_memory_, std::move(loss)), ready_(memory_, step_memory_),
         shards_(options_.shards, shard_gradients(), sizes.stored), batch_on_device_(model.where()) {}
+  /// Without options: refused.
+  Executor(Model& model, Loss loss) : Executor(model, std::move(loss), {}) {
+    static_assert(nn::knows_its_capacity<Executor>,
+                  "an executor needs the most samples of a batch: sk::Executor executor{model, loss, {.capacity = 64}}");
+  }
   /// A model that ends with the statement is refused.
   Executor(Model&& model, Loss loss, ExecutorOptions options) : Executor(model, std::move(loss), options) {
     static_assert(nn::outlives_its_executor<Model>, "the model must outlive its executor: give it a name, sk::Model<...> model");

@@ -18,6 +18,10 @@ namespace skein::inline SKEIN_ABI {
 
 enum class Execution { automatic, layer_wise, depth_first };
 
+namespace nn {
+template <class Executor> inline constexpr bool knows_its_capacity = false;
+}
+
 /// Options of an Executor; only the capacity must be given.
 struct ExecutorOptions {
   long capacity = 0;  ///< the most samples of this rank in one call; must be given

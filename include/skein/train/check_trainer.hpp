@@ -33,10 +33,8 @@ template <class Loss, class Optimizer, class Policy, class Model> consteval Part
     else return parallel::Policy<Policy, ReplicaOf<Model>> ? Part::none : Part::policy;
   else return is_communicator<Policy> ? Part::communicator : Part::policy;
 }
-struct NoTrainStep {
-  using Sums = nn::LossSums;  // named in the trainer's declarations
-  template <class... Any> explicit NoTrainStep(Any&&...) {}
-};
+template <class Model, class Loss, class Optimizer, class Policy>
+inline constexpr bool is_refused = first_fault<Loss, Optimizer, Policy, Model>() != Part::none;
 template <class Optimizer, class Loss> inline constexpr bool stand_in_order = false;
 template <class Model> inline constexpr bool outlives_its_trainer = false;
 template <class X, class Y> inline constexpr bool is_one_data_set = false;
@@ -73,11 +71,10 @@ template <Part P, class Loss, class Optimizer, class Policy, class Model> conste
   else if constexpr (P == Part::policy) parallel::assert_policy<Policy, ReplicaOf<Model>>();
   return true;
 }
-template <bool Fits, class... Ts> struct TrainStepOf { using type = NoTrainStep; };
-template <class... Ts> struct TrainStepOf<true, Ts...> { using type = TrainStep<Ts...>; };
+template <class M, class L, class O, class Policy> struct TrainStepOf { using type = TrainStep<M, L, O, Policy>; };
 /// A policy may bring a train step of its own.
 template <class M, class L, class O, class Policy>
-requires(Policy::brings_train_step) struct TrainStepOf<true, M, L, O, Policy> {
+requires(Policy::brings_train_step) struct TrainStepOf<M, L, O, Policy> {
   using type = typename Policy::template TrainStep<M, L, O>;
 };
 

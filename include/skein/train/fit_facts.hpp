@@ -22,7 +22,7 @@ struct FitFacts {
   bool scores = true;                        ///< this rank has its part's outputs: of a pipeline, its last stage
   int virtual_shards = 0;                    ///< of a policy that has such
   bool local_sums = false;                   ///< a step's sums are of this rank alone
-  bool labels = false;                       ///< the loss compares with labels, and accuracy is counted
+  bool labels = false;                       ///< the loss counts correct answers
   long labels_each = 1;                      ///< answers that a sample is asked for
   bool host = true;                          ///< the sums of a step are known after it, without waiting for a device
   bool leaves_out = true;                    ///< a step can be left out before its update: not by a pipeline

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A train step, of whatever network and policy, as the loop of a fit sees it.
 #pragma once
+#include <concepts>
 #include <type_traits>
 
 #include "../parallel/concepts.hpp"
@@ -14,6 +15,16 @@
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train::detail {
+
+/// A loss of values that counts correct answers all the same, one a sample, says so: static constexpr bool counts_correct.
+template <class L> concept SaysItCountsCorrect = requires {
+  { L::counts_correct } -> std::convertible_to<bool>;
+};
+/// Is there an accuracy beside this loss.
+template <class L> consteval bool counts_correct() {
+  if constexpr (SaysItCountsCorrect<L>) return L::counts_correct;
+  else return L::target == nn::TargetKind::label;
+}
 
 /// Refers to the train step.
 template <class TrainStep> class FitStepsOf final : public FitSteps<typename TrainStep::Scalar> {
@@ -38,8 +49,8 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
                .parts = state.ranks(),
                .virtual_shards = TrainStep::virtual_shards,
                .local_sums = PolicyState::local_sums,
-               .labels = labels,
-               .labels_each = nn::labels_each(Model::output_extents),
+               .labels = counts_correct<Loss>(),
+               .labels_each = labels ? nn::labels_each(Model::output_extents) : 1,
                .host = host,
                .leaves_out = leaves_out,
                .sees_all_sums = leaves_out && !PolicyState::local_sums && (state.ranks() == 1 || state.synchronizes_gradients()),

@@ -21,7 +21,7 @@
 #include "options.hpp"
 #include "predict.hpp"
 #include "predict_table.hpp"
-#include "check_trainer.hpp"
+#include "refused_trainer.hpp"
 #include "train_step.hpp"
 #include "weights_file.hpp"
 
@@ -31,14 +31,11 @@ SKEIN_BEGIN_COLD
 
 /// Trains a model on a data set: epochs, schedules, validation, callbacks, checkpoints, under a policy.
 template <class Model, class Loss, class Optimizer, class Policy = parallel::SingleProcess> class Trainer {
-  static constexpr train::detail::Part fault = train::detail::first_fault<Loss, Optimizer, Policy, Model>();
-  static_assert(train::detail::assert_trainer<fault, Loss, Optimizer, Policy, Model>());
-
  public:
   using Scalar = typename Model::Scalar;
   using Element = typename Model::Element;
   using Device = typename Model::device;
-  using TrainStep = typename train::detail::TrainStepOf<fault == train::detail::Part::none, Model, Loss, Optimizer, Policy>::type;
+  using TrainStep = typename train::detail::TrainStepOf<Model, Loss, Optimizer, Policy>::type;
 
   /// With several ranks, all construct theirs at the same time: initial weights become those of rank 0, and ranks whose models
   /// or options differ refuse to start, all with the same CommError. The model must outlive the trainer.

@@ -36,6 +36,9 @@ using Net = nn::Graph<nn::Input<picture, sk::Shape<4, 4, 1>>, nn::Input<number, 
                       Apply<nn::Multiply, From<seen, known>, To<both>>, Apply<nn::Linear<4>, From<seen>, To<row>>,
                       Apply<nn::Linear<1>, From<both>, To<product>>, nn::Output<row>, nn::Output<product>>;
 using Model = sk::Model<Net, Net::input>;
+using OneOutput = nn::Graph<nn::Input<picture, sk::Shape<4, 4, 1>>,
+                            Apply<nn::Sequential<nn::Flatten, nn::Linear<4>>, From<picture>, To<row>>, nn::Output<row>>;
+using OneModel = sk::Model<OneOutput, OneOutput::input>;
 }  // namespace graph_metric_test
 using namespace graph_metric_test;
 
@@ -186,4 +189,25 @@ TEST_CASE("metrics of a head over all samples are the same on three ranks as on 
       if (std::abs(found.metric_value(i) - expected.metric_value(i)) > 1e-6)
         throw sk::Error(std::string(found.metric_name(i)) + " differs");
   });
+}
+
+TEST_CASE("The accuracy of a graph_loss of one output is that of its labels", "[train]") {
+  std::vector<float> pictures(64 * 16), numbers(64);
+  std::vector<int> rows(64);
+  for (std::size_t i = 0; i < 64; ++i) {
+    for (std::size_t p = 0; p < 16; ++p) pictures[i * 16 + p] = sk::random_uniform(5, 0, i * 16 + p);
+    numbers[i] = static_cast<float>(rows[i] = pictures[i * 16] > 0.5f ? 1 : 3);
+  }
+  const sk::FitOptions options{.epochs = 3, .batch = 16, .progress = false};
+  const sk::Extents picture{1, {16}};
+  OneModel with{sk::Seed{1}}, alone{sk::Seed{1}};
+  const auto one = data::from_tensors(pictures, picture, numbers), labelled = data::from_tensors(pictures, picture, rows);
+  sk::Trainer of_graph{with, nn::graph_loss<OneModel>(nn::on<row>(nn::CrossEntropy{})), sk::optim::Adam{}};
+  sk::Trainer plain{alone, nn::CrossEntropy{}, sk::optim::Adam{}};
+  const auto found = of_graph.fit(one, options), wanted = plain.fit(labelled, options);
+  for (std::size_t e = 0; e < 3; ++e) {
+    CHECK(found.epochs()[e].training.accuracy > 0.3);
+    CHECK(found.epochs()[e].training.accuracy == wanted.epochs()[e].training.accuracy);
+  }
+  CHECK(of_graph.evaluate(one).accuracy == plain.evaluate(labelled).accuracy);
 }

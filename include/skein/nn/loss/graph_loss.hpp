@@ -49,9 +49,11 @@ template <class Scalar> struct ClassNumbers {  // (count) of the first column of
 struct AddPartSums {
   double *sums, *part;
   double factor, weight;
+  bool counts_correct;
   constexpr void operator()(long) const {
     sums[0] += factor * part[0];
     sums[1] += weight;
+    if (counts_correct) sums[2] += part[2];
     part[0] = part[1] = part[2] = 0;
   }
 };
@@ -138,6 +140,8 @@ template <class Model, class... On> class GraphLoss {
     return columns[static_cast<std::size_t>(nn::detail::place_of<Name, typename On::name...>())];
   }
   static constexpr long target_length = columns.back().target + columns.back().values;
+  /// The accuracy is that of the labels of a network's one output; of several each has a metric.
+  static constexpr bool counts_correct = parts == 1 && columns.front().labels;
   /// Scalars a sample: an output of one part, its gradient, a label.
   static constexpr long workspace = [] {
     long widest = 0;
@@ -165,7 +169,7 @@ template <class Model, class... On> class GraphLoss {
   }
   template <class Scalar, class Device> LossSums operator()(const GraphLossCall<Scalar, Device>& call) const {
     LossSums all{.loss = 0, .weight = on_host<Device> ? weight(call) : 0.0};
-    each([&]<std::size_t I>(std::integral_constant<std::size_t, I>) { all.loss += part<I>(call); });
+    each([&]<std::size_t I>(std::integral_constant<std::size_t, I>) { all += part<I>(call); });
     return all;
   }
 
@@ -178,8 +182,9 @@ template <class Model, class... On> class GraphLoss {
     (Indices{});
   }
 
-  /// One loss, on outputs that lie alone, and its gradient into the row. Returns its part of the sum; nothing on a device.
-  template <std::size_t I, class Scalar, class Device> double part(const GraphLossCall<Scalar, Device>& call) const {
+  /// One loss, on outputs that lie alone, and its gradient into the row. Returns its part of the sums but the weight; nothing on
+  /// a device.
+  template <std::size_t I, class Scalar, class Device> LossSums part(const GraphLossCall<Scalar, Device>& call) const {
     constexpr LossColumns c = columns[I];
     constexpr long pitch = row_pitch(c.width);
     const auto& [loss, factor] = std::get<I>(on_);
@@ -205,11 +210,11 @@ template <class Model, class... On> class GraphLoss {
     }
     const LossSums sums = loss(own);
     if (call.gradient) ops::copy_rows<Device>(call.gradient + c.output, call.output_pitch, gradient, pitch, call.count, c.width);
-    if constexpr (on_host<Device>) return share * sums.loss;
+    if constexpr (on_host<Device>) return {.loss = share * sums.loss, .correct = counts_correct ? sums.correct : 0};
     else {
       const double counted = I == 0 ? element_weight(call) : 0.0;
-      ops::for_each<Device>(1, detail::AddPartSums{call.sums, call.part, share, counted});
-      return 0;
+      ops::for_each<Device>(1, detail::AddPartSums{call.sums, call.part, share, counted, counts_correct});
+      return {};
     }
   }
 

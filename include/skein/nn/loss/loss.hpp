@@ -133,7 +133,10 @@ template <class L> inline constexpr bool is_a_loss = false;
 template <class L> consteval void assert_loss() {
   if constexpr (!std::copyable<L>) static_assert(detail::is_a_loss<L>, "a loss is a value: it must be copyable");
   else if constexpr (!HasTarget<L>)
-    static_assert(detail::is_a_loss<L>, "a loss says what it compares with: give it static constexpr nn::TargetKind target");
+    static_assert(
+        detail::is_a_loss<L>,
+        "a loss says what it compares with: static constexpr nn::TargetKind target. A formula alone, of a row of outputs "
+        "or of (output, target), becomes a loss in nn::OwnLoss: Trainer{model, nn::OwnLoss{formula}, optimizer}");
   else if constexpr (!HasLossCall<L>)
     static_assert(
         detail::is_a_loss<L>,
