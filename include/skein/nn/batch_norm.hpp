@@ -40,7 +40,6 @@ template <class... Options> struct BatchNorm {
   template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;
 
   template <class In, class Frame> static void forward(Frame& f) {
-    assert_several_values<In>(f);
     Kernels<Frame>::template forward<In::extents.last(), width(In::extents)>(call<In>(f), *f.context);
   }
   template <class In, class Frame> static void backward(Frame& f) {
@@ -53,6 +52,7 @@ template <class... Options> struct BatchNorm {
   /// The layer's memory as the operation wants it; Rectifies: with a ReLU behind it.
   template <class In, bool Rectifies = false, class Frame> static auto call(Frame& f) {
     constexpr long channels = In::extents.last(), pitch = row_pitch(channels);
+    assert_several_values<In>(f);
     ops::BatchNormCall<typename Frame::Activation, typename Frame::Scalar> c;
     c.samples = f.batch;
     c.pixels = In::extents.count() / channels;
@@ -80,6 +80,10 @@ template <class... Options> struct BatchNorm {
     return c;
   }
 
+  /// Columns of the batch as a dense matrix: a flat sample is a padded row, whose gap is columns of zeros.
+  static constexpr long width(const Extents& in) { return in.flat() ? row_pitch(in.last()) : in.last(); }
+
+ private:
   /// One value of each channel is its own mean: throws, as PyTorch does. Where ranks share their statistics no rank knows alone.
   template <class In, class Frame> static void assert_several_values(const Frame& f) {
     const auto& context = *f.context;
@@ -90,10 +94,6 @@ template <class... Options> struct BatchNorm {
                         "data::LastBatch::drop} of fit, .last of a Loader; ranks share their statistics with SyncBatchNorm");
   }
 
-  /// Columns of the batch as a dense matrix: a flat sample is a padded row, whose gap is columns of zeros.
-  static constexpr long width(const Extents& in) { return in.flat() ? row_pitch(in.last()) : in.last(); }
-
- private:
   template <class Frame> using Kernels = ops::BatchNormKernels<typename Frame::Device>;
 };
 

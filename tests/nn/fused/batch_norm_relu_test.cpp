@@ -10,6 +10,7 @@
 
 #include "support/fused_networks.hpp"
 #include "support/layer_harness.hpp"
+#include "support/thrown.hpp"
 
 using namespace skein;
 using nn::BatchNorm;
@@ -51,4 +52,9 @@ TEST_CASE("Networks with BatchNorm and Relu, fused and not, give the same") {
   using Conv = nn::Conv2d<16, Kernel<3>, Padding<1>>;  // before activation, as ResNetV2 has it
   support::agree<Net<Conv, nn::Residual<Net<BatchNorm<>, Relu, Conv>>, nn::GlobalAvgPool>,
                  Net<Conv, nn::Residual<Net<BatchNorm<>, None, Relu, Conv>>, nn::GlobalAvgPool>, Shape<7, 6, 3>>(3);
+}
+
+TEST_CASE("Behind BatchNorm and Relu as one layer a batch of one value a channel is refused too", "[nn]") {
+  LayerHarness<nn::BatchNormRelu<BatchNorm<>>, Shape<5>> h(1, 1);
+  CHECK(support::thrown<ArgumentError>([&] { h.forward(); }).find("BatchNorm of 5 channels") != std::string::npos);
 }
