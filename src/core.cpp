@@ -4,6 +4,7 @@
 #include <skein/core/flags.ipp>
 #include <skein/core/named_values.ipp>
 #include <skein/core/run.ipp>
+#include <skein/core/step_clock.ipp>
 #include <skein/core/text.ipp>
 #include <skein/core/workers.ipp>
 #include <skein/device/kept_memory.ipp>

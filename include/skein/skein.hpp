@@ -61,6 +61,7 @@
 #include "nn/loss/mse.hpp"
 #include "nn/loss/nll.hpp"
 #include "nn/loss/own_loss.hpp"
+#include "nn/loss/timed.hpp"
 #include "nn/max_pool2d.hpp"
 #include "nn/models/cifar_resnet.hpp"
 #include "nn/models/resnet.hpp"

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "../core/clock.hpp"
 #include "../core/error.hpp"
 #include "atomic_file.hpp"
 #include "callback.hpp"
-#include "clock.hpp"
 #include "fit_control.hpp"
 #include "records.hpp"
 #include "text.hpp"

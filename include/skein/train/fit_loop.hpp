@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "../core/clock.hpp"
 #include "../core/named_values.hpp"
-#include "clock.hpp"
 #include "fit_facts.hpp"
 #include "history.hpp"
 #include "options.hpp"

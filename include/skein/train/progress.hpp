@@ -12,8 +12,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "../core/clock.hpp"
 #include "../core/config.hpp"
-#include "clock.hpp"
 #include "records.hpp"
 #include "text.hpp"
 

@@ -92,9 +92,11 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if constexpr (virtual_shards > 0) SumShards::check(parts_, given);
     [[maybe_unused]] const auto here = parts_.executor->memory().enter();
     const auto& batch = parts_.device.stage(given);
+    nn::lap(loss(), StepPart::load);
     settle_scale();
     if (accumulated_ == 0 && parts_.policy_state.before_step(step_ + 1))  // of an accumulation, its first batch
       model().weights().changed();
+    nn::lap(loss(), StepPart::synchronization);
     PolicySink<PolicyState> policy(parts_.policy_state);
     State step = begin(batch, options, policy);
     [[maybe_unused]] const long replays = parts_.device.replays();
@@ -103,8 +105,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if (step.exchange && parts_.device.replays() != replays) parts_.policy_state.replayed();
     accumulated_ = options.update ? 0 : accumulated_ + 1;
     sums_ = step.sums;
+    nn::lap(loss(), StepPart::update);
     if (!options.update) return result(false);
     finish(step);
+    nn::lap(loss(), StepPart::synchronization);
     return result(step.exchange);
   }
 

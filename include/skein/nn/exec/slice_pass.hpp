@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "../../device/batch_view.hpp"
+#include "../loss/timed.hpp"
 #include "../step_memory.hpp"
 #include "executor_memory.hpp"
 
@@ -25,6 +26,7 @@ template <class Model, class Loss, class Memory_ = ExecutorMemory<Model>> class 
   using Device = typename Model::device;
   using View = BatchView<Scalar, Device>;
   static constexpr bool has_loss = !std::same_as<Loss, NoLoss>;
+  static_assert((assert_timed<Loss, Device>(), true));
   /// Rows that the loss gets of a sample.
   static constexpr long rows = [] {
     if constexpr (has_loss) return rows_of_sample<Loss>(Memory::sizes.output);
@@ -52,10 +54,12 @@ template <class Model, class Loss, class Memory_ = ExecutorMemory<Model>> class 
     Activation* out = network_output(s, lo);
     const Activation* at = Root::forward(s.run, ArenaOffsets{}, x, out);
     if (at != out) ops::copy<Device>(out, at, (hi - lo) * Memory::output_pitch);
+    lap(s, StepPart::forward);
     if constexpr (has_loss) {
       if constexpr (mixed) ops::convert<Device>(y, out, (hi - lo) * Memory::output_pitch);
       compare(s, batch, lo, hi, y, gradient, scale);
     }
+    lap(s, StepPart::loss);
     return x;
   }
 
@@ -64,6 +68,7 @@ template <class Model, class Loss, class Memory_ = ExecutorMemory<Model>> class 
     const Activation* x = forward_loss(s, batch, lo, hi, loss_gradient(s), gradient_scale(call));
     if constexpr (mixed) ops::convert<Device>(dy, loss_gradient(s), (hi - lo) * Memory::output_pitch);
     Root::backward(s.run, ArenaOffsets{}, x, network_output(s, lo), dy, nullptr);
+    lap(s, StepPart::backward);
   }
 
   // ---- the two halves of a step, of a micro-batch in a slot --------------------------------------------------------------
@@ -90,6 +95,11 @@ template <class Model, class Loss, class Memory_ = ExecutorMemory<Model>> class 
   static constexpr bool mixed = Memory::mixed, tokens = is_tokens<typename Model::input>;
   static constexpr long pitch = Memory::input_pitch, columns = static_cast<long>(Model::input::count);
 
+  /// Of the first worker, while it trains.
+  void lap([[maybe_unused]] const State& s, [[maybe_unused]] StepPart part) const {
+    if constexpr (is_timed<Loss>)
+      if (s.run.context.worker.index == 0 && s.run.context.training()) loss_.clock().lap(part);
+  }
   /// Where the device reads the loss scale itself, it is among its values.
   static double gradient_scale(const PassCall& call) {
     if constexpr (Model::scales_loss && on_host<Device>) return call.scale * call.loss_scale;

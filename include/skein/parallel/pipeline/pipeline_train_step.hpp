@@ -44,6 +44,10 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
                 "Pipeline: micro-batches do not go on where those before have ended: take a model without Stateful layers");
   static_assert(!optim::needs_curvature<Optimizer>,
                 "Pipeline: Kfac runs on one rank so far: take the Trainer without this policy, or leave Kfac out of the chain");
+  static_assert(
+      !nn::is_timed<Loss>,
+      "Pipeline: Timed is for steps that one rank makes whole: a stage's times are in the trace of its policy; take the "
+      "loss without Timed");
   static constexpr long Width = Model::output_extents.count(), OutputPitch = sample_pitch(Model::output_extents);
 
   /// Initial weights are agreed here: all ranks make their train step at the same time.

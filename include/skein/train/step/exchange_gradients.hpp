@@ -11,7 +11,10 @@ struct ExchangeGradients {
   static constexpr bool of_updates = false, waits = true;
 
   template <class Parts> static bool run(WorkerStep<Parts>& w) {
-    if (w.worker.index == 0) finish(w.parts, w.step);
+    if (w.worker.index != 0) return true;
+    nn::lap(w.parts.loss, StepPart::backward);  // of the slowest worker
+    finish(w.parts, w.step);
+    nn::lap(w.parts.loss, StepPart::synchronization);
     return true;
   }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock of progress lines, records and time limits: seconds that never run backwards. Not <chrono>, which costs every
-// includer a third of a second of compile time.
+// The clock of progress lines, records, time limits and parts of a step: seconds that never run backwards. Not <chrono>, which
+// costs every includer a third of a second of compile time.
 #pragma once
 #include <ctime>
 
-#include "../core/config.hpp"
+#include "config.hpp"
 
-namespace skein::inline SKEIN_ABI::train {
+namespace skein::inline SKEIN_ABI {
 
 /// Seconds since some fixed instant, monotonic.
 inline double seconds_now() {
@@ -15,4 +15,4 @@ inline double seconds_now() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-}  // namespace skein::inline SKEIN_ABI::train
+}  // namespace skein::inline SKEIN_ABI
