@@ -41,6 +41,8 @@ class Compiler:
                     command += ["--options-file", self.flags]
                 return self._call(command + list(more) + [source])
         command = [self.path, "-std=c++20", "-fdiagnostics-color=never"] + ([] if "-o" in more else ["-fsyntax-only"])
+        if self.clang:
+            command += ["-fconstexpr-steps=4000000"]               # as skein::skein says
         if self.native:
             command += ["-march=native"]
         if self.precompiled:
