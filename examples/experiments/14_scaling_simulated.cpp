@@ -32,6 +32,7 @@
 #include <skein/plan/advise.hpp>
 #include <skein/train/trainer.hpp>
 
+#include "support/cluster_flags.hpp"
 #include "support/results.hpp"
 namespace sk = skein;
 namespace ex = experiments;
@@ -44,23 +45,15 @@ struct FunctionFit : sk::nn::Sequential<sk::nn::Linear<80>, sk::nn::Relu, sk::nn
 using Model = sk::Model<FunctionFit, sk::Shape<1>, sk::Cpu>;
 constexpr double gradient_bytes = 4.0 * static_cast<double>(Model::sizes.stored + sk::gradient_tail);
 
-struct Options {
-  int ranks = 4096, node = 8, workers = 16, epochs = 60, rounds = 60, seeds = 3;
+struct Options : ex::ClusterFlags {
+  int ranks = 4096, workers = 16, epochs = 60, rounds = 60, seeds = 3;
   long samples = 80'000, batch = 1000;
-  double near_us = 2, near_gb = 20, far_us = 10, far_gb = 10, jitter = 0.05;
   std::string json, svg;
-
-  plan::Network network() const { return {{1e-6 * near_us, 1e-9 / near_gb}, {1e-6 * far_us, 1e-9 / far_gb}, node, 0}; }
 
   void flags(sk::Flags& f) {
     f.about("Scaling to 4,096 ranks, simulated, beside what can be measured here");
     f("ranks", ranks, "up to so many").within(1, 65536);
-    f("node", node, "ranks of a node").within(1, 65536);
-    f("near-us", near_us, "alpha within a node, microseconds").within(1e-9, 1e9);
-    f("near-gb", near_gb, "GB/s within a node").within(1e-9, 1e9);
-    f("far-us", far_us, "alpha between nodes, microseconds").within(1e-9, 1e9);
-    f("far-gb", far_gb, "GB/s between nodes").within(1e-9, 1e9);
-    f("jitter", jitter, "deviation of the time to compute and of messages").within(0, 2);
+    ClusterFlags::flags(f);
     f("samples", samples, "of an epoch").within(1, 1'000'000'000);
     f("batch", batch, "of a rank").within(1, 1'000'000);
     f("workers", workers, "virtual workers").within(1, 512);

@@ -23,6 +23,7 @@
 #include <skein/parallel.hpp>
 #include <skein/skein.hpp>
 
+#include "support/cifar_or_digits.hpp"
 #include "support/recorded_runs.hpp"
 #include "support/results.hpp"
 #include "support/table.hpp"
@@ -69,37 +70,6 @@ struct Options {
     f("json", json, "adds the figures to this file");
   }
 };
-
-/// Drawn digits on 32 x 32 pixels, each in a tint of its own: where CIFAR-10 is not there.
-sk::data::InMemory<std::uint8_t> tinted_digits(long samples, sk::Seed seed) {
-  const auto digits = sk::data::synthetic_digits(samples, seed);
-  std::vector<std::uint8_t> images(static_cast<std::size_t>(samples) * 32 * 32 * 3, 0);
-  std::vector<std::int32_t> labels;
-  for (long i = 0; i < samples; ++i) {
-    labels.push_back(digits.label(i));
-    const std::uint8_t* const from = digits.stored(i);
-    for (long p = 0; p < 28 * 28; ++p)
-      for (long c = 0; c < 3; ++c)
-        images[static_cast<std::size_t>(((i * 32 + p / 28 + 2) * 32 + p % 28 + 2) * 3 + c)] =
-            static_cast<std::uint8_t>(from[p] * (1 + (i / (c + 1)) % 4) / 4);
-  }
-  return {{3, {32, 32, 3}}, std::move(images), std::move(labels), 10};
-}
-
-sk::data::SourcedTrainTest images(const Options& o) {
-  auto found = [&]() -> sk::data::SourcedTrainTest {
-    try {
-      return sk::data::cifar10(o.data);
-    } catch (const sk::FileError& e) {
-      if (!o.data.empty() || e.offset() >= 0) throw;  // a folder was named, or a file is malformed
-    }
-    const long n = o.samples > 0 ? o.samples : 10'000;
-    return {tinted_digits(n, sk::Seed{1}), tinted_digits(n / 5 + 1, sk::Seed{2}), "drawn digits (CIFAR-10 was not found)", true};
-  }();
-  if (o.samples > 0 && o.samples < found.train.size())
-    found.train = found.train.take(o.samples), found.test = found.test.take(std::min(found.test.size(), o.samples / 5 + 1));
-  return found;
-}
 
 /// One training, and what the table says of it.
 struct Outcome {
@@ -215,7 +185,7 @@ void report(const sk::MpiComm& world, const Options& o, const std::string& sourc
 int main(int argc, char** argv) {
   return sk::run<Options>(argc, argv, [&](const Options& o) {
     sk::MpiComm world{argc, argv};
-    const auto set = images(o);
+    const auto set = ex::cifar_or_digits(o.data, o.samples);
     const std::vector<Outcome> outcomes = train_each(world, o, set);
     if (world.rank() == 0) report(world, o, set.source, outcomes);
   });

@@ -1,29 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of runs in a file, a line a run ("settings,ranks,seconds"), and the speed-up of one against that of one rank.
+// Times of runs in a file, a line a run ("settings,ranks,seconds", and more numbers where an experiment has such), and the
+// speed-up of one against that of one rank.
 #pragma once
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include <skein/core/error.hpp>
 
 namespace experiments {
 
-/// Seconds of a run of one rank with the same settings in the file, or 0. Other lines are passed over.
-inline double seconds_of_one(const std::string& file, const std::string& settings) {
+/// A run of a file.
+struct RecordedRun {
+  int ranks = 0;
+  double seconds = 0;
+  std::vector<double> more{};
+};
+
+/// The runs with these settings, by their ranks; of several with as many ranks the last. Other lines are passed over.
+inline std::vector<RecordedRun> recorded_runs(const std::string& file, const std::string& settings) {
   std::ifstream in(file);
-  double found = 0;
-  for (std::string line; std::getline(in, line);)
-    if (double s = 0;
-        line.starts_with(settings + ",1,") && std::sscanf(line.c_str() + settings.size() + 3, "%lf", &s) == 1 && s > 0)
-      found = s;
-  return found;
+  std::vector<RecordedRun> runs;
+  for (std::string line; std::getline(in, line);) {
+    RecordedRun run;
+    int read = 0;
+    if (!line.starts_with(settings + ",")) continue;
+    const char* at = line.c_str() + settings.size() + 1;
+    if (std::sscanf(at, "%d,%lf%n", &run.ranks, &run.seconds, &read) != 2 || run.ranks < 1 || !(run.seconds > 0)) continue;
+    for (at += read; *at == ',';) {
+      char* end = nullptr;
+      run.more.push_back(std::strtod(at + 1, &end));
+      at = end;
+    }
+    std::erase_if(runs, [&](const RecordedRun& r) { return r.ranks == run.ranks; });
+    runs.insert(std::upper_bound(runs.begin(), runs.end(), run, [](const auto& a, const auto& b) { return a.ranks < b.ranks; }),
+                run);
+  }
+  return runs;
+}
+
+/// Seconds of a run of one rank with the same settings in the file, or 0.
+inline double seconds_of_one(const std::string& file, const std::string& settings) {
+  const std::vector<RecordedRun> runs = recorded_runs(file, settings);
+  return !runs.empty() && runs.front().ranks == 1 ? runs.front().seconds : 0;
 }
 
 /// Adds a run to the file; returns its speed-up and efficiency as a sentence. Throws FileError where the file cannot be written.
-inline std::string record_run(const std::string& file, const std::string& settings, int ranks, double seconds) {
+inline std::string record_run(const std::string& file, const std::string& settings, int ranks, double seconds,
+                              const std::vector<double>& more = {}) {
   std::ofstream out(file, std::ios::app);
-  if (!(out << settings << ',' << ranks << ',' << seconds << std::endl)) throw skein::FileError(file, -1, "cannot be written");
+  out << settings << ',' << ranks << ',' << seconds;
+  for (const double v : more) out << ',' << v;
+  if (!(out << std::endl)) throw skein::FileError(file, -1, "cannot be written");
   const double one = seconds_of_one(file, settings);
   if (!(one > 0)) return "no run of one rank with these settings in " + file + ": no speed-up";
   char text[80];

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scaling study that a supercomputing lab asks for: ResNet50V2 and ResNet152V2 on CIFAR-10 images made larger, the same
+// batch on each rank, plain SGD at 0.01 times the ranks, the first epoch discarded. Each start measures its number of ranks and
+// adds the epoch's time, and its parts, to the file of --record; then it draws what the file has, and, where the run of one rank
+// is there, more ranks: simulated from that run's parts, with an all-reduce that overlaps with backward, by the cheapest
+// algorithm of the given links.
+//     for n in 1 2 4; do mpirun -n $n 20_scaling_study --record study.csv --svg study; done
+// The gate compiles images of 32 x 32; 128 x 128 as in the lab are there where tests are not built (-DSKEIN_TESTS=OFF).
+// ctest: --samples 8 --batch 4 --epochs 2 --side 32 --ranks 16 --record study.csv --svg study
+// ctest expects: ResNet152V2 +16 +simulated
+// ctest on 2 ranks: --samples 8 --batch 2 --epochs 2 --side 32 --depths 50 --record study.csv
+// ctest expects: ResNet50V2 +2 +measured
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <skein/data/resize.hpp>
+#include <skein/mpi.hpp>
+#include <skein/plan/step_cost.hpp>
+#include <skein/skein.hpp>
+
+#include "support/cifar_or_digits.hpp"
+#include "support/cluster_flags.hpp"
+#include "support/recorded_runs.hpp"
+#include "support/table.hpp"
+namespace sk = skein;
+namespace ex = experiments;
+namespace plan = skein::plan;
+
+namespace {
+
+#if SKEIN_ALL_DEPTHS
+constexpr int usual_side = 128;
+#else
+constexpr int usual_side = 32;
+#endif
+
+struct Options : ex::ClusterFlags {
+  std::vector<int> depths{50, 152};
+  int side = usual_side, epochs = 3, ranks = 512, threads = 1;
+  long batch = 16, samples = 128, bucket_mb = 8;
+  double lr = 0.01;
+  std::string data, record, svg;
+
+  void flags(sk::Flags& f) {
+    f.about("How ResNet50V2 and ResNet152V2 scale: measured, and simulated for more ranks");
+    f("depths", depths, "of the networks: 50, 152").within(50, 152);
+    f("side", side, "of the images: 32 or 128").within(32, 128);
+    f("epochs", epochs, "how many, of which the first does not count").within(2, 1000);
+    f("batch", batch, "samples of a rank in a batch").within(1, 1'000'000);
+    f("samples", samples, "of an epoch; 0: all").within(0, 1'000'000);
+    f("lr", lr, "rate of one rank").within(0, 100);
+    f("threads", threads, "workers of a rank, of any number of ranks; 0: its cores").within(0, 1024);
+    f("ranks", ranks, "simulates up to so many").within(1, 65536);
+    f("bucket-mb", bucket_mb, "MiB of a bucket of gradients, simulated").within(1, 1024);
+    ClusterFlags::flags(f);
+    f("data", data, "folder of CIFAR-10");
+    f("record", record, "adds the times to this file, and reads those of other ranks there");
+    f("svg", svg, "draws SVGs whose names begin so");
+  }
+};
+
+/// An epoch on so many ranks.
+struct Epoch {
+  int ranks = 1;
+  bool simulated = false;
+  double seconds = 0;
+  std::vector<double> parts = std::vector<double>(sk::step_parts);  // seconds of a StepPart
+
+  double& operator[](sk::StepPart p) { return parts[static_cast<std::size_t>(p)]; }
+  double operator[](sk::StepPart p) const { return parts[static_cast<std::size_t>(p)]; }
+};
+struct Study {
+  std::string network;
+  std::vector<Epoch> epochs{};  // by their ranks
+};
+
+/// The images in another size: once, when the program starts.
+sk::data::InMemory<std::uint8_t> resized(const sk::data::InMemory<std::uint8_t>& images, int side) {
+  std::vector<std::uint8_t> all;
+  std::vector<std::int32_t> labels;
+  std::vector<float> image(32 * 32 * 3);
+  for (long i = 0; i < images.size(); ++i) {
+    image.assign(images.stored(i), images.stored(i) + image.size());
+    for (const float v : sk::data::resize(image, {32, 32}, {side, side}, 3)) all.push_back(static_cast<std::uint8_t>(v + 0.5f));
+    labels.push_back(images.label(i));
+  }
+  return {{3, {side, side, 3}}, std::move(all), std::move(labels), 10};
+}
+
+// [quote timed]
+/// The mean epoch of a training behind its first, as rank 0 sees it.
+template <class Model> Epoch measure(sk::MpiComm& world, const Options& o, const sk::data::InMemory<std::uint8_t>& images) {
+  Model model{sk::Seed{1}};
+  sk::StepClock clock;
+  sk::Trainer trainer{model, sk::nn::Timed{sk::nn::CrossEntropy{}, clock},
+                      sk::optim::Sgd{.lr = static_cast<float>(o.lr * world.size())}, sk::parallel::DataParallel{world}};
+  const auto discard_first = [&](sk::train::EpochRecord& epoch) {
+    if (epoch.epoch == 1) clock.restart();
+  };
+  const sk::History history = trainer.fit(
+      map(images, sk::data::cifar10_channels),
+      {.epochs = o.epochs, .callbacks = {discard_first}, .threads = o.threads, .loader = {.batch_per_rank = o.batch}});
+  Epoch mean{.ranks = world.size()};
+  for (const auto& epoch : history)
+    if (epoch.epoch > 1) mean.seconds += epoch.seconds / (o.epochs - 1);
+  for (std::size_t p = 0; p < sk::step_parts; ++p) mean.parts[p] = clock.seconds(sk::StepPart(p)) / (o.epochs - 1);
+  return mean;
+}
+// [end]
+
+/// An epoch of more ranks, from the parts of one rank's.
+template <class Model> Epoch simulate(const Options& o, const Epoch& one, double samples, int ranks) {
+  const double steps_of_one = samples / static_cast<double>(o.batch), steps = steps_of_one / ranks;
+  const auto seconds = [&](sk::StepPart p) { return one[p] / steps_of_one; };  // of a step
+  const plan::ComputeTimes times{seconds(sk::StepPart::forward) + seconds(sk::StepPart::loss), seconds(sk::StepPart::backward),
+                                 seconds(sk::StepPart::update)};
+  const double alone = times.step() + seconds(sk::StepPart::load);
+  const plan::StepCost cost = plan::step_cost({.operations = Model::program.ops(),
+                                               .scalars = static_cast<long>(Model::sizes.stored) + sk::gradient_tail,
+                                               .compute = times,
+                                               .bucket_bytes = o.bucket_mb << 20},
+                                              o.network(), ranks);
+  const double step =
+      plan::seconds_of({.ranks = ranks, .steps = 100, .compute = alone, .exposed = cost.exposed, .jitter = o.jitter}) / 100;
+  Epoch e{.ranks = ranks, .simulated = true, .seconds = steps * step};
+  for (std::size_t p = 0; p < sk::step_parts; ++p) e.parts[p] = one.parts[p] / ranks;
+  e[sk::StepPart::synchronization] = steps * (step - alone);
+  return e;
+}
+
+std::string settings_of(const std::string& network, const Options& o, std::int64_t samples) {
+  return network + " " + std::to_string(o.side) + "x" + std::to_string(o.side) + " " + std::to_string(o.epochs) + " epochs of " +
+         std::to_string(samples) + " by " + std::to_string(o.batch) + " on " + std::to_string(o.threads) + " threads";
+}
+
+/// Measures these ranks; what the file has, and what is simulated, on rank 0.
+template <int Depth, int Side> Study study(sk::MpiComm& world, const Options& o, const sk::data::InMemory<std::uint8_t>& images) {
+  using Model = sk::Model<sk::models::ResNetV2<Depth, 10>, sk::Shape<Side, Side, 3>>;
+  Study all{"ResNet" + std::to_string(Depth) + "V2"};
+  if (world.rank() == 0) std::printf("-- %s, %ld parameters\n", all.network.c_str(), static_cast<long>(Model::parameter_count));
+  const Epoch measured = measure<Model>(world, o, images);
+  if (world.rank() != 0) return all;
+  if (o.record.empty()) {
+    all.epochs = {measured};
+  } else {
+    const std::string settings = settings_of(all.network, o, images.size());
+    std::printf("%s\n", ex::record_run(o.record, settings, measured.ranks, measured.seconds, measured.parts).c_str());
+    for (const ex::RecordedRun& run : ex::recorded_runs(o.record, settings))
+      if (run.more.size() == sk::step_parts) all.epochs.push_back({run.ranks, false, run.seconds, run.more});
+  }
+  if (all.epochs.front().ranks > 1) return all;
+  const Epoch one = all.epochs.front();
+  for (int n = 8; n <= o.ranks; n *= 2) all.epochs.push_back(simulate<Model>(o, one, static_cast<double>(images.size()), n));
+  return all;
+}
+
+std::string percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", 100 * share);
+  return text;
+}
+void print(const std::vector<Study>& studies, std::int64_t samples) {
+  ex::Table table{{"network", "ranks", "", "s an epoch", "images/s", "speed-up", "efficiency", "load", "forward", "loss",
+                   "backward", "synchronization", "optimizer"}};
+  for (const Study& s : studies)
+    for (const Epoch& e : s.epochs) {
+      const Epoch& one = s.epochs.front();
+      const double speed_up = one.ranks == 1 ? one.seconds / e.seconds : NAN;
+      std::vector<std::string> cells{s.network,
+                                     std::to_string(e.ranks),
+                                     e.simulated ? "simulated" : "measured",
+                                     ex::cell(e.seconds),
+                                     ex::cell(static_cast<double>(samples) / e.seconds),
+                                     ex::cell(speed_up),
+                                     ex::cell(speed_up / e.ranks)};
+      for (const double part : e.parts) cells.push_back(percent(part / e.seconds));
+      table.row(cells);
+    }
+  table.print();
+  std::printf("the lab's GPUs, 1, 2, 4: 45, 24, 12 s an epoch; speed-up 1, 1.88, 3.75\n");
+}
+
+/// value(study, epoch) of both networks on one plot: measured, and simulated.
+template <class Value>
+void draw(const std::string& name, const char* label, const std::vector<Study>& studies, bool log_y, const Value& value) {
+  sk::draw::Plot plot{.title = label, .x_label = "ranks", .y_label = label, .log_x = true, .log_y = log_y, .from_zero = !log_y};
+  for (const Study& s : studies)
+    for (const bool simulated : {false, true}) {
+      auto& series = plot.series.emplace_back();
+      series.name = s.network + (simulated ? ", simulated" : "");
+      series.dashed = simulated;
+      for (const Epoch& e : s.epochs)
+        if (e.simulated == simulated) series.x.push_back(e.ranks), series.y.push_back(value(s, e));
+      if (series.x.empty()) plot.series.pop_back();
+    }
+  plot.write(name);
+}
+void draw_parts(const std::string& name, const Study& study) {
+  sk::draw::Plot plot{.title = study.network + ": where an epoch's time goes",
+                      .x_label = "ranks (8 and more: simulated)",
+                      .y_label = "share of the time",
+                      .log_x = true,
+                      .from_zero = true};
+  for (std::size_t p = 0; p < sk::step_parts; ++p) {
+    auto& series = plot.series.emplace_back();
+    series.name = sk::name_of(sk::StepPart(p));
+    for (const Epoch& e : study.epochs) series.x.push_back(e.ranks), series.y.push_back(e.parts[p] / e.seconds);
+  }
+  plot.write(name);
+}
+void draw(const std::string& begin, const std::vector<Study>& studies, double samples) {
+  draw(begin + "_epoch.svg", "seconds an epoch", studies, true, [](const Study&, const Epoch& e) { return e.seconds; });
+  draw(begin + "_images.svg", "images a second", studies, true,
+       [&](const Study&, const Epoch& e) { return samples / e.seconds; });
+  for (const Study& s : studies) draw_parts(begin + "_parts_" + s.network + ".svg", s);
+  if (studies.front().epochs.front().ranks == 1) {
+    const auto speed_up = [](const Study& s, const Epoch& e) { return s.epochs.front().seconds / e.seconds; };
+    draw(begin + "_speed_up.svg", "speed-up", studies, true, speed_up);
+    draw(begin + "_efficiency.svg", "efficiency", studies, false,
+         [&](const Study& s, const Epoch& e) { return speed_up(s, e) / e.ranks; });
+  }
+  std::printf("drawn: %s_*.svg\n", begin.c_str());
+}
+
+template <int Side>
+std::vector<Study> each_depth(sk::MpiComm& world, const Options& o, const sk::data::InMemory<std::uint8_t>& images) {
+  std::vector<Study> studies;
+  for (const int depth : o.depths) {
+    if (depth == 50) studies.push_back(study<50, Side>(world, o, images));
+    else if (depth == 152) studies.push_back(study<152, Side>(world, o, images));
+    else throw sk::ArgumentError("--depths " + std::to_string(depth) + ": they are 50 and 152");
+  }
+  return studies;
+}
+std::vector<Study> each_depth(sk::MpiComm& world, const Options& o, const sk::data::InMemory<std::uint8_t>& images) {
+  if (o.side == 32) return each_depth<32>(world, o, images);
+#if SKEIN_ALL_DEPTHS
+  if (o.side == 128) return each_depth<128>(world, o, images);
+  throw sk::ArgumentError("--side " + std::to_string(o.side) + ": it is 32 or 128");
+#endif
+  throw sk::ArgumentError("--side " + std::to_string(o.side) +
+                          ": this program was compiled for images of 32 x 32; configure with -DSKEIN_TESTS=OFF for 128 x 128");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return sk::run<Options>(argc, argv, [&](const Options& o) {
+    sk::MpiComm world{argc, argv};
+    const auto found = ex::cifar_or_digits(o.data, o.samples);
+    const auto images = resized(found.train, o.side);
+    const std::vector<Study> studies = each_depth(world, o, images);
+    if (world.rank() != 0) return;
+    std::printf("%s, %ld images of %d x %d, %ld a rank and batch\n", found.source.c_str(), static_cast<long>(images.size()),
+                o.side, o.side, o.batch);
+    print(studies, images.size());
+    if (!o.svg.empty()) draw(o.svg, studies, static_cast<double>(images.size()));
+  });
+}
