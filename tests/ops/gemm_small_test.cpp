@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <skein/device/memory.hpp>
+#include <skein/nn/relu.hpp>
 #include <skein/ops/cpu/column_sums.hpp>
 #include <skein/ops/cpu/transpose.hpp>
 
@@ -50,12 +51,8 @@ struct Halve {
   template <class V> V operator()(const V& v) const { return v * V(0.5f); }
 };
 
-struct Rectify {
-  template <class V> V operator()(const V& v) const { return xsimd::max(v, V(0.0f)); }
-};
-}  // namespace
-template <> inline constexpr bool sk::ops::is_rectifier<Rectify> = true;
-namespace {
+using Rectify = sk::nn::detail::Value<sk::nn::ReluFunction>;  // whose tiles ask at run time
+static_assert(sk::ops::is_rectifier<Rectify> && !sk::ops::is_rectifier<Halve>);
 
 template <class S, int N> constexpr bool cuts_well() {
   using Plan = cpu::ColumnPlan<S, N>;

@@ -122,7 +122,11 @@ template <class L, class In> class GradientRun {
                      "input " + std::to_string(i % In::count) + " of sample " + std::to_string(sample)};
       });
     return result;
-  } catch (const Unwritten& e) { return {.unwritten = e.what()}; }
+  } catch (const Unwritten& e) {
+    GradientCheck result;
+    result.unwritten = e.what();
+    return result;
+  }
 
  private:
   struct Place {
