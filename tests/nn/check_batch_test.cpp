@@ -167,6 +167,20 @@ TEST_CASE("An optimizer refuses the model of another layout", "[nn]") {
   CHECK_NOTHROW(of_down.step(down));
 }
 
+TEST_CASE("An optimizer refuses another model of the same type, and knows its own wherever it moves", "[nn]") {
+  Linear<2, 1> mine{sk::Seed{1}}, other{sk::Seed{2}};
+  sk::optim::BoundOptimizer optimizer{sk::optim::Sgd{.lr = 0.1f}, mine};
+  CHECK_THROWS_WITH(optimizer.step(other), Catch::Contains("made with another model"));
+  CHECK_NOTHROW(optimizer.step(mine));
+  auto same = mine.with_input<sk::Shape<2>>();
+  CHECK_NOTHROW(optimizer.step(same));
+  Linear<2, 1> moved = std::move(mine);
+  CHECK_NOTHROW(optimizer.step(moved));
+  optimizer = sk::optim::BoundOptimizer{sk::optim::Sgd{.lr = 0.1f}, other};
+  CHECK_NOTHROW(optimizer.step(other));
+  CHECK_THROWS_WITH(optimizer.step(moved), Catch::Contains("made with another model"));
+}
+
 TEST_CASE("A step and an executor refuse options that fit refuses", "[nn]") {
   Linear<2, 1> model{sk::Seed{1}};
   sk::optim::BoundOptimizer optimizer{sk::optim::Adam{}, model};

@@ -63,6 +63,8 @@ template <class Model> constexpr std::uint64_t layout_of() {
 template <class Model> constexpr long stored_of() { return Model::program.stored_parameters; }
 /// Throws ArgumentError: the optimizer's state is not that of this model's parameters.
 [[noreturn]] void refuse_model(long bound, long given, bool whole);
+/// Throws ArgumentError: the optimizer's state is that of the weights of another model, of the same layout.
+[[noreturn]] void refuse_other_weights();
 /// Throws ArgumentError for values that are no rate, or no norm to clip by.
 void refuse_rate(double lr);
 inline void check(const StepOptions& o) {
@@ -99,17 +101,21 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
   /// For a model: `sk::optim::BoundOptimizer optimizer{sk::optim::Adam{.lr = 0.001f}, model};`.
   template <HasProgram Model> BoundOptimizer(const O& optimizer, const Model& model)
       : BoundOptimizer(optimizer, Model::program, model.where()) {
+    weights_ = &model.weights();
     check_trains(groups_of(optimizer_), Model::program);
   }
 
   /// One step of a loop by hand: updates the model's parameters by its gradients, which executor.forward_backward() has made
-  /// and the ranks have summed. It counts the steps itself. All of the parameters; on one thread. Throws ArgumentError for a
-  /// model of another layout than the one it was made with, and for options that make no sense.
+  /// and the ranks have summed. It counts the steps itself. All of the parameters; on one thread. Throws ArgumentError for
+  /// another model than the one it was made with (of another layout, where it was made with a program), and for options that
+  /// make no sense.
   template <class Model> void step(Model& model, const StepOptions& options = {}) {
     static_assert(!has_stages<O>,
                   "a chain with transforms of whole tensors is more than one pass: a loop by hand makes its steps with "
                   "train::TrainStep");
     if (!whole() || detail::layout_of<Model>() != layout_) detail::refuse_model(stored_, detail::stored_of<Model>(), whole());
+    if (weights_ && weights_ != &model.weights()) [[unlikely]]
+      detail::refuse_other_weights();
     detail::check(options);
     const Scalar* gradients[] = {model.gradients().data};
     StepCall<Scalar> call{
@@ -202,6 +208,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
   std::int64_t steps_ = 0;  // of step()
   long stored_;
   std::uint64_t layout_;
+  const void* weights_ = nullptr;  // of the model that it was made with: they stay where they are when the model moves
   plan::Range owned_, kept_;
   int arrays_;
   Arena<Scalar, Device> state_;

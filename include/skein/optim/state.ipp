@@ -28,6 +28,11 @@ SKEIN_INLINE void refuse_model(long bound, long given, bool whole) {
            "{} of this one: each model has an optimizer of its own",
            bound, given));
 }
+SKEIN_INLINE void refuse_other_weights() {
+  throw ArgumentError(
+      "step: the optimizer was made with another model, whose momentum and step count it has: each model has an optimizer of its "
+      "own");
+}
 SKEIN_INLINE void refuse_rate(double lr) {
   throw ArgumentError(text("step: .lr is {}: a rate is finite and not negative; without it the optimizer's own", lr));
 }
