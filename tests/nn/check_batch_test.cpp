@@ -11,8 +11,10 @@
 #include <skein/data/loader.hpp>
 #include <skein/nn/executor.hpp>
 #include <skein/nn/linear.hpp>
+#include <skein/nn/loss/binary_cross_entropy.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/loss/mse.hpp>
+#include <skein/nn/loss/weighted_losses.hpp>
 #include <skein/optim/adam.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/optim/state.hpp>
@@ -151,6 +153,21 @@ TEST_CASE("Calls that say the samples of their step add up to the gradient of it
     CHECK_THROWS_WITH(executor.forward_backward(batch, {.of_samples = -4}), Catch::Contains(".of_samples is -4"));
     CHECK_THROWS_WITH(executor.forward_backward(batch, {.scale = no_number}), Catch::Contains("forward_backward: .scale is nan"));
   });
+}
+
+TEST_CASE("Targets of BinaryCrossEntropy are probabilities", "[nn]") {
+  const auto set = [](float target) {
+    return sk::data::from_tensors(std::vector<float>(8, 0.5f), sk::Extents{1, {2}}, std::vector<float>{0, 1, 0.5f, target});
+  };
+  using Model = Linear<2, 1>;
+  for (const float target : {2.f, -1.f, 255.f})
+    check_refused<Model>(nn::BinaryCrossEntropy{}, set(target),
+                         sk::text("sample 3 of the data set has the target {}; BinaryCrossEntropy takes 0 to 1", target));
+  check_refused<Model>(nn::weighted_losses<Model>(nn::on(nn::Mse{}), nn::on(nn::BinaryCrossEntropy{})), set(2),
+                       "has the target 2; BinaryCrossEntropy takes 0 to 1");
+  Linear<2, 1> model;
+  sk::Executor executor{model, nn::BinaryCrossEntropy{}, {.capacity = 4, .threads = 1}};
+  with_batch(set(1), [&](const auto& batch) { CHECK_NOTHROW(executor.forward_backward(batch)); });
 }
 
 TEST_CASE("An optimizer refuses the model of another layout", "[nn]") {

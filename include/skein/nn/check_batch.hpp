@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does a batch, or a data set, have what a network and its loss take: extents of samples, labels or target vectors. Asked before
-// a call, since a kernel reads as many values as the network wants: a few comparisons a batch. The sentences of Trainer::fit too.
+// a call, since a kernel reads as many values as the network wants: a few comparisons a batch, and a pass over the targets of a
+// loss that does not take every number. The sentences of Trainer::fit too.
 #pragma once
 #include <concepts>
 #include <string>
@@ -8,6 +9,7 @@
 #include "../core/error.hpp"
 #include "../core/shape.hpp"
 #include "../device/batch_view.hpp"
+#include "loss/check_targets.hpp"
 #include "loss/loss.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
@@ -54,8 +56,8 @@ inline void check_reserved(const void* executor) {
     detail::refuse_unreserved();
 }
 /// Throws where a batch, as it was given, has other samples than the model takes, or other targets than the loss compares with.
-/// `training`: there must be targets; else they may be missing, and only outputs are made. A batch without samples has nothing to
-/// compare.
+/// (On the host also targets that are none for the loss.) `training`: there must be targets; else they may be missing, and only
+/// outputs are made. A batch without samples has nothing to compare.
 template <class Model, class Loss, class Given> SKEIN_ALWAYS_INLINE void check_batch(const Given& b, bool training) {
   if (b.count <= 0) return;
   if constexpr (detail::ChecksItsMemory<Given>) b.check_current();
@@ -86,6 +88,8 @@ template <class Model, class Loss, class Given> SKEIN_ALWAYS_INLINE void check_b
         refuse_target_length(b.target_length, length, detail::batch_text(names_of(b).set));
     if (b.target_pitch < length) [[unlikely]]
       detail::refuse_pitch(b.target_pitch, ".target_pitch", length, "a target of the loss");
+    if constexpr (ChecksTargets<Loss> && on_host<DeviceOf<Given>>)
+      check_targets<Loss>(static_cast<const typename Model::Scalar*>(b.targets), b.target_pitch, length, b.count, names_of(b));
   }
 }
 

@@ -95,6 +95,14 @@ auto loss_of(nn::CrossEntropy cross_entropy = {}) {
 }
 }  // namespace
 
+TEST_CASE("a loss of a graph that takes probabilities is given those in its own columns", "[nn]") {
+  Data data;
+  const auto check = [&] { nn::check_batch<Model, decltype(loss_of())>(data.batch(), true); };
+  CHECK_NOTHROW(check());  // the class numbers of the first column are none
+  data.targets[2 * target_pitch + 5] = 2;
+  CHECK_THROWS_WITH(check(), Catch::Contains("sample 2 has the target 2 for output 1; BinaryCrossEntropy takes 0 to 1"));
+}
+
 TEST_CASE("the loss of a graph is the weighted sum of the losses of its outputs", "[nn]") {
   const Data data;
   for (const nn::CrossEntropy& cross_entropy :

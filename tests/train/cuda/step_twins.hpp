@@ -30,7 +30,8 @@ template <class Model, class Loss> struct Data {
             static_cast<Scalar>(sk::random_uniform(key, 0, static_cast<std::uint64_t>(i * in + c)) * 2 - 1);
       for (long c = 0; c < width; ++c)
         y[static_cast<std::size_t>(i * out + c)] =
-            static_cast<Scalar>(sk::random_uniform(key, 1, static_cast<std::uint64_t>(i * out + c)) - 0.5);
+            static_cast<Scalar>(sk::random_uniform(key, 1, static_cast<std::uint64_t>(i * out + c)) -
+                                (sk::nn::ChecksTargets<Loss> ? 0.0 : 0.5));  // probabilities, where the loss takes no others
     }
   }
   sk::data::Batch<Scalar> batch(long begin, long end) const {

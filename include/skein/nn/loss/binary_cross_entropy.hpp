@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "check_targets.hpp"
 #include "loss.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
@@ -32,6 +33,18 @@ struct BinaryCrossEntropy {
   static constexpr OutputKind takes = OutputKind::logits;
   std::span<const float> table() const { return positive_weight; }
 
+  /// Throws ArgumentError for the first target that is no probability: one pass over them. See ChecksTargets.
+  template <class Scalar>
+  static void check_targets(const Scalar* targets, long pitch, long width, long count, const SampleNames& names) {
+    for (long i = 0; i < count; ++i) {
+      const Scalar* row = targets + i * pitch;
+      for (long c = 0; c < width; ++c)
+        if (!(row[c] >= 0 && row[c] <= 1)) [[unlikely]]
+          throw ArgumentError(
+              text("{} has the target {}{}; BinaryCrossEntropy takes 0 to 1, the probability of yes: bring the targets there",
+                   names(i), row[c], width > 1 ? text(" for output {}", c) : std::string()));
+    }
+  }
   template <class Scalar, class Device> double weight(const LossCall<Scalar, Device>& call) const { return element_weight(call); }
   /// Throws ArgumentError where the number of weights fits neither one nor the outputs.
   template <class Scalar, class Device> LossSums operator()(const LossCall<Scalar, Device>& call) const {

@@ -16,6 +16,7 @@
 #include "../../ops/elementwise.hpp"
 #include "../../ops/for_each.hpp"
 #include "../graph.hpp"
+#include "check_targets.hpp"
 #include "loss.hpp"
 #include "loss_columns.hpp"
 
@@ -162,6 +163,13 @@ template <class Model, class... On> class GraphLoss {
   /// The parts' weights of classes, one after the other.
   std::span<const float> table() const { return table_; }
   template <class Scalar, class Device> double weight(const LossCall<Scalar, Device>& call) const { return element_weight(call); }
+  template <class Scalar>
+  static void check_targets(const Scalar* targets, long pitch, long /*width*/, long count, const SampleNames& names) {
+    each([&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
+      nn::check_targets<typename TypeAt<List<On...>, I>::loss_type>(targets + columns[I].target, pitch, columns[I].values, count,
+                                                                    names);
+    });
+  }
 
   /// With memory of this call.
   template <class Scalar, class Device> LossSums operator()(const LossCall<Scalar, Device>& call) const {

@@ -103,6 +103,10 @@ template <class Model, class... L> class WeightedLosses {
     });
     return label;
   }
+  template <class Scalar>
+  static void check_targets(const Scalar* targets, long pitch, long width, long count, const SampleNames& names) {
+    (nn::check_targets<L>(targets, pitch, width, count, names), ...);
+  }
   void describe(NamedValues& to) const {
     each([&](std::size_t i, const auto& on) {
       to.of("weighted_losses").add(text("the factor of loss {}", i + 1), on.factor);

@@ -73,7 +73,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   template <class Given, class Options> Sums step(const Given& given, const Options& options) {
     const BatchView<Scalar>& batch = batch_view<Scalar, Cpu>(given);
     [[maybe_unused]] const auto here = memory_.enter();
-    check_labels(batch, names_of(given));
+    check_truth(batch, names_of(given));
     nn::check_reserved(reserved() ? this : nullptr);
     optim::check_step(options);
     const long size = run_.micro_size(batch.global_count);
@@ -117,7 +117,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   template <class Given> Sums evaluate(const Given& given, bool accumulate = false) {
     const BatchView<Scalar>& batch = batch_view<Scalar, Cpu>(given);
     [[maybe_unused]] const auto here = memory_.enter();
-    check_labels(batch, names_of(given));
+    check_truth(batch, names_of(given));
     detail::PipelineCall call;
     call.size = run_.micro_size(batch.count * team().options.replicas);
     call.phase = nn::Phase::evaluation;
@@ -224,13 +224,15 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
                           std::to_string(count) + " of " + std::to_string(global_count) + " samples");
     return program(Run::micros(most, size));
   }
-  void check_labels(const BatchView<Scalar>& batch, const SampleNames& names) const {
+  void check_truth(const BatchView<Scalar>& batch, const SampleNames& names) const {
     nn::check_tokens<Model>(batch, names);
     if constexpr (Loss::target == nn::TargetKind::label) {
       constexpr long each = nn::labels_each(Model::output_extents);
       if (!batch.labels) return;
       nn::check_labels_each(batch.labels_each, each);
       nn::check_labels(batch.labels, batch.count * each, Width / each, nn::ignored_label(loss_), 0, each, names);
+    } else if (batch.targets) {
+      nn::check_targets<Loss>(batch.targets, batch.target_pitch, nn::target_length<Loss>(Width), batch.count, names);
     }
   }
 
