@@ -5,11 +5,15 @@
 #include <cmath>
 
 #include <skein/nn/check.hpp>
+#include <skein/nn/dropout.hpp>
 #include <skein/nn/identity.hpp>
+#include <skein/nn/linear.hpp>
 #include <skein/nn/log_softmax.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
+#include <skein/nn/loss/nll.hpp>
 #include <skein/nn/sequential.hpp>
 #include <skein/nn/softmax.hpp>
+#include <skein/nn/tanh.hpp>
 
 #include "../support/close.hpp"
 #include "../support/layer_harness.hpp"
@@ -20,7 +24,12 @@ using support::LayerHarness;
 
 static_assert((sk::assert_layer<nn::Softmax, sk::Shape<10>>(), true));
 static_assert(nn::output_kind_of<nn::Sequential<nn::Identity, nn::Sequential<nn::Softmax>>>() == nn::OutputKind::probabilities);
-static_assert(nn::output_kind_of<nn::Sequential<nn::Softmax, nn::Identity>>() == nn::OutputKind::any);
+static_assert(nn::output_kind_of<nn::Sequential<nn::Softmax, nn::Sequential<nn::Identity, nn::Dropout<>>>>() ==
+              nn::OutputKind::probabilities);
+static_assert(nn::output_kind_of<nn::Sequential<nn::Softmax, nn::Tanh>>() == nn::OutputKind::any);
+static_assert(nn::output_kind_of<nn::Sequential<nn::Dropout<>, nn::Identity>>() == nn::OutputKind::any);
+static_assert(!nn::fits_loss<nn::Linear<3>, nn::Nll>() && nn::fits_loss<nn::LogSoftmax, nn::Nll>());
+static_assert(nn::fits_loss<nn::Linear<3>, nn::CrossEntropy>() && nn::fits_loss<nn::Tanh, nn::Nll>());
 static_assert(!nn::fits_loss<nn::Softmax, nn::CrossEntropy>() && nn::fits_loss<nn::LogSoftmax, nn::CrossEntropy>());
 static_assert(nn::LogSoftmax::describe({3, {4, 5, 6}}).output == sk::Extents{3, {4, 5, 6}});
 static_assert(nn::Softmax::describe({1, {10}}).saves_output && !nn::Softmax::describe({1, {10}}).saves_input);

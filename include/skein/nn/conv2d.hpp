@@ -18,6 +18,7 @@ template <int Dimensions, int Filters, class... Options> struct Convolution {
   using options = LayerOptions<List<Required<Kernel<1>>, Stride<1>, Padding<0>, Dilation<1>, Groups<1>, NoBias,
                                     WeightInit<Init::fan_in_uniform>, BiasInit<Init::fan_in_uniform>>,
                                Options...>;
+  static constexpr OutputKind gives = OutputKind::logits;
   static constexpr int filters = Filters;
   static constexpr int kernel_size = detail::option<Kernel>(options{});
   static constexpr int stride = detail::option<Stride>(options{});

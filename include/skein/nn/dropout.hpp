@@ -13,6 +13,7 @@ namespace skein::inline SKEIN_ABI::nn {
 /// Options: Rate<N, D>, the share that is set to zero (default one half).
 template <class... Options> struct Dropout {
   using options = detail::LayerOptions<List<Rate<1, 2>>, Options...>;
+  static constexpr bool keeps_output_kind = true;
   static constexpr double rate = detail::option<Rate>(options{}).ratio();
 
   /// Samples of any type on a GPU: the arithmetic is float's.

@@ -9,6 +9,7 @@ namespace skein::inline SKEIN_ABI::nn {
 
 /// Shape<h, w, c> to Shape<h * w * c>, in memory order: (h, w, c).
 struct Flatten {
+  static constexpr bool keeps_output_kind = true;
   static constexpr LayerInfo describe(Extents in) {
     const long n = in.count();
     return {.output = {1, {static_cast<int>(n)}}, .aliases_input = sample_pitch(in) == row_pitch(n)};

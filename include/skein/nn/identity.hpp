@@ -7,6 +7,7 @@ namespace skein::inline SKEIN_ABI::nn {
 
 /// y = x, in the same memory: the shortcut of a plain Residual.
 struct Identity {
+  static constexpr bool keeps_output_kind = true;
   static constexpr LayerInfo describe(Extents in) { return {.output = in, .aliases_input = true}; }
   template <class In, class Frame> static void forward(Frame&) {}
   template <class In, class Frame> static void backward(Frame&) {}

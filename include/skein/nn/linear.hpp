@@ -5,6 +5,7 @@
 #include "../ops/dense.hpp"
 #include "layer.hpp"
 #include "options.hpp"
+#include "output_kind.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -13,6 +14,7 @@ template <int N, class... Options> struct Linear {
   using options =
       detail::LayerOptions<List<NoBias, WeightInit<Init::fan_in_uniform>, BiasInit<Init::fan_in_uniform>>, Options...>;
   static_assert(N > 0, "Linear needs at least one output");
+  static constexpr OutputKind gives = OutputKind::logits;
   static constexpr bool has_bias = !detail::has_option<NoBias>(options{});
   static constexpr Init weight_init = detail::option<WeightInit>(options{}), bias_init = detail::option<BiasInit>(options{});
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the last layer of a network gives and what a loss takes: a Softmax before a loss that has one inside trains badly without
-// a word, so that a trainer refuses the pair.
+// a word, and logits before a loss of log-probabilities not at all, so that a trainer refuses the pair.
 #pragma once
 #include <concepts>
 #include <type_traits>
@@ -20,6 +20,9 @@ template <class L> concept SaysWhatItGives = requires {
 template <class L> concept SaysWhatItTakes = requires {
   { L::takes } -> std::convertible_to<OutputKind>;
 };
+
+/// A layer whose outputs are what its inputs are: static constexpr bool keeps_output_kind = true. Dropout is one.
+template <class L> concept KeepsOutputKind = requires { requires L::keeps_output_kind; };
 
 namespace detail {
 /// Stands for the layer behind an edge of a Graph that no layer writes, and behind several Outputs.
@@ -56,11 +59,27 @@ template <class... Items> struct LayerAtOutput<List<Items...>> {
   }
   using type = typename decltype(find())::type;
 };
+
+template <class Network> consteval bool keeps_kind();
+/// Do all layers of a network hand the kind of its input on.
+template <class... Layers> consteval bool all_keep_kind(List<Layers...>) { return (keeps_kind<Layers>() && ...); }
+template <class Network> consteval bool keeps_kind() {
+  if constexpr (SequentialLike<Network>) return all_keep_kind(typename Network::children{});
+  else return KeepsOutputKind<Network>;
+}
+/// The number of the last layer of a Sequential that does not; 0 where all do.
+template <class... Layers> consteval int last_to_change_kind(List<Layers...>) {
+  constexpr bool keeps[] = {keeps_kind<Layers>()...};
+  int at = static_cast<int>(sizeof...(Layers)) - 1;
+  while (at > 0 && keeps[at]) --at;
+  return at;
+}
 }  // namespace detail
 
-/// What the outputs of a network are, by its last layer.
+/// What the outputs of a network are, by its last layer that does not hand on what it gets.
 template <class Network> consteval OutputKind output_kind_of() {
-  if constexpr (SequentialLike<Network>) return output_kind_of<TypeAt<typename Network::children, Network::size - 1>>();
+  if constexpr (SequentialLike<Network>)
+    return output_kind_of<TypeAt<typename Network::children, detail::last_to_change_kind(typename Network::children{})>>();
   else if constexpr (RecomputeLike<Network>) return output_kind_of<typename Network::recomputed_block>();
   else if constexpr (GraphLike<Network>) {
     if constexpr (Network::sound) return output_kind_of<typename detail::LayerAtOutput<typename Network::graph_items>::type>();
@@ -75,8 +94,9 @@ template <class Loss> consteval OutputKind kind_taken_by() {
 }
 
 /// Is that loss of the outputs of that network the one that was meant. (Logits and log-probabilities are the same to a loss of
-/// logits.)
+/// logits, and not to one of log-probabilities.)
 template <class Network, class Loss> consteval bool fits_loss() {
+  if (kind_taken_by<Loss>() == OutputKind::log_probabilities && output_kind_of<Network>() == OutputKind::logits) return false;
   return output_kind_of<Network>() != OutputKind::probabilities || kind_taken_by<Loss>() == OutputKind::any ||
          kind_taken_by<Loss>() == OutputKind::probabilities;
 }
@@ -88,6 +108,10 @@ template <class Network, class Loss> consteval void assert_outputs() {
     static_assert(outputs_are_what_the_loss_takes<Network, Loss>,
                   "the network ends with probabilities (Softmax or Sigmoid), and this loss takes logits: it has that function "
                   "inside; leave the last layer out, and apply it to what predict() returns");
+  else if constexpr (output_kind_of<Network>() == OutputKind::logits)
+    static_assert(outputs_are_what_the_loss_takes<Network, Loss>,
+                  "the network ends with logits (Linear or a convolution), and this loss takes log-probabilities: put LogSoftmax "
+                  "behind the last layer, or take CrossEntropy, which has it inside");
   else
     static_assert(outputs_are_what_the_loss_takes<Network, Loss>,
                   "the network ends with probabilities, and this loss takes log-probabilities: put LogSoftmax in place of "

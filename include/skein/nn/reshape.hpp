@@ -8,6 +8,7 @@ namespace skein::inline SKEIN_ABI::nn {
 
 /// Any input of as many values to Shape<Lengths...>, in memory order, as torch.reshape does.
 template <int... Lengths> struct Reshape {
+  static constexpr bool keeps_output_kind = true;
   static constexpr Extents output = Shape<Lengths...>::extents;
 
   static constexpr LayerInfo describe(Extents in) {
