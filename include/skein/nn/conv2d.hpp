@@ -9,6 +9,7 @@
 #include "convolution_call.hpp"
 #include "layer.hpp"
 #include "options.hpp"
+#include "output_kind.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
