@@ -103,14 +103,9 @@ template <class Scalar, class Device, class Layout> class GradientToAdd {
       : data_(data), batch_(batch), added_(added), bit_(bit) {}
   template <class E> void operator+=(const E& sum) const {
     static_assert(is_sum<E>, "a gradient takes sums over the samples: sum_leading(e), sum_batch(e) or sum_all(e)");
-    if constexpr (is_sum<E>) (void)skein::detail::leaf(sum.summed);
-    if constexpr (is_sum<E> && !skein::detail::WriteOnlyExpression<decltype(E::summed)>) {
-      constexpr bool fits = !E::sound || E::fits(Layout::extents);
-      static_assert(fits,
-                    "the sum has other extents than the parameter: sum_leading(e) has the last extent of e, sum_batch(e) all "
-                    "of them, sum_all(e) is (1)");
-      if (SKEIN_CHECKED) *added_ |= bit_;
-      if constexpr (fits) skein::static_add_sum<Layout, Device>(data_, batch_, sum);
+    if constexpr (is_sum<E>) {
+      (void)skein::detail::leaf(sum.summed);
+      if constexpr (!skein::detail::WriteOnlyExpression<decltype(E::summed)>) add(sum);
     }
   }
   template <class E> void operator=(const E&) const {
@@ -118,6 +113,15 @@ template <class Scalar, class Device, class Layout> class GradientToAdd {
   }
 
  private:
+  template <class E> void add(const E& sum) const {
+    constexpr bool fits = !E::sound || E::fits(Layout::extents);
+    static_assert(fits,
+                  "the sum has other extents than the parameter: sum_leading(e) has the last extent of e, sum_batch(e) all "
+                  "of them, sum_all(e) is (1)");
+    if (SKEIN_CHECKED) *added_ |= bit_;
+    if constexpr (fits) skein::static_add_sum<Layout, Device>(data_, batch_, sum);
+  }
+
   Scalar* data_;
   long batch_;
   unsigned* added_;

@@ -81,7 +81,8 @@ template <class Half> void softmaxes(double tolerance) {
 template <class Half, bool Rectifies, int channels> void normalizes(double tolerance) {
   const long samples = 4, pixels = 9, n = samples * pixels * channels;
   Pair<Half> x(n, 0.7, 0.5), y(n, 0), dy(n, 1.3), dx(n, 0);
-  std::vector<float> ones(channels, 1.5f), zeros(channels, 0.1f), workspace(4 * 48), statistics[6];
+  std::vector<float> ones(channels, 1.5f), zeros(channels, 0.1f), statistics[6],
+      workspace(static_cast<std::size_t>(ops::cpu::batch_norm_workspace(channels)));
   for (auto& s : statistics) s.assign(channels, 0.25f);
   OnDevice<float> weight(ones), bias(zeros), d0(statistics[0]), d1(statistics[1]), d2(statistics[2]), d3(statistics[3]),
       d4(statistics[4]), d5(statistics[5]);
