@@ -332,6 +332,45 @@ TEST_CASE("splits: at random, whole groups on one side, the past before the futu
         }).says("column \"g\" has no value in data row 1: each row needs a group"));
 }
 
+TEST_CASE("by_time takes numbers and ISO texts of one form, and no texts that do not sort as time") {
+  const auto of = [](const std::vector<std::string>& times) {
+    return sk::data::Table({sk::data::Column("t", times)}, "sales.csv");
+  };
+  const auto earlier = [&](const std::vector<std::string>& times) {
+    return sk::data::split(of(times), 0.5, sk::data::by_time("t")).first.texts("t");
+  };
+  const std::vector<std::vector<std::string>> taken = {{"2020-10-01", "2020-09-01"},
+                                                       {"2020-10-01T08:30", "2020-09-30T23:00"},
+                                                       {"2020-10-01 08:30:00", "2020-10-01 08:29:59"},
+                                                       {"2020-10-01T08:30:00.125Z", "2020-10-01T08:30:00.075Z"},
+                                                       {"2020-10-01 08:30+02:00", "2020-10-01 08:00+02:00"}};
+  for (const auto& times : taken) {
+    INFO(times[0]);
+    CHECK(earlier(times) == std::vector<std::string>{times[1]});
+  }
+  const std::vector<std::vector<std::string>> refused = {
+      {"9/1/2020", "10/1/2020", "11/2/2019"}, {"Jan", "Feb"}, {"01.12.2019", "02.01.2020"}, {"2020-9-1", "2020-10-1"},
+      {"2020-13-01", "2020-01-01"},           {"2020", "x"},  {"2020-01-09 8:30"},          {"2020-01-09-01"}};
+  for (const auto& times : refused) {
+    INFO(times[0]);
+    CHECK_THROWS_AS(earlier(times), sk::ArgumentError);
+  }
+  CHECK(thrown([&] {
+          earlier({"2020-09-01", "9/1/2020"});
+        })
+            .says("sales.csv: column \"t\" has \"9/1/2020\" in data row 2: by_time() sorts texts, and such texts do not sort as "
+                  "time: "
+                  "write it as 2020-01-09 or 2020-01-09 08:30, in all rows, or as a number"));
+  CHECK(
+      thrown([&] {
+        earlier({"2020-09-01T08:00+02:00", "2020-09-01T07:30+01:00"});
+      })
+          .says(
+              "in data row 2: by_time() sorts texts, and data row 1 has \"2020-09-01T08:00+02:00\", which is written in another "
+              "way: write all times alike"));
+  CHECK(earlier({}).empty());
+}
+
 TEST_CASE("columns of a program's own make a table") {
   const double ages[] = {3, std::nan(""), 5.5};
   const std::string towns[] = {"Ulm", "", "Bonn"};

@@ -14,7 +14,8 @@ namespace skein::inline SKEIN_ABI::data {
 struct Groups {
   std::string column;
 };
-/// The column by which rows are in order: numbers, or texts that sort by time, such as 2026-11-22 08:30.
+/// The column by which rows are in order: numbers, or texts such as 2026-11-22, 2026-11-22 08:30 and 2026-11-22T08:30:00Z, all of
+/// one form.
 struct TimeOrder {
   std::string column;
 };
@@ -29,7 +30,7 @@ std::pair<Table, Table> split(const Table& table, double fraction, Seed seed = {
 /// row without a group.
 std::pair<Table, Table> split(const Table& table, double fraction, const Groups& groups, Seed seed = {});
 /// The earliest rows are the first part; rows of one time stay together, in the first part. Throws ArgumentError for a row
-/// without a time.
+/// without a time, or with a text that does not sort as time: 9/1/2020, 09.01.2020, Jan.
 std::pair<Table, Table> split(const Table& table, double fraction, const TimeOrder& time);
 
 }  // namespace skein::inline SKEIN_ABI::data

@@ -26,6 +26,43 @@ template <class T> std::vector<std::int64_t> numbered(const std::vector<T>& valu
   return numbers;
 }
 
+/// The form of a date of ISO 8601, such as "0000-00-00T00:00+01:00" of 2020-01-09T08:30+01:00: each digit a 0, but those of the
+/// zone, which count for the order. Empty for what is no such date: texts of one form sort as the times that they say.
+SKEIN_INLINE std::string form_of_time(const std::string& text) {
+  const std::string date = "0000-00-00", time = " 00:00:00.";
+  const auto digit = [&](std::size_t i) { return text[i] >= '0' && text[i] <= '9'; };
+  std::string form = text;
+  std::size_t n = 0;
+  for (; n < text.size(); ++n) {
+    const char wanted = n < date.size() ? date[n] : n < date.size() + time.size() ? time[n - date.size()] : '0';
+    if (wanted == '0' ? !digit(n) : text[n] != wanted && !(wanted == ' ' && text[n] == 'T')) break;
+    if (wanted == '0') form[n] = '0';
+  }
+  const std::string zone = text.substr(n);
+  const bool at_end = n == 10 || n == 16 || n == 19 || n > 20;
+  const bool zoned = zone.empty() || (n > 10 && (zone == "Z" || zone[0] == '+' || zone[0] == '-'));
+  const int month = n >= 7 ? (text[5] - '0') * 10 + text[6] - '0' : 0, day = n >= 10 ? (text[8] - '0') * 10 + text[9] - '0' : 0;
+  return at_end && zoned && month >= 1 && month <= 12 && day >= 1 && day <= 31 ? form : std::string();
+}
+
+/// Throws ArgumentError for the first text that is no date, or one of another form than the first row's.
+SKEIN_INLINE void check_times(const Table& table, int column) {
+  const std::string first = table.rows() > 0 ? table.text(0, column) : "", form = form_of_time(first);
+  for (std::int64_t row = 0; row < table.rows(); ++row) {
+    const std::string text = table.text(row, column), own = form_of_time(text);
+    if (own.empty())
+      table.refuse(
+          row, column, shown(text),
+          "by_time() sorts texts, and such texts do not sort as time: write it as 2020-01-09 or 2020-01-09 08:30, in all "
+          "rows, or as a number");
+    if (own != form)
+      table.refuse(
+          row, column, shown(text),
+          "by_time() sorts texts, and data row 1 has " + shown(first) +
+              ", which is written in another way: write all times alike (of one zone, with as many digits), or as numbers");
+  }
+}
+
 /// The numbers of the rows' values in a column. Throws where one is missing.
 SKEIN_INLINE std::vector<std::int64_t> ranked(const Table& table, const std::string& name, const char* what) {
   const int column = table.column(name);
@@ -79,6 +116,7 @@ SKEIN_INLINE std::pair<Table, Table> split(const Table& table, double fraction, 
 SKEIN_INLINE std::pair<Table, Table> split(const Table& table, double fraction, const TimeOrder& time) {
   const std::int64_t wanted = detail::rows_of_first(table, fraction);
   const std::vector<std::int64_t> moment = detail::ranked(table, time.column, "time");
+  if (const int column = table.column(time.column); table.is_text(column)) detail::check_times(table, column);
   std::vector<std::int64_t> sorted = moment;
   std::sort(sorted.begin(), sorted.end());
   const std::int64_t last = wanted > 0 ? sorted[static_cast<std::size_t>(wanted - 1)] : -1;
