@@ -143,6 +143,15 @@ TEST_CASE("A file of other weights is refused, and changes nothing", "[train]") 
   CHECK(unchanged());
   sk::load_npz(folder / "part.npz", model, {.partial = true});
   CHECK(model.parameters()[static_cast<std::size_t>(Other::parameter("1.bias").offset + 1)] == 2);
+  {
+    sk::NpzWriter out(folder / "renamed.npz");
+    out.add("fc1.bias", sk::Tensor<float, 1>{1, 2, 3});
+    out.close();
+  }
+  CHECK_THROWS_AS(sk::load_npz(folder / "renamed.npz", model, {.partial = true}), sk::FileError);
+  CHECK_THROWS_WITH(sk::load_npz(folder / "renamed.npz", model, {.partial = true}),
+                    Catch::Contains("has none of the model's arrays") &&
+                        Catch::Contains("the file has 'fc1.bias', the model '0.weight', '0.bias', '1.weight', ..."));
   sk::save_npz(folder / "all.npz", model);
   Other loaded{sk::Seed{3}};
   sk::load_npz(folder / "all.npz", loaded);

@@ -27,7 +27,8 @@ enum class WeightLayout {
 /// Of save_npz and load_npz of a model.
 struct WeightOptions {
   WeightLayout layout = WeightLayout::skein;  ///< of the file
-  bool partial = false;                       ///< load_npz: arrays that the file lacks, or has too many, are no fault
+  bool partial = false;                       ///< load_npz: arrays that the file lacks, or has too many, are no fault,
+                                              ///< unless none is the model's
 };
 
 namespace train::detail {
@@ -40,8 +41,9 @@ struct ArrayInFile {
 ArrayInFile array_in_file(std::span<const plan::LayerNode> operations, const plan::Entry& e, WeightLayout layout);
 /// Throws FileError where `found` is another shape than the file's array must have.
 void check_shape(const std::string& path, std::string_view name, std::span<const long> found, const ArrayInFile& wanted);
-/// Throws FileError for names in a file that the model does not have.
-void check_names(const std::string& path, const std::vector<std::string>& found, const std::vector<std::string>& known);
+/// Throws FileError for names in a file that the model does not have; if `partial`, where the model has none of them.
+void check_names(const std::string& path, const std::vector<std::string>& found, const std::vector<std::string>& known,
+                 bool partial);
 
 /// Values between the arena and a dense array: copy(arena value, file value).
 template <class Arena, class File, class Copy> void walk(const ArrayInFile& a, Arena* arena, File* file, Copy&& copy) {
@@ -94,7 +96,8 @@ void save_npz(const std::string& path, const Model& model, const WeightOptions& 
 }
 
 /// Reads the parameters and buffers of a model out of what save_npz, or numpy.savez of a state_dict, wrote. Numbers of another
-/// type are converted. Throws FileError for arrays that are missing, too many or of another shape; the model is as before then.
+/// type are converted. Throws FileError for arrays that are missing, too many or of another shape, and if partial where there is
+/// none of the model's; the model is as before then.
 template <class Model>
 requires requires { Model::program; }
 void load_npz(const std::string& path, Model& model, const WeightOptions& options = {}) {
@@ -119,7 +122,7 @@ void load_npz(const std::string& path, Model& model, const WeightOptions& option
   };
   const auto parameters = staged(std::as_const(model).parameters(), Model::program.parameters());
   const auto buffers = staged(std::as_const(model).buffers(), Model::program.buffers());
-  if (!options.partial) train::detail::check_names(path, file.names(), known);
+  train::detail::check_names(path, file.names(), known, options.partial);
   const auto weights = model.modify();
   train::HostCopy<Scalar, typename Model::device>::write(weights.data(), parameters.data(), parameters.size(), model.where());
   train::HostCopy<Scalar, typename Model::device>::write(model.buffers().data, buffers.data(), buffers.size(), model.where());

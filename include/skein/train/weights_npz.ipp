@@ -95,8 +95,22 @@ SKEIN_INLINE void check_shape(const std::string& path, std::string_view name, st
                       tuple_text(wanted.shape) + ": it is another network's, or in the other layout (WeightLayout::pytorch)");
 }
 
+/// "'0.weight', '0.bias', '2.weight', ...".
+SKEIN_INLINE std::string some_of(const std::vector<std::string>& names) {
+  std::string text = names.empty() ? "none" : "";
+  for (std::size_t i = 0; i < names.size() && i < 3; ++i) text += (i > 0 ? ", '" : "'") + names[i] + "'";
+  return names.size() > 3 ? text + ", ..." : text;
+}
+
 SKEIN_INLINE void check_names(const std::string& path, const std::vector<std::string>& found,
-                              const std::vector<std::string>& known) {
+                              const std::vector<std::string>& known, bool partial) {
+  if (partial) {
+    if (std::find_first_of(found.begin(), found.end(), known.begin(), known.end()) == found.end())
+      throw FileError(path, -1,
+                      "has none of the model's arrays, and {.partial = true} would load nothing: the file has " + some_of(found) +
+                          ", the model " + some_of(known) + ": save the file under the names of sk::summary(model)");
+    return;
+  }
   for (const std::string& name : found)
     if (std::find(known.begin(), known.end(), name) == known.end() && !name.ends_with("num_batches_tracked"))
       throw FileError(
