@@ -100,6 +100,37 @@ TEST_CASE("an empty data set is named, with targets or labels", "[train]") {
   CHECK_THROWS_WITH(data::from_tensors(nothing, sk::Extents{1, {3}}, std::vector<float>{1}), Catch::Contains("0 samples"));
 }
 
+TEST_CASE("a validation set that is normalised in another way than the training set is refused", "[train]") {
+  Model model;
+  sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{}};
+  const auto bytes =
+      data::from_tensors(std::vector<std::uint8_t>{0, 50, 100, 150, 200, 250}, sk::Extents{1, {3}}, std::vector<int>{0, 1});
+  const auto train = bytes.normalize(0.25, 0.5);
+  const auto fit = [&](const data::DatasetView& of, const data::DatasetView& validation) {
+    trainer.fit(of, {.epochs = 1, .batch = 2, .validate = validation, .progress = false});
+  };
+  CHECK_THROWS_WITH(
+      fit(train, bytes),
+      Catch::Contains("the training set is served as (value - 0.25) / 0.5, the validation set as (value - 0) / 1: give "
+                      "both the normalization of the training set, .validate = test.normalize(train.mean(), "
+                      "train.deviation())"));
+  CHECK_THROWS_AS(fit(bytes, train), sk::ArgumentError);
+  CHECK_THROWS_AS(fit(train, bytes.normalize(0.25, 0.6)), sk::ArgumentError);
+  const data::Normalization channels{{0.1, 0.2, 0.3}, {1, 1, 2}};
+  CHECK_THROWS_WITH(
+      fit(data::map(bytes, channels), bytes),
+      Catch::Contains("with the means 0.1, 0.2, 0.3 and the deviations 1, 1, 2, the validation set as (value - 0) / 1") &&
+          Catch::Contains(".validate = map(raw_test, train.normalization())"));
+  const auto noise = [](std::span<float> sample, std::int64_t, std::int64_t) { sample[0] += 0.1f; };
+  CHECK_NOTHROW(fit(data::map(train, noise), train.slice(0, 1)));  // augmentation, of the training samples only
+  CHECK_NOTHROW(fit(train, bytes.normalize(train.mean() + 1e-5, train.deviation())));
+  const Watched silent;
+  CHECK_NOTHROW(fit(train, silent));  // says nothing of its values
+  CHECK_NOTHROW(fit(data::map(bytes, channels), data::map(bytes, channels)));
+  const auto halve = [](std::span<float> sample) { sample[0] /= 2; };
+  CHECK_NOTHROW(fit(train, data::map(bytes, halve)));  // who knows what it does
+}
+
 TEST_CASE("a step of a loop by hand refuses a factor of the rate and a norm that make no step", "[train]") {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinite = std::numeric_limits<double>::infinity();
   const Watched data;

@@ -63,6 +63,10 @@ template <class T> concept HasNormalization = requires(const T& d) {
 /// beyond 1.
 void check_raw(const Normalization& kept, const Normalization& set, const Extents& sample);
 
+/// Throws ArgumentError where the validation set is normalised in another way than the training set, by more than a thousandth of
+/// a deviation. Of a set that does not say it, or not all of it, or of bytes beside numbers, nothing is known.
+void check_alike(const Normalization& training, const Normalization& validation);
+
 namespace detail {
 template <class T> Normalization normalization_of(const T& d) {
   if constexpr (HasNormalization<T>) return d.normalization();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "../core/error.hpp"
 #include "../core/text.hpp"
@@ -65,6 +66,35 @@ SKEIN_INLINE void check_raw(const Normalization& kept, const Normalization& set,
     throw ArgumentError(
         "predict: this data set has bytes, which are served as byte / 255, and the file keeps a normalization of "
         "values beyond 1: give the samples as numbers, as in the training");
+}
+
+namespace detail {
+/// "(value - 0.5) / 0.25", "(value - mean) / deviation with the means 0.1, 0.2, 0.3, ... and the deviations 1, 1, 1, ...".
+inline std::string formula_of(const Normalization& n) {
+  const auto some = [](const std::vector<double>& all) {
+    std::string list;
+    for (std::size_t i = 0; i < all.size() && i < 3; ++i) list += (i > 0 ? ", " : "") + text("{}", all[i]);
+    return all.size() > 3 ? list + ", ..." : list;
+  };
+  if (n.mean.size() == 1) return "(value - " + some(n.mean) + ") / " + some(n.deviation);
+  return "(value - mean) / deviation with the means " + some(n.mean) + " and the deviations " + some(n.deviation);
+}
+}  // namespace detail
+
+SKEIN_INLINE void check_alike(const Normalization& training, const Normalization& validation) {
+  const std::size_t own = training.mean.size(), others = validation.mean.size(), n = std::max(own, others);
+  const bool known = own > 0 && others > 0 && training.whole && validation.whole && training.divisor == validation.divisor;
+  if (!known) return;
+  bool alike = n % own == 0 && n % others == 0;
+  for (std::size_t c = 0; alike && c < n; ++c) {
+    const double deviation = training.deviation[c % own], most = 1e-3 * deviation;
+    alike = std::abs(training.mean[c % own] - validation.mean[c % others]) <= most &&
+            std::abs(deviation - validation.deviation[c % others]) <= most;
+  }
+  if (alike) return;
+  const std::string mend = own == 1 ? "test.normalize(train.mean(), train.deviation())" : "map(raw_test, train.normalization())";
+  throw ArgumentError("fit: the training set is served as " + detail::formula_of(training) + ", the validation set as " +
+                      detail::formula_of(validation) + ": give both the normalization of the training set, .validate = " + mend);
 }
 
 SKEIN_INLINE void detail::KeptNormalization::refuse(double value) const {

@@ -72,7 +72,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>)
       train::check_served(train_step_, options.clip_norm, options.schedule);
     if (policy_state().serves()) return serve(options);
-    if (options.validate) train::check_data<Model, Loss>(options.validate, "validation");
+    if (options.validate) {
+      train::check_data<Model, Loss>(options.validate, "validation");
+      data::check_alike(train.normalization(), options.validate.normalization());
+    }
     Steps steps(train_step_);
     return loop_.run(steps, train, options);
   }
