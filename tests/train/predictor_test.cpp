@@ -98,6 +98,13 @@ TEST_CASE("A predictor normalises raw images as the file says, and refuses norma
 
   CHECK_THROWS_WITH(predictor.predict(train), Catch::Contains("this data set is normalised already: give the raw set"));
   CHECK_THROWS_WITH(predictor.predict(sk::eval(x * 255.0f)), Catch::Contains("trained with bytes / 255, from 0 to 1: divide"));
+  trainer.keep(raw.normalization());  // of bytes that were not normalised
+  trainer.save(folder / "bytes");
+  predictor.load(folder / "bytes");
+  CHECK(values(predictor.predict(raw)) == values(trainer.predict(raw)));
+  CHECK(values(predictor.predict(x)) == values(trainer.predict(x)));
+  CHECK_THROWS_WITH(predictor.predict(sk::eval(x * 255.0f)), Catch::Contains("trained with bytes / 255, from 0 to 1: divide"));
+  CHECK_THROWS_WITH(predictor.predict(train), Catch::Contains("this data set is normalised already: give the raw set"));
   trainer.keep(sk::data::Normalization{{1, 2}, {1, 1}});
   trainer.save(folder / "channels");
   predictor.load(folder / "channels");

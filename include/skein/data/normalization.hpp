@@ -30,6 +30,9 @@ struct Normalization {
   const Normalization& normalization() const { return *this; }
   /// Changes nothing: the samples are raw.
   bool identity() const;
+  /// Raw samples of numbers, of which nothing is known: a predictor neither changes nor looks at them. Those of bytes it looks
+  /// at.
+  bool unknown() const { return identity() && divisor == 1; }
   /// This one, and then `next` of its results. Throws ArgumentError where one has another number of means, and neither has one.
   Normalization then(const Normalization& next) const;
   /// Of one sample, in place; what data::map takes.

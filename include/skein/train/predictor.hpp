@@ -60,7 +60,7 @@ template <class Model> class Predictor {
   template <int Rank> Tensor<Scalar, 2, Device> predict(TensorView<const Element, Rank, Device> x) {
     train::refuse_rows_of_tensor(kept_);
     if constexpr (!is_tokens<typename Model::input>)
-      if (!normalization_.identity()) return predict_rows<Rank>(normalized(x));
+      if (!normalization_.unknown()) return predict_rows<Rank>(normalized(x));
     return predict_rows<Rank>(x);
   }
   template <int Rank> Tensor<Scalar, 2, Device> predict(const Tensor<Element, Rank, Device>& x) {
@@ -71,7 +71,7 @@ template <class Model> class Predictor {
   Tensor<Scalar, 2, Device> predict(const data::DatasetView& data) {
     train::check_samples<Model>(data, "predicted");
     if constexpr (!is_tokens<typename Model::input>)
-      if (!normalization_.identity())
+      if (!normalization_.unknown())
         return predict_samples(data::map(data, applied_to(data.normalization(), data.sample_extents())));
     return predict_samples(data);
   }
