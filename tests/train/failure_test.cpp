@@ -13,6 +13,7 @@
 #include <skein/parallel/pipeline/pipeline.hpp>
 #include <skein/parallel/server/parameter_server.hpp>
 #include <skein/train/metrics.hpp>
+#include <skein/train/metrics/metrics_in_evaluation.hpp>
 
 #include "../support/failure_cases.hpp"
 #include "../support/temporary_folder.hpp"
@@ -262,6 +263,27 @@ TEST_CASE("ranks that are threads and share one model are told so", "[train]") {
   CHECK_THAT(found, Catch::Contains("this model is in another training: ranks that are threads have a model each"));
   sk::Trainer alone{model, nn::CrossEntropy{}, sk::optim::Sgd{}};
   CHECK_NOTHROW(alone.fit(all, {.batch = 8, .progress = false}));  // the fit that failed has ended
+}
+
+TEST_CASE("ranks that are threads and share one metric are told so", "[train]") {
+  const auto all = forty();
+  sk::train::ConfusionMatrix matrix(4);
+  const auto evaluate = [&](bool shared) {
+    return cases::thrown([&] {
+      sk::spawn(2, [&](sk::ThreadComm& world) {
+        Small model{sk::Seed{1}};
+        sk::train::ConfusionMatrix own(4);
+        sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{}, sk::parallel::DataParallel{world}};
+        trainer.evaluate(all, {.batch = 8, .metrics = {shared ? std::ref(matrix) : std::ref(own)}});
+        trainer.evaluate(all, {.batch = 8, .metrics = {shared ? std::ref(matrix) : std::ref(own)}});
+      });
+    });
+  };
+  CHECK_THAT(evaluate(true), Catch::Contains("the metric 'confusion matrix' is in another evaluation: ranks that are threads"));
+  CHECK(evaluate(false) == "");
+  Small model{sk::Seed{1}};
+  sk::Trainer alone{model, nn::CrossEntropy{}, sk::optim::Sgd{}};
+  CHECK_NOTHROW(alone.evaluate(all, {.metrics = {std::ref(matrix)}}));  // the evaluation that failed has ended
 }
 
 TEST_CASE("a user's schedule is not asked for steps that the fit has not", "[train]") {

@@ -10,6 +10,7 @@
 #include "fit_loop.hpp"
 #include "loss_judge.hpp"
 #include "metrics/gather_samples.hpp"
+#include "metrics/metrics_in_evaluation.hpp"
 
 SKEIN_BEGIN_COLD
 
@@ -454,6 +455,7 @@ template <class Scalar> void FitLoop<Scalar>::agree(Work& work) {
 
 template <class Scalar>
 Scores FitLoop<Scalar>::evaluate(Steps& steps, data::Loader<Scalar>& loader, std::vector<AnyMetric>& metrics) {
+  const MetricsInEvaluation alone(metrics);
   double samples = 0;
   bool more = false;
   std::vector<std::int64_t> rows;  // of the whole data set: those that metrics keep samples of

@@ -62,6 +62,8 @@ class AnyMetric {
   /// What it keeps of each row, which ranks put together; null where it has sums.
   std::vector<double>* samples() { return held_->samples(); }
   double value() const { return held_->value(); }
+  /// The object that was given by std::ref; null where a copy is held.
+  const void* referred() const { return held_->referred(); }
   /// Whether its value is written down with the scores; not where the metric has `static constexpr bool has_column = false`.
   bool has_column() const { return held_->has_column(); }
 
@@ -80,6 +82,7 @@ class AnyMetric {
     virtual std::span<double> sums() = 0;
     virtual std::vector<double>* samples() = 0;
     virtual double value() const = 0;
+    virtual const void* referred() const = 0;
     virtual bool has_column() const = 0;
   };
   template <class T> struct Model final : Base {
@@ -108,6 +111,10 @@ class AnyMetric {
       else return nullptr;
     }
     double value() const override { return inner().value(); }
+    const void* referred() const override {
+      if constexpr (std::same_as<T, Inner>) return nullptr;
+      else return &inner();
+    }
     bool has_column() const override { return !WithoutColumn<Inner>; }
 
     template <class Scalar, class Truth> void feed(Rows<Scalar> outputs, Truth truth, const char* kind) {
