@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The history of a training: a record an epoch, and a record a step where the trainer was asked for them. Written as CSV for
-// other programs and as an SVG picture for people. It can go into a checkpoint, so that a resumed training keeps its curves.
+// other programs and as an SVG picture for people. A checkpoint has that of a fit that was stopped, so that the fit that goes on
+// keeps its curves.
 #pragma once
 #include <cstddef>
 #include <cstdint>

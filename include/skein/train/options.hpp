@@ -55,7 +55,7 @@ struct FitCheck {
 struct FitOptions {
   int epochs = 1;  ///< passes over the training data
   [[no_unique_address]] train::detail::refused::NumEpochs num_epochs{};
-  long batch = 0;  ///< samples of a step over all ranks
+  long batch = 0;  ///< samples of a batch over all ranks; a step has `.step.accumulate` batches
   [[no_unique_address]] train::detail::refused::BatchSize batch_size{};
   data::DatasetView validate{};  ///< evaluated after every epoch; one with a name must outlive the fit
   [[no_unique_address]] train::detail::refused::ValidationData validation{};
