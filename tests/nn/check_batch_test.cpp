@@ -151,6 +151,8 @@ TEST_CASE("Calls that say the samples of their step add up to the gradient of it
     CHECK(sums.weight == 8);  // of both calls
     CHECK_THROWS_WITH(executor.forward_backward(batch, {.scale = 1, .of_samples = 4}), Catch::Contains("give one of them"));
     CHECK_THROWS_WITH(executor.forward_backward(batch, {.of_samples = -4}), Catch::Contains(".of_samples is -4"));
+    CHECK_THROWS_WITH(executor.forward_backward(batch, {.of_samples = 3}),
+                      Catch::Contains(".of_samples is 3, and this call alone has 4 samples"));
     CHECK_THROWS_WITH(executor.forward_backward(batch, {.scale = no_number}), Catch::Contains("forward_backward: .scale is nan"));
   });
 }

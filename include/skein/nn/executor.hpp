@@ -105,7 +105,7 @@ class Executor {
     if (options_.shards) throw ArgumentError("Executor: the gradients of virtual shards are summed by train::TrainStep");
     [[maybe_unused]] const auto here = step_memory_.enter();
     const auto& seen = batch_view<Scalar, Device>(given);
-    nn::check_call(call);
+    nn::check_call(call, seen.count);
     check(given, seen, true);
     const View& batch = batch_on_device_(seen);
     const double weight = expected_batch_weight(call.of_samples > 0 ? call.of_samples : batch.count);

@@ -90,8 +90,8 @@ constexpr long depth_first_block(const MemoryRequirements& s, long scalar_bytes,
 inline void check_threads(const char* who, int threads) {
   if (threads < 0) throw ArgumentError(text("{}: .threads is {}: give 1 or more; 0: the cores of this rank", who, threads));
 }
-/// Throws ArgumentError for a factor of the gradient that is none: what a call says of it.
-inline void check_call(const ExecutorCall& call) {
+/// Throws ArgumentError for a factor of the gradient that is none: what a call of so many samples says of it.
+inline void check_call(const ExecutorCall& call, long samples) {
   if (call.scale && !(*call.scale >= -1e300 && *call.scale <= 1e300))
     throw ArgumentError(
         text("forward_backward: .scale is {}: it is a finite factor of the gradient; without it the gradient is "
@@ -105,6 +105,11 @@ inline void check_call(const ExecutorCall& call) {
                             : text("forward_backward: .scale = {} and .of_samples = {} both say the factor of the "
                                    "gradient: give one of them",
                                    *call.scale, call.of_samples));
+  if (call.of_samples > 0 && call.of_samples < samples)
+    throw ArgumentError(
+        text("forward_backward: .of_samples is {}, and this call alone has {} samples: it is the number of samples of "
+             "the whole step, over all its calls and ranks",
+             call.of_samples, samples));
 }
 
 /// The options with what they leave open. Throws ArgumentError for those that a network of these sizes, or this device, cannot
