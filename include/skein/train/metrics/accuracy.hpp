@@ -72,6 +72,9 @@ class TopK {
   std::string_view name() const { return {name_.data(), length_}; }
   template <class Scalar> void add(Rows<Scalar> outputs, Labels labels) {
     detail::check_labels(outputs.count, labels.size(), "top-k accuracy");
+    if (k_ > outputs.width)
+      throw ArgumentError("top-k accuracy of k = " + std::to_string(k_) + ": the outputs are of " +
+                          std::to_string(outputs.width) + " classes, and k is at most that");
     for (long i = 0; i < outputs.count; ++i) {
       const int label = labels[static_cast<std::size_t>(i)];
       if (label < 0) continue;
