@@ -91,6 +91,7 @@ class ByteSource {
   void begin();
   /// The next stored bytes into window_; empty at the end.
   void refill();
+  std::size_t from_file(unsigned char* to, std::size_t n);
   std::size_t read_plain(unsigned char* to, std::size_t n);
 #if SKEIN_WITH_ZLIB
   std::size_t read_gzip(unsigned char* to, std::size_t n);

@@ -78,13 +78,20 @@ SKEIN_INLINE void ByteSource::refill() {
     window_ = std::exchange(memory_, {});
     return;
   }
-  const std::size_t got = std::fread(buffer_.data(), 1, buffer_.size(), file_.get());
+  window_ = {buffer_.data(), from_file(buffer_.data(), buffer_.size())};
+}
+
+SKEIN_INLINE std::size_t ByteSource::from_file(unsigned char* to, std::size_t n) {
+  const std::size_t got = std::fread(to, 1, n, file_.get());
   if (got == 0 && std::ferror(file_.get())) fail(offset_, std::string("cannot be read: ") + std::strerror(errno));
-  window_ = {buffer_.data(), got};
+  return got;
 }
 
 SKEIN_INLINE std::size_t ByteSource::read_plain(unsigned char* to, std::size_t n) {
-  if (window_.empty()) refill();
+  if (window_.empty()) {
+    if (file_ && n >= buffer_.size()) return from_file(to, n);  // without a copy in between
+    refill();
+  }
   const std::size_t part = std::min(n, window_.size());
   std::copy_n(window_.data(), part, to);
   window_ = window_.subspan(part);

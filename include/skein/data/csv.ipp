@@ -2,6 +2,7 @@
 // The bodies of csv.hpp.
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -96,17 +97,22 @@ class CsvPass {
   void add(const CsvText& input, const std::vector<std::string_view>& texts, std::int64_t& line) {
     while (blocks_.size() < texts.size()) blocks_.push_back({columns_of_block(), take_, 0, {}});
     if (texts.size() > 1 && !team_) team_ = std::make_unique<Workers>(options_.threads, Denormals::keep);
-    const auto read_part = [&](const Worker& w) {
-      for (std::size_t i = static_cast<std::size_t>(w.index); i < texts.size(); i += static_cast<std::size_t>(w.count))
-        read(texts[i], blocks_[i]);
-    };
-    texts.size() > 1 ? team_->run(read_part) : read_part(Worker{});
+    std::atomic<std::size_t> next = 0;
+    together(texts.size() > 1, [&] {
+      for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < texts.size();) read(texts[i], blocks_[i]);
+    });
     std::size_t place = input.place();
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      append(blocks_[i], input.path(), line, place);
+      check(blocks_[i], input.path(), line, place);
       line += blocks_[i].lines;
       place += texts[i].size();
     }
+    next = 0;
+    if (took_right())
+      together(texts.size() > 1, [&] {
+        for (std::size_t c; (c = next.fetch_add(1, std::memory_order_relaxed)) < columns_.size();)
+          for (std::size_t i = 0; i < texts.size(); ++i) columns_[c].append(blocks_[i].columns[c]);
+      });
     std::uint64_t bytes = 0;
     for (const Column& column : columns_) bytes += column.bytes();
     if (bytes > options_.limit && bytes - options_.limit > input.stored())
@@ -135,13 +141,15 @@ class CsvPass {
     for (std::size_t c = 0; c < take_.size(); ++c) empty.emplace_back(std::string(), kind(take_[c]));
     return empty;
   }
-  void append(const CsvBlock& block, const std::string& path, std::int64_t line, std::size_t place) {
+  /// Every worker calls `work`, which takes what nobody has taken yet; or the caller alone.
+  template <class Work> void together(bool parallel, const Work& work) {
+    parallel ? team_->run([&](const Worker&) { work(); }) : work();
+  }
+  void check(const CsvBlock& block, const std::string& path, std::int64_t line, std::size_t place) {
     if (block.fault)
       throw FileError(path, static_cast<long long>(place + block.fault->at),
                       "line " + std::to_string(line + block.fault->line - 1) + ": " + block.fault->what);
     for (std::size_t c = 0; c < columns_.size(); ++c) right_[c] = std::max(right_[c], block.found[c]);
-    if (!took_right()) return;
-    for (std::size_t c = 0; c < columns_.size(); ++c) columns_[c].append(block.columns[c]);
   }
   void read(std::string_view text, CsvBlock& block) const {
     for (Column& column : block.columns) column.clear();
