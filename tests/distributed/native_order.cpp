@@ -210,3 +210,19 @@ TEST_CASE("calls that differ under native order are named within the deadline, w
   CHECK(seconds_since(begin) < 6);
   MPI_Barrier(MPI_COMM_WORLD);
 }
+
+TEST_CASE("a call that differs among thousands is named, although nobody waits and MPI has nothing to object", "[distributed]") {
+  const int node = GENERATE(0, 2), before = GENERATE(100, 5000);
+  sk::MpiComm world{MPI_COMM_WORLD, native(3, node)};
+  if (world.size() <= (node ? node : 1)) return;
+  std::vector<float> data(8, 1.0f);
+  const std::string text = thrown([&] {
+    for (int i = 0; i < before; ++i) world.barrier();
+    if (world.rank() == 1) world.all_reduce(data, sk::Max{});
+    else world.all_reduce(data);
+    while (true) world.barrier();
+  });
+  CHECK_THAT(text, Contains("collective call " + std::to_string(before) + " differs between ranks: ") &&
+                       Contains("rank 1: all_reduce(Max) of 8 float"));
+  MPI_Barrier(MPI_COMM_WORLD);
+}

@@ -16,7 +16,7 @@ namespace skein::inline SKEIN_ABI::comm {
 
 /// The end of a rank's history, as it travels: calls [calls - shown, calls), and the hash of those before.
 struct RecentCalls {
-  static constexpr std::uint64_t most = 16;
+  static constexpr std::uint64_t most = 64;
   std::uint64_t calls = 0, shown = 0, hash_before = 0;
   Signature signature[most];
 };
@@ -35,7 +35,7 @@ class CallHistory {
   std::optional<std::string> difference(const RecentCalls& other, int other_rank, int own_rank) const;
 
  private:
-  static constexpr std::uint64_t kept = 256;  // more than can be in flight
+  static constexpr std::uint64_t kept = 256;  // more than can be in flight, and than pass until another's are looked at
   struct Entry {
     std::uint64_t hash_before = 0;
     Signature signature;

@@ -133,6 +133,7 @@ class MpiEngine {
   std::optional<FailureDetector> detector_;
   unsigned looks_ = 0;
   std::chrono::steady_clock::time_point looked_{};
+  std::uint64_t looked_at_ = 0;  // calls, at the last look
   bool failed_ = false, verdict_received_ = false;
   std::string message_;
 };

@@ -146,8 +146,10 @@ SKEIN_MPI_INLINE void MpiEngine::look_for_failure() {
   } else if (size_ > 1 && ++looks_ % 32 == 0) {
     // Not at each of them: a question that MPI answers with "nothing there" may give the core to another process.
     const auto now = std::chrono::steady_clock::now();
-    if (now - looked_ < std::chrono::milliseconds(5)) return;
+    const bool called = queue_->started() - looked_at_ >= FailureDetector::told_calls;  // the histories are short
+    if (!called && now - looked_ < std::chrono::milliseconds(5)) return;
     looked_ = now;
+    looked_at_ = queue_->started();
     serve();
   }
 }

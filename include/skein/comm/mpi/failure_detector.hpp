@@ -25,6 +25,10 @@ namespace skein::inline SKEIN_ABI::comm {
 class FailureDetector {
  public:
   static constexpr int tag = 32200;
+  /// A rank tells its calls when it has made so many more, and looks as often at what others tell: all that a note shows is
+  /// then still in the other's history.
+  static constexpr std::uint64_t told_calls = 48;
+  static_assert(told_calls < RecentCalls::most);
 
   /// `history` is this rank's. `id` is the communicator's, the same on its ranks and of no other that they have had: MPI uses the
   /// numbers of freed communicators again, and a late note must not reach the next one.
@@ -42,8 +46,8 @@ class FailureDetector {
   /// A sentence where a rank that has said what it calls differs from this one. Costs nothing where neither has called more
   /// since it was asked last.
   std::optional<std::string> difference();
-  /// Tells the next rank what this one has called: its first calls, then a few times within `deadline` seconds. Costs a look at
-  /// the clock, and no wait.
+  /// Tells the next rank what this one has called: its first calls, then a few times within `deadline` seconds and at least each
+  /// `told_calls`, so that every call is shown. Costs a look at the clock, and no wait.
   void tell_history(double deadline);
   void ask();
   bool all_answered() const;
@@ -59,7 +63,7 @@ class FailureDetector {
     int id = 0;
     std::uint64_t call = 0;
     RecentCalls recent;
-    char text[1000] = "";
+    char text[1000] = "";  // the last: no more of it travels than there is
   };
   template <class F> void others(F&& f) {
     for (int q = 0; q < ranks_; ++q)
@@ -82,8 +86,10 @@ class FailureDetector {
     RecentCalls recent;
     std::uint64_t compared = 0;  // so many calls of both
   };
-  std::map<int, Told> calls_of_;
+  static constexpr std::size_t most_told = 64;
+  std::map<int, std::vector<Told>> calls_of_;  // notes of calls that this rank has not all made
   std::chrono::steady_clock::time_point told_{};
+  std::uint64_t told_at_ = 0;  // calls, when they were told last
   std::vector<std::unique_ptr<Outgoing>> sent_;
   std::vector<int> askers_;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of failure_detector.hpp.
 #pragma once
+#include <cstddef>
+#include <cstring>
 #include <utility>
 
 #include "failure_detector.hpp"
@@ -32,7 +34,10 @@ SKEIN_MPI_INLINE void FailureDetector::serve() {
     if (note.kind == Verdict) throw CommError(note.text);
     if (note.kind == Question) askers_.push_back(status.MPI_SOURCE);
     if (note.kind == Answer) notes_[static_cast<std::size_t>(status.MPI_SOURCE)] = note;
-    if (note.kind == Answer || note.kind == History) calls_of_[status.MPI_SOURCE] = {note.recent, 0};
+    if (note.kind != Answer && note.kind != History) continue;
+    std::vector<Told>& told = calls_of_[status.MPI_SOURCE];
+    if (told.size() == most_told) told.pop_back();  // the hash of the next covers it
+    told.push_back({note.recent, 0});
   }
 }
 
@@ -42,18 +47,25 @@ SKEIN_MPI_INLINE void FailureDetector::answer(std::uint64_t call, const std::str
 }
 
 SKEIN_MPI_INLINE std::optional<std::string> FailureDetector::difference() {
-  for (auto& [rank, told] : calls_of_) {
-    const std::uint64_t both = std::min(told.recent.calls, history_.calls());
-    if (std::exchange(told.compared, both) == both) continue;
-    if (auto text = history_.difference(told.recent, rank, rank_)) return text;
+  for (auto& [rank, notes] : calls_of_) {
+    for (Told& told : notes) {
+      const std::uint64_t both = std::min(told.recent.calls, history_.calls());
+      if (std::exchange(told.compared, both) == both) continue;
+      if (auto text = history_.difference(told.recent, rank, rank_)) return text;
+    }
+    const auto ahead = [&](const Told& told) { return told.recent.calls > history_.calls(); };
+    notes.erase(notes.begin(), std::find_if(notes.begin(), notes.end(), ahead));
   }
   return std::nullopt;
 }
 
 SKEIN_MPI_INLINE void FailureDetector::tell_history(double deadline) {
   const auto now = std::chrono::steady_clock::now();
-  if (history_.calls() > 4 && std::chrono::duration<double>(now - told_).count() < std::min(0.5, deadline / 4)) return;
+  if (history_.calls() > 4 && history_.calls() - told_at_ < told_calls &&
+      std::chrono::duration<double>(now - told_).count() < std::min(0.5, deadline / 4))
+    return;
   told_ = now;
+  told_at_ = history_.calls();
   send(History, 0, "", (rank_ + 1) % ranks_);
 }
 
@@ -88,7 +100,8 @@ SKEIN_MPI_INLINE void FailureDetector::send(Kind kind, std::uint64_t call, const
   o->note.call = call;
   o->note.recent = history_.recent();
   std::snprintf(o->note.text, sizeof o->note.text, "%s", text.c_str());
-  MPI_Isend(&o->note, sizeof o->note, MPI_BYTE, to, tag, comm_, &o->request);
+  const std::size_t bytes = offsetof(Note, text) + std::strlen(o->note.text) + 1;
+  MPI_Isend(&o->note, static_cast<int>(bytes), MPI_BYTE, to, tag, comm_, &o->request);
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
