@@ -19,6 +19,7 @@
 #include <skein/train/in_archive.ipp>
 #include <skein/train/input_file.ipp>
 #include <skein/train/kept_objects.ipp>
+#include <skein/train/manifest.ipp>
 #include <skein/train/metrics/area_under_curve.ipp>
 #include <skein/train/metrics/class_scores.ipp>
 #include <skein/train/metrics/confusion_matrix.ipp>
@@ -26,8 +27,10 @@
 #include <skein/train/model_file.ipp>
 #include <skein/train/not_finite.ipp>
 #include <skein/train/out_archive.ipp>
+#include <skein/train/pieces.ipp>
 #include <skein/train/progress.ipp>
 #include <skein/train/records.ipp>
+#include <skein/train/safetensors.ipp>
 #include <skein/train/section.ipp>
 #include <skein/train/step/step_parts.ipp>
 #include <skein/train/text.ipp>

@@ -44,7 +44,7 @@ template <class T> void read_archive(std::span<const std::byte> bytes) {
     std::abort();
 }
 
-void seal(std::vector<std::byte>& bytes) {
+void seal_format_1(std::vector<std::byte>& bytes) {
   if (bytes.size() < 64) return;
   std::memcpy(bytes.data(), st::detail::checkpoint_magic, 8);
   const std::uint64_t size = bytes.size();
@@ -57,6 +57,33 @@ void seal(std::vector<std::byte>& bytes) {
   }
   const std::uint64_t hash = st::hash64(bytes.data(), 56);
   std::memcpy(bytes.data() + 56, &hash, 8);
+}
+void seal(std::vector<std::byte>& bytes) {
+  std::uint64_t length = 0;
+  if (bytes.size() < 8) return;
+  std::memcpy(&length, bytes.data(), 8);
+  if (length > bytes.size() - 8) return;
+  const std::string header(reinterpret_cast<const char*>(bytes.data()), 8 + length);
+  const std::size_t at = header.find(st::detail::safetensors_hash) + st::detail::safetensors_hash.size();
+  const std::string digits = st::detail::hex(st::detail::hash_of_header(header));
+  if (at >= st::detail::safetensors_hash.size() && at + 16 <= header.size()) std::memcpy(bytes.data() + at, digits.data(), 16);
+}
+/// Any text between the fixed words of a header: what it means has one text.
+void read_header(std::span<const std::byte> bytes) {
+  std::string text(st::detail::safetensors_begin);
+  text +=
+      std::to_string(st::checkpoint_version) + "\"," + std::string(st::detail::safetensors_hash) + std::string(16, '0') + "\"";
+  text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  text.resize((text.size() + 8 + 63) / 64 * 64 - 8, ' ');
+  std::uint64_t length = text.size();
+  std::string header(8, '\0');
+  std::memcpy(header.data(), &length, 8);
+  header += text;
+  try {
+    st::FileTable table = st::detail::read_safetensors_header(header, "fuzzed");
+    for (const st::SectionInfo& s : table.sections) (void)st::parse_piece(s.name);
+    (void)st::gather_sections(std::span<const st::FileTable>(&table, 1), "fuzzed");
+  } catch (const skein::FileError&) {}
 }
 
 void read_checkpoint(std::span<const std::byte> bytes, st::Verify verify) {
@@ -112,7 +139,7 @@ std::vector<std::byte> edited(std::span<const std::byte> edits) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data) + 1, size - 1);
-  switch (data[0] % 5) {
+  switch (data[0] % 7) {
     case 0:
       read_archive<Everything>(bytes);
       break;
@@ -122,9 +149,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 2:
       read_checkpoint(bytes, st::Verify::Whole);
       break;
+    case 3:
+      read_header(bytes);
+      break;
     default: {
-      std::vector<std::byte> sealed = data[0] % 5 == 3 ? edited(bytes) : std::vector<std::byte>(bytes.begin(), bytes.end());
-      seal(sealed);
+      std::vector<std::byte> sealed = data[0] % 7 == 4 ? edited(bytes) : std::vector<std::byte>(bytes.begin(), bytes.end());
+      if (data[0] % 7 == 6) seal_format_1(sealed);
+      else seal(sealed);
       read_checkpoint(sealed, st::Verify::Table);
     }
   }

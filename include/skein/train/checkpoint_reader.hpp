@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a checkpoint. A file is hostile until checked: the constructor compares every length with the size of the file before
-// it allocates, recomputes the layout, and verifies every hash, so that nothing of a damaged file reaches a model. Every fault
-// is a FileError with path and byte; a later format is a VersionError.
+// Reads a checkpoint, of a file or of the folder of a commit. Files are hostile until checked: the constructor compares every
+// length with the size of the file before it allocates, recomputes the layout, and verifies every hash, so that nothing of a
+// damaged file reaches a model. Every fault is a FileError with path and byte; a later format is a VersionError.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +18,7 @@
 #include "checkpoint_writer.hpp"
 #include "hash.hpp"
 #include "input_file.hpp"
+#include "pieces.hpp"
 #include "section.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
@@ -28,13 +29,18 @@ enum class Verify { Whole, Table };
 /// CheckpointReader r{path};  r.read("parameters/0.weight", extents, data, pitch);  r.read_object("loader", loader);  r.finish();
 class CheckpointReader {
  public:
-  explicit CheckpointReader(const std::string& path, Verify verify = Verify::Whole) : CheckpointReader(InputFile(path), verify) {}
+  /// The path of a file, or of the folder of a commit, whose shards are read as one file.
+  explicit CheckpointReader(const std::string& path, Verify verify = Verify::Whole);
   explicit CheckpointReader(InputFile file, Verify verify = Verify::Whole);
 
-  const std::string& path() const { return file_.path(); }
+  const std::string& path() const { return path_; }
   const std::vector<SectionInfo>& sections() const { return table_.sections; }
   /// The build that wrote the file: version, instruction set, compiler.
   const std::string& written_by() const { return table_.written_by; }
+  /// What else is said in the header of a file.
+  const FileFacts& facts() const { return table_.facts; }
+  /// The hash that is in the header, and covers all of the file; of a folder, that of its manifest; 0 in format 1.
+  std::uint64_t header_hash() const { return header_hash_; }
   /// Of all that the file holds: the same for copies of a file.
   std::uint64_t hash() const;
   bool contains(std::string_view name) const { return by_name_.contains(name); }
@@ -49,25 +55,24 @@ class CheckpointReader {
     if (pitch < extents.last())
       throw ArgumentError("checkpoint section '" + std::string(name) + "': rows of " + std::to_string(extents.last()) +
                           " values cannot be " + std::to_string(pitch) + " apart");
-    const SectionInfo& info = expect(name, section_type<T>(), {extents.e, extents.e + extents.rank});
-    read_values(info, reinterpret_cast<std::byte*>(data), static_cast<std::uint64_t>(extents.last()) * sizeof(T),
+    const std::size_t at = expect(name, section_type<T>(), {extents.e, extents.e + extents.rank});
+    read_values(at, reinterpret_cast<std::byte*>(data), static_cast<std::uint64_t>(extents.last()) * sizeof(T),
                 static_cast<std::uint64_t>(pitch) * sizeof(T));
   }
   /// Fills a flat run of values in host memory.
   template <class T> void read(std::string_view name, std::span<T> values) {
-    const SectionInfo& info = expect(name, section_type<T>(), {static_cast<std::int64_t>(values.size())});
-    read_values(info, reinterpret_cast<std::byte*>(values.data()), values.size_bytes(), values.size_bytes());
+    const std::size_t at = expect(name, section_type<T>(), {static_cast<std::int64_t>(values.size())});
+    read_values(at, reinterpret_cast<std::byte*>(values.data()), values.size_bytes(), values.size_bytes());
   }
   /// Reads an object by its serialize(); it must take all bytes of the section.
   template <class T> void read_object(std::string_view name, T& object) {
     const std::size_t at = find(name);
     const SectionInfo& info = table_.sections[at];
-    if (info.type != SectionType::object)
-      fail(info.offset, "section '" + info.name + "' holds " + info.text() + ", not an object");
+    if (info.type != SectionType::object) fail(at, "section '" + info.name + "' holds " + info.text() + ", not an object");
     skein::detail::reading(path(), [&] {
       std::vector<std::byte> bytes(info.bytes);
-      read_values(info, bytes.data(), info.bytes, info.bytes);
-      from_bytes(bytes, object, path(), static_cast<long long>(info.offset));
+      read_values(at, bytes.data(), info.bytes, info.bytes);
+      from_bytes(bytes, object, files_[pieces_[at].front().file].path(), static_cast<long long>(info.offset));
     });
     taken_[at] = true;
   }
@@ -79,30 +84,35 @@ class CheckpointReader {
   void verify() const;
 
  private:
-  [[noreturn]] void fail(std::uint64_t offset, const std::string& what) const;
+  void open_folder();
+  /// A fault of a section; of a byte of the (first) file.
+  [[noreturn]] void fail(std::size_t section, const std::string& what) const;
+  [[noreturn]] void fail_at(std::uint64_t offset, const std::string& what) const;
 
-  detail::CheckpointHeader read_header() const;
-
-  void read_table(const detail::CheckpointHeader& header);
-
+  void read_header();
+  void read_format_1();
   /// There is one right place for each section.
-  void check_layout();
+  void check_layout(std::uint64_t begin, std::uint64_t alignment);
   /// ~0 where the product does not fit.
   static std::uint64_t bytes_of(const SectionInfo& info);
 
   std::size_t find(std::string_view name) const;
-  const SectionInfo& expect(std::string_view name, SectionType type, std::vector<std::int64_t> extents);
+  /// The number of the section.
+  std::size_t expect(std::string_view name, SectionType type, std::vector<std::int64_t> extents);
 
   /// Through a piece of a megabyte where rows are padded or nobody wants the values.
-  void read_values(const SectionInfo& info, std::byte* to, std::uint64_t row_bytes, std::uint64_t pitch_bytes) const;
+  void read_values(std::size_t section, std::byte* to, std::uint64_t row_bytes, std::uint64_t pitch_bytes) const;
   static void scatter(const std::byte* from, std::uint64_t first, std::uint64_t count, std::byte* to, std::uint64_t row_bytes,
                       std::uint64_t pitch_bytes);
   void check_zeros(std::uint64_t from) const;
 
-  static constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
-  InputFile file_;
-  CheckpointWriter::Table table_;
-  std::uint64_t table_bytes_ = 0;
+  static constexpr std::uint64_t block_bytes = std::uint64_t{1} << 20;
+  std::string path_;
+  std::vector<InputFile> files_;
+  FileTable table_;
+  std::vector<std::vector<SectionPiece>> pieces_;  // of each section
+  std::uint64_t header_hash_ = 0;
+  std::uint64_t table_bytes_ = 0;  // of format 1, which has gaps
   std::map<std::string, std::size_t, std::less<>> by_name_;
   std::vector<bool> taken_;
 };

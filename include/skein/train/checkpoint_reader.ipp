@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of checkpoint_reader.hpp.
 #pragma once
+#include <sys/stat.h>
+
 #include "../core/hash.hpp"
+#include "../core/text.hpp"
 #include "checkpoint_reader.hpp"
+#include "manifest.hpp"
 
 SKEIN_BEGIN_COLD
 
@@ -10,14 +14,50 @@ namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE std::uint64_t CheckpointReader::hash() const {
   Fnv1a all;
-  for (const SectionInfo& s : table_.sections) all.add(s.name).add(s.hash);
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    all.add(table_.sections[i].name);
+    for (const SectionPiece& p : pieces_[i]) all.add(p.hash);
+  }
   return all.value();
 }
 
-SKEIN_INLINE CheckpointReader::CheckpointReader(InputFile file, Verify verify) : file_(std::move(file)) {
-  read_table(read_header());
-  check_layout();
+SKEIN_INLINE CheckpointReader::CheckpointReader(const std::string& path, Verify verify) : path_(path) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode)) {
+    open_folder();
+  } else {
+    files_.emplace_back(path);
+    read_header();
+  }
   if (verify == Verify::Whole) this->verify();
+}
+
+SKEIN_INLINE CheckpointReader::CheckpointReader(InputFile file, Verify verify) : path_(file.path()) {
+  files_.push_back(std::move(file));
+  read_header();
+  if (verify == Verify::Whole) this->verify();
+}
+
+SKEIN_INLINE void CheckpointReader::open_folder() {
+  const CheckpointReader manifest(InputFile(path_ + "/" + manifest_name), Verify::Whole);
+  header_hash_ = manifest.header_hash_;
+  std::vector<FileTable> tables;
+  std::vector<WrittenFile> shards;
+  for (int r = 0; r < ranks_of_manifest(manifest.facts(), manifest.path()); ++r) {
+    CheckpointReader shard(InputFile(path_ + "/" + shard_name(r)), Verify::Table);
+    shards.push_back({shard.table_, static_cast<std::uint64_t>(shard.files_[0].size()), shard.header_hash_});
+    tables.push_back(std::move(shard.table_));
+    files_.push_back(std::move(shard.files_[0]));
+  }
+  check_manifest(manifest.facts(), shards, path_);
+  table_.written_by = manifest.written_by();
+  table_.facts = manifest.facts();
+  for (GatheredSection& s : gather_sections(tables, path_)) {
+    by_name_.emplace(s.info.name, pieces_.size());
+    table_.sections.push_back(std::move(s.info));
+    pieces_.push_back(std::move(s.pieces));
+  }
+  taken_.assign(pieces_.size(), false);
 }
 
 SKEIN_INLINE void CheckpointReader::finish() const {
@@ -32,70 +72,106 @@ SKEIN_INLINE void CheckpointReader::finish() const {
 }
 
 SKEIN_INLINE void CheckpointReader::verify() const {
-  check_zeros(detail::header_bytes + table_bytes_);
-  for (const SectionInfo& info : table_.sections) {
-    read_values(info, nullptr, info.bytes, info.bytes);
-    check_zeros(info.offset + info.bytes);
+  if (table_bytes_ > 0) check_zeros(detail::header_bytes + table_bytes_);
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    const SectionInfo& info = table_.sections[i];
+    read_values(i, nullptr, info.bytes, info.bytes);
+    if (table_bytes_ > 0) check_zeros(info.offset + info.bytes);
   }
 }
 
-SKEIN_INLINE void CheckpointReader::fail(std::uint64_t offset, const std::string& what) const {
-  throw FileError(path(), static_cast<long long>(offset), what);
+SKEIN_INLINE void CheckpointReader::fail(std::size_t section, const std::string& what) const {
+  const SectionPiece& first = pieces_[section].front();
+  throw FileError(files_[first.file].path(), static_cast<long long>(first.offset), what);
+}
+SKEIN_INLINE void CheckpointReader::fail_at(std::uint64_t offset, const std::string& what) const {
+  throw FileError(files_[0].path(), static_cast<long long>(offset), what);
 }
 
-SKEIN_INLINE detail::CheckpointHeader CheckpointReader::read_header() const {
-  const auto size = static_cast<std::uint64_t>(file_.size());
+/// The first bytes, as many as the file has.
+inline std::string begin_of(const InputFile& file, std::size_t most) {
+  const auto size = static_cast<std::size_t>(file.size());
+  std::string bytes(size < most ? size : most, '\0');
+  file.read_at(0, bytes.data(), bytes.size());
+  return bytes;
+}
+
+SKEIN_INLINE void CheckpointReader::read_header() {
+  const InputFile& file = files_[0];
+  const auto size = static_cast<std::uint64_t>(file.size());
+  const std::string_view known = detail::safetensors_begin;
+  const std::string begin = begin_of(file, 8 + known.size() + 12);
+  if (begin.starts_with(std::string_view(detail::checkpoint_magic, 8))) return read_format_1();
+  const std::string_view words = std::string_view(begin).substr(begin.size() < 8 ? begin.size() : 8);
+  if (begin.size() < 8 || words.substr(0, known.size()) != known.substr(0, words.size()))
+    fail_at(0, words.starts_with('{') ? "is a safetensors file that skein did not write: it has no hashes to check"
+                                      : "is no skein checkpoint: another file begins like this");
+  std::uint64_t length = 0, version = 0;
+  std::memcpy(&length, begin.data(), 8);
+  for (std::size_t i = known.size(); i < words.size() && words[i] >= '0' && words[i] <= '9'; ++i)
+    version = 10 * version + static_cast<std::uint64_t>(words[i] - '0');
+  if (version > checkpoint_version && words.find('"', known.size()) != words.npos)
+    throw VersionError(
+        path(), static_cast<long long>(8 + known.size()),
+        text("has checkpoint format {}, but this program knows up to {}: take a later skein", version, checkpoint_version));
+  if (length > detail::longest_header) fail_at(0, "the header is said to be longer than any is: it is damaged");
+  if (length > size - 8) fail_at(size, "was cut: it ends within its header");
+  const std::string header = begin_of(file, 8 + length);
+  header_hash_ = detail::hash_of_header(header);
+  if (!detail::hash_fits(header)) fail_at(0, "the header is damaged: its hash does not fit");
+  table_ = detail::read_safetensors_header(header, path());
+  check_layout(header.size(), 1);
+}
+
+SKEIN_INLINE void CheckpointReader::read_format_1() {
+  const InputFile& file = files_[0];
+  const auto size = static_cast<std::uint64_t>(file.size());
   detail::CheckpointHeader header;
-  char magic[sizeof header.magic] = {};
-  file_.read_at(0, magic, size < sizeof magic ? size : sizeof magic);
-  if (std::memcmp(magic, detail::checkpoint_magic, sizeof magic) != 0)
-    fail(0, "is no skein checkpoint: another file begins like this");
-  if (size < sizeof header) fail(size, "was cut: it ends within its header");
-  file_.read_at(0, &header, sizeof header);
-  if (header.version > checkpoint_version)
-    throw VersionError(path(), 8,
-                       "has checkpoint format " + std::to_string(header.version) + ", but this program knows up to " +
-                           std::to_string(checkpoint_version) + ": take a later skein");
-  if (header.hash != hash64(&header, sizeof header - 8)) fail(0, "the header is damaged: its hash does not fit");
+  if (size < sizeof header) fail_at(size, "was cut: it ends within its header");
+  file.read_at(0, &header, sizeof header);
+  if (header.version > 1)
+    throw VersionError(path(), 8, "has a header of format 1 that says format " + std::to_string(header.version));
+  if (header.hash != hash64(&header, sizeof header - 8)) fail_at(0, "the header is damaged: its hash does not fit");
   if (header.version == 0 || header.zero != 0 || header.more_zero != 0)
-    fail(8, "the header holds fields that format 1 does not have");
+    fail_at(8, "the header holds fields that format 1 does not have");
   if (header.file_bytes != size)
-    fail(size, "has " + std::to_string(size) + " bytes, but " + std::to_string(header.file_bytes) + " were written: it was " +
-                   (size < header.file_bytes ? "cut" : "appended to"));
-  if (header.table_bytes > size - sizeof header) fail(24, "the table is said to be longer than the file");
-  return header;
-}
-
-SKEIN_INLINE void CheckpointReader::read_table(const detail::CheckpointHeader& header) {
+    fail_at(size, "has " + std::to_string(size) + " bytes, but " + std::to_string(header.file_bytes) + " were written: it was " +
+                      (size < header.file_bytes ? "cut" : "appended to"));
+  if (header.table_bytes > size - sizeof header) fail_at(24, "the table is said to be longer than the file");
   std::vector<std::byte> bytes(header.table_bytes);
-  file_.read_at(sizeof header, bytes.data(), bytes.size());
-  if (header.table_hash != hash64(bytes.data(), bytes.size())) fail(sizeof header, "the table is damaged: its hash does not fit");
+  file.read_at(sizeof header, bytes.data(), bytes.size());
+  if (header.table_hash != hash64(bytes.data(), bytes.size()))
+    fail_at(sizeof header, "the table is damaged: its hash does not fit");
   from_bytes(bytes, table_, path(), sizeof header);
   if (header.sections != table_.sections.size())
-    fail(16, "the header counts " + std::to_string(header.sections) + " sections, the table " +
-                 std::to_string(table_.sections.size()));
+    fail_at(16, "the header counts " + std::to_string(header.sections) + " sections, the table " +
+                    std::to_string(table_.sections.size()));
   table_bytes_ = header.table_bytes;
+  check_layout(detail::aligned(detail::header_bytes + table_bytes_), detail::section_alignment);
 }
 
-SKEIN_INLINE void CheckpointReader::check_layout() {
-  std::uint64_t offset = detail::aligned(detail::header_bytes + table_bytes_);
-  const auto size = static_cast<std::uint64_t>(file_.size());
+SKEIN_INLINE void CheckpointReader::check_layout(std::uint64_t begin, std::uint64_t alignment) {
+  const auto size = static_cast<std::uint64_t>(files_[0].size());
+  std::uint64_t offset = begin;
   taken_.assign(table_.sections.size(), false);
   for (std::size_t i = 0; i < table_.sections.size(); ++i) {
     const SectionInfo& info = table_.sections[i];
-    if (info.name.empty() || info.name.size() > detail::longest_section_name || !by_name_.emplace(info.name, i).second)
-      fail(detail::header_bytes,
-           "section " + std::to_string(i) + " of the table has no name, too long a name, or another's name");
-    if (value_bytes(info.type) == 0) fail(detail::header_bytes, "section '" + info.name + "' holds values of an unknown type");
-    if (info.offset != offset || info.offset > size || info.bytes > size - info.offset)
-      fail(detail::header_bytes, "section '" + info.name + "' is not where it must be: " + std::to_string(info.bytes) +
-                                     " bytes at byte " + std::to_string(info.offset));
+    if (info.name.empty() || info.name.size() > detail::longest_section_name || !is_plain_text(info.name) ||
+        !by_name_.emplace(info.name, i).second)
+      fail_at(detail::header_bytes, text("section {} of the table has no name, one that is no name, or another's", i));
+    if (value_bytes(info.type) == 0) fail_at(detail::header_bytes, "section '" + info.name + "' holds values of an unknown type");
     if (info.extents.size() > detail::most_extents || bytes_of(info) != info.bytes)
-      fail(detail::header_bytes,
-           "section '" + info.name + "' is said to hold " + info.text() + " in " + std::to_string(info.bytes) + " bytes");
-    offset = detail::aligned(info.offset + info.bytes);
+      fail_at(detail::header_bytes,
+              "section '" + info.name + "' is said to hold " + info.text() + " in " + std::to_string(info.bytes) + " bytes");
+    if (info.offset != offset || __builtin_add_overflow(offset, info.bytes, &offset) || offset > ~std::uint64_t{0} - alignment)
+      fail_at(detail::header_bytes, "section '" + info.name + "' is not where it must be: " + std::to_string(info.bytes) +
+                                        " bytes at byte " + std::to_string(info.offset));
+    offset = (offset + alignment - 1) / alignment * alignment;
+    pieces_.push_back({{0, info.offset, info.bytes, info.hash}});
   }
-  if (offset != size) fail(size, "the sections of the table end at byte " + std::to_string(offset) + ", not where the file ends");
+  if (offset != size)
+    fail_at(size, "has " + std::to_string(size) + " bytes, but its sections end at byte " + std::to_string(offset) + ": it was " +
+                      (size < offset ? "cut" : "appended to"));
 }
 
 SKEIN_INLINE std::uint64_t CheckpointReader::bytes_of(const SectionInfo& info) {
@@ -115,38 +191,46 @@ SKEIN_INLINE std::size_t CheckpointReader::find(std::string_view name) const {
                       (near.size() < 200 ? "" : ", ..."));
 }
 
-SKEIN_INLINE const SectionInfo& CheckpointReader::expect(std::string_view name, SectionType type,
-                                                         std::vector<std::int64_t> extents) {
+SKEIN_INLINE std::size_t CheckpointReader::expect(std::string_view name, SectionType type, std::vector<std::int64_t> extents) {
   const std::size_t at = find(name);
   const SectionInfo& info = table_.sections[at];
   if (info.type != type || info.extents != extents) {
     SectionInfo wanted;
     wanted.type = type;
     wanted.extents = std::move(extents);
-    fail(info.offset, "section '" + info.name + "' holds " + info.text() + ", but here it must be " + wanted.text() +
-                          ": the file was saved from another network or scalar type");
+    fail(at, "section '" + info.name + "' holds " + info.text() + ", but here it must be " + wanted.text() +
+                 ": the file was saved from another network or scalar type");
   }
   taken_[at] = true;
-  return info;
+  return at;
 }
 
-SKEIN_INLINE void CheckpointReader::read_values(const SectionInfo& info, std::byte* to, std::uint64_t row_bytes,
+SKEIN_INLINE void CheckpointReader::read_values(std::size_t section, std::byte* to, std::uint64_t row_bytes,
                                                 std::uint64_t pitch_bytes) const {
-  Hash64 hash;
-  if (to && (row_bytes == pitch_bytes || info.bytes == 0)) {
-    file_.read_at(static_cast<long long>(info.offset), to, info.bytes);
-    hash.update(to, info.bytes);
-  } else {
-    std::vector<std::byte> piece(info.bytes < piece_bytes ? info.bytes : piece_bytes);
-    for (std::uint64_t done = 0; done < info.bytes;) {
-      const std::uint64_t count = info.bytes - done < piece.size() ? info.bytes - done : piece.size();
-      file_.read_at(static_cast<long long>(info.offset + done), piece.data(), count);
-      hash.update(piece.data(), count);
-      if (to) scatter(piece.data(), done, count, to, row_bytes, pitch_bytes);
-      done += count;
+  const SectionInfo& info = table_.sections[section];
+  std::vector<std::byte> block;
+  std::uint64_t first = 0;  // of the piece, in the section
+  for (const SectionPiece& piece : pieces_[section]) {
+    const InputFile& file = files_[piece.file];
+    Hash64 hash;
+    if (to && (row_bytes == pitch_bytes || info.bytes == 0)) {
+      file.read_at(static_cast<long long>(piece.offset), to + first, piece.bytes);
+      hash.update(to + first, piece.bytes);
+    } else {
+      block.resize(piece.bytes < block_bytes ? piece.bytes : block_bytes);
+      for (std::uint64_t done = 0; done < piece.bytes;) {
+        const std::uint64_t count = piece.bytes - done < block.size() ? piece.bytes - done : block.size();
+        file.read_at(static_cast<long long>(piece.offset + done), block.data(), count);
+        hash.update(block.data(), count);
+        if (to) scatter(block.data(), first + done, count, to, row_bytes, pitch_bytes);
+        done += count;
+      }
     }
+    if (hash.value() != piece.hash)
+      throw FileError(file.path(), static_cast<long long>(piece.offset),
+                      "section '" + info.name + "' is damaged: its hash does not fit");
+    first += piece.bytes;
   }
-  if (hash.value() != info.hash) fail(info.offset, "section '" + info.name + "' is damaged: its hash does not fit");
 }
 
 SKEIN_INLINE void CheckpointReader::scatter(const std::byte* from, std::uint64_t first, std::uint64_t count, std::byte* to,
@@ -163,9 +247,9 @@ SKEIN_INLINE void CheckpointReader::scatter(const std::byte* from, std::uint64_t
 SKEIN_INLINE void CheckpointReader::check_zeros(std::uint64_t from) const {
   char gap[detail::section_alignment];
   const std::uint64_t count = detail::aligned(from) - from;
-  file_.read_at(static_cast<long long>(from), gap, count);
+  files_[0].read_at(static_cast<long long>(from), gap, count);
   for (std::uint64_t i = 0; i < count; ++i)
-    if (gap[i] != 0) fail(from + i, "the gap between two sections is damaged: it must be zero");
+    if (gap[i] != 0) fail_at(from + i, "the gap between two sections is damaged: it must be zero");
 }
 
 }  // namespace skein::inline SKEIN_ABI::train

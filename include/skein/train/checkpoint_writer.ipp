@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of checkpoint_writer.hpp.
 #pragma once
+#include <algorithm>
+#include <map>
+
 #include "../core/text.hpp"
 #include "checkpoint_writer.hpp"
+#include "pieces.hpp"
 
 SKEIN_BEGIN_COLD
 
@@ -29,28 +33,31 @@ SKEIN_INLINE void CheckpointWriter::commit(const std::string& path) {
   file.commit();
 }
 
-SKEIN_INLINE void CheckpointWriter::write(AtomicFile& file) {
-  const std::string by = build_fingerprint();
-  Table table{by, {}};
-  for (const auto& entry : entries_) table.sections.push_back(entry->info);
-  const std::uint64_t table_bytes = to_bytes(table).size();  // offsets and hashes have fixed widths
-  std::uint64_t offset = detail::header_bytes + table_bytes;
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    write_zeros(file, offset, detail::aligned(offset));
-    SectionInfo& info = table.sections[i];
-    info.offset = detail::aligned(offset);
-    info.hash = write_values(file, *entries_[i], info.offset);
-    offset = info.offset + info.bytes;
+SKEIN_INLINE WrittenFile CheckpointWriter::write(AtomicFile& file) {
+  WrittenFile made{{build_fingerprint(), facts_, {}}, 0, 0};
+  for (const auto& entry : entries_) made.table.sections.push_back(entry->info);
+  made.bytes = detail::lay_out(made.table);
+  if (made.bytes > detail::longest_header)
+    throw ArgumentError(
+        text("the names of {} sections do not fit into one file: its header would have {} bytes, more than tools "
+             "for such files read",
+             entries_.size(), made.bytes));
+  std::map<std::string_view, const Entry*> by_name;
+  for (const auto& entry : entries_) by_name[entry->info.name] = entry.get();
+  for (SectionInfo& info : made.table.sections) {
+    info.hash = write_values(file, *by_name[info.name], info.offset);
+    made.bytes = info.offset + info.bytes;
   }
-  write_zeros(file, offset, detail::aligned(offset));
+  const std::string header = detail::safetensors_header(made.table);
+  file.write_at(0, header.data(), header.size());
+  made.header_hash = detail::hash_of_header(header);
+  return made;
+}
 
-  const std::vector<std::byte> bytes = to_bytes(table);
-  file.write_at(detail::header_bytes, bytes.data(), bytes.size());
-  detail::CheckpointHeader header{
-      {}, checkpoint_version, 0, entries_.size(), table_bytes, hash64(bytes.data(), bytes.size()), detail::aligned(offset), 0, 0};
-  std::memcpy(header.magic, detail::checkpoint_magic, sizeof header.magic);
-  header.hash = hash64(&header, sizeof header - 8);
-  file.write_at(0, &header, sizeof header);
+SKEIN_INLINE void CheckpointWriter::add_fact(const std::string& name, const std::string& words) {
+  if (!is_plain_text(name) || !is_plain_text(words) || name == "written_by" || name.starts_with("xxh64/"))
+    throw ArgumentError("the words of a checkpoint file are UTF-8 without control characters, under names of their own");
+  facts_[name] = words;
 }
 
 SKEIN_INLINE void CheckpointWriter::add_rows(std::string_view name, SectionType type, const Extents& extents, const void* data,
@@ -62,6 +69,20 @@ SKEIN_INLINE void CheckpointWriter::add_rows(std::string_view name, SectionType 
   entry.data = static_cast<const std::byte*>(data);
   entry.row_bytes = static_cast<std::uint64_t>(extents.last()) * scalar_bytes;
   entry.pitch_bytes = static_cast<std::uint64_t>(pitch) * scalar_bytes;
+}
+
+SKEIN_INLINE void CheckpointWriter::add_range(std::string_view name, SectionType type, const Extents& extents, Piece piece,
+                                              const void* first, long pitch, std::size_t scalar_bytes) {
+  if (piece.begin == 0 && piece.end == extents.count()) return add_rows(name, type, extents, first, pitch, scalar_bytes);
+  if (pitch < extents.last() || piece.begin < 0 || piece.begin >= piece.end || piece.end > extents.count())
+    throw ArgumentError(text("checkpoint section '{}': there is no piece [{}, {}) of it", name, piece.begin, piece.end));
+  const std::vector<std::int64_t> whole{extents.e, extents.e + extents.rank};
+  Entry& entry = make(piece_name({std::string(name), whole, piece.begin, piece.end}), type, {piece.end - piece.begin},
+                      static_cast<std::uint64_t>(piece.end - piece.begin) * scalar_bytes);
+  entry.data = static_cast<const std::byte*>(first);
+  entry.row_bytes = static_cast<std::uint64_t>(extents.last()) * scalar_bytes;
+  entry.pitch_bytes = static_cast<std::uint64_t>(pitch) * scalar_bytes;
+  entry.column = static_cast<std::uint64_t>(piece.begin % extents.last()) * scalar_bytes;
 }
 
 SKEIN_INLINE void CheckpointWriter::add_bytes(std::string_view name, std::vector<std::byte>&& bytes) {
@@ -77,15 +98,14 @@ SKEIN_INLINE CheckpointWriter::Entry& CheckpointWriter::make(std::string_view na
     throw ArgumentError("the name of a checkpoint section has 1 to 512 bytes; this one has " + std::to_string(name.size()));
   if (!names_.insert(std::string(name)).second)
     throw ArgumentError("checkpoint section '" + std::string(name) + "' was added twice: each name once");
+  if (!is_plain_text(name) || (type != SectionType::object && name.starts_with(detail::object_prefix)))
+    throw ArgumentError(
+        "the name of a checkpoint section is UTF-8 without control characters, and that of a tensor does not begin with "
+        "'object/'");
   auto entry = std::make_unique<Entry>();
   entry->info = {std::string(name), type, std::move(extents), 0, bytes, 0};
   entries_.push_back(std::move(entry));
   return *entries_.back();
-}
-
-SKEIN_INLINE void CheckpointWriter::write_zeros(AtomicFile& file, std::uint64_t from, std::uint64_t to) {
-  const char zeros[detail::section_alignment] = {};
-  file.write_at(static_cast<long long>(from), zeros, to - from);
 }
 
 SKEIN_INLINE std::uint64_t CheckpointWriter::write_values(AtomicFile& file, const Entry& entry, std::uint64_t offset) {
@@ -100,11 +120,15 @@ SKEIN_INLINE std::uint64_t CheckpointWriter::write_values(AtomicFile& file, cons
     return hash.value();
   }
   std::vector<std::byte> piece;
-  const std::uint64_t rows = entry.info.bytes / entry.row_bytes;
-  for (std::uint64_t row = 0; row < rows; ++row) {
-    const std::byte* values = entry.data + row * entry.pitch_bytes;
-    piece.insert(piece.end(), values, values + entry.row_bytes);
-    if (piece.size() >= std::size_t{1} << 20 || row + 1 == rows) {
+  const std::byte* values = entry.data;
+  std::uint64_t column = entry.column;
+  for (std::uint64_t left = entry.info.bytes; left > 0;) {
+    const std::uint64_t count = std::min(entry.row_bytes - column, left);
+    piece.insert(piece.end(), values, values + count);
+    values += count + entry.pitch_bytes - entry.row_bytes;
+    column = 0;
+    left -= count;
+    if (piece.size() >= std::size_t{1} << 20 || left == 0) {
       put(piece.data(), piece.size());
       piece.clear();
     }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The format of a checkpoint file, version 1. All little-endian:
+// The format of a checkpoint file, version 2: that of safetensors. All little-endian:
 //
-//     header, 64 bytes   magic "\x89skein\r\n", u32 format version, u32 zero, u64 sections, u64 bytes of the table,
-//                        u64 XXH64 of the table, u64 size of the file, u64 zero, u64 XXH64 of the 56 bytes before
-//     table              an archive: who wrote it, then a SectionInfo a section
-//     sections           each from the next multiple of 64 on, in the order of the table, zeros in the gaps
+//     u64                bytes of the header, so that the data begin at a multiple of 64
+//     header             JSON: "__metadata__", which begins with skein_checkpoint (the version) and header_xxh64 (the XXH64 of
+//                        length and header, with zeros in place of its own digits), then who wrote it, then an XXH64 for each
+//                        section; and for each section dtype, shape and place; spaces to its end
+//     sections           one behind the other, those of the widest values first
 //
-// A tensor's section holds its logical values, row-major, without the padding of rows; an object's holds its archive. There
-// is one place for everything, so a reader checks the layout by computing it, and every bit of the file is covered by a hash
-// or must be zero.
+// A tensor's section holds its logical values, row-major, without the padding of rows; an object's holds its archive, as the U8
+// tensor "object/NAME". Each table has one text, so a reader compares the header with the text that it would write, and every
+// bit of the file is covered by a hash. Format 1 (CheckpointHeader, with its table in an archive and gaps of zeros) is read.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -24,7 +25,7 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::train {
 
 /// The format that this program writes, and the latest that it reads.
-inline constexpr std::uint32_t checkpoint_version = 1;
+inline constexpr std::uint32_t checkpoint_version = 2;
 
 /// What a section holds. The numbers are part of the format.
 enum class SectionType : std::uint8_t {
@@ -96,7 +97,7 @@ constexpr std::uint64_t aligned(std::uint64_t offset) {
 static_assert(std::endian::native == std::endian::little,
               "checkpoints are little-endian, and so far read only on such processors");
 
-/// As it stands in the file.
+/// As it stands in a file of format 1.
 struct CheckpointHeader {
   char magic[8];
   std::uint32_t version, zero;
