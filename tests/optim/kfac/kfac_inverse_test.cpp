@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What divides by a factor: its inverse or eigenvectors, made again in double where single precision fails, and refused where
+// that fails too.
+#include <skein/optim/kfac/kfac_inverse.hpp>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "../../support/naive_curvature.hpp"
+
+namespace optim = skein::optim;
+using optim::KfacInverse;
+
+namespace {
+constexpr long a = 6, g = 3;
+/// Symmetric, with eigenvalues of 0.1 and more.
+template <class Scalar> std::vector<Scalar> factor(long n, double wave) {
+  std::vector<Scalar> m(static_cast<std::size_t>(n * n));
+  for (long i = 0; i < n; ++i)
+    for (long j = 0; j < n; ++j) {
+      double sum = i == j ? 0.1 : 0;
+      for (long k = 0; k < n; ++k)
+        sum += std::sin(wave * static_cast<double>(i * n + k + 1)) * std::sin(wave * static_cast<double>(j * n + k + 1));
+      m[static_cast<std::size_t>(i * n + j)] = static_cast<Scalar>(sum);
+    }
+  return m;
+}
+template <class Scalar> struct Inverse {
+  std::vector<Scalar> matrix, values;
+  bool found = false;
+  Inverse(KfacInverse how, long n, double damping, const std::vector<Scalar>& f)
+      : matrix(f.size()), values(static_cast<std::size_t>(n)) {
+    optim::KfacWork<Scalar> work;
+    found = optim::invert_factor(how, n, damping, f.data(), matrix.data(), values.data(), work);
+  }
+};
+}  // namespace
+
+TEMPLATE_TEST_CASE("Kfac divides a gradient by both factors as one dense system does", "[optim]", float, double) {
+  using Scalar = TestType;
+  const auto fa = factor<Scalar>(a, 0.9), fg = factor<Scalar>(g, 0.7);
+  std::vector<Scalar> gradient(static_cast<std::size_t>(a * skein::row_pitch(g)));
+  std::vector<double> dense;
+  for (long i = 0; i < a; ++i)
+    for (long j = 0; j < g; ++j) {
+      const double v = std::cos(0.37 * static_cast<double>(i * g + j));
+      gradient[static_cast<std::size_t>(i * skein::row_pitch(g) + j)] = static_cast<Scalar>(v);
+      dense.push_back(v);
+    }
+  const std::vector<double> da(fa.begin(), fa.end()), dg(fg.begin(), fg.end());
+  const auto divided = [&](KfacInverse how, double of_a, double of_g, double of_product) {
+    const Inverse<Scalar> ia(how, a, of_a, fa), ig(how, g, of_g, fg);
+    REQUIRE((ia.found && ig.found));
+    optim::KfacWork<Scalar> work;
+    work.product.resize(static_cast<std::size_t>(a * g));
+    std::vector<Scalar> to(static_cast<std::size_t>(a * g));
+    optim::divide_by_factors<Scalar>(how, of_product, {a, ia.matrix.data(), ia.values.data()},
+                                     {g, ig.matrix.data(), ig.values.data()}, gradient.data(), work, to.data());
+    return to;
+  };
+  const auto check = [&](const std::vector<Scalar>& ours, const test::NaiveDamping& damping) {
+    const std::vector<double> expected = test::divide_naively(damping, da, dg, dense);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      CHECK(static_cast<double>(ours[i]) == Approx(expected[i]).margin(std::is_same_v<Scalar, double> ? 1e-11 : 2e-4));
+  };
+  check(divided(KfacInverse::eigen, 0, 0, 0.05), {.of_product = 0.05});
+  check(divided(KfacInverse::eigen, 0.2, 0.3, 0), {.of_a = 0.2, .of_g = 0.3});
+  check(divided(KfacInverse::cholesky, 0.2, 0.3, 0), {.of_a = 0.2, .of_g = 0.3});
+}
+
+TEST_CASE("A factor that has no inverse in single precision is inverted in double", "[optim]") {
+  // 1 + 1e-9 is 1 in float: the second pivot is 0. In double the inverse is (1, -1; -1, 1) / 2e-9 but for one part in 1e9.
+  const std::vector<float> ones{1, 1, 1, 1};
+  optim::KfacWork<float> work;
+  std::vector<float> once{1, 1, 1, 1};
+  REQUIRE_FALSE(optim::detail::divide_factor(KfacInverse::cholesky, 2, 1e-9, once.data(), once.data(), work.lapack));
+  const Inverse<float> inverse(KfacInverse::cholesky, 2, 1e-9, ones);
+  REQUIRE(inverse.found);
+  for (std::size_t i = 0; i < 4; ++i) CHECK(inverse.matrix[i] == Approx(i % 3 == 0 ? 5e8 : -5e8).epsilon(1e-6));
+}
+
+TEST_CASE("A factor that has no inverse in double neither is refused", "[optim]") {
+  const auto how = GENERATE(KfacInverse::eigen, KfacInverse::cholesky);
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    CHECK_FALSE(Inverse<float>(how, 2, 0.1, {1, bad, bad, 1}).found);
+    CHECK_FALSE(Inverse<double>(how, 2, 0.1, {1, static_cast<double>(bad), static_cast<double>(bad), 1}).found);
+  }
+  CHECK(Inverse<float>(how, 2, 0.1, {1, 0.5f, 0.5f, 1}).found);
+  CHECK_FALSE(Inverse<float>(KfacInverse::cholesky, 2, 0.1, {1, 2, 2, 1}).found);  // an eigenvalue of -1
+}
+
+TEST_CASE("Eigenvalues that rounding made negative count as zero", "[optim]") {
+  const Inverse<double> inverse(KfacInverse::eigen, 2, 0.1, {1, 1.5, 1.5, 1});  // -0.5 and 2.5
+  REQUIRE(inverse.found);
+  CHECK(inverse.values[0] == Approx(0.1));
+  CHECK(inverse.values[1] == Approx(2.6));
+}
