@@ -301,10 +301,27 @@ endif()
 
 # ---- a program's main: a wrong flag, and an exception that passes the world, are one sentence
 if(SKEIN_HAS_mpi AND SKEIN_EXAMPLES)
-  foreach(case "flag;--epoch;3;there is no flag --epoch: is --epochs meant" "exception;--data;/nowhere;left the scope of the world's MpiComm: /nowhere")
+  foreach(case "flag;--epoch;3;there is no flag --epoch: is --epochs meant" "exception;--data;/nowhere;rank 0: /nowhere")
     list(POP_FRONT case name flag value sentence)
     add_test(NAME house.main.${name} COMMAND example_03_mnist_data_parallel ${flag} ${value})
     set_tests_properties(house.main.${name} PROPERTIES LABELS "house;mpi" TIMEOUT 60 PASS_REGULAR_EXPRESSION "${sentence}")
+  endforeach()
+endif()
+
+# ---- an exception that passes the world: the message is its own where main's body runs in sk::run
+if(SKEIN_HAS_mpi)
+  add_executable(test_leaves_world house/main/leaves_world.cpp)
+  skein_private(test_leaves_world)
+  skein_test_options(test_leaves_world)
+  target_link_libraries(test_leaves_world PRIVATE skein::mpi)
+  skein_mpirun(start 2)
+  foreach(case "by_run;rank 1: the sensor does not answer"
+               "within_run;rank 1: an exception left the scope of the world's communicator, and the program caught it"
+               "by_hand;the last error that skein raised: an error of before, that was caught. with main's body in sk::run")
+    list(POP_FRONT case name sentence)
+    add_test(NAME house.leaves_world.${name} COMMAND ${start} $<TARGET_FILE:test_leaves_world> ${name})
+    set_tests_properties(house.leaves_world.${name} PROPERTIES LABELS "house;mpi" TIMEOUT 60 PROCESSORS 2
+      PASS_REGULAR_EXPRESSION "${sentence}")
   endforeach()
 endif()
 

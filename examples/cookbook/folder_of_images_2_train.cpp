@@ -43,11 +43,14 @@ class Images {
 
 using Net = sk::nn::Sequential<sk::nn::Flatten, sk::nn::Linear<32>, sk::nn::Relu, sk::nn::Linear<10>>;
 
-int main() {
-  const Images images("images");
-  const auto [train, test] = sk::data::split(images, 0.8, sk::Seed{1});
-  sk::Model<Net, sk::Shape<28, 28, 1>> model{sk::Seed{1}};
-  sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.005f}};
-  const sk::History history = trainer.fit(train, {.epochs = 4, .batch = 50, .validate = test, .progress = false});
-  std::printf("%ld images, test accuracy %.1f %%\n", static_cast<long>(images.size()), 100 * history.back().validation.accuracy);
+int main(int argc, char** argv) {
+  return sk::run(argc, argv, [&] {
+    const Images images("images");
+    const auto [train, test] = sk::data::split(images, 0.8, sk::Seed{1});
+    sk::Model<Net, sk::Shape<28, 28, 1>> model{sk::Seed{1}};
+    sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.005f}};
+    const sk::History history = trainer.fit(train, {.epochs = 4, .batch = 50, .validate = test, .progress = false});
+    std::printf("%ld images, test accuracy %.1f %%\n", static_cast<long>(images.size()),
+                100 * history.back().validation.accuracy);
+  });
 }

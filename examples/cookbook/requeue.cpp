@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job that a batch system puts back into its queue: at the signal that comes before the time limit the training stops after its
 // step and saves, and the job's next start goes on from there.
-// ctest on 2 ranks: 2
+// ctest on 2 ranks: --epochs 2
 #include <skein/mpi.hpp>
 #include <skein/skein.hpp>
 
@@ -23,23 +23,29 @@ struct StopAtSignal {
 };
 // [end]
 
+struct Options {
+  int epochs = 4;
+  void flags(sk::Flags& f) { f("epochs", epochs, "epochs of the whole training"); }
+};
+
 int main(int argc, char** argv) {
-  // [quote main]
-  std::signal(SIGUSR1, [](int) { signalled = 1; });
-  sk::MpiComm world{argc, argv};
-  // [end]
-  const int epochs = argc > 1 ? std::atoi(argv[1]) : 4;
-  const auto digits = sk::data::synthetic_digits(2000, sk::Seed{1});
-  sk::Model<Net, sk::Shape<28, 28, 1>> model{sk::Seed{1}};
-  sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.005f}, sk::parallel::DataParallel{world}};
-  // [quote fit]
-  const char* file = "requeue.skein";
-  if (std::getenv("SLURM_RESTART_COUNT") && std::filesystem::exists(file)) trainer.load(file);  // not the job's first start
-  const auto begun = trainer.train_step().steps();
-  trainer.fit(digits, {.epochs = epochs, .batch = 50, .callbacks = {StopAtSignal{}}});
-  trainer.save(file);
-  // [end]
-  if (world.rank() == 0)
-    std::printf("%d ranks, from step %ld to %ld\n", world.size(), static_cast<long>(begun),
-                static_cast<long>(trainer.train_step().steps()));
+  return sk::run<Options>(argc, argv, [&](const Options& o) {
+    // [quote main]
+    std::signal(SIGUSR1, [](int) { signalled = 1; });
+    sk::MpiComm world{argc, argv};
+    // [end]
+    const auto digits = sk::data::synthetic_digits(2000, sk::Seed{1});
+    sk::Model<Net, sk::Shape<28, 28, 1>> model{sk::Seed{1}};
+    sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.005f}, sk::parallel::DataParallel{world}};
+    // [quote fit]
+    const char* file = "requeue.skein";
+    if (std::getenv("SLURM_RESTART_COUNT") && std::filesystem::exists(file)) trainer.load(file);  // not the job's first start
+    const auto begun = trainer.train_step().steps();
+    trainer.fit(digits, {.epochs = o.epochs, .batch = 50, .callbacks = {StopAtSignal{}}});
+    trainer.save(file);
+    // [end]
+    if (world.rank() == 0)
+      std::printf("%d ranks, from step %ld to %ld\n", world.size(), static_cast<long>(begun),
+                  static_cast<long>(trainer.train_step().steps()));
+  });
 }

@@ -22,20 +22,22 @@ struct Parity {
   }
 };
 
-int main() {
-  const auto digits = sk::data::synthetic_digits(2000, sk::Seed{1});
-  sk::Model<Digits, sk::Shape<28, 28, 1>> model{sk::Seed{1}};
-  sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.005f}};
-  trainer.fit(digits, {.epochs = 4, .batch = 50, .progress = false});
-  trainer.save("digits.skein");
+int main(int argc, char** argv) {
+  return sk::run(argc, argv, [&] {
+    const auto digits = sk::data::synthetic_digits(2000, sk::Seed{1});
+    sk::Model<Digits, sk::Shape<28, 28, 1>> model{sk::Seed{1}};
+    sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.005f}};
+    trainer.fit(digits, {.epochs = 4, .batch = 50, .progress = false});
+    trainer.save("digits.skein");
 
-  // [quote transfer]
-  const Parity parity{digits};
-  const auto [train, test] = sk::data::split(parity, 0.15, sk::Seed{1});  // 300 samples to train with
-  sk::Model<OddOrEven, sk::Shape<28, 28, 1>> odd{sk::Seed{2}};
-  odd.load("digits.skein", {.only = "0.*"});  // the body's weights; the head keeps its initial values
-  sk::Trainer head{odd, sk::nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.005f, .groups = {sk::optim::frozen("0.*")}}};
-  const sk::History history = head.fit(train, {.epochs = 10, .batch = 25, .validate = test, .progress = false});
-  // [end]
-  std::printf("odd or even, with 300 samples: %.1f %% right\n", 100 * history.back().validation.accuracy);
+    // [quote transfer]
+    const Parity parity{digits};
+    const auto [train, test] = sk::data::split(parity, 0.15, sk::Seed{1});  // 300 samples to train with
+    sk::Model<OddOrEven, sk::Shape<28, 28, 1>> odd{sk::Seed{2}};
+    odd.load("digits.skein", {.only = "0.*"});  // the body's weights; the head keeps its initial values
+    sk::Trainer head{odd, sk::nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.005f, .groups = {sk::optim::frozen("0.*")}}};
+    const sk::History history = head.fit(train, {.epochs = 10, .batch = 25, .validate = test, .progress = false});
+    // [end]
+    std::printf("odd or even, with 300 samples: %.1f %% right\n", 100 * history.back().validation.accuracy);
+  });
 }

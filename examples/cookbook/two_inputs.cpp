@@ -25,28 +25,31 @@ struct Bill : nn::Graph<  // `struct name` in front of an edge's name declares t
 using BillModel = sk::Model<Bill, Bill::input>;
 // [end]
 
-int main() {
-  // [quote data]
-  const auto pictures = sk::data::synthetic_digits(3000, sk::Seed{1});
-  const sk::Tensor<float, 2> numbers = sk::uniform<float>(sk::Seed{1}, sk::dims(3000, 2));  // pieces, discount
-  sk::Tensor<float, 1> prices = sk::zeros<float>(3000);                                     // (3000)
-  for (long i = 0; i < 3000; ++i) prices(i) = static_cast<float>(pictures.label(i)) / 9 * numbers(i, 0) * (1 - numbers(i, 1) / 2);
-  const auto terms_and_prices = sk::data::from_tensors(numbers, prices);
-  const auto bills = sk::data::join(pictures, terms_and_prices);
-  const auto [train, test] = sk::data::split(bills, 0.8, sk::Seed{1});
-  // [end]
-  // [quote training]
-  BillModel model{sk::Seed{1}};
-  const auto loss = nn::graph_loss<BillModel>(nn::on<digit>(nn::CrossEntropy{}), nn::on<price>(nn::Mse{}, 10));
-  sk::Trainer trainer{model, loss, sk::optim::Adam{.lr = 0.003f}};
-  const sk::History history =
-      trainer.fit(train, {.epochs = 6,
-                          .batch = 50,
-                          .validate = test,
-                          .metrics = {sk::train::metric_on<digit>(loss, sk::train::Accuracy{}, "digit"),
-                                      sk::train::metric_on<price>(loss, sk::train::MeanAbsoluteError{}, "cost")},
-                          .progress = false});
-  // [end]
-  std::printf("digits: %.2f right; prices: %.3f off\n", history.back().validation["digit accuracy"],
-              history.back().validation["cost mean absolute error"]);
+int main(int argc, char** argv) {
+  return sk::run(argc, argv, [&] {
+    // [quote data]
+    const auto pictures = sk::data::synthetic_digits(3000, sk::Seed{1});
+    const sk::Tensor<float, 2> numbers = sk::uniform<float>(sk::Seed{1}, sk::dims(3000, 2));  // pieces, discount
+    sk::Tensor<float, 1> prices = sk::zeros<float>(3000);                                     // (3000)
+    for (long i = 0; i < 3000; ++i)
+      prices(i) = static_cast<float>(pictures.label(i)) / 9 * numbers(i, 0) * (1 - numbers(i, 1) / 2);
+    const auto terms_and_prices = sk::data::from_tensors(numbers, prices);
+    const auto bills = sk::data::join(pictures, terms_and_prices);
+    const auto [train, test] = sk::data::split(bills, 0.8, sk::Seed{1});
+    // [end]
+    // [quote training]
+    BillModel model{sk::Seed{1}};
+    const auto loss = nn::graph_loss<BillModel>(nn::on<digit>(nn::CrossEntropy{}), nn::on<price>(nn::Mse{}, 10));
+    sk::Trainer trainer{model, loss, sk::optim::Adam{.lr = 0.003f}};
+    const sk::History history =
+        trainer.fit(train, {.epochs = 6,
+                            .batch = 50,
+                            .validate = test,
+                            .metrics = {sk::train::metric_on<digit>(loss, sk::train::Accuracy{}, "digit"),
+                                        sk::train::metric_on<price>(loss, sk::train::MeanAbsoluteError{}, "cost")},
+                            .progress = false});
+    // [end]
+    std::printf("digits: %.2f right; prices: %.3f off\n", history.back().validation["digit accuracy"],
+                history.back().validation["cost mean absolute error"]);
+  });
 }

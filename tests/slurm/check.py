@@ -69,7 +69,7 @@ def scaling(slurm, scripts, mnist):
 def requeue(slurm, scripts, training):
     """The signal stops the training, the next start goes on from there; one that is done is not started again."""
     size = ["--ntasks-per-node=2", "--cpus-per-task=1"]
-    job = slurm.submit(*size, scripts / "requeue.sh", *training, "1000000")
+    job = slurm.submit(*size, scripts / "requeue.sh", *training, "--epochs", "1000000")
     log = slurm.folder / f"training-{job}.log"
 
     def text():

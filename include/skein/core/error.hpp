@@ -39,6 +39,9 @@ namespace detail {
 /// The message of the Error that was made last, on whichever thread, cut at 500 characters: for who ends the job while an
 /// exception passes and cannot look at it. Empty where there was none.
 std::string last_error();
+/// Who ends the job for an exception that passes it, as the world's communicator does, leaves that to the run() (run.hpp) further
+/// out on this thread: it sees the exception, and calls end(its message). False where there is none.
+bool leave_to_run(void (*end)(const std::string& message));
 /// Of a debug build (SKEIN_CHECKED): throws the ShapeError of an index that is not within [0, size).
 [[noreturn]] void refuse_index(long index, long size, int axis = 0);
 }  // namespace detail

@@ -15,6 +15,10 @@ struct LastError {
   char text[500] = {};
   std::size_t size = 0;
 };
+/// A run() on this thread, and what it calls with the message of the exception that leaves it.
+struct RunInProgress {
+  void (*end)(const std::string& message) = nullptr;
+};
 SKEIN_INLINE LastError& the_last_error() {
   static LastError last;
   return last;
@@ -23,6 +27,16 @@ SKEIN_INLINE std::string last_error() {
   LastError& last = the_last_error();
   const std::lock_guard lock(last.mutex);
   return std::string(last.text, last.size);
+}
+
+SKEIN_INLINE RunInProgress*& run_in_progress() {
+  static thread_local RunInProgress* run = nullptr;
+  return run;
+}
+SKEIN_INLINE bool leave_to_run(void (*end)(const std::string& message)) {
+  RunInProgress* const run = run_in_progress();
+  if (run) run->end = end;
+  return run != nullptr;
 }
 }  // namespace detail
 

@@ -26,13 +26,25 @@ SKEIN_INLINE int run_guarded(int argc, const char* const* argv, int (*call)(void
     std::fflush(stdout);
     std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(program.size()), program.data(), message);
   };
+  struct Scope : RunInProgress {
+    Scope() { run_in_progress() = this; }
+    ~Scope() { run_in_progress() = outer; }
+    RunInProgress* const outer = run_in_progress();
+  } run;
+  const auto fail = [&](const char* message) {
+    if (run.end) run.end(message);
+    say(message);
+  };
   try {
-    return call(object);
+    const int code = call(object);
+    if (run.end) run.end("an exception left the scope of the world's communicator, and the program caught it");
+    return code;
   } catch (const FlagError& e) {
+    if (run.end) run.end(e.what());
     if (!another_rank_speaks()) say(e.what());
     return 2;
-  } catch (const std::exception& e) { say(e.what()); } catch (...) {
-    say("an exception that is no std::exception");
+  } catch (const std::exception& e) { fail(e.what()); } catch (...) {
+    fail("an exception that is no std::exception");
   }
   return 1;
 }

@@ -30,8 +30,14 @@ SKEIN_MPI_INLINE MpiComm::~MpiComm() {
   if (session_ && session_->owns() && comm::mpi_runs()) {
     // Others may wait for this rank for ever: MPI_Finalize would too.
     if (std::uncaught_exceptions() > uncaught_) {
+      if (skein::detail::leave_to_run(&comm::abort_all)) {
+        [[maybe_unused]] auto* const until_the_end = engine_.release();
+        return;
+      }
       const std::string last = detail::last_error();
-      comm::abort_all("an exception left the scope of the world's MpiComm" + (last.empty() ? "" : ": " + last));
+      comm::abort_all("an exception left the scope of the world's MpiComm" +
+                      (last.empty() ? "" : "; the last error that skein raised: " + last) +
+                      "; with main's body in sk::run the exception itself is printed");
     }
     if (engine_->failed()) comm::abort_all("the world's MpiComm had failed");
   }
