@@ -79,7 +79,7 @@ def nan_guard(bench):
     """A LeNet step of Trainer::fit that looks whether the loss is a number, against one that does not."""
     step, median, low, high, *control = (float(field) for field in bench.output(bench.build("nan_guard")).split())
     bench.lines.compare("a LeNet step that looks for a loss of NaN", step, step / median, "ms", (median, low, high), ".on_nan = go_on",
-                        note="1 thread, batch 128; must 1.005 of the median; go_on against itself {:.4f} ({:.4f} to {:.4f})".format(*control))
+                        1.005, note="1 thread, batch 128; go_on against itself {:.4f} ({:.4f} to {:.4f})".format(*control))
 
 
 def agreement(bench):
