@@ -304,6 +304,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       if constexpr (on_host<DeviceOf<std::remove_cvref_t<decltype(batch)>>>)
         nn::check_labels(batch.labels, batch.count * labels_each, Width / labels_each, nn::ignored_label(parts_.loss), 0,
                          labels_each, names_of(given));
+    } else if constexpr (nn::ChecksClassNumbers<Loss, Scalar> && on_host<DeviceOf<std::remove_cvref_t<decltype(batch)>>>) {
+      if (batch.targets) parts_.loss.check_class_numbers(batch.targets, batch.target_pitch, batch.count, names_of(given));
     }
   }
 

@@ -211,3 +211,25 @@ TEST_CASE("The accuracy of a graph_loss of one output is that of its labels", "[
   }
   CHECK(of_graph.evaluate(one).accuracy == plain.evaluate(labelled).accuracy);
 }
+
+TEST_CASE("a fit with several losses names a wrong class number by its sample and its set", "[train]") {
+  const auto set_with = [](int label) {
+    std::vector<float> pictures(50 * 16), numbers(50), products(50);
+    std::vector<int> rows(50);
+    rows[37] = label;
+    return data::join(data::from_tensors(pictures, sk::Extents{3, {4, 4, 1}}, rows),
+                      data::from_tensors(numbers, sk::Extents{1, {1}}, products));
+  };
+  const auto right = set_with(3), wrong = set_with(-1);
+  Model model{sk::Seed{1}};
+  sk::Trainer trainer{model, loss_of(), sk::optim::Sgd{}};
+  CHECK_THROWS_WITH(trainer.fit(wrong, {.batch = 10, .progress = false}),
+                    Catch::Contains("sample 37 of the training data set has the label -1; the network has 4 outputs"));
+  CHECK_THROWS_WITH(trainer.fit(right, {.batch = 10, .validate = wrong, .progress = false}),
+                    Catch::Contains("sample 37 of the validation data set has the label -1"));
+  CHECK_THROWS_WITH(trainer.evaluate(wrong), Catch::Contains("sample 37 of the evaluated data set has the label -1"));
+  const auto ignoring = nn::graph_loss<Model>(nn::on<row>(nn::CrossEntropy{.ignore_label = -1}), nn::on<product>(nn::Mse{}));
+  Model other{sk::Seed{1}};
+  sk::Trainer lenient{other, ignoring, sk::optim::Sgd{}};
+  CHECK_NOTHROW(lenient.fit(wrong, {.epochs = 1, .batch = 10, .progress = false}));
+}
