@@ -1,4 +1,4 @@
-// expect: a Loader has no .batch_size: .batch is the samples of a step over all ranks, .batch_per_rank those of a rank
+// expect: a Loader has no .batch_size: .batch is the samples of a batch over all ranks, .batch_per_rank those of a rank
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/data/from_tensors.hpp>
 #include <skein/data/loader.hpp>

@@ -1,4 +1,4 @@
-// expect: there is no .batch_size: .batch is the samples of a step over all ranks, and fit has .loader = {.batch_per_rank = 32}
+// expect: there is no .batch_size: .batch is the samples of a batch over all ranks, and fit has .loader = {.batch_per_rank = 32}
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/data/from_tensors.hpp>
 #include <skein/nn/linear.hpp>

@@ -297,7 +297,7 @@ TEST_CASE("options that contradict each other are refused in a sentence") {
   const std::int64_t sizes[] = {10, 5};
   const auto says = [&](LoaderOptions options) { return thrown([&] { Loader loader{data, options}; }).text; };
   CHECK(says({}) ==
-        "no batch size is given: set .batch (samples of a step over all ranks) or .batch_per_rank (of fit: "
+        "no batch size is given: set .batch (samples of a batch over all ranks) or .batch_per_rank (of fit: "
         ".loader.batch_per_rank)");
   CHECK(says({.batch = 4, .ranks = 2, .rank = 2}) == "loader: rank 2 is not one of 2");
   CHECK(says({.batch = 4, .sizes = sizes}) == "loader: .sizes belongs to Partition::local; a shared data set has one size");

@@ -114,7 +114,7 @@ TEST_CASE("local: every rank serves its shard once, in as many steps as the long
 
 TEST_CASE("a batch size is given once") {
   CHECK(thrown([] { (void)BatchSize{}.global(2); }).text ==
-        "no batch size is given: set .batch (samples of a step over all ranks) or .batch_per_rank (of fit: "
+        "no batch size is given: set .batch (samples of a batch over all ranks) or .batch_per_rank (of fit: "
         ".loader.batch_per_rank)");
   CHECK(thrown([] {
           (void)BatchSize{128, 64}.global(2);

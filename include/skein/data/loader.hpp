@@ -39,13 +39,13 @@ struct BatchSize {
   constexpr BatchSize() = default;
   template <class T> constexpr BatchSize(const T&) {
     static_assert(by_this_name<T>,
-                  "a Loader has no .batch_size: .batch is the samples of a step over all ranks, .batch_per_rank those of a rank");
+                  "a Loader has no .batch_size: .batch is the samples of a batch over all ranks, .batch_per_rank those of a rank");
   }
 };
 }  // namespace refused
 }  // namespace detail
 
-/// What a Loader is made of. `.batch` counts samples of a step over all ranks, `.batch_per_rank` those of one rank: give one.
+/// What a Loader is made of. `.batch` counts samples of a batch over all ranks, `.batch_per_rank` those of one rank: give one.
 struct LoaderOptions {
   long batch = 0;
   long batch_per_rank = 0;

@@ -39,8 +39,9 @@ template <class Data, class Function> class Mapped {
   std::vector<JoinedPart> parts() const requires HasParts<Data> { return data_.parts(); }
   /// What a function makes of finite values need not be finite.
   NonFinite non_finite() const { return detail::non_finite_of(data_) == NonFinite::keep ? NonFinite::keep : NonFinite::refuse; }
-  /// That of the set, and then that of the function, where it is one: a Normalization, NormalizeChannels, a Standardizer. Another
-  /// function of the sample alone makes it one that is not whole; one of the epoch is augmentation, of training samples only.
+  /// The normalization of the set, followed by the function where that is a normalization: a Normalization, NormalizeChannels, a
+  /// Standardizer. With another function of the sample it is incomplete, and `keep` refuses it. A function that also takes the
+  /// epoch is augmentation, and has no part in it.
   Normalization normalization() const requires(HasNormalization<Data> || HasNormalization<Function>) {
     Normalization all = detail::normalization_of(data_).then(detail::normalization_of(function_));
     all.whole = all.whole && (HasNormalization<Function> || augments);

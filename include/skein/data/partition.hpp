@@ -29,12 +29,12 @@ struct Share {
   friend constexpr bool operator==(const Share&, const Share&) = default;
 };
 
-/// The samples of a step: `.batch` over all ranks, or `.batch_per_rank`. One of them, never both.
+/// The samples of a batch: `.batch` over all ranks, or `.batch_per_rank`. One of them, never both.
 struct BatchSize {
   long batch = 0;
   long batch_per_rank = 0;
 
-  /// Samples of a step over all ranks. Throws ArgumentError where both, or neither, is given.
+  /// Samples of a batch over all ranks. Throws ArgumentError where both, or neither, is given.
   constexpr long global(int ranks) const {
     if (batch < 0 || batch_per_rank < 0)
       throw ArgumentError("a batch size is negative: give .batch or .batch_per_rank a positive number");
@@ -43,7 +43,7 @@ struct BatchSize {
                           std::to_string(batch_per_rank) + ") are given: keep one of them");
     if (batch == 0 && batch_per_rank == 0)
       throw ArgumentError(
-          "no batch size is given: set .batch (samples of a step over all ranks) or .batch_per_rank (of fit: "
+          "no batch size is given: set .batch (samples of a batch over all ranks) or .batch_per_rank (of fit: "
           ".loader.batch_per_rank)");
     return batch > 0 ? batch : batch_per_rank * ranks;
   }

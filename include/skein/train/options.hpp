@@ -23,7 +23,7 @@ namespace skein::inline SKEIN_ABI {
 namespace train {
 /// How fit serves the samples: `.loader = {.shuffle = false}`.
 struct FitLoader {
-  long batch_per_rank = 0;                              ///< samples of a step on each rank, in place of `.batch`
+  long batch_per_rank = 0;                              ///< samples of a batch on each rank, in place of `.batch`
   bool shuffle = true;                                  ///< false: in the order of the data set
   data::Partition partition = data::Partition::shared;  ///< `local`: each rank's data set is its own shard
   data::LastBatch last = data::LastBatch::keep;         ///< `drop`: samples that fill no batch are left out

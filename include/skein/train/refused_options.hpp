@@ -20,7 +20,7 @@ struct BatchSize {
   constexpr BatchSize() = default;
   template <class T> constexpr BatchSize(const T&) {
     static_assert(by_this_name<T>,
-                  "there is no .batch_size: .batch is the samples of a step over all ranks, and fit has "
+                  "there is no .batch_size: .batch is the samples of a batch over all ranks, and fit has "
                   ".loader = {.batch_per_rank = 32}");
   }
 };

@@ -14,7 +14,7 @@ namespace skein::inline SKEIN_ABI::train {
 /// What decides which samples each step of an epoch serves.
 struct EpochOrder {
   std::uint64_t seed = 0;
-  std::int64_t batch = 0;    ///< samples of a step over all ranks; 0: not known (a file of an older version)
+  std::int64_t batch = 0;    ///< samples of a batch over all ranks; 0: not known (a file of an older version)
   std::int64_t samples = 0;  ///< of the data set; Partition::local: of all shards
   std::uint64_t shards = 0;  ///< Partition::local: a hash of the shards' sizes; else 0
   bool shuffle = true, keeps_last = true;
