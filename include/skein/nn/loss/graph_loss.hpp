@@ -172,7 +172,8 @@ template <class Model, class... On> class GraphLoss {
   }
 
   /// Throws ArgumentError for the first class number among the targets that is no class, and that its loss does not leave out.
-  template <class Scalar> void check_class_numbers(const Scalar* targets, long pitch, long count, const SampleNames& names) const {
+  template <class Scalar>
+  void check_class_numbers(const Scalar* targets, long pitch, long count, const SampleNames& names) const {
     each([&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
       if constexpr (columns[I].labels)
         for (long i = 0; i < count; ++i) {
