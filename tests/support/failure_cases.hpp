@@ -110,7 +110,7 @@ template <class Policy> void fit(const Policy& policy, const Case& c, sk::Execut
 }
 
 /// A call of all ranks that rank 0 alone makes.
-enum class Alone { save, save_in_fit, evaluate, load, load_weights, fit };
+enum class Alone { save, save_in_fit, evaluate, load, load_weights, fit, trainer };
 
 /// Two epochs on all ranks, then the call on rank 0.
 template <class Policy> void call_alone(const Policy& policy, int rank, Alone what, int threads, const std::string& path) {
@@ -131,6 +131,10 @@ template <class Policy> void call_alone(const Policy& policy, int rank, Alone wh
   if (what == Alone::load) trainer.load(path);
   if (what == Alone::load_weights) trainer.load_weights(path);
   if (what == Alone::fit) trainer.fit(data, o);
+  if (what == Alone::trainer) {
+    Model another{sk::Seed{5}};
+    const sk::Trainer second{another, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.01f}, policy};
+  }
 }
 /// What rank 0 must hear then.
 inline std::string alone_text(Alone what, int ranks) {
@@ -138,6 +142,7 @@ inline std::string alone_text(Alone what, int ranks) {
                            : what == Alone::load         ? "load"
                            : what == Alone::load_weights ? "load_weights"
                            : what == Alone::fit          ? "fit"
+                           : what == Alone::trainer      ? "making a Trainer"
                                                          : "save";
   if (ranks > 2) return call + " is a call of all ranks: rank";  // over messages a rank hears of one other first
   return call + " is a call of all ranks: rank 1 has not called it" + (what == Alone::save_in_fit ? "; it is in fit. " : ". ");

@@ -376,7 +376,7 @@ TEST_CASE("a weight that one rank has changed is found at the end of the fit, an
 
 TEST_CASE("a call of all ranks that one rank makes alone is named, and who has not made it", "[train]") {
   const cases::Alone what = GENERATE(cases::Alone::save, cases::Alone::save_in_fit, cases::Alone::evaluate, cases::Alone::load,
-                                     cases::Alone::load_weights, cases::Alone::fit);
+                                     cases::Alone::load_weights, cases::Alone::fit, cases::Alone::trainer);
   const int threads = GENERATE(1, 2);
   const support::TemporaryFolder folder;
   const std::string text = cases::thrown([&] {
@@ -385,6 +385,20 @@ TEST_CASE("a call of all ranks that one rank makes alone is named, and who has n
     });
   });
   CHECK_THAT(text, Catch::Contains(cases::alone_text(what, 2)));
+}
+
+TEST_CASE("predict of a pipeline is a call of all ranks, and who has not made it is named", "[train]") {
+  const std::string text = cases::thrown([&] {
+    sk::spawn(2, [&](sk::ThreadComm& world) {
+      const auto data = sk::data::InMemory<float>({1, {12}}, std::vector<float>(12 * 32, 0.5f), std::vector<int>(32, 1), 4);
+      const sk::parallel::Pipeline<sk::nn::Linear<8>, sk::nn::Linear<4>> pipeline{world};
+      auto model = pipeline.model<sk::Shape<12>>(sk::Seed{3});
+      sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{}, pipeline};
+      trainer.fit(data, {.batch = 16, .progress = false});
+      if (world.rank() == 0) (void)trainer.predict(data);
+    });
+  });
+  CHECK_THAT(text, Catch::Contains("predict is a call of all ranks: rank 1 has not called it"));
 }
 
 TEST_CASE("a rank that has no file of weights is named by the others", "[train]") {
