@@ -38,8 +38,9 @@ template <class> inline constexpr bool by_this_name = false;
 struct BatchSize {
   constexpr BatchSize() = default;
   template <class T> constexpr BatchSize(const T&) {
-    static_assert(by_this_name<T>,
-                  "a Loader has no .batch_size: .batch is the samples of a batch over all ranks, .batch_per_rank those of a rank");
+    static_assert(
+        by_this_name<T>,
+        "a Loader has no .batch_size: .batch is the samples of a batch over all ranks, .batch_per_rank those of a rank");
   }
 };
 }  // namespace refused

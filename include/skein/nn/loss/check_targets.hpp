@@ -20,8 +20,8 @@ template <class L, class Scalar> void check_targets([[maybe_unused]] const Scala
 
 /// A loss whose rows of targets hold class numbers, as GraphLoss's may, looks at them: void check_class_numbers(const Scalar*
 /// targets, long pitch, long count, const SampleNames&) const.
-template <class L, class Scalar> concept ChecksClassNumbers = requires(const L& loss, const Scalar* targets,
-                                                                       const SampleNames& names) {
+template <class L, class Scalar>
+concept ChecksClassNumbers = requires(const L& loss, const Scalar* targets, const SampleNames& names) {
   loss.check_class_numbers(targets, 1L, 1L, names);
 };
 
