@@ -65,21 +65,11 @@ template <class L, class In> struct ConvertedLayer {
 
   template <class R>
   static void forward(R& r, const ArenaOffsets& at, const typename R::Activation* x, typename R::Activation* y) {
-    using Scalar = typename R::Scalar;
-    using Device = typename R::Device;
-    each_block(r, [&](long first, long room) {
-      Scalar *wide_x = r.conversion, *wide_y = wide_x + room * in_line;
-      auto f = r.template frame<Frame<Scalar, Device>>(at, info);
-      if constexpr (info.tokens > 0) {
-        f.tokens += first * In::count;
-      } else {
-        ops::convert<Device>(wide_x, x + first * in, r.batch * in);
-        f.x = wide_x;
-      }
-      f.y = wide_y;
-      L::template forward<In>(f);
-      ops::convert<Device>(y + first * out, wide_y, r.batch * out);
-    });
+    write_output(r, at, x, y, [](auto& f) { L::template forward<In>(f); });
+  }
+  template <class R>
+  static void remake(R& r, const ArenaOffsets& at, const typename R::Activation* x, typename R::Activation* y) {
+    write_output(r, at, x, y, [](auto& f) { L::template remake<In>(f); });
   }
 
   template <class R> static void backward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
@@ -125,6 +115,25 @@ template <class L, class In> struct ConvertedLayer {
   }
 
  private:
+  /// call(frame) writes frame.y, of some samples.
+  template <class R, class Call> static void write_output(R& r, const ArenaOffsets& at, const typename R::Activation* x,
+                                                          typename R::Activation* y, Call&& call) {
+    using Scalar = typename R::Scalar;
+    using Device = typename R::Device;
+    each_block(r, [&](long first, long room) {
+      Scalar *wide_x = r.conversion, *wide_y = wide_x + room * in_line;
+      auto f = r.template frame<Frame<Scalar, Device>>(at, info);
+      if constexpr (info.tokens > 0) {
+        f.tokens += first * In::count;
+      } else {
+        ops::convert<Device>(wide_x, x + first * in, r.batch * in);
+        f.x = wide_x;
+      }
+      f.y = wide_y;
+      call(f);
+      ops::convert<Device>(y + first * out, wide_y, r.batch * out);
+    });
+  }
   /// call(first sample, samples that the conversion memory is divided for), with the run narrowed to the block. At least once: a
   /// layer that overwrites its gradients does so for an empty slice too, and one that couples the batch meets the other workers.
   template <class R, class Call> static void each_block(R& r, Call&& call) {

@@ -13,6 +13,8 @@
 //       // optional, the two together: backward in two halves, of which a pipeline delays the second
 //       template <class In, class Frame> static void backward_input(Frame& f);
 //       template <class In, class Frame> static void backward_parameters(Frame& f);
+//       // with LayerInfo::remakes_output: writes y once more before the layer behind reads it in backward; nobody keeps it
+//       template <class In, class Frame> static void remake(Frame& f);
 //     };
 //
 // It never sees a communicator, and never allocates. Offsets, position and policy are run-time values: types are
@@ -88,6 +90,13 @@ struct KroneckerInfo {
   long a = 0, g = 0;
 };
 
+/// From what a layer can make its output of training once more.
+enum class Remakes {
+  never,
+  from_saved,  ///< saved_for_backward and batch_statistics
+  from_input   ///< x, too, which it saves
+};
+
 /// All that a layer declares for one input, on whatever device: a pure function of the input's extents. "Scalars" are of the
 /// model's scalar type.
 struct LayerInfo {
@@ -100,6 +109,7 @@ struct LayerInfo {
   long batch_statistics = 0;                       ///< scalars of the whole batch, likewise (batch mean)
   long flops = 0;                                  ///< of forward, a sample
   bool saves_input = false, saves_output = false;  ///< does backward read x, y
+  Remakes remakes_output = Remakes::never;         ///< remake() writes the output of training once more
   bool aliases_input = false;                      ///< the output is the input's memory: forward and backward do nothing
   bool couples_batch = false;                      ///< a sample's output depends on others (batch normalisation)
   bool carries_state = false;                      ///< `saved_for_backward` begins where the batch before has left it

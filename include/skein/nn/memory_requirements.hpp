@@ -40,6 +40,7 @@ struct MemoryRequirements {
   long flops = 0;
   int operations = 0, entries = 0, buffer_entries = 0, paths = 1;
   bool saves_input = false, saves_output = false;
+  Remakes remakes_output = Remakes::never;  // else its output need not be kept
   bool aliases = false, couples_batch = false;
   bool whole_gradient = false;  // backward wants dy as one array over all workers (splits_gradients)
   bool carries_state = false;   // of some layer, from one batch to the next
@@ -142,6 +143,7 @@ template <class L> constexpr MemoryRequirements analyze(Extents in) {
     s.buffer_entries = i.buffer_entries();
     s.saves_input = i.saves_input;
     s.saves_output = i.saves_output;
+    s.remakes_output = i.remakes_output;
     s.aliases = i.aliases_input;
     s.couples_batch = i.couples_batch;
     s.carries_state = i.carries_state;

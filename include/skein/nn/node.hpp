@@ -171,6 +171,18 @@ template <class L, class In> struct Node {
     f.dy = dy;
     L::template backward_parameters<In>(f);
   }
+  /// Writes its output of training once more, of a layer that says remakes_output: the same bits.
+  template <class R> static void remake(R& r, const ArenaOffsets& at, const typename R::Activation* x,
+                                        typename R::Activation* y) requires(info.remakes_output != Remakes::never) {
+    if constexpr (!takes<R>) {
+      ConvertedLayer<L, In>::remake(r, at, x, y);
+    } else {
+      auto f = r.template frame<LeafFrame<L, R>>(at, info);
+      f.x = x;
+      f.y = y;
+      L::template remake<In>(f);
+    }
+  }
   template <class R> static void pack_weights(R& r, const ArenaOffsets& at) {
     if constexpr (HasPackWeights<L>) {
       auto f = r.template frame<LeafFrame<L, R>>(at, info);
@@ -239,6 +251,25 @@ template <class R> class NoSplit {
  private:
   R& run_;
   bool before_;
+};
+/// Sets a flag while it lives.
+class FlagWithin {
+ public:
+  FlagWithin(bool& flag, bool value) : flag_(flag), before_(flag) { flag = value; }
+  ~FlagWithin() { flag_ = before_; }
+  FlagWithin(const FlagWithin&) = delete;
+  FlagWithin& operator=(const FlagWithin&) = delete;
+
+ private:
+  bool& flag_;
+  bool before_;
+};
+/// While it lives, no layer leaves a half of its backward for later.
+template <class R> struct WholeBackward {
+  explicit WholeBackward(R&) {}
+};
+template <Defers R> struct WholeBackward<R> : FlagWithin {
+  explicit WholeBackward(R& r) : FlagWithin(r.halves, false) {}
 };
 }  // namespace detail
 

@@ -59,18 +59,6 @@ template <class R> class InMemoryOfAgain {
   decltype(R::saved_bytes) bytes_;
   decltype(R::again) again_;
 };
-/// Sets a flag while it lives.
-class FlagWithin {
- public:
-  FlagWithin(bool& flag, bool value) : flag_(flag), before_(flag) { flag = value; }
-  ~FlagWithin() { flag_ = before_; }
-  FlagWithin(const FlagWithin&) = delete;
-  FlagWithin& operator=(const FlagWithin&) = delete;
-
- private:
-  bool& flag_;
-  bool before_;
-};
 }  // namespace detail
 
 template <RecomputeLike L, class In> struct Node<L, In> {
@@ -93,12 +81,8 @@ template <RecomputeLike L, class In> struct Node<L, In> {
       const detail::FlagWithin again(r.context.again, true);
       y = Block::forward(r, within(at), x, const_cast<typename R::Activation*>(y));
     }
-    if constexpr (Defers<R>) {  // a half that is left for later would find the memory of another block
-      const detail::FlagWithin whole(r.halves, false);
-      return Block::backward(r, within(at), x, y, dy, dx);
-    } else {
-      return Block::backward(r, within(at), x, y, dy, dx);
-    }
+    [[maybe_unused]] const detail::WholeBackward<R> whole(r);  // a half left for later would find the memory of another block
+    return Block::backward(r, within(at), x, y, dy, dx);
   }
   template <class R> static void pack_weights(R& r, const ArenaOffsets& at) { Block::pack_weights(r, at); }
   template <class R> static void prepare(R& r, const ArenaOffsets& at) { Block::prepare(r, within(at)); }

@@ -11,6 +11,7 @@ namespace skein::inline SKEIN_ABI::nn {
 template <int N, class Block> struct Repeat {
   using block = Block;
   static constexpr int repetitions = N > 0 ? N : 1;
+  static constexpr int gradients = repetitions < 3 ? repetitions - 1 : 2;  ///< arrays that those of the edges take by turns
   static constexpr MemoryRequirements analyze(Extents in) {
     constexpr int n = repetitions;
     const MemoryRequirements b = nn::analyze<Block>(in);
@@ -31,7 +32,7 @@ template <int N, class Block> struct Repeat {
     t.paths *= n;
     const long edge = whole_line(sample_pitch(in));
     t.kept_activations = n * b.kept_activations + (n - 1) * edge;
-    t.scratch = 2 * edge + b.scratch;
+    t.scratch = gradients * edge + b.scratch;
     t.aliases = t.whole_gradient = false;
     if (t.fault == Fault::none && (b.aliases || !(b.output == in))) t.fault = Fault::repeat_changes_shape;
     if (N < 1) t.fault = Fault::repeats_nothing;
@@ -56,7 +57,7 @@ template <RepeatLike L, class In> struct Node<L, In> {
     a.saved_for_backward += k * block.saved_for_backward;
     a.backward_scratch += k * block.backward_scratch;
     a.saved_bytes += k * block.saved_bytes;
-    a.scratch += 2 * edge_line;
+    a.scratch += L::gradients * edge_line;
     a.ordinal += static_cast<int>(k) * block.operations;
     return a;
   }
@@ -77,7 +78,7 @@ template <RepeatLike L, class In> struct Node<L, In> {
       const long begin = at_block(at, k).parameter;
       typename R::Activation* to = k == 0                   ? dx
                                    : !dx && r.frozen(begin) ? nullptr
-                                                            : r.temporary({at.scratch + (k & 1) * edge_line, edge_line});
+                                                            : r.temporary({at.scratch + (k - 1) % 2 * edge_line, edge_line});
       if (!to && r.frozen(begin + block.stored)) return nullptr;
       dy = Block::backward(r, at_block(at, k), k == 0 ? x : edge(r, at, k - 1), k + 1 == n ? y : edge(r, at, k), dy, to);
     }

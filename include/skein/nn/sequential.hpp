@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sequential<Layers...>: one layer after the other. Its layout decides, by value and once, where every edge between two
-// children lives: kept for backward, or in one of two alternating scratch arrays, or in the memory of the edge before (a
-// child that only renames the shape).
+// children lives: kept for backward, or made again there by the child that has written it, or in one of two alternating scratch
+// arrays, or in the memory of the edge before (a child that only renames the shape).
 #pragma once
 #include <array>
 #include <utility>
 
 #include "node.hpp"
+#include "alternating_arrays.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -15,8 +16,11 @@ struct ChildPlace {
   ArenaOffsets at{};
   Extents in{};
   ActivationOffset output{}, gradient{};
+  ActivationOffset again{};       // where backward makes a copy of the edge, of one that is made again
+  int turn = 0;                   // which of two arrays its gradient takes
   int source = 0;                 // the child that writes this edge (itself, unless it aliases); -1: the input
   bool kept_activations = false;  // the edge is in the kept arena
+  bool remade = false;            // the edge is not kept: this child makes it again where backward reads it
   bool whole_gradient = false;    // its gradient is one array for all workers
 };
 
@@ -55,6 +59,35 @@ template <class... Layers> struct Sequential {
  private:
   using AllRequirements = std::array<MemoryRequirements, static_cast<std::size_t>(size)>;
 
+  static constexpr bool leaves[] = {!Container<Layers>...};
+  /// Does child i make its output again where `reader` wants it in backward? Not where it makes that from such an edge itself,
+  /// nor for a container, which would hold the array as long as all its layers run.
+  static constexpr bool remakes(const Layout& r, const AllRequirements& s, int i, int reader) {
+    const auto child = [&](int k) -> const ChildPlace& { return r.children[static_cast<std::size_t>(k)]; };
+    const MemoryRequirements& own = s[static_cast<std::size_t>(i)];
+    if (own.remakes_output == Remakes::never || own.saves_output || i == r.last || !leaves[reader]) return false;
+    const int before = i == 0 || own.remakes_output == Remakes::from_saved ? -1 : child(i - 1).source;
+    return before < 0 || !child(before).remade;
+  }
+  /// Is the child that reads edge i the last? Then the gradient of its output has no array here.
+  static constexpr bool read_last(const Layout& r, int i) {
+    int reader = i + 1;
+    while (r.children[static_cast<std::size_t>(reader)].source == i) ++reader;
+    return reader == r.last;
+  }
+  /// The array of edge i's gradient, one for all workers. Edges of one pitch take two of them by turns: a worker writes its own
+  /// rows alone, and others have read those when the layer that divides its gradient has ended. Rows of another pitch would lie
+  /// elsewhere.
+  static constexpr ActivationOffset whole_gradient(const Layout& r, int i, int turn, long pitch, ArenaOffsets& at) {
+    for (int k = 0; k < i; ++k) {
+      const ChildPlace& c = r.children[static_cast<std::size_t>(k)];
+      if (c.whole_gradient && c.turn == turn && c.gradient.width == pitch) return c.gradient;
+    }
+    const long offset = at.whole_gradient;
+    at.whole_gradient += whole_line(pitch);
+    return {offset, pitch};
+  }
+
   static constexpr void place(Layout& r, const AllRequirements& s) {
     auto child = [&](int i) -> ChildPlace& { return r.children[static_cast<std::size_t>(i)]; };
     auto size_of = [&](int i) -> const MemoryRequirements& { return s[static_cast<std::size_t>(i)]; };
@@ -71,15 +104,11 @@ template <class... Layers> struct Sequential {
       if (!size_of(i).saves_input) continue;
       const int source = i == 0 ? -1 : child(i - 1).source;
       if (source < 0) total.saves_input = true;
+      else if (remakes(r, s, source, i)) child(source).remade = true;
       else child(source).kept_activations = true;
     }
-    long widest = 0;
-    for (int i = 0; i + 1 < size; ++i) {
-      const long width = whole_line(sample_pitch(size_of(i).output));
-      if (width > widest) widest = width;
-    }
     ArenaOffsets at{};
-    const long own = 2 * widest;
+    AlternatingArrays arrays;
     long inner = 0;
     int turn = 0;  // alternates with every child that writes
     for (int i = 0; i < size; ++i) {
@@ -89,25 +118,31 @@ template <class... Layers> struct Sequential {
       at = at + ArenaOffsets::after(size_of(i));
       const bool is_output = c.source == r.last;
       if (c.source != i || is_output) {
-        c.kept_activations = false;  // no memory of its own
+        c.kept_activations = c.remade = false;  // no memory of its own
       } else if (c.kept_activations) {
         c.output = {at.kept_activations, pitch};
         at.kept_activations += whole_line(pitch);
       } else {
-        c.output = {turn * widest, widest};
+        c.output = arrays.take(turn, pitch);
+        if (c.remade) c.again = arrays.take(read_last(r, i) ? turn : AlternatingArrays::third, pitch);
       }
       if (!size_of(i).aliases) turn ^= 1;
-      if (i + 1 < size && c.source >= 0 && size_of(c.source).whole_gradient) {
-        c.whole_gradient = true;
-        c.gradient = {at.whole_gradient, pitch};
-        at.whole_gradient += whole_line(pitch);
-      } else {
-        c.gradient = {turn * widest, widest};
+      c.turn = turn;
+      if (i + 1 < size && i >= r.first && !size_of(i + 1).aliases) {  // backward of the next child writes it
+        c.whole_gradient = c.source >= 0 && size_of(c.source).whole_gradient;
+        c.gradient = !c.whole_gradient ? arrays.take(turn, pitch) : whole_gradient(r, i, turn, pitch, at);
       }
       total.absorb(size_of(i));
       if (size_of(i).scratch > inner) inner = size_of(i).scratch;
     }
-    for (int i = 0; i < size; ++i) child(i).at.scratch = own;
+    const long own = arrays.total();
+    for (int i = 0; i < size; ++i) {
+      ChildPlace& c = child(i);
+      c.at.scratch = own;
+      if (!c.kept_activations) arrays.place(c.output);
+      if (!c.whole_gradient) arrays.place(c.gradient);
+      arrays.place(c.again);
+    }
     total.output = size_of(size - 1).output;
     total.kept_activations = at.kept_activations;
     total.scratch = own + inner;
@@ -227,12 +262,36 @@ template <SequentialLike L, class In> struct Node<L, In> {
     constexpr long end = I + 1 < n ? all.children[I + 1 < n ? I + 1 : I].at.parameter : all.total.stored;
     typename R::Activation* const to = gradient(r, at, I, call.dx);
     if (!to && r.frozen(at.parameter + end)) return nullptr;  // nor is anything in front of it trained
-    const ArenaOffsets here = at + all.children[I].at;
     const auto *x = edge(r, at, I - 1, call.x, call.y), *y = edge(r, at, I, call.x, call.y);
+    if constexpr (remade_input<I>() < 0) {
+      return run_backward<I>(r, at, {x, y, to, call.ends}, dy);
+    } else {
+      x = make_again<remade_input<I>()>(r, at, call);
+      [[maybe_unused]] const detail::WholeBackward<R> whole(r);  // a half that is left for later would not find it
+      return run_backward<I>(r, at, {x, y, to, call.ends}, dy);
+    }
+  }
+  template <int I, class R> static const typename R::Activation* run_backward(R& r, const ArenaOffsets& at,
+                                                                              const BackwardCall<typename R::Activation>& child,
+                                                                              const typename R::Activation* dy) {
+    const ArenaOffsets here = at + all.children[I].at;
     constexpr bool last = I + 1 == n && joins_sum<R>, first = I == 0 && adds_dx<R>;
     if constexpr (last || first)
-      return NodeAt<I>::backward(r, here, x, y, dy, to, {last ? call.ends.dsum : nullptr, first ? call.ends.adds_dx : false});
-    else return NodeAt<I>::backward(r, here, x, y, dy, to);
+      return NodeAt<I>::backward(r, here, child.x, child.y, dy, child.dx,
+                                 {last ? child.ends.dsum : nullptr, first ? child.ends.adds_dx : false});
+    else return NodeAt<I>::backward(r, here, child.x, child.y, dy, child.dx);
+  }
+  /// The child that makes the input of child I again; -1: it is there.
+  template <int I> static constexpr int remade_input() {
+    const int source = I == 0 || all.children[I].source != I ? -1 : all.children[I == 0 ? 0 : I - 1].source;
+    return source >= 0 && all.children[static_cast<std::size_t>(source)].remade ? source : -1;
+  }
+  template <int S, class R> static const typename R::Activation* make_again(R& r, const ArenaOffsets& at,
+                                                                            const BackwardCall<typename R::Activation>& call) {
+    const ActivationOffset s = all.children[S].again;
+    typename R::Activation* to = r.temporary({s.offset + at.scratch, s.width});
+    NodeAt<S>::remake(r, at + all.children[S].at, edge(r, at, S - 1, call.x, call.y), to);
+    return to;
   }
 };
 

@@ -33,6 +33,10 @@ template <> struct BatchNormKernels<Cpu> {
   static void backward(const BatchNormCall<Scalar>& c, const Context& context) {
     cpu::BatchNorm<Channels, Columns, Scalar>::backward(c, context);
   }
+  /// Forward's y in training once more, from x, where the call has scale and shift.
+  template <int Channels, long Columns, class Scalar> static void remake(const BatchNormCall<Scalar>& c) {
+    cpu::BatchNorm<Channels, Columns, Scalar>::remake(c);
+  }
 };
 
 }  // namespace skein::inline SKEIN_ABI::ops

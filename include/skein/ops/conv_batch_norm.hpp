@@ -29,6 +29,8 @@ template <class Scalar, Conv2dGeometry G> struct ConvBatchNorm<Cpu, Scalar, G> {
   static void backward(const Conv2dCall<Scalar>& c, const BatchNormCall<Scalar>& n, const Context& context) {
     Kernel::backward(c, n, context);
   }
+  /// Forward's output in training once more, from the convolution's, which is kept.
+  static void remake(const BatchNormCall<Scalar>& n) { Kernel::remake(n); }
   /// After backward, the gradient of sample i's convolution, (out_height, out_width, filters).
   static const Scalar* gradient(const BatchNormCall<Scalar>& n, long i, Scalar* room) { return Kernel::gradient(n, i, room); }
 };

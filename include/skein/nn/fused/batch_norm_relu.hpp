@@ -13,6 +13,7 @@ template <class Norm> struct BatchNormRelu {
   static constexpr LayerInfo describe(Extents in) {
     LayerInfo info = Norm::describe(in);
     info.batch_statistics *= 2;  // scale and shift, too
+    info.remakes_output = Remakes::from_input;
     info.flops += in.count();
     return info;
   }
@@ -23,6 +24,9 @@ template <class Norm> struct BatchNormRelu {
   }
   template <class In, class Frame> static void backward(Frame& f) {
     Kernels<Frame>::template backward<In::extents.last(), Norm::width(In::extents)>(call<In>(f), *f.context);
+  }
+  template <class In, class Frame> static void remake(Frame& f) {
+    Kernels<Frame>::template remake<In::extents.last(), Norm::width(In::extents)>(call<In>(f));
   }
 
  private:

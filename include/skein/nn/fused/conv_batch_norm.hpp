@@ -23,6 +23,7 @@ template <class Convolution, class Norm, bool HasRelu> struct ConvBatchNorm {
     }
     info.batch_statistics = 2 * norm.batch_statistics;  // scale and shift, too
     info.saved_for_backward = info.output.count();      // the convolution's output
+    info.remakes_output = Remakes::from_saved;
     info.couples_batch = true;
     info.flops += norm.flops + (HasRelu ? info.output.count() : 0);
     return info;
@@ -43,6 +44,7 @@ template <class Convolution, class Norm, bool HasRelu> struct ConvBatchNorm {
   template <class In, class Frame> static void backward(Frame& f) {
     Op<In, Frame>::backward(convolution<In>(f), norm<In>(f), *f.context);
   }
+  template <class In, class Frame> static void remake(Frame& f) { Op<In, Frame>::remake(norm<In>(f)); }
   /// The gradient of the convolution's output is made once more where the kernels go without it.
   template <class In, class Frame, class Sums> static void kronecker_factors(const Frame& f, const Sums& sums) {
     constexpr ops::Conv2dGeometry g = Convolution::geometry(In::extents);

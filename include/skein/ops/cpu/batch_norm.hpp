@@ -42,6 +42,11 @@ template <int Channels, long Columns_, class Scalar> struct BatchNorm {
     products(f, sums);
     if (combine_by(f, sums, context)) combine(f, rows_of(f), f.dy, f.dx);
   }
+  /// Forward's output in training once more, with forward's bits: where the coefficients are kept (scale, shift).
+  static void remake(const Call& f) {
+    load(f);
+    normalize(f);
+  }
 
   // ---- the pieces: forward is statistics, which leave coefficients in the workspace, and a pass
 

@@ -55,6 +55,7 @@ template <class Scalar, Conv2dGeometry G> struct ConvBatchNorm {
     Norm::combine_by(n, sums, context);
     Conv::backward_of(c, c.y, [&](long first, long count, Scalar* to) { combine(n, first, count, to); });
   }
+  static void remake(const Call& n) { Norm::remake(n); }
   /// After backward, the gradient of the convolution's output of image i: where backward has left it, or in `room`.
   static const Scalar* gradient(const Call& n, long i, Scalar* room) {
     if constexpr (!Conv::direct) return n.x + i * G.out_count();
