@@ -16,6 +16,7 @@
 #include <skein/data/normalization.ipp>
 #include <skein/data/normalize.ipp>
 #include <skein/data/npy_pair.ipp>
+#include <skein/data/origin.ipp>
 #include <skein/data/resize.ipp>
 #include <skein/data/set_blocks.ipp>
 #include <skein/data/standardizer.ipp>
@@ -23,6 +24,7 @@
 #include <skein/data/table.ipp>
 #include <skein/data/table_categories.ipp>
 #include <skein/data/table_encoder.ipp>
+#include <skein/data/table_encoder_fit.ipp>
 #include <skein/data/table_split.ipp>
 #include <skein/data/text_pool.ipp>
 #include <skein/data/view.ipp>

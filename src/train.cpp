@@ -28,6 +28,7 @@
 #include <skein/train/not_finite.ipp>
 #include <skein/train/out_archive.ipp>
 #include <skein/train/pieces.ipp>
+#include <skein/train/preparation.ipp>
 #include <skein/train/progress.ipp>
 #include <skein/train/records.ipp>
 #include <skein/train/safetensors.ipp>

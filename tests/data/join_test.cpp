@@ -9,6 +9,9 @@
 #include <skein/data/join.hpp>
 #include <skein/data/loader.hpp>
 #include <skein/data/map.hpp>
+#include <skein/data/csv.hpp>
+#include <skein/data/table_encoder.hpp>
+#include <skein/data/table_split.hpp>
 #include <skein/tensor/tensor.hpp>
 
 #include "support/thrown.hpp"
@@ -76,4 +79,32 @@ TEST_CASE("several labels a sample are as many values of the joined row") {
   float to[8];
   both.targets(sk::data::Indices(indices), to, 4);
   CHECK((to[0] == 4 && to[1] == 5 && to[2] == 9 && to[4] == 0 && to[5] == 1 && to[6] == 7));
+}
+
+TEST_CASE("sets that were split in different ways are not joined", "[data]") {
+  std::vector<float> x;
+  std::string csv = "a,b\n";
+  for (int i = 0; i < 40; ++i) x.push_back(static_cast<float>(i)), csv += std::to_string(i) + "," + std::to_string(i % 3) + "\n";
+  const auto one = data::from_tensors(x, sk::Extents{1, {1}}), two = data::from_tensors(x, sk::Extents{1, {1}});
+  const auto refused = Catch::StartsWith(
+      "data::join: the sets were split in different ways (another seed, another side, or sorted after the split), so that sample "
+      "i of one does not belong to sample i of the other: join the whole sets and split what comes, split(join(a, b), 0.8); or "
+      "give both splits the same seed");
+  const auto left = data::split(one, 0.5, sk::Seed{1}), right = data::split(two, 0.5, sk::Seed{2});
+  const auto same = data::split(two, 0.5, sk::Seed{1});
+  CHECK_THROWS_WITH(data::join(left.first, right.first), refused);
+  CHECK_THROWS_WITH(data::join(left.first, left.second), refused);
+  CHECK_THROWS_WITH(data::join(left.first, data::map(right.first, [](std::span<float>) {})), refused);
+  CHECK_THROWS_WITH(data::join(data::join(left.first, same.first), right.first), refused);
+  CHECK_NOTHROW(data::join(left.first, same.first));
+  CHECK_NOTHROW(data::join(left.second.normalize(1, 2), same.second));
+  CHECK_NOTHROW(data::join(one, two));
+  CHECK_NOTHROW(data::join(one.subset({0, 1}), two.subset({1, 0})));  // pairs that somebody wants
+  const auto table = data::parse_csv(csv, "t");
+  data::TableEncoder encoder;
+  encoder.numbers({"a", "b"}).fit(table);
+  const auto rows = data::split(table, 0.5, sk::Seed{1}), others = data::split(table, 0.5, sk::Seed{2});
+  CHECK_THROWS_WITH(data::join(encoder.encode(rows.first), encoder.encode(others.first)), refused);
+  CHECK_THROWS_WITH(data::join(left.first, encoder.encode(others.first)), refused);
+  CHECK_NOTHROW(data::join(left.first, encoder.encode(rows.first)));  // pictures and their rows
 }

@@ -441,7 +441,9 @@ TEST_CASE("a batch with a value that is infinite or not a number is refused by i
   CHECK(says(0.0f, {.prefetch = prefetch}) == "nothing");
   own.bad = 71;
   const std::string text =
-      "value 0 of sample 71 of the training data set is nan: correct it; if such values are intended, give the data set "
+      "value 0 of sample 71 of the training data set is nan: correct it, or write it where a data set of your own leaves it out; "
+      "if "
+      "such values are intended, give the data set "
       "data::NonFinite non_finite() const, which returns data::NonFinite::keep";
   CHECK(says(0.0f, {.prefetch = prefetch}) == text);
   CHECK(says(0.0, {.prefetch = prefetch}) == text);

@@ -183,17 +183,49 @@ TEST_CASE("An optimizer refuses the model of another layout", "[nn]") {
   sk::Model<nn::Sequential<nn::Linear<32>, nn::Linear<16>>, sk::Shape<32>> across;
   sk::optim::BoundOptimizer of_down{sk::optim::Adam{}, down};
   CHECK_THROWS_WITH(of_down.step(across), Catch::Contains("each model has an optimizer of its own"));
+  (void)down.gradients();
   CHECK_NOTHROW(of_down.step(down));
+}
+
+TEST_CASE("A step by hand refuses gradients that are not there, and those of a step that has been made", "[nn]") {
+  Linear<2, 1> model{sk::Seed{1}};
+  sk::Executor executor{model, nn::Mse{}, {.capacity = 4, .threads = 1}};
+  sk::optim::BoundOptimizer optimizer{sk::optim::Sgd{.lr = 0.1f}, model};
+  const auto used = Catch::Contains(
+      "step: these gradients have made a step already: executor.forward_backward(batch) makes new ones before each step");
+  const auto refused = Catch::Contains(
+      "forward_backward: .accumulate adds to gradients that have made a step already: leave it out in the first call of each "
+      "step");
+  CHECK_THROWS_WITH(optimizer.step(model), Catch::Contains("step: the model has no gradients: executor.forward_backward(batch) "
+                                                           "makes them before each step"));
+  with_batch(numbers(2, 1), [&](const auto& batch) {
+    executor.forward_backward(batch);
+    executor.forward_backward(batch, {.accumulate = true});
+    CHECK_NOTHROW(optimizer.step(model));
+    CHECK_THROWS_WITH(optimizer.step(model), used);
+    CHECK_THROWS_WITH(executor.forward_backward(batch, {.accumulate = true}), refused);
+    CHECK_THROWS_WITH(optimizer.step(model), used);
+    executor.forward_backward(batch);
+    CHECK_NOTHROW(optimizer.step(model));
+    std::fill(model.gradients().begin(), model.gradients().end(), 0.5f);  // of one's own
+    CHECK_NOTHROW(optimizer.step(model));
+    (void)model.gradients();
+    executor.forward_backward(batch, {.accumulate = true});
+    CHECK_NOTHROW(optimizer.step(model));
+  });
 }
 
 TEST_CASE("An optimizer refuses another model of the same type, and knows its own wherever it moves", "[nn]") {
   Linear<2, 1> mine{sk::Seed{1}}, other{sk::Seed{2}};
   sk::optim::BoundOptimizer optimizer{sk::optim::Sgd{.lr = 0.1f}, mine};
   CHECK_THROWS_WITH(optimizer.step(other), Catch::Contains("made with another model"));
+  (void)mine.gradients(), (void)other.gradients();  // somebody writes them
   CHECK_NOTHROW(optimizer.step(mine));
   auto same = mine.with_input<sk::Shape<2>>();
+  (void)same.gradients();
   CHECK_NOTHROW(optimizer.step(same));
   Linear<2, 1> moved = std::move(mine);
+  (void)moved.gradients();
   CHECK_NOTHROW(optimizer.step(moved));
   optimizer = sk::optim::BoundOptimizer{sk::optim::Sgd{.lr = 0.1f}, other};
   CHECK_NOTHROW(optimizer.step(other));
@@ -207,6 +239,7 @@ TEST_CASE("A step and an executor refuse options that fit refuses", "[nn]") {
     CHECK_THROWS_WITH(optimizer.step(model, {.lr = lr}), Catch::Contains("step: .lr is "));
   for (const double norm : {-1.0, no_number})
     CHECK_THROWS_WITH(optimizer.step(model, {.clip_norm = norm}), Catch::Contains("the largest norm that gradients keep"));
+  (void)model.gradients();
   CHECK_NOTHROW(optimizer.step(model, {.lr = 0}));
   CHECK_THROWS_WITH((sk::Executor{model, nn::Mse{}, {.capacity = 1, .threads = -2}}),
                     Catch::Contains("Executor: .threads is -2"));

@@ -10,7 +10,9 @@
 #include <skein/nn/linear.hpp>
 #include <skein/nn/log_softmax.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
+#include <skein/nn/loss/mse.hpp>
 #include <skein/nn/loss/nll.hpp>
+#include <skein/nn/relu.hpp>
 #include <skein/nn/sequential.hpp>
 #include <skein/nn/softmax.hpp>
 #include <skein/nn/tanh.hpp>
@@ -28,6 +30,8 @@ static_assert(nn::output_kind_of<nn::Sequential<nn::Softmax, nn::Sequential<nn::
               nn::OutputKind::probabilities);
 static_assert(nn::output_kind_of<nn::Sequential<nn::Softmax, nn::Tanh>>() == nn::OutputKind::any);
 static_assert(nn::output_kind_of<nn::Sequential<nn::Dropout<>, nn::Identity>>() == nn::OutputKind::any);
+static_assert(!nn::fits_loss<nn::Relu, nn::CrossEntropy>() && !nn::fits_loss<nn::Relu, nn::Nll>());
+static_assert(nn::fits_loss<nn::Relu, nn::Mse>() && nn::fits_loss<nn::Sequential<nn::Relu, nn::Linear<3>>, nn::CrossEntropy>());
 static_assert(!nn::fits_loss<nn::Linear<3>, nn::Nll>() && nn::fits_loss<nn::LogSoftmax, nn::Nll>());
 static_assert(nn::fits_loss<nn::Linear<3>, nn::CrossEntropy>() && nn::fits_loss<nn::Tanh, nn::Nll>());
 static_assert(!nn::fits_loss<nn::Softmax, nn::CrossEntropy>() && nn::fits_loss<nn::LogSoftmax, nn::CrossEntropy>());

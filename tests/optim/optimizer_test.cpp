@@ -84,9 +84,11 @@ TEST_CASE("A loop by hand of forward_backward and step gives what fit gives, wit
     for (std::size_t i = 0; i < model.parameters().size; ++i)
       CHECK(model.parameters()[i] == Approx(fitted.parameters()[i]).epsilon(1e-12));
     const double before = model.parameters()[0];
+    (void)model.gradients();
     optimizer.step(model, {.lr = 1});  // another rate, the same gradients
     CHECK(std::abs(model.parameters()[0] - before) > 0.02);
     const double last = model.parameters()[0];
+    (void)model.gradients();
     optimizer.step(model, {.lr = 0});  // where a schedule ends: no rate is not the optimizer's own
     CHECK(model.parameters()[0] == last);
   }

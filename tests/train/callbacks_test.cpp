@@ -97,6 +97,32 @@ TEST_CASE("a watched value that is not there, or NaN, in the first epoch is refu
   CHECK_THROWS_AS(EarlyStopping{}.on_epoch_end(regression, control), skein::ArgumentError);
 }
 
+TEST_CASE("a value whose better direction is known is not watched in the other one") {
+  FitControl control;
+  auto record = epoch(1, 1, 0.5);
+  record.validation.set("top-3", 0.75), record.validation.set("mean absolute error", 2), record.validation.set("cost", 3);
+  const auto says = [&](Watch watch) -> std::string {
+    EarlyStopping stopping{.watch = watch};
+    try {
+      stopping.on_epoch_end(record, control);
+    } catch (const skein::ArgumentError& e) { return e.what(); }
+    return "";
+  };
+  CHECK(says(lowest("accuracy")) ==
+        "EarlyStopping takes the least 'accuracy' for the best, and the greatest one is: .watch = highest(\"accuracy\")");
+  CHECK(says(highest("loss")) ==
+        "EarlyStopping takes the greatest 'loss' for the best, and the least one is: .watch = lowest(\"loss\")");
+  CHECK_FALSE(says(lowest("top-3")).empty());
+  CHECK(says(highest("top-3")).empty());
+  CHECK_FALSE(says(lowest("training accuracy")).empty());
+  CHECK_FALSE(says(highest("mean absolute error")).empty());
+  CHECK_FALSE(says({"accuracy"}).empty());  // as it comes, the least
+  CHECK(says(lowest("mean absolute error")).empty());
+  CHECK(says(highest("cost")).empty());  // of one's own: nobody knows
+  auto best = best_model([](const EpochRecord&) {}, highest("training loss"));
+  CHECK_THROWS_WITH(best.on_epoch_end(record, control), Catch::StartsWith("best_model takes the greatest 'training loss'"));
+}
+
 TEST_CASE("early stopping keeps the weights of each best epoch if it is to restore them") {
   FitControl control;
   EarlyStopping stopping{.patience = 1, .restore_best = true};

@@ -156,6 +156,11 @@ TEST_CASE("ranks with other samples of the same number are named, unless the par
                  Catch::Contains(" on rank 1: give all ranks the same whole set, in the same order; where each rank has samples "
                                  "of its own, say .loader = {.partition = data::Partition::local}"));
   CHECK(fit_with(1, 0, {.loader = {.partition = sk::data::Partition::local}}).empty());
+  CHECK_THAT(
+      fit_with(0, 0, {.loader = {.partition = sk::data::Partition::local}}),
+      Catch::Contains("fit: all ranks have given the same training samples as their own part (.loader.partition is local), "
+                      "so that each trains on all of them: give each rank its part, such as set.slice(begin, end); or "
+                      "leave .partition out, and the ranks divide the set"));
   CHECK_THAT(fit_with(0, 1, {}),
              Catch::Contains("fit: the content of the first, middle and last validation sample is of hash ") &&
                  Catch::EndsWith(": give all ranks the same"));

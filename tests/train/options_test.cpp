@@ -2,6 +2,7 @@
 // Options of fit that would do nothing, or nothing of what was meant; and whom they make fetch samples.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <mutex>
 #include <set>
@@ -10,13 +11,19 @@
 
 #include <skein/comm/self/self_comm.hpp>
 #include <skein/data/from_tensors.hpp>
+#include <skein/data/map.hpp>
 #include <skein/nn/linear.hpp>
+#include <skein/nn/loss/binary_cross_entropy.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/loss/mse.hpp>
 #include <skein/nn/sequential.hpp>
+#include <skein/nn/sigmoid.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/parallel/pipeline/pipeline.hpp>
 #include <skein/train/callbacks.hpp>
+#include <skein/train/check_metrics.hpp>
+#include <skein/train/check_schedule.hpp>
+#include <skein/train/metrics.hpp>
 #include <skein/train/trainer.hpp>
 
 namespace sk = skein;
@@ -85,6 +92,67 @@ TEST_CASE("a schedule may end a step before the fit, or at a floor, and one that
   CHECK(fit(sk::optim::polynomial()) == 2);
   CHECK(fit(sk::optim::linear(1, 0)) == 2);
   CHECK(fit(sk::optim::cosine(sk::optim::epochs(2))) == 2);
+}
+
+TEST_CASE("a schedule that is a rate, or over in the first of many epochs, is refused", "[train]") {
+  const Watched data;
+  namespace optim = sk::optim;
+  const auto refused = [&](optim::Schedule schedule, int epochs = 4) -> std::string {  // 5 steps an epoch
+    Model model;
+    sk::Trainer trainer{model, sk::nn::CrossEntropy{}, optim::Sgd{.lr = 0.01f}};
+    try {
+      trainer.fit(data, {.epochs = epochs, .batch = 8, .schedule = schedule, .progress = false});
+    } catch (const sk::ArgumentError& e) { return e.what(); }
+    return "";
+  };
+  const std::string rate =
+      "fit: the .schedule is 0.01 at most: it is a factor of the optimizer's rate and not a rate: let it be 1 for the whole "
+      "rate, "
+      "and give the rate to the optimizer, .lr";
+  CHECK(refused([](std::int64_t step) { return step < 10 ? 0.01f : 0.005f; }) == rate);
+  CHECK(refused(optim::constant(0.01)) == rate);
+  CHECK(
+      refused(optim::multi_step({2, 4})) ==
+      "fit: the .schedule falls from 1 to 0.01 within the first of 4 epochs and does not rise again: a bare number counts steps, "
+      "of which an epoch has 5; sk::optim::epochs(30) are epochs");
+  const auto over = Catch::Contains("within the first of 4 epochs and does not rise again");
+  CHECK_THAT(refused(optim::step(1, 0.1)), over);
+  CHECK_THAT(refused(optim::cosine(4, 0.1)), over);
+  CHECK_THAT(refused(optim::linear(1, 0.2, 5)), over);
+  CHECK_THAT(refused(optim::exponential(0.3)), over);
+  CHECK(refused(optim::warmup(3)).empty());
+  CHECK(refused(optim::warmup(3) * optim::cosine()).empty());
+  CHECK(refused(optim::multi_step({optim::epochs(1), optim::epochs(2)})).empty());
+  CHECK(refused(optim::step(optim::epochs(1), 0.1)).empty());
+  CHECK(refused(optim::exponential(0.9)).empty());
+  CHECK(refused(optim::constant(0.1)).empty());
+  CHECK(refused(optim::one_cycle()).empty());
+  CHECK(refused(optim::multi_step({2}), 2).empty());
+  CHECK(refused([](std::int64_t step) { return step < 2 ? 1 : 0.5f; }).empty());  // of one's own, which counts steps
+}
+
+TEST_CASE("a metric of yes and no has a threshold within the outputs of a network that ends with probabilities", "[train]") {
+  std::vector<float> x, y;
+  for (int i = 0; i < 48; ++i) x.push_back(static_cast<float>(i % 7) - 3);
+  for (int i = 0; i < 32; ++i) y.push_back(static_cast<float>(i % 2));
+  const auto set = data::from_tensors(x, sk::Extents{1, {3}}, y);
+  sk::Model<sk::nn::Sequential<sk::nn::Linear<2>, sk::nn::Sigmoid>, sk::Shape<3>> model;
+  sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{}};
+  const auto refused = Catch::StartsWith(
+      "the metric 'binary accuracy' takes outputs above 0 for a yes, and the network ends with probabilities, from 0 to 1: its "
+      "threshold is 0.5 then, as in BinaryAccuracy{0.5} and F1{-1, 0.5}; 0 is that of logits");
+  const auto fit = [&](sk::train::AnyMetric metric) {
+    trainer.fit(set, {.batch = 8, .validate = set, .metrics = {metric}, .progress = false});
+  };
+  CHECK_THROWS_WITH(fit(sk::train::BinaryAccuracy{}), refused);
+  CHECK_THROWS_WITH(trainer.evaluate(set, {.metrics = {sk::train::BinaryAccuracy{}}}), refused);
+  CHECK_THROWS_WITH(fit(sk::train::F1{}), Catch::StartsWith("the metric 'F1' takes outputs above 0"));
+  CHECK_NOTHROW(fit(sk::train::BinaryAccuracy{0.5}));
+  CHECK_NOTHROW(fit(sk::train::F1{-1, 0.5}));
+  CHECK_NOTHROW(fit(sk::train::R2{}));
+  Model logits;
+  sk::Trainer usual{logits, sk::nn::BinaryCrossEntropy{}, sk::optim::Sgd{}};
+  CHECK_NOTHROW(usual.evaluate(set, {.metrics = {sk::train::BinaryAccuracy{}}}));
 }
 
 TEST_CASE("an empty data set is named, with targets or labels", "[train]") {
@@ -187,4 +255,66 @@ TEST_CASE("Threads fetch the validation set as they fetch the training set", "[t
                                          .loader = {.prefetch = sk::data::Prefetch::off}});
   CHECK(again.threads == std::set{std::this_thread::get_id()});
   CHECK(history.back().validation.loss == expected.back().validation.loss);
+}
+
+namespace {
+/// Sets of a user that leave something out.
+struct Of40 {
+  std::int64_t size() const { return 40; }
+  sk::Extents sample_extents() const { return {1, {3}}; }
+  data::Target target() const { return data::Target::labels(2); }
+};
+struct WithoutLabel : Of40 {
+  void read(std::int64_t, std::span<float> x, std::int32_t& label) const {
+    for (float& v : x) v = 1;
+    if (false) label = 0;
+  }
+};
+struct WithoutSample : Of40 {
+  void read(std::int64_t, std::span<float>, std::int32_t& label) const { label = 1; }
+};
+struct HalfASample : Of40 {
+  void read(std::int64_t, std::span<float> x, std::int32_t& label) const { x[0] = 1, label = 1; }
+};
+struct WithoutTarget : Of40 {
+  data::Target target() const { return data::Target::vector(2); }
+  void read(std::int64_t, std::span<float> x, std::span<float>) const {
+    for (float& v : x) v = 1;
+  }
+};
+struct GathersNoLabels : Of40 {
+  void gather(data::Indices indices, float* x, long pitch) const {
+    for (std::size_t i = 0; i < indices.size(); ++i)
+      for (int j = 0; j < 3; ++j) x[static_cast<long>(i) * pitch + j] = 1;
+  }
+  void labels(data::Indices, std::int32_t*) const {}
+};
+struct GathersNothing : Of40 {
+  void gather(data::Indices, float*, long) const {}
+  void labels(data::Indices indices, std::int32_t* out) const { std::fill_n(out, indices.size(), 1); }
+};
+}  // namespace
+
+TEMPLATE_TEST_CASE("a data set of one's own that leaves out a label or a value is named", "[train]", float, double) {
+  sk::Model<sk::nn::Sequential<sk::nn::Linear<2>>, sk::Shape<3>, sk::Cpu, TestType> model;
+  const auto says = [&](const auto& set, auto loss) -> std::string {
+    sk::Trainer trainer{model, loss, sk::optim::Sgd{}};
+    try {
+      trainer.fit(set, {.epochs = 2, .batch = 8, .progress = false, .loader = {.shuffle = false}});
+    } catch (const sk::Error& e) { return e.what(); }
+    return "";
+  };
+  const sk::nn::CrossEntropy labels;
+  const auto no_label = Catch::Equals(
+      "sample 0 of the training data set has no label: read() or labels() of the data set has left it out; write it");
+  CHECK_THAT(says(WithoutLabel{}, labels), no_label);
+  CHECK_THAT(says(GathersNoLabels{}, labels), no_label);
+  CHECK_THAT(says(data::map(WithoutLabel{}, [](auto) {}), labels), no_label);
+  const auto no_value = Catch::Contains(
+      " of sample 0 of the training data set is nan: correct it, or write it where a data set "
+      "of your own leaves it out");
+  CHECK_THAT(says(WithoutSample{}, labels), no_value);
+  CHECK_THAT(says(HalfASample{}, labels), Catch::StartsWith("value 2") && no_value);
+  CHECK_THAT(says(GathersNothing{}, labels), no_value);
+  CHECK_THAT(says(WithoutTarget{}, sk::nn::Mse{}), Catch::StartsWith("target value 0") && no_value);
 }

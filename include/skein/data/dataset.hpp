@@ -29,6 +29,9 @@ struct Target {
 /// are none, somebody has looked. keep: they are wanted.
 enum class NonFinite { refuse, absent, keep };
 
+/// Stands where a data set shall write a label, so that one that is left out is no class.
+inline constexpr std::int32_t unwritten_label = INT32_MIN;
+
 /// Indices of samples within a data set.
 using Indices = std::span<const std::int64_t>;
 

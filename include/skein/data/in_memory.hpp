@@ -14,6 +14,7 @@
 
 #include "../core/error.hpp"
 #include "finite.hpp"
+#include "origin.hpp"
 #include "subset.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
@@ -77,6 +78,15 @@ template <class Stored = float> class InMemory {
   /// For Trainer::keep: a Predictor of the file then takes raw samples.
   Normalization normalization() const { return {{mean_}, {deviation_}, std::is_same_v<Stored, std::uint8_t> ? 255.0 : 1.0}; }
 
+  /// Where the samples come from, as data::join and Trainer::fit compare it.
+  Origin origin() const { return origin_ ? *origin_ : Origin{}; }
+  /// The same samples, which say that they come from there.
+  InMemory made_by(Origin origin) const {
+    InMemory result = *this;
+    result.origin_ = std::make_shared<const Origin>(std::move(origin));
+    return result;
+  }
+
   /// The same samples, served as (value - mean) / deviation; of bytes, value is byte / 255. Replaces an earlier normalize. Throws
   /// ArgumentError where mean or deviation is no number for it, or makes values infinite.
   InMemory normalize(double mean, double deviation) const {
@@ -92,6 +102,7 @@ template <class Stored = float> class InMemory {
     InMemory result = *this;
     result.mean_ = mean;
     result.deviation_ = deviation;
+    if (origin().normalized_as_read) result.origin_ = nullptr;
     return result;
   }
   /// Samples [begin, end), without a copy. Throws ArgumentError where they are not there.
@@ -227,6 +238,7 @@ template <class Stored = float> class InMemory {
   double mean_ = 0, deviation_ = 1;
   std::span<const Stored> samples_{};
   std::shared_ptr<const Storage> storage_ = std::make_shared<const Storage>();
+  std::shared_ptr<const Origin> origin_;  // null: nothing is known
 };
 
 }  // namespace skein::inline SKEIN_ABI::data

@@ -10,6 +10,7 @@
 
 #include "../core/error.hpp"
 #include "normalization.hpp"
+#include "origin.hpp"
 #include "serve_from.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
@@ -20,7 +21,7 @@ template <class... Sets> class Joined {
   static constexpr bool prefers_threads = (data::prefers_threads<Sets>() || ...);
   static constexpr bool prefers_ascending = (data::prefers_ascending<Sets>() || ...);
 
-  /// Throws ShapeError where the sets have not as many samples.
+  /// Throws ShapeError where the sets have not as many samples, ArgumentError where they were split in different ways.
   explicit Joined(Sets... sets) : sets_(std::move(sets)...) {
     (assert_dataset<Sets>(), ...);
     each([&](const auto& set, Place) {
@@ -28,6 +29,7 @@ template <class... Sets> class Joined {
       if (size_ >= 0 && n != size_)
         throw ShapeError("data::join: one data set has " + std::to_string(size_) + " samples, another " + std::to_string(n));
       size_ = n;
+      detail::join_origin(origin_, detail::origin_of(set));
     });
   }
 
@@ -48,6 +50,8 @@ template <class... Sets> class Joined {
     });
     return all;
   }
+  /// The encoders of all, and the split that chose the samples.
+  const Origin& origin() const { return origin_; }
   NonFinite non_finite() const {
     NonFinite all = NonFinite::absent;
     each([&](const auto& set, Place) {
@@ -129,6 +133,7 @@ template <class... Sets> class Joined {
 
   std::tuple<Sets...> sets_;
   std::int64_t size_ = -1;
+  Origin origin_;
 };
 
 /// Data sets whose samples belong together by their number: images and a table, numbers of two kinds, samples and their targets.

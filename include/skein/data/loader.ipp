@@ -191,8 +191,8 @@ template <class Scalar> void Loader<Scalar>::check_finite(const Slot& slot) cons
     throw ArgumentError(std::string(what) + " " + std::to_string(at % pitch) + " of sample " +
                         std::to_string(b.indices[at / pitch]) + " of " + options_.name + " is " +
                         detail::not_finite_text(static_cast<double>(values[static_cast<std::size_t>(at)])) +
-                        ": correct it; if such values are intended, give the data set data::NonFinite non_finite() const, "
-                        "which returns data::NonFinite::keep");
+                        ": correct it, or write it where a data set of your own leaves it out; if such values are intended, give "
+                        "the data set data::NonFinite non_finite() const, which returns data::NonFinite::keep");
   };
   look(b.x, b.pitch, "value");
   look(b.targets, b.target_pitch, "target value");

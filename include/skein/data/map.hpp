@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "normalization.hpp"
+#include "origin.hpp"
 #include "serve_from.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
@@ -37,6 +38,7 @@ template <class Data, class Function> class Mapped {
   Extents sample_extents() const { return data_.sample_extents(); }
   Target target() const { return detail::target_of(data_); }
   std::vector<JoinedPart> parts() const requires HasParts<Data> { return data_.parts(); }
+  Origin origin() const { return detail::origin_of(data_); }
   /// What a function makes of finite values need not be finite.
   NonFinite non_finite() const { return detail::non_finite_of(data_) == NonFinite::keep ? NonFinite::keep : NonFinite::refuse; }
   /// The normalization of the set, followed by the function where that is a normalization: a Normalization, NormalizeChannels, a

@@ -27,8 +27,8 @@ SKEIN_INLINE bool holds_images(const std::string& folder) {
 SKEIN_INLINE TrainTest read_folder(const std::string& folder, double mean, double deviation) {
   std::string files[4];
   for (int i = 0; i < 4; ++i) files[i] = idx_file(folder, idx_stems[i]);
-  TrainTest sets{read_idx_images(files[0], files[1], 10).normalize(mean, deviation),
-                 read_idx_images(files[2], files[3], 10).normalize(mean, deviation)};
+  TrainTest sets{read_idx_images(files[0], files[1], 10).normalize(mean, deviation).made_by({.normalized_as_read = true}),
+                 read_idx_images(files[2], files[3], 10).normalize(mean, deviation).made_by({.normalized_as_read = true})};
   if (sets.train.sample_extents() != Extents{3, {28, 28, 1}}) throw FileError(files[0], 8, "its images are not 28 by 28");
   if (sets.test.sample_extents() != Extents{3, {28, 28, 1}}) throw FileError(files[2], 8, "its images are not 28 by 28");
   return sets;

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -21,6 +22,15 @@ template <class T> NonFinite non_finite_of(const T& d) {
   else return NonFinite::refuse;
 }
 
+/// Marks the ends of what a set of the user's shall write, so that values that it leaves out are seen by who looks for numbers
+/// that are not finite, and are no remains of another batch.
+template <class Scalar> void mark_unwritten(Scalar* values, long n) {
+  if (n > 0) values[0] = values[n - 1] = std::numeric_limits<Scalar>::quiet_NaN();
+}
+inline void mark_unwritten(std::int32_t* labels, long n) {
+  if (n > 0) labels[0] = labels[n - 1] = unwritten_label;
+}
+
 /// Rows that hold n floats in their last 4n bytes become n doubles, in place and without other memory.
 inline void widen_rows(double* x, long rows, long n, long pitch) {
   for (long i = 0; i < rows; ++i) {
@@ -32,6 +42,13 @@ inline void widen_rows(double* x, long rows, long n, long pitch) {
       std::memcpy(row + 8 * j, &wide, 8);
     }
   }
+}
+
+/// The first and the last of rows of n values.
+template <class Scalar> void mark_rows(Scalar* rows, Indices indices, long n, long pitch) {
+  if (indices.empty()) return;
+  mark_unwritten(rows, n);
+  mark_unwritten(rows + static_cast<long>(indices.size() - 1) * pitch, n);
 }
 
 template <class T, class Scalar> void serve_from(const T& d, Indices indices, const Destination<Scalar>& to);
@@ -52,6 +69,7 @@ template <class T> void gather_from(const T& d, Indices indices, std::int32_t* x
 
 /// Samples with whatever form T has: with or without epoch, in Scalar or by way of float.
 template <class T, class Scalar> void gather_from(const T& d, Indices indices, Scalar* x, long pitch, std::int64_t epoch) {
+  if constexpr (!HasNonFinite<T>) mark_rows(x, indices, Extents(d.sample_extents()).count(), pitch);
   if constexpr (requires { d.gather(indices, x, pitch, epoch); }) {
     d.gather(indices, x, pitch, epoch);
   } else if constexpr (requires { d.gather(indices, x, pitch); }) {
@@ -66,12 +84,15 @@ template <class T, class Scalar> void gather_from(const T& d, Indices indices, S
 }
 
 template <class T> void labels_from(const T& d, Indices indices, std::int32_t* out) {
+  if constexpr (HasLabels<T> && !HasNonFinite<T>)
+    mark_unwritten(out, static_cast<long>(indices.size()) * Target(d.target()).each);
   if constexpr (HasLabels<T>) d.labels(indices, out);
   else if constexpr (!gives_numbers<T>) serve_from(d, indices, Destination<std::int32_t>{.labels = out});
   else serve_from(d, indices, Destination<float>{.labels = out});
 }
 
 template <class T, class Scalar> void targets_from(const T& d, Indices indices, Scalar* y, long pitch) {
+  if constexpr (HasTargets<T> && !HasNonFinite<T>) mark_rows(y, indices, Target(d.target()).count, pitch);
   if constexpr (requires { d.targets(indices, y, pitch); }) {
     d.targets(indices, y, pitch);
   } else if constexpr (HasTargets<T>) {
@@ -93,15 +114,18 @@ template <class T> void read_each(const T& d, Indices indices, const Destination
   std::vector<std::int32_t> unwanted_labels(ReadsManyLabels<T> && !to.labels ? length : 0);
   for (std::size_t i = 0; i < indices.size(); ++i) {
     const std::span<float> x(to.x ? to.x + static_cast<long>(i) * to.pitch : unwanted.data(), n);
+    mark_unwritten(x.data(), static_cast<long>(n));
     if constexpr (ReadsLabelled<T>) {
-      std::int32_t label = 0;
+      std::int32_t label = unwritten_label;
       d.read(indices[i], x, label);
       if (to.labels) to.labels[i] = label;
     } else if constexpr (ReadsManyLabels<T>) {
       std::int32_t* const labels = to.labels ? to.labels + i * length : unwanted_labels.data();
+      mark_unwritten(labels, static_cast<long>(length));
       d.read(indices[i], x, std::span<std::int32_t>(labels, length));
     } else if constexpr (ReadsTargets<T>) {
       float* const y = to.targets ? to.targets + static_cast<long>(i) * to.target_pitch : unwanted.data() + (to.x ? 0 : n);
+      mark_unwritten(y, static_cast<long>(length));
       d.read(indices[i], x, std::span<float>(y, length));
     } else {
       d.read(indices[i], x);
@@ -132,7 +156,7 @@ template <class T, class Scalar> void serve_from(const T& d, Indices indices, co
   } else {
     if (to.x) gather_from(d, indices, to.x, to.pitch, to.epoch);
     if constexpr (HasLabels<T>)
-      if (to.labels) d.labels(indices, to.labels);
+      if (to.labels) labels_from(d, indices, to.labels);
     if constexpr (HasTargets<T>)
       if (to.targets) targets_from(d, indices, to.targets, to.target_pitch);
   }

@@ -11,6 +11,7 @@
 
 #include "../core/error.hpp"
 #include "normalize.hpp"
+#include "origin.hpp"
 #include "permutation.hpp"
 #include "serve_from.hpp"
 
@@ -33,8 +34,8 @@ template <class Data> class Subset {
     indices_ = std::make_shared<const std::vector<std::int64_t>>(std::move(indices));
   }
   /// Those of another subset, of as many samples.
-  Subset(Data data, std::shared_ptr<const std::vector<std::int64_t>> indices)
-      : data_(std::move(data)), indices_(std::move(indices)) {}
+  Subset(Data data, std::shared_ptr<const std::vector<std::int64_t>> indices, std::uint64_t split = 0)
+      : data_(std::move(data)), indices_(std::move(indices)), split_(split) {}
 
   std::int64_t size() const { return static_cast<std::int64_t>(indices_->size()); }
   Extents sample_extents() const { return data_.sample_extents(); }
@@ -42,10 +43,16 @@ template <class Data> class Subset {
   std::vector<JoinedPart> parts() const requires HasParts<Data> { return data_.parts(); }
   NonFinite non_finite() const { return detail::non_finite_of(data_); }
   Normalization normalization() const requires HasNormalization<Data> { return data_.normalization(); }
+  /// That of the whole set, and the split that chose the samples.
+  Origin origin() const {
+    Origin own = detail::origin_of(data_);
+    own.split = split_;
+    return own;
+  }
   /// The same samples as data::normalize(set, mean, deviation) serves them.
   auto normalize(double mean, double deviation) const {
     auto whole = data::normalize(data_, mean, deviation);
-    return Subset<decltype(whole)>(std::move(whole), indices_);
+    return Subset<decltype(whole)>(std::move(whole), indices_, split_);
   }
 
   template <class Scalar>
@@ -78,6 +85,7 @@ template <class Data> class Subset {
 
   Data data_;
   std::shared_ptr<const std::vector<std::int64_t>> indices_;
+  std::uint64_t split_ = 0;  // not 0: split() chose them
 };
 
 /// Chosen samples of a data set, which is copied (or moved) into the result.
@@ -94,7 +102,11 @@ template <class Data> std::pair<Subset<Data>, Subset<Data>> split(const Data& da
   std::vector<std::int64_t> first, second;
   for (std::int64_t i = 0; i < size; ++i) (i < head ? first : second).push_back(order(i));
   if constexpr (prefers_ascending<Data>()) std::sort(first.begin(), first.end()), std::sort(second.begin(), second.end());
-  return {Subset<Data>(data, std::move(first)), Subset<Data>(data, std::move(second))};
+  const auto part = [&](std::vector<std::int64_t>&& own) {
+    const std::uint64_t hash = detail::hash_of_split(own, detail::origin_of(data).split);
+    return Subset<Data>(data, std::make_shared<const std::vector<std::int64_t>>(std::move(own)), hash);
+  };
+  return {part(std::move(first)), part(std::move(second))};
 }
 
 }  // namespace skein::inline SKEIN_ABI::data

@@ -100,7 +100,9 @@ SKEIN_INLINE InMemory<std::uint8_t> synthetic_digits(std::int64_t samples, Seed 
     painter.paint(images.data() + i * pixels);
     labels[static_cast<std::size_t>(i)] = painter.digit();
   }
-  return InMemory<std::uint8_t>({3, {28, 28, 1}}, std::move(images), std::move(labels), 10).normalize(0.1634, 0.2532);
+  return InMemory<std::uint8_t>({3, {28, 28, 1}}, std::move(images), std::move(labels), 10)
+      .normalize(0.1634, 0.2532)
+      .made_by({.normalized_as_read = true});
 }
 
 }  // namespace skein::inline SKEIN_ABI::data

@@ -110,6 +110,11 @@ class Table {
   /// A data set for classification: the named column holds class numbers 0, 1, 2, ...
   InMemory<float> labelled(std::string_view target) const;
 
+  /// Of the rows that data::split() chose, for Origin::split; 0 where it chose none.
+  std::uint64_t split() const { return split_; }
+  /// Chosen rows in a chosen order, which say that split() chose them.
+  Table split_into(std::span<const std::int64_t> rows) const;
+
   /// For what reads a table column by column.
   const Column& of(int column) const { return (*columns_)[static_cast<std::size_t>(column)]; }
   std::int64_t stored_row(std::int64_t row) const { return chosen_ ? (*chosen_)[static_cast<std::size_t>(row)] : row; }
@@ -126,6 +131,7 @@ class Table {
   std::shared_ptr<const std::vector<Column>> columns_ = std::make_shared<const std::vector<Column>>();
   std::shared_ptr<const std::vector<std::int64_t>> chosen_;  // null: all rows
   std::int64_t rows_ = 0;
+  std::uint64_t split_ = 0;
 };
 
 namespace detail {

@@ -206,6 +206,13 @@ SKEIN_INLINE Table Table::subset(std::span<const std::int64_t> rows) const {
   Table result = *this;
   result.rows_ = static_cast<std::int64_t>(stored.size());
   result.chosen_ = std::make_shared<const std::vector<std::int64_t>>(std::move(stored));
+  result.split_ = 0;
+  return result;
+}
+
+SKEIN_INLINE Table Table::split_into(std::span<const std::int64_t> rows) const {
+  Table result = subset(rows);
+  result.split_ = detail::hash_of_split(rows, split_);
   return result;
 }
 
@@ -234,7 +241,7 @@ SKEIN_INLINE InMemory<float> Table::dataset(std::string_view target) const {
   const int t = column(target);
   std::vector<float> y;
   for (std::int64_t r = 0; r < rows_; ++r) y.push_back(number_as_float(r, t));
-  return InMemory<float>(sample(), others(t), std::move(y), 1);
+  return InMemory<float>(sample(), others(t), std::move(y), 1).made_by({.split = split_});
 }
 
 SKEIN_INLINE InMemory<float> Table::labelled(std::string_view target) const {
@@ -246,7 +253,7 @@ SKEIN_INLINE InMemory<float> Table::labelled(std::string_view target) const {
       refuse(r, t, v == v ? detail::shortest(v) : "no value", "a class number 0, 1, 2, ... is wanted");
     labels.push_back(static_cast<std::int32_t>(v));
   }
-  return InMemory<float>(sample(), others(t), std::move(labels));
+  return InMemory<float>(sample(), others(t), std::move(labels)).made_by({.split = split_});
 }
 
 SKEIN_INLINE Extents Table::sample() const {

@@ -82,6 +82,9 @@ class TableEncoder {
   const std::vector<std::string>& classes() const;
   /// Categories of a column that one_hot, index or label takes, after fit().
   const std::vector<std::string>& categories(std::string_view column) const;
+  /// The same number for encoders that make the same samples of rows without missing values, another for others. A data set that
+  /// was encoded carries it, so that trainers and predictors see which encoder it was.
+  std::uint64_t fingerprint() const;
   /// What became of each column, a line each, after fit(): "sex: 2 categories, female, male".
   std::string text() const;
 
@@ -129,6 +132,7 @@ class TableEncoder {
   template <class To>
   static void encode_numbers(const Encoded& e, const Table& table, double mean, double deviation, To* to, long pitch);
   template <class Stored> InMemory<Stored> make(const Table& table) const;
+  Origin origin_of(const Table& table) const { return {.encoders = {fingerprint()}, .split = table.split()}; }
   bool has_targets(const Table& table) const;
   template <class T> void restore_row(std::span<T> outputs) const;
 
@@ -140,4 +144,5 @@ class TableEncoder {
 
 #if !SKEIN_COMPILED
 #include "table_encoder.ipp"
+#include "table_encoder_fit.ipp"
 #endif

@@ -10,6 +10,7 @@
 
 #include "../core/error.hpp"
 #include "normalization.hpp"
+#include "origin.hpp"
 #include "serve_from.hpp"
 
 SKEIN_BEGIN_COLD
@@ -78,6 +79,8 @@ class DatasetView {
   const std::vector<JoinedPart>& parts() const { return parts_; }
   /// How they are normalised already, as far as the set says it.
   const Normalization& normalization() const { return normalization_; }
+  /// Where its samples come from, as far as the set says it.
+  const Origin& origin() const { return origin_; }
   /// How a loader shall ask for its samples: on several threads, in ascending order of their indices.
   bool prefers_threads() const { return table_->prefers_threads; }
   bool prefers_ascending() const { return table_->prefers_ascending; }
@@ -114,6 +117,7 @@ class DatasetView {
       target_ = detail::target_of(dataset);
       non_finite_ = detail::non_finite_of(dataset);
       normalization_ = detail::normalization_of(dataset);
+      origin_ = detail::origin_of(dataset);
       if constexpr (HasParts<T>) parts_ = dataset.parts();
       check();
     }
@@ -128,6 +132,7 @@ class DatasetView {
   NonFinite non_finite_ = NonFinite::refuse;
   std::vector<JoinedPart> parts_;
   Normalization normalization_;
+  Origin origin_;
   std::shared_ptr<const void> kept_;  // a data set that was made in place
 };
 

@@ -98,7 +98,8 @@ class Executor {
   /// that of one mean; `.scale` is a factor of your own, of the gradient of the sum of losses. With `.accumulate` the gradients
   /// are added to those before, and the sums that are returned are of all calls since the first one without it: add up those of
   /// the last call of each step alone. The batch (device/batch_view.hpp) is in memory of the host or of the model's device. Waits
-  /// for a device (train::TrainStep does not). Throws where samples or targets are not what the model and the loss take.
+  /// for a device (train::TrainStep does not). Throws where samples or targets are not what the model and the loss take, and
+  /// where `.accumulate` would add to gradients that a step has used.
   template <class Given> nn::LossSums forward_backward(const Given& given, const ExecutorCall& call = {}) {
     if (!options_.training)
       throw ArgumentError("Executor: one that was made with .training = false has no gradients: it evaluates and predicts");
@@ -107,6 +108,7 @@ class Executor {
     const auto& seen = batch_view<Scalar, Device>(given);
     nn::check_call(call, seen.count);
     check(given, seen, true);
+    nn::check_accumulation(call, model().gradient_state());
     const View& batch = batch_on_device_(seen);
     const double weight = expected_batch_weight(call.of_samples > 0 ? call.of_samples : batch.count);
     const nn::PassCall pass =
@@ -121,6 +123,7 @@ class Executor {
     });
     finish();
     ready_.set_summed();
+    model().set_gradient_state(nn::GradientState::made);
     return sums();
   }
   /// Forward and loss without backward, as in evaluation (no dropout). outputs() has the outputs; a batch without targets gives

@@ -10,6 +10,7 @@
 #include "../core/error.hpp"
 #include "../device/device.hpp"
 #include "../plan/virtual_shards.hpp"
+#include "gradient_state.hpp"
 #include "memory_requirements.hpp"
 
 SKEIN_BEGIN_COLD
@@ -89,6 +90,13 @@ constexpr long depth_first_block(const MemoryRequirements& s, long scalar_bytes,
 /// Throws ArgumentError for a negative number of workers: of `who`'s option.
 inline void check_threads(const char* who, int threads) {
   if (threads < 0) throw ArgumentError(text("{}: .threads is {}: give 1 or more; 0: the cores of this rank", who, threads));
+}
+/// Throws ArgumentError where gradients would be added to those that a step has used.
+inline void check_accumulation(const ExecutorCall& call, GradientState state) {
+  if (call.accumulate && state == GradientState::used)
+    throw ArgumentError(
+        "forward_backward: .accumulate adds to gradients that have made a step already: leave it out in the first call of each "
+        "step");
 }
 /// Throws ArgumentError for a factor of the gradient that is none: what a call of so many samples says of it.
 inline void check_call(const ExecutorCall& call, long samples) {

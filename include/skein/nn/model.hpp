@@ -14,6 +14,7 @@
 #include "../tensor/view.hpp"
 #include "check.hpp"
 #include "fused_network.hpp"
+#include "gradient_state.hpp"
 #include "load_options.hpp"
 #include "precision.hpp"
 #include "program.hpp"
@@ -116,12 +117,18 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
   DeviceSpan<const Scalar, Device> buffers() const { return weights_->buffers(); }
 
   /// The gradients, allocated at the first call: a model that only predicts has none.
-  DeviceSpan<Scalar, Device> gradients() { return gradient_arena().sub(0, static_cast<std::size_t>(sizes.stored)); }
+  DeviceSpan<Scalar, Device> gradients() {
+    gradient_state_ = nn::GradientState::made;  // they may be written
+    return gradient_arena().sub(0, static_cast<std::size_t>(sizes.stored));
+  }
   DeviceSpan<const Scalar, Device> gradients() const {
     return {placed_ ? placed_.get() : gradients_.data(), has_gradients() ? static_cast<std::size_t>(sizes.stored) : 0};
   }
   /// They are there: somebody has asked for them, or placed them.
   bool has_gradients() const { return placed_ || gradients_.size() > 0; }
+  /// What they are to a loop by hand: Executor and BoundOptimizer say so.
+  nn::GradientState gradient_state() const { return gradient_state_; }
+  void set_gradient_state(nn::GradientState state) { gradient_state_ = state; }
   /// Gives gradients that nobody has asked for yet a place in memory of another owner: `memory` has room for gradient_arena(),
   /// zeroed and aligned to 64 bytes, and lives as long as the model has it. Else they are where they were.
   void place_gradients(std::shared_ptr<Scalar> memory) {
@@ -201,6 +208,7 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
   std::shared_ptr<Weights<Scalar, Device>> weights_;
   Arena<Scalar, Device> gradients_;
   std::shared_ptr<Scalar> placed_;  // gradients elsewhere, with their owner
+  nn::GradientState gradient_state_ = nn::GradientState::none;
   Seed seed_;
 };
 

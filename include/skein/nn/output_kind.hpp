@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the last layer of a network gives and what a loss takes: a Softmax before a loss that has one inside trains badly without
-// a word, and logits before a loss of log-probabilities not at all, so that a trainer refuses the pair.
+// a word, a Relu before it too, and logits before a loss of log-probabilities not at all, so that a trainer refuses the pair.
 #pragma once
 #include <concepts>
 #include <type_traits>
@@ -9,8 +9,9 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
-/// Outputs as a loss reads them. `any`: a layer does not say, a loss takes whatever comes.
-enum class OutputKind { any, logits, probabilities, log_probabilities };
+/// Outputs as a loss reads them. `any`: a layer does not say, a loss takes whatever comes. `rectified`: none is below 0, as
+/// behind a Relu.
+enum class OutputKind { any, logits, probabilities, log_probabilities, rectified };
 
 /// A layer that says what its outputs are: static constexpr OutputKind gives.
 template <class L> concept SaysWhatItGives = requires {
@@ -97,6 +98,8 @@ template <class Loss> consteval OutputKind kind_taken_by() {
 /// logits, and not to one of log-probabilities.)
 template <class Network, class Loss> consteval bool fits_loss() {
   if (kind_taken_by<Loss>() == OutputKind::log_probabilities && output_kind_of<Network>() == OutputKind::logits) return false;
+  if (output_kind_of<Network>() == OutputKind::rectified)
+    return kind_taken_by<Loss>() != OutputKind::logits && kind_taken_by<Loss>() != OutputKind::log_probabilities;
   return output_kind_of<Network>() != OutputKind::probabilities || kind_taken_by<Loss>() == OutputKind::any ||
          kind_taken_by<Loss>() == OutputKind::probabilities;
 }
@@ -104,7 +107,11 @@ template <class Network, class Loss> inline constexpr bool outputs_are_what_the_
 
 /// Refuses, with one sentence, a loss of other outputs than those of a network, or of the layer at an Output of a Graph.
 template <class Network, class Loss> consteval void assert_outputs() {
-  if constexpr (kind_taken_by<Loss>() == OutputKind::logits)
+  if constexpr (output_kind_of<Network>() == OutputKind::rectified)
+    static_assert(outputs_are_what_the_loss_takes<Network, Loss>,
+                  "the network ends with Relu, so that no output is below 0, and this loss takes logits (or log-probabilities), "
+                  "which may be: leave the Relu behind the last layer out");
+  else if constexpr (kind_taken_by<Loss>() == OutputKind::logits)
     static_assert(outputs_are_what_the_loss_takes<Network, Loss>,
                   "the network ends with probabilities (Softmax or Sigmoid), and this loss takes logits: it has that function "
                   "inside; leave the last layer out, and apply it to what predict() returns");

@@ -3,6 +3,7 @@
 #pragma once
 #include "../ops/dense_types.hpp"
 #include "elementwise.hpp"
+#include "output_kind.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -13,7 +14,9 @@ struct ReluFunction {
 };
 
 /// y = max(x, 0); the derivative at 0 is 0.
-struct Relu : Elementwise<ReluFunction> {};
+struct Relu : Elementwise<ReluFunction> {
+  static constexpr OutputKind gives = OutputKind::rectified;
+};
 
 }  // namespace skein::inline SKEIN_ABI::nn
 

@@ -8,9 +8,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../device/copy.hpp"
+#include "../nn/gradient_state.hpp"
 #include "../plan/program.hpp"
 #include "clip.hpp"
 #include "optimizer.hpp"
@@ -65,6 +67,8 @@ template <class Model> constexpr long stored_of() { return Model::program.stored
 [[noreturn]] void refuse_model(long bound, long given, bool whole);
 /// Throws ArgumentError: the optimizer's state is that of the weights of another model, of the same layout.
 [[noreturn]] void refuse_other_weights();
+/// Throws ArgumentError: a step would use gradients that a step has used already, or that nobody has made.
+[[noreturn]] void refuse_gradients(bool used);
 /// Throws ArgumentError for values that are no rate, or no norm to clip by.
 void refuse_rate(double lr);
 inline void check(const StepOptions& o) {
@@ -107,8 +111,8 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
 
   /// One step of a loop by hand: updates the model's parameters by its gradients, which executor.forward_backward() has made
   /// and the ranks have summed. It counts the steps itself. All of the parameters; on one thread. Throws ArgumentError for
-  /// another model than the one it was made with (of another layout, where it was made with a program), and for options that
-  /// make no sense.
+  /// another model than the one it was made with (of another layout, where it was made with a program), for options that make no
+  /// sense, and where there are no new gradients since the last step.
   template <class Model> void step(Model& model, const StepOptions& options = {}) {
     static_assert(!has_stages<O>,
                   "a chain with transforms of whole tensors is more than one pass: a loop by hand makes its steps with "
@@ -117,13 +121,16 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
     if (weights_ && weights_ != &model.weights()) [[unlikely]]
       detail::refuse_other_weights();
     detail::check(options);
-    const Scalar* gradients[] = {model.gradients().data};
+    if (model.gradient_state() != nn::GradientState::made) [[unlikely]]
+      detail::refuse_gradients(model.gradient_state() == nn::GradientState::used);
+    const Scalar* gradients[] = {std::as_const(model).gradients().data};
     StepCall<Scalar> call{
         .step = ++steps_, .lr = options.lr.value_or(static_cast<double>(optimizer_.lr)), .gradients = gradients};
     const ClipNorm clip{static_cast<float>(clip_norm_of(optimizer_, options.clip_norm))};
     if (clip.active()) call.gradient_scale = clip(gradient_norm(call));
     const auto weights = model.modify();
     update(weights.data(), call, 0, stored_);
+    model.set_gradient_state(nn::GradientState::used);
   }
 
   /// Updates what [begin, end) of the arena holds: within owned().

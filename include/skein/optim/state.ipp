@@ -33,6 +33,12 @@ SKEIN_INLINE void refuse_other_weights() {
       "step: the optimizer was made with another model, whose momentum and step count it has: each model has an optimizer of its "
       "own");
 }
+SKEIN_INLINE void refuse_gradients(bool used) {
+  throw ArgumentError(
+      used ? "step: these gradients have made a step already: executor.forward_backward(batch) makes new ones before "
+             "each step"
+           : "step: the model has no gradients: executor.forward_backward(batch) makes them before each step");
+}
 SKEIN_INLINE void refuse_rate(double lr) {
   throw ArgumentError(text("step: .lr is {}: a rate is finite and not negative; without it the optimizer's own", lr));
 }

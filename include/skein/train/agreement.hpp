@@ -35,6 +35,7 @@ template <class PolicyState> inline constexpr bool may_have_others = !std::same_
 struct Agreement {
   NamedValues all{}, training{};
   bool trains = true;
+  std::uint64_t own_part = 0;  ///< of Partition::local: hash_of_part() of the training set
 };
 
 /// Options of a fit that all ranks give alike. Not among them: threads, callbacks, progress, prefetching, graphs.
@@ -43,6 +44,9 @@ void describe(const FitOptions& options, NamedValues& to);
 void describe(const EvaluateOptions& options, NamedValues& to);
 /// A data set of each rank, `set` is "training" or "validation": its size, where all see the whole set, and its samples.
 void describe(const data::DatasetView& data, std::string_view set, bool shared, NamedValues& to);
+/// Of Partition::local under a policy that exchanges in each step: the samples of this rank's part, by their number and 16 of
+/// them. 0 where that is not so, and where they are all alike, drawn at random or not to be had.
+std::uint64_t hash_of_part(const data::DatasetView& data, const FitOptions& options, parallel::SameWeights same);
 /// The rules of the optimizer's groups; of a predicate no more than that there is one.
 void describe(const optim::Groups& groups, NamedValues& to);
 /// Where a training stands.
@@ -51,12 +55,14 @@ void describe(const TrainingPosition& place, std::int64_t steps, NamedValues& to
 namespace detail {
 /// The hashes of a rank, as they travel.
 struct AgreementHashes {
-  static constexpr std::size_t count = 2;
+  static constexpr std::size_t count = 3;
   std::uint64_t numbers[count];
 };
 AgreementHashes hashes_of(const Agreement& own);
 /// All ranks have the same.
 bool same(std::span<const std::uint64_t> of_all);
+/// Throws CommError where the parts of all ranks that train are one and the same.
+void check_parts(std::string_view call, std::span<const std::uint64_t> of_all);
 /// What a rank tells the others where hashes differ, and what all make of it: throws CommError, "fit: `.lr` of Adam is 0.1 on
 /// rank 0, 0.01 on rank 1: ...".
 std::string text_of(const Agreement& own);
@@ -68,10 +74,11 @@ std::string parameter_hashes(std::span<const plan::Entry> entries, std::span<con
 [[noreturn]] void fail_replicas(std::string_view when, const std::vector<std::string>& texts);
 }  // namespace detail
 
-/// Every rank says what it believes; where two differ, all throw the same CommError. Collective: one all_gather of 16 bytes where
-/// all agree. `call` is the public function, as users know it.
+/// Every rank says what it believes; where two differ, and where parts of their own do not, all throw the same CommError.
+/// Collective: one all_gather of 24 bytes where all agree. `call` is the public function, as users know it.
 template <class PolicyState> void agree(std::string_view call, PolicyState& policy_state, const Agreement& own) {
-  if (detail::same(policy_state.numbers_of_all(detail::hashes_of(own).numbers))) return;
+  const std::vector<std::uint64_t> of_all = policy_state.numbers_of_all(detail::hashes_of(own).numbers);
+  if (detail::same(of_all)) return detail::check_parts(call, of_all);
   detail::fail_disagreement(call, policy_state.texts_of_all(detail::text_of(own)));
 }
 

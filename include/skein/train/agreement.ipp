@@ -101,6 +101,17 @@ SKEIN_INLINE std::string bytes_to_compare(const data::DatasetView& data) {
   return all.samples + all.targets;
 }
 
+/// One sample and what belongs to it; empty where the set draws it at random.
+SKEIN_INLINE std::string bytes_of_sample(const data::DatasetView& data, std::int64_t sample) {
+  const auto bytes = [&] {
+    const data::Indices one(&sample, 1);
+    const SampleBytes b = data.gives_numbers() ? bytes_of<float>(data, one) : bytes_of<std::int32_t>(data, one);
+    return b.samples + b.targets;
+  };
+  const std::string once = bytes();
+  return data.non_finite() == data::NonFinite::absent || bytes() == once ? once : std::string();
+}
+
 SKEIN_INLINE void describe_samples(const data::DatasetView& data, std::string_view set, NamedValues& to) {
   if (data.size() == 0) return;
   const std::string name = text("the content of the first, middle and last {} sample", set);
@@ -124,6 +135,25 @@ SKEIN_INLINE void describe(const data::DatasetView& data, std::string_view set, 
   for (int i = 0; i < data.sample_extents().rank; ++i) extents += (i ? ", " : "") + std::to_string(data.sample_extents()[i]);
   to.add(text("the shape of a {} sample", set), "(" + extents + ")");
   if (shared) detail::describe_samples(data, set, to);
+  for (const std::uint64_t encoder : data.origin().encoders) to.add(text("the TableEncoder of the {} samples", set), encoder);
+}
+
+SKEIN_INLINE std::uint64_t hash_of_part(const data::DatasetView& data, const FitOptions& options, parallel::SameWeights same) {
+  if (options.loader.partition != data::Partition::local || same != parallel::SameWeights::after_step) return 0;
+  const std::int64_t size = data ? data.size() : 0, count = std::min<std::int64_t>(size, 16);
+  std::string all, first;
+  try {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::string one = detail::bytes_of_sample(data, i * (size - 1) / std::max<std::int64_t>(1, count - 1));
+      if (i == 0) first = one;
+      if (one.empty()) return 0;
+      all += one;
+    }
+  } catch (const std::exception&) { return 0; }  // a step says so
+  for (std::int64_t i = 1; i < count; ++i)
+    if (all.compare(static_cast<std::size_t>(i) * first.size(), first.size(), first) != 0)
+      return (hash64(all.data(), all.size()) ^ (static_cast<std::uint64_t>(size) << 1)) | 1;
+  return 0;
 }
 
 SKEIN_INLINE void describe(const optim::Groups& groups, NamedValues& to) {
@@ -146,7 +176,24 @@ SKEIN_INLINE void describe(const TrainingPosition& place, std::int64_t steps, Na
 namespace detail {
 
 SKEIN_INLINE AgreementHashes hashes_of(const Agreement& own) {
-  return {{own.all.hash(), own.trains ? own.training.hash() | 1 : 0}};
+  return {{own.all.hash(), own.trains ? own.training.hash() | 1 : 0, own.own_part}};
+}
+
+SKEIN_INLINE void check_parts(std::string_view call, std::span<const std::uint64_t> of_all) {
+  std::uint64_t part = 0;
+  int ranks = 0;
+  for (std::size_t r = 0; r < of_all.size(); r += AgreementHashes::count) {
+    if (of_all[r + 1] == 0) continue;  // a server
+    if (of_all[r + 2] == 0 || (part != 0 && of_all[r + 2] != part)) return;
+    part = of_all[r + 2];
+    ++ranks;
+  }
+  if (ranks < 2) return;
+  throw CommError(
+      std::string(call) +
+      ": all ranks have given the same training samples as their own part (.loader.partition is local), so that each trains on "
+      "all of them: give each rank its part, such as set.slice(begin, end); or leave .partition out, and the ranks divide the "
+      "set");
 }
 
 SKEIN_INLINE bool same(std::span<const std::uint64_t> of_all) {

@@ -31,6 +31,7 @@ struct FitFacts {
   bool serves = false;                       ///< the policy has ranks that make the updates
   parallel::SameWeights same_weights{};      ///< what the policy promises of the ranks' weights
   long metric_rows = 1;                      ///< rows of outputs of a sample, as metrics see them
+  bool probabilities = false;                ///< the network ends with Sigmoid or Softmax
   int metric_width = 1, metric_values = 0;   ///< outputs of a row, values that they are compared with (0: a label)
   int threads = 1;                           ///< workers of this rank, where the options do not say
   Seed seed{};                               ///< the model's

@@ -7,6 +7,8 @@
 #include "../core/error.hpp"
 #include "../optim/transform/transform.hpp"
 #include "archive.hpp"
+#include "check_metrics.hpp"
+#include "check_schedule.hpp"
 #include "fit_loop.hpp"
 #include "loss_judge.hpp"
 #include "metrics/gather_samples.hpp"
@@ -16,17 +18,6 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
-/// Throws ArgumentError where the end of a fit has the rate 0, since the schedule is shorter.
-inline void check_end(const optim::Schedule& schedule, std::int64_t steps) {
-  std::int64_t end = steps;
-  while (end > 0 && schedule(end - 1) == 0) --end;
-  if (steps - end <= 1 + steps / 100) return;
-  throw ArgumentError(text(
-      "fit: the .schedule is 0 from step {} on, so that the last {} of the {} steps train nothing: leave out its length, as in "
-      "cosine(), which is that of the fit then; a bare number counts steps, sk::optim::epochs(5) are epochs",
-      end + 1, steps - end, steps));
-}
-
 /// Of one fit.
 template <class Scalar> struct FitLoop<Scalar>::Work {
   Work(Steps& asked, const FitOptions& o, data::Loader<Scalar>& train, data::Loader<Scalar>* validate, const FitFacts& facts)
@@ -34,7 +25,7 @@ template <class Scalar> struct FitLoop<Scalar>::Work {
         progress(ProgressOptions{.rank = o.progress ? facts.rank : 1}), judge(asked, facts, o) {
     const std::int64_t count = (train.steps() + o.step.accumulate - 1) / o.step.accumulate;
     schedule = o.schedule.bound({.steps = o.epochs * count, .steps_per_epoch = count});
-    check_end(schedule, o.epochs * count);
+    check_schedule(schedule, o.epochs * count, count);
   }
   Steps& steps;
   const FitOptions& options;
@@ -89,24 +80,11 @@ inline double factor_of(const optim::Schedule& schedule, std::int64_t step) {
   return factor;
 }
 
-/// Throws ArgumentError for a metric without a name, and for two of one name: their values would go into one column.
-inline void check_names(const std::vector<AnyMetric>& metrics) {
-  for (std::size_t i = 0; i < metrics.size(); ++i) {
-    if (metrics[i].name().empty()) throw ArgumentError(text("metric {} of .metrics has no name: name() returns nothing", i));
-    for (std::size_t j = 0; j < i; ++j)
-      if (metrics[i].has_column() && metrics[j].has_column() && metrics[i].name() == metrics[j].name())
-        throw ArgumentError(
-            text("two metrics of .metrics have the name '{}', so that one value would replace the other: give "
-                 "each a name of its own",
-                 metrics[i].name()));
-  }
-}
-
 template <class Scalar> History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOptions& options) {
   facts_ = steps.facts();
   check_replica_options(facts_, options.check.replicas_every);
   check_options(options);
-  check_names(options.metrics);
+  check_metrics(facts_, options.metrics);
   if (!options.metrics.empty() && !options.validate)
     throw ArgumentError(
         "fit: .metrics are of the validation, and no .validate set is given: give one (the training set too can be it), or ask "
@@ -159,7 +137,7 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
 
 template <class Scalar> Scores FitLoop<Scalar>::evaluate(Steps& steps, data::DatasetView data, EvaluateOptions& options) {
   facts_ = steps.facts();
-  check_names(options.metrics);
+  check_metrics(facts_, options.metrics);
   if (options.batch < 0)
     throw ArgumentError(text("evaluate: .batch is {}: give 1 or more samples; 0: 256 a rank", options.batch));
   const long batch = options.batch > 0 ? options.batch : 256L * facts_.ranks;

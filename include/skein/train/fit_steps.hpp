@@ -58,6 +58,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
                .serves = parallel::ServesUpdates<PolicyState>,
                .same_weights = state.same_weights(),
                .metric_rows = rows,
+               .probabilities = nn::output_kind_of<typename Model::network>() == nn::OutputKind::probabilities,
                .metric_width = static_cast<int>(width),
                .metric_values = labels ? 0 : static_cast<int>(nn::target_length<Loss>(width)),
                .threads = train_step_.threads(),

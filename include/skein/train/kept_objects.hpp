@@ -2,7 +2,9 @@
 // Objects that go into a training's files beside the model: what prepared the data, names of classes. They are bytes here, so
 // that no trainer is compiled for their types.
 #pragma once
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -13,11 +15,26 @@
 
 namespace skein::inline SKEIN_ABI::train {
 
-/// Objects by name, as bytes; in a file each is a section "kept/<name>".
+/// An object that says by a number what it does, as a data::TableEncoder: fingerprint().
+template <class T> concept HasFingerprint = requires(const T& object) {
+  { object.fingerprint() } -> std::same_as<std::uint64_t>;
+};
+
+/// Objects by name, as bytes; in a file each is a section "kept/<name>", and its fingerprint, where it has one, a section
+/// "fingerprint/<name>".
 class KeptObjects {
  public:
-  template <class T> void set(const std::string& name, const T& object) { bytes_[name] = to_bytes(object); }
+  template <class T> void set(const std::string& name, const T& object) {
+    bytes_[name] = to_bytes(object);
+    if constexpr (HasFingerprint<T>) fingerprints_[name] = object.fingerprint();
+  }
   bool has(std::string_view name) const { return bytes_.find(name) != bytes_.end(); }
+  /// Of the object of that name; 0 where there is none, or it has none.
+  std::uint64_t fingerprint(std::string_view name) const;
+  /// Whether an object of that fingerprint is kept, under whatever name.
+  bool has_fingerprint(std::uint64_t fingerprint) const;
+  /// Those of `others` whose names are not here.
+  void add_missing(const KeptObjects& others);
   /// Throws ArgumentError that lists the names there are.
   template <class T> T get(std::string_view name) const {
     T object;
@@ -32,6 +49,7 @@ class KeptObjects {
   const std::vector<std::byte>& bytes(std::string_view name) const;
 
   std::map<std::string, std::vector<std::byte>, std::less<>> bytes_;
+  std::map<std::string, std::uint64_t, std::less<>> fingerprints_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

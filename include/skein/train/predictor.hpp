@@ -13,6 +13,7 @@
 #include "weights_file.hpp"
 #include "predict.hpp"
 #include "predict_table.hpp"
+#include "preparation.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -70,6 +71,7 @@ template <class Model> class Predictor {
   /// Normalization. Where it keeps a TableEncoder, the samples are what that encodes: encoder.encode(table).
   Tensor<Scalar, 2, Device> predict(const data::DatasetView& data) {
     train::check_samples<Model>(data, "predicted");
+    train::check_kept_encoder(kept_, data, "predict");
     if constexpr (!is_tokens<typename Model::input>)
       if (!normalization_.unknown())
         return predict_samples(data::map(data, applied_to(data.normalization(), data.sample_extents())));

@@ -21,6 +21,7 @@
 #include "options.hpp"
 #include "predict.hpp"
 #include "predict_table.hpp"
+#include "preparation.hpp"
 #include "refused_trainer.hpp"
 #include "train_step.hpp"
 #include "weights_file.hpp"
@@ -72,10 +73,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>)
       train::check_served(train_step_, options.clip_norm, options.schedule);
     if (policy_state().serves()) return serve(options);
-    if (options.validate) {
-      train::check_data<Model, Loss>(options.validate, "validation");
-      data::check_alike(train.normalization(), options.validate.normalization());
-    }
+    if (options.validate) train::check_data<Model, Loss>(options.validate, "validation");
+    prepared_.begin_fit(train, options.validate, kept_);
     Steps steps(train_step_);
     return loop_.run(steps, train, options);
   }
@@ -100,6 +99,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if (policy_state().serves()) return {};  // the others' affair; a server needs no data
     agree_on_evaluation(data, options);
     train::check_data<Model, Loss>(data, "evaluated");
+    train::check_kept_encoder(kept_, data, "evaluate");
     Steps steps(train_step_);
     return loop_.evaluate(steps, data, options);
   }
@@ -117,6 +117,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// The same for each sample of a data set.
   Tensor<Scalar, 2, Device> predict(data::DatasetView data) {
     train::check_samples<Model>(data, "predicted");
+    train::check_kept_encoder(kept_, data, "predict");
     reserve_for_prediction(static_cast<long>(data.size()));
     return train::predict_samples(model(), data, train_step_.executor().capacity(), forward());
   }
@@ -141,6 +142,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if (loop_.within_epoch()) place.sums = train_step_.totals();
     if constexpr (TrainStep::PolicyState::local_sums) place.sums = train::detail::sum_over_ranks(policy_state(), place.sums);
     if (policy_state().rank() == 0) {
+      prepared_.note_missing(kept_);
       try {
         train::save_training(path, train_step_, place, loop_.history(), loop_.callback_state(), kept_);
       } catch (const std::exception& e) { failure = e.what(); }
@@ -155,6 +157,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   void save_weights(const std::string& path) const {
     static_assert(train::has_whole_model<typename TrainStep::PolicyState>,
                   "trainer.save_weights(path): under a Pipeline no rank has the whole model: all ranks call trainer.save(path)");
+    prepared_.note_missing(kept_);
     if constexpr (train::has_whole_model<typename TrainStep::PolicyState>) train::save_weights(path, model(), kept_);
   }
   /// Reads what save() wrote; every rank reads the file itself. Throws FileError for a file of another network, optimizer or
@@ -179,20 +182,23 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     loop_.resume(place, history, callbacks);
   }
 
-  /// The weights of a file alone: parameters and buffers, without the optimizer's state and the place in the data. A call of all
-  /// ranks, each of which reads the file; under a Pipeline the stages take their own. Throws FileError, with all names that do
-  /// not match, for a file of another network; nothing is changed then. Where one rank cannot read its file, all throw.
+  /// The weights of a file alone, without the optimizer's state and the place in the data; where all are taken, also what is kept
+  /// beside them and not kept here. A call of all ranks, each of which reads the file; under a Pipeline the stages take their
+  /// own. Throws FileError, with all names that do not match, for a file of another network; nothing is changed then. Where one
+  /// rank cannot read its file, all throw.
   void load_weights(const std::string& path, const LoadOptions& options = {}) {
     const comm::InPublicCall here(comm::PublicCall::load_weights);
     policy_state().barrier();  // who has not called this is named
     train::LoadedFile file{path};
+    train::KeptObjects beside;
     try {
       if constexpr (parallel::SharesBatches<typename TrainStep::PolicyState>)
-        file.hash = train::scatter_weights(path, train_step_, options);
-      else file.hash = train::load_weights(path, model(), options);
+        file.hash = train::scatter_weights(path, train_step_, options, &beside);
+      else file.hash = train::load_weights(path, model(), options, &beside);
     } catch (const Error& e) { file.fail(e); }
     if constexpr (several) train::agree_on_file("load_weights", policy_state(), file);
     file.check();
+    if (options.only.empty()) kept_.add_missing(beside);
     const auto lease = model().modify();
     policy_state().start();
   }
@@ -200,9 +206,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// Steps that were left out so far since their loss was no finite number: see FitOptions::on_nan.
   std::int64_t left_out() const { return loop_.left_out(); }
   /// Puts an object with serialize() into every file that save() writes from now on: what prepared the data, names of classes.
-  /// The object is copied. A Predictor of the file has it again: predictor.kept<T>(name). Loading replaces what is kept by the
-  /// file's.
-  template <class T> void keep(const std::string& name, const T& object) { kept_.set(name, object); }
+  /// The object is copied. A Predictor of the file has it again: predictor.kept<T>(name). load() replaces all that is kept.
+  template <class T> void keep(const std::string& name, const T& object) { kept_.set(name, object), prepared_.check_kept(kept_); }
   /// Under the name that its type has: a data::TableEncoder, which Predictor::predict(table) then uses.
   template <class T> void keep(const T& object) { keep(std::string(T::kept_as), object); }
   template <class T> T kept(std::string_view name = T::kept_as) const { return kept_.template get<T>(name); }
@@ -226,6 +231,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       nn::describe(train_step_.loss(), own.all);
       own.training.add(".validate", options.validate ? "a data set" : "nothing");
       train::describe(train, "training", options.loader.partition == data::Partition::shared, own.training);
+      own.own_part = train::hash_of_part(train, options, policy_state().same_weights());
       train::describe(options.validate, "validation", true, own.training);
       train::describe(loop_.position(), train_step_.steps(), own.training);
       loop_.describe(options, model().seed(), own.training);
@@ -279,6 +285,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   TrainStep train_step_;
   train::detail::FitLoop<Scalar> loop_;
   train::KeptObjects kept_;
+  train::Preparation prepared_;
 };
 
 /// What is missing, or no policy, is said in one sentence.

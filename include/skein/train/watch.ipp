@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of watch.hpp.
 #pragma once
+#include <algorithm>
+#include <iterator>
+
 #include "watch.hpp"
 
 SKEIN_BEGIN_COLD
@@ -24,6 +27,20 @@ inline std::string names_of(const Scores& scores) {
   for (int i = 0; i < scores.metrics(); ++i) add(scores.metric_name(i));
   return names;
 }
+/// Throws ArgumentError where a value whose better direction is known is watched in the other one.
+inline void check_direction(const Watch& watch, const char* callback) {
+  constexpr std::string_view higher[] = {"accuracy", "binary accuracy", "precision", "recall", "F1", "AUC", "R2"},
+                             lower[] = {"loss", "mean absolute error"};
+  std::string_view name = watch.name;
+  if (name.starts_with(training_prefix)) name.remove_prefix(training_prefix.size());
+  name = name.substr(0, name.find(" of "));  // "F1 of 3"
+  const auto is_of = [&](const auto& names) { return std::find(std::begin(names), std::end(names), name) != std::end(names); };
+  if (watch.higher_is_better ? !is_of(lower) : !is_of(higher) && !name.starts_with("top-")) return;
+  const std::string right = watch.higher_is_better ? "lowest" : "highest";
+  throw ArgumentError(std::string(callback) + " takes the " + (watch.higher_is_better ? "greatest" : "least") + " '" +
+                      watch.name + "' for the best, and the " + (watch.higher_is_better ? "least" : "greatest") +
+                      " one is: .watch = " + right + "(\"" + watch.name + "\")");
+}
 [[noreturn]] inline void refuse_watch(const EpochRecord& record, const Watch& watch, const char* callback) {
   const auto [scores, name] = scores_of(record, watch);
   const bool validation = scores == &record.validation;
@@ -46,6 +63,7 @@ SKEIN_INLINE double watched_value(const EpochRecord& epoch, const Watch& watch) 
 
 SKEIN_INLINE bool BestValue::improved_by(const EpochRecord& record, const Watch& watch, double least_change,
                                          const char* callback) {
+  if (epoch == 0) detail::check_direction(watch, callback);
   const double now = watched_value(record, watch);
   if (epoch == 0 && now != now) detail::refuse_watch(record, watch, callback);
   const bool better = epoch == 0 || (watch.higher_is_better ? now > value + least_change : now < value - least_change);

@@ -79,15 +79,15 @@ std::uint64_t load_weights(const std::string& path, Model& model, const LoadOpti
   return hash;
 }
 /// The same into the stages of a pipeline: all of a file's weights. Throws ArgumentError where only some are wanted.
-template <class TrainStep>
-std::uint64_t scatter_weights(const std::string& path, TrainStep& train_step, const LoadOptions& options) {
+template <class TrainStep> std::uint64_t scatter_weights(const std::string& path, TrainStep& train_step,
+                                                         const LoadOptions& options, KeptObjects* kept = nullptr) {
   using Model = std::remove_cvref_t<decltype(train_step.model())>;
   using Copy = HostCopy<typename Model::Scalar, typename Model::device>;
   if (!options.only.empty())
     throw ArgumentError("load_weights: under a Pipeline no rank has all weights, so that .only is not there: leave it out");
   std::vector<typename Model::Scalar> parameters(static_cast<std::size_t>(Model::sizes.stored)),
       buffers(static_cast<std::size_t>(Model::sizes.buffers));
-  const std::uint64_t hash = read_weights(path, Model::program, options, parameters.data(), buffers.data());
+  const std::uint64_t hash = read_weights(path, Model::program, options, parameters.data(), buffers.data(), kept);
   const auto lease = train_step.model().modify();
   Copy::write(train_step.whole_parameters().data, parameters.data(), parameters.size(), train_step.model().where());
   Copy::write(train_step.whole_buffers().data, buffers.data(), buffers.size(), train_step.model().where());

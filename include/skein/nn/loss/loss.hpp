@@ -20,6 +20,7 @@
 #include "../../ops/label_loss.hpp"
 #include "../../ops/vector_loss.hpp"
 #include "../output_kind.hpp"
+#include "check_labels.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -65,20 +66,6 @@ struct LossSums {
   double mean() const { return weight > 0 ? loss / weight : 0; }
 };
 
-/// Throws ArgumentError for the first of `count` labels, `each` a sample, that is no class: a fit checks a batch before its
-/// parallel region. `first` is the place of the first label, for the message, where no names are given.
-inline void check_labels(const std::int32_t* labels, long count, long classes, std::optional<std::int32_t> ignore = {},
-                         long first = 0, long each = 1, const SampleNames& names = {}) {
-  for (long i = 0; i < count; ++i)
-    if ((labels[i] < 0 || labels[i] >= classes) && !(ignore && labels[i] == *ignore))
-      throw ArgumentError((names.indices ? names(i / each) : SampleNames{}((first + i) / each)) + " has the label " +
-                          std::to_string(labels[i]) + (each > 1 ? " at position " + std::to_string((first + i) % each) : "") +
-                          "; the network has " + std::to_string(classes) + " outputs, so labels are 0 to " +
-                          std::to_string(classes - 1) +
-                          (ignore ? " (or " + std::to_string(*ignore) + ", which is ignored)"
-                                  : ": mend the labels, or name the one to leave out with .ignore_label"));
-}
-
 /// The rows that a loss gets of a sample's outputs.
 template <class Loss> constexpr long rows_of_sample(const Extents& output) {
   return Loss::target == TargetKind::label ? labels_each(output) : 1;
@@ -87,13 +74,6 @@ template <class Loss> constexpr long rows_of_sample(const Extents& output) {
 template <class Loss> constexpr double expected_weight(const Extents& output, long samples) {
   const long each = Loss::target == TargetKind::label ? labels_each(output) : output.count();
   return static_cast<double>(samples > 0 ? samples : 1) * static_cast<double>(each);
-}
-
-/// Throws ArgumentError where a batch, which has labels, has another number of them a sample than the network gives rows.
-inline void check_labels_each(long given, long wanted) {
-  if (given != wanted)
-    throw ArgumentError("the batch has " + std::to_string(given) + " labels a sample, the network's output " +
-                        std::to_string(wanted) + " positions a sample to compare with them: each position takes one label");
 }
 
 /// L says what it compares with: labels or values.

@@ -110,6 +110,7 @@ class BinaryAccuracy {
  public:
   explicit BinaryAccuracy(double threshold = 0) : threshold_(threshold) {}
   static constexpr std::string_view name() { return "binary accuracy"; }
+  double threshold() const { return threshold_; }
   template <class Scalar> void add(Rows<Scalar> outputs, Rows<Scalar> targets) {
     detail::check_targets(outputs, targets, "binary accuracy");
     for (long i = 0; i < outputs.count; ++i)

@@ -4,6 +4,7 @@
 #pragma once
 #include <concepts>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,6 +25,11 @@ template <class M, class Scalar, class Truth> concept TakesOutputs = requires(M&
 
 /// It says that its value is not to be written down with the scores.
 template <class M> concept WithoutColumn = requires { requires !M::has_column; };
+
+/// Of rows of targets, it takes outputs above a threshold for a yes: threshold().
+template <class M> concept HasThreshold = requires(const M& metric) {
+  { metric.threshold() } -> std::convertible_to<double>;
+};
 
 /// Owns a copy of the metric, or refers to the user's through std::ref, which a metric with a name wants: the trainer fills it.
 /// Copies have a state of their own (those of a reference share it).
@@ -62,6 +68,8 @@ class AnyMetric {
   /// What it keeps of each row, which ranks put together; null where it has sums.
   std::vector<double>* samples() { return held_->samples(); }
   double value() const { return held_->value(); }
+  /// Its threshold; NaN where it has none.
+  double threshold() const { return held_->threshold(); }
   /// The object that was given by std::ref; null where a copy is held.
   const void* referred() const { return held_->referred(); }
   /// Whether its value is written down with the scores; not where the metric has `static constexpr bool has_column = false`.
@@ -82,6 +90,7 @@ class AnyMetric {
     virtual std::span<double> sums() = 0;
     virtual std::vector<double>* samples() = 0;
     virtual double value() const = 0;
+    virtual double threshold() const = 0;
     virtual const void* referred() const = 0;
     virtual bool has_column() const = 0;
   };
@@ -111,6 +120,10 @@ class AnyMetric {
       else return nullptr;
     }
     double value() const override { return inner().value(); }
+    double threshold() const override {
+      if constexpr (HasThreshold<Inner>) return inner().threshold();
+      else return std::numeric_limits<double>::quiet_NaN();
+    }
     const void* referred() const override {
       if constexpr (std::same_as<T, Inner>) return nullptr;
       else return &inner();

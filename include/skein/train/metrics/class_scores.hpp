@@ -18,6 +18,7 @@ namespace skein::inline SKEIN_ABI::train {
 class ClassCounts {
  public:
   std::string_view name() const { return name_; }
+  double threshold() const { return threshold_; }
   /// How many classes come, so that a rank without samples has as many sums as the others.
   void begin(int classes, int) { counts_.assign(3 * static_cast<std::size_t>(classes), 0); }
 

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Metrics that a fit or an evaluation refuses beforehand: without a name, of the same name, or with a threshold that no output
+// crosses.
+#pragma once
+#include <vector>
+
+#include "../core/error.hpp"
+#include "../core/text.hpp"
+#include "fit_facts.hpp"
+
+SKEIN_BEGIN_COLD
+
+namespace skein::inline SKEIN_ABI::train::detail {
+
+/// Throws ArgumentError for a metric without a name, and for two of one name: their values would go into one column.
+inline void check_names(const std::vector<AnyMetric>& metrics) {
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    if (metrics[i].name().empty()) throw ArgumentError(text("metric {} of .metrics has no name: name() returns nothing", i));
+    for (std::size_t j = 0; j < i; ++j)
+      if (metrics[i].has_column() && metrics[j].has_column() && metrics[i].name() == metrics[j].name())
+        throw ArgumentError(
+            text("two metrics of .metrics have the name '{}', so that one value would replace the other: give "
+                 "each a name of its own",
+                 metrics[i].name()));
+  }
+}
+/// Throws ArgumentError where each output of a network is on the same side of a metric's threshold.
+inline void check_thresholds(const FitFacts& facts, const std::vector<AnyMetric>& metrics) {
+  if (!facts.probabilities || facts.metric_values == 0) return;
+  for (const AnyMetric& m : metrics)
+    if (const double threshold = m.threshold(); threshold <= 0 || threshold >= 1)
+      throw ArgumentError(
+          text("the metric '{}' takes outputs above {} for a yes, and the network ends with probabilities, from 0 "
+               "to 1: its threshold is 0.5 then, as in BinaryAccuracy{0.5} and F1{-1, 0.5}; 0 is that of "
+               "logits",
+               m.name(), threshold));
+}
+/// All of it.
+inline void check_metrics(const FitFacts& facts, const std::vector<AnyMetric>& metrics) {
+  check_names(metrics);
+  check_thresholds(facts, metrics);
+}
+
+}  // namespace skein::inline SKEIN_ABI::train::detail
+
+SKEIN_END_COLD

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules that a fit refuses beforehand: those that leave most of it without a rate.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+#include "../core/error.hpp"
+#include "../core/text.hpp"
+#include "../optim/schedule.hpp"
+
+SKEIN_BEGIN_COLD
+
+namespace skein::inline SKEIN_ABI::train::detail {
+
+/// Throws ArgumentError where the end of a fit has the rate 0, since the schedule is shorter.
+inline void check_end(const optim::Schedule& schedule, std::int64_t steps) {
+  std::int64_t end = steps;
+  while (end > 0 && schedule(end - 1) == 0) --end;
+  if (steps - end <= 1 + steps / 100) return;
+  throw ArgumentError(text(
+      "fit: the .schedule is 0 from step {} on, so that the last {} of the {} steps train nothing: leave out its length, as in "
+      "cosine(), which is that of the fit then; a bare number counts steps, sk::optim::epochs(5) are epochs",
+      end + 1, steps - end, steps));
+}
+
+/// The least and the greatest factor of steps [begin, end): of some of them, where they are many.
+struct FactorRange {
+  float least = 0, most = 0;
+
+  FactorRange(const optim::Schedule& schedule, std::int64_t begin, std::int64_t end) {
+    if (begin >= end) return;
+    least = most = schedule(end - 1);
+    for (std::int64_t i = begin, stride = std::max<std::int64_t>(1, (end - begin) / 1000); i < end; i += stride)
+      least = std::min(least, schedule(i)), most = std::max(most, schedule(i));
+  }
+};
+/// Throws ArgumentError for a schedule that is a rate where a factor of the rate is wanted, and for one that has fallen to its
+/// end in the first of many epochs, since its lengths are steps where epochs were meant.
+inline void check_schedule(const optim::Schedule& schedule, std::int64_t steps, std::int64_t of_epoch) {
+  check_end(schedule, steps);
+  const FactorRange first(schedule, 0, std::min(steps, of_epoch)), rest(schedule, std::min(steps, of_epoch), steps);
+  if (first.least < 0 || rest.least < 0) return;  // a step says so
+  if (const float most = std::max(first.most, rest.most); most <= 0.05f)
+    throw ArgumentError(
+        text("fit: the .schedule is {} at most: it is a factor of the optimizer's rate and not a rate: let it be 1 for the whole "
+             "rate, and give the rate to the optimizer, .lr",
+             most));
+  const bool ended = schedule.has_all_steps() && rest.least == rest.most && rest.most <= 0.5f * first.most;
+  if (steps >= 3 * of_epoch && (ended || rest.most <= 0.01f * first.most))
+    throw ArgumentError(
+        text("fit: the .schedule falls from {} to {} within the first of {} epochs and does not rise again: a bare number counts "
+             "steps, of which an epoch has {}; sk::optim::epochs(30) are epochs",
+             first.most, rest.most, steps / of_epoch, of_epoch));
+}
+
+}  // namespace skein::inline SKEIN_ABI::train::detail
+
+SKEIN_END_COLD

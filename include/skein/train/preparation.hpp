@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What prepared the samples of a training, a TableEncoder or a normalization, and whether the objects that are kept with the
+// model say the same: a program that uses the model would prepare its samples otherwise, and get wrong numbers without a word.
+#pragma once
+#include <string>
+
+#include "../data/view.hpp"
+#include "kept_objects.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+/// Throws ArgumentError where samples of `call` ("predict") were encoded by another TableEncoder than the one that is kept.
+void check_kept_encoder(const KeptObjects& kept, const data::DatasetView& data, const char* call);
+
+/// Of one trainer: what prepared the training set of its last fit.
+class Preparation {
+ public:
+  /// Before a fit. Throws ArgumentError where the training and the validation set were prepared differently, or what is kept is
+  /// of another preparation than theirs.
+  void begin_fit(const data::DatasetView& train, const data::DatasetView& validation, const KeptObjects& kept);
+  /// After keep(). Throws ArgumentError where the TableEncoder that is kept is not that of the last fit.
+  void check_kept(const KeptObjects& kept) const;
+  /// What of the preparation a file that is saved now does not have, as one sentence; empty where nothing is missing.
+  std::string missing_from(const KeptObjects& kept) const;
+  /// The same on stderr, once.
+  void note_missing(const KeptObjects& kept) const;
+
+ private:
+  data::Origin origin_;
+  data::Normalization normalization_;
+  mutable bool noted_ = false;
+};
+
+}  // namespace skein::inline SKEIN_ABI::train
+
+#if !SKEIN_COMPILED
+#include "preparation.ipp"
+#endif
