@@ -94,6 +94,9 @@ TEST_CASE("A predictor normalises raw images as the file says, and refuses norma
   check(predictor.predict(sk::data::from_tensors(shares, sk::Extents{3, {6, 6, 1}}, labels)));
   const sk::Tensor<float, 4> x(std::span<const float>(shares), sk::dims(20, 6, 6, 1));
   check(predictor.predict(x));
+  check(predictor.predict(x * 1.0f));  // an expression is evaluated
+  check(predictor.predict(x.view()));
+  CHECK(values(trainer.predict(x * 2.0f)) == values(trainer.predict(sk::eval(x * 2.0f))));
   CHECK(predictor.kept<sk::data::Normalization>().divisor == 255);
 
   CHECK_THROWS_WITH(predictor.predict(train), Catch::Contains("this data set is normalised already: give the raw set"));

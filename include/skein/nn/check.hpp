@@ -75,7 +75,8 @@ template <class Layer, int... Path> struct layer {
                   "Stateful: a sequence that is read from its end does not go on in the next batch: leave Reversed or Stateful "
                   "out");
     static_assert(kernel_fits_into<Layer, Input>,
-                  "the kernel is larger than its padded input: use a smaller kernel or more padding");
+                  "the kernel is larger than its padded input: use a smaller kernel or more padding; an image is Shape<height, "
+                  "width, channels>, as in Shape<28, 28, 1>");
     static_assert(keeps_the_count<Layer, Input>, "Reshape<...>: the extents must multiply to as many values as the input has");
     static_assert(slices_within<Layer, Input>, "Slice<Begin, End>: End is beyond the last extent of the input");
     static_assert(

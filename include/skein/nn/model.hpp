@@ -55,6 +55,9 @@ constexpr bool same_arrays(std::span<const plan::Entry> a, std::span<const plan:
     if (a[i].offset != b[i].offset || !(a[i].extents == b[i].extents)) return false;
   return true;
 }
+
+template <class Number> inline constexpr bool is_a_seed = false;
+template <class Model> inline constexpr bool is_copied = false;
 }  // namespace nn
 
 /// Precision_: float or double for everything (float as it comes), or a Precision (nn/precision.hpp).
@@ -95,6 +98,22 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
         seed_(seed) {
     initialize(part);
   }
+
+  /// A number that is no Seed is refused.
+  template <class Number>
+  requires std::is_arithmetic_v<Number>
+  explicit Model(Number) : Model() {
+    static_assert(nn::is_a_seed<Number>, "the seed of a model is a Seed: sk::Model<...> model{sk::Seed{42}}");
+  }
+  /// A copy is refused: a model can be moved.
+  Model(const Model&) : Model() {
+    static_assert(
+        nn::is_copied<Model>,
+        "a model is not copied, since nobody could tell which of the two is trained: take it as Model&, or std::move it; "
+        "a second model takes its weights from a file, save_weights and load");
+  }
+  Model(Model&&) = default;
+  Model& operator=(Model&&) = default;
 
   /// The same weights for samples of another shape: `auto longer = model.with_input<Shape<128>>();`. Both read and write one
   /// Weights, which lives as long as one of them; each has gradients of its own. The network's parameters must be the same there.

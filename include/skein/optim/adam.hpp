@@ -48,7 +48,9 @@ ops::AdamArguments<Scalar> adam_pass(const Hyper& h, const UpdateCall<Scalar, De
 struct Adam {
   float lr = 1e-3f;
   [[no_unique_address]] detail::refused::LearningRate learning_rate{};
+  [[no_unique_address]] detail::refused::Betas betas{};
   double beta1 = 0.9, beta2 = 0.999;
+  [[no_unique_address]] detail::refused::Eps eps{};
   double epsilon = 1e-8;   ///< positive: gaps between rows hold zeros, and 0 / 0 would spoil them
   float weight_decay = 0;  ///< added to the gradient (L2)
   bool amsgrad = false;    ///< divides by the greatest v so far

@@ -10,7 +10,9 @@ namespace skein::inline SKEIN_ABI::optim {
 struct AdamW {
   float lr = 1e-3f;
   [[no_unique_address]] detail::refused::LearningRate learning_rate{};
+  [[no_unique_address]] detail::refused::Betas betas{};
   double beta1 = 0.9, beta2 = 0.999;
+  [[no_unique_address]] detail::refused::Eps eps{};
   double epsilon = 1e-8;       ///< positive: gaps between rows hold zeros, and 0 / 0 would spoil them
   float weight_decay = 1e-2f;  ///< times lr: the share by which the weights shrink
   bool amsgrad = false;        ///< divides by the greatest v so far

@@ -34,12 +34,26 @@ template <class Scalar> struct UpdateRates {
 
 namespace detail {
 namespace refused {
-template <class> inline constexpr bool by_this_name = false;
+template <class...> inline constexpr bool by_this_name = false;
 /// A member that takes no memory and refuses every value: PyTorch's `lr` is that name here too, Keras's is learning_rate.
 struct LearningRate {
   constexpr LearningRate() = default;
   template <class T> constexpr LearningRate(const T&) {
     static_assert(by_this_name<T>, "an optimizer has no option of this name: its learning rate is .lr, as in Sgd{.lr = 0.1f}");
+  }
+};
+/// PyTorch's names of what Adam has.
+struct Betas {
+  constexpr Betas() = default;
+  template <class... T>
+  requires(sizeof...(T) > 0) constexpr Betas(const T&...) {
+    static_assert(by_this_name<Betas, T...>, "Adam has no .betas: they are two numbers, Adam{.beta1 = 0.9, .beta2 = 0.999}");
+  }
+};
+struct Eps {
+  constexpr Eps() = default;
+  template <class T> constexpr Eps(const T&) {
+    static_assert(by_this_name<T>, "an optimizer has no option of this name: it is .epsilon, as in Adam{.epsilon = 1e-8}");
   }
 };
 }  // namespace refused

@@ -70,8 +70,11 @@ struct FitOptions {
   Seed seed{};                              ///< of order and dropout; 0: the model's
   std::vector<train::AnyMetric> metrics{};  ///< of the `.validate` set
   train::Callbacks callbacks{};             ///< called around epochs and steps, in this order
-  bool record_steps = false;                ///< a `StepRecord` of every step in the `History`
-  bool progress = true;                     ///< lines on the terminal, by rank 0 alone
+  [[no_unique_address]] train::detail::refused::OfCallbacks callback{};
+  [[no_unique_address]] train::detail::refused::OfCallbacks early_stopping{};
+  [[no_unique_address]] train::detail::refused::OfCallbacks patience{};
+  bool record_steps = false;  ///< a `StepRecord` of every step in the `History`
+  bool progress = true;       ///< lines on the terminal, by rank 0 alone
   [[no_unique_address]] train::detail::refused::Verbose verbose{};
   int threads = 0;             ///< workers of this rank; 0: its cores
   OnNan on_nan = OnNan::stop;  ///< where the loss of a step is no finite number: `stop`, `skip` or `go_on`

@@ -3,6 +3,7 @@
 // forward(batch, to) writes the outputs of a batch, dense.
 #pragma once
 #include <algorithm>
+#include <concepts>
 #include <string>
 
 #include "../data/loader.hpp"
@@ -21,6 +22,13 @@ template <class Model> data::LoaderOptions device_loader_options() {
   o.memory = StepDevice<Scalar, Device>::host_memory();
   o.held = StepDevice<Scalar, Device>::held;
   return o;
+}
+
+/// A tensor as it is; an expression evaluated. The result is bound to a reference where it is used.
+template <class Element, class Device, TensorExpression E> decltype(auto) as_tensor(const E& x) {
+  using Rows = Tensor<Element, E::rank, Device>;
+  if constexpr (std::same_as<E, Rows>) return (x);
+  else return Rows(x);
 }
 
 /// The outputs for each row of x: (samples, outputs). Throws ShapeError where a row is no sample of the model's.

@@ -64,8 +64,10 @@ template <class Model> class Predictor {
       if (!normalization_.unknown()) return predict_rows<Rank>(normalized(x));
     return predict_rows<Rank>(x);
   }
-  template <int Rank> Tensor<Scalar, 2, Device> predict(const Tensor<Element, Rank, Device>& x) {
-    return predict<Rank>(x.view());
+  /// Of a tensor, or of an expression, which is evaluated: predict(x / 255).
+  template <TensorExpression E> Tensor<Scalar, 2, Device> predict(const E& x) {
+    const auto& rows = train::as_tensor<Element, Device>(x);
+    return predict<E::rank>(rows.view());
   }
   /// The same for each sample of a data set. Throws ArgumentError for one that is normalised already where the file keeps a
   /// Normalization. Where it keeps a TableEncoder, the samples are what that encodes: encoder.encode(table).

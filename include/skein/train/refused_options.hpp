@@ -62,6 +62,13 @@ struct OfLoader {
                   ".prefetch_threads = 2}");
   }
 };
+struct OfCallbacks {
+  constexpr OfCallbacks() = default;
+  template <class T> constexpr OfCallbacks(const T&) {
+    static_assert(by_this_name<T>,
+                  "what is done after epochs and steps is in .callbacks: .callbacks = {sk::train::EarlyStopping{.patience = 3}}");
+  }
+};
 struct OfStep {
   constexpr OfStep() = default;
   template <class T> constexpr OfStep(const T&) {

@@ -104,15 +104,15 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     return loop_.evaluate(steps, data, options);
   }
 
-  /// The outputs for each row of x, (samples, outputs). This rank alone; all samples. Throws ArgumentError where a TableEncoder
-  /// is kept.
+  /// The outputs for each row of x, (samples, outputs). This rank alone. Throws ArgumentError where a TableEncoder is kept.
   template <int Rank> Tensor<Scalar, 2, Device> predict(TensorView<const Element, Rank, Device> x) {
     train::refuse_rows_of_tensor(kept_);
     reserve_for_prediction(x.extent(0));
     return train::predict_rows<Model, Rank>(model(), x, train_step_.executor().capacity(), forward());
   }
-  template <int Rank> Tensor<Scalar, 2, Device> predict(const Tensor<Element, Rank, Device>& x) {
-    return predict<Rank>(x.view());
+  template <TensorExpression E> Tensor<Scalar, 2, Device> predict(const E& x) {
+    const auto& rows = train::as_tensor<Element, Device>(x);
+    return predict<E::rank>(rows.view());
   }
   /// The same for each sample of a data set.
   Tensor<Scalar, 2, Device> predict(data::DatasetView data) {
