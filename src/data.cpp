@@ -24,7 +24,6 @@
 #include <skein/data/table.ipp>
 #include <skein/data/table_categories.ipp>
 #include <skein/data/table_encoder.ipp>
-#include <skein/data/table_encoder_fit.ipp>
 #include <skein/data/table_split.ipp>
 #include <skein/data/text_pool.ipp>
 #include <skein/data/view.ipp>

@@ -6,6 +6,7 @@
 //     trainer.keep("standardizer", standard);  // goes into the file with the model
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ class Standardizer {
   double mean(std::size_t value) const { return mean_[value]; }
   double deviation(std::size_t value) const { return deviation_[value]; }
 
+  /// Of all means and deviations as floats, since another machine may find them with another last digit.
+  std::uint64_t hash() const;
   /// For Trainer::keep: keep(map(train, standardizer).normalization()).
   Normalization normalization() const { return {mean_, deviation_}; }
   /// Of one sample, in place; what data::map takes. Throws ShapeError for another number of values.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of standardizer.hpp.
 #pragma once
+#include <bit>
 #include <cmath>
 #include <limits>
 
+#include "../core/hash.hpp"
 #include "standardizer.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
@@ -29,6 +31,13 @@ SKEIN_INLINE Standardizer::Standardizer(DatasetView training) {
   });
   each([&](std::size_t j, double v, std::int64_t) { deviation_[j] += (v - mean_[j]) * (v - mean_[j]) / samples; });
   for (std::size_t j = 0; j < n; ++j) deviation_[j] = deviation_of(deviation_[j], mean_[j], samples);
+}
+
+SKEIN_INLINE std::uint64_t Standardizer::hash() const {
+  Fnv1a hash;
+  const auto add = [&](double value) { hash.add(std::uint64_t{std::bit_cast<std::uint32_t>(static_cast<float>(value))}); };
+  for (std::size_t i = 0; i < size(); ++i) add(mean_[i]), add(deviation_[i]);
+  return hash.value();
 }
 
 SKEIN_INLINE double Standardizer::deviation_of(double variance, double mean, double n) {

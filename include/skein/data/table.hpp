@@ -139,6 +139,8 @@ namespace detail {
 std::string shown(std::string_view field);
 /// The shortest text that reads back as this number; of an integer of up to 15 digits all of them.
 std::string shortest(double number);
+/// The number in six digits, for people.
+std::string rounded(double number);
 }  // namespace detail
 
 }  // namespace skein::inline SKEIN_ABI::data

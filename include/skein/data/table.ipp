@@ -15,6 +15,10 @@ SKEIN_INLINE std::string shown(std::string_view field) {
   return "\"" + s + (field.size() > 40 ? "...\"" : "\"");
 }
 
+SKEIN_INLINE std::string rounded(double number) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, number, std::chars_format::general, 6).ptr};
+}
 SKEIN_INLINE std::string shortest(double number) {
   char text[32];
   const bool whole = std::fabs(number) < 1e15 && number == std::trunc(number) && !(number == 0 && std::signbit(number));

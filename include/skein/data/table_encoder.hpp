@@ -144,5 +144,4 @@ class TableEncoder {
 
 #if !SKEIN_COMPILED
 #include "table_encoder.ipp"
-#include "table_encoder_fit.ipp"
 #endif
