@@ -129,7 +129,7 @@ template <class Comm> void local_shards(Comm& world) {
       y(points.y.begin(), points.y.begin() + 3 * n);
   auto shard = sk::data::from_tensors(x, sk::Extents{1, {4}}, y);
   Model model{sk::Seed{3}};
-  sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.0f}, DataParallel{world}};
+  sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 1e-20f}, DataParallel{world}};
   const auto history = trainer.fit(
       shard, {.progress = false, .threads = 1, .loader = {.batch_per_rank = 4, .partition = sk::data::Partition::local}});
   Model same{sk::Seed{3}};

@@ -65,6 +65,10 @@ TEST_CASE("fit refuses options that do nothing", "[train]") {
                     "which is that of the fit then; a bare number counts steps, sk::optim::epochs(5) are epochs");
   CHECK_THROWS_WITH(trainer.fit(data, {.batch = 8, .schedule = sk::optim::constant(0), .progress = false}),
                     Catch::Contains("the .schedule is 0 from step 1 on"));
+  sk::Trainer still{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0}};
+  CHECK_THROWS_WITH(still.fit(data, {.batch = 8, .progress = false}),
+                    "fit: the rate of the optimizer, .lr, is 0, so that nothing is trained: give one above 0; "
+                    "trainer.evaluate(data) looks at a data set without training");
   for (const auto& groups :
        {sk::optim::Groups{sk::optim::frozen("*")}, {sk::optim::frozen("*.weight"), sk::optim::frozen("*.bias")}}) {
     const std::string refused = "the rules of .groups freeze every parameter, so that nothing is left to train";

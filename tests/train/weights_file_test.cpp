@@ -5,9 +5,14 @@
 #include <vector>
 
 #include <skein/nn/batch_norm.hpp>
+#include <skein/nn/dropout.hpp>
+#include <skein/nn/identity.hpp>
 #include <skein/nn/linear.hpp>
+#include <skein/nn/loss/huber.hpp>
 #include <skein/nn/loss/mse.hpp>
 #include <skein/nn/relu.hpp>
+#include <skein/nn/softmax.hpp>
+#include <skein/nn/tanh.hpp>
 #include <skein/optim/adam.hpp>
 #include <skein/train/predictor.hpp>
 #include <skein/train/trainer.hpp>
@@ -83,4 +88,46 @@ TEST_CASE("names that one side alone has are said", "[train]") {
   CHECK_NOTHROW(predictor.load(saved.path, {.only = "0.*"}));
   sk::Model<nn::Sequential<nn::Linear<6>, nn::BatchNorm<>, nn::Relu, nn::Linear<5>, nn::Linear<3>>, sk::Shape<4>> longer;
   CHECK_THROWS_WITH(longer.load(saved.path), Catch::Contains("'4.weight' is in the model alone"));
+}
+
+TEST_CASE("a network with another layer without parameters does not take the weights in silence", "[train]") {
+  const support::TemporaryFolder folder;
+  using Trained = sk::Model<nn::Sequential<nn::Linear<5>, nn::Relu, nn::Dropout<>, nn::Linear<2>>, sk::Shape<4>>;
+  Trained model{sk::Seed{1}};
+  sk::Trainer trainer{model, nn::Mse{}, sk::optim::Adam{}};
+  trainer.save(folder / "training");
+  trainer.save_weights(folder / "weights");
+  const auto refused = Catch::Contains(
+      "was saved from a network whose layer without parameters number 1 is Relu, and this model's is Tanh: write the network as "
+      "it "
+      "was trained; {.only = \"*\"} takes the weights alone");
+  sk::Model<nn::Sequential<nn::Linear<5>, nn::Tanh, nn::Dropout<>, nn::Linear<2>>, sk::Shape<4>> other{sk::Seed{2}};
+  const auto before = all(other);
+  for (const char* name : {"training", "weights"}) {
+    CHECK_THROWS_WITH(other.load(folder / name), refused);
+    sk::Predictor predictor{other};
+    CHECK_THROWS_WITH(predictor.load(folder / name), refused);
+  }
+  sk::Trainer wrong{other, nn::Mse{}, sk::optim::Adam{}};
+  CHECK_THROWS_WITH(wrong.load_weights(folder / "weights"), refused);
+  CHECK(all(other) == before);
+  other.load(folder / "weights", {.only = "*"});
+  CHECK(all(other) == all(model));
+  // without Dropout, and with a layer behind: what predictions have
+  sk::Model<nn::Sequential<nn::Linear<5>, nn::Relu, nn::Identity, nn::Linear<2>, nn::Softmax>, sk::Shape<4>> used{sk::Seed{3}};
+  used.load(folder / "training");
+  CHECK(all(used) == all(model));
+}
+
+TEST_CASE("a training goes on with the loss that it began with", "[train]") {
+  const support::TemporaryFolder folder;
+  Five model{sk::Seed{1}};
+  sk::Trainer trainer{model, nn::Mse{}, sk::optim::Adam{}};
+  trainer.save(folder / "training");
+  sk::Trainer other{model, nn::Huber{}, sk::optim::Adam{}};
+  CHECK_THROWS_WITH(other.load(folder / "training"),
+                    Catch::Contains("the file was saved with another loss (Mse) than this training has (Huber): go on with that "
+                                    "one; load_weights(path) takes the weights alone"));
+  CHECK_NOTHROW(other.load_weights(folder / "training"));
+  CHECK_NOTHROW(trainer.load(folder / "training"));
 }

@@ -131,6 +131,17 @@ TEST_CASE("A file of other weights is refused, and changes nothing", "[train]") 
   sk::save_npz(folder / "torch.npz", model, {.layout = sk::WeightLayout::pytorch});
   CHECK_THROWS_WITH(
       sk::load_npz(folder / "torch.npz", model),
+      Catch::Contains(
+          "was saved in PyTorch's layout, in which the weights of square layers are transposed: load it with {.layout "
+          "= WeightLayout::pytorch}"));
+  CHECK(unchanged());
+  {
+    sk::NpzWriter out(folder / "foreign.npz");  // says nothing of its layout, as NumPy does not
+    out.add("0.weight", sk::zeros<float>(7, 4));
+    out.close();
+  }
+  CHECK_THROWS_WITH(
+      sk::load_npz(folder / "foreign.npz", model),
       Catch::Contains("the array '0.weight' has the shape (7, 4), the model's is (4, 7)") && Catch::Contains("pytorch"));
   CHECK(unchanged());
   {
@@ -200,4 +211,26 @@ TEST_CASE("Convolutions along sequences, through volumes and transposed have PyT
   const auto wt = weight_for_pytorch<4>(back);
   REQUIRE(wt.shape() == sk::dims(3, 5, 2, 2));
   CHECK(wt(2, 4, 1, 0) == back.parameters()[((1 * 2 + 0) * 5 + 4) * sk::row_pitch(3) + 2]);
+}
+
+TEST_CASE("Square layers are not read in the other layout", "[train]") {
+  const support::TemporaryFolder folder;
+  using Square = sk::Model<nn::Sequential<nn::Linear<4>, nn::Linear<4>>, sk::Shape<4>>;
+  Square model{sk::Seed{1}}, same{sk::Seed{1}}, other{sk::Seed{2}};
+  const auto equal = [](const Square& a, const Square& b) {
+    return std::equal(a.parameters().begin(), a.parameters().end(), b.parameters().begin());
+  };
+  const sk::WeightOptions torch{.layout = sk::WeightLayout::pytorch};
+  sk::save_npz(folder / "torch.npz", model, torch);
+  sk::save_npz(folder / "own.npz", model);
+  CHECK_THROWS_WITH(sk::load_npz(folder / "torch.npz", other), Catch::Contains("was saved in PyTorch's layout"));
+  CHECK_THROWS_WITH(sk::load_npz(folder / "own.npz", other, torch),
+                    Catch::Contains("was saved in skein's layout") && Catch::Contains("load it without .layout"));
+  CHECK(equal(other, Square{sk::Seed{2}}));
+  sk::load_npz(folder / "torch.npz", other, torch);
+  CHECK(equal(other, same));
+  Square third{sk::Seed{3}};
+  sk::load_npz(folder / "own.npz", third);
+  CHECK(equal(third, same));
+  CHECK(sk::load_npz(folder / "torch.npz").comment() == "skein: weights in PyTorch's layout");
 }

@@ -36,6 +36,8 @@ class NpzFile {
   /// The names of the arrays, without ".npy", in the order of the file.
   std::vector<std::string> names() const;
   bool contains(std::string_view name) const { return find(name) != nullptr; }
+  /// What its writer says of it: see NpzWriter::set_comment.
+  const std::string& comment() const { return comment_; }
 
   /// One array. Throws FileError: absent, malformed, another rank, another type (unless converted).
   template <class Scalar, int Rank> Tensor<Scalar, Rank, Cpu> get(std::string_view name, NpyTypes types = NpyTypes::exact) const {
@@ -90,6 +92,7 @@ class NpzFile {
   std::size_t limit_ = npz_limit;
   std::vector<Member> members_;
   std::map<std::string, std::size_t, std::less<>> places_;  // of members, by name
+  std::string comment_;
 };
 
 /// Opens a .npz file: auto f = load_npz("weights.npz"); auto w = f.get<float, 2>("w");
@@ -117,6 +120,8 @@ class NpzWriter {
     }
   }
 
+  /// The comment of the zip archive, which NumPy does not look at; up to 65,535 bytes.
+  void set_comment(std::string text) { comment_ = std::move(text); }
   void close();
 
  private:
@@ -133,7 +138,7 @@ class NpzWriter {
   std::string path_;
   NpzMethod method_;
   detail::File file_;
-  std::string directory_;
+  std::string directory_, comment_;
   std::uint64_t at_ = 0, entries_ = 0;
 };
 

@@ -78,6 +78,7 @@ SKEIN_INLINE void NpzFile::read_directory() {
     if (at == lowest) break;
   }
   if (!found) fail(size, "is no .npz file, or cut off: the end record of a zip archive is missing");
+  comment_.assign(bytes_.begin() + static_cast<std::ptrdiff_t>(end + 22), bytes_.end());
   const std::uint64_t count = number(end + 10, 2), length = number(end + 12, 4), begin = number(end + 16, 4);
   if (number(end + 4, 2) != 0 || number(end + 6, 2) != 0 || number(end + 8, 2) != count)
     fail(end + 4, "is a zip archive in several parts");
@@ -163,8 +164,8 @@ SKEIN_INLINE void NpzWriter::close() {
   append(end, count, 2);
   append(end, directory_.size(), 4);
   append(end, begin, 4);
-  append(end, 0, 2);
-  write(end);
+  append(end, comment_.size(), 2);
+  write(end + comment_);
   const bool good = std::fflush(file_.get()) == 0;
   file_.reset();
   if (!good) throw FileError(path_, -1, "cannot be written to its end");

@@ -25,6 +25,7 @@ template <class Scalar> struct FitLoop<Scalar>::Work {
         progress(ProgressOptions{.rank = o.progress ? facts.rank : 1}), judge(asked, facts, o) {
     const std::int64_t count = (train.steps() + o.step.accumulate - 1) / o.step.accumulate;
     schedule = o.schedule.bound({.steps = o.epochs * count, .steps_per_epoch = count});
+    check_rate(asked.rate());
     check_schedule(schedule, o.epochs * count, count);
   }
   Steps& steps;

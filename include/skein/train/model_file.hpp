@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "../nn/layer_name.hpp"
 #include "../nn/loss/loss.hpp"
 #include "../core/named_values.hpp"
 #include "../optim/loss_scaler.hpp"
@@ -22,6 +23,7 @@
 #include "host_copy.hpp"
 #include "kept_objects.hpp"
 #include "training_position.hpp"
+#include "weights_file.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
@@ -55,7 +57,7 @@ void add_array(CheckpointWriter& writer, const std::string& prefix, std::span<co
 /// are is known to the fit that has them), the kept objects.
 struct FileRecords {
   std::int64_t steps;
-  std::string optimizer;
+  std::string optimizer, loss, layers;
   const TrainingPosition& place;
   const History& history;
   const std::string& callbacks;
@@ -66,6 +68,12 @@ void add_records(CheckpointWriter& writer, const FileRecords& records);
 [[noreturn]] void fail_save(const std::string& path, const std::string& why);
 /// Throws FileError where a file's optimizer is another than this one, of which these are the lines and the number of arrays.
 void check_optimizer(CheckpointReader& reader, const std::string& own, int arrays);
+/// Which loss a file is of: "CrossEntropy". And throws FileError where it is another one than this.
+template <class TrainStep> std::string loss_name() {
+  const std::string_view name = nn::detail::kind_of<std::remove_cvref_t<decltype(std::declval<TrainStep&>().loss())>>();
+  return std::string(name.substr(0, name.find('<')));
+}
+void check_loss(CheckpointReader& reader, const std::string& own);
 }  // namespace detail
 
 SKEIN_BEGIN_COLD
@@ -85,7 +93,8 @@ template <class TrainStep> void save_training(const std::string& path, TrainStep
   detail::for_each_arena(train_step, add);
   for (int k = 0; k < train_step.optimizer().arrays(); ++k)
     add(train_step.state(k), detail::state_prefix(k), Model::program.parameters());
-  detail::add_records(writer, {train_step.steps(), detail::optimizer_lines(train_step), place, history, callbacks, kept});
+  detail::add_records(writer, {train_step.steps(), detail::optimizer_lines(train_step), detail::loss_name<TrainStep>(),
+                               layers_without_weights(Model::program.ops()), place, history, callbacks, kept});
   if constexpr (Model::scales_loss) writer.add_object("loss_scaler", train_step.loss_scaler());
   if constexpr (detail::keeps_curvature<TrainStep>) writer.add_object("curvature", train_step.curvature().saved());
   if constexpr (detail::policy_keeps_state<TrainStep>) {
@@ -102,6 +111,7 @@ template <class TrainStep> std::uint64_t load_training(const std::string& path, 
                                                        History& history, std::string& callbacks, KeptObjects& kept) {
   CheckpointReader reader{path};  // every hash is checked before anything is changed
   detail::check_optimizer(reader, detail::optimizer_lines(train_step), train_step.optimizer().arrays());
+  detail::check_loss(reader, detail::loss_name<TrainStep>());
   std::int64_t steps = 0;
   TrainingPosition at;
   History past;
@@ -118,6 +128,7 @@ template <class TrainStep> std::uint64_t load_training(const std::string& path, 
   if (reader.contains("policy")) reader.read_object("policy", policy);
   if (reader.contains("policy_kind")) reader.read_object("policy_kind", kind);
   using Model = std::remove_cvref_t<decltype(train_step.model())>;
+  check_layers(reader, path, layers_without_weights(Model::program.ops()));
   optim::LossScaler scaler;  // of a 16-bit training; the weights are the same in any precision
   if constexpr (Model::scales_loss) scaler = train_step.loss_scaler();
   if (reader.contains("loss_scaler")) reader.read_object("loss_scaler", scaler);
@@ -175,6 +186,7 @@ template <class Model> void save_weights(const std::string& path, const Model& m
   using Scalar = typename Model::Scalar;
   CheckpointWriter writer;
   kept.write(writer);
+  writer.add_object("layers", layers_without_weights(Model::program.ops()));
   HostCopy<Scalar, typename Model::device> parameters, buffers;
   const auto add = [&](auto& copy, const auto& arena, const std::string& prefix, std::span<const plan::Entry> entries) {
     detail::add_array(writer, prefix, entries, Model::program.parts(), copy.read(arena.data, arena.size, model.where()));

@@ -52,6 +52,16 @@ SKEIN_INLINE void add_array(CheckpointWriter& writer, const std::string& prefix,
   add_entries(writer, prefix, entries, paths, data);
 }
 
+SKEIN_INLINE void check_loss(CheckpointReader& reader, const std::string& own) {
+  std::string saved = own;  // of files of older versions: not known
+  if (reader.contains("loss")) reader.read_object("loss", saved);
+  if (saved == own) return;
+  throw FileError(reader.path(), -1,
+                  text("the file was saved with another loss ({}) than this training has ({}): go on with that one; "
+                       "load_weights(path) takes the weights alone",
+                       saved, own));
+}
+
 SKEIN_INLINE void fail_save(const std::string& path, const std::string& why) {
   if (!why.empty()) throw FileError(path, -1, "could not be saved: " + why);
   throw CommError("save: rank 0 could not write '" + path + "': see its message");
@@ -60,6 +70,8 @@ SKEIN_INLINE void fail_save(const std::string& path, const std::string& why) {
 SKEIN_INLINE void add_records(CheckpointWriter& writer, const FileRecords& records) {
   writer.add_object("steps", records.steps);
   writer.add_object("optimizer", records.optimizer);
+  writer.add_object("loss", records.loss);
+  writer.add_object("layers", records.layers);
   writer.add_object("place", records.place);
   writer.add_object("history", records.history);
   writer.add_object("callbacks", records.callbacks);

@@ -29,6 +29,12 @@ void check_weights(const CheckpointReader& reader, const std::string& path, cons
 /// Does the array's name match: "parameters/0.weight" matches "0.*". Empty matches all.
 bool weight_matches(std::string_view only, std::string_view section);
 
+/// The layers without parameters that change values, "Relu, MaxPool2d, Relu": what the names and sizes of weights do not say.
+std::string layers_without_weights(std::span<const plan::LayerNode> operations);
+/// Throws FileError where the file was saved from a network with another such layer in its place. One of the two may end earlier,
+/// as without the Softmax that only predictions have.
+void check_layers(CheckpointReader& reader, const std::string& path, const std::string& own);
+
 /// The arrays of a program as a file has them.
 template <class Program> std::vector<WeightArray> weight_arrays(const Program& program) {
   std::vector<WeightArray> arrays;
@@ -46,6 +52,7 @@ template <class Program, class Scalar> std::uint64_t read_weights(const std::str
                                                                   KeptObjects* kept = nullptr) {
   CheckpointReader reader{path};  // every hash is checked before anything is changed
   check_weights(reader, path, weight_arrays(program), options.only);
+  if (options.only.empty()) check_layers(reader, path, layers_without_weights(program.ops()));
   KeptObjects objects;
   objects.read(reader);
   if (kept) *kept = objects;

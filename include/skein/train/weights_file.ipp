@@ -2,6 +2,7 @@
 // The bodies of weights_file.hpp.
 #pragma once
 #include <algorithm>
+#include <iterator>
 
 #include "../optim/groups.hpp"
 #include "weights_file.hpp"
@@ -31,6 +32,35 @@ inline std::string listed(const std::vector<std::string>& faults) {
 
 SKEIN_INLINE bool weight_matches(std::string_view only, std::string_view section) {
   return only.empty() || optim::matches(only, detail::weight_name(section));
+}
+
+SKEIN_INLINE std::string layers_without_weights(std::span<const plan::LayerNode> operations) {
+  constexpr std::string_view harmless[] = {"Dropout", "Flatten", "Reshape", "Identity"};
+  std::string names;
+  for (const plan::LayerNode& node : operations) {
+    const std::string_view name = node.kind.substr(0, node.kind.find('<'));
+    if (node.logical_parameters > 0 || name.empty()) continue;
+    if (std::find(std::begin(harmless), std::end(harmless), name) != std::end(harmless)) continue;
+    names.append(names.empty() ? "" : ", ").append(name);
+  }
+  return names;
+}
+
+SKEIN_INLINE void check_layers(CheckpointReader& reader, const std::string& path, const std::string& own) {
+  if (!reader.contains("layers")) return;
+  std::string saved;
+  reader.read_object("layers", saved);
+  std::string_view theirs = saved, ours = own;
+  for (int i = 1; !theirs.empty() && !ours.empty(); ++i) {
+    const std::string_view one = theirs.substr(0, theirs.find(", ")), other = ours.substr(0, ours.find(", "));
+    if (one != other)
+      throw FileError(path, -1,
+                      "was saved from a network whose layer without parameters number " + std::to_string(i) + " is " +
+                          std::string(one) + ", and this model's is " + std::string(other) +
+                          ": write the network as it was trained; {.only = \"*\"} takes the weights alone");
+    theirs.remove_prefix(std::min(theirs.size(), one.size() + 2));
+    ours.remove_prefix(std::min(ours.size(), other.size() + 2));
+  }
 }
 
 SKEIN_INLINE void check_weights(const CheckpointReader& reader, const std::string& path, const std::vector<WeightArray>& model,

@@ -45,6 +45,10 @@ void check_shape(const std::string& path, std::string_view name, std::span<const
 void check_names(const std::string& path, const std::vector<std::string>& found, const std::vector<std::string>& known,
                  bool partial);
 
+/// What a file's comment says of its layout; and throws FileError where a file says another one than is asked for.
+std::string comment_of(WeightLayout layout);
+void check_layout(const std::string& path, std::string_view comment, WeightLayout asked);
+
 /// Values between the arena and a dense array: copy(arena value, file value).
 template <class Arena, class File, class Copy> void walk(const ArrayInFile& a, Arena* arena, File* file, Copy&& copy) {
   for (long i = 0; i < a.extents[0]; ++i)
@@ -92,17 +96,19 @@ void save_npz(const std::string& path, const Model& model, const WeightOptions& 
   };
   add(model.parameters(), Model::program.parameters());
   add(model.buffers(), Model::program.buffers());
+  out.set_comment(train::detail::comment_of(options.layout));
   out.close();
 }
 
 /// Reads the parameters and buffers of a model out of what save_npz, or numpy.savez of a state_dict, wrote. Numbers of another
-/// type are converted. Throws FileError for arrays that are missing, too many or of another shape, and if partial where there is
-/// none of the model's; the model is as before then.
+/// type are converted. Throws FileError for arrays that are missing, too many or of another shape, if partial where there is none
+/// of the model's, and for a file that save_npz wrote in the other layout; the model is as before then.
 template <class Model>
 requires requires { Model::program; }
 void load_npz(const std::string& path, Model& model, const WeightOptions& options = {}) {
   using Scalar = typename Model::Scalar;
   const NpzFile file(path);
+  train::detail::check_layout(path, file.comment(), options.layout);
   std::vector<std::string> known;
   const auto staged = [&](auto arena, std::span<const plan::Entry> entries) {
     train::HostCopy<Scalar, typename Model::device> copy;

@@ -81,6 +81,21 @@ SKEIN_INLINE ArrayInFile array_in_file(std::span<const plan::LayerNode> operatio
   return a;
 }
 
+SKEIN_INLINE std::string comment_of(WeightLayout layout) {
+  return layout == WeightLayout::pytorch ? "skein: weights in PyTorch's layout" : "skein: weights in skein's layout";
+}
+SKEIN_INLINE void check_layout(const std::string& path, std::string_view comment, WeightLayout asked) {
+  const WeightLayout other = asked == WeightLayout::skein ? WeightLayout::pytorch : WeightLayout::skein;
+  if (comment != comment_of(other)) return;
+  throw FileError(
+      path, -1,
+      asked == WeightLayout::skein
+          ? "was saved in PyTorch's layout, in which the weights of square layers are transposed: load it with {.layout "
+            "= WeightLayout::pytorch}"
+          : "was saved in skein's layout, in which the weights of square layers are transposed: load it without "
+            ".layout = WeightLayout::pytorch");
+}
+
 SKEIN_INLINE std::string tuple_text(std::span<const long> extents) {
   std::string text = "(";
   for (std::size_t i = 0; i < extents.size(); ++i) text += (i ? ", " : "") + std::to_string(extents[i]);

@@ -13,7 +13,7 @@ namespace skein::inline SKEIN_ABI::nn {
 /// the sum of w[label] over the samples, not by their number, as torch.nn.CrossEntropyLoss(weight=w) does: in a step over the
 /// samples of all its batches and ranks, in an evaluation over the whole data set (PyTorch: over one batch on one rank).
 struct CrossEntropy {
-  double label_smoothing = 0;                     ///< s: the share of a label that is spread over all classes, in [0, 1]
+  double label_smoothing = 0;                     ///< s: the share of a label that is spread over all classes, in [0, 1)
   std::vector<float> class_weights = {};          ///< w, as they are: not scaled to a sum; empty: 1 for every class
   std::optional<std::int32_t> ignore_label = {};  ///< samples with this label count nothing
 
@@ -31,7 +31,7 @@ struct CrossEntropy {
     return label_weight("CrossEntropy", call, class_weights, ignore_label);
   }
   /// Throws ArgumentError for a label that is no class (it names sample and label), for a number of weights that is not that
-  /// of the classes, and for a smoothing outside [0, 1].
+  /// of the classes, and for a smoothing outside [0, 1).
   template <class Scalar, class Device> LossSums operator()(const LossCall<Scalar, Device>& call) const {
     check(call.width);
     ops::CrossEntropyArguments<Scalar> arguments{call.outputs, call.output_pitch, call.width,   call.labels,
@@ -50,9 +50,9 @@ struct CrossEntropy {
  private:
   void check(long classes) const {
     check_class_weights("CrossEntropy", class_weights, classes);
-    if (!(label_smoothing >= 0 && label_smoothing <= 1))
+    if (!(label_smoothing >= 0 && label_smoothing < 1))
       throw ArgumentError("CrossEntropy{.label_smoothing = " + std::to_string(label_smoothing) +
-                          "}: smoothing is a share, from 0 to 1");
+                          "}: smoothing is a share, from 0 to 1, and with 1 nothing would be left of the label");
   }
 };
 

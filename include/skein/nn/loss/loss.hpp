@@ -261,6 +261,10 @@ inline void check_class_weights(const char* loss, std::span<const float> weights
     throw ArgumentError(std::string(loss) + " has " + std::to_string(weights.size()) + " class weights for " +
                         std::to_string(classes) + " outputs: give it one a class, or none");
   check_weights(loss, "class_weights", weights);
+  bool any = weights.empty();
+  for (const float w : weights) any = any || w > 0;
+  if (!any)
+    throw ArgumentError(std::string(loss) + ": all .class_weights are 0, so that no sample counts: 1 is the usual weight");
 }
 /// The divisor of a loss of labels, which are on the host: the sum of their classes' weights. Throws as the loss itself does.
 template <class Scalar> double label_weight(const char* loss, const LossCall<Scalar, Cpu>& call, std::span<const float> weights,
