@@ -3,6 +3,7 @@
 #include <skein/nn/check_batch.ipp>
 #include <skein/nn/summary.ipp>
 #include <skein/optim/groups.ipp>
+#include <skein/optim/lbfgs/line_search.ipp>
 #include <skein/optim/schedule.ipp>
 #include <skein/optim/state.ipp>
 #include <skein/train/agreement.ipp>

@@ -63,6 +63,8 @@ struct Eps {
 template <class O> concept HasRate = requires(const O& o) {
   { o.lr } -> std::convertible_to<float>;
 };
+/// O evaluates the loss itself, several times a step: Lbfgs (optim/lbfgs/lbfgs.hpp). It is no Optimizer.
+template <class O> concept TakesClosure = requires { requires O::takes_closure; };
 /// O says how many arrays of the parameters' size it keeps: state_arrays().
 template <class O> concept HasState = requires(const O& o) {
   { o.state_arrays() } -> std::convertible_to<int>;
@@ -93,6 +95,10 @@ template <class O> inline constexpr bool is_an_optimizer = false;
 template <class O> consteval void assert_optimizer() {
   if constexpr (!std::copyable<O>)
     static_assert(detail::is_an_optimizer<O>, "an optimizer is a value of hyper-parameters: it must be copyable");
+  else if constexpr (TakesClosure<O>)
+    static_assert(detail::is_an_optimizer<O>,
+                  "L-BFGS evaluates the loss of all samples several times a step, which a trainer does not: a loop by hand calls "
+                  "optim::BoundLbfgs{optim::Lbfgs{...}, model}.step(model, closure)");
   else if constexpr (!HasRate<O>)
     static_assert(detail::is_an_optimizer<O>, "an optimizer has a learning rate that schedules scale: give it a member float lr");
   else if constexpr (!HasState<O>)
