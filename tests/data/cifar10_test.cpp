@@ -34,6 +34,27 @@ TEST_CASE("a CIFAR-10 file is read as pixels, one file behind the other", "[data
     for (int c = 0; c < 3; ++c) CHECK(set.stored(2)[3 * k + c] == static_cast<unsigned char>(k + c));
 }
 
+TEST_CASE("the full set is five files and one for tests, and comes before the subset", "[data][cifar10]") {
+  const data_test::Folder folder;
+  for (int file = 1; file <= 5; ++file) {
+    Bytes records;
+    for (int i = 0; i < file; ++i) add_record(records, static_cast<unsigned char>(file));
+    (void)folder.write("data_batch_" + std::to_string(file) + ".bin", records);
+  }
+  Bytes test, other;
+  add_record(test, 7), add_record(test, 8), add_record(other, 0);
+  (void)folder.write("train_subset_10000.bin", other);
+  (void)folder.write("test_subset_2000.bin", other);
+  CHECK_THROWS_WITH(sk::data::cifar10(folder.path()), Catch::Contains("test_batch.bin"));
+  (void)folder.write("test_batch.bin", test);
+  const auto sets = sk::data::cifar10(folder.path());
+  CHECK(sets.source == "CIFAR-10 from " + folder.path());
+  REQUIRE((sets.train.size() == 15 && sets.test.size() == 2));
+  for (int file = 1, i = 0; file <= 5; ++file)
+    for (int k = 0; k < file; ++k, ++i) CHECK(sets.train.label(i) == file);
+  CHECK((sets.test.label(0) == 7 && sets.test.label(1) == 8));
+}
+
 TEST_CASE("a faulty CIFAR-10 file is refused with the place", "[data][cifar10]") {
   using Catch::Contains;
   const data_test::Folder folder;
