@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <string>
 
+#include <skein/nn/batch_norm.hpp>
 #include <skein/nn/conv2d.hpp>
 #include <skein/nn/flatten.hpp>
+#include <skein/nn/fused/conv_batch_norm.hpp>
 #include <skein/nn/fused/conv_relu_pool.hpp>
 #include <skein/nn/fused/linear_activation.hpp>
 #include <skein/nn/linear.hpp>
@@ -53,6 +55,35 @@ TEST_CASE("the summary has a row a layer and the sums", "[nn]") {
   CHECK_THAT(text, Catch::Contains("\n61,706 parameters ("));
   CHECK(text.find("skein::") == text.npos);
   CHECK(sk::summary(Model{}) == text);
+}
+
+TEST_CASE("the summary says which kernel runs a convolution: direct for few channels, oneDNN for many, loops for neither",
+          "[nn]") {
+  using Convolutions =
+      nn::Sequential<nn::Conv2d<16, sk::Kernel<3>, sk::Padding<1>>, nn::Conv2d<64, sk::Kernel<3>, sk::Padding<1>, sk::NoBias>,
+                     nn::BatchNorm<>, nn::Relu, nn::Conv2d<256, sk::Kernel<3>, sk::Padding<1>>,
+                     nn::Conv2d<256, sk::Kernel<3>, sk::Groups<256>>>;
+  using Images = sk::Shape<16, 16, 3>;
+  const bool direct = SKEIN_WITH_XSIMD, onednn = SKEIN_WITH_ONEDNN;
+  const auto runs_as = [](const std::string& text, const char* layer, const std::string& kernel) {
+    CHECK_THAT(row(text, layer), Catch::EndsWith("  " + kernel));
+  };
+  const std::string few = direct ? "direct over the filters" : onednn ? "oneDNN" : "reference";
+  const std::string many = onednn ? "oneDNN" : few, grouped = onednn ? "oneDNN" : "reference";
+  const std::string in_float = sk::summary<sk::Model<Convolutions, Images>>();
+  CAPTURE(in_float);
+  runs_as(in_float, "0", few);
+  if (onednn) runs_as(in_float, "1", "oneDNN, then BatchNorm, fused, 3 layers");
+  runs_as(in_float, "2", "  with the one above");
+  runs_as(in_float, "4", many);
+  runs_as(in_float, "5", grouped);
+  const std::string in_double = sk::summary<sk::Model<Convolutions, Images, sk::Cpu, double>>();
+  CAPTURE(in_double);
+  const std::string of_double = direct ? "direct over the filters" : "reference";  // oneDNN does not take double
+  runs_as(in_double, "0", of_double);
+  if (direct) runs_as(in_double, "1", "direct over the filters, with BatchNorm, fused, 3 layers");
+  runs_as(in_double, "4", of_double);
+  runs_as(in_double, "5", "reference");
 }
 
 TEST_CASE("the summary of a pass says what memory it holds", "[nn]") {

@@ -10,8 +10,10 @@
 #include <skein/nn/model.hpp>
 #include <skein/nn/sequential.hpp>
 #include <skein/ops/cuda/step_scale.hpp>
+#include <skein/optim/adagrad.hpp>
 #include <skein/optim/adam.hpp>
 #include <skein/optim/adamw.hpp>
+#include <skein/optim/lion.hpp>
 #include <skein/optim/rms_prop.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/optim/state.hpp>
@@ -152,6 +154,9 @@ TEMPLATE_TEST_CASE("Optimizers on the GPU agree with the Cpu over twenty steps, 
   agrees_with_groups<TestType>(optim::RmsProp{.lr = 0.01f, .centered = true});
   agrees_with_groups<TestType>(optim::RmsProp{.lr = 0.01f, .momentum = 0.9, .centered = true});
   agrees_with_groups<TestType>(optim::RmsProp{.lr = 0.01f, .momentum = 0.9});
+  agrees_with_groups<TestType>(optim::Adagrad{.lr = 0.05f});
+  agrees_with_groups<TestType>(optim::Adagrad{.lr = 0.05f, .lr_decay = 0.1, .initial_accumulator = 0.2});
+  agrees_with_groups<TestType>(optim::Lion{.lr = 0.01f, .beta1 = 0.8});
   agrees_with_groups<TestType>(SignDescent{});
   agrees_with_groups<TestType>(SignByRange{});
   agrees_with_groups<TestType>(optim::chain(own::Signum{.lr = 0.01f}));

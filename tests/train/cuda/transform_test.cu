@@ -3,9 +3,13 @@
 // one parameter after the other.
 #include <catch2/catch.hpp>
 
+#include <skein/optim/adagrad.hpp>
+#include <skein/optim/lion.hpp>
 #include <skein/optim/transform/chain.hpp>
 #include <skein/optim/transform/clip_value.hpp>
+#include <skein/optim/transform/lamb.hpp>
 #include <skein/optim/transform/lars.hpp>
+#include <skein/optim/transform/muon.hpp>
 
 #include "support/own_optimizers.hpp"
 #include "train/cuda/step_twins.hpp"
@@ -67,6 +71,21 @@ TEST_CASE("LARS on a GPU is the Cpu's", "[train][cuda]") {
   auto grouped = optim::chain(optim::Lars{.trust = 0.05f, .weight_decay = 0.01f}, sgd);
   grouped.groups = {optim::weight_decay("2.*", 0.5f), optim::frozen("0.weight")};
   agree_launched(grouped);
+}
+
+TEST_CASE("LAMB and Muon on a GPU are the Cpu's", "[train][cuda]") {
+  agree_launched(optim::chain(optim::Lamb{.weight_decay = 0.01f}, optim::Sgd{.lr = 0.05f}));
+  auto grouped = optim::chain(optim::Lamb{.weight_decay = 0.01f}, optim::Sgd{.lr = 0.05f});
+  grouped.groups = {optim::weight_decay("2.*", 0.5f), optim::frozen("0.weight")};
+  agree_launched(grouped);
+  agree_launched(optim::chain(optim::Muon{}, optim::Sgd{.lr = 0.05f, .weight_decay = 0.01f}));
+  agree_launched(optim::chain(optim::Muon{.nesterov = false, .scale = optim::MuonScale::original}, optim::Sgd{.lr = 0.05f}),
+                 {.steps = 12, .accumulate = 2});
+}
+
+TEST_CASE("Adagrad and Lion on a GPU are the Cpu's, in steps that are replayed too", "[train][cuda]") {
+  twins::agree<Mlp, In, double>(nn::CrossEntropy{}, optim::Adagrad{.lr = 0.05f, .lr_decay = 0.1, .initial_accumulator = 0.2});
+  twins::agree<Mlp, In, double>(nn::CrossEntropy{}, optim::Lion{.lr = 0.01f, .weight_decay = 0.1f});
 }
 
 TEST_CASE("A transform of one's own is one text for both devices", "[train][cuda]") {
