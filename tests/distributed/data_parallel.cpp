@@ -2,6 +2,8 @@
 // DataParallel over processes, at every number of ranks that this program is started with: the cases of the threads' tests.
 #include "../support/data_parallel_cases.hpp"
 
+#include <algorithm>
+
 #include <skein/mpi.hpp>
 
 namespace cases = data_parallel_cases;
@@ -16,6 +18,20 @@ TEST_CASE("data-parallel training over processes agrees with the serial run", "[
   cases::local_shards(world);
   cases::keeps_buffers_together(world);
   cases::refuses_other_models(world);
+}
+
+TEST_CASE("data-parallel training in native order agrees with the serial run", "[distributed]") {
+  sk::CommOptions o;
+  o.order = sk::ReductionOrder::native;
+  o.node_size = GENERATE(0, 1, 2);  // 0: no rank shares memory; else nodes of so many ranks
+  o.shared_memory = o.node_size > 0;
+  sk::MpiComm world{MPI_COMM_WORLD, o};
+  if (world.size() <= std::max(1, o.node_size)) return;  // one node, whose order is that of the ranks
+  CHECK(world.order() == sk::ReductionOrder::native);
+  cases::agrees_with_serial(world);
+  cases::accumulates(world);
+  cases::local_shards(world);
+  cases::keeps_buffers_together(world);
 }
 
 TEST_CASE("the first bucket is complete before backward ends, over processes too", "[distributed]") {

@@ -126,10 +126,17 @@ TEST_CASE("functions of the user's and all that moves values go in the order of 
   CHECK_NOTHROW(collectives::conveniences(world));
 }
 
-TEST_CASE("the order is that of the ranks on one node, and where shared memory serves", "[distributed]") {
+TEST_CASE("the order is that of the ranks on one node, native on several, and that of the ranks where shared memory serves",
+          "[distributed]") {
   sk::CommOptions o = native();
   o.order = sk::ReductionOrder::automatic;
   CHECK(sk::MpiComm{MPI_COMM_WORLD, o}.order() == sk::ReductionOrder::ranks);
+  for (const int node : {1, 2}) {  // several nodes, where there are ranks enough
+    sk::CommOptions nodes = native(60, node);
+    nodes.order = sk::ReductionOrder::automatic;
+    const sk::MpiComm over_nodes{MPI_COMM_WORLD, nodes};
+    CHECK(over_nodes.order() == (over_nodes.size() > node ? sk::ReductionOrder::native : sk::ReductionOrder::ranks));
+  }
   o.order = sk::ReductionOrder::native;
   o.shared_memory = true;
   sk::MpiComm world{MPI_COMM_WORLD, o};
