@@ -42,6 +42,7 @@ template <class Cell, int H, class... Options> struct Recurrent {
     info.flops = 2L * steps * columns * (inputs + H);
     info.saves_input = true;
     info.carries_state = stateful;
+    if (!Cell::splits) info.kronecker = {inputs + H + 2L, columns};
     info.fault = in.rank != 2 ? Fault::wants_sequence : stateful && reversed ? Fault::state_of_reversed : Fault::none;
     return info;
   }
@@ -71,6 +72,25 @@ template <class Cell, int H, class... Options> struct Recurrent {
       else return f.dy + b * pitch + order<In>().place(k) * H;
     };
     recurrence<In>(f).backward(weights<In>(f.parameters), dy, weights<In>(f.gradients), f.dx, continues(f));
+  }
+  /// Both weights and both biases lie as one matrix, whose input at a step is (x, the state before, 1, 1). Steps count as if they
+  /// were independent: A is the mean over them, G the sum. Martens, Ba and Johnson, "Kronecker-factored curvature approximations
+  /// for recurrent neural networks", ICLR 2018. Not of Gru, where one gate sees the state otherwise than the input.
+  template <class In, class Frame, class Sums> static void kronecker_factors(const Frame& f, const Sums& sums) {
+    using Scalar = typename Frame::Scalar;
+    constexpr long inputs = In::extents.last(), width = inputs + H + 2, pitch = row_pitch(width), steps = In::extents[0];
+    Scalar* const rows = sums.room(f.batch * pitch);
+    const auto recurrence_of = recurrence<In>(f);
+    for (long k = 0; k < steps; ++k) {
+      for (long b = 0; b < f.batch; ++b) {
+        Scalar* const row = rows + b * pitch;
+        std::copy_n(recurrence_of.input_of(b, k), inputs, row);
+        std::copy_n(recurrence_of.state_before(b, k), H, row + inputs);
+        std::fill(row + inputs + H, row + pitch, Scalar(1));
+      }
+      sums.inputs(rows, f.batch, width, pitch, Scalar(1) / static_cast<Scalar>(steps));
+      sums.gradients(recurrence_of.gate_gradients(k), f.batch, gate_pitch);
+    }
   }
   /// The transposed copies that backward reads; each worker a part.
   template <class In, class Frame> static void pack_weights(Frame& f) {

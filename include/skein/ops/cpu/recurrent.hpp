@@ -92,6 +92,12 @@ template <class Cell, class Scalar, int Inputs, int Hidden> class Recurrence {
   /// h of a sample after its k-th step.
   const Scalar* state_after(long sample, long k) const { return state(k + 1) + sample * pitch; }
 
+  /// What the k-th step of a sample reads: (C) and (H).
+  const Scalar* input_of(long sample, long k) const { return x_at(k) + sample * x_pitch(); }
+  const Scalar* state_before(long sample, long k) const { return state(k) + sample * pitch; }
+  /// After backward: (B, P(G)).
+  const Scalar* gate_gradients(long k) const { return gates(k); }
+
   /// dy(sample, k): the gradient of h after the k-th step, or nullptr. Adds to the weights' gradients; dx (B, T, C) is written
   /// where it is not null. The gates become their gradients.
   template <class Gradient> void backward(const RecurrentWeights<const Scalar>& w, const Gradient& dy,
