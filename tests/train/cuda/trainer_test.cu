@@ -7,6 +7,7 @@
 #include <skein/cuda.hpp>
 #include <skein/data/map_npy.hpp>
 #include <skein/nn/each_position.hpp>
+#include <skein/nn/tanh.hpp>
 #include <skein/train/metrics.hpp>
 
 #include "support/own_layers.hpp"
@@ -244,7 +245,7 @@ TEST_CASE("a label a position, on a GPU as on the Cpu", "[train][cuda]") {
   for (long i = 0; i < labels.size(); ++i) labels.data()[i] = static_cast<std::int32_t>(i % 6);
   const auto data = sk::data::from_tensors(x, labels);
   const auto fit = [&](auto device) {
-    sk::Model<nn::Sequential<nn::LayerNorm<>, nn::Relu>, sk::Shape<4, 6>, decltype(device)> model{sk::Seed{3}};
+    sk::Model<nn::Sequential<nn::LayerNorm<>, nn::Tanh>, sk::Shape<4, 6>, decltype(device)> model{sk::Seed{3}};
     auto trainer = trainer_of(model);
     return trainer.fit(data, {.epochs = 3, .batch = 8, .validate = data, .metrics = {sk::train::Accuracy{}}, .progress = false});
   };
