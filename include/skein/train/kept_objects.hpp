@@ -25,10 +25,11 @@ template <class T> concept HasFingerprint = requires(const T& object) {
 class KeptObjects {
  public:
   template <class T> void set(const std::string& name, const T& object) {
-    bytes_[name] = to_bytes(object);
-    if constexpr (HasFingerprint<T>) fingerprints_[name] = object.fingerprint();
+    Object& kept = objects_[name];
+    kept = {to_bytes(object), 0};
+    if constexpr (HasFingerprint<T>) kept.fingerprint = object.fingerprint();
   }
-  bool has(std::string_view name) const { return bytes_.find(name) != bytes_.end(); }
+  bool has(std::string_view name) const { return objects_.find(name) != objects_.end(); }
   /// Of the object of that name; 0 where there is none, or it has none.
   std::uint64_t fingerprint(std::string_view name) const;
   /// Whether an object of that fingerprint is kept, under whatever name.
@@ -48,8 +49,11 @@ class KeptObjects {
  private:
   const std::vector<std::byte>& bytes(std::string_view name) const;
 
-  std::map<std::string, std::vector<std::byte>, std::less<>> bytes_;
-  std::map<std::string, std::uint64_t, std::less<>> fingerprints_;
+  struct Object {
+    std::vector<std::byte> bytes;
+    std::uint64_t fingerprint = 0;
+  };
+  std::map<std::string, Object, std::less<>> objects_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::train
