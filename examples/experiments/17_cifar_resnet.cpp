@@ -2,14 +2,16 @@
 // A residual network on CIFAR-10 over ranks, as courses on supercomputers train it: momentum SGD, LARS, LAMB or K-FAC, a rate
 // that grows with the global batch, warm-up, steps down, crops and flips, batch normalization over the ranks. With --optimizer
 // all they run one after another from the same weights, with tables and a plot of the accuracy by time; with --record FILE the
-// speed-up against the run of one rank in that file. Pauloski et al., SC 2020, arXiv:2007.00784 (K-FAC: damping 0.003, factor
-// decay 0.95, kl-clip 0.001, factors every step, inverses every 10); He et al., CVPR 2016 (the network).
+// speed-up against the run of one rank in that file, which --svg draws too. Pauloski et al., SC 2020, arXiv:2007.00784 (K-FAC:
+// damping 0.003, factor decay 0.95, kl-clip 0.001, factors every step, inverses every 10); He et al., CVPR 2016 (the network).
 //     for n in 1 2 4; do mpirun -n $n 17_cifar_resnet --optimizer kfac --record times.csv; done
 //     17_cifar_resnet --optimizer all --epochs 20 --target 0.6 --svg by_optimizer --json figures.json
 // The gate compiles ResNet-20 alone; 32 and 56 are there where tests are not built (-DSKEIN_TESTS=OFF).
-// ctest: --samples 192 --epochs 1 --batch 32 --optimizer all --inverse cholesky --target 0.01 --svg cifar_resnet
-// ctest on 2 ranks: --samples 192 --epochs 1 --batch 32 --optimizer kfac --record cifar_resnet.csv
-// ctest expects: best accuracy
+// ctest: --samples 192 --epochs 1 --batch 32 --optimizer all --inverse cholesky --target 0.01 --svg resnet --record resnet.csv
+// ctest expects: speed-up 1.00.*(10,000 . 2,000 images|drawn digits).*the first 192 images, 1 ranks.*resnet_speed_up.svg
+// ctest on 2 ranks: --samples 192 --epochs 1 --batch 32 --optimizer kfac --record resnet.csv
+// ctest on 4 ranks: --samples 96 --epochs 1 --batch 8 --threads 1 --record resnet.csv --svg resnet
+// ctest expects: best accuracy.*speed-up
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -66,7 +68,7 @@ struct Options {
     f("threads", threads, "workers of a rank; 0: its cores").within(0, 1024);
     f("data", data, "folder of CIFAR-10");
     f("record", record, "adds the time to this file, reads the time of one rank there");
-    f("svg", svg, "draws accuracies in NAME.svg");
+    f("svg", svg, "draws accuracies in NAME.svg, with --record speed-ups in NAME_speed_up.svg");
     f("json", json, "adds the figures to this file");
   }
 };
@@ -150,33 +152,56 @@ std::vector<Outcome> train_each(sk::MpiComm& world, const Options& o, const sk::
                           ": this program was compiled with ResNet-20 alone; configure with -DSKEIN_TESTS=OFF for 32 and 56");
 }
 
+/// The network and the data: every title, metric and recorded run names both, so that a subset's figures are seen to be such.
+std::string job(const Options& o, const std::string& source) {
+  const std::string data = source.substr(0, source.find(" from "));
+  return "ResNet-" + std::to_string(o.depth) + " on " + data +
+         (o.samples > 0 ? ", the first " + std::to_string(o.samples) + " images" : "");
+}
+
+/// Adds the run to the file and the curve of those recorded there to the plot; the speed-up, as the table has it.
+std::string recorded(const Options& o, const std::string& source, const Outcome& one, int ranks, sk::draw::Plot& plot) {
+  if (o.record.empty()) return "-";
+  std::string settings = job(o, source) + " " + one.optimizer + " " + std::to_string(o.epochs) + " epochs by " +
+                         std::to_string(o.batch) + " x" + std::to_string(o.accumulate) + " on " + std::to_string(o.threads) +
+                         " threads";
+  std::replace(settings.begin(), settings.end(), ',', ';');  // fields are separated by commas
+  std::printf("%s: %s\n", one.optimizer.c_str(), ex::record_run(o.record, settings, ranks, one.history.seconds()).c_str());
+  const double of_one = ex::seconds_of_one(o.record, settings);
+  if (!(of_one > 0)) return "no run of one rank";
+  auto& curve = plot.series.emplace_back();
+  curve.name = one.optimizer;
+  for (const ex::RecordedRun& run : ex::recorded_runs(o.record, settings))
+    curve.x.push_back(run.ranks), curve.y.push_back(of_one / run.seconds);
+  return ex::cell(of_one / one.history.seconds());
+}
+
 void report(const sk::MpiComm& world, const Options& o, const std::string& source, const std::vector<Outcome>& outcomes) {
+  const std::string title = job(o, source) + ", " + std::to_string(world.size()) + " ranks";
   std::printf("ResNet-%d on %s: %d ranks, %d epochs, %ld samples a rank and batch, %d batches a step\n", o.depth, source.c_str(),
               world.size(), o.epochs, o.batch, o.accumulate);
   ex::Results results("cifar_resnet", {.json = o.json});
-  ex::Table table{{"optimizer", "best accuracy", "last loss", "seconds", "images a second", "seconds to the target"}};
-  sk::draw::Plot plot{.title = "ResNet-" + std::to_string(o.depth) + ", " + std::to_string(world.size()) + " ranks",
-                      .x_label = "seconds",
-                      .y_label = "test accuracy"};
+  ex::Table table{{"optimizer", "best accuracy", "last loss", "seconds", "images a second", "seconds to the target", "speed-up"}};
+  sk::draw::Plot plot{.title = title, .x_label = "seconds", .y_label = "test accuracy"};
+  sk::draw::Plot speed_up{.title = "Speed-up, " + job(o, source), .x_label = "ranks", .y_label = "times one rank"};
   for (const Outcome& one : outcomes) {
     const double seconds = one.history.seconds(), images = one.history.back().samples_per_second;
     table.row({one.optimizer, ex::cell(one.best()), ex::cell(one.history.back().training.loss), ex::cell(seconds),
-               ex::cell(images), ex::cell(one.seconds_to(o.target))});
+               ex::cell(images), ex::cell(one.seconds_to(o.target)), recorded(o, source, one, world.size(), speed_up)});
     auto& curve = plot.series.emplace_back();
     curve.name = one.optimizer;
     double at = 0;
     for (const auto& e : one.history) curve.x.push_back(at += e.seconds), curve.y.push_back(e.validation.accuracy);
-    ex::Line line{.metric = one.optimizer + ", best test accuracy", .ours = one.best(), .unit = ""};
+    ex::Line line{.metric = title + ", " + one.optimizer + ", best test accuracy", .ours = one.best(), .unit = ""};
     line.add("seconds to " + ex::cell(o.target) + ": " + ex::cell(one.seconds_to(o.target)));
     results.add(line);
-    if (o.record.empty()) continue;
-    const std::string settings = "ResNet-" + std::to_string(o.depth) + " " + one.optimizer + " " + std::to_string(o.epochs) +
-                                 " epochs of " + std::to_string(o.samples) + " by " + std::to_string(o.batch) + " x" +
-                                 std::to_string(o.accumulate) + " on " + std::to_string(o.threads) + " threads";
-    std::printf("%s: %s\n", one.optimizer.c_str(), ex::record_run(o.record, settings, world.size(), seconds).c_str());
   }
   table.print();
-  if (!o.svg.empty()) plot.write(o.svg + ".svg"), std::printf("drawn: %s.svg\n", o.svg.c_str());
+  const auto draw = [&](const sk::draw::Plot& p, const std::string& file) {
+    p.write(file), std::printf("drawn: %s\n", file.c_str());
+  };
+  if (!o.svg.empty()) draw(plot, o.svg + ".svg");
+  if (!o.svg.empty() && !speed_up.series.empty()) draw(speed_up, o.svg + "_speed_up.svg");
   results.finish();
 }
 
