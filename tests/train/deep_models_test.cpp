@@ -58,6 +58,11 @@ TEST_CASE("ResNet-18, 34 and 101 make steps down their gradient", "[train][model
   descends<models::ResNet<101, 10>, sk::Shape<64, 64, 3>>();
 }
 
+// 2 GiB: scripts/test --all runs it.
+TEST_CASE("ResNet-152 makes a step down its gradient", "[train][models][.long]") {
+  descends<models::ResNet<152, 10>, sk::Shape<64, 64, 3>>();
+}
+
 TEST_CASE("VGG-11 and 16 make steps down their gradient", "[train][models]") {
   descends<Plain<11>, sk::Shape<32, 32, 3>>();
   descends<Plain<16>, sk::Shape<32, 32, 3>>();
