@@ -12,6 +12,8 @@
 #include <skein/train/callbacks.ipp>
 #include <skein/train/checkpoint_reader.ipp>
 #include <skein/train/checkpoint_writer.ipp>
+#include <skein/train/commit_folder.ipp>
+#include <skein/train/commit_training.ipp>
 #include <skein/train/curves.ipp>
 #include <skein/train/fit_control.ipp>
 #include <skein/train/fit_loop.ipp>
@@ -32,6 +34,7 @@
 #include <skein/train/preparation.ipp>
 #include <skein/train/progress.ipp>
 #include <skein/train/records.ipp>
+#include <skein/train/run_folder.ipp>
 #include <skein/train/safetensors.ipp>
 #include <skein/train/section.ipp>
 #include <skein/train/step/step_parts.ipp>
@@ -40,6 +43,7 @@
 #include <skein/train/watch.ipp>
 #include <skein/train/weights_file.ipp>
 #include <skein/train/weights_npz.ipp>
+#include <skein/train/while_busy.ipp>
 
 namespace skein::inline SKEIN_ABI::train {
 template std::string first_not_finite<float>(std::span<const float>, const std::vector<LayerRange>&,

@@ -90,6 +90,23 @@ TEST_CASE("a metric of one's own", "[guide]") {
   CHECK(matrix.f1(9) > 0);
 }
 
+TEST_CASE("a fit that goes on by itself", "[guide]") {
+  const support::TemporaryFolder folder;
+  const auto digits = sk::data::synthetic_digits(300, sk::Seed{1});
+  for (int start = 0; start < 2; ++start) {
+    // [quote checkpoint]
+    DigitsModel model{sk::Seed{1}};
+    sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Adam{.lr = 2e-3f}};
+    const sk::History history = trainer.fit(
+        digits, {.epochs = 2, .batch = 50, .progress = false, .checkpoint = {.folder = folder / "run", .every = 5, .keep = 3}});
+    // [end]
+    CHECK(history.size() == 2);
+    CHECK(trainer.train_step().steps() == 12);
+  }
+  const std::string last = folder / "run/step_00000012";
+  CHECK(sk::train::CheckpointReader(last).contains("parameters/1.weight"));
+}
+
 TEST_CASE("fit, callbacks, metrics, files", "[guide]") {
   const support::TemporaryFolder folder;
   const auto all = sk::data::synthetic_digits(1200, sk::Seed{1});

@@ -32,7 +32,8 @@ void write_commit(const std::string& folder, const std::vector<std::int64_t>& cu
   for (std::size_t r = 0; r + 1 < cuts.size(); ++r) {
     st::CheckpointWriter w;
     const std::int64_t b = cuts[r];
-    if (cuts[r + 1] > b) w.add_piece("values", extents, b, cuts[r + 1], values.data() + b / 5 * pitch + b % 5, pitch);
+    if (cuts[r + 1] > b)
+      w.add_values("values", st::SectionType::float32, extents, b, cuts[r + 1], values.data() + b / 5 * pitch + b % 5, pitch);
     if (r == 0) w.add_object("steps", std::int64_t{9});
     st::AtomicFile file(folder + "/" + st::shard_name(static_cast<int>(r)));
     shards.push_back(w.write(file));

@@ -75,7 +75,7 @@ SKEIN_INLINE void CheckpointReader::verify() const {
   if (table_bytes_ > 0) check_zeros(detail::header_bytes + table_bytes_);
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     const SectionInfo& info = table_.sections[i];
-    read_values(i, nullptr, info.bytes, info.bytes);
+    read_section(i, nullptr, info.bytes, info.bytes);
     if (table_bytes_ > 0) check_zeros(info.offset + info.bytes);
   }
 }
@@ -205,8 +205,31 @@ SKEIN_INLINE std::size_t CheckpointReader::expect(std::string_view name, Section
   return at;
 }
 
-SKEIN_INLINE void CheckpointReader::read_values(std::size_t section, std::byte* to, std::uint64_t row_bytes,
-                                                std::uint64_t pitch_bytes) const {
+SKEIN_INLINE void CheckpointReader::read_values(std::string_view name, SectionType type, const Extents& extents, void* data,
+                                                long pitch) {
+  if (pitch < extents.last())
+    throw ArgumentError("checkpoint section '" + std::string(name) + "': rows of " + std::to_string(extents.last()) +
+                        " values cannot be " + std::to_string(pitch) + " apart");
+  const std::size_t at = expect(name, type, {extents.e, extents.e + extents.rank});
+  const auto width = static_cast<std::uint64_t>(value_bytes(type));
+  read_section(at, static_cast<std::byte*>(data), static_cast<std::uint64_t>(extents.last()) * width,
+               static_cast<std::uint64_t>(pitch) * width);
+}
+
+SKEIN_INLINE std::vector<std::byte> CheckpointReader::read_object_bytes(std::string_view name) {
+  const std::size_t at = find(name);
+  const SectionInfo& info = table_.sections[at];
+  if (info.type != SectionType::object) fail(at, "section '" + info.name + "' holds " + info.text() + ", not an object");
+  std::vector<std::byte> bytes;
+  skein::detail::reading(path(), [&] {
+    bytes.resize(info.bytes);
+    read_section(at, bytes.data(), info.bytes, info.bytes);
+  });
+  return bytes;
+}
+
+SKEIN_INLINE void CheckpointReader::read_section(std::size_t section, std::byte* to, std::uint64_t row_bytes,
+                                                 std::uint64_t pitch_bytes) const {
   const SectionInfo& info = table_.sections[section];
   std::vector<std::byte> block;
   std::uint64_t first = 0;  // of the piece, in the section

@@ -43,11 +43,10 @@ class CheckpointWriter {
   template <class T> void add(std::string_view name, const Extents& extents, const T* data, long pitch) {
     add_rows(name, section_type<T>(), extents, data, pitch, sizeof(T));
   }
-  /// The values [begin, end) of such a tensor, of which `first` is the first: a piece, whose name in the file says so.
-  template <class T> void add_piece(std::string_view name, const Extents& extents, std::int64_t begin, std::int64_t end,
-                                    const T* first, long pitch) {
-    add_range(name, section_type<T>(), extents, {begin, end}, first, pitch, sizeof(T));
-  }
+  /// The values [begin, end) of such a tensor, of which `first` is the first: all of them, or a piece, whose name in the file
+  /// says so.
+  void add_values(std::string_view name, SectionType type, const Extents& extents, std::int64_t begin, std::int64_t end,
+                  const void* first, long pitch);
   /// A flat run of values in host memory, which must live until commit().
   template <class T> void add(std::string_view name, std::span<const T> values) {
     Entry& entry = make(name, section_type<T>(), {static_cast<std::int64_t>(values.size())}, values.size_bytes());
@@ -55,8 +54,10 @@ class CheckpointWriter {
     entry.row_bytes = entry.pitch_bytes = values.size_bytes();
   }
   /// An object by its serialize(), taken now.
-  template <class T> void add_object(std::string_view name, const T& object) { add_bytes(name, to_bytes(object)); }
+  template <class T> void add_object(std::string_view name, const T& object) { add_object_bytes(name, to_bytes(object)); }
 
+  /// An object that is bytes already, as an archive made them.
+  void add_object_bytes(std::string_view name, std::vector<std::byte>&& bytes);
   /// Words that stand in the header of the file. Throws ArgumentError for names and words that are no plain text.
   void add_fact(const std::string& name, const std::string& words);
 
@@ -78,12 +79,6 @@ class CheckpointWriter {
 
   void add_rows(std::string_view name, SectionType type, const Extents& extents, const void* data, long pitch,
                 std::size_t scalar_bytes);
-  struct Piece {
-    std::int64_t begin, end;
-  };
-  void add_range(std::string_view name, SectionType type, const Extents& extents, Piece piece, const void* first, long pitch,
-                 std::size_t scalar_bytes);
-  void add_bytes(std::string_view name, std::vector<std::byte>&& bytes);
   Entry& make(std::string_view name, SectionType type, std::vector<std::int64_t> extents, std::uint64_t bytes);
   /// Rows without their padding, gathered into pieces of a megabyte where there is padding. Returns the hash.
   static std::uint64_t write_values(AtomicFile& file, const Entry& entry, std::uint64_t offset);

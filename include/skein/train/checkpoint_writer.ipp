@@ -71,21 +71,22 @@ SKEIN_INLINE void CheckpointWriter::add_rows(std::string_view name, SectionType 
   entry.pitch_bytes = static_cast<std::uint64_t>(pitch) * scalar_bytes;
 }
 
-SKEIN_INLINE void CheckpointWriter::add_range(std::string_view name, SectionType type, const Extents& extents, Piece piece,
-                                              const void* first, long pitch, std::size_t scalar_bytes) {
-  if (piece.begin == 0 && piece.end == extents.count()) return add_rows(name, type, extents, first, pitch, scalar_bytes);
-  if (pitch < extents.last() || piece.begin < 0 || piece.begin >= piece.end || piece.end > extents.count())
-    throw ArgumentError(text("checkpoint section '{}': there is no piece [{}, {}) of it", name, piece.begin, piece.end));
+SKEIN_INLINE void CheckpointWriter::add_values(std::string_view name, SectionType type, const Extents& extents,
+                                               std::int64_t begin, std::int64_t end, const void* first, long pitch) {
+  const auto width = static_cast<std::uint64_t>(value_bytes(type));
+  if (begin == 0 && end == extents.count()) return add_rows(name, type, extents, first, pitch, width);
+  if (pitch < extents.last() || begin < 0 || begin >= end || end > extents.count())
+    throw ArgumentError(text("checkpoint section '{}': there is no piece [{}, {}) of it", name, begin, end));
   const std::vector<std::int64_t> whole{extents.e, extents.e + extents.rank};
-  Entry& entry = make(piece_name({std::string(name), whole, piece.begin, piece.end}), type, {piece.end - piece.begin},
-                      static_cast<std::uint64_t>(piece.end - piece.begin) * scalar_bytes);
+  Entry& entry = make(piece_name({std::string(name), whole, begin, end}), type, {end - begin},
+                      static_cast<std::uint64_t>(end - begin) * width);
   entry.data = static_cast<const std::byte*>(first);
-  entry.row_bytes = static_cast<std::uint64_t>(extents.last()) * scalar_bytes;
-  entry.pitch_bytes = static_cast<std::uint64_t>(pitch) * scalar_bytes;
-  entry.column = static_cast<std::uint64_t>(piece.begin % extents.last()) * scalar_bytes;
+  entry.row_bytes = static_cast<std::uint64_t>(extents.last()) * width;
+  entry.pitch_bytes = static_cast<std::uint64_t>(pitch) * width;
+  entry.column = static_cast<std::uint64_t>(begin % extents.last()) * width;
 }
 
-SKEIN_INLINE void CheckpointWriter::add_bytes(std::string_view name, std::vector<std::byte>&& bytes) {
+SKEIN_INLINE void CheckpointWriter::add_object_bytes(std::string_view name, std::vector<std::byte>&& bytes) {
   Entry& entry = make(name, SectionType::object, {static_cast<std::int64_t>(bytes.size())}, bytes.size());
   entry.owned = std::move(bytes);
   entry.data = entry.owned.data();

@@ -14,7 +14,10 @@ class FitControl {
  public:
   /// Ends the training after this step or epoch. The first reason is kept (its first 127 characters).
   void stop(std::string_view reason);
+  /// Ends it for good: a program with `.checkpoint` that is started again does not go on, as it does after stop().
+  void finish(std::string_view reason) { stop(reason), finishing_ = true; }
   bool stopping() const { return stopping_; }
+  bool finishing() const { return finishing_; }
   std::string_view reason() const { return reason_.data(); }
   /// The trainer keeps a copy of the weights as they are after this step or epoch, in place of the copy before. The model gets
   /// the last copy back when fit ends.
@@ -29,9 +32,10 @@ class FitControl {
   /// For the trainer, after the ranks agreed: one that did not ask itself stops because another did.
   void agree(bool stop_all, std::string_view reason = "another rank asked to stop");
   void agree(bool keep_all, double rate_factor) { keeps_weights_ = keep_all, rate_factor_ = rate_factor; }
+  void agree_to_finish(bool all) { finishing_ = all; }
 
  private:
-  bool stopping_ = false, keeps_weights_ = false;
+  bool stopping_ = false, finishing_ = false, keeps_weights_ = false;
   double rate_factor_ = 1;
   std::array<char, 128> reason_{};
 };

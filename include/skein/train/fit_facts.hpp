@@ -11,6 +11,7 @@
 #include "../nn/loss/loss.hpp"
 #include "../parallel/policy.hpp"
 #include "metrics/any_metric.hpp"
+#include "saved_training.hpp"
 #include "step_options.hpp"
 
 namespace skein::inline SKEIN_ABI::train::detail {
@@ -40,7 +41,7 @@ struct FitFacts {
 
 /// What the loop asks of a training: the train step, the policy's state, the optimizer. Functions that may change the
 /// parameters announce it to the model.
-template <class Scalar> class FitSteps {
+template <class Scalar> class FitSteps : public SavedTraining {
  public:
   virtual FitFacts facts() = 0;
   /// Makes memory for batches of so many samples; and whatever layers want beforehand for one of `count`.
@@ -63,20 +64,19 @@ template <class Scalar> class FitSteps {
   virtual std::string first_not_finite(const data::Batch<Scalar>& batch) = 0;
   /// Keeps a copy of weights and buffers, in place of the one before; and gives it back to the model.
   virtual void keep_weights() = 0;
+  virtual bool has_kept_weights() = 0;
   virtual void give_back_weights() = 0;
   /// Gives the metrics the outputs of the batch that has been evaluated.
   virtual void feed(std::span<AnyMetric> metrics, const data::Batch<Scalar>& batch) = 0;
   /// The sums of the epoch. A device is waited for.
   virtual nn::LossSums totals() = 0;
   virtual void set_totals(const nn::LossSums& sums) = 0;
-  virtual std::int64_t steps() = 0;     ///< of the optimizer
   virtual double rate() = 0;            ///< the optimizer's, without the schedule
   virtual std::string_view note() = 0;  ///< why a step is not what it could be
   virtual void epoch_begins(std::int64_t number) = 0;
   virtual void epoch_ends(std::int64_t number) = 0;
   virtual void finish() = 0;
   virtual void average_buffers() = 0;
-  virtual void reduce(std::span<double> values) = 0;
   virtual double exposed_seconds() = 0;
   /// Throws CommError where weights differ that the policy promises to be the same on all ranks.
   virtual void compare_weights(std::string_view when) = 0;

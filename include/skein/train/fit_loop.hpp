@@ -30,8 +30,9 @@ template <class Scalar> class FitLoop {
  public:
   using Steps = FitSteps<Scalar>;
 
-  /// Trains until options.epochs epochs are done, or a callback stops it. Returns the history.
-  History run(Steps& steps, data::DatasetView train, const FitOptions& options);
+  /// Trains until options.epochs epochs are done, or a callback stops it. Returns the history. With `.checkpoint` it begins with
+  /// the newest commit of the folder, whose objects become `kept`.
+  History run(Steps& steps, data::DatasetView train, const FitOptions& options, KeptObjects& kept);
   /// Loss, accuracy and metrics over a data set, summed over all ranks.
   Scores evaluate(Steps& steps, data::DatasetView data, EvaluateOptions& options);
   /// For predicting n samples: computed as the last fit was.
@@ -52,7 +53,7 @@ template <class Scalar> class FitLoop {
   /// The callbacks' states: of the fit that is going on, else as they were kept or loaded.
   const std::string& callback_state();
   /// Goes on from there at the next run().
-  void resume(const TrainingPosition& place, const History& history, const std::string& callbacks);
+  void resume(const TrainingPosition& place, History&& history, std::string&& callbacks);
 
  private:
   struct Work;
@@ -67,6 +68,7 @@ template <class Scalar> class FitLoop {
   }
   void reserve(Steps& steps, data::Loader<Scalar>& loader, data::Loader<Scalar>* validation, const FitOptions& options);
   void keep_callbacks();
+  void begin_callbacks(Work& work);
   bool goes_on() const { return place_.running || place_.epoch > 0; }
   Seed seed_of(const FitOptions& options, Seed of_model) const;
   EpochOrder order_of(const data::Loader<Scalar>& loader, const FitOptions& options) const;
@@ -77,7 +79,11 @@ template <class Scalar> class FitLoop {
   void record_step(Work& work, const data::Batch<Scalar>& batch);
   void show(Work& work, double now);
   void end_epoch(Work& work);
+  void end_loaded_epoch(Work& work);
   void agree(Work& work);
+  bool nothing_to_do(const FitOptions& options);
+  void go_on(Steps& steps, KeptObjects& kept);
+  void commit(Work& work);
   int epoch_number() const { return static_cast<int>(place_.base + place_.epoch) + 1; }
   Scores evaluate(Steps& steps, data::Loader<Scalar>& loader, std::vector<AnyMetric>& metrics);
 
@@ -93,6 +99,10 @@ template <class Scalar> class FitLoop {
   bool fitting_ = false;  // within an epoch: its sums are the train step's
   bool noted_ = false;
   std::int64_t left_out_ = 0;
+  std::int64_t committed_ = -1;          // steps of the last commit of this fit
+  std::unique_ptr<FitCommits> commits_;  // of the fit that is going on
+  const KeptObjects* kept_ = nullptr;    // the same
+  bool from_commit_ = false;             // this fit goes on from one
 };
 
 #if SKEIN_COMPILED

@@ -11,6 +11,7 @@
 #include "check_schedule.hpp"
 #include "fit_loop.hpp"
 #include "loss_judge.hpp"
+#include "model_file.hpp"
 #include "metrics/gather_samples.hpp"
 #include "metrics/metrics_in_evaluation.hpp"
 
@@ -42,12 +43,12 @@ template <class Scalar> struct FitLoop<Scalar>::Work {
   double begin = 0, exposed = 0;  // of the epoch
   double factor = 1;              // of the rate
   std::int64_t steps_done = 0;
-  bool steps_wanted = false, kept = false;  // kept: weights, for a callback
+  bool steps_wanted = false;
 };
 
-template <class Scalar> struct FitLoop<Scalar>::Forget {  // callbacks live as long as their fit
-  Callbacks*& callbacks;
-  ~Forget() { callbacks = nullptr; }
+template <class Scalar> struct FitLoop<Scalar>::Forget {  // callbacks live as long as their fit, and so does the folder's lock
+  FitLoop& loop;
+  ~Forget() { loop.callbacks_ = nullptr, loop.kept_ = nullptr, loop.commits_ = nullptr; }
 };
 
 /// Throws ArgumentError where weights differ between exchanges, and are to be compared there.
@@ -63,6 +64,12 @@ inline void check_replica_options(const FitFacts& facts, std::int64_t every) {
 inline void check_options(const FitOptions& options) {
   optim::check_clip_norm("fit", options.clip_norm);
   nn::check_threads("fit", options.threads);
+  if (!options.metrics.empty() && !options.validate)
+    throw ArgumentError(
+        "fit: .metrics are of the validation, and no .validate set is given: give one (the training set too can be it), or ask "
+        "afterwards by trainer.evaluate(data, {.metrics = ...})");
+  if (const FitCheckpoint& o = options.checkpoint; o.folder.empty() && (o.every != 0 || o.keep != FitCheckpoint{}.keep))
+    throw ArgumentError("fit: .checkpoint has no .folder, so that nothing would be saved: .checkpoint = {.folder = \"run\"}");
 }
 /// Throws ArgumentError where an epoch has no step.
 inline void check_steps(std::int64_t steps, long batch, std::int64_t samples) {
@@ -81,15 +88,17 @@ inline double factor_of(const optim::Schedule& schedule, std::int64_t step) {
   return factor;
 }
 
-template <class Scalar> History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOptions& options) {
+template <class Scalar>
+History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOptions& options, KeptObjects& kept) {
   facts_ = steps.facts();
   check_replica_options(facts_, options.check.replicas_every);
   check_options(options);
   check_metrics(facts_, options.metrics);
-  if (!options.metrics.empty() && !options.validate)
-    throw ArgumentError(
-        "fit: .metrics are of the validation, and no .validate set is given: give one (the training set too can be it), or ask "
-        "afterwards by trainer.evaluate(data, {.metrics = ...})");
+  const Forget forget{*this};
+  commits_ = options.checkpoint.folder.commits(options.checkpoint.every, options.checkpoint.keep, steps);
+  kept_ = &kept;
+  if (commits_) go_on(steps, kept);
+  if (nothing_to_do(options)) return std::exchange(history_, History{});
   seed_ = seed_of(options, facts_.seed);
   data::Loader<Scalar> loader(train, loader_options(steps, train, options));
   check_steps(loader.steps(), loader.batch(), train.size());
@@ -99,11 +108,7 @@ template <class Scalar> History FitLoop<Scalar>::run(Steps& steps, data::Dataset
   reserve(steps, loader, validation.get(), options);
   Work work(steps, options, loader, validation.get(), facts_);
   begin(steps, loader, options);
-  if (!callback_state_.empty() && continues_ && work.callbacks.size() > 0)
-    from_bytes(std::as_bytes(std::span(callback_state_)), work.callbacks, "the callbacks of the loaded training");
-  callback_state_.clear();
-  callbacks_ = &work.callbacks;
-  const Forget forget{callbacks_};
+  begin_callbacks(work);
   const auto epochs = static_cast<std::size_t>(options.epochs);
   history_.reserve(history_.size() + epochs,
                    options.record_steps ? history_.steps().size() + epochs * static_cast<std::size_t>(loader.steps()) : 0);
@@ -117,9 +122,52 @@ template <class Scalar> History FitLoop<Scalar>::run(Steps& steps, data::Dataset
   while (place_.epoch < options.epochs && !work.control.stopping()) {
     work.callbacks.on_epoch_begin(epoch_number(), work.control);
     agree(work);
-    epoch(work);
+    if (place_.step < loader.steps()) epoch(work);
+    else end_loaded_epoch(work);
+    if (options.checkpoint.every == 0 && place_.epoch < options.epochs && !work.control.stopping()) commit(work);
   }
   return end(work);
+}
+
+/// They go on where those of a loaded training were.
+template <class Scalar> void FitLoop<Scalar>::begin_callbacks(Work& work) {
+  if (!callback_state_.empty() && continues_ && work.callbacks.size() > 0)
+    from_bytes(std::as_bytes(std::span(callback_state_)), work.callbacks, "the callbacks of the loaded training");
+  callback_state_.clear();
+  callbacks_ = &work.callbacks;
+}
+
+/// Of a commit whose training has had all its epochs, or was ended for good. With a line about it.
+template <class Scalar> bool FitLoop<Scalar>::nothing_to_do(const FitOptions& options) {
+  committed_ = -1;
+  if (!std::exchange(from_commit_, false) || !(place_.ended || place_.epoch >= options.epochs)) return false;
+  Progress(ProgressOptions{.rank = options.progress ? facts_.rank : 1}).line(commits_->nothing_to_do(place_, options.epochs));
+  callback_state_.clear();
+  resumed_ = place_.running = false;
+  return true;
+}
+
+/// From the newest commit of the folder, if that is further than a training that was loaded.
+template <class Scalar> void FitLoop<Scalar>::go_on(Steps& steps, KeptObjects& kept) {
+  const bool loaded = resumed_ && goes_on();
+  const std::int64_t base = loaded ? place_.base : place_.base + place_.epoch + (place_.step > 0 ? 1 : 0);
+  const auto found = commits_->go_on(resumed_ ? steps.steps() : -1, base, loaded ? place_.first_step : steps.steps());
+  if (!found) return;
+  FileRecords& records = found->records;
+  if (facts_.local_sums && facts_.rank != 0) records.place.sums = {};  // those in the file are of all ranks
+  std::swap(kept, records.kept);
+  resume(records.place, std::move(records.history), std::move(records.callbacks));
+  from_commit_ = true;
+}
+
+template <class Scalar> void FitLoop<Scalar>::commit(Work& work) {
+  if (!commits_) return;
+  committed_ = work.steps.steps();
+  keep_callbacks();
+  TrainingPosition at = place_;
+  if (fitting_) at.sums = work.steps.totals();
+  if (facts_.local_sums) at.sums = sum_over_ranks(work.steps, at.sums);
+  commits_->commit({at, history_, callback_state_, *kept_});
 }
 
 template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
@@ -129,8 +177,10 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
   if (place_.running) keep_callbacks();                 // for a save() after the stop
   work.steps.finish();
   work.steps.compare_weights("at the end of fit");
-  if (work.kept) work.steps.give_back_weights();
+  if (work.steps.has_kept_weights()) work.steps.give_back_weights();
   work.steps.average_buffers();
+  place_.ended = work.control.finishing();
+  commit(work);
   History result = place_.running ? history_ : std::exchange(history_, History{});  // a stopped fit may be saved and go on
   work.callbacks.on_fit_end(result);
   return result;
@@ -161,11 +211,10 @@ template <class Scalar> const std::string& FitLoop<Scalar>::callback_state() {
   return callback_state_;
 }
 
-template <class Scalar>
-void FitLoop<Scalar>::resume(const TrainingPosition& place, const History& history, const std::string& callbacks) {
+template <class Scalar> void FitLoop<Scalar>::resume(const TrainingPosition& place, History&& history, std::string&& callbacks) {
   place_ = place;
-  history_ = history;
-  callback_state_ = callbacks;
+  history_ = std::move(history);
+  callback_state_ = std::move(callbacks);
   loaded_seed_ = Seed{place.order.seed};
   fitting_ = false;
   resumed_ = true;
@@ -277,6 +326,7 @@ template <class Scalar> void FitLoop<Scalar>::begin(Steps& steps, data::Loader<S
   if (continues_) check_epochs(place_, options.epochs), check_order(place_, order);
   resumed_ = false;
   place_.running = true;
+  place_.ended = false;
   place_.order = order;
   if (place_.step > loader.steps())
     throw ArgumentError("fit: the loaded training was at step " + std::to_string(place_.step) +
@@ -325,6 +375,14 @@ template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
   if (place_.step == count) end_epoch(work);  // else it was stopped within the epoch
 }
 
+/// Of a training that was saved after the last step of an epoch, before its end.
+template <class Scalar> void FitLoop<Scalar>::end_loaded_epoch(Work& work) {
+  work.begin = seconds_now(), work.exposed = work.steps.exposed_seconds();
+  work.factor = factor_of(work.schedule, work.steps.steps() - 1 - place_.first_step) * place_.rate_factor;
+  work.steps.epoch_begins(place_.base + place_.epoch);
+  end_epoch(work);
+}
+
 /// Validation, the record, callbacks.
 template <class Scalar> void FitLoop<Scalar>::end_epoch(Work& work) {
   Steps& steps = work.steps;
@@ -363,11 +421,15 @@ template <class Scalar> bool FitLoop<Scalar>::after_step(Work& work, const data:
   if (const std::int64_t every = work.options.check.replicas_every; every > 0 && work.steps.steps() % every == 0)
     work.steps.compare_weights(text("after step {}", work.steps.steps()));
   const bool wanted = work.options.record_steps || work.steps_wanted;
-  if (!wanted && !work.options.progress) return false;
-  if (wanted) record_step(work, batch);
-  const double now = wanted ? work.last : seconds_now();
-  if (work.options.progress && work.progress.due(now)) show(work, now);
-  return work.control.stopping();
+  if (wanted || work.options.progress) {
+    if (wanted) record_step(work, batch);
+    const double now = wanted ? work.last : seconds_now();
+    if (work.options.progress && work.progress.due(now)) show(work, now);
+    if (work.control.stopping()) return true;
+  }
+  const std::int64_t every = work.options.checkpoint.every;
+  if (every > 0 && work.steps.steps() % every == 0 && work.steps.steps() != committed_) commit(work);
+  return false;
 }
 
 template <class Scalar> void FitLoop<Scalar>::record_step(Work& work, const data::Batch<Scalar>& batch) {
@@ -416,10 +478,11 @@ template <class Scalar> void FitLoop<Scalar>::show(Work& work, double now) {
 template <class Scalar> void FitLoop<Scalar>::agree(Work& work) {
   FitControl& control = work.control;
   if (facts_.ranks > 1) {
-    double asked[3] = {control.stopping() ? 1.0 : 0.0, control.keeps_weights() ? 1.0 : 0.0,
-                       facts_.rank == 0 ? control.rate_factor() : 0.0};
+    double asked[4] = {control.stopping() ? 1.0 : 0.0, control.keeps_weights() ? 1.0 : 0.0,
+                       facts_.rank == 0 ? control.rate_factor() : 0.0, control.finishing() ? 1.0 : 0.0};
     work.steps.reduce(asked);
     control.agree(asked[0] > 0);
+    control.agree_to_finish(asked[3] > 0);
     control.agree(asked[1] > 0, asked[2]);
   }
   place_.rate_factor = control.rate_factor();
@@ -428,7 +491,6 @@ template <class Scalar> void FitLoop<Scalar>::agree(Work& work) {
         "fit: a callback asks for another rate, but the servers that make the updates hear of none: take a .schedule");
   if (!control.keeps_weights()) return;
   work.steps.keep_weights();
-  work.kept = true;
   control.agree(false, place_.rate_factor);
 }
 

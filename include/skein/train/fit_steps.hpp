@@ -4,12 +4,14 @@
 #include <concepts>
 #include <type_traits>
 
+#include "../nn/layer_name.hpp"
 #include "../parallel/concepts.hpp"
 #include "agreement.hpp"
 #include "fit_loop.hpp"
 #include "host_copy.hpp"
 #include "not_finite.hpp"
 #include "predict.hpp"
+#include "saved_arrays.hpp"
 #include "weights_copy.hpp"
 
 SKEIN_BEGIN_COLD
@@ -37,8 +39,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   static constexpr bool leaves_out = host && !parallel::SharesBatches<PolicyState>;
 
  public:
-  explicit FitStepsOf(TrainStep& train_step) : train_step_(train_step) {}
-
+  explicit FitStepsOf(TrainStep& train_step) : train_step_(train_step), saved_(train_step) {}
   FitFacts facts() override {
     constexpr long rows = nn::rows_of_sample<Loss>(Model::output_extents), width = TrainStep::Width / rows;
     const auto& state = train_step_.policy_state();
@@ -109,6 +110,35 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
       if (train_step_.policy_state().same_weights() != parallel::SameWeights::never) check_replicas(train_step_, when);
   }
 
+  // What files ask.
+  int rank() const override { return train_step_.policy_state().rank(); }
+  int ranks() const override { return train_step_.policy_state().ranks(); }
+  void set_steps(std::int64_t n) override { train_step_.set_steps(n); }
+  std::string optimizer_lines() override {
+    NamedValues values;
+    optim::describe(train_step_.optimizer().optimizer(), values);
+    return values.lines();
+  }
+  int state_arrays() override { return train_step_.optimizer().arrays(); }
+  std::string loss_name() override {
+    const std::string_view name = nn::detail::kind_of<Loss>();
+    return std::string(name.substr(0, name.find('<')));
+  }
+  std::span<const plan::LayerNode> layers() override { return Model::program.ops(); }
+  const char* placement() override {
+    if (parallel::SharesBatches<PolicyState>) return "staged";
+    return train_step_.optimizer().whole() ? "replicated" : "sliced";
+  }
+  bool has_kept_weights() override { return !kept_.empty(); }
+  void save_to(SectionSink& sink, bool whole) override { saved_.save_to(sink, whole, kept_.arrays()); }
+  void saved() override { saved_.saved(); }
+  void load_from(SectionSource& source) override { saved_.load_from(source, kept_.arrays()); }
+  void start_again() override {
+    const auto lease = train_step_.model().modify();
+    train_step_.policy_state().start();
+  }
+  std::vector<std::string> texts_of_all(const std::string& own) override { return train_step_.policy_state().texts_of_all(own); }
+
   /// A row a label, and what they are compared with.
   void feed(std::span<AnyMetric> metrics, const data::Batch<Scalar>& batch) override {
     constexpr long rows = nn::rows_of_sample<Loss>(Model::output_extents), width = TrainStep::Width / rows;
@@ -129,6 +159,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   typename TrainStep::Sums sums_{};
   HostCopy<Scalar, typename Model::device> host_;
   WeightsCopy<TrainStep> kept_;
+  SavedArrays<TrainStep> saved_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::train::detail

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of model_file.hpp.
 #pragma once
+#include <algorithm>
+
+#include "../core/text.hpp"
+#include "../plan/placement.hpp"
 #include "model_file.hpp"
+#include "weights_file.hpp"
+#include "while_busy.hpp"
 
 SKEIN_BEGIN_COLD
 
-namespace skein::inline SKEIN_ABI::train::detail {
+namespace skein::inline SKEIN_ABI::train {
+namespace detail {
 
 /// Whose values these are, "ClipNorm, Sgd, the chain": of lines as NamedValues makes them.
-SKEIN_INLINE std::string owners_of(std::string_view lines) {
+inline std::string owners_of(std::string_view lines) {
   std::string owners, last;
   while (!lines.empty()) {
     const std::string_view name = lines.substr(0, std::min(lines.find('\t'), lines.size()));
@@ -22,13 +29,14 @@ SKEIN_INLINE std::string owners_of(std::string_view lines) {
   return owners;
 }
 
-SKEIN_INLINE void check_optimizer(CheckpointReader& reader, const std::string& own, int arrays) {
+/// Throws FileError where a file's optimizer is another than this one, of which these are the lines and the number of arrays.
+inline void check_optimizer(CheckpointReader& reader, const std::string& own, int arrays) {
   std::string saved;  // of files of older versions: not known
   if (reader.contains("optimizer")) reader.read_object("optimizer", saved);
   const std::string theirs = owners_of(saved), ours = owners_of(own);
   int there = 0;
   for (const SectionInfo& s : reader.sections())
-    while (s.name.starts_with(state_prefix(there))) ++there;
+    while (s.name.starts_with("optimizer/" + std::to_string(there) + "/")) ++there;
   if ((saved.empty() || theirs == ours) && there == arrays) return;
   throw FileError(reader.path(), -1,
                   text("the file was saved with another optimizer ({} and {} arrays of state a parameter) than this training has "
@@ -36,23 +44,8 @@ SKEIN_INLINE void check_optimizer(CheckpointReader& reader, const std::string& o
                        saved.empty() ? "another" : std::string_view(theirs), there, ours, arrays));
 }
 
-template <class Scalar> void add_entries(CheckpointWriter& writer, const std::string& prefix,
-                                         std::span<const plan::Entry> entries, std::span<const plan::PathPart> paths,
-                                         const Scalar* data) {
-  for (const plan::Entry& e : entries)
-    writer.add(prefix + std::string(std::string_view(plan::name_of(paths, e))), e.extents, data + e.offset,
-               row_pitch(e.extents.last()));
-}
-SKEIN_INLINE void add_array(CheckpointWriter& writer, const std::string& prefix, std::span<const plan::Entry> entries,
-                            std::span<const plan::PathPart> paths, const float* data) {
-  add_entries(writer, prefix, entries, paths, data);
-}
-SKEIN_INLINE void add_array(CheckpointWriter& writer, const std::string& prefix, std::span<const plan::Entry> entries,
-                            std::span<const plan::PathPart> paths, const double* data) {
-  add_entries(writer, prefix, entries, paths, data);
-}
-
-SKEIN_INLINE void check_loss(CheckpointReader& reader, const std::string& own) {
+/// The same of another loss.
+inline void check_loss(CheckpointReader& reader, const std::string& own) {
   std::string saved = own;  // of files of older versions: not known
   if (reader.contains("loss")) reader.read_object("loss", saved);
   if (saved == own) return;
@@ -62,22 +55,138 @@ SKEIN_INLINE void check_loss(CheckpointReader& reader, const std::string& own) {
                        saved, own));
 }
 
-SKEIN_INLINE void fail_save(const std::string& path, const std::string& why) {
-  if (!why.empty()) throw FileError(path, -1, "could not be saved: " + why);
+/// The first logical value of an entry that stands at or behind so many scalars.
+inline std::int64_t value_at(const plan::Entry& e, long scalars) {
+  const long last = e.extents.last(), pitch = row_pitch(last);
+  return static_cast<std::int64_t>(scalars / pitch) * last + std::min(scalars % pitch, last);
+}
+inline std::string section_of(const SavedArray& array, const plan::Entry& e) {
+  return array.prefix + std::string(std::string_view(plan::name_of(array.paths, e)));
+}
+SKEIN_INLINE void add_array(CheckpointWriter& writer, const SavedArray& array, plan::Range range, const void* values) {
+  for (const plan::Entry& e : array.entries) {
+    const long from = std::clamp(e.offset, range.begin, range.end), to = std::clamp(e.offset + e.stored, range.begin, range.end);
+    if (from >= to) continue;
+    const std::int64_t count = e.extents.count(), begin = std::min(value_at(e, from - e.offset), count),
+                       end = std::min(value_at(e, to - e.offset), count);
+    const long last = e.extents.last(), pitch = row_pitch(last);
+    const long first = e.offset + begin / last * pitch + begin % last - range.begin;
+    if (begin < end)
+      writer.add_values(section_of(array, e), array.type, e.extents, begin, end,
+                        static_cast<const std::byte*>(values) + first * value_bytes(array.type), pitch);
+  }
+}
+
+/// What rank r of n writes of an array that all have: whole rows of the table, where the shares are about even then.
+inline plan::Range share_of_file(std::span<const plan::Entry> entries, long stored, int n, int r) {
+  constexpr long little = 16 * 1024;
+  const std::vector<plan::Range> rows = plan::slices_at_rows(entries, stored, n);
+  long largest = 0;
+  for (const plan::Range& part : rows) largest = std::max(largest, part.end - part.begin);
+  if (largest <= stored / n + stored / n / 4 + little) return rows[static_cast<std::size_t>(r)];
+  return plan::even_range(stored, n, r);
+}
+
+SKEIN_INLINE void noting(std::string& failure, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const std::exception& e) { failure = *e.what() ? e.what() : "an error without a text"; }
+}
+
+SKEIN_INLINE void while_ranks_meet(SavedTraining& training, const std::function<void()>& work) {
+  if (training.ranks() == 1) return work();
+  while_busy(work, [&](bool busy) {
+    double ranks[1] = {busy ? 1.0 : 0.0};
+    training.reduce(ranks);
+    return ranks[0] > 0;
+  });
+}
+
+/// Into a writer.
+struct WriterSink final : SectionSink {
+  explicit WriterSink(CheckpointWriter& w) : writer(w) {}
+  void array(const SavedArray& a, plan::Range range, const void* values) override { add_array(writer, a, range, values); }
+  void object(const char* name, std::vector<std::byte>&& bytes) override { writer.add_object_bytes(name, std::move(bytes)); }
+  plan::Range share(std::span<const plan::Entry> entries, long stored, int n, int r) override {
+    return share_of_file(entries, stored, n, r);
+  }
+  CheckpointWriter& writer;
+};
+/// Out of a reader.
+struct ReaderSource final : SectionSource {
+  explicit ReaderSource(CheckpointReader& r) : reader(r) {}
+  bool has(const SavedArray& a) override { return !a.entries.empty() && reader.contains(section_of(a, a.entries.front())); }
+  void array(const SavedArray& a, void* values) override {
+    for (const plan::Entry& e : a.entries)
+      reader.read_values(section_of(a, e), a.type, e.extents, static_cast<std::byte*>(values) + e.offset * value_bytes(a.type),
+                         row_pitch(e.extents.last()));
+  }
+  bool object(const char* name, std::vector<std::byte>& bytes) override {
+    if (!reader.contains(name)) return false;
+    bytes = reader.read_object_bytes(name);
+    reader.take(name);
+    return true;
+  }
+  void finish() override { reader.finish(); }
+  const std::string& path() const override { return reader.path(); }
+  CheckpointReader& reader;
+};
+
+SKEIN_INLINE void add_training(CheckpointWriter& writer, SavedTraining& training, const RecordsView& records, bool whole,
+                               std::string& failure) {
+  WriterSink sink(writer);
+  training.save_to(sink, whole);
+  if (training.rank() != 0) return;
+  noting(failure, [&] {
+    writer.add_object("steps", training.steps());
+    writer.add_object("optimizer", training.optimizer_lines());
+    writer.add_object("loss", training.loss_name());
+    writer.add_object("layers", layers_without_weights(training.layers()));
+    writer.add_object("place", records.place);
+    writer.add_object("history", records.history);
+    writer.add_object("callbacks", records.callbacks);
+    records.kept.write(writer);
+  });
+}
+
+}  // namespace detail
+
+SKEIN_INLINE void save_training(const std::string& path, SavedTraining& training, const RecordsView& records) {
+  CheckpointWriter writer;
+  std::string failure;
+  detail::add_training(writer, training, records, true, failure);
+  detail::while_ranks_meet(training, [&] {
+    if (training.rank() == 0 && failure.empty()) detail::noting(failure, [&] { writer.commit(path); });
+  });
+  training.saved();
+  double failed[1] = {failure.empty() ? 0.0 : 1.0};
+  training.reduce(failed);
+  if (failed[0] == 0) return;
+  if (!failure.empty()) throw FileError(path, -1, "could not be saved: " + failure);
   throw CommError("save: rank 0 could not write '" + path + "': see its message");
 }
 
-SKEIN_INLINE void add_records(CheckpointWriter& writer, const FileRecords& records) {
-  writer.add_object("steps", records.steps);
-  writer.add_object("optimizer", records.optimizer);
-  writer.add_object("loss", records.loss);
-  writer.add_object("layers", records.layers);
-  writer.add_object("place", records.place);
-  writer.add_object("history", records.history);
-  writer.add_object("callbacks", records.callbacks);
-  records.kept.write(writer);
+SKEIN_INLINE LoadedTraining load_training(const std::string& path, SavedTraining& training, Verify verify) {
+  CheckpointReader reader{path, verify};  // every hash is checked before anything is changed
+  detail::check_optimizer(reader, training.optimizer_lines(), training.state_arrays());
+  detail::check_loss(reader, training.loss_name());
+  check_layers(reader, path, layers_without_weights(training.layers()));
+  LoadedTraining loaded;
+  std::int64_t steps = 0;
+  reader.read_object("steps", steps);
+  reader.read_object("place", loaded.records.place);
+  if (steps < loaded.records.place.first_step || steps > (std::int64_t{1} << 53))
+    throw FileError(path, -1, text("says that {} optimizer steps were made: it is damaged", steps));
+  reader.read_object("history", loaded.records.history);
+  reader.read_object("callbacks", loaded.records.callbacks);
+  loaded.records.kept.read(reader);
+  detail::ReaderSource source(reader);
+  training.load_from(source);
+  training.set_steps(steps);
+  loaded.hash = reader.hash();
+  return loaded;
 }
 
-}  // namespace skein::inline SKEIN_ABI::train::detail
+}  // namespace skein::inline SKEIN_ABI::train
 
 SKEIN_END_COLD

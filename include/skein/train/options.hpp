@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What users set for a training: aggregates without templates, written as {.epochs = 5, .batch = 128, .validate = test}.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "metrics/any_metric.hpp"
 #include "not_finite.hpp"
 #include "refused_options.hpp"
+#include "run_folder.hpp"
 
 SKEIN_BEGIN_COLD
 
@@ -48,6 +50,14 @@ struct FitCompute {
 /// What ranks compare while they train: `.check = {.replicas_every = 100}`.
 struct FitCheck {
   std::int64_t replicas_every = 0;  ///< steps between two comparisons of the ranks' weights; 0: at the end of fit alone
+};
+
+/// Where fit saves the training as it goes, and goes on from where it is started again: `.checkpoint = {.folder = "run", .every =
+/// 500}`.
+struct FitCheckpoint {
+  RunFolder folder{};      ///< of this fit alone, seen by all ranks; empty: nothing is saved
+  std::int64_t every = 0;  ///< optimizer steps between two commits; 0: one at the end of each epoch
+  int keep = 3;            ///< commits that stay, 2 or more; earlier ones are removed
 };
 }  // namespace train
 
@@ -84,8 +94,9 @@ struct FitOptions {
   [[no_unique_address]] train::detail::refused::OfLoader num_workers{};
   train::FitStep step{};  ///< how a step is made of batches
   [[no_unique_address]] train::detail::refused::OfStep accumulate{};
-  train::FitCompute compute{};  ///< how a step is computed
-  train::FitCheck check{};      ///< what ranks compare while they train
+  train::FitCompute compute{};        ///< how a step is computed
+  train::FitCheck check{};            ///< what ranks compare while they train
+  train::FitCheckpoint checkpoint{};  ///< where the training is saved as it goes
 };
 
 /// Of Trainer::evaluate.

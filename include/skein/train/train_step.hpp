@@ -165,7 +165,11 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   DeviceSpan<Scalar, Device> state(int k) { return state_.array(parts_, k); }
   void gather_state() {
     state_.gather(parts_);
-    if constexpr (optim::needs_curvature<Optimizer>) parts_.curvature.gather(RanksOfCurvature<PolicyState>{parts_.policy_state});
+    if constexpr (optim::needs_curvature<Optimizer>) gather_curvature();
+  }
+  /// Of it what a chain with Needs::curvature remembers, alone.
+  void gather_curvature() requires optim::needs_curvature<Optimizer> {
+    parts_.curvature.gather(RanksOfCurvature<PolicyState>{parts_.policy_state});
   }
   void drop_state() {
     state_.drop();

@@ -70,13 +70,19 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
             "fit: .step.loss_scaling is for models whose activations are stored in 16 bits, as those of precision::fp16: leave "
             "it out");
     }
+    if (parallel::ServesUpdates<typename TrainStep::PolicyState> && !options.checkpoint.folder.empty())
+      throw ArgumentError(
+          "fit: .checkpoint is not there under a ParameterServer, whose servers take no part in it: call trainer.save(path) "
+          "after "
+          "the fit");
     if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>)
       train::check_served(train_step_, options.clip_norm, options.schedule);
     if (policy_state().serves()) return serve(options);
     if (options.validate) train::check_data<Model, Loss>(options.validate, "validation");
     prepared_.begin_fit(train, options.validate, kept_);
+    if (!options.checkpoint.folder.empty() && policy_state().rank() == 0) prepared_.note_missing(kept_);
     Steps steps(train_step_);
-    return loop_.run(steps, train, options);
+    return loop_.run(steps, train, options, kept_);
   }
 
   /// Samples and targets that are no data set together are refused, and a data set for validation in the second place.
@@ -134,23 +140,12 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   void save(const std::string& path) {
     const comm::InPublicCall here(comm::PublicCall::save);
     policy_state().barrier();  // who has not called this is named
-    policy_state().average_buffers();
-    train_step_.gather_state();
-    policy_state().before_save();
-    std::string failure;
     train::TrainingPosition place = loop_.position();
     if (loop_.within_epoch()) place.sums = train_step_.totals();
     if constexpr (TrainStep::PolicyState::local_sums) place.sums = train::detail::sum_over_ranks(policy_state(), place.sums);
-    if (policy_state().rank() == 0) {
-      prepared_.note_missing(kept_);
-      try {
-        train::save_training(path, train_step_, place, loop_.history(), loop_.callback_state(), kept_);
-      } catch (const std::exception& e) { failure = e.what(); }
-    }
-    train_step_.drop_state();
-    double failed[1] = {failure.empty() ? 0.0 : 1.0};
-    policy_state().reduce(failed);
-    if (failed[0] != 0) train::detail::fail_save(path, failure);
+    if (policy_state().rank() == 0) prepared_.note_missing(kept_);
+    Steps steps(train_step_);
+    train::save_training(path, steps, {place, loop_.history(), loop_.callback_state(), kept_});
   }
   /// Writes the weights alone, which a Predictor and load_weights read. A call of this rank alone, which has the whole model
   /// under every policy but a Pipeline. Throws FileError.
@@ -165,21 +160,20 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   void load(const std::string& path) {
     const comm::InPublicCall here(comm::PublicCall::load);
     policy_state().barrier();  // who has not called this is named
-    train::TrainingPosition place;
-    History history;
-    std::string callbacks;
+    Steps steps(train_step_);
     train::LoadedFile file{path};
+    train::LoadedTraining loaded;
     try {
-      file.hash = train::load_training(path, train_step_, place, history, callbacks, kept_);
+      loaded = train::load_training(path, steps);
+      file.hash = loaded.hash;
     } catch (const FileError& e) { file.fail(e); }
     if constexpr (several) train::agree_on_file("load", policy_state(), file);
     file.check();
-    {
-      const auto lease = model().modify();
-      policy_state().start();
-    }
-    if (TrainStep::PolicyState::local_sums && policy_state().rank() != 0) place.sums = {};  // those in the file are of all ranks
-    loop_.resume(place, history, callbacks);
+    steps.start_again();
+    auto& records = loaded.records;
+    if (TrainStep::PolicyState::local_sums && policy_state().rank() != 0) records.place.sums = {};  // those of the file are all's
+    std::swap(kept_, records.kept);
+    loop_.resume(records.place, std::move(records.history), std::move(records.callbacks));
   }
 
   /// The weights of a file alone, without the optimizer's state and the place in the data; where all are taken, also what is kept

@@ -28,6 +28,8 @@ template <class TrainStep> class WeightsCopy {
 
  public:
   bool empty() const { return arrays_.empty(); }
+  /// Parameters and buffers, in the host's memory.
+  std::vector<std::vector<Scalar>>& arrays() { return arrays_; }
   /// In place of what it had. Waits for a device.
   void keep(TrainStep& train_step) {
     std::size_t i = 0;

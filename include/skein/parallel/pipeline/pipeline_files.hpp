@@ -38,6 +38,13 @@ template <class LocalStages> class PipelineFiles {
       }
   }
   void drop() { whole_.clear(); }
+  /// visit(range of the whole array, values on the device): what this process writes where each writes its own.
+  template <class Visit> void each_own_part(std::size_t array, Visit&& visit) {
+    const PipelineTeam& team = *stages_.team;
+    for (auto& h : stages_.stages)
+      if (team.replica == 0 && team.process_of(h.stage) == team.process)
+        if (const plan::Range r = range(array, h.stage); r.end > r.begin) visit(r, mine(array, h.stage));
+  }
   /// Each stage's part of one of the optimizer's arrays, from memory of the host.
   void set_state(int k, const Scalar* whole) {
     for (auto& h : stages_.stages)

@@ -184,6 +184,10 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   DeviceSpan<Scalar, Device> whole_parameters() { return files_.whole(0).span(); }
   DeviceSpan<Scalar, Device> whole_buffers() { return files_.whole(1).span(); }
   DeviceSpan<Scalar, Device> state(int k) { return files_.whole(static_cast<std::size_t>(2 + k)).span(); }
+  /// visit(range, values) of what this process has of an array: 0 are the parameters, 1 the buffers, then the optimizer's.
+  template <class Visit> void each_own_part(int array, Visit&& visit) {
+    files_.each_own_part(static_cast<std::size_t>(array), std::forward<Visit>(visit));
+  }
   void set_state(int k, const Scalar* whole) { files_.set_state(k, whole); }
   /// After whole_parameters() and whole_buffers() were written: each stage takes its own.
   void scatter() { files_.scatter(); }

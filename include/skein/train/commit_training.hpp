@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commits of a training into the folder of a run, and which of them a program that is started again goes on from. Collective: the
+// ranks write their shards, rank 0 the manifest; all take the newest commit that is whole on every rank.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "commit_folder.hpp"
+#include "model_file.hpp"
+
+SKEIN_BEGIN_COLD
+
+namespace skein::inline SKEIN_ABI::train {
+
+/// Writes a commit, and removes all but the last `keep`. All ranks call it. Where one fails, all throw (the rank that did
+/// FileError, the others CommError), and the commits that there were stay.
+void commit_training(const CommitFolder& folder, int keep, SavedTraining& training, const RecordsView& records);
+
+/// A commit that a training can go on from.
+struct FoundCommit {
+  std::int64_t step = -1;            ///< -1: the folder has none
+  std::uint64_t hash = 0;            ///< of its manifest
+  std::vector<std::string> skipped;  ///< why later ones, and those that some rank could not read, were not taken
+};
+/// The newest commit that is whole on all ranks, with why later ones are not. All ranks call it: one exchange where they find the
+/// same. Throws FileError where there are commits and none of them is whole: a training would begin anew, and remove them.
+FoundCommit find_commit(const CommitFolder& folder, SavedTraining& training);
+
+namespace detail {
+/// Rank 0 locks the folder; all throw where it cannot.
+void lock_for_ranks(CommitFolder& folder, SavedTraining& training);
+/// Says that commits were skipped, on the error output.
+void say_skipped(const FoundCommit& found, const std::string& folder);
+/// All ranks: what find_commit() has found. Its hashes were checked, so that its tables are now.
+LoadedTraining load_commit(const std::string& path, SavedTraining& training);
+}  // namespace detail
+
+}  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD
+
+#if !SKEIN_COMPILED
+#include "commit_training.ipp"
+#endif

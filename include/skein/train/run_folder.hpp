@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The folder of a run as an option of fit: a path, and with it the code that reads and writes commits there. A program that names
+// no folder makes none of these, and so compiles and links nothing of that code.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "history.hpp"
+#include "kept_objects.hpp"
+#include "saved_training.hpp"
+#include "training_position.hpp"
+
+SKEIN_BEGIN_COLD
+
+namespace skein::inline SKEIN_ABI::train {
+
+struct LoadedTraining;
+struct RecordsView;
+
+/// The commits of one fit.
+class FitCommits {
+ public:
+  virtual ~FitCommits() = default;
+  /// Goes on from the newest commit that is whole on all ranks, if it is of a later step than `after`: null where there is none.
+  /// All ranks call it. Throws ArgumentError where it is one of another fit than that which begins after so many epochs and
+  /// steps.
+  virtual std::unique_ptr<LoadedTraining> go_on(std::int64_t after, std::int64_t epochs, std::int64_t first_step) = 0;
+  /// What is said of a training that has had all its epochs.
+  virtual std::string nothing_to_do(const TrainingPosition& place, int epochs) const = 0;
+  /// Writes a commit of the training as it is now. All ranks call it.
+  virtual void commit(const RecordsView& records) = 0;
+};
+
+/// The path of a folder, as `.checkpoint = {.folder = "run"}` has it. Empty: there is none.
+class RunFolder {
+ public:
+  RunFolder() = default;
+  RunFolder(const char* path) : RunFolder(std::string(path)) {}
+  RunFolder(std::string path) : path_(std::move(path)), open_(&open) {}
+
+  const std::string& path() const { return path_; }
+  bool empty() const { return path_.empty(); }
+  /// For fit: null where the path is empty. Throws ArgumentError for numbers that are none.
+  std::unique_ptr<FitCommits> commits(std::int64_t every, int keep, SavedTraining& training) const {
+    return empty() ? nullptr : open_(path_, every, keep, training);
+  }
+
+ private:
+  static std::unique_ptr<FitCommits> open(const std::string& path, std::int64_t every, int keep, SavedTraining& training);
+
+  std::string path_;
+  std::unique_ptr<FitCommits> (*open_)(const std::string&, std::int64_t, int, SavedTraining&) = nullptr;
+};
+
+}  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD
+
+#if !SKEIN_COMPILED
+#include "run_folder.ipp"
+#endif

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of run_folder.hpp: the commits of a fit.
+#pragma once
+#include "../core/text.hpp"
+#include "commit_training.hpp"
+#include "run_folder.hpp"
+
+SKEIN_BEGIN_COLD
+
+namespace skein::inline SKEIN_ABI::train {
+
+namespace detail {
+class CommitsOfFit final : public FitCommits {
+ public:
+  CommitsOfFit(const std::string& path, int keep, SavedTraining& training) : folder_(path), keep_(keep), training_(training) {
+    lock_for_ranks(folder_, training);
+  }
+  std::unique_ptr<LoadedTraining> go_on(std::int64_t after, std::int64_t epochs, std::int64_t first_step) override {
+    const FoundCommit found = find_commit(folder_, training_);
+    if (training_.rank() == 0) say_skipped(found, folder_.path());
+    if (found.step <= after) return nullptr;
+    path_ = folder_.commit(found.step);
+    TrainingPosition place;
+    CheckpointReader(path_, Verify::Table).read_object("place", place);
+    if (place.base != epochs || place.first_step != first_step)
+      throw ArgumentError(text(
+          "fit: {} is a commit of another fit, which began after {} epochs and {} steps, this one after {} and {}: give each "
+          "fit of a program a .checkpoint.folder of its own",
+          path_, place.base, place.first_step, epochs, first_step));
+    return std::make_unique<LoadedTraining>(load_commit(path_, training_));
+  }
+  std::string nothing_to_do(const TrainingPosition& place, int epochs) const override {
+    return text("nothing to do: {} has {} of {} epochs{}", path_, place.epoch, epochs,
+                place.ended ? ", where a callback ended the fit" : "");
+  }
+  void commit(const RecordsView& records) override { commit_training(folder_, keep_, training_, records); }
+
+ private:
+  CommitFolder folder_;
+  int keep_;
+  SavedTraining& training_;
+  std::string path_;
+};
+}  // namespace detail
+
+SKEIN_INLINE std::unique_ptr<FitCommits> RunFolder::open(const std::string& path, std::int64_t every, int keep,
+                                                         SavedTraining& training) {
+  if (every < 0)
+    throw ArgumentError(text("fit: .checkpoint.every is {}: give 1 or more steps; 0: at each end of an epoch", every));
+  if (keep < 2)
+    throw ArgumentError(
+        text("fit: .checkpoint.keep is {}: keep 2 or more, so that there is one before the last, which may be damaged", keep));
+  return std::make_unique<detail::CommitsOfFit>(path, keep, training);
+}
+
+}  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arrays of a train step as files have them: all of a training on rank 0, or a share on each rank; and back into a train
+// step, all or nothing.
+#pragma once
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../optim/loss_scaler.hpp"
+#include "../optim/transform/transform.hpp"
+#include "../parallel/concepts.hpp"
+#include "archive.hpp"
+#include "host_copy.hpp"
+#include "saved_training.hpp"
+
+SKEIN_BEGIN_COLD
+
+namespace skein::inline SKEIN_ABI::train {
+
+namespace detail {
+/// Calls visit(arena, prefix of the section names, entries) for each array of the model: on the model's device.
+template <class TrainStep, class Visit> void for_each_arena(TrainStep& train_step, Visit&& visit) {
+  using Model = std::remove_cvref_t<decltype(train_step.model())>;
+  visit(train_step.whole_parameters(), "parameters/", Model::program.parameters());
+  visit(train_step.whole_buffers(), "buffers/", Model::program.buffers());
+}
+/// Is there a section "policy".
+template <class TrainStep> inline constexpr bool policy_keeps_state =
+    parallel::KeepsState<std::remove_cvref_t<decltype(std::declval<TrainStep&>().policy_state())>>;
+/// Is there a section "curvature".
+template <class TrainStep> inline constexpr bool keeps_curvature =
+    optim::needs_curvature<std::remove_cvref_t<decltype(std::declval<TrainStep&>().optimizer().optimizer())>>;
+/// The names of the sections of an optimizer's array.
+inline std::string state_prefix(int k) { return "optimizer/" + std::to_string(k) + "/"; }
+}  // namespace detail
+
+/// Refers to the train step, and keeps copies of a device's arrays while they are written.
+template <class TrainStep> class SavedArrays {
+  using Model = std::remove_cvref_t<decltype(std::declval<TrainStep&>().model())>;
+  using Scalar = typename Model::Scalar;
+  using Device = typename Model::device;
+  using PolicyState = typename TrainStep::PolicyState;
+  using Entries = std::span<const plan::Entry>;
+
+ public:
+  explicit SavedArrays(TrainStep& train_step) : train_step_(train_step) {}
+
+  /// `kept`: copies of parameters and buffers that a callback has asked for, or nothing.
+  using Kept = std::vector<std::vector<Scalar>>;
+  void save_to(SectionSink& sink, bool whole, const Kept& kept) {
+    auto& state = train_step_.policy_state();
+    state.average_buffers();
+    state.before_save();
+    if constexpr (!parallel::SharesBatches<PolicyState>)
+      whole = whole || (state.ranks() > 1 && state.same_weights() != parallel::SameWeights::after_step);
+    if (whole) {
+      train_step_.gather_state();
+      if (state.rank() == 0) save_whole(sink);
+      if (state.rank() == 0) save_kept(sink, kept, [](Entries, std::size_t n) { return plan::Range{0, static_cast<long>(n)}; });
+    } else {
+      if constexpr (parallel::SharesBatches<PolicyState>) save_stages(sink);
+      else save_shares(sink, kept);
+      if constexpr (detail::keeps_curvature<TrainStep>) train_step_.gather_curvature();
+    }
+    if (state.rank() == 0) save_objects(sink);
+  }
+  void saved() {
+    train_step_.drop_state();
+    memory_.clear();
+  }
+
+  void load_from(SectionSource& source, Kept& kept) {
+    std::vector<std::byte> bytes, policy, kind;  // of a training by another policy: left alone
+    source.object("policy", policy);
+    source.object("policy_kind", kind);
+    [[maybe_unused]] const bool scaled = source.object("loss_scaler", bytes);  // the weights are the same in any precision
+    optim::LossScaler scaler;
+    if constexpr (Model::scales_loss) {
+      scaler = train_step_.loss_scaler();
+      if (scaled) from_bytes(bytes, scaler, source.path(), -1);
+    }
+    auto curvature = curvature_of(source);
+    std::vector<Arena<Scalar>> staged;  // first into memory of our own, so that a file of another network changes nothing
+    const auto stage = [&](std::size_t size, const std::string& prefix, Entries entries) {
+      staged.emplace_back(size);
+      source.array(array(prefix, entries), staged.back().data());
+    };
+    detail::for_each_arena(train_step_,
+                           [&](auto arena, const char* prefix, Entries entries) { stage(arena.size, prefix, entries); });
+    for (int k = 0; k < train_step_.optimizer().arrays(); ++k)
+      stage(static_cast<std::size_t>(Model::sizes.stored), detail::state_prefix(k), Model::program.parameters());
+    Kept copies;
+    detail::for_each_arena(train_step_, [&](auto arena, const char* prefix, Entries entries) {
+      copies.emplace_back(arena.size);
+      if (const SavedArray a = array(kept_prefix + prefix, entries); source.has(a)) source.array(a, copies.back().data());
+      else if (!entries.empty()) copies.clear();
+    });
+    source.finish();
+    if (copies.size() == 2 && !parallel::SharesBatches<PolicyState>) kept = std::move(copies);
+    if constexpr (detail::policy_keeps_state<TrainStep>) load_policy(policy, kind, source.path());
+    [[maybe_unused]] const auto lease = train_step_.model().modify();
+    auto next = staged.begin();
+    detail::for_each_arena(train_step_, [&](auto arena, const char*, Entries) {
+      HostCopy<Scalar, Device>::write(arena.data, (next++)->data(), arena.size, train_step_.model().where());
+    });
+    for (int k = 0; k < train_step_.optimizer().arrays(); ++k) train_step_.set_state(k, (next++)->data());
+    if constexpr (detail::keeps_curvature<TrainStep>) train_step_.curvature().take(std::move(curvature));
+    train_step_.scatter();
+    if constexpr (Model::scales_loss) train_step_.loss_scaler() = scaler;
+  }
+
+ private:
+  inline static const std::string kept_prefix = "kept_weights/";
+  static SavedArray array(const std::string& prefix, Entries entries) {
+    return {prefix, entries, Model::program.parts(), section_type<Scalar>()};
+  }
+  static std::size_t size(plan::Range r) { return static_cast<std::size_t>(r.end - r.begin); }
+  const Scalar* read(const Scalar* from, std::size_t n) {
+    if constexpr (on_host<Device>) return from;
+    Copy<Cpu, Device>::run(memory_.emplace_back(n).data(), from, n * sizeof(Scalar), Cpu{}, train_step_.model().where());
+    return memory_.back().data();
+  }
+  void save_whole(SectionSink& sink) {
+    const auto save = [&](auto arena, const std::string& prefix, Entries entries) {
+      sink.array(array(prefix, entries), {0, static_cast<long>(arena.size)}, read(arena.data, arena.size));
+    };
+    detail::for_each_arena(train_step_, save);
+    for (int k = 0; k < train_step_.optimizer().arrays(); ++k)
+      save(train_step_.state(k), detail::state_prefix(k), Model::program.parameters());
+  }
+  void save_stages(SectionSink& sink) {
+    for (int a = 0; a < 2 + train_step_.optimizer().arrays(); ++a)
+      train_step_.each_own_part(a, [&](plan::Range range, const Scalar* values) {
+        const std::string prefix = a == 0 ? "parameters/" : a == 1 ? "buffers/" : detail::state_prefix(a - 2);
+        sink.array(array(prefix, a == 1 ? Model::program.buffers() : Model::program.parameters()), range,
+                   read(values, size(range)));
+      });
+  }
+  template <class Share> void save_kept(SectionSink& sink, const Kept& kept, const Share& share) {
+    if (kept.empty()) return;
+    auto next = kept.begin();
+    detail::for_each_arena(train_step_, [&](auto, const char* prefix, Entries entries) {
+      const auto& values = *next++;
+      const plan::Range range = share(entries, values.size());
+      sink.array(array(kept_prefix + prefix, entries), range, values.data() + range.begin);
+    });
+  }
+  void save_shares(SectionSink& sink, const Kept& kept_weights) {
+    const auto& state = train_step_.policy_state();
+    const auto share = [&](Entries entries, std::size_t stored) {
+      return sink.share(entries, static_cast<long>(stored), state.ranks(), state.rank());
+    };
+    detail::for_each_arena(train_step_, [&](auto arena, const char* prefix, Entries entries) {
+      const plan::Range range = share(entries, arena.size);
+      sink.array(array(prefix, entries), range, read(arena.data + range.begin, size(range)));
+    });
+    save_kept(sink, kept_weights, share);
+    auto& optimizer = train_step_.optimizer();
+    const Entries entries = Model::program.parameters();
+    const plan::Range range =
+                          optimizer.whole() ? share(entries, static_cast<std::size_t>(Model::sizes.stored)) : optimizer.owned(),
+                      all = optimizer.kept();
+    const plan::Range kept{std::clamp(all.begin, range.begin, range.end), std::clamp(all.end, range.begin, range.end)};
+    for (int k = 0; k < optimizer.arrays(); ++k) {
+      const Scalar* values = read(optimizer.array(k).data + (kept.begin - all.begin), size(kept));
+      if (size(kept) < size(range)) {  // the state of frozen parameters is zeros
+        Arena<Scalar>& padded = memory_.emplace_back(size(range));
+        std::copy_n(values, size(kept), padded.data() + (kept.begin - range.begin));
+        values = padded.data();
+      }
+      sink.array(array(detail::state_prefix(k), entries), range, values);
+    }
+  }
+  void save_objects([[maybe_unused]] SectionSink& sink) {
+    if constexpr (Model::scales_loss) sink.object("loss_scaler", to_bytes(train_step_.loss_scaler()));
+    if constexpr (detail::keeps_curvature<TrainStep>) sink.object("curvature", to_bytes(train_step_.curvature().saved()));
+    if constexpr (detail::policy_keeps_state<TrainStep>) {
+      const std::vector<std::byte> bytes = to_bytes(train_step_.policy_state());
+      sink.object("policy_kind", to_bytes(train_step_.policy_state().saved_as()));
+      sink.object("policy", to_bytes(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
+    }
+  }
+  auto curvature_of([[maybe_unused]] SectionSource& source) {
+    if constexpr (detail::keeps_curvature<TrainStep>) {
+      auto saved = train_step_.curvature().saved();
+      const auto own = saved;
+      std::vector<std::byte> bytes;
+      if (!source.object("curvature", bytes)) throw FileError(source.path(), -1, "has no section 'curvature' (Kfac)");
+      from_bytes(bytes, saved, source.path(), -1);
+      if (!saved.same_sizes(own))
+        throw FileError(source.path(), -1, "its factors of layers (Kfac) have other sizes: it is damaged");
+      return saved;
+    } else {
+      return 0;
+    }
+  }
+  void load_policy(const std::vector<std::byte>& policy, const std::vector<std::byte>& kind, const std::string& path) {
+    std::string state, saved_as;
+    if (!policy.empty()) from_bytes(policy, state, path, -1);
+    if (!kind.empty()) from_bytes(kind, saved_as, path, -1);
+    if (!state.empty() && saved_as == train_step_.policy_state().saved_as())
+      from_bytes(std::as_bytes(std::span(state)), train_step_.policy_state(), path, 0);
+  }
+
+  TrainStep& train_step_;
+  std::vector<Arena<Scalar>> memory_;
+};
+
+}  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

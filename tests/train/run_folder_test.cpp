@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+// `.checkpoint` of fit: commits as a training goes, and what the same program does when it is started again, whatever ended it.
+#include <catch2/catch.hpp>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include <skein/comm/thread/spawn.hpp>
+#include <skein/data/from_tensors.hpp>
+#include <skein/nn/batch_norm.hpp>
+#include <skein/nn/dropout.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/cross_entropy.hpp>
+#include <skein/nn/tanh.hpp>
+#include <skein/optim/adam.hpp>
+#include <skein/parallel/average/model_average.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
+#include <skein/parallel/data/sharded.hpp>
+#include <skein/parallel/server/parameter_server.hpp>
+#include <skein/train/callbacks.hpp>
+#include <skein/train/trainer.hpp>
+
+#include "../support/processes.hpp"
+#include "../support/temporary_folder.hpp"
+
+namespace sk = skein;
+namespace nn = skein::nn;
+
+namespace {
+
+using Net = nn::Sequential<nn::Linear<13>, nn::BatchNorm<>, nn::Tanh, nn::Dropout<sk::Rate<1, 4>>, nn::Linear<3>>;
+using Model = sk::Model<Net, sk::Shape<5>>;
+
+struct Points {
+  std::vector<float> x = std::vector<float>(68 * 5);
+  std::vector<std::int32_t> labels = std::vector<std::int32_t>(68);
+  Points() {
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(7, 0, i) - 0.5f;
+    for (std::size_t i = 0; i < 68; ++i) labels[i] = x[5 * i] + x[5 * i + 1] > 0 ? 1 : x[5 * i + 2] > 0 ? 2 : 0;
+  }
+  auto set() const { return sk::data::from_tensors(x, sk::Extents{1, {5}}, labels); }
+};
+
+/// Does something when a step has ended.
+struct AtStep {
+  std::function<void(std::int64_t, sk::train::FitControl&)> act;
+  void on_step_end(const sk::train::StepRecord& r, sk::train::FitControl& c) { act(r.step, c); }
+};
+
+struct Outcome {
+  std::vector<float> weights, buffers;
+  std::string losses;  // of the history
+  std::int64_t steps = 0;
+  friend bool operator==(const Outcome&, const Outcome&) = default;
+};
+sk::FitOptions options_of(const std::string& folder, std::int64_t every = 3) {
+  sk::FitOptions o{.epochs = 4, .batch = 12, .schedule = sk::optim::cosine(), .progress = false, .threads = 1};
+  if (!folder.empty()) o.checkpoint = {.folder = folder, .every = every, .keep = 3};
+  return o;
+}
+/// The program that is started again and again: what it ends with.
+template <class Policy> Outcome program(const Policy& policy, sk::FitOptions options, int seed = 3) {
+  const Points points;
+  const auto data = points.set();
+  Model model{sk::Seed{static_cast<std::uint64_t>(seed)}};
+  sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}, policy};
+  if (!options.validate) options.validate = data;
+  const sk::History history = trainer.fit(data, options);
+  Outcome o;
+  o.weights.assign(model.parameters().begin(), model.parameters().end());
+  o.buffers.assign(model.buffers().begin(), model.buffers().end());
+  o.steps = trainer.train_step().steps();
+  for (const auto& e : history.epochs()) o.losses += sk::text("{} {} {}\n", e.epoch, e.training.loss, e.validation.loss);
+  return o;
+}
+Outcome alone(const sk::FitOptions& options, int seed = 3) { return program(sk::parallel::SingleProcess{}, options, seed); }
+/// On ranks of threads; rank 0's.
+template <class Make> Outcome on_ranks(int ranks, const sk::FitOptions& options, Make&& make) {
+  Outcome outcome;
+  sk::spawn(ranks, [&](sk::ThreadComm& world) {
+    const Outcome own = program(make(world), options);
+    if (world.rank() == 0) outcome = own;
+  });
+  return outcome;
+}
+const auto replicated = [](sk::ThreadComm& world) { return sk::parallel::DataParallel{world}; };
+const auto sharded = [](sk::ThreadComm& world) { return sk::parallel::DataParallel{world, sk::parallel::Sharded<2>{}}; };
+
+/// A fit that is stopped at a step as if the program had been killed there: nothing is written after it.
+struct Killed {};
+sk::FitOptions killed_at(sk::FitOptions options, std::int64_t step) {
+  options.callbacks.add(AtStep{[step](std::int64_t s, sk::train::FitControl&) {
+    if (s == step) throw Killed{};
+  }});
+  return options;
+}
+sk::FitOptions not_killed(sk::FitOptions options) { return killed_at(options, -1); }
+
+}  // namespace
+
+TEST_CASE("a program that is killed goes on from its last commit, and ends with the same bits", "[train]") {
+  const Outcome whole = alone(not_killed(options_of("")));
+  REQUIRE(whole.steps == 24);
+  for (const std::int64_t every : {1, 3, 6, 0}) {
+    const support::TemporaryFolder folder;
+    const sk::FitOptions options = options_of(folder / "run", every);
+    for (const std::int64_t step : {2, 6, 7, 13, 24}) CHECK_THROWS_AS(alone(killed_at(options, step)), Killed);
+    CHECK(alone(not_killed(options), 77) == whole);  // its seed is that of the commit
+    CHECK(folder.names() == std::vector<std::string>{"run"});
+  }
+}
+
+TEST_CASE("with commits or without them, a training has the same bits", "[train]") {
+  const support::TemporaryFolder folder;
+  CHECK(alone(options_of(folder / "run", 5)) == alone(options_of("")));
+}
+
+TEST_CASE("the last commits stay, and a finished program that is started again has nothing to do", "[train]") {
+  const support::TemporaryFolder folder;
+  const std::string run = folder / "deep/run";
+  sk::FitOptions options = options_of(run, 5);
+  const Outcome whole = alone(options);
+  const auto commits = [&] {
+    std::vector<std::string> names;
+    for (const auto& e : std::filesystem::directory_iterator(run)) names.push_back(e.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+  };
+  CHECK(commits() == std::vector<std::string>{"step_00000015", "step_00000020", "step_00000024"});
+  const auto before = std::filesystem::last_write_time(run);
+  CHECK(alone(options, 77) == whole);  // the same weights and history, and no step
+  CHECK(std::filesystem::last_write_time(run) == before);
+  options.epochs = 3;
+  CHECK(alone(options).steps == 24);
+  options.epochs = 6;
+  options.schedule = {};
+  CHECK(alone(options).steps == 36);
+  CHECK(commits() == std::vector<std::string>{"step_00000030", "step_00000035", "step_00000036"});
+  Model model{sk::Seed{8}};
+  model.load(run + "/step_00000036");  // a commit is read as a file
+  CHECK(std::equal(model.parameters().begin(), model.parameters().end(), alone(options).weights.begin()));
+}
+
+TEST_CASE("a stopped fit goes on when the program is started again, one that a callback finished does not", "[train]") {
+  const Outcome whole = alone(not_killed(options_of("")));
+  const support::TemporaryFolder folder;
+  sk::FitOptions options = options_of(folder / "run");
+  sk::FitOptions stops = options;
+  stops.callbacks = {AtStep{[](std::int64_t s, sk::train::FitControl& c) {
+    if (s == 10) c.stop("the batch system's limit of time");
+  }}};
+  CHECK(alone(stops).steps == 10);
+  CHECK(alone(not_killed(options)) == whole);
+
+  sk::FitOptions finishes = options_of(folder / "other");
+  finishes.callbacks = {AtStep{[](std::int64_t s, sk::train::FitControl& c) {
+    if (s == 10) c.finish("good enough");
+  }}};
+  CHECK(alone(finishes).steps == 10);
+  CHECK(alone(finishes).steps == 10);
+}
+
+TEST_CASE("weights that a callback keeps are part of a commit", "[train]") {
+  struct KeepsFirst {
+    void on_epoch_end(const sk::train::EpochRecord& r, sk::train::FitControl& c) {
+      if (r.epoch == 1) c.keep_weights();
+    }
+  };
+  const auto with = [](sk::FitOptions o, std::int64_t killed) {
+    o.callbacks = {KeepsFirst{}};
+    return killed_at(o, killed);
+  };
+  const Outcome whole = alone(with(options_of(""), -1));
+  REQUIRE(whole.weights != alone(options_of("")).weights);
+  const support::TemporaryFolder folder;
+  CHECK_THROWS_AS(alone(with(options_of(folder / "run"), 17)), Killed);
+  CHECK(alone(with(options_of(folder / "run"), -1)) == whole);
+}
+
+TEST_CASE("a damaged commit is skipped for the one before it; where all are damaged, fit refuses to begin anew", "[train]") {
+  const Outcome whole = alone(options_of(""));
+  const support::TemporaryFolder folder;
+  const sk::FitOptions options = options_of(folder / "run", 5);
+  (void)alone(options);
+  const auto damage = [&](const std::string& name) {
+    const std::string path = folder / ("run/" + name);
+    auto bytes = support::read_file(path);
+    bytes[bytes.size() / 2] ^= std::byte{1};
+    support::write_file(path, bytes.data(), bytes.size());
+  };
+  damage("step_00000024/rank_00000.safetensors");
+  damage("step_00000020/manifest.safetensors");
+  CHECK(alone(options) == whole);  // from step 15
+  for (const char* name : {"step_00000015", "step_00000020", "step_00000024"})
+    damage(name + std::string("/rank_00000.safetensors"));
+  CHECK_THROWS_WITH(alone(options), Catch::Contains("has commits of a training, and none of them is whole: ") &&
+                                        Catch::Contains("move the folder away to begin anew"));
+}
+
+TEST_CASE("what is left of a broken commit is swept away, and files of others stay", "[train]") {
+  const support::TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "run/step_00000099.partial");
+  std::filesystem::create_directories(folder / "run/step_x.partial");
+  support::write_file(folder / "run/step_00000099.partial/rank_00000.safetensors", "half", 4);
+  support::write_file(folder / "run/notes.txt", "mine", 4);
+  (void)alone(options_of(folder / "run", 20));
+  CHECK_FALSE(std::filesystem::exists(folder / "run/step_00000099.partial"));
+  CHECK(std::filesystem::exists(folder / "run/step_x.partial"));
+  CHECK(support::read_text(folder / "run/notes.txt") == "mine");
+}
+
+TEST_CASE("what .checkpoint cannot mean is said", "[train]") {
+  const support::TemporaryFolder folder;
+  const auto with = [&](sk::train::FitCheckpoint c) {
+    sk::FitOptions o = options_of("");
+    o.checkpoint = c;
+    return alone(o);
+  };
+  CHECK_THROWS_WITH(with({.every = 5}), Catch::Contains(".checkpoint has no .folder"));
+  CHECK_THROWS_WITH(with({.folder = folder / "run", .every = -1}), Catch::Contains(".checkpoint.every is -1"));
+  CHECK_THROWS_WITH(with({.folder = folder / "run", .keep = 1}), Catch::Contains(".checkpoint.keep is 1: keep 2 or more"));
+  support::write_file(folder / "file", "x", 1);
+  CHECK_THROWS_WITH(with({.folder = folder / "file"}), Catch::Contains("file"));
+  const Points points;
+  const auto data = points.set();
+  Model model{sk::Seed{3}};
+  sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}};
+  trainer.fit(data, options_of(folder / "run"));
+  CHECK_THROWS_WITH(
+      trainer.fit(data, options_of(folder / "run")),
+      Catch::Contains("is a commit of another fit, which began after 0 epochs and 0 steps, this one after 4 and 24: "
+                      "give each fit of a program a .checkpoint.folder of its own"));
+  trainer.fit(data, options_of(folder / "second"));
+  CHECK(trainer.train_step().steps() == 48);
+}
+
+TEST_CASE("two fits of a program have a folder each, and both go on", "[train]") {
+  const support::TemporaryFolder folder;
+  const Points points;
+  const auto data = points.set();
+  const auto both = [&](std::int64_t killed) {
+    Model model{sk::Seed{3}};
+    sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}};
+    trainer.fit(data, killed_at(options_of(folder / "first"), killed));
+    trainer.fit(data, killed_at(options_of(folder / "second"), killed));
+    return std::vector<float>(model.parameters().begin(), model.parameters().end());
+  };
+  CHECK_THROWS_AS(both(16), Killed);
+  CHECK_THROWS_AS(both(31), Killed);
+  const auto resumed = both(-1);
+  std::filesystem::remove_all(folder / "first");
+  std::filesystem::remove_all(folder / "second");
+  CHECK(both(-1) == resumed);
+}
+
+TEST_CASE("ranks write a shard each, and go on from it with the same bits", "[train]") {
+  for (const int ranks : {2, 3}) {
+    const auto check = [&](const auto& make) {
+      const support::TemporaryFolder folder;
+      const Outcome whole = on_ranks(ranks, not_killed(options_of(folder / "whole")), make);  // commits average buffers
+      const sk::FitOptions options = options_of(folder / "run");
+      for (const std::int64_t step : {4, 11}) CHECK_THROWS(on_ranks(ranks, killed_at(options, step), make));
+      CHECK(std::filesystem::exists(folder / ("run/step_00000009/" + sk::train::shard_name(ranks - 1))));
+      CHECK(on_ranks(ranks, not_killed(options), make) == whole);
+    };
+    check(replicated);
+    check(sharded);
+  }
+}
+
+TEST_CASE("killed at random instants, started again and again, a program ends with the same bits", "[train]") {
+  const bool memory = std::filesystem::exists("/dev/shm");  // where a commit takes a millisecond, kills hit all of its parts
+  const std::string base = memory ? "/dev/shm/skein-test-kill-" + std::to_string(::getpid()) : "skein-test-kill";
+  std::filesystem::create_directories(base);
+  struct Gone {
+    std::string path;
+    ~Gone() { std::filesystem::remove_all(path); }
+  } gone{base};
+  auto* const seen = static_cast<std::int64_t*>(
+      ::mmap(nullptr, sizeof(std::int64_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  REQUIRE(seen != MAP_FAILED);
+  for (const int ranks : {1, 2}) {
+    const auto run = [&](const std::string& folder) {
+      sk::FitOptions options = options_of(folder, 1);
+      options.callbacks.add(AtStep{[&](std::int64_t s, sk::train::FitControl&) { *seen = s; }});  // step s - 1 is committed
+      const Outcome o = ranks == 1 ? alone(options) : on_ranks(ranks, options, sharded);
+      return sk::text("{} {} {}", sk::train::hash64(o.weights.data(), 4 * o.weights.size()),
+                      sk::train::hash64(o.buffers.data(), 4 * o.buffers.size()),
+                      sk::train::hash64(o.losses.data(), o.losses.size()));
+    };
+    const auto begin = std::chrono::steady_clock::now();
+    const std::string expected =
+        support::wait_for(support::start_process([&] { return run(base + "/whole" + std::to_string(ranks)); }));
+    const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count();
+    int kills = 0, trainings = 0;
+    for (std::uint64_t trial = 0; kills < 15 || trainings < 2; ++trial) {
+      const std::string folder = base + "/run" + std::to_string(ranks) + "_" + std::to_string(trainings);
+      *seen = 0;
+      const support::Child child = support::start_process([&] { return run(folder); });
+      std::this_thread::sleep_for(std::chrono::microseconds(
+          sk::random_below(11, static_cast<std::uint64_t>(ranks), trial, static_cast<std::uint64_t>(whole))));
+      ::kill(child.pid, SIGKILL);
+      const std::string text = support::wait_for(child);
+      const std::vector<std::int64_t> steps = sk::train::CommitFolder(folder).steps();
+      REQUIRE((steps.empty() ? 0 : steps.front()) >= *seen - 1);  // nothing that was committed is lost
+      for (const std::int64_t s : steps) REQUIRE_NOTHROW(sk::train::CheckpointReader{sk::train::CommitFolder(folder).commit(s)});
+      if (text.empty()) ++kills;
+      else {
+        CAPTURE(ranks, kills, trainings);
+        REQUIRE(text == expected);
+        ++trainings;
+      }
+    }
+  }
+  ::munmap(seen, sizeof(std::int64_t));
+}
+
+TEST_CASE("ranks that do not see the same folder are told", "[train]") {
+  const support::TemporaryFolder folder;
+  (void)alone(options_of(folder / "rank0"));
+  const auto run = [&](const std::string& other) {
+    sk::spawn(2, [&](sk::ThreadComm& world) {
+      const sk::train::CommitFolder run(world.rank() == 0 ? folder / "rank0" : folder / other);
+      Model model{sk::Seed{3}};
+      sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{}, sk::parallel::DataParallel{world}};
+      sk::train::detail::FitStepsOf steps(trainer.train_step());
+      (void)sk::train::find_commit(run, steps);
+    });
+  };
+  CHECK_THROWS_WITH(run("nothing"), Catch::Contains("rank 1 finds no commit in ") && Catch::Contains("all ranks share"));
+  CHECK_NOTHROW(run("rank0"));
+}
