@@ -71,7 +71,8 @@ template <Part P, class Loss, class Optimizer, class Policy, class Model> conste
   else if constexpr (P == Part::policy) parallel::assert_policy<Policy, ReplicaOf<Model>>();
   return true;
 }
-template <class M, class L, class O, class Policy> struct TrainStepOf { using type = TrainStep<M, L, O, Policy>; };
+template <class Policy> using StepPolicy = typename parallel::StepPolicyOf<Policy>::type;
+template <class M, class L, class O, class Policy> struct TrainStepOf { using type = TrainStep<M, L, O, StepPolicy<Policy>>; };
 /// A policy may bring a train step of its own.
 template <class M, class L, class O, class Policy>
 requires(Policy::brings_train_step) struct TrainStepOf<M, L, O, Policy> {

@@ -275,7 +275,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     };
   }
 
-  Policy policy_;
+  train::detail::StepPolicy<Policy> policy_;
   TrainStep train_step_;
   train::detail::FitLoop<Scalar> loop_;
   train::KeptObjects kept_;

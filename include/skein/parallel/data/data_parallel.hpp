@@ -5,14 +5,16 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
-#include "../../plan/buckets.hpp"
+#include "../../comm/any_comm.hpp"
 #include "../../core/hash.hpp"
+#include "../../plan/buckets.hpp"
 #include "../comm_policy_state.hpp"
 #include "../exchange/all_reduce_exchange.hpp"
 #include "../exchange/bucket_scheduler.hpp"
@@ -160,6 +162,10 @@ template <class Comm, class... Options> class DataParallel : public PolicyBase {
   explicit DataParallel(Comm& comm, DataParallelOptions options, Options...) requires(sizeof...(Options) > 0)
       : DataParallel(comm, options) {}
   DataParallel() requires std::same_as<Comm, detail::NoCommunicator> : comm_(nullptr) {}
+  /// Of one over any communicator, which outlives this.
+  template <comm::Erasable C>
+  requires(std::same_as<Comm, comm::AnyComm> && sizeof...(Options) == 0) explicit DataParallel(const DataParallel<C>& o)
+      : owned_(std::make_shared<Comm>(o.comm())), comm_(owned_.get()), options_(o.options()) {}
 
   template <class R> auto bind(const R& replica) const {
     return DataParallelStateOf<Comm, typename R::Scalar, typename R::Device, Options...>(*comm_, options_, replica);
@@ -186,11 +192,17 @@ template <class Comm, class... Options> class DataParallel : public PolicyBase {
                     "DataParallel is given the communicator of its ranks: DataParallel{world}, of sk::MpiComm world{argc, argv}");
   }
   Comm& comm() const { return *comm_; }
+  const DataParallelOptions& options() const { return options_; }
 
  private:
+  struct Nothing {};
+  [[no_unique_address]] std::conditional_t<std::same_as<Comm, comm::AnyComm>, std::shared_ptr<Comm>, Nothing> owned_{};
   Comm* comm_;
   DataParallelOptions options_;
 };
+/// A trainer's steps do not know the communicator's type: those over MpiComm and over ThreadComm are the same code.
+template <comm::Erasable Comm> struct StepPolicyOf<DataParallel<Comm>> { using type = DataParallel<comm::AnyComm>; };
+
 DataParallel()->DataParallel<detail::NoCommunicator>;
 template <class Comm, class... Options>
 requires(!std::same_as<Options, DataParallelOptions> && ...) DataParallel(Comm&, Options...)
