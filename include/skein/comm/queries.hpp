@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is asked of any communicator, and the answer of those that do not declare the capability.
 #pragma once
-#include <chrono>
 #include <string>
 
+#include "../core/clock.hpp"
 #include "../core/error.hpp"
 #include "capability.hpp"
 
@@ -42,7 +42,7 @@ template <class C> [[noreturn]] void fail_all(C& c, const std::string& message) 
 /// The clock of the ranks in seconds: a simulated one's own, else the machine's.
 template <class C> double now([[maybe_unused]] C& c) {
   if constexpr (can<C, Capability::clocks>) return c.now();
-  else return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  else return seconds_now();
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm

@@ -2,13 +2,12 @@
 // A started collective or message: start, poll, wait. Holds no memory of its own: engines keep their calls in rings and pools
 // that are made once, so that a training step allocates nothing.
 #pragma once
-#include <chrono>
 #include <cstdint>
 #include <exception>
-#include <thread>
+#include <thread>  // std::chrono's durations as well: <chrono> itself brings streams
 #include <utility>
 
-#include "../core/config.hpp"
+#include "../core/clock.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -59,8 +58,8 @@ template <class Engine> class [[nodiscard]] Request {
     if constexpr (requires { engine_->wait_some(ticket_, limit); }) {
       if (engine_->wait_some(ticket_, limit)) engine_ = nullptr;
     } else {
-      const auto end = std::chrono::steady_clock::now() + limit;
-      for (int turn = 0; !poll() && std::chrono::steady_clock::now() < end; ++turn) {
+      const double end = seconds_now() + std::chrono::duration<double>(limit).count();
+      for (int turn = 0; !poll() && seconds_now() < end; ++turn) {
         if (turn < 200) std::this_thread::yield();
         else std::this_thread::sleep_for(std::chrono::microseconds(turn < 2000 ? 20 : 200));
       }

@@ -3,11 +3,10 @@
 // with a time limit (std::atomic::wait has none, and does not reach another process). Eight ranks on two cores crawl forward.
 #pragma once
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <string>
-#include <thread>
+#include <thread>  // std::chrono's durations as well: <chrono> itself brings streams
 #if defined(__linux__)
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -100,7 +99,7 @@ class Deadline {
  private:
   double seconds_;
   bool running_ = false;
-  std::chrono::steady_clock::time_point since_;
+  double since_ = 0;
 };
 
 /// "0.5 s".

@@ -4,7 +4,6 @@
 // asked for.
 #pragma once
 #include <algorithm>
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>

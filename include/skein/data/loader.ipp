@@ -3,6 +3,7 @@
 #pragma once
 #include <limits>
 
+#include "../core/clock.hpp"
 #include "finite.hpp"
 #include "loader.hpp"
 
@@ -215,7 +216,7 @@ template <class Scalar> void Loader<Scalar>::begin(std::int64_t epoch, std::int6
 }
 
 template <class Scalar> const Batch<Scalar>& Loader<Scalar>::take(std::int64_t epoch, std::int64_t step) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = seconds_now();
   Slot& slot = slot_of(step);
   std::unique_lock lock(mutex_);
   if (!active_ || epoch_ != epoch || taken_ > step)
@@ -236,7 +237,7 @@ template <class Scalar> const Batch<Scalar>& Loader<Scalar>::take(std::int64_t e
       std::rethrow_exception(std::exchange(error_, nullptr));
     }
   }
-  waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  waited_ += seconds_now() - start;
   slot.batch.served.number = ++*served_;
   position_ = step + 1 < steps_ ? Position{epoch, step + 1} : Position{epoch + 1, 0};
   return slot.batch;

@@ -30,7 +30,7 @@ SKEIN_INLINE CategoryOf::CategoryOf(const Column& column, const std::vector<std:
 SKEIN_INLINE std::vector<std::string> categories_of(const Table& table, int column) {
   std::vector<std::string> all;
   if (table.is_text(column)) {
-    std::vector<bool> seen(static_cast<std::size_t>(table.of(column).texts().size()));
+    std::vector<char> seen(static_cast<std::size_t>(table.of(column).texts().size()));
     for (std::int64_t r = 0; r < table.rows(); ++r)
       if (!table.missing(r, column)) seen[static_cast<std::size_t>(table.of(column).code(table.stored_row(r)))] = true;
     for (std::size_t i = 0; i < seen.size(); ++i)

@@ -102,15 +102,15 @@ SKEIN_INLINE std::pair<Table, Table> split(const Table& table, double fraction, 
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(count));
   for (const std::int64_t g : group) ++sizes[static_cast<std::size_t>(g)];
   const Permutation order(count, seed, -1);
-  std::vector<bool> in_first(static_cast<std::size_t>(count));
+  std::vector<char> in_first(static_cast<std::size_t>(count));
   std::int64_t rows = 0;
   for (std::int64_t i = 0; i < count && rows < wanted; ++i) {
     const auto g = static_cast<std::size_t>(order(i));
     in_first[g] = true;
     rows += sizes[g];
   }
-  return detail::part(table,
-                      [&](std::int64_t r) { return in_first[static_cast<std::size_t>(group[static_cast<std::size_t>(r)])]; });
+  return detail::part(
+      table, [&](std::int64_t r) { return in_first[static_cast<std::size_t>(group[static_cast<std::size_t>(r)])] != 0; });
 }
 
 SKEIN_INLINE std::pair<Table, Table> split(const Table& table, double fraction, const TimeOrder& time) {

@@ -110,7 +110,7 @@ class CheckpointReader {
   std::uint64_t header_hash_ = 0;
   std::uint64_t table_bytes_ = 0;  // of format 1, which has gaps
   std::map<std::string, std::size_t, std::less<>> by_name_;
-  std::vector<bool> taken_;
+  std::vector<char> taken_;  // not of bool, whose iterators each program would compile
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

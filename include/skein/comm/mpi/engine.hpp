@@ -132,7 +132,7 @@ class MpiEngine {
   std::optional<PointToPoint> point_to_point_;  // or by MPI
   std::optional<FailureDetector> detector_;
   unsigned looks_ = 0;
-  std::chrono::steady_clock::time_point looked_{};
+  double looked_ = 0;
   std::uint64_t looked_at_ = 0;  // calls, at the last look
   bool failed_ = false, verdict_received_ = false;
   std::string message_;

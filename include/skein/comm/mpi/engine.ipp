@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of engine.hpp.
 #pragma once
+#include "../../core/clock.hpp"
 #include "engine.hpp"
 
 SKEIN_BEGIN_COLD
@@ -145,9 +146,9 @@ SKEIN_MPI_INLINE void MpiEngine::look_for_failure() {
     if (queue_->segment().failed()) fail(queue_->segment().message());
   } else if (size_ > 1 && ++looks_ % 32 == 0) {
     // Not at each of them: a question that MPI answers with "nothing there" may give the core to another process.
-    const auto now = std::chrono::steady_clock::now();
+    const double now = seconds_now();
     const bool called = queue_->started() - looked_at_ >= FailureDetector::told_calls;  // the histories are short
-    if (!called && now - looked_ < std::chrono::milliseconds(5)) return;
+    if (!called && now - looked_ < 0.005) return;
     looked_ = now;
     looked_at_ = queue_->started();
     serve();

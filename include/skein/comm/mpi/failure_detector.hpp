@@ -4,7 +4,6 @@
 // next one now and then what they have called, so that calls which differ are named although MPI does not compare them.
 #pragma once
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <map>
@@ -88,8 +87,8 @@ class FailureDetector {
   };
   static constexpr std::size_t most_told = 64;
   std::map<int, std::vector<Told>> calls_of_;  // notes of calls that this rank has not all made
-  std::chrono::steady_clock::time_point told_{};
-  std::uint64_t told_at_ = 0;  // calls, when they were told last
+  double told_ = -1;                           // when
+  std::uint64_t told_at_ = 0;                  // calls, when they were told last
   std::vector<std::unique_ptr<Outgoing>> sent_;
   std::vector<int> askers_;
 };

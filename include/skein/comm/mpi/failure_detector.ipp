@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "../../core/clock.hpp"
 #include "failure_detector.hpp"
 
 SKEIN_BEGIN_COLD
@@ -60,10 +61,8 @@ SKEIN_MPI_INLINE std::optional<std::string> FailureDetector::difference() {
 }
 
 SKEIN_MPI_INLINE void FailureDetector::tell_history(double deadline) {
-  const auto now = std::chrono::steady_clock::now();
-  if (history_.calls() > 4 && history_.calls() - told_at_ < told_calls &&
-      std::chrono::duration<double>(now - told_).count() < std::min(0.5, deadline / 4))
-    return;
+  const double now = seconds_now();
+  if (history_.calls() > 4 && history_.calls() - told_at_ < told_calls && now - told_ < std::min(0.5, deadline / 4)) return;
   told_ = now;
   told_at_ = history_.calls();
   send(History, 0, "", (rank_ + 1) % ranks_);

@@ -7,11 +7,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <limits>
 
+#include "../../core/clock.hpp"
 #include "../../device/kept_memory.hpp"
 
 SKEIN_BEGIN_COLD
@@ -20,7 +20,7 @@ namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE int make_shared_file(char (&name)[64], std::uint64_t bytes) {
   for (int attempt = 0; attempt < 100; ++attempt) {
-    const auto now = static_cast<unsigned long long>(std::chrono::steady_clock::now().time_since_epoch().count());
+    const auto now = static_cast<unsigned long long>(1e9 * seconds_now());
     std::snprintf(name, sizeof name, "/skein-%d-%llx-%d", static_cast<int>(getpid()), now, attempt);
     const int file = shm_open(name, O_CREAT | O_EXCL | O_RDWR, 0600);
     if (file < 0) continue;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A world of one: what a program without ranks gives to a policy. Every collective is a copy at most.
 #pragma once
-#include <deque>
 #include <utility>
+#include <vector>
 
 #include "../concepts.hpp"
 #include "../messages.hpp"
@@ -47,8 +47,8 @@ class SelfEngine {
     std::size_t bytes;
     void* data;
   };
-  std::deque<std::pair<int, std::string>> sent_;
-  std::deque<Wanted> wanted_;
+  std::vector<std::pair<int, std::string>> sent_;  // a few at most
+  std::vector<Wanted> wanted_;
   std::uint64_t received_ = 0;
 };
 }  // namespace comm

@@ -2,11 +2,11 @@
 // BucketTimer: when each bucket of a step left and when it was seen complete, for whoever exchanges gradients. The clock starts
 // with the step's first gradient; what it has seen is trace(), which stays until the next step that exchanges.
 #pragma once
-#include <chrono>
 #include <cstddef>
 #include <span>
 #include <vector>
 
+#include "../../core/clock.hpp"
 #include "../../plan/program.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
@@ -28,7 +28,7 @@ class BucketTimer {
   void start() {
     if (running_) return;
     running_ = true;
-    begin_ = Clock::now();
+    begin_ = seconds_now();
   }
   /// Bucket i leaves.
   void begun(std::size_t i) {
@@ -41,25 +41,23 @@ class BucketTimer {
   }
   /// Backward has ended: what follows is waiting.
   void backward_ends() {
-    waiting_ = Clock::now();
+    waiting_ = seconds_now();
     backward_done_ = running_ ? now() : 0;
   }
   /// The exchange has ended, or was broken off. Returns the seconds since backward_ends().
   double stop() {
     running_ = false;
-    return std::chrono::duration<double>(Clock::now() - waiting_).count();
+    return seconds_now() - waiting_;
   }
 
   std::span<const BucketTrace> trace() const { return traces_; }
   double backward_done() const { return backward_done_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  double now() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+  double now() const { return seconds_now() - begin_; }
 
   std::vector<BucketTrace> traces_;
-  Clock::time_point begin_{}, waiting_{};
-  double backward_done_ = 0;
+  double begin_ = 0, waiting_ = 0, backward_done_ = 0;
   bool running_ = false;
 };
 
