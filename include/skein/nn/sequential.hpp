@@ -59,7 +59,7 @@ template <class... Layers> struct Sequential {
  private:
   using AllRequirements = std::array<MemoryRequirements, static_cast<std::size_t>(size)>;
 
-  static constexpr bool leaves[] = {!Container<Layers>...};
+  static constexpr bool leaves[static_cast<std::size_t>(size)] = {!Container<Layers>...};
   /// Does child i make its output again where `reader` wants it in backward? Not where it makes that from such an edge itself,
   /// nor for a container, which would hold the array as long as all its layers run.
   static constexpr bool remakes(const Layout& r, const AllRequirements& s, int i, int reader) {
