@@ -1,4 +1,4 @@
-// expect: Kfac: no layer of this network has Kronecker factors (Linear and convolutions of one group have them)
+// expect: Kfac: no layer of this network has Kronecker factors
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/nn/conv2d.hpp>
 #include <skein/nn/model.hpp>
