@@ -18,7 +18,10 @@
 #include <skein/nn/loss/graph_loss.hpp>
 #include <skein/nn/loss/mse.hpp>
 #include <skein/optim/sgd.hpp>
+#include <skein/optim/state.hpp>
+#include <skein/train/predictor.hpp>
 #include <skein/train/trainer.hpp>
+#include <skein/train/weights_file.hpp>
 
 namespace sk = skein;
 namespace nn = skein::nn;
@@ -135,4 +138,27 @@ TEST_CASE("labels that are joined go with a graph_loss, and labels that are not 
   CHECK_NOTHROW(alone.fit(data::join(rows(kinds)), once));
   sk::Trainer itself{single, nn::CrossEntropy{}, sk::optim::Sgd{}};
   CHECK_NOTHROW(itself.fit(rows(kinds), once));
+}
+
+TEST_CASE("a model that was moved from is refused wherever its weights are wanted, and a data set that was is as before",
+          "[train]") {
+  struct Net : nn::Sequential<nn::Linear<3>> {};
+  using Model = sk::Model<Net, sk::Shape<4>>;
+  auto data = sk::data::from_tensors(std::vector<float>(40, 0.5f), sk::Extents{1, {4}}, std::vector<int>(10, 1));
+  const auto other = std::move(data);
+  Model model{sk::Seed{1}}, under{sk::Seed{1}};
+  sk::Trainer of_moved{under, nn::CrossEntropy{}, sk::optim::Sgd{}};
+  const Model moved{std::move(model)}, too{std::move(under)};
+  const sk::FitOptions options{.epochs = 1, .batch = 5, .progress = false};
+  const auto text = Catch::Contains("the model was moved from, and has nothing: use the one that it was moved to");
+  CHECK_THROWS_WITH((sk::Trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{}}), text);
+  CHECK_THROWS_WITH(of_moved.fit(data, options), text);
+  CHECK_THROWS_WITH(sk::Predictor{model}, text);
+  CHECK_THROWS_WITH((void)model.parameters(), text);
+  CHECK_THROWS_WITH(model.load("/nowhere/moved.skein"), text || Catch::Contains("/nowhere"));
+  CHECK_THROWS_WITH(sk::optim::BoundOptimizer(sk::optim::Sgd{}, model), text);
+  Model third{sk::Seed{2}};
+  sk::Trainer trainer{third, nn::CrossEntropy{}, sk::optim::Sgd{}};
+  CHECK(trainer.fit(data, options).size() == 1);
+  CHECK(data.size() == other.size());
 }

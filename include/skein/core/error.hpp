@@ -44,6 +44,8 @@ std::string last_error();
 bool leave_to_run(void (*end)(const std::string& message));
 /// Of a debug build (SKEIN_CHECKED): throws the ShapeError of an index that is not within [0, size).
 [[noreturn]] void refuse_index(long index, long size, int axis = 0);
+/// Throws the ArgumentError of an object that was moved from.
+[[noreturn]] void refuse_moved(const char* what);
 }  // namespace detail
 
 /// Extents that do not fit each other: names the operation and both shapes.

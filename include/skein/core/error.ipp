@@ -54,6 +54,13 @@ SKEIN_INLINE void detail::refuse_index(long index, long size, int axis) {
   throw ShapeError(text("index {} of axis {} is not within [0, {})", index, axis, size));
 }
 
+SKEIN_INLINE void detail::refuse_moved(const char* what) {
+  throw ArgumentError(
+      text("{} was moved from, and has nothing: use the one that it was moved to, and make a Trainer, Executor or "
+           "Predictor of it after the move",
+           what));
+}
+
 SKEIN_INLINE FileError::FileError(const std::string& path, long long offset, const std::string& what, SourceLocation where)
     : Error(offset >= 0 ? text("{} (byte {}): {}", path, offset, what) : text("{}: {}", path, what), where), path_(path),
       offset_(offset) {}

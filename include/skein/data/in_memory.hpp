@@ -42,6 +42,9 @@ template <class Stored = float> class InMemory {
   using Real = std::conditional_t<std::is_same_v<Stored, double>, double, float>;
 
   InMemory() = default;
+  /// Shares the samples. There is no other move: a set that was moved from is as it was.
+  InMemory(const InMemory&) = default;
+  InMemory& operator=(const InMemory&) = default;
   /// Samples without targets, one after another, dense. Throws ShapeError where the counts do not fit, ArgumentError where a
   /// value is infinite or not a number and not NonFinite::keep is given; so do the others.
   InMemory(Extents sample, std::vector<Stored> samples, NonFinite non_finite = NonFinite::refuse)

@@ -122,18 +122,19 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
     static_assert(nn::same_arrays(program.parameters(), Same::program.parameters()) &&
                       nn::same_arrays(program.buffers(), Same::program.buffers()),
                   "with_input: for that input the network has other parameters, so that it cannot use these weights");
+    (void)own();
     return Same(weights_, seed_);
   }
 
   /// All parameters in one array, padding included, read-only.
-  DeviceSpan<const Scalar, Device> parameters() const { return weights_->read(); }
+  DeviceSpan<const Scalar, Device> parameters() const { return own().read(); }
   /// The right to write to it, while the lease lives: model.modify()[i] = 1. Copies that layers derive of the weights are made
   /// anew after it has ended.
-  [[nodiscard]] typename Weights<Scalar, Device>::Lease modify() { return weights_->modify(); }
-  Weights<Scalar, Device>& weights() { return *weights_; }
-  const Weights<Scalar, Device>& weights() const { return *weights_; }
-  DeviceSpan<Scalar, Device> buffers() { return weights_->buffers(); }
-  DeviceSpan<const Scalar, Device> buffers() const { return weights_->buffers(); }
+  [[nodiscard]] typename Weights<Scalar, Device>::Lease modify() { return own().modify(); }
+  Weights<Scalar, Device>& weights() { return own(); }
+  const Weights<Scalar, Device>& weights() const { return own(); }
+  DeviceSpan<Scalar, Device> buffers() { return own().buffers(); }
+  DeviceSpan<const Scalar, Device> buffers() const { return own().buffers(); }
 
   /// The gradients, allocated at the first call: a model that only predicts has none.
   DeviceSpan<Scalar, Device> gradients() {
@@ -166,8 +167,8 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
   void load(const std::string& path, const LoadOptions& options = {}) { load_into(*this, path, options); }
 
   /// A count of changes of the parameters.
-  std::uint64_t version() const { return weights_->version(); }
-  Device where() const { return weights_->where(); }
+  std::uint64_t version() const { return own().version(); }
+  Device where() const { return own().where(); }
   Seed seed() const { return seed_; }
 
   /// Calls visit(name, view) for each parameter: a TensorView<const Scalar, R, Device> of its logical extents, without the
@@ -193,19 +194,25 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
  private:
   template <class, class, class, class> friend class Model;
   Model(std::shared_ptr<Weights<Scalar, Device>> weights, Seed seed) : weights_(std::move(weights)), seed_(seed) {}
+  /// The weights of a model that is there.
+  Weights<Scalar, Device>& own() const {
+    if (!weights_) [[unlikely]]
+      skein::detail::refuse_moved("the model");
+    return *weights_;
+  }
   static constexpr std::size_t arena_size() { return static_cast<std::size_t>(sizes.stored); }
   void initialize(ModelPart part) {
     Arena<Scalar, Cpu> host;
     Scalar* p = nullptr;
     if constexpr (std::same_as<Device, Cpu>) {
-      p = weights_->unguarded().data;
+      p = own().unguarded().data;
     } else {
       host = Arena<Scalar, Cpu>(arena_size());
       p = host.data();
     }
     fill(program.parameters(), p, part.parameter);
     if constexpr (!std::same_as<Device, Cpu>)
-      Memory<Device>::from_host(weights_->unguarded().data, p, arena_size() * sizeof(Scalar), where());
+      Memory<Device>::from_host(own().unguarded().data, p, arena_size() * sizeof(Scalar), where());
     const auto own = weights_->buffers();
     const std::size_t n = own.size;
     if (n == 0) return;
