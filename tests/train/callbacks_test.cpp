@@ -92,7 +92,7 @@ TEST_CASE("a watched value that is not there, or NaN, in the first epoch is refu
   auto best = best_model([](const EpochRecord&) {}, highest("accuracy"));
   CHECK_THROWS_WITH(best.on_epoch_end(regression, control),
                     "best_model watches 'accuracy', which is not a number after epoch 1; the training, as there is no .validate "
-                    "set, has 'loss': name one of these, as in .watch = highest(\"accuracy\")");
+                    "set, has 'loss': name one of these, as in .watch = lowest(\"loss\")");
   regression.training.loss = not_measured;
   CHECK_THROWS_AS(EarlyStopping{}.on_epoch_end(regression, control), skein::ArgumentError);
 }

@@ -184,6 +184,9 @@ TEST_CASE("a later format, foreign files, and a header that lies are named") {
   CHECK(fault(later) == "f (byte 45): has checkpoint format 9, but this program knows up to 2: take a later skein");
   const std::string text = "PK\3\4 something else that is long enough to be a header of sixty-four bytes";
   CHECK(fault(std::as_bytes(std::span(text))) == "f (byte 0): is no skein checkpoint: another file begins like this");
+  for (const std::string table :
+       {"a,b\n1,2\n", "a,b\n1,2\n3,4\n5,6\n"})  // as short as the beginning of a checkpoint, and shorter
+    CHECK(fault(std::as_bytes(std::span(table))) == "f (byte 0): is no skein checkpoint: another file begins like this");
   auto hostile = saved_bytes(State{});
   for (int i = 0; i < 8; ++i) hostile[std::size_t(i)] = std::byte{0xff};  // a header of 2^64 - 1 bytes
   CHECK(fault(hostile) == "f (byte 0): the header is said to be longer than any is: it is damaged");

@@ -103,11 +103,12 @@ SKEIN_INLINE void CheckpointReader::read_header() {
   const std::string begin = begin_of(file, 8 + known.size() + 12);
   if (begin.starts_with(std::string_view(detail::checkpoint_magic, 8))) return read_format_1();
   const std::string_view words = std::string_view(begin).substr(begin.size() < 8 ? begin.size() : 8);
-  if (begin.size() < 8 || words.substr(0, known.size()) != known.substr(0, words.size()))
+  std::uint64_t length = 0, version = 0;
+  if (begin.size() >= 8) std::memcpy(&length, begin.data(), 8);
+  const bool short_one = words.size() < known.size() && length > detail::longest_header;  // which a piece of a checkpoint is not
+  if (begin.size() < 8 || words.substr(0, known.size()) != known.substr(0, words.size()) || short_one)
     fail_at(0, words.starts_with('{') ? "is a safetensors file that skein did not write: it has no hashes to check"
                                       : "is no skein checkpoint: another file begins like this");
-  std::uint64_t length = 0, version = 0;
-  std::memcpy(&length, begin.data(), 8);
   for (std::size_t i = known.size(); i < words.size() && words[i] >= '0' && words[i] <= '9'; ++i)
     version = 10 * version + static_cast<std::uint64_t>(words[i] - '0');
   if (version > checkpoint_version && words.find('"', known.size()) != words.npos)

@@ -48,7 +48,8 @@ inline void check_direction(const Watch& watch, const char* callback) {
   if (scores->loss != scores->loss && name == "loss") there = "the loss is NaN: look at the data and lower the rate";
   else
     there = std::string(validation ? "the validation" : "the training, as there is no .validate set,") + " has " +
-            names_of(*scores) + ": name one of these, as in .watch = highest(\"accuracy\")";
+            names_of(*scores) + ": name one of these, as in .watch = " +
+            (scores->accuracy == scores->accuracy ? "highest(\"accuracy\")" : "lowest(\"loss\")");
   throw ArgumentError(std::string(callback) + " watches '" + watch.name + "', which is not a number after epoch " +
                       std::to_string(record.epoch) + "; " + there);
 }

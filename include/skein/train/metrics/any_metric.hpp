@@ -31,6 +31,19 @@ template <class M> concept HasThreshold = requires(const M& metric) {
   { metric.threshold() } -> std::convertible_to<double>;
 };
 
+namespace detail {
+[[noreturn]] inline void refuse_truth(std::string_view name, const char* scalar, const char* given, bool labels, bool targets) {
+  const std::string metric = "metric '" + std::string(name) + "' ";
+  if (labels != targets)
+    throw ArgumentError(metric + (labels
+                                      ? "is for class labels, and these samples have target values: take R2, MeanAbsoluteError "
+                                        "or an OwnMetric"
+                                      : "is for target values, and these samples have class labels: take Accuracy, TopK, "
+                                        "Precision or an OwnMetric"));
+  throw ArgumentError(metric + "cannot be fed with " + scalar + " outputs and " + given);
+}
+}  // namespace detail
+
 /// Owns a copy of the metric, or refers to the user's through std::ref, which a metric with a name wants: the trainer fills it.
 /// Copies have a state of their own (those of a reference share it).
 class AnyMetric {
@@ -134,8 +147,8 @@ class AnyMetric {
       if constexpr (TakesOutputs<Inner, Scalar, Truth>) {
         inner().add(outputs, truth);
       } else {
-        throw ArgumentError("metric '" + std::string(name()) + "' cannot be fed with " +
-                            (std::is_same_v<Scalar, float> ? "float" : "double") + " outputs and " + kind);
+        detail::refuse_truth(name(), std::is_same_v<Scalar, float> ? "float" : "double", kind,
+                             TakesOutputs<Inner, Scalar, Labels>, TakesOutputs<Inner, Scalar, Rows<Scalar>>);
       }
     }
     T metric;
