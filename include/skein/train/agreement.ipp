@@ -136,7 +136,7 @@ SKEIN_INLINE void describe(const data::DatasetView& data, std::string_view set, 
   to.add(text("the shape of a {} sample", set), "(" + extents + ")");
   if (shared) detail::describe_samples(data, set, to);
   for (const std::uint64_t encoder : data.origin().encoders)
-    to.add(text("the hash of the TableEncoder of the {} samples (fit one on the same rows)", set), encoder);
+    to.add(text("the hash of the TableEncoder of the {} samples", set), encoder);
 }
 
 SKEIN_INLINE std::uint64_t hash_of_part(const data::DatasetView& data, const FitOptions& options, parallel::SameWeights same) {
