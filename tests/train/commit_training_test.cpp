@@ -19,6 +19,10 @@
 #include <skein/parallel/data/data_parallel.hpp>
 #include <skein/parallel/data/sharded.hpp>
 #include <skein/parallel/pipeline/pipeline.hpp>
+#include <skein/train/checkpoint_reader.hpp>
+#include <skein/train/commit_folder.hpp>
+#include <skein/train/commit_training.hpp>
+#include <skein/train/manifest.hpp>
 #include <skein/train/trainer.hpp>
 #include <skein/train/while_busy.hpp>
 

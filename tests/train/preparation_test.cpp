@@ -148,7 +148,7 @@ TEST_CASE("ranks whose parts were encoded by encoders of their own are told so",
                 {.deadline = 60});
     });
   };
-  CHECK_THAT(of_ranks(true), Catch::Contains("the hash of the TableEncoder of the training samples is "));
+  CHECK_THAT(of_ranks(true), Catch::Contains("the TableEncoder hash of training samples is "));
   CHECK(of_ranks(false).empty());
 }
 

@@ -26,6 +26,10 @@
 #include <skein/parallel/data/sharded.hpp>
 #include <skein/parallel/server/parameter_server.hpp>
 #include <skein/train/callbacks.hpp>
+#include <skein/train/checkpoint_reader.hpp>
+#include <skein/train/commit_folder.hpp>
+#include <skein/train/commit_training.hpp>
+#include <skein/train/manifest.hpp>
 #include <skein/train/trainer.hpp>
 
 #include "../support/processes.hpp"

@@ -135,8 +135,7 @@ SKEIN_INLINE void describe(const data::DatasetView& data, std::string_view set, 
   for (int i = 0; i < data.sample_extents().rank; ++i) extents += (i ? ", " : "") + std::to_string(data.sample_extents()[i]);
   to.add(text("the shape of a {} sample", set), "(" + extents + ")");
   if (shared) detail::describe_samples(data, set, to);
-  for (const std::uint64_t encoder : data.origin().encoders)
-    to.add(text("the hash of the TableEncoder of the {} samples", set), encoder);
+  for (const std::uint64_t encoder : data.origin().encoders) to.add(text("the TableEncoder hash of {} samples", set), encoder);
 }
 
 SKEIN_INLINE std::uint64_t hash_of_part(const data::DatasetView& data, const FitOptions& options, parallel::SameWeights same) {
