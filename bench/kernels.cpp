@@ -112,7 +112,9 @@ class Bare {
 };
 
 /// Ours, with memory of its own.
-template <ops::Conv2dGeometry G> struct Ours {
+using Geometry = ops::Conv2dGeometry;
+
+template <Geometry G> struct Ours {
   using Kernel = ops::Conv2d<sk::Cpu, float, G>;
   Array x, weight, y, dx, dweight, packed, workspace;
   ops::Conv2dCall<float> call;
@@ -175,7 +177,7 @@ bool add(Report& report, Line l, double flops, const Candidate& ours, const std:
   return difference <= 1e-4;
 }
 
-template <ops::Conv2dGeometry G> bool convolution(Report& report, long n, const std::string& network) {
+template <Geometry G> bool convolution(Report& report, long n, const std::string& network) {
   Ours<G> ours(n);
   Bare like_ours(G, n, false), own(G, n, true);
   const double difference = ours.difference(), flops = static_cast<double>(n) * static_cast<double>(G.flops());
@@ -225,21 +227,21 @@ int main(int argc, char** argv) {
   Report report("kernels", options(argc, argv));
   rate = gemm_rate(report.quick());
   // height, width, channels, filters, kernel, stride, padding
-  bool right = convolution<{32, 32, 3, 16, 3, 1, 1}>(report, 128, "ResNet-20");
-  right &= convolution<{32, 32, 16, 16, 3, 1, 1}>(report, 128, "ResNet-20");
-  right &= convolution<{32, 32, 16, 32, 3, 2, 1}>(report, 128, "ResNet-20");
-  right &= convolution<{16, 16, 32, 32, 3, 1, 1}>(report, 128, "ResNet-20");
-  right &= convolution<{16, 16, 32, 64, 3, 2, 1}>(report, 128, "ResNet-20");
-  right &= convolution<{8, 8, 64, 64, 3, 1, 1}>(report, 128, "ResNet-20");
-  right &= convolution<{32, 32, 16, 32, 1, 2, 0}>(report, 128, "ResNet-20, projection");
-  right &= convolution<{56, 56, 64, 64, 1, 1, 0}>(report, 16, "ResNet-50");
-  right &= convolution<{56, 56, 64, 64, 3, 1, 1}>(report, 16, "ResNet-50");
-  right &= convolution<{56, 56, 64, 256, 1, 1, 0}>(report, 16, "ResNet-50");
+  bool right = convolution<Geometry{32, 32, 3, 16, 3, 1, 1}>(report, 128, "ResNet-20");
+  right &= convolution<Geometry{32, 32, 16, 16, 3, 1, 1}>(report, 128, "ResNet-20");
+  right &= convolution<Geometry{32, 32, 16, 32, 3, 2, 1}>(report, 128, "ResNet-20");
+  right &= convolution<Geometry{16, 16, 32, 32, 3, 1, 1}>(report, 128, "ResNet-20");
+  right &= convolution<Geometry{16, 16, 32, 64, 3, 2, 1}>(report, 128, "ResNet-20");
+  right &= convolution<Geometry{8, 8, 64, 64, 3, 1, 1}>(report, 128, "ResNet-20");
+  right &= convolution<Geometry{32, 32, 16, 32, 1, 2, 0}>(report, 128, "ResNet-20, projection");
+  right &= convolution<Geometry{56, 56, 64, 64, 1, 1, 0}>(report, 16, "ResNet-50");
+  right &= convolution<Geometry{56, 56, 64, 64, 3, 1, 1}>(report, 16, "ResNet-50");
+  right &= convolution<Geometry{56, 56, 64, 256, 1, 1, 0}>(report, 16, "ResNet-50");
   if (!report.quick()) {
-    right &= convolution<{56, 56, 256, 64, 1, 1, 0}>(report, 16, "ResNet-50");
-    right &= convolution<{28, 28, 128, 128, 3, 1, 1}>(report, 16, "ResNet-50");
-    right &= convolution<{14, 14, 256, 256, 3, 1, 1}>(report, 16, "ResNet-50");
-    right &= convolution<{7, 7, 512, 2048, 1, 1, 0}>(report, 16, "ResNet-50");
+    right &= convolution<Geometry{56, 56, 256, 64, 1, 1, 0}>(report, 16, "ResNet-50");
+    right &= convolution<Geometry{28, 28, 128, 128, 3, 1, 1}>(report, 16, "ResNet-50");
+    right &= convolution<Geometry{14, 14, 256, 256, 3, 1, 1}>(report, 16, "ResNet-50");
+    right &= convolution<Geometry{7, 7, 512, 2048, 1, 1, 0}>(report, 16, "ResNet-50");
   }
   right &= linear<64, 10>(report, 128);
   right &= linear<512, 512>(report, 128);

@@ -38,7 +38,7 @@ def one_node(slurm, scripts, training):
     job = slurm.submit(*size, scripts / "one_node.sh", "bash", "-c", WHERE)
     text = ended(slurm, job, slurm.folder / f"training-{job}.log")
     expect(len(set(re.findall(r"^rank [01]: 1 threads on cores (\d+)$", text, re.M))) == 2, text)
-    job = slurm.submit(*size, scripts / "one_node.sh", *training, "1")
+    job = slurm.submit(*size, scripts / "one_node.sh", *training, "--epochs", "1")
     text = ended(slurm, job, slurm.folder / f"training-{job}.log")
     expect("2 ranks, from step 0 to 40" in text, text)
 
@@ -47,7 +47,7 @@ def several_nodes(slurm, scripts, training):
     """A rank on each of two nodes. Data on a node's own disk, gone afterwards: on one node, since both have one disk."""
     size = ["--ntasks-per-node=1", "--cpus-per-task=1"]
     slurm.environment.pop("SKEIN_DATA", None)
-    job = slurm.submit("--nodes=2", *size, scripts / "several_nodes.sh", *training, "1")
+    job = slurm.submit("--nodes=2", *size, scripts / "several_nodes.sh", *training, "--epochs", "1")
     text = ended(slurm, job, slurm.folder / f"training-{job}.log")
     expect("2 ranks, from step 0 to 40" in text, text)
     (slurm.folder / "data").mkdir()
@@ -83,7 +83,7 @@ def requeue(slurm, scripts, training):
     slurm.run("scancel", job)
     first, second = [(int(a), int(b)) for a, b in re.findall(r"^2 ranks, from step (\d+) to (\d+)$", text(), re.M)]
     expect(0 == first[0] < first[1] == second[0] < second[1], text())
-    job = slurm.submit(*size, scripts / "requeue.sh", *training, "1")
+    job = slurm.submit(*size, scripts / "requeue.sh", *training, "--epochs", "1")
     done = ended(slurm, job, slurm.folder / f"training-{job}.log")
     expect("from step 0 to 40" in done and slurm.job(job)[0]["Restarts"] == "0", done)
 
