@@ -31,6 +31,13 @@ class FitCommits {
   virtual std::string nothing_to_do(const TrainingPosition& place, int epochs) const = 0;
   /// Writes a commit of the training as it is now. All ranks call it.
   virtual void commit(const RecordsView& records) = 0;
+
+  /// Is there since std::default_delete is outside of cold regions, and g++ compiles whatever a virtual call from there may
+  /// reach: all that writes commits, in programs too that make none.
+  struct Delete {
+    void operator()(FitCommits* commits) const { delete commits; }
+  };
+  using Pointer = std::unique_ptr<FitCommits, Delete>;
 };
 
 /// The path of a folder, as `.checkpoint = {.folder = "run"}` has it. Empty: there is none.
@@ -43,15 +50,15 @@ class RunFolder {
   const std::string& path() const { return path_; }
   bool empty() const { return path_.empty(); }
   /// For fit: null where the path is empty. Throws ArgumentError for numbers that are none.
-  std::unique_ptr<FitCommits> commits(std::int64_t every, int keep, SavedTraining& training) const {
+  FitCommits::Pointer commits(std::int64_t every, int keep, SavedTraining& training) const {
     return empty() ? nullptr : open_(path_, every, keep, training);
   }
 
  private:
-  static std::unique_ptr<FitCommits> open(const std::string& path, std::int64_t every, int keep, SavedTraining& training);
+  static FitCommits::Pointer open(const std::string& path, std::int64_t every, int keep, SavedTraining& training);
 
   std::string path_;
-  std::unique_ptr<FitCommits> (*open_)(const std::string&, std::int64_t, int, SavedTraining&) = nullptr;
+  FitCommits::Pointer (*open_)(const std::string&, std::int64_t, int, SavedTraining&) = nullptr;
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

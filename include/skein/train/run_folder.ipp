@@ -43,14 +43,13 @@ class CommitsOfFit final : public FitCommits {
 };
 }  // namespace detail
 
-SKEIN_INLINE std::unique_ptr<FitCommits> RunFolder::open(const std::string& path, std::int64_t every, int keep,
-                                                         SavedTraining& training) {
+SKEIN_INLINE FitCommits::Pointer RunFolder::open(const std::string& path, std::int64_t every, int keep, SavedTraining& training) {
   if (every < 0)
     throw ArgumentError(text("fit: .checkpoint.every is {}: give 1 or more steps; 0: at each end of an epoch", every));
   if (keep < 2)
     throw ArgumentError(
         text("fit: .checkpoint.keep is {}: keep 2 or more, so that there is one before the last, which may be damaged", keep));
-  return std::make_unique<detail::CommitsOfFit>(path, keep, training);
+  return FitCommits::Pointer(new detail::CommitsOfFit(path, keep, training));
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
