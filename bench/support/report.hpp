@@ -111,6 +111,12 @@ class Report {
     std::cout << (l.note.empty() ? "" : "  [" + l.note + "]") << std::endl;
     lines_.push_back(std::move(l));
   }
+  /// Every figure so far is on the right side of its must.
+  bool holds() const {
+    for (const Line& l : lines_)
+      if (const std::optional<bool> reached = l.reaches(l.must); reached && !*reached) return false;
+    return true;
+  }
   void say(const std::string& words) { std::cout << words << std::endl; }
 
   /// Writes the file; the exit status: 1 where something was wrong, not where something was slow.
