@@ -215,6 +215,35 @@ TEST_CASE("A step by hand refuses gradients that are not there, and those of a s
   });
 }
 
+TEST_CASE("Parts of a step that overwrite one another are refused", "[nn]") {
+  Linear<2, 1> model{sk::Seed{1}};
+  sk::Executor executor{model, nn::Mse{}, {.capacity = 4, .threads = 1}};
+  sk::optim::BoundOptimizer optimizer{sk::optim::Sgd{.lr = 0.1f}, model};
+  with_batch(numbers(2, 1), [&](const auto& batch) {
+    const auto part = [&](bool accumulate = false) {
+      executor.forward_backward(batch.part(0, 2), {.of_samples = 4, .accumulate = accumulate});
+    };
+    for (int step = 0; step < 2; ++step) {
+      part();
+      CHECK_THROWS_WITH(part(),
+                        "forward_backward: this call has 2 of the 4 samples of a step (.of_samples), and would overwrite "
+                        "the gradients of the call before, which nothing has used: say .accumulate = true from the "
+                        "second call of each step on; or use them first, optimizer.step(model), or model.gradients()");
+      part(true);
+      optimizer.step(model);
+    }
+    part();
+    optimizer.step(model);  // a part is a step: other ranks have the others
+    part(), part(true);
+    CHECK_NOTHROW(part());  // what is begun anew
+    CHECK_NOTHROW(executor.forward_backward(batch));
+    CHECK_NOTHROW(part());
+    (void)std::as_const(model).gradients();  // somebody uses them
+    CHECK_NOTHROW(part());
+    CHECK_NOTHROW(part());
+  });
+}
+
 TEST_CASE("An optimizer refuses another model of the same type, and knows its own wherever it moves", "[nn]") {
   Linear<2, 1> mine{sk::Seed{1}}, other{sk::Seed{2}};
   sk::optim::BoundOptimizer optimizer{sk::optim::Sgd{.lr = 0.1f}, mine};

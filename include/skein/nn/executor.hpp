@@ -6,6 +6,7 @@
 // shards, and what is ready.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <span>
 #include <string>
@@ -108,7 +109,7 @@ class Executor {
     const auto& seen = batch_view<Scalar, Device>(given);
     nn::check_call(call, seen.count);
     check(given, seen, true);
-    nn::check_accumulation(call, model().gradient_state());
+    nn::check_accumulation(call, model().gradient_state(), seen.count);
     const View& batch = batch_on_device_(seen);
     const double weight = expected_batch_weight(call.of_samples > 0 ? call.of_samples : batch.count);
     const nn::PassCall pass =
@@ -123,8 +124,9 @@ class Executor {
     });
     finish();
     ready_.set_summed();
-    model().set_gradient_state(nn::GradientState::made);
-    return sums();
+    const nn::LossSums made = sums();
+    model().made_gradients(!call.accumulate && call.of_samples > batch.count && std::isfinite(made.loss));  // else: left out
+    return made;
   }
   /// Forward and loss without backward, as in evaluation (no dropout). outputs() has the outputs; a batch without targets gives
   /// them alone, and sums of nothing.

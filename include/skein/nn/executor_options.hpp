@@ -91,8 +91,15 @@ constexpr long depth_first_block(const MemoryRequirements& s, long scalar_bytes,
 inline void check_threads(const char* who, int threads) {
   if (threads < 0) throw ArgumentError(text("{}: .threads is {}: give 1 or more; 0: the cores of this rank", who, threads));
 }
-/// Throws ArgumentError where gradients would be added to those that a step has used.
-inline void check_accumulation(const ExecutorCall& call, GradientState state) {
+/// Throws ArgumentError where gradients would be added to those that a step has used, and where a part of a step's would take the
+/// place of another part.
+inline void check_accumulation(const ExecutorCall& call, GradientState state, long samples) {
+  if (!call.accumulate && state == GradientState::part && call.of_samples > samples)
+    throw ArgumentError(
+        text("forward_backward: this call has {} of the {} samples of a step (.of_samples), and would overwrite the gradients of "
+             "the call before, which nothing has used: say .accumulate = true from the second call of each step on; or use them "
+             "first, optimizer.step(model), or model.gradients()",
+             samples, call.of_samples));
   if (call.accumulate && state == GradientState::used)
     throw ArgumentError(
         "forward_backward: .accumulate adds to gradients that have made a step already: leave it out in the first call of each "

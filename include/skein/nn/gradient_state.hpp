@@ -5,7 +5,8 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
-/// Nobody has made gradients; an executor has made them, or the user may have written them; a step has used them.
-enum class GradientState : unsigned char { none, made, used };
+/// Nobody has made gradients; an executor has made them, or the user may have written them; a step has used them; an executor has
+/// made a part of them, and nobody but it has seen them.
+enum class GradientState : unsigned char { none, made, used, part };
 
 }  // namespace skein::inline SKEIN_ABI::nn

@@ -139,16 +139,22 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
   /// The gradients, allocated at the first call: a model that only predicts has none.
   DeviceSpan<Scalar, Device> gradients() {
     gradient_state_ = nn::GradientState::made;  // they may be written
+    handed_out_ = true;
     return gradient_arena().sub(0, static_cast<std::size_t>(sizes.stored));
   }
   DeviceSpan<const Scalar, Device> gradients() const {
+    if (!handed_out_) handed_out_ = true;
     return {placed_ ? placed_.get() : gradients_.data(), has_gradients() ? static_cast<std::size_t>(sizes.stored) : 0};
   }
   /// They are there: somebody has asked for them, or placed them.
   bool has_gradients() const { return placed_ || gradients_.size() > 0; }
   /// What they are to a loop by hand: Executor and BoundOptimizer say so.
-  nn::GradientState gradient_state() const { return gradient_state_; }
+  nn::GradientState gradient_state() const {
+    return gradient_state_ == nn::GradientState::part && handed_out_ ? nn::GradientState::made : gradient_state_;
+  }
   void set_gradient_state(nn::GradientState state) { gradient_state_ = state; }
+  /// An executor has made them; or a part of them, which is lost without a word unless somebody has asked where they are.
+  void made_gradients(bool part) { gradient_state_ = part ? nn::GradientState::part : nn::GradientState::made; }
   /// Gives gradients that nobody has asked for yet a place in memory of another owner: `memory` has room for gradient_arena(),
   /// zeroed and aligned to 64 bytes, and lives as long as the model has it. Else they are where they were.
   void place_gradients(std::shared_ptr<Scalar> memory) {
@@ -235,6 +241,7 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
   Arena<Scalar, Device> gradients_;
   std::shared_ptr<Scalar> placed_;  // gradients elsewhere, with their owner
   nn::GradientState gradient_state_ = nn::GradientState::none;
+  mutable bool handed_out_ = false;  // the gradients, to whoever may use them
   Seed seed_;
 };
 

@@ -121,9 +121,10 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
     if (weights_ && weights_ != &model.weights()) [[unlikely]]
       detail::refuse_other_weights();
     detail::check(options);
-    if (model.gradient_state() != nn::GradientState::made) [[unlikely]]
-      detail::refuse_gradients(model.gradient_state() == nn::GradientState::used);
-    const Scalar* gradients[] = {std::as_const(model).gradients().data};
+    if (const nn::GradientState state = model.gradient_state();
+        state == nn::GradientState::none || state == nn::GradientState::used) [[unlikely]]
+      detail::refuse_gradients(state == nn::GradientState::used);
+    const Scalar* gradients[] = {model.gradient_arena().data};
     StepCall<Scalar> call{
         .step = ++steps_, .lr = options.lr.value_or(static_cast<double>(optimizer_.lr)), .gradients = gradients};
     const ClipNorm clip{static_cast<float>(clip_norm_of(optimizer_, options.clip_norm))};
