@@ -101,19 +101,19 @@ TEST_CASE("A predictor normalises raw images as the file says, and refuses norma
 
   CHECK_THROWS_WITH(predictor.predict(train), Catch::Contains("this data set is normalised already: give the raw set"));
   CHECK_THROWS_WITH(predictor.predict(sk::eval(x * 255.0f)), Catch::Contains("trained with bytes / 255, from 0 to 1: divide"));
-  trainer.keep(raw.normalization());  // of bytes that were not normalised
-  trainer.save(folder / "bytes");
+  silent.keep(raw.normalization());  // of bytes that were not normalised
+  silent.save(folder / "bytes");
   predictor.load(folder / "bytes");
-  CHECK(values(predictor.predict(raw)) == values(trainer.predict(raw)));
-  CHECK(values(predictor.predict(x)) == values(trainer.predict(x)));
+  CHECK(values(predictor.predict(raw)) == values(silent.predict(raw)));
+  CHECK(values(predictor.predict(x)) == values(silent.predict(x)));
   CHECK_THROWS_WITH(predictor.predict(sk::eval(x * 255.0f)), Catch::Contains("trained with bytes / 255, from 0 to 1: divide"));
   CHECK_THROWS_WITH(predictor.predict(train), Catch::Contains("this data set is normalised already: give the raw set"));
-  trainer.keep(sk::data::Normalization{{1, 2}, {1, 1}});
-  trainer.save(folder / "channels");
+  silent.keep(sk::data::Normalization{{1, 2}, {1, 1}});
+  silent.save(folder / "channels");
   predictor.load(folder / "channels");
   CHECK_THROWS_WITH(predictor.predict(x), Catch::Contains("a normalization of 2 channels, the samples have 1"));
-  trainer.keep(sk::data::Normalization{{127}, {70}});
-  trainer.save(folder / "floats");
+  silent.keep(sk::data::Normalization{{127}, {70}});
+  silent.save(folder / "floats");
   predictor.load(folder / "floats");
   CHECK_THROWS_WITH(predictor.predict(raw), Catch::Contains("the file keeps a normalization of values beyond 1"));
 }

@@ -9,6 +9,7 @@
 #include <concepts>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -66,8 +67,10 @@ template <class T> concept HasNormalization = requires(const T& d) {
 /// beyond 1.
 void check_raw(const Normalization& kept, const Normalization& set, const Extents& sample);
 
-/// Throws ArgumentError where the validation set is normalised in another way than the training set, by more than a thousandth of
-/// a deviation. Of a set that does not say it, or not all of it, or of bytes beside numbers, nothing is known.
+/// False where samples that are normalised in these two ways are certainly others, by more than a thousandth of a deviation. Of a
+/// set that does not say it, or not all of it, or of bytes beside numbers, nothing is known.
+bool alike(const Normalization& one, const Normalization& other);
+/// Throws ArgumentError where the validation set is not normalised like the training set, as far as that is known.
 void check_alike(const Normalization& training, const Normalization& validation);
 
 namespace detail {
@@ -75,6 +78,9 @@ template <class T> Normalization normalization_of(const T& d) {
   if constexpr (HasNormalization<T>) return d.normalization();
   else return {};
 }
+
+/// "(value - 0.5) / 0.25", "(value - mean) / deviation with the means 0.1, 0.2, 0.3, ... and the deviations 1, 1, 1, ...".
+std::string formula_of(const Normalization& n);
 
 /// What a predictor does to raw samples: of a model that was trained with bytes / 255, numbers beyond 1 are refused.
 struct KeptNormalization {

@@ -68,9 +68,7 @@ SKEIN_INLINE void check_raw(const Normalization& kept, const Normalization& set,
         "values beyond 1: give the samples as numbers, as in the training");
 }
 
-namespace detail {
-/// "(value - 0.5) / 0.25", "(value - mean) / deviation with the means 0.1, 0.2, 0.3, ... and the deviations 1, 1, 1, ...".
-inline std::string formula_of(const Normalization& n) {
+SKEIN_INLINE std::string detail::formula_of(const Normalization& n) {
   const auto some = [](const std::vector<double>& all) {
     std::string list;
     for (std::size_t i = 0; i < all.size() && i < 3; ++i) list += (i > 0 ? ", " : "") + text("{}", all[i]);
@@ -79,20 +77,24 @@ inline std::string formula_of(const Normalization& n) {
   if (n.mean.size() == 1) return "(value - " + some(n.mean) + ") / " + some(n.deviation);
   return "(value - mean) / deviation with the means " + some(n.mean) + " and the deviations " + some(n.deviation);
 }
-}  // namespace detail
+
+SKEIN_INLINE bool alike(const Normalization& one, const Normalization& other) {
+  const std::size_t own = one.mean.size(), others = other.mean.size(), n = std::max(own, others);
+  if (own == 0 || others == 0 || !one.whole || !other.whole || one.divisor != other.divisor) return true;
+  if (n % own != 0 || n % others != 0) return false;
+  for (std::size_t c = 0; c < n; ++c) {
+    const double deviation = one.deviation[c % own], most = 1e-3 * deviation;
+    if (!(std::abs(one.mean[c % own] - other.mean[c % others]) <= most) ||
+        !(std::abs(deviation - other.deviation[c % others]) <= most))
+      return false;
+  }
+  return true;
+}
 
 SKEIN_INLINE void check_alike(const Normalization& training, const Normalization& validation) {
-  const std::size_t own = training.mean.size(), others = validation.mean.size(), n = std::max(own, others);
-  const bool known = own > 0 && others > 0 && training.whole && validation.whole && training.divisor == validation.divisor;
-  if (!known) return;
-  bool alike = n % own == 0 && n % others == 0;
-  for (std::size_t c = 0; alike && c < n; ++c) {
-    const double deviation = training.deviation[c % own], most = 1e-3 * deviation;
-    alike = std::abs(training.mean[c % own] - validation.mean[c % others]) <= most &&
-            std::abs(deviation - validation.deviation[c % others]) <= most;
-  }
-  if (alike) return;
-  const std::string mend = own == 1 ? "test.normalize(train.mean(), train.deviation())" : "map(raw_test, train.normalization())";
+  if (alike(training, validation)) return;
+  const std::string mend =
+      training.mean.size() == 1 ? "test.normalize(train.mean(), train.deviation())" : "map(raw_test, train.normalization())";
   throw ArgumentError("fit: the training set is served as " + detail::formula_of(training) + ", the validation set as " +
                       detail::formula_of(validation) + ": give both the normalization of the training set, .validate = " + mend);
 }

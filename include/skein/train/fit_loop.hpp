@@ -16,6 +16,10 @@
 #include "progress.hpp"
 #include "training_position.hpp"
 
+namespace skein::inline SKEIN_ABI::train {
+struct FileRecords;
+}
+
 namespace skein::inline SKEIN_ABI::train::detail {
 
 /// The sums of all ranks. State: a policy's, or FitSteps.
@@ -53,7 +57,7 @@ template <class Scalar> class FitLoop {
   /// The callbacks' states: of the fit that is going on, else as they were kept or loaded.
   const std::string& callback_state();
   /// Goes on from there at the next run().
-  void resume(const TrainingPosition& place, History&& history, std::string&& callbacks);
+  void resume(FileRecords&& records);
 
  private:
   struct Work;
@@ -82,7 +86,7 @@ template <class Scalar> class FitLoop {
   void end_loaded_epoch(Work& work);
   void agree(Work& work);
   bool nothing_to_do(const FitOptions& options);
-  void go_on(Steps& steps, KeptObjects& kept);
+  void go_on(Steps& steps, const data::DatasetView& train, KeptObjects& kept);
   void commit(Work& work);
   int epoch_number() const { return static_cast<int>(place_.base + place_.epoch) + 1; }
   Scores evaluate(Steps& steps, data::Loader<Scalar>& loader, std::vector<AnyMetric>& metrics);
@@ -95,6 +99,7 @@ template <class Scalar> class FitLoop {
   ExecutorOptions memory_{};        // of the last fit
   Callbacks* callbacks_ = nullptr;  // of the fit that is going on
   std::string callback_state_;      // of a loaded training, until its fit begins
+  std::string loaded_optimizer_;    // the same: lines of NamedValues
   bool resumed_ = false, continues_ = false;
   bool fitting_ = false;  // within an epoch: its sums are the train step's
   bool noted_ = false;

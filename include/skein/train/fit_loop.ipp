@@ -12,6 +12,7 @@
 #include "fit_loop.hpp"
 #include "loss_judge.hpp"
 #include "model_file.hpp"
+#include "preparation.hpp"
 #include "metrics/gather_samples.hpp"
 #include "metrics/metrics_in_evaluation.hpp"
 
@@ -97,7 +98,7 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   const Forget forget{*this};
   commits_ = options.checkpoint.folder.commits(options.checkpoint.every, options.checkpoint.keep, steps);
   kept_ = &kept;
-  if (commits_) go_on(steps, kept);
+  if (commits_) go_on(steps, train, kept);
   if (nothing_to_do(options)) return std::exchange(history_, History{});
   seed_ = seed_of(options, facts_.seed);
   data::Loader<Scalar> loader(train, loader_options(steps, train, options));
@@ -148,7 +149,7 @@ template <class Scalar> bool FitLoop<Scalar>::nothing_to_do(const FitOptions& op
 }
 
 /// From the newest commit of the folder, if that is further than a training that was loaded.
-template <class Scalar> void FitLoop<Scalar>::go_on(Steps& steps, KeptObjects& kept) {
+template <class Scalar> void FitLoop<Scalar>::go_on(Steps& steps, const data::DatasetView& train, KeptObjects& kept) {
   const bool loaded = resumed_ && goes_on();
   const std::int64_t base = loaded ? place_.base : place_.base + place_.epoch + (place_.step > 0 ? 1 : 0);
   const auto found = commits_->go_on(resumed_ ? steps.steps() : -1, base, loaded ? place_.first_step : steps.steps());
@@ -156,7 +157,8 @@ template <class Scalar> void FitLoop<Scalar>::go_on(Steps& steps, KeptObjects& k
   FileRecords& records = found->records;
   if (facts_.local_sums && facts_.rank != 0) records.place.sums = {};  // those in the file are of all ranks
   std::swap(kept, records.kept);
-  resume(records.place, std::move(records.history), std::move(records.callbacks));
+  resume(std::move(records));
+  check_kept_preparation(kept, train.origin(), train.normalization(), "fit, which goes on from the .checkpoint folder");
   from_commit_ = true;
 }
 
@@ -211,11 +213,12 @@ template <class Scalar> const std::string& FitLoop<Scalar>::callback_state() {
   return callback_state_;
 }
 
-template <class Scalar> void FitLoop<Scalar>::resume(const TrainingPosition& place, History&& history, std::string&& callbacks) {
-  place_ = place;
-  history_ = std::move(history);
-  callback_state_ = std::move(callbacks);
-  loaded_seed_ = Seed{place.order.seed};
+template <class Scalar> void FitLoop<Scalar>::resume(FileRecords&& records) {
+  place_ = records.place;
+  history_ = std::move(records.history);
+  callback_state_ = std::move(records.callbacks);
+  loaded_optimizer_ = std::move(records.optimizer);
+  loaded_seed_ = Seed{place_.order.seed};
   fitting_ = false;
   resumed_ = true;
 }
@@ -323,7 +326,11 @@ template <class Scalar> void FitLoop<Scalar>::begin(Steps& steps, data::Loader<S
     history_ = History{};
   }
   const EpochOrder order = order_of(loader, options);
-  if (continues_) check_epochs(place_, options.epochs), check_order(place_, order);
+  if (continues_) {
+    check_epochs(place_, options.epochs), check_order(place_, order);
+    if (facts_.rank == 0) say_others(loaded_optimizer_, steps.optimizer_lines(), place_, order);
+  }
+  loaded_optimizer_.clear();
   resumed_ = false;
   place_.running = true;
   place_.ended = false;

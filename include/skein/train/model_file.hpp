@@ -24,12 +24,13 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::train {
 
 /// What a file has beside arrays: the steps, the place in the data, the history, the callbacks' bytes (what they are is known to
-/// the fit that has them), the kept objects.
+/// the fit that has them), the kept objects, the optimizer's hyper-parameters.
 struct FileRecords {
   TrainingPosition place{};
   History history{};
   std::string callbacks{};
   KeptObjects kept{};
+  std::string optimizer{};  ///< its hyper-parameters, as lines of NamedValues; empty in a file of an older version
 };
 /// The same, where it is.
 struct RecordsView {

@@ -180,6 +180,7 @@ SKEIN_INLINE LoadedTraining load_training(const std::string& path, SavedTraining
   reader.read_object("history", loaded.records.history);
   reader.read_object("callbacks", loaded.records.callbacks);
   loaded.records.kept.read(reader);
+  if (reader.contains("optimizer")) reader.read_object("optimizer", loaded.records.optimizer);
   detail::ReaderSource source(reader);
   training.load_from(source);
   training.set_steps(steps);

@@ -12,14 +12,22 @@ namespace skein::inline SKEIN_ABI::train {
 /// Throws ArgumentError where samples of `call` ("predict") were encoded by another TableEncoder than the one that is kept.
 void check_kept_encoder(const KeptObjects& kept, const data::DatasetView& data, const char* call);
 
+/// Throws ArgumentError where the TableEncoder or the Normalization that is kept is certainly not that of the training set.
+void check_kept_preparation(const KeptObjects& kept, const data::Origin& origin, const data::Normalization& set,
+                            const char* call);
+
 /// Of one trainer: what prepared the training set of its last fit.
 class Preparation {
  public:
   /// Before a fit. Throws ArgumentError where the training and the validation set were prepared differently, or what is kept is
-  /// of another preparation than theirs.
-  void begin_fit(const data::DatasetView& train, const data::DatasetView& validation, const KeptObjects& kept);
-  /// After keep(). Throws ArgumentError where the TableEncoder that is kept is not that of the last fit.
-  void check_kept(const KeptObjects& kept) const;
+  /// of another preparation than theirs. Where a normalization is kept and the set has none, rank 0 says so on stderr, once.
+  void begin_fit(const data::DatasetView& train, const data::DatasetView& validation, const KeptObjects& kept, int rank);
+  /// After keep(): the same of what is kept.
+  void check_kept(const KeptObjects& kept, int rank) const;
+  /// The same of samples of `call` ("evaluate"), beside the training set of the last fit, else beside what is kept.
+  void check_samples(const KeptObjects& kept, const data::DatasetView& data, const char* call, int rank) const;
+  /// The weights are of another training now.
+  void forget_fit() { fitted_ = false; }
   /// What of the preparation a file that is saved now does not have, as one sentence; empty where nothing is missing.
   std::string missing_from(const KeptObjects& kept) const;
   /// The same on stderr, once.
@@ -28,7 +36,8 @@ class Preparation {
  private:
   data::Origin origin_;
   data::Normalization normalization_;
-  mutable bool noted_ = false;
+  bool fitted_ = false;  // the weights are of a fit with them
+  mutable bool noted_ = false, noted_raw_ = false;
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "../data/table_encoder.hpp"
 #include "preparation.hpp"
@@ -33,19 +35,84 @@ SKEIN_INLINE void check_kept_encoder(const KeptObjects& kept, const data::Datase
         "by that one, kept<sk::data::TableEncoder>().encode(table), or give the table");
 }
 
+namespace detail {
+inline data::Normalization kept_normalization(const KeptObjects& kept) {
+  constexpr std::string_view name = data::Normalization::kept_as;
+  return kept.has(name) ? kept.get<data::Normalization>(name) : data::Normalization{};
+}
+/// Numbers that no set normalises: the program that made them may have.
+inline bool may_be_raw(const data::Normalization& kept, const data::Normalization& set) {
+  return !kept.identity() && !set.mean.empty() && set.unknown() && set.whole;
+}
+/// The normalization that is kept is certainly another one than these samples have.
+inline bool is_other(const data::Normalization& kept, const data::Normalization& set) {
+  return !data::alike(kept, set) && !may_be_raw(kept, set);
+}
+inline void say_raw(const data::Normalization& kept, const char* call, const char* samples) {
+  std::fprintf(stderr,
+               "%s: a normalization is kept with the model, %s, and the %s no normalization: give them that one, "
+               "map(set, trainer.kept<sk::data::Normalization>()), unless they come normalised by code of your own\n",
+               call, data::detail::formula_of(kept).c_str(), samples);
+}
+}  // namespace detail
+
+SKEIN_INLINE void check_kept_preparation(const KeptObjects& kept, const data::Origin& origin, const data::Normalization& set,
+                                         const char* call) {
+  if (!detail::is_of(origin, kept)) throw ArgumentError(std::string(call) + ": " + detail::another_encoder());
+  const data::Normalization own = detail::kept_normalization(kept);
+  if (detail::is_other(own, set))
+    throw ArgumentError(std::string(call) + ": the normalization that is kept with the model is " +
+                        data::detail::formula_of(own) + ", and the training set is served as " + data::detail::formula_of(set) +
+                        ", so that whoever uses the model would normalise otherwise: trainer.keep(train.normalization()), or "
+                        "normalise the training set by the kept one");
+}
+
 SKEIN_INLINE void Preparation::begin_fit(const data::DatasetView& train, const data::DatasetView& validation,
-                                         const KeptObjects& kept) {
+                                         const KeptObjects& kept, int rank) {
   data::check_encoders(train.origin(), validation.origin(),
                        "fit: the training set and .validate were encoded by TableEncoders that have learnt other values: fit one "
                        "encoder to the training rows, and encode both by it, .validate = encoder.encode(test)");
   if (validation) data::check_alike(train.normalization(), validation.normalization());
-  if (!detail::is_of(train.origin(), kept)) throw ArgumentError(std::string("fit: ") + detail::another_encoder());
+  check_kept_preparation(kept, train.origin(), train.normalization(), "fit");
+  if (const auto own = detail::kept_normalization(kept);
+      rank == 0 && detail::may_be_raw(own, train.normalization()) && !std::exchange(noted_raw_, true))
+    detail::say_raw(own, "fit", "training samples have");
   origin_ = train.origin();
   normalization_ = train.normalization();
+  fitted_ = true;
 }
 
-SKEIN_INLINE void Preparation::check_kept(const KeptObjects& kept) const {
-  if (!detail::is_of(origin_, kept)) throw ArgumentError(std::string("keep: ") + detail::another_encoder());
+SKEIN_INLINE void Preparation::check_kept(const KeptObjects& kept, int rank) const {
+  if (!fitted_) return;
+  check_kept_preparation(kept, origin_, normalization_, "keep");
+  if (const auto own = detail::kept_normalization(kept);
+      rank == 0 && detail::may_be_raw(own, normalization_) && !std::exchange(noted_raw_, true))
+    detail::say_raw(own, "keep", "training samples had");
+}
+
+SKEIN_INLINE void Preparation::check_samples(const KeptObjects& kept, const data::DatasetView& data, const char* call,
+                                             int rank) const {
+  check_kept_encoder(kept, data, call);
+  const std::string who = call;
+  const data::Normalization& set = data.normalization();
+  if (fitted_) {
+    data::check_encoders(origin_, data.origin(),
+                         (who + ": the samples were encoded by another TableEncoder than the training set: encode them by that "
+                                "one, encoder.encode(table)")
+                             .c_str());
+    if (!data::alike(normalization_, set))
+      throw ArgumentError(who + ": the training set was served as " + data::detail::formula_of(normalization_) +
+                          ", these samples as " + data::detail::formula_of(set) +
+                          ": give them the normalization of the "
+                          "training set, map(raw, train.normalization())");
+    return;
+  }
+  const data::Normalization own = detail::kept_normalization(kept);
+  if (detail::is_other(own, set))
+    throw ArgumentError(who + ": the normalization that is kept with the model is " + data::detail::formula_of(own) +
+                        ", and these samples are served as " + data::detail::formula_of(set) +
+                        ": normalise them by the kept one, map(raw, trainer.kept<sk::data::Normalization>())");
+  if (rank == 0 && detail::may_be_raw(own, set) && !std::exchange(noted_raw_, true)) detail::say_raw(own, call, "samples have");
 }
 
 SKEIN_INLINE std::string Preparation::missing_from(const KeptObjects& kept) const {

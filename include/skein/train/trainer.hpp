@@ -79,7 +79,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       train::check_served(train_step_, options.clip_norm, options.schedule);
     if (policy_state().serves()) return serve(options);
     if (options.validate) train::check_data<Model, Loss>(options.validate, "validation");
-    prepared_.begin_fit(train, options.validate, kept_);
+    prepared_.begin_fit(train, options.validate, kept_, policy_state().rank());
     if (!options.checkpoint.folder.empty() && policy_state().rank() == 0) prepared_.note_missing(kept_);
     Steps steps(train_step_);
     return loop_.run(steps, train, options, kept_);
@@ -105,7 +105,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if (policy_state().serves()) return {};  // the others' affair; a server needs no data
     agree_on_evaluation(data, options);
     train::check_data<Model, Loss>(data, "evaluated");
-    train::check_kept_encoder(kept_, data, "evaluate");
+    prepared_.check_samples(kept_, data, "evaluate", policy_state().rank());
     Steps steps(train_step_);
     return loop_.evaluate(steps, data, options);
   }
@@ -123,7 +123,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// The same for each sample of a data set.
   Tensor<Scalar, 2, Device> predict(data::DatasetView data) {
     train::check_samples<Model>(data, "predicted");
-    train::check_kept_encoder(kept_, data, "predict");
+    prepared_.check_samples(kept_, data, "predict", policy_state().rank());
     reserve_for_prediction(static_cast<long>(data.size()));
     return train::predict_samples(model(), data, train_step_.executor().capacity(), forward());
   }
@@ -173,7 +173,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     auto& records = loaded.records;
     if (TrainStep::PolicyState::local_sums && policy_state().rank() != 0) records.place.sums = {};  // those of the file are all's
     std::swap(kept_, records.kept);
-    loop_.resume(records.place, std::move(records.history), std::move(records.callbacks));
+    prepared_.forget_fit();
+    loop_.resume(std::move(records));
   }
 
   /// The weights of a file alone, without the optimizer's state and the place in the data; where all are taken, also what is kept
@@ -192,7 +193,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     } catch (const Error& e) { file.fail(e); }
     if constexpr (several) train::agree_on_file("load_weights", policy_state(), file);
     file.check();
-    if (options.only.empty()) kept_.add_missing(beside);
+    if (options.only.empty()) kept_.add_missing(beside), prepared_.forget_fit();
     const auto lease = model().modify();
     policy_state().start();
   }
@@ -201,7 +202,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   std::int64_t left_out() const { return loop_.left_out(); }
   /// Puts an object with serialize() into every file that save() writes from now on: what prepared the data, names of classes.
   /// The object is copied. A Predictor of the file has it again: predictor.kept<T>(name). load() replaces all that is kept.
-  template <class T> void keep(const std::string& name, const T& object) { kept_.set(name, object), prepared_.check_kept(kept_); }
+  template <class T> void keep(const std::string& name, const T& object) {
+    kept_.set(name, object);
+    prepared_.check_kept(kept_, policy_state().rank());
+  }
   /// Under the name that its type has: a data::TableEncoder, which Predictor::predict(table) then uses.
   template <class T> void keep(const T& object) { keep(std::string(T::kept_as), object); }
   template <class T> T kept(std::string_view name = T::kept_as) const { return kept_.template get<T>(name); }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of training_position.hpp.
 #pragma once
+#include <algorithm>
+#include <cstdio>
+
 #include "../core/hash.hpp"
 #include "training_position.hpp"
 
@@ -30,6 +33,39 @@ SKEIN_INLINE void check_order(const TrainingPosition& at, const EpochOrder& now)
   demand(then.shuffle == now.shuffle, ".loader.shuffle", then.shuffle, now.shuffle);
   demand(then.seed == now.seed, ".seed", then.seed, now.seed);
   demand(then.keeps_last == now.keeps_last, ".loader.last", then.keeps_last ? "keep" : "drop", now.keeps_last ? "keep" : "drop");
+}
+
+namespace detail {
+/// The value of a name in lines of NamedValues; empty where there is none.
+inline std::string_view value_in(std::string_view lines, std::string_view name) {
+  for (; !lines.empty(); lines.remove_prefix(std::min(lines.size(), lines.find('\n')) + (lines.find('\n') != lines.npos)))
+    if (lines.starts_with(name) && lines.substr(name.size()).starts_with('\t'))
+      return lines.substr(name.size() + 1, lines.find('\n') - name.size() - 1);
+  return {};
+}
+}  // namespace detail
+
+SKEIN_INLINE void say_others(std::string_view optimizer_then, std::string_view optimizer_now, const TrainingPosition& at,
+                             const EpochOrder& now) {
+  std::string was, is;
+  const auto differs = [&](const std::string& name, const std::string& then, const std::string& own) {
+    was.append(was.empty() ? "" : ", ").append(name).append(" ").append(then);
+    is.append(is.empty() ? "" : ", ").append(own);
+  };
+  while (!optimizer_then.empty()) {
+    const std::string_view line = optimizer_then.substr(0, optimizer_then.find('\n'));
+    optimizer_then.remove_prefix(std::min(optimizer_then.size(), line.size() + 1));
+    const std::string_view name = line.substr(0, line.find('\t')), value = detail::value_in(line, name),
+                           own = detail::value_in(optimizer_now, name);
+    if (!value.empty() && !own.empty() && own != value) differs(std::string(name), std::string(value), std::string(own));
+  }
+  const EpochOrder& then = at.order;
+  if (at.step == 0 && then.batch != 0) {
+    if (then.batch != now.batch) differs("a .batch of", std::to_string(then.batch), std::to_string(now.batch));
+    if (then.samples != now.samples)
+      differs("as many training samples as", std::to_string(then.samples), std::to_string(now.samples));
+  }
+  if (!was.empty()) std::fprintf(stderr, "fit: the loaded training had %s, and goes on with %s\n", was.c_str(), is.c_str());
 }
 
 SKEIN_INLINE void check_epochs(const TrainingPosition& at, int epochs) {

@@ -35,6 +35,10 @@ std::string layers_without_weights(std::span<const plan::LayerNode> operations);
 /// as without the Softmax that only predictions have.
 void check_layers(CheckpointReader& reader, const std::string& path, const std::string& own);
 
+/// A line on stderr where a model alone, which cannot carry it, was loaded from a file that keeps what prepares samples; once for
+/// loads of one file, and of the ranks of a job on the first.
+void say_left(const std::string& path, const KeptObjects& kept);
+
 /// The arrays of a program as a file has them.
 template <class Program> std::vector<WeightArray> weight_arrays(const Program& program) {
   std::vector<WeightArray> arrays;
@@ -106,7 +110,9 @@ template <class TrainStep> std::uint64_t scatter_weights(const std::string& path
 
 /// What Model::load calls.
 template <class Model> void load_into(Model& model, const std::string& path, const LoadOptions& options) {
-  train::load_weights(path, model, options);
+  train::KeptObjects left;
+  train::load_weights(path, model, options, &left);
+  if (options.only.empty()) train::say_left(path, left);
 }
 
 }  // namespace skein::inline SKEIN_ABI

@@ -2,9 +2,15 @@
 // The bodies of weights_file.hpp.
 #pragma once
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <iterator>
 
+#include "../comm/launch/started_ranks.hpp"
+#include "../data/normalization.hpp"
+#include "../data/table_encoder.hpp"
 #include "../optim/groups.hpp"
+#include "hash.hpp"
 #include "weights_file.hpp"
 
 SKEIN_BEGIN_COLD
@@ -91,6 +97,18 @@ SKEIN_INLINE void check_weights(const CheckpointReader& reader, const std::strin
   if (faults.empty()) return;
   throw FileError(
       path, -1, "has the weights of another network: " + detail::listed(faults) + ". Take what both have with {.only = \"0.*\"}");
+}
+
+SKEIN_INLINE void say_left(const std::string& path, const KeptObjects& kept) {
+  const bool encodes = kept.has(data::TableEncoder::kept_as), normalizes = kept.has(data::Normalization::kept_as);
+  if (!encodes && !(normalizes && !kept.get<data::Normalization>(data::Normalization::kept_as).identity())) return;
+  static std::atomic<std::uint64_t> last{0};
+  const std::uint64_t name = hash64(path.data(), path.size()) | 1;
+  if (comm::launch::started_rank().rank != 0 || last.exchange(name) == name) return;
+  std::fprintf(stderr,
+               "load: '%s' keeps a %s, which a model has no place for, so that samples have to come %s: Predictor::load and "
+               "Trainer::load_weights read it with the weights\n",
+               path.c_str(), encodes ? "TableEncoder" : "normalization", encodes ? "encoded" : "normalised");
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
