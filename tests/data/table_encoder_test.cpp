@@ -384,3 +384,12 @@ TEST_CASE("columns of a program's own make a table") {
   CHECK(thrown([&] { table.subset(chosen).subset(std::vector<std::int64_t>{2}); }).says("row 2 is not one of 2"));
   CHECK_THROWS_AS(Table({sk::data::Column("a", ages), sk::data::Column("b", std::span(towns, 2))}), sk::ShapeError);
 }
+
+TEST_CASE("a number that a float cannot hold is refused with its column and row") {
+  const Table table = parse_csv("price,sold\n1,0\n1e300,1\n3,0\n", "prices.csv");
+  TableEncoder encoder;
+  encoder.numbers({"price"}).target({"sold"});
+  encoder.fit(table);
+  CHECK_THROWS_WITH(encoder.encode(table), Catch::Contains("prices.csv: column \"price\" has 1e+300 in data row 2") &&
+                                               Catch::Contains("a float holds numbers up to 3.4e38"));
+}
