@@ -187,6 +187,29 @@ TEST_CASE("weights that a callback keeps are part of a commit", "[train]") {
   const support::TemporaryFolder folder;
   CHECK_THROWS_AS(alone(with(options_of(folder / "run"), 17)), Killed);
   CHECK(alone(with(options_of(folder / "run"), -1)) == whole);
+
+  const auto stopped_at = [&](std::int64_t step) {  // goes on from its last weights, not from the kept ones
+    sk::FitOptions o = options_of(folder / "stopped");
+    o.callbacks = {KeepsFirst{}, AtStep{[step](std::int64_t s, sk::train::FitControl& c) {
+                     if (s == step) c.stop("the batch system's limit of time");
+                   }}};
+    return o;
+  };
+  CHECK(alone(stopped_at(17)).steps == 17);
+  CHECK(alone(stopped_at(-1)) == whole);
+}
+
+TEST_CASE("a commit of a later format is refused, not skipped for an earlier one", "[train]") {
+  const support::TemporaryFolder folder;
+  const sk::FitOptions options = options_of(folder / "run", 5);
+  (void)alone(options);
+  const std::string path = folder / "run/step_00000024/manifest.safetensors";
+  auto bytes = support::read_file(path);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  constexpr std::string_view version = R"("skein_checkpoint":")";
+  bytes[text.find(version) + version.size()] = std::byte{'9'};
+  support::write_file(path, bytes.data(), bytes.size());
+  CHECK_THROWS_AS(alone(options), sk::train::VersionError);
 }
 
 TEST_CASE("a damaged commit is skipped for the one before it; where all are damaged, fit refuses to begin anew", "[train]") {

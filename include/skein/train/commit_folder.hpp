@@ -40,7 +40,6 @@ class CommitFolder {
 
  private:
   void sweep() const;
-  std::vector<std::string> names() const;
 
   std::string path_;
   int lock_ = -1;

@@ -54,7 +54,8 @@ inline void make_folders(const std::string& path) {
 inline std::vector<std::string> names_in(const std::string& path) {
   std::vector<std::string> names;
   DIR* const folder = ::opendir(path.c_str());
-  if (!folder) return names;
+  if (!folder && errno == ENOENT) return names;
+  if (!folder) fail_folder(path, "the folder cannot be read");
   while (const dirent* entry = ::readdir(folder))
     if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0) names.emplace_back(entry->d_name);
   ::closedir(folder);

@@ -59,7 +59,9 @@ inline FoundCommit newest_commit(const CommitFolder& folder, std::int64_t last) 
       found.hash = CheckpointReader(folder.commit(step)).header_hash();
       found.step = step;
       return found;
-    } catch (const FileError& e) { found.skipped.push_back(e.what()); }
+    } catch (const VersionError&) { throw; } catch (const FileError& e) {
+      found.skipped.push_back(e.what());
+    }
   }
   return found;
 }

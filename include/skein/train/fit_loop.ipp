@@ -179,10 +179,12 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
   if (place_.running) keep_callbacks();                 // for a save() after the stop
   work.steps.finish();
   work.steps.compare_weights("at the end of fit");
+  place_.ended = work.control.finishing();
+  const bool goes_on = place_.running && !place_.ended;  // from these weights, not from those that are given back
+  if (goes_on) work.steps.average_buffers(), commit(work);
   if (work.steps.has_kept_weights()) work.steps.give_back_weights();
   work.steps.average_buffers();
-  place_.ended = work.control.finishing();
-  commit(work);
+  if (!goes_on) commit(work);
   History result = place_.running ? history_ : std::exchange(history_, History{});  // a stopped fit may be saved and go on
   work.callbacks.on_fit_end(result);
   return result;

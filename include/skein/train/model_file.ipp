@@ -2,6 +2,7 @@
 // The bodies of model_file.hpp.
 #pragma once
 #include <algorithm>
+#include <charconv>
 
 #include "../core/text.hpp"
 #include "../plan/placement.hpp"
@@ -35,8 +36,12 @@ inline void check_optimizer(CheckpointReader& reader, const std::string& own, in
   if (reader.contains("optimizer")) reader.read_object("optimizer", saved);
   const std::string theirs = owners_of(saved), ours = owners_of(own);
   int there = 0;
-  for (const SectionInfo& s : reader.sections())
-    while (s.name.starts_with("optimizer/" + std::to_string(there) + "/")) ++there;
+  for (const SectionInfo& s : reader.sections()) {
+    int number = -1;
+    if (constexpr std::string_view begin = "optimizer/"; s.name.starts_with(begin))
+      (void)std::from_chars(s.name.data() + begin.size(), s.name.data() + s.name.size(), number);
+    there = std::max(there, number + 1);
+  }
   if ((saved.empty() || theirs == ours) && there == arrays) return;
   throw FileError(reader.path(), -1,
                   text("the file was saved with another optimizer ({} and {} arrays of state a parameter) than this training has "

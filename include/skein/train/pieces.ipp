@@ -35,7 +35,7 @@ SKEIN_INLINE std::optional<PieceName> parse_piece(std::string_view name) {
   };
   piece.begin = number("");
   piece.end = number(":");
-  for (std::int64_t extent = number(" of "); extent >= 0 && piece.extents.size() <= detail::most_extents; extent = number("x"))
+  for (std::int64_t extent = number(" of "); extent >= 0 && piece.extents.size() < detail::most_extents; extent = number("x"))
     piece.extents.push_back(extent);
   if (piece.begin < 0 || piece.begin >= piece.end || piece_name(piece) != name) return {};
   return piece;

@@ -81,3 +81,9 @@ TEST_CASE("The minimum of a cubic through two points", "[optim]") {
   const LinePoint rising{0, -1, 1, 0};
   CHECK(skein::optim::cubic_minimum(rising, {1, std::nan(""), 1, 0}, 0, 1) == 0.5);
 }
+
+TEST_CASE("Losses that are no number within the bracket do not take the place of its good end", "[optim]") {
+  const auto hole = [](double t) { return t > 0.2 && t < 1.6 ? std::numeric_limits<double>::quiet_NaN() : (t - 1) * (t - 1); };
+  fulfils(
+      hole, [](double t) { return 2 * (t - 1); }, 1.95, 10);
+}

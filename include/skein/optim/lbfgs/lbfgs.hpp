@@ -3,6 +3,7 @@
 // limited memory BFGS method for large scale optimization", 1989; with the formulas, the order of evaluations and the defaults of
 // torch.optim.LBFGS. It is no optim::Optimizer, whose update is one pass over a gradient: a loop by hand calls it with a closure.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <deque>
@@ -217,8 +218,9 @@ template <class Scalar> class BoundLbfgs {
     const std::int64_t before = evaluations_;
     if (options_.line_search == LineSearch::strong_wolfe) {
       const LinePoint start{0, loss, slope, 0};
-      const WolfeOptions wolfe{
-          .tolerance_change = options_.tolerance_change, .largest = detail::largest(direction_), .most = evaluations_left};
+      const WolfeOptions wolfe{.tolerance_change = options_.tolerance_change,
+                               .largest = detail::largest(direction_),
+                               .most = std::min(25, evaluations_left)};
       const LinePoint found = strong_wolfe(line, start, length_, wolfe);
       line.go(found.length);
       length_ = found.length;

@@ -35,7 +35,7 @@ struct Bracket {
   int low = 0;
   bool crowded = false;  ///< the last trial was close to an end
 
-  void order() { low = ends[0].loss > ends[1].loss; }  // not one whose loss is no number
+  void order() { low = !(ends[0].loss <= ends[1].loss) && ends[1].loss == ends[1].loss; }  // not one whose loss is no number
   const LinePoint& best() const { return ends[low]; }
   double trial() {
     const double least = std::min(ends[0].length, ends[1].length), most = std::max(ends[0].length, ends[1].length);
