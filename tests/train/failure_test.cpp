@@ -16,13 +16,10 @@
 #include <skein/train/metrics/metrics_in_evaluation.hpp>
 
 #include "../support/failure_cases.hpp"
+#include "../support/said.hpp"
 #include "../support/temporary_folder.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <chrono>
-#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -302,14 +299,7 @@ TEST_CASE("a user's schedule is not asked for steps that the fit has not", "[tra
 TEST_CASE("ranks whose Trainer has no policy are told once that they train apart", "[train]") {
   const support::TemporaryFolder folder;
   const auto said = [&](auto policy) {
-    std::fflush(stderr);
-    const int kept = dup(2), file = open((folder / "said").c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
-    dup2(file, 2);
-    sk::spawn(2, [&](sk::ThreadComm&) { cases::fit(policy, {}); });
-    std::fflush(stderr);
-    dup2(kept, 2);
-    close(file), close(kept);
-    return support::read_text(folder / "said");
+    return support::said(folder, [&] { sk::spawn(2, [&](sk::ThreadComm&) { cases::fit(policy, {}); }); });
   };
   CHECK(said(sk::parallel::Alone{}).empty());
   CHECK_THAT(

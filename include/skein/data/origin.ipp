@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of origin.hpp.
 #pragma once
+#include "../core/hash.hpp"
 #include "origin.hpp"
 
 SKEIN_BEGIN_COLD
@@ -12,9 +13,10 @@ SKEIN_INLINE void check_encoders(const Origin& one, const Origin& other, const c
 }
 
 SKEIN_INLINE std::uint64_t detail::hash_of_split(std::span<const std::int64_t> chosen, std::uint64_t before) {
-  std::uint64_t hash = before ^ 0xcbf29ce484222325ull;
-  for (const std::int64_t i : chosen) hash = (hash ^ static_cast<std::uint64_t>(i)) * 0x100000001b3ull;
-  return hash | 1;
+  Fnv1a hash;
+  hash.add(before);
+  for (const std::int64_t i : chosen) hash.add(static_cast<std::uint64_t>(i));
+  return hash.value() | 1;
 }
 
 SKEIN_INLINE void detail::join_origin(Origin& all, const Origin& next) {

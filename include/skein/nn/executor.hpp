@@ -125,7 +125,8 @@ class Executor {
     finish();
     ready_.set_summed();
     const nn::LossSums made = sums();
-    model().made_gradients(!call.accumulate && call.of_samples > batch.count && std::isfinite(made.loss));  // else: left out
+    const bool part = !call.accumulate && call.of_samples > batch.count && std::isfinite(made.loss);  // one that is not: left out
+    model().set_gradient_state(part ? nn::GradientState::part : nn::GradientState::made);
     return made;
   }
   /// Forward and loss without backward, as in evaluation (no dropout). outputs() has the outputs; a batch without targets gives

@@ -5,8 +5,12 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
-/// Nobody has made gradients; an executor has made them, or the user may have written them; a step has used them; an executor has
-/// made a part of them, and nobody but it has seen them.
-enum class GradientState : unsigned char { none, made, used, part };
+/// Who has made the gradients last, and who has used them.
+enum class GradientState : unsigned char {
+  none,  ///< nobody has made any
+  made,  ///< an executor has, or the user may have written them
+  used,  ///< a step has used them
+  part   ///< an executor has made a part of them, which nobody else has seen
+};
 
 }  // namespace skein::inline SKEIN_ABI::nn

@@ -153,8 +153,6 @@ template <class Network, class Input, class Device = Cpu, class Precision_ = flo
     return gradient_state_ == nn::GradientState::part && handed_out_ ? nn::GradientState::made : gradient_state_;
   }
   void set_gradient_state(nn::GradientState state) { gradient_state_ = state; }
-  /// An executor has made them; or a part of them, which is lost without a word unless somebody has asked where they are.
-  void made_gradients(bool part) { gradient_state_ = part ? nn::GradientState::part : nn::GradientState::made; }
   /// Gives gradients that nobody has asked for yet a place in memory of another owner: `memory` has room for gradient_arena(),
   /// zeroed and aligned to 64 bytes, and lives as long as the model has it. Else they are where they were.
   void place_gradients(std::shared_ptr<Scalar> memory) {

@@ -19,6 +19,13 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train {
 
+namespace detail {
+/// The folder that a path is in.
+std::string parent_of(const std::string& path);
+/// Brings the names of a folder to the disk, where it may be read. Throws FileError.
+void sync_folder(const std::string& folder);
+}  // namespace detail
+
 /// Writes PATH so that readers see the old file or the new one. Every failure is a FileError; without commit() nothing stays.
 class AtomicFile {
  public:
@@ -43,7 +50,6 @@ class AtomicFile {
   [[noreturn]] void fail_and_close(const char* what);
   /// -1 where another writer renamed the file between our open and our lock: try again.
   int open_and_lock();
-  void sync_folder() const;
 
   std::string path_, partial_;
   int file_ = -1;

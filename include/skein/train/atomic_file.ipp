@@ -37,7 +37,7 @@ SKEIN_INLINE void AtomicFile::commit() {
   if (::rename(partial_.c_str(), path_.c_str()) != 0) fail(-1, "cannot be renamed to its final name");
   ::close(file_);  // frees the lock: only now may another writer make a partial file
   file_ = -1;
-  sync_folder();
+  detail::sync_folder(detail::parent_of(path_));
 }
 
 SKEIN_INLINE void AtomicFile::fail(long long offset, const char* what) const {
@@ -67,15 +67,21 @@ SKEIN_INLINE int AtomicFile::open_and_lock() {
   return -1;
 }
 
-SKEIN_INLINE void AtomicFile::sync_folder() const {
-  const std::size_t slash = path_.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path_.substr(0, slash);
+SKEIN_INLINE std::string detail::parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+SKEIN_INLINE void detail::sync_folder(const std::string& folder) {
   const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (handle < 0) return;  // a folder one may write but not read
-  const bool synced = ::fsync(handle) == 0 || errno == EINVAL || errno == ENOTSUP;
+  int result = 0;
+  do result = ::fsync(handle);
+  while (result != 0 && errno == EINTR);
   const int error = errno;
   ::close(handle);
-  if (!synced) throw FileError(folder, -1, std::string("the folder cannot be brought to the disk: ") + std::strerror(error));
+  if (result != 0 && error != EINVAL && error != ENOTSUP)
+    throw FileError(folder, -1, std::string("the folder cannot be brought to the disk: ") + std::strerror(error));
 }
 
 }  // namespace skein::inline SKEIN_ABI::train

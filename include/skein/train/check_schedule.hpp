@@ -17,8 +17,7 @@ inline void check_rate(double rate) {
   if (rate == 0)
     throw ArgumentError(
         "fit: the rate of the optimizer, .lr, is 0, so that nothing is trained: give one above 0; trainer.evaluate(data) looks "
-        "at "
-        "a data set without training");
+        "at a data set without training");
 }
 /// Throws ArgumentError where the end of a fit has the rate 0, since the schedule is shorter.
 inline void check_end(const optim::Schedule& schedule, std::int64_t steps) {

@@ -44,8 +44,6 @@ class CheckpointReader {
   /// Of all that the file holds: the same for copies of a file.
   std::uint64_t hash() const;
   bool contains(std::string_view name) const { return by_name_.contains(name); }
-  /// Has anybody read it.
-  bool taken(std::string_view name) const { return contains(name) && taken_[by_name_.find(name)->second]; }
   /// Throws FileError where the file has no such section.
   const SectionInfo& section(std::string_view name) const { return table_.sections[find(name)]; }
 

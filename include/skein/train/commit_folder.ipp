@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../core/text.hpp"
+#include "atomic_file.hpp"
 #include "commit_folder.hpp"
 #include "manifest.hpp"
 
@@ -25,21 +26,6 @@ namespace skein::inline SKEIN_ABI::train {
 namespace detail {
 [[noreturn]] inline void fail_folder(const std::string& path, const char* what) {
   throw FileError(path, -1, std::string(what) + ": " + std::strerror(errno));
-}
-inline void sync_folder(const std::string& path) {
-  const int handle = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (handle < 0) return;  // a folder one may write but not read
-  int result = 0;
-  do result = ::fsync(handle);
-  while (result != 0 && errno == EINTR);
-  const int error = errno;
-  ::close(handle);
-  errno = error;
-  if (result != 0 && error != EINVAL && error != ENOTSUP) fail_folder(path, "the folder cannot be brought to the disk");
-}
-inline std::string parent_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 /// The folder, and those above it.
 inline void make_folders(const std::string& path) {

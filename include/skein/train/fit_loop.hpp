@@ -50,14 +50,15 @@ template <class Scalar> class FitLoop {
   void describe(const FitOptions& options, Seed of_model, NamedValues& to) const;
   /// Where the training stands. Within an epoch, its sums are the train step's.
   const TrainingPosition& position() const { return place_; }
-  bool within_epoch() const { return fitting_; }
+  /// The same with the sums of all ranks. A call of all of them.
+  TrainingPosition position_for_file(Steps& steps) const;
   /// Steps that were not made since their loss was no finite number.
   std::int64_t left_out() const { return left_out_; }
   const History& history() const { return history_; }
   /// The callbacks' states: of the fit that is going on, else as they were kept or loaded.
   const std::string& callback_state();
   /// Goes on from there at the next run().
-  void resume(FileRecords&& records);
+  void resume(Steps& steps, FileRecords&& records);
 
  private:
   struct Work;

@@ -155,9 +155,8 @@ template <class Scalar> void FitLoop<Scalar>::go_on(Steps& steps, const data::Da
   const auto found = commits_->go_on(resumed_ ? steps.steps() : -1, base, loaded ? place_.first_step : steps.steps());
   if (!found) return;
   FileRecords& records = found->records;
-  if (facts_.local_sums && facts_.rank != 0) records.place.sums = {};  // those in the file are of all ranks
   std::swap(kept, records.kept);
-  resume(std::move(records));
+  resume(steps, std::move(records));
   check_kept_preparation(kept, train.origin(), train.normalization(), "fit, which goes on from the .checkpoint folder");
   from_commit_ = true;
 }
@@ -166,10 +165,14 @@ template <class Scalar> void FitLoop<Scalar>::commit(Work& work) {
   if (!commits_) return;
   committed_ = work.steps.steps();
   keep_callbacks();
+  commits_->commit({position_for_file(work.steps), history_, callback_state_, *kept_});
+}
+
+template <class Scalar> TrainingPosition FitLoop<Scalar>::position_for_file(Steps& steps) const {
   TrainingPosition at = place_;
-  if (fitting_) at.sums = work.steps.totals();
-  if (facts_.local_sums) at.sums = sum_over_ranks(work.steps, at.sums);
-  commits_->commit({at, history_, callback_state_, *kept_});
+  if (fitting_) at.sums = steps.totals();
+  if (steps.facts().local_sums) at.sums = sum_over_ranks(steps, at.sums);
+  return at;
 }
 
 template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
@@ -215,8 +218,9 @@ template <class Scalar> const std::string& FitLoop<Scalar>::callback_state() {
   return callback_state_;
 }
 
-template <class Scalar> void FitLoop<Scalar>::resume(FileRecords&& records) {
+template <class Scalar> void FitLoop<Scalar>::resume(Steps& steps, FileRecords&& records) {
   place_ = records.place;
+  if (const FitFacts facts = steps.facts(); facts.local_sums && facts.rank != 0) place_.sums = {};  // the file's are of all ranks
   history_ = std::move(records.history);
   callback_state_ = std::move(records.callbacks);
   loaded_optimizer_ = std::move(records.optimizer);
@@ -448,7 +452,7 @@ template <class Scalar> void FitLoop<Scalar>::record_step(Work& work, const data
   const auto counted = static_cast<double>((facts_.local_sums ? batch.count : batch.global_count) * facts_.labels_each);
   StepRecord record;
   record.step = work.steps.steps();
-  record.epoch = static_cast<int>(place_.base + place_.epoch) + 1;
+  record.epoch = epoch_number();
   record.loss = sums.mean();
   if (facts_.labels) record.accuracy = sums.correct / std::max(1.0, counted * work.options.step.accumulate);
   record.learning_rate = work.steps.rate() * work.factor;
@@ -468,7 +472,7 @@ template <class Scalar> void FitLoop<Scalar>::show(Work& work, double now) {
   place_.sums = work.steps.totals();
   work.judge.look(place_.sums, epoch_number(), work.factor);
   ProgressState state;
-  state.epoch = static_cast<int>(place_.base + place_.epoch) + 1;
+  state.epoch = epoch_number();
   state.epochs = static_cast<int>(place_.base) + options.epochs;
   state.step = place_.step;
   state.steps = work.loader.steps();

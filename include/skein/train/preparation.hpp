@@ -34,6 +34,9 @@ class Preparation {
   void note_missing(const KeptObjects& kept) const;
 
  private:
+  /// On stderr, once: a normalization is kept, and `call` gets samples that may have none.
+  void note_raw(const KeptObjects& kept, const data::Normalization& set, int rank, const char* call, const char* samples) const;
+
   data::Origin origin_;
   data::Normalization normalization_;
   bool fitted_ = false;  // the weights are of a fit with them

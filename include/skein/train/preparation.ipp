@@ -48,12 +48,6 @@ inline bool may_be_raw(const data::Normalization& kept, const data::Normalizatio
 inline bool is_other(const data::Normalization& kept, const data::Normalization& set) {
   return !data::alike(kept, set) && !may_be_raw(kept, set);
 }
-inline void say_raw(const data::Normalization& kept, const char* call, const char* samples) {
-  std::fprintf(stderr,
-               "%s: a normalization is kept with the model, %s, and the %s no normalization: give them that one, "
-               "map(set, trainer.kept<sk::data::Normalization>()), unless they come normalised by code of your own\n",
-               call, data::detail::formula_of(kept).c_str(), samples);
-}
 }  // namespace detail
 
 SKEIN_INLINE void check_kept_preparation(const KeptObjects& kept, const data::Origin& origin, const data::Normalization& set,
@@ -67,6 +61,16 @@ SKEIN_INLINE void check_kept_preparation(const KeptObjects& kept, const data::Or
                         "normalise the training set by the kept one");
 }
 
+SKEIN_INLINE void Preparation::note_raw(const KeptObjects& kept, const data::Normalization& set, int rank, const char* call,
+                                        const char* samples) const {
+  const data::Normalization own = detail::kept_normalization(kept);
+  if (rank != 0 || !detail::may_be_raw(own, set) || std::exchange(noted_raw_, true)) return;
+  std::fprintf(stderr,
+               "%s: a normalization is kept with the model, %s, and the %s no normalization: give them that one, "
+               "map(set, trainer.kept<sk::data::Normalization>()), unless they come normalised by code of your own\n",
+               call, data::detail::formula_of(own).c_str(), samples);
+}
+
 SKEIN_INLINE void Preparation::begin_fit(const data::DatasetView& train, const data::DatasetView& validation,
                                          const KeptObjects& kept, int rank) {
   data::check_encoders(train.origin(), validation.origin(),
@@ -74,9 +78,7 @@ SKEIN_INLINE void Preparation::begin_fit(const data::DatasetView& train, const d
                        "encoder to the training rows, and encode both by it, .validate = encoder.encode(test)");
   if (validation) data::check_alike(train.normalization(), validation.normalization());
   check_kept_preparation(kept, train.origin(), train.normalization(), "fit");
-  if (const auto own = detail::kept_normalization(kept);
-      rank == 0 && detail::may_be_raw(own, train.normalization()) && !std::exchange(noted_raw_, true))
-    detail::say_raw(own, "fit", "training samples have");
+  note_raw(kept, train.normalization(), rank, "fit", "training samples have");
   origin_ = train.origin();
   normalization_ = train.normalization();
   fitted_ = true;
@@ -85,9 +87,7 @@ SKEIN_INLINE void Preparation::begin_fit(const data::DatasetView& train, const d
 SKEIN_INLINE void Preparation::check_kept(const KeptObjects& kept, int rank) const {
   if (!fitted_) return;
   check_kept_preparation(kept, origin_, normalization_, "keep");
-  if (const auto own = detail::kept_normalization(kept);
-      rank == 0 && detail::may_be_raw(own, normalization_) && !std::exchange(noted_raw_, true))
-    detail::say_raw(own, "keep", "training samples had");
+  note_raw(kept, normalization_, rank, "keep", "training samples had");
 }
 
 SKEIN_INLINE void Preparation::check_samples(const KeptObjects& kept, const data::DatasetView& data, const char* call,
@@ -112,7 +112,7 @@ SKEIN_INLINE void Preparation::check_samples(const KeptObjects& kept, const data
     throw ArgumentError(who + ": the normalization that is kept with the model is " + data::detail::formula_of(own) +
                         ", and these samples are served as " + data::detail::formula_of(set) +
                         ": normalise them by the kept one, map(raw, trainer.kept<sk::data::Normalization>())");
-  if (rank == 0 && detail::may_be_raw(own, set) && !std::exchange(noted_raw_, true)) detail::say_raw(own, call, "samples have");
+  note_raw(kept, set, rank, call, "samples have");
 }
 
 SKEIN_INLINE std::string Preparation::missing_from(const KeptObjects& kept) const {

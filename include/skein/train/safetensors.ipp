@@ -57,7 +57,7 @@ SKEIN_INLINE std::string hex(std::uint64_t value) {
   return digits;
 }
 inline std::string length_in_front(std::string json) {
-  json.resize((json.size() + 8 + section_alignment - 1) / section_alignment * section_alignment - 8, ' ');
+  json.resize(aligned(json.size() + 8) - 8, ' ');
   const std::uint64_t length = json.size();
   char bytes[8];
   std::memcpy(bytes, &length, sizeof bytes);

@@ -73,8 +73,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if (parallel::ServesUpdates<typename TrainStep::PolicyState> && !options.checkpoint.folder.empty())
       throw ArgumentError(
           "fit: .checkpoint is not there under a ParameterServer, whose servers take no part in it: call trainer.save(path) "
-          "after "
-          "the fit");
+          "after the fit");
     if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>)
       train::check_served(train_step_, options.clip_norm, options.schedule);
     if (policy_state().serves()) return serve(options);
@@ -140,12 +139,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   void save(const std::string& path) {
     const comm::InPublicCall here(comm::PublicCall::save);
     policy_state().barrier();  // who has not called this is named
-    train::TrainingPosition place = loop_.position();
-    if (loop_.within_epoch()) place.sums = train_step_.totals();
-    if constexpr (TrainStep::PolicyState::local_sums) place.sums = train::detail::sum_over_ranks(policy_state(), place.sums);
     if (policy_state().rank() == 0) prepared_.note_missing(kept_);
     Steps steps(train_step_);
-    train::save_training(path, steps, {place, loop_.history(), loop_.callback_state(), kept_});
+    train::save_training(path, steps, {loop_.position_for_file(steps), loop_.history(), loop_.callback_state(), kept_});
   }
   /// Writes the weights alone, which a Predictor and load_weights read. A call of this rank alone, which has the whole model
   /// under every policy but a Pipeline. Throws FileError.
@@ -170,11 +166,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if constexpr (several) train::agree_on_file("load", policy_state(), file);
     file.check();
     steps.start_again();
-    auto& records = loaded.records;
-    if (TrainStep::PolicyState::local_sums && policy_state().rank() != 0) records.place.sums = {};  // those of the file are all's
-    std::swap(kept_, records.kept);
+    std::swap(kept_, loaded.records.kept);
     prepared_.forget_fit();
-    loop_.resume(std::move(records));
+    loop_.resume(steps, std::move(loaded.records));
   }
 
   /// The weights of a file alone, without the optimizer's state and the place in the data; where all are taken, also what is kept
