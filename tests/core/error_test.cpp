@@ -34,3 +34,10 @@ TEST_CASE("a FileError names path, byte and reason") {
   CHECK(std::string(whole.what()) == "x: cannot be opened");
   CHECK_THROWS_AS(throw whole, std::runtime_error);
 }
+
+TEST_CASE("no error prints what a terminal would obey", "[core]") {
+  CHECK(std::string(sk::Error("the name '\x1b[2J'\nsecond line").what()) == "the name '\\x1b[2J'\nsecond line");
+  const sk::FileError file("a\x1b]0;b\x07.npy", 3, "has the entry '\x9b'");
+  CHECK(std::string(file.what()) == R"(a\x1b]0;b\x07.npy (byte 3): has the entry '\x9b')");
+  CHECK(file.path() == "a\x1b]0;b\x07.npy");
+}

@@ -28,3 +28,26 @@ TEST_CASE("numbers have all their digits, and no more", "[core]") {
   CHECK(sk::text("{}", std::numeric_limits<double>::max()) == "1.7976931348623157e+308");
   CHECK(sk::text("{} {}", std::numeric_limits<double>::infinity(), 1e-300) == "inf 1e-300");
 }
+
+TEST_CASE("words from outside are shown without what a terminal would obey", "[core]") {
+  using namespace std::string_literals;
+  CHECK(sk::printable("caf\xc3\xa9 \xe6\xbc\xa2 \xf0\x9f\x98\x80 a\\b") == "caf\xc3\xa9 \xe6\xbc\xa2 \xf0\x9f\x98\x80 a\\b");
+  CHECK(sk::printable("\x1b[2J\x07\0\x7f"s) == R"(\x1b[2J\x07\x00\x7f)");
+  CHECK(sk::printable("a\nb\tc") == R"(a\x0ab\x09c)");
+  CHECK(sk::printable("a\nb\tc\r", sk::Lines::keep) == "a\nb\tc\\x0d");
+  CHECK(sk::printable("\xc2\x9b"
+                      "2J \xc2\xa0") == "\\xc2\\x9b2J \xc2\xa0");  // CSI as one character
+  CHECK(sk::printable("x\xe2\x80\xaey \xe2\x81\xa6 \xe2\x80\x93") == "x\\xe2\\x80\\xaey \\xe2\\x81\\xa6 \xe2\x80\x93");
+  for (const char* none : {"\x80", "\xff", "\xc0\xaf", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe6\xbc", "\xf5"})
+    CHECK(sk::printable(none).substr(0, 2) == "\\x");
+}
+
+TEST_CASE("quoted words are cut, and not within a character", "[core]") {
+  CHECK(sk::quoted("dense1") == "'dense1'");
+  CHECK(sk::quoted("a\nb") == R"('a\x0ab')");
+  CHECK(sk::quoted("postcode", '"', 4) == "\"post...\"");
+  CHECK(sk::quoted("", '"', 40) == "\"\"");
+  CHECK(sk::quoted(std::string(120, 'x')) == "'" + std::string(120, 'x') + "'");
+  CHECK(sk::quoted(std::string(5000, 'x')) == "'" + std::string(120, 'x') + "...'");
+  CHECK(sk::quoted(std::string(119, 'x') + "\xe6\xbc\xa2") == "'" + std::string(119, 'x') + "...'");
+}

@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include <catch2/catch.hpp>
+#include "../support/processes.hpp"
 #include "../support/temporary_folder.hpp"
 #include "support.hpp"
 
@@ -62,7 +63,7 @@ TEST_CASE("an array may unpack to no more than the limit; a pipe is no file") {
   const sk::NpzFile f(archive(sk::NpzMethod::deflated), "x.npz", 2000), whole(archive(sk::NpzMethod::stored), "x.npz", 2000);
   CHECK(text_of([&] {
           f.get<float, 2>("w");
-        }).find("the array 'w' unpacks to 2528 bytes, more than the limit of 2000: give load_npz a larger one") !=
+        }).find("the array 'w' unpacks to 2400 bytes, more than the limit of 2000: give load_npz a larger one") !=
         std::string::npos);
   CHECK(whole.get<float, 2>("w").size() == 600);  // no more than the file has
   const support::TemporaryFolder folder;
@@ -82,6 +83,32 @@ TEST_CASE("the limit counts what is asked for: narrow values that are converted 
   CHECK(text_of([&] {
           f.get<double, 1>("bytes", sk::NpyTypes::convert);
         }).find("unpacks to 8000 bytes, more than the limit of 4000") != std::string::npos);
+}
+
+TEST_CASE("beside the file an array takes the memory of its values, and no more: it is inflated into them") {
+  const support::TemporaryFolder folder;
+  sk::NpzWriter out(folder / "zeros.npz", sk::NpzMethod::deflated);
+  out.add("zeros", sk::zeros<float>(std::int64_t{1} << 24));  // 64 MB
+  out.close();
+  const support::Child child = support::start_process([&]() -> std::string {
+    rusage before{}, after{};
+    const sk::NpzFile f(folder / "zeros.npz");
+    ::getrusage(RUSAGE_SELF, &before);
+    if (f.get<float, 1>("zeros").size() != 1 << 24) return "other values";
+    if (f.get<double, 1>("zeros", sk::NpyTypes::convert).size() != 1 << 24) return "other values";
+    ::getrusage(RUSAGE_SELF, &after);
+    return after.ru_maxrss - before.ru_maxrss < 150 << 10 ? "of one" : "of more";  // kilobytes; the doubles are 128 MB
+  });
+  CHECK(support::wait_for(child) == "of one");
+}
+
+TEST_CASE("names of a file are shown without what a terminal would obey") {
+  const support::TemporaryFolder folder;
+  sk::NpzWriter out(folder / "a.npz");
+  out.add("w\x1b[2J", sk::ones<float>(3));
+  out.close();
+  const sk::NpzFile f(folder / "a.npz");
+  CHECK(text_of([&] { f.get<float, 2>("w\x1b[2J"); }).find(R"(a.npz[w\x1b[2J] (byte 0): holds an array)") != std::string::npos);
 }
 
 TEST_CASE("65,535 arrays are opened in less than a second, and two of one name are refused") {
@@ -131,7 +158,7 @@ TEST_CASE("archives that lie are refused before anything is allocated") {
   CHECK(fault(b).find("claims 4294967280 bytes: deflate cannot pack that into") != std::string::npos);
   b = deflated;
   put(b, directory(b) + 24, 3000);
-  CHECK(fault(b).find("is damaged, or not as long as the directory says") != std::string::npos);
+  CHECK(fault(b).find("must hold 2400 bytes of values") != std::string::npos);
   b = stored;
   put(b, directory(b) + 20, 0x7fffffff);
   put(b, directory(b) + 24, 0x7fffffff);

@@ -24,7 +24,7 @@ struct SourceLocation {
   }
 };
 
-/// Base of every exception that the library throws.
+/// Base of every exception that the library throws. Its text is printable(): bytes of a file or a name do not reach a terminal.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& what, SourceLocation where = SourceLocation::current());

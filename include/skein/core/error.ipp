@@ -40,10 +40,11 @@ SKEIN_INLINE bool leave_to_run(void (*end)(const std::string& message)) {
 }
 }  // namespace detail
 
-SKEIN_INLINE Error::Error(const std::string& what, SourceLocation where) : std::runtime_error(what), where_(where) {
+SKEIN_INLINE Error::Error(const std::string& what, SourceLocation where)
+    : std::runtime_error(printable(what, Lines::keep)), where_(where) {
   detail::LastError& last = detail::the_last_error();
   const std::lock_guard lock(last.mutex);
-  last.size = what.copy(last.text, sizeof last.text);
+  last.size = std::string_view(this->what()).copy(last.text, sizeof last.text);
 }
 
 SKEIN_INLINE void detail::refuse_memory(const std::string& path) {

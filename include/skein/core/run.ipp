@@ -24,7 +24,7 @@ SKEIN_INLINE int run_guarded(int argc, const char* const* argv, int (*call)(void
   program.remove_prefix(program.rfind('/') + 1);  // npos + 1 is 0
   const auto say = [&](const char* message) {
     std::fflush(stdout);
-    std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(program.size()), program.data(), message);
+    std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(program.size()), program.data(), printable(message, Lines::keep).c_str());
   };
   struct Scope : RunInProgress {
     Scope() { run_in_progress() = this; }

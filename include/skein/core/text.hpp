@@ -68,6 +68,14 @@ requires(sizeof...(Values) > 0) std::string
   return detail::fill_text(pattern.pattern, all);
 }
 
+/// Line ends and tabs in printable(): as other control characters, or as they are.
+enum class Lines { escape, keep };
+/// Words from outside (a file, a name, a socket, the environment) as a message may show them: what a terminal would take as a
+/// command (control characters, and those that turn the direction of writing) and bytes that are no UTF-8 become \xNN.
+std::string printable(std::string_view words, Lines lines = Lines::escape);
+/// The same between quotes, cut at so many bytes: 'dense1', or 'a very long na...'.
+std::string quoted(std::string_view words, char mark = '\'', std::size_t most = 120);
+
 }  // namespace skein::inline SKEIN_ABI
 
 SKEIN_END_COLD

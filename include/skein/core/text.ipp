@@ -42,6 +42,54 @@ SKEIN_NOINLINE SKEIN_INLINE std::string fill_text(std::string_view pattern, cons
   return filled.append(pattern);
 }
 
+/// Bytes of the character that the words begin with; 0 where they begin with none of UTF-8 (RFC 3629).
+SKEIN_INLINE std::size_t utf8_length(std::string_view words) {
+  const auto byte = [&](std::size_t i) { return i < words.size() ? static_cast<unsigned char>(words[i]) : 0u; };
+  const unsigned first = byte(0);
+  const std::size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if (byte(i) >> 6 != 2) return 0;
+  const bool overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
+  const bool none = (first == 0xed && byte(1) >= 0xa0) || (first == 0xf4 && byte(1) >= 0x90);  // surrogates; beyond U+10FFFF
+  return overlong || none ? 0 : length;
+}
+
+/// Is this character one that is shown.
+SKEIN_INLINE bool shown(std::string_view character, Lines lines) {
+  const unsigned char first = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1)
+    return (first >= 0x20 && first != 0x7f) || (lines == Lines::keep && (first == '\n' || first == '\t'));
+  if (character.size() == 2 && first == 0xc2) return static_cast<unsigned char>(character[1]) >= 0xa0;  // not U+0080 to U+009F
+  return !(character >= "\xe2\x80\xa8" && character <= "\xe2\x80\xae") &&  // line ends, overrides of the direction
+         !(character >= "\xe2\x81\xa6" && character <= "\xe2\x81\xa9");    // isolates
+}
+
 }  // namespace skein::inline SKEIN_ABI::detail
+
+namespace skein::inline SKEIN_ABI {
+
+SKEIN_INLINE std::string printable(std::string_view words, Lines lines) {
+  constexpr const char* digits = "0123456789abcdef";
+  std::string to;
+  to.reserve(words.size());
+  while (!words.empty()) {
+    const std::size_t length = detail::utf8_length(words), n = length > 0 ? length : 1;
+    if (length > 0 && detail::shown(words.substr(0, n), lines)) to.append(words.substr(0, n));
+    else
+      for (const char c : words.substr(0, n))
+        to.append("\\x").append(1, digits[static_cast<unsigned char>(c) >> 4]).append(1, digits[c & 15]);
+    words.remove_prefix(n);
+  }
+  return to;
+}
+
+SKEIN_INLINE std::string quoted(std::string_view words, char mark, std::size_t most) {
+  std::size_t cut = words.size() < most ? words.size() : most;
+  if (cut < words.size())  // not within a character
+    while (cut > 0 && cut + 3 > most && (static_cast<unsigned char>(words[cut]) >> 6) == 2) --cut;
+  return text("{}{}{}{}", mark, printable(words.substr(0, cut)), cut < words.size() ? "..." : "", mark);
+}
+
+}  // namespace skein::inline SKEIN_ABI
 
 SKEIN_END_COLD

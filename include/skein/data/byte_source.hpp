@@ -68,8 +68,9 @@ class ByteSource {
   /// Everything that is left, at most `limit` bytes.
   std::vector<unsigned char> rest(std::uint64_t limit) {
     std::vector<unsigned char> bytes;
+    bytes.reserve(static_cast<std::size_t>(std::min(most(), limit)) + 1);  // untouched: address space, no memory
     while (true) {
-      const std::size_t done = bytes.size(), piece = std::max<std::size_t>(done, 1 << 16);
+      const std::size_t done = bytes.size(), piece = std::min<std::size_t>(first_piece, limit + 1 - done);
       bytes.resize(done + piece);
       const std::size_t got = read(bytes.data() + done, piece);
       bytes.resize(done + got);

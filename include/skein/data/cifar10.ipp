@@ -14,23 +14,24 @@ SKEIN_INLINE InMemory<std::uint8_t> read_cifar10(const std::vector<std::string>&
   for (const std::string& path : paths)
     skein::detail::reading(path, [&] {
       ByteSource source(path);
-      const std::vector<unsigned char> bytes = source.rest(limit);
-      if (bytes.empty() || bytes.size() % record != 0)
-        source.fail(static_cast<std::int64_t>(bytes.size() / record * record),
-                    "is no file of CIFAR-10's binary version: it has " + std::to_string(bytes.size()) +
-                        " bytes, which are not whole records of 3073");
-      const std::size_t count = bytes.size() / record, before = labels.size();
-      images.resize((before + count) * 3 * pixels);
-      labels.resize(before + count);
-      for (std::size_t i = 0; i < count; ++i) {
-        const unsigned char* from = bytes.data() + i * record;
-        if (from[0] > 9)
-          source.fail(static_cast<std::int64_t>(i * record), "label " + std::to_string(from[0]) + " is not below 10");
-        labels[before + i] = from[0];
-        std::uint8_t* to = images.data() + (before + i) * 3 * pixels;
+      const std::uint64_t most = std::min(source.most(), limit);
+      images.reserve(images.size() + static_cast<std::size_t>(most));  // of a bomb: address space, no memory
+      std::size_t got = 0;
+      for (unsigned char from[record]; (got = source.read(from, record)) == record;) {
+        const std::int64_t at = source.offset() - static_cast<std::int64_t>(record);
+        if (static_cast<std::uint64_t>(source.offset()) > limit)
+          source.fail(at, "is larger than the limit of " + std::to_string(limit) + " bytes");
+        if (from[0] > 9) source.fail(at, "label " + std::to_string(from[0]) + " is not below 10");
+        labels.push_back(from[0]);
+        images.resize(images.size() + 3 * pixels);
+        std::uint8_t* to = images.data() + images.size() - 3 * pixels;
         for (std::size_t c = 0; c < 3; ++c)
           for (std::size_t k = 0; k < pixels; ++k) to[3 * k + c] = from[1 + c * pixels + k];
       }
+      if (got != 0 || source.offset() == 0)
+        source.fail(source.offset() - static_cast<std::int64_t>(got), "is no file of CIFAR-10's binary version: it has " +
+                                                                          std::to_string(source.offset()) +
+                                                                          " bytes, which are not whole records of 3073");
       return 0;
     });
   return InMemory<std::uint8_t>({3, {32, 32, 3}}, std::move(images), std::move(labels), 10);

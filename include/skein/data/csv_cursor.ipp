@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -114,7 +115,12 @@ SKEIN_INLINE bool parse_number(std::string_view text, double& number) {
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
   if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size() && std::isfinite(number);
+  if (end != text.data() + text.size()) return false;
+  if (error == std::errc::result_out_of_range) {  // too large, which is no number here, or as good as 0
+    number = std::strtod(std::string(text).c_str(), nullptr);
+    return std::abs(number) < 1;
+  }
+  return error == std::errc{} && std::isfinite(number);
 }
 
 SKEIN_INLINE bool parse_number(std::string_view text, double& number, NumberForm& form) {

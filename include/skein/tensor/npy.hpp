@@ -39,8 +39,10 @@ template <class S, class From> constexpr bool npy_holds(From value) {
   }
 }
 
-template <class From, class S> void npy_values(S* to, const unsigned char* bytes, long n, bool swapped, const std::string& path) {
-  for (long i = 0; i < n; ++i, bytes += sizeof(From)) {
+/// Values [first, first + n) of a file.
+template <class From, class S>
+void npy_values(S* to, const unsigned char* bytes, long first, long n, bool swapped, const std::string& path) {
+  for (long i = first; i < first + n; ++i, bytes += sizeof(From)) {
     unsigned char raw[sizeof(From)];
     std::memcpy(raw, bytes, sizeof(From));
     if (swapped) std::reverse(raw, raw + sizeof(From));
@@ -56,22 +58,24 @@ template <class From, class S> void npy_values(S* to, const unsigned char* bytes
 }
 
 /// Any type of file into S.
-template <class S> void npy_convert(S* to, const unsigned char* bytes, long n, const NpyHeader& h, const std::string& path) {
+template <class S>
+void npy_convert(S* to, const unsigned char* bytes, long first, long n, const NpyHeader& h, const std::string& path) {
   switch (h.kind) {
     case 'b':
-      return npy_values<bool>(to, bytes, n, h.swapped, path);
+      return npy_values<bool>(to, bytes, first, n, h.swapped, path);
     case 'f':
-      return h.width == 4 ? npy_values<float>(to, bytes, n, h.swapped, path) : npy_values<double>(to, bytes, n, h.swapped, path);
+      return h.width == 4 ? npy_values<float>(to, bytes, first, n, h.swapped, path)
+                          : npy_values<double>(to, bytes, first, n, h.swapped, path);
     case 'i':
-      return h.width == 1   ? npy_values<std::int8_t>(to, bytes, n, h.swapped, path)
-             : h.width == 2 ? npy_values<std::int16_t>(to, bytes, n, h.swapped, path)
-             : h.width == 4 ? npy_values<std::int32_t>(to, bytes, n, h.swapped, path)
-                            : npy_values<std::int64_t>(to, bytes, n, h.swapped, path);
+      return h.width == 1   ? npy_values<std::int8_t>(to, bytes, first, n, h.swapped, path)
+             : h.width == 2 ? npy_values<std::int16_t>(to, bytes, first, n, h.swapped, path)
+             : h.width == 4 ? npy_values<std::int32_t>(to, bytes, first, n, h.swapped, path)
+                            : npy_values<std::int64_t>(to, bytes, first, n, h.swapped, path);
     default:
-      return h.width == 1   ? npy_values<std::uint8_t>(to, bytes, n, h.swapped, path)
-             : h.width == 2 ? npy_values<std::uint16_t>(to, bytes, n, h.swapped, path)
-             : h.width == 4 ? npy_values<std::uint32_t>(to, bytes, n, h.swapped, path)
-                            : npy_values<std::uint64_t>(to, bytes, n, h.swapped, path);
+      return h.width == 1   ? npy_values<std::uint8_t>(to, bytes, first, n, h.swapped, path)
+             : h.width == 2 ? npy_values<std::uint16_t>(to, bytes, first, n, h.swapped, path)
+             : h.width == 4 ? npy_values<std::uint32_t>(to, bytes, first, n, h.swapped, path)
+                            : npy_values<std::uint64_t>(to, bytes, first, n, h.swapped, path);
   }
 }
 
@@ -95,9 +99,13 @@ Tensor<S, R, Cpu> npy_tensor(const NpyHeader& h, NpyTypes types, const std::stri
   if (same) {
     read(reinterpret_cast<unsigned char*>(t.data()), bytes);
   } else {
-    std::vector<unsigned char> raw(bytes);
-    read(raw.data(), bytes);
-    npy_convert(t.data(), raw.data(), n, h, path);
+    constexpr long piece = 1 << 16;
+    std::vector<unsigned char> raw(static_cast<std::size_t>(std::min(n, piece) * h.width));
+    for (long i = 0; i < n; i += piece) {
+      const long count = std::min(piece, n - i);
+      read(raw.data(), static_cast<std::size_t>(count * h.width));
+      npy_convert(t.data(), raw.data(), i, count, h, path);
+    }
   }
   if (h.fortran && R > 1) return Tensor<S, R, Cpu>(t.view().transpose());
   return t;

@@ -42,13 +42,17 @@ class NpzFile {
   /// One array. Throws FileError: absent, malformed, another rank, another type (unless converted).
   template <class Scalar, int Rank> Tensor<Scalar, Rank, Cpu> get(std::string_view name, NpyTypes types = NpyTypes::exact) const {
     const Member* m = find(name);
-    if (!m) throw FileError(path_, -1, "has no array '" + std::string(name) + "'");
-    const std::span<const unsigned char> packed(bytes_.data() + m->begin, m->packed);
-    const std::string where = path_ + "[" + m->name + "]";
+    if (!m) throw FileError(path_, -1, "has no array " + quoted(name));
     return detail::reading(path_, [&] {
-      if (m->method == 0) return checked<Scalar, Rank>(packed, *m, types, where);
-      const std::vector<unsigned char> plain = inflated(*m);
-      return checked<Scalar, Rank>(plain, *m, types, where);
+      MemberReader in(*this, *m);
+      const std::string where = path_ + "[" + m->name + "]";
+      const NpyHeader h = in.header(where);
+      if (m->method != 0)
+        check_size(*m, h, std::max(sizeof(Scalar), static_cast<std::size_t>(h.width)) * (h.fortran && Rank > 1 ? 2 : 1));
+      Tensor<Scalar, Rank, Cpu> t =
+          detail::npy_tensor<Scalar, Rank>(h, types, where, 0, [&](unsigned char* to, std::size_t n) { in.read(to, n); });
+      in.finish();
+      return t;
     });
   }
 
@@ -60,26 +64,34 @@ class NpzFile {
     std::size_t begin = 0, packed = 0, size = 0;
   };
 
+  /// The bytes of one array, in turn, as they are read or inflated: beside the file only what they are read into takes memory.
+  class MemberReader {
+   public:
+    MemberReader(const NpzFile& file, const Member& m);
+    MemberReader(const MemberReader&) = delete;
+    MemberReader& operator=(const MemberReader&) = delete;
+    ~MemberReader();
+    NpyHeader header(const std::string& where);
+    void read(unsigned char* to, std::size_t n);
+    /// Throws FileError where it goes on, or its checksum differs.
+    void finish();
+
+   private:
+    void inflate_to(unsigned char* to, std::size_t n);
+    [[noreturn]] void refuse() const;
+    const NpzFile& file_;
+    const Member& member_;
+    z_stream stream_{};
+    std::size_t in_ = 0;
+    uLong crc_ = crc32(0, nullptr, 0);
+  };
+
   static uInt chunk(std::size_t n) { return static_cast<uInt>(std::min<std::size_t>(n, 1u << 30)); }
   [[noreturn]] void fail(std::size_t at, const std::string& what) const;
-  /// Throws FileError where an array of a deflated member takes more bytes than the limit.
-  void check_size(const Member& m, std::size_t bytes) const;
-  std::vector<unsigned char> inflated(const Member& m) const;
+  /// Throws FileError where an array of a deflated member, so many bytes a value, takes more than the limit.
+  void check_size(const Member& m, const NpyHeader& h, std::size_t bytes_of_value) const;
   std::uint64_t number(std::size_t at, int width) const;
   const Member* find(std::string_view name) const;
-  template <class S, int R> Tensor<S, R, Cpu> checked(std::span<const unsigned char> plain, const Member& m, NpyTypes types,
-                                                      const std::string& where) const {
-    uLong crc = crc32(0, nullptr, 0);
-    for (std::size_t i = 0; i < plain.size(); i += chunk(plain.size() - i))
-      crc = crc32(crc, plain.data() + i, chunk(plain.size() - i));
-    if (crc != m.crc) fail(m.begin, "the array '" + m.name + "' is damaged: its checksum differs");
-    if (m.method != 0 && types == NpyTypes::convert) {  // to wider values
-      const NpyHeader h = detail::parse_npy_header(plain, static_cast<long long>(plain.size()), where, 0);
-      check_size(m, static_cast<std::size_t>(h.count()) * sizeof(S));
-    }
-    return detail::npy_from_bytes<S, R>(plain, types, where, 0);
-  }
-
   void read_directory();
 
   std::size_t read_member(std::size_t at, std::size_t end, std::size_t data_end);

@@ -24,34 +24,72 @@ SKEIN_INLINE void NpzFile::fail(std::size_t at, const std::string& what) const {
   throw FileError(path_, static_cast<long long>(at), what);
 }
 
-SKEIN_INLINE void NpzFile::check_size(const Member& m, std::size_t bytes) const {
-  if (bytes <= limit_) return;
-  fail(m.begin, "the array '" + m.name + "' unpacks to " + std::to_string(bytes) + " bytes, more than the limit of " +
-                    std::to_string(limit_) + ": give load_npz a larger one");
+SKEIN_INLINE void NpzFile::check_size(const Member& m, const NpyHeader& h, std::size_t bytes_of_value) const {
+  const auto values = static_cast<std::uint64_t>(h.count());  // no more than the member has bytes
+  if (values <= limit_ / bytes_of_value) return;
+  fail(m.begin, "the array " + quoted(m.name) + " unpacks to " + std::to_string(values * bytes_of_value) +
+                    " bytes, more than the limit of " + std::to_string(limit_) + ": give load_npz a larger one");
 }
 
-SKEIN_INLINE std::vector<unsigned char> NpzFile::inflated(const Member& m) const {
-  check_size(m, m.size);
-  std::vector<unsigned char> plain(m.size);
-  z_stream z{};
-  if (inflateInit2(&z, -MAX_WBITS) != Z_OK) fail(m.begin, "zlib cannot start");
-  std::size_t in = 0, out = 0;
-  int status = Z_OK;
-  while (status == Z_OK && (in < m.packed || out < plain.size())) {
-    const uInt give = chunk(m.packed - in), take = chunk(plain.size() - out);
-    unsigned char nothing = 0;
-    z.next_in = const_cast<unsigned char*>(bytes_.data() + m.begin + in);
-    z.avail_in = give;
-    z.next_out = take ? plain.data() + out : &nothing;
-    z.avail_out = take;
-    status = inflate(&z, Z_NO_FLUSH);
-    in += give - z.avail_in;
-    out += take - z.avail_out;
+SKEIN_INLINE NpzFile::MemberReader::MemberReader(const NpzFile& file, const Member& m) : file_(file), member_(m) {
+  if (m.method != 0 && inflateInit2(&stream_, -MAX_WBITS) != Z_OK) file.fail(m.begin, "zlib cannot start");
+}
+
+SKEIN_INLINE NpzFile::MemberReader::~MemberReader() {
+  if (member_.method != 0) inflateEnd(&stream_);
+}
+
+SKEIN_INLINE NpyHeader NpzFile::MemberReader::header(const std::string& where) {
+  const long long size = static_cast<long long>(member_.size);
+  std::vector<unsigned char> start(std::min<std::size_t>(member_.size, 12));
+  read(start.data(), start.size());
+  const std::size_t have = start.size();
+  start.resize(std::max(have, static_cast<std::size_t>(detail::npy_header_bytes(start, size, where, 0))));
+  read(start.data() + have, start.size() - have);
+  return detail::parse_npy_header(start, size, where, 0);
+}
+
+SKEIN_INLINE void NpzFile::MemberReader::read(unsigned char* to, std::size_t n) {
+  if (member_.method != 0) inflate_to(to, n);
+  else if (n > 0) {
+    std::memcpy(to, file_.bytes_.data() + member_.begin + in_, n);
+    in_ += n;
   }
-  inflateEnd(&z);
-  if (status != Z_STREAM_END || out != plain.size() || in != m.packed)
-    fail(m.begin + in, "the deflated array '" + m.name + "' is damaged, or not as long as the directory says");
-  return plain;
+  for (std::size_t i = 0; i < n; i += chunk(n - i)) crc_ = crc32(crc_, to + i, chunk(n - i));
+}
+
+SKEIN_INLINE void NpzFile::MemberReader::inflate_to(unsigned char* to, std::size_t n) {
+  for (std::size_t out = 0; out < n;) {
+    const uInt give = chunk(member_.packed - in_), take = chunk(n - out);
+    stream_.next_in = const_cast<unsigned char*>(file_.bytes_.data() + member_.begin + in_);
+    stream_.avail_in = give;
+    stream_.next_out = to + out;
+    stream_.avail_out = take;
+    const int status = inflate(&stream_, Z_NO_FLUSH);
+    in_ += give - stream_.avail_in;
+    out += take - stream_.avail_out;
+    if (status != Z_OK && !(status == Z_STREAM_END && out == n)) refuse();
+  }
+}
+
+SKEIN_INLINE void NpzFile::MemberReader::refuse() const {
+  file_.fail(member_.begin + in_,
+             "the deflated array " + quoted(member_.name) + " is damaged, or not as long as the directory says");
+}
+
+SKEIN_INLINE void NpzFile::MemberReader::finish() {
+  if (member_.method != 0) {
+    unsigned char more = 0;
+    stream_.next_in = const_cast<unsigned char*>(file_.bytes_.data() + member_.begin + in_);
+    stream_.avail_in = chunk(member_.packed - in_);
+    stream_.next_out = &more;
+    stream_.avail_out = 1;
+    const uInt given = stream_.avail_in;
+    const int status = inflate(&stream_, Z_NO_FLUSH);
+    in_ += given - stream_.avail_in;
+    if (status != Z_STREAM_END || stream_.avail_out == 0 || in_ != member_.packed) refuse();
+  }
+  if (crc_ != member_.crc) file_.fail(member_.begin, "the array " + quoted(member_.name) + " is damaged: its checksum differs");
 }
 
 SKEIN_INLINE std::uint64_t NpzFile::number(std::size_t at, int width) const {
@@ -100,26 +138,26 @@ SKEIN_INLINE std::size_t NpzFile::read_member(std::size_t at, std::size_t end, s
   std::uint64_t packed = number(at + 20, 4), size = number(at + 24, 4), local = number(at + 42, 4);
   read_zip64(at + 46 + name, extra, size, packed, local);
   at += 46 + name + extra + comment;
-  if (number(entry + 8, 2) & 1) fail(entry + 8, "the array '" + m.name + "' is encrypted");
+  if (number(entry + 8, 2) & 1) fail(entry + 8, "the array " + quoted(m.name) + " is encrypted");
   if (m.method != 0 && m.method != 8)
     fail(entry + 10,
-         "the array '" + m.name + "' is packed by method " + std::to_string(m.method) + ": stored and deflated are read");
+         "the array " + quoted(m.name) + " is packed by method " + std::to_string(m.method) + ": stored and deflated are read");
   if (local > data_end || data_end - local < 30 || number(static_cast<std::size_t>(local), 4) != 0x04034b50)
-    fail(entry + 42, "the array '" + m.name + "' is claimed to be where it cannot be");
+    fail(entry + 42, "the array " + quoted(m.name) + " is claimed to be where it cannot be");
   const std::size_t head = static_cast<std::size_t>(local), head_name = number(head + 26, 2), head_extra = number(head + 28, 2);
   if (data_end - head - 30 < head_name + head_extra || data_end - head - 30 - head_name - head_extra < packed)
-    fail(entry + 20, "the array '" + m.name + "' is claimed to be longer than the file");
+    fail(entry + 20, "the array " + quoted(m.name) + " is claimed to be longer than the file");
   if (head_name != name || std::memcmp(bytes_.data() + head + 30, m.name.data(), name) != 0)
-    fail(head + 30, "directory and array differ in the name '" + m.name + "'");
+    fail(head + 30, "directory and array differ in the name " + quoted(m.name));
   m.begin = head + 30 + head_name + head_extra;
   m.packed = static_cast<std::size_t>(packed);
   m.size = static_cast<std::size_t>(size);
-  if (m.method == 0 && size != packed) fail(entry + 24, "the stored array '" + m.name + "' has two sizes");
+  if (m.method == 0 && size != packed) fail(entry + 24, "the stored array " + quoted(m.name) + " has two sizes");
   if (size / 1032 > packed)
-    fail(entry + 24, "the array '" + m.name + "' claims " + std::to_string(size) + " bytes: deflate cannot pack that into " +
-                         std::to_string(packed));
+    fail(entry + 24, "the array " + quoted(m.name) + " claims " + std::to_string(size) +
+                         " bytes: deflate cannot pack that into " + std::to_string(packed));
   if (m.name.size() > 4 && m.name.ends_with(".npy")) m.name.resize(m.name.size() - 4);
-  if (!places_.try_emplace(m.name, members_.size()).second) fail(entry + 46, "has two arrays '" + m.name + "'");
+  if (!places_.try_emplace(m.name, members_.size()).second) fail(entry + 46, "has two arrays " + quoted(m.name));
   members_.push_back(std::move(m));
   return at;
 }
@@ -201,7 +239,7 @@ SKEIN_INLINE void NpzWriter::put(const std::string& name, const std::string& pla
   if (!file_) throw FileError(path_, -1, "is closed already");
   if (plain.size() > 0xf0000000u || at_ > 0xf0000000u || entries_ == 65535)
     throw FileError(path_, static_cast<long long>(at_),
-                    "cannot take the array '" + name + "': .npz files are written up to 4 GiB and 65535 arrays");
+                    "cannot take the array " + quoted(name) + ": .npz files are written up to 4 GiB and 65535 arrays");
   const std::string packed = method_ == NpzMethod::deflated ? deflated(plain) : plain;
   const std::uint64_t begin = at_;
   std::string common;  // what the local header and the directory share

@@ -119,7 +119,7 @@ SKEIN_INLINE Progress::Progress(const ProgressOptions& options) : options_(optio
   const std::string_view wanted = options.terminal != Terminal::Detect || !set ? "" : set;
   if (wanted == "off") options_.stream = nullptr;
   else if (wanted == "bar" || wanted == "lines") terminal_ = wanted == "bar";
-  else if (!wanted.empty()) throw ArgumentError("SKEIN_PROGRESS=" + std::string(wanted) + " is not bar, lines or off");
+  else if (!wanted.empty()) throw ArgumentError("SKEIN_PROGRESS=" + printable(wanted) + " is not bar, lines or off");
   else if (options.terminal == Terminal::Detect) terminal_ = detail::is_terminal(options.stream) && !detail::launched();
   else terminal_ = options.terminal == Terminal::Yes;
   text_.reserve(1024);

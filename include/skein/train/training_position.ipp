@@ -65,7 +65,8 @@ SKEIN_INLINE void say_others(std::string_view optimizer_then, std::string_view o
     if (then.samples != now.samples)
       differs("as many training samples as", std::to_string(then.samples), std::to_string(now.samples));
   }
-  if (!was.empty()) std::fprintf(stderr, "fit: the loaded training had %s, and goes on with %s\n", was.c_str(), is.c_str());
+  if (!was.empty())
+    std::fprintf(stderr, "fit: the loaded training had %s, and goes on with %s\n", printable(was).c_str(), printable(is).c_str());
 }
 
 SKEIN_INLINE void check_epochs(const TrainingPosition& at, int epochs) {

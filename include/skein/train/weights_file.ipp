@@ -106,9 +106,9 @@ SKEIN_INLINE void say_left(const std::string& path, const KeptObjects& kept) {
   const std::uint64_t name = hash64(path.data(), path.size()) | 1;
   if (comm::launch::started_rank().rank != 0 || last.exchange(name) == name) return;
   std::fprintf(stderr,
-               "load: '%s' keeps a %s, which a model has no place for, so that samples have to come %s: Predictor::load and "
+               "load: %s keeps a %s, which a model has no place for, so that samples have to come %s: Predictor::load and "
                "Trainer::load_weights read it with the weights\n",
-               path.c_str(), encodes ? "TableEncoder" : "normalization", encodes ? "encoded" : "normalised");
+               quoted(path).c_str(), encodes ? "TableEncoder" : "normalization", encodes ? "encoded" : "normalised");
 }
 
 }  // namespace skein::inline SKEIN_ABI::train

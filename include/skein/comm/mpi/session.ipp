@@ -10,7 +10,7 @@ namespace skein::inline SKEIN_ABI::comm {
 SKEIN_MPI_INLINE void abort_all(const std::string& message) {
   int rank = 0;
   if (mpi_runs()) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  std::fprintf(stderr, "rank %d: %s\n", rank, message.c_str());
+  std::fprintf(stderr, "rank %d: %s\n", rank, printable(message, Lines::keep).c_str());
   std::fflush(stdout);
   std::fflush(stderr);
   if (mpi_runs()) MPI_Abort(MPI_COMM_WORLD, 1);
