@@ -6,6 +6,7 @@
 #include <skein/comm/control/coordinator_state.ipp>
 #include <skein/comm/control/environment.ipp>
 #include <skein/comm/control/file.ipp>
+#include <skein/comm/control/job_key.ipp>
 #include <skein/comm/control/rendezvous.ipp>
 #include <skein/comm/control/server.ipp>
 #include <skein/comm/control/socket.ipp>

@@ -193,7 +193,7 @@ TEST_CASE("strangers on the port do not keep the ranks from meeting") {
   };
   std::vector<support::Child> strangers;
   strangers.push_back(stranger("GET / HTTP/1.1\r\nHost: somewhere.example\r\n\r\n", false));
-  strangers.push_back(stranger(control::encode({control::Kind::Hello, 0, 0, 0, control::pack(control::Hello{1, 2, 12345})}),
+  strangers.push_back(stranger(control::encode({control::Kind::Hello, 0, 0, 0, control::pack(control::Hello{1, 2, 12345, {}})}),
                                false));  // of another job
   strangers.push_back(stranger(control::encode({control::Kind::Hello, 0, 0, 0, "short"}), false));
   strangers.push_back(stranger(control::encode({control::Kind::Fail, 0, 0, 0, "I am the coordinator"}), false));
@@ -231,7 +231,7 @@ TEST_CASE("a file that an earlier run left is not believed") {
   const support::TemporaryFolder folder;
   const std::string path = folder / "meeting";
   const auto leave = [&](long long age, int port) {
-    std::ofstream(path) << control::to_text({1234, control::unix_seconds() - age, 2, {{"127.0.0.1", port}}});
+    control::write_meeting(path, {{1, 2, 3, 4}, control::unix_seconds() - age, 2, {{"127.0.0.1", port}}});
   };
   leave(3600, free_port());  // by its time
   CHECK_THAT(support::run_processes(
@@ -244,7 +244,7 @@ TEST_CASE("a file that an earlier run left is not believed") {
     return std::to_string(world.all_reduce(1));
   });
   CHECK(said == std::vector<std::string>{"2", "2"});
-  // The port of the old file belongs to another run's coordinator now: its nonce is another.
+  // The port of the old file belongs to another run's coordinator now: its secret is another.
   const int port = free_port();
   const support::Child other =
       support::start_process([&]() -> std::string { return sk::ControlComm::from_address(at(port), 0, 2, within(2)), "met"; });
@@ -256,9 +256,9 @@ TEST_CASE("a file that an earlier run left is not believed") {
 }
 
 TEST_CASE("a meeting's file is read with care") {
-  const std::string good = control::to_text({17, 1700000000, 4, {{"10.0.0.3", 4000}, {"::1", 4001}}});
+  const std::string good = control::to_text({{1, 255}, 1700000000, 4, {{"10.0.0.3", 4000}, {"::1", 4001}}});
   const control::MeetingFile m = control::parse_meeting(good, "f");
-  CHECK(m.nonce == 17);
+  CHECK(m.secret == control::Nonce{1, 255});
   CHECK(m.size == 4);
   REQUIRE(m.addresses.size() == 2);
   CHECK(m.addresses[1].text() == "[::1]:4001");
@@ -271,11 +271,14 @@ TEST_CASE("a meeting's file is read with care") {
   for (std::size_t cut = 0; cut < good.size(); ++cut) CHECK_FALSE(refused(good.substr(0, cut)).empty());
   CHECK_THAT(refused("something"), Contains("its first line"));
   CHECK_THAT(refused(good + "more"), Contains("something follows"));
-  CHECK_THAT(refused("skein meeting 1\nnonce -1\n"), Contains("holds no number"));
-  CHECK_THAT(refused("skein meeting 1\nnonce 99999999999999999999\n"), Contains("too large"));
-  CHECK_THAT(refused("skein meeting 1\nnonce 1\ntime 1\nsize 99999999\n"), Contains("too large"));
-  CHECK_THAT(refused("skein meeting 1\nnonce 1\ntime 1\nsize 1\nend\n"), Contains("no address"));
-  CHECK_THAT(refused("skein meeting 1\nnonce 1\ntime 1\nsize 1\nat nowhere\nend\n"), Contains("is no address"));
+  CHECK_THAT(refused("skein meeting 1\nnonce 1\n"), Contains("its first line"));
+  const std::string begin = "skein meeting 2\nsecret " + control::to_hex(m.secret) + "\n";
+  CHECK_THAT(refused("skein meeting 2\nsecret 12\n"), Contains("the line 'secret', with 32 hexadecimal digits, is missing"));
+  CHECK_THAT(refused(begin + "time -1\n"), Contains("holds no number"));
+  CHECK_THAT(refused(begin + "time 99999999999999999999\n"), Contains("too large"));
+  CHECK_THAT(refused(begin + "time 1\nsize 99999999\n"), Contains("too large"));
+  CHECK_THAT(refused(begin + "time 1\nsize 1\nend\n"), Contains("no address"));
+  CHECK_THAT(refused(begin + "time 1\nsize 1\nat nowhere\nend\n"), Contains("is no address"));
   CHECK_THAT(refused(std::string(20000, 'x')), Contains("longer than 16 kB"));
 }
 
@@ -373,7 +376,8 @@ TEST_CASE("the meeting place by the environment") {
                          {"SLURM_TASKS_PER_NODE", "2(x2)"},
                          {"SLURM_JOB_NODELIST", "gpu[03-04]"},
                          {"SLURM_JOB_ID", "4711"}});
-  CHECK(slurm.address.text() == "gpu03:" + std::to_string(20000 + 4711 * 4));
+  CHECK(slurm.address.text() == "gpu03:" + std::to_string(20000 + 4711 * 4 % 1590 * 8));
+  CHECK(slurm.ports == 8);
   CHECK(of({{"RANK", "0"}, {"WORLD_SIZE", "1"}}).size == 1);
   const auto mpirun = of({{"OMPI_COMM_WORLD_RANK", "1"},
                           {"OMPI_COMM_WORLD_SIZE", "2"},
@@ -381,7 +385,8 @@ TEST_CASE("the meeting place by the environment") {
                           {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
                           {"OMPI_MCA_ess_base_jobid", "4242"},
                           {"TMPDIR", "/scratch"}});
-  CHECK_THAT(mpirun.file, Catch::Matchers::StartsWith("/scratch/skein-"));
+  CHECK(mpirun.fallback == "/scratch/skein-" + std::to_string(::geteuid()));
+  CHECK_THAT(mpirun.file, Catch::Matchers::StartsWith("skein-meeting-"));
   const auto refused = [&](Variables v) -> std::string {
     try {
       (void)of(std::move(v));

@@ -52,9 +52,9 @@ TEST_CASE("what is no frame is refused before anything is kept of it") {
   CHECK(thrown(good).empty());
   CHECK_THAT(thrown("GET / HTTP/1.1\r\nHost: somewhere.example\r\n\r\n"),
              Contains("speaks something else than skein's coordinator"));
-  CHECK_THAT(thrown(with(8, 9)), Contains("coordinator has version 9, this one 1"));
+  CHECK_THAT(thrown(with(8, 9)), Contains("coordinator has version 9, this one 2"));
   CHECK_THAT(thrown(with(10, 0)), Contains("unknown kind, 0"));
-  CHECK_THAT(thrown(with(10, 12)), Contains("unknown kind, 12"));
+  CHECK_THAT(thrown(with(10, 99)), Contains("unknown kind, 99"));
   CHECK_THAT(thrown(with(13, 2)), Contains("announces a frame of 519 bytes, more than 256"));  // of a stranger
   CHECK(thrown(with(13, 2), true).empty());                                                    // of a rank: wait for the rest
   CHECK_THAT(thrown(with(15, 0x7f), true), Contains("more than 268435456"));

@@ -65,6 +65,12 @@ struct MeetOptions {
   double deadline = CommOptions::environment("SKEIN_DEADLINE", 600.0);
   /// A name that the ranks of this job have in common and those of others have not; may be empty.
   std::string job{};
+  /// What the ranks of this job have in common and nobody else knows: 16 characters or more, never sent (environment:
+  /// SKEIN_JOB_SECRET). Empty: whoever reaches rank 0's port and guesses `job` can be a rank. Those that meet in a file have one
+  /// anyway.
+  std::string secret = from_environment("SKEIN_JOB_SECRET");
+
+  static std::string from_environment(const char* name);
 };
 
 /// Ranks that meet at an address or through a file. Collectives of the host, for control values; no messages between two ranks.

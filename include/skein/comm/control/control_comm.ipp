@@ -108,6 +108,11 @@ SKEIN_INLINE void ControlEngine::work(const CollectiveCall& o, const std::vector
 
 namespace skein::inline SKEIN_ABI {
 
+SKEIN_INLINE std::string MeetOptions::from_environment(const char* name) {
+  const char* const text = std::getenv(name);
+  return text ? text : "";
+}
+
 SKEIN_INLINE ControlComm ControlComm::from_address(const std::string& address, int rank, int size, const MeetOptions& options) {
   return ControlComm(comm::control::meet_at(address, place(rank, size, options)));
 }
@@ -164,7 +169,10 @@ SKEIN_INLINE ControlComm::ControlComm(std::shared_ptr<comm::control::Client> cli
     : engine_(std::make_unique<engine_type>(std::move(client), group, rank, size)) {}
 
 SKEIN_INLINE comm::control::RankPlace ControlComm::place(int rank, int size, const MeetOptions& o) {
-  return {rank, size, comm::control::key_of(o.job), o.deadline};
+  if (!o.secret.empty() && o.secret.size() < 16)
+    throw ArgumentError("the job's secret (MeetOptions::secret, SKEIN_JOB_SECRET) has " + std::to_string(o.secret.size()) +
+                        " characters: give 16 or more, as openssl rand -hex 16 makes them");
+  return {rank, size, comm::control::key_of(o.job, o.secret), o.deadline};
 }
 
 }  // namespace skein::inline SKEIN_ABI

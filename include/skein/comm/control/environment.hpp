@@ -9,7 +9,9 @@ namespace skein::inline SKEIN_ABI::comm::control {
 /// Where a rank meets the others, who it is, and which job it belongs to.
 struct RendezvousAddress {
   Address address{};
-  std::string file{};  ///< in place of the address: all ranks are on this machine
+  int ports = 1;  ///< rank 0 takes the first that is free of so many
+  /// In place of the address, where all ranks are on this machine: a file in `folder`, else in `fallback`, which is made.
+  std::string file{}, folder{}, fallback{};
   int rank = 0, size = 1;
   std::string job{};  ///< its name, which all ranks have in common
 };

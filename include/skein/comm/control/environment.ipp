@@ -31,14 +31,16 @@ SKEIN_INLINE RendezvousAddress rendezvous_address(const comm::launch::Lookup& lo
   if (e.launcher == "Slurm" && !nodes.empty()) {
     const int job = comm::launch::parse_count(text("SLURM_JOB_ID")).value_or(0),
               step = comm::launch::parse_count(text("SLURM_STEP_ID")).value_or(0);
-    m.address = {comm::launch::first_host(nodes), 20000 + (job % 10000 * 4 + step % 4) % 40000};
+    // Below the ports that Linux gives to connections (32768 and up), which another program may have at any time.
+    m.ports = 8;
+    m.address = {comm::launch::first_host(nodes), 20000 + (job % 100000 * 4 + step % 4) % 1590 * m.ports};
     return m;
   }
   if (m.size == 1) return m;
   if (e.local_size == m.size && m.job.find_first_not_of('/') != std::string::npos) {
-    m.file = text("TMPDIR");
-    if (m.file.empty()) m.file = "/tmp";
-    m.file += "/skein-" + std::to_string(::getuid()) + "-" + std::to_string(key_of(m.job));
+    m.folder = text("XDG_RUNTIME_DIR");
+    m.fallback = (text("TMPDIR").empty() ? "/tmp" : text("TMPDIR")) + "/skein-" + std::to_string(::geteuid());
+    m.file = "skein-meeting-" + std::to_string(hash_bytes(m.job.data(), m.job.size()));
     return m;
   }
   throw ArgumentError("from_environment: " + std::to_string(m.size) + " ranks of " + e.launcher +
@@ -47,7 +49,13 @@ SKEIN_INLINE RendezvousAddress rendezvous_address(const comm::launch::Lookup& lo
 
 SKEIN_INLINE std::unique_ptr<Client> meet(const RendezvousAddress& m, const RankPlace& place) {
   if (m.size == 1) return serve_at(Listener({"localhost", 0}), place, "localhost");
-  return m.file.empty() ? meet_at(m.address.text(), place) : meet_in_file(m.file, place);
+  if (m.file.empty()) return meet_at(m.address.text(), place, m.ports);
+  // The same on all ranks, which are on this machine.
+  const bool runtime = !m.folder.empty() && is_private_folder(m.folder);
+  if (!runtime) make_private_folder(m.fallback);
+  RankPlace here = place;
+  here.one_machine = true;
+  return meet_in_file((runtime ? m.folder : m.fallback) + "/" + m.file, here);
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm::control

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of file.hpp.
 #pragma once
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <sstream>
+
 #include "file.hpp"
+
+SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm::control {
 
 SKEIN_INLINE std::string to_text(const MeetingFile& m) {
-  std::string text = "skein meeting 1\nnonce " + std::to_string(m.nonce) + "\ntime " + std::to_string(m.time) + "\nsize " +
+  std::string text = "skein meeting 2\nsecret " + to_hex(m.secret) + "\ntime " + std::to_string(m.time) + "\nsize " +
                      std::to_string(m.size) + "\n";
   for (const Address& a : m.addresses) text += "at " + a.text() + "\n";
   return text + "end\n";
@@ -17,7 +24,7 @@ SKEIN_INLINE MeetingFile parse_meeting(const std::string& text, const std::strin
   if (text.size() > 16384) throw refuse("it is longer than 16 kB");
   std::istringstream in(text);
   std::string line;
-  if (!std::getline(in, line) || line != "skein meeting 1") throw refuse("its first line is not 'skein meeting 1'");
+  if (!std::getline(in, line) || line != "skein meeting 2") throw refuse("its first line is not 'skein meeting 2'");
   MeetingFile m;
   const auto number = [&](const char* name, unsigned long long most) {
     unsigned long long n = 0;
@@ -31,7 +38,8 @@ SKEIN_INLINE MeetingFile parse_meeting(const std::string& text, const std::strin
     if (errno != 0 || n > most) throw refuse("'" + line.substr(0, 60) + "' is too large");
     return n;
   };
-  m.nonce = number("nonce", ~0ull);
+  if (!std::getline(in, line) || line.rfind("secret ", 0) != 0 || !from_hex(std::string_view(line).substr(7), m.secret))
+    throw refuse("the line 'secret', with 32 hexadecimal digits, is missing");
   m.time = static_cast<long long>(number("time", 1ull << 40));
   m.size = static_cast<int>(number("size", 1u << 24));
   bool ended = false;
@@ -53,57 +61,104 @@ SKEIN_INLINE long long unix_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+namespace detail {
+inline std::string owner_text(const struct stat& s) {
+  return "belongs to uid " + std::to_string(s.st_uid) + ", and this program runs as uid " + std::to_string(::geteuid());
+}
+inline bool is_own_alone(const struct stat& s) { return s.st_uid == ::geteuid() && (s.st_mode & 077) == 0; }
+}  // namespace detail
+
+SKEIN_INLINE void write_meeting(const std::string& path, const MeetingFile& m) {
+  struct stat s {};
+  if (::lstat(path.c_str(), &s) == 0 && s.st_uid != ::geteuid())
+    throw FileError(path, -1, detail::owner_text(s) + ": ranks meet in no file of another user; take another path");
+  const std::string beside = path + "." + std::to_string(::getpid()) + ".new", text = to_text(m);
+  (void)::unlink(beside.c_str());
+  const Descriptor out(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const bool written = out && ::write(out.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if (written && std::rename(beside.c_str(), path.c_str()) == 0) return;
+  const std::string why = std::strerror(errno);
+  if (out) (void)::unlink(beside.c_str());
+  throw FileError(written ? path : beside, -1, "could not be written: " + why);
+}
+
+SKEIN_INLINE std::optional<MeetingFile> read_meeting(const std::string& path, std::string& why) {
+  const Descriptor in(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!in && errno == ELOOP) throw FileError(path, -1, "is a symbolic link: ranks meet in a file, and rank 0 makes it");
+  struct stat s {};
+  if (!in && errno == EACCES && ::lstat(path.c_str(), &s) == 0 && s.st_uid != ::geteuid())
+    throw FileError(path, -1, detail::owner_text(s) + ": it is not rank 0's");
+  if (!in) {
+    if (errno != ENOENT) why = std::strerror(errno);
+    else if (why == "nothing is there") why = "the file is not there";
+    return std::nullopt;
+  }
+  if (::fstat(in.get(), &s) != 0 || s.st_uid != ::geteuid())
+    throw FileError(path, -1, detail::owner_text(s) + ": it is not rank 0's");
+  if (!S_ISREG(s.st_mode) || (s.st_mode & 077) != 0) {
+    why = S_ISREG(s.st_mode) ? "others may read or write the file: it is not one that rank 0 writes" : "it is no file";
+    return std::nullopt;
+  }
+  std::string text(16385, '\0');
+  std::size_t n = 0;
+  for (ssize_t got = 1; got > 0 && n < text.size(); n += static_cast<std::size_t>(std::max<ssize_t>(got, 0)))
+    got = ::read(in.get(), text.data() + n, text.size() - n);
+  text.resize(n);
+  try {
+    return parse_meeting(text, path);
+  } catch (const FileError& e) { why = e.what(); }
+  return std::nullopt;
+}
+
+SKEIN_INLINE bool is_private_folder(const std::string& folder) {
+  struct stat s {};
+  return ::lstat(folder.c_str(), &s) == 0 && S_ISDIR(s.st_mode) && detail::is_own_alone(s);
+}
+
+SKEIN_INLINE void make_private_folder(const std::string& folder) {
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+    throw FileError(folder, -1, std::string("could not be made: ") + std::strerror(errno));
+  struct stat s {};
+  if (::lstat(folder.c_str(), &s) != 0) throw FileError(folder, -1, std::strerror(errno));
+  if (!S_ISDIR(s.st_mode)) throw FileError(folder, -1, "is no folder: ranks of this machine meet in it");
+  if (s.st_uid != ::geteuid())
+    throw FileError(folder, -1,
+                    detail::owner_text(s) + ": ranks of this machine would meet in it; set TMPDIR to a folder of yours");
+  if (!detail::is_own_alone(s)) throw FileError(folder, -1, "may be entered by others: chmod 700 it, since ranks meet in it");
+}
+
 SKEIN_INLINE std::unique_ptr<Client> meet_in_file(const std::string& path, RankPlace place, long long started) {
   check_place(place);
   if (place.rank == 0) {
-    const Listener listener({"0.0.0.0", 0});
-    MeetingFile m;
-    std::random_device random;
-    m.nonce = (static_cast<std::uint64_t>(random()) << 32 | random()) ^ place.key;
-    m.time = unix_seconds();
-    m.size = place.size;
-    for (const std::string& host : own_hosts()) m.addresses.push_back({host, listener.port()});
-    const std::string beside = path + "." + std::to_string(::getpid()) + ".new";
-    {
-      std::ofstream out(beside, std::ios::binary | std::ios::trunc);
-      out << to_text(m) << std::flush;
-      if (!out) throw FileError(beside, -1, "could not be written: " + std::string(std::strerror(errno)));
-    }
-    if (std::rename(beside.c_str(), path.c_str()) != 0) {
-      const int why = errno;
-      (void)std::remove(beside.c_str());
-      throw FileError(path, -1, "could not be written: " + std::string(std::strerror(why)));
-    }
+    const Listener listener({place.one_machine ? "127.0.0.1" : "0.0.0.0", 0});
+    MeetingFile m{random_nonce(), unix_seconds(), place.size, {}};
+    if (place.one_machine) m.addresses.push_back({listener.interface(), listener.port()});
+    else
+      for (const std::string& host : own_hosts()) m.addresses.push_back({host, listener.port()});
+    write_meeting(path, m);
     struct Remove {
       const std::string& path;
       ~Remove() { (void)std::remove(path.c_str()); }
     } const remove{path};
-    place.key = m.nonce ^ place.key;
+    place.key = with_secret(place.key, m.secret);
     return serve_at(listener, place, path);
   }
   // Others read it anew in each round. The key is the file's, so that a coordinator of another run refuses it.
   const auto tries = [&](std::string& why) {
     std::vector<Try> all;
-    std::ifstream in(path, std::ios::binary);
-    if (!in) {
-      if (why == "nothing is there") why = "the file is not there";
-      return all;
-    }
-    std::string text(16385, '\0');
-    in.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(in.gcount()));
-    try {
-      const MeetingFile m = parse_meeting(text, path);
-      // Who wrote it has given up by now, or has met its ranks.
-      if (const long long age = started - m.time; static_cast<double>(age) > place.deadline + 5)
-        why = "the file was written " + std::to_string(age) +
-              " s before this rank started: an earlier run left it, and rank 0 of this one wrote no other";
-      else
-        for (const Address& a : m.addresses) all.push_back({a, m.nonce ^ place.key});
-    } catch (const FileError& e) { why = e.what(); }
+    const std::optional<MeetingFile> m = read_meeting(path, why);
+    if (!m) return all;
+    // Who wrote it has given up by now, or has met its ranks.
+    if (const long long age = started - m->time; static_cast<double>(age) > place.deadline + 5)
+      why = "the file was written " + std::to_string(age) +
+            " s before this rank started: an earlier run left it, and rank 0 of this one wrote no other";
+    else
+      for (const Address& a : m->addresses) all.push_back({a, with_secret(place.key, m->secret)});
     return all;
   };
   return join_at(tries, place, path);
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm::control
+
+SKEIN_END_COLD

@@ -60,20 +60,39 @@ void set_flags(int fd);
 /// Two connected ends, within a process or between a process and its child.
 std::pair<Descriptor, Descriptor> connected_pair();
 
-/// Listens on a port of every interface (of the loopback alone where the host is localhost); port 0 takes a free one.
+/// Another program has the port.
+class PortTaken : public CommError {
+  using CommError::CommError;
+};
+
+/// Listens on a port of the interface that the address names: of the loopback for localhost, of every interface for 0.0.0.0 and
+/// ::, and where the address is none of this machine's (a public address that is translated to its own), or is a host's name that
+/// this machine itself takes for its loopback (Debian's /etc/hosts), which others do not. Port 0 takes a free one.
 class Listener {
  public:
+  /// Throws PortTaken, or CommError.
   explicit Listener(const Address& at);
   int get() const { return fd_.get(); }
   int port() const { return port_; }
-  /// Who has come; an empty one where nobody has.
+  /// Only this machine can connect.
+  bool loopback() const { return loopback_; }
+  /// Where it listens.
+  const std::string& interface() const { return interface_; }
+  /// Who has come; an empty one, and errno, where nobody has.
   Descriptor accept() const;
 
  private:
-  [[noreturn]] static void refuse(const char* call, const Address& at);
+  bool bind_to(const sockaddr* to, socklen_t length);
   Descriptor fd_;
   int port_ = 0;
+  bool loopback_ = false;
+  std::string interface_;
 };
+
+/// The other side's address, without its port; "" where the system does not say.
+std::string peer_host(const Descriptor& d);
+/// The other side has not closed the connection.
+bool is_open(const Descriptor& d);
 
 /// Connects within `seconds`; an empty one, and a reason, where that did not go.
 Descriptor try_connect(const Address& to, double seconds, std::string& why);

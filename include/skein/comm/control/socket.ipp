@@ -47,47 +47,93 @@ SKEIN_INLINE std::pair<Descriptor, Descriptor> connected_pair() {
   return {Descriptor(fd[0]), Descriptor(fd[1])};
 }
 
-SKEIN_INLINE Listener::Listener(const Address& at) {
-  const bool loopback = at.host == "localhost" || at.host.rfind("127.", 0) == 0 || at.host == "::1";
-  const bool six = at.host.find(':') != std::string::npos;
-  fd_ = Descriptor(::socket(six ? AF_INET6 : AF_INET, SOCK_STREAM, 0));
-  if (!fd_) refuse("socket", at);
+namespace detail {
+inline std::string host_text(const sockaddr* a) {
+  char text[INET6_ADDRSTRLEN] = "";
+  const void* const bytes = a->sa_family == AF_INET6
+                                ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in6*>(a)->sin6_addr)
+                                : &reinterpret_cast<const sockaddr_in*>(a)->sin_addr;
+  return ::inet_ntop(a->sa_family, bytes, text, sizeof text) ? text : "";
+}
+inline bool is_loopback(const std::string& host) { return host.rfind("127.", 0) == 0 || host == "::1"; }
+
+/// The addresses that a host has, those of IPv4 first; every interface's where it names none.
+inline std::vector<sockaddr_storage> addresses_to_bind(const Address& at) {
+  std::vector<sockaddr_storage> found, sixth;
+  addrinfo hints{}, *list = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  bool reachable = at.host == "localhost";
+  if (::getaddrinfo(at.host.c_str(), std::to_string(at.port).c_str(), &hints, &list) == 0) {
+    const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(list, &::freeaddrinfo);
+    for (const addrinfo* a = list; a; a = a->ai_next) {
+      if (a->ai_family != AF_INET && a->ai_family != AF_INET6) continue;
+      const std::string host = host_text(a->ai_addr);
+      reachable = reachable || !is_loopback(host) || host == at.host || at.host.rfind("127.", 0) == 0;
+      std::memcpy(&(a->ai_family == AF_INET ? found : sixth).emplace_back(), a->ai_addr, a->ai_addrlen);
+    }
+  }
+  found.insert(found.end(), sixth.begin(), sixth.end());
+  if (!reachable) found.clear();
+  return found;
+}
+}  // namespace detail
+
+SKEIN_INLINE bool Listener::bind_to(const sockaddr* to, socklen_t length) {
+  fd_ = Descriptor(::socket(to->sa_family, SOCK_STREAM, 0));
+  if (!fd_) return false;
   set_flags(fd_.get());
   int on = 1;
   (void)::setsockopt(fd_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  int bound = 0;
-  if (six) {
-    sockaddr_in6 a{};
-    a.sin6_family = AF_INET6;
-    a.sin6_port = htons(static_cast<std::uint16_t>(at.port));
-    a.sin6_addr = loopback ? in6addr_loopback : in6addr_any;
-    bound = ::bind(fd_.get(), reinterpret_cast<sockaddr*>(&a), sizeof a);
-  } else {
-    sockaddr_in a{};
-    a.sin_family = AF_INET;
-    a.sin_port = htons(static_cast<std::uint16_t>(at.port));
-    a.sin_addr.s_addr = htonl(loopback ? INADDR_LOOPBACK : INADDR_ANY);
-    bound = ::bind(fd_.get(), reinterpret_cast<sockaddr*>(&a), sizeof a);
+  return ::bind(fd_.get(), to, length) == 0 && ::listen(fd_.get(), 1024) == 0;
+}
+
+SKEIN_INLINE Listener::Listener(const Address& at) {
+  bool listens = false;
+  errno = EADDRNOTAVAIL;
+  for (const sockaddr_storage& a : detail::addresses_to_bind(at)) {
+    listens =
+        bind_to(reinterpret_cast<const sockaddr*>(&a), a.ss_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in));
+    if (listens || (errno != EADDRNOTAVAIL && errno != EAFNOSUPPORT)) break;
   }
-  if (bound != 0) refuse("bind", at);
-  if (::listen(fd_.get(), 1024) != 0) refuse("listen", at);
+  if (!listens && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT)) {
+    sockaddr_in any{};
+    any.sin_family = AF_INET;
+    any.sin_port = htons(static_cast<std::uint16_t>(at.port));
+    any.sin_addr.s_addr = htonl(INADDR_ANY);
+    listens = bind_to(reinterpret_cast<const sockaddr*>(&any), sizeof any);
+  }
+  if (!listens) {
+    const std::string text = "listening on " + at.text() + " failed: " + std::strerror(errno);
+    if (errno != EADDRINUSE) throw CommError(text);
+    throw PortTaken(text + ". Another program has this port, perhaps an earlier run or another job: take another");
+  }
   sockaddr_storage own{};
   socklen_t length = sizeof own;
   ::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&own), &length);
   port_ = ntohs(own.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&own)->sin6_port
                                           : reinterpret_cast<sockaddr_in*>(&own)->sin_port);
+  interface_ = detail::host_text(reinterpret_cast<const sockaddr*>(&own));
+  loopback_ = detail::is_loopback(interface_);
+}
+
+SKEIN_INLINE std::string peer_host(const Descriptor& d) {
+  sockaddr_storage other{};
+  socklen_t length = sizeof other;
+  if (::getpeername(d.get(), reinterpret_cast<sockaddr*>(&other), &length) != 0) return "";
+  return other.ss_family == AF_INET || other.ss_family == AF_INET6 ? detail::host_text(reinterpret_cast<const sockaddr*>(&other))
+                                                                   : "";
+}
+
+SKEIN_INLINE bool is_open(const Descriptor& d) {
+  char one = 0;
+  const ssize_t n = ::recv(d.get(), &one, 1, MSG_PEEK | MSG_DONTWAIT);
+  return n > 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR));
 }
 
 SKEIN_INLINE Descriptor Listener::accept() const {
   Descriptor d(::accept(fd_.get(), nullptr, nullptr));
   if (d) set_flags(d.get());
   return d;
-}
-
-SKEIN_INLINE void Listener::refuse(const char* call, const Address& at) {
-  const int why = errno;
-  throw CommError(std::string(call) + " on " + at.text() + " failed: " + std::strerror(why) +
-                  (why == EADDRINUSE ? ". Another program has this port, perhaps an earlier run: take another" : ""));
 }
 
 SKEIN_INLINE Descriptor try_connect(const Address& to, double seconds, std::string& why) {

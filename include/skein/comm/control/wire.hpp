@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What travels between a coordinator and its ranks: frames of a fixed header and a payload. Whoever connects is hostile until its
-// Hello has been checked: magic, version, kind and length are looked at before anything is kept, and memory grows with the bytes
+// proof has been checked: magic, version, kind and length are looked at before anything is kept, and memory grows with the bytes
 // that came, never with the length that was claimed.
 #pragma once
 #include <cstdint>
@@ -10,10 +10,25 @@
 #include <string_view>
 
 #include "../../core/error.hpp"
+#include "job_key.hpp"
 
 namespace skein::inline SKEIN_ABI::comm::control {
 
-enum class Kind : std::uint16_t { Hello = 1, Heard, Welcome, Exchange, Gathered, Open, Overdue, Query, State, Fail, Goodbye };
+/// A meeting is: Hello, Heard (the coordinator's number and proof), Proof (the rank's), and Welcome when all have come.
+enum class Kind : std::uint16_t {
+  Hello = 1,
+  Heard,
+  Proof,
+  Welcome,
+  Exchange,
+  Gathered,
+  Open,
+  Overdue,
+  Query,
+  State,
+  Fail,
+  Goodbye
+};
 
 /// One message. `number`: of the exchange, the call or the question; `limit`: seconds that the sender would wait.
 struct Frame {
@@ -26,7 +41,7 @@ struct Frame {
 
 namespace detail {
 inline constexpr std::uint32_t magic = 0x31484b53;  // "SKH1"; another byte order reads otherwise
-inline constexpr std::uint16_t version = 1;
+inline constexpr std::uint16_t version = 2;
 struct Header {
   std::uint32_t magic, group;
   std::uint16_t version, kind;
@@ -37,7 +52,7 @@ struct Header {
 static_assert(sizeof(Header) == 32);
 }  // namespace detail
 
-/// Bytes of a payload: before a Hello was accepted, and after.
+/// Bytes of a payload: before a rank was admitted, and after.
 inline constexpr std::size_t most_from_strangers = 256, most_from_ranks = std::size_t{1} << 28;
 
 /// The bytes of a frame: header, then payload. Throws ArgumentError beyond 256 MiB.
@@ -56,15 +71,21 @@ class FrameReader {
   std::size_t at_ = 0, most_ = most_from_strangers;
 };
 
-/// Who says Hello.
-struct Hello {
-  std::int32_t rank = -1, size = 0;
-  std::uint64_t key = 0;
-};
 /// The bytes of a Hello.
 std::string pack(const Hello& h);
 /// A Hello from bytes that a stranger has sent; nothing where their length is wrong.
 std::optional<Hello> unpack_hello(std::string_view bytes);
+/// The coordinator's answer to a Hello: its own number, and the proof that it has the key.
+struct Heard {
+  Nonce nonce{};
+  Digest proof{};
+};
+std::string pack(const Heard& h);
+/// As unpack_hello.
+std::optional<Heard> unpack_heard(std::string_view bytes);
+/// The bytes of a proof; and back, nothing where their length is wrong.
+std::string pack(const Digest& d);
+std::optional<Digest> unpack_proof(std::string_view bytes);
 
 /// Several payloads as one: a count of bytes before each.
 void append_part(std::string& whole, std::string_view part);

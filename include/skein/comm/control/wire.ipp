@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of wire.hpp.
 #pragma once
+#include <type_traits>
+
 #include "wire.hpp"
 
 namespace skein::inline SKEIN_ABI::comm::control {
@@ -38,18 +40,25 @@ SKEIN_INLINE std::optional<Frame> FrameReader::next() {
   return f;
 }
 
-SKEIN_INLINE std::string pack(const Hello& h) {
-  std::string bytes(sizeof h, '\0');
-  std::memcpy(bytes.data(), &h, sizeof h);
-  return bytes;
+namespace detail {
+template <class T> std::string bytes_of(const T& value) {
+  static_assert(std::has_unique_object_representations_v<T>, "padding would travel");
+  return {reinterpret_cast<const char*>(&value), sizeof value};
 }
+template <class T> std::optional<T> value_of(std::string_view bytes) {
+  T value;
+  if (bytes.size() != sizeof value) return std::nullopt;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return value;
+}
+}  // namespace detail
 
-SKEIN_INLINE std::optional<Hello> unpack_hello(std::string_view bytes) {
-  Hello h;
-  if (bytes.size() != sizeof h) return std::nullopt;
-  std::memcpy(&h, bytes.data(), sizeof h);
-  return h;
-}
+SKEIN_INLINE std::string pack(const Hello& h) { return detail::bytes_of(h); }
+SKEIN_INLINE std::optional<Hello> unpack_hello(std::string_view bytes) { return detail::value_of<Hello>(bytes); }
+SKEIN_INLINE std::string pack(const Heard& h) { return detail::bytes_of(h); }
+SKEIN_INLINE std::optional<Heard> unpack_heard(std::string_view bytes) { return detail::value_of<Heard>(bytes); }
+SKEIN_INLINE std::string pack(const Digest& d) { return detail::bytes_of(d); }
+SKEIN_INLINE std::optional<Digest> unpack_proof(std::string_view bytes) { return detail::value_of<Digest>(bytes); }
 
 SKEIN_INLINE void append_part(std::string& whole, std::string_view part) {
   const std::uint64_t n = part.size();

@@ -183,7 +183,8 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
     std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), machine);
     char host[256] = "";
     (void)::gethostname(host, sizeof host - 1);
-    mine.machine = comm::control::key_of(machine + host);
+    machine += host;
+    mine.machine = hash_bytes(machine.data(), machine.size());
     mine.process = ::getpid();
     mine.ordinal = device.ordinal;
     cuda::check(cudaDeviceGetPCIBusId(mine.bus, sizeof mine.bus, device.ordinal), "cudaDeviceGetPCIBusId");
