@@ -27,8 +27,9 @@ bool equal(const Digest& a, const Digest& b);
 
 /// 128 random bits of the kernel. Throws CommError where it gives none.
 Nonce random_nonce();
-/// "00ff...", 32 digits; and back, nothing where it is not that.
+/// "00ff...": 32 digits.
 std::string to_hex(const Nonce& n);
+/// The number of such a text; false where it is none.
 bool from_hex(std::string_view text, Nonce& n);
 
 /// What the ranks of one job have in common, and nobody else, as far as its secret is one.

@@ -83,8 +83,9 @@ struct Heard {
 std::string pack(const Heard& h);
 /// As unpack_hello.
 std::optional<Heard> unpack_heard(std::string_view bytes);
-/// The bytes of a proof; and back, nothing where their length is wrong.
+/// The bytes of a proof.
 std::string pack(const Digest& d);
+/// As unpack_hello.
 std::optional<Digest> unpack_proof(std::string_view bytes);
 
 /// Several payloads as one: a count of bytes before each.
