@@ -53,13 +53,13 @@
 #endif
 #endif
 
-// Around the bodies of an .ipp that no step waits for, or whose loops another function has: g++ compiles them with -O1 where it
-// would with -O2, a third faster, and does not copy them into what calls them. A constructor or destructor takes it from its
+// Around the bodies of an .ipp that no step waits for, or whose loops another function has: g++ compiles them with -Og where it
+// would with -O2, in half the time, and does not copy them into what calls them. A constructor or destructor takes it from its
 // declaration, so that it stands around such classes too. In the library, in a debug build and for other compilers they are
 // empty.
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__) && \
     !SKEIN_COMPILED
-#define SKEIN_BEGIN_COLD _Pragma("GCC push_options") _Pragma("GCC optimize(\"O1\")")
+#define SKEIN_BEGIN_COLD _Pragma("GCC push_options") _Pragma("GCC optimize(\"Og\")")
 #define SKEIN_END_COLD _Pragma("GCC pop_options")
 #else
 #define SKEIN_BEGIN_COLD

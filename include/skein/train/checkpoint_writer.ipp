@@ -2,7 +2,6 @@
 // The bodies of checkpoint_writer.hpp.
 #pragma once
 #include <algorithm>
-#include <map>
 
 #include "../core/text.hpp"
 #include "checkpoint_writer.hpp"
@@ -35,17 +34,20 @@ SKEIN_INLINE void CheckpointWriter::commit(const std::string& path) {
 
 SKEIN_INLINE WrittenFile CheckpointWriter::write(AtomicFile& file) {
   WrittenFile made{{build_fingerprint(), facts_, {}}, 0, 0};
-  for (const auto& entry : entries_) made.table.sections.push_back(entry->info);
+  std::vector<const Entry*> ordered;
+  for (const std::int64_t width : {8, 4, 2, 1})
+    for (const auto& entry : entries_)
+      if (value_bytes(entry->info.type) == width) ordered.push_back(entry.get());
+  for (const Entry* entry : ordered) made.table.sections.push_back(entry->info);
   made.bytes = detail::lay_out(made.table);
   if (made.bytes > detail::longest_header)
     throw ArgumentError(
         text("the names of {} sections do not fit into one file: its header would have {} bytes, more than tools "
              "for such files read",
              entries_.size(), made.bytes));
-  std::map<std::string_view, const Entry*> by_name;
-  for (const auto& entry : entries_) by_name[entry->info.name] = entry.get();
-  for (SectionInfo& info : made.table.sections) {
-    info.hash = write_values(file, *by_name[info.name], info.offset);
+  for (std::size_t i = 0; i < ordered.size(); ++i) {
+    SectionInfo& info = made.table.sections[i];
+    info.hash = write_values(file, *ordered[i], info.offset);
     made.bytes = info.offset + info.bytes;
   }
   const std::string header = detail::safetensors_header(made.table);

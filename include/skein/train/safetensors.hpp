@@ -43,8 +43,8 @@ inline constexpr std::string_view safetensors_hash = R"("header_xxh64":")";
 /// Headers that are longer are refused by every tool.
 inline constexpr std::uint64_t longest_header = 100'000'000;
 
-/// Gives the sections their offsets, in the order of the widths of their values, so that each is aligned, and the bytes of the
-/// header that will say so.
+/// Gives the sections their offsets, and the bytes of the header that will say so. The sections come in the order of the widths
+/// of their values, the widest first, so that each is aligned.
 std::uint64_t lay_out(FileTable& table);
 /// The header with its length in front and its hash in it: a multiple of 64 bytes. Offsets, sizes and hashes are there.
 std::string safetensors_header(const FileTable& table);

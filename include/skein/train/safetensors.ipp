@@ -91,8 +91,6 @@ inline std::size_t place_of_hash(std::string_view header) {
 }
 
 SKEIN_INLINE std::uint64_t lay_out(FileTable& table) {
-  std::stable_sort(table.sections.begin(), table.sections.end(),
-                   [](const SectionInfo& a, const SectionInfo& b) { return value_bytes(a.type) > value_bytes(b.type); });
   std::uint64_t offset = 0;
   for (SectionInfo& s : table.sections) s.offset = std::exchange(offset, offset + s.bytes);
   const std::uint64_t bytes = header_text(table, 0).size();
