@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // skein::compiled: the bodies of core/, device/ and draw/.
+#include <skein/core/atomic_file.ipp>
 #include <skein/core/error.ipp>
 #include <skein/core/flags.ipp>
 #include <skein/core/named_values.ipp>

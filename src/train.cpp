@@ -7,7 +7,6 @@
 #include <skein/optim/schedule.ipp>
 #include <skein/optim/state.ipp>
 #include <skein/train/agreement.ipp>
-#include <skein/train/atomic_file.ipp>
 #include <skein/train/callback.ipp>
 #include <skein/train/callbacks.ipp>
 #include <skein/train/checkpoint_reader.ipp>

@@ -153,5 +153,5 @@ TEST_CASE("Files that are no pair say so") {
   CHECK_THAT(refused(digits, y, PackedAs::tokens), Contains("this set gives no tokens"));
   CHECK_THAT(refused(from_tensors(std::vector<float>{1, 2}, sk::Extents{1, {1}}), y, PackedAs::floats),
              Contains("neither labels nor targets"));
-  CHECK_THAT(support::thrown<sk::Error>([&] { to_npy(digits, folder / "no/x.npy", y); }), Contains("cannot be opened"));
+  CHECK_THAT(support::thrown<sk::Error>([&] { to_npy(digits, folder / "no/x.npy", y); }), Contains("cannot be created"));
 }

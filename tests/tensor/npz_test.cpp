@@ -102,6 +102,32 @@ TEST_CASE("beside the file an array takes the memory of its values, and no more:
   CHECK(support::wait_for(child) == "of one");
 }
 
+TEST_CASE("a file that is written appears whole or not at all") {
+  const support::TemporaryFolder folder;
+  {
+    sk::NpzWriter out(folder / "a.npz");
+    out.add("w", sk::ones<float>(3));
+    CHECK(folder.names() == std::vector<std::string>{"a.npz.partial"});
+  }  // which finishes it
+  CHECK(sk::load_npz(folder / "a.npz").names().size() == 1);
+  try {
+    sk::NpzWriter out(folder / "a.npz");
+    out.add("v", sk::ones<float>(3));
+    throw 42;
+  } catch (int) {}
+  CHECK(sk::load_npz(folder / "a.npz").names() == std::vector<std::string>{"w"});
+  sk::save_npy(folder / "a.npy", sk::ones<float>(3));
+  const support::Child child = support::start_process([&]() -> std::string {
+    const rlimit small{4096, 4096};
+    if (::setrlimit(RLIMIT_FSIZE, &small) != 0) return "no limit";
+    sk::save_npy(folder / "a.npy", sk::ones<float>(3000));
+    return "it was written";
+  });
+  CHECK(support::wait_for(child) == (folder / "a.npy.partial") + " (byte 4096): cannot be written: File too large");
+  CHECK(sk::load_npy<float, 1>(folder / "a.npy").size() == 3);
+  CHECK(folder.names().size() == 2);
+}
+
 TEST_CASE("names of a file are shown without what a terminal would obey") {
   const support::TemporaryFolder folder;
   sk::NpzWriter out(folder / "a.npz");

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of npy_pair.hpp.
 #pragma once
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <limits>
 #include <optional>
 #include <span>
@@ -65,40 +62,26 @@ SKEIN_INLINE void read_npy_targets(const std::string& path, std::int64_t samples
   read_npy_targets_as(path, samples, classes, to);
 }
 
-/// A .npy file that is written piece by piece.
-class NpyWriter {
- public:
-  NpyWriter(const std::string& path, char kind, int width, const std::vector<long>& extents)
-      : path_(path), file_(skein::detail::open_file(path, "wb")) {
-    const std::string header = skein::detail::npy_header_text(kind, width, extents.data(), static_cast<int>(extents.size()));
-    write({reinterpret_cast<const unsigned char*>(header.data()), header.size()});
-  }
-  void write(std::span<const unsigned char> bytes) {
-    if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size()) fail();
-  }
-  void end() {
-    if (std::fflush(file_.get()) != 0) fail();
-  }
-
- private:
-  [[noreturn]] void fail() const { throw FileError(path_, -1, std::string("cannot be written: ") + std::strerror(errno)); }
-  std::string path_;
-  skein::detail::File file_;
-};
+/// The header of a .npy file whose values follow piece by piece.
+SKEIN_INLINE void begin_npy(AtomicFile& file, char kind, int width, const std::vector<long>& extents) {
+  const std::string header = skein::detail::npy_header_text(kind, width, extents.data(), static_cast<int>(extents.size()));
+  file.append(header.data(), header.size());
+}
 }  // namespace detail
 
 SKEIN_INLINE void to_npy(const DatasetView& set, const std::string& samples, const std::string& targets, PackedAs as) {
   SetBlocks blocks("to_npy", set, as, !targets.empty());
   const char kind = as == PackedAs::tokens ? 'i' : as == PackedAs::bytes ? 'u' : 'f';
-  detail::NpyWriter x(samples, kind, as == PackedAs::bytes ? 1 : 4, blocks.extents());
-  std::optional<detail::NpyWriter> y;
-  if (!targets.empty()) y.emplace(targets, blocks.labels() ? 'i' : 'f', 4, blocks.target_extents());
+  AtomicFile x(samples);
+  detail::begin_npy(x, kind, as == PackedAs::bytes ? 1 : 4, blocks.extents());
+  std::optional<AtomicFile> y;
+  if (!targets.empty()) detail::begin_npy(y.emplace(targets), blocks.labels() ? 'i' : 'f', 4, blocks.target_extents());
   while (blocks.next()) {
-    x.write(blocks.samples());
-    if (y) y->write(blocks.targets());
+    x.append(blocks.samples().data(), blocks.samples().size());
+    if (y) y->append(blocks.targets().data(), blocks.targets().size());
   }
-  x.end();
-  if (y) y->end();
+  x.commit();
+  if (y) y->commit();
 }
 
 }  // namespace skein::inline SKEIN_ABI::data

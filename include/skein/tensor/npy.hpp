@@ -14,6 +14,7 @@
 #include <memory>
 #include <utility>
 
+#include "../core/atomic_file.hpp"
 #include "npy_header.hpp"
 #include "tensor.hpp"
 
@@ -125,11 +126,11 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
-/// Throws FileError where it cannot be opened, or is there and no plain file: one that is a pipe would be waited for.
-inline File open_file(const std::string& path, const char* mode) {
+/// Throws FileError where it cannot be opened to be read, or is no plain file: one that is a pipe would be waited for.
+inline File open_file(const std::string& path) {
   struct stat facts {};
   if (::stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) throw FileError(path, -1, "is no plain file");
-  File f(std::fopen(path.c_str(), mode));
+  File f(std::fopen(path.c_str(), "rb"));
   if (!f) throw FileError(path, -1, std::string("cannot be opened: ") + std::strerror(errno));
   return f;
 }
@@ -154,7 +155,7 @@ template <class S, int R> std::string npy_header_of(const TensorView<const S, R,
 
 /// Reads a .npy file. Throws FileError: malformed, another rank, another type (unless converted).
 template <class Scalar, int Rank> Tensor<Scalar, Rank, Cpu> load_npy(const std::string& path, NpyTypes types = NpyTypes::exact) {
-  const detail::File file = detail::open_file(path, "rb");
+  const detail::File file = detail::open_file(path);
   const long long size = detail::file_size(file.get(), path);
   return detail::reading(path, [&] {
     std::vector<unsigned char> start(static_cast<std::size_t>(std::min(size, 12LL)));
@@ -171,7 +172,8 @@ template <class Scalar, int Rank> Tensor<Scalar, Rank, Cpu> load_npy(const std::
   });
 }
 
-/// Writes a tensor, a view or an expression as a .npy file of version 1.0; of another device, through a copy on the host.
+/// Writes a tensor, a view or an expression as a .npy file of version 1.0; of another device, through a copy on the host. A
+/// reader sees the old file or the new one (core/atomic_file.hpp). Throws FileError.
 template <TensorExpression E> void save_npy(const std::string& path, const E& e) {
   using T = std::remove_cvref_t<E>;
   using S = typename T::Scalar;
@@ -179,12 +181,11 @@ template <TensorExpression E> void save_npy(const std::string& path, const E& e)
     save_npy(path, to_host(e));
   } else if constexpr (detail::IsView<T>::value) {
     if (!e.contiguous()) return save_npy(path, eval(e));
-    const detail::File file = detail::open_file(path, "wb");
     const std::string header = detail::npy_header_of(TensorView<const S, T::rank, Cpu>(e));
-    const std::size_t n = static_cast<std::size_t>(e.size());
-    if (std::fwrite(header.data(), 1, header.size(), file.get()) != header.size() ||
-        (n && std::fwrite(e.data, sizeof(S), n, file.get()) != n) || std::fflush(file.get()) != 0)
-      throw FileError(path, -1, std::string("cannot be written: ") + std::strerror(errno));
+    AtomicFile file(path);
+    file.append(header.data(), header.size());
+    file.append(e.data, sizeof(S) * static_cast<std::size_t>(e.size()));
+    file.commit();
   } else if constexpr (requires { e.view(); }) {
     save_npy(path, e.view());
   } else {

@@ -5,8 +5,10 @@
 #include <zlib.h>
 
 #include <cstring>
+#include <exception>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -116,7 +118,7 @@ class NpzWriter {
   explicit NpzWriter(const std::string& path, NpzMethod method = NpzMethod::stored);
   NpzWriter(const NpzWriter&) = delete;
   NpzWriter& operator=(const NpzWriter&) = delete;
-  /// Finishes the file where close() was not called; errors are then lost.
+  /// Finishes the file where close() was not called, unless an exception passes; errors are then lost.
   ~NpzWriter();
 
   template <TensorExpression E> void add(const std::string& name, const E& e) {
@@ -134,6 +136,7 @@ class NpzWriter {
 
   /// The comment of the zip archive, which NumPy does not look at; up to 65,535 bytes.
   void set_comment(std::string text) { comment_ = std::move(text); }
+  /// The file gets its name: until then there is the old one, or none. Throws FileError.
   void close();
 
  private:
@@ -149,7 +152,8 @@ class NpzWriter {
 
   std::string path_;
   NpzMethod method_;
-  detail::File file_;
+  std::unique_ptr<AtomicFile> file_;  // until close()
+  int exceptions_ = std::uncaught_exceptions();
   std::string directory_, comment_;
   std::uint64_t at_ = 0, entries_ = 0;
 };

@@ -6,7 +6,7 @@
 namespace skein::inline SKEIN_ABI {
 
 SKEIN_INLINE NpzFile::NpzFile(const std::string& path, std::size_t limit) : path_(path), limit_(limit) {
-  const detail::File file = detail::open_file(path, "rb");
+  const detail::File file = detail::open_file(path);
   detail::reading(path, [&] {
     bytes_.resize(static_cast<std::size_t>(detail::file_size(file.get(), path)));
     detail::read_bytes(file.get(), bytes_.data(), bytes_.size(), path);
@@ -183,9 +183,10 @@ SKEIN_INLINE void NpzFile::read_zip64(std::size_t at, std::size_t length, std::u
 }
 
 SKEIN_INLINE NpzWriter::NpzWriter(const std::string& path, NpzMethod method)
-    : path_(path), method_(method), file_(detail::open_file(path, "wb")) {}
+    : path_(path), method_(method), file_(std::make_unique<AtomicFile>(path)) {}
 
 SKEIN_INLINE NpzWriter::~NpzWriter() {
+  if (std::uncaught_exceptions() > exceptions_) return;  // half a file is none
   try {
     close();
   } catch (...) {}
@@ -204,9 +205,8 @@ SKEIN_INLINE void NpzWriter::close() {
   append(end, begin, 4);
   append(end, comment_.size(), 2);
   write(end + comment_);
-  const bool good = std::fflush(file_.get()) == 0;
-  file_.reset();
-  if (!good) throw FileError(path_, -1, "cannot be written to its end");
+  const std::unique_ptr<AtomicFile> file = std::move(file_);
+  file->commit();
 }
 
 SKEIN_INLINE void NpzWriter::append(std::string& to, std::uint64_t n, int width) {
@@ -214,8 +214,7 @@ SKEIN_INLINE void NpzWriter::append(std::string& to, std::uint64_t n, int width)
 }
 
 SKEIN_INLINE void NpzWriter::write(const std::string& bytes) {
-  if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size())
-    throw FileError(path_, static_cast<long long>(at_), "cannot be written");
+  file_->append(bytes.data(), bytes.size());
   at_ += bytes.size();
 }
 

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <skein/train/atomic_file.hpp>
+#include <skein/core/atomic_file.hpp>
 #include <skein/train/input_file.hpp>
 
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <filesystem>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "support/processes.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/thrown.hpp"
 
 namespace sk = skein;
-using sk::train::AtomicFile;
+using sk::AtomicFile;
 
 namespace {
 void put(const std::string& path, const std::string& text) {
@@ -78,8 +82,8 @@ TEST_CASE("what cannot be written is a FileError with the reason") {
   support::TemporaryFolder folder;
   CHECK_THROWS_WITH(AtomicFile(folder / "no/x"), (folder / "no/x.partial") + ": cannot be created: No such file or directory");
   std::filesystem::create_directory(folder / "d");
-  AtomicFile onto_folder(folder / "d");
-  CHECK_THROWS_AS(onto_folder.commit(), sk::FileError);
+  CHECK_THROWS_WITH(AtomicFile(folder / "d"), (folder / "d") + ": is no plain file");
+  CHECK_THROWS_WITH(AtomicFile("/dev/null"), "/dev/null: is no plain file");
   if (std::filesystem::exists("/dev/full")) {
     std::filesystem::create_symlink("/dev/full", folder / "full.partial");
     CHECK_THROWS_AS(AtomicFile(folder / "full"), sk::FileError);  // a link in place of the partial file is not followed
@@ -108,4 +112,65 @@ TEST_CASE("what is no regular file is refused without waiting for it") {
   CHECK_THROWS_WITH(sk::train::InputFile(folder / "."), (folder / ".") + ": is not a regular file");
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   CHECK_THROWS_WITH(sk::train::InputFile(folder / "pipe"), (folder / "pipe") + ": is not a regular file");
+}
+
+namespace {
+unsigned mode_of(const std::string& path) {
+  struct stat facts {};
+  return ::stat(path.c_str(), &facts) == 0 ? facts.st_mode & 07777u : 0;
+}
+}  // namespace
+
+TEST_CASE("the new file has the permissions of the old one, from its first byte on") {
+  support::TemporaryFolder folder;
+  const std::string path = folder / "x";
+  put(path, "secret");
+  for (const mode_t mode : {0600, 0640, 0666}) {
+    REQUIRE(::chmod(path.c_str(), mode) == 0);
+    AtomicFile file(path);
+    CHECK(mode_of(path + ".partial") == mode);
+    file.append("more", 4);
+    file.commit();
+    CHECK(mode_of(path) == mode);
+  }
+}
+
+TEST_CASE("a link stays a link, and the file that it names is replaced") {
+  support::TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "disk");
+  put(folder / "disk/1", "old");
+  std::filesystem::create_symlink("disk/1", folder / "newest");
+  std::filesystem::create_symlink(folder / "newest", folder / "twice");
+  put(folder / "twice", "new");
+  CHECK(std::filesystem::is_symlink(folder / "newest"));
+  CHECK(std::filesystem::is_symlink(folder / "twice"));
+  CHECK(support::read_text(folder / "disk/1") == "new");
+  std::filesystem::create_symlink("disk/2", folder / "dangling");  // as open() with O_CREAT does
+  put(folder / "dangling", "first");
+  CHECK(support::read_text(folder / "disk/2") == "first");
+  std::filesystem::create_symlink("circle", folder / "circle");
+  CHECK_THAT(support::thrown<sk::FileError>([&] { put(folder / "circle", "x"); }),
+             Catch::EndsWith("is a link that leads nowhere"));
+  if (::geteuid() != 0) return;
+  std::filesystem::create_directory(folder / "all");
+  REQUIRE(::chmod((folder / "all").c_str(), 01777) == 0);
+  std::filesystem::create_symlink(folder / "disk/1", folder / "all/trap");
+  REQUIRE(::lchown((folder / "all/trap").c_str(), 1234, 1234) == 0);
+  CHECK_THAT(support::thrown<sk::FileError>([&] { put(folder / "all/trap", "x"); }), Catch::Contains("is another user's link"));
+  CHECK(support::read_text(folder / "disk/1") == "new");
+}
+
+TEST_CASE("a file beyond the limit of sizes is a FileError, not the end of the process") {
+  support::TemporaryFolder folder;
+  put(folder / "x", "old");
+  const support::Child child = support::start_process([&]() -> std::string {
+    const rlimit small{4096, 4096};
+    if (::setrlimit(RLIMIT_FSIZE, &small) != 0) return "no limit";
+    const std::string text(10000, 'x');
+    put(folder / "x", text);
+    return "it was written";
+  });
+  CHECK(support::wait_for(child) == (folder / "x.partial") + " (byte 4096): cannot be written: File too large");
+  CHECK(support::read_text(folder / "x") == "old");
+  CHECK(folder.names() == std::vector<std::string>{"x"});
 }

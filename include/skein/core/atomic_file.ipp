@@ -1,15 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of atomic_file.hpp.
 #pragma once
+#include <climits>
+#include <csignal>
+#include <ctime>
+
 #include "atomic_file.hpp"
 
 SKEIN_BEGIN_COLD
 
-namespace skein::inline SKEIN_ABI::train {
+namespace skein::inline SKEIN_ABI {
 
-SKEIN_INLINE AtomicFile::AtomicFile(const std::string& path) : path_(path), partial_(path + ".partial") {
+namespace detail {
+/// While it lives a write beyond the limit of file sizes fails with EFBIG, and sends this thread no SIGXFSZ.
+class NoSizeSignal {
+ public:
+  NoSizeSignal() {
+    ::sigemptyset(&size_);
+    ::sigaddset(&size_, SIGXFSZ);
+    ::pthread_sigmask(SIG_BLOCK, &size_, &before_);
+  }
+  NoSizeSignal(const NoSizeSignal&) = delete;
+  ~NoSizeSignal() {
+    const int error = errno;
+    const timespec at_once{};
+    if (::sigismember(&before_, SIGXFSZ) == 0)
+      while (::sigtimedwait(&size_, nullptr, &at_once) > 0) {}
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = error;
+  }
+
+ private:
+  sigset_t size_, before_;
+};
+}  // namespace detail
+
+SKEIN_INLINE AtomicFile::AtomicFile(const std::string& path) : path_(detail::end_of_links(path)), partial_(path_ + ".partial") {
+  struct stat old {};
+  const bool replaces = ::stat(path_.c_str(), &old) == 0;
+  if (replaces && !S_ISREG(old.st_mode)) throw FileError(path_, -1, "is no plain file");
   do file_ = open_and_lock();
   while (file_ < 0);
+  if (replaces) (void)::fchmod(file_, old.st_mode & 0777);  // before anything is in it; not of one that another user left behind
   if (::ftruncate(file_, 0) != 0) fail_and_close("cannot be emptied");
 }
 
@@ -20,6 +52,7 @@ SKEIN_INLINE AtomicFile::~AtomicFile() {
 }
 
 SKEIN_INLINE void AtomicFile::write_at(long long offset, const void* bytes, std::size_t count) {
+  const detail::NoSizeSignal quiet;
   const char* next = static_cast<const char*>(bytes);
   while (count > 0) {
     const ssize_t n = ::pwrite(file_, next, count < (1u << 30) ? count : (1u << 30), offset);
@@ -72,6 +105,23 @@ SKEIN_INLINE std::string detail::parent_of(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
+SKEIN_INLINE std::string detail::end_of_links(std::string path) {
+  struct stat link {
+  }, folder{};
+  for (int links = 0; ::lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode); ++links) {
+    char target[PATH_MAX];
+    const ssize_t length = links < 40 ? ::readlink(path.c_str(), target, sizeof target) : -1;
+    if (length <= 0 || length == static_cast<ssize_t>(sizeof target)) throw FileError(path, -1, "is a link that leads nowhere");
+    const std::string parent = parent_of(path);
+    if (::stat(parent.c_str(), &folder) == 0 && (folder.st_mode & S_ISVTX) && (folder.st_mode & S_IWOTH) &&
+        link.st_uid != ::geteuid() && link.st_uid != folder.st_uid)
+      throw FileError(path, -1, "is another user's link in a folder in which all may write: it is not followed");
+    const std::string to(target, static_cast<std::size_t>(length));
+    path = to.front() == '/' ? to : parent + "/" + to;
+  }
+  return path;
+}
+
 SKEIN_INLINE void detail::sync_folder(const std::string& folder) {
   const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (handle < 0) return;  // a folder one may write but not read
@@ -84,6 +134,6 @@ SKEIN_INLINE void detail::sync_folder(const std::string& folder) {
     throw FileError(folder, -1, std::string("the folder cannot be brought to the disk: ") + std::strerror(error));
 }
 
-}  // namespace skein::inline SKEIN_ABI::train
+}  // namespace skein::inline SKEIN_ABI
 
 SKEIN_END_COLD
