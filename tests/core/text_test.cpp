@@ -43,11 +43,11 @@ TEST_CASE("words from outside are shown without what a terminal would obey", "[c
 }
 
 TEST_CASE("quoted words are cut, and not within a character", "[core]") {
-  CHECK(sk::quoted("dense1") == "'dense1'");
-  CHECK(sk::quoted("a\nb") == R"('a\x0ab')");
-  CHECK(sk::quoted("postcode", '"', 4) == "\"post...\"");
-  CHECK(sk::quoted("", '"', 40) == "\"\"");
-  CHECK(sk::quoted(std::string(120, 'x')) == "'" + std::string(120, 'x') + "'");
-  CHECK(sk::quoted(std::string(5000, 'x')) == "'" + std::string(120, 'x') + "...'");
-  CHECK(sk::quoted(std::string(119, 'x') + "\xe6\xbc\xa2") == "'" + std::string(119, 'x') + "...'");
+  CHECK(sk::in_quotes("dense1") == "'dense1'");
+  CHECK(sk::in_quotes("a\nb") == R"('a\x0ab')");
+  CHECK(sk::in_quotes("postcode", '"', 4) == "\"post...\"");
+  CHECK(sk::in_quotes("", '"', 40) == "\"\"");
+  CHECK(sk::in_quotes(std::string(120, 'x')) == "'" + std::string(120, 'x') + "'");
+  CHECK(sk::in_quotes(std::string(5000, 'x')) == "'" + std::string(120, 'x') + "...'");
+  CHECK(sk::in_quotes(std::string(119, 'x') + "\xe6\xbc\xa2") == "'" + std::string(119, 'x') + "...'");
 }

@@ -13,7 +13,7 @@ SKEIN_INLINE ReductionOrder CommOptions::order_of_environment() {
   if (order.empty()) return ReductionOrder::automatic;
   if (order == "ranks") return ReductionOrder::ranks;
   if (order == "native") return ReductionOrder::native;
-  throw ArgumentError("SKEIN_REDUCTION_ORDER is " + quoted(order, '"') + ": it has to be ranks or native");
+  throw ArgumentError("SKEIN_REDUCTION_ORDER is " + in_quotes(order, '"') + ": it has to be ranks or native");
 }
 
 SKEIN_INLINE double CommOptions::environment(const char* name, double otherwise) {

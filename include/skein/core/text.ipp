@@ -83,7 +83,7 @@ SKEIN_INLINE std::string printable(std::string_view words, Lines lines) {
   return to;
 }
 
-SKEIN_INLINE std::string quoted(std::string_view words, char mark, std::size_t most) {
+SKEIN_INLINE std::string in_quotes(std::string_view words, char mark, std::size_t most) {
   std::size_t cut = words.size() < most ? words.size() : most;
   if (cut < words.size())  // not within a character
     while (cut > 0 && cut + 3 > most && (static_cast<unsigned char>(words[cut]) >> 6) == 2) --cut;

@@ -9,7 +9,7 @@
 
 namespace skein::inline SKEIN_ABI::data::detail {
 
-SKEIN_INLINE std::string shown(std::string_view field) { return quoted(field, '"', 40); }
+SKEIN_INLINE std::string shown(std::string_view field) { return in_quotes(field, '"', 40); }
 
 SKEIN_INLINE std::string rounded(double number) {
   char text[32];
@@ -44,7 +44,7 @@ namespace skein::inline SKEIN_ABI::data {
 
 SKEIN_INLINE Column::Column(std::string name, std::span<const double> numbers) : name_(std::move(name)) {
   for (const double number : numbers) {
-    if (std::isinf(number)) throw ArgumentError("column " + quoted(name_, '"') + ": an infinite number cannot be in a table");
+    if (std::isinf(number)) throw ArgumentError("column " + in_quotes(name_, '"') + ": an infinite number cannot be in a table");
     number == number ? add(number) : add_missing();
   }
 }
@@ -123,8 +123,8 @@ SKEIN_INLINE void Column::clear() {
 SKEIN_INLINE Table::Table(std::vector<Column> columns, std::string path) : path_(std::move(path)) {
   for (const Column& c : columns)
     if (c.size() != columns.front().size())
-      throw ShapeError(path_ + ": column " + quoted(columns.front().name(), '"') + " has " +
-                       std::to_string(columns.front().size()) + " values, column " + quoted(c.name(), '"') + " has " +
+      throw ShapeError(path_ + ": column " + in_quotes(columns.front().name(), '"') + " has " +
+                       std::to_string(columns.front().size()) + " values, column " + in_quotes(c.name(), '"') + " has " +
                        std::to_string(c.size()));
   rows_ = columns.empty() ? 0 : columns.front().size();
   columns_ = std::make_shared<const std::vector<Column>>(std::move(columns));
@@ -147,7 +147,7 @@ SKEIN_INLINE int Table::column(std::string_view name) const {
   for (int i = 0; i < columns(); ++i) {
     if (of(i).name() != name) continue;
     if (found >= 0)
-      throw ArgumentError(path_ + " has two columns " + quoted(name, '"') + ", " + std::to_string(found + 1) + " and " +
+      throw ArgumentError(path_ + " has two columns " + in_quotes(name, '"') + ", " + std::to_string(found + 1) + " and " +
                           std::to_string(i + 1) + ": give one of them another name");
     found = i;
   }
@@ -160,11 +160,11 @@ SKEIN_INLINE int Table::column(std::string_view name) const {
       const std::string other = of(0).name()[at] == '\t' ? "\\t" : std::string(1, of(0).name()[at]);
       mend = ", in one column: if its fields are separated by '" + other + "', read it with {.separator = '" + other + "'}";
     }
-  throw ArgumentError(path_ + " has no column " + quoted(name, '"') + "; it has: " + known + mend);
+  throw ArgumentError(path_ + " has no column " + in_quotes(name, '"') + "; it has: " + known + mend);
 }
 
 SKEIN_INLINE void Table::refuse(std::int64_t row, int column, const std::string& what, const std::string& mend) const {
-  throw ArgumentError(path_ + ": column " + quoted(of(column).name(), '"') + " has " + what + " in data row " +
+  throw ArgumentError(path_ + ": column " + in_quotes(of(column).name(), '"') + " has " + what + " in data row " +
                       std::to_string(stored_row(row) + 1) + ": " + mend);
 }
 
@@ -177,10 +177,10 @@ SKEIN_INLINE double Table::number(std::int64_t row, int column) const {
     const std::string_view text = c.texts()[c.code(i)];
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ignored);
     if (error == std::errc{} && end == text.data() + text.size() && std::isfinite(ignored)) continue;
-    throw ArgumentError(path_ + ": column " + quoted(c.name(), '"') + " is a text column, since data row " +
+    throw ArgumentError(path_ + ": column " + in_quotes(c.name(), '"') + " is a text column, since data row " +
                         std::to_string(i + 1) + " has " + detail::shown(text) + ": " + detail::mend_of_number(text));
   }
-  throw ArgumentError(path_ + ": column " + quoted(c.name(), '"') + " is a text column: take it out of CsvOptions::text");
+  throw ArgumentError(path_ + ": column " + in_quotes(c.name(), '"') + " is a text column: take it out of CsvOptions::text");
 }
 
 SKEIN_INLINE std::vector<double> Table::numbers(std::string_view column) const {

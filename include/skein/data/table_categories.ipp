@@ -51,7 +51,7 @@ SKEIN_INLINE void check_given(const std::vector<std::string>& categories, const 
   TextPool given;
   for (const std::string& category : categories)
     if (const std::int32_t before = given.size(); given.add(category) != before)
-      throw ArgumentError("table encoder: the category " + quoted(category, '"') + " of column " + quoted(column, '"') +
+      throw ArgumentError("table encoder: the category " + in_quotes(category, '"') + " of column " + in_quotes(column, '"') +
                           " is given twice: name it once");
 }
 
@@ -60,7 +60,7 @@ SKEIN_INLINE void check_repeats(const Table& table, int column, std::size_t cate
   for (std::int64_t r = 0; r < table.rows(); ++r) values += !table.missing(r, column);
   if (categories <= 50 || categories < values) return;
   throw ArgumentError(
-      table.path() + ": column " + quoted(table.of(column).name(), '"') + " has another " + (label ? "class" : "category") +
+      table.path() + ": column " + in_quotes(table.of(column).name(), '"') + " has another " + (label ? "class" : "category") +
       " in each of its " + std::to_string(values) + " training rows: " +
       (label ? "take what is predicted as a number by target() or standardize_target()"
              : "take numbers by standardize(), leave out a column that numbers or names the rows, or give the .categories"));
@@ -70,7 +70,7 @@ SKEIN_INLINE void check_kind(const Table& table, int column) {
   const Column& c = table.of(column);
   const std::int64_t row = c.is_text() ? -1 : c.first_reworded();
   if (row < 0) return;
-  throw ArgumentError(table.path() + ": column " + quoted(c.name(), '"') +
+  throw ArgumentError(table.path() + ": column " + in_quotes(c.name(), '"') +
                       " is taken as texts, as in the training rows or the given categories, and was read as numbers here, of "
                       "which " +
                       shortest(c.number(row)) + " in data row " + std::to_string(row + 1) +

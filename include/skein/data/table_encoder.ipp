@@ -80,7 +80,7 @@ SKEIN_INLINE void TableEncoder::learn_number(Encoded& e, const Table& table, Sta
   for (std::int64_t r = 0; r < table.rows(); ++r)
     if (const double v = table.number(r, column); v == v) there.push_back(v);
   if ((e.fill == Fill::mean || e.fill == Fill::median) && there.empty())
-    throw ArgumentError(table.path() + ": column " + quoted(e.name, '"') + " has no value in the training rows: leave it out");
+    throw ArgumentError(table.path() + ": column " + in_quotes(e.name, '"') + " has no value in the training rows: leave it out");
   if (e.fill == Fill::mean) {
     e.filled = 0;
     for (const double v : there) e.filled += v / static_cast<double>(there.size());
@@ -101,11 +101,11 @@ SKEIN_INLINE void TableEncoder::learn_categories(Encoded& e, const Table& table)
     for (const std::string& given : e.categories) e.of_texts = e.of_texts || !detail::is_short_number(given);
   if (e.of_texts) detail::check_kind(table, column);
   if (e.learns && e.role == Role::one_hot && e.categories.size() > 1000)
-    throw ArgumentError(table.path() + ": column " + quoted(e.name, '"') + " has " + std::to_string(e.categories.size()) +
+    throw ArgumentError(table.path() + ": column " + in_quotes(e.name, '"') + " has " + std::to_string(e.categories.size()) +
                         " different values, of which one_hot learns up to 1000: take numbers by standardize(), many categories "
                         "by index(), or name them in .categories");
   if (e.categories.empty())
-    throw ArgumentError(table.path() + ": column " + quoted(e.name, '"') + " has no value in the training rows: leave it out");
+    throw ArgumentError(table.path() + ": column " + in_quotes(e.name, '"') + " has no value in the training rows: leave it out");
   if (e.learns) detail::check_repeats(table, column, e.categories.size(), e.role == Role::label);
   const detail::CategoryOf category(table.of(column), e.categories, e.of_texts);
   std::vector<std::int64_t> counts(e.categories.size());
@@ -198,7 +198,7 @@ SKEIN_INLINE InMemory<float> TableEncoder::encode(const Table& rows) const { ret
 SKEIN_INLINE InMemory<std::int32_t> TableEncoder::tokens(const Table& rows) const {
   for (const Encoded& e : columns_)
     if (!e.wanted() && e.role != Role::index)
-      throw ArgumentError("table encoder: tokens() gives integers, and column " + quoted(e.name, '"') +
+      throw ArgumentError("table encoder: tokens() gives integers, and column " + in_quotes(e.name, '"') +
                           " is not taken by index()");
   return make<std::int32_t>(rows).made_by(origin_of(rows));
 }
@@ -290,7 +290,7 @@ SKEIN_INLINE const std::vector<std::string>& TableEncoder::categories(std::strin
   check_fitted();
   for (const Encoded& e : columns_)
     if (e.name == column && e.categorical()) return e.categories;
-  throw ArgumentError("table encoder: column " + quoted(column, '"') + " is not taken as categories");
+  throw ArgumentError("table encoder: column " + in_quotes(column, '"') + " is not taken as categories");
 }
 
 }  // namespace skein::inline SKEIN_ABI::data

@@ -103,7 +103,7 @@ SKEIN_INLINE NpyHeader parse_npy_header(std::span<const unsigned char> whole, lo
       h.width = good ? d[2] - '0' : 0;
       const bool known = (h.kind == 'f' && (h.width == 4 || h.width == 8)) || (h.kind == 'b' && h.width == 1) ||
                          ((h.kind == 'i' || h.kind == 'u') && (h.width == 1 || h.width == 2 || h.width == 4 || h.width == 8));
-      if (!known) text.fail("has the type " + quoted(d) + ": floats of 4 and 8 bytes, integers and booleans are understood");
+      if (!known) text.fail("has the type " + in_quotes(d) + ": floats of 4 and 8 bytes, integers and booleans are understood");
       h.swapped = h.width > 1 && d[0] == (std::endian::native == std::endian::little ? '>' : '<');
     } else if (key == "fortran_order" && !order) {
       order = true;
@@ -120,7 +120,7 @@ SKEIN_INLINE NpyHeader parse_npy_header(std::span<const unsigned char> whole, lo
         }
       }
     } else {
-      text.fail("has the entry " + quoted(key) + " twice, or does not know it");
+      text.fail("has the entry " + in_quotes(key) + " twice, or does not know it");
     }
     if (!text.next(',')) {
       text.expect('}');

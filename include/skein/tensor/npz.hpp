@@ -44,7 +44,7 @@ class NpzFile {
   /// One array. Throws FileError: absent, malformed, another rank, another type (unless converted).
   template <class Scalar, int Rank> Tensor<Scalar, Rank, Cpu> get(std::string_view name, NpyTypes types = NpyTypes::exact) const {
     const Member* m = find(name);
-    if (!m) throw FileError(path_, -1, "has no array " + quoted(name));
+    if (!m) throw FileError(path_, -1, "has no array " + in_quotes(name));
     return detail::reading(path_, [&] {
       MemberReader in(*this, *m);
       const std::string where = path_ + "[" + m->name + "]";

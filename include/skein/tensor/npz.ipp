@@ -27,7 +27,7 @@ SKEIN_INLINE void NpzFile::fail(std::size_t at, const std::string& what) const {
 SKEIN_INLINE void NpzFile::check_size(const Member& m, const NpyHeader& h, std::size_t bytes_of_value) const {
   const auto values = static_cast<std::uint64_t>(h.count());  // no more than the member has bytes
   if (values <= limit_ / bytes_of_value) return;
-  fail(m.begin, "the array " + quoted(m.name) + " unpacks to " + std::to_string(values * bytes_of_value) +
+  fail(m.begin, "the array " + in_quotes(m.name) + " unpacks to " + std::to_string(values * bytes_of_value) +
                     " bytes, more than the limit of " + std::to_string(limit_) + ": give load_npz a larger one");
 }
 
@@ -74,7 +74,7 @@ SKEIN_INLINE void NpzFile::MemberReader::inflate_to(unsigned char* to, std::size
 
 SKEIN_INLINE void NpzFile::MemberReader::refuse() const {
   file_.fail(member_.begin + in_,
-             "the deflated array " + quoted(member_.name) + " is damaged, or not as long as the directory says");
+             "the deflated array " + in_quotes(member_.name) + " is damaged, or not as long as the directory says");
 }
 
 SKEIN_INLINE void NpzFile::MemberReader::finish() {
@@ -89,7 +89,8 @@ SKEIN_INLINE void NpzFile::MemberReader::finish() {
     in_ += given - stream_.avail_in;
     if (status != Z_STREAM_END || stream_.avail_out == 0 || in_ != member_.packed) refuse();
   }
-  if (crc_ != member_.crc) file_.fail(member_.begin, "the array " + quoted(member_.name) + " is damaged: its checksum differs");
+  if (crc_ != member_.crc)
+    file_.fail(member_.begin, "the array " + in_quotes(member_.name) + " is damaged: its checksum differs");
 }
 
 SKEIN_INLINE std::uint64_t NpzFile::number(std::size_t at, int width) const {
@@ -138,26 +139,26 @@ SKEIN_INLINE std::size_t NpzFile::read_member(std::size_t at, std::size_t end, s
   std::uint64_t packed = number(at + 20, 4), size = number(at + 24, 4), local = number(at + 42, 4);
   read_zip64(at + 46 + name, extra, size, packed, local);
   at += 46 + name + extra + comment;
-  if (number(entry + 8, 2) & 1) fail(entry + 8, "the array " + quoted(m.name) + " is encrypted");
+  if (number(entry + 8, 2) & 1) fail(entry + 8, "the array " + in_quotes(m.name) + " is encrypted");
   if (m.method != 0 && m.method != 8)
-    fail(entry + 10,
-         "the array " + quoted(m.name) + " is packed by method " + std::to_string(m.method) + ": stored and deflated are read");
+    fail(entry + 10, "the array " + in_quotes(m.name) + " is packed by method " + std::to_string(m.method) +
+                         ": stored and deflated are read");
   if (local > data_end || data_end - local < 30 || number(static_cast<std::size_t>(local), 4) != 0x04034b50)
-    fail(entry + 42, "the array " + quoted(m.name) + " is claimed to be where it cannot be");
+    fail(entry + 42, "the array " + in_quotes(m.name) + " is claimed to be where it cannot be");
   const std::size_t head = static_cast<std::size_t>(local), head_name = number(head + 26, 2), head_extra = number(head + 28, 2);
   if (data_end - head - 30 < head_name + head_extra || data_end - head - 30 - head_name - head_extra < packed)
-    fail(entry + 20, "the array " + quoted(m.name) + " is claimed to be longer than the file");
+    fail(entry + 20, "the array " + in_quotes(m.name) + " is claimed to be longer than the file");
   if (head_name != name || std::memcmp(bytes_.data() + head + 30, m.name.data(), name) != 0)
-    fail(head + 30, "directory and array differ in the name " + quoted(m.name));
+    fail(head + 30, "directory and array differ in the name " + in_quotes(m.name));
   m.begin = head + 30 + head_name + head_extra;
   m.packed = static_cast<std::size_t>(packed);
   m.size = static_cast<std::size_t>(size);
-  if (m.method == 0 && size != packed) fail(entry + 24, "the stored array " + quoted(m.name) + " has two sizes");
+  if (m.method == 0 && size != packed) fail(entry + 24, "the stored array " + in_quotes(m.name) + " has two sizes");
   if (size / 1032 > packed)
-    fail(entry + 24, "the array " + quoted(m.name) + " claims " + std::to_string(size) +
+    fail(entry + 24, "the array " + in_quotes(m.name) + " claims " + std::to_string(size) +
                          " bytes: deflate cannot pack that into " + std::to_string(packed));
   if (m.name.size() > 4 && m.name.ends_with(".npy")) m.name.resize(m.name.size() - 4);
-  if (!places_.try_emplace(m.name, members_.size()).second) fail(entry + 46, "has two arrays " + quoted(m.name));
+  if (!places_.try_emplace(m.name, members_.size()).second) fail(entry + 46, "has two arrays " + in_quotes(m.name));
   members_.push_back(std::move(m));
   return at;
 }
@@ -238,7 +239,7 @@ SKEIN_INLINE void NpzWriter::put(const std::string& name, const std::string& pla
   if (!file_) throw FileError(path_, -1, "is closed already");
   if (plain.size() > 0xf0000000u || at_ > 0xf0000000u || entries_ == 65535)
     throw FileError(path_, static_cast<long long>(at_),
-                    "cannot take the array " + quoted(name) + ": .npz files are written up to 4 GiB and 65535 arrays");
+                    "cannot take the array " + in_quotes(name) + ": .npz files are written up to 4 GiB and 65535 arrays");
   const std::string packed = method_ == NpzMethod::deflated ? deflated(plain) : plain;
   const std::uint64_t begin = at_;
   std::string common;  // what the local header and the directory share

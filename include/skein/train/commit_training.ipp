@@ -99,7 +99,7 @@ SKEIN_INLINE void lock_for_ranks(CommitFolder& folder, SavedTraining& training) 
 SKEIN_INLINE void say_skipped(const FoundCommit& found, const std::string& folder) {
   for (const std::string& why : found.skipped) std::fprintf(stderr, "fit: a checkpoint is skipped: %s\n", why.c_str());
   if (!found.skipped.empty())
-    std::fprintf(stderr, "fit: goes on from step %lld of %s\n", static_cast<long long>(found.step), quoted(folder).c_str());
+    std::fprintf(stderr, "fit: goes on from step %lld of %s\n", static_cast<long long>(found.step), in_quotes(folder).c_str());
 }
 
 SKEIN_INLINE LoadedTraining load_commit(const std::string& path, SavedTraining& training) {

@@ -108,7 +108,7 @@ SKEIN_INLINE void say_left(const std::string& path, const KeptObjects& kept) {
   std::fprintf(stderr,
                "load: %s keeps a %s, which a model has no place for, so that samples have to come %s: Predictor::load and "
                "Trainer::load_weights read it with the weights\n",
-               quoted(path).c_str(), encodes ? "TableEncoder" : "normalization", encodes ? "encoded" : "normalised");
+               in_quotes(path).c_str(), encodes ? "TableEncoder" : "normalization", encodes ? "encoded" : "normalised");
 }
 
 }  // namespace skein::inline SKEIN_ABI::train

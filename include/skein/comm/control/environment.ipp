@@ -22,7 +22,7 @@ SKEIN_INLINE RendezvousAddress rendezvous_address(const comm::launch::Lookup& lo
     // torchrun's own store sits on the port itself.
     const int skip = text("TORCHELASTIC_USE_AGENT_STORE") == "True" ? 1 : 0;
     if (p < 1 || p + skip > 65535)
-      throw ArgumentError("from_environment: MASTER_ADDR is " + quoted(host) + ", but MASTER_PORT is " + quoted(port) +
+      throw ArgumentError("from_environment: MASTER_ADDR is " + in_quotes(host) + ", but MASTER_PORT is " + in_quotes(port) +
                           ": a port was expected");
     m.address = {host, p + skip};
     return m;

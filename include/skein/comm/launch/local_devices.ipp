@@ -26,7 +26,7 @@ SKEIN_INLINE std::optional<int> parse_count(std::string_view text) {
 
 SKEIN_INLINE std::vector<int> parse_tasks_per_node(std::string_view text) {
   const auto refuse = [&] {
-    return ArgumentError("placement: SLURM_TASKS_PER_NODE is " + quoted(text) + "; a list such as 2(x3),1 was expected");
+    return ArgumentError("placement: SLURM_TASKS_PER_NODE is " + in_quotes(text) + "; a list such as 2(x3),1 was expected");
   };
   std::vector<int> tasks;
   std::string_view rest = text;
@@ -49,7 +49,7 @@ SKEIN_INLINE std::vector<int> parse_tasks_per_node(std::string_view text) {
 }
 
 SKEIN_INLINE std::string first_host(std::string_view list) {
-  const auto refuse = [&] { return ArgumentError("placement: " + quoted(list) + " is no list of hosts"); };
+  const auto refuse = [&] { return ArgumentError("placement: " + in_quotes(list) + " is no list of hosts"); };
   const std::size_t open = list.find('['), comma = list.find(',');
   if (list.empty() || comma == 0) throw refuse();
   if (open == std::string_view::npos || comma < open) return std::string(list.substr(0, comma));
@@ -71,7 +71,7 @@ SKEIN_INLINE int read_count(const Lookup& lookup, const char* name) {
   const std::optional<std::string> text = lookup(name);
   if (!text || text->empty()) return -1;
   const std::optional<int> n = parse_count(*text);
-  if (!n) throw ArgumentError(std::string("placement: ") + name + " is " + quoted(*text) + "; a number was expected");
+  if (!n) throw ArgumentError(std::string("placement: ") + name + " is " + in_quotes(*text) + "; a number was expected");
   return *n;
 }
 
