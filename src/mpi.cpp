@@ -6,6 +6,7 @@
 #include <skein/comm/mpi/engine.ipp>
 #include <skein/comm/mpi/failure_detector.ipp>
 #include <skein/comm/mpi/kept_buffers.ipp>
+#include <skein/comm/mpi/long_wait.ipp>
 #include <skein/comm/mpi/message_ring.ipp>
 #include <skein/comm/mpi/level_transport.ipp>
 #include <skein/comm/mpi/message_transport.ipp>
@@ -14,6 +15,7 @@
 #include <skein/comm/mpi/node_pages.ipp>
 #include <skein/comm/mpi/point_to_point.ipp>
 #include <skein/comm/mpi/segment.ipp>
+#include <skein/comm/mpi/process_watch.ipp>
 #include <skein/comm/mpi/session.ipp>
 #include <skein/comm/mpi/shared_links.ipp>
 #include <skein/comm/mpi/shared_transport.ipp>

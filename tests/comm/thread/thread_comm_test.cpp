@@ -220,3 +220,26 @@ TEST_CASE("the harness notices a wrong result") {
   CHECK_THAT(thrown(2, [](sk::ThreadComm& world) { collectives::require(world.rank() == 0, "wrong on rank 1"); }),
              Equals("rank 1 failed: wrong on rank 1"));
 }
+
+TEST_CASE("a rank that fails while others split ends all, and nobody reads what it has left") {
+  for (int i = 0; i < 200; ++i) {
+    std::string text;
+    try {
+      sk::spawn(3, [&](sk::ThreadComm& world) {
+        if (world.rank() == 2) {
+          for (int turn = 0; turn < i % 20; ++turn) std::this_thread::yield();
+          throw std::runtime_error("no data here");
+        }
+        (void)world.split(world.rank() == 0 ? 1 : 0);
+      });
+    } catch (const sk::CommError& e) { text = e.what(); }
+    REQUIRE(text == "rank 2 failed: no data here");
+  }
+  sk::spawn(4, [](sk::ThreadComm& world) {  // one after the other, of changing colours
+    for (int i = 1; i < 50; ++i) {
+      auto part = world.split((world.rank() + i) % 2, -world.rank());
+      if (part.size() != 2 || part.rank() != (world.rank() < 2 ? 1 : 0)) throw std::runtime_error("a wrong place");
+      if (part.all_reduce(world.rank()) != (world.rank() % 2 ? 4 : 2)) throw std::runtime_error("a wrong part");
+    }
+  });
+}

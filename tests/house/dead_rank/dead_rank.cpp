@@ -28,9 +28,9 @@ struct Signal {
   }
 };
 
-sk::CommOptions options_of(const std::string& transport) {
+sk::CommOptions options_of(const std::string& transport, int signal) {
   sk::CommOptions o;
-  o.deadline = 1;
+  o.deadline = signal == SIGKILL ? 60 : 1;  // who has died is not waited for
   o.shared_memory = transport == "memory" || transport == "pages" || transport == "levels";
   o.order = transport == "native" || transport == "levels" ? sk::ReductionOrder::native : sk::ReductionOrder::ranks;
   o.node_size = transport == "levels" ? 2 : 0;
@@ -64,7 +64,7 @@ void sum_in_pages(sk::MpiComm& world, int signal) {
 
 int main(int argc, char** argv) {
   if (argc < 4) return 2;
-  sk::MpiComm world{argc, argv, options_of(argv[1])};
+  sk::MpiComm world{argc, argv, options_of(argv[1], std::atoi(argv[3]))};
   const pid_t other = world.broadcast(::getpid(), 1);
   const int rank = world.rank(), last = world.size() - 1;
   std::string text = "nothing";

@@ -13,6 +13,7 @@
 #include "call_queue.hpp"
 #include "failure_detector.hpp"
 #include "point_to_point.hpp"
+#include "process_watch.hpp"
 #include "shared_links.hpp"
 
 SKEIN_BEGIN_COLD
@@ -121,6 +122,8 @@ class MpiEngine {
   bool idle(int turn);
 
   void check(Deadline& timer, const Ticket* message);
+  /// Fails where the process of a rank of this machine has ended.
+  void look_for_the_dead(const Ticket* message);
   std::string waiting_text(const Ticket* message);
   void ask_who_is_missing(const std::string& text, const std::string& within, double limit);
 
@@ -131,6 +134,7 @@ class MpiEngine {
   std::optional<SharedLinks> links_;            // messages: through shared memory,
   std::optional<PointToPoint> point_to_point_;  // or by MPI
   std::optional<FailureDetector> detector_;
+  std::optional<ProcessWatch> processes_;
   unsigned looks_ = 0;
   double looked_ = 0;
   std::uint64_t looked_at_ = 0;  // calls, at the last look

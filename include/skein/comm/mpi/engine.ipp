@@ -3,12 +3,15 @@
 #pragma once
 #include "../../core/clock.hpp"
 #include "engine.hpp"
+#include "long_wait.hpp"
 
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE MpiEngine::MpiEngine(MPI_Comm parent, const CommOptions& options) : options_(options) {
+  MPI_Comm_rank(parent, &rank_);
+  const LongWait wait("making a communicator (MPI_Comm_dup)", rank_, LongWait::long_of(options.deadline));
   check_mpi(MPI_Comm_dup(parent, &comm_), "MPI_Comm_dup");
   MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
   check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
@@ -96,6 +99,7 @@ SKEIN_MPI_INLINE void MpiEngine::agree(MPI_Comm node) {
   const bool native = wanted == ReductionOrder::native || (wanted == ReductionOrder::automatic && most[2]);
   queue_.emplace(comm_, node, rank_, size_, options_, native, !most[1], !most[2]);
   detector_.emplace(comm_, made, rank_, size_, queue_->history());
+  processes_.emplace(comm_, rank_, size_);
 }
 
 SKEIN_MPI_INLINE MPI_Comm MpiEngine::node_of() const {
@@ -183,6 +187,7 @@ SKEIN_MPI_INLINE bool MpiEngine::idle(int turn) {
 SKEIN_MPI_INLINE void MpiEngine::check(Deadline& timer, const Ticket* message) {
   look_for_failure();
   if (notes()) serve([&] { return waiting_text(message); });
+  look_for_the_dead(message);
   if (!timer.over()) return;
   std::string text = waiting_text(message) + ": ";
   const std::string within = " within " + seconds_text(timer.limit());
@@ -202,6 +207,15 @@ SKEIN_MPI_INLINE void MpiEngine::check(Deadline& timer, const Ticket* message) {
   } else {
     ask_who_is_missing(text, within, timer.limit());
   }
+}
+
+SKEIN_MPI_INLINE void MpiEngine::look_for_the_dead(const Ticket* message) {
+  if (!processes_->any_ended()) return;
+  int dead = 0;
+  for (int r = 0; r < size_; ++r) dead += processes_->has_ended(r);
+  fail(waiting_text(message) + ": " + ranks_text(size_, [&](int r) { return processes_->has_ended(r); }) +
+       (dead > 1 ? " are gone: their processes ended" : " is gone: its process ended") +
+       " without a word (killed, or crashed): see its output");
 }
 
 SKEIN_MPI_INLINE std::string MpiEngine::waiting_text(const Ticket* message) {

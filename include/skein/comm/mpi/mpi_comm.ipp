@@ -5,6 +5,8 @@
 
 #include <sys/mman.h>
 
+#include "long_wait.hpp"
+
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI {
@@ -49,6 +51,7 @@ SKEIN_MPI_INLINE MpiComm MpiComm::split(int color, int key) {
   if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
   barrier();  // a rank that is missing is named here, not waited for inside MPI
   MPI_Comm part = MPI_COMM_NULL;
+  const comm::LongWait wait("MPI_Comm_split", rank(), comm::LongWait::long_of(deadline()));
   comm::check_mpi(MPI_Comm_split(engine_->comm(), color, key, &part), "MPI_Comm_split");
   MpiComm made(part, engine_->options());
   MPI_Comm_free(&part);

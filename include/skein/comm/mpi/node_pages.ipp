@@ -3,25 +3,47 @@
 #pragma once
 #include "node_pages.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <string>
 
 #include "../../core/clock.hpp"
 #include "../../device/kept_memory.hpp"
+#include "process_watch.hpp"
 
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
+SKEIN_MPI_INLINE int sweep_shared_files() {
+  DIR* const folder = ::opendir("/dev/shm");
+  int swept = 0;
+  while (const dirent* const entry = folder ? ::readdir(folder) : nullptr) {
+    unsigned long long numbers = 0;
+    int pid = 0;
+    if (std::sscanf(entry->d_name, "skein-%llx-%d-", &numbers, &pid) != 2 || numbers == 0 || numbers != process_numbers())
+      continue;
+    if (pid < 1 || ::kill(pid, 0) == 0 || errno != ESRCH) continue;
+    swept += shm_unlink((std::string("/") + entry->d_name).c_str()) == 0;
+  }
+  if (folder) ::closedir(folder);
+  return swept;
+}
+
 SKEIN_MPI_INLINE int make_shared_file(char (&name)[64], std::uint64_t bytes) {
+  static const unsigned long long numbers = process_numbers();
+  [[maybe_unused]] static const int swept = sweep_shared_files();
   for (int attempt = 0; attempt < 100; ++attempt) {
     const auto now = static_cast<unsigned long long>(1e9 * seconds_now());
-    std::snprintf(name, sizeof name, "/skein-%d-%llx-%d", static_cast<int>(getpid()), now, attempt);
+    std::snprintf(name, sizeof name, "/skein-%llx-%d-%llx-%d", numbers, static_cast<int>(getpid()), now, attempt);
     const int file = shm_open(name, O_CREAT | O_EXCL | O_RDWR, 0600);
     if (file < 0) continue;
     if (ftruncate(file, static_cast<off_t>(bytes)) == 0) return file;

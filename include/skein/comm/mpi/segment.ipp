@@ -3,6 +3,8 @@
 #pragma once
 #include "segment.hpp"
 
+#include <utility>
+
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
@@ -37,6 +39,13 @@ SKEIN_MPI_INLINE bool Segment::create(MPI_Comm comm, int rank, int ranks) {
   MPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, comm);
   if (rank == 0 && name[0]) shm_unlink(name);
   if (!all) unmap();
+  static bool said = false;
+  if (!all && rank == 0 && !std::exchange(said, true))
+    std::fprintf(
+        stderr,
+        "skein: /dev/shm has no room for %zu MB, so that the %d ranks of this machine exchange by MPI's messages, which is "
+        "slower: give a container --shm-size=%zum\n",
+        (bytes_ >> 20) + 1, ranks, (bytes_ >> 20) + 65);
   return all != 0;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of session.hpp.
 #pragma once
+#include "long_wait.hpp"
 #include "session.hpp"
 
 SKEIN_BEGIN_COLD
@@ -33,6 +34,7 @@ SKEIN_MPI_INLINE void MpiSession::start(int& argc, char**& argv) {
   int initialized = 0, provided = 0;
   MPI_Initialized(&initialized);
   if (!initialized) {
+    const LongWait wait("MPI_Init_thread", -1, 60);
     check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
     if (provided < MPI_THREAD_FUNNELED)
       abort_all("this MPI lets no program have threads (MPI_THREAD_FUNNELED): take another MPI");
@@ -42,7 +44,12 @@ SKEIN_MPI_INLINE void MpiSession::start(int& argc, char**& argv) {
 }
 
 SKEIN_MPI_INLINE void MpiSession::finish() {
-  if (owns_ && mpi_runs()) MPI_Finalize();
+  if (owns_ && mpi_runs()) {
+    int rank = -1;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    const LongWait wait("MPI_Finalize", rank, 60);
+    MPI_Finalize();
+  }
   owns_ = false;
 }
 

@@ -2,9 +2,11 @@
 // What the ranks of a ThreadComm share: a line and a ring of posted calls for each, the mailboxes, and the failure that ends all.
 #pragma once
 #include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../collective_call.hpp"
@@ -44,6 +46,9 @@ struct Team {
   Line& line(int r) { return lines[static_cast<std::size_t>(r)]; }
   CollectiveCall& post(int r, std::uint64_t call) { return posts[static_cast<std::size_t>(r) * ring + call % ring]; }
   void wake_everyone();
+  /// The team of a part of this one, of `count` ranks: of the `split`-th split of all of them, and of a colour. Made by the first
+  /// that asks; it stays here until the last has.
+  std::shared_ptr<Team> part(std::uint64_t split, int color, int count);
 
   int size, node_size, spins;
   CommOptions options;
@@ -52,6 +57,14 @@ struct Team {
   std::vector<CollectiveCall> posts;
   std::vector<Mailbox> boxes;
   std::vector<MessagePool> pools;
+
+ private:
+  struct Part {
+    std::shared_ptr<Team> team;
+    int asked = 0;
+  };
+  std::mutex parts_mutex_;
+  std::map<std::pair<std::uint64_t, int>, Part> parts_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm

@@ -22,6 +22,15 @@ SKEIN_INLINE Team::Team(int n, const CommOptions& o, int ranks_of_process, std::
       failure(std::move(f)), lines(static_cast<std::size_t>(n)), posts(static_cast<std::size_t>(n) * ring),
       boxes(static_cast<std::size_t>(n)), pools(static_cast<std::size_t>(n)) {}
 
+SKEIN_INLINE std::shared_ptr<Team> Team::part(std::uint64_t split, int color, int count) {
+  const std::lock_guard lock(parts_mutex_);
+  const auto at = parts_.try_emplace({split, color}).first;
+  if (!at->second.team) at->second.team = std::make_shared<Team>(count, options, node_size, failure);
+  std::shared_ptr<Team> team = at->second.team;
+  if (++at->second.asked == count) parts_.erase(at);
+  return team;
+}
+
 SKEIN_INLINE void Team::wake_everyone() {
   for (Line& l : lines)
     for (const Counter& c : l.counter) wake_all(c, Reach::Process);

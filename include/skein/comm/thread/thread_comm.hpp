@@ -46,6 +46,7 @@ class ThreadComm : public comm::Messages<ThreadComm, Cpu> {
  private:
   std::unique_ptr<engine_type> engine_;
   int uncaught_ = 0;
+  std::uint64_t splits_ = 0;  // the same on all ranks
 };
 
 }  // namespace skein::inline SKEIN_ABI

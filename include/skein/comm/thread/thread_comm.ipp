@@ -13,6 +13,7 @@ SKEIN_INLINE ThreadComm::ThreadComm(std::shared_ptr<comm::Team> team, int rank)
 SKEIN_INLINE ThreadComm& ThreadComm::operator=(ThreadComm&& o) noexcept {
   std::swap(engine_, o.engine_);
   std::swap(uncaught_, o.uncaught_);
+  std::swap(splits_, o.splits_);
   return *this;
 }
 
@@ -26,23 +27,15 @@ SKEIN_INLINE ThreadComm ThreadComm::split(int color, int key) {
     int color, key;
   };
   const std::vector<SplitKey> keys = all_gather(SplitKey{color, key});
-  int leader = -1, place = 0, count = 0;
+  int place = 0, count = 0;
   for (int r = 0; r < size(); ++r) {
     const SplitKey& w = keys[static_cast<std::size_t>(r)];
     if (w.color != color) continue;
-    if (leader < 0) leader = r;
     ++count;
     place += w.key < key || (w.key == key && r < rank());
   }
-  comm::Team& parent = engine_->team();
-  std::shared_ptr<comm::Team> team;
-  if (leader == rank()) team = std::make_shared<comm::Team>(count, parent.options, parent.node_size, parent.failure);
-  // The leader's pointer is read between the two collectives: it stays where it is that long.
-  const auto teams = all_gather(reinterpret_cast<std::uintptr_t>(&team));
-  const std::shared_ptr<comm::Team> chosen =
-      *reinterpret_cast<const std::shared_ptr<comm::Team>*>(teams[static_cast<std::size_t>(leader)]);
-  barrier();
-  return ThreadComm(chosen, place);
+  // No rank's memory is read by another: a failure may end any of them between two lines.
+  return ThreadComm(engine_->team().part(splits_++, color, count), place);
 }
 
 }  // namespace skein::inline SKEIN_ABI
