@@ -172,6 +172,12 @@ TEST_CASE("save says once that the encoder or the normalization of the training 
   CHECK(save(reads).empty());  // whoever uses the model reads by the same function
   reads.fit(digits.normalize(0.2, 0.5), once());
   CHECK_THAT(save(reads), Catch::StartsWith("save: the normalization of the training set is not kept"));
+  auto commits = trainer_of(model);
+  sk::FitOptions with_commits = once();
+  with_commits.checkpoint = {.folder = folder / "run"};
+  CHECK(said(folder, [&] { commits.fit(numbers.normalize(1, 2), with_commits); }) ==
+        "fit: the normalization of the training set is not kept, so that whoever uses the file has to normalise as the training "
+        "did: trainer.keep(train.normalization()) before fit\n");
   auto kept = trainer_of(model);
   kept.fit(numbers.normalize(1, 2), once());
   kept.keep(numbers.normalize(1, 2).normalization());

@@ -30,8 +30,8 @@ class Preparation {
   void forget_fit() { fitted_ = false; }
   /// What of the preparation a file that is saved now does not have, as one sentence; empty where nothing is missing.
   std::string missing_from(const KeptObjects& kept) const;
-  /// The same on stderr, once.
-  void note_missing(const KeptObjects& kept) const;
+  /// The same on stderr, once, of a file that `call` ("save") writes.
+  void note_missing(const KeptObjects& kept, const char* call) const;
 
  private:
   /// On stderr, once: a normalization is kept, and `call` gets samples that may have none.

@@ -119,19 +119,19 @@ SKEIN_INLINE std::string Preparation::missing_from(const KeptObjects& kept) cons
   for (const std::uint64_t encoder : origin_.encoders)
     if (!kept.has_fingerprint(encoder))
       return "the TableEncoder that encoded the training set is not kept, so that a Predictor of the file takes no tables: "
-             "trainer.keep(encoder) before save";
+             "trainer.keep(encoder)";
   const bool by_the_program = origin_.encoders.empty() && !origin_.normalized_as_read;
   if (by_the_program && !normalization_.identity() && normalization_.whole && !kept.has(data::Normalization::kept_as))
     return "the normalization of the training set is not kept, so that whoever uses the file has to normalise as the training "
-           "did: trainer.keep(train.normalization()) before save";
+           "did: trainer.keep(train.normalization())";
   return {};
 }
 
-SKEIN_INLINE void Preparation::note_missing(const KeptObjects& kept) const {
+SKEIN_INLINE void Preparation::note_missing(const KeptObjects& kept, const char* call) const {
   if (noted_) return;
   const std::string note = missing_from(kept);
   noted_ = !note.empty();
-  if (noted_) std::fprintf(stderr, "save: %s\n", note.c_str());
+  if (noted_) std::fprintf(stderr, "%s: %s before %s\n", call, note.c_str(), call);
 }
 
 }  // namespace skein::inline SKEIN_ABI::train

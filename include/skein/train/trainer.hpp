@@ -79,7 +79,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if (policy_state().serves()) return serve(options);
     if (options.validate) train::check_data<Model, Loss>(options.validate, "validation");
     prepared_.begin_fit(train, options.validate, kept_, policy_state().rank());
-    if (!options.checkpoint.folder.empty() && policy_state().rank() == 0) prepared_.note_missing(kept_);
+    if (!options.checkpoint.folder.empty() && policy_state().rank() == 0) prepared_.note_missing(kept_, "fit");
     Steps steps(train_step_);
     return loop_.run(steps, train, options, kept_);
   }
@@ -139,7 +139,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   void save(const std::string& path) {
     const comm::InPublicCall here(comm::PublicCall::save);
     policy_state().barrier();  // who has not called this is named
-    if (policy_state().rank() == 0) prepared_.note_missing(kept_);
+    if (policy_state().rank() == 0) prepared_.note_missing(kept_, "save");
     Steps steps(train_step_);
     train::save_training(path, steps, {loop_.position_for_file(steps), loop_.history(), loop_.callback_state(), kept_});
   }
@@ -148,7 +148,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   void save_weights(const std::string& path) const {
     static_assert(train::has_whole_model<typename TrainStep::PolicyState>,
                   "trainer.save_weights(path): under a Pipeline no rank has the whole model: all ranks call trainer.save(path)");
-    prepared_.note_missing(kept_);
+    prepared_.note_missing(kept_, "save_weights");
     if constexpr (train::has_whole_model<typename TrainStep::PolicyState>) train::save_weights(path, model(), kept_);
   }
   /// Reads what save() wrote; every rank reads the file itself. Throws FileError for a file of another network, optimizer or
