@@ -49,9 +49,21 @@ struct Points {
   }
   auto set() const { return sk::data::from_tensors(x, sk::Extents{1, {20}}, labels); }
 };
+/// Keeps the weights of the first epoch, and is killed in the fourth where the folder says so.
+struct Killed {};
+struct KeepsFirst {
+  bool kill = false;
+  void on_epoch_end(const st::EpochRecord& r, st::FitControl& c) {
+    if (r.epoch == 1) c.keep_weights();
+  }
+  void on_step_end(const st::StepRecord& r, st::FitControl&) {
+    if (kill && r.step == 13) throw Killed{};
+  }
+};
 sk::FitOptions options_of(const std::string& folder, int epochs) {
   sk::FitOptions o{.epochs = epochs, .batch = 12, .progress = false, .threads = 1};
   o.checkpoint = {.folder = folder};
+  if (folder.ends_with("keeps")) o.callbacks = {KeepsFirst{.kill = epochs > 4}};
   return o;
 }
 /// The program of one policy; its weights and its optimizer's state afterwards, whole, as a file of the training has them.
@@ -133,6 +145,29 @@ TEST_CASE("a commit of any policy goes on under any other, and on another number
       sk::spawn(to.ranks, [&](sk::ThreadComm& world) { to.run(world, copy, 3, after); });
       CHECK(arrays(after) != saved);  // and it goes on
       CHECK(std::filesystem::exists(copy + "/step_00000012/" + st::shard_name(to.ranks - 1)));
+      std::filesystem::remove_all(copy);
+    }
+  }
+}
+
+TEST_CASE("kept weights of any policy are part of its commits, and go on under any other", "[train]") {
+  const auto weights = [](const std::string& path) {
+    std::vector<float> values = arrays(path);
+    values.resize(values.size() / 3);  // without the optimizer's state
+    return values;
+  };
+  for (const int f : {0, 1, 5, 6}) {
+    const Kind& from = kinds[f];
+    const support::TemporaryFolder folder;
+    sk::spawn(from.ranks, [&](sk::ThreadComm& world) { from.run(world, folder / "one", 1, folder / "first"); });
+    CHECK_THROWS(sk::spawn(from.ranks, [&](sk::ThreadComm& world) { from.run(world, folder / "run_keeps", 5, folder / "x"); }));
+    for (const int t : {0, 1, 4, 6}) {
+      const Kind& to = kinds[t];
+      CAPTURE(from.name, to.name);
+      const std::string copy = folder / "copy_keeps", after = folder / "after";
+      std::filesystem::copy(folder / "run_keeps", copy, std::filesystem::copy_options::recursive);
+      sk::spawn(to.ranks, [&](sk::ThreadComm& world) { to.run(world, copy, 4, after); });
+      CHECK(weights(after) == weights(folder / "first"));
       std::filesystem::remove_all(copy);
     }
   }

@@ -59,7 +59,7 @@ template <class TrainStep> class SavedArrays {
       if (state.rank() == 0) save_whole(sink);
       if (state.rank() == 0) save_kept(sink, kept, [](Entries, std::size_t n) { return plan::Range{0, static_cast<long>(n)}; });
     } else {
-      if constexpr (parallel::SharesBatches<PolicyState>) save_stages(sink);
+      if constexpr (parallel::SharesBatches<PolicyState>) save_stages(sink, kept);
       else save_shares(sink, kept);
       if constexpr (detail::keeps_curvature<TrainStep>) train_step_.gather_curvature();
     }
@@ -97,7 +97,7 @@ template <class TrainStep> class SavedArrays {
       else if (!entries.empty()) copies.clear();
     });
     source.finish();
-    if (copies.size() == 2 && !parallel::SharesBatches<PolicyState>) kept = std::move(copies);
+    if (copies.size() == 2) take_kept(kept, std::move(copies));
     if constexpr (detail::policy_keeps_state<TrainStep>) load_policy(policy, kind, source.path());
     [[maybe_unused]] const auto lease = train_step_.model().modify();
     auto next = staged.begin();
@@ -129,13 +129,33 @@ template <class TrainStep> class SavedArrays {
     for (int k = 0; k < train_step_.optimizer().arrays(); ++k)
       save(train_step_.state(k), detail::state_prefix(k), Model::program.parameters());
   }
-  void save_stages(SectionSink& sink) {
+  /// Whole parameters and buffers, of which this process keeps what it has.
+  void take_kept(Kept& kept, Kept&& whole) {
+    if constexpr (parallel::SharesBatches<PolicyState>) {
+      kept.clear();
+      train_step_.each_weight_range([&](std::size_t a, plan::Range range, bool) {
+        kept.emplace_back(whole[a].begin() + range.begin, whole[a].begin() + range.end);
+      });
+    } else {
+      kept = std::move(whole);
+    }
+  }
+  void save_stages(SectionSink& sink, const Kept& kept) {
     for (int a = 0; a < 2 + train_step_.optimizer().arrays(); ++a)
       train_step_.each_own_part(a, [&](plan::Range range, const Scalar* values) {
         const std::string prefix = a == 0 ? "parameters/" : a == 1 ? "buffers/" : detail::state_prefix(a - 2);
         sink.array(array(prefix, a == 1 ? Model::program.buffers() : Model::program.parameters()), range,
                    read(values, size(range)));
       });
+    if (kept.empty()) return;
+    auto next = kept.begin();
+    train_step_.each_weight_range([&](std::size_t a, plan::Range range, bool writes) {
+      const auto& values = *next++;
+      if (writes && size(range) > 0)
+        sink.array(array(kept_prefix + (a == 0 ? "parameters/" : "buffers/"),
+                         a == 0 ? Model::program.parameters() : Model::program.buffers()),
+                   range, values.data());
+    });
   }
   template <class Share> void save_kept(SectionSink& sink, const Kept& kept, const Share& share) {
     if (kept.empty()) return;

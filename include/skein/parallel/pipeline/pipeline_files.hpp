@@ -45,6 +45,13 @@ template <class LocalStages> class PipelineFiles {
       if (team.replica == 0 && team.process_of(h.stage) == team.process)
         if (const plan::Range r = range(array, h.stage); r.end > r.begin) visit(r, mine(array, h.stage));
   }
+  /// visit(array, range, writes): of the parameters (array 0) and the buffers (1) of each stage that this process has, which part
+  /// of the whole array they are, and whether this process writes them.
+  template <class Visit> void each_weight_range(Visit&& visit) {
+    const PipelineTeam& team = *stages_.team;
+    for (auto& h : stages_.stages)
+      for (std::size_t a : {0, 1}) visit(a, range(a, h.stage), team.replica == 0 && team.process_of(h.stage) == team.process);
+  }
   /// Each stage's part of one of the optimizer's arrays, from memory of the host.
   void set_state(int k, const Scalar* whole) {
     for (auto& h : stages_.stages)

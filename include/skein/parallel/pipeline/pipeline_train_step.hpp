@@ -188,6 +188,9 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   template <class Visit> void each_own_part(int array, Visit&& visit) {
     files_.each_own_part(static_cast<std::size_t>(array), std::forward<Visit>(visit));
   }
+  /// visit(array, range, writes) for each array that each_weight_array() visits, in its order: 0 are parameters, 1 buffers; its
+  /// range of the whole network's, and whether this process writes it.
+  template <class Visit> void each_weight_range(Visit&& visit) { files_.each_weight_range(std::forward<Visit>(visit)); }
   void set_state(int k, const Scalar* whole) { files_.set_state(k, whole); }
   /// After whole_parameters() and whole_buffers() were written: each stage takes its own.
   void scatter() { files_.scatter(); }
