@@ -13,6 +13,7 @@
 #include <skein/train/checkpoint_writer.ipp>
 #include <skein/train/commit_folder.ipp>
 #include <skein/train/commit_training.ipp>
+#include <skein/train/commit_writer.ipp>
 #include <skein/train/curves.ipp>
 #include <skein/train/fit_control.ipp>
 #include <skein/train/fit_loop.ipp>

@@ -12,7 +12,6 @@
 
 #include <skein/train/checkpoint.hpp>
 #include <skein/train/commit_folder.hpp>
-#include <skein/train/manifest.hpp>
 
 namespace bench {
 
@@ -22,17 +21,11 @@ inline void write_commit(const std::string& path, std::int64_t step, std::vector
   st::CommitFolder folder(path);
   folder.lock();
   values.front() = values.back() = static_cast<float>(step);
-  folder.prepare(step);
   st::CheckpointWriter shard;
   shard.add("parameters/0.weight", std::span<const float>(values));
   shard.add_object("place", step);
-  const std::string partial = folder.partial(step);
-  st::AtomicFile file(partial + "/" + st::shard_name(0));
-  const std::vector<st::WrittenFile> written{shard.write(file)};
-  file.commit();
-  st::CheckpointWriter manifest;
-  for (const auto& [name, words] : st::describe_shards(written, partial)) manifest.add_fact(name, words);
-  folder.publish(step, manifest, keep);
+  const std::vector<st::WrittenFile> written{folder.write_shard(step, 0, shard)};
+  folder.publish(step, written, {}, keep);
 }
 
 /// Can the commit be read, with every hash; and is it that of the step.

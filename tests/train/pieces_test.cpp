@@ -39,10 +39,7 @@ void write_commit(const std::string& folder, const std::vector<std::int64_t>& cu
     shards.push_back(w.write(file));
     file.commit();
   }
-  st::CheckpointWriter manifest;
-  manifest.add_fact("step", "9");
-  for (const auto& [name, words] : st::describe_shards(shards, folder)) manifest.add_fact(name, words);
-  manifest.commit(folder + "/" + st::manifest_name);
+  st::manifest_of(shards, {{"step", "9"}}, folder).commit(folder + "/" + st::manifest_name);
 }
 std::string fault(const std::string& folder) {
   try {

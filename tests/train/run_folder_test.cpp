@@ -28,7 +28,9 @@
 #include <skein/train/callbacks.hpp>
 #include <skein/train/checkpoint_reader.hpp>
 #include <skein/train/commit_folder.hpp>
+#include <skein/train/commit_options.hpp>
 #include <skein/train/commit_training.hpp>
+#include <skein/train/commit_writer.hpp>
 #include <skein/train/manifest.hpp>
 #include <skein/train/trainer.hpp>
 
@@ -65,9 +67,9 @@ struct Outcome {
   std::int64_t steps = 0;
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
-sk::FitOptions options_of(const std::string& folder, std::int64_t every = 3) {
+sk::FitOptions options_of(const std::string& folder, std::int64_t every = 3, bool async = false) {
   sk::FitOptions o{.epochs = 4, .batch = 12, .schedule = sk::optim::cosine(), .progress = false, .threads = 1};
-  if (!folder.empty()) o.checkpoint = {.folder = folder, .every = every, .keep = 3};
+  if (!folder.empty()) o.checkpoint = {.folder = folder, .every = every, .keep = 3, .async = async};
   return o;
 }
 /// The program that is started again and again: what it ends with.
@@ -113,9 +115,9 @@ sk::FitOptions not_killed(sk::FitOptions options) { return killed_at(options, -1
 TEST_CASE("a program that is killed goes on from its last commit, and ends with the same bits", "[train]") {
   const Outcome whole = alone(not_killed(options_of("")));
   REQUIRE(whole.steps == 24);
-  for (const std::int64_t every : {1, 3, 6, 0}) {
+  for (const auto& [every, async] : {std::pair{1, false}, {3, false}, {6, false}, {0, false}, {1, true}, {3, true}, {0, true}}) {
     const support::TemporaryFolder folder;
-    const sk::FitOptions options = options_of(folder / "run", every);
+    const sk::FitOptions options = options_of(folder / "run", every, async);
     for (const std::int64_t step : {2, 6, 7, 13, 24}) CHECK_THROWS_AS(alone(killed_at(options, step)), Killed);
     CHECK(alone(not_killed(options), 77) == whole);  // its seed is that of the commit
     CHECK(folder.names() == std::vector<std::string>{"run"});
@@ -125,6 +127,7 @@ TEST_CASE("a program that is killed goes on from its last commit, and ends with 
 TEST_CASE("with commits or without them, a training has the same bits", "[train]") {
   const support::TemporaryFolder folder;
   CHECK(alone(options_of(folder / "run", 5)) == alone(options_of("")));
+  CHECK(alone(options_of(folder / "async", 5, true)) == alone(options_of("")));
 }
 
 TEST_CASE("the last commits stay, and a finished program that is started again has nothing to do", "[train]") {
@@ -134,7 +137,8 @@ TEST_CASE("the last commits stay, and a finished program that is started again h
   const Outcome whole = alone(options);
   const auto commits = [&] {
     std::vector<std::string> names;
-    for (const auto& e : std::filesystem::directory_iterator(run)) names.push_back(e.path().filename().string());
+    for (const auto& e : std::filesystem::directory_iterator(run))
+      if (e.path().filename() != ".lock") names.push_back(e.path().filename().string());
     std::sort(names.begin(), names.end());
     return names;
   };
@@ -151,6 +155,22 @@ TEST_CASE("the last commits stay, and a finished program that is started again h
   Model model{sk::Seed{8}};
   model.load(run + "/step_00000036");  // a commit is read as a file
   CHECK(std::equal(model.parameters().begin(), model.parameters().end(), alone(options).weights.begin()));
+}
+
+TEST_CASE("two processes do not save into one folder, and what a killed one left between two renames is mended", "[train]") {
+  const support::TemporaryFolder folder;
+  (void)alone(options_of(folder / "run", 20));
+  {
+    sk::train::CommitFolder first(folder / "run"), second(folder / "run");
+    first.lock();
+    CHECK_THROWS_WITH(second.lock(0.05), Catch::Contains("run: another process writes its checkpoints into this folder"));
+  }
+  std::filesystem::rename(folder / "run/step_00000024", folder / "run/step_00000024.before");
+  std::filesystem::create_directory(folder / "run/step_00000024.partial");
+  sk::train::CommitFolder run(folder / "run");
+  run.lock();
+  CHECK(run.steps() == std::vector<std::int64_t>{24, 20});
+  CHECK_FALSE(std::filesystem::exists(run.partial(24)));
 }
 
 TEST_CASE("a stopped fit goes on when the program is started again, one that a callback finished does not", "[train]") {
@@ -297,6 +317,10 @@ TEST_CASE("ranks write a shard each, and go on from it with the same bits", "[tr
       for (const std::int64_t step : {4, 11}) CHECK_THROWS(on_ranks(ranks, killed_at(options, step), make));
       CHECK(std::filesystem::exists(folder / ("run/step_00000009/" + sk::train::shard_name(ranks - 1))));
       CHECK(on_ranks(ranks, not_killed(options), make) == whole);
+      const sk::FitOptions async = options_of(folder / "async", 3, true);
+      for (const std::int64_t step : {4, 11}) CHECK_THROWS(on_ranks(ranks, killed_at(async, step), make));
+      CHECK(on_ranks(ranks, not_killed(async), make) == whole);
+      CHECK(sk::train::CommitFolder(folder / "async").steps() == sk::train::CommitFolder(folder / "run").steps());
     };
     check(replicated);
     check(sharded);
@@ -314,9 +338,11 @@ TEST_CASE("killed at random instants, started again and again, a program ends wi
   auto* const seen = static_cast<std::int64_t*>(
       ::mmap(nullptr, sizeof(std::int64_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   REQUIRE(seen != MAP_FAILED);
-  for (const int ranks : {1, 2}) {
+  for (const auto& [n, writes_async] : {std::pair{1, false}, {2, false}, {1, true}, {2, true}}) {
+    const int ranks = n;
+    const bool async = writes_async;
     const auto run = [&](const std::string& folder) {
-      sk::FitOptions options = options_of(folder, 1);
+      sk::FitOptions options = options_of(folder, 1, async);
       options.callbacks.add(AtStep{[&](std::int64_t s, sk::train::FitControl&) { *seen = s; }});  // step s - 1 is committed
       const Outcome o = ranks == 1 ? alone(options) : on_ranks(ranks, options, sharded);
       return sk::text("{} {} {}", sk::train::hash64(o.weights.data(), 4 * o.weights.size()),
@@ -324,12 +350,12 @@ TEST_CASE("killed at random instants, started again and again, a program ends wi
                       sk::train::hash64(o.losses.data(), o.losses.size()));
     };
     const auto begin = std::chrono::steady_clock::now();
-    const std::string expected =
-        support::wait_for(support::start_process([&] { return run(base + "/whole" + std::to_string(ranks)); }));
+    const std::string expected = support::wait_for(
+        support::start_process([&] { return run(base + "/whole" + std::to_string(ranks) + (async ? "async" : "")); }));
     const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count();
     int kills = 0, trainings = 0;
     for (std::uint64_t trial = 0; kills < 15 || trainings < 2; ++trial) {
-      const std::string folder = base + "/run" + std::to_string(ranks) + "_" + std::to_string(trainings);
+      const std::string folder = base + (async ? "/async" : "/run") + std::to_string(ranks) + "_" + std::to_string(trainings);
       *seen = 0;
       const support::Child child = support::start_process([&] { return run(folder); });
       std::this_thread::sleep_for(std::chrono::microseconds(
@@ -337,7 +363,7 @@ TEST_CASE("killed at random instants, started again and again, a program ends wi
       ::kill(child.pid, SIGKILL);
       const std::string text = support::wait_for(child);
       const std::vector<std::int64_t> steps = sk::train::CommitFolder(folder).steps();
-      REQUIRE((steps.empty() ? 0 : steps.front()) >= *seen - 1);  // nothing that was committed is lost
+      REQUIRE((steps.empty() ? 0 : steps.front()) >= *seen - (async ? 2 : 1));  // nothing that was committed is lost
       for (const std::int64_t s : steps) REQUIRE_NOTHROW(sk::train::CheckpointReader{sk::train::CommitFolder(folder).commit(s)});
       if (text.empty()) ++kills;
       else {
@@ -364,4 +390,21 @@ TEST_CASE("ranks that do not see the same folder are told", "[train]") {
   };
   CHECK_THROWS_WITH(run("nothing"), Catch::Contains("rank 1 finds no commit in ") && Catch::Contains("all ranks share"));
   CHECK_NOTHROW(run("rank0"));
+  for (const char* name : {"zero0", "zero1"}) {  // two commits of step 0
+    const sk::train::CommitFolder run(folder / name);
+    std::filesystem::create_directory(folder / name);
+    sk::train::CheckpointWriter shard;
+    shard.add_object("place", std::string(name));
+    run.publish(0, std::vector{run.write_shard(0, 0, shard)}, {}, 2);
+  }
+  CHECK_THROWS_WITH(
+      sk::spawn(2,
+                [&](sk::ThreadComm& world) {
+                  const sk::train::CommitFolder run(folder / (world.rank() == 0 ? "zero0" : "zero1"));
+                  Model model{sk::Seed{3}};
+                  sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{}, sk::parallel::DataParallel{world}};
+                  sk::train::detail::FitStepsOf steps(trainer.train_step());
+                  (void)sk::train::find_commit(run, steps);
+                }),
+      Catch::Contains("none of them is whole: ") && Catch::Contains("another rank cannot read it, or reads another"));
 }

@@ -33,6 +33,14 @@ class NoSizeSignal {
  private:
   sigset_t size_, before_;
 };
+
+/// fsync, until no signal interrupts it.
+inline int sync(int file) {
+  int result = 0;
+  do result = ::fsync(file);
+  while (result != 0 && errno == EINTR);
+  return result;
+}
 }  // namespace detail
 
 SKEIN_INLINE AtomicFile::AtomicFile(const std::string& path) : path_(detail::end_of_links(path)), partial_(path_ + ".partial") {
@@ -42,7 +50,10 @@ SKEIN_INLINE AtomicFile::AtomicFile(const std::string& path) : path_(detail::end
   do file_ = open_and_lock();
   while (file_ < 0);
   if (replaces) (void)::fchmod(file_, old.st_mode & 0777);  // before anything is in it; not of one that another user left behind
-  if (::ftruncate(file_, 0) != 0) fail_and_close("cannot be emptied");
+  int result = 0;
+  do result = ::ftruncate(file_, 0);
+  while (result != 0 && errno == EINTR);
+  if (result != 0) fail_and_close("cannot be emptied");
 }
 
 SKEIN_INLINE AtomicFile::~AtomicFile() {
@@ -57,6 +68,7 @@ SKEIN_INLINE void AtomicFile::write_at(long long offset, const void* bytes, std:
   while (count > 0) {
     const ssize_t n = ::pwrite(file_, next, count < (1u << 30) ? count : (1u << 30), offset);
     if (n < 0 && errno == EINTR) continue;
+    if (n == 0) errno = EIO;  // which no disk does
     if (n <= 0) fail(offset, "cannot be written");
     next += n;
     offset += n;
@@ -66,7 +78,7 @@ SKEIN_INLINE void AtomicFile::write_at(long long offset, const void* bytes, std:
 }
 
 SKEIN_INLINE void AtomicFile::commit() {
-  if (::fsync(file_) != 0) fail(-1, "cannot be brought to the disk (fsync)");
+  if (detail::sync(file_) != 0) fail(-1, "cannot be brought to the disk (fsync)");
   if (::rename(partial_.c_str(), path_.c_str()) != 0) fail(-1, "cannot be renamed to its final name");
   ::close(file_);  // frees the lock: only now may another writer make a partial file
   file_ = -1;
@@ -125,10 +137,7 @@ SKEIN_INLINE std::string detail::end_of_links(std::string path) {
 SKEIN_INLINE void detail::sync_folder(const std::string& folder) {
   const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (handle < 0) return;  // a folder one may write but not read
-  int result = 0;
-  do result = ::fsync(handle);
-  while (result != 0 && errno == EINTR);
-  const int error = errno;
+  const int result = detail::sync(handle), error = errno;
   ::close(handle);
   if (result != 0 && error != EINVAL && error != ENOTSUP)
     throw FileError(folder, -1, std::string("the folder cannot be brought to the disk: ") + std::strerror(error));

@@ -41,7 +41,7 @@ SKEIN_INLINE void describe(const FitOptions& o, NamedValues& to) {
   to.of("").add(".epochs", o.epochs).add(".batch", o.batch).add(".loader.batch_per_rank", o.loader.batch_per_rank);
   to.add(".loader.partition", o.loader.partition == data::Partition::local ? "local" : "shared");
   to.add(".loader.shuffle", o.loader.shuffle).add(".loader.last", o.loader.last == data::LastBatch::drop ? "drop" : "keep");
-  to.add(".step.accumulate", o.step.accumulate).add(".clip_norm", o.clip_norm);
+  to.add(".step.accumulate", o.step.accumulate).add(".clip_norm", o.clip_norm).add(".checkpoint.async", o.checkpoint.async);
   to.add(".compute.denormals", o.compute.denormals == Denormals::keep ? "keep" : "flush");
   if (const auto& s = o.step.loss_scaling)
     to.add(".step.loss_scaling",

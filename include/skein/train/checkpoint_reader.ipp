@@ -41,18 +41,17 @@ SKEIN_INLINE CheckpointReader::CheckpointReader(InputFile file, Verify verify) :
 SKEIN_INLINE void CheckpointReader::open_folder() {
   const CheckpointReader manifest(InputFile(path_ + "/" + manifest_name), Verify::Whole);
   header_hash_ = manifest.header_hash_;
-  std::vector<FileTable> tables;
   std::vector<WrittenFile> shards;
   for (int r = 0; r < ranks_of_manifest(manifest.facts(), manifest.path()); ++r) {
     CheckpointReader shard(InputFile(path_ + "/" + shard_name(r)), Verify::Table);
-    shards.push_back({shard.table_, static_cast<std::uint64_t>(shard.files_[0].size()), shard.header_hash_});
-    tables.push_back(std::move(shard.table_));
+    shards.push_back({std::move(shard.table_), static_cast<std::uint64_t>(shard.files_[0].size()), shard.header_hash_});
     files_.push_back(std::move(shard.files_[0]));
   }
-  check_manifest(manifest.facts(), shards, path_);
+  std::vector<GatheredSection> sections = sections_of(shards, path_);
+  check_manifest(manifest.facts(), shards, sections, path_);
   table_.written_by = manifest.written_by();
   table_.facts = manifest.facts();
-  for (GatheredSection& s : gather_sections(tables, path_)) {
+  for (GatheredSection& s : sections) {
     by_name_.emplace(s.info.name, pieces_.size());
     table_.sections.push_back(std::move(s.info));
     pieces_.push_back(std::move(s.pieces));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The folder of a run: a folder step_00000500 for each commit, which has a shard of each rank and a manifest. A commit is written
 // as step_00000500.partial, and its rename is the commit point: whoever dies before leaves the commits that there were, and a
-// .partial that the next one sweeps away. Functions that write are rank 0's.
+// .partial that the next one sweeps away. What is left of one that was to take the place of another is mended by lock().
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train {
 
-/// CommitFolder run("run");  run.lock();  run.prepare(500);  ... shards into run.partial(500) ...  run.publish(500, manifest, 3).
+/// CommitFolder run("run");  run.lock();  shards[r] = run.write_shard(500, r, writer);  ...  run.publish(500, shards, facts, 3).
 /// Every failure is a FileError.
 class CommitFolder {
  public:
@@ -29,17 +30,22 @@ class CommitFolder {
   /// The steps that there are commits of, the last one first; of a folder that is not there none.
   std::vector<std::int64_t> steps() const;
 
-  /// Makes the folder, and keeps other processes from writing into it, until this object or its process ends. Waits some seconds
-  /// for one that is about to end.
-  void lock();
-  /// Removes what commits that were broken off have left, and makes the folder of the next one.
-  void prepare(std::int64_t step) const;
-  /// Writes the manifest, brings all to the disk, and renames: now it is a commit. Then removes those of earlier steps, but for
-  /// the last `keep` with this one.
-  void publish(std::int64_t step, CheckpointWriter& manifest, int keep) const;
+  /// Makes the folder, keeps other processes from writing into it until this object or its process ends, and removes what commits
+  /// that were broken off have left. Waits so many seconds for a process that is about to end. Where the file system has no
+  /// locks, that is said on the error output.
+  void lock(double seconds = 5);
+  /// Writes what a rank has of the commit of a step; after it has returned, it is on the disk. Ranks call it at the same time.
+  WrittenFile write_shard(std::int64_t step, int rank, CheckpointWriter& shard) const;
+  /// One process, when all shards are written: writes the manifest, with these facts, and renames: now it is a commit. Then
+  /// removes those of earlier steps, but for the last `keep` with this one.
+  void publish(std::int64_t step, std::span<const WrittenFile> shards, const FileFacts& facts, int keep) const;
 
  private:
+  void recover() const;
   void sweep() const;
+  void replace(std::int64_t step) const;
+  /// Where the commit of a step is while another takes its place, on a file system that cannot exchange two names.
+  std::string before(std::int64_t step) const { return commit(step) + ".before"; }
 
   std::string path_;
   int lock_ = -1;

@@ -10,11 +10,9 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "../core/text.hpp"
 #include "atomic_file.hpp"
 #include "commit_folder.hpp"
 #include "manifest.hpp"
@@ -35,6 +33,10 @@ inline void make_folders(const std::string& path) {
   make_folders(parent_of(path));
   if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) fail_folder(path, "the folder cannot be made");
   sync_folder(parent_of(path));
+}
+/// The name without this end; empty where it has another.
+inline std::string_view without_end(std::string_view name, std::string_view end) {
+  return name.ends_with(end) ? name.substr(0, name.size() - end.size()) : std::string_view();
 }
 /// "." and ".." are not among them.
 inline std::vector<std::string> names_in(const std::string& path) {
@@ -78,48 +80,81 @@ SKEIN_INLINE std::vector<std::int64_t> CommitFolder::steps() const {
   return steps;
 }
 
-SKEIN_INLINE void CommitFolder::lock() {
+SKEIN_INLINE void CommitFolder::lock(double seconds) {
   detail::make_folders(path_);
-  lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (lock_ < 0) detail::fail_folder(path_, "the folder cannot be opened");
-  for (int tries = 0; ::flock(lock_, LOCK_EX | LOCK_NB) != 0; ++tries) {
-    if (errno != EWOULDBLOCK && errno != EINTR) return;  // a file system without locks
-    if (tries == 250)
+  const std::string name = path_ + "/.lock";  // a file: network file systems lock no folders
+  lock_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (lock_ < 0) detail::fail_folder(name, "the file that keeps other jobs out cannot be made");
+  constexpr double nap_seconds = 0.02;
+  for (double waited = 0; ::flock(lock_, LOCK_EX | LOCK_NB) != 0;) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) {
+      std::fprintf(stderr, "fit: '%s' is on a file system without locks (%s): see that no other job saves into this folder\n",
+                   path_.c_str(), std::strerror(errno));
+      break;
+    }
+    if (waited >= seconds)
       detail::fail_folder(path_, "another process writes its checkpoints into this folder: give each job its own");
-    const timespec nap{0, 20'000'000};
+    const timespec nap{0, static_cast<long>(1e9 * nap_seconds)};
     ::nanosleep(&nap, nullptr);
+    waited += nap_seconds;
+  }
+  recover();
+  sweep();
+}
+
+/// Of a process that was killed while it put one commit in the place of another.
+SKEIN_INLINE void CommitFolder::recover() const {
+  for (const std::string& name : detail::names_in(path_)) {
+    const std::int64_t step = detail::step_of(detail::without_end(name, ".before"));
+    if (step < 0) continue;
+    if (::access(commit(step).c_str(), F_OK) == 0) detail::remove_commit(path_ + "/" + name);
+    else if (::rename(before(step).c_str(), commit(step).c_str()) != 0)
+      detail::fail_folder(before(step), "cannot get its name back");
   }
 }
 
 SKEIN_INLINE void CommitFolder::sweep() const {
   for (const std::string& name : detail::names_in(path_))
-    if (name.ends_with(".partial") && detail::step_of(std::string_view(name).substr(0, name.size() - 8)) >= 0)
-      detail::remove_commit(path_ + "/" + name);
+    if (detail::step_of(detail::without_end(name, ".partial")) >= 0) detail::remove_commit(path_ + "/" + name);
 }
 
-SKEIN_INLINE void CommitFolder::prepare(std::int64_t step) const {
-  sweep();
-  if (::mkdir(partial(step).c_str(), 0777) != 0) detail::fail_folder(partial(step), "the folder cannot be made");
+SKEIN_INLINE WrittenFile CommitFolder::write_shard(std::int64_t step, int rank, CheckpointWriter& shard) const {
+  const std::string folder = partial(step);
+  if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) detail::fail_folder(folder, "the folder cannot be made");
+  AtomicFile file(folder + "/" + shard_name(rank));
+  WrittenFile written = shard.write(file);
+  file.commit();
+  return written;
 }
 
-SKEIN_INLINE void CommitFolder::publish(std::int64_t step, CheckpointWriter& manifest, int keep) const {
+SKEIN_INLINE void CommitFolder::replace(std::int64_t step) const {
   const std::string from = partial(step), to = commit(step);
-  manifest.commit(from + "/" + manifest_name);  // brings the folder to the disk too, with the names of the shards
-  if (::rename(from.c_str(), to.c_str()) != 0) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) return;
+  if (::rename(to.c_str(), before(step).c_str()) != 0) detail::fail_folder(from, "cannot be renamed to its final name");
+  if (::rename(from.c_str(), to.c_str()) == 0) return;
+  const int error = errno;
+  ::rename(before(step).c_str(), to.c_str());  // else the next lock() does it
+  errno = error;
+  detail::fail_folder(from, "cannot be renamed to its final name");
+}
+
+SKEIN_INLINE void CommitFolder::publish(std::int64_t step, std::span<const WrittenFile> shards, const FileFacts& facts,
+                                        int keep) const {
+  const std::string from = partial(step);
+  manifest_of(shards, facts, from).commit(from + "/" + manifest_name);  // the folder too, with the names of the shards
+  if (::rename(from.c_str(), commit(step).c_str()) != 0) {
     if (errno != ENOTEMPTY && errno != EEXIST) detail::fail_folder(from, "cannot be renamed to its final name");
-    // There is one of this step, of a place within it or damaged: the two change places, so that at no time there is none.
-    constexpr unsigned exchange = 2;
-    if (::syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), exchange) != 0) {
-      const std::string before = commit(step + 1) + ".partial";  // a file system that cannot: earlier commits are there
-      if (::rename(to.c_str(), before.c_str()) != 0 || ::rename(from.c_str(), to.c_str()) != 0)
-        detail::fail_folder(from, "cannot be renamed to its final name");
-    }
+    replace(step);  // there is one of this step, of a place within it or damaged
   }
   detail::sync_folder(path_);
-  int kept = 0;
-  for (const std::int64_t other : steps())  // a later one has been skipped, since it is damaged: it does not count
-    if (other <= step && ++kept > keep) ::rename(commit(other).c_str(), partial(other).c_str());  // half of one is no commit
-  sweep();
+  try {
+    int kept = 0;
+    for (const std::int64_t other : steps())  // a later one has been skipped, since it is damaged: it does not count
+      if (other <= step && ++kept > keep) ::rename(commit(other).c_str(), partial(other).c_str());  // half of one is no commit
+    recover();
+    sweep();
+  } catch (const FileError&) {}  // this is a commit: what stays is swept by the next
 }
 
 }  // namespace skein::inline SKEIN_ABI::train

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commits of a training into the folder of a run, and which of them a program that is started again goes on from. Collective: the
-// ranks write their shards, rank 0 the manifest; all take the newest commit that is whole on every rank.
+// Which commit of a folder a program that is started again goes on from: the newest one that is whole on every rank. Collective.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -12,10 +11,6 @@
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train {
-
-/// Writes a commit, and removes all but the last `keep`. All ranks call it. Where one fails, all throw (the rank that did
-/// FileError, the others CommError), and the commits that there were stay.
-void commit_training(const CommitFolder& folder, int keep, SavedTraining& training, const RecordsView& records);
 
 /// A commit that a training can go on from.
 struct FoundCommit {

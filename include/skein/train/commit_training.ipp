@@ -4,51 +4,16 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <optional>
 
 #include "../core/text.hpp"
 #include "commit_training.hpp"
-#include "manifest.hpp"
+#include "commit_writer.hpp"
 
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train {
 namespace detail {
-
-/// What ranks tell each other of a shard: its table, or "!" and why there is none.
-inline std::string shard_text(const WrittenFile& shard, const std::string& failure) {
-  if (!failure.empty()) return "!" + failure;
-  const std::vector<std::byte> bytes = to_bytes(shard);
-  return "+" + std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-}
-
-/// The shards of all ranks. Throws FileError on a rank that failed itself, CommError on the others.
-inline std::vector<WrittenFile> shards_of(const std::vector<std::string>& texts, const std::string& path,
-                                          const std::string& failure) {
-  std::vector<WrittenFile> shards(texts.size());
-  for (std::size_t r = 0; r < texts.size(); ++r) {
-    if (!texts[r].starts_with('!')) {
-      from_bytes(std::as_bytes(std::span(texts[r]).subspan(1)), shards[r], "what a rank says of its shard");
-      continue;
-    }
-    const std::string why = failure.empty() ? texts[r].substr(1) : failure;
-    if (!failure.empty() || texts.size() == 1) throw FileError(path, -1, "the checkpoint could not be written: " + why);
-    throw CommError(
-        text("the checkpoint {} could not be written: rank {}: {}; the folder has to be on a file system that all "
-             "ranks share",
-             path, r, why));
-  }
-  return shards;
-}
-
-inline CheckpointWriter manifest_of(const std::vector<WrittenFile>& shards, const std::string& path, SavedTraining& training,
-                                    const TrainingPosition& place) {
-  CheckpointWriter manifest;
-  for (const auto& [name, words] : describe_shards(shards, path)) manifest.add_fact(name, words);
-  manifest.add_fact("step", std::to_string(training.steps()));
-  manifest.add_fact("epoch", std::to_string(place.base + place.epoch));
-  manifest.add_fact("placement", training.placement());
-  return manifest;
-}
 
 /// The newest commit of a step up to `last` that this rank finds whole. Reads all of it.
 inline FoundCommit newest_commit(const CommitFolder& folder, std::int64_t last) {
@@ -68,8 +33,8 @@ inline FoundCommit newest_commit(const CommitFolder& folder, std::int64_t last) 
 
 inline std::string found_text(const FoundCommit& found) { return text("{} {}", found.step, found.hash); }
 
-/// -1: all ranks have found the same. Else the last step that all may have. Throws CommError where some see no folder.
-inline std::int64_t next_to_try(const std::vector<std::string>& texts, const std::string& folder) {
+/// Nothing: all ranks have found the same. Else the last step that all may have. Throws CommError where some see no folder.
+inline std::optional<std::int64_t> next_to_try(const std::vector<std::string>& texts, const std::string& folder) {
   std::int64_t least = std::int64_t{1} << 62, most = -1;
   std::size_t without = 0;
   for (std::size_t r = 0; r < texts.size(); ++r) {
@@ -79,7 +44,7 @@ inline std::int64_t next_to_try(const std::vector<std::string>& texts, const std
     least = std::min(least, step);
     most = std::max(most, step);
   }
-  if (std::all_of(texts.begin(), texts.end(), [&](const std::string& t) { return t == texts[0]; })) return -1;
+  if (std::all_of(texts.begin(), texts.end(), [&](const std::string& t) { return t == texts[0]; })) return {};
   if (least < 0)
     throw CommError(
         text("fit: rank {} finds no commit in '{}' that is whole, another rank finds that of step {}: the folder has to "
@@ -93,7 +58,7 @@ SKEIN_INLINE void lock_for_ranks(CommitFolder& folder, SavedTraining& training) 
   while_ranks_meet(training, [&] {
     if (training.rank() == 0) noting(failure, [&] { folder.lock(); });
   });
-  (void)shards_of(training.texts_of_all(shard_text({}, failure)), folder.path(), failure);
+  (void)shards_of_all(training, folder.path(), {}, failure);
 }
 
 SKEIN_INLINE void say_skipped(const FoundCommit& found, const std::string& folder) {
@@ -116,45 +81,14 @@ SKEIN_INLINE LoadedTraining load_commit(const std::string& path, SavedTraining& 
 
 }  // namespace detail
 
-SKEIN_INLINE void commit_training(const CommitFolder& folder, int keep, SavedTraining& training, const RecordsView& records) {
-  const int rank = training.rank();
-  const std::int64_t step = training.steps();
-  const std::string path = folder.partial(step);
-  CheckpointWriter writer;
-  WrittenFile own;
-  std::string failure;
-  detail::add_training(writer, training, records, false, failure);
-  detail::while_ranks_meet(training, [&] {
-    if (rank == 0 && failure.empty()) detail::noting(failure, [&] { folder.prepare(step); });
-  });
-  detail::while_ranks_meet(training, [&] {
-    if (failure.empty())
-      detail::noting(failure, [&] {
-        AtomicFile file(path + "/" + shard_name(rank));
-        own = writer.write(file);
-        file.commit();
-      });
-  });
-  training.saved();
-  const auto shards = detail::shards_of(training.texts_of_all(detail::shard_text(own, failure)), path, failure);
-  detail::while_ranks_meet(training, [&] {
-    if (rank == 0)
-      detail::noting(failure, [&] {
-        CheckpointWriter manifest = detail::manifest_of(shards, path, training, records.place);
-        folder.publish(step, manifest, keep);
-      });
-  });
-  (void)detail::shards_of(training.texts_of_all(detail::shard_text({}, failure)), path, failure);
-}
-
 SKEIN_INLINE FoundCommit find_commit(const CommitFolder& folder, SavedTraining& training) {
   std::vector<std::string> skipped;
   for (std::int64_t last = std::int64_t{1} << 62;;) {
     FoundCommit found;
     detail::while_ranks_meet(training, [&] { found = detail::newest_commit(folder, last); });
     skipped.insert(skipped.end(), found.skipped.begin(), found.skipped.end());
-    last = detail::next_to_try(training.texts_of_all(detail::found_text(found)), folder.path());
-    if (last >= 0) {
+    if (const auto next = detail::next_to_try(training.texts_of_all(detail::found_text(found)), folder.path())) {
+      last = *next;
       if (found.step > last) skipped.push_back(folder.commit(found.step) + ": another rank cannot read it, or reads another");
       continue;
     }

@@ -69,8 +69,14 @@ inline void check_options(const FitOptions& options) {
     throw ArgumentError(
         "fit: .metrics are of the validation, and no .validate set is given: give one (the training set too can be it), or ask "
         "afterwards by trainer.evaluate(data, {.metrics = ...})");
-  if (const FitCheckpoint& o = options.checkpoint; o.folder.empty() && (o.every != 0 || o.keep != FitCheckpoint{}.keep))
+  const FitCheckpoint &o = options.checkpoint, none{};
+  if (o.folder.empty() && (o.every != none.every || o.keep != none.keep || o.async))
     throw ArgumentError("fit: .checkpoint has no .folder, so that nothing would be saved: .checkpoint = {.folder = \"run\"}");
+  if (o.every < 0)
+    throw ArgumentError(text("fit: .checkpoint.every is {}: give 1 or more steps; 0: at each end of an epoch", o.every));
+  if (o.keep < 2)
+    throw ArgumentError(
+        text("fit: .checkpoint.keep is {}: keep 2 or more, so that there is one before the last, which may be damaged", o.keep));
 }
 /// Throws ArgumentError where an epoch has no step.
 inline void check_steps(std::int64_t steps, long batch, std::int64_t samples) {
@@ -96,7 +102,7 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   check_options(options);
   check_metrics(facts_, options.metrics);
   const Forget forget{*this};
-  commits_ = options.checkpoint.folder.commits(options.checkpoint.every, options.checkpoint.keep, steps);
+  commits_ = options.checkpoint.folder.commits({.keep = options.checkpoint.keep, .async = options.checkpoint.async}, steps);
   kept_ = &kept;
   if (commits_) go_on(steps, train, kept);
   if (nothing_to_do(options)) return std::exchange(history_, History{});
@@ -188,6 +194,7 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
   if (work.steps.has_kept_weights()) work.steps.give_back_weights();
   work.steps.average_buffers();
   if (!goes_on) commit(work);
+  if (commits_) commits_->finish();
   History result = place_.running ? history_ : std::exchange(history_, History{});  // a stopped fit may be saved and go on
   work.callbacks.on_fit_end(result);
   return result;
@@ -440,6 +447,7 @@ template <class Scalar> bool FitLoop<Scalar>::after_step(Work& work, const data:
     if (work.options.progress && work.progress.due(now)) show(work, now);
     if (work.control.stopping()) return true;
   }
+  if (commits_) commits_->after_step();
   const std::int64_t every = work.options.checkpoint.every;
   if (every > 0 && work.steps.steps() % every == 0 && work.steps.steps() != committed_) commit(work);
   return false;

@@ -5,8 +5,10 @@
 #pragma once
 #include <span>
 #include <string>
+#include <vector>
 
 #include "checkpoint_writer.hpp"
+#include "pieces.hpp"
 
 SKEIN_BEGIN_COLD
 
@@ -16,12 +18,15 @@ inline constexpr const char* manifest_name = "manifest.safetensors";
 /// "rank_00002.safetensors".
 std::string shard_name(int rank);
 
-/// What a manifest says of the shards, one a rank. Throws FileError where they do not make whole sections.
-FileFacts describe_shards(std::span<const WrittenFile> shards, const std::string& path);
+/// The sections of the shards, one a rank. Throws FileError where they are not whole.
+std::vector<GatheredSection> sections_of(std::span<const WrittenFile> shards, const std::string& path);
+/// The manifest of the shards, with more facts. Throws FileError where they do not make whole sections.
+CheckpointWriter manifest_of(std::span<const WrittenFile> shards, const FileFacts& facts, const std::string& path);
 /// The number of shards that a manifest names. Throws FileError.
 int ranks_of_manifest(const FileFacts& manifest, const std::string& path);
-/// Throws FileError where a manifest is of other shards than these.
-void check_manifest(const FileFacts& manifest, std::span<const WrittenFile> shards, const std::string& path);
+/// Throws FileError where a manifest is of other shards than these, which have these sections.
+void check_manifest(const FileFacts& manifest, std::span<const WrittenFile> shards, std::span<const GatheredSection> sections,
+                    const std::string& path);
 
 }  // namespace skein::inline SKEIN_ABI::train
 

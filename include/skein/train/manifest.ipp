@@ -6,7 +6,6 @@
 
 #include "../core/text.hpp"
 #include "manifest.hpp"
-#include "pieces.hpp"
 
 SKEIN_BEGIN_COLD
 
@@ -21,23 +20,33 @@ namespace detail {
 inline bool is_of_shards(std::string_view fact) {
   return fact == "ranks" || fact.starts_with("shard/") || fact.starts_with("section/");
 }
-}  // namespace detail
-
-SKEIN_INLINE FileFacts describe_shards(std::span<const WrittenFile> shards, const std::string& path) {
+/// What a manifest says of the shards.
+inline FileFacts describe_shards(std::span<const WrittenFile> shards, std::span<const GatheredSection> sections) {
   FileFacts facts{{"ranks", std::to_string(shards.size())}};
-  std::vector<FileTable> tables;
-  for (std::size_t r = 0; r < shards.size(); ++r) {
+  for (std::size_t r = 0; r < shards.size(); ++r)
     facts["shard/" + shard_name(static_cast<int>(r))] =
-        text("{} bytes, header xxh64 {}", shards[r].bytes, detail::hex(shards[r].header_hash));
-    tables.push_back(shards[r].table);
-  }
-  for (const GatheredSection& section : gather_sections(tables, path)) {
+        text("{} bytes, header xxh64 {}", shards[r].bytes, hex(shards[r].header_hash));
+  for (const GatheredSection& section : sections) {
     std::string& words = facts["section/" + section.info.name];
     words = section.info.text();
     for (const SectionPiece& p : section.pieces)
-      words += text(", {} bytes in {} xxh64 {}", p.bytes, shard_name(static_cast<int>(p.file)), detail::hex(p.hash));
+      words += text(", {} bytes in {} xxh64 {}", p.bytes, shard_name(static_cast<int>(p.file)), hex(p.hash));
   }
   return facts;
+}
+}  // namespace detail
+
+SKEIN_INLINE std::vector<GatheredSection> sections_of(std::span<const WrittenFile> shards, const std::string& path) {
+  std::vector<FileTable> tables;
+  for (const WrittenFile& shard : shards) tables.push_back(shard.table);
+  return gather_sections(tables, path);
+}
+
+SKEIN_INLINE CheckpointWriter manifest_of(std::span<const WrittenFile> shards, const FileFacts& facts, const std::string& path) {
+  CheckpointWriter manifest;
+  for (const auto& [name, words] : detail::describe_shards(shards, sections_of(shards, path))) manifest.add_fact(name, words);
+  for (const auto& [name, words] : facts) manifest.add_fact(name, words);
+  return manifest;
 }
 
 SKEIN_INLINE int ranks_of_manifest(const FileFacts& manifest, const std::string& path) {
@@ -49,8 +58,9 @@ SKEIN_INLINE int ranks_of_manifest(const FileFacts& manifest, const std::string&
   return ranks;
 }
 
-SKEIN_INLINE void check_manifest(const FileFacts& manifest, std::span<const WrittenFile> shards, const std::string& path) {
-  const FileFacts expected = describe_shards(shards, path);
+SKEIN_INLINE void check_manifest(const FileFacts& manifest, std::span<const WrittenFile> shards,
+                                 std::span<const GatheredSection> sections, const std::string& path) {
+  const FileFacts expected = detail::describe_shards(shards, sections);
   std::size_t count = 0;
   for (const auto& [name, words] : manifest) {
     if (!detail::is_of_shards(name)) continue;

@@ -3,11 +3,14 @@
 // model's table (logical values, so that padding is no part of the format), and the place in the data: in one file, or as a
 // commit of shards. Nothing here depends on a network.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "../parallel/concepts.hpp"
 #include "../plan/program.hpp"
@@ -42,8 +45,29 @@ struct RecordsView {
 namespace detail {
 /// Adds what of an array stands in `range`; the first value is at `values`, which must live until the file is written.
 void add_array(CheckpointWriter& writer, const SavedArray& array, plan::Range range, const void* values);
+/// Memory for copies of the arrays that a rank writes; kept from one commit to the next, whose arrays are the same.
+class SnapshotMemory {
+ public:
+  /// Of the next commit: its copies take the place of those before.
+  void begin() { next_ = 0; }
+  /// Null where there is no memory.
+  const void* copy(const void* from, std::size_t bytes);
+
+ private:
+  struct Block {
+    std::unique_ptr<std::byte[]> bytes;
+    std::size_t size = 0;
+  };
+  std::vector<Block> blocks_;
+  std::size_t next_ = 0;
+};
+/// What of a training a file takes: all, of rank 0, or each rank's share; its arrays as they are while it is written, or copies.
+struct SavedPart {
+  bool whole = true;
+  SnapshotMemory* snapshot = nullptr;
+};
 /// Adds the arrays and objects that this rank writes; the records on rank 0. Collective; `failure` is why it cannot.
-void add_training(CheckpointWriter& writer, SavedTraining& training, const RecordsView& records, bool whole,
+void add_training(CheckpointWriter& writer, SavedTraining& training, const RecordsView& records, SavedPart part,
                   std::string& failure);
 /// Calls work(), and keeps what it throws as a text.
 void noting(std::string& failure, const std::function<void()>& work);

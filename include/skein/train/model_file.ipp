@@ -3,6 +3,8 @@
 #pragma once
 #include <algorithm>
 #include <charconv>
+#include <cstring>
+#include <new>
 
 #include "../core/text.hpp"
 #include "../plan/placement.hpp"
@@ -107,15 +109,34 @@ SKEIN_INLINE void while_ranks_meet(SavedTraining& training, const std::function<
   });
 }
 
+SKEIN_INLINE const void* SnapshotMemory::copy(const void* from, std::size_t bytes) {
+  if (next_ == blocks_.size()) blocks_.emplace_back();
+  Block& block = blocks_[next_++];
+  if (block.size < bytes) block = {std::unique_ptr<std::byte[]>(new (std::nothrow) std::byte[bytes]), bytes};
+  if (!block.bytes) {
+    block.size = 0;
+    return nullptr;
+  }
+  return std::memcpy(block.bytes.get(), from, bytes);
+}
+
 /// Into a writer.
 struct WriterSink final : SectionSink {
-  explicit WriterSink(CheckpointWriter& w) : writer(w) {}
-  void array(const SavedArray& a, plan::Range range, const void* values) override { add_array(writer, a, range, values); }
+  WriterSink(CheckpointWriter& w, SnapshotMemory* s, std::string& why) : writer(w), snapshot(s), failure(why) {}
+  void array(const SavedArray& a, plan::Range range, const void* values) override {
+    const std::size_t bytes = static_cast<std::size_t>(range.end - range.begin) * static_cast<std::size_t>(value_bytes(a.type));
+    if (bytes == 0) return;
+    if (snapshot) values = snapshot->copy(values, bytes);
+    if (values) add_array(writer, a, range, values);
+    else failure = text("there is no memory for a copy of {} bytes, which .checkpoint.async takes", bytes);
+  }
   void object(const char* name, std::vector<std::byte>&& bytes) override { writer.add_object_bytes(name, std::move(bytes)); }
   plan::Range share(std::span<const plan::Entry> entries, long stored, int n, int r) override {
     return share_of_file(entries, stored, n, r);
   }
   CheckpointWriter& writer;
+  SnapshotMemory* snapshot;
+  std::string& failure;
 };
 /// Out of a reader.
 struct ReaderSource final : SectionSource {
@@ -137,10 +158,10 @@ struct ReaderSource final : SectionSource {
   CheckpointReader& reader;
 };
 
-SKEIN_INLINE void add_training(CheckpointWriter& writer, SavedTraining& training, const RecordsView& records, bool whole,
+SKEIN_INLINE void add_training(CheckpointWriter& writer, SavedTraining& training, const RecordsView& records, SavedPart part,
                                std::string& failure) {
-  WriterSink sink(writer);
-  training.save_to(sink, whole);
+  WriterSink sink(writer, part.snapshot, failure);
+  training.save_to(sink, part.whole);
   if (training.rank() != 0) return;
   noting(failure, [&] {
     writer.add_object("steps", training.steps());
@@ -159,7 +180,7 @@ SKEIN_INLINE void add_training(CheckpointWriter& writer, SavedTraining& training
 SKEIN_INLINE void save_training(const std::string& path, SavedTraining& training, const RecordsView& records) {
   CheckpointWriter writer;
   std::string failure;
-  detail::add_training(writer, training, records, true, failure);
+  detail::add_training(writer, training, records, {}, failure);
   detail::while_ranks_meet(training, [&] {
     if (training.rank() == 0 && failure.empty()) detail::noting(failure, [&] { writer.commit(path); });
   });

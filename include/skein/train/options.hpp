@@ -58,6 +58,7 @@ struct FitCheckpoint {
   RunFolder folder{};      ///< of this fit alone, seen by all ranks; empty: nothing is saved
   std::int64_t every = 0;  ///< optimizer steps between two commits; 0: one at the end of each epoch
   int keep = 3;            ///< commits that stay, 2 or more; earlier ones are removed
+  bool async = false;      ///< a thread writes while steps go on; a commit is on the disk when the next begins, or `fit` returns
 };
 }  // namespace train
 

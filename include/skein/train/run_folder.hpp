@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "commit_options.hpp"
 #include "history.hpp"
 #include "kept_objects.hpp"
 #include "saved_training.hpp"
@@ -29,8 +30,10 @@ class FitCommits {
   virtual std::unique_ptr<LoadedTraining> go_on(std::int64_t after, std::int64_t epochs, std::int64_t first_step) = 0;
   /// What is said of a training that has had all its epochs.
   virtual std::string nothing_to_do(const TrainingPosition& place, int epochs) const = 0;
-  /// Writes a commit of the training as it is now. All ranks call it.
+  /// As of CommitWriter: writes a commit of the training as it is now, goes on with one that is under way, and ends it.
   virtual void commit(const RecordsView& records) = 0;
+  virtual void after_step() = 0;
+  virtual void finish() = 0;
 
   /// Is there since std::default_delete is outside of cold regions, and g++ compiles whatever a virtual call from there may
   /// reach: all that writes commits, in programs too that make none.
@@ -49,16 +52,16 @@ class RunFolder {
 
   const std::string& path() const { return path_; }
   bool empty() const { return path_.empty(); }
-  /// For fit: null where the path is empty. Throws ArgumentError for numbers that are none.
-  FitCommits::Pointer commits(std::int64_t every, int keep, SavedTraining& training) const {
-    return empty() ? nullptr : open_(path_, every, keep, training);
+  /// For fit: null where the path is empty.
+  FitCommits::Pointer commits(CommitOptions options, SavedTraining& training) const {
+    return empty() ? nullptr : open_(path_, options, training);
   }
 
  private:
-  static FitCommits::Pointer open(const std::string& path, std::int64_t every, int keep, SavedTraining& training);
+  static FitCommits::Pointer open(const std::string& path, CommitOptions options, SavedTraining& training);
 
   std::string path_;
-  FitCommits::Pointer (*open_)(const std::string&, std::int64_t, int, SavedTraining&) = nullptr;
+  FitCommits::Pointer (*open_)(const std::string&, CommitOptions, SavedTraining&) = nullptr;
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

@@ -3,6 +3,7 @@
 #pragma once
 #include "../core/text.hpp"
 #include "commit_training.hpp"
+#include "commit_writer.hpp"
 #include "run_folder.hpp"
 
 SKEIN_BEGIN_COLD
@@ -12,7 +13,8 @@ namespace skein::inline SKEIN_ABI::train {
 namespace detail {
 class CommitsOfFit final : public FitCommits {
  public:
-  CommitsOfFit(const std::string& path, int keep, SavedTraining& training) : folder_(path), keep_(keep), training_(training) {
+  CommitsOfFit(const std::string& path, CommitOptions options, SavedTraining& training)
+      : folder_(path), training_(training), writer_(folder_, options, training) {
     lock_for_ranks(folder_, training);
   }
   std::unique_ptr<LoadedTraining> go_on(std::int64_t after, std::int64_t epochs, std::int64_t first_step) override {
@@ -33,23 +35,20 @@ class CommitsOfFit final : public FitCommits {
     return text("nothing to do: {} has {} of {} epochs{}", path_, place.epoch, epochs,
                 place.ended ? ", where a callback ended the fit" : "");
   }
-  void commit(const RecordsView& records) override { commit_training(folder_, keep_, training_, records); }
+  void commit(const RecordsView& records) override { writer_.commit(records); }
+  void after_step() override { writer_.after_step(); }
+  void finish() override { writer_.finish(); }
 
  private:
   CommitFolder folder_;
-  int keep_;
   SavedTraining& training_;
+  CommitWriter writer_;
   std::string path_;
 };
 }  // namespace detail
 
-SKEIN_INLINE FitCommits::Pointer RunFolder::open(const std::string& path, std::int64_t every, int keep, SavedTraining& training) {
-  if (every < 0)
-    throw ArgumentError(text("fit: .checkpoint.every is {}: give 1 or more steps; 0: at each end of an epoch", every));
-  if (keep < 2)
-    throw ArgumentError(
-        text("fit: .checkpoint.keep is {}: keep 2 or more, so that there is one before the last, which may be damaged", keep));
-  return FitCommits::Pointer(new detail::CommitsOfFit(path, keep, training));
+SKEIN_INLINE FitCommits::Pointer RunFolder::open(const std::string& path, CommitOptions options, SavedTraining& training) {
+  return FitCommits::Pointer(new detail::CommitsOfFit(path, options, training));
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
