@@ -136,9 +136,9 @@ SKEIN_INLINE std::string detail::end_of_links(std::string path) {
 
 SKEIN_INLINE void detail::sync_folder(const std::string& folder) {
   const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (handle < 0) return;  // a folder one may write but not read
-  const int result = detail::sync(handle), error = errno;
-  ::close(handle);
+  if (handle < 0 && errno == EACCES) return;  // a folder one may write but not read
+  const int result = handle < 0 ? -1 : detail::sync(handle), error = errno;
+  if (handle >= 0) ::close(handle);
   if (result != 0 && error != EINVAL && error != ENOTSUP)
     throw FileError(folder, -1, std::string("the folder cannot be brought to the disk: ") + std::strerror(error));
 }
